@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of hx-bench share: options, the session (one context and its devices), rows and what prints them. */
+#ifndef HX_BENCH_BENCH_H
+#define HX_BENCH_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "runtime/hx.h"
+
+enum { BENCH_OK = 0, BENCH_FAILED = 1, BENCH_USAGE = 2 }; /* exit statuses */
+
+#define BENCH_MAX_SIZES 64
+#define BENCH_COLUMNS 120 /* no line of a human table is longer */
+
+/* One --size: a length, or the shape of a product. m == 0: a length. */
+typedef struct bench_size {
+  size_t m, n, k;
+} bench_size;
+
+typedef struct bench_options {
+  const char *command; /* "" for the default job */
+  bench_size sizes[BENCH_MAX_SIZES];
+  size_t size_count;                /* 0: the subcommand's own list */
+  uint32_t ops;                     /* bit HX_SUM ..; 0: the subcommand's own; bit 0 stands for matmul */
+  uint32_t types;                   /* bit HX_F32 ..; 0: f32 */
+  const char *devices, *json, *csv; /* NULL: not given */
+  size_t reps;                      /* 0: as many as fit */
+  double seconds;                   /* for a row group; 0: the subcommand's own */
+  unsigned step;                    /* of sweep, in percent */
+  bool quiet, use_malloc, help, version;
+} bench_options;
+
+#define BENCH_OP_MATMUL 0u
+
+/* Fills *options; false after printing one sentence to stderr. */
+bool bench_options_parse(int argc, char **argv, bench_options *options);
+const char *bench_op_name(hx_op op);
+const char *bench_type_name(hx_type type);
+
+/* The context that all of a run's calls use, and what hx says of the devices. */
+typedef struct bench_session {
+  const bench_options *options;
+  hx_context *hx;
+  size_t device_count;
+  hx_device_info device[HX_MAX_DEVICES];
+  bool has_cpu, has_device; /* usable ones */
+  bool stand_in;            /* PoCL was named because there is no GPU */
+  unsigned threads;         /* that hx uses on the CPU */
+  double deadline;          /* bench_now() at which only what is indispensable is still measured; 0: none */
+  FILE *human;              /* where tables go; NULL: quiet */
+} bench_session;
+
+/* Opens the context. 0, or an exit status after one sentence to stderr. */
+int bench_session_open(bench_session *session, const bench_options *options, bool want_device);
+void bench_session_refresh(bench_session *session); /* reads the devices again: states change as kernels are built */
+void bench_session_close(bench_session *session);
+void *bench_session_alloc(bench_session *session, size_t bytes); /* NULL after one sentence to stderr */
+void bench_session_free(bench_session *session, void *p);
+void bench_print_devices(const bench_session *session, FILE *f);
+unsigned bench_threads(void); /* what hx takes by its settings */
+const char *bench_isa(void);  /* of hx's host kernels here */
+const char *bench_kind_name(hx_device_kind kind);
+const char *bench_state_name(hx_device_state state);
+
+/* A line of results: one mode of one task. */
+typedef struct bench_row {
+  const char *op, *type, *mode, *unit;
+  size_t m, n, k;    /* m == 0: a reduction of n elements */
+  float asked_share; /* of the GPUs; negative: hx decides */
+  uint32_t devices;  /* bit i: device i had work in the last call */
+  double median_s, min_s, max_s;
+  size_t reps;
+  double rate, ceiling, gpu_share; /* rate and ceiling in unit; gpu_share as done, median */
+  uint64_t bytes_copied;           /* of the last call */
+  uint32_t recovered;              /* most of any call */
+  bool ran, verified;              /* ran: the call returned HX_OK */
+  uint64_t bits;
+} bench_row;
+
+typedef struct bench_sweep {
+  size_t first_row; /* its rows, splits in order and hx's own choice last */
+  size_t row_count, rounds;
+  float best_split;                /* picked on the even rounds */
+  double best_s, own_s, own_share; /* on the odd rounds */
+  double eta, eta_low, eta_high;   /* median and quartiles of best_s / own_s within a round */
+} bench_sweep;
+
+typedef struct bench_results {
+  bench_row *rows;
+  size_t row_count, row_room;
+  bench_sweep sweeps[BENCH_MAX_SIZES];
+  size_t sweep_count;
+  char verdict[2048];
+  bool failed; /* something did not run, or did not verify */
+} bench_results;
+
+bool bench_results_add(bench_results *results, const bench_row *row);
+void bench_results_free(bench_results *results);
+void bench_size_text(const bench_row *row, char *text, size_t bytes); /* "2^20", "1000", "2x3x4" */
+void bench_row_devices(const bench_session *session, uint32_t devices, char *text, size_t bytes);
+
+/* The human table: a head a group, a line a row. */
+void bench_table_head(FILE *f, const bench_row *row);
+void bench_table_row(FILE *f, const bench_row *row);
+void bench_time_text(double seconds, char *text, size_t bytes);
+void bench_bytes_text(uint64_t value, char *text, size_t bytes);
+
+/* Files. Opened before anything is measured, so that a bad path costs nothing. */
+bool bench_files_open(const bench_options *options);
+bool bench_files_write(const bench_session *session, const bench_results *results); /* and closes */
+void bench_write_csv(FILE *f, const bench_session *session, const bench_results *results);
+void bench_write_json(FILE *f, const bench_session *session, const bench_results *results);
+FILE *bench_json_file(void); /* NULL: not asked for */
+FILE *bench_csv_file(void);
+FILE *bench_human_file(const bench_options *options);
+bool bench_files_close(void);
+
+/* The sentence at the end. */
+void bench_verdict(const bench_session *session, bench_results *results);
+
+/* Subcommands: exit statuses. */
+int bench_cmd_default(const bench_options *options);
+int bench_cmd_info(const bench_options *options);
+int bench_cmd_env(const bench_options *options);
+int bench_cmd_reduce(const bench_options *options);
+int bench_cmd_matmul(const bench_options *options);
+int bench_cmd_sweep(const bench_options *options);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The measured ceilings. Plain loops, one row an instruction set; who calls takes the fastest row, so that a ceiling is
+ * never low because of a poor choice made here. OpenMP, for its threads are then the ones that hx uses. */
+#include "bench/ceiling.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__) /* written, never run */
+#include <arm_neon.h>
+#endif
+
+#define READ_STEP 512 /* bytes an iteration: a multiple of 8 of the widest registers */
+
+/* An empty asm that takes a register as input: the load has to happen, and nothing else does. */
+#define DEFINE_READ(name, target_attribute, vector, load, constraint)                                \
+  target_attribute static void name(const char *p, size_t bytes) {                                   \
+    size_t i = 0;                                                                                    \
+    for (; i + READ_STEP <= bytes; i += READ_STEP)                                                   \
+      for (size_t j = 0; j < READ_STEP; j += 8 * sizeof(vector)) {                                   \
+        vector v0 = load(p + i + j), v1 = load(p + i + j + sizeof(vector));                          \
+        vector v2 = load(p + i + j + 2 * sizeof(vector)), v3 = load(p + i + j + 3 * sizeof(vector)); \
+        vector v4 = load(p + i + j + 4 * sizeof(vector)), v5 = load(p + i + j + 5 * sizeof(vector)); \
+        vector v6 = load(p + i + j + 6 * sizeof(vector)), v7 = load(p + i + j + 7 * sizeof(vector)); \
+        __asm__ volatile("" ::constraint(v0), constraint(v1), constraint(v2), constraint(v3));       \
+        __asm__ volatile("" ::constraint(v4), constraint(v5), constraint(v6), constraint(v7));       \
+      }                                                                                              \
+    for (; i < bytes; i++) __asm__ volatile("" ::"r"(p[i]));                                         \
+  }
+
+/* Twelve chains: more than latency times units of any CPU of today, and they fit 16 registers. */
+#define CHAINS 12
+#define DEFINE_FMA(name, target_attribute, vector, set1, fma_of)                                       \
+  target_attribute static float name(size_t rounds) {                                                  \
+    vector acc[CHAINS], a = set1(0.999f), b = set1(0.001f);                                            \
+    for (int c = 0; c < CHAINS; c++) acc[c] = set1((float)c);                                          \
+    for (size_t r = 0; r < rounds; r++) {                                                              \
+      acc[0] = fma_of(acc[0], a, b), acc[1] = fma_of(acc[1], a, b), acc[2] = fma_of(acc[2], a, b);     \
+      acc[3] = fma_of(acc[3], a, b), acc[4] = fma_of(acc[4], a, b), acc[5] = fma_of(acc[5], a, b);     \
+      acc[6] = fma_of(acc[6], a, b), acc[7] = fma_of(acc[7], a, b), acc[8] = fma_of(acc[8], a, b);     \
+      acc[9] = fma_of(acc[9], a, b), acc[10] = fma_of(acc[10], a, b), acc[11] = fma_of(acc[11], a, b); \
+    }                                                                                                  \
+    float sum = 0;                                                                                     \
+    for (int c = 0; c < CHAINS; c++) {                                                                 \
+      float lane;                                                                                      \
+      __builtin_memcpy(&lane, &acc[c], sizeof lane);                                                   \
+      sum += lane;                                                                                     \
+    }                                                                                                  \
+    return sum;                                                                                        \
+  }
+
+#if defined(__x86_64__)
+#define AVX2 __attribute__((target("avx2,fma")))
+#define AVX512 __attribute__((target("avx512f")))
+#define LOAD128(p) _mm_loadu_ps((const float *)(p))
+#define LOAD256(p) _mm256_loadu_ps((const float *)(p))
+#define LOAD512(p) _mm512_loadu_ps(p)
+#define MULTIPLY_ADD128(x, a, b) _mm_add_ps(_mm_mul_ps(x, a), b)
+DEFINE_READ(read_sse2, , __m128, LOAD128, "x")
+DEFINE_READ(read_avx2, AVX2, __m256, LOAD256, "x")
+DEFINE_READ(read_avx512, AVX512, __m512, LOAD512, "v")
+DEFINE_FMA(fma_sse2, , __m128, _mm_set1_ps, MULTIPLY_ADD128)
+DEFINE_FMA(fma_avx2, AVX2, __m256, _mm256_set1_ps, _mm256_fmadd_ps)
+DEFINE_FMA(fma_avx512, AVX512, __m512, _mm512_set1_ps, _mm512_fmadd_ps)
+static bool have_sse2(void) { return true; }
+static bool have_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+static bool have_avx512(void) { return __builtin_cpu_supports("avx512f"); }
+#elif defined(__aarch64__)
+#define LOAD_NEON(p) vld1q_f32((const float *)(p))
+#define FMA_NEON(x, a, b) vfmaq_f32(b, x, a)
+DEFINE_READ(read_neon, , float32x4_t, LOAD_NEON, "w")
+DEFINE_FMA(fma_neon, , float32x4_t, vdupq_n_f32, FMA_NEON)
+static bool have_neon(void) { return true; }
+#else
+#define LOAD_WORD(p) (*(const uint32_t *)(p))
+#define SET_WORD(x) (x)
+#define FMA_WORD(x, a, b) ((x) * (a) + (b))
+DEFINE_READ(read_word, , uint32_t, LOAD_WORD, "r")
+DEFINE_FMA(fma_word, , float, SET_WORD, FMA_WORD)
+static bool have_word(void) { return true; }
+#endif
+
+static const struct way {
+  bool (*have)(void);
+  void (*read)(const char *p, size_t bytes);
+  float (*fma)(size_t rounds);
+  size_t lanes;
+} ways[] = {
+#if defined(__x86_64__)
+    {have_sse2, read_sse2, fma_sse2, 4},
+    {have_avx2, read_avx2, fma_avx2, 8},
+    {have_avx512, read_avx512, fma_avx512, 16},
+#elif defined(__aarch64__)
+    {have_neon, read_neon, fma_neon, 4},
+#else
+    {have_word, read_word, fma_word, 1},
+#endif
+};
+
+size_t bench_ceiling_ways(void) {
+  size_t count = 0;
+  while (count < sizeof ways / sizeof ways[0] && ways[count].have()) count++;
+  return count;
+}
+
+/* Thread `thread` of `threads` reads its part, cut at whole steps. */
+static void read_part(size_t way, unsigned thread, unsigned threads, const char *p, size_t bytes) {
+  size_t steps = bytes / READ_STEP;
+  size_t first = steps / threads * thread + steps % threads * thread / threads;
+  size_t last = steps / threads * (thread + 1) + steps % threads * (thread + 1) / threads;
+  size_t end = thread + 1 == threads ? bytes : last * READ_STEP;
+  ways[way].read(p + first * READ_STEP, end - first * READ_STEP);
+}
+
+void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void *y, size_t bytes) {
+  if (threads == 1) {
+    ways[way].read(x, bytes);
+    if (y) ways[way].read(y, bytes);
+  } else {
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+    for (unsigned t = 0; t < threads; t++) {
+      read_part(way, t, threads, x, bytes);
+      if (y) read_part(way, t, threads, y, bytes);
+    }
+  }
+}
+
+double bench_ceiling_fma(size_t way, unsigned threads, unsigned millions) {
+  size_t rounds = (size_t)millions * 1000000u / (CHAINS * ways[way].lanes);
+  volatile float sink = 0;
+#pragma omp parallel for schedule(static, 1) num_threads(threads)
+  for (unsigned t = 0; t < threads; t++) {
+    float sum = ways[way].fma(rounds);
+    if (t == 0) sink = sum;
+  }
+  (void)sink;
+  return 2e-9 * (double)rounds * (double)(CHAINS * ways[way].lanes) * threads;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The subcommand `env`: the table of hx's environment, straight from the library's own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/text.h"
+#include "runtime/base/config.h"
+
+#define INDENT 30
+
+static void print_table(FILE *f, const hx__config_row *rows, size_t count) {
+  char text[BENCH_COLUMNS];
+  fputs("Read once, by hx_open. A member of hx_settings stands before the variable of the same name.\n\n", f);
+  fprintf(f, "%-14s %-14s %s\n", "variable", "current", "what it sets, what it accepts, default");
+  for (size_t i = 0; i < count; i++) {
+    const char *value = getenv(rows[i].name);
+    size_t column =
+        (size_t)fprintf(f, "%-14s %-14s ", rows[i].name, value ? bench_plain(value, text, sizeof text) : "(not set)");
+    if (column > INDENT) fprintf(f, "\n%*s", INDENT, "");
+    bench_wrap(f, rows[i].help, INDENT, INDENT, BENCH_COLUMNS);
+    const char *const rest[][2] = {{"accepts: ", rows[i].values}, {"default: ", rows[i].deflt}};
+    for (size_t r = 0; r < 2; r++) {
+      fprintf(f, "%*s%s", INDENT, "", rest[r][0]);
+      bench_wrap(f, rest[r][1], INDENT + 9, INDENT + 9, BENCH_COLUMNS);
+    }
+  }
+}
+
+static void write_json(FILE *f, const hx__config_row *rows, size_t count) {
+  fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"env\", \"variables\": [", f);
+  for (size_t i = 0; i < count; i++) {
+    fputs(i ? ",\n  {\"name\": " : "\n  {\"name\": ", f);
+    bench_json_string(f, rows[i].name);
+    fputs(", \"values\": ", f);
+    bench_json_string(f, rows[i].values);
+    fputs(", \"default\": ", f);
+    bench_json_string(f, rows[i].deflt);
+    fputs(", \"help\": ", f);
+    bench_json_string(f, rows[i].help);
+    fputs(", \"current\": ", f);
+    bench_json_string(f, getenv(rows[i].name));
+    fputs("}", f);
+  }
+  fputs("]}\n", f);
+}
+
+static void write_csv(FILE *f, const hx__config_row *rows, size_t count) {
+  fputs("name,values,default,current\n", f);
+  for (size_t i = 0; i < count; i++) {
+    const char *value = getenv(rows[i].name);
+    const char *const fields[] = {rows[i].name, rows[i].values, rows[i].deflt, value ? value : ""};
+    for (size_t c = 0; c < 4; c++) {
+      bench_csv_string(f, fields[c]);
+      fputc(c < 3 ? ',' : '\n', f);
+    }
+  }
+}
+
+int bench_cmd_env(const bench_options *options) {
+  if (!bench_files_open(options)) return BENCH_USAGE;
+  size_t count;
+  const hx__config_row *rows = hx__config_rows(&count);
+  FILE *human = bench_human_file(options);
+  if (human) print_table(human, rows, count);
+  if (bench_json_file()) write_json(bench_json_file(), rows, count);
+  if (bench_csv_file()) write_csv(bench_csv_file(), rows, count);
+  bool written = bench_files_close();
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = options->devices;
+  hx__config config;
+  if (hx__config_read(&config, &settings) != HX_OK) {
+    fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
+    return BENCH_USAGE;
+  }
+  return written ? BENCH_OK : BENCH_FAILED;
+}

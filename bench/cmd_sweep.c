@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The subcommand `sweep`: every split in steps, and hx's own choice, in interleaved rounds. The best split is picked on
+ * the even rounds and timed again on the odd ones: the least of several noisy medians is too low on the rounds that it
+ * was picked on. eta = (best split's time) / (hx's own), the median over odd rounds of the ratio within a round. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/compare.h"
+#include "bench/engine.h"
+#include "bench/measure.h"
+#include "bench/text.h"
+
+#define LEAST_ROUNDS 21u
+#define MOST_MODES 102 /* 0..100 % by 1, and hx's own */
+
+/* The even (0) or odd (1) ones of `count` values, into half. Returns how many. */
+static size_t take_half(const double *values, size_t count, size_t parity, double *half) {
+  size_t taken = 0;
+  for (size_t i = parity; i < count; i += 2) half[taken++] = values[i];
+  return taken;
+}
+
+/* False when memory ran out. samples: of each split in order, hx's own last. */
+static bool judge(double *const *samples, const bench_mode *modes, size_t count, size_t rounds, bench_sweep *sweep) {
+  double *half = malloc(rounds * sizeof *half);
+  if (!half) return false;
+  size_t own = count - 1, best = own;
+  double best_s = INFINITY;
+  for (size_t i = 0; i < own; i++) {
+    if (!samples[i]) continue;
+    double median = bench_median(half, take_half(samples[i], rounds, 0, half));
+    if (median < best_s) best_s = median, best = i;
+  }
+  if (best != own && samples[own]) {
+    sweep->best_split = modes[best].share;
+    sweep->best_s = bench_median(half, take_half(samples[best], rounds, 1, half));
+    sweep->own_s = bench_median(half, take_half(samples[own], rounds, 1, half));
+    size_t ratios = 0;
+    for (size_t i = 1; i < rounds; i += 2) half[ratios++] = samples[best][i] / samples[own][i];
+    bench_sort(half, ratios);
+    sweep->eta = bench_quantile(half, ratios, 0.5);
+    sweep->eta_low = bench_quantile(half, ratios, 0.25);
+    sweep->eta_high = bench_quantile(half, ratios, 0.75);
+  }
+  free(half);
+  return true;
+}
+
+static void say(const bench_session *session, const bench_results *results, const bench_sweep *sweep, char *text,
+                size_t bytes) {
+  const bench_row *own = &results->rows[sweep->first_row + sweep->row_count - 1];
+  char size[72], best_time[24], own_time[24];
+  bench_size_text(own, size, sizeof size);
+  bench_time_text(sweep->best_s, best_time, sizeof best_time);
+  bench_time_text(sweep->own_s, own_time, sizeof own_time);
+  snprintf(text, bytes,
+           "%s %s %s: the best static split is %.0f %% on the GPU with %s, hx's own choice takes %s with %.0f %%: "
+           "eta %.3f (half of the rounds lie in %.3f to %.3f)",
+           own->type, own->op, size, 100.0 * (double)sweep->best_split, best_time, own_time, 100 * sweep->own_share,
+           sweep->eta, sweep->eta_low, sweep->eta_high);
+  if (session->human) bench_wrap(session->human, text, 0, 2, BENCH_COLUMNS);
+}
+
+static bool sweep_one(bench_session *session, bench_subject *subject, const bench_plan *plan, bench_results *results) {
+  const bench_options *options = session->options;
+  bench_mode modes[MOST_MODES];
+  double *samples[MOST_MODES] = {NULL};
+  size_t count = 0;
+  for (unsigned percent = 0; percent <= 100; percent += options->step)
+    modes[count++] = (bench_mode){percent == 0 ? "cpu" : percent == 100 ? "gpu" : "both", (float)percent / 100.0f};
+  modes[count++] = (bench_mode){"both", -1};
+  bench_run run = {.reps = options->reps, .least = LEAST_ROUNDS, .print = true, .samples = samples};
+  run.seconds = options->seconds > 0 ? options->seconds : subject->row.m ? plan->matmul_seconds : plan->reduce_seconds;
+  run.whole = true;
+  bench_sweep sweep = {.first_row = results->row_count,
+                       .row_count = count,
+                       .best_s = NAN,
+                       .own_s = NAN,
+                       .own_share = NAN,
+                       .eta = NAN,
+                       .eta_low = NAN,
+                       .eta_high = NAN};
+  bool fine = bench_engine_run(session, subject, modes, count, &run, results);
+  if (fine && run.rounds) {
+    sweep.rounds = run.rounds;
+    sweep.own_share = results->rows[sweep.first_row + count - 1].gpu_share;
+    fine = judge(samples, modes, count, run.rounds, &sweep);
+    if (isfinite(sweep.eta) && results->sweep_count < BENCH_MAX_SIZES) {
+      char text[400];
+      say(session, results, &sweep, text, sizeof text);
+      size_t used = strlen(results->verdict);
+      snprintf(results->verdict + used, sizeof results->verdict - used, "%s%s", used ? "; " : "", text);
+      results->sweeps[results->sweep_count++] = sweep;
+    }
+  }
+  for (size_t i = 0; i < count; i++) free(samples[i]);
+  return fine;
+}
+
+int bench_cmd_sweep(const bench_options *options) {
+  static const bench_size lengths[] = {{.n = 1u << 24}}, shapes[] = {{1024, 1024, 1024}};
+  static const bench_plan plan = {.reduce_sizes = lengths,
+                                  .reduce_count = 1,
+                                  .reduce_seconds = 5,
+                                  .matmul_sizes = shapes,
+                                  .matmul_count = 1,
+                                  .matmul_seconds = 5,
+                                  .needs_device = true,
+                                  .each = sweep_one};
+  if (options->reps && options->reps < LEAST_ROUNDS) {
+    fprintf(stderr, "hx-bench: sweep needs at least %u rounds, not --reps %zu\n", LEAST_ROUNDS, options->reps);
+    return BENCH_USAGE;
+  }
+  return bench_compare(options, &plan);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Verify, warm up, measure the modes in turn, make rows. */
+#include "bench/engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/ceiling.h"
+#include "bench/measure.h"
+
+#define WARM_CALLS 3      /* a mode, */
+#define LEARNING_CALLS 10 /* or so many where hx decides and may still learn, */
+#define WARM_PART 0.25    /* but no longer than this part of the time for measuring */
+
+typedef struct player {
+  bench_session *session;
+  bench_subject *subject;
+  hx_task task;
+  hx_report report; /* of the last call that asked for one */
+  double *shares;   /* of each sample */
+  size_t share_count, share_room;
+  uint32_t recovered;
+  uint64_t bits; /* of the verified call */
+  bool failed, wrong;
+} player;
+
+static bool call(player *p, hx_report *report) {
+  hx_status status = hx_offload(p->session->hx, &p->task, report);
+  if (status == HX_OK) return true;
+  fprintf(stderr, "hx-bench: %s: %s\n", hx_status_string(status), hx_error_detail());
+  p->failed = true;
+  return false;
+}
+
+static bool note_share(player *p) {
+  if (p->share_count == p->share_room) {
+    size_t room = p->share_room ? 2 * p->share_room : 64;
+    double *grown = realloc(p->shares, room * sizeof *grown);
+    if (!grown) return false;
+    p->shares = grown;
+    p->share_room = room;
+  }
+  p->shares[p->share_count++] = p->report.gpu_share;
+  if (p->report.recovered > p->recovered) p->recovered = p->report.recovered;
+  return true;
+}
+
+/* A report costs hx two looks at the clock, which a call of less than a microsecond would feel: calls that short are
+ * timed without, and one more tells what they do. */
+static double sample_call(void *self, unsigned calls) {
+  player *p = self;
+  p->subject->kind->poison(p->subject, false);
+  bool fine = true;
+  double start = bench_now();
+  for (unsigned i = 0; fine && i < calls; i++) fine = call(p, calls == 1 ? &p->report : NULL);
+  double seconds = (bench_now() - start) / calls;
+  if (!fine) return -1;
+  if (!p->subject->kind->check(p->subject, false)) p->wrong = true;
+  if (calls > 1 && !call(p, &p->report)) return -1;
+  return note_share(p) ? seconds : -1;
+}
+
+typedef struct ceiling_player {
+  bench_subject *subject;
+  size_t way;
+  unsigned threads;
+} ceiling_player;
+
+static double sample_ceiling(void *self, unsigned calls) {
+  ceiling_player *p = self;
+  double work = 0, start = bench_now();
+  for (unsigned i = 0; i < calls; i++) work += p->subject->kind->ceiling(p->subject, p->way, p->threads);
+  return work / (bench_now() - start);
+}
+
+/* The fastest way on one thread or all of hx's. Returns how many calls make a sample. */
+static unsigned choose_ceiling(ceiling_player *p, unsigned threads) {
+  double best = 0;
+  ceiling_player trial = *p;
+  unsigned calls = 1;
+  for (int round = 0; round < 2; round++)
+    for (trial.way = 0; trial.way < bench_ceiling_ways(); trial.way++)
+      for (trial.threads = 1;; trial.threads = threads) {
+        double start = bench_now();
+        trial.subject->kind->ceiling(trial.subject, trial.way, trial.threads);
+        unsigned enough = bench_calls(bench_now() - start);
+        double rate = sample_ceiling(&trial, enough);
+        if (rate > best) best = rate, *p = trial, calls = enough;
+        if (trial.threads == threads) break;
+      }
+  return calls;
+}
+
+/* One call whose whole result is compared. */
+static bool verify(player *p, const char *mode) {
+  bench_subject *subject = p->subject;
+  subject->kind->poison(subject, true);
+  if (!call(p, &p->report)) return false;
+  p->wrong = !subject->kind->check(subject, true) || (subject->has_first && subject->bits != subject->first_bits);
+  p->bits = subject->bits;
+  if (p->wrong) {
+    char size[64];
+    bench_size_text(&subject->row, size, sizeof size);
+    fprintf(stderr, "hx-bench: %s %s %s, %s: the result is not what the definition says\n", subject->row.type,
+            subject->row.op, size, mode);
+    return false;
+  }
+  subject->first_bits = subject->bits;
+  subject->has_first = true;
+  return true;
+}
+
+/* Returns the seconds of the last call. */
+static double warm_up(player *p, bool learning, double seconds) {
+  double start = bench_now(), last = 0;
+  for (int i = 0; i < (learning ? LEARNING_CALLS : WARM_CALLS); i++) {
+    double before = bench_now();
+    if (!call(p, NULL)) break;
+    last = bench_now() - before;
+    if (bench_now() - start > seconds) break;
+  }
+  return last;
+}
+
+static bool make_row(player *p, const bench_mode *mode, const bench_contestant *who, size_t rounds, double ceiling,
+                     const bench_run *run, bench_results *results) {
+  bench_subject *subject = p->subject;
+  bench_row row = subject->row;
+  row.mode = mode->name;
+  row.asked_share = mode->share;
+  row.ceiling = ceiling;
+  row.reps = who ? rounds : 0;
+  row.ran = !p->failed;
+  row.verified = !p->failed && !p->wrong;
+  row.bits = p->bits;
+  row.median_s = row.min_s = row.max_s = row.rate = row.gpu_share = NAN;
+  if (row.reps) {
+    double *sorted = malloc(rounds * sizeof *sorted);
+    if (!sorted) return false;
+    memcpy(sorted, who->samples, rounds * sizeof *sorted);
+    bench_sort(sorted, rounds);
+    row.median_s = bench_quantile(sorted, rounds, 0.5);
+    row.min_s = sorted[0];
+    row.max_s = sorted[rounds - 1];
+    free(sorted);
+    row.rate = subject->kind->work(subject) / row.median_s;
+    row.gpu_share = bench_median(p->shares, p->share_count);
+    row.bytes_copied = p->report.bytes_copied;
+    row.recovered = p->recovered;
+    for (uint32_t d = 0; d < p->report.device_count && d < HX_MAX_DEVICES; d++)
+      if (p->report.device[d].index < 32 && p->report.device[d].units) row.devices |= 1u << p->report.device[d].index;
+  }
+  if (!row.verified) results->failed = true;
+  FILE *f = run->print ? p->session->human : NULL;
+  if (f) {
+    const bench_row *last = results->row_count ? &results->rows[results->row_count - 1] : NULL;
+    if (!last || strcmp(last->op, row.op) || strcmp(last->type, row.type)) bench_table_head(f, &row);
+    bench_table_row(f, &row);
+    fflush(f);
+  }
+  return bench_results_add(results, &row);
+}
+
+size_t bench_compare_modes(const bench_session *session, bench_mode modes[3]) {
+  static const bench_mode cpu = {"cpu", 0}, gpu = {"gpu", 1}, both = {"both", -1};
+  size_t count = 0;
+  if (session->has_cpu) modes[count++] = cpu;
+  if (session->has_device) modes[count++] = gpu;
+  if (session->has_cpu && session->has_device) modes[count++] = both;
+  return count;
+}
+
+bool bench_engine_run(bench_session *session, bench_subject *subject, const bench_mode *modes, size_t count,
+                      bench_run *run, bench_results *results) {
+  player *players = calloc(count, sizeof *players);
+  bench_contestant *field = calloc(count + 1, sizeof *field); /* and the ceiling */
+  size_t *seat = calloc(count, sizeof *seat), seated = 0;     /* of a mode in the field; SIZE_MAX: it stays out */
+  bool fine = players && field && seat;
+  run->rounds = 0;
+  for (size_t i = 0; fine && i < count; i++) {
+    player *p = &players[i];
+    *p = (player){.session = session, .subject = subject, .task = subject->task};
+    p->task.gpu_share = modes[i].share;
+    seat[i] = SIZE_MAX;
+    if (!verify(p, modes[i].name)) continue;
+    double last = warm_up(p, modes[i].share < 0, WARM_PART * run->seconds / (double)count);
+    if (p->failed) continue;
+    seat[i] = seated;
+    field[seated++] = (bench_contestant){.sample = sample_call, .self = p, .calls = bench_calls(last)};
+  }
+  ceiling_player ceiling = {.subject = subject, .threads = 1};
+  double ceiling_rate = NAN;
+  if (fine && seated) {
+    unsigned calls = choose_ceiling(&ceiling, session->threads);
+    field[seated] = (bench_contestant){.sample = sample_ceiling, .self = &ceiling, .calls = calls};
+    char size[64], label[128];
+    bench_size_text(&subject->row, size, sizeof size);
+    snprintf(label, sizeof label, "%s %s %s", subject->row.type, subject->row.op, size);
+    const bench_limits limits = {.reps = run->reps,
+                                 .least = run->least,
+                                 .whole = run->whole,
+                                 .seconds = run->seconds,
+                                 .deadline = session->deadline,
+                                 .label = label,
+                                 .progress = session->human && isatty(STDERR_FILENO)};
+    run->rounds = bench_measure(field, seated + 1, &limits);
+    ceiling_rate = run->rounds ? bench_median(field[seated].samples, run->rounds) : NAN;
+  }
+  for (size_t i = 0; fine && i < count; i++) {
+    if (!run->rounds && seat[i] != SIZE_MAX) players[i].failed = true;
+    const bench_contestant *who = seat[i] != SIZE_MAX ? &field[seat[i]] : NULL;
+    fine = make_row(&players[i], &modes[i], who, run->rounds, ceiling_rate, run, results);
+    if (run->samples && who && run->rounds) {
+      run->samples[i] = who->samples;
+      field[seat[i]].samples = NULL;
+    }
+  }
+  if (!fine) fputs("hx-bench: there is no memory for the results\n", stderr);
+  for (size_t i = 0; field && i <= count; i++) free(field[i].samples);
+  for (size_t i = 0; players && i < count; i++) free(players[i].shares);
+  free(seat);
+  free(field);
+  free(players);
+  return fine;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The JSON document: system, devices, rows, sweeps, verdict. Members are added, never renamed; README.md lists them. */
+#include "bench/system.h"
+#include "bench/text.h"
+
+static void member_string(FILE *f, const char *name, const char *value) {
+  fprintf(f, "\"%s\": ", name);
+  bench_json_string(f, value);
+  fputs(", ", f);
+}
+
+static void member_number(FILE *f, const char *name, double value) {
+  fprintf(f, "\"%s\": ", name);
+  bench_json_number(f, value);
+  fputs(", ", f);
+}
+
+static void write_device(FILE *f, const hx_device_info *device, size_t index) {
+  fprintf(f, "{\"index\": %zu, ", index);
+  member_string(f, "name", device->name);
+  member_string(f, "vendor", device->vendor);
+  member_string(f, "driver", device->driver);
+  member_string(f, "kind", bench_kind_name(device->kind));
+  member_string(f, "state", bench_state_name(device->state));
+  member_string(f, "memory", device->memory);
+  fprintf(f, "\"compute_units\": %u, \"memory_bytes\": %llu, \"why\": ", device->compute_units,
+          (unsigned long long)device->memory_bytes);
+  bench_json_string(f, device->why);
+  fputs("}", f);
+}
+
+static void write_row(FILE *f, const bench_session *session, const bench_row *row) {
+  fputs("{", f);
+  member_string(f, "op", row->op);
+  member_string(f, "type", row->type);
+  if (row->m) {
+    fprintf(f, "\"m\": %zu, \"n\": %zu, \"k\": %zu, ", row->m, row->n, row->k);
+  } else {
+    fprintf(f, "\"n\": %zu, ", row->n);
+  }
+  member_string(f, "mode", row->mode);
+  fputs("\"devices\": [", f);
+  bool first = true;
+  for (size_t i = 0; i < session->device_count; i++) {
+    if (!(row->devices & 1u << i)) continue;
+    if (!first) fputs(", ", f);
+    bench_json_string(f, session->device[i].name);
+    first = false;
+  }
+  fputs("], \"asked_share\": ", f);
+  if (row->asked_share < 0) {
+    fputs("null, ", f);
+  } else {
+    bench_json_number(f, (double)row->asked_share);
+    fputs(", ", f);
+  }
+  member_number(f, "median_s", row->median_s);
+  member_number(f, "min_s", row->min_s);
+  member_number(f, "max_s", row->max_s);
+  fprintf(f, "\"reps\": %zu, ", row->reps);
+  member_number(f, "rate", row->rate);
+  member_string(f, "unit", row->unit);
+  member_number(f, "ceiling", row->ceiling);
+  member_number(f, "gpu_share", row->gpu_share);
+  fprintf(f, "\"bytes_copied\": %llu, \"recovered\": %u, \"verified\": %s, \"bits\": \"%016llx\"}",
+          (unsigned long long)row->bytes_copied, row->recovered, row->verified ? "true" : "false",
+          (unsigned long long)row->bits);
+}
+
+static void write_sweep(FILE *f, const bench_results *results, const bench_sweep *sweep) {
+  const bench_row *row = &results->rows[sweep->first_row];
+  fputs("{", f);
+  member_string(f, "op", row->op);
+  member_string(f, "type", row->type);
+  if (row->m) {
+    fprintf(f, "\"m\": %zu, \"n\": %zu, \"k\": %zu, ", row->m, row->n, row->k);
+  } else {
+    fprintf(f, "\"n\": %zu, ", row->n);
+  }
+  fprintf(f, "\"first_row\": %zu, \"rows\": %zu, \"rounds\": %zu, ", sweep->first_row, sweep->row_count, sweep->rounds);
+  member_number(f, "best_split", (double)sweep->best_split);
+  member_number(f, "best_s", sweep->best_s);
+  member_number(f, "own_s", sweep->own_s);
+  member_number(f, "own_share", sweep->own_share);
+  member_number(f, "eta_quartile_1", sweep->eta_low);
+  member_number(f, "eta_quartile_3", sweep->eta_high);
+  fputs("\"eta\": ", f);
+  bench_json_number(f, sweep->eta);
+  fputs("}", f);
+}
+
+void bench_write_json(FILE *f, const bench_session *session, const bench_results *results) {
+  fputs("{\"schema\": 1, \"program\": \"hx-bench\", ", f);
+  member_string(f, "command", session->options->command);
+  fputs("\n  \"system\": ", f);
+  bench_system_json(f, session);
+  fputs(",\n  \"devices\": [", f);
+  for (size_t i = 0; i < session->device_count; i++) {
+    fputs(i ? ",\n    " : "\n    ", f);
+    write_device(f, &session->device[i], i);
+  }
+  fputs("],\n  \"rows\": [", f);
+  for (size_t i = 0; i < results->row_count; i++) {
+    fputs(i ? ",\n    " : "\n    ", f);
+    write_row(f, session, &results->rows[i]);
+  }
+  fputs("],\n  \"sweeps\": [", f);
+  for (size_t i = 0; i < results->sweep_count; i++) {
+    fputs(i ? ",\n    " : "\n    ", f);
+    write_sweep(f, results, &results->sweeps[i]);
+  }
+  fprintf(f, "],\n  \"failed\": %s, \"verdict\": ", results->failed ? "true" : "false");
+  bench_json_string(f, results->verdict);
+  fputs("}\n", f);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx-bench: what this machine has, and what hx makes of it. One row a subcommand. */
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/system.h"
+
+static const struct command {
+  const char *name;
+  int (*run)(const bench_options *options);
+  const char *help;
+} commands[] = {
+    {"", bench_cmd_default, "the f32 sum and two products on CPU alone, device alone and both; under 3 minutes"},
+    {"info", bench_cmd_info, "devices and drivers, what each can do, what is missing and how to install it"},
+    {"env", bench_cmd_env, "the environment variables of hx: accepted values, defaults, current values"},
+    {"reduce", bench_cmd_reduce, "reductions (--op, --type, --size)"},
+    {"matmul", bench_cmd_matmul, "matrix products (--size MxNxK)"},
+    {"sweep", bench_cmd_sweep, "every split of the work between CPU and GPU, and how near hx comes to the best"},
+};
+
+#define COMMANDS (sizeof commands / sizeof commands[0])
+
+static int print_help(void) {
+  puts("hx-bench [subcommand] [options]\n");
+  for (size_t i = 0; i < COMMANDS; i++)
+    printf("  %-12s %s\n", *commands[i].name ? commands[i].name : "(none)", commands[i].help);
+  puts(
+      "\n"
+      "  --size LIST      numbers, 2^k, or MxNxK for products; N means NxNxN for matmul\n"
+      "  --op LIST        sum min max argmin argmax dot sum_abs sum_squares prod, all of these, or matmul\n"
+      "  --type LIST      f32 i32 u32 all\n"
+      "  --devices LIST   what HX_DEVICES accepts; not given, and no GPU there: cpu,igpu,gpu,pocl\n"
+      "  --reps N         rounds (default: as many as fit the time)\n"
+      "  --seconds S      time for each operation and size, all modes together\n"
+      "  --step P         of sweep, in percent (default 10)\n"
+      "  --malloc         arrays from malloc, not hx_alloc\n"
+      "  --json FILE      - is the standard output; the table then goes to stderr\n"
+      "  --csv FILE       likewise\n"
+      "  --quiet          no table, no progress bar\n"
+      "  --help, --version\n\n"
+      "Every result is compared with the scalar definition before it is timed. Exit status: 0 all of them right,\n"
+      "1 one is wrong or did not run, 2 a wrong option or setting. More: man hx-bench.");
+  return BENCH_OK;
+}
+
+int main(int argc, char **argv) {
+  bench_options options;
+  bench_system_start();
+  if (!bench_options_parse(argc, argv, &options)) return BENCH_USAGE;
+  if (options.help) return print_help();
+  if (options.version) return printf("hx-bench %s\n", hx_version()) < 0 ? BENCH_FAILED : BENCH_OK;
+  for (size_t i = 0; i < COMMANDS; i++) {
+    if (strcmp(commands[i].name, options.command) != 0) continue;
+    int status = commands[i].run(&options);
+    if (fflush(stdout) != 0 && status == BENCH_OK) status = BENCH_FAILED;
+    return status;
+  }
+  fprintf(stderr, "hx-bench: there is no subcommand '%s' (info, env, reduce, matmul, sweep)\n", options.command);
+  return BENCH_USAGE;
+}

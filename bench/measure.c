@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Interleaved rounds, their end, and order statistics. */
+#include "bench/measure.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SAMPLE_SECONDS 50e-6 /* 1000 times the cost of reading the clock */
+#define MOST_ROUNDS 1001
+#define PATIENCE 4 /* times the asked seconds, for the least number of rounds */
+
+unsigned bench_calls(double seconds) {
+  if (seconds >= SAMPLE_SECONDS) return 1;
+  double calls = ceil(SAMPLE_SECONDS / fmax(seconds, 1e-9));
+  return calls > 10000 ? 10000 : (unsigned)calls;
+}
+
+static int compare(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+void bench_sort(double *values, size_t count) { qsort(values, count, sizeof *values, compare); }
+
+double bench_quantile(const double *sorted, size_t count, double fraction) {
+  if (count == 0) return NAN;
+  double at = fraction * (double)(count - 1);
+  size_t low = (size_t)at, high = low + 1 < count ? low + 1 : low;
+  return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
+}
+
+double bench_median(const double *values, size_t count) {
+  double *copy = count ? malloc(count * sizeof *copy) : NULL;
+  if (!copy) return NAN;
+  memcpy(copy, values, count * sizeof *copy);
+  bench_sort(copy, count);
+  double median = bench_quantile(copy, count, 0.5);
+  free(copy);
+  return median;
+}
+
+static bool enough(size_t rounds, double elapsed, const bench_limits *limits) {
+  if (rounds == 0) return false;
+  bool late = limits->deadline > 0 && bench_now() >= limits->deadline;
+  if (limits->reps) return rounds >= limits->reps;
+  if (rounds >= MOST_ROUNDS) return true;
+  if (rounds >= limits->least) return elapsed >= limits->seconds || late;
+  if (limits->whole) return false;
+  /* A contestant far slower than the others must not hold the rest up. */
+  size_t indispensable = limits->least > 3 ? 3 : limits->least;
+  if (rounds >= indispensable) return elapsed >= PATIENCE * limits->seconds || late;
+  return late && elapsed >= limits->seconds;
+}
+
+static void draw_bar(const bench_limits *limits, size_t rounds, double elapsed) {
+  double by_time = limits->reps ? 0 : elapsed / limits->seconds;
+  double by_rounds = (double)rounds / (double)(limits->reps ? limits->reps : limits->least);
+  double done = limits->reps ? by_rounds : fmin(by_time, by_rounds);
+  int filled = (int)(30 * fmin(done, 1));
+  fprintf(stderr, "\r\033[K[%.*s%.*s] %3d %%  %.70s", filled, "##############################", 30 - filled,
+          "..............................", (int)(100 * fmin(done, 1)), limits->label);
+  fflush(stderr);
+}
+
+size_t bench_measure(bench_contestant *contestants, size_t count, const bench_limits *limits) {
+  double start = bench_now(), drawn = 0;
+  size_t rounds = 0;
+  bool fine = true;
+  for (double elapsed = 0; fine && !enough(rounds, elapsed, limits); elapsed = bench_now() - start) {
+    if (limits->progress && elapsed > 1 && elapsed - drawn > 0.1) {
+      draw_bar(limits, rounds, elapsed);
+      drawn = elapsed;
+    }
+    for (size_t c = 0; fine && c < count; c++) {
+      bench_contestant *who = &contestants[c];
+      if (rounds == who->room) {
+        size_t room = who->room ? 2 * who->room : 64;
+        double *grown = realloc(who->samples, room * sizeof *grown);
+        if (!grown) fine = false;
+        if (!grown) break;
+        who->samples = grown;
+        who->room = room;
+      }
+      who->samples[rounds] = who->sample(who->self, who->calls);
+      fine = who->samples[rounds] >= 0;
+    }
+    rounds++;
+  }
+  if (drawn > 0) fputs("\r\033[K", stderr);
+  return fine ? rounds : 0;
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The command line: one row an option. Every value is checked here, before anything is opened. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+
+static const char *const op_names[] = {
+    [BENCH_OP_MATMUL] = "matmul",     [HX_SUM] = "sum",       [HX_MIN] = "min", [HX_MAX] = "max",
+    [HX_ARGMIN] = "argmin",           [HX_ARGMAX] = "argmax", [HX_DOT] = "dot", [HX_SUM_ABS] = "sum_abs",
+    [HX_SUM_SQUARES] = "sum_squares", [HX_PROD] = "prod"};
+static const char *const type_names[] = {[0] = NULL, [HX_F32] = "f32", [HX_I32] = "i32", [HX_U32] = "u32"};
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+const char *bench_op_name(hx_op op) { return op_names[op]; }
+const char *bench_type_name(hx_type type) { return type_names[type]; }
+
+/* The decimal number at *p, moved past; false where there is none or it does not fit. */
+static bool read_number(const char **p, size_t *out) {
+  if (**p < '0' || **p > '9') return false;
+  char *end;
+  errno = 0;
+  unsigned long long value = strtoull(*p, &end, 10);
+  if (errno || value > SIZE_MAX) return false;
+  *p = end;
+  *out = (size_t)value;
+  return true;
+}
+
+/* 1000, 2^20 or one side of a shape, which may be written either way. */
+static bool read_length(const char **p, size_t *out) {
+  size_t base, power;
+  if (!read_number(p, &base)) return false;
+  if (**p == '^') {
+    ++*p;
+    if (base != 2 || !read_number(p, &power) || power > 40) return false;
+    base = (size_t)1 << power;
+  }
+  *out = base;
+  return base > 0;
+}
+
+static bool read_size(const char **p, bench_size *size) {
+  size_t side[3], sides = 0;
+  do {
+    if (sides == 3 || !read_length(p, &side[sides])) return false;
+    sides++;
+  } while (**p == 'x' && ++*p);
+  *size = sides == 3 ? (bench_size){side[0], side[1], side[2]} : (bench_size){0, side[0], 0};
+  size_t limit = SIZE_MAX / 64;
+  if (sides == 2) return false;
+  if (sides == 1) return side[0] <= limit;
+  return side[0] <= limit / side[1] && side[0] <= limit / side[2] && side[1] <= limit / side[2];
+}
+
+static bool parse_sizes(const char *value, bench_options *options) {
+  options->size_count = 0;
+  for (const char *p = value;; p++) {
+    if (options->size_count == BENCH_MAX_SIZES || !read_size(&p, &options->sizes[options->size_count])) return false;
+    options->size_count++;
+    if (*p == '\0') return true;
+    if (*p != ',') return false;
+  }
+}
+
+/* A comma list of words as bits; "all" is every word from `first` on. */
+static bool parse_words(const char *value, const char *const *words, size_t first, size_t count, uint32_t *bits) {
+  *bits = 0;
+  for (const char *p = value;;) {
+    size_t length = strcspn(p, ",");
+    bool known = length == 3 && strncmp(p, "all", 3) == 0;
+    for (size_t w = 0; w < count; w++) {
+      if (!words[w]) continue;
+      bool same = strlen(words[w]) == length && strncmp(p, words[w], length) == 0;
+      if (same || (length == 3 && strncmp(p, "all", 3) == 0 && w >= first)) *bits |= 1u << w, known = true;
+    }
+    if (!known) return false;
+    p += length;
+    if (*p == '\0') return true;
+    p++;
+  }
+}
+
+static bool parse_ops(const char *value, bench_options *options) {
+  return parse_words(value, op_names, HX_SUM, COUNT(op_names), &options->ops);
+}
+
+static bool parse_types(const char *value, bench_options *options) {
+  return parse_words(value, type_names, HX_F32, COUNT(type_names), &options->types);
+}
+
+static bool parse_reps(const char *value, bench_options *options) {
+  return read_number(&value, &options->reps) && !*value && options->reps >= 1 && options->reps <= 1000000;
+}
+
+static bool parse_seconds(const char *value, bench_options *options) {
+  char *end;
+  options->seconds = strtod(value, &end);
+  return end != value && !*end && isfinite(options->seconds) && options->seconds > 0 && options->seconds <= 3600;
+}
+
+static bool parse_step(const char *value, bench_options *options) {
+  size_t step;
+  if (!read_number(&value, &step) || *value || step < 1 || step > 50 || 100 % step) return false;
+  options->step = (unsigned)step;
+  return true;
+}
+
+static bool parse_devices(const char *value, bench_options *options) { return *(options->devices = value) != '\0'; }
+static bool parse_json(const char *value, bench_options *options) { return *(options->json = value) != '\0'; }
+static bool parse_csv(const char *value, bench_options *options) { return *(options->csv = value) != '\0'; }
+
+static const struct option_row {
+  const char *name;
+  bool (*parse)(const char *value, bench_options *options); /* NULL: a switch */
+  size_t flag;                                              /* offset of the switch */
+  const char *accepted;
+} option_rows[] = {
+    {"--size", parse_sizes, 0, "a list of numbers, 2^k (k up to 40) or MxNxK"},
+    {"--devices", parse_devices, 0, "what HX_DEVICES accepts"},
+    {"--op", parse_ops, 0, "a list of sum, min, max, argmin, argmax, dot, sum_abs, sum_squares, prod, all, matmul"},
+    {"--type", parse_types, 0, "a list of f32, i32, u32, all"},
+    {"--reps", parse_reps, 0, "a number from 1 to 1000000"},
+    {"--seconds", parse_seconds, 0, "a number above 0, at most 3600"},
+    {"--step", parse_step, 0, "a divisor of 100 from 1 to 50, in percent"},
+    {"--json", parse_json, 0, "a file, or - for the standard output"},
+    {"--csv", parse_csv, 0, "a file, or - for the standard output"},
+    {"--quiet", NULL, offsetof(bench_options, quiet), NULL},
+    {"--malloc", NULL, offsetof(bench_options, use_malloc), NULL},
+    {"--help", NULL, offsetof(bench_options, help), NULL},
+    {"--version", NULL, offsetof(bench_options, version), NULL},
+};
+
+/* The row that arg names, with its value where it is written --name=value. */
+static const struct option_row *find_row(const char *arg, const char **value) {
+  size_t length = strcspn(arg, "=");
+  *value = arg[length] == '=' ? arg + length + 1 : NULL;
+  for (size_t r = 0; r < COUNT(option_rows); r++)
+    if (strlen(option_rows[r].name) == length && strncmp(arg, option_rows[r].name, length) == 0) return &option_rows[r];
+  return NULL;
+}
+
+static bool complain(const char *what, const char *value, const char *accepted) {
+  fprintf(stderr, "hx-bench: %s", what);
+  if (value) fprintf(stderr, " '%s'", value);
+  fprintf(stderr, "%s%s (hx-bench --help)\n", accepted ? ": accepted is " : "", accepted ? accepted : "");
+  return false;
+}
+
+bool bench_options_parse(int argc, char **argv, bench_options *options) {
+  *options = (bench_options){.command = "", .step = 10};
+  for (int i = 1; i < argc; i++) {
+    if (argv[i][0] != '-') {
+      if (*options->command) return complain("one subcommand is enough, not also", argv[i], NULL);
+      options->command = argv[i];
+      continue;
+    }
+    const char *value;
+    const struct option_row *row = find_row(strcmp(argv[i], "-h") == 0 ? "--help" : argv[i], &value);
+    if (!row) return complain("unknown option", argv[i], NULL);
+    if (!row->parse) {
+      if (value) return complain("no value goes with", row->name, NULL);
+      *(bool *)((char *)options + row->flag) = true;
+      continue;
+    }
+    if (!value && i + 1 < argc) value = argv[++i];
+    if (!value) return complain("a value is missing after", row->name, row->accepted);
+    char what[64];
+    snprintf(what, sizeof what, "%s does not accept", row->name);
+    if (!row->parse(value, options)) return complain(what, value, row->accepted);
+  }
+  if (options->json && options->csv && strcmp(options->json, "-") == 0 && strcmp(options->csv, "-") == 0)
+    return complain("--json and --csv cannot both go to the standard output", NULL, NULL);
+  return true;
+}

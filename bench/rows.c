@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Rows of results, and the table in which people read them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/subject.h"
+#include "bench/text.h"
+
+bool bench_results_add(bench_results *results, const bench_row *row) {
+  if (results->row_count == results->row_room) {
+    size_t room = results->row_room ? 2 * results->row_room : 64;
+    bench_row *grown = realloc(results->rows, room * sizeof *grown);
+    if (!grown) return false;
+    results->rows = grown;
+    results->row_room = room;
+  }
+  results->rows[results->row_count++] = *row;
+  return true;
+}
+
+void bench_results_free(bench_results *results) {
+  free(results->rows);
+  *results = (bench_results){0};
+}
+
+void bench_subject_free(bench_subject *subject) {
+  free(subject->place);
+  free(subject->wanted);
+  *subject = (bench_subject){0};
+}
+
+void bench_arrays_free(bench_session *session, bench_arrays *arrays) {
+  bench_session_free(session, arrays->x);
+  bench_session_free(session, arrays->y);
+  bench_session_free(session, arrays->c);
+  *arrays = (bench_arrays){0};
+}
+
+void bench_size_text(const bench_row *row, char *text, size_t bytes) {
+  if (row->m) {
+    snprintf(text, bytes, "%zux%zux%zu", row->m, row->n, row->k);
+  } else if (row->n >= 1024 && (row->n & (row->n - 1)) == 0) {
+    snprintf(text, bytes, "2^%d", __builtin_ctzll(row->n));
+  } else {
+    snprintf(text, bytes, "%zu", row->n);
+  }
+}
+
+void bench_row_devices(const bench_session *session, uint32_t devices, char *text, size_t bytes) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (size_t i = 0; i < session->device_count && used < bytes; i++) {
+    if (!(devices & 1u << i)) continue;
+    int length = snprintf(text + used, bytes - used, "%s%.60s", used ? " + " : "", session->device[i].name);
+    used += length > 0 ? (size_t)length : 0;
+  }
+}
+
+void bench_time_text(double seconds, char *text, size_t bytes) {
+  static const struct {
+    double below, scale;
+    const char *unit;
+  } rows[] = {{1e-6, 1e9, "ns"}, {1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {INFINITY, 1, "s"}};
+  size_t r = 0;
+  if (!isfinite(seconds)) {
+    snprintf(text, bytes, "-");
+    return;
+  }
+  while (seconds >= rows[r].below) r++;
+  double value = seconds * rows[r].scale;
+  snprintf(text, bytes, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, rows[r].unit);
+}
+
+void bench_bytes_text(uint64_t value, char *text, size_t bytes) {
+  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  double scaled = (double)value;
+  size_t unit = 0;
+  while (scaled >= 1024 && unit + 1 < sizeof units / sizeof units[0]) scaled /= 1024, unit++;
+  snprintf(text, bytes, "%.*f %s", unit && scaled < 10 ? 1 : 0, scaled, units[unit]);
+}
+
+void bench_table_head(FILE *f, const bench_row *row) {
+  fprintf(f, "\n%s %s; ceiling: %s\n", row->type, row->op,
+          row->m ? "multiply-adds on the CPU's registers alone" : "reading the same bytes with a bare loop on the CPU");
+  fprintf(f, "%-14s %-5s %5s %9s %9s %9s %6s %8s %7s %6s %8s %-5s %s\n", "size", "mode", "asked", "median", "min",
+          "max", "rounds", row->unit, "ceiling", "on GPU", "copied", "check", "bits");
+}
+
+void bench_table_row(FILE *f, const bench_row *row) {
+  char size[72], asked[16] = "auto", median[24], least[24], most[24], copied[24], share[16] = "-", rate[16] = "-",
+                 ceiling[16] = "-";
+  bench_size_text(row, size, sizeof size);
+  bench_time_text(row->median_s, median, sizeof median);
+  bench_time_text(row->min_s, least, sizeof least);
+  bench_time_text(row->max_s, most, sizeof most);
+  bench_bytes_text(row->bytes_copied, copied, sizeof copied);
+  if (row->asked_share >= 0) snprintf(asked, sizeof asked, "%.0f %%", 100.0 * (double)row->asked_share);
+  if (isfinite(row->gpu_share)) snprintf(share, sizeof share, "%.0f %%", 100 * row->gpu_share);
+  if (isfinite(row->rate)) snprintf(rate, sizeof rate, row->rate < 100 ? "%.2f" : "%.0f", row->rate);
+  if (isfinite(row->rate / row->ceiling)) snprintf(ceiling, sizeof ceiling, "%.0f %%", 100 * row->rate / row->ceiling);
+  fprintf(f, "%-14s %-5s %5s %9s %9s %9s %6zu %8s %7s %6s %8s %-5s %016llx\n", size, row->mode, asked, median, least,
+          most, row->reps, rate, ceiling, share, copied,
+          row->verified ? "ok"
+          : row->ran    ? "WRONG"
+                        : "error",
+          (unsigned long long)row->bits);
+}

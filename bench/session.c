@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One context for a whole run: opening it, naming PoCL where there is no GPU, its devices, memory for arrays. */
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/text.h"
+#include "cpu/cpu.h"
+#include "runtime/base/config.h"
+#include "runtime/topo/topo.h"
+
+const char *bench_kind_name(hx_device_kind kind) {
+  static const char *const names[] = {"?", "cpu", "igpu", "gpu", "opencl-cpu", "sim"};
+  return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
+}
+
+const char *bench_state_name(hx_device_state state) {
+  static const char *const names[] = {"?", "building", "usable", "refused", "lost"};
+  return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "?";
+}
+
+static bool in_use(const hx_device_info *device) { return device->state == HX_BUILDING || device->state == HX_USABLE; }
+
+void bench_session_refresh(bench_session *session) {
+  session->device_count = hx_device_count(session->hx);
+  if (session->device_count > HX_MAX_DEVICES) session->device_count = HX_MAX_DEVICES;
+  session->has_cpu = session->has_device = false;
+  for (size_t i = 0; i < session->device_count; i++) {
+    hx_device_info *device = &session->device[i];
+    if (hx_device(session->hx, i, device) != HX_OK) *device = (hx_device_info){.kind = HX_CPU_OPENCL, .state = HX_LOST};
+    if (!in_use(device)) continue;
+    if (device->kind == HX_CPU) {
+      session->has_cpu = true;
+    } else {
+      session->has_device = true;
+    }
+  }
+}
+
+static int open_context(bench_session *session, const char *devices) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = devices;
+  hx_status status = hx_open(&session->hx, &settings);
+  if (status != HX_OK) {
+    fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
+    return status == HX_INVALID_CONFIG ? BENCH_USAGE : BENCH_FAILED;
+  }
+  bench_session_refresh(session);
+  return BENCH_OK;
+}
+
+/* Whether anybody said which devices to use. */
+static bool devices_named(const bench_options *options) {
+  const char *variable = getenv("HX_DEVICES");
+  return options->devices || (variable && *variable);
+}
+
+int bench_session_open(bench_session *session, const bench_options *options, bool want_device) {
+  *session = (bench_session){.options = options, .human = bench_human_file(options), .threads = bench_threads()};
+  int status = open_context(session, options->devices);
+  if (status != BENCH_OK || !want_device || session->has_device || devices_named(options)) return status;
+  bool candidate = false;
+  for (size_t i = 0; i < session->device_count; i++) candidate |= session->device[i].kind == HX_CPU_OPENCL;
+  if (!candidate) return BENCH_OK;
+  hx_close(session->hx);
+  status = open_context(session, "cpu,igpu,gpu,pocl");
+  session->stand_in = status == BENCH_OK && session->has_device;
+  return status;
+}
+
+void bench_session_close(bench_session *session) {
+  hx_close(session->hx);
+  session->hx = NULL;
+}
+
+void *bench_session_alloc(bench_session *session, size_t bytes) {
+  void *p = session->options->use_malloc ? malloc(bytes) : hx_alloc(session->hx, bytes);
+  if (!p) fprintf(stderr, "hx-bench: there is no memory for an array of %zu bytes\n", bytes);
+  return p;
+}
+
+void bench_session_free(bench_session *session, void *p) {
+  if (session->options->use_malloc) {
+    free(p);
+  } else {
+    hx_free(session->hx, p);
+  }
+}
+
+unsigned bench_threads(void) {
+  hx__config config;
+  if (hx__config_read(&config, NULL) == HX_OK && config.threads) return config.threads;
+  const char *variable = getenv("OMP_NUM_THREADS");
+  return variable && *variable ? (unsigned)omp_get_max_threads() : hx__topo_get()->cores;
+}
+
+const char *bench_isa(void) {
+  hx__config config;
+  hx__isa isa = hx__config_read(&config, NULL) == HX_OK ? config.isa : HX__ISA_AUTO;
+  const hx__cpu_kernels *kernels = hx__cpu_kernels_for(isa);
+  return kernels ? hx__isa_name(kernels->isa) : "none";
+}
+
+void bench_print_devices(const bench_session *session, FILE *f) {
+  fprintf(f, "  #  %-44s %-10s %-22s %-8s %-10s %5s %8s\n", "device", "kind", "driver", "state", "memory", "units",
+          "size");
+  for (size_t i = 0; i < session->device_count; i++) {
+    const hx_device_info *device = &session->device[i];
+    char name[128], driver[64], memory[16], why[256], size[24] = "";
+    bench_plain(device->name, name, sizeof name);
+    bench_plain(device->driver, driver, sizeof driver);
+    bench_plain(device->memory, memory, sizeof memory);
+    if (device->memory_bytes) bench_bytes_text(device->memory_bytes, size, sizeof size);
+    fprintf(f, "%3zu  %-44.44s %-10s %-22.22s %-8s %-10.10s %5u %8s\n", i, name, bench_kind_name(device->kind), driver,
+            bench_state_name(device->state), memory, device->compute_units, size);
+    if (!device->why[0]) continue;
+    fputs("     ", f);
+    bench_wrap(f, bench_plain(device->why, why, sizeof why), 5, 5, BENCH_COLUMNS);
+  }
+  if (session->stand_in)
+    fputs(
+        "There is no GPU here, so PoCL was named: it stands in for one on the CPU's own cores and shows that both "
+        "work\n"
+        "together, not what a GPU brings. (--devices or HX_DEVICES name others.)\n",
+        f);
+}

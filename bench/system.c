@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The system block. */
+#include "bench/system.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "bench/text.h"
+#include "runtime/topo/topo.h"
+
+extern char **environ;
+
+static double load[3] = {-1, -1, -1};
+
+void bench_system_start(void) {
+  if (getloadavg(load, 3) != 3) load[0] = load[1] = load[2] = -1;
+}
+
+/* Variables that change what is measured, by how their names begin. */
+static const char *const prefixes[] = {"HX_",    "OMP_",       "GOMP_", "POCL_",    "RUSTICL_",
+                                       "LP_NUM", "CL_CONFIG_", "OCL_",  "OPENCL_L", "MALLOC_"};
+
+static bool listed(const char *variable) {
+  for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
+    if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0) return strchr(variable, '=') != NULL;
+  return false;
+}
+
+/* The first line of a small file, or "". */
+static char *read_line(const char *path, char *text, size_t bytes) {
+  text[0] = '\0';
+  FILE *f = fopen(path, "r");
+  if (!f) return text;
+  if (!fgets(text, (int)bytes, f)) text[0] = '\0';
+  text[strcspn(text, "\n")] = '\0';
+  fclose(f);
+  return text;
+}
+
+static char *governor(char *text, size_t bytes) {
+  return read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text, bytes);
+}
+
+void bench_system_print(FILE *f, const bench_session *session) {
+  const hx__topo *topo = hx__topo_get();
+  struct utsname kernel;
+  char name[128], policy[64], memory[24];
+  if (uname(&kernel) != 0) memset(&kernel, 0, sizeof kernel);
+  bench_plain(topo->cpu_name[0] ? topo->cpu_name : "CPU", name, sizeof name);
+  bench_bytes_text(topo->memory_bytes, memory, sizeof memory);
+  fprintf(f, "hx-bench %s   %s, %u cores", hx_version(), name, topo->cores);
+  for (unsigned k = 0; topo->kinds > 1 && k < topo->kinds; k++) fprintf(f, "%s%u", k ? "+" : " (", topo->kind_cores[k]);
+  if (topo->kinds > 1) fputc(')', f);
+  if (topo->hardware_threads != topo->cores) fprintf(f, ", %u hardware threads", topo->hardware_threads);
+  fprintf(f, ", %s, hx takes %u threads and %s kernels\n", memory, session->threads, bench_isa());
+  fprintf(f, "%s %s %s", kernel.sysname, kernel.release, kernel.machine);
+  if (load[0] >= 0) fprintf(f, ", load %.2f at the start", load[0]);
+  if (*governor(policy, sizeof policy)) fprintf(f, ", governor %s", policy);
+  fputc('\n', f);
+  if (load[0] > 0.5 * topo->cores)
+    fputs("Other programs are busy on this machine: times vary more than they would on a quiet one.\n", f);
+  size_t column = 0;
+  for (char **variable = environ; *variable; variable++) {
+    if (!listed(*variable)) continue;
+    char text[BENCH_COLUMNS];
+    size_t length = strlen(bench_plain(*variable, text, sizeof text - 1));
+    if (column && column + 1 + length > BENCH_COLUMNS) column = 0, fputc('\n', f);
+    column += (size_t)fprintf(f, "%s%s", column ? " " : "", text);
+  }
+  if (column) fputc('\n', f);
+}
+
+static void environment_json(FILE *f) {
+  fputs("{", f);
+  bool first = true;
+  for (char **variable = environ; *variable; variable++) {
+    if (!listed(*variable)) continue;
+    size_t length = strcspn(*variable, "=");
+    char name[128];
+    if (length >= sizeof name) continue;
+    memcpy(name, *variable, length);
+    name[length] = '\0';
+    fputs(first ? "" : ", ", f);
+    bench_json_string(f, name);
+    fputs(": ", f);
+    bench_json_string(f, *variable + length + 1);
+    first = false;
+  }
+  fputs("}", f);
+}
+
+void bench_system_json(FILE *f, const bench_session *session) {
+  const hx__topo *topo = hx__topo_get();
+  struct utsname kernel;
+  char policy[64];
+  if (uname(&kernel) != 0) memset(&kernel, 0, sizeof kernel);
+  fputs("{\"hx_version\": ", f);
+  bench_json_string(f, hx_version());
+  fputs(", \"compiler\": ", f);
+  bench_json_string(f, __VERSION__);
+  fputs(", \"cpu\": ", f);
+  bench_json_string(f, topo->cpu_name);
+  fprintf(f, ", \"cores\": %u, \"hardware_threads\": %u, \"threads\": %u, \"isa\": ", topo->cores,
+          topo->hardware_threads, session->threads);
+  bench_json_string(f, bench_isa());
+  fprintf(f,
+          ",\n    \"l1_bytes\": %zu, \"l2_bytes\": %zu, \"l3_bytes\": %zu, \"memory_bytes\": %llu,\n    \"kernel\": ",
+          topo->l1_bytes, topo->l2_bytes, topo->l3_bytes, (unsigned long long)topo->memory_bytes);
+  bench_json_string(f, kernel.release);
+  fputs(", \"machine\": ", f);
+  bench_json_string(f, kernel.machine);
+  fputs(", \"governor\": ", f);
+  bench_json_string(f, *governor(policy, sizeof policy) ? policy : NULL);
+  fputs(", \"load_average\": [", f);
+  for (int i = 0; i < 3; i++) {
+    fputs(i ? ", " : "", f);
+    if (load[i] >= 0) {
+      bench_json_number(f, load[i]);
+    } else {
+      fputs("null", f);
+    }
+  }
+  fprintf(f, "],\n    \"stand_in\": %s, \"arrays\": \"%s\", \"environment\": ", session->stand_in ? "true" : "false",
+          session->options->use_malloc ? "malloc" : "hx_alloc");
+  environment_json(f);
+  fputs("}", f);
+}

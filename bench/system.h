@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a result depends on beside hx: the machine, its load, the environment. No host name, no user name. */
+#ifndef HX_BENCH_SYSTEM_H
+#define HX_BENCH_SYSTEM_H
+
+#include <stdio.h>
+
+#include "bench/bench.h"
+
+void bench_system_start(void); /* takes the load average, before this program adds to it */
+void bench_system_print(FILE *f, const bench_session *session);
+void bench_system_json(FILE *f, const bench_session *session); /* one JSON object */
+
+#endif

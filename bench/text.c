@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Escaping and wrapping. */
+#include "bench/text.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* Bytes of the UTF-8 sequence at s that is whole and shortest, or 0. */
+static size_t utf8_length(const unsigned char *s) {
+  static const struct {
+    unsigned char low, high, second_low, second_high, length;
+  } rows[] = {{0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
+              {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
+              {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
+  for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+    if (s[0] < rows[r].low || s[0] > rows[r].high) continue;
+    if (rows[r].length == 1) return 1;
+    if (s[1] < rows[r].second_low || s[1] > rows[r].second_high) return 0;
+    for (size_t i = 2; i < rows[r].length; i++)
+      if (s[i] < 0x80 || s[i] > 0xbf) return 0;
+    return rows[r].length;
+  }
+  return 0;
+}
+
+char *bench_plain(const char *s, char *out, size_t bytes) {
+  const unsigned char *p = (const unsigned char *)s;
+  size_t used = 0;
+  while (*p) {
+    size_t length = utf8_length(p);
+    /* C0, DEL and the C1 controls, which some terminals obey. */
+    bool control = p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
+    size_t need = length && !control ? length : 1;
+    if (used + need >= bytes) break;
+    if (need == length && !control) {
+      memcpy(out + used, p, length);
+    } else {
+      out[used] = '?';
+    }
+    used += need;
+    p += length ? length : 1;
+  }
+  out[used] = '\0';
+  return out;
+}
+
+void bench_json_string(FILE *f, const char *s) {
+  if (!s) {
+    fputs("null", f);
+    return;
+  }
+  fputc('"', f);
+  for (const unsigned char *p = (const unsigned char *)s; *p;) {
+    size_t length = utf8_length(p);
+    if (length == 0) {
+      fputs("\\ufffd", f);
+      p++;
+    } else if (length > 1) {
+      fwrite(p, 1, length, f);
+      p += length;
+    } else {
+      if (*p == '"' || *p == '\\') {
+        fprintf(f, "\\%c", *p);
+      } else if (*p < 0x20 || *p == 0x7f || *p == '<' || *p == '>' || *p == '&') {
+        fprintf(f, "\\u%04x", *p); /* < > & too: the document may be put into a page */
+      } else {
+        fputc(*p, f);
+      }
+      p++;
+    }
+  }
+  fputc('"', f);
+}
+
+void bench_json_number(FILE *f, double value) {
+  if (isfinite(value)) {
+    fprintf(f, "%.9g", value);
+  } else {
+    fputs("null", f);
+  }
+}
+
+void bench_csv_string(FILE *f, const char *s) {
+  bool formula = *s && strchr("=+-@\t\r", *s);
+  if (!formula && !strpbrk(s, ",\"\r\n;")) {
+    fputs(s, f);
+    return;
+  }
+  fputc('"', f);
+  if (formula) fputc('\'', f);
+  for (; *s; s++) {
+    if (*s == '"') fputc('"', f);
+    fputc(*s, f);
+  }
+  fputc('"', f);
+}
+
+void bench_wrap(FILE *f, const char *s, size_t at, size_t indent, size_t columns) {
+  size_t column = at;
+  bool fresh = true; /* nothing on this line yet but the indent */
+  while (*s == ' ') s++;
+  while (*s) {
+    size_t length = strcspn(s, " ");
+    if (!fresh && column + 1 + length > columns) {
+      fprintf(f, "\n%*s", (int)indent, "");
+      column = indent;
+      fresh = true;
+    }
+    column += (size_t)fprintf(f, "%s%.*s", fresh ? "" : " ", (int)length, s);
+    fresh = false;
+    s += length;
+    while (*s == ' ') s++;
+  }
+  fputc('\n', f);
+}

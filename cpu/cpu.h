@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Host kernels. The contract: no threads, no allocation, no I/O, no global state, no system calls; re-entrant; inputs
+ * const; every pointer aligned to 4 bytes and no more; the caller has entered the canonical floating-point state
+ * (base/fpenv.h). The same source is compiled once per ISA; which one runs is a row of data (isa.c). The arithmetic is
+ * docs/ARITHMETIC.md's, to the last bit, in every variant. */
+#ifndef HX_CPU_CPU_H
+#define HX_CPU_CPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/config.h"
+#include "runtime/base/gemm.h"
+#include "runtime/base/slot.h"
+
+/* slots[l] = the slot (base/slot.h) of leaf l of x[0..n), leaves of HX__LEAF elements, the last one perhaps shorter:
+ * (n + HX__LEAF - 1) / HX__LEAF slots are written. y: HX_DOT only. n > 0. */
+typedef void hx__leaf_fn(const void *x, const void *y, size_t n, uint64_t *slots);
+
+/* Block sizes of the packed operands: mc rows of A, nc columns of B, HX__PANEL deep. Multiples of mr and nr. */
+typedef struct hx__gemm_blocking {
+  size_t mc, nc;
+} hx__gemm_blocking;
+
+typedef struct hx__cpu_kernels {
+  hx__isa isa;
+  hx__leaf_fn *leaf[HX__OPS][HX__TYPES]; /* every op from HX_SUM and type from HX_F32 is filled */
+
+  size_t mr, nr; /* register tile of the matrix product */
+  /* Block sizes for caches of these sizes (0: unknown). */
+  hx__gemm_blocking (*gemm_blocking)(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes);
+  /* Bytes of scratch one thread needs for a product of at most m x n x k; 0: none. The scratch is aligned to 64. */
+  size_t (*gemm_scratch_bytes)(hx__gemm_blocking blocking, size_t m, size_t n, size_t k);
+  /* One block of a product, on the calling thread. */
+  void (*gemm)(const hx__gemm *g, hx__gemm_blocking blocking, void *scratch);
+
+  /* C(i,j) = beta == 0 ? t : fma(beta, C, t), NaN stored as 0x7fc00000: how a device's block t reaches C. */
+  void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta);
+} hx__cpu_kernels;
+
+/* The variant of an ISA, or NULL where this build or this CPU lacks it. HX__ISA_AUTO: the best by measured rule. */
+const hx__cpu_kernels *hx__cpu_kernels_for(hx__isa isa);
+
+#endif

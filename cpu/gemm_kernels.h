@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The matrix product of one ISA: a template, included once by each isa_*.c (gemm_simd.h names the macros it reads). It
+ * gives GEMM_MR, GEMM_NR, gemm_blocking, gemm_scratch_bytes, gemm and store of cpu/cpu.h. The order of every rounding
+ * is docs/ARITHMETIC.md's: panels of HX__PANEL along k, one chain of fma each, panels added in order; so k is cut
+ * nowhere else, and how m and n are cut is free. */
+#ifndef HX_CPU_GEMM_KERNELS_H
+#define HX_CPU_GEMM_KERNELS_H
+
+#include "cpu/cpu.h"
+#include "cpu/gemm_pack.h"
+#include "cpu/gemm_rows.h"
+#include "cpu/gemm_store.h"
+#include "cpu/gemm_tile.h"
+
+#define GEMM_DIRECT ((size_t)128 * 128 * 128) /* m*n*k up to which reading B in place beats packing it */
+
+/* A block of A and a strip of B share L2; a block of B is this thread's part of L3. */
+static hx__gemm_blocking gemm_blocking(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes) {
+  const size_t row_bytes = HX__PANEL * sizeof(float);
+  const size_t l2 = l2_bytes ? l2_bytes : 256 * 1024, l3 = l3_bytes ? l3_bytes : 4 * l2;
+  const size_t mc = l2 / 2 / row_bytes / GEMM_MR * GEMM_MR, nc = l3 / 8 / row_bytes / GEMM_NR * GEMM_NR;
+  (void)l1_bytes;
+  return (hx__gemm_blocking){mc > GEMM_MR ? mc : GEMM_MR, nc > 8 * GEMM_NR ? nc : 8 * GEMM_NR};
+}
+
+/* Rows of C whose sums are kept beside C between panels, where beta needs the old C to the end. */
+static size_t sum_rows(hx__gemm_blocking blocking) { return 2 * blocking.mc; }
+
+/* The parts of the scratch, in floats. */
+typedef struct gemm_scratch {
+  size_t a, b, sums;
+} gemm_scratch;
+
+static gemm_scratch scratch_parts(hx__gemm_blocking blocking, size_t m, size_t n, size_t k) {
+  const size_t kc = least(k, HX__PANEL), nc = round_up(least(n, blocking.nc), GEMM_NR);
+  gemm_scratch parts;
+  parts.a = round_up(round_up(least(m, blocking.mc), GEMM_MR) * kc + GEMM_SLACK, 16);
+  parts.b = round_up(nc * kc + GEMM_SLACK, 16);
+  parts.sums = k > HX__PANEL ? least(m, sum_rows(blocking)) * nc : 0;
+  return parts;
+}
+
+static size_t gemm_scratch_bytes(hx__gemm_blocking blocking, size_t m, size_t n, size_t k) {
+  if (!m || !n || !k) return 0;
+  const gemm_scratch parts = scratch_parts(blocking, m, n, k);
+  const size_t packed = parts.a + parts.b + parts.sums, rows = rows_scratch_floats(m, n, k);
+  return (packed > rows ? packed : rows) * sizeof(float);
+}
+
+/* Where the sums of a block live until the last panel, and how they then reach C. */
+typedef struct gemm_target {
+  float *sums; /* NULL: one panel, and C must be read: a tile's sums go through a buffer of their own */
+  size_t lds;
+  float *c;
+  size_t ldc;
+  float alpha, beta;
+  bool first, last;
+} gemm_target;
+
+/* One panel of one tile at (i, j) of the block. */
+GEMM_INLINE void run_tile(tile_fn *fn, tile_args *t, size_t mr, const gemm_target *target, size_t i, size_t j) {
+  float buffer[GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
+  float *const c = target->c + i * target->ldc + j;
+  const bool scaled = target->last && (target->alpha != 1 || target->beta != 0);
+  t->d = target->sums ? target->sums + i * target->lds + j : buffer;
+  t->ldd = target->sums ? target->lds : GEMM_NR;
+  t->add = !target->first;
+  for (size_t r = 0; scaled && r < mr; r++) { /* as in tile_packed: asked for now, there when the sums are */
+    for (size_t v = 0; v < t->nr; v += 16) __builtin_prefetch(c + r * target->ldc + v, 1);
+  }
+  fn(t);
+  if (scaled) store_scaled(t->d, t->ldd, mr, t->nr, c, target->ldc, target->alpha, target->beta);
+}
+
+/* One panel of a block of C from packed operands. The strip of B stays near while the block of A passes by. */
+static void packed_block(size_t m, size_t n, size_t k, const float *a, const float *b, const gemm_target *target) {
+  for (size_t j = 0; j < n; j += GEMM_NR, b += GEMM_NR * k) {
+    const size_t nr = least(GEMM_NR, n - j);
+    const float *strip = a;
+    for (size_t i = 0, mr; i < m; i += mr, strip += GEMM_MR * k) {
+      mr = tile_rows(m - i);
+      tile_fn *const fn = mr == GEMM_MR && nr == GEMM_NR ? tile_packed : tile_table[tile_vectors(nr) - 1][mr - 1];
+      tile_args t = {.k = k, .a = strip, .a_rs = 1, .a_cs = GEMM_MR, .b = b, .b_rs = GEMM_NR, .nr = nr};
+      run_tile(fn, &t, mr, target, i, j);
+    }
+  }
+}
+
+static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, float *scratch) {
+  const gemm_scratch parts = scratch_parts(blocking, g->m, g->n, g->k);
+  float *const pa = scratch, *const pb = pa + parts.a, *const sums = pb + parts.b;
+  const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
+  const size_t rows = beside ? sum_rows(blocking) : g->m;
+  for (size_t j = 0; j < g->n; j += blocking.nc) {
+    const size_t nc = least(blocking.nc, g->n - j);
+    for (size_t r = 0; r < g->m; r += rows) {
+      const size_t r_end = r + least(rows, g->m - r);
+      for (size_t p = 0; p < g->k; p += HX__PANEL) {
+        const size_t kc = least(HX__PANEL, g->k - p);
+        pack_b(g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, kc, nc, pb);
+        for (size_t i = r; i < r_end; i += blocking.mc) {
+          const size_t mc = least(blocking.mc, r_end - i);
+          float *const c = g->c + i * g->ldc + j;
+          const gemm_target target = {.sums = g->beta == 0 ? c
+                                              : beside     ? sums + (i - r) * nc
+                                                           : NULL,
+                                      .lds = beside ? nc : g->ldc,
+                                      .c = c,
+                                      .ldc = g->ldc,
+                                      .alpha = g->alpha,
+                                      .beta = g->beta,
+                                      .first = p == 0,
+                                      .last = p + kc == g->k};
+          pack_a(g->a + i * g->a_rs + p * g->a_cs, g->a_rs, g->a_cs, mc, kc, pa);
+          packed_block(mc, nc, kc, pa, pb, &target);
+        }
+      }
+    }
+  }
+}
+
+/* Small products: one panel, rows of B contiguous, nothing packed. */
+static bool direct_takes(const hx__gemm *g) {
+  return g->b_cs == 1 && g->k <= HX__PANEL && g->m <= GEMM_DIRECT && g->n <= GEMM_DIRECT / g->m &&
+         g->k <= GEMM_DIRECT / (g->m * g->n);
+}
+
+static void gemm_direct(const hx__gemm *g) {
+  const gemm_target target = {.sums = g->beta == 0 ? g->c : NULL,
+                              .lds = g->ldc,
+                              .c = g->c,
+                              .ldc = g->ldc,
+                              .alpha = g->alpha,
+                              .beta = g->beta,
+                              .first = true,
+                              .last = true};
+  for (size_t j = 0; j < g->n; j += GEMM_NR) {
+    const size_t nr = least(GEMM_NR, g->n - j);
+    for (size_t i = 0, mr; i < g->m; i += mr) {
+      mr = tile_rows(g->m - i);
+      tile_args t = {.k = g->k,
+                     .a = g->a + i * g->a_rs,
+                     .a_rs = g->a_rs,
+                     .a_cs = g->a_cs,
+                     .b = g->b + j,
+                     .b_rs = g->b_rs,
+                     .nr = nr};
+      run_tile(tile_table[tile_vectors(nr) - 1][mr - 1], &t, mr, &target, i, j);
+    }
+  }
+}
+
+static void gemm(const hx__gemm *g, hx__gemm_blocking blocking, void *scratch) {
+  if (!g->m || !g->n) return;
+  if (!g->k || g->alpha == 0) {
+    store_no_product(g->m, g->n, g->c, g->ldc, g->beta);
+  } else if (rows_takes(g)) {
+    gemm_rows(g, scratch);
+  } else if (direct_takes(g)) {
+    gemm_direct(g);
+  } else {
+    gemm_packed(g, blocking, scratch);
+  }
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Packing: a strip of an operand, `width` rows of A or columns of B by k, becomes k rows of `width` floats in the order
+ * in which the tile reads them. Missing rows and columns hold anything (no tile uses them); k is never padded. A strip
+ * narrower than a vector is written by whole vectors in ascending order, so GEMM_SLACK floats after the last strip of a
+ * block may be overwritten too. */
+#ifndef HX_CPU_GEMM_PACK_H
+#define HX_CPU_GEMM_PACK_H
+
+#include "cpu/gemm_tile.h"
+
+#define GEMM_PACK_ROWS ((size_t)8) /* measured: 4 and 16 are slower, whole strips two to five times */
+#define GEMM_SLACK ((size_t)16)
+
+GEMM_INLINE size_t least(size_t a, size_t b) { return a < b ? a : b; }
+GEMM_INLINE size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
+
+/* Quads x[r] to their transpose, in every 128-bit part of the registers. */
+GEMM_INLINE void transpose_quads(vf x[4]) {
+#if HX__V_BYTES == 64
+  const __m512 a = _mm512_unpacklo_ps(x[0], x[1]), b = _mm512_unpackhi_ps(x[0], x[1]);
+  const __m512 c = _mm512_unpacklo_ps(x[2], x[3]), d = _mm512_unpackhi_ps(x[2], x[3]);
+  x[0] = _mm512_shuffle_ps(a, c, 0x44), x[1] = _mm512_shuffle_ps(a, c, 0xee);
+  x[2] = _mm512_shuffle_ps(b, d, 0x44), x[3] = _mm512_shuffle_ps(b, d, 0xee);
+#elif HX__V_BYTES == 32
+  const __m256 a = _mm256_unpacklo_ps(x[0], x[1]), b = _mm256_unpackhi_ps(x[0], x[1]);
+  const __m256 c = _mm256_unpacklo_ps(x[2], x[3]), d = _mm256_unpackhi_ps(x[2], x[3]);
+  x[0] = _mm256_shuffle_ps(a, c, 0x44), x[1] = _mm256_shuffle_ps(a, c, 0xee);
+  x[2] = _mm256_shuffle_ps(b, d, 0x44), x[3] = _mm256_shuffle_ps(b, d, 0xee);
+#elif defined(__SSE2__)
+  _MM_TRANSPOSE4_PS(x[0], x[1], x[2], x[3]);
+#else
+  const float32x4x2_t a = vtrnq_f32(x[0], x[1]), b = vtrnq_f32(x[2], x[3]);
+  x[0] = vcombine_f32(vget_low_f32(a.val[0]), vget_low_f32(b.val[0]));
+  x[1] = vcombine_f32(vget_low_f32(a.val[1]), vget_low_f32(b.val[1]));
+  x[2] = vcombine_f32(vget_high_f32(a.val[0]), vget_high_f32(b.val[0]));
+  x[3] = vcombine_f32(vget_high_f32(a.val[1]), vget_high_f32(b.val[1]));
+#endif
+}
+
+/* Four floats of rows r, r + 4, r + 8, ... side by side. */
+GEMM_INLINE vf load_quads(const float *const row[], size_t r, size_t p) {
+#if HX__V_BYTES == 64
+  const __m512 low = _mm512_castps128_ps512(_mm_loadu_ps(row[r] + p));
+  const __m512 two = _mm512_insertf32x4(low, _mm_loadu_ps(row[r + 4] + p), 1);
+  return _mm512_insertf32x4(_mm512_insertf32x4(two, _mm_loadu_ps(row[r + 8] + p), 2), _mm_loadu_ps(row[r + 12] + p), 3);
+#elif HX__V_BYTES == 32
+  return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(row[r] + p)), _mm_loadu_ps(row[r + 4] + p), 1);
+#else
+  return *(const vf_quad *)(row[r] + p);
+#endif
+}
+
+/* GEMM_VL rows, `depth` floats of each from p on, to depth vectors. A row is read in one go: rows that are a power of
+ * two apart share a set of L1, which holds fewer lines than there are rows. */
+#if HX__V_BYTES == 64
+#define GEMM_TRANSPOSE ((size_t)16)
+#else
+#define GEMM_TRANSPOSE ((size_t)4)
+#endif
+GEMM_INLINE void load_transposed(const float *const row[], size_t p, const size_t depth, vf x[]) {
+  GEMM_UNROLL for (size_t r = 0; r < 4; r++) {
+    GEMM_UNROLL for (size_t q = 0; q < depth; q += 4) x[q + r] = load_quads(row, r, p + q);
+  }
+  GEMM_UNROLL for (size_t q = 0; q < depth; q += 4) transpose_quads(x + q);
+}
+
+/* x(w, p) = x[w*ld + p]: contiguous along k. The width is whole vectors, or less than one. */
+GEMM_INLINE void pack_transposed(const float *x, size_t ld, size_t valid, const size_t width, size_t k, float *out) {
+  for (size_t first = 0; first < width; first += GEMM_VL, out += GEMM_VL) {
+    const float *row[GEMM_VL];
+    vf t[GEMM_TRANSPOSE];
+    for (size_t w = 0; w < GEMM_VL; w++) row[w] = x + least(first + w, valid - 1) * ld;
+    size_t p = 0;
+    for (; p + GEMM_TRANSPOSE <= k; p += GEMM_TRANSPOSE) {
+      load_transposed(row, p, GEMM_TRANSPOSE, t);
+      GEMM_UNROLL for (size_t q = 0; q < GEMM_TRANSPOSE; q++) vf_store(out + (p + q) * width, t[q]);
+    }
+    for (; p + 4 <= k; p += 4) {
+      load_transposed(row, p, 4, t);
+      GEMM_UNROLL for (size_t q = 0; q < 4; q++) vf_store(out + (p + q) * width, t[q]);
+    }
+    for (; p < k; p++) {
+      for (size_t w = 0; w < least(GEMM_VL, width); w++) out[p * width + w] = row[w][p];
+    }
+  }
+}
+
+/* x(w, p) = x[p*ld + w]: contiguous along the width. The last row is written to its own width only: the strip behind
+ * it may be there already. */
+GEMM_INLINE void pack_copied(const float *x, size_t ld, size_t valid, const size_t width, size_t k, float *out) {
+  if (valid == width && width % GEMM_VL == 0) {
+    for (size_t p = 0; p < k; p++, x += ld, out += width) {
+      GEMM_UNROLL for (size_t w = 0; w < width; w += GEMM_VL) vf_store(out + w, vf_load(x + w));
+    }
+    return;
+  }
+  const size_t whole = (valid - 1) / GEMM_VL * GEMM_VL; /* the last vector, full or not, is masked */
+  const vf_mask mask = vf_mask_of(valid - whole);
+  for (size_t p = 0; p + 1 < k; p++, x += ld, out += width) {
+    for (size_t w = 0; w < whole; w += GEMM_VL) vf_store(out + w, vf_load(x + w));
+    vf_store(out + whole, vf_load_mask(x + whole, mask));
+  }
+  memcpy(out, x, valid * sizeof *out);
+}
+
+/* x(w, p) = x[w*w_stride + p*k_stride], `valid` of `width` rows present. */
+GEMM_INLINE void pack_strip(const float *x, size_t w_stride, size_t k_stride, size_t valid, const size_t width,
+                            size_t k, float *out) {
+  if (k_stride == 1) {
+    pack_transposed(x, w_stride, valid, width, k, out);
+  } else if (w_stride == 1) {
+    pack_copied(x, k_stride, valid, width, k, out);
+  } else {
+    for (size_t p = 0; p < k; p++) {
+      for (size_t w = 0; w < width; w++) out[p * width + w] = x[least(w, valid - 1) * w_stride + p * k_stride];
+    }
+  }
+}
+
+/* Where a strip is narrow and contiguous along its width, all strips advance together, a few rows of k at a time, so
+ * that what is read is read in long pieces: the depth of such a step. */
+GEMM_INLINE size_t pack_depth(size_t w_stride, size_t k_stride, size_t k) {
+  return w_stride == 1 && k_stride != 1 ? least(k, GEMM_PACK_ROWS) : k;
+}
+
+/* m rows of A by k: strips of the rows that the tiles will take, GEMM_MR floats a row of k. */
+static void pack_a(const float *a, size_t a_rs, size_t a_cs, size_t m, size_t k, float *out) {
+  const size_t depth = pack_depth(a_rs, a_cs, k);
+  for (size_t p = 0; p < k; p += depth) {
+    float *to = out + p * GEMM_MR;
+    for (size_t i = 0, rows; i < m; i += rows, to += GEMM_MR * k) {
+      rows = tile_rows(m - i);
+      pack_strip(a + i * a_rs + p * a_cs, a_rs, a_cs, rows, GEMM_MR, least(depth, k - p), to);
+    }
+  }
+}
+
+/* k by n columns of B: strips of GEMM_NR columns. */
+static void pack_b(const float *b, size_t b_rs, size_t b_cs, size_t k, size_t n, float *out) {
+  const size_t depth = pack_depth(b_cs, b_rs, k);
+  for (size_t p = 0; p < k; p += depth) {
+    float *to = out + p * GEMM_NR;
+    for (size_t j = 0; j < n; j += GEMM_NR, to += GEMM_NR * k) {
+      pack_strip(b + j * b_cs + p * b_rs, b_cs, b_rs, least(GEMM_NR, n - j), GEMM_NR, least(depth, k - p), to);
+    }
+  }
+}
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which variant of the host kernels runs. */
+#include "cpu/isa.h"
+
+#define VARIANT_CASE(which, table, present) \
+  case which:                               \
+    return (present) ? &table : NULL;
+
+static const hx__cpu_kernels *variant(hx__isa isa) {
+  switch (isa) {
+    HX__VARIANTS(VARIANT_CASE)
+    default:
+      return NULL;
+  }
+}
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <string.h>
+
+/* Where AVX-512 is the faster choice: cores whose 512-bit units are whole. Measured: Zen 5 doubles the matrix product.
+ * Zen 4 (family 0x19), which runs 512 bits in two halves, gains nothing there and reads memory 3-8 % slower, so that it
+ * takes AVX2, as does everything that no row names: cores with one 512-bit multiplier (Intel's clients), halves (the
+ * mobile models of Zen 5), and what nobody has measured. The Intel rows are by the vendor's description, not measured.
+ */
+typedef struct wide_core {
+  char vendor[13];
+  unsigned family, model_first, model_last;
+} wide_core;
+
+static const wide_core wide_cores[] = {
+    {"AuthenticAMD", 0x1a, 0x00, 0x1f}, /* Zen 5, Zen 5c: EPYC 9005 */
+    {"AuthenticAMD", 0x1a, 0x40, 0x4f}, /* Zen 5: Ryzen 9000 */
+    {"GenuineIntel", 0x06, 0x55, 0x55}, /* Skylake-SP, Cascade Lake, Cooper Lake */
+    {"GenuineIntel", 0x06, 0x6a, 0x6c}, /* Ice Lake-SP, Ice Lake-D */
+    {"GenuineIntel", 0x06, 0x8f, 0x8f}, /* Sapphire Rapids */
+    {"GenuineIntel", 0x06, 0xad, 0xae}, /* Granite Rapids */
+    {"GenuineIntel", 0x06, 0xcf, 0xcf}, /* Emerald Rapids */
+};
+
+static bool core_is_wide(void) {
+  unsigned eax, ebx, ecx, edx, most;
+  char vendor[13] = "";
+  if (!__get_cpuid(0, &most, &ebx, &ecx, &edx) || !__get_cpuid(1, &eax, &(unsigned){0}, &(unsigned){0}, &(unsigned){0}))
+    return false;
+  memcpy(vendor, &ebx, 4), memcpy(vendor + 4, &edx, 4), memcpy(vendor + 8, &ecx, 4);
+  unsigned base = eax >> 8 & 15, family = base == 15 ? base + (eax >> 20 & 255) : base;
+  unsigned model = (eax >> 4 & 15) | (eax >> 12 & 0xf0); /* extended models: family 6 and from 15 up */
+  for (size_t i = 0; i < sizeof wide_cores / sizeof wide_cores[0]; i++) {
+    const wide_core *w = &wide_cores[i];
+    if (!strcmp(w->vendor, vendor) && w->family == family && w->model_first <= model && model <= w->model_last)
+      return true;
+  }
+  return false;
+}
+
+static const hx__cpu_kernels *best_variant(void) {
+  const hx__cpu_kernels *k = core_is_wide() ? variant(HX__ISA_AVX512) : NULL;
+  if (!k) k = variant(HX__ISA_AVX2);
+  return k ? k : variant(HX__ISA_SSE2);
+}
+#else
+static const hx__cpu_kernels *best_variant(void) { return variant(HX__ISA_NEON); }
+#endif
+
+const hx__cpu_kernels *hx__cpu_kernels_for(hx__isa isa) { return isa == HX__ISA_AUTO ? best_variant() : variant(isa); }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The variants of the host kernels: a row for each ISA of this architecture. A new variant is a row here, an isa_*.c
+ * and its compiler options in BUILD. */
+#ifndef HX_CPU_ISA_H
+#define HX_CPU_ISA_H
+
+#include "cpu/cpu.h"
+
+/* XX(isa, table, whether this CPU and this operating system have it): the widest last. */
+#if defined(__x86_64__)
+#define HX__VARIANTS(XX)                                                                                              \
+  XX(HX__ISA_SSE2, hx__cpu_sse2, true)                                                                                \
+  XX(HX__ISA_AVX2, hx__cpu_avx2, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))                     \
+  XX(HX__ISA_AVX512, hx__cpu_avx512,                                                                                  \
+     __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && \
+         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+#elif defined(__aarch64__)
+#define HX__VARIANTS(XX) XX(HX__ISA_NEON, hx__cpu_neon, true)
+#endif
+
+#define HX__DECLARE_VARIANT(isa, table, present) extern const hx__cpu_kernels table;
+HX__VARIANTS(HX__DECLARE_VARIANT)
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The host kernels for AVX2 and FMA. */
+#if defined(__x86_64__)
+
+#define HX__V_BYTES 32
+#define HX__V_REGS 16
+#define HX__HAVE_FMA 1
+#include "cpu/isa_table.h"
+
+const hx__cpu_kernels hx__cpu_avx2 = HX__KERNELS(HX__ISA_AVX2);
+
+#endif

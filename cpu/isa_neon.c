@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The host kernels for AArch64. Never run. */
+#if defined(__aarch64__)
+
+#define HX__V_BYTES 16
+#define HX__V_REGS 32
+#define HX__HAVE_FMA 1
+#include "cpu/isa_table.h"
+
+const hx__cpu_kernels hx__cpu_neon = HX__KERNELS(HX__ISA_NEON);
+
+#endif

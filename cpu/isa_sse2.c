@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The host kernels for SSE2, which every x86-64 has. */
+#if defined(__x86_64__)
+
+#define HX__V_BYTES 16
+#define HX__V_REGS 16
+#define HX__HAVE_FMA 0
+#include "cpu/isa_table.h"
+
+const hx__cpu_kernels hx__cpu_sse2 = HX__KERNELS(HX__ISA_SSE2);
+
+#endif

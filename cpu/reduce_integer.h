@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One leaf of the integer sums and products modulo 2^64. Their order is free. */
+#ifndef HX_CPU_REDUCE_INTEGER_H
+#define HX_CPU_REDUCE_INTEGER_H
+
+#include "cpu/vector.h"
+#include "runtime/base/slot.h"
+
+#define I_CHAINS 4u /* independent accumulators: they hide the latency of an add */
+#define I_STEP (I_CHAINS * V_LANES)
+
+/* Sums without widening: beside the sum modulo 2^32, a lane keeps the sum of its elements' upper halves (signed or
+ * not); a leaf has 1024 elements a lane at most, so that this one and the sum of the lower halves stay exact. */
+typedef struct integer_sums {
+  v_u32 whole, upper;
+} integer_sums;
+
+INLINED void integer_add(integer_sums *s, hx_op op, hx_type type, v_u32 x) {
+  ONCE(x);
+  if (op == HX_SUM_ABS && type == HX_I32) x = v_absolute(x); /* of INT32_MIN: 2^31, unsigned */
+  s->whole += x;
+  s->upper += op == HX_SUM && type == HX_I32 ? (v_u32)((v_i32)x >> 16) : x >> 16;
+}
+
+INLINED uint64_t integer_sum_leaf(hx_op op, hx_type type, const element *x, size_t n) {
+  integer_sums s[I_CHAINS];
+  UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s[v].whole = s[v].upper = (v_u32){0};
+  for (; n >= I_STEP; n -= I_STEP, x += I_STEP) {
+    UNROLLED for (size_t v = 0; v < I_CHAINS; v++) integer_add(&s[v], op, type, v_load(x + v * V_LANES));
+  }
+  for (; n >= V_LANES; n -= V_LANES, x += V_LANES) integer_add(&s[0], op, type, v_load(x));
+  if (n > 0) integer_add(&s[1], op, type, v_load_part(x, n, 0));
+
+  UNROLLED for (size_t v = 1; v < I_CHAINS; v++) s[0].whole += s[v].whole, s[0].upper += s[v].upper;
+  v_u32 upper = s[0].upper, lower = s[0].whole - (upper << 16);
+#define COMBINE(a, b) ((a) + (b))
+  V_FOLD(upper, COMBINE);
+  V_FOLD(lower, COMBINE);
+#undef COMBINE
+  return (uint64_t)(int64_t)(int32_t)upper[0] * 65536u + lower[0]; /* |upper| <= 4096 * 65535 */
+}
+
+INLINED v_u64 integer_products(hx_op op, hx_type type, v_u32 x, v_u32 y) {
+  ONCE(x);
+  if (op == HX_DOT) ONCE(y);
+  v_u32 a = (v_u32)((v_u64)x >> 32), b = op == HX_DOT ? (v_u32)((v_u64)y >> 32) : a;
+  return v_product(x, op == HX_DOT ? y : x, type) + v_product(a, b, type);
+}
+
+/* Dot and sum of squares. */
+INLINED uint64_t integer_dot_leaf(hx_op op, hx_type type, const element *x, const element *y, size_t n) {
+  v_u64 s[I_CHAINS];
+  UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s[v] = (v_u64){0};
+  for (; n >= I_STEP; n -= I_STEP, x += I_STEP, y += I_STEP) {
+    UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s[v] +=
+        integer_products(op, type, v_load(x + v * V_LANES), v_load(y + v * V_LANES));
+  }
+  for (; n >= V_LANES; n -= V_LANES, x += V_LANES, y += V_LANES)
+    s[0] += integer_products(op, type, v_load(x), v_load(y));
+  if (n > 0) s[1] += integer_products(op, type, v_load_part(x, n, 0), v_load_part(y, n, 0));
+
+  UNROLLED for (size_t v = 1; v < I_CHAINS; v++) s[0] += s[v];
+  uint64_t sum = 0;
+  UNROLLED for (size_t i = 0; i < V_LANES / 2; i++) sum += s[0][i];
+  return sum;
+}
+
+/* Product: 64-bit lanes of widened elements. */
+INLINED v_u64 integer_widened(hx_type type, const element *x) {
+  v_u64 w;
+  UNROLLED for (size_t i = 0; i < V_LANES / 2; i++) w[i] = type == HX_I32 ? (uint64_t)(int64_t)(int32_t)x[i] : x[i];
+  return w;
+}
+
+INLINED uint64_t integer_product_leaf(hx_type type, const element *x, size_t n) {
+  v_u64 p[I_CHAINS];
+  UNROLLED for (size_t v = 0; v < I_CHAINS; v++) p[v] = 1u - (v_u64){0};
+  const size_t width = V_LANES / 2, step = I_CHAINS * width;
+  for (; n >= step; n -= step, x += step) {
+    UNROLLED for (size_t v = 0; v < I_CHAINS; v++) p[v] *= integer_widened(type, x + v * width);
+  }
+  UNROLLED for (size_t v = 1; v < I_CHAINS; v++) p[0] *= p[v];
+  uint64_t product = 1;
+  UNROLLED for (size_t i = 0; i < V_LANES / 2; i++) product *= p[0][i];
+  for (size_t i = 0; i < n; i++) product *= type == HX_I32 ? (uint64_t)(int64_t)(int32_t)x[i] : x[i];
+  return product;
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The vectors of the reductions, for the ISA of the including file: HX__V_BYTES bytes of 32-bit elements. Arithmetic,
+ * bit operations and comparisons are the compiler's vector extensions; here is what those lack. The NEON forms have
+ * never run. */
+#ifndef HX_CPU_VECTOR_H
+#define HX_CPU_VECTOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime/hx.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+/* Arrays of vectors stay in registers only when every index is constant, so loops over them are unrolled whole. */
+#if defined(__clang__)
+#define UNROLLED _Pragma("clang loop unroll(full)")
+#else
+#define UNROLLED _Pragma("GCC unroll 64")
+#endif
+
+#define INLINED static inline __attribute__((always_inline))
+
+/* An element of an array of any of the three types, as its bits. */
+typedef uint32_t element __attribute__((may_alias));
+
+#define V_LANES (HX__V_BYTES / 4u)
+typedef float v_f32 __attribute__((vector_size(HX__V_BYTES)));
+typedef int32_t v_i32 __attribute__((vector_size(HX__V_BYTES)));
+typedef uint32_t v_u32 __attribute__((vector_size(HX__V_BYTES)));
+typedef int64_t v_i64 __attribute__((vector_size(HX__V_BYTES)));
+typedef uint64_t v_u64 __attribute__((vector_size(HX__V_BYTES)));
+typedef uint32_t v_u32_unaligned __attribute__((vector_size(HX__V_BYTES), aligned(4), may_alias));
+
+/* Minima and maxima use 32 bytes at most: compares of 64 bytes give mask registers, which halved their speed (Zen 4).
+ */
+#if HX__V_BYTES == 64
+#define E_BYTES 32
+#else
+#define E_BYTES HX__V_BYTES
+#endif
+#define E_LANES (E_BYTES / 4u)
+typedef float e_f32 __attribute__((vector_size(E_BYTES)));
+typedef int32_t e_i32 __attribute__((vector_size(E_BYTES)));
+typedef uint32_t e_u32 __attribute__((vector_size(E_BYTES)));
+typedef uint32_t e_u32_unaligned __attribute__((vector_size(E_BYTES), aligned(4), may_alias));
+
+INLINED v_u32 v_load(const void *p) { return *(const v_u32_unaligned *)p; }
+INLINED e_u32 e_load(const void *p) { return *(const e_u32_unaligned *)p; }
+INLINED v_u32 v_broadcast(uint32_t b) { return b - (v_u32){0}; }
+INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
+
+/* A value that is used more than once: keeps the compiler from loading it again for each use, which two loads a cycle
+ * do not allow. */
+#if defined(__x86_64__)
+#define ONCE(v) __asm__("" : "+v"(v))
+#else
+#define ONCE(v) __asm__("" : "+w"(v))
+#endif
+
+/* v = COMBINE(v, v with its halves swapped), then quarters, ... until every lane holds the combination of all; lane 0
+ * takes t[j] with t[j+h] for h = lanes/2, ..., 2, 1. */
+#define SHUFFLE __builtin_shufflevector
+#define FOLD_4(v, COMBINE) (v = COMBINE(v, SHUFFLE(v, v, 2, 3, 0, 1)), v = COMBINE(v, SHUFFLE(v, v, 1, 0, 3, 2)))
+#define FOLD_8(v, COMBINE)                                                                                       \
+  (v = COMBINE(v, SHUFFLE(v, v, 4, 5, 6, 7, 0, 1, 2, 3)), v = COMBINE(v, SHUFFLE(v, v, 2, 3, 0, 1, 6, 7, 4, 5)), \
+   v = COMBINE(v, SHUFFLE(v, v, 1, 0, 3, 2, 5, 4, 7, 6)))
+#define FOLD_16(v, COMBINE)                                                             \
+  (v = COMBINE(v, SHUFFLE(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7)), \
+   v = COMBINE(v, SHUFFLE(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11)), \
+   v = COMBINE(v, SHUFFLE(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13)), \
+   v = COMBINE(v, SHUFFLE(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)))
+#if HX__V_BYTES == 64
+#define V_FOLD FOLD_16
+#define E_FOLD FOLD_8
+#elif HX__V_BYTES == 32
+#define V_FOLD FOLD_8
+#define E_FOLD FOLD_8
+#else
+#define V_FOLD FOLD_4
+#define E_FOLD FOLD_4
+#endif
+
+/* Below, by ISA:
+ *   v_load_part, e_load_part   the first count elements at p, the other lanes pad; count in [0, lanes)
+ *   v_absolute(a)             |a| of i32, as u32
+ *   v_product(a, b, type)      64-bit products of the even lanes
+ *   e_best(type, most, a, b)   lane by lane the larger (most) or smaller; f32: of two zeros either, of a NaN anything
+ *   e_unordered(a, b)          all ones where a or b is a NaN
+ *   e_signs(a)                 bit i: the sign of lane i */
+#if defined(__AVX2__)
+
+INLINED e_u32 e_load_part(const void *p, size_t count, uint32_t pad) {
+  e_u32 mask = (e_u32)((e_i32){0, 1, 2, 3, 4, 5, 6, 7} < (int32_t)count);
+  return (e_u32)_mm256_maskload_epi32(p, (__m256i)mask) | (~mask & pad);
+}
+
+#if HX__V_BYTES == 64
+INLINED v_u32 v_load_part(const void *p, size_t count, uint32_t pad) {
+  return (v_u32)_mm512_mask_loadu_epi32((__m512i)v_broadcast(pad), (__mmask16)((1u << count) - 1u), p);
+}
+INLINED v_u32 v_absolute(v_u32 a) { return (v_u32)_mm512_abs_epi32((__m512i)a); }
+INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
+  return type == HX_I32 ? (v_u64)_mm512_mul_epi32((__m512i)a, (__m512i)b)
+                        : (v_u64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+}
+#else
+INLINED v_u32 v_load_part(const void *p, size_t count, uint32_t pad) { return e_load_part(p, count, pad); }
+INLINED v_u32 v_absolute(v_u32 a) { return (v_u32)_mm256_abs_epi32((__m256i)a); }
+INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
+  return type == HX_I32 ? (v_u64)_mm256_mul_epi32((__m256i)a, (__m256i)b)
+                        : (v_u64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+}
+#endif
+
+INLINED e_u32 e_best(hx_type type, bool most, e_u32 a, e_u32 b) {
+  __m256i i = (__m256i)a, j = (__m256i)b;
+  if (type == HX_F32)
+    return most ? (e_u32)_mm256_max_ps((__m256)a, (__m256)b) : (e_u32)_mm256_min_ps((__m256)a, (__m256)b);
+  if (type == HX_I32) return most ? (e_u32)_mm256_max_epi32(i, j) : (e_u32)_mm256_min_epi32(i, j);
+  return most ? (e_u32)_mm256_max_epu32(i, j) : (e_u32)_mm256_min_epu32(i, j);
+}
+INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return (e_u32)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q); }
+INLINED unsigned e_signs(e_u32 a) { return (unsigned)_mm256_movemask_ps((__m256)a); }
+
+#else /* 16 bytes */
+
+INLINED v_u32 v_load_part(const void *p, size_t count, uint32_t pad) {
+  uint32_t t[3] = {pad, pad, pad};
+  memcpy(t, p, count > 0 ? 4 : 0);
+  if (count > 1) memcpy(t + 1, (const char *)p + 4, 4);
+  if (count > 2) memcpy(t + 2, (const char *)p + 8, 4);
+  return (v_u32){t[0], t[1], t[2], pad};
+}
+INLINED e_u32 e_load_part(const void *p, size_t count, uint32_t pad) { return v_load_part(p, count, pad); }
+
+INLINED v_u32 v_absolute(v_u32 a) {
+  v_u32 sign = (v_u32)((v_i32)a >> 31);
+  return (a ^ sign) - sign;
+}
+
+#if defined(__SSE2__)
+INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
+  v_u64 p = (v_u64)_mm_mul_epu32((__m128i)a, (__m128i)b);
+  if (type != HX_I32) return p;
+  v_u32 above =
+      (a & (v_u32)((v_i32)b >> 31)) + (b & (v_u32)((v_i32)a >> 31)); /* what a sign bit adds to the high half */
+  return p - ((v_u64)above << 32);
+}
+INLINED e_u32 e_best(hx_type type, bool most, e_u32 a, e_u32 b) {
+  if (type == HX_F32) return most ? (e_u32)_mm_max_ps((__m128)a, (__m128)b) : (e_u32)_mm_min_ps((__m128)a, (__m128)b);
+  e_u32 larger =
+      type == HX_I32 ? (e_u32)((v_i32)a > (v_i32)b) : (e_u32)((v_i32)(a ^ 0x80000000u) > (v_i32)(b ^ 0x80000000u));
+  return most ? (larger & a) | (~larger & b) : (larger & b) | (~larger & a);
+}
+INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return (e_u32)_mm_cmpunord_ps((__m128)a, (__m128)b); }
+INLINED unsigned e_signs(e_u32 a) { return (unsigned)_mm_movemask_ps((__m128)a); }
+
+#elif defined(__aarch64__)
+INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
+  uint32x2_t i = vmovn_u64((uint64x2_t)a), j = vmovn_u64((uint64x2_t)b);
+  return type == HX_I32 ? (v_u64)vmull_s32((int32x2_t)i, (int32x2_t)j) : (v_u64)vmull_u32(i, j);
+}
+INLINED e_u32 e_best(hx_type type, bool most, e_u32 a, e_u32 b) {
+  if (type == HX_F32)
+    return most ? (e_u32)vmaxq_f32((float32x4_t)a, (float32x4_t)b) : (e_u32)vminq_f32((float32x4_t)a, (float32x4_t)b);
+  if (type == HX_I32)
+    return most ? (e_u32)vmaxq_s32((int32x4_t)a, (int32x4_t)b) : (e_u32)vminq_s32((int32x4_t)a, (int32x4_t)b);
+  return most ? (e_u32)vmaxq_u32((uint32x4_t)a, (uint32x4_t)b) : (e_u32)vminq_u32((uint32x4_t)a, (uint32x4_t)b);
+}
+INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return ~((e_u32)((e_f32)a == (e_f32)a) & (e_u32)((e_f32)b == (e_f32)b)); }
+INLINED unsigned e_signs(e_u32 a) { return vaddvq_u32((uint32x4_t)((a >> 31) << (e_u32){0, 1, 2, 3})); }
+#endif
+
+#endif
+#endif

@@ -1,0 +1,153 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# hx: the front door. ./hx help says what it does.
+set -eu
+
+# Debian packages, a list for each need.
+packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers libhwloc-dev pocl-opencl-icd'
+packages_test="$packages_build g++ clang mesa-opencl-icd oclgrind pkg-config procps"
+packages_fetch='python3-venv'
+packages_lint='clang-format-14'
+
+usage() {
+  cat <<'USAGE'
+usage: ./hx COMMAND
+  bench [ARGS]            build hx and run hx-bench with ARGS (none: the main job)
+  info                    what hx-bench sees: devices, drivers, what is missing
+  test [--all-drivers] [BAZEL TEST ARGS]
+                          run every test; --all-drivers: on drivers that are fetched for it, too
+  build                   build everything
+  install --prefix DIR    header, libraries, hx.pc and hx-bench into DIR
+  lint                    format, layers, licences, shell syntax
+  help                    this
+As root each command first installs the Debian packages that it needs; otherwise it names those that are missing.
+USAGE
+}
+
+die() {
+  echo "hx: $*" >&2
+  exit 2
+}
+
+# The checkout, wherever this is called from and through whatever link.
+self=$(readlink -f "$0")
+root=${self%/*}
+[ -f "$root/WORKSPACE" ] || die "$root holds no WORKSPACE: run hx from its checkout"
+case $root in *[[:space:]]*) die "Bazel does not work in a folder whose path has blanks: $root" ;; esac
+
+# need LIST: the Debian packages of LIST are installed when this returns.
+need() {
+  command -v dpkg-query >/dev/null || return 0 # not a Debian: nothing is known, so nothing is asked
+  missing=
+  for package in $1; do
+    case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
+      installed) ;;
+      *) missing="$missing $package" ;;
+    esac
+  done
+  [ -n "$missing" ] || return 0
+  line="apt-get install --no-install-recommends$missing"
+  if [ "$(id -u)" -ne 0 ]; then
+    echo "hx: packages are missing; as root:" >&2
+    echo "$line"
+    exit 3
+  fi
+  echo "hx: $line" >&2
+  export DEBIAN_FRONTEND=noninteractive
+  # shellcheck disable=SC2086 # a list of words
+  if ! apt_lists || ! apt-get install -q -y --no-install-recommends $missing >&2; then
+    echo "hx: with fresh package lists once more" >&2
+    apt-get update -q >&2 && apt-get install -q -y --no-install-recommends $missing >&2 || die "could not run: $line"
+  fi
+}
+
+# Whether apt knows any package list; fetches them where not.
+apt_lists() {
+  for list in /var/lib/apt/lists/*_Packages*; do
+    [ -e "$list" ] && return 0
+  done
+  echo "hx: apt-get update" >&2
+  apt-get update -q >&2
+}
+
+# Bazel keeps its output under the home folder; a user without one gets a folder of his own under TMPDIR.
+run_bazel() {
+  cd "$root"
+  if [ -n "${HOME:-}" ] && [ -w "$HOME" ]; then
+    bazel "$@"
+  else
+    bazel "--output_user_root=${TMPDIR:-/tmp}/hx-bazel-$(id -u)" "$@"
+  fi
+}
+
+# build TARGET...: quiet unless it fails or takes long enough to be asked about. Sets $bin to where the results are.
+build() {
+  echo "hx: building" >&2
+  run_bazel build --ui_event_filters=-info --show_result=0 "$@" >&2 || die "the build failed"
+  bin=$(run_bazel info bazel-bin 2>/dev/null)
+}
+
+bench() {
+  need "$packages_build"
+  here=$PWD
+  build //bench:hx-bench
+  cd "$here" # file names among the arguments are the caller's
+  exec "$bin/bench/hx-bench" "$@"
+}
+
+run_tests() {
+  drivers=
+  if [ "${1:-}" = --all-drivers ]; then
+    shift
+    [ "$(id -u)" -ne 0 ] || need "$packages_fetch" # without it the drivers are left out, with a reason
+    drivers=${XDG_CACHE_HOME:-${HOME:-${TMPDIR:-/tmp}}/.cache}/hx-drivers
+    sh "$root/tests/drivers/fetch.sh" "$drivers"
+  fi
+  need "$packages_test"
+  filters=
+  for driver in intel pocl6; do
+    [ -n "$drivers" ] && [ -e "$drivers/$driver/ready" ] || filters="$filters,-driver-$driver"
+  done
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  status=0
+  # //... stands last: what the caller adds may be options or, after --, targets that he takes out (-//tests:name).
+  { run_bazel test --keep_going "--test_tag_filters=${filters#,}" "--test_env=HX_DRIVERS=$drivers" "$@" //... 2>&1 ||
+    echo "hx: bazel test: status $?"; } | tee "$log"
+  passed=$(grep -c -E '^//[^ ]+ .*(PASSED|FLAKY)' "$log") || true
+  failed=$(grep -c -E '^//[^ ]+ .*(FAILED|TIMEOUT|NO STATUS)' "$log") || true
+  # A build that failed before any test began is a failure, too.
+  if [ "$failed" -eq 0 ] && grep -q '^hx: bazel test: status' "$log"; then failed=1; fi
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ]
+}
+
+install_to() {
+  prefix=/usr/local
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --prefix) [ $# -ge 2 ] || die "--prefix needs a folder"; prefix=$2; shift ;;
+      --prefix=*) prefix=${1#--prefix=} ;;
+      *) die "install: unknown argument $1; accepted: --prefix DIR" ;;
+    esac
+    shift
+  done
+  [ -n "$prefix" ] || die "--prefix needs a folder"
+  case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
+  need "$packages_build"
+  build //runtime:libhx.so.0 //runtime:libhx.a //bench:hx-bench
+  sh "$root/runtime/install.sh" "$root" "$bin" "$prefix"
+}
+
+command=${1:-help}
+[ $# -eq 0 ] || shift
+case $command in
+  bench) bench "$@" ;;
+  info) bench info "$@" ;;
+  test) run_tests "$@" ;;
+  build) need "$packages_build"; build "$@" //... ;;
+  install) install_to "$@" ;;
+  lint) need "$packages_lint"; sh "$root/tests/lint.sh" "$root" ;;
+  help | -h | --help) usage ;;
+  *) usage >&2; die "unknown command $command" ;;
+esac

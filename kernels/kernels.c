@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The table of device kernels and the options that specialise a source for a row of it. */
+#include "kernels/kernels.h"
+
+#include <stdio.h>
+
+/* Made from the .cl files by embed.sh. */
+extern const char hx__cl_common[], hx__cl_reduce[], hx__cl_matmul[], hx__cl_probe[];
+
+/* The .cl files know these by number. */
+_Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
+                   HX_SUM_ABS == 7 && HX_SUM_SQUARES == 8 && HX_PROD == 9,
+               "reduce.cl");
+_Static_assert(HX_F32 == 1 && HX_I32 == 2 && HX_U32 == 3 && HX__LEAF == 4096 && HX__LANES == 128, "reduce.cl");
+_Static_assert(HX__ARITHMETIC_PLAIN == 0 && HX__ARITHMETIC_FMA_ADD == 1 && HX__ARITHMETIC_SOFT_FMA == 2, "common.cl");
+_Static_assert(HX__PANEL == 512, "common.cl");
+
+enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
+
+#define REDUCE .kind = HX__KERNEL_REDUCE, .types = ALL_TYPES
+#define MATMUL .kind = HX__KERNEL_MATMUL
+
+/* Most specific first within a kind: the first row that matches a device is its row. Names: README.md. */
+static const hx__kernel_row rows[] = {
+    {.name = "reduce-cpu", REDUCE, .family = HX__FAMILY_CPU, .local = {1, 1}, .leaves = 8,
+     .defines = "-DHX_SHAPE_ITEM=1"},
+    {.name = "reduce-nvidia-256", REDUCE, .family = HX__FAMILY_NVIDIA, .local = {256, 1}, .leaves = 8,
+     .defines = "-DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1"},
+    {.name = "reduce-gcn-256", REDUCE, .family = HX__FAMILY_AMD_GCN, .local = {256, 1}, .leaves = 8,
+     .defines = "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"},
+    {.name = "reduce-rdna-256", REDUCE, .family = HX__FAMILY_AMD_RDNA, .local = {256, 1}, .leaves = 8,
+     .defines = "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"},
+    {.name = "reduce-intel-256", REDUCE, .family = HX__FAMILY_INTEL, .local = {256, 1}, .leaves = 8,
+     .defines = "-DHX_IN_FLIGHT=8"},
+    {.name = "reduce-any-256", REDUCE, .local = {256, 1}, .leaves = 8, .defines = "-DHX_IN_FLIGHT=8"},
+    {.name = "reduce-any-32", REDUCE, .local = {32, 1}, .leaves = 1, .defines = "-DHX_IN_FLIGHT=8"},
+
+    {.name = "matmul-cpu-6x64", MATMUL, .family = HX__FAMILY_CPU, .local = {1, 1}, .tile_m = 6, .tile_n = 64,
+     .tile_k = 1, .pack = true, .defines = "-DHX_SHAPE_PACKED=1"},
+    {.name = "matmul-sg8-16x32x16", MATMUL, .family = HX__FAMILY_SUBGROUP8, .local = {8, 1}, .tile_m = 16, .tile_n = 32,
+     .tile_k = 16, .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANE_K=2 -DHX_LANE_N=4"},
+    {.name = "matmul-sg16-16x32x16", MATMUL, .family = HX__FAMILY_SUBGROUP16, .local = {16, 1}, .tile_m = 16,
+     .tile_n = 32, .tile_k = 16, .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANE_K=1 -DHX_LANE_N=2"},
+    {.name = "matmul-nvidia-128x128x16", MATMUL, .family = HX__FAMILY_NVIDIA, .local = {16, 16}, .tile_m = 128,
+     .tile_n = 128, .tile_k = 16, .defines = ""},
+    {.name = "matmul-gcn-64x64x16", MATMUL, .family = HX__FAMILY_AMD_GCN, .local = {16, 16}, .tile_m = 64, .tile_n = 64,
+     .tile_k = 16, .defines = ""},
+    {.name = "matmul-rdna-64x64x16", MATMUL, .family = HX__FAMILY_AMD_RDNA, .local = {16, 16}, .tile_m = 64,
+     .tile_n = 64, .tile_k = 16, .defines = ""},
+    {.name = "matmul-any-64x64x16", MATMUL, .local = {16, 16}, .tile_m = 64, .tile_n = 64, .tile_k = 16,
+     .any_tile = true, .defines = ""},
+    {.name = "matmul-any-32x32x16", MATMUL, .local = {8, 8}, .tile_m = 32, .tile_n = 32, .tile_k = 16, .any_tile = true,
+     .defines = ""},
+
+    {.name = "probe", .kind = HX__KERNEL_PROBE, .local = {1, 1}, .defines = ""},
+};
+
+/* Whether a row that takes any tile takes this one: whole vectors for every item, a k-step that divides the panel, every
+ * item the same share of the loads, the registers of an item and the least local memory a device may have (32 KiB). */
+static bool tile_ok(const hx__kernel_row *row, const uint32_t tile[3]) {
+  enum { ITEM_MAX = 64, TILE_MAX = 256, LOCAL_BYTES = 32768, PAD = 4 };
+  const uint32_t m = tile[0], n = tile[1], k = tile[2], items = row->local[0] * row->local[1];
+  if (m == 0 || n == 0 || k == 0 || m > TILE_MAX || n > TILE_MAX || k > HX__PANEL || HX__PANEL % k != 0) return false;
+  if (m % row->local[1] != 0 || n % row->local[0] != 0) return false;
+  const uint32_t item_m = m / row->local[1], item_n = n / row->local[0];
+  if ((item_m & (item_m - 1)) != 0 || (item_n & (item_n - 1)) != 0 || item_m * item_n > ITEM_MAX) return false;
+  if (m * k % items != 0 || n * k % items != 0) return false;
+  if (items % k != 0 || items % m != 0 || items % n != 0) return false;
+  return ((size_t)(m + PAD) + n) * k * sizeof(float) <= LOCAL_BYTES;
+}
+
+static bool tile_set(const uint32_t tile[3]) { return tile[0] != 0 || tile[1] != 0 || tile[2] != 0; }
+
+static bool tile_matches(const hx__kernel_row *row, const uint32_t tile[3]) {
+  if (row->kind != HX__KERNEL_MATMUL || !tile_set(tile)) return true;
+  if (row->tile_m == tile[0] && row->tile_n == tile[1] && row->tile_k == tile[2]) return true;
+  return row->any_tile && tile_ok(row, tile);
+}
+
+const hx__kernel_row *hx__kernel_row_for(hx__kernel_kind kind, hx_type type, uint32_t families, const uint32_t tile[3],
+                                         size_t max_local) {
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const hx__kernel_row *row = &rows[i];
+    if (row->kind != kind || (row->family & families) != row->family) continue;
+    if (kind == HX__KERNEL_REDUCE && (row->types & 1u << type) == 0) continue;
+    if ((size_t)row->local[0] * row->local[1] > max_local || !tile_matches(row, tile)) continue;
+    return row;
+  }
+  return NULL;
+}
+
+bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_op op, hx_type type,
+                        const uint32_t tile[3], hx__arithmetic arithmetic) {
+  const bool other_tile = row->any_tile && tile_set(tile);
+  const uint32_t m = other_tile ? tile[0] : row->tile_m, n = other_tile ? tile[1] : row->tile_n;
+  const uint32_t k = other_tile ? tile[2] : row->tile_k;
+  int length = snprintf(text, bytes, "-DHX_ARITHMETIC=%d -DHX_LOCAL0=%u -DHX_LOCAL1=%u", (int)arithmetic, row->local[0],
+                        row->local[1]);
+  if (length < 0 || (size_t)length >= bytes) return false;
+  text += length, bytes -= (size_t)length;
+  switch (row->kind) {
+    case HX__KERNEL_REDUCE:
+      length = snprintf(text, bytes, " -DHX_OP=%d -DHX_TYPE=%d -DHX_LEAVES=%u %s", (int)op, (int)type, row->leaves,
+                        row->defines);
+      break;
+    case HX__KERNEL_MATMUL:
+      length = snprintf(text, bytes, " -DHX_TILE_M=%u -DHX_TILE_N=%u -DHX_TILE_K=%u %s", m, n, k, row->defines);
+      break;
+    default:
+      length = snprintf(text, bytes, " %s", row->defines);
+  }
+  return length >= 0 && (size_t)length < bytes;
+}
+
+const char *const *hx__kernel_sources(hx__kernel_kind kind) {
+  static const char *const reduce[] = {hx__cl_common, hx__cl_reduce, NULL};
+  static const char *const matmul[] = {hx__cl_common, hx__cl_matmul, NULL};
+  static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
+  return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
+}

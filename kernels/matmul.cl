@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Matrix product t = alpha * op(A) op(B) in three shapes of one order: each element is a chain of fma, k ascending from
+ * +0, cut every HX_PANEL; panel sums are added in order. A chain has exactly as many steps as k has left: rows and columns
+ * are padded at edges, k never is. The running sum waits in t, so that the registers hold one tile only.
+ *   HX_SHAPE_PACKED   one work-item holds a tile of float16s over packed operands (CPU devices)
+ *   HX_SHAPE_SUBGROUP one sub-group of HX_LOCAL0 holds a tile, its lanes being columns (Intel GPUs)
+ *   otherwise         a work-group shares a tile through local memory (any device)
+ * HX_TILE_M, HX_TILE_N, HX_TILE_K: the tile; HX_LOCAL0, HX_LOCAL1: the work-group. */
+
+/* One panel's sum p of an element joins the running sum in *t. */
+static void hx_put(global float *t, float p, bool first, bool last, float alpha) {
+  float s = first ? p : HX_ADD(, *t, p);
+  if (last) {
+    s = HX_MUL(, alpha, s); /* alpha == 1 changes nothing */
+    s = HX_CANONICAL(, s);
+  }
+  *t = s;
+}
+
+#if HX_SHAPE_PACKED
+
+/* HX_COLUMNS: columns of a tile that are in registers at once, as many as the vector registers hold beside the operands.
+ * A compiler that does not name its target gets the width that spills nowhere. */
+#if defined(__AVX512F__)
+#define HX_COLUMNS HX_TILE_N
+#else
+#define HX_COLUMNS 16
+#endif
+#define HX_VECTORS (HX_COLUMNS / 16)
+
+static void hx_store(global float *t, float16 p, uint columns, bool first, bool last, float alpha) {
+  if (columns >= 16) {
+    float16 s = first ? p : HX_ADD(16, vload16(0, t), p);
+    if (last) {
+      s = HX_MUL(16, (float16)(alpha), s);
+      s = HX_CANONICAL(16, s);
+    }
+    vstore16(s, 0, t);
+  } else {
+    float lane[16];
+    vstore16(p, 0, lane);
+    for (uint j = 0; j < columns; j++) hx_put(t + j, lane[j], first, last, alpha);
+  }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_matmul(global const float *pa, global const float *pb,
+                                                                     ulong m, ulong n, ulong k, float alpha,
+                                                                     global float *t, ulong ldt) {
+  /* Neighbouring groups go down the rows: they share the panel of B, the larger one, while it is in the cache. */
+  const ulong id = (ulong)get_group_id(1) * get_num_groups(0) + get_group_id(0);
+  const ulong i0 = id % get_num_groups(1) * HX_TILE_M, j0 = id / get_num_groups(1) * HX_TILE_N;
+  const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M);
+  pa += i0 * k;
+  pb += j0 * k;
+  t += i0 * ldt + j0;
+  for (ulong k0 = 0; k0 < k; k0 += HX_PANEL, pa += HX_PANEL * HX_TILE_M, pb += HX_PANEL * HX_TILE_N) {
+    const uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
+    const bool first = k0 == 0, last = k - k0 <= HX_PANEL;
+    for (uint c = 0; c < HX_TILE_N && j0 + c < n; c += HX_COLUMNS) {
+      const uint columns = (uint)min(n - j0 - c, (ulong)HX_COLUMNS);
+      global const float *a = pa, *b = pb + c;
+      float16 acc[HX_TILE_M][HX_VECTORS];
+      _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) {
+        _Pragma("unroll") for (uint v = 0; v < HX_VECTORS; v++) acc[i][v] = (float16)(0.0f);
+      }
+      for (uint p = 0; p < steps; p++, a += HX_TILE_M, b += HX_TILE_N) {
+        _Pragma("unroll") for (uint v = 0; v < HX_VECTORS; v++) {
+          const float16 bv = vload16(v, b);
+          _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) acc[i][v] = HX_FMA(16, (float16)(a[i]), bv, acc[i][v]);
+        }
+      }
+      _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) {
+        if (i < rows) {
+          _Pragma("unroll") for (uint v = 0; v < HX_VECTORS; v++) {
+            const uint left = columns > 16 * v ? columns - 16 * v : 0;
+            hx_store(t + i * ldt + c + 16 * v, acc[i][v], left, first, last, alpha);
+          }
+        }
+      }
+    }
+  }
+}
+
+/* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines, one panel and HX_PANEL of its k a work-item. */
+static inline void hx_pack(global const float *x, ulong major, ulong minor, ulong count, ulong k, global float *packed,
+                           const uint tile) {
+  const ulong line = (ulong)get_global_id(0) * tile, k0 = (ulong)get_global_id(1) * HX_PANEL;
+  const uint lines = (uint)min(count - line, (ulong)tile), steps = (uint)min(k - k0, (ulong)HX_PANEL);
+  x += line * major + k0 * minor;
+  packed += (line * k) + k0 * tile;
+  if (lines < tile) {
+    for (uint p = 0; p < steps; p++) {
+      for (uint i = 0; i < tile; i++) packed[p * tile + i] = i < lines ? x[i * major + p * minor] : 0.0f;
+    }
+  } else if (major == 1) {
+    for (uint p = 0; p < steps; p++, x += minor) {
+      for (uint i = 0; i < tile; i++) packed[p * tile + i] = x[i];
+    }
+  } else if (minor == 1) {
+    for (uint p = 0; p < steps; p++) {
+      for (uint i = 0; i < tile; i++) packed[p * tile + i] = x[i * major + p];
+    }
+  } else {
+    for (uint p = 0; p < steps; p++, x += minor) {
+      for (uint i = 0; i < tile; i++) packed[p * tile + i] = x[i * major];
+    }
+  }
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_pack_a(global const float *a, ulong a_first, ulong a_rs,
+                                                                     ulong a_cs, ulong m, ulong k, global float *pa) {
+  hx_pack(a + a_first, a_rs, a_cs, m, k, pa, HX_TILE_M);
+}
+
+kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_pack_b(global const float *b, ulong b_first, ulong b_rs,
+                                                                     ulong b_cs, ulong k, ulong n, global float *pb) {
+  hx_pack(b + b_first, b_cs, b_rs, n, k, pb, HX_TILE_N);
+}
+
+#elif HX_SHAPE_SUBGROUP
+
+#pragma OPENCL EXTENSION cl_intel_subgroups : enable
+#pragma OPENCL EXTENSION cl_intel_required_subgroup_size : enable
+
+/* A lane holds columns lane, lane + HX_LOCAL0, ... of the tile. HX_LANE_K, HX_LANE_N: elements of HX_TILE_K, HX_TILE_N in
+ * a lane, the widths of the block reads. */
+#define HX_LANE_M (HX_TILE_M / HX_LOCAL0)
+#define HX_READ_K HX_PASTE(hx_read, HX_LANE_K)
+#define HX_READ_N HX_PASTE(hx_read, HX_LANE_N)
+static void hx_read1(global const float *p, float *out) {
+  out[0] = as_float(intel_sub_group_block_read((global const uint *)p));
+}
+static void hx_read2(global const float *p, float *out) {
+  vstore2(as_float2(intel_sub_group_block_read2((global const uint *)p)), 0, out);
+}
+static void hx_read4(global const float *p, float *out) {
+  vstore4(as_float4(intel_sub_group_block_read4((global const uint *)p)), 0, out);
+}
+
+kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0))) void
+hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first, ulong b_rs,
+          ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt) {
+  const uint lane = (uint)get_local_id(0);
+  const ulong i0 = (ulong)get_group_id(1) * HX_TILE_M, j0 = (ulong)get_group_id(0) * HX_TILE_N;
+  const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
+  const bool blocks = a_cs == 1 && b_cs == 1 && rows == HX_TILE_M && columns == HX_TILE_N;
+  a += a_first + i0 * a_rs;
+  b += b_first + j0 * b_cs;
+  t += i0 * ldt + j0;
+  for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
+    uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
+    const bool first = k0 == 0, last = k - k0 <= HX_PANEL;
+    float acc[HX_TILE_M][HX_LANE_N];
+#pragma unroll
+    for (uint i = 0; i < HX_TILE_M; i++) {
+#pragma unroll
+      for (uint c = 0; c < HX_LANE_N; c++) acc[i][c] = 0.0f;
+    }
+
+    /* Rows of A along k, then row by row of B: the broadcast of one lane of A costs no instruction. */
+    for (; blocks && steps >= HX_TILE_K; steps -= HX_TILE_K, a += HX_TILE_K) {
+      float part[HX_TILE_M][HX_LANE_K];
+      global const float *row = a;
+#pragma unroll
+      for (uint i = 0; i < HX_TILE_M; i++, row += a_rs) HX_READ_K(row, part[i]);
+#pragma unroll
+      for (uint p = 0; p < HX_TILE_K; p++, b += b_rs) {
+        float bv[HX_LANE_N];
+        HX_READ_N(b, bv);
+#pragma unroll
+        for (uint i = 0; i < HX_TILE_M; i++) {
+          const float s = intel_sub_group_shuffle(part[i][p / HX_LOCAL0], p % HX_LOCAL0);
+#pragma unroll
+          for (uint c = 0; c < HX_LANE_N; c++) acc[i][c] = HX_FMA(, s, bv[c], acc[i][c]);
+        }
+      }
+    }
+
+    /* Edges, other strides and what is left of k: a column of A and a row of B in the lanes. Past the edge the last row
+     * or column is read again and never stored. */
+    for (; steps > 0; steps--, a += a_cs, b += b_rs) {
+      float av[HX_LANE_M], bv[HX_LANE_N];
+#pragma unroll
+      for (uint i = 0; i < HX_LANE_M; i++) av[i] = a[min(lane + HX_LOCAL0 * i, rows - 1) * a_rs];
+#pragma unroll
+      for (uint c = 0; c < HX_LANE_N; c++) bv[c] = b[min(lane + HX_LOCAL0 * c, columns - 1) * b_cs];
+#pragma unroll
+      for (uint i = 0; i < HX_TILE_M; i++) {
+        const float s = intel_sub_group_shuffle(av[i / HX_LOCAL0], i % HX_LOCAL0);
+#pragma unroll
+        for (uint c = 0; c < HX_LANE_N; c++) acc[i][c] = HX_FMA(, s, bv[c], acc[i][c]);
+      }
+    }
+
+    global float *out = t + lane;
+#pragma unroll
+    for (uint i = 0; i < HX_TILE_M; i++, out += ldt) {
+#pragma unroll
+      for (uint c = 0; c < HX_LANE_N; c++) {
+        if (i < rows && lane + HX_LOCAL0 * c < columns) hx_put(out + HX_LOCAL0 * c, acc[i][c], first, last, alpha);
+      }
+    }
+  }
+}
+
+#else /* local memory */
+
+/* Item (x, y) holds rows of the tile in runs of up to 4 from y on, columns likewise from x on, so that it reads local
+ * memory in vectors, and neighbouring items neighbouring vectors. */
+#define HX_ITEMS (HX_LOCAL0 * HX_LOCAL1)
+#define HX_ITEM_M (HX_TILE_M / HX_LOCAL1)
+#define HX_ITEM_N (HX_TILE_N / HX_LOCAL0)
+#if HX_ITEM_M >= 4
+#define HX_RUN_M 4
+#define HX_GET_M(to, from) vstore4(*(local const float4 *)(from), 0, (to))
+#elif HX_ITEM_M == 2
+#define HX_RUN_M 2
+#define HX_GET_M(to, from) vstore2(*(local const float2 *)(from), 0, (to))
+#else
+#define HX_RUN_M 1
+#define HX_GET_M(to, from) *(to) = *(from)
+#endif
+#if HX_ITEM_N >= 4
+#define HX_RUN_N 4
+#define HX_N 4
+#define HX_GIVE_N(from, to) vstore4((from), 0, (to))
+#elif HX_ITEM_N == 2
+#define HX_RUN_N 2
+#define HX_N 2
+#define HX_GIVE_N(from, to) vstore2((from), 0, (to))
+#else
+#define HX_RUN_N 1
+#define HX_N
+#define HX_GIVE_N(from, to) *(to) = (from)
+#endif
+#define HX_VN HX_PASTE(float, HX_N)
+#define HX_RUNS_M (HX_ITEM_M / HX_RUN_M)
+#define HX_RUNS_N (HX_ITEM_N / HX_RUN_N)
+#define HX_ROW(run) (((run) * HX_LOCAL1 + y) * HX_RUN_M)
+#define HX_COLUMN(run) (((run) * HX_LOCAL0 + x) * HX_RUN_N)
+#define HX_PAD 4 /* spreads the columns of A over the banks and keeps vectors aligned */
+
+/* An item's share of an operand's tile of lines x HX_TILE_K, walked along whichever way memory runs: from (line, step) on
+ * by (next_line, next_step). Fetched into registers while the tile before is in use; rows and columns past the edge are
+ * zero, k past its end is never used. */
+#define HX_WALK(w, x, line_stride, step_stride, lines)                              \
+  const bool w##_along_k = (step_stride) == 1;                                      \
+  const uint w##_step = w##_along_k ? id % HX_TILE_K : id / (lines);                \
+  const uint w##_line = w##_along_k ? id / HX_TILE_K : id % (lines);                \
+  const uint w##_next_step = w##_along_k ? 0 : HX_ITEMS / (lines);                  \
+  const uint w##_next_line = w##_along_k ? HX_ITEMS / HX_TILE_K : 0;                \
+  const ulong w##_stride = w##_next_line * (line_stride) + w##_next_step * (step_stride); \
+  const ulong w##_ahead = HX_TILE_K * (step_stride);                                \
+  global const float *w = (x) + w##_line * (line_stride) + w##_step * (step_stride); \
+  float w##_next[(lines) * HX_TILE_K / HX_ITEMS];
+
+#define HX_FETCH(w, lines, lines_left, k_left)                                                                  \
+  _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) {                                 \
+    const bool inside = w##_line + u * w##_next_line < (lines_left) && w##_step + u * w##_next_step < (k_left); \
+    w##_next[u] = inside ? w[u * w##_stride] : 0.0f;                                                            \
+  }
+
+#define HX_SPREAD(w, lines, tile, pitch)                                        \
+  _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++)  \
+      tile[(w##_step + u * w##_next_step) * (pitch) + w##_line + u * w##_next_line] = w##_next[u];
+
+#define HX_PITCH_A (HX_TILE_M + HX_PAD)
+#define HX_STEP(p)                                                                                 \
+  {                                                                                                \
+    float av[HX_ITEM_M];                                                                           \
+    HX_VN bv[HX_RUNS_N];                                                                           \
+    _Pragma("unroll") for (uint i = 0; i < HX_RUNS_M; i++)                                         \
+        HX_GET_M(av + i * HX_RUN_M, tile_a + (p) * HX_PITCH_A + HX_ROW(i));                        \
+    _Pragma("unroll") for (uint j = 0; j < HX_RUNS_N; j++)                                         \
+        bv[j] = *(local const HX_VN *)(tile_b + (p) * HX_TILE_N + HX_COLUMN(j));                   \
+    _Pragma("unroll") for (uint i = 0; i < HX_ITEM_M; i++) {                                       \
+      _Pragma("unroll") for (uint j = 0; j < HX_RUNS_N; j++)                                       \
+          acc[i][j] = HX_FMA(HX_N, (HX_VN)(av[i]), bv[j], acc[i][j]);                              \
+    }                                                                                              \
+  }
+
+kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_matmul(
+    global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first, ulong b_rs,
+    ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt) {
+  local float tile_a[HX_TILE_K * (HX_PITCH_A + HX_TILE_N)] __attribute__((aligned(16)));
+  local float *const tile_b = tile_a + HX_TILE_K * HX_PITCH_A;
+  const uint x = (uint)get_local_id(0), y = (uint)get_local_id(1), id = y * HX_LOCAL0 + x;
+  const ulong i0 = (ulong)get_group_id(1) * HX_TILE_M, j0 = (ulong)get_group_id(0) * HX_TILE_N;
+  const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
+  HX_WALK(wa, a + a_first + i0 * a_rs, a_rs, a_cs, HX_TILE_M)
+  HX_WALK(wb, b + b_first + j0 * b_cs, b_cs, b_rs, HX_TILE_N)
+  HX_FETCH(wa, HX_TILE_M, rows, k)
+  HX_FETCH(wb, HX_TILE_N, columns, k)
+  t += i0 * ldt + j0;
+  for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
+    const ulong end = min(k0 + HX_PANEL, k);
+    HX_VN acc[HX_ITEM_M][HX_RUNS_N];
+#pragma unroll
+    for (uint i = 0; i < HX_ITEM_M; i++) {
+#pragma unroll
+      for (uint j = 0; j < HX_RUNS_N; j++) acc[i][j] = 0.0f;
+    }
+    for (ulong k1 = k0; k1 < end; k1 += HX_TILE_K) {
+      const uint steps = (uint)min(end - k1, (ulong)HX_TILE_K);
+      barrier(CLK_LOCAL_MEM_FENCE); /* nobody reads the last tile any more */
+      HX_SPREAD(wa, HX_TILE_M, tile_a, HX_PITCH_A)
+      HX_SPREAD(wb, HX_TILE_N, tile_b, HX_TILE_N)
+      barrier(CLK_LOCAL_MEM_FENCE);
+      if (k - k1 > HX_TILE_K) { /* the next tile is on its way while this one is used */
+        const ulong left = k - k1 - HX_TILE_K;
+        wa += wa_ahead;
+        wb += wb_ahead;
+        HX_FETCH(wa, HX_TILE_M, rows, left)
+        HX_FETCH(wb, HX_TILE_N, columns, left)
+      }
+#if HX_ARITHMETIC != HX_SOFT_FMA /* too much code to repeat */
+      if (steps == HX_TILE_K) {
+#pragma unroll
+        for (uint p = 0; p < HX_TILE_K; p++) HX_STEP(p)
+      } else
+#endif
+      {
+        for (uint p = 0; p < steps; p++) HX_STEP(p)
+      }
+    }
+#pragma unroll
+    for (uint i = 0; i < HX_ITEM_M; i++) {
+      const uint row = HX_ROW(i / HX_RUN_M) + i % HX_RUN_M;
+#pragma unroll
+      for (uint j = 0; j < HX_RUNS_N; j++) {
+        float values[HX_RUN_N];
+        HX_GIVE_N(acc[i][j], values);
+#pragma unroll
+        for (uint v = 0; v < HX_RUN_N; v++) {
+          const uint column = HX_COLUMN(j) + v;
+          if (row < rows && column < columns)
+            hx_put(t + row * ldt + column, values[v], k0 == 0, k - k0 <= HX_PANEL, alpha);
+        }
+      }
+    }
+  }
+}
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A context; private to this folder. */
+#ifndef HX_API_CONTEXT_H
+#define HX_API_CONTEXT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "runtime/base/config.h"
+#include "runtime/memory/memory.h"
+#include "runtime/run/team.h"
+
+struct hx_context {
+  hx__config config;
+  hx__memory memory;
+  hx__team team;
+  bool wants_devices; /* some may be selected: else nothing is ever discovered */
+  bool small_stay;    /* small calls without a share of their own stay on the calling thread */
+
+  pthread_mutex_t lock; /* what follows */
+  pthread_cond_t idle;
+  _Atomic bool seated;
+  unsigned tasks; /* asynchronous ones in flight */
+  hx_event *events;
+};
+
+/* Seats the devices once the discovery has ended, waiting for it until deadline_ns; false where it has not. */
+bool hx__context_seat(hx_context *hx, uint64_t deadline_ns);
+
+/* A checked task, run to its end. */
+hx_status hx__offload_work(hx_context *hx, const hx__work *work, hx_report *report);
+
+/* Frees the events of a context whose tasks have ended. */
+void hx__events_free(hx_context *hx);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx_device_count, hx_device, hx_ready: what the devices are and how far they have come. */
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/api/context.h"
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/status.h"
+#include "runtime/base/thread.h"
+
+/* Waits for the discovery; false in a forked child whose parent had not seated its devices. */
+static bool seat(hx_context *hx) {
+  if (hx->wants_devices) hx__registry_start();
+  return hx__context_seat(hx, UINT64_MAX);
+}
+
+size_t hx_device_count(hx_context *hx) { return hx && seat(hx) ? hx->team.seats : hx != NULL; }
+
+/* The modes in use by kind of memory: what plain arrays are read by. */
+static const char *mode_of(const hx_context *hx, const hx__device *d) {
+  static const hx__memory_mode plain[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
+  const hx__memory_mode forced = hx->config.memory;
+  if (d->kind == HX_CPU) return "host";
+  if (forced != HX__MEMORY_AUTO) return hx__memory_mode_name(d->modes & 1u << forced ? forced : HX__MEMORY_COPY);
+  for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
+    if (d->zero_copy & 1u << plain[i]) return hx__memory_mode_name(plain[i]);
+  return hx__memory_mode_name(HX__MEMORY_COPY);
+}
+
+static hx_device_state state_of(const hx_context *hx, const hx__seat *s) {
+  const hx__device *const d = s->device;
+  if (atomic_load(&d->lost)) return HX_LOST;
+  if (!s->selected || (d->kind != HX_CPU && hx__forked())) return HX_REFUSED;
+  const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
+  const uint64_t all = hx__device_needs((hx__device *)d, HX__NEED_ALL, tile), refused = atomic_load(&d->refused);
+  if ((all & ~refused) == 0) return HX_REFUSED;
+  return (all & ~(refused | atomic_load(&d->ready))) == 0 ? HX_USABLE : HX_BUILDING;
+}
+
+static void describe(const hx_context *hx, const hx__seat *s, hx_device_info *out) {
+  const hx__device *const d = s->device;
+  memset(out, 0, sizeof *out);
+  memcpy(out->name, d->name, sizeof out->name);
+  memcpy(out->vendor, d->vendor, sizeof out->vendor);
+  memcpy(out->driver, d->driver, sizeof out->driver);
+  out->kind = d->kind;
+  out->state = state_of(hx, s);
+  out->compute_units = d->compute_units;
+  out->memory_bytes = d->memory_bytes;
+  snprintf(out->memory, sizeof out->memory, "%s", mode_of(hx, d));
+  if (out->state == HX_REFUSED && !s->selected)
+    snprintf(out->why, sizeof out->why, "%s", hx->config.offload == HX__OFFLOAD_DISABLED ? "HX_OFFLOAD=disabled leaves it out"
+                                                                                        : "HX_DEVICES does not name it");
+  else
+    memcpy(out->why, d->why, sizeof out->why);
+}
+
+hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out) {
+  if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
+  if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
+  const size_t count = hx_device_count(hx);
+  if (index >= count) return hx__fail(HX_INVALID_ARGUMENT, "index is %zu: there are %zu devices", index, count);
+  if (!hx->team.seats) return hx__fail(HX_UNSUPPORTED, "a forked child does not know its parent's devices");
+  describe(hx, &hx->team.seat[index], out);
+  return HX_OK;
+}
+
+hx_status hx_ready(hx_context *hx) {
+  if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
+  if (!seat(hx)) return HX_OK; /* a forked child: the CPU is ready */
+  const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
+  for (int wait = 0; wait <= 1; wait++) /* all are asked before one is waited for */
+    for (size_t i = 0; i < hx->team.seats; i++) {
+      const hx__seat *const s = &hx->team.seat[i];
+      if (!s->selected || s->owned || s->device->kind == HX_CPU) continue;
+      const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile);
+      if (wait) hx__prepare_wait(s->device, needs);
+      else hx__prepare(s->device, needs);
+    }
+  return HX_OK;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx_alloc, hx_register and advice. */
+#include "runtime/memory/memory.h"
+
+#include "runtime/api/context.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/base/status.h"
+#include "runtime/base/thread.h"
+
+#define DISCOVERY_PATIENCE_NS 2000000000u
+
+void *hx_alloc(hx_context *hx, size_t bytes) {
+  if (!hx) {
+    hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
+    return NULL;
+  }
+  hx__device *devices[HX_MAX_DEVICES];
+  size_t count = 0;
+  if (hx->wants_devices) hx__registry_start();
+  if (hx->wants_devices && hx__context_seat(hx, hx__now_ns() + DISCOVERY_PATIENCE_NS) && !hx__forked())
+    for (size_t i = 1; i < hx->team.seats; i++)
+      if (hx->team.seat[i].selected) devices[count++] = hx->team.seat[i].device;
+  void *const p = hx__memory_alloc(&hx->memory, devices, count, bytes);
+  if (!p) hx__fail(HX_OUT_OF_MEMORY, "bytes is %zu: no such block of memory", bytes);
+  return p;
+}
+
+void hx_free(hx_context *hx, void *p) {
+  if (!hx || !p || hx__forked()) return; /* a child leaves its parent's blocks alone */
+  if (!hx__memory_free(&hx->memory, p)) hx__log(HX__LOG_WARN, "hx_free(%p): not from hx_alloc; left alone", p);
+}
+
+#define CHECK_CONTEXT(hx) \
+  if (!(hx)) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL")
+
+hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
+  CHECK_CONTEXT(hx);
+  return hx__memory_register(&hx->memory, p, bytes);
+}
+
+hx_status hx_unregister(hx_context *hx, void *p) {
+  CHECK_CONTEXT(hx);
+  return hx__memory_unregister(&hx->memory, p);
+}
+
+hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice) {
+  CHECK_CONTEXT(hx);
+  return hx__memory_advise(&hx->memory, p, bytes, advice);
+}
+
+/* Devices keep no copies between calls yet, so the host's is the only one: both are checks. */
+hx_status hx_modified(hx_context *hx, const void *p, size_t bytes) {
+  CHECK_CONTEXT(hx);
+  return hx__memory_known(&hx->memory, p, bytes, "hx_modified");
+}
+
+hx_status hx_sync(hx_context *hx, void *p, size_t bytes) {
+  CHECK_CONTEXT(hx);
+  return hx__memory_known(&hx->memory, p, bytes, "hx_sync");
+}

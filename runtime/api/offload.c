@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx_offload: check, small enough?, plan, run, report. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "runtime/api/context.h"
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/fpenv.h"
+#include "runtime/base/log.h"
+#include "runtime/base/status.h"
+#include "runtime/base/thread.h"
+#include "runtime/dispatch/dispatch.h"
+#include "runtime/run/run.h"
+
+#define SMALL_ELEMENTS 32768u /* of all fields: up to here a second thread does not pay */
+#define SMALL_SLOTS 256u      /* on the stack */
+#define SMALL_UNITS (1u << 21)
+#define DISCOVERY_NS 0.3e9    /* what finding devices may cost, where it is not known */
+#define DISCOVERY_PAYS 10.0
+#define WORTH_A_DEVICE_NS 250e3
+
+/* A reduction on the calling thread: no lock, no allocation, no clock. */
+static void reduce_here(const hx_context *hx, const hx__work *w) {
+  uint64_t slots[SMALL_SLOTS];
+  const hx__fpenv was = hx__fpenv_enter();
+  for (size_t f = 0; f < w->nfields; f++) {
+    const hx_field *const field = &w->fields[f];
+    hx->team.kernels->leaf[field->op][field->type](field->x, field->y, w->n, slots);
+    w->out[f] = hx__join(field->op, field->type, slots, w->slices);
+  }
+  hx__fpenv_leave(was);
+}
+
+static hx_status here(hx_context *hx, const hx__work *w) {
+  if (!w->matmul) {
+    reduce_here(hx, w);
+    return HX_OK;
+  }
+  hx__lane *const lane = hx->team.cpu;
+  const hx__request request = {w, hx->team.kernels, NULL, NULL};
+  const hx__chunk all = {0, w->slices};
+  hx__ticket *ticket;
+  const hx__fpenv was = hx__fpenv_enter();
+  const hx__outcome outcome = lane->device->backend->submit(lane, &request, all, &ticket);
+  hx__fpenv_leave(was);
+  return outcome == HX__DONE ? HX_OK : hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
+}
+
+/* Nothing to add up and nothing to store. */
+static bool nothing(const hx__work *w) {
+  if (w->slices) return false;
+  for (size_t f = 0; f < w->nfields; f++) w->out[f] = hx__empty_value(w->fields[f].op, w->fields[f].type);
+  return true;
+}
+
+static bool is_small(const hx__work *w) {
+  if (w->matmul) return w->units <= SMALL_UNITS && w->slices <= SMALL_UNITS;
+  return w->units <= SMALL_ELEMENTS && w->slices <= SMALL_SLOTS;
+}
+
+/* The whole call by the CPU in one piece. */
+static void report_here(const hx__work *w, hx_report *r) {
+  if (!w->slices) return;
+  r->chunks = r->device_count = 1;
+  r->device[0] = (hx_device_report){.index = 0, .chunks = 1, .units = w->units};
+}
+
+/* Asks for the kernels of every device that may do this task; a numeric share waits for them. */
+static void prepare(hx_context *hx, const hx__work *w, bool wait) {
+  const hx__team *const team = &hx->team;
+  const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
+  for (size_t i = 0; i < team->seats; i++) {
+    const hx__seat *const seat = &team->seat[i];
+    if (!hx__seat_hopeful(team, seat, w->needs)) continue;
+    const uint64_t needs = hx__device_needs(seat->device, w->needs, tile);
+    if (wait) hx__prepare_wait(seat->device, needs);
+    else hx__prepare(seat->device, needs);
+  }
+}
+
+/* Brings devices in as far as this call may wait for them. Returns whether the discovery is to start as it returns. */
+static bool bring_devices(hx_context *hx, const hx__work *w, double share, unsigned threads) {
+  if (!hx->wants_devices || share == 0.0 || hx__forked()) return false;
+  const bool wait = share != HX__SHARE_AUTO;
+  const double cpu_ns = hx__predict_cpu_ns(w, threads);
+  const bool worth = cpu_ns >= WORTH_A_DEVICE_NS;
+  const bool asked = wait || (hx->config.min_offload != UINT64_MAX && w->units >= hx->config.min_offload);
+  if (!worth && !asked) return false;
+  if (!hx__registry_done()) {
+    if (!wait && cpu_ns < DISCOVERY_NS * DISCOVERY_PAYS) return true;
+    hx__registry_start();
+  }
+  if (hx__context_seat(hx, wait ? UINT64_MAX : 0)) prepare(hx, w, wait);
+  return false;
+}
+
+static hx_status in_parts(hx_context *hx, const hx__work *w, double share, hx_report *report) {
+  const unsigned threads = hx__threads_for(w, hx__cpu_threads(&hx->config));
+  const bool start_after = bring_devices(hx, w, share, threads);
+  hx__plan plan;
+  hx__plan_make(&hx->team, w, hx__forked() ? 0.0 : share, threads, &plan);
+  hx_status s;
+  if (plan.mandatory && plan.devices == 0) {
+    s = hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and no device can do this task: see hx-bench info");
+  } else {
+    plan.measure = plan.measure && hx->wants_devices;
+    s = hx__run(&hx->team, &plan, w, report);
+  }
+  if (start_after) hx__registry_start();
+  return s;
+}
+
+static void log_call(const hx__work *w, const hx_report *r) {
+  if (w->matmul)
+    hx__log(HX__LOG_INFO, "matmul %zux%zux%zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied",
+            w->gemm.m, w->gemm.n, w->gemm.k, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
+  else
+    hx__log(HX__LOG_INFO, "reduce %zu x %zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied",
+            w->nfields, w->n, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
+}
+
+static hx_status dispatch(hx_context *hx, const hx__work *w, hx_report *report) {
+  if (nothing(w)) return HX_OK;
+  const double share = hx->small_stay && !(w->gpu_share > 0.0f) ? 0.0 : hx__share_of(&hx->config, w);
+  if (share == 0.0 && is_small(w)) {
+    if (report) report_here(w, report);
+    return here(hx, w);
+  }
+  return in_parts(hx, w, hx__share_of(&hx->config, w), report);
+}
+
+hx_status hx__offload_work(hx_context *hx, const hx__work *w, hx_report *report) {
+  const bool logs = hx__log_threshold >= HX__LOG_INFO;
+  if (!report && !logs) return dispatch(hx, w, NULL);
+  hx_report r;
+  memset(&r, 0, sizeof r);
+  r.joules = NAN;
+  const uint64_t from = hx__now_ns();
+  const hx_status s = dispatch(hx, w, &r);
+  r.seconds = (double)(hx__now_ns() - from) * 1e-9;
+  if (s != HX_OK) return s;
+  if (r.device_count == 1 && r.device[0].index == 0 && r.device[0].busy_seconds == 0.0) r.device[0].busy_seconds = r.seconds;
+  if (logs) log_call(w, &r);
+  if (report) *report = r;
+  return HX_OK;
+}
+
+hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report) {
+  hx__work work;
+  if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
+  const hx_status s = hx__task_check(task, &work);
+  return s == HX_OK ? hx__offload_work(hx, &work, report) : s;
+}

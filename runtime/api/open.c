@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx_open and hx_close. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "runtime/api/context.h"
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/log.h"
+#include "runtime/base/status.h"
+#include "runtime/base/thread.h"
+
+static hx_status set_up(hx_context *hx, const hx_settings *settings) {
+  hx_status s = hx__config_read(&hx->config, settings);
+  if (s != HX_OK) return s;
+  if (!hx__cpu_kernels_for(hx->config.isa))
+    return hx__fail(HX_INVALID_CONFIG, "HX_ISA=%s: this build has no such kernels", hx__isa_name(hx->config.isa));
+  hx__log_threshold = hx->config.log;
+  hx__memory_init(&hx->memory, hx->config.memory);
+  s = hx__team_init(&hx->team, &hx->config, &hx->memory);
+  if (s != HX_OK) hx__memory_destroy(&hx->memory);
+  return s;
+}
+
+hx_status hx_open(hx_context **out, const hx_settings *settings) {
+  if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
+  *out = NULL;
+  hx_context *const hx = calloc(1, sizeof *hx);
+  if (!hx) return hx__fail(HX_OUT_OF_MEMORY, "no memory for a context");
+  const hx_status s = set_up(hx, settings);
+  if (s != HX_OK) {
+    free(hx);
+    return s;
+  }
+  const hx__config *const c = &hx->config;
+  const bool others = (c->device_words & ~(uint32_t)HX__DEV_CPU) || (c->device_indices & ~1u);
+  const bool cpu = (c->device_words & (HX__DEV_CPU | HX__DEV_ALL)) || (c->device_indices & 1u);
+  hx->wants_devices = others && c->offload != HX__OFFLOAD_DISABLED;
+  hx->small_stay = (cpu || !hx->wants_devices) && c->splits == 0 && c->offload != HX__OFFLOAD_MANDATORY && c->min_offload != 0;
+  pthread_mutex_init(&hx->lock, NULL);
+  hx__cond_init(&hx->idle);
+  cpu_set_t mask;
+  hx__cpu_affinity(&mask);
+  hx__registry_note_affinity(&mask);
+  hx__fork_watch();
+  *out = hx;
+  return HX_OK;
+}
+
+void hx_close(hx_context *hx) {
+  if (!hx) return;
+  if (!hx__forked()) { /* a child has none of its parent's tasks, and perhaps their locks */
+    pthread_mutex_lock(&hx->lock);
+    while (hx->tasks) pthread_cond_wait(&hx->idle, &hx->lock);
+    pthread_mutex_unlock(&hx->lock);
+    hx__events_free(hx);
+    hx__team_destroy(&hx->team);
+    hx__memory_destroy(&hx->memory);
+    pthread_cond_destroy(&hx->idle);
+    pthread_mutex_destroy(&hx->lock);
+  }
+  free(hx);
+}
+
+bool hx__context_seat(hx_context *hx, uint64_t deadline_ns) {
+  if (atomic_load_explicit(&hx->seated, memory_order_acquire)) return true;
+  if (hx__forked()) return false;
+  if (hx->wants_devices && !hx__registry_wait(deadline_ns)) return false;
+  pthread_mutex_lock(&hx->lock);
+  if (!atomic_load(&hx->seated)) {
+    hx__team_seat_devices(&hx->team);
+    atomic_store_explicit(&hx->seated, true, memory_order_release);
+  }
+  pthread_mutex_unlock(&hx->lock);
+  return true;
+}

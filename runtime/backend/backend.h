@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What every backend is: one table of ten entries. A device belongs to the process, is found once and kept to exit; a
+ * lane is one context's way to a device (queues, kernel objects, blocks) and carries one run at a time, so its entries
+ * need no locks of their own. Errors go up as status values with a detail; nothing calls back.
+ *
+ * To add a backend copy sim/, which has every entry in its simplest right form. */
+#ifndef HX_BACKEND_BACKEND_H
+#define HX_BACKEND_BACKEND_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cpu/cpu.h"
+#include "runtime/base/config.h"
+#include "runtime/task/task.h"
+
+typedef struct hx__backend hx__backend;
+typedef struct hx__lane hx__lane;     /* each backend's own; begins with hx__device * */
+typedef struct hx__ticket hx__ticket; /* a chunk in flight, each backend's own */
+
+#define HX__TILES 8u /* HX_TILE values that one process may use on a device */
+
+/* A device of the process. A backend's own structure begins with one. */
+typedef struct hx__device {
+  const hx__backend *backend;
+  char name[128], vendor[64], driver[64];
+  hx_device_kind kind;
+  uint32_t words; /* the HX__DEV_ words that name it */
+  uint32_t compute_units;
+  uint64_t memory_bytes;
+  uint32_t modes;       /* bits (1 << hx__memory_mode) that it passed, most direct first by number */
+  uint32_t zero_copy;   /* of those, the ones that were seen to read host memory in place */
+  bool waits_for_ever;  /* a CPU-type device reads the caller's pages: late chunks are waited for */
+  _Atomic uint64_t ready, refused; /* bits of needs: kernels that are built, tested and run; that are refused */
+  uint32_t tile[HX__TILES][3];     /* products by tile: need bit 27 + i is the product with tile[i]; 0 is the default */
+  _Atomic uint32_t tiles;          /* how many of them are known: at least 1 */
+  _Atomic bool lost;    /* an error after success: never asked again in this process */
+  char why[256];        /* on lost or refused; written once, before the flag is set */
+} hx__device;
+
+/* How an array reaches a device in one run; chosen by memory/. */
+typedef struct hx__array {
+  const void *p;
+  size_t rows, cols, ld; /* 4-byte elements; a reduction's array is one row */
+  hx__memory_mode mode;
+  void *block;           /* the handle of backend->alloc that holds it; NULL for memory of others */
+} hx__array;
+
+#define HX__WHOLE_ARRAYS 2u /* a product's operands, in this order: A, B */
+
+/* One call's work as a lane sees it. arrays: for a reduction x and y of field f at [2f] and [2f+1] (y == x's where the
+ * operation has one); for a product A and B. */
+typedef struct hx__request {
+  const hx__work *work;
+  const hx__cpu_kernels *kernels; /* for storing a device's block into C */
+  const hx__array *arrays;
+  uint64_t *slots; /* reductions: nfields runs of work->slices slots each */
+} hx__request;
+
+typedef enum hx__outcome {
+  HX__DONE = 0,  /* the chunk's results are where the request wants them */
+  HX__LATE,      /* not done by the deadline: given up; the ticket is the backend's to keep, and writes nothing of ours */
+  HX__NO_MEMORY, /* the device has no room for this chunk; it is not lost */
+  HX__FAILED     /* an error: the device is lost */
+} hx__outcome;
+
+struct hx__backend {
+  const char *name;
+
+  /* Writes the devices of the process into list, at most max, and returns how many. config: sim only (a simulated
+   * device belongs to the context that asked for it). Called from one thread. */
+  size_t (*discover)(const hx__config *config, hx__device **list, size_t max);
+
+  /* Makes the kernels of `needs` ready, or refused with why: builds, tests, runs each launch shape once. Returns when
+   * each is decided. Optional: NULL where every kernel is ready from the start. Called from one thread a device. */
+  void (*prepare)(hx__device *device, uint64_t needs);
+
+  /* A lane for a context, or NULL with a detail. */
+  hx__lane *(*open)(hx__device *device, const hx__config *config);
+  /* Frees the lane and what no late ticket holds. */
+  void (*close)(hx__lane *lane);
+
+  /* Brackets a run: the arrays are reachable from begin to end. */
+  hx__outcome (*begin)(hx__lane *lane, const hx__request *request);
+  /* Fills *copied with the bytes copied since begin. Never fails; a late ticket keeps what it may still touch. */
+  void (*end)(hx__lane *lane, uint64_t *copied);
+
+  /* Starts a chunk. HX__DONE: *ticket is to be waited for; otherwise *ticket is NULL. */
+  hx__outcome (*submit)(hx__lane *lane, const hx__request *request, hx__chunk chunk, hx__ticket **ticket);
+  /* Waits until deadline_ns (UINT64_MAX: as long as it takes) and delivers the results; frees the ticket. */
+  hx__outcome (*wait)(hx__lane *lane, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns);
+
+  /* Memory that host and device share in this mode, aligned to a page: *block is its handle, for hx__array. NULL where
+   * the device cannot. Optional. */
+  void *(*alloc)(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
+  void (*free)(hx__device *device, void *block);
+};
+
+/* Beside the table, two facts of a lane that the scheduler needs as plain data: */
+struct hx__lane {
+  hx__device *device;
+  bool late;              /* a ticket that was given up is still running: the lane takes no work */
+  /* Optional: whether the late ticket has ended, so that the lane is free again. */
+  bool (*recovered)(hx__lane *lane);
+  size_t (*grain)(const hx__lane *lane, const hx__work *work); /* slices a chunk should be a multiple of; at least 1 */
+  size_t (*most)(const hx__lane *lane, const hx__work *work);  /* slices a chunk may have at most; at least 1 */
+};
+
+extern const hx__backend hx__cpu_backend, hx__opencl_backend, hx__sim_backend;
+
+/* Puts a finished chunk's results where the request wants them: from is the chunk's slots, field after field, or its
+ * block t with ldt floats from row to row, stored into C with beta. */
+void hx__deliver(const hx__request *request, hx__chunk chunk, const void *from, size_t ldt);
+
+/* Marks a device lost with one sentence; the first reason stays. */
+void hx__device_lost(hx__device *device, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CPU as a backend: a chunk is computed by the thread that submits it, with the kernels of cpu/. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/base/status.h"
+#include "runtime/topo/topo.h"
+
+#define CACHE_LINE 64u
+
+/* Scratch of one thread, handed from chunk to chunk. */
+typedef struct scratch {
+  struct scratch *next;
+  size_t bytes;
+  void *p;
+} scratch;
+
+typedef struct cpu_lane {
+  hx__lane base;
+  const hx__cpu_kernels *kernels;
+  pthread_mutex_t lock;
+  scratch *spare;
+} cpu_lane;
+
+static hx__device device = {.backend = &hx__cpu_backend,
+                            .kind = HX_CPU,
+                            .words = HX__DEV_CPU | HX__DEV_ALL,
+                            .zero_copy = 1u << HX__MEMORY_SVM_SYSTEM,
+                            .modes = 1u << HX__MEMORY_SVM_SYSTEM,
+                            .waits_for_ever = true,
+                            .tiles = 1,
+                            .ready = UINT64_MAX};
+static pthread_once_t described = PTHREAD_ONCE_INIT;
+
+static void describe(void) {
+  const hx__topo *const topo = hx__topo_get();
+  snprintf(device.name, sizeof device.name, "%s", topo->cpu_name[0] ? topo->cpu_name : "CPU");
+  device.compute_units = topo->cores;
+  device.memory_bytes = topo->memory_bytes;
+}
+
+static size_t discover(const hx__config *config, hx__device **list, size_t max) {
+  (void)config;
+  if (max == 0) return 0;
+  pthread_once(&described, describe);
+  list[0] = &device;
+  return 1;
+}
+
+static size_t grain(const hx__lane *base, const hx__work *work) {
+  const cpu_lane *const lane = (const cpu_lane *)base;
+  return !work->matmul ? 1 : work->by_columns ? lane->kernels->nr : lane->kernels->mr;
+}
+
+static size_t most(const hx__lane *base, const hx__work *work) {
+  (void)base;
+  return work->slices;
+}
+
+static hx__lane *open(hx__device *d, const hx__config *config) {
+  cpu_lane *const lane = calloc(1, sizeof *lane);
+  if (!lane) {
+    hx__fail(HX_OUT_OF_MEMORY, "no memory for the CPU's lane");
+    return NULL;
+  }
+  lane->base = (hx__lane){.device = d, .grain = grain, .most = most};
+  lane->kernels = hx__cpu_kernels_for(config->isa);
+  pthread_mutex_init(&lane->lock, NULL);
+  return &lane->base;
+}
+
+static void close(hx__lane *base) {
+  cpu_lane *const lane = (cpu_lane *)base;
+  for (scratch *s = lane->spare, *next; s; s = next) {
+    next = s->next;
+    free(s->p);
+    free(s);
+  }
+  pthread_mutex_destroy(&lane->lock);
+  free(lane);
+}
+
+static scratch *scratch_get(cpu_lane *lane, size_t bytes) {
+  pthread_mutex_lock(&lane->lock);
+  scratch *s = lane->spare;
+  if (s) lane->spare = s->next;
+  pthread_mutex_unlock(&lane->lock);
+  if (!s) s = calloc(1, sizeof *s);
+  if (s && s->bytes < bytes) {
+    free(s->p);
+    s->bytes = (bytes + CACHE_LINE - 1) & ~(size_t)(CACHE_LINE - 1);
+    s->p = aligned_alloc(CACHE_LINE, s->bytes);
+    if (!s->p) {
+      free(s);
+      s = NULL;
+    }
+  }
+  return s;
+}
+
+static void scratch_put(cpu_lane *lane, scratch *s) {
+  pthread_mutex_lock(&lane->lock);
+  s->next = lane->spare;
+  lane->spare = s;
+  pthread_mutex_unlock(&lane->lock);
+}
+
+static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__chunk chunk) {
+  const hx__topo *const topo = hx__topo_get();
+  const hx__cpu_kernels *const cpu = lane->kernels;
+  const hx__gemm_blocking blocking = cpu->gemm_blocking(topo->l1_bytes, topo->l2_bytes, topo->l3_bytes);
+  const hx__gemm g = hx__chunk_gemm(request->work, chunk);
+  const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
+  scratch *const s = bytes ? scratch_get(lane, bytes) : NULL;
+  if (bytes && !s) return HX__NO_MEMORY;
+  cpu->gemm(&g, blocking, s ? s->p : NULL);
+  if (s) scratch_put(lane, s);
+  return HX__DONE;
+}
+
+static void reduce(const cpu_lane *lane, const hx__request *request, hx__chunk chunk) {
+  const hx__work *const w = request->work;
+  const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
+  /* Leaf by leaf over the fields: fields that share an array find it in the cache. */
+  for (size_t at = 0; at < n; at += HX__LEAF) {
+    const size_t left = n - at, part = w->nfields == 1 ? n : left < HX__LEAF ? left : HX__LEAF;
+    for (size_t f = 0; f < w->nfields; f++) {
+      const hx_field *const field = &w->fields[f];
+      const uint32_t *const x = (const uint32_t *)field->x + first + at;
+      const uint32_t *const y = field->op == HX_DOT ? (const uint32_t *)field->y + first + at : NULL;
+      lane->kernels->leaf[field->op][field->type](x, y, part, request->slots + f * w->slices + (first + at) / HX__LEAF);
+    }
+    if (part == n) break;
+  }
+}
+
+static hx__outcome begin(hx__lane *lane, const hx__request *request) {
+  (void)lane;
+  (void)request;
+  return HX__DONE;
+}
+
+static void end(hx__lane *lane, uint64_t *copied) {
+  (void)lane;
+  *copied = 0;
+}
+
+static hx__outcome submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
+  cpu_lane *const lane = (cpu_lane *)base;
+  *ticket = NULL;
+  if (request->work->matmul) return multiply(lane, request, chunk);
+  reduce(lane, request, chunk);
+  return HX__DONE;
+}
+
+static hx__outcome wait(hx__lane *lane, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns) {
+  (void)lane;
+  (void)request;
+  (void)ticket;
+  (void)deadline_ns;
+  return HX__DONE;
+}
+
+void hx__cpu_device(hx__device **d) { *d = &device; }
+
+const hx__cpu_kernels *hx__cpu_lane_kernels(const hx__lane *lane) { return ((const cpu_lane *)lane)->kernels; }
+
+const hx__backend hx__cpu_backend = {.name = "cpu",
+                                     .discover = discover,
+                                     .open = open,
+                                     .close = close,
+                                     .begin = begin,
+                                     .end = end,
+                                     .submit = submit,
+                                     .wait = wait};

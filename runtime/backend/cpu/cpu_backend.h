@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the CPU's lane offers beside the table: a team of threads. Unlike other lanes it may be entered by every thread
+ * of a team, and by several runs, at once. */
+#ifndef HX_BACKEND_CPU_CPU_BACKEND_H
+#define HX_BACKEND_CPU_CPU_BACKEND_H
+
+#include <sched.h>
+
+#include "runtime/backend/backend.h"
+
+/* Threads a run may use now: HX_THREADS, else OMP_NUM_THREADS, else the usable cores; one inside a parallel region of the
+ * caller, unless it asked for nested ones, and in a forked child. */
+unsigned hx__cpu_threads(const hx__config *config);
+
+/* Calls body(arg) on each of `threads` threads (fewer where OpenMP gives fewer), all in the canonical floating-point
+ * state; returns when all have returned. One thread: a plain call. */
+void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg);
+
+/* The CPU's device, without a look at the topology: a small call never needs one. */
+void hx__cpu_device(hx__device **device);
+
+/* The mask new threads should start with: the union of the OpenMP places where they are set, else the caller's. */
+void hx__cpu_affinity(cpu_set_t *mask);
+
+/* The variant and block sizes in use. */
+const hx__cpu_kernels *hx__cpu_lane_kernels(const hx__lane *lane);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Threads of the CPU's part: OpenMP's, so that a program that uses OpenMP has one pool of threads. */
+#define _GNU_SOURCE
+#include <omp.h>
+#include <pthread.h>
+
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/base/fpenv.h"
+#include "runtime/base/thread.h"
+#include "runtime/topo/topo.h"
+
+unsigned hx__cpu_threads(const hx__config *config) {
+  if (hx__forked()) return 1; /* libgomp's pool does not exist in a forked child */
+  if (omp_in_parallel() && omp_get_level() >= omp_get_max_active_levels()) return 1;
+  if (config->threads) return config->threads;
+  return config->omp_threads ? config->omp_threads : hx__topo_get()->cores;
+}
+
+void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
+  if (threads <= 1) { /* a parallel region of one costs 0.3 us all the same */
+    const hx__fpenv was = hx__fpenv_enter();
+    body(arg);
+    hx__fpenv_leave(was);
+    return;
+  }
+#pragma omp parallel num_threads(threads)
+  {
+    const hx__fpenv was = hx__fpenv_enter();
+    body(arg);
+    hx__fpenv_leave(was);
+  }
+}
+
+/* With places, libgomp has bound the initial thread to the first of them: its own mask would starve the others. */
+void hx__cpu_affinity(cpu_set_t *mask) {
+  CPU_ZERO(mask);
+  const int places = omp_get_proc_bind() == omp_proc_bind_false ? 0 : omp_get_num_places();
+  for (int i = 0; i < places; i++) {
+    int ids[CPU_SETSIZE];
+    const int count = omp_get_place_num_procs(i);
+    if (count > CPU_SETSIZE) continue;
+    omp_get_place_proc_ids(i, ids);
+    for (int j = 0; j < count; j++)
+      if (ids[j] >= 0 && ids[j] < CPU_SETSIZE) CPU_SET(ids[j], mask);
+  }
+  if (CPU_COUNT(mask) == 0) pthread_getaffinity_np(pthread_self(), sizeof *mask, mask);
+}

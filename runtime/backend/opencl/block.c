@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory that a device and the host share: hx_alloc blocks by mode, and live buffers over the caller's memory. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "runtime/backend/opencl/cl.h"
+
+#define PAGE 4096u
+
+static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
+  const cl_svm_mem_flags fine = mode == HX__MEMORY_SVM_FINE ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0;
+  return clSVMAlloc(d->context, CL_MEM_READ_WRITE | fine, bytes, PAGE);
+}
+
+/* A map or unmap on a queue of its own: hx_alloc is called outside any lane. */
+static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
+  cl_int code;
+  cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
+  if (!queue) return false;
+  code = clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, p, bytes, 0, NULL, NULL);
+  clReleaseCommandQueue(queue);
+  return code == CL_SUCCESS;
+}
+
+void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
+  hx__cl_device *const d = (hx__cl_device *)device;
+  if (!hx__cl_device_open(d) || !(d->base.modes & 1u << mode) || bytes > d->max_alloc) return NULL;
+  hx__cl_block *b = calloc(1, sizeof *b);
+  if (!b) return NULL;
+  b->bytes = bytes;
+  b->mode = mode;
+  cl_int code = CL_SUCCESS;
+  switch (mode) {
+    case HX__MEMORY_SVM_FINE:
+    case HX__MEMORY_SVM_COARSE:
+      b->p = svm_alloc(d, bytes, mode);
+      break;
+    case HX__MEMORY_USM:
+      b->p = d->usm_alloc(d->context, NULL, bytes, PAGE, &code);
+      break;
+    default: /* plain pages serve the other modes */
+      break;
+  }
+  if (b->p && mode == HX__MEMORY_SVM_COARSE && !map_for_host(d, b->p, bytes)) {
+    clSVMFree(d->context, b->p);
+    b->p = NULL;
+  }
+  if (!b->p) {
+    free(b);
+    return NULL;
+  }
+  pthread_mutex_init(&b->lock, NULL);
+  *block = b;
+  return b->p;
+}
+
+void hx__cl_free(hx__device *device, void *block) {
+  hx__cl_device *const d = (hx__cl_device *)device;
+  hx__cl_block *const b = block;
+  if (!atomic_load(&d->base.lost)) {
+    if (b->mode == HX__MEMORY_USM)
+      d->usm_free(d->context, b->p);
+    else
+      clSVMFree(d->context, b->p);
+  }
+  pthread_mutex_destroy(&b->lock);
+  free(b);
+}
+
+static cl_int remap(hx__cl_block *b, cl_command_queue queue, cl_map_flags flags) {
+  cl_int code = clEnqueueSVMUnmap(queue, b->p, 0, NULL, NULL);
+  if (code == CL_SUCCESS) code = clEnqueueSVMMap(queue, CL_TRUE, flags, b->p, b->bytes, 0, NULL, NULL);
+  return code;
+}
+
+hx__outcome hx__cl_block_begin(hx__cl_device *d, hx__cl_block *b, cl_command_queue queue) {
+  pthread_mutex_lock(&b->lock);
+  const cl_int code = b->readers++ == 0 ? remap(b, queue, CL_MAP_READ) : CL_SUCCESS;
+  pthread_mutex_unlock(&b->lock);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
+}
+
+hx__outcome hx__cl_block_end(hx__cl_device *d, hx__cl_block *b, cl_command_queue queue) {
+  pthread_mutex_lock(&b->lock);
+  const cl_int code = --b->readers == 0 ? remap(b, queue, CL_MAP_READ | CL_MAP_WRITE) : CL_SUCCESS;
+  pthread_mutex_unlock(&b->lock);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
+}
+
+hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *d, const void *p, size_t bytes) {
+  const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(PAGE - 1);
+  const uintptr_t end = ((uintptr_t)p + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+  if (end - first > d->max_alloc) return NULL;
+  hx__cl_hostptr *found = NULL;
+  bool overlaps = false;
+  pthread_mutex_lock(&d->lock);
+  for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next) {
+    /* A copy that the driver made may be older than what a neighbour in the same page has become since. */
+    if (h->first <= first && end <= h->end && (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR)) found = h;
+    overlaps = overlaps || (h->first < end && first < h->end);
+  }
+  if (!found && !overlaps && (found = calloc(1, sizeof *found)) != NULL) {
+    cl_int code;
+    found->mem = clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, end - first, (void *)first, &code);
+    if (!found->mem) {
+      hx__log(HX__LOG_INFO, "%s: no buffer over host memory: %s (%d)", d->base.name, hx__cl_code_name(code), code);
+      free(found);
+      found = NULL;
+    } else {
+      found->first = first;
+      found->end = end;
+      found->next = d->hostptrs;
+      d->hostptrs = found;
+    }
+  }
+  if (found) found->users++;
+  pthread_mutex_unlock(&d->lock);
+  return found;
+}
+
+void hx__cl_hostptr_share(hx__cl_device *d, hx__cl_hostptr *h) {
+  pthread_mutex_lock(&d->lock);
+  h->users++;
+  pthread_mutex_unlock(&d->lock);
+}
+
+void hx__cl_hostptr_put(hx__cl_device *d, hx__cl_hostptr *h) {
+  pthread_mutex_lock(&d->lock);
+  if (--h->users == 0) {
+    for (hx__cl_hostptr **at = &d->hostptrs; *at; at = &(*at)->next)
+      if (*at == h) {
+        *at = h->next;
+        break;
+      }
+    clReleaseMemObject(h->mem);
+    free(h);
+  }
+  pthread_mutex_unlock(&d->lock);
+}

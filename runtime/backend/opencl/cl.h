@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the files of this folder share. Nothing outside it includes CL. */
+#ifndef HX_BACKEND_OPENCL_CL_H
+#define HX_BACKEND_OPENCL_CL_H
+
+#define CL_TARGET_OPENCL_VERSION 300
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+#include <pthread.h>
+
+#include "kernels/kernels.h"
+#include "runtime/backend/backend.h"
+#include "runtime/base/log.h"
+
+#define HX__PROGRAMS (27u + HX__TILES) /* one a need bit */
+
+typedef struct hx__cl_program {
+  cl_program program;
+  const hx__kernel_row *row;
+  hx__arithmetic arithmetic;
+  uint32_t tile_m, tile_n, tile_k; /* matmul: as built */
+} hx__cl_program;
+
+/* A live buffer over memory of the caller, shared by the lanes that read the same range at once. */
+typedef struct hx__cl_hostptr {
+  uintptr_t first, end;
+  cl_mem mem;
+  unsigned users;
+  struct hx__cl_hostptr *next;
+} hx__cl_hostptr;
+
+typedef struct hx__cl_device {
+  hx__device base;
+  cl_platform_id platform;
+  cl_device_id id;
+  unsigned version; /* 12, 20, 30: of the device; entries newer than it are never called */
+  uint32_t families;
+  size_t max_local;
+  cl_ulong max_alloc;
+  cl_device_svm_capabilities svm;
+  bool unified, usm;
+  clHostMemAllocINTEL_fn usm_alloc;
+  clMemFreeINTEL_fn usm_free;
+  clSetKernelArgMemPointerINTEL_fn usm_arg;
+
+  pthread_mutex_t lock; /* what follows */
+  bool opened;
+  cl_context context;
+  bool fma_ok, add_ok; /* by the probe kernel */
+  hx__cl_program program[HX__PROGRAMS];
+  hx__cl_hostptr *hostptrs;
+} hx__cl_device;
+
+/* A call that failed: its name and code, said once. Returns what it means for the chunk. */
+hx__outcome hx__cl_failed(hx__cl_device *device, const char *call, cl_int code);
+const char *hx__cl_code_name(cl_int code);
+
+/* Creates the context, runs the first kernel and finds out what the device does: modes, zero copy, fma. Once; false
+ * where it cannot be used, with base.why. */
+bool hx__cl_device_open(hx__cl_device *device);
+/* Which modes the device passes (base.modes, base.zero_copy): touch is a kernel hx_touch, on an empty queue. */
+void hx__cl_find_modes(hx__cl_device *device, cl_command_queue queue, cl_kernel touch);
+
+/* clBuildProgram; idle: on the thread that runs at SCHED_IDLE, given up after a minute. CL_SUCCESS or a code. */
+cl_int hx__cl_build(cl_program program, cl_device_id id, const char *options, bool idle);
+/* The built program of a kind, or NULL with *code. */
+cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle, cl_int *code);
+
+void hx__cl_prepare(hx__device *device, uint64_t needs);
+/* NULL where the kernel gives hx's bits on its small cases, else one sentence. */
+const char *hx__cl_self_test(hx__cl_device *device, unsigned need);
+
+void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
+void hx__cl_free(hx__device *device, void *block);
+
+/* A block of hx_alloc memory that the device knows. */
+typedef struct hx__cl_block {
+  void *p;
+  size_t bytes;
+  hx__memory_mode mode;
+  pthread_mutex_t lock;
+  unsigned readers; /* coarse SVM: runs whose kernels may read it; the host then holds a read map only */
+} hx__cl_block;
+
+/* Coarse SVM: from the host's writable map to one for reading, and back. */
+hx__outcome hx__cl_block_begin(hx__cl_device *device, hx__cl_block *block, cl_command_queue queue);
+hx__outcome hx__cl_block_end(hx__cl_device *device, hx__cl_block *block, cl_command_queue queue);
+
+/* The live buffer over [p, p+bytes), whole pages; NULL where one overlaps it in part or the driver refuses. */
+hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *device, const void *p, size_t bytes);
+void hx__cl_hostptr_share(hx__cl_device *device, hx__cl_hostptr *hostptr);
+void hx__cl_hostptr_put(hx__cl_device *device, hx__cl_hostptr *hostptr);
+
+/* Where a kernel finds part of an array: a buffer or a pointer, the first element, and the leading dimension there. */
+typedef struct hx__cl_view {
+  hx__memory_mode mode;
+  cl_mem mem;
+  const void *p;
+  cl_ulong first, ld;
+} hx__cl_view;
+
+/* The part of an array that a view is asked for. */
+typedef struct hx__cl_region {
+  size_t row, rows, col, cols;
+} hx__cl_region;
+
+#define HX__CL_STAGE_BYTES ((size_t)4 << 20)
+
+/* A device buffer that grows. */
+typedef struct hx__cl_buffer {
+  cl_mem mem;
+  size_t bytes;
+} hx__cl_buffer;
+
+/* One array of the run. */
+typedef struct hx__cl_operand {
+  const hx__array *array;
+  hx__memory_mode mode;     /* as used: copy where the wanted one could not be had */
+  hx__cl_hostptr *hostptr;
+  hx__cl_block *coarse;
+  hx__cl_buffer copy;       /* copy mode: the region it holds */
+  hx__cl_region held;
+  bool holds;
+} hx__cl_operand;
+
+typedef struct hx__cl_lane {
+  hx__lane base;
+  hx__cl_device *device;
+  cl_command_queue queue;
+  unsigned product; /* index of the product's program: HX_TILE chooses it */
+  bool copy_inputs; /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
+  cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
+
+  hx__cl_operand *operand; /* of the run */
+  size_t operands, operand_room;
+  hx__cl_buffer packed_a, packed_b;
+  bool shared_packed;      /* the operand that all chunks of the run share is packed */
+  hx__cl_buffer out;       /* slots, or t */
+  cl_mem stage[2];         /* the pinned ring and its mapped halves */
+  void *stage_host[2];
+  cl_event stage_event[2];
+  unsigned stage_next;
+
+  uint64_t copied;
+  /* The chunk in flight: depth one, so a late chunk owns the lane's blocks until its event completes. */
+  hx__chunk chunk;
+  cl_event event;
+  void *mapped;
+  size_t ldt;
+} hx__cl_lane;
+
+hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config);
+void hx__cl_lane_close(hx__lane *lane);
+hx__outcome hx__cl_begin(hx__lane *lane, const hx__request *request);
+void hx__cl_end(hx__lane *lane, uint64_t *copied);
+hx__outcome hx__cl_submit(hx__lane *lane, const hx__request *request, hx__chunk chunk, hx__ticket **ticket);
+hx__outcome hx__cl_wait(hx__lane *lane, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns);
+bool hx__cl_recovered(hx__lane *lane);
+
+/* Enqueues the kernels of a chunk; its results are then in lane->out. */
+hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
+hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
+
+hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
+hx__outcome hx__cl_buffer_reserve(hx__cl_device *device, hx__cl_buffer *buffer, size_t bytes, cl_mem_flags flags);
+void hx__cl_buffer_release(hx__cl_buffer *buffer);
+void hx__cl_stage_close(hx__cl_lane *lane);
+/* The kernel object of a program on this lane, made at first use; NULL with a failed outcome in *outcome. */
+cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, cl_kernel *slot, unsigned need, const char *name, hx__outcome *outcome);
+
+/* Index of a single need bit. */
+static inline unsigned hx__need_index(uint64_t need) { return (unsigned)__builtin_ctzll(need); }
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A device's context, its first kernel, and what that kernel shows: whether add, multiply and fma round as the
+ * arithmetic says, and which memory modes work. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/backend/opencl/cl.h"
+
+#define TRIPLES 4096u
+
+/* Bits of the probe's inputs: every class of float meets every other, denormals, -0 and ties included. */
+static const uint32_t corners[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000,
+                                   0x3f800000, 0xbf800000, 0x3f800001, 0x3effffff, 0x33800000, 0x4b800000, 0xcb7fffff,
+                                   0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x1f800000, 0x9f800001};
+#define CORNERS (sizeof corners / sizeof corners[0])
+
+static uint32_t mix(uint64_t i) { /* splitmix64, Steele et al., OOPSLA 2014 */
+  uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return (uint32_t)((z ^ z >> 31) >> 32);
+}
+
+/* Half of the triples are corners, half random bits; of those half near one another, so that sums cancel. */
+static void fill(uint32_t *a, uint32_t *b, uint32_t *c) {
+  for (uint32_t i = 0; i < TRIPLES; i++) {
+    const uint32_t r = mix(i);
+    if (i & 1) {
+      a[i] = corners[r % CORNERS];
+      b[i] = corners[r / 64 % CORNERS];
+      c[i] = corners[r / 4096 % CORNERS];
+    } else {
+      a[i] = r;
+      b[i] = mix(i + TRIPLES);
+      c[i] = i & 2 ? mix(i + 2 * TRIPLES) : (b[i] ^ 0x80000000u) + (r & 3);
+    }
+  }
+}
+
+static bool same_float(uint32_t got, float want) {
+  uint32_t bits;
+  memcpy(&bits, &want, sizeof bits);
+  return got == bits || (want != want && (got & 0x7fffffffu) > 0x7f800000u);
+}
+
+/* Compares the probe's output with the host. The sums must be right for any reduction of floats to be. */
+static void judge(hx__cl_device *d, const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *out) {
+  d->add_ok = d->fma_ok = true;
+  for (uint32_t i = 0; i < TRIPLES; i++) {
+    float x, y, z;
+    memcpy(&x, &a[i], 4);
+    memcpy(&y, &b[i], 4);
+    memcpy(&z, &c[i], 4);
+    const volatile float product = x * y; /* rounded, not kept wider */
+    d->add_ok = d->add_ok && same_float(out[3 * i], x + y) && same_float(out[3 * i + 1], product);
+    d->fma_ok = d->fma_ok && same_float(out[3 * i + 2], fmaf(x, y, z));
+  }
+}
+
+static cl_mem input(hx__cl_device *d, const void *p, cl_int *code) {
+  return clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, TRIPLES * 4, (void *)(uintptr_t)p, code);
+}
+
+static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel probe, size_t local) {
+  uint32_t *const host = malloc((3 + 3) * TRIPLES * sizeof *host);
+  if (!host) return CL_OUT_OF_HOST_MEMORY;
+  uint32_t *const a = host, *const b = a + TRIPLES, *const c = b + TRIPLES, *const out = c + TRIPLES;
+  fill(a, b, c);
+  memset(out, 0xff, 3 * TRIPLES * sizeof *out);
+  cl_int code = CL_SUCCESS;
+  cl_mem mem[4] = {NULL};
+  const void *from[3] = {a, b, c};
+  for (int i = 0; i < 3 && code == CL_SUCCESS; i++) mem[i] = input(d, from[i], &code);
+  if (code == CL_SUCCESS) mem[3] = clCreateBuffer(d->context, CL_MEM_WRITE_ONLY, 3 * TRIPLES * 4, NULL, &code);
+  for (cl_uint i = 0; i < 4 && code == CL_SUCCESS; i++) code = clSetKernelArg(probe, i, sizeof mem[i], &mem[i]);
+  const size_t global = TRIPLES;
+  if (code == CL_SUCCESS) code = clEnqueueNDRangeKernel(queue, probe, 1, NULL, &global, &local, 0, NULL, NULL);
+  if (code == CL_SUCCESS) code = clEnqueueReadBuffer(queue, mem[3], CL_TRUE, 0, 3 * TRIPLES * 4, out, 0, NULL, NULL);
+  if (code == CL_SUCCESS) judge(d, a, b, c, out);
+  for (int i = 0; i < 4; i++)
+    if (mem[i]) clReleaseMemObject(mem[i]);
+  free(host);
+  return code;
+}
+
+static cl_int examine(hx__cl_device *d) {
+  const uint32_t no_tile[3] = {0, 0, 0};
+  char options[256];
+  cl_int code = CL_SUCCESS;
+  const hx__kernel_row *row = hx__kernel_row_for(HX__KERNEL_PROBE, HX_F32, d->families, no_tile, d->max_local);
+  if (!row || !hx__kernel_options(options, sizeof options, row, HX_SUM, HX_F32, no_tile, HX__ARITHMETIC_PLAIN))
+    return CL_INVALID_KERNEL;
+  cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
+  if (!queue) return code;
+  cl_program program = hx__cl_program_new(d, HX__KERNEL_PROBE, options, false, &code);
+  cl_kernel probe = program ? clCreateKernel(program, "hx_probe", &code) : NULL;
+  cl_kernel touch = probe ? clCreateKernel(program, "hx_touch", &code) : NULL;
+  if (touch) code = run_probe(d, queue, probe, row->local[0]);
+  if (touch && code == CL_SUCCESS) hx__cl_find_modes(d, queue, touch);
+  if (touch) clReleaseKernel(touch);
+  if (probe) clReleaseKernel(probe);
+  if (program) clReleaseProgram(program);
+  clReleaseCommandQueue(queue);
+  return code;
+}
+
+bool hx__cl_device_open(hx__cl_device *d) {
+  pthread_mutex_lock(&d->lock);
+  if (!d->opened) {
+    d->opened = true;
+    cl_int code = CL_SUCCESS;
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
+    d->context = clCreateContext(properties, 1, &d->id, NULL, NULL, &code);
+    if (d->context) code = examine(d);
+    if (code != CL_SUCCESS)
+      hx__device_lost(&d->base, "its first kernel did not run: %s (%d)", hx__cl_code_name(code), code);
+    else
+      hx__log(HX__LOG_DEBUG, "%s: add and multiply %s, fma %s, modes 0x%x, in place 0x%x", d->base.name,
+              d->add_ok ? "right" : "wrong", d->fma_ok ? "right" : "wrong", d->base.modes, d->base.zero_copy);
+  }
+  pthread_mutex_unlock(&d->lock);
+  return !atomic_load(&d->base.lost);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A lane: one context's queue, kernel objects and blocks on a device, and the chunk in flight. Once a device is lost no
+ * OpenCL call is made on it any more; what a lane holds is then leaked. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/status.h"
+
+#define MAX_GRID 32768u                   /* PoCL compiles anew for grids of 65536 items a dimension */
+#define MAX_BLOCK_BYTES ((size_t)64 << 20) /* of a product's result block */
+#define MAX_LEAVES 16384u                 /* of a reduction's chunk: 256 MiB a field */
+#define CPU_GRAIN 16u                     /* leaves: enough work for one item a leaf on a few cores */
+
+static bool is_lost(const hx__cl_lane *lane) { return atomic_load_explicit(&lane->device->base.lost, memory_order_acquire); }
+
+static const hx__cl_program *product_of(const hx__cl_lane *lane) { return &lane->device->program[lane->product]; }
+
+static size_t grain(const hx__lane *base, const hx__work *work) {
+  const hx__cl_lane *const lane = (const hx__cl_lane *)base;
+  if (!work->matmul) return CPU_GRAIN;
+  const hx__cl_program *const p = product_of(lane);
+  const size_t tile = work->by_columns ? p->tile_n : p->tile_m;
+  return tile ? tile : 1;
+}
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t most(const hx__lane *base, const hx__work *work) {
+  const hx__cl_lane *const lane = (const hx__cl_lane *)base;
+  const size_t alloc = lane->device->max_alloc ? (size_t)lane->device->max_alloc : MAX_BLOCK_BYTES;
+  const size_t block = least(alloc, MAX_BLOCK_BYTES);
+  size_t slices;
+  if (work->matmul) {
+    const size_t across = work->by_columns ? work->gemm.m : work->gemm.n + 15;
+    slices = block / sizeof(float) / (across ? across : 1);
+    slices = least(slices, (size_t)MAX_GRID * grain(base, work));
+  } else {
+    slices = least(alloc / (HX__LEAF * 4u), MAX_LEAVES);
+    slices = least(slices, block / sizeof(uint64_t) / work->nfields);
+  }
+  return slices ? slices : 1;
+}
+
+hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
+  hx__cl_device *const d = (hx__cl_device *)device;
+  if (!hx__cl_device_open(d)) {
+    hx__fail(HX_DEVICE_FAILED, "%s: %s", device->name, device->why);
+    return NULL;
+  }
+  hx__cl_lane *const lane = calloc(1, sizeof *lane);
+  cl_int code = CL_OUT_OF_HOST_MEMORY;
+  if (lane) lane->queue = clCreateCommandQueue(d->context, d->id, 0, &code);
+  if (!lane || !lane->queue) {
+    free(lane);
+    hx__cl_failed(d, "clCreateCommandQueue", code);
+    hx__fail(HX_DEVICE_FAILED, "%s has no queue: %s", device->name, hx__cl_code_name(code));
+    return NULL;
+  }
+  const uint32_t tile[3] = {config->tile_m, config->tile_n, config->tile_k};
+  lane->base = (hx__lane){.device = device, .recovered = hx__cl_recovered, .grain = grain, .most = most};
+  lane->device = d;
+  lane->product = hx__need_index(hx__device_needs(device, HX__NEED_MATMUL, tile));
+  lane->copy_inputs = device->waits_for_ever && config->timeout_ms < HX__TIMEOUT_OFF;
+  return &lane->base;
+}
+
+static void release_kernels(cl_kernel *kernels) {
+  for (unsigned i = 0; i < HX__PROGRAMS; i++)
+    if (kernels[i]) clReleaseKernel(kernels[i]);
+}
+
+void hx__cl_lane_close(hx__lane *base) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  if (base->late && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
+  if (!is_lost(lane)) {
+    hx__cl_buffer_release(&lane->out);
+    hx__cl_buffer_release(&lane->packed_a);
+    hx__cl_buffer_release(&lane->packed_b);
+    for (size_t i = 0; i < lane->operand_room; i++) hx__cl_buffer_release(&lane->operand[i].copy);
+    hx__cl_stage_close(lane);
+    release_kernels(lane->kernel);
+    release_kernels(lane->pack_a);
+    release_kernels(lane->pack_b);
+    clReleaseCommandQueue(lane->queue);
+  }
+  free(lane->operand);
+  free(lane);
+}
+
+cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, cl_kernel *slot, unsigned need, const char *name, hx__outcome *outcome) {
+  cl_int code = CL_SUCCESS;
+  *outcome = HX__DONE;
+  if (!*slot) *slot = clCreateKernel(lane->device->program[need].program, name, &code);
+  if (!*slot) *outcome = hx__cl_failed(lane->device, "clCreateKernel", code);
+  return *slot;
+}
+
+/* After an error on a device that reads the caller's pages: what is still running there is waited for. */
+static hx__outcome quiesce(hx__cl_lane *lane, hx__outcome outcome) {
+  if (outcome != HX__DONE && lane->device->base.waits_for_ever) clFinish(lane->queue);
+  return outcome;
+}
+
+hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  *ticket = NULL;
+  if (is_lost(lane)) return HX__FAILED;
+  lane->chunk = chunk;
+  hx__outcome outcome = request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk)
+                                              : hx__cl_launch_reduce(lane, request, chunk);
+  if (outcome == HX__DONE) {
+    const size_t bytes = request->work->matmul
+                             ? (request->work->by_columns ? request->work->gemm.m : chunk.count) * lane->ldt * sizeof(float)
+                             : request->work->nfields * chunk.count * sizeof(uint64_t);
+    cl_int code;
+    lane->mapped = clEnqueueMapBuffer(lane->queue, lane->out.mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &lane->event, &code);
+    if (code == CL_SUCCESS && (code = clFlush(lane->queue)) != CL_SUCCESS) clReleaseEvent(lane->event);
+    if (code != CL_SUCCESS) outcome = hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+    if (!lane->device->unified) lane->copied += bytes;
+  }
+  if (outcome == HX__DONE) *ticket = (hx__ticket *)lane; /* depth one: the lane is the ticket */
+  return quiesce(lane, outcome);
+}
+
+/* The event's state without waiting: CL_COMPLETE, a positive state, or a negative error. */
+static cl_int state_of(cl_event event) {
+  cl_int state = CL_QUEUED;
+  const cl_int code = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+  return code == CL_SUCCESS ? state : code;
+}
+
+/* Sleeps between looks: an eighth of the time waited so far, so that the end is seen within that part of it. */
+static cl_int wait_until(cl_event event, uint64_t deadline_ns) {
+  const uint64_t from = hx__now_ns();
+  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* of this feeder thread: sleeps of 20 us, not of 70 */
+  for (;;) {
+    const cl_int state = state_of(event);
+    const uint64_t now = hx__now_ns();
+    if (state <= CL_COMPLETE || now >= deadline_ns) return state;
+    uint64_t nap = (now - from) / 8;
+    nap = nap < 20000 ? 20000 : nap > 1000000 ? 1000000 : nap;
+    hx__sleep_ns(nap);
+  }
+}
+
+hx__outcome hx__cl_wait(hx__lane *base, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns) {
+  hx__cl_lane *const lane = (hx__cl_lane *)ticket;
+  cl_int state = CL_COMPLETE;
+  if (deadline_ns == UINT64_MAX) {
+    const cl_int code = clWaitForEvents(1, &lane->event);
+    if (code != CL_SUCCESS) state = code;
+  } else {
+    state = wait_until(lane->event, deadline_ns);
+  }
+  if (state > CL_COMPLETE) {
+    base->late = true;
+    return HX__LATE;
+  }
+  if (state < 0) return quiesce(lane, hx__cl_failed(lane->device, "a command", state));
+  hx__deliver(request, lane->chunk, lane->mapped, lane->ldt);
+  clReleaseEvent(lane->event);
+  const cl_int code = clEnqueueUnmapMemObject(lane->queue, lane->out.mem, lane->mapped, 0, NULL, NULL);
+  if (code != CL_SUCCESS) hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
+  return HX__DONE;
+}
+
+/* Whole pages of the caller's arrays, and which arrays lie in them. */
+typedef struct span {
+  uintptr_t first, end;
+  size_t operand;
+} span;
+
+static int by_address(const void *a, const void *b) {
+  const uintptr_t x = ((const span *)a)->first, y = ((const span *)b)->first;
+  return x < y ? -1 : x > y;
+}
+
+static size_t array_bytes(const hx__array *a) { return a->rows ? ((a->rows - 1) * a->ld + a->cols) * 4 : 0; }
+
+/* One buffer over each union of arrays that share a page: live buffers must not overlap. */
+static void bind_hostptrs(hx__cl_lane *lane) {
+  span *const spans = malloc(lane->operands * sizeof *spans);
+  size_t count = 0;
+  for (size_t i = 0; i < lane->operands; i++) {
+    hx__cl_operand *const o = &lane->operand[i];
+    if (o->mode != HX__MEMORY_HOSTPTR) continue;
+    if (!spans) {
+      o->mode = HX__MEMORY_COPY;
+      continue;
+    }
+    const uintptr_t p = (uintptr_t)o->array->p;
+    spans[count++] = (span){p & ~(uintptr_t)4095, (p + array_bytes(o->array) + 4095) & ~(uintptr_t)4095, i};
+  }
+  if (spans) qsort(spans, count, sizeof *spans, by_address);
+  for (size_t i = 0, j; i < count; i = j) {
+    uintptr_t end = spans[i].end;
+    for (j = i + 1; j < count && spans[j].first < end; j++)
+      if (spans[j].end > end) end = spans[j].end;
+    for (size_t s = i; s < j; s++) {
+      hx__cl_operand *const o = &lane->operand[spans[s].operand];
+      if (s == i) o->hostptr = hx__cl_hostptr_get(lane->device, (const void *)spans[i].first, end - spans[i].first);
+      else o->hostptr = lane->operand[spans[i].operand].hostptr;
+      if (s != i && o->hostptr) hx__cl_hostptr_share(lane->device, o->hostptr);
+      if (!o->hostptr) o->mode = HX__MEMORY_COPY;
+      else if (s == i && !(lane->device->base.zero_copy & 1u << HX__MEMORY_HOSTPTR)) lane->copied += end - spans[i].first;
+    }
+  }
+  free(spans);
+}
+
+static bool make_room(hx__cl_lane *lane, size_t operands) {
+  if (operands <= lane->operand_room) return true;
+  hx__cl_operand *const more = realloc(lane->operand, operands * sizeof *more);
+  if (!more) return false;
+  memset(more + lane->operand_room, 0, (operands - lane->operand_room) * sizeof *more);
+  lane->operand = more;
+  lane->operand_room = operands;
+  return true;
+}
+
+hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  lane->copied = 0;
+  lane->operands = 0;
+  lane->shared_packed = false;
+  if (is_lost(lane)) return HX__FAILED;
+  const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
+  if (!make_room(lane, operands)) return HX__NO_MEMORY;
+  lane->operands = operands;
+  hx__outcome outcome = HX__DONE;
+  for (size_t i = 0; i < operands; i++) {
+    hx__cl_operand *const o = &lane->operand[i];
+    o->array = &request->arrays[i];
+    o->mode = lane->copy_inputs ? HX__MEMORY_COPY : o->array->mode;
+    o->hostptr = NULL;
+    o->coarse = NULL;
+    o->holds = false;
+  }
+  for (size_t i = 0; i < operands && outcome == HX__DONE; i++) {
+    hx__cl_operand *const o = &lane->operand[i];
+    if (o->mode != HX__MEMORY_SVM_COARSE) continue;
+    outcome = hx__cl_block_begin(lane->device, o->array->block, lane->queue);
+    if (outcome == HX__DONE) o->coarse = o->array->block;
+  }
+  if (outcome == HX__DONE) bind_hostptrs(lane);
+  return quiesce(lane, outcome);
+}
+
+/* Gives back what the run bound; the copies' buffers stay for the next run unless they are large. */
+static void unbind(hx__cl_lane *lane) {
+  if (is_lost(lane)) return;
+  for (size_t i = 0; i < lane->operands; i++) {
+    hx__cl_operand *const o = &lane->operand[i];
+    if (o->hostptr) hx__cl_hostptr_put(lane->device, o->hostptr);
+    if (o->coarse && hx__cl_block_end(lane->device, o->coarse, lane->queue) != HX__DONE) return;
+    o->hostptr = NULL;
+    o->coarse = NULL;
+    if (o->copy.bytes > MAX_BLOCK_BYTES) hx__cl_buffer_release(&o->copy);
+  }
+  if (lane->packed_a.bytes > MAX_BLOCK_BYTES) hx__cl_buffer_release(&lane->packed_a);
+  if (lane->packed_b.bytes > MAX_BLOCK_BYTES) hx__cl_buffer_release(&lane->packed_b);
+  lane->operands = 0;
+}
+
+void hx__cl_end(hx__lane *base, uint64_t *copied) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  *copied = lane->copied;
+  if (!base->late) unbind(lane);
+}
+
+bool hx__cl_recovered(hx__lane *base) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  if (!base->late) return true;
+  if (is_lost(lane)) return false;
+  const cl_int state = state_of(lane->event);
+  if (state > CL_COMPLETE) return false;
+  if (state < 0) {
+    hx__cl_failed(lane->device, "a late command", state);
+    return false;
+  }
+  base->late = false;
+  clReleaseEvent(lane->event);
+  clEnqueueUnmapMemObject(lane->queue, lane->out.mem, lane->mapped, 0, NULL, NULL);
+  unbind(lane);
+  hx__log(HX__LOG_INFO, "%s is back: its late chunk has ended", lane->device->base.name);
+  return !is_lost(lane);
+}

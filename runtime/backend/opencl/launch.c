@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The launches of a chunk: one a field of a reduction; packing where the row wants it, and the product. */
+#include "runtime/backend/opencl/cl.h"
+
+/* Sets arguments one after the other; the first error stays. */
+typedef struct args {
+  hx__cl_lane *lane;
+  cl_kernel kernel;
+  cl_uint next;
+  cl_int code;
+} args;
+
+static void arg(args *a, size_t bytes, const void *value) {
+  const cl_int code = clSetKernelArg(a->kernel, a->next++, bytes, value);
+  if (a->code == CL_SUCCESS) a->code = code;
+}
+static void arg_size(args *a, size_t value) {
+  const cl_ulong v = value;
+  arg(a, sizeof v, &v);
+}
+static void arg_mem(args *a, cl_mem mem) { arg(a, sizeof mem, &mem); }
+
+/* A view's buffer or pointer, and its first element. */
+static void arg_view(args *a, const hx__cl_view *v) {
+  cl_int code = CL_SUCCESS;
+  switch (v->mode) {
+    case HX__MEMORY_SVM_SYSTEM:
+    case HX__MEMORY_SVM_FINE:
+    case HX__MEMORY_SVM_COARSE:
+      code = clSetKernelArgSVMPointer(a->kernel, a->next++, v->p);
+      break;
+    case HX__MEMORY_USM:
+      code = a->lane->device->usm_arg(a->kernel, a->next++, v->p);
+      break;
+    default:
+      arg_mem(a, v->mem);
+  }
+  if (a->code == CL_SUCCESS) a->code = code;
+  arg_size(a, v->first);
+}
+
+static hx__outcome launch(args *a, cl_uint dims, const size_t *groups, const uint32_t *local) {
+  size_t global[2], size[2];
+  for (cl_uint i = 0; i < dims; i++) {
+    size[i] = local[i];
+    global[i] = groups[i] * local[i];
+  }
+  if (a->code != CL_SUCCESS) return hx__cl_failed(a->lane->device, "clSetKernelArg", a->code);
+  const cl_int code = clEnqueueNDRangeKernel(a->lane->queue, a->kernel, dims, NULL, global, size, 0, NULL, NULL);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(a->lane->device, "clEnqueueNDRangeKernel", code);
+}
+
+static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
+
+/* The slots of field f of the chunk. */
+static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk, size_t f, cl_mem slots) {
+  const hx__work *const w = request->work;
+  const hx_field *const field = &w->fields[f];
+  const unsigned need = hx__need_index(hx__need_reduce(field->op, field->type));
+  const hx__kernel_row *const row = lane->device->program[need].row;
+  const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, hx__chunk_elements(w, chunk)};
+  hx__outcome outcome;
+  hx__cl_view x, y;
+  args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, &lane->kernel[need], need, "hx_reduce", &outcome)};
+  if (outcome == HX__DONE) outcome = hx__cl_view_of(lane, &lane->operand[2 * f], region, &x);
+  if (outcome == HX__DONE && field->op == HX_DOT) outcome = hx__cl_view_of(lane, &lane->operand[2 * f + 1], region, &y);
+  if (outcome != HX__DONE) return outcome;
+  arg_view(&a, &x);
+  arg_view(&a, field->op == HX_DOT ? &y : &x);
+  arg_size(&a, region.cols);
+  arg_mem(&a, slots);
+  const size_t groups = ceiling(chunk.count, row->leaves);
+  return launch(&a, 1, &groups, row->local);
+}
+
+hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
+  const size_t fields = request->work->nfields, bytes = chunk.count * sizeof(uint64_t);
+  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, fields * bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  if (outcome != HX__DONE || fields == 1)
+    return outcome == HX__DONE ? launch_field(lane, request, chunk, 0, lane->out.mem) : outcome;
+  /* Several fields: each kernel writes a buffer of its own, copied into its part of out on the device. */
+  hx__cl_buffer *const one = &lane->packed_a;
+  outcome = hx__cl_buffer_reserve(lane->device, one, bytes, CL_MEM_READ_WRITE);
+  for (size_t f = 0; f < fields && outcome == HX__DONE; f++) {
+    outcome = launch_field(lane, request, chunk, f, one->mem);
+    if (outcome != HX__DONE) break;
+    const cl_int code = clEnqueueCopyBuffer(lane->queue, one->mem, lane->out.mem, 0, f * bytes, bytes, 0, NULL, NULL);
+    if (code != CL_SUCCESS) outcome = hx__cl_failed(lane->device, "clEnqueueCopyBuffer", code);
+  }
+  return outcome;
+}
+
+/* Strides of op(X) from the leading dimension where the kernel finds it. */
+typedef struct strides {
+  size_t rs, cs;
+} strides;
+
+static strides strides_of(bool transposed, size_t ld) { return transposed ? (strides){1, ld} : (strides){ld, 1}; }
+
+/* Packs one operand into panels of `tile` along its row (A) or column (B) index. */
+static hx__outcome pack(hx__cl_lane *lane, cl_kernel *slot, const char *name, const hx__cl_view *v, strides s, size_t extent,
+                        size_t k, bool k_first, size_t tile, hx__cl_buffer *to) {
+  static const uint32_t one[2] = {1, 1};
+  hx__outcome outcome;
+  args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, slot, lane->product, name, &outcome)};
+  const size_t panels = ceiling(extent, tile);
+  if (outcome == HX__DONE) outcome = hx__cl_buffer_reserve(lane->device, to, panels * tile * k * sizeof(float), CL_MEM_READ_WRITE);
+  if (outcome != HX__DONE) return outcome;
+  arg_view(&a, v);
+  arg_size(&a, s.rs);
+  arg_size(&a, s.cs);
+  arg_size(&a, k_first ? k : extent);
+  arg_size(&a, k_first ? extent : k);
+  arg_mem(&a, to->mem);
+  const size_t groups[2] = {panels, ceiling(k, HX__PANEL)};
+  return launch(&a, 2, groups, one);
+}
+
+/* A product's operands for one chunk. */
+typedef struct operands {
+  hx__cl_view a, b;
+  strides as, bs;
+} operands;
+
+static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk, operands *o) {
+  const hx__gemm *const g = &w->gemm;
+  const size_t row = w->by_columns ? 0 : chunk.first, rows = w->by_columns ? g->m : chunk.count;
+  const size_t col = w->by_columns ? chunk.first : 0, cols = w->by_columns ? chunk.count : g->n;
+  const hx__cl_region a = w->trans_a ? (hx__cl_region){0, g->k, row, rows} : (hx__cl_region){row, rows, 0, g->k};
+  const hx__cl_region b = w->trans_b ? (hx__cl_region){col, cols, 0, g->k} : (hx__cl_region){0, g->k, col, cols};
+  hx__outcome outcome = hx__cl_view_of(lane, &lane->operand[0], a, &o->a);
+  if (outcome == HX__DONE) outcome = hx__cl_view_of(lane, &lane->operand[1], b, &o->b);
+  o->as = strides_of(w->trans_a, o->a.ld);
+  o->bs = strides_of(w->trans_b, o->b.ld);
+  return outcome;
+}
+
+/* Packs the chunk's part of the operand that is cut, and once a run the other one. */
+static hx__outcome pack_both(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n) {
+  const hx__cl_program *const p = &lane->device->program[lane->product];
+  const size_t k = w->gemm.k;
+  hx__outcome outcome = HX__DONE;
+  if (!(w->by_columns && lane->shared_packed))
+    outcome = pack(lane, &lane->pack_a[lane->product], "hx_pack_a", &o->a, o->as, m, k, false, p->tile_m, &lane->packed_a);
+  if (outcome == HX__DONE && (w->by_columns || !lane->shared_packed))
+    outcome = pack(lane, &lane->pack_b[lane->product], "hx_pack_b", &o->b, o->bs, n, k, true, p->tile_n, &lane->packed_b);
+  lane->shared_packed = outcome == HX__DONE;
+  return outcome;
+}
+
+hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
+  const hx__work *const w = request->work;
+  const hx__cl_program *const p = &lane->device->program[lane->product];
+  const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
+  operands o;
+  lane->ldt = (n + 15) & ~(size_t)15;
+  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, m * lane->ldt * sizeof(float),
+                                              CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  if (outcome == HX__DONE) outcome = operands_of(lane, w, chunk, &o);
+  if (outcome == HX__DONE && p->row->pack) outcome = pack_both(lane, w, &o, m, n);
+  if (outcome != HX__DONE) return outcome;
+  args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", &outcome)};
+  if (outcome != HX__DONE) return outcome;
+  if (p->row->pack) {
+    arg_mem(&a, lane->packed_a.mem);
+    arg_mem(&a, lane->packed_b.mem);
+  } else {
+    arg_view(&a, &o.a);
+    arg_size(&a, o.as.rs);
+    arg_size(&a, o.as.cs);
+    arg_view(&a, &o.b);
+    arg_size(&a, o.bs.rs);
+    arg_size(&a, o.bs.cs);
+  }
+  arg_size(&a, m);
+  arg_size(&a, n);
+  arg_size(&a, w->gemm.k);
+  const cl_float alpha = w->gemm.alpha;
+  arg(&a, sizeof alpha, &alpha);
+  arg_mem(&a, lane->out.mem);
+  arg_size(&a, lane->ldt);
+  const size_t groups[2] = {ceiling(n, p->tile_n), ceiling(m, p->tile_m)};
+  return launch(&a, 2, groups, p->row->local);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which memory modes a device passes. A mode counts as in place only where a host store, made after a first kernel read
+ * the memory and without a map, was seen by the next kernel: equal pointers prove nothing. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+
+#include "runtime/backend/opencl/cl.h"
+
+#define PAGE 4096u
+#define WORDS (4u * PAGE / 4u)
+#define FIRST 1031u /* an element of no special alignment, beyond the first page */
+
+typedef struct trial {
+  hx__cl_device *device;
+  cl_command_queue queue;
+  cl_kernel touch;
+  cl_mem out;
+} trial;
+
+/* One way to give memory to a kernel. */
+typedef struct way {
+  hx__memory_mode mode;
+  bool (*offered)(const hx__cl_device *d);
+  uint32_t *(*get)(trial *t, cl_mem *mem);
+  cl_int (*set)(trial *t, cl_mem mem, uint32_t *p);
+  void (*put)(trial *t, cl_mem mem, uint32_t *p);
+} way;
+
+static uint32_t *get_pages(trial *t, cl_mem *mem) {
+  (void)t;
+  (void)mem;
+  return aligned_alloc(PAGE, WORDS * 4u);
+}
+static void put_pages(trial *t, cl_mem mem, uint32_t *p) {
+  (void)t;
+  if (mem) clReleaseMemObject(mem);
+  free(p);
+}
+static cl_int set_svm(trial *t, cl_mem mem, uint32_t *p) {
+  (void)mem;
+  return clSetKernelArgSVMPointer(t->touch, 0, p);
+}
+
+static bool offers_system(const hx__cl_device *d) { return (d->svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0; }
+
+static bool offers_fine(const hx__cl_device *d) { return (d->svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0; }
+static uint32_t *get_fine(trial *t, cl_mem *mem) {
+  (void)mem;
+  return clSVMAlloc(t->device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, WORDS * 4u, PAGE);
+}
+static void put_fine(trial *t, cl_mem mem, uint32_t *p) {
+  (void)mem;
+  clSVMFree(t->device->context, p);
+}
+
+static bool offers_usm(const hx__cl_device *d) { return d->usm; }
+static uint32_t *get_usm(trial *t, cl_mem *mem) {
+  (void)mem;
+  cl_int code;
+  return t->device->usm_alloc(t->device->context, NULL, WORDS * 4u, 0, &code);
+}
+static cl_int set_usm(trial *t, cl_mem mem, uint32_t *p) {
+  (void)mem;
+  return t->device->usm_arg(t->touch, 0, p);
+}
+static void put_usm(trial *t, cl_mem mem, uint32_t *p) {
+  (void)mem;
+  t->device->usm_free(t->device->context, p);
+}
+
+static bool offers_hostptr(const hx__cl_device *d) {
+  (void)d;
+  return true;
+}
+static uint32_t *get_hostptr(trial *t, cl_mem *mem) {
+  uint32_t *p = aligned_alloc(PAGE, WORDS * 4u);
+  cl_int code;
+  if (p) *mem = clCreateBuffer(t->device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, WORDS * 4u, p, &code);
+  if (p && *mem) return p;
+  free(p);
+  return NULL;
+}
+static cl_int set_hostptr(trial *t, cl_mem mem, uint32_t *p) {
+  (void)p;
+  return clSetKernelArg(t->touch, 0, sizeof mem, &mem);
+}
+
+static const way ways[] = {
+    {HX__MEMORY_SVM_SYSTEM, offers_system, get_pages, set_svm, put_pages},
+    {HX__MEMORY_SVM_FINE, offers_fine, get_fine, set_svm, put_fine},
+    {HX__MEMORY_USM, offers_usm, get_usm, set_usm, put_usm},
+    {HX__MEMORY_HOSTPTR, offers_hostptr, get_hostptr, set_hostptr, put_pages},
+};
+
+/* Runs hx_touch; what it saw. */
+static uint32_t see(trial *t) {
+  const cl_ulong first = FIRST;
+  const size_t one = 1;
+  uint32_t seen = 0;
+  if (clSetKernelArg(t->touch, 1, sizeof first, &first) != CL_SUCCESS ||
+      clSetKernelArg(t->touch, 2, sizeof t->out, &t->out) != CL_SUCCESS ||
+      clEnqueueNDRangeKernel(t->queue, t->touch, 1, NULL, &one, &one, 0, NULL, NULL) != CL_SUCCESS ||
+      clEnqueueReadBuffer(t->queue, t->out, CL_TRUE, 0, sizeof seen, &seen, 0, NULL, NULL) != CL_SUCCESS)
+    return 0;
+  return seen;
+}
+
+static void try_way(trial *t, const way *w) {
+  cl_mem mem = NULL;
+  uint32_t *const p = w->get(t, &mem);
+  if (!p) return;
+  p[FIRST] = 0x5ca1ab1eu;
+  if (w->set(t, mem, p) == CL_SUCCESS && see(t) == 0x5ca1ab1eu) {
+    *(volatile uint32_t *)&p[FIRST] = 0x0ddba115u;
+    const bool in_place = see(t) == 0x0ddba115u;
+    /* Shared virtual memory that is not in place is broken; a host pointer may be copied and still be right. */
+    if (in_place || w->mode == HX__MEMORY_HOSTPTR) t->device->base.modes |= 1u << w->mode;
+    if (in_place) t->device->base.zero_copy |= 1u << w->mode;
+  }
+  w->put(t, mem, p);
+}
+
+void hx__cl_find_modes(hx__cl_device *d, cl_command_queue queue, cl_kernel touch) {
+  cl_int code;
+  trial t = {.device = d, .queue = queue, .touch = touch};
+  d->base.modes = 1u << HX__MEMORY_COPY;
+  if (d->svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) { /* maps keep it right; it is in place where memory is one */
+    d->base.modes |= 1u << HX__MEMORY_SVM_COARSE;
+    if (d->unified) d->base.zero_copy |= 1u << HX__MEMORY_SVM_COARSE;
+  }
+  t.out = clCreateBuffer(d->context, CL_MEM_READ_WRITE, sizeof(cl_uint), NULL, &code);
+  if (!t.out) return;
+  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+    if (ways[i].offered(d)) try_way(&t, &ways[i]);
+  clReleaseMemObject(t.out);
+}

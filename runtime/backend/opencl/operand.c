@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a kernel reaches part of an array: in place, or copied through the pinned ring, which only threads of hx fill, so
+ * that no driver call gets a pointer of the caller. */
+#include <string.h>
+
+#include "runtime/backend/opencl/cl.h"
+
+hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t bytes, cl_mem_flags flags) {
+  if (b->bytes >= bytes) return HX__DONE;
+  hx__cl_buffer_release(b);
+  cl_int code = CL_INVALID_BUFFER_SIZE;
+  if (bytes <= d->max_alloc) b->mem = clCreateBuffer(d->context, flags, bytes, NULL, &code);
+  if (!b->mem) return hx__cl_failed(d, "clCreateBuffer", code);
+  b->bytes = bytes;
+  return HX__DONE;
+}
+
+void hx__cl_buffer_release(hx__cl_buffer *b) {
+  if (b->mem) clReleaseMemObject(b->mem); /* the driver keeps it until commands that use it have ended */
+  *b = (hx__cl_buffer){NULL, 0};
+}
+
+static hx__outcome stage_open(hx__cl_lane *lane) {
+  if (lane->stage_host[1]) return HX__DONE;
+  for (int i = 0; i < 2; i++) {
+    cl_int code;
+    lane->stage[i] = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, HX__CL_STAGE_BYTES, NULL, &code);
+    if (!lane->stage[i]) return hx__cl_failed(lane->device, "clCreateBuffer", code);
+    lane->stage_host[i] = clEnqueueMapBuffer(lane->queue, lane->stage[i], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                             HX__CL_STAGE_BYTES, 0, NULL, NULL, &code);
+    if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+  }
+  return HX__DONE;
+}
+
+void hx__cl_stage_close(hx__cl_lane *lane) {
+  for (int i = 0; i < 2; i++) {
+    if (lane->stage_event[i]) clReleaseEvent(lane->stage_event[i]);
+    if (lane->stage_host[i]) clEnqueueUnmapMemObject(lane->queue, lane->stage[i], lane->stage_host[i], 0, NULL, NULL);
+    if (lane->stage[i]) clReleaseMemObject(lane->stage[i]);
+  }
+}
+
+/* The half of the ring to fill next, once the device has read it. */
+static hx__outcome stage_half(hx__cl_lane *lane, unsigned *half) {
+  *half = lane->stage_next++ & 1u;
+  cl_event *const event = &lane->stage_event[*half];
+  if (!*event) return HX__DONE;
+  const cl_int code = clWaitForEvents(1, event);
+  clReleaseEvent(*event);
+  *event = NULL;
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clWaitForEvents", code);
+}
+
+static hx__outcome stage_send(hx__cl_lane *lane, unsigned half, cl_mem to, size_t at, size_t bytes) {
+  const cl_int code = clEnqueueWriteBuffer(lane->queue, to, CL_FALSE, at, bytes, lane->stage_host[half], 0, NULL,
+                                           &lane->stage_event[half]);
+  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
+  lane->copied += bytes;
+  return HX__DONE;
+}
+
+/* Copies rows of `bytes` each, `pitch` apart, one after the other into `to`. */
+static hx__outcome stage(hx__cl_lane *lane, const char *from, size_t rows, size_t bytes, size_t pitch, cl_mem to) {
+  hx__outcome outcome = stage_open(lane);
+  size_t row = 0, col = 0, at = 0; /* the next byte to take, and where it goes */
+  while (outcome == HX__DONE && row < rows) {
+    unsigned half;
+    size_t filled = 0;
+    outcome = stage_half(lane, &half);
+    char *const host = lane->stage_host[half];
+    while (outcome == HX__DONE && row < rows && filled < HX__CL_STAGE_BYTES) {
+      const size_t left = bytes - col, room = HX__CL_STAGE_BYTES - filled;
+      const size_t part = left < room ? left : room;
+      memcpy(host + filled, from + row * pitch + col, part);
+      filled += part;
+      col += part;
+      if (col == bytes) row++, col = 0;
+    }
+    if (outcome == HX__DONE) outcome = stage_send(lane, half, to, at, filled);
+    at += filled;
+  }
+  return outcome;
+}
+
+static bool same_region(hx__cl_region a, hx__cl_region b) {
+  return a.row == b.row && a.rows == b.rows && a.col == b.col && a.cols == b.cols;
+}
+
+static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
+  const hx__array *const a = o->array;
+  *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .ld = r.cols};
+  hx__outcome outcome = HX__DONE;
+  if (!o->holds || !same_region(o->held, r)) {
+    o->holds = false;
+    outcome = hx__cl_buffer_reserve(lane->device, &o->copy, r.rows * r.cols * 4, CL_MEM_READ_ONLY);
+    const char *const from = (const char *)a->p + (r.row * a->ld + r.col) * 4;
+    if (outcome == HX__DONE) outcome = stage(lane, from, r.rows, r.cols * 4, a->ld * 4, o->copy.mem);
+    o->holds = outcome == HX__DONE;
+    o->held = r;
+  }
+  v->mem = o->copy.mem;
+  return outcome;
+}
+
+hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
+  const hx__array *const a = o->array;
+  if (o->mode == HX__MEMORY_COPY) return view_copy(lane, o, r, v);
+  *v = (hx__cl_view){.mode = o->mode, .p = a->p, .first = r.row * a->ld + r.col, .ld = a->ld};
+  if (o->mode == HX__MEMORY_HOSTPTR) {
+    v->mem = o->hostptr->mem;
+    v->first += ((uintptr_t)a->p - o->hostptr->first) / 4;
+  }
+  return HX__DONE;
+}

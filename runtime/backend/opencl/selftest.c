@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A kernel's self-test: small cases that reach its remainder paths, through the very lane that runs use, compared as
+ * integers with the host's kernels. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/fpenv.h"
+
+#define PATIENCE_NS 30000000000u /* for one small launch on a device that may hang */
+
+static const char *const wrong_bits = "its bits differ on a small case";
+static const char *const no_answer = "it gave no answer on a small case";
+
+/* Elements of every kind: sums that cancel, denormals, -0, and at the end infinities and a NaN. */
+static uint32_t element(hx_type type, size_t i, bool special) {
+  const uint32_t r = (uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(i >> 7);
+  if (type != HX_F32) return r;
+  if (special && i % 97 == 5) return i % 2 ? 0x7f800000u : 0xffc12345u;
+  if (i % 13 == 3) return r & 0x807fffffu;
+  if (i % 17 == 4) return 0x80000000u;
+  return (r & 0x807fffffu) | (96u + (r >> 8) % 60u) << 23;
+}
+
+static uint32_t *elements(hx_type type, size_t n, bool special) {
+  uint32_t *x = malloc((n + 1) * sizeof *x);
+  for (size_t i = 0; x && i <= n; i++) x[i] = element(type, i, special);
+  return x;
+}
+
+/* One request through a lane, from the first slice to the last. */
+static hx__outcome run(hx__lane *lane, const hx__request *request) {
+  hx__outcome outcome = hx__cl_begin(lane, request);
+  const hx__chunk all = {0, request->work->slices};
+  hx__ticket *ticket = NULL;
+  uint64_t copied;
+  if (outcome == HX__DONE) outcome = hx__cl_submit(lane, request, all, &ticket);
+  const uint64_t deadline = lane->device->waits_for_ever ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
+  if (outcome == HX__DONE) outcome = hx__cl_wait(lane, request, ticket, deadline);
+  if (outcome == HX__LATE) hx__device_lost(lane->device, "a small kernel did not end in 30 s");
+  hx__cl_end(lane, &copied);
+  return outcome;
+}
+
+/* The arrays of the cases are read through each mode that runs use on memory of the caller. */
+static const hx__memory_mode test_modes[] = {HX__MEMORY_COPY, HX__MEMORY_HOSTPTR};
+
+static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n, bool special, hx__memory_mode mode) {
+  uint32_t *const x = elements(type, n, special), *const y = elements(type, n + 7, special);
+  const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
+  uint64_t *const slots = malloc(2 * leaves * sizeof *slots);
+  const char *why = "no host memory";
+  if (x && y && slots) {
+    hx_value unused;
+    const hx_field field = {op, type, x + 1, op == HX_DOT ? y + 3 : NULL};
+    const hx__work work = {.slices = leaves, .n = n, .nfields = 1, .fields = &field, .out = &unused};
+    const hx__array xa = {field.x, 1, n, n, mode, NULL}, ya = {op == HX_DOT ? field.y : field.x, 1, n, n, mode, NULL};
+    const hx__array arrays[2] = {xa, ya};
+    const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
+    const hx__request request = {&work, cpu, arrays, slots};
+    cpu->leaf[op][type](field.x, field.y, n, slots + leaves);
+    memset(slots, 0xa5, leaves * sizeof *slots);
+    const hx__outcome outcome = run(lane, &request);
+    bool same = outcome == HX__DONE;
+    for (size_t l = 0; l < leaves && same; l++) {
+      float got, want;
+      memcpy(&got, &slots[l], sizeof got);
+      memcpy(&want, &slots[leaves + l], sizeof want);
+      const bool both_nan = type == HX_F32 && op != HX_MIN && op != HX_MAX && op != HX_ARGMIN && op != HX_ARGMAX &&
+                            got != got && want != want; /* the join stores the one NaN */
+      same = slots[l] == slots[leaves + l] || both_nan;
+    }
+    why = outcome != HX__DONE ? no_answer : same ? NULL : wrong_bits;
+  }
+  free(x);
+  free(y);
+  free(slots);
+  return why;
+}
+
+static const char *test_reduce_all(hx__lane *lane, hx_op op, hx_type type) {
+  static const size_t sizes[] = {1, 127, 130, 4095, 4097, 11 * HX__LEAF + 77};
+  for (size_t m = 0; m < sizeof test_modes / sizeof test_modes[0]; m++) {
+    if (!(lane->device->modes & 1u << test_modes[m])) continue;
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+      for (int special = 0; special <= (type == HX_F32); special++) {
+        const char *why = test_reduce(lane, op, type, sizes[i], special, test_modes[m]);
+        if (why) return why;
+      }
+  }
+  return NULL;
+}
+
+/* A case of the product: shapes are around the tile (units of it plus a remainder). */
+typedef struct product {
+  unsigned tiles_m, rest_m, tiles_n, rest_n, k;
+  bool trans_a, trans_b;
+  float alpha;
+} product;
+
+static const product products[] = {{0, 1, 0, 1, 1, false, false, 1.0f},    {1, 3, 0, 7, 19, true, false, 1.0f},
+                                   {0, 5, 1, 2, 515, false, true, -0.75f}, {1, 0, 1, 0, 32, false, false, 1.0f},
+                                   {1, 1, 2, 3, 1030, true, true, 1.0f}};
+
+static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode) {
+  const size_t m = c->tiles_m * p->tile_m + c->rest_m, n = c->tiles_n * p->tile_n + c->rest_n, k = c->k;
+  const size_t lda = (c->trans_a ? m : k) + 2, ldb = (c->trans_b ? k : n) + 1;
+  const size_t a_rows = c->trans_a ? k : m, b_rows = c->trans_b ? n : k;
+  const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
+  const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
+  size_t scratch_bytes = cpu->gemm_scratch_bytes(blocking, m, n, k);
+  scratch_bytes = (scratch_bytes + 64) & ~(size_t)63;
+  uint32_t *const a = elements(HX_F32, a_rows * lda, false), *const b = elements(HX_F32, b_rows * ldb, false);
+  float *const got = calloc(m * n, sizeof *got), *const want = calloc(m * n, sizeof *want);
+  void *const scratch = aligned_alloc(64, scratch_bytes);
+  const char *why = "no host memory";
+  if (a && b && got && want && scratch) {
+    hx__gemm g = {.m = m, .n = n, .k = k, .a = (const float *)(a + 1), .b = (const float *)(b + 1)};
+    g.a_rs = c->trans_a ? 1 : lda;
+    g.a_cs = c->trans_a ? lda : 1;
+    g.b_rs = c->trans_b ? 1 : ldb;
+    g.b_cs = c->trans_b ? ldb : 1;
+    g.ldc = n;
+    g.alpha = c->alpha;
+    g.c = want;
+    cpu->gemm(&g, blocking, scratch);
+    g.c = got;
+    const hx__work work = {.matmul = true, .by_columns = c->trans_b, .slices = c->trans_b ? n : m, .gemm = g, .trans_a = c->trans_a, .trans_b = c->trans_b};
+    const hx__array arrays[2] = {{g.a, a_rows, lda - 2, lda, mode, NULL}, {g.b, b_rows, ldb - 1, ldb, mode, NULL}};
+    const hx__request request = {&work, cpu, arrays, NULL};
+    const hx__outcome outcome = run(lane, &request);
+    why = outcome != HX__DONE ? no_answer : memcmp(got, want, m * n * sizeof *got) == 0 ? NULL : wrong_bits;
+  }
+  free(a);
+  free(b);
+  free(got);
+  free(want);
+  free(scratch);
+  return why;
+}
+
+static const char *test_products(hx__lane *lane, const hx__cl_program *p) {
+  for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+    const hx__memory_mode mode = lane->device->modes & 1u << test_modes[i & 1] ? test_modes[i & 1] : HX__MEMORY_COPY;
+    const char *why = test_product(lane, p, &products[i], mode);
+    if (why) return why;
+  }
+  return NULL;
+}
+
+const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
+  static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
+  hx__lane *const lane = hx__cl_lane_open(&d->base, &plain);
+  if (!lane) return "it has no queue";
+  if (need >= 27) ((hx__cl_lane *)lane)->product = need;
+  const hx__fpenv was = hx__fpenv_enter();
+  const char *const why = need < 27 ? test_reduce_all(lane, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1))
+                                    : test_products(lane, &d->program[need]);
+  hx__fpenv_leave(was);
+  hx__cl_lane_close(lane);
+  return why;
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Finds the process's devices on a thread of its own and prepares kernels on one thread a device. Everything here is
+ * made once and kept to exit; at exit the threads are let come to a halt, because a driver's compiler must not run while
+ * its library is being torn down. */
+#define _GNU_SOURCE
+#include "runtime/backend/registry.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/log.h"
+#include "runtime/base/thread.h"
+
+#define EXIT_PATIENCE_NS 10000000000u /* a compiler that takes longer is left to its fate */
+
+typedef struct worker {
+  hx__device *device;
+  uint64_t asked; /* bits of needs, under the lock */
+  bool running;
+} worker;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static cpu_set_t affinity;
+static bool affinity_known;
+static bool started, stopping;
+static _Atomic bool done;
+static unsigned busy; /* threads inside a driver */
+static hx__device *devices[HX_MAX_DEVICES];
+static worker workers[HX_MAX_DEVICES];
+static size_t count;
+
+static void halt(void) {
+  if (hx__forked()) return;
+  const uint64_t patience = hx__now_ns() + EXIT_PATIENCE_NS;
+  pthread_mutex_lock(&lock);
+  stopping = true;
+  pthread_cond_broadcast(&changed);
+  while (busy && hx__cond_wait_until(&changed, &lock, patience)) {
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+static void init(void) {
+  hx__cond_init(&changed);
+  hx__fork_watch();
+}
+
+void hx__registry_note_affinity(const cpu_set_t *mask) {
+  pthread_once(&once, init);
+  pthread_mutex_lock(&lock);
+  if (!affinity_known) affinity = *mask;
+  affinity_known = true;
+  pthread_mutex_unlock(&lock);
+}
+
+static void take_affinity(void) {
+  if (affinity_known) pthread_setaffinity_np(pthread_self(), sizeof affinity, &affinity);
+}
+
+static void leave_driver(void) {
+  pthread_mutex_lock(&lock);
+  busy--;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+static void *discover(void *unused) {
+  (void)unused;
+  take_affinity();
+  const uint64_t from = hx__now_ns();
+  const size_t found = hx__opencl_backend.discover(NULL, devices, HX_MAX_DEVICES - 1);
+  hx__log(HX__LOG_DEBUG, "discovery: %zu OpenCL devices in %.1f ms", found, (double)(hx__now_ns() - from) * 1e-6);
+  atexit(halt); /* after the drivers' own handlers were registered: exit runs the newest first */
+  pthread_mutex_lock(&lock);
+  count = found;
+  for (size_t i = 0; i < found; i++) workers[i].device = devices[i];
+  atomic_store(&done, true);
+  pthread_mutex_unlock(&lock);
+  leave_driver();
+  return NULL;
+}
+
+void hx__registry_start(void) {
+  if (atomic_load_explicit(&done, memory_order_acquire) || hx__forked()) return;
+  pthread_once(&once, init);
+  pthread_mutex_lock(&lock);
+  if (!started && !stopping) {
+    started = true;
+    busy++;
+    pthread_t thread;
+    atexit(halt);
+    if (hx__thread_start(&thread, discover, NULL) == 0) {
+      pthread_detach(thread);
+    } else {
+      busy--;
+      atomic_store(&done, true); /* no thread, no devices: the CPU goes on */
+      hx__log(HX__LOG_WARN, "no thread for the discovery of devices: the CPU works alone");
+    }
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+bool hx__registry_wait(uint64_t deadline_ns) {
+  if (hx__registry_done()) return true;
+  pthread_mutex_lock(&lock);
+  while (!atomic_load(&done) && !stopping && hx__cond_wait_until(&changed, &lock, deadline_ns)) {
+  }
+  pthread_mutex_unlock(&lock);
+  return hx__registry_done();
+}
+
+bool hx__registry_done(void) { return atomic_load_explicit(&done, memory_order_acquire); }
+
+size_t hx__registry_devices(hx__device *const **list) {
+  *list = devices;
+  return hx__registry_done() ? count : 0;
+}
+
+void hx__device_lost(hx__device *device, const char *format, ...) {
+  pthread_mutex_lock(&lock);
+  if (!atomic_load(&device->lost)) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(device->why, sizeof device->why, format, args);
+    va_end(args);
+    atomic_store(&device->lost, true);
+    hx__log(HX__LOG_WARN, "%s is lost: %s; the CPU goes on without it", device->name, device->why);
+  }
+  if (atomic_load(&done)) pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+}
+
+uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t tile[3]) {
+  if (!(needs & HX__NEED_MATMUL) || !(tile[0] | tile[1] | tile[2])) return needs;
+  uint32_t i = 1;
+  pthread_mutex_lock(&lock);
+  const uint32_t known = atomic_load(&device->tiles);
+  while (i < known && memcmp(device->tile[i], tile, sizeof device->tile[i]) != 0) i++;
+  if (i == HX__TILES) {
+    i = 0;
+  } else if (i == known) {
+    memcpy(device->tile[i], tile, sizeof device->tile[i]);
+    atomic_store(&device->tiles, known + 1);
+  }
+  pthread_mutex_unlock(&lock);
+  return (needs & ~HX__NEED_MATMUL) | HX__NEED_MATMUL << i;
+}
+
+/* What of needs is still to be decided. */
+static uint64_t undecided(const hx__device *d, uint64_t needs) {
+  if (atomic_load_explicit(&d->lost, memory_order_acquire)) return 0;
+  return needs & ~(atomic_load_explicit(&d->ready, memory_order_acquire) | atomic_load_explicit(&d->refused, memory_order_acquire));
+}
+
+static void *work(void *p) {
+  worker *const w = p;
+  take_affinity();
+  pthread_mutex_lock(&lock);
+  for (;;) {
+    const uint64_t needs = undecided(w->device, w->asked);
+    if (stopping || atomic_load(&w->device->lost)) break;
+    if (!needs) {
+      pthread_cond_wait(&changed, &lock);
+      continue;
+    }
+    busy++;
+    const uint64_t one = needs & -needs; /* one at a time: a call waits for its own kernel only, exit for one build */
+    pthread_mutex_unlock(&lock);
+    w->device->backend->prepare(w->device, one);
+    leave_driver();
+    pthread_mutex_lock(&lock);
+  }
+  w->running = false;
+  pthread_cond_broadcast(&changed);
+  pthread_mutex_unlock(&lock);
+  return NULL;
+}
+
+void hx__prepare(hx__device *device, uint64_t needs) {
+  if (!device->backend->prepare || hx__forked() || !undecided(device, needs)) return;
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < count; i++) {
+    worker *const w = &workers[i];
+    if (w->device != device) continue;
+    w->asked |= needs;
+    if (!w->running && !stopping) {
+      pthread_t thread;
+      w->running = hx__thread_start(&thread, work, w) == 0;
+      if (w->running) pthread_detach(thread);
+    }
+    pthread_cond_broadcast(&changed);
+  }
+  pthread_mutex_unlock(&lock);
+}
+
+void hx__prepare_wait(hx__device *device, uint64_t needs) {
+  hx__prepare(device, needs);
+  if (!device->backend->prepare || hx__forked()) return;
+  pthread_mutex_lock(&lock);
+  for (size_t i = 0; i < count; i++)
+    while (workers[i].device == device && workers[i].running && !stopping && undecided(device, needs))
+      pthread_cond_wait(&changed, &lock);
+  pthread_mutex_unlock(&lock);
+}

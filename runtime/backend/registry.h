@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The process's devices and the thread that finds and prepares them. */
+#ifndef HX_BACKEND_REGISTRY_H
+#define HX_BACKEND_REGISTRY_H
+
+#include <sched.h>
+
+#include "runtime/backend/backend.h"
+
+/* Remembers the calling thread's affinity for the threads to come; the first call in the process counts. */
+void hx__registry_note_affinity(const cpu_set_t *mask);
+
+/* Starts the discovery where it has not begun; returns at once. */
+void hx__registry_start(void);
+/* Waits for it until deadline_ns; false when it is past. */
+bool hx__registry_wait(uint64_t deadline_ns);
+/* Whether it has ended: the list is then fixed. */
+bool hx__registry_done(void);
+/* The OpenCL devices of the process, platforms sorted by name. Empty before hx__registry_done. */
+size_t hx__registry_devices(hx__device *const **list);
+
+/* The needs of a task on a device for a context with this HX_TILE (0,0,0: by device): the product's bit stands for the
+ * tile. Tiles are remembered; past HX__TILES of them the default is used. */
+uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t tile[3]);
+
+/* Asks for kernels in the background; what was asked for before costs two atomic reads. */
+void hx__prepare(hx__device *device, uint64_t needs);
+/* Waits until each of needs is ready or refused, or the device is lost. */
+void hx__prepare_wait(hx__device *device, uint64_t needs);
+
+#endif

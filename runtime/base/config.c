@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one table of settings, and the order in which they are read. */
+#define _GNU_SOURCE
+#include "runtime/base/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/config_parse.h"
+#include "runtime/base/environment.h"
+#include "runtime/base/log.h"
+#include "runtime/base/status.h"
+
+#define ROW(NAME, member, values, deflt, help) \
+  {NAME, values, deflt, help, hx__parse_##member, offsetof(hx_settings, member)}
+
+static const hx__config_row rows[] = {
+    ROW("HX_DEVICES", devices,
+        "comma list of cpu, igpu, gpu, intel, amd, nvidia, pocl, rusticl, opencl-cpu, sim, all, or an index of "
+        "hx-bench info (0..31)",
+        "cpu,igpu,gpu", "who may work; CPU-type OpenCL devices only when named"),
+    ROW("HX_SPLIT", split, "auto, or the GPUs' share of the work: 0..1 or 0%..100%; several GPUs 0.5:0.3", "auto",
+        "a fixed share for all GPUs together, or one for each; their sum is at most 1"),
+    ROW("HX_SCHEDULE", schedule, "adaptive, static, dynamic, guided", "adaptive", "how the work is cut"),
+    ROW("HX_CHUNK", chunk, "elements (reduce) or rows (matmul): 1..2^63, plain or 2^k", "derived",
+        "a chunk of the dynamic schedule; rounded up to whole slices"),
+    ROW("HX_THREADS", threads, "1..4096", "OMP_NUM_THREADS, else the usable cores", "threads of the CPU"),
+    ROW("HX_TILE", tile, "MxNxK, each 1..1024", "by device", "tile of the GPU's matrix product"),
+    ROW("HX_MEMORY", memory, "auto, svm-system, svm-fine, svm-coarse, usm, hostptr, copy", "auto",
+        "how arrays reach a device, where it can"),
+    ROW("HX_MIN_OFFLOAD", min_offload, "units: 0..2^63, plain or 2^k", "learned",
+        "the GPU is never asked for a smaller task"),
+    ROW("HX_TIMEOUT_MS", timeout_ms, "1..86400000, or off",
+        "8 x predicted, at least 100; 5000 without a measured rate; off for CPU-type devices",
+        "a GPU chunk that runs longer is given up; off waits as long as the driver does"),
+    ROW("HX_CACHE_DIR", cache_dir, "a path, or off", "$XDG_CACHE_HOME/hx, else $HOME/.cache/hx",
+        "kernel binaries and the performance model"),
+    ROW("HX_OBJECTIVE", objective, "time, energy, edp", "time", "what a plan makes small"),
+    ROW("HX_TRACE", trace, "a path", "none", "file for a Chrome/Perfetto trace of every chunk"),
+    ROW("HX_ISA", isa, "sse2, avx2, avx512, neon", "best for this CPU", "instruction set of the CPU's loops"),
+    ROW("HX_OFFLOAD", offload, "default, disabled, mandatory", "default",
+        "disabled: the CPU alone; mandatory: the devices do all of it or the call fails"),
+    ROW("HX_SIM", sim,
+        "rate=2e9,latency_us=40,fail=enqueue@3 (rate in units a second; fail at prepare, open, bind, enqueue, wait, "
+        "alloc), devices separated by ;",
+        "none", "simulated devices, at most 14"),
+    ROW("HX_LOG", log, "error, warn, info, debug, trace", "warn",
+        "messages to stderr; info: a line a call, debug: decisions, trace: CL calls"),
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+_Static_assert(offsetof(hx_settings, reserved) == ROWS * sizeof(char *), "a row for each member of hx_settings");
+
+const hx__config_row *hx__config_rows(size_t *count) {
+  *count = ROWS;
+  return rows;
+}
+
+/* NAME=VALUE: accepted: ...; why. What is accepted stays readable however long the value is. */
+static hx_status refuse(const hx__config_row *row, const char *value, const char *why) {
+  char tail[HX__DETAIL_BYTES];
+  const int tail_length = snprintf(tail, sizeof tail, ": accepted: %s%s%s", row->values, why[0] ? "; " : "", why);
+  const size_t room = HX__DETAIL_BYTES - 2 - strlen(row->name) - (size_t)tail_length, length = strlen(value);
+  const bool cut = length > room;
+  return hx__fail(HX_INVALID_CONFIG, "%s=%.*s%s%s", row->name, (int)(cut ? room - 3 : length), value, cut ? "..." : "",
+                  tail);
+}
+
+/* A value from either source. Empty or NULL: not set. */
+static hx_status take(hx__config *config, const hx__config_row *row, const char *value) {
+  if (!value || !value[0]) return HX_OK;
+  char why[HX__WHY_BYTES] = "";
+  return row->parse(config, value, why) ? HX_OK : refuse(row, value, why);
+}
+
+static void defaults(hx__config *config) {
+  memset(config, 0, sizeof *config); /* the first word of an enumeration, "derived", none */
+  config->device_words = HX__DEV_CPU | HX__DEV_IGPU | HX__DEV_GPU;
+  config->min_offload = UINT64_MAX;
+  config->timeout_ms = HX__TIMEOUT_AUTO;
+  config->log = HX__LOG_WARN;
+  config->omp_threads = hx__environment_omp_threads();
+  hx__environment_cache_dir(config->cache_dir, sizeof config->cache_dir);
+}
+
+hx_status hx__config_read(hx__config *config, const hx_settings *settings) {
+  if (settings)
+    for (size_t i = 0; i < sizeof settings->reserved / sizeof settings->reserved[0]; i++)
+      if (settings->reserved[i] != 0)
+        return hx__fail(HX_INVALID_ARGUMENT, "reserved[%zu] of hx_settings is %llu: start from HX_SETTINGS_DEFAULT", i,
+                        (unsigned long long)settings->reserved[i]);
+  defaults(config);
+  for (size_t i = 0; i < ROWS; i++) {
+    hx_status s = take(config, &rows[i], secure_getenv(rows[i].name));
+    if (s == HX_OK && settings)
+      s = take(config, &rows[i], *(const char *const *)((const char *)settings + rows[i].setting));
+    if (s != HX_OK) return s;
+  }
+  __atomic_store_n(&hx__log_threshold, config->log, __ATOMIC_RELAXED);
+  hx__environment_warn();
+  return HX_OK;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the environment says beside the values of the table. */
+#define _GNU_SOURCE
+#include "runtime/base/environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "runtime/base/config.h"
+#include "runtime/base/log.h"
+#include "runtime/base/span.h"
+
+void hx__environment_cache_dir(char *out, size_t bytes) {
+  static const struct {
+    const char *variable, *below;
+  } homes[] = {{"XDG_CACHE_HOME", "/hx"}, {"HOME", "/.cache/hx"}};
+  for (size_t i = 0; i < sizeof homes / sizeof homes[0]; i++) {
+    const char *home = secure_getenv(homes[i].variable);
+    if (!home || home[0] != '/') continue; /* XDG Base Directory Specification: a relative path is ignored */
+    if ((size_t)snprintf(out, bytes, "%s%s", home, homes[i].below) < bytes) return;
+  }
+  out[0] = '\0';
+}
+
+uint32_t hx__environment_omp_threads(void) {
+  const char *list = secure_getenv("OMP_NUM_THREADS");
+  if (!list) return 0;
+  list += strspn(list, " \t\n\v\f\r"); /* as libgomp: blanks, a number for each level of nesting */
+  const size_t n = strspn(list, "0123456789");
+  const char after = list[n + strspn(list + n, " \t\n\v\f\r")];
+  uint64_t threads;
+  if ((after != '\0' && after != ',') || !hx__span_integer((hx__span){list, n}, 1, UINT64_MAX, &threads)) return 0;
+  return threads < HX__MOST_THREADS ? (uint32_t)threads : HX__MOST_THREADS;
+}
+
+#define MOST_LETTERS 64 /* of a name: what is longer is as far from every known one */
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Levenshtein distance of a[0..n) and b. */
+static size_t distance(const char *a, size_t n, const char *b) {
+  size_t row[MOST_LETTERS + 1];
+  const size_t columns = strnlen(b, MOST_LETTERS);
+  for (size_t j = 0; j <= columns; j++) row[j] = j;
+  for (size_t i = 0; i < n; i++) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < columns; j++) {
+      const size_t replaced = diagonal + (a[i] != b[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = least(replaced, least(diagonal, row[j]) + 1);
+    }
+  }
+  return row[columns];
+}
+
+static void warn_of(const char *name, size_t length, const hx__config_row *rows, size_t count) {
+  const char *nearest = NULL;
+  size_t nearest_distance = SIZE_MAX;
+  for (size_t i = 0; i < count; i++) {
+    if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0) return;
+    const size_t d = distance(name, least(length, MOST_LETTERS), rows[i].name);
+    if (d < nearest_distance) nearest_distance = d, nearest = rows[i].name;
+  }
+  hx__log(HX__LOG_WARN, "%.*s is not a variable of hx; the nearest is %s", (int)least(length, 256), name, nearest);
+}
+
+void hx__environment_warn(void) {
+  static bool done;
+  if (__atomic_load_n(&hx__log_threshold, __ATOMIC_RELAXED) < HX__LOG_WARN || getauxval(AT_SECURE) || !environ) return;
+  if (__atomic_exchange_n(&done, true, __ATOMIC_RELAXED)) return;
+  size_t count;
+  const hx__config_row *rows = hx__config_rows(&count);
+  for (char **entry = environ; *entry; entry++)
+    if (strncmp(*entry, "HX_", 3) == 0) warn_of(*entry, strcspn(*entry, "="), rows, count);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the environment says beside the values of the table. In a setuid program: nothing. */
+#ifndef HX_BASE_ENVIRONMENT_H
+#define HX_BASE_ENVIRONMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* $XDG_CACHE_HOME/hx, else $HOME/.cache/hx, else "". Nothing is created. */
+void hx__environment_cache_dir(char *out, size_t bytes);
+
+/* The first number of OMP_NUM_THREADS, at most 4096; 0 where it is not set or has none (libgomp then complains). */
+uint32_t hx__environment_omp_threads(void);
+
+/* Warns of every HX_ variable that is not in the table, with the nearest name that is; once a process. */
+void hx__environment_warn(void);
+
+#endif

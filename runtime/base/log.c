@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One message, one line, one write: lines of several threads or processes do not mix. */
+#include "runtime/base/log.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int hx__log_threshold = HX__LOG_WARN;
+
+static const char *const level_names[] = {
+    [HX__LOG_ERROR] = "error", [HX__LOG_WARN] = "warning", [HX__LOG_INFO] = "info",
+    [HX__LOG_DEBUG] = "debug", [HX__LOG_TRACE] = "trace",
+};
+
+#define LINE_BYTES 2048 /* under PIPE_BUF, up to which a write to a pipe is atomic */
+
+void hx__log_write(hx__log_level level, const char *format, ...) {
+  const int saved_errno = errno;
+  char line[LINE_BYTES];
+  const size_t room = sizeof line - 1; /* the end of the line */
+  size_t length = (size_t)snprintf(line, room, "hx: %s: ", level_names[level]);
+  va_list arguments;
+  va_start(arguments, format);
+  const int wanted = vsnprintf(line + length, room - length, format, arguments);
+  va_end(arguments);
+  if (wanted > 0 && (size_t)wanted >= room - length) memcpy(line + room - 4, "...", 4);
+  length += strlen(line + length);
+  for (size_t i = 0; i < length; i++) /* names of drivers come from outside: no escape sequences, no second line */
+    if ((unsigned char)line[i] < ' ' || line[i] == 0x7f) line[i] = '?';
+  line[length++] = '\n';
+  while (write(STDERR_FILENO, line, length) < 0 && errno == EINTR) continue;
+  errno = saved_errno;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What HX_LOG asks for, to stderr; one line a message, written whole. The level is the process's, set by hx_open. */
+#ifndef HX_BASE_LOG_H
+#define HX_BASE_LOG_H
+
+typedef enum hx__log_level { HX__LOG_ERROR, HX__LOG_WARN, HX__LOG_INFO, HX__LOG_DEBUG, HX__LOG_TRACE } hx__log_level;
+
+extern int hx__log_threshold; /* read without a lock: an int that is written by hx_open */
+
+void hx__log_write(hx__log_level level, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+#define hx__log(level, ...)                                                                                            \
+  do {                                                                                                                 \
+    if (__builtin_expect((int)(level) <= __atomic_load_n(&hx__log_threshold, __ATOMIC_RELAXED), 0))                    \
+      hx__log_write(level, __VA_ARGS__);                                                                               \
+  } while (0)
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The constants of the arithmetic (docs/ARITHMETIC.md) and the 64-bit slot in which a leaf of a reduction is handed
+ * from whoever computed it, CPU or device, to the join. A slot's content by operation and type:
+ *
+ *   f32 SUM, DOT, SUM_ABS, SUM_SQUARES, PROD   the leaf's sum (product), its 32 bits in the low half, 0 above
+ *   i32, u32 of the same operations            the 64-bit sum (product) modulo 2^64
+ *   MIN, MAX, all types                        the leaf's smallest key in the low half, 0 above
+ *   ARGMIN, ARGMAX, all types                  that key in the high half, the lowest index in the leaf that has it in
+ *                                              the low half: the smallest slot wins, then the first leaf
+ *
+ * The key of an element is a uint32_t whose smallest value wins. With b the element's bits:
+ *   ordered(b) = f32: b ^ ((b >> 31) ? 0xffffffff : 0x80000000)    i32: b ^ 0x80000000    u32: b
+ *   key = MIN, ARGMIN: ordered(b)    MAX, ARGMAX: ~ordered(b)
+ *   f32 NaN: key 0 in all four. ARGMIN, ARGMAX f32: -0 counts as +0 (zeros tie).
+ */
+#ifndef HX_BASE_SLOT_H
+#define HX_BASE_SLOT_H
+
+#include <stdint.h>
+
+#include "runtime/hx.h"
+
+#define HX__LEAF 4096u  /* elements of a leaf: the slice of a reduction */
+#define HX__LANES 128u  /* lanes of a leaf */
+#define HX__PANEL 512u  /* k of a panel of a matrix product (KP) */
+#define HX__OPS 10u     /* HX_PROD + 1: tables are indexed by hx_op and hx_type, 0 unused */
+#define HX__TYPES 4u    /* HX_U32 + 1 */
+#define HX__CANONICAL_NAN 0x7fc00000u
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Threads of hx, and what a fork does to them. */
+#include "runtime/base/thread.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "runtime/base/fpenv.h"
+
+typedef struct start {
+  void *(*fn)(void *);
+  void *arg;
+} start;
+
+static void *trampoline(void *p) {
+  const start s = *(start *)p;
+  free(p);
+  hx__fpenv_enter(); /* never left: the thread is hx's own */
+  return s.fn(s.arg);
+}
+
+int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg) {
+  start *s = malloc(sizeof *s);
+  if (!s) return ENOMEM;
+  *s = (start){fn, arg};
+  sigset_t all, was;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &was);
+  const int error = pthread_create(thread, NULL, trampoline, s);
+  pthread_sigmask(SIG_SETMASK, &was, NULL);
+  if (error) free(s);
+  return error;
+}
+
+static bool forked;
+static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
+
+static void in_child(void) { forked = true; }
+static void watch(void) { pthread_atfork(NULL, NULL, in_child); }
+
+bool hx__forked(void) { return __builtin_expect(forked, 0); }
+void hx__fork_watch(void) { pthread_once(&watch_once, watch); }
+
+void hx__cond_init(pthread_cond_t *c) {
+  pthread_condattr_t attr;
+  pthread_condattr_init(&attr);
+  pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+  pthread_cond_init(c, &attr);
+  pthread_condattr_destroy(&attr);
+}
+
+bool hx__cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t deadline_ns) {
+  if (deadline_ns == UINT64_MAX) {
+    pthread_cond_wait(c, m);
+    return true;
+  }
+  const struct timespec t = {.tv_sec = (time_t)(deadline_ns / 1000000000u), .tv_nsec = (long)(deadline_ns % 1000000000u)};
+  return pthread_cond_timedwait(c, m, &t) != ETIMEDOUT;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Threads of hx, and what a fork does to them. */
+#ifndef HX_BASE_THREAD_H
+#define HX_BASE_THREAD_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Starts fn(arg) on a thread that blocks all signals and is in the canonical floating-point state, both before its
+ * first instruction of ours: drivers' worker threads inherit them. 0, or an error number as pthread_create. */
+int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
+
+/* True in a process forked after hx__fork_watch: threads, OpenMP teams and drivers of the parent do not exist there. */
+bool hx__forked(void);
+void hx__fork_watch(void);
+
+/* Waits on c until notified or until `deadline_ns` of hx__now_ns (UINT64_MAX: no limit); false when it is past. c was
+ * made by hx__cond_init. */
+bool hx__cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t deadline_ns);
+void hx__cond_init(pthread_cond_t *c); /* on the monotonic clock */
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who takes part, and with which slices. */
+#include "runtime/dispatch/dispatch.h"
+
+#include <string.h>
+
+#include "runtime/backend/registry.h"
+#include "runtime/run/run.h"
+
+#define THREAD_BYTES (128u << 10) /* of a reduction: what one thread reads while another wakes */
+#define THREAD_UNITS (1u << 20)   /* of a product */
+#define GUESS_REDUCE 8.0          /* units a nanosecond, before anything is measured */
+#define GUESS_MATMUL 40.0         /* likewise, a thread */
+#define BREAK_EVEN_NS 250e3       /* what the CPU does faster is never offered to a device */
+#define RECHECK 32u               /* every so many calls the choice that lost is tried again */
+#define GAIN 1.02                 /* both must be this much faster than the CPU alone to be chosen */
+
+double hx__share_of(const hx__config *config, const hx__work *work) {
+  if (config->offload == HX__OFFLOAD_DISABLED || work->needs == 0) return 0.0;
+  const bool cpu = (config->device_words & (HX__DEV_CPU | HX__DEV_ALL)) != 0 || (config->device_indices & 1u);
+  if (config->offload == HX__OFFLOAD_MANDATORY || !cpu) return 1.0;
+  if (work->gpu_share >= 0.0f) return (double)work->gpu_share;
+  double sum = 0.0;
+  for (uint32_t i = 0; i < config->splits; i++) sum += (double)config->split[i];
+  return config->splits ? sum : HX__SHARE_AUTO;
+}
+
+unsigned hx__threads_for(const hx__work *w, unsigned most) {
+  const uint64_t parts = w->matmul ? w->units / THREAD_UNITS : w->units / (THREAD_BYTES / 4u);
+  const uint64_t useful = parts < w->slices ? parts : w->slices;
+  return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
+}
+
+double hx__predict_cpu_ns(const hx__work *w, unsigned threads) {
+  const hx__rate_key key = hx__call_key(w, threads, 1u);
+  const hx__rate r = hx__model_get(&key);
+  const double guess = w->matmul ? GUESS_MATMUL * threads : GUESS_REDUCE;
+  return (double)w->units / (r.samples ? r.units_per_ns : guess);
+}
+
+static uint64_t needs_of(const hx__team *team, const hx__seat *seat, uint64_t needs) {
+  const uint32_t tile[3] = {team->config->tile_m, team->config->tile_n, team->config->tile_k};
+  return hx__device_needs(seat->device, needs, tile);
+}
+
+bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, uint64_t needs) {
+  const hx__device *const d = seat->device;
+  return d->kind != HX_CPU && seat->selected && !atomic_load(&d->lost) && !(needs_of(team, seat, needs) & atomic_load(&d->refused));
+}
+
+bool hx__seat_usable(const hx__team *team, const hx__seat *seat, uint64_t needs) {
+  return hx__seat_hopeful(team, seat, needs) && !(needs_of(team, seat, needs) & ~atomic_load(&seat->device->ready));
+}
+
+/* A device's rate in slices a nanosecond. */
+static double slice_rate(const hx__work *w, const hx__rate *r) {
+  return w->units ? r->units_per_ns * (double)w->slices / (double)w->units : 0.0;
+}
+
+static void find_devices(const hx__team *team, const hx__work *w, bool beside_cpu, hx__plan *plan) {
+  for (size_t i = 0; i < team->seats; i++) {
+    if (!hx__seat_usable(team, &team->seat[i], w->needs)) continue;
+    const hx__rate_key key = hx__device_key(team->seat[i].device, w, beside_cpu);
+    const hx__rate r = hx__model_get(&key);
+    plan->device[plan->devices++] = (hx__plan_device){.seat = i, .rate = slice_rate(w, &r)};
+  }
+}
+
+/* Parts of the devices' share: HX_SPLIT's list, else by measured rates, else equal. They sum to one. */
+static void divide(const hx__config *config, const hx__plan *plan, double part[HX_MAX_DEVICES]) {
+  double sum = 0.0, rates = 0.0;
+  for (size_t i = 0; i < plan->devices; i++) rates = plan->device[i].rate > 0.0 && rates >= 0.0 ? rates + plan->device[i].rate : -1.0;
+  for (size_t i = 0; i < plan->devices; i++) {
+    part[i] = config->splits > 1 ? (i < config->splits ? (double)config->split[i] : 0.0) : rates > 0.0 ? plan->device[i].rate : 1.0;
+    sum += part[i];
+  }
+  for (size_t i = 0; i < plan->devices; i++) part[i] = sum > 0.0 ? part[i] / sum : 1.0 / (double)plan->devices;
+}
+
+/* A numeric share: the CPU's slices first, then each device's, all fixed. */
+static void cut(const hx__config *config, const hx__work *w, double share, hx__plan *plan) {
+  double part[HX_MAX_DEVICES], before = 0.0;
+  const size_t theirs = plan->devices ? hx__share_slices(w, share) : 0, cpu = w->slices - theirs;
+  plan->policy = NULL;
+  plan->cpu_fixed = (hx__chunk){0, cpu};
+  plan->wait_for_lane = true;
+  divide(config, plan, part);
+  size_t first = cpu, kept = 0;
+  for (size_t i = 0; i < plan->devices; i++) {
+    before += part[i];
+    const double exact = before * (double)theirs + 0.5;
+    const size_t end = i + 1 == plan->devices || exact >= (double)theirs ? w->slices : cpu + (size_t)exact;
+    if (end <= first) continue;
+    plan->device[kept] = plan->device[i];
+    plan->device[kept++].fixed = (hx__chunk){first, end - first};
+    first = end;
+  }
+  plan->devices = kept;
+}
+
+static void alone(hx__plan *plan) { plan->devices = 0; }
+
+/* HX_SCHEDULE=static without a number: parts by measured rates, else equal, the CPU counted as one. */
+static void share_by_rates(const hx__work *w, hx__plan *plan) {
+  (void)w;
+  double sum = plan->cpu_works ? plan->cpu_rate : 0.0;
+  bool known = !plan->cpu_works || plan->cpu_rate > 0.0;
+  for (size_t i = 0; i < plan->devices; i++) {
+    sum += plan->device[i].rate;
+    known = known && plan->device[i].rate > 0.0;
+  }
+  const double equal = 1.0 / (double)(plan->devices + plan->cpu_works);
+  for (size_t i = 0; i < plan->devices; i++) plan->device[i].share = known ? plan->device[i].rate / sum : equal;
+}
+
+static uint32_t seat_bits(const hx__plan *plan) {
+  uint32_t bits = 1u;
+  for (size_t i = 0; i < plan->devices; i++) bits |= 1u << plan->device[i].seat;
+  return bits;
+}
+
+/* Whether CPU and devices together were faster than the CPU alone, at this size; tried first where it is not known. */
+static bool both_pay(const hx__work *w, const hx__plan *plan) {
+  const hx__rate_key cpu_key = hx__call_key(w, plan->threads, 1u), both_key = hx__call_key(w, plan->threads, seat_bits(plan));
+  const hx__rate cpu = hx__model_exact(&cpu_key), both = hx__model_exact(&both_key);
+  if (cpu.samples == 0) return false;
+  if (both.samples < 3) return true; /* the first finds the device's rate, the next use it */
+  const bool better = both.units_per_ns > cpu.units_per_ns * GAIN;
+  return (cpu.samples + both.samples) % RECHECK == 0 ? !better : better;
+}
+
+/* hx decides: nothing under the break-even goes to a device; above it what was measured to end first. */
+static void choose(const hx__team *team, const hx__work *w, hx__plan *plan) {
+  const hx__config *const config = team->config;
+  const double cpu_ns = hx__predict_cpu_ns(w, plan->threads);
+  const bool limited = config->min_offload != UINT64_MAX;
+  plan->policy = hx__policy_of(config->schedule);
+  plan->chunk = config->chunk ? (w->matmul ? config->chunk : (config->chunk + HX__LEAF - 1) / HX__LEAF) : 0;
+  plan->cpu_rate = (double)w->slices / cpu_ns;
+  if (limited ? w->units < config->min_offload : cpu_ns < BREAK_EVEN_NS) alone(plan);
+  else if (plan->devices && config->schedule == HX__SCHEDULE_ADAPTIVE && !limited && !both_pay(w, plan)) alone(plan);
+  plan->measure = cpu_ns >= BREAK_EVEN_NS;
+  share_by_rates(w, plan);
+}
+
+void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsigned threads, hx__plan *plan) {
+  memset(plan, 0, sizeof *plan);
+  plan->threads = threads;
+  plan->mandatory = team->config->offload == HX__OFFLOAD_MANDATORY && w->needs != 0;
+  plan->cpu_works = share != 1.0;
+  if (share != 0.0) find_devices(team, w, plan->cpu_works, plan);
+  if (share == HX__SHARE_AUTO) choose(team, w, plan);
+  else cut(team->config, w, share, plan);
+  plan->cpu_works = plan->cpu_works || plan->devices == 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From a task and the devices there are to a plan: pure, but for reading the model. */
+#ifndef HX_DISPATCH_DISPATCH_H
+#define HX_DISPATCH_DISPATCH_H
+
+#include "runtime/run/plan.h"
+#include "runtime/run/team.h"
+
+#define HX__SHARE_AUTO (-1.0)
+
+/* The share of all devices: HX_OFFLOAD, then HX_DEVICES, then the task's gpu_share, then HX_SPLIT; or HX__SHARE_AUTO. */
+double hx__share_of(const hx__config *config, const hx__work *work);
+
+/* What the CPU alone is expected to take, by measured rates where there are any. */
+double hx__predict_cpu_ns(const hx__work *work, unsigned threads);
+
+/* Threads for the CPU's part of a task, at most `most`: a thread must have enough to do. */
+unsigned hx__threads_for(const hx__work *work, unsigned most);
+
+/* Whether the device of a seat can do the task now; soon: whether it may once its kernels are built. */
+bool hx__seat_usable(const hx__team *team, const hx__seat *seat, uint64_t needs);
+bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, uint64_t needs);
+
+void hx__plan_make(const hx__team *team, const hx__work *work, double share, unsigned threads, hx__plan *plan);
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Blocks, registered ranges and advice of a context. */
+#include "runtime/memory/memory.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/log.h"
+#include "runtime/base/status.h"
+#include "runtime/base/thread.h"
+#include "runtime/memory/range.h"
+
+#define PAGE ((size_t)4096)
+#define KNOWN_ADVICE (HX_READ_MOSTLY | HX_RESIDENT)
+
+/* For hx_alloc, most direct first. Where plain pages serve (svm-system, hostptr), nothing is asked of the device. */
+static const struct {
+  hx__memory_mode mode;
+  bool pages, integrated_only;
+} order[] = {{HX__MEMORY_SVM_SYSTEM, true, false},
+             {HX__MEMORY_SVM_FINE, false, false},
+             {HX__MEMORY_USM, false, false},
+             {HX__MEMORY_SVM_COARSE, false, true},
+             {HX__MEMORY_HOSTPTR, true, false},
+             {HX__MEMORY_COPY, false, false}};
+
+void hx__memory_init(hx__memory *m, hx__memory_mode forced) {
+  pthread_mutex_init(&m->lock, NULL);
+  hx__cond_init(&m->changed);
+  m->ranges = NULL;
+  atomic_store(&m->count, 0);
+  m->forced = forced;
+}
+
+static void range_free(hx__range *r) {
+  if (r->allocated && !r->pinned) {
+    if (r->block) r->device->backend->free(r->device, r->block);
+    else free(r->p);
+  }
+  free(r);
+}
+
+void hx__memory_destroy(hx__memory *m) {
+  for (hx__range *r = m->ranges, *next; r; r = next) {
+    next = r->next;
+    range_free(r);
+  }
+  pthread_cond_destroy(&m->changed);
+  pthread_mutex_destroy(&m->lock);
+}
+
+static void add(hx__memory *m, hx__range *r) {
+  pthread_mutex_lock(&m->lock);
+  r->next = m->ranges;
+  m->ranges = r;
+  atomic_fetch_add(&m->count, 1);
+  pthread_mutex_unlock(&m->lock);
+}
+
+/* Takes the range that starts at p out of the list. */
+static hx__range *take(hx__memory *m, const void *p, bool allocated) {
+  hx__range *found = NULL;
+  pthread_mutex_lock(&m->lock);
+  for (hx__range **at = &m->ranges; *at && !found; at = *at ? &(*at)->next : at)
+    if ((*at)->p == p && (*at)->allocated == allocated) {
+      found = *at;
+      *at = found->next;
+      atomic_fetch_sub(&m->count, 1);
+      break;
+    }
+  pthread_mutex_unlock(&m->lock);
+  return found;
+}
+
+static void *from_device(const hx__memory *m, hx__device *d, size_t bytes, hx__range *r) {
+  if (atomic_load(&d->lost) || !d->backend->alloc) return NULL;
+  for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+    if (m->forced != HX__MEMORY_AUTO && m->forced != order[i].mode) continue;
+    if (m->forced == HX__MEMORY_AUTO && order[i].integrated_only && d->kind == HX_GPU) continue;
+    if (!(d->modes & 1u << order[i].mode)) continue;
+    if (order[i].pages) return NULL;
+    if (order[i].mode == HX__MEMORY_COPY && d->kind != HX_SIM) return NULL; /* pages: the ring reads them */
+    void *const p = d->backend->alloc(d, bytes, order[i].mode, &r->block);
+    if (!p) continue;
+    r->device = d;
+    r->mode = order[i].mode;
+    return p;
+  }
+  return NULL;
+}
+
+void *hx__memory_alloc(hx__memory *m, hx__device *const *devices, size_t count, size_t bytes) {
+  if (bytes > SIZE_MAX - PAGE) return NULL;
+  const size_t whole = bytes ? (bytes + PAGE - 1) & ~(PAGE - 1) : PAGE;
+  hx__range *const r = calloc(1, sizeof *r);
+  if (!r) return NULL;
+  for (size_t i = 0; i < count && !r->p; i++) r->p = from_device(m, devices[i], whole, r);
+  if (!r->p) r->p = aligned_alloc(PAGE, whole);
+  if (!r->p) {
+    free(r);
+    return NULL;
+  }
+  r->bytes = whole;
+  r->allocated = true;
+  add(m, r);
+  return r->p;
+}
+
+bool hx__memory_free(hx__memory *m, void *p) {
+  hx__range *const r = take(m, p, true);
+  if (!r) return false;
+  range_free(r);
+  return true;
+}
+
+static hx__range *overlapping(const hx__memory *m, const void *p, size_t bytes) {
+  const uintptr_t first = (uintptr_t)p;
+  for (hx__range *r = m->ranges; r; r = r->next)
+    if (first < (uintptr_t)r->p + r->bytes && (uintptr_t)r->p < first + bytes) return r;
+  return NULL;
+}
+
+hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
+  if (!p) return hx__fail(HX_INVALID_ARGUMENT, "p is NULL");
+  if (!bytes) return hx__fail(HX_INVALID_ARGUMENT, "bytes is 0");
+  if ((uintptr_t)p > UINTPTR_MAX - bytes) return hx__fail(HX_INVALID_ARGUMENT, "bytes is %zu: the range wraps", bytes);
+  hx__range *const r = calloc(1, sizeof *r);
+  if (!r) return hx__fail(HX_OUT_OF_MEMORY, "no memory to register a range");
+  *r = (hx__range){.p = p, .bytes = bytes};
+  pthread_mutex_lock(&m->lock);
+  const hx__range *const other = overlapping(m, p, bytes);
+  const hx__range seen = other ? *other : *r;
+  if (!other) {
+    r->next = m->ranges;
+    m->ranges = r;
+    atomic_fetch_add(&m->count, 1);
+  }
+  pthread_mutex_unlock(&m->lock);
+  if (!other) return HX_OK;
+  free(r);
+  return hx__fail(HX_INVALID_ARGUMENT, "p = %p with %zu bytes overlaps the known range %p with %zu bytes", p, bytes, seen.p,
+                  seen.bytes);
+}
+
+hx_status hx__memory_unregister(hx__memory *m, void *p) {
+  hx__range *const r = take(m, p, false);
+  if (!r) return hx__fail(HX_INVALID_ARGUMENT, "p = %p was not registered", p);
+  range_free(r);
+  return HX_OK;
+}
+
+hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const char *what) {
+  pthread_mutex_lock(&m->lock);
+  const bool known = hx__range_of(m, p, bytes) != NULL;
+  pthread_mutex_unlock(&m->lock);
+  if (known) return HX_OK;
+  return hx__fail(HX_INVALID_ARGUMENT, "%s: p = %p with %zu bytes is not inside a range from hx_alloc or hx_register", what, p,
+                  bytes);
+}
+
+hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice) {
+  if (advice & ~KNOWN_ADVICE)
+    return hx__fail(HX_INVALID_ARGUMENT, "advice is 0x%x: HX_READ_MOSTLY (1) and HX_RESIDENT (2) are known", advice);
+  pthread_mutex_lock(&m->lock);
+  hx__range *const r = hx__range_of(m, p, bytes);
+  if (r) r->advice = advice;
+  pthread_mutex_unlock(&m->lock);
+  return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_advise");
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a context knows of memory: blocks of hx_alloc, registered ranges, their advice, and so how each array of a task
+ * reaches each device. */
+#ifndef HX_MEMORY_MEMORY_H
+#define HX_MEMORY_MEMORY_H
+
+#include <pthread.h>
+
+#include "runtime/backend/backend.h"
+
+typedef struct hx__range hx__range;
+
+typedef struct hx__memory {
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  hx__range *ranges;          /* a list: programs have few */
+  _Atomic unsigned count;     /* of ranges: 0 spares every call the lock */
+  hx__memory_mode forced;     /* HX_MEMORY */
+} hx__memory;
+
+void hx__memory_init(hx__memory *memory, hx__memory_mode forced);
+/* Frees the blocks; registered memory stays the caller's. */
+void hx__memory_destroy(hx__memory *memory);
+
+/* hx_alloc: from the first device that has the mode (HX_MEMORY, or the first of the list in memory.c), else pages. */
+void *hx__memory_alloc(hx__memory *memory, hx__device *const *devices, size_t count, size_t bytes);
+/* hx_free; false where p is not a block. A block that a late chunk may still read is forgotten, not freed. */
+bool hx__memory_free(hx__memory *memory, void *p);
+
+hx_status hx__memory_register(hx__memory *memory, void *p, size_t bytes);
+hx_status hx__memory_unregister(hx__memory *memory, void *p);
+/* hx_advise, hx_modified, hx_sync share the check: [p, p+bytes) lies inside a known range. */
+hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice);
+hx_status hx__memory_known(hx__memory *memory, const void *p, size_t bytes, const char *what);
+
+/* The outputs of a task are written by the host while it runs: a block that devices may only read while the host does
+ * not write is not used in place meanwhile. Waits for runs that read it so. */
+void hx__memory_claim_outputs(hx__memory *memory, const hx__work *work);
+void hx__memory_release_outputs(hx__memory *memory, const hx__work *work);
+
+/* How many arrays a task has, and how each reaches a device. arrays is released when the run has ended. */
+size_t hx__memory_arrays(const hx__work *work);
+void hx__memory_resolve(hx__memory *memory, const hx__device *device, const hx__work *work, hx__array *arrays);
+/* late: a chunk was given up that may still read them. */
+void hx__memory_release(hx__memory *memory, const hx__work *work, const hx__array *arrays, bool late);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A known range of memory; private to this folder. */
+#ifndef HX_MEMORY_RANGE_H
+#define HX_MEMORY_RANGE_H
+
+#include "runtime/memory/memory.h"
+
+struct hx__range {
+  hx__range *next;
+  void *p;
+  size_t bytes;
+  bool allocated;           /* by hx_alloc; else registered */
+  bool pinned;              /* a chunk that was given up may still read it: never freed */
+  unsigned advice;
+  hx__device *device;       /* allocated: who gave the block; NULL: plain pages */
+  void *block;
+  hx__memory_mode mode;
+  unsigned writers, readers; /* svm-coarse: tasks that write it on the host, runs whose kernels may read it */
+};
+
+/* The range that holds [p, p+bytes); NULL where none does. With the lock. */
+hx__range *hx__range_of(const hx__memory *memory, const void *p, size_t bytes);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How each array of a task reaches a device: HX_MEMORY where it can serve the array, else the first mode that the device
+ * passes for that kind of memory, else a copy. */
+#include "runtime/base/thread.h"
+#include "runtime/memory/memory.h"
+#include "runtime/memory/range.h"
+
+hx__range *hx__range_of(const hx__memory *m, const void *p, size_t bytes) {
+  const uintptr_t first = (uintptr_t)p;
+  for (hx__range *r = m->ranges; r; r = r->next) {
+    const uintptr_t at = (uintptr_t)r->p;
+    if (at <= first && first - at <= r->bytes && bytes <= r->bytes - (first - at)) return r;
+  }
+  return NULL;
+}
+
+/* A task's outputs as a range of bytes. */
+typedef struct extent {
+  const void *p;
+  size_t bytes;
+} extent;
+
+static extent output_of(const hx__work *w) {
+  if (!w->matmul) return (extent){w->out, w->nfields * sizeof(hx_value)};
+  return (extent){w->gemm.c, w->gemm.m && w->gemm.n ? ((w->gemm.m - 1) * w->gemm.ldc + w->gemm.n) * sizeof(float) : 0};
+}
+
+static hx__range *coarse_output(const hx__memory *m, const hx__work *w) {
+  const extent out = output_of(w);
+  hx__range *const r = hx__range_of(m, out.p, out.bytes);
+  return r && r->block && r->mode == HX__MEMORY_SVM_COARSE ? r : NULL;
+}
+
+void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
+  if (atomic_load_explicit(&m->count, memory_order_relaxed) == 0) return;
+  pthread_mutex_lock(&m->lock);
+  hx__range *const r = coarse_output(m, w);
+  while (r && r->readers) pthread_cond_wait(&m->changed, &m->lock);
+  if (r) r->writers++;
+  pthread_mutex_unlock(&m->lock);
+}
+
+void hx__memory_release_outputs(hx__memory *m, const hx__work *w) {
+  if (atomic_load_explicit(&m->count, memory_order_relaxed) == 0) return;
+  pthread_mutex_lock(&m->lock);
+  hx__range *const r = coarse_output(m, w);
+  if (r) r->writers--;
+  pthread_mutex_unlock(&m->lock);
+}
+
+size_t hx__memory_arrays(const hx__work *w) { return w->matmul ? 2 : 2 * w->nfields; }
+
+static bool offers(const hx__device *d, hx__memory_mode mode) { return (d->modes & 1u << mode) != 0; }
+static bool in_place(const hx__device *d, hx__memory_mode mode) { return (d->zero_copy & 1u << mode) != 0; }
+
+/* Modes for memory that the device did not give. */
+static hx__memory_mode foreign_mode(const hx__memory *m, const hx__device *d) {
+  static const hx__memory_mode any[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
+  for (size_t i = 0; i < sizeof any / sizeof any[0]; i++) {
+    if (m->forced == any[i] && offers(d, any[i])) return any[i];
+    if (m->forced == HX__MEMORY_AUTO && in_place(d, any[i])) return any[i];
+  }
+  return HX__MEMORY_COPY;
+}
+
+static hx__memory_mode mode_of(const hx__memory *m, const hx__device *d, const hx__range *r) {
+  const bool own = r && r->block && r->device == d;
+  if (!own || (m->forced != HX__MEMORY_AUTO && m->forced != r->mode)) return foreign_mode(m, d);
+  if (r->mode == HX__MEMORY_SVM_COARSE && r->writers) return HX__MEMORY_COPY; /* the host holds a writable map */
+  return r->mode;
+}
+
+static size_t bytes_of(const hx__array *a) {
+  return a->rows && a->cols ? ((a->rows - 1) * a->ld + a->cols) * sizeof(float) : 0;
+}
+
+static void resolve_one(hx__memory *m, const hx__device *d, hx__array *a) {
+  hx__range *const r = hx__range_of(m, a->p, bytes_of(a));
+  a->mode = mode_of(m, d, r);
+  const bool own = r && r->block && r->device == d && a->mode == r->mode;
+  a->block = own ? r->block : NULL;
+  if (own && a->mode == HX__MEMORY_SVM_COARSE) r->readers++;
+}
+
+static void describe(const hx__work *w, hx__array *arrays) {
+  if (w->matmul) {
+    const hx__gemm *const g = &w->gemm;
+    arrays[0] = (hx__array){.p = g->a, .rows = w->trans_a ? g->k : g->m, .cols = w->trans_a ? g->m : g->k};
+    arrays[0].ld = w->trans_a ? g->a_cs : g->a_rs;
+    arrays[1] = (hx__array){.p = g->b, .rows = w->trans_b ? g->n : g->k, .cols = w->trans_b ? g->k : g->n};
+    arrays[1].ld = w->trans_b ? g->b_cs : g->b_rs;
+    return;
+  }
+  for (size_t f = 0; f < w->nfields; f++) {
+    const hx_field *const field = &w->fields[f];
+    arrays[2 * f] = arrays[2 * f + 1] = (hx__array){.p = field->x, .rows = 1, .cols = w->n, .ld = w->n};
+    if (field->op == HX_DOT) arrays[2 * f + 1].p = field->y;
+  }
+}
+
+void hx__memory_resolve(hx__memory *m, const hx__device *d, const hx__work *w, hx__array *arrays) {
+  describe(w, arrays);
+  pthread_mutex_lock(&m->lock);
+  for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) resolve_one(m, d, &arrays[i]);
+  pthread_mutex_unlock(&m->lock);
+}
+
+void hx__memory_release(hx__memory *m, const hx__work *w, const hx__array *arrays, bool late) {
+  pthread_mutex_lock(&m->lock);
+  for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
+    hx__range *const r = hx__range_of(m, arrays[i].p, bytes_of(&arrays[i]));
+    if (!r) continue;
+    if (late && arrays[i].mode != HX__MEMORY_COPY) r->pinned = true;
+    if (arrays[i].block && arrays[i].mode == HX__MEMORY_SVM_COARSE) r->readers--; /* a late one only reads too much */
+  }
+  pthread_cond_broadcast(&m->changed);
+  pthread_mutex_unlock(&m->lock);
+}

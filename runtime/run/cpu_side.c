@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CPU's side of a run: every thread of the team takes slices from the front until nothing is left. */
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/run/internal.h"
+
+#define LEAST_LEAVES 4u  /* of a grab: 64 KiB */
+#define MOST_LEAVES 64u
+#define LEAST_TILES 4u   /* of a product: register tiles along the cut */
+
+/* Slices for one grab of one of `threads` threads: a guided part of what is left, so that a slow core and a stolen one
+ * do not stall the others at the end. */
+static size_t grab(const hx__run_state *run, size_t grain) {
+  const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads + run->feeds;
+  if (run->work->matmul) {
+    if (parts == 1) return left;
+    const size_t want = left / (2 * parts), least = LEAST_TILES * grain;
+    return want < least ? least : (want + grain - 1) / grain * grain;
+  }
+  const size_t want = left / (8 * parts);
+  return want < LEAST_LEAVES ? LEAST_LEAVES : want > MOST_LEAVES ? MOST_LEAVES : want;
+}
+
+static void body(void *p) {
+  hx__run_state *const run = p;
+  hx__lane *const lane = run->team->cpu;
+  const size_t grain = lane->grain(lane, run->work);
+  uint32_t chunks = 0;
+  uint64_t units = 0;
+  for (;;) {
+    hx__ticket *ticket;
+    const hx__chunk chunk = hx__ends_front(&run->ends, grab(run, grain));
+    if (chunk.count == 0) break;
+    if (lane->device->backend->submit(lane, &run->request, chunk, &ticket) != HX__DONE) atomic_store(&run->no_memory, true);
+    units += hx__chunk_units(run->work, chunk);
+    chunks++;
+  }
+  atomic_fetch_add(&run->cpu_chunks, chunks);
+  atomic_fetch_add(&run->cpu_units, units);
+}
+
+void hx__cpu_side(hx__run_state *run) { hx__cpu_team(run->plan->threads, body, run); }

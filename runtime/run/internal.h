@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run in progress; private to this folder. */
+#ifndef HX_RUN_INTERNAL_H
+#define HX_RUN_INTERNAL_H
+
+#include "runtime/run/run.h"
+#include "runtime/sched/ends.h"
+
+#define HX__MAX_REDO (2 * HX_MAX_DEVICES)
+
+typedef struct hx__run_state hx__run_state;
+
+/* One device's part. */
+typedef struct hx__feed {
+  hx__run_state *run;
+  const hx__plan_device *planned;
+  hx__seat *seat;
+  hx__request request;
+  size_t taken, launches;
+  double rate; /* slices a nanosecond, as seen last */
+  uint32_t chunks;
+  uint64_t units, busy_ns, copied;
+} hx__feed;
+
+struct hx__run_state {
+  hx__team *team;
+  const hx__plan *plan;
+  const hx__work *work;
+  hx__request request; /* the CPU's */
+  hx__ends ends;
+  uint64_t from_ns; /* 0: nobody measures */
+  _Atomic uint32_t cpu_chunks;
+  _Atomic uint64_t cpu_units;
+  _Atomic bool no_memory;
+
+  pthread_mutex_t lock; /* what follows */
+  hx__chunk redo[HX__MAX_REDO];
+  size_t redos;
+
+  size_t feeds;
+  hx__feed feed[HX_MAX_DEVICES];
+};
+
+/* The device's side of a run, on its feeder. */
+void hx__feed_device(hx__seat *seat, void *feed);
+/* Gives a chunk back to the CPU. */
+void hx__give_back(hx__run_state *run, hx__chunk chunk);
+/* The CPU's side: all that is left in run->ends, by the team. */
+void hx__cpu_side(hx__run_state *run);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A run from its first slice to its joined result. */
+#include "runtime/run/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/fpenv.h"
+#include "runtime/base/status.h"
+#include "runtime/run/internal.h"
+
+hx__rate_key hx__call_key(const hx__work *work, unsigned threads, uint32_t seats) {
+  return (hx__rate_key){NULL, work->needs, hx__size_class(work->units), threads, seats};
+}
+
+hx__rate_key hx__device_key(const hx__device *device, const hx__work *work, bool beside_cpu) {
+  return (hx__rate_key){device, work->needs, hx__size_class(work->units), 0, beside_cpu};
+}
+
+/* Sets up a device's part and starts it; false where its seat is taken or there is no thread for it. */
+static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__array *arrays) {
+  hx__seat *const seat = &run->team->seat[planned->seat];
+  if (!hx__seat_take(seat, run->plan->wait_for_lane)) return false;
+  hx__feed *const f = &run->feed[run->feeds];
+  *f = (hx__feed){.run = run, .planned = planned, .seat = seat, .request = run->request, .rate = planned->rate};
+  f->request.arrays = arrays;
+  run->feeds++;
+  return true;
+}
+
+static void start_feeds(hx__run_state *run, hx__array *arrays) {
+  const size_t each = hx__memory_arrays(run->work);
+  for (size_t i = 0; i < run->plan->devices; i++)
+    if (!start_feed(run, &run->plan->device[i], arrays + i * each)) hx__give_back(run, run->plan->device[i].fixed);
+  for (size_t i = 0; i < run->feeds; i++) {
+    hx__feed *const f = &run->feed[i];
+    if (!hx__seat_start(f->seat, hx__feed_device, f)) hx__give_back(run, f->planned->fixed);
+  }
+}
+
+/* What devices gave back or left, once more on the CPU. Returns how many chunks that were. */
+static uint32_t recover(hx__run_state *run) {
+  uint32_t chunks = 0;
+  if (!run->plan->cpu_works && hx__ends_left(&run->ends)) {
+    hx__cpu_side(run);
+    chunks++;
+  }
+  for (size_t i = 0; i < run->redos; i++, chunks++) {
+    hx__ends_init(&run->ends, run->redo[i]);
+    hx__cpu_side(run);
+  }
+  return chunks;
+}
+
+static void join(const hx__work *w, uint64_t *slots) {
+  const hx__fpenv was = hx__fpenv_enter();
+  for (size_t f = 0; f < w->nfields; f++)
+    w->out[f] = hx__join(w->fields[f].op, w->fields[f].type, slots + f * w->slices, w->slices);
+  hx__fpenv_leave(was);
+}
+
+static void add_row(hx_report *r, size_t index, uint32_t chunks, uint64_t units, uint64_t busy_ns) {
+  if (chunks == 0) return;
+  r->device[r->device_count++] = (hx_device_report){(uint32_t)index, chunks, units, (double)busy_ns * 1e-9};
+  r->chunks += chunks;
+}
+
+static void fill_report(const hx__run_state *run, uint32_t recovered, uint64_t cpu_ns, hx_report *r) {
+  double device_units = 0.0;
+  add_row(r, 0, atomic_load(&run->cpu_chunks), atomic_load(&run->cpu_units), cpu_ns);
+  for (size_t i = 0; i < run->feeds; i++) {
+    const hx__feed *const f = &run->feed[i];
+    add_row(r, f->planned->seat, f->chunks, f->units, f->busy_ns);
+    r->bytes_copied += f->copied;
+    device_units += (double)f->units;
+  }
+  r->recovered = recovered;
+  r->gpu_share = run->work->units ? device_units / (double)run->work->units : 0.0;
+}
+
+/* Which seats did work: what the call's rate is learned under. */
+static uint32_t seats_used(const hx__run_state *run) {
+  uint32_t seats = atomic_load(&run->cpu_chunks) != 0;
+  for (size_t i = 0; i < run->feeds; i++)
+    if (run->feed[i].chunks) seats |= 1u << run->feed[i].planned->seat;
+  return seats;
+}
+
+static hx_status carry_out(hx__run_state *run, hx_report *report) {
+  const hx__plan *const plan = run->plan;
+  const bool clock = run->from_ns != 0;
+  uint64_t cpu_ns = 0;
+  if (plan->cpu_works) {
+    hx__cpu_side(run);
+    if (clock) cpu_ns = hx__now_ns() - run->from_ns;
+  }
+  for (size_t i = 0; i < run->feeds; i++) hx__seat_finish(run->feed[i].seat);
+  const uint64_t again_ns = clock ? hx__now_ns() : 0;
+  const uint32_t recovered = plan->mandatory ? (uint32_t)run->redos + (hx__ends_left(&run->ends) != 0) : recover(run);
+  if (clock && recovered) cpu_ns += hx__now_ns() - again_ns;
+  if (plan->mandatory && recovered) return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
+  if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
+  if (plan->measure && !recovered && plan->policy) {
+    const hx__rate_key key = hx__call_key(run->work, plan->threads, seats_used(run));
+    hx__model_put(&key, run->work->units, hx__now_ns() - run->from_ns);
+  }
+  if (!run->work->matmul) join(run->work, run->request.slots);
+  if (report) fill_report(run, recovered, cpu_ns, report);
+  return HX_OK;
+}
+
+hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report) {
+  hx__run_state run = {.team = team, .plan = plan, .work = work};
+  const size_t slots = work->matmul ? 0 : work->nfields * work->slices; /* bounded by the arrays' bytes */
+  uint64_t *const memory = slots ? malloc(slots * sizeof *memory) : NULL;
+  const size_t arrays = plan->devices * hx__memory_arrays(work);
+  hx__array *const list = arrays ? calloc(arrays, sizeof *list) : NULL;
+  hx_status status = HX_OUT_OF_MEMORY;
+  if ((slots && !memory) || (arrays && !list)) {
+    hx__fail(HX_OUT_OF_MEMORY, "no memory for %zu partials", slots);
+  } else {
+    pthread_mutex_init(&run.lock, NULL);
+    run.request = (hx__request){work, team->kernels, NULL, memory};
+    hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
+    hx__memory_claim_outputs(team->memory, work);
+    if (plan->measure || report) run.from_ns = hx__now_ns();
+    start_feeds(&run, list);
+    status = carry_out(&run, report);
+    hx__memory_release_outputs(team->memory, work);
+    pthread_mutex_destroy(&run.lock);
+  }
+  free(memory);
+  free(list);
+  return status;
+}

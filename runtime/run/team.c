@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Seats and feeders. */
+#include "runtime/run/team.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/thread.h"
+
+hx_status hx__team_init(hx__team *team, const hx__config *config, hx__memory *memory) {
+  hx__device *cpu[1];
+  memset(team, 0, sizeof *team);
+  team->config = config;
+  team->memory = memory;
+  hx__cpu_device(cpu);
+  team->cpu = hx__cpu_backend.open(cpu[0], config);
+  if (!team->cpu) return HX_OUT_OF_MEMORY;
+  team->kernels = hx__cpu_lane_kernels(team->cpu);
+  return HX_OK;
+}
+
+static void stop(hx__seat *seat) {
+  pthread_mutex_lock(&seat->lock);
+  seat->stop = true;
+  pthread_cond_broadcast(&seat->changed);
+  while (seat->running) pthread_cond_wait(&seat->changed, &seat->lock);
+  pthread_mutex_unlock(&seat->lock);
+}
+
+void hx__team_destroy(hx__team *team) {
+  for (size_t i = 0; i < team->seats; i++) {
+    hx__seat *const seat = &team->seat[i];
+    if (hx__forked()) continue; /* the feeders, and what they hold, are the parent's */
+    stop(seat);
+    if (seat->lane) seat->device->backend->close(seat->lane);
+    pthread_mutex_destroy(&seat->lock);
+    pthread_cond_destroy(&seat->changed);
+    if (seat->owned) free(seat->device);
+  }
+  hx__cpu_backend.close(team->cpu);
+}
+
+/* HX_DEVICES by word or index; HX_OFFLOAD=disabled leaves the CPU alone. */
+static bool selects(const hx__config *config, const hx__device *device, size_t index) {
+  if (device->kind != HX_CPU && config->offload == HX__OFFLOAD_DISABLED) return false;
+  return (config->device_words & device->words) != 0 || (index < 32 && (config->device_indices >> index & 1u));
+}
+
+static void seat_device(hx__team *team, size_t index, hx__device *device, bool owned) {
+  hx__seat *const seat = &team->seat[index];
+  seat->device = device;
+  seat->owned = owned;
+  seat->selected = selects(team->config, device, index);
+  pthread_mutex_init(&seat->lock, NULL);
+  hx__cond_init(&seat->changed);
+}
+
+void hx__team_seat_devices(hx__team *team) {
+  hx__device *list[HX_MAX_DEVICES], *const *found;
+  size_t seats = hx__cpu_backend.discover(team->config, list, 1);
+  seat_device(team, 0, list[0], false);
+  const size_t count = hx__registry_devices(&found);
+  for (size_t i = 0; i < count; i++) seat_device(team, seats++, found[i], false);
+  const size_t simulated = hx__sim_backend.discover(team->config, list, HX_MAX_DEVICES - seats);
+  for (size_t i = 0; i < simulated; i++) {
+    hx__sim_backend.prepare(list[i], UINT64_MAX);
+    seat_device(team, seats++, list[i], true);
+  }
+  atomic_store(&team->seats, seats);
+}
+
+static void *feed(void *p) {
+  hx__seat *const seat = p;
+  pthread_mutex_lock(&seat->lock);
+  while (!seat->stop) {
+    if (!seat->job) {
+      pthread_cond_wait(&seat->changed, &seat->lock);
+      continue;
+    }
+    pthread_mutex_unlock(&seat->lock);
+    seat->job(seat, seat->arg);
+    pthread_mutex_lock(&seat->lock);
+    seat->job = NULL;
+    pthread_cond_broadcast(&seat->changed);
+  }
+  seat->running = false;
+  pthread_cond_broadcast(&seat->changed);
+  pthread_mutex_unlock(&seat->lock);
+  return NULL;
+}
+
+bool hx__seat_take(hx__seat *seat, bool wait) {
+  pthread_mutex_lock(&seat->lock);
+  while (seat->in_use && wait) pthread_cond_wait(&seat->changed, &seat->lock);
+  const bool taken = !seat->in_use;
+  seat->in_use = true;
+  pthread_mutex_unlock(&seat->lock);
+  return taken;
+}
+
+bool hx__seat_start(hx__seat *seat, void (*job)(hx__seat *seat, void *arg), void *arg) {
+  pthread_mutex_lock(&seat->lock);
+  if (!seat->running) {
+    pthread_t thread;
+    seat->running = hx__thread_start(&thread, feed, seat) == 0;
+    if (seat->running) pthread_detach(thread);
+  }
+  const bool started = seat->running;
+  if (started) {
+    seat->job = job;
+    seat->arg = arg;
+    pthread_cond_broadcast(&seat->changed);
+  }
+  pthread_mutex_unlock(&seat->lock);
+  return started;
+}
+
+void hx__seat_finish(hx__seat *seat) {
+  pthread_mutex_lock(&seat->lock);
+  while (seat->job) pthread_cond_wait(&seat->changed, &seat->lock);
+  seat->in_use = false;
+  pthread_cond_broadcast(&seat->changed);
+  pthread_mutex_unlock(&seat->lock);
+}
+
+void hx__seat_leave(hx__seat *seat) {
+  pthread_mutex_lock(&seat->lock);
+  seat->in_use = false;
+  pthread_cond_broadcast(&seat->changed);
+  pthread_mutex_unlock(&seat->lock);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The devices of a context, each with its lane and its feeder: one thread a device, asleep while it has nothing to do,
+ * and the only one that uses the lane. */
+#ifndef HX_RUN_TEAM_H
+#define HX_RUN_TEAM_H
+
+#include <pthread.h>
+
+#include "runtime/backend/backend.h"
+#include "runtime/memory/memory.h"
+
+typedef struct hx__seat {
+  hx__device *device;
+  bool selected; /* by HX_DEVICES and HX_OFFLOAD */
+  bool owned;    /* a simulated device, freed with the context */
+
+  pthread_mutex_t lock; /* what follows */
+  pthread_cond_t changed;
+  bool in_use, running, stop;
+  void (*job)(struct hx__seat *seat, void *arg); /* for the feeder; NULL: none */
+  void *arg;
+  hx__lane *lane; /* the feeder's own; NULL until its first job */
+} hx__seat;
+
+typedef struct hx__team {
+  const hx__config *config;
+  hx__memory *memory;
+  hx__lane *cpu;
+  const hx__cpu_kernels *kernels;
+  _Atomic size_t seats; /* set once all are described; seat[0] is the CPU's */
+  hx__seat seat[HX_MAX_DEVICES];
+} hx__team;
+
+/* Opens the CPU's lane. HX_OUT_OF_MEMORY. */
+hx_status hx__team_init(hx__team *team, const hx__config *config, hx__memory *memory);
+/* Stops the feeders and closes the lanes; nothing is in flight. */
+void hx__team_destroy(hx__team *team);
+/* Seats the CPU, the process's devices and the context's simulated ones, in the numbering of hx_device. Once. */
+void hx__team_seat_devices(hx__team *team);
+
+/* Takes the seat for one run; wait: until it is free, else false where it is not. */
+bool hx__seat_take(hx__seat *seat, bool wait);
+/* Starts job(seat, arg) on the feeder; false where there is no thread for it. */
+bool hx__seat_start(hx__seat *seat, void (*job)(hx__seat *seat, void *arg), void *arg);
+/* Waits for the job, then frees the seat. */
+void hx__seat_finish(hx__seat *seat);
+void hx__seat_leave(hx__seat *seat); /* taken, but no job was started */
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Policies: how many slices a device takes next. Each is a pure function of a view, one a file, and a row of the table.
+ *
+ * To add one: a file policy_<name>.c with its function, a row in policy.c, a word in the table of HX_SCHEDULE. */
+#ifndef HX_SCHED_POLICY_H
+#define HX_SCHED_POLICY_H
+
+#include "runtime/base/config.h"
+
+/* What a policy sees when a device asks. Rates are in slices a nanosecond, 0 where nothing is known. */
+typedef struct hx__view {
+  size_t total, left;    /* slices of the run, and those nobody has taken */
+  size_t grain, most;    /* the device's multiple and its greatest chunk */
+  size_t chunk;          /* HX_CHUNK in slices; 0: derived */
+  size_t taken;          /* by this device in this run */
+  double share;          /* static: this device's share of the whole */
+  double rate, cpu_rate; /* of this device, and of the CPU (0 where it only recovers) */
+  double others_rate;    /* of the other devices together */
+  double latency_ns;     /* of a launch on this device */
+  unsigned devices;      /* in the run */
+  unsigned launches;     /* of this device in this run so far */
+} hx__view;
+
+typedef struct hx__policy {
+  const char *name;
+  size_t (*next)(const hx__view *view); /* slices to take now; 0: this device is done with the run */
+} hx__policy;
+
+const hx__policy *hx__policy_of(hx__schedule schedule);
+
+size_t hx__policy_static(const hx__view *view);
+size_t hx__policy_dynamic(const hx__view *view);
+size_t hx__policy_guided(const hx__view *view);
+size_t hx__policy_adaptive(const hx__view *view);
+
+/* n rounded up to the device's grain, and at most view->most and what is left. */
+size_t hx__policy_fit(const hx__view *view, double slices);
+
+#endif

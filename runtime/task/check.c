@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The check of a task: every refusal of hx.h, with the value at fault. Nothing is read through the arrays here. */
+#include "runtime/base/status.h"
+#include "runtime/task/task.h"
+
+#define REFUSE(...) return hx__fail(HX_INVALID_ARGUMENT, __VA_ARGS__)
+#define ELEMENT 4u
+
+static const char *const op_names[HX__OPS] = {"0",       "HX_SUM", "HX_MIN",     "HX_MAX",         "HX_ARGMIN",
+                                              "HX_ARGMAX", "HX_DOT", "HX_SUM_ABS", "HX_SUM_SQUARES", "HX_PROD"};
+
+/* HX_MIN, HX_MAX, HX_ARGMIN and HX_ARGMAX of nothing have no value. */
+static bool needs_an_element(hx_op op) { return op >= HX_MIN && op <= HX_ARGMAX; }
+
+static bool misaligned(const void *p, size_t alignment) { return ((uintptr_t)p & (alignment - 1u)) != 0; }
+
+/* Whether [x, x+xb) and [y, y+yb) share a byte. */
+static bool ranges_share(const void *x, size_t xb, const void *y, size_t yb) {
+  const uintptr_t a = (uintptr_t)x, b = (uintptr_t)y;
+  return a < b ? b - a < xb : a - b < yb;
+}
+
+static hx_status check_array(const void *p, size_t n, const char *name, size_t field) {
+  if (!p) REFUSE("%s of field %zu is NULL with n = %zu", name, field, n);
+  if (misaligned(p, ELEMENT)) REFUSE("%s of field %zu is %p: not aligned to 4 bytes", name, field, p);
+  if ((uintptr_t)p > UINTPTR_MAX - n * ELEMENT) REFUSE("%s of field %zu wraps the address space with n = %zu", name, field, n);
+  return HX_OK;
+}
+
+static hx_status check_field(const hx_field *f, size_t index, size_t n) {
+  if ((unsigned)f->op < HX_SUM || (unsigned)f->op > HX_PROD)
+    REFUSE("op of field %zu is %d: HX_SUM to HX_PROD (1 to 9) are known", index, (int)f->op);
+  if ((unsigned)f->type < HX_F32 || (unsigned)f->type > HX_U32)
+    REFUSE("type of field %zu is %d: HX_F32, HX_I32, HX_U32 (1 to 3) are known", index, (int)f->type);
+  if (n == 0) {
+    if (needs_an_element(f->op)) REFUSE("n is 0: %s of field %zu has no value", op_names[f->op], index);
+    return HX_OK;
+  }
+  const hx_status s = check_array(f->x, n, "x", index);
+  return s == HX_OK && f->op == HX_DOT ? check_array(f->y, n, "y", index) : s;
+}
+
+static hx_status check_reduce(hx__work *w) {
+  if (w->nfields > SIZE_MAX / sizeof(hx_value)) REFUSE("nfields is %zu: its results overflow size_t", w->nfields);
+  if (w->n > SIZE_MAX / ELEMENT) REFUSE("n is %zu: its bytes overflow size_t", w->n);
+  if (w->nfields == 0) {
+    w->slices = 0;
+    w->units = w->needs = 0;
+    return HX_OK;
+  }
+  if (!w->fields) REFUSE("fields is NULL with nfields = %zu", w->nfields);
+  if (!w->out) REFUSE("out is NULL");
+  if (misaligned(w->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", (void *)w->out);
+  const size_t out_bytes = w->nfields * sizeof(hx_value);
+  w->needs = 0;
+  for (size_t i = 0; i < w->nfields; i++) {
+    const hx_field *f = &w->fields[i];
+    const hx_status s = check_field(f, i, w->n);
+    if (s != HX_OK) return s;
+    if (w->n && (ranges_share(w->out, out_bytes, f->x, w->n * ELEMENT) ||
+                 (f->op == HX_DOT && ranges_share(w->out, out_bytes, f->y, w->n * ELEMENT))))
+      REFUSE("out at %p shares an element with an input of field %zu", (void *)w->out, i);
+    w->needs |= hx__need_reduce(f->op, f->type);
+  }
+  w->slices = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
+  if (__builtin_mul_overflow(w->n, w->nfields, &w->units)) w->units = UINT64_MAX;
+  return HX_OK;
+}
+
+/* An operand of rows x cols stored elements: its leading dimension (0 is packed) and its extent. */
+static hx_status check_matrix(const float *p, size_t rows, size_t cols, size_t *ld, const char *name) {
+  if (*ld == 0) *ld = cols;
+  if (*ld < cols) REFUSE("ld%s is %zu: less than the %zu elements of a stored row", name, *ld, cols);
+  size_t elements, bytes;
+  if (__builtin_mul_overflow(rows ? rows - 1 : 0, *ld, &elements) || __builtin_add_overflow(elements, cols, &elements) ||
+      __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes))
+    REFUSE("%s of %zu x %zu with ld%s = %zu: its bytes overflow size_t", name, rows, cols, name, *ld);
+  if (p && misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", name, (const void *)p);
+  if (p && (uintptr_t)p > UINTPTR_MAX - bytes) REFUSE("%s wraps the address space", name);
+  return HX_OK;
+}
+
+static hx_status check_matmul(const struct hx_matmul_args *t, hx__work *w) {
+  const size_t m = t->m, n = t->n, k = t->k;
+  size_t lda = t->lda, ldb = t->ldb, ldc = t->ldc;
+  const size_t a_rows = t->trans_a ? k : m, a_cols = t->trans_a ? m : k;
+  const size_t b_rows = t->trans_b ? n : k, b_cols = t->trans_b ? k : n;
+  hx_status s;
+  if ((s = check_matrix(t->a, a_rows, a_cols, &lda, "a")) != HX_OK) return s;
+  if ((s = check_matrix(t->b, b_rows, b_cols, &ldb, "b")) != HX_OK) return s;
+  if ((s = check_matrix(t->c, m, n, &ldc, "c")) != HX_OK) return s;
+  const bool reads = k != 0 && t->alpha != 0.0f && m != 0 && n != 0;
+  if (m != 0 && n != 0 && !t->c) REFUSE("c is NULL with m = %zu, n = %zu", m, n);
+  if (reads && !t->a) REFUSE("a is NULL with k = %zu and alpha = %g", k, (double)t->alpha);
+  if (reads && !t->b) REFUSE("b is NULL with k = %zu and alpha = %g", k, (double)t->alpha);
+  if (reads) {
+    const hx__matrix c = {t->c, m, n, ldc};
+    if (hx__matrices_share(c, (hx__matrix){t->a, a_rows, a_cols, lda})) REFUSE("c shares an element with a");
+    if (hx__matrices_share(c, (hx__matrix){t->b, b_rows, b_cols, ldb})) REFUSE("c shares an element with b");
+  }
+  w->gemm = (hx__gemm){.m = m,
+                       .n = n,
+                       .k = k,
+                       .a = t->a,
+                       .b = t->b,
+                       .a_rs = t->trans_a ? 1 : lda,
+                       .a_cs = t->trans_a ? lda : 1,
+                       .b_rs = t->trans_b ? 1 : ldb,
+                       .b_cs = t->trans_b ? ldb : 1,
+                       .c = t->c,
+                       .ldc = ldc,
+                       .alpha = t->alpha,
+                       .beta = t->beta};
+  w->by_columns = n > m;
+  w->trans_a = t->trans_a;
+  w->trans_b = t->trans_b;
+  w->slices = m == 0 || n == 0 ? 0 : w->by_columns ? n : m;
+  w->needs = reads ? HX__NEED_MATMUL : 0;
+  if (__builtin_mul_overflow(m, n, &w->units) || __builtin_mul_overflow(w->units, k, &w->units)) w->units = UINT64_MAX;
+  return HX_OK;
+}
+
+hx_status hx__task_check(const hx_task *task, hx__work *w) {
+  if (!task) REFUSE("task is NULL");
+  if (!(task->gpu_share <= 1.0f)) REFUSE("gpu_share is %g: a number up to 1, negative to leave it open", (double)task->gpu_share);
+  uint64_t reserved = 0;
+  for (size_t i = 0; i < sizeof task->reserved / sizeof task->reserved[0]; i++) reserved |= task->reserved[i];
+  if (reserved) REFUSE("a reserved word of the task is not zero: start from a builder such as hx_reduce");
+  w->gpu_share = task->gpu_share;
+  w->matmul = w->by_columns = false;
+  switch (task->kind) {
+    case HX_REDUCE:
+      w->single = (hx_field){task->reduce.op, task->reduce.type, task->reduce.x, task->reduce.y};
+      w->fields = &w->single;
+      w->nfields = 1;
+      w->n = task->reduce.n;
+      w->out = task->reduce.out;
+      return check_reduce(w);
+    case HX_REDUCE_SOA:
+      w->fields = task->soa.fields;
+      w->nfields = task->soa.nfields;
+      w->n = task->soa.n;
+      w->out = task->soa.out;
+      return check_reduce(w);
+    case HX_MATMUL:
+      w->matmul = true;
+      w->fields = NULL;
+      w->nfields = w->n = 0;
+      w->out = NULL;
+      return check_matmul(&task->matmul, w);
+  }
+  REFUSE("kind is %d: HX_REDUCE, HX_REDUCE_SOA, HX_MATMUL (1 to 3) are known", (int)task->kind);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * From the slots of the leaves to the value: the last step of every reduction, the same whoever filled the slots. */
+#include <string.h>
+
+#include "runtime/task/task.h"
+
+static float slot_float(uint64_t slot) {
+  const uint32_t bits = (uint32_t)slot;
+  float f;
+  memcpy(&f, &bits, sizeof f);
+  return f;
+}
+
+static uint64_t float_slot(float f) {
+  uint32_t bits;
+  memcpy(&bits, &f, sizeof bits);
+  return bits;
+}
+
+static float add(float a, float b) { return a + b; }
+static float multiply(float a, float b) { return a * b; }
+
+/* Neighbours pairwise, level by level; an odd last one goes up unchanged (docs/ARITHMETIC.md). */
+static uint32_t join_pairs(uint64_t *slots, size_t count, float (*combine)(float, float)) {
+  while (count > 1) {
+    const size_t pairs = count / 2;
+    for (size_t i = 0; i < pairs; i++)
+      slots[i] = float_slot(combine(slot_float(slots[2 * i]), slot_float(slots[2 * i + 1])));
+    if (count & 1) slots[pairs] = slots[count - 1];
+    count -= pairs;
+  }
+  const float f = slot_float(slots[0]);
+  return f != f ? HX__CANONICAL_NAN : (uint32_t)slots[0];
+}
+
+static uint64_t join_sum(const uint64_t *slots, size_t count) {
+  uint64_t s = 0;
+  for (size_t i = 0; i < count; i++) s += slots[i];
+  return s;
+}
+
+static uint64_t join_product(const uint64_t *slots, size_t count) {
+  uint64_t p = 1;
+  for (size_t i = 0; i < count; i++) p *= slots[i];
+  return p;
+}
+
+static uint64_t join_min(const uint64_t *slots, size_t count) {
+  uint64_t least = slots[0];
+  for (size_t i = 1; i < count; i++)
+    if (slots[i] < least) least = slots[i];
+  return least;
+}
+
+/* The index of the winning key: the first leaf that has it. */
+static uint64_t join_index(const uint64_t *slots, size_t count) {
+  size_t best = 0;
+  for (size_t i = 1; i < count; i++)
+    if (slots[i] >> 32 < slots[best] >> 32) best = i;
+  return (uint64_t)best * HX__LEAF + (uint32_t)slots[best];
+}
+
+/* The element's bits from its key (base/slot.h). */
+static uint32_t key_bits(hx_op op, hx_type type, uint32_t key) {
+  if (type == HX_F32 && key == 0) return HX__CANONICAL_NAN;
+  const uint32_t ordered = op == HX_MIN ? key : ~key;
+  if (type == HX_U32) return ordered;
+  if (type == HX_I32) return ordered ^ 0x80000000u;
+  return ordered >> 31 ? ordered ^ 0x80000000u : ~ordered;
+}
+
+hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves) {
+  hx_value v = {.u64 = 0};
+  switch (op) {
+    case HX_SUM:
+    case HX_DOT:
+    case HX_SUM_ABS:
+    case HX_SUM_SQUARES:
+      v.u64 = type == HX_F32 ? join_pairs(slots, leaves, add) : join_sum(slots, leaves);
+      return v;
+    case HX_PROD:
+      v.u64 = type == HX_F32 ? join_pairs(slots, leaves, multiply) : join_product(slots, leaves);
+      return v;
+    case HX_MIN:
+    case HX_MAX:
+      v.u64 = key_bits(op, type, (uint32_t)join_min(slots, leaves));
+      return v;
+    case HX_ARGMIN:
+    case HX_ARGMAX:
+      v.u64 = join_index(slots, leaves);
+      return v;
+  }
+  return v;
+}
+
+hx_value hx__empty_value(hx_op op, hx_type type) {
+  hx_value v = {.u64 = 0};
+  if (op == HX_PROD && type == HX_F32) v.f32 = 1.0f;
+  if (op == HX_PROD && type != HX_F32) v.u64 = 1;
+  return v;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A task after its check: what is read, what is written, and the slices it can be cut into. */
+#ifndef HX_TASK_TASK_H
+#define HX_TASK_TASK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/gemm.h"
+#include "runtime/base/slot.h"
+
+/* A checked task. A slice is a leaf of a reduction (of all fields), or a row of C (a column where C is wider than high):
+ * the unit in which work is handed out, and the smallest one whose result does not depend on who made it. */
+typedef struct hx__work {
+  bool matmul;
+  bool by_columns; /* matmul: slices are columns of C */
+  bool trans_a, trans_b;
+  float gpu_share; /* of the task: negative where the caller leaves it open */
+  size_t slices;
+  uint64_t units; /* elements of all fields, or multiply-adds; saturates */
+  uint64_t needs; /* bits of hx__need_reduce and HX__NEED_MATMUL: the kernels a device must have */
+
+  const hx_field *fields; /* reductions: nfields of them over n elements each */
+  size_t nfields, n;
+  hx_value *out;
+  hx_field single; /* what fields points to for a plain reduction */
+
+  hx__gemm gemm; /* matmul only */
+} hx__work;
+
+/* A range of slices. */
+typedef struct hx__chunk {
+  size_t first, count;
+} hx__chunk;
+
+/* One bit for each kernel a device may have: 27 reductions and the product. */
+#define HX__NEED_MATMUL (1ull << 27)
+#define HX__NEED_ALL ((1ull << 28) - 1u)
+static inline uint64_t hx__need_reduce(hx_op op, hx_type type) {
+  return 1ull << (((unsigned)op - 1u) * 3u + ((unsigned)type - 1u));
+}
+
+/* Checks *task as hx.h promises and fills *work, which points into *task's fields and arrays. HX_INVALID_ARGUMENT. */
+hx_status hx__task_check(const hx_task *task, hx__work *work);
+
+/* The caller's share in slices, rounded half up: share of [0, 1]. */
+size_t hx__share_slices(const hx__work *work, double share);
+
+/* Units of a chunk, and of the slices before `first` that are in it: the last leaf may be short. */
+uint64_t hx__chunk_units(const hx__work *work, hx__chunk chunk);
+
+/* Elements of a reduction's chunk. */
+size_t hx__chunk_elements(const hx__work *work, hx__chunk chunk);
+
+/* The product of a chunk alone: rows or columns first .. first+count of C. */
+hx__gemm hx__chunk_gemm(const hx__work *work, hx__chunk chunk);
+
+/* The value of a reduction from its slots (base/slot.h), leaves > 0 of them; they are overwritten. */
+hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves);
+
+/* The value over nothing: sums +0, products 1. */
+hx_value hx__empty_value(hx_op op, hx_type type);
+
+/* Whether two strided matrices share an element, where that can be told in O(1); false where it cannot. rows x cols at
+ * base, ld elements from row to row, 4-byte elements. */
+typedef struct hx__matrix {
+  const float *base;
+  size_t rows, cols, ld;
+} hx__matrix;
+bool hx__matrices_share(hx__matrix x, hx__matrix y);
+
+#endif

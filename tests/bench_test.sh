@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# hx-bench's surface: exit statuses, files, bad options. Usage: bench_test.sh path/to/hx-bench
+set -u
+unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE
+bench=${1:?usage: bench_test.sh path/to/hx-bench}
+case $bench in /*) ;; *) bench=$PWD/$bench ;; esac
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+failed=0
+checks=0
+vars= # NAME=VALUE words for the next runs
+
+fail() {
+  echo "FAILED: $*"
+  failed=$((failed + 1))
+}
+
+# status N ARGUMENTS...: the exit status; output in out and err
+status() {
+  want=$1
+  shift
+  checks=$((checks + 1))
+  # shellcheck disable=SC2086
+  env $vars "$bench" "$@" >out 2>err </dev/null
+  got=$?
+  [ $got = "$want" ] && return 0
+  fail "hx-bench $*: status $got, not $want"
+  head -n 20 out err
+  return 1
+}
+
+# has FILE PATTERN WHAT
+has() {
+  checks=$((checks + 1))
+  grep -q -- "$2" "$1" && return 0
+  fail "$3: no '$2' in $1"
+  head -n 20 "$1"
+}
+
+# refused WORD ARGUMENTS...: status 2, nothing on stdout, one line on stderr that has WORD
+refused() {
+  word=$1
+  shift
+  status 2 "$@" || return
+  [ -s out ] && fail "hx-bench $*: refused, but prints on the standard output"
+  [ "$(wc -l <err)" = 1 ] || fail "hx-bench $*: more or less than one line: $(cat err)"
+  has err "$word" "hx-bench $*"
+}
+
+# valid_json FILE ROWS: a document with so many rows, all verified
+valid_json() {
+  checks=$((checks + 1))
+  if command -v python3 >/dev/null 2>&1; then
+    python3 - "$1" "$2" <<'END' || fail "the JSON document $1 is not as promised"
+import json, sys
+document = json.load(open(sys.argv[1], encoding="utf-8"))
+assert document["schema"] == 1 and document["program"] == "hx-bench"
+for name in "hx_version", "cpu", "cores", "kernel", "environment", "load_average":
+    assert name in document["system"], name
+rows = document["rows"]
+assert len(rows) % int(sys.argv[2]) == 0 and len(rows) > 0, len(rows)
+bits = {}
+for row in rows:
+    for name in ("op type n mode devices median_s min_s max_s reps rate unit gpu_share bytes_copied verified "
+                 "bits").split():
+        assert name in row, name
+    assert row["verified"] is True
+    assert row["mode"] in ("cpu", "gpu", "both")
+    assert 0 < row["min_s"] <= row["median_s"] <= row["max_s"] and row["reps"] >= 1 and row["rate"] > 0
+    assert len(row["bits"]) == 16 and int(row["bits"], 16) >= 0
+    task = (row["op"], row["type"], row.get("m"), row["n"], row.get("k"))
+    assert bits.setdefault(task, row["bits"]) == row["bits"], task
+END
+  else
+    grep -q '"schema": 1' "$1" && grep -q '"verified": true' "$1" && ! grep -q '"verified": false' "$1" ||
+      fail "the JSON document $1 is not as promised"
+  fi
+}
+
+status 0 --version && has out '^hx-bench [0-9]' version
+status 0 --help && has out sweep help
+status 0 info --devices cpu && has out ' cpu ' info && has out 'missing' info
+status 0 info --devices cpu --quiet --json - && has out '"devices"' 'info as JSON'
+status 0 env
+for name in DEVICES SPLIT SCHEDULE CHUNK THREADS TILE MEMORY MIN_OFFLOAD TIMEOUT_MS CACHE_DIR OBJECTIVE TRACE ISA OFFLOAD SIM LOG; do
+  has out "^HX_$name " env
+done
+vars=HX_THREADS=1
+status 0 env && has out '^HX_THREADS  *1 ' 'the current value'
+vars=HX_SPLIT=lots
+status 2 env && has err 'HX_SPLIT=lots' 'a bad variable'
+status 2 reduce --size 10 && has err '^hx-bench: HX_SPLIT=lots' 'a bad variable'
+vars=
+
+status 0 reduce --devices cpu --size 1,1000,2^12 --op all --type all --reps 2 --json r.json --csv r.csv
+valid_json r.json 81
+has out '^verdict: ' 'the verdict'
+has r.csv '^op,type,m,n,k,mode,devices,asked_share,median_s,min_s,max_s,reps,rate,unit,ceiling,gpu_share,bytes_copied,recovered,verified,bits$' 'columns'
+checks=$((checks + 1))
+[ "$(wc -l <r.csv)" = 82 ] || fail "the CSV table has $(wc -l <r.csv) lines, not 82"
+awk 'length > 120 { exit 1 }' out || fail 'a line of the table is longer than 120 columns'
+
+status 0 matmul --devices cpu --size 17,3x5x700 --reps 2 --quiet --json - && cp out m.json && valid_json m.json 2
+[ -s err ] && fail "--quiet is not quiet: $(cat err)"
+status 0 --devices cpu --size 100,8x8x8 --reps 2 --malloc --json d.json && valid_json d.json 2
+
+# A simulated device: three modes, and a sweep.
+vars=HX_SIM=rate=2e9
+status 0 reduce --devices cpu,sim --size 2^16 --reps 3 --json s.json && valid_json s.json 3
+status 0 sweep --devices cpu,sim --op sum --size 2^16 --step 50 --reps 21 --json w.json &&
+  valid_json w.json 4 && has w.json '"eta": [0-9]' sweep && has out 'best static split' sweep
+vars=
+
+refused 'unknown option' --foo
+refused 'no subcommand' frobnicate
+refused "'0'" reduce --size 0
+refused '2^41' reduce --size 2^41
+refused '2x3' matmul --size 2x3
+refused 'median' reduce --op median
+refused 'f64' reduce --type f64
+refused "'0'" reduce --reps 0
+refused 'nan' reduce --seconds nan
+refused 'missing' reduce --size
+refused '21' sweep --reps 20
+refused 'standard output' reduce --json - --csv -
+refused '/nowhere' reduce --json /nowhere/x
+refused 'HX_DEVICES=toaster' reduce --size 10 --devices toaster
+
+[ $failed = 0 ] && echo "bench_test: $checks checks passed" && exit 0
+echo "bench_test: $failed of $checks checks failed"
+exit 1

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Contexts of the conformance test: see bits_context.h. */
+#include "tests/bits_context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/bits_case.h"
+#include "tests/data.h"
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static const char *const kThreads[] = {"1", "2", "3"};
+static const char *const kSchedules[] = {"adaptive", "static", "dynamic", "guided"};
+static const char *const kMemories[] = {"auto", "svm-system", "svm-fine", "svm-coarse", "usm", "hostptr", "copy"};
+
+void bits_plan_isas(bits_plan *plan) {
+  static const char *const kIsas[] = {"sse2", "avx2", "avx512", "neon"};
+  plan->isas[plan->isa_count++] = NULL;
+  for (size_t i = 0; i < COUNT(kIsas); i++) {
+    hx_settings settings = HX_SETTINGS_DEFAULT;
+    hx_context *hx;
+    settings.devices = "cpu";
+    settings.isa = kIsas[i];
+    if (hx_open(&hx, &settings) != HX_OK) continue; /* not on this CPU */
+    hx_close(hx);
+    plan->isas[plan->isa_count++] = kIsas[i];
+  }
+}
+
+static size_t isa_choices(const bits_plan *plan) { return plan->isa ? 1 : plan->isa_count; }
+static size_t thread_choices(const bits_plan *plan) { return plan->threads ? 1 : COUNT(kThreads); }
+static size_t schedule_choices(const bits_plan *plan) { return plan->schedule ? 1 : COUNT(kSchedules); }
+static size_t memory_choices(const bits_plan *plan) { return plan->memory ? 1 : COUNT(kMemories); }
+
+size_t bits_plan_combinations(const bits_plan *plan) {
+  return isa_choices(plan) * thread_choices(plan) * schedule_choices(plan) * memory_choices(plan);
+}
+
+/* The index-th combination: a stride that shares no divisor with their number visits each once, in a mixed order. */
+static void combination(const bits_plan *plan, uint64_t index, hx_settings *s) {
+  size_t total = bits_plan_combinations(plan);
+  uint64_t at = (index + plan->seed % total) * 1009u % total; /* a prime greater than any number of choices */
+  s->threads = plan->threads ? plan->threads : kThreads[at % thread_choices(plan)];
+  at /= thread_choices(plan);
+  s->isa = plan->isa ? plan->isa : plan->isas[at % isa_choices(plan)];
+  at /= isa_choices(plan);
+  s->schedule = plan->schedule ? plan->schedule : kSchedules[at % schedule_choices(plan)];
+  at /= schedule_choices(plan);
+  s->memory = plan->memory ? plan->memory : kMemories[at % memory_choices(plan)];
+}
+
+static bool has_word(const char *list, const char *word) {
+  size_t length = strlen(word);
+  for (const char *p = list; (p = strstr(p, word)) != NULL; p += length)
+    if ((p == list || p[-1] == ',') && (p[length] == ',' || p[length] == '\0')) return true;
+  return false;
+}
+
+/* The settings that are not combined in full are drawn for each context. */
+static void draw(bits_context *c, const bits_plan *plan, bits_rng *rng) {
+  static const char *const kChunks[] = {NULL, NULL, "1", "5000", "100000"};
+  static const char *const kSims[] = {"rate=2e9,latency_us=5", "rate=3e8,latency_us=100;rate=1e9,latency_us=20"};
+  static const char *const kTiles[] = {NULL, NULL, "16x32x16", "8x32x16"};
+  hx_settings *s = &c->settings;
+  s->chunk = kChunks[bits_random(rng, COUNT(kChunks))];
+  s->min_offload = bits_random(rng, 2) ? "0" : NULL;
+  s->tile = kTiles[bits_random(rng, COUNT(kTiles))];
+  c->split = -1;
+  if (bits_random(rng, 6) == 0) {
+    s->split = "25%";
+    c->split = 0.25;
+  }
+  const char *devices = plan->devices ? plan->devices : "cpu";
+  bool cpu = has_word(devices, "cpu") || has_word(devices, "all") || has_word(devices, "0");
+  c->only_devices = !cpu && bits_random(rng, 8) == 0;
+  snprintf(c->list, sizeof c->list, "%s%s", cpu || c->only_devices ? "" : "cpu,", devices);
+  s->devices = c->list;
+  if (has_word(devices, "sim") || has_word(devices, "all")) s->sim = kSims[bits_random(rng, COUNT(kSims))];
+  s->timeout_ms = plan->timeout_ms;
+  const char *scratch = getenv("TEST_TMPDIR"); /* Bazel's */
+  s->cache_dir = scratch ? scratch : "off";
+}
+
+static void ask_states(bits_context *c) {
+  c->device_count = hx_device_count(c->hx);
+  if (c->device_count > BITS_DEVICES) c->device_count = BITS_DEVICES;
+  c->usable = 0;
+  for (size_t i = 0; i < c->device_count; i++)
+    if (hx_device(c->hx, i, &c->device[i]) == HX_OK && i > 0 && c->device[i].state == HX_USABLE) c->usable++;
+}
+
+bool bits_context_open(bits_context *c, const bits_plan *plan, uint64_t index) {
+  memset(c, 0, sizeof *c);
+  bits_rng rng = {data_u64(plan->seed, index) ^ UINT64_C(0x636f6e74657874), 0};
+  combination(plan, index, &c->settings);
+  draw(c, plan, &rng);
+  hx_status s = hx_open(&c->hx, &c->settings);
+  if (s == HX_OK) s = hx_ready(c->hx);
+  if (s != HX_OK) {
+    printf("context %llu: %s: %s\n", (unsigned long long)index, hx_status_string(s), hx_error_detail());
+    hx_close(c->hx);
+    return false;
+  }
+  ask_states(c);
+  return true;
+}
+
+/* The words with which a device's `why` may refuse an operation. */
+static bool names_operation(const char *why, hx_op op) {
+  static const char *const kNames[] = {NULL,     "sum", "min",     "max",         "argmin",
+                                       "argmax", "dot", "sum_abs", "sum_squares", "prod"};
+  return strstr(why, kNames[op]) != NULL || strstr(why, "reduce") != NULL;
+}
+
+static bool refuses(const hx_device_info *info, const hx_task *task) {
+  if (info->why[0] == '\0') return false;
+  if (task->kind == HX_MATMUL) return strstr(info->why, "matmul") != NULL;
+  if (task->kind == HX_REDUCE) return names_operation(info->why, task->reduce.op);
+  for (size_t f = 0; f < task->soa.nfields; f++)
+    if (names_operation(info->why, task->soa.fields[f].op)) return true;
+  return false;
+}
+
+bool bits_context_serves(bits_context *c, const hx_task *task) {
+  ask_states(c);
+  for (size_t i = 1; i < c->device_count; i++)
+    if (c->device[i].state == HX_USABLE && !refuses(&c->device[i], task)) return true;
+  return false;
+}
+
+double bits_context_share(const bits_context *c, const hx_task *task) {
+  if (c->only_devices) return 1;
+  return task->gpu_share >= 0 ? (double)task->gpu_share : c->split;
+}

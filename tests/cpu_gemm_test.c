@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The CPU matrix product of every ISA that this machine has, against the scalar definition of docs/ARITHMETIC.md, as
+ * integers: shapes around every tile and panel boundary, strides, alpha and beta, kinds of data, pointer shifts,
+ * blocks forced small, operands that end at an inaccessible page, canaries in every gap of C.
+ *
+ *     cpu_gemm_test [cases [seed]] */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "cpu/cpu.h"
+#include "runtime/base/fpenv.h"
+
+#define CANARY 0x5ca1ab1eu
+#define ARENA_FLOATS ((size_t)1 << 20) /* the largest operand with its gaps */
+
+enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };
+typedef enum data_kind {
+  KIND_INTEGERS,
+  KIND_UNIFORM,
+  KIND_DENORMALS,
+  KIND_SPECIAL,
+  KIND_WIDE,
+  KIND_TIES, /* few bits, far apart: sums that a double cannot hold lie on or beside a tie of float */
+  KIND_ZEROS,
+  KINDS
+} data_kind;
+
+static const hx__isa isas[] = {HX__ISA_SSE2, HX__ISA_AVX2, HX__ISA_AVX512, HX__ISA_NEON};
+static const char *const isa_names[] = {"sse2", "avx2", "avx512", "neon"};
+static const char *const kind_names[KINDS] = {"integers", "uniform", "denormals", "special", "wide", "ties", "zeros"};
+#define COUNT(x) (sizeof(x) / sizeof *(x))
+
+static uint64_t rng_state;
+
+static uint32_t rng(void) { /* splitmix64 */
+  uint64_t z = rng_state += 0x9e3779b97f4a7c15u;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+  return (uint32_t)((z ^ z >> 31) >> 32);
+}
+static size_t below(size_t n) { return rng() % n; }
+
+static float from_bits(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+static uint32_t to_bits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static float value(data_kind kind) {
+  static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f812345,
+                                     0x7f7fffff, 0xff7fffff, 0x00000000, 0x80000000, 0x00000001};
+  static const uint32_t tie[] = {0, 1, 2, 3, 0x400000, 0x7ffffe, 0x7fffff, 0x000800, 0x001001};
+  const uint32_t u = rng();
+  switch (kind) {
+    case KIND_INTEGERS:
+      return (float)(int)(u % 17) - 8.0f;
+    case KIND_UNIFORM:
+      return (float)(int32_t)u * 0x1p-31f;
+    case KIND_DENORMALS:
+      return from_bits(u % 8 == 0 ? (u & 0x80000000u) | 0x3f800000u : u & 0x80ffffffu);
+    case KIND_SPECIAL:
+      return u % 64 == 0 ? from_bits(special[u / 64 % COUNT(special)]) : (float)(u >> 8) * 0x1p-24f;
+    case KIND_WIDE:
+      return from_bits((u & 0x807fffffu) | (60u + (u >> 8) % 130u) << 23);
+    case KIND_TIES:
+      return from_bits((u & 0x80000000u) | (115u + u % 3u * 12u) << 23 | tie[(u >> 8) % COUNT(tie)]);
+    default:
+      return u & 1 ? -0.0f : 0.0f;
+  }
+}
+
+static float canonical(float x) { return x != x ? from_bits(HX__CANONICAL_NAN) : x; }
+
+/* docs/ARITHMETIC.md: acc = fma(a, b, acc) from +0 in panels of 512 along k; panels added in order; alpha, beta, NaN at
+ * the end. */
+static float reference(const hx__gemm *g, size_t i, size_t j, float old) {
+  if (g->k == 0 || g->alpha == 0) return g->beta == 0 ? 0.0f : canonical(g->beta * old);
+  float sum = 0;
+  for (size_t first = 0; first < g->k; first += 512) {
+    float acc = 0;
+    for (size_t p = first; p < g->k && p < first + 512; p++) {
+      acc = fmaf(g->a[i * g->a_rs + p * g->a_cs], g->b[p * g->b_rs + j * g->b_cs], acc);
+    }
+    sum = first ? sum + acc : acc;
+  }
+  const float t = g->alpha == 1 ? sum : g->alpha * sum;
+  return canonical(g->beta == 0 ? t : fmaf(g->beta, old, t));
+}
+
+/* An operand of `count` floats: at the end of the accessible pages, so that one byte more faults, or shifted in them.
+ */
+static float *arenas[OPERANDS];
+
+static float *place(int operand, size_t count, bool at_end) {
+  return arenas[operand] + (at_end ? ARENA_FLOATS - count : 1024 + below(16));
+}
+
+static size_t size_of_m_or_n(size_t tile) {
+  static const size_t sizes[] = {1, 2, 3, 5, 7, 13, 17, 31, 37, 61, 64, 97, 101, 127, 149};
+  switch (below(8)) {
+    case 0:
+      return tile - 1;
+    case 1:
+      return tile;
+    case 2:
+      return tile + 1;
+    case 3:
+      return 2 * tile + below(3) - 1;
+    case 4:
+      return below(20);
+    default:
+      return sizes[below(COUNT(sizes))];
+  }
+}
+
+/* Every 4th case is long in k and small in m and n; the rest the other way round: the reference is slow. */
+static void shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
+  static const size_t depths[] = {511, 512, 513, 1023, 1024, 1025, 1537, 520, 700};
+  static const size_t shallow[] = {0, 1, 2, 3, 5, 7, 8, 9, 16, 31, 64, 100, 130, 257};
+  const bool deep = below(4) == 0;
+  g->m = size_of_m_or_n(kernels->mr);
+  g->n = size_of_m_or_n(kernels->nr);
+  g->k = deep ? depths[below(COUNT(depths))] : shallow[below(COUNT(shallow))];
+  while (g->m * g->n * g->k > 3000000) *(g->m > g->n ? &g->m : &g->n) /= 2;
+}
+
+/* Strides of an operand of rows x columns; returns the floats from its first to its last element. */
+static size_t strides(size_t rows, size_t columns, size_t *rs, size_t *cs) {
+  const size_t gap = below(2) ? 0 : 1 + below(5), other = below(16) ? 1 : 2 + below(2);
+  const bool transposed = below(2);
+  *rs = transposed ? other : columns * other + gap;
+  *cs = transposed ? rows * other + gap : other;
+  return rows && columns ? (rows - 1) * *rs + (columns - 1) * *cs + 1 : 0;
+}
+
+static bool report(const hx__gemm *g, const char *isa, const char *kind, hx__gemm_blocking blocking, size_t i, size_t j,
+                   uint32_t want, uint32_t got) {
+  printf(
+      "%s %zux%zux%zu a %zu,%zu b %zu,%zu ldc %zu alpha %g beta %g %s blocks %zux%zu: C(%zu,%zu) is %08x, not %08x\n",
+      isa, g->m, g->n, g->k, g->a_rs, g->a_cs, g->b_rs, g->b_cs, g->ldc, (double)g->alpha, (double)g->beta, kind,
+      blocking.mc, blocking.nc, i, j, (unsigned)got, (unsigned)want);
+  return false;
+}
+
+static void fill_canaries(const hx__gemm *g, size_t count, uint32_t *want) {
+  for (size_t i = 0; i < count + 128; i++) {
+    float *const at = g->c - 64 + i;
+    if (at < arenas[OPERAND_C] + ARENA_FLOATS) *at = from_bits(CANARY);
+  }
+  for (size_t i = 0; i < count; i++) want[i] = CANARY;
+}
+
+/* Whether C is `want` inside and canaries elsewhere. Rows are ldc apart; count floats in all. */
+static bool check(const hx__gemm *g, const uint32_t *want, const char *isa, const char *kind, size_t count,
+                  hx__gemm_blocking blocking) {
+  const float *const c = g->c;
+  for (size_t at = 0; at < count; at++) {
+    const uint32_t got = to_bits(c[at]);
+    if (got != want[at]) return report(g, isa, kind, blocking, at / g->ldc, at % g->ldc, want[at], got);
+  }
+  for (size_t at = 1; at <= 64; at++) {
+    if (to_bits(*(c - at)) != CANARY) return report(g, isa, kind, blocking, 0, 0, CANARY, to_bits(*(c - at)));
+    if (c + count + at <= arenas[OPERAND_C] + ARENA_FLOATS && to_bits(c[count + at - 1]) != CANARY) {
+      return report(g, isa, kind, blocking, g->m, at, CANARY, to_bits(c[count + at - 1]));
+    }
+  }
+  return true;
+}
+
+static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *want, float *old) {
+  static const float alphas[] = {1, 1, 1, 0, -0.0f, -1, 2.5f}, betas[] = {0, 0, -0.0f, 1, -0.75f};
+  hx__gemm g = {.alpha = alphas[below(COUNT(alphas))], .beta = betas[below(COUNT(betas))]};
+  const data_kind kind = (data_kind)below(KINDS);
+  shape(&g, kernels);
+  g.ldc = g.n + (below(2) ? 0 : below(20));
+  if (!g.ldc) g.ldc = 1;
+  const size_t a_count = strides(g.m, g.k, &g.a_rs, &g.a_cs), b_count = strides(g.k, g.n, &g.b_rs, &g.b_cs);
+  const size_t c_count = g.m && g.n ? (g.m - 1) * g.ldc + g.n : 0;
+  float *const a = place(OPERAND_A, a_count, below(2)), *const b = place(OPERAND_B, b_count, below(2));
+  g.a = a, g.b = b, g.c = place(OPERAND_C, c_count, below(2));
+  for (size_t i = 0; i < a_count; i++) a[i] = value(kind);
+  for (size_t i = 0; i < b_count; i++) b[i] = value(kind);
+  if (!g.k || g.alpha == 0) g.a = below(2) ? NULL : g.a, g.b = below(2) ? NULL : g.b;
+
+  fill_canaries(&g, c_count, want);
+  for (size_t i = 0; i < g.m; i++) {
+    for (size_t j = 0; j < g.n; j++) {
+      float *const at = g.c + i * g.ldc + j;
+      *at = g.beta == 0 && below(4) == 0 ? from_bits(0x7fc54321u) : value(kind);
+      want[i * g.ldc + j] = to_bits(reference(&g, i, j, *at));
+    }
+  }
+  memcpy(old, g.c, c_count * sizeof *old);
+
+  const hx__gemm_blocking tiny = {kernels->mr, kernels->nr}, small = {3 * kernels->mr, 2 * kernels->nr};
+  const hx__gemm_blocking blockings[] = {kernels->gemm_blocking(32768, 1 << 20, 1 << 25), tiny, small};
+  for (size_t s = 0; s < COUNT(blockings); s++) {
+    const size_t bytes = kernels->gemm_scratch_bytes(blockings[s], g.m, g.n, g.k), guard = 64;
+    unsigned char *const scratch = aligned_alloc(64, (bytes + guard + 63) / 64 * 64);
+    memset(scratch, 0xff, bytes + guard);
+    memcpy(g.c, old, c_count * sizeof *old);
+    kernels->gemm(&g, blockings[s], bytes ? scratch : NULL);
+    bool ok = check(&g, want, isa, kind_names[kind], c_count, blockings[s]);
+    for (size_t i = 0; i < guard; i++) {
+      if (scratch[bytes + i] == 0xff) continue;
+      printf("%s %zux%zux%zu: written past the scratch\n", isa, g.m, g.n, g.k);
+      ok = false;
+      break;
+    }
+    free(scratch);
+    if (!ok) return false;
+  }
+  return true;
+}
+
+/* store alone: a block t, or one value, into C. */
+static bool run_store(const hx__cpu_kernels *kernels, const char *isa, uint32_t *want) {
+  static const float betas[] = {0, -0.0f, 1, -0.75f};
+  const data_kind kind = (data_kind)below(KINDS);
+  hx__gemm g = {.m = below(20), .n = below(80), .alpha = 1, .beta = betas[below(COUNT(betas))]};
+  const size_t ldt = g.n + below(9), t_count = g.m && g.n ? (g.m - 1) * ldt + g.n : 0;
+  g.ldc = g.n + below(9) + !g.n;
+  const size_t c_count = g.m && g.n ? (g.m - 1) * g.ldc + g.n : 0;
+  float *const t = place(OPERAND_A, t_count, below(2));
+  g.c = place(OPERAND_C, c_count, below(2));
+  fill_canaries(&g, c_count, want);
+  for (size_t i = 0; i < g.m; i++) {
+    for (size_t j = 0; j < g.n; j++) {
+      float *const at = g.c + i * g.ldc + j;
+      t[i * ldt + j] = value(kind);
+      *at = value(kind);
+      want[i * g.ldc + j] = to_bits(canonical(g.beta == 0 ? t[i * ldt + j] : fmaf(g.beta, *at, t[i * ldt + j])));
+    }
+  }
+  kernels->store(t, ldt, g.m, g.n, g.c, g.ldc, g.beta);
+  return check(&g, want, isa, "store", c_count, (hx__gemm_blocking){0, 0});
+}
+
+int main(int argc, char **argv) {
+  const size_t cases = argc > 1 ? strtoull(argv[1], NULL, 0) : 3000;
+  const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)getpid() * 1000003u;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = ARENA_FLOATS * sizeof(float);
+  uint32_t *const want = malloc(bytes);
+  float *const old = malloc(bytes);
+  for (int i = 0; i < OPERANDS; i++) {
+    char *const at = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED || mprotect(at + bytes, page, PROT_NONE)) return perror("mmap"), 1;
+    arenas[i] = (float *)at;
+  }
+  if (!want || !old) return perror("malloc"), 1;
+  printf("seed %llu\n", (unsigned long long)seed);
+  hx__fpenv_enter();
+  size_t failed = 0, done = 0;
+  for (size_t s = 0; s < COUNT(isas); s++) {
+    const hx__cpu_kernels *const kernels = hx__cpu_kernels_for(isas[s]);
+    if (!kernels) {
+      printf("%s: not on this machine\n", isa_names[s]);
+      continue;
+    }
+    rng_state = seed;
+    for (size_t i = 0; i < cases && failed < 10; i++, done++) {
+      const uint64_t state = rng_state;
+      if (!run_case(kernels, isa_names[s], want, old) || (i % 8 == 0 && !run_store(kernels, isa_names[s], want))) {
+        failed++;
+        printf("  case %zu, generator at %llu\n", i, (unsigned long long)state);
+      }
+    }
+  }
+  free(want);
+  free(old);
+  printf("cpu_gemm_test: %zu cases, %zu failed\n", done, failed);
+  return failed || !done;
+}

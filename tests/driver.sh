@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# driver.sh DRIVER [--layer LAYER] PROGRAM ARGS...: runs PROGRAM with one OpenCL driver and no other; what the driver or
+# the layer complains of is a failure. DRIVER: none, pocl, rusticl, oclgrind, intel, pocl6, or all (those installed).
+# The last two lie under HX_DRIVERS (tests/drivers/fetch.sh).
+set -eu
+scratch=${TEST_TMPDIR:-$(mktemp -d)}
+driver=$1
+shift
+layer=
+if [ "$1" = --layer ]; then
+  layer=$(readlink -f "$2")
+  shift 2
+fi
+complaints=$scratch/complaints
+layer_log=$scratch/layer.log
+: >"$complaints"
+: >"$layer_log"
+export POCL_CACHE_DIR="${POCL_CACHE_DIR:-$scratch/pocl}"
+mkdir -p "$POCL_CACHE_DIR"
+drivers=${HX_DRIVERS:-}
+guard= loader=
+
+case $driver in
+  none)
+    export OCL_ICD_VENDORS="$scratch/none"
+    mkdir -p "$OCL_ICD_VENDORS"
+    layer= # without a driver nothing loads it
+    ;;
+  pocl)
+    # One worker leaves the other core to OpenMP.
+    export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd POCL_MAX_PTHREAD_COUNT=1
+    ;;
+  rusticl)
+    export OCL_ICD_VENDORS=/etc/OpenCL/vendors/rusticl.icd RUSTICL_ENABLE=llvmpipe
+    ;;
+  oclgrind)
+    # Its exit status says nothing of errors: the log does. Entries newer than OpenCL 1.2 never return.
+    export OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so
+    export OCLGRIND_DATA_RACES=1 OCLGRIND_LOG="$complaints"
+    guard='timeout -k 1 600'
+    ;;
+  intel)
+    export OCL_ICD_VENDORS="$drivers/intel/libintelocl.so"
+    ;;
+  pocl6)
+    export OCL_ICD_VENDORS="$drivers/pocl6/libpocl.icd" POCL_CPU_MAX_CU_COUNT=1
+    lib=$(echo "$drivers"/pocl6/usr/lib/*-linux-gnu)
+    loader="$lib/$(cat "$drivers/pocl6/loader") --library-path $lib"
+    ;;
+  all) ;;
+  *)
+    echo "driver.sh: unknown driver $driver" >&2
+    exit 2
+    ;;
+esac
+[ -e "${OCL_ICD_VENDORS:-/}" ] || {
+  echo "driver.sh: $OCL_ICD_VENDORS is not there"
+  exit 2
+}
+
+if [ -n "$layer" ]; then
+  export HX_LAYER_LOG="$layer_log"
+  OPENCL_LAYERS=$layer
+  export OPENCL_LAYERS
+fi
+status=0
+# shellcheck disable=SC2086 # the two are command lines
+$guard $loader "$@" || status=$?
+
+if [ -s "$complaints" ]; then
+  echo "driver.sh: $driver says:"
+  head -40 "$complaints"
+  status=1
+fi
+if [ -n "$layer" ]; then
+  cat "$layer_log"
+  # A layer that cannot be loaded is passed over in silence.
+  grep -q '^layer: .* loaded' "$layer_log" || { echo "driver.sh: the layer was never loaded"; status=1; }
+  if grep -q '^layer: VIOLATION' "$layer_log"; then status=1; fi
+fi
+exit "$status"

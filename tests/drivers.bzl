@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs on which OpenCL driver (driver.sh knows them), with the checking layer in between: a row a test."""
+
+# bits_test: driver, HX_DEVICES, HX_MEMORY, cases. The sizes of slow drivers are bounded below.
+_BITS = [
+    ("none", "cpu", "auto", 4000),
+    ("none", "sim", "auto", 2000),
+    ("pocl", "pocl", "auto", 500),
+    ("pocl", "pocl", "svm-fine", 1000),
+    ("pocl", "pocl", "svm-coarse", 1000),
+    ("pocl", "pocl", "hostptr", 1000),
+    ("pocl", "pocl", "copy", 1000),
+    ("rusticl", "rusticl", "hostptr", 300),
+    ("rusticl", "rusticl", "copy", 300),
+    ("oclgrind", "opencl-cpu", "hostptr", 50),
+    ("oclgrind", "opencl-cpu", "copy", 50),
+    ("intel", "opencl-cpu", "svm-system", 500),
+    ("intel", "opencl-cpu", "svm-fine", 500),
+    ("intel", "opencl-cpu", "svm-coarse", 500),
+    ("intel", "opencl-cpu", "usm", 500),
+    ("intel", "opencl-cpu", "hostptr", 500),
+    ("intel", "opencl-cpu", "copy", 500),
+    ("pocl6", "pocl", "svm-system", 500),
+    ("pocl6", "pocl", "usm", 500),
+]
+
+_BITS_LIMITS = {
+    "rusticl": ["--max-n", "60000", "--max-mnk", "200000"],
+    "oclgrind": ["--max-n", "20000", "--max-mnk", "20000"],
+}
+
+# Other programs: name, driver, arguments.
+_OTHERS = [
+    ("api_memory_test", "pocl", ["cpu,pocl", "svm-fine"]),
+    ("api_memory_test", "pocl", ["cpu,pocl", "svm-coarse"]),
+    ("api_memory_test", "pocl", ["cpu,pocl", "hostptr"]),
+    ("api_memory_test", "pocl", ["cpu,pocl", "copy"]),
+    ("api_memory_test", "rusticl", ["cpu,rusticl"]),
+    ("api_memory_test", "intel", ["cpu,opencl-cpu", "svm-system"]),
+    ("api_memory_test", "intel", ["cpu,opencl-cpu", "usm"]),
+    ("memory_reuse_test", "pocl", ["cpu,pocl"]),
+    ("memory_reuse_test", "rusticl", ["cpu,rusticl"]),
+    ("memory_reuse_test", "intel", ["cpu,opencl-cpu"]),
+    ("process_test", "pocl", ["--devices", "pocl"]),
+]
+
+def _driver_test(name, program, driver, args):
+    native.sh_test(
+        name = name,
+        size = "large",
+        srcs = ["driver.sh"],
+        args = [
+            driver,
+            "--layer",
+            "$(location :libcheck_layer.so)",
+            "$(location :%s)" % program,
+        ] + args,
+        data = [
+            ":libcheck_layer.so",
+            ":" + program,
+        ],
+        tags = ["driver-" + driver],
+    )
+
+def driver_tests():
+    """All rows; the seed of a row is its place, so that no two run the same cases."""
+    seed = 0
+    for driver, devices, memory, cases in _BITS:
+        seed += 1
+        where = devices if driver == "none" else driver
+        args = ["--devices", devices, "--memory", memory, "--cases", str(cases), "--seed", str(seed)]
+        _driver_test("bits_%s_%s" % (where, memory), "bits_test", driver, args + _BITS_LIMITS.get(driver, []))
+    args = ["--devices", "pocl", "--cases", "200", "--seed", str(seed + 1)]
+    _driver_test("bits_ftz", "bits_test_ftz", "pocl", args)
+    for program, driver, args in _OTHERS:
+        memory = [word for word in args[1:] if word != driver]
+        name = "_".join([program, driver] + memory)
+        _driver_test(name, program, driver, args)

@@ -1,0 +1,85 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# fetch.sh FOLDER: fetches the drivers that are used in tests only and are in no package of Debian 12 into FOLDER, each
+# once. What cannot be had is named with the reason, and the tests go on without it. Never for users: Intel's runtime is
+# proprietary (its licence comes with it), and PoCL 6 is taken from the next Debian.
+#   intel   Intel's CPU runtime: sub-groups, unified shared memory, system SVM
+#   pocl6   PoCL 6 under a dynamic loader of its own: sub-groups, unified shared memory, system SVM
+set -eu
+umask 022
+mkdir -p "$1"
+folder=$(cd "$1" && pwd)
+
+intel_packages='intel-opencl-rt==2026.2.0 intel-cmplr-lib-rt==2026.2.0 tbb==2023.2.0 tcmlib==1.6.0'
+intel_files='libintelocl.so libcommon_clang.so.* cl.cfg clbltfn*.rtl cllibrary.rtl cllibrary*.o libimf.so libintlc.so.5
+  libirng.so libsvml.so libocl_svml_*.so libtbb.so.12 libtbbmalloc.so.2'
+pocl6_suite=trixie
+pocl6_packages='pocl-opencl-icd ocl-icd-libopencl1'
+
+# The wheels hold 833 MB, of which half are copies under other names: only what is needed is kept.
+fetch_intel() {
+  python3 -m venv "$work/venv" || return 1
+  # shellcheck disable=SC2086 # a list of words
+  "$work/venv/bin/pip" install -q --disable-pip-version-check --no-cache-dir $intel_packages || return 1
+  for pattern in $intel_files; do
+    set -- "$work"/venv/lib/$pattern
+    [ -e "$1" ] || { echo "$pattern is not in the packages"; return 1; }
+    for file in "$@"; do
+      ln "$(readlink -f "$file")" "$result/${file##*/}" || return 1
+    done
+  done
+}
+
+# The packages are unpacked, not installed: apt works on lists and a status of its own.
+fetch_pocl6() {
+  set -f # a suite's address may hold no pattern
+  site=$(apt-get indextargets --format '$(SITE)' 'Identifier: Packages' 2>/dev/null | head -n 1)
+  set +f
+  [ -n "$site" ] || { echo 'apt knows no mirror'; return 1; }
+  mkdir -p "$work/lists/partial" "$work/archives/partial"
+  : >"$work/status"
+  keys=/usr/share/keyrings/debian-archive-keyring.gpg
+  echo "deb [signed-by=$keys] $site $pocl6_suite main" >"$work/sources.list"
+  set -- -q -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+    -o Dir::Etc::preferencesparts=/dev/null -o "Dir::State=$work" -o "Dir::State::lists=$work/lists" \
+    -o "Dir::State::status=$work/status" -o "Dir::Cache=$work" -o APT::Sandbox::User= \
+    -o APT::Update::Error-Mode=any
+  apt-get "$@" update || return 1
+  # shellcheck disable=SC2086 # a list of words
+  apt-get "$@" install -y -d --no-install-recommends $pocl6_packages || return 1
+  for package in "$work"/archives/*.deb; do
+    dpkg -x "$package" "$result" || return 1
+  done
+  lib=$(echo "$result"/usr/lib/*-linux-gnu)
+  loader=$(cd "$lib" && echo ld-linux-*.so.?)
+  [ -e "$lib/$loader" ] || { echo 'no dynamic loader among the packages'; return 1; }
+  echo "$loader" >"$result/loader"
+  name=$(cd "$lib" && echo libpocl.so.?)
+  echo "$folder/pocl6/usr/lib/${lib##*/}/$name" >"$result/libpocl.icd"
+}
+
+# fetch NAME: once, whole or not at all.
+fetch() {
+  [ ! -e "$folder/$1/ready" ] || { echo "hx: driver $1: there"; return 0; }
+  work=$(mktemp -d "$folder/.fetch.XXXXXX")
+  result=$work/result
+  mkdir "$result"
+  echo "hx: driver $1: fetching"
+  if ("fetch_$1") >"$work/log" 2>&1; then
+    touch "$result/ready"
+    rm -rf "${folder:?}/$1"
+    mv "$result" "$folder/$1"
+    echo "hx: driver $1: fetched"
+  else
+    echo "hx: driver $1: not available here, its tests are left out: $(grep -v '^$' "$work/log" | tail -n 1)"
+  fi
+  rm -rf "$work"
+}
+
+case $(uname -m) in
+  x86_64)
+    fetch intel
+    fetch pocl6
+    ;;
+  *) echo "hx: the drivers for tests only are fetched on x86-64 alone" ;;
+esac

@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# fault_test.sh BITS_TEST FAULT_LAYER: one OpenCL call fails once; the bits are right all the same, and hx goes on.
+set -eu
+program=$1 layer=$2
+here=${0%/*}
+scratch=${TEST_TMPDIR:-$(mktemp -d)}
+passed=0 failed=0
+
+# run LOG NTH: a short conformance run in one context; the call number NTH of FAULT_FN fails.
+run() {
+  FAULT_NTH=$2 sh "$here/driver.sh" pocl --layer "$layer" "$program" --devices pocl --memory copy --cases 40 --batch 40 \
+    --seed 5 >"$1" 2>&1 </dev/null
+}
+
+# Entries, and the error that one call of them returns.
+while read -r FAULT_FN FAULT_CODE; do
+  export FAULT_FN FAULT_CODE
+  log=$scratch/$FAULT_FN.log
+  # How often it is called; then late in the run, when the device has proved itself and is at work.
+  run "$log" 1000000000 && calls=$(sed -n "s/^layer: calls: $FAULT_FN //p" "$log") || calls=0
+  nth=$((calls * 3 / 4))
+  if [ "$nth" -gt 0 ] && run "$log" "$nth" && grep -q "^layer: fault: $FAULT_FN call $nth" "$log"; then
+    echo "$FAULT_FN call $nth of $calls -> $FAULT_CODE: right"
+    passed=$((passed + 1))
+  else
+    echo "$FAULT_FN call $nth of $calls -> $FAULT_CODE: FAILED"
+    tail -n 30 "$log"
+    failed=$((failed + 1))
+  fi
+done <<'ROWS'
+clEnqueueNDRangeKernel -5
+ROWS
+echo "fault_test: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

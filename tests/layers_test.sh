@@ -1,0 +1,96 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# layers_test.sh [TREE]: a file includes only what stands lower, and each dependency has one door. Proves first, on a
+# copy, that it sees a violation of each rule.
+set -eu
+tree=$(cd "${1:-.}" && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+# Low to high, a rank a line; hx.h lies under all of them.
+ranks='base
+topo task cpu kernels
+backend
+memory
+sched
+run
+dispatch
+api'
+
+# A pattern, and the files where alone it may stand.
+doors() {
+  cat <<'ROWS'
+#[[:space:]]*include[[:space:]]*<hwloc	^runtime/topo/
+#[[:space:]]*include[[:space:]]*<CL/	^runtime/backend/opencl/
+(^|[^_[:alnum:]])(secure_)?getenv[[:space:]]*\(	^runtime/base/
+^[[:space:]]*#[[:space:]]*pragma[[:space:]]+omp|_Pragma\("omp	^(runtime/(run|backend/cpu)|cpu)/
+ROWS
+}
+
+# violations TREE: prints a line for each.
+violations() (
+  cd "$1"
+  find runtime cpu kernels -name '*.[ch]' | sort >"$scratch/files"
+  xargs grep -n -E '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' /dev/null <"$scratch/files" | awk -v ranks="$ranks" '
+    BEGIN {
+      count = split(ranks, line, "\n")
+      for (r = 1; r <= count; r++) {
+        n = split(line[r], name, " ")
+        for (i = 1; i <= n; i++) rank[name[i]] = r
+      }
+      rank["hx.h"] = 0
+    }
+    function layer(path, part) {
+      split(path, part, "/")
+      return part[1] == "runtime" ? part[2] : part[1]
+    }
+    {
+      file = $0; sub(/:.*/, "", file)
+      target = $0; sub(/^[^"]*"/, "", target); sub(/".*/, "", target)
+      from = layer(file); to = layer(target)
+      if (!(to in rank) || target !~ "/") print file ": \"" target "\" is no path of a layer from the root"
+      else if (from == to) next
+      else if (rank[to] >= rank[from]) print file ": \"" target "\" does not stand lower"
+      else if ((from == "cpu" || from == "kernels") && to != "base" && to != "hx.h")
+        print file ": \"" target "\": kernels see base and hx.h alone"
+    }'
+  tab=$(printf '\t')
+  doors | while IFS=$tab read -r pattern place; do
+    xargs grep -n -E -e "$pattern" /dev/null <"$scratch/files" | grep -v -E "$place" | sed 's/$/   (not its place)/' || true
+  done
+)
+
+# One planted line for each rule: file, then the line.
+plant() {
+  cat <<'ROWS'
+runtime/base/planted.c #include "runtime/task/task.h"
+runtime/task/planted.c #include "runtime/topo/topo.h"
+runtime/sched/planted.h #include "runtime/run/planted.h"
+runtime/api/planted.c #include "planted.h"
+cpu/planted.h #include "runtime/task/task.h"
+kernels/planted.c #include "cpu/cpu.h"
+runtime/api/planted.c #include <hwloc.h>
+runtime/memory/planted.c #include <CL/cl.h>
+runtime/run/planted.c const char *s = getenv("HX_LOG");
+kernels/planted.c #pragma omp parallel for
+ROWS
+}
+
+copy=$scratch/copy
+plant | while read -r file line; do
+  rm -rf "$copy"
+  mkdir -p "$copy/cpu" "$copy/kernels" "$copy/runtime" "$copy/${file%/*}"
+  printf '%s\n' "$line" >"$copy/$file"
+  if [ -z "$(violations "$copy")" ]; then
+    echo "layers_test: does not see: $file: $line"
+    exit 1
+  fi
+done
+
+found=$(violations "$tree")
+if [ -n "$found" ]; then
+  echo "$found"
+  echo "layers_test: $(echo "$found" | wc -l) violations"
+  exit 1
+fi
+echo "layers_test: $(wc -l <"$scratch/files") files, $(plant | wc -l) planted violations seen"

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# lint.sh TREE: what can be said of the sources without running them. Last line: `N passed, N failed` checks.
+set -eu
+cd "$1"
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+longest=400
+passed=0 failed=0
+
+# Sources, whether committed or not; never what is built.
+find . \( -name .git -o -name .hx -o -name 'bazel-*' \) -prune -o -type f -print | sed 's|^\./||' | sort >"$scratch/all"
+grep -E '\.[ch]$' "$scratch/all" >"$scratch/c"
+while IFS= read -r file; do
+  case $file in *.sh) echo "$file" ;; *) head -n 1 "$file" | grep -aq '^#!/bin/sh' && echo "$file" || true ;; esac
+done <"$scratch/all" >"$scratch/sh"
+grep -E '\.([chs]|cl|cc|sh|bzl|py)$|(^|/)(BUILD|WORKSPACE|hx|run)$' "$scratch/all" >"$scratch/sources"
+
+format() {
+  tool=$(command -v clang-format-14 || command -v clang-format) || { echo "no clang-format"; return 1; }
+  xargs "$tool" --dry-run --Werror <"$scratch/c" 2>&1 | grep -E 'error:|warning:' | head -n 40
+  xargs "$tool" --dry-run --Werror <"$scratch/c" >/dev/null 2>&1
+}
+
+syntax() {
+  while IFS= read -r file; do sh -n "$file" || return 1; done <"$scratch/sh"
+  bash -n .ci/run
+}
+
+licence() {
+  while IFS= read -r file; do
+    head -n 3 "$file" | grep -q 'SPDX-License-Identifier: Apache-2.0' || echo "$file: no SPDX line in its head"
+  done <"$scratch/sources" >"$scratch/out"
+  cat "$scratch/out"
+  [ ! -s "$scratch/out" ]
+}
+
+length() {
+  while IFS= read -r file; do
+    lines=$(wc -l <"$file")
+    [ "$lines" -le "$longest" ] || echo "$file: $lines lines, at most $longest"
+  done <"$scratch/sources" >"$scratch/out"
+  cat "$scratch/out"
+  [ ! -s "$scratch/out" ]
+}
+
+blanks() {
+  xargs grep -n -E "[[:space:]]+$|$(printf '^ *\t')" <"$scratch/sources" | head -n 20 >"$scratch/out" || true
+  cat "$scratch/out"
+  [ ! -s "$scratch/out" ]
+}
+
+layers() { sh tests/layers_test.sh .; }
+
+for check in format syntax licence length blanks layers; do
+  if "$check"; then
+    echo "lint: $check: ok"
+    passed=$((passed + 1))
+  else
+    echo "lint: $check: FAILED"
+    failed=$((failed + 1))
+  fi
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory that is freed and comes back at the same address with other data between two calls: nobody may remember it.
+ * And known memory that is written between calls: without advice the next call sees it. memory_reuse_test [DEVICES]
+ * default: cpu; each HX_MEMORY in turn  */
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "tests/check.h"
+#include "tests/data.h"
+#include "tests/ref.h"
+
+enum { N = 150000, SIDE = 64, CELLS = SIDE * SIDE, ROUNDS = 6 };
+
+static hx_context *hx;
+static const char *mode;
+static uint64_t device_units, copied;
+
+static void count(const hx_report *report) {
+  copied += report->bytes_copied;
+  for (uint32_t i = 0; i < report->device_count; i++)
+    if (report->device[i].index > 0) device_units += report->device[i].units;
+}
+
+/* Fills `memory` anew, reduces it and multiplies its beginning by itself, and compares. */
+static void use(float *memory, uint64_t seed, const char *how) {
+  static float c[CELLS], want_c[CELLS];
+  hx_report report;
+  hx_value sum;
+  data_fill(HX_F32, DATA_SIGNED, seed, memory, N);
+  hx_task t = hx_reduce(HX_SUM, HX_F32, memory, N, &sum);
+  t.gpu_share = seed % 3 == 0 ? 0.5f : 1;
+  CHECK_OK(hx_offload(hx, &t, &report));
+  count(&report);
+  CHECK(sum.u64 == ref_reduce(HX_SUM, HX_F32, memory, NULL, N).u64, "%s, %s, round %d: the sum is of other data", mode,
+        how, (int)seed);
+  hx_task p = hx_matmul(SIDE, SIDE, SIDE, memory, memory + CELLS, c);
+  p.gpu_share = t.gpu_share;
+  struct hx_matmul_args args = p.matmul;
+  args.c = want_c;
+  ref_matmul(&args);
+  CHECK_OK(hx_offload(hx, &p, &report));
+  count(&report);
+  CHECK(memcmp(c, want_c, sizeof c) == 0, "%s, %s, round %d: the product is of other data", mode, how, (int)seed);
+}
+
+static void mapped_again(void) {
+  const size_t bytes = (N * sizeof(float) + 4095) / 4096 * 4096;
+  void *address = NULL;
+  for (uint64_t i = 1; i <= ROUNDS; i++) {
+    void *p = mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) exit(1);
+    use(p, i, address == p ? "mapped at the same address" : "mapped");
+    munmap(p, bytes);
+    address = p; /* a hint that is free again */
+  }
+}
+
+static void malloced_again(void) {
+  for (uint64_t i = 1; i <= ROUNDS; i++) {
+    float *p = malloc(N * sizeof *p);
+    if (p == NULL) exit(1);
+    use(p, 10 + i, "malloc");
+    free(p);
+  }
+}
+
+static void written_again(bool registered) {
+  float *p = registered ? malloc(N * sizeof *p) : hx_alloc(hx, N * sizeof *p);
+  if (p == NULL) exit(1);
+  if (registered) CHECK_OK(hx_register(hx, p, N * sizeof *p));
+  for (uint64_t i = 1; i <= ROUNDS; i++) use(p, 20 + i, registered ? "registered" : "hx_alloc");
+  if (registered) {
+    CHECK_OK(hx_unregister(hx, p));
+    use(p, 30, "registered no longer");
+    free(p);
+  } else {
+    hx_free(hx, p);
+  }
+}
+
+static void allocated_again(void) {
+  for (uint64_t i = 1; i <= ROUNDS; i++) {
+    float *p = hx_alloc(hx, N * sizeof *p);
+    CHECK(p != NULL, "hx_alloc gave nothing");
+    if (p) use(p, 40 + i, "hx_alloc anew");
+    hx_free(hx, p);
+  }
+}
+
+int main(int argc, char **argv) {
+  static const char *const kModes[] = {"auto", "svm-system", "svm-fine", "svm-coarse", "usm", "hostptr", "copy"};
+  static char list[256];
+  const char *devices = argc > 1 ? argv[1] : "cpu";
+  snprintf(list, sizeof list, "cpu,%s", devices);
+  bool usable = false;
+  for (size_t i = 0; i < sizeof kModes / sizeof *kModes; i++) {
+    hx_settings settings = HX_SETTINGS_DEFAULT;
+    settings.devices = list;
+    settings.cache_dir = "off";
+    settings.memory = mode = kModes[i];
+    if (strstr(list, "sim")) settings.sim = "rate=1e9,latency_us=10";
+    hx = open_or_exit(&settings);
+    CHECK_OK(hx_ready(hx));
+    device_units = copied = 0;
+    mapped_again();
+    malloced_again();
+    written_again(false);
+    written_again(true);
+    allocated_again();
+    hx_device_info info;
+    for (size_t d = 1; d < hx_device_count(hx); d++)
+      if (hx_device(hx, d, &info) == HX_OK && info.state == HX_USABLE) {
+        printf("  HX_MEMORY=%s: %s uses %s\n", mode, info.name, info.memory);
+        usable = true;
+      }
+    printf("  HX_MEMORY=%s: %llu units on devices, %.2f MB copied\n", mode, (unsigned long long)device_units,
+           1e-6 * (double)copied);
+    CHECK(!usable || device_units > 0, "HX_MEMORY=%s: the devices did nothing", mode);
+    hx_close(hx);
+  }
+  if (!usable && strcmp(devices, "cpu") != 0) {
+    printf("memory_reuse_test: skipped: no usable device among %s\n", devices);
+    return checks_failed ? 1 : SKIPPED;
+  }
+  return checks_end("memory_reuse_test");
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a failing device does to a call: nothing but lose its part to the CPU. On simulated devices, whose every call
+ * can be made to fail or to come late. */
+#include <stdint.h>
+#include <sys/mman.h>
+
+#include "tests/data.h"
+#include "tests/ref.h"
+#include "tests/scenario.h"
+
+enum { N = 400000, SIDE = 160, CELLS = SIDE * SIDE };
+
+static float x[N], a[CELLS], b[CELLS], old_c[CELLS], want_c[CELLS];
+static uint64_t want_sum;
+
+static void make_data(void) {
+  data_fill(HX_F32, DATA_SIGNED, 21, x, N);
+  data_fill(HX_F32, DATA_SIGNED, 22, a, CELLS);
+  data_fill(HX_F32, DATA_SIGNED, 23, b, CELLS);
+  data_fill(HX_F32, DATA_SIGNED, 24, old_c, CELLS);
+  want_sum = ref_reduce(HX_SUM, HX_F32, x, NULL, N).u64;
+  memcpy(want_c, old_c, sizeof want_c);
+  struct hx_matmul_args args = {.m = SIDE, .n = SIDE, .k = SIDE, .a = a, .b = b, .c = want_c, .alpha = 1, .beta = 0.5f};
+  ref_matmul(&args);
+}
+
+static hx_context *open_sim(const char *profile, const char *timeout_ms) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,sim";
+  s.sim = profile;
+  s.timeout_ms = timeout_ms;
+  s.threads = "2";
+  s.cache_dir = "off";
+  return open_or_exit(&s);
+}
+
+static uint64_t device_units(const hx_report *report) {
+  uint64_t units = 0;
+  for (uint32_t i = 0; i < report->device_count; i++)
+    if (report->device[i].index != 0) units += report->device[i].units;
+  return units;
+}
+
+static void check_sum(hx_context *hx, const float *data, size_t n, float share, hx_report *report) {
+  hx_value sum = {.u64 = 1};
+  hx_task t = hx_reduce(HX_SUM, HX_F32, data, n, &sum);
+  t.gpu_share = share;
+  CHECK_OK(hx_offload(hx, &t, report));
+  uint64_t want = n == N ? want_sum : ref_reduce(HX_SUM, HX_F32, data, NULL, n).u64;
+  CHECK(sum.u64 == want, "%llx instead of %llx", (unsigned long long)sum.u64, (unsigned long long)want);
+}
+
+/* C = A B + C / 2: a chunk that is done again must not find its own result in C. */
+static void check_product(hx_context *hx, const float *ma, const float *mb, float *mc, float share, hx_report *report) {
+  memcpy(mc, old_c, sizeof old_c);
+  hx_task t = hx_matmul(SIDE, SIDE, SIDE, ma, mb, mc);
+  t.matmul.beta = 0.5f;
+  t.gpu_share = share;
+  CHECK_OK(hx_offload(hx, &t, report));
+  CHECK(memcmp(mc, want_c, sizeof want_c) == 0, "the product differs");
+}
+
+static hx_device_info simulated(hx_context *hx) {
+  hx_device_info info;
+  memset(&info, 0, sizeof info);
+  for (size_t i = 1; i < hx_device_count(hx); i++)
+    if (hx_device(hx, i, &info) == HX_OK && info.kind == HX_SIM) return info;
+  CHECK(false, "no simulated device");
+  return info;
+}
+
+/* An entry that fails at its call number `at`: the work is done, the device is lost, and later calls do without it. */
+static void failing(const char *entry, int at, bool recovers) {
+  make_data();
+  char profile[64];
+  snprintf(profile, sizeof profile, "rate=1e9,latency_us=10,fail=%s@%d", entry, at);
+  hx_context *hx = open_sim(profile, NULL);
+  static float c[CELLS];
+  unsigned recovered = 0;
+  hx_report report;
+  for (int i = 0; i < 12; i++) {
+    if (i % 2)
+      check_product(hx, a, b, c, 0.5f, &report);
+    else
+      check_sum(hx, x, N, 0.5f, &report);
+    recovered += report.recovered;
+  }
+  hx_device_info info = simulated(hx);
+  printf("  %s: %u recovered, state %d: %s\n", profile, recovered, info.state, info.why);
+  CHECK(!recovers || recovered > 0, "nothing was recovered");
+  CHECK(info.state == HX_LOST || (!recovers && info.state == HX_REFUSED), "state %d", info.state);
+  CHECK(info.why[0] != '\0', "no reason is given");
+  CHECK(device_units(&report) == 0, "a lost device did %llu units", (unsigned long long)device_units(&report));
+  CHECK_OK(hx_ready(hx)); /* returns, for HX_LOST is an end too */
+  hx_close(hx);
+  hx = open_sim("rate=1e9,latency_us=10", NULL); /* a new context has simulated devices of its own */
+  check_sum(hx, x, N, 0.5f, &report);
+  hx_close(hx);
+}
+
+static void first_enqueue(void) { failing("enqueue", 1, true); }
+static void third_enqueue(void) { failing("enqueue", 3, true); }
+static void second_wait(void) { failing("wait", 2, true); }
+static void first_bind(void) { failing("bind", 1, false); }
+static void third_bind(void) { failing("bind", 3, false); }
+static void first_prepare(void) { failing("prepare", 1, false); }
+static void first_open(void) { failing("open", 1, false); }
+
+/* hx_alloc from a device without memory gives plain memory, and the device stays useful. */
+static void first_alloc(void) {
+  make_data();
+  hx_context *hx = open_sim("rate=1e9,latency_us=10,fail=alloc@1", NULL);
+  CHECK_OK(hx_ready(hx));
+  float *p = hx_alloc(hx, sizeof x), *c = hx_alloc(hx, sizeof old_c);
+  CHECK(p != NULL && c != NULL, "hx_alloc gave nothing");
+  if (p == NULL || c == NULL) return;
+  memcpy(p, x, sizeof x);
+  for (int i = 0; i < 4; i++) {
+    check_sum(hx, p, N, 0.5f, NULL);
+    check_product(hx, a, b, c, 0.5f, NULL);
+  }
+  hx_free(hx, p);
+  hx_free(hx, c);
+  hx_close(hx);
+}
+
+static void *map(size_t bytes, const void *content) {
+  void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (p == MAP_FAILED) exit(1);
+  memcpy(p, content, bytes);
+  return p;
+}
+
+/* The caller unmaps its arrays right after a call that gave a chunk up: nobody may touch them any more. */
+static void unmapped_after_giving_up(void) {
+  make_data();
+  hx_context *hx = open_sim("rate=1e6,latency_us=300000", "20");
+  hx_report report;
+  float *mx = map(sizeof x, x);
+  check_sum(hx, mx, N, 0.5f, &report);
+  munmap(mx, sizeof x);
+  CHECK(report.recovered > 0, "the sum recovered nothing");
+  nanosleep(&(struct timespec){1, 500000000}, NULL); /* the late chunk ends */
+  float *ma = map(sizeof a, a), *mb = map(sizeof b, b), *mc = map(sizeof old_c, old_c);
+  check_product(hx, ma, mb, mc, 0.5f, &report);
+  munmap(ma, sizeof a);
+  munmap(mb, sizeof b);
+  munmap(mc, sizeof old_c);
+  CHECK(report.recovered > 0, "the product recovered nothing");
+  nanosleep(&(struct timespec){3, 0}, NULL);
+  check_sum(hx, x, N, -1, &report);
+  hx_close(hx);
+}
+
+/* A device that was only late comes back when its event completes. */
+static void late_device_rejoins(void) {
+  make_data();
+  hx_context *hx = open_sim("rate=1e6,latency_us=10", "20"); /* 200 ms of work against a limit of 20 ms */
+  hx_report report;
+  check_sum(hx, x, N, 0.5f, &report);
+  CHECK(report.recovered > 0, "nothing was late");
+  CHECK(simulated(hx).state != HX_LOST, "a late device is lost: %s", simulated(hx).why);
+  uint64_t units = 0;
+  double give_up = seconds_now() + 20;
+  while (units == 0 && seconds_now() < give_up) {
+    check_sum(hx, x, 8192, 0.5f, &report); /* a slice of 4096: 4 ms */
+    units = device_units(&report);
+    nanosleep(&(struct timespec){0, 20000000}, NULL);
+  }
+  CHECK(units == 4096, "%llu units after it came back", (unsigned long long)units);
+  hx_close(hx);
+}
+
+/* HX_OFFLOAD: mandatory fails where the device does; disabled uses none. */
+static void offload_modes(void) {
+  make_data();
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,sim";
+  s.sim = "rate=1e9,latency_us=10,fail=enqueue@3";
+  s.cache_dir = "off";
+  hx_context *hx;
+  hx_report report;
+  hx_value sum;
+  s.offload = "disabled";
+  hx = open_or_exit(&s);
+  check_sum(hx, x, N, 1, &report);
+  CHECK(device_units(&report) == 0, "disabled, and %llu units on a device", (unsigned long long)device_units(&report));
+  hx_close(hx);
+
+  s.offload = "mandatory";
+  hx = open_or_exit(&s);
+  check_sum(hx, x, N, 0, &report); /* beats the share */
+  CHECK(device_units(&report) == N, "mandatory, and %llu units on the device",
+        (unsigned long long)device_units(&report));
+  hx_status last = HX_OK;
+  hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum);
+  for (int i = 0; i < 5 && last == HX_OK; i++) last = hx_offload(hx, &t, NULL);
+  CHECK(last == HX_DEVICE_FAILED && hx_error_detail()[0] != '\0', "%s: %s", hx_status_string(last), hx_error_detail());
+  hx_close(hx);
+
+  s.devices = "cpu";
+  s.sim = NULL;
+  hx = open_or_exit(&s);
+  CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_DEVICE_FAILED, "");
+  t = hx_reduce(HX_SUM, HX_F32, x, 0, &sum); /* nothing to do needs no device */
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  hx_close(hx);
+}
+
+int main(int argc, char **argv) {
+  static const scenario table[] = {{"first_enqueue", first_enqueue},
+                                   {"third_enqueue", third_enqueue},
+                                   {"second_wait", second_wait},
+                                   {"first_bind", first_bind},
+                                   {"third_bind", third_bind},
+                                   {"first_prepare", first_prepare},
+                                   {"first_open", first_open},
+                                   {"first_alloc", first_alloc},
+                                   {"unmapped_after_giving_up", unmapped_after_giving_up},
+                                   {"late_device_rejoins", late_device_rejoins},
+                                   {"offload_modes", offload_modes}};
+  return scenarios_main(argc, argv, "recovery_test", table, sizeof table / sizeof *table);
+}
