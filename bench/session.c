@@ -110,7 +110,8 @@ void bench_print_devices(const bench_session *session, FILE *f) {
     char name[128], driver[64], memory[16], why[256], size[24] = "";
     bench_plain(device->name, name, sizeof name);
     bench_plain(device->driver, driver, sizeof driver);
-    bench_plain(device->memory, memory, sizeof memory);
+    /* How arrays reach a device is known once it is ready. */
+    bench_plain(device->state == HX_BUILDING ? "-" : device->memory, memory, sizeof memory);
     if (device->memory_bytes) bench_bytes_text(device->memory_bytes, size, sizeof size);
     fprintf(f, "%3zu  %-44.44s %-10s %-22.22s %-8s %-10.10s %5u %8s\n", i, name, bench_kind_name(device->kind), driver,
             bench_state_name(device->state), memory, device->compute_units, size);

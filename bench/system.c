@@ -17,6 +17,8 @@ void bench_system_start(void) {
   if (getloadavg(load, 3) != 3) load[0] = load[1] = load[2] = -1;
 }
 
+bool bench_system_busy(void) { return load[0] > 0.5 * hx__topo_get()->cores; }
+
 /* Variables that change what is measured, by how their names begin. */
 static const char *const prefixes[] = {"HX_",    "OMP_",       "GOMP_", "POCL_",    "RUSTICL_",
                                        "LP_NUM", "CL_CONFIG_", "OCL_",  "OPENCL_L", "MALLOC_"};
@@ -58,7 +60,7 @@ void bench_system_print(FILE *f, const bench_session *session) {
   if (load[0] >= 0) fprintf(f, ", load %.2f at the start", load[0]);
   if (*governor(policy, sizeof policy)) fprintf(f, ", governor %s", policy);
   fputc('\n', f);
-  if (load[0] > 0.5 * topo->cores)
+  if (bench_system_busy())
     fputs("Other programs are busy on this machine: times vary more than they would on a quiet one.\n", f);
   size_t column = 0;
   for (char **variable = environ; *variable; variable++) {

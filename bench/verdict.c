@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/system.h"
 #include "bench/text.h"
 
 #define GAIN 1.05 /* less is noise */
@@ -188,6 +189,8 @@ void bench_verdict(const bench_session *session, bench_results *results) {
   } else {
     add(results, "%sEvery result has the bits of the scalar definition.", stop);
   }
+  if (results->row_count && bench_system_busy())
+    add(results, " Other programs were busy meanwhile: take the times with care.");
   if (!session->human) return;
   char plain[sizeof results->verdict];
   fprintf(session->human, "\nverdict: ");

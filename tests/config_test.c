@@ -434,13 +434,13 @@ static bool enter_comma_locale(void) {
 int main(void) {
   clearenv();
   rows = hx__config_rows(&row_count);
+  check_warnings(); /* before this process has read once: it warns once */
   check_table();
   check_values();
   check_precedence();
   check_long();
   check_homes();
   check_omp();
-  check_warnings();
   if (enter_comma_locale()) {
     char half[8];
     snprintf(half, sizeof half, "%.1f", 0.5);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "runtime/api/context.h"
+#include "runtime/base/fpenv.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 
@@ -51,6 +52,13 @@ static void *run(void *p) {
   return NULL;
 }
 
+/* No thread to be had: the caller's does it. */
+static void run_here(hx_event *e) {
+  const hx__fpenv was = hx__fpenv_enter();
+  run(e);
+  hx__fpenv_leave(was);
+}
+
 /* The event with its own copy of what the caller may change: the fields. */
 static hx_event *event_new(hx_context *hx, const hx__work *work) {
   hx_event *const e = calloc(1, sizeof *e);
@@ -74,12 +82,16 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
   hx__work work;
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
+  const hx__fpenv was = hx__fpenv_enter();
   const hx_status s = hx__task_check(task, &work);
+  hx__fpenv_leave(was);
   if (s != HX_OK) return s;
   hx_event *const e = event_new(hx, &work);
   if (!e) return hx__fail(HX_OUT_OF_MEMORY, "no memory for an event");
   if (hx__forked()) { /* no threads there: done at once */
+    const hx__fpenv mine = hx__fpenv_enter();
     e->status = hx__offload_work(hx, &e->work, &e->report);
+    hx__fpenv_leave(mine);
     if (e->status != HX_OK) e->detail = strdup(hx_error_detail());
     e->done = true;
     *out = e;
@@ -94,7 +106,7 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
   if (hx__thread_start(&thread, run, e) == 0)
     pthread_detach(thread);
   else
-    run(e); /* no thread to be had: the caller's does it */
+    run_here(e);
   *out = e;
   return HX_OK;
 }

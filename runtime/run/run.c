@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/fpenv.h"
 #include "runtime/base/status.h"
 #include "runtime/run/internal.h"
 
@@ -54,10 +53,8 @@ static uint32_t recover(hx__run_state *run) {
 }
 
 static void join(const hx__work *w, uint64_t *slots) {
-  const hx__fpenv was = hx__fpenv_enter();
   for (size_t f = 0; f < w->nfields; f++)
     w->out[f] = hx__join(w->fields[f].op, w->fields[f].type, slots + f * w->slices, w->slices);
-  hx__fpenv_leave(was);
 }
 
 static void add_row(hx_report *r, size_t index, uint32_t chunks, uint64_t units, uint64_t busy_ns) {

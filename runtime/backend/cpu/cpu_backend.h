@@ -13,7 +13,7 @@
 unsigned hx__cpu_threads(const hx__config *config);
 
 /* Calls body(arg) on each of `threads` threads (fewer where OpenMP gives fewer), all in the canonical floating-point
- * state; returns when all have returned. One thread: a plain call. */
+ * state, as the caller is; returns when all have returned. One thread: a plain call. */
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg);
 
 /* The CPU's device, without a look at the topology: a small call never needs one. */

@@ -18,9 +18,7 @@ unsigned hx__cpu_threads(const hx__config *config) {
 
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
   if (threads <= 1) { /* a parallel region of one costs 0.3 us all the same */
-    const hx__fpenv was = hx__fpenv_enter();
     body(arg);
-    hx__fpenv_leave(was);
     return;
   }
 #pragma omp parallel num_threads(threads)

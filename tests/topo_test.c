@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What topo/ says of this machine, pinned and not, of a hybrid laptop described in hwloc's XML, of one described in a
+ * line; and the CPU quota by copies of the files that containers see. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/topo/cgroup.h"
+#include "runtime/topo/topo.h"
+#include "tests/check.h"
+
+static char scratch[] = "/tmp/hx-topo-XXXXXX";
+
+static cpu_set_t mask_of(pid_t task) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  sched_getaffinity(task, sizeof mask, &mask);
+  return mask;
+}
+
+static cpu_set_t first_of(const cpu_set_t *from) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  for (int i = 0; i < CPU_SETSIZE; i++)
+    if (CPU_ISSET(i, from)) {
+      CPU_SET(i, &one);
+      break;
+    }
+  return one;
+}
+
+static void pin(pid_t task, const cpu_set_t *mask) {
+  if (sched_setaffinity(task, sizeof *mask, mask) != 0) exit(1);
+}
+
+/* What a fresh process sees: the topology is read once a process. The child runs before() first. */
+static hx__topo seen_after(void (*before)(void)) {
+  hx__topo topo = {0};
+  int ends[2];
+  if (pipe(ends) != 0) exit(1);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    before();
+    const cpu_set_t was = mask_of(0);
+    topo = *hx__topo_get();
+    const cpu_set_t is = mask_of(0);
+    if (!CPU_EQUAL(&was, &is)) memset(&topo, 0, sizeof topo); /* nobody's binding is changed */
+    _exit(write(ends[1], &topo, sizeof topo) != (ssize_t)sizeof topo);
+  }
+  close(ends[1]);
+  CHECK(read(ends[0], &topo, sizeof topo) == (ssize_t)sizeof topo, "the child died");
+  close(ends[0]);
+  waitpid(child, NULL, 0);
+  return topo;
+}
+
+static void check_plausible(const hx__topo *t, unsigned most_threads) {
+  unsigned sum = 0;
+  for (unsigned i = 0; i < t->kinds && i < HX__TOPO_KINDS; i++) sum += t->kind_cores[i];
+  CHECK(t->cores >= 1 && t->cores <= t->hardware_threads, "%u cores", t->cores);
+  CHECK(t->hardware_threads <= most_threads, "%u threads", t->hardware_threads);
+  CHECK(t->kinds >= 1 && t->kinds <= HX__TOPO_KINDS && sum == t->cores, "%u kinds, %u cores in them", t->kinds, sum);
+  CHECK(t->l1_bytes == 0 || (t->l1_bytes >= 4096 && t->l1_bytes <= 1u << 20), "L1 %zu", t->l1_bytes);
+  CHECK(t->l2_bytes == 0 || t->l2_bytes >= t->l1_bytes, "L2 %zu", t->l2_bytes);
+  CHECK(t->memory_bytes >= 1u << 20, "memory %llu", (unsigned long long)t->memory_bytes);
+  CHECK(memchr(t->cpu_name, '\0', sizeof t->cpu_name), "the name does not end");
+}
+
+static void nothing(void) {}
+
+static void pin_to_one(void) {
+  const cpu_set_t all = mask_of(getpid()), one = first_of(&all);
+  pin(0, &one);
+}
+
+/* As a program does that pins its workers: its main thread may still run anywhere. */
+static void *read_pinned(void *arg) {
+  (void)arg;
+  pin_to_one();
+  hx__topo_get();
+  return NULL;
+}
+static void pin_a_worker(void) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, read_pinned, NULL) != 0) _exit(1);
+  pthread_join(thread, NULL);
+}
+
+static void *pointer_of_thread(void *arg) {
+  (void)arg;
+  return (void *)hx__topo_get();
+}
+
+static void check_this_machine(void) {
+  const cpu_set_t all = mask_of(0);
+  const unsigned cpus = (unsigned)CPU_COUNT(&all);
+  const hx__topo here = seen_after(nothing), pinned = seen_after(pin_to_one), worker = seen_after(pin_a_worker);
+  check_plausible(&here, cpus);
+  check_plausible(&pinned, 1);
+  CHECK(pinned.cores == 1 && pinned.hardware_threads == 1 && pinned.kinds == 1, "%u cores", pinned.cores);
+  CHECK(memcmp(&worker, &here, sizeof here) == 0, "%u cores by a pinned worker, %u by main", worker.cores, here.cores);
+  printf("topo_test: \"%s\": %u cores, %u threads, L1 %zu, L2 %zu, L3 %zu\n", here.cpu_name, here.cores,
+         here.hardware_threads, here.l1_bytes, here.l2_bytes, here.l3_bytes);
+  if (hx__cgroup_cpus("") == 0) CHECK(here.hardware_threads == cpus, "%u of %u", here.hardware_threads, cpus);
+}
+
+static void check_once(void) {
+  pthread_t threads[8];
+  const double from = seconds_now();
+  for (int i = 0; i < 8; i++)
+    if (pthread_create(&threads[i], NULL, pointer_of_thread, NULL) != 0) exit(1);
+  for (int i = 0; i < 8; i++) {
+    void *theirs;
+    pthread_join(threads[i], &theirs);
+    CHECK(theirs == hx__topo_get(), "two topologies");
+  }
+  printf("topo_test: read once, by the first of 8 threads, in %.2f ms\n", 1e3 * (seconds_now() - from));
+}
+
+static void object(FILE *f, const char *type, unsigned index, unsigned cpus, const char *more) {
+  static unsigned serial;
+  fprintf(f, "<object type=\"%s\" os_index=\"%u\" cpuset=\"0x%08x\" complete_cpuset=\"0x%08x\" nodeset=\"0x00000001\" "
+             "complete_nodeset=\"0x00000001\" gp_index=\"%u\" %s>\n", type, index, cpus, cpus, ++serial, more);
+}
+#define CACHE(size, depth) "cache_size=\"" #size "\" depth=\"" #depth "\" cache_linesize=\"64\" cache_type=\"1\""
+
+static void cores(FILE *f, unsigned first_cpu, unsigned count, unsigned threads, const char *l1) {
+  for (unsigned i = 0; i < count; i++) {
+    const unsigned cpu = first_cpu + i * threads, mask = ((1u << threads) - 1) << cpu;
+    object(f, "L1Cache", cpu, mask, l1);
+    object(f, "Core", cpu, mask, "");
+    for (unsigned j = 0; j < threads; j++) object(f, "PU", cpu + j, 1u << (cpu + j), ""), fputs("</object>\n", f);
+    fputs("</object></object>\n", f);
+  }
+}
+
+/* Two performance cores of two threads and an L2 each, four efficiency cores that share one. */
+static void hybrid_laptop(void) {
+  char path[64];
+  snprintf(path, sizeof path, "%s/hybrid.xml", scratch);
+  FILE *f = fopen(path, "w");
+  if (!f) _exit(1);
+  fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n", f);
+  object(f, "Machine", 0, 0xff, "allowed_cpuset=\"0x000000ff\" allowed_nodeset=\"0x00000001\"");
+  object(f, "Package", 0, 0xff, "");
+  fputs("<info name=\"CPUModel\" value=\"Imagined Hybrid\"/>\n", f);
+  object(f, "NUMANode", 0, 0xff, "local_memory=\"17179869184\"");
+  fputs("</object>\n", f);
+  object(f, "L3Cache", 0, 0xff, CACHE(12582912, 3));
+  for (unsigned i = 0; i < 2; i++) {
+    object(f, "L2Cache", i, 3u << 2 * i, CACHE(1310720, 2));
+    cores(f, 2 * i, 1, 2, CACHE(49152, 1));
+    fputs("</object>\n", f);
+  }
+  object(f, "L2Cache", 2, 0xf0, CACHE(2097152, 2));
+  cores(f, 4, 4, 1, CACHE(32768, 1));
+  fputs("</object></object></object></object>\n", f);
+  fputs("<cpukind cpuset=\"0x0000000f\" forced_efficiency=\"1\"><info name=\"CoreType\" value=\"IntelCore\"/></cpukind>\n", f);
+  fputs("<cpukind cpuset=\"0x000000f0\" forced_efficiency=\"0\"><info name=\"CoreType\" value=\"IntelAtom\"/></cpukind>\n", f);
+  fputs("</topology>\n", f);
+  fclose(f);
+  setenv("HWLOC_XMLFILE", path, 1);
+}
+
+static void no_such_file(void) { setenv("HWLOC_XMLFILE", "/nowhere/at/all.xml", 1); }
+static void server(void) { setenv("HWLOC_SYNTHETIC", "pack:2 l3:1 l2:48 core:1 pu:2", 1); }
+
+static void check_described(void) {
+  const hx__topo h = seen_after(hybrid_laptop);
+  check_plausible(&h, 8);
+  CHECK(h.cores == 6 && h.hardware_threads == 8, "%u cores, %u threads", h.cores, h.hardware_threads);
+  CHECK(h.kinds == 2 && h.kind_cores[0] == 4 && h.kind_cores[1] == 2, "%u kinds, %u+%u", h.kinds, h.kind_cores[0],
+        h.kind_cores[1]);
+  CHECK(h.l1_bytes == 32768 && h.l2_bytes == 2097152 / 4 && h.l3_bytes == 12582912, "%zu %zu %zu", h.l1_bytes, h.l2_bytes,
+        h.l3_bytes);
+  CHECK(h.memory_bytes == 17179869184u && strcmp(h.cpu_name, "Imagined Hybrid") == 0, "%s", h.cpu_name);
+  const hx__topo s = seen_after(server);
+  CHECK(s.cores == 96 && s.hardware_threads == 192 && s.kinds == 1 && s.kind_cores[0] == 96, "%u cores", s.cores);
+  const hx__topo none = seen_after(no_such_file); /* hwloc's own discovery, or what sysconf says */
+  check_plausible(&none, CPU_SETSIZE);
+}
+
+/* A file below the false root, its folders made. */
+static void put(const char *root, const char *name, const char *text) {
+  char path[512];
+  snprintf(path, sizeof path, "%s%s", root, name);
+  for (char *p = path + strlen(scratch) + 1; (p = strchr(p, '/')); *p++ = '/') {
+    *p = '\0';
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) exit(1);
+  }
+  FILE *f = fopen(path, "w");
+  if (!f || fputs(text, f) < 0 || fclose(f) != 0) exit(1);
+}
+
+#define V2 "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n"
+#define V1 "31 25 0:27 / /sys/fs/cgroup/cpu,cpuacct rw shared:9 - cgroup cgroup rw,cpu,cpuacct\n"
+#define CPUSET "32 25 0:28 / /sys/fs/cgroup/cpuset rw shared:10 - cgroup cgroup rw,cpuset\n"
+#define ROOT "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n"
+
+static const struct {
+  const char *what, *mountinfo, *cgroup;
+  struct {
+    const char *name, *text;
+  } file[4];
+  double cpus;
+} groups[] = {
+    {"no files at all", NULL, NULL, {{0}}, 0},
+    {"v2, no limit", ROOT V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "max 100000\n"}}, 0},
+    {"v2 in a container", V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "150000 100000\n"}}, 1.5},
+    {"v2, the root has no file", V2, "0::/a/b\n", {{"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n"}}, 4},
+    {"v2, the least above counts", ROOT V2, "0::/a/b\n",
+     {{"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n"}, {"/sys/fs/cgroup/a/cpu.max", "50000 100000\n"}}, 0.5},
+    {"v2, a sibling does not", V2, "0::/a\n", {{"/sys/fs/cgroup/b/cpu.max", "50000 100000\n"}}, 0},
+    {"v2, group out of sight", V2, "0::/../x\n", {{"/sys/fs/cgroup/cpu.max", "200000 100000\n"}}, 2},
+    {"v2, garbage", V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "lots\n"}}, 0},
+    {"v2, no period", V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "100000 0\n"}}, 0},
+    {"v2 where blanks are", "30 23 0:26 / /a\\040b rw - cgroup2 none rw\n", "0::/\n", {{"/a b/cpu.max", "300000 100000\n"}}, 3},
+    {"v1, no limit", CPUSET V1, "5:cpuset:/\n4:cpu,cpuacct:/\n",
+     {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"}, {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"}}, 0},
+    {"v1", ROOT CPUSET V1, "5:cpuset:/x\n4:cpu,cpuacct:/docker/1\n",
+     {{"/sys/fs/cgroup/cpu,cpuacct/docker/1/cpu.cfs_quota_us", "250000\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/docker/1/cpu.cfs_period_us", "100000\n"}}, 2.5},
+    {"v1, only a part is mounted", "31 25 0:27 /docker/1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpuacct,cpu\n",
+     "4:cpu,cpuacct:/docker/1\n",
+     {{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "75000\n"}, {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "50000\n"}}, 1.5},
+    {"v1, another part is mounted", "31 25 0:27 /docker/1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpuacct,cpu\n",
+     "4:cpu,cpuacct:/docker/11\n",
+     {{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "75000\n"}, {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "50000\n"}}, 1.5},
+    {"v1, no period file", V1, "4:cpu,cpuacct:/\n", {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n"}}, 0},
+    {"both, v1 has the controller", V2 V1, "4:cpu:/\n0::/user\n",
+     {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "100000\n"}, {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"}}, 1},
+};
+
+static void check_quota(void) {
+  for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+    char root[64];
+    snprintf(root, sizeof root, "%s/%zu", scratch, i);
+    if (groups[i].mountinfo) put(root, "/proc/self/mountinfo", groups[i].mountinfo);
+    if (groups[i].cgroup) put(root, "/proc/self/cgroup", groups[i].cgroup);
+    for (size_t j = 0; j < 4 && groups[i].file[j].name; j++) put(root, groups[i].file[j].name, groups[i].file[j].text);
+    const double cpus = hx__cgroup_cpus(root);
+    CHECK(cpus == groups[i].cpus, "%s: %g", groups[i].what, cpus);
+  }
+}
+
+int main(void) {
+  unsetenv("HWLOC_XMLFILE");
+  unsetenv("HWLOC_SYNTHETIC");
+  if (!mkdtemp(scratch)) return 1;
+  check_this_machine();
+  check_described();
+  check_quota();
+  check_once();
+  char command[64];
+  snprintf(command, sizeof command, "/bin/rm -rf %s", scratch);
+  CHECK(system(command) == 0, "%s", command);
+  return checks_end("topo_test");
+}
