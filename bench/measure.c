@@ -3,6 +3,7 @@
 #include "bench/measure.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,17 +66,34 @@ static void draw_bar(const bench_limits *limits, size_t rounds, double elapsed) 
   fflush(stderr);
 }
 
+/* A new order of the contestants for each round: in a fixed one each would always follow the same other, and find the
+ * caches, the clock rate and the driver's threads as that one leaves them. xorshift, so that runs are alike. */
+static void shuffle(size_t *order, size_t count, uint64_t *state) {
+  for (size_t i = count; i > 1; i--) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    size_t other = (size_t)(*state % i), swap = order[i - 1];
+    order[i - 1] = order[other];
+    order[other] = swap;
+  }
+}
+
 size_t bench_measure(bench_contestant *contestants, size_t count, const bench_limits *limits) {
   double start = bench_now(), drawn = 0;
   size_t rounds = 0;
-  bool fine = true;
+  size_t *order = malloc(count * sizeof *order);
+  uint64_t state = 0x9e3779b97f4a7c15u;
+  bool fine = order != NULL;
+  for (size_t i = 0; fine && i < count; i++) order[i] = i;
   for (double elapsed = 0; fine && !enough(rounds, elapsed, limits); elapsed = bench_now() - start) {
     if (limits->progress && elapsed > 1 && elapsed - drawn > 0.1) {
       draw_bar(limits, rounds, elapsed);
       drawn = elapsed;
     }
+    shuffle(order, count, &state);
     for (size_t c = 0; fine && c < count; c++) {
-      bench_contestant *who = &contestants[c];
+      bench_contestant *who = &contestants[order[c]];
       if (rounds == who->room) {
         size_t room = who->room ? 2 * who->room : 64;
         double *grown = realloc(who->samples, room * sizeof *grown);
@@ -89,6 +107,7 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
     }
     rounds++;
   }
+  free(order);
   if (drawn > 0) fputs("\r\033[K", stderr);
   return fine ? rounds : 0;
 }

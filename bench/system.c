@@ -55,7 +55,8 @@ void bench_system_print(FILE *f, const bench_session *session) {
   for (unsigned k = 0; topo->kinds > 1 && k < topo->kinds; k++) fprintf(f, "%s%u", k ? "+" : " (", topo->kind_cores[k]);
   if (topo->kinds > 1) fputc(')', f);
   if (topo->hardware_threads != topo->cores) fprintf(f, ", %u hardware threads", topo->hardware_threads);
-  fprintf(f, ", %s, hx takes %u threads and %s kernels\n", memory, session->threads, bench_isa());
+  fprintf(f, ", %s, hx takes %u thread%s and %s kernels\n", memory, session->threads, session->threads == 1 ? "" : "s",
+          bench_isa());
   fprintf(f, "%s %s %s", kernel.sysname, kernel.release, kernel.machine);
   if (load[0] >= 0) fprintf(f, ", load %.2f at the start", load[0]);
   if (*governor(policy, sizeof policy)) fprintf(f, ", governor %s", policy);

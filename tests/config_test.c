@@ -10,6 +10,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "tests/check.h"
+#include "tests/config_cases.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -36,175 +37,15 @@ static const char *shown(const hx__config *c) {
   n += (size_t)snprintf(text + n, sizeof text - n,
                         "; sched %d chunk %llu threads %u tile %ux%ux%u mem %d min %llu timeout %llu cache %s obj %d "
                         "trace %s isa %d off %d log %d sim",
-                        c->schedule, (unsigned long long)c->chunk, c->threads, c->tile_m, c->tile_n, c->tile_k, c->memory,
-                        (unsigned long long)c->min_offload, (unsigned long long)c->timeout_ms, c->cache_dir, c->objective,
-                        c->trace, c->isa, c->offload, c->log);
+                        c->schedule, (unsigned long long)c->chunk, c->threads, c->tile_m, c->tile_n, c->tile_k,
+                        c->memory, (unsigned long long)c->min_offload, (unsigned long long)c->timeout_ms, c->cache_dir,
+                        c->objective, c->trace, c->isa, c->offload, c->log);
   for (size_t i = 0; i < c->sims; i++)
     n += (size_t)snprintf(text + n, sizeof text - n, " %.0f/%ld/%d@%llu", c->sim[i].rate,
                           (long)(c->sim[i].latency_us * 1000 + 0.5), c->sim[i].fail_entry,
                           (unsigned long long)c->sim[i].fail_at);
   return text;
 }
-
-/* What a good value gives: a part of shown(). */
-static const struct {
-  const char *name, *value, *gives;
-} good[] = {
-    {"HX_DEVICES", "cpu", "dev 1 0 "},
-    {"HX_DEVICES", "CPU,iGPU,gpu,intel,amd,nvidia,pocl,rusticl,opencl-cpu,sim,all", "dev 7ff 0 "},
-    {"HX_DEVICES", "0,2,31", "dev 0 80000005 "},
-    {"HX_DEVICES", "pocl,3,pocl", "dev 40 8 "},
-    {"HX_SPLIT", "auto", "split;"},
-    {"HX_SPLIT", "AUTO", "split;"},
-    {"HX_SPLIT", "0", "split 0;"},
-    {"HX_SPLIT", "1", "split 1000000;"},
-    {"HX_SPLIT", ".5", "split 500000;"},
-    {"HX_SPLIT", "25e-2", "split 250000;"},
-    {"HX_SPLIT", "12.5%", "split 125000;"},
-    {"HX_SPLIT", "100%", "split 1000000;"},
-    {"HX_SPLIT", "0.5:0.3", "split 500000 300000;"},
-    {"HX_SPLIT", "50%:0.5", "split 500000 500000;"},
-    {"HX_SPLIT", "0.7:0.2:0.1", "split 700000 200000 100000;"},
-    {"HX_SPLIT", "0.1:0.1:0.1:0.1:0.1:0.1:0.1:0.1:0.1:0.1", "100000 100000 100000;"},
-    {"HX_SCHEDULE", "adaptive", "sched 0 "},
-    {"HX_SCHEDULE", "static", "sched 1 "},
-    {"HX_SCHEDULE", "Dynamic", "sched 2 "},
-    {"HX_SCHEDULE", "guided", "sched 3 "},
-    {"HX_CHUNK", "1", "chunk 1 "},
-    {"HX_CHUNK", "1000000", "chunk 1000000 "},
-    {"HX_CHUNK", "2^0", "chunk 1 "},
-    {"HX_CHUNK", "2^63", "chunk 9223372036854775808 "},
-    {"HX_THREADS", "1", "threads 1 "},
-    {"HX_THREADS", "4096", "threads 4096 "},
-    {"HX_TILE", "16x32x16", "tile 16x32x16 "},
-    {"HX_TILE", "1X1024X1", "tile 1x1024x1 "},
-    {"HX_MEMORY", "auto", "mem 0 "},
-    {"HX_MEMORY", "svm-system", "mem 1 "},
-    {"HX_MEMORY", "svm-fine", "mem 2 "},
-    {"HX_MEMORY", "svm-coarse", "mem 3 "},
-    {"HX_MEMORY", "usm", "mem 4 "},
-    {"HX_MEMORY", "HOSTPTR", "mem 5 "},
-    {"HX_MEMORY", "copy", "mem 6 "},
-    {"HX_MIN_OFFLOAD", "0", "min 0 "},
-    {"HX_MIN_OFFLOAD", "2^20", "min 1048576 "},
-    {"HX_TIMEOUT_MS", "1", "timeout 1 "},
-    {"HX_TIMEOUT_MS", "86400000", "timeout 86400000 "},
-    {"HX_TIMEOUT_MS", "Off", "timeout 18446744073709551614 "},
-    {"HX_CACHE_DIR", "/somewhere/else", "cache /somewhere/else obj"},
-    {"HX_CACHE_DIR", "./off", "cache ./off obj"},
-    {"HX_CACHE_DIR", "OFF", "cache  obj"},
-    {"HX_OBJECTIVE", "time", "obj 0 "},
-    {"HX_OBJECTIVE", "energy", "obj 1 "},
-    {"HX_OBJECTIVE", "edp", "obj 2 "},
-    {"HX_TRACE", "a file.json", "trace a file.json isa"},
-#if defined(__x86_64__)
-    {"HX_ISA", "SSE2", "isa 1 "},
-#else
-    {"HX_ISA", "neon", "isa 4 "},
-#endif
-    {"HX_OFFLOAD", "default", "off 0 "},
-    {"HX_OFFLOAD", "disabled", "off 1 "},
-    {"HX_OFFLOAD", "mandatory", "off 2 "},
-    {"HX_SIM", "rate=2e9,latency_us=40,fail=enqueue@3", "sim 2000000000/40000/4@3"},
-    {"HX_SIM", "rate=5", "sim 5/10000/0@0"},
-    {"HX_SIM", "latency_us=0;fail=Prepare@1;fail=open@2;fail=bind@3", "sim 1000000000/0/0@0 1000000000/10000/1@1 "},
-    {"HX_SIM", "latency_us=0.5;FAIL=wait@18446744073709551615;fail=alloc@1", "sim 1000000000/500/0@0 "},
-    {"HX_LOG", "error", "log 0 "},
-    {"HX_LOG", "warn", "log 1 "},
-    {"HX_LOG", "info", "log 2 "},
-    {"HX_LOG", "debug", "log 3 "},
-    {"HX_LOG", "TRACE", "log 4 "},
-};
-
-/* Refused, with a detail that starts `NAME=VALUE: accepted: ` and has these words as well. */
-static const struct {
-  const char *name, *value, *says;
-} bad[] = {
-    {"HX_DEVICES", "gpux", "\"gpux\""},
-    {"HX_DEVICES", "cpu,", "\"\""},
-    {"HX_DEVICES", ",cpu", "\"\""},
-    {"HX_DEVICES", "cpu,,gpu", "\"\""},
-    {"HX_DEVICES", "cpu, gpu", "\" gpu\""},
-    {"HX_DEVICES", "32", "\"32\""},
-    {"HX_DEVICES", "-1", "\"-1\""},
-    {"HX_DEVICES", "99999999999999999999999", ""},
-    {"HX_SPLIT", "1.01", "\"1.01\""},
-    {"HX_SPLIT", "101%", "\"101%\""},
-    {"HX_SPLIT", "-0.1", ""},
-    {"HX_SPLIT", "+0.1", ""},
-    {"HX_SPLIT", "nan", ""},
-    {"HX_SPLIT", "inf", ""},
-    {"HX_SPLIT", "0x1p-1", ""},
-    {"HX_SPLIT", "0,5", "\"0,5\""},
-    {"HX_SPLIT", "0.5 ", ""},
-    {"HX_SPLIT", "0.5f", ""},
-    {"HX_SPLIT", "1e", ""},
-    {"HX_SPLIT", ".", ""},
-    {"HX_SPLIT", "%", ""},
-    {"HX_SPLIT", "0.5:", "\"\""},
-    {"HX_SPLIT", "0.5:auto", "\"auto\""},
-    {"HX_SPLIT", "0.7:0.31", "sum"},
-    {"HX_SPLIT", "0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0", "more shares than devices"},
-    {"HX_SCHEDULE", "fast", "guided"},
-    {"HX_SCHEDULE", "static ", ""},
-    {"HX_SCHEDULE", "stat", ""},
-    {"HX_CHUNK", "0", ""},
-    {"HX_CHUNK", "-4096", ""},
-    {"HX_CHUNK", "4096k", ""},
-    {"HX_CHUNK", "2^64", ""},
-    {"HX_CHUNK", "2^", ""},
-    {"HX_CHUNK", "3^2", ""},
-    {"HX_CHUNK", "9223372036854775809", ""},
-    {"HX_CHUNK", "18446744073709551617", ""},
-    {"HX_THREADS", "0", "1..4096"},
-    {"HX_THREADS", "4097", ""},
-    {"HX_THREADS", "4294967297", ""},
-    {"HX_THREADS", "2.5", ""},
-    {"HX_THREADS", "four", ""},
-    {"HX_THREADS", " 4", ""},
-    {"HX_TILE", "16", ""},
-    {"HX_TILE", "16x16", ""},
-    {"HX_TILE", "16x16x", ""},
-    {"HX_TILE", "16x16x16x", ""},
-    {"HX_TILE", "16x16x16x16", ""},
-    {"HX_TILE", "0x16x16", ""},
-    {"HX_TILE", "16x1025x16", ""},
-    {"HX_MEMORY", "svm", "svm-fine"},
-    {"HX_MIN_OFFLOAD", "-1", ""},
-    {"HX_MIN_OFFLOAD", "auto", ""},
-    {"HX_MIN_OFFLOAD", "18446744073709551615", ""},
-    {"HX_TIMEOUT_MS", "0", "off"},
-    {"HX_TIMEOUT_MS", "86400001", ""},
-    {"HX_TIMEOUT_MS", "1s", ""},
-    {"HX_OBJECTIVE", "power", "edp"},
-    {"HX_ISA", "auto", "sse2"},
-    {"HX_ISA", "avx", "sse2"},
-#if defined(__x86_64__)
-    {"HX_ISA", "NEON", "this CPU lacks \"neon\""},
-#else
-    {"HX_ISA", "avx2", "this CPU lacks \"avx2\""},
-#endif
-    {"HX_OFFLOAD", "off", "disabled"},
-    {"HX_SIM", "rate", "\"rate\""},
-    {"HX_SIM", "rate=", "\"rate=\""},
-    {"HX_SIM", "rate=0", "\"rate=0\""},
-    {"HX_SIM", "rate=-1", ""},
-    {"HX_SIM", "rate=1e9;", "\"\""},
-    {"HX_SIM", ";rate=1e9", "\"\""},
-    {"HX_SIM", "rate=1e9,", "\"\""},
-    {"HX_SIM", "rate=1e9,rate=2e9", "a second \"rate\""},
-    {"HX_SIM", "speed=1", "\"speed=1\""},
-    {"HX_SIM", "rate=1e9,latency_us=2e9", "\"latency_us=2e9\""},
-    {"HX_SIM", "fail=enqueue", ""},
-    {"HX_SIM", "fail=enqueue@", ""},
-    {"HX_SIM", "fail=enqueue@0", ""},
-    {"HX_SIM", "fail=@1", ""},
-    {"HX_SIM", "fail=close@1", ""},
-    {"HX_SIM", "rate=1;rate=1;rate=1;rate=1;rate=1;rate=1;rate=1;rate=1;rate=1;rate=1;rate=1;rate=1;rate=1;rate=1;rate=1",
-     "too many devices"},
-    {"HX_LOG", "warning", "debug"},
-    {"HX_LOG", "2", ""},
-};
 
 enum { ENVIRONMENT, SETTINGS, SOURCES };
 
@@ -225,7 +66,8 @@ static void check_refused(int source, const char *name, const char *value, const
   char prefix[512];
   snprintf(prefix, sizeof prefix, "%s=%s: accepted: %s", name, value, row_of(name)->values);
   CHECK(strncmp(hx_error_detail(), prefix, strlen(prefix)) == 0, "not '%s' but '%s'", prefix, hx_error_detail());
-  CHECK(strstr(hx_error_detail() + strlen(name) + strlen(value) + 2, says), "'%s' not in '%s'", says, hx_error_detail());
+  CHECK(strstr(hx_error_detail() + strlen(name) + strlen(value) + 2, says), "'%s' not in '%s'", says,
+        hx_error_detail());
 }
 
 static void check_values(void) {
@@ -235,8 +77,8 @@ static void check_values(void) {
       const hx_status s = read_with(source, row_of(good[i].name), good[i].value, &config);
       CHECK(s == HX_OK, "%s=%s: %s", good[i].name, good[i].value, hx_error_detail());
       if (s != HX_OK) continue;
-      CHECK(strstr(shown(&config), good[i].gives), "%s=%s: '%s' not in '%s'", good[i].name, good[i].value, good[i].gives,
-            shown(&config));
+      CHECK(strstr(shown(&config), good[i].gives), "%s=%s: '%s' not in '%s'", good[i].name, good[i].value,
+            good[i].gives, shown(&config));
       double sum = 0;
       for (size_t j = 0; j < config.splits; j++) sum += (double)config.split[j];
       CHECK(sum <= 1, "%s=%s: the sum is %.17g", good[i].name, good[i].value, sum);
@@ -252,8 +94,9 @@ static void check_table(void) {
   CHECK_OK(hx__config_read(&empty, NULL));
   char none[4 * HX__PATH_BYTES];
   strcpy(none, shown(&empty));
-  CHECK(strstr(none, "dev 7 0 split; sched 0 chunk 0 threads 0 tile 0x0x0 mem 0 min 18446744073709551615 timeout "
-                     "18446744073709551615 cache  obj 0 trace  isa 0 off 0 log 1 sim"),
+  CHECK(strstr(none,
+               "dev 7 0 split; sched 0 chunk 0 threads 0 tile 0x0x0 mem 0 min 18446744073709551615 timeout "
+               "18446744073709551615 cache  obj 0 trace  isa 0 off 0 log 1 sim"),
         "defaults: %s", none);
   for (size_t i = 0; i < row_count; i++) {
     size_t tried_good = 0, tried_bad = 0;
@@ -267,7 +110,7 @@ static void check_table(void) {
       CHECK(strcmp(shown(&config), none) == 0, "%s empty: %s", rows[i].name, shown(&config));
     }
   }
-  static const char *const in_words[] = {"HX_DEVICES", "HX_SPLIT",  "HX_SCHEDULE", "HX_MEMORY",
+  static const char *const in_words[] = {"HX_DEVICES", "HX_SPLIT",     "HX_SCHEDULE", "HX_MEMORY",
                                          "HX_OFFLOAD", "HX_OBJECTIVE", "HX_LOG"};
   for (size_t i = 0; i < COUNT(in_words); i++) { /* a default that is a value changes nothing */
     CHECK_OK(read_with(SETTINGS, row_of(in_words[i]), row_of(in_words[i])->deflt, &config));
@@ -329,8 +172,8 @@ static void check_long(void) {
     for (size_t i = 0; i < row_count; i++) {
       CHECK(read_with(source, &rows[i], value, &config) == HX_INVALID_CONFIG, "%s", rows[i].name);
       const char *detail = hx_error_detail();
-      CHECK(strlen(detail) < HX__DETAIL_BYTES && strstr(detail, "v...: accepted: ") && strstr(detail, rows[i].values), "%s",
-            detail);
+      CHECK(strlen(detail) < HX__DETAIL_BYTES && strstr(detail, "v...: accepted: ") && strstr(detail, rows[i].values),
+            "%s", detail);
     }
   memset(value, 0, sizeof value);
   memset(value, 'v', 600); /* shown whole */
@@ -344,9 +187,15 @@ static void check_homes(void) {
   const struct {
     const char *xdg, *home, *gives;
   } cases[] = {
-      {"/x/cache", "/home/u", "/x/cache/hx"}, {NULL, "/home/u", "/home/u/.cache/hx"}, {"", "/home/u", "/home/u/.cache/hx"},
-      {"rel", "/home/u", "/home/u/.cache/hx"}, {NULL, NULL, ""}, {NULL, "", ""}, {NULL, "rel", ""},
-      {longest, "/home/u", "/home/u/.cache/hx"}, {longest, longest, ""},
+      {"/x/cache", "/home/u", "/x/cache/hx"},
+      {NULL, "/home/u", "/home/u/.cache/hx"},
+      {"", "/home/u", "/home/u/.cache/hx"},
+      {"rel", "/home/u", "/home/u/.cache/hx"},
+      {NULL, NULL, ""},
+      {NULL, "", ""},
+      {NULL, "rel", ""},
+      {longest, "/home/u", "/home/u/.cache/hx"},
+      {longest, longest, ""},
   };
   for (size_t i = 0; i < COUNT(cases); i++) {
     if (cases[i].xdg) setenv("XDG_CACHE_HOME", cases[i].xdg, 1);
@@ -362,7 +211,8 @@ static void check_omp(void) {
   static const struct {
     const char *value;
     uint32_t gives;
-  } cases[] = {{"4", 4}, {" 4 ", 4}, {"8,2", 8}, {"8 , 2", 8}, {"", 0}, {"0", 0}, {"-1", 0}, {"4x", 0}, {"many", 0}, {"9999", 4096}};
+  } cases[] = {{"4", 4}, {" 4 ", 4}, {"8,2", 8}, {"8 , 2", 8}, {"", 0},
+               {"0", 0}, {"-1", 0},  {"4x", 0},  {"many", 0},  {"9999", 4096}};
   hx__config config;
   for (size_t i = 0; i < COUNT(cases); i++) {
     setenv("OMP_NUM_THREADS", cases[i].value, 1);

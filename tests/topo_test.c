@@ -124,8 +124,10 @@ static void check_once(void) {
 
 static void object(FILE *f, const char *type, unsigned index, unsigned cpus, const char *more) {
   static unsigned serial;
-  fprintf(f, "<object type=\"%s\" os_index=\"%u\" cpuset=\"0x%08x\" complete_cpuset=\"0x%08x\" nodeset=\"0x00000001\" "
-             "complete_nodeset=\"0x00000001\" gp_index=\"%u\" %s>\n", type, index, cpus, cpus, ++serial, more);
+  fprintf(f,
+          "<object type=\"%s\" os_index=\"%u\" cpuset=\"0x%08x\" complete_cpuset=\"0x%08x\" nodeset=\"0x00000001\" "
+          "complete_nodeset=\"0x00000001\" gp_index=\"%u\" %s>\n",
+          type, index, cpus, cpus, ++serial, more);
 }
 #define CACHE(size, depth) "cache_size=\"" #size "\" depth=\"" #depth "\" cache_linesize=\"64\" cache_type=\"1\""
 
@@ -145,7 +147,10 @@ static void hybrid_laptop(void) {
   snprintf(path, sizeof path, "%s/hybrid.xml", scratch);
   FILE *f = fopen(path, "w");
   if (!f) _exit(1);
-  fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">\n", f);
+  fputs(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology "
+      "version=\"2.0\">\n",
+      f);
   object(f, "Machine", 0, 0xff, "allowed_cpuset=\"0x000000ff\" allowed_nodeset=\"0x00000001\"");
   object(f, "Package", 0, 0xff, "");
   fputs("<info name=\"CPUModel\" value=\"Imagined Hybrid\"/>\n", f);
@@ -160,8 +165,14 @@ static void hybrid_laptop(void) {
   object(f, "L2Cache", 2, 0xf0, CACHE(2097152, 2));
   cores(f, 4, 4, 1, CACHE(32768, 1));
   fputs("</object></object></object></object>\n", f);
-  fputs("<cpukind cpuset=\"0x0000000f\" forced_efficiency=\"1\"><info name=\"CoreType\" value=\"IntelCore\"/></cpukind>\n", f);
-  fputs("<cpukind cpuset=\"0x000000f0\" forced_efficiency=\"0\"><info name=\"CoreType\" value=\"IntelAtom\"/></cpukind>\n", f);
+  fputs(
+      "<cpukind cpuset=\"0x0000000f\" forced_efficiency=\"1\"><info name=\"CoreType\" "
+      "value=\"IntelCore\"/></cpukind>\n",
+      f);
+  fputs(
+      "<cpukind cpuset=\"0x000000f0\" forced_efficiency=\"0\"><info name=\"CoreType\" "
+      "value=\"IntelAtom\"/></cpukind>\n",
+      f);
   fputs("</topology>\n", f);
   fclose(f);
   setenv("HWLOC_XMLFILE", path, 1);
@@ -176,8 +187,8 @@ static void check_described(void) {
   CHECK(h.cores == 6 && h.hardware_threads == 8, "%u cores, %u threads", h.cores, h.hardware_threads);
   CHECK(h.kinds == 2 && h.kind_cores[0] == 4 && h.kind_cores[1] == 2, "%u kinds, %u+%u", h.kinds, h.kind_cores[0],
         h.kind_cores[1]);
-  CHECK(h.l1_bytes == 32768 && h.l2_bytes == 2097152 / 4 && h.l3_bytes == 12582912, "%zu %zu %zu", h.l1_bytes, h.l2_bytes,
-        h.l3_bytes);
+  CHECK(h.l1_bytes == 32768 && h.l2_bytes == 2097152 / 4 && h.l3_bytes == 12582912, "%zu %zu %zu", h.l1_bytes,
+        h.l2_bytes, h.l3_bytes);
   CHECK(h.memory_bytes == 17179869184u && strcmp(h.cpu_name, "Imagined Hybrid") == 0, "%s", h.cpu_name);
   const hx__topo s = seen_after(server);
   CHECK(s.cores == 96 && s.hardware_threads == 192 && s.kinds == 1 && s.kind_cores[0] == 96, "%u cores", s.cores);
@@ -213,27 +224,49 @@ static const struct {
     {"v2, no limit", ROOT V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "max 100000\n"}}, 0},
     {"v2 in a container", V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "150000 100000\n"}}, 1.5},
     {"v2, the root has no file", V2, "0::/a/b\n", {{"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n"}}, 4},
-    {"v2, the least above counts", ROOT V2, "0::/a/b\n",
-     {{"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n"}, {"/sys/fs/cgroup/a/cpu.max", "50000 100000\n"}}, 0.5},
+    {"v2, the least above counts",
+     ROOT V2,
+     "0::/a/b\n",
+     {{"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n"}, {"/sys/fs/cgroup/a/cpu.max", "50000 100000\n"}},
+     0.5},
     {"v2, a sibling does not", V2, "0::/a\n", {{"/sys/fs/cgroup/b/cpu.max", "50000 100000\n"}}, 0},
     {"v2, group out of sight", V2, "0::/../x\n", {{"/sys/fs/cgroup/cpu.max", "200000 100000\n"}}, 2},
     {"v2, garbage", V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "lots\n"}}, 0},
     {"v2, no period", V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "100000 0\n"}}, 0},
-    {"v2 where blanks are", "30 23 0:26 / /a\\040b rw - cgroup2 none rw\n", "0::/\n", {{"/a b/cpu.max", "300000 100000\n"}}, 3},
-    {"v1, no limit", CPUSET V1, "5:cpuset:/\n4:cpu,cpuacct:/\n",
-     {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"}, {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"}}, 0},
-    {"v1", ROOT CPUSET V1, "5:cpuset:/x\n4:cpu,cpuacct:/docker/1\n",
+    {"v2 where blanks are",
+     "30 23 0:26 / /a\\040b rw - cgroup2 none rw\n",
+     "0::/\n",
+     {{"/a b/cpu.max", "300000 100000\n"}},
+     3},
+    {"v1, no limit",
+     CPUSET V1,
+     "5:cpuset:/\n4:cpu,cpuacct:/\n",
+     {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"}},
+     0},
+    {"v1",
+     ROOT CPUSET V1,
+     "5:cpuset:/x\n4:cpu,cpuacct:/docker/1\n",
      {{"/sys/fs/cgroup/cpu,cpuacct/docker/1/cpu.cfs_quota_us", "250000\n"},
-      {"/sys/fs/cgroup/cpu,cpuacct/docker/1/cpu.cfs_period_us", "100000\n"}}, 2.5},
-    {"v1, only a part is mounted", "31 25 0:27 /docker/1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpuacct,cpu\n",
+      {"/sys/fs/cgroup/cpu,cpuacct/docker/1/cpu.cfs_period_us", "100000\n"}},
+     2.5},
+    {"v1, only a part is mounted",
+     "31 25 0:27 /docker/1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpuacct,cpu\n",
      "4:cpu,cpuacct:/docker/1\n",
-     {{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "75000\n"}, {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "50000\n"}}, 1.5},
-    {"v1, another part is mounted", "31 25 0:27 /docker/1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpuacct,cpu\n",
+     {{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "75000\n"}, {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "50000\n"}},
+     1.5},
+    {"v1, another part is mounted",
+     "31 25 0:27 /docker/1 /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpuacct,cpu\n",
      "4:cpu,cpuacct:/docker/11\n",
-     {{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "75000\n"}, {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "50000\n"}}, 1.5},
+     {{"/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "75000\n"}, {"/sys/fs/cgroup/cpu/cpu.cfs_period_us", "50000\n"}},
+     1.5},
     {"v1, no period file", V1, "4:cpu,cpuacct:/\n", {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "50000\n"}}, 0},
-    {"both, v1 has the controller", V2 V1, "4:cpu:/\n0::/user\n",
-     {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "100000\n"}, {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"}}, 1},
+    {"both, v1 has the controller",
+     V2 V1,
+     "4:cpu:/\n0::/user\n",
+     {{"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "100000\n"},
+      {"/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"}},
+     1},
 };
 
 static void check_quota(void) {

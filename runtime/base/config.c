@@ -13,7 +13,7 @@
 #include "runtime/base/status.h"
 
 #define ROW(NAME, member, values, deflt, help) \
-  {NAME, values, deflt, help, hx__parse_##member, offsetof(hx_settings, member)}
+  { NAME, values, deflt, help, hx__parse_##member, offsetof(hx_settings, member) }
 
 static const hx__config_row rows[] = {
     ROW("HX_DEVICES", devices,
@@ -42,8 +42,8 @@ static const hx__config_row rows[] = {
     ROW("HX_OFFLOAD", offload, "default, disabled, mandatory", "default",
         "disabled: the CPU alone; mandatory: the devices do all of it or the call fails"),
     ROW("HX_SIM", sim,
-        "rate=2e9,latency_us=40,fail=enqueue@3 (rate in units a second; fail at prepare, open, bind, enqueue, wait, "
-        "alloc), devices separated by ;",
+        "devices with ; between them: rate=2e9,latency_us=40,fail=enqueue@3 (rate in units a second; fail at prepare, "
+        "open, bind, enqueue, wait or alloc)",
         "none", "simulated devices, at most 14"),
     ROW("HX_LOG", log, "error, warn, info, debug, trace", "warn",
         "messages to stderr; info: a line a call, debug: decisions, trace: CL calls"),

@@ -45,12 +45,12 @@ const char *hx__memory_mode_name(hx__memory_mode mode) {
 const char *hx__isa_name(hx__isa isa) { return (unsigned)isa < HX__ISAS ? isa_words[isa] : "unknown"; }
 
 /* A variable whose value is one word of an enumeration. */
-#define WORD_PARSER(member, type)                                                                      \
-  bool hx__parse_##member(hx__config *config, const char *value, char *why) {                          \
-    (void)why; /* the accepted words say it all */                                                     \
-    const int word = hx__span_word(hx__span_of(value), member##_words, COUNT(member##_words));         \
-    if (word >= 0) config->member = (type)word;                                                        \
-    return word >= 0;                                                                                  \
+#define WORD_PARSER(member, type)                                                              \
+  bool hx__parse_##member(hx__config *config, const char *value, char *why) {                  \
+    (void)why; /* the accepted words say it all */                                             \
+    const int word = hx__span_word(hx__span_of(value), member##_words, COUNT(member##_words)); \
+    if (word >= 0) config->member = (type)word;                                                \
+    return word >= 0;                                                                          \
   }
 
 WORD_PARSER(schedule, hx__schedule)
@@ -63,16 +63,20 @@ WORD_PARSER(log, int)
 static bool cpu_has(hx__isa isa) {
   switch (isa) {
 #if defined(__x86_64__)
-    case HX__ISA_SSE2: return true;
-    case HX__ISA_AVX2: return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case HX__ISA_SSE2:
+      return true;
+    case HX__ISA_AVX2:
+      return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     case HX__ISA_AVX512:
       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
              __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
              __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 #elif defined(__aarch64__)
-    case HX__ISA_NEON: return true;
+    case HX__ISA_NEON:
+      return true;
 #endif
-    default: return false;
+    default:
+      return false;
   }
 }
 

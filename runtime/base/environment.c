@@ -14,9 +14,7 @@
 #include "runtime/base/span.h"
 
 void hx__environment_cache_dir(char *out, size_t bytes) {
-  static const struct {
-    const char *variable, *below;
-  } homes[] = {{"XDG_CACHE_HOME", "/hx"}, {"HOME", "/.cache/hx"}};
+  static const struct { const char *variable, *below; } homes[] = {{"XDG_CACHE_HOME", "/hx"}, {"HOME", "/.cache/hx"}};
   for (size_t i = 0; i < sizeof homes / sizeof homes[0]; i++) {
     const char *home = secure_getenv(homes[i].variable);
     if (!home || home[0] != '/') continue; /* XDG Base Directory Specification: a relative path is ignored */

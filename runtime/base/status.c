@@ -11,7 +11,8 @@ HX__STATUS_MAP(CHECK_VALUE)
 _Static_assert(HX_INTERNAL + 1 == 0 HX__STATUS_MAP(COUNT_ROW), "HX__STATUS_MAP has a row for each status of hx.h");
 
 #define STATUS_CASE(name, value) \
-  case name: return #name;
+  case name:                     \
+    return #name;
 
 const char *hx_status_string(hx_status s) {
   switch (s) { /* no default: the compiler names a status that has no row */

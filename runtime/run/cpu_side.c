@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CPU's side of a run: every thread of the team takes slices from the front until nothing is left. */
 #include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/base/clock.h"
 #include "runtime/run/internal.h"
 
 #define LEAST_LEAVES 4u  /* of a grab: 64 KiB */
@@ -30,7 +31,9 @@ static void body(void *p) {
     hx__ticket *ticket;
     const hx__chunk chunk = hx__ends_front(&run->ends, grab(run, grain));
     if (chunk.count == 0) break;
+    const uint64_t from = run->team->trace ? hx__now_ns() : 0;
     if (lane->device->backend->submit(lane, &run->request, chunk, &ticket) != HX__DONE) atomic_store(&run->no_memory, true);
+    if (run->team->trace) hx__trace_chunk(run->team->trace, 0, from, hx__now_ns(), chunk.first, chunk.count, "done");
     units += hx__chunk_units(run->work, chunk);
     chunks++;
   }

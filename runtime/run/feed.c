@@ -89,8 +89,11 @@ static hx__outcome do_chunk(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   f->busy_ns += ns;
   f->launches++;
   if (outcome == HX__DONE) learn(f, chunk, ns);
+  static const char *const words[] = {
+      [HX__DONE] = "done", [HX__LATE] = "late", [HX__NO_MEMORY] = "no memory", [HX__FAILED] = "failed"};
+  hx__trace_chunk(f->run->team->trace, f->planned->seat, from, from + ns, chunk.first, chunk.count, words[outcome]);
   hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, chunk.first, chunk.count, (double)ns * 1e-6,
-          outcome == HX__DONE ? "done" : outcome == HX__LATE ? "late" : "given back");
+          words[outcome]);
   return outcome;
 }
 

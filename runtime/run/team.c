@@ -18,6 +18,7 @@ hx_status hx__team_init(hx__team *team, const hx__config *config, hx__memory *me
   team->cpu = hx__cpu_backend.open(cpu[0], config);
   if (!team->cpu) return HX_OUT_OF_MEMORY;
   team->kernels = hx__cpu_lane_kernels(team->cpu);
+  team->trace = hx__trace_open(config->trace);
   return HX_OK;
 }
 
@@ -40,6 +41,7 @@ void hx__team_destroy(hx__team *team) {
     if (seat->owned) free(seat->device);
   }
   hx__cpu_backend.close(team->cpu);
+  hx__trace_close(team->trace);
 }
 
 /* HX_DEVICES by word or index; HX_OFFLOAD=disabled leaves the CPU alone. */
@@ -55,6 +57,7 @@ static void seat_device(hx__team *team, size_t index, hx__device *device, bool o
   seat->selected = selects(team->config, device, index);
   pthread_mutex_init(&seat->lock, NULL);
   hx__cond_init(&seat->changed);
+  hx__trace_device(team->trace, index, device->name);
 }
 
 void hx__team_seat_devices(hx__team *team) {

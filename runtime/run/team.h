@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 #include "runtime/backend/backend.h"
+#include "runtime/base/trace.h"
 #include "runtime/memory/memory.h"
 
 typedef struct hx__seat {
@@ -27,6 +28,7 @@ typedef struct hx__team {
   hx__memory *memory;
   hx__lane *cpu;
   const hx__cpu_kernels *kernels;
+  hx__trace *trace; /* NULL: none */
   _Atomic size_t seats; /* set once all are described; seat[0] is the CPU's */
   hx__seat seat[HX_MAX_DEVICES];
 } hx__team;

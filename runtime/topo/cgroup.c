@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU quota by cgroups(7): /proc/self/cgroup names the group, /proc/self/mountinfo where its hierarchy is mounted. A
- * container may see only a part of a hierarchy; what lies above it cannot be read. */
+ * The CPU quota by cgroups(7): /proc/self/cgroup names the group, /proc/self/mountinfo where its hierarchy is mounted.
+ * A container may see only a part of a hierarchy; what lies above it cannot be read. */
 #define _GNU_SOURCE
 #include "runtime/topo/cgroup.h"
 
@@ -104,7 +104,8 @@ static double hierarchy_cpus(const char *root, bool v2) {
   if (!find_mount(root, v2, &m) || !find_group(root, v2, group, sizeof group)) return 0;
   const size_t part = strcmp(m.part, "/") == 0 ? 0 : strlen(m.part);
   const bool below = strncmp(group, m.part, part) == 0 && (group[part] == '/' || group[part] == '\0');
-  const char *path = below && !strstr(group, "/..") ? group + part : ""; /* not below: all that is visible is the part */
+  const char *path =
+      below && !strstr(group, "/..") ? group + part : ""; /* not below: all that is visible is the part */
   const int at = snprintf(folder, sizeof folder, "%s", m.at);
   snprintf(folder + at, sizeof folder - (size_t)at, "%s", path);
   double least = 0;

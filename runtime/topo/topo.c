@@ -35,7 +35,8 @@ static unsigned cores_in(hwloc_topology_t t, hwloc_const_cpuset_t set) {
  * calling thread's: a worker that its program pinned must not make the machine small. */
 static void find_usable(hwloc_topology_t t, hwloc_bitmap_t usable, hwloc_bitmap_t scratch) {
   hwloc_bitmap_copy(usable, hwloc_topology_get_allowed_cpuset(t));
-  if (hwloc_get_proc_cpubind(t, getpid(), scratch, HWLOC_CPUBIND_THREAD) == 0 && hwloc_bitmap_intersects(usable, scratch))
+  if (hwloc_get_proc_cpubind(t, getpid(), scratch, HWLOC_CPUBIND_THREAD) == 0 &&
+      hwloc_bitmap_intersects(usable, scratch))
     hwloc_bitmap_and(usable, usable, scratch);
 }
 

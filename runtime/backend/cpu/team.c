@@ -13,7 +13,9 @@ unsigned hx__cpu_threads(const hx__config *config) {
   if (hx__forked()) return 1; /* libgomp's pool does not exist in a forked child */
   if (omp_in_parallel() && omp_get_level() >= omp_get_max_active_levels()) return 1;
   if (config->threads) return config->threads;
-  return config->omp_threads ? config->omp_threads : hx__topo_get()->cores;
+  if (config->omp_threads) return config->omp_threads;
+  /* Under OMP_PROC_BIND libgomp has pinned this thread to one place: what hwloc counts is that place. */
+  return omp_get_proc_bind() != omp_proc_bind_false ? (unsigned)omp_get_num_procs() : hx__topo_get()->cores;
 }
 
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
