@@ -112,7 +112,7 @@ run_tests() {
   trap 'rm -f "$log"' EXIT
   status=0
   # //... stands last: what the caller adds may be options or, after --, targets that he takes out (-//tests:name).
-  { run_bazel test --keep_going "--test_tag_filters=${filters#,}" "--test_env=HX_DRIVERS=$drivers" "$@" //... 2>&1 ||
+  { run_bazel test --keep_going "--test_tag_filters=${filters#,}" "--test_env=TEST_DRIVERS=$drivers" "$@" //... 2>&1 ||
     echo "hx: bazel test: status $?"; } | tee "$log"
   passed=$(grep -c -E '^//[^ ]+ .*(PASSED|FLAKY)' "$log") || true
   failed=$(grep -c -E '^//[^ ]+ .*(FAILED|TIMEOUT|NO STATUS)' "$log") || true

@@ -17,46 +17,44 @@ _Static_assert(HX__PANEL == 512, "common.cl");
 
 enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
 
-#define REDUCE .kind = HX__KERNEL_REDUCE, .types = ALL_TYPES
-#define MATMUL .kind = HX__KERNEL_MATMUL
+/* name, families, work-group, leaves, defines */
+#define REDUCE(n, f, l0, v, d) \
+  { .name = n, .kind = HX__KERNEL_REDUCE, .family = f, .types = ALL_TYPES, .local = {l0, 1}, .leaves = v, .defines = d }
+/* name, families, work-group, tile, packed operands, takes any tile, defines */
+#define MATMUL(n, f, l0, l1, tm, tn, tk, p, any, d)                                                                 \
+  {                                                                                                                 \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = f, .local = {l0, l1}, .tile_m = tm, .tile_n = tn, .tile_k = tk, \
+    .pack = p, .any_tile = any, .defines = d                                                                        \
+  }
+#define SUBGROUP "-DHX_SHAPE_SUBGROUP=1 "
 
 /* Most specific first within a kind: the first row that matches a device is its row. Names: README.md. */
 static const hx__kernel_row rows[] = {
-    {.name = "reduce-cpu", REDUCE, .family = HX__FAMILY_CPU, .local = {1, 1}, .leaves = 8,
-     .defines = "-DHX_SHAPE_ITEM=1"},
-    {.name = "reduce-nvidia-256", REDUCE, .family = HX__FAMILY_NVIDIA, .local = {256, 1}, .leaves = 8,
-     .defines = "-DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1"},
-    {.name = "reduce-gcn-256", REDUCE, .family = HX__FAMILY_AMD_GCN, .local = {256, 1}, .leaves = 8,
-     .defines = "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"},
-    {.name = "reduce-rdna-256", REDUCE, .family = HX__FAMILY_AMD_RDNA, .local = {256, 1}, .leaves = 8,
-     .defines = "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"},
-    {.name = "reduce-intel-256", REDUCE, .family = HX__FAMILY_INTEL, .local = {256, 1}, .leaves = 8,
-     .defines = "-DHX_IN_FLIGHT=8"},
-    {.name = "reduce-any-256", REDUCE, .local = {256, 1}, .leaves = 8, .defines = "-DHX_IN_FLIGHT=8"},
-    {.name = "reduce-any-32", REDUCE, .local = {32, 1}, .leaves = 1, .defines = "-DHX_IN_FLIGHT=8"},
+    REDUCE("reduce-cpu", HX__FAMILY_CPU, 1, 8, "-DHX_SHAPE_ITEM=1"),
+    REDUCE("reduce-nvidia-256", HX__FAMILY_NVIDIA, 256, 8, "-DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1"),
+    REDUCE("reduce-gcn-256", HX__FAMILY_AMD_GCN, 256, 8, "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"),
+    REDUCE("reduce-rdna-256", HX__FAMILY_AMD_RDNA, 256, 8, "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"),
+    REDUCE("reduce-intel-256", HX__FAMILY_INTEL, 256, 8, "-DHX_IN_FLIGHT=8"),
+    REDUCE("reduce-any-256", 0, 256, 8, "-DHX_IN_FLIGHT=8"),
+    REDUCE("reduce-any-32", 0, 32, 1, "-DHX_IN_FLIGHT=8"),
 
-    {.name = "matmul-cpu-6x64", MATMUL, .family = HX__FAMILY_CPU, .local = {1, 1}, .tile_m = 6, .tile_n = 64,
-     .tile_k = 1, .pack = true, .defines = "-DHX_SHAPE_PACKED=1"},
-    {.name = "matmul-sg8-16x32x16", MATMUL, .family = HX__FAMILY_SUBGROUP8, .local = {8, 1}, .tile_m = 16, .tile_n = 32,
-     .tile_k = 16, .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANE_K=2 -DHX_LANE_N=4"},
-    {.name = "matmul-sg16-16x32x16", MATMUL, .family = HX__FAMILY_SUBGROUP16, .local = {16, 1}, .tile_m = 16,
-     .tile_n = 32, .tile_k = 16, .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANE_K=1 -DHX_LANE_N=2"},
-    {.name = "matmul-nvidia-128x128x16", MATMUL, .family = HX__FAMILY_NVIDIA, .local = {16, 16}, .tile_m = 128,
-     .tile_n = 128, .tile_k = 16, .defines = ""},
-    {.name = "matmul-gcn-64x64x16", MATMUL, .family = HX__FAMILY_AMD_GCN, .local = {16, 16}, .tile_m = 64, .tile_n = 64,
-     .tile_k = 16, .defines = ""},
-    {.name = "matmul-rdna-64x64x16", MATMUL, .family = HX__FAMILY_AMD_RDNA, .local = {16, 16}, .tile_m = 64,
-     .tile_n = 64, .tile_k = 16, .defines = ""},
-    {.name = "matmul-any-64x64x16", MATMUL, .local = {16, 16}, .tile_m = 64, .tile_n = 64, .tile_k = 16,
-     .any_tile = true, .defines = ""},
-    {.name = "matmul-any-32x32x16", MATMUL, .local = {8, 8}, .tile_m = 32, .tile_n = 32, .tile_k = 16, .any_tile = true,
-     .defines = ""},
+    MATMUL("matmul-cpu-6x64", HX__FAMILY_CPU, 1, 1, 6, 64, 1, true, false, "-DHX_SHAPE_PACKED=1"),
+    MATMUL("matmul-sg8-16x32x16", HX__FAMILY_SUBGROUP8, 8, 1, 16, 32, 16, false, false,
+           SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
+    MATMUL("matmul-sg16-16x32x16", HX__FAMILY_SUBGROUP16, 16, 1, 16, 32, 16, false, false,
+           SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
+    MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, false, false, ""),
+    MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, false, false, ""),
+    MATMUL("matmul-rdna-64x64x16", HX__FAMILY_AMD_RDNA, 16, 16, 64, 64, 16, false, false, ""),
+    MATMUL("matmul-any-64x64x16", 0, 16, 16, 64, 64, 16, false, true, ""),
+    MATMUL("matmul-any-32x32x16", 0, 8, 8, 32, 32, 16, false, true, ""),
 
     {.name = "probe", .kind = HX__KERNEL_PROBE, .local = {1, 1}, .defines = ""},
 };
 
-/* Whether a row that takes any tile takes this one: whole vectors for every item, a k-step that divides the panel, every
- * item the same share of the loads, the registers of an item and the least local memory a device may have (32 KiB). */
+/* Whether a row that takes any tile takes this one: a power of two of rows and of columns for every item and few enough
+ * for its registers, a k-step that divides the panel, every item the same share of the loads, and the least local memory
+ * that a device may have (32 KiB). */
 static bool tile_ok(const hx__kernel_row *row, const uint32_t tile[3]) {
   enum { ITEM_MAX = 64, TILE_MAX = 256, LOCAL_BYTES = 32768, PAD = 4 };
   const uint32_t m = tile[0], n = tile[1], k = tile[2], items = row->local[0] * row->local[1];

@@ -63,6 +63,10 @@ typedef enum hx__arithmetic {
   HX__ARITHMETICS
 } hx__arithmetic;
 
+/* With HX__ARITHMETIC_SOFT_FMA a product must not have a greater k. The driver that needs it (llvmpipe) ends a
+ * work-item's loops once they have made 65535 turns, all of them together, unrolls little, and says nothing. */
+#define HX__SOFT_FMA_MAX_K 1024u
+
 typedef struct hx__kernel_row {
   const char *name; /* "reduce-cpu", "matmul-sg8-16x32x16": what info and the log say */
   hx__kernel_kind kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matrix product t = alpha * op(A) op(B) in three shapes of one order: each element is a chain of fma, k ascending from
- * +0, cut every HX_PANEL; panel sums are added in order. A chain has exactly as many steps as k has left: rows and columns
- * are padded at edges, k never is. The running sum waits in t, so that the registers hold one tile only.
+ * +0, cut every HX_PANEL; panel sums are added in order. A chain has exactly as many steps as k has left: rows and
+ * columns are padded at edges, k never is. The running sum waits in t, so that the registers hold one tile only.
  *   HX_SHAPE_PACKED   one work-item holds a tile of float16s over packed operands (CPU devices)
  *   HX_SHAPE_SUBGROUP one sub-group of HX_LOCAL0 holds a tile, its lanes being columns (Intel GPUs)
  *   otherwise         a work-group shares a tile through local memory (any device)
@@ -19,8 +19,8 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 
 #if HX_SHAPE_PACKED
 
-/* HX_COLUMNS: columns of a tile that are in registers at once, as many as the vector registers hold beside the operands.
- * A compiler that does not name its target gets the width that spills nowhere. */
+/* HX_COLUMNS: columns of a tile that are in registers at once, as many as the vector registers hold beside the
+ * operands. A compiler that does not name its target gets the width that spills nowhere. */
 #if defined(__AVX512F__)
 #define HX_COLUMNS HX_TILE_N
 #else
@@ -81,7 +81,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_matmul(global cons
   }
 }
 
-/* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines, one panel and HX_PANEL of its k a work-item. */
+/* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines; a work-item does HX_PANEL of a panel's k. */
 static inline void hx_pack(global const float *x, ulong major, ulong minor, ulong count, ulong k, global float *packed,
                            const uint tile) {
   const ulong line = (ulong)get_global_id(0) * tile, k0 = (ulong)get_global_id(1) * HX_PANEL;
@@ -120,84 +120,83 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_pack_b(global cons
 #elif HX_SHAPE_SUBGROUP
 
 #pragma OPENCL EXTENSION cl_intel_subgroups : enable
-#pragma OPENCL EXTENSION cl_intel_required_subgroup_size : enable
 
-/* A lane holds columns lane, lane + HX_LOCAL0, ... of the tile. HX_LANE_K, HX_LANE_N: elements of HX_TILE_K, HX_TILE_N in
- * a lane, the widths of the block reads. */
+/* A lane holds columns lane, lane + HX_LOCAL0, ... of the tile. HX_LANE_K, HX_LANE_N: elements of HX_TILE_K, HX_TILE_N
+ * in a lane, the widths of the block reads (1: left empty). Offsets run, pointers do not: buffers then stay in
+ * binding-table entries, and the addresses of 16 rows do not crowd the tile out of the registers. */
 #define HX_LANE_M (HX_TILE_M / HX_LOCAL0)
-#define HX_READ_K HX_PASTE(hx_read, HX_LANE_K)
-#define HX_READ_N HX_PASTE(hx_read, HX_LANE_N)
-static void hx_read1(global const float *p, float *out) {
-  out[0] = as_float(intel_sub_group_block_read((global const uint *)p));
-}
-static void hx_read2(global const float *p, float *out) {
-  vstore2(as_float2(intel_sub_group_block_read2((global const uint *)p)), 0, out);
-}
-static void hx_read4(global const float *p, float *out) {
-  vstore4(as_float4(intel_sub_group_block_read4((global const uint *)p)), 0, out);
-}
+#define HX_LANES_N (HX_TILE_N / HX_LOCAL0)
+#define HX_VK HX_PASTE(float, HX_LANE_K)
+#define HX_VN HX_PASTE(float, HX_LANE_N)
+#define HX_READ(N, p) HX_PASTE(as_float, N)(HX_PASTE(intel_sub_group_block_read, N)((global const uint *)(p)))
+#if HX_LOCAL0 == 8
+#define HX_K_PART(v, p) ((p) < 8 ? (v).s0 : (v).s1)
+#else
+#define HX_K_PART(v, p) (v)
+#endif
+
+/* Step p of the block at hand: a row of B, and one lane of each row of A, whose broadcast costs no instruction. */
+#define HX_STEP(p)                                                                            \
+  {                                                                                           \
+    const HX_VN row = HX_READ(HX_LANE_N, b + b_at);                                           \
+    b_at += b_rs;                                                                             \
+    _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) {                                  \
+      const float s = intel_sub_group_shuffle(HX_K_PART(part[i], p), (p) % HX_LOCAL0);        \
+      acc[i] = HX_FMA(HX_LANE_N, (HX_VN)(s), row, acc[i]);                                    \
+    }                                                                                         \
+  }
+#define HX_4_STEPS(p) HX_STEP(p) HX_STEP(p + 1) HX_STEP(p + 2) HX_STEP(p + 3)
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0))) void
-hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first, ulong b_rs,
-          ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt) {
+hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first,
+          ulong b_rs, ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt) {
   const uint lane = (uint)get_local_id(0);
   const ulong i0 = (ulong)get_group_id(1) * HX_TILE_M, j0 = (ulong)get_group_id(0) * HX_TILE_N;
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
   const bool blocks = a_cs == 1 && b_cs == 1 && rows == HX_TILE_M && columns == HX_TILE_N;
-  a += a_first + i0 * a_rs;
-  b += b_first + j0 * b_cs;
-  t += i0 * ldt + j0;
+  ulong a_at = a_first + i0 * a_rs, b_at = b_first + j0 * b_cs;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
     uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
     const bool first = k0 == 0, last = k - k0 <= HX_PANEL;
-    float acc[HX_TILE_M][HX_LANE_N];
+    /* The lane, but another one in each panel for all the compiler knows: else it computes the addresses of the edges
+     * and of the stores before this loop and keeps them in registers throughout. */
+    const uint here = lane + (uint)(k0 >> 63);
+    HX_VN acc[HX_TILE_M];
 #pragma unroll
-    for (uint i = 0; i < HX_TILE_M; i++) {
-#pragma unroll
-      for (uint c = 0; c < HX_LANE_N; c++) acc[i][c] = 0.0f;
-    }
+    for (uint i = 0; i < HX_TILE_M; i++) acc[i] = 0.0f;
 
-    /* Rows of A along k, then row by row of B: the broadcast of one lane of A costs no instruction. */
-    for (; blocks && steps >= HX_TILE_K; steps -= HX_TILE_K, a += HX_TILE_K) {
-      float part[HX_TILE_M][HX_LANE_K];
-      global const float *row = a;
+    for (; blocks && steps >= HX_TILE_K; steps -= HX_TILE_K, a_at += HX_TILE_K) {
+      HX_VK part[HX_TILE_M];
+      ulong at = a_at;
 #pragma unroll
-      for (uint i = 0; i < HX_TILE_M; i++, row += a_rs) HX_READ_K(row, part[i]);
-#pragma unroll
-      for (uint p = 0; p < HX_TILE_K; p++, b += b_rs) {
-        float bv[HX_LANE_N];
-        HX_READ_N(b, bv);
-#pragma unroll
-        for (uint i = 0; i < HX_TILE_M; i++) {
-          const float s = intel_sub_group_shuffle(part[i][p / HX_LOCAL0], p % HX_LOCAL0);
-#pragma unroll
-          for (uint c = 0; c < HX_LANE_N; c++) acc[i][c] = HX_FMA(, s, bv[c], acc[i][c]);
-        }
-      }
+      for (uint i = 0; i < HX_TILE_M; i++, at += a_rs) part[i] = HX_READ(HX_LANE_K, a + at);
+      HX_4_STEPS(0) HX_4_STEPS(4) HX_4_STEPS(8) HX_4_STEPS(12)
     }
 
     /* Edges, other strides and what is left of k: a column of A and a row of B in the lanes. Past the edge the last row
      * or column is read again and never stored. */
-    for (; steps > 0; steps--, a += a_cs, b += b_rs) {
-      float av[HX_LANE_M], bv[HX_LANE_N];
+    for (; steps > 0; steps--, a_at += a_cs, b_at += b_rs) {
+      float av[HX_LANE_M], bv[HX_LANES_N];
 #pragma unroll
-      for (uint i = 0; i < HX_LANE_M; i++) av[i] = a[min(lane + HX_LOCAL0 * i, rows - 1) * a_rs];
+      for (uint i = 0; i < HX_LANE_M; i++) av[i] = a[a_at + min(here + HX_LOCAL0 * i, rows - 1) * a_rs];
 #pragma unroll
-      for (uint c = 0; c < HX_LANE_N; c++) bv[c] = b[min(lane + HX_LOCAL0 * c, columns - 1) * b_cs];
+      for (uint c = 0; c < HX_LANES_N; c++) bv[c] = b[b_at + min(here + HX_LOCAL0 * c, columns - 1) * b_cs];
+      const HX_VN row = HX_PASTE(vload, HX_LANE_N)(0, bv);
 #pragma unroll
       for (uint i = 0; i < HX_TILE_M; i++) {
         const float s = intel_sub_group_shuffle(av[i / HX_LOCAL0], i % HX_LOCAL0);
-#pragma unroll
-        for (uint c = 0; c < HX_LANE_N; c++) acc[i][c] = HX_FMA(, s, bv[c], acc[i][c]);
+        acc[i] = HX_FMA(HX_LANE_N, (HX_VN)(s), row, acc[i]);
       }
     }
 
-    global float *out = t + lane;
+    ulong t_at = i0 * ldt + j0 + here;
 #pragma unroll
-    for (uint i = 0; i < HX_TILE_M; i++, out += ldt) {
+    for (uint i = 0; i < HX_TILE_M; i++, t_at += ldt) {
+      float out[HX_LANES_N];
+      HX_PASTE(vstore, HX_LANE_N)(acc[i], 0, out);
 #pragma unroll
-      for (uint c = 0; c < HX_LANE_N; c++) {
-        if (i < rows && lane + HX_LOCAL0 * c < columns) hx_put(out + HX_LOCAL0 * c, acc[i][c], first, last, alpha);
+      for (uint c = 0; c < HX_LANES_N; c++) {
+        if (i < rows && here + HX_LOCAL0 * c < columns) hx_put(t + t_at + HX_LOCAL0 * c, out[c], first, last, alpha);
       }
     }
   }
@@ -240,9 +239,9 @@ hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global c
 #define HX_COLUMN(run) (((run) * HX_LOCAL0 + x) * HX_RUN_N)
 #define HX_PAD 4 /* spreads the columns of A over the banks and keeps vectors aligned */
 
-/* An item's share of an operand's tile of lines x HX_TILE_K, walked along whichever way memory runs: from (line, step) on
- * by (next_line, next_step). Fetched into registers while the tile before is in use; rows and columns past the edge are
- * zero, k past its end is never used. */
+/* An item's share of an operand's tile of lines x HX_TILE_K, walked along whichever way memory runs: from (line, step)
+ * on by (next_line, next_step). Fetched into registers while the tile before is in use; rows and columns past the edge
+ * are zero, k past its end is never used. Macros and plain variables: one driver mixes up structs that hold pointers. */
 #define HX_WALK(w, x, line_stride, step_stride, lines)                              \
   const bool w##_along_k = (step_stride) == 1;                                      \
   const uint w##_step = w##_along_k ? id % HX_TILE_K : id / (lines);                \
@@ -315,7 +314,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_ma
       }
 #if HX_ARITHMETIC != HX_SOFT_FMA /* too much code to repeat */
       if (steps == HX_TILE_K) {
-#pragma unroll
+#pragma unroll 8
         for (uint p = 0; p < HX_TILE_K; p++) HX_STEP(p)
       } else
 #endif
@@ -323,16 +322,18 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_ma
         for (uint p = 0; p < steps; p++) HX_STEP(p)
       }
     }
+    /* Known as zero to no compiler: else the addresses of all stores stay in registers throughout. */
+    const uint zero = (uint)(k0 >> 63);
 #pragma unroll
     for (uint i = 0; i < HX_ITEM_M; i++) {
-      const uint row = HX_ROW(i / HX_RUN_M) + i % HX_RUN_M;
+      const uint row = HX_ROW(i / HX_RUN_M) + i % HX_RUN_M + zero;
 #pragma unroll
       for (uint j = 0; j < HX_RUNS_N; j++) {
         float values[HX_RUN_N];
         HX_GIVE_N(acc[i][j], values);
 #pragma unroll
         for (uint v = 0; v < HX_RUN_N; v++) {
-          const uint column = HX_COLUMN(j) + v;
+          const uint column = HX_COLUMN(j) + v + zero;
           if (row < rows && column < columns)
             hx_put(t + row * ldt + column, values[v], k0 == 0, k - k0 <= HX_PANEL, alpha);
         }

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# merge_archives.sh OUT ARCHIVE...: one archive of the objects of several. Other files among the arguments are passed over.
+# merge_archives.sh OUT ARCHIVE...: one archive of the objects of several. Other files among the arguments are passed
+# over.
 set -eu
 out=$1
 shift

@@ -88,8 +88,8 @@ int main(int argc, char **argv) {
   remove(log);
   setenv("OCL_ICD_VENDORS", "/etc/OpenCL/vendors/pocl.icd", 1);
   setenv("OPENCL_LAYERS", layer, 1);
-  setenv("HX_LAYER_LOG", log, 1);
-  setenv("HX_CHECK_LAYER", "go-on", 1);
+  setenv("LAYER_LOG", log, 1);
+  setenv("LAYER_CHECK", "go-on", 1);
   free(layer);
 
   cl_platform_id platform;

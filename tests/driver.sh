@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # driver.sh DRIVER [--layer LAYER] PROGRAM ARGS...: runs PROGRAM with one OpenCL driver and no other; what the driver or
 # the layer complains of is a failure. DRIVER: none, pocl, rusticl, oclgrind, intel, pocl6, or all (those installed).
-# The last two lie under HX_DRIVERS (tests/drivers/fetch.sh).
+# The last two lie under TEST_DRIVERS (tests/drivers/fetch.sh).
 set -eu
 scratch=${TEST_TMPDIR:-$(mktemp -d)}
 driver=$1
@@ -18,7 +18,7 @@ layer_log=$scratch/layer.log
 : >"$layer_log"
 export POCL_CACHE_DIR="${POCL_CACHE_DIR:-$scratch/pocl}"
 mkdir -p "$POCL_CACHE_DIR"
-drivers=${HX_DRIVERS:-}
+drivers=${TEST_DRIVERS:-}
 guard= loader=
 
 case $driver in
@@ -60,7 +60,7 @@ esac
 }
 
 if [ -n "$layer" ]; then
-  export HX_LAYER_LOG="$layer_log"
+  export LAYER_LOG="$layer_log"
   OPENCL_LAYERS=$layer
   export OPENCL_LAYERS
 fi

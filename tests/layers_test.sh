@@ -31,7 +31,8 @@ ROWS
 violations() (
   cd "$1"
   find runtime cpu kernels -name '*.[ch]' | sort >"$scratch/files"
-  xargs grep -n -E '^[[:space:]]*#[[:space:]]*include[[:space:]]*"' /dev/null <"$scratch/files" | awk -v ranks="$ranks" '
+  include='^[[:space:]]*#[[:space:]]*include[[:space:]]*"'
+  xargs grep -n -E "$include" /dev/null <"$scratch/files" | awk -v ranks="$ranks" '
     BEGIN {
       count = split(ranks, line, "\n")
       for (r = 1; r <= count; r++) {
@@ -56,7 +57,8 @@ violations() (
     }'
   tab=$(printf '\t')
   doors | while IFS=$tab read -r pattern place; do
-    xargs grep -n -E -e "$pattern" /dev/null <"$scratch/files" | grep -v -E "$place" | sed 's/$/   (not its place)/' || true
+    xargs grep -n -E -e "$pattern" /dev/null <"$scratch/files" | grep -v -E "$place" |
+      sed 's/$/   (not its place)/' || true
   done
 )
 

@@ -14,6 +14,7 @@ enum { N = 150000, SIDE = 64, CELLS = SIDE * SIDE, ROUNDS = 6 };
 static hx_context *hx;
 static const char *mode;
 static uint64_t device_units, copied;
+static bool usable; /* a device was, with some mode */
 
 static void count(const hx_report *report) {
   copied += report->bytes_copied;
@@ -87,12 +88,26 @@ static void allocated_again(void) {
   }
 }
 
+/* The mode asked for, where it is not a copy and the one usable device uses it: memory from hx_alloc is then never
+ * copied. NULL otherwise. */
+static const char *forced_mode(void) {
+  hx_device_info info;
+  size_t users = 0, devices = 0;
+  for (size_t d = 1; d < hx_device_count(hx); d++) {
+    if (hx_device(hx, d, &info) != HX_OK || info.state != HX_USABLE) continue;
+    printf("  HX_MEMORY=%s: %s uses %s\n", mode, info.name, info.memory);
+    usable = true;
+    devices++;
+    users += info.kind != HX_SIM && strcmp(info.memory, mode) == 0 && strcmp(mode, "copy") != 0;
+  }
+  return devices == 1 && users == 1 ? mode : NULL;
+}
+
 int main(int argc, char **argv) {
   static const char *const kModes[] = {"auto", "svm-system", "svm-fine", "svm-coarse", "usm", "hostptr", "copy"};
   static char list[256];
   const char *devices = argc > 1 ? argv[1] : "cpu";
   snprintf(list, sizeof list, "cpu,%s", devices);
-  bool usable = false;
   for (size_t i = 0; i < sizeof kModes / sizeof *kModes; i++) {
     hx_settings settings = HX_SETTINGS_DEFAULT;
     settings.devices = list;
@@ -101,18 +116,14 @@ int main(int argc, char **argv) {
     if (strstr(list, "sim")) settings.sim = "rate=1e9,latency_us=10";
     hx = open_or_exit(&settings);
     CHECK_OK(hx_ready(hx));
+    const char *forced = forced_mode();
     device_units = copied = 0;
+    written_again(false);
+    allocated_again();
+    CHECK(!forced || copied == 0, "%s serves hx_alloc, but copied %llu bytes", forced, (unsigned long long)copied);
     mapped_again();
     malloced_again();
-    written_again(false);
     written_again(true);
-    allocated_again();
-    hx_device_info info;
-    for (size_t d = 1; d < hx_device_count(hx); d++)
-      if (hx_device(hx, d, &info) == HX_OK && info.state == HX_USABLE) {
-        printf("  HX_MEMORY=%s: %s uses %s\n", mode, info.name, info.memory);
-        usable = true;
-      }
     printf("  HX_MEMORY=%s: %llu units on devices, %.2f MB copied\n", mode, (unsigned long long)device_units,
            1e-6 * (double)copied);
     CHECK(!usable || device_units > 0, "HX_MEMORY=%s: the devices did nothing", mode);

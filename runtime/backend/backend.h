@@ -21,6 +21,7 @@ typedef struct hx__lane hx__lane;     /* each backend's own; begins with hx__dev
 typedef struct hx__ticket hx__ticket; /* a chunk in flight, each backend's own */
 
 #define HX__TILES 8u /* HX_TILE values that one process may use on a device */
+#define HX__NEEDS (27u + HX__TILES)
 
 /* A device of the process. A backend's own structure begins with one. */
 typedef struct hx__device {
@@ -36,6 +37,7 @@ typedef struct hx__device {
   _Atomic uint64_t ready, refused; /* bits of needs: kernels that are built, tested and run; that are refused */
   uint32_t tile[HX__TILES][3];     /* products by tile: need bit 27 + i is the product with tile[i]; 0 is the default */
   _Atomic uint32_t tiles;          /* how many of them are known: at least 1 */
+  float seed[HX__NEEDS];           /* units a nanosecond of a small launch, by need bit, set before it is ready; 0: unknown */
   _Atomic bool lost;    /* an error after success: never asked again in this process */
   char why[256];        /* on lost or refused; written once, before the flag is set */
 } hx__device;

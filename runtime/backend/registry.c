@@ -30,7 +30,7 @@ static cpu_set_t affinity;
 static bool affinity_known;
 static bool started, stopping;
 static _Atomic bool done;
-static unsigned busy; /* threads inside a driver */
+static _Atomic unsigned busy; /* threads inside a driver; changed under the lock */
 static hx__device *devices[HX_MAX_DEVICES];
 static worker workers[HX_MAX_DEVICES];
 static size_t count;
@@ -116,6 +116,8 @@ bool hx__registry_wait(uint64_t deadline_ns) {
 }
 
 bool hx__registry_done(void) { return atomic_load_explicit(&done, memory_order_acquire); }
+
+bool hx__registry_busy(void) { return atomic_load_explicit(&busy, memory_order_relaxed) != 0; }
 
 size_t hx__registry_devices(hx__device *const **list) {
   *list = devices;

@@ -16,6 +16,8 @@ void hx__registry_start(void);
 bool hx__registry_wait(uint64_t deadline_ns);
 /* Whether it has ended: the list is then fixed. */
 bool hx__registry_done(void);
+/* Whether a driver or compiler of ours is at work now: what is timed beside it says little. */
+bool hx__registry_busy(void);
 /* The OpenCL devices of the process, platforms sorted by name. Empty before hx__registry_done. */
 size_t hx__registry_devices(hx__device *const **list);
 

@@ -12,7 +12,7 @@
 #define GUESS_REDUCE 8.0          /* units a nanosecond, before anything is measured */
 #define GUESS_MATMUL 40.0         /* likewise, a thread */
 #define BREAK_EVEN_NS 250e3       /* what the CPU does faster is never offered to a device */
-#define RECHECK 32u               /* every so many calls the choice that lost is tried again */
+#define RECHECK 32u               /* every so many calls, and at each power of two, the choice that lost is tried again */
 #define GAIN 1.02                 /* both must be this much faster than the CPU alone to be chosen */
 
 double hx__share_of(const hx__config *config, const hx__work *work) {
@@ -52,6 +52,16 @@ bool hx__seat_usable(const hx__team *team, const hx__seat *seat, uint64_t needs)
   return hx__seat_hopeful(team, seat, needs) && !(needs_of(team, seat, needs) & ~atomic_load(&seat->device->ready));
 }
 
+/* Before anything is measured: the self-test's small launch, of the slowest kernel among several. */
+static double seed_rate(const hx__device *d, uint64_t needs) {
+  double rate = 0.0;
+  for (; needs; needs &= needs - 1) {
+    const double r = (double)d->seed[__builtin_ctzll(needs)];
+    if (rate == 0.0 || r < rate) rate = r;
+  }
+  return rate;
+}
+
 /* A device's rate in slices a nanosecond. */
 static double slice_rate(const hx__work *w, const hx__rate *r) {
   return w->units ? r->units_per_ns * (double)w->slices / (double)w->units : 0.0;
@@ -61,7 +71,8 @@ static void find_devices(const hx__team *team, const hx__work *w, bool beside_cp
   for (size_t i = 0; i < team->seats; i++) {
     if (!hx__seat_usable(team, &team->seat[i], w->needs)) continue;
     const hx__rate_key key = hx__device_key(team->seat[i].device, w, beside_cpu);
-    const hx__rate r = hx__model_get(&key);
+    hx__rate r = hx__model_get(&key);
+    if (r.samples == 0) r.units_per_ns = seed_rate(team->seat[i].device, needs_of(team, &team->seat[i], w->needs));
     plan->device[plan->devices++] = (hx__plan_device){.seat = i, .rate = slice_rate(w, &r)};
   }
 }
@@ -126,7 +137,8 @@ static bool both_pay(const hx__work *w, const hx__plan *plan) {
   if (cpu.samples == 0) return false;
   if (both.samples < 3) return true; /* the first finds the device's rate, the next use it */
   const bool better = both.units_per_ns > cpu.units_per_ns * GAIN;
-  return (cpu.samples + both.samples) % RECHECK == 0 ? !better : better;
+  const uint32_t calls = cpu.samples + both.samples;
+  return calls % RECHECK == 0 || (calls & (calls - 1)) == 0 ? !better : better;
 }
 
 /* hx decides: nothing under the break-even goes to a device; above it what was measured to end first. */

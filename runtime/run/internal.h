@@ -29,6 +29,7 @@ struct hx__run_state {
   hx__request request; /* the CPU's */
   hx__ends ends;
   uint64_t from_ns; /* 0: nobody measures */
+  bool disturbed;   /* drivers were at work when it began: nothing is learned */
   _Atomic uint32_t cpu_chunks;
   _Atomic uint64_t cpu_units;
   _Atomic bool no_memory;

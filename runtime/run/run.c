@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/status.h"
 #include "runtime/run/internal.h"
@@ -76,11 +77,10 @@ static void fill_report(const hx__run_state *run, uint32_t recovered, uint64_t c
   r->gpu_share = run->work->units ? device_units / (double)run->work->units : 0.0;
 }
 
-/* Which seats did work: what the call's rate is learned under. */
-static uint32_t seats_used(const hx__run_state *run) {
-  uint32_t seats = atomic_load(&run->cpu_chunks) != 0;
-  for (size_t i = 0; i < run->feeds; i++)
-    if (run->feed[i].chunks) seats |= 1u << run->feed[i].planned->seat;
+/* Who was asked, whether it took work or not: what the call's rate is learned under. */
+static uint32_t seats_planned(const hx__plan *plan) {
+  uint32_t seats = plan->cpu_works;
+  for (size_t i = 0; i < plan->devices; i++) seats |= 1u << plan->device[i].seat;
   return seats;
 }
 
@@ -98,8 +98,8 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   if (clock && recovered) cpu_ns += hx__now_ns() - again_ns;
   if (plan->mandatory && recovered) return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
-  if (plan->measure && !recovered && plan->policy) {
-    const hx__rate_key key = hx__call_key(run->work, plan->threads, seats_used(run));
+  if (plan->measure && !recovered && plan->policy && !run->disturbed && !hx__registry_busy()) {
+    const hx__rate_key key = hx__call_key(run->work, plan->threads, seats_planned(plan));
     hx__model_put(&key, run->work->units, hx__now_ns() - run->from_ns);
   }
   if (!run->work->matmul) join(run->work, run->request.slots);
@@ -122,6 +122,7 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = hx__now_ns();
+    run.disturbed = hx__registry_busy();
     start_feeds(&run, list);
     status = carry_out(&run, report);
     hx__memory_release_outputs(team->memory, work);

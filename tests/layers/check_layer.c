@@ -3,7 +3,7 @@
  *   - a plain pointer as an SVM argument on a device without system SVM
  *   - two live buffers of a context over overlapping host memory (CL_MEM_USE_HOST_PTR)
  *   - a kernel enqueued while the host holds a map for writing of memory that it uses (buffers, coarse-grain SVM)
- * It writes a line `layer: VIOLATION ...` and aborts. HX_CHECK_LAYER=go-on makes it return an error instead, for the
+ * It writes a line `layer: VIOLATION ...` and aborts. LAYER_CHECK=go-on makes it return an error instead, for the
  * layer's own test. */
 #include <pthread.h>
 #include <stdbool.h>
@@ -46,7 +46,7 @@ static map *maps;
 static kernel *kernels;
 
 static cl_int violation(const char *what) {
-  const char *mode = getenv("HX_CHECK_LAYER");
+  const char *mode = getenv("LAYER_CHECK");
   layer_log("VIOLATION %s", what);
   if (!mode || strcmp(mode, "go-on") != 0) abort();
   return CL_INVALID_OPERATION;

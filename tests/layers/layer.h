@@ -16,9 +16,9 @@
 static cl_icd_dispatch next; /* the driver, or the layer below */
 static cl_icd_dispatch mine; /* the same, with this layer's entries put in */
 
-/* A line `layer: ...` to the file HX_LAYER_LOG, or to stderr. */
+/* A line `layer: ...` to the file LAYER_LOG, or to stderr. */
 __attribute__((format(printf, 1, 2))) static void layer_log(const char *format, ...) {
-  const char *path = getenv("HX_LAYER_LOG");
+  const char *path = getenv("LAYER_LOG");
   FILE *file = path && path[0] ? fopen(path, "a") : NULL;
   FILE *out = file ? file : stderr;
   char line[512];

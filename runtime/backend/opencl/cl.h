@@ -13,7 +13,7 @@
 #include "runtime/backend/backend.h"
 #include "runtime/base/log.h"
 
-#define HX__PROGRAMS (27u + HX__TILES) /* one a need bit */
+#define HX__PROGRAMS HX__NEEDS /* one a need bit */
 
 typedef struct hx__cl_program {
   cl_program program;
@@ -70,6 +70,8 @@ cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const
 void hx__cl_prepare(hx__device *device, uint64_t needs);
 /* NULL where the kernel gives hx's bits on its small cases, else one sentence. */
 const char *hx__cl_self_test(hx__cl_device *device, unsigned need);
+/* Units a nanosecond of a launch that takes a few milliseconds on the slowest of devices: what a first call goes by. */
+float hx__cl_seed_rate(hx__cl_device *device, unsigned need);
 
 void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
 void hx__cl_free(hx__device *device, void *block);

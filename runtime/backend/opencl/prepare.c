@@ -92,6 +92,7 @@ void hx__cl_prepare(hx__device *device, uint64_t needs) {
       note_refusal(d, index, why);
       hx__log(HX__LOG_INFO, "%s %s", device->name, device->why);
     }
+    if (!why) device->seed[index] = hx__cl_seed_rate(d, index);
     atomic_fetch_or(why ? &device->refused : &device->ready, 1ull << index);
   }
 }

@@ -6,9 +6,10 @@
 
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/fpenv.h"
 
 #define PATIENCE_NS 30000000000u /* for one small launch on a device that may hang */
+#define SEED_ELEMENTS ((size_t)1 << 19)
+#define SEED_SIDE ((size_t)128)
 
 static const char *const wrong_bits = "its bits differ on a small case";
 static const char *const no_answer = "it gave no answer on a small case";
@@ -149,15 +150,56 @@ static const char *test_products(hx__lane *lane, const hx__cl_program *p) {
   return NULL;
 }
 
-const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
+/* A lane as runs open it, for the product with the tile in question. */
+static hx__lane *lane_for(hx__cl_device *d, unsigned need) {
   static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
   hx__lane *const lane = hx__cl_lane_open(&d->base, &plain);
+  if (lane && need >= 27) ((hx__cl_lane *)lane)->product = need;
+  return lane;
+}
+
+const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
+  hx__lane *const lane = lane_for(d, need);
   if (!lane) return "it has no queue";
-  if (need >= 27) ((hx__cl_lane *)lane)->product = need;
-  const hx__fpenv was = hx__fpenv_enter();
   const char *const why = need < 27 ? test_reduce_all(lane, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1))
                                     : test_products(lane, &d->program[need]);
-  hx__fpenv_leave(was);
   hx__cl_lane_close(lane);
   return why;
+}
+
+/* Nanoseconds of the second of two like launches. */
+static uint64_t time_second(hx__lane *lane, const hx__request *request) {
+  uint64_t ns = 0;
+  for (int i = 0; i < 2; i++) {
+    const uint64_t from = hx__now_ns();
+    if (run(lane, request) != HX__DONE) return 0;
+    ns = hx__now_ns() - from;
+  }
+  return ns;
+}
+
+float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
+  hx__lane *const lane = lane_for(d, need);
+  uint32_t *const x = elements(HX_F32, SEED_ELEMENTS, false);
+  float *const c = calloc(SEED_SIDE * SEED_SIDE, sizeof *c);
+  uint64_t *const slots = calloc(SEED_ELEMENTS / HX__LEAF, sizeof *slots);
+  uint64_t ns = 0, units = 0;
+  if (lane && x && c && slots) {
+    const bool matmul = need >= 27;
+    const hx_field field = {(hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), x, x};
+    const hx__gemm g = {SEED_SIDE, SEED_SIDE, SEED_SIDE, (float *)x, (float *)x, SEED_SIDE, 1, SEED_SIDE, 1, c, SEED_SIDE, 1.0f, 0.0f};
+    const hx__work work = {.matmul = matmul, .slices = matmul ? SEED_SIDE : SEED_ELEMENTS / HX__LEAF, .n = SEED_ELEMENTS,
+                           .nfields = 1, .fields = &field, .gemm = g};
+    const size_t rows = matmul ? SEED_SIDE : 1, cols = matmul ? SEED_SIDE : SEED_ELEMENTS;
+    const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
+    const hx__array array = {x, rows, cols, cols, mode, NULL}, arrays[2] = {array, array};
+    const hx__request request = {&work, hx__cpu_kernels_for(HX__ISA_AUTO), arrays, slots};
+    units = matmul ? (uint64_t)SEED_SIDE * SEED_SIDE * SEED_SIDE : SEED_ELEMENTS;
+    ns = time_second(lane, &request);
+  }
+  if (lane) hx__cl_lane_close(lane);
+  free(x);
+  free(c);
+  free(slots);
+  return ns ? (float)units / (float)ns : 0.0f;
 }
