@@ -53,8 +53,8 @@ static const hx__kernel_row rows[] = {
 };
 
 /* Whether a row that takes any tile takes this one: a power of two of rows and of columns for every item and few enough
- * for its registers, a k-step that divides the panel, every item the same share of the loads, and the least local memory
- * that a device may have (32 KiB). */
+ * for its registers, a k-step that divides the panel, every item the same share of the loads, and the least local
+ * memory that a device may have (32 KiB). */
 static bool tile_ok(const hx__kernel_row *row, const uint32_t tile[3]) {
   enum { ITEM_MAX = 64, TILE_MAX = 256, LOCAL_BYTES = 32768, PAD = 4 };
   const uint32_t m = tile[0], n = tile[1], k = tile[2], items = row->local[0] * row->local[1];

@@ -93,18 +93,26 @@ static bool bring_devices(hx_context *hx, const hx__work *w, double share, unsig
   return false;
 }
 
+static hx_status carry_out(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
+  hx__plan plan;
+  hx__plan_make(&hx->team, w, hx__forked() ? 0.0 : share, threads, &plan);
+  if (plan.mandatory && plan.devices == 0)
+    return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and no device can do this task: see hx-bench info");
+  plan.measure = plan.measure && hx->wants_devices;
+  return hx__run(&hx->team, &plan, w, report);
+}
+
+hx_status hx__offload_once(hx_context *hx, const hx__work *w, unsigned threads, hx_report *report) {
+  bring_devices(hx, w, HX__SHARE_AUTO, threads);
+  return carry_out(hx, w, HX__SHARE_AUTO, threads, report);
+}
+
 static hx_status in_parts(hx_context *hx, const hx__work *w, double share, hx_report *report) {
   const unsigned threads = hx__threads_for(w, hx__cpu_threads(&hx->config));
   const bool start_after = bring_devices(hx, w, share, threads);
-  hx__plan plan;
-  hx__plan_make(&hx->team, w, hx__forked() ? 0.0 : share, threads, &plan);
-  hx_status s;
-  if (plan.mandatory && plan.devices == 0) {
-    s = hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and no device can do this task: see hx-bench info");
-  } else {
-    plan.measure = plan.measure && hx->wants_devices;
-    s = hx__run(&hx->team, &plan, w, report);
-  }
+  const bool pieces = share == HX__SHARE_AUTO && hx->wants_devices && !start_after && !hx__forked() &&
+                      hx__in_pieces(hx, w, hx__predict_cpu_ns(w, threads));
+  const hx_status s = pieces ? hx__offload_pieces(hx, w, threads, report) : carry_out(hx, w, share, threads, report);
   if (start_after) hx__registry_start();
   return s;
 }

@@ -6,6 +6,7 @@
 #include "runtime/api/context.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
+#include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 
@@ -14,6 +15,8 @@ static hx_status set_up(hx_context *hx, const hx_settings *settings) {
   if (s != HX_OK) return s;
   if (!hx__cpu_kernels_for(hx->config.isa))
     return hx__fail(HX_INVALID_CONFIG, "HX_ISA=%s: this build has no such kernels", hx__isa_name(hx->config.isa));
+  if (hx->config.objective != HX__OBJECTIVE_TIME)
+    hx__log(HX__LOG_WARN, "HX_OBJECTIVE: energy is not measured on this machine by this version; time decides");
   hx__memory_init(&hx->memory, hx->config.memory);
   s = hx__team_init(&hx->team, &hx->config, &hx->memory);
   if (s != HX_OK) hx__memory_destroy(&hx->memory);

@@ -102,6 +102,7 @@ hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *d, const void *p, size_t bytes
   if (!found && !overlaps && (found = calloc(1, sizeof *found)) != NULL) {
     cl_int code;
     found->mem = clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, end - first, (void *)first, &code);
+    hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes of host memory in place: %d", (size_t)(end - first), code);
     if (!found->mem) {
       hx__log(HX__LOG_INFO, "%s: no buffer over host memory: %s (%d)", d->base.name, hx__cl_code_name(code), code);
       free(found);

@@ -119,6 +119,7 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
                              : request->work->nfields * chunk.count * sizeof(uint64_t);
     cl_int code;
     lane->mapped = clEnqueueMapBuffer(lane->queue, lane->out.mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &lane->event, &code);
+    hx__log(HX__LOG_TRACE, "clEnqueueMapBuffer: %zu bytes of results: %d", bytes, code);
     if (code == CL_SUCCESS && (code = clFlush(lane->queue)) != CL_SUCCESS) clReleaseEvent(lane->event);
     if (code != CL_SUCCESS) outcome = hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
     if (!lane->device->unified) lane->copied += bytes;
@@ -153,6 +154,7 @@ hx__outcome hx__cl_wait(hx__lane *base, const hx__request *request, hx__ticket *
   cl_int state = CL_COMPLETE;
   if (deadline_ns == UINT64_MAX) {
     const cl_int code = clWaitForEvents(1, &lane->event);
+    hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
     if (code != CL_SUCCESS) state = code;
   } else {
     state = wait_until(lane->event, deadline_ns);

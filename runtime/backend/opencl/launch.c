@@ -47,6 +47,8 @@ static hx__outcome launch(args *a, cl_uint dims, const size_t *groups, const uin
   }
   if (a->code != CL_SUCCESS) return hx__cl_failed(a->lane->device, "clSetKernelArg", a->code);
   const cl_int code = clEnqueueNDRangeKernel(a->lane->queue, a->kernel, dims, NULL, global, size, 0, NULL, NULL);
+  hx__log(HX__LOG_TRACE, "clEnqueueNDRangeKernel: %zu x %zu items in groups of %zu x %zu: %d", global[0], dims > 1 ? global[1] : 1,
+          size[0], dims > 1 ? size[1] : 1, code);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(a->lane->device, "clEnqueueNDRangeKernel", code);
 }
 

@@ -10,6 +10,7 @@ hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t byt
   hx__cl_buffer_release(b);
   cl_int code = CL_INVALID_BUFFER_SIZE;
   if (bytes <= d->max_alloc) b->mem = clCreateBuffer(d->context, flags, bytes, NULL, &code);
+  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes: %d", bytes, code);
   if (!b->mem) return hx__cl_failed(d, "clCreateBuffer", code);
   b->bytes = bytes;
   return HX__DONE;
@@ -55,6 +56,7 @@ static hx__outcome stage_half(hx__cl_lane *lane, unsigned *half) {
 static hx__outcome stage_send(hx__cl_lane *lane, unsigned half, cl_mem to, size_t at, size_t bytes) {
   const cl_int code = clEnqueueWriteBuffer(lane->queue, to, CL_FALSE, at, bytes, lane->stage_host[half], 0, NULL,
                                            &lane->stage_event[half]);
+  hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer: %zu bytes at %zu: %d", bytes, at, code);
   if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
   lane->copied += bytes;
   return HX__DONE;
