@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device kernels as data: the embedded OpenCL C sources and the rows that specialise them. A row says who may run it,
- * which -D options make it, and the launch geometry; the host code that launches is backend/opencl. The first row of the
- * table that a device matches is its row (most specific first), so a new variant is one function and one row.
+ * which -D options make it, and the launch geometry; the host code that launches is backend/opencl. The first row of
+ * the table that a device matches is its row (most specific first), so a new variant is one function and one row.
  *
  * Kernel signatures (all offsets, counts and strides are in elements, as ulong, so that no sub-buffer is needed; the
  * global work offset is always 0):
@@ -14,9 +14,9 @@
  *   hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs,
  *             global const float *b, ulong b_first, ulong b_rs, ulong b_cs,
  *             ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt)
- *     t(i,j) = alpha * S(i,j) (alpha == 1: S), i < m, j < n, t(i,j) at t[i*ldt + j]; op(A)(i,p) = a[a_first+i*a_rs+p*a_cs].
- *     ldt is a multiple of 16; columns n..ldt of t may be written with anything. k > 0.
- *     Launch: 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups along x, ceil(m / tile_m) along y.
+ *     t(i,j) = alpha * S(i,j) (alpha == 1: S), i < m, j < n, t(i,j) at t[i*ldt + j]; op(A)(i,p) =
+ * a[a_first+i*a_rs+p*a_cs]. ldt is a multiple of 16; columns n..ldt of t may be written with anything. k > 0. Launch:
+ * 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups along x, ceil(m / tile_m) along y.
  *
  *   row.pack == 1: two packing kernels and a product over what they packed
  *   hx_pack_a(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, ulong m, ulong k, global float *pa)
@@ -30,9 +30,9 @@
  *     Launch as above. pa and pb are aligned to 64 bytes at least.
  *
  *   hx_probe(global const float *a, global const float *b, global const float *c, global float *out)
- *     out[3*i] = a+b, out[3*i+1] = a*b, out[3*i+2] = fma(a,b,c) at i = get_global_id(0), by the macros the other kernels
- *     use. 1-D, local row.local[0].
- *   hx_touch(global const uint *x, ulong first, global uint *out)    out[0] = x[first]; one item. */
+ *     out[3*i] = a+b, out[3*i+1] = a*b, out[3*i+2] = fma(a,b,c) at i = get_global_id(0), by the macros the other
+ * kernels use. 1-D, local row.local[0]. hx_touch(global const uint *x, ulong first, global uint *out)    out[0] =
+ * x[first]; one item. */
 #ifndef HX_KERNELS_KERNELS_H
 #define HX_KERNELS_KERNELS_H
 
@@ -46,8 +46,8 @@ typedef enum hx__kernel_kind { HX__KERNEL_REDUCE = 1, HX__KERNEL_MATMUL, HX__KER
 
 /* Families of devices, as bits. A device has one or more: an Intel GPU with sub-groups of 16 has INTEL | SUBGROUP. */
 enum {
-  HX__FAMILY_CPU = 1u << 0,       /* type has the CPU bit: one item does the work of many */
-  HX__FAMILY_INTEL = 1u << 1,     /* GPU types, by vendor */
+  HX__FAMILY_CPU = 1u << 0,   /* type has the CPU bit: one item does the work of many */
+  HX__FAMILY_INTEL = 1u << 1, /* GPU types, by vendor */
   HX__FAMILY_NVIDIA = 1u << 2,
   HX__FAMILY_AMD_GCN = 1u << 3,   /* wavefront 64 */
   HX__FAMILY_AMD_RDNA = 1u << 4,  /* wavefront 32 */
@@ -57,9 +57,9 @@ enum {
 
 /* How a device's compiler has to be spoken to; found by the self-test, each tried in this order. */
 typedef enum hx__arithmetic {
-  HX__ARITHMETIC_PLAIN,   /* +, * and fma() as they stand */
-  HX__ARITHMETIC_FMA_ADD, /* x+s written fma(x, 1, s), p*x written fma(p, x, -0): for compilers that re-associate */
-  HX__ARITHMETIC_SOFT_FMA,/* fma() by 64-bit integers: for devices whose fma is wrong */
+  HX__ARITHMETIC_PLAIN,    /* +, * and fma() as they stand */
+  HX__ARITHMETIC_FMA_ADD,  /* x+s written fma(x, 1, s), p*x written fma(p, x, -0): for compilers that re-associate */
+  HX__ARITHMETIC_SOFT_FMA, /* fma() by 64-bit integers: for devices whose fma is wrong */
   HX__ARITHMETICS
 } hx__arithmetic;
 
@@ -70,20 +70,20 @@ typedef enum hx__arithmetic {
 typedef struct hx__kernel_row {
   const char *name; /* "reduce-cpu", "matmul-sg8-16x32x16": what info and the log say */
   hx__kernel_kind kind;
-  uint32_t family;     /* all these bits are needed; 0: any device */
-  uint32_t types;      /* matmul: unused; reduce: bit (1 << hx_type) of those it serves */
-  uint32_t local[2];   /* local size */
-  uint32_t leaves;     /* reduce: leaves a work-group does */
+  uint32_t family;                 /* all these bits are needed; 0: any device */
+  uint32_t types;                  /* matmul: unused; reduce: bit (1 << hx_type) of those it serves */
+  uint32_t local[2];               /* local size */
+  uint32_t leaves;                 /* reduce: leaves a work-group does */
   uint32_t tile_m, tile_n, tile_k; /* matmul: elements of C a work-group does; tile_k: the k-step where there is one */
   bool pack;
   bool any_tile;       /* HX_TILE may set tile_m, tile_n, tile_k, within what hx__kernel_tile_ok says */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */
 } hx__kernel_row;
 
-/* The row for a device, or NULL. families: the device's bits; tile: HX_TILE's three numbers, 0 where not set: a row with
- * just this tile, or one that takes any. max_local: the device's greatest work-group. */
-const hx__kernel_row *hx__kernel_row_for(hx__kernel_kind kind, hx_type type, uint32_t families,
-                                         const uint32_t tile[3], size_t max_local);
+/* The row for a device, or NULL. families: the device's bits; tile: HX_TILE's three numbers, 0 where not set: a row
+ * with just this tile, or one that takes any. max_local: the device's greatest work-group. */
+const hx__kernel_row *hx__kernel_row_for(hx__kernel_kind kind, hx_type type, uint32_t families, const uint32_t tile[3],
+                                         size_t max_local);
 
 /* Writes the -D options of a program into text (no option that touches arithmetic); returns false where it does not
  * fit. op and type: reduce only. */

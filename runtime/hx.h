@@ -169,8 +169,10 @@ typedef struct hx_settings {
   uint64_t reserved[8]; /* zero */
 } hx_settings;
 
-#define HX_SETTINGS_DEFAULT                                                                                            \
-  { NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { 0 } }
+#define HX_SETTINGS_DEFAULT                                                                               \
+  {                                                                                                       \
+    NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { 0 } \
+  }
 
 /* Reads the settings (NULL: environment, then defaults), starts nothing and loads no driver. *out: closed by hx_close.
  * HX_INVALID_ARGUMENT: out is NULL, or a reserved word is not zero. HX_INVALID_CONFIG: a setting or variable is not
@@ -225,8 +227,8 @@ HX_API void *hx_alloc(hx_context *hx, size_t bytes);
 /* Frees what hx_alloc gave. NULL is nothing; another pointer is warned of and left alone. */
 HX_API void hx_free(hx_context *hx, void *p);
 
-/* Makes the caller's own memory known until hx_unregister, so that devices may keep objects over it; the caller frees it
- * only afterwards. HX_INVALID_ARGUMENT: NULL, bytes 0, a range that wraps, or one that overlaps a known range. */
+/* Makes the caller's own memory known until hx_unregister, so that devices may keep objects over it; the caller frees
+ * it only afterwards. HX_INVALID_ARGUMENT: NULL, bytes 0, a range that wraps, or one that overlaps a known range. */
 HX_API hx_status hx_register(hx_context *hx, void *p, size_t bytes);
 
 /* HX_INVALID_ARGUMENT: p was not registered. */
@@ -249,7 +251,8 @@ HX_API size_t hx_device_count(hx_context *hx);
 /* HX_INVALID_ARGUMENT: index out of range, or out is NULL. */
 HX_API hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out);
 
-/* Builds and tests every kernel of every device in use; returns when each device is HX_USABLE, HX_REFUSED or HX_LOST. */
+/* Builds and tests every kernel of every device in use; returns when each device is HX_USABLE, HX_REFUSED or HX_LOST.
+ */
 HX_API hx_status hx_ready(hx_context *hx);
 
 HX_API const char *hx_status_string(hx_status s); /* "HX_OK" ...; never NULL */

@@ -50,8 +50,9 @@ static void describe(const hx_context *hx, const hx__seat *s, hx_device_info *ou
   out->memory_bytes = d->memory_bytes;
   snprintf(out->memory, sizeof out->memory, "%s", mode_of(hx, d));
   if (out->state == HX_REFUSED && !s->selected)
-    snprintf(out->why, sizeof out->why, "%s", hx->config.offload == HX__OFFLOAD_DISABLED ? "HX_OFFLOAD=disabled leaves it out"
-                                                                                        : "HX_DEVICES does not name it");
+    snprintf(out->why, sizeof out->why, "%s",
+             hx->config.offload == HX__OFFLOAD_DISABLED ? "HX_OFFLOAD=disabled leaves it out"
+                                                        : "HX_DEVICES does not name it");
   else
     memcpy(out->why, d->why, sizeof out->why);
 }
@@ -75,8 +76,10 @@ hx_status hx_ready(hx_context *hx) {
       const hx__seat *const s = &hx->team.seat[i];
       if (!s->selected || s->owned || s->device->kind == HX_CPU) continue;
       const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile);
-      if (wait) hx__prepare_wait(s->device, needs);
-      else hx__prepare(s->device, needs);
+      if (wait)
+        hx__prepare_wait(s->device, needs, UINT64_MAX);
+      else
+        hx__prepare(s->device, needs);
     }
   return HX_OK;
 }

@@ -19,9 +19,14 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
   hx__device *devices[HX_MAX_DEVICES];
   size_t count = 0;
   if (hx->wants_devices) hx__registry_start();
-  if (hx->wants_devices && hx__context_seat(hx, hx__now_ns() + DISCOVERY_PATIENCE_NS) && !hx__forked())
-    for (size_t i = 1; i < hx->team.seats; i++)
-      if (hx->team.seat[i].selected) devices[count++] = hx->team.seat[i].device;
+  const uint64_t deadline = hx__now_ns() + DISCOVERY_PATIENCE_NS;
+  if (hx->wants_devices && !hx__forked() && hx__context_seat(hx, deadline))
+    for (size_t i = 1; i < hx->team.seats; i++) {
+      hx__device *const d = hx->team.seat[i].device;
+      if (!hx->team.seat[i].selected) continue;
+      if (!hx->team.seat[i].owned) hx__prepare_wait(d, HX__NEED_OPEN, deadline);
+      devices[count++] = d;
+    }
   void *const p = hx__memory_alloc(&hx->memory, devices, count, bytes);
   if (!p) hx__fail(HX_OUT_OF_MEMORY, "bytes is %zu: no such block of memory", bytes);
   return p;

@@ -18,7 +18,7 @@
 #define SMALL_ELEMENTS 32768u /* of all fields: up to here a second thread does not pay */
 #define SMALL_SLOTS 256u      /* on the stack */
 #define SMALL_UNITS (1u << 21)
-#define DISCOVERY_NS 0.3e9    /* what finding devices may cost, where it is not known */
+#define DISCOVERY_NS 0.3e9 /* what finding devices may cost, where it is not known */
 #define DISCOVERY_PAYS 10.0
 #define WORTH_A_DEVICE_NS 250e3
 
@@ -70,10 +70,12 @@ static void prepare(hx_context *hx, const hx__work *w, bool wait) {
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   for (size_t i = 0; i < team->seats; i++) {
     const hx__seat *const seat = &team->seat[i];
-    if (!hx__seat_hopeful(team, seat, w->needs)) continue;
+    if (!hx__seat_hopeful(team, seat, w)) continue;
     const uint64_t needs = hx__device_needs(seat->device, w->needs, tile);
-    if (wait) hx__prepare_wait(seat->device, needs);
-    else hx__prepare(seat->device, needs);
+    if (wait)
+      hx__prepare_wait(seat->device, needs, UINT64_MAX);
+    else
+      hx__prepare(seat->device, needs);
   }
 }
 
@@ -119,11 +121,13 @@ static hx_status in_parts(hx_context *hx, const hx__work *w, double share, hx_re
 
 static void log_call(const hx__work *w, const hx_report *r) {
   if (w->matmul)
-    hx__log(HX__LOG_INFO, "matmul %zux%zux%zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied",
-            w->gemm.m, w->gemm.n, w->gemm.k, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
+    hx__log(HX__LOG_INFO,
+            "matmul %zux%zux%zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied", w->gemm.m,
+            w->gemm.n, w->gemm.k, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
   else
-    hx__log(HX__LOG_INFO, "reduce %zu x %zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied",
-            w->nfields, w->n, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
+    hx__log(HX__LOG_INFO,
+            "reduce %zu x %zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied", w->nfields,
+            w->n, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
 }
 
 static hx_status dispatch(hx_context *hx, const hx__work *w, hx_report *report) {
@@ -146,7 +150,8 @@ hx_status hx__offload_work(hx_context *hx, const hx__work *w, hx_report *report)
   const hx_status s = dispatch(hx, w, &r);
   r.seconds = (double)(hx__now_ns() - from) * 1e-9;
   if (s != HX_OK) return s;
-  if (r.device_count == 1 && r.device[0].index == 0 && r.device[0].busy_seconds == 0.0) r.device[0].busy_seconds = r.seconds;
+  if (r.device_count == 1 && r.device[0].index == 0 && r.device[0].busy_seconds == 0.0)
+    r.device[0].busy_seconds = r.seconds;
   if (logs) log_call(w, &r);
   if (report) *report = r;
   return HX_OK;

@@ -37,7 +37,8 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
   const bool others = (c->device_words & ~(uint32_t)HX__DEV_CPU) || (c->device_indices & ~1u);
   const bool cpu = (c->device_words & (HX__DEV_CPU | HX__DEV_ALL)) || (c->device_indices & 1u);
   hx->wants_devices = others && c->offload != HX__OFFLOAD_DISABLED;
-  hx->small_stay = (cpu || !hx->wants_devices) && c->splits == 0 && c->offload != HX__OFFLOAD_MANDATORY && c->min_offload != 0;
+  hx->small_stay =
+      (cpu || !hx->wants_devices) && c->splits == 0 && c->offload != HX__OFFLOAD_MANDATORY && c->min_offload != 0;
   pthread_mutex_init(&hx->lock, NULL);
   hx__cond_init(&hx->idle);
   cpu_set_t mask;
@@ -55,8 +56,9 @@ void hx_close(hx_context *hx) {
     while (hx->tasks) pthread_cond_wait(&hx->idle, &hx->lock);
     pthread_mutex_unlock(&hx->lock);
     hx__events_free(hx);
-    hx__team_destroy(&hx->team);
-    hx__memory_destroy(&hx->memory);
+    hx__team_close(&hx->team);
+    hx__memory_destroy(&hx->memory); /* before the devices that gave it */
+    hx__team_free(&hx->team);
     pthread_cond_destroy(&hx->idle);
     pthread_mutex_destroy(&hx->lock);
   }

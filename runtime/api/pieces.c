@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A long product whose devices are still being found or built: done a quarter of a second at a time, so that a device
+ * A long product whose devices are still being found or built: done half a second at a time, so that a device
  * joins as soon as it is ready. Rows (columns) of C do not depend on one another, so the bits are the same. */
 #include "runtime/api/context.h"
 #include "runtime/backend/registry.h"
 #include "runtime/dispatch/dispatch.h"
 
-#define LONG_NS 1e9
-#define PIECE_NS 0.25e9
+#define LONG_NS 10e9 /* shorter ones are over before a device is prepared beside them */
+#define PIECE_NS 0.5e9
 #define PIECE_MULTIPLE 192u /* slices: whole register tiles of every variant, and enough rows for packing to pay */
 
 static bool devices_pending(const hx_context *hx, const hx__work *w) {
   if (!atomic_load_explicit(&hx->seated, memory_order_acquire)) return true;
   for (size_t i = 0; i < hx->team.seats; i++)
-    if (hx__seat_hopeful(&hx->team, &hx->team.seat[i], w->needs) && !hx__seat_usable(&hx->team, &hx->team.seat[i], w->needs))
+    if (hx__seat_hopeful(&hx->team, &hx->team.seat[i], w) && !hx__seat_usable(&hx->team, &hx->team.seat[i], w))
       return true;
   return false;
 }

@@ -31,15 +31,16 @@ typedef struct hx__device {
   uint32_t words; /* the HX__DEV_ words that name it */
   uint32_t compute_units;
   uint64_t memory_bytes;
-  uint32_t modes;       /* bits (1 << hx__memory_mode) that it passed, most direct first by number */
-  uint32_t zero_copy;   /* of those, the ones that were seen to read host memory in place */
-  bool waits_for_ever;  /* a CPU-type device reads the caller's pages: late chunks are waited for */
+  uint32_t modes;                  /* bits (1 << hx__memory_mode) that it passed, most direct first by number */
+  uint32_t zero_copy;              /* of those, the ones that were seen to read host memory in place */
+  uint64_t most_k;                 /* of a product that it does right; 0: any */
+  bool waits_for_ever;             /* a CPU-type device reads the caller's pages: late chunks are waited for */
   _Atomic uint64_t ready, refused; /* bits of needs: kernels that are built, tested and run; that are refused */
   uint32_t tile[HX__TILES][3];     /* products by tile: need bit 27 + i is the product with tile[i]; 0 is the default */
   _Atomic uint32_t tiles;          /* how many of them are known: at least 1 */
-  float seed[HX__NEEDS];           /* units a nanosecond of a small launch, by need bit, set before it is ready; 0: unknown */
-  _Atomic bool lost;    /* an error after success: never asked again in this process */
-  char why[256];        /* on lost or refused; written once, before the flag is set */
+  float seed[HX__NEEDS]; /* units a nanosecond of a small launch, by need bit, set before it is ready; 0: unknown */
+  _Atomic bool lost;     /* an error after success: never asked again in this process */
+  char why[256];         /* on lost or refused; written once, before the flag is set */
 } hx__device;
 
 /* How an array reaches a device in one run; chosen by memory/. */
@@ -47,7 +48,7 @@ typedef struct hx__array {
   const void *p;
   size_t rows, cols, ld; /* 4-byte elements; a reduction's array is one row */
   hx__memory_mode mode;
-  void *block;           /* the handle of backend->alloc that holds it; NULL for memory of others */
+  void *block; /* the handle of backend->alloc that holds it; NULL for memory of others */
 } hx__array;
 
 #define HX__WHOLE_ARRAYS 2u /* a product's operands, in this order: A, B */
@@ -62,8 +63,8 @@ typedef struct hx__request {
 } hx__request;
 
 typedef enum hx__outcome {
-  HX__DONE = 0,  /* the chunk's results are where the request wants them */
-  HX__LATE,      /* not done by the deadline: given up; the ticket is the backend's to keep, and writes nothing of ours */
+  HX__DONE = 0, /* the chunk's results are where the request wants them */
+  HX__LATE, /* not done by the deadline: given up; the ticket is the backend's to keep, and writes nothing of ours */
   HX__NO_MEMORY, /* the device has no room for this chunk; it is not lost */
   HX__FAILED     /* an error: the device is lost */
 } hx__outcome;
@@ -103,7 +104,7 @@ struct hx__backend {
 /* Beside the table, two facts of a lane that the scheduler needs as plain data: */
 struct hx__lane {
   hx__device *device;
-  bool late;              /* a ticket that was given up is still running: the lane takes no work */
+  bool late; /* a ticket that was given up is still running: the lane takes no work */
   /* Optional: whether the late ticket has ended, so that the lane is free again. */
   bool (*recovered)(hx__lane *lane);
   size_t (*grain)(const hx__lane *lane, const hx__work *work); /* slices a chunk should be a multiple of; at least 1 */

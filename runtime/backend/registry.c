@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds the process's devices on a thread of its own and prepares kernels on one thread a device. Everything here is
- * made once and kept to exit; at exit the threads are let come to a halt, because a driver's compiler must not run while
- * its library is being torn down. */
+ * made once and kept to exit; at exit the threads are let come to a halt, because a driver's compiler must not run
+ * while its library is being torn down. */
 #define _GNU_SOURCE
 #include "runtime/backend/registry.h"
 
@@ -15,6 +15,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 
+#define LONG_WORK_NS 10000000000u /* what keeps the cores busy for longer bears a device's preparation beside it */
+#define QUIET_NAP_NS 3000000u
 #define EXIT_PATIENCE_NS 10000000000u /* a compiler that takes longer is left to its fate */
 
 typedef struct worker {
@@ -30,7 +32,10 @@ static cpu_set_t affinity;
 static bool affinity_known;
 static bool started, stopping;
 static _Atomic bool done;
-static _Atomic unsigned busy; /* threads inside a driver; changed under the lock */
+static _Atomic unsigned busy;          /* threads inside a driver; changed under the lock */
+static _Atomic unsigned cores_busy;    /* runs that use them */
+static _Atomic uint64_t busy_since_ns; /* of the present row of such runs */
+static _Atomic unsigned waiting;       /* threads in hx__prepare_wait */
 static hx__device *devices[HX_MAX_DEVICES];
 static worker workers[HX_MAX_DEVICES];
 static size_t count;
@@ -154,10 +159,22 @@ uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t til
   return (needs & ~HX__NEED_MATMUL) | HX__NEED_MATMUL << i;
 }
 
+void hx__registry_cores_busy(void) {
+  if (atomic_fetch_add(&cores_busy, 1) == 0) atomic_store(&busy_since_ns, hx__now_ns());
+}
+
+void hx__registry_cores_free(void) { atomic_fetch_sub(&cores_busy, 1); }
+
+static bool may_disturb(void) {
+  return atomic_load(&cores_busy) == 0 || atomic_load(&waiting) != 0 ||
+         hx__now_ns() - atomic_load(&busy_since_ns) > LONG_WORK_NS;
+}
+
 /* What of needs is still to be decided. */
 static uint64_t undecided(const hx__device *d, uint64_t needs) {
   if (atomic_load_explicit(&d->lost, memory_order_acquire)) return 0;
-  return needs & ~(atomic_load_explicit(&d->ready, memory_order_acquire) | atomic_load_explicit(&d->refused, memory_order_acquire));
+  return needs & ~(atomic_load_explicit(&d->ready, memory_order_acquire) |
+                   atomic_load_explicit(&d->refused, memory_order_acquire));
 }
 
 static void *work(void *p) {
@@ -169,6 +186,12 @@ static void *work(void *p) {
     if (stopping || atomic_load(&w->device->lost)) break;
     if (!needs) {
       pthread_cond_wait(&changed, &lock);
+      continue;
+    }
+    if (!may_disturb()) {
+      pthread_mutex_unlock(&lock);
+      hx__sleep_ns(QUIET_NAP_NS);
+      pthread_mutex_lock(&lock);
       continue;
     }
     busy++;
@@ -201,12 +224,15 @@ void hx__prepare(hx__device *device, uint64_t needs) {
   pthread_mutex_unlock(&lock);
 }
 
-void hx__prepare_wait(hx__device *device, uint64_t needs) {
+void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns) {
+  if (!device->backend->prepare || hx__forked() || !undecided(device, needs)) return;
+  atomic_fetch_add(&waiting, 1);
   hx__prepare(device, needs);
-  if (!device->backend->prepare || hx__forked()) return;
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count; i++)
-    while (workers[i].device == device && workers[i].running && !stopping && undecided(device, needs))
-      pthread_cond_wait(&changed, &lock);
+    while (workers[i].device == device && workers[i].running && !stopping && undecided(device, needs) &&
+           hx__cond_wait_until(&changed, &lock, deadline_ns)) {
+    }
   pthread_mutex_unlock(&lock);
+  atomic_fetch_sub(&waiting, 1);
 }

@@ -16,6 +16,12 @@ void hx__registry_start(void);
 bool hx__registry_wait(uint64_t deadline_ns);
 /* Whether it has ended: the list is then fixed. */
 bool hx__registry_done(void);
+/* Brackets work that keeps the machine's cores busy. Preparing waits for its end, unless somebody waits for the device:
+ * drivers compile at their first launches, at normal priority. Work of over ten seconds is not waited for: preparing
+ * costs less than a tenth of it. */
+void hx__registry_cores_busy(void);
+void hx__registry_cores_free(void);
+
 /* Whether a driver or compiler of ours is at work now: what is timed beside it says little. */
 bool hx__registry_busy(void);
 /* The OpenCL devices of the process, platforms sorted by name. Empty before hx__registry_done. */
@@ -27,7 +33,7 @@ uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t til
 
 /* Asks for kernels in the background; what was asked for before costs two atomic reads. */
 void hx__prepare(hx__device *device, uint64_t needs);
-/* Waits until each of needs is ready or refused, or the device is lost. */
-void hx__prepare_wait(hx__device *device, uint64_t needs);
+/* Waits until each of needs is ready or refused, or the device is lost, or deadline_ns is past. */
+void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns);
 
 #endif

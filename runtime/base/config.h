@@ -76,26 +76,26 @@ typedef struct hx__sim_profile {
 #define HX__MOST_THREADS 4096u
 
 typedef struct hx__config {
-  uint32_t device_words;                   /* HX__DEV_ bits */
-  uint32_t device_indices;                 /* bit i: index i was named (0..31) */
-  uint32_t splits;                         /* 0: auto; else how many of split[] */
-  float split[HX_MAX_DEVICES];             /* shares of the work; added as doubles they give at most 1 */
+  uint32_t device_words;       /* HX__DEV_ bits */
+  uint32_t device_indices;     /* bit i: index i was named (0..31) */
+  uint32_t splits;             /* 0: auto; else how many of split[] */
+  float split[HX_MAX_DEVICES]; /* shares of the work; added as doubles they give at most 1 */
   hx__schedule schedule;
-  uint64_t chunk;                          /* 0: derived */
-  uint32_t threads;                        /* 0: derived */
-  uint32_t omp_threads;                    /* the first number of OMP_NUM_THREADS; 0: not set */
-  uint32_t tile_m, tile_n, tile_k;         /* 0: by device */
+  uint64_t chunk;                  /* 0: derived */
+  uint32_t threads;                /* 0: derived */
+  uint32_t omp_threads;            /* the first number of OMP_NUM_THREADS; 0: not set */
+  uint32_t tile_m, tile_n, tile_k; /* 0: by device */
   hx__memory_mode memory;
-  uint64_t min_offload;                    /* UINT64_MAX: learned */
-  uint64_t timeout_ms;                     /* or HX__TIMEOUT_ */
-  char cache_dir[HX__PATH_BYTES];          /* "": off */
+  uint64_t min_offload;           /* UINT64_MAX: learned */
+  uint64_t timeout_ms;            /* or HX__TIMEOUT_ */
+  char cache_dir[HX__PATH_BYTES]; /* "": off */
   hx__objective objective;
-  char trace[HX__PATH_BYTES];              /* "": none */
+  char trace[HX__PATH_BYTES]; /* "": none */
   hx__isa isa;
   hx__offload_mode offload;
   uint32_t sims;
   hx__sim_profile sim[HX__SIMS];
-  int log;                                 /* hx__log_level */
+  int log; /* hx__log_level */
 } hx__config;
 
 /* Parses the whole of value, which is not empty, into its members of *config. False where it is not accepted; what is
@@ -105,19 +105,20 @@ typedef bool hx__config_parser(hx__config *config, const char *value, char why[H
 
 /* Fills *config from defaults, then the environment (secure_getenv), then *settings (NULL: none); unknown HX_ variables
  * of the environment are warned of with the nearest name, once a process, at the level read, which becomes
- * hx__log_threshold. In a setuid program the environment is ignored. An empty value counts as not set. HX_INVALID_CONFIG with a detail `NAME=VALUE: accepted: ...`, whether the value came from the
- * environment or from *settings; HX_INVALID_ARGUMENT: a reserved word is not zero. On failure *config is unspecified and
- * the threshold is as it was. */
+ * hx__log_threshold. In a setuid program the environment is ignored. An empty value counts as not set.
+ * HX_INVALID_CONFIG with a detail `NAME=VALUE: accepted: ...`, whether the value came from the environment or from
+ * *settings; HX_INVALID_ARGUMENT: a reserved word is not zero. On failure *config is unspecified and the threshold is
+ * as it was. */
 hx_status hx__config_read(hx__config *config, const hx_settings *settings);
 
 /* The table for those who print it (hx-bench env, the README test). */
 typedef struct hx__config_row {
-  const char *name;    /* "HX_DEVICES" */
-  const char *values;  /* what is accepted, one sentence fragment */
-  const char *deflt;   /* the default, as README says it */
-  const char *help;    /* one line */
+  const char *name;   /* "HX_DEVICES" */
+  const char *values; /* what is accepted, one sentence fragment */
+  const char *deflt;  /* the default, as README says it */
+  const char *help;   /* one line */
   hx__config_parser *parse;
-  size_t setting;      /* offset of the member of hx_settings */
+  size_t setting; /* offset of the member of hx_settings */
 } hx__config_row;
 
 const hx__config_row *hx__config_rows(size_t *count);

@@ -9,10 +9,10 @@ extern int hx__log_threshold; /* read without a lock: an int that is written by 
 
 void hx__log_write(hx__log_level level, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-#define hx__log(level, ...)                                                                                            \
-  do {                                                                                                                 \
-    if (__builtin_expect((int)(level) <= __atomic_load_n(&hx__log_threshold, __ATOMIC_RELAXED), 0))                    \
-      hx__log_write(level, __VA_ARGS__);                                                                               \
+#define hx__log(level, ...)                                                                         \
+  do {                                                                                              \
+    if (__builtin_expect((int)(level) <= __atomic_load_n(&hx__log_threshold, __ATOMIC_RELAXED), 0)) \
+      hx__log_write(level, __VA_ARGS__);                                                            \
   } while (0)
 
 #endif

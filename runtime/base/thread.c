@@ -56,6 +56,7 @@ bool hx__cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t deadlin
     pthread_cond_wait(c, m);
     return true;
   }
-  const struct timespec t = {.tv_sec = (time_t)(deadline_ns / 1000000000u), .tv_nsec = (long)(deadline_ns % 1000000000u)};
+  const struct timespec t = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
+                             .tv_nsec = (long)(deadline_ns % 1000000000u)};
   return pthread_cond_timedwait(c, m, &t) != ETIMEDOUT;
 }

@@ -72,7 +72,7 @@ void hx__trace_chunk(hx__trace *t, size_t device, uint64_t from_ns, uint64_t to_
   fprintf(t->file,
           "{\"name\":\"%zu+%zu\",\"cat\":\"chunk\",\"ph\":\"X\",\"pid\":%zu,\"tid\":%ld,\"ts\":%.3f,\"dur\":%.3f,"
           "\"args\":{\"first\":%zu,\"slices\":%zu,\"outcome\":\"%s\"}}",
-          first, count, device, syscall(SYS_gettid), (double)from_ns * 1e-3, (double)(to_ns - from_ns) * 1e-3, first, count,
-          outcome);
+          first, count, device, syscall(SYS_gettid), (double)from_ns * 1e-3, (double)(to_ns - from_ns) * 1e-3, first,
+          count, outcome);
   end(t);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * HX_TRACE: a Chrome/Perfetto trace (the "JSON Array Format" of the Trace Event Format), a process a device and a slice a
- * chunk. Several contexts that name one file follow one another in it. */
+ * HX_TRACE: a Chrome/Perfetto trace (the "JSON Array Format" of the Trace Event Format), a process a device and a slice
+ * a chunk. Several contexts that name one file follow one another in it. */
 #ifndef HX_BASE_TRACE_H
 #define HX_BASE_TRACE_H
 

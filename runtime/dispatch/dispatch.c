@@ -12,8 +12,8 @@
 #define GUESS_REDUCE 8.0          /* units a nanosecond, before anything is measured */
 #define GUESS_MATMUL 40.0         /* likewise, a thread */
 #define BREAK_EVEN_NS 250e3       /* what the CPU does faster is never offered to a device */
-#define RECHECK 32u               /* every so many calls, and at each power of two, the choice that lost is tried again */
-#define GAIN 1.02                 /* both must be this much faster than the CPU alone to be chosen */
+#define RECHECK 32u /* every so many calls, and at each power of two, the choice that lost is tried again */
+#define GAIN 1.02   /* both must be this much faster than the CPU alone to be chosen */
 
 double hx__share_of(const hx__config *config, const hx__work *work) {
   if (config->offload == HX__OFFLOAD_DISABLED || work->needs == 0) return 0.0;
@@ -43,13 +43,17 @@ static uint64_t needs_of(const hx__team *team, const hx__seat *seat, uint64_t ne
   return hx__device_needs(seat->device, needs, tile);
 }
 
-bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, uint64_t needs) {
+bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, const hx__work *work) {
   const hx__device *const d = seat->device;
-  return d->kind != HX_CPU && seat->selected && !atomic_load(&d->lost) && !(needs_of(team, seat, needs) & atomic_load(&d->refused));
+  const uint64_t needs = work->needs;
+  if (work->matmul && d->most_k && work->gemm.k > d->most_k) return false;
+  return d->kind != HX_CPU && seat->selected && !atomic_load(&d->lost) &&
+         !(needs_of(team, seat, needs) & atomic_load(&d->refused));
 }
 
-bool hx__seat_usable(const hx__team *team, const hx__seat *seat, uint64_t needs) {
-  return hx__seat_hopeful(team, seat, needs) && !(needs_of(team, seat, needs) & ~atomic_load(&seat->device->ready));
+bool hx__seat_usable(const hx__team *team, const hx__seat *seat, const hx__work *work) {
+  return hx__seat_hopeful(team, seat, work) &&
+         !(needs_of(team, seat, work->needs) & ~atomic_load(&seat->device->ready));
 }
 
 /* Before anything is measured: the self-test's small launch, of the slowest kernel among several. */
@@ -69,7 +73,7 @@ static double slice_rate(const hx__work *w, const hx__rate *r) {
 
 static void find_devices(const hx__team *team, const hx__work *w, bool beside_cpu, hx__plan *plan) {
   for (size_t i = 0; i < team->seats; i++) {
-    if (!hx__seat_usable(team, &team->seat[i], w->needs)) continue;
+    if (!hx__seat_usable(team, &team->seat[i], w)) continue;
     const hx__rate_key key = hx__device_key(team->seat[i].device, w, beside_cpu);
     hx__rate r = hx__model_get(&key);
     if (r.samples == 0) r.units_per_ns = seed_rate(team->seat[i].device, needs_of(team, &team->seat[i], w->needs));
@@ -80,9 +84,12 @@ static void find_devices(const hx__team *team, const hx__work *w, bool beside_cp
 /* Parts of the devices' share: HX_SPLIT's list, else by measured rates, else equal. They sum to one. */
 static void divide(const hx__config *config, const hx__plan *plan, double part[HX_MAX_DEVICES]) {
   double sum = 0.0, rates = 0.0;
-  for (size_t i = 0; i < plan->devices; i++) rates = plan->device[i].rate > 0.0 && rates >= 0.0 ? rates + plan->device[i].rate : -1.0;
+  for (size_t i = 0; i < plan->devices; i++)
+    rates = plan->device[i].rate > 0.0 && rates >= 0.0 ? rates + plan->device[i].rate : -1.0;
   for (size_t i = 0; i < plan->devices; i++) {
-    part[i] = config->splits > 1 ? (i < config->splits ? (double)config->split[i] : 0.0) : rates > 0.0 ? plan->device[i].rate : 1.0;
+    part[i] = config->splits > 1 ? (i < config->splits ? (double)config->split[i] : 0.0)
+              : rates > 0.0      ? plan->device[i].rate
+                                 : 1.0;
     sum += part[i];
   }
   for (size_t i = 0; i < plan->devices; i++) part[i] = sum > 0.0 ? part[i] / sum : 1.0 / (double)plan->devices;
@@ -132,7 +139,8 @@ static uint32_t seat_bits(const hx__plan *plan) {
 
 /* Whether CPU and devices together were faster than the CPU alone, at this size; tried first where it is not known. */
 static bool both_pay(const hx__work *w, const hx__plan *plan) {
-  const hx__rate_key cpu_key = hx__call_key(w, plan->threads, 1u), both_key = hx__call_key(w, plan->threads, seat_bits(plan));
+  const hx__rate_key cpu_key = hx__call_key(w, plan->threads, 1u),
+                     both_key = hx__call_key(w, plan->threads, seat_bits(plan));
   const hx__rate cpu = hx__model_exact(&cpu_key), both = hx__model_exact(&both_key);
   if (cpu.samples == 0) return false;
   if (both.samples < 3) return true; /* the first finds the device's rate, the next use it */
@@ -149,8 +157,10 @@ static void choose(const hx__team *team, const hx__work *w, hx__plan *plan) {
   plan->policy = hx__policy_of(config->schedule);
   plan->chunk = config->chunk ? (w->matmul ? config->chunk : (config->chunk + HX__LEAF - 1) / HX__LEAF) : 0;
   plan->cpu_rate = (double)w->slices / cpu_ns;
-  if (limited ? w->units < config->min_offload : cpu_ns < BREAK_EVEN_NS) alone(plan);
-  else if (plan->devices && config->schedule == HX__SCHEDULE_ADAPTIVE && !limited && !both_pay(w, plan)) alone(plan);
+  if (limited ? w->units < config->min_offload : cpu_ns < BREAK_EVEN_NS)
+    alone(plan);
+  else if (plan->devices && config->schedule == HX__SCHEDULE_ADAPTIVE && !limited && !both_pay(w, plan))
+    alone(plan);
   plan->measure = cpu_ns >= BREAK_EVEN_NS;
   share_by_rates(w, plan);
 }
@@ -161,7 +171,9 @@ void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsign
   plan->mandatory = team->config->offload == HX__OFFLOAD_MANDATORY && w->needs != 0;
   plan->cpu_works = share != 1.0;
   if (share != 0.0) find_devices(team, w, plan->cpu_works, plan);
-  if (share == HX__SHARE_AUTO) choose(team, w, plan);
-  else cut(team->config, w, share, plan);
+  if (share == HX__SHARE_AUTO)
+    choose(team, w, plan);
+  else
+    cut(team->config, w, share, plan);
   plan->cpu_works = plan->cpu_works || plan->devices == 0;
 }

@@ -8,7 +8,8 @@
 
 #define HX__SHARE_AUTO (-1.0)
 
-/* The share of all devices: HX_OFFLOAD, then HX_DEVICES, then the task's gpu_share, then HX_SPLIT; or HX__SHARE_AUTO. */
+/* The share of all devices: HX_OFFLOAD, then HX_DEVICES, then the task's gpu_share, then HX_SPLIT; or HX__SHARE_AUTO.
+ */
 double hx__share_of(const hx__config *config, const hx__work *work);
 
 /* What the CPU alone is expected to take, by measured rates where there are any. */
@@ -18,8 +19,8 @@ double hx__predict_cpu_ns(const hx__work *work, unsigned threads);
 unsigned hx__threads_for(const hx__work *work, unsigned most);
 
 /* Whether the device of a seat can do the task now; soon: whether it may once its kernels are built. */
-bool hx__seat_usable(const hx__team *team, const hx__seat *seat, uint64_t needs);
-bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, uint64_t needs);
+bool hx__seat_usable(const hx__team *team, const hx__seat *seat, const hx__work *work);
+bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, const hx__work *work);
 
 void hx__plan_make(const hx__team *team, const hx__work *work, double share, unsigned threads, hx__plan *plan);
 

@@ -16,12 +16,9 @@
 static const struct {
   hx__memory_mode mode;
   bool pages, integrated_only;
-} order[] = {{HX__MEMORY_SVM_SYSTEM, true, false},
-             {HX__MEMORY_SVM_FINE, false, false},
-             {HX__MEMORY_USM, false, false},
-             {HX__MEMORY_SVM_COARSE, false, true},
-             {HX__MEMORY_HOSTPTR, true, false},
-             {HX__MEMORY_COPY, false, false}};
+} order[] = {{HX__MEMORY_SVM_SYSTEM, true, false}, {HX__MEMORY_SVM_FINE, false, false},
+             {HX__MEMORY_USM, false, false},       {HX__MEMORY_SVM_COARSE, false, true},
+             {HX__MEMORY_HOSTPTR, true, false},    {HX__MEMORY_COPY, false, false}};
 
 void hx__memory_init(hx__memory *m, hx__memory_mode forced) {
   pthread_mutex_init(&m->lock, NULL);
@@ -33,8 +30,10 @@ void hx__memory_init(hx__memory *m, hx__memory_mode forced) {
 
 static void range_free(hx__range *r) {
   if (r->allocated && !r->pinned) {
-    if (r->block) r->device->backend->free(r->device, r->block);
-    else free(r->p);
+    if (r->block)
+      r->device->backend->free(r->device, r->block);
+    else
+      free(r->p);
   }
   free(r);
 }
@@ -137,8 +136,8 @@ hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
   pthread_mutex_unlock(&m->lock);
   if (!other) return HX_OK;
   free(r);
-  return hx__fail(HX_INVALID_ARGUMENT, "p = %p with %zu bytes overlaps the known range %p with %zu bytes", p, bytes, seen.p,
-                  seen.bytes);
+  return hx__fail(HX_INVALID_ARGUMENT, "p = %p with %zu bytes overlaps the known range %p with %zu bytes", p, bytes,
+                  seen.p, seen.bytes);
 }
 
 hx_status hx__memory_unregister(hx__memory *m, void *p) {
@@ -153,8 +152,8 @@ hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const cha
   const bool known = hx__range_of(m, p, bytes) != NULL;
   pthread_mutex_unlock(&m->lock);
   if (known) return HX_OK;
-  return hx__fail(HX_INVALID_ARGUMENT, "%s: p = %p with %zu bytes is not inside a range from hx_alloc or hx_register", what, p,
-                  bytes);
+  return hx__fail(HX_INVALID_ARGUMENT, "%s: p = %p with %zu bytes is not inside a range from hx_alloc or hx_register",
+                  what, p, bytes);
 }
 
 hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice) {

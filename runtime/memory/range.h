@@ -9,10 +9,10 @@ struct hx__range {
   hx__range *next;
   void *p;
   size_t bytes;
-  bool allocated;           /* by hx_alloc; else registered */
-  bool pinned;              /* a chunk that was given up may still read it: never freed */
+  bool allocated; /* by hx_alloc; else registered */
+  bool pinned;    /* a chunk that was given up may still read it: never freed */
   unsigned advice;
-  hx__device *device;       /* allocated: who gave the block; NULL: plain pages */
+  hx__device *device; /* allocated: who gave the block; NULL: plain pages */
   void *block;
   hx__memory_mode mode;
   unsigned writers, readers; /* svm-coarse: tasks that write it on the host, runs whose kernels may read it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How each array of a task reaches a device: HX_MEMORY where it can serve the array, else the first mode that the device
- * passes for that kind of memory, else a copy. */
+ * How each array of a task reaches a device: HX_MEMORY where it can serve the array, else the first mode that the
+ * device passes for that kind of memory, else a copy. */
 #include "runtime/base/thread.h"
 #include "runtime/memory/memory.h"
 #include "runtime/memory/range.h"

@@ -4,9 +4,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/run/internal.h"
 
-#define LEAST_LEAVES 4u  /* of a grab: 64 KiB */
+#define LEAST_LEAVES 4u /* of a grab: 64 KiB */
 #define MOST_LEAVES 64u
-#define LEAST_TILES 4u   /* of a product: register tiles along the cut */
+#define LEAST_TILES 4u /* of a product: register tiles along the cut */
 
 /* Slices for one grab of one of `threads` threads: a guided part of what is left, so that a slow core and a stolen one
  * do not stall the others at the end. */
@@ -32,7 +32,8 @@ static void body(void *p) {
     const hx__chunk chunk = hx__ends_front(&run->ends, grab(run, grain));
     if (chunk.count == 0) break;
     const uint64_t from = run->team->trace ? hx__now_ns() : 0;
-    if (lane->device->backend->submit(lane, &run->request, chunk, &ticket) != HX__DONE) atomic_store(&run->no_memory, true);
+    if (lane->device->backend->submit(lane, &run->request, chunk, &ticket) != HX__DONE)
+      atomic_store(&run->no_memory, true);
     if (run->team->trace) hx__trace_chunk(run->team->trace, 0, from, hx__now_ns(), chunk.first, chunk.count, "done");
     units += hx__chunk_units(run->work, chunk);
     chunks++;

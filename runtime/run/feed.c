@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device's side of a run: takes chunks from the back until its policy says that it is done. What fails or comes late is
- * given back; an error drops the device, a late chunk only rests it until its event completes. */
+ * A device's side of a run: takes chunks from the back until its policy says that it is done. What fails or comes late
+ * is given back; an error drops the device, a late chunk only rests it until its event completes. */
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/run/internal.h"
@@ -65,7 +65,8 @@ static uint64_t deadline(const hx__feed *f, hx__chunk chunk) {
   if (f->seat->device->waits_for_ever) return UINT64_MAX;
   if (f->rate <= 0.0) return now + BLIND_TIMEOUT_NS;
   const double predicted = TIMEOUT_FACTOR * (double)chunk.count / f->rate;
-  return now + (predicted > LEAST_TIMEOUT_NS ? predicted < 1e18 ? (uint64_t)predicted : (uint64_t)1e18 : LEAST_TIMEOUT_NS);
+  return now +
+         (predicted > LEAST_TIMEOUT_NS ? predicted < 1e18 ? (uint64_t)predicted : (uint64_t)1e18 : LEAST_TIMEOUT_NS);
 }
 
 static void learn(hx__feed *f, hx__chunk chunk, uint64_t ns) {
@@ -92,8 +93,8 @@ static hx__outcome do_chunk(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   static const char *const words[] = {
       [HX__DONE] = "done", [HX__LATE] = "late", [HX__NO_MEMORY] = "no memory", [HX__FAILED] = "failed"};
   hx__trace_chunk(f->run->team->trace, f->planned->seat, from, from + ns, chunk.first, chunk.count, words[outcome]);
-  hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, chunk.first, chunk.count, (double)ns * 1e-6,
-          words[outcome]);
+  hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, chunk.first, chunk.count,
+          (double)ns * 1e-6, words[outcome]);
   return outcome;
 }
 

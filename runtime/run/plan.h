@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plan, as data: who takes part in a run and how the slices are handed out. Made by dispatch/, carried out by run/. */
+ * A plan, as data: who takes part in a run and how the slices are handed out. Made by dispatch/, carried out by run/.
+ */
 #ifndef HX_RUN_PLAN_H
 #define HX_RUN_PLAN_H
 
@@ -14,15 +15,15 @@ typedef struct hx__plan_device {
 } hx__plan_device;
 
 typedef struct hx__plan {
-  unsigned threads;      /* of the CPU's part */
-  bool cpu_works;        /* false: the CPU only does what devices give back */
-  bool mandatory;        /* what a device gives back is an error */
-  bool wait_for_lane;    /* a numeric share: a lane that another call uses is waited for */
-  bool measure;          /* read the clock and learn */
-  hx__chunk cpu_fixed;   /* numeric share: the CPU's slices */
+  unsigned threads;         /* of the CPU's part */
+  bool cpu_works;           /* false: the CPU only does what devices give back */
+  bool mandatory;           /* what a device gives back is an error */
+  bool wait_for_lane;       /* a numeric share: a lane that another call uses is waited for */
+  bool measure;             /* read the clock and learn */
+  hx__chunk cpu_fixed;      /* numeric share: the CPU's slices */
   const hx__policy *policy; /* NULL: everything is fixed */
-  double cpu_rate;       /* slices a nanosecond beside these devices; 0: not known */
-  size_t chunk;          /* HX_CHUNK in slices */
+  double cpu_rate;          /* slices a nanosecond beside these devices; 0: not known */
+  size_t chunk;             /* HX_CHUNK in slices */
   size_t devices;
   hx__plan_device device[HX_MAX_DEVICES];
 } hx__plan;

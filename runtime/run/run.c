@@ -89,14 +89,17 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   const bool clock = run->from_ns != 0;
   uint64_t cpu_ns = 0;
   if (plan->cpu_works) {
+    if (plan->measure) hx__registry_cores_busy();
     hx__cpu_side(run);
+    if (plan->measure) hx__registry_cores_free();
     if (clock) cpu_ns = hx__now_ns() - run->from_ns;
   }
   for (size_t i = 0; i < run->feeds; i++) hx__seat_finish(run->feed[i].seat);
   const uint64_t again_ns = clock ? hx__now_ns() : 0;
   const uint32_t recovered = plan->mandatory ? (uint32_t)run->redos + (hx__ends_left(&run->ends) != 0) : recover(run);
   if (clock && recovered) cpu_ns += hx__now_ns() - again_ns;
-  if (plan->mandatory && recovered) return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
+  if (plan->mandatory && recovered)
+    return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
   if (plan->measure && !recovered && plan->policy && !run->disturbed && !hx__registry_busy()) {
     const hx__rate_key key = hx__call_key(run->work, plan->threads, seats_planned(plan));

@@ -30,18 +30,21 @@ static void stop(hx__seat *seat) {
   pthread_mutex_unlock(&seat->lock);
 }
 
-void hx__team_destroy(hx__team *team) {
+void hx__team_close(hx__team *team) {
   for (size_t i = 0; i < team->seats; i++) {
     hx__seat *const seat = &team->seat[i];
-    if (hx__forked()) continue; /* the feeders, and what they hold, are the parent's */
     stop(seat);
     if (seat->lane) seat->device->backend->close(seat->lane);
     pthread_mutex_destroy(&seat->lock);
     pthread_cond_destroy(&seat->changed);
-    if (seat->owned) free(seat->device);
   }
   hx__cpu_backend.close(team->cpu);
   hx__trace_close(team->trace);
+}
+
+void hx__team_free(hx__team *team) {
+  for (size_t i = 0; i < team->seats; i++)
+    if (team->seat[i].owned) free(team->seat[i].device);
 }
 
 /* HX_DEVICES by word or index; HX_OFFLOAD=disabled leaves the CPU alone. */

@@ -28,15 +28,16 @@ typedef struct hx__team {
   hx__memory *memory;
   hx__lane *cpu;
   const hx__cpu_kernels *kernels;
-  hx__trace *trace; /* NULL: none */
+  hx__trace *trace;     /* NULL: none */
   _Atomic size_t seats; /* set once all are described; seat[0] is the CPU's */
   hx__seat seat[HX_MAX_DEVICES];
 } hx__team;
 
 /* Opens the CPU's lane. HX_OUT_OF_MEMORY. */
 hx_status hx__team_init(hx__team *team, const hx__config *config, hx__memory *memory);
-/* Stops the feeders and closes the lanes; nothing is in flight. */
-void hx__team_destroy(hx__team *team);
+/* Stops the feeders and closes the lanes; nothing is in flight. The devices are there until hx__team_free. */
+void hx__team_close(hx__team *team);
+void hx__team_free(hx__team *team);
 /* Seats the CPU, the process's devices and the context's simulated ones, in the numbering of hx_device. Once. */
 void hx__team_seat_devices(hx__team *team);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The slices of a run that nobody has taken: the CPU takes from the front, devices from the back. One word, so that there
- * is one boundary and no hole. Units of `unit` slices keep both ends in 32 bits at any size. */
+ * The slices of a run that nobody has taken: the CPU takes from the front, devices from the back. One word, so that
+ * there is one boundary and no hole. Units of `unit` slices keep both ends in 32 bits at any size. */
 #ifndef HX_SCHED_ENDS_H
 #define HX_SCHED_ENDS_H
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #define ENTRIES 2048u
-#define REACH 4u           /* size classes that may stand in for one another */
-#define SPIKE 0.405        /* ln 1.5: a sample this far off is believed when it repeats */
-#define FIRST_WEIGHT 0.7   /* of the second sample */
+#define REACH 4u         /* size classes that may stand in for one another */
+#define SPIKE 0.405      /* ln 1.5: a sample this far off is believed when it repeats */
+#define FIRST_WEIGHT 0.7 /* of the second sample */
 #define LATER_WEIGHT 0.3
 
 typedef struct entry {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the process has measured: rates by device, kernel, size class and threads, and of whole calls by who took part.
- * Means are of logarithms, so that one spike of 10x weighs like one dip of 10x; a spike that does not repeat is dropped. */
+ * Means are of logarithms, so that one spike of 10x weighs like one dip of 10x; a spike that does not repeat is
+ * dropped. */
 #ifndef HX_SCHED_MODEL_H
 #define HX_SCHED_MODEL_H
 

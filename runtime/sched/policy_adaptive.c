@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * adaptive: chunks such that all end together. With R slices left, rates r and launch latency L, a device that starts now
- * and everyone else end at T = (R + r L) / (r + others), so its fair part is S = r (T - L). The first chunk takes a part
- * of S, which insures against a rate that is wrong; later ones the same part of what is then fair, until another launch
- * would not pay. No chunk is longer than 100 ms: drivers kill long ones, and desktops freeze. */
+ * adaptive: chunks such that all end together. With R slices left, rates r and launch latency L, a device that starts
+ * now and everyone else end at T = (R + r L) / (r + others), so its fair part is S = r (T - L). The first chunk takes a
+ * part of S, which insures against a rate that is wrong; later ones the same part of what is then fair, until another
+ * launch would not pay. No chunk is longer than 100 ms: drivers kill long ones, and desktops freeze. */
 #include "runtime/sched/policy.h"
 
 #define FIRST_PROBE (1.0 / 16.0) /* of the run, where no rate is known */

@@ -6,7 +6,7 @@
 #define REFUSE(...) return hx__fail(HX_INVALID_ARGUMENT, __VA_ARGS__)
 #define ELEMENT 4u
 
-static const char *const op_names[HX__OPS] = {"0",       "HX_SUM", "HX_MIN",     "HX_MAX",         "HX_ARGMIN",
+static const char *const op_names[HX__OPS] = {"0",         "HX_SUM", "HX_MIN",     "HX_MAX",         "HX_ARGMIN",
                                               "HX_ARGMAX", "HX_DOT", "HX_SUM_ABS", "HX_SUM_SQUARES", "HX_PROD"};
 
 /* HX_MIN, HX_MAX, HX_ARGMIN and HX_ARGMAX of nothing have no value. */
@@ -23,7 +23,8 @@ static bool ranges_share(const void *x, size_t xb, const void *y, size_t yb) {
 static hx_status check_array(const void *p, size_t n, const char *name, size_t field) {
   if (!p) REFUSE("%s of field %zu is NULL with n = %zu", name, field, n);
   if (misaligned(p, ELEMENT)) REFUSE("%s of field %zu is %p: not aligned to 4 bytes", name, field, p);
-  if ((uintptr_t)p > UINTPTR_MAX - n * ELEMENT) REFUSE("%s of field %zu wraps the address space with n = %zu", name, field, n);
+  if ((uintptr_t)p > UINTPTR_MAX - n * ELEMENT)
+    REFUSE("%s of field %zu wraps the address space with n = %zu", name, field, n);
   return HX_OK;
 }
 
@@ -72,8 +73,8 @@ static hx_status check_matrix(const float *p, size_t rows, size_t cols, size_t *
   if (*ld == 0) *ld = cols;
   if (*ld < cols) REFUSE("ld%s is %zu: less than the %zu elements of a stored row", name, *ld, cols);
   size_t elements, bytes;
-  if (__builtin_mul_overflow(rows ? rows - 1 : 0, *ld, &elements) || __builtin_add_overflow(elements, cols, &elements) ||
-      __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes))
+  if (__builtin_mul_overflow(rows ? rows - 1 : 0, *ld, &elements) ||
+      __builtin_add_overflow(elements, cols, &elements) || __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes))
     REFUSE("%s of %zu x %zu with ld%s = %zu: its bytes overflow size_t", name, rows, cols, name, *ld);
   if (p && misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", name, (const void *)p);
   if (p && (uintptr_t)p > UINTPTR_MAX - bytes) REFUSE("%s wraps the address space", name);
@@ -122,7 +123,8 @@ static hx_status check_matmul(const struct hx_matmul_args *t, hx__work *w) {
 
 hx_status hx__task_check(const hx_task *task, hx__work *w) {
   if (!task) REFUSE("task is NULL");
-  if (!(task->gpu_share <= 1.0f)) REFUSE("gpu_share is %g: a number up to 1, negative to leave it open", (double)task->gpu_share);
+  if (!(task->gpu_share <= 1.0f))
+    REFUSE("gpu_share is %g: a number up to 1, negative to leave it open", (double)task->gpu_share);
   uint64_t reserved = 0;
   for (size_t i = 0; i < sizeof task->reserved / sizeof task->reserved[0]; i++) reserved |= task->reserved[i];
   if (reserved) REFUSE("a reserved word of the task is not zero: start from a builder such as hx_reduce");

@@ -20,7 +20,8 @@ uint64_t hx__chunk_units(const hx__work *w, hx__chunk c) {
   if (!w->matmul) return (uint64_t)hx__chunk_elements(w, c) * w->nfields;
   const uint64_t across = w->by_columns ? w->gemm.m : w->gemm.n;
   uint64_t units;
-  if (__builtin_mul_overflow((uint64_t)c.count, across, &units) || __builtin_mul_overflow(units, (uint64_t)w->gemm.k, &units))
+  if (__builtin_mul_overflow((uint64_t)c.count, across, &units) ||
+      __builtin_mul_overflow(units, (uint64_t)w->gemm.k, &units))
     return UINT64_MAX;
   return units;
 }

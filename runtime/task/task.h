@@ -10,8 +10,8 @@
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
 
-/* A checked task. A slice is a leaf of a reduction (of all fields), or a row of C (a column where C is wider than high):
- * the unit in which work is handed out, and the smallest one whose result does not depend on who made it. */
+/* A checked task. A slice is a leaf of a reduction (of all fields), or a row of C (a column where C is wider than
+ * high): the unit in which work is handed out, and the smallest one whose result does not depend on who made it. */
 typedef struct hx__work {
   bool matmul;
   bool by_columns; /* matmul: slices are columns of C */
@@ -37,6 +37,7 @@ typedef struct hx__chunk {
 /* One bit for each kernel a device may have: 27 reductions and the product. */
 #define HX__NEED_MATMUL (1ull << 27)
 #define HX__NEED_ALL ((1ull << 28) - 1u)
+#define HX__NEED_OPEN (1ull << 63) /* no kernel: that the device's memory modes are known */
 static inline uint64_t hx__need_reduce(hx_op op, hx_type type) {
   return 1ull << (((unsigned)op - 1u) * 3u + ((unsigned)type - 1u));
 }

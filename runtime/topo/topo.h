@@ -10,10 +10,10 @@
 #define HX__TOPO_KINDS 4
 
 typedef struct hx__topo {
-  char cpu_name[128];               /* "" where unknown */
-  unsigned cores;                   /* cores this process may use: cpuset, cgroup quota rounded up; at least 1 */
-  unsigned hardware_threads;        /* likewise */
-  unsigned kinds;                   /* kinds of cores (efficiency, performance), the slowest first; at least 1 */
+  char cpu_name[128];                  /* "" where unknown */
+  unsigned cores;                      /* cores this process may use: cpuset, cgroup quota rounded up; at least 1 */
+  unsigned hardware_threads;           /* likewise */
+  unsigned kinds;                      /* kinds of cores (efficiency, performance), the slowest first; at least 1 */
   unsigned kind_cores[HX__TOPO_KINDS]; /* cores of each; their sum is cores; under a quota the faster count first */
   size_t l1_bytes, l2_bytes, l3_bytes; /* one core's data caches, its part of a shared one, the least over the cores;
                                           l3 the whole shared one; 0 where there is none */

@@ -9,8 +9,11 @@
 
 static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
   const cl_svm_mem_flags fine = mode == HX__MEMORY_SVM_FINE ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0;
-  return clSVMAlloc(d->context, CL_MEM_READ_WRITE | fine, bytes, PAGE);
+  return clSVMAlloc(d->context, CL_MEM_READ_WRITE | fine, bytes, 0);
 }
+
+/* Drivers refuse alignments above that of their largest type: a page is found in a block of one page more. */
+static void *to_page(void *p) { return (void *)(((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1)); }
 
 /* A map or unmap on a queue of its own: hx_alloc is called outside any lane. */
 static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
@@ -24,7 +27,9 @@ static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
 
 void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
   hx__cl_device *const d = (hx__cl_device *)device;
-  if (!hx__cl_device_open(d) || !(d->base.modes & 1u << mode) || bytes > d->max_alloc) return NULL;
+  if (bytes > SIZE_MAX - PAGE || !hx__cl_device_open(d) || !(d->base.modes & 1u << mode) || bytes + PAGE > d->max_alloc)
+    return NULL;
+  bytes += PAGE;
   hx__cl_block *b = calloc(1, sizeof *b);
   if (!b) return NULL;
   b->bytes = bytes;
@@ -36,7 +41,7 @@ void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void 
       b->p = svm_alloc(d, bytes, mode);
       break;
     case HX__MEMORY_USM:
-      b->p = d->usm_alloc(d->context, NULL, bytes, PAGE, &code);
+      b->p = d->usm_alloc(d->context, NULL, bytes, 0, &code);
       break;
     default: /* plain pages serve the other modes */
       break;
@@ -51,7 +56,7 @@ void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void 
   }
   pthread_mutex_init(&b->lock, NULL);
   *block = b;
-  return b->p;
+  return to_page(b->p);
 }
 
 void hx__cl_free(hx__device *device, void *block) {

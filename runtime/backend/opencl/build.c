@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building programs. The thread that builds enters SCHED_IDLE once and stays there, so that a compiler never takes a core
- * from the caller's work; it makes no OpenCL call but clBuildProgram. A build of over a minute is given up: the thread is
- * left to it and the next build gets a new one. */
+ * Building programs. The thread that builds enters SCHED_IDLE once and stays there, so that a compiler never takes a
+ * core from the caller's work; it makes no OpenCL call but clBuildProgram. A build of over a minute is given up: the
+ * thread is left to it and the next build gets a new one. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>
@@ -37,7 +37,8 @@ static void init(void) { hx__cond_init(&changed); }
 static void *build_loop(void *p) {
   builder *const me = p;
   const struct sched_param none = {0};
-  if (sched_setscheduler(0, SCHED_IDLE, &none) != 0) hx__log(HX__LOG_INFO, "SCHED_IDLE refused: builds run at normal priority");
+  if (sched_setscheduler(0, SCHED_IDLE, &none) != 0)
+    hx__log(HX__LOG_INFO, "SCHED_IDLE refused: builds run at normal priority");
   pthread_mutex_lock(&state_lock);
   while (!me->stuck) {
     job *const j = me->job;
@@ -123,8 +124,8 @@ cl_program hx__cl_program_new(hx__cl_device *d, hx__kernel_kind kind, const char
   if (!program) return NULL;
   const uint64_t from = hx__now_ns();
   *code = hx__cl_build(program, d->id, options, idle);
-  hx__log(HX__LOG_DEBUG, "%s: build %s: %s in %.1f ms", d->base.name, options, *code == CL_SUCCESS ? "done" : hx__cl_code_name(*code),
-          (double)(hx__now_ns() - from) * 1e-6);
+  hx__log(HX__LOG_DEBUG, "%s: build %s: %s in %.1f ms", d->base.name, options,
+          *code == CL_SUCCESS ? "done" : hx__cl_code_name(*code), (double)(hx__now_ns() - from) * 1e-6);
   if (*code == CL_SUCCESS) return program;
   if (*code == CL_BUILD_PROGRAM_FAILURE && hx__now_ns() - from < PATIENCE_NS) {
     log_build(program, d->id);

@@ -65,7 +65,8 @@ void hx__cl_find_modes(hx__cl_device *device, cl_command_queue queue, cl_kernel 
 /* clBuildProgram; idle: on the thread that runs at SCHED_IDLE, given up after a minute. CL_SUCCESS or a code. */
 cl_int hx__cl_build(cl_program program, cl_device_id id, const char *options, bool idle);
 /* The built program of a kind, or NULL with *code. */
-cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle, cl_int *code);
+cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle,
+                              cl_int *code);
 
 void hx__cl_prepare(hx__device *device, uint64_t needs);
 /* NULL where the kernel gives hx's bits on its small cases, else one sentence. */
@@ -78,7 +79,7 @@ void hx__cl_free(hx__device *device, void *block);
 
 /* A block of hx_alloc memory that the device knows. */
 typedef struct hx__cl_block {
-  void *p;
+  void *p; /* as the driver gave it: the caller's begins at the first page boundary in it */
   size_t bytes;
   hx__memory_mode mode;
   pthread_mutex_t lock;
@@ -118,10 +119,10 @@ typedef struct hx__cl_buffer {
 /* One array of the run. */
 typedef struct hx__cl_operand {
   const hx__array *array;
-  hx__memory_mode mode;     /* as used: copy where the wanted one could not be had */
+  hx__memory_mode mode; /* as used: copy where the wanted one could not be had */
   hx__cl_hostptr *hostptr;
   hx__cl_block *coarse;
-  hx__cl_buffer copy;       /* copy mode: the region it holds */
+  hx__cl_buffer copy; /* copy mode: the region it holds */
   hx__cl_region held;
   bool holds;
 } hx__cl_operand;
@@ -137,9 +138,9 @@ typedef struct hx__cl_lane {
   hx__cl_operand *operand; /* of the run */
   size_t operands, operand_room;
   hx__cl_buffer packed_a, packed_b;
-  bool shared_packed;      /* the operand that all chunks of the run share is packed */
-  hx__cl_buffer out;       /* slots, or t */
-  cl_mem stage[2];         /* the pinned ring and its mapped halves */
+  bool shared_packed; /* the operand that all chunks of the run share is packed */
+  hx__cl_buffer out;  /* slots, or t */
+  cl_mem stage[2];    /* the pinned ring and its mapped halves */
   void *stage_host[2];
   cl_event stage_event[2];
   unsigned stage_next;

@@ -11,12 +11,14 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/status.h"
 
-#define MAX_GRID 32768u                   /* PoCL compiles anew for grids of 65536 items a dimension */
+#define MAX_GRID 32768u                    /* PoCL compiles anew for grids of 65536 items a dimension */
 #define MAX_BLOCK_BYTES ((size_t)64 << 20) /* of a product's result block */
-#define MAX_LEAVES 16384u                 /* of a reduction's chunk: 256 MiB a field */
-#define CPU_GRAIN 16u                     /* leaves: enough work for one item a leaf on a few cores */
+#define MAX_LEAVES 16384u                  /* of a reduction's chunk: 256 MiB a field */
+#define CPU_GRAIN 16u                      /* leaves: enough work for one item a leaf on a few cores */
 
-static bool is_lost(const hx__cl_lane *lane) { return atomic_load_explicit(&lane->device->base.lost, memory_order_acquire); }
+static bool is_lost(const hx__cl_lane *lane) {
+  return atomic_load_explicit(&lane->device->base.lost, memory_order_acquire);
+}
 
 static const hx__cl_program *product_of(const hx__cl_lane *lane) { return &lane->device->program[lane->product]; }
 
@@ -92,7 +94,8 @@ void hx__cl_lane_close(hx__lane *base) {
   free(lane);
 }
 
-cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, cl_kernel *slot, unsigned need, const char *name, hx__outcome *outcome) {
+cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, cl_kernel *slot, unsigned need, const char *name,
+                             hx__outcome *outcome) {
   cl_int code = CL_SUCCESS;
   *outcome = HX__DONE;
   if (!*slot) *slot = clCreateKernel(lane->device->program[need].program, name, &code);
@@ -111,14 +114,15 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   *ticket = NULL;
   if (is_lost(lane)) return HX__FAILED;
   lane->chunk = chunk;
-  hx__outcome outcome = request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk)
-                                              : hx__cl_launch_reduce(lane, request, chunk);
+  hx__outcome outcome =
+      request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk) : hx__cl_launch_reduce(lane, request, chunk);
   if (outcome == HX__DONE) {
-    const size_t bytes = request->work->matmul
-                             ? (request->work->by_columns ? request->work->gemm.m : chunk.count) * lane->ldt * sizeof(float)
-                             : request->work->nfields * chunk.count * sizeof(uint64_t);
+    const size_t bytes = request->work->matmul ? (request->work->by_columns ? request->work->gemm.m : chunk.count) *
+                                                     lane->ldt * sizeof(float)
+                                               : request->work->nfields * chunk.count * sizeof(uint64_t);
     cl_int code;
-    lane->mapped = clEnqueueMapBuffer(lane->queue, lane->out.mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &lane->event, &code);
+    lane->mapped =
+        clEnqueueMapBuffer(lane->queue, lane->out.mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &lane->event, &code);
     hx__log(HX__LOG_TRACE, "clEnqueueMapBuffer: %zu bytes of results: %d", bytes, code);
     if (code == CL_SUCCESS && (code = clFlush(lane->queue)) != CL_SUCCESS) clReleaseEvent(lane->event);
     if (code != CL_SUCCESS) outcome = hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
@@ -167,7 +171,8 @@ hx__outcome hx__cl_wait(hx__lane *base, const hx__request *request, hx__ticket *
   hx__deliver(request, lane->chunk, lane->mapped, lane->ldt);
   clReleaseEvent(lane->event);
   const cl_int code = clEnqueueUnmapMemObject(lane->queue, lane->out.mem, lane->mapped, 0, NULL, NULL);
-  if (code != CL_SUCCESS) hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
+  if (code != CL_SUCCESS)
+    hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
   return HX__DONE;
 }
 
@@ -205,11 +210,15 @@ static void bind_hostptrs(hx__cl_lane *lane) {
       if (spans[j].end > end) end = spans[j].end;
     for (size_t s = i; s < j; s++) {
       hx__cl_operand *const o = &lane->operand[spans[s].operand];
-      if (s == i) o->hostptr = hx__cl_hostptr_get(lane->device, (const void *)spans[i].first, end - spans[i].first);
-      else o->hostptr = lane->operand[spans[i].operand].hostptr;
+      if (s == i)
+        o->hostptr = hx__cl_hostptr_get(lane->device, (const void *)spans[i].first, end - spans[i].first);
+      else
+        o->hostptr = lane->operand[spans[i].operand].hostptr;
       if (s != i && o->hostptr) hx__cl_hostptr_share(lane->device, o->hostptr);
-      if (!o->hostptr) o->mode = HX__MEMORY_COPY;
-      else if (s == i && !(lane->device->base.zero_copy & 1u << HX__MEMORY_HOSTPTR)) lane->copied += end - spans[i].first;
+      if (!o->hostptr)
+        o->mode = HX__MEMORY_COPY;
+      else if (s == i && !(lane->device->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
+        lane->copied += end - spans[i].first;
     }
   }
   free(spans);

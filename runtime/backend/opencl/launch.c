@@ -47,15 +47,16 @@ static hx__outcome launch(args *a, cl_uint dims, const size_t *groups, const uin
   }
   if (a->code != CL_SUCCESS) return hx__cl_failed(a->lane->device, "clSetKernelArg", a->code);
   const cl_int code = clEnqueueNDRangeKernel(a->lane->queue, a->kernel, dims, NULL, global, size, 0, NULL, NULL);
-  hx__log(HX__LOG_TRACE, "clEnqueueNDRangeKernel: %zu x %zu items in groups of %zu x %zu: %d", global[0], dims > 1 ? global[1] : 1,
-          size[0], dims > 1 ? size[1] : 1, code);
+  hx__log(HX__LOG_TRACE, "clEnqueueNDRangeKernel: %zu x %zu items in groups of %zu x %zu: %d", global[0],
+          dims > 1 ? global[1] : 1, size[0], dims > 1 ? size[1] : 1, code);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(a->lane->device, "clEnqueueNDRangeKernel", code);
 }
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
 
 /* The slots of field f of the chunk. */
-static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk, size_t f, cl_mem slots) {
+static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk, size_t f,
+                                cl_mem slots) {
   const hx__work *const w = request->work;
   const hx_field *const field = &w->fields[f];
   const unsigned need = hx__need_index(hx__need_reduce(field->op, field->type));
@@ -77,7 +78,8 @@ static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, h
 
 hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
   const size_t fields = request->work->nfields, bytes = chunk.count * sizeof(uint64_t);
-  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, fields * bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  hx__outcome outcome =
+      hx__cl_buffer_reserve(lane->device, &lane->out, fields * bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome != HX__DONE || fields == 1)
     return outcome == HX__DONE ? launch_field(lane, request, chunk, 0, lane->out.mem) : outcome;
   /* Several fields: each kernel writes a buffer of its own, copied into its part of out on the device. */
@@ -100,13 +102,14 @@ typedef struct strides {
 static strides strides_of(bool transposed, size_t ld) { return transposed ? (strides){1, ld} : (strides){ld, 1}; }
 
 /* Packs one operand into panels of `tile` along its row (A) or column (B) index. */
-static hx__outcome pack(hx__cl_lane *lane, cl_kernel *slot, const char *name, const hx__cl_view *v, strides s, size_t extent,
-                        size_t k, bool k_first, size_t tile, hx__cl_buffer *to) {
+static hx__outcome pack(hx__cl_lane *lane, cl_kernel *slot, const char *name, const hx__cl_view *v, strides s,
+                        size_t extent, size_t k, bool k_first, size_t tile, hx__cl_buffer *to) {
   static const uint32_t one[2] = {1, 1};
   hx__outcome outcome;
   args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, slot, lane->product, name, &outcome)};
   const size_t panels = ceiling(extent, tile);
-  if (outcome == HX__DONE) outcome = hx__cl_buffer_reserve(lane->device, to, panels * tile * k * sizeof(float), CL_MEM_READ_WRITE);
+  if (outcome == HX__DONE)
+    outcome = hx__cl_buffer_reserve(lane->device, to, panels * tile * k * sizeof(float), CL_MEM_READ_WRITE);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, v);
   arg_size(&a, s.rs);
@@ -143,9 +146,11 @@ static hx__outcome pack_both(hx__cl_lane *lane, const hx__work *w, const operand
   const size_t k = w->gemm.k;
   hx__outcome outcome = HX__DONE;
   if (!(w->by_columns && lane->shared_packed))
-    outcome = pack(lane, &lane->pack_a[lane->product], "hx_pack_a", &o->a, o->as, m, k, false, p->tile_m, &lane->packed_a);
+    outcome =
+        pack(lane, &lane->pack_a[lane->product], "hx_pack_a", &o->a, o->as, m, k, false, p->tile_m, &lane->packed_a);
   if (outcome == HX__DONE && (w->by_columns || !lane->shared_packed))
-    outcome = pack(lane, &lane->pack_b[lane->product], "hx_pack_b", &o->b, o->bs, n, k, true, p->tile_n, &lane->packed_b);
+    outcome =
+        pack(lane, &lane->pack_b[lane->product], "hx_pack_b", &o->b, o->bs, n, k, true, p->tile_n, &lane->packed_b);
   lane->shared_packed = outcome == HX__DONE;
   return outcome;
 }
@@ -161,7 +166,8 @@ hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, 
   if (outcome == HX__DONE) outcome = operands_of(lane, w, chunk, &o);
   if (outcome == HX__DONE && p->row->pack) outcome = pack_both(lane, w, &o, m, n);
   if (outcome != HX__DONE) return outcome;
-  args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", &outcome)};
+  args a = {.lane = lane,
+            .kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", &outcome)};
   if (outcome != HX__DONE) return outcome;
   if (p->row->pack) {
     arg_mem(&a, lane->packed_a.mem);

@@ -46,7 +46,7 @@ static bool offers_system(const hx__cl_device *d) { return (d->svm & CL_DEVICE_S
 static bool offers_fine(const hx__cl_device *d) { return (d->svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0; }
 static uint32_t *get_fine(trial *t, cl_mem *mem) {
   (void)mem;
-  return clSVMAlloc(t->device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, WORDS * 4u, PAGE);
+  return clSVMAlloc(t->device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, WORDS * 4u, 0);
 }
 static void put_fine(trial *t, cl_mem mem, uint32_t *p) {
   (void)mem;

@@ -25,7 +25,8 @@ static hx__outcome stage_open(hx__cl_lane *lane) {
   if (lane->stage_host[1]) return HX__DONE;
   for (int i = 0; i < 2; i++) {
     cl_int code;
-    lane->stage[i] = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, HX__CL_STAGE_BYTES, NULL, &code);
+    lane->stage[i] = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                    HX__CL_STAGE_BYTES, NULL, &code);
     if (!lane->stage[i]) return hx__cl_failed(lane->device, "clCreateBuffer", code);
     lane->stage_host[i] = clEnqueueMapBuffer(lane->queue, lane->stage[i], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
                                              HX__CL_STAGE_BYTES, 0, NULL, NULL, &code);

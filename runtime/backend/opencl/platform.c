@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every device of every platform that the ICD loader shows, in one list, platforms sorted by name. No platform at all is
- * an empty list. Only queries are made here: contexts come when a kernel is asked for. */
+ * Every device of every platform that the ICD loader shows, in one list, platforms sorted by name. No platform at all
+ * is an empty list. Only queries are made here: contexts come when a kernel is asked for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +93,10 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   d->base.waits_for_ever = cpu;
   d->base.kind = cpu ? HX_CPU_OPENCL : unified ? HX_IGPU : HX_GPU;
   d->base.words = HX__DEV_ALL | (cpu ? HX__DEV_OPENCL_CPU : unified ? HX__DEV_IGPU : HX__DEV_GPU);
-  d->families = cpu ? HX__FAMILY_CPU : 0;
+  /* A driver without vectors of its own makes work-items its lanes: the work-group shapes suit it better. */
+  cl_uint lanes = 1;
+  clGetDeviceInfo(d->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof lanes, &lanes, NULL);
+  d->families = cpu && lanes > 1 ? HX__FAMILY_CPU : 0;
   for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++)
     if (!cpu && vendor == vendors[i].vendor) {
       d->base.words |= vendors[i].word;
@@ -111,8 +114,8 @@ static void find_usm(hx__cl_device *d, const char *extensions) {
   clGetDeviceInfo(d->id, CL_DEVICE_HOST_MEM_CAPABILITIES_INTEL, sizeof host, &host, NULL);
   d->usm_alloc = (clHostMemAllocINTEL_fn)clGetExtensionFunctionAddressForPlatform(d->platform, "clHostMemAllocINTEL");
   d->usm_free = (clMemFreeINTEL_fn)clGetExtensionFunctionAddressForPlatform(d->platform, "clMemFreeINTEL");
-  d->usm_arg = (clSetKernelArgMemPointerINTEL_fn)clGetExtensionFunctionAddressForPlatform(d->platform,
-                                                                                        "clSetKernelArgMemPointerINTEL");
+  d->usm_arg = (clSetKernelArgMemPointerINTEL_fn)clGetExtensionFunctionAddressForPlatform(
+      d->platform, "clSetKernelArgMemPointerINTEL");
   d->usm = (host & CL_UNIFIED_SHARED_MEMORY_ACCESS_INTEL) && d->usm_alloc && d->usm_free && d->usm_arg;
 }
 

@@ -28,11 +28,22 @@ static bool rounds(const need *n) { /* whether the kernel adds or multiplies flo
 /* Whether an arithmetic is worth a build for this need on this device. */
 static bool worth_trying(const hx__cl_device *d, const need *n, hx__arithmetic arithmetic) {
   switch (arithmetic) {
-    case HX__ARITHMETIC_PLAIN: return n->kind != HX__KERNEL_MATMUL || d->fma_ok;
-    case HX__ARITHMETIC_FMA_ADD: return n->kind == HX__KERNEL_REDUCE && rounds(n) && d->fma_ok;
-    case HX__ARITHMETIC_SOFT_FMA: return n->kind == HX__KERNEL_MATMUL;
-    default: return false;
+    case HX__ARITHMETIC_PLAIN:
+      return n->kind != HX__KERNEL_MATMUL || d->fma_ok;
+    case HX__ARITHMETIC_FMA_ADD:
+      return n->kind == HX__KERNEL_REDUCE && rounds(n) && d->fma_ok;
+    case HX__ARITHMETIC_SOFT_FMA:
+      return n->kind == HX__KERNEL_MATMUL;
+    default:
+      return false;
   }
+}
+
+/* The driver whose fma has to be replaced also ends long loops early. */
+static void limit_k(hx__cl_device *d) {
+  d->base.most_k = HX__SOFT_FMA_MAX_K;
+  if (!d->base.why[0])
+    snprintf(d->base.why, sizeof d->base.why, "matmul with k over %u stays on the CPU", HX__SOFT_FMA_MAX_K);
 }
 
 static const char *try_arithmetic(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic) {
@@ -41,7 +52,8 @@ static const char *try_arithmetic(hx__cl_device *d, unsigned index, const need *
   cl_int code = CL_SUCCESS;
   p->row = hx__kernel_row_for(n->kind, n->type, d->families, n->tile, d->max_local);
   if (!p->row) return "there is no kernel for this device and tile";
-  if (!hx__kernel_options(options, sizeof options, p->row, n->op, n->type, n->tile, arithmetic)) return "its options are too long";
+  if (!hx__kernel_options(options, sizeof options, p->row, n->op, n->type, n->tile, arithmetic))
+    return "its options are too long";
   p->arithmetic = arithmetic;
   const bool asked = p->row->any_tile && n->tile[0];
   p->tile_m = asked ? n->tile[0] : p->row->tile_m;
@@ -50,6 +62,7 @@ static const char *try_arithmetic(hx__cl_device *d, unsigned index, const need *
   p->program = hx__cl_program_new(d, n->kind, options, true, &code);
   if (!p->program) return "its build failed";
   const char *why = hx__cl_self_test(d, index);
+  if (!why && arithmetic == HX__ARITHMETIC_SOFT_FMA) limit_k(d);
   if (why && !atomic_load(&d->base.lost)) {
     hx__log(HX__LOG_DEBUG, "%s: %s with arithmetic %d: %s", d->base.name, p->row->name, (int)arithmetic, why);
     clReleaseProgram(p->program);
@@ -63,20 +76,22 @@ static const char *prepare_one(hx__cl_device *d, unsigned index) {
   if (rounds(&n) && !d->add_ok) return "its float add or multiply rounds otherwise";
   const char *why = "no kernel gives its bits";
   for (int a = 0; a < HX__ARITHMETICS && !atomic_load(&d->base.lost); a++)
-    if (worth_trying(d, &n, (hx__arithmetic)a) && (why = try_arithmetic(d, index, &n, (hx__arithmetic)a)) == NULL) break;
+    if (worth_trying(d, &n, (hx__arithmetic)a) && (why = try_arithmetic(d, index, &n, (hx__arithmetic)a)) == NULL)
+      break;
   return why;
 }
 
-/* What is refused is listed in why: "refuses MATMUL (...), SUM f32 (...)". */
+/* What is refused is listed in why: "refuses matmul (...), sum f32 (...)". */
 static void note_refusal(hx__cl_device *d, unsigned index, const char *why) {
-  static const char *const ops[] = {"", "SUM", "MIN", "MAX", "ARGMIN", "ARGMAX", "DOT", "SUM_ABS", "SUM_SQUARES", "PROD"};
+  static const char *const ops[] = {"",       "sum", "min",     "max",         "argmin",
+                                    "argmax", "dot", "sum_abs", "sum_squares", "prod"};
   static const char *const types[] = {"", "f32", "i32", "u32"};
   const need n = need_of(d, index);
   const size_t used = strlen(d->base.why);
   char *const at = d->base.why + used;
   const char *const lead = used ? ", " : "refuses ";
   if (n.kind == HX__KERNEL_MATMUL)
-    snprintf(at, sizeof d->base.why - used, "%sMATMUL (%s)", lead, why);
+    snprintf(at, sizeof d->base.why - used, "%smatmul (%s)", lead, why);
   else
     snprintf(at, sizeof d->base.why - used, "%s%s %s (%s)", lead, ops[n.op], types[n.type], why);
 }
@@ -84,7 +99,8 @@ static void note_refusal(hx__cl_device *d, unsigned index, const char *why) {
 void hx__cl_prepare(hx__device *device, uint64_t needs) {
   hx__cl_device *const d = (hx__cl_device *)device;
   if (!hx__cl_device_open(d)) return;
-  for (; needs; needs &= needs - 1) {
+  atomic_fetch_or(&device->ready, HX__NEED_OPEN);
+  for (needs &= ~HX__NEED_OPEN; needs; needs &= needs - 1) {
     const unsigned index = hx__need_index(needs);
     const char *const why = prepare_one(d, index);
     if (atomic_load(&device->lost)) return;

@@ -100,8 +100,10 @@ typedef struct product {
   float alpha;
 } product;
 
-static const product products[] = {{0, 1, 0, 1, 1, false, false, 1.0f},    {1, 3, 0, 7, 19, true, false, 1.0f},
-                                   {0, 5, 1, 2, 515, false, true, -0.75f}, {1, 0, 1, 0, 32, false, false, 1.0f},
+static const product products[] = {{0, 1, 0, 1, 1, false, false, 1.0f},
+                                   {1, 3, 0, 7, 19, true, false, 1.0f},
+                                   {0, 5, 1, 2, 515, false, true, -0.75f},
+                                   {1, 0, 1, 0, 32, false, false, 1.0f},
                                    {1, 1, 2, 3, 1030, true, true, 1.0f}};
 
 static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode) {
@@ -127,7 +129,12 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
     g.c = want;
     cpu->gemm(&g, blocking, scratch);
     g.c = got;
-    const hx__work work = {.matmul = true, .by_columns = c->trans_b, .slices = c->trans_b ? n : m, .gemm = g, .trans_a = c->trans_a, .trans_b = c->trans_b};
+    const hx__work work = {.matmul = true,
+                           .by_columns = c->trans_b,
+                           .slices = c->trans_b ? n : m,
+                           .gemm = g,
+                           .trans_a = c->trans_a,
+                           .trans_b = c->trans_b};
     const hx__array arrays[2] = {{g.a, a_rows, lda - 2, lda, mode, NULL}, {g.b, b_rows, ldb - 1, ldb, mode, NULL}};
     const hx__request request = {&work, cpu, arrays, NULL};
     const hx__outcome outcome = run(lane, &request);
@@ -187,9 +194,14 @@ float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
   if (lane && x && c && slots) {
     const bool matmul = need >= 27;
     const hx_field field = {(hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), x, x};
-    const hx__gemm g = {SEED_SIDE, SEED_SIDE, SEED_SIDE, (float *)x, (float *)x, SEED_SIDE, 1, SEED_SIDE, 1, c, SEED_SIDE, 1.0f, 0.0f};
-    const hx__work work = {.matmul = matmul, .slices = matmul ? SEED_SIDE : SEED_ELEMENTS / HX__LEAF, .n = SEED_ELEMENTS,
-                           .nfields = 1, .fields = &field, .gemm = g};
+    const hx__gemm g = {SEED_SIDE, SEED_SIDE, SEED_SIDE, (float *)x, (float *)x, SEED_SIDE, 1,
+                        SEED_SIDE, 1,         c,         SEED_SIDE,  1.0f,       0.0f};
+    const hx__work work = {.matmul = matmul,
+                           .slices = matmul ? SEED_SIDE : SEED_ELEMENTS / HX__LEAF,
+                           .n = SEED_ELEMENTS,
+                           .nfields = 1,
+                           .fields = &field,
+                           .gemm = g};
     const size_t rows = matmul ? SEED_SIDE : 1, cols = matmul ? SEED_SIDE : SEED_ELEMENTS;
     const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
     const hx__array array = {x, rows, cols, cols, mode, NULL}, arrays[2] = {array, array};
