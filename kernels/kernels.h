@@ -13,10 +13,12 @@
  *   row.pack == 0:
  *   hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs,
  *             global const float *b, ulong b_first, ulong b_rs, ulong b_cs,
- *             ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt)
- *     t(i,j) = alpha * S(i,j) (alpha == 1: S), i < m, j < n, t(i,j) at t[i*ldt + j]; op(A)(i,p) =
- * a[a_first+i*a_rs+p*a_cs]. ldt is a multiple of 16; columns n..ldt of t may be written with anything. k > 0. Launch:
- * 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups along x, ceil(m / tile_m) along y.
+ *             ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part)
+ *     t(i,j) = alpha * S(i,j) (alpha == 1: S), i < m, j < n, t(i,j) at t[i*ldt + j];
+ *     op(A)(i,p) = a[a_first + i*a_rs + p*a_cs]. ldt is a multiple of 16; columns n..ldt of t are not written. k > 0.
+ *     part: bit 0, t holds the sum of earlier panels of k, and these are added to it; bit 1, more follow, so that alpha
+ *     waits. 0 where one launch does all of k. The running sum is kept in t.
+ *     Launch: 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups along x, ceil(m / tile_m) along y.
  *
  *   row.pack == 1: two packing kernels and a product over what they packed
  *   hx_pack_a(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, ulong m, ulong k, global float *pa)
@@ -26,13 +28,15 @@
  *     column panels of tile_n: pb[(j/tile_n * k + p) * tile_n + j%tile_n]; missing columns are filled with 0.
  *     Launch: 2-D, local (1,1), global (ceil(n / tile_n), ceil(k / HX__PANEL)).
  *   hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulong k, float alpha,
- *             global float *t, ulong ldt)
+ *             global float *t, ulong ldt, uint part)
  *     Launch as above. pa and pb are aligned to 64 bytes at least.
  *
  *   hx_probe(global const float *a, global const float *b, global const float *c, global float *out)
- *     out[3*i] = a+b, out[3*i+1] = a*b, out[3*i+2] = fma(a,b,c) at i = get_global_id(0), by the macros the other
- * kernels use. 1-D, local row.local[0]. hx_touch(global const uint *x, ulong first, global uint *out)    out[0] =
- * x[first]; one item. */
+ *     out[3*i] = a+b, out[3*i+1] = a*b, out[3*i+2] = fma(a,b,c) at i = get_global_id(0), by the macros that the other
+ *     kernels use. Launch: 1-D, local row.local[0].
+ *
+ *   hx_touch(global const uint *x, ulong first, global uint *out)
+ *     out[0] = x[first]. Launch: one item. */
 #ifndef HX_KERNELS_KERNELS_H
 #define HX_KERNELS_KERNELS_H
 
@@ -63,8 +67,9 @@ typedef enum hx__arithmetic {
   HX__ARITHMETICS
 } hx__arithmetic;
 
-/* With HX__ARITHMETIC_SOFT_FMA a product must not have a greater k. The driver that needs it (llvmpipe) ends a
- * work-item's loops once they have made 65535 turns, all of them together, unrolls little, and says nothing. */
+/* With HX__ARITHMETIC_SOFT_FMA one launch does no more of k, a multiple of HX__PANEL. The driver that needs it
+ * (llvmpipe) ends a work-item's loops once they have made 65535 turns, all of them together, unrolls little, and says
+ * nothing. */
 #define HX__SOFT_FMA_MAX_K 1024u
 
 typedef struct hx__kernel_row {

@@ -7,6 +7,10 @@
  *   otherwise         a work-group shares a tile through local memory (any device)
  * HX_TILE_M, HX_TILE_N, HX_TILE_K: the tile; HX_LOCAL0, HX_LOCAL1: the work-group. */
 
+/* Whether the panel from k0 is the first and the last of its element's sum. A launch may do a part of the panels. */
+#define HX_FIRST (k0 == 0 && !(part & 1))
+#define HX_LAST (k - k0 <= HX_PANEL && !(part & 2))
+
 /* One panel's sum p of an element joins the running sum in *t. */
 static void hx_put(global float *t, float p, bool first, bool last, float alpha) {
   float s = first ? p : HX_ADD(, *t, p);
@@ -45,7 +49,7 @@ static void hx_store(global float *t, float16 p, uint columns, bool first, bool 
 
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_matmul(global const float *pa, global const float *pb,
                                                                      ulong m, ulong n, ulong k, float alpha,
-                                                                     global float *t, ulong ldt) {
+                                                                     global float *t, ulong ldt, uint part) {
   /* Neighbouring groups go down the rows: they share the panel of B, the larger one, while it is in the cache. */
   const ulong id = (ulong)get_group_id(1) * get_num_groups(0) + get_group_id(0);
   const ulong i0 = id % get_num_groups(1) * HX_TILE_M, j0 = id / get_num_groups(1) * HX_TILE_N;
@@ -55,7 +59,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_matmul(global cons
   t += i0 * ldt + j0;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL, pa += HX_PANEL * HX_TILE_M, pb += HX_PANEL * HX_TILE_N) {
     const uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
-    const bool first = k0 == 0, last = k - k0 <= HX_PANEL;
+    const bool first = HX_FIRST, last = HX_LAST;
     for (uint c = 0; c < HX_TILE_N && j0 + c < n; c += HX_COLUMNS) {
       const uint columns = (uint)min(n - j0 - c, (ulong)HX_COLUMNS);
       global const float *a = pa, *b = pb + c;
@@ -149,7 +153,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_pack_b(global cons
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0))) void
 hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first,
-          ulong b_rs, ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt) {
+          ulong b_rs, ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part) {
   const uint lane = (uint)get_local_id(0);
   const ulong i0 = (ulong)get_group_id(1) * HX_TILE_M, j0 = (ulong)get_group_id(0) * HX_TILE_N;
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
@@ -157,7 +161,7 @@ hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global c
   ulong a_at = a_first + i0 * a_rs, b_at = b_first + j0 * b_cs;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
     uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
-    const bool first = k0 == 0, last = k - k0 <= HX_PANEL;
+    const bool first = HX_FIRST, last = HX_LAST;
     /* The lane, but another one in each panel for all the compiler knows: else it computes the addresses of the edges
      * and of the stores before this loop and keeps them in registers throughout. */
     const uint here = lane + (uint)(k0 >> 63);
@@ -280,7 +284,7 @@ hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global c
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first, ulong b_rs,
-    ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt) {
+    ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part) {
   local float tile_a[HX_TILE_K * (HX_PITCH_A + HX_TILE_N)] __attribute__((aligned(16)));
   local float *const tile_b = tile_a + HX_TILE_K * HX_PITCH_A;
   const uint x = (uint)get_local_id(0), y = (uint)get_local_id(1), id = y * HX_LOCAL0 + x;
@@ -335,7 +339,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_ma
         for (uint v = 0; v < HX_RUN_N; v++) {
           const uint column = HX_COLUMN(j) + v + zero;
           if (row < rows && column < columns)
-            hx_put(t + row * ldt + column, values[v], k0 == 0, k - k0 <= HX_PANEL, alpha);
+            hx_put(t + row * ldt + column, values[v], HX_FIRST, HX_LAST, alpha);
         }
       }
     }

@@ -33,7 +33,6 @@ typedef struct hx__device {
   uint64_t memory_bytes;
   uint32_t modes;                  /* bits (1 << hx__memory_mode) that it passed, most direct first by number */
   uint32_t zero_copy;              /* of those, the ones that were seen to read host memory in place */
-  uint64_t most_k;                 /* of a product that it does right; 0: any */
   bool waits_for_ever;             /* a CPU-type device reads the caller's pages: late chunks are waited for */
   _Atomic uint64_t ready, refused; /* bits of needs: kernels that are built, tested and run; that are refused */
   uint32_t tile[HX__TILES][3];     /* products by tile: need bit 27 + i is the product with tile[i]; 0 is the default */

@@ -8,10 +8,10 @@
 #include "runtime/hx.h"
 
 /* Every status once: the enumeration of hx.h is checked against it. */
-#define HX__STATUS_MAP(XX)                                                                          \
-  XX(HX_OK, 0)                                                                                      \
-  XX(HX_INVALID_ARGUMENT, 1) XX(HX_INVALID_CONFIG, 2) XX(HX_OUT_OF_MEMORY, 3) XX(HX_UNSUPPORTED, 4) \
-      XX(HX_DEVICE_FAILED, 5) XX(HX_INTERNAL, 6)
+#define HX__STATUS_MAP(XX)   \
+  XX(HX_OK, 0)               \
+  XX(HX_INVALID_ARGUMENT, 1) \
+  XX(HX_INVALID_CONFIG, 2) XX(HX_OUT_OF_MEMORY, 3) XX(HX_UNSUPPORTED, 4) XX(HX_DEVICE_FAILED, 5) XX(HX_INTERNAL, 6)
 
 #define HX__DETAIL_BYTES 1024 /* what a thread keeps of its last failure; a longer sentence ends in "..." */
 

@@ -46,7 +46,6 @@ static uint64_t needs_of(const hx__team *team, const hx__seat *seat, uint64_t ne
 bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, const hx__work *work) {
   const hx__device *const d = seat->device;
   const uint64_t needs = work->needs;
-  if (work->matmul && d->most_k && work->gemm.k > d->most_k) return false;
   return d->kind != HX_CPU && seat->selected && !atomic_load(&d->lost) &&
          !(needs_of(team, seat, needs) & atomic_load(&d->refused));
 }

@@ -140,31 +140,36 @@ static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, hx__chunk c
   return outcome;
 }
 
-/* Packs the chunk's part of the operand that is cut, and once a run the other one. */
-static hx__outcome pack_both(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n) {
+/* A range of k that one launch does. */
+typedef struct k_range {
+  size_t first, count;
+} k_range;
+
+static hx__cl_view from_k(hx__cl_view v, size_t stride, k_range k) {
+  v.first += k.first * stride;
+  return v;
+}
+
+/* Packs the chunk's part of the operand that is cut, and once a run, where one launch does all of k, the other one. */
+static hx__outcome pack_both(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n, k_range k) {
   const hx__cl_program *const p = &lane->device->program[lane->product];
-  const size_t k = w->gemm.k;
+  const hx__cl_view a = from_k(o->a, o->as.cs, k), b = from_k(o->b, o->bs.rs, k);
+  const bool shared = lane->shared_packed && k.count == w->gemm.k;
   hx__outcome outcome = HX__DONE;
-  if (!(w->by_columns && lane->shared_packed))
+  if (!(w->by_columns && shared))
     outcome =
-        pack(lane, &lane->pack_a[lane->product], "hx_pack_a", &o->a, o->as, m, k, false, p->tile_m, &lane->packed_a);
-  if (outcome == HX__DONE && (w->by_columns || !lane->shared_packed))
+        pack(lane, &lane->pack_a[lane->product], "hx_pack_a", &a, o->as, m, k.count, false, p->tile_m, &lane->packed_a);
+  if (outcome == HX__DONE && (w->by_columns || !shared))
     outcome =
-        pack(lane, &lane->pack_b[lane->product], "hx_pack_b", &o->b, o->bs, n, k, true, p->tile_n, &lane->packed_b);
+        pack(lane, &lane->pack_b[lane->product], "hx_pack_b", &b, o->bs, n, k.count, true, p->tile_n, &lane->packed_b);
   lane->shared_packed = outcome == HX__DONE;
   return outcome;
 }
 
-hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
-  const hx__work *const w = request->work;
+static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n,
+                                  k_range k) {
   const hx__cl_program *const p = &lane->device->program[lane->product];
-  const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
-  operands o;
-  lane->ldt = (n + 15) & ~(size_t)15;
-  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, m * lane->ldt * sizeof(float),
-                                              CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
-  if (outcome == HX__DONE) outcome = operands_of(lane, w, chunk, &o);
-  if (outcome == HX__DONE && p->row->pack) outcome = pack_both(lane, w, &o, m, n);
+  hx__outcome outcome = p->row->pack ? pack_both(lane, w, o, m, n, k) : HX__DONE;
   if (outcome != HX__DONE) return outcome;
   args a = {.lane = lane,
             .kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", &outcome)};
@@ -173,20 +178,42 @@ hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, 
     arg_mem(&a, lane->packed_a.mem);
     arg_mem(&a, lane->packed_b.mem);
   } else {
-    arg_view(&a, &o.a);
-    arg_size(&a, o.as.rs);
-    arg_size(&a, o.as.cs);
-    arg_view(&a, &o.b);
-    arg_size(&a, o.bs.rs);
-    arg_size(&a, o.bs.cs);
+    const hx__cl_view av = from_k(o->a, o->as.cs, k), bv = from_k(o->b, o->bs.rs, k);
+    arg_view(&a, &av);
+    arg_size(&a, o->as.rs);
+    arg_size(&a, o->as.cs);
+    arg_view(&a, &bv);
+    arg_size(&a, o->bs.rs);
+    arg_size(&a, o->bs.cs);
   }
   arg_size(&a, m);
   arg_size(&a, n);
-  arg_size(&a, w->gemm.k);
+  arg_size(&a, k.count);
   const cl_float alpha = w->gemm.alpha;
+  const cl_uint part = (k.first != 0) | (cl_uint)(k.first + k.count != w->gemm.k) << 1;
   arg(&a, sizeof alpha, &alpha);
   arg_mem(&a, lane->out.mem);
   arg_size(&a, lane->ldt);
+  arg(&a, sizeof part, &part);
   const size_t groups[2] = {ceiling(n, p->tile_n), ceiling(m, p->tile_m)};
   return launch(&a, 2, groups, p->row->local);
+}
+
+hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
+  const hx__work *const w = request->work;
+  const hx__cl_program *const p = &lane->device->program[lane->product];
+  const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
+  const size_t most = p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? HX__SOFT_FMA_MAX_K : SIZE_MAX;
+  operands o;
+  lane->ldt = (n + 15) & ~(size_t)15;
+  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, m * lane->ldt * sizeof(float),
+                                              CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  if (outcome == HX__DONE) outcome = operands_of(lane, w, chunk, &o);
+  for (size_t k = 0; k < w->gemm.k && outcome == HX__DONE;) {
+    const size_t left = w->gemm.k - k;
+    const k_range range = {k, left < most ? left : most};
+    outcome = launch_product(lane, w, &o, m, n, range);
+    k += range.count;
+  }
+  return outcome;
 }

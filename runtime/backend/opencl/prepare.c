@@ -39,13 +39,6 @@ static bool worth_trying(const hx__cl_device *d, const need *n, hx__arithmetic a
   }
 }
 
-/* The driver whose fma has to be replaced also ends long loops early. */
-static void limit_k(hx__cl_device *d) {
-  d->base.most_k = HX__SOFT_FMA_MAX_K;
-  if (!d->base.why[0])
-    snprintf(d->base.why, sizeof d->base.why, "matmul with k over %u stays on the CPU", HX__SOFT_FMA_MAX_K);
-}
-
 static const char *try_arithmetic(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic) {
   hx__cl_program *const p = &d->program[index];
   char options[1024];
@@ -62,7 +55,6 @@ static const char *try_arithmetic(hx__cl_device *d, unsigned index, const need *
   p->program = hx__cl_program_new(d, n->kind, options, true, &code);
   if (!p->program) return "its build failed";
   const char *why = hx__cl_self_test(d, index);
-  if (!why && arithmetic == HX__ARITHMETIC_SOFT_FMA) limit_k(d);
   if (why && !atomic_load(&d->base.lost)) {
     hx__log(HX__LOG_DEBUG, "%s: %s with arithmetic %d: %s", d->base.name, p->row->name, (int)arithmetic, why);
     clReleaseProgram(p->program);
