@@ -161,6 +161,16 @@ hx__outcome hx__cl_submit(hx__lane *lane, const hx__request *request, hx__chunk 
 hx__outcome hx__cl_wait(hx__lane *lane, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns);
 bool hx__cl_recovered(hx__lane *lane);
 
+/* Once a device is lost no OpenCL call is made on it. */
+static inline bool hx__cl_is_lost(const hx__cl_lane *lane) {
+  return atomic_load_explicit(&lane->device->base.lost, memory_order_acquire);
+}
+/* After an error on a device that reads the caller's pages: what is still running there is waited for. */
+hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome);
+/* Gives back what the run bound; the copies' buffers stay for the next run unless they are large. */
+void hx__cl_unbind(hx__cl_lane *lane);
+#define HX__CL_KEPT_BYTES ((size_t)64 << 20) /* of a buffer that outlives the run, and of a product's result block */
+
 /* Enqueues the kernels of a chunk; its results are then in lane->out. */
 hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
 hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);

@@ -11,14 +11,9 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/status.h"
 
-#define MAX_GRID 32768u                    /* PoCL compiles anew for grids of 65536 items a dimension */
-#define MAX_BLOCK_BYTES ((size_t)64 << 20) /* of a product's result block */
-#define MAX_LEAVES 16384u                  /* of a reduction's chunk: 256 MiB a field */
-#define CPU_GRAIN 16u                      /* leaves: enough work for one item a leaf on a few cores */
-
-static bool is_lost(const hx__cl_lane *lane) {
-  return atomic_load_explicit(&lane->device->base.lost, memory_order_acquire);
-}
+#define MAX_GRID 32768u   /* PoCL compiles anew for grids of 65536 items a dimension */
+#define MAX_LEAVES 16384u /* of a reduction's chunk: 256 MiB a field */
+#define CPU_GRAIN 16u     /* leaves: enough work for one item a leaf on a few cores */
 
 static const hx__cl_program *product_of(const hx__cl_lane *lane) { return &lane->device->program[lane->product]; }
 
@@ -34,8 +29,8 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
 static size_t most(const hx__lane *base, const hx__work *work) {
   const hx__cl_lane *const lane = (const hx__cl_lane *)base;
-  const size_t alloc = lane->device->max_alloc ? (size_t)lane->device->max_alloc : MAX_BLOCK_BYTES;
-  const size_t block = least(alloc, MAX_BLOCK_BYTES);
+  const size_t alloc = lane->device->max_alloc ? (size_t)lane->device->max_alloc : HX__CL_KEPT_BYTES;
+  const size_t block = least(alloc, HX__CL_KEPT_BYTES);
   size_t slices;
   if (work->matmul) {
     const size_t across = work->by_columns ? work->gemm.m : work->gemm.n + 15;
@@ -79,7 +74,7 @@ static void release_kernels(cl_kernel *kernels) {
 void hx__cl_lane_close(hx__lane *base) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   if (base->late && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
-  if (!is_lost(lane)) {
+  if (!hx__cl_is_lost(lane)) {
     hx__cl_buffer_release(&lane->out);
     hx__cl_buffer_release(&lane->packed_a);
     hx__cl_buffer_release(&lane->packed_b);
@@ -103,8 +98,7 @@ cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, cl_kernel *slot, unsigned need, 
   return *slot;
 }
 
-/* After an error on a device that reads the caller's pages: what is still running there is waited for. */
-static hx__outcome quiesce(hx__cl_lane *lane, hx__outcome outcome) {
+hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
   if (outcome != HX__DONE && lane->device->base.waits_for_ever) clFinish(lane->queue);
   return outcome;
 }
@@ -112,7 +106,7 @@ static hx__outcome quiesce(hx__cl_lane *lane, hx__outcome outcome) {
 hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   *ticket = NULL;
-  if (is_lost(lane)) return HX__FAILED;
+  if (hx__cl_is_lost(lane)) return HX__FAILED;
   lane->chunk = chunk;
   hx__outcome outcome =
       request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk) : hx__cl_launch_reduce(lane, request, chunk);
@@ -129,7 +123,7 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
     if (!lane->device->unified) lane->copied += bytes;
   }
   if (outcome == HX__DONE) *ticket = (hx__ticket *)lane; /* depth one: the lane is the ticket */
-  return quiesce(lane, outcome);
+  return hx__cl_quiesce(lane, outcome);
 }
 
 /* The event's state without waiting: CL_COMPLETE, a positive state, or a negative error. */
@@ -167,7 +161,7 @@ hx__outcome hx__cl_wait(hx__lane *base, const hx__request *request, hx__ticket *
     base->late = true;
     return HX__LATE;
   }
-  if (state < 0) return quiesce(lane, hx__cl_failed(lane->device, "a command", state));
+  if (state < 0) return hx__cl_quiesce(lane, hx__cl_failed(lane->device, "a command", state));
   hx__deliver(request, lane->chunk, lane->mapped, lane->ldt);
   clReleaseEvent(lane->event);
   const cl_int code = clEnqueueUnmapMemObject(lane->queue, lane->out.mem, lane->mapped, 0, NULL, NULL);
@@ -176,118 +170,10 @@ hx__outcome hx__cl_wait(hx__lane *base, const hx__request *request, hx__ticket *
   return HX__DONE;
 }
 
-/* Whole pages of the caller's arrays, and which arrays lie in them. */
-typedef struct span {
-  uintptr_t first, end;
-  size_t operand;
-} span;
-
-static int by_address(const void *a, const void *b) {
-  const uintptr_t x = ((const span *)a)->first, y = ((const span *)b)->first;
-  return x < y ? -1 : x > y;
-}
-
-static size_t array_bytes(const hx__array *a) { return a->rows ? ((a->rows - 1) * a->ld + a->cols) * 4 : 0; }
-
-/* One buffer over each union of arrays that share a page: live buffers must not overlap. */
-static void bind_hostptrs(hx__cl_lane *lane) {
-  span *const spans = malloc(lane->operands * sizeof *spans);
-  size_t count = 0;
-  for (size_t i = 0; i < lane->operands; i++) {
-    hx__cl_operand *const o = &lane->operand[i];
-    if (o->mode != HX__MEMORY_HOSTPTR) continue;
-    if (!spans) {
-      o->mode = HX__MEMORY_COPY;
-      continue;
-    }
-    const uintptr_t p = (uintptr_t)o->array->p;
-    spans[count++] = (span){p & ~(uintptr_t)4095, (p + array_bytes(o->array) + 4095) & ~(uintptr_t)4095, i};
-  }
-  if (spans) qsort(spans, count, sizeof *spans, by_address);
-  for (size_t i = 0, j; i < count; i = j) {
-    uintptr_t end = spans[i].end;
-    for (j = i + 1; j < count && spans[j].first < end; j++)
-      if (spans[j].end > end) end = spans[j].end;
-    for (size_t s = i; s < j; s++) {
-      hx__cl_operand *const o = &lane->operand[spans[s].operand];
-      if (s == i)
-        o->hostptr = hx__cl_hostptr_get(lane->device, (const void *)spans[i].first, end - spans[i].first);
-      else
-        o->hostptr = lane->operand[spans[i].operand].hostptr;
-      if (s != i && o->hostptr) hx__cl_hostptr_share(lane->device, o->hostptr);
-      if (!o->hostptr)
-        o->mode = HX__MEMORY_COPY;
-      else if (s == i && !(lane->device->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
-        lane->copied += end - spans[i].first;
-    }
-  }
-  free(spans);
-}
-
-static bool make_room(hx__cl_lane *lane, size_t operands) {
-  if (operands <= lane->operand_room) return true;
-  hx__cl_operand *const more = realloc(lane->operand, operands * sizeof *more);
-  if (!more) return false;
-  memset(more + lane->operand_room, 0, (operands - lane->operand_room) * sizeof *more);
-  lane->operand = more;
-  lane->operand_room = operands;
-  return true;
-}
-
-hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
-  hx__cl_lane *const lane = (hx__cl_lane *)base;
-  lane->copied = 0;
-  lane->operands = 0;
-  lane->shared_packed = false;
-  if (is_lost(lane)) return HX__FAILED;
-  const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
-  if (!make_room(lane, operands)) return HX__NO_MEMORY;
-  lane->operands = operands;
-  hx__outcome outcome = HX__DONE;
-  for (size_t i = 0; i < operands; i++) {
-    hx__cl_operand *const o = &lane->operand[i];
-    o->array = &request->arrays[i];
-    o->mode = lane->copy_inputs ? HX__MEMORY_COPY : o->array->mode;
-    o->hostptr = NULL;
-    o->coarse = NULL;
-    o->holds = false;
-  }
-  for (size_t i = 0; i < operands && outcome == HX__DONE; i++) {
-    hx__cl_operand *const o = &lane->operand[i];
-    if (o->mode != HX__MEMORY_SVM_COARSE) continue;
-    outcome = hx__cl_block_begin(lane->device, o->array->block, lane->queue);
-    if (outcome == HX__DONE) o->coarse = o->array->block;
-  }
-  if (outcome == HX__DONE) bind_hostptrs(lane);
-  return quiesce(lane, outcome);
-}
-
-/* Gives back what the run bound; the copies' buffers stay for the next run unless they are large. */
-static void unbind(hx__cl_lane *lane) {
-  if (is_lost(lane)) return;
-  for (size_t i = 0; i < lane->operands; i++) {
-    hx__cl_operand *const o = &lane->operand[i];
-    if (o->hostptr) hx__cl_hostptr_put(lane->device, o->hostptr);
-    if (o->coarse && hx__cl_block_end(lane->device, o->coarse, lane->queue) != HX__DONE) return;
-    o->hostptr = NULL;
-    o->coarse = NULL;
-    if (o->copy.bytes > MAX_BLOCK_BYTES) hx__cl_buffer_release(&o->copy);
-  }
-  if (lane->packed_a.bytes > MAX_BLOCK_BYTES) hx__cl_buffer_release(&lane->packed_a);
-  if (lane->packed_b.bytes > MAX_BLOCK_BYTES) hx__cl_buffer_release(&lane->packed_b);
-  lane->operands = 0;
-}
-
-void hx__cl_end(hx__lane *base, uint64_t *copied) {
-  hx__cl_lane *const lane = (hx__cl_lane *)base;
-  *copied = lane->copied;
-  if (!base->late) unbind(lane);
-}
-
 bool hx__cl_recovered(hx__lane *base) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   if (!base->late) return true;
-  if (is_lost(lane)) return false;
+  if (hx__cl_is_lost(lane)) return false;
   const cl_int state = state_of(lane->event);
   if (state > CL_COMPLETE) return false;
   if (state < 0) {
@@ -297,7 +183,7 @@ bool hx__cl_recovered(hx__lane *base) {
   base->late = false;
   clReleaseEvent(lane->event);
   clEnqueueUnmapMemObject(lane->queue, lane->out.mem, lane->mapped, 0, NULL, NULL);
-  unbind(lane);
+  hx__cl_unbind(lane);
   hx__log(HX__LOG_INFO, "%s is back: its late chunk has ended", lane->device->base.name);
-  return !is_lost(lane);
+  return !hx__cl_is_lost(lane);
 }

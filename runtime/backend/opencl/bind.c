@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a run binds to a lane: its arrays, each by its mode, and giving them back. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/backend/opencl/cl.h"
+
+/* Whole pages of the caller's arrays, and which arrays lie in them. */
+typedef struct span {
+  uintptr_t first, end;
+  size_t operand;
+} span;
+
+static int by_address(const void *a, const void *b) {
+  const uintptr_t x = ((const span *)a)->first, y = ((const span *)b)->first;
+  return x < y ? -1 : x > y;
+}
+
+static size_t array_bytes(const hx__array *a) { return a->rows ? ((a->rows - 1) * a->ld + a->cols) * 4 : 0; }
+
+/* One buffer over each union of arrays that share a page: live buffers must not overlap. */
+static void bind_hostptrs(hx__cl_lane *lane) {
+  span *const spans = malloc(lane->operands * sizeof *spans);
+  size_t count = 0;
+  for (size_t i = 0; i < lane->operands; i++) {
+    hx__cl_operand *const o = &lane->operand[i];
+    if (o->mode != HX__MEMORY_HOSTPTR) continue;
+    if (!spans) {
+      o->mode = HX__MEMORY_COPY;
+      continue;
+    }
+    const uintptr_t p = (uintptr_t)o->array->p;
+    spans[count++] = (span){p & ~(uintptr_t)4095, (p + array_bytes(o->array) + 4095) & ~(uintptr_t)4095, i};
+  }
+  if (spans) qsort(spans, count, sizeof *spans, by_address);
+  for (size_t i = 0, j; i < count; i = j) {
+    uintptr_t end = spans[i].end;
+    for (j = i + 1; j < count && spans[j].first < end; j++)
+      if (spans[j].end > end) end = spans[j].end;
+    for (size_t s = i; s < j; s++) {
+      hx__cl_operand *const o = &lane->operand[spans[s].operand];
+      if (s == i)
+        o->hostptr = hx__cl_hostptr_get(lane->device, (const void *)spans[i].first, end - spans[i].first);
+      else
+        o->hostptr = lane->operand[spans[i].operand].hostptr;
+      if (s != i && o->hostptr) hx__cl_hostptr_share(lane->device, o->hostptr);
+      if (!o->hostptr)
+        o->mode = HX__MEMORY_COPY;
+      else if (s == i && !(lane->device->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
+        lane->copied += end - spans[i].first;
+    }
+  }
+  free(spans);
+}
+
+static bool make_room(hx__cl_lane *lane, size_t operands) {
+  if (operands <= lane->operand_room) return true;
+  hx__cl_operand *const more = realloc(lane->operand, operands * sizeof *more);
+  if (!more) return false;
+  memset(more + lane->operand_room, 0, (operands - lane->operand_room) * sizeof *more);
+  lane->operand = more;
+  lane->operand_room = operands;
+  return true;
+}
+
+hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  lane->copied = 0;
+  lane->operands = 0;
+  lane->shared_packed = false;
+  if (hx__cl_is_lost(lane)) return HX__FAILED;
+  const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
+  if (!make_room(lane, operands)) return HX__NO_MEMORY;
+  lane->operands = operands;
+  hx__outcome outcome = HX__DONE;
+  for (size_t i = 0; i < operands; i++) {
+    hx__cl_operand *const o = &lane->operand[i];
+    o->array = &request->arrays[i];
+    o->mode = lane->copy_inputs ? HX__MEMORY_COPY : o->array->mode;
+    o->hostptr = NULL;
+    o->coarse = NULL;
+    o->holds = false;
+  }
+  for (size_t i = 0; i < operands && outcome == HX__DONE; i++) {
+    hx__cl_operand *const o = &lane->operand[i];
+    if (o->mode != HX__MEMORY_SVM_COARSE) continue;
+    outcome = hx__cl_block_begin(lane->device, o->array->block, lane->queue);
+    if (outcome == HX__DONE) o->coarse = o->array->block;
+  }
+  if (outcome == HX__DONE) bind_hostptrs(lane);
+  return hx__cl_quiesce(lane, outcome);
+}
+
+void hx__cl_unbind(hx__cl_lane *lane) {
+  if (hx__cl_is_lost(lane)) return;
+  for (size_t i = 0; i < lane->operands; i++) {
+    hx__cl_operand *const o = &lane->operand[i];
+    if (o->hostptr) hx__cl_hostptr_put(lane->device, o->hostptr);
+    if (o->coarse && hx__cl_block_end(lane->device, o->coarse, lane->queue) != HX__DONE) return;
+    o->hostptr = NULL;
+    o->coarse = NULL;
+    if (o->copy.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&o->copy);
+  }
+  if (lane->packed_a.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->packed_a);
+  if (lane->packed_b.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->packed_b);
+  lane->operands = 0;
+}
+
+void hx__cl_end(hx__lane *base, uint64_t *copied) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  *copied = lane->copied;
+  if (!base->late) hx__cl_unbind(lane);
+}
