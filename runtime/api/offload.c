@@ -57,6 +57,11 @@ static bool is_small(const hx__work *w) {
   return w->units <= SMALL_ELEMENTS && w->slices <= SMALL_SLOTS;
 }
 
+/* A reduction for one thread that no device would be asked for: also on the calling thread. */
+static bool is_serial(const hx_context *hx, const hx__work *w) {
+  return !w->matmul && w->slices <= SMALL_SLOTS && hx__threads_for(w, hx__cpu_threads(&hx->config)) == 1;
+}
+
 /* The whole call by the CPU in one piece. */
 static void report_here(const hx__work *w, hx_report *r) {
   if (!w->slices) return;
@@ -133,7 +138,7 @@ static void log_call(const hx__work *w, const hx_report *r) {
 static hx_status dispatch(hx_context *hx, const hx__work *w, hx_report *report) {
   if (nothing(w)) return HX_OK;
   const double share = hx->small_stay && !(w->gpu_share > 0.0f) ? 0.0 : hx__share_of(&hx->config, w);
-  if (share == 0.0 && is_small(w)) {
+  if (share == 0.0 && (is_small(w) || is_serial(hx, w))) {
     if (report) report_here(w, report);
     return here(hx, w);
   }

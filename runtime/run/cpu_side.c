@@ -12,8 +12,8 @@
  * do not stall the others at the end. */
 static size_t grab(const hx__run_state *run, size_t grain) {
   const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads + run->feeds;
+  if (parts == 1) return left;
   if (run->work->matmul) {
-    if (parts == 1) return left;
     const size_t want = left / (2 * parts), least = LEAST_TILES * grain;
     return want < least ? least : (want + grain - 1) / grain * grain;
   }
