@@ -79,6 +79,7 @@ static void draw(bits_context *c, const bits_plan *plan, bits_rng *rng) {
   s->devices = c->list;
   if (has_word(devices, "sim") || has_word(devices, "all")) s->sim = kSims[bits_random(rng, COUNT(kSims))];
   s->timeout_ms = plan->timeout_ms;
+  s->tile = plan->tile;
   const char *scratch = getenv("TEST_TMPDIR"); /* Bazel's */
   s->cache_dir = scratch ? scratch : "off";
 }

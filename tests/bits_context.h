@@ -12,7 +12,7 @@
 
 /* What all contexts of a run have in common, from the command line; NULL: each in turn. */
 typedef struct bits_plan {
-  const char *devices, *memory, *threads, *isa, *schedule, *timeout_ms;
+  const char *devices, *memory, *threads, *isa, *schedule, *timeout_ms, *tile;
   uint64_t seed;
   const char *isas[8]; /* those that this build and CPU have */
   size_t isa_count;

@@ -2,7 +2,8 @@
  * The conformance test: random tasks on every combination of threads, ISA, policy and memory mode, on the devices that
  * the command line names, compared with the scalar definition bit for bit.
  *
- *     bits_test [--devices LIST] [--memory MODE] [--threads N] [--isa I] [--schedule S] [--timeout-ms T] [--cases N]
+ *     bits_test [--devices LIST] [--memory MODE] [--threads N] [--isa I] [--schedule S] [--timeout-ms T] [--tile MxNxK]
+ * [--cases N]
  *               [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--seconds S] [--context C --case I]
  *
  * Prints a line that repeats each failing case. Exits 77 where no device of the list is usable. */
@@ -125,11 +126,9 @@ static void one_case(bits_context *x, uint64_t context, uint64_t index, counts *
            s->chunk ? s->chunk : "-", s->split ? s->split : "auto");
     printf("  repeat: bits_test --devices %s --seed %" PRIu64 " --max-n %zu --max-mnk %" PRIu64, options.plan.devices,
            options.plan.seed, options.limits.max_n, options.limits.max_mnk);
-    const char *const fixed[][2] = {{"memory", options.plan.memory},
-                                    {"threads", options.plan.threads},
-                                    {"isa", options.plan.isa},
-                                    {"schedule", options.plan.schedule},
-                                    {"timeout-ms", options.plan.timeout_ms}};
+    const char *const fixed[][2] = {
+        {"memory", options.plan.memory},     {"threads", options.plan.threads},       {"isa", options.plan.isa},
+        {"schedule", options.plan.schedule}, {"timeout-ms", options.plan.timeout_ms}, {"tile", options.plan.tile}};
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
       if (fixed[i][1]) printf(" --%s %s", fixed[i][0], fixed[i][1]);
     printf(" --context %" PRIu64 " --case %" PRIu64 "\n", context, index);
@@ -179,6 +178,7 @@ static bool parse(int argc, char **argv) {
       {"--isa", &options.plan.isa, NULL},
       {"--schedule", &options.plan.schedule, NULL},
       {"--timeout-ms", &options.plan.timeout_ms, NULL},
+      {"--tile", &options.plan.tile, NULL},
       {"--cases", NULL, &options.cases},
       {"--batch", NULL, &options.batch},
       {"--seed", NULL, &options.plan.seed},

@@ -44,6 +44,13 @@ _OTHERS = [
     ("process_test", "pocl", ["--devices", "pocl"]),
 ]
 
+# The same with an HX_TILE: the sub-group tile of the 4 KB register file where sub-groups are executed, others elsewhere.
+_TILES = [
+    ("intel", "opencl-cpu", "16x32x16", 300),
+    ("pocl", "pocl", "16x32x16", 200),
+    ("pocl", "pocl", "32x64x8", 200),
+]
+
 def _driver_test(name, program, driver, args):
     native.sh_test(
         name = name,
@@ -70,6 +77,10 @@ def driver_tests():
         where = devices if driver == "none" else driver
         args = ["--devices", devices, "--memory", memory, "--cases", str(cases), "--seed", str(seed)]
         _driver_test("bits_%s_%s" % (where, memory), "bits_test", driver, args + _BITS_LIMITS.get(driver, []))
+    for driver, devices, tile, cases in _TILES:
+        seed += 1
+        args = ["--devices", devices, "--tile", tile, "--cases", str(cases), "--seed", str(seed)]
+        _driver_test("bits_%s_%s" % (driver, tile), "bits_test", driver, args)
     args = ["--devices", "pocl", "--cases", "200", "--seed", str(seed + 1)]
     _driver_test("bits_ftz", "bits_test_ftz", "pocl", args)
     for program, driver, args in _OTHERS:

@@ -17,7 +17,12 @@ typedef struct need {
 static need need_of(const hx__cl_device *d, unsigned index) {
   static const uint32_t none[3] = {0, 0, 0};
   if (index < 27) return (need){HX__KERNEL_REDUCE, (hx_op)(index / 3 + 1), (hx_type)(index % 3 + 1), none};
-  return (need){HX__KERNEL_MATMUL, HX_SUM, HX_F32, d->base.tile[index - 27]};
+  const need product = {HX__KERNEL_MATMUL, HX_SUM, HX_F32, d->base.tile[index - 27]};
+  const uint32_t *const tile = product.tile;
+  if (hx__kernel_row_for(product.kind, product.type, d->families, tile, d->max_local)) return product;
+  hx__log(HX__LOG_WARN, "HX_TILE=%ux%ux%u: %s has no kernel for it and takes its own", tile[0], tile[1], tile[2],
+          d->base.name);
+  return (need){HX__KERNEL_MATMUL, HX_SUM, HX_F32, none};
 }
 
 static bool rounds(const need *n) { /* whether the kernel adds or multiplies floats */
