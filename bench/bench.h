@@ -12,12 +12,15 @@
 
 enum { BENCH_OK = 0, BENCH_FAILED = 1, BENCH_USAGE = 2 }; /* exit statuses */
 
-#define BENCH_MAX_SIZES 64
+#define BENCH_MAX_SIZES 256
+#define BENCH_MAX_FILES 16
 #define BENCH_COLUMNS 120 /* no line of a human table is longer */
 
 /* One --size: a length, or the shape of a product. m == 0: a length. */
 typedef struct bench_size {
   size_t m, n, k;
+  bool trans_a, trans_b;
+  unsigned file; /* 1 + its index among options->shapes; 0: from the command line or a list of hx-bench's own */
 } bench_size;
 
 typedef struct bench_options {
@@ -27,13 +30,19 @@ typedef struct bench_options {
   uint32_t ops;                     /* bit HX_SUM ..; 0: the subcommand's own; bit 0 stands for matmul */
   uint32_t types;                   /* bit HX_F32 ..; 0: f32 */
   const char *devices, *json, *csv; /* NULL: not given */
-  size_t reps;                      /* 0: as many as fit */
-  double seconds;                   /* for a row group; 0: the subcommand's own */
-  unsigned step;                    /* of sweep, in percent */
+  const char *shape_list;           /* --shapes, */
+  char *shapes[BENCH_MAX_FILES];    /* and its files */
+  size_t file_count;
+  size_t reps;    /* 0: as many as fit */
+  double seconds; /* for a row group; 0: the subcommand's own */
+  unsigned step;  /* of sweep, in percent */
   bool quiet, use_malloc, help, version;
 } bench_options;
 
 #define BENCH_OP_MATMUL 0u
+
+/* Adds the shapes of a comma list of files to options->sizes. False after one sentence to stderr. */
+bool bench_shapes_read(const char *list, bench_options *options);
 
 /* Fills *options; false after printing one sentence to stderr. */
 bool bench_options_parse(int argc, char **argv, bench_options *options);
@@ -68,7 +77,9 @@ const char *bench_state_name(hx_device_state state);
 /* A line of results: one mode of one task. */
 typedef struct bench_row {
   const char *op, *type, *mode, *unit;
-  size_t m, n, k;    /* m == 0: a reduction of n elements */
+  size_t m, n, k; /* m == 0: a reduction of n elements */
+  bool trans_a, trans_b;
+  unsigned file;     /* of bench_size */
   float asked_share; /* of the GPUs; negative: hx decides */
   uint32_t devices;  /* bit i: device i had work in the last call */
   double median_s, min_s, max_s;
@@ -99,7 +110,7 @@ typedef struct bench_results {
 
 bool bench_results_add(bench_results *results, const bench_row *row);
 void bench_results_free(bench_results *results);
-void bench_size_text(const bench_row *row, char *text, size_t bytes); /* "2^20", "1000", "2x3x4" */
+void bench_size_text(const bench_row *row, char *text, size_t bytes); /* "2^20", "1000", "2x3x4", "2x3x4 tn" */
 void bench_row_devices(const bench_session *session, uint32_t devices, char *text, size_t bytes);
 
 /* The human table: a head a group, a line a row. */
@@ -128,5 +139,7 @@ int bench_cmd_env(const bench_options *options);
 int bench_cmd_reduce(const bench_options *options);
 int bench_cmd_matmul(const bench_options *options);
 int bench_cmd_sweep(const bench_options *options);
+int bench_cmd_peak(const bench_options *options);
+int bench_cmd_call(const bench_options *options);
 
 #endif

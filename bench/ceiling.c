@@ -15,19 +15,28 @@
 #define READ_STEP 512 /* bytes an iteration: a multiple of 8 of the widest registers */
 
 /* An empty asm that takes a register as input: the load has to happen, and nothing else does. */
-#define DEFINE_READ(name, target_attribute, vector, load, constraint)                                \
-  target_attribute static void name(const char *p, size_t bytes) {                                   \
-    size_t i = 0;                                                                                    \
-    for (; i + READ_STEP <= bytes; i += READ_STEP)                                                   \
-      for (size_t j = 0; j < READ_STEP; j += 8 * sizeof(vector)) {                                   \
-        vector v0 = load(p + i + j), v1 = load(p + i + j + sizeof(vector));                          \
-        vector v2 = load(p + i + j + 2 * sizeof(vector)), v3 = load(p + i + j + 3 * sizeof(vector)); \
-        vector v4 = load(p + i + j + 4 * sizeof(vector)), v5 = load(p + i + j + 5 * sizeof(vector)); \
-        vector v6 = load(p + i + j + 6 * sizeof(vector)), v7 = load(p + i + j + 7 * sizeof(vector)); \
-        __asm__ volatile("" ::constraint(v0), constraint(v1), constraint(v2), constraint(v3));       \
-        __asm__ volatile("" ::constraint(v4), constraint(v5), constraint(v6), constraint(v7));       \
-      }                                                                                              \
-    for (; i < bytes; i++) __asm__ volatile("" ::"r"(p[i]));                                         \
+#define TAKE4(load, vector, constraint, p)                                                 \
+  do {                                                                                     \
+    vector v0 = load(p), v1 = load((p) + sizeof(vector));                                  \
+    vector v2 = load((p) + 2 * sizeof(vector)), v3 = load((p) + 3 * sizeof(vector));       \
+    __asm__ volatile("" ::constraint(v0), constraint(v1), constraint(v2), constraint(v3)); \
+  } while (0)
+
+/* y == NULL: one stream. */
+#define DEFINE_READ(name, target_attribute, vector, load, constraint)             \
+  target_attribute static void name(const char *x, const char *y, size_t bytes) { \
+    size_t i = 0;                                                                 \
+    for (; !y && i + READ_STEP <= bytes; i += READ_STEP)                          \
+      for (size_t j = 0; j < READ_STEP; j += 8 * sizeof(vector)) {                \
+        TAKE4(load, vector, constraint, x + i + j);                               \
+        TAKE4(load, vector, constraint, x + i + j + 4 * sizeof(vector));          \
+      }                                                                           \
+    for (; y && i + READ_STEP <= bytes; i += READ_STEP)                           \
+      for (size_t j = 0; j < READ_STEP; j += 4 * sizeof(vector)) {                \
+        TAKE4(load, vector, constraint, x + i + j);                               \
+        TAKE4(load, vector, constraint, y + i + j);                               \
+      }                                                                           \
+    for (; i < bytes; i++) __asm__ volatile("" ::"r"(x[i]), "r"(y ? y[i] : 0));   \
   }
 
 /* Twelve chains: more than latency times units of any CPU of today, and they fit 16 registers. */
@@ -83,19 +92,20 @@ static bool have_word(void) { return true; }
 #endif
 
 static const struct way {
+  const char *name;
   bool (*have)(void);
-  void (*read)(const char *p, size_t bytes);
+  void (*read)(const char *x, const char *y, size_t bytes);
   float (*fma)(size_t rounds);
   size_t lanes;
 } ways[] = {
 #if defined(__x86_64__)
-    {have_sse2, read_sse2, fma_sse2, 4},
-    {have_avx2, read_avx2, fma_avx2, 8},
-    {have_avx512, read_avx512, fma_avx512, 16},
+    {"sse2", have_sse2, read_sse2, fma_sse2, 4},
+    {"avx2", have_avx2, read_avx2, fma_avx2, 8},
+    {"avx512", have_avx512, read_avx512, fma_avx512, 16},
 #elif defined(__aarch64__)
-    {have_neon, read_neon, fma_neon, 4},
+    {"neon", have_neon, read_neon, fma_neon, 4},
 #else
-    {have_word, read_word, fma_word, 1},
+    {"word", have_word, read_word, fma_word, 1},
 #endif
 };
 
@@ -105,25 +115,24 @@ size_t bench_ceiling_ways(void) {
   return count;
 }
 
+const char *bench_ceiling_way_name(size_t way) { return ways[way].name; }
+
 /* Thread `thread` of `threads` reads its part, cut at whole steps. */
-static void read_part(size_t way, unsigned thread, unsigned threads, const char *p, size_t bytes) {
+static void read_part(size_t way, unsigned thread, unsigned threads, const char *x, const char *y, size_t bytes) {
   size_t steps = bytes / READ_STEP;
   size_t first = steps / threads * thread + steps % threads * thread / threads;
   size_t last = steps / threads * (thread + 1) + steps % threads * (thread + 1) / threads;
-  size_t end = thread + 1 == threads ? bytes : last * READ_STEP;
-  ways[way].read(p + first * READ_STEP, end - first * READ_STEP);
+  size_t start = first * READ_STEP, end = thread + 1 == threads ? bytes : last * READ_STEP;
+  ways[way].read(x + start, y ? y + start : NULL, end - start);
 }
 
-void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void *y, size_t bytes) {
+void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void *y, size_t bytes, unsigned times) {
   if (threads == 1) {
-    ways[way].read(x, bytes);
-    if (y) ways[way].read(y, bytes);
+    for (unsigned i = 0; i < times; i++) ways[way].read(x, y, bytes);
   } else {
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
-    for (unsigned t = 0; t < threads; t++) {
-      read_part(way, t, threads, x, bytes);
-      if (y) read_part(way, t, threads, y, bytes);
-    }
+    for (unsigned t = 0; t < threads; t++)
+      for (unsigned i = 0; i < times; i++) read_part(way, t, threads, x, y, bytes);
   }
 }
 

@@ -8,8 +8,10 @@
 /* The ways to do it (instruction sets) and how many of them this CPU has are in ceiling.c; `way` counts the latter. */
 size_t bench_ceiling_ways(void);
 
-/* Reads all bytes of x (and y, unless NULL) once, on `threads` threads. */
-void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void *y, size_t bytes);
+const char *bench_ceiling_way_name(size_t way);
+
+/* Reads all bytes of x (and y, unless NULL, in step with x: two streams) `times` times, on `threads` threads. */
+void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void *y, size_t bytes, unsigned times);
 
 /* Does about `millions` million multiply-adds a thread. Returns how many floating-point operations all of them did
  * together, in 1e9. */

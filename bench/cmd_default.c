@@ -7,7 +7,7 @@ int bench_cmd_default(const bench_options *options) {
                                        {.n = 1u << 16}, {.n = 1u << 18}, {.n = 1u << 20},
                                        {.n = 1u << 22}, {.n = 1u << 24}, {.n = 1u << 26}};
   /* The first is the size of a published study of integrated GPUs. */
-  static const bench_size shapes[] = {{2048, 4096, 2048}, {1024, 1024, 1024}};
+  static const bench_size shapes[] = {{.m = 2048, .n = 4096, .k = 2048}, {.m = 1024, .n = 1024, .k = 1024}};
   static const bench_plan plan = {.reduce_sizes = lengths,
                                   .reduce_count = sizeof lengths / sizeof lengths[0],
                                   .reduce_seconds = 1.5,

@@ -46,7 +46,8 @@ static double ceiling(bench_subject *subject, size_t way, unsigned threads) {
 
 static const bench_kind matmul_kind = {"GFLOP/s", work, poison, check, ceiling};
 
-bool bench_matmul_arrays(bench_session *session, size_t m, size_t n, size_t k, bench_arrays *arrays) {
+bool bench_matmul_arrays(bench_session *session, const bench_size *size, bench_arrays *arrays) {
+  size_t m = size->m, n = size->n, k = size->k;
   *arrays = (bench_arrays){0};
   arrays->x = bench_session_alloc(session, m * k * sizeof(float));
   arrays->y = arrays->x ? bench_session_alloc(session, k * n * sizeof(float)) : NULL;
@@ -75,11 +76,21 @@ static size_t choose_places(size_t m, size_t n, size_t k, size_t **place) {
   return count;
 }
 
-bool bench_matmul_subject(const bench_arrays *arrays, size_t m, size_t n, size_t k, bench_subject *subject) {
+bool bench_matmul_subject(const bench_arrays *arrays, const bench_size *size, bench_subject *subject) {
+  size_t m = size->m, n = size->n, k = size->k;
   *subject = (bench_subject){.kind = &matmul_kind, .c = arrays->c};
-  subject->row =
-      (bench_row){.op = "matmul", .type = bench_type_name(HX_F32), .m = m, .n = n, .k = k, .unit = matmul_kind.unit};
+  subject->row = (bench_row){.op = "matmul",
+                             .type = bench_type_name(HX_F32),
+                             .m = m,
+                             .n = n,
+                             .k = k,
+                             .trans_a = size->trans_a,
+                             .trans_b = size->trans_b,
+                             .file = size->file,
+                             .unit = matmul_kind.unit};
   subject->task = hx_matmul(m, n, k, arrays->x, arrays->y, arrays->c);
+  subject->task.matmul.trans_a = size->trans_a;
+  subject->task.matmul.trans_b = size->trans_b;
   subject->places = choose_places(m, n, k, &subject->place);
   subject->wanted = malloc(subject->places * sizeof *subject->wanted);
   if (!subject->places || !subject->wanted) {
@@ -93,7 +104,10 @@ bool bench_matmul_subject(const bench_arrays *arrays, size_t m, size_t n, size_t
 }
 
 int bench_cmd_matmul(const bench_options *options) {
-  static const bench_size sizes[] = {{256, 256, 256}, {512, 512, 512}, {1024, 1024, 1024}, {2048, 2048, 2048}};
+  static const bench_size sizes[] = {{.m = 256, .n = 256, .k = 256},
+                                     {.m = 512, .n = 512, .k = 512},
+                                     {.m = 1024, .n = 1024, .k = 1024},
+                                     {.m = 2048, .n = 2048, .k = 2048}};
   static const bench_plan plan = {
       .matmul_sizes = sizes, .matmul_count = sizeof sizes / sizeof sizes[0], .matmul_seconds = 4};
   if (options->ops & ~(1u << BENCH_OP_MATMUL)) {

@@ -28,7 +28,7 @@ static bool check(bench_subject *subject, bool whole) {
 
 static double ceiling(bench_subject *subject, size_t way, unsigned threads) {
   const struct hx_reduce_args *args = &subject->task.reduce;
-  bench_ceiling_read(way, threads, args->x, args->y, args->n * ELEMENT);
+  bench_ceiling_read(way, threads, args->x, args->y, args->n * ELEMENT, 1);
   return work(subject);
 }
 

@@ -99,7 +99,7 @@ static bool sweep_one(bench_session *session, bench_subject *subject, const benc
 }
 
 int bench_cmd_sweep(const bench_options *options) {
-  static const bench_size lengths[] = {{.n = 1u << 24}}, shapes[] = {{1024, 1024, 1024}};
+  static const bench_size lengths[] = {{.n = 1u << 24}}, shapes[] = {{.m = 1024, .n = 1024, .k = 1024}};
   static const bench_plan plan = {.reduce_sizes = lengths,
                                   .reduce_count = 1,
                                   .reduce_seconds = 5,

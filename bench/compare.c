@@ -61,8 +61,8 @@ static bool run_product(bench_session *session, const bench_size *size, const be
                         bench_results *results) {
   bench_arrays arrays;
   bench_subject subject;
-  if (!bench_matmul_arrays(session, size->m, size->n, size->k, &arrays)) return false;
-  bool fine = bench_matmul_subject(&arrays, size->m, size->n, size->k, &subject);
+  if (!bench_matmul_arrays(session, size, &arrays)) return false;
+  bool fine = bench_matmul_subject(&arrays, size, &subject);
   if (fine) {
     fine = each(session, &subject, plan, results);
     bench_subject_free(&subject);

@@ -35,6 +35,9 @@ static void write_row(FILE *f, const bench_session *session, const bench_row *ro
   member_string(f, "type", row->type);
   if (row->m) {
     fprintf(f, "\"m\": %zu, \"n\": %zu, \"k\": %zu, ", row->m, row->n, row->k);
+    if (row->trans_a || row->trans_b)
+      fprintf(f, "\"trans_a\": %s, \"trans_b\": %s, ", row->trans_a ? "true" : "false",
+              row->trans_b ? "true" : "false");
   } else {
     fprintf(f, "\"n\": %zu, ", row->n);
   }

@@ -16,6 +16,8 @@ static const struct command {
     {"reduce", bench_cmd_reduce, "reductions (--op, --type, --size)"},
     {"matmul", bench_cmd_matmul, "matrix products (--size MxNxK)"},
     {"sweep", bench_cmd_sweep, "every split of the work between CPU and GPU, and how near hx comes to the best"},
+    {"peak", bench_cmd_peak, "what this CPU does at most: multiply-adds, and reading from each cache and memory"},
+    {"call", bench_cmd_call, "what a call on a few elements costs over the bare kernel"},
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -27,6 +29,8 @@ static int print_help(void) {
   puts(
       "\n"
       "  --size LIST      numbers, 2^k, or MxNxK for products; N means NxNxN for matmul\n"
+      "  --shapes LIST    files with a shape a line for matmul: m n k, or m n k ta tb (0 or 1)\n"
+      "  --threads N      of the CPU: HX_THREADS\n"
       "  --op LIST        sum min max argmin argmax dot sum_abs sum_squares prod, all of these, or matmul\n"
       "  --type LIST      f32 i32 u32 all\n"
       "  --devices LIST   what HX_DEVICES accepts; not given, and no GPU there: cpu,igpu,gpu,pocl\n"
@@ -55,6 +59,6 @@ int main(int argc, char **argv) {
     if (fflush(stdout) != 0 && status == BENCH_OK) status = BENCH_FAILED;
     return status;
   }
-  fprintf(stderr, "hx-bench: there is no subcommand '%s' (info, env, reduce, matmul, sweep)\n", options.command);
+  fprintf(stderr, "hx-bench: there is no subcommand '%s' (hx-bench --help)\n", options.command);
   return BENCH_USAGE;
 }

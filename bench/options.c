@@ -49,7 +49,7 @@ static bool read_size(const char **p, bench_size *size) {
     if (sides == 3 || !read_length(p, &side[sides])) return false;
     sides++;
   } while (**p == 'x' && ++*p);
-  *size = sides == 3 ? (bench_size){side[0], side[1], side[2]} : (bench_size){0, side[0], 0};
+  *size = sides == 3 ? (bench_size){.m = side[0], .n = side[1], .k = side[2]} : (bench_size){.n = side[0]};
   size_t limit = SIZE_MAX / 64;
   if (sides == 2) return false;
   if (sides == 1) return side[0] <= limit;
@@ -57,7 +57,6 @@ static bool read_size(const char **p, bench_size *size) {
 }
 
 static bool parse_sizes(const char *value, bench_options *options) {
-  options->size_count = 0;
   for (const char *p = value;; p++) {
     if (options->size_count == BENCH_MAX_SIZES || !read_size(&p, &options->sizes[options->size_count])) return false;
     options->size_count++;
@@ -109,6 +108,13 @@ static bool parse_step(const char *value, bench_options *options) {
   return true;
 }
 
+static bool parse_shapes(const char *value, bench_options *options) { return *(options->shape_list = value) != '\0'; }
+
+static bool parse_threads(const char *value, bench_options *options) {
+  (void)options;
+  return setenv("HX_THREADS", value, 1) == 0; /* which is checked where it is read */
+}
+
 static bool parse_devices(const char *value, bench_options *options) { return *(options->devices = value) != '\0'; }
 static bool parse_json(const char *value, bench_options *options) { return *(options->json = value) != '\0'; }
 static bool parse_csv(const char *value, bench_options *options) { return *(options->csv = value) != '\0'; }
@@ -120,6 +126,8 @@ static const struct option_row {
   const char *accepted;
 } option_rows[] = {
     {"--size", parse_sizes, 0, "a list of numbers, 2^k (k up to 40) or MxNxK"},
+    {"--shapes", parse_shapes, 0, "a list of files with a shape `m n k` or `m n k ta tb` a line"},
+    {"--threads", parse_threads, 0, "what HX_THREADS accepts"},
     {"--devices", parse_devices, 0, "what HX_DEVICES accepts"},
     {"--op", parse_ops, 0, "a list of sum, min, max, argmin, argmax, dot, sum_abs, sum_squares, prod, all, matmul"},
     {"--type", parse_types, 0, "a list of f32, i32, u32, all"},
@@ -174,5 +182,5 @@ bool bench_options_parse(int argc, char **argv, bench_options *options) {
   }
   if (options->json && options->csv && strcmp(options->json, "-") == 0 && strcmp(options->csv, "-") == 0)
     return complain("--json and --csv cannot both go to the standard output", NULL, NULL);
-  return true;
+  return !options->shape_list || bench_shapes_read(options->shape_list, options);
 }

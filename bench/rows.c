@@ -40,7 +40,9 @@ void bench_arrays_free(bench_session *session, bench_arrays *arrays) {
 
 void bench_size_text(const bench_row *row, char *text, size_t bytes) {
   if (row->m) {
-    snprintf(text, bytes, "%zux%zux%zu", row->m, row->n, row->k);
+    int length = snprintf(text, bytes, "%zux%zux%zu", row->m, row->n, row->k);
+    if ((row->trans_a || row->trans_b) && length > 0 && (size_t)length < bytes)
+      snprintf(text + length, bytes - (size_t)length, " %c%c", row->trans_a ? 't' : 'n', row->trans_b ? 't' : 'n');
   } else if (row->n >= 1024 && (row->n & (row->n - 1)) == 0) {
     snprintf(text, bytes, "2^%d", __builtin_ctzll(row->n));
   } else {

@@ -40,8 +40,8 @@ typedef struct bench_arrays {
 /* Each that returns bool: false after one sentence to stderr, with nothing to free. */
 bool bench_reduce_arrays(bench_session *session, hx_op op, hx_type type, size_t most, bench_arrays *arrays);
 void bench_reduce_subject(const bench_arrays *arrays, hx_op op, hx_type type, size_t n, bench_subject *subject);
-bool bench_matmul_arrays(bench_session *session, size_t m, size_t n, size_t k, bench_arrays *arrays);
-bool bench_matmul_subject(const bench_arrays *arrays, size_t m, size_t n, size_t k, bench_subject *subject);
+bool bench_matmul_arrays(bench_session *session, const bench_size *size, bench_arrays *arrays);
+bool bench_matmul_subject(const bench_arrays *arrays, const bench_size *size, bench_subject *subject);
 void bench_subject_free(bench_subject *subject);
 void bench_arrays_free(bench_session *session, bench_arrays *arrays);
 

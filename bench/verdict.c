@@ -32,6 +32,7 @@ static size_t read_trio(const bench_results *results, size_t i, trio *out) {
     const bench_row *row = first + count;
     if (strcmp(row->op, first->op) || strcmp(row->type, first->type)) break;
     if (row->m != first->m || row->n != first->n || row->k != first->k) break;
+    if (row->trans_a != first->trans_a || row->trans_b != first->trans_b) break;
     const bench_row **place = row->asked_share < 0 ? &out->both : row->asked_share > 0 ? &out->gpu : &out->cpu;
     if (*place) break;
     *place = row;

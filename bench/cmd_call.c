@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The subcommand `call`: reductions of a few elements by hx_offload, and by the bare kernel of the CPU that does them:
+ * the difference is what validation, dispatch and the result cost. A sample is a fixed number of calls, so that a run
+ * of few --reps does a known number of them (tests/call_cost_test.sh counts their instructions). */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "bench/compare.h"
+#include "bench/measure.h"
+#include "bench/system.h"
+#include "cpu/cpu.h"
+#include "runtime/base/config.h"
+#include "runtime/base/fpenv.h"
+
+#define CALLS 2000u /* of a sample */
+#define LEAST_ROUNDS 101u
+#define SECONDS 0.3
+#define MOST_N ((size_t)1 << 20)
+
+typedef struct bare {
+  hx__leaf_fn *leaf;
+  const struct hx_reduce_args *args;
+  uint64_t *slots;
+} bare;
+
+typedef struct whole {
+  hx_context *hx;
+  const hx_task *task;
+} whole;
+
+static double sample_bare(void *self, unsigned calls) {
+  const bare *b = self;
+  double start = bench_now();
+  for (unsigned i = 0; i < calls; i++) b->leaf(b->args->x, b->args->y, b->args->n, b->slots);
+  return (bench_now() - start) / calls;
+}
+
+static double sample_whole(void *self, unsigned calls) {
+  const whole *w = self;
+  hx_status status = HX_OK;
+  double start = bench_now();
+  for (unsigned i = 0; i < calls && status == HX_OK; i++) status = hx_offload(w->hx, w->task, NULL);
+  double seconds = (bench_now() - start) / calls;
+  if (status != HX_OK) fprintf(stderr, "hx-bench: %s: %s\n", hx_status_string(status), hx_error_detail());
+  return status == HX_OK ? seconds : -1;
+}
+
+static bool call_one(bench_session *session, bench_subject *subject, bool first, bench_results *results) {
+  hx__config config;
+  hx__isa isa = hx__config_read(&config, NULL) == HX_OK ? config.isa : HX__ISA_AUTO;
+  const hx__cpu_kernels *kernels = hx__cpu_kernels_for(isa);
+  const struct hx_reduce_args *args = &subject->task.reduce;
+  uint64_t *slots = calloc(args->n / HX__LEAF + 1, sizeof *slots);
+  if (!slots) return false;
+  bare b = {kernels->leaf[args->op][args->type], args, slots};
+  whole w = {session->hx, &subject->task};
+  bench_contestant field[2] = {{.sample = sample_whole, .self = &w, .calls = CALLS},
+                               {.sample = sample_bare, .self = &b, .calls = CALLS}};
+  const bench_options *options = session->options;
+  const bench_limits limits = {.reps = options->reps,
+                               .least = LEAST_ROUNDS,
+                               .whole = true,
+                               .seconds = options->seconds > 0 ? options->seconds : SECONDS,
+                               .label = "call"};
+  subject->kind->poison(subject, true);
+  bool right = hx_offload(session->hx, &subject->task, NULL) == HX_OK && subject->kind->check(subject, true);
+  size_t rounds = right ? bench_measure(field, args->n ? 2 : 1, &limits) : 0;
+  if (!right) fputs("hx-bench: the result is not what the definition says\n", stderr);
+  if (rounds) {
+    double offload = 1e9 * bench_median(field[0].samples, rounds);
+    double kernel = args->n ? 1e9 * bench_median(field[1].samples, rounds) : 0;
+    if (session->human)
+      fprintf(session->human, "%-4s %-12s %8zu %12.1f %12.1f %12.1f %8zu\n", subject->row.type, subject->row.op,
+              args->n, offload, kernel, offload - kernel, rounds);
+    if (bench_json_file())
+      fprintf(bench_json_file(),
+              "%s\n    {\"op\": \"%s\", \"type\": \"%s\", \"n\": %zu, \"offload_ns\": %.9g, \"kernel_ns\": %.9g, "
+              "\"rounds\": %zu}",
+              first ? "" : ",", subject->row.op, subject->row.type, args->n, offload, kernel, rounds);
+  }
+  for (int i = 0; i < 2; i++) free(field[i].samples);
+  free(slots);
+  if (!rounds) results->failed = true;
+  return true;
+}
+
+static bool call_op(bench_session *session, hx_op op, hx_type type, bool first, bench_results *results) {
+  static const size_t standard[] = {0, 1, 16, 64, 256, 1000};
+  const bench_options *options = session->options;
+  size_t count = options->size_count ? options->size_count : sizeof standard / sizeof standard[0], most = 1;
+  for (size_t i = 0; i < count; i++) {
+    size_t n = options->size_count ? options->sizes[i].n : standard[i];
+    if (n > most) most = n;
+  }
+  bench_arrays arrays;
+  if (!bench_reduce_arrays(session, op, type, most, &arrays)) return false;
+  bool fine = true;
+  for (size_t i = 0; fine && i < count; i++) {
+    size_t n = options->size_count ? options->sizes[i].n : standard[i];
+    if (n == 0 && op >= HX_MIN && op <= HX_ARGMAX) continue; /* they have no result */
+    bench_subject subject;
+    bench_reduce_subject(&arrays, op, type, n, &subject);
+    fine = call_one(session, &subject, first, results);
+    first = false;
+  }
+  bench_arrays_free(session, &arrays);
+  return fine;
+}
+
+static int run(bench_session *session) {
+  const bench_options *options = session->options;
+  bench_results results = {0};
+  uint32_t ops = options->ops ? options->ops : 1u << HX_SUM, types = options->types ? options->types : 1u << HX_F32;
+  FILE *json = bench_json_file();
+  if (session->human) {
+    bench_system_print(session->human, session);
+    fprintf(session->human, "\n%-4s %-12s %8s %12s %12s %12s %8s   (ns of a call, medians)\n", "type", "op", "n",
+            "hx_offload", "bare kernel", "difference", "rounds");
+  }
+  if (json) {
+    fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"call\",\n  \"system\": ", json);
+    bench_system_json(json, session);
+    fputs(",\n  \"calls\": [", json);
+  }
+  bool first = true, fine = true;
+  hx__fpenv before = hx__fpenv_enter(); /* the bare kernels want it; hx_offload finds it there */
+  for (hx_type type = HX_F32; type <= HX_U32; type++)
+    for (hx_op op = HX_SUM; fine && op <= HX_PROD; op++) {
+      if (!(ops & 1u << op) || !(types & 1u << type)) continue;
+      fine = call_op(session, op, type, first, &results);
+      first = false;
+    }
+  hx__fpenv_leave(before);
+  if (json) fputs("]}\n", json);
+  return fine && !results.failed ? BENCH_OK : BENCH_FAILED;
+}
+
+int bench_cmd_call(const bench_options *options) {
+  for (size_t i = 0; i < options->size_count; i++) {
+    if (options->sizes[i].m == 0 && options->sizes[i].n <= MOST_N) continue;
+    fputs("hx-bench: call takes numbers of elements up to 2^20\n", stderr);
+    return BENCH_USAGE;
+  }
+  bench_options own = *options;
+  own.devices = options->devices ? options->devices : "cpu";
+  own.csv = NULL; /* its columns are those of other calls */
+  if (!bench_files_open(&own)) return BENCH_USAGE;
+  bench_session session;
+  int status = bench_session_open(&session, &own, false);
+  if (status == BENCH_OK) {
+    status = run(&session);
+    bench_session_close(&session);
+  }
+  return bench_files_close() ? status : BENCH_FAILED;
+}

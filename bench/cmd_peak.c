@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The subcommand `peak`: the ceilings (ceiling.h) of this CPU, of each instruction set and cache, on one thread and on
+ * all that hx takes. All are measured in the same interleaved rounds. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/ceiling.h"
+#include "bench/measure.h"
+#include "bench/system.h"
+#include "bench/text.h"
+#include "runtime/topo/topo.h"
+
+#define LEAST_ROUNDS 15u
+#define SECONDS 3.0
+#define FMA_MILLIONS 50u              /* multiply-adds a thread */
+#define READ_BYTES ((size_t)64 << 20) /* of a sample, of one thread, at least */
+#define MEMORY_LEAST ((size_t)256 << 20)
+#define MEMORY_MOST ((size_t)2 << 30)
+#define MOST_PEAKS 64
+
+typedef struct peak {
+  const char *level; /* NULL: multiply-adds */
+  size_t way, bytes; /* of all streams, and of all threads */
+  unsigned threads, streams, times;
+  const char *x;
+  double median, most;
+} peak;
+
+static double sample(void *self, unsigned calls) {
+  const peak *p = self;
+  double work = 0, start = bench_now();
+  for (unsigned i = 0; i < calls; i++) {
+    if (p->level) {
+      size_t bytes = p->bytes / p->streams;
+      bench_ceiling_read(p->way, p->threads, p->x, p->streams == 2 ? p->x + bytes : NULL, bytes, p->times);
+      work += 1e-9 * (double)(bytes * p->streams) * p->times;
+    } else {
+      work += bench_ceiling_fma(p->way, p->threads, FMA_MILLIONS);
+    }
+  }
+  return work / (bench_now() - start);
+}
+
+/* Half of a cache, so that what else a program touches does not push it out; memory: four times the last cache. */
+typedef struct level {
+  const char *name;
+  size_t bytes;
+  bool own; /* each core has one */
+} level;
+
+static size_t list_levels(level levels[4]) {
+  const hx__topo *topo = hx__topo_get();
+  size_t last = topo->l3_bytes ? topo->l3_bytes : topo->l2_bytes, memory = 4 * last, count = 0;
+  if (memory < MEMORY_LEAST) memory = MEMORY_LEAST;
+  if (memory > MEMORY_MOST) memory = MEMORY_MOST;
+  if (memory > topo->memory_bytes / 4) memory = (size_t)(topo->memory_bytes / 4);
+  const level all[] = {{"L1", topo->l1_bytes / 2, true},
+                       {"L2", topo->l2_bytes / 2, true},
+                       {"L3", topo->l3_bytes / 2, false},
+                       {"memory", memory, false}};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    if (all[i].bytes) levels[count++] = all[i];
+  return count;
+}
+
+static size_t list_peaks(const level *levels, size_t level_count, unsigned threads, peak peaks[MOST_PEAKS]) {
+  size_t count = 0, ways = bench_ceiling_ways();
+  for (size_t way = 0; way < ways; way++)
+    for (unsigned t = 1;; t = threads) {
+      peaks[count++] = (peak){.way = way, .threads = t};
+      if (t == threads) break;
+    }
+  for (size_t l = 0; l < level_count; l++)
+    for (unsigned streams = 1; streams <= 2; streams++)
+      for (size_t way = 0; way < ways; way++)
+        for (unsigned t = 1;; t = threads) {
+          peak p = {.level = levels[l].name, .way = way, .threads = t, .streams = streams};
+          p.bytes = (levels[l].own ? t * levels[l].bytes : levels[l].bytes) / 4096 * 4096;
+          p.times = (unsigned)(1 + READ_BYTES / 4 * t / p.bytes);
+          if (count < MOST_PEAKS) peaks[count++] = p;
+          if (t == threads) break;
+        }
+  return count;
+}
+
+/* Whether another instruction set reads the same faster: people see the fastest alone, files have all. */
+static bool beaten(const peak *peaks, size_t count, const peak *p) {
+  for (size_t i = 0; p->level && i < count; i++) {
+    const peak *q = &peaks[i];
+    if (q->level == p->level && q->threads == p->threads && q->streams == p->streams && q->median > p->median)
+      return true;
+  }
+  return false;
+}
+
+static void print_table(FILE *f, const peak *peaks, size_t count, size_t rounds) {
+  fprintf(f, "\n%-14s %-8s %7s %7s %10s %9s %9s %s   (%zu rounds)\n", "what", "isa", "threads", "streams", "bytes",
+          "median", "most", "unit", rounds);
+  for (size_t i = 0; i < count; i++) {
+    const peak *p = &peaks[i];
+    if (beaten(peaks, count, p)) continue;
+    char bytes[24] = "-", streams[8] = "-";
+    if (p->level) bench_bytes_text(p->bytes, bytes, sizeof bytes);
+    if (p->level) snprintf(streams, sizeof streams, "%u", p->streams);
+    fprintf(f, "%-5s%-9s %-8s %7u %7s %10s %9.1f %9.1f %s\n", p->level ? "read " : "fma", p->level ? p->level : "",
+            bench_ceiling_way_name(p->way), p->threads, streams, bytes, p->median, p->most,
+            p->level ? "GB/s" : "GFLOP/s");
+  }
+}
+
+static void write_json(FILE *f, const bench_session *session, const peak *peaks, size_t count, size_t rounds) {
+  fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"peak\",\n  \"system\": ", f);
+  bench_system_json(f, session);
+  fprintf(f, ",\n  \"rounds\": %zu, \"peaks\": [", rounds);
+  for (size_t i = 0; i < count; i++) {
+    const peak *p = &peaks[i];
+    fprintf(f, "%s\n    {\"what\": \"%s\", \"isa\": \"%s\", \"threads\": %u, ", i ? "," : "", p->level ? "read" : "fma",
+            bench_ceiling_way_name(p->way), p->threads);
+    if (p->level) fprintf(f, "\"level\": \"%s\", \"streams\": %u, \"bytes\": %zu, ", p->level, p->streams, p->bytes);
+    fprintf(f, "\"median\": %.9g, \"max\": %.9g, \"unit\": \"%s\"}", p->median, p->most, p->level ? "GB/s" : "GFLOP/s");
+  }
+  fputs("]}\n", f);
+}
+
+/* Returns the rounds; 0: memory ran out. */
+static size_t measure(const bench_session *session, peak *peaks, size_t count) {
+  static bench_contestant field[MOST_PEAKS];
+  for (size_t i = 0; i < count; i++) {
+    field[i] = (bench_contestant){.sample = sample, .self = &peaks[i], .calls = 1};
+    sample(&peaks[i], 1);
+  }
+  const bench_options *options = session->options;
+  const bench_limits limits = {.reps = options->reps,
+                               .least = LEAST_ROUNDS,
+                               .whole = true,
+                               .seconds = options->seconds > 0 ? options->seconds : SECONDS,
+                               .label = "peak",
+                               .progress = session->human && isatty(STDERR_FILENO)};
+  size_t rounds = bench_measure(field, count, &limits);
+  for (size_t i = 0; i < count; i++) {
+    if (rounds) {
+      bench_sort(field[i].samples, rounds);
+      peaks[i].median = bench_quantile(field[i].samples, rounds, 0.5);
+      peaks[i].most = field[i].samples[rounds - 1];
+    }
+    free(field[i].samples);
+  }
+  return rounds;
+}
+
+static int run(bench_session *session) {
+  static peak peaks[MOST_PEAKS];
+  level levels[4];
+  size_t level_count = list_levels(levels), most = 0;
+  size_t count = list_peaks(levels, level_count, session->threads, peaks);
+  for (size_t i = 0; i < count; i++)
+    if (peaks[i].bytes > most) most = peaks[i].bytes;
+  char *x = bench_session_alloc(session, most);
+  if (!x) return BENCH_FAILED;
+  memset(x, 1, most);
+  for (size_t i = 0; i < count; i++) peaks[i].x = x;
+  if (session->human) bench_system_print(session->human, session);
+  size_t rounds = measure(session, peaks, count);
+  if (rounds && session->human) print_table(session->human, peaks, count, rounds);
+  if (rounds && bench_json_file()) write_json(bench_json_file(), session, peaks, count, rounds);
+  bench_session_free(session, x);
+  return rounds ? BENCH_OK : BENCH_FAILED;
+}
+
+int bench_cmd_peak(const bench_options *options) {
+  bench_options own = *options;
+  own.devices = "cpu";
+  own.csv = NULL; /* its columns are those of calls */
+  if (!bench_files_open(&own)) return BENCH_USAGE;
+  bench_session session;
+  int status = bench_session_open(&session, &own, false);
+  if (status == BENCH_OK) {
+    status = run(&session);
+    bench_session_close(&session);
+  }
+  return bench_files_close() ? status : BENCH_FAILED;
+}
