@@ -23,6 +23,14 @@ typedef struct bench_size {
   unsigned file; /* 1 + its index among options->shapes; 0: from the command line or a list of hx-bench's own */
 } bench_size;
 
+#define BENCH_MAX_PEERS 4
+
+/* --vs: one library, and the one core type that it may take; NULL: all of its. */
+typedef struct bench_vs {
+  const struct bench_peer *peer;
+  const char *core;
+} bench_vs;
+
 typedef struct bench_options {
   const char *command; /* "" for the default job */
   bench_size sizes[BENCH_MAX_SIZES];
@@ -33,6 +41,8 @@ typedef struct bench_options {
   const char *shape_list;           /* --shapes, */
   char *shapes[BENCH_MAX_FILES];    /* and its files */
   size_t file_count;
+  bench_vs vs[BENCH_MAX_PEERS];
+  size_t vs_count;
   size_t reps;    /* 0: as many as fit */
   double seconds; /* for a row group; 0: the subcommand's own */
   unsigned step;  /* of sweep, in percent */
@@ -99,16 +109,29 @@ typedef struct bench_sweep {
   double eta, eta_low, eta_high;   /* median and quartiles of best_s / own_s within a round */
 } bench_sweep;
 
+/* hx beside another library: ratios of speed, above 1 where hx is faster, paired within a round. */
+typedef struct bench_versus {
+  size_t row;  /* hx's */
+  size_t peer; /* of options->vs */
+  bool best;   /* at its best core type; or as installed */
+  char core[32];
+  double median_s, rate, ratio, low, high; /* low, high: 95 % */
+  unsigned runs;                           /* 2: once more, because the first fell too low */
+} bench_versus;
+
 typedef struct bench_results {
   bench_row *rows;
   size_t row_count, row_room;
   bench_sweep sweeps[BENCH_MAX_SIZES];
   size_t sweep_count;
+  bench_versus *versus;
+  size_t versus_count, versus_room;
   char verdict[2048];
   bool failed; /* something did not run, or did not verify */
 } bench_results;
 
 bool bench_results_add(bench_results *results, const bench_row *row);
+bool bench_results_add_versus(bench_results *results, const bench_versus *versus);
 void bench_results_free(bench_results *results);
 void bench_size_text(const bench_row *row, char *text, size_t bytes); /* "2^20", "1000", "2x3x4", "2x3x4 tn" */
 void bench_row_devices(const bench_session *session, uint32_t devices, char *text, size_t bytes);

@@ -9,16 +9,6 @@
 #include "bench/system.h"
 #include "bench/text.h"
 
-/* One operation of a list, with its sizes. op BENCH_OP_MATMUL: shapes. */
-typedef struct bench_item {
-  hx_op op;
-  hx_type type;
-  bench_size sizes[BENCH_MAX_SIZES];
-  size_t count;
-} bench_item;
-
-#define MAX_ITEMS 32 /* all operations on all types are 28 */
-
 /* The sizes of the options that fit; a length N is the shape NxNxN for a product where no reduction is in the plan. */
 static void choose_sizes(const bench_options *options, const bench_plan *plan, bench_item *item) {
   bool product = item->op == (hx_op)BENCH_OP_MATMUL;
@@ -38,7 +28,7 @@ static void choose_sizes(const bench_options *options, const bench_plan *plan, b
 }
 
 /* The operations of the options, or of the plan where they name none, with the sizes that fit each. */
-static size_t list_items(const bench_options *options, const bench_plan *plan, bench_item items[MAX_ITEMS]) {
+static size_t list_items(const bench_options *options, const bench_plan *plan, bench_item items[BENCH_MAX_ITEMS]) {
   size_t count = 0;
   uint32_t standard = (plan->reduce_count ? 1u << HX_SUM : 0) | (plan->matmul_count ? 1u << BENCH_OP_MATMUL : 0);
   uint32_t ops = options->ops ? options->ops : standard, types = options->types ? options->types : 1u << HX_F32;
@@ -115,12 +105,13 @@ static bool compare_one(bench_session *session, bench_subject *subject, const be
 }
 
 int bench_compare(const bench_options *options, const bench_plan *plan) {
-  static bench_item items[MAX_ITEMS];
+  static bench_item items[BENCH_MAX_ITEMS];
   size_t count = list_items(options, plan, items);
   if (!count) {
     fputs("hx-bench: no operation fits the sizes and types given (a product takes MxNxK and f32)\n", stderr);
     return BENCH_USAGE;
   }
+  if (options->vs_count) return bench_versus_run(options, plan, items, count);
   if (!bench_files_open(options)) return BENCH_USAGE;
   bench_session session;
   int status = bench_session_open(&session, options, true);

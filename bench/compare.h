@@ -8,6 +8,16 @@
 
 typedef struct bench_plan bench_plan;
 
+/* One operation of a list, with its sizes. op BENCH_OP_MATMUL: shapes. */
+typedef struct bench_item {
+  hx_op op;
+  hx_type type;
+  bench_size sizes[BENCH_MAX_SIZES];
+  size_t count;
+} bench_item;
+
+#define BENCH_MAX_ITEMS 32 /* all operations on all types are 28 */
+
 /* Does one subject. False when memory ran out. */
 typedef bool bench_each(bench_session *session, bench_subject *subject, const bench_plan *plan, bench_results *results);
 
@@ -20,6 +30,14 @@ struct bench_plan {
   bool needs_device;                     /* pointless with the CPU alone */
   bench_each *each;                      /* NULL: compare the modes */
 };
+
+/* Every item beside the libraries of --vs, by processes of their own; an exit status. */
+int bench_versus_run(const bench_options *options, const bench_plan *plan, const bench_item *items, size_t count);
+
+/* The table of --vs: what takes part, a line for each library, means at the end. */
+void bench_versus_head(FILE *f, const bench_row *row, const char *file);
+void bench_versus_lines(FILE *f, const bench_session *session, const bench_results *results, size_t row);
+void bench_versus_means(const bench_session *session, bench_results *results);
 
 /* Runs the plan and reports. An exit status. */
 int bench_compare(const bench_options *options, const bench_plan *plan);

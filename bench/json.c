@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The JSON document: system, devices, rows, sweeps, verdict. Members are added, never renamed; README.md lists them. */
+#include "bench/peers.h"
 #include "bench/system.h"
 #include "bench/text.h"
 
@@ -92,6 +93,20 @@ static void write_sweep(FILE *f, const bench_results *results, const bench_sweep
   fputs("}", f);
 }
 
+static void write_versus(FILE *f, const bench_session *session, const bench_versus *versus) {
+  fprintf(f, "{\"row\": %zu, ", versus->row);
+  member_string(f, "peer", session->options->vs[versus->peer].peer->name);
+  member_string(f, "core", versus->core);
+  fprintf(f, "\"best\": %s, \"runs\": %u, ", versus->best ? "true" : "false", versus->runs);
+  member_number(f, "median_s", versus->median_s);
+  member_number(f, "rate", versus->rate);
+  member_number(f, "low", versus->low);
+  member_number(f, "high", versus->high);
+  fputs("\"ratio\": ", f);
+  bench_json_number(f, versus->ratio);
+  fputs("}", f);
+}
+
 void bench_write_json(FILE *f, const bench_session *session, const bench_results *results) {
   fputs("{\"schema\": 1, \"program\": \"hx-bench\", ", f);
   member_string(f, "command", session->options->command);
@@ -111,6 +126,11 @@ void bench_write_json(FILE *f, const bench_session *session, const bench_results
   for (size_t i = 0; i < results->sweep_count; i++) {
     fputs(i ? ",\n    " : "\n    ", f);
     write_sweep(f, results, &results->sweeps[i]);
+  }
+  fputs("],\n  \"versus\": [", f);
+  for (size_t i = 0; i < results->versus_count; i++) {
+    fputs(i ? ",\n    " : "\n    ", f);
+    write_versus(f, session, &results->versus[i]);
   }
   fprintf(f, "],\n  \"failed\": %s, \"verdict\": ", results->failed ? "true" : "false");
   bench_json_string(f, results->verdict);

@@ -2,7 +2,7 @@
  * hx-bench: what this machine has, and what hx makes of it. One row a subcommand. */
 #include <string.h>
 
-#include "bench/bench.h"
+#include "bench/rival.h"
 #include "bench/system.h"
 
 static const struct command {
@@ -18,6 +18,7 @@ static const struct command {
     {"sweep", bench_cmd_sweep, "every split of the work between CPU and GPU, and how near hx comes to the best"},
     {"peak", bench_cmd_peak, "what this CPU does at most: multiply-adds, and reading from each cache and memory"},
     {"call", bench_cmd_call, "what a call on a few elements costs over the bare kernel"},
+    {"contestant", bench_cmd_contestant, NULL}, /* a process that --vs starts */
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -25,11 +26,13 @@ static const struct command {
 static int print_help(void) {
   puts("hx-bench [subcommand] [options]\n");
   for (size_t i = 0; i < COMMANDS; i++)
-    printf("  %-12s %s\n", *commands[i].name ? commands[i].name : "(none)", commands[i].help);
+    if (commands[i].help) printf("  %-12s %s\n", *commands[i].name ? commands[i].name : "(none)", commands[i].help);
   puts(
       "\n"
       "  --size LIST      numbers, 2^k, or MxNxK for products; N means NxNxN for matmul\n"
       "  --shapes LIST    files with a shape a line for matmul: m n k, or m n k ta tb (0 or 1)\n"
+      "  --vs LIST        reduce, matmul: beside openblas, blis, opencv, mkl, as installed and at their best core "
+      "type\n"
       "  --threads N      of the CPU: HX_THREADS\n"
       "  --op LIST        sum min max argmin argmax dot sum_abs sum_squares prod, all of these, or matmul\n"
       "  --type LIST      f32 i32 u32 all\n"

@@ -43,6 +43,20 @@ double bench_median(const double *values, size_t count) {
   return median;
 }
 
+void bench_median_interval(const double *sorted, size_t count, double *low, double *high) {
+  if (count == 0) return;
+  /* Rank r: the probability that fewer than r of count values lie on one side of the median is at most 2.5 %. */
+  double log_half = -(double)count * log(2), below = 0;
+  size_t rank = 0;
+  for (; rank < (count - 1) / 2; rank++) {
+    below += exp(log_half + lgamma((double)count + 1) - lgamma((double)rank + 1) - lgamma((double)(count - rank) + 1));
+    if (below > 0.025) break;
+  }
+  size_t at = rank ? rank - 1 : 0;
+  *low = sorted[at];
+  *high = sorted[count - 1 - at];
+}
+
 static bool enough(size_t rounds, double elapsed, const bench_limits *limits) {
   if (rounds == 0) return false;
   bool late = limits->deadline > 0 && bench_now() >= limits->deadline;

@@ -40,6 +40,8 @@ unsigned bench_calls(double seconds);
 void bench_sort(double *values, size_t count);
 /* Of sorted values; fraction in [0,1], linear between neighbours. */
 double bench_quantile(const double *sorted, size_t count, double fraction);
+/* Where the median lies with 95 % confidence, by the binomial law: two of the sorted values. */
+void bench_median_interval(const double *sorted, size_t count, double *low, double *high);
 double bench_median(const double *values, size_t count); /* of values in any order; NaN for none */
 
 #endif

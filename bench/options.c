@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/bench.h"
+#include "bench/peers.h"
 
 static const char *const op_names[] = {
     [BENCH_OP_MATMUL] = "matmul",     [HX_SUM] = "sum",       [HX_MIN] = "min", [HX_MAX] = "max",
@@ -110,6 +110,25 @@ static bool parse_step(const char *value, bench_options *options) {
 
 static bool parse_shapes(const char *value, bench_options *options) { return *(options->shape_list = value) != '\0'; }
 
+/* A comma list of NAME or NAME:CORE. */
+static bool parse_vs(const char *value, bench_options *options) {
+  options->vs_count = 0;
+  for (const char *p = value;;) {
+    size_t length = strcspn(p, ","), name = strcspn(p, ":,");
+    const bench_peer *peer = bench_peer_named(p, name);
+    if (!peer || options->vs_count == BENCH_MAX_PEERS) return false;
+    bench_vs vs = {peer, NULL};
+    for (size_t c = 0; name < length && c < BENCH_MOST_CORES && peer->cores[c].name; c++)
+      if (strlen(peer->cores[c].name) == length - name - 1 &&
+          strncmp(peer->cores[c].name, p + name + 1, length - name - 1) == 0)
+        vs.core = peer->cores[c].name;
+    if (name < length && !vs.core) return false;
+    options->vs[options->vs_count++] = vs;
+    p += length;
+    if (*p++ == '\0') return true;
+  }
+}
+
 static bool parse_threads(const char *value, bench_options *options) {
   (void)options;
   return setenv("HX_THREADS", value, 1) == 0; /* which is checked where it is read */
@@ -127,6 +146,10 @@ static const struct option_row {
 } option_rows[] = {
     {"--size", parse_sizes, 0, "a list of numbers, 2^k (k up to 40) or MxNxK"},
     {"--shapes", parse_shapes, 0, "a list of files with a shape `m n k` or `m n k ta tb` a line"},
+    {"--vs", parse_vs, 0,
+     "a list of openblas, blis, opencv, mkl; openblas:CORE with Haswell, Zen, SkylakeX or Cooperlake and blis:CORE "
+     "with "
+     "haswell, zen3 or skx take no other core type"},
     {"--threads", parse_threads, 0, "what HX_THREADS accepts"},
     {"--devices", parse_devices, 0, "what HX_DEVICES accepts"},
     {"--op", parse_ops, 0, "a list of sum, min, max, argmin, argmax, dot, sum_abs, sum_squares, prod, all, matmul"},

@@ -20,7 +20,20 @@ bool bench_results_add(bench_results *results, const bench_row *row) {
   return true;
 }
 
+bool bench_results_add_versus(bench_results *results, const bench_versus *versus) {
+  if (results->versus_count == results->versus_room) {
+    size_t room = results->versus_room ? 2 * results->versus_room : 64;
+    bench_versus *grown = realloc(results->versus, room * sizeof *grown);
+    if (!grown) return false;
+    results->versus = grown;
+    results->versus_room = room;
+  }
+  results->versus[results->versus_count++] = *versus;
+  return true;
+}
+
 void bench_results_free(bench_results *results) {
+  free(results->versus);
   free(results->rows);
   *results = (bench_results){0};
 }

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The process of a contestant: answers what rival.c asks. It verifies before anything is timed: hx by its bits, other
+ * libraries by how near they come, for their order of arithmetic is their own. */
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "bench/ceiling.h"
+#include "bench/measure.h"
+#include "bench/rival.h"
+#include "bench/talk.h"
+
+#define WARM_SECONDS 0.1 /* of calls whose least is the time of a trial */
+#define WARM_MOST 10000
+#define WARM_LONGEST 0.02 /* a call this long is its own warm-up; else a part of a sample's calls go before it, */
+#define WARM_PART 4       /* for the caches are somebody else's at its start */
+
+typedef struct host {
+  bench_session session;
+  const bench_peer *peer; /* NULL: hx */
+  void *library;
+  bench_peer_call call;
+  bench_arrays arrays;
+  bench_subject subject;
+  bool busy; /* there are arrays and a subject */
+  size_t way;
+  unsigned threads; /* of the fastest ceiling, */
+  double ceiling_s; /* and how long it takes once */
+  double seconds;   /* of one call */
+} host;
+
+static bool call(host *h) {
+  if (h->peer) {
+    h->call.call(h->call.symbol, &h->subject);
+    return true;
+  }
+  hx_status status = hx_offload(h->session.hx, &h->subject.task, NULL);
+  if (status != HX_OK) fprintf(stderr, "hx-bench: %s: %s\n", hx_status_string(status), hx_error_detail());
+  return status == HX_OK;
+}
+
+static bool right(host *h, bool whole) {
+  bool exact = h->subject.kind->check(&h->subject, whole);
+  return h->peer ? bench_peer_near(&h->subject) : exact;
+}
+
+static void finish(host *h) {
+  if (h->busy) {
+    bench_subject_free(&h->subject);
+    bench_arrays_free(&h->session, &h->arrays);
+  }
+  h->busy = false;
+}
+
+static bool make(host *h, const bench_request *request) {
+  if (request->size.m) {
+    if (!bench_matmul_arrays(&h->session, &request->size, &h->arrays)) return false;
+    h->busy = bench_matmul_subject(&h->arrays, &request->size, &h->subject);
+    if (!h->busy) bench_arrays_free(&h->session, &h->arrays);
+    h->subject.task.gpu_share = 0;
+    return h->busy;
+  }
+  if (!bench_reduce_arrays(&h->session, request->op, request->type, request->size.n, &h->arrays)) return false;
+  bench_reduce_subject(&h->arrays, request->op, request->type, request->size.n, &h->subject);
+  h->subject.task.gpu_share = 0;
+  return h->busy = true;
+}
+
+static unsigned warm_calls(double seconds, unsigned calls) {
+  return seconds < WARM_LONGEST ? (calls + WARM_PART - 1) / WARM_PART : 0;
+}
+
+static double ceiling_rate(host *h, size_t way, unsigned threads, double seconds, unsigned calls) {
+  for (unsigned i = 0; i < warm_calls(seconds, calls); i++) h->subject.kind->ceiling(&h->subject, way, threads);
+  double work = 0, start = bench_now();
+  for (unsigned i = 0; i < calls; i++) work += h->subject.kind->ceiling(&h->subject, way, threads);
+  return work / (bench_now() - start);
+}
+
+/* The fastest instruction set, on one thread or all. */
+static void choose_ceiling(host *h) {
+  double best = 0;
+  for (size_t way = 0; way < bench_ceiling_ways(); way++)
+    for (unsigned threads = 1;; threads = h->session.threads) {
+      ceiling_rate(h, way, threads, 0, 1);
+      double start = bench_now();
+      double work = h->subject.kind->ceiling(&h->subject, way, threads), seconds = bench_now() - start;
+      double rate = ceiling_rate(h, way, threads, seconds, bench_calls(seconds));
+      if (rate > best) best = rate, h->way = way, h->threads = threads, h->ceiling_s = work / rate;
+      if (threads == h->session.threads) break;
+    }
+}
+
+static bench_answer start_task(host *h, const bench_request *request, bench_reply *reply) {
+  finish(h);
+  if (!make(h, request)) return BENCH_BROKEN;
+  if (h->peer && !bench_peer_find(h->peer, h->library, &h->subject, &h->call)) return BENCH_UNABLE;
+  h->subject.kind->poison(&h->subject, true);
+  if (!call(h)) return BENCH_BROKEN;
+  if (!right(h, true)) return BENCH_WRONG;
+  reply->bits = h->subject.bits;
+  reply->value = INFINITY;
+  double start = bench_now(), before = start;
+  for (int i = 0; i < WARM_MOST && (i < 2 || before - start < WARM_SECONDS); i++) {
+    if (!call(h)) return BENCH_BROKEN;
+    double after = bench_now();
+    reply->value = fmin(reply->value, after - before);
+    before = after;
+  }
+  h->seconds = reply->value;
+  if (!h->peer) choose_ceiling(h);
+  reply->ceiling_s = h->ceiling_s;
+  return BENCH_READY;
+}
+
+static bench_answer sample(host *h, unsigned calls, bench_reply *reply) {
+  bool fine = true;
+  for (unsigned i = 0; fine && i < warm_calls(h->seconds, calls); i++) fine = call(h);
+  h->subject.kind->poison(&h->subject, false);
+  double start = bench_now();
+  for (unsigned i = 0; fine && i < calls; i++) fine = call(h);
+  reply->value = (bench_now() - start) / calls;
+  if (!fine) return BENCH_BROKEN;
+  return right(h, false) ? BENCH_READY : BENCH_WRONG;
+}
+
+static bench_answer answer(host *h, const bench_request *request, bench_reply *reply) {
+  if (request->ask == BENCH_ASK_TASK) return start_task(h, request, reply);
+  if (request->ask == BENCH_ASK_DONE) return finish(h), BENCH_READY;
+  if (!h->busy || !request->calls) return BENCH_BROKEN;
+  if (request->ask == BENCH_ASK_SAMPLE) return sample(h, request->calls, reply);
+  reply->value = ceiling_rate(h, h->way, h->threads, h->ceiling_s, request->calls);
+  return BENCH_READY;
+}
+
+int bench_cmd_contestant(const bench_options *options) {
+  static host h;
+  bench_options own = {.command = options->command, .devices = "cpu", .quiet = true};
+  bench_reply reply = {.answer = BENCH_READY};
+  bench_request request;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  int status = bench_session_open(&h.session, &own, false);
+  if (status != BENCH_OK) return status;
+  h.peer = options->vs_count ? options->vs[0].peer : NULL;
+  if (h.peer) {
+    char file[512] = "";
+    h.library = bench_peer_load(h.peer, h.session.threads, file, sizeof file);
+    const char *name = strrchr(file, '/'), *core = h.library && h.peer->core ? h.peer->core(h.library) : NULL;
+    snprintf(reply.file, sizeof reply.file, "%.63s", name ? name + 1 : file);
+    snprintf(reply.core, sizeof reply.core, "%.31s", core ? core : "");
+    if (!h.library) reply.answer = BENCH_ABSENT;
+  }
+  bool fine = bench_talk_write(BENCH_TALK_FD, &reply, sizeof reply);
+  if (!fine) fputs("hx-bench: contestant is for hx-bench's own use (--vs)\n", stderr);
+  while (fine && bench_talk_read(BENCH_TALK_FD, &request, sizeof request)) {
+    reply = (bench_reply){.answer = BENCH_BROKEN};
+    reply.answer = answer(&h, &request, &reply);
+    fine = bench_talk_write(BENCH_TALK_FD, &reply, sizeof reply);
+  }
+  finish(&h);
+  bench_session_close(&h.session);
+  return fine ? BENCH_OK : BENCH_USAGE;
+}
