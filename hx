@@ -5,7 +5,7 @@ set -eu
 
 # Debian packages, a list for each need.
 packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers libhwloc-dev pocl-opencl-icd'
-packages_test="$packages_build g++ clang mesa-opencl-icd oclgrind pkg-config procps"
+packages_test="$packages_build g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
 packages_fetch='python3-venv'
 packages_lint='clang-format-14'
 

@@ -40,7 +40,7 @@ static bool read_length(const char **p, size_t *out) {
     base = (size_t)1 << power;
   }
   *out = base;
-  return base > 0;
+  return true;
 }
 
 static bool read_size(const char **p, bench_size *size) {
@@ -51,7 +51,7 @@ static bool read_size(const char **p, bench_size *size) {
   } while (**p == 'x' && ++*p);
   *size = sides == 3 ? (bench_size){.m = side[0], .n = side[1], .k = side[2]} : (bench_size){.n = side[0]};
   size_t limit = SIZE_MAX / 64;
-  if (sides == 2) return false;
+  if (sides == 2 || (sides == 3 && !(side[0] && side[1] && side[2]))) return false;
   if (sides == 1) return side[0] <= limit;
   return side[0] <= limit / side[1] && side[0] <= limit / side[2] && side[1] <= limit / side[2];
 }
@@ -203,6 +203,9 @@ bool bench_options_parse(int argc, char **argv, bench_options *options) {
     snprintf(what, sizeof what, "%s does not accept", row->name);
     if (!row->parse(value, options)) return complain(what, value, row->accepted);
   }
+  for (size_t i = 0; i < options->size_count; i++) /* nothing: only what a call of it costs */
+    if (!options->sizes[i].n && strcmp(options->command, "call") != 0)
+      return complain("--size does not accept", "0", option_rows[0].accepted);
   if (options->json && options->csv && strcmp(options->json, "-") == 0 && strcmp(options->csv, "-") == 0)
     return complain("--json and --csv cannot both go to the standard output", NULL, NULL);
   return !options->shape_list || bench_shapes_read(options->shape_list, options);

@@ -1,9 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# hx-bench's surface: exit statuses, files, bad options. Usage: bench_test.sh path/to/hx-bench
+# hx-bench's surface: exit statuses, files, bad options. Usage: bench_test.sh path/to/hx-bench [file of shapes]...
 set -u
 unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE
-bench=${1:?usage: bench_test.sh path/to/hx-bench}
+bench=${1:?usage: bench_test.sh path/to/hx-bench [file of shapes]...}
+shift
+shapes= # absolute, a comma list
+for file in "$@"; do
+  case $file in /*) ;; *) file=$PWD/$file ;; esac
+  shapes=$shapes${shapes:+,}$file
+done
 case $bench in /*) ;; *) bench=$PWD/$bench ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -115,7 +121,50 @@ status 0 sweep --devices cpu,sim --op sum --size 2^16 --step 50 --reps 21 --json
   valid_json w.json 4 && has w.json '"eta": [0-9]' sweep && has out 'best static split' sweep
 vars=
 
+# Shapes from files, and threads.
+printf '# one\n17 3 5 # two\n\n8 9 700 1 0\n' >one.txt
+printf '5 5 5 1 1\n' >two.txt
+status 0 matmul --devices cpu --shapes one.txt,two.txt --threads 1 --reps 2 --json f.json && valid_json f.json 3
+has f.json '"trans_a": true, "trans_b": false' 'transposed'
+has out '^8x9x700 tn ' 'a transposed shape'
+has out 'hx takes 1 thread ' threads
+echo '1 2 x' >bad.txt
+: >empty.txt
+if [ -n "$shapes" ]; then # every file is read; which is all there is time for
+  refused 'standard output' matmul --shapes "$shapes" --json - --csv -
+  status 2 matmul --shapes "$shapes" --devices toaster
+  has err 'HX_DEVICES=toaster' 'the shapes that hx has'
+fi
+
+# Other libraries, where they are installed: more columns, and hx's rows as ever.
+status 0 matmul --vs openblas,blis,opencv,mkl --size 33,17x200x9 --threads 1 --reps 15 --json v.json --csv v.csv
+valid_json v.json 2
+has v.json '"versus": \[' 'other libraries in JSON'
+status 0 reduce --vs openblas,opencv --op sum,argmax --size 3000 --threads 1 --reps 15 --json u.json
+valid_json u.json 2
+awk 'length > 120 { exit 1 }' out || fail 'a line of the table of --vs is longer than 120 columns'
+for pair in openblas:libopenblas.so.0 blis:libblis.so.4; do
+  if ldconfig -p 2>/dev/null | grep -q "${pair#*:}"; then
+    status 0 matmul --vs "${pair%:*}" --size 40 --threads 1 --reps 15 --json p.json
+    has p.json "\"peer\": \"${pair%:*}\"" "${pair%:*} is installed"
+    has out 'geometric means' 'means'
+  else
+    echo "bench_test: ${pair%:*} is not installed: its columns are left out"
+  fi
+done
+
+status 0 peak --threads 1 --reps 1 --json k.json && has k.json '"what": "fma"' peak && has out '^read L1 ' peak
+status 0 call --reps 3 --json c.json && has c.json '"n": 64, "offload_ns": ' call && has out '^f32  sum  *1000 ' call
+
 refused 'unknown option' --foo
+refused 'bad.txt:1' matmul --shapes bad.txt
+refused 'no shape' matmul --shapes empty.txt
+refused 'nowhere' matmul --shapes /nowhere
+refused 'openblas,atlas' matmul --vs openblas,atlas
+refused "'openblas:skx'" matmul --vs openblas:skx
+refused 'without --devices' matmul --vs openblas --devices cpu --size 8
+refused 'HX_THREADS=none' matmul --threads none --size 8
+refused 'call takes' call --size 2x2x2
 refused 'no subcommand' frobnicate
 refused "'0'" reduce --size 0
 refused '2^41' reduce --size 2^41
