@@ -30,7 +30,7 @@ typedef struct team {
 typedef struct seat {
   bench_rival *rival;
   size_t peer;
-  bool best; /* not as installed; that counts as the best, too, where it has no other beside it */
+  bool best; /* of its core types; false: as installed */
   bench_ask ask;
   double seconds; /* of one call */
 } seat;
@@ -138,8 +138,8 @@ static bool note_versus(const seat *s, bool best, const double *samples, const d
   return bench_results_add_versus(results, &v);
 }
 
-static bool add_results(const seat *field, const bench_contestant *who, size_t count, size_t rounds, bench_row row,
-                        unsigned runs, bench_results *results) {
+static bool add_results(const bench_options *options, const seat *field, const bench_contestant *who, size_t count,
+                        size_t rounds, bench_row row, unsigned runs, bench_results *results) {
   const bench_size size = {.m = row.m, .n = row.n, .k = row.k};
   double sides = size.m ? 2.0 * (double)size.m * (double)size.k : strcmp(row.op, "dot") ? 4 : 8;
   double work = 1e-9 * sides * (double)size.n;
@@ -156,10 +156,15 @@ static bool add_results(const seat *field, const bench_contestant *who, size_t c
   row.ceiling = bench_median(who[1].samples, rounds);
   row.ran = row.verified = true;
   bool fine = bench_results_add(results, &row);
-  for (size_t i = 2; fine && i < count; i++) {
-    bool alone = i + 1 == count || field[i + 1].peer != field[i].peer;
-    for (int best = field[i].best; fine && best <= (field[i].best || alone); best++)
-      fine = note_versus(&field[i], best, who[i].samples, who[0].samples, rounds, work, runs, results);
+  for (size_t i = 2, next; fine && i < count; i = next) {
+    next = i + 1 < count && field[i + 1].peer == field[i].peer ? i + 2 : i + 1;
+    size_t best = next - 1; /* a trial may have been mistaken: as installed may still be the best */
+    if (best > i && !options->vs[field[i].peer].core &&
+        bench_median(who[i].samples, rounds) < bench_median(who[best].samples, rounds))
+      best = i;
+    if (!field[i].best)
+      fine = note_versus(&field[i], false, who[i].samples, who[0].samples, rounds, work, runs, results);
+    if (fine) fine = note_versus(&field[best], true, who[best].samples, who[0].samples, rounds, work, runs, results);
   }
   return fine;
 }
@@ -195,7 +200,7 @@ static bool race(team *t, seat *field, size_t count, const bench_row *row, bench
     for (size_t i = 0; i < count; i++)
       who[i] = (bench_contestant){.sample = sample, .self = &field[i], .calls = calls_of(field[i].seconds)};
     size_t rounds = bench_measure(who, count, &limits);
-    fine = rounds && add_results(field, who, count, rounds, *row, run, results);
+    fine = rounds && add_results(options, field, who, count, rounds, *row, run, results);
     for (size_t i = 0; i < count; i++) free(who[i].samples);
     if (!fine || run == 2 || !fell(results)) break;
     drop_last_row(results);
