@@ -8,8 +8,9 @@
 
 #include "runtime/backend/backend.h"
 
-/* Threads a run may use now: HX_THREADS, else OMP_NUM_THREADS, else the usable cores; one inside a parallel region of
- * the caller, unless it asked for nested ones, and in a forked child. */
+/* Threads a run may use now: HX_THREADS, else OMP_NUM_THREADS, else the usable cores, less what other calls of the
+ * process use at the moment; one inside a parallel region of the caller, unless it asked for nested ones, and in a
+ * forked child. */
 unsigned hx__cpu_threads(const hx__config *config);
 
 /* Calls body(arg) on each of `threads` threads (fewer where OpenMP gives fewer), all in the canonical floating-point
