@@ -23,6 +23,14 @@ void hx__cpu_device(hx__device **device);
 /* The mask new threads should start with: the union of the OpenMP places where they are set, else the caller's. */
 void hx__cpu_affinity(cpu_set_t *mask);
 
+/* Of a product whose chunks several threads will compute: the operand that all chunks share, to be packed once. NULL
+ * where that does not pay, or there is no memory for it: chunks then pack it themselves. Before the first chunk every
+ * thread of the team calls hx__cpu_pack, which returns when all of it is packed; the request of the chunks names it. */
+typedef struct hx__packed hx__packed;
+hx__packed *hx__cpu_pack_open(hx__lane *lane, const hx__work *work);
+void hx__cpu_pack(hx__packed *packed);
+void hx__cpu_pack_close(hx__lane *lane, hx__packed *packed);
+
 /* The variant and block sizes in use. */
 const hx__cpu_kernels *hx__cpu_lane_kernels(const hx__lane *lane);
 
