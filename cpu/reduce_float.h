@@ -87,18 +87,21 @@ INLINED float_lanes float_add_part(hx_op op, float_lanes lane, size_t vectors, c
 INLINED uint64_t float_tree(hx_op op, float_lanes lane, size_t vectors) {
 #define JOIN(i) \
   if ((i) < h) lane.v[i] = float_combine(op, lane.v[i], lane.v[((i) + h) % F_ROW]);
-#define STRIDE(vectors_apart)         \
-  {                                   \
-    const size_t h = (vectors_apart); \
-    if (vectors > h) {                \
-      F_EACH(JOIN)                    \
-    }                                 \
-  }
-  STRIDE(16)
-  STRIDE(8) STRIDE(4) STRIDE(2) STRIDE(1)
+#define STRIDE(apart)         \
+  do {                        \
+    const size_t h = (apart); \
+    if (vectors > h) {        \
+      F_EACH(JOIN)            \
+    }                         \
+  } while (0)
+  STRIDE(16);
+  STRIDE(8);
+  STRIDE(4);
+  STRIDE(2);
+  STRIDE(1);
 #undef STRIDE
 #undef JOIN
-      return float_folded(op, lane.v[0]);
+  return float_folded(op, lane.v[0]);
 }
 
 INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n) {
