@@ -62,22 +62,21 @@ typedef struct float_range {
   uint32_t high, top, low;
 } float_range;
 
-/* high, and as asked for top and low. */
-INLINED float_range float_range_of(bool with_top, bool with_low, const element *x, size_t n) {
-  const e_u32 first = extremum_first(x, n);
-  extremum high = extremum_start(first), top = high, low = high;
-#define TAKE(c, v)                                                      \
-  do {                                                                  \
-    e_u32 t_ = v;                                                       \
-    ONCE(t_);                                                           \
-    high.best[c] = e_best(HX_U32, true, t_, high.best[c]);              \
-    if (with_top) top.best[c] = e_best(HX_I32, true, t_, top.best[c]);  \
-    if (with_low) low.best[c] = e_best(HX_U32, false, t_, low.best[c]); \
+/* high, and top or low. */
+INLINED float_range float_range_of(bool with_top, const element *x, size_t n) {
+  const hx_type type = with_top ? HX_I32 : HX_U32;
+  extremum high = extremum_start(extremum_first(x, n)), other = high;
+#define TAKE(c, v)                                             \
+  do {                                                         \
+    e_u32 t_ = v;                                              \
+    ONCE(t_);                                                  \
+    high.best[c] = e_best(HX_U32, true, t_, high.best[c]);     \
+    other.best[c] = e_best(type, with_top, t_, other.best[c]); \
   } while (0)
   EXTREMUM_WALK(x, n, TAKE);
 #undef TAKE
-  return (float_range){extremum_folded(HX_U32, true, &high), with_top ? extremum_folded(HX_I32, true, &top) : 0,
-                       with_low ? extremum_folded(HX_U32, false, &low) : 0};
+  const uint32_t o = extremum_folded(type, with_top, &other);
+  return (float_range){extremum_folded(HX_U32, true, &high), with_top ? o : 0, with_top ? 0 : o};
 }
 
 #define FLOAT_NAN_FOUND HX__CANONICAL_NAN
@@ -98,25 +97,40 @@ INLINED uint32_t extremum_of_one_sign(bool most, float_range r, bool *known) {
   return most == negative ? r.low : r.high;
 }
 
+/* Floats in the order of signed integers; twice is the identity. */
+INLINED e_u32 float_in_order(e_u32 x) { return x ^ ((e_u32)((e_i32)x >> 31) & 0x7fffffffu); }
+
+/* For few elements, without a guess: more work for each, less at the end. */
+INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
+  const e_u32 first = extremum_first(x, n);
+  extremum e = extremum_start(float_in_order(first));
+  e_u32 nan = e_unordered(first, first);
+#define TAKE(c, v)                                                   \
+  do {                                                               \
+    const e_u32 t_ = v;                                              \
+    e.best[c] = e_best(HX_I32, most, float_in_order(t_), e.best[c]); \
+    nan |= e_unordered(t_, t_);                                      \
+  } while (0)
+  EXTREMUM_WALK(x, n, TAKE);
+#undef TAKE
+  if (e_signs(nan)) return FLOAT_NAN_FOUND;
+  const uint32_t b = extremum_folded(HX_I32, most, &e);
+  return b ^ ((uint32_t)((int32_t)b >> 31) & 0x7fffffffu);
+}
+
 /* Two of the three are enough, if it is known which: *mixed is a guess, by the leaf before. */
 INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool *mixed) {
-  bool known;
-  uint32_t b;
-  if (n < 2 * E_STEP) {
-    const float_range r = float_range_of(true, true, x, n);
-    b = extremum_of_mixed(most, r, &known);
-    return known ? b : extremum_of_one_sign(most, r, &known);
-  }
+  if (n < 2 * E_STEP) return float_extremum_few(most, x, n);
   for (;;) {
-    b = *mixed ? extremum_of_mixed(most, float_range_of(true, false, x, n), &known)
-               : extremum_of_one_sign(most, float_range_of(false, true, x, n), &known);
+    bool known;
+    const uint32_t b = *mixed ? extremum_of_mixed(most, float_range_of(true, x, n), &known)
+                              : extremum_of_one_sign(most, float_range_of(false, x, n), &known);
     if (known) return b;
     *mixed = !*mixed;
   }
 }
 
-INLINED bool signs_differ(const element *x, size_t n) {
-  if (n < E_LANES) return false;
+INLINED bool signs_differ(const element *x) {
   const unsigned signs = e_signs(e_load(x));
   return signs != 0 && signs != (1u << E_LANES) - 1u;
 }
@@ -176,7 +190,7 @@ typedef uint32_t extremum_key_fn(const element *x, size_t n, bool *mixed);
 INLINED void extremum_slots(hx_op op, hx_type type, extremum_key_fn *key_of, const element *x, size_t n,
                             uint64_t *slots) {
   const bool index = op == HX_ARGMIN || op == HX_ARGMAX;
-  bool mixed = type == HX_F32 && signs_differ(x, n);
+  bool mixed = type == HX_F32 && n >= 2 * E_STEP && signs_differ(x);
   uint32_t best = 0xffffffffu;
   size_t winner = 0;
   for (size_t at = 0; at < n; at += HX__LEAF) {
