@@ -44,15 +44,17 @@ static void body(void *p) {
   atomic_fetch_add(&run->cpu_units, units);
 }
 
-/* Packing ahead pays where more than one chunk follows. */
-static bool packs(const hx__run_state *run) {
-  if (!run->work->matmul) return false;
+/* The operand that all chunks share, packed ahead: where more than one chunk follows, or where it stays packed. */
+static hx__packed *pack_ahead(const hx__run_state *run) {
+  if (!run->work->matmul) return NULL;
   hx__lane *const lane = run->team->cpu;
-  return grab(run, lane->grain(lane, run->work)) < hx__ends_left(&run->ends);
+  const uint64_t version = hx__memory_version(run->team->memory, run->work, !run->work->by_columns);
+  if (!version && grab(run, lane->grain(lane, run->work)) >= hx__ends_left(&run->ends)) return NULL;
+  return hx__cpu_pack_open(lane, run->work, version);
 }
 
 void hx__cpu_side(hx__run_state *run) {
-  run->packed = packs(run) ? hx__cpu_pack_open(run->team->cpu, run->work) : NULL;
+  run->packed = pack_ahead(run);
   run->request.packed = run->packed;
   hx__cpu_team(run->plan->threads, body, run);
   if (run->packed) hx__cpu_pack_close(run->team->cpu, run->packed);

@@ -171,9 +171,9 @@ static hx__outcome wait(hx__lane *lane, const hx__request *request, hx__ticket *
 
 void hx__cpu_device(hx__device **d) { *d = &device; }
 
-hx__packed *hx__cpu_pack_open(hx__lane *base, const hx__work *work) {
+hx__packed *hx__cpu_pack_open(hx__lane *base, const hx__work *work, uint64_t version) {
   cpu_lane *const lane = (cpu_lane *)base;
-  return hx__packed_open(&lane->store, lane->kernels, work);
+  return hx__packed_open(&lane->store, lane->kernels, work, version);
 }
 
 void hx__cpu_pack_close(hx__lane *base, hx__packed *packed) { hx__packed_close(&((cpu_lane *)base)->store, packed); }

@@ -27,7 +27,9 @@ void hx__cpu_affinity(cpu_set_t *mask);
  * where that does not pay, or there is no memory for it: chunks then pack it themselves. Before the first chunk every
  * thread of the team calls hx__cpu_pack, which returns when all of it is packed; the request of the chunks names it. */
 typedef struct hx__packed hx__packed;
-hx__packed *hx__cpu_pack_open(hx__lane *lane, const hx__work *work);
+/* version: 0, or the number of the operand's contents (HX_READ_MOSTLY): what is packed is then kept for the next
+ * product with the same number. */
+hx__packed *hx__cpu_pack_open(hx__lane *lane, const hx__work *work, uint64_t version);
 void hx__cpu_pack(hx__packed *packed);
 void hx__cpu_pack_close(hx__lane *lane, hx__packed *packed);
 
