@@ -101,7 +101,15 @@ static uint64_t slot(hx_op op, hx_type type, const uint32_t *x, const uint32_t *
 
 /* --- Data beyond data.h: dense mixtures of special values, and one special value in a plain array. --- */
 
-enum { KIND_DENSE = DATA_KINDS, KIND_ONE_NAN, KIND_NO_NEGATIVE, KIND_NO_POSITIVE, KIND_NO_SPECIAL_NAN, KINDS };
+enum {
+  KIND_DENSE = DATA_KINDS,
+  KIND_ONE_NAN,
+  KIND_NO_NEGATIVE,
+  KIND_NO_POSITIVE,
+  KIND_NO_SPECIAL_NAN,
+  KIND_ODD,
+  KINDS
+};
 
 static const uint32_t special[] = {0,           0x80000000u, 0x3f800000u, 0xbf800000u, 1u,
                                    0x80000001u, 0x007fffffu, 0x7f7fffffu, 0xff7fffffu, 0x7f800000u,
@@ -114,6 +122,7 @@ static void fill(hx_type type, int kind, uint64_t seed, uint32_t *x, size_t n) {
     uint32_t u = data_u(seed + 99, i);
     if (kind == KIND_DENSE) x[i] = special[u % SPECIALS];
     if (kind == KIND_NO_SPECIAL_NAN) x[i] = special[u % (SPECIALS - SPECIAL_NANS)];
+    if (kind == KIND_ODD) x[i] |= 1u; /* an integer product that never becomes 0 */
     if (kind == KIND_NO_NEGATIVE) x[i] = u % 8 ? x[i] & 0x7fffffffu : u & 0x80000000u; /* and zeros of both signs */
     if (kind == KIND_NO_POSITIVE) x[i] = u % 8 ? x[i] | 0x80000000u : u & 0x80000000u;
   }
