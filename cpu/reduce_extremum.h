@@ -31,19 +31,24 @@ INLINED uint32_t extremum_folded(hx_type type, bool most, const extremum *e) {
   return best[0];
 }
 
-/* Any n > 0, by steps: `take` is called for four vectors, `take_one` for one. Elements may be taken twice: the last
- * vector overlaps the one before it, or is filled up with x[0]. */
-#define EXTREMUM_WALK(x, n, TAKE)                                                    \
-  do {                                                                               \
-    const element *const last_ = (x) + ((n) < E_LANES ? 0 : (n)-E_LANES), *p_ = (x); \
-    for (; (size_t)(last_ - p_) >= E_STEP; p_ += E_STEP) {                           \
-      TAKE(0, e_load(p_));                                                           \
-      TAKE(1, e_load(p_ + E_LANES));                                                 \
-      TAKE(2, e_load(p_ + 2 * E_LANES));                                             \
-      TAKE(3, e_load(p_ + 3 * E_LANES));                                             \
-    }                                                                                \
-    for (; p_ < last_; p_ += E_LANES) TAKE(0, e_load(p_));                           \
-    if ((n) >= E_LANES) TAKE(1, e_load(last_));                                      \
+/* TAKE(chain, vector) for any n > 0 elements; n < E_LANES: none, all are in extremum_first. Elements may be taken
+ * twice: the last vector overlaps the one before it. */
+#define EXTREMUM_WALK(x, n, TAKE)                                                 \
+  do {                                                                            \
+    const element *p_ = (x);                                                      \
+    size_t left_ = (n);                                                           \
+    for (; left_ >= 2 * E_STEP; left_ -= 2 * E_STEP, p_ += 2 * E_STEP) {          \
+      TAKE(0, e_load(p_));                                                        \
+      TAKE(1, e_load(p_ + E_LANES));                                              \
+      TAKE(2, e_load(p_ + 2 * E_LANES));                                          \
+      TAKE(3, e_load(p_ + 3 * E_LANES));                                          \
+      TAKE(0, e_load(p_ + 4 * E_LANES));                                          \
+      TAKE(1, e_load(p_ + 5 * E_LANES));                                          \
+      TAKE(2, e_load(p_ + 6 * E_LANES));                                          \
+      TAKE(3, e_load(p_ + 7 * E_LANES));                                          \
+    }                                                                             \
+    for (; left_ > E_LANES; left_ -= E_LANES, p_ += E_LANES) TAKE(0, e_load(p_)); \
+    if ((n) >= E_LANES) TAKE(1, e_load((x) + ((n)-E_LANES)));                     \
   } while (0)
 
 INLINED e_u32 extremum_first(const element *x, size_t n) { return n < E_LANES ? e_load_part(x, n, x[0]) : e_load(x); }
