@@ -111,8 +111,9 @@ INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t
   if (n < few * V_LANES) return float_tree(op, float_add_part(op, lane, few, x, y, n), few);
 
   for (; n >= HX__LANES; n -= HX__LANES, x += HX__LANES, y += HX__LANES) {
-#define ADD(i) \
-  lane.v[i] = float_combine(op, lane.v[i], float_term(op, v_load(x + (i)*V_LANES), v_load(y + (i)*V_LANES)));
+#define ADD(i)                                                                                                \
+  lane.v[i] = float_combine(op, lane.v[i], float_term(op, v_load(x + (i)*V_LANES), v_load(y + (i)*V_LANES))); \
+  if (op == HX_DOT || op == HX_SUM_SQUARES) ONCE(lane.v[i]); /* one term at a time: there is no register for more */
     F_EACH(ADD)
 #undef ADD
   }
