@@ -32,8 +32,17 @@ typedef struct hx__cpu_kernels {
   hx__gemm_blocking (*gemm_blocking)(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes);
   /* Bytes of scratch one thread needs for a product of at most m x n x k; 0: none. The scratch is aligned to 64. */
   size_t (*gemm_scratch_bytes)(hx__gemm_blocking blocking, size_t m, size_t n, size_t k);
-  /* One block of a product, on the calling thread. */
-  void (*gemm)(const hx__gemm *g, hx__gemm_blocking blocking, void *scratch);
+  /* One block of a product, on the calling thread. packed_a, packed_b: op(A) of all its m, op(B) of all its n, as pack
+   * has left them; NULL: packed here where that pays. */
+  void (*gemm)(const hx__gemm *g, hx__gemm_blocking blocking, const void *packed_a, const void *packed_b,
+               void *scratch);
+
+  /* op(B) (of_b) or op(A) packed ahead, for the blocks of a product that share it; the other size of *g only says
+   * whether that pays (0 bytes: it does not). The memory is aligned to 64; its units are packed in any order, by any
+   * threads. */
+  size_t (*packed_bytes)(const hx__gemm *g, bool of_b);
+  size_t (*pack_units)(const hx__gemm *g, bool of_b);
+  void (*pack)(const hx__gemm *g, bool of_b, size_t unit, void *packed);
 
   /* C(i,j) = beta == 0 ? t : fma(beta, C, t), NaN stored as 0x7fc00000: how a device's block t reaches C. */
   void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta);

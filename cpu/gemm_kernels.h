@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The matrix product of one ISA: a template, included once by each isa_*.c (gemm_simd.h names the macros it reads). It
- * gives GEMM_MR, GEMM_NR, gemm_blocking, gemm_scratch_bytes, gemm and store of cpu/cpu.h. The order of every rounding
+ * gives GEMM_MR, GEMM_NR and the product's functions of cpu/cpu.h. The order of every rounding
  * is docs/ARITHMETIC.md's: panels of HX__PANEL along k, one chain of fma each, panels added in order; so k is cut
  * nowhere else, and how m and n are cut is free. */
 #ifndef HX_CPU_GEMM_KERNELS_H
@@ -34,9 +34,9 @@ typedef struct gemm_scratch {
 static gemm_scratch scratch_parts(hx__gemm_blocking blocking, size_t m, size_t n, size_t k) {
   const size_t kc = least(k, HX__PANEL), nc = round_up(least(n, blocking.nc), GEMM_NR);
   gemm_scratch parts;
-  parts.a = round_up(round_up(least(m, blocking.mc), GEMM_MR) * kc + GEMM_SLACK, 16);
-  parts.b = round_up(nc * kc + GEMM_SLACK, 16);
-  parts.sums = k > HX__PANEL ? least(m, sum_rows(blocking)) * nc : 0;
+  parts.a = round_up(round_up(least(m, blocking.mc + GEMM_MR), GEMM_MR) * kc, 16);
+  parts.b = round_up(nc * kc, 16);
+  parts.sums = k > HX__PANEL ? least(m, sum_rows(blocking) + GEMM_MR) * nc : 0;
   return parts;
 }
 
@@ -86,20 +86,24 @@ static void packed_block(size_t m, size_t n, size_t k, const float *a, const flo
   }
 }
 
-static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, float *scratch) {
+static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const float *packed_a, const float *packed_b,
+                        float *scratch) {
   const gemm_scratch parts = scratch_parts(blocking, g->m, g->n, g->k);
   float *const pa = scratch, *const pb = pa + parts.a, *const sums = pb + parts.b;
   const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
   const size_t rows = beside ? sum_rows(blocking) : g->m;
+  const size_t m_up = round_up(g->m, GEMM_MR), n_up = round_up(g->n, GEMM_NR);
   for (size_t j = 0; j < g->n; j += blocking.nc) {
     const size_t nc = least(blocking.nc, g->n - j);
-    for (size_t r = 0; r < g->m; r += rows) {
-      const size_t r_end = r + least(rows, g->m - r);
+    for (size_t r = 0, r_end; r < g->m; r = r_end) {
+      r_end = r + block_of(g->m - r, rows, GEMM_MR);
       for (size_t p = 0; p < g->k; p += HX__PANEL) {
         const size_t kc = least(HX__PANEL, g->k - p);
-        pack_b(g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, kc, nc, pb);
-        for (size_t i = r; i < r_end; i += blocking.mc) {
-          const size_t mc = least(blocking.mc, r_end - i);
+        const float *const b = packed_b ? packed_b + p * n_up + j * kc : pb;
+        if (!packed_b) pack_b(g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, kc, nc, pb);
+        for (size_t i = r, mc; i < r_end; i += mc) {
+          mc = block_of(r_end - i, blocking.mc, GEMM_MR);
+          const float *const a = packed_a ? packed_a + p * m_up + i * kc : pa;
           float *const c = g->c + i * g->ldc + j;
           const gemm_target target = {.sums = g->beta == 0 ? c
                                               : beside     ? sums + (i - r) * nc
@@ -111,8 +115,8 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, float *sc
                                       .beta = g->beta,
                                       .first = p == 0,
                                       .last = p + kc == g->k};
-          pack_a(g->a + i * g->a_rs + p * g->a_cs, g->a_rs, g->a_cs, mc, kc, pa);
-          packed_block(mc, nc, kc, pa, pb, &target);
+          if (!packed_a) pack_a(g->a + i * g->a_rs + p * g->a_cs, g->a_rs, g->a_cs, mc, kc, pa);
+          packed_block(mc, nc, kc, a, b, &target);
         }
       }
     }
@@ -150,16 +154,27 @@ static void gemm_direct(const hx__gemm *g) {
   }
 }
 
-static void gemm(const hx__gemm *g, hx__gemm_blocking blocking, void *scratch) {
+/* Whether the product is done from packed operands, so that its blocks can share one. */
+static size_t packed_bytes(const hx__gemm *g, bool of_b) {
+  if (!g->m || !g->n || !g->k || g->alpha == 0 || rows_takes(g) || direct_takes(g)) return 0;
+  size_t bytes;
+  const size_t width = round_up(of_b ? g->n : g->m, of_b ? GEMM_NR : GEMM_MR);
+  return __builtin_mul_overflow(width * sizeof(float), g->k, &bytes) ? 0 : bytes;
+}
+
+static void gemm(const hx__gemm *g, hx__gemm_blocking blocking, const void *packed_a, const void *packed_b,
+                 void *scratch) {
   if (!g->m || !g->n) return;
   if (!g->k || g->alpha == 0) {
     store_no_product(g->m, g->n, g->c, g->ldc, g->beta);
+  } else if (packed_a || packed_b) {
+    gemm_packed(g, blocking, packed_a, packed_b, scratch);
   } else if (rows_takes(g)) {
     gemm_rows(g, scratch);
   } else if (direct_takes(g)) {
     gemm_direct(g);
   } else {
-    gemm_packed(g, blocking, scratch);
+    gemm_packed(g, blocking, NULL, NULL, scratch);
   }
 }
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packing: a strip of an operand, `width` rows of A or columns of B by k, becomes k rows of `width` floats in the order
  * in which the tile reads them. Missing rows and columns hold anything (no tile uses them); k is never padded. A strip
- * narrower than a vector is written by whole vectors in ascending order, so GEMM_SLACK floats after the last strip of a
- * block may be overwritten too. */
+ * narrower than a vector is written by whole vectors in ascending order, all but the last: nothing beyond a strip is
+ * written, so that strips are packed in any order by any threads. */
 #ifndef HX_CPU_GEMM_PACK_H
 #define HX_CPU_GEMM_PACK_H
 
 #include "cpu/gemm_tile.h"
+#include "runtime/base/gemm.h"
 
 #define GEMM_PACK_ROWS ((size_t)8) /* measured: 4 and 16 are slower, whole strips two to five times */
-#define GEMM_SLACK ((size_t)16)
+#define GEMM_UNIT ((size_t)256)    /* rows of A or columns of B, about, that are packed in one go for many chunks */
 
 GEMM_INLINE size_t least(size_t a, size_t b) { return a < b ? a : b; }
 GEMM_INLINE size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
@@ -64,6 +65,16 @@ GEMM_INLINE void load_transposed(const float *const row[], size_t p, const size_
   GEMM_UNROLL for (size_t q = 0; q < depth; q += 4) transpose_quads(x + q);
 }
 
+/* Rows of a strip, one after the other; the last one to its width only. */
+GEMM_INLINE void store_rows(float *out, const size_t width, const size_t rows, const vf x[]) {
+  GEMM_UNROLL for (size_t q = 0; q + 1 < rows; q++) vf_store(out + q * width, x[q]);
+  float *const last = out + (rows - 1) * width;
+  if (width < GEMM_VL)
+    memcpy(last, &x[rows - 1], width * sizeof *out);
+  else
+    vf_store(last, x[rows - 1]);
+}
+
 /* x(w, p) = x[w*ld + p]: contiguous along k. The width is whole vectors, or less than one. */
 GEMM_INLINE void pack_transposed(const float *x, size_t ld, size_t valid, const size_t width, size_t k, float *out) {
   for (size_t first = 0; first < width; first += GEMM_VL, out += GEMM_VL) {
@@ -73,11 +84,11 @@ GEMM_INLINE void pack_transposed(const float *x, size_t ld, size_t valid, const 
     size_t p = 0;
     for (; p + GEMM_TRANSPOSE <= k; p += GEMM_TRANSPOSE) {
       load_transposed(row, p, GEMM_TRANSPOSE, t);
-      GEMM_UNROLL for (size_t q = 0; q < GEMM_TRANSPOSE; q++) vf_store(out + (p + q) * width, t[q]);
+      store_rows(out + p * width, width, GEMM_TRANSPOSE, t);
     }
     for (; p + 4 <= k; p += 4) {
       load_transposed(row, p, 4, t);
-      GEMM_UNROLL for (size_t q = 0; q < 4; q++) vf_store(out + (p + q) * width, t[q]);
+      store_rows(out + p * width, width, 4, t);
     }
     for (; p < k; p++) {
       for (size_t w = 0; w < least(GEMM_VL, width); w++) out[p * width + w] = row[w][p];
@@ -144,6 +155,35 @@ static void pack_b(const float *b, size_t b_rs, size_t b_cs, size_t k, size_t n,
       pack_strip(b + j * b_cs + p * b_rs, b_cs, b_rs, least(GEMM_NR, n - j), GEMM_NR, least(depth, k - p), to);
     }
   }
+}
+
+/* Rows (columns) of the next block of at most `most`, a multiple of the strip, when `rest` remain: the last one is up
+ * to a strip longer, so that blocks cut A into the strips that it has uncut. */
+GEMM_INLINE size_t block_of(size_t rest, size_t most, size_t strip) { return rest < most + strip ? rest : most; }
+
+/* An operand packed whole: panels along k one after the other, each of all its strips. A unit is a panel of a block. */
+typedef struct gemm_units {
+  size_t width, strip, block, blocks; /* of m or n */
+} gemm_units;
+
+GEMM_INLINE gemm_units units_of(const hx__gemm *g, bool of_b) {
+  const size_t width = of_b ? g->n : g->m, strip = of_b ? GEMM_NR : GEMM_MR, block = GEMM_UNIT / strip * strip;
+  return (gemm_units){width, strip, block, width < block + strip ? 1 : (width - strip) / block + 1};
+}
+
+static size_t pack_units(const hx__gemm *g, bool of_b) {
+  return units_of(g, of_b).blocks * ((g->k + HX__PANEL - 1) / HX__PANEL);
+}
+
+static void pack(const hx__gemm *g, bool of_b, size_t unit, void *packed) {
+  const gemm_units u = units_of(g, of_b);
+  const size_t p = unit / u.blocks * HX__PANEL, at = unit % u.blocks * u.block;
+  const size_t k = least(HX__PANEL, g->k - p), count = block_of(u.width - at, u.block, u.strip);
+  float *const out = (float *)packed + p * round_up(u.width, u.strip) + at * k;
+  if (of_b)
+    pack_b(g->b + p * g->b_rs + at * g->b_cs, g->b_rs, g->b_cs, k, count, out);
+  else
+    pack_a(g->a + at * g->a_rs + p * g->a_cs, g->a_rs, g->a_cs, count, k, out);
 }
 
 #endif

@@ -102,7 +102,7 @@ static void rows_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
 static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
   const size_t columns = m > n ? m : n; /* either may be what is seen as columns */
   return 2 * least(GEMM_ROWS_SUMS, GEMM_ROWS * round_up(least(columns, GEMM_ROWS_SUMS), GEMM_VL)) +
-         GEMM_NR * least(k, HX__PANEL) + GEMM_SLACK;
+         GEMM_NR * least(k, HX__PANEL);
 }
 
 static bool rows_takes(const hx__gemm *g) { return g->m <= GEMM_ROWS || g->n == 1; }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One leaf of min, max, argmin and argmax. Floats are compared as floats, not as integer keys: beside the smallest
- * value the loop keeps whether it saw a NaN, and the OR (max: AND) of all sign bits. When the smallest value is a zero
- * no element is negative, so that this OR tells whether one of the zeros was -0. */
+ * The keys (base/slot.h) of min, max, argmin and argmax. Floats are compared by their bits as integers. As unsigned
+ * numbers all negative floats lie above all others and grow towards minus infinity, with the NaNs of a sign beyond its
+ * infinity. So the largest unsigned number (high) is the minimum where there is a negative float, and shows negative
+ * NaNs; the largest signed number (top) is the maximum where there is a non-negative float, and shows positive NaNs;
+ * the smallest unsigned number (low) is the minimum where nothing is negative, and the maximum where all is. */
 #ifndef HX_CPU_REDUCE_EXTREMUM_H
 #define HX_CPU_REDUCE_EXTREMUM_H
 
@@ -10,149 +12,201 @@
 
 #define E_CHAINS 4u
 #define E_STEP (E_CHAINS * E_LANES)
-#define E_BLOCK 128u /* elements that argmin looks at twice, of a whole leaf */
+#define F_INFINITY 0x7f800000u
+#define F_MINUS_INFINITY 0xff800000u
+
+/* --- The best of a type's elements, floats as either kind of integer. --- */
 
 typedef struct extremum {
   e_u32 best[E_CHAINS];
-  e_u32 nan;  /* non-zero where there was a NaN */
-  e_u32 sign; /* OR (max: AND) of the sign bits */
 } extremum;
 
-/* Four vectors, which begin a run (first) or go on with it. What the caller does not read the compiler drops. */
-INLINED void extremum_add(extremum *e, hx_type type, bool most, bool first, const element *x) {
-  e_u32 a[E_CHAINS];
-  UNROLLED for (size_t v = 0; v < E_CHAINS; v++) {
-    e_u32 t = e_load(x + v * E_LANES);
-    if (type == HX_F32) ONCE(t);
-    a[v] = t;
-    e->best[v] = first ? t : e_best(type, most, t, e->best[v]);
-  }
-  e_u32 any = (a[0] | a[1]) | (a[2] | a[3]), all = (a[0] & a[1]) & (a[2] & a[3]);
-  e->sign = most ? e->sign & all : e->sign | any;
-  e->nan |= e_unordered(a[0], a[1]) | e_unordered(a[2], a[3]);
-}
-INLINED void extremum_add_one(extremum *e, hx_type type, bool most, e_u32 x) {
-  e->best[0] = e_best(type, most, x, e->best[0]);
-  e->sign = most ? e->sign & x : e->sign | x;
-  e->nan |= e_unordered(x, x);
-}
-INLINED e_u32 extremum_joined(const extremum *e, hx_type type, bool most) {
-  return e_best(type, most, e_best(type, most, e->best[0], e->best[1]), e_best(type, most, e->best[2], e->best[3]));
-}
-INLINED bool extremum_has_nan(const extremum *e, hx_type type) { return type == HX_F32 && e_signs(e->nan) != 0; }
+INLINED extremum extremum_start(e_u32 x) { return (extremum){{x, x, x, x}}; }
 
-/* In every lane the value of the best lane. */
-INLINED e_u32 extremum_folded(hx_type type, bool most, e_u32 best) {
+INLINED uint32_t extremum_folded(hx_type type, bool most, const extremum *e) {
 #define COMBINE(a, b) e_best(type, most, a, b)
+  e_u32 best = COMBINE(COMBINE(e->best[0], e->best[1]), COMBINE(e->best[2], e->best[3]));
   E_FOLD(best, COMBINE);
 #undef COMBINE
-  return best;
+  return best[0];
 }
 
-/* Any n > 0. Elements may be taken twice: the last vector overlaps the one before it, or is filled up with x[0]. */
-INLINED extremum extremum_of(hx_type type, bool most, const element *x, size_t n) {
-  extremum e;
-  e_u32 first = n < E_LANES ? e_load_part(x, n, x[0]) : e_load(x);
-  UNROLLED for (size_t v = 0; v < E_CHAINS; v++) e.best[v] = first;
-  e.sign = first;
-  e.nan = e_unordered(first, first);
-  if (n <= E_LANES) return e;
-  const element *last = x + (n - E_LANES);
-  for (; n >= E_STEP; n -= E_STEP, x += E_STEP) extremum_add(&e, type, most, false, x);
-  for (; n > E_LANES; n -= E_LANES, x += E_LANES) extremum_add_one(&e, type, most, e_load(x));
-  extremum_add_one(&e, type, most, e_load(last));
-  return e;
+/* TAKE(chain, vector) for any n > 0 elements; n < E_LANES: none, all are in extremum_first. Elements may be taken
+ * twice: the last vector overlaps the one before it. */
+#define EXTREMUM_WALK(x, n, TAKE)                                                 \
+  do {                                                                            \
+    const element *p_ = (x);                                                      \
+    size_t left_ = (n);                                                           \
+    for (; left_ >= 2 * E_STEP; left_ -= 2 * E_STEP, p_ += 2 * E_STEP) {          \
+      TAKE(0, e_load(p_));                                                        \
+      TAKE(1, e_load(p_ + E_LANES));                                              \
+      TAKE(2, e_load(p_ + 2 * E_LANES));                                          \
+      TAKE(3, e_load(p_ + 3 * E_LANES));                                          \
+      TAKE(0, e_load(p_ + 4 * E_LANES));                                          \
+      TAKE(1, e_load(p_ + 5 * E_LANES));                                          \
+      TAKE(2, e_load(p_ + 6 * E_LANES));                                          \
+      TAKE(3, e_load(p_ + 7 * E_LANES));                                          \
+    }                                                                             \
+    for (; left_ > E_LANES; left_ -= E_LANES, p_ += E_LANES) TAKE(0, e_load(p_)); \
+    if ((n) >= E_LANES) TAKE(1, e_load((x) + ((n)-E_LANES)));                     \
+  } while (0)
+
+INLINED e_u32 extremum_first(const element *x, size_t n) { return n < E_LANES ? e_load_part(x, n, x[0]) : e_load(x); }
+
+INLINED uint32_t integer_extremum(hx_type type, bool most, const element *x, size_t n) {
+  extremum e = extremum_start(extremum_first(x, n));
+#define TAKE(c, v) e.best[c] = e_best(type, most, v, e.best[c])
+  EXTREMUM_WALK(x, n, TAKE);
+#undef TAKE
+  return extremum_folded(type, most, &e);
 }
 
-INLINED e_u32 index_match(hx_type type, e_u32 x, e_u32 wanted) {
+/* --- Floats. --- */
+
+typedef struct float_range {
+  uint32_t high, top, low;
+} float_range;
+
+/* high, and top or low. */
+INLINED float_range float_range_of(bool with_top, const element *x, size_t n) {
+  const hx_type type = with_top ? HX_I32 : HX_U32;
+  extremum high = extremum_start(extremum_first(x, n)), other = high;
+#define TAKE(c, v)                                             \
+  do {                                                         \
+    e_u32 t_ = v;                                              \
+    ONCE(t_);                                                  \
+    high.best[c] = e_best(HX_U32, true, t_, high.best[c]);     \
+    other.best[c] = e_best(type, with_top, t_, other.best[c]); \
+  } while (0)
+  EXTREMUM_WALK(x, n, TAKE);
+#undef TAKE
+  const uint32_t o = extremum_folded(type, with_top, &other);
+  return (float_range){extremum_folded(HX_U32, true, &high), with_top ? o : 0, with_top ? 0 : o};
+}
+
+#define FLOAT_NAN_FOUND HX__CANONICAL_NAN
+
+/* From high and top: *known, and the extremum or FLOAT_NAN_FOUND. */
+INLINED uint32_t extremum_of_mixed(bool most, float_range r, bool *known) {
+  *known = true;
+  if (r.high > F_MINUS_INFINITY || (r.top > F_INFINITY && !(r.top >> 31))) return FLOAT_NAN_FOUND;
+  *known = most ? !(r.top >> 31) : r.high >> 31;
+  return most ? r.top : r.high;
+}
+
+/* From high and low. */
+INLINED uint32_t extremum_of_one_sign(bool most, float_range r, bool *known) {
+  const bool negative = r.high >> 31;
+  *known = negative == (r.low >> 31);
+  if (r.high > (negative ? F_MINUS_INFINITY : F_INFINITY)) return FLOAT_NAN_FOUND;
+  return most == negative ? r.low : r.high;
+}
+
+/* Floats in the order of signed integers; twice is the identity. */
+INLINED e_u32 float_in_order(e_u32 x) { return x ^ ((e_u32)((e_i32)x >> 31) & 0x7fffffffu); }
+
+/* For few elements, without a guess: more work for each, less at the end. */
+INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
+  const e_u32 first = extremum_first(x, n);
+  extremum e = extremum_start(float_in_order(first));
+  e_u32 nan = e_unordered(first, first);
+#define TAKE(c, v)                                                   \
+  do {                                                               \
+    const e_u32 t_ = v;                                              \
+    e.best[c] = e_best(HX_I32, most, float_in_order(t_), e.best[c]); \
+    nan |= e_unordered(t_, t_);                                      \
+  } while (0)
+  EXTREMUM_WALK(x, n, TAKE);
+#undef TAKE
+  if (e_signs(nan)) return FLOAT_NAN_FOUND;
+  const uint32_t b = extremum_folded(HX_I32, most, &e);
+  return b ^ ((uint32_t)((int32_t)b >> 31) & 0x7fffffffu);
+}
+
+/* Two of the three are enough, if it is known which: *mixed is a guess, by the leaf before. */
+INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool *mixed) {
+  if (n < 2 * E_STEP) return float_extremum_few(most, x, n);
+  for (;;) {
+    bool known;
+    const uint32_t b = *mixed ? extremum_of_mixed(most, float_range_of(true, x, n), &known)
+                              : extremum_of_one_sign(most, float_range_of(false, x, n), &known);
+    if (known) return b;
+    *mixed = !*mixed;
+  }
+}
+
+INLINED bool signs_differ(const element *x) {
+  const unsigned signs = e_signs(e_load(x));
+  return signs != 0 && signs != (1u << E_LANES) - 1u;
+}
+
+/* --- Keys and slots. --- */
+
+INLINED uint32_t extremum_ordered(hx_type type, uint32_t b) {
+  if (type == HX_F32) return b ^ (b >> 31 ? 0xffffffffu : 0x80000000u);
+  return type == HX_I32 ? b ^ 0x80000000u : b;
+}
+INLINED uint32_t extremum_bits(hx_type type, uint32_t ordered) {
+  if (type == HX_F32) return ordered ^ (ordered >> 31 ? 0x80000000u : 0xffffffffu);
+  return type == HX_I32 ? ordered ^ 0x80000000u : ordered;
+}
+
+INLINED uint32_t extremum_key(hx_op op, hx_type type, const element *x, size_t n, bool *mixed) {
+  const bool most = op == HX_MAX || op == HX_ARGMAX, index = op == HX_ARGMIN || op == HX_ARGMAX;
+  uint32_t b = type == HX_F32 ? float_extremum(most, x, n, mixed) : integer_extremum(type, most, x, n);
+  if (type == HX_F32 && (b & 0x7fffffffu) > F_INFINITY) return 0;
+  if (type == HX_F32 && index && b << 1 == 0) b = 0; /* zeros tie */
+  const uint32_t ordered = extremum_ordered(type, b);
+  return most ? ~ordered : ordered;
+}
+
+INLINED e_u32 index_match(hx_type type, bool nan, e_u32 x, e_u32 wanted) {
+  if (nan) return e_unordered(x, x);
   return type == HX_F32 ? (e_u32)((e_f32)x == (e_f32)wanted) : (e_u32)(x == wanted);
 }
 
 /* The lowest index in x[0,n) of the wanted value, or of a NaN. There is one: were it not so, n. */
 INLINED size_t index_of_first(hx_type type, bool nan, const element *x, size_t n, e_u32 wanted) {
-  const size_t last = n < E_LANES ? 0 : n - E_LANES;
-  for (size_t i = 0; i < n; i += E_LANES) {
-    size_t at = i < last ? i : last;
-    e_u32 a = n < E_LANES ? e_load_part(x, n, x[0]) : e_load(x + at);
-    unsigned found = e_signs(nan ? e_unordered(a, a) : index_match(type, a, wanted));
+  if (n < E_LANES)
+    return (size_t)__builtin_ctz(e_signs(index_match(type, nan, e_load_part(x, n, x[0]), wanted)) | 1u << n);
+  size_t i = 0;
+  for (; n - i >= E_STEP; i += E_STEP) {
+    e_u32 found = {0};
+    UNROLLED for (size_t v = 0; v < E_CHAINS; v++) found |= index_match(type, nan, e_load(x + i + v * E_LANES), wanted);
+    if (e_signs(found)) break;
+  }
+  for (; i < n; i += E_LANES) {
+    const size_t at = i < n - E_LANES ? i : n - E_LANES;
+    const unsigned found = e_signs(index_match(type, nan, e_load(x + at), wanted));
     if (found) return at + (size_t)__builtin_ctz(found);
   }
   return n;
 }
 
-INLINED uint32_t extremum_key(hx_type type, bool most, uint32_t b) {
-  if (type == HX_F32) b ^= b >> 31 ? 0xffffffffu : 0x80000000u;
-  if (type == HX_I32) b ^= 0x80000000u;
-  return most ? ~b : b;
+/* The index of a leaf's key. */
+INLINED size_t index_of_key(hx_op op, hx_type type, uint32_t key, const element *x, size_t n) {
+  if (type == HX_F32 && key == 0) return index_of_first(type, true, x, n, (e_u32){0});
+  return index_of_first(type, false, x, n, e_broadcast(extremum_bits(type, op == HX_ARGMAX ? ~key : key)));
 }
 
-INLINED uint64_t extremum_leaf(hx_type type, bool most, const element *x, size_t n) {
-  extremum e = extremum_of(type, most, x, n);
-  uint32_t b = extremum_folded(type, most, extremum_joined(&e, type, most))[0];
-  if (extremum_has_nan(&e, type)) return 0;
-  if (type == HX_F32 && b << 1 == 0) {
-    unsigned signs = e_signs(e.sign), all = (1u << E_LANES) - 1u;
-    b = (most ? signs == all : signs != 0) ? 0x80000000u : 0;
+typedef uint32_t extremum_key_fn(const element *x, size_t n, bool *mixed);
+
+/* All leaves. Only the leaf that wins is looked at a second time, for its index. */
+INLINED void extremum_slots(hx_op op, hx_type type, extremum_key_fn *key_of, const element *x, size_t n,
+                            uint64_t *slots) {
+  const bool index = op == HX_ARGMIN || op == HX_ARGMAX;
+  bool mixed = type == HX_F32 && n >= 2 * E_STEP && signs_differ(x);
+  uint32_t best = 0xffffffffu;
+  size_t winner = 0;
+  for (size_t at = 0; at < n; at += HX__LEAF) {
+    const uint32_t key = key_of(x + at, n - at < HX__LEAF ? n - at : HX__LEAF, &mixed);
+    slots[at / HX__LEAF] = index ? (uint64_t)key << 32 : key;
+    if (!index || key >= best) continue;
+    best = key;
+    winner = at;
   }
-  return extremum_key(type, most, b);
-}
-
-INLINED uint64_t index_slot(hx_type type, bool most, uint32_t best, size_t index) {
-  if (type == HX_F32 && best << 1 == 0) best = 0; /* zeros tie */
-  return (uint64_t)extremum_key(type, most, best) << 32 | index;
-}
-
-INLINED uint64_t index_leaf_part(hx_type type, bool most, const element *x, size_t n) {
-  extremum e = extremum_of(type, most, x, n);
-  if (extremum_has_nan(&e, type)) return index_of_first(type, true, x, n, e.nan);
-  e_u32 wanted = extremum_folded(type, most, extremum_joined(&e, type, most));
-  return index_slot(type, most, wanted[0], index_of_first(type, false, x, n, wanted));
-}
-
-INLINED uint32_t index_folded(e_u32 index) {
-#define COMBINE(a, b) e_best(HX_U32, false, a, b)
-  E_FOLD(index, COMBINE);
-#undef COMBINE
-  return index[0];
-}
-
-/* The index of the first of a value that is in a block. Without a branch to wait for, and the next leaf's first cache
- * lines are fetched meanwhile: otherwise memory would lie idle. Each of four chains takes a quarter of the vectors; a
- * lane counts those from its first match to the chain's end. */
-INLINED uint32_t index_in_block(hx_type type, const element *x, e_u32 wanted, const element *next) {
-  const uint32_t vectors = E_BLOCK / E_LANES, quarter = vectors / E_CHAINS;
-  e_u32 most_left = {0};
-  UNROLLED for (uint32_t c = 0; c < E_CHAINS; c++) {
-    e_u32 found = {0}, left = {0};
-    UNROLLED for (uint32_t v = 0; v < quarter; v++) {
-      __builtin_prefetch(next + (c * quarter + v) * 16);
-      found |= index_match(type, e_load(x + (c * quarter + v) * E_LANES), wanted);
-      left -= found;
-    }
-    most_left = e_best(HX_U32, true, left + (found & (E_CHAINS - 1 - c) * quarter), most_left);
-  }
-  e_u32 index = (vectors - most_left) * E_LANES;
-  UNROLLED for (uint32_t i = 0; i < E_LANES; i++) index[i] += i;
-  return index_folded(index);
-}
-
-/* A whole leaf: the best of each block; in each lane the first block that has the lane's best; then that block again.
- */
-INLINED uint64_t index_leaf(hx_type type, bool most, const element *x) {
-  e_u32 all = e_load(x), at = {0};
-  extremum e;
-  e.nan = e.sign = (e_u32){0};
-  for (uint32_t b = 0; b < HX__LEAF; b += E_BLOCK) {
-    extremum_add(&e, type, most, true, x + b);
-    for (size_t i = E_STEP; i < E_BLOCK; i += E_STEP) extremum_add(&e, type, most, false, x + b + i);
-    e_u32 best = e_best(type, most, extremum_joined(&e, type, most), all);
-    at = e_best(HX_U32, true, at, ~index_match(type, best, all) & b); /* b grows: the larger is the later change */
-    all = best;
-  }
-  if (extremum_has_nan(&e, type)) return index_of_first(type, true, x, HX__LEAF, e.nan);
-  e_u32 wanted = extremum_folded(type, most, all);
-  uint32_t block = index_folded(at | ~index_match(type, all, wanted));
-  return index_slot(type, most, wanted[0], block + index_in_block(type, x + block, wanted, x + HX__LEAF));
+  if (index)
+    slots[winner / HX__LEAF] |= index_of_key(op, type, best, x + winner, n - winner < HX__LEAF ? n - winner : HX__LEAF);
 }
 
 #endif

@@ -43,30 +43,82 @@ INLINED v_f32 float_term_part(hx_op op, const element *x, const element *y, size
   return float_term(op, a, op == HX_DOT ? v_load_part(y, n, F_ONE) : a);
 }
 
-INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n) {
-  if (n < V_LANES) return float_folded(op, float_term_part(op, x, y, n)); /* the other vectors would add nothing */
+/* DO(v) for each vector of a row. Not a loop: of an array that loops index, compilers keep a copy in memory. */
+#define F_EACH_8(DO, v) DO(v) DO((v) + 1) DO((v) + 2) DO((v) + 3) DO((v) + 4) DO((v) + 5) DO((v) + 6) DO((v) + 7)
+#if HX__V_BYTES == 64
+#define F_EACH(DO) F_EACH_8(DO, 0)
+#elif HX__V_BYTES == 32
+#define F_EACH(DO) F_EACH_8(DO, 0) F_EACH_8(DO, 8)
+#else
+#define F_EACH(DO) F_EACH_8(DO, 0) F_EACH_8(DO, 8) F_EACH_8(DO, 16) F_EACH_8(DO, 24)
+#endif
 
-  v_f32 lane[F_ROW];
-  UNROLLED for (size_t v = 0; v < F_ROW; v++) lane[v] = (v_f32)v_broadcast(float_identity(op));
+typedef struct float_lanes {
+  v_f32 v[F_ROW];
+} float_lanes;
+
+INLINED float_lanes float_start(hx_op op) {
+  float_lanes lane;
+#define START(i) lane.v[i] = (v_f32)v_broadcast(float_identity(op));
+  F_EACH(START)
+#undef START
+  return lane;
+}
+
+/* A row that is not whole, of at most the given number of vectors: from the last vector, which is a part, to the first.
+ * Each is added while the one before it is loaded. */
+INLINED float_lanes float_add_part(hx_op op, float_lanes lane, size_t vectors, const element *x, const element *y,
+                                   size_t n) {
+  const size_t whole = n / V_LANES, part = n % V_LANES;
+  v_f32 t = (v_f32)v_broadcast(float_identity(op));
+  if (part > 0) t = float_term_part(op, x + whole * V_LANES, y + whole * V_LANES, part);
+#define ADD(i)                                                                                   \
+  if ((i) < vectors && whole >= vectors - 1 - (i)) {                                             \
+    const size_t v = vectors - 1 - (i);                                                          \
+    lane.v[v % F_ROW] = float_combine(op, lane.v[v % F_ROW], t);                                 \
+    if (v > 0) t = float_term(op, v_load(x + (v - 1) * V_LANES), v_load(y + (v - 1) * V_LANES)); \
+  }
+  F_EACH(ADD)
+#undef ADD
+  return lane;
+}
+
+/* Strides of `vectors` / 2 vectors and less: the other vectors hold nothing. */
+INLINED uint64_t float_tree(hx_op op, float_lanes lane, size_t vectors) {
+#define JOIN(i) \
+  if ((i) < h) lane.v[i] = float_combine(op, lane.v[i], lane.v[((i) + h) % F_ROW]);
+#define STRIDE(apart)         \
+  do {                        \
+    const size_t h = (apart); \
+    if (vectors > h) {        \
+      F_EACH(JOIN)            \
+    }                         \
+  } while (0)
+  STRIDE(16);
+  STRIDE(8);
+  STRIDE(4);
+  STRIDE(2);
+  STRIDE(1);
+#undef STRIDE
+#undef JOIN
+  return float_folded(op, lane.v[0]);
+}
+
+INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n) {
+  const size_t few = 4;
+  if (n < V_LANES) return float_folded(op, float_term_part(op, x, y, n)); /* the other vectors would add nothing */
+  float_lanes lane = float_start(op);
+  if (n < few * V_LANES) return float_tree(op, float_add_part(op, lane, few, x, y, n), few);
 
   for (; n >= HX__LANES; n -= HX__LANES, x += HX__LANES, y += HX__LANES) {
-    UNROLLED for (size_t v = 0; v < F_ROW; v++) lane[v] =
-        float_combine(op, lane[v], float_term(op, v_load(x + v * V_LANES), v_load(y + v * V_LANES)));
+#define ADD(i)                                                                                                \
+  lane.v[i] = float_combine(op, lane.v[i], float_term(op, v_load(x + (i)*V_LANES), v_load(y + (i)*V_LANES))); \
+  if (op == HX_DOT || op == HX_SUM_SQUARES) ONCE(lane.v[i]); /* one term at a time: there is no register for more */
+    F_EACH(ADD)
+#undef ADD
   }
-  if (n > 0) { /* by way of memory: an index that varies would keep the lanes out of registers above */
-    v_f32 row[F_ROW];
-    UNROLLED for (size_t v = 0; v < F_ROW; v++) row[v] = lane[v];
-    v_f32 *r = row;
-    for (; n >= V_LANES; n -= V_LANES, x += V_LANES, y += V_LANES, r++)
-      *r = float_combine(op, *r, float_term(op, v_load(x), v_load(y)));
-    if (n > 0) *r = float_combine(op, *r, float_term_part(op, x, y, n));
-    UNROLLED for (size_t v = 0; v < F_ROW; v++) lane[v] = row[v];
-  }
-
-  UNROLLED for (size_t h = F_ROW / 2; h > 0; h /= 2) {
-    UNROLLED for (size_t v = 0; v < h; v++) lane[v] = float_combine(op, lane[v], lane[v + h]);
-  }
-  return float_folded(op, lane[0]);
+  if (n > 0) lane = float_add_part(op, lane, F_ROW, x, y, n);
+  return float_tree(op, lane, F_ROW);
 }
 
 #endif

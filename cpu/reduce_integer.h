@@ -65,24 +65,41 @@ INLINED uint64_t integer_dot_leaf(hx_op op, hx_type type, const element *x, cons
   return sum;
 }
 
-/* Product: 64-bit lanes of widened elements. */
-INLINED v_u64 integer_widened(hx_type type, const element *x) {
-  v_u64 w;
-  UNROLLED for (size_t i = 0; i < V_LANES / 2; i++) w[i] = type == HX_I32 ? (uint64_t)(int64_t)(int32_t)x[i] : x[i];
-  return w;
+/* Products: a pair of elements has an exact one, and those are multiplied modulo 2^64. Most products of many elements
+ * are 0, for 64 factors of two are enough; then nothing more is read. */
+#define I_BLOCK 512u
+
+INLINED uint64_t integer_widened(hx_type type, uint32_t x) {
+  return type == HX_I32 ? (uint64_t)(int64_t)(int32_t)x : x;
+}
+
+INLINED bool integer_has_zero(v_u64 a, v_u64 b) {
+  const v_u64 zero = (v_u64)(a == 0) | (v_u64)(b == 0);
+  uint64_t any = 0;
+  UNROLLED for (size_t i = 0; i < V_LANES / 2; i++) any |= zero[i];
+  return any != 0;
 }
 
 INLINED uint64_t integer_product_leaf(hx_type type, const element *x, size_t n) {
   v_u64 p[I_CHAINS];
   UNROLLED for (size_t v = 0; v < I_CHAINS; v++) p[v] = 1u - (v_u64){0};
-  const size_t width = V_LANES / 2, step = I_CHAINS * width;
-  for (; n >= step; n -= step, x += step) {
-    UNROLLED for (size_t v = 0; v < I_CHAINS; v++) p[v] *= integer_widened(type, x + v * width);
+  for (size_t left = I_BLOCK; n >= I_STEP; n -= I_STEP, x += I_STEP) {
+    UNROLLED for (size_t v = 0; v < I_CHAINS; v += 2) {
+      v_u32 a = v_load(x + v * V_LANES), b = v_load(x + (v + 1) * V_LANES);
+      ONCE(a);
+      ONCE(b);
+      p[v] *= v_product(a, b, type);
+      p[v + 1] *= v_product((v_u32)((v_u64)a >> 32), (v_u32)((v_u64)b >> 32), type);
+    }
+    left -= I_STEP;
+    if (left > 0) continue;
+    if (integer_has_zero(p[0], p[1])) return 0;
+    left = I_BLOCK;
   }
   UNROLLED for (size_t v = 1; v < I_CHAINS; v++) p[0] *= p[v];
   uint64_t product = 1;
   UNROLLED for (size_t i = 0; i < V_LANES / 2; i++) product *= p[0][i];
-  for (size_t i = 0; i < n; i++) product *= type == HX_I32 ? (uint64_t)(int64_t)(int32_t)x[i] : x[i];
+  for (size_t i = 0; i < n; i++) product *= integer_widened(type, x[i]);
   return product;
 }
 

@@ -12,12 +12,9 @@
 #define SUM_LEAF(op, type, x, y, n) integer_sum_leaf(op, type, x, n)
 #define DOT_LEAF(op, type, x, y, n) integer_dot_leaf(op, type, x, y, n)
 #define PRODUCT_LEAF(op, type, x, y, n) integer_product_leaf(type, x, n)
-#define EXTREMUM_LEAF(op, type, x, y, n) extremum_leaf(type, (op) == HX_MAX, x, n)
-#define INDEX_LEAF(op, type, x, y, n) \
-  ((n) == HX__LEAF ? index_leaf(type, (op) == HX_ARGMAX, x) : index_leaf_part(type, (op) == HX_ARGMAX, x, n))
 
 /* XX(function, leaf, op, type). The sum of absolute values of u32 is their sum. */
-#define REDUCE_ROWS(XX)                                   \
+#define LEAF_ROWS(XX)                                     \
   XX(sum_f32, FLOAT_LEAF, HX_SUM, HX_F32)                 \
   XX(dot_f32, FLOAT_LEAF, HX_DOT, HX_F32)                 \
   XX(sum_abs_f32, FLOAT_LEAF, HX_SUM_ABS, HX_F32)         \
@@ -32,19 +29,22 @@
   XX(sum_squares_i32, DOT_LEAF, HX_SUM_SQUARES, HX_I32)   \
   XX(sum_squares_u32, DOT_LEAF, HX_SUM_SQUARES, HX_U32)   \
   XX(prod_i32, PRODUCT_LEAF, HX_PROD, HX_I32)             \
-  XX(prod_u32, PRODUCT_LEAF, HX_PROD, HX_U32)             \
-  XX(min_f32, EXTREMUM_LEAF, HX_MIN, HX_F32)              \
-  XX(min_i32, EXTREMUM_LEAF, HX_MIN, HX_I32)              \
-  XX(min_u32, EXTREMUM_LEAF, HX_MIN, HX_U32)              \
-  XX(max_f32, EXTREMUM_LEAF, HX_MAX, HX_F32)              \
-  XX(max_i32, EXTREMUM_LEAF, HX_MAX, HX_I32)              \
-  XX(max_u32, EXTREMUM_LEAF, HX_MAX, HX_U32)              \
-  XX(argmin_f32, INDEX_LEAF, HX_ARGMIN, HX_F32)           \
-  XX(argmin_i32, INDEX_LEAF, HX_ARGMIN, HX_I32)           \
-  XX(argmin_u32, INDEX_LEAF, HX_ARGMIN, HX_U32)           \
-  XX(argmax_f32, INDEX_LEAF, HX_ARGMAX, HX_F32)           \
-  XX(argmax_i32, INDEX_LEAF, HX_ARGMAX, HX_I32)           \
-  XX(argmax_u32, INDEX_LEAF, HX_ARGMAX, HX_U32)
+  XX(prod_u32, PRODUCT_LEAF, HX_PROD, HX_U32)
+
+/* XX(function, op, type). */
+#define EXTREMUM_ROWS(XX)           \
+  XX(min_f32, HX_MIN, HX_F32)       \
+  XX(min_i32, HX_MIN, HX_I32)       \
+  XX(min_u32, HX_MIN, HX_U32)       \
+  XX(max_f32, HX_MAX, HX_F32)       \
+  XX(max_i32, HX_MAX, HX_I32)       \
+  XX(max_u32, HX_MAX, HX_U32)       \
+  XX(argmin_f32, HX_ARGMIN, HX_F32) \
+  XX(argmin_i32, HX_ARGMIN, HX_I32) \
+  XX(argmin_u32, HX_ARGMIN, HX_U32) \
+  XX(argmax_f32, HX_ARGMAX, HX_F32) \
+  XX(argmax_i32, HX_ARGMAX, HX_I32) \
+  XX(argmax_u32, HX_ARGMAX, HX_U32)
 
 /* The leaf stands apart, so that nothing of the loop over leaves takes registers from it. */
 #define REDUCE_FUNCTION(name, leaf, op, type)                                                                 \
@@ -57,10 +57,21 @@
     for (; n > HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_leaf(a, b, HX__LEAF); \
     *slots = name##_leaf(a, b, n);                                                                            \
   }
-REDUCE_ROWS(REDUCE_FUNCTION)
+LEAF_ROWS(REDUCE_FUNCTION)
 
-#define REDUCE_ENTRY(name, leaf, op, type) [op][type] = name,
+#define EXTREMUM_FUNCTION(name, op, type)                                                         \
+  static __attribute__((noinline)) uint32_t name##_key(const element *x, size_t n, bool *mixed) { \
+    return extremum_key(op, type, x, n, mixed);                                                   \
+  }                                                                                               \
+  static void name(const void *x, const void *y, size_t n, uint64_t *slots) {                     \
+    (void)y;                                                                                      \
+    extremum_slots(op, type, name##_key, x, n, slots);                                            \
+  }
+EXTREMUM_ROWS(EXTREMUM_FUNCTION)
+
+#define LEAF_ENTRY(name, leaf, op, type) [op][type] = name,
+#define EXTREMUM_ENTRY(name, op, type) [op][type] = name,
 #define REDUCE_KERNELS \
-  { REDUCE_ROWS(REDUCE_ENTRY) }
+  { LEAF_ROWS(LEAF_ENTRY) EXTREMUM_ROWS(EXTREMUM_ENTRY) }
 
 #endif

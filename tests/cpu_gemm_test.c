@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The CPU matrix product of every ISA that this machine has, against the scalar definition of docs/ARITHMETIC.md, as
  * integers: shapes around every tile and panel boundary, strides, alpha and beta, kinds of data, pointer shifts,
- * blocks forced small, operands that end at an inaccessible page, canaries in every gap of C.
+ * blocks forced small, operands packed here or ahead, blocks of rows and columns that share one, operands that end at
+ * an inaccessible page, canaries in every gap of C and behind every buffer.
  *
  *     cpu_gemm_test [cases [seed]] */
 #define _GNU_SOURCE
@@ -18,7 +19,7 @@
 #include "runtime/base/fpenv.h"
 
 #define CANARY 0x5ca1ab1eu
-#define ARENA_FLOATS ((size_t)1 << 20) /* the largest operand with its gaps */
+#define ARENA_FLOATS ((size_t)1 << 22) /* the largest operand with its gaps */
 
 enum { OPERAND_A, OPERAND_B, OPERAND_C, OPERANDS };
 typedef enum data_kind {
@@ -108,7 +109,7 @@ static float *place(int operand, size_t count, bool at_end) {
 }
 
 static size_t size_of_m_or_n(size_t tile) {
-  static const size_t sizes[] = {1, 2, 3, 5, 7, 13, 17, 31, 37, 61, 64, 97, 101, 127, 149};
+  static const size_t sizes[] = {1, 2, 3, 5, 7, 13, 17, 31, 37, 61, 64, 97, 101, 127, 149, 300, 521};
   switch (below(8)) {
     case 0:
       return tile - 1;
@@ -179,6 +180,63 @@ static bool check(const hx__gemm *g, const uint32_t *want, const char *isa, cons
   return true;
 }
 
+/* A buffer of the kernels', full of NaN, with canaries behind it. */
+#define GUARD 64u
+static unsigned char *buffer(size_t bytes) {
+  unsigned char *const p = aligned_alloc(64, (bytes + GUARD + 63) / 64 * 64);
+  memset(p, 0xff, bytes + GUARD);
+  return p;
+}
+static bool intact(const hx__gemm *g, const char *isa, const char *what, const unsigned char *p, size_t bytes) {
+  for (size_t i = 0; i < GUARD; i++) {
+    if (p[bytes + i] == 0xff) continue;
+    printf("%s %zux%zux%zu: written past the %s\n", isa, g->m, g->n, g->k, what);
+    return false;
+  }
+  return true;
+}
+
+/* An operand packed ahead, its units in a scrambled order; NULL where the product does not pack it. */
+static unsigned char *packed_ahead(const hx__cpu_kernels *kernels, const hx__gemm *g, bool of_b, size_t *bytes) {
+  *bytes = kernels->packed_bytes(g, of_b);
+  if (*bytes == 0) return NULL;
+  unsigned char *const p = buffer(*bytes);
+  const size_t units = kernels->pack_units(g, of_b), first = below(units);
+  for (size_t i = 0; i < units; i++) kernels->pack(g, of_b, (first + units - i) % units, p);
+  return p;
+}
+
+/* The product in one block, or in blocks of rows that share B (of columns that share A), as a run cuts it. */
+enum { WHOLE, BY_ROWS, BY_COLUMNS, BOTH_PACKED, WAYS };
+static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__gemm *g, hx__gemm_blocking blocking,
+                     unsigned way) {
+  size_t a_bytes = 0, b_bytes = 0;
+  unsigned char *const a = way >= BY_COLUMNS ? packed_ahead(kernels, g, false, &a_bytes) : NULL;
+  unsigned char *const b = way == BY_ROWS || way == BOTH_PACKED ? packed_ahead(kernels, g, true, &b_bytes) : NULL;
+  const size_t all = way == BY_COLUMNS ? g->n : g->m;
+  bool ok = true;
+  for (size_t first = 0, count; first < all && ok; first += count) {
+    hx__gemm part = *g;
+    count = way == BY_ROWS || way == BY_COLUMNS ? 1 + below(all - first) : all;
+    if (way == BY_COLUMNS) {
+      part.n = count, part.c += first;
+      if (part.b) part.b += first * part.b_cs;
+    } else {
+      part.m = count, part.c += first * part.ldc;
+      if (part.a) part.a += first * part.a_rs;
+    }
+    const size_t bytes = kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
+    unsigned char *const scratch = buffer(bytes);
+    kernels->gemm(&part, blocking, a, b, bytes ? scratch : NULL);
+    ok = intact(&part, isa, "scratch", scratch, bytes);
+    free(scratch);
+  }
+  ok = ok && (!a || intact(g, isa, "packed A", a, a_bytes)) && (!b || intact(g, isa, "packed B", b, b_bytes));
+  free(a);
+  free(b);
+  return ok;
+}
+
 static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *want, float *old) {
   static const float alphas[] = {1, 1, 1, 0, -0.0f, -1, 2.5f}, betas[] = {0, 0, -0.0f, 1, -0.75f};
   hx__gemm g = {.alpha = alphas[below(COUNT(alphas))], .beta = betas[below(COUNT(betas))]};
@@ -207,20 +265,12 @@ static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *
   const hx__gemm_blocking tiny = {kernels->mr, kernels->nr}, small = {3 * kernels->mr, 2 * kernels->nr};
   const hx__gemm_blocking blockings[] = {kernels->gemm_blocking(32768, 1 << 20, 1 << 25), tiny, small};
   for (size_t s = 0; s < COUNT(blockings); s++) {
-    const size_t bytes = kernels->gemm_scratch_bytes(blockings[s], g.m, g.n, g.k), guard = 64;
-    unsigned char *const scratch = aligned_alloc(64, (bytes + guard + 63) / 64 * 64);
-    memset(scratch, 0xff, bytes + guard);
-    memcpy(g.c, old, c_count * sizeof *old);
-    kernels->gemm(&g, blockings[s], bytes ? scratch : NULL);
-    bool ok = check(&g, want, isa, kind_names[kind], c_count, blockings[s]);
-    for (size_t i = 0; i < guard; i++) {
-      if (scratch[bytes + i] == 0xff) continue;
-      printf("%s %zux%zux%zu: written past the scratch\n", isa, g.m, g.n, g.k);
-      ok = false;
-      break;
+    for (unsigned way = WHOLE; way < WAYS; way++) {
+      if (way != WHOLE && below(2)) continue;
+      memcpy(g.c, old, c_count * sizeof *old);
+      if (!multiply(kernels, isa, &g, blockings[s], way)) return false;
+      if (!check(&g, want, isa, kind_names[kind], c_count, blockings[s])) return false;
     }
-    free(scratch);
-    if (!ok) return false;
   }
   return true;
 }

@@ -101,7 +101,15 @@ static uint64_t slot(hx_op op, hx_type type, const uint32_t *x, const uint32_t *
 
 /* --- Data beyond data.h: dense mixtures of special values, and one special value in a plain array. --- */
 
-enum { KIND_DENSE = DATA_KINDS, KIND_ONE_NAN, KIND_NO_NEGATIVE, KIND_NO_POSITIVE, KIND_NO_SPECIAL_NAN, KINDS };
+enum {
+  KIND_DENSE = DATA_KINDS,
+  KIND_ONE_NAN,
+  KIND_NO_NEGATIVE,
+  KIND_NO_POSITIVE,
+  KIND_NO_SPECIAL_NAN,
+  KIND_ODD,
+  KINDS
+};
 
 static const uint32_t special[] = {0,           0x80000000u, 0x3f800000u, 0xbf800000u, 1u,
                                    0x80000001u, 0x007fffffu, 0x7f7fffffu, 0xff7fffffu, 0x7f800000u,
@@ -114,6 +122,7 @@ static void fill(hx_type type, int kind, uint64_t seed, uint32_t *x, size_t n) {
     uint32_t u = data_u(seed + 99, i);
     if (kind == KIND_DENSE) x[i] = special[u % SPECIALS];
     if (kind == KIND_NO_SPECIAL_NAN) x[i] = special[u % (SPECIALS - SPECIAL_NANS)];
+    if (kind == KIND_ODD) x[i] |= 1u; /* an integer product that never becomes 0 */
     if (kind == KIND_NO_NEGATIVE) x[i] = u % 8 ? x[i] & 0x7fffffffu : u & 0x80000000u; /* and zeros of both signs */
     if (kind == KIND_NO_POSITIVE) x[i] = u % 8 ? x[i] | 0x80000000u : u & 0x80000000u;
   }
@@ -138,6 +147,15 @@ static fenced fenced_make(size_t bytes) {
 
 static uint64_t checked, failed;
 
+/* Of all leaves but the first that has the best key the index is left open. */
+static void got_index(const uint64_t *want, uint64_t *got, size_t leaves) {
+  size_t best = 0;
+  for (size_t l = 1; l < leaves; l++)
+    if (want[l] >> 32 < want[best] >> 32) best = l;
+  for (size_t l = 0; l < leaves; l++)
+    if (l != best) got[l] = (got[l] & ~0xffffffffull) | (uint32_t)want[l];
+}
+
 static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_t *x, const uint32_t *y, size_t n) {
   size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t want[MAX_LEAVES], got[MAX_LEAVES + 1];
@@ -151,6 +169,7 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
     for (size_t l = 0; l <= leaves; l++) got[l] = CANARY;
     k->leaf[op][type](x, op == HX_DOT ? y : NULL, n, got);
     checked++;
+    if (op == HX_ARGMIN || op == HX_ARGMAX) got_index(want, got, leaves);
     for (size_t l = 0; l <= leaves; l++) {
       uint64_t expected = l < leaves ? want[l] : CANARY;
       if (got[l] == expected) continue;

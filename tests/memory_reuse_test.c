@@ -98,7 +98,8 @@ static const char *forced_mode(void) {
     printf("  HX_MEMORY=%s: %s uses %s\n", mode, info.name, info.memory);
     usable = true;
     devices++;
-    users += info.kind != HX_SIM && strcmp(info.memory, mode) == 0 && strcmp(mode, "copy") != 0;
+    /* A discrete card copies whatever the mode is called. */
+    users += info.kind != HX_SIM && info.kind != HX_GPU && strcmp(info.memory, mode) == 0 && strcmp(mode, "copy") != 0;
   }
   return devices == 1 && users == 1 ? mode : NULL;
 }

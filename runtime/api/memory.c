@@ -55,12 +55,12 @@ hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice
   return hx__memory_advise(&hx->memory, p, bytes, advice);
 }
 
-/* Devices keep no copies between calls yet, so the host's is the only one: both are checks. */
 hx_status hx_modified(hx_context *hx, const void *p, size_t bytes) {
   CHECK_CONTEXT(hx);
-  return hx__memory_known(&hx->memory, p, bytes, "hx_modified");
+  return hx__memory_modified(&hx->memory, p, bytes);
 }
 
+/* Devices keep no copies between calls yet, so the host's is current: a check. */
 hx_status hx_sync(hx_context *hx, void *p, size_t bytes) {
   CHECK_CONTEXT(hx);
   return hx__memory_known(&hx->memory, p, bytes, "hx_sync");

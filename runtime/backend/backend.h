@@ -58,7 +58,8 @@ typedef struct hx__request {
   const hx__work *work;
   const hx__cpu_kernels *kernels; /* for storing a device's block into C */
   const hx__array *arrays;
-  uint64_t *slots; /* reductions: nfields runs of work->slices slots each */
+  uint64_t *slots;                 /* reductions: nfields runs of work->slices slots each */
+  const struct hx__packed *packed; /* products on the CPU: an operand packed for all chunks; NULL: none */
 } hx__request;
 
 typedef enum hx__outcome {

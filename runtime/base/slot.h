@@ -6,7 +6,8 @@
  *   i32, u32 of the same operations            the 64-bit sum (product) modulo 2^64
  *   MIN, MAX, all types                        the leaf's smallest key in the low half, 0 above
  *   ARGMIN, ARGMAX, all types                  that key in the high half, the lowest index in the leaf that has it in
- *                                              the low half: the smallest slot wins, then the first leaf
+ *                                              the low half: the smallest key wins, then the first leaf. Of the leaves
+ *                                              of one call only the winner needs the index, others may have any
  *
  * The key of an element is a uint32_t whose smallest value wins. With b the element's bits:
  *   ordered(b) = f32: b ^ ((b >> 31) ? 0xffffffff : 0x80000000)    i32: b ^ 0x80000000    u32: b

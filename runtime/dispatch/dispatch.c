@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/backend/registry.h"
+#include "runtime/dispatch/arms.h"
 #include "runtime/run/run.h"
 
 #define THREAD_BYTES (128u << 10) /* of a reduction: what one thread reads while another wakes */
@@ -12,8 +13,6 @@
 #define GUESS_REDUCE 8.0          /* units a nanosecond, before anything is measured */
 #define GUESS_MATMUL 40.0         /* likewise, a thread */
 #define BREAK_EVEN_NS 250e3       /* what the CPU does faster is never offered to a device */
-#define RECHECK 32u /* every so many calls, and at each power of two, the choice that lost is tried again */
-#define GAIN 1.02   /* both must be this much faster than the CPU alone to be chosen */
 
 double hx__share_of(const hx__config *config, const hx__work *work) {
   if (config->offload == HX__OFFLOAD_DISABLED || work->needs == 0) return 0.0;
@@ -118,8 +117,7 @@ static void cut(const hx__config *config, const hx__work *w, double share, hx__p
 static void alone(hx__plan *plan) { plan->devices = 0; }
 
 /* HX_SCHEDULE=static without a number: parts by measured rates, else equal, the CPU counted as one. */
-static void share_by_rates(const hx__work *w, hx__plan *plan) {
-  (void)w;
+static void share_by_rates(hx__plan *plan) {
   double sum = plan->cpu_works ? plan->cpu_rate : 0.0;
   bool known = !plan->cpu_works || plan->cpu_rate > 0.0;
   for (size_t i = 0; i < plan->devices; i++) {
@@ -130,22 +128,13 @@ static void share_by_rates(const hx__work *w, hx__plan *plan) {
   for (size_t i = 0; i < plan->devices; i++) plan->device[i].share = known ? plan->device[i].rate / sum : equal;
 }
 
-static uint32_t seat_bits(const hx__plan *plan) {
-  uint32_t bits = 1u;
-  for (size_t i = 0; i < plan->devices; i++) bits |= 1u << plan->device[i].seat;
-  return bits;
-}
-
-/* Whether CPU and devices together were faster than the CPU alone, at this size; tried first where it is not known. */
-static bool both_pay(const hx__work *w, const hx__plan *plan) {
-  const hx__rate_key cpu_key = hx__call_key(w, plan->threads, 1u),
-                     both_key = hx__call_key(w, plan->threads, seat_bits(plan));
-  const hx__rate cpu = hx__model_exact(&cpu_key), both = hx__model_exact(&both_key);
-  if (cpu.samples == 0) return false;
-  if (both.samples < 3) return true; /* the first finds the device's rate, the next use it */
-  const bool better = both.units_per_ns > cpu.units_per_ns * GAIN;
-  const uint32_t calls = cpu.samples + both.samples;
-  return calls % RECHECK == 0 || (calls & (calls - 1)) == 0 ? !better : better;
+static void follow(const hx__team *team, const hx__work *w, hx__plan *plan) {
+  const hx__arm arm = hx__arm_for(w, plan);
+  if (arm == HX__ARM_CPU) alone(plan);
+  if (arm != HX__ARM_DEVICES) return;
+  plan->cpu_works = false;
+  plan->devices = 0;
+  find_devices(team, w, false, plan); /* with the rates they have by themselves */
 }
 
 /* hx decides: nothing under the break-even goes to a device; above it what was measured to end first. */
@@ -158,10 +147,10 @@ static void choose(const hx__team *team, const hx__work *w, hx__plan *plan) {
   plan->cpu_rate = (double)w->slices / cpu_ns;
   if (limited ? w->units < config->min_offload : cpu_ns < BREAK_EVEN_NS)
     alone(plan);
-  else if (plan->devices && config->schedule == HX__SCHEDULE_ADAPTIVE && !limited && !both_pay(w, plan))
-    alone(plan);
+  else if (plan->devices && config->schedule == HX__SCHEDULE_ADAPTIVE && !limited)
+    follow(team, w, plan);
   plan->measure = cpu_ns >= BREAK_EVEN_NS;
-  share_by_rates(w, plan);
+  share_by_rates(plan);
 }
 
 void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsigned threads, hx__plan *plan) {

@@ -156,12 +156,27 @@ hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const cha
                   what, p, bytes);
 }
 
+/* Process-wide, so that no two contents of one address ever share a number. */
+static uint64_t next_version(void) {
+  static _Atomic uint64_t last;
+  return atomic_fetch_add(&last, 1) + 1;
+}
+
 hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice) {
   if (advice & ~KNOWN_ADVICE)
     return hx__fail(HX_INVALID_ARGUMENT, "advice is 0x%x: HX_READ_MOSTLY (1) and HX_RESIDENT (2) are known", advice);
   pthread_mutex_lock(&m->lock);
   hx__range *const r = hx__range_of(m, p, bytes);
   if (r) r->advice = advice;
+  if (r) r->version = next_version();
   pthread_mutex_unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_advise");
+}
+
+hx_status hx__memory_modified(hx__memory *m, const void *p, size_t bytes) {
+  pthread_mutex_lock(&m->lock);
+  hx__range *const r = hx__range_of(m, p, bytes);
+  if (r) r->version = next_version();
+  pthread_mutex_unlock(&m->lock);
+  return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_modified");
 }

@@ -32,6 +32,11 @@ hx_status hx__memory_unregister(hx__memory *memory, void *p);
 /* hx_advise, hx_modified, hx_sync share the check: [p, p+bytes) lies inside a known range. */
 hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice);
 hx_status hx__memory_known(hx__memory *memory, const void *p, size_t bytes, const char *what);
+/* hx_modified: copies that were made of the range under HX_READ_MOSTLY are of the past. */
+hx_status hx__memory_modified(hx__memory *memory, const void *p, size_t bytes);
+/* 0, or where the operand of a product (0: A, 1: B) is HX_READ_MOSTLY the number of its contents: copies made under
+ * that number are good while it stays. */
+uint64_t hx__memory_version(hx__memory *memory, const hx__work *work, unsigned operand);
 
 /* The outputs of a task are written by the host while it runs: a block that devices may only read while the host does
  * not write is not used in place meanwhile. Waits for runs that read it so. */

@@ -12,6 +12,7 @@ struct hx__range {
   bool allocated; /* by hx_alloc; else registered */
   bool pinned;    /* a chunk that was given up may still read it: never freed */
   unsigned advice;
+  uint64_t version;   /* another number after each hx_advise and hx_modified; never 0 */
   hx__device *device; /* allocated: who gave the block; NULL: plain pages */
   void *block;
   hx__memory_mode mode;

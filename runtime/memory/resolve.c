@@ -98,6 +98,17 @@ static void describe(const hx__work *w, hx__array *arrays) {
   }
 }
 
+uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) {
+  hx__array arrays[2];
+  if (atomic_load_explicit(&m->count, memory_order_relaxed) == 0) return 0;
+  describe(w, arrays);
+  pthread_mutex_lock(&m->lock);
+  const hx__range *const r = hx__range_of(m, arrays[operand].p, bytes_of(&arrays[operand]));
+  const uint64_t version = r && (r->advice & HX_READ_MOSTLY) ? r->version : 0;
+  pthread_mutex_unlock(&m->lock);
+  return version;
+}
+
 void hx__memory_resolve(hx__memory *m, const hx__device *d, const hx__work *w, hx__array *arrays) {
   describe(w, arrays);
   pthread_mutex_lock(&m->lock);

@@ -6,7 +6,7 @@
 
 #define LEAST_LEAVES 4u /* of a grab: 64 KiB */
 #define MOST_LEAVES 64u
-#define LEAST_TILES 4u /* of a product: register tiles along the cut */
+#define TAIL 128u /* of a product: a thread's part over its last chunk */
 
 /* Slices for one grab of one of `threads` threads: a guided part of what is left, so that a slow core and a stolen one
  * do not stall the others at the end. */
@@ -14,8 +14,9 @@ static size_t grab(const hx__run_state *run, size_t grain) {
   const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads + run->feeds;
   if (parts == 1) return left;
   if (run->work->matmul) {
-    const size_t want = left / (2 * parts), least = LEAST_TILES * grain;
-    return want < least ? least : (want + grain - 1) / grain * grain;
+    const size_t guided = left / (2 * parts), least = run->work->slices / (TAIL * parts);
+    const size_t want = guided < least ? least : guided;
+    return want < grain ? grain : (want + grain - 1) / grain * grain;
   }
   const size_t want = left / (8 * parts);
   return want < LEAST_LEAVES ? LEAST_LEAVES : want > MOST_LEAVES ? MOST_LEAVES : want;
@@ -27,6 +28,7 @@ static void body(void *p) {
   const size_t grain = lane->grain(lane, run->work);
   uint32_t chunks = 0;
   uint64_t units = 0;
+  if (run->packed) hx__cpu_pack(run->packed);
   for (;;) {
     hx__ticket *ticket;
     const hx__chunk chunk = hx__ends_front(&run->ends, grab(run, grain));
@@ -42,4 +44,18 @@ static void body(void *p) {
   atomic_fetch_add(&run->cpu_units, units);
 }
 
-void hx__cpu_side(hx__run_state *run) { hx__cpu_team(run->plan->threads, body, run); }
+/* The operand that all chunks share, packed ahead: where more than one chunk follows, or where it stays packed. */
+static hx__packed *pack_ahead(const hx__run_state *run) {
+  if (!run->work->matmul) return NULL;
+  hx__lane *const lane = run->team->cpu;
+  const uint64_t version = hx__memory_version(run->team->memory, run->work, !run->work->by_columns);
+  if (!version && grab(run, lane->grain(lane, run->work)) >= hx__ends_left(&run->ends)) return NULL;
+  return hx__cpu_pack_open(lane, run->work, version);
+}
+
+void hx__cpu_side(hx__run_state *run) {
+  run->packed = pack_ahead(run);
+  run->request.packed = run->packed;
+  hx__cpu_team(run->plan->threads, body, run);
+  if (run->packed) hx__cpu_pack_close(run->team->cpu, run->packed);
+}

@@ -26,7 +26,8 @@ struct hx__run_state {
   hx__team *team;
   const hx__plan *plan;
   const hx__work *work;
-  hx__request request; /* the CPU's */
+  hx__request request;       /* the CPU's */
+  struct hx__packed *packed; /* likewise; NULL: none */
   hx__ends ends;
   uint64_t from_ns; /* 0: nobody measures */
   bool disturbed;   /* drivers were at work when it began: nothing is learned */

@@ -121,7 +121,7 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     hx__fail(HX_OUT_OF_MEMORY, "no memory for %zu partials", slots);
   } else {
     pthread_mutex_init(&run.lock, NULL);
-    run.request = (hx__request){work, team->kernels, NULL, memory};
+    run.request = (hx__request){work, team->kernels, NULL, memory, NULL};
     hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = hx__now_ns();

@@ -125,9 +125,10 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
   if (!task) REFUSE("task is NULL");
   if (!(task->gpu_share <= 1.0f))
     REFUSE("gpu_share is %g: a number up to 1, negative to leave it open", (double)task->gpu_share);
-  uint64_t reserved = 0;
-  for (size_t i = 0; i < sizeof task->reserved / sizeof task->reserved[0]; i++) reserved |= task->reserved[i];
-  if (reserved) REFUSE("a reserved word of the task is not zero: start from a builder such as hx_reduce");
+  const uint64_t *const r = task->reserved;
+  _Static_assert(sizeof task->reserved == 8 * sizeof *r, "all words are looked at");
+  if (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7])
+    REFUSE("a reserved word of the task is not zero: start from a builder such as hx_reduce");
   w->gpu_share = task->gpu_share;
   w->matmul = w->by_columns = false;
   switch (task->kind) {

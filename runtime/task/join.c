@@ -21,7 +21,8 @@ static float add(float a, float b) { return a + b; }
 static float multiply(float a, float b) { return a * b; }
 
 /* Neighbours pairwise, level by level; an odd last one goes up unchanged (docs/ARITHMETIC.md). */
-static uint32_t join_pairs(uint64_t *slots, size_t count, float (*combine)(float, float)) {
+static inline __attribute__((always_inline)) uint32_t join_pairs(uint64_t *slots, size_t count,
+                                                                 float (*combine)(float, float)) {
   while (count > 1) {
     const size_t pairs = count / 2;
     for (size_t i = 0; i < pairs; i++)

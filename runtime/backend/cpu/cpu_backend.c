@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/backend/cpu/packed.h"
 #include "runtime/base/status.h"
 #include "runtime/topo/topo.h"
 
@@ -22,6 +23,7 @@ typedef struct cpu_lane {
   const hx__cpu_kernels *kernels;
   pthread_mutex_t lock;
   scratch *spare;
+  hx__packed_store store;
 } cpu_lane;
 
 static hx__device device = {.backend = &hx__cpu_backend,
@@ -68,6 +70,7 @@ static hx__lane *open(hx__device *d, const hx__config *config) {
   lane->base = (hx__lane){.device = d, .grain = grain, .most = most};
   lane->kernels = hx__cpu_kernels_for(config->isa);
   pthread_mutex_init(&lane->lock, NULL);
+  hx__packed_store_init(&lane->store);
   return &lane->base;
 }
 
@@ -79,6 +82,7 @@ static void close(hx__lane *base) {
     free(s);
   }
   pthread_mutex_destroy(&lane->lock);
+  hx__packed_store_free(&lane->store);
   free(lane);
 }
 
@@ -115,7 +119,9 @@ static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__chun
   const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
   scratch *const s = bytes ? scratch_get(lane, bytes) : NULL;
   if (bytes && !s) return HX__NO_MEMORY;
-  cpu->gemm(&g, blocking, s ? s->p : NULL);
+  const void *const packed = request->packed ? hx__packed_data(request->packed) : NULL;
+  const bool of_b = !request->work->by_columns;
+  cpu->gemm(&g, blocking, of_b ? NULL : packed, of_b ? packed : NULL, s ? s->p : NULL);
   if (s) scratch_put(lane, s);
   return HX__DONE;
 }
@@ -164,6 +170,13 @@ static hx__outcome wait(hx__lane *lane, const hx__request *request, hx__ticket *
 }
 
 void hx__cpu_device(hx__device **d) { *d = &device; }
+
+hx__packed *hx__cpu_pack_open(hx__lane *base, const hx__work *work, uint64_t version) {
+  cpu_lane *const lane = (cpu_lane *)base;
+  return hx__packed_open(&lane->store, lane->kernels, work, version);
+}
+
+void hx__cpu_pack_close(hx__lane *base, hx__packed *packed) { hx__packed_close(&((cpu_lane *)base)->store, packed); }
 
 const hx__cpu_kernels *hx__cpu_lane_kernels(const hx__lane *lane) { return ((const cpu_lane *)lane)->kernels; }
 

@@ -8,8 +8,9 @@
 
 #include "runtime/backend/backend.h"
 
-/* Threads a run may use now: HX_THREADS, else OMP_NUM_THREADS, else the usable cores; one inside a parallel region of
- * the caller, unless it asked for nested ones, and in a forked child. */
+/* Threads a run may use now: HX_THREADS, else OMP_NUM_THREADS, else the usable cores, less what other calls of the
+ * process use at the moment; one inside a parallel region of the caller, unless it asked for nested ones, and in a
+ * forked child. */
 unsigned hx__cpu_threads(const hx__config *config);
 
 /* Calls body(arg) on each of `threads` threads (fewer where OpenMP gives fewer), all in the canonical floating-point
@@ -21,6 +22,16 @@ void hx__cpu_device(hx__device **device);
 
 /* The mask new threads should start with: the union of the OpenMP places where they are set, else the caller's. */
 void hx__cpu_affinity(cpu_set_t *mask);
+
+/* Of a product whose chunks several threads will compute: the operand that all chunks share, to be packed once. NULL
+ * where that does not pay, or there is no memory for it: chunks then pack it themselves. Before the first chunk every
+ * thread of the team calls hx__cpu_pack, which returns when all of it is packed; the request of the chunks names it. */
+typedef struct hx__packed hx__packed;
+/* version: 0, or the number of the operand's contents (HX_READ_MOSTLY): what is packed is then kept for the next
+ * product with the same number. */
+hx__packed *hx__cpu_pack_open(hx__lane *lane, const hx__work *work, uint64_t version);
+void hx__cpu_pack(hx__packed *packed);
+void hx__cpu_pack_close(hx__lane *lane, hx__packed *packed);
 
 /* The variant and block sizes in use. */
 const hx__cpu_kernels *hx__cpu_lane_kernels(const hx__lane *lane);

@@ -9,26 +9,39 @@
 #include "runtime/base/thread.h"
 #include "runtime/topo/topo.h"
 
-unsigned hx__cpu_threads(const hx__config *config) {
-  if (hx__forked()) return 1; /* libgomp's pool does not exist in a forked child */
-  if (omp_in_parallel() && omp_get_level() >= omp_get_max_active_levels()) return 1;
+/* Threads of teams at work in this process: callers that meet share the cores instead of piling up on them. */
+static _Atomic unsigned at_work;
+
+static unsigned wanted(const hx__config *config) {
   if (config->threads) return config->threads;
   if (config->omp_threads) return config->omp_threads;
   /* Under OMP_PROC_BIND libgomp has pinned this thread to one place: what hwloc counts is that place. */
   return omp_get_proc_bind() != omp_proc_bind_false ? (unsigned)omp_get_num_procs() : hx__topo_get()->cores;
 }
 
-void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
-  if (threads <= 1) { /* a parallel region of one costs 0.3 us all the same */
-    body(arg);
-    return;
-  }
+unsigned hx__cpu_threads(const hx__config *config) {
+  if (hx__forked()) return 1; /* libgomp's pool does not exist in a forked child */
+  if (omp_in_parallel() && omp_get_level() >= omp_get_max_active_levels()) return 1;
+  const unsigned threads = wanted(config), others = atomic_load_explicit(&at_work, memory_order_relaxed);
+  return others < threads ? threads - others : 1;
+}
+
+static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
 #pragma omp parallel num_threads(threads)
   {
     const hx__fpenv was = hx__fpenv_enter();
     body(arg);
     hx__fpenv_leave(was);
   }
+}
+
+void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
+  atomic_fetch_add_explicit(&at_work, threads, memory_order_relaxed);
+  if (threads <= 1) /* a parallel region of one costs 0.3 us all the same */
+    body(arg);
+  else
+    parallel(threads, body, arg);
+  atomic_fetch_sub_explicit(&at_work, threads, memory_order_relaxed);
 }
 
 /* With places, libgomp has bound the initial thread to the first of them: its own mask would starve the others. */

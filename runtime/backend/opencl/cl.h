@@ -127,13 +127,20 @@ typedef struct hx__cl_operand {
   bool holds;
 } hx__cl_operand;
 
+/* A kernel object and the kinds of argument it has had: once it was given a pointer, one driver refuses a buffer in the
+ * same place (CL_INVALID_KERNEL_ARGS), so another mix of modes gets a new object. */
+typedef struct hx__cl_kernel {
+  cl_kernel kernel;
+  hx__memory_mode x, y;
+} hx__cl_kernel;
+
 typedef struct hx__cl_lane {
   hx__lane base;
   hx__cl_device *device;
   cl_command_queue queue;
   unsigned product; /* index of the product's program: HX_TILE chooses it */
   bool copy_inputs; /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
-  cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
+  hx__cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
 
   hx__cl_operand *operand; /* of the run */
   size_t operands, operand_room;
@@ -179,8 +186,10 @@ hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_re
 hx__outcome hx__cl_buffer_reserve(hx__cl_device *device, hx__cl_buffer *buffer, size_t bytes, cl_mem_flags flags);
 void hx__cl_buffer_release(hx__cl_buffer *buffer);
 void hx__cl_stage_close(hx__cl_lane *lane);
-/* The kernel object of a program on this lane, made at first use; NULL with a failed outcome in *outcome. */
-cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, cl_kernel *slot, unsigned need, const char *name, hx__outcome *outcome);
+/* The kernel object of a program on this lane for operands of these views (NULL: it has none), made at first use; NULL
+ * with a failed outcome in *outcome. */
+cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned need, const char *name,
+                             const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome);
 
 /* Index of a single need bit. */
 static inline unsigned hx__need_index(uint64_t need) { return (unsigned)__builtin_ctzll(need); }

@@ -66,9 +66,9 @@ hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
   return &lane->base;
 }
 
-static void release_kernels(cl_kernel *kernels) {
+static void release_kernels(const hx__cl_kernel *kernels) {
   for (unsigned i = 0; i < HX__PROGRAMS; i++)
-    if (kernels[i]) clReleaseKernel(kernels[i]);
+    if (kernels[i].kernel) clReleaseKernel(kernels[i].kernel);
 }
 
 void hx__cl_lane_close(hx__lane *base) {
@@ -89,13 +89,23 @@ void hx__cl_lane_close(hx__lane *base) {
   free(lane);
 }
 
-cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, cl_kernel *slot, unsigned need, const char *name,
-                             hx__outcome *outcome) {
+static hx__memory_mode kind_of(const hx__cl_view *view) { return !view || view->mem ? HX__MEMORY_COPY : view->mode; }
+
+cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned need, const char *name,
+                             const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome) {
   cl_int code = CL_SUCCESS;
   *outcome = HX__DONE;
-  if (!*slot) *slot = clCreateKernel(lane->device->program[need].program, name, &code);
-  if (!*slot) *outcome = hx__cl_failed(lane->device, "clCreateKernel", code);
-  return *slot;
+  if (slot->kernel && (slot->x != kind_of(x) || slot->y != kind_of(y))) {
+    clReleaseKernel(slot->kernel);
+    slot->kernel = NULL;
+  }
+  if (!slot->kernel) {
+    slot->kernel = clCreateKernel(lane->device->program[need].program, name, &code);
+    slot->x = kind_of(x);
+    slot->y = kind_of(y);
+  }
+  if (!slot->kernel) *outcome = hx__cl_failed(lane->device, "clCreateKernel", code);
+  return slot->kernel;
 }
 
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {

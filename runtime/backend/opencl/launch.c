@@ -62,14 +62,16 @@ static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, h
   const unsigned need = hx__need_index(hx__need_reduce(field->op, field->type));
   const hx__kernel_row *const row = lane->device->program[need].row;
   const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, hx__chunk_elements(w, chunk)};
-  hx__outcome outcome;
   hx__cl_view x, y;
-  args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, &lane->kernel[need], need, "hx_reduce", &outcome)};
-  if (outcome == HX__DONE) outcome = hx__cl_view_of(lane, &lane->operand[2 * f], region, &x);
+  hx__outcome outcome = hx__cl_view_of(lane, &lane->operand[2 * f], region, &x);
+  y = x;
   if (outcome == HX__DONE && field->op == HX_DOT) outcome = hx__cl_view_of(lane, &lane->operand[2 * f + 1], region, &y);
+  args a = {.lane = lane};
+  if (outcome == HX__DONE)
+    a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[need], need, "hx_reduce", &x, &y, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, &x);
-  arg_view(&a, field->op == HX_DOT ? &y : &x);
+  arg_view(&a, &y);
   arg_size(&a, region.cols);
   arg_mem(&a, slots);
   const size_t groups = ceiling(chunk.count, row->leaves);
@@ -102,11 +104,11 @@ typedef struct strides {
 static strides strides_of(bool transposed, size_t ld) { return transposed ? (strides){1, ld} : (strides){ld, 1}; }
 
 /* Packs one operand into panels of `tile` along its row (A) or column (B) index. */
-static hx__outcome pack(hx__cl_lane *lane, cl_kernel *slot, const char *name, const hx__cl_view *v, strides s,
+static hx__outcome pack(hx__cl_lane *lane, hx__cl_kernel *slot, const char *name, const hx__cl_view *v, strides s,
                         size_t extent, size_t k, bool k_first, size_t tile, hx__cl_buffer *to) {
   static const uint32_t one[2] = {1, 1};
   hx__outcome outcome;
-  args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, slot, lane->product, name, &outcome)};
+  args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, slot, lane->product, name, v, NULL, &outcome)};
   const size_t panels = ceiling(extent, tile);
   if (outcome == HX__DONE)
     outcome = hx__cl_buffer_reserve(lane->device, to, panels * tile * k * sizeof(float), CL_MEM_READ_WRITE);
@@ -171,14 +173,16 @@ static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const op
   const hx__cl_program *const p = &lane->device->program[lane->product];
   hx__outcome outcome = p->row->pack ? pack_both(lane, w, o, m, n, k) : HX__DONE;
   if (outcome != HX__DONE) return outcome;
-  args a = {.lane = lane,
-            .kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", &outcome)};
+  const hx__cl_view av = from_k(o->a, o->as.cs, k), bv = from_k(o->b, o->bs.rs, k);
+  const bool packed = p->row->pack;
+  args a = {.lane = lane};
+  a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", packed ? NULL : &av,
+                                packed ? NULL : &bv, &outcome);
   if (outcome != HX__DONE) return outcome;
-  if (p->row->pack) {
+  if (packed) {
     arg_mem(&a, lane->packed_a.mem);
     arg_mem(&a, lane->packed_b.mem);
   } else {
-    const hx__cl_view av = from_k(o->a, o->as.cs, k), bv = from_k(o->b, o->bs.rs, k);
     arg_view(&a, &av);
     arg_size(&a, o->as.rs);
     arg_size(&a, o->as.cs);

@@ -120,17 +120,40 @@ static void try_way(trial *t, const way *w) {
   w->put(t, mem, p);
 }
 
+static bool remap(trial *t, uint32_t *p, cl_map_flags flags) {
+  return clEnqueueSVMUnmap(t->queue, p, 0, NULL, NULL) == CL_SUCCESS &&
+         clEnqueueSVMMap(t->queue, CL_TRUE, flags, p, WORDS * 4u, 0, NULL, NULL) == CL_SUCCESS;
+}
+
+/* Coarse SVM as runs use it: written under a writable map, read by a kernel while the host holds a map for reading (one
+ * driver refuses that launch). Maps keep it right; it is in place where memory is one. */
+static void try_coarse(trial *t) {
+  hx__cl_device *const d = t->device;
+  if (!(d->svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER)) return;
+  uint32_t *const p = clSVMAlloc(d->context, CL_MEM_READ_WRITE, WORDS * 4u, 0);
+  if (!p) return;
+  bool right =
+      clEnqueueSVMMap(t->queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, p, WORDS * 4u, 0, NULL, NULL) == CL_SUCCESS;
+  for (uint32_t i = 1; i <= 2 && right; i++) {
+    p[FIRST] = 0x5ca1ab1eu + i;
+    right = remap(t, p, CL_MAP_READ) && clSetKernelArgSVMPointer(t->touch, 0, p) == CL_SUCCESS &&
+            see(t) == 0x5ca1ab1eu + i && p[FIRST] == 0x5ca1ab1eu + i && remap(t, p, CL_MAP_READ | CL_MAP_WRITE);
+  }
+  if (right) d->base.modes |= 1u << HX__MEMORY_SVM_COARSE;
+  if (right && d->unified) d->base.zero_copy |= 1u << HX__MEMORY_SVM_COARSE;
+  clEnqueueSVMUnmap(t->queue, p, 0, NULL, NULL);
+  clFinish(t->queue);
+  clSVMFree(d->context, p);
+}
+
 void hx__cl_find_modes(hx__cl_device *d, cl_command_queue queue, cl_kernel touch) {
   cl_int code;
   trial t = {.device = d, .queue = queue, .touch = touch};
   d->base.modes = 1u << HX__MEMORY_COPY;
-  if (d->svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER) { /* maps keep it right; it is in place where memory is one */
-    d->base.modes |= 1u << HX__MEMORY_SVM_COARSE;
-    if (d->unified) d->base.zero_copy |= 1u << HX__MEMORY_SVM_COARSE;
-  }
   t.out = clCreateBuffer(d->context, CL_MEM_READ_WRITE, sizeof(cl_uint), NULL, &code);
   if (!t.out) return;
   for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
     if (ways[i].offered(d)) try_way(&t, &ways[i]);
+  try_coarse(&t);
   clReleaseMemObject(t.out);
 }

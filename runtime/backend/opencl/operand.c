@@ -110,6 +110,10 @@ hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r
   const hx__array *const a = o->array;
   if (o->mode == HX__MEMORY_COPY) return view_copy(lane, o, r, v);
   *v = (hx__cl_view){.mode = o->mode, .p = a->p, .first = r.row * a->ld + r.col, .ld = a->ld};
+  if (a->block) { /* from the block's own start: a driver was seen to refuse pointers into one */
+    v->p = ((const hx__cl_block *)a->block)->p;
+    v->first += ((uintptr_t)a->p - (uintptr_t)v->p) / 4;
+  }
   if (o->mode == HX__MEMORY_HOSTPTR) {
     v->mem = o->hostptr->mem;
     v->first += ((uintptr_t)a->p - o->hostptr->first) / 4;

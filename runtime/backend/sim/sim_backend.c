@@ -124,7 +124,7 @@ static bool multiply(sim_lane *lane, const hx__request *request, hx__chunk chunk
   g.c = lane->result;
   g.ldc = lane->ldt = g.n;
   g.beta = 0.0f;
-  cpu->gemm(&g, blocking, lane->scratch);
+  cpu->gemm(&g, blocking, NULL, NULL, lane->scratch);
   lane->copied += (g.m * g.k + g.k * g.n + g.m * g.n) * sizeof(float);
   return true;
 }

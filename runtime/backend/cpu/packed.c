@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An operand packed once: units are handed out by a counter. What is kept packed has a number of its contents, so what
+ * the caller has modified since is never used again. */
+#define _GNU_SOURCE
+#include "runtime/backend/cpu/packed.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#define ALIGNMENT ((size_t)64)
+#define HUGE_PAGE ((size_t)2 << 20)
+#define MOST_BYTES ((size_t)256 << 20) /* beyond, chunks pack for themselves; also of all that is kept packed */
+#define SPARE_BYTES ((size_t)64 << 20) /* a larger one is given back at the end of its run */
+#define SPINS 2000u                    /* a unit takes some 50 us */
+
+/* What a kept operand is found by. */
+typedef struct identity {
+  uint64_t version;
+  const float *p;
+  size_t lines, k, line_stride, k_stride;
+  bool of_b;
+} identity;
+
+struct hx__packed {
+  void *p;
+  size_t bytes;
+  const hx__cpu_kernels *kernels;
+  const hx__gemm *gemm;
+  bool of_b;
+  size_t units;
+  _Atomic size_t next, done;
+
+  identity id; /* version 0: of one run */
+  unsigned users;
+  hx__packed *after;
+};
+
+static void discard(hx__packed *packed) {
+  if (!packed) return;
+  free(packed->p);
+  free(packed);
+}
+
+void hx__packed_store_init(hx__packed_store *store) {
+  atomic_init(&store->spare, NULL);
+  pthread_mutex_init(&store->lock, NULL);
+  store->kept = NULL;
+}
+
+void hx__packed_store_free(hx__packed_store *store) {
+  discard(atomic_load(&store->spare));
+  for (hx__packed *at = store->kept, *after; at; at = after) {
+    after = at->after;
+    discard(at);
+  }
+  pthread_mutex_destroy(&store->lock);
+}
+
+/* Room for so many bytes, in large pages where they are many: 2 MB are read by every chunk. */
+static bool reserve(hx__packed *packed, size_t bytes) {
+  if (packed->bytes >= bytes) return true;
+  const size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
+  free(packed->p);
+  packed->bytes = (bytes + unit - 1) / unit * unit;
+  packed->p = aligned_alloc(unit, packed->bytes);
+  if (packed->p && unit == HUGE_PAGE) (void)madvise(packed->p, packed->bytes, MADV_HUGEPAGE);
+  return packed->p;
+}
+
+static identity identity_of(const hx__gemm *g, bool of_b, uint64_t version) {
+  if (of_b) return (identity){version, g->b, g->n, g->k, g->b_cs, g->b_rs, true};
+  return (identity){version, g->a, g->m, g->k, g->a_rs, g->a_cs, false};
+}
+
+static bool same(const identity *a, const identity *b) {
+  return a->version == b->version && a->p == b->p && a->lines == b->lines && a->k == b->k &&
+         a->line_stride == b->line_stride && a->k_stride == b->k_stride && a->of_b == b->of_b;
+}
+
+/* The kept operand, moved to the front of the list; NULL where it is not there. */
+static hx__packed *find_kept(hx__packed_store *store, const identity *id) {
+  hx__packed *found = NULL;
+  pthread_mutex_lock(&store->lock);
+  for (hx__packed **at = &store->kept; *at && !found; at = &(*at)->after)
+    if (same(&(*at)->id, id)) {
+      found = *at;
+      *at = found->after;
+      found->after = store->kept;
+      store->kept = found;
+      found->users++;
+      break;
+    }
+  pthread_mutex_unlock(&store->lock);
+  return found;
+}
+
+/* Puts a packed operand in front and drops what is then too much from the end, but for what is in use. */
+static void keep(hx__packed_store *store, hx__packed *packed) {
+  size_t total = 0;
+  pthread_mutex_lock(&store->lock);
+  packed->after = store->kept;
+  store->kept = packed;
+  for (hx__packed **at = &store->kept; *at;) {
+    hx__packed *const this = *at;
+    const bool stale = this != packed && this->id.p == packed->id.p && this->id.version != packed->id.version;
+    total += this->bytes;
+    if ((total > MOST_BYTES || stale) && this->users == 0) {
+      total -= this->bytes;
+      *at = this->after;
+      discard(this);
+    } else {
+      at = &this->after;
+    }
+  }
+  pthread_mutex_unlock(&store->lock);
+}
+
+hx__packed *hx__packed_open(hx__packed_store *store, const hx__cpu_kernels *kernels, const hx__work *work,
+                            uint64_t version) {
+  const bool of_b = !work->by_columns;
+  const size_t bytes = kernels->packed_bytes(&work->gemm, of_b);
+  if (bytes == 0 || bytes > MOST_BYTES) return NULL;
+  const identity id = identity_of(&work->gemm, of_b, version);
+  hx__packed *packed = version ? find_kept(store, &id) : NULL;
+  if (packed) return packed;
+  if (!version) packed = atomic_exchange(&store->spare, NULL);
+  if (!packed) packed = calloc(1, sizeof *packed);
+  if (!packed || !reserve(packed, bytes)) {
+    discard(packed);
+    return NULL;
+  }
+  packed->kernels = kernels;
+  packed->gemm = &work->gemm;
+  packed->of_b = of_b;
+  packed->units = kernels->pack_units(&work->gemm, of_b);
+  packed->id = id;
+  packed->users = 0;
+  atomic_init(&packed->next, 0);
+  atomic_init(&packed->done, 0);
+  return packed;
+}
+
+void hx__packed_close(hx__packed_store *store, hx__packed *packed) {
+  if (!packed) return;
+  if (packed->id.version == 0) {
+    discard(packed->bytes <= SPARE_BYTES ? atomic_exchange(&store->spare, packed) : packed);
+    return;
+  }
+  pthread_mutex_lock(&store->lock);
+  const bool was_kept = packed->users != 0;
+  if (was_kept) packed->users--;
+  pthread_mutex_unlock(&store->lock);
+  if (!was_kept) keep(store, packed);
+}
+
+const void *hx__packed_data(const hx__packed *packed) { return packed->p; }
+
+void hx__cpu_pack(hx__packed *packed) {
+  if (atomic_load_explicit(&packed->done, memory_order_acquire) == packed->units) return; /* kept from an earlier run */
+  for (size_t unit; (unit = atomic_fetch_add(&packed->next, 1)) < packed->units; atomic_fetch_add(&packed->done, 1))
+    packed->kernels->pack(packed->gemm, packed->of_b, unit, packed->p);
+  for (unsigned spins = 0; atomic_load_explicit(&packed->done, memory_order_acquire) < packed->units; spins++)
+    if (spins >= SPINS) sched_yield();
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The operand of a product that all its chunks share, packed once a run by the whole team; once for many runs where the
+ * caller has said that it is mostly read. */
+#ifndef HX_BACKEND_CPU_PACKED_H
+#define HX_BACKEND_CPU_PACKED_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "runtime/backend/cpu/cpu_backend.h"
+
+/* What a context keeps: the memory of the last run that had one, for the next (several runs at once each bring their
+ * own), and the operands that are kept packed. */
+typedef struct hx__packed_store {
+  _Atomic(hx__packed *) spare;
+  pthread_mutex_t lock; /* what follows */
+  hx__packed *kept;     /* a list, the last used first */
+} hx__packed_store;
+
+void hx__packed_store_init(hx__packed_store *store);
+void hx__packed_store_free(hx__packed_store *store);
+
+hx__packed *hx__packed_open(hx__packed_store *store, const hx__cpu_kernels *kernels, const hx__work *work,
+                            uint64_t version);
+void hx__packed_close(hx__packed_store *store, hx__packed *packed);
+const void *hx__packed_data(const hx__packed *packed);
+
+#endif
