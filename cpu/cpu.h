@@ -23,15 +23,19 @@ typedef struct hx__gemm_blocking {
   size_t mc, nc;
 } hx__gemm_blocking;
 
+typedef hx__leaf_fn *hx__leaf_table[HX__OPS][HX__TYPES];
+
 typedef struct hx__cpu_kernels {
-  hx__isa isa;
-  hx__leaf_fn *leaf[HX__OPS][HX__TYPES]; /* every op from HX_SUM and type from HX_F32 is filled */
+  hx__isa isa;                           /* the widest that it uses */
+  hx__leaf_fn *const (*leaf)[HX__TYPES]; /* a hx__leaf_table: every op from HX_SUM and type from HX_F32 is filled */
 
   size_t mr, nr; /* register tile of the matrix product */
   /* Block sizes for caches of these sizes (0: unknown). */
   hx__gemm_blocking (*gemm_blocking)(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes);
   /* Bytes of scratch one thread needs for a product of at most m x n x k; 0: none. The scratch is aligned to 64. */
   size_t (*gemm_scratch_bytes)(hx__gemm_blocking blocking, size_t m, size_t n, size_t k);
+  /* Whether the product is done in place: its blocking means nothing and it needs no scratch. */
+  bool (*gemm_in_place)(const hx__gemm *g);
   /* One block of a product, on the calling thread. packed_a, packed_b: op(A) of all its m, op(B) of all its n, as pack
    * has left them; NULL: packed here where that pays. */
   void (*gemm)(const hx__gemm *g, hx__gemm_blocking blocking, const void *packed_a, const void *packed_b,

@@ -125,8 +125,8 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const flo
 
 /* Small products: one panel, rows of B contiguous, nothing packed. */
 static bool direct_takes(const hx__gemm *g) {
-  return g->b_cs == 1 && g->k <= HX__PANEL && g->m <= GEMM_DIRECT && g->n <= GEMM_DIRECT / g->m &&
-         g->k <= GEMM_DIRECT / (g->m * g->n);
+  return g->b_cs == 1 && g->k <= HX__PANEL && g->m <= GEMM_DIRECT && g->n <= GEMM_DIRECT &&
+         g->m * g->n * g->k <= GEMM_DIRECT;
 }
 
 static void gemm_direct(const hx__gemm *g) {
@@ -153,6 +153,8 @@ static void gemm_direct(const hx__gemm *g) {
     }
   }
 }
+
+static bool in_place(const hx__gemm *g) { return direct_takes(g) && !rows_takes(g); }
 
 /* Whether the product is done from packed operands, so that its blocks can share one. */
 static size_t packed_bytes(const hx__gemm *g, bool of_b) {

@@ -18,44 +18,49 @@ static const hx__cpu_kernels *variant(hx__isa isa) {
 #include <cpuid.h>
 #include <string.h>
 
-/* Where AVX-512 is the faster choice: cores whose 512-bit units are whole. Measured: Zen 5 doubles the matrix product.
- * Zen 4 (family 0x19), which runs 512 bits in two halves, gains nothing there and reads memory 3-8 % slower, so that it
- * takes AVX2, as does everything that no row names: cores with one 512-bit multiplier (Intel's clients), halves (the
- * mobile models of Zen 5), and what nobody has measured. The Intel rows are by the vendor's description, not measured.
- */
+/* Where AVX-512 is the faster choice. Cores whose 512-bit units are whole: measured, Zen 5 doubles the matrix product.
+ * Zen 4, which runs 512 bits in two halves, gains a few percent there, from a register tile that loads half as much
+ * for a multiplication, but reads memory 3-8 % slower: it takes the products of AVX-512 with the reductions of AVX2.
+ * AVX2 for everything that no row names: cores with one 512-bit multiplier (Intel's clients) and what nobody has
+ * measured. The Intel rows are by the vendor's description, not measured. */
 typedef struct wide_core {
   char vendor[13];
   unsigned family, model_first, model_last;
+  const hx__cpu_kernels *kernels;
 } wide_core;
 
 static const wide_core wide_cores[] = {
-    {"AuthenticAMD", 0x1a, 0x00, 0x1f}, /* Zen 5, Zen 5c: EPYC 9005 */
-    {"AuthenticAMD", 0x1a, 0x40, 0x4f}, /* Zen 5: Ryzen 9000 */
-    {"GenuineIntel", 0x06, 0x55, 0x55}, /* Skylake-SP, Cascade Lake, Cooper Lake */
-    {"GenuineIntel", 0x06, 0x6a, 0x6c}, /* Ice Lake-SP, Ice Lake-D */
-    {"GenuineIntel", 0x06, 0x8f, 0x8f}, /* Sapphire Rapids */
-    {"GenuineIntel", 0x06, 0xad, 0xae}, /* Granite Rapids */
-    {"GenuineIntel", 0x06, 0xcf, 0xcf}, /* Emerald Rapids */
+    {"AuthenticAMD", 0x19, 0x10, 0x1f, &hx__cpu_avx512_halves}, /* Zen 4: EPYC 9004 */
+    {"AuthenticAMD", 0x19, 0x60, 0x7f, &hx__cpu_avx512_halves}, /* Zen 4: Ryzen 7000, 8000 */
+    {"AuthenticAMD", 0x19, 0xa0, 0xaf, &hx__cpu_avx512_halves}, /* Zen 4c: EPYC 97x4, 8004 */
+    {"AuthenticAMD", 0x1a, 0x00, 0x1f, &hx__cpu_avx512},        /* Zen 5, Zen 5c: EPYC 9005 */
+    {"AuthenticAMD", 0x1a, 0x40, 0x4f, &hx__cpu_avx512},        /* Zen 5: Ryzen 9000 */
+    {"GenuineIntel", 0x06, 0x55, 0x55, &hx__cpu_avx512},        /* Skylake-SP, Cascade Lake, Cooper Lake */
+    {"GenuineIntel", 0x06, 0x6a, 0x6c, &hx__cpu_avx512},        /* Ice Lake-SP, Ice Lake-D */
+    {"GenuineIntel", 0x06, 0x8f, 0x8f, &hx__cpu_avx512},        /* Sapphire Rapids */
+    {"GenuineIntel", 0x06, 0xad, 0xae, &hx__cpu_avx512},        /* Granite Rapids */
+    {"GenuineIntel", 0x06, 0xcf, 0xcf, &hx__cpu_avx512},        /* Emerald Rapids */
 };
 
-static bool core_is_wide(void) {
+/* The row's kernels, or NULL. */
+static const hx__cpu_kernels *wide_kernels(void) {
   unsigned eax, ebx, ecx, edx, most;
   char vendor[13] = "";
   if (!__get_cpuid(0, &most, &ebx, &ecx, &edx) || !__get_cpuid(1, &eax, &(unsigned){0}, &(unsigned){0}, &(unsigned){0}))
-    return false;
+    return NULL;
   memcpy(vendor, &ebx, 4), memcpy(vendor + 4, &edx, 4), memcpy(vendor + 8, &ecx, 4);
   unsigned base = eax >> 8 & 15, family = base == 15 ? base + (eax >> 20 & 255) : base;
   unsigned model = (eax >> 4 & 15) | (eax >> 12 & 0xf0); /* extended models: family 6 and from 15 up */
   for (size_t i = 0; i < sizeof wide_cores / sizeof wide_cores[0]; i++) {
     const wide_core *w = &wide_cores[i];
     if (!strcmp(w->vendor, vendor) && w->family == family && w->model_first <= model && model <= w->model_last)
-      return true;
+      return w->kernels;
   }
-  return false;
+  return NULL;
 }
 
 static const hx__cpu_kernels *best_variant(void) {
-  const hx__cpu_kernels *k = core_is_wide() ? variant(HX__ISA_AVX512) : NULL;
+  const hx__cpu_kernels *k = variant(HX__ISA_AVX512) ? wide_kernels() : NULL;
   if (!k) k = variant(HX__ISA_AVX2);
   return k ? k : variant(HX__ISA_SSE2);
 }

@@ -7,6 +7,7 @@
 #define HX__HAVE_FMA 1
 #include "cpu/isa_table.h"
 
-const hx__cpu_kernels hx__cpu_avx2 = HX__KERNELS(HX__ISA_AVX2);
+const hx__leaf_table hx__leaves_avx2 = REDUCE_KERNELS;
+const hx__cpu_kernels hx__cpu_avx2 = HX__KERNELS(HX__ISA_AVX2, hx__leaves_avx2);
 
 #endif

@@ -7,6 +7,7 @@
 #define HX__HAVE_FMA 1
 #include "cpu/isa_table.h"
 
-const hx__cpu_kernels hx__cpu_neon = HX__KERNELS(HX__ISA_NEON);
+const hx__leaf_table hx__leaves_neon = REDUCE_KERNELS;
+const hx__cpu_kernels hx__cpu_neon = HX__KERNELS(HX__ISA_NEON, hx__leaves_neon);
 
 #endif

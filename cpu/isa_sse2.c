@@ -7,6 +7,7 @@
 #define HX__HAVE_FMA 0
 #include "cpu/isa_table.h"
 
-const hx__cpu_kernels hx__cpu_sse2 = HX__KERNELS(HX__ISA_SSE2);
+const hx__leaf_table hx__leaves_sse2 = REDUCE_KERNELS;
+const hx__cpu_kernels hx__cpu_sse2 = HX__KERNELS(HX__ISA_SSE2, hx__leaves_sse2);
 
 #endif

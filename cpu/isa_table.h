@@ -11,11 +11,14 @@
 #include "cpu/isa.h"
 #include "cpu/reduce_kernels.h"
 
-#define HX__KERNELS(which)                                                                                          \
-  {                                                                                                                 \
-    .isa = (which), .leaf = REDUCE_KERNELS, .mr = GEMM_MR, .nr = GEMM_NR, .gemm_blocking = gemm_blocking,           \
-    .gemm_scratch_bytes = gemm_scratch_bytes, .gemm = gemm, .packed_bytes = packed_bytes, .pack_units = pack_units, \
-    .pack = pack, .store = store                                                                                    \
+#define HX__GEMM gemm
+
+/* The variant `which` with the reductions of `leaves`. */
+#define HX__KERNELS(which, leaves)                                                                  \
+  {                                                                                                 \
+    .isa = (which), .leaf = (leaves), .mr = GEMM_MR, .nr = GEMM_NR, .gemm_blocking = gemm_blocking, \
+    .gemm_scratch_bytes = gemm_scratch_bytes, .gemm_in_place = in_place, .gemm = HX__GEMM,          \
+    .packed_bytes = packed_bytes, .pack_units = pack_units, .pack = pack, .store = store            \
   }
 
 #endif

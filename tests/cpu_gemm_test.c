@@ -225,7 +225,8 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
       part.m = count, part.c += first * part.ldc;
       if (part.a) part.a += first * part.a_rs;
     }
-    const size_t bytes = kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
+    const bool in_place = !a && !b && kernels->gemm_in_place(&part);
+    const size_t bytes = in_place ? 0 : kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
     unsigned char *const scratch = buffer(bytes);
     kernels->gemm(&part, blocking, a, b, bytes ? scratch : NULL);
     ok = intact(&part, isa, "scratch", scratch, bytes);

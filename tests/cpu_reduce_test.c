@@ -203,7 +203,7 @@ int main(int argc, char **argv) {
   for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++) {
     const hx__cpu_kernels *k = hx__cpu_kernels_for(isa);
     if (!k) continue;
-    printf(" %s%s", isa_names[isa], k == hx__cpu_kernels_for(HX__ISA_AUTO) ? " (auto)" : "");
+    printf(" %s%s", isa_names[isa], k->leaf == hx__cpu_kernels_for(HX__ISA_AUTO)->leaf ? " (auto)" : "");
     if (k->isa != isa) failed++;
     for (hx_op op = HX_SUM; op <= HX_PROD; op++)
       for (hx_type type = HX_F32; type <= HX_U32; type++) {

@@ -95,9 +95,9 @@ static hx_status check_matmul(const struct hx_matmul_args *t, hx__work *w) {
   if (reads && !t->a) REFUSE("a is NULL with k = %zu and alpha = %g", k, (double)t->alpha);
   if (reads && !t->b) REFUSE("b is NULL with k = %zu and alpha = %g", k, (double)t->alpha);
   if (reads) {
-    const hx__matrix c = {t->c, m, n, ldc};
-    if (hx__matrices_share(c, (hx__matrix){t->a, a_rows, a_cols, lda})) REFUSE("c shares an element with a");
-    if (hx__matrices_share(c, (hx__matrix){t->b, b_rows, b_cols, ldb})) REFUSE("c shares an element with b");
+    const hx__matrix a = {t->a, a_rows, a_cols, lda}, b = {t->b, b_rows, b_cols, ldb}, c = {t->c, m, n, ldc};
+    if (hx__matrices_share(&c, &a)) REFUSE("c shares an element with a");
+    if (hx__matrices_share(&c, &b)) REFUSE("c shares an element with b");
   }
   w->gemm = (hx__gemm){.m = m,
                        .n = n,

@@ -69,6 +69,6 @@ typedef struct hx__matrix {
   const float *base;
   size_t rows, cols, ld;
 } hx__matrix;
-bool hx__matrices_share(hx__matrix x, hx__matrix y);
+bool hx__matrices_share(const hx__matrix *x, const hx__matrix *y);
 
 #endif

@@ -112,10 +112,14 @@ static void scratch_put(cpu_lane *lane, scratch *s) {
 }
 
 static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__chunk chunk) {
-  const hx__topo *const topo = hx__topo_get();
   const hx__cpu_kernels *const cpu = lane->kernels;
-  const hx__gemm_blocking blocking = cpu->gemm_blocking(topo->l1_bytes, topo->l2_bytes, topo->l3_bytes);
   const hx__gemm g = hx__chunk_gemm(request->work, chunk);
+  if (!request->packed && cpu->gemm_in_place(&g)) {
+    cpu->gemm(&g, (hx__gemm_blocking){0, 0}, NULL, NULL, NULL);
+    return HX__DONE;
+  }
+  const hx__topo *const topo = hx__topo_get();
+  const hx__gemm_blocking blocking = cpu->gemm_blocking(topo->l1_bytes, topo->l2_bytes, topo->l3_bytes);
   const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
   scratch *const s = bytes ? scratch_get(lane, bytes) : NULL;
   if (bytes && !s) return HX__NO_MEMORY;
