@@ -61,23 +61,52 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
   }
 }
 
-/* From the accumulators to d; mr, nv and masked as above. */
-GEMM_INLINE void tile_store(const tile_args *t, const size_t mr, const size_t nv, const bool masked,
-                            vf acc[GEMM_MR][GEMM_NV]) {
+/* Whether a sum is NaN; true where asking costs as much as making all of them canonical. */
+GEMM_INLINE bool tile_has_nan(const size_t mr, const size_t nv, vf acc[GEMM_MR][GEMM_NV]) {
+#if HX__V_BYTES == 64
+  __mmask16 any = 0;
+  GEMM_UNROLL for (size_t i = 0; i < mr; i++) any |= _mm512_cmp_ps_mask(acc[i][0], acc[i][nv - 1], _CMP_UNORD_Q);
+  return any;
+#elif HX__V_BYTES == 32
+  vf any = _mm256_cmp_ps(acc[0][0], acc[0][nv - 1], _CMP_UNORD_Q);
+  GEMM_UNROLL for (size_t i = 1; i < mr; i++) any =
+      _mm256_or_ps(any, _mm256_cmp_ps(acc[i][0], acc[i][nv - 1], _CMP_UNORD_Q));
+  return _mm256_movemask_ps(any);
+#else
+  (void)mr, (void)nv, (void)acc;
+  return true;
+#endif
+}
+
+/* From the accumulators to d; mr, nv and masked as above; add, nan: whether there may be any. */
+GEMM_INLINE void tile_write(const tile_args *t, const size_t mr, const size_t nv, const bool masked, const bool add,
+                            const bool nan, vf acc[GEMM_MR][GEMM_NV]) {
   const vf_mask mask = vf_mask_of(t->nr - (nv - 1) * GEMM_VL);
   const size_t ldd = t->ldd;
-  const bool add = t->add;
   float *d = t->d;
   GEMM_UNROLL for (size_t i = 0; i < mr; i++, d += ldd) {
     GEMM_UNROLL for (size_t v = 0; v < nv; v++) {
       float *const at = d + v * GEMM_VL;
-      if (masked && v + 1 == nv) {
-        vf_store_mask(at, vf_canonical(add ? vf_load_mask(at, mask) + acc[i][v] : acc[i][v]), mask);
-      } else {
-        vf_store(at, vf_canonical(add ? vf_load(at) + acc[i][v] : acc[i][v]));
-      }
+      const bool part = masked && v + 1 == nv;
+      vf x = acc[i][v];
+      if (add) x += part ? vf_load_mask(at, mask) : vf_load(at);
+      if (nan) x = vf_canonical(x);
+      if (part)
+        vf_store_mask(at, x, mask);
+      else
+        vf_store(at, x);
     }
   }
+}
+
+GEMM_INLINE void tile_store(const tile_args *t, const size_t mr, const size_t nv, const bool masked,
+                            vf acc[GEMM_MR][GEMM_NV]) {
+  if (t->add)
+    tile_write(t, mr, nv, masked, true, true, acc);
+  else if (nv > 2 || tile_has_nan(mr, nv, acc))
+    tile_write(t, mr, nv, masked, false, true, acc);
+  else
+    tile_write(t, mr, nv, masked, false, false, acc);
 }
 
 /* Any tile and strides. Masks cost nothing with AVX-512; elsewhere they do, so whole vectors go without. */
