@@ -33,8 +33,8 @@ typedef enum data_kind {
   KINDS
 } data_kind;
 
-static const hx__isa isas[] = {HX__ISA_SSE2, HX__ISA_AVX2, HX__ISA_AVX512, HX__ISA_NEON};
-static const char *const isa_names[] = {"sse2", "avx2", "avx512", "neon"};
+static const hx__isa isas[] = {HX__ISA_SSE2, HX__ISA_AVX2, HX__ISA_AVX512, HX__ISA_NEON, HX__ISA_AUTO};
+static const char *const isa_names[] = {"sse2", "avx2", "avx512", "neon", "auto"};
 static const char *const kind_names[KINDS] = {"integers", "uniform", "denormals", "special", "wide", "ties", "zeros"};
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
