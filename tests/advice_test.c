@@ -36,6 +36,30 @@ static void fill(float *x, size_t count, uint64_t seed) {
   for (size_t i = 0; i < count; i++) x[i] = (float)(int32_t)data_u(seed, i) * 0x1p-32f;
 }
 
+/* Advice on a part of a block is not advice on its neighbour, and what a product writes is new contents. */
+static void neighbours_and_outputs(const float *a) {
+  float *const block = hx_alloc(hx, 3 * N * LD * sizeof *block), *const c = malloc(2 * N * N * sizeof *c);
+  float *const x = block, *const y = block + N * LD;
+  fill(block, 2 * N * LD, 4);
+  CHECK_OK(hx_advise(hx, x, N * LD * sizeof *x, HX_READ_MOSTLY));
+  for (int round = 0; round < 3; round++) {
+    product(a, y, c, 2 * N, N, N, false, "the neighbour");
+    for (size_t i = 0; i < N * LD; i++) y[i] += 1.0f; /* never advised: nothing to say */
+  }
+  for (int round = 0; round < 3; round++) {
+    hx_task t = hx_matmul(N, N, N, a + round, y, x);
+    t.matmul.ldb = t.matmul.ldc = LD;
+    CHECK_OK(hx_offload(hx, &t, NULL));
+    product(a, x, c, 2 * N, N, N, false, "an output of hx");
+    hx_task small = hx_matmul(2, 2, 2, a + round, y, x);
+    small.matmul.ldc = LD;
+    CHECK_OK(hx_offload(hx, &small, NULL));
+    product(a, x, c, 2 * N, N, N, false, "a small output of hx");
+  }
+  hx_free(hx, block);
+  free(c);
+}
+
 int main(void) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = "cpu";
@@ -62,6 +86,7 @@ int main(void) {
   CHECK_OK(hx_register(hx, b, N * LD * sizeof *b));
   CHECK_OK(hx_advise(hx, b, N * LD * sizeof *b, HX_READ_MOSTLY));
   product(a, b, c, 2 * N, N, N, false, "registered again");
+  neighbours_and_outputs(a);
   hx_close(hx);
   free(a);
   free(b);

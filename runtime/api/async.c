@@ -113,8 +113,10 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
 
 hx_status hx_wait(hx_event *e, hx_report *report) {
   if (!e) return hx__fail(HX_INVALID_ARGUMENT, "event is NULL");
+  if (hx__forked() && !e->done) return hx__fail(HX_UNSUPPORTED, "the task runs in the parent of this forked process");
+  hx_context *const hx = e->hx;
   if (!hx__forked()) {
-    hx_context *const hx = e->hx;
+    atomic_fetch_add_explicit(&hx->calls, 1, memory_order_relaxed);
     pthread_mutex_lock(&hx->lock);
     while (!e->done) pthread_cond_wait(&e->changed, &hx->lock);
     for (hx_event **at = &hx->events; *at; at = &(*at)->next)
@@ -123,6 +125,7 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
         break;
       }
     pthread_mutex_unlock(&hx->lock);
+    atomic_fetch_sub_explicit(&hx->calls, 1, memory_order_release);
   }
   const hx_status s = e->status;
   if (s == HX_OK && report) *report = e->report;

@@ -22,6 +22,7 @@ static const char *mode_of(const hx_context *hx, const hx__device *d) {
   static const hx__memory_mode plain[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
   const hx__memory_mode forced = hx->config.memory;
   if (d->kind == HX_CPU) return "host";
+  if (!(atomic_load(&d->ready) & HX__NEED_OPEN)) return hx__memory_mode_name(HX__MEMORY_COPY); /* modes not yet known */
   if (forced != HX__MEMORY_AUTO) return hx__memory_mode_name(d->modes & 1u << forced ? forced : HX__MEMORY_COPY);
   for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
     if (d->zero_copy & 1u << plain[i]) return hx__memory_mode_name(plain[i]);

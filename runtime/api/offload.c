@@ -21,6 +21,7 @@
 #define DISCOVERY_NS 0.3e9 /* what finding devices may cost, where it is not known */
 #define DISCOVERY_PAYS 10.0
 #define WORTH_A_DEVICE_NS 250e3
+#define DRIVER_PATIENCE_NS 120000000000u /* a share that was asked for waits so long for a driver that may hang */
 
 /* A reduction on the calling thread: no lock, no allocation, no clock. */
 static void reduce_here(const hx_context *hx, const hx__work *w) {
@@ -32,7 +33,7 @@ static void reduce_here(const hx_context *hx, const hx__work *w) {
   }
 }
 
-static hx_status here(hx_context *hx, const hx__work *w) {
+static hx_status compute_here(hx_context *hx, const hx__work *w) {
   if (!w->matmul) {
     reduce_here(hx, w);
     return HX_OK;
@@ -43,6 +44,13 @@ static hx_status here(hx_context *hx, const hx__work *w) {
   hx__ticket *ticket;
   const hx__outcome outcome = lane->device->backend->submit(lane, &request, all, &ticket);
   return outcome == HX__DONE ? HX_OK : hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
+}
+
+static hx_status here(hx_context *hx, const hx__work *w) {
+  hx__memory_claim_outputs(&hx->memory, w);
+  const hx_status s = compute_here(hx, w);
+  hx__memory_release_outputs(&hx->memory, w);
+  return s;
 }
 
 /* Nothing to add up and nothing to store. */
@@ -59,7 +67,8 @@ static bool is_small(const hx__work *w) {
 
 /* A reduction for one thread that no device would be asked for: also on the calling thread. */
 static bool is_serial(const hx_context *hx, const hx__work *w) {
-  return !w->matmul && w->slices <= SMALL_SLOTS && hx__threads_for(w, hx__cpu_threads(&hx->config)) == 1;
+  return !w->matmul && w->slices <= SMALL_SLOTS && w->units <= (uint64_t)SMALL_SLOTS * HX__LEAF &&
+         hx__threads_for(w, hx__cpu_threads(&hx->config)) == 1;
 }
 
 /* The whole call by the CPU in one piece. */
@@ -78,7 +87,7 @@ static void prepare(hx_context *hx, const hx__work *w, bool wait) {
     if (!hx__seat_hopeful(team, seat, w)) continue;
     const uint64_t needs = hx__device_needs(seat->device, w->needs, tile);
     if (wait)
-      hx__prepare_wait(seat->device, needs, UINT64_MAX);
+      hx__prepare_wait(seat->device, needs, hx__now_ns() + DRIVER_PATIENCE_NS);
     else
       hx__prepare(seat->device, needs);
   }
@@ -96,7 +105,7 @@ static bool bring_devices(hx_context *hx, const hx__work *w, double share, unsig
     if (!wait && cpu_ns < DISCOVERY_NS * DISCOVERY_PAYS) return true;
     hx__registry_start();
   }
-  if (hx__context_seat(hx, wait ? UINT64_MAX : 0)) prepare(hx, w, wait);
+  if (hx__context_seat(hx, wait ? hx__now_ns() + DRIVER_PATIENCE_NS : 0)) prepare(hx, w, wait);
   return false;
 }
 
@@ -169,7 +178,11 @@ hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   const hx__fpenv was = hx__fpenv_enter();
   hx_status s = hx__task_check(task, &work);
-  if (s == HX_OK) s = hx__offload_work(hx, &work, report);
+  if (s == HX_OK) {
+    atomic_fetch_add_explicit(&hx->calls, 1, memory_order_relaxed);
+    s = hx__offload_work(hx, &work, report);
+    atomic_fetch_sub_explicit(&hx->calls, 1, memory_order_release);
+  }
   hx__fpenv_leave(was);
   return s;
 }

@@ -6,6 +6,7 @@
 #include "runtime/api/context.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
@@ -55,6 +56,8 @@ void hx_close(hx_context *hx) {
     pthread_mutex_lock(&hx->lock);
     while (hx->tasks) pthread_cond_wait(&hx->idle, &hx->lock);
     pthread_mutex_unlock(&hx->lock);
+    /* Who leaves last touches nothing more of the context, so it cannot wake us: looked at instead. */
+    while (atomic_load_explicit(&hx->calls, memory_order_acquire)) hx__sleep_ns(50000);
     hx__events_free(hx);
     hx__team_close(&hx->team);
     hx__memory_destroy(&hx->memory); /* before the devices that gave it */

@@ -57,6 +57,7 @@ static void init(void) {
 }
 
 void hx__registry_note_affinity(const cpu_set_t *mask) {
+  if (hx__forked()) return; /* no thread will be started */
   pthread_once(&once, init);
   pthread_mutex_lock(&lock);
   if (!affinity_known) affinity = *mask;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Threads of hx, and what a fork does to them. */
+#define _GNU_SOURCE
 #include "runtime/base/thread.h"
 
 #include <errno.h>
@@ -37,11 +38,20 @@ int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg) {
 static bool forked;
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 
-static void in_child(void) { forked = true; }
+static pthread_mutex_t child_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+static void in_child(void) {
+  static const pthread_mutex_t fresh = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+  child_lock = fresh;
+  forked = true;
+}
 static void watch(void) { pthread_atfork(NULL, NULL, in_child); }
 
 bool hx__forked(void) { return __builtin_expect(forked, 0); }
 void hx__fork_watch(void) { pthread_once(&watch_once, watch); }
+
+void hx__lock(pthread_mutex_t *m) { pthread_mutex_lock(hx__forked() ? &child_lock : m); }
+void hx__unlock(pthread_mutex_t *m) { pthread_mutex_unlock(hx__forked() ? &child_lock : m); }
 
 void hx__cond_init(pthread_cond_t *c) {
   pthread_condattr_t attr;

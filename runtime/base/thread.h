@@ -15,6 +15,11 @@ int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
 bool hx__forked(void);
 void hx__fork_watch(void);
 
+/* A lock that a forked child may take too: the parent's threads, which may have held it, do not exist there, so all its
+ * locks are one that is made anew. Never across a condition variable in a child. */
+void hx__lock(pthread_mutex_t *m);
+void hx__unlock(pthread_mutex_t *m);
+
 /* Waits on c until notified or until `deadline_ns` of hx__now_ns (UINT64_MAX: no limit); false when it is past. c was
  * made by hx__cond_init. */
 bool hx__cond_wait_until(pthread_cond_t *c, pthread_mutex_t *m, uint64_t deadline_ns);

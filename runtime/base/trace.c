@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 
 struct hx__trace {
   pthread_mutex_t lock;
@@ -43,12 +44,15 @@ void hx__trace_close(hx__trace *t) {
 }
 
 static void begin(hx__trace *t) {
-  pthread_mutex_lock(&t->lock);
+  hx__lock(&t->lock);
   fputs(t->separator, t->file);
   t->separator = ",\n";
 }
 
-static void end(hx__trace *t) { pthread_mutex_unlock(&t->lock); }
+static void end(hx__trace *t) {
+  fflush(t->file); /* a forked child must not inherit, and write again, what is not yet written */
+  hx__unlock(&t->lock);
+}
 
 /* Driver names are not ours: only what needs no escape goes in. */
 static void put_name(FILE *file, const char *name) {

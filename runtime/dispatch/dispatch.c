@@ -70,13 +70,22 @@ static double slice_rate(const hx__work *w, const hx__rate *r) {
 }
 
 static void find_devices(const hx__team *team, const hx__work *w, bool beside_cpu, hx__plan *plan) {
+  size_t selected = 0;
   for (size_t i = 0; i < team->seats; i++) {
+    const size_t ordinal = selected;
+    selected += team->seat[i].selected && team->seat[i].device->kind != HX_CPU;
     if (!hx__seat_usable(team, &team->seat[i], w)) continue;
     const hx__rate_key key = hx__device_key(team->seat[i].device, w, beside_cpu);
     hx__rate r = hx__model_get(&key);
     if (r.samples == 0) r.units_per_ns = seed_rate(team->seat[i].device, needs_of(team, &team->seat[i], w->needs));
-    plan->device[plan->devices++] = (hx__plan_device){.seat = i, .rate = slice_rate(w, &r)};
+    plan->device[plan->devices++] = (hx__plan_device){.seat = i, .ordinal = ordinal, .rate = slice_rate(w, &r)};
   }
+}
+
+/* What HX_SPLIT's list says for a device. */
+static double listed(const hx__config *config, const hx__plan *plan, size_t device) {
+  const size_t ordinal = plan->device[device].ordinal;
+  return ordinal < config->splits ? (double)config->split[ordinal] : 0.0;
 }
 
 /* Parts of the devices' share: HX_SPLIT's list, else by measured rates, else equal. They sum to one. */
@@ -85,9 +94,7 @@ static void divide(const hx__config *config, const hx__plan *plan, double part[H
   for (size_t i = 0; i < plan->devices; i++)
     rates = plan->device[i].rate > 0.0 && rates >= 0.0 ? rates + plan->device[i].rate : -1.0;
   for (size_t i = 0; i < plan->devices; i++) {
-    part[i] = config->splits > 1 ? (i < config->splits ? (double)config->split[i] : 0.0)
-              : rates > 0.0      ? plan->device[i].rate
-                                 : 1.0;
+    part[i] = config->splits > 1 ? listed(config, plan, i) : rates > 0.0 ? plan->device[i].rate : 1.0;
     sum += part[i];
   }
   for (size_t i = 0; i < plan->devices; i++) part[i] = sum > 0.0 ? part[i] / sum : 1.0 / (double)plan->devices;
@@ -96,6 +103,10 @@ static void divide(const hx__config *config, const hx__plan *plan, double part[H
 /* A numeric share: the CPU's slices first, then each device's, all fixed. */
 static void cut(const hx__config *config, const hx__work *w, double share, hx__plan *plan) {
   double part[HX_MAX_DEVICES], before = 0.0;
+  if (config->splits > 1 && w->gpu_share < 0.0f && share != 1.0) { /* the part of a missing device is the CPU's */
+    share = 0.0;
+    for (size_t i = 0; i < plan->devices; i++) share += listed(config, plan, i);
+  }
   const size_t theirs = plan->devices ? hx__share_slices(w, share) : 0, cpu = w->slices - theirs;
   plan->policy = NULL;
   plan->cpu_fixed = (hx__chunk){0, cpu};

@@ -48,17 +48,17 @@ void hx__memory_destroy(hx__memory *m) {
 }
 
 static void add(hx__memory *m, hx__range *r) {
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   r->next = m->ranges;
   m->ranges = r;
   atomic_fetch_add(&m->count, 1);
-  pthread_mutex_unlock(&m->lock);
+  hx__unlock(&m->lock);
 }
 
 /* Takes the range that starts at p out of the list. */
 static hx__range *take(hx__memory *m, const void *p, bool allocated) {
   hx__range *found = NULL;
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   for (hx__range **at = &m->ranges; *at && !found; at = *at ? &(*at)->next : at)
     if ((*at)->p == p && (*at)->allocated == allocated) {
       found = *at;
@@ -66,12 +66,12 @@ static hx__range *take(hx__memory *m, const void *p, bool allocated) {
       atomic_fetch_sub(&m->count, 1);
       break;
     }
-  pthread_mutex_unlock(&m->lock);
+  hx__unlock(&m->lock);
   return found;
 }
 
 static void *from_device(const hx__memory *m, hx__device *d, size_t bytes, hx__range *r) {
-  if (atomic_load(&d->lost) || !d->backend->alloc) return NULL;
+  if (atomic_load(&d->lost) || !d->backend->alloc || !(atomic_load(&d->ready) & HX__NEED_OPEN)) return NULL;
   for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
     if (m->forced != HX__MEMORY_AUTO && m->forced != order[i].mode) continue;
     if (m->forced == HX__MEMORY_AUTO && order[i].integrated_only && d->kind == HX_GPU) continue;
@@ -125,7 +125,7 @@ hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
   hx__range *const r = calloc(1, sizeof *r);
   if (!r) return hx__fail(HX_OUT_OF_MEMORY, "no memory to register a range");
   *r = (hx__range){.p = p, .bytes = bytes};
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   const hx__range *const other = overlapping(m, p, bytes);
   const hx__range seen = other ? *other : *r;
   if (!other) {
@@ -133,7 +133,7 @@ hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
     m->ranges = r;
     atomic_fetch_add(&m->count, 1);
   }
-  pthread_mutex_unlock(&m->lock);
+  hx__unlock(&m->lock);
   if (!other) return HX_OK;
   free(r);
   return hx__fail(HX_INVALID_ARGUMENT, "p = %p with %zu bytes overlaps the known range %p with %zu bytes", p, bytes,
@@ -148,16 +148,15 @@ hx_status hx__memory_unregister(hx__memory *m, void *p) {
 }
 
 hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const char *what) {
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   const bool known = hx__range_of(m, p, bytes) != NULL;
-  pthread_mutex_unlock(&m->lock);
+  hx__unlock(&m->lock);
   if (known) return HX_OK;
   return hx__fail(HX_INVALID_ARGUMENT, "%s: p = %p with %zu bytes is not inside a range from hx_alloc or hx_register",
                   what, p, bytes);
 }
 
-/* Process-wide, so that no two contents of one address ever share a number. */
-static uint64_t next_version(void) {
+uint64_t hx__next_version(void) {
   static _Atomic uint64_t last;
   return atomic_fetch_add(&last, 1) + 1;
 }
@@ -165,18 +164,22 @@ static uint64_t next_version(void) {
 hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice) {
   if (advice & ~KNOWN_ADVICE)
     return hx__fail(HX_INVALID_ARGUMENT, "advice is 0x%x: HX_READ_MOSTLY (1) and HX_RESIDENT (2) are known", advice);
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, p, bytes);
-  if (r) r->advice = advice;
-  if (r) r->version = next_version();
-  pthread_mutex_unlock(&m->lock);
+  if (r) {
+    r->advice = advice;
+    r->advised = (uintptr_t)p;
+    r->advised_end = (uintptr_t)p + bytes;
+  }
+  if (r) r->version = hx__next_version();
+  hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_advise");
 }
 
 hx_status hx__memory_modified(hx__memory *m, const void *p, size_t bytes) {
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, p, bytes);
-  if (r) r->version = next_version();
-  pthread_mutex_unlock(&m->lock);
+  if (r) r->version = hx__next_version();
+  hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_modified");
 }

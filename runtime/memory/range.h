@@ -12,12 +12,16 @@ struct hx__range {
   bool allocated; /* by hx_alloc; else registered */
   bool pinned;    /* a chunk that was given up may still read it: never freed */
   unsigned advice;
-  uint64_t version;   /* another number after each hx_advise and hx_modified; never 0 */
+  uintptr_t advised, advised_end; /* what the advice is on: the last one given inside the range */
+  uint64_t version;   /* another number after each hx_advise, hx_modified and task that wrote into the range; never 0 */
   hx__device *device; /* allocated: who gave the block; NULL: plain pages */
   void *block;
   hx__memory_mode mode;
   unsigned writers, readers; /* svm-coarse: tasks that write it on the host, runs whose kernels may read it */
 };
+
+/* Process-wide, so that no two contents of one address ever share a number. */
+uint64_t hx__next_version(void);
 
 /* The range that holds [p, p+bytes); NULL where none does. With the lock. */
 hx__range *hx__range_of(const hx__memory *memory, const void *p, size_t bytes);

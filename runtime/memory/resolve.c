@@ -31,21 +31,31 @@ static hx__range *coarse_output(const hx__memory *m, const hx__work *w) {
   return r && r->block && r->mode == HX__MEMORY_SVM_COARSE ? r : NULL;
 }
 
+/* What the task writes is new: copies of it are of the past. */
+static void renew(const hx__memory *m, const hx__work *w) {
+  const extent out = output_of(w);
+  const uintptr_t first = (uintptr_t)out.p;
+  for (hx__range *r = m->ranges; r; r = r->next)
+    if (first < (uintptr_t)r->p + r->bytes && (uintptr_t)r->p < first + out.bytes) r->version = hx__next_version();
+}
+
 void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
   if (atomic_load_explicit(&m->count, memory_order_relaxed) == 0) return;
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   hx__range *const r = coarse_output(m, w);
-  while (r && r->readers) pthread_cond_wait(&m->changed, &m->lock);
+  while (r && r->readers && !hx__forked()) pthread_cond_wait(&m->changed, &m->lock);
   if (r) r->writers++;
-  pthread_mutex_unlock(&m->lock);
+  renew(m, w);
+  hx__unlock(&m->lock);
 }
 
 void hx__memory_release_outputs(hx__memory *m, const hx__work *w) {
   if (atomic_load_explicit(&m->count, memory_order_relaxed) == 0) return;
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   hx__range *const r = coarse_output(m, w);
   if (r) r->writers--;
-  pthread_mutex_unlock(&m->lock);
+  renew(m, w);
+  hx__unlock(&m->lock);
 }
 
 size_t hx__memory_arrays(const hx__work *w) { return w->matmul ? 2 : 2 * w->nfields; }
@@ -102,22 +112,25 @@ uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) 
   hx__array arrays[2];
   if (atomic_load_explicit(&m->count, memory_order_relaxed) == 0) return 0;
   describe(w, arrays);
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   const hx__range *const r = hx__range_of(m, arrays[operand].p, bytes_of(&arrays[operand]));
-  const uint64_t version = r && (r->advice & HX_READ_MOSTLY) ? r->version : 0;
-  pthread_mutex_unlock(&m->lock);
+  const uintptr_t at = (uintptr_t)arrays[operand].p;
+  const bool advised =
+      r && (r->advice & HX_READ_MOSTLY) && at >= r->advised && at + bytes_of(&arrays[operand]) <= r->advised_end;
+  const uint64_t version = advised ? r->version : 0;
+  hx__unlock(&m->lock);
   return version;
 }
 
 void hx__memory_resolve(hx__memory *m, const hx__device *d, const hx__work *w, hx__array *arrays) {
   describe(w, arrays);
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) resolve_one(m, d, &arrays[i]);
-  pthread_mutex_unlock(&m->lock);
+  hx__unlock(&m->lock);
 }
 
 void hx__memory_release(hx__memory *m, const hx__work *w, const hx__array *arrays, bool late) {
-  pthread_mutex_lock(&m->lock);
+  hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     hx__range *const r = hx__range_of(m, arrays[i].p, bytes_of(&arrays[i]));
     if (!r) continue;
@@ -125,5 +138,5 @@ void hx__memory_release(hx__memory *m, const hx__work *w, const hx__array *array
     if (arrays[i].block && arrays[i].mode == HX__MEMORY_SVM_COARSE) r->readers--; /* a late one only reads too much */
   }
   pthread_cond_broadcast(&m->changed);
-  pthread_mutex_unlock(&m->lock);
+  hx__unlock(&m->lock);
 }

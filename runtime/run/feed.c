@@ -120,7 +120,8 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
     f->taken += chunk.count;
   }
   if (begun) backend->end(lane, &f->copied);
-  hx__memory_release(f->run->team->memory, f->run->work, f->request.arrays, outcome == HX__LATE);
+  hx__memory_release(f->run->team->memory, f->run->work, f->request.arrays,
+                     outcome == HX__LATE || (outcome == HX__FAILED && !f->seat->device->waits_for_ever));
 }
 
 void hx__feed_device(hx__seat *seat, void *arg) {

@@ -9,6 +9,7 @@
 
 typedef struct hx__plan_device {
   size_t seat;     /* of the team */
+  size_t ordinal;  /* among the devices that were selected, usable or not: its place in HX_SPLIT's list */
   hx__chunk fixed; /* numeric share: its slices; count 0 with a policy */
   double share;    /* policy static: its part of the whole */
   double rate;     /* slices a nanosecond; 0: not known */

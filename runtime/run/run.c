@@ -39,13 +39,10 @@ static void start_feeds(hx__run_state *run, hx__array *arrays) {
   }
 }
 
-/* What devices gave back or left, once more on the CPU. Returns how many chunks that were. */
+/* What devices left, and what they gave back, on the CPU. Returns how many chunks they gave back. */
 static uint32_t recover(hx__run_state *run) {
   uint32_t chunks = 0;
-  if (!run->plan->cpu_works && hx__ends_left(&run->ends)) {
-    hx__cpu_side(run);
-    chunks++;
-  }
+  if (!run->plan->cpu_works && hx__ends_left(&run->ends)) hx__cpu_side(run); /* what no device has taken */
   for (size_t i = 0; i < run->redos; i++, chunks++) {
     hx__ends_init(&run->ends, run->redo[i]);
     hx__cpu_side(run);
@@ -97,11 +94,11 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   for (size_t i = 0; i < run->feeds; i++) hx__seat_finish(run->feed[i].seat);
   const uint64_t again_ns = clock ? hx__now_ns() : 0;
   const uint32_t recovered = plan->mandatory ? (uint32_t)run->redos + (hx__ends_left(&run->ends) != 0) : recover(run);
-  if (clock && recovered) cpu_ns += hx__now_ns() - again_ns;
+  if (clock && (recovered || !plan->cpu_works)) cpu_ns += hx__now_ns() - again_ns;
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
-  if (plan->measure && !recovered && plan->policy && !run->disturbed && !hx__registry_busy()) {
+  if (plan->measure && plan->policy && !run->disturbed && !hx__registry_busy()) {
     const hx__rate_key key = hx__call_key(run->work, plan->threads, seats_planned(plan));
     hx__model_put(&key, run->work->units, hx__now_ns() - run->from_ns);
   }

@@ -7,6 +7,7 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/cpu/packed.h"
 #include "runtime/base/status.h"
+#include "runtime/base/thread.h"
 #include "runtime/topo/topo.h"
 
 #define CACHE_LINE 64u
@@ -87,10 +88,10 @@ static void close(hx__lane *base) {
 }
 
 static scratch *scratch_get(cpu_lane *lane, size_t bytes) {
-  pthread_mutex_lock(&lane->lock);
+  hx__lock(&lane->lock);
   scratch *s = lane->spare;
   if (s) lane->spare = s->next;
-  pthread_mutex_unlock(&lane->lock);
+  hx__unlock(&lane->lock);
   if (!s) s = calloc(1, sizeof *s);
   if (s && s->bytes < bytes) {
     free(s->p);
@@ -105,10 +106,10 @@ static scratch *scratch_get(cpu_lane *lane, size_t bytes) {
 }
 
 static void scratch_put(cpu_lane *lane, scratch *s) {
-  pthread_mutex_lock(&lane->lock);
+  hx__lock(&lane->lock);
   s->next = lane->spare;
   lane->spare = s;
-  pthread_mutex_unlock(&lane->lock);
+  hx__unlock(&lane->lock);
 }
 
 static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__chunk chunk) {

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "runtime/base/thread.h"
+
 #define ALIGNMENT ((size_t)64)
 #define HUGE_PAGE ((size_t)2 << 20)
 #define MOST_BYTES ((size_t)256 << 20) /* beyond, chunks pack for themselves; also of all that is kept packed */
@@ -81,7 +83,7 @@ static bool same(const identity *a, const identity *b) {
 /* The kept operand, moved to the front of the list; NULL where it is not there. */
 static hx__packed *find_kept(hx__packed_store *store, const identity *id) {
   hx__packed *found = NULL;
-  pthread_mutex_lock(&store->lock);
+  hx__lock(&store->lock);
   for (hx__packed **at = &store->kept; *at && !found; at = &(*at)->after)
     if (same(&(*at)->id, id)) {
       found = *at;
@@ -91,14 +93,14 @@ static hx__packed *find_kept(hx__packed_store *store, const identity *id) {
       found->users++;
       break;
     }
-  pthread_mutex_unlock(&store->lock);
+  hx__unlock(&store->lock);
   return found;
 }
 
 /* Puts a packed operand in front and drops what is then too much from the end, but for what is in use. */
 static void keep(hx__packed_store *store, hx__packed *packed) {
   size_t total = 0;
-  pthread_mutex_lock(&store->lock);
+  hx__lock(&store->lock);
   packed->after = store->kept;
   store->kept = packed;
   for (hx__packed **at = &store->kept; *at;) {
@@ -113,7 +115,7 @@ static void keep(hx__packed_store *store, hx__packed *packed) {
       at = &this->after;
     }
   }
-  pthread_mutex_unlock(&store->lock);
+  hx__unlock(&store->lock);
 }
 
 hx__packed *hx__packed_open(hx__packed_store *store, const hx__cpu_kernels *kernels, const hx__work *work,
@@ -147,10 +149,10 @@ void hx__packed_close(hx__packed_store *store, hx__packed *packed) {
     discard(packed->bytes <= SPARE_BYTES ? atomic_exchange(&store->spare, packed) : packed);
     return;
   }
-  pthread_mutex_lock(&store->lock);
+  hx__lock(&store->lock);
   const bool was_kept = packed->users != 0;
   if (was_kept) packed->users--;
-  pthread_mutex_unlock(&store->lock);
+  hx__unlock(&store->lock);
   if (!was_kept) keep(store, packed);
 }
 

@@ -93,6 +93,7 @@ hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
 }
 
 void hx__cl_unbind(hx__cl_lane *lane) {
+  size_t kept = 0;
   if (hx__cl_is_lost(lane)) return;
   for (size_t i = 0; i < lane->operands; i++) {
     hx__cl_operand *const o = &lane->operand[i];
@@ -100,7 +101,8 @@ void hx__cl_unbind(hx__cl_lane *lane) {
     if (o->coarse && hx__cl_block_end(lane->device, o->coarse, lane->queue) != HX__DONE) return;
     o->hostptr = NULL;
     o->coarse = NULL;
-    if (o->copy.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&o->copy);
+    if (kept + o->copy.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&o->copy);
+    kept += o->copy.bytes;
   }
   if (lane->packed_a.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->packed_a);
   if (lane->packed_b.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->packed_b);
@@ -111,4 +113,6 @@ void hx__cl_end(hx__lane *base, uint64_t *copied) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   *copied = lane->copied;
   if (!base->late) hx__cl_unbind(lane);
+  for (size_t i = 0; i < lane->operands && base->late; i++)
+    if (lane->operand[i].hostptr) hx__cl_hostptr_late(lane->device, lane->operand[i].hostptr);
 }

@@ -80,7 +80,8 @@ static cl_int remap(hx__cl_block *b, cl_command_queue queue, cl_map_flags flags)
 
 hx__outcome hx__cl_block_begin(hx__cl_device *d, hx__cl_block *b, cl_command_queue queue) {
   pthread_mutex_lock(&b->lock);
-  const cl_int code = b->readers++ == 0 ? remap(b, queue, CL_MAP_READ) : CL_SUCCESS;
+  const cl_int code = b->readers == 0 ? remap(b, queue, CL_MAP_READ) : CL_SUCCESS;
+  if (code == CL_SUCCESS) b->readers++;
   pthread_mutex_unlock(&b->lock);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
 }
@@ -101,7 +102,7 @@ hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *d, const void *p, size_t bytes
   pthread_mutex_lock(&d->lock);
   for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next) {
     /* A copy that the driver made may be older than what a neighbour in the same page has become since. */
-    if (h->first <= first && end <= h->end && (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR)) found = h;
+    if (h->first <= first && end <= h->end && !h->late && (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR)) found = h;
     overlaps = overlaps || (h->first < end && first < h->end);
   }
   if (!found && !overlaps && (found = calloc(1, sizeof *found)) != NULL) {
@@ -127,6 +128,12 @@ hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *d, const void *p, size_t bytes
 void hx__cl_hostptr_share(hx__cl_device *d, hx__cl_hostptr *h) {
   pthread_mutex_lock(&d->lock);
   h->users++;
+  pthread_mutex_unlock(&d->lock);
+}
+
+void hx__cl_hostptr_late(hx__cl_device *d, hx__cl_hostptr *h) {
+  pthread_mutex_lock(&d->lock);
+  h->late = true;
   pthread_mutex_unlock(&d->lock);
 }
 

@@ -27,6 +27,7 @@ typedef struct hx__cl_hostptr {
   uintptr_t first, end;
   cl_mem mem;
   unsigned users;
+  bool late; /* a chunk that was given up may read it still: for nobody else, its pages may be others by now */
   struct hx__cl_hostptr *next;
 } hx__cl_hostptr;
 
@@ -93,6 +94,7 @@ hx__outcome hx__cl_block_end(hx__cl_device *device, hx__cl_block *block, cl_comm
 /* The live buffer over [p, p+bytes), whole pages; NULL where one overlaps it in part or the driver refuses. */
 hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *device, const void *p, size_t bytes);
 void hx__cl_hostptr_share(hx__cl_device *device, hx__cl_hostptr *hostptr);
+void hx__cl_hostptr_late(hx__cl_device *device, hx__cl_hostptr *hostptr);
 void hx__cl_hostptr_put(hx__cl_device *device, hx__cl_hostptr *hostptr);
 
 /* Where a kernel finds part of an array: a buffer or a pointer, the first element, and the leading dimension there. */
@@ -172,7 +174,8 @@ bool hx__cl_recovered(hx__lane *lane);
 static inline bool hx__cl_is_lost(const hx__cl_lane *lane) {
   return atomic_load_explicit(&lane->device->base.lost, memory_order_acquire);
 }
-/* After an error on a device that reads the caller's pages: what is still running there is waited for. */
+/* After an error on a device that reads the caller's pages, or where one had no room for the rest of a chunk: what is
+ * still running there is waited for. */
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome);
 /* Gives back what the run bound; the copies' buffers stay for the next run unless they are large. */
 void hx__cl_unbind(hx__cl_lane *lane);

@@ -109,7 +109,8 @@ cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned ne
 }
 
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
-  if (outcome != HX__DONE && lane->device->base.waits_for_ever) clFinish(lane->queue);
+  const bool running = outcome == HX__NO_MEMORY || (outcome != HX__DONE && lane->device->base.waits_for_ever);
+  if (running) clFinish(lane->queue);
   return outcome;
 }
 

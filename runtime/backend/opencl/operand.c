@@ -5,6 +5,8 @@
 
 #include "runtime/backend/opencl/cl.h"
 
+#define TWIN_REACH 16 /* operands before it that may hold the same array */
+
 hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t bytes, cl_mem_flags flags) {
   if (b->bytes >= bytes) return HX__DONE;
   hx__cl_buffer_release(b);
@@ -90,10 +92,26 @@ static bool same_region(hx__cl_region a, hx__cl_region b) {
   return a.row == b.row && a.rows == b.rows && a.col == b.col && a.cols == b.cols;
 }
 
+/* An operand just before this one that holds the same part of the same array: fields share arrays. */
+static const hx__cl_operand *twin_of(const hx__cl_lane *lane, const hx__cl_operand *o, hx__cl_region r) {
+  for (const hx__cl_operand *other = o; other > lane->operand && o - other < TWIN_REACH;) {
+    other--;
+    if (other->mode == HX__MEMORY_COPY && other->holds && other->array->p == o->array->p &&
+        other->array->ld == o->array->ld && same_region(other->held, r))
+      return other;
+  }
+  return NULL;
+}
+
 static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
   const hx__array *const a = o->array;
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .ld = r.cols};
   hx__outcome outcome = HX__DONE;
+  const hx__cl_operand *const twin = twin_of(lane, o, r);
+  if (twin) {
+    v->mem = twin->copy.mem;
+    return outcome;
+  }
   if (!o->holds || !same_region(o->held, r)) {
     o->holds = false;
     outcome = hx__cl_buffer_reserve(lane->device, &o->copy, r.rows * r.cols * 4, CL_MEM_READ_ONLY);
