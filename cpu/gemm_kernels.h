@@ -12,7 +12,7 @@
 #include "cpu/gemm_store.h"
 #include "cpu/gemm_tile.h"
 
-#define GEMM_DIRECT ((size_t)128 * 128 * 128) /* m*n*k up to which reading B in place beats packing it */
+#define GEMM_DIRECT ((size_t)160 * 160 * 160) /* m*n*k up to which reading B in place beats packing it */
 
 /* A block of A and a strip of B share L2; a block of B is this thread's part of L3. */
 static hx__gemm_blocking gemm_blocking(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes) {

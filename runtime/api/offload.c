@@ -15,9 +15,10 @@
 #include "runtime/dispatch/dispatch.h"
 #include "runtime/run/run.h"
 
-#define SMALL_ELEMENTS 32768u /* of all fields: up to here a second thread does not pay */
-#define SMALL_SLOTS 256u      /* on the stack */
-#define SMALL_UNITS (1u << 21)
+#define SMALL_ELEMENTS 32768u  /* of all fields: up to here a second thread does not pay */
+#define SMALL_SLOTS 256u       /* on the stack */
+#define SMALL_UNITS (1u << 18) /* multiply-adds */
+#define SERIAL_UNITS (1u << 22)
 #define DISCOVERY_NS 0.3e9 /* what finding devices may cost, where it is not known */
 #define DISCOVERY_PAYS 10.0
 #define WORTH_A_DEVICE_NS 250e3
@@ -65,10 +66,11 @@ static bool is_small(const hx__work *w) {
   return w->units <= SMALL_ELEMENTS && w->slices <= SMALL_SLOTS;
 }
 
-/* A reduction for one thread that no device would be asked for: also on the calling thread. */
+/* What one thread does and no device would be asked for: also on the calling thread. */
 static bool is_serial(const hx_context *hx, const hx__work *w) {
-  return !w->matmul && w->slices <= SMALL_SLOTS && w->units <= (uint64_t)SMALL_SLOTS * HX__LEAF &&
-         hx__threads_for(w, hx__cpu_threads(&hx->config)) == 1;
+  const bool fits = w->matmul ? w->units <= SERIAL_UNITS && w->slices <= SERIAL_UNITS
+                              : w->slices <= SMALL_SLOTS && w->units <= (uint64_t)SMALL_SLOTS * HX__LEAF;
+  return fits && hx__threads_for(w, hx__cpu_threads(&hx->config)) == 1;
 }
 
 /* The whole call by the CPU in one piece. */

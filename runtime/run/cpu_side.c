@@ -6,13 +6,16 @@
 
 #define LEAST_LEAVES 4u /* of a grab: 64 KiB */
 #define MOST_LEAVES 64u
-#define TAIL 128u /* of a product: a thread's part over its last chunk */
+#define SHORT_UNITS (1u << 25) /* of a product: half a millisecond of one core */
+#define TAIL 128u              /* of a product: a thread's part over its last chunk */
 
 /* Slices for one grab of one of `threads` threads: a guided part of what is left, so that a slow core and a stolen one
  * do not stall the others at the end. */
 static size_t grab(const hx__run_state *run, size_t grain) {
   const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads + run->feeds;
   if (parts == 1) return left;
+  if (run->work->matmul && run->feeds == 0 && run->work->units < SHORT_UNITS)
+    return (run->work->slices + parts - 1) / parts; /* over before a stolen core is given back */
   if (run->work->matmul) {
     const size_t guided = left / (2 * parts), least = run->work->slices / (TAIL * parts);
     const size_t want = guided < least ? least : guided;
