@@ -10,7 +10,7 @@
 #include "runtime/base/gemm.h"
 
 #define GEMM_PACK_ROWS ((size_t)8) /* measured: 4 and 16 are slower, whole strips two to five times */
-#define GEMM_UNIT ((size_t)64) /* lines of a unit of packing: some 10 us, enough of them for a team at 256 */
+#define GEMM_UNIT ((size_t)64)     /* lines of a unit of packing: some 10 us, enough of them for a team at 256 */
 
 GEMM_INLINE size_t least(size_t a, size_t b) { return a < b ? a : b; }
 GEMM_INLINE size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }

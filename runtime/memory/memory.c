@@ -24,7 +24,7 @@ void hx__memory_init(hx__memory *m, hx__memory_mode forced) {
   pthread_mutex_init(&m->lock, NULL);
   hx__cond_init(&m->changed);
   m->ranges = NULL;
-  atomic_store(&m->count, 0);
+  atomic_store(&m->watched, 0);
   m->forced = forced;
 }
 
@@ -47,11 +47,16 @@ void hx__memory_destroy(hx__memory *m) {
   pthread_mutex_destroy(&m->lock);
 }
 
+/* Whether a task that writes into the range has to be known. With the lock. */
+static unsigned is_watched(const hx__range *r) {
+  return (r->advice & HX_READ_MOSTLY) || (r->block && r->mode == HX__MEMORY_SVM_COARSE);
+}
+
 static void add(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
   r->next = m->ranges;
   m->ranges = r;
-  atomic_fetch_add(&m->count, 1);
+  atomic_fetch_add(&m->watched, is_watched(r));
   hx__unlock(&m->lock);
 }
 
@@ -63,7 +68,7 @@ static hx__range *take(hx__memory *m, const void *p, bool allocated) {
     if ((*at)->p == p && (*at)->allocated == allocated) {
       found = *at;
       *at = found->next;
-      atomic_fetch_sub(&m->count, 1);
+      atomic_fetch_sub(&m->watched, is_watched(found));
       break;
     }
   hx__unlock(&m->lock);
@@ -131,7 +136,6 @@ hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
   if (!other) {
     r->next = m->ranges;
     m->ranges = r;
-    atomic_fetch_add(&m->count, 1);
   }
   hx__unlock(&m->lock);
   if (!other) return HX_OK;
@@ -167,7 +171,9 @@ hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned
   hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, p, bytes);
   if (r) {
+    atomic_fetch_sub(&m->watched, is_watched(r));
     r->advice = advice;
+    atomic_fetch_add(&m->watched, is_watched(r));
     r->advised = (uintptr_t)p;
     r->advised_end = (uintptr_t)p + bytes;
   }

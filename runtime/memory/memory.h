@@ -13,9 +13,9 @@ typedef struct hx__range hx__range;
 typedef struct hx__memory {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  hx__range *ranges;      /* a list: programs have few */
-  _Atomic unsigned count; /* of ranges: 0 spares every call the lock */
-  hx__memory_mode forced; /* HX_MEMORY */
+  hx__range *ranges;        /* a list: programs have few */
+  _Atomic unsigned watched; /* ranges whose writing matters (advice, coarse SVM): 0 spares small calls the lock */
+  hx__memory_mode forced;   /* HX_MEMORY */
 } hx__memory;
 
 void hx__memory_init(hx__memory *memory, hx__memory_mode forced);

@@ -40,7 +40,7 @@ static void renew(const hx__memory *m, const hx__work *w) {
 }
 
 void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
-  if (atomic_load_explicit(&m->count, memory_order_relaxed) == 0) return;
+  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
   hx__range *const r = coarse_output(m, w);
   while (r && r->readers && !hx__forked()) pthread_cond_wait(&m->changed, &m->lock);
@@ -50,7 +50,7 @@ void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
 }
 
 void hx__memory_release_outputs(hx__memory *m, const hx__work *w) {
-  if (atomic_load_explicit(&m->count, memory_order_relaxed) == 0) return;
+  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
   hx__range *const r = coarse_output(m, w);
   if (r) r->writers--;
@@ -110,7 +110,7 @@ static void describe(const hx__work *w, hx__array *arrays) {
 
 uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) {
   hx__array arrays[2];
-  if (atomic_load_explicit(&m->count, memory_order_relaxed) == 0) return 0;
+  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return 0;
   describe(w, arrays);
   hx__lock(&m->lock);
   const hx__range *const r = hx__range_of(m, arrays[operand].p, bytes_of(&arrays[operand]));
