@@ -234,8 +234,9 @@ HX_API hx_status hx_register(hx_context *hx, void *p, size_t bytes);
 /* HX_INVALID_ARGUMENT: p was not registered. */
 HX_API hx_status hx_unregister(hx_context *hx, void *p);
 
-/* Sets the advice of a range to the given HX_ bits (0 takes it back). HX_INVALID_ARGUMENT: unknown bits, or a range not
- * inside one that was allocated or registered. */
+/* Sets the advice of a range to the given HX_ bits (0 takes it back). A block of hx_alloc, or a registered range, has
+ * one advised part, the last one given. HX_INVALID_ARGUMENT: unknown bits, or a range not inside one that was allocated
+ * or registered. */
 HX_API hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice);
 
 /* Says that the host wrote a READ_MOSTLY or RESIDENT range. HX_INVALID_ARGUMENT as hx_advise. */
