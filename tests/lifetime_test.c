@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What happens at the ends of a context's life: hx_close beside a call in flight, and a child that is forked while a
+ * task or a call of its parent is. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+
+enum { SIDE = 1024, FORKS = 300 };
+
+static hx_context *hx;
+static float *a, *b, *c;
+static _Atomic bool ended, stop;
+
+static void open_context(void) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  hx = open_or_exit(&settings);
+}
+
+static void *multiply(void *unused) {
+  (void)unused;
+  const hx_task t = hx_matmul(SIDE, SIDE, SIDE, a, b, c);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  atomic_store(&ended, true);
+  return NULL;
+}
+
+static void close_beside_a_call(void) {
+  pthread_t thread;
+  open_context();
+  CHECK(pthread_create(&thread, NULL, multiply, NULL) == 0, "no thread");
+  /* Once the first elements are there the call is inside for certain: none may begin after hx_close has. */
+  while (*(const volatile float *)c == 0.0f) sched_yield();
+  hx_close(hx);
+  const bool waited = c[SIDE * SIDE - 1] == (float)SIDE;
+  pthread_join(thread, NULL);
+  CHECK(waited && atomic_load(&ended), "hx_close returned before the product was written");
+}
+
+/* The status with which a child ends; a hang is ended by its alarm. */
+static int end_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void wait_in_a_child(void) {
+  hx_event *event;
+  open_context();
+  memset(c, 0, SIDE * SIDE * sizeof *c);
+  const hx_task t = hx_matmul(SIDE, SIDE, SIDE, a, b, c);
+  CHECK_OK(hx_offload_async(hx, &t, &event));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const hx_status s = hx_wait(event, NULL);
+    _exit(s == HX_OK && c[SIDE * SIDE - 1] != (float)SIDE); /* HX_OK without the result is the one wrong answer */
+  }
+  const int end = end_of(child);
+  CHECK(end == 0, "the child's hx_wait ended with %d", end);
+  CHECK_OK(hx_wait(event, NULL));
+  hx_close(hx);
+}
+
+/* Nearly always inside the lock. */
+static void *modify(void *unused) {
+  (void)unused;
+  while (!atomic_load(&stop)) hx_modified(hx, a, 4);
+  return NULL;
+}
+
+static void fork_beside_locks(void) {
+  pthread_t thread;
+  int wrong = 0, end = 0;
+  open_context();
+  CHECK_OK(hx_register(hx, a, SIDE * SIDE * sizeof *a));
+  CHECK(pthread_create(&thread, NULL, modify, NULL) == 0, "no thread");
+  for (int i = 0; i < FORKS && !wrong; i++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(5);
+      _exit(hx_modified(hx, a, 4) != HX_OK || hx_alloc(hx, 64) == NULL);
+    }
+    end = end_of(child);
+    wrong += end != 0;
+  }
+  atomic_store(&stop, true);
+  pthread_join(thread, NULL);
+  CHECK(!wrong, "a child beside hx_modified ended with %d", end);
+  hx_close(hx);
+}
+
+int main(void) {
+  a = malloc(SIDE * SIDE * sizeof *a);
+  b = malloc(SIDE * SIDE * sizeof *b);
+  c = calloc(SIDE * SIDE, sizeof *c);
+  for (size_t i = 0; i < SIDE * SIDE; i++) a[i] = b[i] = 1.0f;
+  close_beside_a_call();
+  wait_in_a_child();
+  fork_beside_locks();
+  free(a);
+  free(b);
+  free(c);
+  return checks_end("lifetime_test");
+}
