@@ -47,7 +47,15 @@ static hx_status compute_here(hx_context *hx, const hx__work *w) {
   return outcome == HX__DONE ? HX_OK : hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
 }
 
-static hx_status here(hx_context *hx, const hx__work *w) {
+/* The whole call by the CPU in one piece. */
+static void report_here(const hx__work *w, hx_report *r) {
+  if (!w->slices) return;
+  r->chunks = r->device_count = 1;
+  r->device[0] = (hx_device_report){.index = 0, .chunks = 1, .units = w->units};
+}
+
+static hx_status in_one(hx_context *hx, const hx__work *w, hx_report *report) {
+  if (report) report_here(w, report);
   hx__memory_claim_outputs(&hx->memory, w);
   const hx_status s = compute_here(hx, w);
   hx__memory_release_outputs(&hx->memory, w);
@@ -67,17 +75,10 @@ static bool is_small(const hx__work *w) {
 }
 
 /* What one thread does and no device would be asked for: also on the calling thread. */
-static bool is_serial(const hx_context *hx, const hx__work *w) {
+static bool is_serial(const hx__work *w, unsigned threads) {
   const bool fits = w->matmul ? w->units <= SERIAL_UNITS && w->slices <= SERIAL_UNITS
                               : w->slices <= SMALL_SLOTS && w->units <= (uint64_t)SMALL_SLOTS * HX__LEAF;
-  return fits && hx__threads_for(w, hx__cpu_threads(&hx->config)) == 1;
-}
-
-/* The whole call by the CPU in one piece. */
-static void report_here(const hx__work *w, hx_report *r) {
-  if (!w->slices) return;
-  r->chunks = r->device_count = 1;
-  r->device[0] = (hx_device_report){.index = 0, .chunks = 1, .units = w->units};
+  return fits && threads == 1;
 }
 
 /* Asks for the kernels of every device that may do this task; a numeric share waits for them. */
@@ -125,8 +126,7 @@ hx_status hx__offload_once(hx_context *hx, const hx__work *w, unsigned threads, 
   return carry_out(hx, w, HX__SHARE_AUTO, threads, report);
 }
 
-static hx_status in_parts(hx_context *hx, const hx__work *w, double share, hx_report *report) {
-  const unsigned threads = hx__threads_for(w, hx__cpu_threads(&hx->config));
+static hx_status in_parts(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
   const bool start_after = bring_devices(hx, w, share, threads);
   const bool pieces = share == HX__SHARE_AUTO && hx->wants_devices && !start_after && !hx__forked() &&
                       hx__in_pieces(hx, w, hx__predict_cpu_ns(w, threads));
@@ -149,11 +149,10 @@ static void log_call(const hx__work *w, const hx_report *r) {
 static hx_status dispatch(hx_context *hx, const hx__work *w, hx_report *report) {
   if (nothing(w)) return HX_OK;
   const double share = hx->small_stay && !(w->gpu_share > 0.0f) ? 0.0 : hx__share_of(&hx->config, w);
-  if (share == 0.0 && (is_small(w) || is_serial(hx, w))) {
-    if (report) report_here(w, report);
-    return here(hx, w);
-  }
-  return in_parts(hx, w, hx__share_of(&hx->config, w), report);
+  const bool small = share == 0.0 && is_small(w);
+  const unsigned threads = small ? 1 : hx__threads_for(w, hx__cpu_threads(&hx->config));
+  if (small || (share == 0.0 && is_serial(w, threads))) return in_one(hx, w, report);
+  return in_parts(hx, w, hx__share_of(&hx->config, w), threads, report);
 }
 
 hx_status hx__offload_work(hx_context *hx, const hx__work *w, hx_report *report) {

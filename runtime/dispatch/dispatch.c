@@ -4,15 +4,21 @@
 
 #include <string.h>
 
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
 #include "runtime/dispatch/arms.h"
 #include "runtime/run/run.h"
 
-#define THREAD_BYTES (128u << 10) /* of a reduction: what one thread reads while another wakes */
-#define THREAD_UNITS (1u << 20)   /* of a product */
-#define GUESS_REDUCE 8.0          /* units a nanosecond, before anything is measured */
-#define GUESS_MATMUL 40.0         /* likewise, a thread */
-#define BREAK_EVEN_NS 250e3       /* what the CPU does faster is never offered to a device */
+/* Units of a thread's part: of a reduction, what one thread reads while another wakes; of a product, likewise, and
+ * where the team is awake. */
+#define THREAD_ELEMENTS (32u << 10)
+#define THREAD_UNITS (1u << 20)
+#define AWAKE_UNITS (1u << 18)
+#define CROWDED_ELEMENTS (1u << 26) /* work that one thread has done before a taken core is given back: some 10 ms */
+#define CROWDED_UNITS (1u << 28)
+#define GUESS_REDUCE 8.0    /* units a nanosecond, before anything is measured */
+#define GUESS_MATMUL 40.0   /* likewise, a thread */
+#define BREAK_EVEN_NS 250e3 /* what the CPU does faster is never offered to a device */
 
 double hx__share_of(const hx__config *config, const hx__work *work) {
   if (config->offload == HX__OFFLOAD_DISABLED || work->needs == 0) return 0.0;
@@ -25,7 +31,11 @@ double hx__share_of(const hx__config *config, const hx__work *work) {
 }
 
 unsigned hx__threads_for(const hx__work *w, unsigned most) {
-  const uint64_t parts = w->matmul ? w->units / THREAD_UNITS : w->units / (THREAD_BYTES / 4u);
+  const uint64_t least = w->matmul ? AWAKE_UNITS : THREAD_ELEMENTS;
+  if (most < 2 || w->slices < 2 || w->units < 2 * least) return 1;
+  const hx__team_mood mood = hx__cpu_team_mood();
+  if (mood == HX__TEAM_CROWDED && w->units <= (w->matmul ? CROWDED_UNITS : CROWDED_ELEMENTS)) return 1;
+  const uint64_t parts = w->units / (w->matmul && mood != HX__TEAM_AWAKE ? THREAD_UNITS : least);
   const uint64_t useful = parts < w->slices ? parts : w->slices;
   return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
 }

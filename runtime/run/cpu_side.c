@@ -9,12 +9,14 @@
 #define SHORT_UNITS (1u << 25) /* of a product: half a millisecond of one core */
 #define TAIL 128u              /* of a product: a thread's part over its last chunk */
 
+static bool is_short(const hx__run_state *run) { return run->feeds == 0 && run->work->units < SHORT_UNITS; }
+
 /* Slices for one grab of one of `threads` threads: a guided part of what is left, so that a slow core and a stolen one
  * do not stall the others at the end. */
 static size_t grab(const hx__run_state *run, size_t grain) {
   const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads + run->feeds;
   if (parts == 1) return left;
-  if (run->work->matmul && run->feeds == 0 && run->work->units < SHORT_UNITS)
+  if (run->work->matmul && is_short(run))
     return (run->work->slices + parts - 1) / parts; /* over before a stolen core is given back */
   if (run->work->matmul) {
     const size_t guided = left / (2 * parts), least = run->work->slices / (TAIL * parts);
@@ -47,12 +49,13 @@ static void body(void *p) {
   atomic_fetch_add(&run->cpu_units, units);
 }
 
-/* The operand that all chunks share, packed ahead: where more than one chunk follows, or where it stays packed. */
+/* The operand that all chunks share, packed ahead: where more than one chunk follows, or where it stays packed. Not for
+ * a short product: lines that go from core to core cost more than packing twice. */
 static hx__packed *pack_ahead(const hx__run_state *run) {
   if (!run->work->matmul) return NULL;
   hx__lane *const lane = run->team->cpu;
   const uint64_t version = hx__memory_version(run->team->memory, run->work, !run->work->by_columns);
-  if (!version && grab(run, lane->grain(lane, run->work)) >= hx__ends_left(&run->ends)) return NULL;
+  if (!version && (is_short(run) || grab(run, lane->grain(lane, run->work)) >= hx__ends_left(&run->ends))) return NULL;
   return hx__cpu_pack_open(lane, run->work, version);
 }
 

@@ -13,6 +13,15 @@
  * forked child. */
 unsigned hx__cpu_threads(const hx__config *config);
 
+/* How soon a team of the calling thread would be at work, as far as its last ones show. Asked once for each call that
+ * could use one. */
+typedef enum hx__team_mood {
+  HX__TEAM_ASLEEP, /* its threads have to be woken */
+  HX__TEAM_AWAKE,  /* at once: calls come close upon each other */
+  HX__TEAM_CROWDED /* other programs have the cores: the caller would be done before its team has begun */
+} hx__team_mood;
+hx__team_mood hx__cpu_team_mood(void);
+
 /* Calls body(arg) on each of `threads` threads (fewer where OpenMP gives fewer), all in the canonical floating-point
  * state, as the caller is; returns when all have returned. One thread: a plain call. */
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg);

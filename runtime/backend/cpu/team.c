@@ -5,12 +5,24 @@
 #include <pthread.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/fpenv.h"
 #include "runtime/base/thread.h"
 #include "runtime/topo/topo.h"
 
 /* Threads of teams at work in this process: callers that meet share the cores instead of piling up on them. */
 static _Atomic unsigned at_work;
+
+#define BURST_NS 100000u    /* calls closer than this find libgomp's threads awake: they spin some milliseconds */
+#define BACKOFF_NS 1000000u /* after a wait for threads that did not come; doubled each time they do not */
+#define BACKOFF_DOUBLINGS 7u
+
+/* What the calling thread has seen of its team: libgomp has one for every thread that opens regions. */
+static _Thread_local struct {
+  uint64_t called_ns;     /* when work that a team could do came last */
+  uint64_t crowded_ns;    /* until then threads are not waited for */
+  unsigned disappointing; /* regions that lasted more than twice as long as this thread's own part, less others */
+} seen;
 
 static unsigned wanted(const hx__config *config) {
   if (config->threads) return config->threads;
@@ -26,13 +38,34 @@ unsigned hx__cpu_threads(const hx__config *config) {
   return others < threads ? threads - others : 1;
 }
 
+hx__team_mood hx__cpu_team_mood(void) {
+  const uint64_t now = hx__now_ns(), gap = now - seen.called_ns;
+  seen.called_ns = now;
+  return now < seen.crowded_ns ? HX__TEAM_CROWDED : gap < BURST_NS ? HX__TEAM_AWAKE : HX__TEAM_ASLEEP;
+}
+
+/* A region of which this thread did its part by done_ns and then waited: the others were asleep or without a core. */
+static void learn(uint64_t from_ns, uint64_t done_ns, uint64_t end_ns) {
+  seen.called_ns = end_ns;
+  if (end_ns - done_ns <= done_ns - from_ns) {
+    seen.disappointing -= seen.disappointing > 0;
+    return;
+  }
+  seen.crowded_ns = end_ns + ((uint64_t)BACKOFF_NS << seen.disappointing);
+  if (seen.disappointing < BACKOFF_DOUBLINGS) seen.disappointing++;
+}
+
 static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
+  const uint64_t from_ns = hx__now_ns();
+  uint64_t done_ns = from_ns;
 #pragma omp parallel num_threads(threads)
   {
     const hx__fpenv was = hx__fpenv_enter();
     body(arg);
     hx__fpenv_leave(was);
+    if (omp_get_thread_num() == 0) done_ns = hx__now_ns();
   }
+  learn(from_ns, done_ns, hx__now_ns());
 }
 
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
