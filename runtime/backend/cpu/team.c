@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/backend/cpu/trial.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/fpenv.h"
 #include "runtime/base/thread.h"
@@ -69,6 +70,7 @@ static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
 }
 
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
+  threads = hx__cpu_startable(threads);
   atomic_fetch_add_explicit(&at_work, threads, memory_order_relaxed);
   if (threads <= 1) /* a parallel region of one costs 0.3 us all the same */
     body(arg);
