@@ -23,6 +23,13 @@ typedef struct hx__gemm_blocking {
   size_t mc, nc;
 } hx__gemm_blocking;
 
+/* op(A) or op(B) as pack has left it: all its `lines` rows or columns, of which the block at hand begins with `first`,
+ * a multiple of mr or nr (of A, with at least mr rows behind the block or none). */
+typedef struct hx__gemm_packed {
+  const void *p;
+  size_t lines, first;
+} hx__gemm_packed;
+
 typedef hx__leaf_fn *hx__leaf_table[HX__OPS][HX__TYPES];
 
 typedef struct hx__cpu_kernels {
@@ -36,10 +43,9 @@ typedef struct hx__cpu_kernels {
   size_t (*gemm_scratch_bytes)(hx__gemm_blocking blocking, size_t m, size_t n, size_t k);
   /* Whether the product is done in place: its blocking means nothing and it needs no scratch. */
   bool (*gemm_in_place)(const hx__gemm *g);
-  /* One block of a product, on the calling thread. packed_a, packed_b: op(A) of all its m, op(B) of all its n, as pack
-   * has left them; NULL: packed here where that pays. */
-  void (*gemm)(const hx__gemm *g, hx__gemm_blocking blocking, const void *packed_a, const void *packed_b,
-               void *scratch);
+  /* One block of a product, on the calling thread. packed_a, packed_b: NULL: packed here where that pays. */
+  void (*gemm)(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
+               const hx__gemm_packed *packed_b, void *scratch);
 
   /* op(B) (of_b) or op(A) packed ahead, for the blocks of a product that share it; the other size of *g only says
    * whether that pays (0 bytes: it does not). The memory is aligned to 64; its units are packed in any order, by any

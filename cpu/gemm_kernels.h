@@ -86,24 +86,28 @@ static void packed_block(size_t m, size_t n, size_t k, const float *a, const flo
   }
 }
 
-static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const float *packed_a, const float *packed_b,
-                        float *scratch) {
+/* A panel of a block, from line i on, of an operand packed whole in strips of that width. */
+GEMM_INLINE const float *packed_panel(const hx__gemm_packed *x, size_t strip, size_t p, size_t i, size_t kc) {
+  return (const float *)x->p + p * round_up(x->lines, strip) + (x->first + i) * kc;
+}
+
+static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
+                        const hx__gemm_packed *packed_b, float *scratch) {
   const gemm_scratch parts = scratch_parts(blocking, g->m, g->n, g->k);
   float *const pa = scratch, *const pb = pa + parts.a, *const sums = pb + parts.b;
   const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
   const size_t rows = beside ? sum_rows(blocking) : g->m;
-  const size_t m_up = round_up(g->m, GEMM_MR), n_up = round_up(g->n, GEMM_NR);
   for (size_t j = 0; j < g->n; j += blocking.nc) {
     const size_t nc = least(blocking.nc, g->n - j);
     for (size_t r = 0, r_end; r < g->m; r = r_end) {
       r_end = r + block_of(g->m - r, rows, GEMM_MR);
       for (size_t p = 0; p < g->k; p += HX__PANEL) {
         const size_t kc = least(HX__PANEL, g->k - p);
-        const float *const b = packed_b ? packed_b + p * n_up + j * kc : pb;
+        const float *const b = packed_b ? packed_panel(packed_b, GEMM_NR, p, j, kc) : pb;
         if (!packed_b) pack_b(g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, kc, nc, pb);
         for (size_t i = r, mc; i < r_end; i += mc) {
           mc = block_of(r_end - i, blocking.mc, GEMM_MR);
-          const float *const a = packed_a ? packed_a + p * m_up + i * kc : pa;
+          const float *const a = packed_a ? packed_panel(packed_a, GEMM_MR, p, i, kc) : pa;
           float *const c = g->c + i * g->ldc + j;
           const gemm_target target = {.sums = g->beta == 0 ? c
                                               : beside     ? sums + (i - r) * nc
@@ -164,8 +168,8 @@ static size_t packed_bytes(const hx__gemm *g, bool of_b) {
   return __builtin_mul_overflow(width * sizeof(float), g->k, &bytes) ? 0 : bytes;
 }
 
-static void gemm(const hx__gemm *g, hx__gemm_blocking blocking, const void *packed_a, const void *packed_b,
-                 void *scratch) {
+static void gemm(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
+                 const hx__gemm_packed *packed_b, void *scratch) {
   if (!g->m || !g->n) return;
   if (!g->k || g->alpha == 0) {
     store_no_product(g->m, g->n, g->c, g->ldc, g->beta);

@@ -11,8 +11,8 @@ const hx__leaf_table hx__leaves_avx512 = REDUCE_KERNELS;
 const hx__cpu_kernels hx__cpu_avx512 = HX__KERNELS(HX__ISA_AVX512, hx__leaves_avx512);
 
 /* Transposing in registers takes twice as long where 512 bits are two halves. */
-static void gemm_halves(const hx__gemm *g, hx__gemm_blocking blocking, const void *packed_a, const void *packed_b,
-                        void *scratch) {
+static void gemm_halves(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
+                        const hx__gemm_packed *packed_b, void *scratch) {
   const bool narrow = !packed_a && !packed_b && rows_takes(g);
   (narrow ? hx__cpu_avx2.gemm : gemm)(g, blocking, packed_a, packed_b, scratch);
 }

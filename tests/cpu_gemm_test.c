@@ -228,7 +228,8 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
     const bool in_place = !a && !b && kernels->gemm_in_place(&part);
     const size_t bytes = in_place ? 0 : kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
     unsigned char *const scratch = buffer(bytes);
-    kernels->gemm(&part, blocking, a, b, bytes ? scratch : NULL);
+    const hx__gemm_packed pa = {a, g->m, 0}, pb = {b, g->n, 0};
+    kernels->gemm(&part, blocking, a ? &pa : NULL, b ? &pb : NULL, bytes ? scratch : NULL);
     ok = intact(&part, isa, "scratch", scratch, bytes);
     free(scratch);
   }

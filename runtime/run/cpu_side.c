@@ -3,21 +3,25 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
 #include "runtime/run/internal.h"
+#include "runtime/topo/topo.h"
 
 #define LEAST_LEAVES 4u /* of a grab: 64 KiB */
 #define MOST_LEAVES 64u
 #define SHORT_UNITS (1u << 25) /* of a product: half a millisecond of one core */
 #define TAIL 128u              /* of a product: a thread's part over its last chunk */
 
-static bool is_short(const hx__run_state *run) { return run->feeds == 0 && run->work->units < SHORT_UNITS; }
+/* Over before a stolen core is given back, so that equal parts do: but where one kind of core is slower than another.
+ */
+static bool is_short(const hx__run_state *run) {
+  return run->feeds == 0 && run->work->units < SHORT_UNITS && hx__topo_get()->kinds == 1;
+}
 
 /* Slices for one grab of one of `threads` threads: a guided part of what is left, so that a slow core and a stolen one
  * do not stall the others at the end. */
 static size_t grab(const hx__run_state *run, size_t grain) {
   const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads + run->feeds;
   if (parts == 1) return left;
-  if (run->work->matmul && is_short(run))
-    return (run->work->slices + parts - 1) / parts; /* over before a stolen core is given back */
+  if (run->work->matmul && is_short(run)) return (run->work->slices + parts - 1) / parts;
   if (run->work->matmul) {
     const size_t guided = left / (2 * parts), least = run->work->slices / (TAIL * parts);
     const size_t want = guided < least ? least : guided;
@@ -45,6 +49,13 @@ static void body(void *p) {
     units += hx__chunk_units(run->work, chunk);
     chunks++;
   }
+  hx__chunk across;
+  for (hx__chunk chunk; hx__tail_next(&run->tail, run->work, &chunk, &across); chunks++) {
+    const uint64_t from = run->team->trace ? hx__now_ns() : 0;
+    if (hx__cpu_block(lane, &run->request, chunk, across) != HX__DONE) atomic_store(&run->no_memory, true);
+    if (run->team->trace) hx__trace_chunk(run->team->trace, 0, from, hx__now_ns(), chunk.first, chunk.count, "done");
+    units += (uint64_t)chunk.count * across.count * run->work->gemm.k;
+  }
   atomic_fetch_add(&run->cpu_chunks, chunks);
   atomic_fetch_add(&run->cpu_units, units);
 }
@@ -59,7 +70,18 @@ static hx__packed *pack_ahead(const hx__run_state *run) {
   return hx__cpu_pack_open(lane, run->work, version);
 }
 
+/* A product that the team has for itself ends in two dimensions. */
+static void set_tail_aside(hx__run_state *run) {
+  const hx__work *const w = run->work;
+  run->tail.blocks = 0;
+  if (!w->matmul || run->plan->threads < 2 || run->feeds || is_short(run) || hx__ends_left(&run->ends) != w->slices)
+    return;
+  hx__tail_plan(&run->tail, run->team->cpu, w, run->plan->threads);
+  if (run->tail.blocks) hx__ends_back(&run->ends, run->tail.slices.count);
+}
+
 void hx__cpu_side(hx__run_state *run) {
+  set_tail_aside(run);
   run->packed = pack_ahead(run);
   run->request.packed = run->packed;
   hx__cpu_team(run->plan->threads, body, run);

@@ -4,6 +4,7 @@
 #define HX_RUN_INTERNAL_H
 
 #include "runtime/run/run.h"
+#include "runtime/run/tail.h"
 #include "runtime/sched/ends.h"
 
 #define HX__MAX_REDO (2 * HX_MAX_DEVICES)
@@ -29,6 +30,7 @@ struct hx__run_state {
   hx__request request;       /* the CPU's */
   struct hx__packed *packed; /* likewise; NULL: none */
   hx__ends ends;
+  hx__tail tail;    /* behind the slices of ends */
   uint64_t from_ns; /* 0: nobody measures */
   bool disturbed;   /* drivers were at work when it began: nothing is learned */
   _Atomic uint32_t cpu_chunks;

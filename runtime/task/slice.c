@@ -18,7 +18,7 @@ uint64_t hx__chunk_units(const hx__work *w, hx__chunk c) {
   if (c.count == 0) return 0;
   if (c.count == w->slices) return w->units;
   if (!w->matmul) return (uint64_t)hx__chunk_elements(w, c) * w->nfields;
-  const uint64_t across = w->by_columns ? w->gemm.m : w->gemm.n;
+  const uint64_t across = hx__work_across(w);
   uint64_t units;
   if (__builtin_mul_overflow((uint64_t)c.count, across, &units) ||
       __builtin_mul_overflow(units, (uint64_t)w->gemm.k, &units))
@@ -26,16 +26,26 @@ uint64_t hx__chunk_units(const hx__work *w, hx__chunk c) {
   return units;
 }
 
+static void cut_rows(hx__gemm *g, hx__chunk rows) {
+  g->m = rows.count;
+  if (g->a) g->a += rows.first * g->a_rs;
+  g->c += rows.first * g->ldc;
+}
+
+static void cut_columns(hx__gemm *g, hx__chunk columns) {
+  g->n = columns.count;
+  if (g->b) g->b += columns.first * g->b_cs;
+  g->c += columns.first;
+}
+
 hx__gemm hx__chunk_gemm(const hx__work *w, hx__chunk c) {
   hx__gemm g = w->gemm;
-  if (w->by_columns) {
-    g.n = c.count;
-    if (g.b) g.b += c.first * g.b_cs;
-    g.c += c.first;
-  } else {
-    g.m = c.count;
-    if (g.a) g.a += c.first * g.a_rs;
-    g.c += c.first * g.ldc;
-  }
+  (w->by_columns ? cut_columns : cut_rows)(&g, c);
+  return g;
+}
+
+hx__gemm hx__block_gemm(const hx__work *w, hx__chunk c, hx__chunk across) {
+  hx__gemm g = hx__chunk_gemm(w, c);
+  (w->by_columns ? cut_rows : cut_columns)(&g, across);
   return g;
 }

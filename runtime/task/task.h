@@ -42,6 +42,9 @@ static inline uint64_t hx__need_reduce(hx_op op, hx_type type) {
   return 1ull << (((unsigned)op - 1u) * 3u + ((unsigned)type - 1u));
 }
 
+/* The lines of a product that slices cross. */
+static inline size_t hx__work_across(const hx__work *work) { return work->by_columns ? work->gemm.m : work->gemm.n; }
+
 /* Checks *task as hx.h promises and fills *work, which points into *task's fields and arrays. HX_INVALID_ARGUMENT. */
 hx_status hx__task_check(const hx_task *task, hx__work *work);
 
@@ -54,8 +57,9 @@ uint64_t hx__chunk_units(const hx__work *work, hx__chunk chunk);
 /* Elements of a reduction's chunk. */
 size_t hx__chunk_elements(const hx__work *work, hx__chunk chunk);
 
-/* The product of a chunk alone: rows or columns first .. first+count of C. */
+/* The product of a chunk alone: rows or columns first .. first+count of C; of a block, those of the other kind too. */
 hx__gemm hx__chunk_gemm(const hx__work *work, hx__chunk chunk);
+hx__gemm hx__block_gemm(const hx__work *work, hx__chunk chunk, hx__chunk across);
 
 /* The value of a reduction from its slots (base/slot.h), leaves > 0 of them; they are overwritten. */
 hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves);

@@ -112,9 +112,9 @@ static void scratch_put(cpu_lane *lane, scratch *s) {
   hx__unlock(&lane->lock);
 }
 
-static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__chunk chunk) {
+/* g: a block of the request's product whose lines of the shared operand begin with `first`. */
+static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__gemm g, size_t first) {
   const hx__cpu_kernels *const cpu = lane->kernels;
-  const hx__gemm g = hx__chunk_gemm(request->work, chunk);
   if (!request->packed && cpu->gemm_in_place(&g)) {
     cpu->gemm(&g, (hx__gemm_blocking){0, 0}, NULL, NULL, NULL);
     return HX__DONE;
@@ -124,8 +124,9 @@ static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__chun
   const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
   scratch *const s = bytes ? scratch_get(lane, bytes) : NULL;
   if (bytes && !s) return HX__NO_MEMORY;
-  const void *const packed = request->packed ? hx__packed_data(request->packed) : NULL;
+  hx__gemm_packed shared, *const packed = request->packed ? &shared : NULL;
   const bool of_b = !request->work->by_columns;
+  if (packed) shared = (hx__gemm_packed){hx__packed_data(request->packed), hx__work_across(request->work), first};
   cpu->gemm(&g, blocking, of_b ? NULL : packed, of_b ? packed : NULL, s ? s->p : NULL);
   if (s) scratch_put(lane, s);
   return HX__DONE;
@@ -161,7 +162,7 @@ static void end(hx__lane *lane, uint64_t *copied) {
 static hx__outcome submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
   cpu_lane *const lane = (cpu_lane *)base;
   *ticket = NULL;
-  if (request->work->matmul) return multiply(lane, request, chunk);
+  if (request->work->matmul) return multiply(lane, request, hx__chunk_gemm(request->work, chunk), 0);
   reduce(lane, request, chunk);
   return HX__DONE;
 }
@@ -175,6 +176,15 @@ static hx__outcome wait(hx__lane *lane, const hx__request *request, hx__ticket *
 }
 
 void hx__cpu_device(hx__device **d) { *d = &device; }
+
+size_t hx__cpu_grain_across(const hx__lane *base, const hx__work *work) {
+  const hx__cpu_kernels *const cpu = ((const cpu_lane *)base)->kernels;
+  return work->by_columns ? cpu->mr : cpu->nr;
+}
+
+hx__outcome hx__cpu_block(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__chunk across) {
+  return multiply((cpu_lane *)base, request, hx__block_gemm(request->work, chunk, across), across.first);
+}
 
 hx__packed *hx__cpu_pack_open(hx__lane *base, const hx__work *work, uint64_t version) {
   cpu_lane *const lane = (cpu_lane *)base;

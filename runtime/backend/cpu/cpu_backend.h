@@ -42,6 +42,11 @@ hx__packed *hx__cpu_pack_open(hx__lane *lane, const hx__work *work, uint64_t ver
 void hx__cpu_pack(hx__packed *packed);
 void hx__cpu_pack_close(hx__lane *lane, hx__packed *packed);
 
+/* A block of a product: chunk's slices, but only `across` of the lines that they cross, cut at multiples of
+ * hx__cpu_grain_across and with at least so many in the last part. */
+hx__outcome hx__cpu_block(hx__lane *lane, const hx__request *request, hx__chunk chunk, hx__chunk across);
+size_t hx__cpu_grain_across(const hx__lane *lane, const hx__work *work);
+
 /* The variant and block sizes in use. */
 const hx__cpu_kernels *hx__cpu_lane_kernels(const hx__lane *lane);
 

@@ -67,7 +67,7 @@ static size_t grain(const hx__lane *lane, const hx__work *work) {
 
 static size_t most(const hx__lane *lane, const hx__work *work) {
   (void)lane;
-  const size_t across = work->by_columns ? work->gemm.m : work->gemm.n;
+  const size_t across = hx__work_across(work);
   const size_t slices = work->matmul ? MAX_BLOCK_BYTES / sizeof(float) / (across ? across : 1) : work->slices;
   return slices ? slices : 1;
 }
