@@ -5,7 +5,7 @@
 
 #include "bench/ceiling.h"
 #include "bench/compare.h"
-#include "bench/hash.h"
+#include "runtime/base/hash.h"
 #include "tests/data.h"
 #include "tests/ref.h"
 
@@ -35,7 +35,7 @@ static bool check(bench_subject *subject, bool whole) {
   if (!whole) return right;
   size_t count = subject->row.m * subject->row.n;
   for (size_t i = 0; i < count; i++) right &= ref_bits(subject->c[i]) != POISON;
-  subject->bits = bench_hash(BENCH_HASH_START, subject->c, count * sizeof(float));
+  subject->bits = hx__hash(HX__HASH_START, subject->c, count * sizeof(float));
   return right;
 }
 

@@ -4,7 +4,7 @@
 
 #include "bench/ceiling.h"
 #include "bench/compare.h"
-#include "bench/hash.h"
+#include "runtime/base/hash.h"
 #include "tests/data.h"
 #include "tests/ref.h"
 
@@ -22,7 +22,7 @@ static void poison(bench_subject *subject, bool whole) {
 }
 
 static bool check(bench_subject *subject, bool whole) {
-  if (whole) subject->bits = bench_hash(BENCH_HASH_START, &subject->out, sizeof subject->out);
+  if (whole) subject->bits = hx__hash(HX__HASH_START, &subject->out, sizeof subject->out);
   return subject->out.u64 == subject->expected.u64;
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/api/context.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
+#include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
@@ -46,6 +47,7 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
   hx__cpu_affinity(&mask);
   hx__registry_note_affinity(&mask);
   hx__fork_watch();
+  hx__cache_dir_set(c->cache_dir);
   *out = hx;
   return HX_OK;
 }

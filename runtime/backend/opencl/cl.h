@@ -69,9 +69,19 @@ cl_int hx__cl_build(cl_program program, cl_device_id id, const char *options, bo
 cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle,
                               cl_int *code);
 
+/* What the cache keeps of a program that passed its self-test: its binary, and what is known of it. NULL where nothing
+ * is kept that this driver takes. */
+cl_program hx__cl_binary_load(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle, float *seed);
+/* Kept after the program has run: some drivers compile at a launch, and their binaries hold what was compiled so far.
+ */
+void hx__cl_binary_store(hx__cl_device *device, cl_program program, hx__kernel_kind kind, const char *options,
+                         float seed);
+
 void hx__cl_prepare(hx__device *device, uint64_t needs);
 /* NULL where the kernel gives hx's bits on its small cases, else one sentence. */
 const char *hx__cl_self_test(hx__cl_device *device, unsigned need);
+/* The same by one case: for a program that passed all of them before it was kept. */
+const char *hx__cl_self_test_once(hx__cl_device *device, unsigned need);
 /* Units a nanosecond of a launch that takes a few milliseconds on the slowest of devices: what a first call goes by. */
 float hx__cl_seed_rate(hx__cl_device *device, unsigned need);
 

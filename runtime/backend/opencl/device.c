@@ -85,22 +85,38 @@ static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel prob
   return code;
 }
 
+/* The first kernels on the device. */
+static cl_int run_first(hx__cl_device *d, cl_command_queue queue, cl_program program, size_t local) {
+  cl_int code = CL_SUCCESS;
+  cl_kernel probe = clCreateKernel(program, "hx_probe", &code);
+  cl_kernel touch = probe ? clCreateKernel(program, "hx_touch", &code) : NULL;
+  if (touch) code = run_probe(d, queue, probe, local);
+  if (touch && code == CL_SUCCESS) hx__cl_find_modes(d, queue, touch);
+  if (touch) clReleaseKernel(touch);
+  if (probe) clReleaseKernel(probe);
+  return code;
+}
+
 static cl_int examine(hx__cl_device *d) {
   const uint32_t no_tile[3] = {0, 0, 0};
   char options[256];
+  float unused;
   cl_int code = CL_SUCCESS;
   const hx__kernel_row *row = hx__kernel_row_for(HX__KERNEL_PROBE, HX_F32, d->families, no_tile, d->max_local);
   if (!row || !hx__kernel_options(options, sizeof options, row, HX_SUM, HX_F32, no_tile, HX__ARITHMETIC_PLAIN))
     return CL_INVALID_KERNEL;
   cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
   if (!queue) return code;
-  cl_program program = hx__cl_program_new(d, HX__KERNEL_PROBE, options, false, &code);
-  cl_kernel probe = program ? clCreateKernel(program, "hx_probe", &code) : NULL;
-  cl_kernel touch = probe ? clCreateKernel(program, "hx_touch", &code) : NULL;
-  if (touch) code = run_probe(d, queue, probe, row->local[0]);
-  if (touch && code == CL_SUCCESS) hx__cl_find_modes(d, queue, touch);
-  if (touch) clReleaseKernel(touch);
-  if (probe) clReleaseKernel(probe);
+  /* Run in every process, kept or not; what is kept has passed, so where it does not the source is asked. */
+  cl_program program = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false, &unused);
+  bool passed = program && run_first(d, queue, program, row->local[0]) == CL_SUCCESS && d->add_ok && d->fma_ok;
+  if (!passed) {
+    if (program) clReleaseProgram(program);
+    program = hx__cl_program_new(d, HX__KERNEL_PROBE, options, false, &code);
+    if (program) code = run_first(d, queue, program, row->local[0]);
+    passed = program && code == CL_SUCCESS && d->add_ok && d->fma_ok;
+    if (passed) hx__cl_binary_store(d, program, HX__KERNEL_PROBE, options, 0);
+  }
   if (program) clReleaseProgram(program);
   clReleaseCommandQueue(queue);
   return code;

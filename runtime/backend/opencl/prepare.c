@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Making a kernel ready: row, options, build, self-test, in each way of speaking to the compiler until one gives hx's
- * bits. The self-test launches each shape that a run launches, so nothing is compiled later at a first enqueue. */
+ * bits. The self-test launches each shape that a run launches, so nothing is compiled later at a first enqueue. What
+ * has passed is kept for the processes to come. */
 #include <stdio.h>
 #include <string.h>
 
 #include "runtime/backend/opencl/cl.h"
+#include "runtime/base/clock.h"
+
+#define OPTIONS_BYTES 1024
+#define NAME_BYTES 32
 
 /* What a need bit stands for. */
 typedef struct need {
@@ -44,53 +49,88 @@ static bool worth_trying(const hx__cl_device *d, const need *n, hx__arithmetic a
   }
 }
 
-static const char *try_arithmetic(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic) {
+/* Says what the program of a need is; NULL, or why there is none. */
+static const char *describe(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
+                            char options[OPTIONS_BYTES]) {
   hx__cl_program *const p = &d->program[index];
-  char options[1024];
-  cl_int code = CL_SUCCESS;
   p->row = hx__kernel_row_for(n->kind, n->type, d->families, n->tile, d->max_local);
   if (!p->row) return "there is no kernel for this device and tile";
-  if (!hx__kernel_options(options, sizeof options, p->row, n->op, n->type, n->tile, arithmetic))
+  if (!hx__kernel_options(options, OPTIONS_BYTES, p->row, n->op, n->type, n->tile, arithmetic))
     return "its options are too long";
   p->arithmetic = arithmetic;
   const bool asked = p->row->any_tile && n->tile[0];
   p->tile_m = asked ? n->tile[0] : p->row->tile_m;
   p->tile_n = asked ? n->tile[1] : p->row->tile_n;
   p->tile_k = asked ? n->tile[2] : p->row->tile_k;
+  return NULL;
+}
+
+static void drop(hx__cl_device *d, unsigned index, const char *why) {
+  hx__cl_program *const p = &d->program[index];
+  if (atomic_load(&d->base.lost)) return;
+  hx__log(HX__LOG_DEBUG, "%s: %s with arithmetic %d: %s", d->base.name, p->row->name, (int)p->arithmetic, why);
+  clReleaseProgram(p->program);
+  p->program = NULL;
+}
+
+/* A program that passed in an earlier process, where one is kept and still answers. */
+static bool from_cache(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic) {
+  hx__cl_program *const p = &d->program[index];
+  char options[OPTIONS_BYTES];
+  float seed;
+  if (describe(d, index, n, arithmetic, options)) return false;
+  p->program = hx__cl_binary_load(d, n->kind, options, true, &seed);
+  if (!p->program) return false;
+  const char *const why = hx__cl_self_test_once(d, index);
+  if (why) drop(d, index, why);
+  d->base.seed[index] = seed;
+  return !why;
+}
+
+static const char *from_source(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic) {
+  hx__cl_program *const p = &d->program[index];
+  char options[OPTIONS_BYTES];
+  cl_int code = CL_SUCCESS;
+  const char *why = describe(d, index, n, arithmetic, options);
+  if (why) return why;
   p->program = hx__cl_program_new(d, n->kind, options, true, &code);
   if (!p->program) return "its build failed";
-  const char *why = hx__cl_self_test(d, index);
-  if (why && !atomic_load(&d->base.lost)) {
-    hx__log(HX__LOG_DEBUG, "%s: %s with arithmetic %d: %s", d->base.name, p->row->name, (int)arithmetic, why);
-    clReleaseProgram(p->program);
-    p->program = NULL;
+  why = hx__cl_self_test(d, index);
+  if (why) {
+    drop(d, index, why);
+    return why;
   }
-  return why;
+  d->base.seed[index] = hx__cl_seed_rate(d, index);
+  if (!atomic_load(&d->base.lost)) hx__cl_binary_store(d, p->program, n->kind, options, d->base.seed[index]);
+  return NULL;
 }
 
-static const char *prepare_one(hx__cl_device *d, unsigned index) {
-  const need n = need_of(d, index);
-  if (rounds(&n) && !d->add_ok) return "its float add or multiply rounds otherwise";
+static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
+  if (rounds(n) && !d->add_ok) return "its float add or multiply rounds otherwise";
   const char *why = "no kernel gives its bits";
+  for (int a = 0; a < HX__ARITHMETICS && !atomic_load(&d->base.lost);
+       a++) /* first: what is kept is the one that passed */
+    if (worth_trying(d, n, (hx__arithmetic)a) && (*cached = from_cache(d, index, n, (hx__arithmetic)a))) return NULL;
   for (int a = 0; a < HX__ARITHMETICS && !atomic_load(&d->base.lost); a++)
-    if (worth_trying(d, &n, (hx__arithmetic)a) && (why = try_arithmetic(d, index, &n, (hx__arithmetic)a)) == NULL)
-      break;
+    if (worth_trying(d, n, (hx__arithmetic)a) && (why = from_source(d, index, n, (hx__arithmetic)a)) == NULL) break;
   return why;
 }
 
-/* What is refused is listed in why: "refuses matmul (...), sum f32 (...)". */
-static void note_refusal(hx__cl_device *d, unsigned index, const char *why) {
+static void name_of(const need *n, char name[NAME_BYTES]) {
   static const char *const ops[] = {"",       "sum", "min",     "max",         "argmin",
                                     "argmax", "dot", "sum_abs", "sum_squares", "prod"};
   static const char *const types[] = {"", "f32", "i32", "u32"};
-  const need n = need_of(d, index);
-  const size_t used = strlen(d->base.why);
-  char *const at = d->base.why + used;
-  const char *const lead = used ? ", " : "refuses ";
-  if (n.kind == HX__KERNEL_MATMUL)
-    snprintf(at, sizeof d->base.why - used, "%smatmul (%s)", lead, why);
+  if (n->kind == HX__KERNEL_MATMUL)
+    snprintf(name, NAME_BYTES, "matmul");
   else
-    snprintf(at, sizeof d->base.why - used, "%s%s %s (%s)", lead, ops[n.op], types[n.type], why);
+    snprintf(name, NAME_BYTES, "%s %s", ops[n->op], types[n->type]);
+}
+
+/* What is refused is listed in why: "refuses matmul (...), sum f32 (...)". */
+static void note_refusal(hx__cl_device *d, const char *name, const char *why) {
+  const size_t used = strlen(d->base.why);
+  snprintf(d->base.why + used, sizeof d->base.why - used, "%s%s (%s)", used ? ", " : "refuses ", name, why);
+  hx__log(HX__LOG_INFO, "%s %s", d->base.name, d->base.why);
 }
 
 void hx__cl_prepare(hx__device *device, uint64_t needs) {
@@ -99,13 +139,18 @@ void hx__cl_prepare(hx__device *device, uint64_t needs) {
   atomic_fetch_or(&device->ready, HX__NEED_OPEN);
   for (needs &= ~HX__NEED_OPEN; needs; needs &= needs - 1) {
     const unsigned index = hx__need_index(needs);
-    const char *const why = prepare_one(d, index);
+    const need n = need_of(d, index);
+    const uint64_t from = hx__now_ns();
+    bool cached = false;
+    char name[NAME_BYTES];
+    name_of(&n, name);
+    const char *const why = prepare_one(d, index, &n, &cached);
     if (atomic_load(&device->lost)) return;
-    if (why) {
-      note_refusal(d, index, why);
-      hx__log(HX__LOG_INFO, "%s %s", device->name, device->why);
-    }
-    if (!why) device->seed[index] = hx__cl_seed_rate(d, index);
+    if (why)
+      note_refusal(d, name, why);
+    else
+      hx__log(HX__LOG_INFO, "%s: %s ready in %.1f ms, %s", device->name, name, (double)(hx__now_ns() - from) * 1e-6,
+              cached ? "from the cache" : "built and tested");
     atomic_fetch_or(why ? &device->refused : &device->ready, 1ull << index);
   }
 }

@@ -177,6 +177,16 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
   return why;
 }
 
+const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
+  hx__lane *const lane = lane_for(d, need);
+  if (!lane) return "it has no queue";
+  const char *const why = need < 27 ? test_reduce(lane, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), HX__LEAF + 1,
+                                                  false, HX__MEMORY_COPY)
+                                    : test_product(lane, &d->program[need], &products[1], HX__MEMORY_COPY);
+  hx__cl_lane_close(lane);
+  return why;
+}
+
 /* Nanoseconds of the second of two like launches. */
 static uint64_t time_second(hx__lane *lane, const hx__request *request) {
   uint64_t ns = 0;

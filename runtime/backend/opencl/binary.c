@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs that passed their self-test, kept as binaries from one process to the next. The key is all that the binary
+ * came from, word for word: hx, platform, device, driver, processor, options, source. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/base/cache_dir.h"
+#include "runtime/base/clock.h"
+
+#define SELF_TEST 1u /* goes up with each case that the self-test gains: what passed before counts no more */
+
+/* What stands before the binary in a file. */
+typedef struct kept {
+  float seed;
+  uint32_t reserved;
+} kept;
+
+typedef struct key {
+  char *text;
+  size_t bytes;
+} key;
+
+/* Drivers whose binaries are not what they compiled. */
+static const struct { const char *platform, *why; } no_binaries[] = {{"Oclgrind", "its kernels are interpreted"}};
+
+static const cl_device_info device_facts[] = {CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION,
+                                              CL_DEVICE_OPENCL_C_VERSION};
+static const cl_platform_info platform_facts[] = {CL_PLATFORM_NAME, CL_PLATFORM_VENDOR, CL_PLATFORM_VERSION};
+
+/* A driver for the CPU may name two processors alike. */
+static void write_processor(FILE *f) {
+  fprintf(f, "processor %lx %lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+#if defined(__x86_64__)
+  for (unsigned leaf = 0; leaf <= 7; leaf += leaf ? 6 : 1) { /* 0: vendor, 1: model and features, 7: more features */
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    __get_cpuid_count(leaf, 0, &a, &b, &c, &d);
+    fprintf(f, " %x %x %x %x", a, leaf == 1 ? 0 : b, c, d); /* EBX of 1 says on which core this runs */
+  }
+#endif
+  fputc('\n', f);
+}
+
+static key key_of(const hx__cl_device *d, hx__kernel_kind kind, const char *options) {
+  key k = {NULL, 0};
+  char text[1024];
+  FILE *const f = open_memstream(&k.text, &k.bytes);
+  if (!f) return k;
+  fprintf(f, "hx %s\nself-test %u\n", hx_version(), SELF_TEST);
+  for (size_t i = 0; i < sizeof platform_facts / sizeof platform_facts[0]; i++) {
+    text[0] = '\0';
+    clGetPlatformInfo(d->platform, platform_facts[i], sizeof text - 1, text, NULL);
+    fprintf(f, "platform %s\n", text);
+  }
+  for (size_t i = 0; i < sizeof device_facts / sizeof device_facts[0]; i++) {
+    text[0] = '\0';
+    clGetDeviceInfo(d->id, device_facts[i], sizeof text - 1, text, NULL);
+    fprintf(f, "device %s\n", text);
+  }
+  if (d->base.kind == HX_CPU_OPENCL) write_processor(f);
+  fprintf(f, "options %s\n", options);
+  for (const char *const *source = hx__kernel_sources(kind); *source; source++) fputs(*source, f);
+  const bool whole = !ferror(f);
+  if (fclose(f) == 0 && whole) return k;
+  free(k.text);
+  return (key){NULL, 0};
+}
+
+static bool keeps_binaries(const hx__cl_device *d) {
+  char name[128] = "";
+  if (!hx__cache_dir_on()) return false;
+  clGetPlatformInfo(d->platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+  for (size_t i = 0; i < sizeof no_binaries / sizeof no_binaries[0]; i++)
+    if (strcmp(name, no_binaries[i].platform) == 0) return false;
+  return true;
+}
+
+static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size_t bytes, const char *options,
+                             bool idle, cl_int *code) {
+  cl_int status = CL_SUCCESS;
+  cl_program program = clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, &binary, &status, code);
+  if (!program) return NULL;
+  if (*code == CL_SUCCESS) *code = status;
+  if (*code == CL_SUCCESS) *code = hx__cl_build(program, d->id, options, idle);
+  if (*code == CL_SUCCESS) return program;
+  if (*code != CL_BUILD_PROGRAM_FAILURE) clReleaseProgram(program); /* else it may still be building: leaked */
+  return NULL;
+}
+
+cl_program hx__cl_binary_load(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle, float *seed) {
+  if (!keeps_binaries(d)) return NULL;
+  const key k = key_of(d, kind, options);
+  if (!k.text) return NULL;
+  const uint64_t from = hx__now_ns();
+  size_t bytes = 0;
+  kept head;
+  cl_program program = NULL;
+  char *const data = hx__cache_get(k.text, k.bytes, &bytes);
+  if (data && bytes > sizeof head) {
+    cl_int code = CL_SUCCESS;
+    memcpy(&head, data, sizeof head);
+    program = program_of(d, (const unsigned char *)data + sizeof head, bytes - sizeof head, options, idle, &code);
+    *seed = head.seed;
+    hx__log(HX__LOG_DEBUG, "%s: kept binary of %zu bytes: %s in %.1f ms", d->base.name, bytes - sizeof head,
+            program ? "taken" : hx__cl_code_name(code), (double)(hx__now_ns() - from) * 1e-6);
+  }
+  free(data);
+  free(k.text);
+  return program;
+}
+
+void hx__cl_binary_store(hx__cl_device *d, cl_program program, hx__kernel_kind kind, const char *options, float seed) {
+  if (!keeps_binaries(d)) return;
+  const uint64_t from = hx__now_ns();
+  const kept head = {.seed = seed};
+  size_t bytes = 0;
+  if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes) return;
+  unsigned char *const data = malloc(sizeof head + bytes), *binary = data + sizeof head;
+  const key k = key_of(d, kind, options);
+  if (data && k.text && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
+    memcpy(data, &head, sizeof head);
+    hx__cache_put(k.text, k.bytes, data, sizeof head + bytes);
+    hx__log(HX__LOG_DEBUG, "%s: binary of %zu bytes kept in %.1f ms", d->base.name, bytes,
+            (double)(hx__now_ns() - from) * 1e-6);
+  }
+  free(k.text);
+  free(data);
+}

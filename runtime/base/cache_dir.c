@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The folder of the cache: whose it must be, and how it comes to be. */
+#define _GNU_SOURCE
+#include "runtime/base/cache_dir.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "runtime/base/config.h"
+#include "runtime/base/log.h"
+#include "runtime/base/thread.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what follows */
+static char folder[2 * HX__PATH_BYTES];
+static bool said;
+
+/* The process may change its working folder later, so a relative path is made absolute now. */
+static bool absolute(char *out, size_t bytes, const char *path) {
+  char here[HX__PATH_BYTES] = "";
+  if (path[0] != '/' && !getcwd(here, sizeof here)) return false;
+  return (size_t)snprintf(out, bytes, "%s%s%s", here, here[0] ? "/" : "", path) < bytes;
+}
+
+void hx__cache_dir_set(const char *path) {
+  char now[sizeof folder] = "";
+  if (path[0] && !absolute(now, sizeof now, path)) now[0] = '\0';
+  hx__lock(&lock);
+  if (strcmp(now, folder) != 0) said = false;
+  memcpy(folder, now, strlen(now) + 1);
+  hx__unlock(&lock);
+}
+
+static bool folder_now(char out[sizeof folder]) {
+  hx__lock(&lock);
+  memcpy(out, folder, sizeof folder);
+  hx__unlock(&lock);
+  return out[0] != '\0';
+}
+
+bool hx__cache_dir_on(void) {
+  char path[sizeof folder];
+  return folder_now(path);
+}
+
+void hx__cache_dir_off(const char *what, int error) {
+  hx__lock(&lock);
+  const bool first = !said;
+  said = true;
+  hx__unlock(&lock);
+  if (first)
+    hx__log(HX__LOG_INFO, "no cache in %s: %s%s%s", folder, what, error ? ": " : "", error ? strerror(error) : "");
+}
+
+/* Makes what is missing of an absolute path; an error number. A folder is made only in one of this user's or of root's:
+ * root with the home of somebody else would leave a folder there that its owner cannot use. */
+static int make(char *path) {
+  struct stat s;
+  uid_t owner = 0;
+  for (char *end = path; end; *end = '/') {
+    end = strchr(end + 1, '/');
+    if (end) *end = '\0';
+    if (stat(path, &s) == 0)
+      owner = s.st_uid;
+    else if (errno != ENOENT)
+      return errno;
+    else if (owner != geteuid() && owner != 0)
+      return EPERM;
+    else if (mkdir(path, 0700) == 0)
+      owner = geteuid();
+    else if (errno != EEXIST)
+      return errno;
+    if (!end) break;
+  }
+  return 0;
+}
+
+int hx__cache_dir_open(bool create) {
+  char path[sizeof folder];
+  struct stat s;
+  if (!folder_now(path)) return -1;
+  const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  int fd = open(path, flags);
+  if (fd < 0 && errno == ENOENT) {
+    if (!create) return -1;
+    const int error = make(path);
+    if (error) return hx__cache_dir_off("it cannot be made", error), -1;
+    fd = open(path, flags);
+  }
+  if (fd < 0) return hx__cache_dir_off("it cannot be opened", errno), -1;
+  if (fstat(fd, &s) == 0 && s.st_uid == geteuid() && !(s.st_mode & (S_IWGRP | S_IWOTH))) return fd;
+  close(fd);
+  hx__cache_dir_off("it belongs to another user, or others may write to it", 0);
+  return -1;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The size of the cache: what was used longest ago goes first. Only names that hx gives are looked at. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/base/cache_dir.h"
+
+#define MOST_FILES 8192u    /* beyond them the folder's order decides which are seen */
+#define STALE_SECONDS 3600L /* a file that is still being written after this was left by a process that died */
+
+typedef struct file {
+  char name[64];
+  uint64_t bytes;
+  struct timespec used;
+} file;
+
+static int by_use(const void *a, const void *b) {
+  const struct timespec x = ((const file *)a)->used, y = ((const file *)b)->used;
+  if (x.tv_sec != y.tv_sec) return x.tv_sec < y.tv_sec ? -1 : 1;
+  return x.tv_nsec < y.tv_nsec ? -1 : x.tv_nsec > y.tv_nsec;
+}
+
+static bool is_ours(const char *name) {
+  const size_t length = strlen(name), suffix = strlen(HX__CACHE_SUFFIX);
+  return length > suffix && length < sizeof((file *)NULL)->name &&
+         strcmp(name + length - suffix, HX__CACHE_SUFFIX) == 0;
+}
+
+/* Fills *files; removes what dead processes left. */
+static size_t list(int folder, DIR *entries, file *files, uint64_t *total) {
+  size_t count = 0;
+  const struct dirent *entry;
+  while (count < MOST_FILES && (entry = readdir(entries)) != NULL) {
+    struct stat s;
+    if (!is_ours(entry->d_name) || fstatat(folder, entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!S_ISREG(s.st_mode)) continue;
+    if (entry->d_name[0] == '.') {
+      if (time(NULL) - s.st_mtime > STALE_SECONDS) unlinkat(folder, entry->d_name, 0);
+      continue;
+    }
+    file *const f = &files[count++];
+    strcpy(f->name, entry->d_name);
+    f->bytes = (uint64_t)s.st_size;
+    f->used = s.st_mtim;
+    *total += f->bytes;
+  }
+  return count;
+}
+
+void hx__cache_trim(int folder) {
+  uint64_t total = 0;
+  const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* its own place in the list of entries */
+  DIR *const entries = again >= 0 ? fdopendir(again) : NULL;
+  file *const files = entries ? malloc(MOST_FILES * sizeof *files) : NULL;
+  if (files) {
+    const size_t count = list(folder, entries, files, &total);
+    if (total > HX__CACHE_BYTES) qsort(files, count, sizeof *files, by_use);
+    for (size_t i = 0; i < count && total > HX__CACHE_BYTES; i++) {
+      unlinkat(folder, files[i].name, 0);
+      total -= files[i].bytes;
+    }
+  }
+  free(files);
+  if (entries)
+    closedir(entries);
+  else if (again >= 0)
+    close(again);
+}
