@@ -51,7 +51,14 @@ _TILES = [
     ("pocl", "pocl", "32x64x8", 200),
 ]
 
-def _driver_test(name, program, driver, args):
+# cache_test: driver, HX_DEVICES. Not pocl6: its loader's name is what /proc/self/exe says.
+_CACHE = [
+    ("pocl", "pocl"),
+    ("rusticl", "rusticl"),
+    ("intel", "opencl-cpu"),
+]
+
+def _driver_test(name, program, driver, args, data = []):
     native.sh_test(
         name = name,
         size = "large",
@@ -65,7 +72,7 @@ def _driver_test(name, program, driver, args):
         data = [
             ":libcheck_layer.so",
             ":" + program,
-        ],
+        ] + data,
         tags = ["driver-" + driver],
     )
 
@@ -87,3 +94,6 @@ def driver_tests():
         memory = [word for word in args[1:] if word != driver]
         name = "_".join([program, driver] + memory)
         _driver_test(name, program, driver, args)
+    for driver, devices in _CACHE:
+        args = ["--devices", devices, "--fault", "$(location :libfault_layer.so)"]
+        _driver_test("cache_test_" + driver, "cache_test", driver, args, [":libfault_layer.so"])

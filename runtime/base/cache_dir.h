@@ -24,8 +24,12 @@ void hx__cache_trim(int folder);
 #define HX__CACHE_BYTES ((uint64_t)256 << 20)
 #define HX__CACHE_SUFFIX ".hxc" /* of files; one being written begins with a dot */
 
-/* What is kept under a key, to be freed; NULL where nothing is, or nothing whole. */
-void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes);
+/* What is kept under a key, to be freed; NULL where nothing is, or nothing whole. What a program crashes of would crash
+ * the next as well, so using it is a trial: a file whose trial was begun by a process that has died since is as good as
+ * none. */
+void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial);
+/* Ends the trial of a get that gave something. */
+void hx__cache_trial_end(int trial, bool passed);
 /* Keeps it, in the place of what was there. */
 void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t bytes);
 

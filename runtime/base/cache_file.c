@@ -5,11 +5,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "runtime/base/cache_dir.h"
@@ -18,12 +19,12 @@
 
 #define FORMAT 1u
 #define MOST_BYTES (HX__CACHE_BYTES / 4) /* of a file */
-#define FRESH_SECONDS 3600               /* a use is noted in the file's time only where that is older */
 
 typedef struct header {
   char magic[8];
   uint32_t format, header_bytes;
   uint64_t key_bytes, data_bytes, checksum; /* of the contents */
+  uint64_t trial;                           /* the process that uses them and has not said how it went; 0: none */
 } header;
 
 static const char magic[8] = "hxcache";
@@ -60,6 +61,12 @@ static bool write_all(int fd, const void *from, size_t bytes) {
   return true;
 }
 
+static bool set_trial(int fd, uint64_t process) { /* also says that the file is in use */
+  return pwrite(fd, &process, sizeof process, offsetof(header, trial)) == sizeof process;
+}
+
+static bool is_dead(uint64_t process) { return process && kill((pid_t)process, 0) != 0 && errno == ESRCH; }
+
 /* The contents of an open file, where it is one that this user wrote, whole, under this key. */
 static void *contents(int fd, const void *key, size_t key_bytes, size_t *bytes) {
   struct stat s;
@@ -68,14 +75,13 @@ static void *contents(int fd, const void *key, size_t key_bytes, size_t *bytes) 
     return NULL;
   if (!read_all(fd, &h, sizeof h) || memcmp(h.magic, magic, sizeof magic) != 0 || h.format != FORMAT ||
       h.header_bytes != sizeof h || h.key_bytes != key_bytes || h.data_bytes > MOST_BYTES ||
-      (uint64_t)s.st_size != sizeof h + h.key_bytes + h.data_bytes)
+      (uint64_t)s.st_size != sizeof h + h.key_bytes + h.data_bytes || is_dead(h.trial))
     return NULL;
   char *const all = malloc(key_bytes + (size_t)h.data_bytes + 1);
   if (!all) return NULL;
   const size_t data_bytes = (size_t)h.data_bytes;
   if (read_all(fd, all, key_bytes) && memcmp(all, key, key_bytes) == 0 && read_all(fd, all, data_bytes) &&
       hx__hash(HX__HASH_START, all, data_bytes) == h.checksum) {
-    if (time(NULL) - s.st_mtime > FRESH_SECONDS) futimens(fd, NULL);
     *bytes = data_bytes;
     return all;
   }
@@ -83,15 +89,27 @@ static void *contents(int fd, const void *key, size_t key_bytes, size_t *bytes) 
   return NULL;
 }
 
-void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes) {
+void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial) {
   const int folder = hx__cache_dir_open(false);
   if (folder < 0) return NULL;
-  /* Not blocked by a pipe of that name, nor led elsewhere by a link. */
-  const int fd = openat(folder, name_of(key, key_bytes).text, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  const name n = name_of(key, key_bytes);
+  const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC; /* not led elsewhere by a link, nor blocked by a pipe */
+  int fd = openat(folder, n.text, O_RDWR | flags);
+  if (fd < 0) fd = openat(folder, n.text, O_RDONLY | flags); /* where nothing may be written there is no trial */
   void *const data = fd >= 0 ? contents(fd, key, key_bytes, bytes) : NULL;
-  if (fd >= 0) close(fd);
+  if (data) {
+    set_trial(fd, (uint64_t)getpid());
+    *trial = fd;
+  } else if (fd >= 0) {
+    close(fd);
+  }
   close(folder);
   return data;
+}
+
+void hx__cache_trial_end(int trial, bool passed) {
+  if (passed) set_trial(trial, 0);
+  close(trial);
 }
 
 void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t bytes) {

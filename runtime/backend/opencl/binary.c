@@ -2,10 +2,12 @@
  * Programs that passed their self-test, kept as binaries from one process to the next. The key is all that the binary
  * came from, word for word: hx, platform, device, driver, processor, options, source. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -17,18 +19,15 @@
 #define SELF_TEST 1u /* goes up with each case that the self-test gains: what passed before counts no more */
 
 /* What stands before the binary in a file. */
-typedef struct kept {
+typedef struct head {
   float seed;
   uint32_t reserved;
-} kept;
+} head;
 
 typedef struct key {
   char *text;
   size_t bytes;
 } key;
-
-/* Drivers whose binaries are not what they compiled. */
-static const struct { const char *platform, *why; } no_binaries[] = {{"Oclgrind", "its kernels are interpreted"}};
 
 static const cl_device_info device_facts[] = {CL_DEVICE_NAME, CL_DEVICE_VENDOR, CL_DEVICE_VERSION, CL_DRIVER_VERSION,
                                               CL_DEVICE_OPENCL_C_VERSION};
@@ -47,6 +46,16 @@ static void write_processor(FILE *f) {
   fputc('\n', f);
 }
 
+/* The file of the driver: one that was built anew may have the version of the old one. */
+static void write_library(FILE *f, const hx__cl_device *d) {
+  Dl_info library;
+  struct stat s;
+  const void *const entry = clGetExtensionFunctionAddressForPlatform(d->platform, "clIcdGetPlatformIDsKHR");
+  if (!entry || !dladdr(entry, &library) || !library.dli_fname || stat(library.dli_fname, &s) != 0) return;
+  fprintf(f, "library %s %lld %lld.%09ld\n", library.dli_fname, (long long)s.st_size, (long long)s.st_mtim.tv_sec,
+          s.st_mtim.tv_nsec);
+}
+
 static key key_of(const hx__cl_device *d, hx__kernel_kind kind, const char *options) {
   key k = {NULL, 0};
   char text[1024];
@@ -63,6 +72,7 @@ static key key_of(const hx__cl_device *d, hx__kernel_kind kind, const char *opti
     clGetDeviceInfo(d->id, device_facts[i], sizeof text - 1, text, NULL);
     fprintf(f, "device %s\n", text);
   }
+  write_library(f, d);
   if (d->base.kind == HX_CPU_OPENCL) write_processor(f);
   fprintf(f, "options %s\n", options);
   for (const char *const *source = hx__kernel_sources(kind); *source; source++) fputs(*source, f);
@@ -70,15 +80,6 @@ static key key_of(const hx__cl_device *d, hx__kernel_kind kind, const char *opti
   if (fclose(f) == 0 && whole) return k;
   free(k.text);
   return (key){NULL, 0};
-}
-
-static bool keeps_binaries(const hx__cl_device *d) {
-  char name[128] = "";
-  if (!hx__cache_dir_on()) return false;
-  clGetPlatformInfo(d->platform, CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
-  for (size_t i = 0; i < sizeof no_binaries / sizeof no_binaries[0]; i++)
-    if (strcmp(name, no_binaries[i].platform) == 0) return false;
-  return true;
 }
 
 static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size_t bytes, const char *options,
@@ -93,40 +94,42 @@ static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size
   return NULL;
 }
 
-cl_program hx__cl_binary_load(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle, float *seed) {
-  if (!keeps_binaries(d)) return NULL;
+hx__cl_kept hx__cl_binary_load(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle) {
+  hx__cl_kept kept = {.program = NULL, .trial = -1};
+  if (!hx__cache_dir_on()) return kept;
   const key k = key_of(d, kind, options);
-  if (!k.text) return NULL;
+  if (!k.text) return kept;
   const uint64_t from = hx__now_ns();
   size_t bytes = 0;
-  kept head;
-  cl_program program = NULL;
-  char *const data = hx__cache_get(k.text, k.bytes, &bytes);
-  if (data && bytes > sizeof head) {
-    cl_int code = CL_SUCCESS;
-    memcpy(&head, data, sizeof head);
-    program = program_of(d, (const unsigned char *)data + sizeof head, bytes - sizeof head, options, idle, &code);
-    *seed = head.seed;
-    hx__log(HX__LOG_DEBUG, "%s: kept binary of %zu bytes: %s in %.1f ms", d->base.name, bytes - sizeof head,
-            program ? "taken" : hx__cl_code_name(code), (double)(hx__now_ns() - from) * 1e-6);
-  }
-  free(data);
+  head h;
+  char *const data = hx__cache_get(k.text, k.bytes, &bytes, &kept.trial);
   free(k.text);
-  return program;
+  if (!data) return kept;
+  cl_int code = CL_INVALID_BINARY;
+  if (bytes > sizeof h) {
+    memcpy(&h, data, sizeof h);
+    kept.program = program_of(d, (const unsigned char *)data + sizeof h, bytes - sizeof h, options, idle, &code);
+    kept.seed = h.seed;
+  }
+  hx__log(HX__LOG_DEBUG, "%s: kept program of %zu bytes: %s in %.1f ms", d->base.name, bytes,
+          kept.program ? "taken" : hx__cl_code_name(code), (double)(hx__now_ns() - from) * 1e-6);
+  free(data);
+  if (!kept.program) hx__cache_trial_end(kept.trial, false);
+  return kept;
 }
 
 void hx__cl_binary_store(hx__cl_device *d, cl_program program, hx__kernel_kind kind, const char *options, float seed) {
-  if (!keeps_binaries(d)) return;
+  if (!hx__cache_dir_on()) return;
   const uint64_t from = hx__now_ns();
-  const kept head = {.seed = seed};
+  const head h = {.seed = seed};
   size_t bytes = 0;
   if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes) return;
-  unsigned char *const data = malloc(sizeof head + bytes), *binary = data + sizeof head;
+  unsigned char *const data = malloc(sizeof h + bytes), *binary = data + sizeof h;
   const key k = key_of(d, kind, options);
   if (data && k.text && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
-    memcpy(data, &head, sizeof head);
-    hx__cache_put(k.text, k.bytes, data, sizeof head + bytes);
-    hx__log(HX__LOG_DEBUG, "%s: binary of %zu bytes kept in %.1f ms", d->base.name, bytes,
+    memcpy(data, &h, sizeof h);
+    hx__cache_put(k.text, k.bytes, data, sizeof h + bytes);
+    hx__log(HX__LOG_DEBUG, "%s: program of %zu bytes kept in %.1f ms", d->base.name, bytes,
             (double)(hx__now_ns() - from) * 1e-6);
   }
   free(k.text);

@@ -69,9 +69,15 @@ cl_int hx__cl_build(cl_program program, cl_device_id id, const char *options, bo
 cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle,
                               cl_int *code);
 
-/* What the cache keeps of a program that passed its self-test: its binary, and what is known of it. NULL where nothing
- * is kept that this driver takes. */
-cl_program hx__cl_binary_load(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle, float *seed);
+/* A program that passed its self-test in an earlier process, where one is kept that this driver takes. Its trial ends
+ * with hx__cache_trial_end once it has run. */
+typedef struct hx__cl_kept {
+  cl_program program; /* NULL: none */
+  float seed;
+  int trial;
+} hx__cl_kept;
+
+hx__cl_kept hx__cl_binary_load(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle);
 /* Kept after the program has run: some drivers compile at a launch, and their binaries hold what was compiled so far.
  */
 void hx__cl_binary_store(hx__cl_device *device, cl_program program, hx__kernel_kind kind, const char *options,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/backend/opencl/cl.h"
+#include "runtime/base/cache_dir.h"
 
 #define TRIPLES 4096u
 
@@ -100,7 +101,6 @@ static cl_int run_first(hx__cl_device *d, cl_command_queue queue, cl_program pro
 static cl_int examine(hx__cl_device *d) {
   const uint32_t no_tile[3] = {0, 0, 0};
   char options[256];
-  float unused;
   cl_int code = CL_SUCCESS;
   const hx__kernel_row *row = hx__kernel_row_for(HX__KERNEL_PROBE, HX_F32, d->families, no_tile, d->max_local);
   if (!row || !hx__kernel_options(options, sizeof options, row, HX_SUM, HX_F32, no_tile, HX__ARITHMETIC_PLAIN))
@@ -108,8 +108,10 @@ static cl_int examine(hx__cl_device *d) {
   cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
   if (!queue) return code;
   /* Run in every process, kept or not; what is kept has passed, so where it does not the source is asked. */
-  cl_program program = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false, &unused);
+  const hx__cl_kept kept = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false);
+  cl_program program = kept.program;
   bool passed = program && run_first(d, queue, program, row->local[0]) == CL_SUCCESS && d->add_ok && d->fma_ok;
+  if (program) hx__cache_trial_end(kept.trial, passed);
   if (!passed) {
     if (program) clReleaseProgram(program);
     program = hx__cl_program_new(d, HX__KERNEL_PROBE, options, false, &code);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/backend/opencl/cl.h"
+#include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
 
 #define OPTIONS_BYTES 1024
@@ -77,13 +78,14 @@ static void drop(hx__cl_device *d, unsigned index, const char *why) {
 static bool from_cache(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic) {
   hx__cl_program *const p = &d->program[index];
   char options[OPTIONS_BYTES];
-  float seed;
   if (describe(d, index, n, arithmetic, options)) return false;
-  p->program = hx__cl_binary_load(d, n->kind, options, true, &seed);
+  const hx__cl_kept kept = hx__cl_binary_load(d, n->kind, options, true);
+  p->program = kept.program;
   if (!p->program) return false;
   const char *const why = hx__cl_self_test_once(d, index);
+  hx__cache_trial_end(kept.trial, !why);
   if (why) drop(d, index, why);
-  d->base.seed[index] = seed;
+  d->base.seed[index] = kept.seed;
   return !why;
 }
 

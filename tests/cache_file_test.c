@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The files of the cache: what is kept comes back whole or not at all, whatever happened to the file, the folder, the
+ * disk or a process beside this one. */
+#define _GNU_SOURCE
+#include "runtime/base/cache_dir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+
+enum { NOBODY = 65534 };
+
+static char root[256], folder[300];
+
+static void in_folder(char *out, size_t bytes, const char *name) { snprintf(out, bytes, "%s/%s", folder, name); }
+
+/* The contents of a key are made from it, so that a mix of two is seen. */
+static void make(char *data, size_t bytes, unsigned seed) {
+  for (size_t i = 0; i < bytes; i++) data[i] = (char)((i + 1) * 2654435761u * (seed + 1) >> 13);
+}
+
+static void put(const char *key, size_t bytes, unsigned seed) {
+  char *data = malloc(bytes + 1);
+  make(data, bytes, seed);
+  hx__cache_put(key, strlen(key), data, bytes);
+  free(data);
+}
+
+/* Whether the key gives these contents; *found: whether it gives any. */
+static bool has(const char *key, size_t bytes, unsigned seed, bool *found) {
+  size_t got = 0;
+  int trial;
+  char *data = hx__cache_get(key, strlen(key), &got, &trial), *want = malloc(bytes + 1);
+  if (data) hx__cache_trial_end(trial, true);
+  make(want, bytes, seed);
+  const bool same = data && got == bytes && memcmp(data, want, bytes) == 0;
+  if (found) *found = data != NULL;
+  free(data);
+  free(want);
+  return same;
+}
+
+static bool missing(const char *key) {
+  bool found;
+  has(key, 1, 0, &found);
+  return !found;
+}
+
+/* The names in the folder that are hx's; the last one in name. */
+static unsigned files(char *name, size_t bytes) {
+  unsigned count = 0;
+  DIR *d = opendir(folder);
+  for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+    if (strstr(e->d_name, HX__CACHE_SUFFIX)) {
+      count++;
+      if (name) snprintf(name, bytes, "%s", e->d_name);
+    }
+  if (d) closedir(d);
+  return count;
+}
+
+static void fresh(void) {
+  char command[600];
+  snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  if (system(command) != 0) printf("cannot empty %s\n", folder);
+  hx__cache_dir_set(folder);
+}
+
+static void comes_back(void) {
+  fresh();
+  CHECK(missing("a"), "before it was put");
+  CHECK(access(folder, F_OK) != 0, "a look-up made the folder");
+  for (size_t bytes = 0; bytes < 300000; bytes = bytes * 7 + 1) {
+    put("a", bytes, 1);
+    CHECK(has("a", bytes, 1, NULL), "%zu bytes", bytes);
+  }
+  put("a", 1000, 2);
+  put("b", 10, 3);
+  CHECK(has("a", 1000, 2, NULL) && has("b", 10, 3, NULL) && missing("c"), "two keys");
+  CHECK(files(NULL, 0) == 2, "%u files", files(NULL, 0));
+  struct stat s;
+  CHECK(stat(folder, &s) == 0 && (s.st_mode & 0777) == 0700, "mode %o", s.st_mode);
+  hx__cache_dir_set("");
+  CHECK(missing("a") && !hx__cache_dir_on(), "off");
+  put("a", 10, 1);
+  hx__cache_dir_set(folder);
+  CHECK(has("a", 1000, 2, NULL), "put while off");
+}
+
+/* Every byte of the file changed, and every length that it can be cut to. */
+static void damaged(void) {
+  enum { BYTES = 300, TRIAL = 40 };
+  char name[256], path[600], whole[1024];
+  const char *key = "the key of the damaged file";
+  fresh();
+  put(key, BYTES, 4);
+  files(name, sizeof name);
+  in_folder(path, sizeof path, name);
+  int fd = open(path, O_RDWR);
+  const ssize_t length = read(fd, whole, sizeof whole);
+  unsigned accepted = 0;
+  for (ssize_t i = 0; i < length; i++) {
+    if (i >= TRIAL && i < TRIAL + 8) continue; /* changes with every use */
+    const char other = (char)(whole[i] ^ 0x41);
+    const bool written = pwrite(fd, &other, 1, i) == 1;
+    accepted += !written || !missing(key);
+    if (pwrite(fd, &whole[i], 1, i) != 1) accepted++;
+  }
+  CHECK(length > BYTES && accepted == 0, "%u of %zd changed bytes were not seen", accepted, length);
+  CHECK(has(key, BYTES, 4, NULL), "the file as it was");
+  close(fd);
+  accepted = 0;
+  for (ssize_t i = length - 1; i >= 0; i--) accepted += truncate(path, i) != 0 || !missing(key);
+  CHECK(accepted == 0, "%u of the lengths", accepted);
+  put(key, BYTES, 5);
+  CHECK(has(key, BYTES, 5, NULL) && truncate(path, length + 1) == 0 && missing(key), "replaced; then longer");
+  put(key, BYTES, 6);
+  CHECK(has(key, BYTES, 6, NULL), "replaced");
+}
+
+/* Another's key under this name, a link, a pipe, a folder, a file that others may write. */
+static void foreign(void) {
+  char name[256], path[600], other[600], elsewhere[400];
+  fresh();
+  put("one", 100, 1);
+  files(name, sizeof name);
+  in_folder(path, sizeof path, name);
+  snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", root);
+  CHECK(rename(path, elsewhere) == 0, "cannot be moved");
+  put("two", 100, 2);
+  files(name, sizeof name);
+  in_folder(other, sizeof other, name);
+  CHECK(rename(other, path) == 0 && missing("one") && missing("two"), "the file of another key");
+  CHECK(unlink(path) == 0 && symlink(elsewhere, path) == 0 && missing("one"), "a link");
+  put("one", 100, 3);
+  CHECK(has("one", 100, 3, NULL), "a link is replaced");
+  CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0 && missing("one"), "a pipe");
+  put("one", 100, 4);
+  CHECK(has("one", 100, 4, NULL), "a pipe is replaced");
+  CHECK(chmod(path, 0620) == 0 && missing("one"), "a file that others may write to");
+  CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0 && missing("one"), "a folder");
+  put("one", 100, 5);
+  CHECK(missing("one") && rmdir(path) == 0, "a folder stays");
+  CHECK(files(NULL, 0) == 0, "%u files are left", files(NULL, 0));
+  unlink(elsewhere);
+}
+
+static void folders(void) {
+  char path[700];
+  fresh();
+  put("a", 100, 1);
+  CHECK(chmod(folder, 0770) == 0 && missing("a"), "a folder that others may write to");
+  put("a", 100, 2);
+  CHECK(chmod(folder, 0700) == 0 && has("a", 100, 1, NULL), "it was written to");
+  snprintf(path, sizeof path, "%s/x/../x//y/z/", folder);
+  hx__cache_dir_set(path);
+  put("a", 100, 3);
+  CHECK(has("a", 100, 3, NULL), "a deep folder");
+  char here[400];
+  CHECK(getcwd(here, sizeof here) && chdir(root) == 0, "cannot change the folder");
+  hx__cache_dir_set("relative/cache");
+  CHECK(chdir("/") == 0, "cannot change the folder");
+  put("a", 100, 4);
+  snprintf(path, sizeof path, "%s/relative/cache", root);
+  hx__cache_dir_set(path);
+  CHECK(has("a", 100, 4, NULL) && chdir(here) == 0, "a relative folder is of when it was set");
+  static const char *const useless[] = {"/proc/self/none/hx", "/dev/null", "/dev/null/hx", "/sys/hx"};
+  for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
+    hx__cache_dir_set(useless[i]);
+    put("a", 100, 5);
+    CHECK(missing("a"), "%s", useless[i]);
+  }
+}
+
+/* As another user: who may not write, and whose folder it is not. Only root can be somebody else. */
+static void as_nobody(void) {
+  char path[600], lent[400];
+  fresh();
+  put("a", 100, 1);
+  hx__cache_dir_set("");
+  snprintf(path, sizeof path, "%s/theirs", root);
+  snprintf(lent, sizeof lent, "%s/theirs/hx", root);
+  CHECK(chmod(root, 0755) == 0 && mkdir(path, 0700) == 0 && chown(path, NOBODY, NOBODY) == 0, "%s", path);
+  hx__cache_dir_set(lent);
+  put("a", 100, 2);
+  CHECK(access(lent, F_OK) != 0, "root left a folder in the home of somebody else");
+  CHECK(setegid(NOBODY) == 0 && seteuid(NOBODY) == 0, "cannot be another user");
+  hx__cache_dir_set(folder);
+  put("a", 100, 3);
+  CHECK(missing("a"), "the folder of another user");
+  hx__cache_dir_set(lent);
+  put("a", 100, 4);
+  CHECK(has("a", 100, 4, NULL), "one's own");
+  CHECK(chmod(lent, 0500) == 0, "cannot be locked");
+  put("a", 100, 5);
+  CHECK(has("a", 100, 4, NULL), "a folder that may only be read is read");
+  CHECK(chmod(lent, 0700) == 0 && seteuid(0) == 0 && setegid(0) == 0, "cannot be root again");
+  CHECK(missing("a"), "root takes the folder of somebody else");
+  char name[256];
+  hx__cache_dir_set(folder);
+  files(name, sizeof name);
+  in_folder(path, sizeof path, name);
+  CHECK(has("a", 100, 1, NULL) && chown(path, NOBODY, NOBODY) == 0 && missing("a"), "a file of somebody else");
+}
+
+static void disk_full(void) {
+  fresh();
+  put("a", 1000, 1);
+  struct rlimit was, small = {8192, 8192};
+  getrlimit(RLIMIT_FSIZE, &was);
+  small.rlim_max = was.rlim_max;
+  signal(SIGXFSZ, SIG_IGN);
+  CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0, "no limit");
+  put("a", 100000, 2);
+  put("b", 100000, 3);
+  setrlimit(RLIMIT_FSIZE, &was);
+  CHECK(has("a", 1000, 1, NULL) && missing("b"), "a file that found no room");
+  CHECK(files(NULL, 0) == 1, "%u files", files(NULL, 0));
+}
+
+/* A process that dies while it uses a file is the last to use it; one that is at work hinders nobody. */
+static void fatal(void) {
+  fresh();
+  put("a", 1000, 1);
+  int to_parent[2], to_child[2];
+  char byte = 0;
+  CHECK(pipe(to_parent) == 0 && pipe(to_child) == 0, "no pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    size_t bytes;
+    int trial;
+    char *data = hx__cache_get("a", 1, &bytes, &trial);
+    if (!data || write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1) _exit(1);
+    raise(SIGKILL);
+  }
+  int status = 0, trial = -1;
+  size_t bytes;
+  CHECK(read(to_parent[0], &byte, 1) == 1, "the child has nothing");
+  char *data = hx__cache_get("a", 1, &bytes, &trial);
+  CHECK(data != NULL, "another process is using it");
+  free(data);
+  if (data) hx__cache_trial_end(trial, false);
+  CHECK(has("a", 1000, 1, NULL), "this process may use it again");
+  data = hx__cache_get("a", 1, &bytes, &trial);
+  free(data);
+  CHECK(write(to_child[1], &byte, 1) == 1 && waitpid(child, &status, 0) == child && WIFSIGNALED(status), "%d", status);
+  CHECK(has("a", 1000, 1, NULL), "the last that used it lives");
+  const pid_t dies = fork();
+  if (dies == 0) _exit(hx__cache_get("a", 1, &bytes, &trial) == NULL);
+  CHECK(waitpid(dies, &status, 0) == dies && status == 0, "%d", status);
+  CHECK(missing("a"), "what a process died of is used again");
+  put("a", 1000, 2);
+  CHECK(has("a", 1000, 2, NULL), "replaced");
+}
+
+/* The folder keeps within its bound, and what was used last stays. */
+static void bounded(void) {
+  enum { FILES = 40 };
+  char path[400];
+  fresh();
+  put("kept", 1000, 1);
+  for (int i = 0; i < FILES; i++) {
+    char name[80];
+    snprintf(name, sizeof name, "%016x" HX__CACHE_SUFFIX, i);
+    in_folder(path, sizeof path, name);
+    const int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    const struct timespec used[2] = {{1000000 + i, 0}, {1000000 + i, 0}};
+    CHECK(ftruncate(fd, (off_t)(HX__CACHE_BYTES / 16)) == 0 && futimens(fd, used) == 0, "%s", path);
+    close(fd);
+  }
+  in_folder(path, sizeof path, "not-ours");
+  close(open(path, O_WRONLY | O_CREAT, 0600));
+  in_folder(path, sizeof path, ".1-2-3" HX__CACHE_SUFFIX);
+  const int left = open(path, O_WRONLY | O_CREAT, 0600);
+  const struct timespec old[2] = {{1000, 0}, {1000, 0}};
+  futimens(left, old);
+  close(left);
+  put("new", 1000, 2);
+  CHECK(has("kept", 1000, 1, NULL) && has("new", 1000, 2, NULL), "the newest");
+  CHECK(files(NULL, 0) == 15 + 2, "%u files", files(NULL, 0));
+  in_folder(path, sizeof path, "0000000000000027" HX__CACHE_SUFFIX);
+  CHECK(access(path, F_OK) == 0, "the last of the old ones");
+  in_folder(path, sizeof path, "not-ours");
+  CHECK(access(path, F_OK) == 0, "what is not hx's");
+}
+
+/* Several processes write and read the same keys: each sees one of the contents, whole. */
+static void at_once(void) {
+  enum { PROCESSES = 4, TURNS = 300, KEYS = 3 };
+  static const char *const keys[KEYS] = {"a", "b", "c"};
+  fresh();
+  pid_t child[PROCESSES];
+  for (unsigned p = 0; p < PROCESSES; p++) {
+    if ((child[p] = fork()) != 0) continue;
+    unsigned torn = 0;
+    for (unsigned i = 0; i < TURNS; i++) {
+      const char *key = keys[(i + p) % KEYS];
+      bool found = false, same = false;
+      put(key, 20000, p);
+      size_t got;
+      int trial;
+      char *data = hx__cache_get(key, strlen(key), &got, &trial), want[20000];
+      for (unsigned other = 0; data && other < PROCESSES; other++) {
+        make(want, sizeof want, other);
+        same = same || (got == sizeof want && memcmp(data, want, sizeof want) == 0);
+      }
+      found = data != NULL;
+      if (data) hx__cache_trial_end(trial, true);
+      free(data);
+      torn += !found || !same;
+    }
+    _exit(torn > 99 ? 99 : (int)torn);
+  }
+  for (unsigned p = 0; p < PROCESSES; p++) {
+    int status = -1;
+    waitpid(child[p], &status, 0);
+    CHECK(status == 0, "process %u: %d look-ups", p, WEXITSTATUS(status));
+  }
+  CHECK(files(NULL, 0) == KEYS, "%u files", files(NULL, 0));
+}
+
+int main(void) {
+  const char *scratch = getenv("TEST_TMPDIR");
+  snprintf(root, sizeof root, "%s/cache_file_test.XXXXXX", scratch ? scratch : "/tmp");
+  if (!mkdtemp(root)) return 1;
+  snprintf(folder, sizeof folder, "%s/hx", root);
+  comes_back();
+  damaged();
+  foreign();
+  folders();
+  if (geteuid() == 0) as_nobody();
+  disk_full();
+  fatal();
+  bounded();
+  at_once();
+  char command[600];
+  snprintf(command, sizeof command, "rm -rf '%s'", root);
+  if (system(command) != 0) printf("cannot remove %s\n", root);
+  return checks_end("cache_file_test");
+}

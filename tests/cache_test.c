@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Programs kept from one process to the next: each step starts this program anew as a worker, which computes on the
+ * device alone, and counts what its log says. The bits are right in every step.
+ *     cache_test --devices LIST [--fault LAYER]  */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/base/hash.h"
+#include "tests/check.h"
+#include "tests/data.h"
+#include "tests/ref.h"
+
+enum { N = 20000, SIDE = 40, WORKER_SECONDS = 300 };
+
+static const char *devices, *fault;
+static char root[256], folder[300];
+
+/* The worker: a sum and a product, by the device; exit status 0 where both are right. */
+static int work(void) {
+  static float x[N], a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE], want[SIDE * SIDE];
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = devices;
+  s.threads = "1";
+  hx_context *hx = open_or_exit(&s);
+  data_fill(HX_F32, DATA_SIGNED, 21, x, N);
+  data_fill(HX_F32, DATA_SIGNED, 22, a, SIDE * SIDE);
+  data_fill(HX_F32, DATA_SIGNED, 23, b, SIDE * SIDE);
+  struct hx_matmul_args args = {.m = SIDE, .n = SIDE, .k = SIDE, .a = a, .b = b, .c = want, .alpha = 1};
+  ref_matmul(&args);
+  hx_value sum = {.u64 = 0};
+  hx_report first, second;
+  hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum), p = hx_matmul(SIDE, SIDE, SIDE, a, b, c);
+  t.gpu_share = p.gpu_share = 1;
+  CHECK_OK(hx_offload(hx, &t, &first));
+  CHECK_OK(hx_offload(hx, &p, &second));
+  CHECK(sum.u64 == ref_reduce(HX_SUM, HX_F32, x, NULL, N).u64, "the sum is %.9g", (double)sum.f32);
+  CHECK(memcmp(c, want, sizeof c) == 0, "the product");
+  CHECK(first.gpu_share == 1 && second.gpu_share == 1, "shares %g %g", first.gpu_share, second.gpu_share);
+  hx_close(hx);
+  return checks_failed > 0;
+}
+
+typedef struct seen {
+  int status;
+  unsigned built, cached, none; /* lines of the log */
+} seen;
+
+typedef struct running {
+  pid_t pid;
+  int log;
+} running;
+
+/* Starts a worker. dir: its HX_CACHE_DIR; faulty: an entry that fails, every time, or NULL. */
+static running start(const char *dir, const char *faulty) {
+  int ends[2];
+  running r = {-1, -1};
+  fflush(stdout);
+  if (pipe(ends) != 0) return r;
+  r.pid = fork();
+  if (r.pid == 0) {
+    dup2(ends[1], STDERR_FILENO);
+    close(ends[0]);
+    close(ends[1]);
+    setenv("HX_LOG", "info", 1);
+    setenv("HX_CACHE_DIR", dir, 1);
+    if (faulty) {
+      setenv("OPENCL_LAYERS", fault, 1);
+      setenv("FAULT_FN", faulty, 1);
+      setenv("FAULT_NTH", "0", 1);
+      setenv("FAULT_CODE", "-42", 1);
+    }
+    alarm(WORKER_SECONDS);
+    execl("/proc/self/exe", "worker", "--work", devices, (char *)NULL);
+    _exit(127);
+  }
+  close(ends[1]);
+  r.log = ends[0];
+  return r;
+}
+
+static seen finish(running r) {
+  seen s = {-1, 0, 0, 0};
+  char line[4096];
+  FILE *f = fdopen(r.log, "r");
+  while (f && fgets(line, sizeof line, f)) {
+    s.built += strstr(line, ", built and tested") != NULL;
+    s.cached += strstr(line, ", from the cache") != NULL;
+    s.none += strstr(line, "no cache in ") != NULL;
+  }
+  if (f) fclose(f);
+  int status = -1;
+  if (r.pid > 0 && waitpid(r.pid, &status, 0) == r.pid)
+    s.status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  return s;
+}
+
+/* A worker has to be right and to have built and taken so many programs. */
+#define EXPECT(dir, faulty, want_built, want_cached, want_none)                                              \
+  do {                                                                                                       \
+    const seen s = finish(start(dir, faulty));                                                               \
+    CHECK(s.status == 0, "exit status %d (128 + signal)", s.status);                                         \
+    CHECK(s.built == (want_built) && s.cached == (want_cached) && s.none == (want_none),                     \
+          "%u built, %u from the cache, %u lines about no cache; not %u, %u, %u", s.built, s.cached, s.none, \
+          (unsigned)(want_built), (unsigned)(want_cached), (unsigned)(want_none));                           \
+  } while (0)
+
+/* Calls change on each file of the folder; how many there are. */
+static unsigned each_file(void (*change)(const char *path)) {
+  unsigned count = 0;
+  DIR *d = opendir(folder);
+  for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    if (e->d_name[0] == '.') continue;
+    count++;
+    if (change) change(path);
+  }
+  if (d) closedir(d);
+  return count;
+}
+
+static void cut(const char *path) {
+  struct stat s;
+  CHECK(stat(path, &s) == 0 && truncate(path, s.st_size - s.st_size / 3) == 0, "%s", path);
+}
+
+static void change_one_byte(const char *path) {
+  struct stat s;
+  char byte;
+  const int fd = open(path, O_RDWR);
+  CHECK(fstat(fd, &s) == 0 && pread(fd, &byte, 1, s.st_size - 100) == 1, "%s", path);
+  byte = (char)(byte + 1);
+  CHECK(pwrite(fd, &byte, 1, s.st_size - 100) == 1, "%s", path);
+  close(fd);
+}
+
+/* As a driver sees it that was changed and kept its version: a whole file, whose key is right, and no binary in it. */
+static void replace_binary(const char *path) {
+  struct {
+    char magic[8];
+    uint32_t format, bytes;
+    uint64_t key_bytes, data_bytes, checksum, trial;
+  } head;
+  const int fd = open(path, O_RDWR);
+  CHECK(pread(fd, &head, sizeof head, 0) == sizeof head && head.bytes == sizeof head, "%s", path);
+  char *data = calloc(head.data_bytes, 1);
+  const off_t at = (off_t)(sizeof head + head.key_bytes);
+  head.checksum = hx__hash(HX__HASH_START, data, head.data_bytes);
+  CHECK(pwrite(fd, &head, sizeof head, 0) == sizeof head, "%s", path);
+  CHECK(pwrite(fd, data, head.data_bytes, at) == (ssize_t)head.data_bytes, "%s", path);
+  free(data);
+  close(fd);
+}
+
+static char first_path[600];
+static void swap_with_first(const char *path) { /* each gets the name of another */
+  char spare[700];
+  if (!first_path[0]) {
+    snprintf(first_path, sizeof first_path, "%s", path);
+    return;
+  }
+  snprintf(spare, sizeof spare, "%s/spare", root);
+  CHECK(rename(path, spare) == 0 && rename(first_path, path) == 0 && rename(spare, first_path) == 0, "%s", path);
+}
+
+static void remove_one(const char *path) { CHECK(unlink(path) == 0, "%s", path); }
+
+static void kept_and_damaged(void) {
+  EXPECT(folder, NULL, 2, 0, 0);
+  const unsigned files = each_file(NULL); /* two programs, and the probe's where its arithmetic passed */
+  CHECK(files == 2 || files == 3, "%u files", files);
+  EXPECT(folder, NULL, 0, 2, 0);
+  static const struct {
+    const char *what;
+    void (*change)(const char *path);
+  } damages[] = {{"cut", cut}, {"changed", change_one_byte}, {"exchanged", swap_with_first}};
+  for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+    const unsigned before = checks_failed;
+    each_file(damages[i].change);
+    EXPECT(folder, NULL, 2, 0, 0);
+    EXPECT(folder, NULL, 0, 2, 0);
+    CHECK(each_file(NULL) == files, "%u files", each_file(NULL));
+    if (checks_failed > before) printf("  (files: %s)\n", damages[i].what);
+  }
+  /* A driver may crash of what it should refuse; then once for each file, and no more. */
+  each_file(replace_binary);
+  unsigned crashes = 0;
+  while (crashes <= files && finish(start(folder, NULL)).status >= 128) crashes++;
+  CHECK(crashes <= files, "%u processes were killed", crashes);
+  EXPECT(folder, NULL, 0, 2, 0);
+  if (fault) { /* a driver that refuses what is kept */
+    EXPECT(folder, "clCreateProgramWithBinary", 2, 0, 0);
+    EXPECT(folder, "clGetProgramInfo", 0, 2, 0);
+  }
+}
+
+static void two_at_once(void) {
+  each_file(remove_one);
+  running r[2];
+  for (int i = 0; i < 2; i++) r[i] = start(folder, NULL);
+  for (int i = 0; i < 2; i++) {
+    const seen s = finish(r[i]);
+    CHECK(s.status == 0 && s.built + s.cached == 2 && s.none == 0, "status %d, %u built, %u cached", s.status, s.built,
+          s.cached);
+  }
+  EXPECT(folder, NULL, 0, 2, 0);
+}
+
+static void where(void) {
+  char xdg[600], home[600], path[700];
+  snprintf(xdg, sizeof xdg, "%s/xdg", root);
+  snprintf(home, sizeof home, "%s/home", root);
+  mkdir(home, 0700);
+  EXPECT("off", NULL, 2, 0, 0);
+  EXPECT("/proc/self/none/hx", NULL, 2, 0, 1);
+  setenv("XDG_CACHE_HOME", xdg, 1);
+  EXPECT("", NULL, 2, 0, 0);
+  snprintf(path, sizeof path, "%s/hx", xdg);
+  EXPECT(path, NULL, 0, 2, 0);
+  unsetenv("XDG_CACHE_HOME");
+  setenv("HOME", home, 1);
+  EXPECT("", NULL, 2, 0, 0);
+  snprintf(path, sizeof path, "%s/.cache/hx", home);
+  EXPECT(path, NULL, 0, 2, 0);
+  unsetenv("HOME");
+  EXPECT("", NULL, 2, 0, 0);
+}
+
+int main(int argc, char **argv) {
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (strcmp(argv[i], "--work") == 0) devices = argv[i + 1];
+    if (strcmp(argv[i], "--work") == 0) return work();
+    if (strcmp(argv[i], "--devices") == 0) devices = argv[i + 1];
+    if (strcmp(argv[i], "--fault") == 0) fault = argv[i + 1];
+  }
+  if (!devices) {
+    printf("cache_test: --devices LIST is missing\n");
+    return 2;
+  }
+  const char *scratch = getenv("TEST_TMPDIR");
+  snprintf(root, sizeof root, "%s/cache_test.XXXXXX", scratch ? scratch : "/tmp");
+  if (!mkdtemp(root)) return 1;
+  snprintf(folder, sizeof folder, "%s/hx", root);
+  kept_and_damaged();
+  two_at_once();
+  where();
+  char command[600];
+  snprintf(command, sizeof command, "rm -rf '%s'", root);
+  if (system(command) != 0) printf("cannot remove %s\n", root);
+  return checks_end("cache_test");
+}
