@@ -54,8 +54,13 @@ typedef struct running {
   int log;
 } running;
 
-/* Starts a worker. dir: its HX_CACHE_DIR; faulty: an entry that fails, every time, or NULL. */
-static running start(const char *dir, const char *faulty) {
+/* An entry that fails: its call number nth, or every one (0). */
+typedef struct faulty {
+  const char *entry, *nth;
+} faulty;
+
+/* Starts a worker. dir: its HX_CACHE_DIR; broken: what fails, or NULL. */
+static running start(const char *dir, const faulty *broken) {
   int ends[2];
   running r = {-1, -1};
   fflush(stdout);
@@ -67,10 +72,10 @@ static running start(const char *dir, const char *faulty) {
     close(ends[1]);
     setenv("HX_LOG", "info", 1);
     setenv("HX_CACHE_DIR", dir, 1);
-    if (faulty) {
+    if (broken) {
       setenv("OPENCL_LAYERS", fault, 1);
-      setenv("FAULT_FN", faulty, 1);
-      setenv("FAULT_NTH", "0", 1);
+      setenv("FAULT_FN", broken->entry, 1);
+      setenv("FAULT_NTH", broken->nth, 1);
       setenv("FAULT_CODE", "-42", 1);
     }
     alarm(WORKER_SECONDS);
@@ -99,9 +104,9 @@ static seen finish(running r) {
 }
 
 /* A worker has to be right and to have built and taken so many programs. */
-#define EXPECT(dir, faulty, want_built, want_cached, want_none)                                              \
+#define EXPECT(dir, broken, want_built, want_cached, want_none)                                              \
   do {                                                                                                       \
-    const seen s = finish(start(dir, faulty));                                                               \
+    const seen s = finish(start(dir, broken));                                                               \
     CHECK(s.status == 0, "exit status %d (128 + signal)", s.status);                                         \
     CHECK(s.built == (want_built) && s.cached == (want_cached) && s.none == (want_none),                     \
           "%u built, %u from the cache, %u lines about no cache; not %u, %u, %u", s.built, s.cached, s.none, \
@@ -192,10 +197,15 @@ static void kept_and_damaged(void) {
   while (crashes <= files && finish(start(folder, NULL)).status >= 128) crashes++;
   CHECK(crashes <= files, "%u processes were killed", crashes);
   EXPECT(folder, NULL, 0, 2, 0);
-  if (fault) { /* a driver that refuses what is kept */
-    EXPECT(folder, "clCreateProgramWithBinary", 2, 0, 0);
-    EXPECT(folder, "clGetProgramInfo", 0, 2, 0);
-  }
+  if (!fault) return;
+  static const faulty creates = {"clCreateProgramWithBinary", "0"}, reads = {"clGetProgramInfo", "0"};
+  static const faulty builds = {"clBuildProgram", "2"}; /* the first is the probe's */
+  EXPECT(folder, &creates, 2, 0, 0);
+  EXPECT(folder, &builds, 1, 1, 0);
+  EXPECT(folder, &reads, 0, 2, 0);
+  each_file(remove_one);
+  EXPECT(folder, &reads, 2, 0, 0);
+  CHECK(each_file(NULL) == 0, "%u files", each_file(NULL));
 }
 
 static void two_at_once(void) {
