@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/api/context.h"
+#include "runtime/api/caller.h"
 #include "runtime/base/fpenv.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
@@ -116,7 +116,7 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
   if (hx__forked() && !e->done) return hx__fail(HX_UNSUPPORTED, "the task runs in the parent of this forked process");
   hx_context *const hx = e->hx;
   if (!hx__forked()) {
-    atomic_fetch_add_explicit(&hx->calls, 1, memory_order_relaxed);
+    hx__caller *const caller = hx__caller_enter(hx);
     pthread_mutex_lock(&hx->lock);
     while (!e->done) pthread_cond_wait(&e->changed, &hx->lock);
     for (hx_event **at = &hx->events; *at; at = &(*at)->next)
@@ -125,7 +125,7 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
         break;
       }
     pthread_mutex_unlock(&hx->lock);
-    atomic_fetch_sub_explicit(&hx->calls, 1, memory_order_release);
+    hx__caller_leave(hx, caller);
   }
   const hx_status s = e->status;
   if (s == HX_OK && report) *report = e->report;

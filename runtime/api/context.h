@@ -17,7 +17,7 @@ struct hx_context {
   bool wants_devices; /* some may be selected: else nothing is ever discovered */
   bool small_stay;    /* small calls without a share of their own stay on the calling thread */
 
-  _Atomic unsigned calls; /* of hx_offload and hx_wait that are inside */
+  _Atomic unsigned calls; /* that are inside and have no record (caller.h) */
 
   pthread_mutex_t lock; /* what follows */
   pthread_cond_t idle;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/api/context.h"
+#include "runtime/api/caller.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
@@ -172,18 +172,35 @@ hx_status hx__offload_work(hx_context *hx, const hx__work *w, hx_report *report)
   return HX_OK;
 }
 
+/* The most usual small call, one reduction of few elements that hx or the task itself keeps on the CPU: done here, with
+ * nothing looked at that it does not need. False where it is anything else, or wrong: then nothing is done. */
+static inline bool at_once(const hx_context *hx, const hx_task *task) {
+  uint64_t slots[SMALL_ELEMENTS / HX__LEAF];
+  if (!task || task->kind != HX_REDUCE) return false;
+  const struct hx_reduce_args *const r = &task->reduce;
+  if (r->n - 1 >= SMALL_ELEMENTS || !hx->small_stay || !hx__task_stays(task) || !hx__reduce_passes(r)) return false;
+  if (atomic_load_explicit(&hx->memory.watched, memory_order_relaxed)) return false;
+  hx->team.kernels->leaf[r->op][r->type](r->x, r->y, r->n, slots);
+  *r->out = r->n <= HX__LEAF ? hx__join_one(r->op, r->type, slots[0])
+                             : hx__join(r->op, r->type, slots, (r->n + HX__LEAF - 1) / HX__LEAF);
+  return true;
+}
+
+static __attribute__((noinline)) hx_status in_full(hx_context *hx, const hx_task *task, hx_report *report) {
+  hx__work work;
+  const hx_status s = hx__task_check(task, &work);
+  return s == HX_OK ? hx__offload_work(hx, &work, report) : s;
+}
+
 /* The caller's floating-point state holds from here to the end only for the caller: with DAZ a denormal alpha would
  * already pass for 0 in the check. */
 hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report) {
-  hx__work work;
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
+  hx__caller *const caller = hx__caller_enter(hx);
   const hx__fpenv was = hx__fpenv_enter();
-  hx_status s = hx__task_check(task, &work);
-  if (s == HX_OK) {
-    atomic_fetch_add_explicit(&hx->calls, 1, memory_order_relaxed);
-    s = hx__offload_work(hx, &work, report);
-    atomic_fetch_sub_explicit(&hx->calls, 1, memory_order_release);
-  }
+  const bool silent = !report && hx__log_threshold < HX__LOG_INFO;
+  const hx_status s = silent && at_once(hx, task) ? HX_OK : in_full(hx, task, report);
   hx__fpenv_leave(was);
+  hx__caller_leave(hx, caller);
   return s;
 }

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 
-#include "runtime/api/context.h"
+#include "runtime/api/caller.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/cache_dir.h"
@@ -59,7 +59,7 @@ void hx_close(hx_context *hx) {
     while (hx->tasks) pthread_cond_wait(&hx->idle, &hx->lock);
     pthread_mutex_unlock(&hx->lock);
     /* Who leaves last touches nothing more of the context, so it cannot wake us: looked at instead. */
-    while (atomic_load_explicit(&hx->calls, memory_order_acquire)) hx__sleep_ns(50000);
+    while (hx__caller_inside(hx)) hx__sleep_ns(50000);
     hx__events_free(hx);
     hx__team_close(&hx->team);
     hx__memory_destroy(&hx->memory); /* before the devices that gave it */

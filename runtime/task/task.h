@@ -48,6 +48,24 @@ static inline size_t hx__work_across(const hx__work *work) { return work->by_col
 /* Checks *task as hx.h promises and fills *work, which points into *task's fields and arrays. HX_INVALID_ARGUMENT. */
 hx_status hx__task_check(const hx_task *task, hx__work *work);
 
+/* What hx__task_check asks, without its reasons, for one reduction of n > 0 elements that is to be done at once. False
+ * for what it refuses, and perhaps for a little more. stays: the task has nothing for a device, nor a reserved word. */
+static inline bool hx__task_stays(const hx_task *task) {
+  const uint64_t *const r = task->reserved;
+  return !(r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) && task->gpu_share <= 0.0f;
+}
+/* No NULL, nothing that wraps the address space, and none of the 8 bytes of out among the array's. */
+static inline bool hx__array_passes(uintptr_t x, size_t bytes, uintptr_t out) {
+  return !(x & 3u) && x - 1 < UINTPTR_MAX - bytes && out - x + (sizeof(hx_value) - 1) >= bytes + (sizeof(hx_value) - 1);
+}
+static inline bool hx__reduce_passes(const struct hx_reduce_args *r) {
+  const uintptr_t out = (uintptr_t)r->out;
+  const size_t bytes = r->n * 4u;
+  return (unsigned)r->op - HX_SUM <= HX_PROD - HX_SUM && (unsigned)r->type - HX_F32 <= HX_U32 - HX_F32 && out != 0 &&
+         !(out & 7u) && hx__array_passes((uintptr_t)r->x, bytes, out) &&
+         (r->op != HX_DOT || hx__array_passes((uintptr_t)r->y, bytes, out));
+}
+
 /* The caller's share in slices, rounded half up: share of [0, 1]. */
 size_t hx__share_slices(const hx__work *work, double share);
 
@@ -63,6 +81,11 @@ hx__gemm hx__block_gemm(const hx__work *work, hx__chunk chunk, hx__chunk across)
 
 /* The value of a reduction from its slots (base/slot.h), leaves > 0 of them; they are overwritten. */
 hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves);
+
+/* The same for a single leaf: a sum or product is its slot. */
+static inline hx_value hx__join_one(hx_op op, hx_type type, uint64_t slot) {
+  return op >= HX_MIN && op <= HX_ARGMAX ? hx__join(op, type, &slot, 1) : (hx_value){.u64 = slot};
+}
 
 /* The value over nothing: sums +0, products 1. */
 hx_value hx__empty_value(hx_op op, hx_type type);
