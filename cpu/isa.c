@@ -20,7 +20,7 @@ static const hx__cpu_kernels *variant(hx__isa isa) {
 
 /* Where AVX-512 is the faster choice. Cores whose 512-bit units are whole: measured, Zen 5 doubles the matrix product.
  * Zen 4, which runs 512 bits in two halves, gains a few percent there, from a register tile that loads half as much
- * for a multiplication, but reads memory 3-8 % slower: it takes the products of AVX-512 with the reductions of AVX2.
+ * for a multiplication, but reads memory 3-8 % slower: its reductions take 64 bytes only from the caches near it.
  * AVX2 for everything that no row names: cores with one 512-bit multiplier (Intel's clients) and what nobody has
  * measured. The Intel rows are by the vendor's description, not measured. */
 typedef struct wide_core {

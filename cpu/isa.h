@@ -22,9 +22,9 @@
 HX__VARIANTS(HX__DECLARE_VARIANT)
 
 #if defined(__x86_64__)
-/* For cores that run 512 bits in two halves: products of AVX-512, reductions of AVX2. */
+/* For cores that run 512 bits in two halves: products of AVX-512, reductions of both lengths of vector. */
 extern const hx__cpu_kernels hx__cpu_avx512_halves;
-extern const hx__leaf_table hx__leaves_avx2;
+extern const hx__leaf_table hx__leaves_avx512, hx__leaves_halves;
 #endif
 
 #endif

@@ -18,6 +18,6 @@ static void gemm_halves(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
 }
 #undef HX__GEMM
 #define HX__GEMM gemm_halves
-const hx__cpu_kernels hx__cpu_avx512_halves = HX__KERNELS(HX__ISA_AVX512, hx__leaves_avx2);
+const hx__cpu_kernels hx__cpu_avx512_halves = HX__KERNELS(HX__ISA_AVX512, hx__leaves_halves);
 
 #endif

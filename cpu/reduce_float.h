@@ -8,7 +8,8 @@
 #include "cpu/vector.h"
 #include "runtime/base/slot.h"
 
-#define F_ROW (HX__LANES / V_LANES) /* vectors of a row of 128 elements */
+#define F_ROW (HX__LANES / V_LANES)     /* vectors of a row of 128 elements */
+#define F_CROWDED (HX__V_REGS <= F_ROW) /* no register is left for a second term in flight */
 #define F_ONE 0x3f800000u
 #define F_MINUS_ZERO 0x80000000u
 
@@ -104,20 +105,41 @@ INLINED uint64_t float_tree(hx_op op, float_lanes lane, size_t vectors) {
   return float_folded(op, lane.v[0]);
 }
 
-INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n) {
-  const size_t few = 4;
-  if (n < V_LANES) return float_folded(op, float_term_part(op, x, y, n)); /* the other vectors would add nothing */
-  float_lanes lane = float_start(op);
-  if (n < few * V_LANES) return float_tree(op, float_add_part(op, lane, few, x, y, n), few);
+/* The first row: -0 + x is x. */
+INLINED float_lanes float_row(hx_op op, const element *x, const element *y) {
+  float_lanes lane;
+#define TERM(i) lane.v[i] = float_term(op, v_load(x + (i)*V_LANES), v_load(y + (i)*V_LANES));
+  F_EACH(TERM)
+#undef TERM
+  return lane;
+}
 
-  for (; n >= HX__LANES; n -= HX__LANES, x += HX__LANES, y += HX__LANES) {
+INLINED float_lanes float_add_row(hx_op op, float_lanes lane, const element *x, const element *y) {
 #define ADD(i)                                                                                                \
   lane.v[i] = float_combine(op, lane.v[i], float_term(op, v_load(x + (i)*V_LANES), v_load(y + (i)*V_LANES))); \
-  if (op == HX_DOT || op == HX_SUM_SQUARES) ONCE(lane.v[i]); /* one term at a time: there is no register for more */
-    F_EACH(ADD)
+  if (F_CROWDED && (op == HX_DOT || op == HX_SUM_SQUARES)) ONCE(lane.v[i]); /* one term at a time */
+  F_EACH(ADD)
 #undef ADD
+  return lane;
+}
+
+INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n, bool far) {
+  const size_t few = 4, rows = far ? 1 : 4;                               /* of an iteration (HX__NEAR_BYTES) */
+  if (n < V_LANES) return float_folded(op, float_term_part(op, x, y, n)); /* the other vectors would add nothing */
+  if (n < few * V_LANES) return float_tree(op, float_add_part(op, float_start(op), few, x, y, n), few);
+  if (n < HX__LANES) return float_tree(op, float_add_part(op, float_start(op), F_ROW, x, y, n), F_ROW);
+
+  float_lanes lane = float_row(op, x, y);
+  const element *const last = x + (n - n % HX__LANES);
+  x += HX__LANES, y += HX__LANES;
+  for (const size_t step = rows * HX__LANES; (size_t)(last - x) >= step; x += step, y += step) {
+    lane = float_add_row(op, lane, x, y);
+    if (rows > 1) lane = float_add_row(op, lane, x + HX__LANES, y + HX__LANES);
+    if (rows > 2) lane = float_add_row(op, lane, x + 2 * HX__LANES, y + 2 * HX__LANES);
+    if (rows > 3) lane = float_add_row(op, lane, x + 3 * HX__LANES, y + 3 * HX__LANES);
   }
-  if (n > 0) lane = float_add_part(op, lane, F_ROW, x, y, n);
+  for (; rows > 1 && x < last; x += HX__LANES, y += HX__LANES) lane = float_add_row(op, lane, x, y);
+  if (n % HX__LANES) lane = float_add_part(op, lane, F_ROW, x, y, n % HX__LANES);
   return float_tree(op, lane, F_ROW);
 }
 

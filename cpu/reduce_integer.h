@@ -8,6 +8,7 @@
 
 #define I_CHAINS 4u /* independent accumulators: they hide the latency of an add */
 #define I_STEP (I_CHAINS * V_LANES)
+#define I_LONG_STEP (32 * V_LANES)
 
 /* Sums without widening: beside the sum modulo 2^32, a lane keeps the sum of its elements' upper halves (signed or
  * not); a leaf has 1024 elements a lane at most, so that this one and the sum of the lower halves stay exact. */
@@ -22,9 +23,13 @@ INLINED void integer_add(integer_sums *s, hx_op op, hx_type type, v_u32 x) {
   s->upper += op == HX_SUM && type == HX_I32 ? (v_u32)((v_i32)x >> 16) : x >> 16;
 }
 
-INLINED uint64_t integer_sum_leaf(hx_op op, hx_type type, const element *x, size_t n) {
+INLINED uint64_t integer_sum_leaf(hx_op op, hx_type type, const element *x, size_t n, bool far) {
   integer_sums s[I_CHAINS];
   UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s[v].whole = s[v].upper = (v_u32){0};
+  for (const size_t step = far ? I_STEP : I_LONG_STEP; n >= step; n -= step, x += step) {
+    UNROLLED for (size_t v = 0; v < step / V_LANES; v++)
+        integer_add(&s[v % I_CHAINS], op, type, v_load(x + v * V_LANES));
+  }
   for (; n >= I_STEP; n -= I_STEP, x += I_STEP) {
     UNROLLED for (size_t v = 0; v < I_CHAINS; v++) integer_add(&s[v], op, type, v_load(x + v * V_LANES));
   }
@@ -48,9 +53,13 @@ INLINED v_u64 integer_products(hx_op op, hx_type type, v_u32 x, v_u32 y) {
 }
 
 /* Dot and sum of squares. */
-INLINED uint64_t integer_dot_leaf(hx_op op, hx_type type, const element *x, const element *y, size_t n) {
+INLINED uint64_t integer_dot_leaf(hx_op op, hx_type type, const element *x, const element *y, size_t n, bool far) {
   v_u64 s[I_CHAINS];
   UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s[v] = (v_u64){0};
+  for (const size_t step = far ? I_STEP : I_LONG_STEP; n >= step; n -= step, x += step, y += step) {
+    UNROLLED for (size_t v = 0; v < step / V_LANES; v++) s[v % I_CHAINS] +=
+        integer_products(op, type, v_load(x + v * V_LANES), v_load(y + v * V_LANES));
+  }
   for (; n >= I_STEP; n -= I_STEP, x += I_STEP, y += I_STEP) {
     UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s[v] +=
         integer_products(op, type, v_load(x + v * V_LANES), v_load(y + v * V_LANES));

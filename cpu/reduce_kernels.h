@@ -8,10 +8,10 @@
 #include "cpu/reduce_float.h"
 #include "cpu/reduce_integer.h"
 
-#define FLOAT_LEAF(op, type, x, y, n) float_leaf(op, x, y, n)
-#define SUM_LEAF(op, type, x, y, n) integer_sum_leaf(op, type, x, n)
-#define DOT_LEAF(op, type, x, y, n) integer_dot_leaf(op, type, x, y, n)
-#define PRODUCT_LEAF(op, type, x, y, n) integer_product_leaf(type, x, n)
+#define FLOAT_LEAF(op, type, x, y, n, far) float_leaf(op, x, y, n, far)
+#define SUM_LEAF(op, type, x, y, n, far) integer_sum_leaf(op, type, x, n, far)
+#define DOT_LEAF(op, type, x, y, n, far) integer_dot_leaf(op, type, x, y, n, far)
+#define PRODUCT_LEAF(op, type, x, y, n, far) integer_product_leaf(type, x, n)
 
 /* XX(function, leaf, op, type). The sum of absolute values of u32 is their sum. */
 #define LEAF_ROWS(XX)                                     \
@@ -46,16 +46,22 @@
   XX(argmax_i32, HX_ARGMAX, HX_I32) \
   XX(argmax_u32, HX_ARGMAX, HX_U32)
 
-/* The leaf stands apart, so that nothing of the loop over leaves takes registers from it. */
-#define REDUCE_FUNCTION(name, leaf, op, type)                                                                 \
-  static __attribute__((noinline)) uint64_t name##_leaf(const element *x, const element *y, size_t n) {       \
-    (void)y;                                                                                                  \
-    return leaf(op, type, x, y, n);                                                                           \
-  }                                                                                                           \
-  static void name(const void *x, const void *y, size_t n, uint64_t *slots) {                                 \
-    const element *a = x, *b = (op) == HX_DOT ? y : x;                                                        \
-    for (; n > HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_leaf(a, b, HX__LEAF); \
-    *slots = name##_leaf(a, b, n);                                                                            \
+/* A leaf stands apart, so that nothing of the loop over leaves takes registers from it. */
+#define REDUCE_FUNCTION(name, leaf, op, type)                                                           \
+  static __attribute__((noinline)) uint64_t name##_leaf(const element *x, const element *y, size_t n) { \
+    (void)y;                                                                                            \
+    return leaf(op, type, x, y, n, false);                                                              \
+  }                                                                                                     \
+  static __attribute__((noinline)) uint64_t name##_far(const element *x, const element *y) {            \
+    (void)y;                                                                                            \
+    return leaf(op, type, x, y, HX__LEAF, true);                                                        \
+  }                                                                                                     \
+  static void name(const void *x, const void *y, size_t n, uint64_t *slots) {                           \
+    const element *a = x, *b = (op) == HX_DOT ? y : x;                                                  \
+    const bool far = is_far((op) == HX_DOT ? 2 * n : n);                                                \
+    for (; n > HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF)                                   \
+      *slots++ = far ? name##_far(a, b) : name##_leaf(a, b, HX__LEAF);                                  \
+    *slots = name##_leaf(a, b, n);                                                                      \
   }
 LEAF_ROWS(REDUCE_FUNCTION)
 

@@ -12,7 +12,9 @@
 #include "tests/data.h"
 
 #define MAX_N 12400u
-#define MAX_LEAVES ((MAX_N + HX__LEAF - 1) / HX__LEAF)
+#define FAR_N ((size_t)1 << 17) /* two arrays of more lie beyond the second cache */
+#define MOST_N (2 * FAR_N + 1 + MAX_N)
+#define MAX_LEAVES ((MOST_N + HX__LEAF - 1) / HX__LEAF)
 #define CANARY 0x5a5a5a5a5a5a5a5aull
 
 static const char *const op_names[HX__OPS] = {"",       "sum", "min",     "max",         "argmin",
@@ -163,7 +165,7 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
     size_t at = l * HX__LEAF, part = n - at < HX__LEAF ? n - at : HX__LEAF;
     want[l] = slot(op, type, x + at, op == HX_DOT ? y + at : NULL, part);
   }
-  for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++) {
+  for (hx__isa isa = HX__ISA_AUTO; isa < HX__ISAS; isa++) { /* which may mix them */
     const hx__cpu_kernels *k = hx__cpu_kernels_for(isa);
     if (!k) continue;
     for (size_t l = 0; l <= leaves; l++) got[l] = CANARY;
@@ -214,7 +216,7 @@ int main(int argc, char **argv) {
   }
   printf("\n");
 
-  fenced mx = fenced_make(4 * MAX_N + 64), my = fenced_make(4 * MAX_N + 64);
+  fenced mx = fenced_make(4 * MOST_N + 64), my = fenced_make(4 * MOST_N + 64);
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     check_all(seed + 3 * i, mx, my, sizes[i], true, 0);
     check_all(seed + 3 * i + 1, mx, my, sizes[i], true, 4 * (1 + data_u(seed, i) % 15));
@@ -224,6 +226,8 @@ int main(int argc, char **argv) {
     size_t n = 1 + data_u(seed + 2, i) % (i < 40 ? 300 : MAX_N);
     check_all(seed + 1000 + i, mx, my, n, i % 2 == 0, 4 * (i / 2 % 16));
   }
+  for (uint64_t i = 0; i < 2; i++) /* the loops for data far away: of two arrays, and of one */
+    check_all(seed + 2000 + i, mx, my, (i + 1) * FAR_N + 1 + data_u(seed + 3, i) % MAX_N, true, 0);
   printf("cpu_reduce_test: %s: %llu results, %llu wrong\n", failed ? "FAILED" : "ok", (unsigned long long)checked,
          (unsigned long long)failed);
   return failed != 0;
