@@ -18,8 +18,11 @@
       hx__leaves_avx512[op][type](x, y, n, slots);                                          \
   }
 LEAF_ROWS(BY_DISTANCE)
+#define EXTREMUM_BY_DISTANCE(name, op, type) BY_DISTANCE(name, , op, type)
+EXTREMUM_ROWS(EXTREMUM_BY_DISTANCE)
 #define BY_DISTANCE_ENTRY(name, leaf, op, type) [op][type] = name##_by_distance,
+#define EXTREMUM_BY_DISTANCE_ENTRY(name, op, type) [op][type] = name##_by_distance,
 
-const hx__leaf_table hx__leaves_halves = {LEAF_ROWS(BY_DISTANCE_ENTRY) EXTREMUM_ROWS(EXTREMUM_ENTRY)};
+const hx__leaf_table hx__leaves_halves = {LEAF_ROWS(BY_DISTANCE_ENTRY) EXTREMUM_ROWS(EXTREMUM_BY_DISTANCE_ENTRY)};
 
 #endif

@@ -10,6 +10,8 @@
 #include "cpu/vector.h"
 #include "runtime/base/slot.h"
 
+#define X_CHAINS 4u
+#define X_STEP (X_CHAINS * V_LANES)
 #define E_CHAINS 4u
 #define E_STEP (E_CHAINS * E_LANES)
 #define F_INFINITY 0x7f800000u
@@ -18,44 +20,44 @@
 /* --- The best of a type's elements, floats as either kind of integer. --- */
 
 typedef struct extremum {
-  e_u32 best[E_CHAINS];
+  v_u32 best[X_CHAINS];
 } extremum;
 
-INLINED extremum extremum_start(e_u32 x) { return (extremum){{x, x, x, x}}; }
+INLINED extremum extremum_start(v_u32 x) { return (extremum){{x, x, x, x}}; }
 
 INLINED uint32_t extremum_folded(hx_type type, bool most, const extremum *e) {
-#define COMBINE(a, b) e_best(type, most, a, b)
-  e_u32 best = COMBINE(COMBINE(e->best[0], e->best[1]), COMBINE(e->best[2], e->best[3]));
-  E_FOLD(best, COMBINE);
+#define COMBINE(a, b) v_best(type, most, a, b)
+  v_u32 best = COMBINE(COMBINE(e->best[0], e->best[1]), COMBINE(e->best[2], e->best[3]));
+  V_FOLD(best, COMBINE);
 #undef COMBINE
   return best[0];
 }
 
-/* TAKE(chain, vector) for any n > 0 elements; n < E_LANES: none, all are in extremum_first. Elements may be taken
+/* TAKE(chain, vector) for any n > 0 elements; n < V_LANES: none, all are in extremum_first. Elements may be taken
  * twice: the last vector overlaps the one before it. */
 #define EXTREMUM_WALK(x, n, TAKE)                                                 \
   do {                                                                            \
     const element *p_ = (x);                                                      \
     size_t left_ = (n);                                                           \
-    for (; left_ >= 2 * E_STEP; left_ -= 2 * E_STEP, p_ += 2 * E_STEP) {          \
-      TAKE(0, e_load(p_));                                                        \
-      TAKE(1, e_load(p_ + E_LANES));                                              \
-      TAKE(2, e_load(p_ + 2 * E_LANES));                                          \
-      TAKE(3, e_load(p_ + 3 * E_LANES));                                          \
-      TAKE(0, e_load(p_ + 4 * E_LANES));                                          \
-      TAKE(1, e_load(p_ + 5 * E_LANES));                                          \
-      TAKE(2, e_load(p_ + 6 * E_LANES));                                          \
-      TAKE(3, e_load(p_ + 7 * E_LANES));                                          \
+    for (; left_ >= 2 * X_STEP; left_ -= 2 * X_STEP, p_ += 2 * X_STEP) {          \
+      TAKE(0, v_load(p_));                                                        \
+      TAKE(1, v_load(p_ + V_LANES));                                              \
+      TAKE(2, v_load(p_ + 2 * V_LANES));                                          \
+      TAKE(3, v_load(p_ + 3 * V_LANES));                                          \
+      TAKE(0, v_load(p_ + 4 * V_LANES));                                          \
+      TAKE(1, v_load(p_ + 5 * V_LANES));                                          \
+      TAKE(2, v_load(p_ + 6 * V_LANES));                                          \
+      TAKE(3, v_load(p_ + 7 * V_LANES));                                          \
     }                                                                             \
-    for (; left_ > E_LANES; left_ -= E_LANES, p_ += E_LANES) TAKE(0, e_load(p_)); \
-    if ((n) >= E_LANES) TAKE(1, e_load((x) + ((n)-E_LANES)));                     \
+    for (; left_ > V_LANES; left_ -= V_LANES, p_ += V_LANES) TAKE(0, v_load(p_)); \
+    if ((n) >= V_LANES) TAKE(1, v_load((x) + ((n)-V_LANES)));                     \
   } while (0)
 
-INLINED e_u32 extremum_first(const element *x, size_t n) { return n < E_LANES ? e_load_part(x, n, x[0]) : e_load(x); }
+INLINED v_u32 extremum_first(const element *x, size_t n) { return n < V_LANES ? v_load_part(x, n, x[0]) : v_load(x); }
 
 INLINED uint32_t integer_extremum(hx_type type, bool most, const element *x, size_t n) {
   extremum e = extremum_start(extremum_first(x, n));
-#define TAKE(c, v) e.best[c] = e_best(type, most, v, e.best[c])
+#define TAKE(c, v) e.best[c] = v_best(type, most, v, e.best[c])
   EXTREMUM_WALK(x, n, TAKE);
 #undef TAKE
   return extremum_folded(type, most, &e);
@@ -73,10 +75,10 @@ INLINED float_range float_range_of(bool with_top, const element *x, size_t n) {
   extremum high = extremum_start(extremum_first(x, n)), other = high;
 #define TAKE(c, v)                                             \
   do {                                                         \
-    e_u32 t_ = v;                                              \
+    v_u32 t_ = v;                                              \
     ONCE(t_);                                                  \
-    high.best[c] = e_best(HX_U32, true, t_, high.best[c]);     \
-    other.best[c] = e_best(type, with_top, t_, other.best[c]); \
+    high.best[c] = v_best(HX_U32, true, t_, high.best[c]);     \
+    other.best[c] = v_best(type, with_top, t_, other.best[c]); \
   } while (0)
   EXTREMUM_WALK(x, n, TAKE);
 #undef TAKE
@@ -103,29 +105,28 @@ INLINED uint32_t extremum_of_one_sign(bool most, float_range r, bool *known) {
 }
 
 /* Floats in the order of signed integers; twice is the identity. */
-INLINED e_u32 float_in_order(e_u32 x) { return x ^ ((e_u32)((e_i32)x >> 31) & 0x7fffffffu); }
+INLINED v_u32 float_in_order(v_u32 x) { return x ^ ((v_u32)((v_i32)x >> 31) & 0x7fffffffu); }
 
 /* For few elements, without a guess: more work for each, less at the end. */
 INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
-  const e_u32 first = extremum_first(x, n);
-  extremum e = extremum_start(float_in_order(first));
-  e_u32 nan = e_unordered(first, first);
-#define TAKE(c, v)                                                   \
-  do {                                                               \
-    const e_u32 t_ = v;                                              \
-    e.best[c] = e_best(HX_I32, most, float_in_order(t_), e.best[c]); \
-    nan |= e_unordered(t_, t_);                                      \
+  const v_u32 first = extremum_first(x, n);
+  extremum e = extremum_start(float_in_order(first)), size = extremum_start(first & 0x7fffffffu);
+#define TAKE(c, v)                                                       \
+  do {                                                                   \
+    const v_u32 t_ = v;                                                  \
+    e.best[c] = v_best(HX_I32, most, float_in_order(t_), e.best[c]);     \
+    size.best[c] = v_best(HX_I32, true, t_ & 0x7fffffffu, size.best[c]); \
   } while (0)
   EXTREMUM_WALK(x, n, TAKE);
 #undef TAKE
-  if (e_signs(nan)) return FLOAT_NAN_FOUND;
+  if (extremum_folded(HX_I32, true, &size) > F_INFINITY) return FLOAT_NAN_FOUND;
   const uint32_t b = extremum_folded(HX_I32, most, &e);
   return b ^ ((uint32_t)((int32_t)b >> 31) & 0x7fffffffu);
 }
 
 /* Two of the three are enough, if it is known which: *mixed is a guess, by the leaf before. */
 INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool *mixed) {
-  if (n < 2 * E_STEP) return float_extremum_few(most, x, n);
+  if (n < 2 * X_STEP) return float_extremum_few(most, x, n);
   for (;;) {
     bool known;
     const uint32_t b = *mixed ? extremum_of_mixed(most, float_range_of(true, x, n), &known)
@@ -195,7 +196,7 @@ typedef uint32_t extremum_key_fn(const element *x, size_t n, bool *mixed);
 INLINED void extremum_slots(hx_op op, hx_type type, extremum_key_fn *key_of, const element *x, size_t n,
                             uint64_t *slots) {
   const bool index = op == HX_ARGMIN || op == HX_ARGMAX;
-  bool mixed = type == HX_F32 && n >= 2 * E_STEP && signs_differ(x);
+  bool mixed = type == HX_F32 && n >= 2 * X_STEP && signs_differ(x);
   uint32_t best = 0xffffffffu;
   size_t winner = 0;
   for (size_t at = 0; at < n; at += HX__LEAF) {

@@ -44,8 +44,8 @@ typedef int64_t v_i64 __attribute__((vector_size(HX__V_BYTES)));
 typedef uint64_t v_u64 __attribute__((vector_size(HX__V_BYTES)));
 typedef uint32_t v_u32_unaligned __attribute__((vector_size(HX__V_BYTES), aligned(4), may_alias));
 
-/* Minima and maxima use 32 bytes at most: compares of 64 bytes give mask registers, which halved their speed (Zen 4).
- */
+/* What looks for an index uses 32 bytes at most: compares of 64 bytes give mask registers, which halved its speed (Zen
+ * 4). */
 #if HX__V_BYTES == 64
 #define E_BYTES 32
 #else
@@ -84,20 +84,17 @@ INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
    v = COMBINE(v, SHUFFLE(v, v, 1, 0, 3, 2, 5, 4, 7, 6, 9, 8, 11, 10, 13, 12, 15, 14)))
 #if HX__V_BYTES == 64
 #define V_FOLD FOLD_16
-#define E_FOLD FOLD_8
 #elif HX__V_BYTES == 32
 #define V_FOLD FOLD_8
-#define E_FOLD FOLD_8
 #else
 #define V_FOLD FOLD_4
-#define E_FOLD FOLD_4
 #endif
 
 /* Below, by ISA:
  *   v_load_part, e_load_part   the first count elements at p, the other lanes pad; count in [0, lanes)
  *   v_absolute(a)             |a| of i32, as u32
  *   v_product(a, b, type)      64-bit products of the even lanes
- *   e_best(type, most, a, b)   lane by lane the larger (most) or smaller; f32: of two zeros either, of a NaN anything
+ *   v_best(type, most, a, b)   lane by lane the larger (most) or smaller, as integers of the type
  *   e_unordered(a, b)          all ones where a or b is a NaN
  *   e_signs(a)                 bit i: the sign of lane i */
 #if defined(__AVX2__)
@@ -112,6 +109,11 @@ INLINED v_u32 v_load_part(const void *p, size_t count, uint32_t pad) {
   return (v_u32)_mm512_mask_loadu_epi32((__m512i)v_broadcast(pad), (__mmask16)((1u << count) - 1u), p);
 }
 INLINED v_u32 v_absolute(v_u32 a) { return (v_u32)_mm512_abs_epi32((__m512i)a); }
+INLINED v_u32 v_best(hx_type type, bool most, v_u32 a, v_u32 b) {
+  const __m512i i = (__m512i)a, j = (__m512i)b;
+  if (type == HX_I32) return most ? (v_u32)_mm512_max_epi32(i, j) : (v_u32)_mm512_min_epi32(i, j);
+  return most ? (v_u32)_mm512_max_epu32(i, j) : (v_u32)_mm512_min_epu32(i, j);
+}
 INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
   return type == HX_I32 ? (v_u64)_mm512_mul_epi32((__m512i)a, (__m512i)b)
                         : (v_u64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
@@ -119,19 +121,17 @@ INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
 #else
 INLINED v_u32 v_load_part(const void *p, size_t count, uint32_t pad) { return e_load_part(p, count, pad); }
 INLINED v_u32 v_absolute(v_u32 a) { return (v_u32)_mm256_abs_epi32((__m256i)a); }
+INLINED v_u32 v_best(hx_type type, bool most, v_u32 a, v_u32 b) {
+  const __m256i i = (__m256i)a, j = (__m256i)b;
+  if (type == HX_I32) return most ? (v_u32)_mm256_max_epi32(i, j) : (v_u32)_mm256_min_epi32(i, j);
+  return most ? (v_u32)_mm256_max_epu32(i, j) : (v_u32)_mm256_min_epu32(i, j);
+}
 INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
   return type == HX_I32 ? (v_u64)_mm256_mul_epi32((__m256i)a, (__m256i)b)
                         : (v_u64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 }
 #endif
 
-INLINED e_u32 e_best(hx_type type, bool most, e_u32 a, e_u32 b) {
-  __m256i i = (__m256i)a, j = (__m256i)b;
-  if (type == HX_F32)
-    return most ? (e_u32)_mm256_max_ps((__m256)a, (__m256)b) : (e_u32)_mm256_min_ps((__m256)a, (__m256)b);
-  if (type == HX_I32) return most ? (e_u32)_mm256_max_epi32(i, j) : (e_u32)_mm256_min_epi32(i, j);
-  return most ? (e_u32)_mm256_max_epu32(i, j) : (e_u32)_mm256_min_epu32(i, j);
-}
 INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return (e_u32)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q); }
 INLINED unsigned e_signs(e_u32 a) { return (unsigned)_mm256_movemask_ps((__m256)a); }
 
@@ -159,10 +159,9 @@ INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
       (a & (v_u32)((v_i32)b >> 31)) + (b & (v_u32)((v_i32)a >> 31)); /* what a sign bit adds to the high half */
   return p - ((v_u64)above << 32);
 }
-INLINED e_u32 e_best(hx_type type, bool most, e_u32 a, e_u32 b) {
-  if (type == HX_F32) return most ? (e_u32)_mm_max_ps((__m128)a, (__m128)b) : (e_u32)_mm_min_ps((__m128)a, (__m128)b);
-  e_u32 larger =
-      type == HX_I32 ? (e_u32)((v_i32)a > (v_i32)b) : (e_u32)((v_i32)(a ^ 0x80000000u) > (v_i32)(b ^ 0x80000000u));
+INLINED v_u32 v_best(hx_type type, bool most, v_u32 a, v_u32 b) {
+  const uint32_t flip = type == HX_I32 ? 0 : 0x80000000u;
+  const v_u32 larger = (v_u32)((v_i32)(a ^ flip) > (v_i32)(b ^ flip));
   return most ? (larger & a) | (~larger & b) : (larger & b) | (~larger & a);
 }
 INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return (e_u32)_mm_cmpunord_ps((__m128)a, (__m128)b); }
@@ -173,12 +172,10 @@ INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
   uint32x2_t i = vmovn_u64((uint64x2_t)a), j = vmovn_u64((uint64x2_t)b);
   return type == HX_I32 ? (v_u64)vmull_s32((int32x2_t)i, (int32x2_t)j) : (v_u64)vmull_u32(i, j);
 }
-INLINED e_u32 e_best(hx_type type, bool most, e_u32 a, e_u32 b) {
-  if (type == HX_F32)
-    return most ? (e_u32)vmaxq_f32((float32x4_t)a, (float32x4_t)b) : (e_u32)vminq_f32((float32x4_t)a, (float32x4_t)b);
+INLINED v_u32 v_best(hx_type type, bool most, v_u32 a, v_u32 b) {
   if (type == HX_I32)
-    return most ? (e_u32)vmaxq_s32((int32x4_t)a, (int32x4_t)b) : (e_u32)vminq_s32((int32x4_t)a, (int32x4_t)b);
-  return most ? (e_u32)vmaxq_u32((uint32x4_t)a, (uint32x4_t)b) : (e_u32)vminq_u32((uint32x4_t)a, (uint32x4_t)b);
+    return most ? (v_u32)vmaxq_s32((int32x4_t)a, (int32x4_t)b) : (v_u32)vminq_s32((int32x4_t)a, (int32x4_t)b);
+  return most ? (v_u32)vmaxq_u32((uint32x4_t)a, (uint32x4_t)b) : (v_u32)vminq_u32((uint32x4_t)a, (uint32x4_t)b);
 }
 INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return ~((e_u32)((e_f32)a == (e_f32)a) & (e_u32)((e_f32)b == (e_f32)b)); }
 INLINED unsigned e_signs(e_u32 a) { return vaddvq_u32((uint32x4_t)((a >> 31) << (e_u32){0, 1, 2, 3})); }
