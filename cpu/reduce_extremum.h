@@ -124,8 +124,39 @@ INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
   return b ^ ((uint32_t)((int32_t)b >> 31) & 0x7fffffffu);
 }
 
+#if !V_INTEGER_BEST
+/* By comparing floats, which leaves open which zero it is. */
+INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n) {
+  const v_f32 first = (v_f32)extremum_first(x, n);
+  v_f32 best[X_CHAINS] = {first, first, first, first};
+  v_u32 nan = e_unordered((v_u32)first, (v_u32)first);
+#define TAKE(c, v)                                    \
+  do {                                                \
+    const v_u32 t_ = v;                               \
+    best[c] = v_float_best(most, best[c], (v_f32)t_); \
+    nan |= e_unordered(t_, t_);                       \
+  } while (0)
+  EXTREMUM_WALK(x, n, TAKE);
+#undef TAKE
+  if (e_signs(nan)) return FLOAT_NAN_FOUND;
+#define COMBINE(a, b) v_float_best(most, a, b)
+  v_f32 b = COMBINE(COMBINE(best[0], best[1]), COMBINE(best[2], best[3]));
+  V_FOLD(b, COMBINE);
+#undef COMBINE
+  if (b[0] != 0) return ((v_u32)b)[0];
+  const uint32_t better = most ? 0 : 0x80000000u;
+  for (size_t i = 0; i < n; i++)
+    if (x[i] == better) return better;
+  return better ^ 0x80000000u;
+}
+#endif
+
 /* Two of the three are enough, if it is known which: *mixed is a guess, by the leaf before. */
 INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool *mixed) {
+#if !V_INTEGER_BEST
+  (void)mixed;
+  return float_extremum_by_float(most, x, n);
+#else
   if (n < 2 * X_STEP) return float_extremum_few(most, x, n);
   for (;;) {
     bool known;
@@ -134,6 +165,7 @@ INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool *mix
     if (known) return b;
     *mixed = !*mixed;
   }
+#endif
 }
 
 INLINED bool signs_differ(const element *x) {

@@ -52,6 +52,13 @@ typedef uint32_t v_u32_unaligned __attribute__((vector_size(HX__V_BYTES), aligne
 #define E_BYTES HX__V_BYTES
 #endif
 #define E_LANES (E_BYTES / 4u)
+
+/* Whether minima and maxima of integers are instructions. SSE2 has those of floats alone. */
+#if defined(__SSE2__) && HX__V_BYTES == 16
+#define V_INTEGER_BEST 0
+#else
+#define V_INTEGER_BEST 1
+#endif
 typedef float e_f32 __attribute__((vector_size(E_BYTES)));
 typedef int32_t e_i32 __attribute__((vector_size(E_BYTES)));
 typedef uint32_t e_u32 __attribute__((vector_size(E_BYTES)));
@@ -95,6 +102,7 @@ INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
  *   v_absolute(a)             |a| of i32, as u32
  *   v_product(a, b, type)      64-bit products of the even lanes
  *   v_best(type, most, a, b)   lane by lane the larger (most) or smaller, as integers of the type
+ *   v_float_best(most, a, b)   the same of floats, without V_INTEGER_BEST; of two zeros either, of a NaN anything
  *   e_unordered(a, b)          all ones where a or b is a NaN
  *   e_signs(a)                 bit i: the sign of lane i */
 #if defined(__AVX2__)
@@ -163,6 +171,9 @@ INLINED v_u32 v_best(hx_type type, bool most, v_u32 a, v_u32 b) {
   const uint32_t flip = type == HX_I32 ? 0 : 0x80000000u;
   const v_u32 larger = (v_u32)((v_i32)(a ^ flip) > (v_i32)(b ^ flip));
   return most ? (larger & a) | (~larger & b) : (larger & b) | (~larger & a);
+}
+INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
+  return most ? (v_f32)_mm_max_ps((__m128)a, (__m128)b) : (v_f32)_mm_min_ps((__m128)a, (__m128)b);
 }
 INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return (e_u32)_mm_cmpunord_ps((__m128)a, (__m128)b); }
 INLINED unsigned e_signs(e_u32 a) { return (unsigned)_mm_movemask_ps((__m128)a); }
