@@ -49,39 +49,36 @@ static size_t gemm_scratch_bytes(hx__gemm_blocking blocking, size_t m, size_t n,
 
 /* Where the sums of a block live until the last panel, and how they then reach C. */
 typedef struct gemm_target {
-  float *sums; /* NULL: one panel, and C must be read: a tile's sums go through a buffer of their own */
-  size_t lds;
+  float *sums, *buffer; /* buffer: one panel, and C must be read: for the sums of a tile, GEMM_NR wide */
+  size_t lds;           /* of either */
   float *c;
   size_t ldc;
   float alpha, beta;
-  bool first, last;
+  bool add, scaled; /* sums are added to; C is made of them */
 } gemm_target;
 
-/* One panel of one tile at (i, j) of the block. */
+/* One panel of one tile at (i, j) of the block. What tiles share is in *t before: a field that is written between two
+ * tiles and read by the next one should not have waited, as a vector, behind the products of the last one. */
 GEMM_INLINE void run_tile(tile_fn *fn, tile_args *t, size_t mr, const gemm_target *target, size_t i, size_t j) {
-  float buffer[GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
   float *const c = target->c + i * target->ldc + j;
-  const bool scaled = target->last && (target->alpha != 1 || target->beta != 0);
-  t->d = target->sums ? target->sums + i * target->lds + j : buffer;
-  t->ldd = target->sums ? target->lds : GEMM_NR;
-  t->add = !target->first;
-  for (size_t r = 0; scaled && r < mr; r++) { /* as in tile_packed: asked for now, there when the sums are */
+  t->d = target->buffer ? target->buffer : target->sums + i * target->lds + j;
+  for (size_t r = 0; target->scaled && r < mr; r++) { /* as in tile_packed: asked for now, there when the sums are */
     for (size_t v = 0; v < t->nr; v += 16) __builtin_prefetch(c + r * target->ldc + v, 1);
   }
   fn(t);
-  if (scaled) store_scaled(t->d, t->ldd, mr, t->nr, c, target->ldc, target->alpha, target->beta);
+  if (target->scaled) store_scaled(t->d, t->ldd, mr, t->nr, c, target->ldc, target->alpha, target->beta);
 }
 
 /* One panel of a block of C from packed operands. The strip of B stays near while the block of A passes by. */
 static void packed_block(size_t m, size_t n, size_t k, const float *a, const float *b, const gemm_target *target) {
+  tile_args t = {.k = k, .a_rs = 1, .a_cs = GEMM_MR, .b_rs = GEMM_NR, .ldd = target->lds, .add = target->add};
   for (size_t j = 0; j < n; j += GEMM_NR, b += GEMM_NR * k) {
-    const size_t nr = least(GEMM_NR, n - j);
-    const float *strip = a;
-    for (size_t i = 0, mr; i < m; i += mr, strip += GEMM_MR * k) {
+    tile_fn *const *const table = tile_table[tile_vectors(t.nr = least(GEMM_NR, n - j)) - 1];
+    t.a = a;
+    t.b = b;
+    for (size_t i = 0, mr; i < m; i += mr, t.a += GEMM_MR * k) {
       mr = tile_rows(m - i);
-      tile_fn *const fn = mr == GEMM_MR && nr == GEMM_NR ? tile_packed : tile_table[tile_vectors(nr) - 1][mr - 1];
-      tile_args t = {.k = k, .a = strip, .a_rs = 1, .a_cs = GEMM_MR, .b = b, .b_rs = GEMM_NR, .nr = nr};
-      run_tile(fn, &t, mr, target, i, j);
+      run_tile(mr == GEMM_MR && t.nr == GEMM_NR ? tile_packed : table[mr - 1], &t, mr, target, i, j);
     }
   }
 }
@@ -91,11 +88,15 @@ GEMM_INLINE const float *packed_panel(const hx__gemm_packed *x, size_t strip, si
   return (const float *)x->p + p * round_up(x->lines, strip) + (x->first + i) * kc;
 }
 
+static bool scales(const hx__gemm *g) { return g->alpha != 1 || g->beta != 0; }
+
 static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
                         const hx__gemm_packed *packed_b, float *scratch) {
   const gemm_scratch parts = scratch_parts(blocking, g->m, g->n, g->k);
   float *const pa = scratch, *const pb = pa + parts.a, *const sums = pb + parts.b;
   const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
+  float tile[GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
+  float *const buffer = g->beta != 0 && !beside ? tile : NULL;
   const size_t rows = beside ? sum_rows(blocking) : g->m;
   for (size_t j = 0; j < g->n; j += blocking.nc) {
     const size_t nc = least(blocking.nc, g->n - j);
@@ -109,16 +110,17 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
           mc = block_of(r_end - i, blocking.mc, GEMM_MR);
           const float *const a = packed_a ? packed_panel(packed_a, GEMM_MR, p, i, kc) : pa;
           float *const c = g->c + i * g->ldc + j;
-          const gemm_target target = {.sums = g->beta == 0 ? c
-                                              : beside     ? sums + (i - r) * nc
-                                                           : NULL,
-                                      .lds = beside ? nc : g->ldc,
+          const gemm_target target = {.sums = beside ? sums + (i - r) * nc : c,
+                                      .buffer = buffer,
+                                      .lds = beside   ? nc
+                                             : buffer ? GEMM_NR
+                                                      : g->ldc,
                                       .c = c,
                                       .ldc = g->ldc,
                                       .alpha = g->alpha,
                                       .beta = g->beta,
-                                      .first = p == 0,
-                                      .last = p + kc == g->k};
+                                      .add = p != 0,
+                                      .scaled = p + kc == g->k && scales(g)};
           if (!packed_a) pack_a(g->a + i * g->a_rs + p * g->a_cs, g->a_rs, g->a_cs, mc, kc, pa);
           packed_block(mc, nc, kc, a, b, &target);
         }
@@ -133,27 +135,33 @@ static bool direct_takes(const hx__gemm *g) {
          g->m * g->n * g->k <= GEMM_DIRECT;
 }
 
+/* Vectors of the next strip of an operand in place when `rest` columns remain. Half a vector is not widened by. */
+GEMM_INLINE size_t free_vectors(size_t rest) {
+  const size_t vectors = tile_vectors(rest);
+  const bool half = GEMM_HALVES && vectors > GEMM_NV && (rest - 1) % GEMM_VL < GEMM_VL / 2;
+  return vectors <= GEMM_WIDE_NV && !half ? vectors : least(vectors, GEMM_NV);
+}
+
 static void gemm_direct(const hx__gemm *g) {
-  const gemm_target target = {.sums = g->beta == 0 ? g->c : NULL,
-                              .lds = g->ldc,
+  float tile[GEMM_MR * GEMM_WIDE_NV * GEMM_VL] __attribute__((aligned(64)));
+  const gemm_target target = {.sums = g->c,
+                              .buffer = g->beta != 0 ? tile : NULL,
+                              .lds = g->beta != 0 ? GEMM_WIDE_NV * GEMM_VL : g->ldc,
                               .c = g->c,
                               .ldc = g->ldc,
                               .alpha = g->alpha,
                               .beta = g->beta,
-                              .first = true,
-                              .last = true};
-  for (size_t j = 0; j < g->n; j += GEMM_NR) {
-    const size_t nr = least(GEMM_NR, g->n - j);
-    for (size_t i = 0, mr; i < g->m; i += mr) {
-      mr = tile_rows(g->m - i);
-      tile_args t = {.k = g->k,
-                     .a = g->a + i * g->a_rs,
-                     .a_rs = g->a_rs,
-                     .a_cs = g->a_cs,
-                     .b = g->b + j,
-                     .b_rs = g->b_rs,
-                     .nr = nr};
-      run_tile(tile_table[tile_vectors(nr) - 1][mr - 1], &t, mr, &target, i, j);
+                              .scaled = scales(g)};
+  tile_args t = {.k = g->k, .a_rs = g->a_rs, .a_cs = g->a_cs, .b_rs = g->b_rs, .ldd = target.lds};
+  for (size_t j = 0; j < g->n; j += t.nr) {
+    const size_t rest = g->n - j, vectors = free_vectors(rest), most = vectors > GEMM_NV ? GEMM_WIDE_MR : GEMM_FREE_MR;
+    const size_t tiles = (g->m + most - 1) / most, rows = g->m / tiles, longer = g->m % tiles;
+    t.a = g->a;
+    t.b = g->b + j;
+    t.nr = least(rest, vectors * GEMM_VL);
+    for (size_t i = 0, s = 0, mr; s < tiles; s++, i += mr, t.a += mr * g->a_rs) {
+      mr = rows + (s < longer);
+      run_tile(tile_table[vectors - 1][mr - 1], &t, mr, &target, i, j);
     }
   }
 }

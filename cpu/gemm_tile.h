@@ -8,19 +8,33 @@
 
 #include "cpu/gemm_simd.h"
 
-/* GEMM_MR rows and GEMM_NV vectors of columns: accumulators, a row of B and a broadcast of A fill the register file. */
+/* GEMM_MR rows and GEMM_NV vectors of columns: accumulators, a row of B and a broadcast of A fill the register file.
+ * Operands that are read in place are cut more freely. GEMM_FREE_MR: with fewer rows the next tile begins while the
+ * sums of the last are stored, as registers are left to rename. GEMM_WIDE_MR x GEMM_WIDE_NV: where an odd number of
+ * vectors would leave a tile of one vector, which loads as much as it multiplies. */
 #if HX__V_REGS == 32 && HX__V_BYTES == 64
 #define GEMM_MR ((size_t)14)
 #define GEMM_NV ((size_t)2)
+#define GEMM_FREE_MR ((size_t)11)
+#define GEMM_WIDE_MR ((size_t)7)
+#define GEMM_WIDE_NV ((size_t)3)
 #elif HX__V_REGS == 32
 #define GEMM_MR ((size_t)8)
 #define GEMM_NV ((size_t)3)
 #elif HX__HAVE_FMA
 #define GEMM_MR ((size_t)6)
 #define GEMM_NV ((size_t)2)
+#define GEMM_FREE_MR GEMM_MR
+#define GEMM_WIDE_MR ((size_t)4)
+#define GEMM_WIDE_NV ((size_t)3)
 #else
 #define GEMM_MR ((size_t)4)
 #define GEMM_NV ((size_t)1)
+#endif
+#ifndef GEMM_WIDE_NV
+#define GEMM_FREE_MR GEMM_MR
+#define GEMM_WIDE_MR GEMM_MR
+#define GEMM_WIDE_NV GEMM_NV
 #endif
 #define GEMM_NR (GEMM_NV * GEMM_VL)
 
@@ -39,22 +53,39 @@ typedef struct tile_args {
 
 typedef void tile_fn(const tile_args *t);
 
-/* The chains of a tile. mr, nv and masked are constants at every call; masked: the last vector of B is. Rows go by
- * threes, for x86 addresses base, base + s and base + 2s. */
-GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t nv, const bool masked, const size_t a_rs,
-                             const size_t a_cs, const size_t b_rs, vf acc[GEMM_MR][GEMM_NV]) {
+/* The last vector of a tile's columns: all of it, its first columns, or its first half or less. */
+typedef enum tile_end { TILE_WHOLE, TILE_PART, TILE_HALF } tile_end;
+
+/* The accumulators of a tile; half: those of a last vector of TILE_HALF. */
+typedef struct tile_sums {
+  vf acc[GEMM_MR][GEMM_WIDE_NV];
+  vh half[GEMM_MR];
+} tile_sums;
+
+/* The chains of a tile. mr, nv and end are constants at every call. Rows go by threes, for x86 addresses base, base + s
+ * and base + 2s. */
+GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t nv, const tile_end end,
+                             const size_t a_rs, const size_t a_cs, const size_t b_rs, tile_sums *s) {
   const float *row[(GEMM_MR + 2) / 3], *b = t->b;
-  const vf_mask mask = vf_mask_of(t->nr - (nv - 1) * GEMM_VL);
+  const size_t whole = end == TILE_WHOLE ? nv : nv - 1, full = end == TILE_HALF ? nv - 1 : nv,
+               rest = t->nr - (nv - 1) * GEMM_VL;
+  const vf_mask mask = vf_mask_of(end == TILE_PART ? rest : 1);
+  const vh_mask half_mask = vh_mask_of(end == TILE_HALF ? rest : 1);
   GEMM_UNROLL for (size_t g = 0; 3 * g < mr; g++) row[g] = t->a + 3 * g * a_rs;
-  GEMM_UNROLL for (size_t i = 0; i < mr; i++) { GEMM_UNROLL for (size_t v = 0; v < nv; v++) acc[i][v] = (vf){0}; }
+  GEMM_UNROLL for (size_t i = 0; i < mr; i++) {
+    GEMM_UNROLL for (size_t v = 0; v < full; v++) s->acc[i][v] = (vf){0};
+    s->half[i] = (vh){0};
+  }
   for (size_t p = t->k; p; p--) {
-    vf bv[GEMM_NV];
-    GEMM_UNROLL for (size_t v = 0; v < nv; v++) {
-      bv[v] = masked && v + 1 == nv ? vf_load_mask(b + v * GEMM_VL, mask) : vf_load(b + v * GEMM_VL);
-    }
+    vf bv[GEMM_WIDE_NV];
+    vh bh = {0};
+    GEMM_UNROLL for (size_t v = 0; v < whole; v++) bv[v] = vf_load(b + v * GEMM_VL);
+    if (end == TILE_PART) bv[nv - 1] = vf_load_mask(b + whole * GEMM_VL, mask);
+    if (end == TILE_HALF) bh = vh_load_mask(b + whole * GEMM_VL, half_mask);
     GEMM_UNROLL for (size_t i = 0; i < mr; i++) {
-      const vf av = vf_set1(row[i / 3][i % 3 * a_rs]);
-      GEMM_UNROLL for (size_t v = 0; v < nv; v++) acc[i][v] = vf_fma(av, bv[v], acc[i][v]);
+      const float a = row[i / 3][i % 3 * a_rs];
+      GEMM_UNROLL for (size_t v = 0; v < full; v++) s->acc[i][v] = vf_fma(vf_set1(a), bv[v], s->acc[i][v]);
+      if (end == TILE_HALF) s->half[i] = vh_fma(vh_set1(a), bh, s->half[i]);
     }
     GEMM_UNROLL for (size_t g = 0; 3 * g < mr; g++) row[g] += a_cs;
     b += b_rs;
@@ -62,33 +93,54 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
 }
 
 /* Whether a sum is NaN; true where asking costs as much as making all of them canonical. */
-GEMM_INLINE bool tile_has_nan(const size_t mr, const size_t nv, vf acc[GEMM_MR][GEMM_NV]) {
+GEMM_INLINE bool tile_has_nan(const size_t mr, const size_t full, const tile_end end, const tile_sums *s) {
 #if HX__V_BYTES == 64
-  __mmask16 any = 0;
-  GEMM_UNROLL for (size_t i = 0; i < mr; i++) any |= _mm512_cmp_ps_mask(acc[i][0], acc[i][nv - 1], _CMP_UNORD_Q);
-  return any;
+  __mmask16 even = 0xffff, odd = 0xffff; /* lanes without NaN; two chains of compares */
+  __mmask8 half = 0xff;
+  GEMM_UNROLL for (size_t i = 0; full && i < mr; i++) {
+    __mmask16 *const chain = i % 2 ? &odd : &even;
+    *chain = _mm512_mask_cmp_ps_mask(*chain, s->acc[i][0], s->acc[i][full > 1], _CMP_ORD_Q);
+    if (full == 3 && i % 2 == 0)
+      odd = _mm512_mask_cmp_ps_mask(odd, s->acc[i][2], s->acc[i + 1 < mr ? i + 1 : i][2], _CMP_ORD_Q);
+  }
+  GEMM_UNROLL for (size_t i = 0; end == TILE_HALF && i < mr; i += 2) {
+    half = _mm256_mask_cmp_ps_mask(half, s->half[i], s->half[i + 1 < mr ? i + 1 : i], _CMP_ORD_Q);
+  }
+  return (even & odd) != 0xffff || (end == TILE_HALF && half != 0xff);
 #elif HX__V_BYTES == 32
-  vf any = _mm256_cmp_ps(acc[0][0], acc[0][nv - 1], _CMP_UNORD_Q);
-  GEMM_UNROLL for (size_t i = 1; i < mr; i++) any =
-      _mm256_or_ps(any, _mm256_cmp_ps(acc[i][0], acc[i][nv - 1], _CMP_UNORD_Q));
+  (void)end;
+  vf any = {0};
+  GEMM_UNROLL for (size_t i = 0; i < mr; i++) {
+    any = _mm256_or_ps(any, _mm256_cmp_ps(s->acc[i][0], s->acc[i][full > 1], _CMP_UNORD_Q));
+    if (full == 3 && i % 2 == 0)
+      any = _mm256_or_ps(any, _mm256_cmp_ps(s->acc[i][2], s->acc[i + 1 < mr ? i + 1 : i][2], _CMP_UNORD_Q));
+  }
   return _mm256_movemask_ps(any);
 #else
-  (void)mr, (void)nv, (void)acc;
+  (void)mr, (void)full, (void)end, (void)s;
   return true;
 #endif
 }
 
-/* From the accumulators to d; mr, nv and masked as above; add, nan: whether there may be any. */
-GEMM_INLINE void tile_write(const tile_args *t, const size_t mr, const size_t nv, const bool masked, const bool add,
-                            const bool nan, vf acc[GEMM_MR][GEMM_NV]) {
-  const vf_mask mask = vf_mask_of(t->nr - (nv - 1) * GEMM_VL);
-  const size_t ldd = t->ldd;
+/* From the accumulators to d; mr, nv and end as above; add, nan: whether there may be any. */
+GEMM_INLINE void tile_write(const tile_args *t, const size_t mr, const size_t nv, const tile_end end, const bool add,
+                            const bool nan, const tile_sums *s) {
+  const size_t rest = t->nr - (nv - 1) * GEMM_VL, ldd = t->ldd;
+  const vf_mask mask = vf_mask_of(end == TILE_PART ? rest : 1);
+  const vh_mask half_mask = vh_mask_of(end == TILE_HALF ? rest : 1);
   float *d = t->d;
   GEMM_UNROLL for (size_t i = 0; i < mr; i++, d += ldd) {
     GEMM_UNROLL for (size_t v = 0; v < nv; v++) {
       float *const at = d + v * GEMM_VL;
-      const bool part = masked && v + 1 == nv;
-      vf x = acc[i][v];
+      if (end == TILE_HALF && v + 1 == nv) {
+        vh x = s->half[i];
+        if (add) x += vh_load_mask(at, half_mask);
+        if (nan) x = vh_canonical(x);
+        vh_store_mask(at, x, half_mask);
+        continue;
+      }
+      const bool part = end == TILE_PART && v + 1 == nv;
+      vf x = s->acc[i][v];
       if (add) x += part ? vf_load_mask(at, mask) : vf_load(at);
       if (nan) x = vf_canonical(x);
       if (part)
@@ -99,36 +151,42 @@ GEMM_INLINE void tile_write(const tile_args *t, const size_t mr, const size_t nv
   }
 }
 
-GEMM_INLINE void tile_store(const tile_args *t, const size_t mr, const size_t nv, const bool masked,
-                            vf acc[GEMM_MR][GEMM_NV]) {
+GEMM_INLINE void tile_store(const tile_args *t, const size_t mr, const size_t nv, const tile_end end,
+                            const tile_sums *s) {
+  const size_t full = end == TILE_HALF ? nv - 1 : nv;
   if (t->add)
-    tile_write(t, mr, nv, masked, true, true, acc);
-  else if (nv > 2 || tile_has_nan(mr, nv, acc))
-    tile_write(t, mr, nv, masked, false, true, acc);
+    tile_write(t, mr, nv, end, true, true, s);
+  else if (tile_has_nan(mr, full, end, s))
+    tile_write(t, mr, nv, end, false, true, s);
   else
-    tile_write(t, mr, nv, masked, false, false, acc);
+    tile_write(t, mr, nv, end, false, false, s);
 }
 
-/* Any tile and strides. Masks cost nothing with AVX-512; elsewhere they do, so whole vectors go without. */
+GEMM_INLINE void tile_ending(const tile_args *t, const size_t mr, const size_t nv, const tile_end end) {
+  tile_sums s;
+  tile_chains(t, mr, nv, end, t->a_rs, t->a_cs, t->b_rs, &s);
+  tile_store(t, mr, nv, end, &s);
+}
+
+/* Any tile and strides. */
 GEMM_INLINE void tile_any(const tile_args *t, const size_t mr, const size_t nv) {
-  vf acc[GEMM_MR][GEMM_NV];
-  if (HX__V_BYTES == 64 || t->nr < nv * GEMM_VL) {
-    tile_chains(t, mr, nv, true, t->a_rs, t->a_cs, t->b_rs, acc);
-    tile_store(t, mr, nv, true, acc);
-  } else {
-    tile_chains(t, mr, nv, false, t->a_rs, t->a_cs, t->b_rs, acc);
-    tile_store(t, mr, nv, false, acc);
-  }
+  const size_t rest = t->nr - (nv - 1) * GEMM_VL;
+  if (rest == GEMM_VL)
+    tile_ending(t, mr, nv, TILE_WHOLE);
+  else if (GEMM_HALVES && rest <= GEMM_VL / 2)
+    tile_ending(t, mr, nv, TILE_HALF);
+  else
+    tile_ending(t, mr, nv, TILE_PART);
 }
 
 /* The tile of the inner loop: whole, both operands packed. C comes from far: asked for now, there when the sums are. */
 static void tile_packed(const tile_args *t) {
-  vf acc[GEMM_MR][GEMM_NV];
+  tile_sums s;
   GEMM_UNROLL for (size_t i = 0; i < GEMM_MR; i++) {
     GEMM_UNROLL for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(t->d + i * t->ldd + v, 1);
   }
-  tile_chains(t, GEMM_MR, GEMM_NV, false, 1, GEMM_MR, GEMM_NR, acc);
-  tile_store(t, GEMM_MR, GEMM_NV, false, acc);
+  tile_chains(t, GEMM_MR, GEMM_NV, TILE_WHOLE, 1, GEMM_MR, GEMM_NR, &s);
+  tile_store(t, GEMM_MR, GEMM_NV, TILE_WHOLE, &s);
 }
 
 /* Every smaller tile, any strides. */
@@ -139,23 +197,20 @@ static void tile_packed(const tile_args *t) {
 #define GEMM_ROWS_8(XX, nv) GEMM_ROWS_6(XX, nv) XX(7, nv) XX(8, nv)
 #define GEMM_ROWS_14(XX, nv) GEMM_ROWS_8(XX, nv) XX(9, nv) XX(10, nv) XX(11, nv) XX(12, nv) XX(13, nv) XX(14, nv)
 #if HX__V_REGS == 32 && HX__V_BYTES == 64
-#define GEMM_TILE_ROWS GEMM_ROWS_14
-#define GEMM_TILE_COLUMNS(XX) XX(1) XX(2)
+#define GEMM_TILES(XX, YY) YY(GEMM_ROWS_14(XX, 1)) YY(GEMM_ROWS_14(XX, 2)) YY(GEMM_ROWS_8(XX, 3))
 #elif HX__V_REGS == 32
-#define GEMM_TILE_ROWS GEMM_ROWS_8
-#define GEMM_TILE_COLUMNS(XX) XX(1) XX(2) XX(3)
+#define GEMM_TILES(XX, YY) YY(GEMM_ROWS_8(XX, 1)) YY(GEMM_ROWS_8(XX, 2)) YY(GEMM_ROWS_8(XX, 3))
 #elif HX__HAVE_FMA
-#define GEMM_TILE_ROWS GEMM_ROWS_6
-#define GEMM_TILE_COLUMNS(XX) XX(1) XX(2)
+#define GEMM_TILES(XX, YY) YY(GEMM_ROWS_6(XX, 1)) YY(GEMM_ROWS_6(XX, 2)) YY(GEMM_ROWS_4(XX, 3))
 #else
-#define GEMM_TILE_ROWS GEMM_ROWS_4
-#define GEMM_TILE_COLUMNS(XX) XX(1)
+#define GEMM_TILES(XX, YY) YY(GEMM_ROWS_4(XX, 1))
 #endif
-#define GEMM_TILE_DEFINE(nv) GEMM_TILE_ROWS(GEMM_TILE, nv)
+#define GEMM_TILE_PLAIN(...) __VA_ARGS__
 #define GEMM_TILE_NAME(mr, nv) tile_##mr##_##nv,
-#define GEMM_TILE_LIST(nv) {GEMM_TILE_ROWS(GEMM_TILE_NAME, nv)},
-GEMM_TILE_COLUMNS(GEMM_TILE_DEFINE)
-static tile_fn *const tile_table[GEMM_NV][GEMM_MR] = {GEMM_TILE_COLUMNS(GEMM_TILE_LIST)}; /* [nv - 1][mr - 1] */
+#define GEMM_TILE_LIST(...) {__VA_ARGS__},
+GEMM_TILES(GEMM_TILE, GEMM_TILE_PLAIN)
+static tile_fn *const tile_table[GEMM_WIDE_NV][GEMM_MR] = {
+    GEMM_TILES(GEMM_TILE_NAME, GEMM_TILE_LIST)}; /* [nv - 1][mr - 1] */
 
 GEMM_INLINE size_t tile_vectors(size_t nr) { return (nr + GEMM_VL - 1) / GEMM_VL; }
 
