@@ -12,6 +12,8 @@
 #include "cpu/gemm_store.h"
 #include "cpu/gemm_tile.h"
 
+#define GEMM_ROW_GAP ((size_t)16)             /* floats between copied rows: a line */
+#define GEMM_FEW_COLUMNS ((size_t)768)        /* up to which rows of A are read as they lie: measured */
 #define GEMM_DIRECT ((size_t)160 * 160 * 160) /* m*n*k up to which reading B in place beats packing it */
 
 /* A block of A and a strip of B share L2; a block of B is this thread's part of L3. */
@@ -34,7 +36,7 @@ typedef struct gemm_scratch {
 static gemm_scratch scratch_parts(hx__gemm_blocking blocking, size_t m, size_t n, size_t k) {
   const size_t kc = least(k, HX__PANEL), nc = round_up(least(n, blocking.nc), GEMM_NR);
   gemm_scratch parts;
-  parts.a = round_up(round_up(least(m, blocking.mc + GEMM_MR), GEMM_MR) * kc, 16);
+  parts.a = round_up(round_up(least(m, blocking.mc + GEMM_MR), GEMM_MR) * (kc + GEMM_ROW_GAP), 16);
   parts.b = round_up(nc * kc, 16);
   parts.sums = k > HX__PANEL ? least(m, sum_rows(blocking) + GEMM_MR) * nc : 0;
   return parts;
@@ -69,16 +71,39 @@ GEMM_INLINE void run_tile(tile_fn *fn, tile_args *t, size_t mr, const gemm_targe
   if (target->scaled) store_scaled(t->d, t->ldd, mr, t->nr, c, target->ldc, target->alpha, target->beta);
 }
 
-/* One panel of a block of C from packed operands. The strip of B stays near while the block of A passes by. */
-static void packed_block(size_t m, size_t n, size_t k, const float *a, const float *b, const gemm_target *target) {
-  tile_args t = {.k = k, .a_rs = 1, .a_cs = GEMM_MR, .b_rs = GEMM_NR, .ldd = target->lds, .add = target->add};
-  for (size_t j = 0; j < n; j += GEMM_NR, b += GEMM_NR * k) {
+/* A panel of a block of an operand: as it lies in memory, or packed. */
+typedef struct gemm_side {
+  const float *p;
+  size_t rs, cs;
+  bool packed;
+} gemm_side;
+
+/* One panel of a block of C. The strip of B stays near while the block of A passes by; one that is not packed yet goes
+ * to `strip`, by its first tile where that is whole and reads rows. */
+static void packed_block(size_t m, size_t n, size_t k, const gemm_side *a, const gemm_side *b, float *strip,
+                         size_t step, const gemm_target *target) {
+  const size_t whole_rows = tile_rows(m);
+  tile_args t = {.k = k, .a_rs = a->rs, .a_cs = a->cs, .ldd = target->lds, .add = target->add};
+  for (size_t j = 0; j < n; j += GEMM_NR, strip += step) {
     tile_fn *const *const table = tile_table[tile_vectors(t.nr = least(GEMM_NR, n - j)) - 1];
-    t.a = a;
-    t.b = b;
-    for (size_t i = 0, mr; i < m; i += mr, t.a += GEMM_MR * k) {
+    const bool whole = t.nr == GEMM_NR;
+    const bool fused = !b->packed && b->cs == 1 && whole && whole_rows == GEMM_MR;
+    if (!b->packed && !fused) pack_strip(b->p + j * b->cs, b->cs, b->rs, t.nr, GEMM_NR, k, strip);
+    t.a = a->p;
+    t.b = fused ? b->p + j : strip;
+    t.b_rs = fused ? b->rs : GEMM_NR;
+    t.packed = strip;
+    for (size_t i = 0, mr; i < m; i += mr, t.a += a->packed ? GEMM_MR * k : mr * a->rs) {
       mr = tile_rows(m - i);
-      run_tile(mr == GEMM_MR && t.nr == GEMM_NR ? tile_packed : table[mr - 1], &t, mr, target, i, j);
+      if (fused && i + mr == m) { /* the first rows of the next strip */
+        for (size_t p = 0; p < least(k, GEMM_AHEAD); p++) {
+          for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(b->p + j + GEMM_NR + p * b->rs + v, 0, 2);
+        }
+      }
+      tile_fn *const inner = fused && i == 0 ? tile_packing : a->packed ? tile_packed : tile_rows_of_a;
+      run_tile(mr == GEMM_MR && whole ? inner : table[mr - 1], &t, mr, target, i, j);
+      t.b = strip;
+      t.b_rs = GEMM_NR;
     }
   }
 }
@@ -86,6 +111,20 @@ static void packed_block(size_t m, size_t n, size_t k, const float *a, const flo
 /* A panel of a block, from line i on, of an operand packed whole in strips of that width. */
 GEMM_INLINE const float *packed_panel(const hx__gemm_packed *x, size_t strip, size_t p, size_t i, size_t kc) {
   return (const float *)x->p + p * round_up(x->lines, strip) + (x->first + i) * kc;
+}
+
+/* A panel of a block of A for packed_block. Where few columns use it, rows that lie in memory are read there: to pack
+ * them costs more. Rows a multiple of 4 KB apart share the sets of L1 and are copied to rows that do not. */
+static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, size_t kc, float *out) {
+  const float *const a = g->a + i * g->a_rs + p * g->a_cs;
+  if (g->a_cs != 1 || g->n > GEMM_FEW_COLUMNS) {
+    pack_a(a, g->a_rs, g->a_cs, mc, kc, out);
+    return (gemm_side){out, 1, GEMM_MR, true};
+  }
+  if (g->a_rs * sizeof *a % 4096) return (gemm_side){a, g->a_rs, 1, false};
+  const size_t apart = kc + GEMM_ROW_GAP;
+  for (size_t r = 0; r < mc; r++) memcpy(out + r * apart, a + r * g->a_rs, kc * sizeof *a);
+  return (gemm_side){out, apart, 1, false};
 }
 
 static bool scales(const hx__gemm *g) { return g->alpha != 1 || g->beta != 0; }
@@ -104,11 +143,9 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
       r_end = r + block_of(g->m - r, rows, GEMM_MR);
       for (size_t p = 0; p < g->k; p += HX__PANEL) {
         const size_t kc = least(HX__PANEL, g->k - p);
-        const float *const b = packed_b ? packed_panel(packed_b, GEMM_NR, p, j, kc) : pb;
-        if (!packed_b) pack_b(g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, kc, nc, pb);
+        float *const strips = packed_b ? (float *)(uintptr_t)packed_panel(packed_b, GEMM_NR, p, j, kc) : pb;
         for (size_t i = r, mc; i < r_end; i += mc) {
           mc = block_of(r_end - i, blocking.mc, GEMM_MR);
-          const float *const a = packed_a ? packed_panel(packed_a, GEMM_MR, p, i, kc) : pa;
           float *const c = g->c + i * g->ldc + j;
           const gemm_target target = {.sums = beside ? sums + (i - r) * nc : c,
                                       .buffer = buffer,
@@ -121,8 +158,10 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
                                       .beta = g->beta,
                                       .add = p != 0,
                                       .scaled = p + kc == g->k && scales(g)};
-          if (!packed_a) pack_a(g->a + i * g->a_rs + p * g->a_cs, g->a_rs, g->a_cs, mc, kc, pa);
-          packed_block(mc, nc, kc, a, b, &target);
+          const gemm_side a = packed_a ? (gemm_side){packed_panel(packed_a, GEMM_MR, p, i, kc), 1, GEMM_MR, true}
+                                       : side_of_a(g, i, p, mc, kc, pa);
+          const gemm_side b = {g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, packed_b || i != r};
+          packed_block(mc, nc, kc, &a, &b, strips, !packed_b && mc == r_end - r ? 0 : GEMM_NR * kc, &target);
         }
       }
     }

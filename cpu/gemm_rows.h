@@ -123,7 +123,8 @@ static void rows_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
     for (size_t j = 0; j < n; j += GEMM_NR) {
       const size_t nr = least(GEMM_NR, n - j);
       pack_b(b + j * b_cs, b_rs, b_cs, k, nr, strip);
-      const tile_args t = {k, a, a_rs, a_cs, strip, GEMM_NR, nr, sums + j, lds, false};
+      const tile_args t = {
+          .k = k, .a = a, .a_rs = a_rs, .a_cs = a_cs, .b = strip, .b_rs = GEMM_NR, .nr = nr, .d = sums + j, .ldd = lds};
       tile_table[tile_vectors(nr) - 1][m - 1](&t);
     }
   }

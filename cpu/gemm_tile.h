@@ -37,6 +37,7 @@
 #define GEMM_WIDE_NV GEMM_NV
 #endif
 #define GEMM_NR (GEMM_NV * GEMM_VL)
+#define GEMM_AHEAD ((size_t)16) /* rows of B in place that are asked for ahead */
 
 /* One tile of one panel:  d(i,j) = (add ? d(i,j) : 0 +) sum over p of a[i*a_rs + p*a_cs] * b[p*b_rs + j]
  * with NaN canonical, for the kernel's mr rows and the first nr of its nv vectors of columns. */
@@ -49,6 +50,7 @@ typedef struct tile_args {
   float *d;
   size_t ldd;
   bool add;
+  float *packed; /* tile_packing: where B goes, rows of GEMM_NR */
 } tile_args;
 
 typedef void tile_fn(const tile_args *t);
@@ -65,7 +67,8 @@ typedef struct tile_sums {
 /* The chains of a tile. mr, nv and end are constants at every call. Rows go by threes, for x86 addresses base, base + s
  * and base + 2s. */
 GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t nv, const tile_end end,
-                             const size_t a_rs, const size_t a_cs, const size_t b_rs, tile_sums *s) {
+                             const size_t a_rs, const size_t a_cs, const size_t b_rs, const bool packs, tile_sums *s) {
+  float *out = packs ? t->packed : NULL;
   const float *row[(GEMM_MR + 2) / 3], *b = t->b;
   const size_t whole = end == TILE_WHOLE ? nv : nv - 1, full = end == TILE_HALF ? nv - 1 : nv,
                rest = t->nr - (nv - 1) * GEMM_VL;
@@ -82,6 +85,11 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
     GEMM_UNROLL for (size_t v = 0; v < whole; v++) bv[v] = vf_load(b + v * GEMM_VL);
     if (end == TILE_PART) bv[nv - 1] = vf_load_mask(b + whole * GEMM_VL, mask);
     if (end == TILE_HALF) bh = vh_load_mask(b + whole * GEMM_VL, half_mask);
+    if (packs) {
+      for (size_t v = 0; v < nv * GEMM_VL; v += 16) __builtin_prefetch(b + GEMM_AHEAD * b_rs + v, 0, 2);
+      GEMM_UNROLL for (size_t v = 0; v < nv; v++) vf_store(out + v * GEMM_VL, bv[v]);
+      out += nv * GEMM_VL;
+    }
     GEMM_UNROLL for (size_t i = 0; i < mr; i++) {
       const float a = row[i / 3][i % 3 * a_rs];
       GEMM_UNROLL for (size_t v = 0; v < full; v++) s->acc[i][v] = vf_fma(vf_set1(a), bv[v], s->acc[i][v]);
@@ -164,7 +172,7 @@ GEMM_INLINE void tile_store(const tile_args *t, const size_t mr, const size_t nv
 
 GEMM_INLINE void tile_ending(const tile_args *t, const size_t mr, const size_t nv, const tile_end end) {
   tile_sums s;
-  tile_chains(t, mr, nv, end, t->a_rs, t->a_cs, t->b_rs, &s);
+  tile_chains(t, mr, nv, end, t->a_rs, t->a_cs, t->b_rs, false, &s);
   tile_store(t, mr, nv, end, &s);
 }
 
@@ -179,15 +187,23 @@ GEMM_INLINE void tile_any(const tile_args *t, const size_t mr, const size_t nv) 
     tile_ending(t, mr, nv, TILE_PART);
 }
 
-/* The tile of the inner loop: whole, both operands packed. C comes from far: asked for now, there when the sums are. */
-static void tile_packed(const tile_args *t) {
+/* The whole tiles of the inner loop, A in place or packed, B packed. C comes from far: asked for now, there when the
+ * sums are. */
+GEMM_INLINE void tile_whole(const tile_args *t, const size_t a_rs, const size_t a_cs, const size_t b_rs,
+                            const bool packs) {
   tile_sums s;
   GEMM_UNROLL for (size_t i = 0; i < GEMM_MR; i++) {
     GEMM_UNROLL for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(t->d + i * t->ldd + v, 1);
+    __builtin_prefetch(t->d + i * t->ldd + GEMM_NR - 1, 1); /* rows that begin within a line end in one more */
   }
-  tile_chains(t, GEMM_MR, GEMM_NV, TILE_WHOLE, 1, GEMM_MR, GEMM_NR, &s);
+  tile_chains(t, GEMM_MR, GEMM_NV, TILE_WHOLE, a_rs, a_cs, b_rs, packs, &s);
   tile_store(t, GEMM_MR, GEMM_NV, TILE_WHOLE, &s);
 }
+static void tile_packed(const tile_args *t) { tile_whole(t, 1, GEMM_MR, GEMM_NR, false); }
+static void tile_rows_of_a(const tile_args *t) { tile_whole(t, t->a_rs, 1, GEMM_NR, false); }
+
+/* The first of a strip of B, which it packs for the others: that is hidden behind the products. */
+static void tile_packing(const tile_args *t) { tile_whole(t, t->a_rs, t->a_cs, t->b_rs, true); }
 
 /* Every smaller tile, any strides. */
 #define GEMM_TILE(mr, nv) \
