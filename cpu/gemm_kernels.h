@@ -12,8 +12,9 @@
 #include "cpu/gemm_store.h"
 #include "cpu/gemm_tile.h"
 
-#define GEMM_ROW_GAP ((size_t)16)             /* floats between copied rows: a line */
-#define GEMM_FEW_COLUMNS ((size_t)768)        /* up to which rows of A are read as they lie: measured */
+#define GEMM_NARROW ((size_t)64)       /* columns up to which few rows of A at a time are copied, and used at once */
+#define GEMM_ROW_GAP ((size_t)16)      /* floats between copied rows: a line */
+#define GEMM_FEW_COLUMNS ((size_t)768) /* up to which rows of A are read as they lie: measured */
 #define GEMM_DIRECT ((size_t)160 * 160 * 160) /* m*n*k up to which reading B in place beats packing it */
 
 /* A block of A and a strip of B share L2; a block of B is this thread's part of L3. */
@@ -113,6 +114,13 @@ GEMM_INLINE const float *packed_panel(const hx__gemm_packed *x, size_t strip, si
   return (const float *)x->p + p * round_up(x->lines, strip) + (x->first + i) * kc;
 }
 
+/* Not memcpy, which prefers string instructions here: slower to begin than a row is long. */
+GEMM_INLINE void copy_row(const float *x, size_t n, float *out) {
+  size_t p = 0;
+  for (; p + GEMM_VL <= n; p += GEMM_VL) vf_store(out + p, vf_load(x + p));
+  for (; p < n; p++) out[p] = x[p];
+}
+
 /* A panel of a block of A for packed_block. Where few columns use it, rows that lie in memory are read there: to pack
  * them costs more. Rows a multiple of 4 KB apart share the sets of L1 and are copied to rows that do not. */
 static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, size_t kc, float *out) {
@@ -123,7 +131,7 @@ static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, siz
   }
   if (g->a_rs * sizeof *a % 4096) return (gemm_side){a, g->a_rs, 1, false};
   const size_t apart = kc + GEMM_ROW_GAP;
-  for (size_t r = 0; r < mc; r++) memcpy(out + r * apart, a + r * g->a_rs, kc * sizeof *a);
+  for (size_t r = 0; r < mc; r++) copy_row(a + r * g->a_rs, kc, out + r * apart);
   return (gemm_side){out, apart, 1, false};
 }
 
@@ -136,6 +144,7 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
   const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
   float tile[GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
   float *const buffer = g->beta != 0 && !beside ? tile : NULL;
+  const size_t most_rows = g->n <= GEMM_NARROW ? least(blocking.mc, 2 * GEMM_MR) : blocking.mc;
   const size_t rows = beside ? sum_rows(blocking) : g->m;
   for (size_t j = 0; j < g->n; j += blocking.nc) {
     const size_t nc = least(blocking.nc, g->n - j);
@@ -145,7 +154,7 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
         const size_t kc = least(HX__PANEL, g->k - p);
         float *const strips = packed_b ? (float *)(uintptr_t)packed_panel(packed_b, GEMM_NR, p, j, kc) : pb;
         for (size_t i = r, mc; i < r_end; i += mc) {
-          mc = block_of(r_end - i, blocking.mc, GEMM_MR);
+          mc = block_of(r_end - i, most_rows, GEMM_MR);
           float *const c = g->c + i * g->ldc + j;
           const gemm_target target = {.sums = beside ? sums + (i - r) * nc : c,
                                       .buffer = buffer,
