@@ -18,6 +18,9 @@
  * (n + HX__LEAF - 1) / HX__LEAF slots are written. y: HX_DOT only. n > 0. */
 typedef void hx__leaf_fn(const void *x, const void *y, size_t n, uint64_t *slots);
 
+/* The slot of x[0..n), 0 < n <= HX__LEAF: as the above, with less around it. */
+typedef uint64_t hx__one_leaf_fn(const void *x, const void *y, size_t n);
+
 /* Block sizes of the packed operands: mc rows of A, nc columns of B, HX__PANEL deep. Multiples of mr and nr. */
 typedef struct hx__gemm_blocking {
   size_t mc, nc;
@@ -31,10 +34,13 @@ typedef struct hx__gemm_packed {
 } hx__gemm_packed;
 
 typedef hx__leaf_fn *hx__leaf_table[HX__OPS][HX__TYPES];
+typedef hx__one_leaf_fn *hx__one_leaf_table[HX__OPS][HX__TYPES];
 
 typedef struct hx__cpu_kernels {
-  hx__isa isa;                           /* the widest that it uses */
-  hx__leaf_fn *const (*leaf)[HX__TYPES]; /* a hx__leaf_table: every op from HX_SUM and type from HX_F32 is filled */
+  hx__isa isa; /* the widest that it uses */
+  /* A hx__leaf_table and a hx__one_leaf_table: every op from HX_SUM and type from HX_F32 is filled. */
+  hx__leaf_fn *const (*leaf)[HX__TYPES];
+  hx__one_leaf_fn *const (*one_leaf)[HX__TYPES];
 
   size_t mr, nr; /* register tile of the matrix product */
   /* Block sizes for caches of these sizes (0: unknown). */

@@ -25,6 +25,7 @@ HX__VARIANTS(HX__DECLARE_VARIANT)
 /* For cores that run 512 bits in two halves: products of AVX-512, reductions of both lengths of vector. */
 extern const hx__cpu_kernels hx__cpu_avx512_halves;
 extern const hx__leaf_table hx__leaves_avx512, hx__leaves_halves;
+extern const hx__one_leaf_table hx__one_leaf_avx512, hx__one_leaf_halves;
 #endif
 
 #endif

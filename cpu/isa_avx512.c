@@ -8,7 +8,8 @@
 #include "cpu/isa_table.h"
 
 const hx__leaf_table hx__leaves_avx512 = REDUCE_KERNELS;
-const hx__cpu_kernels hx__cpu_avx512 = HX__KERNELS(HX__ISA_AVX512, hx__leaves_avx512);
+const hx__one_leaf_table hx__one_leaf_avx512 = REDUCE_ONE_LEAF;
+const hx__cpu_kernels hx__cpu_avx512 = HX__KERNELS(HX__ISA_AVX512, hx__leaves_avx512, hx__one_leaf_avx512);
 
 /* Transposing in registers takes twice as long where 512 bits are two halves. */
 static void gemm_halves(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
@@ -18,6 +19,6 @@ static void gemm_halves(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
 }
 #undef HX__GEMM
 #define HX__GEMM gemm_halves
-const hx__cpu_kernels hx__cpu_avx512_halves = HX__KERNELS(HX__ISA_AVX512, hx__leaves_halves);
+const hx__cpu_kernels hx__cpu_avx512_halves = HX__KERNELS(HX__ISA_AVX512, hx__leaves_halves, hx__one_leaf_halves);
 
 #endif

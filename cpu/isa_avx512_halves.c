@@ -25,4 +25,21 @@ EXTREMUM_ROWS(EXTREMUM_BY_DISTANCE)
 
 const hx__leaf_table hx__leaves_halves = {LEAF_ROWS(BY_DISTANCE_ENTRY) EXTREMUM_ROWS(EXTREMUM_BY_DISTANCE_ENTRY)};
 
+/* One leaf: 64 bytes, but for dot products that fill most of the first cache. */
+static __attribute__((noinline)) uint64_t long_dot(const void *x, const void *y, size_t n) {
+  return float_leaf(HX_DOT, x, y, n, true);
+}
+#define BY_LENGTH(name, op, type)                                                         \
+  static uint64_t name##_one(const void *x, const void *y, size_t n) {                    \
+    if ((op) == HX_DOT && (type) == HX_F32 && n > HX__LEAF / 2) return long_dot(x, y, n); \
+    return hx__one_leaf_avx512[op][type](x, y, n);                                        \
+  }
+#define LEAF_BY_LENGTH(name, leaf, op, type) BY_LENGTH(name, op, type)
+LEAF_ROWS(LEAF_BY_LENGTH)
+EXTREMUM_ROWS(BY_LENGTH)
+#define ONE_ENTRY(name, op, type) [op][type] = name##_one,
+#define LEAF_ONE_ENTRY(name, leaf, op, type) ONE_ENTRY(name, op, type)
+
+const hx__one_leaf_table hx__one_leaf_halves = {LEAF_ROWS(LEAF_ONE_ENTRY) EXTREMUM_ROWS(ONE_ENTRY)};
+
 #endif

@@ -8,6 +8,7 @@
 #include "cpu/isa_table.h"
 
 const hx__leaf_table hx__leaves_neon = REDUCE_KERNELS;
-const hx__cpu_kernels hx__cpu_neon = HX__KERNELS(HX__ISA_NEON, hx__leaves_neon);
+static const hx__one_leaf_table one_leaf = REDUCE_ONE_LEAF;
+const hx__cpu_kernels hx__cpu_neon = HX__KERNELS(HX__ISA_NEON, hx__leaves_neon, one_leaf);
 
 #endif

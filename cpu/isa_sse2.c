@@ -8,6 +8,7 @@
 #include "cpu/isa_table.h"
 
 const hx__leaf_table hx__leaves_sse2 = REDUCE_KERNELS;
-const hx__cpu_kernels hx__cpu_sse2 = HX__KERNELS(HX__ISA_SSE2, hx__leaves_sse2);
+static const hx__one_leaf_table one_leaf = REDUCE_ONE_LEAF;
+const hx__cpu_kernels hx__cpu_sse2 = HX__KERNELS(HX__ISA_SSE2, hx__leaves_sse2, one_leaf);
 
 #endif

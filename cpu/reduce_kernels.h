@@ -47,21 +47,21 @@
   XX(argmax_u32, HX_ARGMAX, HX_U32)
 
 /* A leaf stands apart, so that nothing of the loop over leaves takes registers from it. */
-#define REDUCE_FUNCTION(name, leaf, op, type)                                                           \
-  static __attribute__((noinline)) uint64_t name##_leaf(const element *x, const element *y, size_t n) { \
-    (void)y;                                                                                            \
-    return leaf(op, type, x, y, n, false);                                                              \
-  }                                                                                                     \
-  static __attribute__((noinline)) uint64_t name##_far(const element *x, const element *y) {            \
-    (void)y;                                                                                            \
-    return leaf(op, type, x, y, HX__LEAF, true);                                                        \
-  }                                                                                                     \
-  static void name(const void *x, const void *y, size_t n, uint64_t *slots) {                           \
-    const element *a = x, *b = (op) == HX_DOT ? y : x;                                                  \
-    const bool far = is_far((op) == HX_DOT ? 2 * n : n);                                                \
-    for (; n > HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF)                                   \
-      *slots++ = far ? name##_far(a, b) : name##_leaf(a, b, HX__LEAF);                                  \
-    *slots = name##_leaf(a, b, n);                                                                      \
+#define REDUCE_FUNCTION(name, leaf, op, type)                                                     \
+  static __attribute__((noinline)) uint64_t name##_leaf(const void *x, const void *y, size_t n) { \
+    (void)y;                                                                                      \
+    return leaf(op, type, x, y, n, false);                                                        \
+  }                                                                                               \
+  static __attribute__((noinline)) uint64_t name##_far(const element *x, const element *y) {      \
+    (void)y;                                                                                      \
+    return leaf(op, type, x, y, HX__LEAF, true);                                                  \
+  }                                                                                               \
+  static void name(const void *x, const void *y, size_t n, uint64_t *slots) {                     \
+    const element *a = x, *b = (op) == HX_DOT ? y : x;                                            \
+    const bool far = is_far((op) == HX_DOT ? 2 * n : n);                                          \
+    for (; n > HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF)                             \
+      *slots++ = far ? name##_far(a, b) : name##_leaf(a, b, HX__LEAF);                            \
+    *slots = name##_leaf(a, b, n);                                                                \
   }
 LEAF_ROWS(REDUCE_FUNCTION)
 
@@ -72,11 +72,20 @@ LEAF_ROWS(REDUCE_FUNCTION)
   static void name(const void *x, const void *y, size_t n, uint64_t *slots) {                     \
     (void)y;                                                                                      \
     extremum_slots(op, type, name##_key, x, n, slots);                                            \
+  }                                                                                               \
+  static __attribute__((unused)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {   \
+    uint64_t slot;                                                                                \
+    name(x, y, n, &slot);                                                                         \
+    return slot;                                                                                  \
   }
 EXTREMUM_ROWS(EXTREMUM_FUNCTION)
 
 #define LEAF_ENTRY(name, leaf, op, type) [op][type] = name,
 #define EXTREMUM_ENTRY(name, op, type) [op][type] = name,
+#define ONE_LEAF_ENTRY(name, leaf, op, type) [op][type] = name##_leaf,
+#define EXTREMUM_ONE_LEAF_ENTRY(name, op, type) [op][type] = name##_leaf,
+#define REDUCE_ONE_LEAF \
+  { LEAF_ROWS(ONE_LEAF_ENTRY) EXTREMUM_ROWS(EXTREMUM_ONE_LEAF_ENTRY) }
 #define REDUCE_KERNELS \
   { LEAF_ROWS(LEAF_ENTRY) EXTREMUM_ROWS(EXTREMUM_ENTRY) }
 

@@ -171,6 +171,11 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
     for (size_t l = 0; l <= leaves; l++) got[l] = CANARY;
     k->leaf[op][type](x, op == HX_DOT ? y : NULL, n, got);
     checked++;
+    if (leaves == 1 && k->one_leaf[op][type](x, op == HX_DOT ? y : NULL, n) != got[0]) {
+      printf("%s %s %s: kind %d seed %llu n %zu: the one leaf differs\n", isa_names[isa], op_names[op],
+             type_names[type], kind, (unsigned long long)seed, n);
+      failed++;
+    }
     if (op == HX_ARGMIN || op == HX_ARGMAX) got_index(want, got, leaves);
     for (size_t l = 0; l <= leaves; l++) {
       uint64_t expected = l < leaves ? want[l] : CANARY;
@@ -209,7 +214,7 @@ int main(int argc, char **argv) {
     if (k->isa != isa) failed++;
     for (hx_op op = HX_SUM; op <= HX_PROD; op++)
       for (hx_type type = HX_F32; type <= HX_U32; type++) {
-        if (k->leaf[op][type]) continue;
+        if (k->leaf[op][type] && k->one_leaf[op][type]) continue;
         printf("\n%s lacks %s %s\n", isa_names[isa], op_names[op], type_names[type]);
         return 1;
       }

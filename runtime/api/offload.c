@@ -180,9 +180,12 @@ static inline bool at_once(const hx_context *hx, const hx_task *task) {
   const struct hx_reduce_args *const r = &task->reduce;
   if (r->n - 1 >= SMALL_ELEMENTS || !hx->small_stay || !hx__task_stays(task) || !hx__reduce_passes(r)) return false;
   if (atomic_load_explicit(&hx->memory.watched, memory_order_relaxed)) return false;
+  if (r->n <= HX__LEAF) {
+    *r->out = hx__join_one(r->op, r->type, hx->team.kernels->one_leaf[r->op][r->type](r->x, r->y, r->n));
+    return true;
+  }
   hx->team.kernels->leaf[r->op][r->type](r->x, r->y, r->n, slots);
-  *r->out = r->n <= HX__LEAF ? hx__join_one(r->op, r->type, slots[0])
-                             : hx__join(r->op, r->type, slots, (r->n + HX__LEAF - 1) / HX__LEAF);
+  *r->out = hx__join(r->op, r->type, slots, (r->n + HX__LEAF - 1) / HX__LEAF);
   return true;
 }
 
