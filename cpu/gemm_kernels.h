@@ -10,6 +10,7 @@
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_rows.h"
 #include "cpu/gemm_store.h"
+#include "cpu/gemm_thin.h"
 #include "cpu/gemm_tile.h"
 
 #define GEMM_NARROW ((size_t)64)       /* columns up to which few rows of A at a time are copied, and used at once */
@@ -47,7 +48,8 @@ static size_t gemm_scratch_bytes(hx__gemm_blocking blocking, size_t m, size_t n,
   if (!m || !n || !k) return 0;
   const gemm_scratch parts = scratch_parts(blocking, m, n, k);
   const size_t packed = parts.a + parts.b + parts.sums, rows = rows_scratch_floats(m, n, k);
-  return (packed > rows ? packed : rows) * sizeof(float);
+  const size_t thin = thin_scratch_floats(m, n, k), most = packed > rows ? packed : rows;
+  return (most > thin ? most : thin) * sizeof(float);
 }
 
 /* Where the sums of a block live until the last panel, and how they then reach C. */
@@ -218,7 +220,7 @@ static bool in_place(const hx__gemm *g) { return direct_takes(g) && !rows_takes(
 
 /* Whether the product is done from packed operands, so that its blocks can share one. */
 static size_t packed_bytes(const hx__gemm *g, bool of_b) {
-  if (!g->m || !g->n || !g->k || g->alpha == 0 || rows_takes(g) || direct_takes(g)) return 0;
+  if (!g->m || !g->n || !g->k || g->alpha == 0 || rows_takes(g) || direct_takes(g) || thin_takes(g)) return 0;
   size_t bytes;
   const size_t width = round_up(of_b ? g->n : g->m, of_b ? GEMM_NR : GEMM_MR);
   return __builtin_mul_overflow(width * sizeof(float), g->k, &bytes) ? 0 : bytes;
@@ -235,6 +237,8 @@ static void gemm(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_p
     gemm_rows(g, scratch);
   } else if (direct_takes(g)) {
     gemm_direct(g);
+  } else if (thin_takes(g)) {
+    gemm_thin(g, scratch);
   } else {
     gemm_packed(g, blocking, NULL, NULL, scratch);
   }

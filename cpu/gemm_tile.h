@@ -37,7 +37,8 @@
 #define GEMM_WIDE_NV GEMM_NV
 #endif
 #define GEMM_NR (GEMM_NV * GEMM_VL)
-#define GEMM_AHEAD ((size_t)16) /* rows of B in place that are asked for ahead */
+#define GEMM_TALL (GEMM_MR > 8 ? GEMM_MR : (size_t)8) /* rows of a tile of one vector: chains for two a cycle */
+#define GEMM_AHEAD ((size_t)16)                       /* rows of B in place that are asked for ahead */
 
 /* One tile of one panel:  d(i,j) = (add ? d(i,j) : 0 +) sum over p of a[i*a_rs + p*a_cs] * b[p*b_rs + j]
  * with NaN canonical, for the kernel's mr rows and the first nr of its nv vectors of columns. */
@@ -60,16 +61,21 @@ typedef enum tile_end { TILE_WHOLE, TILE_PART, TILE_HALF } tile_end;
 
 /* The accumulators of a tile; half: those of a last vector of TILE_HALF. */
 typedef struct tile_sums {
-  vf acc[GEMM_MR][GEMM_WIDE_NV];
-  vh half[GEMM_MR];
+  vf acc[GEMM_TALL][GEMM_WIDE_NV];
+  vh half[GEMM_TALL];
 } tile_sums;
 
-/* The chains of a tile. mr, nv and end are constants at every call. Rows go by threes, for x86 addresses base, base + s
- * and base + 2s. */
+/* What a tile does for the next ones while it multiplies: packs its strip of B, or fetches the columns beside into L2,
+ * by the last line that a vector of them touches. */
+typedef enum tile_care { TILE_NO_CARE, TILE_PACKS, TILE_FETCHES } tile_care;
+
+/* The chains of a tile. mr, nv, end and care are constants at every call. Rows go by threes, for x86 addresses base,
+ * base + s and base + 2s. */
 GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t nv, const tile_end end,
-                             const size_t a_rs, const size_t a_cs, const size_t b_rs, const bool packs, tile_sums *s) {
-  float *out = packs ? t->packed : NULL;
-  const float *row[(GEMM_MR + 2) / 3], *b = t->b;
+                             const size_t a_rs, const size_t a_cs, const size_t b_rs, const tile_care care,
+                             tile_sums *s) {
+  float *out = care == TILE_PACKS ? t->packed : NULL;
+  const float *row[(GEMM_TALL + 2) / 3], *b = t->b;
   const size_t whole = end == TILE_WHOLE ? nv : nv - 1, full = end == TILE_HALF ? nv - 1 : nv,
                rest = t->nr - (nv - 1) * GEMM_VL;
   const vf_mask mask = vf_mask_of(end == TILE_PART ? rest : 1);
@@ -82,10 +88,13 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
   for (size_t p = t->k; p; p--) {
     vf bv[GEMM_WIDE_NV];
     vh bh = {0};
+    GEMM_UNROLL for (size_t v = 0; care == TILE_FETCHES && v < nv; v++) {
+      if (HX__V_BYTES == 64 || v + 1 == nv) __builtin_prefetch(b + (nv + v + 1) * GEMM_VL - 1, 0, 2);
+    }
     GEMM_UNROLL for (size_t v = 0; v < whole; v++) bv[v] = vf_load(b + v * GEMM_VL);
     if (end == TILE_PART) bv[nv - 1] = vf_load_mask(b + whole * GEMM_VL, mask);
     if (end == TILE_HALF) bh = vh_load_mask(b + whole * GEMM_VL, half_mask);
-    if (packs) {
+    if (care == TILE_PACKS) {
       for (size_t v = 0; v < nv * GEMM_VL; v += 16) __builtin_prefetch(b + GEMM_AHEAD * b_rs + v, 0, 2);
       GEMM_UNROLL for (size_t v = 0; v < nv; v++) vf_store(out + v * GEMM_VL, bv[v]);
       out += nv * GEMM_VL;
@@ -172,7 +181,7 @@ GEMM_INLINE void tile_store(const tile_args *t, const size_t mr, const size_t nv
 
 GEMM_INLINE void tile_ending(const tile_args *t, const size_t mr, const size_t nv, const tile_end end) {
   tile_sums s;
-  tile_chains(t, mr, nv, end, t->a_rs, t->a_cs, t->b_rs, false, &s);
+  tile_chains(t, mr, nv, end, t->a_rs, t->a_cs, t->b_rs, TILE_NO_CARE, &s);
   tile_store(t, mr, nv, end, &s);
 }
 
@@ -190,20 +199,20 @@ GEMM_INLINE void tile_any(const tile_args *t, const size_t mr, const size_t nv) 
 /* The whole tiles of the inner loop, A in place or packed, B packed. C comes from far: asked for now, there when the
  * sums are. */
 GEMM_INLINE void tile_whole(const tile_args *t, const size_t a_rs, const size_t a_cs, const size_t b_rs,
-                            const bool packs) {
+                            const tile_care care) {
   tile_sums s;
   GEMM_UNROLL for (size_t i = 0; i < GEMM_MR; i++) {
     GEMM_UNROLL for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(t->d + i * t->ldd + v, 1);
     __builtin_prefetch(t->d + i * t->ldd + GEMM_NR - 1, 1); /* rows that begin within a line end in one more */
   }
-  tile_chains(t, GEMM_MR, GEMM_NV, TILE_WHOLE, a_rs, a_cs, b_rs, packs, &s);
+  tile_chains(t, GEMM_MR, GEMM_NV, TILE_WHOLE, a_rs, a_cs, b_rs, care, &s);
   tile_store(t, GEMM_MR, GEMM_NV, TILE_WHOLE, &s);
 }
-static void tile_packed(const tile_args *t) { tile_whole(t, 1, GEMM_MR, GEMM_NR, false); }
-static void tile_rows_of_a(const tile_args *t) { tile_whole(t, t->a_rs, 1, GEMM_NR, false); }
+static void tile_packed(const tile_args *t) { tile_whole(t, 1, GEMM_MR, GEMM_NR, TILE_NO_CARE); }
+static void tile_rows_of_a(const tile_args *t) { tile_whole(t, t->a_rs, 1, GEMM_NR, TILE_NO_CARE); }
 
 /* The first of a strip of B, which it packs for the others: that is hidden behind the products. */
-static void tile_packing(const tile_args *t) { tile_whole(t, t->a_rs, t->a_cs, t->b_rs, true); }
+static void tile_packing(const tile_args *t) { tile_whole(t, t->a_rs, t->a_cs, t->b_rs, TILE_PACKS); }
 
 /* Every smaller tile, any strides. */
 #define GEMM_TILE(mr, nv) \
@@ -214,25 +223,42 @@ static void tile_packing(const tile_args *t) { tile_whole(t, t->a_rs, t->a_cs, t
 #define GEMM_ROWS_14(XX, nv) GEMM_ROWS_8(XX, nv) XX(9, nv) XX(10, nv) XX(11, nv) XX(12, nv) XX(13, nv) XX(14, nv)
 #if HX__V_REGS == 32 && HX__V_BYTES == 64
 #define GEMM_TILES(XX, YY) YY(GEMM_ROWS_14(XX, 1)) YY(GEMM_ROWS_14(XX, 2)) YY(GEMM_ROWS_8(XX, 3))
+#define GEMM_TILE_ROWS GEMM_ROWS_14
 #elif HX__V_REGS == 32
 #define GEMM_TILES(XX, YY) YY(GEMM_ROWS_8(XX, 1)) YY(GEMM_ROWS_8(XX, 2)) YY(GEMM_ROWS_8(XX, 3))
+#define GEMM_TILE_ROWS GEMM_ROWS_8
 #elif HX__HAVE_FMA
-#define GEMM_TILES(XX, YY) YY(GEMM_ROWS_6(XX, 1)) YY(GEMM_ROWS_6(XX, 2)) YY(GEMM_ROWS_4(XX, 3))
+#define GEMM_TILES(XX, YY) YY(GEMM_ROWS_8(XX, 1)) YY(GEMM_ROWS_6(XX, 2)) YY(GEMM_ROWS_4(XX, 3))
+#define GEMM_TILE_ROWS GEMM_ROWS_6
 #else
-#define GEMM_TILES(XX, YY) YY(GEMM_ROWS_4(XX, 1))
+#define GEMM_TILES(XX, YY) YY(GEMM_ROWS_8(XX, 1))
+#define GEMM_TILE_ROWS GEMM_ROWS_4
 #endif
 #define GEMM_TILE_PLAIN(...) __VA_ARGS__
 #define GEMM_TILE_NAME(mr, nv) tile_##mr##_##nv,
 #define GEMM_TILE_LIST(...) {__VA_ARGS__},
 GEMM_TILES(GEMM_TILE, GEMM_TILE_PLAIN)
-static tile_fn *const tile_table[GEMM_WIDE_NV][GEMM_MR] = {
+static tile_fn *const tile_table[GEMM_WIDE_NV][GEMM_TALL] = {
     GEMM_TILES(GEMM_TILE_NAME, GEMM_TILE_LIST)}; /* [nv - 1][mr - 1] */
+
+/* All vectors whole, A packed, B read in place: the columns beside are fetched meanwhile. */
+#define GEMM_TILE_AHEAD(mr, nv)                                                     \
+  static void tile_ahead_##mr(const tile_args *t) {                                 \
+    tile_sums s;                                                                    \
+    tile_chains(t, mr, GEMM_NV, TILE_WHOLE, 1, GEMM_MR, t->b_rs, TILE_FETCHES, &s); \
+    tile_store(t, mr, GEMM_NV, TILE_WHOLE, &s);                                     \
+  }
+#define GEMM_TILE_AHEAD_NAME(mr, nv) tile_ahead_##mr,
+GEMM_TILE_ROWS(GEMM_TILE_AHEAD, )
+static tile_fn *const tile_ahead[GEMM_MR] = {GEMM_TILE_ROWS(GEMM_TILE_AHEAD_NAME, )}; /* [mr - 1] */
 
 GEMM_INLINE size_t tile_vectors(size_t nr) { return (nr + GEMM_VL - 1) / GEMM_VL; }
 
-/* Rows of the next tile when `rest` remain: the last two tiles share evenly, so that none is left with a row or two. */
-GEMM_INLINE size_t tile_rows(size_t rest) {
-  return rest >= 2 * GEMM_MR ? GEMM_MR : rest > GEMM_MR ? (rest + 1) / 2 : rest;
+/* Rows of the next tile, `most` at most, when `rest` remain: the last two tiles share evenly, so that none is left with
+ * a row or two. */
+GEMM_INLINE size_t tile_share(size_t rest, size_t most) {
+  return rest >= 2 * most ? most : rest > most ? (rest + 1) / 2 : rest;
 }
+GEMM_INLINE size_t tile_rows(size_t rest) { return tile_share(rest, GEMM_MR); }
 
 #endif

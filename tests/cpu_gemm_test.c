@@ -126,11 +126,33 @@ static size_t size_of_m_or_n(size_t tile) {
   }
 }
 
+/* Shapes beyond the bounds of the thin paths: blocks of sums, blocks of k, groups of vectors, pairs of panels. */
+static void thin_shape(hx__gemm *g) {
+  static const size_t thin[] = {1, 2, 4, 5, 8, 9, 16, 17, 48, 49, 63, 64, 65}, few[] = {1, 2, 3, 4};
+  static const size_t wide[] = {33, 200, 520, 1030}, depths[] = {63, 513, 1024, 1030, 1540, 2048};
+  static const size_t small[] = {3, 7, 8, 15, 16, 20, 33}, long_k[] = {4096, 4609, 9000};
+  const size_t way = below(3);
+  g->m = way == 0 ? few[below(COUNT(few))] : way == 1 ? thin[below(COUNT(thin))] : small[below(COUNT(small))];
+  g->n = way == 2 ? small[below(COUNT(small))] : wide[below(COUNT(wide))];
+  g->k = way == 2 ? long_k[below(COUNT(long_k))] : depths[below(COUNT(depths))];
+  const size_t longer = g->m > g->n ? g->m : g->n; /* operands fit their arenas with three floats an element */
+  while ((g->m * g->n * g->k > 8000000 || longer * g->k > 1300000) && g->k > 130) g->k /= 2;
+  if (below(2)) {
+    const size_t m = g->m;
+    g->m = g->n;
+    g->n = m;
+  }
+}
+
 /* Every 4th case is long in k and small in m and n; the rest the other way round: the reference is slow. */
 static void shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   static const size_t depths[] = {511, 512, 513, 1023, 1024, 1025, 1537, 520, 700};
   static const size_t shallow[] = {0, 1, 2, 3, 5, 7, 8, 9, 16, 31, 64, 100, 130, 257};
   const bool deep = below(4) == 0;
+  if (below(24) == 0) {
+    thin_shape(g);
+    return;
+  }
   g->m = size_of_m_or_n(kernels->mr);
   g->n = size_of_m_or_n(kernels->nr);
   g->k = deep ? depths[below(COUNT(depths))] : shallow[below(COUNT(shallow))];

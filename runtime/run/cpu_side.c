@@ -81,6 +81,7 @@ static void set_tail_aside(hx__run_state *run) {
 }
 
 void hx__cpu_side(hx__run_state *run) {
+  if (hx__cpu_panels(run)) return;
   set_tail_aside(run);
   run->packed = pack_ahead(run);
   run->request.packed = run->packed;

@@ -49,6 +49,8 @@ struct hx__run_state {
 void hx__feed_device(hx__seat *seat, void *feed);
 /* Gives a chunk back to the CPU. */
 void hx__give_back(hx__run_state *run, hx__chunk chunk);
+/* A small product with a long k, by the team, its panels in parallel; false: it is no such product, or no memory. */
+bool hx__cpu_panels(hx__run_state *run);
 /* The CPU's side: all that is left in run->ends, by the team. */
 void hx__cpu_side(hx__run_state *run);
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Thin products: C is narrow, or small with a long k, so that packing a large operand costs more than it brings. One
+ * operand gives the lanes (rows along k that are contiguous over the lanes), the other is broadcast, from wherever its
+ * elements lie; so a large operand is read in place either way, and only the small one is packed. Which is which is
+ * chosen by seeing C as it is, or as its transpose. */
+#ifndef HX_CPU_GEMM_THIN_H
+#define HX_CPU_GEMM_THIN_H
+
+#include "cpu/gemm_pack.h"
+#include "cpu/gemm_store.h"
+
+#define THIN ((size_t)64)               /* a side of C up to which the product is thin */
+#define THIN_LONG ((size_t)128)         /* both sides, where k is long */
+#define THIN_SUMS ((size_t)32 * 1024)   /* floats of a block of sums, at least a strip */
+#define THIN_LANES ((size_t)128 * 1024) /* floats of the lanes' operand that stay near, at least a panel */
+
+/* The product, or its transpose: one of c_rs, c_cs is 1. */
+typedef struct thin {
+  size_t m, n, k;
+  const float *a;
+  size_t a_rs, a_cs;
+  const float *b;
+  size_t b_rs, b_cs;
+  float *c;
+  size_t c_rs, c_cs;
+  float alpha, beta;
+  float *sums; /* of the block at (i0, j0) */
+  size_t lds, i0, j0;
+} thin;
+
+GEMM_INLINE bool thin_beside(const thin *t) { return t->beta != 0 || t->c_cs != 1; } /* sums not in C */
+
+static size_t thin_sums(size_t m, size_t n) {
+  return least(round_up(least(m, THIN_SUMS), GEMM_NR) * round_up(least(n, THIN_SUMS), GEMM_NR), THIN_SUMS);
+}
+
+/* The finished sums of a tile to C. */
+static void thin_store(const thin *t, const float *s, size_t lds, size_t i, size_t j, size_t mr, size_t nr) {
+  float *const c = t->c + i * t->c_rs + j * t->c_cs;
+  if (t->c_cs == 1) {
+    store_scaled(s, lds, mr, nr, c, t->c_rs, t->alpha, t->beta);
+    return;
+  }
+  float turned[GEMM_NR * GEMM_TALL];
+  for (size_t q = 0; q < nr; q++) {
+    for (size_t r = 0; r < mr; r++) turned[q * mr + r] = s[r * lds + q];
+  }
+  store_scaled(turned, mr, nr, mr, c, t->c_cs, t->alpha, t->beta);
+}
+
+/* One panel of a tile at (i, j), from p on. */
+GEMM_INLINE void thin_tile(const thin *t, tile_fn *fn, tile_args *args, size_t i, size_t j, size_t mr, size_t p) {
+  args->d = t->sums + (i - t->i0) * t->lds + (j - t->j0);
+  args->ldd = t->lds;
+  args->add = p != 0;
+  fn(args);
+  if (p + args->k == t->k && (thin_beside(t) || t->alpha != 1)) thin_store(t, args->d, t->lds, i, j, mr, args->nr);
+}
+
+GEMM_INLINE void thin_block(thin *t, size_t i0, size_t j0, size_t width, float *scratch) {
+  const bool beside = thin_beside(t);
+  t->i0 = i0, t->j0 = j0;
+  t->sums = beside ? scratch : t->c + i0 * t->c_rs + j0;
+  t->lds = beside ? width : t->c_rs;
+}
+
+/* Few rows: the rows of B are read in place, a strip of columns at a time, the next one being fetched meanwhile. */
+static void thin_lanes(thin *t, float *scratch) {
+  float *const pa = scratch + thin_sums(t->m, t->n);
+  const size_t block = thin_beside(t) ? THIN_SUMS / t->m / GEMM_NR * GEMM_NR : t->n;
+  for (size_t j0 = 0, nb; j0 < t->n; j0 += nb) {
+    nb = least(t->n - j0, block);
+    thin_block(t, 0, j0, round_up(nb, GEMM_NR), scratch);
+    for (size_t p = 0, kc; p < t->k; p += kc) {
+      kc = least(t->k - p, HX__PANEL);
+      pack_a(t->a + p * t->a_cs, t->a_rs, t->a_cs, t->m, kc, pa);
+      for (size_t j = j0; j < j0 + nb; j += GEMM_NR) {
+        const size_t nr = least(GEMM_NR, j0 + nb - j);
+        const float *strip = pa;
+        for (size_t i = 0, mr; i < t->m; i += mr, strip += GEMM_MR * kc) {
+          mr = tile_rows(t->m - i);
+          tile_args args = {
+              .k = kc, .a = strip, .a_rs = 1, .a_cs = GEMM_MR, .b = t->b + p * t->b_rs + j, .b_rs = t->b_rs, .nr = nr};
+          tile_fn *const fn = i == 0 && nr == GEMM_NR ? tile_ahead[mr - 1] : tile_table[tile_vectors(nr) - 1][mr - 1];
+          thin_tile(t, fn, &args, i, j, mr, p);
+        }
+      }
+    }
+  }
+}
+
+/* Strips of the lanes' operand by k, each as wide as its vectors. */
+static void thin_pack(const thin *t, size_t p, size_t k, float *out) {
+  for (size_t j = 0; j < t->n; j += GEMM_NR) {
+    const size_t nr = least(GEMM_NR, t->n - j), vectors = tile_vectors(nr);
+    const float *const b = t->b + p * t->b_rs + j * t->b_cs;
+    if (vectors == 1) pack_strip(b, t->b_cs, t->b_rs, nr, GEMM_VL, k, out);
+    if (GEMM_NV > 1 && vectors == 2) pack_strip(b, t->b_cs, t->b_rs, nr, 2 * GEMM_VL, k, out);
+    if (GEMM_NV > 2 && vectors == 3) pack_strip(b, t->b_cs, t->b_rs, nr, 3 * GEMM_VL, k, out);
+    out += vectors * GEMM_VL * k;
+  }
+}
+
+/* Few columns, or a small C: the rows of A are read in place, as many at a time as a tile has; half of them where they
+ * share a set of L1, which holds fewer lines than that. */
+static void thin_rows(thin *t, float *scratch) {
+  const size_t width = round_up(t->n, GEMM_VL), near = THIN_LANES / width / HX__PANEL * HX__PANEL;
+  const size_t depth = least(t->k, near ? near : HX__PANEL);
+  const size_t fit = THIN_SUMS / width / GEMM_MR * GEMM_MR, block = thin_beside(t) ? fit : t->m;
+  const bool place = t->b_cs == 1 && t->b_rs < 2 * width && (t->b_rs % GEMM_VL == 0 || t->m <= 4 * GEMM_MR),
+             shared_set = t->a_cs == 1 && t->a_rs % 1024 == 0;
+  const bool tall = t->n <= GEMM_VL;
+  const size_t rows = tall ? GEMM_TALL : GEMM_MR, most = shared_set ? least(rows, 8) : rows;
+  float *const pb = scratch + thin_sums(t->m, t->n);
+  for (size_t i0 = 0, mb; i0 < t->m; i0 += mb) {
+    mb = least(t->m - i0, block);
+    thin_block(t, i0, 0, width, scratch);
+    for (size_t p0 = 0, kb; p0 < t->k; p0 += kb) {
+      kb = least(t->k - p0, depth);
+      if (!place) thin_pack(t, p0, kb, pb);
+      for (size_t i = i0, mr; i < i0 + mb; i += mr) {
+        mr = tile_share(i0 + mb - i, most);
+        for (size_t p = p0, kc; p < p0 + kb; p += kc) {
+          kc = least(p0 + kb - p, HX__PANEL);
+          for (size_t j = 0; j < t->n; j += GEMM_NR) {
+            const size_t nr = least(GEMM_NR, t->n - j), lanes = tile_vectors(nr) * GEMM_VL;
+            tile_args args = {.k = kc,
+                              .a = t->a + i * t->a_rs + p * t->a_cs,
+                              .a_rs = t->a_rs,
+                              .a_cs = t->a_cs,
+                              .b = place ? t->b + p * t->b_rs + j : pb + j * kb + (p - p0) * lanes,
+                              .b_rs = place ? t->b_rs : lanes,
+                              .nr = nr};
+            thin_tile(t, tile_table[tile_vectors(nr) - 1][mr - 1], &args, i, j, mr, p);
+          }
+        }
+      }
+    }
+  }
+}
+
+static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
+  const size_t lanes = round_up(least(m > n ? m : n, THIN_LONG), GEMM_NR) + GEMM_MR; /* either may be the lanes */
+  const size_t near = lanes * least(k, THIN_LANES), panel = lanes * least(k, HX__PANEL);
+  return thin_sums(m, n) + (near < THIN_LANES ? near : panel > THIN_LANES ? panel : THIN_LANES);
+}
+
+static bool thin_takes(const hx__gemm *g) {
+  return g->m <= THIN || g->n <= THIN || (g->m <= THIN_LONG && g->n <= THIN_LONG && g->k >= 4096);
+}
+
+/* Whether C is seen as its transpose: where the lanes' operand then lies as it must, or else is the smaller one. */
+static bool thin_small(const hx__gemm *g) { return g->m <= THIN_LONG && g->n <= THIN_LONG; }
+static bool thin_swaps(const hx__gemm *g) {
+  const bool wide = g->n > g->m;
+  return thin_small(g) ? g->b_cs != 1 && (g->a_rs == 1 || wide) : wide ? g->b_cs != 1 : g->a_rs == 1;
+}
+static bool thin_by_lanes(const hx__gemm *g, bool swap) { return !thin_small(g) && swap == (g->m > g->n); }
+
+/* Lanes that are of use where the broadcast operand is the large one, else 0. */
+GEMM_INLINE size_t thin_width(const hx__gemm *g) {
+  const bool swap = thin_swaps(g);
+  return !thin_takes(g) || thin_by_lanes(g, swap) ? 0 : swap ? g->m : g->n;
+}
+
+static void gemm_thin(const hx__gemm *g, float *scratch) {
+  thin t = {.m = g->m,
+            .n = g->n,
+            .k = g->k,
+            .a = g->a,
+            .a_rs = g->a_rs,
+            .a_cs = g->a_cs,
+            .b = g->b,
+            .b_rs = g->b_rs,
+            .b_cs = g->b_cs,
+            .c = g->c,
+            .c_rs = g->ldc,
+            .c_cs = 1,
+            .alpha = g->alpha,
+            .beta = g->beta};
+  const bool swap = thin_swaps(g);
+  if (swap) {
+    t.m = g->n, t.n = g->m, t.c_rs = 1, t.c_cs = g->ldc;
+    t.a = g->b, t.a_rs = g->b_cs, t.a_cs = g->b_rs;
+    t.b = g->a, t.b_rs = g->a_cs, t.b_cs = g->a_rs;
+  }
+  if (thin_by_lanes(g, swap))
+    thin_lanes(&t, scratch);
+  else
+    thin_rows(&t, scratch);
+}
+
+#endif

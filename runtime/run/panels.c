@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A product with a small C and a long k, by a team: the panels of docs/ARITHMETIC.md are handed out by a counter, each
+ * computed into a slot of a ring, and added in their order by whoever finds the next one done. */
+#include <sched.h>
+#include <stdlib.h>
+
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/base/clock.h"
+#include "runtime/run/internal.h"
+
+#define MOST_SIDE 128u  /* of C; beyond, it is cut as other products are */
+#define LEAST_PANELS 8u /* 4096 steps of k */
+#define LEAST_SLICES 8u /* a thread: with so many, cutting C is better (measured with two threads) */
+#define SLOTS_A_THREAD 2u
+#define SPINS 2000u /* a panel takes 1 to 100 us */
+#define ALIGNMENT ((size_t)64)
+
+typedef struct panel_run {
+  hx__run_state *run;
+  hx__gemm gemm;
+  size_t panels, slots, cells; /* cells: floats of C without gaps */
+  float *sums, *ring;          /* ring: slots x cells */
+  _Atomic size_t *done;        /* of each slot: panels that it has held, counted from 1 */
+  _Atomic size_t next, added;  /* panels handed out, and those in sums */
+  _Atomic bool adding, no_memory;
+} panel_run;
+
+/* Adds what is done, in order, unless another thread is at it. */
+static void add_panels(panel_run *r) {
+  if (atomic_exchange_explicit(&r->adding, true, memory_order_acquire)) return;
+  for (size_t q = atomic_load(&r->added); q < r->panels; q++) {
+    const size_t slot = q % r->slots;
+    const float *const panel = r->ring + slot * r->cells;
+    if (atomic_load_explicit(&r->done[slot], memory_order_acquire) != q + 1) break;
+    if (q == 0) /* the first panel is the sum itself: +0 would change the sign of -0 */
+      for (size_t i = 0; i < r->cells; i++) r->sums[i] = panel[i];
+    else
+      for (size_t i = 0; i < r->cells; i++) r->sums[i] += panel[i];
+    atomic_store_explicit(&r->added, q + 1, memory_order_release);
+  }
+  atomic_store_explicit(&r->adding, false, memory_order_release);
+}
+
+static void compute(panel_run *r, hx__lane *lane, size_t q) {
+  const size_t first = q * HX__PANEL, left = r->gemm.k - first, slot = q % r->slots;
+  hx__work work = *r->run->work;
+  hx__request request = r->run->request;
+  hx__ticket *ticket;
+  work.gemm = r->gemm;
+  work.by_columns = false;
+  work.slices = r->gemm.m;
+  work.gemm.k = left < HX__PANEL ? left : HX__PANEL;
+  work.gemm.a += first * r->gemm.a_cs;
+  work.gemm.b += first * r->gemm.b_rs;
+  work.gemm.c = r->ring + slot * r->cells;
+  work.gemm.ldc = r->gemm.n;
+  work.gemm.alpha = 1;
+  work.gemm.beta = 0;
+  request.work = &work;
+  request.packed = NULL;
+  if (lane->device->backend->submit(lane, &request, (hx__chunk){0, r->gemm.m}, &ticket) != HX__DONE)
+    atomic_store(&r->no_memory, true);
+  atomic_store_explicit(&r->done[slot], q + 1, memory_order_release);
+}
+
+static void body(void *p) {
+  panel_run *const r = p;
+  uint32_t chunks = 0;
+  for (size_t q; (q = atomic_fetch_add(&r->next, 1)) < r->panels; chunks++) {
+    for (unsigned spins = 0; q >= atomic_load_explicit(&r->added, memory_order_acquire) + r->slots; spins++) {
+      add_panels(r);
+      if (spins >= SPINS) sched_yield();
+    }
+    compute(r, r->run->team->cpu, q);
+    add_panels(r);
+  }
+  atomic_fetch_add(&r->run->cpu_chunks, chunks);
+}
+
+/* The sums to C, as the arithmetic says: t = alpha S, then beta. */
+static void finish(panel_run *r) {
+  const hx__gemm *const g = &r->gemm;
+  for (size_t i = 0; g->alpha != 1 && i < r->cells; i++) r->sums[i] *= g->alpha;
+  r->run->team->kernels->store(r->sums, g->n, g->m, g->n, g->c, g->ldc, g->beta);
+}
+
+bool hx__cpu_panels(hx__run_state *run) {
+  const hx__work *const w = run->work;
+  const unsigned threads = run->plan->threads;
+  if (!w->matmul || threads < 2 || run->feeds || w->slices >= LEAST_SLICES * threads || w->gemm.m > MOST_SIDE ||
+      w->gemm.n > MOST_SIDE)
+    return false;
+  panel_run r = {.run = run, .panels = (w->gemm.k + HX__PANEL - 1) / HX__PANEL, .slots = SLOTS_A_THREAD * threads};
+  if (r.panels < LEAST_PANELS || r.panels < threads || w->gemm.alpha == 0 || hx__ends_left(&run->ends) != w->slices)
+    return false;
+  r.cells = w->gemm.m * w->gemm.n;
+  if (r.cells == 0) return false;
+  const size_t bytes = (r.slots + 1) * (r.cells * sizeof(float) + sizeof *r.done);
+  r.sums = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  if (!r.sums) return false;
+  const hx__chunk all = hx__ends_front(&run->ends, w->slices);
+  r.gemm = hx__chunk_gemm(w, all);
+  const uint64_t from = run->team->trace ? hx__now_ns() : 0;
+  r.ring = r.sums + r.cells;
+  r.done = (_Atomic size_t *)(void *)(r.sums + ((r.slots + 1) * r.cells + 1) / 2 * 2);
+  for (size_t i = 0; i < r.slots; i++) atomic_init(&r.done[i], 0);
+  hx__cpu_team(threads, body, &r);
+  add_panels(&r);
+  if (atomic_load(&r.no_memory))
+    atomic_store(&run->no_memory, true);
+  else
+    finish(&r);
+  if (run->team->trace) hx__trace_chunk(run->team->trace, 0, from, hx__now_ns(), all.first, all.count, "done");
+  atomic_fetch_add(&run->cpu_units, hx__chunk_units(w, all));
+  free(r.sums);
+  return true;
+}
