@@ -135,7 +135,7 @@ static void cut(const char *path) {
 
 static void change_one_byte(const char *path) {
   struct stat s;
-  char byte;
+  char byte = 0;
   const int fd = open(path, O_RDWR);
   CHECK(fstat(fd, &s) == 0 && pread(fd, &byte, 1, s.st_size - 100) == 1, "%s", path);
   byte = (char)(byte + 1);

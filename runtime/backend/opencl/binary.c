@@ -72,6 +72,7 @@ static key key_of(const hx__cl_device *d, hx__kernel_kind kind, const char *opti
     clGetDeviceInfo(d->id, device_facts[i], sizeof text - 1, text, NULL);
     fprintf(f, "device %s\n", text);
   }
+  fprintf(f, "compute units %u\n", d->base.compute_units); /* the rate that is kept is theirs */
   write_library(f, d);
   if (d->base.kind == HX_CPU_OPENCL) write_processor(f);
   fprintf(f, "options %s\n", options);
@@ -124,7 +125,7 @@ void hx__cl_binary_store(hx__cl_device *d, cl_program program, hx__kernel_kind k
   const head h = {.seed = seed};
   size_t bytes = 0;
   if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes) return;
-  unsigned char *const data = malloc(sizeof h + bytes), *binary = data + sizeof h;
+  unsigned char *const data = calloc(sizeof h + bytes, 1), *binary = data + sizeof h;
   const key k = key_of(d, kind, options);
   if (data && k.text && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
     memcpy(data, &h, sizeof h);
