@@ -9,7 +9,8 @@
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_store.h"
 
-#define THIN ((size_t)64)               /* a side of C up to which the product is thin */
+#define THIN_M ((size_t)64)             /* rows of C up to which the product is thin, and */
+#define THIN_N ((size_t)32)             /* columns: with more, blocks read rows of A in place faster */
 #define THIN_LONG ((size_t)128)         /* both sides, where k is long */
 #define THIN_SUMS ((size_t)32 * 1024)   /* floats of a block of sums, at least a strip */
 #define THIN_LANES ((size_t)128 * 1024) /* floats of the lanes' operand that stay near, at least a panel */
@@ -146,7 +147,7 @@ static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
 }
 
 static bool thin_takes(const hx__gemm *g) {
-  return g->m <= THIN || g->n <= THIN || (g->m <= THIN_LONG && g->n <= THIN_LONG && g->k >= 4096);
+  return g->m <= THIN_M || g->n <= THIN_N || (g->m <= THIN_LONG && g->n <= THIN_LONG && g->k >= 4096);
 }
 
 /* Whether C is seen as its transpose: where the lanes' operand then lies as it must, or else is the smaller one. */
