@@ -16,6 +16,8 @@
 #define GEMM_NARROW ((size_t)64)       /* columns up to which few rows of A at a time are copied, and used at once */
 #define GEMM_ROW_GAP ((size_t)16)      /* floats between copied rows: a line */
 #define GEMM_FEW_COLUMNS ((size_t)768) /* up to which rows of A are read as they lie: measured */
+#define GEMM_TINY ((size_t)8)          /* m*n*k up to which scalars are the faster */
+#define GEMM_FEW ((size_t)2048)        /* up to which few rows or columns are not looked at on their own */
 #define GEMM_DIRECT ((size_t)160 * 160 * 160) /* m*n*k up to which reading B in place beats packing it */
 
 /* A block of A and a strip of B share L2; a block of B is this thread's part of L3. */
@@ -216,7 +218,30 @@ static void gemm_direct(const hx__gemm *g) {
   }
 }
 
-static bool in_place(const hx__gemm *g) { return direct_takes(g) && !rows_takes(g); }
+/* So few multiply-adds that vectors are not worth their masks. */
+static void gemm_tiny(const hx__gemm *g) {
+  for (size_t i = 0; i < g->m; i++) {
+    for (size_t j = 0; j < g->n; j++) {
+      const float *a = g->a + i * g->a_rs, *b = g->b + j * g->b_cs;
+      float sum = 0, *const c = g->c + i * g->ldc + j;
+      for (size_t p = 0; p < g->k; p++, a += g->a_cs, b += g->b_rs) sum = __builtin_fmaf(*a, *b, sum);
+      sum = g->alpha * sum;
+      if (g->beta != 0) sum = __builtin_fmaf(g->beta, *c, sum);
+      const uint32_t nan = HX__CANONICAL_NAN;
+      memcpy(c, sum != sum ? (const void *)&nan : &sum, sizeof *c);
+    }
+  }
+}
+
+static bool gemm_in_place(const hx__gemm *g) {
+  if (g->m * g->n * g->k <= GEMM_TINY && g->m <= GEMM_TINY && g->n <= GEMM_TINY && g->k <= GEMM_TINY)
+    gemm_tiny(g);
+  else if (direct_takes(g) && (!rows_takes(g) || g->m * g->n * g->k <= GEMM_FEW))
+    gemm_direct(g);
+  else
+    return false;
+  return true;
+}
 
 /* Whether the product is done from packed operands, so that its blocks can share one. */
 static size_t packed_bytes(const hx__gemm *g, bool of_b) {

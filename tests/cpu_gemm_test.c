@@ -247,8 +247,8 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
       part.m = count, part.c += first * part.ldc;
       if (part.a) part.a += first * part.a_rs;
     }
-    const bool in_place = !a && !b && kernels->gemm_in_place(&part);
-    const size_t bytes = in_place ? 0 : kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
+    if (!a && !b && part.k && part.alpha != 0 && below(2) && kernels->gemm_direct(&part)) continue;
+    const size_t bytes = kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
     unsigned char *const scratch = buffer(bytes);
     const hx__gemm_packed pa = {a, g->m, 0}, pb = {b, g->n, 0};
     kernels->gemm(&part, blocking, a ? &pa : NULL, b ? &pb : NULL, bytes ? scratch : NULL);

@@ -172,18 +172,23 @@ hx_status hx__offload_work(hx_context *hx, const hx__work *w, hx_report *report)
   return HX_OK;
 }
 
-/* The most usual small call, one reduction of few elements that hx or the task itself keeps on the CPU: done here, with
- * nothing looked at that it does not need. False where it is anything else, or wrong: then nothing is done. */
+/* The usual small calls, one reduction of few elements or a small product that hx or the task itself keeps on the CPU:
+ * done here, with nothing looked at that they do not need. False where it is anything else, or wrong: then nothing is
+ * done. */
 static inline bool at_once(const hx_context *hx, const hx_task *task) {
-  uint64_t slots[SMALL_ELEMENTS / HX__LEAF];
-  if (!task || task->kind != HX_REDUCE) return false;
-  const struct hx_reduce_args *const r = &task->reduce;
-  if (r->n - 1 >= SMALL_ELEMENTS || !hx->small_stay || !hx__task_stays(task) || !hx__reduce_passes(r)) return false;
+  if (!task || !hx->small_stay || !hx__task_stays(task)) return false;
   if (atomic_load_explicit(&hx->memory.watched, memory_order_relaxed)) return false;
+  if (task->kind == HX_MATMUL) {
+    hx__gemm g;
+    return hx__product_passes(&task->matmul, SMALL_UNITS, &g) && hx->team.kernels->gemm_direct(&g);
+  }
+  const struct hx_reduce_args *const r = &task->reduce;
+  if (task->kind != HX_REDUCE || r->n - 1 >= SMALL_ELEMENTS || !hx__reduce_passes(r)) return false;
   if (r->n <= HX__LEAF) {
     *r->out = hx__join_one(r->op, r->type, hx->team.kernels->one_leaf[r->op][r->type](r->x, r->y, r->n));
     return true;
   }
+  uint64_t slots[SMALL_ELEMENTS / HX__LEAF];
   hx->team.kernels->leaf[r->op][r->type](r->x, r->y, r->n, slots);
   *r->out = hx__join(r->op, r->type, slots, (r->n + HX__LEAF - 1) / HX__LEAF);
   return true;

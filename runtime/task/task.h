@@ -66,6 +66,38 @@ static inline bool hx__reduce_passes(const struct hx_reduce_args *r) {
          (r->op != HX_DOT || hx__array_passes((uintptr_t)r->y, bytes, out));
 }
 
+/* The same for a product of sides from 1 to HX__QUICK_SIDE, as strides in *g, and of `most` multiply-adds; alpha != 0.
+ */
+#define HX__QUICK_SIDE 1024u
+static inline bool hx__block_passes(const float *p, size_t rows, size_t cols, size_t ld, uintptr_t *end) {
+  *end = (uintptr_t)p + ((rows - 1) * ld + cols) * sizeof *p;
+  return p && !((uintptr_t)p & 3u) && ld >= cols && ld <= UINT32_MAX && *end > (uintptr_t)p;
+}
+static inline bool hx__product_passes(const struct hx_matmul_args *t, size_t most, hx__gemm *g) {
+  const size_t m = t->m, n = t->n, k = t->k;
+  if (((m - 1) | (n - 1) | (k - 1)) >= HX__QUICK_SIDE || m * n * k > most || t->alpha == 0) return false;
+  const size_t a_rows = t->trans_a ? k : m, a_cols = t->trans_a ? m : k, lda = t->lda ? t->lda : a_cols;
+  const size_t b_rows = t->trans_b ? n : k, b_cols = t->trans_b ? k : n, ldb = t->ldb ? t->ldb : b_cols;
+  const size_t ldc = t->ldc ? t->ldc : n;
+  uintptr_t a_end, b_end, c_end;
+  *g = (hx__gemm){.m = m,
+                  .n = n,
+                  .k = k,
+                  .a = t->a,
+                  .b = t->b,
+                  .a_rs = t->trans_a ? 1 : lda,
+                  .a_cs = t->trans_a ? lda : 1,
+                  .b_rs = t->trans_b ? 1 : ldb,
+                  .b_cs = t->trans_b ? ldb : 1,
+                  .c = t->c,
+                  .ldc = ldc,
+                  .alpha = t->alpha,
+                  .beta = t->beta};
+  return hx__block_passes(t->a, a_rows, a_cols, lda, &a_end) && hx__block_passes(t->b, b_rows, b_cols, ldb, &b_end) &&
+         hx__block_passes(t->c, m, n, ldc, &c_end) && (c_end <= (uintptr_t)t->a || a_end <= (uintptr_t)t->c) &&
+         (c_end <= (uintptr_t)t->b || b_end <= (uintptr_t)t->c);
+}
+
 /* The caller's share in slices, rounded half up: share of [0, 1]. */
 size_t hx__share_slices(const hx__work *work, double share);
 

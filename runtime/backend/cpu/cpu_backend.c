@@ -115,10 +115,7 @@ static void scratch_put(cpu_lane *lane, scratch *s) {
 /* g: a block of the request's product whose lines of the shared operand begin with `first`. */
 static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__gemm g, size_t first) {
   const hx__cpu_kernels *const cpu = lane->kernels;
-  if (!request->packed && cpu->gemm_in_place(&g)) {
-    cpu->gemm(&g, (hx__gemm_blocking){0, 0}, NULL, NULL, NULL);
-    return HX__DONE;
-  }
+  if (!request->packed && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return HX__DONE;
   const hx__topo *const topo = hx__topo_get();
   const hx__gemm_blocking blocking = cpu->gemm_blocking(topo->l1_bytes, topo->l2_bytes, topo->l3_bytes);
   const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
