@@ -33,6 +33,7 @@ typedef struct bench_vs {
 
 typedef struct bench_options {
   const char *command; /* "" for the default job */
+  const char *topic;   /* the word after it, of `ladder` alone; NULL: not given */
   bench_size sizes[BENCH_MAX_SIZES];
   size_t size_count;                /* 0: the subcommand's own list */
   uint32_t ops;                     /* bit HX_SUM ..; 0: the subcommand's own; bit 0 stands for matmul */
@@ -164,5 +165,6 @@ int bench_cmd_matmul(const bench_options *options);
 int bench_cmd_sweep(const bench_options *options);
 int bench_cmd_peak(const bench_options *options);
 int bench_cmd_call(const bench_options *options);
+int bench_cmd_ladder(const bench_options *options);
 
 #endif

@@ -18,6 +18,8 @@ static const struct command {
     {"sweep", bench_cmd_sweep, "every split of the work between CPU and GPU, and how near hx comes to the best"},
     {"peak", bench_cmd_peak, "what this CPU does at most: multiply-adds, and reading from each cache and memory"},
     {"call", bench_cmd_call, "what a call on a few elements costs over the bare kernel"},
+    {"ladder", bench_cmd_ladder,
+     "reduce, matmul or offload: published steps from a naive kernel on, beside hx and others"},
     {"contestant", bench_cmd_contestant, NULL}, /* a process that --vs starts */
 };
 

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Writes a C file that holds the named .cl files as NUL-terminated char arrays: embed.sh a.cl b.cl > sources.c gives
+# Writes a C file that holds the named source files as NUL-terminated char arrays: embed.sh a.cl b.cl > sources.c gives
 # hx__cl_a and hx__cl_b. Numbers instead of string literals: a C compiler need only take literals of 4095 characters.
 set -eu
 
 echo '/* Made by kernels/embed.sh. */'
 for file in "$@"; do
   [ -r "$file" ] || { echo "embed.sh: cannot read $file" >&2; exit 1; }
-  name=$(basename "$file" .cl)
+  name=$(basename "$file")
+  name=${name%.*}
   printf 'extern const char hx__cl_%s[];\nconst char hx__cl_%s[] = {\n' "$name" "$name"
   od -An -v -tu1 "$file" | sed -e 's/[0-9][0-9]*/&,/g' -e 's/  *//g'
   echo '0};'

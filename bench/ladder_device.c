@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An OpenCL device for the ladders: the one that hx has under the same number, with a context of its own. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/ladder.h"
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/registry.h"
+
+const char *ladder_error_name(cl_int code, char *text, size_t bytes) {
+  snprintf(text, bytes, "%s", hx__cl_code_name(code));
+  return text;
+}
+
+bool ladder_out(ladder_rung *rung, const char *format, ...) {
+  va_list list;
+  va_start(list, format);
+  vsnprintf(rung->note, sizeof rung->note, format, list);
+  va_end(list);
+  for (char *p = rung->note; *p; p++)
+    if ((unsigned char)*p < ' ') *p = ' ';
+  rung->out = true;
+  return false;
+}
+
+static cl_command_queue queue_of(const ladder_device *device, cl_command_queue_properties properties) {
+  cl_int code;
+  return clCreateCommandQueue(device->context, device->id, properties, &code);
+}
+
+bool ladder_device_open(ladder_device *device, const bench_session *session, size_t index) {
+  hx__device *const *list = NULL;
+  size_t count = hx__registry_devices(&list); /* OpenCL devices come just after the CPU */
+  *device = (ladder_device){.index = index, .info = &session->device[index]};
+  if (index == 0 || index > count || list[index - 1]->backend != &hx__opencl_backend) return false;
+  const hx__cl_device *d = (const hx__cl_device *)list[index - 1];
+  device->platform = d->platform;
+  device->id = d->id;
+  cl_device_type type = 0;
+  cl_uint vendor = 0;
+  clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
+  clGetDeviceInfo(d->id, CL_DEVICE_VENDOR_ID, sizeof vendor, &vendor, NULL);
+  clGetDeviceInfo(d->id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof device->units, &device->units, NULL);
+  clGetDeviceInfo(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof device->max_local, &device->max_local, NULL);
+  clGetDeviceInfo(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof device->max_alloc, &device->max_alloc, NULL);
+  clGetDeviceInfo(d->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof device->local_bytes, &device->local_bytes, NULL);
+  device->cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  device->nvidia = !device->cpu && vendor == 0x10deu;
+  cl_int code;
+  device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
+  if (device->context) {
+    device->queue = queue_of(device, 0);
+    device->timed = queue_of(device, CL_QUEUE_PROFILING_ENABLE);
+  }
+  if (device->queue && device->timed) return true;
+  fprintf(stderr, "hx-bench: device %zu gives no context or queue\n", index);
+  ladder_device_close(device);
+  return false;
+}
+
+void ladder_device_close(ladder_device *device) {
+  if (device->timed) clReleaseCommandQueue(device->timed);
+  if (device->queue) clReleaseCommandQueue(device->queue);
+  if (device->context) clReleaseContext(device->context);
+  device->timed = device->queue = NULL;
+  device->context = NULL;
+}
+
+cl_program ladder_build(const ladder_device *device, const char *source, const char *options, char *why, size_t bytes) {
+  cl_int code;
+  char name[64];
+  cl_program program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
+  if (program) code = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
+  if (program && code == CL_SUCCESS) return program;
+  char log[4096] = "";
+  if (program) {
+    clGetProgramBuildInfo(program, device->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
+    clReleaseProgram(program);
+  }
+  const char *error = strstr(log, "error");
+  snprintf(why, bytes, "does not build: %s %.80s", ladder_error_name(code, name, sizeof name), error ? error : "");
+  return NULL;
+}
+
+double ladder_span(cl_event *events, size_t count) {
+  cl_ulong first = UINT64_MAX, last = 0;
+  for (size_t i = 0; i < count; i++) {
+    cl_ulong from = 0, to = 0;
+    if (!events[i]) continue;
+    if (clGetEventProfilingInfo(events[i], CL_PROFILING_COMMAND_START, sizeof from, &from, NULL) == CL_SUCCESS &&
+        clGetEventProfilingInfo(events[i], CL_PROFILING_COMMAND_END, sizeof to, &to, NULL) == CL_SUCCESS) {
+      if (from < first) first = from;
+      if (to > last) last = to;
+    }
+    clReleaseEvent(events[i]);
+  }
+  return last > first + 1 ? 1e-9 * (double)(last - first) : NAN; /* 1 ns: a driver that takes no times */
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx as a rung: hx_offload as users call it, and the kernels under it on data that the device holds, through the very
+ * lane that runs use, so that what is timed is what is shipped. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/ladder.h"
+#include "bench/measure.h"
+#include "bench/text.h"
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/config.h"
+
+struct ladder_hx {
+  hx_context *context;
+  hx__cl_device *device;
+};
+
+ladder_hx *ladder_hx_open(size_t index) {
+  ladder_hx *hx = calloc(1, sizeof *hx);
+  hx__device *const *list;
+  char number[16];
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  snprintf(number, sizeof number, "%zu", index);
+  settings.devices = number;
+  if (hx && hx_open(&hx->context, &settings) == HX_OK) {
+    hx_device_count(hx->context);
+    if (index <= hx__registry_devices(&list)) hx->device = (hx__cl_device *)list[index - 1];
+    return hx;
+  }
+  fprintf(stderr, "hx-bench: %s\n", hx ? hx_error_detail() : "there is no memory");
+  free(hx);
+  return NULL;
+}
+
+void ladder_hx_close(ladder_hx *hx) {
+  if (hx) hx_close(hx->context);
+  free(hx);
+}
+
+hx_context *ladder_hx_context(ladder_hx *hx) { return hx->context; }
+
+typedef struct whole {
+  hx_context *context;
+  hx_task task;
+  hx_value out;
+} whole;
+
+static double call_whole(ladder_rung *rung, double *event) {
+  whole *w = rung->self;
+  hx_report report;
+  memset(&w->out, 0xa5, sizeof w->out);
+  double start = bench_now();
+  hx_status status = hx_offload(w->context, &w->task, &report);
+  double seconds = bench_now() - start;
+  if (status != HX_OK) ladder_out(rung, "%s: %.120s", hx_status_string(status), hx_error_detail());
+  if (status != HX_OK) return -1;
+  if (report.recovered) ladder_out(rung, "the device gave back %u chunks, which the CPU did", report.recovered);
+  if (report.recovered) return -1;
+  *event = NAN;
+  rung->result = w->out.u64;
+  rung->copied = report.bytes_copied;
+  char bytes[24];
+  bench_bytes_text(report.bytes_copied, bytes, sizeof bytes);
+  if (w->task.gpu_share < 0)
+    snprintf(rung->note, sizeof rung->note, "%.0f %% on devices, %s copied", 100 * report.gpu_share, bytes);
+  else
+    snprintf(rung->note, sizeof rung->note, "%s copied", bytes);
+  return seconds;
+}
+
+static void close_whole(ladder_rung *rung) { free(rung->self); }
+
+void ladder_hx_call_rung(hx_context *hx, ladder_case *c, const char *name, const hx_task *task, float share) {
+  ladder_rung *rung = ladder_add(c, name);
+  whole *w = calloc(1, sizeof *w);
+  if (!w) {
+    ladder_out(rung, "there is no memory");
+    return;
+  }
+  *w = (whole){.context = hx, .task = *task};
+  w->task.gpu_share = share;
+  if (c->sum)
+    w->task.reduce.out = &w->out;
+  else
+    w->task.matmul.c = c->product->got;
+  rung->call = call_whole;
+  rung->close = close_whole;
+  rung->self = w;
+}
+
+typedef struct kernels {
+  hx__cl_lane *lane;
+  cl_command_queue queue, timed; /* the lane's own, and one that takes times */
+  hx__work work;
+  hx__array arrays[2];
+  hx__request request;
+  uint64_t *slots;
+  hx_value out;
+} kernels;
+
+static hx__outcome launch(kernels *k) {
+  const hx__chunk all = {0, k->work.slices};
+  return k->work.matmul ? hx__cl_launch_matmul(k->lane, &k->request, all)
+                        : hx__cl_launch_reduce(k->lane, &k->request, all);
+}
+
+/* Launch to result on the host, as runs do it. */
+static bool deliver(kernels *k) {
+  hx__ticket *ticket = NULL;
+  const hx__chunk all = {0, k->work.slices};
+  hx__outcome outcome = hx__cl_submit(&k->lane->base, &k->request, all, &ticket);
+  if (outcome == HX__DONE) outcome = hx__cl_wait(&k->lane->base, &k->request, ticket, UINT64_MAX);
+  if (outcome == HX__DONE && !k->work.matmul)
+    k->out = hx__join(k->work.fields[0].op, k->work.fields[0].type, k->slots, k->work.slices);
+  return outcome == HX__DONE;
+}
+
+/* The launches stand between two markers: what they take on the device, the gaps between them included. */
+static double call_kernels(ladder_rung *rung, double *event) {
+  kernels *k = rung->self;
+  cl_event markers[2] = {NULL, NULL};
+  k->lane->queue = k->timed;
+  bool fine = clEnqueueMarkerWithWaitList(k->timed, 0, NULL, &markers[0]) == CL_SUCCESS;
+  fine = fine && launch(k) == HX__DONE;
+  fine = fine && clEnqueueMarkerWithWaitList(k->timed, 0, NULL, &markers[1]) == CL_SUCCESS;
+  fine = clFinish(k->timed) == CL_SUCCESS && fine;
+  k->lane->queue = k->queue;
+  *event = ladder_span(markers, 2);
+  double start = bench_now();
+  if (k->work.matmul)
+    fine = fine && launch(k) == HX__DONE && clFinish(k->queue) == CL_SUCCESS;
+  else
+    fine = fine && deliver(k);
+  double seconds = bench_now() - start;
+  rung->result = k->out.u64;
+  if (!fine) ladder_out(rung, "a launch failed: %.120s", k->lane->device->base.why);
+  return fine ? seconds : -1;
+}
+
+static bool fetch_kernels(ladder_rung *rung) { return deliver(rung->self); }
+
+static void close_kernels(ladder_rung *rung) {
+  kernels *k = rung->self;
+  uint64_t copied;
+  hx__cl_end(&k->lane->base, &copied);
+  clReleaseCommandQueue(k->timed);
+  hx__cl_lane_close(&k->lane->base);
+  free(k->slots);
+  free(k);
+}
+
+/* What a kernel's rung needs; NULL with the rung out. */
+static kernels *kernels_open(ladder_hx *hx, ladder_rung *rung, const hx_task *task) {
+  hx__cl_device *d = hx->device;
+  hx__config config;
+  kernels *k = calloc(1, sizeof *k);
+  cl_int code;
+  bool fine = k && hx__config_read(&config, NULL) == HX_OK && hx__task_check(task, &k->work) == HX_OK;
+  if (fine && !k->work.matmul) fine = (k->slots = malloc(k->work.slices * sizeof *k->slots)) != NULL;
+  if (fine) {
+    hx__prepare(&d->base, k->work.needs);
+    hx__prepare_wait(&d->base, k->work.needs, UINT64_MAX);
+    if (!(atomic_load(&d->base.ready) & k->work.needs)) fine = ladder_out(rung, "hx: %.140s", d->base.why);
+  }
+  if (fine) fine = (k->lane = (hx__cl_lane *)hx__cl_lane_open(&d->base, &config)) != NULL;
+  if (fine) {
+    k->queue = k->lane->queue;
+    k->timed = clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &code);
+    if (k->timed) return k;
+    hx__cl_lane_close(&k->lane->base);
+  }
+  if (!rung->out) ladder_out(rung, "there is no memory, or no queue");
+  if (k) free(k->slots);
+  free(k);
+  return NULL;
+}
+
+static hx__array array_of(const hx__cl_device *d, const void *p, size_t rows, size_t cols) {
+  const bool in_place = (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR) != 0;
+  return (hx__array){p, rows, cols, cols, in_place ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY, NULL};
+}
+
+static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
+  ladder_rung *rung = ladder_add(c, "hx, kernels");
+  kernels *k = kernels_open(hx, rung, task);
+  if (!k) return;
+  if (k->work.matmul) {
+    k->work.gemm.c = c->product->got;
+    k->arrays[0] = array_of(hx->device, k->work.gemm.a, c->m, c->k);
+    k->arrays[1] = array_of(hx->device, k->work.gemm.b, c->k, c->n);
+    rung->fetch = fetch_kernels;
+  } else {
+    k->work.fields = &k->work.single;
+    k->arrays[0] = k->arrays[1] = array_of(hx->device, k->work.single.x, 1, c->n);
+  }
+  k->request = (hx__request){&k->work, hx__cpu_kernels_for(HX__ISA_AUTO), k->arrays, k->slots, NULL};
+  const hx__kernel_row *row = hx->device->program[hx__need_index(k->work.needs)].row;
+  snprintf(rung->note, sizeof rung->note, "%.60s, on data that the device holds", row ? row->name : "?");
+  rung->call = call_kernels;
+  rung->close = close_kernels;
+  rung->self = k;
+  if (hx__cl_begin(&k->lane->base, &k->request) != HX__DONE) ladder_out(rung, "%.140s", hx->device->base.why);
+}
+
+void ladder_hx_rungs(ladder_hx *hx, ladder_case *c, const hx_task *task) {
+  kernels_rung(hx, c, task);
+  ladder_hx_call_rung(hx->context, c, "hx", task, 1);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `ladder offload`: one product as the Intel GFX study took it: serial C, OpenMP, the devices alone, every split. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/ladder.h"
+#include "bench/measure.h"
+
+#define SECONDS 8.0
+
+/* The loops that a C programmer writes first, in the order that reads memory by rows. */
+static void rows(const ladder_product *p, size_t first, size_t end) {
+  for (size_t i = first; i < end; i++) {
+    float *restrict c = p->got + i * p->n;
+    for (size_t j = 0; j < p->n; j++) c[j] = 0.0f;
+    for (size_t q = 0; q < p->k; q++) {
+      const float a = p->a[i * p->k + q], *restrict b = p->b + q * p->n;
+#pragma omp simd
+      for (size_t j = 0; j < p->n; j++) c[j] += a * b[j];
+    }
+  }
+}
+
+static double call_serial(ladder_rung *rung, double *event) {
+  const ladder_product *p = rung->self;
+  double start = bench_now();
+  rows(p, 0, p->m);
+  *event = NAN;
+  return bench_now() - start;
+}
+
+static int team;
+
+static double call_openmp(ladder_rung *rung, double *event) {
+  const ladder_product *p = rung->self;
+  double start = bench_now();
+#pragma omp parallel for schedule(dynamic, 16) num_threads(team)
+  for (size_t i = 0; i < p->m; i++) rows(p, i, i + 1);
+  *event = NAN;
+  return bench_now() - start;
+}
+
+static void add_loop(ladder_case *c, const char *name, double (*call)(ladder_rung *rung, double *event)) {
+  ladder_rung *rung = ladder_add(c, name);
+  rung->self = c->product;
+  rung->call = call;
+}
+
+static void footer(const bench_session *session, const ladder_case *c) {
+  const ladder_rung *best = NULL;
+  for (size_t i = 0; i < c->rungs; i++)
+    if (!c->rung[i].out && (!best || c->rung[i].wall_s < best->wall_s)) best = &c->rung[i];
+  if (!session->human || !best || c->rung[0].out) return;
+  fprintf(session->human, "here: %.3f s serial to %.3f s (%s), %.1fx\n", c->rung[0].wall_s, best->wall_s, best->name,
+          c->rung[0].wall_s / best->wall_s);
+}
+
+static bool one(bench_session *session, const bench_size *size) {
+  static ladder_case c;
+  ladder_product p;
+  if (!ladder_product_open(&p, NULL, size)) return false;
+  c = (ladder_case){.ladder = "offload", .unit = "GFLOP/s", .base = "serial C"};
+  c.m = p.m, c.n = p.n, c.k = p.k;
+  c.work = 2e-9 * (double)p.m * (double)p.n * (double)p.k;
+  c.product = &p;
+  const hx_task task = hx_matmul(p.m, p.n, p.k, p.a, p.b, p.got);
+  team = (int)session->threads;
+  add_loop(&c, "serial C", call_serial);
+  add_loop(&c, "OpenMP", call_openmp);
+  const unsigned step = session->options->step;
+  for (unsigned cpu = 0; cpu <= 100; cpu += step) {
+    char name[32];
+    snprintf(name, sizeof name, "CPU %u %%%s", cpu, cpu == 0 ? " (devices alone)" : cpu == 100 ? " (CPU alone)" : "");
+    ladder_hx_call_rung(session->hx, &c, name, &task, (float)(100 - cpu) / 100);
+  }
+  ladder_hx_call_rung(session->hx, &c, "hx decides", &task, -1);
+  bool fine = ladder_run(session, &c, SECONDS);
+  footer(session, &c);
+  ladder_product_close(&p);
+  return fine;
+}
+
+bool ladder_offload(bench_session *session) {
+  static const bench_size study = {2048, 4096, 2048, false, false, 0};
+  const bench_options *options = session->options;
+  bool fine = true;
+  for (size_t i = 0; fine && i < options->size_count; i++) {
+    bench_size size = options->sizes[i];
+    if (!size.m) size.m = size.k = size.n;
+    fine = one(session, &size);
+  }
+  return options->size_count ? fine : one(session, &study);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * OpenCV's sums: on the CPU by the loader of peers.c, and by its OpenCL kernels through the C++ functions' own symbols
+ * (cv::UMat has no C interface). OpenCV has no unsigned 32-bit type: values are small, so int32 holds the same. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/ladder.h"
+#include "bench/measure.h"
+#include "bench/peers.h"
+
+static void *library(unsigned threads) {
+  static void *loaded;
+  static char file[512];
+  if (!loaded) loaded = bench_peer_load(bench_peer_named("opencv", strlen("opencv")), threads, file, sizeof file);
+  return loaded;
+}
+
+typedef struct on_cpu {
+  bench_subject subject;
+  bench_peer_call peer;
+} on_cpu;
+
+static double call_cpu(ladder_rung *rung, double *event) {
+  on_cpu *o = rung->self;
+  memset(&o->subject.out, 0xa5, sizeof o->subject.out);
+  double start = bench_now();
+  o->peer.call(o->peer.symbol, &o->subject);
+  double seconds = bench_now() - start;
+  rung->result = o->subject.out.u64;
+  *event = NAN;
+  return seconds;
+}
+
+static void close_cpu(ladder_rung *rung) { free(rung->self); }
+
+static void cpu_rung(ladder_case *c, const uint32_t *x, size_t n, unsigned threads) {
+  ladder_rung *rung = ladder_add(c, "OpenCV, CPU");
+  on_cpu *o = calloc(1, sizeof *o);
+  rung->self = o;
+  rung->call = call_cpu;
+  rung->close = close_cpu;
+  void *opencv = library(threads);
+  if (o) {
+    o->subject.row.n = n;
+    o->subject.task = hx_reduce(HX_SUM, HX_I32, x, n, &o->subject.out);
+  }
+  if (!opencv || !o) {
+    ladder_out(rung, "libopencv_core is not installed");
+  } else if (!bench_peer_find(bench_peer_named("opencv", strlen("opencv")), opencv, &o->subject, &o->peer)) {
+    ladder_out(rung, "this libopencv_core has no cvSum, or the array is too long for it");
+  }
+}
+
+/* Of OpenCV 4's core/mat.hpp: cv::_InputArray, and room for a cv::Mat and a cv::UMat. */
+typedef struct cv_input {
+  int flags;
+  void *object;
+  int width, height;
+} cv_input;
+enum { CV_INT32 = 4, CV_MAT = 1 << 16, CV_UMAT = 10 << 16, CV_READ = 1 << 24, CV_WRITE = 1 << 25 };
+typedef struct cv_object {
+  _Alignas(16) char room[512];
+} cv_object;
+typedef struct cv_sum {
+  double value[4];
+} cv_sum;
+
+#define CV_FUNCTIONS(F)                                                                      \
+  F(make_mat, "_ZN2cv3MatC1EiiiPvm", void, (void *, int, int, int, const void *, size_t))    \
+  F(end_mat, "_ZN2cv3MatD1Ev", void, (void *))                                               \
+  F(copy, "_ZNK2cv3Mat6copyToERKNS_12_OutputArrayE", void, (const void *, const cv_input *)) \
+  F(make_umat, "_ZN2cv4UMatC1ENS_14UMatUsageFlagsE", void, (void *, int))                    \
+  F(end_umat, "_ZN2cv4UMatD1Ev", void, (void *))                                             \
+  F(sum, "_ZN2cv3sumERKNS_11_InputArrayE", cv_sum, (const cv_input *))                       \
+  F(use, "_ZN2cv3ocl12setUseOpenCLEb", void, (bool))                                         \
+  F(uses, "_ZN2cv3ocl9useOpenCLEv", bool, (void))                                            \
+  F(device, "_ZN2cv3ocl6Device10getDefaultEv", const void *, (void))                         \
+  F(device_id, "_ZNK2cv3ocl6Device3ptrEv", void *, (const void *))
+
+#define CV_MEMBER(name, symbol, type, arguments) type(*name) arguments;
+typedef struct cv_functions {
+  CV_FUNCTIONS(CV_MEMBER)
+} cv_functions;
+
+#define CV_LOAD(name, symbol, type, arguments)        \
+  f->name = (type(*) arguments)dlsym(opencv, symbol); \
+  fine &= f->name != NULL;
+static bool load(void *opencv, cv_functions *f) {
+  bool fine = true;
+  CV_FUNCTIONS(CV_LOAD)
+  return fine;
+}
+
+typedef struct on_device {
+  cv_functions f;
+  cv_object umat;
+  bool made;
+} on_device;
+
+static double call_device(ladder_rung *rung, double *event) {
+  on_device *o = rung->self;
+  const cv_input input = {CV_UMAT | CV_READ, &o->umat, 0, 0};
+  double start = bench_now();
+  cv_sum sum = o->f.sum(&input);
+  double seconds = bench_now() - start;
+  rung->result = (uint64_t)sum.value[0];
+  *event = NAN;
+  return seconds;
+}
+
+static void close_device(ladder_rung *rung) {
+  on_device *o = rung->self;
+  if (o && o->made) o->f.end_umat(&o->umat);
+  free(o);
+}
+
+/* OpenCV takes its device by a variable, when it first asks whether it may use one: platform:type:name. */
+static void name_device(const ladder_device *device) {
+  char platform[128] = "", value[192];
+  clGetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
+  snprintf(value, sizeof value, "%s:%s:", platform, device->cpu ? "CPU" : "GPU");
+  setenv("OPENCV_OPENCL_DEVICE", value, 0);
+}
+
+static void device_rung(ladder_case *c, const ladder_device *device, const uint32_t *x, size_t n, unsigned threads) {
+  ladder_rung *rung = ladder_add(c, "OpenCV, OpenCL");
+  on_device *o = calloc(1, sizeof *o);
+  rung->self = o;
+  rung->call = call_device;
+  rung->close = close_device;
+  name_device(device);
+  void *opencv = library(threads);
+  if (!opencv || !o || n > INT32_MAX / sizeof *x) {
+    ladder_out(rung, opencv ? "the array is too long for it" : "libopencv_core is not installed");
+    return;
+  }
+  if (!load(opencv, &o->f)) {
+    ladder_out(rung, "this libopencv_core has no cv::UMat with the names of OpenCV 4");
+    return;
+  }
+  o->f.use(true);
+  if (!o->f.uses()) {
+    ladder_out(rung, "OpenCV finds no OpenCL device that it takes");
+    return;
+  }
+  if (o->f.device_id(o->f.device()) != (void *)device->id) {
+    ladder_out(rung, "OpenCV took another OpenCL device (it takes one a process: OPENCV_OPENCL_DEVICE)");
+    return;
+  }
+  const size_t columns = n % 4096 == 0 ? 4096 : n;
+  cv_object mat;
+  o->f.make_mat(&mat, (int)(n / columns), (int)columns, CV_INT32, x, columns * sizeof *x);
+  o->f.make_umat(&o->umat, 0);
+  o->made = true;
+  const cv_input output = {CV_UMAT | CV_WRITE, &o->umat, 0, 0};
+  o->f.copy(&mat, &output);
+  o->f.end_mat(&mat);
+  snprintf(rung->note, sizeof rung->note, "cv::sum of a cv::UMat of int32, on data that the device holds");
+}
+
+void ladder_opencv_rungs(ladder_case *c, const ladder_device *device, const uint32_t *x, size_t n, unsigned threads) {
+  cpu_rung(c, x, n, threads);
+  device_rung(c, device, x, n, threads);
+}

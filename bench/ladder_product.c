@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The arrays of a product. A and B hold integers from -8 to 8: every sum of them is exact in f32 whatever its order, so
+ * that all libraries have to give the same C, and none is allowed an error. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/ladder.h"
+#include "bench/measure.h"
+#include "tests/data.h"
+#include "tests/ref.h"
+
+#define SEED 11u
+#define PLACES 256u /* elements of the expected C that are compared with the scalar definition */
+
+static float *array(size_t elements) { return aligned_alloc(4096, (elements * sizeof(float) + 4095) & ~(size_t)4095); }
+
+/* hx on the CPU alone, and the definition beside it at some places. */
+static bool expect(ladder_product *p) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  hx_context *hx;
+  settings.devices = "cpu";
+  if (hx_open(&hx, &settings) != HX_OK) return false;
+  hx_task task = hx_matmul(p->m, p->n, p->k, p->a, p->b, p->expected);
+  bool fine = hx_offload(hx, &task, NULL) == HX_OK;
+  hx_close(hx);
+  for (size_t i = 0; fine && i < PLACES; i++) {
+    const size_t at = (size_t)(data_u64(SEED, i) % (p->m * p->n));
+    fine = ref_bits(ref_matmul_element(&task.matmul, at / p->n, at % p->n)) == ref_bits(p->expected[at]);
+  }
+  return fine;
+}
+
+static cl_mem buffer(const ladder_device *device, cl_mem_flags flags, size_t elements, void *from) {
+  cl_int code;
+  return clCreateBuffer(device->context, flags | (from ? CL_MEM_COPY_HOST_PTR : 0), elements * sizeof(float), from,
+                        &code);
+}
+
+bool ladder_product_open(ladder_product *p, const ladder_device *device, const bench_size *size) {
+  const size_t m = size->m, n = size->n, k = size->k;
+  *p = (ladder_product){.device = device, .m = m, .n = n, .k = k};
+  p->a = array(m * k);
+  p->b = array(k * n);
+  p->got = array(m * n);
+  p->expected = array(m * n);
+  bool fine = p->a && p->b && p->got && p->expected;
+  if (fine) {
+    data_fill(HX_F32, DATA_SMALL, SEED, p->a, m * k);
+    data_fill(HX_F32, DATA_SMALL, SEED + 1, p->b, k * n);
+    fine = expect(p);
+  }
+  if (fine && device) {
+    p->da = buffer(device, CL_MEM_READ_ONLY, m * k, p->a);
+    p->db = buffer(device, CL_MEM_READ_ONLY, k * n, p->b);
+    p->dc = buffer(device, CL_MEM_READ_WRITE, m * n, NULL);
+    fine = p->da && p->db && p->dc;
+  }
+  if (fine) return true;
+  fprintf(stderr, "hx-bench: there is no room for the product %zux%zux%zu, or its expected result is wrong\n", m, n, k);
+  ladder_product_close(p);
+  return false;
+}
+
+void ladder_product_close(ladder_product *p) {
+  cl_mem buffers[] = {p->da, p->db, p->dc};
+  for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+    if (buffers[i]) clReleaseMemObject(buffers[i]);
+  free(p->a);
+  free(p->b);
+  free(p->got);
+  free(p->expected);
+  *p = (ladder_product){0};
+}
+
+bool ladder_product_same(ladder_product *p) {
+  const size_t bytes = p->m * p->n * sizeof(float);
+  bool same = memcmp(p->got, p->expected, bytes) == 0;
+  memset(p->got, 0xff, bytes);
+  if (p->dc) clEnqueueWriteBuffer(p->device->queue, p->dc, CL_TRUE, 0, bytes, p->got, 0, NULL, NULL);
+  return same;
+}
+
+bool ladder_product_fetch(ladder_rung *rung) {
+  ladder_product *p = rung->self;
+  return clEnqueueReadBuffer(p->device->queue, p->dc, CL_TRUE, 0, p->m * p->n * sizeof(float), p->got, 0, NULL, NULL) ==
+         CL_SUCCESS;
+}
+
+typedef int clblast_sgemm(int, int, int, size_t, size_t, size_t, float, cl_mem, size_t, size_t, cl_mem, size_t, size_t,
+                          float, cl_mem, size_t, size_t, cl_command_queue *, cl_event *);
+static clblast_sgemm *clblast;
+
+static int multiply(const ladder_product *p, cl_command_queue queue) {
+  enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
+  return clblast(ROW_MAJOR, AS_IT_IS, AS_IT_IS, p->m, p->n, p->k, 1, p->da, 0, p->k, p->db, 0, p->n, 0, p->dc, 0, p->n,
+                 &queue, NULL);
+}
+
+/* It may launch several kernels, of which it gives the last one's event alone: markers stand around them. */
+static double call_clblast(ladder_rung *rung, double *event) {
+  const ladder_product *p = rung->self;
+  cl_event markers[2] = {NULL, NULL};
+  int code = clEnqueueMarkerWithWaitList(p->device->timed, 0, NULL, &markers[0]);
+  if (!code) code = multiply(p, p->device->timed);
+  if (!code) code = clEnqueueMarkerWithWaitList(p->device->timed, 0, NULL, &markers[1]);
+  clFinish(p->device->timed);
+  *event = ladder_span(markers, 2);
+  double start = bench_now();
+  if (!code) code = multiply(p, p->device->queue);
+  clFinish(p->device->queue);
+  double seconds = bench_now() - start;
+  if (code) ladder_out(rung, "CLBlast says %d", code);
+  return code ? -1 : seconds;
+}
+
+void ladder_clblast_rung(ladder_case *c, ladder_product *p) {
+  ladder_rung *rung = ladder_add(c, "CLBlast");
+  void *library = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
+  clblast = library ? (clblast_sgemm *)dlsym(library, "CLBlastSgemm") : NULL;
+  rung->self = p;
+  rung->call = call_clblast;
+  rung->fetch = ladder_product_fetch;
+  if (!clblast) ladder_out(rung, "libclblast.so.1 is not installed");
+}

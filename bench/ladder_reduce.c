@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * `ladder reduce`: the sum of u32, from a naive tree on. One row a step. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/ladder.h"
+#include "bench/measure.h"
+#include "tests/data.h"
+#include "tests/ref.h"
+
+extern const char hx__cl_ladder_reduce[];
+
+#define LOCAL 256u
+#define GROUPS_A_UNIT 8u
+#define SEED 9u
+#define SECONDS 2.0
+#define POISON 0xa5a5a5a5u
+
+/* times: elements that an item adds up first; 0: as many as follow from GROUPS_A_UNIT groups a compute unit. */
+static const struct step {
+  const char *name, *kernel;
+  unsigned times;
+} steps[] = {
+    {"naive", "naive", 1},
+    {"divergence-free", "divergence_free", 1},
+    {"conflict-free", "conflict_free", 1},
+    {"unrolled", "unrolled", 1},
+    {"local stride x8", "local_stride", 8},
+    {"global stride x1", "global_stride", 1},
+    {"global stride x2", "global_stride", 2},
+    {"global stride x4", "global_stride", 4},
+    {"global stride x8", "global_stride", 8},
+    {"global stride x16", "global_stride", 16},
+    {"global stride x32", "global_stride", 32},
+    {"global stride x64", "global_stride", 64},
+    {"global stride x128", "global_stride", 128},
+    {"global stride x256", "global_stride", 256},
+    {"three levels", "three_levels", 0},
+};
+
+#define STEPS (sizeof steps / sizeof steps[0])
+
+/* What stays from size to size: x on host and device, a kernel a step. */
+typedef struct ground {
+  const ladder_device *device;
+  uint32_t *x;
+  size_t most, local;
+  cl_mem dx, part[2]; /* part: sums of groups, by turns */
+  cl_program program[STEPS];
+  cl_kernel kernel[STEPS];
+  char why[STEPS][128];
+} ground;
+
+typedef struct player {
+  ground *f;
+  const struct step *step;
+  cl_kernel kernel;
+  size_t n;
+} player;
+
+/* Launches on the queue until one sum is left; its buffer goes to *last. */
+static cl_int launch(const player *p, cl_command_queue queue, cl_event *events, size_t *passes, cl_mem *last) {
+  const ground *f = p->f;
+  cl_mem from = f->dx;
+  cl_int code = CL_SUCCESS;
+  *passes = 0;
+  for (size_t n = p->n; code == CL_SUCCESS && (n > 1 || *passes == 0) && *passes < LADDER_MOST_PASSES;) {
+    const size_t block = f->local * (p->step->times ? p->step->times : 1);
+    size_t groups = (n + block - 1) / block;
+    const size_t held = (size_t)GROUPS_A_UNIT * f->device->units;
+    if (!p->step->times && *passes > 0) groups = 1;
+    if (!p->step->times && groups > held) groups = held;
+    const cl_ulong count = n;
+    cl_mem to = f->part[*passes & 1];
+    const size_t global = groups * f->local;
+    code = clSetKernelArg(p->kernel, 0, sizeof from, &from);
+    if (code == CL_SUCCESS) code = clSetKernelArg(p->kernel, 1, sizeof count, &count);
+    if (code == CL_SUCCESS) code = clSetKernelArg(p->kernel, 2, sizeof to, &to);
+    if (code == CL_SUCCESS)
+      code = clEnqueueNDRangeKernel(queue, p->kernel, 1, NULL, &global, &f->local, 0, NULL,
+                                    events ? &events[*passes] : NULL);
+    if (code == CL_SUCCESS) ++*passes;
+    n = groups;
+    *last = from = to;
+  }
+  return code;
+}
+
+static cl_int spoil(const ground *f) {
+  const cl_uint poison = POISON;
+  cl_int code = CL_SUCCESS;
+  for (int i = 0; i < 2 && code == CL_SUCCESS; i++)
+    code = clEnqueueWriteBuffer(f->device->queue, f->part[i], CL_TRUE, 0, sizeof poison, &poison, 0, NULL, NULL);
+  return code;
+}
+
+static double call(ladder_rung *rung, double *event) {
+  const player *p = rung->self;
+  cl_event events[LADDER_MOST_PASSES] = {NULL};
+  size_t passes = 0;
+  cl_mem last = NULL;
+  cl_uint sum = POISON;
+  cl_int code = launch(p, p->f->device->timed, events, &passes, &last);
+  if (code == CL_SUCCESS) code = clFinish(p->f->device->timed);
+  *event = ladder_span(events, passes);
+  if (code == CL_SUCCESS) code = spoil(p->f);
+  double start = bench_now();
+  if (code == CL_SUCCESS) code = launch(p, p->f->device->queue, NULL, &passes, &last);
+  if (code == CL_SUCCESS)
+    code = clEnqueueReadBuffer(p->f->device->queue, last, CL_TRUE, 0, sizeof sum, &sum, 0, NULL, NULL);
+  double seconds = bench_now() - start;
+  rung->result = sum;
+  char name[64];
+  if (code != CL_SUCCESS) ladder_out(rung, "%s", ladder_error_name(code, name, sizeof name));
+  return code == CL_SUCCESS ? seconds : -1;
+}
+
+static void close_rung(ladder_rung *rung) { free(rung->self); }
+
+static void add_step(ladder_case *c, ground *f, size_t s) {
+  ladder_rung *rung = ladder_add(c, steps[s].name);
+  player *p = calloc(1, sizeof *p);
+  rung->self = p;
+  rung->call = call;
+  rung->close = close_rung;
+  if (!p) {
+    ladder_out(rung, "there is no memory");
+    return;
+  }
+  *p = (player){f, &steps[s], f->kernel[s], c->n};
+  if (!f->kernel[s]) ladder_out(rung, "%s", f->why[s]);
+  const size_t block = f->local * steps[s].times;
+  if (!rung->out && steps[s].times > 1 && block > c->n) ladder_out(rung, "less than one group's work");
+}
+
+static void build(ground *f) {
+  for (size_t s = 0; s < STEPS; s++) {
+    char options[64], name[64];
+    cl_int code;
+    snprintf(options, sizeof options, "-DLOCAL=%zu -DTIMES=%u", f->local, steps[s].times ? steps[s].times : 1);
+    if (s && steps[s].times == steps[s - 1].times) { /* neighbours share a program */
+      f->program[s] = f->program[s - 1];
+      if (f->program[s]) clRetainProgram(f->program[s]);
+    } else {
+      f->program[s] = ladder_build(f->device, hx__cl_ladder_reduce, options, f->why[s], sizeof f->why[s]);
+    }
+    if (!f->program[s]) continue;
+    f->kernel[s] = clCreateKernel(f->program[s], steps[s].kernel, &code);
+    if (!f->kernel[s]) snprintf(f->why[s], sizeof f->why[s], "%s", ladder_error_name(code, name, sizeof name));
+  }
+}
+
+static void close_ground(ground *f) {
+  for (size_t s = 0; s < STEPS; s++) {
+    if (f->kernel[s]) clReleaseKernel(f->kernel[s]);
+    if (f->program[s]) clReleaseProgram(f->program[s]);
+  }
+  for (int i = 0; i < 2; i++)
+    if (f->part[i]) clReleaseMemObject(f->part[i]);
+  if (f->dx) clReleaseMemObject(f->dx);
+  free(f->x);
+}
+
+/* Values from 1 to 7: a sum of 2^28 of them fits 31 bits, so that libraries that add in int give it exactly, and every
+ * element that is missing shows. */
+static bool open_ground(ground *f, const ladder_device *device, size_t most) {
+  *f = (ground){.device = device, .most = most, .local = LOCAL};
+  while (f->local > device->max_local) f->local /= 2;
+  const size_t bytes = (most * sizeof *f->x + 4095) & ~(size_t)4095;
+  f->x = aligned_alloc(4096, bytes);
+  if (!f->x) return false;
+  for (size_t i = 0; i < most; i++) f->x[i] = 1 + data_u(SEED, i) % 7;
+  cl_int code;
+  f->dx = clCreateBuffer(device->context, CL_MEM_READ_ONLY, bytes, NULL, &code);
+  for (int i = 0; i < 2; i++)
+    f->part[i] =
+        clCreateBuffer(device->context, CL_MEM_READ_WRITE, (most / f->local + 1) * sizeof(cl_uint), NULL, &code);
+  if (!f->dx || !f->part[0] || !f->part[1]) return false;
+  if (clEnqueueWriteBuffer(device->queue, f->dx, CL_TRUE, 0, most * sizeof *f->x, f->x, 0, NULL, NULL) != CL_SUCCESS)
+    return false;
+  build(f);
+  return true;
+}
+
+static size_t list_sizes(const bench_options *options, const ladder_device *device, size_t sizes[BENCH_MAX_SIZES]) {
+  size_t count = 0;
+  for (size_t i = 0; i < options->size_count; i++)
+    if (!options->sizes[i].m) sizes[count++] = options->sizes[i].n;
+  for (unsigned log = 14; !options->size_count && log <= 28; log += 2)
+    if ((cl_ulong)sizeof(cl_uint) << log <= device->max_alloc) sizes[count++] = (size_t)1 << log;
+  return count;
+}
+
+static void print_ratio(FILE *f, const char *before, double ratio, const char *after) {
+  fputs(before, f);
+  if (isfinite(ratio))
+    fprintf(f, "%.2fx%s", ratio, after);
+  else
+    fprintf(f, "-%s", after);
+}
+
+static void footer(const bench_session *session, const ladder_case *c) {
+  static const char hx[] = "hx, kernels", cpu[] = "OpenCV, CPU", opencl[] = "OpenCV, OpenCL", cub[] = "CUB";
+  FILE *f = session->human;
+  if (!f) return;
+  print_ratio(f, "here, until the host has the sum: hx's kernels over OpenCV on the CPU ",
+              ladder_ratio(c, hx, cpu, true), ", ");
+  print_ratio(f, "its OpenCL ", ladder_ratio(c, hx, opencl, true), ", ");
+  print_ratio(f, "CUB ", ladder_ratio(c, hx, cub, true), " ");
+  print_ratio(f, "(on the device ", ladder_ratio(c, hx, cub, false), ")\n");
+}
+
+bool ladder_reduce(bench_session *session, size_t index) {
+  static ladder_case c;
+  ladder_device device;
+  size_t sizes[BENCH_MAX_SIZES], most = 0;
+  if (!ladder_device_open(&device, session, index)) return false;
+  const size_t count = list_sizes(session->options, &device, sizes);
+  for (size_t i = 0; i < count; i++)
+    if (sizes[i] > most) most = sizes[i];
+  ground f;
+  ladder_hx *hx = ladder_hx_open(index);
+  bool fine = open_ground(&f, &device, most);
+  if (!fine) fprintf(stderr, "hx-bench: device %zu has no room for %zu elements\n", index, most);
+  if (hx && fine) hx_register(ladder_hx_context(hx), f.x, most * sizeof *f.x);
+  for (size_t i = 0; fine && hx && i < count; i++) {
+    hx_value unused;
+    const hx_task task = hx_reduce(HX_SUM, HX_U32, f.x, sizes[i], &unused);
+    const uint64_t sum = ref_reduce(HX_SUM, HX_U32, f.x, NULL, sizes[i]).u64;
+    c = (ladder_case){.ladder = "reduce", .unit = "GB/s", .base = "naive", .device = device.info, .n = sizes[i]};
+    c.work = 1e-9 * sizeof(uint32_t) * (double)sizes[i];
+    c.sum = &sum;
+    for (size_t s = 0; s < STEPS; s++) add_step(&c, &f, s);
+    ladder_hx_rungs(hx, &c, &task);
+    ladder_opencv_rungs(&c, &device, f.x, sizes[i], session->threads);
+    ladder_cub_rung(&c, &device, f.x, most);
+    fine = ladder_run(session, &c, SECONDS);
+    footer(session, &c);
+  }
+  ladder_cub_close();
+  if (hx && fine) hx_unregister(ladder_hx_context(hx), f.x);
+  ladder_hx_close(hx);
+  close_ground(&f);
+  ladder_device_close(&device);
+  return fine && hx;
+}

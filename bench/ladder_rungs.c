@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Verifying and timing the rungs of a case. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/ladder.h"
+#include "bench/ladder_rows.h"
+#include "bench/measure.h"
+
+#define LEAST_ROUNDS 5
+#define WARM_CALLS 2
+#define LONG_SECONDS 0.5 /* a call this long is its own warm-up */
+
+ladder_rung *ladder_add(ladder_case *c, const char *name) {
+  ladder_rung *rung = &c->rung[c->rungs < LADDER_MOST_RUNGS ? c->rungs++ : LADDER_MOST_RUNGS - 1];
+  *rung = (ladder_rung){.event_s = NAN, .wall_s = NAN, .least_s = NAN, .most_s = NAN};
+  snprintf(rung->name, sizeof rung->name, "%s", name);
+  return rung;
+}
+
+static bool right(const ladder_case *c, ladder_rung *rung) {
+  if (c->sum) return rung->result == *c->sum;
+  return (!rung->fetch || rung->fetch(rung)) && ladder_product_same(c->product);
+}
+
+typedef struct player {
+  ladder_case *c;
+  ladder_rung *rung;
+} player;
+
+static bool keep_event(ladder_rung *rung, double event) {
+  if ((rung->count & (rung->count - 1)) == 0) {
+    size_t room = rung->count ? 2 * rung->count : 1;
+    double *grown = realloc(rung->events, room * sizeof *grown);
+    if (!grown) return false;
+    rung->events = grown;
+  }
+  rung->events[rung->count++] = event;
+  return true;
+}
+
+/* A rung that fails on the way is not sampled any more, and its times do not count; the others go on. */
+static double sample(void *self, unsigned calls) {
+  (void)calls;
+  player *p = self;
+  if (p->rung->out) return 0;
+  double event = NAN, wall = p->rung->call(p->rung, &event);
+  if (wall < 0) {
+    p->rung->out = true;
+    ladder_fail();
+    return 0;
+  }
+  if (p->c->sum && !right(p->c, p->rung)) p->rung->wrong = true;
+  return keep_event(p->rung, event) ? wall : -1;
+}
+
+/* Calls the rung, more than once where that is short, and compares the result of the last call. */
+static void verify(const ladder_case *c, ladder_rung *rung, int calls) {
+  double event, seconds = 0;
+  for (int i = 0; i < calls && seconds >= 0 && seconds < LONG_SECONDS; i++) seconds = rung->call(rung, &event);
+  if (seconds < 0) {
+    rung->out = true;
+  } else if (rung->wrong || !right(c, rung)) {
+    rung->wrong = true;
+    ladder_out(rung, "WRONG: the result is not the expected one");
+  }
+  if (rung->out) ladder_fail();
+}
+
+static void finish(ladder_rung *rung, bench_contestant *who, size_t rounds) {
+  rung->rounds = rounds;
+  bench_sort(who->samples, rounds);
+  rung->wall_s = bench_quantile(who->samples, rounds, 0.5);
+  rung->least_s = who->samples[0];
+  rung->most_s = who->samples[rounds - 1];
+  bool all = rung->count == rounds;
+  for (size_t i = 0; i < rung->count; i++) all &= isfinite(rung->events[i]) != 0;
+  rung->event_s = all ? bench_median(rung->events, rounds) : NAN;
+}
+
+bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
+  const bench_options *options = session->options;
+  bench_contestant field[LADDER_MOST_RUNGS] = {{0}};
+  player players[LADDER_MOST_RUNGS];
+  ladder_rung *seated[LADDER_MOST_RUNGS];
+  size_t count = 0;
+  for (size_t i = 0; i < c->rungs; i++) {
+    ladder_rung *rung = &c->rung[i];
+    if (!rung->out) verify(c, rung, WARM_CALLS);
+    if (rung->out) continue;
+    players[count] = (player){c, rung};
+    field[count] = (bench_contestant){.sample = sample, .self = &players[count], .calls = 1};
+    seated[count++] = rung;
+  }
+  char size[64];
+  const bench_row row = {.m = c->m, .n = c->n, .k = c->k};
+  bench_size_text(&row, size, sizeof size);
+  const bench_limits limits = {.reps = options->reps,
+                               .least = LEAST_ROUNDS,
+                               .seconds = options->seconds > 0 ? options->seconds : seconds,
+                               .label = size,
+                               .progress = session->human && isatty(STDERR_FILENO)};
+  size_t rounds = count ? bench_measure(field, count, &limits) : 0;
+  for (size_t i = 0; i < count; i++) {
+    if (rounds && !seated[i]->out && (!c->sum || seated[i]->wrong)) verify(c, seated[i], 1);
+    if (rounds && !seated[i]->out) finish(seated[i], &field[i], rounds);
+    free(field[i].samples);
+    free(seated[i]->events);
+    seated[i]->events = NULL;
+  }
+  if (count && !rounds) fputs("hx-bench: there is no memory for the results\n", stderr);
+  bool fine = ladder_keep(session, c) && (rounds || !count);
+  for (size_t i = 0; i < c->rungs; i++)
+    if (c->rung[i].close) c->rung[i].close(&c->rung[i]);
+  return fine;
+}
+
+static const ladder_rung *named(const ladder_case *c, const char *name) {
+  for (size_t i = 0; i < c->rungs; i++)
+    if (strcmp(c->rung[i].name, name) == 0) return &c->rung[i];
+  return NULL;
+}
+
+double ladder_ratio(const ladder_case *c, const char *fast, const char *slow, bool wall) {
+  const ladder_rung *f = named(c, fast), *s = named(c, slow);
+  if (!f || !s || f->out || s->out) return NAN;
+  return wall ? s->wall_s / f->wall_s : s->event_s / f->event_s;
+}
