@@ -11,7 +11,8 @@ extern const char hx__cl_ladder_matmul[];
 
 #define SECONDS 3.0
 
-/* A group of local items does tile_m x tile_n elements of C, tile_k steps of k at a time. */
+/* Each step keeps what the ones before it brought. A group of local items does tile_m x tile_n elements of C, tile_k
+ * steps of k at a time. */
 static const struct step {
   const char *name;
   unsigned local[2], tile_m, tile_n, tile_k;
@@ -20,9 +21,9 @@ static const struct step {
 } steps[] = {
     {"naive", {16, 16}, 16, 16, 1, 0, false},
     {"local tile", {16, 16}, 16, 16, 16, 2048, false},
-    {"+ 128-bit reads", {16, 16}, 16, 64, 16, 5120, false},
-    {"+ register tile", {256, 1}, 128, 128, 16, 16640, false},
-    {"+ cp.async", {256, 1}, 128, 128, 16, 33280, true},
+    {"128-bit reads", {16, 16}, 16, 64, 16, 5120, false},
+    {"register tile", {256, 1}, 128, 128, 16, 16640, false},
+    {"cp.async", {256, 1}, 128, 128, 16, 33280, true},
 };
 
 #define STEPS (sizeof steps / sizeof steps[0])

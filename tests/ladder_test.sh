@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ladder_test.sh path/to/hx-bench: every ladder on PoCL at small sizes. Every step that can run there does, and every
+# result is exact (hx-bench compares); a step that cannot says why.
+set -u
+unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE
+bench=${1:?usage: ladder_test.sh path/to/hx-bench}
+case $bench in /*) ;; *) bench=$PWD/$bench ;; esac
+export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd POCL_MAX_PTHREAD_COUNT=1
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+failed=0 checks=0
+
+fail() {
+  echo "FAILED: $*"
+  failed=$((failed + 1))
+}
+
+# climb ARGUMENTS...: exit status 0; the files t.csv and t.json
+climb() {
+  checks=$((checks + 1))
+  "$bench" ladder "$@" --reps 2 --csv t.csv --json t.json >out 2>err </dev/null && return 0
+  fail "hx-bench ladder $*: status $?"
+  cat out err
+}
+
+# exact STEP ROWS: so many rows of the step, all of them verified
+exact() {
+  checks=$((checks + 1))
+  rows=$(grep -c ",$1,.*,true," t.csv)
+  [ "$rows" = "$2" ] || fail "$1: $rows verified rows, not $2: $(grep ",$1," t.csv)"
+}
+
+# refused STEP REASON
+refused() {
+  checks=$((checks + 1))
+  grep -q ",$1,.*,,.*$2" t.csv || fail "$1: not left out because of '$2': $(grep ",$1," t.csv)"
+}
+
+climb reduce --devices cpu,pocl --size 1,1000,2^16,70001
+for step in naive divergence-free conflict-free unrolled 'global stride x1' 'three levels' hx; do exact "$step" 4; done
+exact '"hx, kernels"' 4
+exact 'global stride x2' 3
+for times in 4 8 16 32 64 128; do exact "global stride x$times" 2; done
+exact 'local stride x8' 2
+refused 'CUB' 'not an NVIDIA device'
+awk 'length > 120 { exit 1 }' out || fail 'a line of the table is longer than 120 columns'
+grep -q '^published' out || fail 'nothing is said of what was published'
+
+climb matmul --devices cpu,pocl --size 128,100x70x33
+for step in naive 'local tile' '128-bit reads' 'register tile'; do exact "$step" 1; done
+exact hx 2
+exact '"hx, kernels"' 2
+refused cp.async 'NVIDIA'
+
+climb offload --devices cpu,pocl --size 64x96x80 --step 25
+for step in 'serial C' OpenMP 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides'; do
+  exact "$step" 1
+done
+if command -v python3 >/dev/null 2>&1; then
+  checks=$((checks + 1))
+  python3 -c 'import json; d = json.load(open("t.json")); assert d["ladders"] and d["series"] and not d["failed"]' ||
+    fail 'the JSON document is not as promised'
+fi
+
+for words in '' 'everest' 'reduce matmul'; do
+  checks=$((checks + 1))
+  # shellcheck disable=SC2086 # words
+  "$bench" ladder $words >out 2>err </dev/null
+  [ $? = 2 ] || fail "ladder $words: not refused"
+done
+
+[ $failed = 0 ] && echo "ladder_test: $checks checks passed" && exit 0
+echo "ladder_test: $failed of $checks checks failed"
+exit 1
