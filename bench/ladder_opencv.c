@@ -116,12 +116,16 @@ static void close_device(ladder_rung *rung) {
   free(o);
 }
 
-/* OpenCV takes its device by a variable, when it first asks whether it may use one: platform:type:name. */
+/* OpenCV takes its device (platform:type:name) and the OpenCL loader by variables, when it first asks whether it may
+ * use one. A machine may have several loaders, which do not see the same drivers: it gets ours. */
 static void name_device(const ladder_device *device) {
   char platform[128] = "", value[192];
   clGetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
   snprintf(value, sizeof value, "%s:%s:", platform, device->cpu ? "CPU" : "GPU");
   setenv("OPENCV_OPENCL_DEVICE", value, 0);
+  Dl_info loader;
+  if (dladdr(dlsym(RTLD_DEFAULT, "clGetPlatformIDs"), &loader) && loader.dli_fname)
+    setenv("OPENCV_OPENCL_RUNTIME", loader.dli_fname, 0);
 }
 
 static void device_rung(ladder_case *c, const ladder_device *device, const uint32_t *x, size_t n, unsigned threads) {
