@@ -19,7 +19,7 @@ static const struct command {
     {"peak", bench_cmd_peak, "what this CPU does at most: multiply-adds, and reading from each cache and memory"},
     {"call", bench_cmd_call, "what a call on a few elements costs over the bare kernel"},
     {"ladder", bench_cmd_ladder,
-     "reduce, matmul or offload: published steps from a naive kernel on, beside hx and others"},
+     "reduce, matmul or offload: published steps from naive kernels on, hx and others beside them"},
     {"contestant", bench_cmd_contestant, NULL}, /* a process that --vs starts */
 };
 
@@ -41,7 +41,7 @@ static int print_help(void) {
       "  --devices LIST   what HX_DEVICES accepts; not given, and no GPU there: cpu,igpu,gpu,pocl\n"
       "  --reps N         rounds (default: as many as fit the time)\n"
       "  --seconds S      time for each operation and size, all modes together\n"
-      "  --step P         of sweep, in percent (default 10)\n"
+      "  --step P         of sweep and ladder offload, in percent (default 10)\n"
       "  --malloc         arrays from malloc, not hx_alloc\n"
       "  --json FILE      - is the standard output; the table then goes to stderr\n"
       "  --csv FILE       likewise\n"
