@@ -10,8 +10,8 @@
 
 #include "bench/bench.h"
 
-#define LADDER_MOST_RUNGS 32
-#define LADDER_MOST_PASSES 8 /* launches of one call */
+#define LADDER_MOST_RUNGS 112 /* every percent of a split, and others */
+#define LADDER_MOST_PASSES 8  /* launches of one call */
 
 /* An OpenCL device with a context and queues of the ladder's own. */
 typedef struct ladder_device {

@@ -139,7 +139,9 @@ static void build(ground *f) {
     char options[64], name[64];
     cl_int code;
     snprintf(options, sizeof options, "-DLOCAL=%zu -DTIMES=%u", f->local, steps[s].times ? steps[s].times : 1);
-    if (s && steps[s].times == steps[s - 1].times) { /* neighbours share a program */
+    if (f->local < 2) {
+      snprintf(f->why[s], sizeof f->why[s], "work-groups of this device have one item");
+    } else if (s && steps[s].times == steps[s - 1].times) { /* neighbours share a program */
       f->program[s] = f->program[s - 1];
       if (f->program[s]) clRetainProgram(f->program[s]);
     } else {
