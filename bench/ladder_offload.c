@@ -52,7 +52,10 @@ static void footer(const bench_session *session, const ladder_case *c) {
   for (size_t i = 0; i < c->rungs; i++)
     if (!c->rung[i].out && (!best || c->rung[i].wall_s < best->wall_s)) best = &c->rung[i];
   if (!session->human || !best || c->rung[0].out) return;
-  fprintf(session->human, "here: %.3f s serial to %.3f s (%s), %.1fx\n", c->rung[0].wall_s, best->wall_s, best->name,
+  char serial[24], least[24];
+  bench_time_text(c->rung[0].wall_s, serial, sizeof serial);
+  bench_time_text(best->wall_s, least, sizeof least);
+  fprintf(session->human, "here: %s serial to %s (%s), %.1fx\n", serial, least, best->name,
           c->rung[0].wall_s / best->wall_s);
 }
 
