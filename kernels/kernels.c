@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* Made from the .cl files by embed.sh. */
-extern const char hx__cl_common[], hx__cl_reduce[], hx__cl_matmul[], hx__cl_probe[];
+extern const char hx__cl_common[], hx__cl_reduce[], hx__cl_reduce_ticket[], hx__cl_matmul[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -20,6 +20,12 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
 /* name, families, work-group, leaves, defines */
 #define REDUCE(n, f, l0, v, d) \
   { .name = n, .kind = HX__KERNEL_REDUCE, .family = f, .types = ALL_TYPES, .local = {l0, 1}, .leaves = v, .defines = d }
+/* name, families, work-group, leaves, leaves of a large launch, defines */
+#define TICKET(n, f, l0, v, from, d)                                                                                 \
+  {                                                                                                                  \
+    .name = n, .kind = HX__KERNEL_REDUCE, .family = f, .types = ALL_TYPES, .local = {l0, 1}, .leaves = v,            \
+    .large_from = from, .optional = true, .defines = "-DHX_SHAPE_TICKET=1 -DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1 " d \
+  }
 /* name, families, work-group, tile, packed operands, takes any tile, defines */
 #define MATMUL(n, f, l0, l1, tm, tn, tk, p, any, d)                                                                 \
   {                                                                                                                 \
@@ -31,6 +37,8 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
 /* Most specific first within a kind: the first row that matches a device is its row. Names: README.md. */
 static const hx__kernel_row rows[] = {
     REDUCE("reduce-cpu", HX__FAMILY_CPU, 1, 8, "-DHX_SHAPE_ITEM=1"),
+    TICKET("reduce-nvidia-ptx-256", HX__FAMILY_NVIDIA, 256, 8, 4096, "-DHX_PTX=1"),
+    TICKET("reduce-nvidia-ticket-256", HX__FAMILY_NVIDIA, 256, 8, 4096, ""),
     REDUCE("reduce-nvidia-256", HX__FAMILY_NVIDIA, 256, 8, "-DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1"),
     REDUCE("reduce-gcn-256", HX__FAMILY_AMD_GCN, 256, 8, "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"),
     REDUCE("reduce-rdna-256", HX__FAMILY_AMD_RDNA, 256, 8, "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"),
@@ -77,8 +85,12 @@ static bool tile_matches(const hx__kernel_row *row, const uint32_t tile[3]) {
 
 const hx__kernel_row *hx__kernel_row_for(hx__kernel_kind kind, hx_type type, uint32_t families, const uint32_t tile[3],
                                          size_t max_local) {
-  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    const hx__kernel_row *row = &rows[i];
+  return hx__kernel_row_after(NULL, kind, type, families, tile, max_local);
+}
+
+const hx__kernel_row *hx__kernel_row_after(const hx__kernel_row *row, hx__kernel_kind kind, hx_type type,
+                                           uint32_t families, const uint32_t tile[3], size_t max_local) {
+  for (row = row ? row + 1 : rows; row < rows + sizeof rows / sizeof rows[0]; row++) {
     if (row->kind != kind || (row->family & families) != row->family) continue;
     if (kind == HX__KERNEL_REDUCE && (row->types & 1u << type) == 0) continue;
     if ((size_t)row->local[0] * row->local[1] > max_local || !tile_matches(row, tile)) continue;
@@ -111,7 +123,7 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
 }
 
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
-  static const char *const reduce[] = {hx__cl_common, hx__cl_reduce, NULL};
+  static const char *const reduce[] = {hx__cl_common, hx__cl_reduce, hx__cl_reduce_ticket, NULL};
   static const char *const matmul[] = {hx__cl_common, hx__cl_matmul, NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;

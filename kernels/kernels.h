@@ -9,6 +9,11 @@
  *   hx_reduce(global const T *x, ulong x_first, global const T *y, ulong y_first, ulong n, global ulong *slots)
  *     slots[l] = the slot (base/slot.h) of leaf l of x[x_first .. x_first+n); y is x again unless the op is DOT.
  *     Launch: 1-D, local size row.local[0], ceil(leaves / row.leaves) groups; a group past the last leaf does nothing.
+ *   row.large_from > 0: the same with two more arguments, uint join, global uint *ticket, and a second kernel
+ *   hx_reduce_large, of groups twice as large that do twice the leaves, for launches of large_from leaves and more.
+ *     join != 0: slots[0] = the slot of all leaves joined, where leaf 0 begins an aligned power of two of leaves that
+ *     holds them all: an index in it counts from leaf 0. slots has 1 + groups elements, at most 128 * local size
+ * groups. *ticket is 0 before the launch, and after it.
  *
  *   row.pack == 0:
  *   hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs,
@@ -79,9 +84,11 @@ typedef struct hx__kernel_row {
   uint32_t types;                  /* matmul: unused; reduce: bit (1 << hx_type) of those it serves */
   uint32_t local[2];               /* local size */
   uint32_t leaves;                 /* reduce: leaves a work-group does */
+  uint32_t large_from;             /* reduce: leaves from which hx_reduce_large is for; 0: there is none */
   uint32_t tile_m, tile_n, tile_k; /* matmul: elements of C a work-group does; tile_k: the k-step where there is one */
   bool pack;
   bool any_tile;       /* HX_TILE may set tile_m, tile_n, tile_k, within what hx__kernel_tile_ok says */
+  bool optional;       /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */
 } hx__kernel_row;
 
@@ -89,6 +96,10 @@ typedef struct hx__kernel_row {
  * with just this tile, or one that takes any. max_local: the device's greatest work-group. */
 const hx__kernel_row *hx__kernel_row_for(hx__kernel_kind kind, hx_type type, uint32_t families, const uint32_t tile[3],
                                          size_t max_local);
+
+/* The next row of the table after `row` (NULL: the first) that the device matches, or NULL. */
+const hx__kernel_row *hx__kernel_row_after(const hx__kernel_row *row, hx__kernel_kind kind, hx_type type,
+                                           uint32_t families, const uint32_t tile[3], size_t max_local);
 
 /* Writes the -D options of a program into text (no option that touches arithmetic); returns false where it does not
  * fit. op and type: reduce only. */

@@ -247,31 +247,31 @@ static void hx_take(hx_lanes *lanes, HX_PASTE(HX_A, 4) value, uint row) {
 }
 
 /* A whole leaf: HX_IN_FLIGHT rows are loaded before the first is used. */
+#if HX_SHAPE_TICKET && HX_OP == HX_DOT
+#define HX_ROWS (2 * HX_IN_FLIGHT)
+#else
+#define HX_ROWS HX_IN_FLIGHT
+#endif
 #define HX_WHOLE_LEAF(load)                                             \
-  for (uint r = 0; r < HX_LEAF / HX_LANES; r += HX_IN_FLIGHT) {         \
-    HX_PASTE(HX_A, 4) v[HX_IN_FLIGHT];                                  \
-    _Pragma("unroll") for (uint u = 0; u < HX_IN_FLIGHT; u++, x += HX_LANES, y += HX_LANES) \
+  for (uint r = 0; r < HX_LEAF / HX_LANES; r += HX_ROWS) {              \
+    HX_PASTE(HX_A, 4) v[HX_ROWS];                                       \
+    _Pragma("unroll") for (uint u = 0; u < HX_ROWS; u++, x += HX_LANES, y += HX_LANES) \
         v[u] = HX_LIFT(4, load(x), load(y));                            \
-    _Pragma("unroll") for (uint u = 0; u < HX_IN_FLIGHT; u++) hx_take(&lanes, v[u], r + u); \
+    _Pragma("unroll") for (uint u = 0; u < HX_ROWS; u++) hx_take(&lanes, v[u], r + u); \
   }
 #define HX_LOAD_ANY(p) vload4(0, (p))
 #define HX_LOAD_ALIGNED(p) (*(global const HX_T4 *)(p))
 
-kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(global const HX_T *x, ulong x_first,
-                                                                             global const HX_T *y, ulong y_first,
-                                                                             ulong n, global ulong *slots) {
-  local HX_TREE4 exchange[2][HX_LOCAL0];
-  const uint id = (uint)get_local_id(0), item = id % HX_ITEMS;
-  const ulong leaf = (ulong)get_group_id(0) * HX_LEAVES + id / HX_ITEMS, start = leaf * HX_LEAF;
-  const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
+/* An item's lanes over `count` elements of a leaf, from its first elements on. */
+static hx_lanes hx_leaf_lanes(global const HX_T *x, global const HX_T *y, uint count, uint item) {
   hx_lanes lanes;
   lanes.value = (HX_PASTE(HX_A, 4))(HX_MISSING);
 #if HX_IS_ARG
   lanes.row = (uint4)(0u);
 #endif
   if (count == HX_LEAF) {
-    x += x_first + start + 4 * item;
-    y += y_first + start + 4 * item;
+    x += 4 * item;
+    y += 4 * item;
 #if HX_ALIGNED_LOADS
     if ((((uintptr_t)x | (uintptr_t)y) & 15) == 0) {
       HX_WHOLE_LEAF(HX_LOAD_ALIGNED)
@@ -280,9 +280,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
     {
       HX_WHOLE_LEAF(HX_LOAD_ANY)
     }
-  } else if (count) {
-    x += x_first + start;
-    y += y_first + start;
+  } else {
     for (uint i = 4 * item, r = 0; i < count; i += HX_LANES, r++) {
       HX_PASTE(HX_A, 4) v = (HX_PASTE(HX_A, 4))(HX_MISSING);
       v.x = HX_LIFT(, x[i], y[i]);
@@ -292,13 +290,28 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
       hx_take(&lanes, v, r);
     }
   }
+  return lanes;
+}
 
+/* The lanes as they enter the tree over the items; base: the index of the leaf's first element, for argmin, argmax. */
+static HX_TREE4 hx_tree_of(hx_lanes lanes, uint item, uint base) {
 #if HX_IS_ARG
-  const uint4 index = lanes.row * HX_LANES + 4 * item + (uint4)(0, 1, 2, 3);
-  HX_TREE4 v = (convert_ulong4(HX_KEY(4, lanes.value)) << 32) | convert_ulong4(index);
+  const uint4 index = lanes.row * HX_LANES + 4 * item + base + (uint4)(0, 1, 2, 3);
+  return (convert_ulong4(HX_KEY(4, lanes.value)) << 32) | convert_ulong4(index);
 #else
-  HX_TREE4 v = lanes.value;
+  return lanes.value;
 #endif
+}
+
+#if !HX_SHAPE_TICKET
+kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(global const HX_T *x, ulong x_first,
+                                                                             global const HX_T *y, ulong y_first,
+                                                                             ulong n, global ulong *slots) {
+  local HX_TREE4 exchange[2][HX_LOCAL0];
+  const uint id = (uint)get_local_id(0), item = id % HX_ITEMS;
+  const ulong leaf = (ulong)get_group_id(0) * HX_LEAVES + id / HX_ITEMS, start = leaf * HX_LEAF;
+  const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
+  HX_TREE4 v = hx_tree_of(hx_leaf_lanes(x + x_first + start, y + y_first + start, count, item), item, 0);
   /* Every item joins at every level, so none diverges and neighbours touch neighbouring words; item 0 of each leaf ends
    * with lanes by strides 64, 32, 16, 8, 4. Two buffers, so one barrier a level is enough. */
   uint side = 0;
@@ -310,5 +323,6 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
   const HX_PASTE(HX_TREE, 2) pair = HX_TREE_JOIN(2, v.lo, v.hi);
   if (item == 0 && count) slots[leaf] = HX_TREE_BITS(HX_TREE_JOIN(, pair.x, pair.y));
 }
+#endif
 
 #endif

@@ -20,6 +20,7 @@ typedef struct hx__cl_program {
   const hx__kernel_row *row;
   hx__arithmetic arithmetic;
   uint32_t tile_m, tile_n, tile_k; /* matmul: as built */
+  float seed;                      /* hx__cl_seed_rate, of this process or of the one that built it */
 } hx__cl_program;
 
 /* A live buffer over memory of the caller, shared by the lanes that read the same range at once. */
@@ -158,14 +159,17 @@ typedef struct hx__cl_lane {
   cl_command_queue queue;
   unsigned product; /* index of the product's program: HX_TILE chooses it */
   bool copy_inputs; /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
+  bool joins;       /* reductions: chunks are joined on the device where they can be */
   hx__cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
+  hx__cl_kernel large[HX__PROGRAMS];
 
   hx__cl_operand *operand; /* of the run */
   size_t operands, operand_room;
   hx__cl_buffer packed_a, packed_b;
-  bool shared_packed; /* the operand that all chunks of the run share is packed */
-  hx__cl_buffer out;  /* slots, or t */
-  cl_mem stage[2];    /* the pinned ring and its mapped halves */
+  bool shared_packed;   /* the operand that all chunks of the run share is packed */
+  hx__cl_buffer out;    /* slots, or t */
+  hx__cl_buffer ticket; /* of launches that join: 0 between them */
+  cl_mem stage[2];      /* the pinned ring and its mapped halves */
   void *stage_host[2];
   cl_event stage_event[2];
   unsigned stage_next;
@@ -175,6 +179,8 @@ typedef struct hx__cl_lane {
   hx__chunk chunk;
   cl_event event;
   void *mapped;
+  size_t bytes; /* of its results at the start of out */
+  bool joined;  /* a reduction's: one slot a field, of all its leaves */
   size_t ldt;
 } hx__cl_lane;
 
@@ -197,7 +203,7 @@ hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome);
 void hx__cl_unbind(hx__cl_lane *lane);
 #define HX__CL_KEPT_BYTES ((size_t)64 << 20) /* of a buffer that outlives the run, and of a product's result block */
 
-/* Enqueues the kernels of a chunk; its results are then in lane->out. */
+/* Enqueues the kernels of a chunk; its results are then lane->bytes of lane->out. */
 hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
 hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
 

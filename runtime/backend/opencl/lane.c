@@ -61,6 +61,7 @@ hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
   const uint32_t tile[3] = {config->tile_m, config->tile_n, config->tile_k};
   lane->base = (hx__lane){.device = device, .recovered = hx__cl_recovered, .grain = grain, .most = most};
   lane->device = d;
+  lane->joins = true;
   lane->product = hx__need_index(hx__device_needs(device, HX__NEED_MATMUL, tile));
   lane->copy_inputs = device->waits_for_ever && config->timeout_ms < HX__TIMEOUT_OFF;
   return &lane->base;
@@ -76,6 +77,7 @@ void hx__cl_lane_close(hx__lane *base) {
   if (base->late && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
   if (!hx__cl_is_lost(lane)) {
     hx__cl_buffer_release(&lane->out);
+    hx__cl_buffer_release(&lane->ticket);
     hx__cl_buffer_release(&lane->packed_a);
     hx__cl_buffer_release(&lane->packed_b);
     for (size_t i = 0; i < lane->operand_room; i++) hx__cl_buffer_release(&lane->operand[i].copy);
@@ -83,6 +85,7 @@ void hx__cl_lane_close(hx__lane *base) {
     release_kernels(lane->kernel);
     release_kernels(lane->pack_a);
     release_kernels(lane->pack_b);
+    release_kernels(lane->large);
     clReleaseCommandQueue(lane->queue);
   }
   free(lane->operand);
@@ -122,9 +125,7 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   hx__outcome outcome =
       request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk) : hx__cl_launch_reduce(lane, request, chunk);
   if (outcome == HX__DONE) {
-    const size_t bytes = request->work->matmul ? (request->work->by_columns ? request->work->gemm.m : chunk.count) *
-                                                     lane->ldt * sizeof(float)
-                                               : request->work->nfields * chunk.count * sizeof(uint64_t);
+    const size_t bytes = lane->bytes;
     cl_int code;
     lane->mapped =
         clEnqueueMapBuffer(lane->queue, lane->out.mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &lane->event, &code);
@@ -158,6 +159,33 @@ static cl_int wait_until(cl_event event, uint64_t deadline_ns) {
   }
 }
 
+/* A slot of no element: joined to another it changes nothing. */
+static uint64_t nothing(hx_op op, hx_type type) {
+  switch (op) {
+    case HX_MIN:
+    case HX_MAX:
+      return UINT32_MAX;
+    case HX_ARGMIN:
+    case HX_ARGMAX:
+      return (uint64_t)UINT32_MAX << 32;
+    case HX_PROD:
+      return type == HX_F32 ? 0x3f800000u : 1u;
+    default:
+      return type == HX_F32 ? 0x80000000u : 0u;
+  }
+}
+
+/* A chunk's slot stands for its first leaf: its leaves are an aligned block of the tree (docs/ARITHMETIC.md). */
+static void deliver_joined(const hx__request *request, hx__chunk chunk, const uint64_t *from) {
+  const hx__work *const w = request->work;
+  for (size_t f = 0; f < w->nfields; f++) {
+    uint64_t *const slots = request->slots + f * w->slices + chunk.first;
+    const uint64_t none = nothing(w->fields[f].op, w->fields[f].type);
+    slots[0] = from[f];
+    for (size_t l = 1; l < chunk.count; l++) slots[l] = none;
+  }
+}
+
 hx__outcome hx__cl_wait(hx__lane *base, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns) {
   hx__cl_lane *const lane = (hx__cl_lane *)ticket;
   cl_int state = CL_COMPLETE;
@@ -173,7 +201,10 @@ hx__outcome hx__cl_wait(hx__lane *base, const hx__request *request, hx__ticket *
     return HX__LATE;
   }
   if (state < 0) return hx__cl_quiesce(lane, hx__cl_failed(lane->device, "a command", state));
-  hx__deliver(request, lane->chunk, lane->mapped, lane->ldt);
+  if (!request->work->matmul && lane->joined)
+    deliver_joined(request, lane->chunk, lane->mapped);
+  else
+    hx__deliver(request, lane->chunk, lane->mapped, lane->ldt);
   clReleaseEvent(lane->event);
   const cl_int code = clEnqueueUnmapMemObject(lane->queue, lane->out.mem, lane->mapped, 0, NULL, NULL);
   if (code != CL_SUCCESS)

@@ -54,6 +54,16 @@ static hx__outcome launch(args *a, cl_uint dims, const size_t *groups, const uin
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
 
+static hx__outcome ticket_ready(hx__cl_lane *lane) {
+  if (lane->ticket.mem) return HX__DONE;
+  static const cl_uint zero = 0;
+  const hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->ticket, sizeof zero, CL_MEM_READ_WRITE);
+  if (outcome != HX__DONE) return outcome;
+  const cl_int code =
+      clEnqueueWriteBuffer(lane->queue, lane->ticket.mem, CL_TRUE, 0, sizeof zero, &zero, 0, NULL, NULL);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
+}
+
 /* The slots of field f of the chunk. */
 static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk, size_t f,
                                 cl_mem slots) {
@@ -67,26 +77,56 @@ static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, h
   y = x;
   if (outcome == HX__DONE && field->op == HX_DOT) outcome = hx__cl_view_of(lane, &lane->operand[2 * f + 1], region, &y);
   args a = {.lane = lane};
+  const bool large = row->large_from != 0 && chunk.count >= row->large_from;
   if (outcome == HX__DONE)
-    a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[need], need, "hx_reduce", &x, &y, &outcome);
+    a.kernel = hx__cl_lane_kernel(lane, large ? &lane->large[need] : &lane->kernel[need], need,
+                                  large ? "hx_reduce_large" : "hx_reduce", &x, &y, &outcome);
+  if (outcome == HX__DONE && row->large_from != 0) outcome = ticket_ready(lane);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, &x);
   arg_view(&a, &y);
   arg_size(&a, region.cols);
   arg_mem(&a, slots);
-  const size_t groups = ceiling(chunk.count, row->leaves);
-  return launch(&a, 1, &groups, row->local);
+  if (row->large_from != 0) {
+    const cl_uint join = lane->joined;
+    arg(&a, sizeof join, &join);
+    arg_mem(&a, lane->ticket.mem);
+  }
+  const uint32_t local[2] = {row->local[0] << large, 1};
+  const size_t groups = ceiling(chunk.count, row->leaves << large);
+  return launch(&a, 1, &groups, local);
+}
+
+/* Whether the leaves of the chunk have a sum of their own: an aligned power of two of them, or the end of one. */
+static bool is_node(const hx__work *w, hx__chunk chunk) {
+  size_t power = 1;
+  while (power < chunk.count) power *= 2;
+  return chunk.first % power == 0 && (chunk.count == power || chunk.first + chunk.count == w->slices);
+}
+
+/* Whether the kernels of all fields join the chunk. */
+static bool joins(const hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
+  if (!lane->joins || !is_node(w, chunk) || chunk.count > UINT32_MAX / HX__LEAF) return false;
+  for (size_t f = 0; f < w->nfields; f++) {
+    const hx__kernel_row *const row =
+        lane->device->program[hx__need_index(hx__need_reduce(w->fields[f].op, w->fields[f].type))].row;
+    if (row->large_from == 0 || ceiling(chunk.count, row->leaves) > (size_t)128 * row->local[0]) return false;
+  }
+  return true;
 }
 
 hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
-  const size_t fields = request->work->nfields, bytes = chunk.count * sizeof(uint64_t);
-  hx__outcome outcome =
-      hx__cl_buffer_reserve(lane->device, &lane->out, fields * bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  lane->joined = joins(lane, request->work, chunk);
+  const size_t fields = request->work->nfields, slots = (chunk.count + 1) * sizeof(uint64_t);
+  const size_t bytes = (lane->joined ? 1 : chunk.count) * sizeof(uint64_t);
+  lane->bytes = fields * bytes;
+  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, fields == 1 ? slots : lane->bytes,
+                                              CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome != HX__DONE || fields == 1)
     return outcome == HX__DONE ? launch_field(lane, request, chunk, 0, lane->out.mem) : outcome;
   /* Several fields: each kernel writes a buffer of its own, copied into its part of out on the device. */
   hx__cl_buffer *const one = &lane->packed_a;
-  outcome = hx__cl_buffer_reserve(lane->device, one, bytes, CL_MEM_READ_WRITE);
+  outcome = hx__cl_buffer_reserve(lane->device, one, slots, CL_MEM_READ_WRITE);
   for (size_t f = 0; f < fields && outcome == HX__DONE; f++) {
     outcome = launch_field(lane, request, chunk, f, one->mem);
     if (outcome != HX__DONE) break;
@@ -210,8 +250,9 @@ hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, 
   const size_t most = p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? HX__SOFT_FMA_MAX_K : SIZE_MAX;
   operands o;
   lane->ldt = (n + 15) & ~(size_t)15;
-  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, m * lane->ldt * sizeof(float),
-                                              CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  lane->bytes = m * lane->ldt * sizeof(float);
+  hx__outcome outcome =
+      hx__cl_buffer_reserve(lane->device, &lane->out, lane->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome == HX__DONE) outcome = operands_of(lane, w, chunk, &o);
   for (size_t k = 0; k < w->gemm.k && outcome == HX__DONE;) {
     const size_t left = w->gemm.k - k;

@@ -50,72 +50,85 @@ static bool worth_trying(const hx__cl_device *d, const need *n, hx__arithmetic a
   }
 }
 
-/* Says what the program of a need is; NULL, or why there is none. */
+/* Says what the program of a need is by one row of the table; NULL, or why there is none. */
 static const char *describe(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
-                            char options[OPTIONS_BYTES]) {
+                            const hx__kernel_row *row, char options[OPTIONS_BYTES]) {
   hx__cl_program *const p = &d->program[index];
-  p->row = hx__kernel_row_for(n->kind, n->type, d->families, n->tile, d->max_local);
-  if (!p->row) return "there is no kernel for this device and tile";
-  if (!hx__kernel_options(options, OPTIONS_BYTES, p->row, n->op, n->type, n->tile, arithmetic))
+  p->row = row;
+  if (!hx__kernel_options(options, OPTIONS_BYTES, row, n->op, n->type, n->tile, arithmetic))
     return "its options are too long";
   p->arithmetic = arithmetic;
-  const bool asked = p->row->any_tile && n->tile[0];
-  p->tile_m = asked ? n->tile[0] : p->row->tile_m;
-  p->tile_n = asked ? n->tile[1] : p->row->tile_n;
-  p->tile_k = asked ? n->tile[2] : p->row->tile_k;
+  const bool asked = row->any_tile && n->tile[0];
+  p->tile_m = asked ? n->tile[0] : row->tile_m;
+  p->tile_n = asked ? n->tile[1] : row->tile_n;
+  p->tile_k = asked ? n->tile[2] : row->tile_k;
   return NULL;
 }
 
-static void drop(hx__cl_device *d, unsigned index, const char *why) {
+static const char *drop(hx__cl_device *d, unsigned index, const char *why) {
   hx__cl_program *const p = &d->program[index];
-  if (atomic_load(&d->base.lost)) return;
+  if (atomic_load(&d->base.lost)) return why;
   hx__log(HX__LOG_DEBUG, "%s: %s with arithmetic %d: %s", d->base.name, p->row->name, (int)p->arithmetic, why);
-  clReleaseProgram(p->program);
+  if (p->program) clReleaseProgram(p->program);
   p->program = NULL;
+  return why;
 }
+
+/* A way to a program of a row: NULL, or why it leads to none. */
+typedef const char *way(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
+                        const hx__kernel_row *row);
 
 /* A program that passed in an earlier process, where one is kept and still answers. */
-static bool from_cache(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic) {
-  hx__cl_program *const p = &d->program[index];
+static const char *from_cache(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
+                              const hx__kernel_row *row) {
   char options[OPTIONS_BYTES];
-  if (describe(d, index, n, arithmetic, options)) return false;
+  const char *why = describe(d, index, n, arithmetic, row, options);
+  if (why) return why;
   const hx__cl_kept kept = hx__cl_binary_load(d, n->kind, options, true);
-  p->program = kept.program;
-  if (!p->program) return false;
-  const char *const why = hx__cl_self_test_once(d, index);
+  d->program[index].program = kept.program;
+  if (!kept.program) return "none is kept";
+  why = hx__cl_self_test_once(d, index);
   hx__cache_trial_end(kept.trial, !why);
-  if (why) drop(d, index, why);
-  d->base.seed[index] = kept.seed;
-  return !why;
+  d->program[index].seed = kept.seed;
+  return why ? drop(d, index, why) : NULL;
 }
 
-static const char *from_source(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic) {
+static const char *from_source(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
+                               const hx__kernel_row *row) {
   hx__cl_program *const p = &d->program[index];
   char options[OPTIONS_BYTES];
   cl_int code = CL_SUCCESS;
-  const char *why = describe(d, index, n, arithmetic, options);
+  const char *why = describe(d, index, n, arithmetic, row, options);
   if (why) return why;
   p->program = hx__cl_program_new(d, n->kind, options, true, &code);
-  if (!p->program) return "its build failed";
-  why = hx__cl_self_test(d, index);
-  if (why) {
-    drop(d, index, why);
-    return why;
-  }
-  d->base.seed[index] = hx__cl_seed_rate(d, index);
-  if (!atomic_load(&d->base.lost)) hx__cl_binary_store(d, p->program, n->kind, options, d->base.seed[index]);
+  why = p->program ? hx__cl_self_test(d, index) : "its build failed";
+  if (why) return drop(d, index, why);
+  p->seed = hx__cl_seed_rate(d, index);
+  if (!atomic_load(&d->base.lost)) hx__cl_binary_store(d, p->program, n->kind, options, p->seed);
   return NULL;
+}
+
+/* Each arithmetic by each row of the device, from an optional one on to the next, until one passes. */
+static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way *make) {
+  const char *why = "no kernel gives its bits";
+  for (int a = 0; a < HX__ARITHMETICS; a++) {
+    if (!worth_trying(d, n, (hx__arithmetic)a)) continue;
+    const hx__kernel_row *row = hx__kernel_row_for(n->kind, n->type, d->families, n->tile, d->max_local);
+    if (!row) return "there is no kernel for this device and tile";
+    while (row && !atomic_load(&d->base.lost)) {
+      if ((why = make(d, index, n, (hx__arithmetic)a, row)) == NULL) return NULL;
+      row = row->optional ? hx__kernel_row_after(row, n->kind, n->type, d->families, n->tile, d->max_local) : NULL;
+    }
+  }
+  return why;
 }
 
 static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
   if (rounds(n) && !d->add_ok) return "its float add or multiply rounds otherwise";
-  const char *why = "no kernel gives its bits";
-  for (int a = 0; a < HX__ARITHMETICS && !atomic_load(&d->base.lost);
-       a++) /* first: what is kept is the one that passed */
-    if (worth_trying(d, n, (hx__arithmetic)a) && (*cached = from_cache(d, index, n, (hx__arithmetic)a))) return NULL;
-  for (int a = 0; a < HX__ARITHMETICS && !atomic_load(&d->base.lost); a++)
-    if (worth_trying(d, n, (hx__arithmetic)a) && (why = from_source(d, index, n, (hx__arithmetic)a)) == NULL) break;
-  return why;
+  const char *why =
+      try_all(d, index, n, from_cache); /* first: what is kept is what passed, refused rows are not there */
+  *cached = !why;
+  return why ? try_all(d, index, n, from_source) : NULL;
 }
 
 static void name_of(const need *n, char name[NAME_BYTES]) {
@@ -148,6 +161,7 @@ void hx__cl_prepare(hx__device *device, uint64_t needs) {
     name_of(&n, name);
     const char *const why = prepare_one(d, index, &n, &cached);
     if (atomic_load(&device->lost)) return;
+    device->seed[index] = d->program[index].seed;
     if (why)
       note_refusal(d, name, why);
     else
