@@ -5,7 +5,8 @@
 #include <stdio.h>
 
 /* Made from the .cl files by embed.sh. */
-extern const char hx__cl_common[], hx__cl_reduce[], hx__cl_reduce_ticket[], hx__cl_matmul[], hx__cl_probe[];
+extern const char hx__cl_common[], hx__cl_reduce[], hx__cl_reduce_ticket[], hx__cl_matmul[], hx__cl_matmul_tiles[],
+    hx__cl_matmul_copy[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -32,6 +33,12 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .name = n, .kind = HX__KERNEL_MATMUL, .family = f, .local = {l0, l1}, .tile_m = tm, .tile_n = tn, .tile_k = tk, \
     .pack = p, .any_tile = any, .defines = d                                                                        \
   }
+/* name, families, work-group, tile, blocks of four rows an item, rate, defines: a set */
+#define TILES(n, f, l0, tm, tn, tk, blocks, r, d)                                                                  \
+  {                                                                                                                \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = f, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, .tile_k = tk, \
+    .rate = r, .optional = true, .defines = "-DHX_SHAPE_TILES=1 -DHX_BLOCKS_M=" #blocks " " d                      \
+  }
 #define SUBGROUP "-DHX_SHAPE_SUBGROUP=1 "
 
 /* Most specific first within a kind: the first row that matches a device is its row. Names: README.md. */
@@ -51,6 +58,10 @@ static const hx__kernel_row rows[] = {
            SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
     MATMUL("matmul-sg16-16x32x16", HX__FAMILY_SUBGROUP16, 16, 1, 16, 32, 16, false, false,
            SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
+    TILES("matmul-nvidia-ptx-64x128x8", HX__FAMILY_NVIDIA, 128, 64, 128, 8, 2, 96, "-DHX_PTX=1"),
+    TILES("matmul-nvidia-ptx-128x256x16", HX__FAMILY_NVIDIA, 512, 128, 256, 16, 2, 100, "-DHX_PTX=1"),
+    TILES("matmul-nvidia-ptx-128x64x16", HX__FAMILY_NVIDIA, 128, 128, 64, 16, 2, 94, "-DHX_PTX=1"),
+    TILES("matmul-nvidia-ptx-64x64x16", HX__FAMILY_NVIDIA, 128, 64, 64, 16, 1, 66, "-DHX_PTX=1"),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, false, false, ""),
     MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, false, false, ""),
     MATMUL("matmul-rdna-64x64x16", HX__FAMILY_AMD_RDNA, 16, 16, 64, 64, 16, false, false, ""),
@@ -124,7 +135,7 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
 
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common, hx__cl_reduce, hx__cl_reduce_ticket, NULL};
-  static const char *const matmul[] = {hx__cl_common, hx__cl_matmul, NULL};
+  static const char *const matmul[] = {hx__cl_common, hx__cl_matmul, hx__cl_matmul_tiles, hx__cl_matmul_copy, NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
 }

@@ -36,6 +36,24 @@
  *             global float *t, ulong ldt, uint part)
  *     Launch as above. pa and pb are aligned to 64 bytes at least.
  *
+ *   row.rate > 0: a set of rows, among which each launch chooses (tiles.h)
+ *   hx_matmul, hx_matmul_tn(global const float *a, ulong a_first, ulong lda,
+ *             global const float *b, ulong b_first, ulong ldb, ulong m, ulong n, ulong k,
+ *             float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float4 *partials)
+ *     t(i,j) = alpha * S(i,j) + beta * t(i,j) (beta == 0: t is not read), at t[i*ldt + j], with across t[j*ldt + i].
+ *     A lies [row][k], for hx_matmul_tn [k][row]; B lies [k][column], its rows at multiples of 16 bytes, as those of
+ *     A for hx_matmul_tn. A has at least tile_m rows there, B at least tile_n columns, and a multiple of four.
+ *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
+ *     one panel, into partials, tile_m * tile_n floats each. Launch: 1-D, local row.local[0].
+ *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
+ *             uint across, uint whole, global const float4 *partials)
+ *     Adds those panels. Launch: 1-D, local row.local[0], for each tile of them tile_m * tile_n / 4 items, with
+ *     across / 16.
+ *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
+ *             global float *to, ulong pitch, ulong lines)
+ *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines.
+ *     Launch: 2-D, local (256, 1), (ceil(pitch / 64), ceil(lines / 64)) groups.
+ *
  *   hx_probe(global const float *a, global const float *b, global const float *c, global float *out)
  *     out[3*i] = a+b, out[3*i+1] = a*b, out[3*i+2] = fma(a,b,c) at i = get_global_id(0), by the macros that the other
  *     kernels use. Launch: 1-D, local row.local[0].
@@ -88,6 +106,7 @@ typedef struct hx__kernel_row {
   uint32_t tile_m, tile_n, tile_k; /* matmul: elements of C a work-group does; tile_k: the k-step where there is one */
   bool pack;
   bool any_tile;       /* HX_TILE may set tile_m, tile_n, tile_k, within what hx__kernel_tile_ok says */
+  uint32_t rate;       /* matmul: of a set: its speed, percent of the fastest's, where it fills the device; 0: alone */
   bool optional;       /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */
 } hx__kernel_row;

@@ -206,7 +206,7 @@ hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global c
   }
 }
 
-#else /* local memory */
+#elif !HX_SHAPE_TILES /* local memory */
 
 /* Item (x, y) holds rows of the tile in runs of up to 4 from y on, columns likewise from x on, so that it reads local
  * memory in vectors, and neighbouring items neighbouring vectors. */

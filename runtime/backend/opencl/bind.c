@@ -106,6 +106,7 @@ void hx__cl_unbind(hx__cl_lane *lane) {
   }
   if (lane->packed_a.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->packed_a);
   if (lane->packed_b.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->packed_b);
+  if (lane->partials.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->partials);
   lane->operands = 0;
 }
 

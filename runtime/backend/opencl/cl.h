@@ -10,10 +10,12 @@
 #include <pthread.h>
 
 #include "kernels/kernels.h"
+#include "kernels/tiles.h"
 #include "runtime/backend/backend.h"
 #include "runtime/base/log.h"
 
-#define HX__PROGRAMS HX__NEEDS /* one a need bit */
+#define HX__VARIANTS 3u                         /* of the product, beside the first row of its set */
+#define HX__PROGRAMS (HX__NEEDS + HX__VARIANTS) /* one a need bit, and those */
 
 typedef struct hx__cl_program {
   cl_program program;
@@ -161,7 +163,7 @@ typedef struct hx__cl_lane {
   bool copy_inputs; /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
   bool joins;       /* reductions: chunks are joined on the device where they can be */
   hx__cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
-  hx__cl_kernel large[HX__PROGRAMS];
+  hx__cl_kernel large[HX__PROGRAMS], join[HX__PROGRAMS], copy[HX__PROGRAMS];
 
   hx__cl_operand *operand; /* of the run */
   size_t operands, operand_room;
@@ -169,7 +171,8 @@ typedef struct hx__cl_lane {
   bool shared_packed;   /* the operand that all chunks of the run share is packed */
   hx__cl_buffer out;    /* slots, or t */
   hx__cl_buffer ticket; /* of launches that join: 0 between them */
-  cl_mem stage[2];      /* the pinned ring and its mapped halves */
+  hx__cl_buffer partials;
+  cl_mem stage[2]; /* the pinned ring and its mapped halves */
   void *stage_host[2];
   cl_event stage_event[2];
   unsigned stage_next;
@@ -206,6 +209,16 @@ void hx__cl_unbind(hx__cl_lane *lane);
 /* Enqueues the kernels of a chunk; its results are then lane->bytes of lane->out. */
 hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
 hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
+/* A product by a set of rows: op(A) and op(B) of m x k and k x n, alpha times their product into lane->out. */
+typedef struct hx__cl_strides {
+  size_t rs, cs;
+} hx__cl_strides;
+typedef struct hx__tiles_size {
+  size_t m, n, k;
+  float alpha;
+} hx__tiles_size;
+hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *a, hx__cl_strides as, const hx__cl_view *b,
+                                hx__cl_strides bs, const hx__tiles_size *size);
 
 hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 hx__outcome hx__cl_buffer_reserve(hx__cl_device *device, hx__cl_buffer *buffer, size_t bytes, cl_mem_flags flags);
@@ -216,6 +229,7 @@ void hx__cl_stage_close(hx__cl_lane *lane);
 cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned need, const char *name,
                              const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome);
 
+#define HX__FIRST_PRODUCT 27u /* the need of the product with the device's own tile */
 /* Index of a single need bit. */
 static inline unsigned hx__need_index(uint64_t need) { return (unsigned)__builtin_ctzll(need); }
 

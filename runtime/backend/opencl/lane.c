@@ -78,6 +78,7 @@ void hx__cl_lane_close(hx__lane *base) {
   if (!hx__cl_is_lost(lane)) {
     hx__cl_buffer_release(&lane->out);
     hx__cl_buffer_release(&lane->ticket);
+    hx__cl_buffer_release(&lane->partials);
     hx__cl_buffer_release(&lane->packed_a);
     hx__cl_buffer_release(&lane->packed_b);
     for (size_t i = 0; i < lane->operand_room; i++) hx__cl_buffer_release(&lane->operand[i].copy);
@@ -86,6 +87,8 @@ void hx__cl_lane_close(hx__lane *base) {
     release_kernels(lane->pack_a);
     release_kernels(lane->pack_b);
     release_kernels(lane->large);
+    release_kernels(lane->join);
+    release_kernels(lane->copy);
     clReleaseCommandQueue(lane->queue);
   }
   free(lane->operand);

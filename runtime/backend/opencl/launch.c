@@ -1,58 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The launches of a chunk: one a field of a reduction; packing where the row wants it, and the product. */
-#include "runtime/backend/opencl/cl.h"
-
-/* Sets arguments one after the other; the first error stays. */
-typedef struct args {
-  hx__cl_lane *lane;
-  cl_kernel kernel;
-  cl_uint next;
-  cl_int code;
-} args;
-
-static void arg(args *a, size_t bytes, const void *value) {
-  const cl_int code = clSetKernelArg(a->kernel, a->next++, bytes, value);
-  if (a->code == CL_SUCCESS) a->code = code;
-}
-static void arg_size(args *a, size_t value) {
-  const cl_ulong v = value;
-  arg(a, sizeof v, &v);
-}
-static void arg_mem(args *a, cl_mem mem) { arg(a, sizeof mem, &mem); }
-
-/* A view's buffer or pointer, and its first element. */
-static void arg_view(args *a, const hx__cl_view *v) {
-  cl_int code = CL_SUCCESS;
-  switch (v->mode) {
-    case HX__MEMORY_SVM_SYSTEM:
-    case HX__MEMORY_SVM_FINE:
-    case HX__MEMORY_SVM_COARSE:
-      code = clSetKernelArgSVMPointer(a->kernel, a->next++, v->p);
-      break;
-    case HX__MEMORY_USM:
-      code = a->lane->device->usm_arg(a->kernel, a->next++, v->p);
-      break;
-    default:
-      arg_mem(a, v->mem);
-  }
-  if (a->code == CL_SUCCESS) a->code = code;
-  arg_size(a, v->first);
-}
-
-static hx__outcome launch(args *a, cl_uint dims, const size_t *groups, const uint32_t *local) {
-  size_t global[2], size[2];
-  for (cl_uint i = 0; i < dims; i++) {
-    size[i] = local[i];
-    global[i] = groups[i] * local[i];
-  }
-  if (a->code != CL_SUCCESS) return hx__cl_failed(a->lane->device, "clSetKernelArg", a->code);
-  const cl_int code = clEnqueueNDRangeKernel(a->lane->queue, a->kernel, dims, NULL, global, size, 0, NULL, NULL);
-  hx__log(HX__LOG_TRACE, "clEnqueueNDRangeKernel: %zu x %zu items in groups of %zu x %zu: %d", global[0],
-          dims > 1 ? global[1] : 1, size[0], dims > 1 ? size[1] : 1, code);
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(a->lane->device, "clEnqueueNDRangeKernel", code);
-}
-
-static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
+#include "runtime/backend/opencl/arguments.h"
 
 static hx__outcome ticket_ready(hx__cl_lane *lane) {
   if (lane->ticket.mem) return HX__DONE;
@@ -93,7 +41,7 @@ static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, h
     arg_mem(&a, lane->ticket.mem);
   }
   const uint32_t local[2] = {row->local[0] << large, 1};
-  const size_t groups = ceiling(chunk.count, row->leaves << large);
+  const size_t groups = hx__ceiling(chunk.count, row->leaves << large);
   return launch(&a, 1, &groups, local);
 }
 
@@ -110,7 +58,7 @@ static bool joins(const hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
   for (size_t f = 0; f < w->nfields; f++) {
     const hx__kernel_row *const row =
         lane->device->program[hx__need_index(hx__need_reduce(w->fields[f].op, w->fields[f].type))].row;
-    if (row->large_from == 0 || ceiling(chunk.count, row->leaves) > (size_t)128 * row->local[0]) return false;
+    if (row->large_from == 0 || hx__ceiling(chunk.count, row->leaves) > (size_t)128 * row->local[0]) return false;
   }
   return true;
 }
@@ -137,19 +85,17 @@ hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, 
 }
 
 /* Strides of op(X) from the leading dimension where the kernel finds it. */
-typedef struct strides {
-  size_t rs, cs;
-} strides;
-
-static strides strides_of(bool transposed, size_t ld) { return transposed ? (strides){1, ld} : (strides){ld, 1}; }
+static hx__cl_strides strides_of(bool transposed, size_t ld) {
+  return transposed ? (hx__cl_strides){1, ld} : (hx__cl_strides){ld, 1};
+}
 
 /* Packs one operand into panels of `tile` along its row (A) or column (B) index. */
-static hx__outcome pack(hx__cl_lane *lane, hx__cl_kernel *slot, const char *name, const hx__cl_view *v, strides s,
-                        size_t extent, size_t k, bool k_first, size_t tile, hx__cl_buffer *to) {
+static hx__outcome pack(hx__cl_lane *lane, hx__cl_kernel *slot, const char *name, const hx__cl_view *v,
+                        hx__cl_strides s, size_t extent, size_t k, bool k_first, size_t tile, hx__cl_buffer *to) {
   static const uint32_t one[2] = {1, 1};
   hx__outcome outcome;
   args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, slot, lane->product, name, v, NULL, &outcome)};
-  const size_t panels = ceiling(extent, tile);
+  const size_t panels = hx__ceiling(extent, tile);
   if (outcome == HX__DONE)
     outcome = hx__cl_buffer_reserve(lane->device, to, panels * tile * k * sizeof(float), CL_MEM_READ_WRITE);
   if (outcome != HX__DONE) return outcome;
@@ -159,14 +105,14 @@ static hx__outcome pack(hx__cl_lane *lane, hx__cl_kernel *slot, const char *name
   arg_size(&a, k_first ? k : extent);
   arg_size(&a, k_first ? extent : k);
   arg_mem(&a, to->mem);
-  const size_t groups[2] = {panels, ceiling(k, HX__PANEL)};
+  const size_t groups[2] = {panels, hx__ceiling(k, HX__PANEL)};
   return launch(&a, 2, groups, one);
 }
 
 /* A product's operands for one chunk. */
 typedef struct operands {
   hx__cl_view a, b;
-  strides as, bs;
+  hx__cl_strides as, bs;
 } operands;
 
 static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk, operands *o) {
@@ -239,7 +185,7 @@ static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const op
   arg_mem(&a, lane->out.mem);
   arg_size(&a, lane->ldt);
   arg(&a, sizeof part, &part);
-  const size_t groups[2] = {ceiling(n, p->tile_n), ceiling(m, p->tile_m)};
+  const size_t groups[2] = {hx__ceiling(n, p->tile_n), hx__ceiling(m, p->tile_m)};
   return launch(&a, 2, groups, p->row->local);
 }
 
@@ -254,6 +200,8 @@ hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, 
   hx__outcome outcome =
       hx__cl_buffer_reserve(lane->device, &lane->out, lane->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome == HX__DONE) outcome = operands_of(lane, w, chunk, &o);
+  if (outcome == HX__DONE && p->row->rate != 0)
+    return hx__cl_launch_tiles(lane, &o.a, o.as, &o.b, o.bs, &(hx__tiles_size){m, n, w->gemm.k, w->gemm.alpha});
   for (size_t k = 0; k < w->gemm.k && outcome == HX__DONE;) {
     const size_t left = w->gemm.k - k;
     const k_range range = {k, left < most ? left : most};

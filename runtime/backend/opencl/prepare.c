@@ -123,12 +123,32 @@ static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way 
   return why;
 }
 
+/* The other rows of the product's set, each where it passes; whether all that do came from the cache. Those before the
+ * first, too: what was not kept is no reason to leave it out. */
+static bool prepare_set(hx__cl_device *d, const need *n, const hx__cl_program *first) {
+  const hx__kernel_row *row = NULL;
+  unsigned index = HX__NEEDS;
+  bool cached = true;
+  while (first->row->rate != 0 && index < HX__PROGRAMS && !atomic_load(&d->base.lost)) {
+    row = hx__kernel_row_after(row, n->kind, n->type, d->families, n->tile, d->max_local);
+    if (!row) break;
+    if (row->rate == 0 || row == first->row) continue;
+    const bool kept = from_cache(d, index, n, first->arithmetic, row) == NULL;
+    if (!kept && from_source(d, index, n, first->arithmetic, row) != NULL) continue;
+    cached = cached && kept;
+    index++;
+  }
+  return cached;
+}
+
 static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
   if (rounds(n) && !d->add_ok) return "its float add or multiply rounds otherwise";
-  const char *why =
-      try_all(d, index, n, from_cache); /* first: what is kept is what passed, refused rows are not there */
+  /* First, as only what passed is kept: a row that was refused is not built again. */
+  const char *why = try_all(d, index, n, from_cache);
   *cached = !why;
-  return why ? try_all(d, index, n, from_source) : NULL;
+  if (why) why = try_all(d, index, n, from_source);
+  if (!why && index == HX__FIRST_PRODUCT) *cached = prepare_set(d, n, &d->program[index]) && *cached;
+  return why;
 }
 
 static void name_of(const need *n, char name[NAME_BYTES]) {

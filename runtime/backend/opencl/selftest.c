@@ -107,11 +107,11 @@ typedef struct product {
   float alpha;
 } product;
 
-static const product products[] = {{0, 1, 0, 1, 1, false, false, 1.0f},
-                                   {1, 3, 0, 7, 19, true, false, 1.0f},
-                                   {0, 5, 1, 2, 515, false, true, -0.75f},
-                                   {1, 0, 1, 0, 32, false, false, 1.0f},
-                                   {1, 1, 2, 3, 1030, true, true, 1.0f}};
+static const product products[] = {{0, 1, 0, 1, 1, false, false, 1.0f},    {1, 3, 0, 7, 19, true, false, 1.0f},
+                                   {0, 5, 1, 2, 515, false, true, -0.75f}, {1, 0, 1, 0, 32, false, false, 1.0f},
+                                   {1, 1, 2, 3, 1030, true, true, 1.0f},   {0, 9, 0, 11, 2100, true, false, 1.0f},
+                                   {1, 4, 1, 8, 544, false, false, -2.0f}, {2, 3, 1, 9, 100, false, true, 1.0f},
+                                   {2, 4, 1, 12, 1040, true, false, 1.0f}};
 
 static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode) {
   const size_t m = c->tiles_m * p->tile_m + c->rest_m, n = c->tiles_n * p->tile_n + c->rest_n, k = c->k;

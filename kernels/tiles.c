@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plans by a model of the device: every compute unit takes its share of tiles and panels, and what is left over at the
+ * end leaves the others idle. The constants are those of one card, but only their ratios matter. */
+#include "kernels/tiles.h"
+
+#define FMA_A_NS 200.0 /* of a compute unit, at rate 100 */
+#define LAUNCH_NS 2500.0
+#define BYTES_A_NS 2000.0 /* that a copy or a join moves */
+#define MOST_PARTIALS ((size_t)256 << 20)
+
+static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
+static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
+static size_t fours(size_t n) { return (n + 3) & ~(size_t)3; }
+
+/* Few warps leave a compute unit waiting: the share of its speed that it then has. */
+static double occupancy(const hx__kernel_row *row, size_t groups, unsigned units) {
+  const size_t warps = ceiling(groups, units) * row->local[0] / 32;
+  return warps >= 8 ? 1.0 : warps > 4 ? 0.95 : 0.8;
+}
+
+static double product_ns(const hx__kernel_row *row, const hx__tiles_plan *p, size_t k, unsigned units) {
+  const size_t tail = p->tiles - p->whole, groups = p->whole + tail * p->panels;
+  const double depth = (double)k / (double)p->panels, area = (double)row->tile_m * row->tile_n;
+  const size_t rounds = ceiling(p->whole, units) * p->panels + ceiling(tail * p->panels, units);
+  double ns = LAUNCH_NS + (double)rounds * depth * area / (FMA_A_NS * row->rate * 0.01 * occupancy(row, groups, units));
+  if (tail == 0) return ns;
+  return ns + LAUNCH_NS + (double)(tail * p->panels) * area * 8.0 / BYTES_A_NS;
+}
+
+/* One way round. */
+static hx__tiles_plan plan_for(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units) {
+  hx__tiles_plan p = {.tiles = ceiling(s->m, row->tile_m) * ceiling(s->n, row->tile_n),
+                      .panels = ceiling(s->k, HX__PANEL)};
+  p.copy_b = s->b.cs != 1 || !s->b.even || s->b.rs % 4 != 0 || s->n % 4 != 0 || s->n < row->tile_n;
+  p.tn = s->a.rs == 1 && s->a.cs != 1 && s->a.even && s->a.cs % 4 == 0 && s->m % 4 == 0 && s->m >= row->tile_m;
+  p.copy_a = !p.tn && (s->a.cs != 1 || s->m < row->tile_m);
+  p.pitch_a = fours(s->k);
+  p.lines_a = greater(s->m, row->tile_m);
+  p.pitch_b = greater(fours(s->n), row->tile_n);
+  /* All whole, or what does not fill the units cut into panels. */
+  p.whole = p.tiles;
+  p.ns = product_ns(row, &p, s->k, units);
+  hx__tiles_plan cut = p;
+  cut.whole = p.tiles / units * units;
+  const size_t bytes = (cut.tiles - cut.whole) * row->tile_m * row->tile_n * sizeof(float);
+  if (p.panels > 1 && cut.whole < p.tiles && bytes <= MOST_PARTIALS / p.panels) {
+    cut.ns = product_ns(row, &cut, s->k, units);
+    if (cut.ns < p.ns) p = cut;
+  }
+  if (p.copy_a) p.ns += LAUNCH_NS + (double)(p.pitch_a * p.lines_a) * 8.0 / BYTES_A_NS;
+  if (p.copy_b) p.ns += LAUNCH_NS + (double)(p.pitch_b * s->k) * 8.0 / BYTES_A_NS;
+  return p;
+}
+
+hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units) {
+  const hx__tiles_shape other = {s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.even}, {s->a.cs, s->a.rs, s->a.even}};
+  const hx__tiles_plan straight = plan_for(row, s, units ? units : 1);
+  hx__tiles_plan across = plan_for(row, &other, units ? units : 1);
+  across.across = true;
+  return across.ns < straight.ns ? across : straight;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a product goes over the compute units of a device whose rows are a set (hx__kernel_row.rate): which row, which
+ * way round, what is copied first, and how many tiles a group does whole. Any of these gives the same bits. */
+#ifndef HX_KERNELS_TILES_H
+#define HX_KERNELS_TILES_H
+
+#include "kernels/kernels.h"
+
+/* op(A)(i,p) at a + i*a_rs + p*a_cs, op(B)(p,j) likewise. even: the first element is at a multiple of 16 bytes. */
+typedef struct hx__tiles_operand {
+  size_t rs, cs;
+  bool even;
+} hx__tiles_operand;
+
+typedef struct hx__tiles_shape {
+  size_t m, n, k;
+  hx__tiles_operand a, b;
+} hx__tiles_shape;
+
+typedef struct hx__tiles_plan {
+  bool across;         /* the product of the transposes: A is op(B) transposed, m is n, and t is written transposed */
+  bool copy_a, copy_b; /* of the product as launched: to rows of pitch_a, pitch_b elements, lines_a of them */
+  bool tn;             /* A lies [k][row]: hx_matmul_tn */
+  size_t pitch_a, lines_a, pitch_b;
+  size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, a group each */
+  double ns;                   /* about what it takes, to compare plans by */
+} hx__tiles_plan;
+
+/* The best plan for a row on a device of `units` compute units. */
+hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, const hx__tiles_shape *shape, unsigned units);
+
+#endif

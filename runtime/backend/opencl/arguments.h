@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Setting a kernel's arguments and enqueuing it; for the files that launch. */
+#ifndef HX_BACKEND_OPENCL_ARGUMENTS_H
+#define HX_BACKEND_OPENCL_ARGUMENTS_H
+
+#include "runtime/backend/opencl/cl.h"
+
+/* Sets arguments one after the other; the first error stays. */
+typedef struct args {
+  hx__cl_lane *lane;
+  cl_kernel kernel;
+  cl_uint next;
+  cl_int code;
+} args;
+
+static inline void arg(args *a, size_t bytes, const void *value) {
+  const cl_int code = clSetKernelArg(a->kernel, a->next++, bytes, value);
+  if (a->code == CL_SUCCESS) a->code = code;
+}
+static inline void arg_size(args *a, size_t value) {
+  const cl_ulong v = value;
+  arg(a, sizeof v, &v);
+}
+static inline void arg_mem(args *a, cl_mem mem) { arg(a, sizeof mem, &mem); }
+
+/* A view's buffer or pointer, and its first element. */
+static inline void arg_view(args *a, const hx__cl_view *v) {
+  cl_int code = CL_SUCCESS;
+  switch (v->mode) {
+    case HX__MEMORY_SVM_SYSTEM:
+    case HX__MEMORY_SVM_FINE:
+    case HX__MEMORY_SVM_COARSE:
+      code = clSetKernelArgSVMPointer(a->kernel, a->next++, v->p);
+      break;
+    case HX__MEMORY_USM:
+      code = a->lane->device->usm_arg(a->kernel, a->next++, v->p);
+      break;
+    default:
+      arg_mem(a, v->mem);
+  }
+  if (a->code == CL_SUCCESS) a->code = code;
+  arg_size(a, v->first);
+}
+
+static inline hx__outcome launch(args *a, cl_uint dims, const size_t *groups, const uint32_t *local) {
+  size_t global[2], size[2];
+  for (cl_uint i = 0; i < dims; i++) {
+    size[i] = local[i];
+    global[i] = groups[i] * local[i];
+  }
+  if (a->code != CL_SUCCESS) return hx__cl_failed(a->lane->device, "clSetKernelArg", a->code);
+  const cl_int code = clEnqueueNDRangeKernel(a->lane->queue, a->kernel, dims, NULL, global, size, 0, NULL, NULL);
+  hx__log(HX__LOG_TRACE, "clEnqueueNDRangeKernel: %zu x %zu items in groups of %zu x %zu: %d", global[0],
+          dims > 1 ? global[1] : 1, size[0], dims > 1 ? size[1] : 1, code);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(a->lane->device, "clEnqueueNDRangeKernel", code);
+}
+
+static inline size_t hx__ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
+
+#endif

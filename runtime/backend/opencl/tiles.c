@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The launches of a product by a set of rows (kernels/tiles.h): copies of operands that the kernels cannot read where
+ * they lie, the product, and the sum of its panels where they are many. */
+#include "runtime/backend/opencl/arguments.h"
+
+/* Whether the driver's memory objects or the caller's pointer put the first element at a multiple of 16 bytes. */
+static bool is_even(const hx__cl_view *v) {
+  const uintptr_t base = v->mem ? 0 : (uintptr_t)v->p;
+  return (base / sizeof(float) + v->first) % 4 == 0;
+}
+
+/* The program whose plan is the fastest, by its index. */
+static unsigned choose(const hx__cl_lane *lane, const hx__tiles_shape *shape, hx__tiles_plan *best) {
+  const hx__cl_device *const d = lane->device;
+  unsigned chosen = lane->product;
+  *best = hx__tiles_plan_for(d->program[chosen].row, shape, d->base.compute_units);
+  if (chosen != HX__FIRST_PRODUCT) return chosen;
+  for (unsigned i = HX__NEEDS; i < HX__PROGRAMS; i++) {
+    if (!d->program[i].program) continue;
+    const hx__tiles_plan plan = hx__tiles_plan_for(d->program[i].row, shape, d->base.compute_units);
+    if (plan.ns >= best->ns) continue;
+    *best = plan;
+    chosen = i;
+  }
+  return chosen;
+}
+
+/* Copies an operand to rows of `pitch` elements; v is then a view of the copy. */
+static hx__outcome copy(hx__cl_lane *lane, unsigned program, hx__cl_buffer *to, hx__cl_view *v, hx__tiles_operand x,
+                        size_t rows, size_t columns, size_t lines, size_t pitch) {
+  static const uint32_t local[2] = {256, 1};
+  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, to, lines * pitch * sizeof(float), CL_MEM_READ_WRITE);
+  args a = {.lane = lane};
+  if (outcome == HX__DONE)
+    a.kernel = hx__cl_lane_kernel(lane, &lane->copy[program], program, "hx_matmul_copy", v, NULL, &outcome);
+  if (outcome != HX__DONE) return outcome;
+  arg_view(&a, v);
+  arg_size(&a, x.rs);
+  arg_size(&a, x.cs);
+  arg_size(&a, rows);
+  arg_size(&a, columns);
+  arg_mem(&a, to->mem);
+  arg_size(&a, pitch);
+  arg_size(&a, lines);
+  const size_t groups[2] = {hx__ceiling(pitch, 64), hx__ceiling(lines, 64)};
+  *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = to->mem};
+  return launch(&a, 2, groups, local);
+}
+
+/* What the kernels of a plan share: the end of their arguments. */
+static void arg_result(args *a, const hx__tiles_plan *p, const hx__tiles_size *size) {
+  static const cl_float beta = 0.0f; /* C is on the host */
+  const cl_uint across = p->across, whole = (cl_uint)p->whole;
+  arg_size(a, p->across ? size->n : size->m);
+  arg_size(a, p->across ? size->m : size->n);
+  arg_size(a, size->k);
+  arg(a, sizeof size->alpha, &size->alpha);
+  arg(a, sizeof beta, &beta);
+  arg_mem(a, a->lane->out.mem);
+  arg_size(a, a->lane->ldt);
+  arg(a, sizeof across, &across);
+  arg(a, sizeof whole, &whole);
+  arg_mem(a, a->lane->partials.mem);
+}
+
+hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl_strides as, const hx__cl_view *bv,
+                                hx__cl_strides bs, const hx__tiles_size *size) {
+  const hx__tiles_shape shape = {size->m, size->n, size->k, {as.rs, as.cs, is_even(av)}, {bs.rs, bs.cs, is_even(bv)}};
+  if (size->k > UINT32_MAX / 2) return HX__NO_MEMORY; /* its steps are counted in 32 bits */
+  hx__tiles_plan p;
+  const unsigned program = choose(lane, &shape, &p);
+  const hx__kernel_row *const row = lane->device->program[program].row;
+  const size_t tail = p.tiles - p.whole, tile = (size_t)row->tile_m * row->tile_n;
+  hx__cl_view a = p.across ? *bv : *av, b = p.across ? *av : *bv;
+  const hx__tiles_operand ao =
+      p.across ? (hx__tiles_operand){bs.cs, bs.rs, false} : (hx__tiles_operand){as.rs, as.cs, false};
+  const hx__tiles_operand bo =
+      p.across ? (hx__tiles_operand){as.cs, as.rs, false} : (hx__tiles_operand){bs.rs, bs.cs, false};
+  const size_t m = p.across ? size->n : size->m, n = p.across ? size->m : size->n;
+  const size_t partials = (tail ? tail * p.panels * tile : 1) * sizeof(float);
+  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->partials, partials, CL_MEM_READ_WRITE);
+  if (outcome == HX__DONE && p.copy_a)
+    outcome = copy(lane, program, &lane->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
+  if (outcome == HX__DONE && p.copy_b)
+    outcome = copy(lane, program, &lane->packed_b, &b, bo, size->k, n, size->k, p.pitch_b);
+  args x = {.lane = lane};
+  if (outcome == HX__DONE)
+    x.kernel = hx__cl_lane_kernel(lane, p.tn ? &lane->pack_a[program] : &lane->kernel[program], program,
+                                  p.tn ? "hx_matmul_tn" : "hx_matmul", &a, &b, &outcome);
+  if (outcome != HX__DONE) return outcome;
+  arg_view(&x, &a);
+  arg_size(&x, p.copy_a ? p.pitch_a : p.tn ? ao.cs : ao.rs);
+  arg_view(&x, &b);
+  arg_size(&x, p.copy_b ? p.pitch_b : bo.rs);
+  arg_result(&x, &p, size);
+  const size_t groups = p.whole + tail * p.panels;
+  outcome = launch(&x, 1, &groups, row->local);
+  if (outcome != HX__DONE || tail == 0) return outcome;
+  args j = {.lane = lane};
+  j.kernel = hx__cl_lane_kernel(lane, &lane->join[program], program, "hx_matmul_join", NULL, NULL, &outcome);
+  if (outcome != HX__DONE) return outcome;
+  arg_result(&j, &p, size);
+  const size_t joins = tail * (tile / (p.across ? 16 : 4) / row->local[0]);
+  return launch(&j, 1, &joins, row->local);
+}
