@@ -276,9 +276,11 @@ static inline __attribute__((always_inline)) void hx_product(
         tile_a[e / HX_TILE_M * HX_PITCH_A + e % HX_TILE_M] = a[e / HX_TILE_M * lda + e % HX_TILE_M];
     } else {
       const uint p = id % (2 * HX_TILE_K);
+#pragma unroll 4
       for (uint row = id / (2 * HX_TILE_K); row < HX_TILE_M; row += HX_ITEMS / (2 * HX_TILE_K))
         if (p < left) tile_a[p * HX_PITCH_A + row] = a[row * lda + p];
     }
+#pragma unroll 4
     for (uint e = id; e < left * HX_TILE_N; e += HX_ITEMS) tile_b[e] = b[e / HX_TILE_N * ldb + e % HX_TILE_N];
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll 1
@@ -333,7 +335,7 @@ HX_KERNEL(hx_matmul_tn, true)
 /* The sum of the panels of a quad. */
 static float4 hx_join_quad(global const float4 *partials, uint q, uint panels) {
   float4 s = partials[q * HX_ITEMS];
-#pragma unroll 16
+#pragma unroll 8
   for (uint p = 1; p < panels; p++) s = HX_ADD(4, s, partials[((ulong)p * HX_QUADS + q) * HX_ITEMS]);
   return s.yxwz;
 }

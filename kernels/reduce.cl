@@ -257,17 +257,17 @@ static void hx_take(hx_lanes *lanes, HX_PASTE(HX_A, 4) value, uint row) {
     HX_PASTE(HX_A, 4) v[HX_ROWS];                                       \
     _Pragma("unroll") for (uint u = 0; u < HX_ROWS; u++, x += HX_LANES, y += HX_LANES) \
         v[u] = HX_LIFT(4, load(x), load(y));                            \
-    _Pragma("unroll") for (uint u = 0; u < HX_ROWS; u++) hx_take(&lanes, v[u], r + u); \
+    _Pragma("unroll") for (uint u = 0; u < HX_ROWS; u++) hx_take(lanes, v[u], r + u); \
   }
 #define HX_LOAD_ANY(p) vload4(0, (p))
 #define HX_LOAD_ALIGNED(p) (*(global const HX_T4 *)(p))
 
-/* An item's lanes over `count` elements of a leaf, from its first elements on. */
-static hx_lanes hx_leaf_lanes(global const HX_T *x, global const HX_T *y, uint count, uint item) {
-  hx_lanes lanes;
-  lanes.value = (HX_PASTE(HX_A, 4))(HX_MISSING);
+/* An item's lanes over `count` elements of a leaf, from its first elements on. By pointer: one driver knows no struct
+ * that a function returns. */
+static void hx_leaf_lanes(hx_lanes *lanes, global const HX_T *x, global const HX_T *y, uint count, uint item) {
+  lanes->value = (HX_PASTE(HX_A, 4))(HX_MISSING);
 #if HX_IS_ARG
-  lanes.row = (uint4)(0u);
+  lanes->row = (uint4)(0u);
 #endif
   if (count == HX_LEAF) {
     x += 4 * item;
@@ -287,19 +287,18 @@ static hx_lanes hx_leaf_lanes(global const HX_T *x, global const HX_T *y, uint c
       if (i + 1 < count) v.y = HX_LIFT(, x[i + 1], y[i + 1]);
       if (i + 2 < count) v.z = HX_LIFT(, x[i + 2], y[i + 2]);
       if (i + 3 < count) v.w = HX_LIFT(, x[i + 3], y[i + 3]);
-      hx_take(&lanes, v, r);
+      hx_take(lanes, v, r);
     }
   }
-  return lanes;
 }
 
 /* The lanes as they enter the tree over the items; base: the index of the leaf's first element, for argmin, argmax. */
-static HX_TREE4 hx_tree_of(hx_lanes lanes, uint item, uint base) {
+static HX_TREE4 hx_tree_of(const hx_lanes *lanes, uint item, uint base) {
 #if HX_IS_ARG
-  const uint4 index = lanes.row * HX_LANES + 4 * item + base + (uint4)(0, 1, 2, 3);
-  return (convert_ulong4(HX_KEY(4, lanes.value)) << 32) | convert_ulong4(index);
+  const uint4 index = lanes->row * HX_LANES + 4 * item + base + (uint4)(0, 1, 2, 3);
+  return (convert_ulong4(HX_KEY(4, lanes->value)) << 32) | convert_ulong4(index);
 #else
-  return lanes.value;
+  return lanes->value;
 #endif
 }
 
@@ -311,7 +310,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
   const uint id = (uint)get_local_id(0), item = id % HX_ITEMS;
   const ulong leaf = (ulong)get_group_id(0) * HX_LEAVES + id / HX_ITEMS, start = leaf * HX_LEAF;
   const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
-  HX_TREE4 v = hx_tree_of(hx_leaf_lanes(x + x_first + start, y + y_first + start, count, item), item, 0);
+  hx_lanes lanes;
+  hx_leaf_lanes(&lanes, x + x_first + start, y + y_first + start, count, item);
+  HX_TREE4 v = hx_tree_of(&lanes, item, 0);
   /* Every item joins at every level, so none diverges and neighbours touch neighbouring words; item 0 of each leaf ends
    * with lanes by strides 64, 32, 16, 8, 4. Two buffers, so one barrier a level is enough. */
   uint side = 0;

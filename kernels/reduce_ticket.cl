@@ -63,7 +63,9 @@ static inline void hx_reduce_with(const uint items, global const HX_T *x, global
   const ulong leaf = (ulong)group * warps + warp, start = leaf * HX_LEAF;
   const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
   /* An index counts from the leaf, or from the first leaf of the launch where the leaves are joined. */
-  const HX_TREE4 lanes = hx_tree_of(hx_leaf_lanes(x + start, y + start, count, item), item, join ? (uint)start : 0u);
+  hx_lanes own;
+  hx_leaf_lanes(&own, x + start, y + start, count, item);
+  const HX_TREE4 lanes = hx_tree_of(&own, item, join ? (uint)start : 0u);
 #if HX_IS_KEY || HX_TYPE != HX_F32 /* exact in any order */
   const HX_PASTE(HX_TREE, 2) pair = HX_TREE_JOIN(2, lanes.lo, lanes.hi);
   HX_TREE v = HX_TREE_JOIN(, pair.x, pair.y);

@@ -5,7 +5,8 @@
 
 #define FMA_A_NS 200.0 /* of a compute unit, at rate 100 */
 #define LAUNCH_NS 2500.0
-#define BYTES_A_NS 2000.0 /* that a copy or a join moves */
+#define JOIN_BYTES_A_NS 4000.0 /* that a join moves, in the cache */
+#define COPY_BYTES_A_NS 2000.0 /* that a copy moves */
 #define MOST_PARTIALS ((size_t)256 << 20)
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
@@ -24,7 +25,7 @@ static double product_ns(const hx__kernel_row *row, const hx__tiles_plan *p, siz
   const size_t rounds = ceiling(p->whole, units) * p->panels + ceiling(tail * p->panels, units);
   double ns = LAUNCH_NS + (double)rounds * depth * area / (FMA_A_NS * row->rate * 0.01 * occupancy(row, groups, units));
   if (tail == 0) return ns;
-  return ns + LAUNCH_NS + (double)(tail * p->panels) * area * 8.0 / BYTES_A_NS;
+  return ns + LAUNCH_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
 }
 
 /* One way round. */
@@ -47,8 +48,8 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, const hx__tiles_shape 
     cut.ns = product_ns(row, &cut, s->k, units);
     if (cut.ns < p.ns) p = cut;
   }
-  if (p.copy_a) p.ns += LAUNCH_NS + (double)(p.pitch_a * p.lines_a) * 8.0 / BYTES_A_NS;
-  if (p.copy_b) p.ns += LAUNCH_NS + (double)(p.pitch_b * s->k) * 8.0 / BYTES_A_NS;
+  if (p.copy_a) p.ns += LAUNCH_NS + (double)(p.pitch_a * p.lines_a) * 8.0 / COPY_BYTES_A_NS;
+  if (p.copy_b) p.ns += LAUNCH_NS + (double)(p.pitch_b * s->k) * 8.0 / COPY_BYTES_A_NS;
   return p;
 }
 
