@@ -110,6 +110,11 @@ const hx__kernel_row *hx__kernel_row_after(const hx__kernel_row *row, hx__kernel
   return NULL;
 }
 
+const hx__kernel_row *hx__kernel_rows(size_t *count) {
+  *count = sizeof rows / sizeof rows[0];
+  return rows;
+}
+
 bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_op op, hx_type type,
                         const uint32_t tile[3], hx__arithmetic arithmetic) {
   const bool other_tile = row->any_tile && tile_set(tile);

@@ -79,7 +79,8 @@ enum {
   HX__FAMILY_AMD_GCN = 1u << 3,   /* wavefront 64 */
   HX__FAMILY_AMD_RDNA = 1u << 4,  /* wavefront 32 */
   HX__FAMILY_SUBGROUP8 = 1u << 8, /* cl_intel_subgroups and cl_intel_required_subgroup_size with that size */
-  HX__FAMILY_SUBGROUP16 = 1u << 9
+  HX__FAMILY_SUBGROUP16 = 1u << 9,
+  HX__FAMILY_WIDE = 1u << 10 /* Intel GPUs whose registers hold 64 bytes: sub-groups of 16 and none of 8 */
 };
 
 /* How a device's compiler has to be spoken to; found by the self-test, each tried in this order. */
@@ -119,6 +120,9 @@ const hx__kernel_row *hx__kernel_row_for(hx__kernel_kind kind, hx_type type, uin
 /* The next row of the table after `row` (NULL: the first) that the device matches, or NULL. */
 const hx__kernel_row *hx__kernel_row_after(const hx__kernel_row *row, hx__kernel_kind kind, hx_type type,
                                            uint32_t families, const uint32_t tile[3], size_t max_local);
+
+/* The whole table, for what goes through all rows. */
+const hx__kernel_row *hx__kernel_rows(size_t *count);
 
 /* Writes the -D options of a program into text (no option that touches arithmetic); returns false where it does not
  * fit. op and type: reduce only. */

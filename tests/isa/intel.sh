@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# Intel GPUs, by Intel's offline compiler: for isa.sh.
+
+compiler() {
+  command -v ocloc >/dev/null || { echo "isa intel: there is no ocloc (Debian: intel-opencl-icd)"; return 1; }
+}
+
+# Every target that ocloc names, without the names of groups and second names. Those whose registers hold 64 bytes have
+# no sub-groups of 8.
+targets() {
+  ocloc compile --help 2>&1 | sed -n 's/.*<device_type> can be: \(.*\), version .*/\1/p' | tr -d ',' | tr ' ' '\n' |
+    while IFS= read -r target; do
+      case $target in
+        '' | gen* | xe | xe-* | dg2-* | ats-* | pvc-*) ;;
+        pvc* | bmg* | lnl* | ptl*) echo "$target intel-16 s" ;;
+        skl | apl | icllp | tgllp | acm-g10) echo "$target intel-8-16 s" ;;
+        *) echo "$target intel-8-16" ;;
+      esac
+    done
+}
+
+# One of the numbers in the part of the binary that describes the kernels.
+field() { LC_ALL=C grep -a -o "$1: *[0-9]*" "$2" | sed 's/.*: *//' | sort -n | tail -n 1; }
+
+# The front end is run once: what it makes (SPIR-V) serves every target.
+job() {
+  echo "$1" | while IFS='|' read -r folder row what file lanes registers options targets; do
+    out=$(mktemp -d "$folder/XXXXXX")
+    input=$folder/$file
+    spirv=
+    for target in $targets; do
+      # shellcheck disable=SC2086 # -spirv_input or nothing
+      if ! ocloc compile -file "$input" $spirv -device "$target" -out_dir "$out" -output "$target" -output_no_suffix \
+        --format zebin -options "$options" >"$out/log" 2>&1 || [ ! -s "$out/$target" ]; then
+        echo "$row|$what|$target|it does not compile: $(grep -m 1 -i error "$out/log" | tr '|' ' ')|0|0"
+        continue
+      fi
+      simd=$(field simd_size "$out/$target") grf=$(field grf_count "$out/$target") verdict=ok
+      # Scratch memory, for spills or for arrays that are not in registers, has an entry of its own.
+      if LC_ALL=C grep -a -q '^ *per_thread_memory_buffers:' "$out/$target"; then
+        bytes=$(LC_ALL=C grep -a -A 6 '^ *per_thread_memory_buffers:' "$out/$target" | grep -a -m 1 ' size:' | tr -dc 0-9)
+        verdict="it spills, or keeps an array in memory: $bytes bytes a thread"
+      elif [ "$lanes" != 0 ] && [ "$simd" != "$lanes" ]; then
+        verdict="sub-groups of $simd instead of $lanes"
+      elif [ "${grf:-0}" -gt "$registers" ] || [ "${grf:-0}" -eq 0 ]; then
+        verdict="${grf:-unknown} registers instead of $registers"
+      fi
+      echo "$row|$what|$target|$verdict|$grf|$simd"
+      if [ -z "$spirv" ] && [ -s "$out/$target.spv" ]; then input=$out/$target.spv spirv=-spirv_input; fi
+    done
+    rm -rf "$out"
+  done
+}

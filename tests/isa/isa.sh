@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# isa.sh intel|amd ROWS [--sample] [CLASS]: compiles every program of every row of kernels/kernels.c with the vendor's
+# compiler for every GPU that it knows, and fails where one does not compile, spills, uses scratch memory, has another
+# sub-group size than the row says or takes more registers than allowed. ROWS: the program of rows.c; --sample: all rows
+# and targets, but not every operation on every target; CLASS: of rows.c, instead of the targets' own.
+# isa.sh addressing SOURCE: addressing.sh. Exit status: 0, 1 (a program fails), 3 (there is no compiler).
+set -eu
+here=$(dirname "$(readlink -f "$0")")
+
+# The vendor's part: targets (a line each: target, class, s where it is of the sample), job (a line of rows.c and the
+# targets it is for; prints a line a target: row|what|target|verdict|figures, the verdict being ok or the reason).
+vendor=$1
+case $vendor in
+  intel | amd) . "$here/$vendor.sh" ;;
+  addressing) shift; exec sh "$here/addressing.sh" "$@" ;;
+  *) echo "isa.sh: unknown vendor $vendor" >&2; exit 2 ;;
+esac
+shift
+if [ "$1" = --job ]; then # for xargs
+  shift
+  job "$@"
+  exit 0
+fi
+
+rows=$(readlink -f "$1")
+shift
+sample= only=
+while [ $# -gt 0 ]; do
+  case $1 in --sample) sample=1 ;; *) only=$1 ;; esac
+  shift
+done
+compiler || exit 3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+targets >"$work/targets"
+[ -s "$work/targets" ] || { echo "isa $vendor: the compiler names no target"; exit 1; }
+
+# One job a program: class, row, ..., with the targets it is compiled for. In a sample, operations other than the sum of
+# f32 meet only the targets of the sample, and on rows for any device only those of f32.
+: >"$work/jobs"
+for class in $(cut -d' ' -f2 "$work/targets" | sort -u); do
+  mkdir "$work/$class"
+  "$rows" "$work/$class" "${only:-$class}" >"$work/$class/programs"
+  all=$(awk -v c="$class" '$2 == c {printf "%s ", $1}' "$work/targets")
+  few=$(awk -v c="$class" '$2 == c && $3 == "s" {printf "%s ", $1}' "$work/targets")
+  while IFS='|' read -r row what rest; do
+    for_these=$all
+    case $sample:$row:$what in
+      :* | 1:matmul*:* | 1:*:sum-f32) ;;
+      1:reduce-any*:*-[iu]32) continue ;;
+      *) for_these=$few ;;
+    esac
+    [ -z "$for_these" ] || printf '%s|%s|%s|%s\n' "$work/$class" "$row" "$what" "$rest|$for_these" >>"$work/jobs"
+  done <"$work/$class/programs"
+done
+
+xargs -d '\n' -P "$(nproc)" -n 1 sh "$here/isa.sh" "$vendor" --job <"$work/jobs" >"$work/results" || true
+
+# A line a row, then what failed.
+awk -F'|' -v vendor="$vendor" '
+  { n[$1]++; total++; targets[$3] = 1
+    if (!($1 in order)) { order[$1] = ++count; name[count] = $1 }
+    if ($4 != "ok") { failed++; bad[$1]++; lines[failed] = "FAIL " $1 " " $2 " on " $3 ": " $4 }
+    if ($5 + 0 > most[$1]) most[$1] = $5 + 0
+    if (!($1 in least) || $5 + 0 < least[$1]) least[$1] = $5 + 0
+    if (index(" " lanes[$1] " ", " " $6 " ") == 0) lanes[$1] = lanes[$1] (lanes[$1] == "" ? "" : " ") $6 }
+  END { for (t in targets) m++
+    for (i = 1; i <= count; i++) { r = name[i]
+      registers = least[r] == most[r] ? most[r] : least[r] "-" most[r]
+      printf "%-28s %5d compiled  %s, %s registers, lanes %s\n", r, n[r],
+             bad[r] ? bad[r] " FAILED" : "no spill, no scratch", registers, lanes[r] }
+    for (i = 1; i <= failed && i <= 60; i++) print lines[i]
+    printf "isa %s: %d programs for %d targets, %d failed\n", vendor, total, m, failed
+    exit failed > 0 || total == 0 }' "$work/results" || exit 1
+asked=$(awk -F'|' '{print $NF}' "$work/jobs" | wc -w)
+[ "$asked" -eq "$(wc -l <"$work/results")" ] || { echo "isa $vendor: of $asked compilations some did not end"; exit 1; }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * isa_rows FOLDER CLASS: the programs that hx builds on a device of that class, for compilers that know the device where
+ * the machine does not have it. Writes the sources into FOLDER and prints a line a program, with bars between:
+ *   row | op and type | file | sub-group size, 0: the compiler's choice | registers allowed | options
+ * CLASS too-large-intel or too-large-amd: one program that no register file holds, for the test of the test. */
+#include <stdio.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
+
+static const struct {
+  const char *name;
+  uint32_t families;
+} classes[] = {
+    {"intel-8-16", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16},
+    {"intel-16", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE},
+    {"gcn", HX__FAMILY_AMD_GCN},
+    {"rdna", HX__FAMILY_AMD_RDNA},
+};
+
+/* What cannot fit: twice the registers of an Intel thread; 256 sums an item where there are 256 registers in all. */
+static const struct {
+  const char *name;
+  hx__kernel_row row;
+} too_large[] = {
+    {"too-large-intel",
+     {"matmul-too-large", HX__KERNEL_MATMUL, HX__FAMILY_SUBGROUP16, 0, {16, 1}, 0, 16, 64, 16, false, false,
+      "-DHX_SHAPE_SUBGROUP=1 -DHX_LANE_K= -DHX_LANE_N=4"}},
+    {"too-large-amd",
+     {"matmul-too-large", HX__KERNEL_MATMUL, HX__FAMILY_AMD_GCN, 0, {16, 16}, 0, 256, 256, 16, false, false, ""}},
+};
+
+static const char *const files[] = {NULL, "reduce.cl", "matmul.cl", "probe.cl"};
+
+static bool write_sources(const char *folder) {
+  for (int kind = HX__KERNEL_REDUCE; kind <= HX__KERNEL_PROBE; kind++) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, files[kind]);
+    FILE *file = fopen(path, "w");
+    if (!file) return false;
+    for (const char *const *part = hx__kernel_sources((hx__kernel_kind)kind); *part; part++) fputs(*part, file);
+    if (fclose(file) != 0) return false;
+  }
+  return true;
+}
+
+static void print_program(const hx__kernel_row *row, hx_op op, hx_type type) {
+  static const char *const ops[] = {"",       "sum", "min",     "max",         "argmin",
+                                    "argmax", "dot", "sum_abs", "sum_squares", "prod"};
+  static const char *const types[] = {"", "f32", "i32", "u32"};
+  static const uint32_t no_tile[3] = {0, 0, 0};
+  char options[1024];
+  if (!hx__kernel_options(options, sizeof options, row, op, type, no_tile, HX__ARITHMETIC_PLAIN)) return;
+  const int lanes = row->family & HX__FAMILY_SUBGROUP8 ? 8 : row->family & HX__FAMILY_SUBGROUP16 ? 16 : 0;
+  const bool reduce = row->kind == HX__KERNEL_REDUCE;
+  printf("%s|%s%s%s|%s|%d|%d|%s\n", row->name, reduce ? ops[op] : "f32", reduce ? "-" : "", reduce ? types[type] : "",
+         files[row->kind], lanes, 128, options);
+}
+
+static void print_row(const hx__kernel_row *row) {
+  if (row->kind == HX__KERNEL_REDUCE)
+    for (int op = HX_SUM; op <= HX_PROD; op++)
+      for (int type = HX_F32; type <= HX_U32; type++) print_program(row, (hx_op)op, (hx_type)type);
+  else
+    print_program(row, HX_SUM, HX_F32);
+}
+
+/* Rows for the CPU are for no GPU; the rows that any device may take are for this one, too. */
+static bool print_class(const char *name) {
+  for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
+    if (strcmp(name, classes[i].name) != 0) continue;
+    size_t count;
+    const hx__kernel_row *const rows = hx__kernel_rows(&count);
+    for (size_t r = 0; r < count; r++)
+      if ((rows[r].family & classes[i].families) == rows[r].family) print_row(&rows[r]);
+    return true;
+  }
+  for (size_t i = 0; i < sizeof too_large / sizeof too_large[0]; i++) {
+    if (strcmp(name, too_large[i].name) != 0) continue;
+    print_row(&too_large[i].row);
+    return true;
+  }
+  return false;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3 || !write_sources(argv[1]) || !print_class(argv[2])) {
+    fprintf(stderr, "usage: isa_rows FOLDER CLASS\n");
+    return 2;
+  }
+  return 0;
+}
