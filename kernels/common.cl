@@ -7,6 +7,11 @@
 #define HX_PASTE_(a, b) a##b
 #define HX_PASTE(a, b) HX_PASTE_(a, b) /* HX_PASTE(float, 4): a vector type; an empty width means the scalar */
 
+/* A place in every kernel that uses sub-groups, for the tests: declarations of what stands in for them. */
+#ifndef HX_HOOK
+#define HX_HOOK
+#endif
+
 #define HX_PLAIN 0
 #define HX_FMA_ADD 1
 #define HX_SOFT_FMA 2

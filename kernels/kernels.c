@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 /* Made from the .cl files by embed.sh. */
-extern const char hx__cl_common[], hx__cl_reduce[], hx__cl_reduce_ticket[], hx__cl_matmul[], hx__cl_matmul_tiles[],
-    hx__cl_matmul_copy[], hx__cl_probe[];
+extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
+    hx__cl_matmul[], hx__cl_matmul_tiles[], hx__cl_matmul_copy[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -40,6 +40,7 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .rate = r, .optional = true, .defines = "-DHX_SHAPE_TILES=1 -DHX_BLOCKS_M=" #blocks " " d                      \
   }
 #define SUBGROUP "-DHX_SHAPE_SUBGROUP=1 "
+#define AMD "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1 -DHX_ROLLED=1 -DHX_CROSS_LANES=1"
 
 /* Most specific first within a kind: the first row that matches a device is its row. Names: README.md. */
 static const hx__kernel_row rows[] = {
@@ -47,24 +48,31 @@ static const hx__kernel_row rows[] = {
     TICKET("reduce-nvidia-ptx-256", HX__FAMILY_NVIDIA, 256, 8, 4096, "-DHX_PTX=1"),
     TICKET("reduce-nvidia-ticket-256", HX__FAMILY_NVIDIA, 256, 8, 4096, ""),
     REDUCE("reduce-nvidia-256", HX__FAMILY_NVIDIA, 256, 8, "-DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1"),
-    REDUCE("reduce-gcn-256", HX__FAMILY_AMD_GCN, 256, 8, "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"),
-    REDUCE("reduce-rdna-256", HX__FAMILY_AMD_RDNA, 256, 8, "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1"),
-    REDUCE("reduce-intel-256", HX__FAMILY_INTEL, 256, 8, "-DHX_IN_FLIGHT=8"),
+    REDUCE("reduce-gcn-256", HX__FAMILY_AMD_GCN, 256, 8, AMD),
+    REDUCE("reduce-rdna-256", HX__FAMILY_AMD_RDNA, 256, 8, AMD),
+    REDUCE("reduce-sg16-128", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16, 128, 8, SUBGROUP "-DHX_IN_FLIGHT=2"),
     REDUCE("reduce-any-256", 0, 256, 8, "-DHX_IN_FLIGHT=8"),
     REDUCE("reduce-any-32", 0, 32, 1, "-DHX_IN_FLIGHT=8"),
 
     MATMUL("matmul-cpu-6x64", HX__FAMILY_CPU, 1, 1, 6, 64, 1, true, false, "-DHX_SHAPE_PACKED=1"),
     MATMUL("matmul-sg8-16x32x16", HX__FAMILY_SUBGROUP8, 8, 1, 16, 32, 16, false, false,
            SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
+    MATMUL("matmul-sg16-32x32x16", HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE, 16, 1, 32, 32, 16, false, false,
+           SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
     MATMUL("matmul-sg16-16x32x16", HX__FAMILY_SUBGROUP16, 16, 1, 16, 32, 16, false, false,
+           SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
+    MATMUL("matmul-sg16-8x32x16", HX__FAMILY_SUBGROUP16, 16, 1, 8, 32, 16, false, false,
            SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
     TILES("matmul-nvidia-ptx-64x128x8", HX__FAMILY_NVIDIA, 128, 64, 128, 8, 2, 96, "-DHX_PTX=1"),
     TILES("matmul-nvidia-ptx-128x256x16", HX__FAMILY_NVIDIA, 512, 128, 256, 16, 2, 100, "-DHX_PTX=1"),
     TILES("matmul-nvidia-ptx-128x64x16", HX__FAMILY_NVIDIA, 128, 128, 64, 16, 2, 94, "-DHX_PTX=1"),
     TILES("matmul-nvidia-ptx-64x64x16", HX__FAMILY_NVIDIA, 128, 64, 64, 16, 1, 66, "-DHX_PTX=1"),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, false, false, ""),
+    MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, false, false, ""),
     MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, false, false, ""),
+    MATMUL("matmul-rdna-64x64x8", HX__FAMILY_AMD_RDNA, 16, 8, 64, 64, 8, false, false, ""),
     MATMUL("matmul-rdna-64x64x16", HX__FAMILY_AMD_RDNA, 16, 16, 64, 64, 16, false, false, ""),
+    MATMUL("matmul-wide-64x64x16", HX__FAMILY_WIDE, 16, 16, 64, 64, 16, false, true, "-DHX_SUB_GROUP=16"),
     MATMUL("matmul-any-64x64x16", 0, 16, 16, 64, 64, 16, false, true, ""),
     MATMUL("matmul-any-32x32x16", 0, 8, 8, 32, 32, 16, false, true, ""),
 
@@ -139,7 +147,8 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
 }
 
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
-  static const char *const reduce[] = {hx__cl_common, hx__cl_reduce, hx__cl_reduce_ticket, NULL};
+  static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
+                                       hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
   static const char *const matmul[] = {hx__cl_common, hx__cl_matmul, hx__cl_matmul_tiles, hx__cl_matmul_copy, NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;

@@ -128,7 +128,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_pack_b(global cons
 /* A lane holds columns lane, lane + HX_LOCAL0, ... of the tile. HX_LANE_K, HX_LANE_N: elements of HX_TILE_K, HX_TILE_N
  * in a lane, the widths of the block reads (1: left empty). Offsets run, pointers do not: buffers then stay in
  * binding-table entries, and the addresses of 16 rows do not crowd the tile out of the registers. */
-#define HX_LANE_M (HX_TILE_M / HX_LOCAL0)
+#define HX_LANE_M ((HX_TILE_M + HX_LOCAL0 - 1) / HX_LOCAL0)
 #define HX_LANES_N (HX_TILE_N / HX_LOCAL0)
 #define HX_VK HX_PASTE(float, HX_LANE_K)
 #define HX_VN HX_PASTE(float, HX_LANE_N)
@@ -154,6 +154,7 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_pack_b(global cons
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0))) void
 hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first,
           ulong b_rs, ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part) {
+  HX_HOOK
   const uint lane = (uint)get_local_id(0);
   const ulong i0 = (ulong)get_group_id(1) * HX_TILE_M, j0 = (ulong)get_group_id(0) * HX_TILE_N;
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
@@ -244,8 +245,9 @@ hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global c
 #define HX_PAD 4 /* spreads the columns of A over the banks and keeps vectors aligned */
 
 /* An item's share of an operand's tile of lines x HX_TILE_K, walked along whichever way memory runs: from (line, step)
- * on by (next_line, next_step). Fetched into registers while the tile before is in use; rows and columns past the edge
- * are zero, k past its end is never used. Macros and plain variables: one driver mixes up structs that hold pointers. */
+ * on by (next_line, next_step). Fetched into registers while the tile before is in use; at edges one by one, rows and
+ * columns past the edge as zero; k past its end is never used. Macros and plain variables: one driver mixes up structs
+ * that hold pointers. */
 #define HX_WALK(w, x, line_stride, step_stride, lines)                              \
   const bool w##_along_k = (step_stride) == 1;                                      \
   const uint w##_step = w##_along_k ? id % HX_TILE_K : id / (lines);                \
@@ -257,10 +259,14 @@ hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global c
   global const float *w = (x) + w##_line * (line_stride) + w##_step * (step_stride); \
   float w##_next[(lines) * HX_TILE_K / HX_ITEMS];
 
-#define HX_FETCH(w, lines, lines_left, k_left)                                                                  \
-  _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) {                                 \
-    const bool inside = w##_line + u * w##_next_line < (lines_left) && w##_step + u * w##_next_step < (k_left); \
-    w##_next[u] = inside ? w[u * w##_stride] : 0.0f;                                                            \
+#define HX_FETCH(w, lines, lines_left, k_left)                                                                    \
+  if ((lines_left) == (lines) && (k_left) >= HX_TILE_K) {                                                         \
+    _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) w##_next[u] = w[u * w##_stride];  \
+  } else {                                                                                                        \
+    _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) {                                 \
+      const bool inside = w##_line + u * w##_next_line < (lines_left) && w##_step + u * w##_next_step < (k_left); \
+      w##_next[u] = inside ? w[u * w##_stride] : 0.0f;                                                            \
+    }                                                                                                             \
   }
 
 #define HX_SPREAD(w, lines, tile, pitch)                                        \
@@ -282,6 +288,27 @@ hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global c
     }                                                                                              \
   }
 
+/* `steps` of k; the next tile is on its way while this one is used. Whole tiles and what is left of k have loops of
+ * their own, one after the other: two in one loop would cost copies of all sums in every turn. */
+#define HX_K_TILE(unroll, steps)                                            \
+  {                                                                         \
+    barrier(CLK_LOCAL_MEM_FENCE); /* nobody reads the last tile any more */ \
+    HX_SPREAD(wa, HX_TILE_M, tile_a, HX_PITCH_A)                            \
+    HX_SPREAD(wb, HX_TILE_N, tile_b, HX_TILE_N)                             \
+    barrier(CLK_LOCAL_MEM_FENCE);                                           \
+    if (k - k1 > HX_TILE_K) {                                               \
+      const ulong left = k - k1 - HX_TILE_K;                                \
+      wa += wa_ahead;                                                       \
+      wb += wb_ahead;                                                       \
+      HX_FETCH(wa, HX_TILE_M, rows, left)                                   \
+      HX_FETCH(wb, HX_TILE_N, columns, left)                                \
+    }                                                                       \
+    _Pragma(unroll) for (uint p = 0; p < (steps); p++) HX_STEP(p)           \
+  }
+
+#ifdef HX_SUB_GROUP /* a compiler that would take another */
+__attribute__((intel_reqd_sub_group_size(HX_SUB_GROUP)))
+#endif
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first, ulong b_rs,
     ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part) {
@@ -303,29 +330,11 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_ma
 #pragma unroll
       for (uint j = 0; j < HX_RUNS_N; j++) acc[i][j] = 0.0f;
     }
-    for (ulong k1 = k0; k1 < end; k1 += HX_TILE_K) {
-      const uint steps = (uint)min(end - k1, (ulong)HX_TILE_K);
-      barrier(CLK_LOCAL_MEM_FENCE); /* nobody reads the last tile any more */
-      HX_SPREAD(wa, HX_TILE_M, tile_a, HX_PITCH_A)
-      HX_SPREAD(wb, HX_TILE_N, tile_b, HX_TILE_N)
-      barrier(CLK_LOCAL_MEM_FENCE);
-      if (k - k1 > HX_TILE_K) { /* the next tile is on its way while this one is used */
-        const ulong left = k - k1 - HX_TILE_K;
-        wa += wa_ahead;
-        wb += wb_ahead;
-        HX_FETCH(wa, HX_TILE_M, rows, left)
-        HX_FETCH(wb, HX_TILE_N, columns, left)
-      }
+    ulong k1 = k0;
 #if HX_ARITHMETIC != HX_SOFT_FMA /* too much code to repeat */
-      if (steps == HX_TILE_K) {
-#pragma unroll 8
-        for (uint p = 0; p < HX_TILE_K; p++) HX_STEP(p)
-      } else
+    for (; k1 + HX_TILE_K <= end; k1 += HX_TILE_K) HX_K_TILE("unroll 8", HX_TILE_K)
 #endif
-      {
-        for (uint p = 0; p < steps; p++) HX_STEP(p)
-      }
-    }
+    for (; k1 < end; k1 += HX_TILE_K) HX_K_TILE("unroll 1", (uint)min(end - k1, (ulong)HX_TILE_K))
     /* Known as zero to no compiler: else the addresses of all stores stay in registers throughout. */
     const uint zero = (uint)(k0 >> 63);
 #pragma unroll

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions: a slot for every leaf of 4096 elements. Lane j of 128 takes elements j, j+128, ... of its leaf in order;
- * lanes combine by strides 64, 32, ..., 1. Two shapes of the same order:
- *   HX_SHAPE_ITEM    one work-item does a leaf, its lanes in eight vectors of 16 (CPU devices)
- *   otherwise        32 work-items do a leaf, four neighbouring lanes each (GPUs)
+ * lanes combine by strides 64, 32, ..., 1. Three shapes of the same order:
+ *   HX_SHAPE_ITEM      one work-item does a leaf, its lanes in eight vectors of 16 (CPU devices)
+ *   HX_SHAPE_SUBGROUP  a sub-group of 16 does a leaf, eight lanes each (Intel GPUs; reduce_subgroup.cl)
+ *   otherwise          32 work-items do a leaf, four neighbouring lanes each (GPUs)
  * HX_OP, HX_TYPE: what is reduced; HX_LOCAL0: work-group size; HX_LEAVES: leaves a work-group does. */
 #define HX_F32 1
 #define HX_I32 2
@@ -77,6 +78,8 @@
 HX_DEFINE_ORDERED()
 #if HX_SHAPE_ITEM
 HX_DEFINE_ORDERED(16)
+#elif HX_SHAPE_SUBGROUP
+HX_DEFINE_ORDERED(8)
 #else
 HX_DEFINE_ORDERED(4)
 #endif
@@ -211,7 +214,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
   }
 }
 
-#else /* 32 work-items a leaf */
+#elif !HX_SHAPE_SUBGROUP /* 32 work-items a leaf */
 
 #define HX_ITEMS 32u
 #define HX_T4 HX_PASTE(HX_T, 4)
@@ -252,8 +255,13 @@ static void hx_take(hx_lanes *lanes, HX_PASTE(HX_A, 4) value, uint row) {
 #else
 #define HX_ROWS HX_IN_FLIGHT
 #endif
+#if HX_ROLLED /* a compiler that would repeat the turns, too, for which the registers are too few */
+#define HX_TURNS _Pragma("unroll 1")
+#else
+#define HX_TURNS
+#endif
 #define HX_WHOLE_LEAF(load)                                             \
-  for (uint r = 0; r < HX_LEAF / HX_LANES; r += HX_ROWS) {              \
+  HX_TURNS for (uint r = 0; r < HX_LEAF / HX_LANES; r += HX_ROWS) {     \
     HX_PASTE(HX_A, 4) v[HX_ROWS];                                       \
     _Pragma("unroll") for (uint u = 0; u < HX_ROWS; u++, x += HX_LANES, y += HX_LANES) \
         v[u] = HX_LIFT(4, load(x), load(y));                            \
@@ -303,16 +311,48 @@ static HX_TREE4 hx_tree_of(const hx_lanes *lanes, uint item, uint base) {
 }
 
 #if !HX_SHAPE_TICKET
+#if HX_ACROSS
+/* The tree over the items as shuffles of words; h counts down from 16. Where the order does not matter, an item's four
+ * lanes are joined first. */
+#if HX_IS_ARG || (!HX_IS_KEY && HX_TYPE != HX_F32) /* ulong */
+#define HX_OTHER(v, h) ((ulong)HX_ACROSS_##h((uint)((v) >> 32)) << 32 | HX_ACROSS_##h((uint)(v)))
+#elif HX_IS_KEY
+#define HX_OTHER(v, h) HX_ACROSS_##h(v)
+#else
+#define HX_OTHER(v, h) as_float(HX_ACROSS_##h(as_uint(v)))
+#endif
+#if HX_TYPE == HX_F32 && !HX_IS_KEY
+#define HX_LANES_FIRST 0
+#define HX_LEVEL(h)                                                                                         \
+  v = HX_TREE_JOIN(4, v, (HX_TREE4)(HX_OTHER(v.s0, h), HX_OTHER(v.s1, h), HX_OTHER(v.s2, h), HX_OTHER(v.s3, h)));
+#else
+#define HX_LANES_FIRST 1
+#define HX_LEVEL(h) one = HX_TREE_JOIN(, one, HX_OTHER(one, h));
+#endif
+#endif
+
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(global const HX_T *x, ulong x_first,
                                                                              global const HX_T *y, ulong y_first,
                                                                              ulong n, global ulong *slots) {
+  HX_HOOK
+#if !HX_ACROSS
   local HX_TREE4 exchange[2][HX_LOCAL0];
+#endif
   const uint id = (uint)get_local_id(0), item = id % HX_ITEMS;
   const ulong leaf = (ulong)get_group_id(0) * HX_LEAVES + id / HX_ITEMS, start = leaf * HX_LEAF;
   const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
   hx_lanes lanes;
   hx_leaf_lanes(&lanes, x + x_first + start, y + y_first + start, count, item);
   HX_TREE4 v = hx_tree_of(&lanes, item, 0);
+#if HX_ACROSS && HX_LANES_FIRST
+  v.lo = HX_TREE_JOIN(2, v.lo, v.hi);
+  HX_TREE one = HX_TREE_JOIN(, v.x, v.y);
+  HX_LEVEL(16) HX_LEVEL(8) HX_LEVEL(4) HX_LEVEL(2) HX_LEVEL(1)
+  if (item == 0 && count) slots[leaf] = HX_TREE_BITS(one);
+#else
+#if HX_ACROSS
+  HX_LEVEL(16) HX_LEVEL(8) HX_LEVEL(4) HX_LEVEL(2) HX_LEVEL(1)
+#else
   /* Every item joins at every level, so none diverges and neighbours touch neighbouring words; item 0 of each leaf ends
    * with lanes by strides 64, 32, 16, 8, 4. Two buffers, so one barrier a level is enough. */
   uint side = 0;
@@ -321,8 +361,10 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
     barrier(CLK_LOCAL_MEM_FENCE);
     v = HX_TREE_JOIN(4, v, exchange[side][id ^ h]);
   }
+#endif
   const HX_PASTE(HX_TREE, 2) pair = HX_TREE_JOIN(2, v.lo, v.hi);
   if (item == 0 && count) slots[leaf] = HX_TREE_BITS(HX_TREE_JOIN(, pair.x, pair.y));
+#endif
 }
 #endif
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * isa_rows FOLDER CLASS: the programs that hx builds on a device of that class, for compilers that know the device where
- * the machine does not have it. Writes the sources into FOLDER and prints a line a program, with bars between:
+ * isa_rows FOLDER CLASS: the programs that hx builds on a device of that class, for compilers that know the device
+ * where the machine does not have it. Writes the sources into FOLDER and prints a line a program, with bars between:
  *   row | op and type | file | sub-group size, 0: the compiler's choice | registers allowed | options
  * CLASS too-large-intel or too-large-amd: one program that no register file holds, for the test of the test. */
 #include <stdio.h>
@@ -24,10 +24,23 @@ static const struct {
   hx__kernel_row row;
 } too_large[] = {
     {"too-large-intel",
-     {"matmul-too-large", HX__KERNEL_MATMUL, HX__FAMILY_SUBGROUP16, 0, {16, 1}, 0, 16, 64, 16, false, false,
-      "-DHX_SHAPE_SUBGROUP=1 -DHX_LANE_K= -DHX_LANE_N=4"}},
+     {.name = "matmul-too-large",
+      .kind = HX__KERNEL_MATMUL,
+      .family = HX__FAMILY_SUBGROUP16,
+      .local = {16, 1},
+      .tile_m = 16,
+      .tile_n = 64,
+      .tile_k = 16,
+      .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANE_K= -DHX_LANE_N=4"}},
     {"too-large-amd",
-     {"matmul-too-large", HX__KERNEL_MATMUL, HX__FAMILY_AMD_GCN, 0, {16, 16}, 0, 256, 256, 16, false, false, ""}},
+     {.name = "matmul-too-large",
+      .kind = HX__KERNEL_MATMUL,
+      .family = HX__FAMILY_AMD_GCN,
+      .local = {16, 16},
+      .tile_m = 256,
+      .tile_n = 256,
+      .tile_k = 16,
+      .defines = ""}},
 };
 
 static const char *const files[] = {NULL, "reduce.cl", "matmul.cl", "probe.cl"};
@@ -65,14 +78,21 @@ static void print_row(const hx__kernel_row *row) {
     print_program(row, HX_SUM, HX_F32);
 }
 
-/* Rows for the CPU are for no GPU; the rows that any device may take are for this one, too. */
+/* Whether a device of these families comes to the row: by itself, or by its tile. Every GPU has groups of 256. */
+static bool taken(const hx__kernel_row *row, uint32_t families) {
+  static const uint32_t no_tile[3] = {0, 0, 0};
+  const uint32_t tile[3] = {row->tile_m, row->tile_n, row->tile_k};
+  return hx__kernel_row_for(row->kind, HX_F32, families, no_tile, 256) == row ||
+         hx__kernel_row_for(row->kind, HX_F32, families, tile, 256) == row;
+}
+
 static bool print_class(const char *name) {
   for (size_t i = 0; i < sizeof classes / sizeof classes[0]; i++) {
     if (strcmp(name, classes[i].name) != 0) continue;
     size_t count;
     const hx__kernel_row *const rows = hx__kernel_rows(&count);
     for (size_t r = 0; r < count; r++)
-      if ((rows[r].family & classes[i].families) == rows[r].family) print_row(&rows[r]);
+      if (taken(&rows[r], classes[i].families)) print_row(&rows[r]);
     return true;
   }
   for (size_t i = 0; i < sizeof too_large / sizeof too_large[0]; i++) {

@@ -104,6 +104,8 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
     }
   if (!cpu && vendor == VENDOR_AMD) d->families |= amd_family(d->id);
   d->families |= sub_group_families(d->id, extensions);
+  const uint32_t sizes = d->families & (HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16);
+  if ((d->families & HX__FAMILY_INTEL) && sizes == HX__FAMILY_SUBGROUP16) d->families |= HX__FAMILY_WIDE;
   for (size_t i = 0; i < sizeof implementations / sizeof implementations[0]; i++)
     if (strcmp(p->name, implementations[i].platform) == 0) d->base.words |= implementations[i].word;
 }

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * rows_test EMULATION [--small]: every row of kernels/kernels.c, whatever device it is made for, on every device of
+ * this process, by OpenCL 1.2 alone and without the runtime: results as integers against the host's kernels and the
+ * scalar definition. Sub-groups are the device's own where it has those of the row, else EMULATION (emulation.cl)
+ * stands in. */
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl.h>
+#include <CL/cl_ext.h>
+
+#include "cpu/cpu.h"
+#include "kernels/kernels.h"
+#include "tests/check.h"
+#include "tests/data.h"
+#include "tests/ref.h"
+
+#ifndef CL_DEVICE_SUB_GROUP_SIZES_INTEL
+#define CL_DEVICE_SUB_GROUP_SIZES_INTEL 0x4108
+#endif
+
+typedef struct device {
+  cl_device_id id;
+  cl_context context;
+  cl_command_queue queue;
+  char name[128];
+  uint32_t sub_groups; /* families */
+  bool small;
+  const char *emulation;
+} device;
+
+static const char *emulation_read(const char *path) {
+  static char text[1 << 16];
+  FILE *file = fopen(path, "r");
+  if (!file) return NULL;
+  text[fread(text, 1, sizeof text - 1, file)] = '\0';
+  fclose(file);
+  return text;
+}
+
+static uint32_t sub_groups_of(cl_device_id id) {
+  char extensions[8192] = "";
+  size_t sizes[32], bytes = 0;
+  uint32_t families = 0;
+  clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, sizeof extensions - 1, extensions, NULL);
+  if (!has_words(extensions, "cl_intel_subgroups") || !has_words(extensions, "cl_intel_required_subgroup_size") ||
+      clGetDeviceInfo(id, CL_DEVICE_SUB_GROUP_SIZES_INTEL, sizeof sizes, sizes, &bytes) != CL_SUCCESS)
+    return 0;
+  for (size_t i = 0; i < bytes / sizeof sizes[0]; i++)
+    families |= sizes[i] == 8 ? HX__FAMILY_SUBGROUP8 : sizes[i] == 16 ? HX__FAMILY_SUBGROUP16 : 0;
+  return families;
+}
+
+/* Whether the row needs the stand-ins: sub-groups that the device has not, or the operations of AMD's GPUs. */
+static bool emulated(const device *d, const hx__kernel_row *row) {
+  const uint32_t wanted = row->family & (HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16);
+  return (wanted & d->sub_groups) != wanted || (row->family & (HX__FAMILY_AMD_GCN | HX__FAMILY_AMD_RDNA));
+}
+
+static cl_program build(const device *d, const hx__kernel_row *row, hx_op op, hx_type type, hx__arithmetic arithmetic) {
+  static const uint32_t no_tile[3] = {0, 0, 0};
+  const char *sources[16] = {emulated(d, row) ? d->emulation : "/* the device's own */\n"};
+  char options[1024], log[4096] = "";
+  cl_uint count = 1;
+  for (const char *const *s = hx__kernel_sources(row->kind); *s; s++) sources[count++] = *s;
+  if (!hx__kernel_options(options, sizeof options, row, op, type, no_tile, arithmetic)) return NULL;
+  cl_program program = clCreateProgramWithSource(d->context, count, sources, NULL, NULL);
+  if (!program || clBuildProgram(program, 1, &d->id, options, NULL, NULL) == CL_SUCCESS) return program;
+  clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
+  printf("%s: %s: %s\n", row->name, options, log);
+  clReleaseProgram(program);
+  return NULL;
+}
+
+static cl_mem buffer(const device *d, const void *from, size_t bytes) {
+  return clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes, (void *)(uintptr_t)from, NULL);
+}
+
+/* Arguments: 'm' a cl_mem, 'n' a ulong, 'f' a float, 'u' a uint. */
+typedef union value {
+  cl_mem m;
+  cl_ulong n;
+  cl_float f;
+  cl_uint u;
+} value;
+
+static bool launch(const device *d, cl_program program, const char *name, const char *kinds, const value *values,
+                   cl_uint dims, const size_t *groups, const uint32_t *local) {
+  const size_t global[2] = {groups[0] * local[0], dims > 1 ? groups[1] * local[1] : 1}, size[2] = {local[0], local[1]};
+  cl_int code = CL_SUCCESS;
+  cl_kernel kernel = clCreateKernel(program, name, &code);
+  for (cl_uint i = 0; kinds[i] && code == CL_SUCCESS; i++) {
+    const size_t bytes = kinds[i] == 'm' ? sizeof(cl_mem) : kinds[i] == 'n' ? sizeof(cl_ulong) : sizeof(cl_uint);
+    code = clSetKernelArg(kernel, i, bytes, &values[i]);
+  }
+  if (code == CL_SUCCESS) code = clEnqueueNDRangeKernel(d->queue, kernel, dims, NULL, global, size, 0, NULL, NULL);
+  if (code == CL_SUCCESS) code = clFinish(d->queue);
+  if (kernel) clReleaseKernel(kernel);
+  if (code != CL_SUCCESS) printf("%s: %d\n", name, code);
+  return code == CL_SUCCESS;
+}
+
+static bool same_slot(hx_op op, hx_type type, uint64_t got, uint64_t want) {
+  const bool key = op == HX_MIN || op == HX_MAX || op == HX_ARGMIN || op == HX_ARGMAX;
+  const bool both_nan = (got & 0x7fffffffu) > 0x7f800000u && (want & 0x7fffffffu) > 0x7f800000u;
+  return got == want || (type == HX_F32 && !key && got >> 32 == 0 && both_nan); /* the join stores the one NaN */
+}
+
+/* Each leaf's slot, and none beyond them. */
+static bool reduce_case(const device *d, cl_program program, const hx__kernel_row *row, hx_op op, hx_type type,
+                        data_kind kind, size_t n) {
+  enum { X_FIRST = 1, Y_FIRST = 3 };
+  const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
+  uint32_t *const x = malloc((X_FIRST + n) * 4), *const y = malloc((Y_FIRST + n) * 4);
+  uint64_t *const slots = malloc((leaves + 1) * sizeof *slots), want;
+  data_fill(type, kind, 1, x, X_FIRST + n);
+  data_fill(type, kind, 2, y, Y_FIRST + n);
+  memset(slots, 0xa5, (leaves + 1) * sizeof *slots);
+  const uint64_t untouched = slots[leaves];
+  const bool dot = op == HX_DOT;
+  const cl_mem mx = buffer(d, x, (X_FIRST + n) * 4), my = buffer(d, y, (Y_FIRST + n) * 4);
+  const cl_mem out = buffer(d, slots, (leaves + 1) * sizeof *slots);
+  const value values[] = {{.m = mx}, {.n = X_FIRST}, {.m = dot ? my : mx}, {.n = dot ? Y_FIRST : X_FIRST},
+                          {.n = n},  {.m = out}};
+  const size_t groups = (leaves + row->leaves - 1) / row->leaves;
+  bool right = launch(d, program, "hx_reduce", "mnmnnm", values, 1, &groups, row->local) &&
+               clEnqueueReadBuffer(d->queue, out, CL_TRUE, 0, (leaves + 1) * sizeof *slots, slots, 0, NULL, NULL) ==
+                   CL_SUCCESS &&
+               slots[leaves] == untouched;
+  for (size_t l = 0; l < leaves && right; l++) {
+    const size_t at = l * HX__LEAF, count = n - at < HX__LEAF ? n - at : HX__LEAF;
+    hx__cpu_kernels_for(HX__ISA_AUTO)->leaf[op][type](x + X_FIRST + at, dot ? y + Y_FIRST + at : NULL, count, &want);
+    right = same_slot(op, type, slots[l], want);
+  }
+  clReleaseMemObject(mx);
+  clReleaseMemObject(my);
+  clReleaseMemObject(out);
+  free(x);
+  free(y);
+  free(slots);
+  return right;
+}
+
+static bool reduce_cases(const device *d, cl_program program, const hx__kernel_row *row, hx_op op, hx_type type) {
+  static const size_t sizes[] = {1, 130, HX__LEAF + 399, 11 * HX__LEAF + 77};
+  static const data_kind kinds[] = {DATA_CANCEL, DATA_NAN};
+  for (size_t i = 0; i < (d->small ? 3 : 4); i++)
+    for (size_t k = 0; k < (type == HX_F32 && !d->small ? 2 : 1); k++)
+      if (!reduce_case(d, program, row, op, type, kinds[(k + i) % 2], sizes[i])) return false;
+  return true;
+}
+
+typedef struct product {
+  size_t m, n, k;
+  bool trans_a, trans_b;
+  float alpha;
+} product;
+
+static bool product_case(const device *d, cl_program program, const hx__kernel_row *row, const product *p) {
+  const size_t lda = (p->trans_a ? p->m : p->k) + 2, ldb = (p->trans_b ? p->k : p->n) + 1, ldt = (p->n + 15) / 16 * 16;
+  const size_t a_count = (p->trans_a ? p->k : p->m) * lda, b_count = (p->trans_b ? p->n : p->k) * ldb;
+  float *const a = malloc((a_count + 1) * 4), *const b = malloc((b_count + 3) * 4);
+  float *const t = malloc(p->m * ldt * 4), *const want = malloc(p->m * ldt * 4);
+  data_fill(HX_F32, DATA_EXPONENTS, 3, a, a_count + 1);
+  data_fill(HX_F32, DATA_SIGNED, 4, b, b_count + 3);
+  memset(t, 0xa5, p->m * ldt * 4);
+  memset(want, 0xa5, p->m * ldt * 4);
+  const struct hx_matmul_args args = {.trans_a = p->trans_a,
+                                      .trans_b = p->trans_b,
+                                      .m = p->m,
+                                      .n = p->n,
+                                      .k = p->k,
+                                      .alpha = p->alpha,
+                                      .a = a + 1,
+                                      .lda = lda,
+                                      .b = b + 3,
+                                      .ldb = ldb,
+                                      .beta = 0.0f,
+                                      .c = want,
+                                      .ldc = ldt};
+  ref_matmul(&args);
+  const cl_ulong a_rs = p->trans_a ? 1 : lda, a_cs = p->trans_a ? lda : 1;
+  const cl_ulong b_rs = p->trans_b ? 1 : ldb, b_cs = p->trans_b ? ldb : 1;
+  const size_t tiles_m = (p->m + row->tile_m - 1) / row->tile_m, tiles_n = (p->n + row->tile_n - 1) / row->tile_n;
+  const size_t groups[2] = {tiles_n, tiles_m};
+  const cl_mem ma = buffer(d, a, (a_count + 1) * 4), mb = buffer(d, b, (b_count + 3) * 4);
+  const cl_mem mt = buffer(d, t, p->m * ldt * 4);
+  bool right = true;
+  if (row->pack) {
+    static const uint32_t one[2] = {1, 1};
+    const size_t panels = (p->k + HX__PANEL - 1) / HX__PANEL;
+    const cl_mem pa = clCreateBuffer(d->context, CL_MEM_READ_WRITE, tiles_m * row->tile_m * p->k * 4, NULL, NULL);
+    const cl_mem pb = clCreateBuffer(d->context, CL_MEM_READ_WRITE, tiles_n * row->tile_n * p->k * 4, NULL, NULL);
+    const value va[] = {{.m = ma}, {.n = 1}, {.n = a_rs}, {.n = a_cs}, {.n = p->m}, {.n = p->k}, {.m = pa}};
+    const value vb[] = {{.m = mb}, {.n = 3}, {.n = b_rs}, {.n = b_cs}, {.n = p->k}, {.n = p->n}, {.m = pb}};
+    const value v[] = {{.m = pa},       {.m = pb}, {.n = p->m}, {.n = p->n}, {.n = p->k},
+                       {.f = p->alpha}, {.m = mt}, {.n = ldt},  {.u = 0}};
+    right = launch(d, program, "hx_pack_a", "mnnnnnm", va, 2, (size_t[2]){tiles_m, panels}, one) &&
+            launch(d, program, "hx_pack_b", "mnnnnnm", vb, 2, (size_t[2]){tiles_n, panels}, one) &&
+            launch(d, program, "hx_matmul", "mmnnnfmnu", v, 2, groups, row->local);
+    clReleaseMemObject(pa);
+    clReleaseMemObject(pb);
+  } else {
+    const value v[] = {{.m = ma},   {.n = 1},        {.n = a_rs}, {.n = a_cs}, {.m = mb},
+                       {.n = 3},    {.n = b_rs},     {.n = b_cs}, {.n = p->m}, {.n = p->n},
+                       {.n = p->k}, {.f = p->alpha}, {.m = mt},   {.n = ldt},  {.u = 0}};
+    right = launch(d, program, "hx_matmul", "mnnnmnnnnnnfmnu", v, 2, groups, row->local);
+  }
+  right = right && clEnqueueReadBuffer(d->queue, mt, CL_TRUE, 0, p->m * ldt * 4, t, 0, NULL, NULL) == CL_SUCCESS &&
+          memcmp(t, want, p->m * ldt * 4) == 0;
+  clReleaseMemObject(ma);
+  clReleaseMemObject(mb);
+  clReleaseMemObject(mt);
+  free(a);
+  free(b);
+  free(t);
+  free(want);
+  return right;
+}
+
+static bool product_cases(const device *d, cl_program program, const hx__kernel_row *row) {
+  const size_t m = row->tile_m, n = row->tile_n;
+  const product products[] = {{m, n, 32, false, false, 1.0f},
+                              {m + 3, n + 5, 19, false, false, -0.75f},
+                              {m + 1, n + 2, 17, true, true, 1.0f},
+                              {5, n + 7, 515, false, true, 1.0f},
+                              {m + 3, 7, 1030, true, false, 2.0f}};
+  for (size_t i = 0; i < (d->small ? 4 : 5); i++)
+    if (!product_case(d, program, row, &products[i])) return false;
+  return true;
+}
+
+/* As the runtime does: the ways of speaking to the compiler one after the other, until one gives hx's bits. */
+static bool right_somehow(const device *d, const hx__kernel_row *row, hx_op op, hx_type type) {
+  for (int a = 0; a < HX__ARITHMETICS; a++) {
+    if (row->kind == HX__KERNEL_MATMUL ? a == HX__ARITHMETIC_FMA_ADD : a == HX__ARITHMETIC_SOFT_FMA) continue;
+    cl_program program = build(d, row, op, type, (hx__arithmetic)a);
+    if (!program) return false;
+    const bool right =
+        row->kind == HX__KERNEL_MATMUL ? product_cases(d, program, row) : reduce_cases(d, program, row, op, type);
+    clReleaseProgram(program);
+    if (right) return true;
+  }
+  return false;
+}
+
+static void test_row(const device *d, const hx__kernel_row *row) {
+  const bool product = row->kind == HX__KERNEL_MATMUL;
+  const unsigned failed = checks_failed;
+  for (int op = HX_SUM; op <= (product ? HX_SUM : HX_PROD); op++)
+    for (int type = HX_F32; type <= (product ? HX_F32 : HX_U32); type++)
+      CHECK(right_somehow(d, row, (hx_op)op, (hx_type)type), "%s on %s: op %d, type %d", row->name, d->name, op, type);
+  printf("%s: %s%s: %s\n", d->name, row->name, emulated(d, row) ? " (emulated lanes)" : "",
+         checks_failed == failed ? "right" : "WRONG");
+  fflush(stdout);
+}
+
+static void test_device(device *d) {
+  size_t count, max_local = 0;
+  const hx__kernel_row *const rows = hx__kernel_rows(&count);
+  clGetDeviceInfo(d->id, CL_DEVICE_NAME, sizeof d->name - 1, d->name, NULL);
+  clGetDeviceInfo(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof max_local, &max_local, NULL);
+  d->sub_groups = sub_groups_of(d->id);
+  d->context = clCreateContext(NULL, 1, &d->id, NULL, NULL, NULL);
+  d->queue = d->context ? clCreateCommandQueue(d->context, d->id, 0, NULL) : NULL;
+  CHECK(d->queue, "%s: no queue", d->name);
+  for (size_t i = 0; i < count && d->queue; i++)
+    if (rows[i].kind != HX__KERNEL_PROBE && (size_t)rows[i].local[0] * rows[i].local[1] <= max_local &&
+        !(rows[i].family & HX__FAMILY_NVIDIA)) /* its own tests run these */
+      test_row(d, &rows[i]);
+}
+
+int main(int argc, char **argv) {
+  cl_platform_id platforms[16];
+  cl_uint count = 0, found;
+  device d = {.small = argc > 2, .emulation = argc > 1 ? emulation_read(argv[1]) : NULL};
+  CHECK(d.emulation, "usage: rows_test EMULATION [--small]");
+  CHECK(clGetPlatformIDs(16, platforms, &count) == CL_SUCCESS && count > 0, "no platform");
+  for (cl_uint p = 0; d.emulation && p < count; p++) {
+    cl_device_id ids[16];
+    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, ids, &found) != CL_SUCCESS) continue;
+    for (cl_uint i = 0; i < found; i++) {
+      d.id = ids[i];
+      test_device(&d);
+    }
+  }
+  return checks_end("rows_test");
+}
