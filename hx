@@ -5,7 +5,8 @@ set -eu
 
 # Debian packages, a list for each need.
 packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers libhwloc-dev pocl-opencl-icd'
-packages_test="$packages_build g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
+packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
+packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
 packages_fetch='python3-venv'
 packages_lint='clang-format-14'
 
@@ -16,6 +17,8 @@ usage: ./hx COMMAND
   info                    what hx-bench sees: devices, drivers, what is missing
   test [--all-drivers] [BAZEL TEST ARGS]
                           run every test; --all-drivers: on drivers that are fetched for it, too
+  isa intel|amd           compile every device kernel for all GPUs of a vendor: fails on a spill
+  isa addressing          what compilers make of indices, pointers and local arrays, as a table
   build                   build everything
   install --prefix DIR    header, libraries, hx.pc and hx-bench into DIR
   lint                    format, layers, licences, shell syntax
@@ -122,6 +125,19 @@ run_tests() {
   [ "$failed" -eq 0 ]
 }
 
+isa() {
+  need "$packages_isa"
+  case ${1:-} in
+    intel | amd)
+      need "$packages_build"
+      build //tests/isa:isa_rows
+      sh "$root/tests/isa/isa.sh" "$1" "$bin/tests/isa/isa_rows"
+      ;;
+    addressing) sh "$root/tests/isa/isa.sh" addressing ;;
+    *) die "isa: intel, amd or addressing" ;;
+  esac
+}
+
 install_to() {
   prefix=/usr/local
   while [ $# -gt 0 ]; do
@@ -146,6 +162,7 @@ case $command in
   info) bench info "$@" ;;
   test) run_tests "$@" ;;
   build) need "$packages_build"; build "$@" //... ;;
+  isa) isa "$@" ;;
   install) install_to "$@" ;;
   lint) need "$packages_lint"; sh "$root/tests/lint.sh" "$root" ;;
   help | -h | --help) usage ;;

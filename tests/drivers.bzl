@@ -42,11 +42,15 @@ _OTHERS = [
     ("memory_reuse_test", "rusticl", ["cpu,rusticl"]),
     ("memory_reuse_test", "intel", ["cpu,opencl-cpu"]),
     ("process_test", "pocl", ["--devices", "pocl"]),
+    ("rows_test", "oclgrind", ["$(location :emulation.cl)", "--small"]),
+    ("rows_test", "intel", ["$(location :emulation.cl)", "--small"]),
+    ("rows_test", "pocl6", ["$(location :emulation.cl)", "--small"]),
 ]
 
 # The same with an HX_TILE: the sub-group tile of the 4 KB register file where sub-groups are executed, others elsewhere.
 _TILES = [
     ("intel", "opencl-cpu", "16x32x16", 300),
+    ("intel", "opencl-cpu", "8x32x16", 200),
     ("pocl", "pocl", "16x32x16", 200),
     ("pocl", "pocl", "32x64x8", 200),
 ]
@@ -70,6 +74,7 @@ def _driver_test(name, program, driver, args, data = []):
             "$(location :%s)" % program,
         ] + args,
         data = [
+            ":emulation.cl",
             ":libcheck_layer.so",
             ":" + program,
         ] + data,
@@ -91,7 +96,7 @@ def driver_tests():
     args = ["--devices", "pocl", "--cases", "200", "--seed", str(seed + 1)]
     _driver_test("bits_ftz", "bits_test_ftz", "pocl", args)
     for program, driver, args in _OTHERS:
-        memory = [word for word in args[1:] if word != driver]
+        memory = [word for word in args[1:] if word != driver and not word.startswith("-")]
         name = "_".join([program, driver] + memory)
         _driver_test(name, program, driver, args)
     for driver, devices in _CACHE:

@@ -3,7 +3,8 @@
 # isa.sh intel|amd ROWS [--sample] [CLASS]: compiles every program of every row of kernels/kernels.c with the vendor's
 # compiler for every GPU that it knows, and fails where one does not compile, spills, uses scratch memory, has another
 # sub-group size than the row says or takes more registers than allowed. ROWS: the program of rows.c; --sample: all rows
-# and targets, but not every operation on every target; CLASS: of rows.c, instead of the targets' own.
+# and targets, but most reductions for one target each; CLASS: of rows.c, instead of the
+# targets' own, for one target of each.
 # isa.sh addressing SOURCE: addressing.sh. Exit status: 0, 1 (a program fails), 3 (there is no compiler).
 set -eu
 here=$(dirname "$(readlink -f "$0")")
@@ -36,22 +37,25 @@ trap 'rm -rf "$work"' EXIT
 targets >"$work/targets"
 [ -s "$work/targets" ] || { echo "isa $vendor: the compiler names no target"; exit 1; }
 
-# One job a program: class, row, ..., with the targets it is compiled for. In a sample, operations other than the sum of
-# f32 meet only the targets of the sample, and on rows for any device only those of f32.
+# One job a program, with the targets it is compiled for.
 : >"$work/jobs"
 for class in $(cut -d' ' -f2 "$work/targets" | sort -u); do
   mkdir "$work/$class"
   "$rows" "$work/$class" "${only:-$class}" >"$work/$class/programs"
   all=$(awk -v c="$class" '$2 == c {printf "%s ", $1}' "$work/targets")
   few=$(awk -v c="$class" '$2 == c && $3 == "s" {printf "%s ", $1}' "$work/targets")
+  turn=0
   while IFS='|' read -r row what rest; do
     for_these=$all
+    [ -z "$only" ] || { echo "$work/$class|$row|$what|$rest|${few%% *}" >>"$work/jobs"; continue; }
     case $sample:$row:$what in
       :* | 1:matmul*:* | 1:*:sum-f32) ;;
-      1:reduce-any*:*-[iu]32) continue ;;
-      *) for_these=$few ;;
+      *)
+        turn=$((turn + 1))
+        for_these=$(echo "$few" | awk -v turn="$turn" '{print $(turn % NF + 1)}')
+        ;;
     esac
-    [ -z "$for_these" ] || printf '%s|%s|%s|%s\n' "$work/$class" "$row" "$what" "$rest|$for_these" >>"$work/jobs"
+    echo "$work/$class|$row|$what|$rest|$for_these" >>"$work/jobs"
   done <"$work/$class/programs"
 done
 
@@ -61,6 +65,7 @@ xargs -d '\n' -P "$(nproc)" -n 1 sh "$here/isa.sh" "$vendor" --job <"$work/jobs"
 awk -F'|' -v vendor="$vendor" '
   { n[$1]++; total++; targets[$3] = 1
     if (!($1 in order)) { order[$1] = ++count; name[count] = $1 }
+    if ($4 ~ /^known: /) { known++; remarks[known] = $1 " on " $3 ": " $4; next }
     if ($4 != "ok") { failed++; bad[$1]++; lines[failed] = "FAIL " $1 " " $2 " on " $3 ": " $4 }
     if ($5 + 0 > most[$1]) most[$1] = $5 + 0
     if (!($1 in least) || $5 + 0 < least[$1]) least[$1] = $5 + 0
@@ -70,6 +75,7 @@ awk -F'|' -v vendor="$vendor" '
       registers = least[r] == most[r] ? most[r] : least[r] "-" most[r]
       printf "%-28s %5d compiled  %s, %s registers, lanes %s\n", r, n[r],
              bad[r] ? bad[r] " FAILED" : "no spill, no scratch", registers, lanes[r] }
+    for (i = 1; i <= known; i++) print remarks[i]
     for (i = 1; i <= failed && i <= 60; i++) print lines[i]
     printf "isa %s: %d programs for %d targets, %d failed\n", vendor, total, m, failed
     exit failed > 0 || total == 0 }' "$work/results" || exit 1

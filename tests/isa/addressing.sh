@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# addressing.sh: instructions in the loop body of each form of addressing.cl, for GCN and RDNA (vector, scalar, all), as
+# the compiler does by itself and with its strength reduction turned off, and for PTX and, where ptxas is there, SASS
+# (of the whole kernel). Static counts, no times. A column that cannot be had is named with the reason.
+set -eu
+here=$(dirname "$(readlink -f "$0")")
+clc=/usr/lib/clc
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+for clang in clang-15 clang-16 clang-19 ''; do
+  [ -z "$clang" ] || ! command -v "$clang" >/dev/null || break
+done
+[ -n "$clang" ] || { echo 'isa addressing: there is no clang-15'; exit 3; }
+[ -r "$clc/amdgcn--amdhsa.bc" ] || { echo "isa addressing: there is no $clc/amdgcn--amdhsa.bc (Debian: libclc-15)"; exit 3; }
+
+compile() { # FORM OUTPUT TARGET LIBRARY OPTIONS...
+  define=-DFORM=$1 to=$2 triple=$3 library=$4
+  shift 4
+  "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -target "$triple" -nogpulib -O3 \
+    -Xclang -mlink-builtin-bitcode -Xclang "$library" "$define" "$@" -S "$here/addressing.cl" -o "$to"
+}
+
+# The last loop of the kernel: from the label that a branch goes back to. Prints vector/scalar/all, or all.
+count() {
+  awk '
+    { sub(/;.*/, ""); sub(/\/\/.*/, "") }
+    /^[.$][A-Za-z_0-9]+:/ { l = $1; sub(/:.*/, "", l); at[l] = n; next }
+    /^[ \t]+[a-z@]/ {
+      text[n++] = $0
+      if ($1 ~ /branch/ || $0 ~ /[ \t]bra(\.uni)?[ \t]/) { l = $NF; sub(/;.*/, "", l); if (l in at) { from = at[l]; to = n } }
+    }
+    END {
+      for (i = from; i < to; i++) {
+        w = text[i]; sub(/^[ \t]+/, "", w)
+        if (w ~ /^\./ || w ~ /^s_nop/) continue
+        all++; if (w ~ /^v_/) v++; if (w ~ /^s_/) s++
+      }
+      if (amd) printf "%d/%d/%d", v, s, all; else printf "%d", all
+      exit all == 0
+    }' amd="$2" "$1"
+}
+
+printf '%-24s' 'v_/s_/all in the loop'
+for target in gfx902 gfx1030 gfx1103; do printf '%-12s%-12s' "$target" "no LSR"; done
+printf '%-8s%s\n' PTX 'SASS (kernel)'
+ptx=$clc/nvptx64--nvidiacl.bc reason=
+[ -r "$ptx" ] || { ptx=; reason="no PTX: no $clc/nvptx64--nvidiacl.bc"; }
+ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null || true)
+[ -n "$ptxas" ] || reason="$reason${reason:+; }no SASS: no ptxas (it comes with CUDA, not with Debian)"
+form=0
+for name in index pointer 'pointer, uniform count' 'two local arrays' 'one local array'; do
+  form=$((form + 1))
+  printf '%-24s' "$name"
+  for target in gfx902 gfx1030 gfx1103; do
+    for lsr in '' '-mllvm -disable-lsr'; do
+      # shellcheck disable=SC2086 # a list of options
+      compile "$form" "$work/s" amdgcn--amdhsa "$clc/amdgcn--amdhsa.bc" "-mcpu=$target" $lsr
+      printf '%-12s' "$(count "$work/s" 1)"
+    done
+  done
+  if [ -n "$ptx" ]; then
+    compile "$form" "$work/ptx" nvptx64--nvidiacl "$ptx" -Xclang -target-cpu -Xclang sm_75
+    printf '%-8s' "$(count "$work/ptx" '')"
+    # An instruction has 16 bytes.
+    if [ -n "$ptxas" ] && "$ptxas" -arch=sm_75 "$work/ptx" -o "$work/cubin" 2>/dev/null; then
+      size=$(readelf -SW "$work/cubin" 2>/dev/null | sed -n 's/.* \.text\.loop  *PROGBITS  *[0-9a-f]* [0-9a-f]* \([0-9a-f]*\) .*/\1/p')
+      printf '%s' "$((0x$size / 16))"
+    fi
+  fi
+  echo
+done
+[ -z "$reason" ] || echo "$reason"

@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# isa_test.sh ROWS: a sample of what ./hx isa does, and that it can fail: a program that no register file holds makes it
+# red. A vendor without a compiler here is left out, with the reason.
+set -eu
+here=$(dirname "$(readlink -f "$0")")
+rows=$1
+out=${TEST_TMPDIR:-$(mktemp -d)}/out
+
+# expect STATUS WORDS ARGUMENTS...
+expect() {
+  want=$1 words=$2
+  shift 2
+  status=0
+  sh "$here/isa.sh" "$@" >"$out" 2>&1 || status=$?
+  cat "$out"
+  [ "$status" -ne 3 ] || { echo "isa_test: left out: $*"; return 0; }
+  [ "$status" -eq "$want" ] || { echo "isa_test: status $status instead of $want: $*"; exit 1; }
+  grep -q "$words" "$out" || { echo "isa_test: no '$words': $*"; exit 1; }
+}
+
+expect 1 'FAIL matmul-too-large f32 on skl: it spills' intel "$rows" too-large-intel
+expect 1 'FAIL matmul-too-large f32 on gfx902: it spills' amd "$rows" too-large-amd
+expect 0 ', 0 failed$' intel "$rows" --sample
+expect 0 ', 0 failed$' amd "$rows" --sample
+expect 0 'pointer, uniform count' addressing
+echo 'isa_test: passed'
