@@ -132,6 +132,9 @@ bool hx__cl_device_open(hx__cl_device *d) {
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
     d->context = clCreateContext(properties, 1, &d->id, NULL, NULL, &code);
     if (d->context) code = examine(d);
+    if (code == CL_SUCCESS && !d->fma_ok)
+      snprintf(d->base.why, sizeof d->base.why,
+               "its fma rounds otherwise: products use one of integers, which is slow");
     if (code != CL_SUCCESS)
       hx__device_lost(&d->base, "its first kernel did not run: %s (%d)", hx__cl_code_name(code), code);
     else
