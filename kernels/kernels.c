@@ -57,6 +57,8 @@ static const hx__kernel_row rows[] = {
     MATMUL("matmul-cpu-6x64", HX__FAMILY_CPU, 1, 1, 6, 64, 1, true, false, "-DHX_SHAPE_PACKED=1"),
     MATMUL("matmul-sg8-16x32x16", HX__FAMILY_SUBGROUP8, 8, 1, 16, 32, 16, false, false,
            SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
+    MATMUL("matmul-sg8-8x32x16", HX__FAMILY_SUBGROUP8, 8, 1, 8, 32, 16, false, false,
+           SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
     MATMUL("matmul-sg16-32x32x16", HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE, 16, 1, 32, 32, 16, false, false,
            SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
     MATMUL("matmul-sg16-16x32x16", HX__FAMILY_SUBGROUP16, 16, 1, 16, 32, 16, false, false,

@@ -20,7 +20,7 @@ targets() {
 }
 
 # What is known to spill, as row:target. Broadwell's buffers are reached by 64-bit addresses alone, which take the
-# registers that the tile leaves; HX_TILE=8x32x16 has a row without a spill there.
+# registers that the tile leaves.
 known=' matmul-sg8-16x32x16:bdw '
 
 # One of the numbers in the part of the binary that describes the kernels.
