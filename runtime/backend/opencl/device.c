@@ -134,7 +134,7 @@ bool hx__cl_device_open(hx__cl_device *d) {
     if (d->context) code = examine(d);
     if (code == CL_SUCCESS && !d->fma_ok)
       snprintf(d->base.why, sizeof d->base.why,
-               "its fma rounds otherwise: products use one of integers, which is slow");
+               "its fma rounds otherwise: one of integers takes its place, which is slow");
     if (code != CL_SUCCESS)
       hx__device_lost(&d->base, "its first kernel did not run: %s (%d)", hx__cl_code_name(code), code);
     else
