@@ -161,10 +161,11 @@ static void name_of(const need *n, char name[NAME_BYTES]) {
     snprintf(name, NAME_BYTES, "%s %s", ops[n->op], types[n->type]);
 }
 
-/* What is refused is listed in why: "refuses matmul (...), sum f32 (...)". */
+/* What is refused is listed in why, after what is there: "refuses matmul (...), sum f32 (...)". */
 static void note_refusal(hx__cl_device *d, const char *name, const char *why) {
   const size_t used = strlen(d->base.why);
-  snprintf(d->base.why + used, sizeof d->base.why - used, "%s%s (%s)", used ? ", " : "refuses ", name, why);
+  const char *const lead = strstr(d->base.why, "refuses ") ? ", " : used ? "; refuses " : "refuses ";
+  snprintf(d->base.why + used, sizeof d->base.why - used, "%s%s (%s)", lead, name, why);
   hx__log(HX__LOG_INFO, "%s %s", d->base.name, d->base.why);
 }
 
