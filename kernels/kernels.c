@@ -55,6 +55,8 @@ static const hx__kernel_row rows[] = {
     REDUCE("reduce-any-32", 0, 32, 1, "-DHX_IN_FLIGHT=8"),
 
     MATMUL("matmul-cpu-6x64", HX__FAMILY_CPU, 1, 1, 6, 64, 1, true, false, "-DHX_SHAPE_PACKED=1"),
+    MATMUL("matmul-gen8-8x32x16", HX__FAMILY_SUBGROUP8 | HX__FAMILY_GEN8, 8, 1, 8, 32, 16, false, false,
+           SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
     MATMUL("matmul-sg8-16x32x16", HX__FAMILY_SUBGROUP8, 8, 1, 16, 32, 16, false, false,
            SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
     MATMUL("matmul-sg8-8x32x16", HX__FAMILY_SUBGROUP8, 8, 1, 8, 32, 16, false, false,

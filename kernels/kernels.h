@@ -80,7 +80,8 @@ enum {
   HX__FAMILY_AMD_RDNA = 1u << 4,  /* wavefront 32 */
   HX__FAMILY_SUBGROUP8 = 1u << 8, /* cl_intel_subgroups and cl_intel_required_subgroup_size with that size */
   HX__FAMILY_SUBGROUP16 = 1u << 9,
-  HX__FAMILY_WIDE = 1u << 10 /* Intel GPUs whose registers hold 64 bytes: sub-groups of 16 and none of 8 */
+  HX__FAMILY_WIDE = 1u << 10, /* Intel GPUs whose registers hold 64 bytes: sub-groups of 16 and none of 8 */
+  HX__FAMILY_GEN8 = 1u << 11  /* Intel GPUs of generation 8 (Broadwell): addresses take registers from the tile */
 };
 
 /* How a device's compiler has to be spoken to; found by the self-test, each tried in this order. */

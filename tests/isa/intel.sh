@@ -6,11 +6,12 @@ compiler() {
 }
 
 # Every target that ocloc names, without the names of groups and second names. Those whose registers hold 64 bytes have
-# no sub-groups of 8.
+# no sub-groups of 8. Broadwell's buffers are reached by 64-bit addresses alone, which take registers from the tile.
 targets() {
   ocloc compile --help 2>&1 | sed -n 's/.*<device_type> can be: \(.*\), version .*/\1/p' | tr -d ',' | tr ' ' '\n' |
     while IFS= read -r target; do
       case $target in
+        bdw) echo "$target intel-gen8 s" ;;
         '' | gen* | xe | xe-* | dg2-* | ats-* | pvc-*) ;;
         pvc* | bmg* | lnl* | ptl*) echo "$target intel-16 s" ;;
         skl | apl | icllp | tgllp | acm-g10) echo "$target intel-8-16 s" ;;
@@ -18,10 +19,6 @@ targets() {
       esac
     done
 }
-
-# What is known to spill, as row:target. Broadwell's buffers are reached by 64-bit addresses alone, which take the
-# registers that the tile leaves.
-known=' matmul-sg8-16x32x16:bdw '
 
 # One of the numbers in the part of the binary that describes the kernels.
 field() { LC_ALL=C grep -a -o "$1: *[0-9]*" "$2" | sed 's/.*: *//' | sort -n | tail -n 1; }
@@ -44,7 +41,6 @@ job() {
       if LC_ALL=C grep -a -q '^ *per_thread_memory_buffers:' "$out/$target"; then
         bytes=$(LC_ALL=C grep -a -A 6 '^ *per_thread_memory_buffers:' "$out/$target" | grep -a -m 1 ' size:' | tr -dc 0-9)
         verdict="it spills, or keeps an array in memory: $bytes bytes a thread"
-        case $known in *" $row:$target "*) verdict="known: $verdict" ;; esac
       elif [ "$lanes" != 0 ] && [ "$simd" != "$lanes" ]; then
         verdict="sub-groups of $simd instead of $lanes"
       elif [ "${grf:-0}" -gt "$registers" ] || [ "${grf:-0}" -eq 0 ]; then

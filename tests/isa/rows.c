@@ -8,14 +8,17 @@
 
 #include "kernels/kernels.h"
 
+/* by_tile: the rows that HX_TILE leads to, too. Not where they ask for more than the registers hold. */
 static const struct {
   const char *name;
   uint32_t families;
+  bool by_tile;
 } classes[] = {
-    {"intel-8-16", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16},
-    {"intel-16", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE},
-    {"gcn", HX__FAMILY_AMD_GCN},
-    {"rdna", HX__FAMILY_AMD_RDNA},
+    {"intel-gen8", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16 | HX__FAMILY_GEN8, false},
+    {"intel-8-16", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16, true},
+    {"intel-16", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE, true},
+    {"gcn", HX__FAMILY_AMD_GCN, true},
+    {"rdna", HX__FAMILY_AMD_RDNA, true},
 };
 
 /* What cannot fit: twice the registers of an Intel thread; 256 sums an item where there are 256 registers in all. */
@@ -79,11 +82,11 @@ static void print_row(const hx__kernel_row *row) {
 }
 
 /* Whether a device of these families comes to the row: by itself, or by its tile. Every GPU has groups of 256. */
-static bool taken(const hx__kernel_row *row, uint32_t families) {
+static bool taken(const hx__kernel_row *row, uint32_t families, bool by_tile) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   const uint32_t tile[3] = {row->tile_m, row->tile_n, row->tile_k};
   return hx__kernel_row_for(row->kind, HX_F32, families, no_tile, 256) == row ||
-         hx__kernel_row_for(row->kind, HX_F32, families, tile, 256) == row;
+         (by_tile && hx__kernel_row_for(row->kind, HX_F32, families, tile, 256) == row);
 }
 
 static bool print_class(const char *name) {
@@ -92,7 +95,7 @@ static bool print_class(const char *name) {
     size_t count;
     const hx__kernel_row *const rows = hx__kernel_rows(&count);
     for (size_t r = 0; r < count; r++)
-      if (taken(&rows[r], classes[i].families)) print_row(&rows[r]);
+      if (taken(&rows[r], classes[i].families, classes[i].by_tile)) print_row(&rows[r]);
     return true;
   }
   for (size_t i = 0; i < sizeof too_large / sizeof too_large[0]; i++) {

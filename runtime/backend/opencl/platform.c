@@ -63,6 +63,14 @@ static uint32_t sub_group_families(cl_device_id id, const char *extensions) {
   return families;
 }
 
+/* Drivers have put the number of the generation into bits 16 on, later ones into bits 22 on. */
+static uint32_t intel_generation(cl_device_id id, const char *extensions) {
+  cl_version version = 0;
+  if (has_extension(extensions, "cl_intel_device_attribute_query"))
+    clGetDeviceInfo(id, CL_DEVICE_IP_VERSION_INTEL, sizeof version, &version, NULL);
+  return version >> 22 == 8 || version >> 16 == 8 ? HX__FAMILY_GEN8 : 0;
+}
+
 static uint32_t amd_family(cl_device_id id) {
   cl_uint width = 64;
   clGetDeviceInfo(id, CL_DEVICE_WAVEFRONT_WIDTH_AMD, sizeof width, &width, NULL);
@@ -106,6 +114,7 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   d->families |= sub_group_families(d->id, extensions);
   const uint32_t sizes = d->families & (HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16);
   if ((d->families & HX__FAMILY_INTEL) && sizes == HX__FAMILY_SUBGROUP16) d->families |= HX__FAMILY_WIDE;
+  if (d->families & HX__FAMILY_INTEL) d->families |= intel_generation(d->id, extensions);
   for (size_t i = 0; i < sizeof implementations / sizeof implementations[0]; i++)
     if (strcmp(p->name, implementations[i].platform) == 0) d->base.words |= implementations[i].word;
 }
