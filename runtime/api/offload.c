@@ -13,6 +13,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/dispatch/dispatch.h"
+#include "runtime/dispatch/prospect.h"
 #include "runtime/run/run.h"
 
 #define SMALL_ELEMENTS 32768u  /* of all fields: up to here a second thread does not pay */

@@ -11,6 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
+#include "runtime/sched/store.h"
 
 static hx_status set_up(hx_context *hx, const hx_settings *settings) {
   hx_status s = hx__config_read(&hx->config, settings);
@@ -62,6 +63,7 @@ void hx_close(hx_context *hx) {
     while (hx__caller_inside(hx)) hx__sleep_ns(50000);
     hx__events_free(hx);
     hx__team_close(&hx->team);
+    hx__model_save();
     hx__memory_destroy(&hx->memory); /* before the devices that gave it */
     hx__team_free(&hx->team);
     pthread_cond_destroy(&hx->idle);

@@ -4,6 +4,7 @@
 #include "runtime/api/context.h"
 #include "runtime/backend/registry.h"
 #include "runtime/dispatch/dispatch.h"
+#include "runtime/dispatch/prospect.h"
 
 #define LONG_NS 10e9 /* shorter ones are over before a device is prepared beside them */
 #define PIECE_NS 0.5e9

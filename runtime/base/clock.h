@@ -12,6 +12,13 @@ static inline uint64_t hx__now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* The date in seconds, for what is kept between processes. */
+static inline uint64_t hx__date_s(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME_COARSE, &t);
+  return t.tv_sec > 0 ? (uint64_t)t.tv_sec : 0;
+}
+
 void hx__sleep_ns(uint64_t ns); /* at least ns; restarted after a signal */
 
 #endif

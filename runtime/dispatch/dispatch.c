@@ -6,7 +6,7 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
-#include "runtime/dispatch/arms.h"
+#include "runtime/dispatch/prospect.h"
 #include "runtime/run/run.h"
 
 /* Units of a thread's part: of a reduction, what one thread reads while another wakes; of a product, likewise, and
@@ -16,8 +16,6 @@
 #define AWAKE_UNITS (1u << 18)
 #define CROWDED_ELEMENTS (1u << 26) /* work that one thread has done before a taken core is given back: some 10 ms */
 #define CROWDED_UNITS (1u << 28)
-#define GUESS_REDUCE 8.0    /* units a nanosecond, before anything is measured */
-#define GUESS_MATMUL 40.0   /* likewise, a thread */
 #define BREAK_EVEN_NS 250e3 /* what the CPU does faster is never offered to a device */
 
 double hx__share_of(const hx__config *config, const hx__work *work) {
@@ -40,13 +38,6 @@ unsigned hx__threads_for(const hx__work *w, unsigned most) {
   return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
 }
 
-double hx__predict_cpu_ns(const hx__work *w, unsigned threads) {
-  const hx__rate_key key = hx__call_key(w, threads, 1u);
-  const hx__rate r = hx__model_get(&key);
-  const double guess = w->matmul ? GUESS_MATMUL * threads : GUESS_REDUCE;
-  return (double)w->units / (r.samples ? r.units_per_ns : guess);
-}
-
 static uint64_t needs_of(const hx__team *team, const hx__seat *seat, uint64_t needs) {
   const uint32_t tile[3] = {team->config->tile_m, team->config->tile_n, team->config->tile_k};
   return hx__device_needs(seat->device, needs, tile);
@@ -64,31 +55,13 @@ bool hx__seat_usable(const hx__team *team, const hx__seat *seat, const hx__work 
          !(needs_of(team, seat, work->needs) & ~atomic_load(&seat->device->ready));
 }
 
-/* Before anything is measured: the self-test's small launch, of the slowest kernel among several. */
-static double seed_rate(const hx__device *d, uint64_t needs) {
-  double rate = 0.0;
-  for (; needs; needs &= needs - 1) {
-    const double r = (double)d->seed[__builtin_ctzll(needs)];
-    if (rate == 0.0 || r < rate) rate = r;
-  }
-  return rate;
-}
-
-/* A device's rate in slices a nanosecond. */
-static double slice_rate(const hx__work *w, const hx__rate *r) {
-  return w->units ? r->units_per_ns * (double)w->slices / (double)w->units : 0.0;
-}
-
-static void find_devices(const hx__team *team, const hx__work *w, bool beside_cpu, hx__plan *plan) {
+static void find_devices(const hx__team *team, const hx__work *w, hx__plan *plan) {
   size_t selected = 0;
   for (size_t i = 0; i < team->seats; i++) {
     const size_t ordinal = selected;
     selected += team->seat[i].selected && team->seat[i].device->kind != HX_CPU;
-    if (!hx__seat_usable(team, &team->seat[i], w)) continue;
-    const hx__rate_key key = hx__device_key(team->seat[i].device, w, beside_cpu);
-    hx__rate r = hx__model_get(&key);
-    if (r.samples == 0) r.units_per_ns = seed_rate(team->seat[i].device, needs_of(team, &team->seat[i], w->needs));
-    plan->device[plan->devices++] = (hx__plan_device){.seat = i, .ordinal = ordinal, .rate = slice_rate(w, &r)};
+    if (hx__seat_usable(team, &team->seat[i], w))
+      plan->device[plan->devices++] = (hx__plan_device){.seat = i, .ordinal = ordinal};
   }
 }
 
@@ -135,8 +108,6 @@ static void cut(const hx__config *config, const hx__work *w, double share, hx__p
   plan->devices = kept;
 }
 
-static void alone(hx__plan *plan) { plan->devices = 0; }
-
 /* HX_SCHEDULE=static without a number: parts by measured rates, else equal, the CPU counted as one. */
 static void share_by_rates(hx__plan *plan) {
   double sum = plan->cpu_works ? plan->cpu_rate : 0.0;
@@ -149,28 +120,23 @@ static void share_by_rates(hx__plan *plan) {
   for (size_t i = 0; i < plan->devices; i++) plan->device[i].share = known ? plan->device[i].rate / sum : equal;
 }
 
-static void follow(const hx__team *team, const hx__work *w, hx__plan *plan) {
-  const hx__arm arm = hx__arm_for(w, plan);
-  if (arm == HX__ARM_CPU) alone(plan);
-  if (arm != HX__ARM_DEVICES) return;
-  plan->cpu_works = false;
-  plan->devices = 0;
-  find_devices(team, w, false, plan); /* with the rates they have by themselves */
-}
-
-/* hx decides: nothing under the break-even goes to a device; above it what was measured to end first. */
+/* hx decides: nothing under the break-even goes to a device; above it what is expected to end first. */
 static void choose(const hx__team *team, const hx__work *w, hx__plan *plan) {
   const hx__config *const config = team->config;
   const double cpu_ns = hx__predict_cpu_ns(w, plan->threads);
-  const bool limited = config->min_offload != UINT64_MAX;
+  const bool limited = config->min_offload != UINT64_MAX, long_enough = cpu_ns >= BREAK_EVEN_NS;
   plan->policy = hx__policy_of(config->schedule);
   plan->chunk = config->chunk ? (w->matmul ? config->chunk : (config->chunk + HX__LEAF - 1) / HX__LEAF) : 0;
-  plan->cpu_rate = (double)w->slices / cpu_ns;
-  if (limited ? w->units < config->min_offload : cpu_ns < BREAK_EVEN_NS)
-    alone(plan);
-  else if (plan->devices && config->schedule == HX__SCHEDULE_ADAPTIVE && !limited)
-    follow(team, w, plan);
-  plan->measure = cpu_ns >= BREAK_EVEN_NS;
+  plan->measure = long_enough;
+  if (limited ? w->units < config->min_offload : !long_enough) plan->devices = 0;
+  hx__prospect prospect;
+  hx__decision decision = {.choice = plan->devices};
+  hx__prospect_make(team, w, plan, &prospect);
+  if (plan->devices && config->schedule == HX__SCHEDULE_ADAPTIVE && !limited) {
+    hx__decide(&prospect, &decision);
+    plan->promise_ns = decision.outlook[decision.choice].parts_ns;
+  }
+  hx__prospect_take(w, &prospect, hx__choice_of(decision.choice, (unsigned)prospect.devices), plan);
   share_by_rates(plan);
 }
 
@@ -179,10 +145,14 @@ void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsign
   plan->threads = threads;
   plan->mandatory = team->config->offload == HX__OFFLOAD_MANDATORY && w->needs != 0;
   plan->cpu_works = share != 1.0;
-  if (share != 0.0) find_devices(team, w, plan->cpu_works, plan);
-  if (share == HX__SHARE_AUTO)
+  if (share != 0.0) find_devices(team, w, plan);
+  if (share == HX__SHARE_AUTO) {
     choose(team, w, plan);
-  else
+  } else {
+    hx__prospect prospect;
+    if (plan->devices) hx__prospect_make(team, w, plan, &prospect);
+    if (plan->devices) hx__prospect_take(w, &prospect, (hx__choice){(unsigned)plan->devices, plan->cpu_works}, plan);
     cut(team->config, w, share, plan);
+  }
   plan->cpu_works = plan->cpu_works || plan->devices == 0;
 }

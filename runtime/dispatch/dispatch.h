@@ -12,9 +12,6 @@
  */
 double hx__share_of(const hx__config *config, const hx__work *work);
 
-/* What the CPU alone is expected to take, by measured rates where there are any. */
-double hx__predict_cpu_ns(const hx__work *work, unsigned threads);
-
 /* Threads for the CPU's part of a task, at most `most`: a thread must have enough to do, by what the team of the
  * calling thread has done lately. Asked once a call. */
 unsigned hx__threads_for(const hx__work *work, unsigned most);

@@ -16,10 +16,23 @@ static bool is_short(const hx__run_state *run) {
   return run->feeds == 0 && run->work->units < SHORT_UNITS && hx__topo_get()->kinds == 1;
 }
 
+/* Beside devices: a part of what is fair for the CPU, by the rates that the run has shown. */
+static size_t grab_beside(const hx__run_state *run, size_t grain) {
+  hx__grab_view view = {.left = hx__ends_left(&run->ends),
+                        .grain = grain,
+                        .least = run->work->matmul ? grain : LEAST_LEAVES,
+                        .most = run->work->matmul ? run->work->slices : MOST_LEAVES,
+                        .threads = run->plan->threads,
+                        .rate = hx__run_cpu_rate(run)};
+  view.others = hx__run_devices(run, NULL, view.party);
+  return hx__grab(&view);
+}
+
 /* Slices for one grab of one of `threads` threads: a guided part of what is left, so that a slow core and a stolen one
  * do not stall the others at the end. */
 static size_t grab(const hx__run_state *run, size_t grain) {
-  const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads + run->feeds;
+  if (run->feeds && run->plan->policy) return grab_beside(run, grain);
+  const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads;
   if (parts == 1) return left;
   if (run->work->matmul && is_short(run)) return (run->work->slices + parts - 1) / parts;
   if (run->work->matmul) {
@@ -47,6 +60,7 @@ static void body(void *p) {
       atomic_store(&run->no_memory, true);
     if (run->team->trace) hx__trace_chunk(run->team->trace, 0, from, hx__now_ns(), chunk.first, chunk.count, "done");
     units += hx__chunk_units(run->work, chunk);
+    if (run->feeds) atomic_fetch_add_explicit(&run->cpu_done, chunk.count, memory_order_relaxed);
     chunks++;
   }
   hx__chunk across;

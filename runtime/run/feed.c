@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A device's side of a run: takes chunks from the back until its policy says that it is done. What fails or comes late
  * is given back; an error drops the device, a late chunk only rests it until its event completes. */
+#include <math.h>
+
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/run/internal.h"
@@ -8,7 +10,7 @@
 #define LEAST_TIMEOUT_NS 100000000u
 #define BLIND_TIMEOUT_NS 5000000000u /* without a measured rate */
 #define TIMEOUT_FACTOR 8.0
-#define LATENCY_NS 60e3 /* of a launch; what a first chunk must be worth */
+#define FAR_NS 1e15
 
 void hx__give_back(hx__run_state *run, hx__chunk chunk) {
   if (chunk.count == 0) return;
@@ -17,44 +19,59 @@ void hx__give_back(hx__run_state *run, hx__chunk chunk) {
   pthread_mutex_unlock(&run->lock);
 }
 
-static double cpu_rate(const hx__run_state *run) {
-  if (!run->plan->cpu_works) return 0.0;
-  const double elapsed = run->from_ns ? (double)(hx__now_ns() - run->from_ns) : 0.0;
-  const double taken = (double)hx__ends_taken_front(&run->ends);
-  /* The front counts a grab when it is taken: early in a run that says little. */
-  return elapsed > 1e6 && taken > 0.0 ? taken / elapsed : run->plan->cpu_rate;
+unsigned hx__run_devices(const hx__run_state *run, const hx__feed *but, hx__party party[HX_MAX_DEVICES]) {
+  const double now = (double)hx__now_ns();
+  unsigned count = 0;
+  for (size_t i = 0; i < run->feeds; i++) {
+    const hx__feed *const f = &run->feed[i];
+    if (f == but || !atomic_load_explicit(&f->working, memory_order_relaxed)) continue;
+    const uint64_t ends = atomic_load_explicit(&f->ends_ns, memory_order_relaxed);
+    const double left = ends ? (double)ends - now : 0.0; /* overdue: it is expected to take as long again */
+    party[count++] = (hx__party){atomic_load_explicit(&f->rate, memory_order_relaxed),
+                                 (left < 0.0 ? -left : left) + f->planned->expected.latency_ns};
+  }
+  return count;
 }
 
-static double others_rate(const hx__feed *f) {
-  double sum = 0.0;
-  for (size_t i = 0; i < f->run->feeds; i++)
-    if (&f->run->feed[i] != f) sum += f->run->feed[i].planned->rate;
-  return sum;
+double hx__run_cpu_rate(const hx__run_state *run) {
+  if (!run->plan->cpu_works) return 0.0;
+  const double elapsed = run->from_ns ? (double)(hx__now_ns() - run->from_ns) : 0.0;
+  return hx__course_cpu_rate(&run->cpu, (double)atomic_load_explicit(&run->cpu_done, memory_order_relaxed), elapsed);
+}
+
+/* Of a fixed part: no launch of a GPU is to last long, where its rate is known. */
+static size_t longest_of(const hx__feed *f, size_t grain, size_t most) {
+  const double slices = f->course.rate * HX__LONGEST_NS;
+  if (f->seat->device->waits_for_ever || !(slices > 0.0) || slices >= (double)most) return most;
+  const size_t whole = (size_t)slices / grain * grain;
+  return whole ? whole : grain < most ? grain : most;
 }
 
 /* The next chunk: the next piece of the fixed part, or what the policy says from the back. */
 static hx__chunk next_chunk(hx__feed *f, const hx__lane *lane) {
   const hx__run_state *const run = f->run;
-  const size_t most = lane->most(lane, run->work);
+  const size_t most = lane->most(lane, run->work), grain = lane->grain(lane, run->work);
   if (!run->plan->policy) {
     const hx__chunk all = f->planned->fixed;
-    const size_t left = all.count - f->taken;
-    return (hx__chunk){all.first + f->taken, left < most ? left : most};
+    const size_t left = all.count - f->taken, longest = longest_of(f, grain, most);
+    return (hx__chunk){all.first + f->taken, left < longest ? left : longest};
   }
-  const hx__view view = {.total = run->work->slices,
-                         .left = hx__ends_left(&run->ends),
-                         .grain = lane->grain(lane, run->work),
-                         .most = most,
-                         .chunk = run->plan->chunk,
-                         .taken = f->taken,
-                         .share = f->planned->share,
-                         .rate = f->rate,
-                         .cpu_rate = cpu_rate(run),
-                         .others_rate = others_rate(f),
-                         .latency_ns = LATENCY_NS,
-                         .devices = (unsigned)run->feeds,
-                         .launches = (unsigned)f->launches};
-  const size_t want = view.left ? run->plan->policy->next(&view) : 0;
+  hx__view view = {.total = run->work->slices,
+                   .left = hx__ends_left(&run->ends),
+                   .grain = grain,
+                   .most = most,
+                   .chunk = run->plan->chunk,
+                   .taken = f->taken,
+                   .share = f->planned->share,
+                   .rate = f->course.rate,
+                   .sigma = f->course.sigma,
+                   .latency_ns = f->course.latency_ns,
+                   .devices = (unsigned)run->feeds,
+                   .launches = f->course.launches};
+  if (view.left == 0) return (hx__chunk){0, 0};
+  view.others = hx__run_devices(run, f, view.party);
+  if (run->plan->cpu_works) view.party[view.others++] = (hx__party){hx__run_cpu_rate(run), 0.0};
+  const size_t want = run->plan->policy->next(&view);
   return want ? hx__ends_back(&f->run->ends, want) : (hx__chunk){0, 0};
 }
 
@@ -63,20 +80,27 @@ static uint64_t deadline(const hx__feed *f, hx__chunk chunk) {
   if (set == HX__TIMEOUT_OFF) return UINT64_MAX;
   if (set != HX__TIMEOUT_AUTO) return now + set * 1000000u;
   if (f->seat->device->waits_for_ever) return UINT64_MAX;
-  if (f->rate <= 0.0) return now + BLIND_TIMEOUT_NS;
-  const double predicted = TIMEOUT_FACTOR * (double)chunk.count / f->rate;
+  if (f->course.rate <= 0.0) return now + BLIND_TIMEOUT_NS;
+  const double predicted = TIMEOUT_FACTOR * hx__course_ns(&f->course, (double)chunk.count);
   return now +
          (predicted > LEAST_TIMEOUT_NS ? predicted < 1e18 ? (uint64_t)predicted : (uint64_t)1e18 : LEAST_TIMEOUT_NS);
 }
 
 static void learn(hx__feed *f, hx__chunk chunk, uint64_t ns) {
-  const hx__run_state *const run = f->run;
+  hx__run_state *const run = f->run;
   const uint64_t units = hx__chunk_units(run->work, chunk);
-  f->rate = ns ? (double)chunk.count / (double)ns : f->rate;
+  const bool idle = f->planned->idle && f->course.launches == 0;
   f->units += units;
   f->chunks++;
-  const hx__rate_key key = hx__device_key(f->seat->device, run->work, run->plan->cpu_works);
-  hx__model_put(&key, units, ns);
+  if (hx__surprising((double)ns, hx__estimate_ns(&f->planned->expected, (double)units, idle)))
+    atomic_store_explicit(&run->surprised, true, memory_order_relaxed);
+  hx__course_done(&f->course, (double)chunk.count, (double)ns);
+  atomic_store_explicit(&f->rate, f->course.rate, memory_order_relaxed);
+  if (run->disturbed && f->planned->expected.samples) return;
+  const hx__rate_key key =
+      hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);
+  hx__model_put(hx__model_of_process(), &key, &f->planned->expected, (hx__sample){(double)units, (double)ns, idle},
+                hx__date_s());
 }
 
 /* One chunk, from the launch to its delivery. */
@@ -84,11 +108,14 @@ static hx__outcome do_chunk(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   const hx__backend *const backend = f->seat->device->backend;
   hx__ticket *ticket = NULL;
   const uint64_t from = hx__now_ns();
+  atomic_store_explicit(&f->ends_ns, from + (uint64_t)fmin(hx__course_ns(&f->course, (double)chunk.count), FAR_NS),
+                        memory_order_relaxed);
   hx__outcome outcome = backend->submit(lane, &f->request, chunk, &ticket);
   if (outcome == HX__DONE) outcome = backend->wait(lane, &f->request, ticket, deadline(f, chunk));
   const uint64_t ns = hx__now_ns() - from;
   f->busy_ns += ns;
-  f->launches++;
+  atomic_store_explicit(&f->ends_ns, 0, memory_order_relaxed);
+  atomic_store_explicit(&f->seat->used_ns, from + ns, memory_order_relaxed);
   if (outcome == HX__DONE) learn(f, chunk, ns);
   static const char *const words[] = {
       [HX__DONE] = "done", [HX__LATE] = "late", [HX__NO_MEMORY] = "no memory", [HX__FAILED] = "failed"};
@@ -132,6 +159,7 @@ void hx__feed_device(hx__seat *seat, void *arg) {
     hx__memory_resolve(f->run->team->memory, seat->device, f->run->work, arrays);
     run_chunks(f, lane);
   }
+  atomic_store_explicit(&f->working, false, memory_order_relaxed);
   const hx__chunk fixed = f->planned->fixed;
   if (!f->run->plan->policy && f->taken < fixed.count)
     hx__give_back(f->run, (hx__chunk){fixed.first + f->taken, fixed.count - f->taken});

@@ -5,7 +5,9 @@
 
 #include "runtime/run/run.h"
 #include "runtime/run/tail.h"
+#include "runtime/sched/course.h"
 #include "runtime/sched/ends.h"
+#include "runtime/sched/policy.h"
 
 #define HX__MAX_REDO (2 * HX_MAX_DEVICES)
 
@@ -17,8 +19,11 @@ typedef struct hx__feed {
   const hx__plan_device *planned;
   hx__seat *seat;
   hx__request request;
-  size_t taken, launches;
-  double rate; /* slices a nanosecond, as seen last */
+  size_t taken;
+  hx__course course;        /* the feeder's own */
+  _Atomic double rate;      /* of the course, for the others to see */
+  _Atomic uint64_t ends_ns; /* when the chunk in flight is expected to end; 0: none is */
+  _Atomic bool working;     /* takes part still */
   uint32_t chunks;
   uint64_t units, busy_ns, copied;
 } hx__feed;
@@ -30,9 +35,13 @@ struct hx__run_state {
   hx__request request;       /* the CPU's */
   struct hx__packed *packed; /* likewise; NULL: none */
   hx__ends ends;
-  hx__tail tail;    /* behind the slices of ends */
-  uint64_t from_ns; /* 0: nobody measures */
-  bool disturbed;   /* drivers were at work when it began: nothing is learned */
+  hx__tail tail;           /* behind the slices of ends */
+  uint64_t from_ns;        /* 0: nobody measures */
+  hx__course cpu;          /* as expected at first */
+  _Atomic size_t cpu_done; /* slices the CPU has finished, beside devices */
+  uint64_t who;            /* identities of all that take part, added up */
+  _Atomic bool surprised;  /* a part took much more or less than expected */
+  bool disturbed;          /* drivers were at work when it began: nothing is learned */
   _Atomic uint32_t cpu_chunks;
   _Atomic uint64_t cpu_units;
   _Atomic bool no_memory;
@@ -51,6 +60,10 @@ void hx__feed_device(hx__seat *seat, void *feed);
 void hx__give_back(hx__run_state *run, hx__chunk chunk);
 /* A small product with a long k, by the team, its panels in parallel; false: it is no such product, or no memory. */
 bool hx__cpu_panels(hx__run_state *run);
+/* The devices that take part still, but for one (NULL: all of them), and when they may launch again. */
+unsigned hx__run_devices(const hx__run_state *run, const hx__feed *but, hx__party party[HX_MAX_DEVICES]);
+/* The CPU's rate as this run has shown it, in slices a nanosecond; 0 where it only recovers. */
+double hx__run_cpu_rate(const hx__run_state *run);
 /* The CPU's side: all that is left in run->ends, by the team. */
 void hx__cpu_side(hx__run_state *run);
 

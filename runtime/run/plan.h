@@ -4,15 +4,18 @@
 #ifndef HX_RUN_PLAN_H
 #define HX_RUN_PLAN_H
 
+#include "runtime/sched/decide.h"
 #include "runtime/sched/policy.h"
 #include "runtime/task/task.h"
 
 typedef struct hx__plan_device {
-  size_t seat;     /* of the team */
-  size_t ordinal;  /* among the devices that were selected, usable or not: its place in HX_SPLIT's list */
-  hx__chunk fixed; /* numeric share: its slices; count 0 with a policy */
-  double share;    /* policy static: its part of the whole */
-  double rate;     /* slices a nanosecond; 0: not known */
+  size_t seat;           /* of the team */
+  size_t ordinal;        /* among the devices that were selected, usable or not: its place in HX_SPLIT's list */
+  hx__chunk fixed;       /* numeric share: its slices; count 0 with a policy */
+  double share;          /* policy static: its part of the whole */
+  double rate;           /* slices a nanosecond; 0: not known */
+  bool idle;             /* it has slept */
+  hx__estimate expected; /* in units; of what it does in this company */
 } hx__plan_device;
 
 typedef struct hx__plan {
@@ -23,7 +26,10 @@ typedef struct hx__plan {
   bool measure;             /* read the clock and learn */
   hx__chunk cpu_fixed;      /* numeric share: the CPU's slices */
   const hx__policy *policy; /* NULL: everything is fixed */
-  double cpu_rate;          /* slices a nanosecond beside these devices; 0: not known */
+  hx__estimate cpu;         /* the CPU's part, in units, in this company */
+  double cpu_rate;          /* of it, in slices a nanosecond; 0: not known */
+  double promise_ns;        /* of the call, by its parts; 0 where that was not asked */
+  bool informed;            /* what is expected of those who take part was measured */
   size_t chunk;             /* HX_CHUNK in slices */
   size_t devices;
   hx__plan_device device[HX_MAX_DEVICES];

@@ -7,23 +7,37 @@
 
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/power.h"
 #include "runtime/base/status.h"
 #include "runtime/run/internal.h"
 
-hx__rate_key hx__call_key(const hx__work *work, unsigned threads, uint32_t seats) {
-  return (hx__rate_key){NULL, work->needs, hx__size_class(work->units), threads, seats};
+/* Shapes of products with like rates: by powers of four of the shortest side. */
+static uint64_t shape_of(const hx__work *w) {
+  if (!w->matmul) return 0;
+  const size_t side = w->gemm.m < w->gemm.n ? w->gemm.m : w->gemm.n, least = side < w->gemm.k ? side : w->gemm.k;
+  return hx__size_class(least) / 2u + 1u;
 }
 
-hx__rate_key hx__device_key(const hx__device *device, const hx__work *work, bool beside_cpu) {
-  return (hx__rate_key){device, work->needs, hx__size_class(work->units), 0, beside_cpu};
+hx__rate_key hx__key_of(const hx__work *work, uint64_t device, uint64_t who, unsigned threads) {
+  return (hx__rate_key){.device = device,
+                        .needs = work->needs | shape_of(work) << 56,
+                        .who = who,
+                        .size_class = hx__size_class(work->units),
+                        .threads = threads < UINT16_MAX ? (uint16_t)threads : UINT16_MAX,
+                        .power = (uint16_t)hx__power_source()};
 }
+
+static double slices_per_unit(const hx__work *w) { return w->units ? (double)w->slices / (double)w->units : 0.0; }
 
 /* Sets up a device's part and starts it; false where its seat is taken or there is no thread for it. */
 static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__array *arrays) {
   hx__seat *const seat = &run->team->seat[planned->seat];
   if (!hx__seat_take(seat, run->plan->wait_for_lane)) return false;
   hx__feed *const f = &run->feed[run->feeds];
-  *f = (hx__feed){.run = run, .planned = planned, .seat = seat, .request = run->request, .rate = planned->rate};
+  *f = (hx__feed){.run = run, .planned = planned, .seat = seat, .request = run->request};
+  hx__course_begin(&f->course, &planned->expected, slices_per_unit(run->work), planned->idle);
+  atomic_init(&f->rate, f->course.rate);
+  atomic_init(&f->working, true);
   f->request.arrays = arrays;
   run->feeds++;
   return true;
@@ -74,11 +88,29 @@ static void fill_report(const hx__run_state *run, uint32_t recovered, uint64_t c
   r->gpu_share = run->work->units ? device_units / (double)run->work->units : 0.0;
 }
 
-/* Who was asked, whether it took work or not: what the call's rate is learned under. */
-static uint32_t seats_planned(const hx__plan *plan) {
-  uint32_t seats = plan->cpu_works;
-  for (size_t i = 0; i < plan->devices; i++) seats |= 1u << plan->device[i].seat;
-  return seats;
+/* Who was asked, whether it took work or not: the company under which rates are learned. */
+static uint64_t who_works(const hx__team *team, const hx__plan *plan) {
+  uint64_t who = plan->cpu_works ? HX__CPU_IDENTITY : 0;
+  for (size_t i = 0; i < plan->devices; i++) who += team->seat[plan->device[i].seat].identity;
+  return who;
+}
+
+/* What the run has shown of the CPU's part, and of how its parts go together. */
+static void learn(const hx__run_state *run, uint64_t cpu_ns, uint64_t ns) {
+  const hx__plan *const plan = run->plan;
+  hx__model *const model = hx__model_of_process();
+  const uint64_t date = hx__date_s();
+  const double units = (double)atomic_load(&run->cpu_units);
+  const unsigned threads = plan->cpu_works ? plan->threads : 0;
+  bool surprised = atomic_load(&run->surprised) || !plan->informed || !(plan->promise_ns > 0.0);
+  if (plan->cpu_works && units > 0.0) {
+    const hx__rate_key key = hx__key_of(run->work, HX__CPU_IDENTITY, run->who, threads);
+    surprised = surprised || hx__surprising((double)cpu_ns, hx__estimate_ns(&plan->cpu, units, false));
+    hx__model_put(model, &key, &plan->cpu, (hx__sample){units, (double)cpu_ns, false}, date);
+  }
+  if (plan->devices == 0 || surprised) return;
+  const hx__rate_key key = hx__key_of(run->work, 0, run->who, threads);
+  hx__model_put(model, &key, &hx__prior_call, (hx__sample){plan->promise_ns, (double)ns, false}, date);
 }
 
 static hx_status carry_out(hx__run_state *run, hx_report *report) {
@@ -98,10 +130,8 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
-  if (plan->measure && plan->policy && !run->disturbed && !hx__registry_busy()) {
-    const hx__rate_key key = hx__call_key(run->work, plan->threads, seats_planned(plan));
-    hx__model_put(&key, run->work->units, hx__now_ns() - run->from_ns);
-  }
+  if (plan->measure && plan->policy && !recovered && !run->disturbed && !hx__registry_busy())
+    learn(run, cpu_ns, hx__now_ns() - run->from_ns);
   if (!run->work->matmul) join(run->work, run->request.slots);
   if (report) fill_report(run, recovered, cpu_ns, report);
   return HX_OK;
@@ -123,6 +153,8 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = hx__now_ns();
     run.disturbed = hx__registry_busy();
+    run.who = who_works(team, plan);
+    hx__course_begin(&run.cpu, &plan->cpu, slices_per_unit(work), false);
     start_feeds(&run, list);
     status = carry_out(&run, report);
     hx__memory_release_outputs(team->memory, work);

@@ -5,15 +5,17 @@
 
 #include "runtime/run/plan.h"
 #include "runtime/run/team.h"
-#include "runtime/sched/model.h"
+#include "runtime/sched/store.h"
 
 /* Computes work as planned: the CPU's team from the front, the plan's devices from the back, what a device gives back
  * once more on the CPU; then joins. Fills *report's fields but seconds and joules (NULL: nobody asks).
  * HX_OUT_OF_MEMORY: no room for slots or scratch. HX_DEVICE_FAILED: a mandatory device gave something back. */
 hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report);
 
-/* The keys under which runs are learned. seats: bits of the seats that took part, the CPU's included. */
-hx__rate_key hx__call_key(const hx__work *work, unsigned threads, uint32_t seats);
-hx__rate_key hx__device_key(const hx__device *device, const hx__work *work, bool beside_cpu);
+#define HX__CPU_IDENTITY 2u /* of the CPU; that of a seat's device stands in the seat */
+
+/* The key under which something is learned of work on `device` (0: the whole call) while `who` work: the sum of their
+ * identities. threads: the CPU's; 0 where it does not work. */
+hx__rate_key hx__key_of(const hx__work *work, uint64_t device, uint64_t who, unsigned threads);
 
 #endif

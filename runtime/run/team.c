@@ -8,6 +8,7 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/thread.h"
+#include "runtime/sched/model.h"
 
 hx_status hx__team_init(hx__team *team, const hx__config *config, hx__memory *memory) {
   hx__device *cpu[1];
@@ -56,6 +57,7 @@ static bool selects(const hx__config *config, const hx__device *device, size_t i
 static void seat_device(hx__team *team, size_t index, hx__device *device, bool owned) {
   hx__seat *const seat = &team->seat[index];
   seat->device = device;
+  seat->identity = hx__identity(device->name, device->driver);
   seat->owned = owned;
   seat->selected = selects(team->config, device, index);
   pthread_mutex_init(&seat->lock, NULL);

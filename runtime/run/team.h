@@ -12,8 +12,10 @@
 
 typedef struct hx__seat {
   hx__device *device;
-  bool selected; /* by HX_DEVICES and HX_OFFLOAD */
-  bool owned;    /* a simulated device, freed with the context */
+  uint64_t identity;        /* of its name and driver: the same in every process */
+  _Atomic uint64_t used_ns; /* when its last chunk ended */
+  bool selected;            /* by HX_DEVICES and HX_OFFLOAD */
+  bool owned;               /* a simulated device, freed with the context */
 
   pthread_mutex_t lock; /* what follows */
   pthread_cond_t changed;

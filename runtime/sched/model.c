@@ -1,92 +1,248 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of measured rates: open addressing, one lock, asked a few times a call that is worth a device. */
+ * The table of measurements: a set-associative one, in which a full set gives up its oldest entry. */
 #include "runtime/sched/model.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <string.h>
 
-#define ENTRIES 2048u
-#define REACH 4u         /* size classes that may stand in for one another */
-#define SPIKE 0.405      /* ln 1.5: a sample this far off is believed when it repeats */
-#define FIRST_WEIGHT 0.7 /* of the second sample */
-#define LATER_WEIGHT 0.3
+#include "runtime/base/thread.h"
 
-typedef struct entry {
-  hx__rate_key key;
-  double log_rate;
-  uint32_t samples;
-  bool doubted; /* the last sample was dropped as a spike */
-} entry;
+#define WAYS 16u
+#define REACH 4u          /* size classes that may stand in for one another */
+#define REACH_SIGMA 0.15  /* for each class of distance */
+#define SPIKE 0.405       /* ln 1.5: a sample this far off is believed when it repeats */
+#define SHIFT 0.5         /* relative standard deviation of a rate that has changed */
+#define DRIFT 0.03        /* likewise, from sample to sample */
+#define AGE_VARIANCE 0.01 /* of a minute */
+#define AGE_SIGMA 0.5     /* at most: what is old is a prior still */
+#define LEAST_SPREAD 4e-4
+#define MOST_SPREAD 0.25
+#define FIRST_SPREAD 0.0025
+#define SPREAD_WEIGHT 0.2
+#define MOST_EXPONENT 43.0 /* of times and rates in an entry that makes sense: e^43 */
 
-static entry entries[ENTRIES];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+#define NO_FASTER 1.1 /* in company */
+#define NO_SLOWER 2.5
+#define OTHER_COMPANY 0.2 /* of sigma, for what another company has told */
 
-static bool same(const hx__rate_key *a, const hx__rate_key *b) {
-  return a->device == b->device && a->needs == b->needs && a->size_class == b->size_class && a->threads == b->threads &&
-         a->who == b->who;
-}
+enum { LATENCY, IDLE, SLOPE };
 
-static uint64_t hash(const hx__rate_key *k) {
-  uint64_t h = (uint64_t)(uintptr_t)k->device * 0x9e3779b97f4a7c15u;
-  h = (h ^ k->needs) * 0xbf58476d1ce4e5b9u;
-  h = (h ^ ((uint64_t)k->size_class << 40 | (uint64_t)k->threads << 8 | k->who)) * 0x94d049bb133111ebu;
-  return h ^ h >> 31;
-}
-
-/* The entry of a key, or the free one where it would go; NULL when the table is full. */
-static entry *find(const hx__rate_key *key) {
-  const uint64_t h = hash(key);
-  for (uint32_t i = 0; i < ENTRIES; i++) {
-    entry *const e = &entries[(h + i) % ENTRIES];
-    if (e->samples == 0 || same(&e->key, key)) return e;
-  }
-  return NULL;
-}
+const hx__estimate hx__prior_device = {.latency_ns = 50e3, .sigma = 0.7},
+                   hx__prior_cpu = {.latency_ns = 4e3, .sigma = 0.5},
+                   hx__prior_call = {.ns_per_unit = 1.0, .sigma = 0.2}; /* as promised */
 
 uint32_t hx__size_class(uint64_t units) { return units ? 63u - (uint32_t)__builtin_clzll(units) : 0; }
 
-static hx__rate rate_of(const entry *e) {
-  if (!e || e->samples == 0) return (hx__rate){0.0, 0};
-  return (hx__rate){exp(e->log_rate), e->samples};
+static uint64_t mixed(uint64_t h) { /* splitmix64, Steele et al., OOPSLA 2014 */
+  h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
+  h = (h ^ h >> 27) * 0x94d049bb133111ebu;
+  return h ^ h >> 31;
 }
 
-hx__rate hx__model_exact(const hx__rate_key *key) {
-  pthread_mutex_lock(&lock);
-  const hx__rate r = rate_of(find(key));
-  pthread_mutex_unlock(&lock);
-  return r;
+uint64_t hx__identity(const char *name, const char *driver) {
+  uint64_t h = 0xcbf29ce484222325u;
+  for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
+  h = (h ^ 1) * 0x100000001b3u;
+  for (; *driver; driver++) h = (h ^ (unsigned char)*driver) * 0x100000001b3u;
+  return mixed(h) | 1; /* 0 is a whole call */
 }
 
-hx__rate hx__model_get(const hx__rate_key *key) {
-  hx__rate r = {0.0, 0};
-  pthread_mutex_lock(&lock);
-  for (uint32_t away = 0; away <= REACH && r.samples == 0; away++) {
-    hx__rate_key k = *key;
-    k.size_class = key->size_class - away;
-    if (away <= key->size_class) r = rate_of(find(&k));
-    k.size_class = key->size_class + away;
-    if (r.samples == 0) r = rate_of(find(&k));
+static hx__model_entry *set_of(hx__model *m, const hx__rate_key *k) {
+  uint64_t h = mixed(k->device + 0x9e3779b97f4a7c15u * k->needs);
+  h = mixed(h ^ k->who ^ ((uint64_t)k->size_class << 40 | (uint64_t)k->threads << 8 | k->power));
+  return &m->entry[h % (HX__MODEL_ENTRIES / WAYS) * WAYS];
+}
+
+static bool same(const hx__rate_key *a, const hx__rate_key *b) {
+  return a->device == b->device && a->needs == b->needs && a->who == b->who && a->size_class == b->size_class &&
+         a->threads == b->threads && a->power == b->power;
+}
+
+static hx__model_entry *find(hx__model *m, const hx__rate_key *key) {
+  hx__model_entry *const set = set_of(m, key);
+  for (unsigned i = 0; i < WAYS && set[i].samples; i++)
+    if (same(&set[i].key, key)) return &set[i];
+  return NULL;
+}
+
+/* Where a new entry goes: a free one, else the oldest of its set. */
+static hx__model_entry *place(hx__model *m, const hx__rate_key *key) {
+  hx__model_entry *const set = set_of(m, key), *oldest = set;
+  for (unsigned i = 0; i < WAYS; i++) {
+    if (!set[i].samples) return &set[i];
+    if (set[i].date < oldest->date) oldest = &set[i];
   }
-  pthread_mutex_unlock(&lock);
-  return r;
+  return oldest;
 }
 
-void hx__model_put(const hx__rate_key *key, uint64_t units, uint64_t ns) {
-  if (units == 0 || ns == 0) return;
-  const double sample = log((double)units / (double)ns);
-  pthread_mutex_lock(&lock);
-  entry *const e = find(key);
-  if (e && e->samples == 0) {
-    *e = (entry){.key = *key, .log_rate = sample, .samples = 1};
-  } else if (e) {
-    const double off = sample - e->log_rate;
-    const bool spike = fabs(off) > SPIKE && !e->doubted && e->samples > 1;
-    if (!spike) {
-      e->log_rate += off * (e->samples < 3 ? FIRST_WEIGHT : LATER_WEIGHT);
-      if (e->samples < UINT32_MAX) e->samples++;
+/* The variance that time has added since the last sample, of the logarithm. */
+static double aged(const hx__model_entry *e, uint64_t now_s) {
+  const double minutes = now_s > e->date ? (double)(now_s - e->date) / 60.0 : 0.0;
+  return fmin(AGE_VARIANCE * minutes, AGE_SIGMA * AGE_SIGMA);
+}
+
+static hx__estimate estimate_of(const hx__model_entry *e, uint64_t now_s) {
+  if (!e) return (hx__estimate){.samples = 0};
+  const double b = e->state[SLOPE], own = e->covariance[SLOPE][SLOPE] / (b * b);
+  return (hx__estimate){.ns_per_unit = b,
+                        .latency_ns = e->state[LATENCY],
+                        .idle_ns = e->state[IDLE],
+                        .sigma = sqrt(own + e->spread + aged(e, now_s)),
+                        .samples = e->samples,
+                        .date = e->date};
+}
+
+hx__estimate hx__model_exact(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
+  hx__lock(&m->lock);
+  const hx__estimate e = estimate_of(find(m, key), now_s);
+  hx__unlock(&m->lock);
+  return e;
+}
+
+/* The nearest class on one side, and how far it is; 0 samples: none. */
+static hx__estimate neighbour(hx__model *m, const hx__rate_key *key, bool above, uint64_t now_s, uint32_t *away) {
+  hx__rate_key k = *key;
+  for (*away = 1; *away <= REACH; ++*away) {
+    if (!above && *away > key->size_class) break;
+    k.size_class = above ? key->size_class + *away : key->size_class - *away;
+    const hx__estimate e = estimate_of(find(m, &k), now_s);
+    if (e.samples) return e;
+  }
+  return (hx__estimate){.samples = 0};
+}
+
+static double between(double low, double high, double weight) { return low + (high - low) * weight; }
+
+hx__estimate hx__model_get(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
+  hx__lock(&m->lock);
+  hx__estimate e = estimate_of(find(m, key), now_s);
+  if (!e.samples) {
+    uint32_t down, up;
+    const hx__estimate low = neighbour(m, key, false, now_s, &down), high = neighbour(m, key, true, now_s, &up);
+    e = low.samples && (!high.samples || down <= up) ? low : high;
+    if (low.samples && high.samples) {
+      const double w = (double)down / (double)(down + up);
+      e.ns_per_unit = exp(between(log(low.ns_per_unit), log(high.ns_per_unit), w));
+      e.latency_ns = between(low.latency_ns, high.latency_ns, w);
+      e.idle_ns = between(low.idle_ns, high.idle_ns, w);
     }
-    e->doubted = spike;
+    if (e.samples) e.sigma += REACH_SIGMA * (double)(low.samples && (!high.samples || down <= up) ? down : up);
   }
-  pthread_mutex_unlock(&lock);
+  hx__unlock(&m->lock);
+  return e;
+}
+
+/* Brings the older one's ns_per_unit into [least, most]. */
+static void bring(hx__estimate *older, double least, double most) {
+  const double was = older->ns_per_unit;
+  older->ns_per_unit = fmin(fmax(was, least), most);
+  if (older->ns_per_unit != was) older->sigma += OTHER_COMPANY;
+}
+
+void hx__reconcile(hx__estimate *alone, hx__estimate *beside) {
+  if (!alone->samples || !beside->samples) return;
+  if (alone->date > beside->date)
+    bring(beside, alone->ns_per_unit / NO_FASTER, alone->ns_per_unit * NO_SLOWER);
+  else
+    bring(alone, beside->ns_per_unit / NO_SLOWER, beside->ns_per_unit * NO_FASTER);
+}
+
+static const hx__estimate nothing;
+
+/* An entry as it is before its first sample. */
+static void begin(hx__model_entry *e, const hx__rate_key *key, const hx__estimate *prior, hx__sample s) {
+  const double slope = prior->ns_per_unit > 0.0 ? prior->ns_per_unit : s.ns / s.units;
+  const double sigma = prior->ns_per_unit > 0.0 ? fmax(prior->sigma, 0.2) : 2.0;
+  memset(e, 0, sizeof *e);
+  e->key = *key;
+  e->state[LATENCY] = prior->latency_ns;
+  e->state[IDLE] = prior->idle_ns;
+  e->state[SLOPE] = slope;
+  e->covariance[LATENCY][LATENCY] = 0.25 * prior->latency_ns * prior->latency_ns;
+  e->covariance[IDLE][IDLE] = 2.0 * prior->latency_ns * prior->latency_ns;
+  e->covariance[SLOPE][SLOPE] = slope * slope * sigma * sigma;
+  e->spread = FIRST_SPREAD;
+}
+
+/* True where the sample is to be passed over: far off, and the first of its kind. */
+static bool is_spike(hx__model_entry *e, double z) {
+  const int32_t sign = fabs(z) > SPIKE ? (z > 0 ? 1 : -1) : 0;
+  if (sign && e->doubted != sign && e->samples > 1) {
+    e->doubted = sign;
+    return true;
+  }
+  if (sign && e->samples > 1) { /* the world has changed */
+    e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
+    e->doubted = 0;
+  } else {
+    e->doubted = 0;
+  }
+  return false;
+}
+
+static void update(hx__model_entry *e, hx__sample s) {
+  const double h[HX__MODEL_STATES] = {1.0, s.idle, s.units};
+  double expected = 0.0, ph[HX__MODEL_STATES], variance;
+  for (unsigned i = 0; i < HX__MODEL_STATES; i++) expected += h[i] * e->state[i];
+  if (!(expected > 0.0)) expected = s.ns;
+  const double z = log(s.ns / expected);
+  if (is_spike(e, z)) return;
+  const double slope = e->state[SLOPE], weight = e->samples ? SPREAD_WEIGHT : 0.0;
+  e->covariance[SLOPE][SLOPE] += DRIFT * DRIFT * slope * slope;
+  variance = e->spread * expected * expected;
+  for (unsigned i = 0; i < HX__MODEL_STATES; i++) {
+    ph[i] = 0.0;
+    for (unsigned j = 0; j < HX__MODEL_STATES; j++) ph[i] += e->covariance[i][j] * h[j];
+    variance += h[i] * ph[i];
+  }
+  for (unsigned i = 0; i < HX__MODEL_STATES; i++) {
+    e->state[i] += ph[i] / variance * (s.ns - expected);
+    for (unsigned j = 0; j < HX__MODEL_STATES; j++) e->covariance[i][j] -= ph[i] * ph[j] / variance;
+  }
+  /* A launch takes no negative time, and no more than all of it. */
+  const double most = 0.95 * s.ns;
+  e->state[LATENCY] = fmin(fmax(e->state[LATENCY], 0.0), most);
+  e->state[IDLE] = fmax(e->state[IDLE], 0.0);
+  e->state[SLOPE] = fmin(fmax(e->state[SLOPE], 0.02 * s.ns / s.units), 2.0 * fmax(slope, s.ns / s.units));
+  e->spread = fmin(fmax(e->spread + weight * (z * z - e->spread), LEAST_SPREAD), MOST_SPREAD);
+  if (e->samples < UINT32_MAX) e->samples++;
+}
+
+static bool makes_sense(double x) { return x > 0.0 && isfinite(x) && fabs(log(x)) < MOST_EXPONENT; }
+
+static bool is_sound(const hx__model_entry *e) {
+  bool fine = makes_sense(e->state[SLOPE]) && e->spread >= LEAST_SPREAD && e->spread <= MOST_SPREAD &&
+              e->state[LATENCY] >= 0.0 && e->state[IDLE] >= 0.0 && isfinite(e->state[LATENCY] + e->state[IDLE]);
+  for (unsigned i = 0; i < HX__MODEL_STATES; i++) {
+    for (unsigned j = 0; j < HX__MODEL_STATES; j++) fine = fine && isfinite(e->covariance[i][j]);
+    fine = fine && e->covariance[i][i] >= 0.0;
+  }
+  return fine && isfinite(e->covariance[SLOPE][SLOPE] / (e->state[SLOPE] * e->state[SLOPE]));
+}
+
+void hx__model_put(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, hx__sample s, uint64_t now_s) {
+  if (!makes_sense(s.units) || !makes_sense(s.ns) || !makes_sense(s.ns / s.units)) return;
+  hx__lock(&m->lock);
+  hx__model_entry *e = find(m, key);
+  if (!e) begin(e = place(m, key), key, prior, s);
+  e->covariance[SLOPE][SLOPE] += aged(e, now_s) * (e->samples > 0) * e->state[SLOPE] * e->state[SLOPE];
+  update(e, s);
+  if (!is_sound(e)) { /* numbers of somebody else's making, or at the ends of what doubles hold */
+    begin(e, key, &nothing, s);
+    e->samples = 1;
+  }
+  e->date = now_s;
+  m->changes++;
+  hx__unlock(&m->lock);
+}
+
+bool hx__model_merge(hx__model *m, const hx__model_entry *e, uint64_t now_s) {
+  if (e->samples == 0 || e->date > now_s || e->doubted < -1 || e->doubted > 1 || !is_sound(e)) return false;
+  hx__lock(&m->lock);
+  hx__model_entry *to = find(m, &e->key);
+  if (!to) to = place(m, &e->key);
+  const bool newer = !to->samples || to->date < e->date;
+  if (newer) *to = *e;
+  hx__unlock(&m->lock);
+  return newer;
 }

@@ -1,33 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the process has measured: rates by device, kernel, size class and threads, and of whole calls by who took part.
- * Means are of logarithms, so that one spike of 10x weighs like one dip of 10x; a spike that does not repeat is
- * dropped. */
+ * What was measured: times of parts (a device's chunks, the CPU's side) by units, and of whole calls by what their
+ * parts had promised (decide.h); by device, kernel, size class, threads, power source and company. An entry holds a
+ * line, time = latency + idle + units * ns_per_unit, with its covariance (a Kalman filter of three states: launches of
+ * different sizes tell latency and rate apart), and the spread of the logarithm of what was measured over what was
+ * expected. A sample that is off by half is dropped once and believed when it repeats; what is old is trusted less. No
+ * clock here: callers say what second it is. */
 #ifndef HX_SCHED_MODEL_H
 #define HX_SCHED_MODEL_H
 
+#include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* device: any address that stands for one; NULL: a whole call. who: what shared the machine, as bits of the caller. */
+/* Names that mean the same in every process, so that the table can be kept on disk. No padding: compared as bytes. */
 typedef struct hx__rate_key {
-  const void *device;
+  uint64_t device; /* hx__identity of one; 0: a whole call */
   uint64_t needs;
-  uint32_t size_class; /* floor(log2(units)) */
-  uint32_t threads;
-  uint32_t who;
+  uint64_t who;        /* sum of the identities of all that work at the same time, this one included */
+  uint32_t size_class; /* floor(log2(units)) of the task */
+  uint16_t threads;
+  uint16_t power; /* hx__power */
 } hx__rate_key;
 
-typedef struct hx__rate {
-  double units_per_ns; /* 0: nothing is known */
+typedef struct hx__estimate {
+  double ns_per_unit; /* 0: nothing is known */
+  double latency_ns;  /* of a launch */
+  double idle_ns;     /* the more of it where the device has slept */
+  double sigma;       /* of the logarithm of a time that is predicted by this */
+  uint32_t samples;   /* 0: a guess */
+  uint64_t date;      /* of the last sample, in seconds */
+} hx__estimate;
+
+/* One measurement. idle: the device had slept. */
+typedef struct hx__sample {
+  double units, ns;
+  bool idle;
+} hx__sample;
+
+#define HX__MODEL_ENTRIES 1024u
+#define HX__MODEL_STATES 3u /* latency, idle, ns_per_unit */
+
+typedef struct hx__model_entry {
+  hx__rate_key key;
+  double state[HX__MODEL_STATES], covariance[HX__MODEL_STATES][HX__MODEL_STATES];
+  double spread; /* mean square of the logarithm */
+  uint64_t date; /* of the last sample, in seconds */
   uint32_t samples;
-} hx__rate;
+  int32_t doubted; /* the sign of the sample that was dropped last; 0: none */
+} hx__model_entry;
+
+typedef struct hx__model {
+  pthread_mutex_t lock;
+  uint64_t changes;
+  hx__model_entry entry[HX__MODEL_ENTRIES];
+} hx__model;
+
+#define HX__MODEL_INIT \
+  { .lock = PTHREAD_MUTEX_INITIALIZER }
 
 uint32_t hx__size_class(uint64_t units);
+uint64_t hx__identity(const char *name, const char *driver);
 
-/* The rate of the key, else of the nearest size class that has one, at most four away. */
-hx__rate hx__model_get(const hx__rate_key *key);
+/* What is expected of parts of a kind before anything is measured. */
+extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call;
+
+/* The key's estimate, else one between the nearest size classes that have one, at most four away, with a greater sigma.
+ * ns_per_unit 0: none. */
+hx__estimate hx__model_get(hx__model *model, const hx__rate_key *key, uint64_t now_s);
 /* Of this very class only. */
-hx__rate hx__model_exact(const hx__rate_key *key);
-void hx__model_put(const hx__rate_key *key, uint64_t units, uint64_t ns);
+hx__estimate hx__model_exact(hx__model *model, const hx__rate_key *key, uint64_t now_s);
+
+/* Of one and the same participant alone and in company: nobody is faster in company, or slower by more than others can
+ * take from it. Where the two say so, the one that was measured longer ago is brought to what the newer one allows. */
+void hx__reconcile(hx__estimate *alone, hx__estimate *beside);
+
+/* Learns. prior: what was expected, for a key that is new. What makes no sense (not finite, not above 0) is ignored. */
+void hx__model_put(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, hx__sample sample,
+                   uint64_t now_s);
+
+/* Takes over an entry of another table where this one's is older or missing; false where it does not, or the entry
+ * makes no sense. */
+bool hx__model_merge(hx__model *model, const hx__model_entry *entry, uint64_t now_s);
+
+/* Nanoseconds that `units` are expected to take. */
+static inline double hx__estimate_ns(const hx__estimate *e, double units, bool idle) {
+  return e->latency_ns + (idle ? e->idle_ns : 0.0) + units * e->ns_per_unit;
+}
 
 #endif

@@ -6,19 +6,21 @@
 #define HX_SCHED_POLICY_H
 
 #include "runtime/base/config.h"
+#include "runtime/sched/finish.h"
 
 /* What a policy sees when a device asks. Rates are in slices a nanosecond, 0 where nothing is known. */
 typedef struct hx__view {
-  size_t total, left;    /* slices of the run, and those nobody has taken */
-  size_t grain, most;    /* the device's multiple and its greatest chunk */
-  size_t chunk;          /* HX_CHUNK in slices; 0: derived */
-  size_t taken;          /* by this device in this run */
-  double share;          /* static: this device's share of the whole */
-  double rate, cpu_rate; /* of this device, and of the CPU (0 where it only recovers) */
-  double others_rate;    /* of the other devices together */
-  double latency_ns;     /* of a launch on this device */
-  unsigned devices;      /* in the run */
-  unsigned launches;     /* of this device in this run so far */
+  size_t total, left;                  /* slices of the run, and those nobody has taken */
+  size_t grain, most;                  /* the device's multiple and its greatest chunk */
+  size_t chunk;                        /* HX_CHUNK in slices; 0: derived */
+  size_t taken;                        /* by this device in this run */
+  double share;                        /* static: this device's share of the whole */
+  double rate, sigma;                  /* of this device: its rate, and the standard deviation of its logarithm */
+  double latency_ns;                   /* of the next launch on this device */
+  unsigned devices;                    /* in the run */
+  unsigned launches;                   /* of this device in this run so far */
+  unsigned others;                     /* how many of party[] there are */
+  hx__party party[HX_MAX_DEVICES + 1]; /* the others: the CPU, and devices with when they may launch again */
 } hx__view;
 
 typedef struct hx__policy {
@@ -35,5 +37,19 @@ size_t hx__policy_adaptive(const hx__view *view);
 
 /* n rounded up to the device's grain, and at most view->most and what is left. */
 size_t hx__policy_fit(const hx__view *view, double slices);
+
+/* No chunk is predicted longer: drivers kill long ones, and desktops freeze. */
+#define HX__LONGEST_NS 100e6
+
+/* What a thread of the CPU takes next, beside devices. */
+typedef struct hx__grab_view {
+  size_t left, grain, least, most;
+  unsigned threads;
+  double rate; /* of all threads together */
+  unsigned others;
+  hx__party party[HX_MAX_DEVICES]; /* the devices */
+} hx__grab_view;
+
+size_t hx__grab(const hx__grab_view *view);
 
 #endif

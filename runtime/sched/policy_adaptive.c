@@ -1,27 +1,62 @@
 /* SPDX-License-Identifier: Apache-2.0
- * adaptive: chunks such that all end together. With R slices left, rates r and launch latency L, a device that starts
- * now and everyone else end at T = (R + r L) / (r + others), so its fair part is S = r (T - L). The first chunk takes a
- * part of S, which insures against a rate that is wrong; later ones the same part of what is then fair, until another
- * launch would not pay. No chunk is longer than 100 ms: drivers kill long ones, and desktops freeze. */
+ * adaptive: chunks such that all end together. What is fair for a device that starts now is what it has done by the
+ * time T at which all would end (finish.h). How much of it is taken at once depends on what a launch costs and on how
+ * well the rate is known:
+ *  - where launches are cheap, a part of it, the smaller the less the rate is certain; then the same of what is fair
+ *    next. What is left over is never less than a launch is worth.
+ *  - where one more launch costs more than an error in the rate is expected to, all of it, or rather the amount that
+ *    makes the later of the two ends earliest in the mean: a slice more delays the device by 1 / rate where it is late,
+ *    and spares the others 1 / rates where it is not, so that it should be late as often as its part of all rates is
+ * (the newsvendor's rule; the others' end moves, too, hence the factor of their part). Where the error weighs more, a
+ * part first. A device whose next launch would gain nothing is done. */
+#include <math.h>
+
 #include "runtime/sched/policy.h"
 
 #define FIRST_PROBE (1.0 / 16.0) /* of the run, where no rate is known */
-#define CONFIDENCE 0.65
-#define LONGEST_NS 100e6
-#define LEAST_LAUNCHES 4.0 /* a chunk shorter than so many latencies is not cut further */
+#define OVERHEAD 0.05            /* of a launch in its chunk, where there are several */
+#define LEAST_PART 0.35
+#define MOST_PART 0.65
+#define GAIN 0.1 /* of a launch: less is not worth one */
+#define HALF_NORMAL 0.4
+
+/* Quantile of the standard normal distribution, by the logistic one. */
+static double quantile(double p) { return p <= 0.001 ? -4.0 : p >= 0.999 ? 4.0 : log(p / (1.0 - p)) / 1.702; }
+
+static double clamp(double x, double least, double most) { return x < least ? least : x > most ? most : x; }
+
+/* The part of what is fair to take now. phi: this device's part of all rates. */
+static double part(const hx__view *v, double fair, double phi) {
+  const double some = clamp(1.0 - 2.0 * v->sigma, LEAST_PART, MOST_PART);
+  const double worth = v->rate * v->latency_ns * (1.0 / OVERHEAD - 1.0);
+  if (fair >= 2.0 * worth) return fair * (1.0 - some) < worth ? 1.0 - worth / fair : some;
+  /* A rate lower by one sigma, and by how much a device is late in the mean. */
+  const double slow = phi * exp(-v->sigma), others = (1.0 - phi) / (slow + 1.0 - phi);
+  const double late = HALF_NORMAL * v->sigma * (1.0 + v->sigma) * fair / v->rate;
+  if (late * others > v->latency_ns * phi) return some;
+  return exp(v->sigma * (1.0 - phi) * quantile(phi));
+}
 
 size_t hx__policy_adaptive(const hx__view *v) {
   if (v->left == 0) return 0;
-  if (v->rate <= 0.0) return hx__policy_fit(v, (double)v->total * FIRST_PROBE);
-  const double others = v->cpu_rate + v->others_rate, left = (double)v->left, cap = v->rate * LONGEST_NS;
-  double fair = left;
-  if (others > 0.0) {
-    const double end = (left + v->rate * v->latency_ns) / (v->rate + others);
-    fair = v->rate * (end - v->latency_ns);
-    if (fair < (double)v->grain * 0.5) return 0; /* the others are done before it has begun */
+  if (!(v->rate > 0.0) || !isfinite(v->rate)) return hx__policy_fit(v, (double)v->total * FIRST_PROBE);
+  const double left = (double)v->left, grain = (double)v->grain, cap = v->rate * HX__LONGEST_NS;
+  hx__party all[HX_MAX_DEVICES + 2];
+  double rates = 0.0;
+  for (unsigned i = 0; i < v->others; i++) {
+    all[i] = v->party[i];
+    if (all[i].rate > 0.0 && isfinite(all[i].rate)) rates += all[i].rate;
   }
-  const double least = LEAST_LAUNCHES * v->rate * v->latency_ns;
-  double take = others > 0.0 ? fair * CONFIDENCE : fair;
-  if (take < least || fair - take < (double)v->grain) take = fair;
-  return hx__policy_fit(v, take < cap ? take : cap);
+  all[v->others] = (hx__party){v->rate, v->latency_ns};
+  const double without = hx__finish_ns(left, all, v->others);
+  if (!isfinite(without)) return hx__policy_fit(v, left < cap ? left : cap);
+  const double end = hx__finish_ns(left, all, v->others + 1);
+  if (!(end < without - GAIN * v->latency_ns)) return 0;
+  const double fair = v->rate * (end - v->latency_ns);
+  if (fair < grain * 0.5) return 0;
+  double take = fair * part(v, fair, v->rate / (v->rate + rates));
+  const double most = fair + 0.5 * (left - fair); /* or the others would show nothing */
+  if (take > most) take = most;
+  if (take > cap) take = cap;
+  return hx__policy_fit(v, floor(take / grain + 0.5) * grain);
 }

@@ -7,9 +7,11 @@
 #include <string.h>
 
 #include "runtime/backend/opencl/cl.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/cache_dir.h"
 
 #define TRIPLES 4096u
+#define LAUNCHES 5
 
 /* Bits of the probe's inputs: every class of float meets every other, denormals, -0 and ties included. */
 static const uint32_t corners[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000,
@@ -64,6 +66,21 @@ static cl_mem input(hx__cl_device *d, const void *p, cl_int *code) {
   return clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, TRIPLES * 4, (void *)(uintptr_t)p, code);
 }
 
+/* The shortest of some launches of one group, each waited for. */
+static float time_launch(cl_command_queue queue, cl_kernel kernel, size_t local, cl_mem out) {
+  uint64_t least = UINT64_MAX;
+  for (int i = 0; i < LAUNCHES; i++) {
+    uint32_t word;
+    const uint64_t from = hx__now_ns();
+    if (clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &local, &local, 0, NULL, NULL) != CL_SUCCESS ||
+        clEnqueueReadBuffer(queue, out, CL_TRUE, 0, sizeof word, &word, 0, NULL, NULL) != CL_SUCCESS)
+      return 0.0f;
+    const uint64_t ns = hx__now_ns() - from;
+    if (ns < least) least = ns;
+  }
+  return (float)least;
+}
+
 static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel probe, size_t local) {
   uint32_t *const host = malloc((3 + 3) * TRIPLES * sizeof *host);
   if (!host) return CL_OUT_OF_HOST_MEMORY;
@@ -80,6 +97,7 @@ static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel prob
   if (code == CL_SUCCESS) code = clEnqueueNDRangeKernel(queue, probe, 1, NULL, &global, &local, 0, NULL, NULL);
   if (code == CL_SUCCESS) code = clEnqueueReadBuffer(queue, mem[3], CL_TRUE, 0, 3 * TRIPLES * 4, out, 0, NULL, NULL);
   if (code == CL_SUCCESS) judge(d, a, b, c, out);
+  if (code == CL_SUCCESS) d->base.launch_ns = time_launch(queue, probe, local, mem[3]);
   for (int i = 0; i < 4; i++)
     if (mem[i]) clReleaseMemObject(mem[i]);
   free(host);

@@ -230,5 +230,7 @@ float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
   free(x);
   free(c);
   free(slots);
-  return ns ? (float)units / (float)ns : 0.0f;
+  /* Without the launch, as far as that is not nearly all of it. */
+  const float launch = d->base.launch_ns < 0.75f * (float)ns ? d->base.launch_ns : 0.75f * (float)ns;
+  return ns ? (float)units / ((float)ns - launch) : 0.0f;
 }

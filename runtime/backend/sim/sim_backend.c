@@ -46,7 +46,8 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
                            .words = HX__DEV_SIM | HX__DEV_ALL,
                            .compute_units = 1,
                            .modes = 1u << HX__MEMORY_COPY,
-                           .tiles = 1};
+                           .tiles = 1,
+                           .launch_ns = (float)(config->sim[count].latency_us * 1e3)};
     snprintf(d->base.name, sizeof d->base.name, "simulated, %g units/s, %g us", d->profile.rate, d->profile.latency_us);
     snprintf(d->base.vendor, sizeof d->base.vendor, "hx");
     snprintf(d->base.driver, sizeof d->base.driver, "%s", hx_version());

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Asking the model. What was measured in the same company comes first, then what was measured alone, then the
+ * self-test's small launch. */
+#include "runtime/dispatch/prospect.h"
+
+#include <string.h>
+
+#include "runtime/backend/registry.h"
+#include "runtime/base/clock.h"
+#include "runtime/run/run.h"
+
+#define GUESS_REDUCE 8.0  /* units a nanosecond of the CPU, before anything is measured */
+#define GUESS_MATMUL 40.0 /* likewise, a thread */
+#define OTHER_COMPANY 0.2 /* of sigma, for what was measured in another company */
+#define IDLE_NS 100000000u
+
+/* The CPU alone. */
+static hx__estimate cpu_alone(const hx__work *w, unsigned threads, uint64_t date) {
+  const hx__rate_key key = hx__key_of(w, HX__CPU_IDENTITY, HX__CPU_IDENTITY, threads);
+  hx__estimate e = hx__model_get(hx__model_of_process(), &key, date);
+  if (e.samples) return e;
+  e = hx__prior_cpu;
+  e.latency_ns = 0.0;
+  e.ns_per_unit = 1.0 / (w->matmul ? GUESS_MATMUL * threads : GUESS_REDUCE);
+  return e;
+}
+
+double hx__predict_cpu_ns(const hx__work *w, unsigned threads) {
+  const hx__estimate e = cpu_alone(w, threads, hx__date_s());
+  return hx__estimate_ns(&e, (double)w->units, false);
+}
+
+/* Before anything is measured: the self-test's small launch, of the slowest kernel among several. */
+static hx__estimate seed_of(const hx__team *team, const hx__seat *seat, const hx__work *w) {
+  hx__device *const d = seat->device;
+  const uint32_t tile[3] = {team->config->tile_m, team->config->tile_n, team->config->tile_k};
+  hx__estimate e = hx__prior_device;
+  float rate = 0.0f;
+  for (uint64_t needs = hx__device_needs(d, w->needs, tile); needs; needs &= needs - 1) {
+    const float r = d->seed[__builtin_ctzll(needs)];
+    if (rate == 0.0f || r < rate) rate = r;
+  }
+  if (d->launch_ns > 0.0f) e.latency_ns = (double)d->launch_ns;
+  e.ns_per_unit = rate > 0.0f ? 1.0 / (double)rate : 0.0;
+  return e;
+}
+
+/* Of one device while `who` work. */
+static hx__estimate device_in(const hx__team *team, const hx__seat *seat, const hx__work *w, uint64_t who,
+                              unsigned threads, uint64_t date) {
+  const hx__rate_key key = hx__key_of(w, seat->identity, who, threads);
+  const hx__rate_key alone = hx__key_of(w, seat->identity, seat->identity, 0);
+  hx__estimate e = hx__model_get(hx__model_of_process(), &key, date);
+  if (e.samples) return e;
+  e = hx__model_get(hx__model_of_process(), &alone, date);
+  if (!e.samples) return seed_of(team, seat, w);
+  e.sigma += OTHER_COMPANY;
+  return e;
+}
+
+static bool has_slept(const hx__seat *seat) {
+  const uint64_t used = atomic_load_explicit(&seat->used_ns, memory_order_relaxed);
+  return used == 0 || hx__now_ns() - used > IDLE_NS;
+}
+
+static void sort(hx__plan *plan) {
+  for (size_t i = 1; i < plan->devices; i++)
+    for (size_t j = i; j > 0 && plan->device[j].rate > plan->device[j - 1].rate; j--) {
+      const hx__plan_device t = plan->device[j];
+      plan->device[j] = plan->device[j - 1];
+      plan->device[j - 1] = t;
+    }
+}
+
+static double rate_of(const hx__estimate *e, const hx__work *w) {
+  return e->ns_per_unit > 0.0 && w->units ? (double)w->slices / (double)w->units / e->ns_per_unit : 0.0;
+}
+
+void hx__prospect_make(const hx__team *team, const hx__work *w, hx__plan *plan, hx__prospect *p) {
+  const uint64_t date = hx__date_s();
+  uint64_t devices = 0;
+  memset(p, 0, sizeof *p);
+  p->units = (double)w->units;
+  p->devices = (unsigned)plan->devices;
+  p->cpu_alone = p->cpu_beside = cpu_alone(w, plan->threads, date);
+  if (!plan->devices) return;
+  for (size_t i = 0; i < plan->devices; i++) devices += team->seat[plan->device[i].seat].identity;
+  const uint64_t all = devices + HX__CPU_IDENTITY;
+  for (size_t i = 0; i < plan->devices; i++) {
+    plan->device[i].expected = device_in(team, &team->seat[plan->device[i].seat], w, all, plan->threads, date);
+    plan->device[i].rate = rate_of(&plan->device[i].expected, w);
+    plan->device[i].idle = has_slept(&team->seat[plan->device[i].seat]);
+  }
+  sort(plan);
+  for (size_t i = 0; i < plan->devices; i++) {
+    p->device[i].beside = plan->device[i].expected;
+    p->device[i].alone = device_in(team, &team->seat[plan->device[i].seat], w, devices, 0, date);
+    hx__reconcile(&p->device[i].alone, &p->device[i].beside);
+    p->device[i].idle = plan->device[i].idle;
+  }
+  const hx__rate_key beside = hx__key_of(w, HX__CPU_IDENTITY, all, plan->threads);
+  const hx__estimate e = hx__model_get(hx__model_of_process(), &beside, date);
+  if (e.samples) p->cpu_beside = e;
+  hx__reconcile(&p->cpu_alone, &p->cpu_beside);
+  for (unsigned i = 1; i < 2 * p->devices + 1; i++) {
+    const hx__choice c = hx__choice_of(i, p->devices);
+    uint64_t who = c.cpu ? HX__CPU_IDENTITY : 0;
+    for (unsigned d = 0; d < c.devices; d++) who += team->seat[plan->device[d].seat].identity;
+    const hx__rate_key key = hx__key_of(w, 0, who, c.cpu ? plan->threads : 0);
+    p->whole[i] = hx__model_exact(hx__model_of_process(), &key, date);
+  }
+}
+
+static void by_seats(hx__plan *plan) {
+  for (size_t i = 1; i < plan->devices; i++)
+    for (size_t j = i; j > 0 && plan->device[j].seat < plan->device[j - 1].seat; j--) {
+      const hx__plan_device t = plan->device[j];
+      plan->device[j] = plan->device[j - 1];
+      plan->device[j - 1] = t;
+    }
+}
+
+void hx__prospect_take(const hx__work *w, const hx__prospect *p, hx__choice choice, hx__plan *plan) {
+  plan->cpu = choice.devices ? p->cpu_beside : p->cpu_alone;
+  plan->cpu_rate = rate_of(&plan->cpu, w);
+  plan->cpu_works = choice.cpu;
+  plan->devices = choice.devices;
+  plan->informed = true;
+  for (size_t i = 0; i < plan->devices; i++) {
+    hx__plan_device *const d = &plan->device[i];
+    d->expected = choice.cpu ? p->device[i].beside : p->device[i].alone;
+    d->rate = rate_of(&d->expected, w);
+    plan->informed = plan->informed && d->expected.samples;
+  }
+  by_seats(plan);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What is expected of everyone who could work on a task: the model's answers as the decision wants them. */
+#ifndef HX_DISPATCH_PROSPECT_H
+#define HX_DISPATCH_PROSPECT_H
+
+#include "runtime/run/plan.h"
+#include "runtime/run/team.h"
+
+/* What the CPU alone is expected to take, by measured rates where there are any. */
+double hx__predict_cpu_ns(const hx__work *work, unsigned threads);
+
+/* Fills *prospect for the plan's devices and threads, and sorts the plan's devices, the fastest first. */
+void hx__prospect_make(const hx__team *team, const hx__work *work, hx__plan *plan, hx__prospect *prospect);
+
+/* Makes a choice the plan's: who takes part, and what is expected of them in that company. Devices keep the order of
+ * their seats. */
+void hx__prospect_take(const hx__work *work, const hx__prospect *prospect, hx__choice choice, hx__plan *plan);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A participant's course within one run: nothing here outlives it. */
+#include "runtime/sched/course.h"
+
+#include <math.h>
+
+#define BELIEF 0.8      /* in what this run has shown, over what was expected */
+#define SEEN_SIGMA 0.06 /* of a rate that this run has shown */
+#define SURPRISE 0.3    /* of what it was off by, which stays as doubt */
+#define MOST_SIGMA 0.5
+#define SURPRISING 1.5
+#define CPU_NS 5e4 /* the CPU's rate is believed after so long, over the variance of the model's */
+#define LEAST_CPU_NS 2e5
+#define MOST_CPU_NS 3e6
+
+void hx__course_begin(hx__course *c, const hx__estimate *e, double slices_per_unit, bool idle) {
+  const double rate = e->ns_per_unit > 0.0 ? slices_per_unit / e->ns_per_unit : 0.0;
+  *c = (hx__course){.rate = isfinite(rate) ? rate : 0.0,
+                    .sigma = e->sigma,
+                    .latency_ns = e->latency_ns + (idle ? e->idle_ns : 0.0),
+                    .idle_ns = idle ? e->idle_ns : 0.0};
+}
+
+double hx__course_ns(const hx__course *c, double slices) {
+  return c->rate > 0.0 ? c->latency_ns + slices / c->rate : 0.0;
+}
+
+void hx__course_done(hx__course *c, double slices, double ns) {
+  const double work = ns - c->latency_ns, seen = slices / (work > 0.25 * ns ? work : 0.25 * ns);
+  if (c->launches++ == 0) {
+    c->latency_ns -= c->idle_ns;
+    c->idle_ns = 0.0;
+  }
+  if (!(ns > 0.0) || !(slices > 0.0) || !isfinite(seen)) return;
+  const double off = c->rate > 0.0 ? log(seen / c->rate) : MOST_SIGMA;
+  c->rate = c->rate > 0.0 ? c->rate * exp(BELIEF * off) : seen;
+  c->sigma = fmin(SEEN_SIGMA + SURPRISE * fabs(off), MOST_SIGMA);
+}
+
+bool hx__surprising(double ns, double expected_ns) {
+  return expected_ns > 0.0 && !(ns < SURPRISING * expected_ns && expected_ns < SURPRISING * ns);
+}
+
+double hx__course_cpu_rate(const hx__course *c, double done, double elapsed_ns) {
+  if (!(elapsed_ns > 0.0) || !(done > 0.0)) return c->rate;
+  const double seen = done / elapsed_ns;
+  if (!(c->rate > 0.0)) return seen;
+  const double patience = fmin(fmax(CPU_NS / (c->sigma * c->sigma + 1e-4), LEAST_CPU_NS), MOST_CPU_NS);
+  const double weight = elapsed_ns / (elapsed_ns + patience);
+  return c->rate * exp(weight * log(seen / c->rate));
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The decision. The rates of those who would take part say how long a choice takes, by finish-time equalisation; as
+ * rates of parts do not add up where memory, power and cores are shared, whole calls have shown by which factor each
+ * choice is off. (A factor, not a time: when a device slows down, every choice that it takes part in moves at once.)
+ * The choice expected to end first is taken, but that fewer who work are preferred to a gain of 2 %. Others are tried
+ * where they may well be better, and checked from time to time; a check that costs more comes less often, so that
+ * checks take some 2 % of the time at most. */
+#include "runtime/sched/decide.h"
+
+#include <math.h>
+
+#define GAIN 0.02      /* what a device must bring */
+#define JOIN_NS 12e3   /* waking a feeder, and waiting for it */
+#define PARTS_BIAS 0.2 /* standard deviation of what the rates of parts promise, beside their own */
+#define KNOWN_BIAS 0.1 /* at most, once it was tried: parts age faster than how they go together */
+#define BUDGET 0.02    /* of the time, for checks */
+#define SOON 6.0       /* calls between checks of what may well be better */
+#define LATER 64.0     /* of what is not */
+#define TRIALS 2u      /* calls after which a choice that may be better is known well enough */
+
+static hx__party party_of(const hx__estimate *e, bool idle) {
+  return (hx__party){e->ns_per_unit > 0.0 ? 1.0 / e->ns_per_unit : 0.0, e->latency_ns + (idle ? e->idle_ns : 0.0)};
+}
+
+/* What the parts promise for a choice: nanoseconds, and sigma of their logarithm. */
+static double from_parts(const hx__prospect *p, hx__choice c, double *sigma) {
+  hx__party party[HX__MOST_PARTIES + 1];
+  unsigned n = 0;
+  double rates = 0.0, variance = 0.0;
+  for (unsigned i = 0; i < c.devices + c.cpu; i++) {
+    const bool is_cpu = i == c.devices;
+    const hx__estimate *const e =
+        is_cpu ? (c.devices ? &p->cpu_beside : &p->cpu_alone) : (c.cpu ? &p->device[i].beside : &p->device[i].alone);
+    if (!(e->ns_per_unit > 0.0)) return INFINITY;
+    party[n] = party_of(e, !is_cpu && p->device[i].idle);
+    rates += party[n].rate;
+    variance += party[n].rate * party[n].rate * e->sigma * e->sigma;
+    n++;
+  }
+  *sigma = sqrt(variance) / rates;
+  return hx__finish_ns(p->units, party, n) + (c.devices ? JOIN_NS : 0.0);
+}
+
+static hx__outlook look(const hx__prospect *p, unsigned choice) {
+  const hx__estimate *const measured = choice ? &p->whole[choice] : &p->cpu_alone;
+  double sigma = 1.0;
+  hx__outlook o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma), .samples = measured->samples};
+  /* The spread from call to call is no doubt about the mean. */
+  o.doubt = measured->samples ? measured->sigma / sqrt(fmin(measured->samples, 4.0)) : PARTS_BIAS;
+  if (measured->samples) o.doubt = fmin(o.doubt, KNOWN_BIAS);
+  o.ns = choice && measured->samples ? hx__estimate_ns(measured, o.parts_ns, false) : o.parts_ns;
+  o.sigma = choice ? sqrt(sigma * sigma + o.doubt * o.doubt) : o.doubt;
+  return o;
+}
+
+/* By how much of its logarithm a choice may be better than expected, against the best one. A device that is faster than
+ * expected makes every choice faster that it takes part in: among those only what goes beyond their parts counts. */
+static double hope(const hx__decision *d, unsigned choice, unsigned devices) {
+  const hx__choice c = hx__choice_of(choice, devices), best = hx__choice_of(d->best, devices);
+  return c.devices <= best.devices ? d->outlook[choice].doubt : d->outlook[choice].sigma;
+}
+
+/* Whether a choice that is not the best is due now. */
+static bool is_due(const hx__outlook *o, const hx__outlook *best, double hope, double calls, hx__reason *reason) {
+  const bool known = isfinite(o->ns);
+  if (known && hope <= PARTS_BIAS && best->samples < TRIALS) return false; /* the best one first */
+  const double cost = known ? fmax(o->ns / best->ns - 1.0, 0.0) : 1.0;
+  const bool hopeful = !known || o->ns * exp(-hope) < best->ns * (1.0 - GAIN);
+  *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
+  if (hopeful && o->samples < TRIALS) return true;
+  return ((double)o->samples + 1.0) * fmax(hopeful ? SOON : LATER, cost / BUDGET) < calls;
+}
+
+void hx__decide(const hx__prospect *p, hx__decision *d) {
+  double calls = 0.0;
+  d->choices = 2u * p->devices + 1u;
+  d->best = 0;
+  for (unsigned i = 0; i < d->choices; i++) {
+    d->outlook[i] = look(p, i);
+    calls += d->outlook[i].samples;
+    const bool more = d->best == 0 || hx__choice_of(d->best, p->devices).devices < hx__choice_of(i, p->devices).devices;
+    if (i && d->outlook[i].ns * (more ? 1.0 + GAIN : 1.0) < d->outlook[d->best].ns) d->best = i;
+  }
+  d->choice = d->best;
+  d->reason = HX__REASON_BEST;
+  double least = INFINITY;
+  for (unsigned i = 0; i < d->choices; i++) { /* of those that are due the most promising */
+    hx__reason reason;
+    const double sigma = hope(d, i, p->devices);
+    if (i == d->best || !is_due(&d->outlook[i], &d->outlook[d->best], sigma, calls, &reason)) continue;
+    const double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].ns * exp(-sigma) : 0.0;
+    if (promise >= least) continue;
+    least = promise;
+    d->choice = i;
+    d->reason = reason;
+  }
+}

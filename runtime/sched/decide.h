@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Who should work, from what is expected of each choice. A pure function, well under a microsecond for one device. */
+#ifndef HX_SCHED_DECIDE_H
+#define HX_SCHED_DECIDE_H
+
+#include "runtime/sched/finish.h"
+#include "runtime/sched/model.h"
+
+#define HX__MOST_PARTIES 15u /* HX_MAX_DEVICES without the CPU */
+/* Choices: 0 is the CPU alone; 1 .. D the CPU and the first devices; D+1 .. 2D the first devices alone. */
+#define HX__CHOICES (2u * HX__MOST_PARTIES + 1u)
+
+typedef struct hx__choice {
+  unsigned devices; /* the first so many */
+  bool cpu;
+} hx__choice;
+
+/* What is known before a call. Devices stand in the order of their rates, the fastest first. */
+typedef struct hx__prospect {
+  double units;
+  unsigned devices;
+  hx__estimate cpu_alone, cpu_beside; /* beside all of the devices */
+  struct {
+    hx__estimate alone, beside; /* alone: without the CPU; beside: with the CPU and the others */
+    bool idle;                  /* it has slept */
+  } device[HX__MOST_PARTIES];
+  hx__estimate whole[HX__CHOICES]; /* of whole calls by what their parts promised; samples 0: never done; not of [0] */
+} hx__prospect;
+
+typedef enum hx__reason {
+  HX__REASON_BEST,   /* expected to end first */
+  HX__REASON_TRY,    /* it may well end first: too little is known */
+  HX__REASON_RECHECK /* its turn to be measured again, so that a wrong memory heals */
+} hx__reason;
+
+typedef struct hx__outlook {
+  double ns, sigma; /* expected */
+  double parts_ns;  /* what the rates of those who take part promise; INFINITY: they are not known */
+  double doubt;     /* of sigma: what is not known of this choice beyond its parts */
+  uint32_t samples; /* calls that were measured */
+} hx__outlook;
+
+typedef struct hx__decision {
+  unsigned choice, best; /* best differs from choice where another one is tried or checked */
+  hx__reason reason;
+  unsigned choices;
+  hx__outlook outlook[HX__CHOICES];
+} hx__decision;
+
+static inline hx__choice hx__choice_of(unsigned choice, unsigned devices) {
+  return (hx__choice){choice > devices ? choice - devices : choice, choice <= devices};
+}
+
+void hx__decide(const hx__prospect *prospect, hx__decision *out);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx on a simulated machine: what run/ and dispatch/ do around runtime/sched, in virtual time. */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/sched/course.h"
+#include "runtime/sched/policy.h"
+#include "tests/sim/sim.h"
+
+#define TIMEOUT_NS 100e6
+#define TIMEOUT_FACTOR 8.0
+
+typedef struct call {
+  sim_hx *hx;
+  const sim_machine *m;
+  unsigned order[SIM_DEVICES], place[SIM_DEVICES]; /* the prospect's i-th device, and back */
+  hx__choice choice;
+  hx__course course[SIM_DEVICES], cpu;
+  hx__estimate prior[SIM_DEVICES];
+  double busy_until[SIM_DEVICES]; /* expected; 0: idle */
+  unsigned working;               /* bit d: takes part still */
+  bool surprised;                 /* a chunk took much more or less than expected */
+} call;
+
+static uint64_t id_of(unsigned d) { return hx__identity("simulated", (const char[]){(char)('a' + d), 0}); }
+
+static hx__rate_key key_of(uint64_t device, uint64_t who, size_t slices) {
+  return (hx__rate_key){.device = device, .needs = 1, .who = who, .size_class = hx__size_class(slices), .threads = 1};
+}
+
+static uint64_t who_of(const call *c, hx__choice choice) {
+  uint64_t who = choice.cpu ? id_of(SIM_DEVICES) : 0;
+  for (unsigned i = 0; i < choice.devices; i++) who += id_of(c->order[i]);
+  return who;
+}
+
+/* When device d may take its next chunk: overdue by some time, it is expected to take as long again. */
+static double ready_ns(const call *c, const sim_world *w, unsigned d) {
+  const double late = w->now - c->busy_until[d];
+  return (c->busy_until[d] <= 0.0 ? 0.0 : fabs(late)) + c->course[d].latency_ns;
+}
+
+static unsigned others_of(const call *c, const sim_world *w, unsigned self, hx__party *party) {
+  unsigned n = 0;
+  for (unsigned d = 0; d < c->m->devices; d++)
+    if (d != self && (c->working >> d & 1u)) party[n++] = (hx__party){c->course[d].rate, ready_ns(c, w, d)};
+  return n;
+}
+
+static double cpu_rate(const call *c, const sim_world *w) {
+  return c->choice.cpu ? hx__course_cpu_rate(&c->cpu, (double)w->cpu_done, w->now) : 0.0;
+}
+
+static size_t device_takes(void *self, const sim_world *w, unsigned d) {
+  call *const c = self;
+  if (!(c->working >> d & 1u)) return 0;
+  hx__view v = {.total = w->total,
+                .left = hx__ends_left(&w->ends),
+                .grain = c->m->device[d].grain ? c->m->device[d].grain : 1,
+                .most = w->total,
+                .rate = c->course[d].rate,
+                .sigma = c->course[d].sigma,
+                .latency_ns = c->course[d].latency_ns,
+                .devices = c->choice.devices,
+                .launches = c->course[d].launches};
+  v.others = others_of(c, w, d, v.party);
+  if (c->choice.cpu) v.party[v.others++] = (hx__party){cpu_rate(c, w), 0.0};
+  const size_t take = hx__policy_adaptive(&v);
+  c->busy_until[d] = w->now + hx__course_ns(&c->course[d], (double)take);
+  if (take == 0) c->working &= ~(1u << d);
+  return take;
+}
+
+static size_t cpu_takes(void *self, const sim_world *w, unsigned thread) {
+  call *const c = self;
+  (void)thread;
+  if (!c->choice.cpu && c->working) return 0;
+  hx__grab_view v = {.left = hx__ends_left(&w->ends),
+                     .grain = 1,
+                     .least = 1,
+                     .most = w->total,
+                     .threads = c->m->cpu.threads,
+                     .rate = cpu_rate(c, w)};
+  v.others = others_of(c, w, SIM_DEVICES, v.party);
+  return hx__grab(&v);
+}
+
+static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices, double ns) {
+  call *const c = self;
+  const bool idle = c->course[d].launches == 0 && (w->idle >> d & 1u);
+  const hx__rate_key key = key_of(id_of(d), who_of(c, c->choice), w->total);
+  if (slices == 0) {
+    c->working &= ~(1u << d);
+    return;
+  }
+  c->surprised = c->surprised || hx__surprising(ns, hx__estimate_ns(&c->prior[d], (double)slices, idle));
+  hx__course_done(&c->course[d], (double)slices, ns);
+  c->busy_until[d] = 0.0;
+  hx__model_put(c->hx->model, &key, &c->prior[d], (hx__sample){(double)slices, ns, idle}, c->hx->now_s);
+}
+
+static double patience(void *self, unsigned d, size_t slices) {
+  const call *const c = self;
+  return fmax(TIMEOUT_NS, TIMEOUT_FACTOR * hx__course_ns(&c->course[d], (double)slices));
+}
+
+/* The estimate under `who`, else the one alone, less trusted. */
+static hx__estimate part_of(const sim_hx *hx, uint64_t id, uint64_t who, size_t slices) {
+  const hx__rate_key key = key_of(id, who, slices), alone = key_of(id, id, slices);
+  hx__estimate e = hx__model_get(hx->model, &key, hx->now_s);
+  if (e.samples) return e;
+  e = hx__model_get(hx->model, &alone, hx->now_s);
+  e.sigma += 0.2;
+  return e;
+}
+
+static hx__estimate guess_of(const sim_guess *guess, unsigned d) {
+  hx__estimate e = hx__prior_device;
+  if (guess->latency_ns[d] > 0.0) e.latency_ns = guess->latency_ns[d];
+  e.ns_per_unit = guess->rate[d] > 0.0 ? 1.0 / guess->rate[d] : 0.0;
+  return e;
+}
+
+static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prospect *p) {
+  const sim_machine *const m = c->m;
+  memset(p, 0, sizeof *p);
+  p->units = (double)slices;
+  p->devices = m->devices;
+  for (unsigned d = 0; d < m->devices; d++) c->order[d] = d;
+  for (unsigned i = 1; i < m->devices; i++) /* the fastest first: here by the guess */
+    for (unsigned j = i; j > 0 && guess->rate[c->order[j]] > guess->rate[c->order[j - 1]]; j--) {
+      const unsigned t = c->order[j];
+      c->order[j] = c->order[j - 1];
+      c->order[j - 1] = t;
+    }
+  const uint64_t all = who_of(c, (hx__choice){m->devices, true}), cpu = id_of(SIM_DEVICES);
+  p->cpu_alone = part_of(c->hx, cpu, cpu, slices);
+  if (!p->cpu_alone.samples) {
+    p->cpu_alone = hx__prior_cpu;
+    p->cpu_alone.latency_ns = 0.0;
+    p->cpu_alone.ns_per_unit = guess->rate[SIM_DEVICES] > 0.0 ? 1.0 / guess->rate[SIM_DEVICES] : 0.0;
+  }
+  p->cpu_beside = part_of(c->hx, cpu, all, slices);
+  if (!p->cpu_beside.samples) p->cpu_beside = p->cpu_alone;
+  hx__reconcile(&p->cpu_alone, &p->cpu_beside);
+  for (unsigned i = 0; i < m->devices; i++) {
+    const unsigned d = c->order[i];
+    const uint64_t devices = who_of(c, (hx__choice){m->devices, false});
+    hx__estimate e = part_of(c->hx, id_of(d), all, slices);
+    if (!e.samples) e = guess_of(guess, d);
+    p->device[i].beside = e;
+    p->device[i].alone = part_of(c->hx, id_of(d), devices, slices);
+    if (!p->device[i].alone.samples) p->device[i].alone = e;
+    hx__reconcile(&p->device[i].alone, &p->device[i].beside);
+    p->device[i].idle = c->hx->idle >> d & 1u;
+  }
+  for (unsigned i = 0; i < 2u * m->devices + 1u; i++) {
+    const hx__rate_key key = key_of(0, who_of(c, hx__choice_of(i, m->devices)), slices);
+    p->whole[i] = hx__model_exact(c->hx->model, &key, c->hx->now_s);
+  }
+}
+
+double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_guess *guess, uint64_t *random,
+                   unsigned char *seen) {
+  static const sim_policy policy = {"hx", device_takes, cpu_takes, chunk_done, patience};
+  call c = {.hx = hx, .m = m};
+  hx__prospect p;
+  look_ahead(&c, slices, guess, &p);
+  hx__decide(&p, &hx->decision);
+  c.choice = hx__choice_of(hx->decision.choice, m->devices);
+  bool known = true;
+  for (unsigned i = 0; i < c.choice.devices; i++) {
+    const unsigned d = c.order[i];
+    const hx__estimate *const e = c.choice.cpu ? &p.device[i].beside : &p.device[i].alone;
+    hx__course_begin(&c.course[d], e, 1.0, p.device[i].idle);
+    c.prior[d] = *e;
+    c.working |= 1u << d;
+    known = known && e->samples;
+  }
+  hx__course_begin(&c.cpu, c.choice.devices ? &p.cpu_beside : &p.cpu_alone, 1.0, false);
+  hx->result = sim_run(m, slices, &policy, &c, hx->idle, random, seen);
+  const sim_result *const r = &hx->result;
+  if (r->recovered || r->stuck) return r->ns;
+  const uint64_t who = who_of(&c, c.choice), cpu = id_of(SIM_DEVICES);
+  const hx__outlook *const o = &hx->decision.outlook[hx->decision.choice];
+  if (c.choice.cpu && r->cpu_slices) {
+    const hx__rate_key key = key_of(cpu, who, slices);
+    const hx__estimate *const prior = c.choice.devices ? &p.cpu_beside : &p.cpu_alone;
+    const double expected = hx__estimate_ns(prior, (double)r->cpu_slices, false);
+    c.surprised = c.surprised || (prior->ns_per_unit > 0.0 && hx__surprising(r->cpu_ns, expected));
+    hx__model_put(hx->model, &key, prior, (hx__sample){(double)r->cpu_slices, r->cpu_ns, false}, hx->now_s);
+  }
+  if (known && c.choice.devices && !c.surprised) {
+    const hx__rate_key key = key_of(0, who, slices);
+    hx__model_put(hx->model, &key, &hx__prior_call, (hx__sample){o->parts_ns, r->ns, false}, hx->now_s);
+  }
+  return r->ns;
+}
+
+sim_guess sim_guess_of(const sim_machine *m, double factor) {
+  sim_guess guess = {.rate[SIM_DEVICES] = m->cpu.rate};
+  for (unsigned d = 0; d < m->devices; d++) {
+    guess.rate[d] = factor * m->device[d].rate;
+    guess.latency_ns[d] = 1.3 * m->device[d].latency_ns;
+  }
+  return guess;
+}
+
+void sim_hx_warm(sim_hx *hx, const sim_machine *m, size_t slices, unsigned calls, uint64_t *random) {
+  const sim_guess guess = sim_guess_of(m, 1.0);
+  for (unsigned i = 0; i < calls; i++) sim_hx_call(hx, m, slices, &guess, random, NULL);
+}

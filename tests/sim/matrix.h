@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The scenarios: machines that are kind, and machines that are not. */
+#ifndef HX_TESTS_SIM_MATRIX_H
+#define HX_TESTS_SIM_MATRIX_H
+
+#include "tests/sim/sim.h"
+
+/* What hx believes before the call. */
+typedef enum sim_belief {
+  SIM_LEARNED, /* ten calls on this machine */
+  SIM_SEED,    /* no measurement: the right rates, as a guess */
+  SIM_SEED_2X, /* a guess: the devices at twice their rate */
+  SIM_SEED_HALF /* at half of it */,
+  SIM_OLD_2X,  /* ten calls of yesterday, when the devices were twice as fast */
+  SIM_SURE_2X, /* ten calls of just now, when they were */
+  SIM_BELIEFS
+} sim_belief;
+
+typedef struct sim_scenario {
+  const char *name;
+  void (*change)(sim_machine *m, double task_ns); /* of the plain machine; NULL: none */
+  bool changes;                                   /* while the call runs */
+} sim_scenario;
+
+extern const sim_scenario sim_scenarios[];
+extern const unsigned sim_scenario_count;
+extern const char *const sim_belief_names[SIM_BELIEFS];
+
+/* A CPU of rate 1000 slices a ms and a device of `ratio` times that; `slices` such that the best end is at task_ns. */
+sim_machine sim_plain(double ratio, double latency_ns);
+size_t sim_slices_for(const sim_machine *m, double task_ns);
+
+/* eta = oracle / hx for one call under a belief. */
+double sim_eta(const sim_machine *m, size_t slices, double oracle_ns, sim_belief belief, uint64_t seed);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A machine in virtual time: a CPU of some threads and devices that share a range of slices, by a policy. Nothing
+ * sleeps and nothing computes; the slices are handed out by the runtime's own code (runtime/sched). */
+#ifndef HX_TESTS_SIM_SIM_H
+#define HX_TESTS_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/sched/decide.h"
+#include "runtime/sched/ends.h"
+
+enum { SIM_DEVICES = 4, SIM_STEPS = 6, SIM_THREADS = 32, SIM_WORKERS = SIM_DEVICES + SIM_THREADS };
+
+/* From at_ns on the rate is multiplied by factor (0: a stall). */
+typedef struct sim_step {
+  double at_ns, factor;
+} sim_step;
+
+typedef struct sim_unit {
+  double rate;                /* slices a nanosecond, of all threads together */
+  double latency_ns, idle_ns; /* of a launch; more of it where the device has slept */
+  double elbow;               /* a launch of fewer slices takes as long as one of so many */
+  double bytes;               /* of DRAM, a slice */
+  double corun;               /* factor on the rate while the CPU and a device work; 0: 1 */
+  double noise;               /* standard deviation of the logarithm of a chunk's time */
+  unsigned threads, slow;     /* the CPU's; `slow` of them run at half the speed of the others */
+  size_t grain;               /* multiple of a device's chunks; 0: 1 */
+  unsigned fail_at, hang_at;  /* number of the launch that fails, or never ends; 0: none */
+  unsigned steps;
+  sim_step step[SIM_STEPS];
+} sim_unit;
+
+typedef struct sim_machine {
+  sim_unit cpu, device[SIM_DEVICES];
+  unsigned devices;
+  double dram; /* bytes a nanosecond for all together; 0: no limit */
+} sim_machine;
+
+typedef struct sim_world sim_world;
+
+/* Who decides. Each is asked when its worker is idle. */
+typedef struct sim_policy {
+  const char *name;
+  size_t (*device)(void *self, const sim_world *w, unsigned d);   /* slices from the back; 0: done with the run */
+  size_t (*cpu)(void *self, const sim_world *w, unsigned thread); /* slices from the front; 0: done with the run */
+  /* A device's chunk has ended; slices 0: it failed, and the device takes no more. May be NULL. */
+  void (*done)(void *self, const sim_world *w, unsigned d, size_t slices, double ns);
+  double (*patience_ns)(void *self, unsigned d, size_t slices); /* until a chunk is given up; NULL: for ever */
+} sim_policy;
+
+typedef struct sim_result {
+  double ns, cpu_ns; /* cpu_ns: when the CPU found nothing more */
+  size_t cpu_slices, device_slices[SIM_DEVICES];
+  unsigned launches, recovered;
+  bool stuck; /* somebody never ends */
+} sim_result;
+
+struct sim_world {
+  const sim_machine *machine;
+  hx__ends ends;
+  size_t total;
+  double now;      /* since the run began */
+  size_t cpu_done; /* slices that the CPU has finished */
+  unsigned idle;   /* bit d: device d has slept */
+  uint64_t *random;
+  unsigned char *seen; /* how often each slice was done; NULL: nobody asks */
+};
+
+/* One run. idle: bits of the devices that have slept. */
+sim_result sim_run(const sim_machine *m, size_t slices, const sim_policy *policy, void *self, unsigned idle,
+                   uint64_t *random, unsigned char *seen);
+
+double sim_uniform(uint64_t *random);  /* [0, 1) */
+double sim_gaussian(uint64_t *random); /* of mean 0 and deviation 1 */
+
+/* The earliest end of any fixed split, without noise. share: of each device. */
+double sim_oracle(const sim_machine *m, size_t slices, double share[SIM_DEVICES]);
+
+/* hx: decides, runs and learns as the runtime does, with a model of its own. */
+typedef struct sim_hx {
+  hx__model *model;
+  uint64_t now_s;
+  unsigned idle; /* devices that have slept before the next call */
+  hx__decision decision;
+  sim_result result;
+} sim_hx;
+
+/* Rates in slices a nanosecond, of the devices and at [SIM_DEVICES] of the CPU, and latencies: guesses of what was not
+ * measured, as a self-test gives them; 0: none. */
+typedef struct sim_guess {
+  double rate[SIM_DEVICES + 1], latency_ns[SIM_DEVICES];
+} sim_guess;
+/* A guess in which the devices have `factor` times their rate, and somewhat too long a latency. */
+sim_guess sim_guess_of(const sim_machine *m, double factor);
+double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_guess *guess, uint64_t *random,
+                   unsigned char *seen);
+/* Fills the model with what `calls` calls on machine m have taught. */
+void sim_hx_warm(sim_hx *hx, const sim_machine *m, size_t slices, unsigned calls, uint64_t *random);
+
+/* The policies of others, for comparison: each makes one call with the rates that it believes in. */
+typedef struct sim_peer {
+  const char *name;
+  double (*call)(const sim_machine *m, size_t slices, const double *rates, uint64_t *random);
+} sim_peer;
+extern const sim_peer sim_peers[];
+extern const unsigned sim_peer_count;
+
+#endif

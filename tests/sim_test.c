@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The scheduler in virtual time: how near it comes to the best fixed split on machines that are kind and on machines
+ * that are not; that every slice is done once whatever fails; that numbers without sense do no harm.
+ *     sim_test [--table] [--schedules N] */
+#include <math.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/sched/course.h"
+#include "runtime/sched/policy.h"
+#include "tests/check.h"
+#include "tests/sim/matrix.h"
+
+enum { SEEDS = 20, TASKS = 3 };
+
+static const double task_ns[TASKS] = {0.3e6, 2e6, 20e6}, latencies_ns[] = {8e3, 40e3, 150e3},
+                    ratios[] = {0.3, 1.5, 6.0, 10.0};
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Means over 20 seeds of eta that must be reached: of all cells of a scenario, and of its worst cell, at 2 and 20 ms. A
+ * rate that changes within 2 ms, when one launch takes 0.15 ms, leaves little to be done about it. */
+typedef struct floors {
+  double mean[2], worst[2];
+} floors;
+static const floors steady[SIM_BELIEFS] = {
+    [SIM_LEARNED] = {{0.97, 0.98}, {0.92, 0.95}}, [SIM_SEED] = {{0.94, 0.96}, {0.88, 0.90}},
+    [SIM_SEED_2X] = {{0.93, 0.96}, {0.85, 0.90}}, [SIM_SEED_HALF] = {{0.93, 0.96}, {0.85, 0.90}},
+    [SIM_OLD_2X] = {{0.90, 0.94}, {0.80, 0.85}},  [SIM_SURE_2X] = {{0.87, 0.96}, {0.60, 0.89}}};
+static const floors changing[SIM_BELIEFS] = {
+    [SIM_LEARNED] = {{0.95, 0.97}, {0.88, 0.94}}, [SIM_SEED] = {{0.90, 0.95}, {0.78, 0.84}},
+    [SIM_SEED_2X] = {{0.91, 0.97}, {0.72, 0.95}}, [SIM_SEED_HALF] = {{0.90, 0.97}, {0.72, 0.94}},
+    [SIM_OLD_2X] = {{0.86, 0.92}, {0.72, 0.78}},  [SIM_SURE_2X] = {{0.88, 0.96}, {0.62, 0.89}}};
+
+typedef struct cell {
+  double sum, worst;
+  unsigned count;
+} cell;
+
+static void add(cell *c, double eta) {
+  if (c->count == 0 || eta < c->worst) c->worst = eta;
+  c->sum += eta;
+  c->count++;
+}
+
+static void print_cells(const char *name, const cell *cells) {
+  printf(" %8s %.3f/%.3f", name, cells->sum / cells->count, cells->worst);
+}
+
+static void run_cell(const sim_machine *m, double ns, cell beliefs[SIM_BELIEFS], cell peers[]) {
+  const size_t slices = sim_slices_for(m, ns);
+  double share[SIM_DEVICES];
+  const double oracle = sim_oracle(m, slices, share);
+  const sim_guess guess = sim_guess_of(m, 1.0);
+  for (unsigned b = 0; b < SIM_BELIEFS; b++) {
+    double sum = 0.0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) sum += sim_eta(m, slices, oracle, (sim_belief)b, seed * 1000003u);
+    add(&beliefs[b], sum / SEEDS);
+  }
+  for (unsigned p = 0; peers && p < sim_peer_count; p++) {
+    double sum = 0.0;
+    uint64_t random = 77;
+    for (unsigned i = 0; i < SEEDS; i++) sum += oracle / sim_peers[p].call(m, slices, guess.rate, &random);
+    add(&peers[p], sum / SEEDS);
+  }
+}
+
+static void matrix(bool table) {
+  cell right = {0}, wrong = {0};
+  for (unsigned s = 0; s < sim_scenario_count; s++) {
+    if (table) printf("%s\n", sim_scenarios[s].name);
+    for (unsigned t = 0; t < TASKS; t++) {
+      cell beliefs[SIM_BELIEFS] = {{0}}, peers[16] = {{0}};
+      for (size_t l = 0; l < COUNT(latencies_ns); l++)
+        for (size_t r = 0; r < COUNT(ratios); r++) {
+          sim_machine m = sim_plain(ratios[r], latencies_ns[l]);
+          if (sim_scenarios[s].change) sim_scenarios[s].change(&m, task_ns[t]);
+          run_cell(&m, task_ns[t], beliefs, table ? peers : NULL);
+        }
+      if (table) printf("  %5.1f ms:", task_ns[t] * 1e-6);
+      for (unsigned b = 0; b < SIM_BELIEFS; b++) {
+        const floors *const f = sim_scenarios[s].changes ? &changing[b] : &steady[b];
+        if (table) print_cells(sim_belief_names[b], &beliefs[b]);
+        if (t == 0) continue;
+        const double mean = beliefs[b].sum / beliefs[b].count;
+        CHECK(mean >= f->mean[t - 1], "%s, %.1f ms, %s: mean eta %.3f", sim_scenarios[s].name, task_ns[t] * 1e-6,
+              sim_belief_names[b], mean);
+        CHECK(beliefs[b].worst >= f->worst[t - 1], "%s, %.1f ms, %s: eta of a cell %.3f", sim_scenarios[s].name,
+              task_ns[t] * 1e-6, sim_belief_names[b], beliefs[b].worst);
+        if (b == SIM_LEARNED) add(&right, mean);
+        if (b == SIM_SEED_2X || b == SIM_SEED_HALF) add(&wrong, mean);
+      }
+      if (table) printf("\n            ");
+      for (unsigned p = 0; table && p < sim_peer_count; p++) print_cells(sim_peers[p].name, &peers[p]);
+      if (table) printf("\n");
+    }
+  }
+  printf("  eta at 2 and 20 ms, over all scenarios: learned %.3f, a guess wrong by 2x %.3f\n", right.sum / right.count,
+         wrong.sum / wrong.count);
+  CHECK(right.sum / right.count >= 0.97, "learned: %.3f", right.sum / right.count);
+  CHECK(wrong.sum / wrong.count >= 0.95, "wrong by 2x: %.3f", wrong.sum / wrong.count);
+}
+
+static double wide(uint64_t *random, double least, double most) {
+  return exp(log(least) + sim_uniform(random) * (log(most) - log(least)));
+}
+
+/* Numbers that nobody should ever hand over. */
+static double odd(uint64_t *random) {
+  static const double values[] = {0.0, -1.0, INFINITY, -INFINITY, NAN, 1e300, 1e-300, 5e-324, 1.0};
+  return values[(size_t)(sim_uniform(random) * COUNT(values))];
+}
+
+static sim_machine any_machine(uint64_t *random) {
+  sim_machine m = {.devices = 1 + (unsigned)(sim_uniform(random) * SIM_DEVICES)};
+  m.cpu = (sim_unit){.rate = wide(random, 1e-6, 1e-2), .threads = 1 + (unsigned)(sim_uniform(random) * 4)};
+  m.cpu.slow = (unsigned)(sim_uniform(random) * m.cpu.threads);
+  if (sim_uniform(random) < 0.3) m.cpu.bytes = 1.0, m.dram = m.cpu.rate;
+  for (unsigned d = 0; d < m.devices; d++) {
+    sim_unit *const u = &m.device[d];
+    *u = (sim_unit){.rate = wide(random, 1e-7, 1e-1), .latency_ns = wide(random, 1.0, 1e6), .bytes = m.cpu.bytes};
+    u->idle_ns = wide(random, 1.0, 1e6);
+    u->noise = sim_uniform(random) * 0.5;
+    u->grain = 1 + (size_t)(sim_uniform(random) * 20);
+    if (sim_uniform(random) < 0.3) u->elbow = wide(random, 1.0, 100.0);
+    if (sim_uniform(random) < 0.3) u->fail_at = 1 + (unsigned)(sim_uniform(random) * 4);
+    if (sim_uniform(random) < 0.2) u->hang_at = 1 + (unsigned)(sim_uniform(random) * 4);
+    if (sim_uniform(random) < 0.2) u->rate = 0.0;
+    if (sim_uniform(random) < 0.3) {
+      u->steps = 1;
+      u->step[0] = (sim_step){wide(random, 1e3, 1e8), sim_uniform(random) < 0.3 ? 0.0 : wide(random, 0.01, 10.0)};
+    }
+  }
+  return m;
+}
+
+/* Whatever is believed, fails, hangs or stalls: every slice once. */
+static void exactly_once(unsigned long schedules) {
+  enum { MOST = 300 };
+  static hx__model model = HX__MODEL_INIT;
+  static unsigned char seen[MOST];
+  uint64_t random = 20260101;
+  sim_hx hx = {.model = &model};
+  unsigned long recovered = 0, launches = 0;
+  for (unsigned long i = 0; i < schedules; i++) {
+    const sim_machine m = any_machine(&random);
+    const size_t slices = 1 + (size_t)(sim_uniform(&random) * (MOST - 1));
+    sim_guess guess = sim_guess_of(&m, wide(&random, 0.1, 10.0));
+    for (unsigned d = 0; d <= m.devices; d++)
+      if (sim_uniform(&random) < 0.1) guess.rate[d < m.devices ? d : SIM_DEVICES] = odd(&random);
+    hx.now_s += (uint64_t)wide(&random, 1.0, 1e5);
+    hx.idle = (unsigned)(sim_uniform(&random) * 16.0);
+    memset(seen, 0, slices);
+    sim_hx_call(&hx, &m, slices, &guess, &random, seen);
+    size_t wrong = 0;
+    for (size_t s = 0; s < slices; s++) wrong += seen[s] != 1;
+    CHECK(wrong == 0 && !hx.result.stuck, "schedule %lu: %zu of %zu slices not once%s", i, wrong, slices,
+          hx.result.stuck ? ", and it never ends" : "");
+    if (wrong) break;
+    recovered += hx.result.recovered;
+    launches += hx.result.launches;
+  }
+  printf("  %lu schedules, %lu launches, %lu chunks recovered: every slice once\n", schedules, launches, recovered);
+  CHECK(schedules < 1000 || recovered > schedules / 100, "hardly anything failed");
+}
+
+static double any(uint64_t *random) { return sim_uniform(random) < 0.3 ? odd(random) : wide(random, 1e-9, 1e9); }
+
+/* Pure functions on any numbers: what they return can be used. */
+static void any_numbers(void) {
+  uint64_t random = 5;
+  for (int i = 0; i < 300000; i++) {
+    hx__view v = {.total = 1 + (size_t)wide(&random, 1.0, 1e9), .grain = 1 + (size_t)wide(&random, 1.0, 1e4)};
+    v.left = (size_t)(sim_uniform(&random) * (double)v.total);
+    v.most = 1 + (size_t)wide(&random, 1.0, 1e9);
+    v.rate = any(&random);
+    v.sigma = any(&random);
+    v.latency_ns = any(&random);
+    v.others = (unsigned)(sim_uniform(&random) * HX_MAX_DEVICES);
+    for (unsigned p = 0; p < v.others; p++) v.party[p] = (hx__party){any(&random), any(&random)};
+    const size_t n = hx__policy_adaptive(&v);
+    CHECK(n <= v.left && n <= v.most, "a chunk of %zu of %zu", n, v.left);
+    hx__grab_view g = {.left = v.left, .grain = v.grain, .least = 1, .most = v.most, .rate = any(&random)};
+    g.threads = (unsigned)(sim_uniform(&random) * 64);
+    g.others = v.others < HX_MAX_DEVICES ? v.others : HX_MAX_DEVICES;
+    memcpy(g.party, v.party, g.others * sizeof *g.party);
+    const size_t c = hx__grab(&g);
+    CHECK(c <= g.left && (c > 0) == (g.left > 0), "a grab of %zu of %zu", c, g.left);
+    /* One more who works is never a later end. */
+    const double end = hx__finish_ns((double)v.left, v.party, v.others);
+    if (v.others)
+      CHECK(!(end > hx__finish_ns((double)v.left, v.party, v.others - 1) * 1.000001 + 1e-3),
+            "later with more: %g after %g", end, hx__finish_ns((double)v.left, v.party, v.others - 1));
+  }
+}
+
+/* No chunk longer than 100 ms by what is believed; who is done stays done. */
+static void bounds(void) {
+  uint64_t random = 6;
+  for (int i = 0; i < 100000; i++) {
+    hx__view v = {.total = 1u << 30, .left = 1u << 30, .most = SIZE_MAX, .grain = 1, .rate = wide(&random, 1e-4, 1e2)};
+    v.sigma = sim_uniform(&random);
+    v.latency_ns = wide(&random, 1.0, 1e7);
+    v.others = 1;
+    v.party[0] = (hx__party){wide(&random, 1e-4, 1e2), 0.0};
+    const double n = (double)hx__policy_adaptive(&v);
+    CHECK(n <= v.rate * HX__LONGEST_NS + 1.0, "a chunk of %.3f ms", n / v.rate * 1e-6);
+    size_t was = SIZE_MAX; /* with less and less left a device that is done is not asked back */
+    for (v.left = 1u << 20; v.left; v.left /= 2) {
+      const size_t take = hx__policy_adaptive(&v);
+      CHECK(!(was == 0 && take), "%zu slices after it was done", take);
+      was = take;
+    }
+  }
+}
+
+/* A memory that has become wrong heals. */
+static void healing(double from, double to, unsigned calls, double most) {
+  static hx__model model;
+  memset(&model, 0, sizeof model);
+  pthread_mutex_init(&model.lock, NULL);
+  sim_hx hx = {.model = &model, .now_s = 1000};
+  uint64_t random = 9;
+  sim_machine was = sim_plain(from, 40e3), is = sim_plain(to, 40e3);
+  const size_t slices = sim_slices_for(&is, 5e6);
+  double share[SIM_DEVICES], sum = 0.0, last = 0.0;
+  sim_hx_warm(&hx, &was, slices, 200, &random);
+  const double oracle = sim_oracle(&is, slices, share);
+  const sim_guess guess = sim_guess_of(&was, 1.0);
+  for (unsigned i = 0; i < calls; i++) {
+    const double ns = sim_hx_call(&hx, &is, slices, &guess, &random, NULL);
+    sum += ns / oracle;
+    if (i >= calls - 20) last += ns / oracle / 20.0;
+  }
+  printf("  device at %g of the CPU, then at %g: %.3f x the best over %u calls, the last 20 %.3f\n", from, to,
+         sum / calls, calls, last);
+  CHECK(last < 1.10, "not healed: %.3f", last);
+  CHECK(sum / calls < most, "healed too slowly: %.3f", sum / calls);
+}
+
+/* What comes from a file that others may have written. */
+static void foreign_entries(void) {
+  static hx__model model = HX__MODEL_INIT;
+  uint64_t random = 11;
+  unsigned taken = 0;
+  for (int i = 0; i < 200000; i++) {
+    hx__model_entry e;
+    unsigned char *const bytes = (unsigned char *)&e;
+    for (size_t b = 0; b < sizeof e; b++) bytes[b] = (unsigned char)(sim_uniform(&random) * 256.0);
+    if (i & 1) { /* sense in most places */
+      e.date = (uint64_t)wide(&random, 1.0, 2000.0);
+      e.samples = 1;
+      e.doubted = 0;
+      e.spread = 0.01;
+      for (unsigned s = 0; s < HX__MODEL_STATES; s++) e.state[s] = any(&random);
+      for (unsigned s = 0; s < HX__MODEL_STATES * HX__MODEL_STATES; s++) (&e.covariance[0][0])[s] = any(&random);
+    }
+    if (!hx__model_merge(&model, &e, 1000)) continue;
+    taken++;
+    const hx__estimate got = hx__model_exact(&model, &e.key, 1000);
+    CHECK(got.ns_per_unit > 0.0 && isfinite(got.ns_per_unit) && isfinite(got.sigma) && got.latency_ns >= 0.0,
+          "an entry gives %g ns a unit, sigma %g", got.ns_per_unit, got.sigma);
+    hx__model_put(&model, &e.key, &hx__prior_device, (hx__sample){wide(&random, 1.0, 1e9), wide(&random, 1.0, 1e9), 0},
+                  1000);
+    const hx__estimate then = hx__model_exact(&model, &e.key, 1000);
+    CHECK(then.ns_per_unit > 0.0 && isfinite(then.ns_per_unit) && isfinite(then.sigma), "then %g, sigma %g",
+          then.ns_per_unit, then.sigma);
+  }
+  CHECK(taken > 0, "none was taken");
+}
+
+/* A spike is passed over, a change is believed at its second sign, age makes unsure. */
+static void memory(void) {
+  static hx__model model = HX__MODEL_INIT;
+  const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
+  for (int i = 0; i < 10; i++) hx__model_put(&model, &key, &hx__prior_device, (hx__sample){1e6, 1e6 + 5e4, false}, 100);
+  const double before = hx__model_exact(&model, &key, 100).ns_per_unit;
+  hx__model_put(&model, &key, &hx__prior_device, (hx__sample){1e6, 9e7, false}, 100);
+  CHECK(hx__model_exact(&model, &key, 100).ns_per_unit == before, "one spike moved it");
+  hx__model_put(&model, &key, &hx__prior_device, (hx__sample){1e6, 1e6 + 5e4, false}, 100);
+  for (int i = 0; i < 2; i++) hx__model_put(&model, &key, &hx__prior_device, (hx__sample){1e6, 2e6, false}, 100);
+  const hx__estimate after = hx__model_exact(&model, &key, 100);
+  CHECK(after.ns_per_unit > 1.5 * before, "%g after a change from %g to 1.95", after.ns_per_unit, before);
+  CHECK(hx__model_exact(&model, &key, 100 + 86400).sigma >= 0.5, "a day makes no doubt");
+  hx__rate_key near = key;
+  near.size_class = 22;
+  CHECK(hx__model_get(&model, &near, 100).samples && hx__model_get(&model, &near, 100).sigma > after.sigma,
+        "the next classes know nothing");
+  near.size_class = 25;
+  CHECK(!hx__model_get(&model, &near, 100).samples, "too far a class");
+  for (uint64_t i = 0; i < 5 * HX__MODEL_ENTRIES; i++) { /* full: the oldest go */
+    hx__rate_key k = key;
+    k.device = hx__identity("any", "one") + i;
+    hx__model_put(&model, &k, &hx__prior_device, (hx__sample){1e6, 1e6, false}, 200 + i);
+    CHECK(hx__model_exact(&model, &k, 200 + i).samples == 1, "entry %llu is lost", (unsigned long long)i);
+  }
+}
+
+/* What a decision costs. */
+static void decision_time(void) {
+  hx__prospect p = {.units = 1e6, .devices = 1};
+  p.cpu_alone = p.cpu_beside = (hx__estimate){1.0, 4e3, 0, 0.1, 9, 1};
+  p.device[0].alone = p.device[0].beside = (hx__estimate){1.5, 4e4, 1e4, 0.1, 9, 1};
+  for (int i = 0; i < 3; i++) p.whole[i] = (hx__estimate){1.0, 0, 0, 0.1, 9, 1};
+  hx__decision d;
+  enum { TIMES = 20000 };
+  const uint64_t from = hx__now_ns();
+  for (int i = 0; i < TIMES; i++) {
+    p.units = 1e6 + i;
+    hx__decide(&p, &d);
+  }
+  const double ns = (double)(hx__now_ns() - from) / TIMES;
+  printf("  a decision: %.0f ns\n", ns);
+  CHECK(ns < 20e3, "a decision takes %.0f ns", ns); /* with a sanitizer or valgrind, too */
+}
+
+int main(int argc, char **argv) {
+  unsigned long schedules = 200000;
+  bool table = false;
+  for (int i = 1; i < argc; i++) {
+    if (strcmp(argv[i], "--table") == 0) table = true;
+    if (strcmp(argv[i], "--schedules") == 0 && i + 1 < argc) schedules = strtoul(argv[++i], NULL, 10);
+  }
+  decision_time();
+  memory();
+  foreign_entries();
+  any_numbers();
+  bounds();
+  exactly_once(schedules);
+  healing(1.5, 0.15, 40, 1.25);
+  healing(0.02, 3.0, 2000, 1.60);
+  healing(3.0, 6.0, 40, 1.10);
+  matrix(table);
+  return checks_end("sim_test");
+}
