@@ -24,7 +24,7 @@ typedef struct floors {
 static const floors steady[SIM_BELIEFS] = {
     [SIM_LEARNED] = {{0.97, 0.98}, {0.92, 0.95}}, [SIM_SEED] = {{0.94, 0.96}, {0.88, 0.90}},
     [SIM_SEED_2X] = {{0.93, 0.96}, {0.85, 0.90}}, [SIM_SEED_HALF] = {{0.93, 0.96}, {0.85, 0.90}},
-    [SIM_OLD_2X] = {{0.90, 0.94}, {0.80, 0.85}},  [SIM_SURE_2X] = {{0.87, 0.96}, {0.60, 0.89}}};
+    [SIM_OLD_2X] = {{0.90, 0.94}, {0.80, 0.85}},  [SIM_SURE_2X] = {{0.87, 0.95}, {0.60, 0.89}}};
 static const floors changing[SIM_BELIEFS] = {
     [SIM_LEARNED] = {{0.95, 0.97}, {0.88, 0.94}}, [SIM_SEED] = {{0.90, 0.95}, {0.78, 0.84}},
     [SIM_SEED_2X] = {{0.91, 0.97}, {0.72, 0.95}}, [SIM_SEED_HALF] = {{0.90, 0.97}, {0.72, 0.94}},

@@ -6,6 +6,7 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
+#include "runtime/base/log.h"
 #include "runtime/dispatch/prospect.h"
 #include "runtime/run/run.h"
 
@@ -120,6 +121,19 @@ static void share_by_rates(hx__plan *plan) {
   for (size_t i = 0; i < plan->devices; i++) plan->device[i].share = known ? plan->device[i].rate / sum : equal;
 }
 
+static void log_decision(const hx__decision *d, unsigned devices) {
+  static const char *const reasons[] = {
+      [HX__REASON_BEST] = "best", [HX__REASON_TRY] = "tried", [HX__REASON_RECHECK] = "checked again"};
+  if (hx__log_threshold < HX__LOG_DEBUG) return;
+  for (unsigned i = 0; i < d->choices; i++) {
+    const hx__choice c = hx__choice_of(i, devices);
+    const hx__outlook *const o = &d->outlook[i];
+    hx__log(HX__LOG_DEBUG, "choice %u, %s%u devices: %.3f ms expected (sigma %.2f), %.3f by its parts, %u calls%s%s", i,
+            c.cpu ? "CPU and " : "", c.devices, o->ns * 1e-6, o->sigma, o->parts_ns * 1e-6, o->samples,
+            i == d->choice ? ": " : "", i == d->choice ? reasons[d->reason] : "");
+  }
+}
+
 /* hx decides: nothing under the break-even goes to a device; above it what is expected to end first. */
 static void choose(const hx__team *team, const hx__work *w, hx__plan *plan) {
   const hx__config *const config = team->config;
@@ -134,6 +148,7 @@ static void choose(const hx__team *team, const hx__work *w, hx__plan *plan) {
   hx__prospect_make(team, w, plan, &prospect);
   if (plan->devices && config->schedule == HX__SCHEDULE_ADAPTIVE && !limited) {
     hx__decide(&prospect, &decision);
+    log_decision(&decision, prospect.devices);
     plan->promise_ns = decision.outlook[decision.choice].parts_ns;
   }
   hx__prospect_take(w, &prospect, hx__choice_of(decision.choice, (unsigned)prospect.devices), plan);

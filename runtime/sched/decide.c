@@ -46,26 +46,31 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
   double sigma = 1.0;
   hx__outlook o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma), .samples = measured->samples};
   /* The spread from call to call is no doubt about the mean. */
-  o.doubt = measured->samples ? measured->sigma / sqrt(fmin(measured->samples, 4.0)) : PARTS_BIAS;
+  o.doubt = measured->samples ? measured->sigma / sqrt(fmin(measured->samples, 4.0)) : choice ? PARTS_BIAS : measured->sigma;
   if (measured->samples) o.doubt = fmin(o.doubt, KNOWN_BIAS);
   o.ns = choice && measured->samples ? hx__estimate_ns(measured, o.parts_ns, false) : o.parts_ns;
   o.sigma = choice ? sqrt(sigma * sigma + o.doubt * o.doubt) : o.doubt;
   return o;
 }
 
+/* Whether a choice has no device that the best one has not. */
+static bool is_within(const hx__decision *d, unsigned choice, unsigned devices) {
+  return hx__choice_of(choice, devices).devices <= hx__choice_of(d->best, devices).devices;
+}
+
 /* By how much of its logarithm a choice may be better than expected, against the best one. A device that is faster than
  * expected makes every choice faster that it takes part in: among those only what goes beyond their parts counts. */
 static double hope(const hx__decision *d, unsigned choice, unsigned devices) {
-  const hx__choice c = hx__choice_of(choice, devices), best = hx__choice_of(d->best, devices);
-  return c.devices <= best.devices ? d->outlook[choice].doubt : d->outlook[choice].sigma;
+  return is_within(d, choice, devices) ? d->outlook[choice].doubt : d->outlook[choice].sigma;
 }
 
 /* Whether a choice that is not the best is due now. */
-static bool is_due(const hx__outlook *o, const hx__outlook *best, double hope, double calls, hx__reason *reason) {
+static bool is_due(const hx__decision *d, unsigned choice, unsigned devices, double calls, hx__reason *reason) {
+  const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
   const bool known = isfinite(o->ns);
-  if (known && hope <= PARTS_BIAS && best->samples < TRIALS) return false; /* the best one first */
+  if (known && is_within(d, choice, devices) && best->samples < TRIALS) return false; /* the best one first */
   const double cost = known ? fmax(o->ns / best->ns - 1.0, 0.0) : 1.0;
-  const bool hopeful = !known || o->ns * exp(-hope) < best->ns * (1.0 - GAIN);
+  const bool hopeful = !known || o->ns * exp(-hope(d, choice, devices)) < best->ns * (1.0 - GAIN);
   *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
   if (hopeful && o->samples < TRIALS) return true;
   return ((double)o->samples + 1.0) * fmax(hopeful ? SOON : LATER, cost / BUDGET) < calls;
@@ -86,9 +91,8 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
   double least = INFINITY;
   for (unsigned i = 0; i < d->choices; i++) { /* of those that are due the most promising */
     hx__reason reason;
-    const double sigma = hope(d, i, p->devices);
-    if (i == d->best || !is_due(&d->outlook[i], &d->outlook[d->best], sigma, calls, &reason)) continue;
-    const double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].ns * exp(-sigma) : 0.0;
+    if (i == d->best || !is_due(d, i, p->devices, calls, &reason)) continue;
+    const double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].ns * exp(-hope(d, i, p->devices)) : 0.0;
     if (promise >= least) continue;
     least = promise;
     d->choice = i;
