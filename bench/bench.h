@@ -39,6 +39,7 @@ typedef struct bench_options {
   uint32_t ops;                     /* bit HX_SUM ..; 0: the subcommand's own; bit 0 stands for matmul */
   uint32_t types;                   /* bit HX_F32 ..; 0: f32 */
   const char *devices, *json, *csv; /* NULL: not given */
+  const char *profile;              /* of sim; NULL: all of them */
   const char *shape_list;           /* --shapes, */
   char *shapes[BENCH_MAX_FILES];    /* and its files */
   size_t file_count;
@@ -166,5 +167,7 @@ int bench_cmd_sweep(const bench_options *options);
 int bench_cmd_peak(const bench_options *options);
 int bench_cmd_call(const bench_options *options);
 int bench_cmd_ladder(const bench_options *options);
+int bench_cmd_explain(const bench_options *options);
+int bench_cmd_sim(const bench_options *options);
 
 #endif

@@ -20,6 +20,8 @@ static const struct command {
     {"call", bench_cmd_call, "what a call on a few elements costs over the bare kernel"},
     {"ladder", bench_cmd_ladder,
      "reduce, matmul or offload: published steps from naive kernels on, hx and others beside them"},
+    {"explain", bench_cmd_explain, "what hx expects of each choice for a task here, which one it takes, and why"},
+    {"sim", bench_cmd_sim, "what hx would do on laptops of four kinds, in virtual time (--profile)"},
     {"contestant", bench_cmd_contestant, NULL}, /* a process that --vs starts */
 };
 
@@ -42,6 +44,7 @@ static int print_help(void) {
       "  --reps N         rounds (default: as many as fit the time)\n"
       "  --seconds S      time for each operation and size, all modes together\n"
       "  --step P         of sweep and ladder offload, in percent (default 10)\n"
+      "  --profile NAME   of sim: gen9, xe, vega, rdna3; not given: all\n"
       "  --malloc         arrays from malloc, not hx_alloc\n"
       "  --json FILE      - is the standard output; the table then goes to stderr\n"
       "  --csv FILE       likewise\n"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/peers.h"
+#include "runtime/base/profiles.h"
 
 static const char *const op_names[] = {
     [BENCH_OP_MATMUL] = "matmul",     [HX_SUM] = "sum",       [HX_MIN] = "min", [HX_MAX] = "max",
@@ -135,6 +136,10 @@ static bool parse_threads(const char *value, bench_options *options) {
 }
 
 static bool parse_devices(const char *value, bench_options *options) { return *(options->devices = value) != '\0'; }
+static bool parse_profile(const char *value, bench_options *options) {
+  options->profile = value;
+  return hx__profile_named(value, strlen(value)) != NULL;
+}
 static bool parse_json(const char *value, bench_options *options) { return *(options->json = value) != '\0'; }
 static bool parse_csv(const char *value, bench_options *options) { return *(options->csv = value) != '\0'; }
 
@@ -152,6 +157,7 @@ static const struct option_row {
      "haswell, zen3 or skx take no other core type"},
     {"--threads", parse_threads, 0, "what HX_THREADS accepts"},
     {"--devices", parse_devices, 0, "what HX_DEVICES accepts"},
+    {"--profile", parse_profile, 0, "gen9, xe, vega or rdna3"},
     {"--op", parse_ops, 0, "a list of sum, min, max, argmin, argmax, dot, sum_abs, sum_squares, prod, all, matmul"},
     {"--type", parse_types, 0, "a list of f32, i32, u32, all"},
     {"--reps", parse_reps, 0, "a number from 1 to 1000000"},

@@ -22,7 +22,6 @@
 #define SERIAL_UNITS (1u << 22)
 #define DISCOVERY_NS 0.3e9 /* what finding devices may cost, where it is not known */
 #define DISCOVERY_PAYS 10.0
-#define WORTH_A_DEVICE_NS 250e3
 #define DRIVER_PATIENCE_NS 120000000000u /* a share that was asked for waits so long for a driver that may hang */
 
 /* A reduction on the calling thread: no lock, no allocation, no clock. */
@@ -102,7 +101,7 @@ static bool bring_devices(hx_context *hx, const hx__work *w, double share, unsig
   if (!hx->wants_devices || share == 0.0 || hx__forked()) return false;
   const bool wait = share != HX__SHARE_AUTO;
   const double cpu_ns = hx__predict_cpu_ns(w, threads);
-  const bool worth = cpu_ns >= WORTH_A_DEVICE_NS;
+  const bool worth = cpu_ns >= HX__BREAK_EVEN_NS;
   const bool asked = wait || (hx->config.min_offload != UINT64_MAX && w->units >= hx->config.min_offload);
   if (!worth && !asked) return false;
   if (!hx__registry_done()) {

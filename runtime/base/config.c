@@ -42,7 +42,8 @@ static const hx__config_row rows[] = {
     ROW("HX_OFFLOAD", offload, "default, disabled, mandatory", "default",
         "disabled: the CPU alone; mandatory: the devices do all of it or the call fails"),
     ROW("HX_SIM", sim,
-        "devices with ; between them: rate=2e9,latency_us=40,fail=enqueue@3 (rate in units a second; fail at prepare, "
+        "devices with ; between them: rate=2e9,latency_us=40,fail=enqueue@3 or profile=xe (rate in units a second; "
+        "gen9, xe, vega, rdna3; fail at prepare, "
         "open, bind, enqueue, wait or alloc)",
         "none", "simulated devices, at most 14"),
     ROW("HX_LOG", log, "error, warn, info, debug, trace", "warn",

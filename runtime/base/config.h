@@ -63,6 +63,7 @@ typedef enum hx__sim_entry {
 
 typedef struct hx__sim_profile {
   double rate;       /* units a second; default 1e9 */
+  double products;   /* likewise of matrix products; 0: rate */
   double latency_us; /* of a launch; default 10 */
   hx__sim_entry fail_entry;
   uint64_t fail_at;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/base/log.h"
+#include "runtime/base/profiles.h"
 #include "runtime/base/span.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -199,8 +200,18 @@ static bool sim_fail(hx__sim_profile *sim, hx__span value) {
   return true;
 }
 
-static const char *const sim_keys[] = {"rate", "latency_us", "fail"};
-static bool (*const sim_parsers[COUNT(sim_keys)])(hx__sim_profile *, hx__span) = {sim_rate, sim_latency_us, sim_fail};
+static bool sim_profile(hx__sim_profile *sim, hx__span value) {
+  const hx__profile *const p = hx__profile_named(value.s, value.n);
+  if (!p) return false;
+  sim->rate = p->dram_gbs * HX__PROFILE_DRAM_ONE * 1e9 / sizeof(float);
+  sim->products = p->gpu_gflops * HX__PROFILE_GPU_PART * 1e9 / 2.0;
+  sim->latency_us = p->launch_us;
+  return true;
+}
+
+static const char *const sim_keys[] = {"rate", "latency_us", "fail", "profile"};
+static bool (*const sim_parsers[COUNT(sim_keys)])(hx__sim_profile *, hx__span) = {sim_rate, sim_latency_us, sim_fail,
+                                                                                  sim_profile};
 
 static bool sim_device(hx__sim_profile *sim, hx__span text, char *why) {
   *sim = (hx__sim_profile){.rate = 1e9, .latency_us = 10};

@@ -17,7 +17,6 @@
 #define AWAKE_UNITS (1u << 18)
 #define CROWDED_ELEMENTS (1u << 26) /* work that one thread has done before a taken core is given back: some 10 ms */
 #define CROWDED_UNITS (1u << 28)
-#define BREAK_EVEN_NS 250e3 /* what the CPU does faster is never offered to a device */
 
 double hx__share_of(const hx__config *config, const hx__work *work) {
   if (config->offload == HX__OFFLOAD_DISABLED || work->needs == 0) return 0.0;
@@ -134,23 +133,39 @@ static void log_decision(const hx__decision *d, unsigned devices) {
   }
 }
 
-/* hx decides: nothing under the break-even goes to a device; above it what is expected to end first. */
-static void choose(const hx__team *team, const hx__work *w, hx__plan *plan) {
+hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned threads, hx__plan *plan,
+                             hx__prospect *prospect, hx__decision *decision) {
   const hx__config *const config = team->config;
-  const double cpu_ns = hx__predict_cpu_ns(w, plan->threads);
-  const bool limited = config->min_offload != UINT64_MAX, long_enough = cpu_ns >= BREAK_EVEN_NS;
+  const double cpu_ns = hx__predict_cpu_ns(w, threads);
+  const bool limited = config->min_offload != UINT64_MAX;
+  memset(plan, 0, sizeof *plan);
+  plan->threads = threads;
+  plan->cpu_works = true;
+  plan->measure = cpu_ns >= HX__BREAK_EVEN_NS;
+  find_devices(team, w, plan);
+  const bool none = plan->devices == 0, small = limited ? w->units < config->min_offload : !plan->measure;
+  if (small) plan->devices = 0;
+  hx__prospect_make(team, w, plan, prospect);
+  *decision = (hx__decision){.choice = plan->devices};
+  if (none) return HX__RULING_NO_DEVICE;
+  if (small) return HX__RULING_SMALL;
+  if (config->schedule != HX__SCHEDULE_ADAPTIVE || limited) return HX__RULING_SET;
+  hx__decide(prospect, decision);
+  plan->promise_ns = decision->outlook[decision->choice].parts_ns;
+  return HX__RULING_EXPECTED;
+}
+
+/* hx decides: nothing under the break-even goes to a device; above it what is expected to end first. */
+static void choose(const hx__team *team, const hx__work *w, unsigned threads, hx__plan *plan) {
+  const hx__config *const config = team->config;
+  const bool mandatory = plan->mandatory;
+  hx__prospect prospect;
+  hx__decision decision;
+  if (hx__plan_consider(team, w, threads, plan, &prospect, &decision) == HX__RULING_EXPECTED)
+    log_decision(&decision, prospect.devices);
+  plan->mandatory = mandatory;
   plan->policy = hx__policy_of(config->schedule);
   plan->chunk = config->chunk ? (w->matmul ? config->chunk : (config->chunk + HX__LEAF - 1) / HX__LEAF) : 0;
-  plan->measure = long_enough;
-  if (limited ? w->units < config->min_offload : !long_enough) plan->devices = 0;
-  hx__prospect prospect;
-  hx__decision decision = {.choice = plan->devices};
-  hx__prospect_make(team, w, plan, &prospect);
-  if (plan->devices && config->schedule == HX__SCHEDULE_ADAPTIVE && !limited) {
-    hx__decide(&prospect, &decision);
-    log_decision(&decision, prospect.devices);
-    plan->promise_ns = decision.outlook[decision.choice].parts_ns;
-  }
   hx__prospect_take(w, &prospect, hx__choice_of(decision.choice, (unsigned)prospect.devices), plan);
   share_by_rates(plan);
 }
@@ -160,10 +175,10 @@ void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsign
   plan->threads = threads;
   plan->mandatory = team->config->offload == HX__OFFLOAD_MANDATORY && w->needs != 0;
   plan->cpu_works = share != 1.0;
-  if (share != 0.0) find_devices(team, w, plan);
   if (share == HX__SHARE_AUTO) {
-    choose(team, w, plan);
+    choose(team, w, threads, plan);
   } else {
+    if (share != 0.0) find_devices(team, w, plan);
     hx__prospect prospect;
     if (plan->devices) hx__prospect_make(team, w, plan, &prospect);
     if (plan->devices) hx__prospect_take(w, &prospect, (hx__choice){(unsigned)plan->devices, plan->cpu_works}, plan);

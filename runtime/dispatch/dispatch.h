@@ -3,8 +3,7 @@
 #ifndef HX_DISPATCH_DISPATCH_H
 #define HX_DISPATCH_DISPATCH_H
 
-#include "runtime/run/plan.h"
-#include "runtime/run/team.h"
+#include "runtime/dispatch/prospect.h"
 
 #define HX__SHARE_AUTO (-1.0)
 
@@ -19,6 +18,11 @@ unsigned hx__threads_for(const hx__work *work, unsigned most);
 /* Whether the device of a seat can do the task now; soon: whether it may once its kernels are built. */
 bool hx__seat_usable(const hx__team *team, const hx__seat *seat, const hx__work *work);
 bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, const hx__work *work);
+
+/* The first half of a plan where the share is left to hx: the devices there are, what is expected, what to choose, and
+ * what settled it. */
+hx__ruling hx__plan_consider(const hx__team *team, const hx__work *work, unsigned threads, hx__plan *plan,
+                             hx__prospect *prospect, hx__decision *decision);
 
 void hx__plan_make(const hx__team *team, const hx__work *work, double share, unsigned threads, hx__plan *plan);
 

@@ -6,6 +6,13 @@
 #include "runtime/run/plan.h"
 #include "runtime/run/team.h"
 
+typedef enum hx__ruling {
+  HX__RULING_NO_DEVICE, /* none can do this task now */
+  HX__RULING_SMALL,     /* the CPU is done before a device is worth asking, or HX_MIN_OFFLOAD says so */
+  HX__RULING_SET,       /* HX_SCHEDULE or HX_MIN_OFFLOAD: all devices */
+  HX__RULING_EXPECTED   /* the decision */
+} hx__ruling;
+
 /* What the CPU alone is expected to take, by measured rates where there are any. */
 double hx__predict_cpu_ns(const hx__work *work, unsigned threads);
 

@@ -92,7 +92,7 @@ static void learn(hx__feed *f, hx__chunk chunk, uint64_t ns) {
   const bool idle = f->planned->idle && f->course.launches == 0;
   f->units += units;
   f->chunks++;
-  if (hx__surprising((double)ns, hx__estimate_ns(&f->planned->expected, (double)units, idle)))
+  if (hx__surprising(&f->planned->expected, (double)units, idle, (double)ns))
     atomic_store_explicit(&run->surprised, true, memory_order_relaxed);
   hx__course_done(&f->course, (double)chunk.count, (double)ns);
   atomic_store_explicit(&f->rate, f->course.rate, memory_order_relaxed);

@@ -102,15 +102,18 @@ static void learn(const hx__run_state *run, uint64_t cpu_ns, uint64_t ns) {
   const uint64_t date = hx__date_s();
   const double units = (double)atomic_load(&run->cpu_units);
   const unsigned threads = plan->cpu_works ? plan->threads : 0;
-  bool surprised = atomic_load(&run->surprised) || !plan->informed || !(plan->promise_ns > 0.0);
+  bool surprised = atomic_load(&run->surprised);
   if (plan->cpu_works && units > 0.0) {
     const hx__rate_key key = hx__key_of(run->work, HX__CPU_IDENTITY, run->who, threads);
-    surprised = surprised || hx__surprising((double)cpu_ns, hx__estimate_ns(&plan->cpu, units, false));
+    surprised = surprised || hx__surprising(&plan->cpu, units, false, (double)cpu_ns);
     hx__model_put(model, &key, &plan->cpu, (hx__sample){units, (double)cpu_ns, false}, date);
   }
-  if (plan->devices == 0 || surprised) return;
+  if (plan->devices == 0 || !plan->informed || !(plan->promise_ns > 0.0)) return;
   const hx__rate_key key = hx__key_of(run->work, 0, run->who, threads);
-  hx__model_put(model, &key, &hx__prior_call, (hx__sample){plan->promise_ns, (double)ns, false}, date);
+  if (surprised)
+    hx__model_count(model, &key, &hx__prior_call, date);
+  else
+    hx__model_put(model, &key, &hx__prior_call, (hx__sample){plan->promise_ns, (double)ns, false}, date);
 }
 
 static hx_status carry_out(hx__run_state *run, hx_report *report) {

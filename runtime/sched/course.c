@@ -8,7 +8,8 @@
 #define SEEN_SIGMA 0.06 /* of a rate that this run has shown */
 #define SURPRISE 0.3    /* of what it was off by, which stays as doubt */
 #define MOST_SIGMA 0.5
-#define SURPRISING 1.5
+#define SURPRISING 0.405 /* ln 1.5 */
+#define SURPRISING_SIGMAS 2.5
 #define CPU_NS 5e4 /* the CPU's rate is believed after so long, over the variance of the model's */
 #define LEAST_CPU_NS 2e5
 #define MOST_CPU_NS 3e6
@@ -37,8 +38,10 @@ void hx__course_done(hx__course *c, double slices, double ns) {
   c->sigma = fmin(SEEN_SIGMA + SURPRISE * fabs(off), MOST_SIGMA);
 }
 
-bool hx__surprising(double ns, double expected_ns) {
-  return expected_ns > 0.0 && !(ns < SURPRISING * expected_ns && expected_ns < SURPRISING * ns);
+bool hx__surprising(const hx__estimate *e, double units, bool idle, double ns) {
+  if (!(e->ns_per_unit > 0.0)) return true;
+  const double off = fabs(log(ns / hx__estimate_ns(e, units, idle)));
+  return !(off < fmax(SURPRISING, SURPRISING_SIGMAS * e->sigma));
 }
 
 double hx__course_cpu_rate(const hx__course *c, double done, double elapsed_ns) {

@@ -25,8 +25,9 @@ double hx__course_ns(const hx__course *c, double slices);
 /* A chunk of `slices` took ns. */
 void hx__course_done(hx__course *c, double slices, double ns);
 
-/* Whether a time is so far from what was expected that the call says nothing of how its parts go together. */
-bool hx__surprising(double ns, double expected_ns);
+/* Whether the time of `units` is so far from what was expected that the call says nothing of how its parts go together.
+ */
+bool hx__surprising(const hx__estimate *expected, double units, bool idle, double ns);
 
 /* The CPU's rate after elapsed_ns, in which it finished `done` slices: the longer it works, the less the model counts.
  */

@@ -46,7 +46,9 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
   double sigma = 1.0;
   hx__outlook o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma), .samples = measured->samples};
   /* The spread from call to call is no doubt about the mean. */
-  o.doubt = measured->samples ? measured->sigma / sqrt(fmin(measured->samples, 4.0)) : choice ? PARTS_BIAS : measured->sigma;
+  o.doubt = measured->samples ? measured->sigma / sqrt(fmin(measured->samples, 4.0))
+            : choice          ? PARTS_BIAS
+                              : measured->sigma;
   if (measured->samples) o.doubt = fmin(o.doubt, KNOWN_BIAS);
   o.ns = choice && measured->samples ? hx__estimate_ns(measured, o.parts_ns, false) : o.parts_ns;
   o.sigma = choice ? sqrt(sigma * sigma + o.doubt * o.doubt) : o.doubt;

@@ -6,7 +6,8 @@
 #include "runtime/sched/finish.h"
 #include "runtime/sched/model.h"
 
-#define HX__MOST_PARTIES 15u /* HX_MAX_DEVICES without the CPU */
+#define HX__BREAK_EVEN_NS 250e3 /* what the CPU does faster is never offered to a device */
+#define HX__MOST_PARTIES 15u    /* HX_MAX_DEVICES without the CPU */
 /* Choices: 0 is the CPU alone; 1 .. D the CPU and the first devices; D+1 .. 2D the first devices alone. */
 #define HX__CHOICES (2u * HX__MOST_PARTIES + 1u)
 

@@ -236,6 +236,16 @@ void hx__model_put(hx__model *m, const hx__rate_key *key, const hx__estimate *pr
   hx__unlock(&m->lock);
 }
 
+void hx__model_count(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, uint64_t now_s) {
+  hx__lock(&m->lock);
+  hx__model_entry *e = find(m, key);
+  if (!e) begin(e = place(m, key), key, prior, (hx__sample){1.0, prior->ns_per_unit, false});
+  if (e->samples < UINT32_MAX) e->samples++;
+  e->date = now_s;
+  m->changes++;
+  hx__unlock(&m->lock);
+}
+
 bool hx__model_merge(hx__model *m, const hx__model_entry *e, uint64_t now_s) {
   if (e->samples == 0 || e->date > now_s || e->doubted < -1 || e->doubted > 1 || !is_sound(e)) return false;
   hx__lock(&m->lock);

@@ -79,6 +79,9 @@ void hx__reconcile(hx__estimate *alone, hx__estimate *beside);
 void hx__model_put(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, hx__sample sample,
                    uint64_t now_s);
 
+/* Counts a call that has taught nothing. */
+void hx__model_count(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, uint64_t now_s);
+
 /* Takes over an entry of another table where this one's is older or missing; false where it does not, or the entry
  * makes no sense. */
 bool hx__model_merge(hx__model *model, const hx__model_entry *entry, uint64_t now_s);

@@ -150,7 +150,9 @@ static hx__outcome submit(hx__lane *base, const hx__request *request, hx__chunk 
   const hx__sim_profile *const profile = &lane->device->profile;
   *ticket = NULL;
   if (fails(lane->device, HX__SIM_ENQUEUE)) return HX__FAILED;
-  const double seconds = profile->latency_us * 1e-6 + (double)hx__chunk_units(request->work, chunk) / profile->rate;
+  const double seconds = profile->latency_us * 1e-6 +
+                         (double)hx__chunk_units(request->work, chunk) /
+                             (request->work->matmul && profile->products > 0.0 ? profile->products : profile->rate);
   const uint64_t from = hx__now_ns();
   lane->chunk = chunk;
   lane->done_at_ns = from + (seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1000000000000000000u);

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The subcommand `explain`: what hx expects of each choice for a task on this machine, before a call and after some. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/compare.h"
+#include "bench/measure.h"
+#include "bench/system.h"
+#include "bench/text.h"
+#include "runtime/api/explain.h"
+
+#define CALLS 10u
+
+static const char *const rulings[] = {
+    [HX__RULING_NO_DEVICE] = "no device can do this task here (hx-bench info says why)",
+    [HX__RULING_SMALL] = "the CPU is done before a device is worth asking: no device is",
+    [HX__RULING_SET] = "HX_SCHEDULE or HX_MIN_OFFLOAD settles it: all devices and the CPU",
+    [HX__RULING_EXPECTED] = "",
+};
+static const char *const reasons[] = {
+    [HX__REASON_BEST] = "it is expected to end first",
+    [HX__REASON_TRY] = "it may well end first, and too little is known of it",
+    [HX__REASON_RECHECK] = "its turn to be measured again, so that a wrong memory heals"};
+
+static void name_of(const hx__explanation *e, unsigned choice, char *text, size_t bytes) {
+  const hx__choice c = hx__choice_of(choice, e->prospect.devices);
+  size_t used = (size_t)snprintf(text, bytes, "%s", c.cpu ? "CPU" : "");
+  for (unsigned d = 0; d < c.devices && used < bytes; d++)
+    used += (size_t)snprintf(text + used, bytes - used, "%s%zu", used ? " + " : "", e->seat[d]);
+}
+
+/* One participant: its rate, and where that comes from. */
+static void print_part(FILE *f, const char *who, const char *company, const hx__estimate *e, const char *unit) {
+  if (!(e->ns_per_unit > 0.0)) {
+    fprintf(f, "  %-8s %-8s nothing is known\n", who, company);
+    return;
+  }
+  fprintf(f, "  %-8s %-8s %9.3f %-12s latency %7.1f us  idle +%6.1f us  sigma %.2f  ", who, company,
+          1.0 / e->ns_per_unit, unit, e->latency_ns * 1e-3, e->idle_ns * 1e-3, e->sigma);
+  if (e->samples)
+    fprintf(f, "%u samples\n", e->samples);
+  else
+    fputs("a guess\n", f);
+}
+
+/* The share of the choice's devices when all end together. */
+static double share_of(const hx__explanation *e, unsigned choice) {
+  const hx__choice c = hx__choice_of(choice, e->prospect.devices);
+  double share = 0.0;
+  if (!c.cpu) return 1.0;
+  for (unsigned d = 0; d < c.devices; d++) {
+    const hx__estimate *const p = &e->prospect.device[d].beside;
+    const double time = e->decision.outlook[choice].parts_ns - hx__estimate_ns(p, 0.0, e->prospect.device[d].idle);
+    if (time > 0.0) share += time / p->ns_per_unit / e->prospect.units;
+  }
+  return share < 1.0 ? share : 1.0;
+}
+
+static void print_parts(FILE *f, const hx__explanation *e, const char *unit) {
+  print_part(f, "CPU", "alone", &e->prospect.cpu_alone, unit);
+  if (e->prospect.devices) print_part(f, "CPU", "beside", &e->prospect.cpu_beside, unit);
+  for (unsigned d = 0; d < e->prospect.devices; d++) {
+    char who[24];
+    snprintf(who, sizeof who, "%zu", e->seat[d]);
+    print_part(f, who, "alone", &e->prospect.device[d].alone, unit);
+    print_part(f, who, "beside", &e->prospect.device[d].beside, unit);
+  }
+}
+
+static void print_choices(FILE *f, const hx__explanation *e) {
+  char name[96];
+  if (e->ruling != HX__RULING_EXPECTED) {
+    fprintf(f, "  %s\n", rulings[e->ruling]);
+    return;
+  }
+  fprintf(f, "  %-16s %12s %12s %8s %8s %8s\n", "choice", "expected ms", "by parts ms", "sigma", "share", "calls");
+  for (unsigned i = 0; i < e->decision.choices; i++) {
+    const hx__outlook *const o = &e->decision.outlook[i];
+    name_of(e, i, name, sizeof name);
+    fprintf(f, "%c %-16s %12.3f %12.3f %8.2f %7.0f%% %8u\n", i == e->decision.choice ? '>' : ' ', name, o->ns * 1e-6,
+            o->parts_ns * 1e-6, o->sigma, 100.0 * share_of(e, i), o->samples);
+  }
+  name_of(e, e->decision.choice, name, sizeof name);
+  fprintf(f, "  %s: %s\n", name, reasons[e->decision.reason]);
+}
+
+static void write_json(FILE *f, const hx__explanation *e, bool after) {
+  char name[96];
+  name_of(e, e->decision.choice, name, sizeof name);
+  fprintf(f, "%s{\"after\": %u, \"threads\": %u, \"small\": %s, \"choice\": ", after ? ", " : "", after ? CALLS : 0u,
+          e->threads, e->ruling == HX__RULING_SMALL ? "true" : "false");
+  bench_json_string(f, name);
+  fputs(", \"choices\": [", f);
+  for (unsigned i = 0; i < e->decision.choices; i++) {
+    name_of(e, i, name, sizeof name);
+    fputs(i ? ", {\"name\": " : "{\"name\": ", f);
+    bench_json_string(f, name);
+    fputs(", \"expected_ms\": ", f);
+    bench_json_number(f, e->decision.outlook[i].ns * 1e-6);
+    fputs(", \"parts_ms\": ", f);
+    bench_json_number(f, e->decision.outlook[i].parts_ns * 1e-6);
+    fprintf(f, ", \"sigma\": %.9g, \"share\": %.9g, \"calls\": %u}", e->decision.outlook[i].sigma, share_of(e, i),
+            e->decision.outlook[i].samples);
+  }
+  fputs("]}", f);
+}
+
+/* Explains, calls some times, explains again. */
+static bool explain_one(bench_session *session, bench_subject *subject, bool first) {
+  FILE *const f = session->human, *const json = bench_json_file();
+  const char *const unit = subject->row.m ? "GMAC/s" : "Gelement/s";
+  char size[72];
+  hx__explanation e;
+  bench_size_text(&subject->row, size, sizeof size);
+  if (json) {
+    fprintf(json, "%s\n    {\"op\": \"%s\", \"type\": \"%s\", \"size\": \"%s\", \"decisions\": [", first ? "" : ",",
+            subject->row.op, subject->row.type, size);
+  }
+  double seconds[CALLS];
+  bool fine = true;
+  for (int after = 0; fine && after < 2; after++) {
+    fine = hx__explain(session->hx, &subject->task, &e) == HX_OK;
+    if (!fine) break;
+    if (f && !after) fprintf(f, "\n%s %s %s, %u threads\n", subject->row.type, subject->row.op, size, e.threads);
+    if (f && after) fprintf(f, "  after %u calls, their median %.3f ms:\n", CALLS, 1e3 * bench_median(seconds, CALLS));
+    if (f) print_parts(f, &e, unit);
+    if (f) print_choices(f, &e);
+    if (json) write_json(json, &e, after);
+    for (unsigned i = 0; fine && !after && i < CALLS; i++) {
+      const double from = bench_now();
+      fine = hx_offload(session->hx, &subject->task, NULL) == HX_OK;
+      seconds[i] = bench_now() - from;
+    }
+  }
+  if (!fine) fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
+  if (json) fputs("]}", json);
+  return fine;
+}
+
+static bool explain_reduction(bench_session *session, hx_op op, hx_type type, const bench_size *size, bool *first) {
+  bench_arrays arrays;
+  bench_subject subject;
+  if (!bench_reduce_arrays(session, op, type, size->n, &arrays)) return false;
+  bench_reduce_subject(&arrays, op, type, size->n, &subject);
+  const bool fine = explain_one(session, &subject, *first);
+  *first = false;
+  bench_arrays_free(session, &arrays);
+  return fine;
+}
+
+static bool explain_product(bench_session *session, const bench_size *size, bool *first) {
+  bench_size shape = *size;
+  bench_arrays arrays;
+  bench_subject subject;
+  if (!shape.m) shape = (bench_size){.m = size->n, .n = size->n, .k = size->n};
+  if (!bench_matmul_arrays(session, &shape, &arrays)) return false;
+  bool fine = bench_matmul_subject(&arrays, &shape, &subject);
+  if (fine) {
+    fine = explain_one(session, &subject, *first);
+    bench_subject_free(&subject);
+  }
+  *first = false;
+  bench_arrays_free(session, &arrays);
+  return fine;
+}
+
+static bool run(bench_session *session, const bench_options *options) {
+  static const bench_size length = {.n = 1u << 24}, shape = {.m = 1024, .n = 1024, .k = 1024};
+  const uint32_t ops = options->ops ? options->ops : 1u << HX_SUM | 1u << BENCH_OP_MATMUL;
+  const uint32_t types = options->types ? options->types : 1u << HX_F32;
+  bool fine = true, first = true;
+  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 1); i++) {
+    const bench_size *const given = options->size_count ? &options->sizes[i] : NULL;
+    for (hx_op op = HX_SUM; op <= HX_PROD; op++)
+      for (hx_type type = HX_F32; type <= HX_U32; type++)
+        if (fine && (ops & 1u << op) && (types & 1u << type) && !(given && given->m))
+          fine = explain_reduction(session, op, type, given ? given : &length, &first);
+    if (fine && (ops & 1u << BENCH_OP_MATMUL) && !(given && !given->m && ops != 1u << BENCH_OP_MATMUL))
+      fine = explain_product(session, given ? given : &shape, &first);
+  }
+  return fine;
+}
+
+int bench_cmd_explain(const bench_options *options) {
+  bench_options own = *options;
+  own.csv = NULL; /* its columns are those of other subcommands */
+  if (!bench_files_open(&own)) return BENCH_USAGE;
+  bench_session session;
+  int status = bench_session_open(&session, &own, true);
+  if (status == BENCH_OK) {
+    FILE *const json = bench_json_file();
+    if (session.human) bench_system_print(session.human, &session);
+    if (session.human) bench_print_devices(&session, session.human);
+    if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"explain\",\n  \"tasks\": [", json);
+    if (!run(&session, &own)) status = BENCH_FAILED;
+    if (json) fputs("]}\n", json);
+    bench_session_close(&session);
+  }
+  return bench_files_close() ? status : BENCH_FAILED;
+}

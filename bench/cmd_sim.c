@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The subcommand `sim`: the scheduler, as it is in the library, on simulated laptops (runtime/base/profiles.h says what
+ * is published of them and what is assumed). Virtual time: nothing is computed, nothing of this machine is measured. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench.h"
+#include "bench/text.h"
+#include "runtime/base/profiles.h"
+#include "tests/sim/sim.h"
+
+#define LEAF 4096.0
+#define CALLS 10u /* after which it has learned */
+#define SEEDS 9u
+#define NOISE 0.03
+
+typedef struct outcome {
+  double cpu_ms, gpu_ms, best_ms, best_share, first_ms, tenth_ms, share;
+  unsigned launches;
+  hx__choice choice;
+} outcome;
+
+static sim_machine machine_of(const hx__profile *p, const bench_size *size, size_t *slices) {
+  sim_machine m = {.devices = 1};
+  sim_unit *const gpu = &m.device[0];
+  m.cpu.threads = p->cores;
+  gpu->latency_ns = p->launch_us * 1e3;
+  gpu->idle_ns = p->idle_us * 1e3;
+  m.cpu.noise = gpu->noise = NOISE;
+  if (size->m) { /* rows; a nanosecond and a gigaflop: one operation */
+    const double row = 2.0 * (double)size->n * (double)size->k;
+    *slices = size->m;
+    m.cpu.rate = p->cpu_gflops * HX__PROFILE_CPU_PART / row;
+    gpu->rate = p->gpu_gflops * HX__PROFILE_GPU_PART / row;
+    m.cpu.corun = HX__PROFILE_CPU_CORUN;
+    gpu->corun = HX__PROFILE_GPU_CORUN;
+    gpu->grain = 16;
+  } else {
+    *slices = (size->n + (size_t)LEAF - 1) / (size_t)LEAF;
+    m.cpu.bytes = gpu->bytes = LEAF * sizeof(float);
+    m.cpu.rate = gpu->rate = p->dram_gbs * HX__PROFILE_DRAM_ONE / m.cpu.bytes;
+    m.dram = p->dram_gbs * HX__PROFILE_DRAM_BOTH;
+    gpu->grain = 16;
+  }
+  return m;
+}
+
+static int by_value(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Medians over some seeds; false when there is no memory. */
+static bool simulate(const sim_machine *m, size_t slices, outcome *o) {
+  double share[SIM_DEVICES], first[SEEDS], tenth[SEEDS], shares[SEEDS];
+  hx__model *const model = malloc(sizeof *model);
+  if (!model) return false;
+  o->best_ms = sim_oracle(m, slices, share) * 1e-6;
+  o->best_share = share[0];
+  o->cpu_ms = (double)slices / m->cpu.rate * 1e-6;
+  o->gpu_ms = (m->device[0].latency_ns + (double)slices / m->device[0].rate) * 1e-6;
+  if (o->cpu_ms * 1e6 < HX__BREAK_EVEN_NS) { /* no device is asked */
+    o->first_ms = o->tenth_ms = o->cpu_ms;
+    o->share = o->launches = 0;
+  }
+  for (unsigned s = 0; s < SEEDS && o->cpu_ms * 1e6 >= HX__BREAK_EVEN_NS; s++) {
+    memset(model, 0, sizeof *model);
+    pthread_mutex_init(&model->lock, NULL);
+    sim_hx hx = {.model = model, .now_s = 1, .idle = 1};
+    uint64_t random = s + 1;
+    const sim_guess guess = sim_guess_of(m, 1.0);
+    for (unsigned c = 0; c < CALLS; c++) {
+      const double ms = sim_hx_call(&hx, m, slices, &guess, &random, NULL) * 1e-6;
+      if (c == 0) first[s] = ms;
+      tenth[s] = ms;
+      hx.idle = 0;
+    }
+    shares[s] = (double)hx.result.device_slices[0] / (double)slices;
+    o->launches = hx.result.launches;
+    o->choice = hx__choice_of(hx.decision.choice, m->devices);
+    pthread_mutex_destroy(&model->lock);
+  }
+  free(model);
+  if (o->cpu_ms * 1e6 < HX__BREAK_EVEN_NS) return true;
+  qsort(first, SEEDS, sizeof *first, by_value);
+  qsort(tenth, SEEDS, sizeof *tenth, by_value);
+  qsort(shares, SEEDS, sizeof *shares, by_value);
+  o->first_ms = first[SEEDS / 2];
+  o->tenth_ms = tenth[SEEDS / 2];
+  o->share = shares[SEEDS / 2];
+  return true;
+}
+
+static void print_profile(FILE *f, const hx__profile *p) {
+  char text[600];
+  fprintf(f, "\n%s: %s; %s\n", p->name, p->cpu, p->gpu);
+  snprintf(
+      text, sizeof text,
+      "peaks: CPU %.0f GFLOP/s, GPU %.0f GFLOP/s, DRAM %.1f GB/s (%s). Assumed: products at %.0f %% and %.0f %% of "
+      "them, %.0f %% and %.0f %% of that while both work; one draws %.0f %% of the DRAM's, both %.0f %%; a launch "
+      "takes %.1f us, %.1f us more after a pause.",
+      p->cpu_gflops, p->gpu_gflops, p->dram_gbs, p->source, 100 * HX__PROFILE_CPU_PART, 100 * HX__PROFILE_GPU_PART,
+      100 * HX__PROFILE_CPU_CORUN, 100 * HX__PROFILE_GPU_CORUN, 100 * HX__PROFILE_DRAM_ONE, 100 * HX__PROFILE_DRAM_BOTH,
+      p->launch_us, p->idle_us);
+  fputs("  ", f);
+  bench_wrap(f, text, 2, 2, BENCH_COLUMNS);
+  fprintf(f, "  %-10s %-16s %9s %9s %9s %6s %9s %9s %6s %8s %6s\n", "op", "size", "CPU ms", "GPU ms", "best ms",
+          "share", "hx 1st", "hx 10th", "share", "launches", "eta");
+}
+
+static bool do_one(FILE *f, FILE *json, const hx__profile *p, const char *op, const bench_size *size, bool *first) {
+  size_t slices;
+  outcome o;
+  char text[72];
+  const sim_machine m = machine_of(p, size, &slices);
+  const bench_row row = {.m = size->m, .n = size->n, .k = size->k};
+  if (!simulate(&m, slices, &o)) return false;
+  bench_size_text(&row, text, sizeof text);
+  if (f)
+    fprintf(f, "  %-10s %-16s %9.3f %9.3f %9.3f %5.0f%% %9.3f %9.3f %5.0f%% %8u %6.3f\n", op, text, o.cpu_ms, o.gpu_ms,
+            o.best_ms, 100 * o.best_share, o.first_ms, o.tenth_ms, 100 * o.share, o.launches, o.best_ms / o.tenth_ms);
+  if (json)
+    fprintf(json,
+            "%s\n    {\"profile\": \"%s\", \"op\": \"%s\", \"size\": \"%s\", \"cpu_ms\": %.9g, \"gpu_ms\": %.9g, "
+            "\"best_ms\": %.9g, \"best_share\": %.9g, \"first_ms\": %.9g, \"tenth_ms\": %.9g, \"share\": %.9g, "
+            "\"launches\": %u, \"eta\": %.9g}",
+            *first ? "" : ",", p->name, op, text, o.cpu_ms, o.gpu_ms, o.best_ms, o.best_share, o.first_ms, o.tenth_ms,
+            o.share, o.launches, o.best_ms / o.tenth_ms);
+  *first = false;
+  return true;
+}
+
+static bool do_profile(FILE *f, FILE *json, const hx__profile *p, const bench_options *options, bool *first) {
+  static const bench_size lengths[] = {{.n = 1u << 20}, {.n = 1u << 22}, {.n = 1u << 24}, {.n = 1u << 26}};
+  static const bench_size shapes[] = {{.m = 256, .n = 256, .k = 256},
+                                      {.m = 512, .n = 512, .k = 512},
+                                      {.m = 1024, .n = 1024, .k = 1024},
+                                      {.m = 2048, .n = 2048, .k = 2048}};
+  const bool products = !options->ops || (options->ops & 1u << BENCH_OP_MATMUL);
+  const bool sums = !options->ops || (options->ops & ~(1u << BENCH_OP_MATMUL));
+  bool fine = true;
+  if (f) print_profile(f, p);
+  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4); i++) {
+    bench_size size = options->size_count ? options->sizes[i] : lengths[i];
+    if (sums && size.m == 0) fine = do_one(f, json, p, "sum", &size, first);
+  }
+  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4); i++) {
+    bench_size size = options->size_count ? options->sizes[i] : shapes[i];
+    if (size.m == 0 && !sums) size = (bench_size){.m = size.n, .n = size.n, .k = size.n};
+    if (products && size.m) fine = do_one(f, json, p, "matmul", &size, first);
+  }
+  return fine;
+}
+
+int bench_cmd_sim(const bench_options *options) {
+  bench_options own = *options;
+  own.csv = NULL; /* its columns are those of other subcommands */
+  if (!bench_files_open(&own)) return BENCH_USAGE;
+  FILE *const human = bench_human_file(&own), *const json = bench_json_file();
+  bool fine = true, first = true;
+  if (human)
+    fputs(
+        "hx's scheduler in virtual time. best: the best fixed split. hx 1st: without any measurement, the GPU asleep; "
+        "hx "
+        "10th:\nafter ten calls. eta: best over the tenth. Medians of 9 runs with noise of 3 %.\n",
+        human);
+  if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"sim\",\n  \"rows\": [", json);
+  for (size_t i = 0; fine && i < hx__profile_count; i++)
+    if (!options->profile || hx__profile_named(options->profile, strlen(options->profile)) == &hx__profiles[i])
+      fine = do_profile(human, json, &hx__profiles[i], options, &first);
+  if (json) fputs("]}\n", json);
+  return bench_files_close() && fine ? BENCH_OK : BENCH_FAILED;
+}

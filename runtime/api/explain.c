@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A decision without its run. */
+#include "runtime/api/explain.h"
+
+#include <string.h>
+
+#include "runtime/api/context.h"
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/fpenv.h"
+#include "runtime/base/status.h"
+#include "runtime/dispatch/dispatch.h"
+
+static void make_ready(hx_context *hx, const hx__work *w) {
+  const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
+  if (hx->wants_devices) hx__registry_start();
+  if (!hx__context_seat(hx, UINT64_MAX)) return;
+  for (size_t i = 0; i < hx->team.seats; i++) {
+    const hx__seat *const seat = &hx->team.seat[i];
+    if (seat->owned || !hx__seat_hopeful(&hx->team, seat, w)) continue;
+    hx__prepare_wait(seat->device, hx__device_needs(seat->device, w->needs, tile), UINT64_MAX);
+  }
+}
+
+hx_status hx__explain(hx_context *hx, const hx_task *task, hx__explanation *out) {
+  hx__work work;
+  hx__plan plan;
+  const hx__fpenv was = hx__fpenv_enter();
+  const hx_status s = hx__task_check(task, &work);
+  hx__fpenv_leave(was);
+  if (s != HX_OK) return s;
+  memset(out, 0, sizeof *out);
+  make_ready(hx, &work);
+  out->threads = hx__threads_for(&work, hx__cpu_threads(&hx->config));
+  out->ruling = hx__plan_consider(&hx->team, &work, out->threads, &plan, &out->prospect, &out->decision);
+  for (size_t i = 0; i < plan.devices; i++) out->seat[i] = plan.device[i].seat;
+  return HX_OK;
+}
