@@ -151,6 +151,7 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
   if (small) return HX__RULING_SMALL;
   if (config->schedule != HX__SCHEDULE_ADAPTIVE || limited) return HX__RULING_SET;
   hx__decide(prospect, decision);
+  plan->turn = decision->turn;
   plan->promise_ns = decision->outlook[decision->choice].parts_ns;
   return HX__RULING_EXPECTED;
 }

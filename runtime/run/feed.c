@@ -99,7 +99,7 @@ static void learn(hx__feed *f, hx__chunk chunk, uint64_t ns) {
   if (run->disturbed && f->planned->expected.samples) return;
   const hx__rate_key key =
       hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);
-  hx__model_put(hx__model_of_process(), &key, &f->planned->expected, (hx__sample){(double)units, (double)ns, idle},
+  hx__model_put(hx__model_of_process(), &key, &f->planned->expected, (hx__sample){(double)units, (double)ns, idle, 0},
                 hx__date_s());
 }
 

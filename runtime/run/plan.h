@@ -28,6 +28,7 @@ typedef struct hx__plan {
   const hx__policy *policy; /* NULL: everything is fixed */
   hx__estimate cpu;         /* the CPU's part, in units, in this company */
   double cpu_rate;          /* of it, in slices a nanosecond; 0: not known */
+  uint64_t turn;            /* number of the decision; 0: there was none */
   double promise_ns;        /* of the call, by its parts; 0 where that was not asked */
   bool informed;            /* what is expected of those who take part was measured */
   size_t chunk;             /* HX_CHUNK in slices */

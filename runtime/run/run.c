@@ -106,14 +106,14 @@ static void learn(const hx__run_state *run, uint64_t cpu_ns, uint64_t ns) {
   if (plan->cpu_works && units > 0.0) {
     const hx__rate_key key = hx__key_of(run->work, HX__CPU_IDENTITY, run->who, threads);
     surprised = surprised || hx__surprising(&plan->cpu, units, false, (double)cpu_ns);
-    hx__model_put(model, &key, &plan->cpu, (hx__sample){units, (double)cpu_ns, false}, date);
+    hx__model_put(model, &key, &plan->cpu, (hx__sample){units, (double)cpu_ns, false, plan->turn}, date);
   }
   if (plan->devices == 0 || !plan->informed || !(plan->promise_ns > 0.0)) return;
   const hx__rate_key key = hx__key_of(run->work, 0, run->who, threads);
   if (surprised)
-    hx__model_count(model, &key, &hx__prior_call, date);
+    hx__model_count(model, &key, &hx__prior_call, plan->turn, date);
   else
-    hx__model_put(model, &key, &hx__prior_call, (hx__sample){plan->promise_ns, (double)ns, false}, date);
+    hx__model_put(model, &key, &hx__prior_call, (hx__sample){plan->promise_ns, (double)ns, false, plan->turn}, date);
 }
 
 static hx_status carry_out(hx__run_state *run, hx_report *report) {

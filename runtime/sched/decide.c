@@ -44,7 +44,9 @@ static double from_parts(const hx__prospect *p, hx__choice c, double *sigma) {
 static hx__outlook look(const hx__prospect *p, unsigned choice) {
   const hx__estimate *const measured = choice ? &p->whole[choice] : &p->cpu_alone;
   double sigma = 1.0;
-  hx__outlook o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma), .samples = measured->samples};
+  hx__outlook o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma),
+                   .samples = measured->samples,
+                   .turn = measured->turn};
   /* The spread from call to call is no doubt about the mean. */
   o.doubt = measured->samples ? measured->sigma / sqrt(fmin(measured->samples, 4.0))
             : choice          ? PARTS_BIAS
@@ -67,7 +69,7 @@ static double hope(const hx__decision *d, unsigned choice, unsigned devices) {
 }
 
 /* Whether a choice that is not the best is due now. */
-static bool is_due(const hx__decision *d, unsigned choice, unsigned devices, double calls, hx__reason *reason) {
+static bool is_due(const hx__decision *d, unsigned choice, unsigned devices, hx__reason *reason) {
   const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
   const bool known = isfinite(o->ns);
   if (known && is_within(d, choice, devices) && best->samples < TRIALS) return false; /* the best one first */
@@ -75,25 +77,26 @@ static bool is_due(const hx__decision *d, unsigned choice, unsigned devices, dou
   const bool hopeful = !known || o->ns * exp(-hope(d, choice, devices)) < best->ns * (1.0 - GAIN);
   *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
   if (hopeful && o->samples < TRIALS) return true;
-  return ((double)o->samples + 1.0) * fmax(hopeful ? SOON : LATER, cost / BUDGET) < calls;
+  return (double)(d->turn - o->turn) > fmax(hopeful ? SOON : LATER, cost / BUDGET);
 }
 
 void hx__decide(const hx__prospect *p, hx__decision *d) {
-  double calls = 0.0;
+  d->turn = 0;
   d->choices = 2u * p->devices + 1u;
   d->best = 0;
   for (unsigned i = 0; i < d->choices; i++) {
     d->outlook[i] = look(p, i);
-    calls += d->outlook[i].samples;
+    if (d->outlook[i].turn > d->turn) d->turn = d->outlook[i].turn;
     const bool more = d->best == 0 || hx__choice_of(d->best, p->devices).devices < hx__choice_of(i, p->devices).devices;
     if (i && d->outlook[i].ns * (more ? 1.0 + GAIN : 1.0) < d->outlook[d->best].ns) d->best = i;
   }
+  d->turn++;
   d->choice = d->best;
   d->reason = HX__REASON_BEST;
   double least = INFINITY;
   for (unsigned i = 0; i < d->choices; i++) { /* of those that are due the most promising */
     hx__reason reason;
-    if (i == d->best || !is_due(d, i, p->devices, calls, &reason)) continue;
+    if (i == d->best || !is_due(d, i, p->devices, &reason)) continue;
     const double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].ns * exp(-hope(d, i, p->devices)) : 0.0;
     if (promise >= least) continue;
     least = promise;

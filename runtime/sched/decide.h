@@ -38,13 +38,15 @@ typedef struct hx__outlook {
   double ns, sigma; /* expected */
   double parts_ns;  /* what the rates of those who take part promise; INFINITY: they are not known */
   double doubt;     /* of sigma: what is not known of this choice beyond its parts */
-  uint32_t samples; /* calls that were measured */
+  uint32_t samples; /* calls that were measured, */
+  uint64_t turn;    /* and the last of them */
 } hx__outlook;
 
 typedef struct hx__decision {
   unsigned choice, best; /* best differs from choice where another one is tried or checked */
   hx__reason reason;
   unsigned choices;
+  uint64_t turn; /* number of this decision among those about such tasks */
   hx__outlook outlook[HX__CHOICES];
 } hx__decision;
 

@@ -8,9 +8,10 @@
 #include "runtime/base/thread.h"
 
 #define WAYS 16u
-#define REACH 4u          /* size classes that may stand in for one another */
-#define REACH_SIGMA 0.15  /* for each class of distance */
-#define SPIKE 0.405       /* ln 1.5: a sample this far off is believed when it repeats */
+#define REACH 4u         /* size classes that may stand in for one another */
+#define REACH_SIGMA 0.15 /* for each class of distance */
+#define SPIKE 0.405      /* ln 1.5: a sample farther off than this is doubted */
+#define MOST_DOUBTED 8
 #define SHIFT 0.5         /* relative standard deviation of a rate that has changed */
 #define DRIFT 0.03        /* likewise, from sample to sample */
 #define AGE_VARIANCE 0.01 /* of a minute */
@@ -89,7 +90,8 @@ static hx__estimate estimate_of(const hx__model_entry *e, uint64_t now_s) {
                         .idle_ns = e->state[IDLE],
                         .sigma = sqrt(own + e->spread + aged(e, now_s)),
                         .samples = e->samples,
-                        .date = e->date};
+                        .date = e->date,
+                        .turn = e->turn};
 }
 
 hx__estimate hx__model_exact(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
@@ -164,20 +166,18 @@ static void begin(hx__model_entry *e, const hx__rate_key *key, const hx__estimat
   e->spread = FIRST_SPREAD;
 }
 
-/* True where the sample is to be passed over: far off, and the first of its kind. */
-static bool is_spike(hx__model_entry *e, double z) {
-  const int32_t sign = fabs(z) > SPIKE ? (z > 0 ? 1 : -1) : 0;
-  if (sign && e->doubted != sign && e->samples > 1) {
-    e->doubted = sign;
-    return true;
-  }
-  if (sign && e->samples > 1) { /* the world has changed */
-    e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
+/* How much of the logarithm z of what was measured over what was expected is believed. Nothing makes a part faster than
+ * it is, so a time far too short is; much makes it slower for once (a core that was stolen, another program), so of a
+ * time far too long little is believed at first, and more and more as it repeats without a break. */
+static double believed(hx__model_entry *e, double z) {
+  if (fabs(z) <= SPIKE || e->samples < 2) {
     e->doubted = 0;
-  } else {
-    e->doubted = 0;
+    return z;
   }
-  return false;
+  e->doubted = z < 0.0 ? 0 : e->doubted < MOST_DOUBTED ? e->doubted + 1 : e->doubted;
+  if (e->doubted == 1) return 0.5 * SPIKE;
+  e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
+  return e->doubted ? fmin(z, SPIKE * (double)(1u << (e->doubted - 2))) : z;
 }
 
 static void update(hx__model_entry *e, hx__sample s) {
@@ -185,8 +185,8 @@ static void update(hx__model_entry *e, hx__sample s) {
   double expected = 0.0, ph[HX__MODEL_STATES], variance;
   for (unsigned i = 0; i < HX__MODEL_STATES; i++) expected += h[i] * e->state[i];
   if (!(expected > 0.0)) expected = s.ns;
-  const double z = log(s.ns / expected);
-  if (is_spike(e, z)) return;
+  const double z = believed(e, log(s.ns / expected));
+  s.ns = expected * exp(z);
   const double slope = e->state[SLOPE], weight = e->samples ? SPREAD_WEIGHT : 0.0;
   e->covariance[SLOPE][SLOPE] += DRIFT * DRIFT * slope * slope;
   variance = e->spread * expected * expected;
@@ -232,22 +232,24 @@ void hx__model_put(hx__model *m, const hx__rate_key *key, const hx__estimate *pr
     e->samples = 1;
   }
   e->date = now_s;
+  if (s.turn) e->turn = s.turn;
   m->changes++;
   hx__unlock(&m->lock);
 }
 
-void hx__model_count(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, uint64_t now_s) {
+void hx__model_count(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn, uint64_t now_s) {
   hx__lock(&m->lock);
   hx__model_entry *e = find(m, key);
-  if (!e) begin(e = place(m, key), key, prior, (hx__sample){1.0, prior->ns_per_unit, false});
+  if (!e) begin(e = place(m, key), key, prior, (hx__sample){1.0, prior->ns_per_unit, false, turn});
   if (e->samples < UINT32_MAX) e->samples++;
+  e->turn = turn;
   e->date = now_s;
   m->changes++;
   hx__unlock(&m->lock);
 }
 
 bool hx__model_merge(hx__model *m, const hx__model_entry *e, uint64_t now_s) {
-  if (e->samples == 0 || e->date > now_s || e->doubted < -1 || e->doubted > 1 || !is_sound(e)) return false;
+  if (e->samples == 0 || e->date > now_s || e->doubted > MOST_DOUBTED || !is_sound(e)) return false;
   hx__lock(&m->lock);
   hx__model_entry *to = find(m, &e->key);
   if (!to) to = place(m, &e->key);

@@ -30,12 +30,14 @@ typedef struct hx__estimate {
   double sigma;       /* of the logarithm of a time that is predicted by this */
   uint32_t samples;   /* 0: a guess */
   uint64_t date;      /* of the last sample, in seconds */
+  uint64_t turn;      /* likewise, in decisions about such tasks */
 } hx__estimate;
 
-/* One measurement. idle: the device had slept. */
+/* One measurement. */
 typedef struct hx__sample {
   double units, ns;
-  bool idle;
+  bool idle;     /* the device had slept */
+  uint64_t turn; /* the decision's; 0: it does not matter */
 } hx__sample;
 
 #define HX__MODEL_ENTRIES 1024u
@@ -44,10 +46,10 @@ typedef struct hx__sample {
 typedef struct hx__model_entry {
   hx__rate_key key;
   double state[HX__MODEL_STATES], covariance[HX__MODEL_STATES][HX__MODEL_STATES];
-  double spread; /* mean square of the logarithm */
-  uint64_t date; /* of the last sample, in seconds */
+  double spread;       /* mean square of the logarithm */
+  uint64_t date, turn; /* as in hx__estimate */
   uint32_t samples;
-  int32_t doubted; /* the sign of the sample that was dropped last; 0: none */
+  uint32_t doubted; /* how many samples in a row were far too long */
 } hx__model_entry;
 
 typedef struct hx__model {
@@ -80,7 +82,8 @@ void hx__model_put(hx__model *model, const hx__rate_key *key, const hx__estimate
                    uint64_t now_s);
 
 /* Counts a call that has taught nothing. */
-void hx__model_count(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, uint64_t now_s);
+void hx__model_count(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn,
+                     uint64_t now_s);
 
 /* Takes over an entry of another table where this one's is older or missing; false where it does not, or the entry
  * makes no sense. */

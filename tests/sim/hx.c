@@ -96,7 +96,7 @@ static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices
   c->surprised = c->surprised || hx__surprising(&c->prior[d], (double)slices, idle, ns);
   hx__course_done(&c->course[d], (double)slices, ns);
   c->busy_until[d] = 0.0;
-  hx__model_put(c->hx->model, &key, &c->prior[d], (hx__sample){(double)slices, ns, idle}, c->hx->now_s);
+  hx__model_put(c->hx->model, &key, &c->prior[d], (hx__sample){(double)slices, ns, idle, 0}, c->hx->now_s);
 }
 
 static double patience(void *self, unsigned d, size_t slices) {
@@ -187,14 +187,16 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
     const hx__rate_key key = key_of(cpu, who, slices);
     const hx__estimate *const prior = c.choice.devices ? &p.cpu_beside : &p.cpu_alone;
     c.surprised = c.surprised || hx__surprising(prior, (double)r->cpu_slices, false, r->cpu_ns);
-    hx__model_put(hx->model, &key, prior, (hx__sample){(double)r->cpu_slices, r->cpu_ns, false}, hx->now_s);
+    hx__model_put(hx->model, &key, prior, (hx__sample){(double)r->cpu_slices, r->cpu_ns, false, hx->decision.turn},
+                  hx->now_s);
   }
   if (known && c.choice.devices) {
     const hx__rate_key key = key_of(0, who, slices);
     if (c.surprised)
-      hx__model_count(hx->model, &key, &hx__prior_call, hx->now_s);
+      hx__model_count(hx->model, &key, &hx__prior_call, hx->decision.turn, hx->now_s);
     else
-      hx__model_put(hx->model, &key, &hx__prior_call, (hx__sample){o->parts_ns, r->ns, false}, hx->now_s);
+      hx__model_put(hx->model, &key, &hx__prior_call, (hx__sample){o->parts_ns, r->ns, false, hx->decision.turn},
+                    hx->now_s);
   }
   return r->ns;
 }

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The model on disk: what one process has learned the next one knows; a file that is damaged, foreign or of tomorrow is
+ * as good as none. Each step is a process of its own; they share a folder. */
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include "runtime/base/cache_dir.h"
+#include "runtime/sched/store.h"
+#include "tests/data.h"
+#include "tests/scenario.h"
+
+enum { N = 8 << 20, CALLS = 6 };
+
+static const char *folder(void) { return getenv("MODEL_TEST_DIR"); }
+
+/* Entries of the process's table. */
+static unsigned known(void) {
+  const hx__model *const m = hx__model_of_process();
+  unsigned count = 0;
+  for (size_t i = 0; i < HX__MODEL_ENTRIES; i++) count += m->entry[i].samples != 0;
+  return count;
+}
+
+static hx_context *open_here(const char *cache) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,sim";
+  s.sim = "rate=4e9,latency_us=20";
+  s.threads = "1";
+  s.cache_dir = cache;
+  return open_or_exit(&s);
+}
+
+static void call(hx_context *hx) {
+  CHECK_OK(hx_ready(hx));
+  float *const x = malloc(N * sizeof *x);
+  data_fill(HX_F32, DATA_SIGNED, 3, x, N);
+  for (int i = 0; i < CALLS; i++) {
+    hx_value sum;
+    const hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum);
+    CHECK_OK(hx_offload(hx, &t, NULL));
+  }
+  free(x);
+}
+
+/* The only file of the cache here. */
+static void path_of_file(char path[512]) {
+  DIR *const dir = opendir(folder());
+  path[0] = '\0';
+  for (const struct dirent *e; dir && (e = readdir(dir)) != NULL;)
+    if (strstr(e->d_name, HX__CACHE_SUFFIX)) snprintf(path, 512, "%s/%s", folder(), e->d_name);
+  if (dir) closedir(dir);
+}
+
+static void learns(void) {
+  hx_context *const hx = open_here(folder());
+  CHECK(known() == 0, "%u entries from nowhere", known());
+  call(hx);
+  CHECK(known() >= 2, "%u entries learned", known());
+  hx_close(hx);
+  char path[512];
+  path_of_file(path);
+  CHECK(path[0], "no file in %s", folder());
+}
+
+static void remembers(void) {
+  hx_context *const hx = open_here(folder());
+  CHECK(known() >= 2, "%u entries remembered", known());
+  hx_close(hx);
+}
+
+/* A program that never closes: written as it exits. */
+static void learns_without_close(void) {
+  hx_context *const hx = open_here(folder());
+  call(hx);
+  char path[512];
+  path_of_file(path);
+  remove(path);
+}
+
+static void off(void) {
+  hx_context *const hx = open_here("off");
+  CHECK(known() == 0, "%u entries although it is off", known());
+  call(hx);
+  hx_close(hx);
+}
+
+/* Changes one byte, at each of some places in turn: nothing is taken over, and nothing else happens. */
+static void damaged(void) {
+  char path[512];
+  path_of_file(path);
+  FILE *const f = fopen(path, "r+b");
+  CHECK(f != NULL, "%s cannot be opened", path);
+  if (!f) return;
+  fseek(f, -40, SEEK_END);
+  const int was = fgetc(f);
+  fseek(f, -40, SEEK_END);
+  fputc(was ^ 0x20, f);
+  fclose(f);
+  hx_context *const hx = open_here(folder());
+  CHECK(known() == 0, "%u entries of a damaged file", known());
+  call(hx);
+  hx_close(hx);
+}
+
+static void cut_short(void) {
+  char path[512];
+  struct stat s;
+  path_of_file(path);
+  CHECK(stat(path, &s) == 0 && truncate(path, s.st_size / 2) == 0, "%s cannot be cut", path);
+  hx_context *const hx = open_here(folder());
+  CHECK(known() == 0, "%u entries of half a file", known());
+  call(hx);
+  hx_close(hx);
+}
+
+int main(int argc, char **argv) {
+  static const scenario table[] = {{"learns", learns},
+                                   {"remembers", remembers},
+                                   {"damaged", damaged},
+                                   {"remembers_again", remembers},
+                                   {"cut_short", cut_short},
+                                   {"remembers_at_last", remembers},
+                                   {"learns_without_close", learns_without_close},
+                                   {"remembers_all_the_same", remembers},
+                                   {"off", off}};
+  char name[] = "/tmp/hx-model-XXXXXX";
+  const bool first = !getenv("MODEL_TEST_DIR");
+  if (first && (!mkdtemp(name) || setenv("MODEL_TEST_DIR", name, 1) != 0)) return 1;
+  const int status = scenarios_main(argc, argv, "model_test", table, sizeof table / sizeof table[0]);
+  char path[512];
+  if (first) {
+    path_of_file(path);
+    remove(path);
+    rmdir(name);
+  }
+  return status;
+}
