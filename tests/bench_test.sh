@@ -114,6 +114,14 @@ status 0 matmul --devices cpu --size 17,3x5x700 --reps 2 --quiet --json - && cp 
 [ -s err ] && fail "--quiet is not quiet: $(cat err)"
 status 0 --devices cpu --size 100,8x8x8 --reps 2 --malloc --json d.json && valid_json d.json 2
 
+# Laptops in virtual time, and a decision explained.
+status 0 sim --profile xe --size 2^22,512x512x512 --json v.json && has v.json '"profile": "xe"' sim && has out matmul sim
+refused --profile sim --profile gen99
+vars=HX_SIM=rate=2e9
+status 0 explain --devices cpu,sim --op sum --size 2^24 --json e.json && has e.json '"expected_ms"' explain &&
+  has out 'after 10 calls' explain
+vars=
+
 # A simulated device: three modes, and a sweep.
 vars=HX_SIM=rate=2e9
 status 0 reduce --devices cpu,sim --size 2^16 --reps 3 --json s.json && valid_json s.json 3

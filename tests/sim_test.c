@@ -230,8 +230,8 @@ static void healing(double from, double to, unsigned calls, double most) {
     sum += ns / oracle;
     if (hx.decision.choice == hx.decision.best) last += 0.1 * (ns / oracle - last); /* not what is only checked */
   }
-  printf("  device at %g of the CPU, then at %g: %.3f x the best over %u calls, at last %.3f\n", from, to,
-         sum / calls, calls, last);
+  printf("  device at %g of the CPU, then at %g: %.3f x the best over %u calls, at last %.3f\n", from, to, sum / calls,
+         calls, last);
   CHECK(last < 1.10, "not healed: %.3f", last);
   CHECK(sum / calls < most, "healed too slowly: %.3f", sum / calls);
 }
