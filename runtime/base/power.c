@@ -14,7 +14,7 @@
 #include "runtime/base/clock.h"
 
 #define FOLDER "/sys/class/power_supply"
-#define LOOK_NS 10000000000u
+#define LOOK_S 10u
 
 /* The first word of a file of a supply. */
 static bool read_word(int folder, const char *supply, const char *file, char *word, size_t bytes) {
@@ -48,11 +48,11 @@ static hx__power look(void) {
 }
 
 hx__power hx__power_source(void) {
-  static _Atomic uint64_t looked_ns;
+  static _Atomic uint64_t looked_s;
   static _Atomic int source;
-  const uint64_t now = hx__now_ns(), last = atomic_load_explicit(&looked_ns, memory_order_relaxed);
-  if (last == 0 || now - last > LOOK_NS) {
-    atomic_store_explicit(&looked_ns, now, memory_order_relaxed);
+  const uint64_t now = hx__date_s(), last = atomic_load_explicit(&looked_s, memory_order_relaxed);
+  if (now - last > LOOK_S) { /* or the date was set back */
+    atomic_store_explicit(&looked_s, now, memory_order_relaxed);
     atomic_store_explicit(&source, (int)look(), memory_order_relaxed);
   }
   return (hx__power)atomic_load_explicit(&source, memory_order_relaxed);

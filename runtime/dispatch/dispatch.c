@@ -136,7 +136,8 @@ static void log_decision(const hx__decision *d, unsigned devices) {
 hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned threads, hx__plan *plan,
                              hx__prospect *prospect, hx__decision *decision) {
   const hx__config *const config = team->config;
-  const double cpu_ns = hx__predict_cpu_ns(w, threads);
+  hx__prospect_cpu(w, threads, prospect);
+  const double cpu_ns = hx__estimate_ns(&prospect->cpu_alone, prospect->units, false);
   const bool limited = config->min_offload != UINT64_MAX;
   memset(plan, 0, sizeof *plan);
   plan->threads = threads;
@@ -145,7 +146,7 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
   find_devices(team, w, plan);
   const bool none = plan->devices == 0, small = limited ? w->units < config->min_offload : !plan->measure;
   if (small) plan->devices = 0;
-  hx__prospect_make(team, w, plan, prospect);
+  hx__prospect_devices(team, w, plan, prospect);
   *decision = (hx__decision){.choice = plan->devices};
   if (none) return HX__RULING_NO_DEVICE;
   if (small) return HX__RULING_SMALL;
@@ -181,8 +182,11 @@ void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsign
   } else {
     if (share != 0.0) find_devices(team, w, plan);
     hx__prospect prospect;
-    if (plan->devices) hx__prospect_make(team, w, plan, &prospect);
-    if (plan->devices) hx__prospect_take(w, &prospect, (hx__choice){(unsigned)plan->devices, plan->cpu_works}, plan);
+    if (plan->devices) {
+      hx__prospect_cpu(w, threads, &prospect);
+      hx__prospect_devices(team, w, plan, &prospect);
+      hx__prospect_take(w, &prospect, (hx__choice){(unsigned)plan->devices, plan->cpu_works}, plan);
+    }
     cut(team->config, w, share, plan);
   }
   plan->cpu_works = plan->cpu_works || plan->devices == 0;

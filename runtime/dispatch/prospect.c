@@ -52,7 +52,7 @@ static hx__estimate device_in(const hx__team *team, const hx__seat *seat, const 
   const hx__rate_key alone = hx__key_of(w, seat->identity, seat->identity, 0);
   hx__estimate e = hx__model_get(hx__model_of_process(), &key, date);
   if (e.samples) return e;
-  e = hx__model_get(hx__model_of_process(), &alone, date);
+  if (who != seat->identity) e = hx__model_get(hx__model_of_process(), &alone, date);
   if (!e.samples) return seed_of(team, seat, w);
   e.sigma += OTHER_COMPANY;
   return e;
@@ -76,13 +76,16 @@ static double rate_of(const hx__estimate *e, const hx__work *w) {
   return e->ns_per_unit > 0.0 && w->units ? (double)w->slices / (double)w->units / e->ns_per_unit : 0.0;
 }
 
-void hx__prospect_make(const hx__team *team, const hx__work *w, hx__plan *plan, hx__prospect *p) {
-  const uint64_t date = hx__date_s();
-  uint64_t devices = 0;
+void hx__prospect_cpu(const hx__work *w, unsigned threads, hx__prospect *p) {
   memset(p, 0, sizeof *p);
   p->units = (double)w->units;
+  p->cpu_alone = p->cpu_beside = cpu_alone(w, threads, hx__date_s());
+}
+
+void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *plan, hx__prospect *p) {
+  const uint64_t date = hx__date_s();
+  uint64_t devices = 0;
   p->devices = (unsigned)plan->devices;
-  p->cpu_alone = p->cpu_beside = cpu_alone(w, plan->threads, date);
   if (!plan->devices) return;
   for (size_t i = 0; i < plan->devices; i++) devices += team->seat[plan->device[i].seat].identity;
   const uint64_t all = devices + HX__CPU_IDENTITY;

@@ -16,8 +16,10 @@ typedef enum hx__ruling {
 /* What the CPU alone is expected to take, by measured rates where there are any. */
 double hx__predict_cpu_ns(const hx__work *work, unsigned threads);
 
-/* Fills *prospect for the plan's devices and threads, and sorts the plan's devices, the fastest first. */
-void hx__prospect_make(const hx__team *team, const hx__work *work, hx__plan *plan, hx__prospect *prospect);
+/* Fills *prospect for the CPU alone, */
+void hx__prospect_cpu(const hx__work *work, unsigned threads, hx__prospect *prospect);
+/* then for the plan's devices, which it sorts, the fastest first. */
+void hx__prospect_devices(const hx__team *team, const hx__work *work, hx__plan *plan, hx__prospect *prospect);
 
 /* Makes a choice the plan's: who takes part, and what is expected of them in that company. Devices keep the order of
  * their seats. */

@@ -48,10 +48,19 @@ uint64_t hx__identity(const char *name, const char *driver) {
   return mixed(h) | 1; /* 0 is a whole call */
 }
 
+/* Of a key whatever its size class. */
+static uint64_t family_of(const hx__rate_key *k) {
+  return mixed(k->device + 0x9e3779b97f4a7c15u * k->needs) + k->who + ((uint64_t)k->threads << 8 | k->power);
+}
+
 static hx__model_entry *set_of(hx__model *m, const hx__rate_key *k) {
-  uint64_t h = mixed(k->device + 0x9e3779b97f4a7c15u * k->needs);
-  h = mixed(h ^ k->who ^ ((uint64_t)k->size_class << 40 | (uint64_t)k->threads << 8 | k->power));
+  const uint64_t h = (family_of(k) + k->size_class) * 0x9e3779b97f4a7c15u >> 32;
   return &m->entry[h % (HX__MODEL_ENTRIES / WAYS) * WAYS];
+}
+
+/* Whether anything was ever known of a key's family; yes may be wrong. */
+static unsigned char *seen(hx__model *m, const hx__rate_key *k) {
+  return &m->seen[(family_of(k) * 0x9e3779b97f4a7c15u >> 32) % sizeof m->seen];
 }
 
 static bool same(const hx__rate_key *a, const hx__rate_key *b) {
@@ -69,6 +78,7 @@ static hx__model_entry *find(hx__model *m, const hx__rate_key *key) {
 /* Where a new entry goes: a free one, else the oldest of its set. */
 static hx__model_entry *place(hx__model *m, const hx__rate_key *key) {
   hx__model_entry *const set = set_of(m, key), *oldest = set;
+  *seen(m, key) = 1;
   for (unsigned i = 0; i < WAYS; i++) {
     if (!set[i].samples) return &set[i];
     if (set[i].date < oldest->date) oldest = &set[i];
@@ -117,8 +127,9 @@ static double between(double low, double high, double weight) { return low + (hi
 
 hx__estimate hx__model_get(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
   hx__lock(&m->lock);
-  hx__estimate e = estimate_of(find(m, key), now_s);
-  if (!e.samples) {
+  const bool known = *seen(m, key) != 0;
+  hx__estimate e = estimate_of(known ? find(m, key) : NULL, now_s);
+  if (known && !e.samples) {
     uint32_t down, up;
     const hx__estimate low = neighbour(m, key, false, now_s, &down), high = neighbour(m, key, true, now_s, &up);
     e = low.samples && (!high.samples || down <= up) ? low : high;

@@ -55,6 +55,7 @@ typedef struct hx__model_entry {
 typedef struct hx__model {
   pthread_mutex_t lock;
   uint64_t changes;
+  unsigned char seen[HX__MODEL_ENTRIES]; /* hashes of keys without their size classes */
   hx__model_entry entry[HX__MODEL_ENTRIES];
 } hx__model;
 
