@@ -136,7 +136,7 @@ static void log_decision(const hx__decision *d, unsigned devices) {
 hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned threads, hx__plan *plan,
                              hx__prospect *prospect, hx__decision *decision) {
   const hx__config *const config = team->config;
-  hx__prospect_cpu(w, threads, prospect);
+  hx__prospect_cpu(team, w, threads, prospect);
   const double cpu_ns = hx__estimate_ns(&prospect->cpu_alone, prospect->units, false);
   const bool limited = config->min_offload != UINT64_MAX;
   memset(plan, 0, sizeof *plan);
@@ -183,7 +183,7 @@ void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsign
     if (share != 0.0) find_devices(team, w, plan);
     hx__prospect prospect;
     if (plan->devices) {
-      hx__prospect_cpu(w, threads, &prospect);
+      hx__prospect_cpu(team, w, threads, &prospect);
       hx__prospect_devices(team, w, plan, &prospect);
       hx__prospect_take(w, &prospect, (hx__choice){(unsigned)plan->devices, plan->cpu_works}, plan);
     }

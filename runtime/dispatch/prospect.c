@@ -14,19 +14,22 @@
 #define OTHER_COMPANY 0.2 /* of sigma, for what was measured in another company */
 #define IDLE_NS 100000000u
 
-/* The CPU alone. */
-static hx__estimate cpu_alone(const hx__work *w, unsigned threads, uint64_t date) {
-  const hx__rate_key key = hx__key_of(w, HX__CPU_IDENTITY, HX__CPU_IDENTITY, threads);
-  hx__estimate e = hx__model_get(hx__model_of_process(), &key, date);
-  if (e.samples) return e;
-  e = hx__prior_cpu;
+static hx__estimate guess_of(const hx__work *w, unsigned threads) {
+  hx__estimate e = hx__prior_cpu;
   e.latency_ns = 0.0;
   e.ns_per_unit = 1.0 / (w->matmul ? GUESS_MATMUL * threads : GUESS_REDUCE);
   return e;
 }
 
+/* The CPU alone. */
+static hx__estimate cpu_alone(const hx__work *w, unsigned threads) {
+  const hx__rate_key key = hx__key_of(w, HX__CPU_IDENTITY, HX__CPU_IDENTITY, threads);
+  const hx__estimate e = hx__model_get(hx__model_of_process(), &key, hx__date_s());
+  return e.samples ? e : guess_of(w, threads);
+}
+
 double hx__predict_cpu_ns(const hx__work *w, unsigned threads) {
-  const hx__estimate e = cpu_alone(w, threads, hx__date_s());
+  const hx__estimate e = cpu_alone(w, threads);
   return hx__estimate_ns(&e, (double)w->units, false);
 }
 
@@ -76,10 +79,10 @@ static double rate_of(const hx__estimate *e, const hx__work *w) {
   return e->ns_per_unit > 0.0 && w->units ? (double)w->slices / (double)w->units / e->ns_per_unit : 0.0;
 }
 
-void hx__prospect_cpu(const hx__work *w, unsigned threads, hx__prospect *p) {
+void hx__prospect_cpu(const hx__team *team, const hx__work *w, unsigned threads, hx__prospect *p) {
   memset(p, 0, sizeof *p);
   p->units = (double)w->units;
-  p->cpu_alone = p->cpu_beside = cpu_alone(w, threads, hx__date_s());
+  p->cpu_alone = p->cpu_beside = team->seats ? cpu_alone(w, threads) : guess_of(w, threads);
 }
 
 void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *plan, hx__prospect *p) {

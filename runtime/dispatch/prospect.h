@@ -16,8 +16,9 @@ typedef enum hx__ruling {
 /* What the CPU alone is expected to take, by measured rates where there are any. */
 double hx__predict_cpu_ns(const hx__work *work, unsigned threads);
 
-/* Fills *prospect for the CPU alone, */
-void hx__prospect_cpu(const hx__work *work, unsigned threads, hx__prospect *prospect);
+/* Fills *prospect for the CPU alone (a context that has seated no devices does without the model, which may have to be
+ * read from disk), */
+void hx__prospect_cpu(const hx__team *team, const hx__work *work, unsigned threads, hx__prospect *prospect);
 /* then for the plan's devices, which it sorts, the fastest first. */
 void hx__prospect_devices(const hx__team *team, const hx__work *work, hx__plan *plan, hx__prospect *prospect);
 
