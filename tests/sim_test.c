@@ -28,7 +28,7 @@ static const floors steady[SIM_BELIEFS] = {
 static const floors changing[SIM_BELIEFS] = {
     [SIM_LEARNED] = {{0.95, 0.96}, {0.85, 0.85}}, [SIM_SEED] = {{0.90, 0.95}, {0.78, 0.84}},
     [SIM_SEED_2X] = {{0.91, 0.97}, {0.72, 0.95}}, [SIM_SEED_HALF] = {{0.90, 0.97}, {0.72, 0.94}},
-    [SIM_OLD_2X] = {{0.86, 0.90}, {0.70, 0.75}},  [SIM_SURE_2X] = {{0.88, 0.93}, {0.60, 0.80}}};
+    [SIM_OLD_2X] = {{0.86, 0.90}, {0.70, 0.75}},  [SIM_SURE_2X] = {{0.88, 0.93}, {0.60, 0.77}}};
 
 typedef struct cell {
   double sum, worst;

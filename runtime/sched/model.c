@@ -3,6 +3,7 @@
 #include "runtime/sched/model.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/base/thread.h"
@@ -177,18 +178,20 @@ static void begin(hx__model_entry *e, const hx__rate_key *key, const hx__estimat
   e->spread = FIRST_SPREAD;
 }
 
-/* How much of the logarithm z of what was measured over what was expected is believed. Nothing makes a part faster than
- * it is, so a time far too short is; much makes it slower for once (a core that was stolen, another program), so of a
- * time far too long little is believed at first, and more and more as it repeats without a break. */
+/* How much of the logarithm z of what was measured over what was expected is believed. Of a time that is far off little
+ * is believed at first, and more and more as it repeats without a break; of one far too short more than of one far too
+ * long, for much can make a part slower for once (a core that was stolen, another program), and little faster. */
 static double believed(hx__model_entry *e, double z) {
   if (fabs(z) <= SPIKE || e->samples < 2) {
     e->doubted = 0;
     return z;
   }
-  e->doubted = z < 0.0 ? 0 : e->doubted < MOST_DOUBTED ? e->doubted + 1 : e->doubted;
-  if (e->doubted == 1) return 0.5 * SPIKE;
-  e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
-  return e->doubted ? fmin(z, SPIKE * (double)(1u << (e->doubted - 2))) : z;
+  const bool again = e->doubted && (e->doubted > 0) == (z > 0.0);
+  const int32_t run = !again ? 1 : abs(e->doubted) < MOST_DOUBTED ? abs(e->doubted) + 1 : MOST_DOUBTED;
+  e->doubted = z > 0.0 ? run : -run;
+  const double most = SPIKE * ldexp(z > 0.0 ? 0.5 : 1.0, run - 1);
+  if (run > 1 || z < 0.0) e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
+  return fmin(fmax(z, -most), most);
 }
 
 static void update(hx__model_entry *e, hx__sample s) {
@@ -260,7 +263,8 @@ void hx__model_count(hx__model *m, const hx__rate_key *key, const hx__estimate *
 }
 
 bool hx__model_merge(hx__model *m, const hx__model_entry *e, uint64_t now_s) {
-  if (e->samples == 0 || e->date > now_s || e->doubted > MOST_DOUBTED || !is_sound(e)) return false;
+  if (e->samples == 0 || e->date > now_s || e->doubted > MOST_DOUBTED || e->doubted < -MOST_DOUBTED || !is_sound(e))
+    return false;
   hx__lock(&m->lock);
   hx__model_entry *to = find(m, &e->key);
   if (!to) to = place(m, &e->key);

@@ -49,7 +49,7 @@ typedef struct hx__model_entry {
   double spread;       /* mean square of the logarithm */
   uint64_t date, turn; /* as in hx__estimate */
   uint32_t samples;
-  uint32_t doubted; /* how many samples in a row were far too long */
+  int32_t doubted; /* how many samples in a row were far too long; negative: far too short */
 } hx__model_entry;
 
 typedef struct hx__model {
