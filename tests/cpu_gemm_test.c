@@ -247,7 +247,7 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
       part.m = count, part.c += first * part.ldc;
       if (part.a) part.a += first * part.a_rs;
     }
-    if (!a && !b && part.k && part.alpha != 0 && below(2) && kernels->gemm_direct(&part)) continue;
+    if (!a && !b && part.m && part.n && part.k && part.alpha != 0 && below(2) && kernels->gemm_direct(&part)) continue;
     const size_t bytes = kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
     unsigned char *const scratch = buffer(bytes);
     const hx__gemm_packed pa = {a, g->m, 0}, pb = {b, g->n, 0};
