@@ -7,26 +7,33 @@
 #include "cpu/cpu.h"
 #include "cpu/gemm_pack.h"
 
-#define GEMM_ROWS ((size_t)4)                 /* rows this path takes */
-#define DOTS_VECTORS (GEMM_VL < 16 ? 4u : 2u) /* at once: 32 columns */
-#define DOTS_NEAR ((size_t)2 << 20)           /* floats of B that a cache may hold: beyond, few columns at a time */
+#define GEMM_ROWS ((size_t)4)                         /* rows this path takes */
+#define DOTS_VECTORS ((size_t)(GEMM_VL < 16 ? 4 : 2)) /* at once: 32 columns */
+#define DOTS_MOST 5                                   /* vectors, or vectors by panels, at once */
+#define DOTS_NEAR ((size_t)4 << 20) /* floats of B that a cache may hold: beyond, few columns at a time */
 
-/* One panel of each of `panels` x `vectors`, k steps from p on, of columns ld apart; `depth` steps of one vector, then
- * of the next. All but the strides and k are constants. acc[z * vectors + v][i] */
-GEMM_INLINE void dots_panels(const size_t m, const size_t vectors, const size_t panels, const size_t depth,
-                             const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t k,
-                             vf acc[][GEMM_ROWS]) {
-  const float *quad[4 * 4]; /* the first of each four columns */
-  const size_t ld_2 = 2 * ld, ld_3 = 3 * ld, quads = vectors * GEMM_VL / 4;
-  GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g] = b + 4 * g * ld;
-  GEMM_UNROLL for (size_t c = 0; c < panels * vectors; c++) {
-    GEMM_UNROLL for (size_t i = 0; i < m; i++) acc[c][i] = (vf){0};
-  }
-  size_t p = 0;
-  for (; p + depth <= k; p += depth, a += depth * a_cs) {
-    GEMM_UNROLL for (size_t c = 0; c < panels * vectors; c++) {
-      const size_t first = c % vectors * (GEMM_VL / 4), z = c / vectors * HX__PANEL;
-      GEMM_UNROLL for (size_t q = 0; q < depth; q += 4) {
+/* A group of columns: how its loops are cut, all constants. */
+typedef struct dots_shape {
+  size_t m, vectors, panels; /* rows of C, vectors of columns, and panels of k at once */
+  size_t depth, run;         /* steps of k of an iteration; of one vector before the next one's */
+  size_t ahead;              /* floats of each column that are fetched ahead, 0: none */
+} dots_shape;
+
+/* `depth` steps of k of every vector. quad: the first of each four columns */
+GEMM_INLINE void dots_step(const dots_shape s, const size_t depth, const float *a, size_t a_rs, size_t a_cs,
+                           const float *const quad[], size_t ld, vf acc[][GEMM_ROWS]) {
+  const size_t run = least(s.run, depth), ld_2 = 2 * ld, ld_3 = 3 * ld;
+  GEMM_UNROLL for (size_t d = 0; d < depth; d += run) {
+    GEMM_UNROLL for (size_t c = 0; c < s.panels * s.vectors; c++) {
+      const size_t first = c % s.vectors * (GEMM_VL / 4), z = c / s.vectors * HX__PANEL;
+      if (s.ahead && depth == s.depth && d == c * run % depth) { /* spread over the iteration */
+        GEMM_UNROLL for (size_t g = 0; g < GEMM_VL / 4; g++) {
+          const float *const at = quad[first + g] + z + s.ahead;
+          __builtin_prefetch(at), __builtin_prefetch(at + ld);
+          __builtin_prefetch(at + ld_2), __builtin_prefetch(at + ld_3);
+        }
+      }
+      GEMM_UNROLL for (size_t q = d; q < d + run; q += 4) {
         const float *row[GEMM_VL];
         vf x[4];
         GEMM_UNROLL for (size_t g = 0; g < GEMM_VL / 4; g++) {
@@ -35,53 +42,82 @@ GEMM_INLINE void dots_panels(const size_t m, const size_t vectors, const size_t 
         }
         load_transposed(row, 0, 4, x);
         GEMM_UNROLL for (size_t r = 0; r < 4; r++) {
-          GEMM_UNROLL for (size_t i = 0; i < m; i++) {
+          GEMM_UNROLL for (size_t i = 0; i < s.m; i++) {
             acc[c][i] = vf_fma(vf_set1(a[i * a_rs + (z + q + r) * a_cs]), x[r], acc[c][i]);
           }
         }
       }
     }
-    GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g] += depth;
-  }
-  for (; p < k; p++, a += a_cs) {
-    GEMM_UNROLL for (size_t c = 0; c < panels * vectors; c++) {
-      const size_t first = c % vectors * GEMM_VL, z = c / vectors * HX__PANEL;
-      float x[GEMM_VL];
-      for (size_t w = 0; w < GEMM_VL; w++) x[w] = b[(first + w) * ld + z + p];
-      GEMM_UNROLL for (size_t i = 0; i < m; i++) {
-        acc[c][i] = vf_fma(vf_set1(a[i * a_rs + z * a_cs]), vf_load(x), acc[c][i]);
-      }
-    }
   }
 }
 
-/* All of k over the whole groups of columns among n; returns how many columns that are. */
-GEMM_INLINE size_t dots(const size_t m, const size_t vectors, const size_t panels, const size_t depth, const float *a,
-                        size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n, size_t k, float *sums,
-                        size_t lds) {
+/* One panel of each of panels x vectors, k steps from b on, of columns ld apart; the last vector begins with column
+ * `last`. acc[z * vectors + v][i] */
+GEMM_INLINE void dots_panels(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld,
+                             size_t last, size_t k, vf acc[][GEMM_ROWS]) {
+  const float *quad[DOTS_MOST * 4];
+  const size_t own = (s.vectors - 1) * GEMM_VL, quads = s.vectors * GEMM_VL / 4;
+  GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g] = b + (4 * g < own ? 4 * g : last + 4 * g - own) * ld;
+  GEMM_UNROLL for (size_t c = 0; c < s.panels * s.vectors; c++) {
+    GEMM_UNROLL for (size_t i = 0; i < s.m; i++) acc[c][i] = (vf){0};
+  }
+  size_t p = 0;
+  for (; p + s.depth <= k; p += s.depth, a += s.depth * a_cs) {
+    dots_step(s, s.depth, a, a_rs, a_cs, quad, ld, acc);
+    GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g] += s.depth;
+  }
+  for (; s.depth > 4 && p + 4 <= k; p += 4, a += 4 * a_cs) {
+    dots_step(s, 4, a, a_rs, a_cs, quad, ld, acc);
+    GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g] += 4;
+  }
+  for (; p < k; p++, a += a_cs) {
+    GEMM_UNROLL for (size_t c = 0; c < s.panels * s.vectors; c++) {
+      const size_t first = c % s.vectors * (GEMM_VL / 4), z = c / s.vectors * HX__PANEL;
+      float x[GEMM_VL];
+      for (size_t w = 0; w < GEMM_VL; w++) x[w] = quad[first + w / 4][w % 4 * ld + z];
+      GEMM_UNROLL for (size_t i = 0; i < s.m; i++) {
+        acc[c][i] = vf_fma(vf_set1(a[i * a_rs + z * a_cs]), vf_load(x), acc[c][i]);
+      }
+    }
+    GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g]++;
+  }
+}
+
+/* All of k over one group of columns. */
+GEMM_INLINE void dots_group(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld,
+                            size_t last, size_t k, float *sums, size_t lds) {
+  const dots_shape one = {s.m, s.vectors, 1, s.depth, s.run, s.ahead};
+  vf sum[DOTS_MOST][GEMM_ROWS] = {{{0}}}, acc[DOTS_MOST][GEMM_ROWS];
+  size_t p = 0;
+  for (; k >= s.panels * HX__PANEL && p <= k - s.panels * HX__PANEL; p += s.panels * HX__PANEL) {
+    dots_panels(s, a + p * a_cs, a_rs, a_cs, b + p, ld, last, HX__PANEL, acc);
+    GEMM_UNROLL for (size_t c = 0; c < s.panels * s.vectors; c++) {
+      GEMM_UNROLL for (size_t i = 0; i < s.m; i++) {
+        vf *const x = &sum[c % s.vectors][i];
+        *x = p == 0 && c < s.vectors ? acc[c][i] : *x + acc[c][i];
+      }
+    }
+  }
+  for (size_t kc; p < k; p += kc) {
+    kc = least(k - p, HX__PANEL);
+    dots_panels(one, a + p * a_cs, a_rs, a_cs, b + p, ld, last, kc, acc);
+    GEMM_UNROLL for (size_t v = 0; v < s.vectors; v++) {
+      GEMM_UNROLL for (size_t i = 0; i < s.m; i++) sum[v][i] = p == 0 ? acc[v][i] : sum[v][i] + acc[v][i];
+    }
+  }
+  GEMM_UNROLL for (size_t v = 0; v < s.vectors; v++) {
+    float *const to = sums + (v + 1 < s.vectors ? v * GEMM_VL : last);
+    GEMM_UNROLL for (size_t i = 0; i < s.m; i++) vf_store(to + i * lds, sum[v][i]);
+  }
+}
+
+/* The whole groups of columns among n; returns how many columns that are. */
+GEMM_INLINE size_t dots(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld,
+                        size_t n, size_t k, float *sums, size_t lds) {
+  const size_t width = s.vectors * GEMM_VL;
   size_t j = 0;
-  for (; j + vectors * GEMM_VL <= n; j += vectors * GEMM_VL, b += vectors * GEMM_VL * ld) {
-    vf sum[4][GEMM_ROWS] = {{{0}}}, acc[4][GEMM_ROWS];
-    size_t p = 0;
-    for (; k >= panels * HX__PANEL && p <= k - panels * HX__PANEL; p += panels * HX__PANEL) {
-      dots_panels(m, vectors, panels, depth, a + p * a_cs, a_rs, a_cs, b + p, ld, HX__PANEL, acc);
-      GEMM_UNROLL for (size_t c = 0; c < panels * vectors; c++) {
-        GEMM_UNROLL for (size_t i = 0; i < m; i++) {
-          vf *const s = &sum[c % vectors][i];
-          *s = p == 0 && c < vectors ? acc[c][i] : *s + acc[c][i];
-        }
-      }
-    }
-    for (size_t kc; p < k; p += kc) {
-      kc = least(k - p, HX__PANEL);
-      dots_panels(m, vectors, 1, depth, a + p * a_cs, a_rs, a_cs, b + p, ld, kc, acc);
-      GEMM_UNROLL for (size_t v = 0; v < vectors; v++) {
-        GEMM_UNROLL for (size_t i = 0; i < m; i++) sum[v][i] = p == 0 ? acc[v][i] : sum[v][i] + acc[v][i];
-      }
-    }
-    GEMM_UNROLL for (size_t v = 0; v < vectors; v++) {
-      GEMM_UNROLL for (size_t i = 0; i < m; i++) vf_store(sums + i * lds + j + v * GEMM_VL, sum[v][i]);
-    }
+  for (; j + width <= n; j += width) {
+    dots_group(s, a, a_rs, a_cs, b + j * ld, ld, width - GEMM_VL, k, sums + j, lds);
   }
   return j;
 }
@@ -100,18 +136,42 @@ static void dots_few(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
   }
 }
 
+/* Whether so many columns as go at once are in a few sets of L1: two columns come within `gap` of a multiple of 4 KB.
+ */
+static bool dots_crowded(size_t ld, size_t gap) {
+  const size_t two = 2 * ld % 1024;
+  return two < gap || two > 1024 - gap;
+}
+
+/* One row, B near: vectors are shared out among groups so that none is alone, whose chain would be waited for; the last
+ * one of all begins among columns that are done. Fetched ahead by two lines: B may be in the third cache. */
+static void dots_shared(const float *a, const float *b, size_t ld, size_t n, size_t k, float *sums) {
+  for (size_t j = 0, count; j < n; j += count * GEMM_VL) {
+    const size_t rest = (n - j + GEMM_VL - 1) / GEMM_VL;
+    count = rest <= DOTS_VECTORS + 1 ? rest : rest == DOTS_VECTORS + 2 ? rest / 2 : DOTS_VECTORS;
+    const size_t last = least((count - 1) * GEMM_VL, n - j - GEMM_VL);
+    const float *const at = b + j * ld;
+    float *const to = sums + j;
+    if (count == 1) dots_group((dots_shape){1, 1, 2, 8, 8, 0}, a, 0, 1, at, ld, last, k, to, 0);
+    if (count == 2) dots_group((dots_shape){1, 2, 1, 16, 4, 32}, a, 0, 1, at, ld, last, k, to, 0);
+    if (count == 3) dots_group((dots_shape){1, 3, 1, 16, 4, 32}, a, 0, 1, at, ld, last, k, to, 0);
+    if (count == 4) dots_group((dots_shape){1, 4, 1, 16, 4, 32}, a, 0, 1, at, ld, last, k, to, 0);
+    if (count == 5) dots_group((dots_shape){1, 5, 1, 16, 4, 32}, a, 0, 1, at, ld, last, k, to, 0);
+  }
+}
+
 /* Columns a multiple of 4 KB apart share a set of L1, and two panels use two: a line of each column is used whole. */
 static size_t dots_groups(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n,
                           size_t k, bool near, float *sums, size_t lds) {
-  const bool shared_set = ld % 1024 == 0;
-  if (m == 1 && shared_set && near) return dots(1, 1, 2, 8, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 1 && !shared_set && near && n >= DOTS_VECTORS * GEMM_VL)
-    return dots(1, DOTS_VECTORS, 1, 4, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 1) return dots(1, 2, 1, 16, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 2 && shared_set) return dots(2, 1, 1, 16, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 2) return dots(2, 2, 1, 4, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 3) return dots(3, 1, 1, 16, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  return dots(4, 1, 1, 16, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  const bool shared_set = ld % 1024 == 0, crowded = dots_crowded(ld, 8);
+  if (m == 1 && shared_set && near) return dots((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 1 && !crowded && near && n >= DOTS_VECTORS * GEMM_VL)
+    return dots((dots_shape){1, DOTS_VECTORS, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 1) return dots((dots_shape){1, 2, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 2 && shared_set) return dots((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 2) return dots((dots_shape){2, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 3) return dots((dots_shape){3, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  return dots((dots_shape){4, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
 }
 
 /* near: B may be in a cache. What is left of n after whole groups is done by vectors, the last one beginning among
@@ -122,12 +182,16 @@ static void dots_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
     dots_few(m, a, a_rs, a_cs, b, ld, n, k, sums, lds);
     return;
   }
+  if (m == 1 && near && a_cs == 1 && !dots_crowded(ld, 16)) {
+    dots_shared(a, b, ld, n, k, sums);
+    return;
+  }
   for (size_t j = dots_groups(m, a, a_rs, a_cs, b, ld, n, k, near, sums, lds); j < n; j += GEMM_VL) {
     const size_t at = least(j, n - GEMM_VL);
-    if (m == 1) dots(1, 1, 2, 8, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
-    if (m == 2) dots(2, 1, 1, 16, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
-    if (m == 3) dots(3, 1, 1, 16, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
-    if (m == 4) dots(4, 1, 1, 16, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
+    if (m == 1) dots((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
+    if (m == 2) dots((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
+    if (m == 3) dots((dots_shape){3, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
+    if (m == 4) dots((dots_shape){4, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
   }
 }
 
