@@ -19,6 +19,14 @@ typedef struct dots_shape {
   size_t ahead;              /* floats of each column that are fetched ahead, 0: none */
 } dots_shape;
 
+/* To the first cache, or from afar to the second one. */
+GEMM_INLINE void dots_fetch(const float *at, const size_t ahead) {
+  if (ahead < 256)
+    __builtin_prefetch(at + ahead);
+  else
+    __builtin_prefetch(at + ahead, 0, 2);
+}
+
 /* `depth` steps of k of every vector. quad: the first of each four columns */
 GEMM_INLINE void dots_step(const dots_shape s, const size_t depth, const float *a, size_t a_rs, size_t a_cs,
                            const float *const quad[], size_t ld, vf acc[][GEMM_ROWS]) {
@@ -28,9 +36,9 @@ GEMM_INLINE void dots_step(const dots_shape s, const size_t depth, const float *
       const size_t first = c % s.vectors * (GEMM_VL / 4), z = c / s.vectors * HX__PANEL;
       if (s.ahead && depth == s.depth && d == c * run % depth) { /* spread over the iteration */
         GEMM_UNROLL for (size_t g = 0; g < GEMM_VL / 4; g++) {
-          const float *const at = quad[first + g] + z + s.ahead;
-          __builtin_prefetch(at), __builtin_prefetch(at + ld);
-          __builtin_prefetch(at + ld_2), __builtin_prefetch(at + ld_3);
+          const float *const at = quad[first + g] + z;
+          dots_fetch(at, s.ahead), dots_fetch(at + ld, s.ahead);
+          dots_fetch(at + ld_2, s.ahead), dots_fetch(at + ld_3, s.ahead);
         }
       }
       GEMM_UNROLL for (size_t q = d; q < d + run; q += 4) {
@@ -167,7 +175,7 @@ static size_t dots_groups(size_t m, const float *a, size_t a_rs, size_t a_cs, co
   if (m == 1 && shared_set && near) return dots((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 1 && !crowded && near && n >= DOTS_VECTORS * GEMM_VL)
     return dots((dots_shape){1, DOTS_VECTORS, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 1) return dots((dots_shape){1, 2, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 1) return dots((dots_shape){1, 2, 1, 16, 16, 256}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 2 && shared_set) return dots((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 2) return dots((dots_shape){2, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 3) return dots((dots_shape){3, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
