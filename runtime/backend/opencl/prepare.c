@@ -124,15 +124,15 @@ static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way 
 }
 
 /* The other rows of the product's set, each where it passes; whether all that do came from the cache. Those before the
- * first, too: what was not kept is no reason to leave it out. */
-static bool prepare_set(hx__cl_device *d, const need *n, const hx__cl_program *first) {
+ * first, too, unless they have just been refused: a row that is not kept may be one whose file was lost. */
+static bool prepare_set(hx__cl_device *d, const need *n, const hx__cl_program *first, bool first_cached) {
   const hx__kernel_row *row = NULL;
   unsigned index = HX__NEEDS;
   bool cached = true;
   while (first->row->rate != 0 && index < HX__PROGRAMS && !atomic_load(&d->base.lost)) {
     row = hx__kernel_row_after(row, n->kind, n->type, d->families, n->tile, d->max_local);
     if (!row) break;
-    if (row->rate == 0 || row == first->row) continue;
+    if (row->rate == 0 || row == first->row || (row < first->row && !first_cached)) continue;
     const bool kept = from_cache(d, index, n, first->arithmetic, row) == NULL;
     if (!kept && from_source(d, index, n, first->arithmetic, row) != NULL) continue;
     cached = cached && kept;
@@ -147,7 +147,7 @@ static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, 
   const char *why = try_all(d, index, n, from_cache);
   *cached = !why;
   if (why) why = try_all(d, index, n, from_source);
-  if (!why && index == HX__FIRST_PRODUCT) *cached = prepare_set(d, n, &d->program[index]) && *cached;
+  if (!why && index == HX__FIRST_PRODUCT) *cached = prepare_set(d, n, &d->program[index], *cached) && *cached;
   return why;
 }
 
