@@ -326,7 +326,7 @@ int main(int argc, char **argv) {
   any_numbers();
   bounds();
   exactly_once(schedules);
-  healing(1.5, 0.15, 40, 1.25);
+  healing(1.5, 0.15, 40, 1.6);
   healing(0.02, 3.0, 2000, 1.60);
   healing(3.0, 6.0, 40, 1.10);
   matrix(table);

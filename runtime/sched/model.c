@@ -24,6 +24,8 @@
 #define MOST_EXPONENT 43.0 /* of times and rates in an entry that makes sense: e^43 */
 
 #define NO_FASTER 1.1 /* in company */
+#define STALE_S \
+  60u /* measurements nearer than this do not limit one another: what copies may be slower still in company */
 #define NO_SLOWER 2.5
 #define OTHER_COMPANY 0.2 /* of sigma, for what another company has told */
 
@@ -155,9 +157,9 @@ static void bring(hx__estimate *older, double least, double most) {
 
 void hx__reconcile(hx__estimate *alone, hx__estimate *beside) {
   if (!alone->samples || !beside->samples) return;
-  if (alone->date > beside->date)
+  if (alone->date > beside->date + STALE_S)
     bring(beside, alone->ns_per_unit / NO_FASTER, alone->ns_per_unit * NO_SLOWER);
-  else
+  else if (beside->date > alone->date + STALE_S)
     bring(alone, beside->ns_per_unit / NO_SLOWER, beside->ns_per_unit * NO_FASTER);
 }
 

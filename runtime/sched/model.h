@@ -75,7 +75,8 @@ hx__estimate hx__model_get(hx__model *model, const hx__rate_key *key, uint64_t n
 hx__estimate hx__model_exact(hx__model *model, const hx__rate_key *key, uint64_t now_s);
 
 /* Of one and the same participant alone and in company: nobody is faster in company, or slower by more than others can
- * take from it. Where the two say so, the one that was measured longer ago is brought to what the newer one allows. */
+ * take from it. Where the two say so, and one was measured a minute or more before the other, it is brought to what the
+ * newer one allows. */
 void hx__reconcile(hx__estimate *alone, hx__estimate *beside);
 
 /* Learns. prior: what was expected, for a key that is new. What makes no sense (not finite, not above 0) is ignored. */
