@@ -20,7 +20,9 @@
 #define SMALL_SLOTS 256u       /* on the stack */
 #define SMALL_UNITS (1u << 18) /* multiply-adds */
 #define SERIAL_UNITS (1u << 22)
-#define DISCOVERY_NS 0.3e9 /* what finding devices may cost, where it is not known */
+#define QUICK_ELEMENTS (1u << 18) /* 250 us at 4 GB/s */
+#define QUICK_UNITS (1u << 21)    /* 250 us at 8 multiply-adds a nanosecond */
+#define DISCOVERY_NS 0.3e9        /* what finding devices may cost, where it is not known */
 #define DISCOVERY_PAYS 10.0
 #define DRIVER_PATIENCE_NS 120000000000u /* a share that was asked for waits so long for a driver that may hang */
 
@@ -72,6 +74,11 @@ static bool nothing(const hx__work *w) {
 static bool is_small(const hx__work *w) {
   if (w->matmul) return w->units <= SMALL_UNITS && w->slices <= SMALL_UNITS;
   return w->units <= SMALL_ELEMENTS && w->slices <= SMALL_SLOTS;
+}
+
+/* What any CPU has done before a device would be asked, so that no rate has to be looked up. */
+static bool is_quick(const hx_context *hx, const hx__work *w) {
+  return hx->config.min_offload == UINT64_MAX && w->units <= (w->matmul ? QUICK_UNITS : QUICK_ELEMENTS);
 }
 
 /* What one thread does and no device would be asked for: also on the calling thread. */
@@ -152,7 +159,8 @@ static hx_status dispatch(hx_context *hx, const hx__work *w, hx_report *report) 
   const bool small = share == 0.0 && is_small(w);
   const unsigned threads = small ? 1 : hx__threads_for(w, hx__cpu_threads(&hx->config));
   if (small || (share == 0.0 && is_serial(w, threads))) return in_one(hx, w, report);
-  return in_parts(hx, w, hx__share_of(&hx->config, w), threads, report);
+  const double asked = hx__share_of(&hx->config, w);
+  return in_parts(hx, w, asked == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : asked, threads, report);
 }
 
 hx_status hx__offload_work(hx_context *hx, const hx__work *w, hx_report *report) {
