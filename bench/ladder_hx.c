@@ -97,6 +97,7 @@ typedef struct kernels {
   hx__array arrays[2];
   hx__request request;
   uint64_t *slots;
+  bool whole;
   hx_value out;
 } kernels;
 
@@ -113,7 +114,7 @@ static bool deliver(kernels *k) {
   hx__outcome outcome = hx__cl_submit(&k->lane->base, &k->request, all, &ticket);
   if (outcome == HX__DONE) outcome = hx__cl_wait(&k->lane->base, &k->request, ticket, UINT64_MAX);
   if (outcome == HX__DONE && !k->work.matmul)
-    k->out = hx__join(k->work.fields[0].op, k->work.fields[0].type, k->slots, k->work.slices);
+    k->out = hx__join(k->work.fields[0].op, k->work.fields[0].type, k->slots, k->whole ? 1 : k->work.slices);
   return outcome == HX__DONE;
 }
 
@@ -195,7 +196,7 @@ static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
     k->work.fields = &k->work.single;
     k->arrays[0] = k->arrays[1] = array_of(hx->device, k->work.single.x, 1, c->n);
   }
-  k->request = (hx__request){&k->work, hx__cpu_kernels_for(HX__ISA_AUTO), k->arrays, k->slots, NULL};
+  k->request = (hx__request){&k->work, hx__cpu_kernels_for(HX__ISA_AUTO), k->arrays, k->slots, NULL, &k->whole};
   const hx__kernel_row *row = hx->device->program[hx__need_index(k->work.needs)].row;
   snprintf(rung->note, sizeof rung->note, "%.60s, on data that the device holds", row ? row->name : "?");
   rung->call = call_kernels;

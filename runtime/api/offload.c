@@ -42,7 +42,7 @@ static hx_status compute_here(hx_context *hx, const hx__work *w) {
     return HX_OK;
   }
   hx__lane *const lane = hx->team.cpu;
-  const hx__request request = {w, hx->team.kernels, NULL, NULL, NULL};
+  const hx__request request = {w, hx->team.kernels, NULL, NULL, NULL, NULL};
   const hx__chunk all = {0, w->slices};
   hx__ticket *ticket;
   const hx__outcome outcome = lane->device->backend->submit(lane, &request, all, &ticket);

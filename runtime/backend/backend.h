@@ -61,6 +61,8 @@ typedef struct hx__request {
   const hx__array *arrays;
   uint64_t *slots;                 /* reductions: nfields runs of work->slices slots each */
   const struct hx__packed *packed; /* products on the CPU: an operand packed for all chunks; NULL: none */
+  bool *whole; /* set by who did all slices of a reduction in one chunk and joined them: only the first slot of each run
+                  is there, and stands for all. NULL: all slots are wanted */
 } hx__request;
 
 typedef enum hx__outcome {

@@ -45,6 +45,7 @@ struct hx__run_state {
   _Atomic uint32_t cpu_chunks;
   _Atomic uint64_t cpu_units;
   _Atomic bool no_memory;
+  bool whole; /* hx__request: written by the one device that did everything, read when its feeder is done */
 
   pthread_mutex_t lock; /* what follows */
   hx__chunk redo[HX__MAX_REDO];

@@ -64,9 +64,9 @@ static uint32_t recover(hx__run_state *run) {
   return chunks;
 }
 
-static void join(const hx__work *w, uint64_t *slots) {
+static void join(const hx__work *w, uint64_t *slots, bool whole) {
   for (size_t f = 0; f < w->nfields; f++)
-    w->out[f] = hx__join(w->fields[f].op, w->fields[f].type, slots + f * w->slices, w->slices);
+    w->out[f] = hx__join(w->fields[f].op, w->fields[f].type, slots + f * w->slices, whole ? 1 : w->slices);
 }
 
 static void add_row(hx_report *r, size_t index, uint32_t chunks, uint64_t units, uint64_t busy_ns) {
@@ -135,7 +135,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
   if (plan->measure && plan->policy && !recovered && !run->disturbed && !hx__registry_busy())
     learn(run, cpu_ns, hx__now_ns() - run->from_ns);
-  if (!run->work->matmul) join(run->work, run->request.slots);
+  if (!run->work->matmul) join(run->work, run->request.slots, run->whole);
   if (report) fill_report(run, recovered, cpu_ns, report);
   return HX_OK;
 }
@@ -151,7 +151,7 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     hx__fail(HX_OUT_OF_MEMORY, "no memory for %zu partials", slots);
   } else {
     pthread_mutex_init(&run.lock, NULL);
-    run.request = (hx__request){work, team->kernels, NULL, memory, NULL};
+    run.request = (hx__request){work, team->kernels, NULL, memory, NULL, &run.whole};
     hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = hx__now_ns();

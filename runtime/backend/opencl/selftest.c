@@ -59,7 +59,7 @@ static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n,
     const hx__array xa = {field.x, 1, n, n, mode, NULL}, ya = {op == HX_DOT ? field.y : field.x, 1, n, n, mode, NULL};
     const hx__array arrays[2] = {xa, ya};
     const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
-    const hx__request request = {&work, cpu, arrays, slots, NULL};
+    const hx__request request = {&work, cpu, arrays, slots, NULL, NULL};
     for (size_t l = 0; l < leaves; l++) { /* one by one: a call finds the index of its winner only */
       const size_t at = l * HX__LEAF, part = n - at < HX__LEAF ? n - at : HX__LEAF;
       cpu->leaf[op][type](x + 1 + at, op == HX_DOT ? y + 3 + at : NULL, part, slots + leaves + l);
@@ -143,7 +143,7 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
                            .trans_a = c->trans_a,
                            .trans_b = c->trans_b};
     const hx__array arrays[2] = {{g.a, a_rows, lda - 2, lda, mode, NULL}, {g.b, b_rows, ldb - 1, ldb, mode, NULL}};
-    const hx__request request = {&work, cpu, arrays, NULL, NULL};
+    const hx__request request = {&work, cpu, arrays, NULL, NULL, NULL};
     const hx__outcome outcome = run(lane, &request);
     why = outcome != HX__DONE ? no_answer : memcmp(got, want, m * n * sizeof *got) == 0 ? NULL : wrong_bits;
   }
@@ -222,7 +222,7 @@ float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
     const size_t rows = matmul ? SEED_SIDE : 1, cols = matmul ? SEED_SIDE : SEED_ELEMENTS;
     const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
     const hx__array array = {x, rows, cols, cols, mode, NULL}, arrays[2] = {array, array};
-    const hx__request request = {&work, hx__cpu_kernels_for(HX__ISA_AUTO), arrays, slots, NULL};
+    const hx__request request = {&work, hx__cpu_kernels_for(HX__ISA_AUTO), arrays, slots, NULL, NULL};
     units = matmul ? (uint64_t)SEED_SIDE * SEED_SIDE * SEED_SIDE : SEED_ELEMENTS;
     ns = time_second(lane, &request);
   }
