@@ -7,13 +7,18 @@
 
 #define LEAST_LEAVES 4u /* of a grab: 64 KiB */
 #define MOST_LEAVES 64u
-#define SHORT_UNITS (1u << 25) /* of a product: half a millisecond of one core */
-#define TAIL 128u              /* of a product: a thread's part over its last chunk */
+#define SHORT_UNITS (1u << 25)  /* of a product: half a millisecond of one core */
+#define LONGER_UNITS (1u << 27) /* also short with so many slices a thread that packing for oneself is soon paid */
+#define LONGER_SLICES 96u
+#define TAIL 128u /* of a product: a thread's part over its last chunk */
 
 /* Over before a stolen core is given back, so that equal parts do: but where one kind of core is slower than another.
  */
 static bool is_short(const hx__run_state *run) {
-  return run->feeds == 0 && run->work->units < SHORT_UNITS && hx__topo_get()->kinds == 1;
+  const hx__work *const w = run->work;
+  const bool fits =
+      w->units < SHORT_UNITS || (w->units < LONGER_UNITS && w->slices >= (size_t)LONGER_SLICES * run->plan->threads);
+  return run->feeds == 0 && fits && hx__topo_get()->kinds == 1;
 }
 
 /* Beside devices: a part of what is fair for the CPU, by the rates that the run has shown. */
