@@ -141,15 +141,5 @@ int bench_cmd_call(const bench_options *options) {
     fputs("hx-bench: call takes numbers of elements up to 2^20\n", stderr);
     return BENCH_USAGE;
   }
-  bench_options own = *options;
-  own.devices = options->devices ? options->devices : "cpu";
-  own.csv = NULL; /* its columns are those of other calls */
-  if (!bench_files_open(&own)) return BENCH_USAGE;
-  bench_session session;
-  int status = bench_session_open(&session, &own, false);
-  if (status == BENCH_OK) {
-    status = run(&session);
-    bench_session_close(&session);
-  }
-  return bench_files_close() ? status : BENCH_FAILED;
+  return bench_session_run(options, options->devices ? options->devices : "cpu", run);
 }

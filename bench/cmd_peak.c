@@ -168,16 +168,4 @@ static int run(bench_session *session) {
   return rounds ? BENCH_OK : BENCH_FAILED;
 }
 
-int bench_cmd_peak(const bench_options *options) {
-  bench_options own = *options;
-  own.devices = "cpu";
-  own.csv = NULL; /* its columns are those of calls */
-  if (!bench_files_open(&own)) return BENCH_USAGE;
-  bench_session session;
-  int status = bench_session_open(&session, &own, false);
-  if (status == BENCH_OK) {
-    status = run(&session);
-    bench_session_close(&session);
-  }
-  return bench_files_close() ? status : BENCH_FAILED;
-}
+int bench_cmd_peak(const bench_options *options) { return bench_session_run(options, "cpu", run); }

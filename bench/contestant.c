@@ -19,7 +19,7 @@
 typedef struct host {
   bench_session session;
   const bench_peer *peer; /* NULL: hx */
-  void *library;
+  void *handle;           /* from dlopen */
   bench_peer_call call;
   bench_arrays arrays;
   bench_subject subject;
@@ -95,7 +95,7 @@ static void choose_ceiling(host *h) {
 static bench_answer start_task(host *h, const bench_request *request, bench_reply *reply) {
   finish(h);
   if (!make(h, request)) return BENCH_BROKEN;
-  if (h->peer && !bench_peer_find(h->peer, h->library, &h->subject, &h->call)) return BENCH_UNABLE;
+  if (h->peer && !bench_peer_find(h->peer, h->handle, &h->subject, &h->call)) return BENCH_UNABLE;
   h->subject.kind->poison(&h->subject, true);
   if (!call(h)) return BENCH_BROKEN;
   if (!right(h, true)) return BENCH_WRONG;
@@ -145,11 +145,11 @@ int bench_cmd_contestant(const bench_options *options) {
   h.peer = options->vs_count ? options->vs[0].peer : NULL;
   if (h.peer) {
     char file[512] = "";
-    h.library = bench_peer_load(h.peer, h.session.threads, file, sizeof file);
-    const char *name = strrchr(file, '/'), *core = h.library && h.peer->core ? h.peer->core(h.library) : NULL;
+    h.handle = bench_peer_load(h.peer, h.session.threads, file, sizeof file);
+    const char *name = strrchr(file, '/'), *core = h.handle && h.peer->core ? h.peer->core(h.handle) : NULL;
     snprintf(reply.file, sizeof reply.file, "%.63s", name ? name + 1 : file);
     snprintf(reply.core, sizeof reply.core, "%.31s", core ? core : "");
-    if (!h.library) reply.answer = BENCH_ABSENT;
+    if (!h.handle) reply.answer = BENCH_ABSENT;
   }
   bool fine = bench_talk_write(BENCH_TALK_FD, &reply, sizeof reply);
   if (!fine) fputs("hx-bench: contestant is for hx-bench's own use (--vs)\n", stderr);

@@ -6,18 +6,8 @@
 #include "bench/bench.h"
 #include "bench/text.h"
 
-static void field_number(FILE *f, double value) {
-  if (isfinite(value)) fprintf(f, "%.9g", value);
-  fputc(',', f);
-}
-
 static void field_size(FILE *f, size_t value) {
   if (value) fprintf(f, "%zu", value);
-  fputc(',', f);
-}
-
-static void field_string(FILE *f, const char *value) {
-  bench_csv_string(f, value);
   fputc(',', f);
 }
 
@@ -30,22 +20,22 @@ void bench_write_csv(FILE *f, const bench_session *session, const bench_results 
     const bench_row *row = &results->rows[i];
     char devices[HX_MAX_DEVICES * 64];
     bench_row_devices(session, row->devices, devices, sizeof devices);
-    field_string(f, row->op);
-    field_string(f, row->type);
+    bench_csv_field(f, row->op);
+    bench_csv_field(f, row->type);
     field_size(f, row->m);
     field_size(f, row->n);
     field_size(f, row->k);
-    field_string(f, row->mode);
-    field_string(f, devices);
-    field_number(f, row->asked_share < 0 ? NAN : (double)row->asked_share);
-    field_number(f, row->median_s);
-    field_number(f, row->min_s);
-    field_number(f, row->max_s);
+    bench_csv_field(f, row->mode);
+    bench_csv_field(f, devices);
+    bench_csv_number(f, row->asked_share < 0 ? NAN : (double)row->asked_share);
+    bench_csv_number(f, row->median_s);
+    bench_csv_number(f, row->min_s);
+    bench_csv_number(f, row->max_s);
     fprintf(f, "%zu,", row->reps);
-    field_number(f, row->rate);
-    field_string(f, row->unit);
-    field_number(f, row->ceiling);
-    field_number(f, row->gpu_share);
+    bench_csv_number(f, row->rate);
+    bench_csv_field(f, row->unit);
+    bench_csv_number(f, row->ceiling);
+    bench_csv_number(f, row->gpu_share);
     fprintf(f, "%llu,%u,%s,%016llx\n", (unsigned long long)row->bytes_copied, row->recovered,
             row->verified ? "true" : "false", (unsigned long long)row->bits);
   }

@@ -4,26 +4,14 @@
 #include "bench/system.h"
 #include "bench/text.h"
 
-static void member_string(FILE *f, const char *name, const char *value) {
-  fprintf(f, "\"%s\": ", name);
-  bench_json_string(f, value);
-  fputs(", ", f);
-}
-
-static void member_number(FILE *f, const char *name, double value) {
-  fprintf(f, "\"%s\": ", name);
-  bench_json_number(f, value);
-  fputs(", ", f);
-}
-
 static void write_device(FILE *f, const hx_device_info *device, size_t index) {
   fprintf(f, "{\"index\": %zu, ", index);
-  member_string(f, "name", device->name);
-  member_string(f, "vendor", device->vendor);
-  member_string(f, "driver", device->driver);
-  member_string(f, "kind", bench_kind_name(device->kind));
-  member_string(f, "state", bench_state_name(device->state));
-  member_string(f, "memory", device->memory);
+  bench_json_member(f, "name", device->name);
+  bench_json_member(f, "vendor", device->vendor);
+  bench_json_member(f, "driver", device->driver);
+  bench_json_member(f, "kind", bench_kind_name(device->kind));
+  bench_json_member(f, "state", bench_state_name(device->state));
+  bench_json_member(f, "memory", device->memory);
   fprintf(f, "\"compute_units\": %u, \"memory_bytes\": %llu, \"why\": ", device->compute_units,
           (unsigned long long)device->memory_bytes);
   bench_json_string(f, device->why);
@@ -32,8 +20,8 @@ static void write_device(FILE *f, const hx_device_info *device, size_t index) {
 
 static void write_row(FILE *f, const bench_session *session, const bench_row *row) {
   fputs("{", f);
-  member_string(f, "op", row->op);
-  member_string(f, "type", row->type);
+  bench_json_member(f, "op", row->op);
+  bench_json_member(f, "type", row->type);
   if (row->m) {
     fprintf(f, "\"m\": %zu, \"n\": %zu, \"k\": %zu, ", row->m, row->n, row->k);
     if (row->trans_a || row->trans_b)
@@ -42,7 +30,7 @@ static void write_row(FILE *f, const bench_session *session, const bench_row *ro
   } else {
     fprintf(f, "\"n\": %zu, ", row->n);
   }
-  member_string(f, "mode", row->mode);
+  bench_json_member(f, "mode", row->mode);
   fputs("\"devices\": [", f);
   bool first = true;
   for (size_t i = 0; i < session->device_count; i++) {
@@ -58,14 +46,14 @@ static void write_row(FILE *f, const bench_session *session, const bench_row *ro
     bench_json_number(f, (double)row->asked_share);
     fputs(", ", f);
   }
-  member_number(f, "median_s", row->median_s);
-  member_number(f, "min_s", row->min_s);
-  member_number(f, "max_s", row->max_s);
+  bench_json_member_number(f, "median_s", row->median_s);
+  bench_json_member_number(f, "min_s", row->min_s);
+  bench_json_member_number(f, "max_s", row->max_s);
   fprintf(f, "\"reps\": %zu, ", row->reps);
-  member_number(f, "rate", row->rate);
-  member_string(f, "unit", row->unit);
-  member_number(f, "ceiling", row->ceiling);
-  member_number(f, "gpu_share", row->gpu_share);
+  bench_json_member_number(f, "rate", row->rate);
+  bench_json_member(f, "unit", row->unit);
+  bench_json_member_number(f, "ceiling", row->ceiling);
+  bench_json_member_number(f, "gpu_share", row->gpu_share);
   fprintf(f, "\"bytes_copied\": %llu, \"recovered\": %u, \"verified\": %s, \"bits\": \"%016llx\"}",
           (unsigned long long)row->bytes_copied, row->recovered, row->verified ? "true" : "false",
           (unsigned long long)row->bits);
@@ -74,20 +62,20 @@ static void write_row(FILE *f, const bench_session *session, const bench_row *ro
 static void write_sweep(FILE *f, const bench_results *results, const bench_sweep *sweep) {
   const bench_row *row = &results->rows[sweep->first_row];
   fputs("{", f);
-  member_string(f, "op", row->op);
-  member_string(f, "type", row->type);
+  bench_json_member(f, "op", row->op);
+  bench_json_member(f, "type", row->type);
   if (row->m) {
     fprintf(f, "\"m\": %zu, \"n\": %zu, \"k\": %zu, ", row->m, row->n, row->k);
   } else {
     fprintf(f, "\"n\": %zu, ", row->n);
   }
   fprintf(f, "\"first_row\": %zu, \"rows\": %zu, \"rounds\": %zu, ", sweep->first_row, sweep->row_count, sweep->rounds);
-  member_number(f, "best_split", (double)sweep->best_split);
-  member_number(f, "best_s", sweep->best_s);
-  member_number(f, "own_s", sweep->own_s);
-  member_number(f, "own_share", sweep->own_share);
-  member_number(f, "eta_quartile_1", sweep->eta_low);
-  member_number(f, "eta_quartile_3", sweep->eta_high);
+  bench_json_member_number(f, "best_split", (double)sweep->best_split);
+  bench_json_member_number(f, "best_s", sweep->best_s);
+  bench_json_member_number(f, "own_s", sweep->own_s);
+  bench_json_member_number(f, "own_share", sweep->own_share);
+  bench_json_member_number(f, "eta_quartile_1", sweep->eta_low);
+  bench_json_member_number(f, "eta_quartile_3", sweep->eta_high);
   fputs("\"eta\": ", f);
   bench_json_number(f, sweep->eta);
   fputs("}", f);
@@ -95,13 +83,13 @@ static void write_sweep(FILE *f, const bench_results *results, const bench_sweep
 
 static void write_versus(FILE *f, const bench_session *session, const bench_versus *versus) {
   fprintf(f, "{\"row\": %zu, ", versus->row);
-  member_string(f, "peer", session->options->vs[versus->peer].peer->name);
-  member_string(f, "core", versus->core);
+  bench_json_member(f, "peer", session->options->vs[versus->peer].peer->name);
+  bench_json_member(f, "core", versus->core);
   fprintf(f, "\"best\": %s, \"runs\": %u, ", versus->best ? "true" : "false", versus->runs);
-  member_number(f, "median_s", versus->median_s);
-  member_number(f, "rate", versus->rate);
-  member_number(f, "low", versus->low);
-  member_number(f, "high", versus->high);
+  bench_json_member_number(f, "median_s", versus->median_s);
+  bench_json_member_number(f, "rate", versus->rate);
+  bench_json_member_number(f, "low", versus->low);
+  bench_json_member_number(f, "high", versus->high);
   fputs("\"ratio\": ", f);
   bench_json_number(f, versus->ratio);
   fputs("}", f);
@@ -109,7 +97,7 @@ static void write_versus(FILE *f, const bench_session *session, const bench_vers
 
 void bench_write_json(FILE *f, const bench_session *session, const bench_results *results) {
   fputs("{\"schema\": 1, \"program\": \"hx-bench\", ", f);
-  member_string(f, "command", session->options->command);
+  bench_json_member(f, "command", session->options->command);
   fputs("\n  \"system\": ", f);
   bench_system_json(f, session);
   fputs(",\n  \"devices\": [", f);

@@ -17,7 +17,7 @@ extern const char hx__cl_ladder_cub[];
 extern char **environ;
 
 static struct cub {
-  void *library;
+  void *handle;     /* from dlopen */
   bool tried, held; /* held: x is on the card */
   char why[128];
   int (*open)(const unsigned *x, size_t n);
@@ -53,14 +53,14 @@ static void make_cub(void) {
   bool written = f && fputs(hx__cl_ladder_cub, f) >= 0;
   if (f) written = fclose(f) == 0 && written;
   if (written && (run_nvcc("nvcc", source, object) || run_nvcc("/usr/local/cuda/bin/nvcc", source, object)))
-    cub.library = dlopen(object, RTLD_NOW | RTLD_LOCAL);
+    cub.handle = dlopen(object, RTLD_NOW | RTLD_LOCAL);
   unlink(source);
   unlink(object);
   rmdir(dir);
-  if (!cub.library) return;
-  cub.open = (int (*)(const unsigned *, size_t))dlsym(cub.library, "ladder_cub_open");
-  cub.sum = (int (*)(size_t, unsigned *, double *, double *))dlsym(cub.library, "ladder_cub_sum");
-  cub.close = (void (*)(void))dlsym(cub.library, "ladder_cub_close");
+  if (!cub.handle) return;
+  cub.open = (int (*)(const unsigned *, size_t))dlsym(cub.handle, "ladder_cub_open");
+  cub.sum = (int (*)(size_t, unsigned *, double *, double *))dlsym(cub.handle, "ladder_cub_sum");
+  cub.close = (void (*)(void))dlsym(cub.handle, "ladder_cub_close");
 }
 
 static double call_cub(ladder_rung *rung, double *event) {
@@ -80,7 +80,7 @@ void ladder_cub_rung(ladder_case *c, const ladder_device *device, const uint32_t
     return;
   }
   if (!cub.tried) make_cub();
-  if (!cub.library) {
+  if (!cub.handle) {
     ladder_out(rung, "%s", cub.why);
     return;
   }

@@ -109,16 +109,6 @@ bool ladder_keep(const bench_session *session, const ladder_case *c) {
   return true;
 }
 
-static void field_text(FILE *f, const char *value) {
-  bench_csv_string(f, value);
-  fputc(',', f);
-}
-
-static void field_number(FILE *f, double value) {
-  if (isfinite(value)) fprintf(f, "%.9g", value);
-  fputc(',', f);
-}
-
 void ladder_write_csv(FILE *f, const bench_session *session) {
   (void)session;
   fputs(
@@ -126,46 +116,34 @@ void ladder_write_csv(FILE *f, const bench_session *session) {
       f);
   for (size_t i = 0; i < count; i++) {
     const kept *r = &rows[i];
-    field_text(f, r->ladder);
-    field_text(f, r->device);
-    field_text(f, r->driver);
-    field_text(f, r->step);
+    bench_csv_field(f, r->ladder);
+    bench_csv_field(f, r->device);
+    bench_csv_field(f, r->driver);
+    bench_csv_field(f, r->step);
     if (r->m) fprintf(f, "%zu", r->m);
     fprintf(f, ",%zu,", r->n);
     if (r->m) fprintf(f, "%zu", r->k);
     fputc(',', f);
-    field_number(f, r->event_s);
-    field_number(f, r->wall_s);
-    field_number(f, r->least_s);
-    field_number(f, r->most_s);
+    bench_csv_number(f, r->event_s);
+    bench_csv_number(f, r->wall_s);
+    bench_csv_number(f, r->least_s);
+    bench_csv_number(f, r->most_s);
     fprintf(f, "%zu,", r->rounds);
-    field_number(f, r->rate);
-    field_text(f, r->unit);
-    field_number(f, r->speedup);
+    bench_csv_number(f, r->rate);
+    bench_csv_field(f, r->unit);
+    bench_csv_number(f, r->speedup);
     fprintf(f, "%llu,%s,", (unsigned long long)r->copied, r->out ? "" : "true");
     bench_csv_string(f, r->note);
     fputc('\n', f);
   }
 }
 
-static void member_text(FILE *f, const char *name, const char *value) {
-  fprintf(f, "\"%s\": ", name);
-  bench_json_string(f, value);
-  fputs(", ", f);
-}
-
-static void member_number(FILE *f, const char *name, double value) {
-  fprintf(f, "\"%s\": ", name);
-  bench_json_number(f, value);
-  fputs(", ", f);
-}
-
 /* One line of a chart: a step's rate over the sizes, on one device. */
 static void write_series(FILE *f, const kept *first) {
   fputs("{", f);
-  member_text(f, "step", first->step);
-  member_text(f, "device", first->device);
-  member_text(f, "unit", first->unit);
+  bench_json_member(f, "step", first->step);
+  bench_json_member(f, "device", first->device);
+  bench_json_member(f, "unit", first->unit);
   fputs("\"points\": [", f);
   bool more = false;
   for (const kept *r = first; r < rows + count; r++) {
@@ -184,26 +162,26 @@ static bool begins_series(const kept *r) {
 
 void ladder_write_json(FILE *f, const bench_session *session, const char *ladder) {
   fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"ladder\", ", f);
-  member_text(f, "ladder", ladder);
+  bench_json_member(f, "ladder", ladder);
   fputs("\n  \"system\": ", f);
   bench_system_json(f, session);
   fputs(",\n  \"ladders\": [", f);
   for (size_t i = 0; i < count; i++) {
     const kept *r = &rows[i];
     fputs(i ? ",\n    {" : "\n    {", f);
-    member_text(f, "step", r->step);
-    member_text(f, "device", r->device);
-    member_text(f, "driver", r->driver);
+    bench_json_member(f, "step", r->step);
+    bench_json_member(f, "device", r->device);
+    bench_json_member(f, "driver", r->driver);
     if (r->m) fprintf(f, "\"m\": %zu, \"k\": %zu, ", r->m, r->k);
     fprintf(f, "\"n\": %zu, ", r->n);
-    member_number(f, "event_s", r->event_s);
-    member_number(f, "median_s", r->wall_s);
-    member_number(f, "min_s", r->least_s);
-    member_number(f, "max_s", r->most_s);
-    member_number(f, "rate", r->rate);
-    member_text(f, "unit", r->unit);
-    member_number(f, "speedup", r->speedup);
-    member_text(f, "note", r->note);
+    bench_json_member_number(f, "event_s", r->event_s);
+    bench_json_member_number(f, "median_s", r->wall_s);
+    bench_json_member_number(f, "min_s", r->least_s);
+    bench_json_member_number(f, "max_s", r->most_s);
+    bench_json_member_number(f, "rate", r->rate);
+    bench_json_member(f, "unit", r->unit);
+    bench_json_member_number(f, "speedup", r->speedup);
+    bench_json_member(f, "note", r->note);
     fprintf(f, "\"reps\": %zu, \"bytes_copied\": %llu, \"verified\": %s}", r->rounds, (unsigned long long)r->copied,
             r->out ? r->wrong ? "false" : "null" : "true");
   }

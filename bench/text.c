@@ -114,3 +114,25 @@ void bench_wrap(FILE *f, const char *s, size_t at, size_t indent, size_t columns
   }
   fputc('\n', f);
 }
+
+void bench_json_member(FILE *f, const char *name, const char *value) {
+  fprintf(f, "\"%s\": ", name);
+  bench_json_string(f, value);
+  fputs(", ", f);
+}
+
+void bench_json_member_number(FILE *f, const char *name, double value) {
+  fprintf(f, "\"%s\": ", name);
+  bench_json_number(f, value);
+  fputs(", ", f);
+}
+
+void bench_csv_field(FILE *f, const char *s) {
+  bench_csv_string(f, s);
+  fputc(',', f);
+}
+
+void bench_csv_number(FILE *f, double value) {
+  if (isfinite(value)) fprintf(f, "%.9g", value);
+  fputc(',', f);
+}

@@ -15,6 +15,7 @@
 #include "runtime/dispatch/dispatch.h"
 #include "runtime/dispatch/prospect.h"
 #include "runtime/run/run.h"
+#include "runtime/task/quick.h"
 
 #define SMALL_ELEMENTS 32768u  /* of all fields: up to here a second thread does not pay */
 #define SMALL_SLOTS 256u       /* on the stack */

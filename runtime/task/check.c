@@ -99,19 +99,7 @@ static hx_status check_matmul(const struct hx_matmul_args *t, hx__work *w) {
     if (hx__matrices_share(&c, &a)) REFUSE("c shares an element with a");
     if (hx__matrices_share(&c, &b)) REFUSE("c shares an element with b");
   }
-  w->gemm = (hx__gemm){.m = m,
-                       .n = n,
-                       .k = k,
-                       .a = t->a,
-                       .b = t->b,
-                       .a_rs = t->trans_a ? 1 : lda,
-                       .a_cs = t->trans_a ? lda : 1,
-                       .b_rs = t->trans_b ? 1 : ldb,
-                       .b_cs = t->trans_b ? ldb : 1,
-                       .c = t->c,
-                       .ldc = ldc,
-                       .alpha = t->alpha,
-                       .beta = t->beta};
+  w->gemm = hx__strides_of(t, lda, ldb, ldc);
   w->by_columns = n > m;
   w->trans_a = t->trans_a;
   w->trans_b = t->trans_b;

@@ -48,54 +48,21 @@ static inline size_t hx__work_across(const hx__work *work) { return work->by_col
 /* Checks *task as hx.h promises and fills *work, which points into *task's fields and arrays. HX_INVALID_ARGUMENT. */
 hx_status hx__task_check(const hx_task *task, hx__work *work);
 
-/* What hx__task_check asks, without its reasons, for one reduction of n > 0 elements that is to be done at once. False
- * for what it refuses, and perhaps for a little more. stays: the task has nothing for a device, nor a reserved word. */
-static inline bool hx__task_stays(const hx_task *task) {
-  const uint64_t *const r = task->reserved;
-  return !(r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) && task->gpu_share <= 0.0f;
-}
-/* No NULL, nothing that wraps the address space, and none of the 8 bytes of out among the array's. */
-static inline bool hx__array_passes(uintptr_t x, size_t bytes, uintptr_t out) {
-  return !(x & 3u) && x - 1 < UINTPTR_MAX - bytes && out - x + (sizeof(hx_value) - 1) >= bytes + (sizeof(hx_value) - 1);
-}
-static inline bool hx__reduce_passes(const struct hx_reduce_args *r) {
-  const uintptr_t out = (uintptr_t)r->out;
-  const size_t bytes = r->n * 4u;
-  return (unsigned)r->op - HX_SUM <= HX_PROD - HX_SUM && (unsigned)r->type - HX_F32 <= HX_U32 - HX_F32 && out != 0 &&
-         !(out & 7u) && hx__array_passes((uintptr_t)r->x, bytes, out) &&
-         (r->op != HX_DOT || hx__array_passes((uintptr_t)r->y, bytes, out));
-}
-
-/* The same for a product of sides from 1 to HX__QUICK_SIDE, as strides in *g, and of `most` multiply-adds; alpha != 0.
- */
-#define HX__QUICK_SIDE 1024u
-static inline bool hx__block_passes(const float *p, size_t rows, size_t cols, size_t ld, uintptr_t *end) {
-  *end = (uintptr_t)p + ((rows - 1) * ld + cols) * sizeof *p;
-  return p && !((uintptr_t)p & 3u) && ld >= cols && ld <= UINT32_MAX && *end > (uintptr_t)p;
-}
-static inline bool hx__product_passes(const struct hx_matmul_args *t, size_t most, hx__gemm *g) {
-  const size_t m = t->m, n = t->n, k = t->k;
-  if (((m - 1) | (n - 1) | (k - 1)) >= HX__QUICK_SIDE || m * n * k > most || t->alpha == 0) return false;
-  const size_t a_rows = t->trans_a ? k : m, a_cols = t->trans_a ? m : k, lda = t->lda ? t->lda : a_cols;
-  const size_t b_rows = t->trans_b ? n : k, b_cols = t->trans_b ? k : n, ldb = t->ldb ? t->ldb : b_cols;
-  const size_t ldc = t->ldc ? t->ldc : n;
-  uintptr_t a_end, b_end, c_end;
-  *g = (hx__gemm){.m = m,
-                  .n = n,
-                  .k = k,
-                  .a = t->a,
-                  .b = t->b,
-                  .a_rs = t->trans_a ? 1 : lda,
-                  .a_cs = t->trans_a ? lda : 1,
-                  .b_rs = t->trans_b ? 1 : ldb,
-                  .b_cs = t->trans_b ? ldb : 1,
-                  .c = t->c,
-                  .ldc = ldc,
-                  .alpha = t->alpha,
-                  .beta = t->beta};
-  return hx__block_passes(t->a, a_rows, a_cols, lda, &a_end) && hx__block_passes(t->b, b_rows, b_cols, ldb, &b_end) &&
-         hx__block_passes(t->c, m, n, ldc, &c_end) && (c_end <= (uintptr_t)t->a || a_end <= (uintptr_t)t->c) &&
-         (c_end <= (uintptr_t)t->b || b_end <= (uintptr_t)t->c);
+/* A product as strides; no leading dimension is 0. */
+static inline hx__gemm hx__strides_of(const struct hx_matmul_args *t, size_t lda, size_t ldb, size_t ldc) {
+  return (hx__gemm){.m = t->m,
+                    .n = t->n,
+                    .k = t->k,
+                    .a = t->a,
+                    .b = t->b,
+                    .a_rs = t->trans_a ? 1 : lda,
+                    .a_cs = t->trans_a ? lda : 1,
+                    .b_rs = t->trans_b ? 1 : ldb,
+                    .b_cs = t->trans_b ? ldb : 1,
+                    .c = t->c,
+                    .ldc = ldc,
+                    .alpha = t->alpha,
+                    .beta = t->beta};
 }
 
 /* The caller's share in slices, rounded half up: share of [0, 1]. */
