@@ -15,6 +15,7 @@
 #define THREAD_ELEMENTS (32u << 10)
 #define THREAD_UNITS (1u << 20)
 #define AWAKE_UNITS (1u << 18)
+#define READ_UNITS 4u               /* multiply-adds that take as long as to read an element of A or B from afar */
 #define CROWDED_ELEMENTS (1u << 26) /* work that one thread has done before a taken core is given back: some 10 ms */
 #define CROWDED_UNITS (1u << 28)
 
@@ -28,12 +29,19 @@ double hx__share_of(const hx__config *config, const hx__work *work) {
   return config->splits ? sum : HX__SHARE_AUTO;
 }
 
+/* Units, and for a product what reading its operands is worth: all that there is to a product with a vector. */
+static uint64_t effort(const hx__work *w) {
+  if (!w->matmul) return w->units;
+  return w->units + READ_UNITS * ((uint64_t)w->gemm.m * w->gemm.k + (uint64_t)w->gemm.k * w->gemm.n);
+}
+
 unsigned hx__threads_for(const hx__work *w, unsigned most) {
   const uint64_t least = w->matmul ? AWAKE_UNITS : THREAD_ELEMENTS;
-  if (most < 2 || w->slices < 2 || w->units < 2 * least) return 1;
+  const uint64_t all = effort(w);
+  if (most < 2 || w->slices < 2 || all < 2 * least) return 1;
   const hx__team_mood mood = hx__cpu_team_mood();
-  if (mood == HX__TEAM_CROWDED && w->units <= (w->matmul ? CROWDED_UNITS : CROWDED_ELEMENTS)) return 1;
-  const uint64_t parts = w->units / (w->matmul && mood != HX__TEAM_AWAKE ? THREAD_UNITS : least);
+  if (mood == HX__TEAM_CROWDED && all <= (w->matmul ? CROWDED_UNITS : CROWDED_ELEMENTS)) return 1;
+  const uint64_t parts = all / (w->matmul && mood != HX__TEAM_AWAKE ? THREAD_UNITS : least);
   const uint64_t useful = parts < w->slices ? parts : w->slices;
   return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
 }
