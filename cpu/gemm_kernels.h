@@ -7,6 +7,7 @@
 #define HX_CPU_GEMM_KERNELS_H
 
 #include "cpu/cpu.h"
+#include "cpu/gemm_edge.h"
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_rows.h"
 #include "cpu/gemm_store.h"
@@ -84,8 +85,9 @@ typedef struct gemm_side {
 } gemm_side;
 
 /* One panel of a block of C. The strip of B stays near while the block of A passes by; one that is not packed yet goes
- * to `strip`, by its first tile where that is whole and reads rows. */
-static void packed_block(size_t m, size_t n, size_t k, const gemm_side *a, const gemm_side *b, float *strip,
+ * to `strip`, by its first tile where that is whole and reads rows. edge: one more column
+ * follows the n. */
+static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_side *a, const gemm_side *b, float *strip,
                          size_t step, const gemm_target *target) {
   const size_t whole_rows = tile_rows(m);
   tile_args t = {.k = k, .a_rs = a->rs, .a_cs = a->cs, .ldd = target->lds, .add = target->add};
@@ -111,6 +113,16 @@ static void packed_block(size_t m, size_t n, size_t k, const gemm_side *a, const
       t.b_rs = GEMM_NR;
     }
   }
+  if (!edge) return;
+  const edge_target last = {.sums = target->buffer ? NULL : target->sums + n,
+                            .lds = target->lds,
+                            .c = target->c + n,
+                            .ldc = target->ldc,
+                            .alpha = target->alpha,
+                            .beta = target->beta,
+                            .add = target->add,
+                            .scaled = target->scaled};
+  edge_panel(a->p, a->rs, b->p + n * b->cs, b->rs, m, k, &last);
 }
 
 /* A panel of a block, from line i on, of an operand packed whole in strips of that width. */
@@ -174,7 +186,9 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
           const gemm_side a = packed_a ? (gemm_side){packed_panel(packed_a, GEMM_MR, p, i, kc), 1, GEMM_MR, true}
                                        : side_of_a(g, i, p, mc, kc, pa);
           const gemm_side b = {g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, packed_b || i != r};
-          packed_block(mc, nc, kc, &a, &b, strips, !packed_b && mc == r_end - r ? 0 : GEMM_NR * kc, &target);
+          const bool edge = !a.packed && j + nc == g->n && edge_takes(g->n);
+          packed_block(mc, nc - edge, edge, kc, &a, &b, strips, !packed_b && mc == r_end - r ? 0 : GEMM_NR * kc,
+                       &target);
         }
       }
     }
