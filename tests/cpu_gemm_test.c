@@ -144,6 +144,12 @@ static void thin_shape(hx__gemm *g) {
   }
 }
 
+/* A column beside whole tiles, rows around a block of them, k around panels. */
+static void edge_shape(hx__gemm *g) {
+  static const size_t rows[] = {65, 66, 80, 127, 129, 200}, columns[] = {41, 49, 65, 97}, depths[] = {512, 513, 1030};
+  g->m = rows[below(COUNT(rows))], g->n = columns[below(COUNT(columns))], g->k = depths[below(COUNT(depths))];
+}
+
 /* Every 4th case is long in k and small in m and n; the rest the other way round: the reference is slow. */
 static void shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   static const size_t depths[] = {511, 512, 513, 1023, 1024, 1025, 1537, 520, 700};
@@ -151,6 +157,10 @@ static void shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   const bool deep = below(4) == 0;
   if (below(24) == 0) {
     thin_shape(g);
+    return;
+  }
+  if (below(48) == 0) {
+    edge_shape(g);
     return;
   }
   g->m = size_of_m_or_n(kernels->mr);
