@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a failing device does to a call: nothing but lose its part to the CPU. On simulated devices, whose every call
  * can be made to fail or to come late. */
+#include <math.h>
 #include <stdint.h>
 #include <sys/mman.h>
 
@@ -171,6 +172,69 @@ static void late_device_rejoins(void) {
   hx_close(hx);
 }
 
+enum { LONG = 1 << 22, WIDE = 640, SQUARE = WIDE * WIDE };
+
+/* A device that hx may use as it likes, whatever the size of the task. */
+static hx_context *open_free(double rate) {
+  char profile[64];
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  snprintf(profile, sizeof profile, "rate=%g,latency_us=20", rate);
+  s.devices = "cpu,sim";
+  s.sim = profile;
+  s.threads = "2";
+  s.min_offload = "1";
+  s.cache_dir = "off";
+  return open_or_exit(&s);
+}
+
+/* What a device is late with is done by the CPU meanwhile, in part or to its end; every row of C is written once
+ * (C = A B + C / 2), and nobody waits for a device that is far behind. */
+static void late_chunks_are_done_twice(void) {
+  float *const data = malloc(LONG * sizeof *data), *const ma = malloc(SQUARE * sizeof *ma),
+               *const mb = malloc(SQUARE * sizeof *mb), *const old = malloc(SQUARE * sizeof *old),
+               *const want = malloc(SQUARE * sizeof *want), *const c = malloc(SQUARE * sizeof *c);
+  data_fill(HX_F32, DATA_SIGNED, 31, data, LONG);
+  data_fill(HX_F32, DATA_SIGNED, 32, ma, SQUARE);
+  data_fill(HX_F32, DATA_SIGNED, 33, mb, SQUARE);
+  data_fill(HX_F32, DATA_SIGNED, 34, old, SQUARE);
+  memcpy(want, old, SQUARE * sizeof *want);
+  const struct hx_matmul_args args = {
+      .m = WIDE, .n = WIDE, .k = WIDE, .a = ma, .b = mb, .c = want, .alpha = 1, .beta = 0.5f};
+  ref_matmul(&args);
+  const uint64_t sum = ref_reduce(HX_SUM, HX_F32, data, NULL, LONG).u64;
+  unsigned recovered = 0, delivered = 0;
+  for (int i = 0; i < 72; i++) { /* from far too slow to so fast that some chunks end while they are done again */
+    hx_context *const hx = open_free(i % 2 ? 1e9 * pow(2.0, i / 16.0) : 1e6 * pow(2.0, i / 4.0));
+    hx_report report;
+    hx_value got = {.u64 = 1};
+    for (int call = 0; call < 3; call++) {
+      hx_task t = hx_reduce(HX_SUM, HX_F32, data, LONG, &got);
+      if (i % 2) {
+        memcpy(c, old, SQUARE * sizeof *c);
+        t = hx_matmul(WIDE, WIDE, WIDE, ma, mb, c);
+        t.matmul.beta = 0.5f;
+      }
+      CHECK_OK(hx_offload(hx, &t, &report));
+      CHECK(i % 2 ? memcmp(c, want, SQUARE * sizeof *c) == 0 : got.u64 == sum, "device %d, call %d: other bits", i,
+            call);
+      CHECK(report.seconds < 0.2, "device %d, call %d: %.3f s", i, call, report.seconds);
+      recovered += report.recovered;
+      delivered += device_units(&report) != 0;
+    }
+    hx_close(hx);
+  }
+  printf("  %u chunks done by the CPU meanwhile; in %u of 216 calls the device brought something\n", recovered,
+         delivered);
+  CHECK(recovered > 5, "hardly anything was late");
+  CHECK(delivered > 10, "the device did hardly anything");
+  free(data);
+  free(ma);
+  free(mb);
+  free(old);
+  free(want);
+  free(c);
+}
+
 /* HX_OFFLOAD: mandatory fails where the device does; disabled uses none. */
 static void offload_modes(void) {
   make_data();
@@ -218,6 +282,7 @@ int main(int argc, char **argv) {
                                    {"first_alloc", first_alloc},
                                    {"unmapped_after_giving_up", unmapped_after_giving_up},
                                    {"late_device_rejoins", late_device_rejoins},
+                                   {"late_chunks_are_done_twice", late_chunks_are_done_twice},
                                    {"offload_modes", offload_modes}};
   return scenarios_main(argc, argv, "recovery_test", table, sizeof table / sizeof *table);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every backend is: one table of ten entries. A device belongs to the process, is found once and kept to exit; a
- * lane is one context's way to a device (queues, kernel objects, blocks) and carries one run at a time, so its entries
- * need no locks of their own. Errors go up as status values with a detail; nothing calls back.
+ * What every backend is: one table of eleven entries. A device belongs to the process, is found once and kept to exit;
+ * a lane is one context's way to a device (queues, kernel objects, blocks) and carries one run at a time, so its
+ * entries need no locks of their own. Errors go up as status values with a detail; nothing calls back.
  *
  * To add a backend copy sim/, which has every entry in its simplest right form. */
 #ifndef HX_BACKEND_BACKEND_H
@@ -19,6 +19,8 @@
 typedef struct hx__backend hx__backend;
 typedef struct hx__lane hx__lane;     /* each backend's own; begins with hx__device * */
 typedef struct hx__ticket hx__ticket; /* a chunk in flight, each backend's own */
+
+#define HX__DEPTH 2u /* chunks in flight on a lane: a launch passes while the one before it is computed */
 
 #define HX__TILES 8u /* HX_TILE values that one process may use on a device */
 #define HX__NEEDS (27u + HX__TILES)
@@ -66,7 +68,7 @@ typedef struct hx__request {
 } hx__request;
 
 typedef enum hx__outcome {
-  HX__DONE = 0, /* the chunk's results are where the request wants them */
+  HX__DONE = 0, /* the chunk is computed */
   HX__LATE, /* not done by the deadline: given up; the ticket is the backend's to keep, and writes nothing of ours */
   HX__NO_MEMORY, /* the device has no room for this chunk; it is not lost */
   HX__FAILED     /* an error: the device is lost */
@@ -95,8 +97,12 @@ struct hx__backend {
 
   /* Starts a chunk. HX__DONE: *ticket is to be waited for; otherwise *ticket is NULL. */
   hx__outcome (*submit)(hx__lane *lane, const hx__request *request, hx__chunk chunk, hx__ticket **ticket);
-  /* Waits until deadline_ns (UINT64_MAX: as long as it takes) and delivers the results; frees the ticket. */
-  hx__outcome (*wait)(hx__lane *lane, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns);
+  /* Waits for the oldest chunk in flight until *deadline_ns (UINT64_MAX: as long as it takes), which others may bring
+   * forward meanwhile. HX__DONE: its results are to be delivered; otherwise the ticket is freed, or the backend's. */
+  hx__outcome (*wait)(hx__lane *lane, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns);
+  /* Puts the results of `part` of a chunk that is done where the request wants them, and frees the ticket. False where
+   * a part cannot be told from the whole: nothing is delivered then. */
+  bool (*deliver)(hx__lane *lane, const hx__request *request, hx__ticket *ticket, hx__chunk part);
 
   /* Memory that host and device share in this mode, aligned to a page: *block is its handle, for hx__array. NULL where
    * the device cannot. Optional. */
@@ -107,7 +113,8 @@ struct hx__backend {
 /* Beside the table, two facts of a lane that the scheduler needs as plain data: */
 struct hx__lane {
   hx__device *device;
-  bool late; /* a ticket that was given up is still running: the lane takes no work */
+  unsigned depth; /* chunks that it may have in flight: HX__DEPTH at most */
+  bool late;      /* a ticket that was given up is still running: the lane takes no work */
   /* Optional: whether the late ticket has ended, so that the lane is free again. */
   bool (*recovered)(hx__lane *lane);
   size_t (*grain)(const hx__lane *lane, const hx__work *work); /* slices a chunk should be a multiple of; at least 1 */
@@ -116,9 +123,9 @@ struct hx__lane {
 
 extern const hx__backend hx__cpu_backend, hx__opencl_backend, hx__sim_backend;
 
-/* Puts a finished chunk's results where the request wants them: from is the chunk's slots, field after field, or its
- * block t with ldt floats from row to row, stored into C with beta. */
-void hx__deliver(const hx__request *request, hx__chunk chunk, const void *from, size_t ldt);
+/* Puts the results of part of a finished chunk where the request wants them: from is the chunk's slots, field after
+ * field, or its block t with ldt floats from row to row, stored into C with beta. */
+void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, const void *from, size_t ldt);
 
 /* Marks a device lost with one sentence; the first reason stays. */
 void hx__device_lost(hx__device *device, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

@@ -37,15 +37,12 @@ double hx__predict_cpu_ns(const hx__work *w, unsigned threads) {
 static hx__estimate seed_of(const hx__team *team, const hx__seat *seat, const hx__work *w) {
   hx__device *const d = seat->device;
   const uint32_t tile[3] = {team->config->tile_m, team->config->tile_n, team->config->tile_k};
-  hx__estimate e = hx__prior_device;
   float rate = 0.0f;
   for (uint64_t needs = hx__device_needs(d, w->needs, tile); needs; needs &= needs - 1) {
     const float r = d->seed[__builtin_ctzll(needs)];
     if (rate == 0.0f || r < rate) rate = r;
   }
-  if (d->launch_ns > 0.0f) e.latency_ns = (double)d->launch_ns;
-  e.ns_per_unit = rate > 0.0f ? 1.0 / (double)rate : 0.0;
-  return e;
+  return hx__prior_of((double)d->launch_ns, 1.0 / (double)rate);
 }
 
 /* Of one device while `who` work. */

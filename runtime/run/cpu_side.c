@@ -58,7 +58,7 @@ static void body(void *p) {
   if (run->packed) hx__cpu_pack(run->packed);
   for (;;) {
     hx__ticket *ticket;
-    const hx__chunk chunk = hx__ends_front(&run->ends, grab(run, grain));
+    const hx__chunk chunk = run->late ? hx__take_late(run, grain) : hx__ends_front(&run->ends, grab(run, grain));
     if (chunk.count == 0) break;
     const uint64_t from = run->team->trace ? hx__now_ns() : 0;
     if (lane->device->backend->submit(lane, &run->request, chunk, &ticket) != HX__DONE)
@@ -69,7 +69,7 @@ static void body(void *p) {
     chunks++;
   }
   hx__chunk across;
-  for (hx__chunk chunk; hx__tail_next(&run->tail, run->work, &chunk, &across); chunks++) {
+  for (hx__chunk chunk; !run->late && hx__tail_next(&run->tail, run->work, &chunk, &across); chunks++) {
     const uint64_t from = run->team->trace ? hx__now_ns() : 0;
     if (hx__cpu_block(lane, &run->request, chunk, across) != HX__DONE) atomic_store(&run->no_memory, true);
     if (run->team->trace) hx__trace_chunk(run->team->trace, 0, from, hx__now_ns(), chunk.first, chunk.count, "done");
@@ -106,4 +106,11 @@ void hx__cpu_side(hx__run_state *run) {
   run->request.packed = run->packed;
   hx__cpu_team(run->plan->threads, body, run);
   if (run->packed) hx__cpu_pack_close(run->team->cpu, run->packed);
+}
+
+void hx__cpu_late(hx__run_state *run) {
+  run->packed = NULL;
+  run->request.packed = NULL;
+  hx__cpu_team(run->plan->threads, body, run);
+  run->late = NULL;
 }

@@ -15,7 +15,7 @@
 void hx__give_back(hx__run_state *run, hx__chunk chunk) {
   if (chunk.count == 0) return;
   pthread_mutex_lock(&run->lock);
-  run->redo[run->redos++] = chunk; /* at most two a device: the chunk that failed, and the rest of its fixed part */
+  run->redo[run->redos++] = chunk;
   pthread_mutex_unlock(&run->lock);
 }
 
@@ -26,9 +26,10 @@ unsigned hx__run_devices(const hx__run_state *run, const hx__feed *but, hx__part
     const hx__feed *const f = &run->feed[i];
     if (f == but || !atomic_load_explicit(&f->working, memory_order_relaxed)) continue;
     const uint64_t ends = atomic_load_explicit(&f->ends_ns, memory_order_relaxed);
-    const double left = ends ? (double)ends - now : 0.0; /* overdue: it is expected to take as long again */
-    party[count++] = (hx__party){atomic_load_explicit(&f->rate, memory_order_relaxed),
-                                 (left < 0.0 ? -left : left) + f->planned->expected.latency_ns};
+    const hx__estimate *const e = &f->planned->expected;
+    const double left = ends ? fabs((double)ends - now) + e->gap_ns : 0.0; /* overdue: as in hx__course_ready_ns */
+    party[count++] =
+        (hx__party){atomic_load_explicit(&f->rate, memory_order_relaxed), left > e->latency_ns ? left : e->latency_ns};
   }
   return count;
 }
@@ -65,7 +66,9 @@ static hx__chunk next_chunk(hx__feed *f, const hx__lane *lane) {
                    .share = f->planned->share,
                    .rate = f->course.rate,
                    .sigma = f->course.sigma,
-                   .latency_ns = f->course.latency_ns,
+                   .in_flight = f->course.in_flight,
+                   .ready_ns = hx__course_ready_ns(&f->course, (double)hx__now_ns()),
+                   .launch_ns = lane->depth > 1 ? f->course.gap_ns : f->course.latency_ns,
                    .devices = (unsigned)run->feeds,
                    .launches = f->course.launches};
   if (view.left == 0) return (hx__chunk){0, 0};
@@ -86,41 +89,89 @@ static uint64_t deadline(const hx__feed *f, hx__chunk chunk) {
          (predicted > LEAST_TIMEOUT_NS ? predicted < 1e18 ? (uint64_t)predicted : (uint64_t)1e18 : LEAST_TIMEOUT_NS);
 }
 
-static void learn(hx__feed *f, hx__chunk chunk, uint64_t ns) {
+/* A chunk took ns, or more where it did not end: of its launch the part `shown` in that time. */
+static void learn(hx__feed *f, hx__chunk chunk, double ns, double shown) {
   hx__run_state *const run = f->run;
-  const uint64_t units = hx__chunk_units(run->work, chunk);
+  const double units = (double)hx__chunk_units(run->work, chunk), hidden_ns = (1.0 - shown) * f->course.latency_ns;
   const bool idle = f->planned->idle && f->course.launches == 0;
-  f->units += units;
-  f->chunks++;
-  if (hx__surprising(&f->planned->expected, (double)units, idle, (double)ns))
+  if (hx__surprising(&f->planned->expected, units, idle, ns + hidden_ns))
     atomic_store_explicit(&run->surprised, true, memory_order_relaxed);
-  hx__course_done(&f->course, (double)chunk.count, (double)ns);
-  atomic_store_explicit(&f->rate, f->course.rate, memory_order_relaxed);
   if (run->disturbed && f->planned->expected.samples) return;
   const hx__rate_key key =
       hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);
-  hx__model_put(hx__model_of_process(), &key, &f->planned->expected, (hx__sample){(double)units, (double)ns, idle, 0},
+  hx__model_put(hx__model_of_process(), &key, &f->planned->expected, (hx__sample){units, ns, idle, 0, 1.0 - shown},
                 hx__date_s());
 }
 
-/* One chunk, from the launch to its delivery. */
-static hx__outcome do_chunk(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
-  const hx__backend *const backend = f->seat->device->backend;
+static void publish(hx__feed *f) {
+  const double ends = f->course.queued ? f->course.ends_ns : 0.0;
+  atomic_store_explicit(&f->rate, f->course.rate, memory_order_relaxed);
+  atomic_store_explicit(&f->ends_ns, (uint64_t)fmin(ends, FAR_NS), memory_order_relaxed);
+}
+
+static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   hx__ticket *ticket = NULL;
   const uint64_t from = hx__now_ns();
-  atomic_store_explicit(&f->ends_ns, from + (uint64_t)fmin(hx__course_ns(&f->course, (double)chunk.count), FAR_NS),
-                        memory_order_relaxed);
-  hx__outcome outcome = backend->submit(lane, &f->request, chunk, &ticket);
-  if (outcome == HX__DONE) outcome = backend->wait(lane, &f->request, ticket, deadline(f, chunk));
-  const uint64_t ns = hx__now_ns() - from;
+  const hx__outcome outcome = f->seat->device->backend->submit(lane, &f->request, chunk, &ticket);
+  if (outcome != HX__DONE) return outcome;
+  hx__course_launched(&f->course, (double)chunk.count, (double)from);
+  publish(f);
+  pthread_mutex_lock(&f->run->lock);
+  hx__flight *const v = &f->flight[f->flights++];
+  v->ticket = ticket;
+  v->chunk = v->rest = chunk;
+  v->from_ns = from;
+  atomic_store(&v->till_ns, UINT64_MAX);
+  pthread_cond_broadcast(&f->run->landed);
+  pthread_mutex_unlock(&f->run->lock);
+  return HX__DONE;
+}
+
+/* The oldest chunk, which nobody else touches any more; *rest is what the CPU has left of it. */
+static hx__flight pop(hx__feed *f) {
+  pthread_mutex_lock(&f->run->lock);
+  const hx__flight v = {f->flight[0].ticket, f->flight[0].chunk, f->flight[0].rest, f->flight[0].from_ns, 0};
+  f->flights--;
+  for (unsigned i = 0; i < f->flights; i++) {
+    hx__flight *const to = &f->flight[i], *const next = &f->flight[i + 1];
+    to->ticket = next->ticket;
+    to->chunk = next->chunk;
+    to->rest = next->rest;
+    to->from_ns = next->from_ns;
+    atomic_store(&to->till_ns, UINT64_MAX);
+  }
+  pthread_cond_broadcast(&f->run->landed);
+  pthread_mutex_unlock(&f->run->lock);
+  return v;
+}
+
+/* Waits for the oldest chunk in flight and delivers it; at_once: others are late before it. */
+static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once) {
+  const hx__backend *const backend = f->seat->device->backend;
+  hx__flight *const oldest = &f->flight[0];
+  pthread_mutex_lock(&f->run->lock);
+  atomic_store(&oldest->till_ns, at_once || oldest->rest.count == 0 ? 0 : deadline(f, oldest->chunk));
+  pthread_mutex_unlock(&f->run->lock);
+  const hx__outcome outcome = backend->wait(lane, oldest->ticket, &oldest->till_ns);
+  const hx__flight v = pop(f);
+  const uint64_t since = v.from_ns > f->landed_ns ? v.from_ns : f->landed_ns, now = hx__now_ns(), ns = now - since;
+  const double shown = hx__launch_shown(f->course.latency_ns, (double)(since - v.from_ns));
+  f->landed_ns = now;
   f->busy_ns += ns;
-  atomic_store_explicit(&f->ends_ns, 0, memory_order_relaxed);
-  atomic_store_explicit(&f->seat->used_ns, from + ns, memory_order_relaxed);
-  if (outcome == HX__DONE) learn(f, chunk, ns);
+  atomic_store_explicit(&f->seat->used_ns, now, memory_order_relaxed);
+  bool delivered = outcome == HX__DONE && backend->deliver(lane, &f->request, v.ticket, v.rest);
+  if (!delivered) hx__give_back(f->run, v.rest);
+  delivered = delivered && v.rest.count;
+  f->chunks += delivered;
+  if (delivered) f->units += hx__chunk_units(f->run->work, v.rest);
+  if (outcome == HX__DONE || (outcome == HX__LATE && v.rest.count == 0 && !at_once))
+    learn(f, v.chunk, (double)ns, shown);
+  hx__course_done(&f->course, (double)v.chunk.count, (double)ns, shown, (double)now);
+  publish(f);
   static const char *const words[] = {
       [HX__DONE] = "done", [HX__LATE] = "late", [HX__NO_MEMORY] = "no memory", [HX__FAILED] = "failed"};
-  hx__trace_chunk(f->run->team->trace, f->planned->seat, from, from + ns, chunk.first, chunk.count, words[outcome]);
-  hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, chunk.first, chunk.count,
+  hx__trace_chunk(f->run->team->trace, f->planned->seat, since, now, v.chunk.first, v.chunk.count, words[outcome]);
+  hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, v.chunk.first, v.chunk.count,
           (double)ns * 1e-6, words[outcome]);
   return outcome;
 }
@@ -133,20 +184,31 @@ static hx__lane *lane_of(hx__seat *seat, const hx__config *config) {
   return seat->lane;
 }
 
-static void run_chunks(hx__feed *f, hx__lane *lane) {
-  const hx__backend *const backend = f->seat->device->backend;
-  bool begun = false;
+/* Launches until the lane is full or the policy has nothing more for now. */
+static hx__outcome fill(hx__feed *f, hx__lane *lane, bool *begun) {
   hx__outcome outcome = HX__DONE;
-  while (outcome == HX__DONE) {
+  while (outcome == HX__DONE && f->flights < lane->depth) {
     const hx__chunk chunk = next_chunk(f, lane);
     if (chunk.count == 0) break;
-    if (!begun) outcome = backend->begin(lane, &f->request);
-    begun = true;
-    if (outcome == HX__DONE) outcome = do_chunk(f, lane, chunk);
+    if (!*begun) outcome = f->seat->device->backend->begin(lane, &f->request);
+    *begun = true;
+    if (outcome == HX__DONE) outcome = launch(f, lane, chunk);
     if (outcome != HX__DONE) hx__give_back(f->run, chunk);
     f->taken += chunk.count;
   }
-  if (begun) backend->end(lane, &f->copied);
+  return outcome;
+}
+
+static void run_chunks(hx__feed *f, hx__lane *lane) {
+  bool begun = false;
+  hx__outcome outcome = HX__DONE;
+  for (;;) {
+    if (outcome == HX__DONE) outcome = fill(f, lane, &begun);
+    if (f->flights == 0) break;
+    const hx__outcome landed = land(f, lane, outcome == HX__LATE);
+    if (outcome == HX__DONE || landed == HX__FAILED) outcome = landed;
+  }
+  if (begun) f->seat->device->backend->end(lane, &f->copied);
   hx__memory_release(f->run->team->memory, f->run->work, f->request.arrays,
                      outcome == HX__LATE || (outcome == HX__FAILED && !f->seat->device->waits_for_ever));
 }
@@ -159,7 +221,10 @@ void hx__feed_device(hx__seat *seat, void *arg) {
     hx__memory_resolve(f->run->team->memory, seat->device, f->run->work, arrays);
     run_chunks(f, lane);
   }
+  pthread_mutex_lock(&f->run->lock);
   atomic_store_explicit(&f->working, false, memory_order_relaxed);
+  pthread_cond_broadcast(&f->run->landed);
+  pthread_mutex_unlock(&f->run->lock);
   const hx__chunk fixed = f->planned->fixed;
   if (!f->run->plan->policy && f->taken < fixed.count)
     hx__give_back(f->run, (hx__chunk){fixed.first + f->taken, fixed.count - f->taken});

@@ -9,9 +9,18 @@
 #include "runtime/sched/ends.h"
 #include "runtime/sched/policy.h"
 
-#define HX__MAX_REDO (2 * HX_MAX_DEVICES)
+#define HX__MAX_REDO ((HX__DEPTH + 2) * HX_MAX_DEVICES) /* in flight, not launched, and the rest of a fixed part */
 
 typedef struct hx__run_state hx__run_state;
+
+/* A chunk in flight. */
+typedef struct hx__flight {
+  hx__ticket *ticket;
+  hx__chunk chunk;
+  hx__chunk rest;           /* of it, what the CPU has not done meanwhile; under the run's lock */
+  uint64_t from_ns;         /* when it was launched */
+  _Atomic uint64_t till_ns; /* when it is given up: at once where nothing is left of it */
+} hx__flight;
 
 /* One device's part. */
 typedef struct hx__feed {
@@ -20,9 +29,13 @@ typedef struct hx__feed {
   hx__seat *seat;
   hx__request request;
   size_t taken;
+  hx__flight flight[HX__DEPTH];
+  unsigned flights;         /* in flight, the oldest first; changed under the run's lock, by the feeder alone */
+  bool may_be_redone;       /* by the CPU where a chunk is late: it is no CPU itself, and nothing is fixed */
   hx__course course;        /* the feeder's own */
+  uint64_t landed_ns;       /* when the last chunk ended; likewise */
   _Atomic double rate;      /* of the course, for the others to see */
-  _Atomic uint64_t ends_ns; /* when the chunk in flight is expected to end; 0: none is */
+  _Atomic uint64_t ends_ns; /* when what is in flight is expected to end; 0: nothing is */
   _Atomic bool working;     /* takes part still */
   uint32_t chunks;
   uint64_t units, busy_ns, copied;
@@ -47,9 +60,12 @@ struct hx__run_state {
   _Atomic bool no_memory;
   bool whole; /* hx__request: written by the one device that did everything, read when its feeder is done */
 
-  pthread_mutex_t lock; /* what follows */
+  pthread_mutex_t lock;  /* what follows */
+  pthread_cond_t landed; /* a chunk was launched or has ended, or a device is done with the run */
   hx__chunk redo[HX__MAX_REDO];
   size_t redos;
+  hx__feed *late;  /* of which the team does the last chunk once more; NULL: none */
+  uint32_t redone; /* chunks that it has done to their ends */
 
   size_t feeds;
   hx__feed feed[HX_MAX_DEVICES];
@@ -59,6 +75,13 @@ struct hx__run_state {
 void hx__feed_device(hx__seat *seat, void *feed);
 /* Gives a chunk back to the CPU. */
 void hx__give_back(hx__run_state *run, hx__chunk chunk);
+/* What is in flight, done once more by the idle team where that ends sooner than a device that is late. Returns when no
+ * device may be late any more. */
+void hx__outlast(hx__run_state *run);
+/* A part of run->late's last chunk for a thread; count 0: nothing is left of it. */
+hx__chunk hx__take_late(hx__run_state *run, size_t grain);
+/* All of it, by the team. */
+void hx__cpu_late(hx__run_state *run);
 /* A small product with a long k, by the team, its panels in parallel; false: it is no such product, or no memory. */
 bool hx__cpu_panels(hx__run_state *run);
 /* The devices that take part still, but for one (NULL: all of them), and when they may launch again. */

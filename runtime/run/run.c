@@ -9,6 +9,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/power.h"
 #include "runtime/base/status.h"
+#include "runtime/base/thread.h"
 #include "runtime/run/internal.h"
 
 /* Shapes of products with like rates: by powers of four of the shortest side. */
@@ -39,6 +40,8 @@ static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__a
   atomic_init(&f->rate, f->course.rate);
   atomic_init(&f->working, true);
   f->request.arrays = arrays;
+  f->may_be_redone = run->plan->policy && run->plan->cpu_works && !run->plan->mandatory &&
+                     !seat->device->waits_for_ever && run->team->config->timeout_ms != HX__TIMEOUT_OFF;
   run->feeds++;
   return true;
 }
@@ -96,35 +99,39 @@ static uint64_t who_works(const hx__team *team, const hx__plan *plan) {
 }
 
 /* What the run has shown of the CPU's part, and of how its parts go together. */
-static void learn(const hx__run_state *run, uint64_t cpu_ns, uint64_t ns) {
+static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns, uint64_t ns) {
   const hx__plan *const plan = run->plan;
   hx__model *const model = hx__model_of_process();
   const uint64_t date = hx__date_s();
-  const double units = (double)atomic_load(&run->cpu_units);
+  const double units = (double)cpu_units;
   const unsigned threads = plan->cpu_works ? plan->threads : 0;
-  bool surprised = atomic_load(&run->surprised);
+  bool surprised = atomic_load(&run->surprised) || run->redone;
   if (plan->cpu_works && units > 0.0) {
     const hx__rate_key key = hx__key_of(run->work, HX__CPU_IDENTITY, run->who, threads);
     surprised = surprised || hx__surprising(&plan->cpu, units, false, (double)cpu_ns);
-    hx__model_put(model, &key, &plan->cpu, (hx__sample){units, (double)cpu_ns, false, plan->turn}, date);
+    hx__model_put(model, &key, &plan->cpu, (hx__sample){.units = units, .ns = (double)cpu_ns, .turn = plan->turn},
+                  date);
   }
   if (plan->devices == 0 || !plan->informed || !(plan->promise_ns > 0.0)) return;
   const hx__rate_key key = hx__key_of(run->work, 0, run->who, threads);
   if (surprised)
     hx__model_count(model, &key, &hx__prior_call, plan->turn, date);
   else
-    hx__model_put(model, &key, &hx__prior_call, (hx__sample){plan->promise_ns, (double)ns, false, plan->turn}, date);
+    hx__model_put(model, &key, &hx__prior_call,
+                  (hx__sample){.units = plan->promise_ns, .ns = (double)ns, .turn = plan->turn}, date);
 }
 
 static hx_status carry_out(hx__run_state *run, hx_report *report) {
   const hx__plan *const plan = run->plan;
   const bool clock = run->from_ns != 0;
-  uint64_t cpu_ns = 0;
+  uint64_t cpu_ns = 0, cpu_units = 0;
   if (plan->cpu_works) {
     if (plan->measure) hx__registry_cores_busy();
     hx__cpu_side(run);
     if (plan->measure) hx__registry_cores_free();
     if (clock) cpu_ns = hx__now_ns() - run->from_ns;
+    cpu_units = atomic_load(&run->cpu_units);
+    hx__outlast(run);
   }
   for (size_t i = 0; i < run->feeds; i++) hx__seat_finish(run->feed[i].seat);
   const uint64_t again_ns = clock ? hx__now_ns() : 0;
@@ -134,9 +141,9 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
   if (plan->measure && plan->policy && !recovered && !run->disturbed && !hx__registry_busy())
-    learn(run, cpu_ns, hx__now_ns() - run->from_ns);
+    learn(run, cpu_units, cpu_ns, hx__now_ns() - run->from_ns);
   if (!run->work->matmul) join(run->work, run->request.slots, run->whole);
-  if (report) fill_report(run, recovered, cpu_ns, report);
+  if (report) fill_report(run, recovered + run->redone, cpu_ns, report);
   return HX_OK;
 }
 
@@ -151,6 +158,7 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     hx__fail(HX_OUT_OF_MEMORY, "no memory for %zu partials", slots);
   } else {
     pthread_mutex_init(&run.lock, NULL);
+    hx__cond_init(&run.landed);
     run.request = (hx__request){work, team->kernels, NULL, memory, NULL, &run.whole};
     hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
@@ -161,6 +169,7 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     start_feeds(&run, list);
     status = carry_out(&run, report);
     hx__memory_release_outputs(team->memory, work);
+    pthread_cond_destroy(&run.landed);
     pthread_mutex_destroy(&run.lock);
   }
   free(memory);

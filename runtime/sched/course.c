@@ -10,7 +10,8 @@
 #define MOST_SIGMA 0.5
 #define SURPRISING 0.405 /* ln 1.5 */
 #define SURPRISING_SIGMAS 2.5
-#define CPU_NS 5e4 /* the CPU's rate is believed after so long, over the variance of the model's */
+#define REDO_NS 20e3 /* what the CPU is to gain by doing a chunk once more */
+#define CPU_NS 5e4   /* the CPU's rate is believed after so long, over the variance of the model's */
 #define LEAST_CPU_NS 2e5
 #define MOST_CPU_NS 3e6
 
@@ -19,15 +20,37 @@ void hx__course_begin(hx__course *c, const hx__estimate *e, double slices_per_un
   *c = (hx__course){.rate = isfinite(rate) ? rate : 0.0,
                     .sigma = e->sigma,
                     .latency_ns = e->latency_ns + (idle ? e->idle_ns : 0.0),
-                    .idle_ns = idle ? e->idle_ns : 0.0};
+                    .idle_ns = idle ? e->idle_ns : 0.0,
+                    .gap_ns = e->gap_ns};
 }
 
 double hx__course_ns(const hx__course *c, double slices) {
   return c->rate > 0.0 ? c->latency_ns + slices / c->rate : 0.0;
 }
 
-void hx__course_done(hx__course *c, double slices, double ns) {
-  const double work = ns - c->latency_ns, seen = slices / (work > 0.25 * ns ? work : 0.25 * ns);
+double hx__launch_shown(double latency_ns, double overlap_ns) {
+  return !(overlap_ns > 0.0) ? 1.0 : overlap_ns < latency_ns ? 1.0 - overlap_ns / latency_ns : 0.0;
+}
+
+void hx__course_launched(hx__course *c, double slices, double now_ns) {
+  const double begins = now_ns + hx__course_ready_ns(c, now_ns);
+  c->queued++;
+  c->in_flight += slices;
+  c->ends_ns = c->rate > 0.0 ? begins + slices / c->rate : now_ns;
+}
+
+double hx__course_ready_ns(const hx__course *c, double now_ns) {
+  const double left = c->queued ? fabs(c->ends_ns - now_ns) + c->gap_ns : 0.0;
+  return left > c->latency_ns ? left : c->latency_ns;
+}
+
+bool hx__redo_pays(double slices, double rate, double left_ns) {
+  return rate > 0.0 && REDO_NS + slices / rate < fabs(left_ns); /* overdue: as in hx__course_ready_ns */
+}
+
+static void correct(hx__course *c, double slices, double ns, double shown) {
+  const double work = ns - shown * c->latency_ns - (1.0 - shown) * c->gap_ns,
+               seen = slices / (work > 0.25 * ns ? work : 0.25 * ns);
   if (c->launches++ == 0) {
     c->latency_ns -= c->idle_ns;
     c->idle_ns = 0.0;
@@ -36,6 +59,13 @@ void hx__course_done(hx__course *c, double slices, double ns) {
   const double off = c->rate > 0.0 ? log(seen / c->rate) : MOST_SIGMA;
   c->rate = c->rate > 0.0 ? c->rate * exp(BELIEF * off) : seen;
   c->sigma = fmin(SEEN_SIGMA + SURPRISE * fabs(off), MOST_SIGMA);
+}
+
+void hx__course_done(hx__course *c, double slices, double ns, double shown, double now_ns) {
+  correct(c, slices, ns, shown);
+  c->queued -= c->queued > 0;
+  c->in_flight = c->queued ? c->in_flight - slices : 0.0;
+  c->ends_ns = now_ns + (c->queued && c->rate > 0.0 ? c->in_flight / c->rate : 0.0);
 }
 
 bool hx__surprising(const hx__estimate *e, double units, bool idle, double ns) {

@@ -13,17 +13,36 @@ typedef struct hx__course {
   double sigma;      /* of its logarithm */
   double latency_ns; /* of the next launch */
   double idle_ns;    /* that of the first one, over the others */
-  unsigned launches;
+  double gap_ns;     /* what shows of a launch that is queued */
+  unsigned launches; /* that have ended */
+  unsigned queued;   /* launches in flight */
+  double in_flight;  /* their slices */
+  double ends_ns;    /* when the last of them is expected to end */
 } hx__course;
 
 /* e: what the model expects; slices_per_unit of this task; idle: the device has slept. */
 void hx__course_begin(hx__course *c, const hx__estimate *e, double slices_per_unit, bool idle);
 
-/* Nanoseconds of the next chunk. */
+/* Nanoseconds of a chunk that finds the device idle. */
 double hx__course_ns(const hx__course *c, double slices);
 
-/* A chunk of `slices` took ns. */
-void hx__course_done(hx__course *c, double slices, double ns);
+/* A chunk was launched at now_ns, behind what is in flight: its launch passes while that is computed. */
+void hx__course_launched(hx__course *c, double slices, double now_ns);
+
+/* How long from now_ns on until the next chunk, launched now, would begin to compute. Overdue by some time, what is in
+ * flight is expected to take as long again. */
+double hx__course_ready_ns(const hx__course *c, double now_ns);
+
+/* Whether the CPU, idle and of `rate`, had better do `slices` once more than wait for a device that is expected to end
+ * in left_ns. */
+bool hx__redo_pays(double slices, double rate, double left_ns);
+
+/* A chunk of `slices` has ended at now_ns. It took ns since it was launched or the one before it ended, whichever came
+ * later, and in that time the part `shown` of its launch. */
+void hx__course_done(hx__course *c, double slices, double ns, double shown, double now_ns);
+
+/* The part of a launch of latency_ns that shows where the chunk before it ended overlap_ns after it was launched. */
+double hx__launch_shown(double latency_ns, double overlap_ns);
 
 /* Whether the time of `units` is so far from what was expected that the call says nothing of how its parts go together.
  */

@@ -29,11 +29,26 @@
 #define NO_SLOWER 2.5
 #define OTHER_COMPANY 0.2 /* of sigma, for what another company has told */
 
-enum { LATENCY, IDLE, SLOPE };
+enum { LATENCY, IDLE, SLOPE, GAP };
 
-const hx__estimate hx__prior_device = {.latency_ns = 50e3, .sigma = 0.7},
+#define PRIOR_LATENCY_NS 50e3
+#define PRIOR_GAP 0.1 /* of a launch */
+
+const hx__estimate hx__prior_device = {.latency_ns = PRIOR_LATENCY_NS,
+                                       .gap_ns = PRIOR_GAP * PRIOR_LATENCY_NS,
+                                       .sigma = 0.7},
                    hx__prior_cpu = {.latency_ns = 4e3, .sigma = 0.5},
                    hx__prior_call = {.ns_per_unit = 1.0, .sigma = 0.2}; /* as promised */
+
+hx__estimate hx__prior_of(double latency_ns, double ns_per_unit) {
+  hx__estimate e = hx__prior_device;
+  if (latency_ns > 0.0) {
+    e.latency_ns = latency_ns;
+    e.gap_ns = PRIOR_GAP * latency_ns;
+  }
+  e.ns_per_unit = ns_per_unit > 0.0 && isfinite(ns_per_unit) ? ns_per_unit : 0.0;
+  return e;
+}
 
 uint32_t hx__size_class(uint64_t units) { return units ? 63u - (uint32_t)__builtin_clzll(units) : 0; }
 
@@ -101,6 +116,7 @@ static hx__estimate estimate_of(const hx__model_entry *e, uint64_t now_s) {
   return (hx__estimate){.ns_per_unit = b,
                         .latency_ns = e->state[LATENCY],
                         .idle_ns = e->state[IDLE],
+                        .gap_ns = e->state[GAP],
                         .sigma = sqrt(own + e->spread + aged(e, now_s)),
                         .samples = e->samples,
                         .date = e->date,
@@ -141,6 +157,7 @@ hx__estimate hx__model_get(hx__model *m, const hx__rate_key *key, uint64_t now_s
       e.ns_per_unit = exp(between(log(low.ns_per_unit), log(high.ns_per_unit), w));
       e.latency_ns = between(low.latency_ns, high.latency_ns, w);
       e.idle_ns = between(low.idle_ns, high.idle_ns, w);
+      e.gap_ns = between(low.gap_ns, high.gap_ns, w);
     }
     if (e.samples) e.sigma += REACH_SIGMA * (double)(low.samples && (!high.samples || down <= up) ? down : up);
   }
@@ -174,9 +191,11 @@ static void begin(hx__model_entry *e, const hx__rate_key *key, const hx__estimat
   e->state[LATENCY] = prior->latency_ns;
   e->state[IDLE] = prior->idle_ns;
   e->state[SLOPE] = slope;
+  e->state[GAP] = prior->gap_ns;
   e->covariance[LATENCY][LATENCY] = 0.25 * prior->latency_ns * prior->latency_ns;
   e->covariance[IDLE][IDLE] = 2.0 * prior->latency_ns * prior->latency_ns;
   e->covariance[SLOPE][SLOPE] = slope * slope * sigma * sigma;
+  e->covariance[GAP][GAP] = prior->gap_ns * prior->gap_ns;
   e->spread = FIRST_SPREAD;
 }
 
@@ -197,7 +216,7 @@ static double believed(hx__model_entry *e, double z) {
 }
 
 static void update(hx__model_entry *e, hx__sample s) {
-  const double h[HX__MODEL_STATES] = {1.0, s.idle, s.units};
+  const double h[HX__MODEL_STATES] = {1.0 - s.hidden, s.idle, s.units, s.hidden};
   double expected = 0.0, ph[HX__MODEL_STATES], variance;
   for (unsigned i = 0; i < HX__MODEL_STATES; i++) expected += h[i] * e->state[i];
   if (!(expected > 0.0)) expected = s.ns;
@@ -217,8 +236,9 @@ static void update(hx__model_entry *e, hx__sample s) {
   }
   /* A launch takes no negative time, and no more than all of it. */
   const double most = 0.95 * s.ns;
-  e->state[LATENCY] = fmin(fmax(e->state[LATENCY], 0.0), most);
+  e->state[LATENCY] = fmin(fmax(e->state[LATENCY], 0.0), h[LATENCY] > 0.0 ? most / h[LATENCY] : INFINITY);
   e->state[IDLE] = fmax(e->state[IDLE], 0.0);
+  e->state[GAP] = fmin(fmax(e->state[GAP], 0.0), e->state[LATENCY]);
   e->state[SLOPE] = fmin(fmax(e->state[SLOPE], 0.02 * s.ns / s.units), 2.0 * fmax(slope, s.ns / s.units));
   e->spread = fmin(fmax(e->spread + weight * (z * z - e->spread), LEAST_SPREAD), MOST_SPREAD);
   if (e->samples < UINT32_MAX) e->samples++;
@@ -228,7 +248,8 @@ static bool makes_sense(double x) { return x > 0.0 && isfinite(x) && fabs(log(x)
 
 static bool is_sound(const hx__model_entry *e) {
   bool fine = makes_sense(e->state[SLOPE]) && e->spread >= LEAST_SPREAD && e->spread <= MOST_SPREAD &&
-              e->state[LATENCY] >= 0.0 && e->state[IDLE] >= 0.0 && isfinite(e->state[LATENCY] + e->state[IDLE]);
+              e->state[LATENCY] >= 0.0 && e->state[IDLE] >= 0.0 && e->state[GAP] >= 0.0 &&
+              isfinite(e->state[LATENCY] + e->state[IDLE] + e->state[GAP]);
   for (unsigned i = 0; i < HX__MODEL_STATES; i++) {
     for (unsigned j = 0; j < HX__MODEL_STATES; j++) fine = fine && isfinite(e->covariance[i][j]);
     fine = fine && e->covariance[i][i] >= 0.0;
@@ -256,7 +277,7 @@ void hx__model_put(hx__model *m, const hx__rate_key *key, const hx__estimate *pr
 void hx__model_count(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn, uint64_t now_s) {
   hx__lock(&m->lock);
   hx__model_entry *e = find(m, key);
-  if (!e) begin(e = place(m, key), key, prior, (hx__sample){1.0, prior->ns_per_unit, false, turn});
+  if (!e) begin(e = place(m, key), key, prior, (hx__sample){.units = 1.0, .ns = prior->ns_per_unit, .turn = turn});
   if (e->samples < UINT32_MAX) e->samples++;
   e->turn = turn;
   e->date = now_s;

@@ -31,6 +31,7 @@ typedef struct hx__estimate {
   uint32_t samples;   /* 0: a guess */
   uint64_t date;      /* of the last sample, in seconds */
   uint64_t turn;      /* likewise, in decisions about such tasks */
+  double gap_ns;      /* what is left of a launch that is queued behind another */
 } hx__estimate;
 
 /* One measurement. */
@@ -38,10 +39,11 @@ typedef struct hx__sample {
   double units, ns;
   bool idle;     /* the device had slept */
   uint64_t turn; /* the decision's; 0: it does not matter */
+  double hidden; /* the part of its launch that passed while the chunk before it was computed */
 } hx__sample;
 
 #define HX__MODEL_ENTRIES 1024u
-#define HX__MODEL_STATES 3u /* latency, idle, ns_per_unit */
+#define HX__MODEL_STATES 4u /* latency, idle, ns_per_unit, gap */
 
 typedef struct hx__model_entry {
   hx__rate_key key;
@@ -67,6 +69,8 @@ uint64_t hx__identity(const char *name, const char *driver);
 
 /* What is expected of parts of a kind before anything is measured. */
 extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call;
+/* Of a device of which a small launch is known: 0: not even that. */
+hx__estimate hx__prior_of(double latency_ns, double ns_per_unit);
 
 /* The key's estimate, else one between the nearest size classes that have one, at most four away, with a greater sigma.
  * ns_per_unit 0: none. */

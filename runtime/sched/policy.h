@@ -16,7 +16,9 @@ typedef struct hx__view {
   size_t taken;                        /* by this device in this run */
   double share;                        /* static: this device's share of the whole */
   double rate, sigma;                  /* of this device: its rate, and the standard deviation of its logarithm */
-  double latency_ns;                   /* of the next launch on this device */
+  double in_flight;                    /* slices of it that it has not finished */
+  double ready_ns;                     /* from now on until its next chunk, launched now, would begin to compute */
+  double launch_ns;                    /* what one more launch costs: less where it is queued behind another */
   unsigned devices;                    /* in the run */
   unsigned launches;                   /* of this device in this run so far */
   unsigned others;                     /* how many of party[] there are */

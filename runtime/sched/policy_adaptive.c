@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * adaptive: chunks such that all end together. What is fair for a device that starts now is what it has done by the
- * time T at which all would end (finish.h). How much of it is taken at once depends on what a launch costs and on how
- * well the rate is known:
- *  - where launches are cheap, a part of it, the smaller the less the rate is certain; then the same of what is fair
- *    next. What is left over is never less than a launch is worth.
+ * time T at which all would end (finish.h). How much of it is taken at once depends on what one more launch costs
+ * (little where it is queued behind another) and on how well the rate is known:
+ *  - where launches are cheap, a part of it. What is in flight cannot be had back, so that the part is one of all that
+ *    the device has before it, the smaller the less the rate is certain, and half as much where nothing is in flight:
+ *    the first two chunks are like long, and the end of one shows the rate while the other is computed. No chunk is
+ * less than a launch is worth, nor an eighth of the device's part of the run, for short launches leave a device half
+ * idle.
  *  - where one more launch costs more than an error in the rate is expected to, all of it, or rather the amount that
  *    makes the later of the two ends earliest in the mean: a slice more delays the device by 1 / rate where it is late,
  *    and spares the others 1 / rates where it is not, so that it should be late as often as its part of all rates is
@@ -15,9 +18,11 @@
 
 #define FIRST_PROBE (1.0 / 16.0) /* of the run, where no rate is known */
 #define OVERHEAD 0.05            /* of a launch in its chunk, where there are several */
-#define LEAST_PART 0.35
-#define MOST_PART 0.65
-#define GAIN 0.1 /* of a launch: less is not worth one */
+#define LEAST_PART 0.4           /* of what a device has before it, in flight at once */
+#define FIRST_PART 0.5           /* at most, before its rate was seen */
+#define MOST_PART 0.65           /* at most */
+#define LEAST_CHUNK 0.125        /* of the device's part of the run */
+#define GAIN 0.1                 /* of a launch: less is not worth one */
 #define HALF_NORMAL 0.4
 
 /* Quantile of the standard normal distribution, by the logistic one. */
@@ -27,13 +32,15 @@ static double clamp(double x, double least, double most) { return x < least ? le
 
 /* The part of what is fair to take now. phi: this device's part of all rates. */
 static double part(const hx__view *v, double fair, double phi) {
-  const double some = clamp(1.0 - 2.0 * v->sigma, LEAST_PART, MOST_PART);
-  const double worth = v->rate * v->latency_ns * (1.0 / OVERHEAD - 1.0);
+  const double exposed = clamp(1.0 - 2.0 * v->sigma, LEAST_PART, v->launches ? MOST_PART : FIRST_PART);
+  const double want = v->in_flight > 0.0 ? exposed * (v->in_flight + fair) - v->in_flight : 0.5 * exposed * fair;
+  const double worth = fmax(v->rate * v->launch_ns * (1.0 / OVERHEAD - 1.0), phi * (double)v->total * LEAST_CHUNK);
+  const double some = fmax(want, worth) / fair;
   if (fair >= 2.0 * worth) return fair * (1.0 - some) < worth ? 1.0 - worth / fair : some;
   /* A rate lower by one sigma, and by how much a device is late in the mean. */
   const double slow = phi * exp(-v->sigma), others = (1.0 - phi) / (slow + 1.0 - phi);
   const double late = HALF_NORMAL * v->sigma * (1.0 + v->sigma) * fair / v->rate;
-  if (late * others > v->latency_ns * phi) return some;
+  if (late * others > v->launch_ns * phi) return fmin(some, 1.0);
   return exp(v->sigma * (1.0 - phi) * quantile(phi));
 }
 
@@ -47,12 +54,12 @@ size_t hx__policy_adaptive(const hx__view *v) {
     all[i] = v->party[i];
     if (all[i].rate > 0.0 && isfinite(all[i].rate)) rates += all[i].rate;
   }
-  all[v->others] = (hx__party){v->rate, v->latency_ns};
+  all[v->others] = (hx__party){v->rate, v->ready_ns};
   const double without = hx__finish_ns(left, all, v->others);
   if (!isfinite(without)) return hx__policy_fit(v, left < cap ? left : cap);
   const double end = hx__finish_ns(left, all, v->others + 1);
-  if (!(end < without - GAIN * v->latency_ns)) return 0;
-  const double fair = v->rate * (end - v->latency_ns);
+  if (!(end < without - GAIN * v->launch_ns)) return 0;
+  const double fair = v->rate * (end - v->ready_ns);
   if (fair < grain * 0.5) return 0;
   double take = fair * part(v, fair, v->rate / (v->rate + rates));
   const double most = fair + 0.5 * (left - fair); /* or the others would show nothing */

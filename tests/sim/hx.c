@@ -17,9 +17,8 @@ typedef struct call {
   hx__choice choice;
   hx__course course[SIM_DEVICES], cpu;
   hx__estimate prior[SIM_DEVICES];
-  double busy_until[SIM_DEVICES]; /* expected; 0: idle */
-  unsigned working;               /* bit d: takes part still */
-  bool surprised;                 /* a chunk took much more or less than expected */
+  unsigned working; /* bit d: takes part still */
+  bool surprised;   /* a chunk took much more or less than expected */
 } call;
 
 static uint64_t id_of(unsigned d) { return hx__identity("simulated", (const char[]){(char)('a' + d), 0}); }
@@ -34,16 +33,11 @@ static uint64_t who_of(const call *c, hx__choice choice) {
   return who;
 }
 
-/* When device d may take its next chunk: overdue by some time, it is expected to take as long again. */
-static double ready_ns(const call *c, const sim_world *w, unsigned d) {
-  const double late = w->now - c->busy_until[d];
-  return (c->busy_until[d] <= 0.0 ? 0.0 : fabs(late)) + c->course[d].latency_ns;
-}
-
 static unsigned others_of(const call *c, const sim_world *w, unsigned self, hx__party *party) {
   unsigned n = 0;
   for (unsigned d = 0; d < c->m->devices; d++)
-    if (d != self && (c->working >> d & 1u)) party[n++] = (hx__party){c->course[d].rate, ready_ns(c, w, d)};
+    if (d != self && (c->working >> d & 1u))
+      party[n++] = (hx__party){c->course[d].rate, hx__course_ready_ns(&c->course[d], w->now)};
   return n;
 }
 
@@ -60,14 +54,16 @@ static size_t device_takes(void *self, const sim_world *w, unsigned d) {
                 .most = w->total,
                 .rate = c->course[d].rate,
                 .sigma = c->course[d].sigma,
-                .latency_ns = c->course[d].latency_ns,
+                .in_flight = c->course[d].in_flight,
+                .ready_ns = hx__course_ready_ns(&c->course[d], w->now),
+                .launch_ns = c->course[d].gap_ns,
                 .devices = c->choice.devices,
                 .launches = c->course[d].launches};
   v.others = others_of(c, w, d, v.party);
   if (c->choice.cpu) v.party[v.others++] = (hx__party){cpu_rate(c, w), 0.0};
   const size_t take = hx__policy_adaptive(&v);
-  c->busy_until[d] = w->now + hx__course_ns(&c->course[d], (double)take);
-  if (take == 0) c->working &= ~(1u << d);
+  if (take) hx__course_launched(&c->course[d], (double)take, w->now);
+  if (take == 0 && c->course[d].queued == 0) c->working &= ~(1u << d);
   return take;
 }
 
@@ -85,18 +81,26 @@ static size_t cpu_takes(void *self, const sim_world *w, unsigned thread) {
   return hx__grab(&v);
 }
 
-static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices, double ns) {
+static size_t cpu_redoes(void *self, const sim_world *w, unsigned d, size_t slices) {
+  const call *const c = self;
+  if (!c->choice.cpu || !hx__redo_pays((double)slices, cpu_rate(c, w), c->course[d].ends_ns - w->now)) return 0;
+  const hx__grab_view v = {
+      .left = slices, .grain = 1, .least = 1, .most = slices, .threads = c->m->cpu.threads, .rate = cpu_rate(c, w)};
+  return hx__grab(&v);
+}
+
+static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices, double ns, double overlap_ns,
+                       sim_end how) {
   call *const c = self;
+  const double shown = hx__launch_shown(c->course[d].latency_ns, overlap_ns);
   const bool idle = c->course[d].launches == 0 && (w->idle >> d & 1u);
   const hx__rate_key key = key_of(id_of(d), who_of(c, c->choice), w->total);
-  if (slices == 0) {
-    c->working &= ~(1u << d);
-    return;
-  }
-  c->surprised = c->surprised || hx__surprising(&c->prior[d], (double)slices, idle, ns);
-  hx__course_done(&c->course[d], (double)slices, ns);
-  c->busy_until[d] = 0.0;
-  hx__model_put(c->hx->model, &key, &c->prior[d], (hx__sample){(double)slices, ns, idle, 0}, c->hx->now_s);
+  if (how != SIM_DONE) c->working &= ~(1u << d);
+  if (how == SIM_FAILED) return;
+  c->surprised = c->surprised || how == SIM_REDONE ||
+                 hx__surprising(&c->prior[d], (double)slices, idle, ns + (1.0 - shown) * c->prior[d].latency_ns);
+  hx__course_done(&c->course[d], (double)slices, ns, shown, w->now);
+  hx__model_put(c->hx->model, &key, &c->prior[d], (hx__sample){(double)slices, ns, idle, 0, 1.0 - shown}, c->hx->now_s);
 }
 
 static double patience(void *self, unsigned d, size_t slices) {
@@ -115,10 +119,7 @@ static hx__estimate part_of(const sim_hx *hx, uint64_t id, uint64_t who, size_t 
 }
 
 static hx__estimate guess_of(const sim_guess *guess, unsigned d) {
-  hx__estimate e = hx__prior_device;
-  if (guess->latency_ns[d] > 0.0) e.latency_ns = guess->latency_ns[d];
-  e.ns_per_unit = guess->rate[d] > 0.0 ? 1.0 / guess->rate[d] : 0.0;
-  return e;
+  return hx__prior_of(guess->latency_ns[d], 1.0 / guess->rate[d]);
 }
 
 static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prospect *p) {
@@ -162,7 +163,7 @@ static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prosp
 
 double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_guess *guess, uint64_t *random,
                    unsigned char *seen) {
-  static const sim_policy policy = {"hx", device_takes, cpu_takes, chunk_done, patience};
+  static const sim_policy policy = {"hx", device_takes, cpu_takes, chunk_done, SIM_DEPTH, cpu_redoes, patience};
   call c = {.hx = hx, .m = m};
   hx__prospect p;
   look_ahead(&c, slices, guess, &p);
@@ -187,16 +188,16 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
     const hx__rate_key key = key_of(cpu, who, slices);
     const hx__estimate *const prior = c.choice.devices ? &p.cpu_beside : &p.cpu_alone;
     c.surprised = c.surprised || hx__surprising(prior, (double)r->cpu_slices, false, r->cpu_ns);
-    hx__model_put(hx->model, &key, prior, (hx__sample){(double)r->cpu_slices, r->cpu_ns, false, hx->decision.turn},
-                  hx->now_s);
+    hx__model_put(hx->model, &key, prior,
+                  (hx__sample){.units = (double)r->cpu_slices, .ns = r->cpu_ns, .turn = hx->decision.turn}, hx->now_s);
   }
   if (known && c.choice.devices) {
     const hx__rate_key key = key_of(0, who, slices);
     if (c.surprised)
       hx__model_count(hx->model, &key, &hx__prior_call, hx->decision.turn, hx->now_s);
     else
-      hx__model_put(hx->model, &key, &hx__prior_call, (hx__sample){o->parts_ns, r->ns, false, hx->decision.turn},
-                    hx->now_s);
+      hx__model_put(hx->model, &key, &hx__prior_call,
+                    (hx__sample){.units = o->parts_ns, .ns = r->ns, .turn = hx->decision.turn}, hx->now_s);
   }
   return r->ns;
 }

@@ -68,29 +68,30 @@ static void noisy(sim_machine *m, double ns) {
 }
 
 const sim_scenario sim_scenarios[] = {
-    {"plain", NULL, false},
-    {"GPU to 0.6 at 25 %", gpu_slows, true},
-    {"GPU to 0.4 at 25 %", gpu_slows_much, true},
-    {"CPU to 0.5 at 25 %", cpu_slows, true},
-    {"GPU to 1.5 at 30 %", gpu_speeds_up, true},
-    {"GPU heats in 5 steps", gpu_heats, true},
-    {"GPU stalls for 10 %", gpu_stalls, true},
-    {"CPU stolen for 15 %", cpu_is_stolen, true},
-    {"elbow of 0.3 ms", elbow, false},
-    {"shared DRAM", shared_memory, false},
-    {"shared power", shared_power, false},
-    {"8 threads", eight_threads, false},
-    {"4 fast, 4 slow", slow_cores, false},
-    {"grain of 1/64", wide_grain, false},
-    {"two devices", two_devices, false},
-    {"noise of 10 %", noisy, false},
+    {"plain", NULL, SIM_STEADY},
+    {"GPU to 0.6 at 25 %", gpu_slows, SIM_CHANGING},
+    {"GPU to 0.4 at 25 %", gpu_slows_much, SIM_CHANGING},
+    {"CPU to 0.5 at 25 %", cpu_slows, SIM_CHANGING},
+    {"GPU to 1.5 at 30 %", gpu_speeds_up, SIM_CHANGING},
+    {"GPU heats in 5 steps", gpu_heats, SIM_CHANGING},
+    {"GPU stalls for 10 %", gpu_stalls, SIM_CHANGING},
+    {"CPU stolen for 15 %", cpu_is_stolen, SIM_CHANGING},
+    {"elbow of 0.3 ms", elbow, SIM_ELBOW},
+    {"shared DRAM", shared_memory, SIM_STEADY},
+    {"shared power", shared_power, SIM_STEADY},
+    {"8 threads", eight_threads, SIM_STEADY},
+    {"4 fast, 4 slow", slow_cores, SIM_STEADY},
+    {"grain of 1/64", wide_grain, SIM_STEADY},
+    {"two devices", two_devices, SIM_STEADY},
+    {"noise of 10 %", noisy, SIM_STEADY},
 };
 const unsigned sim_scenario_count = sizeof sim_scenarios / sizeof *sim_scenarios;
 
 sim_machine sim_plain(double ratio, double latency_ns) {
   sim_machine m = {.devices = 1};
   m.cpu = (sim_unit){.rate = CPU_RATE, .threads = 1, .noise = NOISE};
-  m.device[0] = (sim_unit){.rate = ratio * CPU_RATE, .latency_ns = latency_ns, .noise = NOISE};
+  m.device[0] =
+      (sim_unit){.rate = ratio * CPU_RATE, .latency_ns = latency_ns, .gap_ns = 0.1 * latency_ns, .noise = NOISE};
   return m;
 }
 

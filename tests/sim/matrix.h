@@ -16,10 +16,17 @@ typedef enum sim_belief {
   SIM_BELIEFS
 } sim_belief;
 
+typedef enum sim_kind {
+  SIM_STEADY,
+  SIM_CHANGING, /* while the call runs */
+  SIM_ELBOW,    /* short launches take as long as longer ones */
+  SIM_KINDS
+} sim_kind;
+
 typedef struct sim_scenario {
   const char *name;
   void (*change)(sim_machine *m, double task_ns); /* of the plain machine; NULL: none */
-  bool changes;                                   /* while the call runs */
+  sim_kind kind;
 } sim_scenario;
 
 extern const sim_scenario sim_scenarios[];

@@ -30,7 +30,7 @@ static size_t take_rest(void *self, const sim_world *w, unsigned thread) {
 }
 
 static double time_of(const sim_machine *m, size_t slices, const double share[SIM_DEVICES]) {
-  static const sim_policy policy = {"fixed", take_part, take_rest, NULL, NULL};
+  static const sim_policy policy = {.name = "fixed", .device = take_part, .cpu = take_rest};
   fixed f = {.cpu_left = slices};
   uint64_t random = 1;
   for (unsigned d = 0; d < m->devices; d++) {

@@ -104,9 +104,12 @@ static size_t logfit_cpu(void *self, const sim_world *w, unsigned thread) {
   const double factor = through / (p->cpu_through / p->m->cpu.threads);
   return some(fmax(least, fmin(p->next / factor, left / (factor + p->m->cpu.threads))));
 }
-static void logfit_done(void *self, const sim_world *w, unsigned d, size_t slices, double ns) {
+static void logfit_done(void *self, const sim_world *w, unsigned d, size_t slices, double ns, double overlap_ns,
+                        sim_end how) {
   peer *const p = self;
   (void)d;
+  (void)overlap_ns;
+  if (how != SIM_DONE) return;
   if (w->now > 0.0 && w->cpu_done) p->cpu_through = (double)w->cpu_done / w->now;
   if (p->points == LOGFIT_POINTS) {
     memmove(p->chunk, p->chunk + 1, (LOGFIT_POINTS - 1) * sizeof *p->chunk);
@@ -135,9 +138,9 @@ static double call(const sim_policy *policy, const sim_machine *m, size_t slices
   return r.stuck ? INFINITY : r.ns;
 }
 
-#define PEER(NAME, device, cpu, done)                                                                     \
+#define PEER(NAME, device_, cpu_, done_)                                                                  \
   static double NAME##_call(const sim_machine *m, size_t slices, const double *rates, uint64_t *random) { \
-    static const sim_policy policy = {#NAME, device, cpu, done, NULL};                                    \
+    static const sim_policy policy = {.name = #NAME, .device = device_, .cpu = cpu_, .done = done_};      \
     return call(&policy, m, slices, rates, random);                                                       \
   }
 PEER(static, static_device, static_cpu, NULL)

@@ -10,7 +10,7 @@
 #include "runtime/sched/decide.h"
 #include "runtime/sched/ends.h"
 
-enum { SIM_DEVICES = 4, SIM_STEPS = 6, SIM_THREADS = 32, SIM_WORKERS = SIM_DEVICES + SIM_THREADS };
+enum { SIM_DEPTH = 2, SIM_DEVICES = 4, SIM_STEPS = 6, SIM_THREADS = 32, SIM_WORKERS = SIM_DEVICES + SIM_THREADS };
 
 /* From at_ns on the rate is multiplied by factor (0: a stall). */
 typedef struct sim_step {
@@ -20,6 +20,7 @@ typedef struct sim_step {
 typedef struct sim_unit {
   double rate;                /* slices a nanosecond, of all threads together */
   double latency_ns, idle_ns; /* of a launch; more of it where the device has slept */
+  double gap_ns;              /* of it, between two that are queued */
   double elbow;               /* a launch of fewer slices takes as long as one of so many */
   double bytes;               /* of DRAM, a slice */
   double corun;               /* factor on the rate while the CPU and a device work; 0: 1 */
@@ -39,21 +40,33 @@ typedef struct sim_machine {
 
 typedef struct sim_world sim_world;
 
+/* How a device's chunk has ended. */
+typedef enum sim_end {
+  SIM_DONE,
+  SIM_REDONE, /* not at all: the CPU has done it meanwhile, and nobody waits for it */
+  SIM_FAILED  /* likewise the device's last */
+} sim_end;
+
 /* Who decides. Each is asked when its worker is idle. */
 typedef struct sim_policy {
   const char *name;
   size_t (*device)(void *self, const sim_world *w, unsigned d);   /* slices from the back; 0: done with the run */
   size_t (*cpu)(void *self, const sim_world *w, unsigned thread); /* slices from the front; 0: done with the run */
-  /* A device's chunk has ended; slices 0: it failed, and the device takes no more. May be NULL. */
-  void (*done)(void *self, const sim_world *w, unsigned d, size_t slices, double ns);
+  /* A device's chunk has ended, ns after it was launched or the one before it ended, whichever came later; overlap_ns:
+   * from its launch to the end of that one. After one that has not the device takes no more. May be NULL. */
+  void (*done)(void *self, const sim_world *w, unsigned d, size_t slices, double ns, double overlap_ns, sim_end how);
+  unsigned depth; /* chunks that a device may have in flight: SIM_DEPTH at most; 0: one */
+  /* Whether an idle thread of the CPU should do once more what is left, `slices`, of the last chunk that device d has
+   * in flight. Returns how many of them to take now. NULL: never. */
+  size_t (*redo)(void *self, const sim_world *w, unsigned d, size_t slices);
   double (*patience_ns)(void *self, unsigned d, size_t slices); /* until a chunk is given up; NULL: for ever */
 } sim_policy;
 
 typedef struct sim_result {
   double ns, cpu_ns; /* cpu_ns: when the CPU found nothing more */
   size_t cpu_slices, device_slices[SIM_DEVICES];
-  unsigned launches, recovered;
-  bool stuck; /* somebody never ends */
+  unsigned launches, recovered, redone; /* chunks: given up after a failure; done by the CPU before they ended */
+  bool stuck;                           /* somebody never ends */
 } sim_result;
 
 struct sim_world {

@@ -5,14 +5,20 @@
 
 #include "tests/sim/sim.h"
 
+typedef struct flight {
+  double wait, work;           /* what is left of the launch, and of the chunk in slices */
+  double from, since, give_up; /* when it was launched; when it came first; when it is given up */
+  hx__chunk chunk;
+  hx__ends rest; /* of the chunk: what the CPU has not done meanwhile */
+  bool fails;
+} flight;
+
 typedef struct worker {
   const sim_unit *unit;
-  double rate;          /* alone, without steps */
-  double wait, work;    /* what is left of the launch, and of the chunk in slices */
-  double from, give_up; /* of the chunk in flight */
-  hx__chunk chunk;
-  bool busy, out, fails, redoing;
-  unsigned launches;
+  double rate;              /* alone, without steps */
+  flight flight[SIM_DEPTH]; /* the first one is computed; launches of the others pass meanwhile */
+  unsigned flights, launches;
+  bool out;
 } worker;
 
 typedef struct state {
@@ -21,7 +27,7 @@ typedef struct state {
   void *self;
   worker worker[SIM_WORKERS]; /* devices first */
   unsigned devices, workers;
-  hx__chunk redo[SIM_WORKERS];
+  hx__chunk redo[SIM_WORKERS * SIM_DEPTH];
   unsigned redos;
   sim_result result;
 } state;
@@ -50,30 +56,63 @@ static double next_step(const sim_unit *u, double now) {
   return INFINITY;
 }
 
+/* The worker's first chunk in flight is its next. */
+static void promote(state *s, worker *k) {
+  flight *const f = &k->flight[0];
+  const unsigned d = (unsigned)(k - s->worker);
+  f->since = s->w.now;
+  if (f->from < s->w.now) f->wait = fmax(f->wait, k->unit->gap_ns);
+  f->give_up = d < s->devices && s->policy->patience_ns ? s->w.now + s->policy->patience_ns(s->self, d, f->chunk.count)
+                                                        : INFINITY;
+}
+
 static void start(state *s, worker *k, hx__chunk chunk, bool is_device) {
   const sim_unit *const u = k->unit;
   const double noise = u->noise > 0.0 ? exp(u->noise * sim_gaussian(s->w.random)) : 1.0;
   const unsigned d = (unsigned)(k - s->worker);
-  k->chunk = chunk;
-  k->busy = true;
-  k->from = s->w.now;
+  flight *const f = &k->flight[k->flights++];
   k->launches++;
-  k->work = fmax((double)chunk.count, is_device ? u->elbow : 0.0) * noise;
-  k->wait = is_device ? u->latency_ns : 0.0;
-  k->give_up = INFINITY;
-  if (!is_device) return;
-  if (k->launches == 1 && (s->w.idle >> d & 1u)) k->wait += u->idle_ns;
-  k->fails = k->launches == u->fail_at;
-  if (k->launches == u->hang_at) k->wait = INFINITY;
-  if (s->policy->patience_ns) k->give_up = s->w.now + s->policy->patience_ns(s->self, d, chunk.count);
-  s->result.launches++;
+  *f = (flight){.wait = is_device ? u->latency_ns : 0.0,
+                .work = fmax((double)chunk.count, is_device ? u->elbow : 0.0) * noise,
+                .from = s->w.now,
+                .chunk = chunk};
+  hx__ends_init(&f->rest, chunk);
+  if (is_device) {
+    if (k->launches == 1 && (s->w.idle >> d & 1u)) f->wait += u->idle_ns;
+    f->fails = k->launches == u->fail_at;
+    if (k->launches == u->hang_at) f->wait = INFINITY;
+    s->result.launches++;
+  }
+  if (k->flights == 1) promote(s, k);
+}
+
+/* An idle thread of the CPU does once more what a device is late with. */
+static bool redo(state *s, worker *k) {
+  for (unsigned d = 0; s->policy->redo && d < s->devices; d++) {
+    worker *const late = &s->worker[d];
+    if (!late->flights) continue;
+    hx__ends *const rest = &late->flight[late->flights - 1].rest;
+    const size_t left = hx__ends_left(rest), want = left ? s->policy->redo(s->self, &s->w, d, left) : 0;
+    const hx__chunk chunk = want ? hx__ends_front(rest, want) : (hx__chunk){0, 0};
+    if (!chunk.count) continue;
+    start(s, k, chunk, false);
+    if (hx__ends_left(rest)) return true;
+    s->result.redone++;
+    const flight f = late->flight[--late->flights];
+    if (late->flights) return true;
+    late->out = true; /* it is at work still, and nobody waits for it */
+    if (s->policy->done)
+      s->policy->done(s->self, &s->w, d, f.chunk.count, s->w.now - f.since, f.since - f.from, SIM_REDONE);
+    return true;
+  }
+  return false;
 }
 
 /* Gives an idle worker something to do; false where it has nothing. */
 static bool feed(state *s, unsigned i) {
   worker *const k = &s->worker[i];
-  if (k->busy || k->out) return false;
   const bool is_device = i < s->devices;
+  if (k->out || k->flights >= (is_device && s->policy->depth ? s->policy->depth : 1u)) return false;
   const size_t left = hx__ends_left(&s->w.ends);
   size_t want = 0;
   if (left) want = is_device ? s->policy->device(s->self, &s->w, i) : s->policy->cpu(s->self, &s->w, i - s->devices);
@@ -84,7 +123,9 @@ static bool feed(state *s, unsigned i) {
     start(s, k, chunk, is_device);
   } else if (!is_device && s->redos) {
     start(s, k, s->redo[--s->redos], false);
-  } else if (is_device) {
+  } else if (!is_device && redo(s, k)) {
+    return true;
+  } else if (is_device && k->flights == 0) {
     k->out = true;
   } else {
     return false;
@@ -92,38 +133,48 @@ static bool feed(state *s, unsigned i) {
   return true;
 }
 
+static hx__chunk all_of(hx__ends *rest) { return hx__ends_back(rest, SIZE_MAX); }
+
 static void finish(state *s, unsigned i) {
   worker *const k = &s->worker[i];
-  const double ns = s->w.now - k->from;
-  k->busy = false;
-  if (i < s->devices && (k->fails || s->w.now >= k->give_up)) {
+  flight f = k->flight[0];
+  const double ns = s->w.now - f.since, overlap = f.since - f.from;
+  if (i < s->devices && (f.fails || s->w.now >= f.give_up)) {
+    for (; k->flights; k->flights--) {
+      s->redo[s->redos++] = all_of(&k->flight[k->flights - 1].rest);
+      s->result.recovered++;
+    }
     k->out = true;
-    s->redo[s->redos++] = k->chunk;
-    s->result.recovered++;
-    if (s->policy->done) s->policy->done(s->self, &s->w, i, 0, ns);
+    if (s->policy->done) s->policy->done(s->self, &s->w, i, f.chunk.count, ns, overlap, SIM_FAILED);
     return;
   }
+  k->flights--;
+  memmove(k->flight, k->flight + 1, k->flights * sizeof *k->flight);
+  if (k->flights) promote(s, k);
+  const hx__chunk mine = all_of(&f.rest);
   if (s->w.seen)
-    for (size_t c = 0; c < k->chunk.count; c++) s->w.seen[k->chunk.first + c]++;
+    for (size_t c = 0; c < mine.count; c++) s->w.seen[mine.first + c]++;
   if (i < s->devices) {
-    s->result.device_slices[i] += k->chunk.count;
-    if (s->policy->done) s->policy->done(s->self, &s->w, i, k->chunk.count, ns);
+    s->result.device_slices[i] += mine.count;
+    if (s->policy->done) s->policy->done(s->self, &s->w, i, f.chunk.count, ns, overlap, SIM_DONE);
   } else {
-    s->w.cpu_done += k->chunk.count;
-    s->result.cpu_slices += k->chunk.count;
+    s->w.cpu_done += f.chunk.count;
+    s->result.cpu_slices += f.chunk.count;
     s->result.cpu_ns = s->w.now;
   }
 }
+
+static bool computes(const worker *k) { return k->flights && !(k->flight[0].wait > 0.0); }
 
 /* Speeds of all workers now. */
 static void speeds(const state *s, double speed[SIM_WORKERS]) {
   bool cpu = false, device = false;
   double demand = 0.0;
   for (unsigned i = 0; i < s->workers; i++)
-    if (s->worker[i].busy && !(s->worker[i].wait > 0.0)) *(i < s->devices ? &device : &cpu) = true;
+    if (computes(&s->worker[i])) *(i < s->devices ? &device : &cpu) = true;
   for (unsigned i = 0; i < s->workers; i++) {
     const worker *const k = &s->worker[i];
-    speed[i] = k->busy && !(k->wait > 0.0) ? k->rate * factor_at(k->unit, s->w.now) : 0.0;
+    speed[i] = computes(k) ? k->rate * factor_at(k->unit, s->w.now) : 0.0;
     if (cpu && device && k->unit->corun > 0.0) speed[i] *= k->unit->corun;
     demand += speed[i] * k->unit->bytes;
   }
@@ -139,10 +190,11 @@ static bool advance(state *s) {
   speeds(s, speed);
   for (unsigned i = 0; i < s->workers; i++) {
     const worker *const k = &s->worker[i];
-    if (!k->busy) continue;
+    const flight *const f = k->flight;
+    if (!k->flights) continue;
     any = true;
-    const double own = k->wait > 0.0 ? k->wait : speed[i] > 0.0 ? k->work / speed[i] : INFINITY;
-    dt = fmin(dt, fmin(fmin(own, k->give_up - s->w.now), next_step(k->unit, s->w.now) - s->w.now));
+    const double own = f->wait > 0.0 ? f->wait : speed[i] > 0.0 ? f->work / speed[i] : INFINITY;
+    dt = fmin(dt, fmin(fmin(own, f->give_up - s->w.now), next_step(k->unit, s->w.now) - s->w.now));
   }
   if (!any) return false;
   if (isinf(dt)) {
@@ -154,16 +206,16 @@ static bool advance(state *s) {
   s->w.now += dt;
   for (unsigned i = 0; i < s->workers; i++) {
     worker *const k = &s->worker[i];
-    if (!k->busy) continue;
-    if (k->wait > 0.0) {
-      k->wait -= dt;
-      if (k->wait <= 1e-9 || was + k->wait == was) k->wait = 0.0;
-      if (k->wait == 0.0 && k->work <= 0.0) finish(s, i);
+    flight *const f = k->flight;
+    if (!k->flights) continue;
+    if (f->wait > 0.0) {
+      f->wait -= dt;
+      if (f->wait <= 1e-9 || was + f->wait == was) f->wait = 0.0;
     } else {
-      k->work -= dt * speed[i];
+      f->work -= dt * speed[i];
     }
-    if (k->busy && ((!(k->wait > 0.0) && k->work <= 1e-9 * (double)k->chunk.count) || s->w.now >= k->give_up))
-      finish(s, i);
+    for (unsigned q = 1; q < k->flights; q++) k->flight[q].wait = fmax(k->flight[q].wait - dt, 0.0);
+    if ((!(f->wait > 0.0) && f->work <= 1e-9 * (double)f->chunk.count) || s->w.now >= f->give_up) finish(s, i);
   }
   return true;
 }
@@ -186,7 +238,8 @@ sim_result sim_run(const sim_machine *m, size_t slices, const sim_policy *policy
   hx__ends_init(&s.w.ends, (hx__chunk){0, slices});
   add_workers(&s, m);
   do {
-    for (unsigned i = 0; i < s.workers; i++) feed(&s, i);
+    for (unsigned i = 0; i < s.workers; i++)
+      while (feed(&s, i)) continue;
   } while (advance(&s));
   s.result.ns = s.w.now;
   return s.result;

@@ -155,6 +155,16 @@ typedef struct hx__cl_kernel {
   hx__memory_mode x, y;
 } hx__cl_kernel;
 
+/* A chunk in flight. Given up, it owns its block, and with it the lane, until its event completes. */
+typedef struct hx__cl_flight {
+  hx__chunk chunk;
+  hx__cl_buffer out; /* slots, or t; kept for the next chunk */
+  cl_event event;    /* NULL: nothing is in flight */
+  void *mapped;
+  bool joined;
+  size_t ldt;
+} hx__cl_flight;
+
 typedef struct hx__cl_lane {
   hx__lane base;
   hx__cl_device *device;
@@ -169,7 +179,6 @@ typedef struct hx__cl_lane {
   size_t operands, operand_room;
   hx__cl_buffer packed_a, packed_b;
   bool shared_packed;   /* the operand that all chunks of the run share is packed */
-  hx__cl_buffer out;    /* slots, or t */
   hx__cl_buffer ticket; /* of launches that join: 0 between them */
   hx__cl_buffer partials;
   cl_mem stage[2]; /* the pinned ring and its mapped halves */
@@ -178,12 +187,12 @@ typedef struct hx__cl_lane {
   unsigned stage_next;
 
   uint64_t copied;
-  /* The chunk in flight: depth one, so a late chunk owns the lane's blocks until its event completes. */
-  hx__chunk chunk;
-  cl_event event;
-  void *mapped;
-  size_t bytes; /* of its results at the start of out */
-  bool joined;  /* a reduction's: one slot a field, of all its leaves */
+  hx__cl_flight flight[HX__DEPTH];
+  unsigned next; /* of them */
+  /* Of the chunk that is being launched: */
+  hx__cl_buffer out; /* slots, or t */
+  size_t bytes;      /* of its results at the start of out */
+  bool joined;       /* a reduction's: one slot a field, of all its leaves */
   size_t ldt;
 } hx__cl_lane;
 
@@ -192,7 +201,8 @@ void hx__cl_lane_close(hx__lane *lane);
 hx__outcome hx__cl_begin(hx__lane *lane, const hx__request *request);
 void hx__cl_end(hx__lane *lane, uint64_t *copied);
 hx__outcome hx__cl_submit(hx__lane *lane, const hx__request *request, hx__chunk chunk, hx__ticket **ticket);
-hx__outcome hx__cl_wait(hx__lane *lane, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns);
+hx__outcome hx__cl_wait(hx__lane *lane, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns);
+bool hx__cl_deliver(hx__lane *lane, const hx__request *request, hx__ticket *ticket, hx__chunk part);
 bool hx__cl_recovered(hx__lane *lane);
 
 /* Once a device is lost no OpenCL call is made on it. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A lane: one context's queue, kernel objects and blocks on a device, and the chunk in flight. Once a device is lost no
- * OpenCL call is made on it any more; what a lane holds is then leaked. */
+ * A lane: one context's queue, kernel objects and blocks on a device, and the chunks in flight. Once a device is lost
+ * no OpenCL call is made on it any more; what a lane holds is then leaked. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,8 @@ hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
     return NULL;
   }
   const uint32_t tile[3] = {config->tile_m, config->tile_n, config->tile_k};
-  lane->base = (hx__lane){.device = device, .recovered = hx__cl_recovered, .grain = grain, .most = most};
+  lane->base =
+      (hx__lane){.device = device, .depth = HX__DEPTH, .recovered = hx__cl_recovered, .grain = grain, .most = most};
   lane->device = d;
   lane->joins = true;
   lane->product = hx__need_index(hx__device_needs(device, HX__NEED_MATMUL, tile));
@@ -76,6 +77,7 @@ void hx__cl_lane_close(hx__lane *base) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   if (base->late && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
   if (!hx__cl_is_lost(lane)) {
+    for (unsigned i = 0; i < HX__DEPTH; i++) hx__cl_buffer_release(&lane->flight[i].out);
     hx__cl_buffer_release(&lane->out);
     hx__cl_buffer_release(&lane->ticket);
     hx__cl_buffer_release(&lane->partials);
@@ -120,24 +122,37 @@ hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
   return outcome;
 }
 
+/* Maps the results of what was launched, so that the event tells when they are there. */
+static hx__outcome map_results(hx__cl_lane *lane, hx__cl_flight *f) {
+  cl_int code;
+  f->mapped =
+      clEnqueueMapBuffer(lane->queue, lane->out.mem, CL_FALSE, CL_MAP_READ, 0, lane->bytes, 0, NULL, &f->event, &code);
+  hx__log(HX__LOG_TRACE, "clEnqueueMapBuffer: %zu bytes of results: %d", lane->bytes, code);
+  if (code == CL_SUCCESS && (code = clFlush(lane->queue)) != CL_SUCCESS) clReleaseEvent(f->event);
+  if (code != CL_SUCCESS) f->event = NULL;
+  if (!lane->device->unified) lane->copied += lane->bytes;
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+}
+
 hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
+  hx__cl_flight *const f = &lane->flight[lane->next];
   *ticket = NULL;
   if (hx__cl_is_lost(lane)) return HX__FAILED;
-  lane->chunk = chunk;
+  const hx__cl_buffer kept = lane->out;
+  lane->out = f->out;
   hx__outcome outcome =
       request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk) : hx__cl_launch_reduce(lane, request, chunk);
+  f->out = lane->out; /* it may have grown */
+  f->chunk = chunk;
+  f->joined = lane->joined;
+  f->ldt = lane->ldt;
+  if (outcome == HX__DONE) outcome = map_results(lane, f);
   if (outcome == HX__DONE) {
-    const size_t bytes = lane->bytes;
-    cl_int code;
-    lane->mapped =
-        clEnqueueMapBuffer(lane->queue, lane->out.mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &lane->event, &code);
-    hx__log(HX__LOG_TRACE, "clEnqueueMapBuffer: %zu bytes of results: %d", bytes, code);
-    if (code == CL_SUCCESS && (code = clFlush(lane->queue)) != CL_SUCCESS) clReleaseEvent(lane->event);
-    if (code != CL_SUCCESS) outcome = hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
-    if (!lane->device->unified) lane->copied += bytes;
+    lane->next = (lane->next + 1) % HX__DEPTH;
+    *ticket = (hx__ticket *)f;
   }
-  if (outcome == HX__DONE) *ticket = (hx__ticket *)lane; /* depth one: the lane is the ticket */
+  lane->out = kept;
   return hx__cl_quiesce(lane, outcome);
 }
 
@@ -149,15 +164,15 @@ static cl_int state_of(cl_event event) {
 }
 
 /* Sleeps between looks: an eighth of the time waited so far, so that the end is seen within that part of it. */
-static cl_int wait_until(cl_event event, uint64_t deadline_ns) {
+static cl_int wait_until(cl_event event, const _Atomic uint64_t *deadline_ns) {
   const uint64_t from = hx__now_ns();
   prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* of this feeder thread: sleeps of 20 us, not of 70 */
   for (;;) {
     const cl_int state = state_of(event);
     const uint64_t now = hx__now_ns();
-    if (state <= CL_COMPLETE || now >= deadline_ns) return state;
+    if (state <= CL_COMPLETE || now >= atomic_load(deadline_ns)) return state;
     uint64_t nap = (now - from) / 8;
-    nap = nap < 20000 ? 20000 : nap > 1000000 ? 1000000 : nap;
+    nap = nap < 20000 ? 20000 : nap > 250000 ? 250000 : nap;
     hx__sleep_ns(nap);
   }
 }
@@ -191,45 +206,61 @@ static void deliver_joined(const hx__request *request, hx__chunk chunk, const ui
   }
 }
 
-hx__outcome hx__cl_wait(hx__lane *base, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns) {
-  hx__cl_lane *const lane = (hx__cl_lane *)ticket;
+hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  hx__cl_flight *const f = (hx__cl_flight *)ticket;
   cl_int state = CL_COMPLETE;
-  if (deadline_ns == UINT64_MAX) {
-    const cl_int code = clWaitForEvents(1, &lane->event);
+  if (hx__cl_is_lost(lane)) return HX__FAILED;
+  if (atomic_load(deadline_ns) == UINT64_MAX) {
+    const cl_int code = clWaitForEvents(1, &f->event);
     hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
     if (code != CL_SUCCESS) state = code;
   } else {
-    state = wait_until(lane->event, deadline_ns);
+    state = wait_until(f->event, deadline_ns);
   }
   if (state > CL_COMPLETE) {
     base->late = true;
     return HX__LATE;
   }
-  if (state < 0) return hx__cl_quiesce(lane, hx__cl_failed(lane->device, "a command", state));
-  if (!request->work->matmul && lane->joined)
-    deliver_joined(request, lane->chunk, lane->mapped);
-  else
-    hx__deliver(request, lane->chunk, lane->mapped, lane->ldt);
-  clReleaseEvent(lane->event);
-  const cl_int code = clEnqueueUnmapMemObject(lane->queue, lane->out.mem, lane->mapped, 0, NULL, NULL);
+  return state < 0 ? hx__cl_quiesce(lane, hx__cl_failed(lane->device, "a command", state)) : HX__DONE;
+}
+
+/* What a chunk whose event has completed holds. */
+static void let_go(hx__cl_lane *lane, hx__cl_flight *f) {
+  if (hx__cl_is_lost(lane)) return;
+  clReleaseEvent(f->event);
+  f->event = NULL;
+  const cl_int code = clEnqueueUnmapMemObject(lane->queue, f->out.mem, f->mapped, 0, NULL, NULL);
   if (code != CL_SUCCESS)
     hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
-  return HX__DONE;
+}
+
+bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
+  hx__cl_flight *const f = (hx__cl_flight *)ticket;
+  const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;
+  if (joined && able)
+    deliver_joined(request, f->chunk, f->mapped);
+  else if (able)
+    hx__deliver(request, f->chunk, part, f->mapped, f->ldt);
+  let_go((hx__cl_lane *)base, f);
+  return able;
 }
 
 bool hx__cl_recovered(hx__lane *base) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   if (!base->late) return true;
   if (hx__cl_is_lost(lane)) return false;
-  const cl_int state = state_of(lane->event);
-  if (state > CL_COMPLETE) return false;
-  if (state < 0) {
-    hx__cl_failed(lane->device, "a late command", state);
-    return false;
+  for (unsigned i = 0; i < HX__DEPTH; i++) {
+    hx__cl_flight *const f = &lane->flight[i];
+    const cl_int state = f->event ? state_of(f->event) : CL_COMPLETE;
+    if (state > CL_COMPLETE) return false;
+    if (state < 0) {
+      hx__cl_failed(lane->device, "a late command", state);
+      return false;
+    }
+    if (f->event) let_go(lane, f);
   }
   base->late = false;
-  clReleaseEvent(lane->event);
-  clEnqueueUnmapMemObject(lane->queue, lane->out.mem, lane->mapped, 0, NULL, NULL);
   hx__cl_unbind(lane);
   hx__log(HX__LOG_INFO, "%s is back: its late chunk has ended", lane->device->base.name);
   return !hx__cl_is_lost(lane);

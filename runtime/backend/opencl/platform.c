@@ -204,6 +204,7 @@ const hx__backend hx__opencl_backend = {
     .end = hx__cl_end,
     .submit = hx__cl_submit,
     .wait = hx__cl_wait,
+    .deliver = hx__cl_deliver,
     .alloc = hx__cl_alloc,
     .free = hx__cl_free,
 };

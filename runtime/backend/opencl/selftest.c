@@ -37,8 +37,9 @@ static hx__outcome run(hx__lane *lane, const hx__request *request) {
   hx__ticket *ticket = NULL;
   uint64_t copied;
   if (outcome == HX__DONE) outcome = hx__cl_submit(lane, request, all, &ticket);
-  const uint64_t deadline = lane->device->waits_for_ever ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
-  if (outcome == HX__DONE) outcome = hx__cl_wait(lane, request, ticket, deadline);
+  const _Atomic uint64_t deadline = lane->device->waits_for_ever ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
+  if (outcome == HX__DONE) outcome = hx__cl_wait(lane, ticket, &deadline);
+  if (outcome == HX__DONE) hx__cl_deliver(lane, request, ticket, all);
   if (outcome == HX__LATE) hx__device_lost(lane->device, "a small kernel did not end in 30 s");
   hx__cl_end(lane, &copied);
   return outcome;

@@ -10,6 +10,7 @@
 #include "runtime/base/status.h"
 
 #define MAX_BLOCK_BYTES ((size_t)64 << 20)
+#define LOOK_NS 100000u /* between looks at a deadline that others may have brought forward */
 
 typedef struct sim_device {
   hx__device base;
@@ -17,14 +18,22 @@ typedef struct sim_device {
   _Atomic uint64_t calls[HX__SIM_ENTRIES];
 } sim_device;
 
+/* A chunk in flight. */
+typedef struct sim_ticket {
+  void *result; /* its slots, or its t */
+  size_t result_bytes, ldt;
+  hx__chunk chunk;
+  uint64_t done_at_ns;
+} sim_ticket;
+
 typedef struct sim_lane {
   hx__lane base;
   sim_device *device;
-  void *scratch, *result; /* result: the chunk's slots, or its t */
-  size_t scratch_bytes, result_bytes;
-  hx__chunk chunk;
-  size_t ldt;
-  uint64_t done_at_ns, copied;
+  void *scratch;
+  size_t scratch_bytes;
+  sim_ticket ticket[HX__DEPTH];
+  unsigned next;               /* of them */
+  uint64_t free_at_ns, copied; /* when the last chunk ends */
 } sim_lane;
 
 /* Counts a call of an entry; true where the profile wants it to fail. The device is then lost. */
@@ -74,7 +83,7 @@ static size_t most(const hx__lane *lane, const hx__work *work) {
 }
 
 static bool recovered(hx__lane *base) {
-  if (base->late && hx__now_ns() >= ((sim_lane *)base)->done_at_ns) base->late = false;
+  if (base->late && hx__now_ns() >= ((sim_lane *)base)->free_at_ns) base->late = false;
   return !base->late;
 }
 
@@ -85,7 +94,7 @@ static hx__lane *open(hx__device *device, const hx__config *config) {
     hx__fail(HX_DEVICE_FAILED, "%s has no lane", device->name);
     return NULL;
   }
-  lane->base = (hx__lane){.device = device, .recovered = recovered, .grain = grain, .most = most};
+  lane->base = (hx__lane){.device = device, .depth = HX__DEPTH, .recovered = recovered, .grain = grain, .most = most};
   lane->device = (sim_device *)device;
   return &lane->base;
 }
@@ -93,7 +102,7 @@ static hx__lane *open(hx__device *device, const hx__config *config) {
 static void close(hx__lane *base) {
   sim_lane *const lane = (sim_lane *)base;
   free(lane->scratch);
-  free(lane->result);
+  for (unsigned i = 0; i < HX__DEPTH; i++) free(lane->ticket[i].result);
   free(lane);
 }
 
@@ -115,26 +124,26 @@ static bool reserve(void **p, size_t *bytes, size_t wanted) {
   return *p != NULL;
 }
 
-static bool multiply(sim_lane *lane, const hx__request *request, hx__chunk chunk) {
+static bool multiply(sim_lane *lane, sim_ticket *ticket, const hx__request *request, hx__chunk chunk) {
   const hx__cpu_kernels *const cpu = request->kernels;
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
   hx__gemm g = hx__chunk_gemm(request->work, chunk);
-  if (!reserve(&lane->result, &lane->result_bytes, g.m * g.n * sizeof(float)) ||
+  if (!reserve(&ticket->result, &ticket->result_bytes, g.m * g.n * sizeof(float)) ||
       !reserve(&lane->scratch, &lane->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
     return false;
-  g.c = lane->result;
-  g.ldc = lane->ldt = g.n;
+  g.c = ticket->result;
+  g.ldc = ticket->ldt = g.n;
   g.beta = 0.0f;
   cpu->gemm(&g, blocking, NULL, NULL, lane->scratch);
   lane->copied += (g.m * g.k + g.k * g.n + g.m * g.n) * sizeof(float);
   return true;
 }
 
-static bool reduce(sim_lane *lane, const hx__request *request, hx__chunk chunk) {
+static bool reduce(sim_lane *lane, sim_ticket *ticket, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
-  if (!reserve(&lane->result, &lane->result_bytes, w->nfields * chunk.count * sizeof(uint64_t))) return false;
-  uint64_t *slots = lane->result;
+  if (!reserve(&ticket->result, &ticket->result_bytes, w->nfields * chunk.count * sizeof(uint64_t))) return false;
+  uint64_t *slots = ticket->result;
   for (size_t f = 0; f < w->nfields; f++, slots += chunk.count) {
     const hx_field *const field = &w->fields[f];
     const uint32_t *const x = (const uint32_t *)field->x + first;
@@ -150,28 +159,39 @@ static hx__outcome submit(hx__lane *base, const hx__request *request, hx__chunk 
   const hx__sim_profile *const profile = &lane->device->profile;
   *ticket = NULL;
   if (fails(lane->device, HX__SIM_ENQUEUE)) return HX__FAILED;
-  const double seconds = profile->latency_us * 1e-6 +
-                         (double)hx__chunk_units(request->work, chunk) /
-                             (request->work->matmul && profile->products > 0.0 ? profile->products : profile->rate);
-  const uint64_t from = hx__now_ns();
-  lane->chunk = chunk;
-  lane->done_at_ns = from + (seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1000000000000000000u);
-  if (!(request->work->matmul ? multiply(lane, request, chunk) : reduce(lane, request, chunk))) return HX__NO_MEMORY;
-  *ticket = (hx__ticket *)lane;
+  const double seconds = (double)hx__chunk_units(request->work, chunk) /
+                         (request->work->matmul && profile->products > 0.0 ? profile->products : profile->rate);
+  const uint64_t launched = hx__now_ns() + (uint64_t)(profile->latency_us * 1e3);
+  sim_ticket *const t = &lane->ticket[lane->next];
+  t->chunk = chunk;
+  t->done_at_ns = (launched > lane->free_at_ns ? launched : lane->free_at_ns) +
+                  (seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1000000000000000000u);
+  if (!(request->work->matmul ? multiply : reduce)(lane, t, request, chunk)) return HX__NO_MEMORY;
+  lane->free_at_ns = t->done_at_ns;
+  lane->next = (lane->next + 1) % HX__DEPTH;
+  *ticket = (hx__ticket *)t;
   return HX__DONE;
 }
 
-static hx__outcome wait(hx__lane *base, const hx__request *request, hx__ticket *ticket, uint64_t deadline_ns) {
-  sim_lane *const lane = (sim_lane *)ticket;
-  if (fails(lane->device, HX__SIM_WAIT)) return HX__FAILED;
-  const uint64_t until = lane->done_at_ns < deadline_ns ? lane->done_at_ns : deadline_ns, now = hx__now_ns();
-  if (until > now) hx__sleep_ns(until - now);
-  if (lane->done_at_ns > deadline_ns) {
-    base->late = true;
-    return HX__LATE;
+static hx__outcome wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns) {
+  const uint64_t done_at = ((sim_ticket *)ticket)->done_at_ns;
+  if (fails((sim_device *)base->device, HX__SIM_WAIT)) return HX__FAILED;
+  for (;;) {
+    const uint64_t now = hx__now_ns(), deadline = atomic_load(deadline_ns);
+    if (now >= done_at && deadline != 0) return HX__DONE;
+    if (now >= deadline) break;
+    const uint64_t until = done_at < deadline ? done_at : deadline;
+    hx__sleep_ns(until - now < LOOK_NS ? until - now : LOOK_NS);
   }
-  hx__deliver(request, lane->chunk, lane->result, lane->ldt);
-  return HX__DONE;
+  base->late = true;
+  return HX__LATE;
+}
+
+static bool deliver(hx__lane *lane, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
+  const sim_ticket *const t = (const sim_ticket *)ticket;
+  (void)lane;
+  hx__deliver(request, t->chunk, part, t->result, t->ldt);
+  return true;
 }
 
 static void *alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
@@ -193,5 +213,6 @@ const hx__backend hx__sim_backend = {.name = "sim",
                                      .end = end,
                                      .submit = submit,
                                      .wait = wait,
+                                     .deliver = deliver,
                                      .alloc = alloc,
                                      .free = release};

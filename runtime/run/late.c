@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a device is late with, done once more by the CPU. The last chunk in flight is cut like any other range: the team
+ * takes from its front, and the device, when its event comes, delivers what is left of it. So every slice reaches the
+ * caller once, though some are computed twice; a chunk of which nothing is left is given up. */
+#include <math.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/thread.h"
+#include "runtime/run/internal.h"
+
+#define SOON_NS 30e3 /* after which a redo that nearly pays does */
+#define LONG_NS 1e9
+
+/* The last chunk in flight of which something is left; NULL: none. Under the lock. */
+static hx__flight *last_of(hx__feed *f) {
+  for (unsigned i = f->flights; i > 0; i--)
+    if (f->flight[i - 1].rest.count) return &f->flight[i - 1];
+  return NULL;
+}
+
+static double expected_end(const hx__feed *f) {
+  return (double)atomic_load_explicit(&f->ends_ns, memory_order_relaxed);
+}
+
+static bool pays(const hx__feed *f, const hx__flight *v, double rate) {
+  const double ends = expected_end(f);
+  return ends > 0.0 && hx__redo_pays((double)v->rest.count, rate, ends - (double)hx__now_ns());
+}
+
+hx__chunk hx__take_late(hx__run_state *run, size_t grain) {
+  pthread_mutex_lock(&run->lock);
+  hx__flight *const v = last_of(run->late);
+  const double rate = hx__run_cpu_rate(run);
+  hx__chunk chunk = {0, 0};
+  if (v && pays(run->late, v, rate)) {
+    const hx__grab_view view = {.left = v->rest.count,
+                                .grain = grain,
+                                .least = grain,
+                                .most = v->rest.count,
+                                .threads = run->plan->threads,
+                                .rate = rate};
+    chunk = (hx__chunk){v->rest.first, hx__grab(&view)};
+    v->rest = (hx__chunk){v->rest.first + chunk.count, v->rest.count - chunk.count};
+    if (v->rest.count == 0) {
+      run->redone++;
+      atomic_store(&v->till_ns, 0);
+    }
+  }
+  pthread_mutex_unlock(&run->lock);
+  return chunk;
+}
+
+/* A device with which the team had better not wait; NULL: none now. *look_ns: when to ask again; 0: no device may be
+ * late. Under the lock. */
+static hx__feed *late_one(hx__run_state *run, double rate, uint64_t *look_ns) {
+  const double now = (double)hx__now_ns();
+  *look_ns = 0;
+  for (size_t i = 0; i < run->feeds; i++) {
+    hx__feed *const f = &run->feed[i];
+    if (!f->may_be_redone || !atomic_load_explicit(&f->working, memory_order_relaxed)) continue;
+    const hx__flight *const v = last_of(f);
+    if (v && pays(f, v, rate)) return f;
+    const double look = fmin(v ? expected_end(f) + (double)v->rest.count / rate + SOON_NS : INFINITY, now + LONG_NS);
+    if (*look_ns == 0 || look < (double)*look_ns) *look_ns = (uint64_t)look;
+  }
+  return NULL;
+}
+
+void hx__outlast(hx__run_state *run) {
+  const double rate = hx__run_cpu_rate(run);
+  if (!(rate > 0.0) || hx__ends_left(&run->ends)) return;
+  pthread_mutex_lock(&run->lock);
+  for (;;) {
+    uint64_t look_ns;
+    run->late = late_one(run, rate, &look_ns);
+    if (run->late) {
+      pthread_mutex_unlock(&run->lock);
+      hx__cpu_late(run);
+      pthread_mutex_lock(&run->lock);
+    } else if (look_ns) {
+      hx__cond_wait_until(&run->landed, &run->lock, look_ns);
+    } else {
+      break;
+    }
+  }
+  pthread_mutex_unlock(&run->lock);
+}
