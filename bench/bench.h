@@ -99,6 +99,7 @@ typedef struct bench_row {
   double median_s, min_s, max_s;
   size_t reps;
   double rate, ceiling, gpu_share; /* rate and ceiling in unit; gpu_share as done, median */
+  double joules;                   /* of a call; NaN where that cannot be measured */
   uint64_t bytes_copied;           /* of the last call */
   uint32_t recovered;              /* most of any call */
   bool ran, verified;              /* ran: the call returned HX_OK */
@@ -144,6 +145,7 @@ void bench_row_devices(const bench_session *session, uint32_t devices, char *tex
 void bench_table_head(FILE *f, const bench_row *row);
 void bench_table_row(FILE *f, const bench_row *row);
 void bench_time_text(double seconds, char *text, size_t bytes);
+void bench_joules_text(double joules, char *text, size_t bytes); /* "n/a": not measured */
 void bench_bytes_text(uint64_t value, char *text, size_t bytes);
 
 /* Files. Opened before anything is measured, so that a bad path costs nothing. */

@@ -19,9 +19,12 @@ static const char *const rulings[] = {
     [HX__RULING_EXPECTED] = "",
 };
 static const char *const reasons[] = {
-    [HX__REASON_BEST] = "it is expected to end first",
-    [HX__REASON_TRY] = "it may well end first, and too little is known of it",
+    [HX__REASON_BEST] = "it is expected to %s",
+    [HX__REASON_TRY] = "it may well %s, and too little is known of it",
     [HX__REASON_RECHECK] = "its turn to be measured again, so that a wrong memory heals"};
+static const char *const aims[] = {[HX__OBJECTIVE_TIME] = "end first",
+                                   [HX__OBJECTIVE_ENERGY] = "draw the least energy",
+                                   [HX__OBJECTIVE_EDP] = "have the least energy times time"};
 
 static void name_of(const hx__explanation *e, unsigned choice, char *text, size_t bytes) {
   const hx__choice c = hx__choice_of(choice, e->prospect.devices);
@@ -68,28 +71,47 @@ static void print_parts(FILE *f, const hx__explanation *e, const char *unit) {
   }
 }
 
+/* What a choice is expected to draw; NaN where that was never measured. */
+static double joules_of(const hx__outlook *o) { return o->watts > 0.0 ? o->watts * o->ns * 1e-9 : NAN; }
+
+static void print_energy(FILE *f, const hx__outlook *o) {
+  char joules[24];
+  bench_joules_text(joules_of(o), joules, sizeof joules);
+  if (o->watts > 0.0)
+    fprintf(f, " %8.1f %8s", o->watts, joules);
+  else
+    fprintf(f, " %8s %8s", "?", joules);
+}
+
 static void print_choices(FILE *f, const hx__explanation *e) {
   char name[96];
   if (e->ruling != HX__RULING_EXPECTED) {
     fprintf(f, "  %s\n", rulings[e->ruling]);
     return;
   }
-  fprintf(f, "  %-16s %12s %12s %8s %8s %8s\n", "choice", "expected ms", "by parts ms", "sigma", "share", "calls");
+  const bool metered = e->prospect.objective != HX__OBJECTIVE_TIME;
+  fprintf(f, "  %-16s %12s %12s %8s %8s %8s%s\n", "choice", "expected ms", "by parts ms", "sigma", "share", "calls",
+          metered ? "    watts   energy" : "");
   for (unsigned i = 0; i < e->decision.choices; i++) {
     const hx__outlook *const o = &e->decision.outlook[i];
     name_of(e, i, name, sizeof name);
-    fprintf(f, "%c %-16s %12.3f %12.3f %8.2f %7.0f%% %8u\n", i == e->decision.choice ? '>' : ' ', name, o->ns * 1e-6,
+    fprintf(f, "%c %-16s %12.3f %12.3f %8.2f %7.0f%% %8u", i == e->decision.choice ? '>' : ' ', name, o->ns * 1e-6,
             o->parts_ns * 1e-6, o->sigma, 100.0 * share_of(e, i), o->samples);
+    if (metered) print_energy(f, o);
+    fputc('\n', f);
   }
   name_of(e, e->decision.choice, name, sizeof name);
-  fprintf(f, "  %s: %s\n", name, reasons[e->decision.reason]);
+  char why[128];
+  snprintf(why, sizeof why, reasons[e->decision.reason], aims[e->prospect.objective]);
+  fprintf(f, "  %s: %s\n", name, why);
 }
 
 static void write_json(FILE *f, const hx__explanation *e, bool after) {
   char name[96];
   name_of(e, e->decision.choice, name, sizeof name);
-  fprintf(f, "%s{\"after\": %u, \"threads\": %u, \"small\": %s, \"choice\": ", after ? ", " : "", after ? CALLS : 0u,
-          e->threads, e->ruling == HX__RULING_SMALL ? "true" : "false");
+  fprintf(f, "%s{\"after\": %u, \"threads\": %u, \"small\": %s, \"objective\": \"%s\", \"choice\": ", after ? ", " : "",
+          after ? CALLS : 0u, e->threads, e->ruling == HX__RULING_SMALL ? "true" : "false",
+          hx__objective_name(e->prospect.objective));
   bench_json_string(f, name);
   fputs(", \"choices\": [", f);
   for (unsigned i = 0; i < e->decision.choices; i++) {
@@ -100,6 +122,8 @@ static void write_json(FILE *f, const hx__explanation *e, bool after) {
     bench_json_number(f, e->decision.outlook[i].ns * 1e-6);
     fputs(", \"parts_ms\": ", f);
     bench_json_number(f, e->decision.outlook[i].parts_ns * 1e-6);
+    fputs(", \"expected_joules\": ", f);
+    bench_json_number(f, joules_of(&e->decision.outlook[i]));
     fprintf(f, ", \"sigma\": %.9g, \"share\": %.9g, \"calls\": %u}", e->decision.outlook[i].sigma, share_of(e, i),
             e->decision.outlook[i].samples);
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CSV table. Its columns and their order are fixed: results of different versions are compared by them. A value
- * that does not exist is an empty field. */
+ * The CSV table. Its columns and their order are fixed, and new ones come last: results of different versions are
+ * compared by them. A value that does not exist is an empty field. */
 #include <math.h>
 
 #include "bench/bench.h"
@@ -14,7 +14,7 @@ static void field_size(FILE *f, size_t value) {
 void bench_write_csv(FILE *f, const bench_session *session, const bench_results *results) {
   fputs(
       "op,type,m,n,k,mode,devices,asked_share,median_s,min_s,max_s,reps,rate,unit,ceiling,gpu_share,bytes_copied,"
-      "recovered,verified,bits\n",
+      "recovered,verified,bits,joules\n",
       f);
   for (size_t i = 0; i < results->row_count; i++) {
     const bench_row *row = &results->rows[i];
@@ -36,7 +36,9 @@ void bench_write_csv(FILE *f, const bench_session *session, const bench_results 
     bench_csv_field(f, row->unit);
     bench_csv_number(f, row->ceiling);
     bench_csv_number(f, row->gpu_share);
-    fprintf(f, "%llu,%u,%s,%016llx\n", (unsigned long long)row->bytes_copied, row->recovered,
+    fprintf(f, "%llu,%u,%s,%016llx,", (unsigned long long)row->bytes_copied, row->recovered,
             row->verified ? "true" : "false", (unsigned long long)row->bits);
+    if (isfinite(row->joules)) fprintf(f, "%.9g", row->joules);
+    fputc('\n', f);
   }
 }

@@ -9,10 +9,12 @@
 
 #include "bench/ceiling.h"
 #include "bench/measure.h"
+#include "runtime/base/energy.h"
 
-#define WARM_CALLS 3      /* a mode, */
-#define LEARNING_CALLS 10 /* or so many where hx decides and may still learn, */
-#define WARM_PART 0.25    /* but no longer than this part of the time for measuring */
+#define WARM_CALLS 3       /* a mode, */
+#define LEARNING_CALLS 10  /* or so many where hx decides and may still learn, */
+#define ENERGY_SECONDS 0.1 /* a hundred steps of the counters */
+#define WARM_PART 0.25     /* but no longer than this part of the time for measuring */
 
 typedef struct player {
   bench_session *session;
@@ -23,6 +25,7 @@ typedef struct player {
   size_t share_count, share_room;
   uint32_t recovered;
   uint64_t bits; /* of the verified call */
+  double joules; /* of a call */
   bool failed, wrong;
 } player;
 
@@ -124,6 +127,22 @@ static double warm_up(player *p, bool learning, double seconds) {
   return last;
 }
 
+/* Joules of a call, of many in a row: one may be too short for the counters, and rounds are too mixed. NaN where they
+ * cannot be read, for a card in a slot, which they do not show, and where there is no time left. */
+static double joules_of(player *p, unsigned calls) {
+  hx__energy *const energy = hx__energy_of_process();
+  const double start = bench_now(), before = hx__energy_joules(energy);
+  size_t done = 0;
+  if (isnan(before) || p->failed || (p->session->deadline > 0 && start > p->session->deadline)) return NAN;
+  for (uint32_t d = 0; d < p->report.device_count && d < HX_MAX_DEVICES; d++)
+    if (p->session->device[p->report.device[d].index].kind == HX_GPU) return NAN;
+  for (; bench_now() - start < ENERGY_SECONDS; done += calls)
+    for (unsigned i = 0; i < calls; i++)
+      if (!call(p, NULL)) return NAN;
+  const double joules = (hx__energy_joules(energy) - before) / (double)done;
+  return joules > 0 ? joules : NAN;
+}
+
 static bool make_row(player *p, const bench_mode *mode, const bench_contestant *who, size_t rounds, double ceiling,
                      const bench_run *run, bench_results *results) {
   bench_subject *subject = p->subject;
@@ -135,6 +154,7 @@ static bool make_row(player *p, const bench_mode *mode, const bench_contestant *
   row.ran = !p->failed;
   row.verified = !p->failed && !p->wrong;
   row.bits = p->bits;
+  row.joules = p->joules;
   row.median_s = row.min_s = row.max_s = row.rate = row.gpu_share = NAN;
   if (row.reps) {
     double *sorted = malloc(rounds * sizeof *sorted);
@@ -181,7 +201,7 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
   run->rounds = 0;
   for (size_t i = 0; fine && i < count; i++) {
     player *p = &players[i];
-    *p = (player){.session = session, .subject = subject, .task = subject->task};
+    *p = (player){.session = session, .subject = subject, .task = subject->task, .joules = NAN};
     p->task.gpu_share = modes[i].share;
     seat[i] = SIZE_MAX;
     if (!verify(p, modes[i].name)) continue;
@@ -211,6 +231,7 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
   for (size_t i = 0; fine && i < count; i++) {
     if (!run->rounds && seat[i] != SIZE_MAX) players[i].failed = true;
     const bench_contestant *who = seat[i] != SIZE_MAX ? &field[seat[i]] : NULL;
+    if (who) players[i].joules = joules_of(&players[i], who->calls);
     fine = make_row(&players[i], &modes[i], who, run->rounds, ceiling_rate, run, results);
     if (run->samples && who && run->rounds) {
       run->samples[i] = who->samples;

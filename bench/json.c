@@ -54,6 +54,7 @@ static void write_row(FILE *f, const bench_session *session, const bench_row *ro
   bench_json_member(f, "unit", row->unit);
   bench_json_member_number(f, "ceiling", row->ceiling);
   bench_json_member_number(f, "gpu_share", row->gpu_share);
+  bench_json_member_number(f, "joules", row->joules);
   fprintf(f, "\"bytes_copied\": %llu, \"recovered\": %u, \"verified\": %s, \"bits\": \"%016llx\"}",
           (unsigned long long)row->bytes_copied, row->recovered, row->verified ? "true" : "false",
           (unsigned long long)row->bits);

@@ -88,6 +88,21 @@ void bench_time_text(double seconds, char *text, size_t bytes) {
   snprintf(text, bytes, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, rows[r].unit);
 }
 
+void bench_joules_text(double joules, char *text, size_t bytes) {
+  static const struct {
+    double below, scale;
+    const char *unit;
+  } rows[] = {{1e-3, 1e6, "uJ"}, {1, 1e3, "mJ"}, {1e3, 1, "J"}, {INFINITY, 1e-3, "kJ"}};
+  size_t r = 0;
+  if (!isfinite(joules)) {
+    snprintf(text, bytes, "n/a");
+    return;
+  }
+  while (joules >= rows[r].below) r++;
+  const double value = joules * rows[r].scale;
+  snprintf(text, bytes, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, rows[r].unit);
+}
+
 void bench_bytes_text(uint64_t value, char *text, size_t bytes) {
   static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
   double scaled = (double)value;
@@ -99,24 +114,25 @@ void bench_bytes_text(uint64_t value, char *text, size_t bytes) {
 void bench_table_head(FILE *f, const bench_row *row) {
   fprintf(f, "\n%s %s; ceiling: %s\n", row->type, row->op,
           row->m ? "multiply-adds on the CPU's registers alone" : "reading the same bytes with a bare loop on the CPU");
-  fprintf(f, "%-14s %-5s %5s %9s %9s %9s %6s %8s %7s %6s %8s %-5s %s\n", "size", "mode", "asked", "median", "min",
-          "max", "rounds", row->unit, "ceiling", "on GPU", "copied", "check", "bits");
+  fprintf(f, "%-14s %-4s %5s %8s %8s %8s %4s %7s %7s %6s %8s %7s %-5s %s\n", "size", "mode", "asked", "median", "min",
+          "max", "runs", row->unit, "ceiling", "on GPU", "copied", "energy", "check", "bits");
 }
 
 void bench_table_row(FILE *f, const bench_row *row) {
   char size[72], asked[16] = "auto", median[24], least[24], most[24], copied[24], share[16] = "-", rate[16] = "-",
-                 ceiling[16] = "-";
+                 ceiling[16] = "-", joules[16];
   bench_size_text(row, size, sizeof size);
   bench_time_text(row->median_s, median, sizeof median);
   bench_time_text(row->min_s, least, sizeof least);
   bench_time_text(row->max_s, most, sizeof most);
   bench_bytes_text(row->bytes_copied, copied, sizeof copied);
+  bench_joules_text(row->joules, joules, sizeof joules);
   if (row->asked_share >= 0) snprintf(asked, sizeof asked, "%.0f %%", 100.0 * (double)row->asked_share);
   if (isfinite(row->gpu_share)) snprintf(share, sizeof share, "%.0f %%", 100 * row->gpu_share);
   if (isfinite(row->rate)) snprintf(rate, sizeof rate, row->rate < 100 ? "%.2f" : "%.0f", row->rate);
   if (isfinite(row->rate / row->ceiling)) snprintf(ceiling, sizeof ceiling, "%.0f %%", 100 * row->rate / row->ceiling);
-  fprintf(f, "%-14s %-5s %5s %9s %9s %9s %6zu %8s %7s %6s %8s %-5s %016llx\n", size, row->mode, asked, median, least,
-          most, row->reps, rate, ceiling, share, copied,
+  fprintf(f, "%-14s %-4s %5s %8s %8s %8s %4zu %7s %7s %6s %8s %7s %-5s %016llx\n", size, row->mode, asked, median,
+          least, most, row->reps, rate, ceiling, share, copied, joules,
           row->verified ? "ok"
           : row->ran    ? "WRONG"
                         : "error",

@@ -227,6 +227,7 @@ static bool versus_one(team *t, const bench_item *item, const bench_size *size, 
                    .trans_b = size->trans_b,
                    .file = size->file,
                    .devices = 1,
+                   .joules = NAN,
                    .bits = reply.bits};
   field[count++] = (seat){&t->rivals[0], SIZE_MAX, true, BENCH_ASK_SAMPLE, reply.value};
   field[count++] = (seat){&t->rivals[0], SIZE_MAX, true, BENCH_ASK_CEILING, reply.ceiling_s};

@@ -145,8 +145,10 @@ typedef struct hx_device_report {
 
 /* What a call did. Written only on HX_OK. */
 typedef struct hx_report {
-  double seconds, gpu_share, joules; /* gpu_share: of the work as done; joules: NaN where unreadable */
-  uint64_t bytes_copied;             /* of inputs staged for a device and of results fetched from its own memory */
+  double seconds, gpu_share; /* gpu_share: of the work as done */
+  double joules;         /* that the processor drew meanwhile, for whatever program; NaN where its counters cannot be
+                            read, in a call of under 10 ms, and where a discrete card took part */
+  uint64_t bytes_copied; /* of inputs staged for a device and of results fetched from its own memory */
   uint32_t chunks, recovered, device_count; /* recovered: chunks that a device gave back and the CPU did again */
   hx_device_report device[HX_MAX_DEVICES];  /* those that got work, the CPU included */
   uint64_t reserved[8];

@@ -69,9 +69,10 @@ rows = document["rows"]
 assert len(rows) % int(sys.argv[2]) == 0 and len(rows) > 0, len(rows)
 bits = {}
 for row in rows:
-    for name in ("op type n mode devices median_s min_s max_s reps rate unit gpu_share bytes_copied verified "
+    for name in ("op type n mode devices median_s min_s max_s reps rate unit gpu_share joules bytes_copied verified "
                  "bits").split():
         assert name in row, name
+    assert row["joules"] is None or row["joules"] > 0
     assert row["verified"] is True
     assert row["mode"] in ("cpu", "gpu", "both")
     assert 0 < row["min_s"] <= row["median_s"] <= row["max_s"] and row["reps"] >= 1 and row["rate"] > 0
@@ -105,7 +106,7 @@ status 0 reduce --devices cpu --size 1,1000,2^12 --op all --type all --reps 2 --
 valid_json r.json 81
 has out '^verdict: ' 'the verdict'
 columns=op,type,m,n,k,mode,devices,asked_share,median_s,min_s,max_s,reps,rate,unit,ceiling,gpu_share,bytes_copied
-has r.csv "^$columns,recovered,verified,bits\$" 'columns'
+has r.csv "^$columns,recovered,verified,bits,joules\$" 'columns'
 checks=$((checks + 1))
 [ "$(wc -l <r.csv)" = 82 ] || fail "the CSV table has $(wc -l <r.csv) lines, not 82"
 awk 'length > 120 { exit 1 }' out || fail 'a line of the table is longer than 120 columns'

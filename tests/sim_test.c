@@ -298,6 +298,9 @@ static void foreign_entries(void) {
       e.samples = 1;
       e.doubted = 0;
       e.spread = 0.01;
+      e.watts = i & 2 ? 20.0 : any(&random);
+      e.joules = i & 4 ? 0.0 : any(&random);
+      e.metered_ns = i & 8 ? 1e6 : any(&random);
       for (unsigned s = 0; s < HX__MODEL_STATES; s++) e.state[s] = any(&random);
       for (unsigned s = 0; s < HX__MODEL_STATES * HX__MODEL_STATES; s++) (&e.covariance[0][0])[s] = any(&random);
     }
@@ -309,8 +312,10 @@ static void foreign_entries(void) {
     hx__model_put(&model, &e.key, &hx__prior_device,
                   (hx__sample){.units = wide(&random, 1.0, 1e9), .ns = wide(&random, 1.0, 1e9)}, 1000);
     const hx__estimate then = hx__model_exact(&model, &e.key, 1000);
-    CHECK(then.ns_per_unit > 0.0 && isfinite(then.ns_per_unit) && isfinite(then.sigma), "then %g, sigma %g",
-          then.ns_per_unit, then.sigma);
+    hx__model_power(&model, &e.key, any(&random), any(&random));
+    const double watts = hx__model_exact(&model, &e.key, 1000).watts;
+    CHECK(then.ns_per_unit > 0.0 && isfinite(then.ns_per_unit) && isfinite(then.sigma) && watts >= 0.0 && watts < 1e7,
+          "then %g, sigma %g, %g W", then.ns_per_unit, then.sigma, watts);
   }
   CHECK(taken > 0, "none was taken");
 }
@@ -347,9 +352,9 @@ static void memory(void) {
 /* What a decision costs. */
 static void decision_time(void) {
   hx__prospect p = {.units = 1e6, .devices = 1};
-  p.cpu_alone = p.cpu_beside = (hx__estimate){1.0, 4e3, 0, 0.1, 9, 1, 1, 0};
-  p.device[0].alone = p.device[0].beside = (hx__estimate){1.5, 4e4, 1e4, 0.1, 9, 1, 1, 4e3};
-  for (int i = 0; i < 3; i++) p.whole[i] = (hx__estimate){1.0, 0, 0, 0.1, 9, 1, 1, 0};
+  p.cpu_alone = p.cpu_beside = (hx__estimate){1.0, 4e3, 0, 0.1, 9, 1, 1, 0.0, 40.0, false};
+  p.device[0].alone = p.device[0].beside = (hx__estimate){1.5, 4e4, 1e4, 0.1, 9, 1, 1, 4e3, 0.0, false};
+  for (int i = 0; i < 3; i++) p.whole[i] = (hx__estimate){1.0, 0, 0, 0.1, 9, 1, 1, 0.0, 30.0, false};
   hx__decision d;
   enum { TIMES = 20000 };
   const uint64_t from = hx__now_ns();

@@ -8,6 +8,7 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/energy.h"
 #include "runtime/base/fpenv.h"
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
@@ -164,16 +165,28 @@ static hx_status dispatch(hx_context *hx, const hx__work *w, hx_report *report) 
   return in_parts(hx, w, asked == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : asked, threads, report);
 }
 
+/* Of a call that was long enough for counters that move once a millisecond, and in which no card took part, for what
+ * one draws is not in them. */
+static double joules_of(const hx_context *hx, const hx_report *r, double before) {
+  for (uint32_t i = 0; i < r->device_count; i++)
+    if (hx->team.seats && hx->team.seat[r->device[i].index].device->kind == HX_GPU) return NAN;
+  if (isnan(before) || r->seconds * 1e9 < HX__ENERGY_LEAST_NS) return NAN;
+  const double joules = hx__energy_joules(hx__energy_of_process()) - before;
+  return joules > 0.0 ? joules : NAN;
+}
+
 hx_status hx__offload_work(hx_context *hx, const hx__work *w, hx_report *report) {
   const bool logs = hx__log_threshold >= HX__LOG_INFO;
   if (!report && !logs) return dispatch(hx, w, NULL);
   hx_report r;
   memset(&r, 0, sizeof r);
-  r.joules = NAN;
+  const bool asked = report && w->units > (w->matmul ? QUICK_UNITS : QUICK_ELEMENTS); /* others are too short */
+  const double before = asked ? hx__energy_joules(hx__energy_of_process()) : NAN;
   const uint64_t from = hx__now_ns();
   const hx_status s = dispatch(hx, w, &r);
   r.seconds = (double)(hx__now_ns() - from) * 1e-9;
   if (s != HX_OK) return s;
+  r.joules = joules_of(hx, &r, before);
   if (r.device_count == 1 && r.device[0].index == 0 && r.device[0].busy_seconds == 0.0)
     r.device[0].busy_seconds = r.seconds;
   if (logs) log_call(w, &r);

@@ -8,18 +8,29 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/energy.h"
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/sched/store.h"
+
+/* Once a process. */
+static void say_unreadable(void) {
+  static _Atomic bool said;
+  if (atomic_exchange(&said, true)) return;
+  hx__log(
+      HX__LOG_WARN,
+      "HX_OBJECTIVE: energy cannot be measured, so time decides: no RAPL counter of every package may be read under "
+      "%s (Linux shows them to root alone unless the administrator lets others read energy_uj)",
+      hx__energy_folder);
+}
 
 static hx_status set_up(hx_context *hx, const hx_settings *settings) {
   hx_status s = hx__config_read(&hx->config, settings);
   if (s != HX_OK) return s;
   if (!hx__cpu_kernels_for(hx->config.isa))
     return hx__fail(HX_INVALID_CONFIG, "HX_ISA=%s: this build has no such kernels", hx__isa_name(hx->config.isa));
-  if (hx->config.objective != HX__OBJECTIVE_TIME)
-    hx__log(HX__LOG_WARN, "HX_OBJECTIVE: energy is not measured on this machine by this version; time decides");
+  if (hx->config.objective != HX__OBJECTIVE_TIME && !hx__energy_of_process()) say_unreadable();
   hx__memory_init(&hx->memory, hx->config.memory);
   s = hx__team_init(&hx->team, &hx->config, &hx->memory);
   if (s != HX_OK) hx__memory_destroy(&hx->memory);

@@ -124,8 +124,10 @@ typedef struct hx__config_row {
 
 const hx__config_row *hx__config_rows(size_t *count);
 
-/* The words of a memory mode: "auto", "svm-system", ...; of an ISA: "auto", "sse2", ... */
+/* The words of a memory mode: "auto", "svm-system", ...; of an ISA: "auto", "sse2", ...; of an objective: "time", ...
+ */
 const char *hx__memory_mode_name(hx__memory_mode mode);
 const char *hx__isa_name(hx__isa isa);
+const char *hx__objective_name(hx__objective objective);
 
 #endif

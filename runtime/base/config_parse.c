@@ -44,6 +44,7 @@ const char *hx__memory_mode_name(hx__memory_mode mode) {
   return (unsigned)mode < HX__MEMORY_MODES ? memory_words[mode] : "unknown";
 }
 const char *hx__isa_name(hx__isa isa) { return (unsigned)isa < HX__ISAS ? isa_words[isa] : "unknown"; }
+const char *hx__objective_name(hx__objective objective) { return objective_words[objective]; }
 
 /* A variable whose value is one word of an enumeration. */
 #define WORD_PARSER(member, type)                                                              \

@@ -2,10 +2,12 @@
  * Who takes part, and with which slices. */
 #include "runtime/dispatch/dispatch.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
+#include "runtime/base/energy.h"
 #include "runtime/base/log.h"
 #include "runtime/dispatch/prospect.h"
 #include "runtime/run/run.h"
@@ -135,10 +137,33 @@ static void log_decision(const hx__decision *d, unsigned devices) {
   for (unsigned i = 0; i < d->choices; i++) {
     const hx__choice c = hx__choice_of(i, devices);
     const hx__outlook *const o = &d->outlook[i];
-    hx__log(HX__LOG_DEBUG, "choice %u, %s%u devices: %.3f ms expected (sigma %.2f), %.3f by its parts, %u calls%s%s", i,
-            c.cpu ? "CPU and " : "", c.devices, o->ns * 1e-6, o->sigma, o->parts_ns * 1e-6, o->samples,
+    hx__log(HX__LOG_DEBUG,
+            "choice %u, %s%u devices: %.3f ms expected (sigma %.2f), %.3f by its parts, %.1f W, %u calls%s%s", i,
+            c.cpu ? "CPU and " : "", c.devices, o->ns * 1e-6, o->sigma, o->parts_ns * 1e-6, o->watts, o->samples,
             i == d->choice ? ": " : "", i == d->choice ? reasons[d->reason] : "");
   }
+}
+
+static void say_time_decides(const char *why, const char *name) {
+  static _Atomic bool said;
+  if (!atomic_exchange(&said, true)) hx__log(HX__LOG_WARN, "HX_OBJECTIVE: %s%s; time decides", name, why);
+}
+
+/* What the decision makes small, and what the counters show before. They do not see a card in a slot, whose energy
+ * would seem to be free. */
+static hx__objective objective_for(const hx__team *team, hx__plan *plan) {
+  const hx__objective wanted = team->config->objective;
+  if (wanted == HX__OBJECTIVE_TIME || !hx__energy_of_process()) return HX__OBJECTIVE_TIME;
+  for (size_t i = 0; i < plan->devices; i++) {
+    const hx__device *const d = team->seat[plan->device[i].seat].device;
+    if (d->kind != HX_GPU) continue;
+    say_time_decides(" draws what the processor's counters do not show", d->name);
+    return HX__OBJECTIVE_TIME;
+  }
+  plan->joules = hx__energy_joules(hx__energy_of_process());
+  if (!isnan(plan->joules)) return wanted;
+  say_time_decides("the counters of energy cannot be read any more, or do not move", "");
+  return HX__OBJECTIVE_TIME;
 }
 
 hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned threads, hx__plan *plan,
@@ -149,6 +174,7 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
   const bool limited = config->min_offload != UINT64_MAX;
   memset(plan, 0, sizeof *plan);
   plan->threads = threads;
+  plan->joules = NAN;
   plan->cpu_works = true;
   plan->measure = cpu_ns >= HX__BREAK_EVEN_NS;
   find_devices(team, w, plan);
@@ -159,6 +185,7 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
   if (none) return HX__RULING_NO_DEVICE;
   if (small) return HX__RULING_SMALL;
   if (config->schedule != HX__SCHEDULE_ADAPTIVE || limited) return HX__RULING_SET;
+  prospect->objective = objective_for(team, plan);
   hx__decide(prospect, decision);
   plan->turn = decision->turn;
   plan->promise_ns = decision->outlook[decision->choice].parts_ns;
@@ -183,6 +210,7 @@ static void choose(const hx__team *team, const hx__work *w, unsigned threads, hx
 void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsigned threads, hx__plan *plan) {
   memset(plan, 0, sizeof *plan);
   plan->threads = threads;
+  plan->joules = NAN;
   plan->mandatory = team->config->offload == HX__OFFLOAD_MANDATORY && w->needs != 0;
   plan->cpu_works = share != 1.0;
   if (share == HX__SHARE_AUTO) {

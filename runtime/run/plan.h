@@ -31,6 +31,7 @@ typedef struct hx__plan {
   uint64_t turn;            /* number of the decision; 0: there was none */
   double promise_ns;        /* of the call, by its parts; 0 where that was not asked */
   bool informed;            /* what is expected of those who take part was measured */
+  double joules;            /* of base/energy.h when it was made; NaN: what is drawn decides nothing */
   size_t chunk;             /* HX_CHUNK in slices */
   size_t devices;
   hx__plan_device device[HX_MAX_DEVICES];

@@ -2,11 +2,13 @@
  * A run from its first slice to its joined result. */
 #include "runtime/run/run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/energy.h"
 #include "runtime/base/power.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
@@ -98,8 +100,13 @@ static uint64_t who_works(const hx__team *team, const hx__plan *plan) {
   return who;
 }
 
-/* What the run has shown of the CPU's part, and of how its parts go together. */
-static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns, uint64_t ns) {
+/* What the run has drawn so far; NaN where nobody asks. */
+static double drawn(const hx__run_state *run) {
+  return isnan(run->plan->joules) ? NAN : hx__energy_joules(hx__energy_of_process()) - run->plan->joules;
+}
+
+/* What the run has shown of the CPU's part, of how its parts go together, and of what all of them drew. */
+static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns, uint64_t ns, double joules) {
   const hx__plan *const plan = run->plan;
   hx__model *const model = hx__model_of_process();
   const uint64_t date = hx__date_s();
@@ -111,6 +118,7 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
     surprised = surprised || hx__surprising(&plan->cpu, units, false, (double)cpu_ns);
     hx__model_put(model, &key, &plan->cpu, (hx__sample){.units = units, .ns = (double)cpu_ns, .turn = plan->turn},
                   date);
+    if (plan->devices == 0) hx__model_power(model, &key, joules, (double)ns);
   }
   if (plan->devices == 0 || !plan->informed || !(plan->promise_ns > 0.0)) return;
   const hx__rate_key key = hx__key_of(run->work, 0, run->who, threads);
@@ -119,6 +127,7 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
   else
     hx__model_put(model, &key, &hx__prior_call,
                   (hx__sample){.units = plan->promise_ns, .ns = (double)ns, .turn = plan->turn}, date);
+  hx__model_power(model, &key, joules, (double)ns);
 }
 
 static hx_status carry_out(hx__run_state *run, hx_report *report) {
@@ -141,7 +150,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
   if (plan->measure && plan->policy && !recovered && !run->disturbed && !hx__registry_busy())
-    learn(run, cpu_units, cpu_ns, hx__now_ns() - run->from_ns);
+    learn(run, cpu_units, cpu_ns, hx__now_ns() - run->from_ns, drawn(run));
   if (!run->work->matmul) join(run->work, run->request.slots, run->whole);
   if (report) fill_report(run, recovered + run->redone, cpu_ns, report);
   return HX_OK;

@@ -2,12 +2,15 @@
  * The decision. The rates of those who would take part say how long a choice takes, by finish-time equalisation; as
  * rates of parts do not add up where memory, power and cores are shared, whole calls have shown by which factor each
  * choice is off. (A factor, not a time: when a device slows down, every choice that it takes part in moves at once.)
- * The choice expected to end first is taken, but that fewer who work are preferred to a gain of 2 %. Others are tried
- * where they may well be better, and checked from time to time; a check that costs more comes less often, so that
- * checks take some 2 % of the time at most. */
+ * The choice expected to cost least is taken, but that fewer who work are preferred to a gain of 2 %. Cost is time, or
+ * energy, which is time by what the choice was seen to draw, or their product. Others are tried where they may well be
+ * better, and checked from time to time; a check that costs more comes less often, so that checks take some 2 % at
+ * most. */
 #include "runtime/sched/decide.h"
 
 #include <math.h>
+
+#include "runtime/base/energy.h"
 
 #define GAIN 0.02      /* what a device must bring */
 #define JOIN_NS 12e3   /* waking a feeder, and waiting for it */
@@ -17,6 +20,9 @@
 #define SOON 6.0       /* calls between checks of what may well be better */
 #define LATER 64.0     /* of what is not */
 #define TRIALS 2u      /* calls after which a choice that may be better is known well enough */
+#define MOST_ROW 50.0
+#define POWER_SIGMA 0.05 /* of a power that was measured, */
+#define BLIND_SIGMA 1.5  /* and of one that was not: a GPU may draw a fifth of what the CPU does */
 
 static hx__party party_of(const hx__estimate *e, bool idle) {
   return (hx__party){e->ns_per_unit > 0.0 ? 1.0 / e->ns_per_unit : 0.0, e->latency_ns + (idle ? e->idle_ns : 0.0)};
@@ -45,6 +51,8 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
   const hx__estimate *const measured = choice ? &p->whole[choice] : &p->cpu_alone;
   double sigma = 1.0;
   hx__outlook o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma),
+                   .watts = measured->watts,
+                   .metering = p->objective != HX__OBJECTIVE_TIME && measured->metering,
                    .samples = measured->samples,
                    .turn = measured->turn};
   /* The spread from call to call is no doubt about the mean. */
@@ -55,6 +63,23 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
   o.ns = choice && measured->samples ? hx__estimate_ns(measured, o.parts_ns, false) : o.parts_ns;
   o.sigma = choice ? sqrt(sigma * sigma + o.doubt * o.doubt) : o.doubt;
   return o;
+}
+
+/* From time to cost. usual: watts of a choice that was never measured. */
+static void weigh(hx__objective objective, double usual, hx__outlook *o) {
+  o->cost = o->ns;
+  if (objective == HX__OBJECTIVE_TIME) return;
+  const double power = o->watts > 0.0 ? o->watts : usual, doubt = o->watts > 0.0 ? POWER_SIGMA : BLIND_SIGMA;
+  const double times = objective == HX__OBJECTIVE_EDP ? 2.0 : 1.0;
+  o->cost *= objective == HX__OBJECTIVE_EDP ? o->ns * power : power;
+  o->sigma = hypot(times * o->sigma, doubt);
+  o->doubt = hypot(times * o->doubt, doubt);
+}
+
+/* Calls in a row that measuring a choice takes. */
+static double row_of(const hx__prospect *p, const hx__outlook *o) {
+  if (p->objective == HX__OBJECTIVE_TIME || !(o->ns < HX__ENERGY_LEAST_NS)) return 1.0;
+  return fmin(HX__ENERGY_LEAST_NS / o->ns, MOST_ROW) + 1.0;
 }
 
 /* Whether a choice has no device that the best one has not. */
@@ -68,27 +93,35 @@ static double hope(const hx__decision *d, unsigned choice, unsigned devices) {
   return is_within(d, choice, devices) ? d->outlook[choice].doubt : d->outlook[choice].sigma;
 }
 
+/* Whether it was done just now, and once more tells what it draws. */
+static bool in_row(const hx__decision *d, const hx__outlook *o) { return o->metering && o->turn + 1 == d->turn; }
+
 /* Whether a choice that is not the best is due now. */
-static bool is_due(const hx__decision *d, unsigned choice, unsigned devices, hx__reason *reason) {
+static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice, hx__reason *reason) {
   const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
   const bool known = isfinite(o->ns);
-  if (known && is_within(d, choice, devices) && best->samples < TRIALS) return false; /* the best one first */
-  const double cost = known ? fmax(o->ns / best->ns - 1.0, 0.0) : 1.0;
-  const bool hopeful = !known || o->ns * exp(-hope(d, choice, devices)) < best->ns * (1.0 - GAIN);
+  if (known && is_within(d, choice, p->devices) && best->samples < TRIALS) return false; /* the best one first */
+  const double cost = known ? fmax(o->cost / best->cost - 1.0, 0.0) : 1.0;
+  const bool hopeful = !known || o->cost * exp(-hope(d, choice, p->devices)) < best->cost * (1.0 - GAIN);
   *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
   if (hopeful && o->samples < TRIALS) return true;
-  return (double)(d->turn - o->turn) > fmax(hopeful ? SOON : LATER, cost / BUDGET);
+  return in_row(d, o) || (double)(d->turn - o->turn) > fmax(hopeful ? SOON : LATER, cost * row_of(p, o) / BUDGET);
 }
 
 void hx__decide(const hx__prospect *p, hx__decision *d) {
   d->turn = 0;
   d->choices = 2u * p->devices + 1u;
   d->best = 0;
+  double usual = 0.0;
   for (unsigned i = 0; i < d->choices; i++) {
     d->outlook[i] = look(p, i);
     if (d->outlook[i].turn > d->turn) d->turn = d->outlook[i].turn;
+    if (!(usual > 0.0)) usual = d->outlook[i].watts;
+  }
+  for (unsigned i = 0; i < d->choices; i++) {
+    weigh(p->objective, usual > 0.0 ? usual : 1.0, &d->outlook[i]);
     const bool more = d->best == 0 || hx__choice_of(d->best, p->devices).devices < hx__choice_of(i, p->devices).devices;
-    if (i && d->outlook[i].ns * (more ? 1.0 + GAIN : 1.0) < d->outlook[d->best].ns) d->best = i;
+    if (i && d->outlook[i].cost * (more ? 1.0 + GAIN : 1.0) < d->outlook[d->best].cost) d->best = i;
   }
   d->turn++;
   d->choice = d->best;
@@ -96,8 +129,9 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
   double least = INFINITY;
   for (unsigned i = 0; i < d->choices; i++) { /* of those that are due the most promising */
     hx__reason reason;
-    if (i == d->best || !is_due(d, i, p->devices, &reason)) continue;
-    const double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].ns * exp(-hope(d, i, p->devices)) : 0.0;
+    if (i == d->best || !is_due(p, d, i, &reason)) continue;
+    double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].cost * exp(-hope(d, i, p->devices)) : 0.0;
+    if (in_row(d, &d->outlook[i])) promise = -1.0;
     if (promise >= least) continue;
     least = promise;
     d->choice = i;

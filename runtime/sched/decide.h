@@ -3,6 +3,7 @@
 #ifndef HX_SCHED_DECIDE_H
 #define HX_SCHED_DECIDE_H
 
+#include "runtime/base/config.h"
 #include "runtime/sched/finish.h"
 #include "runtime/sched/model.h"
 
@@ -18,6 +19,7 @@ typedef struct hx__choice {
 
 /* What is known before a call. Devices stand in the order of their rates, the fastest first. */
 typedef struct hx__prospect {
+  hx__objective objective; /* what is to be small; time where energy cannot be measured */
   double units;
   unsigned devices;
   hx__estimate cpu_alone, cpu_beside; /* beside all of the devices */
@@ -29,15 +31,19 @@ typedef struct hx__prospect {
 } hx__prospect;
 
 typedef enum hx__reason {
-  HX__REASON_BEST,   /* expected to end first */
-  HX__REASON_TRY,    /* it may well end first: too little is known */
+  HX__REASON_BEST,   /* expected to cost least */
+  HX__REASON_TRY,    /* it may well cost least: too little is known */
   HX__REASON_RECHECK /* its turn to be measured again, so that a wrong memory heals */
 } hx__reason;
 
 typedef struct hx__outlook {
-  double ns, sigma; /* expected */
+  double ns;        /* expected */
+  double watts;     /* drawn meanwhile; 0: not known */
+  double cost;      /* what the objective makes small: nanoseconds, or those by watts, or their square by watts */
+  double sigma;     /* of its logarithm */
   double parts_ns;  /* what the rates of those who take part promise; INFINITY: they are not known */
   double doubt;     /* of sigma: what is not known of this choice beyond its parts */
+  bool metering;    /* watts is being measured: some calls in a row */
   uint32_t samples; /* calls that were measured, */
   uint64_t turn;    /* and the last of them */
 } hx__outlook;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/energy.h"
 #include "runtime/base/thread.h"
 
 #define WAYS 16u
@@ -22,6 +23,9 @@
 #define FIRST_SPREAD 0.0025
 #define SPREAD_WEIGHT 0.2
 #define MOST_EXPONENT 43.0 /* of times and rates in an entry that makes sense: e^43 */
+#define POWER_WEIGHT 0.3   /* of a new measurement of power */
+#define MOST_WATTS 1e6
+#define BEGUN_NS 1.0 /* of measuring power */
 
 #define NO_FASTER 1.1 /* in company */
 #define STALE_S \
@@ -120,7 +124,9 @@ static hx__estimate estimate_of(const hx__model_entry *e, uint64_t now_s) {
                         .sigma = sqrt(own + e->spread + aged(e, now_s)),
                         .samples = e->samples,
                         .date = e->date,
-                        .turn = e->turn};
+                        .turn = e->turn,
+                        .watts = e->watts,
+                        .metering = e->metered_ns > 0.0};
 }
 
 hx__estimate hx__model_exact(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
@@ -249,7 +255,9 @@ static bool makes_sense(double x) { return x > 0.0 && isfinite(x) && fabs(log(x)
 static bool is_sound(const hx__model_entry *e) {
   bool fine = makes_sense(e->state[SLOPE]) && e->spread >= LEAST_SPREAD && e->spread <= MOST_SPREAD &&
               e->state[LATENCY] >= 0.0 && e->state[IDLE] >= 0.0 && e->state[GAP] >= 0.0 &&
-              isfinite(e->state[LATENCY] + e->state[IDLE] + e->state[GAP]);
+              isfinite(e->state[LATENCY] + e->state[IDLE] + e->state[GAP]) &&
+              e->watts >= 0.0 && e->watts < MOST_WATTS && e->joules >= 0.0 && isfinite(e->joules) &&
+              e->metered_ns >= 0.0 && e->metered_ns < HX__ENERGY_LEAST_NS;
   for (unsigned i = 0; i < HX__MODEL_STATES; i++) {
     for (unsigned j = 0; j < HX__MODEL_STATES; j++) fine = fine && isfinite(e->covariance[i][j]);
     fine = fine && e->covariance[i][i] >= 0.0;
@@ -282,6 +290,30 @@ void hx__model_count(hx__model *m, const hx__rate_key *key, const hx__estimate *
   e->turn = turn;
   e->date = now_s;
   m->changes++;
+  hx__unlock(&m->lock);
+}
+
+static void add_power(hx__model_entry *e, double joules, double ns) {
+  e->joules += joules;
+  e->metered_ns += ns;
+  if (e->metered_ns < HX__ENERGY_LEAST_NS) return;
+  const double watts = e->joules / e->metered_ns * 1e9;
+  if (watts > 0.0 && watts < MOST_WATTS) e->watts += (e->watts > 0.0 ? POWER_WEIGHT : 1.0) * (watts - e->watts);
+  e->joules = e->metered_ns = 0.0;
+}
+
+void hx__model_power(hx__model *m, const hx__rate_key *key, double joules, double ns) {
+  hx__lock(&m->lock);
+  hx__model_entry *const e = find(m, key);
+  const bool fine = joules >= 0.0 && isfinite(joules) && makes_sense(ns), follows = same(&m->metered, key);
+  m->metered = *key;
+  if (e && !fine)
+    e->joules = e->metered_ns = 0.0;
+  else if (e && (follows || ns >= HX__ENERGY_LEAST_NS))
+    add_power(e, joules, ns);
+  else if (e)
+    e->metered_ns = fmax(e->metered_ns, BEGUN_NS);
+  m->changes += e != NULL;
   hx__unlock(&m->lock);
 }
 

@@ -32,6 +32,8 @@ typedef struct hx__estimate {
   uint64_t date;      /* of the last sample, in seconds */
   uint64_t turn;      /* likewise, in decisions about such tasks */
   double gap_ns;      /* what is left of a launch that is queued behind another */
+  double watts;       /* that the processor draws meanwhile; 0: not known */
+  bool metering;      /* that is being measured, and takes some calls more in a row */
 } hx__estimate;
 
 /* One measurement. */
@@ -48,8 +50,10 @@ typedef struct hx__sample {
 typedef struct hx__model_entry {
   hx__rate_key key;
   double state[HX__MODEL_STATES], covariance[HX__MODEL_STATES][HX__MODEL_STATES];
-  double spread;       /* mean square of the logarithm */
-  uint64_t date, turn; /* as in hx__estimate */
+  double spread;             /* mean square of the logarithm */
+  double watts;              /* as in hx__estimate */
+  double joules, metered_ns; /* of calls in a row that together are too short for the counters still */
+  uint64_t date, turn;       /* as in hx__estimate */
   uint32_t samples;
   int32_t doubted; /* how many samples in a row were far too long; negative: far too short */
 } hx__model_entry;
@@ -57,6 +61,7 @@ typedef struct hx__model_entry {
 typedef struct hx__model {
   pthread_mutex_t lock;
   uint64_t changes;
+  hx__rate_key metered;                  /* of the last call */
   unsigned char seen[HX__MODEL_ENTRIES]; /* hashes of keys without their size classes */
   hx__model_entry entry[HX__MODEL_ENTRIES];
 } hx__model;
@@ -90,6 +95,11 @@ void hx__model_put(hx__model *model, const hx__rate_key *key, const hx__estimate
 /* Counts a call that has taught nothing. */
 void hx__model_count(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn,
                      uint64_t now_s);
+
+/* What a call drew; joules NaN: that was not measured. For a key that hx__model_put or hx__model_count has seen. The
+ * counters move once a millisecond, so that of calls under HX__ENERGY_LEAST_NS only those count that follow one of the
+ * same key (else it would answer for what was drawn before), added up until they have lasted long enough. */
+void hx__model_power(hx__model *model, const hx__rate_key *key, double joules, double ns);
 
 /* Takes over an entry of another table where this one's is older or missing; false where it does not, or the entry
  * makes no sense. */

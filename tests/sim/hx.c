@@ -125,6 +125,7 @@ static hx__estimate guess_of(const sim_guess *guess, unsigned d) {
 static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prospect *p) {
   const sim_machine *const m = c->m;
   memset(p, 0, sizeof *p);
+  p->objective = c->hx->objective;
   p->units = (double)slices;
   p->devices = m->devices;
   for (unsigned d = 0; d < m->devices; d++) c->order[d] = d;
@@ -161,6 +162,21 @@ static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prosp
   }
 }
 
+/* What the counters show of a call that draws evenly. */
+static double metered(sim_meter *meter, const sim_result *r) {
+  const double from = meter->now_ns, before = meter->joules;
+  if (!(meter->tick_ns > 0.0)) return r->joules;
+  meter->now_ns += r->ns;
+  const double last = floor(meter->now_ns / meter->tick_ns) * meter->tick_ns;
+  if (last > from) {
+    meter->joules += meter->pending + r->joules * (last - from) / r->ns;
+    meter->pending = r->joules * (meter->now_ns - last) / r->ns;
+  } else {
+    meter->pending += r->joules;
+  }
+  return meter->joules - before;
+}
+
 double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_guess *guess, uint64_t *random,
                    unsigned char *seen) {
   static const sim_policy policy = {"hx", device_takes, cpu_takes, chunk_done, SIM_DEPTH, cpu_redoes, patience};
@@ -181,6 +197,7 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
   hx__course_begin(&c.cpu, c.choice.devices ? &p.cpu_beside : &p.cpu_alone, 1.0, false);
   hx->result = sim_run(m, slices, &policy, &c, hx->idle, random, seen);
   const sim_result *const r = &hx->result;
+  const double joules = metered(&hx->meter, r);
   if (r->recovered || r->stuck) return r->ns;
   const uint64_t who = who_of(&c, c.choice), cpu = id_of(SIM_DEVICES);
   const hx__outlook *const o = &hx->decision.outlook[hx->decision.choice];
@@ -190,6 +207,7 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
     c.surprised = c.surprised || hx__surprising(prior, (double)r->cpu_slices, false, r->cpu_ns);
     hx__model_put(hx->model, &key, prior,
                   (hx__sample){.units = (double)r->cpu_slices, .ns = r->cpu_ns, .turn = hx->decision.turn}, hx->now_s);
+    if (!c.choice.devices) hx__model_power(hx->model, &key, joules, r->ns);
   }
   if (known && c.choice.devices) {
     const hx__rate_key key = key_of(0, who, slices);
@@ -198,6 +216,7 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
     else
       hx__model_put(hx->model, &key, &hx__prior_call,
                     (hx__sample){.units = o->parts_ns, .ns = r->ns, .turn = hx->decision.turn}, hx->now_s);
+    hx__model_power(hx->model, &key, joules, r->ns);
   }
   return r->ns;
 }

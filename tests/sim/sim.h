@@ -25,6 +25,7 @@ typedef struct sim_unit {
   double bytes;               /* of DRAM, a slice */
   double corun;               /* factor on the rate while the CPU and a device work; 0: 1 */
   double noise;               /* standard deviation of the logarithm of a chunk's time */
+  double watts;               /* drawn while it works; of all threads together */
   unsigned threads, slow;     /* the CPU's; `slow` of them run at half the speed of the others */
   size_t grain;               /* multiple of a device's chunks; 0: 1 */
   unsigned fail_at, hang_at;  /* number of the launch that fails, or never ends; 0: none */
@@ -35,7 +36,8 @@ typedef struct sim_unit {
 typedef struct sim_machine {
   sim_unit cpu, device[SIM_DEVICES];
   unsigned devices;
-  double dram; /* bytes a nanosecond for all together; 0: no limit */
+  double dram;  /* bytes a nanosecond for all together; 0: no limit */
+  double watts; /* drawn whoever works */
 } sim_machine;
 
 typedef struct sim_world sim_world;
@@ -64,6 +66,7 @@ typedef struct sim_policy {
 
 typedef struct sim_result {
   double ns, cpu_ns; /* cpu_ns: when the CPU found nothing more */
+  double joules;
   size_t cpu_slices, device_slices[SIM_DEVICES];
   unsigned launches, recovered, redone; /* chunks: given up after a failure; done by the CPU before they ended */
   bool stuck;                           /* somebody never ends */
@@ -90,11 +93,19 @@ double sim_gaussian(uint64_t *random); /* of mean 0 and deviation 1 */
 /* The earliest end of any fixed split, without noise. share: of each device. */
 double sim_oracle(const sim_machine *m, size_t slices, double share[SIM_DEVICES]);
 
+/* Counters of energy. */
+typedef struct sim_meter {
+  double tick_ns;                 /* they move so often; 0: always */
+  double now_ns, joules, pending; /* joules: shown; pending: not yet */
+} sim_meter;
+
 /* hx: decides, runs and learns as the runtime does, with a model of its own. */
 typedef struct sim_hx {
   hx__model *model;
   uint64_t now_s;
   unsigned idle; /* devices that have slept before the next call */
+  hx__objective objective;
+  sim_meter meter;
   hx__decision decision;
   sim_result result;
 } sim_hx;

@@ -183,6 +183,14 @@ static void speeds(const state *s, double speed[SIM_WORKERS]) {
     if (s->worker[i].unit->bytes > 0.0) speed[i] *= s->w.machine->dram / demand;
 }
 
+/* What all draw now. A device that is launched draws already. */
+static double watts(const state *s) {
+  double sum = s->w.machine->watts;
+  for (unsigned i = 0; i < s->workers; i++)
+    if (s->worker[i].busy) sum += s->worker[i].unit->watts / (i < s->devices ? 1.0 : (double)(s->workers - s->devices));
+  return sum;
+}
+
 /* To the next event; false where nobody works. */
 static bool advance(state *s) {
   double speed[SIM_WORKERS], dt = INFINITY;
@@ -202,6 +210,7 @@ static bool advance(state *s) {
     return false;
   }
   if (dt < 0.0) dt = 0.0;
+  s->result.joules += dt * 1e-9 * watts(s);
   const double was = s->w.now;
   s->w.now += dt;
   for (unsigned i = 0; i < s->workers; i++) {

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Energy: the counters of a folder made up here, what a report says of a call, and what HX_OBJECTIVE makes of counters
+ * that can be read and of such that cannot. Each scenario is a process of its own: the counters belong to it. */
+#define _GNU_SOURCE
+#include <ftw.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "runtime/api/explain.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/energy.h"
+#include "tests/scenario.h"
+
+enum { N = 16 << 20, DEVICE_MS = 40 };
+
+static char folder[64];
+
+static int remove_one(const char *path, const struct stat *s, int type, struct FTW *f) {
+  (void)s, (void)type, (void)f;
+  return remove(path);
+}
+static void remove_folder(void) { nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS); }
+
+static void make_folder(void) {
+  snprintf(folder, sizeof folder, "/tmp/hx-energy-XXXXXX");
+  if (!mkdtemp(folder)) exit(1);
+  atexit(remove_folder);
+  hx__energy_folder = folder;
+}
+
+/* In one write, so that who reads meanwhile sees the old number or the new one. */
+static void put(const char *zone, const char *file, const char *text) {
+  char path[200];
+  snprintf(path, sizeof path, "%s/%s/%s", folder, zone, file);
+  FILE *const f = fopen(path, access(path, F_OK) == 0 ? "r+" : "w");
+  if (!f || fputs(text, f) < 0 || fclose(f) != 0) exit(1);
+}
+
+static void set(const char *zone, uint64_t uj) {
+  char text[24];
+  snprintf(text, sizeof text, "%07llu\n", (unsigned long long)uj);
+  put(zone, "energy_uj", text);
+}
+
+static void make_zone(const char *zone, const char *name, uint64_t uj) {
+  char path[200];
+  snprintf(path, sizeof path, "%s/%s", folder, zone);
+  mkdir(path, 0700);
+  put(zone, "name", name);
+  put(zone, "max_energy_range_uj", "9999999\n");
+  set(zone, uj);
+}
+
+static void check_joules(hx__energy *e, double wanted, const char *what) {
+  const double got = hx__energy_joules(e);
+  CHECK(isnan(wanted) ? isnan(got) : fabs(got - wanted) < 1e-9, "%s: %.9g J, not %.9g", what, got, wanted);
+}
+
+/* The tree of a laptop, and two packages. */
+static void counters(void) {
+  make_folder();
+  CHECK(!hx__energy_open("/nowhere"), "no folder, and counters");
+  CHECK(!hx__energy_open(folder), "an empty folder, and counters");
+  check_joules(NULL, NAN, "none");
+  make_zone("intel-rapl:0", "package-0\n", 1000000);
+  make_zone("intel-rapl:0:0", "core\n", 10);
+  make_zone("intel-rapl:0:1", "uncore\n", 20);
+  make_zone("intel-rapl:0:2", "dram\n", 3000000);
+  make_zone("intel-rapl:1", "psys\n", 40);
+  make_zone("intel-rapl-mmio:0", "package-0\n", 50);
+  make_zone("intel-rapl:2", "package-1-die-0\n", 6000000);
+  make_zone("intel-rapl:2x", "package-2\n", 60);
+  hx__energy *const e = hx__energy_open(folder);
+  CHECK(e != NULL, "no counters");
+  check_joules(e, 0.0, "at once");
+  static const char *const parts[] = {"intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:1", "intel-rapl-mmio:0",
+                                      "intel-rapl:2x"};
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) set(parts[i], 5000000);
+  check_joules(e, 0.0, "parts of packages, the platform, the same once more");
+  set("intel-rapl:0", 1500000);
+  check_joules(e, 0.5, "a package");
+  set("intel-rapl:0:2", 3250000);
+  check_joules(e, 0.75, "its memory");
+  set("intel-rapl:2", 8000000);
+  check_joules(e, 2.75, "another package");
+  set("intel-rapl:2", 499999); /* 2 to the end of the range, and half of one */
+  check_joules(e, 2.75 + 1.999999 + 0.499999, "from the start again");
+  const double before = hx__energy_joules(e);
+  put("intel-rapl:2", "energy_uj", "nothing\n");
+  set("intel-rapl:0", 1600000);
+  check_joules(e, NAN, "unreadable for a while");
+  set("intel-rapl:2", 599999);
+  check_joules(e, before + 0.2, "and readable again");
+  hx__sleep_ns(1100000000);
+  check_joules(e, NAN, "stuck for a second");
+  set("intel-rapl:0", 1700000);
+  check_joules(e, before + 0.3, "and on again");
+  hx__energy_close(e);
+  hx__energy_close(NULL);
+}
+
+/* A sum that lacks a package is none; memory may be missing, and the platform serves where there is nothing else. */
+static void unreadable(void) {
+  make_folder();
+  make_zone("intel-rapl:0", "package-0\n", 1);
+  make_zone("intel-rapl:1", "package-1\n", 1);
+  make_zone("intel-rapl:1:0", "dram\n", 1);
+  make_zone("intel-rapl:2", "psys\n", 1);
+  put("intel-rapl:1:0", "energy_uj", "-3\n");
+  hx__energy *e = hx__energy_open(folder);
+  CHECK(e != NULL, "memory that cannot be read hides the packages");
+  set("intel-rapl:1:0", 7000000);
+  check_joules(e, 0.0, "memory that could not be read at first");
+  hx__energy_close(e);
+  put("intel-rapl:1", "energy_uj", "x\n");
+  CHECK(!hx__energy_open(folder), "the sum of one package of two");
+  set("intel-rapl:1", 1);
+  char path[200];
+  snprintf(path, sizeof path, "%s/intel-rapl:1/energy_uj", folder);
+  chmod(path, 0);
+  if (geteuid() != 0) CHECK(!hx__energy_open(folder), "a file without permission");
+  remove(path);
+  CHECK(!hx__energy_open(folder), "a missing file");
+  put("intel-rapl:0", "name", "core\nxxxx");
+  put("intel-rapl:1", "name", "core\nxxxx");
+  e = hx__energy_open(folder);
+  CHECK(e != NULL, "psys alone");
+  set("intel-rapl:2", 500001);
+  check_joules(e, 0.5, "psys alone");
+  hx__energy_close(e);
+}
+
+static hx_context *open_here(const char *objective) {
+  static char sim[64];
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  snprintf(sim, sizeof sim, "rate=%g,latency_us=20", N * 1e3 / DEVICE_MS);
+  s.devices = "cpu,sim";
+  s.sim = sim;
+  s.threads = "1";
+  s.cache_dir = "off";
+  s.objective = objective;
+  hx_context *const hx = open_or_exit(&s);
+  CHECK_OK(hx_ready(hx));
+  return hx;
+}
+
+static float *x;
+
+static hx_report call(hx_context *hx, size_t n, float share) {
+  static hx_value sum;
+  hx_report report;
+  if (!x) x = memset(malloc(N * sizeof *x), 0, N * sizeof *x);
+  hx_task t = hx_reduce(HX_SUM, HX_F32, x, n, &sum);
+  t.gpu_share = share;
+  CHECK_OK(hx_offload(hx, &t, &report));
+  return report;
+}
+
+static void *bump(void *p) {
+  (void)p;
+  hx__sleep_ns(DEVICE_MS / 2 * 1000000u);
+  set("intel-rapl:0", 2500000);
+  return NULL;
+}
+
+static void reports(void) {
+  make_folder();
+  make_zone("intel-rapl:0", "package-0\n", 0);
+  hx_context *const hx = open_here("time");
+  pthread_t thread;
+  pthread_create(&thread, NULL, bump, NULL);
+  const hx_report r = call(hx, N, 1.0f);
+  pthread_join(thread, NULL);
+  CHECK(r.seconds >= 0.9e-3 * DEVICE_MS && fabs(r.joules - 2.5) < 1e-9, "%.9g J in %g s", r.joules, r.seconds);
+  CHECK(isnan(call(hx, N, 1.0f).joules), "counters that have not moved: %g J", call(hx, N, 1.0f).joules);
+  CHECK(isnan(call(hx, N / 8, 1.0f).joules), "too short a call has joules");
+  CHECK(isnan(call(hx, 1000, -1.0f).joules), "a small call has joules");
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) _exit(isnan(call(hx, N, -1.0f).joules) ? 0 : 1);
+  CHECK(scenario_wait(child) == 0, "a forked child has joules");
+  hx_close(hx);
+}
+
+static _Atomic bool ended;
+
+#define WATTS 20.0
+
+static void *draw(void *p) {
+  const uint64_t from = hx__now_ns();
+  (void)p;
+  while (!atomic_load(&ended)) { /* from the start again every half second */
+    set("intel-rapl:0", (uint64_t)((double)(hx__now_ns() - from) * 1e-3 * WATTS) % 10000000u);
+    hx__sleep_ns(1000000);
+  }
+  return NULL;
+}
+
+/* What hx expects of the choices after some calls. */
+static hx__explanation explain(hx_context *hx) {
+  hx__explanation e;
+  hx_value sum;
+  const hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum);
+  for (int i = 0; i < 24; i++) call(hx, N, -1.0f);
+  CHECK_OK(hx__explain(hx, &t, &e));
+  return e;
+}
+
+static void learns(const char *objective, hx__objective wanted) {
+  make_folder();
+  make_zone("intel-rapl:0", "package-0\n", 0);
+  hx_context *const hx = open_here(objective);
+  pthread_t thread;
+  pthread_create(&thread, NULL, draw, NULL);
+  const hx_report r = call(hx, N, 1.0f);
+  CHECK(fabs(r.joules / r.seconds / WATTS - 1.0) < 0.25, "%g J in %g s", r.joules, r.seconds);
+  const hx__explanation e = explain(hx);
+  CHECK(e.ruling == HX__RULING_EXPECTED && e.prospect.objective == wanted, "ruling %d, objective %d", e.ruling,
+        e.prospect.objective);
+  unsigned known = 0;
+  for (unsigned i = 0; i < e.decision.choices; i++) {
+    const hx__outlook *const o = &e.decision.outlook[i];
+    known += o->watts > 0.0;
+    CHECK(!(o->watts > 0.0) || fabs(o->watts / WATTS - 1.0) < 0.5, "choice %u: %g W", i, o->watts);
+  }
+  CHECK(known >= (wanted != HX__OBJECTIVE_TIME) && (known == 0) == (wanted == HX__OBJECTIVE_TIME),
+        "the power of %u choices is known", known);
+  atomic_store(&ended, true);
+  pthread_join(thread, NULL);
+  hx_close(hx);
+}
+static void by_time(void) { learns("time", HX__OBJECTIVE_TIME); }
+static void by_energy(void) { learns("energy", HX__OBJECTIVE_ENERGY); }
+static void by_edp(void) { learns("edp", HX__OBJECTIVE_EDP); }
+
+/* Said once, and time decides: where there are none, and where they stop. */
+static void without(bool some) {
+  make_folder();
+  if (some) make_zone("intel-rapl:0", "package-0\n", 0);
+  char path[100], text[4096] = "";
+  snprintf(path, sizeof path, "%s/log", folder);
+  const int was = dup(STDERR_FILENO);
+  if (!freopen(path, "w", stderr)) exit(1);
+  hx_context *const hx = open_here("energy"), *const other = open_here("edp");
+  call(hx, N, -1.0f);
+  if (some) hx__sleep_ns(1100000000);
+  const hx__explanation e = explain(hx);
+  hx_close(other);
+  hx_close(hx);
+  fflush(stderr);
+  dup2(was, STDERR_FILENO);
+  FILE *const f = fopen(path, "r");
+  const size_t bytes = f ? fread(text, 1, sizeof text - 1, f) : 0;
+  if (f) fclose(f);
+  const char *const said = strstr(text, "HX_OBJECTIVE");
+  CHECK(e.ruling == HX__RULING_EXPECTED && e.prospect.objective == HX__OBJECTIVE_TIME, "objective %d without counters",
+        e.prospect.objective);
+  CHECK(said && strstr(said, "time decides") && !strstr(said + 1, "HX_OBJECTIVE"), "said: %.*s", (int)bytes, text);
+}
+static void absent(void) { without(false); }
+static void stopped(void) { without(true); }
+
+int main(int argc, char **argv) {
+  static const scenario table[] = {{"counters", counters}, {"unreadable", unreadable}, {"reports", reports},
+                                   {"by_time", by_time},   {"by_energy", by_energy},   {"by_edp", by_edp},
+                                   {"absent", absent},     {"stopped", stopped}};
+  return scenarios_main(argc, argv, "energy_test", table, sizeof table / sizeof table[0]);
+}
