@@ -114,7 +114,9 @@ struct hx__backend {
 struct hx__lane {
   hx__device *device;
   unsigned depth; /* chunks that it may have in flight: HX__DEPTH at most */
-  bool late;      /* a ticket that was given up is still running: the lane takes no work */
+  bool late;               /* a ticket that was given up is still running: the lane takes no work */
+  struct hx__trace *trace; /* what it copies goes there, */
+  size_t row;              /* under this number; set by who opened it */
   /* Optional: whether the late ticket has ended, so that the lane is free again. */
   bool (*recovered)(hx__lane *lane);
   size_t (*grain)(const hx__lane *lane, const hx__work *work); /* slices a chunk should be a multiple of; at least 1 */

@@ -130,9 +130,26 @@ static void share_by_rates(hx__plan *plan) {
   for (size_t i = 0; i < plan->devices; i++) plan->device[i].share = known ? plan->device[i].rate / sum : equal;
 }
 
+static const char *const reasons[] = {
+    [HX__REASON_BEST] = "best", [HX__REASON_TRY] = "tried", [HX__REASON_RECHECK] = "checked again"};
+
+static void trace_decision(hx__trace *trace, hx__ruling ruling, const hx__prospect *p, const hx__decision *d) {
+  static const char *const rulings[] = {
+      [HX__RULING_NO_DEVICE] = "no device", [HX__RULING_SMALL] = "small", [HX__RULING_SET] = "set"};
+  const bool expected = ruling == HX__RULING_EXPECTED;
+  const hx__choice c = hx__choice_of(d->choice, p->devices);
+  const double cpu_ns = hx__estimate_ns(&p->cpu_alone, p->units, false);
+  hx__trace_decision(trace, &(hx__trace_choice){.reason = expected ? reasons[d->reason] : rulings[ruling],
+                                                .devices = c.devices,
+                                                .cpu = c.cpu,
+                                                .units = (uint64_t)p->units,
+                                                .expected_ns = expected    ? d->outlook[d->choice].ns
+                                                               : c.devices ? 0.0
+                                                                           : cpu_ns,
+                                                .cpu_ns = cpu_ns});
+}
+
 static void log_decision(const hx__decision *d, unsigned devices) {
-  static const char *const reasons[] = {
-      [HX__REASON_BEST] = "best", [HX__REASON_TRY] = "tried", [HX__REASON_RECHECK] = "checked again"};
   if (hx__log_threshold < HX__LOG_DEBUG) return;
   for (unsigned i = 0; i < d->choices; i++) {
     const hx__choice c = hx__choice_of(i, devices);
@@ -198,8 +215,9 @@ static void choose(const hx__team *team, const hx__work *w, unsigned threads, hx
   const bool mandatory = plan->mandatory;
   hx__prospect prospect;
   hx__decision decision;
-  if (hx__plan_consider(team, w, threads, plan, &prospect, &decision) == HX__RULING_EXPECTED)
-    log_decision(&decision, prospect.devices);
+  const hx__ruling ruling = hx__plan_consider(team, w, threads, plan, &prospect, &decision);
+  if (ruling == HX__RULING_EXPECTED) log_decision(&decision, prospect.devices);
+  if (team->trace) trace_decision(team->trace, ruling, &prospect, &decision);
   plan->mandatory = mandatory;
   plan->policy = hx__policy_of(config->schedule);
   plan->chunk = config->chunk ? (w->matmul ? config->chunk : (config->chunk + HX__LEAF - 1) / HX__LEAF) : 0;

@@ -49,6 +49,13 @@ static size_t grab(const hx__run_state *run, size_t grain) {
   return want < LEAST_LEAVES ? LEAST_LEAVES : want > MOST_LEAVES ? MOST_LEAVES : want;
 }
 
+void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, uint64_t units, unsigned threads) {
+  const double rate = run->work->slices ? run->cpu.rate * (double)run->work->units / (double)run->work->slices : 0.0;
+  hx__trace_chunk(run->team->trace,
+                  &(hx__trace_slice){0, from_ns, hx__now_ns(), chunk.first, chunk.count, units,
+                                     rate > 0.0 ? (double)units * run->plan->threads / (rate * threads) : 0.0, "done"});
+}
+
 static void body(void *p) {
   hx__run_state *const run = p;
   hx__lane *const lane = run->team->cpu;
@@ -63,7 +70,7 @@ static void body(void *p) {
     const uint64_t from = run->team->trace ? hx__now_ns() : 0;
     if (lane->device->backend->submit(lane, &run->request, chunk, &ticket) != HX__DONE)
       atomic_store(&run->no_memory, true);
-    if (run->team->trace) hx__trace_chunk(run->team->trace, 0, from, hx__now_ns(), chunk.first, chunk.count, "done");
+    if (run->team->trace) hx__trace_cpu(run, from, chunk, hx__chunk_units(run->work, chunk), 1);
     units += hx__chunk_units(run->work, chunk);
     if (run->feeds) atomic_fetch_add_explicit(&run->cpu_done, chunk.count, memory_order_relaxed);
     chunks++;
@@ -72,7 +79,7 @@ static void body(void *p) {
   for (hx__chunk chunk; !run->late && hx__tail_next(&run->tail, run->work, &chunk, &across); chunks++) {
     const uint64_t from = run->team->trace ? hx__now_ns() : 0;
     if (hx__cpu_block(lane, &run->request, chunk, across) != HX__DONE) atomic_store(&run->no_memory, true);
-    if (run->team->trace) hx__trace_chunk(run->team->trace, 0, from, hx__now_ns(), chunk.first, chunk.count, "done");
+    if (run->team->trace) hx__trace_cpu(run, from, chunk, (uint64_t)chunk.count * across.count * run->work->gemm.k, 1);
     units += (uint64_t)chunk.count * across.count * run->work->gemm.k;
   }
   atomic_fetch_add(&run->cpu_chunks, chunks);

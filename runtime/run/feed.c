@@ -114,6 +114,7 @@ static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   const uint64_t from = hx__now_ns();
   const hx__outcome outcome = f->seat->device->backend->submit(lane, &f->request, chunk, &ticket);
   if (outcome != HX__DONE) return outcome;
+  const double before = f->course.queued ? f->course.ends_ns : (double)from;
   hx__course_launched(&f->course, (double)chunk.count, (double)from);
   publish(f);
   pthread_mutex_lock(&f->run->lock);
@@ -121,6 +122,7 @@ static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   v->ticket = ticket;
   v->chunk = v->rest = chunk;
   v->from_ns = from;
+  v->expected_ns = f->course.rate > 0.0 ? fmin(f->course.ends_ns - before, FAR_NS) : 0.0;
   atomic_store(&v->till_ns, UINT64_MAX);
   pthread_cond_broadcast(&f->run->landed);
   pthread_mutex_unlock(&f->run->lock);
@@ -130,7 +132,8 @@ static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
 /* The oldest chunk, which nobody else touches any more; *rest is what the CPU has left of it. */
 static hx__flight pop(hx__feed *f) {
   pthread_mutex_lock(&f->run->lock);
-  const hx__flight v = {f->flight[0].ticket, f->flight[0].chunk, f->flight[0].rest, f->flight[0].from_ns, 0};
+  const hx__flight v = {f->flight[0].ticket, f->flight[0].chunk, f->flight[0].rest, f->flight[0].from_ns,
+                       f->flight[0].expected_ns, 0};
   f->flights--;
   for (unsigned i = 0; i < f->flights; i++) {
     hx__flight *const to = &f->flight[i], *const next = &f->flight[i + 1];
@@ -138,6 +141,7 @@ static hx__flight pop(hx__feed *f) {
     to->chunk = next->chunk;
     to->rest = next->rest;
     to->from_ns = next->from_ns;
+    to->expected_ns = next->expected_ns;
     atomic_store(&to->till_ns, UINT64_MAX);
   }
   pthread_cond_broadcast(&f->run->landed);
@@ -170,16 +174,21 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once) {
   publish(f);
   static const char *const words[] = {
       [HX__DONE] = "done", [HX__LATE] = "late", [HX__NO_MEMORY] = "no memory", [HX__FAILED] = "failed"};
-  hx__trace_chunk(f->run->team->trace, f->planned->seat, since, now, v.chunk.first, v.chunk.count, words[outcome]);
+  hx__trace_chunk(f->run->team->trace,
+                  &(hx__trace_slice){f->planned->seat, since, now, v.chunk.first, v.chunk.count,
+                                     hx__chunk_units(f->run->work, v.chunk), v.expected_ns, words[outcome]});
   hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, v.chunk.first, v.chunk.count,
           (double)ns * 1e-6, words[outcome]);
   return outcome;
 }
 
 /* The lane, opened at its first job, and free of late chunks. */
-static hx__lane *lane_of(hx__seat *seat, const hx__config *config) {
+static hx__lane *lane_of(hx__seat *seat, const hx__team *team) {
   if (atomic_load(&seat->device->lost)) return NULL;
-  if (!seat->lane) seat->lane = seat->device->backend->open(seat->device, config);
+  if (!seat->lane && (seat->lane = seat->device->backend->open(seat->device, team->config)) != NULL) {
+    seat->lane->trace = team->trace;
+    seat->lane->row = (size_t)(seat - team->seat);
+  }
   if (seat->lane && seat->lane->late && !seat->lane->recovered(seat->lane)) return NULL;
   return seat->lane;
 }
@@ -216,7 +225,7 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
 void hx__feed_device(hx__seat *seat, void *arg) {
   hx__feed *const f = arg;
   hx__array *const arrays = (hx__array *)f->request.arrays;
-  hx__lane *const lane = lane_of(seat, f->run->team->config);
+  hx__lane *const lane = lane_of(seat, f->run->team);
   if (lane) {
     hx__memory_resolve(f->run->team->memory, seat->device, f->run->work, arrays);
     run_chunks(f, lane);

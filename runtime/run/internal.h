@@ -19,6 +19,7 @@ typedef struct hx__flight {
   hx__chunk chunk;
   hx__chunk rest;           /* of it, what the CPU has not done meanwhile; under the run's lock */
   uint64_t from_ns;         /* when it was launched */
+  double expected_ns;       /* how long from there, or from the end of the chunk before it; 0: not known */
   _Atomic uint64_t till_ns; /* when it is given up: at once where nothing is left of it */
 } hx__flight;
 
@@ -88,6 +89,8 @@ bool hx__cpu_panels(hx__run_state *run);
 unsigned hx__run_devices(const hx__run_state *run, const hx__feed *but, hx__party party[HX_MAX_DEVICES]);
 /* The CPU's rate as this run has shown it, in slices a nanosecond; 0 where it only recovers. */
 double hx__run_cpu_rate(const hx__run_state *run);
+/* A chunk that `threads` of the CPU's did together, from from_ns until now. */
+void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, uint64_t units, unsigned threads);
 /* The CPU's side: all that is left in run->ends, by the team. */
 void hx__cpu_side(hx__run_state *run);
 

@@ -110,7 +110,7 @@ bool hx__cpu_panels(hx__run_state *run) {
     atomic_store(&run->no_memory, true);
   else
     finish(&r);
-  if (run->team->trace) hx__trace_chunk(run->team->trace, 0, from, hx__now_ns(), all.first, all.count, "done");
+  if (run->team->trace) hx__trace_cpu(run, from, all, hx__chunk_units(w, all), threads);
   atomic_fetch_add(&run->cpu_units, hx__chunk_units(w, all));
   free(r.sums);
   return true;

@@ -20,6 +20,7 @@ hx_status hx__team_init(hx__team *team, const hx__config *config, hx__memory *me
   if (!team->cpu) return HX_OUT_OF_MEMORY;
   team->kernels = hx__cpu_lane_kernels(team->cpu);
   team->trace = hx__trace_open(config->trace);
+  hx__trace_device(team->trace, 0, "CPU"); /* its name is looked up later */
   return HX_OK;
 }
 

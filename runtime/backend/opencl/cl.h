@@ -161,6 +161,7 @@ typedef struct hx__cl_flight {
   hx__cl_buffer out; /* slots, or t; kept for the next chunk */
   cl_event event;    /* NULL: nothing is in flight */
   void *mapped;
+  size_t bytes; /* of the results there */
   bool joined;
   size_t ldt;
 } hx__cl_flight;

@@ -10,6 +10,7 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/status.h"
+#include "runtime/base/trace.h"
 
 #define MAX_GRID 32768u   /* PoCL compiles anew for grids of 65536 items a dimension */
 #define MAX_LEAVES 16384u /* of a reduction's chunk: 256 MiB a field */
@@ -147,6 +148,7 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   f->chunk = chunk;
   f->joined = lane->joined;
   f->ldt = lane->ldt;
+  f->bytes = lane->bytes;
   if (outcome == HX__DONE) outcome = map_results(lane, f);
   if (outcome == HX__DONE) {
     lane->next = (lane->next + 1) % HX__DEPTH;
@@ -238,10 +240,13 @@ static void let_go(hx__cl_lane *lane, hx__cl_flight *f) {
 bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
   hx__cl_flight *const f = (hx__cl_flight *)ticket;
   const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;
+  const uint64_t from_ns = base->trace ? hx__now_ns() : 0;
   if (joined && able)
     deliver_joined(request, f->chunk, f->mapped);
   else if (able)
     hx__deliver(request, f->chunk, part, f->mapped, f->ldt);
+  if (base->trace && able)
+    hx__trace_transfer(base->trace, base->row, from_ns, hx__now_ns(), f->bytes, "from the device");
   let_go((hx__cl_lane *)base, f);
   return able;
 }

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "runtime/backend/opencl/cl.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/trace.h"
 
 #define TWIN_REACH 16 /* operands before it that may hold the same array */
 
@@ -69,6 +71,7 @@ static hx__outcome stage_send(hx__cl_lane *lane, unsigned half, cl_mem to, size_
 static hx__outcome stage(hx__cl_lane *lane, const char *from, size_t rows, size_t bytes, size_t pitch, cl_mem to) {
   hx__outcome outcome = stage_open(lane);
   size_t row = 0, col = 0, at = 0; /* the next byte to take, and where it goes */
+  const uint64_t from_ns = lane->base.trace ? hx__now_ns() : 0;
   while (outcome == HX__DONE && row < rows) {
     unsigned half;
     size_t filled = 0;
@@ -85,6 +88,8 @@ static hx__outcome stage(hx__cl_lane *lane, const char *from, size_t rows, size_
     if (outcome == HX__DONE) outcome = stage_send(lane, half, to, at, filled);
     at += filled;
   }
+  if (lane->base.trace)
+    hx__trace_transfer(lane->base.trace, lane->base.row, from_ns, hx__now_ns(), at, "to the device");
   return outcome;
 }
 

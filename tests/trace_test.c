@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * HX_TRACE: what python3's json module and the rules of the format say of files that were closed, that never were, that
+ * several contexts, threads and processes wrote, and of one on a full disk.
+ *     trace_test [--devices LIST]      default: cpu,sim  */
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "runtime/base/trace.h"
+#include "tests/data.h"
+#include "tests/scenario.h"
+
+enum { N = 8 << 20, SIDE = 384 };
+
+static char path[64];
+
+static pid_t owner; /* of the file: not a child */
+static void remove_file(void) {
+  if (getpid() == owner) remove(path);
+}
+
+static void make_path(void) {
+  snprintf(path, sizeof path, "/tmp/hx-trace-XXXXXX");
+  const int fd = mkstemp(path);
+  if (fd < 0) exit(1);
+  close(fd);
+  owner = getpid();
+  atexit(remove_file);
+}
+
+/* Chunks on the CPU and on devices, transfers and decisions; all that a viewer needs. -1: not valid. */
+typedef struct counts {
+  int cpu, device, transfers, decisions, threads;
+} counts;
+
+static counts read_trace(void) {
+  static const char script[] =
+      "import json, sys\n"
+      "events = json.load(open(sys.argv[1]))\n"
+      "names = {e['pid'] for e in events if e['name'] == 'process_name'}\n"
+      "rows = {(e['pid'], e['tid']) for e in events if e['name'] == 'thread_name'}\n"
+      "count = {'chunk': [0, 0], 'transfer': [0, 0], 'decision': [0, 0]}\n"
+      "for e in events:\n"
+      "    if e['ph'] == 'M': continue\n"
+      "    assert e['pid'] in names and (e['pid'], e['tid']) in rows and e['ts'] > 0, e\n"
+      "    count[e['cat']][e['pid'] > 0] += 1\n"
+      "    a = e['args']\n"
+      "    if e['cat'] == 'decision': assert e['ph'] == 'i' and a['reason'] and a['cpu_alone_us'] > 0, e\n"
+      "    else: assert e['ph'] == 'X' and e['dur'] >= 0, e\n"
+      "    if e['cat'] == 'transfer': assert a['bytes'] > 0, e\n"
+      "    if e['cat'] == 'chunk':\n"
+      "        assert a['slices'] > 0 and a['units'] > 0 and abs(a['actual_us'] - e['dur']) < 0.01, e\n"
+      "        assert a['expected_us'] is None or a['expected_us'] > 0, e\n"
+      "        assert a['outcome'] in ('done', 'late', 'no memory', 'failed'), e\n"
+      "print(*count['chunk'], count['transfer'][1], count['decision'][0], len(rows))\n";
+  counts c = {-1, -1, -1, -1, -1};
+  setenv("SCRIPT", script, 1);
+  char command[160];
+  snprintf(command, sizeof command, "python3 -c \"$SCRIPT\" %s", path);
+  FILE *const f = popen(command, "r");
+  const int got = f ? fscanf(f, "%d %d %d %d %d", &c.cpu, &c.device, &c.transfers, &c.decisions, &c.threads) : 0;
+  const int status = f ? pclose(f) : -1;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+    puts("no python3 here: nothing is read");
+    exit(SKIPPED);
+  }
+  CHECK(got == 5 && status == 0, "%s is not a valid trace", path);
+  return c;
+}
+
+static hx_context *open_here(void) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = scenario_devices ? scenario_devices : "cpu,sim";
+  if (strstr(s.devices, "sim")) s.sim = "rate=4e9,latency_us=20";
+  s.threads = "2";
+  s.cache_dir = "off";
+  s.trace = path;
+  hx_context *const hx = open_or_exit(&s);
+  CHECK_OK(hx_ready(hx));
+  return hx;
+}
+
+static float *x;
+
+static void calls(hx_context *hx, int times) {
+  static _Thread_local float *c;
+  if (!x) x = malloc(N * sizeof *x), data_fill(HX_F32, DATA_SIGNED, 5, x, N);
+  if (!c) c = malloc((size_t)SIDE * SIDE * sizeof *c);
+  for (int i = 0; i < times; i++) {
+    hx_value sum;
+    hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum), p = hx_matmul(SIDE, SIDE, SIDE, x, x + SIDE * SIDE, c);
+    CHECK_OK(hx_offload(hx, &t, NULL));
+    t.gpu_share = p.gpu_share = 0.5f;
+    CHECK_OK(hx_offload(hx, &t, NULL));
+    CHECK_OK(hx_offload(hx, &p, NULL));
+  }
+}
+
+static void closed(void) {
+  make_path();
+  hx_context *const hx = open_here();
+  counts c = read_trace();
+  CHECK(c.cpu == 0, "chunks before any call");
+  calls(hx, 3);
+  hx_close(hx);
+  c = read_trace();
+  CHECK(c.cpu >= 9 && c.device >= 6 && c.decisions == 3 && c.threads >= 3,
+        "%d chunks of the CPU, %d of devices, %d decisions, %d threads", c.cpu, c.device, c.decisions, c.threads);
+  CHECK(!scenario_devices || !strstr(scenario_devices, "opencl") || c.transfers > 0, "no transfers");
+}
+
+static int in_child(void (*body)(void)) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    exit(checks_failed != 0);
+  }
+  return scenario_wait(child);
+}
+
+static void leaves(void) { calls(open_here(), 3); }
+static void dies(void) {
+  hx_context *const hx = open_here();
+  calls(hx, 300); /* some of it is written by now */
+  raise(SIGKILL);
+}
+
+static void never_closed(void) {
+  make_path();
+  CHECK(in_child(leaves) == 0, "the child failed");
+  CHECK(read_trace().decisions == 3, "what was there at exit is lost");
+  CHECK(in_child(dies) == 128 + SIGKILL, "the child lives");
+  const counts c = read_trace();
+  CHECK(c.cpu > 100, "%d chunks before it was killed", c.cpu);
+}
+
+static void *caller(void *hx) {
+  calls(hx, 20);
+  return NULL;
+}
+
+/* One after the other, at the same time, of several threads; a fork in the middle; a file that was taken away. */
+static void several(void) {
+  make_path();
+  hx_context *a = open_here();
+  calls(a, 2);
+  hx_close(a);
+  CHECK(read_trace().decisions == 2, "the first context");
+  a = open_here();
+  hx_context *const b = open_here();
+  pthread_t thread[4];
+  for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, caller, i & 1 ? a : b);
+  for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    calls(a, 2);
+    hx_close(a);
+    exit(checks_failed != 0);
+  }
+  CHECK(scenario_wait(child) == 0, "the child failed");
+  hx_close(a);
+  calls(b, 1);
+  hx_close(b);
+  CHECK(read_trace().decisions == 2 + 80 + 1, "%d decisions of three contexts", read_trace().decisions);
+  remove(path);
+  a = open_here();
+  calls(a, 1);
+  hx_close(a);
+  CHECK(read_trace().decisions == 1, "%d decisions in a file made anew", read_trace().decisions);
+}
+
+/* Who comes second leaves it alone. */
+static void another_process(void) {
+  make_path();
+  hx_context *const hx = open_here();
+  calls(hx, 1);
+  char self[300], command[400];
+  const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+  self[length > 0 ? length : 0] = '\0';
+  setenv("TRACE_TEST_PATH", path, 1);
+  snprintf(command, sizeof command, "%s --only second", self);
+  CHECK(system(command) == 0, "the second process failed");
+  calls(hx, 1);
+  hx_close(hx);
+  CHECK(read_trace().decisions == 2, "%d decisions", read_trace().decisions);
+}
+static void second(void) {
+  if (!getenv("TRACE_TEST_PATH")) return; /* only beside another_process */
+  snprintf(path, sizeof path, "%s", getenv("TRACE_TEST_PATH"));
+  hx_context *const hx = open_here();
+  calls(hx, 2);
+  hx_close(hx);
+}
+
+static void full_disk(void) {
+  scenario_devices = NULL; /* compilers of drivers die of it */
+  make_path();
+  signal(SIGXFSZ, SIG_IGN);
+  const struct rlimit limit = {100000, 100000};
+  CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0, "no limit");
+  hx_context *const hx = open_here();
+  calls(hx, 100);
+  hx_close(hx);
+  struct stat s;
+  CHECK(stat(path, &s) == 0 && s.st_size <= 100000 && s.st_size > 4, "%ld bytes", (long)s.st_size);
+  read_trace();
+}
+
+/* What a record may hold at most. */
+static void odd_events(void) {
+  make_path();
+  hx__trace *const t = hx__trace_open(path);
+  char name[400];
+  memset(name, '"', sizeof name);
+  memset(name + 50, 'x', 300);
+  name[20] = '\\', name[21] = '\n', name[22] = '\x7f', name[23] = (char)0xc3, name[399] = '\0';
+  hx__trace_device(t, 0, name);
+  hx__trace_device(t, 15, name);
+  const double numbers[] = {0.0, -1.0, NAN, INFINITY, 1e300, 1.5};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    hx__trace_chunk(t, &(hx__trace_slice){15, 1000, UINT64_MAX, SIZE_MAX, SIZE_MAX, UINT64_MAX, numbers[i], "done"});
+    hx__trace_decision(t, &(hx__trace_choice){"best", 15, true, UINT64_MAX, numbers[i], 1e6});
+    hx__trace_transfer(t, 15, 1000, 2000, SIZE_MAX, "to the device");
+  }
+  hx__trace_close(t);
+  read_trace();
+  hx__trace_chunk(NULL, NULL);
+  hx__trace_close(NULL);
+  CHECK(!hx__trace_open("") && !hx__trace_open("/nowhere/x") && !hx__trace_open("/dev/null"), "not a file of ours");
+}
+
+int main(int argc, char **argv) {
+  static const scenario table[] = {
+      {"closed", closed},        {"never_closed", never_closed},       {"several", several},
+      {"second", second},        {"another_process", another_process}, {"full_disk", full_disk},
+      {"odd_events", odd_events}};
+  return scenarios_main(argc, argv, "trace_test", table, sizeof table / sizeof table[0]);
+}
