@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The text of trace events, by a format made by hand: printf would take as long as a short chunk's tenth. */
+#define _GNU_SOURCE
+#include "runtime/base/trace_text.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtime/base/log.h"
+
+#define EVENT_BYTES 640u /* more than any event has */
+#define NAME_BYTES 128u
+
+static const char end_of_file[] = "\n]\n";
+_Static_assert(sizeof end_of_file - 1 == HX__TRACE_END_BYTES, "its length");
+
+static void put(hx__trace_text *t, const char *s, size_t bytes) {
+  memcpy(t->text + t->used, s, bytes);
+  t->used += bytes;
+}
+#define PUT(t, literal) put(t, literal, sizeof(literal) - 1)
+
+static void put_word(hx__trace_text *t, const char *word) { put(t, word, strlen(word)); }
+
+static void put_number(hx__trace_text *t, uint64_t n) {
+  char digits[20];
+  unsigned at = sizeof digits;
+  do digits[--at] = (char)('0' + n % 10);
+  while (n /= 10);
+  put(t, digits + at, sizeof digits - at);
+}
+
+/* Nanoseconds as microseconds. */
+static void put_us(hx__trace_text *t, uint64_t ns) {
+  const unsigned part = (unsigned)(ns % 1000);
+  const char digits[4] = {'.', (char)('0' + part / 100), (char)('0' + part / 10 % 10), (char)('0' + part % 10)};
+  put_number(t, ns / 1000);
+  put(t, digits, sizeof digits);
+}
+
+static void put_expected(hx__trace_text *t, double ns) {
+  if (ns > 0.0 && ns < 1e18)
+    put_us(t, (uint64_t)ns);
+  else
+    PUT(t, "null");
+}
+
+/* Names of drivers are not ours: only what needs no escape goes in. */
+static void put_name(hx__trace_text *t, const char *name) {
+  for (unsigned i = 0; name[i] && i < NAME_BYTES; i++)
+    if (name[i] >= ' ' && name[i] < 0x7f && name[i] != '"' && name[i] != '\\') t->text[t->used++] = name[i];
+}
+
+/* To the file: the text, and once more its end. What cannot be written whole is not there at all. */
+void hx__trace_write(hx__trace_text *t) {
+  if (t->used == 0 || t->broken) {
+    t->used = 0;
+    return;
+  }
+  const size_t bytes = t->used + HX__TRACE_END_BYTES;
+  put(t, end_of_file, HX__TRACE_END_BYTES);
+  size_t done = 0;
+  while (done < bytes && !t->broken) {
+    const ssize_t n = pwrite(t->fd, t->text + done, bytes - done, t->end + (off_t)done);
+    if (n >= 0) done += (size_t)n;
+    if (n >= 0 || errno == EINTR) continue;
+    hx__log(HX__LOG_WARN, "HX_TRACE=%s: %s; the trace ends here", t->path, strerror(errno));
+    t->broken = true;
+    if (pwrite(t->fd, end_of_file, HX__TRACE_END_BYTES, t->end) == (ssize_t)HX__TRACE_END_BYTES)
+      (void)!ftruncate(t->fd, t->end + (off_t)HX__TRACE_END_BYTES);
+  }
+  if (!t->broken) t->end += (off_t)t->used - (off_t)HX__TRACE_END_BYTES;
+  t->used = 0;
+}
+
+static void begin_event(hx__trace_text *t) {
+  if (t->used + EVENT_BYTES + HX__TRACE_END_BYTES > HX__TRACE_TEXT_BYTES) hx__trace_write(t);
+  if (t->begun) PUT(t, ",");
+  PUT(t, "\n{\"name\":\"");
+  t->begun = true;
+}
+
+static void put_row(hx__trace_text *t, size_t device, uint32_t thread) {
+  PUT(t, "\"pid\":");
+  put_number(t, device);
+  PUT(t, ",\"tid\":");
+  put_number(t, thread);
+}
+
+void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t thread) {
+  const uint64_t key = (uint64_t)device << 32 | thread;
+  for (unsigned i = 0; i < HX__TRACE_ROWS; i++) {
+    uint64_t *const row = &t->row[(thread + device * 31u + i) % HX__TRACE_ROWS];
+    if (*row == key) return;
+    if (*row) continue;
+    *row = key;
+    begin_event(t);
+    PUT(t, "thread_name\",\"ph\":\"M\",");
+    put_row(t, device, thread);
+    PUT(t, ",\"args\":{\"name\":\"");
+    put_word(t, device ? "feeder" : "CPU thread");
+    PUT(t, "\"}}");
+    return;
+  }
+}
+
+static void put_times(hx__trace_text *t, const hx__trace_slice *s) {
+  PUT(t, ",\"ts\":");
+  put_us(t, s->from_ns);
+  PUT(t, ",\"dur\":");
+  put_us(t, s->to_ns - s->from_ns);
+}
+
+void hx__trace_put_chunk(hx__trace_text *t, uint32_t thread, const hx__trace_slice *s) {
+  begin_event(t);
+  put_number(t, s->first);
+  PUT(t, "+");
+  put_number(t, s->count);
+  PUT(t, "\",\"cat\":\"chunk\",\"ph\":\"X\",");
+  put_row(t, s->device, thread);
+  put_times(t, s);
+  PUT(t, ",\"args\":{\"first\":");
+  put_number(t, s->first);
+  PUT(t, ",\"slices\":");
+  put_number(t, s->count);
+  PUT(t, ",\"units\":");
+  put_number(t, s->units);
+  PUT(t, ",\"expected_us\":");
+  put_expected(t, s->expected_ns);
+  PUT(t, ",\"actual_us\":");
+  put_us(t, s->to_ns - s->from_ns);
+  PUT(t, ",\"outcome\":\"");
+  put_word(t, s->outcome);
+  PUT(t, "\"}}");
+}
+
+void hx__trace_put_transfer(hx__trace_text *t, uint32_t thread, const hx__trace_slice *s) {
+  begin_event(t);
+  put_word(t, s->outcome);
+  PUT(t, "\",\"cat\":\"transfer\",\"ph\":\"X\",");
+  put_row(t, s->device, thread);
+  put_times(t, s);
+  PUT(t, ",\"args\":{\"bytes\":");
+  put_number(t, s->count);
+  PUT(t, "}}");
+}
+
+void hx__trace_put_decision(hx__trace_text *t, uint32_t thread, uint64_t ns, const hx__trace_choice *c) {
+  begin_event(t);
+  put_word(t, !c->devices ? "CPU" : c->cpu ? "CPU and devices" : "devices");
+  PUT(t, "\",\"cat\":\"decision\",\"ph\":\"i\",\"s\":\"p\",");
+  put_row(t, 0, thread);
+  PUT(t, ",\"ts\":");
+  put_us(t, ns);
+  PUT(t, ",\"args\":{\"reason\":\"");
+  put_word(t, c->reason);
+  PUT(t, "\",\"devices\":");
+  put_number(t, c->devices);
+  PUT(t, ",\"units\":");
+  put_number(t, c->units);
+  PUT(t, ",\"expected_us\":");
+  put_expected(t, c->expected_ns);
+  PUT(t, ",\"cpu_alone_us\":");
+  put_expected(t, c->cpu_ns);
+  PUT(t, "}}");
+}
+
+void hx__trace_put_device(hx__trace_text *t, size_t device, const char *name) {
+  begin_event(t);
+  PUT(t, "process_name\",\"ph\":\"M\",\"pid\":");
+  put_number(t, device);
+  PUT(t, ",\"args\":{\"name\":\"");
+  put_number(t, device);
+  PUT(t, ": ");
+  put_name(t, name);
+  PUT(t, "\"}}");
+}

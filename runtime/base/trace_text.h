@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The text of a trace on its way to the file; of trace.c alone. No locks here. */
+#ifndef HX_BASE_TRACE_TEXT_H
+#define HX_BASE_TRACE_TEXT_H
+
+#include <sys/types.h>
+
+#include "runtime/base/trace.h"
+
+#define HX__TRACE_TEXT_BYTES ((size_t)64 << 10)
+#define HX__TRACE_ROWS 512u /* threads that get a name */
+#define HX__TRACE_END_BYTES 3u
+
+typedef struct hx__trace_text {
+  const char *path;
+  int fd;
+  off_t end;          /* where the file's last HX__TRACE_END_BYTES begin, which close the document */
+  bool broken, begun; /* begun: there is an event before */
+  size_t used;
+  uint64_t row[HX__TRACE_ROWS]; /* hashed: threads that have a name, by device */
+  char text[HX__TRACE_TEXT_BYTES];
+} hx__trace_text;
+
+/* To the file: the text, and once more the end of the document. What cannot be written whole is not there at all. */
+void hx__trace_write(hx__trace_text *t);
+
+/* One event each; written when the room is used up. */
+void hx__trace_put_device(hx__trace_text *t, size_t device, const char *name);
+void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t thread); /* the first time */
+void hx__trace_put_chunk(hx__trace_text *t, uint32_t thread, const hx__trace_slice *slice);
+void hx__trace_put_transfer(hx__trace_text *t, uint32_t thread, const hx__trace_slice *slice); /* count: bytes */
+void hx__trace_put_decision(hx__trace_text *t, uint32_t thread, uint64_t ns, const hx__trace_choice *choice);
+
+#endif
