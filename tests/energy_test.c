@@ -217,6 +217,7 @@ static void learns(const char *objective, hx__objective wanted) {
   pthread_create(&thread, NULL, draw, NULL);
   const hx_report r = call(hx, N, 1.0f);
   CHECK(fabs(r.joules / r.seconds / WATTS - 1.0) < 0.6, "%g J in %g s", r.joules, r.seconds);
+  CHECK(isnan(call(hx, N / 8, 1.0f).joules), "a call of 5 ms has joules");
   const hx__explanation e = explain(hx);
   CHECK(e.ruling == HX__RULING_EXPECTED && e.prospect.objective == wanted, "ruling %d, objective %d", e.ruling,
         e.prospect.objective);

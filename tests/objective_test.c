@@ -82,7 +82,32 @@ static void learns(const row *r, hx__objective objective, double task_ns, double
   }
 }
 
+/* Short calls count in a row; what follows another's does not; a long one counts by itself. */
+static void rows_of_calls(void) {
+  static hx__model model = HX__MODEL_INIT;
+  const hx__rate_key a = {.device = 3, .size_class = 20}, b = {.device = 5, .size_class = 20};
+  hx__model_put(&model, &a, &hx__prior_device, (hx__sample){1e6, 2e6, false, 1}, 1);
+  hx__model_put(&model, &b, &hx__prior_device, (hx__sample){1e6, 2e6, false, 1}, 1);
+  for (int i = 0; i < 20; i++) {
+    hx__model_power(&model, &a, 0.2, 2e6);
+    hx__model_power(&model, &b, 0.02, 2e6);
+  }
+  hx__estimate e = hx__model_exact(&model, &a, 1);
+  CHECK(!(e.watts > 0.0) && e.metering, "%g W by turns", e.watts);
+  for (int i = 0; i < 7; i++) hx__model_power(&model, &a, i ? 0.06 : 0.2, 2e6);
+  e = hx__model_exact(&model, &a, 1);
+  CHECK(fabs(e.watts - 30.0) < 0.1, "%g W in a row", e.watts);
+  hx__model_power(&model, &b, 0.5, 10e6);
+  e = hx__model_exact(&model, &b, 1);
+  CHECK(fabs(e.watts - 50.0) < 0.1 && !e.metering, "%g W of a long call", e.watts);
+  hx__model_power(&model, &a, NAN, 2e6);
+  hx__model_power(&model, &a, 0.0, 10e6);
+  e = hx__model_exact(&model, &a, 1);
+  CHECK(fabs(e.watts - 30.0) < 0.1 && !e.metering, "%g W after nothing was seen", e.watts);
+}
+
 int main(void) {
+  rows_of_calls();
   static const double task_ns[] = {1e6, 5e6, 20e6}, tick_ns[] = {0.0, 1e6};
   for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
     for (size_t t = 0; t < sizeof task_ns / sizeof *task_ns; t++)

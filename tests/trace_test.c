@@ -228,8 +228,18 @@ static void odd_events(void) {
     hx__trace_decision(t, &(hx__trace_choice){"best", 15, true, UINT64_MAX, numbers[i], 1e6});
     hx__trace_transfer(t, 15, 1000, 2000, SIZE_MAX, "to the device");
   }
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) { /* more than it may keep */
+    for (int i = 0; i < 10000; i++) hx__trace_chunk(t, &(hx__trace_slice){15, 1000, 2000, 0, 1, 1, 0.0, "done"});
+    hx__trace_close(t);
+    _exit(0);
+  }
+  CHECK(scenario_wait(child) == 0, "the child failed");
   hx__trace_close(t);
-  read_trace();
+  const counts c = read_trace();
+  CHECK(c.device == 6 && c.transfers == 6 && c.decisions == 6, "%d chunks, %d transfers, %d decisions", c.device,
+        c.transfers, c.decisions);
   hx__trace_chunk(NULL, NULL);
   hx__trace_close(NULL);
   CHECK(!hx__trace_open("") && !hx__trace_open("/nowhere/x") && !hx__trace_open("/dev/null"), "not a file of ours");
