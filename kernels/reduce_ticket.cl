@@ -7,6 +7,7 @@
 #define HX_LARGE (2 * HX_LOCAL0) /* the work-group for many leaves */
 
 /* What an item's lanes combine to that have none: joins to nothing. HX_TREE_OF: a slot as the tree holds it. */
+#define HX_JOINS_TO_MOST (HX_OP == HX_MAX)
 #if HX_IS_ARG
 #define HX_TREE_MISSING 0xffffffffffffffffUL
 #define HX_TREE_OF(slot) (slot)
@@ -51,9 +52,117 @@ static HX_TREE hx_from_tree(HX_TREE v, uint h, local HX_TREE *exchange) {
 }
 #endif
 
-/* Neighbours pairwise over the 32 items of a warp: every item ends with the warp's value. */
+/* Over the 32 items of a warp, neighbours pairwise: every item ends with the warp's value. */
+#if HX_PTX && HX_IS_KEY
+#if HX_JOINS_TO_MOST
+#define HX_REDUX "redux.sync.max.u32 %0, %1, 0xffffffff;"
+#else
+#define HX_REDUX "redux.sync.min.u32 %0, %1, 0xffffffff;"
+#endif
+static uint hx_warp_join(uint v) {
+  uint r;
+  __asm__ __volatile__(HX_REDUX : "=r"(r) : "r"(v));
+  return r;
+}
+#if HX_IS_ARG
+static ulong hx_warp_least(ulong v) {
+  const uint key = (uint)(v >> 32), least = hx_warp_join(key);
+  return (ulong)least << 32 | hx_warp_join(key == least ? (uint)v : 0xffffffffu);
+}
+#define HX_JOIN_WARP(v) v = hx_warp_least(v);
+#else
+#define HX_JOIN_WARP(v) v = hx_warp_join(v);
+#endif
+#else
 #define HX_JOIN_WARP(v)                                                             \
   _Pragma("unroll") for (uint h = 1; h < HX_ITEMS; h *= 2) v = HX_TREE_JOIN(, v, HX_FROM(v, h));
+#endif
+
+#if HX_IS_KEY
+/* The best element of an item's part of a leaf, as it is where an instruction orders it as hx does (NaN wins, -0 < +0),
+ * and the first row with it: an item compares the best of its four lanes, a row at a time, as every operation an
+ * element costs 5 % of the bandwidth. Which lane it was is looked up once for the leaf. */
+#if HX_TYPE == HX_F32 && HX_PTX
+#define HX_E float
+#if HX_OP == HX_MAX || HX_OP == HX_ARGMAX
+#define HX_E_JOIN "max.NaN.f32 %0, %1, %2;"
+#define HX_E_MISSING (-INFINITY)
+#else
+#define HX_E_JOIN "min.NaN.f32 %0, %1, %2;"
+#define HX_E_MISSING INFINITY
+#endif
+static float hx_e_join(float a, float b) {
+  float r;
+  __asm__(HX_E_JOIN : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+#define HX_E_OF(N, x) (x)
+#define HX_E_BITS(e) as_uint(e)
+#define HX_E_ORDERED(e) hx_ordered(e)
+#if HX_IS_ARG
+#define HX_E_ROW(e) ((e) + 0.0f) /* zeros tie: -0 becomes +0 */
+#else
+#define HX_E_ROW(e) (e)
+#endif
+#else
+#define HX_E uint
+#define HX_E_MISSING HX_MISSING
+#define HX_E_OF(N, x) HX_PASTE(hx_ordered, N)(x)
+#define HX_E_BITS(e) (e)
+#define HX_E_ORDERED(e) (e)
+#define HX_E_ROW(e) (e)
+static uint hx_e_join(uint a, uint b) { return HX_JOIN(, a, b); }
+#endif
+
+static void hx_e_take(HX_E *best, uint *row, HX_PASTE(HX_E, 4) v, uint r) {
+  const HX_E lanes = HX_E_ROW(hx_e_join(hx_e_join(v.x, v.y), hx_e_join(v.z, v.w))), next = hx_e_join(*best, lanes);
+#if HX_IS_ARG
+  if (HX_E_BITS(next) != HX_E_BITS(*best)) *row = r;
+#endif
+  *best = next;
+}
+
+static uint hx_leaf_best(global const HX_T *x, uint count, uint item, uint *row) {
+  HX_E best = HX_E_MISSING;
+  x += 4 * item;
+  if (count == HX_LEAF) {
+#define HX_ROWS_OF_LEAF(load)                                                                     \
+  for (uint r = 0; r < HX_LEAF / HX_LANES; r += HX_IN_FLIGHT) {                                   \
+    uint with = HX_LEAF;                                                                          \
+    HX_T4 v[HX_IN_FLIGHT];                                                                        \
+    _Pragma("unroll") for (uint u = 0; u < HX_IN_FLIGHT; u++) v[u] = load(x + (r + u) * HX_LANES); \
+    _Pragma("unroll") for (uint u = 0; u < HX_IN_FLIGHT; u++) hx_e_take(&best, &with, HX_E_OF(4, v[u]), u); \
+    if (with != HX_LEAF) *row = r + with;                                                         \
+  }
+    if (((uintptr_t)x & 15) == 0) {
+      HX_ROWS_OF_LEAF(HX_LOAD_ALIGNED)
+    } else {
+      HX_ROWS_OF_LEAF(HX_LOAD_ANY)
+    }
+  } else {
+    for (uint i = 4 * item, r = 0; i < count; i += HX_LANES, r++, x += HX_LANES) {
+      HX_PASTE(HX_E, 4) v = (HX_PASTE(HX_E, 4))(HX_E_MISSING);
+      v.x = HX_E_OF(, x[0]);
+      if (i + 1 < count) v.y = HX_E_OF(, x[1]);
+      if (i + 2 < count) v.z = HX_E_OF(, x[2]);
+      if (i + 3 < count) v.w = HX_E_OF(, x[3]);
+      hx_e_take(&best, row, v, r);
+    }
+  }
+  return HX_E_ORDERED(best);
+}
+
+#if HX_IS_ARG
+/* The lane with this value in a row of four lanes an item, of those below count. */
+static uint hx_lane_with(global const HX_T *x, uint first, uint count, uint value) {
+  uint found = 0xffffffffu;
+#pragma unroll
+  for (uint j = 4; j-- > 0;)
+    if (first + j < count && hx_ordered(x[first + j]) == value) found = first + j;
+  return found;
+}
+#endif
+#endif
 
 static inline void hx_reduce_with(const uint items, global const HX_T *x, global const HX_T *y, ulong n,
                                   global ulong *slots, uint join, global uint *ticket, local HX_TREE *nodes,
@@ -62,11 +171,22 @@ static inline void hx_reduce_with(const uint items, global const HX_T *x, global
   const uint group = (uint)get_group_id(0), groups = (uint)get_num_groups(0);
   const ulong leaf = (ulong)group * warps + warp, start = leaf * HX_LEAF;
   const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
+#if HX_IS_KEY
+  uint row = 0;
+  HX_TREE v = hx_leaf_best(x + start, count, item, &row);
+#if HX_IS_ARG
+  v = (ulong)HX_KEY(, (uint)v) << 32 | row;
+  HX_JOIN_WARP(v)
   /* An index counts from the leaf, or from the first leaf of the launch where the leaves are joined. */
+  const uint key = (uint)(v >> 32), at = hx_lane_with(x + start, (uint)v * HX_LANES + 4 * item, count, HX_KEY(, key));
+  v = (ulong)key << 32 | (at == 0xffffffffu ? at : at + (join ? (uint)start : 0u));
+#endif
+  HX_JOIN_WARP(v)
+#else
   hx_lanes own;
   hx_leaf_lanes(&own, x + start, y + start, count, item);
-  const HX_TREE4 lanes = hx_tree_of(&own, item, join ? (uint)start : 0u);
-#if HX_IS_KEY || HX_TYPE != HX_F32 /* exact in any order */
+  const HX_TREE4 lanes = hx_tree_of(&own, item, 0);
+#if HX_TYPE != HX_F32 /* exact in any order */
   const HX_PASTE(HX_TREE, 2) pair = HX_TREE_JOIN(2, lanes.lo, lanes.hi);
   HX_TREE v = HX_TREE_JOIN(, pair.x, pair.y);
   HX_JOIN_WARP(v)
@@ -82,6 +202,7 @@ static inline void hx_reduce_with(const uint items, global const HX_T *x, global
   a = HX_TREE_JOIN(, a, c);
   b = HX_TREE_JOIN(, b, d);
   HX_TREE v = HX_TREE_JOIN(, a, b);
+#endif
 #endif
   if (!join) {
     if (item == 0 && count) slots[leaf] = HX_TREE_BITS(v);
