@@ -6,7 +6,7 @@
 
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
-    hx__cl_matmul[], hx__cl_matmul_tiles[], hx__cl_matmul_copy[], hx__cl_probe[];
+    hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_tiles[], hx__cl_matmul_copy[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -33,11 +33,12 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .name = n, .kind = HX__KERNEL_MATMUL, .family = f, .local = {l0, l1}, .tile_m = tm, .tile_n = tn, .tile_k = tk, \
     .pack = p, .any_tile = any, .defines = d                                                                        \
   }
-/* name, families, work-group, tile, blocks of four rows an item, rate, defines: a set */
-#define TILES(n, f, l0, tm, tn, tk, blocks, r, d)                                                                  \
-  {                                                                                                                \
-    .name = n, .kind = HX__KERNEL_MATMUL, .family = f, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, .tile_k = tk, \
-    .rate = r, .optional = true, .defines = "-DHX_SHAPE_TILES=1 -DHX_BLOCKS_M=" #blocks " " d                      \
+/* name, work-group, slices of it, tile, stages, blocks of four rows an item, rates: of a set of NVIDIA's */
+#define TILES(n, l0, sl, tm, tn, tk, st, blocks, r, r_tn)                                                            \
+  {                                                                                                                  \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
+    .tile_k = tk, .slices = sl, .stages = st, .rate = r, .rate_tn = r_tn, .optional = true,                          \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks        \
   }
 #define SUBGROUP "-DHX_SHAPE_SUBGROUP=1 "
 #define AMD "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1 -DHX_ROLLED=1 -DHX_CROSS_LANES=1"
@@ -67,10 +68,12 @@ static const hx__kernel_row rows[] = {
            SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
     MATMUL("matmul-sg16-8x32x16", HX__FAMILY_SUBGROUP16, 16, 1, 8, 32, 16, false, false,
            SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
-    TILES("matmul-nvidia-ptx-64x128x8", HX__FAMILY_NVIDIA, 128, 64, 128, 8, 2, 96, "-DHX_PTX=1"),
-    TILES("matmul-nvidia-ptx-128x256x16", HX__FAMILY_NVIDIA, 512, 128, 256, 16, 2, 100, "-DHX_PTX=1"),
-    TILES("matmul-nvidia-ptx-128x64x16", HX__FAMILY_NVIDIA, 128, 128, 64, 16, 2, 94, "-DHX_PTX=1"),
-    TILES("matmul-nvidia-ptx-64x64x16", HX__FAMILY_NVIDIA, 128, 64, 64, 16, 1, 66, "-DHX_PTX=1"),
+    TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 96, 96),
+    TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 100, 99),
+    TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 92, 95),
+    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 68, 68),
+    TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 96, 88),
+    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 92, 98),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, false, false, ""),
     MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, false, false, ""),
     MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, false, false, ""),
@@ -102,6 +105,7 @@ static bool tile_set(const uint32_t tile[3]) { return tile[0] != 0 || tile[1] !=
 
 static bool tile_matches(const hx__kernel_row *row, const uint32_t tile[3]) {
   if (row->kind != HX__KERNEL_MATMUL || !tile_set(tile)) return true;
+  if (row->slices > 1) return false; /* of a set, for few panels */
   if (row->tile_m == tile[0] && row->tile_n == tile[1] && row->tile_k == tile[2]) return true;
   return row->any_tile && tile_ok(row, tile);
 }
@@ -153,7 +157,8 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
                                        hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
-  static const char *const matmul[] = {hx__cl_common, hx__cl_matmul, hx__cl_matmul_tiles, hx__cl_matmul_copy, NULL};
+  static const char *const matmul[] = {hx__cl_common,       hx__cl_matmul,      hx__cl_matmul_stage,
+                                       hx__cl_matmul_tiles, hx__cl_matmul_copy, NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
 }

@@ -44,11 +44,12 @@
  *     A lies [row][k], for hx_matmul_tn [k][row]; B lies [k][column], its rows at multiples of 16 bytes, as those of
  *     A for hx_matmul_tn. A has at least tile_m rows there, B at least tile_n columns, and a multiple of four.
  *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
- *     one panel, into partials, tile_m * tile_n floats each. Launch: 1-D, local row.local[0].
+ *     row.slices panels, into partials, tile_m * tile_n floats each. row.slices > 1: whole only where k has no more
+ *     panels. Launch: 1-D, local row.local[0].
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
  *             uint across, uint whole, global const float4 *partials)
- *     Adds those panels. Launch: 1-D, local row.local[0], for each tile of them tile_m * tile_n / 4 items, with
- *     across / 16.
+ *     Adds those panels. Launch: 1-D, local row.local[0] / row.slices, for each tile of them tile_m * tile_n / 4
+ *     items, with across / 16.
  *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
  *             global float *to, ulong pitch, ulong lines)
  *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines.
@@ -109,6 +110,9 @@ typedef struct hx__kernel_row {
   bool pack;
   bool any_tile;       /* HX_TILE may set tile_m, tile_n, tile_k, within what hx__kernel_tile_ok says */
   uint32_t rate;       /* matmul: of a set: its speed, percent of the fastest's, where it fills the device; 0: alone */
+  uint32_t rate_tn;    /* likewise where A lies [k][row] */
+  uint32_t slices;     /* of a set: panels of a tile that a group does at once, each by its part of the items */
+  uint32_t stages;     /* of a set: tiles in local memory; more than 2 also hide far memory */
   bool optional;       /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */
 } hx__kernel_row;

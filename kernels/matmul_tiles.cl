@@ -9,134 +9,8 @@
  *     neighbouring registers, as those of B do, and an fma that reads two registers of one bank waits;
  *   - the fma go along the rows to and fro, which reuses operands;
  *   - no branch in the loop over k: the last tile is copied twice.
- * HX_PTX: the copies are cp.async; otherwise they go through registers. HX_BLOCKS_M: blocks of four rows an item. */
+ * matmul_stage.cl has what a step of k is made of, and the parameters. */
 #if HX_SHAPE_TILES
-
-#define HX_ITEMS HX_LOCAL0
-#define HX_ROWS (4 * HX_BLOCKS_M) /* of an item; its columns are 8 */
-#define HX_QUADS (2 * HX_ROWS)
-#define HX_PITCH_A (HX_TILE_M + 4)
-#define HX_A_FLOATS (HX_TILE_K * HX_PITCH_A)
-#define HX_B_FLOATS (HX_TILE_K * HX_TILE_N)
-
-/* An item's share of the copies of A where it lies [row][k]: 8 neighbours take 8 k of a row, a float each; where it lies
- * [k][row], and of B: four neighbouring floats at once. */
-#define HX_A_LINES (HX_ITEMS / 8)
-#define HX_A_COPIES (HX_TILE_M / HX_A_LINES * (HX_TILE_K / 8))
-#define HX_A_FROM(u) (a_at + (u) / (HX_TILE_K / 8) * a_lines + 8 * ((u) % (HX_TILE_K / 8)))
-#define HX_A_TO(u) (8 * ((u) % (HX_TILE_K / 8)) * HX_PITCH_A + (u) / (HX_TILE_K / 8) * HX_A_LINES)
-#define HX_AK_LINES (HX_ITEMS / (HX_TILE_M / 4))
-#define HX_AK_COPIES ((HX_TILE_K + HX_AK_LINES - 1) / HX_AK_LINES)
-#define HX_AK_FROM(u) (a_at + (u) * a_lines)
-#define HX_AK_TO(u) ((u) * HX_AK_LINES * HX_PITCH_A)
-#define HX_B_LINES (HX_ITEMS / (HX_TILE_N / 4))
-#define HX_B_COPIES (HX_TILE_K / HX_B_LINES)
-#define HX_B_FROM(u) (b_at + (u) * b_lines)
-#define HX_B_TO(u) ((u) * HX_B_LINES * HX_TILE_N)
-
-#if HX_PTX
-static void hx_copy4(uint to, global const float *from) {
-  __asm__ __volatile__("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to), "l"(from));
-}
-static void hx_copy16(uint to, global const float *from) {
-  __asm__ __volatile__("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from));
-}
-/* Where there are more items than quads. */
-static void hx_copy16_if(uint to, global const float *from, uint some) {
-  __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
-                       :
-                       : "r"(to), "l"(from), "r"(some));
-}
-#define HX_COPY_STATE                                                                                            \
-  const uint a_to = (uint)(size_t)(tile_a + a_mine), b_to = (uint)(size_t)(tile_b + b_mine);                      \
-  const uint a_some = HX_AK_LINES <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
-#define HX_COPY_BEGIN(half)                                                                                      \
-  if (!by_k) {                                                                                                   \
-    _Pragma("unroll") for (uint u = 0; u < HX_A_COPIES; u++)                                                     \
-        hx_copy4(a_to + 4 * ((half) * HX_A_FLOATS + HX_A_TO(u)), HX_A_FROM(u));                                  \
-  } else if (HX_AK_LINES > HX_TILE_K) {                                                                          \
-    hx_copy16_if(a_to + 4 * (half) * HX_A_FLOATS, a_at, a_some);                                                 \
-  } else {                                                                                                       \
-    _Pragma("unroll") for (uint u = 0; u < HX_AK_COPIES; u++)                                                    \
-        hx_copy16(a_to + 4 * ((half) * HX_A_FLOATS + HX_AK_TO(u)), HX_AK_FROM(u));                               \
-  }                                                                                                              \
-  _Pragma("unroll") for (uint u = 0; u < HX_B_COPIES; u++)                                                       \
-      hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_B_TO(u)), HX_B_FROM(u));                                   \
-  __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
-#define HX_COPY_END(half)                                             \
-  __asm__ __volatile__("cp.async.wait_group 0;" : : : "memory");      \
-  barrier(CLK_LOCAL_MEM_FENCE);
-#else
-#define HX_COPY_STATE       \
-  float a_in[HX_A_COPIES];  \
-  float4 ak_in[HX_AK_COPIES], b_in[HX_B_COPIES]; \
-  const bool a_some = HX_AK_LINES <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
-#define HX_COPY_BEGIN(half)                                                                                      \
-  if (!by_k) {                                                                                                   \
-    _Pragma("unroll") for (uint u = 0; u < HX_A_COPIES; u++) a_in[u] = *HX_A_FROM(u);                            \
-  } else if (a_some) {                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_AK_COPIES; u++) ak_in[u] = *(global const float4 *)HX_AK_FROM(u);  \
-  }                                                                                                              \
-  _Pragma("unroll") for (uint u = 0; u < HX_B_COPIES; u++) b_in[u] = *(global const float4 *)HX_B_FROM(u);
-#define HX_COPY_END(half)                                                                                        \
-  if (!by_k) {                                                                                                   \
-    _Pragma("unroll") for (uint u = 0; u < HX_A_COPIES; u++)                                                     \
-        tile_a[(half) * HX_A_FLOATS + a_mine + HX_A_TO(u)] = a_in[u];                                            \
-  } else if (a_some) {                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_AK_COPIES; u++)                                                    \
-        *(local float4 *)(tile_a + (half) * HX_A_FLOATS + a_mine + HX_AK_TO(u)) = ak_in[u];                      \
-  }                                                                                                              \
-  _Pragma("unroll") for (uint u = 0; u < HX_B_COPIES; u++)                                                       \
-      *(local float4 *)(tile_b + (half) * HX_B_FLOATS + b_mine + HX_B_TO(u)) = b_in[u];                          \
-  barrier(CLK_LOCAL_MEM_FENCE);
-#endif
-
-/* Operands of step p (of both halves) into registers; the fma of a step. */
-#define HX_FRAGMENTS(set, p)                                                                                 \
-  {                                                                                                          \
-    _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                                 \
-        vstore4(*(local const float4 *)(a_frag + (p) * HX_PITCH_A + 16 * i), i, av[set]);                    \
-    _Pragma("unroll") for (uint j = 0; j < 2; j++)                                                           \
-        vstore4(*(local const float4 *)(b_frag + (p) * HX_TILE_N + 32 * j), j, bv[set]);                     \
-  }
-#define HX_STEP(set)                                                                        \
-  _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++) {                                    \
-    _Pragma("unroll") for (uint jj = 0; jj < 8; jj++) {                                     \
-      const uint j = i & 1 ? 7 - jj : jj;                                                   \
-      acc[i][j] = fma(av[set][i], bv[set][j], acc[i][j]);                                   \
-    }                                                                                       \
-  }
-/* A tile of the half `half`, while the next one goes into the other. */
-#define HX_TILE(half)                                                                       \
-  _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p++) {                                  \
-    if (p + 1 < HX_TILE_K) {                                                                \
-      HX_FRAGMENTS((p + 1) & 1, (half) * HX_TILE_K + p + 1)                                \
-    }                                                                                       \
-    if (p == 0) {                                                                           \
-      HX_COPY_BEGIN(1 - (half))                                                             \
-    }                                                                                       \
-    if (p + 1 == HX_TILE_K) {                                                               \
-      HX_COPY_END(1 - (half))                                                               \
-      HX_FRAGMENTS(0, (1 - (half)) * HX_TILE_K)                                             \
-    }                                                                                       \
-    HX_STEP(p & 1)                                                                          \
-  }
-
-#define HX_ZERO_ACC                                                                         \
-  _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++) {                                    \
-    _Pragma("unroll") for (uint j = 0; j < 8; j++) acc[i][j] = 0.0f;                        \
-  }
-/* Quad q: four columns of row q / 2, its pairs swapped. */
-#define HX_QUAD_ACC(q, e) acc[(q) / 2][4 * ((q) % 2) + ((e) ^ 1)]
-#define HX_QUAD(q) (float4)(HX_QUAD_ACC(q, 0), HX_QUAD_ACC(q, 1), HX_QUAD_ACC(q, 2), HX_QUAD_ACC(q, 3))
-#define HX_ADD_QUAD(q, s)                                            \
-  {                                                                  \
-    const float4 hx_s = (s);                                         \
-    HX_QUAD_ACC(q, 0) = HX_ADD(, hx_s.x, HX_QUAD_ACC(q, 0));         \
-    HX_QUAD_ACC(q, 1) = HX_ADD(, hx_s.y, HX_QUAD_ACC(q, 1));         \
-    HX_QUAD_ACC(q, 2) = HX_ADD(, hx_s.z, HX_QUAD_ACC(q, 2));         \
-    HX_QUAD_ACC(q, 3) = HX_ADD(, hx_s.w, HX_QUAD_ACC(q, 3));         \
-  }
 
 /* Where an item's quads lie in the tile. */
 static uint hx_tile_row(uint id) {
@@ -154,20 +28,24 @@ typedef struct hx_place {
   ulong i0, j0, own_i, own_j;
 } hx_place;
 
-/* What group g does: the whole of tile g < whole; those after it one panel each of the tiles from `whole` on. */
+/* What a slice of group g does: the whole of tile g < whole (with two slices a panel of it, of two at most); of those
+ * after it one panel each of the tiles from `whole` on. */
 typedef struct hx_job {
   bool part;
-  uint tile;
-  ulong k0, count; /* of k */
+  uint tile, panel; /* panel: with `part`, of all those tiles */
+  ulong k0, count;  /* of k */
 } hx_job;
 
-static hx_job hx_job_of(uint group, uint whole, ulong k) {
-  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL);
+static hx_job hx_job_of(uint group, uint slice, uint whole, ulong k) {
+  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), groups = (panels + HX_SLICES - 1) / HX_SLICES;
   hx_job job;
   job.part = group >= whole;
-  job.tile = job.part ? whole + (group - whole) / panels : group;
-  job.k0 = job.part ? (ulong)((group - whole) % panels) * HX_PANEL : 0;
-  job.count = job.part ? min(k - job.k0, (ulong)HX_PANEL) : k;
+  const uint tail = job.part ? (group - whole) / groups : 0;
+  const uint panel = job.part ? (group - whole) % groups * HX_SLICES + slice : slice;
+  job.tile = job.part ? whole + tail : group;
+  job.panel = tail * panels + panel;
+  job.k0 = min((ulong)panel * HX_PANEL, k);
+  job.count = job.part || HX_SLICES > 1 ? min(k - job.k0, (ulong)HX_PANEL) : k;
   return job;
 }
 
@@ -206,16 +84,39 @@ static void hx_store_quad(global float *t, ulong ldt, const hx_place at, ulong i
   }
 }
 
+/* Stores the quads of a slice, from this one on. */
+#define HX_STORE(from)                                                                                              \
+  if (across) {                                                                                                     \
+    _Pragma("unroll") for (uint q = (from); q < (from) + HX_QUADS / HX_SLICES; q++) {                               \
+      const uint row = q / 8 * 4, column = q % 8;                                                                   \
+      const float4 s = (float4)(acc[row][column], acc[row + 1][column], acc[row + 2][column], acc[row + 3][column]); \
+      hx_store_quad(t, ldt, to, i + row / 4 * 16, j + column % 4 + column / 4 * 32, m, n, s, alpha, beta, 1);       \
+    }                                                                                                               \
+  } else {                                                                                                          \
+    _Pragma("unroll") for (uint q = (from); q < (from) + HX_QUADS / HX_SLICES; q++) {                               \
+      const uint row = q / 2, column = q % 2 * 4;                                                                   \
+      const float4 s = (float4)(acc[row][column], acc[row][column + 1], acc[row][column + 2], acc[row][column + 3]); \
+      hx_store_quad(t, ldt, to, i + row % 4 + row / 4 * 16, j + column * 8, m, n, s, alpha, beta, 0);               \
+    }                                                                                                               \
+  }
+
 /* A panel that is a group's own goes to partials, quad by quad, item by item. by_k: A lies [k][row]. */
 static inline __attribute__((always_inline)) void hx_product(
     const bool by_k, global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb,
     ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,
     global float4 *partials, local float *tile_a, local float *tile_b, local float4 *sums) {
-  const uint id = (uint)get_local_id(0), group = (uint)get_group_id(0);
-  const hx_job job = hx_job_of(group, whole, k);
+#if HX_SLICES == 1
+  const uint id = (uint)get_local_id(0), slice = 0, group = (uint)get_group_id(0);
+#else
+  const uint id = (uint)get_local_id(0) % HX_ITEMS, slice = (uint)get_local_id(0) / HX_ITEMS;
+  const uint group = (uint)get_group_id(0);
+  tile_a += slice * (HX_STAGES * HX_A_FLOATS);
+  tile_b += slice * (HX_STAGES * HX_B_FLOATS);
+#endif
+  const hx_job job = hx_job_of(group, slice, whole, k);
   const hx_place at = hx_place_of(job.tile, m, n);
   uint left = (uint)job.count;             /* of k, after the panel at hand */
-  uint full = left & ~(2 * HX_TILE_K - 1); /* what the loop below does of it */
+  uint full = left & ~(HX_TURN - 1);       /* what the loop below does of it */
 
   const uint a_mine = by_k ? id / (HX_TILE_M / 4) * HX_PITCH_A + id % (HX_TILE_M / 4) * 4 : id % 8 * HX_PITCH_A + id / 8;
   const uint b_mine = id / (HX_TILE_N / 4) * HX_TILE_N + id % (HX_TILE_N / 4) * 4;
@@ -228,28 +129,45 @@ static inline __attribute__((always_inline)) void hx_product(
   HX_COPY_STATE
 
   float acc[HX_ROWS][8], av[2][HX_ROWS], bv[2][8];
-  HX_ZERO_ACC
-  if (full) {
-    HX_COPY_BEGIN(0)
+  HX_SET_ACC(0.0f)
+  uint stage = 0;
+  if (full | HX_ODD(left)) {
+#pragma unroll
+    for (uint ahead = 0; ahead + 1 < HX_STAGES; ahead++) {
+      HX_COPY_BEGIN(ahead)
+      if (HX_STAGES > 2) {
+        a_at += full > (ahead + 1) * HX_TILE_K ? a_ahead : 0;
+        b_at += full > (ahead + 1) * HX_TILE_K ? b_ahead : 0;
+      }
+    }
     HX_COPY_END(0)
-    HX_FRAGMENTS(0, 0)
+    HX_FRAGMENTS(0, 0, 0)
   }
   bool first = true;
   for (;;) {
-    const uint panel = min(left, (uint)HX_PANEL), end = full - (panel & ~(2 * HX_TILE_K - 1));
+    const uint panel = min(left, (uint)HX_PANEL), end = full - (panel & ~(HX_TURN - 1));
     left -= panel;
 #pragma unroll 1
-    for (; full != end; full -= 2 * HX_TILE_K) {
+    for (; full != end; full -= HX_TURN) {
+#if HX_STAGES == 2
       a_at += a_ahead;
       b_at += b_ahead;
-      HX_TILE(0)
-      const bool more = full > 2 * HX_TILE_K;
+      HX_TILE(0, 1, 1)
+      const bool more = full > HX_TURN || HX_ODD((uint)job.count);
       a_at += more ? a_ahead : 0;
       b_at += more ? b_ahead : 0;
-      HX_TILE(1)
+      HX_TILE(1, 0, 0)
+#else
+      const uint into = stage ? stage - 1 : HX_STAGES - 1, next = stage + 1 < HX_STAGES ? stage + 1 : 0;
+      HX_TILE(stage, into, next)
+      const bool more = full > HX_STAGES * HX_TILE_K;
+      a_at += more ? a_ahead : 0;
+      b_at += more ? b_ahead : 0;
+      stage = next;
+#endif
     }
-    if (left == 0) {
-      left = panel & (2 * HX_TILE_K - 1);
+    if (HX_SLICES > 1 || left == 0) {
+      left = panel & (HX_TURN - 1);
       break;
     }
     if (!first) {
@@ -259,15 +177,36 @@ static inline __attribute__((always_inline)) void hx_product(
 #pragma unroll
     for (uint q = 0; q < HX_QUADS; q++) sums[q * HX_ITEMS + id] = HX_QUAD(q);
     first = false;
-    HX_ZERO_ACC
-    HX_FRAGMENTS(0, 0)
+    HX_SET_ACC(0.0f)
+    HX_FRAGMENTS(0, stage, 0)
   }
 
   /* What the loop did not need is found anew, and `full`, now 0, keeps the compiler from knowing it before: else it
    * stays in registers throughout. */
-  const hx_job done = hx_job_of(group + full, whole, k);
+#if HX_SLICES > 1
+  /* The barriers of the first slice, which has no fewer steps. */
+  const uint all = (uint)hx_job_of(group + full, 0, whole, k).count, own = (uint)job.count;
+  if (all >= HX_TILE_K && own < HX_TILE_K) barrier(CLK_LOCAL_MEM_FENCE);
+  for (uint p = own & ~(HX_TURN - 1); p < (all & ~(HX_TURN - 1)); p += HX_TILE_K) barrier(CLK_LOCAL_MEM_FENCE);
+  if (HX_ODD(left)) {
+#pragma unroll
+    for (uint p = 0; p < HX_TILE_K; p++) {
+      if (p + 1 < HX_TILE_K) {
+        HX_FRAGMENTS((p + 1) & 1, 0, p + 1)
+      }
+      HX_STEP(p & 1)
+    }
+    left -= HX_TILE_K;
+    HX_BARRIER
+  }
+#endif
+  const hx_job done = hx_job_of(group + full, slice, whole, k);
   const hx_place to = hx_place_of(done.tile, m, n);
   if (left) { /* what is no whole turn of the loop: exactly so many steps */
+#if HX_STAGES > 2
+    __asm__ __volatile__("cp.async.wait_group 0;" : : : "memory");
+    HX_BARRIER
+#endif
     const ulong from = done.k0 + done.count - left;
     a += a_first + (by_k ? from * lda + to.i0 : to.i0 * lda + from);
     b += b_first + from * ldb + to.j0;
@@ -275,56 +214,69 @@ static inline __attribute__((always_inline)) void hx_product(
       for (uint e = id; e < left * HX_TILE_M; e += HX_ITEMS)
         tile_a[e / HX_TILE_M * HX_PITCH_A + e % HX_TILE_M] = a[e / HX_TILE_M * lda + e % HX_TILE_M];
     } else {
-      const uint p = id % (2 * HX_TILE_K);
+      const uint p = id % HX_TURN;
 #pragma unroll 4
-      for (uint row = id / (2 * HX_TILE_K); row < HX_TILE_M; row += HX_ITEMS / (2 * HX_TILE_K))
+      for (uint row = id / HX_TURN; row < HX_TILE_M; row += HX_ITEMS / HX_TURN)
         if (p < left) tile_a[p * HX_PITCH_A + row] = a[row * lda + p];
     }
 #pragma unroll 4
     for (uint e = id; e < left * HX_TILE_N; e += HX_ITEMS) tile_b[e] = b[e / HX_TILE_N * ldb + e % HX_TILE_N];
-    barrier(CLK_LOCAL_MEM_FENCE);
+    HX_BARRIER
 #pragma unroll 1
     for (uint p = 0; p < left; p++) {
-      HX_FRAGMENTS(0, p)
+      HX_FRAGMENTS(0, 0, p)
       HX_STEP(0)
     }
   }
 
   if (done.part) {
-    partials += (ulong)(group - whole) * HX_QUADS * HX_ITEMS + id;
+    if (HX_SLICES > 1 && done.count == 0) return; /* the panels are odd in number */
+    partials += (ulong)done.panel * HX_QUADS * HX_ITEMS + id;
 #pragma unroll
     for (uint q = 0; q < HX_QUADS; q++) partials[q * HX_ITEMS] = HX_QUAD(q);
     return;
   }
+#if HX_SLICES == 1
   if (!first) {
 #pragma unroll
     for (uint q = 0; q < HX_QUADS; q++) HX_ADD_QUAD(q, sums[q * HX_ITEMS + id])
   }
+#else
+  /* Each slice gives the other one half of its rows, adds what it gets, and stores the half that it has kept. */
+  if (done.count == 0) {
+    HX_SET_ACC(-0.0f) /* changes no sum */
+  }
+#pragma unroll
+  for (uint q = 0; q < HX_QUADS / 2; q++)
+    sums[(q + slice * (HX_QUADS / 2)) * HX_ITEMS + id] = slice ? HX_QUAD(q) : HX_QUAD(q + HX_QUADS / 2);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (slice) {
+#pragma unroll
+    for (uint q = 0; q < HX_QUADS / 2; q++) HX_ADD_QUAD(q + HX_QUADS / 2, sums[q * HX_ITEMS + id])
+  } else {
+#pragma unroll
+    for (uint q = 0; q < HX_QUADS / 2; q++) HX_ADD_QUAD(q, sums[(q + HX_QUADS / 2) * HX_ITEMS + id])
+  }
+#endif
   const ulong i = to.i0 + hx_tile_row(id + full), j = to.j0 + hx_tile_column(id + full);
-  if (across) {
-#pragma unroll
-    for (uint q = 0; q < HX_QUADS; q++) {
-      const uint row = q / 8 * 4, column = q % 8;
-      const float4 s = (float4)(acc[row][column], acc[row + 1][column], acc[row + 2][column], acc[row + 3][column]);
-      hx_store_quad(t, ldt, to, i + row / 4 * 16, j + column % 4 + column / 4 * 32, m, n, s, alpha, beta, 1);
-    }
-    return;
+#if HX_SLICES == 1
+  HX_STORE(0)
+#else
+  if (slice) {
+    HX_STORE(HX_QUADS / 2)
+  } else {
+    HX_STORE(0)
   }
-#pragma unroll
-  for (uint q = 0; q < HX_QUADS; q++) {
-    const uint row = q / 2, column = q % 2 * 4;
-    const float4 s = (float4)(acc[row][column], acc[row][column + 1], acc[row][column + 2], acc[row][column + 3]);
-    hx_store_quad(t, ldt, to, i + row % 4 + row / 4 * 16, j + column * 8, m, n, s, alpha, beta, 0);
-  }
+#endif
 }
 
 #define HX_KERNEL(name, by_k)                                                                                       \
-  kernel __attribute__((reqd_work_group_size(HX_ITEMS, 1, 1))) void name(                                           \
+  kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void name(                                           \
       global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m,    \
       ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,               \
       global float4 *partials) {                                                                                    \
-    local float tile_a[2 * HX_A_FLOATS] __attribute__((aligned(16)));                                               \
-    local float tile_b[2 * HX_B_FLOATS] __attribute__((aligned(16)));                                               \
+    local float tile_a[HX_SLICES * HX_STAGES * HX_A_FLOATS] __attribute__((aligned(16)));                                   \
+    local float tile_b[HX_SLICES * HX_STAGES * HX_B_FLOATS] __attribute__((aligned(16)));                                               \
     local float4 sums[HX_QUADS * HX_ITEMS];                                                                         \
     hx_product(by_k, a, a_first, lda, b, b_first, ldb, m, n, k, alpha, beta, t, ldt, across, whole, partials, tile_a, \
                tile_b, sums);                                                                                       \
@@ -332,11 +284,23 @@ static inline __attribute__((always_inline)) void hx_product(
 HX_KERNEL(hx_matmul, false)
 HX_KERNEL(hx_matmul_tn, true)
 
-/* The sum of the panels of a quad. */
+#ifndef HX_JOIN_AHEAD
+#define HX_JOIN_AHEAD 24
+#endif
+/* The sum of the panels of a quad, many of them on their way at once. */
 static float4 hx_join_quad(global const float4 *partials, uint q, uint panels) {
   float4 s = partials[q * HX_ITEMS];
+  uint p = 1;
+#pragma unroll 1
+  for (; p + HX_JOIN_AHEAD <= panels; p += HX_JOIN_AHEAD) {
+    float4 v[HX_JOIN_AHEAD];
+#pragma unroll
+    for (uint u = 0; u < HX_JOIN_AHEAD; u++) v[u] = partials[((ulong)(p + u) * HX_QUADS + q) * HX_ITEMS];
+#pragma unroll
+    for (uint u = 0; u < HX_JOIN_AHEAD; u++) s = HX_ADD(4, s, v[u]);
+  }
 #pragma unroll 8
-  for (uint p = 1; p < panels; p++) s = HX_ADD(4, s, partials[((ulong)p * HX_QUADS + q) * HX_ITEMS]);
+  for (; p < panels; p++) s = HX_ADD(4, s, partials[((ulong)p * HX_QUADS + q) * HX_ITEMS]);
   return s.yxwz;
 }
 

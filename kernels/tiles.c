@@ -3,6 +3,8 @@
  * end leaves the others idle. The constants are those of one card, but only their ratios matter. */
 #include "kernels/tiles.h"
 
+#include <math.h>
+
 #define FMA_A_NS 200.0 /* of a compute unit, at rate 100 */
 #define LAUNCH_NS 2500.0
 #define JOIN_BYTES_A_NS 4000.0 /* that a join moves, in the cache */
@@ -14,16 +16,23 @@ static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 static size_t fours(size_t n) { return (n + 3) & ~(size_t)3; }
 
 /* Few warps leave a compute unit waiting: the share of its speed that it then has. */
-static double occupancy(const hx__kernel_row *row, size_t groups, unsigned units) {
-  const size_t warps = ceiling(groups, units) * row->local[0] / 32;
+static double occupancy(const hx__kernel_row *row, size_t groups, size_t at_once, unsigned units) {
+  const size_t warps = ceiling(groups, units) * row->local[0] / 32 * at_once / row->slices;
   return warps >= 8 ? 1.0 : warps > 4 ? 0.95 : 0.8;
 }
 
-static double product_ns(const hx__kernel_row *row, const hx__tiles_plan *p, size_t k, unsigned units) {
-  const size_t tail = p->tiles - p->whole, groups = p->whole + tail * p->panels;
-  const double depth = (double)k / (double)p->panels, area = (double)row->tile_m * row->tile_n;
-  const size_t rounds = ceiling(p->whole, units) * p->panels + ceiling(tail * p->panels, units);
-  double ns = LAUNCH_NS + (double)rounds * depth * area / (FMA_A_NS * row->rate * 0.01 * occupancy(row, groups, units));
+/* An operand that each tile reads a part of for itself comes from far memory; two stages do not wait for it in vain. */
+static double nearness(const hx__kernel_row *row, const hx__tiles_shape *s) {
+  return row->stages == 2 && (s->m <= row->tile_m || s->n <= row->tile_n) ? 0.88 : 1.0;
+}
+
+static double product_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
+  const size_t tail = p->tiles - p->whole, groups = p->groups;
+  const double depth = (double)s->k / (double)p->panels, area = (double)row->tile_m * row->tile_n;
+  const size_t at_once = p->panels < row->slices ? p->panels : row->slices;
+  const size_t rounds = ceiling(p->whole, units) * p->panels + ceiling(groups - p->whole, units) * at_once;
+  const double rate = FMA_A_NS * 0.01 * (p->tn ? row->rate_tn : row->rate) * nearness(row, s);
+  double ns = LAUNCH_NS + (double)rounds * depth * area / (rate * occupancy(row, groups, at_once, units));
   if (tail == 0) return ns;
   return ns + LAUNCH_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
 }
@@ -39,13 +48,15 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, const hx__tiles_shape 
   p.lines_a = greater(s->m, row->tile_m);
   p.pitch_b = greater(fours(s->n), row->tile_n);
   /* All whole, or what does not fill the units cut into panels. */
-  p.whole = p.tiles;
-  p.ns = product_ns(row, &p, s->k, units);
+  const bool can_whole = row->slices == 1 || p.panels <= row->slices;
+  p.whole = p.groups = p.tiles;
+  p.ns = can_whole ? product_ns(row, &p, s, units) : INFINITY;
   hx__tiles_plan cut = p;
-  cut.whole = p.tiles / units * units;
+  cut.whole = can_whole ? p.tiles / units * units : 0;
+  cut.groups = cut.whole + (cut.tiles - cut.whole) * ceiling(p.panels, row->slices);
   const size_t bytes = (cut.tiles - cut.whole) * row->tile_m * row->tile_n * sizeof(float);
   if (p.panels > 1 && cut.whole < p.tiles && bytes <= MOST_PARTIALS / p.panels) {
-    cut.ns = product_ns(row, &cut, s->k, units);
+    cut.ns = product_ns(row, &cut, s, units);
     if (cut.ns < p.ns) p = cut;
   }
   if (p.copy_a) p.ns += LAUNCH_NS + (double)(p.pitch_a * p.lines_a) * 8.0 / COPY_BYTES_A_NS;

@@ -22,8 +22,9 @@ typedef struct hx__tiles_plan {
   bool copy_a, copy_b; /* of the product as launched: to rows of pitch_a, pitch_b elements, lines_a of them */
   bool tn;             /* A lies [k][row]: hx_matmul_tn */
   size_t pitch_a, lines_a, pitch_b;
-  size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, a group each */
-  double ns;                   /* about what it takes, to compare plans by */
+  size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, row->slices of them a group */
+  size_t groups;
+  double ns; /* about what it takes, to compare plans by; INFINITY: the row cannot */
 } hx__tiles_plan;
 
 /* The best plan for a row on a device of `units` compute units. */

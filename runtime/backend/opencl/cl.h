@@ -14,7 +14,7 @@
 #include "runtime/backend/backend.h"
 #include "runtime/base/log.h"
 
-#define HX__VARIANTS 3u                         /* of the product, beside the first row of its set */
+#define HX__VARIANTS 5u                         /* of the product, beside the first row of its set */
 #define HX__PROGRAMS (HX__NEEDS + HX__VARIANTS) /* one a need bit, and those */
 
 typedef struct hx__cl_program {

@@ -93,13 +93,13 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg_view(&x, &b);
   arg_size(&x, p.copy_b ? p.pitch_b : bo.rs);
   arg_result(&x, &p, size);
-  const size_t groups = p.whole + tail * p.panels;
-  outcome = launch(&x, 1, &groups, row->local);
+  outcome = launch(&x, 1, &p.groups, row->local);
   if (outcome != HX__DONE || tail == 0) return outcome;
   args j = {.lane = lane};
   j.kernel = hx__cl_lane_kernel(lane, &lane->join[program], program, "hx_matmul_join", NULL, NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_result(&j, &p, size);
-  const size_t joins = tail * (tile / (p.across ? 16 : 4) / row->local[0]);
-  return launch(&j, 1, &joins, row->local);
+  const uint32_t local[2] = {row->local[0] / row->slices, 1};
+  const size_t joins = tail * (tile / (p.across ? 16 : 4) / local[0]);
+  return launch(&j, 1, &joins, local);
 }

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the product of matmul_tiles.cl is made of: its parameters, an item's share of the copies into local memory, the
+ * operands and the fma of a step of k, and the sums in registers.
+ *   HX_PTX       the copies are cp.async; otherwise they go through registers
+ *   HX_BLOCKS_M  blocks of four rows an item
+ *   HX_SLICES    2 (HX_PTX alone): each half of a group does a panel of its own of the same tile, so that few tiles have
+ *                twice the warps; they meet to add the panels. They keep step: warps of a unit that run apart fetch the
+ *                same code twice, which then is the bound
+ *   HX_STAGES    tiles in local memory. 2: the loop does two a turn, at fixed places. More (HX_PTX alone): one a turn,
+ *                and further tiles are on their way, which gives far memory time
+ *   HX_ORDER     the order of the fma of a step */
+#if HX_SHAPE_TILES
+
+#ifndef HX_SLICES
+#define HX_SLICES 1
+#endif
+#define HX_ITEMS (HX_LOCAL0 / HX_SLICES) /* that do a tile */
+#define HX_ROWS (4 * HX_BLOCKS_M) /* of an item; its columns are 8 */
+#define HX_QUADS (2 * HX_ROWS)
+#define HX_PITCH_A (HX_TILE_M + 4)
+#define HX_A_FLOATS (HX_TILE_K * HX_PITCH_A)
+#define HX_B_FLOATS (HX_TILE_K * HX_TILE_N)
+
+#ifndef HX_STAGES
+#define HX_STAGES 2
+#endif
+#if HX_STAGES == 2
+#define HX_TURN (2 * HX_TILE_K) /* of k */
+#else
+#define HX_TURN HX_TILE_K
+#endif
+/* A last tile that is no turn goes the same way where a slice has few. */
+#define HX_ODD(count) (HX_SLICES > 1 && HX_STAGES == 2 ? (count) & HX_TILE_K : 0)
+
+/* An item's share of the copies of A where it lies [row][k]: 8 neighbours take 8 k of a row, a float each; where it lies
+ * [k][row], and of B: four neighbouring floats at once. */
+#define HX_A_LINES (HX_ITEMS / 8)
+#define HX_A_COPIES (HX_TILE_M / HX_A_LINES * (HX_TILE_K / 8))
+#define HX_A_FROM(u) (a_at + (u) / (HX_TILE_K / 8) * a_lines + 8 * ((u) % (HX_TILE_K / 8)))
+#define HX_A_TO(u) (8 * ((u) % (HX_TILE_K / 8)) * HX_PITCH_A + (u) / (HX_TILE_K / 8) * HX_A_LINES)
+#define HX_AK_LINES (HX_ITEMS / (HX_TILE_M / 4))
+#define HX_AK_COPIES ((HX_TILE_K + HX_AK_LINES - 1) / HX_AK_LINES)
+#define HX_AK_FROM(u) (a_at + (u) * a_lines)
+#define HX_AK_TO(u) ((u) * HX_AK_LINES * HX_PITCH_A)
+#define HX_B_LINES (HX_ITEMS / (HX_TILE_N / 4))
+#define HX_B_COPIES (HX_TILE_K / HX_B_LINES)
+#define HX_B_FROM(u) (b_at + (u) * b_lines)
+#define HX_B_TO(u) ((u) * HX_B_LINES * HX_TILE_N)
+
+/* Of the items of a slice alone. */
+#if HX_SLICES == 1
+#define HX_BARRIER barrier(CLK_LOCAL_MEM_FENCE);
+#else
+#define HX_BARRIER hx_barrier(slice);
+static void hx_barrier(uint slice) {
+  if (slice) __asm__ __volatile__("bar.sync 2, %0;" : : "n"(HX_ITEMS) : "memory");
+  else __asm__ __volatile__("bar.sync 1, %0;" : : "n"(HX_ITEMS) : "memory");
+}
+#endif
+
+#if HX_PTX
+static void hx_copy4(uint to, global const float *from) {
+  __asm__ __volatile__("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to), "l"(from));
+}
+static void hx_copy16(uint to, global const float *from) {
+  __asm__ __volatile__("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from));
+}
+/* Where there are more items than quads. */
+static void hx_copy16_if(uint to, global const float *from, uint some) {
+  __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
+                       :
+                       : "r"(to), "l"(from), "r"(some));
+}
+#define HX_COPY_STATE                                                                                            \
+  const uint a_to = (uint)(size_t)(tile_a + a_mine), b_to = (uint)(size_t)(tile_b + b_mine);                      \
+  const uint a_some = HX_AK_LINES <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
+#define HX_COPY_BEGIN(half)                                                                                      \
+  if (!by_k) {                                                                                                   \
+    _Pragma("unroll") for (uint u = 0; u < HX_A_COPIES; u++)                                                     \
+        hx_copy4(a_to + 4 * ((half) * HX_A_FLOATS + HX_A_TO(u)), HX_A_FROM(u));                                  \
+  } else if (HX_AK_LINES > HX_TILE_K) {                                                                          \
+    hx_copy16_if(a_to + 4 * (half) * HX_A_FLOATS, a_at, a_some);                                                 \
+  } else {                                                                                                       \
+    _Pragma("unroll") for (uint u = 0; u < HX_AK_COPIES; u++)                                                    \
+        hx_copy16(a_to + 4 * ((half) * HX_A_FLOATS + HX_AK_TO(u)), HX_AK_FROM(u));                               \
+  }                                                                                                              \
+  _Pragma("unroll") for (uint u = 0; u < HX_B_COPIES; u++)                                                       \
+      hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_B_TO(u)), HX_B_FROM(u));                                   \
+  __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
+#define HX_COPY_END(half)                                             \
+  __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory"); \
+  barrier(CLK_LOCAL_MEM_FENCE);
+#else
+#define HX_COPY_STATE       \
+  float a_in[HX_A_COPIES];  \
+  float4 ak_in[HX_AK_COPIES], b_in[HX_B_COPIES]; \
+  const bool a_some = HX_AK_LINES <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
+#define HX_COPY_BEGIN(half)                                                                                      \
+  if (!by_k) {                                                                                                   \
+    _Pragma("unroll") for (uint u = 0; u < HX_A_COPIES; u++) a_in[u] = *HX_A_FROM(u);                            \
+  } else if (a_some) {                                                                                           \
+    _Pragma("unroll") for (uint u = 0; u < HX_AK_COPIES; u++) ak_in[u] = *(global const float4 *)HX_AK_FROM(u);  \
+  }                                                                                                              \
+  _Pragma("unroll") for (uint u = 0; u < HX_B_COPIES; u++) b_in[u] = *(global const float4 *)HX_B_FROM(u);
+#define HX_COPY_END(half)                                                                                        \
+  if (!by_k) {                                                                                                   \
+    _Pragma("unroll") for (uint u = 0; u < HX_A_COPIES; u++)                                                     \
+        tile_a[(half) * HX_A_FLOATS + a_mine + HX_A_TO(u)] = a_in[u];                                            \
+  } else if (a_some) {                                                                                           \
+    _Pragma("unroll") for (uint u = 0; u < HX_AK_COPIES; u++)                                                    \
+        *(local float4 *)(tile_a + (half) * HX_A_FLOATS + a_mine + HX_AK_TO(u)) = ak_in[u];                      \
+  }                                                                                                              \
+  _Pragma("unroll") for (uint u = 0; u < HX_B_COPIES; u++)                                                       \
+      *(local float4 *)(tile_b + (half) * HX_B_FLOATS + b_mine + HX_B_TO(u)) = b_in[u];                          \
+  barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+
+/* Operands of step p of a stage into registers; the fma of a step. */
+#define HX_FRAGMENTS(set, stage, p)                                                                             \
+  {                                                                                                             \
+    _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                                    \
+        vstore4(*(local const float4 *)(a_frag + (stage) * HX_A_FLOATS + (p) * HX_PITCH_A + 16 * i), i, av[set]); \
+    _Pragma("unroll") for (uint j = 0; j < 2; j++)                                                              \
+        vstore4(*(local const float4 *)(b_frag + (stage) * HX_B_FLOATS + (p) * HX_TILE_N + 32 * j), j, bv[set]); \
+  }
+#define HX_STEP(set)                                                            \
+  _Pragma("unroll") for (uint e = 0; e < HX_ROWS * 8; e++) {                    \
+    const uint i = HX_STEP_I(e), j = HX_STEP_J(e, i);                           \
+    acc[i][j] = fma(av[set][i], bv[set][j], acc[i][j]);                         \
+  }
+/* HX_ORDER: the way over the rows and columns, which the bits do not show and the compiler's registers do: along the
+ * rows to and fro, along four columns of them at a time, or along the columns. */
+#ifndef HX_ORDER
+#define HX_ORDER 0
+#endif
+#if HX_ORDER == 0
+#define HX_STEP_I(e) ((e) / 8)
+#define HX_STEP_J(e, i) ((i) & 1 ? 7 - (e) % 8 : (e) % 8)
+#elif HX_ORDER == 1
+#define HX_STEP_I(e) ((e) / (4 * HX_ROWS) ? 2 * HX_ROWS - 1 - (e) / 4 : (e) / 4)
+#define HX_STEP_J(e, i) ((e) / (4 * HX_ROWS) * 4 + ((i) & 1 ? 3 - (e) % 4 : (e) % 4))
+#else
+#define HX_STEP_I(e) ((e) / HX_ROWS & 1 ? HX_ROWS - 1 - (e) % HX_ROWS : (e) % HX_ROWS)
+#define HX_STEP_J(e, i) ((e) / HX_ROWS)
+#endif
+/* A tile of a stage, while another one is copied into `into`; up to the first operands of the next one. */
+#define HX_TILE(stage, into, next)                                                          \
+  _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p++) {                                  \
+    if (p + 1 < HX_TILE_K) {                                                                \
+      HX_FRAGMENTS((p + 1) & 1, stage, p + 1)                                               \
+    }                                                                                       \
+    if (p == 0) {                                                                           \
+      HX_COPY_BEGIN(into)                                                                   \
+    }                                                                                       \
+    if (p + 1 == HX_TILE_K) {                                                               \
+      HX_COPY_END(into)                                                                     \
+      HX_FRAGMENTS(0, next, 0)                                                              \
+    }                                                                                       \
+    HX_STEP(p & 1)                                                                          \
+  }
+
+#define HX_SET_ACC(value)                                                                   \
+  _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++) {                                    \
+    _Pragma("unroll") for (uint j = 0; j < 8; j++) acc[i][j] = (value);                     \
+  }
+/* Quad q: four columns of row q / 2, its pairs swapped. */
+#define HX_QUAD_ACC(q, e) acc[(q) / 2][4 * ((q) % 2) + ((e) ^ 1)]
+#define HX_QUAD(q) (float4)(HX_QUAD_ACC(q, 0), HX_QUAD_ACC(q, 1), HX_QUAD_ACC(q, 2), HX_QUAD_ACC(q, 3))
+#define HX_ADD_QUAD(q, s)                                            \
+  {                                                                  \
+    const float4 hx_s = (s);                                         \
+    HX_QUAD_ACC(q, 0) = HX_ADD(, hx_s.x, HX_QUAD_ACC(q, 0));         \
+    HX_QUAD_ACC(q, 1) = HX_ADD(, hx_s.y, HX_QUAD_ACC(q, 1));         \
+    HX_QUAD_ACC(q, 2) = HX_ADD(, hx_s.z, HX_QUAD_ACC(q, 2));         \
+    HX_QUAD_ACC(q, 3) = HX_ADD(, hx_s.w, HX_QUAD_ACC(q, 3));         \
+  }
+
+#endif
