@@ -173,5 +173,6 @@ int bench_cmd_call(const bench_options *options);
 int bench_cmd_ladder(const bench_options *options);
 int bench_cmd_explain(const bench_options *options);
 int bench_cmd_sim(const bench_options *options);
+int bench_cmd_tune(const bench_options *options);
 
 #endif

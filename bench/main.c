@@ -20,6 +20,8 @@ static const struct command {
     {"call", bench_cmd_call, "what a call on a few elements costs over the bare kernel"},
     {"ladder", bench_cmd_ladder,
      "reduce, matmul or offload: published steps from naive kernels on, hx and others beside them"},
+    {"tune", bench_cmd_tune,
+     "rows, tiles and orders of the products' kernels, timed on each device; the winners are kept"},
     {"explain", bench_cmd_explain, "what hx expects of each choice for a task here, which one it takes, and why"},
     {"sim", bench_cmd_sim, "what hx would do on laptops of four kinds, in virtual time (--profile)"},
     {"contestant", bench_cmd_contestant, NULL}, /* a process that --vs starts */

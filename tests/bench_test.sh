@@ -163,6 +163,7 @@ for pair in openblas:libopenblas.so.0 blis:libblis.so.4; do
 done
 
 status 0 peak --threads 1 --reps 1 --json k.json && has k.json '"what": "fma"' peak && has out '^read L1 ' peak
+status 1 tune --devices cpu && has err 'no OpenCL device' tune
 status 0 call --reps 3 --json c.json && has c.json '"n": 64, "offload_ns": ' call && has out '^f32  sum  *1000 ' call
 
 refused 'unknown option' --foo

@@ -62,6 +62,11 @@ _CACHE = [
     ("intel", "opencl-cpu"),
 ]
 
+# tune_test: driver, HX_DEVICES.
+_TUNE = [
+    ("pocl", "pocl"),
+]
+
 def _driver_test(name, program, driver, args, data = []):
     native.sh_test(
         name = name,
@@ -99,6 +104,8 @@ def driver_tests():
         memory = [word for word in args[1:] if word != driver and not word.startswith("-")]
         name = "_".join([program, driver] + memory)
         _driver_test(name, program, driver, args)
+    for driver, devices in _TUNE:
+        _driver_test("tune_test_" + driver, "tune_test", driver, ["--devices", devices])
     for driver, devices in _CACHE:
         args = ["--devices", devices, "--fault", "$(location :libfault_layer.so)"]
         _driver_test("cache_test_" + driver, "cache_test", driver, args, [":libfault_layer.so"])

@@ -16,7 +16,7 @@
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
 
-#define SELF_TEST 2u /* goes up with each case that the self-test gains: what passed before counts no more */
+#define SELF_TEST 3u /* goes up with each case that the self-test gains: what passed before counts no more */
 
 /* What stands before the binary in a file. */
 typedef struct head {
@@ -56,11 +56,8 @@ static void write_library(FILE *f, const hx__cl_device *d) {
           s.st_mtim.tv_nsec);
 }
 
-static key key_of(const hx__cl_device *d, hx__kernel_kind kind, const char *options) {
-  key k = {NULL, 0};
+void hx__cl_write_key(FILE *f, const hx__cl_device *d) {
   char text[1024];
-  FILE *const f = open_memstream(&k.text, &k.bytes);
-  if (!f) return k;
   fprintf(f, "hx %s\nself-test %u\n", hx_version(), SELF_TEST);
   for (size_t i = 0; i < sizeof platform_facts / sizeof platform_facts[0]; i++) {
     text[0] = '\0';
@@ -75,6 +72,13 @@ static key key_of(const hx__cl_device *d, hx__kernel_kind kind, const char *opti
   fprintf(f, "compute units %u\n", d->base.compute_units); /* the rate that is kept is theirs */
   write_library(f, d);
   if (d->base.kind == HX_CPU_OPENCL) write_processor(f);
+}
+
+static key key_of(const hx__cl_device *d, hx__kernel_kind kind, const char *options) {
+  key k = {NULL, 0};
+  FILE *const f = open_memstream(&k.text, &k.bytes);
+  if (!f) return k;
+  hx__cl_write_key(f, d);
   fprintf(f, "options %s\n", options);
   for (const char *const *source = hx__kernel_sources(kind); *source; source++) fputs(*source, f);
   const bool whole = !ferror(f);

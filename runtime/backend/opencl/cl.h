@@ -8,14 +8,17 @@
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #include "kernels/kernels.h"
 #include "kernels/tiles.h"
 #include "runtime/backend/backend.h"
 #include "runtime/base/log.h"
 
-#define HX__VARIANTS 5u                         /* of the product, beside the first row of its set */
-#define HX__PROGRAMS (HX__NEEDS + HX__VARIANTS) /* one a need bit, and those */
+#define HX__CL_TUNED 8u
+#define HX__VARIANTS 5u                      /* of the product, beside the first row of its set */
+#define HX__TRIAL (HX__NEEDS + HX__VARIANTS) /* the program that is being tuned */
+#define HX__PROGRAMS (HX__TRIAL + 1)         /* one a need bit, those variants, and it */
 
 typedef struct hx__cl_program {
   cl_program program;
@@ -24,6 +27,12 @@ typedef struct hx__cl_program {
   uint32_t tile_m, tile_n, tile_k; /* matmul: as built */
   float seed;                      /* hx__cl_seed_rate, of this process or of the one that built it */
 } hx__cl_program;
+
+/* What the tuner found to be the fastest for a product: a row, its tile where it takes any, the order of its fma. */
+typedef struct hx__cl_tuned {
+  const hx__kernel_row *row;
+  uint32_t tile[3], order;
+} hx__cl_tuned;
 
 /* A live buffer over memory of the caller, shared by the lanes that read the same range at once. */
 typedef struct hx__cl_hostptr {
@@ -53,6 +62,7 @@ typedef struct hx__cl_device {
   cl_context context;
   bool fma_ok, add_ok; /* by the probe kernel */
   hx__cl_program program[HX__PROGRAMS];
+  hx__cl_tuned tuned[HX__CL_TUNED]; /* those with a row; of no set: the first alone */
   hx__cl_hostptr *hostptrs;
 } hx__cl_device;
 
@@ -68,6 +78,29 @@ void hx__cl_find_modes(hx__cl_device *device, cl_command_queue queue, cl_kernel 
 
 /* clBuildProgram; idle: on the thread that runs at SCHED_IDLE, given up after a minute. CL_SUCCESS or a code. */
 cl_int hx__cl_build(cl_program program, cl_device_id id, const char *options, bool idle);
+/* What stands for device, driver and hx in the keys of the cache. */
+void hx__cl_write_key(FILE *f, const hx__cl_device *device);
+
+/* Reads what the tuner kept for this device and driver, if anything; what is damaged is nothing. */
+void hx__cl_tuned_load(hx__cl_device *device);
+/* Keeps it for the processes to come; false where there is no cache. */
+bool hx__cl_tuned_store(const hx__cl_device *device, const hx__cl_tuned *tuned);
+/* What was found for a row, or NULL. */
+const hx__cl_tuned *hx__cl_tuned_for(const hx__cl_device *device, const hx__kernel_row *row);
+
+/* One program that the tuner timed. */
+typedef struct hx__cl_trial {
+  hx__cl_tuned what;
+  double flops;    /* a second; 0: not timed */
+  const char *why; /* it was not */
+  bool chosen;
+} hx__cl_trial;
+/* Times the product's rows, tiles and orders on a device that does nothing else, and keeps the winners. Returns how
+ * many were tried. */
+size_t hx__cl_tune(hx__cl_device *device, hx__cl_trial *trials, size_t room, size_t *side);
+/* Seconds of a launch of the program HX__TRIAL for three matrices of `side` on the device; 0: it failed. */
+double hx__cl_time_product(hx__cl_device *device, size_t side);
+
 /* The built program of a kind, or NULL with *code. */
 cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle,
                               cl_int *code);

@@ -150,6 +150,7 @@ bool hx__cl_device_open(hx__cl_device *d) {
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
     d->context = clCreateContext(properties, 1, &d->id, NULL, NULL, &code);
     if (d->context) code = examine(d);
+    if (code == CL_SUCCESS) hx__cl_tuned_load(d);
     if (code == CL_SUCCESS && !d->fma_ok)
       snprintf(d->base.why, sizeof d->base.why,
                "its fma rounds otherwise: one of integers takes its place, which is slow");

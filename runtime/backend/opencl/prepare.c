@@ -18,17 +18,18 @@ typedef struct need {
   hx_op op;
   hx_type type;
   const uint32_t *tile;
+  const hx__kernel_row *first; /* the row to begin with, by the tuner; NULL: the device's */
 } need;
 
 static need need_of(const hx__cl_device *d, unsigned index) {
   static const uint32_t none[3] = {0, 0, 0};
-  if (index < 27) return (need){HX__KERNEL_REDUCE, (hx_op)(index / 3 + 1), (hx_type)(index % 3 + 1), none};
-  const need product = {HX__KERNEL_MATMUL, HX_SUM, HX_F32, d->base.tile[index - 27]};
+  if (index < 27) return (need){HX__KERNEL_REDUCE, (hx_op)(index / 3 + 1), (hx_type)(index % 3 + 1), none, NULL};
+  const need product = {HX__KERNEL_MATMUL, HX_SUM, HX_F32, d->base.tile[index - 27], NULL};
   const uint32_t *const tile = product.tile;
   if (hx__kernel_row_for(product.kind, product.type, d->families, tile, d->max_local)) return product;
   hx__log(HX__LOG_WARN, "HX_TILE=%ux%ux%u: %s has no kernel for it and takes its own", tile[0], tile[1], tile[2],
           d->base.name);
-  return (need){HX__KERNEL_MATMUL, HX_SUM, HX_F32, none};
+  return (need){HX__KERNEL_MATMUL, HX_SUM, HX_F32, none, NULL};
 }
 
 static bool rounds(const need *n) { /* whether the kernel adds or multiplies floats */
@@ -57,6 +58,11 @@ static const char *describe(hx__cl_device *d, unsigned index, const need *n, hx_
   p->row = row;
   if (!hx__kernel_options(options, OPTIONS_BYTES, row, n->op, n->type, n->tile, arithmetic))
     return "its options are too long";
+  const hx__cl_tuned *const tuned = hx__cl_tuned_for(d, row);
+  if (tuned && tuned->order) {
+    const size_t used = strlen(options);
+    snprintf(options + used, OPTIONS_BYTES - used, " -DHX_ORDER=%u", tuned->order);
+  }
   p->arithmetic = arithmetic;
   const bool asked = row->any_tile && n->tile[0];
   p->tile_m = asked ? n->tile[0] : row->tile_m;
@@ -113,7 +119,8 @@ static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way 
   const char *why = "no kernel gives its bits";
   for (int a = 0; a < HX__ARITHMETICS; a++) {
     if (!worth_trying(d, n, (hx__arithmetic)a)) continue;
-    const hx__kernel_row *row = hx__kernel_row_for(n->kind, n->type, d->families, n->tile, d->max_local);
+    const hx__kernel_row *row =
+        n->first ? n->first : hx__kernel_row_for(n->kind, n->type, d->families, n->tile, d->max_local);
     if (!row) return "there is no kernel for this device and tile";
     while (row && !atomic_load(&d->base.lost)) {
       if ((why = make(d, index, n, (hx__arithmetic)a, row)) == NULL) return NULL;
@@ -129,7 +136,7 @@ static bool prepare_set(hx__cl_device *d, const need *n, const hx__cl_program *f
   const hx__kernel_row *row = NULL;
   unsigned index = HX__NEEDS;
   bool cached = true;
-  while (first->row->rate != 0 && index < HX__PROGRAMS && !atomic_load(&d->base.lost)) {
+  while (first->row->rate != 0 && index < HX__TRIAL && !atomic_load(&d->base.lost)) {
     row = hx__kernel_row_after(row, n->kind, n->type, d->families, n->tile, d->max_local);
     if (!row) break;
     if (row->rate == 0 || row == first->row || (row < first->row && !first_cached)) continue;
@@ -141,14 +148,23 @@ static bool prepare_set(hx__cl_device *d, const need *n, const hx__cl_program *f
   return cached;
 }
 
-static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
-  if (rounds(n) && !d->add_ok) return "its float add or multiply rounds otherwise";
+static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
   /* First, as only what passed is kept: a row that was refused is not built again. */
   const char *why = try_all(d, index, n, from_cache);
   *cached = !why;
   if (why) why = try_all(d, index, n, from_source);
   if (!why && index == HX__FIRST_PRODUCT) *cached = prepare_set(d, n, &d->program[index], *cached) && *cached;
   return why;
+}
+
+static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
+  if (rounds(n) && !d->add_ok) return "its float add or multiply rounds otherwise";
+  const hx__cl_tuned *const tuned = &d->tuned[0];
+  if (index == HX__FIRST_PRODUCT && tuned->row && tuned->row->rate == 0) {
+    const need fastest = {n->kind, n->op, n->type, tuned->tile, tuned->row};
+    if (!prepare_as(d, index, &fastest, cached)) return NULL;
+  }
+  return prepare_as(d, index, n, cached);
 }
 
 static void name_of(const need *n, char name[NAME_BYTES]) {

@@ -15,7 +15,7 @@ static unsigned choose(const hx__cl_lane *lane, const hx__tiles_shape *shape, hx
   unsigned chosen = lane->product;
   *best = hx__tiles_plan_for(d->program[chosen].row, shape, d->base.compute_units);
   if (chosen != HX__FIRST_PRODUCT) return chosen;
-  for (unsigned i = HX__NEEDS; i < HX__PROGRAMS; i++) {
+  for (unsigned i = HX__NEEDS; i < HX__TRIAL; i++) {
     if (!d->program[i].program) continue;
     const hx__tiles_plan plan = hx__tiles_plan_for(d->program[i].row, shape, d->base.compute_units);
     if (plan.ns >= best->ns) continue;

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The tuner of products: what a row leaves open without a change of bits, timed on this device and driver. Of a set of
+ * rows the order of the fma of each; of a device without one, which row, and which tile where it takes any. Every
+ * program passes its self-test before it is timed. */
+#include <string.h>
+
+#include "runtime/backend/opencl/cl.h"
+
+#define ORDERS 3u      /* of kernels/matmul_stage.cl */
+#define WORTH 1.01     /* what a winner has to gain over what is shipped */
+#define LAUNCH_S 2e-3  /* a launch long enough to be timed, */
+#define SIDE_MOST 2048 /* at this size at most */
+#define OPTIONS_BYTES 1024
+
+static const uint32_t none[3] = {0, 0, 0};
+
+/* The program of a trial; NULL, or why there is none. */
+static const char *build(hx__cl_device *d, const hx__cl_tuned *t) {
+  hx__cl_program *const p = &d->program[HX__TRIAL];
+  char options[OPTIONS_BYTES];
+  const hx__arithmetic arithmetic = d->fma_ok ? HX__ARITHMETIC_PLAIN : HX__ARITHMETIC_SOFT_FMA;
+  if (!hx__kernel_options(options, sizeof options, t->row, HX_SUM, HX_F32, t->tile, arithmetic))
+    return "its options are too long";
+  const size_t used = strlen(options);
+  if (t->order) snprintf(options + used, sizeof options - used, " -DHX_ORDER=%u", t->order);
+  const bool asked = t->tile[0] != 0;
+  cl_int code;
+  *p = (hx__cl_program){.row = t->row,
+                        .arithmetic = arithmetic,
+                        .tile_m = asked ? t->tile[0] : t->row->tile_m,
+                        .tile_n = asked ? t->tile[1] : t->row->tile_n,
+                        .tile_k = asked ? t->tile[2] : t->row->tile_k};
+  p->program = hx__cl_program_new(d, HX__KERNEL_MATMUL, options, false, &code);
+  return p->program ? hx__cl_self_test(d, HX__TRIAL) : "it does not build";
+}
+
+static void run(hx__cl_device *d, hx__cl_trial *trial, size_t *side) {
+  hx__cl_program *const p = &d->program[HX__TRIAL];
+  trial->why = build(d, &trial->what);
+  double seconds = 0.0;
+  if (!trial->why) {
+    if (*side == 0) /* the first one finds the size for all */
+      for (*side = 128; (seconds = hx__cl_time_product(d, *side)) < LAUNCH_S && *side < SIDE_MOST;) *side *= 2;
+    else
+      seconds = hx__cl_time_product(d, *side);
+    if (seconds > 0.0)
+      trial->flops = 2.0 * (double)*side * (double)*side * (double)*side / seconds;
+    else
+      trial->why = "it did not run";
+  }
+  if (p->program && !atomic_load(&d->base.lost)) clReleaseProgram(p->program);
+  p->program = NULL;
+}
+
+/* What there is to try, what is shipped first: of a set each row's orders, else rows and tiles. */
+static size_t list(const hx__cl_device *d, hx__cl_trial *trials, size_t room) {
+  static const uint32_t tiles[][3] = {{128, 64, 8}, {32, 64, 16}, {32, 32, 16}};
+  const hx__kernel_row *row = hx__kernel_row_for(HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local);
+  const bool set = row && row->rate != 0;
+  size_t count = 0;
+  for (; row; row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local)) {
+    if (set && row->rate == 0) continue;
+    for (uint32_t order = 0; order < (set ? ORDERS : 1) && count < room; order++)
+      trials[count++] = (hx__cl_trial){.what = {.row = row, .order = order}};
+  }
+  for (size_t i = 0; !set && i < sizeof tiles / sizeof tiles[0]; i++)
+    for (row = NULL;
+         (row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, tiles[i], d->max_local)) != NULL;)
+      if (row->any_tile && count < room)
+        trials[count++] = (hx__cl_trial){.what = {.row = row, .tile = {tiles[i][0], tiles[i][1], tiles[i][2]}}};
+  return count;
+}
+
+/* The fastest of the trials from `first` on that are the same choice: those of its row in a set, else all. */
+static hx__cl_trial *best_of(hx__cl_trial *trials, size_t count, const hx__cl_trial *first) {
+  hx__cl_trial *best = NULL;
+  for (size_t i = 0; i < count; i++) {
+    if (first->what.row->rate != 0 && trials[i].what.row != first->what.row) continue;
+    if (trials[i].flops > 0.0 && (!best || trials[i].flops > best->flops * WORTH)) best = &trials[i];
+  }
+  return best;
+}
+
+size_t hx__cl_tune(hx__cl_device *d, hx__cl_trial *trials, size_t room, size_t *side) {
+  hx__cl_tuned tuned[HX__CL_TUNED] = {{.row = NULL}};
+  size_t kept = 0;
+  *side = 0;
+  const size_t count = list(d, trials, room);
+  for (size_t i = 0; i < count && !atomic_load(&d->base.lost); i++) run(d, &trials[i], side);
+  for (size_t i = 0; i < count && kept < HX__CL_TUNED; i++) {
+    if (trials[i].what.order != 0 || (kept && trials[i].what.row->rate == 0)) continue;
+    hx__cl_trial *const best = best_of(trials, count, &trials[i]);
+    if (!best) continue;
+    best->chosen = true;
+    tuned[kept++] = best->what;
+  }
+  if (kept) hx__cl_tuned_store(d, tuned);
+  return count;
+}

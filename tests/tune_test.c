@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the tuner keeps is used by the processes to come, where it is whole and this device has it; the bits are those
+ * of any row. A process a step, as a device is opened once. tune_test --devices LIST  */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/cache_dir.h"
+#include "tests/check.h"
+#include "tests/data.h"
+#include "tests/ref.h"
+
+enum { SIDE = 70, STEP_SECONDS = 300 };
+
+static const char *devices;
+static char folder[256];
+static const char *const tuned_name = "matmul-any-32x32x16";
+static const uint32_t tuned_tile[3] = {32, 64, 16};
+
+static hx_context *open_here(void) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = devices;
+  s.threads = "1";
+  s.cache_dir = folder;
+  return open_or_exit(&s);
+}
+
+/* The first usable OpenCL device of the context. */
+static hx__cl_device *device_of(hx_context *hx) {
+  hx__device *const *list = NULL;
+  const size_t here = hx_device_count(hx), count = hx__registry_devices(&list);
+  for (size_t i = 1; i < here && i <= count; i++) {
+    hx_device_info info;
+    if (hx_device(hx, i, &info) != HX_OK || (info.state != HX_BUILDING && info.state != HX_USABLE)) continue;
+    if (list[i - 1]->backend == &hx__opencl_backend && hx__cl_device_open((hx__cl_device *)list[i - 1]))
+      return (hx__cl_device *)list[i - 1];
+  }
+  return NULL;
+}
+
+static const hx__kernel_row *row_named(const char *name) {
+  size_t count;
+  const hx__kernel_row *const rows = hx__kernel_rows(&count);
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(rows[i].name, name) == 0) return &rows[i];
+  return NULL;
+}
+
+/* Keeps a choice as the tuner does. */
+static void keep(uint32_t order, uint32_t tile_m) {
+  hx_context *const hx = open_here();
+  hx__cl_device *const d = device_of(hx);
+  hx__cl_tuned tuned[HX__CL_TUNED] = {{.row = row_named(tuned_name), .tile = {tile_m, 64, 16}, .order = order}};
+  CHECK(d && tuned[0].row, "there is a device and the row");
+  CHECK(d && hx__cl_tuned_store(d, tuned), "it is kept");
+  hx_close(hx);
+}
+static void keep_good(void) { keep(0, 32); }
+static void keep_odd(void) { keep(0, 33); }   /* no tile */
+static void keep_order(void) { keep(2, 32); } /* the row has one only */
+
+/* A product by the device, and the row that did it. */
+static void product(bool tuned) {
+  static float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE], want[SIDE * SIDE];
+  hx_context *const hx = open_here();
+  data_fill(HX_F32, DATA_SIGNED, 31, a, SIDE * SIDE);
+  data_fill(HX_F32, DATA_SIGNED, 32, b, SIDE * SIDE);
+  struct hx_matmul_args args = {.m = SIDE, .n = SIDE, .k = SIDE, .a = a, .b = b, .c = want, .alpha = 1};
+  ref_matmul(&args);
+  hx_report report;
+  hx_task t = hx_matmul(SIDE, SIDE, SIDE, a, b, c);
+  t.gpu_share = 1;
+  CHECK_OK(hx_offload(hx, &t, &report));
+  CHECK(report.gpu_share == 1, "share %g", report.gpu_share);
+  CHECK(memcmp(c, want, sizeof c) == 0, "the product");
+  const hx__cl_device *const d = device_of(hx);
+  const hx__cl_program *const p = d ? &d->program[HX__FIRST_PRODUCT] : NULL;
+  const bool same = p && p->row && strcmp(p->row->name, tuned_name) == 0 && p->tile_m == tuned_tile[0] &&
+                    p->tile_n == tuned_tile[1] && p->tile_k == tuned_tile[2];
+  CHECK(same == tuned, "%s, tile %ux%u", p && p->row ? p->row->name : "no row", p ? p->tile_m : 0, p ? p->tile_n : 0);
+  hx_close(hx);
+}
+static void product_tuned(void) { product(true); }
+static void product_shipped(void) { product(false); }
+
+/* Changes one digit of what is kept. */
+static void damage(void) {
+  unsigned changed = 0;
+  DIR *const dir = opendir(folder);
+  for (struct dirent *e; dir && (e = readdir(dir)) != NULL;) {
+    char path[600], text[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    const int file = open(path, O_RDWR);
+    const ssize_t bytes = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    for (ssize_t i = 0; i + 19 <= bytes; i++)
+      if (memcmp(text + i, "32x32x16 32 64 16 0", 19) == 0 && pwrite(file, "8", 1, i + 9) == 1) changed++;
+    if (file >= 0) close(file);
+  }
+  if (dir) closedir(dir);
+  CHECK(changed == 1, "%u files changed", changed);
+}
+
+static void step(const char *name, void (*body)(void)) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(STEP_SECONDS);
+    checks_failed = 0;
+    body();
+    fflush(stdout);
+    _exit(checks_failed > 0);
+  }
+  int status = -1;
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "%s: status %#x", name, status);
+}
+
+int main(int argc, char **argv) {
+  devices = argc == 3 && strcmp(argv[1], "--devices") == 0 ? argv[2] : NULL;
+  CHECK(devices, "usage: tune_test --devices LIST");
+  const char *const scratch = getenv("TEST_TMPDIR");
+  snprintf(folder, sizeof folder, "%s/tune.XXXXXX", scratch ? scratch : "/tmp");
+  if (devices && mkdtemp(folder)) {
+    step("nothing is kept", product_shipped);
+    step("keep", keep_good);
+    step("it is taken", product_tuned);
+    step("and again, from the cache", product_tuned);
+    damage();
+    step("damaged", product_shipped);
+    step("keep", keep_good);
+    step("it is taken anew", product_tuned);
+    step("keep what cannot be", keep_odd);
+    step("a tile that the row has not", product_shipped);
+    step("keep an order", keep_order);
+    step("an order that the row has not", product_shipped);
+  }
+  return checks_end("tune_test");
+}
