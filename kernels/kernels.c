@@ -27,7 +27,7 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .name = n, .kind = HX__KERNEL_REDUCE, .family = f, .types = ALL_TYPES, .local = {l0, 1}, .leaves = v,            \
     .large_from = from, .optional = true, .defines = "-DHX_SHAPE_TICKET=1 -DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1 " d \
   }
-/* name, families, work-group, tile, packed operands, takes any tile, defines */
+/* name, families, work-group, tile, k-steps that a group packs, takes any tile, defines */
 #define MATMUL(n, f, l0, l1, tm, tn, tk, p, any, d)                                                                 \
   {                                                                                                                 \
     .name = n, .kind = HX__KERNEL_MATMUL, .family = f, .local = {l0, l1}, .tile_m = tm, .tile_n = tn, .tile_k = tk, \
@@ -40,7 +40,13 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .tile_k = tk, .slices = sl, .stages = st, .rate = r, .rate_tn = r_tn, .optional = true,                          \
     .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks        \
   }
-#define SUBGROUP "-DHX_SHAPE_SUBGROUP=1 "
+/* name, families, rows of the tile, registers of a thread where not the driver's choice */
+#define LANES16(n, f, tm, more, d)                                                                             \
+  {                                                                                                            \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_SUBGROUP16 | f, .local = {16, 1}, .tile_m = tm, \
+    .tile_n = 32, .tile_k = 16, .pack = 256, .large_grf = more, .optional = more,                              \
+    .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANES_N=2 " d                                                       \
+  }
 #define AMD "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1 -DHX_ROLLED=1 -DHX_CROSS_LANES=1"
 
 /* Most specific first within a kind: the first row that matches a device is its row. Names: README.md. */
@@ -51,37 +57,29 @@ static const hx__kernel_row rows[] = {
     REDUCE("reduce-nvidia-256", HX__FAMILY_NVIDIA, 256, 8, "-DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1"),
     REDUCE("reduce-gcn-256", HX__FAMILY_AMD_GCN, 256, 8, AMD),
     REDUCE("reduce-rdna-256", HX__FAMILY_AMD_RDNA, 256, 8, AMD),
-    REDUCE("reduce-sg16-128", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16, 128, 8, SUBGROUP "-DHX_IN_FLIGHT=2"),
+    REDUCE("reduce-sg16-128", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16, 128, 8,
+           "-DHX_SHAPE_SUBGROUP=1 -DHX_IN_FLIGHT=2"),
     REDUCE("reduce-any-256", 0, 256, 8, "-DHX_IN_FLIGHT=8"),
     REDUCE("reduce-any-32", 0, 32, 1, "-DHX_IN_FLIGHT=8"),
 
-    MATMUL("matmul-cpu-6x64", HX__FAMILY_CPU, 1, 1, 6, 64, 1, true, false, "-DHX_SHAPE_PACKED=1"),
-    MATMUL("matmul-gen8-8x32x16", HX__FAMILY_SUBGROUP8 | HX__FAMILY_GEN8, 8, 1, 8, 32, 16, false, false,
-           SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
-    MATMUL("matmul-sg8-16x32x16", HX__FAMILY_SUBGROUP8, 8, 1, 16, 32, 16, false, false,
-           SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
-    MATMUL("matmul-sg8-8x32x16", HX__FAMILY_SUBGROUP8, 8, 1, 8, 32, 16, false, false,
-           SUBGROUP "-DHX_LANE_K=2 -DHX_LANE_N=4"),
-    MATMUL("matmul-sg16-32x32x16", HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE, 16, 1, 32, 32, 16, false, false,
-           SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
-    MATMUL("matmul-sg16-16x32x16", HX__FAMILY_SUBGROUP16, 16, 1, 16, 32, 16, false, false,
-           SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
-    MATMUL("matmul-sg16-8x32x16", HX__FAMILY_SUBGROUP16, 16, 1, 8, 32, 16, false, false,
-           SUBGROUP "-DHX_LANE_K= -DHX_LANE_N=2"),
+    MATMUL("matmul-cpu-6x64", HX__FAMILY_CPU, 1, 1, 6, 64, 1, HX__PANEL, false, "-DHX_SHAPE_PACKED=1"),
+    LANES16("matmul-grf256-32x32x16", HX__FAMILY_LARGE_GRF, 32, true, "-DHX_LANES_M=2"),
+    LANES16("matmul-wide-32x32x16", HX__FAMILY_WIDE, 32, false, "-DHX_LANES_M=2"),
+    LANES16("matmul-sg16-16x32x16", 0, 16, false, "-DHX_LANES_M=1"),
     TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 96, 96),
     TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 100, 99),
     TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 92, 95),
     TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 68, 68),
     TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 96, 88),
     TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 92, 98),
-    MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, false, false, ""),
-    MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, false, false, ""),
-    MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, false, false, ""),
-    MATMUL("matmul-rdna-64x64x8", HX__FAMILY_AMD_RDNA, 16, 8, 64, 64, 8, false, false, ""),
-    MATMUL("matmul-rdna-64x64x16", HX__FAMILY_AMD_RDNA, 16, 16, 64, 64, 16, false, false, ""),
-    MATMUL("matmul-wide-64x64x16", HX__FAMILY_WIDE, 16, 16, 64, 64, 16, false, true, "-DHX_SUB_GROUP=16"),
-    MATMUL("matmul-any-64x64x16", 0, 16, 16, 64, 64, 16, false, true, ""),
-    MATMUL("matmul-any-32x32x16", 0, 8, 8, 32, 32, 16, false, true, ""),
+    MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, 0, false, ""),
+    MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, 0, false, ""),
+    MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, 0, false, ""),
+    MATMUL("matmul-rdna-64x64x8", HX__FAMILY_AMD_RDNA, 16, 8, 64, 64, 8, 0, false, ""),
+    MATMUL("matmul-rdna-64x64x16", HX__FAMILY_AMD_RDNA, 16, 16, 64, 64, 16, 0, false, ""),
+    MATMUL("matmul-wide-64x64x16", HX__FAMILY_WIDE, 16, 16, 64, 64, 16, 0, true, "-DHX_SUB_GROUP=16"),
+    MATMUL("matmul-any-64x64x16", 0, 16, 16, 64, 64, 16, 0, true, ""),
+    MATMUL("matmul-any-32x32x16", 0, 8, 8, 32, 32, 16, 0, true, ""),
 
     {.name = "probe", .kind = HX__KERNEL_PROBE, .local = {1, 1}, .defines = ""},
 };
@@ -146,7 +144,8 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
                         row->defines);
       break;
     case HX__KERNEL_MATMUL:
-      length = snprintf(text, bytes, " -DHX_TILE_M=%u -DHX_TILE_N=%u -DHX_TILE_K=%u %s", m, n, k, row->defines);
+      length = snprintf(text, bytes, " -DHX_TILE_M=%u -DHX_TILE_N=%u -DHX_TILE_K=%u -DHX_PACK=%u %s%s", m, n, k,
+                        row->pack, row->defines, row->large_grf ? " -cl-intel-256-GRF-per-thread" : "");
       break;
     default:
       length = snprintf(text, bytes, " %s", row->defines);

@@ -20,18 +20,18 @@
  *             global const float *b, ulong b_first, ulong b_rs, ulong b_cs,
  *             ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part)
  *     t(i,j) = alpha * S(i,j) (alpha == 1: S), i < m, j < n, t(i,j) at t[i*ldt + j];
- *     op(A)(i,p) = a[a_first + i*a_rs + p*a_cs]. ldt is a multiple of 16; columns n..ldt of t are not written. k > 0.
+ *     op(A)(i,p) = a[a_first + i*a_rs + p*a_cs]; k > 0. ldt is a multiple of 16, columns n..ldt of t hold anything.
  *     part: bit 0, t holds the sum of earlier panels of k, and these are added to it; bit 1, more follow, so that alpha
  *     waits. 0 where one launch does all of k. The running sum is kept in t.
  *     Launch: 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups along x, ceil(m / tile_m) along y.
  *
- *   row.pack == 1: two packing kernels and a product over what they packed
+ *   row.pack > 0: two packing kernels and a product over what they packed
  *   hx_pack_a(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, ulong m, ulong k, global float *pa)
- *     row panels of tile_m: pa[(i/tile_m * k + p) * tile_m + i%tile_m]; missing rows are filled with 0.
- *     Launch: 2-D, local (1,1), global (ceil(m / tile_m), ceil(k / HX__PANEL)).
+ *     row panels of tile_m: pa[(i/tile_m * k + p) * tile_m + i%tile_m]; missing rows hold what is never used.
+ *     Launch: 2-D, local (row.local[0], 1), (ceil(m / tile_m), ceil(k / row.pack)) groups.
  *   hx_pack_b(global const float *b, ulong b_first, ulong b_rs, ulong b_cs, ulong k, ulong n, global float *pb)
- *     column panels of tile_n: pb[(j/tile_n * k + p) * tile_n + j%tile_n]; missing columns are filled with 0.
- *     Launch: 2-D, local (1,1), global (ceil(n / tile_n), ceil(k / HX__PANEL)).
+ *     column panels of tile_n: pb[(j/tile_n * k + p) * tile_n + j%tile_n]; missing columns likewise.
+ *     Launch: 2-D, local (row.local[0], 1), (ceil(n / tile_n), ceil(k / row.pack)) groups.
  *   hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulong k, float alpha,
  *             global float *t, ulong ldt, uint part)
  *     Launch as above. pa and pb are aligned to 64 bytes at least.
@@ -81,8 +81,8 @@ enum {
   HX__FAMILY_AMD_RDNA = 1u << 4,  /* wavefront 32 */
   HX__FAMILY_SUBGROUP8 = 1u << 8, /* cl_intel_subgroups and cl_intel_required_subgroup_size with that size */
   HX__FAMILY_SUBGROUP16 = 1u << 9,
-  HX__FAMILY_WIDE = 1u << 10, /* Intel GPUs whose registers hold 64 bytes: sub-groups of 16 and none of 8 */
-  HX__FAMILY_GEN8 = 1u << 11  /* Intel GPUs of generation 8 (Broadwell): addresses take registers from the tile */
+  HX__FAMILY_WIDE = 1u << 10,     /* Intel GPUs whose registers hold 64 bytes: sub-groups of 16 and none of 8 */
+  HX__FAMILY_LARGE_GRF = 1u << 11 /* Intel GPUs whose threads may have 256 registers of 32 bytes: DG2, Meteor Lake */
 };
 
 /* How a device's compiler has to be spoken to; found by the self-test, each tried in this order. */
@@ -107,7 +107,8 @@ typedef struct hx__kernel_row {
   uint32_t leaves;                 /* reduce: leaves a work-group does */
   uint32_t large_from;             /* reduce: leaves from which hx_reduce_large is for; 0: there is none */
   uint32_t tile_m, tile_n, tile_k; /* matmul: elements of C a work-group does; tile_k: the k-step where there is one */
-  bool pack;
+  uint32_t pack;       /* matmul: operands are packed first, a group doing so many steps of k; 0: they are not */
+  bool large_grf;      /* built with twice the registers a thread, an option that drivers of other devices refuse */
   bool any_tile;       /* HX_TILE may set tile_m, tile_n, tile_k, within what hx__kernel_tile_ok says */
   uint32_t rate;       /* matmul: of a set: its speed, percent of the fastest's, where it fills the device; 0: alone */
   uint32_t rate_tn;    /* likewise where A lies [k][row] */

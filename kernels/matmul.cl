@@ -3,7 +3,7 @@
  * +0, cut every HX_PANEL; panel sums are added in order. A chain has exactly as many steps as k has left: rows and
  * columns are padded at edges, k never is. The running sum waits in t, so that the registers hold one tile only.
  *   HX_SHAPE_PACKED   one work-item holds a tile of float16s over packed operands (CPU devices)
- *   HX_SHAPE_SUBGROUP one sub-group of HX_LOCAL0 holds a tile, its lanes being columns (Intel GPUs)
+ *   HX_SHAPE_SUBGROUP one sub-group of HX_LOCAL0 holds a tile, its lanes being columns, over packed operands (Intel)
  *   otherwise         a work-group shares a tile through local memory (any device)
  * HX_TILE_M, HX_TILE_N, HX_TILE_K: the tile; HX_LOCAL0, HX_LOCAL1: the work-group. */
 
@@ -22,6 +22,8 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 }
 
 #if HX_SHAPE_PACKED
+
+#define HX_PACKER kernel __attribute__((reqd_work_group_size(1, 1, 1)))
 
 /* HX_COLUMNS: columns of a tile that are in registers at once, as many as the vector registers hold beside the
  * operands. A compiler that does not name its target gets the width that spills nowhere. */
@@ -111,99 +113,102 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
   }
 }
 
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_pack_a(global const float *a, ulong a_first, ulong a_rs,
-                                                                     ulong a_cs, ulong m, ulong k, global float *pa) {
-  hx_pack(a + a_first, a_rs, a_cs, m, k, pa, HX_TILE_M);
-}
-
-kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_pack_b(global const float *b, ulong b_first, ulong b_rs,
-                                                                     ulong b_cs, ulong k, ulong n, global float *pb) {
-  hx_pack(b + b_first, b_cs, b_rs, n, k, pb, HX_TILE_N);
-}
-
 #elif HX_SHAPE_SUBGROUP
 
 #pragma OPENCL EXTENSION cl_intel_subgroups : enable
 
-/* A lane holds columns lane, lane + HX_LOCAL0, ... of the tile. HX_LANE_K, HX_LANE_N: elements of HX_TILE_K, HX_TILE_N
- * in a lane, the widths of the block reads (1: left empty). Offsets run, pointers do not: buffers then stay in
- * binding-table entries, and the addresses of 16 rows do not crowd the tile out of the registers. */
-#define HX_LANE_M ((HX_TILE_M + HX_LOCAL0 - 1) / HX_LOCAL0)
-#define HX_LANES_N (HX_TILE_N / HX_LOCAL0)
-#define HX_VK HX_PASTE(float, HX_LANE_K)
-#define HX_VN HX_PASTE(float, HX_LANE_N)
-#define HX_READ(N, p) HX_PASTE(as_float, N)(HX_PASTE(intel_sub_group_block_read, N)((global const uint *)(p)))
-#if HX_LOCAL0 == 8
-#define HX_K_PART(v, p) ((p) < 8 ? (v).s0 : (v).s1)
-#else
-#define HX_K_PART(v, p) (v)
-#endif
+#define HX_PACKER \
+  kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0)))
 
-/* Step p of the block at hand: a row of B, and one lane of each row of A, whose broadcast costs no instruction. */
-#define HX_STEP(p)                                                                            \
-  {                                                                                           \
-    const HX_VN row = HX_READ(HX_LANE_N, b + b_at);                                           \
-    b_at += b_rs;                                                                             \
-    _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) {                                  \
-      const float s = intel_sub_group_shuffle(HX_K_PART(part[i], p), (p) % HX_LOCAL0);        \
-      acc[i] = HX_FMA(HX_LANE_N, (HX_VN)(s), row, acc[i]);                                    \
-    }                                                                                         \
+/* A lane holds columns lane, lane + HX_LOCAL0, ... of the tile, each in scalars of its own: compilers for CPUs would
+ * have to take vectors apart. HX_LANES_M, HX_LANES_N: rows and columns of the tile in a lane. Offsets run, pointers do
+ * not: buffers then stay in binding-table entries. */
+#define HX_BLOCK(N, p) HX_PASTE(as_float, N)(HX_PASTE(intel_sub_group_block_read, N)((global const uint *)(p)))
+
+/* Step of k: a column of A and a row of B; the broadcast of a lane costs no instruction. */
+#define HX_STEP                                                                                            \
+  {                                                                                                        \
+    float av[HX_LANES_M];                                                                                  \
+    _Pragma("unroll") for (uint i = 0; i < HX_LANES_M; i++) av[i] = HX_BLOCK(, pa + a_at + HX_LOCAL0 * i); \
+    const float2 row = HX_BLOCK(2, pb + b_at);                                                             \
+    const float bv[HX_LANES_N] = {row.s0, row.s1};                                                         \
+    a_at += HX_TILE_M;                                                                                     \
+    b_at += HX_TILE_N;                                                                                     \
+    _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) {                                               \
+      const float s = intel_sub_group_shuffle(av[i / HX_LOCAL0], i % HX_LOCAL0);                           \
+      _Pragma("unroll") for (uint c = 0; c < HX_LANES_N; c++) acc[c][i] = HX_FMA(, s, bv[c], acc[c][i]);   \
+    }                                                                                                      \
   }
-#define HX_4_STEPS(p) HX_STEP(p) HX_STEP(p + 1) HX_STEP(p + 2) HX_STEP(p + 3)
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0))) void
-hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first,
-          ulong b_rs, ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part) {
+hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulong k, float alpha, global float *t,
+          ulong ldt, uint part) {
   HX_HOOK
   const uint lane = (uint)get_local_id(0);
-  const ulong i0 = (ulong)get_group_id(1) * HX_TILE_M, j0 = (ulong)get_group_id(0) * HX_TILE_N;
+  /* Neighbouring groups go down the rows: they share the panel of B, the larger one. */
+  const ulong id = (ulong)get_group_id(1) * get_num_groups(0) + get_group_id(0);
+  const ulong i0 = id % get_num_groups(1) * HX_TILE_M, j0 = id / get_num_groups(1) * HX_TILE_N;
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
-  const bool blocks = a_cs == 1 && b_cs == 1 && rows == HX_TILE_M && columns == HX_TILE_N;
-  ulong a_at = a_first + i0 * a_rs, b_at = b_first + j0 * b_cs;
+  ulong a_at = i0 * k, b_at = j0 * k;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
     uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
     const bool first = HX_FIRST, last = HX_LAST;
-    /* The lane, but another one in each panel for all the compiler knows: else it computes the addresses of the edges
-     * and of the stores before this loop and keeps them in registers throughout. */
-    const uint here = lane + (uint)(k0 >> 63);
-    HX_VN acc[HX_TILE_M];
+    /* Known as zero to no compiler: else the addresses of all stores stay in registers throughout. */
+    const uint zero = (uint)(k0 >> 63);
+    float acc[HX_LANES_N][HX_TILE_M];
 #pragma unroll
-    for (uint i = 0; i < HX_TILE_M; i++) acc[i] = 0.0f;
-
-    for (; blocks && steps >= HX_TILE_K; steps -= HX_TILE_K, a_at += HX_TILE_K) {
-      HX_VK part[HX_TILE_M];
-      ulong at = a_at;
+    for (uint i = 0; i < HX_TILE_M; i++) {
 #pragma unroll
-      for (uint i = 0; i < HX_TILE_M; i++, at += a_rs) part[i] = HX_READ(HX_LANE_K, a + at);
-      HX_4_STEPS(0) HX_4_STEPS(4) HX_4_STEPS(8) HX_4_STEPS(12)
+      for (uint c = 0; c < HX_LANES_N; c++) acc[c][i] = 0.0f;
     }
 
-    /* Edges, other strides and what is left of k: a column of A and a row of B in the lanes. Past the edge the last row
-     * or column is read again and never stored. */
-    for (; steps > 0; steps--, a_at += a_cs, b_at += b_rs) {
-      float av[HX_LANE_M], bv[HX_LANES_N];
+    for (; steps >= HX_TILE_K; steps -= HX_TILE_K) {
 #pragma unroll
-      for (uint i = 0; i < HX_LANE_M; i++) av[i] = a[a_at + min(here + HX_LOCAL0 * i, rows - 1) * a_rs];
-#pragma unroll
-      for (uint c = 0; c < HX_LANES_N; c++) bv[c] = b[b_at + min(here + HX_LOCAL0 * c, columns - 1) * b_cs];
-      const HX_VN row = HX_PASTE(vload, HX_LANE_N)(0, bv);
-#pragma unroll
-      for (uint i = 0; i < HX_TILE_M; i++) {
-        const float s = intel_sub_group_shuffle(av[i / HX_LOCAL0], i % HX_LOCAL0);
-        acc[i] = HX_FMA(HX_LANE_N, (HX_VN)(s), row, acc[i]);
-      }
+      for (uint p = 0; p < HX_TILE_K; p++) HX_STEP
     }
+#pragma unroll 1
+    for (; steps > 0; steps--) HX_STEP
 
-    ulong t_at = i0 * ldt + j0 + here;
+    /* Past the last column all lanes store, as far as t goes: none is masked. */
+    ulong t_at = i0 * ldt + j0 + lane + zero;
 #pragma unroll
     for (uint i = 0; i < HX_TILE_M; i++, t_at += ldt) {
-      float out[HX_LANES_N];
-      HX_PASTE(vstore, HX_LANE_N)(acc[i], 0, out);
 #pragma unroll
       for (uint c = 0; c < HX_LANES_N; c++) {
-        if (i < rows && here + HX_LOCAL0 * c < columns) hx_put(t + t_at + HX_LOCAL0 * c, out[c], first, last, alpha);
+        if (i + zero < rows && HX_LOCAL0 * c + zero < columns)
+          hx_put(t + t_at + HX_LOCAL0 * c, acc[c][i], first, last, alpha);
       }
     }
+  }
+}
+
+#define HX_WRITE(p, v) intel_sub_group_block_write((global uint *)(p), as_uint(v))
+
+/* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines, a lane to a line. Past the last line another
+ * one is read again: what comes of it is never stored. */
+static inline void hx_pack(global const float *x, ulong major, ulong minor, ulong count, ulong k, global float *packed,
+                           const uint tile) {
+  const ulong line = (ulong)get_group_id(0) * tile, k0 = (ulong)get_group_id(1) * HX_PACK;
+  const uint steps = (uint)min(k - k0, (ulong)HX_PACK);
+  const uint lines = (uint)min(count - line, (ulong)tile), lane = (uint)get_local_id(0);
+  x += line * major + k0 * minor;
+  packed += line * k + k0 * tile;
+  for (uint c = 0; c < tile; c += HX_LOCAL0) {
+    global const float *from = x + min(c + lane, lines - 1) * major;
+    global float *to = packed + c;
+    uint p = 0;
+    if (major == 1 && c + HX_LOCAL0 <= lines) {
+      for (; p < steps; p++, to += tile) HX_WRITE(to, HX_BLOCK(, x + c + p * minor));
+    } else if (minor == 1) {
+      for (; p + 4 <= steps; p += 4, to += 4 * tile) {
+        const float4 v = vload4(0, from + p);
+        HX_WRITE(to, v.s0);
+        HX_WRITE(to + tile, v.s1);
+        HX_WRITE(to + 2 * tile, v.s2);
+        HX_WRITE(to + 3 * tile, v.s3);
+      }
+    }
+    for (; p < steps; p++, to += tile) HX_WRITE(to, from[p * minor]);
   }
 }
 
@@ -353,6 +358,20 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_ma
       }
     }
   }
+}
+
+#endif
+
+#if HX_SHAPE_PACKED || HX_SHAPE_SUBGROUP
+
+HX_PACKER void hx_pack_a(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, ulong m, ulong k,
+                         global float *pa) {
+  hx_pack(a + a_first, a_rs, a_cs, m, k, pa, HX_TILE_M);
+}
+
+HX_PACKER void hx_pack_b(global const float *b, ulong b_first, ulong b_rs, ulong b_cs, ulong k, ulong n,
+                         global float *pb) {
+  hx_pack(b + b_first, b_cs, b_rs, n, k, pb, HX_TILE_N);
 }
 
 #endif

@@ -26,6 +26,7 @@ static uint hx_emulated(local uint *exchange, uint word, uint from) {
 #define intel_sub_group_block_read2(p) hx_read2(p)
 #define intel_sub_group_block_read4(p) hx_read4(p)
 #define intel_sub_group_block_read8(p) hx_read8(p)
+#define intel_sub_group_block_write(p, v) ((p)[hx_id() % HX_SIZE] = (v))
 static uint hx_read1(global const uint *p) { return p[hx_id() % HX_SIZE]; }
 static uint2 hx_read2(global const uint *p) { return (uint2)(hx_read1(p), hx_read1(p + HX_SIZE)); }
 static uint4 hx_read4(global const uint *p) { return (uint4)(hx_read2(p), hx_read2(p + 2 * HX_SIZE)); }

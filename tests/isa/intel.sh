@@ -5,17 +5,17 @@ compiler() {
   command -v ocloc >/dev/null || { echo "isa intel: there is no ocloc (Debian: intel-opencl-icd)"; return 1; }
 }
 
-# Every target that ocloc names, without the names of groups and second names. Those whose registers hold 64 bytes have
-# no sub-groups of 8. Broadwell's buffers are reached by 64-bit addresses alone, which take registers from the tile.
+# Every target that ocloc names, without the names of groups and second names.
 targets() {
   ocloc compile --help 2>&1 | sed -n 's/.*<device_type> can be: \(.*\), version .*/\1/p' | tr -d ',' | tr ' ' '\n' |
     while IFS= read -r target; do
       case $target in
-        bdw) echo "$target intel-gen8 s" ;;
         '' | gen* | xe | xe-* | dg2-* | ats-* | pvc-*) ;;
-        pvc* | bmg* | lnl* | ptl*) echo "$target intel-16 s" ;;
-        skl | apl | icllp | tgllp | acm-g10) echo "$target intel-8-16 s" ;;
-        *) echo "$target intel-8-16" ;;
+        pvc* | bmg* | lnl* | ptl*) echo "$target intel-wide s" ;;
+        acm-g10 | mtl*) echo "$target intel-grf256 s" ;;
+        acm-* | arl*) echo "$target intel-grf256" ;;
+        bdw | skl | apl | icllp | tgllp) echo "$target intel s" ;;
+        *) echo "$target intel" ;;
       esac
     done
 }

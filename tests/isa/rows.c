@@ -8,17 +8,15 @@
 
 #include "kernels/kernels.h"
 
-/* by_tile: the rows that HX_TILE leads to, too. Not where they ask for more than the registers hold. */
 static const struct {
   const char *name;
   uint32_t families;
-  bool by_tile;
 } classes[] = {
-    {"intel-gen8", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16 | HX__FAMILY_GEN8, false},
-    {"intel-8-16", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16, true},
-    {"intel-16", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE, true},
-    {"gcn", HX__FAMILY_AMD_GCN, true},
-    {"rdna", HX__FAMILY_AMD_RDNA, true},
+    {"intel", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16},
+    {"intel-grf256", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16 | HX__FAMILY_LARGE_GRF},
+    {"intel-wide", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE},
+    {"gcn", HX__FAMILY_AMD_GCN},
+    {"rdna", HX__FAMILY_AMD_RDNA},
 };
 
 /* What cannot fit: twice the registers of an Intel thread; 256 sums an item where there are 256 registers in all. */
@@ -31,10 +29,11 @@ static const struct {
       .kind = HX__KERNEL_MATMUL,
       .family = HX__FAMILY_SUBGROUP16,
       .local = {16, 1},
-      .tile_m = 16,
-      .tile_n = 64,
+      .tile_m = 32,
+      .tile_n = 32,
       .tile_k = 16,
-      .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANE_K= -DHX_LANE_N=4"}},
+      .pack = 256,
+      .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANES_M=2 -DHX_LANES_N=2"}},
     {"too-large-amd",
      {.name = "matmul-too-large",
       .kind = HX__KERNEL_MATMUL,
@@ -67,10 +66,10 @@ static void print_program(const hx__kernel_row *row, hx_op op, hx_type type) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   char options[1024];
   if (!hx__kernel_options(options, sizeof options, row, op, type, no_tile, HX__ARITHMETIC_PLAIN)) return;
-  const int lanes = row->family & HX__FAMILY_SUBGROUP8 ? 8 : row->family & HX__FAMILY_SUBGROUP16 ? 16 : 0;
+  const int lanes = row->family & HX__FAMILY_SUBGROUP16 ? 16 : 0;
   const bool reduce = row->kind == HX__KERNEL_REDUCE;
   printf("%s|%s%s%s|%s|%d|%d|%s\n", row->name, reduce ? ops[op] : "f32", reduce ? "-" : "", reduce ? types[type] : "",
-         files[row->kind], lanes, 128, options);
+         files[row->kind], lanes, row->large_grf ? 256 : 128, options);
 }
 
 static void print_row(const hx__kernel_row *row) {
@@ -81,12 +80,13 @@ static void print_row(const hx__kernel_row *row) {
     print_program(row, HX_SUM, HX_F32);
 }
 
-/* Whether a device of these families comes to the row: by itself, or by its tile. Every GPU has groups of 256. */
-static bool taken(const hx__kernel_row *row, uint32_t families, bool by_tile) {
+/* Whether a device of these families comes to the row: by itself, or by its tile (HX_TILE). Every GPU has groups of
+ * 256. */
+static bool taken(const hx__kernel_row *row, uint32_t families) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   const uint32_t tile[3] = {row->tile_m, row->tile_n, row->tile_k};
   return hx__kernel_row_for(row->kind, HX_F32, families, no_tile, 256) == row ||
-         (by_tile && hx__kernel_row_for(row->kind, HX_F32, families, tile, 256) == row);
+         hx__kernel_row_for(row->kind, HX_F32, families, tile, 256) == row;
 }
 
 static bool print_class(const char *name) {
@@ -95,7 +95,7 @@ static bool print_class(const char *name) {
     size_t count;
     const hx__kernel_row *const rows = hx__kernel_rows(&count);
     for (size_t r = 0; r < count; r++)
-      if (taken(&rows[r], classes[i].families, classes[i].by_tile)) print_row(&rows[r]);
+      if (taken(&rows[r], classes[i].families)) print_row(&rows[r]);
     return true;
   }
   for (size_t i = 0; i < sizeof too_large / sizeof too_large[0]; i++) {

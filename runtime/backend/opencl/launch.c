@@ -92,7 +92,7 @@ static hx__cl_strides strides_of(bool transposed, size_t ld) {
 /* Packs one operand into panels of `tile` along its row (A) or column (B) index. */
 static hx__outcome pack(hx__cl_lane *lane, hx__cl_kernel *slot, const char *name, const hx__cl_view *v,
                         hx__cl_strides s, size_t extent, size_t k, bool k_first, size_t tile, hx__cl_buffer *to) {
-  static const uint32_t one[2] = {1, 1};
+  const hx__kernel_row *const row = lane->device->program[lane->product].row;
   hx__outcome outcome;
   args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, slot, lane->product, name, v, NULL, &outcome)};
   const size_t panels = hx__ceiling(extent, tile);
@@ -105,8 +105,8 @@ static hx__outcome pack(hx__cl_lane *lane, hx__cl_kernel *slot, const char *name
   arg_size(&a, k_first ? k : extent);
   arg_size(&a, k_first ? extent : k);
   arg_mem(&a, to->mem);
-  const size_t groups[2] = {panels, hx__ceiling(k, HX__PANEL)};
-  return launch(&a, 2, groups, one);
+  const size_t groups[2] = {panels, hx__ceiling(k, row->pack)};
+  return launch(&a, 2, groups, row->local);
 }
 
 /* A product's operands for one chunk. */
@@ -157,10 +157,10 @@ static hx__outcome pack_both(hx__cl_lane *lane, const hx__work *w, const operand
 static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n,
                                   k_range k) {
   const hx__cl_program *const p = &lane->device->program[lane->product];
-  hx__outcome outcome = p->row->pack ? pack_both(lane, w, o, m, n, k) : HX__DONE;
+  hx__outcome outcome = p->row->pack != 0 ? pack_both(lane, w, o, m, n, k) : HX__DONE;
   if (outcome != HX__DONE) return outcome;
   const hx__cl_view av = from_k(o->a, o->as.cs, k), bv = from_k(o->b, o->bs.rs, k);
-  const bool packed = p->row->pack;
+  const bool packed = p->row->pack != 0;
   args a = {.lane = lane};
   a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", packed ? NULL : &av,
                                 packed ? NULL : &bv, &outcome);

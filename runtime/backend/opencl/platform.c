@@ -63,12 +63,12 @@ static uint32_t sub_group_families(cl_device_id id, const char *extensions) {
   return families;
 }
 
-/* Drivers have put the number of the generation into bits 16 on, later ones into bits 22 on. */
-static uint32_t intel_generation(cl_device_id id, const char *extensions) {
+/* Architecture in bits 22 on, release in bits 14 on: 12.55 is DG2. Drivers that number otherwise say less. */
+static uint32_t intel_registers(cl_device_id id, const char *extensions) {
   cl_version version = 0;
   if (has_extension(extensions, "cl_intel_device_attribute_query"))
     clGetDeviceInfo(id, CL_DEVICE_IP_VERSION_INTEL, sizeof version, &version, NULL);
-  return version >> 22 == 8 || version >> 16 == 8 ? HX__FAMILY_GEN8 : 0;
+  return version >> 14 >= (12u << 8 | 55u) ? HX__FAMILY_LARGE_GRF : 0;
 }
 
 static uint32_t amd_family(cl_device_id id) {
@@ -113,8 +113,8 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   if (!cpu && vendor == VENDOR_AMD) d->families |= amd_family(d->id);
   d->families |= sub_group_families(d->id, extensions);
   const uint32_t sizes = d->families & (HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16);
-  if ((d->families & HX__FAMILY_INTEL) && sizes == HX__FAMILY_SUBGROUP16) d->families |= HX__FAMILY_WIDE;
-  if (d->families & HX__FAMILY_INTEL) d->families |= intel_generation(d->id, extensions);
+  if (d->families & HX__FAMILY_INTEL)
+    d->families |= sizes == HX__FAMILY_SUBGROUP16 ? HX__FAMILY_WIDE : intel_registers(d->id, extensions);
   for (size_t i = 0; i < sizeof implementations / sizeof implementations[0]; i++)
     if (strcmp(p->name, implementations[i].platform) == 0) d->base.words |= implementations[i].word;
 }
