@@ -20,8 +20,16 @@ targets() {
     done
 }
 
-# One of the numbers in the part of the binary that describes the kernels.
-field() { LC_ALL=C grep -a -o "$1: *[0-9]*" "$2" | sed 's/.*: *//' | sort -n | tail -n 1; }
+# From the part of the binary that describes the kernels: widest sub-group, most registers, bytes of scratch memory a
+# thread (for spills, or for arrays that are not in registers: it has an entry of its own), 0 where there is none.
+figures() {
+  LC_ALL=C grep -a -A 6 -E ' (simd_size|grf_count|per_thread_memory_buffers):' "$1" | LC_ALL=C awk '
+    $1 == "simd_size:" && $2 > simd { simd = $2 }
+    $1 == "grf_count:" && $2 > grf { grf = $2 }
+    $1 == "per_thread_memory_buffers:" { within = 1; if (!bytes) bytes = "some" }
+    within && $1 == "size:" { bytes = $2; within = 0 }
+    END { print simd + 0, grf + 0, bytes == "" ? 0 : bytes }'
+}
 
 # The front end is run once: what it makes (SPIR-V) serves every target.
 job() {
@@ -36,15 +44,16 @@ job() {
         echo "$row|$what|$target|it does not compile: $(grep -m 1 -i error "$out/log" | tr '|' ' ')|0|0"
         continue
       fi
-      simd=$(field simd_size "$out/$target") grf=$(field grf_count "$out/$target") verdict=ok
-      # Scratch memory, for spills or for arrays that are not in registers, has an entry of its own.
-      if LC_ALL=C grep -a -q '^ *per_thread_memory_buffers:' "$out/$target"; then
-        bytes=$(LC_ALL=C grep -a -A 6 '^ *per_thread_memory_buffers:' "$out/$target" | grep -a -m 1 ' size:' | tr -dc 0-9)
+      verdict=ok
+      read -r simd grf bytes <<END
+$(figures "$out/$target")
+END
+      if [ "$bytes" != 0 ]; then
         verdict="it spills, or keeps an array in memory: $bytes bytes a thread"
       elif [ "$lanes" != 0 ] && [ "$simd" != "$lanes" ]; then
         verdict="sub-groups of $simd instead of $lanes"
-      elif [ "${grf:-0}" -gt "$registers" ] || [ "${grf:-0}" -eq 0 ]; then
-        verdict="${grf:-unknown} registers instead of $registers"
+      elif [ "$grf" -gt "$registers" ] || [ "$grf" -eq 0 ]; then
+        verdict="$grf registers instead of $registers"
       fi
       echo "$row|$what|$target|$verdict|$grf|$simd"
       if [ -z "$spirv" ] && [ -s "$out/$target.spv" ]; then input=$out/$target.spv spirv=-spirv_input; fi
