@@ -48,7 +48,9 @@ case $driver in
     lib=$(echo "$drivers"/pocl6/usr/lib/*-linux-gnu)
     loader="$lib/$(cat "$drivers/pocl6/loader") --library-path $lib"
     ;;
-  all) ;;
+  all)
+    export RUSTICL_ENABLE=llvmpipe POCL_MAX_PTHREAD_COUNT=1
+    ;;
   *)
     echo "driver.sh: unknown driver $driver" >&2
     exit 2

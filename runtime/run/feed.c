@@ -11,6 +11,7 @@
 #define BLIND_TIMEOUT_NS 5000000000u /* without a measured rate */
 #define TIMEOUT_FACTOR 8.0
 #define FAR_NS 1e15
+#define NAP_NS 100000u
 
 void hx__give_back(hx__run_state *run, hx__chunk chunk) {
   if (chunk.count == 0) return;
@@ -154,10 +155,12 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once) {
   const hx__backend *const backend = f->seat->device->backend;
   hx__flight *const oldest = &f->flight[0];
   pthread_mutex_lock(&f->run->lock);
-  atomic_store(&oldest->till_ns, at_once || oldest->rest.count == 0 ? 0 : deadline(f, oldest->chunk));
+  const uint64_t till = deadline(f, oldest->chunk);
+  atomic_store(&oldest->till_ns, at_once || oldest->rest.count == 0 ? 0 : till);
   pthread_mutex_unlock(&f->run->lock);
   const hx__outcome outcome = backend->wait(lane, oldest->ticket, &oldest->till_ns);
   const hx__flight v = pop(f);
+  if (outcome == HX__LATE && !at_once) f->seat->late_till_ns = v.rest.count ? 0 : till;
   const uint64_t since = v.from_ns > f->landed_ns ? v.from_ns : f->landed_ns, now = hx__now_ns(), ns = now - since;
   const double shown = hx__launch_shown(f->course.latency_ns, (double)(since - v.from_ns));
   f->landed_ns = now;
@@ -182,15 +185,18 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once) {
   return outcome;
 }
 
-/* The lane, opened at its first job, and free of late chunks. */
-static hx__lane *lane_of(hx__seat *seat, const hx__team *team) {
+/* The lane, opened at its first job, and free of late chunks; wait: for those that the CPU has done meanwhile, as long
+ * as one would have waited for their results. */
+static hx__lane *lane_of(hx__seat *seat, const hx__team *team, bool wait) {
   if (atomic_load(&seat->device->lost)) return NULL;
   if (!seat->lane && (seat->lane = seat->device->backend->open(seat->device, team->config)) != NULL) {
     seat->lane->trace = team->trace;
     seat->lane->row = (size_t)(seat - team->seat);
   }
-  if (seat->lane && seat->lane->late && !seat->lane->recovered(seat->lane)) return NULL;
-  return seat->lane;
+  hx__lane *const lane = seat->lane;
+  while (wait && lane && lane->late && !lane->recovered(lane) && hx__now_ns() < seat->late_till_ns)
+    hx__sleep_ns(NAP_NS);
+  return lane && lane->late && !lane->recovered(lane) ? NULL : lane;
 }
 
 /* Launches until the lane is full or the policy has nothing more for now. */
@@ -225,7 +231,7 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
 void hx__feed_device(hx__seat *seat, void *arg) {
   hx__feed *const f = arg;
   hx__array *const arrays = (hx__array *)f->request.arrays;
-  hx__lane *const lane = lane_of(seat, f->run->team);
+  hx__lane *const lane = lane_of(seat, f->run->team, f->run->plan->wait_for_lane);
   if (lane) {
     hx__memory_resolve(f->run->team->memory, seat->device, f->run->work, arrays);
     run_chunks(f, lane);

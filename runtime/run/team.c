@@ -102,9 +102,11 @@ static void *feed(void *p) {
 
 bool hx__seat_take(hx__seat *seat, bool wait) {
   pthread_mutex_lock(&seat->lock);
-  while (seat->in_use && wait) pthread_cond_wait(&seat->changed, &seat->lock);
-  const bool taken = !seat->in_use;
-  seat->in_use = true;
+  const uint64_t mine = wait ? seat->asked++ : seat->asked;
+  while (wait && (seat->in_use || seat->served != mine)) pthread_cond_wait(&seat->changed, &seat->lock);
+  const bool taken = !seat->in_use && seat->served == mine;
+  if (taken) seat->in_use = true;
+  if (taken && wait) seat->served++;
   pthread_mutex_unlock(&seat->lock);
   return taken;
 }

@@ -20,9 +20,11 @@ typedef struct hx__seat {
   pthread_mutex_t lock; /* what follows */
   pthread_cond_t changed;
   bool in_use, running, stop;
+  uint64_t asked, served;                        /* who waits for the seat has a number, and they come in their order */
   void (*job)(struct hx__seat *seat, void *arg); /* for the feeder; NULL: none */
   void *arg;
-  hx__lane *lane; /* the feeder's own; NULL until its first job */
+  hx__lane *lane;        /* the feeder's own; NULL until its first job */
+  uint64_t late_till_ns; /* likewise: how long a chunk that the CPU did meanwhile would have been waited for */
 } hx__seat;
 
 typedef struct hx__team {
@@ -43,7 +45,8 @@ void hx__team_free(hx__team *team);
 /* Seats the CPU, the process's devices and the context's simulated ones, in the numbering of hx_device. Once. */
 void hx__team_seat_devices(hx__team *team);
 
-/* Takes the seat for one run; wait: until it is free, else false where it is not. */
+/* Takes the seat for one run; wait: until it is free and those are served who waited before, else false where it is not
+ * free or somebody waits. */
 bool hx__seat_take(hx__seat *seat, bool wait);
 /* Starts job(seat, arg) on the feeder; false where there is no thread for it. */
 bool hx__seat_start(hx__seat *seat, void (*job)(hx__seat *seat, void *arg), void *arg);
