@@ -187,7 +187,8 @@ static void speeds(const state *s, double speed[SIM_WORKERS]) {
 static double watts(const state *s) {
   double sum = s->w.machine->watts;
   for (unsigned i = 0; i < s->workers; i++)
-    if (s->worker[i].flights) sum += s->worker[i].unit->watts / (i < s->devices ? 1.0 : (double)(s->workers - s->devices));
+    if (s->worker[i].flights)
+      sum += s->worker[i].unit->watts / (i < s->devices ? 1.0 : (double)(s->workers - s->devices));
   return sum;
 }
 
