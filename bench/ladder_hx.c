@@ -182,7 +182,8 @@ static kernels *kernels_open(ladder_hx *hx, ladder_rung *rung, const hx_task *ta
 
 static hx__array array_of(const hx__cl_device *d, const void *p, size_t rows, size_t cols) {
   const bool in_place = (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR) != 0;
-  return (hx__array){p, rows, cols, cols, in_place ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY, NULL};
+  return (hx__array){
+      .p = p, .rows = rows, .cols = cols, .ld = cols, .mode = in_place ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY};
 }
 
 static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
@@ -198,7 +199,11 @@ static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
     k->work.fields = &k->work.single;
     k->arrays[0] = k->arrays[1] = array_of(hx->device, k->work.single.x, 1, c->n);
   }
-  k->request = (hx__request){&k->work, hx__cpu_kernels_for(HX__ISA_AUTO), k->arrays, k->slots, NULL, &k->whole};
+  k->request = (hx__request){.work = &k->work,
+                             .kernels = hx__cpu_kernels_for(HX__ISA_AUTO),
+                             .arrays = k->arrays,
+                             .slots = k->slots,
+                             .whole = &k->whole};
   const hx__kernel_row *row = hx->device->program[hx__need_index(k->work.needs)].row;
   snprintf(rung->note, sizeof rung->note, "%.60s, on data that the device holds", row ? row->name : "?");
   rung->call = call_kernels;

@@ -55,6 +55,11 @@
  *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines.
  *     Launch: 2-D, local (256, 1), (ceil(pitch / 64), ceil(lines / 64)) groups.
  *
+ *   every product, where C stays on the device
+ *   hx_matmul_store(global const float *t, ulong ldt, global float *c, ulong c_first, ulong ldc, ulong m, ulong n,
+ *             float beta)
+ *     c(i,j) = beta == 0 ? t(i,j) : fma(beta, c(i,j), t(i,j)) at c[c_first + i*ldc + j]. Launch: 2-D, any.
+ *
  *   hx_probe(global const float *a, global const float *b, global const float *c, global float *out)
  *     out[3*i] = a+b, out[3*i+1] = a*b, out[3*i+2] = fma(a,b,c) at i = get_global_id(0), by the macros that the other
  *     kernels use. Launch: 1-D, local row.local[0].

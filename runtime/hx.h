@@ -78,7 +78,7 @@ typedef enum hx_device_state { HX_BUILDING = 1, HX_USABLE, HX_REFUSED, HX_LOST }
 /* Bits of hx_advise. */
 enum {
   HX_READ_MOSTLY = 1u, /* devices may keep copies, the CPU its packed panels, until hx_modified */
-  HX_RESIDENT = 2u     /* the range may live on a card between calls; hx_sync brings it back */
+  HX_RESIDENT = 2u     /* the range may live on a card between calls, results too; hx_sync brings it back */
 };
 
 /* A result. The member by operation and type; the bytes beside it are zero.
@@ -237,15 +237,20 @@ HX_API hx_status hx_register(hx_context *hx, void *p, size_t bytes);
 HX_API hx_status hx_unregister(hx_context *hx, void *p);
 
 /* Sets the advice of a range to the given HX_ bits (0 takes it back). A block of hx_alloc, or a registered range, has
- * one advised part, the last one given. HX_INVALID_ARGUMENT: unknown bits, or a range not inside one that was allocated
- * or registered. */
+ * one advised part, the last one given; what only a card has of the block is brought back first, as by hx_sync.
+ * HX_INVALID_ARGUMENT: unknown bits, or a range not inside one that was allocated or registered. HX_DEVICE_FAILED. */
 HX_API hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice);
 
-/* Says that the host wrote a READ_MOSTLY or RESIDENT range. HX_INVALID_ARGUMENT as hx_advise. */
+/* Says that the host wrote a READ_MOSTLY or RESIDENT range: copies of it are of the past. So is a result that only a
+ * card has and that meets the range; a host that writes a part of one calls hx_sync first. HX_INVALID_ARGUMENT as
+ * hx_advise.
+ */
 HX_API hx_status hx_modified(hx_context *hx, const void *p, size_t bytes);
 
-/* Brings a RESIDENT range back to the host. HX_INVALID_ARGUMENT as hx_advise. HX_DEVICE_FAILED: what existed only on a
- * card was lost with it. */
+/* Brings a RESIDENT range back to the host, results that it meets as a whole. The card has them still, for the next
+ * call. To be called before the host reads C of a product whose C is RESIDENT, and before hx_free and hx_unregister
+ * where it is wanted: C stays on a card that did all of the product, without a copy on the host. HX_INVALID_ARGUMENT as
+ * hx_advise. HX_DEVICE_FAILED: what existed only on a card was lost with it; the detail names it. */
 HX_API hx_status hx_sync(hx_context *hx, void *p, size_t bytes);
 
 /* Devices in the numbering of HX_DEVICES and the report: 0 the CPU, then OpenCL devices with platforms sorted by name,

@@ -30,7 +30,7 @@ struct hx_context {
 bool hx__context_seat(hx_context *hx, uint64_t deadline_ns);
 
 /* A checked task, run to its end. */
-hx_status hx__offload_work(hx_context *hx, const hx__work *work, hx_report *report);
+hx_status hx__offload_work(hx_context *hx, hx__work *work, hx_report *report);
 
 /* Plans and runs a task that is left to hx, with the devices there are now. */
 hx_status hx__offload_once(hx_context *hx, const hx__work *work, unsigned threads, hx_report *report);

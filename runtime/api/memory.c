@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
+#include "runtime/run/fetch.h"
 
 #define DISCOVERY_PATIENCE_NS 2000000000u
 
@@ -52,7 +53,11 @@ hx_status hx_unregister(hx_context *hx, void *p) {
 
 hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice) {
   CHECK_CONTEXT(hx);
-  return hx__memory_advise(&hx->memory, p, bytes, advice);
+  const void *whole = p; /* other advice on a part of it ends what was there */
+  size_t whole_bytes = bytes;
+  hx_status s = hx__memory_whole(&hx->memory, &whole, &whole_bytes, "hx_advise");
+  if (s == HX_OK) s = hx__fetch_in(&hx->team, whole, whole_bytes);
+  return s == HX_OK ? hx__memory_advise(&hx->memory, p, bytes, advice) : s;
 }
 
 hx_status hx_modified(hx_context *hx, const void *p, size_t bytes) {
@@ -60,8 +65,8 @@ hx_status hx_modified(hx_context *hx, const void *p, size_t bytes) {
   return hx__memory_modified(&hx->memory, p, bytes);
 }
 
-/* Devices keep no copies between calls yet, so the host's is current: a check. */
 hx_status hx_sync(hx_context *hx, void *p, size_t bytes) {
   CHECK_CONTEXT(hx);
-  return hx__memory_known(&hx->memory, p, bytes, "hx_sync");
+  const hx_status s = hx__memory_known(&hx->memory, p, bytes, "hx_sync");
+  return s == HX_OK ? hx__fetch_in(&hx->team, p, bytes) : s;
 }

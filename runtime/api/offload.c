@@ -15,6 +15,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/dispatch/dispatch.h"
 #include "runtime/dispatch/prospect.h"
+#include "runtime/run/fetch.h"
 #include "runtime/run/run.h"
 #include "runtime/task/quick.h"
 
@@ -44,7 +45,7 @@ static hx_status compute_here(hx_context *hx, const hx__work *w) {
     return HX_OK;
   }
   hx__lane *const lane = hx->team.cpu;
-  const hx__request request = {w, hx->team.kernels, NULL, NULL, NULL, NULL};
+  const hx__request request = {.work = w, .kernels = hx->team.kernels};
   const hx__chunk all = {0, w->slices};
   hx__ticket *ticket;
   const hx__outcome outcome = lane->device->backend->submit(lane, &request, all, &ticket);
@@ -59,10 +60,14 @@ static void report_here(const hx__work *w, hx_report *r) {
 }
 
 static hx_status in_one(hx_context *hx, const hx__work *w, hx_report *report) {
+  uint64_t copied = 0;
+  hx_status s = hx__fetch_for(&hx->team, w, NULL, false, &copied);
+  if (s != HX_OK) return s;
   if (report) report_here(w, report);
+  if (report) report->bytes_copied = copied;
   hx__memory_claim_outputs(&hx->memory, w);
-  const hx_status s = compute_here(hx, w);
-  hx__memory_release_outputs(&hx->memory, w);
+  s = compute_here(hx, w);
+  hx__memory_release_outputs(&hx->memory, w, s == HX_OK);
   return s;
 }
 
@@ -155,12 +160,13 @@ static void log_call(const hx__work *w, const hx_report *r) {
             w->n, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
 }
 
-static hx_status dispatch(hx_context *hx, const hx__work *w, hx_report *report) {
+static hx_status dispatch(hx_context *hx, hx__work *w, hx_report *report) {
   if (nothing(w)) return HX_OK;
   const double share = hx->small_stay && !(w->gpu_share > 0.0f) ? 0.0 : hx__share_of(&hx->config, w);
   const bool small = share == 0.0 && is_small(w);
   const unsigned threads = small ? 1 : hx__threads_for(w, hx__cpu_threads(&hx->config));
   if (small || (share == 0.0 && is_serial(w, threads))) return in_one(hx, w, report);
+  w->residence = hx__memory_residence(&hx->memory, w);
   const double asked = hx__share_of(&hx->config, w);
   return in_parts(hx, w, asked == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : asked, threads, report);
 }
@@ -175,7 +181,7 @@ static double joules_of(const hx_context *hx, const hx_report *r, double before)
   return joules > 0.0 ? joules : NAN;
 }
 
-hx_status hx__offload_work(hx_context *hx, const hx__work *w, hx_report *report) {
+hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
   const bool logs = hx__log_threshold >= HX__LOG_INFO;
   if (!report && !logs) return dispatch(hx, w, NULL);
   hx_report r;

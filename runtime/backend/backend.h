@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every backend is: one table of eleven entries. A device belongs to the process, is found once and kept to exit;
- * a lane is one context's way to a device (queues, kernel objects, blocks) and carries one run at a time, so its
- * entries need no locks of their own. Errors go up as status values with a detail; nothing calls back.
+ * What every backend is: one table of eleven entries, and three more for devices that keep copies. A device belongs to
+ * the process, is found once and kept to exit; a lane is one context's way to a device (queues, kernel objects, blocks)
+ * and carries one run at a time, so its entries need no locks of their own. Errors go up as status values with a
+ * detail; nothing calls back.
  *
  * To add a backend copy sim/, which has every entry in its simplest right form. */
 #ifndef HX_BACKEND_BACKEND_H
@@ -45,13 +46,39 @@ typedef struct hx__device {
   char why[256];         /* on lost or refused; written once, before the flag is set */
 } hx__device;
 
+/* A device's own copy of a range of host memory, which outlives calls (HX_READ_MOSTLY, HX_RESIDENT): made and dropped
+ * by memory/, filled by lanes as runs need it. A backend's own structure begins with one. */
+typedef struct hx__held {
+  uintptr_t first; /* host address of its first byte */
+  size_t bytes;
+  size_t filled;     /* how many of them are there */
+  uint64_t *present; /* a bit for each HX__HELD_BLOCK bytes */
+} hx__held;
+
+#define HX__HELD_BLOCK ((size_t)64 << 10)
+
+/* Nothing is there yet; false without memory. */
+bool hx__held_init(hx__held *held, const void *first, size_t bytes);
+void hx__held_free(hx__held *held);
+/* What of [at, at+bytes) is missing first, in whole blocks: it then counts as there. False where nothing is. */
+bool hx__held_gap(hx__held *held, size_t at, size_t bytes, size_t *gap_at, size_t *gap_bytes);
+void hx__held_forget(hx__held *held); /* all of it is missing again */
+
 /* How an array reaches a device in one run; chosen by memory/. */
 typedef struct hx__array {
   const void *p;
   size_t rows, cols, ld; /* 4-byte elements; a reduction's array is one row */
   hx__memory_mode mode;
-  void *block; /* the handle of backend->alloc that holds it; NULL for memory of others */
+  void *block;    /* the handle of backend->alloc that holds it; NULL for memory of others */
+  hx__held *held; /* mode copy: the device's copy of a range that holds it; NULL: none outlives the run */
 } hx__array;
+
+/* A product whose C stays on the device that does all of it. */
+typedef struct hx__keep {
+  hx__held *to;   /* C's extent, fresh: its rows lie there as on the host */
+  hx__held *from; /* the old C, where beta wants it and the device has it; NULL: the host has */
+  bool done;      /* set by end(): every slice of the run is in *to, none on the host */
+} hx__keep;
 
 #define HX__WHOLE_ARRAYS 2u /* a product's operands, in this order: A, B */
 
@@ -65,6 +92,8 @@ typedef struct hx__request {
   const struct hx__packed *packed; /* products on the CPU: an operand packed for all chunks; NULL: none */
   bool *whole; /* set by who did all slices of a reduction in one chunk and joined them: only the first slot of each run
                   is there, and stands for all. NULL: all slots are wanted */
+  hx__keep *keep;  /* products: NULL: C goes to the host */
+  bool idle_cores; /* the CPU takes no part: other threads may copy (crew.h) */
 } hx__request;
 
 typedef enum hx__outcome {
@@ -108,12 +137,18 @@ struct hx__backend {
    * the device cannot. Optional. */
   void *(*alloc)(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
   void (*free)(hx__device *device, void *block);
+
+  /* Optional, all three or none. hold: an empty copy of [first, first+bytes), or NULL where there is no room. drop: on
+   * any thread, when no run uses it. fetch: on the lane between runs, the array's part of its held copy to the host. */
+  hx__held *(*hold)(hx__device *device, const void *first, size_t bytes);
+  void (*drop)(hx__device *device, hx__held *held);
+  hx__outcome (*fetch)(hx__lane *lane, const hx__array *array);
 };
 
 /* Beside the table, two facts of a lane that the scheduler needs as plain data: */
 struct hx__lane {
   hx__device *device;
-  unsigned depth; /* chunks that it may have in flight: HX__DEPTH at most */
+  unsigned depth;          /* chunks that it may have in flight: HX__DEPTH at most */
   bool late;               /* a ticket that was given up is still running: the lane takes no work */
   struct hx__trace *trace; /* what it copies goes there, */
   size_t row;              /* under this number; set by who opened it */

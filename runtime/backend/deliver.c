@@ -3,14 +3,36 @@
 #include <string.h>
 
 #include "runtime/backend/backend.h"
+#include "runtime/backend/crew.h"
+
+#define PART_BYTES ((size_t)1 << 20) /* of C, for a thread */
+
+/* A block on its way into C, some rows at a time. */
+typedef struct store {
+  const hx__request *request;
+  hx__gemm gemm;
+  const float *from;
+  size_t ldt, rows;
+} store;
+
+static void store_part(void *arg, size_t index) {
+  const store *const s = arg;
+  const hx__gemm *const g = &s->gemm;
+  const size_t first = index * s->rows, left = g->m - first, rows = left < s->rows ? left : s->rows;
+  s->request->kernels->store(s->from + first * s->ldt, s->ldt, rows, g->n, g->c + first * g->ldc, g->ldc, g->beta);
+}
 
 void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, const void *from, size_t ldt) {
   const hx__work *const w = request->work;
   if (w->matmul) {
-    const hx__gemm g = hx__chunk_gemm(w, part);
     const size_t skipped = part.first - chunk.first;
-    request->kernels->store((const float *)from + (w->by_columns ? skipped : skipped * ldt), ldt, g.m, g.n, g.c, g.ldc,
-                            g.beta);
+    store s = {.request = request,
+               .gemm = hx__chunk_gemm(w, part),
+               .from = (const float *)from + (w->by_columns ? skipped : skipped * ldt),
+               .ldt = ldt};
+    const size_t rows = PART_BYTES / (s.gemm.n * sizeof(float)) + 1;
+    s.rows = request->idle_cores ? rows : s.gemm.m;
+    hx__crew_do(store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
     return;
   }
   const uint64_t *slots = from;

@@ -13,6 +13,7 @@
 #define GUESS_MATMUL 40.0 /* likewise, a thread */
 #define OTHER_COMPANY 0.2 /* of sigma, for what was measured in another company */
 #define IDLE_NS 100000000u
+#define FETCH_NS 0.1 /* a byte of a result that only a device has, on its way to the host */
 
 static hx__estimate guess_of(const hx__work *w, unsigned threads) {
   hx__estimate e = hx__prior_cpu;
@@ -53,6 +54,11 @@ static hx__estimate device_in(const hx__team *team, const hx__seat *seat, const 
   hx__estimate e = hx__model_get(hx__model_of_process(), &key, date);
   if (e.samples) return e;
   if (who != seat->identity) e = hx__model_get(hx__model_of_process(), &alone, date);
+  if (!e.samples && w->residence) { /* as if everything had to be copied */
+    hx__work copied = *w;
+    copied.residence = 0;
+    return device_in(team, seat, &copied, who, threads, date);
+  }
   if (!e.samples) return seed_of(team, seat, w);
   e.sigma += OTHER_COMPANY;
   return e;
@@ -112,6 +118,9 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
     const hx__rate_key key = hx__key_of(w, 0, who, c.cpu ? plan->threads : 0);
     p->whole[i] = hx__model_exact(hx__model_of_process(), &key, date);
   }
+  const hx__device *owner = NULL;
+  p->fetch_ns = FETCH_NS * (double)hx__memory_absent_bytes(team->memory, w, &owner);
+  p->fetch_spared = owner == team->seat[plan->device[0].seat].device;
 }
 
 static void by_seats(hx__plan *plan) {

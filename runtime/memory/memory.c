@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
+#include "runtime/memory/copies.h"
 #include "runtime/memory/range.h"
 
 #define PAGE ((size_t)4096)
@@ -24,6 +25,7 @@ void hx__memory_init(hx__memory *m, hx__memory_mode forced) {
   pthread_mutex_init(&m->lock, NULL);
   hx__cond_init(&m->changed);
   m->ranges = NULL;
+  m->copies = NULL;
   atomic_store(&m->watched, 0);
   m->forced = forced;
 }
@@ -39,6 +41,7 @@ static void range_free(hx__range *r) {
 }
 
 void hx__memory_destroy(hx__memory *m) {
+  hx__copies_free(m);
   for (hx__range *r = m->ranges, *next; r; r = next) {
     next = r->next;
     range_free(r);
@@ -48,9 +51,7 @@ void hx__memory_destroy(hx__memory *m) {
 }
 
 /* Whether a task that writes into the range has to be known. With the lock. */
-static unsigned is_watched(const hx__range *r) {
-  return (r->advice & HX_READ_MOSTLY) || (r->block && r->mode == HX__MEMORY_SVM_COARSE);
-}
+static unsigned is_watched(const hx__range *r) { return r->advice || (r->block && r->mode == HX__MEMORY_SVM_COARSE); }
 
 static void add(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
@@ -69,6 +70,7 @@ static hx__range *take(hx__memory *m, const void *p, bool allocated) {
       found = *at;
       *at = found->next;
       atomic_fetch_sub(&m->watched, is_watched(found));
+      hx__copies_end(m, found->p, found->bytes, true, true);
       break;
     }
   hx__unlock(&m->lock);
@@ -81,8 +83,9 @@ static void *from_device(const hx__memory *m, hx__device *d, size_t bytes, hx__r
     if (m->forced != HX__MEMORY_AUTO && m->forced != order[i].mode) continue;
     if (m->forced == HX__MEMORY_AUTO && order[i].integrated_only && d->kind == HX_GPU) continue;
     if (!(d->modes & 1u << order[i].mode)) continue;
+    const bool copied = order[i].pages && !(d->zero_copy & 1u << order[i].mode);
+    if (m->forced == HX__MEMORY_AUTO && copied && d->kind == HX_GPU) continue; /* better from a block that is pinned */
     if (order[i].pages) return NULL;
-    if (order[i].mode == HX__MEMORY_COPY && d->kind != HX_SIM) return NULL; /* pages: the ring reads them */
     void *const p = d->backend->alloc(d, bytes, order[i].mode, &r->block);
     if (!p) continue;
     r->device = d;
@@ -151,13 +154,21 @@ hx_status hx__memory_unregister(hx__memory *m, void *p) {
   return HX_OK;
 }
 
-hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const char *what) {
+hx_status hx__memory_whole(hx__memory *m, const void **p, size_t *bytes, const char *what) {
   hx__lock(&m->lock);
-  const bool known = hx__range_of(m, p, bytes) != NULL;
+  const hx__range *const r = hx__range_of(m, *p, *bytes);
+  const hx__range seen = r ? *r : (hx__range){.p = NULL};
   hx__unlock(&m->lock);
-  if (known) return HX_OK;
-  return hx__fail(HX_INVALID_ARGUMENT, "%s: p = %p with %zu bytes is not inside a range from hx_alloc or hx_register",
-                  what, p, bytes);
+  if (!r)
+    return hx__fail(HX_INVALID_ARGUMENT, "%s: p = %p with %zu bytes is not inside a range from hx_alloc or hx_register",
+                    what, *p, *bytes);
+  *p = seen.p;
+  *bytes = seen.bytes;
+  return HX_OK;
+}
+
+hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const char *what) {
+  return hx__memory_whole(m, &p, &bytes, what);
 }
 
 uint64_t hx__next_version(void) {
@@ -176,8 +187,9 @@ hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned
     atomic_fetch_add(&m->watched, is_watched(r));
     r->advised = (uintptr_t)p;
     r->advised_end = (uintptr_t)p + bytes;
+    r->version = hx__next_version();
+    hx__copies_end(m, r->p, r->bytes, true, true);
   }
-  if (r) r->version = hx__next_version();
   hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_advise");
 }
@@ -185,7 +197,10 @@ hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned
 hx_status hx__memory_modified(hx__memory *m, const void *p, size_t bytes) {
   hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, p, bytes);
-  if (r) r->version = hx__next_version();
+  if (r) {
+    r->version = hx__next_version();
+    hx__copies_end(m, p, bytes, true, false);
+  }
   hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_modified");
 }

@@ -9,11 +9,13 @@
 #include "runtime/backend/backend.h"
 
 typedef struct hx__range hx__range;
+typedef struct hx__copy hx__copy;
 
 typedef struct hx__memory {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   hx__range *ranges;        /* a list: programs have few */
+  hx__copy *copies;         /* that devices keep */
   _Atomic unsigned watched; /* ranges whose writing matters (advice, coarse SVM): 0 spares small calls the lock */
   hx__memory_mode forced;   /* HX_MEMORY */
 } hx__memory;
@@ -32,6 +34,8 @@ hx_status hx__memory_unregister(hx__memory *memory, void *p);
 /* hx_advise, hx_modified, hx_sync share the check: [p, p+bytes) lies inside a known range. */
 hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice);
 hx_status hx__memory_known(hx__memory *memory, const void *p, size_t bytes, const char *what);
+/* The same, and the whole of that range. */
+hx_status hx__memory_whole(hx__memory *memory, const void **p, size_t *bytes, const char *what);
 /* hx_modified: copies that were made of the range under HX_READ_MOSTLY are of the past. */
 hx_status hx__memory_modified(hx__memory *memory, const void *p, size_t bytes);
 /* 0, or where the operand of a product (0: A, 1: B) is HX_READ_MOSTLY the number of its contents: copies made under
@@ -41,12 +45,37 @@ uint64_t hx__memory_version(hx__memory *memory, const hx__work *work, unsigned o
 /* The outputs of a task are written by the host while it runs: a block that devices may only read while the host does
  * not write is not used in place meanwhile. Waits for runs that read it so. */
 void hx__memory_claim_outputs(hx__memory *memory, const hx__work *work);
-void hx__memory_release_outputs(hx__memory *memory, const hx__work *work);
+void hx__memory_release_outputs(hx__memory *memory, const hx__work *work, bool written);
 
 /* How many arrays a task has, and how each reaches a device. arrays is released when the run has ended. */
 size_t hx__memory_arrays(const hx__work *work);
-void hx__memory_resolve(hx__memory *memory, const hx__device *device, const hx__work *work, hx__array *arrays);
+void hx__memory_resolve(hx__memory *memory, hx__device *device, const hx__work *work, hx__array *arrays);
 /* late: a chunk was given up that may still read them. */
 void hx__memory_release(hx__memory *memory, const hx__work *work, const hx__array *arrays, bool late);
+
+/* Where C of a product may stay on the device that does all of it: true, and *keep for its lane. Ended, after
+ * hx__memory_release_outputs, by hx__memory_kept: with keep->done the device alone has C now. */
+bool hx__memory_keep(hx__memory *memory, hx__device *device, const hx__work *work, hx__keep *keep);
+void hx__memory_kept(hx__memory *memory, const hx__keep *keep);
+
+/* A result that only a device has. */
+typedef struct hx__absent {
+  hx__device *device;
+  hx__array array; /* where it belongs, and the copy that holds it */
+} hx__absent;
+
+/* One that the task needs on the host, if any, but for what the device `alone` (NULL: none) does in place, keeping C
+ * where `keep` says so; or one in [p, p+bytes). Each is ended by hx__memory_fetched, done: the host has it now. */
+bool hx__memory_absent(hx__memory *memory, const hx__work *work, const hx__device *alone, bool keep,
+                       hx__absent *absent);
+bool hx__memory_absent_in(hx__memory *memory, const void *p, size_t bytes, hx__absent *absent);
+void hx__memory_fetched(hx__memory *memory, const hx__absent *absent, bool done);
+
+/* Bytes that the task would have brought back for anybody but *device; 0: none. */
+size_t hx__memory_absent_bytes(hx__memory *memory, const hx__work *work, const hx__device **device);
+
+/* How the task's arrays reach devices that copy, as a small number: what was measured with other copies is another
+ * entry of the model. 0: nothing of them is known. */
+uint32_t hx__memory_residence(hx__memory *memory, const hx__work *work);
 
 #endif

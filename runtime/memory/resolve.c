@@ -2,7 +2,7 @@
  * How each array of a task reaches a device: HX_MEMORY where it can serve the array, else the first mode that the
  * device passes for that kind of memory, else a copy. */
 #include "runtime/base/thread.h"
-#include "runtime/memory/memory.h"
+#include "runtime/memory/copies.h"
 #include "runtime/memory/range.h"
 
 hx__range *hx__range_of(const hx__memory *m, const void *p, size_t bytes) {
@@ -20,9 +20,14 @@ typedef struct extent {
   size_t bytes;
 } extent;
 
+hx__array hx__array_of_c(const hx__work *w) {
+  return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
+}
+
 static extent output_of(const hx__work *w) {
   if (!w->matmul) return (extent){w->out, w->nfields * sizeof(hx_value)};
-  return (extent){w->gemm.c, w->gemm.m && w->gemm.n ? ((w->gemm.m - 1) * w->gemm.ldc + w->gemm.n) * sizeof(float) : 0};
+  const hx__array c = hx__array_of_c(w);
+  return (extent){w->gemm.c, hx__array_bytes(&c)};
 }
 
 static hx__range *coarse_output(const hx__memory *m, const hx__work *w) {
@@ -49,12 +54,13 @@ void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
   hx__unlock(&m->lock);
 }
 
-void hx__memory_release_outputs(hx__memory *m, const hx__work *w) {
+void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) {
   if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
   hx__range *const r = coarse_output(m, w);
   if (r) r->writers--;
   renew(m, w);
+  if (written) hx__copies_end(m, output_of(w).p, output_of(w).bytes, true, false);
   hx__unlock(&m->lock);
 }
 
@@ -73,26 +79,23 @@ static hx__memory_mode foreign_mode(const hx__memory *m, const hx__device *d) {
   return HX__MEMORY_COPY;
 }
 
-static hx__memory_mode mode_of(const hx__memory *m, const hx__device *d, const hx__range *r) {
+hx__memory_mode hx__mode_of(const hx__memory *m, const hx__device *d, const hx__range *r) {
   const bool own = r && r->block && r->device == d;
   if (!own || (m->forced != HX__MEMORY_AUTO && m->forced != r->mode)) return foreign_mode(m, d);
   if (r->mode == HX__MEMORY_SVM_COARSE && r->writers) return HX__MEMORY_COPY; /* the host holds a writable map */
   return r->mode;
 }
 
-static size_t bytes_of(const hx__array *a) {
-  return a->rows && a->cols ? ((a->rows - 1) * a->ld + a->cols) * sizeof(float) : 0;
-}
-
-static void resolve_one(hx__memory *m, const hx__device *d, hx__array *a) {
-  hx__range *const r = hx__range_of(m, a->p, bytes_of(a));
-  a->mode = mode_of(m, d, r);
+static void resolve_one(hx__memory *m, hx__device *d, hx__array *a) {
+  hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
+  a->mode = hx__mode_of(m, d, r);
   const bool own = r && r->block && r->device == d && a->mode == r->mode;
   a->block = own ? r->block : NULL;
   if (own && a->mode == HX__MEMORY_SVM_COARSE) r->readers++;
+  hx__copies_find(m, d, r, a);
 }
 
-static void describe(const hx__work *w, hx__array *arrays) {
+void hx__arrays_describe(const hx__work *w, hx__array *arrays) {
   if (w->matmul) {
     const hx__gemm *const g = &w->gemm;
     arrays[0] = (hx__array){.p = g->a, .rows = w->trans_a ? g->k : g->m, .cols = w->trans_a ? g->m : g->k};
@@ -111,19 +114,19 @@ static void describe(const hx__work *w, hx__array *arrays) {
 uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) {
   hx__array arrays[2];
   if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return 0;
-  describe(w, arrays);
+  hx__arrays_describe(w, arrays);
   hx__lock(&m->lock);
-  const hx__range *const r = hx__range_of(m, arrays[operand].p, bytes_of(&arrays[operand]));
+  const hx__range *const r = hx__range_of(m, arrays[operand].p, hx__array_bytes(&arrays[operand]));
   const uintptr_t at = (uintptr_t)arrays[operand].p;
   const bool advised =
-      r && (r->advice & HX_READ_MOSTLY) && at >= r->advised && at + bytes_of(&arrays[operand]) <= r->advised_end;
+      r && (r->advice & HX_READ_MOSTLY) && at >= r->advised && at + hx__array_bytes(&arrays[operand]) <= r->advised_end;
   const uint64_t version = advised ? r->version : 0;
   hx__unlock(&m->lock);
   return version;
 }
 
-void hx__memory_resolve(hx__memory *m, const hx__device *d, const hx__work *w, hx__array *arrays) {
-  describe(w, arrays);
+void hx__memory_resolve(hx__memory *m, hx__device *d, const hx__work *w, hx__array *arrays) {
+  hx__arrays_describe(w, arrays);
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) resolve_one(m, d, &arrays[i]);
   hx__unlock(&m->lock);
@@ -132,11 +135,37 @@ void hx__memory_resolve(hx__memory *m, const hx__device *d, const hx__work *w, h
 void hx__memory_release(hx__memory *m, const hx__work *w, const hx__array *arrays, bool late) {
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
-    hx__range *const r = hx__range_of(m, arrays[i].p, bytes_of(&arrays[i]));
+    hx__range *const r = hx__range_of(m, arrays[i].p, hx__array_bytes(&arrays[i]));
+    if (arrays[i].held) hx__copies_leave(m, arrays[i].held);
     if (!r) continue;
-    if (late && arrays[i].mode != HX__MEMORY_COPY) r->pinned = true;
+    /* A pinned block is read by the device; a simulated one has read it when it was launched. */
+    const bool reads = arrays[i].mode != HX__MEMORY_COPY || (arrays[i].block && r->device->kind != HX_SIM);
+    if (late && reads) r->pinned = true;
     if (arrays[i].block && arrays[i].mode == HX__MEMORY_SVM_COARSE) r->readers--; /* a late one only reads too much */
   }
   pthread_cond_broadcast(&m->changed);
   hx__unlock(&m->lock);
+}
+
+/* An operand: 0, a block that devices read without a thread of ours, or what a device has already. */
+static uint32_t residence_of(const hx__memory *m, const hx__array *a) {
+  const hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
+  if (!r) return 0;
+  return r->advice && hx__copies_have(m, r, a) ? 2 : r->block && r->mode == HX__MEMORY_COPY;
+}
+
+uint32_t hx__memory_residence(hx__memory *m, const hx__work *w) {
+  hx__array arrays[HX__WHOLE_ARRAYS];
+  if (!w->needs || (!w->matmul && w->nfields > 1)) return 0;
+  hx__lock(&m->lock);
+  uint32_t residence = 0;
+  if (m->ranges) {
+    hx__arrays_describe(w, arrays);
+    residence = residence_of(m, &arrays[0]) | residence_of(m, &arrays[1]) << 2;
+    const hx__array out = hx__array_of_c(w);
+    const hx__range *const r = w->matmul ? hx__range_of(m, out.p, hx__array_bytes(&out)) : NULL;
+    if (r && (r->advice & HX_RESIDENT)) residence |= HX__RESIDENT_C;
+  }
+  hx__unlock(&m->lock);
+  return residence;
 }

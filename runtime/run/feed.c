@@ -133,8 +133,8 @@ static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
 /* The oldest chunk, which nobody else touches any more; *rest is what the CPU has left of it. */
 static hx__flight pop(hx__feed *f) {
   pthread_mutex_lock(&f->run->lock);
-  const hx__flight v = {f->flight[0].ticket, f->flight[0].chunk, f->flight[0].rest, f->flight[0].from_ns,
-                       f->flight[0].expected_ns, 0};
+  const hx__flight v = {f->flight[0].ticket,  f->flight[0].chunk,       f->flight[0].rest,
+                        f->flight[0].from_ns, f->flight[0].expected_ns, 0};
   f->flights--;
   for (unsigned i = 0; i < f->flights; i++) {
     hx__flight *const to = &f->flight[i], *const next = &f->flight[i + 1];
@@ -187,7 +187,7 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once) {
 
 /* The lane, opened at its first job, and free of late chunks; wait: for those that the CPU has done meanwhile, as long
  * as one would have waited for their results. */
-static hx__lane *lane_of(hx__seat *seat, const hx__team *team, bool wait) {
+hx__lane *hx__seat_lane(hx__seat *seat, const hx__team *team, bool wait) {
   if (atomic_load(&seat->device->lost)) return NULL;
   if (!seat->lane && (seat->lane = seat->device->backend->open(seat->device, team->config)) != NULL) {
     seat->lane->trace = team->trace;
@@ -231,7 +231,7 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
 void hx__feed_device(hx__seat *seat, void *arg) {
   hx__feed *const f = arg;
   hx__array *const arrays = (hx__array *)f->request.arrays;
-  hx__lane *const lane = lane_of(seat, f->run->team, f->run->plan->wait_for_lane);
+  hx__lane *const lane = hx__seat_lane(seat, f->run->team, f->run->plan->wait_for_lane);
   if (lane) {
     hx__memory_resolve(f->run->team->memory, seat->device, f->run->work, arrays);
     run_chunks(f, lane);

@@ -59,7 +59,9 @@ struct hx__run_state {
   _Atomic uint32_t cpu_chunks;
   _Atomic uint64_t cpu_units;
   _Atomic bool no_memory;
-  bool whole; /* hx__request: written by the one device that did everything, read when its feeder is done */
+  hx__keep keep;    /* to: NULL where C goes to the host */
+  uint64_t fetched; /* bytes of results brought back for it */
+  bool whole;       /* hx__request: written by the one device that did everything, read when its feeder is done */
 
   pthread_mutex_t lock;  /* what follows */
   pthread_cond_t landed; /* a chunk was launched or has ended, or a device is done with the run */

@@ -12,6 +12,7 @@
 #include "runtime/base/power.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
+#include "runtime/run/fetch.h"
 #include "runtime/run/internal.h"
 
 /* Shapes of products with like rates: by powers of four of the shortest side. */
@@ -22,8 +23,9 @@ static uint64_t shape_of(const hx__work *w) {
 }
 
 hx__rate_key hx__key_of(const hx__work *work, uint64_t device, uint64_t who, unsigned threads) {
+  const uint64_t residence = device == HX__CPU_IDENTITY ? 0 : work->residence;
   return (hx__rate_key){.device = device,
-                        .needs = work->needs | shape_of(work) << 56,
+                        .needs = work->needs | residence << 48 | shape_of(work) << 56,
                         .who = who,
                         .size_class = hx__size_class(work->units),
                         .threads = threads < UINT16_MAX ? (uint16_t)threads : UINT16_MAX,
@@ -58,9 +60,15 @@ static void start_feeds(hx__run_state *run, hx__array *arrays) {
   }
 }
 
-/* What devices left, and what they gave back, on the CPU. Returns how many chunks they gave back. */
+/* What devices left, and what they gave back, on the CPU. Returns how many chunks they gave back. Of a C that was to
+ * stay on a device that gave some of it back, all is done again. */
 static uint32_t recover(hx__run_state *run) {
   uint32_t chunks = 0;
+  if (run->keep.to && !run->keep.done) {
+    hx__ends_init(&run->ends, (hx__chunk){0, run->work->slices});
+    hx__cpu_side(run);
+    return run->redos ? (uint32_t)run->redos : 1;
+  }
   if (!run->plan->cpu_works && hx__ends_left(&run->ends)) hx__cpu_side(run); /* what no device has taken */
   for (size_t i = 0; i < run->redos; i++, chunks++) {
     hx__ends_init(&run->ends, run->redo[i]);
@@ -89,6 +97,7 @@ static void fill_report(const hx__run_state *run, uint32_t recovered, uint64_t c
     r->bytes_copied += f->copied;
     device_units += (double)f->units;
   }
+  r->bytes_copied += run->fetched;
   r->recovered = recovered;
   r->gpu_share = run->work->units ? device_units / (double)run->work->units : 0.0;
 }
@@ -122,11 +131,14 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
   }
   if (plan->devices == 0 || !plan->informed || !(plan->promise_ns > 0.0)) return;
   const hx__rate_key key = hx__key_of(run->work, 0, run->who, threads);
-  if (surprised)
+  if (run->fetched || (surprised && (double)ns <= plan->promise_ns))
     hx__model_count(model, &key, &hx__prior_call, plan->turn, date);
   else
-    hx__model_put(model, &key, &hx__prior_call,
-                  (hx__sample){.units = plan->promise_ns, .ns = (double)ns, .turn = plan->turn}, date);
+    hx__model_put(
+        model, &key, &hx__prior_call,
+        (hx__sample){
+            .units = plan->promise_ns, .ns = hx__whole_ns((double)ns, plan->promise_ns, surprised), .turn = plan->turn},
+        date);
   hx__model_power(model, &key, joules, (double)ns);
 }
 
@@ -144,6 +156,10 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   }
   for (size_t i = 0; i < run->feeds; i++) hx__seat_finish(run->feed[i].seat);
   const uint64_t again_ns = clock ? hx__now_ns() : 0;
+  if (run->redos || hx__ends_left(&run->ends) || (run->keep.to && !run->keep.done)) { /* the CPU needs what it reads */
+    const hx_status s = hx__fetch_for(run->team, run->work, NULL, false, &run->fetched);
+    if (s != HX_OK) return s;
+  }
   const uint32_t recovered = plan->mandatory ? (uint32_t)run->redos + (hx__ends_left(&run->ends) != 0) : recover(run);
   if (clock && (recovered || !plan->cpu_works)) cpu_ns += hx__now_ns() - again_ns;
   if (plan->mandatory && recovered)
@@ -156,8 +172,20 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   return HX_OK;
 }
 
+/* The one device that does everything: what it has need not move. */
+static hx__device *alone_of(const hx__team *team, const hx__plan *plan) {
+  return plan->cpu_works || plan->devices != 1 ? NULL : team->seat[plan->device[0].seat].device;
+}
+
 hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report) {
   hx__run_state run = {.team = team, .plan = plan, .work = work};
+  hx__device *const alone = alone_of(team, plan);
+  const bool keep = alone && hx__memory_keep(team->memory, alone, work, &run.keep);
+  const hx_status fetched = hx__fetch_for(team, work, alone, keep, &run.fetched);
+  if (fetched != HX_OK) {
+    if (keep) hx__memory_kept(team->memory, &run.keep);
+    return fetched;
+  }
   const size_t slots = work->matmul ? 0 : work->nfields * work->slices; /* bounded by the arrays' bytes */
   uint64_t *const memory = slots ? malloc(slots * sizeof *memory) : NULL;
   const size_t arrays = plan->devices * hx__memory_arrays(work);
@@ -168,7 +196,9 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
   } else {
     pthread_mutex_init(&run.lock, NULL);
     hx__cond_init(&run.landed);
-    run.request = (hx__request){work, team->kernels, NULL, memory, NULL, &run.whole};
+    run.request = (hx__request){.work = work, .kernels = team->kernels, .slots = memory, .whole = &run.whole};
+    run.request.keep = keep ? &run.keep : NULL;
+    run.request.idle_cores = !plan->cpu_works;
     hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = hx__now_ns();
@@ -177,10 +207,11 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     hx__course_begin(&run.cpu, &plan->cpu, slices_per_unit(work), false);
     start_feeds(&run, list);
     status = carry_out(&run, report);
-    hx__memory_release_outputs(team->memory, work);
+    hx__memory_release_outputs(team->memory, work, status == HX_OK);
     pthread_cond_destroy(&run.landed);
     pthread_mutex_destroy(&run.lock);
   }
+  if (keep) hx__memory_kept(team->memory, &run.keep);
   free(memory);
   free(list);
   return status;

@@ -53,5 +53,7 @@ bool hx__seat_start(hx__seat *seat, void (*job)(hx__seat *seat, void *arg), void
 /* Waits for the job, then frees the seat. */
 void hx__seat_finish(hx__seat *seat);
 void hx__seat_leave(hx__seat *seat); /* taken, but no job was started */
+/* On its feeder: the lane, opened at its first job, and free of late chunks; NULL where it cannot work. */
+hx__lane *hx__seat_lane(hx__seat *seat, const hx__team *team, bool wait);
 
 #endif

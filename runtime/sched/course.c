@@ -10,8 +10,9 @@
 #define MOST_SIGMA 0.5
 #define SURPRISING 0.405 /* ln 1.5 */
 #define SURPRISING_SIGMAS 2.5
-#define REDO_NS 20e3 /* what the CPU is to gain by doing a chunk once more */
-#define CPU_NS 5e4   /* the CPU's rate is believed after so long, over the variance of the model's */
+#define REDO_NS 20e3       /* what the CPU is to gain by doing a chunk once more */
+#define SURPRISED_MOST 1.1 /* of a promise: the most that one call which surprised may move it */
+#define CPU_NS 5e4         /* the CPU's rate is believed after so long, over the variance of the model's */
 #define LEAST_CPU_NS 2e5
 #define MOST_CPU_NS 3e6
 
@@ -72,6 +73,10 @@ bool hx__surprising(const hx__estimate *e, double units, bool idle, double ns) {
   if (!(e->ns_per_unit > 0.0)) return true;
   const double off = fabs(log(ns / hx__estimate_ns(e, units, idle)));
   return !(off < fmax(SURPRISING, SURPRISING_SIGMAS * e->sigma));
+}
+
+double hx__whole_ns(double ns, double promise_ns, bool surprised) {
+  return surprised ? fmin(ns, SURPRISED_MOST * promise_ns) : ns;
 }
 
 double hx__course_cpu_rate(const hx__course *c, double done, double elapsed_ns) {

@@ -44,7 +44,8 @@ static double from_parts(const hx__prospect *p, hx__choice c, double *sigma) {
     n++;
   }
   *sigma = sqrt(variance) / rates;
-  return hx__finish_ns(p->units, party, n) + (c.devices ? JOIN_NS : 0.0);
+  const bool spared = p->fetch_spared && c.devices == 1 && !c.cpu;
+  return hx__finish_ns(p->units, party, n) + (c.devices ? JOIN_NS : 0.0) + (spared ? 0.0 : p->fetch_ns);
 }
 
 static hx__outlook look(const hx__prospect *p, unsigned choice) {

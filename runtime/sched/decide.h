@@ -27,6 +27,8 @@ typedef struct hx__prospect {
     hx__estimate alone, beside; /* alone: without the CPU; beside: with the CPU and the others */
     bool idle;                  /* it has slept */
   } device[HX__MOST_PARTIES];
+  double fetch_ns;                 /* to bring results back that only one device has, */
+  bool fetch_spared;               /* which the first device does without where it works alone */
   hx__estimate whole[HX__CHOICES]; /* of whole calls by what their parts promised; samples 0: never done; not of [0] */
 } hx__prospect;
 

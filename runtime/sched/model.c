@@ -179,7 +179,11 @@ static void bring(hx__estimate *older, double least, double most) {
 }
 
 void hx__reconcile(hx__estimate *alone, hx__estimate *beside) {
-  if (!alone->samples || !beside->samples) return;
+  if (!beside->samples) return;
+  if (!alone->samples) { /* a guess */
+    bring(alone, 0.0, beside->ns_per_unit * NO_FASTER);
+    return;
+  }
   if (alone->date > beside->date + STALE_S)
     bring(beside, alone->ns_per_unit / NO_FASTER, alone->ns_per_unit * NO_SLOWER);
   else if (beside->date > alone->date + STALE_S)
@@ -255,9 +259,9 @@ static bool makes_sense(double x) { return x > 0.0 && isfinite(x) && fabs(log(x)
 static bool is_sound(const hx__model_entry *e) {
   bool fine = makes_sense(e->state[SLOPE]) && e->spread >= LEAST_SPREAD && e->spread <= MOST_SPREAD &&
               e->state[LATENCY] >= 0.0 && e->state[IDLE] >= 0.0 && e->state[GAP] >= 0.0 &&
-              isfinite(e->state[LATENCY] + e->state[IDLE] + e->state[GAP]) &&
-              e->watts >= 0.0 && e->watts < MOST_WATTS && e->joules >= 0.0 && isfinite(e->joules) &&
-              e->metered_ns >= 0.0 && e->metered_ns < HX__ENERGY_LEAST_NS;
+              isfinite(e->state[LATENCY] + e->state[IDLE] + e->state[GAP]) && e->watts >= 0.0 &&
+              e->watts < MOST_WATTS && e->joules >= 0.0 && isfinite(e->joules) && e->metered_ns >= 0.0 &&
+              e->metered_ns < HX__ENERGY_LEAST_NS;
   for (unsigned i = 0; i < HX__MODEL_STATES; i++) {
     for (unsigned j = 0; j < HX__MODEL_STATES; j++) fine = fine && isfinite(e->covariance[i][j]);
     fine = fine && e->covariance[i][i] >= 0.0;

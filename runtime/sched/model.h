@@ -85,7 +85,7 @@ hx__estimate hx__model_exact(hx__model *model, const hx__rate_key *key, uint64_t
 
 /* Of one and the same participant alone and in company: nobody is faster in company, or slower by more than others can
  * take from it. Where the two say so, and one was measured a minute or more before the other, it is brought to what the
- * newer one allows. */
+ * newer one allows. What is only guessed of one alone is brought to what was measured in company. */
 void hx__reconcile(hx__estimate *alone, hx__estimate *beside);
 
 /* Learns. prior: what was expected, for a key that is new. What makes no sense (not finite, not above 0) is ignored. */

@@ -118,6 +118,7 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
   if (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7])
     REFUSE("a reserved word of the task is not zero: start from a builder such as hx_reduce");
   w->gpu_share = task->gpu_share;
+  w->residence = 0;
   w->matmul = w->by_columns = false;
   switch (task->kind) {
     case HX_REDUCE:

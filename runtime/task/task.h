@@ -10,6 +10,8 @@
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
 
+#define HX__RESIDENT_C (1u << 4) /* of residence: C is to stay where it is computed, if one device does all of it */
+
 /* A checked task. A slice is a leaf of a reduction (of all fields), or a row of C (a column where C is wider than
  * high): the unit in which work is handed out, and the smallest one whose result does not depend on who made it. */
 typedef struct hx__work {
@@ -18,8 +20,9 @@ typedef struct hx__work {
   bool trans_a, trans_b;
   float gpu_share; /* of the task: negative where the caller leaves it open */
   size_t slices;
-  uint64_t units; /* elements of all fields, or multiply-adds; saturates */
-  uint64_t needs; /* bits of hx__need_reduce and HX__NEED_MATMUL: the kernels a device must have */
+  uint64_t units;     /* elements of all fields, or multiply-adds; saturates */
+  uint32_t residence; /* how its arrays reach devices that copy (memory.h); less than 32 */
+  uint64_t needs;     /* bits of hx__need_reduce and HX__NEED_MATMUL: the kernels a device must have */
 
   const hx_field *fields; /* reductions: nfields of them over n elements each */
   size_t nfields, n;

@@ -211,11 +211,14 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
   }
   if (known && c.choice.devices) {
     const hx__rate_key key = key_of(0, who, slices);
-    if (c.surprised)
+    if (c.surprised && r->ns <= o->parts_ns)
       hx__model_count(hx->model, &key, &hx__prior_call, hx->decision.turn, hx->now_s);
     else
-      hx__model_put(hx->model, &key, &hx__prior_call,
-                    (hx__sample){.units = o->parts_ns, .ns = r->ns, .turn = hx->decision.turn}, hx->now_s);
+      hx__model_put(
+          hx->model, &key, &hx__prior_call,
+          (hx__sample){
+              .units = o->parts_ns, .ns = hx__whole_ns(r->ns, o->parts_ns, c.surprised), .turn = hx->decision.turn},
+          hx->now_s);
     hx__model_power(hx->model, &key, joules, r->ns);
   }
   return r->ns;

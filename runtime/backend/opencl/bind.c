@@ -6,6 +6,9 @@
 
 #include "runtime/backend/opencl/cl.h"
 
+#define LEAST_HELD_BYTES ((size_t)256 << 10)
+#define MOST_PART 8u /* of the device's memory, for one operand of one run */
+
 /* Whole pages of the caller's arrays, and which arrays lie in them. */
 typedef struct span {
   uintptr_t first, end;
@@ -54,6 +57,16 @@ static void bind_hostptrs(hx__cl_lane *lane) {
   free(spans);
 }
 
+/* A product's operand that is read in parts has a buffer for all of it, so that the next part can come while kernels
+ * read this one. */
+static void hold_for_run(hx__cl_lane *lane, hx__cl_operand *o) {
+  const size_t bytes = array_bytes(o->array), row = o->array->cols, gap = o->array->ld - row;
+  if (!lane->uploads || bytes < LEAST_HELD_BYTES || gap > row || bytes > lane->device->base.memory_bytes / MOST_PART)
+    return;
+  o->held = hx__cl_hold(&lane->device->base, o->array->p, bytes);
+  o->of_run = o->held;
+}
+
 static bool make_room(hx__cl_lane *lane, size_t operands) {
   if (operands <= lane->operand_room) return true;
   hx__cl_operand *const more = realloc(lane->operand, operands * sizeof *more);
@@ -69,6 +82,11 @@ hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
   lane->copied = 0;
   lane->operands = 0;
   lane->shared_packed = false;
+  lane->previous = SIZE_MAX;
+  lane->keep = request->keep;
+  lane->idle_cores = request->idle_cores;
+  lane->kept = 0;
+  lane->slices = request->work->slices;
   if (hx__cl_is_lost(lane)) return HX__FAILED;
   const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
   if (!make_room(lane, operands)) return HX__NO_MEMORY;
@@ -81,6 +99,9 @@ hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
     o->hostptr = NULL;
     o->coarse = NULL;
     o->holds = false;
+    o->held = o->mode == HX__MEMORY_COPY ? o->array->held : NULL;
+    o->of_run = false;
+    if (o->mode == HX__MEMORY_COPY && !o->held && request->work->matmul) hold_for_run(lane, o);
   }
   for (size_t i = 0; i < operands && outcome == HX__DONE; i++) {
     hx__cl_operand *const o = &lane->operand[i];
@@ -89,31 +110,45 @@ hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
     if (outcome == HX__DONE) o->coarse = o->array->block;
   }
   if (outcome == HX__DONE) bind_hostptrs(lane);
+  if (outcome == HX__DONE && lane->keep) outcome = hx__cl_keep_begin(lane, request->work);
   return hx__cl_quiesce(lane, outcome);
 }
 
 void hx__cl_unbind(hx__cl_lane *lane) {
   size_t kept = 0;
   if (hx__cl_is_lost(lane)) return;
+  if (lane->uploaded) { /* ahead of a chunk that did not come; it may read a block of the caller's */
+    clWaitForEvents(1, &lane->uploaded);
+    clReleaseEvent(lane->uploaded);
+    lane->uploaded = NULL;
+  }
   for (size_t i = 0; i < lane->operands; i++) {
     hx__cl_operand *const o = &lane->operand[i];
     if (o->hostptr) hx__cl_hostptr_put(lane->device, o->hostptr);
     if (o->coarse && hx__cl_block_end(lane->device, o->coarse, lane->queue) != HX__DONE) return;
+    if (o->of_run) hx__cl_drop(&lane->device->base, o->held);
     o->hostptr = NULL;
     o->coarse = NULL;
+    o->held = NULL;
+    o->of_run = false;
     if (kept + o->copy.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&o->copy);
     kept += o->copy.bytes;
   }
   if (lane->packed_a.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->packed_a);
   if (lane->packed_b.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->packed_b);
   if (lane->partials.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->partials);
+  if (lane->out.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->out);
   lane->operands = 0;
 }
 
 void hx__cl_end(hx__lane *base, uint64_t *copied) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   *copied = lane->copied;
+  if (lane->keep) lane->keep->done = lane->kept == lane->slices;
   if (!base->late) hx__cl_unbind(lane);
+  if (base->late && lane->keep) ((hx__cl_held *)lane->keep->to)->late = true;
+  for (size_t i = 0; i < lane->operands && base->late; i++)
+    if (lane->operand[i].held && !lane->operand[i].of_run) ((hx__cl_held *)lane->operand[i].held)->late = true;
   for (size_t i = 0; i < lane->operands && base->late; i++)
     if (lane->operand[i].hostptr) hx__cl_hostptr_late(lane->device, lane->operand[i].hostptr);
 }

@@ -15,6 +15,32 @@ static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
 /* Drivers refuse alignments above that of their largest type: a page is found in a block of one page more. */
 static void *to_page(void *p) { return (void *)(((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1)); }
 
+/* Mode copy: a buffer that the driver pins, mapped once. Its pages are only read by the device, on its way to another
+ * buffer. */
+static void *pinned_alloc(hx__cl_device *d, hx__cl_block *b) {
+  cl_int code;
+  cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
+  void *p = NULL;
+  if (!queue) return NULL;
+  b->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, b->bytes, NULL, &code);
+  if (b->mem)
+    p = clEnqueueMapBuffer(queue, b->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, b->bytes, 0, NULL, NULL, &code);
+  if (b->mem && !p) clReleaseMemObject(b->mem);
+  clReleaseCommandQueue(queue);
+  return p;
+}
+
+static void pinned_free(hx__cl_device *d, hx__cl_block *b) {
+  cl_int code;
+  cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
+  if (queue) {
+    clEnqueueUnmapMemObject(queue, b->mem, b->p, 0, NULL, NULL);
+    clFinish(queue);
+    clReleaseCommandQueue(queue);
+  }
+  clReleaseMemObject(b->mem);
+}
+
 /* A map or unmap on a queue of its own: hx_alloc is called outside any lane. */
 static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
   cl_int code;
@@ -43,6 +69,9 @@ void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void 
     case HX__MEMORY_USM:
       b->p = d->usm_alloc(d->context, NULL, bytes, 0, &code);
       break;
+    case HX__MEMORY_COPY:
+      b->p = pinned_alloc(d, b);
+      break;
     default: /* plain pages serve the other modes */
       break;
   }
@@ -65,6 +94,8 @@ void hx__cl_free(hx__device *device, void *block) {
   if (!atomic_load(&d->base.lost)) {
     if (b->mode == HX__MEMORY_USM)
       d->usm_free(d->context, b->p);
+    else if (b->mode == HX__MEMORY_COPY)
+      pinned_free(d, b);
     else
       clSVMFree(d->context, b->p);
   }

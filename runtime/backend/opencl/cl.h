@@ -34,6 +34,12 @@ typedef struct hx__cl_tuned {
   uint32_t tile[3], order;
 } hx__cl_tuned;
 
+/* A device buffer that grows. */
+typedef struct hx__cl_buffer {
+  cl_mem mem;
+  size_t bytes;
+} hx__cl_buffer;
+
 /* A live buffer over memory of the caller, shared by the lanes that read the same range at once. */
 typedef struct hx__cl_hostptr {
   uintptr_t first, end;
@@ -42,6 +48,8 @@ typedef struct hx__cl_hostptr {
   bool late; /* a chunk that was given up may read it still: for nobody else, its pages may be others by now */
   struct hx__cl_hostptr *next;
 } hx__cl_hostptr;
+
+#define HX__CL_SPARES 2u
 
 typedef struct hx__cl_device {
   hx__device base;
@@ -64,6 +72,7 @@ typedef struct hx__cl_device {
   hx__cl_program program[HX__PROGRAMS];
   hx__cl_tuned tuned[HX__CL_TUNED]; /* those with a row; of no set: the first alone */
   hx__cl_hostptr *hostptrs;
+  hx__cl_buffer spare[HX__CL_SPARES]; /* of copies that were dropped: a chain of products needs one anew each time */
 } hx__cl_device;
 
 /* A call that failed: its name and code, said once. Returns what it means for the chunk. */
@@ -134,10 +143,21 @@ void hx__cl_free(hx__device *device, void *block);
 typedef struct hx__cl_block {
   void *p; /* as the driver gave it: the caller's begins at the first page boundary in it */
   size_t bytes;
+  cl_mem mem; /* mode copy: a pinned buffer, mapped at p for as long as it lives; no kernel uses it */
   hx__memory_mode mode;
   pthread_mutex_t lock;
   unsigned readers; /* coarse SVM: runs whose kernels may read it; the host then holds a read map only */
 } hx__cl_block;
+
+/* A device's copy of host memory (backend.h). */
+typedef struct hx__cl_held {
+  hx__held base;
+  cl_mem mem;
+  bool late; /* a chunk that was given up may use it still */
+} hx__cl_held;
+
+hx__held *hx__cl_hold(hx__device *device, const void *first, size_t bytes);
+void hx__cl_drop(hx__device *device, hx__held *held);
 
 /* Coarse SVM: from the host's writable map to one for reading, and back. */
 hx__outcome hx__cl_block_begin(hx__cl_device *device, hx__cl_block *block, cl_command_queue queue);
@@ -162,13 +182,7 @@ typedef struct hx__cl_region {
   size_t row, rows, col, cols;
 } hx__cl_region;
 
-#define HX__CL_STAGE_BYTES ((size_t)4 << 20)
-
-/* A device buffer that grows. */
-typedef struct hx__cl_buffer {
-  cl_mem mem;
-  size_t bytes;
-} hx__cl_buffer;
+#define HX__CL_STAGE_BYTES ((size_t)8 << 20)
 
 /* One array of the run. */
 typedef struct hx__cl_operand {
@@ -176,8 +190,10 @@ typedef struct hx__cl_operand {
   hx__memory_mode mode; /* as used: copy where the wanted one could not be had */
   hx__cl_hostptr *hostptr;
   hx__cl_block *coarse;
-  hx__cl_buffer copy; /* copy mode: the region it holds */
-  hx__cl_region held;
+  hx__held *held; /* the device's copy of all of it: of memory/, or of this run */
+  bool of_run;
+  hx__cl_buffer copy; /* copy mode without held: the region it holds */
+  hx__cl_region region;
   bool holds;
 } hx__cl_operand;
 
@@ -203,12 +219,16 @@ typedef struct hx__cl_lane {
   hx__lane base;
   hx__cl_device *device;
   cl_command_queue queue;
-  unsigned product; /* index of the product's program: HX_TILE chooses it */
-  bool copy_inputs; /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
-  bool joins;       /* reductions: chunks are joined on the device where they can be */
+  cl_command_queue uploads; /* beside kernels, on devices with memory of their own; NULL: on queue as well */
+  size_t previous;          /* first slice of the chunk before this one; SIZE_MAX: there was none */
+  cl_event uploaded;        /* the last one on uploads that no kernel waits for yet; NULL: none */
+  unsigned product;         /* index of the product's program: HX_TILE chooses it */
+  bool copy_inputs;         /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
+  bool joins;               /* reductions: chunks are joined on the device where they can be */
   hx__cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
-  hx__cl_kernel large[HX__PROGRAMS], join[HX__PROGRAMS], copy[HX__PROGRAMS];
+  hx__cl_kernel large[HX__PROGRAMS], join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
 
+  bool idle_cores;         /* of the run's request */
   hx__cl_operand *operand; /* of the run */
   size_t operands, operand_room;
   hx__cl_buffer packed_a, packed_b;
@@ -219,6 +239,10 @@ typedef struct hx__cl_lane {
   void *stage_host[2];
   cl_event stage_event[2];
   unsigned stage_next;
+
+  cl_mem t;            /* where the product of this chunk goes: out, or C itself where that stays */
+  hx__keep *keep;      /* of the run: C stays here */
+  size_t kept, slices; /* of the run: those that are in keep->to, and all */
 
   uint64_t copied;
   hx__cl_flight flight[HX__DEPTH];
@@ -264,6 +288,22 @@ typedef struct hx__tiles_size {
 hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *a, hx__cl_strides as, const hx__cl_view *b,
                                 hx__cl_strides bs, const hx__tiles_size *size);
 
+/* `bytes` of host memory to a place of a device buffer: through the ring, or where the block is pinned (NULL: it is
+ * not) by the device itself. */
+hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
+                          size_t at);
+/* A copy of the whole array, completed for a region. */
+hx__outcome hx__cl_view_held(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
+/* What is launched from here on waits for what was uploaded. */
+hx__outcome hx__cl_await_uploads(hx__cl_lane *lane);
+/* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to. */
+void hx__cl_prefetch(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk);
+/* C that stays on the device: what it begins with; a chunk's block stored into it; whether the product is written there
+ * at once, so that nothing is to be stored (lane->t and lane->ldt then say where). */
+hx__outcome hx__cl_keep_begin(hx__cl_lane *lane, const hx__work *work);
+hx__outcome hx__cl_keep_chunk(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk);
+bool hx__cl_keep_directly(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk);
+hx__outcome hx__cl_fetch(hx__lane *lane, const hx__array *array);
 hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 hx__outcome hx__cl_buffer_reserve(hx__cl_device *device, hx__cl_buffer *buffer, size_t bytes, cl_mem_flags flags);
 void hx__cl_buffer_release(hx__cl_buffer *buffer);

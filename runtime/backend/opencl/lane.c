@@ -12,9 +12,10 @@
 #include "runtime/base/status.h"
 #include "runtime/base/trace.h"
 
-#define MAX_GRID 32768u   /* PoCL compiles anew for grids of 65536 items a dimension */
-#define MAX_LEAVES 16384u /* of a reduction's chunk: 256 MiB a field */
-#define CPU_GRAIN 16u     /* leaves: enough work for one item a leaf on a few cores */
+#define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays: not fetched */
+#define MAX_GRID 32768u                     /* PoCL compiles anew for grids of 65536 items a dimension */
+#define MAX_LEAVES 16384u                   /* of a reduction's chunk: 256 MiB a field */
+#define CPU_GRAIN 16u                       /* leaves: enough work for one item a leaf on a few cores */
 
 static const hx__cl_program *product_of(const hx__cl_lane *lane) { return &lane->device->program[lane->product]; }
 
@@ -31,10 +32,10 @@ static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t most(const hx__lane *base, const hx__work *work) {
   const hx__cl_lane *const lane = (const hx__cl_lane *)base;
   const size_t alloc = lane->device->max_alloc ? (size_t)lane->device->max_alloc : HX__CL_KEPT_BYTES;
-  const size_t block = least(alloc, HX__CL_KEPT_BYTES);
+  const size_t block = least(alloc, (work->residence & HX__RESIDENT_C) ? LARGE_BLOCK_BYTES : HX__CL_KEPT_BYTES);
   size_t slices;
   if (work->matmul) {
-    const size_t across = work->by_columns ? work->gemm.m : work->gemm.n + 15;
+    const size_t across = work->by_columns ? work->gemm.m : (work->gemm.n + 15) & ~(size_t)15;
     slices = block / sizeof(float) / (across ? across : 1);
     slices = least(slices, (size_t)MAX_GRID * grain(base, work));
   } else {
@@ -59,6 +60,8 @@ hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
     hx__fail(HX_DEVICE_FAILED, "%s has no queue: %s", device->name, hx__cl_code_name(code));
     return NULL;
   }
+  /* Where there is but one, the lane does with it. */
+  lane->uploads = clCreateCommandQueue(d->context, d->id, 0, &code);
   const uint32_t tile[3] = {config->tile_m, config->tile_n, config->tile_k};
   lane->base =
       (hx__lane){.device = device, .depth = HX__DEPTH, .recovered = hx__cl_recovered, .grain = grain, .most = most};
@@ -92,6 +95,9 @@ void hx__cl_lane_close(hx__lane *base) {
     release_kernels(lane->large);
     release_kernels(lane->join);
     release_kernels(lane->copy);
+    release_kernels(lane->store);
+    if (lane->uploaded) clReleaseEvent(lane->uploaded);
+    if (lane->uploads) clReleaseCommandQueue(lane->uploads);
     clReleaseCommandQueue(lane->queue);
   }
   free(lane->operand);
@@ -119,6 +125,7 @@ cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned ne
 
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
   const bool running = outcome == HX__NO_MEMORY || (outcome != HX__DONE && lane->device->base.waits_for_ever);
+  if (running && lane->uploads) clFinish(lane->uploads);
   if (running) clFinish(lane->queue);
   return outcome;
 }
@@ -135,6 +142,15 @@ static hx__outcome map_results(hx__cl_lane *lane, hx__cl_flight *f) {
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
 }
 
+/* Where nothing is mapped, for results stay. */
+static hx__outcome mark_end(hx__cl_lane *lane, hx__cl_flight *f) {
+  f->mapped = NULL;
+  cl_int code = clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, &f->event);
+  if (code == CL_SUCCESS && (code = clFlush(lane->queue)) != CL_SUCCESS) clReleaseEvent(f->event);
+  if (code != CL_SUCCESS) f->event = NULL;
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueMarkerWithWaitList", code);
+}
+
 hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   hx__cl_flight *const f = &lane->flight[lane->next];
@@ -149,7 +165,9 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   f->joined = lane->joined;
   f->ldt = lane->ldt;
   f->bytes = lane->bytes;
-  if (outcome == HX__DONE) outcome = map_results(lane, f);
+  if (outcome == HX__DONE && lane->keep) outcome = hx__cl_keep_chunk(lane, request->work, chunk);
+  if (outcome == HX__DONE) outcome = lane->keep ? mark_end(lane, f) : map_results(lane, f);
+  if (outcome == HX__DONE) hx__cl_prefetch(lane, request->work, chunk);
   if (outcome == HX__DONE) {
     lane->next = (lane->next + 1) % HX__DEPTH;
     *ticket = (hx__ticket *)f;
@@ -165,7 +183,7 @@ static cl_int state_of(cl_event event) {
   return code == CL_SUCCESS ? state : code;
 }
 
-/* Sleeps between looks: an eighth of the time waited so far, so that the end is seen within that part of it. */
+/* Sleeps between looks: a part of the time waited so far, so that the end is seen within that part of it. */
 static cl_int wait_until(cl_event event, const _Atomic uint64_t *deadline_ns) {
   const uint64_t from = hx__now_ns();
   prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* of this feeder thread: sleeps of 20 us, not of 70 */
@@ -173,7 +191,7 @@ static cl_int wait_until(cl_event event, const _Atomic uint64_t *deadline_ns) {
     const cl_int state = state_of(event);
     const uint64_t now = hx__now_ns();
     if (state <= CL_COMPLETE || now >= atomic_load(deadline_ns)) return state;
-    uint64_t nap = (now - from) / 8;
+    uint64_t nap = (now - from) / 32;
     nap = nap < 20000 ? 20000 : nap > 250000 ? 250000 : nap;
     hx__sleep_ns(nap);
   }
@@ -232,13 +250,21 @@ static void let_go(hx__cl_lane *lane, hx__cl_flight *f) {
   if (hx__cl_is_lost(lane)) return;
   clReleaseEvent(f->event);
   f->event = NULL;
+  if (!f->mapped) return;
   const cl_int code = clEnqueueUnmapMemObject(lane->queue, f->out.mem, f->mapped, 0, NULL, NULL);
+  f->mapped = NULL;
   if (code != CL_SUCCESS)
     hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
 }
 
 bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
   hx__cl_flight *const f = (hx__cl_flight *)ticket;
+  if (lane->keep) {
+    lane->kept += part.count;
+    let_go(lane, f);
+    return true;
+  }
   const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;
   const uint64_t from_ns = base->trace ? hx__now_ns() : 0;
   if (joined && able)
@@ -247,7 +273,7 @@ bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *tick
     hx__deliver(request, f->chunk, part, f->mapped, f->ldt);
   if (base->trace && able)
     hx__trace_transfer(base->trace, base->row, from_ns, hx__now_ns(), f->bytes, "from the device");
-  let_go((hx__cl_lane *)base, f);
+  let_go(lane, f);
   return able;
 }
 

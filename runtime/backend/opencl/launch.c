@@ -24,6 +24,7 @@ static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, h
   hx__outcome outcome = hx__cl_view_of(lane, &lane->operand[2 * f], region, &x);
   y = x;
   if (outcome == HX__DONE && field->op == HX_DOT) outcome = hx__cl_view_of(lane, &lane->operand[2 * f + 1], region, &y);
+  if (outcome == HX__DONE) outcome = hx__cl_await_uploads(lane);
   args a = {.lane = lane};
   const bool large = row->large_from != 0 && chunk.count >= row->large_from;
   if (outcome == HX__DONE)
@@ -123,6 +124,7 @@ static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, hx__chunk c
   const hx__cl_region b = w->trans_b ? (hx__cl_region){col, cols, 0, g->k} : (hx__cl_region){0, g->k, col, cols};
   hx__outcome outcome = hx__cl_view_of(lane, &lane->operand[0], a, &o->a);
   if (outcome == HX__DONE) outcome = hx__cl_view_of(lane, &lane->operand[1], b, &o->b);
+  if (outcome == HX__DONE) outcome = hx__cl_await_uploads(lane);
   o->as = strides_of(w->trans_a, o->a.ld);
   o->bs = strides_of(w->trans_b, o->b.ld);
   return outcome;
@@ -182,7 +184,7 @@ static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const op
   const cl_float alpha = w->gemm.alpha;
   const cl_uint part = (k.first != 0) | (cl_uint)(k.first + k.count != w->gemm.k) << 1;
   arg(&a, sizeof alpha, &alpha);
-  arg_mem(&a, lane->out.mem);
+  arg_mem(&a, lane->t);
   arg_size(&a, lane->ldt);
   arg(&a, sizeof part, &part);
   const size_t groups[2] = {hx__ceiling(n, p->tile_n), hx__ceiling(m, p->tile_m)};
@@ -197,8 +199,11 @@ hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, 
   operands o;
   lane->ldt = (n + 15) & ~(size_t)15;
   lane->bytes = m * lane->ldt * sizeof(float);
-  hx__outcome outcome =
-      hx__cl_buffer_reserve(lane->device, &lane->out, lane->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  hx__outcome outcome = HX__DONE;
+  if (!hx__cl_keep_directly(lane, w, chunk)) {
+    outcome = hx__cl_buffer_reserve(lane->device, &lane->out, lane->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+    lane->t = lane->out.mem;
+  }
   if (outcome == HX__DONE) outcome = operands_of(lane, w, chunk, &o);
   if (outcome == HX__DONE && p->row->rate != 0)
     return hx__cl_launch_tiles(lane, &o.a, o.as, &o.b, o.bs, &(hx__tiles_size){m, n, w->gemm.k, w->gemm.alpha});

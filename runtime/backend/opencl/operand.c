@@ -3,11 +3,13 @@
  * that no driver call gets a pointer of the caller. */
 #include <string.h>
 
+#include "runtime/backend/crew.h"
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
 
-#define TWIN_REACH 16 /* operands before it that may hold the same array */
+#define FILL_BYTES ((size_t)256 << 10) /* of the ring, for a thread */
+#define TWIN_REACH 16                  /* operands before it that may hold the same array */
 
 hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t bytes, cl_mem_flags flags) {
   if (b->bytes >= bytes) return HX__DONE;
@@ -58,39 +60,97 @@ static hx__outcome stage_half(hx__cl_lane *lane, unsigned *half) {
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clWaitForEvents", code);
 }
 
+/* Where a buffer is written: beside kernels where they do not read what was there before. */
+static cl_command_queue queue_to(const hx__cl_lane *lane, cl_mem to) {
+  for (size_t i = 0; i < lane->operands && lane->uploads; i++)
+    if (lane->operand[i].held && ((const hx__cl_held *)lane->operand[i].held)->mem == to) return lane->uploads;
+  return lane->queue;
+}
+
+/* Remembers the last write beside kernels. */
+static void note_upload(hx__cl_lane *lane, cl_command_queue queue, cl_event event) {
+  if (queue != lane->uploads || !event) return;
+  if (lane->uploaded) clReleaseEvent(lane->uploaded);
+  lane->uploaded = event;
+  clRetainEvent(event);
+}
+
 static hx__outcome stage_send(hx__cl_lane *lane, unsigned half, cl_mem to, size_t at, size_t bytes) {
-  const cl_int code = clEnqueueWriteBuffer(lane->queue, to, CL_FALSE, at, bytes, lane->stage_host[half], 0, NULL,
-                                           &lane->stage_event[half]);
+  const cl_command_queue queue = queue_to(lane, to);
+  const cl_int code =
+      clEnqueueWriteBuffer(queue, to, CL_FALSE, at, bytes, lane->stage_host[half], 0, NULL, &lane->stage_event[half]);
   hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer: %zu bytes at %zu: %d", bytes, at, code);
   if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
+  note_upload(lane, queue, lane->stage_event[half]);
+  clFlush(queue);
   lane->copied += bytes;
   return HX__DONE;
 }
 
-/* Copies rows of `bytes` each, `pitch` apart, one after the other into `to`. */
-static hx__outcome stage(hx__cl_lane *lane, const char *from, size_t rows, size_t bytes, size_t pitch, cl_mem to) {
+/* Rows of `bytes` each, `pitch` apart, one after the other: the part of them that a half of the ring takes. */
+typedef struct filling {
+  const char *from;
+  char *to;
+  size_t bytes, pitch, at, count; /* at: in the rows without gaps */
+} filling;
+
+static void fill_part(void *arg, size_t index) {
+  const filling *const f = arg;
+  const size_t first = index * FILL_BYTES, end = first + FILL_BYTES < f->count ? first + FILL_BYTES : f->count;
+  for (size_t done = first; done < end;) {
+    const size_t row = (f->at + done) / f->bytes, col = (f->at + done) % f->bytes;
+    const size_t left = f->bytes - col, room = end - done, part = left < room ? left : room;
+    memcpy(f->to + done, f->from + row * f->pitch + col, part);
+    done += part;
+  }
+}
+
+/* Copies rows into `to`, from its byte `at` on. */
+static hx__outcome stage(hx__cl_lane *lane, const char *from, size_t rows, size_t bytes, size_t pitch, cl_mem to,
+                         size_t at) {
   hx__outcome outcome = stage_open(lane);
-  size_t row = 0, col = 0, at = 0; /* the next byte to take, and where it goes */
   const uint64_t from_ns = lane->base.trace ? hx__now_ns() : 0;
-  while (outcome == HX__DONE && row < rows) {
+  filling f = {.from = from, .bytes = rows > 1 && pitch == bytes ? rows * bytes : bytes, .pitch = pitch};
+  for (const size_t all = rows * bytes; outcome == HX__DONE && f.at < all; f.at += f.count) {
     unsigned half;
-    size_t filled = 0;
     outcome = stage_half(lane, &half);
-    char *const host = lane->stage_host[half];
-    while (outcome == HX__DONE && row < rows && filled < HX__CL_STAGE_BYTES) {
-      const size_t left = bytes - col, room = HX__CL_STAGE_BYTES - filled;
-      const size_t part = left < room ? left : room;
-      memcpy(host + filled, from + row * pitch + col, part);
-      filled += part;
-      col += part;
-      if (col == bytes) row++, col = 0;
-    }
-    if (outcome == HX__DONE) outcome = stage_send(lane, half, to, at, filled);
-    at += filled;
+    if (outcome != HX__DONE) break;
+    f.to = lane->stage_host[half];
+    f.count = all - f.at < HX__CL_STAGE_BYTES ? all - f.at : HX__CL_STAGE_BYTES;
+    const size_t parts = (f.count + FILL_BYTES - 1) / FILL_BYTES;
+    if (lane->idle_cores)
+      hx__crew_do(fill_part, &f, parts);
+    else
+      for (size_t i = 0; i < parts; i++) fill_part(&f, i);
+    outcome = stage_send(lane, half, to, at + f.at, f.count);
   }
   if (lane->base.trace)
-    hx__trace_transfer(lane->base.trace, lane->base.row, from_ns, hx__now_ns(), at, "to the device");
+    hx__trace_transfer(lane->base.trace, lane->base.row, from_ns, hx__now_ns(), f.at, "to the device");
   return outcome;
+}
+
+/* The same from a pinned block, which the device reads itself. */
+static hx__outcome send(hx__cl_lane *lane, const char *from, size_t rows, size_t bytes, size_t pitch, cl_mem to,
+                        size_t at) {
+  const size_t origin[3] = {at, 0, 0}, host[3] = {0, 0, 0}, region[3] = {bytes, rows, 1};
+  const bool gaps = rows > 1 && pitch != bytes;
+  const cl_command_queue queue = queue_to(lane, to);
+  cl_event event = NULL;
+  const cl_int code = gaps ? clEnqueueWriteBufferRect(queue, to, CL_FALSE, origin, host, region, bytes, 0, pitch, 0,
+                                                      from, 0, NULL, &event)
+                           : clEnqueueWriteBuffer(queue, to, CL_FALSE, at, rows * bytes, from, 0, NULL, &event);
+  hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer%s: %zu bytes of a pinned block at %zu: %d", gaps ? "Rect" : "",
+          rows * bytes, at, code);
+  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
+  note_upload(lane, queue, event);
+  clReleaseEvent(event);
+  lane->copied += rows * bytes;
+  return HX__DONE;
+}
+
+hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
+                          size_t at) {
+  return block ? send(lane, from, 1, bytes, bytes, to, at) : stage(lane, from, 1, bytes, bytes, to, at);
 }
 
 static bool same_region(hx__cl_region a, hx__cl_region b) {
@@ -102,7 +162,7 @@ static const hx__cl_operand *twin_of(const hx__cl_lane *lane, const hx__cl_opera
   for (const hx__cl_operand *other = o; other > lane->operand && o - other < TWIN_REACH;) {
     other--;
     if (other->mode == HX__MEMORY_COPY && other->holds && other->array->p == o->array->p &&
-        other->array->ld == o->array->ld && same_region(other->held, r))
+        other->array->ld == o->array->ld && same_region(other->region, r))
       return other;
   }
   return NULL;
@@ -117,13 +177,14 @@ static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region
     v->mem = twin->copy.mem;
     return outcome;
   }
-  if (!o->holds || !same_region(o->held, r)) {
+  if (!o->holds || !same_region(o->region, r)) {
     o->holds = false;
     outcome = hx__cl_buffer_reserve(lane->device, &o->copy, r.rows * r.cols * 4, CL_MEM_READ_ONLY);
     const char *const from = (const char *)a->p + (r.row * a->ld + r.col) * 4;
-    if (outcome == HX__DONE) outcome = stage(lane, from, r.rows, r.cols * 4, a->ld * 4, o->copy.mem);
+    if (outcome == HX__DONE)
+      outcome = (a->block ? send : stage)(lane, from, r.rows, r.cols * 4, a->ld * 4, o->copy.mem, 0);
     o->holds = outcome == HX__DONE;
-    o->held = r;
+    o->region = r;
   }
   v->mem = o->copy.mem;
   return outcome;
@@ -131,7 +192,7 @@ static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region
 
 hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
   const hx__array *const a = o->array;
-  if (o->mode == HX__MEMORY_COPY) return view_copy(lane, o, r, v);
+  if (o->mode == HX__MEMORY_COPY) return o->held ? hx__cl_view_held(lane, o, r, v) : view_copy(lane, o, r, v);
   *v = (hx__cl_view){.mode = o->mode, .p = a->p, .first = r.row * a->ld + r.col, .ld = a->ld};
   if (a->block) { /* from the block's own start: a driver was seen to refuse pointers into one */
     v->p = ((const hx__cl_block *)a->block)->p;

@@ -207,4 +207,7 @@ const hx__backend hx__opencl_backend = {
     .deliver = hx__cl_deliver,
     .alloc = hx__cl_alloc,
     .free = hx__cl_free,
+    .hold = hx__cl_hold,
+    .drop = hx__cl_drop,
+    .fetch = hx__cl_fetch,
 };

@@ -57,10 +57,11 @@ static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n,
     hx_value unused;
     const hx_field field = {op, type, x + 1, op == HX_DOT ? y + 3 : NULL};
     const hx__work work = {.slices = leaves, .n = n, .nfields = 1, .fields = &field, .out = &unused};
-    const hx__array xa = {field.x, 1, n, n, mode, NULL}, ya = {op == HX_DOT ? field.y : field.x, 1, n, n, mode, NULL};
-    const hx__array arrays[2] = {xa, ya};
+    const hx__array xa = {.p = field.x, .rows = 1, .cols = n, .ld = n, .mode = mode};
+    hx__array arrays[2] = {xa, xa};
+    if (op == HX_DOT) arrays[1].p = field.y;
     const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
-    const hx__request request = {&work, cpu, arrays, slots, NULL, NULL};
+    const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots};
     for (size_t l = 0; l < leaves; l++) { /* one by one: a call finds the index of its winner only */
       const size_t at = l * HX__LEAF, part = n - at < HX__LEAF ? n - at : HX__LEAF;
       cpu->leaf[op][type](x + 1 + at, op == HX_DOT ? y + 3 + at : NULL, part, slots + leaves + l);
@@ -115,7 +116,9 @@ static const product products[] = {{0, 1, 0, 1, 1, false, false, 1.0f},    {1, 3
                                    {2, 4, 1, 12, 1040, true, false, 1.0f}, {1, 5, 1, 4, 1016, false, false, 1.0f},
                                    {1, 8, 1, 4, 520, true, false, -1.0f}};
 
-static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode) {
+/* keep: C begins as zeros, stays on the device with a beta, and is fetched. */
+static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode,
+                                bool keep) {
   const size_t m = c->tiles_m * p->tile_m + c->rest_m, n = c->tiles_n * p->tile_n + c->rest_n, k = c->k;
   const size_t lda = (c->trans_a ? m : k) + 2, ldb = (c->trans_b ? k : n) + 1;
   const size_t a_rows = c->trans_a ? k : m, b_rows = c->trans_b ? n : k;
@@ -135,6 +138,7 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
     g.b_cs = c->trans_b ? ldb : 1;
     g.ldc = n;
     g.alpha = c->alpha;
+    g.beta = keep ? -0.5f : 0.0f;
     g.c = want;
     cpu->gemm(&g, blocking, NULL, NULL, scratch);
     g.c = got;
@@ -144,9 +148,16 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
                            .gemm = g,
                            .trans_a = c->trans_a,
                            .trans_b = c->trans_b};
-    const hx__array arrays[2] = {{g.a, a_rows, lda - 2, lda, mode, NULL}, {g.b, b_rows, ldb - 1, ldb, mode, NULL}};
-    const hx__request request = {&work, cpu, arrays, NULL, NULL, NULL};
-    const hx__outcome outcome = run(lane, &request);
+    const hx__array arrays[2] = {{.p = g.a, .rows = a_rows, .cols = lda - 2, .ld = lda, .mode = mode},
+                                 {.p = g.b, .rows = b_rows, .cols = ldb - 1, .ld = ldb, .mode = mode}};
+    hx__keep kept = {.to = keep ? hx__cl_hold(lane->device, got, m * n * sizeof *got) : NULL};
+    const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .keep = kept.to ? &kept : NULL};
+    hx__outcome outcome = run(lane, &request);
+    if (kept.to) {
+      const hx__array result = {.p = got, .rows = m, .cols = n, .ld = n, .held = kept.to};
+      if (outcome == HX__DONE && kept.done) outcome = hx__cl_fetch(lane, &result);
+      hx__cl_drop(lane->device, kept.to);
+    }
     why = outcome != HX__DONE ? no_answer : memcmp(got, want, m * n * sizeof *got) == 0 ? NULL : wrong_bits;
   }
   free(a);
@@ -160,10 +171,10 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
 static const char *test_products(hx__lane *lane, const hx__cl_program *p) {
   for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
     const hx__memory_mode mode = lane->device->modes & 1u << test_modes[i & 1] ? test_modes[i & 1] : HX__MEMORY_COPY;
-    const char *why = test_product(lane, p, &products[i], mode);
+    const char *why = test_product(lane, p, &products[i], mode, false);
     if (why) return why;
   }
-  return NULL;
+  return test_product(lane, p, &products[1], HX__MEMORY_COPY, true);
 }
 
 /* A lane as runs open it, for the product with the tile in question. */
@@ -188,7 +199,7 @@ const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
   if (!lane) return "it has no queue";
   const char *const why = need < 27 ? test_reduce(lane, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), HX__LEAF + 1,
                                                   false, HX__MEMORY_COPY)
-                                    : test_product(lane, &d->program[need], &products[1], HX__MEMORY_COPY);
+                                    : test_product(lane, &d->program[need], &products[1], HX__MEMORY_COPY, false);
   hx__cl_lane_close(lane);
   return why;
 }
@@ -223,8 +234,9 @@ float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
                            .gemm = g};
     const size_t rows = matmul ? SEED_SIDE : 1, cols = matmul ? SEED_SIDE : SEED_ELEMENTS;
     const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
-    const hx__array array = {x, rows, cols, cols, mode, NULL}, arrays[2] = {array, array};
-    const hx__request request = {&work, hx__cpu_kernels_for(HX__ISA_AUTO), arrays, slots, NULL, NULL};
+    const hx__array array = {.p = x, .rows = rows, .cols = cols, .ld = cols, .mode = mode}, arrays[2] = {array, array};
+    const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
+    const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots};
     units = matmul ? (uint64_t)SEED_SIDE * SEED_SIDE * SEED_SIDE : SEED_ELEMENTS;
     ns = time_second(lane, &request);
   }
@@ -247,8 +259,8 @@ double hx__cl_time_product(hx__cl_device *d, size_t side) {
     const hx__gemm g = {side, side, side, (float *)x, (float *)x, side, 1, side, 1, c, side, 1.0f, 0.0f};
     const hx__work work = {.matmul = true, .slices = side, .gemm = g};
     const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
-    const hx__array array = {x, side, side, side, mode, NULL}, arrays[2] = {array, array};
-    const hx__request request = {&work, hx__cpu_kernels_for(HX__ISA_AUTO), arrays, NULL, NULL, NULL};
+    const hx__array array = {.p = x, .rows = side, .cols = side, .ld = side, .mode = mode}, arrays[2] = {array, array};
+    const hx__request request = {.work = &work, .kernels = hx__cpu_kernels_for(HX__ISA_AUTO), .arrays = arrays};
     const hx__chunk all = {0, side};
     cl_command_queue const queue = ((hx__cl_lane *)lane)->queue;
     uint64_t copied;

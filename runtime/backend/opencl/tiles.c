@@ -49,14 +49,14 @@ static hx__outcome copy(hx__cl_lane *lane, unsigned program, hx__cl_buffer *to, 
 
 /* What the kernels of a plan share: the end of their arguments. */
 static void arg_result(args *a, const hx__tiles_plan *p, const hx__tiles_size *size) {
-  static const cl_float beta = 0.0f; /* C is on the host */
+  static const cl_float beta = 0.0f; /* a chunk that is given up has changed nothing */
   const cl_uint across = p->across, whole = (cl_uint)p->whole;
   arg_size(a, p->across ? size->n : size->m);
   arg_size(a, p->across ? size->m : size->n);
   arg_size(a, size->k);
   arg(a, sizeof size->alpha, &size->alpha);
   arg(a, sizeof beta, &beta);
-  arg_mem(a, a->lane->out.mem);
+  arg_mem(a, a->lane->t);
   arg_size(a, a->lane->ldt);
   arg(a, sizeof across, &across);
   arg(a, sizeof whole, &whole);

@@ -4,6 +4,7 @@
  * copy this file, and replace what computes. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/backend/backend.h"
 #include "runtime/base/clock.h"
@@ -26,6 +27,12 @@ typedef struct sim_ticket {
   uint64_t done_at_ns;
 } sim_ticket;
 
+/* A copy of host memory "on the device". */
+typedef struct sim_held {
+  hx__held base;
+  char *data;
+} sim_held;
+
 typedef struct sim_lane {
   hx__lane base;
   sim_device *device;
@@ -34,6 +41,8 @@ typedef struct sim_lane {
   sim_ticket ticket[HX__DEPTH];
   unsigned next;               /* of them */
   uint64_t free_at_ns, copied; /* when the last chunk ends */
+  hx__keep *keep;              /* of the run */
+  size_t kept, slices;         /* those in keep->to, and all of the run */
 } sim_lane;
 
 /* Counts a call of an entry; true where the profile wants it to fail. The device is then lost. */
@@ -106,14 +115,50 @@ static void close(hx__lane *base) {
   free(lane);
 }
 
-static hx__outcome begin(hx__lane *base, const hx__request *request) {
-  sim_lane *const lane = (sim_lane *)base;
-  (void)request;
-  lane->copied = 0;
-  return fails(lane->device, HX__SIM_BIND) ? HX__FAILED : HX__DONE;
+/* Where the device finds an element of the host's. */
+static char *in_held(const hx__held *held, const void *p) {
+  return ((const sim_held *)held)->data + ((uintptr_t)p - held->first);
 }
 
-static void end(hx__lane *lane, uint64_t *copied) { *copied = ((sim_lane *)lane)->copied; }
+static hx__outcome begin(hx__lane *base, const hx__request *request) {
+  sim_lane *const lane = (sim_lane *)base;
+  lane->copied = 0;
+  lane->kept = 0;
+  lane->keep = request->keep;
+  lane->slices = request->work->slices;
+  if (fails(lane->device, HX__SIM_BIND)) return HX__FAILED;
+  hx__keep *const keep = lane->keep;
+  size_t at, bytes;
+  if (!keep || !hx__held_gap(keep->to, 0, keep->to->bytes, &at, &bytes)) return HX__DONE;
+  if (keep->from) {
+    memcpy(in_held(keep->to, request->work->gemm.c), in_held(keep->from, request->work->gemm.c), keep->to->bytes);
+  } else if (request->work->gemm.beta != 0.0f) {
+    memcpy(in_held(keep->to, request->work->gemm.c), request->work->gemm.c, keep->to->bytes);
+    lane->copied += keep->to->bytes;
+  }
+  return HX__DONE;
+}
+
+static void end(hx__lane *base, uint64_t *copied) {
+  sim_lane *const lane = (sim_lane *)base;
+  *copied = lane->copied;
+  if (lane->keep) lane->keep->done = lane->kept == lane->slices;
+}
+
+/* Where the device finds an operand of which it needs `bytes` from p: its copy, completed first, or the host's memory
+ * as if it had been copied. */
+static const void *reach(sim_lane *lane, const hx__array *array, const void *p, size_t bytes, size_t unheld_bytes) {
+  size_t at, gap;
+  if (!array->held) {
+    lane->copied += unheld_bytes;
+    return p;
+  }
+  while (hx__held_gap(array->held, (uintptr_t)p - array->held->first, bytes, &at, &gap)) {
+    memcpy(((sim_held *)array->held)->data + at, (const char *)array->held->first + at, gap);
+    lane->copied += gap;
+  }
+  return in_held(array->held, p);
+}
 
 static bool reserve(void **p, size_t *bytes, size_t wanted) {
   if (*bytes >= wanted) return true;
@@ -131,11 +176,15 @@ static bool multiply(sim_lane *lane, sim_ticket *ticket, const hx__request *requ
   if (!reserve(&ticket->result, &ticket->result_bytes, g.m * g.n * sizeof(float)) ||
       !reserve(&lane->scratch, &lane->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
     return false;
+  const size_t a_span = (g.m - 1) * g.a_rs + (g.k - 1) * g.a_cs + 1,
+               b_span = (g.k - 1) * g.b_rs + (g.n - 1) * g.b_cs + 1;
   g.c = ticket->result;
   g.ldc = ticket->ldt = g.n;
   g.beta = 0.0f;
+  g.a = reach(lane, &request->arrays[0], g.a, a_span * sizeof(float), g.m * g.k * sizeof(float));
+  g.b = reach(lane, &request->arrays[1], g.b, b_span * sizeof(float), g.k * g.n * sizeof(float));
   cpu->gemm(&g, blocking, NULL, NULL, lane->scratch);
-  lane->copied += (g.m * g.k + g.k * g.n + g.m * g.n) * sizeof(float);
+  if (!lane->keep) lane->copied += g.m * g.n * sizeof(float);
   return true;
 }
 
@@ -146,10 +195,12 @@ static bool reduce(sim_lane *lane, sim_ticket *ticket, const hx__request *reques
   uint64_t *slots = ticket->result;
   for (size_t f = 0; f < w->nfields; f++, slots += chunk.count) {
     const hx_field *const field = &w->fields[f];
-    const uint32_t *const x = (const uint32_t *)field->x + first;
-    const uint32_t *const y = field->op == HX_DOT ? (const uint32_t *)field->y + first : NULL;
+    const hx__array *const arrays = &request->arrays[2 * f];
+    const uint32_t *const x = reach(lane, &arrays[0], (const uint32_t *)field->x + first, n * 4, n * 4);
+    const uint32_t *const y =
+        field->op == HX_DOT ? reach(lane, &arrays[1], (const uint32_t *)field->y + first, n * 4, n * 4) : NULL;
     request->kernels->leaf[field->op][field->type](x, y, n, slots);
-    lane->copied += (y ? 2 : 1) * n * 4 + chunk.count * sizeof(uint64_t);
+    lane->copied += chunk.count * sizeof(uint64_t);
   }
   return true;
 }
@@ -187,10 +238,16 @@ static hx__outcome wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64
   return HX__LATE;
 }
 
-static bool deliver(hx__lane *lane, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
+static bool deliver(hx__lane *base, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
+  sim_lane *const lane = (sim_lane *)base;
   const sim_ticket *const t = (const sim_ticket *)ticket;
-  (void)lane;
-  hx__deliver(request, t->chunk, part, t->result, t->ldt);
+  if (lane->keep) {
+    const hx__gemm g = hx__chunk_gemm(request->work, t->chunk);
+    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_held(lane->keep->to, g.c), g.ldc, g.beta);
+    lane->kept += part.count;
+  } else {
+    hx__deliver(request, t->chunk, part, t->result, t->ldt);
+  }
   return true;
 }
 
@@ -204,6 +261,32 @@ static void release(hx__device *device, void *block) {
   free(block);
 }
 
+static hx__held *hold(hx__device *device, const void *first, size_t bytes) {
+  sim_held *const held = calloc(1, sizeof *held);
+  (void)device;
+  if (held) held->data = malloc(bytes);
+  if (held && held->data && hx__held_init(&held->base, first, bytes)) return &held->base;
+  if (held) free(held->data);
+  free(held);
+  return NULL;
+}
+
+static void drop(hx__device *device, hx__held *held) {
+  (void)device;
+  free(((sim_held *)held)->data);
+  hx__held_free(held);
+  free(held);
+}
+
+static hx__outcome fetch(hx__lane *lane, const hx__array *array) {
+  if (atomic_load(&lane->device->lost)) return HX__FAILED;
+  for (size_t i = 0; i < array->rows; i++) {
+    char *const row = (char *)(uintptr_t)array->p + i * array->ld * sizeof(float);
+    memcpy(row, in_held(array->held, row), array->cols * sizeof(float));
+  }
+  return HX__DONE;
+}
+
 const hx__backend hx__sim_backend = {.name = "sim",
                                      .discover = discover,
                                      .prepare = prepare,
@@ -215,4 +298,7 @@ const hx__backend hx__sim_backend = {.name = "sim",
                                      .wait = wait,
                                      .deliver = deliver,
                                      .alloc = alloc,
-                                     .free = release};
+                                     .free = release,
+                                     .hold = hold,
+                                     .drop = drop,
+                                     .fetch = fetch};

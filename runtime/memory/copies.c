@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copies that devices keep between calls. An input's mirrors the advised part of its range and is good while the range
+ * has the version it had; a result's (HX_RESIDENT) is of one C, and good until somebody writes there. */
+#include "runtime/memory/copies.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/log.h"
+#include "runtime/base/thread.h"
+#include "runtime/memory/range.h"
+
+#define MOST_PART 2u /* copies take one part in so many of a device's memory */
+
+struct hx__copy {
+  hx__copy *next; /* the latest used first */
+  hx__device *device;
+  hx__held *held;
+  uint64_t version; /* of its range; a result's: 0 */
+  unsigned users;
+  bool stale; /* dropped once nobody uses it */
+  bool only;  /* a result that the host has not */
+  hx__array result;
+};
+
+static void discard(hx__copy *c) {
+  c->device->backend->drop(c->device, c->held);
+  free(c);
+}
+
+/* Takes what is stale and unused out of the list. A forked child leaves its parent's devices alone. */
+static void sweep(hx__memory *m) {
+  if (hx__forked()) return;
+  for (hx__copy **at = &m->copies; *at;) {
+    hx__copy *const c = *at;
+    if (!c->stale || c->users) {
+      at = &c->next;
+      continue;
+    }
+    *at = c->next;
+    discard(c);
+  }
+}
+
+static bool meets(const hx__copy *c, uintptr_t first, size_t bytes) {
+  return first < c->held->first + c->held->bytes && c->held->first < first + bytes;
+}
+
+void hx__copies_end(hx__memory *m, const void *p, size_t bytes, bool results, bool mirrors) {
+  for (hx__copy *c = m->copies; c; c = c->next)
+    if ((c->version ? mirrors : results) && meets(c, (uintptr_t)p, bytes)) c->stale = true;
+  sweep(m);
+}
+
+void hx__copies_free(hx__memory *m) {
+  for (hx__copy *c = m->copies, *next; c; c = next) {
+    next = c->next;
+    discard(c);
+  }
+}
+
+/* Whether the array is a part of the result, so that the copy has all of it and in its place. */
+static bool has(const hx__copy *c, const hx__array *a) {
+  const hx__array *const r = &c->result;
+  const uintptr_t at = (uintptr_t)a->p;
+  const size_t bytes = hx__array_bytes(a);
+  if (c->stale || c->version || at < c->held->first || at + bytes > c->held->first + c->held->bytes) return false;
+  const size_t column = (at - c->held->first) / sizeof(float) % r->ld;
+  return r->ld == r->cols || r->rows == 1 || (a->ld == r->ld && column + a->cols <= r->cols) ||
+         (a->rows == 1 && column + a->cols <= r->cols);
+}
+
+static size_t held_bytes(const hx__memory *m, const hx__device *d) {
+  size_t sum = 0;
+  for (const hx__copy *c = m->copies; c; c = c->next) sum += c->device == d ? c->held->bytes : 0;
+  return sum;
+}
+
+/* Gives up the copy that was used the longest time ago; false where all are needed. */
+static bool make_room(hx__memory *m, const hx__device *d) {
+  hx__copy *last = NULL;
+  for (hx__copy *c = m->copies; c; c = c->next)
+    if (c->device == d && !c->users && !c->only) last = c;
+  if (!last) return false;
+  hx__log(HX__LOG_DEBUG, "%s: a copy of %zu bytes makes room", d->name, last->held->bytes);
+  last->stale = true;
+  sweep(m);
+  return true;
+}
+
+static hx__copy *make(hx__memory *m, hx__device *d, const void *p, size_t bytes) {
+  hx__copy *const c = calloc(1, sizeof *c);
+  if (!c) return NULL;
+  const bool fits = bytes <= d->memory_bytes / MOST_PART || d->memory_bytes == 0;
+  while (fits && d->memory_bytes && held_bytes(m, d) + bytes > d->memory_bytes / MOST_PART && make_room(m, d)) continue;
+  while (fits && !(c->held = d->backend->hold(d, p, bytes)) && make_room(m, d)) continue;
+  if (!c->held) {
+    free(c);
+    return NULL;
+  }
+  c->device = d;
+  c->next = m->copies;
+  return m->copies = c;
+}
+
+static void to_front(hx__memory *m, hx__copy *c) {
+  for (hx__copy **at = &m->copies; *at; at = &(*at)->next)
+    if (*at == c) {
+      *at = c->next;
+      break;
+    }
+  c->next = m->copies;
+  m->copies = c;
+}
+
+static bool keeps_copies(const hx__device *d) { return d->backend->hold && !atomic_load(&d->lost); }
+
+static hx__copy *mirror_of(hx__memory *m, const hx__device *d, const hx__range *r) {
+  hx__copy *found = NULL;
+  for (hx__copy *c = m->copies; c; c = c->next) {
+    if (c->stale || c->device != d || !c->version || c->held->first != r->advised) continue;
+    if (c->version == r->version && c->held->bytes == r->advised_end - r->advised)
+      found = c;
+    else
+      c->stale = true;
+  }
+  sweep(m);
+  return found;
+}
+
+void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, hx__array *a) {
+  hx__copy *found = NULL;
+  a->held = NULL;
+  if (a->mode != HX__MEMORY_COPY || !r || !r->advice || !keeps_copies(d)) return;
+  for (hx__copy *c = m->copies; c && !found; c = c->next)
+    if (c->device == d && has(c, a)) found = c;
+  const uintptr_t at = (uintptr_t)a->p;
+  if (!found && at >= r->advised && at + hx__array_bytes(a) <= r->advised_end) {
+    found = mirror_of(m, d, r);
+    if (!found) {
+      found = make(m, d, (const void *)r->advised, r->advised_end - r->advised);
+      if (found) found->version = r->version;
+    }
+  }
+  if (!found) return;
+  found->users++;
+  to_front(m, found);
+  a->held = found->held;
+}
+
+void hx__copies_leave(hx__memory *m, const hx__held *held) {
+  for (hx__copy *c = m->copies; c && held; c = c->next)
+    if (c->held == held) c->users--;
+  sweep(m);
+}
+
+bool hx__copies_have(const hx__memory *m, const hx__range *r, const hx__array *a) {
+  const size_t bytes = hx__array_bytes(a);
+  for (const hx__copy *c = m->copies; c; c = c->next)
+    if (!c->stale && (has(c, a) || (c->version && c->version == r->version && 2 * c->held->filled >= bytes)))
+      return true;
+  return false;
+}
+
+/* The result that is just this array, on this device. */
+static hx__copy *result_of(const hx__memory *m, const hx__device *d, const hx__array *a) {
+  for (hx__copy *c = m->copies; c; c = c->next)
+    if (!c->stale && !c->version && c->device == d && c->result.p == a->p && c->result.rows == a->rows &&
+        c->result.cols == a->cols && c->result.ld == a->ld)
+      return c;
+  return NULL;
+}
+
+bool hx__memory_keep(hx__memory *m, hx__device *d, const hx__work *w, hx__keep *keep) {
+  *keep = (hx__keep){.to = NULL};
+  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0 || !w->matmul || !w->needs || !keeps_copies(d))
+    return false;
+  const hx__array out = hx__array_of_c(w);
+  hx__lock(&m->lock);
+  const hx__range *const r = hx__range_of(m, out.p, hx__array_bytes(&out));
+  const bool stays = r && (r->advice & HX_RESIDENT) && (uintptr_t)out.p >= r->advised &&
+                     (uintptr_t)out.p + hx__array_bytes(&out) <= r->advised_end &&
+                     hx__mode_of(m, d, r) == HX__MEMORY_COPY;
+  hx__copy *const old = stays && w->gemm.beta != 0.0f ? result_of(m, d, &out) : NULL;
+  if (old) old->users++;
+  hx__copy *const c = stays ? make(m, d, out.p, hx__array_bytes(&out)) : NULL;
+  if (c) {
+    c->stale = true; /* until it is all there */
+    c->users = 1;
+    c->result = out;
+    keep->to = c->held;
+    keep->from = old ? old->held : NULL;
+  } else if (old) {
+    old->users--;
+  }
+  hx__unlock(&m->lock);
+  return c;
+}
+
+void hx__memory_kept(hx__memory *m, const hx__keep *keep) {
+  hx__lock(&m->lock);
+  for (hx__copy *c = m->copies; c; c = c->next)
+    if (c->held == keep->to) {
+      c->stale = !keep->done;
+      c->only = keep->done;
+    }
+  hx__copies_leave(m, keep->from);
+  hx__copies_leave(m, keep->to);
+  hx__unlock(&m->lock);
+}
+
+/* Whether the host has to have what the result is of, for a to be read (or written) there. */
+static bool wanted(const hx__copy *c, const hx__array *a) {
+  return c->only && !c->stale && meets(c, (uintptr_t)a->p, hx__array_bytes(a));
+}
+
+/* Whether the task writes all of the result. */
+static bool covers(const hx__array *out, const hx__copy *c) {
+  return c->result.p == out->p && c->result.ld == out->ld && c->result.rows <= out->rows && c->result.cols <= out->cols;
+}
+
+/* A result that the task needs on the host, but for what `alone` has and uses in place; keep: it keeps C, too. */
+static hx__copy *absent_of(const hx__memory *m, const hx__work *w, const hx__array *arrays, size_t count,
+                           const hx__device *alone, bool keep) {
+  const hx__array out = w->matmul ? hx__array_of_c(w) : (hx__array){.p = NULL};
+  for (hx__copy *c = m->copies; c; c = c->next) {
+    for (size_t i = 0; i < count; i++)
+      if (wanted(c, &arrays[i]) && !(c->device == alone && has(c, &arrays[i]))) return c;
+    if (out.p && wanted(c, &out)) {
+      const bool replaced = w->gemm.beta == 0.0f && covers(&out, c);
+      if (!replaced && !(keep && c->device == alone && result_of(m, alone, &out) == c)) return c;
+    }
+  }
+  return NULL;
+}
+
+static bool take(hx__copy *c, hx__absent *absent) {
+  if (!c) return false;
+  c->users++;
+  *absent = (hx__absent){.device = c->device, .array = c->result};
+  absent->array.held = c->held;
+  return true;
+}
+
+bool hx__memory_absent(hx__memory *m, const hx__work *w, const hx__device *alone, bool keep, hx__absent *absent) {
+  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return false;
+  hx__lock(&m->lock);
+  bool found = false;
+  if (m->copies) {
+    const size_t count = w->needs ? hx__memory_arrays(w) : 0;
+    hx__array *const arrays = calloc(count + 1, sizeof *arrays);
+    if (arrays && count) hx__arrays_describe(w, arrays);
+    found = arrays && take(absent_of(m, w, arrays, count, alone, keep), absent);
+    free(arrays);
+  }
+  hx__unlock(&m->lock);
+  return found;
+}
+
+size_t hx__memory_absent_bytes(hx__memory *m, const hx__work *w, const hx__device **device) {
+  hx__absent absent;
+  if (!hx__memory_absent(m, w, NULL, false, &absent)) return 0;
+  hx__memory_fetched(m, &absent, false);
+  *device = absent.device;
+  return hx__array_bytes(&absent.array);
+}
+
+bool hx__memory_absent_in(hx__memory *m, const void *p, size_t bytes, hx__absent *absent) {
+  hx__copy *found = NULL;
+  hx__lock(&m->lock);
+  for (hx__copy *c = m->copies; c && !found; c = c->next)
+    if (c->only && !c->stale && meets(c, (uintptr_t)p, bytes)) found = c;
+  take(found, absent);
+  hx__unlock(&m->lock);
+  return found;
+}
+
+void hx__memory_fetched(hx__memory *m, const hx__absent *absent, bool done) {
+  hx__lock(&m->lock);
+  for (hx__copy *c = m->copies; c && done; c = c->next)
+    if (c->held == absent->array.held) c->only = false;
+  hx__range *const r = hx__range_of(m, absent->array.p, hx__array_bytes(&absent->array));
+  if (r && done) r->version = hx__next_version(); /* copies of the whole range have what the host had before */
+  hx__copies_leave(m, absent->array.held);
+  hx__unlock(&m->lock);
+}

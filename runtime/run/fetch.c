@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Results from a device's memory to the host's, on the device's feeder, for it alone uses the lane. */
+#include "runtime/run/fetch.h"
+
+#include "runtime/base/log.h"
+#include "runtime/base/status.h"
+#include "runtime/base/thread.h"
+
+typedef struct fetch {
+  hx__team *team;
+  const hx__array *array;
+  hx__outcome outcome;
+} fetch;
+
+static void carry_out(hx__seat *seat, void *arg) {
+  fetch *const f = arg;
+  hx__lane *const lane = hx__seat_lane(seat, f->team, true);
+  f->outcome = lane ? seat->device->backend->fetch(lane, f->array) : HX__FAILED;
+}
+
+static hx__seat *seat_of(hx__team *team, const hx__device *device) {
+  for (size_t i = 0; i < team->seats; i++)
+    if (team->seat[i].device == device) return &team->seat[i];
+  return NULL;
+}
+
+static hx_status bring(hx__team *team, const hx__absent *absent, uint64_t *copied) {
+  const hx__array *const a = &absent->array;
+  fetch f = {.team = team, .array = a, .outcome = HX__FAILED};
+  hx__seat *const seat = hx__forked() ? NULL : seat_of(team, absent->device);
+  if (seat) {
+    hx__seat_take(seat, true);
+    if (hx__seat_start(seat, carry_out, &f))
+      hx__seat_finish(seat);
+    else
+      hx__seat_leave(seat);
+  }
+  const bool done = f.outcome == HX__DONE;
+  hx__memory_fetched(team->memory, absent, done);
+  if (done) *copied += a->rows * a->cols * sizeof(float);
+  hx__log(HX__LOG_DEBUG, "%s: %zu x %zu floats at %p brought back: %s", absent->device->name, a->rows, a->cols, a->p,
+          done ? "done" : "failed");
+  if (done) return HX_OK;
+  const bool lost = atomic_load(&absent->device->lost);
+  return hx__fail(HX_DEVICE_FAILED, "the range %p with %zu bytes is nowhere but on %s, which %s%s", a->p,
+                  ((a->rows - 1) * a->ld + a->cols) * sizeof(float), absent->device->name,
+                  lost ? "is lost: " : "does not answer", lost ? absent->device->why : "");
+}
+
+hx_status hx__fetch_for(hx__team *team, const hx__work *work, const hx__device *alone, bool keep, uint64_t *copied) {
+  hx__absent absent;
+  hx_status s = HX_OK;
+  while (s == HX_OK && hx__memory_absent(team->memory, work, alone, keep, &absent)) s = bring(team, &absent, copied);
+  return s;
+}
+
+hx_status hx__fetch_in(hx__team *team, const void *p, size_t bytes) {
+  hx__absent absent;
+  uint64_t copied = 0;
+  hx_status s = HX_OK;
+  while (s == HX_OK && hx__memory_absent_in(team->memory, p, bytes, &absent)) s = bring(team, &absent, &copied);
+  return s;
+}
