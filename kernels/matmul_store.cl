@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The store of a product whose C stays on the device. Part of every product's program. */
 
+#if HX_SHAPE_SUBGROUP && !defined(HX_SUB_GROUP)
+#define HX_SUB_GROUP HX_LOCAL0
+#endif
 /* c(i,j) = t(i,j), or fma(beta, c(i,j), t(i,j)) where beta is not 0, for i < m, j < n: as the host stores. */
-kernel void hx_matmul_store(global const float *t, ulong ldt, global float *c, ulong c_first, ulong ldc, ulong m,
-                            ulong n, float beta) {
+kernel
+#ifdef HX_SUB_GROUP /* one size a program */
+    __attribute__((intel_reqd_sub_group_size(HX_SUB_GROUP)))
+#endif
+    void
+    hx_matmul_store(global const float *t, ulong ldt, global float *c, ulong c_first, ulong ldc, ulong m, ulong n,
+                    float beta) {
   c += c_first;
   for (ulong i = get_global_id(1); i < m; i += get_global_size(1)) {
     for (ulong j = get_global_id(0); j < n; j += get_global_size(0)) {
