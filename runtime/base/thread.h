@@ -11,6 +11,10 @@
  * first instruction of ours: drivers' worker threads inherit them. 0, or an error number as pthread_create. */
 int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
 
+/* The calling thread mostly sleeps, and what it does when it wakes is short: where the kernel knows slices of threads
+ * (Linux 6.12, sched_setattr's sched_runtime without privilege) it runs before a thread that computes on its core. */
+void hx__thread_is_brief(void);
+
 /* True in a process forked after hx__fork_watch: threads, OpenMP teams and drivers of the parent do not exist there. */
 bool hx__forked(void);
 void hx__fork_watch(void);

@@ -97,6 +97,7 @@ static void learn(hx__feed *f, hx__chunk chunk, double ns, double shown) {
   const bool idle = f->planned->idle && f->course.launches == 0;
   if (hx__surprising(&f->planned->expected, units, idle, ns + hidden_ns))
     atomic_store_explicit(&run->surprised, true, memory_order_relaxed);
+  if (!run->plan->policy) return; /* parts that were set by hand leave somebody alone for a while */
   if (run->disturbed && f->planned->expected.samples) return;
   const hx__rate_key key =
       hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);

@@ -82,6 +82,7 @@ void hx__team_seat_devices(hx__team *team) {
 
 static void *feed(void *p) {
   hx__seat *const seat = p;
+  hx__thread_is_brief();
   pthread_mutex_lock(&seat->lock);
   while (!seat->stop) {
     if (!seat->job) {
