@@ -97,8 +97,9 @@ static void learn(hx__feed *f, hx__chunk chunk, double ns, double shown) {
   const bool idle = f->planned->idle && f->course.launches == 0;
   if (hx__surprising(&f->planned->expected, units, idle, ns + hidden_ns))
     atomic_store_explicit(&run->surprised, true, memory_order_relaxed);
-  if (!run->plan->policy) return; /* parts that were set by hand leave somebody alone for a while */
-  if (run->disturbed && f->planned->expected.samples) return;
+  /* Parts that were set by hand leave somebody alone for a while. */
+  const bool by_hand = !run->plan->policy && (run->plan->cpu_works || run->plan->devices > 1);
+  if ((run->disturbed || by_hand) && f->planned->expected.samples) return;
   const hx__rate_key key =
       hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);
   hx__model_put(hx__model_of_process(), &key, &f->planned->expected, (hx__sample){units, ns, idle, 0, 1.0 - shown},

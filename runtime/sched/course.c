@@ -11,7 +11,7 @@
 #define SURPRISING 0.405 /* ln 1.5 */
 #define SURPRISING_SIGMAS 2.5
 #define REDO_NS 20e3       /* what the CPU is to gain by doing a chunk once more */
-#define SURPRISED_MOST 1.1 /* of a promise: the most that one call which surprised may move it */
+#define SURPRISED_MOST 1.2 /* of a promise: the most that one call which surprised may move it */
 #define CPU_NS 5e4         /* the CPU's rate is believed after so long, over the variance of the model's */
 #define LEAST_CPU_NS 2e5
 #define MOST_CPU_NS 3e6

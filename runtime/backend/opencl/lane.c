@@ -17,10 +17,6 @@
 #define MAX_LEAVES 16384u                   /* of a reduction's chunk: 256 MiB a field */
 #define CPU_GRAIN 16u                       /* leaves: enough work for one item a leaf on a few cores */
 
-#define LEAST_NAP_NS 20000u
-#define LONGEST_NAP_NS 250000u
-#define IDLE_NAP_NS 50000u /* where the CPU has no part: a look every so often takes nothing from anybody */
-
 static const hx__cl_program *product_of(const hx__cl_lane *lane) { return &lane->device->program[lane->product]; }
 
 static size_t grain(const hx__lane *base, const hx__work *work) {
@@ -187,9 +183,8 @@ static cl_int state_of(cl_event event) {
   return code == CL_SUCCESS ? state : code;
 }
 
-/* Sleeps between looks: a part of the time waited so far, so that the end is seen within that part of it; `longest` at
- * most. */
-static cl_int wait_until(cl_event event, uint64_t longest, const _Atomic uint64_t *deadline_ns) {
+/* Sleeps between looks: a part of the time waited so far, so that the end is seen within that part of it. */
+static cl_int wait_until(cl_event event, const _Atomic uint64_t *deadline_ns) {
   const uint64_t from = hx__now_ns();
   prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* of this feeder thread: sleeps of 20 us, not of 70 */
   for (;;) {
@@ -197,7 +192,7 @@ static cl_int wait_until(cl_event event, uint64_t longest, const _Atomic uint64_
     const uint64_t now = hx__now_ns();
     if (state <= CL_COMPLETE || now >= atomic_load(deadline_ns)) return state;
     uint64_t nap = (now - from) / 32;
-    nap = nap < LEAST_NAP_NS ? LEAST_NAP_NS : nap > longest ? longest : nap;
+    nap = nap < 20000 ? 20000 : nap > 250000 ? 250000 : nap;
     hx__sleep_ns(nap);
   }
 }
@@ -241,7 +236,7 @@ hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64
     hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
     if (code != CL_SUCCESS) state = code;
   } else {
-    state = wait_until(f->event, lane->idle_cores ? IDLE_NAP_NS : LONGEST_NAP_NS, deadline_ns);
+    state = wait_until(f->event, deadline_ns);
   }
   if (state > CL_COMPLETE) {
     base->late = true;
