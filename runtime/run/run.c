@@ -109,6 +109,13 @@ static uint64_t who_works(const hx__team *team, const hx__plan *plan) {
   return who;
 }
 
+/* Whether no device delivered anything. */
+static bool in_vain(const hx__run_state *run) {
+  uint64_t units = 0;
+  for (size_t i = 0; i < run->feeds; i++) units += run->feed[i].units;
+  return units == 0;
+}
+
 /* What the run has drawn so far; NaN where nobody asks. */
 static double drawn(const hx__run_state *run) {
   return isnan(run->plan->joules) ? NAN : hx__energy_joules(hx__energy_of_process()) - run->plan->joules;
@@ -134,11 +141,11 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
   if (run->fetched || (surprised && (double)ns <= plan->promise_ns))
     hx__model_count(model, &key, &hx__prior_call, plan->turn, date);
   else
-    hx__model_put(
-        model, &key, &hx__prior_call,
-        (hx__sample){
-            .units = plan->promise_ns, .ns = hx__whole_ns((double)ns, plan->promise_ns, surprised), .turn = plan->turn},
-        date);
+    hx__model_put(model, &key, &hx__prior_call,
+                  (hx__sample){.units = plan->promise_ns,
+                               .ns = hx__whole_ns((double)ns, plan->promise_ns, surprised, in_vain(run)),
+                               .turn = plan->turn},
+                  date);
   hx__model_power(model, &key, joules, (double)ns);
 }
 

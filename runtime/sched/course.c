@@ -75,8 +75,8 @@ bool hx__surprising(const hx__estimate *e, double units, bool idle, double ns) {
   return !(off < fmax(SURPRISING, SURPRISING_SIGMAS * e->sigma));
 }
 
-double hx__whole_ns(double ns, double promise_ns, bool surprised) {
-  return surprised ? fmin(ns, SURPRISED_MOST * promise_ns) : ns;
+double hx__whole_ns(double ns, double promise_ns, bool surprised, bool in_vain) {
+  return surprised && !in_vain ? fmin(ns, SURPRISED_MOST * promise_ns) : ns;
 }
 
 double hx__course_cpu_rate(const hx__course *c, double done, double elapsed_ns) {

@@ -49,8 +49,9 @@ double hx__launch_shown(double latency_ns, double overlap_ns);
 bool hx__surprising(const hx__estimate *expected, double units, bool idle, double ns);
 
 /* What a whole call of ns is taken for, one of whose parts may have surprised: such a call says little of how parts go
- * together, but where it took longer than promised again and again, less of this choice. */
-double hx__whole_ns(double ns, double promise_ns, bool surprised);
+ * together, but where it took longer than promised again and again, less of this choice. in_vain: of those who were to
+ * help none delivered anything, and that is what there is to say of it. */
+double hx__whole_ns(double ns, double promise_ns, bool surprised, bool in_vain);
 
 /* The CPU's rate after elapsed_ns, in which it finished `done` slices: the longer it works, the less the model counts.
  */

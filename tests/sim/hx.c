@@ -177,6 +177,12 @@ static double metered(sim_meter *meter, const sim_result *r) {
   return meter->joules - before;
 }
 
+static bool in_vain(const sim_result *r) {
+  size_t slices = 0;
+  for (unsigned d = 0; d < SIM_DEVICES; d++) slices += r->device_slices[d];
+  return slices == 0;
+}
+
 double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_guess *guess, uint64_t *random,
                    unsigned char *seen) {
   static const sim_policy policy = {"hx", device_takes, cpu_takes, chunk_done, SIM_DEPTH, cpu_redoes, patience};
@@ -214,11 +220,11 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
     if (c.surprised && r->ns <= o->parts_ns)
       hx__model_count(hx->model, &key, &hx__prior_call, hx->decision.turn, hx->now_s);
     else
-      hx__model_put(
-          hx->model, &key, &hx__prior_call,
-          (hx__sample){
-              .units = o->parts_ns, .ns = hx__whole_ns(r->ns, o->parts_ns, c.surprised), .turn = hx->decision.turn},
-          hx->now_s);
+      hx__model_put(hx->model, &key, &hx__prior_call,
+                    (hx__sample){.units = o->parts_ns,
+                                 .ns = hx__whole_ns(r->ns, o->parts_ns, c.surprised, in_vain(r)),
+                                 .turn = hx->decision.turn},
+                    hx->now_s);
     hx__model_power(hx->model, &key, joules, r->ns);
   }
   return r->ns;
