@@ -349,6 +349,13 @@ static void memory(void) {
   }
 }
 
+/* What whole calls say of a choice that was to take 3. */
+static void whole_calls(void) {
+  CHECK(hx__whole_ns(9.0, 3.0, false, false) == 9.0, "no surprise: all of it");
+  CHECK(hx__whole_ns(9.0, 3.0, true, false) > 3.0 && hx__whole_ns(9.0, 3.0, true, false) < 4.5, "a surprise: a little");
+  CHECK(hx__whole_ns(9.0, 3.0, true, true) == 9.0, "nobody helped: all of it");
+}
+
 /* What a decision costs. */
 static void decision_time(void) {
   hx__prospect p = {.units = 1e6, .devices = 1};
@@ -374,6 +381,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--table") == 0) table = true;
     if (strcmp(argv[i], "--schedules") == 0 && i + 1 < argc) schedules = strtoul(argv[++i], NULL, 10);
   }
+  whole_calls();
   decision_time();
   memory();
   foreign_entries();
