@@ -42,13 +42,20 @@ static const wide_core wide_cores[] = {
     {"GenuineIntel", 0x06, 0xcf, 0xcf, &hx__cpu_avx512},        /* Emerald Rapids */
 };
 
+/* "" where there is none. */
+static void vendor_of(char vendor[13]) {
+  unsigned most, ebx, ecx, edx;
+  memset(vendor, 0, 13);
+  if (!__get_cpuid(0, &most, &ebx, &ecx, &edx)) return;
+  memcpy(vendor, &ebx, 4), memcpy(vendor + 4, &edx, 4), memcpy(vendor + 8, &ecx, 4);
+}
+
 /* The row's kernels, or NULL. */
 static const hx__cpu_kernels *wide_kernels(void) {
-  unsigned eax, ebx, ecx, edx, most;
-  char vendor[13] = "";
-  if (!__get_cpuid(0, &most, &ebx, &ecx, &edx) || !__get_cpuid(1, &eax, &(unsigned){0}, &(unsigned){0}, &(unsigned){0}))
-    return NULL;
-  memcpy(vendor, &ebx, 4), memcpy(vendor + 4, &edx, 4), memcpy(vendor + 8, &ecx, 4);
+  unsigned eax;
+  char vendor[13];
+  if (!__get_cpuid(1, &eax, &(unsigned){0}, &(unsigned){0}, &(unsigned){0})) return NULL;
+  vendor_of(vendor);
   unsigned base = eax >> 8 & 15, family = base == 15 ? base + (eax >> 20 & 255) : base;
   unsigned model = (eax >> 4 & 15) | (eax >> 12 & 0xf0); /* extended models: family 6 and from 15 up */
   for (size_t i = 0; i < sizeof wide_cores / sizeof wide_cores[0]; i++) {
@@ -64,8 +71,15 @@ static const hx__cpu_kernels *best_variant(void) {
   if (!k) k = variant(HX__ISA_AVX2);
   return k ? k : variant(HX__ISA_SSE2);
 }
+
+bool hx__cpu_asks_ahead(void) {
+  char vendor[13];
+  vendor_of(vendor);
+  return !strcmp(vendor, "AuthenticAMD");
+}
 #else
 static const hx__cpu_kernels *best_variant(void) { return variant(HX__ISA_NEON); }
+bool hx__cpu_asks_ahead(void) { return false; }
 #endif
 
 const hx__cpu_kernels *hx__cpu_kernels_for(hx__isa isa) { return isa == HX__ISA_AUTO ? best_variant() : variant(isa); }

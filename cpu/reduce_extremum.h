@@ -35,11 +35,12 @@ INLINED uint32_t extremum_folded(hx_type type, bool most, const extremum *e) {
 
 /* TAKE(chain, vector) for any n > 0 elements; n < V_LANES: none, all are in extremum_first. Elements may be taken
  * twice: the last vector overlaps the one before it. */
-#define EXTREMUM_WALK(x, n, TAKE)                                                 \
+#define EXTREMUM_WALK(x, n, distant, TAKE)                                        \
   do {                                                                            \
     const element *p_ = (x);                                                      \
     size_t left_ = (n);                                                           \
     for (; left_ >= 2 * X_STEP; left_ -= 2 * X_STEP, p_ += 2 * X_STEP) {          \
+      if (distant) ask_ahead(x, (size_t)(p_ - (x)), 2 * X_STEP);                  \
       TAKE(0, v_load(p_));                                                        \
       TAKE(1, v_load(p_ + V_LANES));                                              \
       TAKE(2, v_load(p_ + 2 * V_LANES));                                          \
@@ -55,10 +56,10 @@ INLINED uint32_t extremum_folded(hx_type type, bool most, const extremum *e) {
 
 INLINED v_u32 extremum_first(const element *x, size_t n) { return n < V_LANES ? v_load_part(x, n, x[0]) : v_load(x); }
 
-INLINED uint32_t integer_extremum(hx_type type, bool most, const element *x, size_t n) {
+INLINED uint32_t integer_extremum(hx_type type, bool most, const element *x, size_t n, bool distant) {
   extremum e = extremum_start(extremum_first(x, n));
 #define TAKE(c, v) e.best[c] = v_best(type, most, v, e.best[c])
-  EXTREMUM_WALK(x, n, TAKE);
+  EXTREMUM_WALK(x, n, distant, TAKE);
 #undef TAKE
   return extremum_folded(type, most, &e);
 }
@@ -70,7 +71,7 @@ typedef struct float_range {
 } float_range;
 
 /* high, and top or low. */
-INLINED float_range float_range_of(bool with_top, const element *x, size_t n) {
+INLINED float_range float_range_of(bool with_top, const element *x, size_t n, bool distant) {
   const hx_type type = with_top ? HX_I32 : HX_U32;
   extremum high = extremum_start(extremum_first(x, n)), other = high;
 #define TAKE(c, v)                                             \
@@ -80,7 +81,7 @@ INLINED float_range float_range_of(bool with_top, const element *x, size_t n) {
     high.best[c] = v_best(HX_U32, true, t_, high.best[c]);     \
     other.best[c] = v_best(type, with_top, t_, other.best[c]); \
   } while (0)
-  EXTREMUM_WALK(x, n, TAKE);
+  EXTREMUM_WALK(x, n, distant, TAKE);
 #undef TAKE
   const uint32_t o = extremum_folded(type, with_top, &other);
   return (float_range){extremum_folded(HX_U32, true, &high), with_top ? o : 0, with_top ? 0 : o};
@@ -109,6 +110,7 @@ INLINED v_u32 float_in_order(v_u32 x) { return x ^ ((v_u32)((v_i32)x >> 31) & 0x
 
 /* For few elements, without a guess: more work for each, less at the end. */
 INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
+  const bool distant = false;
   const v_u32 first = extremum_first(x, n);
   extremum e = extremum_start(float_in_order(first)), size = extremum_start(first & 0x7fffffffu);
 #define TAKE(c, v)                                                       \
@@ -117,7 +119,7 @@ INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
     e.best[c] = v_best(HX_I32, most, float_in_order(t_), e.best[c]);     \
     size.best[c] = v_best(HX_I32, true, t_ & 0x7fffffffu, size.best[c]); \
   } while (0)
-  EXTREMUM_WALK(x, n, TAKE);
+  EXTREMUM_WALK(x, n, distant, TAKE);
 #undef TAKE
   if (extremum_folded(HX_I32, true, &size) > F_INFINITY) return FLOAT_NAN_FOUND;
   const uint32_t b = extremum_folded(HX_I32, most, &e);
@@ -126,7 +128,7 @@ INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
 
 #if !V_INTEGER_BEST
 /* By comparing floats, which leaves open which zero it is. */
-INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n) {
+INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n, bool distant) {
   const v_f32 first = (v_f32)extremum_first(x, n);
   v_f32 best[X_CHAINS] = {first, first, first, first};
   v_u32 nan = e_unordered((v_u32)first, (v_u32)first);
@@ -136,7 +138,7 @@ INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n) 
     best[c] = v_float_best(most, best[c], (v_f32)t_); \
     nan |= e_unordered(t_, t_);                       \
   } while (0)
-  EXTREMUM_WALK(x, n, TAKE);
+  EXTREMUM_WALK(x, n, distant, TAKE);
 #undef TAKE
   if (e_signs(nan)) return FLOAT_NAN_FOUND;
 #define COMBINE(a, b) v_float_best(most, a, b)
@@ -152,16 +154,16 @@ INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n) 
 #endif
 
 /* Two of the three are enough, if it is known which: *mixed is a guess, by the leaf before. */
-INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool *mixed) {
+INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool distant, bool *mixed) {
 #if !V_INTEGER_BEST
   (void)mixed;
-  return float_extremum_by_float(most, x, n);
+  return float_extremum_by_float(most, x, n, distant);
 #else
   if (n < 2 * X_STEP) return float_extremum_few(most, x, n);
   for (;;) {
     bool known;
-    const uint32_t b = *mixed ? extremum_of_mixed(most, float_range_of(true, x, n), &known)
-                              : extremum_of_one_sign(most, float_range_of(false, x, n), &known);
+    const uint32_t b = *mixed ? extremum_of_mixed(most, float_range_of(true, x, n, distant), &known)
+                              : extremum_of_one_sign(most, float_range_of(false, x, n, distant), &known);
     if (known) return b;
     *mixed = !*mixed;
   }
@@ -184,9 +186,10 @@ INLINED uint32_t extremum_bits(hx_type type, uint32_t ordered) {
   return type == HX_I32 ? ordered ^ 0x80000000u : ordered;
 }
 
-INLINED uint32_t extremum_key(hx_op op, hx_type type, const element *x, size_t n, bool *mixed) {
+INLINED uint32_t extremum_key(hx_op op, hx_type type, const element *x, size_t n, bool distant, bool *mixed) {
   const bool most = op == HX_MAX || op == HX_ARGMAX, index = op == HX_ARGMIN || op == HX_ARGMAX;
-  uint32_t b = type == HX_F32 ? float_extremum(most, x, n, mixed) : integer_extremum(type, most, x, n);
+  uint32_t b =
+      type == HX_F32 ? float_extremum(most, x, n, distant, mixed) : integer_extremum(type, most, x, n, distant);
   if (type == HX_F32 && (b & 0x7fffffffu) > F_INFINITY) return 0;
   if (type == HX_F32 && index && b << 1 == 0) b = 0; /* zeros tie */
   const uint32_t ordered = extremum_ordered(type, b);
@@ -224,15 +227,16 @@ INLINED size_t index_of_key(hx_op op, hx_type type, uint32_t key, const element 
 
 typedef uint32_t extremum_key_fn(const element *x, size_t n, bool *mixed);
 
-/* All leaves. Only the leaf that wins is looked at a second time, for its index. */
-INLINED void extremum_slots(hx_op op, hx_type type, extremum_key_fn *key_of, const element *x, size_t n,
-                            uint64_t *slots) {
+/* All leaves, distant_key_of for whole ones. Only the leaf that wins is looked at a second time, for its index. */
+INLINED void extremum_slots(hx_op op, hx_type type, extremum_key_fn *key_of, extremum_key_fn *distant_key_of,
+                            const element *x, size_t n, uint64_t *slots) {
   const bool index = op == HX_ARGMIN || op == HX_ARGMAX;
   bool mixed = type == HX_F32 && n >= 2 * X_STEP && signs_differ(x);
   uint32_t best = 0xffffffffu;
   size_t winner = 0;
   for (size_t at = 0; at < n; at += HX__LEAF) {
-    const uint32_t key = key_of(x + at, n - at < HX__LEAF ? n - at : HX__LEAF, &mixed);
+    const bool whole = n - at >= HX__LEAF;
+    const uint32_t key = (whole ? distant_key_of : key_of)(x + at, whole ? HX__LEAF : n - at, &mixed);
     slots[at / HX__LEAF] = index ? (uint64_t)key << 32 : key;
     if (!index || key >= best) continue;
     best = key;

@@ -123,16 +123,25 @@ INLINED float_lanes float_add_row(hx_op op, float_lanes lane, const element *x, 
   return lane;
 }
 
-INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n, bool far) {
-  const size_t few = 4, rows = far ? 1 : 4;                               /* of an iteration (HX__NEAR_BYTES) */
+INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n, hx__reach reach) {
+  const size_t few = 4, rows = reach == HX__NEAR ? 4 : 1;                 /* of an iteration */
   if (n < V_LANES) return float_folded(op, float_term_part(op, x, y, n)); /* the other vectors would add nothing */
   if (n < few * V_LANES) return float_tree(op, float_add_part(op, float_start(op), few, x, y, n), few);
   if (n < HX__LANES) return float_tree(op, float_add_part(op, float_start(op), F_ROW, x, y, n), F_ROW);
 
+#define ASK()                                                            \
+  do {                                                                   \
+    if (reach != HX__DISTANT) break;                                     \
+    ask_ahead(first, (size_t)(x - first), HX__LANES);                    \
+    if (op == HX_DOT) ask_ahead(second, (size_t)(x - first), HX__LANES); \
+  } while (0)
+  const element *const first = x, *const second = y;
+  ASK();
   float_lanes lane = float_row(op, x, y);
   const element *const last = x + (n - n % HX__LANES);
   x += HX__LANES, y += HX__LANES;
   for (const size_t step = rows * HX__LANES; (size_t)(last - x) >= step; x += step, y += step) {
+    ASK();
     lane = float_add_row(op, lane, x, y);
     if (rows > 1) lane = float_add_row(op, lane, x + HX__LANES, y + HX__LANES);
     if (rows > 2) lane = float_add_row(op, lane, x + 2 * HX__LANES, y + 2 * HX__LANES);
@@ -140,6 +149,7 @@ INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t
   }
   for (; rows > 1 && x < last; x += HX__LANES, y += HX__LANES) lane = float_add_row(op, lane, x, y);
   if (n % HX__LANES) lane = float_add_part(op, lane, F_ROW, x, y, n % HX__LANES);
+#undef ASK
   return float_tree(op, lane, F_ROW);
 }
 

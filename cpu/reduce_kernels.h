@@ -8,10 +8,10 @@
 #include "cpu/reduce_float.h"
 #include "cpu/reduce_integer.h"
 
-#define FLOAT_LEAF(op, type, x, y, n, far) float_leaf(op, x, y, n, far)
-#define SUM_LEAF(op, type, x, y, n, far) integer_sum_leaf(op, type, x, n, far)
-#define DOT_LEAF(op, type, x, y, n, far) integer_dot_leaf(op, type, x, y, n, far)
-#define PRODUCT_LEAF(op, type, x, y, n, far) integer_product_leaf(type, x, n)
+#define FLOAT_LEAF(op, type, x, y, n, reach) float_leaf(op, x, y, n, reach)
+#define SUM_LEAF(op, type, x, y, n, reach) integer_sum_leaf(op, type, x, n, reach)
+#define DOT_LEAF(op, type, x, y, n, reach) integer_dot_leaf(op, type, x, y, n, reach)
+#define PRODUCT_LEAF(op, type, x, y, n, reach) integer_product_leaf(type, x, n)
 
 /* XX(function, leaf, op, type). The sum of absolute values of u32 is their sum. */
 #define LEAF_ROWS(XX)                                     \
@@ -47,36 +47,44 @@
   XX(argmax_u32, HX_ARGMAX, HX_U32)
 
 /* A leaf stands apart, so that nothing of the loop over leaves takes registers from it. */
-#define REDUCE_FUNCTION(name, leaf, op, type)                                                     \
-  static __attribute__((noinline)) uint64_t name##_leaf(const void *x, const void *y, size_t n) { \
-    (void)y;                                                                                      \
-    return leaf(op, type, x, y, n, false);                                                        \
-  }                                                                                               \
-  static __attribute__((noinline)) uint64_t name##_far(const element *x, const element *y) {      \
-    (void)y;                                                                                      \
-    return leaf(op, type, x, y, HX__LEAF, true);                                                  \
-  }                                                                                               \
-  static void name(const void *x, const void *y, size_t n, uint64_t *slots) {                     \
-    const element *a = x, *b = (op) == HX_DOT ? y : x;                                            \
-    const bool far = is_far((op) == HX_DOT ? 2 * n : n);                                          \
-    for (; n > HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF)                             \
-      *slots++ = far ? name##_far(a, b) : name##_leaf(a, b, HX__LEAF);                            \
-    *slots = name##_leaf(a, b, n);                                                                \
+#define REDUCE_WHOLE_LEAF(name, leaf, op, type, reach)                                           \
+  static __attribute__((noinline)) uint64_t name##_##reach(const element *x, const element *y) { \
+    (void)y;                                                                                     \
+    return leaf(op, type, x, y, HX__LEAF, reach);                                                \
+  }
+#define REDUCE_FUNCTION(name, leaf, op, type)                                                                 \
+  static __attribute__((noinline)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {             \
+    (void)y;                                                                                                  \
+    return leaf(op, type, x, y, n, HX__NEAR);                                                                 \
+  }                                                                                                           \
+  REDUCE_WHOLE_LEAF(name, leaf, op, type, HX__FAR)                                                            \
+  REDUCE_WHOLE_LEAF(name, leaf, op, type, HX__DISTANT)                                                        \
+  static void name(const void *x, const void *y, size_t n, hx__reach reach, uint64_t *slots) {                \
+    const element *a = x, *b = (op) == HX_DOT ? y : x;                                                        \
+    if (reach == HX__DISTANT)                                                                                 \
+      for (; n >= HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_HX__DISTANT(a, b); \
+    else if (reach == HX__FAR)                                                                                \
+      for (; n >= HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_HX__FAR(a, b);     \
+    for (; n > HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_leaf(a, b, HX__LEAF); \
+    if (n) *slots = name##_leaf(a, b, n);                                                                     \
   }
 LEAF_ROWS(REDUCE_FUNCTION)
 
-#define EXTREMUM_FUNCTION(name, op, type)                                                         \
-  static __attribute__((noinline)) uint32_t name##_key(const element *x, size_t n, bool *mixed) { \
-    return extremum_key(op, type, x, n, mixed);                                                   \
-  }                                                                                               \
-  static void name(const void *x, const void *y, size_t n, uint64_t *slots) {                     \
-    (void)y;                                                                                      \
-    extremum_slots(op, type, name##_key, x, n, slots);                                            \
-  }                                                                                               \
-  static __attribute__((unused)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {   \
-    uint64_t slot;                                                                                \
-    name(x, y, n, &slot);                                                                         \
-    return slot;                                                                                  \
+#define EXTREMUM_FUNCTION(name, op, type)                                                                      \
+  static __attribute__((noinline)) uint32_t name##_key(const element *x, size_t n, bool *mixed) {              \
+    return extremum_key(op, type, x, n, false, mixed);                                                         \
+  }                                                                                                            \
+  static __attribute__((noinline)) uint32_t name##_distant_key(const element *x, size_t n, bool *mixed) {      \
+    return extremum_key(op, type, x, n, true, mixed);                                                          \
+  }                                                                                                            \
+  static void name(const void *x, const void *y, size_t n, hx__reach reach, uint64_t *slots) {                 \
+    (void)y;                                                                                                   \
+    extremum_slots(op, type, name##_key, reach == HX__DISTANT ? name##_distant_key : name##_key, x, n, slots); \
+  }                                                                                                            \
+  static __attribute__((unused)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {                \
+    uint64_t slot;                                                                                             \
+    name(x, y, n, HX__NEAR, &slot);                                                                            \
+    return slot;                                                                                               \
   }
 EXTREMUM_ROWS(EXTREMUM_FUNCTION)
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "runtime/hx.h"
+#include "cpu/cpu.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -24,12 +24,6 @@
 #else
 #define UNROLLED _Pragma("GCC unroll 64")
 #endif
-
-/* Two shapes of a loop over a leaf. Where the data may lie in the second cache, long iterations, so few that their end
- * is foreseen: else it stops the loads of the next leaf (measured on Zen 4: 2 to 10 % of a leaf). Beyond it short ones:
- * there the CPU prefetches by the address of the instruction that loads, and strides over 512 bytes cost 15 %. */
-#define HX__NEAR_BYTES ((size_t)1 << 20)
-static inline bool is_far(size_t elements) { return elements > HX__NEAR_BYTES / 4u; }
 
 #define INLINED static inline __attribute__((always_inline))
 
@@ -63,6 +57,19 @@ typedef float e_f32 __attribute__((vector_size(E_BYTES)));
 typedef int32_t e_i32 __attribute__((vector_size(E_BYTES)));
 typedef uint32_t e_u32 __attribute__((vector_size(E_BYTES)));
 typedef uint32_t e_u32_unaligned __attribute__((vector_size(E_BYTES), aligned(4), may_alias));
+
+/* Asks for the next leaf (HX__DISTANT) while elements [at, at + count) of this one are read; count: a multiple of
+ * ASK_STEP that divides at. Into the second cache, every second line (the CPU brings its neighbour), and in four places
+ * at once, a page each: the prefetchers of the CPU begin anew at each page and wait for its address, these four do not.
+ * Behind the end of an array nothing is read: a prefetch does not fault. */
+#define ASK_STEP 32u
+#define ASK_PLACES 4u
+INLINED void ask_ahead(const element *leaf, size_t at, size_t count) {
+  UNROLLED for (size_t i = 0; i < count / ASK_STEP; i++) {
+    const size_t line = at / ASK_STEP + i, place = line % ASK_PLACES;
+    __builtin_prefetch(leaf + HX__LEAF + place * (HX__LEAF / ASK_PLACES) + line / ASK_PLACES * ASK_STEP, 0, 2);
+  }
+}
 
 INLINED v_u32 v_load(const void *p) { return *(const v_u32_unaligned *)p; }
 INLINED e_u32 e_load(const void *p) { return *(const e_u32_unaligned *)p; }

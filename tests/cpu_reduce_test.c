@@ -158,7 +158,8 @@ static void got_index(const uint64_t *want, uint64_t *got, size_t leaves) {
     if (l != best) got[l] = (got[l] & ~0xffffffffull) | (uint32_t)want[l];
 }
 
-static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_t *x, const uint32_t *y, size_t n) {
+static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_t *x, const uint32_t *y, size_t n,
+                  hx__reach reach) {
   size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t want[MAX_LEAVES], got[MAX_LEAVES + 1];
   for (size_t l = 0; l < leaves; l++) {
@@ -169,7 +170,7 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
     const hx__cpu_kernels *k = hx__cpu_kernels_for(isa);
     if (!k) continue;
     for (size_t l = 0; l <= leaves; l++) got[l] = CANARY;
-    k->leaf[op][type](x, op == HX_DOT ? y : NULL, n, got);
+    k->leaf[op][type](x, op == HX_DOT ? y : NULL, n, reach, got);
     checked++;
     if (leaves == 1 && k->one_leaf[op][type](x, op == HX_DOT ? y : NULL, n) != got[0]) {
       printf("%s %s %s: kind %d seed %llu n %zu: the one leaf differs\n", isa_names[isa], op_names[op],
@@ -181,9 +182,10 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
       uint64_t expected = l < leaves ? want[l] : CANARY;
       if (got[l] == expected) continue;
       if (failed++ < 20)
-        printf("%s %s %s: kind %d seed %llu n %zu address %% 64 = %d: slot %zu of %zu is %016llx, not %016llx\n",
-               isa_names[isa], op_names[op], type_names[type], kind, (unsigned long long)seed, n,
-               (int)((uintptr_t)x % 64), l, leaves, (unsigned long long)got[l], (unsigned long long)expected);
+        printf(
+            "%s %s %s: kind %d seed %llu n %zu address %% 64 = %d: reach %d: slot %zu of %zu is %016llx, not %016llx\n",
+            isa_names[isa], op_names[op], type_names[type], kind, (unsigned long long)seed, n, (int)((uintptr_t)x % 64),
+            (int)reach, l, leaves, (unsigned long long)got[l], (unsigned long long)expected);
     }
   }
 }
@@ -195,7 +197,8 @@ static void check_all(uint64_t seed, fenced mx, fenced my, size_t n, bool at_end
     for (int kind = 0; kind < KINDS; kind++) {
       fill(type, kind, seed, x, n);
       fill(type, kind, seed + 1, y, n);
-      for (hx_op op = HX_SUM; op <= HX_PROD; op++) check(seed, op, type, kind, x, y, n);
+      for (hx_op op = HX_SUM; op <= HX_PROD; op++)
+        for (hx__reach reach = HX__NEAR; reach <= HX__DISTANT; reach++) check(seed, op, type, kind, x, y, n, reach);
     }
   }
 }

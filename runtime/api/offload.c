@@ -31,10 +31,11 @@
 
 /* A reduction on the calling thread: no lock, no allocation, no clock. */
 static void reduce_here(const hx_context *hx, const hx__work *w) {
+  const hx__reach reach = hx__cpu_reach(hx->team.cpu, w);
   uint64_t slots[SMALL_SLOTS];
   for (size_t f = 0; f < w->nfields; f++) {
     const hx_field *const field = &w->fields[f];
-    hx->team.kernels->leaf[field->op][field->type](field->x, field->y, w->n, slots);
+    hx->team.kernels->leaf[field->op][field->type](field->x, field->y, w->n, reach, slots);
     w->out[f] = hx__join(field->op, field->type, slots, w->slices);
   }
 }
@@ -217,7 +218,7 @@ static inline bool at_once(const hx_context *hx, const hx_task *task) {
     return true;
   }
   uint64_t slots[SMALL_ELEMENTS / HX__LEAF];
-  hx->team.kernels->leaf[r->op][r->type](r->x, r->y, r->n, slots);
+  hx->team.kernels->leaf[r->op][r->type](r->x, r->y, r->n, HX__NEAR, slots);
   *r->out = hx__join(r->op, r->type, slots, (r->n + HX__LEAF - 1) / HX__LEAF);
   return true;
 }

@@ -11,6 +11,8 @@
 #include "runtime/topo/topo.h"
 
 #define CACHE_LINE 64u
+#define NEAR_BYTES ((size_t)1 << 20)     /* a second cache, or what is left of one */
+#define USUAL_L3_BYTES ((size_t)8 << 20) /* where hwloc knows of none */
 
 /* Scratch of one thread, handed from chunk to chunk. */
 typedef struct scratch {
@@ -22,6 +24,7 @@ typedef struct scratch {
 typedef struct cpu_lane {
   hx__lane base;
   const hx__cpu_kernels *kernels;
+  bool asks_ahead;
   pthread_mutex_t lock;
   scratch *spare;
   hx__packed_store store;
@@ -70,6 +73,7 @@ static hx__lane *open(hx__device *d, const hx__config *config) {
   }
   lane->base = (hx__lane){.device = d, .grain = grain, .most = most};
   lane->kernels = hx__cpu_kernels_for(config->isa);
+  lane->asks_ahead = hx__cpu_asks_ahead();
   pthread_mutex_init(&lane->lock, NULL);
   hx__packed_store_init(&lane->store);
   return &lane->base;
@@ -129,9 +133,21 @@ static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__gemm
   return HX__DONE;
 }
 
+hx__reach hx__cpu_reach(const hx__lane *base, const hx__work *w) {
+  const cpu_lane *const lane = (const cpu_lane *)base;
+  size_t arrays = 0;
+  for (size_t f = 0; f < w->nfields; f++) arrays += w->fields[f].op == HX_DOT ? 2 : 1;
+  const size_t most = SIZE_MAX / sizeof(uint32_t) / arrays,
+               bytes = (w->n < most ? w->n : most) * sizeof(uint32_t) * arrays;
+  if (bytes <= NEAR_BYTES) return HX__NEAR;
+  const size_t l3 = hx__topo_get()->l3_bytes; /* a part of it, for other programs share it */
+  return lane->asks_ahead && bytes > (l3 ? l3 : USUAL_L3_BYTES) / 4 ? HX__DISTANT : HX__FAR;
+}
+
 static void reduce(const cpu_lane *lane, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
+  const hx__reach reach = hx__cpu_reach(&lane->base, w);
   /* Leaf by leaf over the fields: fields that share an array find it in the cache. */
   for (size_t at = 0; at < n; at += HX__LEAF) {
     const size_t left = n - at, part = w->nfields == 1 ? n : left < HX__LEAF ? left : HX__LEAF;
@@ -139,7 +155,8 @@ static void reduce(const cpu_lane *lane, const hx__request *request, hx__chunk c
       const hx_field *const field = &w->fields[f];
       const uint32_t *const x = (const uint32_t *)field->x + first + at;
       const uint32_t *const y = field->op == HX_DOT ? (const uint32_t *)field->y + first + at : NULL;
-      lane->kernels->leaf[field->op][field->type](x, y, part, request->slots + f * w->slices + (first + at) / HX__LEAF);
+      lane->kernels->leaf[field->op][field->type](x, y, part, reach,
+                                                  request->slots + f * w->slices + (first + at) / HX__LEAF);
     }
     if (part == n) break;
   }

@@ -47,6 +47,9 @@ void hx__cpu_pack_close(hx__lane *lane, hx__packed *packed);
 hx__outcome hx__cpu_block(hx__lane *lane, const hx__request *request, hx__chunk chunk, hx__chunk across);
 size_t hx__cpu_grain_across(const hx__lane *lane, const hx__work *work);
 
+/* For all of a reduction, whoever reads which part of it. */
+hx__reach hx__cpu_reach(const hx__lane *lane, const hx__work *work);
+
 /* The variant and block sizes in use. */
 const hx__cpu_kernels *hx__cpu_lane_kernels(const hx__lane *lane);
 

@@ -64,7 +64,7 @@ static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n,
     const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots};
     for (size_t l = 0; l < leaves; l++) { /* one by one: a call finds the index of its winner only */
       const size_t at = l * HX__LEAF, part = n - at < HX__LEAF ? n - at : HX__LEAF;
-      cpu->leaf[op][type](x + 1 + at, op == HX_DOT ? y + 3 + at : NULL, part, slots + leaves + l);
+      cpu->leaf[op][type](x + 1 + at, op == HX_DOT ? y + 3 + at : NULL, part, HX__NEAR, slots + leaves + l);
     }
     memset(slots, 0xa5, leaves * sizeof *slots);
     const hx__outcome outcome = run(lane, &request);

@@ -199,7 +199,7 @@ static bool reduce(sim_lane *lane, sim_ticket *ticket, const hx__request *reques
     const uint32_t *const x = reach(lane, &arrays[0], (const uint32_t *)field->x + first, n * 4, n * 4);
     const uint32_t *const y =
         field->op == HX_DOT ? reach(lane, &arrays[1], (const uint32_t *)field->y + first, n * 4, n * 4) : NULL;
-    request->kernels->leaf[field->op][field->type](x, y, n, slots);
+    request->kernels->leaf[field->op][field->type](x, y, n, HX__NEAR, slots);
     lane->copied += chunk.count * sizeof(uint64_t);
   }
   return true;
