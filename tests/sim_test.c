@@ -25,8 +25,8 @@ static const floors least[SIM_KINDS][SIM_BELIEFS] = {[SIM_STEADY] = {[SIM_LEARNE
                                                                      [SIM_SEED] = {{0.95, 0.96}, {0.89, 0.91}},
                                                                      [SIM_SEED_2X] = {{0.95, 0.96}, {0.90, 0.91}},
                                                                      [SIM_SEED_HALF] = {{0.95, 0.96}, {0.89, 0.91}},
-                                                                     [SIM_OLD_2X] = {{0.96, 0.97}, {0.91, 0.90}},
-                                                                     [SIM_SURE_2X] = {{0.96, 0.97}, {0.92, 0.90}}},
+                                                                     [SIM_OLD_2X] = {{0.96, 0.96}, {0.91, 0.89}},
+                                                                     [SIM_SURE_2X] = {{0.96, 0.96}, {0.91, 0.89}}},
                                                      [SIM_CHANGING] = {[SIM_LEARNED] = {{0.94, 0.94}, {0.86, 0.86}},
                                                                        [SIM_SEED] = {{0.94, 0.93}, {0.85, 0.83}},
                                                                        [SIM_SEED_2X] = {{0.93, 0.96}, {0.82, 0.91}},
@@ -37,7 +37,7 @@ static const floors least[SIM_KINDS][SIM_BELIEFS] = {[SIM_STEADY] = {[SIM_LEARNE
                                                                     [SIM_SEED] = {{0.92, 0.97}, {0.82, 0.96}},
                                                                     [SIM_SEED_2X] = {{0.91, 0.97}, {0.85, 0.96}},
                                                                     [SIM_SEED_HALF] = {{0.91, 0.97}, {0.81, 0.96}},
-                                                                    [SIM_OLD_2X] = {{0.90, 0.95}, {0.86, 0.86}},
+                                                                    [SIM_OLD_2X] = {{0.90, 0.95}, {0.85, 0.86}},
                                                                     [SIM_SURE_2X] = {{0.88, 0.95}, {0.80, 0.86}}}};
 #define RIGHT 0.97 /* over all scenarios at 2 and 20 ms, after ten calls */
 #define WRONG 0.95 /* where the rates are guessed, or wrong by a factor of 2 */
@@ -260,6 +260,29 @@ static void bounds(void) {
   }
 }
 
+/* A device that is slow in its first call after one of the CPU (threads of the team wait for more, buffers are cold)
+ * and twice as fast as the CPU in those that follow: one call of it shows nothing, two in a row do. */
+static void wakes_up(void) {
+  static hx__model model;
+  memset(&model, 0, sizeof model);
+  pthread_mutex_init(&model.lock, NULL);
+  sim_hx hx = {.model = &model, .now_s = 1000, .copies = true};
+  uint64_t random = 5;
+  sim_machine awake = sim_plain(2.0, 40e3), asleep = sim_plain(0.4, 40e3);
+  awake.device[0].corun = asleep.device[0].corun = 0.2;
+  const size_t slices = sim_slices_for(&awake, 5e6);
+  const sim_guess guess = sim_guess_of(&awake, 1.0);
+  const double alone = (double)slices / awake.device[0].rate;
+  double last = 9.0;
+  for (unsigned i = 0; i < 40; i++) {
+    const double ns =
+        sim_hx_call(&hx, i && hx.result.cpu_slices == 0 ? &awake : &asleep, slices, &guess, &random, NULL);
+    if (hx.decision.choice == hx.decision.best) last = ns / alone;
+  }
+  printf("  a device that wakes up in its second call: at last %.3f x its time\n", last);
+  CHECK(last < 1.1, "at last %.3f x its time", last);
+}
+
 /* A memory that has become wrong heals. */
 static void healing(double from, double to, unsigned calls, double most) {
   static hx__model model;
@@ -388,6 +411,7 @@ int main(int argc, char **argv) {
   any_numbers();
   bounds();
   exactly_once(schedules);
+  wakes_up();
   healing(1.5, 0.15, 40, 1.6);
   healing(0.02, 3.0, 2000, 1.60);
   healing(3.0, 6.0, 40, 1.10);

@@ -42,6 +42,7 @@ typedef struct hx__device {
   _Atomic uint32_t tiles;          /* how many of them are known: at least 1 */
   float seed[HX__NEEDS]; /* units a nanosecond of a small launch, by need bit, set before it is ready; 0: unknown */
   float launch_ns;       /* of a launch of next to nothing, with its wait; 0: unknown */
+  float link_ns;         /* a byte's way to it from pinned host memory; 0: it reads host memory in place, or unknown */
   _Atomic bool lost;     /* an error after success: never asked again in this process */
   char why[256];         /* on lost or refused; written once, before the flag is set */
 } hx__device;

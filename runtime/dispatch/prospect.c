@@ -3,6 +3,7 @@
  * self-test's small launch. */
 #include "runtime/dispatch/prospect.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "runtime/backend/registry.h"
@@ -13,7 +14,11 @@
 #define GUESS_MATMUL 40.0 /* likewise, a thread */
 #define OTHER_COMPANY 0.2 /* of sigma, for what was measured in another company */
 #define IDLE_NS 100000000u
-#define FETCH_NS 0.1 /* a byte of a result that only a device has, on its way to the host */
+#define FETCH_NS 0.1      /* a byte of a result that only a device has, on its way to the host */
+#define STAGED_NS 0.16    /* a byte that a thread brings into pinned memory (docs/MEMORY.md), before that is measured */
+#define STAGED_TIMES 20.0 /* as long as in its own memory takes a reduction what lies in that of the host */
+#define CORES_A_FEEDER 4u /* at least, of the team */
+#define OTHER_WAY 0.3     /* of sigma, for what was measured with operands that reached the device in another way */
 
 static hx__estimate guess_of(const hx__work *w, unsigned threads) {
   hx__estimate e = hx__prior_cpu;
@@ -34,7 +39,29 @@ double hx__predict_cpu_ns(const hx__work *w, unsigned threads) {
   return hx__estimate_ns(&e, (double)w->units, false);
 }
 
-/* Before anything is measured: the self-test's small launch, of the slowest kernel among several. */
+/* What the way to a device costs: of the operand that every chunk needs, and of what belongs to a slice. */
+typedef struct way {
+  double once_ns, ns_per_unit;
+} way;
+
+static double byte_ns(const hx__device *d, uint32_t residence) {
+  static const double staged[] = {STAGED_NS, 0.0, 0.0}, moved[] = {1.0, 1.0, 0.0};
+  const uint32_t how = residence & 3u;
+  return fmax(staged[how], moved[how] * (double)d->link_ns);
+}
+
+static way way_to(const hx__device *d, const hx__work *w) {
+  if (!(d->link_ns > 0.0f) || w->units == 0) return (way){0.0, 0.0};
+  const double word = sizeof(float), units = (double)w->units;
+  const double a_ns = byte_ns(d, w->residence) * word, b_ns = byte_ns(d, w->residence >> 2) * word;
+  if (!w->matmul) return (way){0.0, w->fields[0].op == HX_DOT ? a_ns + b_ns : a_ns};
+  const double m = (double)w->gemm.m, n = (double)w->gemm.n, k = (double)w->gemm.k;
+  const double c_ns = (w->residence & HX__RESIDENT_C) ? 0.0 : (double)d->link_ns * word;
+  const double shared = w->by_columns ? m * k * a_ns : k * n * b_ns, own = w->by_columns ? k * n * b_ns : m * k * a_ns;
+  return (way){shared, (own + m * n * c_ns) / units};
+}
+
+/* Before anything is measured: the self-test's launch, of the slowest kernel among several, and the way there. */
 static hx__estimate seed_of(const hx__team *team, const hx__seat *seat, const hx__work *w) {
   hx__device *const d = seat->device;
   const uint32_t tile[3] = {team->config->tile_m, team->config->tile_n, team->config->tile_k};
@@ -43,7 +70,38 @@ static hx__estimate seed_of(const hx__team *team, const hx__seat *seat, const hx
     const float r = d->seed[__builtin_ctzll(needs)];
     if (rate == 0.0f || r < rate) rate = r;
   }
-  return hx__prior_of((double)d->launch_ns, 1.0 / (double)rate);
+  hx__estimate e = hx__prior_of((double)d->launch_ns, 1.0 / (double)rate);
+  const way way = way_to(d, w);
+  if (e.ns_per_unit > 0.0) {
+    e.latency_ns += way.once_ns;
+    if (d->link_ns > 0.0f && !w->matmul) e.ns_per_unit /= STAGED_TIMES;
+    e.ns_per_unit += way.ns_per_unit;
+  }
+  return e;
+}
+
+/* What was measured with operands that reached the device in another way, by what the two ways cost. */
+static hx__estimate by_another_way(const hx__team *team, const hx__seat *seat, const hx__work *w, uint64_t who,
+                                   unsigned threads, uint64_t date) {
+  const hx__estimate here = seed_of(team, seat, w);
+  const uint32_t ways = seat->device->link_ns > 0.0f ? HX__RESIDENCES : 1; /* else as if everything had to be copied */
+  hx__work other = *w;
+  for (other.residence = 0; other.residence < ways; other.residence++) {
+    if (other.residence == w->residence || (other.residence & 3u) == 3u || (other.residence >> 2 & 3u) == 3u) continue;
+    const hx__rate_key key = hx__key_of(&other, seat->identity, who, threads);
+    hx__estimate e = hx__model_get(hx__model_of_process(), &key, date);
+    if (!e.samples) continue;
+    const hx__estimate there = seed_of(team, seat, &other);
+    const double units = (double)w->units;
+    const double ratio = hx__estimate_ns(&here, units, false) / hx__estimate_ns(&there, units, false);
+    if (ratio > 0.0 && isfinite(ratio)) {
+      e.ns_per_unit *= ratio;
+      e.latency_ns *= ratio;
+    }
+    e.sigma += OTHER_WAY;
+    return e;
+  }
+  return (hx__estimate){.samples = 0};
 }
 
 /* Of one device while `who` work. */
@@ -54,11 +112,8 @@ static hx__estimate device_in(const hx__team *team, const hx__seat *seat, const 
   hx__estimate e = hx__model_get(hx__model_of_process(), &key, date);
   if (e.samples) return e;
   if (who != seat->identity) e = hx__model_get(hx__model_of_process(), &alone, date);
-  if (!e.samples && w->residence) { /* as if everything had to be copied */
-    hx__work copied = *w;
-    copied.residence = 0;
-    return device_in(team, seat, &copied, who, threads, date);
-  }
+  if (!e.samples) e = by_another_way(team, seat, w, who, threads, date);
+  if (!e.samples && who != seat->identity) e = by_another_way(team, seat, w, seat->identity, 0, date);
   if (!e.samples) return seed_of(team, seat, w);
   e.sigma += OTHER_COMPANY;
   return e;
@@ -88,6 +143,17 @@ void hx__prospect_cpu(const hx__team *team, const hx__work *w, unsigned threads,
   p->cpu_alone = p->cpu_beside = team->seats ? cpu_alone(w, threads) : guess_of(w, threads);
 }
 
+/* Cores that the CPU's team leaves to those who copy for devices: beside a team on all of them a feeder that stores
+ * results waits for one (an H200 with sixteen Xeon cores was five to twenty times slower so). */
+static unsigned feeders_of(const hx__team *team, const hx__plan *plan) {
+  unsigned feeders = 0;
+  for (size_t i = 0; i < plan->devices; i++) {
+    const hx__device *const d = team->seat[plan->device[i].seat].device;
+    feeders += d->kind == HX_GPU && d->link_ns > 0.0f;
+  }
+  return feeders < plan->threads / CORES_A_FEEDER ? feeders : plan->threads / CORES_A_FEEDER;
+}
+
 void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *plan, hx__prospect *p) {
   const uint64_t date = hx__date_s();
   uint64_t devices = 0;
@@ -95,19 +161,24 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
   if (!plan->devices) return;
   for (size_t i = 0; i < plan->devices; i++) devices += team->seat[plan->device[i].seat].identity;
   const uint64_t all = devices + HX__CPU_IDENTITY;
+  plan->feeders = feeders_of(team, plan);
+  const unsigned threads = plan->threads - plan->feeders;
   for (size_t i = 0; i < plan->devices; i++) {
-    plan->device[i].expected = device_in(team, &team->seat[plan->device[i].seat], w, all, plan->threads, date);
+    plan->device[i].expected = device_in(team, &team->seat[plan->device[i].seat], w, all, threads, date);
     plan->device[i].rate = rate_of(&plan->device[i].expected, w);
     plan->device[i].idle = has_slept(&team->seat[plan->device[i].seat]);
   }
   sort(plan);
   for (size_t i = 0; i < plan->devices; i++) {
     p->device[i].beside = plan->device[i].expected;
-    p->device[i].alone = device_in(team, &team->seat[plan->device[i].seat], w, devices, 0, date);
+    const hx__seat *const seat = &team->seat[plan->device[i].seat];
+    p->device[i].alone = device_in(team, seat, w, devices, 0, date);
+    /* Copies make a device slower beside the CPU by more than anybody can guess; else that tells more than the seed. */
+    if (!p->device[i].alone.samples && !(seat->device->link_ns > 0.0f)) p->device[i].alone = p->device[i].beside;
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = plan->device[i].idle;
   }
-  const hx__rate_key beside = hx__key_of(w, HX__CPU_IDENTITY, all, plan->threads);
+  const hx__rate_key beside = hx__key_of(w, HX__CPU_IDENTITY, all, threads);
   const hx__estimate e = hx__model_get(hx__model_of_process(), &beside, date);
   if (e.samples) p->cpu_beside = e;
   hx__reconcile(&p->cpu_alone, &p->cpu_beside);
@@ -115,8 +186,9 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
     const hx__choice c = hx__choice_of(i, p->devices);
     uint64_t who = c.cpu ? HX__CPU_IDENTITY : 0;
     for (unsigned d = 0; d < c.devices; d++) who += team->seat[plan->device[d].seat].identity;
-    const hx__rate_key key = hx__key_of(w, 0, who, c.cpu ? plan->threads : 0);
+    const hx__rate_key key = hx__key_of(w, 0, who, c.cpu ? threads : 0);
     p->whole[i] = hx__model_exact(hx__model_of_process(), &key, date);
+    if (!c.cpu && hx__model_row(hx__model_of_process(), &key) == 1) p->just_done = i;
   }
   const hx__device *owner = NULL;
   p->fetch_ns = FETCH_NS * (double)hx__memory_absent_bytes(team->memory, w, &owner);
@@ -136,6 +208,7 @@ void hx__prospect_take(const hx__work *w, const hx__prospect *p, hx__choice choi
   plan->cpu = choice.devices ? p->cpu_beside : p->cpu_alone;
   plan->cpu_rate = rate_of(&plan->cpu, w);
   plan->cpu_works = choice.cpu;
+  if (choice.cpu && choice.devices) plan->threads -= plan->feeders;
   plan->devices = choice.devices;
   plan->informed = true;
   for (size_t i = 0; i < plan->devices; i++) {

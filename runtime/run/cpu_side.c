@@ -10,7 +10,8 @@
 #define SHORT_UNITS (1u << 25)  /* of a product: half a millisecond of one core */
 #define LONGER_UNITS (1u << 27) /* also short with so many slices a thread that packing for oneself is soon paid */
 #define LONGER_SLICES 96u
-#define TAIL 128u /* of a product: a thread's part over its last chunk */
+#define WORTH_SLICES 96u /* 24 multiply-adds for each byte of the shared operand */
+#define TAIL 128u        /* of a product: a thread's part over its last chunk */
 
 /* Over before a stolen core is given back, so that equal parts do: but where one kind of core is slower than another.
  */
@@ -21,12 +22,19 @@ static bool is_short(const hx__run_state *run) {
   return run->feeds == 0 && fits && hx__topo_get()->kinds == 1;
 }
 
+/* Slices that make up for reading the shared operand from beyond the second cache. */
+static size_t worth(const hx__work *w) {
+  const size_t shared = w->by_columns ? w->gemm.m * w->gemm.k : w->gemm.k * w->gemm.n; /* elements of an array */
+  return w->matmul && shared > hx__topo_get()->l2_bytes / sizeof(float) ? WORTH_SLICES : 0;
+}
+
 /* Beside devices: a part of what is fair for the CPU, by the rates that the run has shown. */
 static size_t grab_beside(const hx__run_state *run, size_t grain) {
   hx__grab_view view = {.left = hx__ends_left(&run->ends),
                         .grain = grain,
                         .least = run->work->matmul ? grain : LEAST_LEAVES,
                         .most = run->work->matmul ? run->work->slices : MOST_LEAVES,
+                        .worth = worth(run->work),
                         .threads = run->plan->threads,
                         .rate = hx__run_cpu_rate(run)};
   view.others = hx__run_devices(run, NULL, view.party);

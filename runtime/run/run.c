@@ -129,6 +129,8 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
   const double units = (double)cpu_units;
   const unsigned threads = plan->cpu_works ? plan->threads : 0;
   bool surprised = atomic_load(&run->surprised) || run->redone;
+  const hx__rate_key whole = hx__key_of(run->work, 0, run->who, threads);
+  hx__model_ended(model, &whole);
   if (plan->cpu_works && units > 0.0) {
     const hx__rate_key key = hx__key_of(run->work, HX__CPU_IDENTITY, run->who, threads);
     surprised = surprised || hx__surprising(&plan->cpu, units, false, (double)cpu_ns);
@@ -137,16 +139,15 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
     if (plan->devices == 0) hx__model_power(model, &key, joules, (double)ns);
   }
   if (plan->devices == 0 || !plan->informed || !(plan->promise_ns > 0.0)) return;
-  const hx__rate_key key = hx__key_of(run->work, 0, run->who, threads);
   if (run->fetched || (surprised && (double)ns <= plan->promise_ns))
-    hx__model_count(model, &key, &hx__prior_call, plan->turn, date);
+    hx__model_count(model, &whole, &hx__prior_call, plan->turn, date);
   else
-    hx__model_put(model, &key, &hx__prior_call,
+    hx__model_put(model, &whole, &hx__prior_call,
                   (hx__sample){.units = plan->promise_ns,
                                .ns = hx__whole_ns((double)ns, plan->promise_ns, surprised, in_vain(run)),
                                .turn = plan->turn},
                   date);
-  hx__model_power(model, &key, joules, (double)ns);
+  hx__model_power(model, &whole, joules, (double)ns);
 }
 
 static hx_status carry_out(hx__run_state *run, hx_report *report) {

@@ -21,6 +21,7 @@
 #define LATER 64.0     /* of what is not */
 #define TRIALS 2u      /* calls after which a choice that may be better is known well enough */
 #define MOST_ROW 50.0
+#define MOST_SLOW 8.0    /* times the best one: not even clocks and buffers make that up */
 #define POWER_SIGMA 0.05 /* of a power that was measured, */
 #define BLIND_SIGMA 1.5  /* and of one that was not: a GPU may draw a fifth of what the CPU does */
 
@@ -79,7 +80,8 @@ static void weigh(hx__objective objective, double usual, hx__outlook *o) {
 
 /* Calls in a row that measuring a choice takes. */
 static double row_of(const hx__prospect *p, const hx__outlook *o) {
-  if (p->objective == HX__OBJECTIVE_TIME || !(o->ns < HX__ENERGY_LEAST_NS)) return 1.0;
+  if (p->objective == HX__OBJECTIVE_TIME) return 2.0; /* as is_half_tried */
+  if (!(o->ns < HX__ENERGY_LEAST_NS)) return 1.0;
   return fmin(HX__ENERGY_LEAST_NS / o->ns, MOST_ROW) + 1.0;
 }
 
@@ -97,10 +99,19 @@ static double hope(const hx__decision *d, unsigned choice, unsigned devices) {
 /* Whether it was done just now, and once more tells what it draws. */
 static bool in_row(const hx__decision *d, const hx__outlook *o) { return o->metering && o->turn + 1 == d->turn; }
 
+/* Whether it was tried or checked just now, and has to be once more: the first call of devices alone after calls of the
+ * CPU finds their clocks low, buffers cold, and threads of the team that wait for more work on all cores. */
+static bool is_half_tried(const hx__prospect *p, const hx__decision *d, unsigned choice) {
+  return p->objective == HX__OBJECTIVE_TIME && choice && choice == p->just_done &&
+         d->outlook[choice].ns < MOST_SLOW * d->outlook[d->best].ns;
+}
+
 /* Whether a choice that is not the best is due now. */
 static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice, hx__reason *reason) {
   const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
   const bool known = isfinite(o->ns);
+  *reason = HX__REASON_TRY;
+  if (is_half_tried(p, d, choice)) return true;
   if (known && is_within(d, choice, p->devices) && best->samples < TRIALS) return false; /* the best one first */
   const double cost = known ? fmax(o->cost / best->cost - 1.0, 0.0) : 1.0;
   const bool hopeful = !known || o->cost * exp(-hope(d, choice, p->devices)) < best->cost * (1.0 - GAIN);
@@ -132,7 +143,7 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
     hx__reason reason;
     if (i == d->best || !is_due(p, d, i, &reason)) continue;
     double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].cost * exp(-hope(d, i, p->devices)) : 0.0;
-    if (in_row(d, &d->outlook[i])) promise = -1.0;
+    if (in_row(d, &d->outlook[i]) || is_half_tried(p, d, i)) promise = -1.0;
     if (promise >= least) continue;
     least = promise;
     d->choice = i;

@@ -29,6 +29,7 @@ typedef struct hx__prospect {
   } device[HX__MOST_PARTIES];
   double fetch_ns;                 /* to bring results back that only one device has, */
   bool fetch_spared;               /* which the first device does without where it works alone */
+  unsigned just_done;              /* a choice of devices alone that the last such call was the first in a row of; 0 */
   hx__estimate whole[HX__CHOICES]; /* of whole calls by what their parts promised; samples 0: never done; not of [0] */
 } hx__prospect;
 

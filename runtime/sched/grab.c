@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a thread of the CPU takes beside devices: a guided part of what is fair for it, so that a slow core and a stolen
- * one do not stall the end, and at least some 20 us of work. */
+ * one do not stall the end, and at least some 20 us of work. Of a product, where each part reads the shared operand
+ * from memory, so many slices that they are worth it, as far as that is fair: threads that read it for a few rows each
+ * take the memory from one another and from the devices. */
 #include <math.h>
 
 #include "runtime/sched/policy.h"
@@ -22,6 +24,8 @@ size_t hx__grab(const hx__grab_view *v) {
   }
   double want = fair / (GUIDED * threads);
   if (want < least) want = least;
+  const double worth = fmin((double)v->worth, fair / threads);
+  if (want < worth) want = worth;
   if (want > (double)v->most) want = (double)v->most;
   if (want < (double)v->least) want = (double)v->least;
   const size_t grain = v->grain ? v->grain : 1;

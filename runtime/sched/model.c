@@ -14,6 +14,8 @@
 #define REACH_SIGMA 0.15 /* for each class of distance */
 #define SPIKE 0.405      /* ln 1.5: a sample farther off than this is doubted */
 #define MOST_DOUBTED 8
+#define YOUNG 4u /* samples: the first ones find a device cold */
+#define YOUNG_SIGMA 0.2
 #define SHIFT 0.5         /* relative standard deviation of a rate that has changed */
 #define DRIFT 0.03        /* likewise, from sample to sample */
 #define AGE_VARIANCE 0.01 /* of a minute */
@@ -230,6 +232,13 @@ static void update(hx__model_entry *e, hx__sample s) {
   double expected = 0.0, ph[HX__MODEL_STATES], variance;
   for (unsigned i = 0; i < HX__MODEL_STATES; i++) expected += h[i] * e->state[i];
   if (!(expected > 0.0)) expected = s.ns;
+  if (e->samples && e->samples <= YOUNG && s.ns < expected * exp(-SPIKE)) { /* nothing is faster than it can be */
+    const double times = s.ns / expected;
+    for (unsigned i = 0; i < HX__MODEL_STATES; i++) e->state[i] *= times;
+    e->covariance[SLOPE][SLOPE] = e->state[SLOPE] * e->state[SLOPE] * YOUNG_SIGMA * YOUNG_SIGMA;
+    e->doubted = 0;
+    expected = s.ns;
+  }
   const double z = believed(e, log(s.ns / expected));
   s.ns = expected * exp(z);
   const double slope = e->state[SLOPE], weight = e->samples ? SPREAD_WEIGHT : 0.0;
@@ -295,6 +304,20 @@ void hx__model_count(hx__model *m, const hx__rate_key *key, const hx__estimate *
   e->date = now_s;
   m->changes++;
   hx__unlock(&m->lock);
+}
+
+void hx__model_ended(hx__model *m, const hx__rate_key *key) {
+  hx__lock(&m->lock);
+  m->row = same(&m->ended, key) && m->row < UINT32_MAX ? m->row + 1 : 1;
+  m->ended = *key;
+  hx__unlock(&m->lock);
+}
+
+unsigned hx__model_row(hx__model *m, const hx__rate_key *key) {
+  hx__lock(&m->lock);
+  const unsigned row = m->row && same(&m->ended, key) ? m->row : 0;
+  hx__unlock(&m->lock);
+  return row;
 }
 
 static void add_power(hx__model_entry *e, double joules, double ns) {

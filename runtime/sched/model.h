@@ -62,6 +62,8 @@ typedef struct hx__model {
   pthread_mutex_t lock;
   uint64_t changes;
   hx__rate_key metered;                  /* of the last call */
+  hx__rate_key ended;                    /* likewise, */
+  unsigned row;                          /* and of how many before it without a break */
   unsigned char seen[HX__MODEL_ENTRIES]; /* hashes of keys without their size classes */
   hx__model_entry entry[HX__MODEL_ENTRIES];
 } hx__model;
@@ -95,6 +97,10 @@ void hx__model_put(hx__model *model, const hx__rate_key *key, const hx__estimate
 /* Counts a call that has taught nothing. */
 void hx__model_count(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn,
                      uint64_t now_s);
+
+/* Notes whose call has ended; how many there were in a row with the same key, this one included. */
+void hx__model_ended(hx__model *model, const hx__rate_key *key);
+unsigned hx__model_row(hx__model *model, const hx__rate_key *key); /* 0: another key's call was the last */
 
 /* What a call drew; joules NaN: that was not measured. For a key that hx__model_put or hx__model_count has seen. The
  * counters move once a millisecond, so that of calls under HX__ENERGY_LEAST_NS only those count that follow one of the

@@ -46,6 +46,7 @@ size_t hx__policy_fit(const hx__view *view, double slices);
 /* What a thread of the CPU takes next, beside devices. */
 typedef struct hx__grab_view {
   size_t left, grain, least, most;
+  size_t worth; /* fewer are computed at a lower rate */
   unsigned threads;
   double rate; /* of all threads together */
   unsigned others;

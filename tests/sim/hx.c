@@ -152,13 +152,14 @@ static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prosp
     if (!e.samples) e = guess_of(guess, d);
     p->device[i].beside = e;
     p->device[i].alone = part_of(c->hx, id_of(d), devices, slices);
-    if (!p->device[i].alone.samples) p->device[i].alone = e;
+    if (!p->device[i].alone.samples) p->device[i].alone = c->hx->copies ? guess_of(guess, d) : e;
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = c->hx->idle >> d & 1u;
   }
   for (unsigned i = 0; i < 2u * m->devices + 1u; i++) {
     const hx__rate_key key = key_of(0, who_of(c, hx__choice_of(i, m->devices)), slices);
     p->whole[i] = hx__model_exact(c->hx->model, &key, c->hx->now_s);
+    if (i > m->devices && hx__model_row(c->hx->model, &key) == 1) p->just_done = i;
   }
 }
 
@@ -207,6 +208,8 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
   if (r->recovered || r->stuck) return r->ns;
   const uint64_t who = who_of(&c, c.choice), cpu = id_of(SIM_DEVICES);
   const hx__outlook *const o = &hx->decision.outlook[hx->decision.choice];
+  const hx__rate_key whole = key_of(0, who, slices);
+  hx__model_ended(hx->model, &whole);
   if (c.choice.cpu && r->cpu_slices) {
     const hx__rate_key key = key_of(cpu, who, slices);
     const hx__estimate *const prior = c.choice.devices ? &p.cpu_beside : &p.cpu_alone;

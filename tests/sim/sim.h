@@ -104,6 +104,7 @@ typedef struct sim_hx {
   hx__model *model;
   uint64_t now_s;
   unsigned idle; /* devices that have slept before the next call */
+  bool copies;   /* devices copy: how they do beside the CPU says little of how they do alone */
   hx__objective objective;
   sim_meter meter;
   hx__decision decision;

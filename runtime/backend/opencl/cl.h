@@ -107,8 +107,12 @@ typedef struct hx__cl_trial {
 /* Times the product's rows, tiles and orders on a device that does nothing else, and keeps the winners. Returns how
  * many were tried. */
 size_t hx__cl_tune(hx__cl_device *device, hx__cl_trial *trials, size_t room, size_t *side);
-/* Seconds of a launch of the program HX__TRIAL for three matrices of `side` on the device; 0: it failed. */
-double hx__cl_time_product(hx__cl_device *device, size_t side);
+/* Seconds of a launch of the need's program (HX__TRIAL: the one that is being tuned) for three matrices of `side` on
+ * the device, the least of so many; 0: it failed. */
+double hx__cl_time_product(hx__cl_device *device, unsigned need, size_t side, int times);
+
+/* Nanoseconds a byte of pinned host memory takes to a device that copies; 0: that failed. */
+float hx__cl_link_ns(hx__cl_device *device, cl_command_queue queue);
 
 /* The built program of a kind, or NULL with *code. */
 cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle,

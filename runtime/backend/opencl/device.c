@@ -111,6 +111,8 @@ static cl_int run_first(hx__cl_device *d, cl_command_queue queue, cl_program pro
   cl_kernel touch = probe ? clCreateKernel(program, "hx_touch", &code) : NULL;
   if (touch) code = run_probe(d, queue, probe, local);
   if (touch && code == CL_SUCCESS) hx__cl_find_modes(d, queue, touch);
+  if (touch && code == CL_SUCCESS && d->base.kind == HX_GPU && !d->base.zero_copy)
+    d->base.link_ns = hx__cl_link_ns(d, queue);
   if (touch) clReleaseKernel(touch);
   if (probe) clReleaseKernel(probe);
   return code;

@@ -10,6 +10,9 @@
 #define PATIENCE_NS 30000000000u /* for one small launch on a device that may hang */
 #define SEED_ELEMENTS ((size_t)1 << 19)
 #define SEED_SIDE ((size_t)128)
+#define SEED_SIDE_MOST ((size_t)2048)
+#define SEED_S 4e-4 /* a launch so long is not all launch */
+#define SEED_TIMES 2
 
 static const char *const wrong_bits = "its bits differ on a small case";
 static const char *const no_answer = "it gave no answer on a small case";
@@ -215,43 +218,51 @@ static uint64_t time_second(hx__lane *lane, const hx__request *request) {
   return ns;
 }
 
-float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
+/* Without the launch, as far as that is not nearly all of it. */
+static float rate_of(const hx__cl_device *d, double units, float ns) {
+  const float launch = d->base.launch_ns < 0.75f * ns ? d->base.launch_ns : 0.75f * ns;
+  return ns > 0.0f ? (float)units / (ns - launch) : 0.0f;
+}
+
+/* Of the first size that fills the device for some time. */
+static float seed_of_product(hx__cl_device *d, unsigned need) {
+  float rate = 0.0f;
+  double seconds = 0.0;
+  for (size_t side = SEED_SIDE; side <= SEED_SIDE_MOST && seconds < SEED_S; side *= 4) {
+    seconds = hx__cl_time_product(d, need, side, SEED_TIMES);
+    if (!(seconds > 0.0)) break;
+    rate = rate_of(d, (double)side * (double)side * (double)side, (float)(seconds * 1e9));
+  }
+  return rate;
+}
+
+static float seed_of_reduction(hx__cl_device *d, unsigned need) {
   hx__lane *const lane = lane_for(d, need);
   uint32_t *const x = elements(HX_F32, SEED_ELEMENTS, false);
-  float *const c = calloc(SEED_SIDE * SEED_SIDE, sizeof *c);
   uint64_t *const slots = calloc(SEED_ELEMENTS / HX__LEAF, sizeof *slots);
-  uint64_t ns = 0, units = 0;
-  if (lane && x && c && slots) {
-    const bool matmul = need >= 27;
+  uint64_t ns = 0;
+  if (lane && x && slots) {
     const hx_field field = {(hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), x, x};
-    const hx__gemm g = {SEED_SIDE, SEED_SIDE, SEED_SIDE, (float *)x, (float *)x, SEED_SIDE, 1,
-                        SEED_SIDE, 1,         c,         SEED_SIDE,  1.0f,       0.0f};
-    const hx__work work = {.matmul = matmul,
-                           .slices = matmul ? SEED_SIDE : SEED_ELEMENTS / HX__LEAF,
-                           .n = SEED_ELEMENTS,
-                           .nfields = 1,
-                           .fields = &field,
-                           .gemm = g};
-    const size_t rows = matmul ? SEED_SIDE : 1, cols = matmul ? SEED_SIDE : SEED_ELEMENTS;
+    const hx__work work = {.slices = SEED_ELEMENTS / HX__LEAF, .n = SEED_ELEMENTS, .nfields = 1, .fields = &field};
     const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
-    const hx__array array = {.p = x, .rows = rows, .cols = cols, .ld = cols, .mode = mode}, arrays[2] = {array, array};
+    const hx__array array = {.p = x, .rows = 1, .cols = SEED_ELEMENTS, .ld = SEED_ELEMENTS, .mode = mode};
+    const hx__array arrays[2] = {array, array};
     const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
     const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots};
-    units = matmul ? (uint64_t)SEED_SIDE * SEED_SIDE * SEED_SIDE : SEED_ELEMENTS;
     ns = time_second(lane, &request);
   }
   if (lane) hx__cl_lane_close(lane);
   free(x);
-  free(c);
   free(slots);
-  /* Without the launch, as far as that is not nearly all of it. */
-  const float launch = d->base.launch_ns < 0.75f * (float)ns ? d->base.launch_ns : 0.75f * (float)ns;
-  return ns ? (float)units / ((float)ns - launch) : 0.0f;
+  return rate_of(d, SEED_ELEMENTS, (float)ns);
 }
 
-double hx__cl_time_product(hx__cl_device *d, size_t side) {
-  enum { TIMES = 7 };
-  hx__lane *const lane = lane_for(d, HX__TRIAL);
+float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
+  return need < 27 ? seed_of_reduction(d, need) : seed_of_product(d, need);
+}
+
+double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int times) {
+  hx__lane *const lane = lane_for(d, need);
   uint32_t *const x = elements(HX_F32, side * side, false);
   float *const c = calloc(side * side, sizeof *c);
   uint64_t least = 0;
@@ -264,9 +275,8 @@ double hx__cl_time_product(hx__cl_device *d, size_t side) {
     const hx__chunk all = {0, side};
     cl_command_queue const queue = ((hx__cl_lane *)lane)->queue;
     uint64_t copied;
-    hx__outcome outcome = run(lane, &request); /* and what is compiled late */
-    if (outcome == HX__DONE) outcome = hx__cl_begin(lane, &request);
-    for (int i = 0; i <= TIMES && outcome == HX__DONE; i++) { /* the first one copies the operands */
+    hx__outcome outcome = hx__cl_begin(lane, &request);
+    for (int i = 0; i <= times && outcome == HX__DONE; i++) { /* the first one compiles late and copies the operands */
       const uint64_t from = hx__now_ns();
       outcome = hx__cl_launch_matmul((hx__cl_lane *)lane, &request, all);
       if (clFinish(queue) != CL_SUCCESS) outcome = HX__FAILED;

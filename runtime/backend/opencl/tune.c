@@ -6,8 +6,9 @@
 
 #include "runtime/backend/opencl/cl.h"
 
-#define ORDERS 3u      /* of kernels/matmul_stage.cl */
-#define WORTH 1.01     /* what a winner has to gain over what is shipped */
+#define ORDERS 3u  /* of kernels/matmul_stage.cl */
+#define WORTH 1.01 /* what a winner has to gain over what is shipped */
+#define TIMES 7
 #define LAUNCH_S 2e-3  /* a launch long enough to be timed, */
 #define SIDE_MOST 2048 /* at this size at most */
 #define OPTIONS_BYTES 1024
@@ -40,9 +41,10 @@ static void run(hx__cl_device *d, hx__cl_trial *trial, size_t *side) {
   double seconds = 0.0;
   if (!trial->why) {
     if (*side == 0) /* the first one finds the size for all */
-      for (*side = 128; (seconds = hx__cl_time_product(d, *side)) < LAUNCH_S && *side < SIDE_MOST;) *side *= 2;
+      for (*side = 128; (seconds = hx__cl_time_product(d, HX__TRIAL, *side, TIMES)) < LAUNCH_S && *side < SIDE_MOST;)
+        *side *= 2;
     else
-      seconds = hx__cl_time_product(d, *side);
+      seconds = hx__cl_time_product(d, HX__TRIAL, *side, TIMES);
     if (seconds > 0.0)
       trial->flops = 2.0 * (double)*side * (double)*side * (double)*side / seconds;
     else
