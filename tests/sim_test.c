@@ -8,42 +8,13 @@
 #include "runtime/sched/course.h"
 #include "runtime/sched/policy.h"
 #include "tests/check.h"
-#include "tests/sim/matrix.h"
+#include "tests/sim/floors.h"
 
 enum { SEEDS = 20, TASKS = 3 };
 
 static const double task_ns[TASKS] = {0.3e6, 2e6, 20e6}, latencies_ns[] = {8e3, 40e3, 150e3},
                     ratios[] = {0.3, 1.5, 6.0, 10.0};
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
-/* Means over 20 seeds of eta that must be reached: of all cells of a scenario, and of its worst cell, at 2 and 20 ms. A
- * rate that changes within 2 ms, when one launch takes 0.15 ms, leaves little to be done about it. */
-typedef struct floors {
-  double mean[2], worst[2];
-} floors;
-static const floors least[SIM_KINDS][SIM_BELIEFS] = {[SIM_STEADY] = {[SIM_LEARNED] = {{0.96, 0.98}, {0.90, 0.94}},
-                                                                     [SIM_SEED] = {{0.95, 0.96}, {0.89, 0.91}},
-                                                                     [SIM_SEED_2X] = {{0.95, 0.96}, {0.90, 0.91}},
-                                                                     [SIM_SEED_HALF] = {{0.95, 0.96}, {0.89, 0.91}},
-                                                                     [SIM_OLD_2X] = {{0.96, 0.96}, {0.91, 0.89}},
-                                                                     [SIM_SURE_2X] = {{0.96, 0.96}, {0.91, 0.89}}},
-                                                     [SIM_CHANGING] = {[SIM_LEARNED] = {{0.94, 0.94}, {0.86, 0.86}},
-                                                                       [SIM_SEED] = {{0.94, 0.93}, {0.85, 0.83}},
-                                                                       [SIM_SEED_2X] = {{0.93, 0.96}, {0.82, 0.91}},
-                                                                       [SIM_SEED_HALF] = {{0.95, 0.95}, {0.88, 0.87}},
-                                                                       [SIM_OLD_2X] = {{0.93, 0.92}, {0.86, 0.80}},
-                                                                       [SIM_SURE_2X] = {{0.93, 0.93}, {0.86, 0.85}}},
-                                                     [SIM_ELBOW] = {[SIM_LEARNED] = {{0.92, 0.95}, {0.87, 0.89}},
-                                                                    [SIM_SEED] = {{0.92, 0.97}, {0.82, 0.96}},
-                                                                    [SIM_SEED_2X] = {{0.91, 0.97}, {0.85, 0.96}},
-                                                                    [SIM_SEED_HALF] = {{0.91, 0.97}, {0.81, 0.96}},
-                                                                    [SIM_OLD_2X] = {{0.90, 0.95}, {0.85, 0.86}},
-                                                                    [SIM_SURE_2X] = {{0.88, 0.95}, {0.80, 0.86}}}};
-#define RIGHT 0.97 /* over all scenarios at 2 and 20 ms, after ten calls */
-#define WRONG 0.95 /* where the rates are guessed, or wrong by a factor of 2 */
-#define WORST 0.80 /* of all cells */
-#define LOW 0.85   /* what few of them may miss */
-#define FEW 0.02
 
 typedef struct cell {
   double sum, worst;
