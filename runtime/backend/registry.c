@@ -180,16 +180,17 @@ static uint64_t undecided(const hx__device *d, uint64_t needs) {
 
 static void *work(void *p) {
   worker *const w = p;
+  bool tidy = true;
   take_affinity();
   pthread_mutex_lock(&lock);
   for (;;) {
     const uint64_t needs = undecided(w->device, w->asked);
     if (stopping || atomic_load(&w->device->lost)) break;
-    if (!needs) {
+    if (!needs && tidy) {
       pthread_cond_wait(&changed, &lock);
       continue;
     }
-    if (!may_disturb()) {
+    if (needs && !may_disturb()) {
       pthread_mutex_unlock(&lock);
       hx__sleep_ns(QUIET_NAP_NS);
       pthread_mutex_lock(&lock);
@@ -197,6 +198,7 @@ static void *work(void *p) {
     }
     busy++;
     const uint64_t one = needs & -needs; /* one at a time: a call waits for its own kernel only, exit for one build */
+    tidy = !one;
     pthread_mutex_unlock(&lock);
     w->device->backend->prepare(w->device, one);
     leave_driver();

@@ -73,6 +73,8 @@ typedef struct hx__cl_device {
   hx__cl_tuned tuned[HX__CL_TUNED]; /* those with a row; of no set: the first alone */
   hx__cl_hostptr *hostptrs;
   hx__cl_buffer spare[HX__CL_SPARES]; /* of copies that were dropped: a chain of products needs one anew each time */
+
+  hx__lane *tester; /* of the thread that prepares: tries what comes from the cache, one program after the other */
 } hx__cl_device;
 
 /* A call that failed: its name and code, said once. Returns what it means for the chunk. */
@@ -135,8 +137,9 @@ void hx__cl_binary_store(hx__cl_device *device, cl_program program, hx__kernel_k
 void hx__cl_prepare(hx__device *device, uint64_t needs);
 /* NULL where the kernel gives hx's bits on its small cases, else one sentence. */
 const char *hx__cl_self_test(hx__cl_device *device, unsigned need);
-/* The same by one case: for a program that passed all of them before it was kept. */
+/* The same by one case, on the device's tester: for a program that passed all of them before it was kept. */
 const char *hx__cl_self_test_once(hx__cl_device *device, unsigned need);
+void hx__cl_tester_close(hx__cl_device *device);
 /* Units a nanosecond of a launch that takes a few milliseconds on the slowest of devices: what a first call goes by. */
 float hx__cl_seed_rate(hx__cl_device *device, unsigned need);
 

@@ -187,6 +187,7 @@ static void note_refusal(hx__cl_device *d, const char *name, const char *why) {
 
 void hx__cl_prepare(hx__device *device, uint64_t needs) {
   hx__cl_device *const d = (hx__cl_device *)device;
+  if (!needs) hx__cl_tester_close(d);
   if (!hx__cl_device_open(d)) return;
   atomic_fetch_or(&device->ready, HX__NEED_OPEN);
   for (needs &= ~HX__NEED_OPEN; needs; needs &= needs - 1) {

@@ -197,14 +197,23 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
   return why;
 }
 
+/* A lane for each program would take most of the time, and so would the ring of mode copy. */
 const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
-  hx__lane *const lane = lane_for(d, need);
-  if (!lane) return "it has no queue";
-  const char *const why = need < 27 ? test_reduce(lane, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), HX__LEAF + 1,
-                                                  false, HX__MEMORY_COPY)
-                                    : test_product(lane, &d->program[need], &products[1], HX__MEMORY_COPY, false);
-  hx__cl_lane_close(lane);
+  if (!d->tester) d->tester = lane_for(d, need);
+  if (!d->tester) return "it has no queue";
+  const bool reduction = need < HX__FIRST_PRODUCT;
+  const hx__memory_mode mode = d->base.modes & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
+  if (!reduction) ((hx__cl_lane *)d->tester)->product = need;
+  const char *const why =
+      reduction ? test_reduce(d->tester, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), HX__LEAF + 1, false, mode)
+                : test_product(d->tester, &d->program[need], &products[1], mode, false);
+  if (why) hx__cl_tester_close(d); /* it has kernels of a program that will be another */
   return why;
+}
+
+void hx__cl_tester_close(hx__cl_device *d) {
+  if (d->tester) hx__cl_lane_close(d->tester);
+  d->tester = NULL;
 }
 
 /* Nanoseconds of the second of two like launches. */
