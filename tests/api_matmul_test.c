@@ -134,9 +134,20 @@ static void empty_shapes(void) {
   static const struct {
     size_t m, n, k;
     float alpha, beta, want; /* of C, which is -1 before */
-  } rows[] = {{0, 4, 4, 1, 0, -1},       {4, 0, 4, 1, 0, -1},    {0, 0, 0, 1, 1, -1},
-              {4, 4, 0, 1, 0, 0},        {4, 4, 0, 1, 2, -2},    {4, 4, 3, 0, 0, 0},
-              {4, 4, 3, 0, 0.5f, -0.5f}, {4, 4, 3, -0.0f, 0, 0}, {4, 4, 0, NAN, 1, -1}};
+  } rows[] = {{0, 4, 4, 1, 0, -1},
+              {4, 0, 4, 1, 0, -1},
+              {0, 0, 0, 1, 1, -1},
+              {4, 4, 0, 1, 0, 0},
+              {4, 4, 0, 1, 2, -2},
+              {4, 4, 3, 0, 0, 0},
+              {4, 4, 3, 0, 0.5f, -0.5f},
+              {4, 4, 3, -0.0f, 0, 0},
+              {4, 4, 0, NAN, 1, -1},
+              /* nothing is touched, so no extent is too large */
+              {0, 4, SIZE_MAX, 1, 0, -1},
+              {4, 0, SIZE_MAX / 4 + 1, 1, 0, -1},
+              {0, SIZE_MAX, SIZE_MAX, 1, 1, -1},
+              {SIZE_MAX, 0, 4, 1, 1, -1}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     reset();
     hx_task t = hx_matmul(rows[i].m, rows[i].n, rows[i].k, NULL, NULL, rows[i].m && rows[i].n ? c : NULL);

@@ -68,15 +68,17 @@ static hx_status check_reduce(hx__work *w) {
   return HX_OK;
 }
 
-/* An operand of rows x cols stored elements: its leading dimension (0 is packed) and its extent. */
-static hx_status check_matrix(const float *p, size_t rows, size_t cols, size_t *ld, const char *name) {
+/* An operand of rows x cols stored elements: its leading dimension (0 is packed) and its extent. Where C is empty no
+ * element of any is touched, so that no extent is too large. */
+static hx_status check_matrix(const float *p, size_t rows, size_t cols, size_t *ld, bool empty, const char *name) {
   if (*ld == 0) *ld = cols;
   if (*ld < cols) REFUSE("ld%s is %zu: less than the %zu elements of a stored row", name, *ld, cols);
+  if (p && misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", name, (const void *)p);
+  if (empty) return HX_OK;
   size_t elements, bytes;
   if (__builtin_mul_overflow(rows ? rows - 1 : 0, *ld, &elements) ||
       __builtin_add_overflow(elements, cols, &elements) || __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes))
     REFUSE("%s of %zu x %zu with ld%s = %zu: its bytes overflow size_t", name, rows, cols, name, *ld);
-  if (p && misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", name, (const void *)p);
   if (p && (uintptr_t)p > UINTPTR_MAX - bytes) REFUSE("%s wraps the address space", name);
   return HX_OK;
 }
@@ -86,12 +88,13 @@ static hx_status check_matmul(const struct hx_matmul_args *t, hx__work *w) {
   size_t lda = t->lda, ldb = t->ldb, ldc = t->ldc;
   const size_t a_rows = t->trans_a ? k : m, a_cols = t->trans_a ? m : k;
   const size_t b_rows = t->trans_b ? n : k, b_cols = t->trans_b ? k : n;
+  const bool empty = m == 0 || n == 0;
   hx_status s;
-  if ((s = check_matrix(t->a, a_rows, a_cols, &lda, "a")) != HX_OK) return s;
-  if ((s = check_matrix(t->b, b_rows, b_cols, &ldb, "b")) != HX_OK) return s;
-  if ((s = check_matrix(t->c, m, n, &ldc, "c")) != HX_OK) return s;
-  const bool reads = k != 0 && t->alpha != 0.0f && m != 0 && n != 0;
-  if (m != 0 && n != 0 && !t->c) REFUSE("c is NULL with m = %zu, n = %zu", m, n);
+  if ((s = check_matrix(t->a, a_rows, a_cols, &lda, empty, "a")) != HX_OK) return s;
+  if ((s = check_matrix(t->b, b_rows, b_cols, &ldb, empty, "b")) != HX_OK) return s;
+  if ((s = check_matrix(t->c, m, n, &ldc, empty, "c")) != HX_OK) return s;
+  const bool reads = k != 0 && t->alpha != 0.0f && !empty;
+  if (!empty && !t->c) REFUSE("c is NULL with m = %zu, n = %zu", m, n);
   if (reads && !t->a) REFUSE("a is NULL with k = %zu and alpha = %g", k, (double)t->alpha);
   if (reads && !t->b) REFUSE("b is NULL with k = %zu and alpha = %g", k, (double)t->alpha);
   if (reads) {
@@ -103,7 +106,7 @@ static hx_status check_matmul(const struct hx_matmul_args *t, hx__work *w) {
   w->by_columns = n > m;
   w->trans_a = t->trans_a;
   w->trans_b = t->trans_b;
-  w->slices = m == 0 || n == 0 ? 0 : w->by_columns ? n : m;
+  w->slices = empty ? 0 : w->by_columns ? n : m;
   w->needs = reads ? HX__NEED_MATMUL : 0;
   if (__builtin_mul_overflow(m, n, &w->units) || __builtin_mul_overflow(w->units, k, &w->units)) w->units = UINT64_MAX;
   return HX_OK;
