@@ -124,6 +124,7 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
  * have to take vectors apart. HX_LANES_M, HX_LANES_N: rows and columns of the tile in a lane. Offsets run, pointers do
  * not: buffers then stay in binding-table entries. */
 #define HX_BLOCK(N, p) HX_PASTE(as_float, N)(HX_PASTE(intel_sub_group_block_read, N)((global const uint *)(p)))
+#define HX_WRITE(p, v) intel_sub_group_block_write((global uint *)(p), as_uint(v))
 
 /* Step of k: a column of A and a row of B; the broadcast of a lane costs no instruction. */
 #define HX_STEP                                                                                            \
@@ -144,7 +145,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((int
 hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulong k, float alpha, global float *t,
           ulong ldt, uint part) {
   HX_HOOK
-  const uint lane = (uint)get_local_id(0);
+  const ulong lane = get_local_id(0);
   /* Neighbouring groups go down the rows: they share the panel of B, the larger one. */
   const ulong id = (ulong)get_group_id(1) * get_num_groups(0) + get_group_id(0);
   const ulong i0 = id % get_num_groups(1) * HX_TILE_M, j0 = id / get_num_groups(1) * HX_TILE_N;
@@ -170,19 +171,17 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
     for (; steps > 0; steps--) HX_STEP
 
     /* Past the last column all lanes store, as far as t goes: none is masked. */
-    ulong t_at = i0 * ldt + j0 + lane + zero;
+    ulong t_at = i0 * ldt + j0 + zero;
 #pragma unroll
     for (uint i = 0; i < HX_TILE_M; i++, t_at += ldt) {
 #pragma unroll
       for (uint c = 0; c < HX_LANES_N; c++) {
         if (i + zero < rows && HX_LOCAL0 * c + zero < columns)
-          hx_put(t + t_at + HX_LOCAL0 * c, acc[c][i], first, last, alpha);
+          hx_put(t + t_at + HX_LOCAL0 * c + lane, acc[c][i], first, last, alpha);
       }
     }
   }
 }
-
-#define HX_WRITE(p, v) intel_sub_group_block_write((global uint *)(p), as_uint(v))
 
 /* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines, a lane to a line. Past the last line another
  * one is read again: what comes of it is never stored. */
@@ -193,13 +192,17 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
   const uint lines = (uint)min(count - line, (ulong)tile), lane = (uint)get_local_id(0);
   x += line * major + k0 * minor;
   packed += line * k + k0 * tile;
+  if (major == 1 && lines == tile) {
+    for (uint p = 0; p < steps; p++, x += minor, packed += tile) {
+      _Pragma("unroll") for (uint c = 0; c < tile; c += HX_LOCAL0) HX_WRITE(packed + c, HX_BLOCK(, x + c));
+    }
+    return;
+  }
   for (uint c = 0; c < tile; c += HX_LOCAL0) {
     global const float *from = x + min(c + lane, lines - 1) * major;
     global float *to = packed + c;
     uint p = 0;
-    if (major == 1 && c + HX_LOCAL0 <= lines) {
-      for (; p < steps; p++, to += tile) HX_WRITE(to, HX_BLOCK(, x + c + p * minor));
-    } else if (minor == 1) {
+    if (minor == 1) {
       for (; p + 4 <= steps; p += 4, to += 4 * tile) {
         const float4 v = vload4(0, from + p);
         HX_WRITE(to, v.s0);
