@@ -22,6 +22,7 @@ typedef struct hx__lane hx__lane;     /* each backend's own; begins with hx__dev
 typedef struct hx__ticket hx__ticket; /* a chunk in flight, each backend's own */
 
 #define HX__DEPTH 2u /* chunks in flight on a lane: a launch passes while the one before it is computed */
+#define HX__TICKETS (HX__DEPTH + 1u) /* and one whose results are stored meanwhile */
 
 #define HX__TILES 8u /* HX_TILE values that one process may use on a device */
 #define HX__NEEDS (27u + HX__TILES)
@@ -132,7 +133,7 @@ struct hx__backend {
    * forward meanwhile. HX__DONE: its results are to be delivered; otherwise the ticket is freed, or the backend's. */
   hx__outcome (*wait)(hx__lane *lane, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns);
   /* Puts the results of `part` of a chunk that is done where the request wants them, and frees the ticket. False where
-   * a part cannot be told from the whole: nothing is delivered then. */
+   * a part cannot be told from the whole: nothing is delivered then. The next chunk may have been submitted before. */
   bool (*deliver)(hx__lane *lane, const hx__request *request, hx__ticket *ticket, hx__chunk part);
 
   /* Memory that host and device share in this mode, aligned to a page: *block is its handle, for hx__array. NULL where

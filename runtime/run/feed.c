@@ -11,6 +11,7 @@
 #define BLIND_TIMEOUT_NS 5000000000u /* without a measured rate */
 #define TIMEOUT_FACTOR 8.0
 #define FAR_NS 1e15
+#define LEAST_STORE_BYTES ((size_t)1 << 20) /* from which the time of storing results tells its rate */
 #define NAP_NS 100000u
 
 void hx__give_back(hx__run_state *run, hx__chunk chunk) {
@@ -41,27 +42,21 @@ double hx__run_cpu_rate(const hx__run_state *run) {
   return hx__course_cpu_rate(&run->cpu, (double)atomic_load_explicit(&run->cpu_done, memory_order_relaxed), elapsed);
 }
 
-/* Of a fixed part: no launch of a GPU is to last long, where its rate is known. */
-static size_t longest_of(const hx__feed *f, size_t grain, size_t most) {
-  const double slices = f->course.rate * HX__LONGEST_NS;
-  if (f->seat->device->waits_for_ever || !(slices > 0.0) || slices >= (double)most) return most;
-  const size_t whole = (size_t)slices / grain * grain;
-  return whole ? whole : grain < most ? grain : most;
+/* Of a product's slices, where they leave the device. */
+static size_t result_bytes(const hx__feed *f, size_t slices) {
+  const hx__work *const w = f->run->work;
+  return w->matmul && !f->request.keep ? slices * hx__work_across(w) * sizeof(float) : 0;
 }
 
 /* The next chunk: the next piece of the fixed part, or what the policy says from the back. */
 static hx__chunk next_chunk(hx__feed *f, const hx__lane *lane) {
   const hx__run_state *const run = f->run;
-  const size_t most = lane->most(lane, run->work), grain = lane->grain(lane, run->work);
-  if (!run->plan->policy) {
-    const hx__chunk all = f->planned->fixed;
-    const size_t left = all.count - f->taken, longest = longest_of(f, grain, most);
-    return (hx__chunk){all.first + f->taken, left < longest ? left : longest};
-  }
-  hx__view view = {.total = run->work->slices,
-                   .left = hx__ends_left(&run->ends),
-                   .grain = grain,
-                   .most = most,
+  const hx__chunk fixed = f->planned->fixed;
+  const bool by_hand = !run->plan->policy;
+  hx__view view = {.total = by_hand ? fixed.count : run->work->slices,
+                   .left = by_hand ? fixed.count - f->taken : hx__ends_left(&run->ends),
+                   .grain = lane->grain(lane, run->work),
+                   .most = lane->most(lane, run->work),
                    .chunk = run->plan->chunk,
                    .taken = f->taken,
                    .share = f->planned->share,
@@ -70,9 +65,14 @@ static hx__chunk next_chunk(hx__feed *f, const hx__lane *lane) {
                    .in_flight = f->course.in_flight,
                    .ready_ns = hx__course_ready_ns(&f->course, (double)hx__now_ns()),
                    .launch_ns = lane->depth > 1 ? f->course.gap_ns : f->course.latency_ns,
+                   .store_ns = f->seat->store_ns * (double)result_bytes(f, 1),
                    .devices = (unsigned)run->feeds,
                    .launches = f->course.launches};
   if (view.left == 0) return (hx__chunk){0, 0};
+  if (by_hand) { /* no launch of a GPU is to last long, where its rate is known */
+    if (f->seat->device->waits_for_ever) view.rate = 0.0;
+    return (hx__chunk){fixed.first + f->taken, hx__policy_alone(&view)};
+  }
   view.others = hx__run_devices(run, f, view.party);
   if (run->plan->cpu_works) view.party[view.others++] = (hx__party){hx__run_cpu_rate(run), 0.0};
   const size_t want = run->plan->policy->next(&view);
@@ -152,8 +152,8 @@ static hx__flight pop(hx__feed *f) {
   return v;
 }
 
-/* Waits for the oldest chunk in flight and delivers it; at_once: others are late before it. */
-static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once) {
+/* Waits for the oldest chunk in flight, which is then *landed; at_once: others are late before it. */
+static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *landed) {
   const hx__backend *const backend = f->seat->device->backend;
   hx__flight *const oldest = &f->flight[0];
   pthread_mutex_lock(&f->run->lock);
@@ -161,18 +161,14 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once) {
   atomic_store(&oldest->till_ns, at_once || oldest->rest.count == 0 ? 0 : till);
   pthread_mutex_unlock(&f->run->lock);
   const hx__outcome outcome = backend->wait(lane, oldest->ticket, &oldest->till_ns);
-  const hx__flight v = pop(f);
+  const hx__flight v = *landed = pop(f);
   if (outcome == HX__LATE && !at_once) f->seat->late_till_ns = v.rest.count ? 0 : till;
   const uint64_t since = v.from_ns > f->landed_ns ? v.from_ns : f->landed_ns, now = hx__now_ns(), ns = now - since;
   const double shown = hx__launch_shown(f->course.latency_ns, (double)(since - v.from_ns));
   f->landed_ns = now;
   f->busy_ns += ns;
   atomic_store_explicit(&f->seat->used_ns, now, memory_order_relaxed);
-  bool delivered = outcome == HX__DONE && backend->deliver(lane, &f->request, v.ticket, v.rest);
-  if (!delivered) hx__give_back(f->run, v.rest);
-  delivered = delivered && v.rest.count;
-  f->chunks += delivered;
-  if (delivered) f->units += hx__chunk_units(f->run->work, v.rest);
+  if (outcome != HX__DONE) hx__give_back(f->run, v.rest);
   if (outcome == HX__DONE || (outcome == HX__LATE && v.rest.count == 0 && !at_once))
     learn(f, v.chunk, (double)ns, shown);
   hx__course_done(&f->course, (double)v.chunk.count, (double)ns, shown, (double)now);
@@ -185,6 +181,19 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once) {
   hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, v.chunk.first, v.chunk.count,
           (double)ns * 1e-6, words[outcome]);
   return outcome;
+}
+
+/* What has landed goes where the caller wants it. */
+static void deliver(hx__feed *f, hx__lane *lane, const hx__flight *v) {
+  const uint64_t from = hx__now_ns();
+  if (!f->seat->device->backend->deliver(lane, &f->request, v->ticket, v->rest)) {
+    hx__give_back(f->run, v->rest);
+    return;
+  }
+  const size_t bytes = result_bytes(f, v->rest.count);
+  if (bytes >= LEAST_STORE_BYTES) f->seat->store_ns = (double)(hx__now_ns() - from) / (double)bytes;
+  f->chunks += v->rest.count != 0;
+  f->units += v->rest.count ? hx__chunk_units(f->run->work, v->rest) : 0;
 }
 
 /* The lane, opened at its first job, and free of late chunks; wait: for those that the CPU has done meanwhile, as long
@@ -219,11 +228,12 @@ static hx__outcome fill(hx__feed *f, hx__lane *lane, bool *begun) {
 static void run_chunks(hx__feed *f, hx__lane *lane) {
   bool begun = false;
   hx__outcome outcome = HX__DONE;
-  for (;;) {
-    if (outcome == HX__DONE) outcome = fill(f, lane, &begun);
-    if (f->flights == 0) break;
-    const hx__outcome landed = land(f, lane, outcome == HX__LATE);
+  for (outcome = fill(f, lane, &begun); f->flights;) {
+    hx__flight v;
+    const hx__outcome landed = land(f, lane, outcome == HX__LATE, &v);
     if (outcome == HX__DONE || landed == HX__FAILED) outcome = landed;
+    if (outcome == HX__DONE) outcome = fill(f, lane, &begun); /* the device computes while results are stored */
+    if (landed == HX__DONE) deliver(f, lane, &v);
   }
   if (begun) f->seat->device->backend->end(lane, &f->copied);
   hx__memory_release(f->run->team->memory, f->run->work, f->request.arrays,

@@ -9,7 +9,8 @@
 #include "runtime/sched/ends.h"
 #include "runtime/sched/policy.h"
 
-#define HX__MAX_REDO ((HX__DEPTH + 2) * HX_MAX_DEVICES) /* in flight, not launched, and the rest of a fixed part */
+/* In flight, not delivered, not launched, and the rest of a fixed part. */
+#define HX__MAX_REDO ((HX__TICKETS + 2) * HX_MAX_DEVICES)
 
 typedef struct hx__run_state hx__run_state;
 

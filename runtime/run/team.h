@@ -24,6 +24,7 @@ typedef struct hx__seat {
   void (*job)(struct hx__seat *seat, void *arg); /* for the feeder; NULL: none */
   void *arg;
   hx__lane *lane;        /* the feeder's own; NULL until its first job */
+  double store_ns;       /* likewise: of a byte of results; 0: not known */
   uint64_t late_till_ns; /* likewise: how long a chunk that the CPU did meanwhile would have been waited for */
 } hx__seat;
 

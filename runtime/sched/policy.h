@@ -19,6 +19,7 @@ typedef struct hx__view {
   double in_flight;                    /* slices of it that it has not finished */
   double ready_ns;                     /* from now on until its next chunk, launched now, would begin to compute */
   double launch_ns;                    /* what one more launch costs: less where it is queued behind another */
+  double store_ns;                     /* what a slice costs once it is computed, to reach the caller; 0: not known */
   unsigned devices;                    /* in the run */
   unsigned launches;                   /* of this device in this run so far */
   unsigned others;                     /* how many of party[] there are */
@@ -36,6 +37,9 @@ size_t hx__policy_static(const hx__view *view);
 size_t hx__policy_dynamic(const hx__view *view);
 size_t hx__policy_guided(const hx__view *view);
 size_t hx__policy_adaptive(const hx__view *view);
+
+/* Of a device that does all that is left: as much as it may at once, and at the end less and less. */
+size_t hx__policy_alone(const hx__view *view);
 
 /* n rounded up to the device's grain, and at most view->most and what is left. */
 size_t hx__policy_fit(const hx__view *view, double slices);

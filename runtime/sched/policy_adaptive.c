@@ -22,6 +22,7 @@
 #define FIRST_PART 0.5           /* at most, before its rate was seen */
 #define MOST_PART 0.65           /* at most */
 #define LEAST_CHUNK 0.125        /* of the device's part of the run */
+#define LEAST_LAST (1.0 / 32.0)  /* of the run: the last chunk of a device alone */
 #define GAIN 0.1                 /* of a launch: less is not worth one */
 #define HALF_NORMAL 0.4
 
@@ -44,6 +45,16 @@ static double part(const hx__view *v, double fair, double phi) {
   return exp(v->sigma * (1.0 - phi) * quantile(phi));
 }
 
+/* While the results of a chunk are stored the next one is computed, and while those of the last one are, nothing. So
+ * that one is short: at the end half of what is left is taken, as long as that saves more than the launch costs. */
+size_t hx__policy_alone(const hx__view *v) {
+  const double left = (double)v->left, cap = v->rate > 0.0 && isfinite(v->rate) ? v->rate * HX__LONGEST_NS : INFINITY;
+  const double most = fmin(fmin(left, (double)v->most), cap), half = 0.5 * left;
+  const double worth = fmax(v->rate * v->launch_ns * (1.0 / OVERHEAD - 1.0), (double)v->total * LEAST_LAST);
+  const bool pays = v->store_ns * half > v->launch_ns && half >= worth && half >= (double)v->grain;
+  return hx__policy_fit(v, pays && half < most ? half : most);
+}
+
 size_t hx__policy_adaptive(const hx__view *v) {
   if (v->left == 0) return 0;
   if (!(v->rate > 0.0) || !isfinite(v->rate)) return hx__policy_fit(v, (double)v->total * FIRST_PROBE);
@@ -56,7 +67,7 @@ size_t hx__policy_adaptive(const hx__view *v) {
   }
   all[v->others] = (hx__party){v->rate, v->ready_ns};
   const double without = hx__finish_ns(left, all, v->others);
-  if (!isfinite(without)) return hx__policy_fit(v, left < cap ? left : cap);
+  if (!isfinite(without)) return hx__policy_alone(v);
   const double end = hx__finish_ns(left, all, v->others + 1);
   if (!(end < without - GAIN * v->launch_ns)) return 0;
   const double fair = v->rate * (end - v->ready_ns);

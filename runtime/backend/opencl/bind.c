@@ -77,6 +77,11 @@ static bool make_room(hx__cl_lane *lane, size_t operands) {
   return true;
 }
 
+static size_t most_bytes(const hx__work *w) {
+  const size_t bytes = w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float) : 0;
+  return bytes < HX__CL_KEPT_BYTES ? bytes : HX__CL_KEPT_BYTES;
+}
+
 hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   lane->copied = 0;
@@ -87,6 +92,7 @@ hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
   lane->idle_cores = request->idle_cores;
   lane->kept = 0;
   lane->slices = request->work->slices;
+  lane->most_bytes = most_bytes(request->work);
   if (hx__cl_is_lost(lane)) return HX__FAILED;
   const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
   if (!make_room(lane, operands)) return HX__NO_MEMORY;

@@ -211,14 +211,25 @@ typedef struct hx__cl_kernel {
   hx__memory_mode x, y;
 } hx__cl_kernel;
 
+#define HX__CL_LANDINGS 2u /* one is stored from while another is read into */
+
+/* A pinned block for a product's results. */
+typedef struct hx__cl_landing {
+  void *p, *block;
+  size_t bytes;
+  bool busy;
+} hx__cl_landing;
+
 /* A chunk in flight. Given up, it owns its block, and with it the lane, until its event completes. */
 typedef struct hx__cl_flight {
   hx__chunk chunk;
   hx__cl_buffer out; /* slots, or t; kept for the next chunk */
-  cl_event event;    /* NULL: nothing is in flight */
-  void *mapped;
+  cl_event event;    /* the results are there; NULL: nothing is in flight, or they wait for a landing */
+  cl_event computed; /* where they are read beside kernels: before that */
+  void *mapped;      /* results, where they are not in a landing */
+  hx__cl_landing *landing;
   size_t bytes; /* of the results there */
-  bool joined;
+  bool product, joined;
   size_t ldt;
 } hx__cl_flight;
 
@@ -227,6 +238,7 @@ typedef struct hx__cl_lane {
   hx__cl_device *device;
   cl_command_queue queue;
   cl_command_queue uploads; /* beside kernels, on devices with memory of their own; NULL: on queue as well */
+  cl_command_queue results; /* likewise, of what kernels have computed */
   size_t previous;          /* first slice of the chunk before this one; SIZE_MAX: there was none */
   cl_event uploaded;        /* the last one on uploads that no kernel waits for yet; NULL: none */
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
@@ -241,7 +253,7 @@ typedef struct hx__cl_lane {
   hx__cl_buffer packed_a, packed_b;
   bool shared_packed;   /* the operand that all chunks of the run share is packed */
   hx__cl_buffer ticket; /* of launches that join: 0 between them */
-  hx__cl_buffer partials;
+  hx__cl_buffer partials, part;
   cl_mem stage[2]; /* the pinned ring and its mapped halves */
   void *stage_host[2];
   cl_event stage_event[2];
@@ -250,9 +262,11 @@ typedef struct hx__cl_lane {
   cl_mem t;            /* where the product of this chunk goes: out, or C itself where that stays */
   hx__keep *keep;      /* of the run: C stays here */
   size_t kept, slices; /* of the run: those that are in keep->to, and all */
+  size_t most_bytes;   /* of results of a chunk of the run */
 
   uint64_t copied;
-  hx__cl_flight flight[HX__DEPTH];
+  hx__cl_landing landing[HX__CL_LANDINGS];
+  hx__cl_flight flight[HX__TICKETS];
   unsigned next; /* of them */
   /* Of the chunk that is being launched: */
   hx__cl_buffer out; /* slots, or t */
@@ -281,6 +295,13 @@ hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome);
 void hx__cl_unbind(hx__cl_lane *lane);
 #define HX__CL_KEPT_BYTES ((size_t)64 << 20) /* of a buffer that outlives the run, and of a product's result block */
 
+/* After the kernels of a chunk: how its results come, to their event; come: those that waited for a landing, if there
+ * is one now; end: the chunk lets go of what it holds. */
+hx__outcome hx__cl_results_begin(hx__cl_lane *lane, hx__cl_flight *flight);
+hx__outcome hx__cl_results_come(hx__cl_lane *lane, hx__cl_flight *flight);
+void hx__cl_results_end(hx__cl_lane *lane, hx__cl_flight *flight, bool right);
+void hx__cl_results_close(hx__cl_lane *lane);
+
 /* Enqueues the kernels of a chunk; its results are then lane->bytes of lane->out. */
 hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
 hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
@@ -299,8 +320,15 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *a, hx__cl_
  * not) by the device itself. */
 hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
                           size_t at);
+/* Part of an array to its place in a buffer for all of it. */
+hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__array *array, hx__cl_region region, cl_mem to);
 /* A copy of the whole array, completed for a region. */
 hx__outcome hx__cl_view_held(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
+/* A run's first chunk may take it in parts, each with its own view; all_parts ends that: all of it is there, or none.
+ */
+bool hx__cl_comes_in_parts(const hx__cl_operand *operand);
+hx__outcome hx__cl_view_part(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
+void hx__cl_all_parts(hx__cl_operand *operand, bool there);
 /* What is launched from here on waits for what was uploaded. */
 hx__outcome hx__cl_await_uploads(hx__cl_lane *lane);
 /* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to. */

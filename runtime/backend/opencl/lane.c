@@ -62,6 +62,7 @@ hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
   }
   /* Where there is but one, the lane does with it. */
   lane->uploads = clCreateCommandQueue(d->context, d->id, 0, &code);
+  lane->results = clCreateCommandQueue(d->context, d->id, 0, &code);
   const uint32_t tile[3] = {config->tile_m, config->tile_n, config->tile_k};
   lane->base =
       (hx__lane){.device = device, .depth = HX__DEPTH, .recovered = hx__cl_recovered, .grain = grain, .most = most};
@@ -81,14 +82,16 @@ void hx__cl_lane_close(hx__lane *base) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   if (base->late && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
   if (!hx__cl_is_lost(lane)) {
-    for (unsigned i = 0; i < HX__DEPTH; i++) hx__cl_buffer_release(&lane->flight[i].out);
+    for (unsigned i = 0; i < HX__TICKETS; i++) hx__cl_buffer_release(&lane->flight[i].out);
     hx__cl_buffer_release(&lane->out);
     hx__cl_buffer_release(&lane->ticket);
     hx__cl_buffer_release(&lane->partials);
+    hx__cl_buffer_release(&lane->part);
     hx__cl_buffer_release(&lane->packed_a);
     hx__cl_buffer_release(&lane->packed_b);
     for (size_t i = 0; i < lane->operand_room; i++) hx__cl_buffer_release(&lane->operand[i].copy);
     hx__cl_stage_close(lane);
+    hx__cl_results_close(lane);
     release_kernels(lane->kernel);
     release_kernels(lane->pack_a);
     release_kernels(lane->pack_b);
@@ -98,6 +101,7 @@ void hx__cl_lane_close(hx__lane *base) {
     release_kernels(lane->store);
     if (lane->uploaded) clReleaseEvent(lane->uploaded);
     if (lane->uploads) clReleaseCommandQueue(lane->uploads);
+    if (lane->results) clReleaseCommandQueue(lane->results);
     clReleaseCommandQueue(lane->queue);
   }
   free(lane->operand);
@@ -127,28 +131,8 @@ hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
   const bool running = outcome == HX__NO_MEMORY || (outcome != HX__DONE && lane->device->base.waits_for_ever);
   if (running && lane->uploads) clFinish(lane->uploads);
   if (running) clFinish(lane->queue);
+  if (running && lane->results) clFinish(lane->results);
   return outcome;
-}
-
-/* Maps the results of what was launched, so that the event tells when they are there. */
-static hx__outcome map_results(hx__cl_lane *lane, hx__cl_flight *f) {
-  cl_int code;
-  f->mapped =
-      clEnqueueMapBuffer(lane->queue, lane->out.mem, CL_FALSE, CL_MAP_READ, 0, lane->bytes, 0, NULL, &f->event, &code);
-  hx__log(HX__LOG_TRACE, "clEnqueueMapBuffer: %zu bytes of results: %d", lane->bytes, code);
-  if (code == CL_SUCCESS && (code = clFlush(lane->queue)) != CL_SUCCESS) clReleaseEvent(f->event);
-  if (code != CL_SUCCESS) f->event = NULL;
-  if (!lane->device->unified) lane->copied += lane->bytes;
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
-}
-
-/* Where nothing is mapped, for results stay. */
-static hx__outcome mark_end(hx__cl_lane *lane, hx__cl_flight *f) {
-  f->mapped = NULL;
-  cl_int code = clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, &f->event);
-  if (code == CL_SUCCESS && (code = clFlush(lane->queue)) != CL_SUCCESS) clReleaseEvent(f->event);
-  if (code != CL_SUCCESS) f->event = NULL;
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueMarkerWithWaitList", code);
 }
 
 hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
@@ -162,18 +146,21 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
       request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk) : hx__cl_launch_reduce(lane, request, chunk);
   f->out = lane->out; /* it may have grown */
   f->chunk = chunk;
+  f->product = request->work->matmul;
   f->joined = lane->joined;
   f->ldt = lane->ldt;
   f->bytes = lane->bytes;
   if (outcome == HX__DONE && lane->keep) outcome = hx__cl_keep_chunk(lane, request->work, chunk);
-  if (outcome == HX__DONE) outcome = lane->keep ? mark_end(lane, f) : map_results(lane, f);
+  if (outcome == HX__DONE) outcome = hx__cl_results_begin(lane, f);
   if (outcome == HX__DONE) hx__cl_prefetch(lane, request->work, chunk);
   if (outcome == HX__DONE) {
-    lane->next = (lane->next + 1) % HX__DEPTH;
+    lane->next = (lane->next + 1) % HX__TICKETS;
     *ticket = (hx__ticket *)f;
   }
   lane->out = kept;
-  return hx__cl_quiesce(lane, outcome);
+  outcome = hx__cl_quiesce(lane, outcome);
+  if (outcome != HX__DONE) hx__cl_results_end(lane, f, false);
+  return outcome;
 }
 
 /* The event's state without waiting: CL_COMPLETE, a positive state, or a negative error. */
@@ -197,41 +184,17 @@ static cl_int wait_until(cl_event event, const _Atomic uint64_t *deadline_ns) {
   }
 }
 
-/* A slot of no element: joined to another it changes nothing. */
-static uint64_t nothing(hx_op op, hx_type type) {
-  switch (op) {
-    case HX_MIN:
-    case HX_MAX:
-      return UINT32_MAX;
-    case HX_ARGMIN:
-    case HX_ARGMAX:
-      return (uint64_t)UINT32_MAX << 32;
-    case HX_PROD:
-      return type == HX_F32 ? 0x3f800000u : 1u;
-    default:
-      return type == HX_F32 ? 0x80000000u : 0u;
-  }
-}
-
-/* A chunk's slot stands for its first leaf: its leaves are an aligned block of the tree (docs/ARITHMETIC.md). */
-static void deliver_joined(const hx__request *request, hx__chunk chunk, const uint64_t *from) {
-  const hx__work *const w = request->work;
-  const bool whole = request->whole && chunk.count == w->slices;
-  if (whole) *request->whole = true;
-  for (size_t f = 0; f < w->nfields; f++) {
-    uint64_t *const slots = request->slots + f * w->slices + chunk.first;
-    const uint64_t none = nothing(w->fields[f].op, w->fields[f].type);
-    slots[0] = from[f];
-    for (size_t l = 1; !whole && l < chunk.count; l++) slots[l] = none;
-  }
-}
-
 hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   hx__cl_flight *const f = (hx__cl_flight *)ticket;
   cl_int state = CL_COMPLETE;
   if (hx__cl_is_lost(lane)) return HX__FAILED;
-  if (atomic_load(deadline_ns) == UINT64_MAX) {
+  hx__outcome outcome = hx__cl_results_come(lane, f);
+  if (outcome != HX__DONE) {
+    state = CL_COMPLETE;
+  } else if (!f->event) {
+    state = CL_SUBMITTED; /* those before it are late */
+  } else if (atomic_load(deadline_ns) == UINT64_MAX) {
     const cl_int code = clWaitForEvents(1, &f->event);
     hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
     if (code != CL_SUCCESS) state = code;
@@ -242,54 +205,23 @@ hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64
     base->late = true;
     return HX__LATE;
   }
-  return state < 0 ? hx__cl_quiesce(lane, hx__cl_failed(lane->device, "a command", state)) : HX__DONE;
-}
-
-/* What a chunk whose event has completed holds. */
-static void let_go(hx__cl_lane *lane, hx__cl_flight *f) {
-  if (hx__cl_is_lost(lane)) return;
-  clReleaseEvent(f->event);
-  f->event = NULL;
-  if (!f->mapped) return;
-  const cl_int code = clEnqueueUnmapMemObject(lane->queue, f->out.mem, f->mapped, 0, NULL, NULL);
-  f->mapped = NULL;
-  if (code != CL_SUCCESS)
-    hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
-}
-
-bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
-  hx__cl_lane *const lane = (hx__cl_lane *)base;
-  hx__cl_flight *const f = (hx__cl_flight *)ticket;
-  if (lane->keep) {
-    lane->kept += part.count;
-    let_go(lane, f);
-    return true;
-  }
-  const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;
-  const uint64_t from_ns = base->trace ? hx__now_ns() : 0;
-  if (joined && able)
-    deliver_joined(request, f->chunk, f->mapped);
-  else if (able)
-    hx__deliver(request, f->chunk, part, f->mapped, f->ldt);
-  if (base->trace && able)
-    hx__trace_transfer(base->trace, base->row, from_ns, hx__now_ns(), f->bytes, "from the device");
-  let_go(lane, f);
-  return able;
+  if (state < 0) outcome = hx__cl_failed(lane->device, "a command", state);
+  hx__cl_quiesce(lane, outcome);
+  if (outcome != HX__DONE) hx__cl_results_end(lane, f, false);
+  return outcome;
 }
 
 bool hx__cl_recovered(hx__lane *base) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   if (!base->late) return true;
   if (hx__cl_is_lost(lane)) return false;
-  for (unsigned i = 0; i < HX__DEPTH; i++) {
+  for (unsigned i = 0; i < HX__TICKETS; i++) {
     hx__cl_flight *const f = &lane->flight[i];
-    const cl_int state = f->event ? state_of(f->event) : CL_COMPLETE;
+    const cl_event end = f->event ? f->event : f->computed;
+    const cl_int state = end ? state_of(end) : CL_COMPLETE;
     if (state > CL_COMPLETE) return false;
-    if (state < 0) {
-      hx__cl_failed(lane->device, "a late command", state);
-      return false;
-    }
-    if (f->event) let_go(lane, f);
+    if (state < 0 && hx__cl_failed(lane->device, "a late command", state) == HX__FAILED) return false;
+    if (end) hx__cl_results_end(lane, f, state == CL_COMPLETE);
   }
   base->late = false;
   hx__cl_unbind(lane);

@@ -38,7 +38,7 @@ typedef struct sim_lane {
   sim_device *device;
   void *scratch;
   size_t scratch_bytes;
-  sim_ticket ticket[HX__DEPTH];
+  sim_ticket ticket[HX__TICKETS];
   unsigned next;               /* of them */
   uint64_t free_at_ns, copied; /* when the last chunk ends */
   hx__keep *keep;              /* of the run */
@@ -111,7 +111,7 @@ static hx__lane *open(hx__device *device, const hx__config *config) {
 static void close(hx__lane *base) {
   sim_lane *const lane = (sim_lane *)base;
   free(lane->scratch);
-  for (unsigned i = 0; i < HX__DEPTH; i++) free(lane->ticket[i].result);
+  for (unsigned i = 0; i < HX__TICKETS; i++) free(lane->ticket[i].result);
   free(lane);
 }
 
@@ -219,7 +219,7 @@ static hx__outcome submit(hx__lane *base, const hx__request *request, hx__chunk 
                   (seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1000000000000000000u);
   if (!(request->work->matmul ? multiply : reduce)(lane, t, request, chunk)) return HX__NO_MEMORY;
   lane->free_at_ns = t->done_at_ns;
-  lane->next = (lane->next + 1) % HX__DEPTH;
+  lane->next = (lane->next + 1) % HX__TICKETS;
   *ticket = (hx__ticket *)t;
   return HX__DONE;
 }

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How the results of a chunk leave the device. Small ones, and those of devices that work in place, are mapped on the
+ * queue that computed them. Products of devices that copy are read on a queue of their own into pinned blocks of the
+ * lane, so that the device computes the next chunk meanwhile. (Mapped on another queue they are slow: a driver pins
+ * memory for each map anew unless it is as large as the one before.) */
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/trace.h"
+
+#define LEAST_APART_BYTES ((size_t)256 << 10)
+
+/* The end of what was launched, and that the device begins with it. */
+static hx__outcome mark_end(hx__cl_lane *lane, cl_event *end) {
+  *end = NULL;
+  cl_int code = clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, end);
+  if (code == CL_SUCCESS) code = clFlush(lane->queue);
+  if (code == CL_SUCCESS) return HX__DONE;
+  if (*end) clReleaseEvent(*end);
+  *end = NULL;
+  return hx__cl_failed(lane->device, "clEnqueueMarkerWithWaitList", code);
+}
+
+/* Maps the results, after `computed` where that is not NULL. */
+static hx__outcome map(hx__cl_lane *lane, hx__cl_flight *f, cl_command_queue queue) {
+  const cl_uint waits = f->computed != NULL;
+  cl_int code;
+  f->mapped = clEnqueueMapBuffer(queue, f->out.mem, CL_FALSE, CL_MAP_READ, 0, f->bytes, waits,
+                                 waits ? &f->computed : NULL, &f->event, &code);
+  hx__log(HX__LOG_TRACE, "clEnqueueMapBuffer: %zu bytes of results: %d", f->bytes, code);
+  if (code == CL_SUCCESS && (code = clFlush(queue)) != CL_SUCCESS) clReleaseEvent(f->event);
+  if (code != CL_SUCCESS) f->event = NULL;
+  if (code != CL_SUCCESS) f->mapped = NULL;
+  if (!lane->device->unified) lane->copied += f->bytes;
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+}
+
+static bool reserve(hx__cl_lane *lane, hx__cl_landing *l, size_t bytes) {
+  if (l->bytes >= bytes) return true;
+  const size_t room = bytes > lane->most_bytes ? bytes : lane->most_bytes; /* a map takes a driver 0.5 ms a MiB */
+  if (l->block) hx__cl_free(&lane->device->base, l->block);
+  *l = (hx__cl_landing){.p = hx__cl_alloc(&lane->device->base, room, HX__MEMORY_COPY, &l->block)};
+  l->bytes = l->p ? room : 0;
+  return l->p;
+}
+
+static hx__outcome read_into(hx__cl_lane *lane, hx__cl_flight *f, hx__cl_landing *l) {
+  cl_int code = clEnqueueReadBuffer(lane->results, f->out.mem, CL_FALSE, 0, f->bytes, l->p, 1, &f->computed, &f->event);
+  hx__log(HX__LOG_TRACE, "clEnqueueReadBuffer: %zu bytes of results: %d", f->bytes, code);
+  if (code != CL_SUCCESS) f->event = NULL;
+  if (code == CL_SUCCESS) code = clFlush(lane->results);
+  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueReadBuffer", code);
+  f->landing = l;
+  l->busy = true;
+  lane->copied += f->bytes;
+  return HX__DONE;
+}
+
+hx__outcome hx__cl_results_come(hx__cl_lane *lane, hx__cl_flight *f) {
+  if (f->event) return HX__DONE;
+  for (unsigned i = 0; i < HX__CL_LANDINGS; i++) {
+    hx__cl_landing *const l = &lane->landing[i];
+    if (l->busy) continue;
+    return reserve(lane, l, f->bytes) ? read_into(lane, f, l) : map(lane, f, lane->results);
+  }
+  return HX__DONE; /* as soon as those before it are stored */
+}
+
+hx__outcome hx__cl_results_begin(hx__cl_lane *lane, hx__cl_flight *f) {
+  const bool copies = lane->operands && lane->operand[0].mode == HX__MEMORY_COPY;
+  f->event = f->computed = NULL;
+  f->mapped = NULL;
+  f->landing = NULL;
+  if (lane->keep) return mark_end(lane, &f->event);
+  if (!lane->results || !copies || !f->product || f->bytes < LEAST_APART_BYTES) return map(lane, f, lane->queue);
+  const hx__outcome outcome = mark_end(lane, &f->computed);
+  return outcome == HX__DONE ? hx__cl_results_come(lane, f) : outcome;
+}
+
+/* Frees what a chunk that has ended holds. */
+void hx__cl_results_end(hx__cl_lane *lane, hx__cl_flight *f, bool right) {
+  if (hx__cl_is_lost(lane)) return;
+  cl_int code = CL_SUCCESS;
+  if (f->mapped && right)
+    code = clEnqueueUnmapMemObject(lane->queue, f->out.mem, f->mapped, 0, NULL, NULL);
+  else if (f->mapped)
+    hx__cl_buffer_release(&f->out);
+  if (f->event) clReleaseEvent(f->event);
+  if (f->computed) clReleaseEvent(f->computed);
+  if (f->landing) f->landing->busy = false;
+  f->event = f->computed = NULL;
+  f->mapped = NULL;
+  f->landing = NULL;
+  if (code != CL_SUCCESS)
+    hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
+  for (unsigned i = 0; i < HX__TICKETS && !lane->base.late; i++)
+    if (lane->flight[i].computed)
+      hx__cl_results_come(lane, &lane->flight[i]); /* what fails is seen when it is awaited */
+}
+
+void hx__cl_results_close(hx__cl_lane *lane) {
+  for (unsigned i = 0; i < HX__CL_LANDINGS; i++)
+    if (lane->landing[i].block) hx__cl_free(&lane->device->base, lane->landing[i].block);
+}
+
+/* Where the host finds them. */
+static const void *where(const hx__cl_flight *f) { return f->landing ? f->landing->p : f->mapped; }
+
+/* A slot of no element: joined to another it changes nothing. */
+static uint64_t nothing(hx_op op, hx_type type) {
+  switch (op) {
+    case HX_MIN:
+    case HX_MAX:
+      return UINT32_MAX;
+    case HX_ARGMIN:
+    case HX_ARGMAX:
+      return (uint64_t)UINT32_MAX << 32;
+    case HX_PROD:
+      return type == HX_F32 ? 0x3f800000u : 1u;
+    default:
+      return type == HX_F32 ? 0x80000000u : 0u;
+  }
+}
+
+/* A chunk's slot stands for its first leaf: its leaves are an aligned block of the tree (docs/ARITHMETIC.md). */
+static void deliver_joined(const hx__request *request, hx__chunk chunk, const uint64_t *from) {
+  const hx__work *const w = request->work;
+  const bool whole = request->whole && chunk.count == w->slices;
+  if (whole) *request->whole = true;
+  for (size_t f = 0; f < w->nfields; f++) {
+    uint64_t *const slots = request->slots + f * w->slices + chunk.first;
+    const uint64_t none = nothing(w->fields[f].op, w->fields[f].type);
+    slots[0] = from[f];
+    for (size_t l = 1; !whole && l < chunk.count; l++) slots[l] = none;
+  }
+}
+
+bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  hx__cl_flight *const f = (hx__cl_flight *)ticket;
+  if (lane->keep) {
+    lane->kept += part.count;
+    hx__cl_results_end(lane, f, true);
+    return true;
+  }
+  const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;
+  const uint64_t from_ns = base->trace ? hx__now_ns() : 0;
+  if (joined && able)
+    deliver_joined(request, f->chunk, where(f));
+  else if (able)
+    hx__deliver(request, f->chunk, part, where(f), f->ldt);
+  if (base->trace && able)
+    hx__trace_transfer(base->trace, base->row, from_ns, hx__now_ns(), f->bytes, "from the device");
+  hx__cl_results_end(lane, f, true);
+  return able;
+}
