@@ -44,6 +44,8 @@ _OTHERS = [
     ("resident_test", "pocl", ["pocl", "copy"]),
     ("resident_test", "pocl", ["pocl", "svm-coarse"]),
     ("resident_test", "rusticl", ["rusticl", "copy", "100"]),
+    ("parts_test", "pocl", ["pocl"]),
+    ("parts_test", "pocl", ["pocl", "64x64x16"]),
     ("process_test", "pocl", ["--devices", "pocl"]),
     ("company_test", "pocl", ["1"]),
     ("company_test", "rusticl", ["1"]),

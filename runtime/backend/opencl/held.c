@@ -85,6 +85,27 @@ hx__outcome hx__cl_view_held(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region
   return outcome;
 }
 
+/* Nothing of it is there, and it is of nothing else. Without gaps: a driver refuses rectangles whose last row, with its
+ * gap, ends behind the buffer. */
+bool hx__cl_comes_in_parts(const hx__cl_operand *o) {
+  const hx__array *const a = o->array;
+  return o->held && o->held->filled == 0 && a->ld == a->cols && o->held->first == (uintptr_t)a->p &&
+         o->held->bytes == a->rows * a->ld * 4;
+}
+
+hx__outcome hx__cl_view_part(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
+  const hx__array *const a = o->array;
+  if (r.cols == a->cols) return hx__cl_view_held(lane, o, r, v);
+  *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->held), .first = r.row * a->ld + r.col, .ld = a->ld};
+  return hx__cl_upload_rows(lane, a, r, v->mem);
+}
+
+void hx__cl_all_parts(hx__cl_operand *o, bool there) {
+  size_t at, bytes;
+  if (!there) hx__held_forget(o->held);
+  while (there && hx__held_gap(o->held, 0, o->held->bytes, &at, &bytes)) continue;
+}
+
 hx__outcome hx__cl_await_uploads(hx__cl_lane *lane) {
   if (!lane->uploaded) return HX__DONE;
   cl_int code = clFlush(lane->uploads);

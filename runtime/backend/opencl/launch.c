@@ -2,6 +2,10 @@
  * The launches of a chunk: one a field of a reduction; packing where the row wants it, and the product. */
 #include "runtime/backend/opencl/arguments.h"
 
+#define LEAST_PART_BYTES ((size_t)8 << 20) /* of an operand that all chunks share */
+#define MOST_PARTS 8u
+#define LEAST_STEP 1024u /* of rows or columns: shorter ones travel slowly, and leave a device half idle */
+
 static hx__outcome ticket_ready(hx__cl_lane *lane) {
   if (lane->ticket.mem) return HX__DONE;
   static const cl_uint zero = 0;
@@ -116,14 +120,31 @@ typedef struct operands {
   hx__cl_strides as, bs;
 } operands;
 
-static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk, operands *o) {
-  const hx__gemm *const g = &w->gemm;
-  const size_t row = w->by_columns ? 0 : chunk.first, rows = w->by_columns ? g->m : chunk.count;
-  const size_t col = w->by_columns ? chunk.first : 0, cols = w->by_columns ? chunk.count : g->n;
-  const hx__cl_region a = w->trans_a ? (hx__cl_region){0, g->k, row, rows} : (hx__cl_region){row, rows, 0, g->k};
-  const hx__cl_region b = w->trans_b ? (hx__cl_region){col, cols, 0, g->k} : (hx__cl_region){0, g->k, col, cols};
-  hx__outcome outcome = hx__cl_view_of(lane, &lane->operand[0], a, &o->a);
-  if (outcome == HX__DONE) outcome = hx__cl_view_of(lane, &lane->operand[1], b, &o->b);
+/* Of C: rows and columns. */
+typedef struct block {
+  hx__chunk rows, cols;
+} block;
+
+static block block_of(const hx__work *w, hx__chunk chunk, hx__chunk across) {
+  return w->by_columns ? (block){across, chunk} : (block){chunk, across};
+}
+
+/* The part of op(A) or op(B), stored transposed or not, with these rows and columns. */
+static hx__cl_region region_of(bool transposed, hx__chunk rows, hx__chunk cols) {
+  return transposed ? (hx__cl_region){cols.first, cols.count, rows.first, rows.count}
+                    : (hx__cl_region){rows.first, rows.count, cols.first, cols.count};
+}
+
+/* What all chunks of the run share comes last, and first of all what it is cut by. */
+static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, block c, bool in_parts, operands *o) {
+  const hx__chunk k = {0, w->gemm.k};
+  const hx__cl_region region[2] = {region_of(w->trans_a, c.rows, k), region_of(w->trans_b, k, c.cols)};
+  hx__cl_view *const view[2] = {&o->a, &o->b};
+  const unsigned own = w->by_columns, shared = !own;
+  hx__outcome outcome = hx__cl_view_of(lane, &lane->operand[own], region[own], view[own]);
+  if (outcome == HX__DONE)
+    outcome =
+        (in_parts ? hx__cl_view_part : hx__cl_view_of)(lane, &lane->operand[shared], region[shared], view[shared]);
   if (outcome == HX__DONE) outcome = hx__cl_await_uploads(lane);
   o->as = strides_of(w->trans_a, o->a.ld);
   o->bs = strides_of(w->trans_b, o->b.ld);
@@ -191,20 +212,13 @@ static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const op
   return launch(&a, 2, groups, p->row->local);
 }
 
-hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
-  const hx__work *const w = request->work;
+/* Computes a block of C into lane->t. */
+static hx__outcome launch_block(hx__cl_lane *lane, const hx__work *w, block c, bool in_parts) {
   const hx__cl_program *const p = &lane->device->program[lane->product];
-  const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
+  const size_t m = c.rows.count, n = c.cols.count;
   const size_t most = p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? HX__SOFT_FMA_MAX_K : SIZE_MAX;
   operands o;
-  lane->ldt = (n + 15) & ~(size_t)15;
-  lane->bytes = m * lane->ldt * sizeof(float);
-  hx__outcome outcome = HX__DONE;
-  if (!hx__cl_keep_directly(lane, w, chunk)) {
-    outcome = hx__cl_buffer_reserve(lane->device, &lane->out, lane->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
-    lane->t = lane->out.mem;
-  }
-  if (outcome == HX__DONE) outcome = operands_of(lane, w, chunk, &o);
+  hx__outcome outcome = operands_of(lane, w, c, in_parts, &o);
   if (outcome == HX__DONE && p->row->rate != 0)
     return hx__cl_launch_tiles(lane, &o.a, o.as, &o.b, o.bs, &(hx__tiles_size){m, n, w->gemm.k, w->gemm.alpha});
   for (size_t k = 0; k < w->gemm.k && outcome == HX__DONE;) {
@@ -214,4 +228,70 @@ hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, 
     k += range.count;
   }
   return outcome;
+}
+
+/* How much of the operand that all chunks share one launch of the run's first chunk waits for; all: it need not come,
+ * or would not in parts. */
+static size_t step_of(const hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
+  const size_t across = hx__work_across(w), bytes = across * w->gemm.k * sizeof(float);
+  const size_t parts = bytes / LEAST_PART_BYTES < MOST_PARTS ? bytes / LEAST_PART_BYTES : MOST_PARTS;
+  const bool gaps = lane->keep && w->gemm.ldc != w->gemm.n; /* as in hx__cl_comes_in_parts */
+  if (parts < 2 || gaps || !lane->uploads || lane->device->program[lane->product].row->pack != 0 ||
+      !hx__cl_comes_in_parts(&lane->operand[!w->by_columns]))
+    return across;
+  const size_t step = hx__ceiling(hx__ceiling(across, parts), LEAST_STEP) * LEAST_STEP;
+  const bool fits =
+      step * sizeof(float) <= HX__CL_STAGE_BYTES && chunk.count * step * sizeof(float) <= HX__CL_KEPT_BYTES;
+  return fits && step < across ? step : across;
+}
+
+/* Copies a block from the start of lane->part, with ld floats from row to row, to its place in t. */
+static hx__outcome place(hx__cl_lane *lane, block c, size_t ld, cl_mem t, size_t ldt) {
+  const size_t from[3] = {0, 0, 0}, to[3] = {c.cols.first * sizeof(float), c.rows.first, 0};
+  const size_t region[3] = {c.cols.count * sizeof(float), c.rows.count, 1};
+  const cl_int code = clEnqueueCopyBufferRect(lane->queue, lane->part.mem, t, from, to, region, ld * sizeof(float), 0,
+                                              ldt * sizeof(float), 0, 0, NULL, NULL);
+  hx__log(HX__LOG_TRACE, "clEnqueueCopyBufferRect: %zu x %zu bytes: %d", region[1], region[0], code);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueCopyBufferRect", code);
+}
+
+/* The first chunk of a run in parts: while one part of what all chunks share is on its way, the one before it is at
+ * work. (Each to a buffer of its own first: kernels take no offset of t, and a driver loses what was written to one
+ * sub-buffer when it comes to the next.) */
+static hx__outcome launch_parts(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk, size_t step) {
+  const size_t across = hx__work_across(w), ldt = lane->ldt;
+  const cl_mem t = lane->t;
+  hx__outcome outcome = HX__DONE;
+  for (size_t first = 0; first < across && outcome == HX__DONE; first += step) {
+    const hx__chunk part = {first, across - first < step ? across - first : step};
+    block c = block_of(w, chunk, part);
+    lane->ldt = (c.cols.count + 15) & ~(size_t)15;
+    outcome =
+        hx__cl_buffer_reserve(lane->device, &lane->part, c.rows.count * lane->ldt * sizeof(float), CL_MEM_READ_WRITE);
+    lane->t = lane->part.mem;
+    if (outcome == HX__DONE) outcome = launch_block(lane, w, c, true);
+    *(w->by_columns ? &c.cols.first : &c.rows.first) = 0; /* t is the chunk's */
+    if (outcome == HX__DONE) outcome = place(lane, c, lane->ldt, t, ldt);
+    if (outcome == HX__DONE) clFlush(lane->queue);
+  }
+  lane->t = t;
+  lane->ldt = ldt;
+  hx__cl_all_parts(&lane->operand[!w->by_columns], outcome == HX__DONE);
+  return outcome;
+}
+
+hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
+  const hx__work *const w = request->work;
+  const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
+  lane->ldt = (n + 15) & ~(size_t)15;
+  lane->bytes = m * lane->ldt * sizeof(float);
+  if (!hx__cl_keep_directly(lane, w, chunk)) {
+    const hx__outcome outcome =
+        hx__cl_buffer_reserve(lane->device, &lane->out, lane->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+    if (outcome != HX__DONE) return outcome;
+    lane->t = lane->out.mem;
+  }
+  const size_t step = step_of(lane, w, chunk), across = hx__work_across(w);
+  return step < across ? launch_parts(lane, w, chunk, step)
+                       : launch_block(lane, w, block_of(w, chunk, (hx__chunk){0, across}), false);
 }

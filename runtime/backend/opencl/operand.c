@@ -75,19 +75,33 @@ static void note_upload(hx__cl_lane *lane, cl_command_queue queue, cl_event even
   clRetainEvent(event);
 }
 
-static hx__outcome stage_send(hx__cl_lane *lane, unsigned half, cl_mem to, size_t at, size_t bytes) {
-  const cl_command_queue queue = queue_to(lane, to);
+/* Rows of `bytes` each, `pitch` apart on the host and to_pitch from byte `at` of a buffer on. */
+typedef struct move {
+  const char *from;
+  size_t rows, bytes, pitch;
+  cl_mem to;
+  size_t at, to_pitch;
+} move;
+
+/* Enqueues it, from memory that the device reads itself. */
+static hx__outcome write_rows(hx__cl_lane *lane, const move *r, cl_event *event) {
+  const cl_command_queue queue = queue_to(lane, r->to);
+  const bool whole = r->rows == 1 || (r->pitch == r->bytes && r->to_pitch == r->bytes);
+  const size_t to[3] = {r->at % r->to_pitch, r->at / r->to_pitch, 0}, from[3] = {0, 0, 0};
+  const size_t region[3] = {r->bytes, r->rows, 1};
   const cl_int code =
-      clEnqueueWriteBuffer(queue, to, CL_FALSE, at, bytes, lane->stage_host[half], 0, NULL, &lane->stage_event[half]);
-  hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer: %zu bytes at %zu: %d", bytes, at, code);
+      whole ? clEnqueueWriteBuffer(queue, r->to, CL_FALSE, r->at, r->rows * r->bytes, r->from, 0, NULL, event)
+            : clEnqueueWriteBufferRect(queue, r->to, CL_FALSE, to, from, region, r->to_pitch, 0, r->pitch, 0, r->from,
+                                       0, NULL, event);
+  hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer%s: %zu x %zu bytes at %zu: %d", whole ? "" : "Rect", r->rows, r->bytes,
+          r->at, code);
   if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
-  note_upload(lane, queue, lane->stage_event[half]);
-  clFlush(queue);
-  lane->copied += bytes;
+  note_upload(lane, queue, *event);
+  lane->copied += r->rows * r->bytes;
   return HX__DONE;
 }
 
-/* Rows of `bytes` each, `pitch` apart, one after the other: the part of them that a half of the ring takes. */
+/* The part of the rows that a half of the ring takes. */
 typedef struct filling {
   const char *from;
   char *to;
@@ -105,24 +119,34 @@ static void fill_part(void *arg, size_t index) {
   }
 }
 
-/* Copies rows into `to`, from its byte `at` on. */
-static hx__outcome stage(hx__cl_lane *lane, const char *from, size_t rows, size_t bytes, size_t pitch, cl_mem to,
-                         size_t at) {
+/* Copies the rows by way of the ring. */
+static hx__outcome stage(hx__cl_lane *lane, move r) {
   hx__outcome outcome = stage_open(lane);
   const uint64_t from_ns = lane->base.trace ? hx__now_ns() : 0;
-  filling f = {.from = from, .bytes = rows > 1 && pitch == bytes ? rows * bytes : bytes, .pitch = pitch};
-  for (const size_t all = rows * bytes; outcome == HX__DONE && f.at < all; f.at += f.count) {
+  const bool whole = r.to_pitch == r.bytes;
+  const size_t all = r.rows * r.bytes, most = whole ? HX__CL_STAGE_BYTES : HX__CL_STAGE_BYTES / r.bytes * r.bytes;
+  filling f = {.from = r.from, .bytes = r.pitch == r.bytes ? all : r.bytes, .pitch = r.pitch};
+  for (; outcome == HX__DONE && f.at < all; f.at += f.count) {
     unsigned half;
     outcome = stage_half(lane, &half);
     if (outcome != HX__DONE) break;
     f.to = lane->stage_host[half];
-    f.count = all - f.at < HX__CL_STAGE_BYTES ? all - f.at : HX__CL_STAGE_BYTES;
+    f.count = all - f.at < most ? all - f.at : most;
     const size_t parts = (f.count + FILL_BYTES - 1) / FILL_BYTES;
     if (lane->idle_cores)
       hx__crew_do(fill_part, &f, parts);
     else
       for (size_t i = 0; i < parts; i++) fill_part(&f, i);
-    outcome = stage_send(lane, half, to, at + f.at, f.count);
+    const size_t row = whole ? f.count : r.bytes;
+    const move part = {.from = f.to,
+                       .rows = f.count / row,
+                       .bytes = row,
+                       .pitch = row,
+                       .to = r.to,
+                       .at = r.at + f.at / r.bytes * r.to_pitch + f.at % r.bytes,
+                       .to_pitch = whole ? row : r.to_pitch};
+    outcome = write_rows(lane, &part, &lane->stage_event[half]);
+    if (outcome == HX__DONE) clFlush(queue_to(lane, r.to));
   }
   if (lane->base.trace)
     hx__trace_transfer(lane->base.trace, lane->base.row, from_ns, hx__now_ns(), f.at, "to the device");
@@ -130,27 +154,21 @@ static hx__outcome stage(hx__cl_lane *lane, const char *from, size_t rows, size_
 }
 
 /* The same from a pinned block, which the device reads itself. */
-static hx__outcome send(hx__cl_lane *lane, const char *from, size_t rows, size_t bytes, size_t pitch, cl_mem to,
-                        size_t at) {
-  const size_t origin[3] = {at, 0, 0}, host[3] = {0, 0, 0}, region[3] = {bytes, rows, 1};
-  const bool gaps = rows > 1 && pitch != bytes;
-  const cl_command_queue queue = queue_to(lane, to);
+static hx__outcome send(hx__cl_lane *lane, move r) {
   cl_event event = NULL;
-  const cl_int code = gaps ? clEnqueueWriteBufferRect(queue, to, CL_FALSE, origin, host, region, bytes, 0, pitch, 0,
-                                                      from, 0, NULL, &event)
-                           : clEnqueueWriteBuffer(queue, to, CL_FALSE, at, rows * bytes, from, 0, NULL, &event);
-  hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer%s: %zu bytes of a pinned block at %zu: %d", gaps ? "Rect" : "",
-          rows * bytes, at, code);
-  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
-  note_upload(lane, queue, event);
-  clReleaseEvent(event);
-  lane->copied += rows * bytes;
-  return HX__DONE;
+  const hx__outcome outcome = write_rows(lane, &r, &event);
+  if (event) clReleaseEvent(event);
+  return outcome;
 }
 
 hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
                           size_t at) {
-  return block ? send(lane, from, 1, bytes, bytes, to, at) : stage(lane, from, 1, bytes, bytes, to, at);
+  return (block ? send : stage)(lane, (move){from, 1, bytes, bytes, to, at, bytes});
+}
+
+hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__array *a, hx__cl_region r, cl_mem to) {
+  const size_t at = (r.row * a->ld + r.col) * 4, pitch = a->ld * 4;
+  return (a->block ? send : stage)(lane, (move){(const char *)a->p + at, r.rows, r.cols * 4, pitch, to, at, pitch});
 }
 
 static bool same_region(hx__cl_region a, hx__cl_region b) {
@@ -182,7 +200,8 @@ static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region
     outcome = hx__cl_buffer_reserve(lane->device, &o->copy, r.rows * r.cols * 4, CL_MEM_READ_ONLY);
     const char *const from = (const char *)a->p + (r.row * a->ld + r.col) * 4;
     if (outcome == HX__DONE)
-      outcome = (a->block ? send : stage)(lane, from, r.rows, r.cols * 4, a->ld * 4, o->copy.mem, 0);
+      outcome =
+          (a->block ? send : stage)(lane, (move){from, r.rows, r.cols * 4, a->ld * 4, o->copy.mem, 0, r.cols * 4});
     o->holds = outcome == HX__DONE;
     o->region = r;
   }
