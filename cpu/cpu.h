@@ -68,8 +68,9 @@ typedef struct hx__cpu_kernels {
   size_t (*pack_units)(const hx__gemm *g, bool of_b);
   void (*pack)(const hx__gemm *g, bool of_b, size_t unit, void *packed);
 
-  /* C(i,j) = beta == 0 ? t : fma(beta, C, t), NaN stored as 0x7fc00000: how a device's block t reaches C. */
-  void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta);
+  /* C(i,j) = beta == 0 ? t : fma(beta, C, t), NaN stored as 0x7fc00000: how a device's block t reaches C. distant: C is
+   * too large for the caches. */
+  void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant);
 } hx__cpu_kernels;
 
 /* Whether HX__DISTANT pays: on AMD's cores (Zen 4). Emerald Rapids reads as fast without it, give or take 2 %. Others

@@ -34,6 +34,23 @@ typedef float vf_quad __attribute__((vector_size(16), aligned(4), may_alias));
 GEMM_INLINE vf vf_load(const float *p) { return *(const vf_any *)p; }
 GEMM_INLINE void vf_store(float *p, vf x) { *(vf_any *)p = x; }
 
+/* Past the caches, p a multiple of a vector; whoever else is to see it needs vf_streamed first. */
+#if defined(__SSE2__)
+GEMM_INLINE void vf_stream(float *p, vf x) {
+#if HX__V_BYTES == 64
+  _mm512_stream_ps(p, x);
+#elif HX__V_BYTES == 32
+  _mm256_stream_ps(p, x);
+#else
+  _mm_stream_ps(p, x);
+#endif
+}
+GEMM_INLINE void vf_streamed(void) { _mm_sfence(); }
+#else
+GEMM_INLINE void vf_stream(float *p, vf x) { vf_store(p, x); }
+GEMM_INLINE void vf_streamed(void) {}
+#endif
+
 /* The first n lanes, n <= GEMM_VL: vf_mask_of(n). A masked load touches no other byte, and gives 0 there. n >= 1 where
  * the mask is used. */
 #if HX__V_BYTES == 64

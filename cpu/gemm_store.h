@@ -23,8 +23,28 @@ static void store_scaled(const float *s, size_t lds, size_t m, size_t n, float *
   }
 }
 
-static void store(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta) {
-  store_scaled(t, ldt, m, n, c, ldc, 1.0f, beta);
+/* Without reading the lines of C first. */
+static void store_distant(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc) {
+  for (size_t i = 0; i < m; i++, t += ldt, c += ldc) {
+    const size_t off = (uintptr_t)c / sizeof *c % GEMM_VL, to_line = off ? GEMM_VL - off : 0;
+    const size_t head = to_line < n ? to_line : n, end = head + (n - head) / GEMM_VL * GEMM_VL;
+    if (head) {
+      const vf_mask mask = vf_mask_of(head);
+      vf_store_mask(c, vf_canonical(vf_load_mask(t, mask)), mask);
+    }
+    for (size_t j = head; j < end; j += GEMM_VL) vf_stream(c + j, vf_canonical(vf_load(t + j)));
+    if (end == n) continue;
+    const vf_mask mask = vf_mask_of(n - end);
+    vf_store_mask(c + end, vf_canonical(vf_load_mask(t + end, mask)), mask);
+  }
+  vf_streamed();
+}
+
+static void store(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant) {
+  if (distant && beta == 0)
+    store_distant(t, ldt, m, n, c, ldc);
+  else
+    store_scaled(t, ldt, m, n, c, ldc, 1.0f, beta);
 }
 
 /* The product is not there (alpha == 0 or k == 0): C = beta == 0 ? +0 : beta*C. */

@@ -328,7 +328,7 @@ static bool run_store(const hx__cpu_kernels *kernels, const char *isa, uint32_t 
       want[i * g.ldc + j] = to_bits(canonical(g.beta == 0 ? t[i * ldt + j] : fmaf(g.beta, *at, t[i * ldt + j])));
     }
   }
-  kernels->store(t, ldt, g.m, g.n, g.c, g.ldc, g.beta);
+  kernels->store(t, ldt, g.m, g.n, g.c, g.ldc, g.beta, below(2));
   return check(&g, want, isa, "store", c_count, (hx__gemm_blocking){0, 0});
 }
 

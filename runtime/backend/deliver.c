@@ -5,7 +5,8 @@
 #include "runtime/backend/backend.h"
 #include "runtime/backend/crew.h"
 
-#define PART_BYTES ((size_t)1 << 20) /* of C, for a thread */
+#define PART_BYTES ((size_t)256 << 10)   /* of C, for a thread */
+#define DISTANT_BYTES ((size_t)32 << 20) /* of C: its lines are not read before they are written */
 
 /* A block on its way into C, some rows at a time. */
 typedef struct store {
@@ -13,13 +14,15 @@ typedef struct store {
   hx__gemm gemm;
   const float *from;
   size_t ldt, rows;
+  bool distant;
 } store;
 
 static void store_part(void *arg, size_t index) {
   const store *const s = arg;
   const hx__gemm *const g = &s->gemm;
   const size_t first = index * s->rows, left = g->m - first, rows = left < s->rows ? left : s->rows;
-  s->request->kernels->store(s->from + first * s->ldt, s->ldt, rows, g->n, g->c + first * g->ldc, g->ldc, g->beta);
+  s->request->kernels->store(s->from + first * s->ldt, s->ldt, rows, g->n, g->c + first * g->ldc, g->ldc, g->beta,
+                             s->distant);
 }
 
 void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, const void *from, size_t ldt) {
@@ -29,7 +32,8 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
     store s = {.request = request,
                .gemm = hx__chunk_gemm(w, part),
                .from = (const float *)from + (w->by_columns ? skipped : skipped * ldt),
-               .ldt = ldt};
+               .ldt = ldt,
+               .distant = w->gemm.m * w->gemm.n >= DISTANT_BYTES / sizeof(float)};
     const size_t rows = PART_BYTES / (s.gemm.n * sizeof(float)) + 1;
     s.rows = request->idle_cores ? rows : s.gemm.m;
     hx__crew_do(store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);

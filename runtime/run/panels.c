@@ -81,7 +81,7 @@ static void body(void *p) {
 static void finish(panel_run *r) {
   const hx__gemm *const g = &r->gemm;
   for (size_t i = 0; g->alpha != 1 && i < r->cells; i++) r->sums[i] *= g->alpha;
-  r->run->team->kernels->store(r->sums, g->n, g->m, g->n, g->c, g->ldc, g->beta);
+  r->run->team->kernels->store(r->sums, g->n, g->m, g->n, g->c, g->ldc, g->beta, false);
 }
 
 bool hx__cpu_panels(hx__run_state *run) {

@@ -3,7 +3,7 @@
 #include "runtime/backend/opencl/arguments.h"
 
 #define LEAST_PART_BYTES ((size_t)8 << 20) /* of an operand that all chunks share */
-#define MOST_PARTS 8u
+#define MOST_PARTS 4u
 #define LEAST_STEP 1024u /* of rows or columns: shorter ones travel slowly, and leave a device half idle */
 
 static hx__outcome ticket_ready(hx__cl_lane *lane) {

@@ -243,7 +243,8 @@ static bool deliver(hx__lane *base, const hx__request *request, hx__ticket *tick
   const sim_ticket *const t = (const sim_ticket *)ticket;
   if (lane->keep) {
     const hx__gemm g = hx__chunk_gemm(request->work, t->chunk);
-    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_held(lane->keep->to, g.c), g.ldc, g.beta);
+    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_held(lane->keep->to, g.c), g.ldc, g.beta,
+                            false);
     lane->kept += part.count;
   } else {
     hx__deliver(request, t->chunk, part, t->result, t->ldt);
