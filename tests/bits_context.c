@@ -38,10 +38,24 @@ size_t bits_plan_combinations(const bits_plan *plan) {
   return isa_choices(plan) * thread_choices(plan) * schedule_choices(plan) * memory_choices(plan);
 }
 
-/* The index-th combination: a stride that shares no divisor with their number visits each once, in a mixed order. */
+/* A stride of the golden section that shares no divisor with their number visits each once, and the first few, too, lie
+ * all over the range: a short run has every memory mode. */
+static size_t stride_of(size_t total) {
+  for (size_t stride = total * 618 / 1000 + 1;; stride++) {
+    size_t a = total, b = stride;
+    while (b) {
+      const size_t rest = a % b;
+      a = b;
+      b = rest;
+    }
+    if (a == 1) return stride;
+  }
+}
+
+/* The index-th combination. */
 static void combination(const bits_plan *plan, uint64_t index, hx_settings *s) {
   size_t total = bits_plan_combinations(plan);
-  uint64_t at = (index + plan->seed % total) * 1009u % total; /* a prime greater than any number of choices */
+  uint64_t at = (index + plan->seed % total) * stride_of(total) % total;
   s->threads = plan->threads ? plan->threads : kThreads[at % thread_choices(plan)];
   at /= thread_choices(plan);
   s->isa = plan->isa ? plan->isa : plan->isas[at % isa_choices(plan)];
