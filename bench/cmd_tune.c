@@ -27,7 +27,7 @@ static void name_of(const hx__cl_trial *t, char *text, size_t bytes) {
   const int used = snprintf(text, bytes, "%s", t->what.row->name);
   if (tile[0])
     snprintf(text + used, bytes - (size_t)used, " %ux%ux%u", tile[0], tile[1], tile[2]);
-  else if (t->what.row->rate)
+  else if (hx__kernel_of_set(t->what.row))
     snprintf(text + used, bytes - (size_t)used, " order %u", t->what.order);
 }
 

@@ -22,11 +22,12 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
 /* name, families, work-group, leaves, defines */
 #define REDUCE(n, f, l0, v, d) \
   { .name = n, .kind = HX__KERNEL_REDUCE, .family = f, .types = ALL_TYPES, .local = {l0, 1}, .leaves = v, .defines = d }
-/* name, families, work-group, leaves, leaves of a large launch, defines */
-#define TICKET(n, f, l0, v, from, d)                                                                                 \
-  {                                                                                                                  \
-    .name = n, .kind = HX__KERNEL_REDUCE, .family = f, .types = ALL_TYPES, .local = {l0, 1}, .leaves = v,            \
-    .large_from = from, .optional = true, .defines = "-DHX_SHAPE_TICKET=1 -DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1 " d \
+/* name, families, work-group, leaves, leaves of a small and a large launch, defines */
+#define TICKET(n, f, l0, v, below, from, d)                                                               \
+  {                                                                                                       \
+    .name = n, .kind = HX__KERNEL_REDUCE, .family = f, .types = ALL_TYPES, .local = {l0, 1}, .leaves = v, \
+    .small_below = below, .large_from = from, .optional = true,                                           \
+    .defines = "-DHX_SHAPE_TICKET=1 -DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1 -DHX_ROLLED=1 " d              \
   }
 /* name, families, work-group, tile, k-steps that a group packs, takes any tile, defines */
 #define MATMUL(n, f, l0, l1, tm, tn, tk, p, any, d)                                                                 \
@@ -34,12 +35,13 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .name = n, .kind = HX__KERNEL_MATMUL, .family = f, .local = {l0, l1}, .tile_m = tm, .tile_n = tn, .tile_k = tk, \
     .pack = p, .any_tile = any, .defines = d                                                                        \
   }
-/* name, work-group, slices of it, tile, stages, blocks of four rows an item, rates: of a set of NVIDIA's */
-#define TILES(n, l0, sl, tm, tn, tk, st, blocks, r, r_tn)                                                            \
+/* name, work-group, slices of it, tile, stages, blocks of four rows an item, rates by layout, defines: of a set of
+ * NVIDIA's */
+#define TILES(n, l0, sl, tm, tn, tk, st, blocks, nn, t_n, nt, d)                                                     \
   {                                                                                                                  \
     .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
-    .tile_k = tk, .slices = sl, .stages = st, .rate = r, .rate_tn = r_tn, .optional = true,                          \
-    .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks        \
+    .tile_k = tk, .slices = sl, .stages = st, .rate = {nn, t_n, nt}, .optional = true,                               \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks " " d  \
   }
 /* name, families, rows of the tile, registers of a thread where not the driver's choice */
 #define LANES16(n, f, tm, more, d)                                                                             \
@@ -53,8 +55,8 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
 /* Most specific first within a kind: the first row that matches a device is its row. Names: README.md. */
 static const hx__kernel_row rows[] = {
     REDUCE("reduce-cpu", HX__FAMILY_CPU, 1, 8, "-DHX_SHAPE_ITEM=1"),
-    TICKET("reduce-nvidia-ptx-256", HX__FAMILY_NVIDIA, 256, 8, 4096, "-DHX_PTX=1"),
-    TICKET("reduce-nvidia-ticket-256", HX__FAMILY_NVIDIA, 256, 8, 4096, ""),
+    TICKET("reduce-nvidia-ptx-256", HX__FAMILY_NVIDIA, 256, 8, 256, 4096, "-DHX_PTX=1"),
+    TICKET("reduce-nvidia-ticket-256", HX__FAMILY_NVIDIA, 256, 8, 256, 4096, ""),
     REDUCE("reduce-nvidia-256", HX__FAMILY_NVIDIA, 256, 8, "-DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1"),
     REDUCE("reduce-gcn-256", HX__FAMILY_AMD_GCN, 256, 8, AMD),
     REDUCE("reduce-rdna-256", HX__FAMILY_AMD_RDNA, 256, 8, AMD),
@@ -67,12 +69,13 @@ static const hx__kernel_row rows[] = {
     LANES16("matmul-grf256-32x32x16", HX__FAMILY_LARGE_GRF, 32, true, "-DHX_LANES_M=2"),
     LANES16("matmul-wide-32x32x16", HX__FAMILY_WIDE, 32, false, "-DHX_LANES_M=2"),
     LANES16("matmul-sg16-16x32x16", 0, 16, false, "-DHX_LANES_M=1"),
-    TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 96, 96),
-    TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 100, 99),
-    TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 92, 95),
-    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 68, 68),
-    TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 96, 88),
-    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 92, 98),
+    /* The first of the set is ready first: it builds fast and does every shape. */
+    TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 92, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 96, 96, 0, "-DHX_SPARE=32"),
+    TILES("matmul-nvidia-ptx-128x256x8", 512, 1, 128, 256, 8, 2, 2, 100, 99, 0, ""),
+    TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 96, 88, 95, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 92, 98, 0, ""),
+    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 68, 0, 0, "-DHX_DIRECT=1"),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, 0, false, ""),
     MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, 0, false, ""),
     MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, 0, false, ""),
@@ -152,6 +155,11 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
       length = snprintf(text, bytes, " %s", row->defines);
   }
   return length >= 0 && (size_t)length < bytes;
+}
+
+uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
+  if (leaves < row->small_below) return row->leaves / 2;
+  return row->large_from != 0 && leaves >= row->large_from ? 2 * row->leaves : row->leaves;
 }
 
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {

@@ -9,11 +9,10 @@
  *   hx_reduce(global const T *x, ulong x_first, global const T *y, ulong y_first, ulong n, global ulong *slots)
  *     slots[l] = the slot (base/slot.h) of leaf l of x[x_first .. x_first+n); y is x again unless the op is DOT.
  *     Launch: 1-D, local size row.local[0], ceil(leaves / row.leaves) groups; a group past the last leaf does nothing.
- *   row.large_from > 0: the same with two more arguments, uint join, global uint *ticket, and a second kernel
- *   hx_reduce_large, of groups twice as large that do twice the leaves, for launches of large_from leaves and more.
- *     join != 0: slots[0] = the slot of all leaves joined, where leaf 0 begins an aligned power of two of leaves that
- *     holds them all: an index in it counts from leaf 0. slots has 1 + groups elements, at most 128 * local size
- * groups. *ticket is 0 before the launch, and after it.
+ *   row.large_from > 0: the same with two more arguments, uint join, global uint *ticket, in groups of 32 items for
+ * each of hx__kernel_leaves leaves. join != 0: slots[0] = the slot of all leaves joined, where leaf 0 begins an aligned
+ * power of two of leaves that holds them all: an index in it counts from leaf 0. slots has 1 + groups elements, at most
+ * 128 * local size groups. *ticket is 0 before the launch, and after it.
  *
  *   row.pack == 0:
  *   hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs,
@@ -36,20 +35,19 @@
  *             global float *t, ulong ldt, uint part)
  *     Launch as above. pa and pb are aligned to 64 bytes at least.
  *
- *   row.rate > 0: a set of rows, among which each launch chooses (tiles.h)
- *   hx_matmul, hx_matmul_tn(global const float *a, ulong a_first, ulong lda,
+ *   row.rate: a set of rows, among which each launch chooses (tiles.h); a program a row and layout
+ *   hx_matmul(global const float *a, ulong a_first, ulong lda,
  *             global const float *b, ulong b_first, ulong ldb, ulong m, ulong n, ulong k,
- *             float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float4 *partials)
+ *             float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials)
  *     t(i,j) = alpha * S(i,j) + beta * t(i,j) (beta == 0: t is not read), at t[i*ldt + j], with across t[j*ldt + i].
- *     A lies [row][k], for hx_matmul_tn [k][row]; B lies [k][column], its rows at multiples of 16 bytes, as those of
- *     A for hx_matmul_tn. A has at least tile_m rows there, B at least tile_n columns, and a multiple of four.
+ *     What lies [k][...] has its lines at multiples of 16 bytes. A has at least tile_m rows there, B at least tile_n
+ *     columns, and a multiple of four.
  *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
- *     row.slices panels, into partials, tile_m * tile_n floats each. row.slices > 1: whole only where k has no more
- *     panels. Launch: 1-D, local row.local[0].
+ *     row.slices panels, into partials, each a tile by the lines of t. row.slices > 1: whole only where k has no
+ * more panels. Launch: 1-D, local row.local[0]. Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
- *             uint across, uint whole, global const float4 *partials)
- *     Adds those panels. Launch: 1-D, local row.local[0] / row.slices, for each tile of them tile_m * tile_n / 4
- *     items, with across / 16.
+ *             uint across, uint whole, global const float4 *partials, uint tile_m, uint tile_n)
+ *     Adds those panels. Launch: 1-D, local 128, tile_m * tile_n / 4 items for each tile of them.
  *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
  *             global float *to, ulong pitch, ulong lines)
  *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines.
@@ -103,20 +101,29 @@ typedef enum hx__arithmetic {
  * nothing. */
 #define HX__SOFT_FMA_MAX_K 1024u
 
+/* How the operands of a product by a set of rows lie: a program each. */
+typedef enum hx__layout {
+  HX__LAYOUT_NN, /* A [row][k], B [k][column] */
+  HX__LAYOUT_TN, /* A [k][row] */
+  HX__LAYOUT_NT, /* B [column][k] */
+  HX__LAYOUTS
+} hx__layout;
+
 typedef struct hx__kernel_row {
   const char *name; /* "reduce-cpu", "matmul-sg8-16x32x16": what info and the log say */
   hx__kernel_kind kind;
-  uint32_t family;                 /* all these bits are needed; 0: any device */
-  uint32_t types;                  /* matmul: unused; reduce: bit (1 << hx_type) of those it serves */
-  uint32_t local[2];               /* local size */
-  uint32_t leaves;                 /* reduce: leaves a work-group does */
-  uint32_t large_from;             /* reduce: leaves from which hx_reduce_large is for; 0: there is none */
-  uint32_t tile_m, tile_n, tile_k; /* matmul: elements of C a work-group does; tile_k: the k-step where there is one */
-  uint32_t pack;       /* matmul: operands are packed first, a group doing so many steps of k; 0: they are not */
-  bool large_grf;      /* built with twice the registers a thread, an option that drivers of other devices refuse */
-  bool any_tile;       /* HX_TILE may set tile_m, tile_n, tile_k, within what hx__kernel_tile_ok says */
-  uint32_t rate;       /* matmul: of a set: its speed, percent of the fastest's, where it fills the device; 0: alone */
-  uint32_t rate_tn;    /* likewise where A lies [k][row] */
+  uint32_t family;                  /* all these bits are needed; 0: any device */
+  uint32_t types;                   /* matmul: unused; reduce: bit (1 << hx_type) of those it serves */
+  uint32_t local[2];                /* local size */
+  uint32_t leaves;                  /* reduce: leaves a work-group does */
+  uint32_t small_below, large_from; /* reduce: leaves of a launch whose groups do half or twice as many; 0: none */
+  uint32_t tile_m, tile_n, tile_k;  /* matmul: elements of C a work-group does; tile_k: the k-step where there is one */
+  uint32_t pack;  /* matmul: operands are packed first, a group doing so many steps of k; 0: they are not */
+  bool large_grf; /* built with twice the registers a thread, an option that drivers of other devices refuse */
+  bool any_tile;  /* HX_TILE may set tile_m, tile_n, tile_k, within what hx__kernel_tile_ok says */
+  /* matmul: of a set: its speed by layout, percent of the fastest's, where it fills the device; 0: not for that layout.
+     Those with none are rows alone. */
+  uint32_t rate[HX__LAYOUTS];
   uint32_t slices;     /* of a set: panels of a tile that a group does at once, each by its part of the items */
   uint32_t stages;     /* of a set: tiles in local memory; more than 2 also hide far memory */
   bool optional;       /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
@@ -139,6 +146,12 @@ const hx__kernel_row *hx__kernel_rows(size_t *count);
  * fit. op and type: reduce only. */
 bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_op op, hx_type type,
                         const uint32_t tile[3], hx__arithmetic arithmetic);
+
+/* How many leaves a work-group of a launch of so many does. Its items are as many times row.local[0]. */
+uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves);
+
+/* Whether the row is one of a set (tiles.h). */
+static inline bool hx__kernel_of_set(const hx__kernel_row *row) { return row->rate[HX__LAYOUT_NN] != 0; }
 
 /* The source strings of a kind, common part first, NULL-terminated: for clCreateProgramWithSource. */
 const char *const *hx__kernel_sources(hx__kernel_kind kind);

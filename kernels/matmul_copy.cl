@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The copy of an operand that the kernels of matmul_tiles.cl cannot read where it lies: rows that do not begin at
- * multiples of 16 bytes, the other index running along memory, or fewer rows or columns than a tile has. */
-#if HX_SHAPE_TILES
+ * What goes before and after the product of matmul_tiles.cl, the same for all tiles, so that one program of a set has
+ * it: the copy of an operand that is not read where it lies (rows that do not begin at multiples of 16 bytes, the other
+ * index running along memory, fewer rows or columns than a tile has), and the sum of panels. */
+#if HX_SHAPE_TILES && !HX_BARE
 
 /* to[i * pitch + j] = x(i,j) = x[i*rs + j*cs] for i < rows, j < columns; zero up to the tile's edge. Tiles of 64 x 64
  * pass through local memory where x runs along its rows' index. */
@@ -26,6 +27,48 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
 #pragma unroll
   for (uint u = 0; u < HX_COPY_SIDE; u += HX_COPY_ITEMS / HX_COPY_SIDE)
     if (i0 + major + u < lines && j0 + minor < pitch) to[(major + u) * pitch + minor] = tile[major + u][minor];
+}
+
+#define HX_JOIN_ITEMS 128u
+#define HX_JOIN_AHEAD 24 /* panels on their way at once */
+/* The sum of the panels of a quad, `apart` quads apart, in their order. What is past the last one is -0, which changes
+ * no sum. */
+static float4 hx_join_quad(global const float4 *partials, ulong apart, uint panels) {
+  float4 s = partials[0];
+#pragma unroll 1
+  for (uint p = 1; p < panels; p += HX_JOIN_AHEAD) {
+    float4 v[HX_JOIN_AHEAD];
+#pragma unroll
+    for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
+      partials += apart;
+      v[u] = (float4)(-0.0f);
+      if (p + u < panels) v[u] = *partials;
+    }
+#pragma unroll
+    for (uint u = 0; u < HX_JOIN_AHEAD; u++) s = HX_ADD(4, s, v[u]);
+  }
+  return s;
+}
+
+/* Adds the panels of the tiles from `whole` on, a quad an item. */
+kernel __attribute__((reqd_work_group_size(HX_JOIN_ITEMS, 1, 1))) void hx_matmul_join(
+    ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,
+    global const float4 *partials, uint tile_m, uint tile_n) {
+  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), quads = tile_m * tile_n / 4;
+  const uint parts = quads / HX_JOIN_ITEMS, tile = (uint)get_group_id(0) / parts;
+  const uint q = (uint)get_group_id(0) % parts * HX_JOIN_ITEMS + (uint)get_local_id(0);
+  /* As they lie there: along the lines of t. */
+  const uint width = across ? tile_m : tile_n, line = q / (width / 4), from = q % (width / 4) * 4;
+  const hx_target to = hx_target_of(t, ldt, hx_place_of(whole + tile, tile_m, tile_n, m, n), tile_m, tile_n, m, n, alpha,
+                                    beta, across);
+  const float4 s = hx_join_quad(partials + (ulong)tile * panels * quads + q, quads, panels);
+  if (hx_target_in_fours(to)) {
+    hx_store_four(to, line, from, s);
+  } else {
+    const float v[4] = {s.x, s.y, s.z, s.w};
+#pragma unroll
+    for (uint e = 0; e < 4; e++) hx_store(to, line, from + e, v[e]);
+  }
 }
 
 #endif

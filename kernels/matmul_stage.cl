@@ -8,7 +8,11 @@
  *                same code twice, which then is the bound
  *   HX_STAGES    tiles in local memory. 2: the loop does two a turn, at fixed places. More (HX_PTX alone): one a turn,
  *                and further tiles are on their way, which gives far memory time
- *   HX_ORDER     the order of the fma of a step */
+ *   HX_LAYOUT    how the operands lie: 0 A [row][k] and B [k][column]; 1 A [k][row]; 2 B [column][k]
+ *   HX_ORDER     the order of the fma of a step
+ *   HX_DIRECT    a tile is stored from the registers where it can be; otherwise always through local memory
+ *   HX_SPARE     quads of local memory that nobody uses: NVIDIA's compiler gives an item no more registers than as many
+ *                groups leave it as local memory would have room for, and then loads operands late */
 #if HX_SHAPE_TILES
 
 #ifndef HX_SLICES
@@ -17,9 +21,18 @@
 #define HX_ITEMS (HX_LOCAL0 / HX_SLICES) /* that do a tile */
 #define HX_ROWS (4 * HX_BLOCKS_M) /* of an item; its columns are 8 */
 #define HX_QUADS (2 * HX_ROWS)
+#ifndef HX_SPARE
+#define HX_SPARE 0
+#endif
+#ifndef HX_LAYOUT
+#define HX_LAYOUT 0
+#endif
+#define HX_A_BY_K (HX_LAYOUT == 1)
+#define HX_B_BY_COLUMN (HX_LAYOUT == 2)
 #define HX_PITCH_A (HX_TILE_M + 4)
+#define HX_PITCH_B (HX_TILE_N + (HX_B_BY_COLUMN ? 4 : 0))
 #define HX_A_FLOATS (HX_TILE_K * HX_PITCH_A)
-#define HX_B_FLOATS (HX_TILE_K * HX_TILE_N)
+#define HX_B_FLOATS (HX_TILE_K * HX_PITCH_B)
 
 #ifndef HX_STAGES
 #define HX_STAGES 2
@@ -32,20 +45,15 @@
 /* A last tile that is no turn goes the same way where a slice has few. */
 #define HX_ODD(count) (HX_SLICES > 1 && HX_STAGES == 2 ? (count) & HX_TILE_K : 0)
 
-/* An item's share of the copies of A where it lies [row][k]: 8 neighbours take 8 k of a row, a float each; where it lies
- * [k][row], and of B: four neighbouring floats at once. */
-#define HX_A_LINES (HX_ITEMS / 8)
-#define HX_A_COPIES (HX_TILE_M / HX_A_LINES * (HX_TILE_K / 8))
-#define HX_A_FROM(u) (a_at + (u) / (HX_TILE_K / 8) * a_lines + 8 * ((u) % (HX_TILE_K / 8)))
-#define HX_A_TO(u) (8 * ((u) % (HX_TILE_K / 8)) * HX_PITCH_A + (u) / (HX_TILE_K / 8) * HX_A_LINES)
-#define HX_AK_LINES (HX_ITEMS / (HX_TILE_M / 4))
-#define HX_AK_COPIES ((HX_TILE_K + HX_AK_LINES - 1) / HX_AK_LINES)
-#define HX_AK_FROM(u) (a_at + (u) * a_lines)
-#define HX_AK_TO(u) ((u) * HX_AK_LINES * HX_PITCH_A)
-#define HX_B_LINES (HX_ITEMS / (HX_TILE_N / 4))
-#define HX_B_COPIES (HX_TILE_K / HX_B_LINES)
-#define HX_B_FROM(u) (b_at + (u) * b_lines)
-#define HX_B_TO(u) ((u) * HX_B_LINES * HX_TILE_N)
+/* An item's share of the copies of an operand that lies [line][k]: 8 neighbours take 8 k of a line, a float each; of one
+ * that lies [k][line]: four neighbouring floats at once. LINES: of either index that the items take at once. */
+#define HX_SINGLE_LINES (HX_ITEMS / 8)
+#define HX_SINGLE_COPIES(tile) ((tile) / HX_SINGLE_LINES * (HX_TILE_K / 8))
+#define HX_SINGLE_FROM(at, lines, u) ((at) + (u) / (HX_TILE_K / 8) * (lines) + 8 * ((u) % (HX_TILE_K / 8)))
+#define HX_SINGLE_TO(pitch, u) (8 * ((u) % (HX_TILE_K / 8)) * (pitch) + (u) / (HX_TILE_K / 8) * HX_SINGLE_LINES)
+#define HX_FOUR_LINES(tile) (HX_ITEMS / ((tile) / 4))
+#define HX_FOUR_COPIES(tile) ((HX_TILE_K + HX_FOUR_LINES(tile) - 1) / HX_FOUR_LINES(tile))
+#define HX_FOUR_TO(tile, pitch, u) ((u) * HX_FOUR_LINES(tile) * (pitch))
 
 /* Of the items of a slice alone. */
 #if HX_SLICES == 1
@@ -72,46 +80,64 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
                        : "r"(to), "l"(from), "r"(some));
 }
 #define HX_COPY_STATE                                                                                            \
-  const uint a_to = (uint)(size_t)(tile_a + a_mine), b_to = (uint)(size_t)(tile_b + b_mine);                      \
-  const uint a_some = HX_AK_LINES <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
+  uint a_to = (uint)(size_t)(tile_a + a_mine), b_to = (uint)(size_t)(tile_b + b_mine);                     \
+  const uint a_some = HX_FOUR_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
 #define HX_COPY_BEGIN(half)                                                                                      \
-  if (!by_k) {                                                                                                   \
-    _Pragma("unroll") for (uint u = 0; u < HX_A_COPIES; u++)                                                     \
-        hx_copy4(a_to + 4 * ((half) * HX_A_FLOATS + HX_A_TO(u)), HX_A_FROM(u));                                  \
-  } else if (HX_AK_LINES > HX_TILE_K) {                                                                          \
+  if (!HX_A_BY_K) {                                                                                              \
+    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                     \
+        hx_copy4(a_to + 4 * ((half) * HX_A_FLOATS + HX_SINGLE_TO(HX_PITCH_A, u)), HX_SINGLE_FROM(a_at, a_lines, u)); \
+  } else if (HX_FOUR_LINES(HX_TILE_M) > HX_TILE_K) {                                                             \
     hx_copy16_if(a_to + 4 * (half) * HX_A_FLOATS, a_at, a_some);                                                 \
   } else {                                                                                                       \
-    _Pragma("unroll") for (uint u = 0; u < HX_AK_COPIES; u++)                                                    \
-        hx_copy16(a_to + 4 * ((half) * HX_A_FLOATS + HX_AK_TO(u)), HX_AK_FROM(u));                               \
+    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)                                       \
+        hx_copy16(a_to + 4 * ((half) * HX_A_FLOATS + HX_FOUR_TO(HX_TILE_M, HX_PITCH_A, u)), a_at + u * a_lines); \
   }                                                                                                              \
-  _Pragma("unroll") for (uint u = 0; u < HX_B_COPIES; u++)                                                       \
-      hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_B_TO(u)), HX_B_FROM(u));                                   \
+  if (HX_B_BY_COLUMN) {                                                                                          \
+    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_N); u++)                                     \
+        hx_copy4(b_to + 4 * ((half) * HX_B_FLOATS + HX_SINGLE_TO(HX_PITCH_B, u)), HX_SINGLE_FROM(b_at, b_lines, u)); \
+  } else {                                                                                                       \
+    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_N); u++)                                       \
+        hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_FOUR_TO(HX_TILE_N, HX_PITCH_B, u)), b_at + u * b_lines); \
+  }                                                                                                              \
   __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
-#define HX_COPY_END(half)                                             \
+#define HX_COPY_END(half)                                                            \
   __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory"); \
   barrier(CLK_LOCAL_MEM_FENCE);
 #else
-#define HX_COPY_STATE       \
-  float a_in[HX_A_COPIES];  \
-  float4 ak_in[HX_AK_COPIES], b_in[HX_B_COPIES]; \
-  const bool a_some = HX_AK_LINES <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
+#define HX_COPY_STATE                                                                                            \
+  float a_in[HX_SINGLE_COPIES(HX_TILE_M)], b_one[HX_SINGLE_COPIES(HX_TILE_N)];                                   \
+  float4 a_four[HX_FOUR_COPIES(HX_TILE_M)], b_in[HX_FOUR_COPIES(HX_TILE_N)];                                     \
+  const bool a_some = HX_FOUR_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
 #define HX_COPY_BEGIN(half)                                                                                      \
-  if (!by_k) {                                                                                                   \
-    _Pragma("unroll") for (uint u = 0; u < HX_A_COPIES; u++) a_in[u] = *HX_A_FROM(u);                            \
+  if (!HX_A_BY_K) {                                                                                              \
+    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                     \
+        a_in[u] = *HX_SINGLE_FROM(a_at, a_lines, u);                                                             \
   } else if (a_some) {                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_AK_COPIES; u++) ak_in[u] = *(global const float4 *)HX_AK_FROM(u);  \
+    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)                                       \
+        a_four[u] = *(global const float4 *)(a_at + u * a_lines);                                                \
   }                                                                                                              \
-  _Pragma("unroll") for (uint u = 0; u < HX_B_COPIES; u++) b_in[u] = *(global const float4 *)HX_B_FROM(u);
+  if (HX_B_BY_COLUMN) {                                                                                          \
+    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_N); u++)                                     \
+        b_one[u] = *HX_SINGLE_FROM(b_at, b_lines, u);                                                            \
+  } else {                                                                                                       \
+    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_N); u++)                                       \
+        b_in[u] = *(global const float4 *)(b_at + u * b_lines);                                                  \
+  }
 #define HX_COPY_END(half)                                                                                        \
-  if (!by_k) {                                                                                                   \
-    _Pragma("unroll") for (uint u = 0; u < HX_A_COPIES; u++)                                                     \
-        tile_a[(half) * HX_A_FLOATS + a_mine + HX_A_TO(u)] = a_in[u];                                            \
+  if (!HX_A_BY_K) {                                                                                              \
+    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                     \
+        tile_a[(half) * HX_A_FLOATS + a_mine + HX_SINGLE_TO(HX_PITCH_A, u)] = a_in[u];                           \
   } else if (a_some) {                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_AK_COPIES; u++)                                                    \
-        *(local float4 *)(tile_a + (half) * HX_A_FLOATS + a_mine + HX_AK_TO(u)) = ak_in[u];                      \
+    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)                                       \
+        *(local float4 *)(tile_a + (half) * HX_A_FLOATS + a_mine + HX_FOUR_TO(HX_TILE_M, HX_PITCH_A, u)) = a_four[u]; \
   }                                                                                                              \
-  _Pragma("unroll") for (uint u = 0; u < HX_B_COPIES; u++)                                                       \
-      *(local float4 *)(tile_b + (half) * HX_B_FLOATS + b_mine + HX_B_TO(u)) = b_in[u];                          \
+  if (HX_B_BY_COLUMN) {                                                                                          \
+    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_N); u++)                                     \
+        tile_b[(half) * HX_B_FLOATS + b_mine + HX_SINGLE_TO(HX_PITCH_B, u)] = b_one[u];                          \
+  } else {                                                                                                       \
+    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_N); u++)                                       \
+        *(local float4 *)(tile_b + (half) * HX_B_FLOATS + b_mine + HX_FOUR_TO(HX_TILE_N, HX_PITCH_B, u)) = b_in[u]; \
+  }                                                                                                              \
   barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 
@@ -121,7 +147,7 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
     _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                                    \
         vstore4(*(local const float4 *)(a_frag + (stage) * HX_A_FLOATS + (p) * HX_PITCH_A + 16 * i), i, av[set]); \
     _Pragma("unroll") for (uint j = 0; j < 2; j++)                                                              \
-        vstore4(*(local const float4 *)(b_frag + (stage) * HX_B_FLOATS + (p) * HX_TILE_N + 32 * j), j, bv[set]); \
+        vstore4(*(local const float4 *)(b_frag + (stage) * HX_B_FLOATS + (p) * HX_PITCH_B + 32 * j), j, bv[set]); \
   }
 #define HX_STEP(set)                                                            \
   _Pragma("unroll") for (uint e = 0; e < HX_ROWS * 8; e++) {                    \

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The store of a product whose C stays on the device. Part of every product's program. */
+ * The store of a product whose C stays on the device. Part of every product's program but those of a set's that others
+ * serve. */
+#if !HX_BARE
 
 #if HX_SHAPE_SUBGROUP && !defined(HX_SUB_GROUP)
 #define HX_SUB_GROUP HX_LOCAL0
@@ -21,3 +23,5 @@ kernel
     }
   }
 }
+
+#endif

@@ -49,84 +49,151 @@ static hx_job hx_job_of(uint group, uint slice, uint whole, ulong k) {
   return job;
 }
 
-static hx_place hx_place_of(uint tile, ulong m, ulong n) {
-  const ulong lines = max(m, (ulong)HX_TILE_M), columns = max((n + 3) & ~(ulong)3, (ulong)HX_TILE_N);
-  const uint across = (uint)((n + HX_TILE_N - 1) / HX_TILE_N);
+static hx_place hx_place_of(uint tile, uint tile_m, uint tile_n, ulong m, ulong n) {
+  const ulong lines = max(m, (ulong)tile_m), columns = max((n + 3) & ~(ulong)3, (ulong)tile_n);
+  const uint across = (uint)((n + tile_n - 1) / tile_n);
   hx_place at;
-  at.own_i = (ulong)(tile / across) * HX_TILE_M;
-  at.own_j = (ulong)(tile % across) * HX_TILE_N;
-  at.i0 = min(at.own_i, lines - HX_TILE_M);
-  at.j0 = min(at.own_j, columns - HX_TILE_N);
+  at.own_i = (ulong)(tile / across) * tile_m;
+  at.own_j = (ulong)(tile % across) * tile_n;
+  at.i0 = min(at.own_i, lines - tile_m);
+  at.j0 = min(at.own_j, columns - tile_n);
   return at;
 }
 
-/* t = alpha * s + beta * t at four elements from (i, j) on along the rows of t, of those that fall to this tile. across:
- * t is C transposed, so that its rows are the columns of C. */
-static void hx_store_quad(global float *t, ulong ldt, const hx_place at, ulong i, ulong j, ulong m, ulong n, float4 s,
-                          float alpha, float beta, uint across) {
-  const ulong line = across ? j : i, own_line = across ? at.own_j : at.own_i, lines = across ? n : m;
-  const ulong from = across ? i : j, own_from = across ? at.own_i : at.own_j, end = across ? m : n;
-  if (line < own_line || line >= lines || from + 3 < own_from) return;
-  global float *const to = t + line * ldt + from;
-  s = HX_MUL(4, (float4)(alpha), s); /* alpha == 1 changes nothing */
-  if (from >= own_from && from + 4 <= end && ((ldt | from) & 3) == 0) {
-    if (beta != 0.0f) s = fma((float4)(beta), *(global const float4 *)to, s);
-    *(global float4 *)to = HX_CANONICAL(4, s);
+/* What a tile is stored into: t, or where its panels wait to be joined. With `across` t is C transposed, so that its
+ * lines are the columns of C. */
+typedef struct hx_target {
+  global float *t;
+  ulong ldt;
+  ulong line, from;         /* of the tile's first element in t */
+  uint line_own, from_own;  /* what falls to this tile, from its first element on */
+  uint lines, along;        /* up to where */
+  float alpha, beta;
+} hx_target;
+
+static hx_target hx_target_of(global float *t, ulong ldt, const hx_place at, uint tile_m, uint tile_n, ulong m, ulong n,
+                              float alpha, float beta, uint across) {
+  const uint own_i = (uint)(at.own_i - at.i0), own_j = (uint)(at.own_j - at.j0);
+  const uint rows = (uint)min(m - at.i0, (ulong)tile_m), columns = (uint)min(n - at.j0, (ulong)tile_n);
+  hx_target to;
+  to.line = across ? at.j0 : at.i0;
+  to.from = across ? at.i0 : at.j0;
+  to.t = t + to.line * ldt + to.from;
+  to.ldt = ldt;
+  to.line_own = across ? own_j : own_i;
+  to.from_own = across ? own_i : own_j;
+  to.lines = across ? columns : rows;
+  to.along = across ? rows : columns;
+  to.alpha = alpha;
+  to.beta = beta;
+  return to;
+}
+
+/* Whether all that is stored are fours of neighbours at multiples of 16 bytes. */
+static bool hx_target_in_fours(const hx_target to) { return ((to.ldt | to.from | to.along) & 3) == 0; }
+
+/* t = alpha * s + beta * t. */
+static void hx_store(const hx_target to, uint line, uint from, float s) {
+  if (line < to.line_own || line >= to.lines || from < to.from_own || from >= to.along) return;
+  global float *const at = to.t + line * to.ldt + from;
+  s = HX_MUL(, to.alpha, s); /* alpha == 1 changes nothing */
+  if (to.beta != 0.0f) s = fma(to.beta, *at, s);
+  *at = HX_CANONICAL(, s);
+}
+
+/* The same of four neighbours, where hx_target_in_fours. */
+static void hx_store_four(const hx_target to, uint line, uint from, float4 s) {
+  if (line < to.line_own || line >= to.lines || from < to.from_own || from >= to.along) return;
+  global float4 *const at = (global float4 *)(to.t + line * to.ldt + from);
+  s = HX_MUL(4, (float4)(to.alpha), s);
+  if (to.beta != 0.0f) s = fma((float4)(to.beta), *at, s);
+  *at = HX_CANONICAL(4, s);
+}
+
+/* A tile that is not stored from the registers lies in local memory by rows of quads, whose places are such that a row,
+ * a column and the quads of a warp's items each meet all banks. */
+#define HX_ROW_QUADS (HX_TILE_N / 4)
+#define HX_TILE_FLOATS (HX_TILE_M * HX_TILE_N)
+static uint hx_quad_at(uint row, uint quad) {
+  return row * HX_ROW_QUADS + (quad ^ ((row >> 2 & 1) << 2 | (row >> 3 & 3)));
+}
+
+/* Stores such a tile, neighbouring items along the lines of t. */
+static void hx_store_tile(local const float4 *tile, const hx_target to, uint across) {
+  if (across && hx_target_in_fours(to)) {
+#pragma unroll 1
+    for (uint e = (uint)get_local_id(0); e < HX_TILE_FLOATS / 16; e += HX_LOCAL0) {
+      const uint row = e % (HX_TILE_M / 4) * 4, quad = e / (HX_TILE_M / 4);
+      const float4 a = tile[hx_quad_at(row, quad)].yxwz, b = tile[hx_quad_at(row + 1, quad)].yxwz;
+      const float4 c = tile[hx_quad_at(row + 2, quad)].yxwz, d = tile[hx_quad_at(row + 3, quad)].yxwz;
+      hx_store_four(to, 4 * quad, row, (float4)(a.x, b.x, c.x, d.x));
+      hx_store_four(to, 4 * quad + 1, row, (float4)(a.y, b.y, c.y, d.y));
+      hx_store_four(to, 4 * quad + 2, row, (float4)(a.z, b.z, c.z, d.z));
+      hx_store_four(to, 4 * quad + 3, row, (float4)(a.w, b.w, c.w, d.w));
+    }
     return;
   }
-  const float v[4] = {s.x, s.y, s.z, s.w};
-#pragma unroll
-  for (uint e = 0; e < 4; e++) {
-    if (from + e >= own_from && from + e < end) {
-      const float r = beta != 0.0f ? fma(beta, to[e], v[e]) : v[e];
-      to[e] = HX_CANONICAL(, r);
+#if !HX_DIRECT
+  if (hx_target_in_fours(to)) {
+#pragma unroll 4
+    for (uint e = (uint)get_local_id(0); e < HX_TILE_FLOATS / 4; e += HX_LOCAL0) {
+      const uint row = e / HX_ROW_QUADS, quad = e % HX_ROW_QUADS;
+      hx_store_four(to, row, 4 * quad, tile[hx_quad_at(row, quad)].yxwz);
     }
+    return;
+  }
+#endif
+#pragma unroll 2
+  for (uint e = (uint)get_local_id(0); e < HX_TILE_FLOATS; e += HX_LOCAL0) {
+    const uint row = across ? e % HX_TILE_M : e / HX_TILE_N, column = across ? e / HX_TILE_M : e % HX_TILE_N;
+    const float s = ((local const float *)tile)[4 * hx_quad_at(row, column / 4) + (column % 4 ^ 1)];
+    hx_store(to, across ? column : row, across ? row : column, s);
   }
 }
 
-/* Stores the quads of a slice, from this one on. */
-#define HX_STORE(from)                                                                                              \
-  if (across) {                                                                                                     \
-    _Pragma("unroll") for (uint q = (from); q < (from) + HX_QUADS / HX_SLICES; q++) {                               \
-      const uint row = q / 8 * 4, column = q % 8;                                                                   \
-      const float4 s = (float4)(acc[row][column], acc[row + 1][column], acc[row + 2][column], acc[row + 3][column]); \
-      hx_store_quad(t, ldt, to, i + row / 4 * 16, j + column % 4 + column / 4 * 32, m, n, s, alpha, beta, 1);       \
-    }                                                                                                               \
-  } else {                                                                                                          \
-    _Pragma("unroll") for (uint q = (from); q < (from) + HX_QUADS / HX_SLICES; q++) {                               \
-      const uint row = q / 2, column = q % 2 * 4;                                                                   \
-      const float4 s = (float4)(acc[row][column], acc[row][column + 1], acc[row][column + 2], acc[row][column + 3]); \
-      hx_store_quad(t, ldt, to, i + row % 4 + row / 4 * 16, j + column * 8, m, n, s, alpha, beta, 0);               \
-    }                                                                                                               \
-  }
-
-/* A panel that is a group's own goes to partials, quad by quad, item by item. by_k: A lies [k][row]. */
-static inline __attribute__((always_inline)) void hx_product(
-    const bool by_k, global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb,
-    ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,
-    global float4 *partials, local float *tile_a, local float *tile_b, local float4 *sums) {
+/* A panel that is a group's own goes to partials, as a tile for itself. */
+kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
+    global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
+    ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials) {
+  local float stages_a[HX_SLICES * HX_STAGES * HX_A_FLOATS] __attribute__((aligned(16)));
+  local float stages_b[HX_SLICES * HX_STAGES * HX_B_FLOATS] __attribute__((aligned(16)));
+  local float4 sums[HX_TILE_FLOATS / 4 + HX_SPARE]; /* of an item's panels, and at the end the tile */
+  local float *tile_a = stages_a, *tile_b = stages_b;
+  uint local_id = (uint)get_local_id(0);
+#if HX_PTX
+  __asm__ __volatile__("" : "+r"(local_id)); /* else it is read anew everywhere, and the loop is scheduled badly */
+#endif
 #if HX_SLICES == 1
-  const uint id = (uint)get_local_id(0), slice = 0, group = (uint)get_group_id(0);
+  const uint id = local_id, slice = 0, group = (uint)get_group_id(0);
 #else
-  const uint id = (uint)get_local_id(0) % HX_ITEMS, slice = (uint)get_local_id(0) / HX_ITEMS;
-  const uint group = (uint)get_group_id(0);
+  const uint id = local_id % HX_ITEMS, slice = local_id / HX_ITEMS, group = (uint)get_group_id(0);
   tile_a += slice * (HX_STAGES * HX_A_FLOATS);
   tile_b += slice * (HX_STAGES * HX_B_FLOATS);
 #endif
   const hx_job job = hx_job_of(group, slice, whole, k);
-  const hx_place at = hx_place_of(job.tile, m, n);
+  const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, m, n);
   uint left = (uint)job.count;             /* of k, after the panel at hand */
   uint full = left & ~(HX_TURN - 1);       /* what the loop below does of it */
 
-  const uint a_mine = by_k ? id / (HX_TILE_M / 4) * HX_PITCH_A + id % (HX_TILE_M / 4) * 4 : id % 8 * HX_PITCH_A + id / 8;
-  const uint b_mine = id / (HX_TILE_N / 4) * HX_TILE_N + id % (HX_TILE_N / 4) * 4;
-  const ulong a_lines = (by_k ? HX_AK_LINES : HX_A_LINES) * lda, b_lines = HX_B_LINES * ldb;
-  const ulong a_ahead = by_k ? HX_TILE_K * lda : HX_TILE_K, b_ahead = HX_TILE_K * ldb;
-  global const float *a_at = a + a_first + (by_k ? (job.k0 + id / (HX_TILE_M / 4)) * lda + at.i0 + id % (HX_TILE_M / 4) * 4
-                                                 : (at.i0 + id / 8) * lda + job.k0 + id % 8);
-  global const float *b_at = b + b_first + (job.k0 + id / (HX_TILE_N / 4)) * ldb + at.j0 + id % (HX_TILE_N / 4) * 4;
-  local const float *const a_frag = tile_a + hx_tile_row(id), *const b_frag = tile_b + hx_tile_column(id);
+#define HX_SINGLE_MINE(pitch) (id % 8 * (pitch) + id / 8)
+#define HX_FOUR_MINE(tile, pitch) (id / ((tile) / 4) * (pitch) + id % ((tile) / 4) * 4)
+#define HX_SINGLE_AT(line, ld) ((line + id / 8) * (ld) + job.k0 + id % 8)
+#define HX_FOUR_AT(tile, line, ld) ((job.k0 + id / ((tile) / 4)) * (ld) + (line) + id % ((tile) / 4) * 4)
+  const uint a_mine = HX_A_BY_K ? HX_FOUR_MINE(HX_TILE_M, HX_PITCH_A) : HX_SINGLE_MINE(HX_PITCH_A);
+  const uint b_mine = HX_B_BY_COLUMN ? HX_SINGLE_MINE(HX_PITCH_B) : HX_FOUR_MINE(HX_TILE_N, HX_PITCH_B);
+  const ulong a_lines = (HX_A_BY_K ? HX_FOUR_LINES(HX_TILE_M) : HX_SINGLE_LINES) * lda;
+  const ulong b_lines = (HX_B_BY_COLUMN ? HX_SINGLE_LINES : HX_FOUR_LINES(HX_TILE_N)) * ldb;
+  const ulong a_ahead = HX_A_BY_K ? HX_TILE_K * lda : HX_TILE_K, b_ahead = HX_B_BY_COLUMN ? HX_TILE_K : HX_TILE_K * ldb;
+  global const float *a_at =
+      a + a_first + (HX_A_BY_K ? HX_FOUR_AT(HX_TILE_M, at.i0, lda) : HX_SINGLE_AT(at.i0, lda));
+  global const float *b_at =
+      b + b_first + (HX_B_BY_COLUMN ? HX_SINGLE_AT(at.j0, ldb) : HX_FOUR_AT(HX_TILE_N, at.j0, ldb));
+  local const float *a_frag = tile_a + hx_tile_row(id), *b_frag = tile_b + hx_tile_column(id);
   HX_COPY_STATE
+#if HX_PTX && HX_B_BY_COLUMN /* as above */
+  __asm__ __volatile__("" : "+l"(a_frag), "+l"(b_frag));
+  __asm__ __volatile__("" : "+r"(a_to), "+r"(b_to));
+#endif
 
   float acc[HX_ROWS][8], av[2][HX_ROWS], bv[2][8];
   HX_SET_ACC(0.0f)
@@ -201,26 +268,34 @@ static inline __attribute__((always_inline)) void hx_product(
   }
 #endif
   const hx_job done = hx_job_of(group + full, slice, whole, k);
-  const hx_place to = hx_place_of(done.tile, m, n);
+  const hx_place place = hx_place_of(done.tile, HX_TILE_M, HX_TILE_N, m, n);
   if (left) { /* what is no whole turn of the loop: exactly so many steps */
 #if HX_STAGES > 2
     __asm__ __volatile__("cp.async.wait_group 0;" : : : "memory");
     HX_BARRIER
 #endif
     const ulong from = done.k0 + done.count - left;
-    a += a_first + (by_k ? from * lda + to.i0 : to.i0 * lda + from);
-    b += b_first + from * ldb + to.j0;
-    if (by_k) {
+    a += a_first + (HX_A_BY_K ? from * lda + place.i0 : place.i0 * lda + from);
+    b += b_first + (HX_B_BY_COLUMN ? place.j0 * ldb + from : from * ldb + place.j0);
+    const uint p = id % HX_TURN;
+    if (HX_A_BY_K) {
+#pragma unroll 1
       for (uint e = id; e < left * HX_TILE_M; e += HX_ITEMS)
         tile_a[e / HX_TILE_M * HX_PITCH_A + e % HX_TILE_M] = a[e / HX_TILE_M * lda + e % HX_TILE_M];
     } else {
-      const uint p = id % HX_TURN;
 #pragma unroll 4
       for (uint row = id / HX_TURN; row < HX_TILE_M; row += HX_ITEMS / HX_TURN)
         if (p < left) tile_a[p * HX_PITCH_A + row] = a[row * lda + p];
     }
+    if (HX_B_BY_COLUMN) {
 #pragma unroll 4
-    for (uint e = id; e < left * HX_TILE_N; e += HX_ITEMS) tile_b[e] = b[e / HX_TILE_N * ldb + e % HX_TILE_N];
+      for (uint column = id / HX_TURN; column < HX_TILE_N; column += HX_ITEMS / HX_TURN)
+        if (p < left) tile_b[p * HX_PITCH_B + column] = b[column * ldb + p];
+    } else {
+#pragma unroll 4
+      for (uint e = id; e < left * HX_TILE_N; e += HX_ITEMS)
+        tile_b[e / HX_TILE_N * HX_PITCH_B + e % HX_TILE_N] = b[e / HX_TILE_N * ldb + e % HX_TILE_N];
+    }
     HX_BARRIER
 #pragma unroll 1
     for (uint p = 0; p < left; p++) {
@@ -229,103 +304,73 @@ static inline __attribute__((always_inline)) void hx_product(
     }
   }
 
-  if (done.part) {
-    if (HX_SLICES > 1 && done.count == 0) return; /* the panels are odd in number */
-    partials += (ulong)done.panel * HX_QUADS * HX_ITEMS + id;
-#pragma unroll
-    for (uint q = 0; q < HX_QUADS; q++) partials[q * HX_ITEMS] = HX_QUAD(q);
-    return;
-  }
 #if HX_SLICES == 1
   if (!first) {
 #pragma unroll
     for (uint q = 0; q < HX_QUADS; q++) HX_ADD_QUAD(q, sums[q * HX_ITEMS + id])
   }
 #else
-  /* Each slice gives the other one half of its rows, adds what it gets, and stores the half that it has kept. */
-  if (done.count == 0) {
-    HX_SET_ACC(-0.0f) /* changes no sum */
-  }
+  /* Each slice gives the other one a block of rows, adds what it gets, and stores the block that it has kept. */
+  if (!done.part) {
+    if (done.count == 0) {
+      HX_SET_ACC(-0.0f) /* changes no sum */
+    }
 #pragma unroll
-  for (uint q = 0; q < HX_QUADS / 2; q++)
-    sums[(q + slice * (HX_QUADS / 2)) * HX_ITEMS + id] = slice ? HX_QUAD(q) : HX_QUAD(q + HX_QUADS / 2);
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (slice) {
+    for (uint q = 0; q < HX_QUADS / 2; q++)
+      sums[(q + slice * (HX_QUADS / 2)) * HX_ITEMS + id] = slice ? HX_QUAD(q) : HX_QUAD(q + HX_QUADS / 2);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (slice) {
 #pragma unroll
-    for (uint q = 0; q < HX_QUADS / 2; q++) HX_ADD_QUAD(q + HX_QUADS / 2, sums[q * HX_ITEMS + id])
-  } else {
+      for (uint q = 0; q < HX_QUADS / 2; q++) HX_ADD_QUAD(q + HX_QUADS / 2, sums[q * HX_ITEMS + id])
+    } else {
 #pragma unroll
-    for (uint q = 0; q < HX_QUADS / 2; q++) HX_ADD_QUAD(q, sums[(q + HX_QUADS / 2) * HX_ITEMS + id])
-  }
-#endif
-  const ulong i = to.i0 + hx_tile_row(id + full), j = to.j0 + hx_tile_column(id + full);
-#if HX_SLICES == 1
-  HX_STORE(0)
-#else
-  if (slice) {
-    HX_STORE(HX_QUADS / 2)
-  } else {
-    HX_STORE(0)
+      for (uint q = 0; q < HX_QUADS / 2; q++) HX_ADD_QUAD(q, sums[(q + HX_QUADS / 2) * HX_ITEMS + id])
+    }
   }
 #endif
-}
-
-#define HX_KERNEL(name, by_k)                                                                                       \
-  kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void name(                                           \
-      global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m,    \
-      ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,               \
-      global float4 *partials) {                                                                                    \
-    local float tile_a[HX_SLICES * HX_STAGES * HX_A_FLOATS] __attribute__((aligned(16)));                                   \
-    local float tile_b[HX_SLICES * HX_STAGES * HX_B_FLOATS] __attribute__((aligned(16)));                                               \
-    local float4 sums[HX_QUADS * HX_ITEMS];                                                                         \
-    hx_product(by_k, a, a_first, lda, b, b_first, ldb, m, n, k, alpha, beta, t, ldt, across, whole, partials, tile_a, \
-               tile_b, sums);                                                                                       \
-  }
-HX_KERNEL(hx_matmul, false)
-HX_KERNEL(hx_matmul_tn, true)
-
-#ifndef HX_JOIN_AHEAD
-#define HX_JOIN_AHEAD 24
-#endif
-/* The sum of the panels of a quad, many of them on their way at once. */
-static float4 hx_join_quad(global const float4 *partials, uint q, uint panels) {
-  float4 s = partials[q * HX_ITEMS];
-  uint p = 1;
-#pragma unroll 1
-  for (; p + HX_JOIN_AHEAD <= panels; p += HX_JOIN_AHEAD) {
-    float4 v[HX_JOIN_AHEAD];
+  hx_place spot = place;
+  if (done.part) spot.i0 = spot.j0 = spot.own_i = spot.own_j = 0;
+  const hx_target to =
+      hx_target_of(done.part ? partials + (ulong)done.panel * HX_TILE_FLOATS : t,
+                   done.part ? (across ? HX_TILE_M : HX_TILE_N) : ldt, spot, HX_TILE_M, HX_TILE_N,
+                   done.part ? HX_TILE_M : m, done.part ? HX_TILE_N : n, done.part ? 1.0f : alpha,
+                   done.part ? 0.0f : beta, across);
+  const uint row = hx_tile_row(id + full), column = hx_tile_column(id + full);
+  if (HX_DIRECT && !across && hx_target_in_fours(to)) {
+    if (HX_SLICES > 1 && done.part && done.count == 0) return; /* the panels are odd in number */
 #pragma unroll
-    for (uint u = 0; u < HX_JOIN_AHEAD; u++) v[u] = partials[((ulong)(p + u) * HX_QUADS + q) * HX_ITEMS];
+    for (uint block = 0; block < HX_BLOCKS_M; block++) {
+      if (HX_SLICES > 1 && !done.part && block != slice) continue;
 #pragma unroll
-    for (uint u = 0; u < HX_JOIN_AHEAD; u++) s = HX_ADD(4, s, v[u]);
-  }
-#pragma unroll 8
-  for (; p < panels; p++) s = HX_ADD(4, s, partials[((ulong)p * HX_QUADS + q) * HX_ITEMS]);
-  return s.yxwz;
-}
-
-/* Adds the panels of the tiles from `whole` on in their order: a group does a quad of each item of a tile, or with
- * across four that lie below one another, so that it stores along the rows of t too. */
-kernel __attribute__((reqd_work_group_size(HX_ITEMS, 1, 1))) void hx_matmul_join(
-    ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,
-    global const float4 *partials) {
-  const uint parts = across ? HX_QUADS / 4 : HX_QUADS, panels = (uint)((k + HX_PANEL - 1) / HX_PANEL);
-  const uint id = (uint)get_local_id(0), tile = (uint)get_group_id(0) / parts, q = (uint)get_group_id(0) % parts;
-  const hx_place at = hx_place_of(whole + tile, m, n);
-  const ulong i = at.i0 + hx_tile_row(id), j = at.j0 + hx_tile_column(id) + q % 2 * 32;
-  partials += (ulong)tile * panels * HX_QUADS * HX_ITEMS + id;
-  if (!across) {
-    hx_store_quad(t, ldt, at, i + q / 2 % 4 + q / 8 * 16, j, m, n, hx_join_quad(partials, q, panels), alpha, beta, 0);
+      for (uint q = 0; q < 8; q++) {
+        const uint r = 4 * block + q / 2, c = q % 2 * 4;
+        hx_store_four(to, row + 16 * block + q / 2, column + q % 2 * 32,
+                      (float4)(acc[r][c], acc[r][c + 1], acc[r][c + 2], acc[r][c + 3]));
+      }
+    }
     return;
   }
-  const uint first = q / 2 * 8 + q % 2;
-  const float4 a = hx_join_quad(partials, first, panels), b = hx_join_quad(partials, first + 2, panels);
-  const float4 c = hx_join_quad(partials, first + 4, panels), d = hx_join_quad(partials, first + 6, panels);
-  const ulong row = i + q / 2 * 16;
-  hx_store_quad(t, ldt, at, row, j, m, n, (float4)(a.x, b.x, c.x, d.x), alpha, beta, 1);
-  hx_store_quad(t, ldt, at, row, j + 1, m, n, (float4)(a.y, b.y, c.y, d.y), alpha, beta, 1);
-  hx_store_quad(t, ldt, at, row, j + 2, m, n, (float4)(a.z, b.z, c.z, d.z), alpha, beta, 1);
-  hx_store_quad(t, ldt, at, row, j + 3, m, n, (float4)(a.w, b.w, c.w, d.w), alpha, beta, 1);
+#if HX_SLICES == 1
+#define HX_TILES_AT_ONCE 1
+#else
+#define HX_TILES_AT_ONCE 2
+#endif
+  /* One tile after the other where each slice has one. */
+  for (uint turn = 0; turn < (done.part ? HX_TILES_AT_ONCE : 1); turn++) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (uint q = 0; q < HX_QUADS; q++)
+      if (HX_SLICES == 1 || (done.part ? slice == turn : slice == q / 8))
+        sums[hx_quad_at(row + q / 2 % 4 + q / 8 * 16, column / 4 + q % 2 * 8)] = HX_QUAD(q);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    hx_target one = to;
+    if (HX_SLICES > 1 && done.part) {
+      const hx_job job = hx_job_of(group + full, turn, whole, k);
+      if (job.count == 0) break;
+      one.t = partials + (ulong)job.panel * HX_TILE_FLOATS;
+    }
+    hx_store_tile(sums, one, across);
+  }
 }
 
 #endif

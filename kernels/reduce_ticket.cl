@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions in a single launch (NVIDIA GPUs): a leaf a warp, four neighbouring lanes an item, the leaves of a group
- * joined pairwise, and the group that takes the last ticket joins the groups. Follows reduce.cl.
+ * joined pairwise, and the group that takes the last ticket joins the groups. A launch chooses the size of its groups,
+ * twice HX_LOCAL0 at most: a kernel for each would take as long to compile again. Follows reduce.cl.
  * HX_PTX: items of a warp exchange values by shfl.sync; otherwise through local memory. */
 #if HX_SHAPE_TICKET
 
-#define HX_LARGE (2 * HX_LOCAL0) /* the work-group for many leaves */
+#define HX_MOST_ITEMS (2 * HX_LOCAL0)
 
 /* What an item's lanes combine to that have none: joins to nothing. HX_TREE_OF: a slot as the tree holds it. */
 #define HX_JOINS_TO_MOST (HX_OP == HX_MAX)
@@ -41,7 +42,7 @@ static ulong hx_from_tree(ulong v, uint h) {
 #define HX_FROM(v, h) as_float(hx_from(as_uint(v), (h)))
 #endif
 #else
-#define HX_EXCHANGE_ITEMS HX_LARGE
+#define HX_EXCHANGE_ITEMS HX_MOST_ITEMS
 #define HX_FROM(v, h) hx_from_tree((v), (h), exchange)
 static HX_TREE hx_from_tree(HX_TREE v, uint h, local HX_TREE *exchange) {
   const uint id = (uint)get_local_id(0);
@@ -164,13 +165,17 @@ static uint hx_lane_with(global const HX_T *x, uint first, uint count, uint valu
 #endif
 #endif
 
-static inline void hx_reduce_with(const uint items, global const HX_T *x, global const HX_T *y, ulong n,
-                                  global ulong *slots, uint join, global uint *ticket, local HX_TREE *nodes,
-                                  local uint *taken, local HX_TREE *exchange) {
-  const uint id = (uint)get_local_id(0), item = id % HX_ITEMS, warp = id / HX_ITEMS, warps = items / HX_ITEMS;
+kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y, ulong y_first, ulong n,
+                      global ulong *slots, uint join, global uint *ticket) {
+  local HX_TREE nodes[HX_MOST_ITEMS], exchange[HX_EXCHANGE_ITEMS];
+  local uint taken[1];
+  const uint id = (uint)get_local_id(0), item = id % HX_ITEMS, warp = id / HX_ITEMS;
+  const uint warps = (uint)get_local_size(0) / HX_ITEMS;
   const uint group = (uint)get_group_id(0), groups = (uint)get_num_groups(0);
   const ulong leaf = (ulong)group * warps + warp, start = leaf * HX_LEAF;
   const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
+  x += x_first;
+  y += y_first;
 #if HX_IS_KEY
   uint row = 0;
   HX_TREE v = hx_leaf_best(x + start, count, item, &row);
@@ -253,16 +258,5 @@ static inline void hx_reduce_with(const uint items, global const HX_T *x, global
     ticket[0] = 0; /* for the next launch */
   }
 }
-
-#define HX_KERNEL(name, items)                                                                                   \
-  kernel __attribute__((reqd_work_group_size(items, 1, 1))) void name(                                           \
-      global const HX_T *x, ulong x_first, global const HX_T *y, ulong y_first, ulong n, global ulong *slots,    \
-      uint join, global uint *ticket) {                                                                          \
-    local HX_TREE nodes[items], exchange[HX_EXCHANGE_ITEMS];                                                  \
-    local uint taken[1];                                                                                         \
-    hx_reduce_with((items), x + x_first, y + y_first, n, slots, join, ticket, nodes, taken, exchange);           \
-  }
-HX_KERNEL(hx_reduce, HX_LOCAL0)
-HX_KERNEL(hx_reduce_large, HX_LARGE)
 
 #endif

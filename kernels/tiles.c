@@ -26,37 +26,52 @@ static double nearness(const hx__kernel_row *row, const hx__tiles_shape *s) {
   return row->stages == 2 && (s->m <= row->tile_m || s->n <= row->tile_n) ? 0.88 : 1.0;
 }
 
-static double product_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
+static double product_ns(const hx__kernel_row *row, double percent, const hx__tiles_plan *p, const hx__tiles_shape *s,
+                         unsigned units) {
   const size_t tail = p->tiles - p->whole, groups = p->groups;
   const double depth = (double)s->k / (double)p->panels, area = (double)row->tile_m * row->tile_n;
   const size_t at_once = p->panels < row->slices ? p->panels : row->slices;
   const size_t rounds = ceiling(p->whole, units) * p->panels + ceiling(groups - p->whole, units) * at_once;
-  const double rate = FMA_A_NS * 0.01 * (p->tn ? row->rate_tn : row->rate) * nearness(row, s);
+  const double rate = FMA_A_NS * 0.01 * percent * nearness(row, s);
   double ns = LAUNCH_NS + (double)rounds * depth * area / (rate * occupancy(row, groups, at_once, units));
   if (tail == 0) return ns;
   return ns + LAUNCH_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
 }
 
+/* Columns of B that lie a multiple of 4 KB apart meet in few sets of the cache. */
+static double spread(hx__layout layout, const hx__tiles_shape *s) {
+  return layout == HX__LAYOUT_NT && s->b.cs % 1024 == 0 ? 0.85 : 1.0;
+}
+
 /* One way round. */
-static hx__tiles_plan plan_for(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units) {
+static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, unsigned units) {
   hx__tiles_plan p = {.tiles = ceiling(s->m, row->tile_m) * ceiling(s->n, row->tile_n),
                       .panels = ceiling(s->k, HX__PANEL)};
-  p.copy_b = s->b.cs != 1 || !s->b.even || s->b.rs % 4 != 0 || s->n % 4 != 0 || s->n < row->tile_n;
-  p.tn = s->a.rs == 1 && s->a.cs != 1 && s->a.even && s->a.cs % 4 == 0 && s->m % 4 == 0 && s->m >= row->tile_m;
-  p.copy_a = !p.tn && (s->a.cs != 1 || s->m < row->tile_m);
+  const double rate = spread(layout, s) * row->rate[layout];
+  const bool fits = layout == HX__LAYOUT_TN ? s->a.rs == 1 && s->a.cs != 1 && s->a.even && s->a.cs % 4 == 0 &&
+                                                  s->m % 4 == 0 && s->m >= row->tile_m
+                    : layout == HX__LAYOUT_NT ? s->b.rs == 1 && s->b.cs != 1 && s->n % 4 == 0 && s->n >= row->tile_n
+                                              : true;
+  p.copy_a = layout != HX__LAYOUT_TN && (s->a.cs != 1 || s->m < row->tile_m);
+  p.copy_b = layout != HX__LAYOUT_NT &&
+             (s->b.cs != 1 || !s->b.even || s->b.rs % 4 != 0 || s->n % 4 != 0 || s->n < row->tile_n);
   p.pitch_a = fours(s->k);
   p.lines_a = greater(s->m, row->tile_m);
   p.pitch_b = greater(fours(s->n), row->tile_n);
+  if (!fits || rate == 0) {
+    p.ns = INFINITY;
+    return p;
+  }
   /* All whole, or what does not fill the units cut into panels. */
   const bool can_whole = row->slices == 1 || p.panels <= row->slices;
   p.whole = p.groups = p.tiles;
-  p.ns = can_whole ? product_ns(row, &p, s, units) : INFINITY;
+  p.ns = can_whole ? product_ns(row, rate, &p, s, units) : INFINITY;
   hx__tiles_plan cut = p;
   cut.whole = can_whole ? p.tiles / units * units : 0;
   cut.groups = cut.whole + (cut.tiles - cut.whole) * ceiling(p.panels, row->slices);
   const size_t bytes = (cut.tiles - cut.whole) * row->tile_m * row->tile_n * sizeof(float);
   if (p.panels > 1 && cut.whole < p.tiles && bytes <= MOST_PARTIALS / p.panels) {
-    cut.ns = product_ns(row, &cut, s, units);
+    cut.ns = product_ns(row, rate, &cut, s, units);
     if (cut.ns < p.ns) p = cut;
   }
   if (p.copy_a) p.ns += LAUNCH_NS + (double)(p.pitch_a * p.lines_a) * 8.0 / COPY_BYTES_A_NS;
@@ -64,10 +79,11 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, const hx__tiles_shape 
   return p;
 }
 
-hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units) {
+hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
+                                  unsigned units) {
   const hx__tiles_shape other = {s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.even}, {s->a.cs, s->a.rs, s->a.even}};
-  const hx__tiles_plan straight = plan_for(row, s, units ? units : 1);
-  hx__tiles_plan across = plan_for(row, &other, units ? units : 1);
+  const hx__tiles_plan straight = plan_for(row, layout, s, units ? units : 1);
+  hx__tiles_plan across = plan_for(row, layout, &other, units ? units : 1);
   across.across = true;
   return across.ns < straight.ns ? across : straight;
 }

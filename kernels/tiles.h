@@ -20,14 +20,14 @@ typedef struct hx__tiles_shape {
 typedef struct hx__tiles_plan {
   bool across;         /* the product of the transposes: A is op(B) transposed, m is n, and t is written transposed */
   bool copy_a, copy_b; /* of the product as launched: to rows of pitch_a, pitch_b elements, lines_a of them */
-  bool tn;             /* A lies [k][row]: hx_matmul_tn */
   size_t pitch_a, lines_a, pitch_b;
   size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, row->slices of them a group */
   size_t groups;
   double ns; /* about what it takes, to compare plans by; INFINITY: the row cannot */
 } hx__tiles_plan;
 
-/* The best plan for a row on a device of `units` compute units. */
-hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, const hx__tiles_shape *shape, unsigned units);
+/* The best plan for a row's program of this layout on a device of `units` compute units. */
+hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *shape,
+                                  unsigned units);
 
 #endif

@@ -266,7 +266,7 @@ static void test_device(device *d) {
   CHECK(d->queue, "%s: no queue", d->name);
   for (size_t i = 0; i < count && d->queue; i++)
     if (rows[i].kind != HX__KERNEL_PROBE && (size_t)rows[i].local[0] * rows[i].local[1] <= max_local &&
-        rows[i].rate == 0 &&
+        !hx__kernel_of_set(&rows[i]) &&
         rows[i].large_from == 0) /* those have instructions of one vendor's GPUs, other arguments */
       test_row(d, &rows[i]);
 }

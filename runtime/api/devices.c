@@ -76,7 +76,7 @@ hx_status hx_ready(hx_context *hx) {
     for (size_t i = 0; i < hx->team.seats; i++) {
       const hx__seat *const s = &hx->team.seat[i];
       if (!s->selected || s->owned || s->device->kind == HX_CPU) continue;
-      const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile);
+      const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile) | HX__NEED_TILES;
       if (wait)
         hx__prepare_wait(s->device, needs, UINT64_MAX);
       else

@@ -39,6 +39,7 @@ typedef struct hx__device {
   uint32_t zero_copy;              /* of those, the ones that were seen to read host memory in place */
   bool waits_for_ever;             /* a CPU-type device reads the caller's pages: late chunks are waited for */
   _Atomic uint64_t ready, refused; /* bits of needs: kernels that are built, tested and run; that are refused */
+  _Atomic uint64_t asked;          /* bits of needs that were asked for */
   uint32_t tile[HX__TILES][3];     /* products by tile: need bit 27 + i is the product with tile[i]; 0 is the default */
   _Atomic uint32_t tiles;          /* how many of them are known: at least 1 */
   float seed[HX__NEEDS]; /* units a nanosecond of a small launch, by need bit, set before it is ready; 0: unknown */
@@ -113,8 +114,8 @@ struct hx__backend {
   size_t (*discover)(const hx__config *config, hx__device **list, size_t max);
 
   /* Makes the kernels of `needs` ready, or refused with why: builds, tests, runs each launch shape once. Returns when
-   * each is decided. Optional: NULL where every kernel is ready from the start. Called from one thread a device.
-   * needs 0: that was all for now; what only preparing needs can be given back. */
+   * each is decided; HX__NEED_TILES takes a call for each step. Optional: NULL where every kernel is ready from the
+   * start. Called from one thread a device. needs 0: that was all for now; what only preparing needs can be given back. */
   void (*prepare)(hx__device *device, uint64_t needs);
 
   /* A lane for a context, or NULL with a detail. */
@@ -166,6 +167,10 @@ extern const hx__backend hx__cpu_backend, hx__opencl_backend, hx__sim_backend;
 /* Puts the results of part of a finished chunk where the request wants them: from is the chunk's slots, field after
  * field, or its block t with ldt floats from row to row, stored into C with beta. */
 void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, const void *from, size_t ldt);
+
+/* Brackets what a thread of a backend's own does in a driver: exit waits for its end. False where exit has begun. */
+bool hx__driver_enter(void);
+void hx__driver_leave(void);
 
 /* Marks a device lost with one sentence; the first reason stays. */
 void hx__device_lost(hx__device *device, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

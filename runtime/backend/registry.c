@@ -21,7 +21,7 @@
 
 typedef struct worker {
   hx__device *device;
-  uint64_t asked; /* bits of needs, under the lock */
+  uint64_t urgent; /* of the last call that asked, under the lock */
   bool running;
 } worker;
 
@@ -69,7 +69,15 @@ static void take_affinity(void) {
   if (affinity_known) pthread_setaffinity_np(pthread_self(), sizeof affinity, &affinity);
 }
 
-static void leave_driver(void) {
+bool hx__driver_enter(void) {
+  pthread_mutex_lock(&lock);
+  const bool enters = !stopping;
+  if (enters) busy++;
+  pthread_mutex_unlock(&lock);
+  return enters;
+}
+
+void hx__driver_leave(void) {
   pthread_mutex_lock(&lock);
   busy--;
   pthread_cond_broadcast(&changed);
@@ -88,7 +96,7 @@ static void *discover(void *unused) {
   for (size_t i = 0; i < found; i++) workers[i].device = devices[i];
   atomic_store(&done, true);
   pthread_mutex_unlock(&lock);
-  leave_driver();
+  hx__driver_leave();
   return NULL;
 }
 
@@ -184,7 +192,8 @@ static void *work(void *p) {
   take_affinity();
   pthread_mutex_lock(&lock);
   for (;;) {
-    const uint64_t needs = undecided(w->device, w->asked);
+    const uint64_t urgent = undecided(w->device, w->urgent);
+    const uint64_t needs = urgent ? urgent : undecided(w->device, atomic_load(&w->device->asked));
     if (stopping || atomic_load(&w->device->lost)) break;
     if (!needs && tidy) {
       pthread_cond_wait(&changed, &lock);
@@ -201,7 +210,7 @@ static void *work(void *p) {
     tidy = !one;
     pthread_mutex_unlock(&lock);
     w->device->backend->prepare(w->device, one);
-    leave_driver();
+    hx__driver_leave();
     pthread_mutex_lock(&lock);
   }
   w->running = false;
@@ -216,7 +225,8 @@ void hx__prepare(hx__device *device, uint64_t needs) {
   for (size_t i = 0; i < count; i++) {
     worker *const w = &workers[i];
     if (w->device != device) continue;
-    w->asked |= needs;
+    atomic_fetch_or(&device->asked, needs | (needs & HX__NEED_MATMUL ? HX__NEED_TILES : 0));
+    w->urgent = needs;
     if (!w->running && !stopping) {
       pthread_t thread;
       w->running = hx__thread_start(&thread, work, w) == 0;

@@ -31,7 +31,8 @@ size_t hx__registry_devices(hx__device *const **list);
  * tile. Tiles are remembered; past HX__TILES of them the default is used. */
 uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t tile[3]);
 
-/* Asks for kernels in the background; what was asked for before costs two atomic reads. */
+/* Asks for kernels in the background, before those that earlier calls asked for; what was asked for before costs two
+ * atomic reads. The product brings HX__NEED_TILES along, for when nothing else is left to do. */
 void hx__prepare(hx__device *device, uint64_t needs);
 /* Waits until each of needs is ready or refused, or the device is lost, or deadline_ns is past. */
 void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns);

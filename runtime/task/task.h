@@ -41,7 +41,8 @@ typedef struct hx__chunk {
 /* One bit for each kernel a device may have: 27 reductions and the product. */
 #define HX__NEED_MATMUL (1ull << 27)
 #define HX__NEED_ALL ((1ull << 28) - 1u)
-#define HX__NEED_OPEN (1ull << 63) /* no kernel: that the device's memory modes are known */
+#define HX__NEED_TILES (1ull << 62) /* no kernel of its own: what makes the product faster on some shapes */
+#define HX__NEED_OPEN (1ull << 63)  /* no kernel: that the device's memory modes are known */
 static inline uint64_t hx__need_reduce(hx_op op, hx_type type) {
   return 1ull << (((unsigned)op - 1u) * 3u + ((unsigned)type - 1u));
 }

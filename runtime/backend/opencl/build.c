@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building programs. The thread that builds enters SCHED_IDLE once and stays there, so that a compiler never takes a
- * core from the caller's work; it makes no OpenCL call but clBuildProgram. A build of over a minute is given up: the
- * thread is left to it and the next build gets a new one. */
+ * Building programs. The threads that build enter SCHED_IDLE once and stay there, so that a compiler never takes a core
+ * from the caller's work; they make no OpenCL call but clBuildProgram. There is one, and where a compiler does several
+ * programs at once others, as long as cores are idle, for what will be wanted next. A build of over a minute is given
+ * up: its thread is left to it and the next build gets a new one. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>
@@ -14,95 +15,142 @@
 #define PATIENCE_NS 60000000000u
 
 typedef struct job {
+  struct job *next;
   cl_program program;
+  hx__cl_device *device; /* of a build ahead; NULL: somebody has waited for it from the start */
   cl_device_id id;
+  hx__kernel_kind kind;
   char options[2048];
+  uint64_t begun_ns; /* 0: it waits for a thread */
   cl_int code;
-  bool done, abandoned;
+  bool wanted, done, abandoned;
 } job;
 
-typedef struct builder {
-  job *job;
-  bool stuck;
-} builder;
+/* How many programs the compiler of a family does at once with gain; one, where no row says more. NVIDIA's has one lock
+ * around its first half. */
+static const struct {
+  uint32_t family;
+  unsigned builders;
+} compilers[] = {{HX__FAMILY_NVIDIA, 3}};
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* one build at a time: it is one idle thread */
-static pthread_mutex_t state_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static builder *current;
+static job *jobs;         /* that are not over, oldest first */
+static unsigned builders; /* threads that are not stuck */
+static unsigned idle_builders;
 
 static void init(void) { hx__cond_init(&changed); }
 
-static void *build_loop(void *p) {
-  builder *const me = p;
+static void unlink_job(job *j) {
+  job **at = &jobs;
+  while (*at && *at != j) at = &(*at)->next;
+  if (*at) *at = j->next;
+}
+
+/* The oldest job that no thread has; those that somebody waits for come first. */
+static job *next_job(void) {
+  job *ahead = NULL;
+  for (job *j = jobs; j; j = j->next) {
+    if (j->begun_ns || j->done) continue;
+    if (j->wanted) return j;
+    if (!ahead) ahead = j;
+  }
+  return ahead;
+}
+
+static void *build_loop(void *unused) {
+  (void)unused;
   const struct sched_param none = {0};
   if (sched_setscheduler(0, SCHED_IDLE, &none) != 0)
     hx__log(HX__LOG_INFO, "SCHED_IDLE refused: builds run at normal priority");
-  pthread_mutex_lock(&state_lock);
-  while (!me->stuck) {
-    job *const j = me->job;
+  pthread_mutex_lock(&lock);
+  for (bool stuck = false; !stuck;) {
+    job *const j = next_job();
     if (!j) {
-      pthread_cond_wait(&changed, &state_lock);
+      idle_builders++;
+      pthread_cond_wait(&changed, &lock);
+      idle_builders--;
       continue;
     }
-    pthread_mutex_unlock(&state_lock);
+    const bool entered = hx__driver_enter();
+    if (!entered && !j->wanted) { /* exit has begun */
+      j->code = CL_BUILD_PROGRAM_FAILURE;
+      j->done = true;
+      continue;
+    }
+    j->begun_ns = hx__now_ns();
+    pthread_mutex_unlock(&lock);
     const cl_int code = clBuildProgram(j->program, 1, &j->id, j->options, NULL, NULL);
-    pthread_mutex_lock(&state_lock);
+    if (entered) hx__driver_leave();
+    pthread_mutex_lock(&lock);
     j->code = code;
     j->done = true;
-    me->job = NULL;
-    if (j->abandoned) free(j);
+    stuck = j->abandoned;
+    if (stuck) free(j);
     pthread_cond_broadcast(&changed);
   }
-  pthread_mutex_unlock(&state_lock);
-  free(me);
+  pthread_mutex_unlock(&lock);
   return NULL;
 }
 
-static builder *builder_start(void) {
-  builder *b = calloc(1, sizeof *b);
+/* A thread for one job more, where there are fewer than `most`; under the lock. */
+static void builder_start(unsigned most) {
   pthread_t thread;
-  if (!b || hx__thread_start(&thread, build_loop, b) != 0) {
-    free(b);
-    return NULL;
-  }
+  if (idle_builders || builders >= most) return;
+  if (hx__thread_start(&thread, build_loop, NULL) != 0) return;
   pthread_detach(thread);
-  return b;
+  builders++;
 }
 
-static cl_int build_idle(cl_program program, cl_device_id id, const char *options) {
+/* Puts a job at the end; NULL: no memory, or the options are too long. */
+static job *job_new(cl_program program, cl_device_id id, const char *options) {
   pthread_once(&once, init);
-  job *j = calloc(1, sizeof *j);
+  job *const j = calloc(1, sizeof *j);
   if (!j || strlen(options) >= sizeof j->options) {
     free(j);
-    return CL_OUT_OF_HOST_MEMORY;
+    return NULL;
   }
   *j = (job){.program = program, .id = id};
   strcpy(j->options, options);
-  pthread_mutex_lock(&lock);
-  pthread_mutex_lock(&state_lock);
-  if (!current) current = builder_start();
-  cl_int code = CL_OUT_OF_HOST_MEMORY;
-  if (current) {
-    const uint64_t deadline = hx__now_ns() + PATIENCE_NS;
-    current->job = j;
-    pthread_cond_broadcast(&changed);
-    while (!j->done && hx__cond_wait_until(&changed, &state_lock, deadline)) {
-    }
-    if (j->done) {
-      code = j->code;
-    } else {
-      code = CL_BUILD_PROGRAM_FAILURE;
-      j->abandoned = true;
-      current->stuck = true;
-      current = NULL;
-    }
+  return j;
+}
+
+static void job_add(job *j) {
+  job **at = &jobs;
+  while (*at) at = &(*at)->next;
+  *at = j;
+  pthread_cond_broadcast(&changed);
+}
+
+/* Waits for a job that is in the list, and takes it out; under the lock. */
+static cl_int job_wait(job *j) {
+  j->wanted = true;
+  builder_start(1);
+  while (!j->done && builders) {
+    const uint64_t now = hx__now_ns();
+    if (j->begun_ns && now - j->begun_ns >= PATIENCE_NS) break;
+    hx__cond_wait_until(&changed, &lock, (j->begun_ns ? j->begun_ns : now) + PATIENCE_NS);
   }
-  const bool mine = !j->abandoned;
-  pthread_mutex_unlock(&state_lock);
+  unlink_job(j);
+  if (j->done || !j->begun_ns) {
+    const cl_int code = j->done ? j->code : CL_OUT_OF_HOST_MEMORY; /* no thread */
+    free(j);
+    return code;
+  }
+  j->abandoned = true;
+  builders--;
+  return CL_BUILD_PROGRAM_FAILURE;
+}
+
+static cl_int build_idle(cl_program program, cl_device_id id, const char *options) {
+  job *const j = job_new(program, id, options);
+  if (!j) return CL_OUT_OF_HOST_MEMORY;
+  pthread_mutex_lock(&lock);
+  j->wanted = true;
+  job_add(j);
+  const cl_int code = job_wait(j);
   pthread_mutex_unlock(&lock);
-  if (mine) free(j);
   return code;
 }
 
@@ -116,15 +164,84 @@ static void log_build(cl_program program, cl_device_id id) {
   hx__log(HX__LOG_INFO, "build log: %s", text);
 }
 
-cl_program hx__cl_program_new(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle, cl_int *code) {
+static cl_program from_sources(hx__cl_device *d, hx__kernel_kind kind, cl_int *code) {
   const char *const *sources = hx__kernel_sources(kind);
   cl_uint count = 0;
   while (sources[count]) count++;
-  cl_program program = clCreateProgramWithSource(d->context, count, (const char **)sources, NULL, code);
-  if (!program) return NULL;
+  return clCreateProgramWithSource(d->context, count, (const char **)sources, NULL, code);
+}
+
+/* The build ahead of these options, or NULL; under the lock. */
+static job *job_ahead(const hx__cl_device *d, hx__kernel_kind kind, const char *options) {
+  for (job *j = jobs; j; j = j->next)
+    if (j->device == d && j->kind == kind && strcmp(j->options, options) == 0) return j;
+  return NULL;
+}
+
+/* Whether fewer threads than cores run on this machine, the calling one, which is about to wait, left out. */
+static bool core_is_idle(void) {
+  unsigned running = 0;
+  cpu_set_t mask;
+  FILE *const f = fopen("/proc/loadavg", "re");
+  const bool known = f && fscanf(f, "%*s %*s %*s %u/", &running) == 1;
+  if (f) fclose(f);
+  return known && sched_getaffinity(0, sizeof mask, &mask) == 0 && running <= (unsigned)CPU_COUNT(&mask);
+}
+
+bool hx__cl_build_ahead(hx__cl_device *d, hx__kernel_kind kind, const char *options) {
+  unsigned most = 1;
+  for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++)
+    if (d->families & compilers[i].family) most = compilers[i].builders;
+  if (most == 1 || !core_is_idle()) return false;
+  pthread_once(&once, init);
+  pthread_mutex_lock(&lock);
+  const bool known = job_ahead(d, kind, options) != NULL;
+  pthread_mutex_unlock(&lock);
+  if (known) return true;
+  cl_int code;
+  cl_program program = from_sources(d, kind, &code);
+  job *const j = program ? job_new(program, d->id, options) : NULL;
+  if (!j) {
+    if (program) clReleaseProgram(program);
+    return false;
+  }
+  j->device = d;
+  j->kind = kind;
+  pthread_mutex_lock(&lock);
+  job_add(j);
+  builder_start(most);
+  pthread_mutex_unlock(&lock);
+  return true;
+}
+
+void hx__cl_build_forget(hx__cl_device *d, hx__kernel_kind kind, const char *options) {
+  pthread_mutex_lock(&lock);
+  job *const j = job_ahead(d, kind, options);
+  cl_program program = j ? j->program : NULL;
+  if (j && !j->begun_ns) {
+    unlink_job(j);
+    free(j);
+  } else if (j && job_wait(j) == CL_BUILD_PROGRAM_FAILURE) {
+    program = NULL; /* it may still be building: leaked */
+  }
+  pthread_mutex_unlock(&lock);
+  if (program) clReleaseProgram(program);
+}
+
+cl_program hx__cl_program_new(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle, cl_int *code) {
   const uint64_t from = hx__now_ns();
-  *code = hx__cl_build(program, d->id, options, idle);
-  hx__log(HX__LOG_DEBUG, "%s: build %s: %s in %.1f ms", d->base.name, options,
+  pthread_once(&once, init);
+  pthread_mutex_lock(&lock);
+  job *const ahead = idle ? job_ahead(d, kind, options) : NULL;
+  cl_program program = ahead ? ahead->program : NULL;
+  if (ahead) *code = job_wait(ahead);
+  pthread_mutex_unlock(&lock);
+  if (!ahead) {
+    program = from_sources(d, kind, code);
+    if (!program) return NULL;
+    *code = hx__cl_build(program, d->id, options, idle);
+  }
+  hx__log(HX__LOG_DEBUG, "%s: build %s: %s, waited %.1f ms", d->base.name, options,
           *code == CL_SUCCESS ? "done" : hx__cl_code_name(*code), (double)(hx__now_ns() - from) * 1e-6);
   if (*code == CL_SUCCESS) return program;
   if (*code == CL_BUILD_PROGRAM_FAILURE && hx__now_ns() - from < PATIENCE_NS) {

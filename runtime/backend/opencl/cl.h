@@ -16,15 +16,17 @@
 #include "runtime/base/log.h"
 
 #define HX__CL_TUNED 8u
-#define HX__VARIANTS 5u                      /* of the product, beside the first row of its set */
+#define HX__VARIANTS 16u                     /* of the product, beside the first row of its set */
 #define HX__TRIAL (HX__NEEDS + HX__VARIANTS) /* the program that is being tuned */
 #define HX__PROGRAMS (HX__TRIAL + 1)         /* one a need bit, those variants, and it */
 
 typedef struct hx__cl_program {
   cl_program program;
   const hx__kernel_row *row;
+  hx__layout layout; /* of a set */
   hx__arithmetic arithmetic;
   uint32_t tile_m, tile_n, tile_k; /* matmul: as built */
+  bool kept;                       /* it came from the cache */
   float seed;                      /* hx__cl_seed_rate, of this process or of the one that built it */
 } hx__cl_program;
 
@@ -70,6 +72,8 @@ typedef struct hx__cl_device {
   cl_context context;
   bool fma_ok, add_ok; /* by the probe kernel */
   hx__cl_program program[HX__PROGRAMS];
+  _Atomic uint32_t variants;        /* bits of program[HX__NEEDS + i] that are ready */
+  unsigned tried;                   /* of the variants there may be */
   hx__cl_tuned tuned[HX__CL_TUNED]; /* those with a row; of no set: the first alone */
   hx__cl_hostptr *hostptrs;
   hx__cl_buffer spare[HX__CL_SPARES]; /* of copies that were dropped: a chain of products needs one anew each time */
@@ -87,8 +91,13 @@ bool hx__cl_device_open(hx__cl_device *device);
 /* Which modes the device passes (base.modes, base.zero_copy): touch is a kernel hx_touch, on an empty queue. */
 void hx__cl_find_modes(hx__cl_device *device, cl_command_queue queue, cl_kernel touch);
 
-/* clBuildProgram; idle: on the thread that runs at SCHED_IDLE, given up after a minute. CL_SUCCESS or a code. */
+/* clBuildProgram; idle: on a thread that runs at SCHED_IDLE, given up after a minute. CL_SUCCESS or a code. */
 cl_int hx__cl_build(cl_program program, cl_device_id id, const char *options, bool idle);
+/* Begins a build that hx__cl_program_new will be asked for, where the device's compiler does several at once and a core
+ * is idle; false where it does not. */
+bool hx__cl_build_ahead(hx__cl_device *device, hx__kernel_kind kind, const char *options);
+/* Such a build is not wanted any more. */
+void hx__cl_build_forget(hx__cl_device *device, hx__kernel_kind kind, const char *options);
 /* What stands for device, driver and hx in the keys of the cache. */
 void hx__cl_write_key(FILE *f, const hx__cl_device *device);
 
@@ -242,10 +251,12 @@ typedef struct hx__cl_lane {
   size_t previous;          /* first slice of the chunk before this one; SIZE_MAX: there was none */
   cl_event uploaded;        /* the last one on uploads that no kernel waits for yet; NULL: none */
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
+  unsigned tested;          /* index of the variant that this lane tests; 0: none */
+  bool reached;             /* that one has been launched */
   bool copy_inputs;         /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
   bool joins;               /* reductions: chunks are joined on the device where they can be */
   hx__cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
-  hx__cl_kernel large[HX__PROGRAMS], join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
+  hx__cl_kernel join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
 
   bool idle_cores;         /* of the run's request */
   hx__cl_operand *operand; /* of the run */

@@ -95,7 +95,6 @@ void hx__cl_lane_close(hx__lane *base) {
     release_kernels(lane->kernel);
     release_kernels(lane->pack_a);
     release_kernels(lane->pack_b);
-    release_kernels(lane->large);
     release_kernels(lane->join);
     release_kernels(lane->copy);
     release_kernels(lane->store);

@@ -30,10 +30,8 @@ static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, h
   if (outcome == HX__DONE && field->op == HX_DOT) outcome = hx__cl_view_of(lane, &lane->operand[2 * f + 1], region, &y);
   if (outcome == HX__DONE) outcome = hx__cl_await_uploads(lane);
   args a = {.lane = lane};
-  const bool large = row->large_from != 0 && chunk.count >= row->large_from;
   if (outcome == HX__DONE)
-    a.kernel = hx__cl_lane_kernel(lane, large ? &lane->large[need] : &lane->kernel[need], need,
-                                  large ? "hx_reduce_large" : "hx_reduce", &x, &y, &outcome);
+    a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[need], need, "hx_reduce", &x, &y, &outcome);
   if (outcome == HX__DONE && row->large_from != 0) outcome = ticket_ready(lane);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, &x);
@@ -45,8 +43,8 @@ static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, h
     arg(&a, sizeof join, &join);
     arg_mem(&a, lane->ticket.mem);
   }
-  const uint32_t local[2] = {row->local[0] << large, 1};
-  const size_t groups = hx__ceiling(chunk.count, row->leaves << large);
+  const uint32_t leaves = hx__kernel_leaves(row, chunk.count), local[2] = {row->local[0] * leaves / row->leaves, 1};
+  const size_t groups = hx__ceiling(chunk.count, leaves);
   return launch(&a, 1, &groups, local);
 }
 
@@ -219,7 +217,7 @@ static hx__outcome launch_block(hx__cl_lane *lane, const hx__work *w, block c, b
   const size_t most = p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? HX__SOFT_FMA_MAX_K : SIZE_MAX;
   operands o;
   hx__outcome outcome = operands_of(lane, w, c, in_parts, &o);
-  if (outcome == HX__DONE && p->row->rate != 0)
+  if (outcome == HX__DONE && hx__kernel_of_set(p->row))
     return hx__cl_launch_tiles(lane, &o.a, o.as, &o.b, o.bs, &(hx__tiles_size){m, n, w->gemm.k, w->gemm.alpha});
   for (size_t k = 0; k < w->gemm.k && outcome == HX__DONE;) {
     const size_t left = w->gemm.k - k;

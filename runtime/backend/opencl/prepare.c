@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Making a kernel ready: row, options, build, self-test, in each way of speaking to the compiler until one gives hx's
  * bits. The self-test launches each shape that a run launches, so nothing is compiled later at a first enqueue. What
- * has passed is kept for the processes to come. */
+ * has passed is kept for the processes to come. A product by a set of rows is ready with its first program; the others
+ * follow one by one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 
 #define OPTIONS_BYTES 1024
 #define NAME_BYTES 32
+#define BUILDS_AHEAD 3
 
 /* What a need bit stands for. */
 typedef struct need {
@@ -19,17 +21,22 @@ typedef struct need {
   hx_type type;
   const uint32_t *tile;
   const hx__kernel_row *first; /* the row to begin with, by the tuner; NULL: the device's */
+  hx__layout layout;           /* of a set's programs */
+  bool bare;                   /* another program of the set has what serves all */
 } need;
 
+static const uint32_t none[3] = {0, 0, 0};
+
 static need need_of(const hx__cl_device *d, unsigned index) {
-  static const uint32_t none[3] = {0, 0, 0};
-  if (index < 27) return (need){HX__KERNEL_REDUCE, (hx_op)(index / 3 + 1), (hx_type)(index % 3 + 1), none, NULL};
-  const need product = {HX__KERNEL_MATMUL, HX_SUM, HX_F32, d->base.tile[index - 27], NULL};
+  if (index < 27)
+    return (need){
+        .kind = HX__KERNEL_REDUCE, .op = (hx_op)(index / 3 + 1), .type = (hx_type)(index % 3 + 1), .tile = none};
+  const need product = {.kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = d->base.tile[index - 27]};
   const uint32_t *const tile = product.tile;
   if (hx__kernel_row_for(product.kind, product.type, d->families, tile, d->max_local)) return product;
   hx__log(HX__LOG_WARN, "HX_TILE=%ux%ux%u: %s has no kernel for it and takes its own", tile[0], tile[1], tile[2],
           d->base.name);
-  return (need){HX__KERNEL_MATMUL, HX_SUM, HX_F32, none, NULL};
+  return (need){.kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = none};
 }
 
 static bool rounds(const need *n) { /* whether the kernel adds or multiplies floats */
@@ -45,24 +52,33 @@ static bool worth_trying(const hx__cl_device *d, const need *n, hx__arithmetic a
     case HX__ARITHMETIC_FMA_ADD:
       return n->kind == HX__KERNEL_REDUCE && rounds(n) && d->fma_ok;
     case HX__ARITHMETIC_SOFT_FMA:
-      return n->kind == HX__KERNEL_MATMUL;
+      return n->kind == HX__KERNEL_MATMUL && !n->bare;
     default:
       return false;
   }
+}
+
+/* The options of a need's program by one row of the table; false: they are too long. */
+static bool options_of(const hx__cl_device *d, const need *n, hx__arithmetic arithmetic, const hx__kernel_row *row,
+                       char options[OPTIONS_BYTES]) {
+  if (!hx__kernel_options(options, OPTIONS_BYTES, row, n->op, n->type, n->tile, arithmetic)) return false;
+  const hx__cl_tuned *const tuned = hx__cl_tuned_for(d, row);
+  size_t used = strlen(options);
+  if (tuned && tuned->order)
+    used += (size_t)snprintf(options + used, OPTIONS_BYTES - used, " -DHX_ORDER=%u", tuned->order);
+  if (hx__kernel_of_set(row) && used < OPTIONS_BYTES)
+    used += (size_t)snprintf(options + used, OPTIONS_BYTES - used, " -DHX_LAYOUT=%d%s", (int)n->layout,
+                             n->bare ? " -DHX_BARE=1" : "");
+  return used < OPTIONS_BYTES;
 }
 
 /* Says what the program of a need is by one row of the table; NULL, or why there is none. */
 static const char *describe(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
                             const hx__kernel_row *row, char options[OPTIONS_BYTES]) {
   hx__cl_program *const p = &d->program[index];
+  if (!options_of(d, n, arithmetic, row, options)) return "its options are too long";
   p->row = row;
-  if (!hx__kernel_options(options, OPTIONS_BYTES, row, n->op, n->type, n->tile, arithmetic))
-    return "its options are too long";
-  const hx__cl_tuned *const tuned = hx__cl_tuned_for(d, row);
-  if (tuned && tuned->order) {
-    const size_t used = strlen(options);
-    snprintf(options + used, OPTIONS_BYTES - used, " -DHX_ORDER=%u", tuned->order);
-  }
+  p->layout = n->layout;
   p->arithmetic = arithmetic;
   const bool asked = row->any_tile && n->tile[0];
   p->tile_m = asked ? n->tile[0] : row->tile_m;
@@ -93,10 +109,60 @@ static const char *from_cache(hx__cl_device *d, unsigned index, const need *n, h
   const hx__cl_kept kept = hx__cl_binary_load(d, n->kind, options, true);
   d->program[index].program = kept.program;
   if (!kept.program) return "none is kept";
+  hx__cl_build_forget(d, n->kind, options);
   why = hx__cl_self_test_once(d, index);
   hx__cache_trial_end(kept.trial, !why);
   d->program[index].seed = kept.seed;
   return why ? drop(d, index, why) : NULL;
+}
+
+/* Whether the product is by a set. */
+static bool has_variants(const hx__cl_device *d) {
+  const hx__cl_program *const first = &d->program[HX__FIRST_PRODUCT];
+  return first->row && hx__kernel_of_set(first->row) && first->arithmetic == HX__ARITHMETIC_PLAIN;
+}
+
+/* The need of a variant of the product, `first` being the set's first program: by layouts, and rows within one; false
+ * where there are no more. Those of a row that was refused are left out, unless the first came from the cache: a row
+ * that is not kept may then be one whose file was lost. */
+static bool variant_of(const hx__cl_device *d, unsigned variant, need *n) {
+  const hx__cl_program *const first = &d->program[HX__FIRST_PRODUCT];
+  for (int layout = 0; layout < HX__LAYOUTS; layout++)
+    for (const hx__kernel_row *row = NULL;
+         (row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local)) != NULL;) {
+      if (row->rate[layout] == 0 || (layout == HX__LAYOUT_NN && row == first->row)) continue;
+      if (row < first->row && !first->kept) continue;
+      if (variant--) continue;
+      *n = need_of(d, HX__FIRST_PRODUCT);
+      n->first = row;
+      n->layout = (hx__layout)layout;
+      n->bare = true;
+      return true;
+    }
+  return false;
+}
+
+/* Begins the builds that will be wanted after this one. */
+static void look_ahead(hx__cl_device *d, unsigned index) {
+  uint64_t asked = atomic_load(&d->base.asked) & ~(atomic_load(&d->base.ready) | atomic_load(&d->base.refused));
+  asked &= HX__NEED_ALL & ~(index < HX__NEEDS ? 1ull << index : 0);
+  unsigned variant = index < HX__NEEDS ? 0 : d->tried + 1;
+  const bool product = has_variants(d);
+  for (int ahead = 0; ahead < BUILDS_AHEAD; ahead++) {
+    need n;
+    char options[OPTIONS_BYTES];
+    if (asked) {
+      n = need_of(d, hx__need_index(asked));
+      asked &= asked - 1;
+    } else if (!product || !variant_of(d, variant++, &n)) {
+      return;
+    }
+    const hx__kernel_row *const row =
+        n.first ? n.first : hx__kernel_row_for(n.kind, n.type, d->families, n.tile, d->max_local);
+    if (!row || !worth_trying(d, &n, HX__ARITHMETIC_PLAIN) || !options_of(d, &n, HX__ARITHMETIC_PLAIN, row, options) ||
+        !hx__cl_build_ahead(d, n.kind, options))
+      return;
+  }
 }
 
 static const char *from_source(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
@@ -107,14 +173,16 @@ static const char *from_source(hx__cl_device *d, unsigned index, const need *n, 
   const char *why = describe(d, index, n, arithmetic, row, options);
   if (why) return why;
   p->program = hx__cl_program_new(d, n->kind, options, true, &code);
+  if (p->program) look_ahead(d, index); /* not before: the compiler's lock is not fair */
   why = p->program ? hx__cl_self_test(d, index) : "its build failed";
   if (why) return drop(d, index, why);
-  p->seed = hx__cl_seed_rate(d, index);
+  if (index < HX__NEEDS) p->seed = hx__cl_seed_rate(d, index);
   if (!atomic_load(&d->base.lost)) hx__cl_binary_store(d, p->program, n->kind, options, p->seed);
   return NULL;
 }
 
-/* Each arithmetic by each row of the device, from an optional one on to the next, until one passes. */
+/* Each arithmetic by each row of the device, from an optional one on to the next, until one passes; a variant by its
+ * own row alone. */
 static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way *make) {
   const char *why = "no kernel gives its bits";
   for (int a = 0; a < HX__ARITHMETICS; a++) {
@@ -124,28 +192,11 @@ static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way 
     if (!row) return "there is no kernel for this device and tile";
     while (row && !atomic_load(&d->base.lost)) {
       if ((why = make(d, index, n, (hx__arithmetic)a, row)) == NULL) return NULL;
-      row = row->optional ? hx__kernel_row_after(row, n->kind, n->type, d->families, n->tile, d->max_local) : NULL;
+      row = row->optional && !n->bare ? hx__kernel_row_after(row, n->kind, n->type, d->families, n->tile, d->max_local)
+                                      : NULL;
     }
   }
   return why;
-}
-
-/* The other rows of the product's set, each where it passes; whether all that do came from the cache. Those before the
- * first, too, unless they have just been refused: a row that is not kept may be one whose file was lost. */
-static bool prepare_set(hx__cl_device *d, const need *n, const hx__cl_program *first, bool first_cached) {
-  const hx__kernel_row *row = NULL;
-  unsigned index = HX__NEEDS;
-  bool cached = true;
-  while (first->row->rate != 0 && index < HX__TRIAL && !atomic_load(&d->base.lost)) {
-    row = hx__kernel_row_after(row, n->kind, n->type, d->families, n->tile, d->max_local);
-    if (!row) break;
-    if (row->rate == 0 || row == first->row || (row < first->row && !first_cached)) continue;
-    const bool kept = from_cache(d, index, n, first->arithmetic, row) == NULL;
-    if (!kept && from_source(d, index, n, first->arithmetic, row) != NULL) continue;
-    cached = cached && kept;
-    index++;
-  }
-  return cached;
 }
 
 static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
@@ -153,15 +204,38 @@ static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, b
   const char *why = try_all(d, index, n, from_cache);
   *cached = !why;
   if (why) why = try_all(d, index, n, from_source);
-  if (!why && index == HX__FIRST_PRODUCT) *cached = prepare_set(d, n, &d->program[index], *cached) && *cached;
+  d->program[index].kept = *cached;
   return why;
+}
+
+/* The next variant of the product; whether there are more. */
+static bool prepare_variant(hx__cl_device *d) {
+  need n;
+  const uint32_t ready = atomic_load(&d->variants);
+  const bool first_ready = atomic_load(&d->base.ready) >> HX__FIRST_PRODUCT & 1;
+  const unsigned at = (unsigned)__builtin_popcount(ready); /* they are used in the order they pass */
+  if (!first_ready || !has_variants(d) || at == HX__VARIANTS || !variant_of(d, d->tried, &n)) return false;
+  const uint64_t from = hx__now_ns();
+  bool cached = false;
+  const char *const why = prepare_as(d, HX__NEEDS + at, &n, &cached);
+  if (atomic_load(&d->base.lost)) return false;
+  hx__log(HX__LOG_INFO, "%s: %s, layout %d: %s in %.1f ms", d->base.name, n.first->name, (int)n.layout,
+          why      ? why
+          : cached ? "from the cache"
+                   : "built and tested",
+          (double)(hx__now_ns() - from) * 1e-6);
+  d->tried++;
+  if (!why) atomic_store_explicit(&d->variants, ready | 1u << at, memory_order_release);
+  return true;
 }
 
 static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
   if (rounds(n) && !d->add_ok) return "its float add or multiply rounds otherwise";
   const hx__cl_tuned *const tuned = &d->tuned[0];
-  if (index == HX__FIRST_PRODUCT && tuned->row && tuned->row->rate == 0) {
-    const need fastest = {n->kind, n->op, n->type, tuned->tile, tuned->row};
+  if (index == HX__FIRST_PRODUCT && tuned->row && !hx__kernel_of_set(tuned->row)) {
+    need fastest = *n;
+    fastest.tile = tuned->tile;
+    fastest.first = tuned->row;
     if (!prepare_as(d, index, &fastest, cached)) return NULL;
   }
   return prepare_as(d, index, n, cached);
@@ -190,7 +264,8 @@ void hx__cl_prepare(hx__device *device, uint64_t needs) {
   if (!needs) hx__cl_tester_close(d);
   if (!hx__cl_device_open(d)) return;
   atomic_fetch_or(&device->ready, HX__NEED_OPEN);
-  for (needs &= ~HX__NEED_OPEN; needs; needs &= needs - 1) {
+  if ((needs & HX__NEED_TILES) && !prepare_variant(d)) atomic_fetch_or(&device->ready, HX__NEED_TILES);
+  for (needs &= ~(HX__NEED_OPEN | HX__NEED_TILES); needs; needs &= needs - 1) {
     const unsigned index = hx__need_index(needs);
     const need n = need_of(d, index);
     const uint64_t from = hx__now_ns();

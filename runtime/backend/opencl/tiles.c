@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The launches of a product by a set of rows (kernels/tiles.h): copies of operands that the kernels cannot read where
  * they lie, the product, and the sum of its panels where they are many. */
+#include <math.h>
+
 #include "runtime/backend/opencl/arguments.h"
 
 /* Whether the driver's memory objects or the caller's pointer put the first element at a multiple of 16 bytes. */
@@ -9,15 +11,26 @@ static bool is_even(const hx__cl_view *v) {
   return (base / sizeof(float) + v->first) % 4 == 0;
 }
 
-/* The program whose plan is the fastest, by its index. */
-static unsigned choose(const hx__cl_lane *lane, const hx__tiles_shape *shape, hx__tiles_plan *best) {
+static hx__tiles_plan plan_by(const hx__cl_device *d, unsigned program, const hx__tiles_shape *shape) {
+  const hx__cl_program *const p = &d->program[program];
+  return hx__tiles_plan_for(p->row, p->layout, shape, d->base.compute_units);
+}
+
+/* The program whose plan is the fastest, by its index; of one that is tested, that one wherever it can. */
+static unsigned choose(hx__cl_lane *lane, const hx__tiles_shape *shape, hx__tiles_plan *best) {
   const hx__cl_device *const d = lane->device;
   unsigned chosen = lane->product;
-  *best = hx__tiles_plan_for(d->program[chosen].row, shape, d->base.compute_units);
+  *best = plan_by(d, chosen, shape);
   if (chosen != HX__FIRST_PRODUCT) return chosen;
+  const uint32_t ready = atomic_load_explicit(&d->variants, memory_order_acquire);
   for (unsigned i = HX__NEEDS; i < HX__TRIAL; i++) {
-    if (!d->program[i].program) continue;
-    const hx__tiles_plan plan = hx__tiles_plan_for(d->program[i].row, shape, d->base.compute_units);
+    if (!(ready >> (i - HX__NEEDS) & 1) && i != lane->tested) continue;
+    const hx__tiles_plan plan = plan_by(d, i, shape);
+    if (i == lane->tested && plan.ns < INFINITY) {
+      *best = plan;
+      lane->reached = true;
+      return i;
+    }
     if (plan.ns >= best->ns) continue;
     *best = plan;
     chosen = i;
@@ -26,13 +39,13 @@ static unsigned choose(const hx__cl_lane *lane, const hx__tiles_shape *shape, hx
 }
 
 /* Copies an operand to rows of `pitch` elements; v is then a view of the copy. */
-static hx__outcome copy(hx__cl_lane *lane, unsigned program, hx__cl_buffer *to, hx__cl_view *v, hx__tiles_operand x,
-                        size_t rows, size_t columns, size_t lines, size_t pitch) {
+static hx__outcome copy(hx__cl_lane *lane, hx__cl_buffer *to, hx__cl_view *v, hx__tiles_operand x, size_t rows,
+                        size_t columns, size_t lines, size_t pitch) {
   static const uint32_t local[2] = {256, 1};
   hx__outcome outcome = hx__cl_buffer_reserve(lane->device, to, lines * pitch * sizeof(float), CL_MEM_READ_WRITE);
   args a = {.lane = lane};
   if (outcome == HX__DONE)
-    a.kernel = hx__cl_lane_kernel(lane, &lane->copy[program], program, "hx_matmul_copy", v, NULL, &outcome);
+    a.kernel = hx__cl_lane_kernel(lane, &lane->copy[lane->product], lane->product, "hx_matmul_copy", v, NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, v);
   arg_size(&a, x.rs);
@@ -70,6 +83,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   hx__tiles_plan p;
   const unsigned program = choose(lane, &shape, &p);
   const hx__kernel_row *const row = lane->device->program[program].row;
+  const hx__layout layout = lane->device->program[program].layout;
   const size_t tail = p.tiles - p.whole, tile = (size_t)row->tile_m * row->tile_n;
   hx__cl_view a = p.across ? *bv : *av, b = p.across ? *av : *bv;
   const hx__tiles_operand ao =
@@ -79,27 +93,27 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   const size_t m = p.across ? size->n : size->m, n = p.across ? size->m : size->n;
   const size_t partials = (tail ? tail * p.panels * tile : 1) * sizeof(float);
   hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->partials, partials, CL_MEM_READ_WRITE);
-  if (outcome == HX__DONE && p.copy_a)
-    outcome = copy(lane, program, &lane->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
-  if (outcome == HX__DONE && p.copy_b)
-    outcome = copy(lane, program, &lane->packed_b, &b, bo, size->k, n, size->k, p.pitch_b);
+  if (outcome == HX__DONE && p.copy_a) outcome = copy(lane, &lane->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
+  if (outcome == HX__DONE && p.copy_b) outcome = copy(lane, &lane->packed_b, &b, bo, size->k, n, size->k, p.pitch_b);
   args x = {.lane = lane};
   if (outcome == HX__DONE)
-    x.kernel = hx__cl_lane_kernel(lane, p.tn ? &lane->pack_a[program] : &lane->kernel[program], program,
-                                  p.tn ? "hx_matmul_tn" : "hx_matmul", &a, &b, &outcome);
+    x.kernel = hx__cl_lane_kernel(lane, &lane->kernel[program], program, "hx_matmul", &a, &b, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_view(&x, &a);
-  arg_size(&x, p.copy_a ? p.pitch_a : p.tn ? ao.cs : ao.rs);
+  arg_size(&x, p.copy_a ? p.pitch_a : layout == HX__LAYOUT_TN ? ao.cs : ao.rs);
   arg_view(&x, &b);
-  arg_size(&x, p.copy_b ? p.pitch_b : bo.rs);
+  arg_size(&x, p.copy_b ? p.pitch_b : layout == HX__LAYOUT_NT ? bo.cs : bo.rs);
   arg_result(&x, &p, size);
   outcome = launch(&x, 1, &p.groups, row->local);
   if (outcome != HX__DONE || tail == 0) return outcome;
   args j = {.lane = lane};
-  j.kernel = hx__cl_lane_kernel(lane, &lane->join[program], program, "hx_matmul_join", NULL, NULL, &outcome);
+  j.kernel =
+      hx__cl_lane_kernel(lane, &lane->join[lane->product], lane->product, "hx_matmul_join", NULL, NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_result(&j, &p, size);
-  const uint32_t local[2] = {row->local[0] / row->slices, 1};
-  const size_t joins = tail * (tile / (p.across ? 16 : 4) / local[0]);
+  arg(&j, sizeof row->tile_m, &row->tile_m);
+  arg(&j, sizeof row->tile_n, &row->tile_n);
+  const uint32_t local[2] = {128, 1};
+  const size_t joins = tail * (tile / 4 / local[0]);
   return launch(&j, 1, &joins, local);
 }

@@ -58,10 +58,10 @@ static void run(hx__cl_device *d, hx__cl_trial *trial, size_t *side) {
 static size_t list(const hx__cl_device *d, hx__cl_trial *trials, size_t room) {
   static const uint32_t tiles[][3] = {{128, 64, 8}, {32, 64, 16}, {32, 32, 16}};
   const hx__kernel_row *row = hx__kernel_row_for(HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local);
-  const bool set = row && row->rate != 0;
+  const bool set = row && hx__kernel_of_set(row);
   size_t count = 0;
   for (; row; row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local)) {
-    if (set && row->rate == 0) continue;
+    if (set && !hx__kernel_of_set(row)) continue;
     for (uint32_t order = 0; order < (set ? ORDERS : 1) && count < room; order++)
       trials[count++] = (hx__cl_trial){.what = {.row = row, .order = order}};
   }
@@ -77,7 +77,7 @@ static size_t list(const hx__cl_device *d, hx__cl_trial *trials, size_t room) {
 static hx__cl_trial *best_of(hx__cl_trial *trials, size_t count, const hx__cl_trial *first) {
   hx__cl_trial *best = NULL;
   for (size_t i = 0; i < count; i++) {
-    if (first->what.row->rate != 0 && trials[i].what.row != first->what.row) continue;
+    if (hx__kernel_of_set(first->what.row) && trials[i].what.row != first->what.row) continue;
     if (trials[i].flops > 0.0 && (!best || trials[i].flops > best->flops * WORTH)) best = &trials[i];
   }
   return best;
@@ -90,7 +90,7 @@ size_t hx__cl_tune(hx__cl_device *d, hx__cl_trial *trials, size_t room, size_t *
   const size_t count = list(d, trials, room);
   for (size_t i = 0; i < count && !atomic_load(&d->base.lost); i++) run(d, &trials[i], side);
   for (size_t i = 0; i < count && kept < HX__CL_TUNED; i++) {
-    if (trials[i].what.order != 0 || (kept && trials[i].what.row->rate == 0)) continue;
+    if (trials[i].what.order != 0 || (kept && !hx__kernel_of_set(trials[i].what.row))) continue;
     hx__cl_trial *const best = best_of(trials, count, &trials[i]);
     if (!best) continue;
     best->chosen = true;
