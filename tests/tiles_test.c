@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plans of products by a set of rows: what a program can read in place, what is copied first, and that tiles and panels
+ * make up the whole, for every row, layout and way of lying. No device is needed. */
+#include <math.h>
+
+#include "kernels/tiles.h"
+#include "tests/check.h"
+
+enum { UNITS = 132 };
+
+static size_t up(size_t n, size_t of) { return (n + of - 1) / of; }
+
+static hx__tiles_shape shape_of(size_t m, size_t n, size_t k, bool trans_a, bool trans_b) {
+  const hx__tiles_operand a = {trans_a ? 1 : k, trans_a ? m : 1, true}, b = {trans_b ? 1 : n, trans_b ? k : 1, true};
+  return (hx__tiles_shape){m, n, k, a, b};
+}
+
+/* The operands as the plan turns them. */
+static hx__tiles_shape turned(const hx__tiles_plan *p, const hx__tiles_shape *s) {
+  if (!p->across) return *s;
+  return (hx__tiles_shape){s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.even}, {s->a.cs, s->a.rs, s->a.even}};
+}
+
+static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *given) {
+  const hx__tiles_plan p = hx__tiles_plan_for(row, layout, given, UNITS);
+  const char *const name = row->name;
+  if (layout == HX__LAYOUT_NN && row->slices == 1)
+    CHECK(isfinite(p.ns), "%s: %zux%zux%zu has no plan", name, given->m, given->n, given->k);
+  if (row->rate[layout] == 0) CHECK(isinf(p.ns), "%s has no program of layout %d", name, (int)layout);
+  if (isinf(p.ns)) return;
+  const hx__tiles_shape s = turned(&p, given);
+  const size_t slices = row->slices;
+  CHECK(p.tiles == up(s.m, row->tile_m) * up(s.n, row->tile_n) && p.panels == up(s.k, HX__PANEL) &&
+            p.whole <= p.tiles && p.groups == p.whole + (p.tiles - p.whole) * up(p.panels, slices),
+        "%s: %zux%zux%zu: %zu tiles, %zu whole, %zu panels, %zu groups", name, s.m, s.n, s.k, p.tiles, p.whole,
+        p.panels, p.groups);
+  CHECK(slices == 1 || p.whole == 0 || p.panels <= slices, "%s: %zu panels at once", name, p.panels);
+  /* What is not copied lies as the program reads it, a whole tile of it at least. */
+  if (!p.copy_a && layout == HX__LAYOUT_TN)
+    CHECK(s.a.rs == 1 && s.a.even && s.a.cs % 4 == 0 && s.m >= row->tile_m, "%s: A by k of %zu rows", name, s.m);
+  else if (!p.copy_a)
+    CHECK(s.a.cs == 1 && s.m >= row->tile_m, "%s: A by rows, %zu of them", name, s.m);
+  else
+    CHECK(layout != HX__LAYOUT_TN && p.pitch_a >= s.k && p.lines_a >= row->tile_m, "%s: the copy of A", name);
+  if (!p.copy_b && layout == HX__LAYOUT_NT)
+    CHECK(s.b.rs == 1 && s.n % 4 == 0 && s.n >= row->tile_n, "%s: B by columns, %zu of them", name, s.n);
+  else if (!p.copy_b)
+    CHECK(s.b.cs == 1 && s.b.even && s.b.rs % 4 == 0 && s.n % 4 == 0 && s.n >= row->tile_n, "%s: B by k", name);
+  else
+    CHECK(layout != HX__LAYOUT_NT && p.pitch_b >= s.n && p.pitch_b % 4 == 0, "%s: the copy of B", name);
+}
+
+/* The fastest plan of the set. */
+static hx__tiles_plan best_of(const hx__kernel_row *rows, size_t count, const hx__tiles_shape *s) {
+  hx__tiles_plan best = {.ns = INFINITY};
+  for (size_t i = 0; i < count; i++)
+    for (int layout = 0; layout < HX__LAYOUTS && hx__kernel_of_set(&rows[i]); layout++) {
+      const hx__tiles_plan p = hx__tiles_plan_for(&rows[i], (hx__layout)layout, s, UNITS);
+      if (p.ns < best.ns) best = p;
+    }
+  return best;
+}
+
+int main(void) {
+  static const size_t sizes[] = {1, 7, 64, 100, 256, 1000, 1023, 1024, 4097};
+  enum { SIZES = sizeof sizes / sizeof sizes[0] };
+  size_t count;
+  const hx__kernel_row *const rows = hx__kernel_rows(&count);
+  for (size_t i = 0; i < count; i++)
+    for (size_t c = 0; c < SIZES * SIZES * SIZES * 4 * HX__LAYOUTS && hx__kernel_of_set(&rows[i]); c++) {
+      const size_t mnk = c / (4 * HX__LAYOUTS);
+      const hx__tiles_shape s =
+          shape_of(sizes[mnk % SIZES], sizes[mnk / SIZES % SIZES], sizes[mnk / SIZES / SIZES], c & 1, c >> 1 & 1);
+      check_plan(&rows[i], (hx__layout)(c / 4 % HX__LAYOUTS), &s);
+    }
+  const hx__tiles_shape apart = shape_of(1000, 1000, 1000, false, true),
+                        together = shape_of(1024, 1024, 1024, false, true);
+  CHECK(!best_of(rows, count, &apart).copy_b, "1000: a transposed B is read where it lies");
+  CHECK(best_of(rows, count, &together).copy_b, "1024: a transposed B whose columns lie 4 KB apart is copied first");
+  return checks_end("tiles_test");
+}
