@@ -21,6 +21,9 @@
 #define HX_ITEMS (HX_LOCAL0 / HX_SLICES) /* that do a tile */
 #define HX_ROWS (4 * HX_BLOCKS_M) /* of an item; its columns are 8 */
 #define HX_QUADS (2 * HX_ROWS)
+#ifndef HX_DIRECT
+#define HX_DIRECT 0
+#endif
 #ifndef HX_SPARE
 #define HX_SPARE 0
 #endif
