@@ -115,7 +115,8 @@ struct hx__backend {
 
   /* Makes the kernels of `needs` ready, or refused with why: builds, tests, runs each launch shape once. Returns when
    * each is decided; HX__NEED_TILES takes a call for each step. Optional: NULL where every kernel is ready from the
-   * start. Called from one thread a device. needs 0: that was all for now; what only preparing needs can be given back. */
+   * start. Called from one thread a device. needs 0: that was all for now; what only preparing needs can be given back.
+   */
   void (*prepare)(hx__device *device, uint64_t needs);
 
   /* A lane for a context, or NULL with a detail. */
