@@ -30,32 +30,22 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
 }
 
 #define HX_JOIN_ITEMS 128u
-#define HX_JOIN_AHEAD 24u /* panels on their way at once, into local memory: the compiler would spare registers */
-/* The sum of the panels of a quad, `apart` quads apart, in their order. An item reads what it has copied itself. */
-static float4 hx_join_quad(global const float4 *partials, ulong apart, uint panels, local float4 *mine) {
-  float4 s = (float4)(-0.0f); /* changes no sum */
-#if HX_PTX
-  const uint to = (uint)(size_t)mine;
-#endif
+#define HX_JOIN_AHEAD 24 /* panels on their way at once */
+/* The sum of the panels of a quad, `apart` quads apart, in their order. What is past the last one is -0, which changes
+ * no sum. */
+static float4 hx_join_quad(global const float4 *partials, ulong apart, uint panels) {
+  float4 s = partials[0];
 #pragma unroll 1
-  for (uint p = 0; p < panels; p += HX_JOIN_AHEAD) {
+  for (uint p = 1; p < panels; p += HX_JOIN_AHEAD) {
+    float4 v[HX_JOIN_AHEAD];
 #pragma unroll
-    for (uint u = 0; u < HX_JOIN_AHEAD; u++, partials += apart) {
-#if HX_PTX
-      hx_copy16_if(to + 16 * u * HX_JOIN_ITEMS, (global const float *)partials, p + u < panels);
-#else
-      if (p + u < panels) mine[u * HX_JOIN_ITEMS] = *partials;
-#endif
+    for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
+      partials += apart;
+      v[u] = (float4)(-0.0f);
+      if (p + u < panels) v[u] = *partials;
     }
-#if HX_PTX
-    __asm__ __volatile__("cp.async.commit_group; cp.async.wait_group 0;" : : : "memory");
-#endif
-    const uint count = min(panels - p, HX_JOIN_AHEAD);
-#pragma unroll 8
-    for (uint u = 0; u < count; u++) s = HX_ADD(4, s, mine[u * HX_JOIN_ITEMS]);
-#if HX_PTX
-    __asm__ __volatile__("" : : : "memory"); /* read before the next ones are on their way */
-#endif
+#pragma unroll
+    for (uint u = 0; u < HX_JOIN_AHEAD; u++) s = HX_ADD(4, s, v[u]);
   }
   return s;
 }
@@ -64,7 +54,6 @@ static float4 hx_join_quad(global const float4 *partials, ulong apart, uint pane
 kernel __attribute__((reqd_work_group_size(HX_JOIN_ITEMS, 1, 1))) void hx_matmul_join(
     ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,
     global const float4 *partials, uint tile_m, uint tile_n) {
-  local float4 ahead[HX_JOIN_AHEAD * HX_JOIN_ITEMS];
   const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), quads = tile_m * tile_n / 4;
   const uint parts = quads / HX_JOIN_ITEMS, tile = (uint)get_group_id(0) / parts;
   const uint q = (uint)get_group_id(0) % parts * HX_JOIN_ITEMS + (uint)get_local_id(0);
@@ -72,7 +61,7 @@ kernel __attribute__((reqd_work_group_size(HX_JOIN_ITEMS, 1, 1))) void hx_matmul
   const uint width = across ? tile_m : tile_n, line = q / (width / 4), from = q % (width / 4) * 4;
   const hx_target to = hx_target_of(t, ldt, hx_place_of(whole + tile, tile_m, tile_n, m, n), tile_m, tile_n, m, n, alpha,
                                     beta, across);
-  const float4 s = hx_join_quad(partials + (ulong)tile * panels * quads + q, quads, panels, ahead + (uint)get_local_id(0));
+  const float4 s = hx_join_quad(partials + (ulong)tile * panels * quads + q, quads, panels);
   if (hx_target_in_fours(to)) {
     hx_store_four(to, line, from, s);
   } else {
