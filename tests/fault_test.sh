@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fault_test.sh BITS_TEST FAULT_LAYER: one OpenCL call fails once; the bits are right all the same, and hx goes on.
+# fault_test.sh BITS_TEST FAULT_LAYER STALL_TEST: one OpenCL call fails once, or an upload stalls; the bits are right all
+# the same, and hx goes on.
 set -eu
-program=$1 layer=$2
+program=$1 layer=$2 stalled=$3
 here=${0%/*}
 scratch=${TEST_TMPDIR:-$(mktemp -d)}
 passed=0 failed=0
@@ -37,5 +38,19 @@ clEnqueueWriteBuffer -5
 clEnqueueMapBuffer -12
 clEnqueueReadBuffer -5
 ROWS
+
+export FAULT_FN=clEnqueueWriteBuffer FAULT_NTH=1 FAULT_STALL_MS=4000 FAULT_LEAST=1048576
+for task in sum matmul; do
+  log=$scratch/stall.log
+  if sh "$here/driver.sh" pocl --layer "$layer" "$stalled" "$task" "$FAULT_STALL_MS" >"$log" 2>&1 </dev/null &&
+    grep -q "^layer: fault: $FAULT_FN" "$log"; then
+    echo "an upload of a $task that stalls: right"
+    passed=$((passed + 1))
+  else
+    echo "an upload of a $task that stalls: FAILED"
+    tail -n 30 "$log"
+    failed=$((failed + 1))
+  fi
+done
 echo "fault_test: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

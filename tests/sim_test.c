@@ -193,6 +193,7 @@ static void any_numbers(void) {
     v.in_flight = any(&random);
     v.ready_ns = any(&random);
     v.launch_ns = any(&random);
+    v.store_ns = any(&random);
     v.others = (unsigned)(sim_uniform(&random) * HX_MAX_DEVICES);
     for (unsigned p = 0; p < v.others; p++) v.party[p] = (hx__party){any(&random), any(&random)};
     const size_t n = hx__policy_adaptive(&v);

@@ -22,6 +22,7 @@
 #define FIRST_PART 0.5           /* at most, before its rate was seen */
 #define MOST_PART 0.65           /* at most */
 #define LEAST_CHUNK 0.125        /* of the device's part of the run */
+#define MARGIN 2.0               /* of what a short chunk saves, over its launch: it saves less where storing is slow */
 #define LEAST_LAST (1.0 / 32.0)  /* of the run: the last chunk of a device alone */
 #define GAIN 0.1                 /* of a launch: less is not worth one */
 #define HALF_NORMAL 0.4
@@ -51,7 +52,7 @@ size_t hx__policy_alone(const hx__view *v) {
   const double left = (double)v->left, cap = v->rate > 0.0 && isfinite(v->rate) ? v->rate * HX__LONGEST_NS : INFINITY;
   const double most = fmin(fmin(left, (double)v->most), cap), half = 0.5 * left;
   const double worth = fmax(v->rate * v->launch_ns * (1.0 / OVERHEAD - 1.0), (double)v->total * LEAST_LAST);
-  const bool pays = v->store_ns * half > v->launch_ns && half >= worth && half >= (double)v->grain;
+  const bool pays = v->store_ns * half > MARGIN * v->launch_ns && half >= worth && half >= (double)v->grain;
   return hx__policy_fit(v, pays && half < most ? half : most);
 }
 

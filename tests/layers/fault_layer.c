@@ -3,8 +3,10 @@
  * FAULT_CODE the error it returns. The failing call never reaches the driver. Lines of the log: layer: hx fault
  * injection loaded layer: fault: clFinish call 3 -> -5 FAULT_FN=list logs `layer: entry NAME` for every entry that can
  * fail, so that a test can walk them all. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "tests/layers/layer.h"
 
@@ -139,6 +141,29 @@ static bool fails(int entry) {
   static void *CL_API_CALL fault_##name parameters { return fails(at_##name) ? NULL : next.name arguments; }
 ENTRIES(WRAP_INT, WRAP_OBJECT, WRAP_POINTER)
 
+/* FAULT_STALL_MS: of the writes of at least FAULT_LEAST bytes, that call does not fail but begins so much later. */
+static unsigned long stall_ms, least;
+
+static void *open_gate(void *gate) {
+  nanosleep(&(struct timespec){(time_t)(stall_ms / 1000), (long)(stall_ms % 1000) * 1000000}, NULL);
+  next.clSetUserEventStatus(gate, CL_COMPLETE);
+  next.clReleaseEvent(gate);
+  return NULL;
+}
+
+static cl_int CL_API_CALL stall_write(cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, const void *v,
+                                      WAITS) {
+  cl_context context;
+  pthread_t thread;
+  if (n != 0 || s < least || !fails(at_clEnqueueWriteBuffer))
+    return next.clEnqueueWriteBuffer(q, m, b, o, s, v, n, w, e);
+  cl_int err = next.clGetCommandQueueInfo(q, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
+  const cl_event gate = err == CL_SUCCESS ? next.clCreateUserEvent(context, &err) : NULL;
+  if (err == CL_SUCCESS) err = next.clEnqueueWriteBuffer(q, m, b, o, s, v, 1, &gate, e);
+  if (err == CL_SUCCESS && pthread_create(&thread, NULL, open_gate, gate) == 0) pthread_detach(thread);
+  return err;
+}
+
 __attribute__((destructor)) static void at_end(void) {
   if (target >= 0) layer_log("calls: %s %lu", kNames[target], atomic_load(&calls));
 }
@@ -150,6 +175,10 @@ static void layer_fill(void) {
 #define FILL_ENTRY(name, ...) mine.name = fault_##name;
 #define FILL_OBJECT(type, name, ...) mine.name = fault_##name;
   ENTRIES(FILL_ENTRY, FILL_OBJECT, FILL_ENTRY)
+  const char *stall = getenv("FAULT_STALL_MS"), *bytes = getenv("FAULT_LEAST");
+  stall_ms = stall ? strtoul(stall, NULL, 10) : 0;
+  least = bytes ? strtoul(bytes, NULL, 10) : 0;
+  if (stall_ms) mine.clEnqueueWriteBuffer = stall_write;
   nth = call ? strtoul(call, NULL, 10) : 1;
   code = error ? (cl_int)strtol(error, NULL, 10) : CL_OUT_OF_RESOURCES;
   for (int i = 0; name && i < entries; i++) {

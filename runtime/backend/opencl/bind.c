@@ -124,7 +124,7 @@ void hx__cl_unbind(hx__cl_lane *lane) {
   size_t kept = 0;
   if (hx__cl_is_lost(lane)) return;
   if (lane->uploaded) { /* ahead of a chunk that did not come; it may read a block of the caller's */
-    clWaitForEvents(1, &lane->uploaded);
+    if (hx__cl_await(lane, lane->uploaded) == HX__LATE) return;
     clReleaseEvent(lane->uploaded);
     lane->uploaded = NULL;
   }

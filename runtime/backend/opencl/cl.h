@@ -254,6 +254,7 @@ typedef struct hx__cl_lane {
   unsigned tested;          /* index of the variant that this lane tests; 0: none */
   bool reached;             /* that one has been launched */
   bool copy_inputs;         /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
+  uint64_t patience_ns;     /* with what comes without a prediction: uploads; UINT64_MAX: as long as it takes */
   bool joins;               /* reductions: chunks are joined on the device where they can be */
   hx__cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
   hx__cl_kernel join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
@@ -299,6 +300,8 @@ bool hx__cl_recovered(hx__lane *lane);
 static inline bool hx__cl_is_lost(const hx__cl_lane *lane) {
   return atomic_load_explicit(&lane->device->base.lost, memory_order_acquire);
 }
+/* Waits for an event as long as the lane has patience. HX__LATE: the lane takes no work until it has ended. */
+hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event);
 /* After an error on a device that reads the caller's pages, or where one had no room for the rest of a chunk: what is
  * still running there is waited for. */
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome);
@@ -308,6 +311,7 @@ void hx__cl_unbind(hx__cl_lane *lane);
 
 /* After the kernels of a chunk: how its results come, to their event; come: those that waited for a landing, if there
  * is one now; end: the chunk lets go of what it holds. */
+hx__outcome hx__cl_mark_end(hx__cl_lane *lane, cl_event *end); /* of what was launched; the device begins with it */
 hx__outcome hx__cl_results_begin(hx__cl_lane *lane, hx__cl_flight *flight);
 hx__outcome hx__cl_results_come(hx__cl_lane *lane, hx__cl_flight *flight);
 void hx__cl_results_end(hx__cl_lane *lane, hx__cl_flight *flight, bool right);

@@ -12,6 +12,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/trace.h"
 
+#define BLIND_PATIENCE_NS 5000000000u
 #define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays: not fetched */
 #define MAX_GRID 32768u                     /* PoCL compiles anew for grids of 65536 items a dimension */
 #define MAX_LEAVES 16384u                   /* of a reduction's chunk: 256 MiB a field */
@@ -69,6 +70,11 @@ hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
   lane->device = d;
   lane->joins = true;
   lane->product = hx__need_index(hx__device_needs(device, HX__NEED_MATMUL, tile));
+  const bool unlimited =
+      config->timeout_ms == HX__TIMEOUT_OFF || (config->timeout_ms == HX__TIMEOUT_AUTO && device->waits_for_ever);
+  lane->patience_ns = unlimited                                ? UINT64_MAX
+                      : config->timeout_ms == HX__TIMEOUT_AUTO ? BLIND_PATIENCE_NS
+                                                               : config->timeout_ms * UINT64_C(1000000);
   lane->copy_inputs = device->waits_for_ever && config->timeout_ms < HX__TIMEOUT_OFF;
   return &lane->base;
 }
@@ -127,7 +133,7 @@ cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned ne
 }
 
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
-  const bool running = outcome == HX__NO_MEMORY || (outcome != HX__DONE && lane->device->base.waits_for_ever);
+  const bool running = outcome == HX__NO_MEMORY || (outcome == HX__FAILED && lane->device->base.waits_for_ever);
   if (running && lane->uploads) clFinish(lane->uploads);
   if (running) clFinish(lane->queue);
   if (running && lane->results) clFinish(lane->results);
@@ -157,7 +163,9 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
     *ticket = (hx__ticket *)f;
   }
   lane->out = kept;
-  outcome = hx__cl_quiesce(lane, outcome);
+  if (outcome == HX__LATE) /* what was launched of it, behind an upload that does not come, ends some time */
+    return hx__cl_mark_end(lane, &f->event) == HX__FAILED ? HX__FAILED : HX__LATE;
+  hx__cl_quiesce(lane, outcome);
   if (outcome != HX__DONE) hx__cl_results_end(lane, f, false);
   return outcome;
 }
@@ -210,6 +218,28 @@ hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64
   return outcome;
 }
 
+hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event) {
+  const _Atomic uint64_t till = lane->patience_ns == UINT64_MAX ? UINT64_MAX : hx__now_ns() + lane->patience_ns;
+  cl_int state = CL_COMPLETE;
+  if (till == UINT64_MAX) {
+    const cl_int code = clWaitForEvents(1, &event);
+    if (code != CL_SUCCESS) state = code;
+  } else {
+    state = wait_until(event, &till);
+  }
+  lane->base.late = lane->base.late || state > CL_COMPLETE;
+  if (state > CL_COMPLETE) return HX__LATE;
+  return state == CL_COMPLETE ? HX__DONE : hx__cl_failed(lane->device, "a command", state);
+}
+
+/* Whether nothing that was on its way to the device is any more. */
+static bool uploads_ended(const hx__cl_lane *lane) {
+  const cl_event events[] = {lane->stage_event[0], lane->stage_event[1], lane->uploaded};
+  for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)
+    if (events[i] && state_of(events[i]) > CL_COMPLETE) return false;
+  return true;
+}
+
 bool hx__cl_recovered(hx__lane *base) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   if (!base->late) return true;
@@ -222,6 +252,7 @@ bool hx__cl_recovered(hx__lane *base) {
     if (state < 0 && hx__cl_failed(lane->device, "a late command", state) == HX__FAILED) return false;
     if (end) hx__cl_results_end(lane, f, state == CL_COMPLETE);
   }
+  if (!uploads_ended(lane)) return false;
   base->late = false;
   hx__cl_unbind(lane);
   hx__log(HX__LOG_INFO, "%s is back: its late chunk has ended", lane->device->base.name);

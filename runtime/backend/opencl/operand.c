@@ -54,10 +54,11 @@ static hx__outcome stage_half(hx__cl_lane *lane, unsigned *half) {
   *half = lane->stage_next++ & 1u;
   cl_event *const event = &lane->stage_event[*half];
   if (!*event) return HX__DONE;
-  const cl_int code = clWaitForEvents(1, event);
+  const hx__outcome outcome = hx__cl_await(lane, *event);
+  if (outcome == HX__LATE) return outcome; /* the device may read it still */
   clReleaseEvent(*event);
   *event = NULL;
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clWaitForEvents", code);
+  return outcome;
 }
 
 /* Where a buffer is written: beside kernels where they do not read what was there before. */

@@ -9,8 +9,7 @@
 
 #define LEAST_APART_BYTES ((size_t)256 << 10)
 
-/* The end of what was launched, and that the device begins with it. */
-static hx__outcome mark_end(hx__cl_lane *lane, cl_event *end) {
+hx__outcome hx__cl_mark_end(hx__cl_lane *lane, cl_event *end) {
   *end = NULL;
   cl_int code = clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, end);
   if (code == CL_SUCCESS) code = clFlush(lane->queue);
@@ -70,9 +69,9 @@ hx__outcome hx__cl_results_begin(hx__cl_lane *lane, hx__cl_flight *f) {
   f->event = f->computed = NULL;
   f->mapped = NULL;
   f->landing = NULL;
-  if (lane->keep) return mark_end(lane, &f->event);
+  if (lane->keep) return hx__cl_mark_end(lane, &f->event);
   if (!lane->results || !copies || !f->product || f->bytes < LEAST_APART_BYTES) return map(lane, f, lane->queue);
-  const hx__outcome outcome = mark_end(lane, &f->computed);
+  const hx__outcome outcome = hx__cl_mark_end(lane, &f->computed);
   return outcome == HX__DONE ? hx__cl_results_come(lane, f) : outcome;
 }
 

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * An upload that does not come for a long time (layers/fault_layer.c, FAULT_STALL_MS) does not hold up the call: the
+ * CPU does the work, and the device is back once the upload has ended. Run by fault_test.sh.
+ *     stall_test sum|matmul STALL_MS  */
+#include "tests/check.h"
+#include "tests/data.h"
+
+enum { N = 12 << 20, M = 1100, K = 4000 }; /* several halves of the ring */
+
+static hx_context *hx;
+
+/* The bits of the result; the array a is the first operand, b the second one. */
+static uint64_t compute(bool product, const float *a, const float *b, float *c, float share, hx_report *report) {
+  hx_value sum = {.u64 = 0};
+  hx_task t = product ? hx_matmul(M, M, K, a, b, c) : hx_reduce(HX_SUM, HX_F32, a, N, &sum);
+  t.gpu_share = share;
+  CHECK_OK(hx_offload(hx, &t, report));
+  if (!product) return sum.u64;
+  uint64_t bits = 0;
+  for (size_t i = 0; i < (size_t)M * M; i++) {
+    uint32_t word;
+    memcpy(&word, &c[i], sizeof word);
+    bits = bits * 1099511628211u + word;
+  }
+  return bits;
+}
+
+static uint64_t on_device(const hx_report *report) {
+  uint64_t units = 0;
+  for (uint32_t i = 0; i < report->device_count; i++)
+    if (report->device[i].index != 0) units += report->device[i].units;
+  return units;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 2;
+  const bool product = strcmp(argv[1], "matmul") == 0;
+  const double stall = atof(argv[2]) * 1e-3;
+  float *const a = malloc(N * sizeof *a), *const b = malloc(N * sizeof *b), *const c = malloc(M * M * sizeof *c);
+  if (!a || !b || !c) return 1;
+  data_fill(HX_F32, DATA_SIGNED, 5, a, N);
+  data_fill(HX_F32, DATA_SIGNED, 6, b, N);
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,pocl";
+  s.memory = "copy";
+  s.cache_dir = "off";
+  s.timeout_ms = "400";
+  hx = open_or_exit(&s);
+  CHECK_OK(hx_ready(hx));
+  hx_report report;
+  const uint64_t want = compute(product, a, b, c, 0, NULL);
+  const double from = seconds_now();
+  CHECK(compute(product, a, b, c, 1, &report) == want, "other bits while the upload stalls");
+  const double took = seconds_now() - from;
+  printf("  %s: %.2f s, %u recovered\n", argv[1], took, report.recovered);
+  CHECK(took < stall, "the call waited for the upload: %.2f s", took);
+  CHECK(report.recovered > 0, "nothing was recovered");
+  while (seconds_now() < from + stall + 0.2) nanosleep(&(struct timespec){0, 50000000}, NULL);
+  CHECK(compute(product, a, b, c, 0.5f, &report) == want, "other bits afterwards");
+  CHECK(on_device(&report) > 0, "the device is not back");
+  hx_close(hx);
+  return checks_end("stall_test");
+}
