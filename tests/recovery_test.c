@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "runtime/backend/backend.h"
 #include "tests/data.h"
 #include "tests/ref.h"
 #include "tests/scenario.h"
@@ -271,6 +272,20 @@ static void offload_modes(void) {
   hx_close(hx);
 }
 
+/* A chunk of which others have done everything when it ends. */
+static void nothing_is_left_of_a_chunk(void) {
+  float a[4] = {1, 2, 3, 4}, block[32] = {0}, c[4] = {-1, -1, -1, -1};
+  for (int by_columns = 0; by_columns <= 1; by_columns++) {
+    const hx_task t = by_columns ? hx_matmul(1, 4, 1, a, a, c) : hx_matmul(4, 1, 1, a, a, c);
+    hx__work w;
+    CHECK(hx__task_check(&t, &w) == HX_OK && w.by_columns == by_columns, "%s", hx_error_detail());
+    const hx__request request = {.work = &w, .kernels = hx__cpu_kernels_for(HX__ISA_AUTO)};
+    hx__deliver(&request, (hx__chunk){0, 4}, (hx__chunk){0, 0}, block, 16);
+    hx__deliver(&request, (hx__chunk){0, 4}, (hx__chunk){4, 0}, block, 16);
+    for (int i = 0; i < 4; i++) CHECK(c[i] == -1, "element %d was written", i);
+  }
+}
+
 int main(int argc, char **argv) {
   static const scenario table[] = {{"first_enqueue", first_enqueue},
                                    {"third_enqueue", third_enqueue},
@@ -283,6 +298,7 @@ int main(int argc, char **argv) {
                                    {"unmapped_after_giving_up", unmapped_after_giving_up},
                                    {"late_device_rejoins", late_device_rejoins},
                                    {"late_chunks_are_done_twice", late_chunks_are_done_twice},
+                                   {"nothing_is_left_of_a_chunk", nothing_is_left_of_a_chunk},
                                    {"offload_modes", offload_modes}};
   return scenarios_main(argc, argv, "recovery_test", table, sizeof table / sizeof *table);
 }

@@ -87,9 +87,8 @@ static hx_context *open_here(void) {
 static float *x;
 
 static void calls(hx_context *hx, int times) {
-  static _Thread_local float *c;
+  float *const c = malloc((size_t)SIDE * SIDE * sizeof *c);
   if (!x) x = malloc(N * sizeof *x), data_fill(HX_F32, DATA_SIGNED, 5, x, N);
-  if (!c) c = malloc((size_t)SIDE * SIDE * sizeof *c);
   for (int i = 0; i < times; i++) {
     hx_value sum;
     hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum), p = hx_matmul(SIDE, SIDE, SIDE, x, x + SIDE * SIDE, c);
@@ -98,6 +97,7 @@ static void calls(hx_context *hx, int times) {
     CHECK_OK(hx_offload(hx, &t, NULL));
     CHECK_OK(hx_offload(hx, &p, NULL));
   }
+  free(c);
 }
 
 static void closed(void) {

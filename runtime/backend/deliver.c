@@ -27,6 +27,7 @@ static void store_part(void *arg, size_t index) {
 
 void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, const void *from, size_t ldt) {
   const hx__work *const w = request->work;
+  if (part.count == 0) return; /* the CPU has done all of a late chunk */
   if (w->matmul) {
     const size_t skipped = part.first - chunk.first;
     store s = {.request = request,
