@@ -67,7 +67,7 @@ static void path_of_file(char path[512]) {
 static void learns(void) {
   hx_context *const hx = open_here(folder());
   CHECK(known() == 0, "%u entries from nowhere", known());
-  call(hx);
+  for (int i = 0; i < 20 && known() < 2; i++) call(hx); /* on a busy machine a device may do all of the first ones */
   CHECK(known() >= 2, "%u entries learned", known());
   hx_close(hx);
   char path[512];
