@@ -7,18 +7,20 @@
 
 #define LEAST_LEAVES 4u /* of a grab: 64 KiB */
 #define MOST_LEAVES 64u
-#define SHORT_UNITS (1u << 25)  /* of a product: half a millisecond of one core */
-#define LONGER_UNITS (1u << 27) /* also short with so many slices a thread that packing for oneself is soon paid */
+#define SHORT_UNITS (1u << 25)    /* of a product: half a millisecond of one core */
+#define SHORT_ELEMENTS (1u << 22) /* of a reduction: as long, from the caches */
+#define LONGER_UNITS (1u << 27)   /* also short with so many slices a thread that packing for oneself is soon paid */
 #define LONGER_SLICES 96u
 #define WORTH_SLICES 96u /* 24 multiply-adds for each byte of the shared operand */
 #define TAIL 128u        /* of a product: a thread's part over its last chunk */
 
 /* Over before a stolen core is given back, so that equal parts do: but where one kind of core is slower than another.
- */
+ * Parts of an array that is reduced again and again then stay in the cache of one core. */
 static bool is_short(const hx__run_state *run) {
   const hx__work *const w = run->work;
-  const bool fits =
-      w->units < SHORT_UNITS || (w->units < LONGER_UNITS && w->slices >= (size_t)LONGER_SLICES * run->plan->threads);
+  const bool fits = !w->matmul ? w->units <= SHORT_ELEMENTS
+                               : w->units < SHORT_UNITS || (w->units < LONGER_UNITS &&
+                                                            w->slices >= (size_t)LONGER_SLICES * run->plan->threads);
   return run->feeds == 0 && fits && hx__topo_get()->kinds == 1;
 }
 
@@ -47,7 +49,7 @@ static size_t grab(const hx__run_state *run, size_t grain) {
   if (run->feeds && run->plan->policy) return grab_beside(run, grain);
   const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads;
   if (parts == 1) return left;
-  if (run->work->matmul && is_short(run)) return (run->work->slices + parts - 1) / parts;
+  if (is_short(run)) return (run->work->slices + parts - 1) / parts;
   if (run->work->matmul) {
     const size_t guided = left / (2 * parts), least = run->work->slices / (TAIL * parts);
     const size_t want = guided < least ? least : guided;
