@@ -4,7 +4,6 @@
  *     sim_test [--table] [--schedules N] */
 #include <math.h>
 
-#include "runtime/base/clock.h"
 #include "runtime/sched/course.h"
 #include "runtime/sched/policy.h"
 #include "tests/check.h"
@@ -351,24 +350,6 @@ static void whole_calls(void) {
   CHECK(hx__whole_ns(9.0, 3.0, true, true) == 9.0, "nobody helped: all of it");
 }
 
-/* What a decision costs. */
-static void decision_time(void) {
-  hx__prospect p = {.units = 1e6, .devices = 1};
-  p.cpu_alone = p.cpu_beside = (hx__estimate){1.0, 4e3, 0, 0.1, 9, 1, 1, 0.0, 40.0, false};
-  p.device[0].alone = p.device[0].beside = (hx__estimate){1.5, 4e4, 1e4, 0.1, 9, 1, 1, 4e3, 0.0, false};
-  for (int i = 0; i < 3; i++) p.whole[i] = (hx__estimate){1.0, 0, 0, 0.1, 9, 1, 1, 0.0, 30.0, false};
-  hx__decision d;
-  enum { TIMES = 20000 };
-  const uint64_t from = hx__now_ns();
-  for (int i = 0; i < TIMES; i++) {
-    p.units = 1e6 + i;
-    hx__decide(&p, &d);
-  }
-  const double ns = (double)(hx__now_ns() - from) / TIMES;
-  printf("  a decision: %.0f ns\n", ns);
-  CHECK(ns < 20e3, "a decision takes %.0f ns", ns); /* with a sanitizer or valgrind, too */
-}
-
 int main(int argc, char **argv) {
   unsigned long schedules = 1000000;
   bool table = false;
@@ -377,7 +358,6 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--schedules") == 0 && i + 1 < argc) schedules = strtoul(argv[++i], NULL, 10);
   }
   whole_calls();
-  decision_time();
   memory();
   foreign_entries();
   any_numbers();

@@ -16,6 +16,7 @@
 #define JOIN_NS 12e3   /* waking a feeder, and waiting for it */
 #define PARTS_BIAS 0.2 /* standard deviation of what the rates of parts promise, beside their own */
 #define KNOWN_BIAS 0.1 /* at most, once it was tried: parts age faster than how they go together */
+#define ONCE_BIAS 0.4  /* of one call: something else may have slowed it */
 #define BUDGET 0.02    /* of the time, for checks */
 #define SOON 6.0       /* calls between checks of what may well be better */
 #define LATER 64.0     /* of what is not */
@@ -61,7 +62,7 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
   o.doubt = measured->samples ? measured->sigma / sqrt(fmin(measured->samples, 4.0))
             : choice          ? PARTS_BIAS
                               : measured->sigma;
-  if (measured->samples) o.doubt = fmin(o.doubt, KNOWN_BIAS);
+  if (measured->samples) o.doubt = choice && measured->samples == 1 ? ONCE_BIAS : fmin(o.doubt, KNOWN_BIAS);
   o.ns = choice && measured->samples ? hx__estimate_ns(measured, o.parts_ns, false) : o.parts_ns;
   o.sigma = choice ? sqrt(sigma * sigma + o.doubt * o.doubt) : o.doubt;
   return o;

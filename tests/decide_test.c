@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Single decisions (sched/decide.h): what is tried for lack of knowledge, what is not, and what one costs. */
+#include <stdio.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/sched/decide.h"
+#include "tests/check.h"
+
+/* A CPU of 1 unit a nanosecond and a device of half of that, both well known. */
+static hx__prospect known(void) {
+  hx__prospect p = {.units = 6e6, .devices = 1};
+  p.cpu_alone = p.cpu_beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 40, .turn = 100};
+  p.device[0].alone = p.device[0].beside =
+      (hx__estimate){.ns_per_unit = 2.0, .latency_ns = 4e4, .sigma = 0.05, .samples = 40};
+  return p;
+}
+
+/* What calls of both together have shown: factor, and how many there were. */
+static hx__decision after(double factor, uint32_t samples) {
+  hx__prospect p = known();
+  hx__decision d;
+  p.whole[1] = (hx__estimate){.ns_per_unit = factor, .sigma = 0.2, .samples = samples, .turn = 97};
+  p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 60};
+  hx__decide(&p, &d);
+  return d;
+}
+
+static void bad_luck(void) {
+  hx__decision d = after(1.7, 1);
+  CHECK(d.best == 0 && d.choice == 1 && d.reason == HX__REASON_TRY, "one bad call: choice %u", d.choice);
+  d = after(1.7, 2);
+  CHECK(d.choice == 0, "two bad calls: choice %u", d.choice);
+  d = after(4.0, 1);
+  CHECK(d.choice == 0, "one call that no luck explains: choice %u", d.choice);
+  d = after(1.0, 9);
+  CHECK(d.best == 1 && d.choice == 1 && d.reason == HX__REASON_BEST, "the better choice: choice %u", d.choice);
+}
+
+/* Devices alone are tried in two calls in a row; what is ten times too slow is not. */
+static void rows(void) {
+  hx__prospect p = known();
+  hx__decision d;
+  p.whole[1] = p.whole[2] = (hx__estimate){.ns_per_unit = 1.2, .sigma = 0.05, .samples = 9, .turn = 99};
+  p.just_done = 2;
+  hx__decide(&p, &d);
+  CHECK(d.choice == 2, "the second call of a row: choice %u", d.choice);
+  p.just_done = 0;
+  hx__decide(&p, &d);
+  CHECK(d.choice != 2, "no row: choice %u", d.choice);
+  p.just_done = 2;
+  p.device[0].alone.ns_per_unit = 20.0;
+  hx__decide(&p, &d);
+  CHECK(d.choice != 2, "a device that is far too slow: choice %u", d.choice);
+}
+
+/* What a decision costs. */
+static void time_of_one(void) {
+  hx__prospect p = {.units = 1e6, .devices = 1};
+  p.cpu_alone = p.cpu_beside = (hx__estimate){1.0, 4e3, 0, 0.1, 9, 1, 1, 0.0, 40.0, false};
+  p.device[0].alone = p.device[0].beside = (hx__estimate){1.5, 4e4, 1e4, 0.1, 9, 1, 1, 4e3, 0.0, false};
+  for (int i = 0; i < 3; i++) p.whole[i] = (hx__estimate){1.0, 0, 0, 0.1, 9, 1, 1, 0.0, 30.0, false};
+  hx__decision d;
+  enum { TIMES = 20000 };
+  const uint64_t from = hx__now_ns();
+  for (int i = 0; i < TIMES; i++) {
+    p.units = 1e6 + i;
+    hx__decide(&p, &d);
+  }
+  const double ns = (double)(hx__now_ns() - from) / TIMES;
+  printf("  a decision: %.0f ns\n", ns);
+  CHECK(ns < 20e3, "a decision takes %.0f ns", ns); /* with a sanitizer or valgrind, too */
+}
+
+int main(void) {
+  bad_luck();
+  rows();
+  time_of_one();
+  return checks_end("decide_test");
+}
