@@ -17,8 +17,8 @@
 /* Where a reduction finds its data, by the bytes of all that it reads. Near: perhaps in the second cache; long
  * iterations, so few that their end is foreseen: else it stops the loads of the next leaf (Zen 4: 2 to 10 % of a leaf).
  * Far: beyond it; short ones, for there the CPU prefetches by the address of the instruction that loads, and strides
- * over 512 bytes cost 15 %. Distant: in memory; the loop asks for the next leaf itself (Zen 4, one thread: 10 to 40 %
- * faster than a plain loop where pages have 4 KiB, 0 to 5 % where they have 2 MiB; in the caches it costs 10 %). */
+ * over 512 bytes cost 15 %. Distant: in memory; the loop asks for the next leaf itself (docs/TECHNIQUES.md; in the
+ * caches it costs 10 %). */
 typedef enum hx__reach { HX__NEAR, HX__FAR, HX__DISTANT } hx__reach;
 
 /* slots[l] = the slot (base/slot.h) of leaf l of x[0..n), leaves of HX__LEAF elements, the last one perhaps shorter:

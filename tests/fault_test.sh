@@ -16,6 +16,16 @@ run() {
     --cases 60 --batch 60 --seed 5 >"$1" 2>&1 </dev/null
 }
 
+right() {
+  echo "$1: right"
+  passed=$((passed + 1))
+}
+wrong() {
+  echo "$1: FAILED"
+  tail -n 30 "$log"
+  failed=$((failed + 1))
+}
+
 # Entries, and the error that one call of them returns.
 while read -r FAULT_FN FAULT_CODE; do
   export FAULT_FN FAULT_CODE
@@ -24,12 +34,9 @@ while read -r FAULT_FN FAULT_CODE; do
   run "$log" 1000000000 && calls=$(sed -n "s/^layer: calls: $FAULT_FN //p" "$log") || calls=0
   nth=$((calls > 20 ? calls - 10 : (calls + 1) / 2))
   if [ "$nth" -gt 0 ] && run "$log" "$nth" && grep -q "^layer: fault: $FAULT_FN call $nth" "$log"; then
-    echo "$FAULT_FN call $nth of $calls -> $FAULT_CODE: right"
-    passed=$((passed + 1))
+    right "$FAULT_FN call $nth of $calls -> $FAULT_CODE"
   else
-    echo "$FAULT_FN call $nth of $calls -> $FAULT_CODE: FAILED"
-    tail -n 30 "$log"
-    failed=$((failed + 1))
+    wrong "$FAULT_FN call $nth of $calls -> $FAULT_CODE"
   fi
 done <<'ROWS'
 clEnqueueNDRangeKernel -5
@@ -44,12 +51,9 @@ for task in sum matmul; do
   log=$scratch/stall.log
   if sh "$here/driver.sh" pocl --layer "$layer" "$stalled" "$task" "$FAULT_STALL_MS" >"$log" 2>&1 </dev/null &&
     grep -q "^layer: fault: $FAULT_FN" "$log"; then
-    echo "an upload of a $task that stalls: right"
-    passed=$((passed + 1))
+    right "an upload of a $task that stalls"
   else
-    echo "an upload of a $task that stalls: FAILED"
-    tail -n 30 "$log"
-    failed=$((failed + 1))
+    wrong "an upload of a $task that stalls"
   fi
 done
 echo "fault_test: $passed passed, $failed failed"

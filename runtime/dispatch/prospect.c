@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asking the model. What was measured in the same company comes first, then what was measured alone, then the
- * self-test's small launch. */
+ * Asking the model. What was measured in the same company comes first, then what was measured alone, then with operands
+ * that came in another way, then what the self-test and the link have shown. */
 #include "runtime/dispatch/prospect.h"
 
 #include <math.h>
@@ -71,11 +71,11 @@ static hx__estimate seed_of(const hx__team *team, const hx__seat *seat, const hx
     if (rate == 0.0f || r < rate) rate = r;
   }
   hx__estimate e = hx__prior_of((double)d->launch_ns, 1.0 / (double)rate);
-  const way way = way_to(d, w);
+  const way there = way_to(d, w);
   if (e.ns_per_unit > 0.0) {
-    e.latency_ns += way.once_ns;
+    e.latency_ns += there.once_ns;
     if (d->link_ns > 0.0f && !w->matmul) e.ns_per_unit /= STAGED_TIMES;
-    e.ns_per_unit += way.ns_per_unit;
+    e.ns_per_unit += there.ns_per_unit;
   }
   return e;
 }
