@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/topo/topo.h"
 #include "tests/check.h"
 #include "tests/ref.h"
 
@@ -39,6 +40,13 @@ static void product(hx_context *hx, size_t m, size_t n, size_t k, unsigned trans
   free(a), free(b), free(c), free(want);
 }
 
+/* Operands that do not fit in the third cache, and more panels than there are slots for sums that wait. */
+static void beyond_the_caches(hx_context *hx) {
+  const size_t bytes = hx__topo_get()->l3_bytes < ((size_t)64 << 20) ? hx__topo_get()->l3_bytes : (size_t)64 << 20;
+  const size_t side = 120, k = bytes / (2 * side * sizeof(float)) + (size_t)90 * 512 + 5;
+  product(hx, side, side, k, 0, 0);
+}
+
 int main(void) {
   /* Several threads from 2^20 multiply-adds each; the panels where these have less than 8 rows each. */
   static const size_t shapes[][3] = {{8, 8, 4096},   {8, 8, 33000},   {15, 15, 9900}, {15, 14, 24576},
@@ -56,6 +64,7 @@ int main(void) {
         product(hx, shapes[s][0], shapes[s][1], shapes[s][2], way / 4, way % 4);
       }
     }
+    if (t == 1) beyond_the_caches(hx);
     hx_close(hx);
   }
   return checks_end("panels_test");

@@ -1,48 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A product with a small C and a long k, by a team: the panels of docs/ARITHMETIC.md are handed out by a counter, each
- * computed into a slot of a ring, and added in their order by whoever finds the next one done. */
+ * computed into a free slot, and added in their order by whoever finds the next one done. A thread whose core is taken
+ * holds up the adding, and the others only as there are no more slots. */
 #include <sched.h>
 #include <stdlib.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
 #include "runtime/run/internal.h"
+#include "runtime/topo/topo.h"
 
 #define MOST_SIDE 128u  /* of C; beyond, it is cut as other products are */
 #define LEAST_PANELS 8u /* 4096 steps of k */
 #define LEAST_SLICES 8u /* a thread: with so many, cutting C is better (measured with two threads) */
 #define SLOTS_A_THREAD 2u
-#define SPINS 2000u /* a panel takes 1 to 100 us */
+#define MOST_BYTES ((size_t)4 << 20) /* of slots: 10 ms of panels of 128x128 */
+#define WORD 64u                     /* slots of a word of the set of free ones */
+#define SPINS 2000u                  /* a panel takes 1 to 200 us */
 #define ALIGNMENT ((size_t)64)
 
 typedef struct panel_run {
   hx__run_state *run;
   hx__gemm gemm;
   size_t panels, slots, cells; /* cells: floats of C without gaps */
-  float *sums, *ring;          /* ring: slots x cells */
-  _Atomic size_t *done;        /* of each slot: panels that it has held, counted from 1 */
+  float *sums, *slot;          /* slot: slots x cells; memory that no panel needs is not touched */
+  _Atomic uint64_t *unused;    /* a bit a slot */
+  _Atomic size_t *done;        /* of panel q, at q % slots: q * slots + its slot + 1, once it is there */
   _Atomic size_t next, added;  /* panels handed out, and those in sums */
   _Atomic bool adding, no_memory;
 } panel_run;
+
+/* The first free slot, the one most likely to be in a cache. There is one: the panels from `added` on that are handed
+ * out are no more than the slots, and one of them asks. */
+static size_t take_slot(panel_run *r) {
+  for (size_t word = 0;; word = (word + 1) % (r->slots / WORD)) {
+    uint64_t bits = atomic_load_explicit(&r->unused[word], memory_order_relaxed);
+    while (bits) {
+      if (atomic_compare_exchange_weak_explicit(&r->unused[word], &bits, bits & (bits - 1), memory_order_acquire,
+                                                memory_order_relaxed))
+        return word * WORD + (size_t)__builtin_ctzll(bits);
+    }
+  }
+}
+static void free_slot(panel_run *r, size_t slot) {
+  atomic_fetch_or_explicit(&r->unused[slot / WORD], (uint64_t)1 << slot % WORD, memory_order_release);
+}
 
 /* Adds what is done, in order, unless another thread is at it. */
 static void add_panels(panel_run *r) {
   if (atomic_exchange_explicit(&r->adding, true, memory_order_acquire)) return;
   for (size_t q = atomic_load(&r->added); q < r->panels; q++) {
-    const size_t slot = q % r->slots;
-    const float *const panel = r->ring + slot * r->cells;
-    if (atomic_load_explicit(&r->done[slot], memory_order_acquire) != q + 1) break;
+    const size_t done = atomic_load_explicit(&r->done[q % r->slots], memory_order_acquire);
+    if (done <= q * r->slots) break;
+    const float *const panel = r->slot + (done - 1) % r->slots * r->cells;
     if (q == 0) /* the first panel is the sum itself: +0 would change the sign of -0 */
       for (size_t i = 0; i < r->cells; i++) r->sums[i] = panel[i];
     else
       for (size_t i = 0; i < r->cells; i++) r->sums[i] += panel[i];
+    free_slot(r, (done - 1) % r->slots);
     atomic_store_explicit(&r->added, q + 1, memory_order_release);
   }
   atomic_store_explicit(&r->adding, false, memory_order_release);
 }
 
 static void compute(panel_run *r, hx__lane *lane, size_t q) {
-  const size_t first = q * HX__PANEL, left = r->gemm.k - first, slot = q % r->slots;
+  const size_t first = q * HX__PANEL, left = r->gemm.k - first, slot = take_slot(r);
   hx__work work = *r->run->work;
   hx__request request = r->run->request;
   hx__ticket *ticket;
@@ -52,7 +74,7 @@ static void compute(panel_run *r, hx__lane *lane, size_t q) {
   work.gemm.k = left < HX__PANEL ? left : HX__PANEL;
   work.gemm.a += first * r->gemm.a_cs;
   work.gemm.b += first * r->gemm.b_rs;
-  work.gemm.c = r->ring + slot * r->cells;
+  work.gemm.c = r->slot + slot * r->cells;
   work.gemm.ldc = r->gemm.n;
   work.gemm.alpha = 1;
   work.gemm.beta = 0;
@@ -60,7 +82,7 @@ static void compute(panel_run *r, hx__lane *lane, size_t q) {
   request.packed = NULL;
   if (lane->device->backend->submit(lane, &request, (hx__chunk){0, r->gemm.m}, &ticket) != HX__DONE)
     atomic_store(&r->no_memory, true);
-  atomic_store_explicit(&r->done[slot], q + 1, memory_order_release);
+  atomic_store_explicit(&r->done[q % r->slots], q * r->slots + slot + 1, memory_order_release);
 }
 
 static void body(void *p) {
@@ -84,26 +106,43 @@ static void finish(panel_run *r) {
   r->run->team->kernels->store(r->sums, g->n, g->m, g->n, g->c, g->ldc, g->beta, false);
 }
 
+/* Each thread's part of C takes all of one operand, and both pass through the last cache as they do. */
+static bool cut_pays(const hx__work *w, unsigned threads) {
+  const size_t l3 = hx__topo_get()->l3_bytes, bytes = (w->gemm.m + w->gemm.n) * w->gemm.k * sizeof(float);
+  return w->slices >= (size_t)LEAST_SLICES * threads && (l3 == 0 || bytes <= l3);
+}
+
+/* As many as panels that wait for one whose thread has lost its core. */
+static size_t slots_for(const panel_run *r, unsigned threads) {
+  const size_t wanted = MOST_BYTES / (r->cells * sizeof(float)), least = (size_t)SLOTS_A_THREAD * threads;
+  const size_t slots = wanted < least ? least : wanted < r->panels ? wanted : r->panels;
+  return (slots + WORD - 1) / WORD * WORD;
+}
+
 bool hx__cpu_panels(hx__run_state *run) {
   const hx__work *const w = run->work;
   const unsigned threads = run->plan->threads;
-  if (!w->matmul || threads < 2 || run->feeds || w->slices >= LEAST_SLICES * threads || w->gemm.m > MOST_SIDE ||
-      w->gemm.n > MOST_SIDE)
+  if (!w->matmul || threads < 2 || run->feeds || w->gemm.m > MOST_SIDE || w->gemm.n > MOST_SIDE || cut_pays(w, threads))
     return false;
-  panel_run r = {.run = run, .panels = (w->gemm.k + HX__PANEL - 1) / HX__PANEL, .slots = SLOTS_A_THREAD * threads};
+  panel_run r = {.run = run, .panels = (w->gemm.k + HX__PANEL - 1) / HX__PANEL};
   if (r.panels < LEAST_PANELS || r.panels < threads || w->gemm.alpha == 0 || hx__ends_left(&run->ends) != w->slices)
     return false;
   r.cells = w->gemm.m * w->gemm.n;
   if (r.cells == 0) return false;
-  const size_t bytes = (r.slots + 1) * (r.cells * sizeof(float) + sizeof *r.done);
-  r.sums = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
-  if (!r.sums) return false;
+  r.slots = slots_for(&r, threads);
+  const size_t words = r.slots / WORD, heads = (r.slots + words) * sizeof(uint64_t);
+  const size_t bytes = heads + (r.slots + 1) * r.cells * sizeof(float);
+  void *const memory = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
+  if (!memory) return false;
   const hx__chunk all = hx__ends_front(&run->ends, w->slices);
   r.gemm = hx__chunk_gemm(w, all);
   const uint64_t from = run->team->trace ? hx__now_ns() : 0;
-  r.ring = r.sums + r.cells;
-  r.done = (_Atomic size_t *)(void *)(r.sums + ((r.slots + 1) * r.cells + 1) / 2 * 2);
+  r.done = memory;
+  r.unused = (_Atomic uint64_t *)(void *)(r.done + r.slots);
+  r.sums = (float *)(void *)(r.unused + words);
+  r.slot = r.sums + r.cells;
   for (size_t i = 0; i < r.slots; i++) atomic_init(&r.done[i], 0);
+  for (size_t i = 0; i < words; i++) atomic_init(&r.unused[i], UINT64_MAX);
   hx__cpu_team(threads, body, &r);
   add_panels(&r);
   if (atomic_load(&r.no_memory))
@@ -112,6 +151,6 @@ bool hx__cpu_panels(hx__run_state *run) {
     finish(&r);
   if (run->team->trace) hx__trace_cpu(run, from, all, hx__chunk_units(w, all), threads);
   atomic_fetch_add(&run->cpu_units, hx__chunk_units(w, all));
-  free(r.sums);
+  free(memory);
   return true;
 }
