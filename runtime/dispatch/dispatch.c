@@ -12,10 +12,10 @@
 #include "runtime/dispatch/prospect.h"
 #include "runtime/run/run.h"
 
-/* Units of a thread's part: of a reduction, what one thread reads while another wakes; of a product, likewise, and
- * where the team is awake. */
-#define THREAD_ELEMENTS (32u << 10)
-#define THREAD_UNITS (1u << 20)
+/* Units of a thread's part: what one thread does while another wakes, and where the team is awake. */
+#define ASLEEP_ELEMENTS (1u << 19)
+#define ASLEEP_UNITS (1u << 20)
+#define AWAKE_ELEMENTS (1u << 16)
 #define AWAKE_UNITS (1u << 18)
 #define READ_UNITS 4u               /* multiply-adds that take as long as to read an element of A or B from afar */
 #define CROWDED_ELEMENTS (1u << 26) /* work that one thread has done before a taken core is given back: some 10 ms */
@@ -38,12 +38,12 @@ static uint64_t effort(const hx__work *w) {
 }
 
 unsigned hx__threads_for(const hx__work *w, unsigned most) {
-  const uint64_t least = w->matmul ? AWAKE_UNITS : THREAD_ELEMENTS;
+  const uint64_t least = w->matmul ? AWAKE_UNITS : AWAKE_ELEMENTS;
   const uint64_t all = effort(w);
   if (most < 2 || w->slices < 2 || all < 2 * least) return 1;
   const hx__team_mood mood = hx__cpu_team_mood();
   if (mood == HX__TEAM_CROWDED && all <= (w->matmul ? CROWDED_UNITS : CROWDED_ELEMENTS)) return 1;
-  const uint64_t parts = all / (w->matmul && mood != HX__TEAM_AWAKE ? THREAD_UNITS : least);
+  const uint64_t parts = all / (mood == HX__TEAM_AWAKE ? least : w->matmul ? ASLEEP_UNITS : ASLEEP_ELEMENTS);
   const uint64_t useful = parts < w->slices ? parts : w->slices;
   return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
 }

@@ -15,13 +15,18 @@
 static _Atomic unsigned at_work;
 
 #define BURST_NS 100000u    /* calls closer than this find libgomp's threads awake: they spin some milliseconds */
+#define WAKING_NS 200000u   /* a thread that slept has come by then, if there is a core for it */
+#define MEETING_NS 1000u    /* what a region may take beside its work */
+#define LATE_REGIONS 3u     /* in a row: it sleeps again between any two regions */
 #define BACKOFF_NS 1000000u /* after a wait for threads that did not come; doubled each time they do not */
 #define BACKOFF_DOUBLINGS 7u
+#define BACKOFF_WAITS 8u /* and as many times the wait, so that waiting takes a ninth of the time at most */
 
 /* What the calling thread has seen of its team: libgomp has one for every thread that opens regions. */
 static _Thread_local struct {
   uint64_t called_ns;     /* when work that a team could do came last */
   uint64_t crowded_ns;    /* until then threads are not waited for */
+  unsigned late;          /* regions in a row that the others may have slept before */
   unsigned disappointing; /* regions that lasted more than twice as long as this thread's own part, less others */
 } seen;
 
@@ -45,28 +50,37 @@ hx__team_mood hx__cpu_team_mood(void) {
   return now < seen.crowded_ns ? HX__TEAM_CROWDED : gap < BURST_NS ? HX__TEAM_AWAKE : HX__TEAM_ASLEEP;
 }
 
-/* A region of which this thread did its part by done_ns and then waited: the others were asleep or without a core. */
-static void learn(uint64_t from_ns, uint64_t done_ns, uint64_t end_ns) {
+/* A region in which this thread worked for own_ns of all_ns and otherwise waited: for the others to come to its start,
+ * where libgomp meets them all, or to its end. They were asleep or without a core. */
+static void learn(uint64_t own_ns, uint64_t all_ns, uint64_t end_ns) {
   seen.called_ns = end_ns;
-  if (end_ns - done_ns <= done_ns - from_ns) {
+  const uint64_t waited_ns = all_ns - own_ns;
+  if (waited_ns <= own_ns + MEETING_NS) {
     seen.disappointing -= seen.disappointing > 0;
+    seen.late = 0;
     return;
   }
-  seen.crowded_ns = end_ns + ((uint64_t)BACKOFF_NS << seen.disappointing);
+  if (waited_ns < WAKING_NS && ++seen.late < LATE_REGIONS) return;
+  seen.late = 0;
+  const uint64_t most = (uint64_t)BACKOFF_NS << BACKOFF_DOUBLINGS, waits = BACKOFF_WAITS * waited_ns;
+  const uint64_t doubled = (uint64_t)BACKOFF_NS << seen.disappointing, backoff = waits > doubled ? waits : doubled;
+  seen.crowded_ns = end_ns + (backoff < most ? backoff : most);
   if (seen.disappointing < BACKOFF_DOUBLINGS) seen.disappointing++;
 }
 
 static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
   const uint64_t from_ns = hx__now_ns();
-  uint64_t done_ns = from_ns;
+  uint64_t own_ns = 0;
 #pragma omp parallel num_threads(threads)
   {
+    const uint64_t began_ns = hx__now_ns();
     const hx__fpenv was = hx__fpenv_enter();
     body(arg);
     hx__fpenv_leave(was);
-    if (omp_get_thread_num() == 0) done_ns = hx__now_ns();
+    if (omp_get_thread_num() == 0) own_ns = hx__now_ns() - began_ns;
   }
-  learn(from_ns, done_ns, hx__now_ns());
+  const uint64_t end_ns = hx__now_ns();
+  learn(own_ns, end_ns - from_ns, end_ns);
 }
 
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
