@@ -3,6 +3,7 @@
 #include "runtime/dispatch/dispatch.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
@@ -189,7 +190,7 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
   hx__prospect_cpu(team, w, threads, prospect);
   const double cpu_ns = hx__estimate_ns(&prospect->cpu_alone, prospect->units, false);
   const bool limited = config->min_offload != UINT64_MAX;
-  memset(plan, 0, sizeof *plan);
+  memset(plan, 0, offsetof(hx__plan, device));
   plan->threads = threads;
   plan->joules = NAN;
   plan->cpu_works = true;
@@ -226,7 +227,7 @@ static void choose(const hx__team *team, const hx__work *w, unsigned threads, hx
 }
 
 void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsigned threads, hx__plan *plan) {
-  memset(plan, 0, sizeof *plan);
+  memset(plan, 0, offsetof(hx__plan, device));
   plan->threads = threads;
   plan->joules = NAN;
   plan->mandatory = team->config->offload == HX__OFFLOAD_MANDATORY && w->needs != 0;

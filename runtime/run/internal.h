@@ -64,14 +64,15 @@ struct hx__run_state {
   uint64_t fetched; /* bytes of results brought back for it */
   bool whole;       /* hx__request: written by the one device that did everything, read when its feeder is done */
 
-  pthread_mutex_t lock;  /* what follows */
+  pthread_mutex_t lock;  /* what follows, redo[] included */
   pthread_cond_t landed; /* a chunk was launched or has ended, or a device is done with the run */
-  hx__chunk redo[HX__MAX_REDO];
   size_t redos;
   hx__feed *late;  /* of which the team does the last chunk once more; NULL: none */
   uint32_t redone; /* chunks that it has done to their ends */
 
   size_t feeds;
+
+  hx__chunk redo[HX__MAX_REDO]; /* redos of them; from here on nothing is set before it is used */
   hx__feed feed[HX_MAX_DEVICES];
 };
 

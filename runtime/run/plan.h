@@ -35,7 +35,7 @@ typedef struct hx__plan {
   double joules;            /* of base/energy.h when it was made; NaN: what is drawn decides nothing */
   size_t chunk;             /* HX_CHUNK in slices */
   size_t devices;
-  hx__plan_device device[HX_MAX_DEVICES];
+  hx__plan_device device[HX_MAX_DEVICES]; /* devices of them are set */
 } hx__plan;
 
 #endif

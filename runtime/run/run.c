@@ -3,6 +3,7 @@
 #include "runtime/run/run.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -186,7 +187,9 @@ static hx__device *alone_of(const hx__team *team, const hx__plan *plan) {
 }
 
 hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report) {
-  hx__run_state run = {.team = team, .plan = plan, .work = work};
+  hx__run_state run; /* 7 KB: what devices need is left as it is, for short calls have none */
+  memset(&run, 0, offsetof(hx__run_state, redo));
+  run.team = team, run.plan = plan, run.work = work;
   hx__device *const alone = alone_of(team, plan);
   const bool keep = alone && hx__memory_keep(team->memory, alone, work, &run.keep);
   const hx_status fetched = hx__fetch_for(team, work, alone, keep, &run.fetched);

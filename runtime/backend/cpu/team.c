@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <omp.h>
 #include <pthread.h>
+#include <stdbool.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/cpu/trial.h"
@@ -14,20 +15,17 @@
 /* Threads of teams at work in this process: callers that meet share the cores instead of piling up on them. */
 static _Atomic unsigned at_work;
 
-#define BURST_NS 100000u    /* calls closer than this find libgomp's threads awake: they spin some milliseconds */
-#define WAKING_NS 200000u   /* a thread that slept has come by then, if there is a core for it */
-#define MEETING_NS 1000u    /* what a region may take beside its work */
-#define LATE_REGIONS 3u     /* in a row: it sleeps again between any two regions */
-#define BACKOFF_NS 1000000u /* after a wait for threads that did not come; doubled each time they do not */
-#define BACKOFF_DOUBLINGS 7u
-#define BACKOFF_WAITS 8u /* and as many times the wait, so that waiting takes a ninth of the time at most */
+#define BURST_NS 100000u         /* calls closer than this find libgomp's threads awake: they spin some milliseconds */
+#define CREDIT_NS 10000000       /* of what a team has saved, kept against a wait: a core that is taken for once */
+#define BACKOFF_WAITS 8          /* as many times what was lost threads are not waited for */
+#define MOST_BACKOFF_NS 64000000 /* then they are tried again */
 
 /* What the calling thread has seen of its team: libgomp has one for every thread that opens regions. */
 static _Thread_local struct {
-  uint64_t called_ns;     /* when work that a team could do came last */
-  uint64_t crowded_ns;    /* until then threads are not waited for */
-  unsigned late;          /* regions in a row that the others may have slept before */
-  unsigned disappointing; /* regions that lasted more than twice as long as this thread's own part, less others */
+  uint64_t called_ns;  /* when work that a team could do came last */
+  uint64_t crowded_ns; /* until then threads are not waited for */
+  int64_t saved_ns;    /* by teams, less what was waited for them */
+  bool met;            /* libgomp has made its threads */
 } seen;
 
 static unsigned wanted(const hx__config *config) {
@@ -52,20 +50,18 @@ hx__team_mood hx__cpu_team_mood(void) {
 
 /* A region in which this thread worked for own_ns of all_ns and otherwise waited: for the others to come to its start,
  * where libgomp meets them all, or to its end. They were asleep or without a core. */
-static void learn(uint64_t own_ns, uint64_t all_ns, uint64_t end_ns) {
+static void learn(unsigned threads, uint64_t own_ns, uint64_t all_ns, uint64_t end_ns) {
   seen.called_ns = end_ns;
-  const uint64_t waited_ns = all_ns - own_ns;
-  if (waited_ns <= own_ns + MEETING_NS) {
-    seen.disappointing -= seen.disappointing > 0;
-    seen.late = 0;
+  if (!seen.met) {
+    seen.met = true;
     return;
   }
-  if (waited_ns < WAKING_NS && ++seen.late < LATE_REGIONS) return;
-  seen.late = 0;
-  const uint64_t most = (uint64_t)BACKOFF_NS << BACKOFF_DOUBLINGS, waits = BACKOFF_WAITS * waited_ns;
-  const uint64_t doubled = (uint64_t)BACKOFF_NS << seen.disappointing, backoff = waits > doubled ? waits : doubled;
-  seen.crowded_ns = end_ns + (backoff < most ? backoff : most);
-  if (seen.disappointing < BACKOFF_DOUBLINGS) seen.disappointing++;
+  seen.saved_ns += (int64_t)own_ns * (threads - 1) - (int64_t)(all_ns - own_ns);
+  if (seen.saved_ns > CREDIT_NS) seen.saved_ns = CREDIT_NS;
+  if (seen.saved_ns >= 0) return;
+  const int64_t backoff = -seen.saved_ns * BACKOFF_WAITS;
+  seen.crowded_ns = end_ns + (uint64_t)(backoff < MOST_BACKOFF_NS ? backoff : MOST_BACKOFF_NS);
+  seen.saved_ns = 0;
 }
 
 static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
@@ -80,7 +76,7 @@ static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
     if (omp_get_thread_num() == 0) own_ns = hx__now_ns() - began_ns;
   }
   const uint64_t end_ns = hx__now_ns();
-  learn(own_ns, end_ns - from_ns, end_ns);
+  learn(threads, own_ns, end_ns - from_ns, end_ns);
 }
 
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
