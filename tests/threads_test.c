@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How many threads a product is worth: by its multiply-adds, and by what reading its operands takes, which is all there
- * is to a product with a vector. Exact numbers, for teams that are asleep and for those that are awake. */
+ * How many threads a task is worth: a product by its multiply-adds, and by what reading its operands takes, which is
+ * all there is to a product with a vector; a reduction by its elements. Exact numbers, for teams that are asleep and
+ * for those that are awake. */
 #include <stdint.h>
 
 #include "runtime/base/clock.h"
@@ -13,10 +14,16 @@ static const struct {
   size_t m, n, k;
   unsigned asleep, awake;
 } rows[] = {
-    {2000, 1, 2000, 19, 76}, /* 4000000 + 4 * (4000000 + 2000) units, of 2^20 or 2^18 a thread */
-    {1, 2000, 2000, 19, 76}, {256, 256, 256, 16, 66}, {8, 1, 1 << 20, 8, 8}, /* a row each */
-    {330, 1, 330, 1, 2},     {300, 1, 300, 1, 1},     {1, 1, 1 << 24, 1, 1},
+    {2000, 1, 2000, 19, 152}, /* 4000000 + 4 * (4000000 + 2000) units, of 2^20 or 2^17 a thread */
+    {1, 2000, 2000, 19, 152}, {256, 256, 256, 16, 132}, {8, 1, 1 << 20, 8, 8}, /* a row each */
+    {330, 1, 330, 1, 4},      {200, 1, 200, 1, 1},      {1, 1, 1 << 24, 1, 1},
 };
+
+/* Elements of a reduction, of 2^19 or 2^16 a thread. */
+static const struct {
+  size_t n;
+  unsigned asleep, awake;
+} reductions[] = {{(1 << 17) - 1, 1, 1}, {1 << 17, 1, 2}, {1 << 20, 2, 16}, {(1 << 20) - 1, 1, 15}};
 
 /* As a call that comes long after the one before, and as one that comes at once. */
 static unsigned asleep(const hx__work *w) {
@@ -33,17 +40,24 @@ static unsigned awake(const hx__work *w) {
   }
 }
 
+static void check(const hx_task *t, unsigned cold, unsigned warm, const char *what, size_t row) {
+  hx__work w;
+  CHECK(hx__task_check(t, &w) == HX_OK, "%s %zu: %s", what, row, hx_error_detail());
+  const unsigned slept = asleep(&w), woken = awake(&w);
+  CHECK(slept == cold, "%s %zu: %u threads, not %u, where the team is asleep", what, row, slept, cold);
+  CHECK(woken == warm, "%s %zu: %u threads, not %u, where the team is awake", what, row, woken, warm);
+}
+
 int main(void) {
   static float a[1 << 24], b[1 << 24], c[1 << 16]; /* never touched */
+  hx_value out;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__work w;
     const hx_task t = hx_matmul(rows[i].m, rows[i].n, rows[i].k, a, b, c);
-    CHECK(hx__task_check(&t, &w) == HX_OK, "row %zu: %s", i, hx_error_detail());
-    const unsigned cold = asleep(&w), warm = awake(&w);
-    CHECK(cold == rows[i].asleep, "%zux%zux%zu: %u threads, not %u, where the team is asleep", rows[i].m, rows[i].n,
-          rows[i].k, cold, rows[i].asleep);
-    CHECK(warm == rows[i].awake, "%zux%zux%zu: %u threads, not %u, where the team is awake", rows[i].m, rows[i].n,
-          rows[i].k, warm, rows[i].awake);
+    check(&t, rows[i].asleep, rows[i].awake, "product", i);
+  }
+  for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++) {
+    const hx_task t = hx_reduce(HX_SUM, HX_F32, a, reductions[i].n, &out);
+    check(&t, reductions[i].asleep, reductions[i].awake, "reduction", i);
   }
   return checks_end("threads_test");
 }
