@@ -10,7 +10,12 @@
 #define GEMM_ROWS ((size_t)4)                         /* rows this path takes */
 #define DOTS_VECTORS ((size_t)(GEMM_VL < 16 ? 4 : 2)) /* at once: 32 columns */
 #define DOTS_MOST 5                                   /* vectors, or vectors by panels, at once */
-#define DOTS_NEAR ((size_t)4 << 20) /* floats of B that a cache may hold: beyond, few columns at a time */
+#define DOTS_NEAR ((size_t)1 << 20)                   /* floats of B up to which it may be in a cache near the core, */
+#define DOTS_FAR ((size_t)3 << 20) /* or in the last one: beyond, few columns at a time, and fetched from afar */
+
+static hx__reach dots_reach(size_t floats) {
+  return floats <= DOTS_NEAR ? HX__NEAR : floats <= DOTS_FAR ? HX__FAR : HX__DISTANT;
+}
 
 /* A group of columns: how its loops are cut, all constants. */
 typedef struct dots_shape {
@@ -170,10 +175,13 @@ static void dots_shared(const float *a, const float *b, size_t ld, size_t n, siz
 
 /* Columns a multiple of 4 KB apart share a set of L1, and two panels use two: a line of each column is used whole. */
 static size_t dots_groups(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n,
-                          size_t k, bool near, float *sums, size_t lds) {
-  const bool shared_set = ld % 1024 == 0, crowded = dots_crowded(ld, 8);
-  if (m == 1 && shared_set && near) return dots((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 1 && !crowded && near && n >= DOTS_VECTORS * GEMM_VL)
+                          size_t k, hx__reach reach, float *sums, size_t lds) {
+  const bool shared_set = ld % 1024 == 0, crowded = dots_crowded(ld, 8), distant = reach == HX__DISTANT;
+  if (m == 1 && shared_set && reach == HX__NEAR)
+    return dots((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 1 && shared_set && reach == HX__FAR)
+    return dots((dots_shape){1, 1, 2, 16, 16, 256}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 1 && !crowded && !distant && n >= DOTS_VECTORS * GEMM_VL)
     return dots((dots_shape){1, DOTS_VECTORS, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 1) return dots((dots_shape){1, 2, 1, 16, 16, 256}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 2 && shared_set) return dots((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
@@ -182,19 +190,19 @@ static size_t dots_groups(size_t m, const float *a, size_t a_rs, size_t a_cs, co
   return dots((dots_shape){4, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
 }
 
-/* near: B may be in a cache. What is left of n after whole groups is done by vectors, the last one beginning among
+/* reach: of all of B. What is left of n after whole groups is done by vectors, the last one beginning among
  * columns that are done: the same sums once more. */
 static void dots_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n, size_t k,
-                     bool near, float *sums, size_t lds) {
+                     hx__reach reach, float *sums, size_t lds) {
   if (n < GEMM_VL) {
     dots_few(m, a, a_rs, a_cs, b, ld, n, k, sums, lds);
     return;
   }
-  if (m == 1 && near && a_cs == 1 && !dots_crowded(ld, 16)) {
+  if (m == 1 && reach != HX__DISTANT && a_cs == 1 && !dots_crowded(ld, 16)) {
     dots_shared(a, b, ld, n, k, sums);
     return;
   }
-  for (size_t j = dots_groups(m, a, a_rs, a_cs, b, ld, n, k, near, sums, lds); j < n; j += GEMM_VL) {
+  for (size_t j = dots_groups(m, a, a_rs, a_cs, b, ld, n, k, reach, sums, lds); j < n; j += GEMM_VL) {
     const size_t at = least(j, n - GEMM_VL);
     if (m == 1) dots((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
     if (m == 2) dots((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);

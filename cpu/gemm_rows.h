@@ -80,11 +80,11 @@ static void gemm_rows(const hx__gemm *g, float *scratch) {
   const size_t b_rs = swap ? g->a_cs : g->b_rs, b_cs = swap ? g->a_rs : g->b_cs;
   const size_t c_cs = swap ? g->ldc : 1, columns = GEMM_ROWS_SUMS / m / GEMM_VL * GEMM_VL;
   const size_t lds = least(columns, round_up(n, GEMM_VL));
-  const bool near = n < DOTS_NEAR && g->k <= DOTS_NEAR / n;
+  const hx__reach reach = dots_reach(least(SIZE_MAX / sizeof *b / g->k, g->whole > n ? g->whole : n) * g->k);
   float *const sums = scratch, *const panel = sums + m * lds, *const strip = panel + m * lds;
   for (size_t j = 0; j < n; j += columns) {
     const size_t nb = least(columns, n - j);
-    if (b_rs == 1 && b_cs != 1) dots_sum(m, a, a_rs, a_cs, b + j * b_cs, b_cs, nb, g->k, near, sums, lds);
+    if (b_rs == 1 && b_cs != 1) dots_sum(m, a, a_rs, a_cs, b + j * b_cs, b_cs, nb, g->k, reach, sums, lds);
     for (size_t p = b_rs == 1 && b_cs != 1 ? g->k : 0; p < g->k; p += HX__PANEL) {
       rows_sum(m, a + p * a_cs, a_rs, a_cs, b + p * b_rs + j * b_cs, b_rs, b_cs, nb, least(HX__PANEL, g->k - p),
                p ? panel : sums, lds, strip);
