@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A process that may not have another thread: calls take the threads there are, and nothing ends the process. */
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -7,7 +8,7 @@
 
 #include "tests/check.h"
 
-enum { N = 1 << 22, SPARE_KIB = 4096 }; /* a thread's stack alone takes 8192 KiB */
+enum { N = 1 << 22 };
 
 static size_t address_space_kib(void) {
   size_t kib = 0;
@@ -21,18 +22,21 @@ static size_t address_space_kib(void) {
 
 static void *nothing(void *p) { return p; }
 
-/* In a process of its own: 0 where the sum is right. */
-static int sum_without_threads(void) {
-  hx_settings settings = HX_SETTINGS_DEFAULT;
-  settings.devices = "cpu";
-  settings.threads = "4";
-  hx_context *const hx = open_or_exit(&settings);
+/* From here on no thread has room for its stack. */
+static bool forbid_threads(void) {
+  pthread_attr_t attr;
+  pthread_t thread;
+  pthread_attr_init(&attr);
+  return pthread_attr_setstacksize(&attr, (size_t)1 << 47) == 0 && pthread_setattr_default_np(&attr) == 0 &&
+         pthread_create(&thread, NULL, nothing, NULL) != 0;
+}
+
+/* The rest in processes of their own. 0: the results are right, 3: the test is void. */
+
+static int sums(hx_context *hx) {
   uint32_t *const x = malloc(N * sizeof *x);
   for (size_t i = 0; i < N; i++) x[i] = (uint32_t)i;
-  const size_t kib = address_space_kib() + SPARE_KIB;
-  if (setrlimit(RLIMIT_AS, &(struct rlimit){kib << 10, kib << 10}) != 0) return 2;
-  pthread_t thread;
-  if (pthread_create(&thread, NULL, nothing, NULL) == 0) return 3; /* the test is void */
+  if (!forbid_threads()) return 3;
   hx_value sum;
   for (int i = 0; i < 3; i++) {
     const hx_task t = hx_reduce(HX_SUM, HX_U32, x, N, &sum);
@@ -41,12 +45,62 @@ static int sum_without_threads(void) {
   return 0;
 }
 
-int main(void) {
-  setenv("HX_LOG", "error", 1); /* the warning that there is no room */
+static int sum_without_threads(void) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  settings.threads = "4";
+  return sums(open_or_exit(&settings));
+}
+
+/* A device that is to take part, and no thread that could feed it. */
+static int sum_without_a_feeder(void) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu,sim";
+  settings.sim = "rate=1e9";
+  settings.min_offload = "1";
+  settings.threads = "1";
+  settings.cache_dir = "off";
+  hx_context *const hx = open_or_exit(&settings);
+  if (hx_ready(hx) != HX_OK) return 5;
+  return sums(hx);
+}
+
+/* Room for many threads, but for fewer than were asked for. */
+static int product_with_some_threads(void) {
+  enum { M = 4096, NK = 1056, FITTING = 1200 };
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  settings.threads = "4096";
+  hx_context *const hx = open_or_exit(&settings);
+  float *const a = malloc(3 * sizeof(float) * M * NK), *const b = a + M * NK, *const c = b + M * NK;
+  for (size_t i = 0; i < (size_t)2 * M * NK; i++) a[i] = 1.0f;
+  struct rlimit stack;
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY) return 3;
+  const size_t room = (address_space_kib() << 10) + stack.rlim_cur * FITTING;
+  if (setrlimit(RLIMIT_AS, &(struct rlimit){room, room}) != 0) return 3;
+  const hx_task t = hx_matmul(M, NK, NK, a, b, c);
+  const hx_status s = hx_offload(hx, &t, NULL);
+  if (s == HX_OUT_OF_MEMORY) return 0; /* the stacks have left no room for scratch */
+  for (size_t i = 0; i < (size_t)M * NK; i++)
+    if (s != HX_OK || c[i] != (float)NK) return 4;
+  return 0;
+}
+
+static void in_a_child(int (*body)(void), const char *name) {
   const pid_t child = fork();
-  if (child == 0) _exit(sum_without_threads());
+  if (child == 0) {
+    alarm(60); /* a hang is a failure */
+    _exit(body());
+  }
   int status = 0;
   waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child ended with 0x%x", (unsigned)status);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child ended with 0x%x", name, (unsigned)status);
+}
+
+int main(void) {
+  setenv("HX_LOG", "error", 1); /* the warning that there is no room */
+  in_a_child(sum_without_threads, "without threads");
+  in_a_child(sum_without_a_feeder, "without a feeder");
+  in_a_child(product_with_some_threads, "with some threads");
   return checks_end("team_test");
 }

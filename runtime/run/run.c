@@ -57,7 +57,9 @@ static void start_feeds(hx__run_state *run, hx__array *arrays) {
     if (!start_feed(run, &run->plan->device[i], arrays + i * each)) hx__give_back(run, run->plan->device[i].fixed);
   for (size_t i = 0; i < run->feeds; i++) {
     hx__feed *const f = &run->feed[i];
-    if (!hx__seat_start(f->seat, hx__feed_device, f)) hx__give_back(run, f->planned->fixed);
+    if (hx__seat_start(f->seat, hx__feed_device, f)) continue;
+    atomic_store(&f->working, false);
+    hx__give_back(run, f->planned->fixed);
   }
 }
 

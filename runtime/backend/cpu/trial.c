@@ -5,11 +5,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
-
-#define MOST 1024u /* beyond, no more is tried at once */
 
 static void *pass(void *gate) {
   hx__lock(gate);
@@ -18,15 +17,17 @@ static void *pass(void *gate) {
 }
 
 static unsigned startable(unsigned threads) {
-  pthread_t thread[MOST];
+  pthread_t *const thread = malloc(threads * sizeof *thread);
+  if (!thread) return 0;
   pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
   unsigned started = 0;
   hx__lock(&gate);
-  while (started < threads && started < MOST && hx__thread_start(&thread[started], pass, &gate) == 0) started++;
+  while (started < threads && hx__thread_start(&thread[started], pass, &gate) == 0) started++;
   hx__unlock(&gate);
   for (unsigned i = 0; i < started; i++) pthread_join(thread[i], NULL);
   pthread_mutex_destroy(&gate);
-  return started == MOST ? threads : started;
+  free(thread);
+  return started;
 }
 
 /* libgomp has a pool for every thread that opens regions, and lets go of what a smaller region does not need: the
