@@ -212,6 +212,18 @@ static void full_disk(void) {
   read_trace();
 }
 
+/* A file that open(2) would give the number of the closed stderr, to which hx writes its messages. */
+static void no_stderr(void) {
+  make_path();
+  close(STDERR_FILENO);
+  setenv("HX_LOG", "debug", 1);
+  hx_context *const hx = open_here();
+  calls(hx, 3);
+  hx_close(hx);
+  const counts c = read_trace();
+  CHECK(c.cpu >= 9, "%d chunks of the CPU", c.cpu);
+}
+
 /* What a record may hold at most. */
 static void odd_events(void) {
   make_path();
@@ -246,9 +258,13 @@ static void odd_events(void) {
 }
 
 int main(int argc, char **argv) {
-  static const scenario table[] = {
-      {"closed", closed},        {"never_closed", never_closed},       {"several", several},
-      {"second", second},        {"another_process", another_process}, {"full_disk", full_disk},
-      {"odd_events", odd_events}};
+  static const scenario table[] = {{"closed", closed},
+                                   {"never_closed", never_closed},
+                                   {"several", several},
+                                   {"second", second},
+                                   {"another_process", another_process},
+                                   {"full_disk", full_disk},
+                                   {"odd_events", odd_events},
+                                   {"no_stderr", no_stderr}};
   return scenarios_main(argc, argv, "trace_test", table, sizeof table / sizeof table[0]);
 }

@@ -15,6 +15,7 @@
 
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/hash.h"
 
 #define FORMAT 1u
@@ -94,7 +95,7 @@ void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial
   if (folder < 0) return NULL;
   const name n = name_of(key, key_bytes);
   const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC; /* not led elsewhere by a link, nor blocked by a pipe */
-  int fd = openat(folder, n.text, O_RDWR | flags);
+  int fd = hx__above_streams(openat(folder, n.text, O_RDWR | flags));
   if (fd < 0) fd = openat(folder, n.text, O_RDONLY | flags); /* where nothing may be written there is no trial */
   void *const data = fd >= 0 ? contents(fd, key, key_bytes, bytes) : NULL;
   if (data) {
@@ -122,7 +123,8 @@ void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t b
   const name final = name_of(key, key_bytes);
   char temporary[sizeof final.text + 32];
   snprintf(temporary, sizeof temporary, ".%ld-%llx-%s", (long)getpid(), (unsigned long long)hx__now_ns(), final.text);
-  const int fd = openat(folder, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  const int fd = hx__above_streams(openat(folder, temporary, flags, 0600));
   bool ok = fd >= 0;
   int error = errno;
   if (ok) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/descriptor.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/trace_text.h"
@@ -118,7 +119,7 @@ static void at_exit(void) { atexit(flush_all); } /* for programs that end withou
 static bool open_file(hx__trace *t) {
   hx__trace_text *const text = &t->text;
   struct stat s;
-  text->fd = open(t->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+  text->fd = hx__above_streams(open(t->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
   if (text->fd < 0) return false;
   bool fine = fstat(text->fd, &s) == 0;
   if (fine && !S_ISREG(s.st_mode)) fine = false, errno = EINVAL;
