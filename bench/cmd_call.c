@@ -77,6 +77,9 @@ static bool call_one(bench_session *session, bench_subject *subject, bool first,
               "%s\n    {\"op\": \"%s\", \"type\": \"%s\", \"n\": %zu, \"offload_ns\": %.9g, \"kernel_ns\": %.9g, "
               "\"rounds\": %zu}",
               first ? "" : ",", subject->row.op, subject->row.type, args->n, offload, kernel, rounds);
+    if (bench_csv_file())
+      fprintf(bench_csv_file(), "%s%s,%s,%zu,%.9g,%.9g,%zu\n", first ? "op,type,n,offload_ns,kernel_ns,rounds\n" : "",
+              subject->row.op, subject->row.type, args->n, offload, kernel, rounds);
   }
   for (int i = 0; i < 2; i++) free(field[i].samples);
   free(slots);

@@ -130,9 +130,24 @@ static void write_json(FILE *f, const hx__explanation *e, bool after) {
   fputs("]}", f);
 }
 
+static void write_csv(FILE *f, const bench_row *row, const char *size, const hx__explanation *e, bool after) {
+  for (unsigned i = 0; i < e->decision.choices; i++) {
+    char name[96];
+    name_of(e, i, name, sizeof name);
+    fprintf(f, "%s,%s,%s,%u,%u,%d,%s,", row->op, row->type, size, after ? CALLS : 0u, e->threads,
+            e->ruling == HX__RULING_SMALL, hx__objective_name(e->prospect.objective));
+    bench_csv_field(f, name);
+    fprintf(f, "%d,", i == e->decision.choice);
+    bench_csv_number(f, e->decision.outlook[i].ns * 1e-6);
+    bench_csv_number(f, e->decision.outlook[i].parts_ns * 1e-6);
+    bench_csv_number(f, joules_of(&e->decision.outlook[i]));
+    fprintf(f, "%.9g,%.9g,%u\n", e->decision.outlook[i].sigma, share_of(e, i), e->decision.outlook[i].samples);
+  }
+}
+
 /* Explains, calls some times, explains again. */
 static bool explain_one(bench_session *session, bench_subject *subject, bool first) {
-  FILE *const f = session->human, *const json = bench_json_file();
+  FILE *const f = session->human, *const json = bench_json_file(), *const csv = bench_csv_file();
   const char *const unit = subject->row.m ? "GMAC/s" : "Gelement/s";
   char size[72];
   hx__explanation e;
@@ -141,6 +156,11 @@ static bool explain_one(bench_session *session, bench_subject *subject, bool fir
     fprintf(json, "%s\n    {\"op\": \"%s\", \"type\": \"%s\", \"size\": \"%s\", \"decisions\": [", first ? "" : ",",
             subject->row.op, subject->row.type, size);
   }
+  if (csv && first)
+    fputs(
+        "op,type,size,after,threads,small,objective,name,chosen,expected_ms,parts_ms,expected_joules,sigma,share,"
+        "calls\n",
+        csv);
   double seconds[CALLS];
   bool fine = true;
   for (int after = 0; fine && after < 2; after++) {
@@ -151,6 +171,7 @@ static bool explain_one(bench_session *session, bench_subject *subject, bool fir
     if (f) print_parts(f, &e, unit);
     if (f) print_choices(f, &e);
     if (json) write_json(json, &e, after);
+    if (csv) write_csv(csv, &subject->row, size, &e, after);
     for (unsigned i = 0; fine && !after && i < CALLS; i++) {
       const double from = bench_now();
       fine = hx_offload(session->hx, &subject->task, NULL) == HX_OK;
@@ -207,17 +228,15 @@ static bool run(bench_session *session, const bench_options *options) {
 }
 
 int bench_cmd_explain(const bench_options *options) {
-  bench_options own = *options;
-  own.csv = NULL; /* its columns are those of other subcommands */
-  if (!bench_files_open(&own)) return BENCH_USAGE;
+  if (!bench_files_open(options)) return BENCH_USAGE;
   bench_session session;
-  int status = bench_session_open(&session, &own, true);
+  int status = bench_session_open(&session, options, true);
   if (status == BENCH_OK) {
     FILE *const json = bench_json_file();
     if (session.human) bench_system_print(session.human, &session);
     if (session.human) bench_print_devices(&session, session.human);
     if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"explain\",\n  \"tasks\": [", json);
-    if (!run(&session, &own)) status = BENCH_FAILED;
+    if (!run(&session, options)) status = BENCH_FAILED;
     if (json) fputs("]}\n", json);
     bench_session_close(&session);
   }

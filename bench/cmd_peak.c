@@ -123,6 +123,19 @@ static void write_json(FILE *f, const bench_session *session, const peak *peaks,
   fputs("]}\n", f);
 }
 
+static void write_csv(FILE *f, const peak *peaks, size_t count, size_t rounds) {
+  fputs("what,isa,threads,level,streams,bytes,median,max,unit,rounds\n", f);
+  for (size_t i = 0; i < count; i++) {
+    const peak *p = &peaks[i];
+    fprintf(f, "%s,%s,%u,", p->level ? "read" : "fma", bench_ceiling_way_name(p->way), p->threads);
+    if (p->level)
+      fprintf(f, "%s,%u,%zu,", p->level, p->streams, p->bytes);
+    else
+      fputs(",,,", f);
+    fprintf(f, "%.9g,%.9g,%s,%zu\n", p->median, p->most, p->level ? "GB/s" : "GFLOP/s", rounds);
+  }
+}
+
 /* Returns the rounds; 0: memory ran out. */
 static size_t measure(const bench_session *session, peak *peaks, size_t count) {
   static bench_contestant field[MOST_PEAKS];
@@ -164,6 +177,7 @@ static int run(bench_session *session) {
   size_t rounds = measure(session, peaks, count);
   if (rounds && session->human) print_table(session->human, peaks, count, rounds);
   if (rounds && bench_json_file()) write_json(bench_json_file(), session, peaks, count, rounds);
+  if (rounds && bench_csv_file()) write_csv(bench_csv_file(), peaks, count, rounds);
   bench_session_free(session, x);
   return rounds ? BENCH_OK : BENCH_FAILED;
 }

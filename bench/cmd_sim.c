@@ -109,10 +109,11 @@ static void print_profile(FILE *f, const hx__profile *p) {
           "share", "hx 1st", "hx 10th", "share", "launches", "eta");
 }
 
-static bool do_one(FILE *f, FILE *json, const hx__profile *p, const char *op, const bench_size *size, bool *first) {
+static bool do_one(FILE *f, const hx__profile *p, const char *op, const bench_size *size, bool *first) {
   size_t slices;
   outcome o;
   char text[72];
+  FILE *const json = bench_json_file(), *const csv = bench_csv_file();
   const sim_machine m = machine_of(p, size, &slices);
   const bench_row row = {.m = size->m, .n = size->n, .k = size->k};
   if (!simulate(&m, slices, &o)) return false;
@@ -127,11 +128,16 @@ static bool do_one(FILE *f, FILE *json, const hx__profile *p, const char *op, co
             "\"launches\": %u, \"eta\": %.9g}",
             *first ? "" : ",", p->name, op, text, o.cpu_ms, o.gpu_ms, o.best_ms, o.best_share, o.first_ms, o.tenth_ms,
             o.share, o.launches, o.best_ms / o.tenth_ms);
+  if (csv)
+    fprintf(csv, "%s%s,%s,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%u,%.9g\n",
+            *first ? "profile,op,size,cpu_ms,gpu_ms,best_ms,best_share,first_ms,tenth_ms,share,launches,eta\n" : "",
+            p->name, op, text, o.cpu_ms, o.gpu_ms, o.best_ms, o.best_share, o.first_ms, o.tenth_ms, o.share, o.launches,
+            o.best_ms / o.tenth_ms);
   *first = false;
   return true;
 }
 
-static bool do_profile(FILE *f, FILE *json, const hx__profile *p, const bench_options *options, bool *first) {
+static bool do_profile(FILE *f, const hx__profile *p, const bench_options *options, bool *first) {
   static const bench_size lengths[] = {{.n = 1u << 20}, {.n = 1u << 22}, {.n = 1u << 24}, {.n = 1u << 26}};
   static const bench_size shapes[] = {{.m = 256, .n = 256, .k = 256},
                                       {.m = 512, .n = 512, .k = 512},
@@ -143,21 +149,19 @@ static bool do_profile(FILE *f, FILE *json, const hx__profile *p, const bench_op
   if (f) print_profile(f, p);
   for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4); i++) {
     bench_size size = options->size_count ? options->sizes[i] : lengths[i];
-    if (sums && size.m == 0) fine = do_one(f, json, p, "sum", &size, first);
+    if (sums && size.m == 0) fine = do_one(f, p, "sum", &size, first);
   }
   for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4); i++) {
     bench_size size = options->size_count ? options->sizes[i] : shapes[i];
     if (size.m == 0 && !sums) size = (bench_size){.m = size.n, .n = size.n, .k = size.n};
-    if (products && size.m) fine = do_one(f, json, p, "matmul", &size, first);
+    if (products && size.m) fine = do_one(f, p, "matmul", &size, first);
   }
   return fine;
 }
 
 int bench_cmd_sim(const bench_options *options) {
-  bench_options own = *options;
-  own.csv = NULL; /* its columns are those of other subcommands */
-  if (!bench_files_open(&own)) return BENCH_USAGE;
-  FILE *const human = bench_human_file(&own), *const json = bench_json_file();
+  if (!bench_files_open(options)) return BENCH_USAGE;
+  FILE *const human = bench_human_file(options), *const json = bench_json_file();
   bool fine = true, first = true;
   if (human)
     fputs(
@@ -168,7 +172,7 @@ int bench_cmd_sim(const bench_options *options) {
   if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"sim\",\n  \"rows\": [", json);
   for (size_t i = 0; fine && i < hx__profile_count; i++)
     if (!options->profile || hx__profile_named(options->profile, strlen(options->profile)) == &hx__profiles[i])
-      fine = do_profile(human, json, &hx__profiles[i], options, &first);
+      fine = do_profile(human, &hx__profiles[i], options, &first);
   if (json) fputs("]}\n", json);
   return bench_files_close() && fine ? BENCH_OK : BENCH_FAILED;
 }

@@ -130,7 +130,6 @@ void bench_print_devices(const bench_session *session, FILE *f) {
 int bench_session_run(const bench_options *options, const char *devices, int (*run)(bench_session *session)) {
   bench_options own = *options;
   own.devices = devices;
-  own.csv = NULL; /* its columns are those of other calls */
   if (!bench_files_open(&own)) return BENCH_USAGE;
   bench_session session;
   int status = bench_session_open(&session, &own, false);

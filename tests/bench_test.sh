@@ -55,6 +55,17 @@ refused() {
   has err "$word" "hx-bench $*"
 }
 
+# valid_csv FILE COLUMN WHAT: rows, each as wide as the head, which has COLUMN
+valid_csv() {
+  checks=$((checks + 1))
+  head -n 1 "$1" | grep -q "\(^\|,\)$2\(,\|\$\)" || fail "$3: no column $2 in $1"
+  command -v python3 >/dev/null 2>&1 || return 0
+  python3 -c '
+import csv, sys
+rows = list(csv.reader(open(sys.argv[1])))
+assert len(rows) > 1 and len({len(r) for r in rows}) == 1' "$1" || fail "$3: $1 is no table"
+}
+
 # valid_json FILE ROWS: a document with so many rows, all verified
 valid_json() {
   checks=$((checks + 1))
@@ -90,6 +101,7 @@ status 0 --version && has out '^hx-bench [0-9]' version
 status 0 --help && has out sweep help
 status 0 info --devices cpu && has out ' cpu ' info && has out 'missing' info
 status 0 info --devices cpu --quiet --json - && has out '"devices"' 'info as JSON'
+status 0 info --devices cpu --quiet --csv - && valid_csv out name 'info as CSV'
 status 0 env
 for name in DEVICES SPLIT SCHEDULE CHUNK THREADS TILE MEMORY MIN_OFFLOAD TIMEOUT_MS CACHE_DIR OBJECTIVE TRACE ISA \
   OFFLOAD SIM LOG; do
@@ -116,10 +128,12 @@ status 0 matmul --devices cpu --size 17,3x5x700 --reps 2 --quiet --json - && cp 
 status 0 --devices cpu --size 100,8x8x8 --reps 2 --malloc --json d.json && valid_json d.json 2
 
 # Laptops in virtual time, and a decision explained.
-status 0 sim --profile xe --size 2^22,512x512x512 --json v.json && has v.json '"profile": "xe"' sim && has out matmul sim
+status 0 sim --profile xe --size 2^22,512x512x512 --json v.json --csv v.csv &&
+  has v.json '"profile": "xe"' sim && valid_csv v.csv eta sim && has out matmul sim
 refused --profile sim --profile gen99
 vars=HX_SIM=rate=2e9
-status 0 explain --devices cpu,sim --op sum --size 2^24 --json e.json && has e.json '"expected_ms"' explain &&
+status 0 explain --devices cpu,sim --op sum --size 2^24 --json e.json --csv e.csv &&
+  has e.json '"expected_ms"' explain && valid_csv e.csv expected_ms explain &&
   has out 'after 10 calls' explain
 vars=
 
@@ -162,9 +176,11 @@ for pair in openblas:libopenblas.so.0 blis:libblis.so.4; do
   fi
 done
 
-status 0 peak --threads 1 --reps 1 --json k.json && has k.json '"what": "fma"' peak && has out '^read L1 ' peak
+status 0 peak --threads 1 --reps 1 --json k.json --csv k.csv && has k.json '"what": "fma"' peak &&
+  valid_csv k.csv median peak && has out '^read L1 ' peak
 status 1 tune --devices cpu && has err 'no OpenCL device' tune
-status 0 call --reps 3 --json c.json && has c.json '"n": 64, "offload_ns": ' call && has out '^f32  sum  *1000 ' call
+status 0 call --reps 3 --json c.json --csv c.csv && has c.json '"n": 64, "offload_ns": ' call &&
+  valid_csv c.csv offload_ns call && has out '^f32  sum  *1000 ' call
 
 refused 'unknown option' --foo
 refused 'bad.txt:1' matmul --shapes bad.txt
