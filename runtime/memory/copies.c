@@ -219,12 +219,14 @@ static bool covers(const hx__array *out, const hx__copy *c) {
 }
 
 /* A result that the task needs on the host, but for what `alone` has and uses in place; keep: it keeps C, too. */
-static hx__copy *absent_of(const hx__memory *m, const hx__work *w, const hx__array *arrays, size_t count,
-                           const hx__device *alone, bool keep) {
+static hx__copy *absent_of(const hx__memory *m, const hx__work *w, const hx__device *alone, bool keep) {
+  const size_t count = w->needs ? hx__memory_arrays(w) : 0;
   const hx__array out = w->matmul ? hx__array_of_c(w) : (hx__array){.p = NULL};
   for (hx__copy *c = m->copies; c; c = c->next) {
-    for (size_t i = 0; i < count; i++)
-      if (wanted(c, &arrays[i]) && !(c->device == alone && has(c, &arrays[i]))) return c;
+    for (size_t i = 0; i < count && c->only; i++) {
+      const hx__array a = hx__array_of(w, i);
+      if (wanted(c, &a) && !(c->device == alone && has(c, &a))) return c;
+    }
     if (out.p && wanted(c, &out)) {
       const bool replaced = w->gemm.beta == 0.0f && covers(&out, c);
       if (!replaced && !(keep && c->device == alone && result_of(m, alone, &out) == c)) return c;
@@ -244,14 +246,7 @@ static bool take(hx__copy *c, hx__absent *absent) {
 bool hx__memory_absent(hx__memory *m, const hx__work *w, const hx__device *alone, bool keep, hx__absent *absent) {
   if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return false;
   hx__lock(&m->lock);
-  bool found = false;
-  if (m->copies) {
-    const size_t count = w->needs ? hx__memory_arrays(w) : 0;
-    hx__array *const arrays = calloc(count + 1, sizeof *arrays);
-    if (arrays && count) hx__arrays_describe(w, arrays);
-    found = arrays && take(absent_of(m, w, arrays, count, alone, keep), absent);
-    free(arrays);
-  }
+  const bool found = take(absent_of(m, w, alone, keep), absent);
   hx__unlock(&m->lock);
   return found;
 }

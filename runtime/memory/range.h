@@ -29,8 +29,8 @@ hx__range *hx__range_of(const hx__memory *memory, const void *p, size_t bytes);
 /* The mode in which a device reaches memory of the range (NULL: of none). With the lock. */
 hx__memory_mode hx__mode_of(const hx__memory *memory, const hx__device *device, const hx__range *r);
 
-/* The arrays of a task: inputs, in the order of hx__request, and a product's C. */
-void hx__arrays_describe(const hx__work *work, hx__array *arrays);
+/* An input of a task, in the order of hx__request, and a product's C. */
+hx__array hx__array_of(const hx__work *work, size_t index);
 hx__array hx__array_of_c(const hx__work *work);
 static inline size_t hx__array_bytes(const hx__array *a) {
   return a->rows && a->cols ? ((a->rows - 1) * a->ld + a->cols) * sizeof(float) : 0;

@@ -64,7 +64,7 @@ void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) 
   hx__unlock(&m->lock);
 }
 
-size_t hx__memory_arrays(const hx__work *w) { return w->matmul ? 2 : 2 * w->nfields; }
+size_t hx__memory_arrays(const hx__work *w) { return w->matmul ? HX__WHOLE_ARRAYS : 2 * w->nfields; }
 
 static bool offers(const hx__device *d, hx__memory_mode mode) { return (d->modes & 1u << mode) != 0; }
 static bool in_place(const hx__device *d, hx__memory_mode mode) { return (d->zero_copy & 1u << mode) != 0; }
@@ -95,40 +95,43 @@ static void resolve_one(hx__memory *m, hx__device *d, hx__array *a) {
   hx__copies_find(m, d, r, a);
 }
 
-void hx__arrays_describe(const hx__work *w, hx__array *arrays) {
+hx__array hx__array_of(const hx__work *w, size_t index) {
   if (w->matmul) {
     const hx__gemm *const g = &w->gemm;
-    arrays[0] = (hx__array){.p = g->a, .rows = w->trans_a ? g->k : g->m, .cols = w->trans_a ? g->m : g->k};
-    arrays[0].ld = w->trans_a ? g->a_cs : g->a_rs;
-    arrays[1] = (hx__array){.p = g->b, .rows = w->trans_b ? g->n : g->k, .cols = w->trans_b ? g->k : g->n};
-    arrays[1].ld = w->trans_b ? g->b_cs : g->b_rs;
-    return;
+    if (index == 0)
+      return (hx__array){.p = g->a,
+                         .rows = w->trans_a ? g->k : g->m,
+                         .cols = w->trans_a ? g->m : g->k,
+                         .ld = w->trans_a ? g->a_cs : g->a_rs};
+    return (hx__array){.p = g->b,
+                       .rows = w->trans_b ? g->n : g->k,
+                       .cols = w->trans_b ? g->k : g->n,
+                       .ld = w->trans_b ? g->b_cs : g->b_rs};
   }
-  for (size_t f = 0; f < w->nfields; f++) {
-    const hx_field *const field = &w->fields[f];
-    arrays[2 * f] = arrays[2 * f + 1] = (hx__array){.p = field->x, .rows = 1, .cols = w->n, .ld = w->n};
-    if (field->op == HX_DOT) arrays[2 * f + 1].p = field->y;
-  }
+  const hx_field *const field = &w->fields[index / 2];
+  const void *const p = index % 2 && field->op == HX_DOT ? field->y : field->x;
+  return (hx__array){.p = p, .rows = 1, .cols = w->n, .ld = w->n};
 }
 
 uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) {
-  hx__array arrays[2];
   if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return 0;
-  hx__arrays_describe(w, arrays);
+  const hx__array a = hx__array_of(w, operand);
   hx__lock(&m->lock);
-  const hx__range *const r = hx__range_of(m, arrays[operand].p, hx__array_bytes(&arrays[operand]));
-  const uintptr_t at = (uintptr_t)arrays[operand].p;
+  const hx__range *const r = hx__range_of(m, a.p, hx__array_bytes(&a));
+  const uintptr_t at = (uintptr_t)a.p;
   const bool advised =
-      r && (r->advice & HX_READ_MOSTLY) && at >= r->advised && at + hx__array_bytes(&arrays[operand]) <= r->advised_end;
+      r && (r->advice & HX_READ_MOSTLY) && at >= r->advised && at + hx__array_bytes(&a) <= r->advised_end;
   const uint64_t version = advised ? r->version : 0;
   hx__unlock(&m->lock);
   return version;
 }
 
 void hx__memory_resolve(hx__memory *m, hx__device *d, const hx__work *w, hx__array *arrays) {
-  hx__arrays_describe(w, arrays);
   hx__lock(&m->lock);
-  for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) resolve_one(m, d, &arrays[i]);
+  for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
+    arrays[i] = hx__array_of(w, i);
+    resolve_one(m, d, &arrays[i]);
+  }
   hx__unlock(&m->lock);
 }
 
@@ -155,13 +158,12 @@ static uint32_t residence_of(const hx__memory *m, const hx__array *a) {
 }
 
 uint32_t hx__memory_residence(hx__memory *m, const hx__work *w) {
-  hx__array arrays[HX__WHOLE_ARRAYS];
   if (!w->needs || (!w->matmul && w->nfields > 1)) return 0;
   hx__lock(&m->lock);
   uint32_t residence = 0;
   if (m->ranges) {
-    hx__arrays_describe(w, arrays);
-    residence = residence_of(m, &arrays[0]) | residence_of(m, &arrays[1]) << 2;
+    const hx__array first = hx__array_of(w, 0), second = hx__array_of(w, 1);
+    residence = residence_of(m, &first) | residence_of(m, &second) << 2;
     const hx__array out = hx__array_of_c(w);
     const hx__range *const r = w->matmul ? hx__range_of(m, out.p, hx__array_bytes(&out)) : NULL;
     if (r && (r->advice & HX_RESIDENT)) residence |= HX__RESIDENT_C;
