@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/api/caller.h"
 #include "tests/check.h"
 
 enum { SIDE = 1024, FORKS = 300 };
@@ -39,6 +40,27 @@ static void close_beside_a_call(void) {
   const bool waited = c[SIDE * SIDE - 1] == (float)SIDE;
   pthread_join(thread, NULL);
   CHECK(waited && atomic_load(&ended), "hx_close returned before the product was written");
+}
+
+static void *make_ready(void *unused) {
+  (void)unused;
+  CHECK_OK(hx_ready(hx));
+  atomic_store(&ended, true);
+  return NULL;
+}
+
+/* Waiting for the discovery of devices, which takes drivers a while. */
+static void close_beside_hx_ready(void) {
+  pthread_t thread;
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "all";
+  hx = open_or_exit(&settings);
+  atomic_store(&ended, false);
+  CHECK(pthread_create(&thread, NULL, make_ready, NULL) == 0, "no thread");
+  while (!hx__caller_inside(hx) && !atomic_load(&ended)) sched_yield();
+  CHECK(!atomic_load(&ended), "hx_ready was never seen inside");
+  hx_close(hx);
+  pthread_join(thread, NULL); /* a sanitizer sees it where hx_ready came back to a context that was gone */
 }
 
 /* The status with which a child ends; a hang is ended by its alarm. */
@@ -99,6 +121,7 @@ int main(void) {
   b = malloc(SIDE * SIDE * sizeof *b);
   c = calloc(SIDE * SIDE, sizeof *c);
   for (size_t i = 0; i < SIDE * SIDE; i++) a[i] = b[i] = 1.0f;
+  close_beside_hx_ready();
   close_beside_a_call();
   wait_in_a_child();
   fork_beside_locks();

@@ -82,6 +82,7 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
   hx__work work;
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
+  HX__VISIT(hx);
   const hx__fpenv was = hx__fpenv_enter();
   const hx_status s = hx__task_check(task, &work);
   hx__fpenv_leave(was);
@@ -136,6 +137,7 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
 
 bool hx_done(hx_event *e) {
   if (!e || hx__forked()) return true;
+  HX__VISIT(e->hx);
   pthread_mutex_lock(&e->hx->lock);
   const bool done = e->done;
   pthread_mutex_unlock(&e->hx->lock);

@@ -36,6 +36,16 @@ static inline void hx__caller_leave(hx_context *hx, hx__caller *c) {
     atomic_fetch_sub_explicit(&hx->calls, 1, memory_order_release);
 }
 
+/* Inside a call of a context to the end of the block: for calls that are not worth an order of their own. */
+typedef struct hx__visit {
+  hx_context *hx;
+  hx__caller *caller;
+} hx__visit;
+
+static inline void hx__visit_end(const hx__visit *v) { hx__caller_leave(v->hx, v->caller); }
+#define HX__VISIT(context) \
+  __attribute__((cleanup(hx__visit_end), unused)) const hx__visit visit = {(context), hx__caller_enter(context)}
+
 /* Whether some thread is inside a call of hx. */
 bool hx__caller_inside(hx_context *hx);
 

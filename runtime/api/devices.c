@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "runtime/api/context.h"
+#include "runtime/api/caller.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/status.h"
@@ -15,7 +15,13 @@ static bool seat(hx_context *hx) {
   return hx__context_seat(hx, UINT64_MAX);
 }
 
-size_t hx_device_count(hx_context *hx) { return hx && seat(hx) ? hx->team.seats : hx != NULL; }
+static size_t count_of(hx_context *hx) { return seat(hx) ? hx->team.seats : 1; }
+
+size_t hx_device_count(hx_context *hx) {
+  if (!hx) return 0;
+  HX__VISIT(hx);
+  return count_of(hx);
+}
 
 /* The modes in use by kind of memory: what plain arrays are read by. */
 static const char *mode_of(const hx_context *hx, const hx__device *d) {
@@ -61,7 +67,8 @@ static void describe(const hx_context *hx, const hx__seat *s, hx_device_info *ou
 hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
-  const size_t count = hx_device_count(hx);
+  HX__VISIT(hx);
+  const size_t count = count_of(hx);
   if (index >= count) return hx__fail(HX_INVALID_ARGUMENT, "index is %zu: there are %zu devices", index, count);
   if (!hx->team.seats) return hx__fail(HX_UNSUPPORTED, "a forked child does not know its parent's devices");
   describe(hx, &hx->team.seat[index], out);
@@ -70,6 +77,7 @@ hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out) {
 
 hx_status hx_ready(hx_context *hx) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
+  HX__VISIT(hx);
   if (!seat(hx)) return HX_OK; /* a forked child: the CPU is ready */
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   for (int wait = 0; wait <= 1; wait++) /* all are asked before one is waited for */

@@ -2,7 +2,7 @@
  * hx_alloc, hx_register and advice. */
 #include "runtime/memory/memory.h"
 
-#include "runtime/api/context.h"
+#include "runtime/api/caller.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -17,6 +17,7 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
     hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
     return NULL;
   }
+  HX__VISIT(hx);
   hx__device *devices[HX_MAX_DEVICES];
   size_t count = 0;
   if (hx->wants_devices) hx__registry_start();
@@ -35,24 +36,26 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
 
 void hx_free(hx_context *hx, void *p) {
   if (!hx || !p || hx__forked()) return; /* a child leaves its parent's blocks alone */
+  HX__VISIT(hx);
   if (!hx__memory_free(&hx->memory, p)) hx__log(HX__LOG_WARN, "hx_free(%p): not from hx_alloc; left alone", p);
 }
 
-#define CHECK_CONTEXT(hx) \
-  if (!(hx)) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL")
+#define ENTER(hx)                                                \
+  if (!(hx)) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL"); \
+  HX__VISIT(hx)
 
 hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
-  CHECK_CONTEXT(hx);
+  ENTER(hx);
   return hx__memory_register(&hx->memory, p, bytes);
 }
 
 hx_status hx_unregister(hx_context *hx, void *p) {
-  CHECK_CONTEXT(hx);
+  ENTER(hx);
   return hx__memory_unregister(&hx->memory, p);
 }
 
 hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice) {
-  CHECK_CONTEXT(hx);
+  ENTER(hx);
   const void *whole = p; /* other advice on a part of it ends what was there */
   size_t whole_bytes = bytes;
   hx_status s = hx__memory_whole(&hx->memory, &whole, &whole_bytes, "hx_advise");
@@ -61,12 +64,12 @@ hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice
 }
 
 hx_status hx_modified(hx_context *hx, const void *p, size_t bytes) {
-  CHECK_CONTEXT(hx);
+  ENTER(hx);
   return hx__memory_modified(&hx->memory, p, bytes);
 }
 
 hx_status hx_sync(hx_context *hx, void *p, size_t bytes) {
-  CHECK_CONTEXT(hx);
+  ENTER(hx);
   const hx_status s = hx__memory_known(&hx->memory, p, bytes, "hx_sync");
   return s == HX_OK ? hx__fetch_in(&hx->team, p, bytes) : s;
 }
