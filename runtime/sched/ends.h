@@ -19,8 +19,7 @@ void hx__ends_init(hx__ends *ends, hx__chunk all);
 hx__chunk hx__ends_front(hx__ends *ends, size_t want);
 hx__chunk hx__ends_back(hx__ends *ends, size_t want);
 
-/* Slices that nobody has taken, and those taken from the front. */
+/* Slices that nobody has taken. */
 size_t hx__ends_left(const hx__ends *ends);
-size_t hx__ends_taken_front(const hx__ends *ends);
 
 #endif
