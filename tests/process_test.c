@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 
 #include "tests/data.h"
@@ -106,6 +107,22 @@ static void in_openmp_region(void) {
   for (int i = 0; i < 10; i++) wrong += compute(hx, i % 2 ? 0.5f : -1, NULL);
   CHECK(wrong == 0, "%d wrong results", wrong);
   hx_close(hx);
+}
+
+/* Nobody reads what hx says, and SIGPIPE would end the process. */
+static void log_without_a_reader(void) {
+  make_data(DATA_SIGNED);
+  int ends[2];
+  CHECK(pipe(ends) == 0 && dup2(ends[1], STDERR_FILENO) == STDERR_FILENO, "no pipe");
+  close(ends[0]);
+  close(ends[1]);
+  hx_settings s = settings_for("2");
+  s.log = "trace";
+  hx_context *hx = open_or_exit(&s);
+  CHECK(compute(hx, 0.5f, NULL) == 0, "%s", hx_error_detail());
+  hx_close(hx);
+  sigset_t pending;
+  CHECK(sigpending(&pending) == 0 && !sigismember(&pending, SIGPIPE), "a SIGPIPE is left");
 }
 
 static size_t entries(const char *path) {
@@ -230,7 +247,8 @@ int main(int argc, char **argv) {
     {"two_threads", two_threads},
     {"in_openmp_region", in_openmp_region},
     {"forked_child", forked_child},
-    {"no_leak", no_leak}
+    {"no_leak", no_leak},
+    {"log_without_a_reader", log_without_a_reader}
   };
   return scenarios_main(argc, argv, "process_test", table, sizeof table / sizeof *table);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One message, one line, one write: lines of several threads or processes do not mix. */
+#define _GNU_SOURCE
 #include "runtime/base/log.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 int hx__log_threshold = HX__LOG_WARN;
@@ -16,6 +19,20 @@ static const char *const level_names[] = {
 };
 
 #define LINE_BYTES 2048 /* under PIPE_BUF, up to which a write to a pipe is atomic */
+
+/* Without SIGPIPE: a message that nobody reads any more is no reason to end the program. */
+static void put(const char *line, size_t length) {
+  static const struct timespec now = {0, 0};
+  sigset_t pipe, was, pending;
+  sigemptyset(&pipe);
+  sigaddset(&pipe, SIGPIPE);
+  sigpending(&pending);
+  pthread_sigmask(SIG_BLOCK, &pipe, &was);
+  ssize_t written;
+  while ((written = write(STDERR_FILENO, line, length)) < 0 && errno == EINTR) continue;
+  if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) sigtimedwait(&pipe, NULL, &now);
+  pthread_sigmask(SIG_SETMASK, &was, NULL);
+}
 
 void hx__log_write(hx__log_level level, const char *format, ...) {
   const int saved_errno = errno;
@@ -31,6 +48,6 @@ void hx__log_write(hx__log_level level, const char *format, ...) {
   for (size_t i = 0; i < length; i++) /* names of drivers come from outside: no escape sequences, no second line */
     if ((unsigned char)line[i] < ' ' || line[i] == 0x7f) line[i] = '?';
   line[length++] = '\n';
-  while (write(STDERR_FILENO, line, length) < 0 && errno == EINTR) continue;
+  put(line, length);
   errno = saved_errno;
 }
