@@ -19,7 +19,8 @@
  * child may go on with a context of its parent: there it computes on the CPU, on one thread.
  *
  * Every function that returns hx_status writes its outputs only on HX_OK, unless it says otherwise; hx_error_detail()
- * then has one sentence that names the value at fault. The library never aborts, exits or prints beyond HX_LOG.
+ * then has one sentence that names the value at fault. A context that is NULL is HX_INVALID_ARGUMENT. The library never
+ * aborts, exits or prints beyond HX_LOG.
  */
 #ifndef HX_H
 #define HX_H
@@ -49,7 +50,7 @@ typedef enum hx_status {
   HX_INVALID_ARGUMENT, /* a value of the call is wrong: the detail names it; nothing was written */
   HX_INVALID_CONFIG,   /* a setting or an HX_ variable is wrong: the detail starts NAME=VALUE */
   HX_OUT_OF_MEMORY,    /* host memory; a device without memory only loses its part of the work to the CPU */
-  HX_UNSUPPORTED,      /* this build or machine cannot do it */
+  HX_UNSUPPORTED,      /* this build or machine, or a forked child, cannot do it */
   HX_DEVICE_FAILED,    /* HX_OFFLOAD=mandatory, or data that existed only on a card was lost with it */
   HX_INTERNAL          /* a defect of hx: please report it with the detail */
 } hx_status;
@@ -181,8 +182,8 @@ typedef struct hx_settings {
  * accepted. HX_OUT_OF_MEMORY. On failure *out is NULL. */
 HX_API hx_status hx_open(hx_context **out, const hx_settings *settings);
 
-/* Waits for what is in flight, then frees the context, its events and its hx_alloc memory. NULL is nothing. No call on
- * the context may begin once this has. Leaving the process without it is allowed. */
+/* Waits for the tasks and calls that are in flight, then frees the context, its events and its hx_alloc memory. NULL is
+ * nothing. No call on the context may begin once this has. Leaving the process without it is allowed. */
 HX_API void hx_close(hx_context *hx);
 
 /* Does *task and returns when its outputs are written. report may be NULL.
@@ -199,7 +200,7 @@ HX_API hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *repo
 HX_API hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out);
 
 /* Waits for the task, frees the event and returns what hx_offload would have. On any thread, once an event.
- * HX_INVALID_ARGUMENT: event is NULL. */
+ * HX_INVALID_ARGUMENT: event is NULL. HX_UNSUPPORTED: in a forked child, where the task runs in its parent. */
 HX_API hx_status hx_wait(hx_event *event, hx_report *report);
 
 /* Whether hx_wait would not block. NULL: true. */
@@ -230,7 +231,8 @@ HX_API void *hx_alloc(hx_context *hx, size_t bytes);
 HX_API void hx_free(hx_context *hx, void *p);
 
 /* Makes the caller's own memory known until hx_unregister, so that devices may keep objects over it; the caller frees
- * it only afterwards. HX_INVALID_ARGUMENT: NULL, bytes 0, a range that wraps, or one that overlaps a known range. */
+ * it only afterwards. HX_INVALID_ARGUMENT: NULL, bytes 0, a range that wraps, or one that overlaps a known range.
+ * HX_OUT_OF_MEMORY. */
 HX_API hx_status hx_register(hx_context *hx, void *p, size_t bytes);
 
 /* HX_INVALID_ARGUMENT: p was not registered. */
@@ -256,7 +258,8 @@ HX_API hx_status hx_sync(hx_context *hx, void *p, size_t bytes);
 /* Devices in the numbering of HX_DEVICES and the report: 0 the CPU, then OpenCL devices with platforms sorted by name,
  * then simulated ones. A device left out keeps its number, with state HX_REFUSED. These wait for the discovery. */
 HX_API size_t hx_device_count(hx_context *hx);
-/* HX_INVALID_ARGUMENT: index out of range, or out is NULL. */
+/* HX_INVALID_ARGUMENT: index out of range, or out is NULL. HX_UNSUPPORTED: in a forked child whose parent had not
+ * looked for its devices. */
 HX_API hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out);
 
 /* Builds and tests every kernel of every device in use; returns when each device is HX_USABLE, HX_REFUSED or HX_LOST.
