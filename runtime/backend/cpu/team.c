@@ -3,9 +3,9 @@
 #define _GNU_SOURCE
 #include <omp.h>
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/backend/cpu/patience.h"
 #include "runtime/backend/cpu/trial.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/fpenv.h"
@@ -15,18 +15,8 @@
 /* Threads of teams at work in this process: callers that meet share the cores instead of piling up on them. */
 static _Atomic unsigned at_work;
 
-#define BURST_NS 100000u         /* calls closer than this find libgomp's threads awake: they spin some milliseconds */
-#define CREDIT_NS 10000000       /* of what a team has saved, kept against a wait: a core that is taken for once */
-#define BACKOFF_WAITS 8          /* as many times what was lost threads are not waited for */
-#define MOST_BACKOFF_NS 64000000 /* then they are tried again */
-
-/* What the calling thread has seen of its team: libgomp has one for every thread that opens regions. */
-static _Thread_local struct {
-  uint64_t called_ns;  /* when work that a team could do came last */
-  uint64_t crowded_ns; /* until then threads are not waited for */
-  int64_t saved_ns;    /* by teams, less what was waited for them */
-  bool met;            /* libgomp has made its threads */
-} seen;
+/* libgomp has a team for every thread that opens regions. */
+static _Thread_local hx__patience patience;
 
 static unsigned wanted(const hx__config *config) {
   if (config->threads) return config->threads;
@@ -42,27 +32,7 @@ unsigned hx__cpu_threads(const hx__config *config) {
   return others < threads ? threads - others : 1;
 }
 
-hx__team_mood hx__cpu_team_mood(void) {
-  const uint64_t now = hx__now_ns(), gap = now - seen.called_ns;
-  seen.called_ns = now;
-  return now < seen.crowded_ns ? HX__TEAM_CROWDED : gap < BURST_NS ? HX__TEAM_AWAKE : HX__TEAM_ASLEEP;
-}
-
-/* A region in which this thread worked for own_ns of all_ns and otherwise waited: for the others to come to its start,
- * where libgomp meets them all, or to its end. They were asleep or without a core. */
-static void learn(unsigned threads, uint64_t own_ns, uint64_t all_ns, uint64_t end_ns) {
-  seen.called_ns = end_ns;
-  if (!seen.met) {
-    seen.met = true;
-    return;
-  }
-  seen.saved_ns += (int64_t)own_ns * (threads - 1) - (int64_t)(all_ns - own_ns);
-  if (seen.saved_ns > CREDIT_NS) seen.saved_ns = CREDIT_NS;
-  if (seen.saved_ns >= 0) return;
-  const int64_t backoff = -seen.saved_ns * BACKOFF_WAITS;
-  seen.crowded_ns = end_ns + (uint64_t)(backoff < MOST_BACKOFF_NS ? backoff : MOST_BACKOFF_NS);
-  seen.saved_ns = 0;
-}
+hx__team_mood hx__cpu_team_mood(void) { return hx__patience_asked(&patience, hx__now_ns()); }
 
 static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
   const uint64_t from_ns = hx__now_ns();
@@ -76,7 +46,7 @@ static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
     if (omp_get_thread_num() == 0) own_ns = hx__now_ns() - began_ns;
   }
   const uint64_t end_ns = hx__now_ns();
-  learn(threads, own_ns, end_ns - from_ns, end_ns);
+  hx__patience_learn(&patience, threads, own_ns, end_ns - from_ns, end_ns);
 }
 
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether a team is worth waiting for, as data: what teams of one thread have saved it and what they have made it wait.
+ * No clock and no threads here: team.c has both. */
+#ifndef HX_BACKEND_CPU_PATIENCE_H
+#define HX_BACKEND_CPU_PATIENCE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runtime/backend/cpu/cpu_backend.h"
+
+#define HX__BURST_NS 100000u         /* calls closer than this find libgomp's threads awake: they spin some ms */
+#define HX__CREDIT_NS 10000000       /* of what was saved, kept against a wait: a core that is taken for once */
+#define HX__BACKOFF_WAITS 8          /* as many times what was lost threads are not waited for */
+#define HX__MOST_BACKOFF_NS 64000000 /* then they are tried again */
+
+typedef struct hx__patience {
+  uint64_t called_ns;  /* when work that a team could do came last */
+  uint64_t crowded_ns; /* until then threads are not waited for */
+  int64_t saved_ns;    /* by teams, less what was waited for them */
+  bool met;            /* libgomp has made its threads: the first region does not count */
+} hx__patience;
+
+static inline hx__team_mood hx__patience_asked(hx__patience *p, uint64_t now_ns) {
+  const uint64_t gap = now_ns - p->called_ns;
+  p->called_ns = now_ns;
+  return now_ns < p->crowded_ns ? HX__TEAM_CROWDED : gap < HX__BURST_NS ? HX__TEAM_AWAKE : HX__TEAM_ASLEEP;
+}
+
+/* A region that ended at end_ns, in which the caller worked for own_ns of all_ns and otherwise waited: for the others
+ * to come to its start, where libgomp meets them all, or to its end. They were asleep or without a core. */
+static inline void hx__patience_learn(hx__patience *p, unsigned threads, uint64_t own_ns, uint64_t all_ns,
+                                      uint64_t end_ns) {
+  p->called_ns = end_ns;
+  if (!p->met) {
+    p->met = true;
+    return;
+  }
+  p->saved_ns += (int64_t)own_ns * (threads - 1) - (int64_t)(all_ns - own_ns);
+  if (p->saved_ns > HX__CREDIT_NS) p->saved_ns = HX__CREDIT_NS;
+  if (p->saved_ns >= 0) return;
+  const int64_t backoff = -p->saved_ns * HX__BACKOFF_WAITS;
+  p->crowded_ns = end_ns + (uint64_t)(backoff < HX__MOST_BACKOFF_NS ? backoff : HX__MOST_BACKOFF_NS);
+  p->saved_ns = 0;
+}
+
+#endif
