@@ -86,6 +86,25 @@ static int product_with_some_threads(void) {
   return 0;
 }
 
+/* Stacks for which there is no room: libgomp reads the variable as the process starts. */
+static int with_large_stacks(void) {
+  setenv("OMP_STACKSIZE", " 200000 G", 1);
+  execl("/proc/self/exe", "team_test", "large stacks", (char *)NULL);
+  return 3;
+}
+
+static int sum_of_a_team(void) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  settings.threads = "4";
+  hx_context *const hx = open_or_exit(&settings);
+  static uint32_t x[N];
+  hx_value sum;
+  memset(x, 1, sizeof x);
+  const hx_task t = hx_reduce(HX_SUM, HX_U32, x, N, &sum);
+  return hx_offload(hx, &t, NULL) == HX_OK && sum.u64 == (uint64_t)N * 0x01010101u ? 0 : 4;
+}
+
 static void in_a_child(int (*body)(void), const char *name) {
   const pid_t child = fork();
   if (child == 0) {
@@ -97,10 +116,13 @@ static void in_a_child(int (*body)(void), const char *name) {
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child ended with 0x%x", name, (unsigned)status);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  (void)argv;
+  if (argc > 1) return sum_of_a_team();
   setenv("HX_LOG", "error", 1); /* the warning that there is no room */
   in_a_child(sum_without_threads, "without threads");
   in_a_child(sum_without_a_feeder, "without a feeder");
   in_a_child(product_with_some_threads, "with some threads");
+  in_a_child(with_large_stacks, "with large stacks");
   return checks_end("team_test");
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/base/environment.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,15 +24,53 @@ void hx__environment_cache_dir(char *out, size_t bytes) {
   out[0] = '\0';
 }
 
+static const char blanks[] = " \t\n\v\f\r";
+
 uint32_t hx__environment_omp_threads(void) {
   const char *list = secure_getenv("OMP_NUM_THREADS");
   if (!list) return 0;
-  list += strspn(list, " \t\n\v\f\r"); /* as libgomp: blanks, a number for each level of nesting */
+  list += strspn(list, blanks); /* as libgomp: blanks, a number for each level of nesting */
   const size_t n = strspn(list, "0123456789");
-  const char after = list[n + strspn(list + n, " \t\n\v\f\r")];
+  const char after = list[n + strspn(list + n, blanks)];
   uint64_t threads;
   if ((after != '\0' && after != ',') || !hx__span_integer((hx__span){list, n}, 1, UINT64_MAX, &threads)) return 0;
   return threads < HX__MOST_THREADS ? (uint32_t)threads : HX__MOST_THREADS;
+}
+
+/* As libgomp: a number of KiB, or of what the letter behind it says. 0: none. */
+static size_t stack_of(const char *variable) {
+  static const struct {
+    char letter;
+    unsigned shift;
+  } units[] = {{'b', 0}, {'k', 10}, {'m', 20}, {'g', 30}};
+  const char *s = secure_getenv(variable);
+  if (!s) return 0;
+  s += strspn(s, blanks);
+  const size_t n = strspn(s, "0123456789");
+  const char *end = s + n + strspn(s + n, blanks);
+  unsigned shift = 10;
+  for (size_t i = 0; i < sizeof units / sizeof units[0]; i++)
+    if ((*end | 0x20) == units[i].letter) {
+      shift = units[i].shift;
+      end++;
+      break;
+    }
+  uint64_t value;
+  const bool fine =
+      end[strspn(end, blanks)] == '\0' && hx__span_integer((hx__span){s, n}, 1, SIZE_MAX >> shift, &value);
+  return fine ? (size_t)value << shift : 0;
+}
+
+static size_t omp_stack;
+static void read_omp_stack(void) {
+  omp_stack = stack_of("OMP_STACKSIZE");
+  if (!omp_stack) omp_stack = stack_of("GOMP_STACKSIZE");
+}
+
+size_t hx__environment_omp_stack(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, read_omp_stack);
+  return omp_stack;
 }
 
 #define MOST_LETTERS 64 /* of a name: what is longer is as far from every known one */

@@ -12,6 +12,10 @@ void hx__environment_cache_dir(char *out, size_t bytes);
 /* The first number of OMP_NUM_THREADS, at most 4096; 0 where it is not set or has none (libgomp then complains). */
 uint32_t hx__environment_omp_threads(void);
 
+/* Bytes of the stacks of OpenMP's threads, by OMP_STACKSIZE, else GOMP_STACKSIZE; 0: the system's default. What stood
+ * there at the first call, for libgomp has read it once as well. */
+size_t hx__environment_omp_stack(void);
+
 /* Warns of every HX_ variable that is not in the table, with the nearest name that is; once a process. */
 void hx__environment_warn(void);
 

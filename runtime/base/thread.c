@@ -27,14 +27,22 @@ static void *trampoline(void *p) {
 }
 
 int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg) {
+  return hx__thread_start_sized(thread, 0, fn, arg);
+}
+
+int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(void *), void *arg) {
   start *s = malloc(sizeof *s);
   if (!s) return ENOMEM;
   *s = (start){fn, arg};
   sigset_t all, was;
+  pthread_attr_t attr;
+  pthread_attr_init(&attr);
+  if (stack_bytes) pthread_attr_setstacksize(&attr, stack_bytes);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &was);
-  const int error = pthread_create(thread, NULL, trampoline, s);
+  const int error = pthread_create(thread, &attr, trampoline, s);
   pthread_sigmask(SIG_SETMASK, &was, NULL);
+  pthread_attr_destroy(&attr);
   if (error) free(s);
   return error;
 }

@@ -10,6 +10,8 @@
 /* Starts fn(arg) on a thread that blocks all signals and is in the canonical floating-point state, both before its
  * first instruction of ours: drivers' worker threads inherit them. 0, or an error number as pthread_create. */
 int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
+/* The same with a stack of so many bytes; 0, or what the system does not accept: its default. */
+int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(void *), void *arg);
 
 /* The calling thread mostly sleeps, and what it does when it wakes is short: where the kernel knows slices of threads
  * (Linux 6.12, sched_setattr's sched_runtime without privilege) it runs before a thread that computes on its core. */

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "runtime/base/environment.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 
@@ -20,9 +21,10 @@ static unsigned startable(unsigned threads) {
   pthread_t *const thread = malloc(threads * sizeof *thread);
   if (!thread) return 0;
   pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+  const size_t stack = hx__environment_omp_stack();
   unsigned started = 0;
   hx__lock(&gate);
-  while (started < threads && hx__thread_start(&thread[started], pass, &gate) == 0) started++;
+  while (started < threads && hx__thread_start_sized(&thread[started], stack, pass, &gate) == 0) started++;
   hx__unlock(&gate);
   for (unsigned i = 0; i < started; i++) pthread_join(thread[i], NULL);
   pthread_mutex_destroy(&gate);
