@@ -95,6 +95,25 @@ static void all_devices(unsigned least, float *c) {
   hx_close(hx);
 }
 
+/* HX_SPLIT names two devices, of which one cannot be used: its part is the CPU's, not the other's; and all of the work,
+ * where the CPU has no part. */
+static void a_missing_device(const char *split, const char *devices, double share, float *c) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = devices;
+  s.sim = "rate=4e8,latency_us=30;rate=4e8,latency_us=30,fail=prepare";
+  s.split = split;
+  s.cache_dir = "off";
+  hx_context *const hx = open_or_exit(&s);
+  CHECK_OK(hx_ready(hx));
+  for (int product = 0; product <= 1; product++) {
+    hx_report r;
+    one_call(hx, product, -1.0f, c, &r);
+    CHECK(r.gpu_share > share - 0.01 && r.gpu_share < share + 0.01, "%s of %s: %g on the device, not %g", split,
+          devices, (double)r.gpu_share, share);
+  }
+  hx_close(hx);
+}
+
 /* They are hx's to use. */
 static void schedules(float *c) {
   static const char *const names[] = {"adaptive", "static", "dynamic", "guided"};
@@ -187,6 +206,9 @@ int main(int argc, char **argv) {
   make_data();
   float *const c = malloc(CELLS * sizeof *c);
   all_devices(argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0, c);
+  a_missing_device("0.5:0.5", "cpu,sim", 0.5, c);
+  a_missing_device("0.3:0.3", "cpu,sim", 0.3, c);
+  a_missing_device("0.5:0.5", "sim", 1.0, c);
   schedules(c);
   free(c);
   many_callers(0.5f);

@@ -22,10 +22,15 @@
 #define CROWDED_ELEMENTS (1u << 26) /* work that one thread has done before a taken core is given back: some 10 ms */
 #define CROWDED_UNITS (1u << 28)
 
+/* HX_DEVICES and HX_OFFLOAD leave the CPU a part. */
+static bool leaves_cpu(const hx__config *config) {
+  const bool named = (config->device_words & (HX__DEV_CPU | HX__DEV_ALL)) != 0 || (config->device_indices & 1u);
+  return named && config->offload != HX__OFFLOAD_MANDATORY;
+}
+
 double hx__share_of(const hx__config *config, const hx__work *work) {
   if (config->offload == HX__OFFLOAD_DISABLED || work->needs == 0) return 0.0;
-  const bool cpu = (config->device_words & (HX__DEV_CPU | HX__DEV_ALL)) != 0 || (config->device_indices & 1u);
-  if (config->offload == HX__OFFLOAD_MANDATORY || !cpu) return 1.0;
+  if (!leaves_cpu(config)) return 1.0;
   if (work->gpu_share >= 0.0f) return (double)work->gpu_share;
   double sum = 0.0;
   for (uint32_t i = 0; i < config->splits; i++) sum += (double)config->split[i];
@@ -97,9 +102,10 @@ static void divide(const hx__config *config, const hx__plan *plan, double part[H
 /* A numeric share: the CPU's slices first, then each device's, all fixed. */
 static void cut(const hx__config *config, const hx__work *w, double share, hx__plan *plan) {
   double part[HX_MAX_DEVICES], before = 0.0;
-  if (config->splits > 1 && w->gpu_share < 0.0f && share != 1.0) { /* the part of a missing device is the CPU's */
+  if (config->splits > 1 && w->gpu_share < 0.0f && leaves_cpu(config)) { /* the part of a missing device is the CPU's */
     share = 0.0;
     for (size_t i = 0; i < plan->devices; i++) share += listed(config, plan, i);
+    plan->cpu_works = share != 1.0;
   }
   const size_t theirs = plan->devices ? hx__share_slices(w, share) : 0, cpu = w->slices - theirs;
   plan->policy = NULL;
