@@ -100,7 +100,7 @@ static void all_devices(unsigned least, float *c) {
 static void a_missing_device(const char *split, const char *devices, double share, float *c) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = devices;
-  s.sim = "rate=4e8,latency_us=30;rate=4e8,latency_us=30,fail=prepare";
+  s.sim = "rate=4e8,latency_us=30;rate=4e8,latency_us=30,fail=prepare@1";
   s.split = split;
   s.cache_dir = "off";
   hx_context *const hx = open_or_exit(&s);
