@@ -46,6 +46,7 @@ _OTHERS = [
     ("resident_test", "rusticl", ["rusticl", "copy", "100"]),
     ("parts_test", "pocl", ["pocl"]),
     ("parts_test", "pocl", ["pocl", "64x64x16"]),
+    ("busy_test", "pocl", ["pocl"]),
     ("process_test", "pocl", ["--devices", "pocl"]),
     ("company_test", "pocl", ["1"]),
     ("company_test", "rusticl", ["1"]),

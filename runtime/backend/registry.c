@@ -175,7 +175,7 @@ void hx__registry_cores_busy(void) {
 void hx__registry_cores_free(void) { atomic_fetch_sub(&cores_busy, 1); }
 
 static bool may_disturb(void) {
-  return atomic_load(&cores_busy) == 0 || atomic_load(&waiting) != 0 ||
+  return atomic_load(&cores_busy) == 0 || hx__registry_awaited() ||
          hx__now_ns() - atomic_load(&busy_since_ns) > LONG_WORK_NS;
 }
 
@@ -236,6 +236,8 @@ void hx__prepare(hx__device *device, uint64_t needs) {
   }
   pthread_mutex_unlock(&lock);
 }
+
+bool hx__registry_awaited(void) { return atomic_load(&waiting) != 0; }
 
 void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns) {
   if (!device->backend->prepare || hx__forked() || !undecided(device, needs)) return;

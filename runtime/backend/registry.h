@@ -34,6 +34,8 @@ uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t til
 /* Asks for kernels in the background, before those that earlier calls asked for; what was asked for before costs two
  * atomic reads. The product brings HX__NEED_TILES along, for when nothing else is left to do. */
 void hx__prepare(hx__device *device, uint64_t needs);
+/* Whether somebody waits in hx__prepare_wait: what is to be built is then urgent. */
+bool hx__registry_awaited(void);
 /* Waits until each of needs is ready or refused, or the device is lost, or deadline_ns is past. */
 void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns);
 

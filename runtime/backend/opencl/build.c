@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building programs. The threads that build enter SCHED_IDLE once and stay there, so that a compiler never takes a core
- * from the caller's work; they make no OpenCL call but clBuildProgram. There is one, and where a compiler does several
- * programs at once others, as long as cores are idle, for what will be wanted next. A build of over a minute is given
- * up: its thread is left to it and the next build gets a new one. */
+ * Building programs, on threads that make no OpenCL call but clBuildProgram, so that a compiler does not take a core
+ * from the caller's work: at SCHED_IDLE, as a core becomes idle; at a low priority where none does for ten seconds; at
+ * the normal one for what somebody waits for. A priority that was given up may not be had again, so each has threads of
+ * its own: one, and where a compiler does several programs at once others, as long as cores are idle, for what will be
+ * wanted next. A build of over a minute, the time without a core not counted, is given up: its thread is left to it and
+ * the next build gets a new one. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/load.h"
 #include "runtime/base/thread.h"
 
 #define PATIENCE_NS 60000000000u
+#define NO_CORE_NS 10000000000u /* waited for an idle core */
+#define NAP_NS 50000000u        /* between looks at who waits, and at the machine's load */
+
+/* How a thread builds. */
+typedef enum urgency { URGENCY_IDLE, URGENCY_LOW, URGENCY_NORMAL, URGENCIES } urgency;
 
 typedef struct job {
   struct job *next;
@@ -21,9 +32,12 @@ typedef struct job {
   cl_device_id id;
   hx__kernel_kind kind;
   char options[2048];
-  uint64_t begun_ns; /* 0: it waits for a thread */
+  urgency urgency;
+  uint64_t queued_ns, begun_ns; /* begun_ns 0: it waits for a thread */
+  pid_t thread;                 /* that builds it */
+  uint64_t delay_ns;            /* that this had waited for a core when it began */
   cl_int code;
-  bool wanted, done, abandoned;
+  bool wanted, raised, done, abandoned;
 } job;
 
 /* How many programs the compiler of a family does at once with gain; one, where no row says more. NVIDIA's has one lock
@@ -36,9 +50,9 @@ static const struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static job *jobs;         /* that are not over, oldest first */
-static unsigned builders; /* threads that are not stuck */
-static unsigned idle_builders;
+static job *jobs;                    /* that are not over, oldest first */
+static unsigned builders[URGENCIES]; /* threads that are not stuck */
+static unsigned free_builders[URGENCIES];
 
 static void init(void) { hx__cond_init(&changed); }
 
@@ -49,28 +63,44 @@ static void unlink_job(job *j) {
 }
 
 /* The oldest job that no thread has; those that somebody waits for come first. */
-static job *next_job(void) {
+static job *next_job(urgency u) {
   job *ahead = NULL;
   for (job *j = jobs; j; j = j->next) {
-    if (j->begun_ns || j->done) continue;
+    if (j->begun_ns || j->done || j->urgency != u) continue;
     if (j->wanted) return j;
     if (!ahead) ahead = j;
   }
   return ahead;
 }
 
-static void *build_loop(void *unused) {
-  (void)unused;
+/* Of a job that has begun: the time that its thread had a core, or slept. */
+static uint64_t spent_ns(const job *j) {
+  const uint64_t all = hx__now_ns() - j->begun_ns, delay = hx__thread_delay_ns(j->thread) - j->delay_ns;
+  return delay < all ? all - delay : 0;
+}
+
+/* The calling thread's priority, anew for each build: somebody who waited may have raised it. */
+static void take_priority(urgency u) {
   const struct sched_param none = {0};
-  if (sched_setscheduler(0, SCHED_IDLE, &none) != 0)
+  if (u == URGENCY_IDLE && sched_setscheduler(0, SCHED_IDLE, &none) != 0)
     hx__log(HX__LOG_INFO, "SCHED_IDLE refused: builds run at normal priority");
+  if (u == URGENCY_LOW) setpriority(PRIO_PROCESS, (id_t)gettid(), 10); /* a tenth of a core beside busy threads */
+}
+
+static void *build_loop(void *p) {
+  const urgency u = (urgency)(uintptr_t)p;
+  take_priority(u);
   pthread_mutex_lock(&lock);
   for (bool stuck = false; !stuck;) {
-    job *const j = next_job();
+    job *const j = next_job(u);
     if (!j) {
-      idle_builders++;
+      free_builders[u]++;
       pthread_cond_wait(&changed, &lock);
-      idle_builders--;
+      free_builders[u]--;
+      continue;
+    }
+    if (u == URGENCY_IDLE && !hx__core_is_idle()) { /* begun, it might hold the compiler's locks for minutes */
+      hx__cond_wait_until(&changed, &lock, hx__now_ns() + NAP_NS);
       continue;
     }
     const bool entered = hx__driver_enter();
@@ -79,6 +109,9 @@ static void *build_loop(void *unused) {
       j->done = true;
       continue;
     }
+    take_priority(u);
+    j->thread = gettid();
+    j->delay_ns = hx__thread_delay_ns(j->thread);
     j->begun_ns = hx__now_ns();
     pthread_mutex_unlock(&lock);
     const cl_int code = clBuildProgram(j->program, 1, &j->id, j->options, NULL, NULL);
@@ -95,12 +128,12 @@ static void *build_loop(void *unused) {
 }
 
 /* A thread for one job more, where there are fewer than `most`; under the lock. */
-static void builder_start(unsigned most) {
+static void builder_start(urgency u, unsigned most) {
   pthread_t thread;
-  if (idle_builders || builders >= most) return;
-  if (hx__thread_start(&thread, build_loop, NULL) != 0) return;
+  if (free_builders[u] || builders[u] >= most) return;
+  if (hx__thread_start(&thread, build_loop, (void *)(uintptr_t)u) != 0) return;
   pthread_detach(thread);
-  builders++;
+  builders[u]++;
 }
 
 /* Puts a job at the end; NULL: no memory, or the options are too long. */
@@ -111,7 +144,7 @@ static job *job_new(cl_program program, cl_device_id id, const char *options) {
     free(j);
     return NULL;
   }
-  *j = (job){.program = program, .id = id};
+  *j = (job){.program = program, .id = id, .queued_ns = hx__now_ns()};
   strcpy(j->options, options);
   return j;
 }
@@ -123,14 +156,31 @@ static void job_add(job *j) {
   pthread_cond_broadcast(&changed);
 }
 
+/* A thread for a job, as urgent as it has become; one that has begun is raised where that is allowed. Under the lock.
+ */
+static void urge(job *j) {
+  const struct sched_param none = {0};
+  const bool awaited = hx__registry_awaited();
+  if (j->begun_ns) {
+    if (awaited && !j->raised && j->urgency == URGENCY_IDLE) sched_setscheduler(j->thread, SCHED_OTHER, &none);
+    j->raised = j->raised || awaited;
+    return;
+  }
+  const urgency was = j->urgency;
+  if (awaited)
+    j->urgency = URGENCY_NORMAL;
+  else if (j->urgency == URGENCY_IDLE && hx__now_ns() - j->queued_ns >= NO_CORE_NS)
+    j->urgency = URGENCY_LOW;
+  builder_start(j->urgency, 1);
+  if (j->urgency != was) pthread_cond_broadcast(&changed);
+}
+
 /* Waits for a job that is in the list, and takes it out; under the lock. */
 static cl_int job_wait(job *j) {
   j->wanted = true;
-  builder_start(1);
-  while (!j->done && builders) {
-    const uint64_t now = hx__now_ns();
-    if (j->begun_ns && now - j->begun_ns >= PATIENCE_NS) break;
-    hx__cond_wait_until(&changed, &lock, (j->begun_ns ? j->begun_ns : now) + PATIENCE_NS);
+  for (urge(j); !j->done && builders[j->urgency]; urge(j)) {
+    if (j->begun_ns && spent_ns(j) >= PATIENCE_NS) break;
+    hx__cond_wait_until(&changed, &lock, hx__now_ns() + NAP_NS);
   }
   unlink_job(j);
   if (j->done || !j->begun_ns) {
@@ -139,7 +189,7 @@ static cl_int job_wait(job *j) {
     return code;
   }
   j->abandoned = true;
-  builders--;
+  builders[j->urgency]--;
   return CL_BUILD_PROGRAM_FAILURE;
 }
 
@@ -178,21 +228,11 @@ static job *job_ahead(const hx__cl_device *d, hx__kernel_kind kind, const char *
   return NULL;
 }
 
-/* Whether fewer threads than cores run on this machine, the calling one, which is about to wait, left out. */
-static bool core_is_idle(void) {
-  unsigned running = 0;
-  cpu_set_t mask;
-  FILE *const f = fopen("/proc/loadavg", "re");
-  const bool known = f && fscanf(f, "%*s %*s %*s %u/", &running) == 1;
-  if (f) fclose(f);
-  return known && sched_getaffinity(0, sizeof mask, &mask) == 0 && running <= (unsigned)CPU_COUNT(&mask);
-}
-
 bool hx__cl_build_ahead(hx__cl_device *d, hx__kernel_kind kind, const char *options) {
   unsigned most = 1;
   for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++)
     if (d->families & compilers[i].family) most = compilers[i].builders;
-  if (most == 1 || !core_is_idle()) return false;
+  if (most == 1 || !hx__core_is_idle()) return false;
   pthread_once(&once, init);
   pthread_mutex_lock(&lock);
   const bool known = job_ahead(d, kind, options) != NULL;
@@ -209,7 +249,7 @@ bool hx__cl_build_ahead(hx__cl_device *d, hx__kernel_kind kind, const char *opti
   j->kind = kind;
   pthread_mutex_lock(&lock);
   job_add(j);
-  builder_start(most);
+  builder_start(URGENCY_IDLE, most);
   pthread_mutex_unlock(&lock);
   return true;
 }

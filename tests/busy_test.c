@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A machine on which no core is idle: what somebody waits for is built all the same, and not after all else.
+ *     busy_test DEVICE  */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "tests/check.h"
+#include "tests/data.h"
+
+enum { N = 1 << 20, MOST = 64 };
+
+static _Atomic bool over;
+
+static void *spin(void *unused) {
+  (void)unused;
+  while (!atomic_load_explicit(&over, memory_order_relaxed)) continue;
+  return NULL;
+}
+
+int main(int argc, char **argv) {
+  if (argc != 2) return 2;
+  cpu_set_t mask;
+  pthread_t thread[MOST];
+  CHECK(sched_getaffinity(0, sizeof mask, &mask) == 0, "no affinity");
+  const unsigned cores = (unsigned)CPU_COUNT(&mask), threads = 2 * cores < MOST ? 2 * cores : MOST;
+  for (unsigned i = 0; i < threads; i++) CHECK(pthread_create(&thread[i], NULL, spin, NULL) == 0, "no thread");
+  float *const x = malloc(N * sizeof *x);
+  if (!x) return 1;
+  data_fill(HX_F32, DATA_SIGNED, 7, x, N);
+
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  char devices[64];
+  snprintf(devices, sizeof devices, "cpu,%s", argv[1]);
+  s.devices = devices;
+  s.cache_dir = "off";
+  hx_context *const hx = open_or_exit(&s);
+  const double from = seconds_now();
+  hx_value alone = {.u64 = 0}, shared = {.u64 = 1};
+  hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &alone);
+  t.gpu_share = 0;
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  t = hx_reduce(HX_SUM, HX_F32, x, N, &shared);
+  t.gpu_share = 0.5f; /* waits for the kernels, two minutes at most */
+  hx_report report;
+  CHECK_OK(hx_offload(hx, &t, &report));
+  printf("  %u threads on %u cores: the device's part came after %.1f s\n", threads, cores, seconds_now() - from);
+  CHECK(report.gpu_share == 0.5, "the device did %g of the work", (double)report.gpu_share);
+  CHECK(shared.u64 == alone.u64, "other bits");
+  atomic_store(&over, true);
+  for (unsigned i = 0; i < threads; i++) pthread_join(thread[i], NULL);
+  hx_close(hx);
+  free(x);
+  return checks_end("busy_test");
+}
