@@ -2,6 +2,7 @@
  * A machine on which no core is idle: what somebody waits for is built all the same, and not after all else.
  *     busy_test DEVICE  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -9,7 +10,7 @@
 #include "tests/check.h"
 #include "tests/data.h"
 
-enum { N = 1 << 20, MOST = 64 };
+enum { N = 1 << 20, MOST = 256, EACH = 2 };
 
 static _Atomic bool over;
 
@@ -19,13 +20,34 @@ static void *spin(void *unused) {
   return NULL;
 }
 
+/* Threads of this process that only run where no other would: nobody can wait for one on such a machine. */
+static _Atomic unsigned idle_threads;
+
+static void *watch(void *unused) {
+  (void)unused;
+  while (!atomic_load(&over)) {
+    unsigned found = 0;
+    DIR *const tasks = opendir("/proc/self/task");
+    for (struct dirent *e; tasks && (e = readdir(tasks));) {
+      const pid_t thread = (pid_t)atoi(e->d_name);
+      found += thread > 0 && sched_getscheduler(thread) == SCHED_IDLE;
+    }
+    if (tasks) closedir(tasks);
+    if (found > atomic_load(&idle_threads)) atomic_store(&idle_threads, found);
+    nanosleep(&(struct timespec){0, 5000000}, NULL);
+  }
+  return NULL;
+}
+
 int main(int argc, char **argv) {
   if (argc != 2) return 2;
   cpu_set_t mask;
   pthread_t thread[MOST];
   CHECK(sched_getaffinity(0, sizeof mask, &mask) == 0, "no affinity");
-  const unsigned cores = (unsigned)CPU_COUNT(&mask), threads = 2 * cores < MOST ? 2 * cores : MOST;
+  const unsigned cores = (unsigned)CPU_COUNT(&mask), threads = EACH * cores < MOST ? EACH * cores : MOST;
   for (unsigned i = 0; i < threads; i++) CHECK(pthread_create(&thread[i], NULL, spin, NULL) == 0, "no thread");
+  pthread_t watcher;
+  CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0, "no thread");
   float *const x = malloc(N * sizeof *x);
   if (!x) return 1;
   data_fill(HX_F32, DATA_SIGNED, 7, x, N);
@@ -46,10 +68,13 @@ int main(int argc, char **argv) {
   hx_report report;
   CHECK_OK(hx_offload(hx, &t, &report));
   printf("  %u threads on %u cores: the device's part came after %.1f s\n", threads, cores, seconds_now() - from);
+  CHECK(atomic_load(&idle_threads) == 0, "%u threads at SCHED_IDLE while it was waited for",
+        atomic_load(&idle_threads));
   CHECK(report.gpu_share == 0.5, "the device did %g of the work", (double)report.gpu_share);
   CHECK(shared.u64 == alone.u64, "other bits");
   atomic_store(&over, true);
   for (unsigned i = 0; i < threads; i++) pthread_join(thread[i], NULL);
+  pthread_join(watcher, NULL);
   hx_close(hx);
   free(x);
   return checks_end("busy_test");
