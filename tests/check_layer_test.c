@@ -58,6 +58,21 @@ static void buffers(cl_context context, cl_command_queue queue, cl_kernel kernel
   free(host);
 }
 
+static void reads(cl_context context, cl_command_queue queue) {
+  char host[64] = "what an earlier read brought";
+  cl_int s;
+  cl_mem mem = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof host, (char[64]){"new"}, &s);
+  cl_event gate = clCreateUserEvent(context, &s), come;
+  s = clEnqueueReadBuffer(queue, mem, CL_FALSE, 0, sizeof host, host, 1, &gate, &come);
+  expect("what a read is to fill is gone before it begins", s == CL_SUCCESS && (unsigned char)host[0] == 0xa5);
+  clSetUserEventStatus(gate, CL_COMPLETE);
+  clWaitForEvents(1, &come);
+  expect("and what it brings is right", strcmp(host, "new") == 0);
+  clReleaseEvent(come);
+  clReleaseEvent(gate);
+  clReleaseMemObject(mem);
+}
+
 static void svm(cl_context context, cl_command_queue queue, cl_kernel kernel) {
   void *plain = malloc(4096);
   char *coarse = clSVMAlloc(context, CL_MEM_READ_WRITE, 4096, 0);
@@ -112,6 +127,7 @@ int main(int argc, char **argv) {
   }
   buffers(context, queue, kernel);
   svm(context, queue, kernel);
+  reads(context, queue);
   clReleaseKernel(kernel);
   clReleaseProgram(program);
   clReleaseCommandQueue(queue);

@@ -3,8 +3,9 @@
  *   - a plain pointer as an SVM argument on a device without system SVM
  *   - two live buffers of a context over overlapping host memory (CL_MEM_USE_HOST_PTR)
  *   - a kernel enqueued while the host holds a map for writing of memory that it uses (buffers, coarse-grain SVM)
- * It writes a line `layer: VIOLATION ...` and aborts. LAYER_CHECK=go-on makes it return an error instead, for the
- * layer's own test. */
+ * and that scribbles over host memory when a read into it is enqueued, for from then on to its event the driver may:
+ * who still needs what an earlier read brought there has wrong bits. It writes a line `layer: VIOLATION ...` and
+ * aborts. LAYER_CHECK=go-on makes it return an error instead, for the layer's own test. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,6 +13,7 @@
 #include "tests/layers/layer.h"
 
 #define ARGS 24
+#define SCRIBBLE 0xa5
 
 /* A buffer, a sub-buffer (parent set) or an SVM allocation (mem NULL), until its last release by the program: what the
  * driver itself still holds is its own affair. */
@@ -331,6 +333,12 @@ static cl_int CL_API_CALL enqueue(cl_command_queue queue, cl_kernel handle, cl_u
   return next.clEnqueueNDRangeKernel(queue, handle, dimensions, offset, global, local, waits, wait, event);
 }
 
+static cl_int CL_API_CALL read_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size,
+                                      void *to, cl_uint waits, const cl_event *wait, cl_event *event) {
+  if (to) memset(to, SCRIBBLE, size);
+  return next.clEnqueueReadBuffer(queue, mem, blocking, offset, size, to, waits, wait, event);
+}
+
 static const char *layer_name(void) { return "hx memory checks"; }
 
 static void layer_fill(void) {
@@ -338,6 +346,7 @@ static void layer_fill(void) {
   mine.clCreateSubBuffer = create_sub_buffer;
   mine.clRetainMemObject = retain_mem;
   mine.clReleaseMemObject = release_mem;
+  mine.clEnqueueReadBuffer = read_buffer;
   mine.clEnqueueMapBuffer = map_buffer;
   mine.clEnqueueUnmapMemObject = unmap;
   mine.clSVMAlloc = svm_alloc;
