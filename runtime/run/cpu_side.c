@@ -66,12 +66,20 @@ void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, 
                                      rate > 0.0 ? (double)units * run->plan->threads / (rate * threads) : 0.0, "done"});
 }
 
+/* A thread has finished `slices` that it began at from_ns. Returns when. */
+static uint64_t show(hx__run_state *run, size_t slices, uint64_t from_ns) {
+  const uint64_t now = hx__now_ns();
+  atomic_fetch_add_explicit(&run->cpu_done, slices, memory_order_relaxed);
+  atomic_fetch_add_explicit(&run->cpu_busy_ns, now - from_ns, memory_order_relaxed);
+  return now;
+}
+
 static void body(void *p) {
   hx__run_state *const run = p;
   hx__lane *const lane = run->team->cpu;
   const size_t grain = lane->grain(lane, run->work);
   uint32_t chunks = 0;
-  uint64_t units = 0;
+  uint64_t units = 0, began = run->feeds ? run->cpu_from_ns : 0;
   if (run->packed) hx__cpu_pack(run->packed);
   for (;;) {
     hx__ticket *ticket;
@@ -82,7 +90,7 @@ static void body(void *p) {
       atomic_store(&run->no_memory, true);
     if (run->team->trace) hx__trace_cpu(run, from, chunk, hx__chunk_units(run->work, chunk), 1);
     units += hx__chunk_units(run->work, chunk);
-    if (run->feeds) atomic_fetch_add_explicit(&run->cpu_done, chunk.count, memory_order_relaxed);
+    if (began) began = show(run, chunk.count, began);
     chunks++;
   }
   hx__chunk across;
@@ -128,6 +136,7 @@ void hx__cpu_side(hx__run_state *run) {
 void hx__cpu_late(hx__run_state *run) {
   run->packed = NULL;
   run->request.packed = NULL;
+  if (run->cpu_from_ns) run->cpu_from_ns = hx__now_ns();
   hx__cpu_team(run->plan->threads, body, run);
   run->late = NULL;
 }

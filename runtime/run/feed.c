@@ -39,7 +39,10 @@ unsigned hx__run_devices(const hx__run_state *run, const hx__feed *but, hx__part
 double hx__run_cpu_rate(const hx__run_state *run) {
   if (!run->plan->cpu_works) return 0.0;
   const double elapsed = run->from_ns ? (double)(hx__now_ns() - run->from_ns) : 0.0;
-  return hx__course_cpu_rate(&run->cpu, (double)atomic_load_explicit(&run->cpu_done, memory_order_relaxed), elapsed);
+  const double done = (double)atomic_load_explicit(&run->cpu_done, memory_order_relaxed);
+  const double busy = (double)atomic_load_explicit(&run->cpu_busy_ns, memory_order_relaxed) / run->plan->threads;
+  const hx__cpu_shown shown = {done, busy, fmax((double)hx__ends_taken_front(&run->ends) - done, 0.0)};
+  return hx__course_cpu_rate(&run->cpu, shown, elapsed);
 }
 
 /* Of a product's slices, where they leave the device. */

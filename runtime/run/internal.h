@@ -50,13 +50,15 @@ struct hx__run_state {
   hx__request request;       /* the CPU's */
   struct hx__packed *packed; /* likewise; NULL: none */
   hx__ends ends;
-  hx__tail tail;           /* behind the slices of ends */
-  uint64_t from_ns;        /* 0: nobody measures */
-  hx__course cpu;          /* as expected at first */
-  _Atomic size_t cpu_done; /* slices the CPU has finished, beside devices */
-  uint64_t who;            /* identities of all that take part, added up */
-  _Atomic bool surprised;  /* a part took much more or less than expected */
-  bool disturbed;          /* drivers were at work when it began: nothing is learned */
+  hx__tail tail;                /* behind the slices of ends */
+  uint64_t from_ns;             /* 0: nobody measures */
+  hx__course cpu;               /* as expected at first */
+  _Atomic size_t cpu_done;      /* slices the CPU has finished, beside devices, */
+  _Atomic uint64_t cpu_busy_ns; /* and how long its threads took for them, all together */
+  uint64_t cpu_from_ns;         /* when they began; 0: nobody measures */
+  uint64_t who;                 /* identities of all that take part, added up */
+  _Atomic bool surprised;       /* a part took much more or less than expected */
+  bool disturbed;               /* drivers were at work when it began: nothing is learned */
   _Atomic uint32_t cpu_chunks;
   _Atomic uint64_t cpu_units;
   _Atomic bool no_memory;

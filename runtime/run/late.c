@@ -8,7 +8,6 @@
 #include "runtime/base/thread.h"
 #include "runtime/run/internal.h"
 
-#define SOON_NS 30e3 /* after which a redo that nearly pays does */
 #define LONG_NS 1e9
 
 /* The last chunk in flight of which something is left; NULL: none. Under the lock. */
@@ -60,7 +59,8 @@ static hx__feed *late_one(hx__run_state *run, double rate, uint64_t *look_ns) {
     if (!f->may_be_redone || !atomic_load_explicit(&f->working, memory_order_relaxed)) continue;
     const hx__flight *const v = last_of(f);
     if (v && pays(f, v, rate)) return f;
-    const double look = fmin(v ? expected_end(f) + (double)v->rest.count / rate + SOON_NS : INFINITY, now + LONG_NS);
+    const double look =
+        fmin(v ? hx__redo_look_ns((double)v->rest.count, rate, expected_end(f)) : INFINITY, now + LONG_NS);
     if (*look_ns == 0 || look < (double)*look_ns) *look_ns = (uint64_t)look;
   }
   return NULL;

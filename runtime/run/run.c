@@ -214,7 +214,7 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     run.request.idle_cores = !plan->cpu_works;
     hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
-    if (plan->measure || report) run.from_ns = hx__now_ns();
+    if (plan->measure || report) run.from_ns = run.cpu_from_ns = hx__now_ns();
     run.disturbed = hx__registry_busy();
     run.who = who_works(team, plan);
     hx__course_begin(&run.cpu, &plan->cpu, slices_per_unit(work), false);

@@ -4,13 +4,15 @@
 
 #include <math.h>
 
-#define BELIEF 0.8      /* in what this run has shown, over what was expected */
+#define BELIEF 0.8      /* in what this run has shown, over what was expected, */
+#define NOISE 0.2       /* but all of it where that is off by more: no noise is so loud */
 #define SEEN_SIGMA 0.06 /* of a rate that this run has shown */
 #define SURPRISE 0.3    /* of what it was off by, which stays as doubt */
 #define MOST_SIGMA 0.5
 #define SURPRISING 0.405 /* ln 1.5 */
 #define SURPRISING_SIGMAS 2.5
 #define REDO_NS 20e3       /* what the CPU is to gain by doing a chunk once more */
+#define SOON_NS 10e3       /* after that it is asked again */
 #define SURPRISED_MOST 1.2 /* of a promise: the most that one call which surprised may move it */
 #define CPU_NS 5e4         /* the CPU's rate is believed after so long, over the variance of the model's */
 #define LEAST_CPU_NS 2e5
@@ -49,6 +51,10 @@ bool hx__redo_pays(double slices, double rate, double left_ns) {
   return rate > 0.0 && REDO_NS + slices / rate < fabs(left_ns); /* overdue: as in hx__course_ready_ns */
 }
 
+double hx__redo_look_ns(double slices, double rate, double ends_ns) {
+  return ends_ns + slices / rate + REDO_NS + SOON_NS;
+}
+
 static void correct(hx__course *c, double slices, double ns, double shown) {
   const double work = ns - shown * c->latency_ns - (1.0 - shown) * c->gap_ns,
                seen = slices / (work > 0.25 * ns ? work : 0.25 * ns);
@@ -58,7 +64,7 @@ static void correct(hx__course *c, double slices, double ns, double shown) {
   }
   if (!(ns > 0.0) || !(slices > 0.0) || !isfinite(seen)) return;
   const double off = c->rate > 0.0 ? log(seen / c->rate) : MOST_SIGMA;
-  c->rate = c->rate > 0.0 ? c->rate * exp(BELIEF * off) : seen;
+  c->rate = c->rate > 0.0 ? c->rate * exp((fabs(off) > NOISE ? 1.0 : BELIEF) * off) : seen;
   c->sigma = fmin(SEEN_SIGMA + SURPRISE * fabs(off), MOST_SIGMA);
 }
 
@@ -79,11 +85,13 @@ double hx__whole_ns(double ns, double promise_ns, bool surprised, bool in_vain) 
   return surprised && !in_vain ? fmin(ns, SURPRISED_MOST * promise_ns) : ns;
 }
 
-double hx__course_cpu_rate(const hx__course *c, double done, double elapsed_ns) {
-  if (!(elapsed_ns > 0.0) || !(done > 0.0)) return c->rate;
-  const double seen = done / elapsed_ns;
+/* What is in progress is taken to go on at the rate so far, and to be late when it would have ended. */
+double hx__course_cpu_rate(const hx__course *c, hx__cpu_shown s, double elapsed_ns) {
+  if (!(s.busy_ns > 0.0) || !(s.done > 0.0)) return c->rate;
+  const double since_ns = s.in_progress > 0.0 ? fmax(elapsed_ns - s.busy_ns, 0.0) : 0.0, rate = s.done / s.busy_ns;
+  const double seen = (s.done + fmin(s.in_progress, rate * since_ns)) / (s.busy_ns + since_ns);
   if (!(c->rate > 0.0)) return seen;
   const double patience = fmin(fmax(CPU_NS / (c->sigma * c->sigma + 1e-4), LEAST_CPU_NS), MOST_CPU_NS);
-  const double weight = elapsed_ns / (elapsed_ns + patience);
+  const double weight = s.busy_ns / (s.busy_ns + patience);
   return c->rate * exp(weight * log(seen / c->rate));
 }

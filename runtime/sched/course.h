@@ -36,6 +36,8 @@ double hx__course_ready_ns(const hx__course *c, double now_ns);
 /* Whether the CPU, idle and of `rate`, had better do `slices` once more than wait for a device that is expected to end
  * in left_ns. */
 bool hx__redo_pays(double slices, double rate, double left_ns);
+/* When to ask again, of a device that is expected to end at ends_ns: it pays then if that has not ended. */
+double hx__redo_look_ns(double slices, double rate, double ends_ns);
 
 /* A chunk of `slices` has ended at now_ns. It took ns since it was launched or the one before it ended, whichever came
  * later, and in that time the part `shown` of its launch. */
@@ -53,8 +55,14 @@ bool hx__surprising(const hx__estimate *expected, double units, bool idle, doubl
  * help none delivered anything, and that is what there is to say of it. */
 double hx__whole_ns(double ns, double promise_ns, bool surprised, bool in_vain);
 
-/* The CPU's rate after elapsed_ns, in which it finished `done` slices: the longer it works, the less the model counts.
- */
-double hx__course_cpu_rate(const hx__course *c, double done, double elapsed_ns);
+/* What the CPU's threads have done so far. */
+typedef struct hx__cpu_shown {
+  double done;        /* slices that they have finished, */
+  double busy_ns;     /* in so long, the mean of all threads */
+  double in_progress; /* slices that they have taken and not finished */
+} hx__cpu_shown;
+
+/* The CPU's rate elapsed_ns after the run began: the longer it works, the less the model counts. */
+double hx__course_cpu_rate(const hx__course *c, hx__cpu_shown shown, double elapsed_ns);
 
 #endif

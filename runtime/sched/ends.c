@@ -53,3 +53,8 @@ size_t hx__ends_left(const hx__ends *e) {
   const uint32_t front = front_of(word), back = back_of(word);
   return front >= back ? 0 : slices_of(e, front, back).count;
 }
+
+size_t hx__ends_taken_front(const hx__ends *e) {
+  const uint32_t front = front_of(atomic_load_explicit(&e->word, memory_order_relaxed));
+  return slices_of(e, 0, front).count;
+}

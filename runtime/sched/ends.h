@@ -19,7 +19,8 @@ void hx__ends_init(hx__ends *ends, hx__chunk all);
 hx__chunk hx__ends_front(hx__ends *ends, size_t want);
 hx__chunk hx__ends_back(hx__ends *ends, size_t want);
 
-/* Slices that nobody has taken. */
+/* Slices that nobody has taken, and those taken from the front. */
 size_t hx__ends_left(const hx__ends *ends);
+size_t hx__ends_taken_front(const hx__ends *ends);
 
 #endif

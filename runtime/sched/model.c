@@ -222,7 +222,7 @@ static double believed(hx__model_entry *e, double z) {
   const bool again = e->doubted && (e->doubted > 0) == (z > 0.0);
   const int32_t run = !again ? 1 : abs(e->doubted) < MOST_DOUBTED ? abs(e->doubted) + 1 : MOST_DOUBTED;
   e->doubted = z > 0.0 ? run : -run;
-  const double most = SPIKE * ldexp(z > 0.0 ? 0.5 : 1.0, run - 1);
+  const double most = SPIKE * ldexp(z > 0.0 ? 0.5 : 1.0, 2 * (run - 1));
   if (run > 1 || z < 0.0) e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
   return fmin(fmax(z, -most), most);
 }

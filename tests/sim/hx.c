@@ -42,7 +42,10 @@ static unsigned others_of(const call *c, const sim_world *w, unsigned self, hx__
 }
 
 static double cpu_rate(const call *c, const sim_world *w) {
-  return c->choice.cpu ? hx__course_cpu_rate(&c->cpu, (double)w->cpu_done, w->now) : 0.0;
+  if (!c->choice.cpu) return 0.0;
+  const double threads = c->m->cpu.threads ? c->m->cpu.threads : 1.0, done = (double)w->cpu_done;
+  const hx__cpu_shown shown = {done, w->cpu_ns / threads, fmax((double)hx__ends_taken_front(&w->ends) - done, 0.0)};
+  return hx__course_cpu_rate(&c->cpu, shown, w->now);
 }
 
 static size_t device_takes(void *self, const sim_world *w, unsigned d) {
@@ -81,11 +84,14 @@ static size_t cpu_takes(void *self, const sim_world *w, unsigned thread) {
   return hx__grab(&v);
 }
 
-static size_t cpu_redoes(void *self, const sim_world *w, unsigned d, size_t slices) {
+static size_t cpu_redoes(void *self, const sim_world *w, unsigned d, size_t slices, double *look_ns) {
   const call *const c = self;
-  if (!c->choice.cpu || !hx__redo_pays((double)slices, cpu_rate(c, w), c->course[d].ends_ns - w->now)) return 0;
+  const double rate = cpu_rate(c, w);
+  if (!(rate > 0.0)) return 0;
+  *look_ns = hx__redo_look_ns((double)slices, rate, c->course[d].ends_ns);
+  if (!hx__redo_pays((double)slices, rate, c->course[d].ends_ns - w->now)) return 0;
   const hx__grab_view v = {
-      .left = slices, .grain = 1, .least = 1, .most = slices, .threads = c->m->cpu.threads, .rate = cpu_rate(c, w)};
+      .left = slices, .grain = 1, .least = 1, .most = slices, .threads = c->m->cpu.threads, .rate = rate};
   return hx__grab(&v);
 }
 

@@ -18,6 +18,11 @@ static void step(sim_unit *u, double at_ns, double factor) {
 
 static void gpu_slows(sim_machine *m, double ns) { step(&m->device[0], 0.25 * ns, 0.6); }
 static void gpu_slows_much(sim_machine *m, double ns) { step(&m->device[0], 0.25 * ns, 0.4); }
+static void gpu_slows_late(sim_machine *m, double ns) { step(&m->device[0], 0.6 * ns, 0.5); }
+static void all_slow(sim_machine *m, double ns) {
+  step(&m->device[0], 0.25 * ns, 0.5);
+  step(&m->cpu, 0.25 * ns, 0.7);
+}
 static void cpu_slows(sim_machine *m, double ns) { step(&m->cpu, 0.25 * ns, 0.5); }
 static void gpu_speeds_up(sim_machine *m, double ns) { step(&m->device[0], 0.3 * ns, 1.5); }
 static void gpu_heats(sim_machine *m, double ns) {
@@ -62,6 +67,10 @@ static void two_devices(sim_machine *m, double ns) {
   m->device[1].rate *= 0.5;
   m->device[1].latency_ns *= 0.5;
 }
+static void gpu_slows_beside_threads(sim_machine *m, double ns) {
+  m->cpu.threads = 8;
+  gpu_slows_much(m, ns);
+}
 static void noisy(sim_machine *m, double ns) {
   (void)ns;
   m->cpu.noise = m->device[0].noise = 0.1;
@@ -71,6 +80,9 @@ const sim_scenario sim_scenarios[] = {
     {"plain", NULL, SIM_STEADY},
     {"GPU to 0.6 at 25 %", gpu_slows, SIM_CHANGING},
     {"GPU to 0.4 at 25 %", gpu_slows_much, SIM_CHANGING},
+    {"GPU to 0.5 at 60 %", gpu_slows_late, SIM_CHANGING},
+    {"both slow at 25 %", all_slow, SIM_CHANGING},
+    {"GPU to 0.4, 8 threads", gpu_slows_beside_threads, SIM_CHANGING},
     {"CPU to 0.5 at 25 %", cpu_slows, SIM_CHANGING},
     {"GPU to 1.5 at 30 %", gpu_speeds_up, SIM_CHANGING},
     {"GPU heats in 5 steps", gpu_heats, SIM_CHANGING},

@@ -59,8 +59,8 @@ typedef struct sim_policy {
   void (*done)(void *self, const sim_world *w, unsigned d, size_t slices, double ns, double overlap_ns, sim_end how);
   unsigned depth; /* chunks that a device may have in flight: SIM_DEPTH at most; 0: one */
   /* Whether an idle thread of the CPU should do once more what is left, `slices`, of the last chunk that device d has
-   * in flight. Returns how many of them to take now. NULL: never. */
-  size_t (*redo)(void *self, const sim_world *w, unsigned d, size_t slices);
+   * in flight. Returns how many of them to take now, else when to ask again. NULL: never. */
+  size_t (*redo)(void *self, const sim_world *w, unsigned d, size_t slices, double *look_ns);
   double (*patience_ns)(void *self, unsigned d, size_t slices); /* until a chunk is given up; NULL: for ever */
 } sim_policy;
 
@@ -77,7 +77,8 @@ struct sim_world {
   hx__ends ends;
   size_t total;
   double now;      /* since the run began */
-  size_t cpu_done; /* slices that the CPU has finished */
+  size_t cpu_done; /* slices that the CPU has finished, */
+  double cpu_ns;   /* and how long its threads took for them, all together */
   unsigned idle;   /* bit d: device d has slept */
   uint64_t *random;
   unsigned char *seen; /* how often each slice was done; NULL: nobody asks */

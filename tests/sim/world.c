@@ -29,6 +29,7 @@ typedef struct state {
   unsigned devices, workers;
   hx__chunk redo[SIM_WORKERS * SIM_DEPTH];
   unsigned redos;
+  double look_ns; /* when an idle thread of the CPU is to be asked again whether it should do once more what is late */
   sim_result result;
 } state;
 
@@ -92,8 +93,10 @@ static bool redo(state *s, worker *k) {
     worker *const late = &s->worker[d];
     if (!late->flights) continue;
     hx__ends *const rest = &late->flight[late->flights - 1].rest;
-    const size_t left = hx__ends_left(rest), want = left ? s->policy->redo(s->self, &s->w, d, left) : 0;
+    double look_ns = INFINITY;
+    const size_t left = hx__ends_left(rest), want = left ? s->policy->redo(s->self, &s->w, d, left, &look_ns) : 0;
     const hx__chunk chunk = want ? hx__ends_front(rest, want) : (hx__chunk){0, 0};
+    if (!chunk.count && look_ns > s->w.now) s->look_ns = fmin(s->look_ns, look_ns);
     if (!chunk.count) continue;
     start(s, k, chunk, false);
     if (hx__ends_left(rest)) return true;
@@ -159,6 +162,7 @@ static void finish(state *s, unsigned i) {
     if (s->policy->done) s->policy->done(s->self, &s->w, i, f.chunk.count, ns, overlap, SIM_DONE);
   } else {
     s->w.cpu_done += f.chunk.count;
+    s->w.cpu_ns += ns;
     s->result.cpu_slices += f.chunk.count;
     s->result.cpu_ns = s->w.now;
   }
@@ -206,6 +210,7 @@ static bool advance(state *s) {
     dt = fmin(dt, fmin(fmin(own, f->give_up - s->w.now), next_step(k->unit, s->w.now) - s->w.now));
   }
   if (!any) return false;
+  dt = fmin(dt, s->look_ns - s->w.now);
   if (isinf(dt)) {
     s->result.stuck = true;
     return false;
@@ -248,6 +253,7 @@ sim_result sim_run(const sim_machine *m, size_t slices, const sim_policy *policy
   hx__ends_init(&s.w.ends, (hx__chunk){0, slices});
   add_workers(&s, m);
   do {
+    s.look_ns = INFINITY;
     for (unsigned i = 0; i < s.workers; i++)
       while (feed(&s, i)) continue;
   } while (advance(&s));
