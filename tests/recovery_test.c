@@ -188,6 +188,48 @@ static hx_context *open_free(double rate) {
   return open_or_exit(&s);
 }
 
+/* Products for which nothing is known of a device of a 40th of the CPU's rate: its first chunk, a 16th, is done by the
+ * CPU meanwhile. The next call begins while it is at work on that, lasts 16 times as long, and has the device when it
+ * is free. */
+static void late_device_comes_in(void) {
+  enum { LONGER = 16 };
+  float *const a = malloc(LONGER * SQUARE * sizeof *a), *const b = malloc(LONGER * SQUARE * sizeof *b),
+               *const c = malloc(SQUARE * sizeof *c), *const want = malloc(SQUARE * sizeof *want);
+  data_fill(HX_F32, DATA_SIGNED, 41, a, LONGER * SQUARE);
+  data_fill(HX_F32, DATA_SIGNED, 42, b, LONGER * SQUARE);
+  unsigned late = 0, came = 0, pairs = 0;
+  double cpu_s = 1.0;
+  hx_report report;
+  hx_context *hx = open_free(1e9);
+  hx_task first = hx_matmul(WIDE, WIDE, WIDE, a, b, c), next = hx_matmul(WIDE, WIDE, LONGER * WIDE, a, b, want);
+  first.gpu_share = next.gpu_share = 0.0f;
+  CHECK_OK(hx_offload(hx, &next, NULL));
+  for (int i = 0; i < 5; i++) {
+    CHECK_OK(hx_offload(hx, &first, &report));
+    if (report.seconds < cpu_s) cpu_s = report.seconds;
+  }
+  hx_close(hx);
+  first.gpu_share = next.gpu_share = -1.0f;
+  next.matmul.c = c;
+  const double chunk_s = cpu_s * 40.0 / 16.0;
+  for (; late < 6 && pairs < 100; pairs++) {
+    hx = open_free((double)WIDE * SQUARE / 16.0 / chunk_s);
+    CHECK_OK(hx_offload(hx, &first, &report));
+    const bool is_late = report.recovered > 0 && report.seconds < 0.75 * chunk_s;
+    CHECK_OK(hx_offload(hx, &next, &report));
+    CHECK(memcmp(c, want, SQUARE * sizeof *c) == 0, "other bits");
+    late += is_late;
+    came += is_late && device_units(&report) > 0;
+    hx_close(hx);
+  }
+  printf("  a device was late after %u of %u calls, and came in in %u of those that followed\n", late, pairs, came);
+  CHECK(came > 1, "it came in in %u of %u calls", came, late);
+  free(a);
+  free(b);
+  free(c);
+  free(want);
+}
+
 /* What a device is late with is done by the CPU meanwhile, in part or to its end; every row of C is written once
  * (C = A B + C / 2), and nobody waits for a device that is far behind. */
 static void late_chunks_are_done_twice(void) {
@@ -297,6 +339,7 @@ int main(int argc, char **argv) {
                                    {"first_alloc", first_alloc},
                                    {"unmapped_after_giving_up", unmapped_after_giving_up},
                                    {"late_device_rejoins", late_device_rejoins},
+                                   {"late_device_comes_in", late_device_comes_in},
                                    {"late_chunks_are_done_twice", late_chunks_are_done_twice},
                                    {"nothing_is_left_of_a_chunk", nothing_is_left_of_a_chunk},
                                    {"offload_modes", offload_modes}};

@@ -5,6 +5,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
+#include "runtime/base/thread.h"
 #include "runtime/run/internal.h"
 
 #define LEAST_TIMEOUT_NS 100000000u
@@ -13,6 +14,7 @@
 #define FAR_NS 1e15
 #define LEAST_STORE_BYTES ((size_t)1 << 20) /* from which the time of storing results tells its rate */
 #define NAP_NS 100000u
+#define NAPS 8u /* looks while the time waited doubles, nearly: one that hangs is looked at seldom */
 
 void hx__give_back(hx__run_state *run, hx__chunk chunk) {
   if (chunk.count == 0) return;
@@ -213,6 +215,10 @@ hx__lane *hx__seat_lane(hx__seat *seat, const hx__team *team, bool wait) {
   return lane && lane->late && !lane->recovered(lane) ? NULL : lane;
 }
 
+bool hx__seat_is_late(const hx__seat *seat) {
+  return seat->lane && seat->lane->late && !atomic_load(&seat->device->lost);
+}
+
 /* Launches until the lane is full or the policy has nothing more for now. */
 static hx__outcome fill(hx__feed *f, hx__lane *lane, bool *begun) {
   hx__outcome outcome = HX__DONE;
@@ -243,10 +249,30 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
                      outcome == HX__LATE || (outcome == HX__FAILED && !f->seat->device->waits_for_ever));
 }
 
+/* The lane. Where the device is still at work on a chunk of an earlier call that the CPU has done meanwhile, it comes
+ * in when it is free of it, if there is something to take then; the others do without it until then. */
+static hx__lane *lane_for(hx__feed *f) {
+  hx__run_state *const run = f->run;
+  hx__lane *lane = hx__seat_lane(f->seat, run->team, run->plan->wait_for_lane);
+  if (lane || !run->plan->policy || !run->plan->cpu_works) return lane;
+  atomic_store_explicit(&run->surprised, true, memory_order_relaxed);
+  atomic_store(&f->working, false);
+  const uint64_t from = hx__now_ns();
+  while (!lane && hx__ends_left(&run->ends) && hx__seat_is_late(f->seat)) {
+    const uint64_t now = hx__now_ns(), nap = (now - from) / NAPS;
+    pthread_mutex_lock(&run->lock);
+    if (hx__ends_left(&run->ends)) hx__cond_wait_until(&run->landed, &run->lock, now + (nap > NAP_NS ? nap : NAP_NS));
+    pthread_mutex_unlock(&run->lock);
+    lane = hx__seat_lane(f->seat, run->team, false);
+  }
+  atomic_store(&f->working, lane != NULL);
+  return lane;
+}
+
 void hx__feed_device(hx__seat *seat, void *arg) {
   hx__feed *const f = arg;
   hx__array *const arrays = (hx__array *)f->request.arrays;
-  hx__lane *const lane = hx__seat_lane(seat, f->run->team, f->run->plan->wait_for_lane);
+  hx__lane *const lane = lane_for(f);
   if (lane) {
     hx__memory_resolve(f->run->team->memory, seat->device, f->run->work, arrays);
     run_chunks(f, lane);

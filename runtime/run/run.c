@@ -162,6 +162,9 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
     hx__cpu_side(run);
     if (plan->measure) hx__registry_cores_free();
     if (clock) cpu_ns = hx__now_ns() - run->from_ns;
+    pthread_mutex_lock(&run->lock);
+    pthread_cond_broadcast(&run->landed); /* nothing is left to wait for a lane for */
+    pthread_mutex_unlock(&run->lock);
     cpu_units = atomic_load(&run->cpu_units);
     hx__outlast(run);
   }

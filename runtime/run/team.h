@@ -56,5 +56,6 @@ void hx__seat_finish(hx__seat *seat);
 void hx__seat_leave(hx__seat *seat); /* taken, but no job was started */
 /* On its feeder: the lane, opened at its first job, and free of late chunks; NULL where it cannot work. */
 hx__lane *hx__seat_lane(hx__seat *seat, const hx__team *team, bool wait);
+bool hx__seat_is_late(const hx__seat *seat); /* likewise: that is why, and it may be free of them some time */
 
 #endif
