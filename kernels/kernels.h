@@ -46,8 +46,8 @@
  *     row.slices panels, into partials, each a tile by the lines of t. row.slices > 1: whole only where k has no
  * more panels. Launch: 1-D, local row.local[0]. Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
- *             uint across, uint whole, global const float4 *partials, uint tile_m, uint tile_n)
- *     Adds those panels. Launch: 1-D, local 128, tile_m * tile_n / 4 items for each tile of them.
+ *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint fours)
+ *     Adds those panels. Launch: 1-D, local 128, tile_m * tile_n items for each tile of them; fours != 0: a quarter.
  *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
  *             global float *to, ulong pitch, ulong lines)
  *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines.

@@ -30,38 +30,50 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
 }
 
 #define HX_JOIN_ITEMS 128u
-#define HX_JOIN_AHEAD 24 /* panels on their way at once */
-/* The sum of the panels of a quad, `apart` quads apart, in their order. What is past the last one is -0, which changes
- * no sum. */
-static float4 hx_join_quad(global const float4 *partials, ulong apart, uint panels) {
-  float4 s = partials[0];
-#pragma unroll 1
-  for (uint p = 1; p < panels; p += HX_JOIN_AHEAD) {
-    float4 v[HX_JOIN_AHEAD];
-#pragma unroll
-    for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
-      partials += apart;
-      v[u] = (float4)(-0.0f);
-      if (p + u < panels) v[u] = *partials;
-    }
-#pragma unroll
-    for (uint u = 0; u < HX_JOIN_AHEAD; u++) s = HX_ADD(4, s, v[u]);
+/* The sum of the panels of an element or quad, `apart` of them apart, in their order: `most` of them are on their way at
+ * once, and at the end 8, where what is past the last one is -0, which changes no sum. */
+#define HX_JOIN_SUM(name, type, lanes, most)                                   \
+  static type name(global const type *partials, ulong apart, uint panels) {    \
+    type s = (type)(-0.0f);                                                    \
+    _Pragma("unroll 1") for (; panels >= most; panels -= most) {               \
+      type v[most];                                                            \
+      _Pragma("unroll") for (uint u = 0; u < most; u++, partials += apart)     \
+        v[u] = *partials;                                                      \
+      _Pragma("unroll") for (uint u = 0; u < most; u++)                        \
+        s = HX_ADD(lanes, s, v[u]);                                            \
+    }                                                                          \
+    _Pragma("unroll 1") for (uint p = 0; p < panels; p += 8) {                 \
+      type v[8];                                                               \
+      _Pragma("unroll") for (uint u = 0; u < 8; u++, partials += apart) {      \
+        v[u] = (type)(-0.0f);                                                  \
+        if (p + u < panels) v[u] = *partials;                                  \
+      }                                                                        \
+      _Pragma("unroll") for (uint u = 0; u < 8; u++)                           \
+        s = HX_ADD(lanes, s, v[u]);                                            \
+    }                                                                          \
+    return s;                                                                  \
   }
-  return s;
-}
+HX_JOIN_SUM(hx_join_one, float, , 32)
+HX_JOIN_SUM(hx_join_four, float4, 4, 16)
 
-/* Adds the panels of the tiles from `whole` on, a quad an item. */
+/* Adds the panels of the tiles from `whole` on, a quad an item, or with fours == 0 an element: quads of few tiles would
+ * be too few items to have all panels on their way. */
 kernel __attribute__((reqd_work_group_size(HX_JOIN_ITEMS, 1, 1))) void hx_matmul_join(
     ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,
-    global const float4 *partials, uint tile_m, uint tile_n) {
-  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), quads = tile_m * tile_n / 4;
-  const uint parts = quads / HX_JOIN_ITEMS, tile = (uint)get_group_id(0) / parts;
+    global const float *partials, uint tile_m, uint tile_n, uint fours) {
+  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), items = tile_m * tile_n / (fours ? 4 : 1);
+  const uint parts = items / HX_JOIN_ITEMS, tile = (uint)get_group_id(0) / parts;
   const uint q = (uint)get_group_id(0) % parts * HX_JOIN_ITEMS + (uint)get_local_id(0);
   /* As they lie there: along the lines of t. */
-  const uint width = across ? tile_m : tile_n, line = q / (width / 4), from = q % (width / 4) * 4;
+  const uint width = (across ? tile_m : tile_n) / (fours ? 4 : 1), line = q / width, from = q % width * (fours ? 4 : 1);
   const hx_target to = hx_target_of(t, ldt, hx_place_of(whole + tile, tile_m, tile_n, m, n), tile_m, tile_n, m, n, alpha,
                                     beta, across);
-  const float4 s = hx_join_quad(partials + (ulong)tile * panels * quads + q, quads, panels);
+  partials += (ulong)tile * panels * tile_m * tile_n;
+  if (!fours) {
+    hx_store(to, line, from, hx_join_one(partials + q, items, panels));
+    return;
+  }
+  const float4 s = hx_join_four((global const float4 *)partials + q, items, panels);
   if (hx_target_in_fours(to)) {
     hx_store_four(to, line, from, s);
   } else {

@@ -6,9 +6,11 @@
  *   HX_SLICES    2 (HX_PTX alone): each half of a group does a panel of its own of the same tile, so that few tiles have
  *                twice the warps; they meet to add the panels. They keep step: warps of a unit that run apart fetch the
  *                same code twice, which then is the bound
- *   HX_STAGES    tiles in local memory. 2: the loop does two a turn, at fixed places. More (HX_PTX alone): one a turn,
- *                and further tiles are on their way, which gives far memory time
+ *   HX_STAGES    tiles in local memory. 2: the loop does two a turn, at fixed places. 4 (HX_PTX alone): further tiles
+ *                are on their way, which gives far memory time; one a turn, or where A lies [k][row] two, for which
+ *                the copies of another A leave too few registers
  *   HX_LAYOUT    how the operands lie: 0 A [row][k] and B [k][column]; 1 A [k][row]; 2 B [column][k]
+ *   HX_SPREAD    steps of k from the copies of A in a tile to the first half of those of B, and on to the others
  *   HX_ORDER     the order of the fma of a step
  *   HX_DIRECT    a tile is stored from the registers where it can be; otherwise always through local memory
  *   HX_SPARE     quads of local memory that nobody uses: NVIDIA's compiler gives an item no more registers than as many
@@ -32,6 +34,9 @@
 #endif
 #define HX_A_BY_K (HX_LAYOUT == 1)
 #define HX_B_BY_COLUMN (HX_LAYOUT == 2)
+#ifndef HX_SPREAD
+#define HX_SPREAD HX_B_BY_COLUMN /* whose copies are single floats, too many for one step */
+#endif
 #define HX_PITCH_A (HX_TILE_M + 4)
 #define HX_PITCH_B (HX_TILE_N + (HX_B_BY_COLUMN ? 4 : 0))
 #define HX_A_FLOATS (HX_TILE_K * HX_PITCH_A)
@@ -40,13 +45,10 @@
 #ifndef HX_STAGES
 #define HX_STAGES 2
 #endif
-#if HX_STAGES == 2
-#define HX_TURN (2 * HX_TILE_K) /* of k */
-#else
-#define HX_TURN HX_TILE_K
-#endif
+#define HX_PAIRS (HX_STAGES == 2 || HX_A_BY_K)
+#define HX_TURN (HX_PAIRS ? 2 * HX_TILE_K : HX_TILE_K) /* of k */
 /* A last tile that is no turn goes the same way where a slice has few. */
-#define HX_ODD(count) (HX_SLICES > 1 && HX_STAGES == 2 ? (count) & HX_TILE_K : 0)
+#define HX_ODD(count) (HX_SLICES > 1 && HX_PAIRS ? (count) & HX_TILE_K : 0)
 
 /* An item's share of the copies of an operand that lies [line][k]: 8 neighbours take 8 k of a line, a float each; of one
  * that lies [k][line]: four neighbouring floats at once. LINES: of either index that the items take at once. */
@@ -69,6 +71,9 @@ static void hx_barrier(uint slice) {
 }
 #endif
 
+/* The copies of a tile: those of A, then those of B in two parts. */
+#define HX_HALF(count, part) uint u = (count) * (part) / 2; u < (count) * ((part) + 1) / 2; u++
+#define HX_COPY_BEGIN(half) HX_COPY_A(half) HX_COPY_B(half, 0) HX_COPY_B(half, 1) HX_COPY_COMMIT
 #if HX_PTX
 static void hx_copy4(uint to, global const float *from) {
   __asm__ __volatile__("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to), "l"(from));
@@ -85,24 +90,25 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
 #define HX_COPY_STATE                                                                                            \
   uint a_to = (uint)(size_t)(tile_a + a_mine), b_to = (uint)(size_t)(tile_b + b_mine);                     \
   const uint a_some = HX_FOUR_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
-#define HX_COPY_BEGIN(half)                                                                                      \
-  if (!HX_A_BY_K) {                                                                                              \
-    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                     \
+#define HX_COPY_A(half)                                                                                              \
+  if (!HX_A_BY_K) {                                                                                                  \
+    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                         \
         hx_copy4(a_to + 4 * ((half) * HX_A_FLOATS + HX_SINGLE_TO(HX_PITCH_A, u)), HX_SINGLE_FROM(a_at, a_lines, u)); \
-  } else if (HX_FOUR_LINES(HX_TILE_M) > HX_TILE_K) {                                                             \
-    hx_copy16_if(a_to + 4 * (half) * HX_A_FLOATS, a_at, a_some);                                                 \
-  } else {                                                                                                       \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)                                       \
-        hx_copy16(a_to + 4 * ((half) * HX_A_FLOATS + HX_FOUR_TO(HX_TILE_M, HX_PITCH_A, u)), a_at + u * a_lines); \
-  }                                                                                                              \
-  if (HX_B_BY_COLUMN) {                                                                                          \
-    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_N); u++)                                     \
+  } else if (HX_FOUR_LINES(HX_TILE_M) > HX_TILE_K) {                                                                 \
+    hx_copy16_if(a_to + 4 * (half) * HX_A_FLOATS, a_at, a_some);                                                     \
+  } else {                                                                                                           \
+    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)                                           \
+        hx_copy16(a_to + 4 * ((half) * HX_A_FLOATS + HX_FOUR_TO(HX_TILE_M, HX_PITCH_A, u)), a_at + u * a_lines);     \
+  }
+#define HX_COPY_B(half, part)                                                                                        \
+  if (HX_B_BY_COLUMN) {                                                                                              \
+    _Pragma("unroll") for (HX_HALF(HX_SINGLE_COPIES(HX_TILE_N), part))                                               \
         hx_copy4(b_to + 4 * ((half) * HX_B_FLOATS + HX_SINGLE_TO(HX_PITCH_B, u)), HX_SINGLE_FROM(b_at, b_lines, u)); \
-  } else {                                                                                                       \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_N); u++)                                       \
-        hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_FOUR_TO(HX_TILE_N, HX_PITCH_B, u)), b_at + u * b_lines); \
-  }                                                                                                              \
-  __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
+  } else {                                                                                                           \
+    _Pragma("unroll") for (HX_HALF(HX_FOUR_COPIES(HX_TILE_N), part))                                                 \
+        hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_FOUR_TO(HX_TILE_N, HX_PITCH_B, u)), b_at + u * b_lines);     \
+  }
+#define HX_COPY_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
 #define HX_COPY_END(half)                                                            \
   __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory"); \
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -111,21 +117,23 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
   float a_in[HX_SINGLE_COPIES(HX_TILE_M)], b_one[HX_SINGLE_COPIES(HX_TILE_N)];                                   \
   float4 a_four[HX_FOUR_COPIES(HX_TILE_M)], b_in[HX_FOUR_COPIES(HX_TILE_N)];                                     \
   const bool a_some = HX_FOUR_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
-#define HX_COPY_BEGIN(half)                                                                                      \
-  if (!HX_A_BY_K) {                                                                                              \
-    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                     \
-        a_in[u] = *HX_SINGLE_FROM(a_at, a_lines, u);                                                             \
-  } else if (a_some) {                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)                                       \
-        a_four[u] = *(global const float4 *)(a_at + u * a_lines);                                                \
-  }                                                                                                              \
-  if (HX_B_BY_COLUMN) {                                                                                          \
-    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_N); u++)                                     \
-        b_one[u] = *HX_SINGLE_FROM(b_at, b_lines, u);                                                            \
-  } else {                                                                                                       \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_N); u++)                                       \
-        b_in[u] = *(global const float4 *)(b_at + u * b_lines);                                                  \
+#define HX_COPY_A(half)                                                      \
+  if (!HX_A_BY_K) {                                                          \
+    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++) \
+        a_in[u] = *HX_SINGLE_FROM(a_at, a_lines, u);                         \
+  } else if (a_some) {                                                       \
+    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)   \
+        a_four[u] = *(global const float4 *)(a_at + u * a_lines);            \
   }
+#define HX_COPY_B(half, part)                                          \
+  if (HX_B_BY_COLUMN) {                                                \
+    _Pragma("unroll") for (HX_HALF(HX_SINGLE_COPIES(HX_TILE_N), part)) \
+        b_one[u] = *HX_SINGLE_FROM(b_at, b_lines, u);                  \
+  } else {                                                             \
+    _Pragma("unroll") for (HX_HALF(HX_FOUR_COPIES(HX_TILE_N), part))   \
+        b_in[u] = *(global const float4 *)(b_at + u * b_lines);        \
+  }
+#define HX_COPY_COMMIT
 #define HX_COPY_END(half)                                                                                        \
   if (!HX_A_BY_K) {                                                                                              \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                     \
@@ -179,7 +187,14 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
       HX_FRAGMENTS((p + 1) & 1, stage, p + 1)                                               \
     }                                                                                       \
     if (p == 0) {                                                                           \
-      HX_COPY_BEGIN(into)                                                                   \
+      HX_COPY_A(into)                                                                       \
+    }                                                                                       \
+    if (p == HX_SPREAD) {                                                                   \
+      HX_COPY_B(into, 0)                                                                    \
+    }                                                                                       \
+    if (p == 2 * HX_SPREAD) {                                                               \
+      HX_COPY_B(into, 1)                                                                    \
+      HX_COPY_COMMIT                                                                        \
     }                                                                                       \
     if (p + 1 == HX_TILE_K) {                                                               \
       HX_COPY_END(into)                                                                     \

@@ -203,8 +203,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     for (uint ahead = 0; ahead + 1 < HX_STAGES; ahead++) {
       HX_COPY_BEGIN(ahead)
       if (HX_STAGES > 2) {
-        a_at += full > (ahead + 1) * HX_TILE_K ? a_ahead : 0;
-        b_at += full > (ahead + 1) * HX_TILE_K ? b_ahead : 0;
+        const bool more = (full | HX_ODD(left)) > (ahead + 1) * HX_TILE_K;
+        a_at += more ? a_ahead : 0;
+        b_at += more ? b_ahead : 0;
       }
     }
     HX_COPY_END(0)
@@ -224,6 +225,15 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
       a_at += more ? a_ahead : 0;
       b_at += more ? b_ahead : 0;
       HX_TILE(1, 0, 0)
+#elif HX_PAIRS
+      const uint next = stage ^ 2, rest = full | HX_ODD((uint)job.count);
+      HX_TILE(stage, next + 1, stage + 1)
+      a_at += rest > HX_STAGES * HX_TILE_K ? a_ahead : 0;
+      b_at += rest > HX_STAGES * HX_TILE_K ? b_ahead : 0;
+      HX_TILE(stage + 1, stage, next)
+      a_at += rest > (HX_STAGES + 1) * HX_TILE_K ? a_ahead : 0;
+      b_at += rest > (HX_STAGES + 1) * HX_TILE_K ? b_ahead : 0;
+      stage = next;
 #else
       const uint into = stage ? stage - 1 : HX_STAGES - 1, next = stage + 1 < HX_STAGES ? stage + 1 : 0;
       HX_TILE(stage, into, next)
@@ -259,7 +269,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #pragma unroll
     for (uint p = 0; p < HX_TILE_K; p++) {
       if (p + 1 < HX_TILE_K) {
-        HX_FRAGMENTS((p + 1) & 1, 0, p + 1)
+        HX_FRAGMENTS((p + 1) & 1, stage, p + 1)
       }
       HX_STEP(p & 1)
     }

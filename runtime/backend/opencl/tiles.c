@@ -114,6 +114,9 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg(&j, sizeof row->tile_m, &row->tile_m);
   arg(&j, sizeof row->tile_n, &row->tile_n);
   const uint32_t local[2] = {128, 1};
-  const size_t joins = tail * (tile / 4 / local[0]);
+  const size_t quads = tail * (tile / 4 / local[0]);
+  const cl_uint fours = quads >= lane->device->base.compute_units;
+  const size_t joins = fours ? quads : 4 * quads;
+  arg(&j, sizeof fours, &fours);
   return launch(&j, 1, &joins, local);
 }
