@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products on a card alone, by the programs of its set, beside the CPU's: cut into panels and whole, transposed, with
+ * edges. Waits until all programs are there. card_test.sh runs it twice on a device that looks like such a card. */
+#include "tests/check.h"
+#include "tests/data.h"
+
+static const struct shape {
+  size_t m, n, k;
+  bool trans_a, trans_b;
+} shapes[] = {{64, 128, 64, false, false},  {200, 300, 77, false, false}, {64, 64, 2100, false, false},
+              {128, 132, 520, true, false}, {70, 133, 40, true, false},   {65, 132, 33, false, true},
+              {33, 30, 1030, true, true}};
+
+static void run(hx_context *hx, const struct shape *s, const float *a, const float *b, float *c, hx_report *report) {
+  hx_task task = hx_matmul(s->m, s->n, s->k, a, b, c);
+  task.matmul.trans_a = s->trans_a;
+  task.matmul.trans_b = s->trans_b;
+  task.matmul.lda = s->trans_a ? s->m : s->k;
+  task.matmul.ldb = s->trans_b ? s->k : s->n;
+  task.gpu_share = 1.0f;
+  CHECK_OK(hx_offload(hx, &task, report));
+}
+
+int main(void) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  hx_context *card, *cpu;
+  settings.devices = "nvidia";
+  CHECK_OK(hx_open(&card, &settings));
+  settings.devices = "cpu";
+  CHECK_OK(hx_open(&cpu, &settings));
+  CHECK_OK(hx_ready(card));
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    const struct shape *const s = &shapes[i];
+    float *const a = malloc(s->m * s->k * sizeof *a), *const b = malloc(s->k * s->n * sizeof *b);
+    float *const c = calloc(s->m * s->n, sizeof *c), *const want = calloc(s->m * s->n, sizeof *want);
+    data_fill(HX_F32, DATA_EXPONENTS, 2 * i, a, s->m * s->k);
+    data_fill(HX_F32, DATA_EXPONENTS, 2 * i + 1, b, s->k * s->n);
+    hx_report report, unused;
+    run(card, s, a, b, c, &report);
+    run(cpu, s, a, b, want, &unused);
+    CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card did %g of it", s->m, s->n, s->k, report.gpu_share);
+    CHECK(memcmp(c, want, s->m * s->n * sizeof *c) == 0, "%zu x %zu x %zu: bits", s->m, s->n, s->k);
+    free(a);
+    free(b);
+    free(c);
+    free(want);
+  }
+  hx_close(card);
+  hx_close(cpu);
+  return checks_end("set_test");
+}
