@@ -34,8 +34,8 @@
 #endif
 #define HX_A_BY_K (HX_LAYOUT == 1)
 #define HX_B_BY_COLUMN (HX_LAYOUT == 2)
-#ifndef HX_SPREAD
-#define HX_SPREAD HX_B_BY_COLUMN /* whose copies are single floats, too many for one step */
+#ifndef HX_SPREAD /* B by columns: its copies are single floats, too many for one step */
+#define HX_SPREAD (HX_A_BY_K && HX_TILE_K > 8 ? 2 : HX_B_BY_COLUMN)
 #endif
 #define HX_PITCH_A (HX_TILE_M + 4)
 #define HX_PITCH_B (HX_TILE_N + (HX_B_BY_COLUMN ? 4 : 0))
