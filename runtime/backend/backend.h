@@ -155,6 +155,7 @@ struct hx__lane {
   hx__device *device;
   unsigned depth;          /* chunks that it may have in flight: HX__DEPTH at most */
   bool late;               /* a ticket that was given up is still running: the lane takes no work */
+  uint64_t expected_ns;    /* when what is waited for next is expected to end; 0: unknown */
   struct hx__trace *trace; /* what it copies goes there, */
   size_t row;              /* under this number; set by who opened it */
   /* Optional: whether the late ticket has ended, so that the lane is free again. */

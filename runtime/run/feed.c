@@ -165,11 +165,13 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
   const uint64_t till = deadline(f, oldest->chunk);
   atomic_store(&oldest->till_ns, at_once || oldest->rest.count == 0 ? 0 : till);
   pthread_mutex_unlock(&f->run->lock);
+  const uint64_t begun = oldest->from_ns > f->landed_ns ? oldest->from_ns : f->landed_ns;
+  lane->expected_ns = oldest->expected_ns > 0.0 ? begun + (uint64_t)oldest->expected_ns : 0;
   const hx__outcome outcome = backend->wait(lane, oldest->ticket, &oldest->till_ns);
   const hx__flight v = *landed = pop(f);
   if (outcome == HX__LATE && !at_once) f->seat->late_till_ns = v.rest.count ? 0 : till;
-  const uint64_t since = v.from_ns > f->landed_ns ? v.from_ns : f->landed_ns, now = hx__now_ns(), ns = now - since;
-  const double shown = hx__launch_shown(f->course.latency_ns, (double)(since - v.from_ns));
+  const uint64_t now = hx__now_ns(), ns = now - begun;
+  const double shown = hx__launch_shown(f->course.latency_ns, (double)(begun - v.from_ns));
   f->landed_ns = now;
   f->busy_ns += ns;
   atomic_store_explicit(&f->seat->used_ns, now, memory_order_relaxed);
@@ -181,7 +183,7 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
   static const char *const words[] = {
       [HX__DONE] = "done", [HX__LATE] = "late", [HX__NO_MEMORY] = "no memory", [HX__FAILED] = "failed"};
   hx__trace_chunk(f->run->team->trace,
-                  &(hx__trace_slice){f->planned->seat, since, now, v.chunk.first, v.chunk.count,
+                  &(hx__trace_slice){f->planned->seat, begun, now, v.chunk.first, v.chunk.count,
                                      hx__chunk_units(f->run->work, v.chunk), v.expected_ns, words[outcome]});
   hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, v.chunk.first, v.chunk.count,
           (double)ns * 1e-6, words[outcome]);

@@ -307,6 +307,7 @@ hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event);
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome);
 /* Gives back what the run bound; the copies' buffers stay for the next run unless they are large. */
 void hx__cl_unbind(hx__cl_lane *lane);
+#define HX__CL_MOST_LEAVES 16384u            /* of a reduction's chunk: 256 MiB a field */
 #define HX__CL_KEPT_BYTES ((size_t)64 << 20) /* of a buffer that outlives the run, and of a product's result block */
 
 /* After the kernels of a chunk: how its results come, to their event; come: those that waited for a landing, if there

@@ -13,9 +13,10 @@
 #include "runtime/base/trace.h"
 
 #define BLIND_PATIENCE_NS 5000000000u
+#define LEAST_NAP_NS 20000u
+#define MOST_NAP_NS 250000u
 #define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays: not fetched */
 #define MAX_GRID 32768u                     /* PoCL compiles anew for grids of 65536 items a dimension */
-#define MAX_LEAVES 16384u                   /* of a reduction's chunk: 256 MiB a field */
 #define CPU_GRAIN 16u                       /* leaves: enough work for one item a leaf on a few cores */
 
 static const hx__cl_program *product_of(const hx__cl_lane *lane) { return &lane->device->program[lane->product]; }
@@ -40,7 +41,7 @@ static size_t most(const hx__lane *base, const hx__work *work) {
     slices = block / sizeof(float) / (across ? across : 1);
     slices = least(slices, (size_t)MAX_GRID * grain(base, work));
   } else {
-    slices = least(alloc / (HX__LEAF * 4u), MAX_LEAVES);
+    slices = least(alloc / (HX__LEAF * 4u), HX__CL_MOST_LEAVES);
     slices = least(slices, block / sizeof(uint64_t) / work->nfields);
   }
   return slices ? slices : 1;
@@ -177,18 +178,26 @@ static cl_int state_of(cl_event event) {
   return code == CL_SUCCESS ? state : code;
 }
 
-/* Sleeps between looks: a part of the time waited so far, so that the end is seen within that part of it. */
-static cl_int wait_until(cl_event event, const _Atomic uint64_t *deadline_ns) {
+/* How long to sleep before the next look: the longer the farther the end is, which is expected at that time (0:
+ * unknown, then it is as far as the beginning). */
+static uint64_t nap_ns(uint64_t from, uint64_t now, uint64_t expected) {
+  const uint64_t far = expected == 0 ? (now - from) / 4 : expected > now ? expected - now : now - expected;
+  return far < 8 * LEAST_NAP_NS ? LEAST_NAP_NS : far > 8 * MOST_NAP_NS ? MOST_NAP_NS : far / 8;
+}
+
+static cl_int wait_until(cl_event event, uint64_t expected, const _Atomic uint64_t *deadline_ns) {
   const uint64_t from = hx__now_ns();
-  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* of this feeder thread: sleeps of 20 us, not of 70 */
+  const int slack_ns = prctl(PR_GET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul); /* of this thread, which may be the caller's */
+  cl_int state;
+  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* sleeps of 20 us, not of 70 */
   for (;;) {
-    const cl_int state = state_of(event);
+    state = state_of(event);
     const uint64_t now = hx__now_ns();
-    if (state <= CL_COMPLETE || now >= atomic_load(deadline_ns)) return state;
-    uint64_t nap = (now - from) / 32;
-    nap = nap < 20000 ? 20000 : nap > 250000 ? 250000 : nap;
-    hx__sleep_ns(nap);
+    if (state <= CL_COMPLETE || now >= atomic_load(deadline_ns)) break;
+    hx__sleep_ns(nap_ns(from, now, expected));
   }
+  if (slack_ns > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns, 0ul, 0ul, 0ul);
+  return state;
 }
 
 hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns) {
@@ -206,7 +215,7 @@ hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64
     hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
     if (code != CL_SUCCESS) state = code;
   } else {
-    state = wait_until(f->event, deadline_ns);
+    state = wait_until(f->event, base->expected_ns, deadline_ns);
   }
   if (state > CL_COMPLETE) {
     base->late = true;
@@ -225,7 +234,7 @@ hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event) {
     const cl_int code = clWaitForEvents(1, &event);
     if (code != CL_SUCCESS) state = code;
   } else {
-    state = wait_until(event, &till);
+    state = wait_until(event, 0, &till);
   }
   lane->base.late = lane->base.late || state > CL_COMPLETE;
   if (state > CL_COMPLETE) return HX__LATE;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How the results of a chunk leave the device. Small ones, and those of devices that work in place, are mapped on the
- * queue that computed them. Products of devices that copy are read on a queue of their own into pinned blocks of the
- * lane, so that the device computes the next chunk meanwhile. (Mapped on another queue they are slow: a driver pins
- * memory for each map anew unless it is as large as the one before.) */
+ * queue that computed them. Products and long reductions of devices that copy are read on a queue of their own into
+ * pinned blocks of the lane, so that the device computes the next chunk, or takes its operands, meanwhile. (Mapped on
+ * another queue they are slow: a driver pins memory for each map anew unless it is as large as the one before.) */
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
 
 #define LEAST_APART_BYTES ((size_t)256 << 10)
+#define LEAST_READ_BYTES ((size_t)4 << 20)
 
 hx__outcome hx__cl_mark_end(hx__cl_lane *lane, cl_event *end) {
   *end = NULL;
@@ -64,13 +65,19 @@ hx__outcome hx__cl_results_come(hx__cl_lane *lane, hx__cl_flight *f) {
   return HX__DONE; /* as soon as those before it are stored */
 }
 
+/* Whether what the queue does next would hold the results up, or they it: a map waits for the next chunk's operands
+ * where those are on the queue already (an H200's driver). */
+static bool long_apart(const hx__cl_flight *f) {
+  return f->product ? f->bytes >= LEAST_APART_BYTES : f->chunk.count >= LEAST_READ_BYTES / sizeof(float) / HX__LEAF;
+}
+
 hx__outcome hx__cl_results_begin(hx__cl_lane *lane, hx__cl_flight *f) {
   const bool copies = lane->operands && lane->operand[0].mode == HX__MEMORY_COPY;
   f->event = f->computed = NULL;
   f->mapped = NULL;
   f->landing = NULL;
   if (lane->keep) return hx__cl_mark_end(lane, &f->event);
-  if (!lane->results || !copies || !f->product || f->bytes < LEAST_APART_BYTES) return map(lane, f, lane->queue);
+  if (!lane->results || !copies || !long_apart(f)) return map(lane, f, lane->queue);
   const hx__outcome outcome = hx__cl_mark_end(lane, &f->computed);
   return outcome == HX__DONE ? hx__cl_results_come(lane, f) : outcome;
 }
