@@ -14,6 +14,8 @@
 #define WARM_CALLS 3       /* a mode, */
 #define LEARNING_CALLS 10  /* or so many where hx decides and may still learn, */
 #define ENERGY_SECONDS 0.1 /* a hundred steps of the counters */
+#define BRIEF_SECONDS 2e-3 /* a call */
+#define LIKE 4.0           /* times as slow as the fastest mode, or less: as many calls a sample */
 #define WARM_PART 0.25     /* but no longer than this part of the time for measuring */
 
 typedef struct player {
@@ -26,6 +28,7 @@ typedef struct player {
   uint32_t recovered;
   uint64_t bits; /* of the verified call */
   double joules; /* of a call */
+  double last;   /* seconds of the last call before the rounds */
   bool failed, wrong;
 } player;
 
@@ -50,18 +53,20 @@ static bool note_share(player *p) {
   return true;
 }
 
-/* A report costs hx two looks at the clock, which a call of less than a microsecond would feel: calls that short are
- * timed without, and one more tells what they do. */
+/* A report costs hx two looks at the clock, which a call of less than a microsecond would feel, and the first call
+ * after another mode finds the caches and threads as that left them: of short ones a call before those that are timed
+ * tells what they do. */
 static double sample_call(void *self, unsigned calls) {
   player *p = self;
+  const bool brief = p->last < BRIEF_SECONDS;
+  if (brief && !call(p, &p->report)) return -1;
   p->subject->kind->poison(p->subject, false);
   bool fine = true;
   double start = bench_now();
-  for (unsigned i = 0; fine && i < calls; i++) fine = call(p, calls == 1 ? &p->report : NULL);
+  for (unsigned i = 0; fine && i < calls; i++) fine = call(p, brief ? NULL : &p->report);
   double seconds = (bench_now() - start) / calls;
   if (!fine) return -1;
   if (!p->subject->kind->check(p->subject, false)) p->wrong = true;
-  if (calls > 1 && !call(p, &p->report)) return -1;
   return note_share(p) ? seconds : -1;
 }
 
@@ -192,6 +197,17 @@ size_t bench_compare_modes(const bench_session *session, bench_mode modes[3]) {
   return count;
 }
 
+/* As many calls a sample where modes are about as fast: the first of several finds caches and threads as others left
+ * them. */
+static void choose_calls(bench_contestant *field, size_t count) {
+  double least = INFINITY;
+  for (size_t i = 0; i < count; i++) least = fmin(least, ((const player *)field[i].self)->last);
+  for (size_t i = 0; i < count; i++) {
+    double last = ((const player *)field[i].self)->last;
+    field[i].calls = bench_calls(last <= LIKE * least ? least : last);
+  }
+}
+
 bool bench_engine_run(bench_session *session, bench_subject *subject, const bench_mode *modes, size_t count,
                       bench_run *run, bench_results *results) {
   player *players = calloc(count, sizeof *players);
@@ -205,11 +221,12 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
     p->task.gpu_share = modes[i].share;
     seat[i] = SIZE_MAX;
     if (!verify(p, modes[i].name)) continue;
-    double last = warm_up(p, modes[i].share < 0, WARM_PART * run->seconds / (double)count);
+    p->last = warm_up(p, modes[i].share < 0, WARM_PART * run->seconds / (double)count);
     if (p->failed) continue;
     seat[i] = seated;
-    field[seated++] = (bench_contestant){.sample = sample_call, .self = p, .calls = bench_calls(last)};
+    field[seated++] = (bench_contestant){.sample = sample_call, .self = p};
   }
+  choose_calls(field, seated);
   ceiling_player ceiling = {.subject = subject, .threads = 1};
   double ceiling_rate = NAN;
   if (fine && seated) {

@@ -80,32 +80,46 @@ static void draw_bar(const bench_limits *limits, size_t rounds, double elapsed) 
   fflush(stderr);
 }
 
-/* A new order of the contestants for each round: in a fixed one each would always follow the same other, and find the
- * caches, the clock rate and the driver's threads as that one leaves them. xorshift, so that runs are alike. */
-static void shuffle(size_t *order, size_t count, uint64_t *state) {
-  for (size_t i = count; i > 1; i--) {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    size_t other = (size_t)(*state % i), swap = order[i - 1];
-    order[i - 1] = order[other];
-    order[other] = swap;
+/* xorshift, so that runs are alike. */
+static size_t below(size_t count, uint64_t *state) {
+  *state ^= *state << 13;
+  *state ^= *state >> 7;
+  *state ^= *state << 17;
+  return (size_t)(*state % count);
+}
+
+/* A new order of the contestants for each round, for each finds the caches, the clock rate and the threads as the one
+ * before it leaves them: the rows of a Latin square in which each follows each other one as often (Williams, Australian
+ * Journal of Scientific Research A 2, 1949; of an odd number its mirror image, too), in an order drawn for each pass.
+ * rows: count of them, room for this. */
+static void take_order(size_t round, size_t count, size_t *rows, size_t *order, uint64_t *state) {
+  if (round % count == 0) {
+    for (size_t i = 0; i < count; i++) rows[i] = i;
+    for (size_t i = count; i > 1; i--) {
+      size_t other = below(i, state), swap = rows[i - 1];
+      rows[i - 1] = rows[other];
+      rows[other] = swap;
+    }
+  }
+  const bool mirrored = count % 2 && round / count % 2;
+  for (size_t k = 0; k < count; k++) { /* 0, 1, -1, 2, -2, ... from the row's number */
+    size_t step = k % 2 ? k / 2 + 1 : count - k / 2;
+    order[mirrored ? count - 1 - k : k] = (rows[round % count] + step) % count;
   }
 }
 
 size_t bench_measure(bench_contestant *contestants, size_t count, const bench_limits *limits) {
   double start = bench_now(), drawn = 0;
   size_t rounds = 0;
-  size_t *order = malloc(count * sizeof *order);
+  size_t *rows = malloc(2 * count * sizeof *rows), *order = rows + count;
   uint64_t state = 0x9e3779b97f4a7c15u;
-  bool fine = order != NULL;
-  for (size_t i = 0; fine && i < count; i++) order[i] = i;
+  bool fine = rows != NULL;
   for (double elapsed = 0; fine && !enough(rounds, elapsed, limits); elapsed = bench_now() - start) {
     if (limits->progress && elapsed > 1 && elapsed - drawn > 0.1) {
       draw_bar(limits, rounds, elapsed);
       drawn = elapsed;
     }
-    shuffle(order, count, &state);
+    take_order(rounds, count, rows, order, &state);
     for (size_t c = 0; fine && c < count; c++) {
       bench_contestant *who = &contestants[order[c]];
       if (rounds == who->room) {
@@ -121,7 +135,7 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
     }
     rounds++;
   }
-  free(order);
+  free(rows);
   if (drawn > 0) fputs("\r\033[K", stderr);
   return fine ? rounds : 0;
 }
