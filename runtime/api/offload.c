@@ -112,10 +112,9 @@ static void prepare(hx_context *hx, const hx__work *w, bool wait) {
 }
 
 /* Brings devices in as far as this call may wait for them. Returns whether the discovery is to start as it returns. */
-static bool bring_devices(hx_context *hx, const hx__work *w, double share, unsigned threads) {
+static bool bring_devices(hx_context *hx, const hx__work *w, double share, double cpu_ns) {
   if (!hx->wants_devices || share == 0.0 || hx__forked()) return false;
   const bool wait = share != HX__SHARE_AUTO;
-  const double cpu_ns = hx__predict_cpu_ns(w, threads);
   const bool worth = cpu_ns >= HX__BREAK_EVEN_NS;
   const bool asked = wait || (hx->config.min_offload != UINT64_MAX && w->units >= hx->config.min_offload);
   if (!worth && !asked) return false;
@@ -137,14 +136,17 @@ static hx_status carry_out(hx_context *hx, const hx__work *w, double share, unsi
 }
 
 hx_status hx__offload_once(hx_context *hx, const hx__work *w, unsigned threads, hx_report *report) {
-  bring_devices(hx, w, HX__SHARE_AUTO, threads);
+  bring_devices(hx, w, HX__SHARE_AUTO, hx__predict_cpu_ns(w, threads));
   return carry_out(hx, w, HX__SHARE_AUTO, threads, report);
 }
 
 static hx_status in_parts(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
-  const bool start_after = bring_devices(hx, w, share, threads);
-  const bool pieces = share == HX__SHARE_AUTO && hx->wants_devices && !start_after && !hx__forked() &&
-                      hx__in_pieces(hx, w, hx__predict_cpu_ns(w, threads));
+  const bool open = share == HX__SHARE_AUTO, asks = hx->wants_devices && share != 0.0;
+  const double cpu_ns = asks ? hx__predict_cpu_ns(w, threads) : 0.0;
+  const bool start_after = bring_devices(hx, w, share, cpu_ns);
+  if (open && hx->config.min_offload == UINT64_MAX && cpu_ns < HX__BREAK_EVEN_NS && !hx->team.trace)
+    return carry_out(hx, w, 0.0, threads, report); /* what the plan would say; a trace shows that it did */
+  const bool pieces = open && hx->wants_devices && !start_after && !hx__forked() && hx__in_pieces(hx, w, cpu_ns);
   const hx_status s = pieces ? hx__offload_pieces(hx, w, threads, report) : carry_out(hx, w, share, threads, report);
   if (start_after) hx__registry_start();
   return s;
