@@ -12,6 +12,13 @@ static inline uint64_t hx__now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* The calling thread's time on a core: a system call. */
+static inline uint64_t hx__thread_cpu_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 /* The date in seconds, for what is kept between processes. */
 static inline uint64_t hx__date_s(void) {
   struct timespec t;

@@ -13,12 +13,14 @@
 #define HX__CREDIT_NS 10000000       /* of what was saved, kept against a wait: a core that is taken for once */
 #define HX__BACKOFF_WAITS 8          /* as many times what was lost threads are not waited for */
 #define HX__MOST_BACKOFF_NS 64000000 /* then they are tried again */
+#define HX__LASTS_NS 200000u
 
 typedef struct hx__patience {
   uint64_t called_ns;  /* when work that a team could do came last */
   uint64_t crowded_ns; /* until then threads are not waited for */
   int64_t saved_ns;    /* by teams, less what was waited for them */
   bool met;            /* libgomp has made its threads: the first region does not count */
+  bool lasts;          /* the last region did: of the next one this thread's time on a core is worth a system call */
 } hx__patience;
 
 static inline hx__team_mood hx__patience_asked(hx__patience *p, uint64_t now_ns) {
@@ -32,6 +34,7 @@ static inline hx__team_mood hx__patience_asked(hx__patience *p, uint64_t now_ns)
 static inline void hx__patience_learn(hx__patience *p, unsigned threads, uint64_t own_ns, uint64_t all_ns,
                                       uint64_t end_ns) {
   p->called_ns = end_ns;
+  p->lasts = all_ns >= HX__LASTS_NS;
   if (!p->met) {
     p->met = true;
     return;

@@ -36,14 +36,15 @@ hx__team_mood hx__cpu_team_mood(void) { return hx__patience_asked(&patience, hx_
 
 static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
   const uint64_t from_ns = hx__now_ns();
+  const bool on_core = patience.lasts; /* the caller's, not the other threads' */
   uint64_t own_ns = 0;
 #pragma omp parallel num_threads(threads)
   {
-    const uint64_t began_ns = hx__now_ns();
+    const uint64_t began_ns = on_core ? hx__thread_cpu_ns() : hx__now_ns();
     const hx__fpenv was = hx__fpenv_enter();
     body(arg);
     hx__fpenv_leave(was);
-    if (omp_get_thread_num() == 0) own_ns = hx__now_ns() - began_ns;
+    if (omp_get_thread_num() == 0) own_ns = (on_core ? hx__thread_cpu_ns() : hx__now_ns()) - began_ns;
   }
   const uint64_t end_ns = hx__now_ns();
   hx__patience_learn(&patience, threads, own_ns, end_ns - from_ns, end_ns);
