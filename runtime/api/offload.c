@@ -141,7 +141,7 @@ hx_status hx__offload_once(hx_context *hx, const hx__work *w, unsigned threads, 
 }
 
 static hx_status in_parts(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
-  const bool open = share == HX__SHARE_AUTO, asks = hx->wants_devices && share != 0.0;
+  const bool open = share == HX__SHARE_AUTO, asks = hx->wants_devices && share != 0.0 && !hx__forked();
   const double cpu_ns = asks ? hx__predict_cpu_ns(w, threads) : 0.0;
   const bool start_after = bring_devices(hx, w, share, cpu_ns);
   if (open && hx->config.min_offload == UINT64_MAX && cpu_ns < HX__BREAK_EVEN_NS && !hx->team.trace)

@@ -13,7 +13,7 @@
 #define HX__CREDIT_NS 10000000       /* of what was saved, kept against a wait: a core that is taken for once */
 #define HX__BACKOFF_WAITS 8          /* as many times what was lost threads are not waited for */
 #define HX__MOST_BACKOFF_NS 64000000 /* then they are tried again */
-#define HX__LASTS_NS 200000u
+#define HX__LASTS_NS 200000u         /* a region in which the caller's time on a core is worth a system call to know */
 
 typedef struct hx__patience {
   uint64_t called_ns;  /* when work that a team could do came last */
@@ -30,7 +30,8 @@ static inline hx__team_mood hx__patience_asked(hx__patience *p, uint64_t now_ns)
 }
 
 /* A region that ended at end_ns, in which the caller worked for own_ns of all_ns and otherwise waited: for the others
- * to come to its start, where libgomp meets them all, or to its end. They were asleep or without a core. */
+ * to come to its start, where libgomp meets them all, or to its end, for they were asleep or without a core; or, where
+ * own_ns is time on a core, for a core itself, on which another of them may have waited in a loop. */
 static inline void hx__patience_learn(hx__patience *p, unsigned threads, uint64_t own_ns, uint64_t all_ns,
                                       uint64_t end_ns) {
   p->called_ns = end_ns;
