@@ -167,11 +167,10 @@ static void urge(job *j) {
     return;
   }
   const urgency was = j->urgency;
-  if (awaited)
-    j->urgency = URGENCY_NORMAL;
-  else if (j->urgency == URGENCY_IDLE && hx__now_ns() - j->queued_ns >= NO_CORE_NS)
-    j->urgency = URGENCY_LOW;
-  builder_start(j->urgency, 1);
+  const bool no_core = was == URGENCY_IDLE && hx__now_ns() - j->queued_ns >= NO_CORE_NS;
+  const urgency now = awaited ? URGENCY_NORMAL : no_core ? URGENCY_LOW : was;
+  builder_start(now, 1);
+  if (builders[now]) j->urgency = now; /* else as before: the system has no thread more */
   if (j->urgency != was) pthread_cond_broadcast(&changed);
 }
 
