@@ -19,9 +19,9 @@
 #include "runtime/run/run.h"
 #include "runtime/task/quick.h"
 
-#define SMALL_ELEMENTS 32768u  /* of all fields: up to here a second thread does not pay */
-#define SMALL_SLOTS 256u       /* on the stack */
-#define SMALL_UNITS (1u << 18) /* multiply-adds */
+#define SMALL_ELEMENTS 32768u        /* of all fields: up to here a second thread does not pay */
+#define SMALL_SLOTS 256u             /* on the stack */
+#define SMALL_UNITS ((1u << 17) - 1) /* multiply-adds: two threads share more (dispatch.c) */
 #define SERIAL_UNITS (1u << 22)
 #define QUICK_ELEMENTS (1u << 18) /* 250 us at 4 GB/s */
 #define QUICK_UNITS (1u << 21)    /* 250 us at 8 multiply-adds a nanosecond */

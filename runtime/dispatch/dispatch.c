@@ -17,7 +17,7 @@
 #define ASLEEP_ELEMENTS (1u << 19)
 #define ASLEEP_UNITS (1u << 20)
 #define AWAKE_ELEMENTS (1u << 16)
-#define AWAKE_UNITS (1u << 17)
+#define AWAKE_UNITS (1u << 16)
 #define READ_UNITS 4u               /* multiply-adds that take as long as to read an element of A or B from afar */
 #define CROWDED_ELEMENTS (1u << 26) /* work that one thread has done before a taken core is given back: some 10 ms */
 #define CROWDED_UNITS (1u << 28)
