@@ -14,7 +14,8 @@
 
 static const char *const rulings[] = {
     [HX__RULING_NO_DEVICE] = "no device can do this task here (hx-bench info says why)",
-    [HX__RULING_SMALL] = "the CPU is done before a device is worth asking: no device is",
+    [HX__RULING_SMALL] = "the CPU is done before a device is worth asking, or HX_MIN_OFFLOAD says so: no device is",
+    [HX__RULING_SHARE] = "the share is set (HX_SPLIT, HX_DEVICES or HX_OFFLOAD), so nothing is weighed: ",
     [HX__RULING_SET] = "HX_SCHEDULE or HX_MIN_OFFLOAD settles it: all devices and the CPU",
     [HX__RULING_EXPECTED] = "",
 };
@@ -47,11 +48,12 @@ static void print_part(FILE *f, const char *who, const char *company, const hx__
     fputs("a guess\n", f);
 }
 
-/* The share of the choice's devices when all end together. */
+/* The share of the choice's devices when all end together; NaN where nothing is known of one. */
 static double share_of(const hx__explanation *e, unsigned choice) {
   const hx__choice c = hx__choice_of(choice, e->prospect.devices);
   double share = 0.0;
   if (!c.cpu) return 1.0;
+  if (!isfinite(e->decision.outlook[choice].parts_ns)) return NAN;
   for (unsigned d = 0; d < c.devices; d++) {
     const hx__estimate *const p = &e->prospect.device[d].beside;
     const double time = e->decision.outlook[choice].parts_ns - hx__estimate_ns(p, 0.0, e->prospect.device[d].idle);
@@ -83,10 +85,28 @@ static void print_energy(FILE *f, const hx__outlook *o) {
     fprintf(f, " %8s %8s", "?", joules);
 }
 
+/* Who has which part of a task whose share is set. */
+static void print_shares(FILE *f, const hx__explanation *e) {
+  double rest = 1.0;
+  for (unsigned d = 0; d < e->prospect.devices; d++) rest -= e->part[d];
+  fprintf(f, "CPU %.1f%%", 100.0 * fmax(rest, 0.0));
+  for (unsigned d = 0; d < e->prospect.devices; d++) fprintf(f, ", %zu %.1f%%", e->seat[d], 100.0 * e->part[d]);
+}
+
+/* A number of a table, or that it is not known. */
+static void print_known(FILE *f, int width, int digits, double x, const char *unit) {
+  if (isfinite(x))
+    fprintf(f, " %*.*f%s", width - (int)strlen(unit), digits, x, unit);
+  else
+    fprintf(f, " %*s", width, "?");
+}
+
 static void print_choices(FILE *f, const hx__explanation *e) {
   char name[96];
   if (e->ruling != HX__RULING_EXPECTED) {
-    fprintf(f, "  %s\n", rulings[e->ruling]);
+    fprintf(f, "  %s", rulings[e->ruling]);
+    if (e->ruling == HX__RULING_SHARE) print_shares(f, e);
+    fputc('\n', f);
     return;
   }
   const bool metered = e->prospect.objective != HX__OBJECTIVE_TIME;
@@ -95,8 +115,12 @@ static void print_choices(FILE *f, const hx__explanation *e) {
   for (unsigned i = 0; i < e->decision.choices; i++) {
     const hx__outlook *const o = &e->decision.outlook[i];
     name_of(e, i, name, sizeof name);
-    fprintf(f, "%c %-16s %12.3f %12.3f %8.2f %7.0f%% %8u", i == e->decision.choice ? '>' : ' ', name, o->ns * 1e-6,
-            o->parts_ns * 1e-6, o->sigma, 100.0 * share_of(e, i), o->samples);
+    fprintf(f, "%c %-16s", i == e->decision.choice ? '>' : ' ', name);
+    print_known(f, 12, 3, o->ns * 1e-6, "");
+    print_known(f, 12, 3, o->parts_ns * 1e-6, "");
+    print_known(f, 8, 2, o->sigma, "");
+    print_known(f, 8, 0, 100.0 * share_of(e, i), "%");
+    fprintf(f, " %8u", o->samples);
     if (metered) print_energy(f, o);
     fputc('\n', f);
   }
@@ -124,8 +148,9 @@ static void write_json(FILE *f, const hx__explanation *e, bool after) {
     bench_json_number(f, e->decision.outlook[i].parts_ns * 1e-6);
     fputs(", \"expected_joules\": ", f);
     bench_json_number(f, joules_of(&e->decision.outlook[i]));
-    fprintf(f, ", \"sigma\": %.9g, \"share\": %.9g, \"calls\": %u}", e->decision.outlook[i].sigma, share_of(e, i),
-            e->decision.outlook[i].samples);
+    fprintf(f, ", \"sigma\": %.9g, \"share\": ", e->decision.outlook[i].sigma);
+    bench_json_number(f, share_of(e, i));
+    fprintf(f, ", \"calls\": %u}", e->decision.outlook[i].samples);
   }
   fputs("]}", f);
 }
@@ -141,7 +166,9 @@ static void write_csv(FILE *f, const bench_row *row, const char *size, const hx_
     bench_csv_number(f, e->decision.outlook[i].ns * 1e-6);
     bench_csv_number(f, e->decision.outlook[i].parts_ns * 1e-6);
     bench_csv_number(f, joules_of(&e->decision.outlook[i]));
-    fprintf(f, "%.9g,%.9g,%u\n", e->decision.outlook[i].sigma, share_of(e, i), e->decision.outlook[i].samples);
+    bench_csv_number(f, e->decision.outlook[i].sigma);
+    bench_csv_number(f, share_of(e, i));
+    fprintf(f, "%u\n", e->decision.outlook[i].samples);
   }
 }
 
@@ -166,8 +193,9 @@ static bool explain_one(bench_session *session, bench_subject *subject, bool fir
   for (int after = 0; fine && after < 2; after++) {
     fine = hx__explain(session->hx, &subject->task, &e) == HX_OK;
     if (!fine) break;
-    if (f && !after) fprintf(f, "\n%s %s %s, %u threads\n", subject->row.type, subject->row.op, size, e.threads);
-    if (f && after) fprintf(f, "  after %u calls, their median %.3f ms:\n", CALLS, 1e3 * bench_median(seconds, CALLS));
+    if (f && !after) fprintf(f, "\n%s %s %s", subject->row.type, subject->row.op, size);
+    if (f && after) fprintf(f, "  after %u calls, their median %.3f ms", CALLS, 1e3 * bench_median(seconds, CALLS));
+    if (f) fprintf(f, ", %u thread%s%s\n", e.threads, e.threads == 1 ? "" : "s", after ? ":" : "");
     if (f) print_parts(f, &e, unit);
     if (f) print_choices(f, &e);
     if (json) write_json(json, &e, after);

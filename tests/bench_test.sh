@@ -135,6 +135,13 @@ vars=HX_SIM=rate=2e9
 status 0 explain --devices cpu,sim --op sum --size 2^24 --json e.json --csv e.csv &&
   has e.json '"expected_ms"' explain && valid_csv e.csv expected_ms explain &&
   has out 'after 10 calls' explain
+# As a call decides: with what calls have shown of arrays that lie where these do; a share that is set is not weighed.
+vars='HX_SIM=rate=2e9 HX_THREADS=1'
+status 0 explain --devices cpu,sim --op sum --size 2^24
+checks=$((checks + 1))
+sed '1,/after 10 calls/d' out | grep -q 'nothing is known' && fail "explain does not know what its calls have shown"
+vars='HX_SIM=rate=2e9 HX_SPLIT=0.25'
+status 0 explain --devices cpu,sim --op sum --size 2^22 && has out 'CPU 75.0%, [0-9]* 25.0%' 'explain of a set share'
 vars=
 
 # A simulated device: three modes, and a sweep.

@@ -22,6 +22,16 @@ static void make_ready(hx_context *hx, const hx__work *w) {
   }
 }
 
+/* A numeric share, by the task or by settings: what a call's plan cuts. */
+static void by_share(const hx_context *hx, const hx__work *w, double share, hx__plan *plan, hx__explanation *out) {
+  hx__plan_make(&hx->team, w, share, out->threads, plan);
+  hx__prospect_cpu(&hx->team, w, out->threads, &out->prospect);
+  hx__prospect_devices(&hx->team, w, plan, &out->prospect);
+  out->ruling = plan->devices || share == 0.0 ? HX__RULING_SHARE : HX__RULING_NO_DEVICE;
+  out->decision.choice = (unsigned)(plan->cpu_fixed.count || !plan->devices ? plan->devices : 2 * plan->devices);
+  for (size_t i = 0; i < plan->devices; i++) out->part[i] = (double)plan->device[i].fixed.count / (double)w->slices;
+}
+
 hx_status hx__explain(hx_context *hx, const hx_task *task, hx__explanation *out) {
   hx__work work;
   hx__plan plan;
@@ -31,8 +41,13 @@ hx_status hx__explain(hx_context *hx, const hx_task *task, hx__explanation *out)
   if (s != HX_OK) return s;
   memset(out, 0, sizeof *out);
   make_ready(hx, &work);
+  work.residence = hx__memory_residence(&hx->memory, &work);
   out->threads = hx__threads_for(&work, hx__cpu_threads(&hx->config));
-  out->ruling = hx__plan_consider(&hx->team, &work, out->threads, &plan, &out->prospect, &out->decision);
+  const double share = hx__share_of(&hx->config, &work);
+  if (share == HX__SHARE_AUTO)
+    out->ruling = hx__plan_consider(&hx->team, &work, out->threads, &plan, &out->prospect, &out->decision);
+  else
+    by_share(hx, &work, share, &plan, out);
   for (size_t i = 0; i < plan.devices; i++) out->seat[i] = plan.device[i].seat;
   return HX_OK;
 }

@@ -11,6 +11,7 @@ typedef struct hx__explanation {
   hx__prospect prospect;
   hx__decision decision;       /* where ruling is HX__RULING_EXPECTED */
   size_t seat[HX_MAX_DEVICES]; /* hx_device index of the prospect's devices */
+  double part[HX_MAX_DEVICES]; /* where ruling is HX__RULING_SHARE: theirs of the task; the rest is the CPU's */
 } hx__explanation;
 
 /* The decision for *task as a call would make it now; the kernels are made ready first. Nothing is computed. */

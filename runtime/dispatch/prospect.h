@@ -10,6 +10,7 @@ typedef enum hx__ruling {
   HX__RULING_NO_DEVICE, /* none can do this task now */
   HX__RULING_SMALL,     /* the CPU is done before a device is worth asking, or HX_MIN_OFFLOAD says so */
   HX__RULING_SET,       /* HX_SCHEDULE or HX_MIN_OFFLOAD: all devices */
+  HX__RULING_SHARE,     /* a numeric share: nothing is weighed */
   HX__RULING_EXPECTED   /* the decision */
 } hx__ruling;
 
