@@ -224,6 +224,27 @@ static void no_stderr(void) {
   CHECK(c.cpu >= 9, "%d chunks of the CPU", c.cpu);
 }
 
+static void *one_chunk(void *t) {
+  hx__trace_chunk(t, &(hx__trace_slice){0, 1000, 2000, 0, 1, 1, 0.0, "done"});
+  return NULL;
+}
+
+/* Each asynchronous call has a thread of its own, and teams of its own: all of them are rows with names. */
+static void many_threads(void) {
+  enum { THREADS = 1500 };
+  make_path();
+  hx__trace *const t = hx__trace_open(path);
+  hx__trace_device(t, 0, "CPU");
+  for (int i = 0; i < THREADS; i++) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, one_chunk, t) == 0, "thread %d", i);
+    pthread_join(thread, NULL);
+  }
+  hx__trace_close(t);
+  const counts c = read_trace();
+  CHECK(c.cpu == THREADS && c.threads > THREADS / 2, "%d chunks of %d threads", c.cpu, c.threads);
+}
+
 /* What a record may hold at most. */
 static void odd_events(void) {
   make_path();
@@ -258,13 +279,9 @@ static void odd_events(void) {
 }
 
 int main(int argc, char **argv) {
-  static const scenario table[] = {{"closed", closed},
-                                   {"never_closed", never_closed},
-                                   {"several", several},
-                                   {"second", second},
-                                   {"another_process", another_process},
-                                   {"full_disk", full_disk},
-                                   {"odd_events", odd_events},
-                                   {"no_stderr", no_stderr}};
+  static const scenario table[] = {
+      {"closed", closed},         {"never_closed", never_closed},       {"several", several},
+      {"second", second},         {"another_process", another_process}, {"full_disk", full_disk},
+      {"odd_events", odd_events}, {"many_threads", many_threads},       {"no_stderr", no_stderr}};
   return scenarios_main(argc, argv, "trace_test", table, sizeof table / sizeof table[0]);
 }

@@ -88,21 +88,31 @@ static void put_row(hx__trace_text *t, size_t device, uint32_t thread) {
   put_number(t, thread);
 }
 
-void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t thread) {
+/* Whether the row has its name; from now on it counts as if it had. Where there is no place left all are forgotten: a
+ * name that is written twice does no harm. */
+static bool is_named(hx__trace_text *t, size_t device, uint32_t thread) {
   const uint64_t key = (uint64_t)device << 32 | thread;
+  const unsigned first = (unsigned)((thread + device * 31u) % HX__TRACE_ROWS);
   for (unsigned i = 0; i < HX__TRACE_ROWS; i++) {
-    uint64_t *const row = &t->row[(thread + device * 31u + i) % HX__TRACE_ROWS];
-    if (*row == key) return;
+    uint64_t *const row = &t->row[(first + i) % HX__TRACE_ROWS];
+    if (*row == key) return true;
     if (*row) continue;
     *row = key;
-    begin_event(t);
-    PUT(t, "thread_name\",\"ph\":\"M\",");
-    put_row(t, device, thread);
-    PUT(t, ",\"args\":{\"name\":\"");
-    put_word(t, device ? "feeder" : "CPU thread");
-    PUT(t, "\"}}");
-    return;
+    return false;
   }
+  memset(t->row, 0, sizeof t->row);
+  t->row[first] = key;
+  return false;
+}
+
+void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t thread) {
+  if (is_named(t, device, thread)) return;
+  begin_event(t);
+  PUT(t, "thread_name\",\"ph\":\"M\",");
+  put_row(t, device, thread);
+  PUT(t, ",\"args\":{\"name\":\"");
+  put_word(t, device ? "feeder" : "CPU thread");
+  PUT(t, "\"}}");
 }
 
 static void put_times(hx__trace_text *t, const hx__trace_slice *s) {

@@ -8,7 +8,7 @@
 #include "runtime/base/trace.h"
 
 #define HX__TRACE_TEXT_BYTES ((size_t)64 << 10)
-#define HX__TRACE_ROWS 512u /* threads that get a name */
+#define HX__TRACE_ROWS 512u /* threads whose names are known to be written */
 #define HX__TRACE_END_BYTES 3u
 
 typedef struct hx__trace_text {
