@@ -238,6 +238,32 @@ static void loads_no_driver(void) {
   }
 }
 
+/* A program may end at any time, also while drivers are found and their libraries loaded: exit would end these first.
+ */
+static void ends_meanwhile(void) {
+  enum { ENDS = 40, MICROSECONDS = 2500 };
+  if (!scenario_devices) return; /* nothing is looked for */
+  const float *const data = calloc(1 << 22, sizeof *data);
+  for (int i = 0; i < ENDS; i++) {
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(60);
+      hx_settings s = settings_for("1");
+      hx_context *const hx = open_or_exit(&s);
+      hx_value sum;
+      hx_task t = hx_reduce(HX_SUM, HX_F32, data, 1 << 22, &sum);
+      CHECK_OK(hx_offload(hx, &t, NULL)); /* long enough: as it returns the discovery starts */
+      nanosleep(&(struct timespec){0, (i / 2) * MICROSECONDS * 1000L}, NULL);
+      if (i % 2) hx_close(hx);
+      exit(checks_failed != 0);
+    }
+    const int status = scenario_wait(child);
+    CHECK(status == 0, "ended after %d us%s: exit status %d (128 + signal; 142: it hung)", i / 2 * MICROSECONDS,
+          i % 2 ? " and hx_close" : "", status);
+  }
+}
+
 int main(int argc, char **argv) {
   static const scenario table[] = {
     {"loads_no_driver", loads_no_driver},
@@ -247,6 +273,7 @@ int main(int argc, char **argv) {
     {"two_threads", two_threads},
     {"in_openmp_region", in_openmp_region},
     {"forked_child", forked_child},
+    {"ends_meanwhile", ends_meanwhile},
     {"no_leak", no_leak},
     {"log_without_a_reader", log_without_a_reader}
   };

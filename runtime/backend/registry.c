@@ -51,6 +51,15 @@ static void halt(void) {
   pthread_mutex_unlock(&lock);
 }
 
+/* exit runs the newest handler first, and those of a driver's libraries, which it loads while it looks for devices or
+ * builds, would end under its feet. As a library is loaded with the program, or by the main thread, or at its hx_open.
+ */
+static void halt_before_all(void *unused) {
+  (void)unused;
+  halt();
+}
+__attribute__((constructor)) static void watch_main(void) { hx__before_exit(halt_before_all); }
+
 static void init(void) {
   hx__cond_init(&changed);
   hx__fork_watch();
@@ -58,6 +67,7 @@ static void init(void) {
 
 void hx__registry_note_affinity(const cpu_set_t *mask) {
   if (hx__forked()) return; /* no thread will be started */
+  watch_main();
   pthread_once(&once, init);
   pthread_mutex_lock(&lock);
   if (!affinity_known) affinity = *mask;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -45,6 +46,16 @@ int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(vo
   pthread_attr_destroy(&attr);
   if (error) free(s);
   return error;
+}
+
+/* How C++ has its thread_local objects destroyed: by exit before all else, for the thread that calls it. */
+extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+bool hx__before_exit(void (*f)(void *)) {
+  static atomic_flag set = ATOMIC_FLAG_INIT;
+  if (!__cxa_thread_atexit_impl || syscall(SYS_gettid) != getpid() || atomic_flag_test_and_set(&set)) return false;
+  return __cxa_thread_atexit_impl(f, NULL, &__dso_handle) == 0;
 }
 
 void hx__thread_is_brief(void) {

@@ -17,6 +17,11 @@ int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(vo
  * (Linux 6.12, sched_setattr's sched_runtime without privilege) it runs before a thread that computes on its core. */
 void hx__thread_is_brief(void);
 
+/* f(NULL) runs when the main thread ends the process by exit or by returning from main, before every handler of atexit
+ * and every destructor of a library, whenever those were registered. Once a process, by whoever asks first; true where
+ * the calling thread is the main one and f will run. */
+bool hx__before_exit(void (*f)(void *));
+
 /* True in a process forked after hx__fork_watch: threads, OpenMP teams and drivers of the parent do not exist there. */
 bool hx__forked(void);
 void hx__fork_watch(void);
