@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * One context for a whole run: opening it, naming PoCL where there is no GPU, its devices, memory for arrays. */
-#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
 #include "bench/text.h"
 #include "cpu/cpu.h"
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/config.h"
-#include "runtime/topo/topo.h"
 
 const char *bench_kind_name(hx_device_kind kind) {
   static const char *const names[] = {"?", "cpu", "igpu", "gpu", "opencl-cpu", "sim"};
@@ -90,9 +89,7 @@ void bench_session_free(bench_session *session, void *p) {
 
 unsigned bench_threads(void) {
   hx__config config;
-  if (hx__config_read(&config, NULL) == HX_OK && config.threads) return config.threads;
-  const char *variable = getenv("OMP_NUM_THREADS");
-  return variable && *variable ? (unsigned)omp_get_max_threads() : hx__topo_get()->cores;
+  return hx__config_read(&config, NULL) == HX_OK ? hx__cpu_threads(&config) : 1;
 }
 
 const char *bench_isa(void) {

@@ -109,6 +109,10 @@ for name in DEVICES SPLIT SCHEDULE CHUNK THREADS TILE MEMORY MIN_OFFLOAD TIMEOUT
 done
 vars=HX_THREADS=1
 status 0 env && has out '^HX_THREADS  *1 ' 'the current value'
+for pair in OMP_THREAD_LIMIT=1:1 OMP_NUM_THREADS=9999:4096 'OMP_NUM_THREADS=3,2:3'; do # as the library counts them
+  vars=${pair%:*}
+  status 0 info --devices cpu && has out "hx takes ${pair##*:} thread" "threads by $vars"
+done
 vars=HX_SPLIT=lots
 status 2 env && has err 'HX_SPLIT=lots' 'a bad variable'
 status 2 reduce --size 10 && has err '^hx-bench: HX_SPLIT=lots' 'a bad variable'

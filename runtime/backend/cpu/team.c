@@ -28,7 +28,8 @@ static unsigned wanted(const hx__config *config) {
 unsigned hx__cpu_threads(const hx__config *config) {
   if (hx__forked()) return 1; /* libgomp's pool does not exist in a forked child */
   if (omp_in_parallel() && omp_get_level() >= omp_get_max_active_levels()) return 1;
-  const unsigned threads = wanted(config), others = atomic_load_explicit(&at_work, memory_order_relaxed);
+  const unsigned want = wanted(config), limit = (unsigned)omp_get_thread_limit(); /* OMP_THREAD_LIMIT */
+  const unsigned threads = want < limit ? want : limit, others = atomic_load_explicit(&at_work, memory_order_relaxed);
   return others < threads ? threads - others : 1;
 }
 
