@@ -95,8 +95,9 @@ static void print_means(FILE *f, const bench_session *session, const bench_resul
   size_t rows;
   for (size_t v = 0; v < options->vs_count; v++) {
     double installed = mean(results, of, v, false, &rows), best = mean(results, of, v, true, &rows);
-    if (rows)
-      fprintf(f, "%-36.36s %5zu  %-22s %12.3f %12.3f\n", name, rows, options->vs[v].peer->name, installed, best);
+    char text[16] = "-"; /* wrong in every task as installed, or another core type was asked for */
+    if (isfinite(installed)) snprintf(text, sizeof text, "%.3f", installed);
+    if (rows) fprintf(f, "%-36.36s %5zu  %-22s %12s %12.3f\n", name, rows, options->vs[v].peer->name, text, best);
   }
   double hard = mean(results, of, SIZE_MAX, true, &rows);
   if (rows && options->vs_count > 1)
