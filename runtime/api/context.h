@@ -29,6 +29,9 @@ struct hx_context {
 /* Seats the devices once the discovery has ended, waiting for it until deadline_ns; false where it has not. */
 bool hx__context_seat(hx_context *hx, uint64_t deadline_ns);
 
+/* Has registered memory pinned by the devices that are there and gain by it; soon: on a thread that does only this. */
+void hx__context_pin(hx_context *hx, bool soon);
+
 /* A checked task, run to its end. */
 hx_status hx__offload_work(hx_context *hx, hx__work *work, hx_report *report);
 

@@ -90,5 +90,6 @@ hx_status hx_ready(hx_context *hx) {
       else
         hx__prepare(s->device, needs);
     }
+  hx__context_pin(hx, false);
   return HX_OK;
 }

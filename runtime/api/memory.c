@@ -44,9 +44,21 @@ void hx_free(hx_context *hx, void *p) {
   if (!(hx)) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL"); \
   HX__VISIT(hx)
 
+void hx__context_pin(hx_context *hx, bool soon) {
+  hx__device *devices[HX_MAX_DEVICES];
+  size_t count = 0;
+  for (size_t i = 1; i < hx->team.seats; i++)
+    if (hx->team.seat[i].selected) devices[count++] = hx->team.seat[i].device;
+  (soon ? hx__memory_pin_soon : hx__memory_pin)(&hx->memory, devices, count);
+}
+
+/* A device that is not there yet is not waited for: the first call that finds it asks for it. */
 hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
   ENTER(hx);
-  return hx__memory_register(&hx->memory, p, bytes);
+  const hx_status s = hx__memory_register(&hx->memory, p, bytes);
+  const bool found = s == HX_OK && hx->wants_devices && !hx__forked() && hx__registry_done();
+  if (found && hx__context_seat(hx, 0)) hx__context_pin(hx, false);
+  return s;
 }
 
 hx_status hx_unregister(hx_context *hx, void *p) {

@@ -122,7 +122,10 @@ static bool bring_devices(hx_context *hx, const hx__work *w, double share, doubl
     if (!wait && cpu_ns < DISCOVERY_NS * DISCOVERY_PAYS) return true;
     hx__registry_start();
   }
-  if (hx__context_seat(hx, wait ? hx__now_ns() + DRIVER_PATIENCE_NS : 0)) prepare(hx, w, wait);
+  if (hx__context_seat(hx, wait ? hx__now_ns() + DRIVER_PATIENCE_NS : 0)) {
+    prepare(hx, w, wait);
+    hx__context_pin(hx, true);
+  }
   return false;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every backend is: one table of eleven entries, and three more for devices that keep copies. A device belongs to
- * the process, is found once and kept to exit; a lane is one context's way to a device (queues, kernel objects, blocks)
- * and carries one run at a time, so its entries need no locks of their own. Errors go up as status values with a
- * detail; nothing calls back.
+ * What every backend is: one table of eleven entries, one more for devices that pin, and three for those that keep
+ * copies. A device belongs to the process, is found once and kept to exit; a lane is one context's way to a device
+ * (queues, kernel objects, blocks) and carries one run at a time, so its entries need no locks of their own. Errors go
+ * up as status values with a detail; nothing calls back.
  *
  * To add a backend copy sim/, which has every entry in its simplest right form. */
 #ifndef HX_BACKEND_BACKEND_H
@@ -72,7 +72,7 @@ typedef struct hx__array {
   const void *p;
   size_t rows, cols, ld; /* 4-byte elements; a reduction's array is one row */
   hx__memory_mode mode;
-  void *block;    /* the handle of backend->alloc that holds it; NULL for memory of others */
+  void *block;    /* the handle of backend->alloc or, in mode copy, backend->pin that holds it; NULL: none does */
   hx__held *held; /* mode copy: the device's copy of a range that holds it; NULL: none outlives the run */
 } hx__array;
 
@@ -142,6 +142,9 @@ struct hx__backend {
    * the device cannot. Optional. */
   void *(*alloc)(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
   void (*free)(hx__device *device, void *block);
+  /* Optional: makes memory of others such as the device reads itself in mode copy, for as long as the handle lives:
+   * hx__array.block, and freed like one. Takes a while. NULL: it gains nothing by that, or cannot. */
+  void *(*pin)(hx__device *device, void *p, size_t bytes);
 
   /* Optional, all three or none. hold: an empty copy of [first, first+bytes), or NULL where there is no room. drop: on
    * any thread, when no run uses it. fetch: on the lane between runs, the array's part of its held copy to the host. */

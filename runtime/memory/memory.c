@@ -8,7 +8,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
-#include "runtime/memory/range.h"
+#include "runtime/memory/pins.h"
 
 #define PAGE ((size_t)4096)
 #define KNOWN_ADVICE (HX_READ_MOSTLY | HX_RESIDENT)
@@ -28,10 +28,12 @@ void hx__memory_init(hx__memory *m, hx__memory_mode forced) {
   m->copies = NULL;
   atomic_store(&m->watched, 0);
   m->forced = forced;
+  m->pinning = false;
 }
 
 static void range_free(hx__range *r) {
-  if (r->allocated && !r->pinned) {
+  hx__pins_free(r);
+  if (r->allocated && !r->leaked) {
     if (r->block)
       r->device->backend->free(r->device, r->block);
     else
@@ -41,6 +43,9 @@ static void range_free(hx__range *r) {
 }
 
 void hx__memory_destroy(hx__memory *m) {
+  hx__lock(&m->lock);
+  while (m->pinning) pthread_cond_wait(&m->changed, &m->lock);
+  hx__unlock(&m->lock);
   hx__copies_free(m);
   for (hx__range *r = m->ranges, *next; r; r = next) {
     next = r->next;
@@ -61,18 +66,26 @@ static void add(hx__memory *m, hx__range *r) {
   hx__unlock(&m->lock);
 }
 
-/* Takes the range that starts at p out of the list. */
+static hx__range **place_of(hx__memory *m, const void *p, bool allocated) {
+  hx__range **at = &m->ranges;
+  while (*at && ((*at)->p != p || (*at)->allocated != allocated)) at = &(*at)->next;
+  return at;
+}
+
+/* Takes the range that starts at p out of the list, when no pin of it is in use. */
 static hx__range *take(hx__memory *m, const void *p, bool allocated) {
-  hx__range *found = NULL;
   hx__lock(&m->lock);
-  for (hx__range **at = &m->ranges; *at && !found; at = *at ? &(*at)->next : at)
-    if ((*at)->p == p && (*at)->allocated == allocated) {
-      found = *at;
-      *at = found->next;
-      atomic_fetch_sub(&m->watched, is_watched(found));
-      hx__copies_end(m, found->p, found->bytes, true, true);
-      break;
-    }
+  hx__range **at = place_of(m, p, allocated);
+  while (*at && hx__pins_busy(*at) && !hx__forked()) {
+    pthread_cond_wait(&m->changed, &m->lock);
+    at = place_of(m, p, allocated);
+  }
+  hx__range *const found = *at;
+  if (found) {
+    *at = found->next;
+    atomic_fetch_sub(&m->watched, is_watched(found));
+    hx__copies_end(m, found->p, found->bytes, true, true);
+  }
   hx__unlock(&m->lock);
   return found;
 }

@@ -10,6 +10,7 @@
 
 typedef struct hx__range hx__range;
 typedef struct hx__copy hx__copy;
+typedef struct hx__pin hx__pin;
 
 typedef struct hx__memory {
   pthread_mutex_t lock;
@@ -18,6 +19,7 @@ typedef struct hx__memory {
   hx__copy *copies;         /* that devices keep */
   _Atomic unsigned watched; /* ranges whose writing matters (advice, coarse SVM): 0 spares small calls the lock */
   hx__memory_mode forced;   /* HX_MEMORY */
+  bool pinning;             /* a thread of ours does; under the lock */
 } hx__memory;
 
 void hx__memory_init(hx__memory *memory, hx__memory_mode forced);
@@ -31,6 +33,10 @@ bool hx__memory_free(hx__memory *memory, void *p);
 
 hx_status hx__memory_register(hx__memory *memory, void *p, size_t bytes);
 hx_status hx__memory_unregister(hx__memory *memory, void *p);
+/* Pins known memory for those of the devices that are open and copy it; what one refuses it is not asked for again.
+ * Returns when all is done; or at once, and a thread does it. */
+void hx__memory_pin(hx__memory *memory, hx__device *const *devices, size_t count);
+void hx__memory_pin_soon(hx__memory *memory, hx__device *const *devices, size_t count);
 /* hx_advise, hx_modified, hx_sync share the check: [p, p+bytes) lies inside a known range. */
 hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice);
 hx_status hx__memory_known(hx__memory *memory, const void *p, size_t bytes, const char *what);

@@ -10,7 +10,7 @@ struct hx__range {
   void *p;
   size_t bytes;
   bool allocated; /* by hx_alloc; else registered */
-  bool pinned;    /* a chunk that was given up may still read it: never freed */
+  bool leaked;    /* a chunk that was given up may still read it: never freed */
   unsigned advice;
   uintptr_t advised, advised_end; /* what the advice is on: the last one given inside the range */
   uint64_t version;   /* another number after each hx_advise, hx_modified and task that wrote into the range; never 0 */
@@ -18,6 +18,8 @@ struct hx__range {
   void *block;
   hx__memory_mode mode;
   unsigned writers, readers; /* svm-coarse: tasks that write it on the host, runs whose kernels may read it */
+  hx__pin *pins;             /* by devices that have not given it */
+  unsigned pin_users;        /* operands of runs that are read by them */
 };
 
 /* Process-wide, so that no two contents of one address ever share a number. */

@@ -3,7 +3,7 @@
  * device passes for that kind of memory, else a copy. */
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
-#include "runtime/memory/range.h"
+#include "runtime/memory/pins.h"
 
 hx__range *hx__range_of(const hx__memory *m, const void *p, size_t bytes) {
   const uintptr_t first = (uintptr_t)p;
@@ -90,7 +90,8 @@ static void resolve_one(hx__memory *m, hx__device *d, hx__array *a) {
   hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   a->mode = hx__mode_of(m, d, r);
   const bool own = r && r->block && r->device == d && a->mode == r->mode;
-  a->block = own ? r->block : NULL;
+  a->block = own ? r->block : r && a->mode == HX__MEMORY_COPY ? hx__pin_of(r, d) : NULL;
+  if (a->block && !own) r->pin_users++;
   if (own && a->mode == HX__MEMORY_SVM_COARSE) r->readers++;
   hx__copies_find(m, d, r, a);
 }
@@ -141,20 +142,22 @@ void hx__memory_release(hx__memory *m, const hx__work *w, const hx__array *array
     hx__range *const r = hx__range_of(m, arrays[i].p, hx__array_bytes(&arrays[i]));
     if (arrays[i].held) hx__copies_leave(m, arrays[i].held);
     if (!r) continue;
+    const bool pin = arrays[i].block && arrays[i].block != r->block;
     /* A pinned block is read by the device; a simulated one has read it when it was launched. */
-    const bool reads = arrays[i].mode != HX__MEMORY_COPY || (arrays[i].block && r->device->kind != HX_SIM);
-    if (late && reads) r->pinned = true;
+    const bool reads = arrays[i].mode != HX__MEMORY_COPY || pin || (arrays[i].block && r->device->kind != HX_SIM);
+    if (late && reads) r->leaked = true;
+    if (pin) r->pin_users--;
     if (arrays[i].block && arrays[i].mode == HX__MEMORY_SVM_COARSE) r->readers--; /* a late one only reads too much */
   }
   pthread_cond_broadcast(&m->changed);
   hx__unlock(&m->lock);
 }
 
-/* An operand: 0, a block that devices read without a thread of ours, or what a device has already. */
+/* An operand: 0, memory that devices read without a thread of ours, or what a device has already. */
 static uint32_t residence_of(const hx__memory *m, const hx__array *a) {
   const hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   if (!r) return 0;
-  return r->advice && hx__copies_have(m, r, a) ? 2 : r->block && r->mode == HX__MEMORY_COPY;
+  return r->advice && hx__copies_have(m, r, a) ? 2 : (r->block && r->mode == HX__MEMORY_COPY) || hx__pinned(r);
 }
 
 uint32_t hx__memory_residence(hx__memory *m, const hx__work *w) {

@@ -167,4 +167,7 @@ void hx__cl_end(hx__lane *base, uint64_t *copied) {
     if (lane->operand[i].held && !lane->operand[i].of_run) ((hx__cl_held *)lane->operand[i].held)->late = true;
   for (size_t i = 0; i < lane->operands && base->late; i++)
     if (lane->operand[i].hostptr) hx__cl_hostptr_late(lane->device, lane->operand[i].hostptr);
+  for (size_t i = 0; i < lane->operands && base->late; i++)
+    if (lane->operand[i].mode == HX__MEMORY_COPY && lane->operand[i].array->block)
+      hx__cl_pin_late(lane->device, lane->operand[i].array->block);
 }

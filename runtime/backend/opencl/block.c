@@ -91,7 +91,9 @@ void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void 
 void hx__cl_free(hx__device *device, void *block) {
   hx__cl_device *const d = (hx__cl_device *)device;
   hx__cl_block *const b = block;
-  if (!atomic_load(&d->base.lost)) {
+  if (b->piece) {
+    hx__cl_unpin(d, b);
+  } else if (!atomic_load(&d->base.lost)) {
     if (b->mode == HX__MEMORY_USM)
       d->usm_free(d->context, b->p);
     else if (b->mode == HX__MEMORY_COPY)
@@ -133,7 +135,8 @@ hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *d, const void *p, size_t bytes
   pthread_mutex_lock(&d->lock);
   for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next) {
     /* A copy that the driver made may be older than what a neighbour in the same page has become since. */
-    if (h->first <= first && end <= h->end && !h->late && (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR)) found = h;
+    if (h->first <= first && end <= h->end && !h->late && !h->pins && (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
+      found = h;
     overlaps = overlaps || (h->first < end && first < h->end);
   }
   if (!found && !overlaps && (found = calloc(1, sizeof *found)) != NULL) {
@@ -176,7 +179,7 @@ void hx__cl_hostptr_put(hx__cl_device *d, hx__cl_hostptr *h) {
         *at = h->next;
         break;
       }
-    clReleaseMemObject(h->mem);
+    if (h->mem) clReleaseMemObject(h->mem);
     free(h);
   }
   pthread_mutex_unlock(&d->lock);

@@ -42,11 +42,13 @@ typedef struct hx__cl_buffer {
   size_t bytes;
 } hx__cl_buffer;
 
-/* A live buffer over memory of the caller, shared by the lanes that read the same range at once. */
+/* A live buffer over memory of the caller, shared by the lanes that read the same range at once; or by the contexts
+ * that have registered it (pin.c). */
 typedef struct hx__cl_hostptr {
   uintptr_t first, end;
   cl_mem mem;
   unsigned users;
+  bool pins; /* it is only there for its pages to be pinned */
   bool late; /* a chunk that was given up may read it still: for nobody else, its pages may be others by now */
   struct hx__cl_hostptr *next;
 } hx__cl_hostptr;
@@ -67,6 +69,7 @@ typedef struct hx__cl_device {
   clMemFreeINTEL_fn usm_free;
   clSetKernelArgMemPointerINTEL_fn usm_arg;
 
+  pthread_mutex_t pins; /* held by whoever pins, for as long as that takes; before lock */
   pthread_mutex_t lock; /* what follows */
   bool opened;
   cl_context context;
@@ -155,7 +158,7 @@ float hx__cl_seed_rate(hx__cl_device *device, unsigned need);
 void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
 void hx__cl_free(hx__device *device, void *block);
 
-/* A block of hx_alloc memory that the device knows. */
+/* A block of hx_alloc memory that the device knows, or memory of others that is pinned for it. */
 typedef struct hx__cl_block {
   void *p; /* as the driver gave it: the caller's begins at the first page boundary in it */
   size_t bytes;
@@ -163,7 +166,16 @@ typedef struct hx__cl_block {
   hx__memory_mode mode;
   pthread_mutex_t lock;
   unsigned readers; /* coarse SVM: runs whose kernels may read it; the host then holds a read map only */
+  hx__cl_hostptr *
+      *piece; /* memory of others: what is pinned of it, by addresses; NULL: it is a block of the driver's */
+  size_t pieces;
 } hx__cl_block;
+
+void *hx__cl_pin(hx__device *device, void *p, size_t bytes);
+void hx__cl_unpin(hx__cl_device *device, hx__cl_block *block);
+void hx__cl_pin_late(hx__cl_device *device, hx__cl_block *block);
+/* How far the device itself reads on from p in a block of mode copy; *direct false: how far it does not. */
+size_t hx__cl_reach(const hx__cl_block *block, const void *p, bool *direct);
 
 /* A device's copy of host memory (backend.h). */
 typedef struct hx__cl_held {
@@ -332,8 +344,8 @@ typedef struct hx__tiles_size {
 hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *a, hx__cl_strides as, const hx__cl_view *b,
                                 hx__cl_strides bs, const hx__tiles_size *size);
 
-/* `bytes` of host memory to a place of a device buffer: through the ring, or where the block is pinned (NULL: it is
- * not) by the device itself. */
+/* `bytes` of host memory to a place of a device buffer: through the ring, or where the block is pinned (NULL: nothing
+ * is) by the device itself. */
 hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
                           size_t at);
 /* Part of an array to its place in a buffer for all of it. */

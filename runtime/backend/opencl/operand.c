@@ -162,14 +162,43 @@ static hx__outcome send(hx__cl_lane *lane, move r) {
   return outcome;
 }
 
+/* Each part of it in the one way or the other, as the block says; NULL: nothing is pinned. */
+static hx__outcome bring(hx__cl_lane *lane, const hx__cl_block *block, move r) {
+  hx__outcome outcome = HX__DONE;
+  if (r.pitch == r.bytes && r.to_pitch == r.bytes) {
+    r.bytes *= r.rows;
+    r.rows = r.rows != 0;
+  }
+  while (outcome == HX__DONE && r.rows) {
+    bool direct = false;
+    const size_t reach = block ? hx__cl_reach(block, r.from, &direct) : SIZE_MAX;
+    move part = r;
+    if (reach < r.bytes) {
+      part = (move){r.from, 1, reach, reach, r.to, r.at, reach};
+    } else {
+      const size_t rows = (reach - r.bytes) / r.pitch + 1;
+      if (rows < r.rows) part.rows = rows;
+    }
+    outcome = (direct ? send : stage)(lane, part);
+    if (reach < r.bytes && outcome == HX__DONE) {
+      const size_t rest = r.bytes - reach;
+      outcome = bring(lane, block, (move){r.from + reach, 1, rest, rest, r.to, r.at + reach, rest});
+    }
+    r.from += part.rows * r.pitch;
+    r.at += part.rows * r.to_pitch;
+    r.rows -= part.rows;
+  }
+  return outcome;
+}
+
 hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
                           size_t at) {
-  return (block ? send : stage)(lane, (move){from, 1, bytes, bytes, to, at, bytes});
+  return bring(lane, block, (move){from, 1, bytes, bytes, to, at, bytes});
 }
 
 hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__array *a, hx__cl_region r, cl_mem to) {
   const size_t at = (r.row * a->ld + r.col) * 4, pitch = a->ld * 4;
-  return (a->block ? send : stage)(lane, (move){(const char *)a->p + at, r.rows, r.cols * 4, pitch, to, at, pitch});
+  return bring(lane, a->block, (move){(const char *)a->p + at, r.rows, r.cols * 4, pitch, to, at, pitch});
 }
 
 static bool same_region(hx__cl_region a, hx__cl_region b) {
@@ -201,8 +230,7 @@ static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region
     outcome = hx__cl_buffer_reserve(lane->device, &o->copy, r.rows * r.cols * 4, CL_MEM_READ_ONLY);
     const char *const from = (const char *)a->p + (r.row * a->ld + r.col) * 4;
     if (outcome == HX__DONE)
-      outcome =
-          (a->block ? send : stage)(lane, (move){from, r.rows, r.cols * 4, a->ld * 4, o->copy.mem, 0, r.cols * 4});
+      outcome = bring(lane, a->block, (move){from, r.rows, r.cols * 4, a->ld * 4, o->copy.mem, 0, r.cols * 4});
     o->holds = outcome == HX__DONE;
     o->region = r;
   }

@@ -140,6 +140,7 @@ static hx__device *describe(const platform *p, cl_device_id id) {
     return NULL;
   }
   pthread_mutex_init(&d->lock, NULL);
+  pthread_mutex_init(&d->pins, NULL);
   d->platform = p->id;
   d->id = id;
   d->base.backend = &hx__opencl_backend;
@@ -207,6 +208,7 @@ const hx__backend hx__opencl_backend = {
     .deliver = hx__cl_deliver,
     .alloc = hx__cl_alloc,
     .free = hx__cl_free,
+    .pin = hx__cl_pin,
     .hold = hx__cl_hold,
     .drop = hx__cl_drop,
     .fetch = hx__cl_fetch,

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The caller's own memory, pinned where it lies: while a buffer over it lives, a card reads it at the speed of its
+ * link. No kernel uses the buffer. It is one buffer for each piece of the range, for a driver lets nobody else into it
+ * while it pins (an H200's: 145 ms for 4 GiB), and writes that cross the end of a buffer go as if nothing were pinned.
+ * What cannot be pinned (mappings of files, memory that may not be written) such a driver takes all the same, and says
+ * nothing: so each piece is timed beside memory that is pinned for certain. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/base/clock.h"
+
+#define PAGE 4096u
+#define LEAST_BYTES ((size_t)1 << 20) /* less is through the ring before it is pinned */
+#define PIECE_BYTES ((size_t)64 << 20)
+#define TRIED_BYTES LEAST_BYTES
+#define TRIES 5
+#define SLOWER 2.5 /* than from pinned memory: what a thread of the driver brings; here it takes four times as long */
+#define NAP_NS 50000u
+
+/* What a piece is timed with. */
+typedef struct trial {
+  cl_command_queue queue;
+  cl_mem to, host;
+  void *pinned;
+  uint64_t least_ns; /* of a write from there so far */
+} trial;
+
+static uint64_t time_write(const trial *t, const void *from) {
+  const uint64_t begin = hx__now_ns();
+  return clEnqueueWriteBuffer(t->queue, t->to, CL_TRUE, 0, TRIED_BYTES, from, 0, NULL, NULL) == CL_SUCCESS
+             ? hx__now_ns() - begin
+             : UINT64_MAX;
+}
+
+static void trial_end(trial *t) {
+  if (t->pinned) {
+    clEnqueueUnmapMemObject(t->queue, t->host, t->pinned, 0, NULL, NULL);
+    clFinish(t->queue);
+  }
+  if (t->host) clReleaseMemObject(t->host);
+  if (t->to) clReleaseMemObject(t->to);
+  if (t->queue) clReleaseCommandQueue(t->queue);
+}
+
+static bool trial_begin(hx__cl_device *d, trial *t) {
+  cl_int code;
+  *t = (trial){.queue = clCreateCommandQueue(d->context, d->id, 0, &code)};
+  if (t->queue) t->to = clCreateBuffer(d->context, CL_MEM_READ_ONLY, TRIED_BYTES, NULL, &code);
+  if (t->to) t->host = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, TRIED_BYTES, NULL, &code);
+  if (t->host)
+    t->pinned = clEnqueueMapBuffer(t->queue, t->host, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, TRIED_BYTES, 0, NULL,
+                                   NULL, &code);
+  if (!t->pinned) trial_end(t);
+  for (int i = 0; i < TRIES && t->pinned; i++) {
+    const uint64_t ns = time_write(t, t->pinned);
+    if (i == 0 || ns < t->least_ns) t->least_ns = ns;
+  }
+  return t->pinned;
+}
+
+/* Whether the host may: a driver's thread that reads what it could not pin ends the process where nobody may. */
+static bool is_readable(const trial *t, void *p) {
+  const struct iovec to = {t->pinned, TRIED_BYTES}, from = {p, TRIED_BYTES};
+  const ssize_t bytes = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+  return bytes == (ssize_t)TRIED_BYTES ||
+         (bytes < 0 && errno != EFAULT); /* where the call is not allowed: nobody knows */
+}
+
+/* Whether the device reads what lies there as it reads pinned memory. A slow write says little: others may use the
+ * link, or this thread's core, so it is told apart from one from pinned memory just after it. */
+static bool is_pinned(trial *t, void *p) {
+  if (!is_readable(t, p)) return false;
+  uint64_t here = UINT64_MAX, there = t->least_ns;
+  for (int i = 0; i < TRIES; i++) {
+    const uint64_t ns = time_write(t, p);
+    if (ns < here) here = ns;
+    if (here != UINT64_MAX && (double)here < SLOWER * (double)there) return true;
+    const uint64_t known = time_write(t, t->pinned);
+    if (i == 0 || known < there) there = known;
+    if (known < t->least_ns) t->least_ns = known;
+  }
+  return here != UINT64_MAX && (double)here < SLOWER * (double)there;
+}
+
+/* Whether a live buffer lies there. With the lock. */
+static bool is_taken(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
+  for (const hx__cl_hostptr *h = d->hostptrs; h; h = h->next)
+    if (h->first < end && first < h->end) return true;
+  return false;
+}
+
+/* One that another context has made. With the lock. */
+static hx__cl_hostptr *shared(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
+  for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next)
+    if (h->pins && !h->late && h->first <= first && end <= h->end) {
+      h->users++;
+      return h;
+    }
+  return NULL;
+}
+
+/* A place for a buffer over [first, end), but for a page that a neighbour's has. With the lock. */
+static hx__cl_hostptr *reserve(hx__cl_device *d, uintptr_t first, uintptr_t end) {
+  if (is_taken(d, first, first + PAGE)) first += PAGE;
+  if (is_taken(d, end - PAGE, end)) end -= PAGE;
+  if (first + TRIED_BYTES > end || is_taken(d, first, end)) return NULL;
+  hx__cl_hostptr *const h = calloc(1, sizeof *h);
+  if (!h) return NULL;
+  *h = (hx__cl_hostptr){.first = first, .end = end, .users = 1, .pins = true, .next = d->hostptrs};
+  return d->hostptrs = h;
+}
+
+static hx__cl_hostptr *pin_piece(hx__cl_device *d, trial *t, uintptr_t first, uintptr_t end) {
+  pthread_mutex_lock(&d->lock);
+  hx__cl_hostptr *h = shared(d, first, end);
+  hx__cl_hostptr *const fresh = h ? NULL : reserve(d, first, end);
+  pthread_mutex_unlock(&d->lock);
+  if (!fresh) return h;
+  cl_int code;
+  void *const p = (void *)fresh->first;
+  fresh->mem = clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, fresh->end - fresh->first, p, &code);
+  const bool pinned = fresh->mem && is_pinned(t, p);
+  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes of host memory to pin: %d%s", (size_t)(fresh->end - fresh->first),
+          code, fresh->mem && !pinned ? ", but they are not pinned" : "");
+  if (pinned) return fresh;
+  hx__cl_hostptr_put(d, fresh);
+  return NULL;
+}
+
+static size_t pin_pieces(hx__cl_device *d, trial *t, uintptr_t first, uintptr_t end, hx__cl_block *b) {
+  size_t bytes = 0;
+  for (uintptr_t at = first, next; at < end; at = next) {
+    next = end - at < 2 * PIECE_BYTES ? end : at + PIECE_BYTES;
+    hx__cl_hostptr *const h = atomic_load(&d->base.lost) ? NULL : pin_piece(d, t, at, next);
+    if (h) b->piece[b->pieces++] = h;
+    if (h) bytes += (h->end < next ? h->end : next) - (h->first > at ? h->first : at);
+    if (next < end) hx__sleep_ns(NAP_NS); /* whoever waits for the driver comes in */
+  }
+  return bytes;
+}
+
+void *hx__cl_pin(hx__device *device, void *p, size_t bytes) {
+  hx__cl_device *const d = (hx__cl_device *)device;
+  const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(PAGE - 1);
+  const uintptr_t end = ((uintptr_t)p + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+  const uint64_t from = hx__now_ns();
+  trial t;
+  if (device->kind != HX_GPU || bytes < LEAST_BYTES || end < first || atomic_load(&device->lost)) return NULL;
+  hx__cl_block *const b = calloc(1, sizeof *b);
+  if (b) b->piece = calloc((end - first) / PIECE_BYTES + 1, sizeof *b->piece);
+  size_t pinned = 0;
+  pthread_mutex_lock(&d->pins);
+  if (b && b->piece && trial_begin(d, &t)) {
+    pinned = pin_pieces(d, &t, first, end, b);
+    trial_end(&t);
+  }
+  pthread_mutex_unlock(&d->pins);
+  const bool all = pinned >= bytes;
+  hx__log(all ? HX__LOG_DEBUG : HX__LOG_INFO, "%s: %zu bytes of %zu at %p pinned in %.1f ms%s", device->name, pinned,
+          end - first, p, (double)(hx__now_ns() - from) * 1e-6, all ? "" : "; the rest goes through the ring");
+  if (pinned) {
+    b->p = p;
+    b->bytes = bytes;
+    b->mode = HX__MEMORY_COPY;
+    pthread_mutex_init(&b->lock, NULL);
+    return b;
+  }
+  if (b) free(b->piece);
+  free(b);
+  return NULL;
+}
+
+void hx__cl_unpin(hx__cl_device *d, hx__cl_block *b) {
+  for (size_t i = 0; i < b->pieces && !atomic_load(&d->base.lost); i++) hx__cl_hostptr_put(d, b->piece[i]);
+  free(b->piece);
+}
+
+void hx__cl_pin_late(hx__cl_device *d, hx__cl_block *b) {
+  for (size_t i = 0; i < b->pieces; i++) hx__cl_hostptr_late(d, b->piece[i]);
+}
+
+size_t hx__cl_reach(const hx__cl_block *b, const void *p, bool *direct) {
+  const uintptr_t at = (uintptr_t)p;
+  size_t low = 0, high = b->pieces;
+  *direct = true;
+  if (!b->piece) return SIZE_MAX;
+  while (low < high) { /* the first one that ends behind it */
+    const size_t middle = low + (high - low) / 2;
+    if (b->piece[middle]->end > at)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  *direct = low < b->pieces && b->piece[low]->first <= at;
+  if (low == b->pieces) return SIZE_MAX;
+  return (*direct ? b->piece[low]->end : b->piece[low]->first) - at;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Memory of others, pinned for devices that copy: registered ranges, and blocks of hx_alloc that such a device has not
+ * given itself. That takes a card 35 ms a GiB, so it is done where somebody waits for it anyway, or on a thread of its
+ * own; a run takes what is there when it begins. */
+#include "runtime/memory/pins.h"
+
+#include <stdlib.h>
+
+#include "runtime/base/thread.h"
+
+struct hx__pin {
+  hx__pin *next;
+  hx__device *device;
+  void *block; /* NULL: refused, or not made yet */
+  bool made;   /* changed once */
+};
+
+static const hx__pin *pin_for(const hx__range *r, const hx__device *d) {
+  const hx__pin *p = r->pins;
+  while (p && p->device != d) p = p->next;
+  return p;
+}
+
+void *hx__pin_of(const hx__range *r, const hx__device *d) {
+  const hx__pin *const p = pin_for(r, d);
+  return p ? p->block : NULL;
+}
+
+bool hx__pinned(const hx__range *r) {
+  for (const hx__pin *p = r->pins; p; p = p->next)
+    if (p->block) return true;
+  return false;
+}
+
+bool hx__pins_busy(const hx__range *r) {
+  bool busy = r->pin_users != 0;
+  for (const hx__pin *p = r->pins; p && !busy; p = p->next) busy = !p->made;
+  return busy;
+}
+
+void hx__pins_free(hx__range *r) {
+  for (hx__pin *p = r->pins, *next; p && !hx__forked(); p = next) {
+    next = p->next;
+    if (p->block && !r->leaked) p->device->backend->free(p->device, p->block);
+    free(p);
+  }
+  r->pins = NULL;
+}
+
+/* A range that a device should pin, with its place for that; NULL: there is none. With the lock. */
+static hx__pin *wanted(const hx__memory *m, hx__device *const *devices, size_t count, hx__range **range) {
+  for (hx__range *r = m->ranges; r; r = r->next)
+    for (size_t i = 0; i < count; i++) {
+      hx__device *const d = devices[i];
+      if (!d->backend->pin || atomic_load(&d->lost) || !(atomic_load(&d->ready) & HX__NEED_OPEN)) continue;
+      if ((r->block && r->device == d) || pin_for(r, d) || hx__mode_of(m, d, r) != HX__MEMORY_COPY) continue;
+      hx__pin *const p = calloc(1, sizeof *p);
+      if (!p) return NULL;
+      *p = (hx__pin){.next = r->pins, .device = d};
+      *range = r;
+      return r->pins = p;
+    }
+  return NULL;
+}
+
+static void pin_all(hx__memory *m, hx__device *const *devices, size_t count) {
+  hx__range *r;
+  hx__lock(&m->lock);
+  for (hx__pin *p; (p = wanted(m, devices, count, &r)) != NULL;) {
+    hx__unlock(&m->lock); /* the range stays: nobody takes it while it is busy */
+    void *const block = p->device->backend->pin(p->device, r->p, r->bytes);
+    hx__lock(&m->lock);
+    p->block = block;
+    p->made = true;
+    pthread_cond_broadcast(&m->changed);
+  }
+  hx__unlock(&m->lock);
+}
+
+void hx__memory_pin(hx__memory *m, hx__device *const *devices, size_t count) {
+  if (hx__forked()) return;
+  pin_all(m, devices, count);
+  hx__lock(&m->lock); /* what another thread has begun */
+  while (m->pinning) pthread_cond_wait(&m->changed, &m->lock);
+  hx__unlock(&m->lock);
+}
+
+typedef struct errand {
+  hx__memory *memory;
+  size_t count;
+  hx__device *devices[HX_MAX_DEVICES];
+} errand;
+
+static void *run(void *p) {
+  errand *const e = p;
+  hx__memory *const m = e->memory;
+  if (hx__driver_enter()) {
+    pin_all(m, e->devices, e->count);
+    hx__driver_leave();
+  }
+  free(e);
+  hx__lock(&m->lock);
+  m->pinning = false;
+  pthread_cond_broadcast(&m->changed);
+  hx__unlock(&m->lock);
+  return NULL;
+}
+
+void hx__memory_pin_soon(hx__memory *m, hx__device *const *devices, size_t count) {
+  if (hx__forked()) return;
+  hx__range *r;
+  errand *e = NULL;
+  hx__lock(&m->lock);
+  hx__pin *const p = m->pinning ? NULL : wanted(m, devices, count, &r);
+  if (p) { /* only asked: the thread finds it again */
+    r->pins = p->next;
+    free(p);
+    e = malloc(sizeof *e);
+  }
+  m->pinning = m->pinning || e;
+  hx__unlock(&m->lock);
+  if (!e) return;
+  *e = (errand){.memory = m, .count = count};
+  for (size_t i = 0; i < count; i++) e->devices[i] = devices[i];
+  pthread_t thread;
+  if (hx__thread_start(&thread, run, e) == 0)
+    pthread_detach(thread);
+  else
+    run(e);
+}
