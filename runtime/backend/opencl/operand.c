@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a kernel reaches part of an array: in place, or copied through the pinned ring, which only threads of hx fill, so
- * that no driver call gets a pointer of the caller. */
+ * How a kernel reaches part of an array: in place, or copied; by the device itself where the memory is pinned, else
+ * through the pinned ring, which only threads of hx fill, so that no driver call gets a pointer of the caller that was
+ * not registered. */
 #include <string.h>
 
 #include "runtime/backend/crew.h"
