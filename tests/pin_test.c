@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Registered memory and a device that looks like a card: pinned once, in the background or at hx_register, written to
- * the device from where it lies, given back by hx_unregister and hx_close; where it cannot be pinned, by the ring. The
- * bits are right in all of it.
+ * the device from where it lies, given back by hx_unregister and hx_close; where it cannot be pinned, by the ring. What
+ * is slow on its way through that the CPU does. The bits are right in all of it.
  *     pin_test libpin_layer.so libcheck_layer.so  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -19,13 +19,15 @@ enum { N = 2400007, M = 515, K = 530, GAP = 5 };
 
 static layer_pins_t *layer;
 
-static hx_context *open_with(const char *timeout_ms) {
+static hx_context *open_by(const char *schedule, const char *timeout_ms) {
   hx_settings s = HX_SETTINGS_DEFAULT;
+  s.schedule = schedule;
   s.devices = "cpu,pocl";
   s.memory = "copy";
   s.timeout_ms = timeout_ms;
   return open_or_exit(&s);
 }
+static hx_context *open_with(const char *timeout_ms) { return open_by("adaptive", timeout_ms); }
 
 /* Pages of its own, and not from the beginning of one. */
 static float *filled(size_t n, uint64_t seed) {
@@ -263,6 +265,30 @@ static void late(void) {
   end(x);
 }
 
+/* While a chunk is on its way through the ring, slowly, the idle team does it, and the rest does not come any more. */
+static void overtaken(void) {
+  enum { LARGE = 24 << 20, CALLS = 20 };
+  hx_context *const hx = open_by("dynamic", "20000"); /* the device takes part in any case */
+  float *const x = filled(LARGE, 8);
+  CHECK_OK(hx_ready(hx));
+  const uint64_t want = sum_of(x, LARGE);
+  sum_with(hx, x, LARGE, 1, want, "at full speed");
+  layer->drag_ms = 200;
+  unsigned recovered = 0;
+  for (int i = 0; i < CALLS && !recovered; i++) {
+    const moved before = so_far();
+    const hx_report r = sum_with(hx, x, LARGE, -1, want, "overtaken");
+    recovered = r.recovered;
+    printf("  %.3f s, the device did %.2f and was sent %.1f MB, %u recovered\n", r.seconds, r.gpu_share,
+           1e-6 * (double)since(before).other, recovered);
+  }
+  layer->drag_ms = 0;
+  CHECK(recovered, "no chunk was done by the team while it was on its way");
+  expect_ring(sums(hx, x, LARGE, "afterwards"), "afterwards");
+  hx_close(hx);
+  end(x);
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
   char *const path = realpath(argv[1], NULL), *const checks = realpath(argv[2], NULL);
@@ -289,7 +315,8 @@ int main(int argc, char **argv) {
   borders();
   refusals();
   forked();
-  late();
+  overtaken();
+  late(); /* the last one: a buffer stays */
   free(path);
   free(checks);
   return checks_end("pin_test");

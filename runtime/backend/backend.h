@@ -103,6 +103,7 @@ typedef enum hx__outcome {
   HX__DONE = 0, /* the chunk is computed */
   HX__LATE, /* not done by the deadline: given up; the ticket is the backend's to keep, and writes nothing of ours */
   HX__NO_MEMORY, /* the device has no room for this chunk; it is not lost */
+  HX__UNWANTED,  /* somebody else has done the chunk that was being submitted: nothing of it is on its way */
   HX__FAILED     /* an error: the device is lost */
 } hx__outcome;
 
@@ -156,11 +157,12 @@ struct hx__backend {
 /* Beside the table, two facts of a lane that the scheduler needs as plain data: */
 struct hx__lane {
   hx__device *device;
-  unsigned depth;          /* chunks that it may have in flight: HX__DEPTH at most */
-  bool late;               /* a ticket that was given up is still running: the lane takes no work */
-  uint64_t expected_ns;    /* when what is waited for next is expected to end; 0: unknown */
-  struct hx__trace *trace; /* what it copies goes there, */
-  size_t row;              /* under this number; set by who opened it */
+  unsigned depth;                 /* chunks that it may have in flight: HX__DEPTH at most */
+  bool late;                      /* a ticket that was given up is still running: the lane takes no work */
+  uint64_t expected_ns;           /* when what is waited for next is expected to end; 0: unknown */
+  const _Atomic uint64_t *wanted; /* of the chunk that is being submitted: 0 as soon as nobody wants it; NULL: it is */
+  struct hx__trace *trace;        /* what it copies goes there, */
+  size_t row;                     /* under this number; set by who opened it */
   /* Optional: whether the late ticket has ended, so that the lane is free again. */
   bool (*recovered)(hx__lane *lane);
   size_t (*grain)(const hx__lane *lane, const hx__work *work); /* slices a chunk should be a multiple of; at least 1 */

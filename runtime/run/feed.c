@@ -111,30 +111,67 @@ static void learn(hx__feed *f, hx__chunk chunk, double ns, double shown) {
                 hx__date_s());
 }
 
+/* How a chunk ended, for the trace and the log. */
+static void trace(const hx__feed *f, const hx__flight *v, uint64_t begun, uint64_t now, hx__outcome outcome) {
+  static const char *const words[] = {[HX__DONE] = "done",
+                                      [HX__LATE] = "late",
+                                      [HX__NO_MEMORY] = "no memory",
+                                      [HX__UNWANTED] = "not wanted",
+                                      [HX__FAILED] = "failed"};
+  hx__trace_chunk(f->run->team->trace,
+                  &(hx__trace_slice){f->planned->seat, begun, now, v->chunk.first, v->chunk.count,
+                                     hx__chunk_units(f->run->work, v->chunk), v->expected_ns, words[outcome]});
+  hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, v->chunk.first, v->chunk.count,
+          (double)(now - begun) * 1e-6, words[outcome]);
+}
+
 static void publish(hx__feed *f) {
   const double ends = f->course.queued ? f->course.ends_ns : 0.0;
   atomic_store_explicit(&f->rate, f->course.rate, memory_order_relaxed);
   atomic_store_explicit(&f->ends_ns, (uint64_t)fmin(ends, FAR_NS), memory_order_relaxed);
 }
 
-static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
-  hx__ticket *ticket = NULL;
+/* In flight from now on for everybody, though bringing its operands to the device may take most of its time. */
+static hx__flight *take_off(hx__feed *f, hx__chunk chunk) {
   const uint64_t from = hx__now_ns();
-  const hx__outcome outcome = f->seat->device->backend->submit(lane, &f->request, chunk, &ticket);
-  if (outcome != HX__DONE) return outcome;
   const double before = f->course.queued ? f->course.ends_ns : (double)from;
   hx__course_launched(&f->course, (double)chunk.count, (double)from);
   publish(f);
   pthread_mutex_lock(&f->run->lock);
   hx__flight *const v = &f->flight[f->flights++];
-  v->ticket = ticket;
+  v->ticket = NULL;
   v->chunk = v->rest = chunk;
   v->from_ns = from;
   v->expected_ns = f->course.rate > 0.0 ? fmin(f->course.ends_ns - before, FAR_NS) : 0.0;
   atomic_store(&v->till_ns, UINT64_MAX);
   pthread_cond_broadcast(&f->run->landed);
   pthread_mutex_unlock(&f->run->lock);
-  return HX__DONE;
+  return v;
+}
+
+/* Launches a chunk; what is not under way is given back, but for what the CPU has done meanwhile. */
+static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
+  const hx__course before = f->course;
+  hx__flight *const v = take_off(f, chunk);
+  lane->wanted = &v->till_ns;
+  const hx__outcome outcome = f->seat->device->backend->submit(lane, &f->request, chunk, &v->ticket);
+  lane->wanted = NULL;
+  if (outcome == HX__DONE) return outcome;
+  pthread_mutex_lock(&f->run->lock);
+  const hx__chunk rest = v->rest;
+  f->flights--;
+  pthread_cond_broadcast(&f->run->landed);
+  pthread_mutex_unlock(&f->run->lock);
+  hx__give_back(f->run, rest);
+  f->course = before;
+  publish(f);
+  if (outcome == HX__UNWANTED) {
+    const uint64_t now = hx__now_ns(), begun = v->from_ns > f->landed_ns ? v->from_ns : f->landed_ns;
+    learn(f, chunk, (double)(now - begun), 1.0); /* so long at least */
+    f->busy_ns += now - begun;
+    trace(f, v, begun, now, outcome);
+  }
+  return outcome;
 }
 
 /* The oldest chunk, which nobody else touches any more; *rest is what the CPU has left of it. */
@@ -180,13 +217,7 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
     learn(f, v.chunk, (double)ns, shown);
   hx__course_done(&f->course, (double)v.chunk.count, (double)ns, shown, (double)now);
   publish(f);
-  static const char *const words[] = {
-      [HX__DONE] = "done", [HX__LATE] = "late", [HX__NO_MEMORY] = "no memory", [HX__FAILED] = "failed"};
-  hx__trace_chunk(f->run->team->trace,
-                  &(hx__trace_slice){f->planned->seat, begun, now, v.chunk.first, v.chunk.count,
-                                     hx__chunk_units(f->run->work, v.chunk), v.expected_ns, words[outcome]});
-  hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", f->seat->device->name, v.chunk.first, v.chunk.count,
-          (double)ns * 1e-6, words[outcome]);
+  trace(f, &v, begun, now, outcome);
   return outcome;
 }
 
@@ -229,8 +260,10 @@ static hx__outcome fill(hx__feed *f, hx__lane *lane, bool *begun) {
     if (chunk.count == 0) break;
     if (!*begun) outcome = f->seat->device->backend->begin(lane, &f->request);
     *begun = true;
-    if (outcome == HX__DONE) outcome = launch(f, lane, chunk);
-    if (outcome != HX__DONE) hx__give_back(f->run, chunk);
+    if (outcome == HX__DONE)
+      outcome = launch(f, lane, chunk);
+    else
+      hx__give_back(f->run, chunk);
     f->taken += chunk.count;
   }
   return outcome;

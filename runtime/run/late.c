@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a device is late with, done once more by the CPU. The last chunk in flight is cut like any other range: the team
  * takes from its front, and the device, when its event comes, delivers what is left of it. So every slice reaches the
- * caller once, though some are computed twice; a chunk of which nothing is left is given up. */
+ * caller once, though some are computed twice; a chunk of which nothing is left is given up. That begins as soon as a
+ * device has taken the chunk: its operands may be on their way for most of the time. */
 #include <math.h>
 
 #include "runtime/base/clock.h"

@@ -110,6 +110,8 @@ static cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem mem, cl_bo
                                        const void *from, cl_uint waits, const cl_event *wait, cl_event *event) {
   const bool pinned = count(from, size, size, blocking);
   if (pinned && blocking && layer_pins.slow) nanosleep(&(struct timespec){0, SLOW_NS}, NULL);
+  const unsigned drag = !pinned && !blocking && size >= LEAST_BYTES ? layer_pins.drag_ms : 0;
+  if (drag) nanosleep(&(struct timespec){0, (long)drag * 1000000}, NULL);
   const unsigned ms = pinned && !blocking && waits == 0 ? atomic_exchange(&layer_pins.stall_ms, 0) : 0;
   const cl_event late = ms ? delay(queue, ms) : NULL;
   return next.clEnqueueWriteBuffer(queue, mem, blocking, offset, size, from, late ? 1 : waits, late ? &late : wait,

@@ -15,6 +15,7 @@ typedef struct layer_pins_t {
   _Atomic unsigned refuse;   /* such a buffer is refused, */
   _Atomic unsigned slow;     /* or its memory is as slow as any other */
   _Atomic unsigned stall_ms; /* the next write out of one begins so much later */
+  _Atomic unsigned drag_ms;  /* a write of a MiB or more out of other memory takes the host so long */
 } layer_pins_t;
 
 #endif

@@ -141,6 +141,13 @@ hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
   return outcome;
 }
 
+/* What was launched of a chunk that nobody wants any more may read memory of the caller's: waited for. */
+static hx__outcome halt(hx__cl_lane *lane, hx__cl_flight *f) {
+  hx__outcome outcome = hx__cl_mark_end(lane, &f->event);
+  if (outcome == HX__DONE) outcome = hx__cl_await(lane, f->event);
+  return outcome == HX__DONE ? HX__UNWANTED : outcome;
+}
+
 hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   hx__cl_flight *const f = &lane->flight[lane->next];
@@ -166,8 +173,9 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   lane->out = kept;
   if (outcome == HX__LATE) /* what was launched of it, behind an upload that does not come, ends some time */
     return hx__cl_mark_end(lane, &f->event) == HX__FAILED ? HX__FAILED : HX__LATE;
+  if (outcome == HX__UNWANTED) outcome = halt(lane, f);
   hx__cl_quiesce(lane, outcome);
-  if (outcome != HX__DONE) hx__cl_results_end(lane, f, false);
+  if (outcome != HX__DONE && outcome != HX__LATE) hx__cl_results_end(lane, f, false);
   return outcome;
 }
 

@@ -121,7 +121,11 @@ static void fill_part(void *arg, size_t index) {
   }
 }
 
-/* Copies the rows by way of the ring. */
+static bool is_unwanted(const hx__cl_lane *lane) {
+  return lane->base.wanted && atomic_load_explicit(lane->base.wanted, memory_order_relaxed) == 0;
+}
+
+/* Copies the rows by way of the ring, for as long as somebody wants them. */
 static hx__outcome stage(hx__cl_lane *lane, move r) {
   hx__outcome outcome = stage_open(lane);
   const uint64_t from_ns = lane->base.trace ? hx__now_ns() : 0;
@@ -138,7 +142,9 @@ static hx__outcome stage(hx__cl_lane *lane, move r) {
     if (lane->idle_cores)
       hx__crew_do(fill_part, &f, parts);
     else
-      for (size_t i = 0; i < parts; i++) fill_part(&f, i);
+      for (size_t i = 0; i < parts && !is_unwanted(lane); i++) fill_part(&f, i);
+    if (is_unwanted(lane)) outcome = HX__UNWANTED;
+    if (outcome != HX__DONE) break;
     const size_t row = whole ? f.count : r.bytes;
     const move part = {.from = f.to,
                        .rows = f.count / row,
