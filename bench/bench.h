@@ -58,6 +58,10 @@ bool bench_shapes_read(const char *list, bench_options *options);
 
 /* Fills *options; false after printing one sentence to stderr. */
 bool bench_options_parse(int argc, char **argv, bench_options *options);
+/* Whether one of the sizes given is for what is done: lengths for reductions, shapes and, where only products are,
+ * lengths for products. None given: true. */
+bool bench_sizes_fit(const bench_options *options, bool reductions, bool products);
+int bench_nothing_fits(void); /* says so; BENCH_USAGE */
 const char *bench_op_name(hx_op op);
 const char *bench_type_name(hx_type type);
 

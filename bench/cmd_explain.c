@@ -256,6 +256,8 @@ static bool run(bench_session *session, const bench_options *options) {
 }
 
 int bench_cmd_explain(const bench_options *options) {
+  const uint32_t product = 1u << BENCH_OP_MATMUL, ops = options->ops;
+  if (!bench_sizes_fit(options, !ops || (ops & ~product), !ops || (ops & product))) return bench_nothing_fits();
   if (!bench_files_open(options)) return BENCH_USAGE;
   bench_session session;
   int status = bench_session_open(&session, options, true);

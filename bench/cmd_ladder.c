@@ -10,13 +10,14 @@ static const struct ladder {
   const char *name;
   bool (*on_device)(bench_session *session, size_t index); /* each device by itself, */
   bool (*on_all)(bench_session *session);                  /* or all together */
+  bool products;                                           /* else sums */
   const char *published;
 } ladders[] = {
-    {"reduce", ladder_reduce, NULL,
+    {"reduce", ladder_reduce, NULL, false,
      "published (PCL-Reduction, u32, other machines): 2.97-20.24x over OpenCV on the CPU, 1.25-1.75x over OpenCV's "
      "OpenCL,\n2.25-5.97x over OpenCV's CUDA"},
-    {"matmul", ladder_matmul, NULL, NULL},
-    {"offload", NULL, ladder_offload,
+    {"matmul", ladder_matmul, NULL, true, NULL},
+    {"offload", NULL, ladder_offload, true,
      "published (Intel GFX study, 2048x4096x2048, another machine): 5.12 s serial to 0.439 s, 11.7x"},
 };
 
@@ -63,6 +64,7 @@ int bench_cmd_ladder(const bench_options *options) {
             options->topic ? ", not " : "", options->topic ? options->topic : "");
     return BENCH_USAGE;
   }
+  if (!bench_sizes_fit(options, true, ladder->products)) return bench_nothing_fits();
   if (!bench_files_open(options)) return BENCH_USAGE;
   bench_session session;
   int status = bench_session_open(&session, options, true);

@@ -160,6 +160,8 @@ static bool do_profile(FILE *f, const hx__profile *p, const bench_options *optio
 }
 
 int bench_cmd_sim(const bench_options *options) {
+  const uint32_t product = 1u << BENCH_OP_MATMUL, ops = options->ops;
+  if (!bench_sizes_fit(options, !ops || (ops & ~product), !ops || (ops & product))) return bench_nothing_fits();
   if (!bench_files_open(options)) return BENCH_USAGE;
   FILE *const human = bench_human_file(options), *const json = bench_json_file();
   bool fine = true, first = true;

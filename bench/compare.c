@@ -107,10 +107,7 @@ static bool compare_one(bench_session *session, bench_subject *subject, const be
 int bench_compare(const bench_options *options, const bench_plan *plan) {
   static bench_item items[BENCH_MAX_ITEMS];
   size_t count = list_items(options, plan, items);
-  if (!count) {
-    fputs("hx-bench: no operation fits the sizes and types given (a product takes MxNxK and f32)\n", stderr);
-    return BENCH_USAGE;
-  }
+  if (!count) return bench_nothing_fits();
   if (options->vs_count) return bench_versus_run(options, plan, items, count);
   if (!bench_files_open(options)) return BENCH_USAGE;
   bench_session session;

@@ -206,6 +206,10 @@ refused 'no subcommand' frobnicate
 refused "'0'" reduce --size 0
 refused '2^41' reduce --size 2^41
 refused '2x3' matmul --size 2x3
+for command in reduce explain sim sweep 'ladder reduce'; do
+  # shellcheck disable=SC2086
+  refused 'no operation fits' $command --op sum --size 8x8x8
+done
 refused 'median' reduce --op median
 refused 'f64' reduce --type f64
 refused "'0'" reduce --reps 0
