@@ -186,8 +186,10 @@ static size_t dots_groups(size_t m, const float *a, size_t a_rs, size_t a_cs, co
   if (m == 1) return dots((dots_shape){1, 2, 1, 16, 16, 256}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 2 && shared_set) return dots((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 2) return dots((dots_shape){2, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 3) return dots((dots_shape){3, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  return dots((dots_shape){4, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 3 && shared_set) return dots((dots_shape){3, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 3) return dots((dots_shape){3, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (shared_set) return dots((dots_shape){4, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  return dots((dots_shape){4, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
 }
 
 /* reach: of all of B. What is left of n after whole groups is done by vectors, the last one beginning among

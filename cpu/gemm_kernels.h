@@ -18,7 +18,8 @@
 #define GEMM_ROW_GAP ((size_t)16)      /* floats between copied rows: a line */
 #define GEMM_FEW_COLUMNS ((size_t)768) /* up to which rows of A are read as they lie: measured */
 #define GEMM_TINY ((size_t)8)          /* m*n*k up to which scalars are the faster */
-#define GEMM_FEW ((size_t)2048)        /* up to which few rows or columns are not looked at on their own */
+#define GEMM_FEW ((size_t)2048)        /* up to which few rows or columns are not looked at on their own, */
+#define GEMM_FEW_ALONE ((size_t)256)   /* nor is one column */
 #define GEMM_DIRECT ((size_t)160 * 160 * 160) /* m*n*k up to which reading B in place beats packing it */
 
 /* A block of A and a strip of B share L2; a block of B is this thread's part of L3. */
@@ -247,10 +248,17 @@ static void gemm_tiny(const hx__gemm *g) {
   }
 }
 
+/* Whether few rows or columns are worth a look on their own. */
+static bool few_take(const hx__gemm *g) {
+  return rows_takes(g) && (!direct_takes(g) || g->m * g->n * g->k > (g->n == 1 ? GEMM_FEW_ALONE : GEMM_FEW));
+}
+
 static bool gemm_in_place(const hx__gemm *g) {
   if (g->m * g->n * g->k <= GEMM_TINY && g->m <= GEMM_TINY && g->n <= GEMM_TINY && g->k <= GEMM_TINY)
     gemm_tiny(g);
-  else if (direct_takes(g) && (!rows_takes(g) || g->m * g->n * g->k <= GEMM_FEW))
+  else if (few_take(g) && rows_near(g))
+    gemm_rows_near(g);
+  else if (direct_takes(g) && !few_take(g))
     gemm_direct(g);
   else
     return false;

@@ -10,6 +10,7 @@
 #include "cpu/gemm_store.h"
 
 #define GEMM_ROWS_SUMS ((size_t)4096) /* floats of a block of sums */
+#define GEMM_ROWS_NEAR ((size_t)4096) /* floats of scratch that a small call has on its stack */
 
 /* Adds `depth` rows of B: sums(i,j) = fma(a(i,q), b(q,j), sums(i,j)), q ascending. sums has whole vectors. */
 GEMM_INLINE void rows_step(const size_t m, const size_t depth, const float *a, size_t a_rs, size_t a_cs, const float *b,
@@ -103,6 +104,19 @@ static void gemm_rows(const hx__gemm *g, float *scratch) {
       for (size_t q = 0; q < m; q++) c[i * c_cs + q] = panel[q * lds + i];
     }
   }
+}
+
+/* Those that need no more than that: their B is not packed. */
+static bool rows_near(const hx__gemm *g) {
+  const bool swap = g->m > GEMM_ROWS;
+  const size_t m = swap ? g->n : g->m, n = swap ? g->m : g->n;
+  const bool contiguous = swap ? g->a_rs == 1 || g->a_cs == 1 : g->b_rs == 1 || g->b_cs == 1;
+  return rows_takes(g) && contiguous && n <= GEMM_ROWS_NEAR && 2 * m * round_up(n, GEMM_VL) <= GEMM_ROWS_NEAR;
+}
+
+static __attribute__((noinline)) void gemm_rows_near(const hx__gemm *g) {
+  float scratch[GEMM_ROWS_NEAR] __attribute__((aligned(64)));
+  gemm_rows(g, scratch);
 }
 
 #endif

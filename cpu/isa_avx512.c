@@ -21,8 +21,13 @@ static void gemm_halves(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
                         const hx__gemm_packed *packed_b, void *scratch) {
   (!packed_a && !packed_b && narrow(g) ? hx__cpu_avx2.gemm : gemm)(g, blocking, packed_a, packed_b, scratch);
 }
+static bool gemm_in_place_halves(const hx__gemm *g) {
+  return (few_take(g) ? hx__cpu_avx2.gemm_direct : gemm_in_place)(g);
+}
 #undef HX__GEMM
 #define HX__GEMM gemm_halves
+#undef HX__GEMM_IN_PLACE
+#define HX__GEMM_IN_PLACE gemm_in_place_halves
 const hx__cpu_kernels hx__cpu_avx512_halves = HX__KERNELS(HX__ISA_AVX512, hx__leaves_halves, hx__one_leaf_halves);
 
 #endif

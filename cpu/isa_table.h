@@ -12,13 +12,14 @@
 #include "cpu/reduce_kernels.h"
 
 #define HX__GEMM gemm
+#define HX__GEMM_IN_PLACE gemm_in_place
 
 /* The variant `which` with the reductions of `leaves` and `ones`. */
-#define HX__KERNELS(which, leaves, ones)                                                                    \
-  {                                                                                                         \
-    .isa = (which), .leaf = (leaves), .one_leaf = (ones), .mr = GEMM_MR, .nr = GEMM_NR,                     \
-    .gemm_blocking = gemm_blocking, .gemm_scratch_bytes = gemm_scratch_bytes, .gemm_direct = gemm_in_place, \
-    .gemm = HX__GEMM, .packed_bytes = packed_bytes, .pack_units = pack_units, .pack = pack, .store = store  \
+#define HX__KERNELS(which, leaves, ones)                                                                        \
+  {                                                                                                             \
+    .isa = (which), .leaf = (leaves), .one_leaf = (ones), .mr = GEMM_MR, .nr = GEMM_NR,                         \
+    .gemm_blocking = gemm_blocking, .gemm_scratch_bytes = gemm_scratch_bytes, .gemm_direct = HX__GEMM_IN_PLACE, \
+    .gemm = HX__GEMM, .packed_bytes = packed_bytes, .pack_units = pack_units, .pack = pack, .store = store      \
   }
 
 #endif
