@@ -6,8 +6,8 @@
 
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
-    hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_tiles[], hx__cl_matmul_copy[], hx__cl_matmul_store[],
-    hx__cl_probe[];
+    hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_tiles[], hx__cl_matmul_small[], hx__cl_matmul_copy[],
+    hx__cl_matmul_store[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -43,6 +43,15 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .tile_k = tk, .slices = sl, .stages = st, .rate = {nn, t_n, nt}, .optional = true,                               \
     .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks " " d  \
   }
+/* name, work-group, tile, stages, blocks of four rows an item, items of a warp above one another, steps read ahead,
+ * rate: of that set, with operands in place */
+#define SMALL(n, l0, tm, tn, tk, st, blocks, lanes, ahead, nn)                                                       \
+  {                                                                                                                  \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
+    .tile_k = tk, .slices = 1, .stages = st, .rate = {nn, 0, 0}, .in_place = true, .optional = true,                 \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks               \
+               " -DHX_LANES_M=" #lanes " -DHX_AHEAD=" #ahead                                                         \
+  }
 /* name, families, rows of the tile, registers of a thread where not the driver's choice */
 #define LANES16(n, f, tm, more, d)                                                                             \
   {                                                                                                            \
@@ -76,7 +85,9 @@ static const hx__kernel_row rows[] = {
     TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 96, 88, 95, "-DHX_DIRECT=1"),
     TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 92, 98, 0, "-DHX_SPREAD=2"),
     TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 93, 0, 0, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 68, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 85, 0, 0, "-DHX_DIRECT=1"),
+    SMALL("matmul-nvidia-ptx-small-32x32x32", 64, 32, 32, 32, 3, 1, 4, 4, 57),
+    SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 3, 1, 2, 4, 43),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, 0, false, ""),
     MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, 0, false, ""),
     MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, 0, false, ""),
@@ -167,8 +178,8 @@ const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
                                        hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
   static const char *const matmul[] = {
-      hx__cl_common,       hx__cl_matmul, hx__cl_matmul_stage, hx__cl_matmul_tiles, hx__cl_matmul_copy,
-      hx__cl_matmul_store, NULL};
+      hx__cl_common,       hx__cl_matmul,      hx__cl_matmul_stage, hx__cl_matmul_tiles,
+      hx__cl_matmul_small, hx__cl_matmul_copy, hx__cl_matmul_store, NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
 }

@@ -44,7 +44,9 @@
  *     columns, and a multiple of four.
  *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
  *     row.slices panels, into partials, each a tile by the lines of t. row.slices > 1: whole only where k has no
- * more panels. Launch: 1-D, local row.local[0]. Of a set one program alone has these for all (HX_BARE: the others):
+ * more panels. Launch: 1-D, local row.local[0].
+ *     row.in_place: one argument more, uint lies (hx__tiles_plan.lies), and operands of any lines at any places.
+ *   Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
  *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint fours)
  *     Adds those panels. Launch: 1-D, local 128, tile_m * tile_n items for each tile of them; fours != 0: a quarter.
@@ -126,6 +128,7 @@ typedef struct hx__kernel_row {
   uint32_t rate[HX__LAYOUTS];
   uint32_t slices;     /* of a set: panels of a tile that a group does at once, each by its part of the items */
   uint32_t stages;     /* of a set: tiles in local memory; more than 2 also hide far memory */
+  bool in_place;       /* of a set: reads operands however they lie, in the one program of layout NN */
   bool optional;       /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */
 } hx__kernel_row;

@@ -12,16 +12,6 @@
  * matmul_stage.cl has what a step of k is made of, and the parameters. */
 #if HX_SHAPE_TILES
 
-/* Where an item's quads lie in the tile. */
-static uint hx_tile_row(uint id) {
-  const uint lane = id & 31, warp = id / 32;
-  return warp / (HX_TILE_N / 64) * (16 * HX_BLOCKS_M) + (((lane & 1) | (lane >> 4) << 1) * 4);
-}
-static uint hx_tile_column(uint id) {
-  const uint lane = id & 31, warp = id / 32;
-  return warp % (HX_TILE_N / 64) * 64 + ((lane >> 1) & 7) * 4;
-}
-
 /* A tile's place in C. The last tiles lie over those before, so that no read needs a bound; an element is stored by
  * the tile that it falls to, from row and column `own` on. */
 typedef struct hx_place {
@@ -29,19 +19,21 @@ typedef struct hx_place {
 } hx_place;
 
 /* What a slice of group g does: the whole of tile g < whole (with two slices a panel of it, of two at most); of those
- * after it one panel each of the tiles from `whole` on. */
+ * after it one panel each of the tiles from `whole` on, all those of a panel before the next one, so that what they read
+ * of A and B comes from far memory once. */
 typedef struct hx_job {
   bool part;
   uint tile, panel; /* panel: with `part`, of all those tiles */
   ulong k0, count;  /* of k */
 } hx_job;
 
-static hx_job hx_job_of(uint group, uint slice, uint whole, ulong k) {
-  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), groups = (panels + HX_SLICES - 1) / HX_SLICES;
+static hx_job hx_job_of(uint group, uint slice, uint whole, ulong m, ulong n, ulong k) {
+  const uint tiles = (uint)((m + HX_TILE_M - 1) / HX_TILE_M) * (uint)((n + HX_TILE_N - 1) / HX_TILE_N);
+  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tails = tiles - whole;
   hx_job job;
   job.part = group >= whole;
-  const uint tail = job.part ? (group - whole) / groups : 0;
-  const uint panel = job.part ? (group - whole) % groups * HX_SLICES + slice : slice;
+  const uint tail = job.part ? (group - whole) % tails : 0;
+  const uint panel = job.part ? (group - whole) / tails * HX_SLICES + slice : slice;
   job.tile = job.part ? whole + tail : group;
   job.panel = tail * panels + panel;
   job.k0 = min((ulong)panel * HX_PANEL, k);
@@ -110,6 +102,18 @@ static void hx_store_four(const hx_target to, uint line, uint from, float4 s) {
   *at = HX_CANONICAL(4, s);
 }
 
+#if !HX_SMALL /* which has a kernel of its own */
+
+/* Where an item's quads lie in the tile. */
+static uint hx_tile_row(uint id) {
+  const uint lane = id & 31, warp = id / 32;
+  return warp / (HX_TILE_N / 64) * (16 * HX_BLOCKS_M) + (((lane & 1) | (lane >> 4) << 1) * 4);
+}
+static uint hx_tile_column(uint id) {
+  const uint lane = id & 31, warp = id / 32;
+  return warp % (HX_TILE_N / 64) * 64 + ((lane >> 1) & 7) * 4;
+}
+
 /* A tile that is not stored from the registers lies in local memory by rows of quads, whose places are such that a row,
  * a column and the quads of a warp's items each meet all banks. */
 #define HX_ROW_QUADS (HX_TILE_N / 4)
@@ -170,7 +174,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   tile_a += slice * (HX_STAGES * HX_A_FLOATS);
   tile_b += slice * (HX_STAGES * HX_B_FLOATS);
 #endif
-  const hx_job job = hx_job_of(group, slice, whole, k);
+  const hx_job job = hx_job_of(group, slice, whole, m, n, k);
   const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, m, n);
   uint left = (uint)job.count;             /* of k, after the panel at hand */
   uint full = left & ~(HX_TURN - 1);       /* what the loop below does of it */
@@ -262,7 +266,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
    * stays in registers throughout. */
 #if HX_SLICES > 1
   /* The barriers of the first slice, which has no fewer steps. */
-  const uint all = (uint)hx_job_of(group + full, 0, whole, k).count, own = (uint)job.count;
+  const uint all = (uint)hx_job_of(group + full, 0, whole, m, n, k).count, own = (uint)job.count;
   if (all >= HX_TILE_K && own < HX_TILE_K) barrier(CLK_LOCAL_MEM_FENCE);
   for (uint p = own & ~(HX_TURN - 1); p < (all & ~(HX_TURN - 1)); p += HX_TILE_K) barrier(CLK_LOCAL_MEM_FENCE);
   if (HX_ODD(left)) {
@@ -277,7 +281,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     HX_BARRIER
   }
 #endif
-  const hx_job done = hx_job_of(group + full, slice, whole, k);
+  const hx_job done = hx_job_of(group + full, slice, whole, m, n, k);
   const hx_place place = hx_place_of(done.tile, HX_TILE_M, HX_TILE_N, m, n);
   if (left) { /* what is no whole turn of the loop: exactly so many steps */
 #if HX_STAGES > 2
@@ -375,7 +379,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     barrier(CLK_LOCAL_MEM_FENCE);
     hx_target one = to;
     if (HX_SLICES > 1 && done.part) {
-      const hx_job job = hx_job_of(group + full, turn, whole, k);
+      const hx_job job = hx_job_of(group + full, turn, whole, m, n, k);
       if (job.count == 0) break;
       one.t = partials + (ulong)job.panel * HX_TILE_FLOATS;
     }
@@ -383,4 +387,5 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
 }
 
+#endif
 #endif

@@ -7,18 +7,23 @@
 
 #define FMA_A_NS 200.0 /* of a compute unit, at rate 100 */
 #define LAUNCH_NS 2500.0
-#define JOIN_BYTES_A_NS 4000.0 /* that a join moves, in the cache */
-#define COPY_BYTES_A_NS 2000.0 /* that a copy moves */
+#define READ_BYTES_A_NS 3000.0 /* by all groups, of what others read as well */
+#define JOIN_BYTES_A_NS 5000.0 /* that a join moves, in the cache */
+#define JOIN_PANEL_NS 15.0
+#define COPY_BYTES_A_NS 3500.0 /* that a copy moves */
+#define PART 0.93              /* the speed of groups of one panel, which begin and end more often */
 #define MOST_PARTIALS ((size_t)256 << 20)
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
 static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 static size_t fours(size_t n) { return (n + 3) & ~(size_t)3; }
 
-/* Few warps leave a compute unit waiting: the share of its speed that it then has. */
+/* Few warps leave a compute unit waiting, and slices of several groups do not keep step: the share of its speed that it
+ * then has. */
 static double occupancy(const hx__kernel_row *row, size_t groups, size_t at_once, unsigned units) {
   const size_t warps = ceiling(groups, units) * row->local[0] / 32 * at_once / row->slices;
-  return warps >= 8 ? 1.0 : warps > 4 ? 0.95 : 0.8;
+  if (row->slices > 1 && groups > units) return 0.88;
+  return warps >= 8 ? 1.0 : warps >= 6 ? 0.95 : warps >= 4 ? 0.85 : warps >= 3 ? 0.7 : 0.5;
 }
 
 /* An operand that each tile reads a part of for itself comes from far memory; two stages do not wait for it in vain. */
@@ -29,18 +34,26 @@ static double nearness(const hx__kernel_row *row, const hx__tiles_shape *s) {
 static double product_ns(const hx__kernel_row *row, double percent, const hx__tiles_plan *p, const hx__tiles_shape *s,
                          unsigned units) {
   const size_t tail = p->tiles - p->whole, groups = p->groups;
-  const double depth = (double)s->k / (double)p->panels, area = (double)row->tile_m * row->tile_n;
+  const double area = (double)row->tile_m * row->tile_n, k = (double)s->k, panel = s->k < HX__PANEL ? k : HX__PANEL;
   const size_t at_once = p->panels < row->slices ? p->panels : row->slices;
-  const size_t rounds = ceiling(p->whole, units) * p->panels + ceiling(groups - p->whole, units) * at_once;
-  const double rate = FMA_A_NS * 0.01 * percent * nearness(row, s);
-  double ns = LAUNCH_NS + (double)rounds * depth * area / (rate * occupancy(row, groups, at_once, units));
+  const double rate = FMA_A_NS * 0.01 * percent * nearness(row, s) * occupancy(row, groups, at_once, units);
+  const double depth =
+      (double)ceiling(p->whole, units) * k + (double)(ceiling(groups - p->whole, units) * at_once) * panel / PART;
+  const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
+  const double ns = LAUNCH_NS + fmax(depth * area / rate, read);
   if (tail == 0) return ns;
-  return ns + LAUNCH_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
+  return ns + LAUNCH_NS + (double)p->panels * JOIN_PANEL_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
 }
 
 /* Columns of B that lie a multiple of 4 KB apart meet in few sets of the cache. */
 static double spread(hx__layout layout, const hx__tiles_shape *s) {
   return layout == HX__LAYOUT_NT && s->b.cs % 1024 == 0 ? 0.85 : 1.0;
+}
+
+/* How a row with operands in place finds A; B is asked for as its transpose, and has twice the bits. */
+static uint32_t lies(size_t rs, size_t cs, bool even, size_t lines) {
+  if (rs != 1 || cs == 1) return 0;
+  return HX__LIES_A_BY_K | (even && cs % 4 == 0 && lines % 4 == 0 ? HX__LIES_A_IN_FOURS : 0);
 }
 
 /* One way round. */
@@ -52,8 +65,9 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
                                                   s->m % 4 == 0 && s->m >= row->tile_m
                     : layout == HX__LAYOUT_NT ? s->b.rs == 1 && s->b.cs != 1 && s->n % 4 == 0 && s->n >= row->tile_n
                                               : true;
-  p.copy_a = layout != HX__LAYOUT_TN && (s->a.cs != 1 || s->m < row->tile_m);
-  p.copy_b = layout != HX__LAYOUT_NT &&
+  p.lies = lies(s->a.rs, s->a.cs, s->a.even, s->m) | lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
+  p.copy_a = !row->in_place && layout != HX__LAYOUT_TN && (s->a.cs != 1 || s->m < row->tile_m);
+  p.copy_b = !row->in_place && layout != HX__LAYOUT_NT &&
              (s->b.cs != 1 || !s->b.even || s->b.rs % 4 != 0 || s->n % 4 != 0 || s->n < row->tile_n);
   p.pitch_a = fours(s->k);
   p.lines_a = greater(s->m, row->tile_m);

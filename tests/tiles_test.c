@@ -35,6 +35,16 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__t
         "%s: %zux%zux%zu: %zu tiles, %zu whole, %zu panels, %zu groups", name, s.m, s.n, s.k, p.tiles, p.whole,
         p.panels, p.groups);
   CHECK(slices == 1 || p.whole == 0 || p.panels <= slices, "%s: %zu panels at once", name, p.panels);
+  if (row->in_place) {
+    CHECK(!p.copy_a && !p.copy_b, "%s copies", name);
+    CHECK(p.lies & HX__LIES_A_BY_K ? s.a.rs == 1 : s.a.cs == 1, "%s: A lies otherwise", name);
+    CHECK(p.lies & HX__LIES_B_BY_K ? s.b.cs == 1 : s.b.rs == 1, "%s: B lies otherwise", name);
+    CHECK(!(p.lies & HX__LIES_A_IN_FOURS) || (p.lies & HX__LIES_A_BY_K && s.a.even && s.a.cs % 4 == 0 && s.m % 4 == 0),
+          "%s: A is not in fours", name);
+    CHECK(!(p.lies & HX__LIES_B_IN_FOURS) || (p.lies & HX__LIES_B_BY_K && s.b.even && s.b.rs % 4 == 0 && s.n % 4 == 0),
+          "%s: B is not in fours", name);
+    return;
+  }
   /* What is not copied lies as the program reads it, a whole tile of it at least. */
   if (!p.copy_a && layout == HX__LAYOUT_TN)
     CHECK(s.a.rs == 1 && s.a.even && s.a.cs % 4 == 0 && s.m >= row->tile_m, "%s: A by k of %zu rows", name, s.m);
@@ -77,5 +87,7 @@ int main(void) {
                         together = shape_of(1024, 1024, 1024, false, true);
   CHECK(!best_of(rows, count, &apart).copy_b, "1000: a transposed B is read where it lies");
   CHECK(best_of(rows, count, &together).copy_b, "1024: a transposed B whose columns lie 4 KB apart is copied first");
+  const hx__tiles_shape narrow = shape_of(4096, 3, 4096, false, false);
+  CHECK(!best_of(rows, count, &narrow).copy_b, "4096 x 3: nothing is copied");
   return checks_end("tiles_test");
 }

@@ -99,11 +99,14 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   if (outcome == HX__DONE)
     x.kernel = hx__cl_lane_kernel(lane, &lane->kernel[program], program, "hx_matmul", &a, &b, &outcome);
   if (outcome != HX__DONE) return outcome;
+  const bool a_by_k = row->in_place ? p.lies & HX__LIES_A_BY_K : layout == HX__LAYOUT_TN;
+  const bool b_by_k = row->in_place ? p.lies & HX__LIES_B_BY_K : layout != HX__LAYOUT_NT;
   arg_view(&x, &a);
-  arg_size(&x, p.copy_a ? p.pitch_a : layout == HX__LAYOUT_TN ? ao.cs : ao.rs);
+  arg_size(&x, p.copy_a ? p.pitch_a : a_by_k ? ao.cs : ao.rs);
   arg_view(&x, &b);
-  arg_size(&x, p.copy_b ? p.pitch_b : layout == HX__LAYOUT_NT ? bo.cs : bo.rs);
+  arg_size(&x, p.copy_b ? p.pitch_b : b_by_k ? bo.rs : bo.cs);
   arg_result(&x, &p, size);
+  if (row->in_place) arg(&x, sizeof p.lies, &p.lies);
   outcome = launch(&x, 1, &p.groups, row->local);
   if (outcome != HX__DONE || tail == 0) return outcome;
   args j = {.lane = lane};

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Matrix product for NVIDIA GPUs where tiles of C are few, because C is small or has few rows: small tiles, so that the
+ * panels of k alone fill the device, and operands that are read where they lie, at any edge, so that nothing is copied
+ * first. 4 or 8 rows by 4 columns an item; a ring of tiles in local memory; the order is that of matmul.cl.
+ *   HX_LANES_M   items of a warp one above the other, 4 or 2
+ *   HX_AHEAD     steps of k whose operands are read into registers at once: local memory answers later than a warp
+ *                alone takes for the few fma of a step
+ * Warps that have none of their tile's part of C only copy. */
+#if HX_SHAPE_TILES && HX_SMALL
+
+#define HX_SMALL_ROWS (4 * HX_BLOCKS_M) /* of an item */
+#define HX_LANES_N (32 / HX_LANES_M)
+#define HX_WARP_M (HX_LANES_M * HX_SMALL_ROWS)
+#define HX_WARP_N (HX_LANES_N * 4)
+#define HX_SMALL_A_PITCH (HX_TILE_M + 4)
+#define HX_SMALL_B_PITCH (HX_TILE_N + 4)
+#define HX_SMALL_A_FLOATS (HX_TILE_K * HX_SMALL_A_PITCH)
+#define HX_SMALL_B_FLOATS (HX_TILE_K * HX_SMALL_B_PITCH)
+
+/* How an operand lies, the bits of `lies`; those of B are twice those of A. */
+#define HX_LIES_BY_K 1u  /* [k][line] */
+#define HX_LIES_FOURS 4u /* the same, each four of lines at a multiple of 16 bytes */
+
+/* An item's share of the copies of an operand, up to `last` of its lines, which stands for those past it. */
+typedef struct hx_side {
+  global const float *at; /* the item's first element of the next tile of k */
+  ulong ld;
+  uint lies, line, last;
+} hx_side;
+
+/* Items along the lines of an operand that lies [k][line], one or four lines each. */
+#define HX_ALONG(tile, width) min((uint)(tile) / (width), (uint)HX_LOCAL0)
+
+static hx_side hx_side_of(global const float *x, ulong ld, uint lies, uint tile, ulong line0, ulong lines, ulong k0,
+                          uint id) {
+  hx_side s;
+  s.ld = ld;
+  s.lies = lies;
+  s.last = (uint)min(lines - 1 - min(line0, lines - 1), (ulong)tile - 1);
+  const uint width = lies & HX_LIES_FOURS ? 4 : 1, along = lies & HX_LIES_FOURS ? HX_ALONG(tile, 4) : HX_ALONG(tile, 1);
+  s.line = lies & HX_LIES_BY_K ? id % along * width : id / 8;
+  const ulong line = line0 + min(s.line, lies & HX_LIES_FOURS ? s.last & ~3u : s.last);
+  s.at = x + (lies & HX_LIES_BY_K ? (k0 + id / along) * ld + line : line * ld + k0 + id % 8);
+  return s;
+}
+
+#if HX_PTX
+#define HX_SMALL_BASE(tile) (uint)(size_t)(tile)
+#define HX_SMALL_MOVE(to, index, from) hx_copy4((to) + 4 * (index), from)
+#define HX_SMALL_MOVE_FOUR(to, index, from) hx_copy16((to) + 4 * (index), from)
+#define HX_SMALL_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
+#define HX_SMALL_WAIT __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory");
+typedef uint hx_tile_base;
+#else
+#define HX_SMALL_BASE(tile) (tile)
+#define HX_SMALL_MOVE(to, index, from) (to)[index] = *(from)
+#define HX_SMALL_MOVE_FOUR(to, index, from) vstore4(vload4(0, from), 0, (to) + (index))
+#define HX_SMALL_COMMIT
+#define HX_SMALL_WAIT
+typedef local float *hx_tile_base;
+#endif
+
+/* Copies a whole tile of k. The tile is a constant where this is inlined. */
+#define HX_SMALL_COPY(name, TILE)                                                                                      \
+  static void name(const hx_side s, hx_tile_base to, uint id) {                                                        \
+    const uint pitch = (TILE) + 4;                                                                                     \
+    if (!(s.lies & HX_LIES_BY_K)) {                                                                                    \
+      _Pragma("unroll") for (uint u = 0; u < (TILE) * 8; u += HX_LOCAL0) {                                             \
+        const uint past = u / 8, from = min(s.line, s.last), line = min(s.line + past, s.last);                        \
+        _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p += 8)                                                      \
+            HX_SMALL_MOVE(to, (p + id % 8) * pitch + s.line + past, s.at + (line - from) * s.ld + p);                  \
+      }                                                                                                                \
+    } else if (s.lies & HX_LIES_FOURS) {                                                                               \
+      const uint along = HX_ALONG(TILE, 4), at_once = HX_LOCAL0 / along;                                               \
+      _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p += at_once)                                                  \
+          if (at_once <= HX_TILE_K || id / along < HX_TILE_K)                                                          \
+              HX_SMALL_MOVE_FOUR(to, (p + id / along) * pitch + s.line, s.at + p * s.ld);                              \
+    } else {                                                                                                           \
+      const uint along = HX_ALONG(TILE, 1), at_once = HX_LOCAL0 / along;                                               \
+      _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p += at_once)                                                  \
+          _Pragma("unroll") for (uint past = 0; past < (TILE); past += along) {                                        \
+        const uint from = min(s.line, s.last), line = min(s.line + past, s.last);                                      \
+        HX_SMALL_MOVE(to, (p + id / along) * pitch + s.line + past, s.at + (line - from) + p * s.ld);                  \
+      }                                                                                                                \
+    }                                                                                                                  \
+  }
+HX_SMALL_COPY(hx_small_copy_a, HX_TILE_M)
+HX_SMALL_COPY(hx_small_copy_b, HX_TILE_N)
+
+/* Copies the last `count` of k, less than a tile, from element (line 0, k 0) of them. */
+static void hx_small_copy_last(global const float *x, const hx_side s, hx_tile_base to, uint tile, uint count,
+                               uint id) {
+#pragma unroll 1
+  for (uint e = id; e < tile * count; e += HX_LOCAL0) {
+    const uint line = e % tile, p = e / tile, from = min(line, s.last);
+    HX_SMALL_MOVE(to, p * (tile + 4) + line, x + (s.lies & HX_LIES_BY_K ? p * s.ld + from : from * s.ld + p));
+  }
+}
+
+/* Operands of HX_AHEAD steps from p on into registers, while those of the steps before are used. */
+#define HX_SMALL_FRAGMENTS(set, p)                                                                       \
+  _Pragma("unroll") for (uint u = 0; u < HX_AHEAD; u++) {                                                \
+    _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                             \
+        vstore4(*(local const float4 *)(af + ((p) + u) * HX_SMALL_A_PITCH + 4 * HX_LANES_M * i), i, av[set][u]); \
+    vstore4(*(local const float4 *)(bf + ((p) + u) * HX_SMALL_B_PITCH), 0, bv[set][u]);                  \
+  }
+#define HX_SMALL_STEP(set, u)                                      \
+  _Pragma("unroll") for (uint e = 0; e < HX_SMALL_ROWS * 4; e++) { \
+    const uint i = e / 4, j = i & 1 ? 3 - e % 4 : e % 4;           \
+    acc[i][j] = fma(av[set][u][i], bv[set][u][j], acc[i][j]);      \
+  }
+
+/* The arguments of matmul_tiles.cl's, and how the operands lie. */
+kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
+    global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
+    ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials,
+    uint lies) {
+  local float tiles_a[HX_STAGES * HX_SMALL_A_FLOATS] __attribute__((aligned(16)));
+  local float tiles_b[HX_STAGES * HX_SMALL_B_FLOATS] __attribute__((aligned(16)));
+  local float4 sums[HX_SMALL_ROWS * HX_LOCAL0]; /* of an item's panels */
+  const uint id = (uint)get_local_id(0), lane = id & 31, warp = id / 32;
+  const hx_job job = hx_job_of((uint)get_group_id(0), 0, whole, m, n, k);
+  const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, m, n);
+  const uint warp_row = warp / (HX_TILE_N / HX_WARP_N) * HX_WARP_M, warp_column = warp % (HX_TILE_N / HX_WARP_N) * HX_WARP_N;
+  const uint lane_row = HX_LANES_M == 4 ? (lane & 1) | (lane >> 4) << 1 : lane & 1;
+  const uint lane_column = HX_LANES_M == 4 ? lane >> 1 & 7 : lane >> 1;
+  const uint row = warp_row + 4 * lane_row, column = warp_column + 4 * lane_column;
+  const bool active = at.i0 + warp_row < m && at.i0 + warp_row + HX_WARP_M > at.own_i && at.j0 + warp_column < n &&
+                      at.j0 + warp_column + HX_WARP_N > at.own_j;
+
+  a += a_first;
+  b += b_first;
+  hx_side as = hx_side_of(a, lda, lies & (HX_LIES_BY_K | HX_LIES_FOURS), HX_TILE_M, at.i0, m, job.k0, id);
+  hx_side bs = hx_side_of(b, ldb, lies >> 1 & (HX_LIES_BY_K | HX_LIES_FOURS), HX_TILE_N, at.j0, n, job.k0, id);
+  const ulong a_ahead = as.lies & HX_LIES_BY_K ? HX_TILE_K * lda : HX_TILE_K;
+  const ulong b_ahead = bs.lies & HX_LIES_BY_K ? HX_TILE_K * ldb : HX_TILE_K;
+  const hx_tile_base a_base = HX_SMALL_BASE(tiles_a), b_base = HX_SMALL_BASE(tiles_b);
+  const uint count = (uint)job.count, full = count / HX_TILE_K, steps = full + (count % HX_TILE_K != 0);
+
+#define HX_SMALL_BYTES (HX_PTX ? 4 : 1) /* what a base counts in */
+#define HX_SMALL_COPY_STEP(step, slot)                                                                                 \
+  if ((step) < full) {                                                                                                 \
+    hx_small_copy_a(as, a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, id);                                     \
+    hx_small_copy_b(bs, b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, id);                                     \
+    as.at += a_ahead;                                                                                                  \
+    bs.at += b_ahead;                                                                                                  \
+  } else if ((step) < steps) {                                                                                         \
+    const ulong p = job.k0 + full * HX_TILE_K;                                                                         \
+    hx_small_copy_last(a + (as.lies & HX_LIES_BY_K ? p * lda + at.i0 : at.i0 * lda + p), as,                           \
+                       a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, HX_TILE_M, count % HX_TILE_K, id);        \
+    hx_small_copy_last(b + (bs.lies & HX_LIES_BY_K ? p * ldb + at.j0 : at.j0 * ldb + p), bs,                           \
+                       b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, HX_TILE_N, count % HX_TILE_K, id);        \
+  }                                                                                                                    \
+  HX_SMALL_COMMIT
+
+  float acc[HX_SMALL_ROWS][4], av[2][HX_AHEAD][HX_SMALL_ROWS], bv[2][HX_AHEAD][4];
+#pragma unroll
+  for (uint e = 0; e < HX_SMALL_ROWS * 4; e++) acc[e / 4][e % 4] = 0.0f;
+#pragma unroll 1
+  for (uint s = 0; s + 1 < HX_STAGES; s++) {
+    HX_SMALL_COPY_STEP(s, s)
+  }
+  uint slot = 0;
+#pragma unroll 1
+  for (uint s = 0; s < steps; s++) {
+    HX_SMALL_WAIT
+    barrier(CLK_LOCAL_MEM_FENCE);
+    local const float *af = tiles_a + slot * HX_SMALL_A_FLOATS + row, *bf = tiles_b + slot * HX_SMALL_B_FLOATS + column;
+    const bool whole_step = active && s < full;
+    if (whole_step) {
+      HX_SMALL_FRAGMENTS(0, 0)
+    }
+    const uint into = slot ? slot - 1 : HX_STAGES - 1;
+    HX_SMALL_COPY_STEP(s + HX_STAGES - 1, into)
+    if (active) {
+      if (whole_step) {
+#pragma unroll
+        for (uint p = 0; p < HX_TILE_K; p += HX_AHEAD) {
+          if (p + HX_AHEAD < HX_TILE_K) {
+            HX_SMALL_FRAGMENTS(p / HX_AHEAD + 1 & 1, p + HX_AHEAD)
+          }
+#pragma unroll
+          for (uint u = 0; u < HX_AHEAD; u++) {
+            HX_SMALL_STEP(p / HX_AHEAD & 1, u)
+          }
+        }
+      } else {
+#pragma unroll 1
+        for (uint p = 0; p < count % HX_TILE_K; p++, af += HX_SMALL_A_PITCH, bf += HX_SMALL_B_PITCH) {
+          HX_SMALL_FRAGMENTS(0, 0)
+          HX_SMALL_STEP(0, 0)
+        }
+      }
+      if ((s + 1) % (HX_PANEL / HX_TILE_K) == 0 || s + 1 == steps) { /* the end of a panel */
+        if (s >= HX_PANEL / HX_TILE_K) {
+#pragma unroll
+          for (uint e = 0; e < HX_SMALL_ROWS; e++) {
+            const float4 before = sums[e * HX_LOCAL0 + id];
+            acc[e][0] = HX_ADD(, before.x, acc[e][0]);
+            acc[e][1] = HX_ADD(, before.y, acc[e][1]);
+            acc[e][2] = HX_ADD(, before.z, acc[e][2]);
+            acc[e][3] = HX_ADD(, before.w, acc[e][3]);
+          }
+        }
+        if (s + 1 < steps) {
+#pragma unroll
+          for (uint e = 0; e < HX_SMALL_ROWS; e++) {
+            sums[e * HX_LOCAL0 + id] = vload4(0, acc[e]);
+            acc[e][0] = acc[e][1] = acc[e][2] = acc[e][3] = 0.0f;
+          }
+        }
+      }
+    }
+    slot = slot + 1 < HX_STAGES ? slot + 1 : 0;
+  }
+  if (!active) return;
+
+  hx_place spot = at;
+  if (job.part) spot.i0 = spot.j0 = spot.own_i = spot.own_j = 0;
+  const hx_target to =
+      hx_target_of(job.part ? partials + (ulong)job.panel * (HX_TILE_M * HX_TILE_N) : t,
+                   job.part ? (across ? HX_TILE_M : HX_TILE_N) : ldt, spot, HX_TILE_M, HX_TILE_N,
+                   job.part ? HX_TILE_M : m, job.part ? HX_TILE_N : n, job.part ? 1.0f : alpha,
+                   job.part ? 0.0f : beta, across);
+  const bool fours = hx_target_in_fours(to);
+#pragma unroll
+  for (uint e = 0; e < HX_SMALL_ROWS; e++) {
+    const uint block = e / 4, q = e % 4, r = row + 4 * HX_LANES_M * block;
+    const float v[4] = {across ? acc[4 * block][q] : acc[e][0], across ? acc[4 * block + 1][q] : acc[e][1],
+                        across ? acc[4 * block + 2][q] : acc[e][2], across ? acc[4 * block + 3][q] : acc[e][3]};
+    const uint line = across ? column + q : r + q, from = across ? r : column;
+    if (fours) {
+      hx_store_four(to, line, from, (float4)(v[0], v[1], v[2], v[3]));
+    } else {
+#pragma unroll
+      for (uint u = 0; u < 4; u++) hx_store(to, line, from + u, v[u]);
+    }
+  }
+}
+
+#endif
