@@ -108,6 +108,9 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
     _Pragma("unroll") for (HX_HALF(HX_FOUR_COPIES(HX_TILE_N), part))                                                 \
         hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_FOUR_TO(HX_TILE_N, HX_PITCH_B, u)), b_at + u * b_lines);     \
   }
+/* An element, and the wait for all that an item has asked for. */
+#define HX_COPY_ONE(tile, at, from) hx_copy4((uint)(size_t)((tile) + (at)), from);
+#define HX_COPY_ALL __asm__ __volatile__("cp.async.wait_all;" : : : "memory");
 #define HX_COPY_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
 #define HX_COPY_END(half)                                                            \
   __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory"); \
@@ -133,6 +136,8 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
     _Pragma("unroll") for (HX_HALF(HX_FOUR_COPIES(HX_TILE_N), part))   \
         b_in[u] = *(global const float4 *)(b_at + u * b_lines);        \
   }
+#define HX_COPY_ONE(tile, at, from) (tile)[at] = *(from);
+#define HX_COPY_ALL
 #define HX_COPY_COMMIT
 #define HX_COPY_END(half)                                                                                        \
   if (!HX_A_BY_K) {                                                                                              \

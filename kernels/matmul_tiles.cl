@@ -295,21 +295,22 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     if (HX_A_BY_K) {
 #pragma unroll 1
       for (uint e = id; e < left * HX_TILE_M; e += HX_ITEMS)
-        tile_a[e / HX_TILE_M * HX_PITCH_A + e % HX_TILE_M] = a[e / HX_TILE_M * lda + e % HX_TILE_M];
+        HX_COPY_ONE(tile_a, e / HX_TILE_M * HX_PITCH_A + e % HX_TILE_M, a + e / HX_TILE_M * lda + e % HX_TILE_M)
     } else {
 #pragma unroll 4
       for (uint row = id / HX_TURN; row < HX_TILE_M; row += HX_ITEMS / HX_TURN)
-        if (p < left) tile_a[p * HX_PITCH_A + row] = a[row * lda + p];
+        if (p < left) HX_COPY_ONE(tile_a, p * HX_PITCH_A + row, a + row * lda + p)
     }
     if (HX_B_BY_COLUMN) {
 #pragma unroll 4
       for (uint column = id / HX_TURN; column < HX_TILE_N; column += HX_ITEMS / HX_TURN)
-        if (p < left) tile_b[p * HX_PITCH_B + column] = b[column * ldb + p];
+        if (p < left) HX_COPY_ONE(tile_b, p * HX_PITCH_B + column, b + column * ldb + p)
     } else {
 #pragma unroll 4
       for (uint e = id; e < left * HX_TILE_N; e += HX_ITEMS)
-        tile_b[e / HX_TILE_N * HX_PITCH_B + e % HX_TILE_N] = b[e / HX_TILE_N * ldb + e % HX_TILE_N];
+        HX_COPY_ONE(tile_b, e / HX_TILE_N * HX_PITCH_B + e % HX_TILE_N, b + e / HX_TILE_N * ldb + e % HX_TILE_N)
     }
+    HX_COPY_ALL
     HX_BARRIER
 #pragma unroll 1
     for (uint p = 0; p < left; p++) {
