@@ -50,6 +50,7 @@ static hx_side hx_side_of(global const float *x, ulong ld, uint lies, uint tile,
 #define HX_SMALL_MOVE_FOUR(to, index, from) hx_copy16((to) + 4 * (index), from)
 #define HX_SMALL_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
 #define HX_SMALL_WAIT __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory");
+#define HX_SMALL_FENCE __asm__ __volatile__("membar.gl;" : : : "memory");
 typedef uint hx_tile_base;
 #else
 #define HX_SMALL_BASE(tile) (tile)
@@ -57,6 +58,7 @@ typedef uint hx_tile_base;
 #define HX_SMALL_MOVE_FOUR(to, index, from) vstore4(vload4(0, from), 0, (to) + (index))
 #define HX_SMALL_COMMIT
 #define HX_SMALL_WAIT
+#define HX_SMALL_FENCE mem_fence(CLK_GLOBAL_MEM_FENCE); /* for the tests, on CPU devices */
 typedef local float *hx_tile_base;
 #endif
 
@@ -110,13 +112,25 @@ static void hx_small_copy_last(global const float *x, const hx_side s, hx_tile_b
     acc[i][j] = fma(av[set][u][i], bv[set][u][j], acc[i][j]);      \
   }
 
-/* The arguments of matmul_tiles.cl's, and how the operands lie. */
+/* The e-th four of an item's sums along the lines of t: of a row of the tile, or across of a column. */
+#define HX_SMALL_ROW(e) (row + 4 * HX_LANES_M * ((e) / 4))
+#define HX_SMALL_LINE(e) (across ? column + (e) % 4 : HX_SMALL_ROW(e) + (e) % 4)
+#define HX_SMALL_FROM(e) (across ? HX_SMALL_ROW(e) : column)
+#define HX_SMALL_COLUMN(e)                                                                 \
+  (float4)(acc[(e) / 4 * 4][(e) % 4], acc[(e) / 4 * 4 + 1][(e) % 4], acc[(e) / 4 * 4 + 2][(e) % 4], \
+           acc[(e) / 4 * 4 + 3][(e) % 4])
+#define HX_SMALL_FOUR(e) (across ? HX_SMALL_COLUMN(e) : vload4(0, acc[e]))
+#define HX_JOIN_AHEAD 8u /* panels that are on their way at once */
+
+/* The arguments of matmul_tiles.cl's, and how the operands lie. join: the group that ends the last panel of a tile adds
+ * them; *tickets are 0 for each of those tiles before the launch, and after it. */
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
     ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials,
-    uint lies) {
+    uint lies, uint join, global uint *tickets) {
   local float tiles_a[HX_STAGES * HX_SMALL_A_FLOATS] __attribute__((aligned(16)));
   local float tiles_b[HX_STAGES * HX_SMALL_B_FLOATS] __attribute__((aligned(16)));
+  local uint taken[1];
   local float4 sums[HX_SMALL_ROWS * HX_LOCAL0]; /* of an item's panels */
   const uint id = (uint)get_local_id(0), lane = id & 31, warp = id / 32;
   const hx_job job = hx_job_of((uint)get_group_id(0), 0, whole, m, n, k);
@@ -213,27 +227,63 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     }
     slot = slot + 1 < HX_STAGES ? slot + 1 : 0;
   }
-  if (!active) return;
 
-  hx_place spot = at;
-  if (job.part) spot.i0 = spot.j0 = spot.own_i = spot.own_j = 0;
-  const hx_target to =
-      hx_target_of(job.part ? partials + (ulong)job.panel * (HX_TILE_M * HX_TILE_N) : t,
-                   job.part ? (across ? HX_TILE_M : HX_TILE_N) : ldt, spot, HX_TILE_M, HX_TILE_N,
-                   job.part ? HX_TILE_M : m, job.part ? HX_TILE_N : n, job.part ? 1.0f : alpha,
-                   job.part ? 0.0f : beta, across);
-  const bool fours = hx_target_in_fours(to);
+  hx_target to = hx_target_of(t, ldt, at, HX_TILE_M, HX_TILE_N, m, n, alpha, beta, across);
+  if (job.part) {
+    const hx_place own = {0, 0, 0, 0};
+    const hx_target part = hx_target_of(partials + (ulong)job.panel * (HX_TILE_M * HX_TILE_N),
+                                        across ? HX_TILE_M : HX_TILE_N, own, HX_TILE_M, HX_TILE_N, HX_TILE_M, HX_TILE_N,
+                                        1.0f, 0.0f, across);
+#pragma unroll
+    for (uint e = 0; e < HX_SMALL_ROWS; e++)
+      if (active) hx_store_four(part, HX_SMALL_LINE(e), HX_SMALL_FROM(e), HX_SMALL_FOUR(e));
+    if (!join) return;
+    const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tail = job.tile - whole;
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (id == 0) {
+      HX_SMALL_FENCE
+      taken[0] = atomic_inc(tickets + tail) + 1;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (taken[0] != panels) return;
+    HX_SMALL_FENCE
+    if (id == 0) tickets[tail] = 0; /* for the next launch */
+    if (!active) return;
+    global const float *from = partials + (ulong)tail * panels * (HX_TILE_M * HX_TILE_N);
+    const uint width = across ? HX_TILE_M : HX_TILE_N;
+#pragma unroll
+    for (uint e = 0; e < HX_SMALL_ROWS; e++) vstore4((float4)(-0.0f), 0, acc[e]); /* changes no sum */
+#pragma unroll 1
+    for (uint p = 0; p < panels; p += HX_JOIN_AHEAD) {
+      float4 v[HX_JOIN_AHEAD][HX_SMALL_ROWS];
+#pragma unroll
+      for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
+#pragma unroll
+        for (uint e = 0; e < HX_SMALL_ROWS; e++) {
+          v[u][e] = (float4)(-0.0f);
+          if (p + u < panels)
+            v[u][e] = *(global const float4 *)(from + (p + u) * (HX_TILE_M * HX_TILE_N) + HX_SMALL_LINE(e) * width +
+                                               HX_SMALL_FROM(e));
+        }
+      }
+#pragma unroll
+      for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
+#pragma unroll
+        for (uint e = 0; e < HX_SMALL_ROWS; e++) vstore4(HX_ADD(4, vload4(0, acc[e]), v[u][e]), 0, acc[e]);
+      }
+    }
+  }
+  if (!active) return;
+  const bool fours = hx_target_in_fours(to), turned = across && !job.part; /* sums of panels are as they lie in t */
 #pragma unroll
   for (uint e = 0; e < HX_SMALL_ROWS; e++) {
-    const uint block = e / 4, q = e % 4, r = row + 4 * HX_LANES_M * block;
-    const float v[4] = {across ? acc[4 * block][q] : acc[e][0], across ? acc[4 * block + 1][q] : acc[e][1],
-                        across ? acc[4 * block + 2][q] : acc[e][2], across ? acc[4 * block + 3][q] : acc[e][3]};
-    const uint line = across ? column + q : r + q, from = across ? r : column;
+    const float4 sum = turned ? HX_SMALL_COLUMN(e) : vload4(0, acc[e]);
     if (fours) {
-      hx_store_four(to, line, from, (float4)(v[0], v[1], v[2], v[3]));
+      hx_store_four(to, HX_SMALL_LINE(e), HX_SMALL_FROM(e), sum);
     } else {
+      const float v[4] = {sum.x, sum.y, sum.z, sum.w};
 #pragma unroll
-      for (uint u = 0; u < 4; u++) hx_store(to, line, from + u, v[u]);
+      for (uint u = 0; u < 4; u++) hx_store(to, HX_SMALL_LINE(e), HX_SMALL_FROM(e) + u, v[u]);
     }
   }
 }

@@ -10,6 +10,9 @@
 #define READ_BYTES_A_NS 3000.0 /* by all groups, of what others read as well */
 #define JOIN_BYTES_A_NS 5000.0 /* that a join moves, in the cache */
 #define JOIN_PANEL_NS 15.0
+#define TICKET_NS 1000.0 /* of a join in the product's launch, by one group */
+#define TICKET_PANEL_NS 100.0
+#define TICKET_PANELS 24u
 #define COPY_BYTES_A_NS 3500.0 /* that a copy moves */
 #define PART 0.93              /* the speed of groups of one panel, which begin and end more often */
 #define MOST_PARTIALS ((size_t)256 << 20)
@@ -42,6 +45,7 @@ static double product_ns(const hx__kernel_row *row, double percent, const hx__ti
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
   const double ns = LAUNCH_NS + fmax(depth * area / rate, read);
   if (tail == 0) return ns;
+  if (p->joins) return ns + TICKET_NS + (double)p->panels * TICKET_PANEL_NS;
   return ns + LAUNCH_NS + (double)p->panels * JOIN_PANEL_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
 }
 
@@ -83,6 +87,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   hx__tiles_plan cut = p;
   cut.whole = can_whole ? p.tiles / units * units : 0;
   cut.groups = cut.whole + (cut.tiles - cut.whole) * ceiling(p.panels, row->slices);
+  cut.joins = row->in_place && p.panels <= TICKET_PANELS && cut.tiles - cut.whole <= HX__JOIN_TICKETS;
   const size_t bytes = (cut.tiles - cut.whole) * row->tile_m * row->tile_n * sizeof(float);
   if (p.panels > 1 && cut.whole < p.tiles && bytes <= MOST_PARTIALS / p.panels) {
     cut.ns = product_ns(row, rate, &cut, s, units);

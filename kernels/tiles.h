@@ -17,6 +17,8 @@ typedef struct hx__tiles_shape {
   hx__tiles_operand a, b;
 } hx__tiles_shape;
 
+#define HX__JOIN_TICKETS 4096u /* tiles whose panels one launch adds, at most */
+
 /* [k][row] and [k][column]; and by four neighbours at multiples of 16 bytes. matmul_small.cl knows these by number. */
 enum { HX__LIES_A_BY_K = 1, HX__LIES_B_BY_K = 2, HX__LIES_A_IN_FOURS = 4, HX__LIES_B_IN_FOURS = 8 };
 
@@ -25,6 +27,7 @@ typedef struct hx__tiles_plan {
   bool copy_a, copy_b; /* of the product as launched: to rows of pitch_a, pitch_b elements, lines_a of them */
   size_t pitch_a, lines_a, pitch_b;
   uint32_t lies;               /* how the operands of a row with both in place are found: HX__LIES_... */
+  bool joins;                  /* such a row's panels are added by the product's own launch */
   size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, row->slices of them a group */
   size_t groups;
   double ns; /* about what it takes, to compare plans by; INFINITY: the row cannot */

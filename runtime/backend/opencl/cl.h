@@ -275,8 +275,8 @@ typedef struct hx__cl_lane {
   hx__cl_operand *operand; /* of the run */
   size_t operands, operand_room;
   hx__cl_buffer packed_a, packed_b;
-  bool shared_packed;   /* the operand that all chunks of the run share is packed */
-  hx__cl_buffer ticket; /* of launches that join: 0 between them */
+  bool shared_packed;    /* the operand that all chunks of the run share is packed */
+  hx__cl_buffer tickets; /* of launches that join: HX__JOIN_TICKETS of them, 0 between launches */
   hx__cl_buffer partials, part;
   cl_mem stage[2]; /* the pinned ring and its mapped halves */
   void *stage_host[2];
@@ -329,6 +329,9 @@ hx__outcome hx__cl_results_begin(hx__cl_lane *lane, hx__cl_flight *flight);
 hx__outcome hx__cl_results_come(hx__cl_lane *lane, hx__cl_flight *flight);
 void hx__cl_results_end(hx__cl_lane *lane, hx__cl_flight *flight, bool right);
 void hx__cl_results_close(hx__cl_lane *lane);
+
+/* The lane's tickets, zero. */
+hx__outcome hx__cl_tickets_ready(hx__cl_lane *lane);
 
 /* Enqueues the kernels of a chunk; its results are then lane->bytes of lane->out. */
 hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);

@@ -91,7 +91,7 @@ void hx__cl_lane_close(hx__lane *base) {
   if (!hx__cl_is_lost(lane)) {
     for (unsigned i = 0; i < HX__TICKETS; i++) hx__cl_buffer_release(&lane->flight[i].out);
     hx__cl_buffer_release(&lane->out);
-    hx__cl_buffer_release(&lane->ticket);
+    hx__cl_buffer_release(&lane->tickets);
     hx__cl_buffer_release(&lane->partials);
     hx__cl_buffer_release(&lane->part);
     hx__cl_buffer_release(&lane->packed_a);

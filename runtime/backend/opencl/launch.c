@@ -6,13 +6,13 @@
 #define MOST_PARTS 4u
 #define LEAST_STEP 1024u /* of rows or columns: shorter ones travel slowly, and leave a device half idle */
 
-static hx__outcome ticket_ready(hx__cl_lane *lane) {
-  if (lane->ticket.mem) return HX__DONE;
-  static const cl_uint zero = 0;
-  const hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->ticket, sizeof zero, CL_MEM_READ_WRITE);
+hx__outcome hx__cl_tickets_ready(hx__cl_lane *lane) {
+  if (lane->tickets.mem) return HX__DONE;
+  static const cl_uint zeros[HX__JOIN_TICKETS];
+  const hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->tickets, sizeof zeros, CL_MEM_READ_WRITE);
   if (outcome != HX__DONE) return outcome;
   const cl_int code =
-      clEnqueueWriteBuffer(lane->queue, lane->ticket.mem, CL_TRUE, 0, sizeof zero, &zero, 0, NULL, NULL);
+      clEnqueueWriteBuffer(lane->queue, lane->tickets.mem, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
 }
 
@@ -32,7 +32,7 @@ static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, h
   args a = {.lane = lane};
   if (outcome == HX__DONE)
     a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[need], need, "hx_reduce", &x, &y, &outcome);
-  if (outcome == HX__DONE && row->large_from != 0) outcome = ticket_ready(lane);
+  if (outcome == HX__DONE && row->large_from != 0) outcome = hx__cl_tickets_ready(lane);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, &x);
   arg_view(&a, &y);
@@ -41,7 +41,7 @@ static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, h
   if (row->large_from != 0) {
     const cl_uint join = lane->joined;
     arg(&a, sizeof join, &join);
-    arg_mem(&a, lane->ticket.mem);
+    arg_mem(&a, lane->tickets.mem);
   }
   const uint32_t leaves = hx__kernel_leaves(row, chunk.count), local[2] = {row->local[0] * leaves / row->leaves, 1};
   const size_t groups = hx__ceiling(chunk.count, leaves);

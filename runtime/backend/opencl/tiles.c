@@ -93,6 +93,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   const size_t m = p.across ? size->n : size->m, n = p.across ? size->m : size->n;
   const size_t partials = (tail ? tail * p.panels * tile : 1) * sizeof(float);
   hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->partials, partials, CL_MEM_READ_WRITE);
+  if (outcome == HX__DONE && row->in_place) outcome = hx__cl_tickets_ready(lane);
   if (outcome == HX__DONE && p.copy_a) outcome = copy(lane, &lane->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
   if (outcome == HX__DONE && p.copy_b) outcome = copy(lane, &lane->packed_b, &b, bo, size->k, n, size->k, p.pitch_b);
   args x = {.lane = lane};
@@ -106,9 +107,14 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg_view(&x, &b);
   arg_size(&x, p.copy_b ? p.pitch_b : b_by_k ? bo.rs : bo.cs);
   arg_result(&x, &p, size);
-  if (row->in_place) arg(&x, sizeof p.lies, &p.lies);
+  const cl_uint at_once = p.joins;
+  if (row->in_place) {
+    arg(&x, sizeof p.lies, &p.lies);
+    arg(&x, sizeof at_once, &at_once);
+    arg_mem(&x, lane->tickets.mem);
+  }
   outcome = launch(&x, 1, &p.groups, row->local);
-  if (outcome != HX__DONE || tail == 0) return outcome;
+  if (outcome != HX__DONE || tail == 0 || p.joins) return outcome;
   args j = {.lane = lane};
   j.kernel =
       hx__cl_lane_kernel(lane, &lane->join[lane->product], lane->product, "hx_matmul_join", NULL, NULL, &outcome);
