@@ -45,8 +45,8 @@
  *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
  *     row.slices panels, into partials, each a tile by the lines of t. row.slices > 1: whole only where k has no
  * more panels. Launch: 1-D, local row.local[0].
- *     row.in_place: more arguments, uint lies (hx__tiles_plan.lies), uint join, global uint *tickets, and operands of any
- *     lines at any places. join != 0: it adds the panels itself; tickets, one for each tile from `whole` on, are 0
+ *     row.in_place: more arguments, uint lies (hx__tiles_plan.lies), uint join, global uint *tickets, and operands of
+ * any lines at any places. join != 0: it adds the panels itself; tickets, one for each tile from `whole` on, are 0
  *     before the launch, and after it.
  *   Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
