@@ -87,6 +87,7 @@ static const hx__kernel_row rows[] = {
     TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 93, 0, 0, "-DHX_DIRECT=1"),
     TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 85, 0, 0, "-DHX_DIRECT=1"),
     SMALL("matmul-nvidia-ptx-small-32x32x32", 64, 32, 32, 32, 3, 1, 4, 4, 57),
+    SMALL("matmul-nvidia-ptx-small-32x32x64", 64, 32, 32, 64, 3, 1, 4, 4, 63),
     SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 3, 1, 2, 4, 43),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, 0, false, ""),
     MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, 0, false, ""),

@@ -14,19 +14,27 @@
 #define TICKET_PANEL_NS 100.0
 #define TICKET_PANELS 24u
 #define COPY_BYTES_A_NS 3500.0 /* that a copy moves */
-#define PART 0.93              /* the speed of groups of one panel, which begin and end more often */
+#define LOCAL_BYTES ((size_t)227 << 10)
+#define PART 0.93 /* the speed of groups of one panel, which begin and end more often */
 #define MOST_PARTIALS ((size_t)256 << 20)
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
 static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 static size_t fours(size_t n) { return (n + 3) & ~(size_t)3; }
 
+/* Groups that a compute unit has local memory for. */
+static size_t resident(const hx__kernel_row *row) {
+  const size_t stages = (size_t)(row->tile_m + row->tile_n + 8) * row->tile_k * row->stages * row->slices;
+  return LOCAL_BYTES / ((stages + (size_t)row->tile_m * row->tile_n) * sizeof(float));
+}
+
 /* Few warps leave a compute unit waiting, and slices of several groups do not keep step: the share of its speed that it
  * then has. */
 static double occupancy(const hx__kernel_row *row, size_t groups, size_t at_once, unsigned units) {
-  const size_t warps = ceiling(groups, units) * row->local[0] / 32 * at_once / row->slices;
+  const size_t together = ceiling(groups, units) < resident(row) ? ceiling(groups, units) : resident(row);
+  const size_t warps = together * row->local[0] / 32 * at_once / row->slices;
   if (row->slices > 1 && groups > units) return 0.88;
-  return warps >= 8 ? 1.0 : warps >= 6 ? 0.95 : warps >= 4 ? 0.85 : warps >= 3 ? 0.7 : 0.5;
+  return warps >= 8 ? 1.0 : warps >= 4 ? 0.84 : warps >= 3 ? 0.7 : 0.5;
 }
 
 /* An operand that each tile reads a part of for itself comes from far memory; two stages do not wait for it in vain. */
@@ -40,10 +48,11 @@ static double product_ns(const hx__kernel_row *row, double percent, const hx__ti
   const double area = (double)row->tile_m * row->tile_n, k = (double)s->k, panel = s->k < HX__PANEL ? k : HX__PANEL;
   const size_t at_once = p->panels < row->slices ? p->panels : row->slices;
   const double rate = FMA_A_NS * 0.01 * percent * nearness(row, s) * occupancy(row, groups, at_once, units);
+  const double rest = row->in_place ? 2.0 * (double)(s->k % row->tile_k) : 0.0; /* one step after the other */
   const double depth =
       (double)ceiling(p->whole, units) * k + (double)(ceiling(groups - p->whole, units) * at_once) * panel / PART;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
-  const double ns = LAUNCH_NS + fmax(depth * area / rate, read);
+  const double ns = LAUNCH_NS + fmax(depth * area / rate, read) + rest * area / rate;
   if (tail == 0) return ns;
   if (p->joins) return ns + TICKET_NS + (double)p->panels * TICKET_PANEL_NS;
   return ns + LAUNCH_NS + (double)p->panels * JOIN_PANEL_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
