@@ -232,7 +232,7 @@ HX_API void hx_free(hx_context *hx, void *p);
 
 /* Makes the caller's own memory known until hx_unregister, so that devices may keep objects over it; the caller frees
  * it, or maps anything else there, only afterwards. Worth it for arrays of more than one call: a card with memory of
- * its own that is in use already pins it here (some 45 ms a GiB), others in the background when they are; what cannot
+ * its own that is in use already pins it here (some 50 ms a GiB), others in the background when they are; what cannot
  * be pinned, such as a file, is copied like any array. HX_INVALID_ARGUMENT: NULL, bytes 0, a range that wraps, or one
  * that overlaps a known range. HX_OUT_OF_MEMORY. */
 HX_API hx_status hx_register(hx_context *hx, void *p, size_t bytes);

@@ -289,6 +289,42 @@ static void overtaken(void) {
   end(x);
 }
 
+/* What is brought to a device by the feeder's own time counts as the chunk's that it is of: the model learns by that.
+ */
+static void each_its_own(void) {
+  enum { LARGE = 56 << 20 };
+  char path[4096], line[1024];
+  const char *const scratch = getenv("TEST_TMPDIR");
+  snprintf(path, sizeof path, "%s/pin_test.json", scratch ? scratch : "/tmp");
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,pocl";
+  s.threads = "1"; /* it is to be busy for as long as two chunks take on their way */
+  s.memory = "copy";
+  s.schedule = "dynamic";
+  s.chunk = "262144";
+  s.timeout_ms = "off";
+  s.trace = path;
+  hx_context *const hx = open_or_exit(&s);
+  float *const x = filled(LARGE, 9);
+  CHECK_OK(hx_ready(hx));
+  layer->drag_ms = 1;
+  sum_with(hx, x, LARGE, -1, sum_of(x, LARGE), "chunk by chunk");
+  layer->drag_ms = 0;
+  hx_close(hx);
+  FILE *const trace = fopen(path, "r");
+  unsigned chunks = 0;
+  while (trace && fgets(line, sizeof line, trace)) {
+    const char *const dur = strstr(line, "\"dur\":"), *const pid = strstr(line, "\"pid\":");
+    if (!strstr(line, "\"cat\":\"chunk\"") || !dur || !pid || atoi(pid + 6) == 0) continue;
+    chunks++;
+    CHECK(atof(dur + 6) > 0.95e3, "a chunk that was brought in 1 ms took %.3f ms", 1e-3 * atof(dur + 6));
+  }
+  CHECK(chunks >= 2, "%u chunks in the trace", chunks);
+  if (trace) fclose(trace);
+  remove(path);
+  end(x);
+}
+
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
   char *const path = realpath(argv[1], NULL), *const checks = realpath(argv[2], NULL);
@@ -316,6 +352,7 @@ int main(int argc, char **argv) {
   refusals();
   forked();
   overtaken();
+  each_its_own();
   late(); /* the last one: a buffer stays */
   free(path);
   free(checks);

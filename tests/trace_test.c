@@ -55,7 +55,7 @@ static counts read_trace(void) {
       "    if e['cat'] == 'chunk':\n"
       "        assert a['slices'] > 0 and a['units'] > 0 and abs(a['actual_us'] - e['dur']) < 0.01, e\n"
       "        assert a['expected_us'] is None or a['expected_us'] > 0, e\n"
-      "        assert a['outcome'] in ('done', 'late', 'no memory', 'failed'), e\n"
+      "        assert a['outcome'] in ('done', 'late', 'no memory', 'not wanted', 'failed'), e\n"
       "print(*count['chunk'], count['transfer'][1], count['decision'][0], len(rows))\n";
   counts c = {-1, -1, -1, -1, -1};
   setenv("SCRIPT", script, 1);

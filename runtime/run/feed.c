@@ -13,6 +13,8 @@
 #define TIMEOUT_FACTOR 8.0
 #define FAR_NS 1e15
 #define LEAST_STORE_BYTES ((size_t)1 << 20) /* from which the time of storing results tells its rate */
+#define LEAST_SENT 0.125                    /* of a chunk's operands: less says little of the rest */
+#define AT_ONCE_NS 100000u                  /* a wait so short found the chunk done */
 #define NAP_NS 100000u
 #define NAPS 8u /* looks while the time waited doubles, nearly: one that hangs is looked at seldom */
 
@@ -156,6 +158,7 @@ static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   lane->wanted = &v->till_ns;
   const hx__outcome outcome = f->seat->device->backend->submit(lane, &f->request, chunk, &v->ticket);
   lane->wanted = NULL;
+  v->bringing_ns = hx__now_ns() - v->from_ns;
   if (outcome == HX__DONE) return outcome;
   pthread_mutex_lock(&f->run->lock);
   const hx__chunk rest = v->rest;
@@ -167,7 +170,7 @@ static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   publish(f);
   if (outcome == HX__UNWANTED) {
     const uint64_t now = hx__now_ns(), begun = v->from_ns > f->landed_ns ? v->from_ns : f->landed_ns;
-    learn(f, chunk, (double)(now - begun), 1.0); /* so long at least */
+    learn(f, chunk, (double)(now - begun) / fmax(lane->sent, LEAST_SENT), 1.0);
     f->busy_ns += now - begun;
     trace(f, v, begun, now, outcome);
   }
@@ -177,8 +180,13 @@ static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
 /* The oldest chunk, which nobody else touches any more; *rest is what the CPU has left of it. */
 static hx__flight pop(hx__feed *f) {
   pthread_mutex_lock(&f->run->lock);
-  const hx__flight v = {f->flight[0].ticket,  f->flight[0].chunk,       f->flight[0].rest,
-                        f->flight[0].from_ns, f->flight[0].expected_ns, 0};
+  const hx__flight v = {f->flight[0].ticket,
+                        f->flight[0].chunk,
+                        f->flight[0].rest,
+                        f->flight[0].from_ns,
+                        f->flight[0].bringing_ns,
+                        f->flight[0].expected_ns,
+                        0};
   f->flights--;
   for (unsigned i = 0; i < f->flights; i++) {
     hx__flight *const to = &f->flight[i], *const next = &f->flight[i + 1];
@@ -186,12 +194,21 @@ static hx__flight pop(hx__feed *f) {
     to->chunk = next->chunk;
     to->rest = next->rest;
     to->from_ns = next->from_ns;
+    to->bringing_ns = next->bringing_ns;
     to->expected_ns = next->expected_ns;
     atomic_store(&to->till_ns, UINT64_MAX);
   }
   pthread_cond_broadcast(&f->run->landed);
   pthread_mutex_unlock(&f->run->lock);
   return v;
+}
+
+/* When the oldest chunk, which is done now, has ended. Bringing the next one to the device takes the feeder's time
+ * where it goes through a ring, and counts as the next one's: a chunk that had not to be waited for ended before that.
+ */
+static uint64_t ended(const hx__feed *f, uint64_t begun, uint64_t waited_from) {
+  const uint64_t now = hx__now_ns(), bringing = f->flights > 1 ? f->flight[1].bringing_ns : 0;
+  return now - waited_from < AT_ONCE_NS && now - begun > bringing ? now - bringing : now;
 }
 
 /* Waits for the oldest chunk in flight, which is then *landed; at_once: others are late before it. */
@@ -204,10 +221,12 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
   pthread_mutex_unlock(&f->run->lock);
   const uint64_t begun = oldest->from_ns > f->landed_ns ? oldest->from_ns : f->landed_ns;
   lane->expected_ns = oldest->expected_ns > 0.0 ? begun + (uint64_t)oldest->expected_ns : 0;
+  const uint64_t waited_from = hx__now_ns();
   const hx__outcome outcome = backend->wait(lane, oldest->ticket, &oldest->till_ns);
+  const uint64_t now = outcome == HX__DONE ? ended(f, begun, waited_from) : hx__now_ns();
   const hx__flight v = *landed = pop(f);
   if (outcome == HX__LATE && !at_once) f->seat->late_till_ns = v.rest.count ? 0 : till;
-  const uint64_t now = hx__now_ns(), ns = now - begun;
+  const uint64_t ns = now - begun;
   const double shown = hx__launch_shown(f->course.latency_ns, (double)(begun - v.from_ns));
   f->landed_ns = now;
   f->busy_ns += ns;

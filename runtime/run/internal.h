@@ -19,7 +19,8 @@ typedef struct hx__flight {
   hx__ticket *ticket;
   hx__chunk chunk;
   hx__chunk rest;           /* of it, what the CPU has not done meanwhile; under the run's lock */
-  uint64_t from_ns;         /* when it was launched */
+  uint64_t from_ns;         /* when it was launched, */
+  uint64_t bringing_ns;     /* and how long that took the feeder */
   double expected_ns;       /* how long from there, or from the end of the chunk before it; 0: not known */
   _Atomic uint64_t till_ns; /* when it is given up: at once where nothing is left of it */
 } hx__flight;

@@ -289,6 +289,7 @@ typedef struct hx__cl_lane {
   size_t most_bytes;   /* of results of a chunk of the run */
 
   uint64_t copied;
+  size_t unsent; /* bytes of an array that nobody wanted any more */
   hx__cl_landing landing[HX__CL_LANDINGS];
   hx__cl_flight flight[HX__TICKETS];
   unsigned next; /* of them */

@@ -142,7 +142,8 @@ hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
 }
 
 /* What was launched of a chunk that nobody wants any more may read memory of the caller's: waited for. */
-static hx__outcome halt(hx__cl_lane *lane, hx__cl_flight *f) {
+static hx__outcome halt(hx__cl_lane *lane, hx__cl_flight *f, uint64_t sent) {
+  lane->base.sent = (double)sent / (double)(sent + lane->unsent);
   hx__outcome outcome = hx__cl_mark_end(lane, &f->event);
   if (outcome == HX__DONE) outcome = hx__cl_await(lane, f->event);
   return outcome == HX__DONE ? HX__UNWANTED : outcome;
@@ -154,6 +155,7 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   *ticket = NULL;
   if (hx__cl_is_lost(lane)) return HX__FAILED;
   const hx__cl_buffer kept = lane->out;
+  const uint64_t before = lane->copied;
   lane->out = f->out;
   hx__outcome outcome =
       request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk) : hx__cl_launch_reduce(lane, request, chunk);
@@ -173,7 +175,7 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   lane->out = kept;
   if (outcome == HX__LATE) /* what was launched of it, behind an upload that does not come, ends some time */
     return hx__cl_mark_end(lane, &f->event) == HX__FAILED ? HX__FAILED : HX__LATE;
-  if (outcome == HX__UNWANTED) outcome = halt(lane, f);
+  if (outcome == HX__UNWANTED) outcome = halt(lane, f, lane->copied - before);
   hx__cl_quiesce(lane, outcome);
   if (outcome != HX__DONE && outcome != HX__LATE) hx__cl_results_end(lane, f, false);
   return outcome;

@@ -143,8 +143,11 @@ static hx__outcome stage(hx__cl_lane *lane, move r) {
       hx__crew_do(fill_part, &f, parts);
     else
       for (size_t i = 0; i < parts && !is_unwanted(lane); i++) fill_part(&f, i);
-    if (is_unwanted(lane)) outcome = HX__UNWANTED;
-    if (outcome != HX__DONE) break;
+    if (is_unwanted(lane)) {
+      lane->unsent = all - f.at;
+      outcome = HX__UNWANTED;
+      break;
+    }
     const size_t row = whole ? f.count : r.bytes;
     const move part = {.from = f.to,
                        .rows = f.count / row,
@@ -156,7 +159,7 @@ static hx__outcome stage(hx__cl_lane *lane, move r) {
     outcome = write_rows(lane, &part, &lane->stage_event[half]);
     if (outcome == HX__DONE) clFlush(queue_to(lane, r.to));
   }
-  if (lane->base.trace)
+  if (lane->base.trace && f.at)
     hx__trace_transfer(lane->base.trace, lane->base.row, from_ns, hx__now_ns(), f.at, "to the device");
   return outcome;
 }
