@@ -240,8 +240,8 @@ static void forked(void) {
   end(x);
 }
 
-/* A chunk that was given up may read the memory still: its buffer stays, and nobody relies on it any more, for the
- * pages may be others by then. */
+/* A chunk that was given up may read the memory still: until it has ended its buffer stays, and nobody relies on it,
+ * for the pages may be others by then. */
 static void late(void) {
   hx_context *const hx = open_with("400");
   float *const x = filled(N, 6);
@@ -256,11 +256,14 @@ static void late(void) {
         seconds_now() - from);
   CHECK_OK(hx_unregister(hx, x));
   CHECK(layer->live == 1, "%zu buffers while one is read", layer->live);
-  while (seconds_now() < from + 2.8) nanosleep(&(struct timespec){0, 50000000}, NULL);
   CHECK_OK(hx_register(hx, x, N * sizeof *x));
   data_fill(HX_F32, DATA_EXPONENTS, 7, x, N);
+  while (seconds_now() < from + 2.8) nanosleep(&(struct timespec){0, 50000000}, NULL);
   expect_ring(sums(hx, x, N, "other data at the same address"), "other data at the same address");
   CHECK_OK(hx_unregister(hx, x));
+  CHECK(layer->live == 0, "%zu buffers when it has ended", layer->live);
+  CHECK_OK(hx_register(hx, x, N * sizeof *x));
+  expect_pinned(sums(hx, x, N, "and once more"), "and once more");
   hx_close(hx);
   end(x);
 }
@@ -353,7 +356,7 @@ int main(int argc, char **argv) {
   forked();
   overtaken();
   each_its_own();
-  late(); /* the last one: a buffer stays */
+  late();
   free(path);
   free(checks);
   return checks_end("pin_test");

@@ -37,6 +37,7 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
 void hx_free(hx_context *hx, void *p) {
   if (!hx || !p || hx__forked()) return; /* a child leaves its parent's blocks alone */
   HX__VISIT(hx);
+  hx__team_settle(&hx->team);
   if (!hx__memory_free(&hx->memory, p)) hx__log(HX__LOG_WARN, "hx_free(%p): not from hx_alloc; left alone", p);
 }
 
@@ -55,6 +56,7 @@ void hx__context_pin(hx_context *hx, bool soon) {
 /* A device that is not there yet is not waited for: the first call that finds it asks for it. */
 hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
   ENTER(hx);
+  hx__team_settle(&hx->team);
   const hx_status s = hx__memory_register(&hx->memory, p, bytes);
   const bool found = s == HX_OK && hx->wants_devices && !hx__forked() && hx__registry_done();
   if (found && hx__context_seat(hx, 0)) hx__context_pin(hx, false);
@@ -63,6 +65,7 @@ hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
 
 hx_status hx_unregister(hx_context *hx, void *p) {
   ENTER(hx);
+  hx__team_settle(&hx->team);
   return hx__memory_unregister(&hx->memory, p);
 }
 

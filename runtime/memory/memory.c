@@ -24,7 +24,7 @@ static const struct {
 void hx__memory_init(hx__memory *m, hx__memory_mode forced) {
   pthread_mutex_init(&m->lock, NULL);
   hx__cond_init(&m->changed);
-  m->ranges = NULL;
+  m->ranges = m->deferred = NULL;
   m->copies = NULL;
   atomic_store(&m->watched, 0);
   m->forced = forced;
@@ -42,15 +42,52 @@ static void range_free(hx__range *r) {
   free(r);
 }
 
+static void all_free(hx__range *list) {
+  for (hx__range *r = list, *next; r; r = next) {
+    next = r->next;
+    range_free(r);
+  }
+}
+
+/* Of a range that is out of the list. */
+static void retire(hx__memory *m, hx__range *r) {
+  hx__lock(&m->lock);
+  const bool later = r->leaked && !hx__forked();
+  if (later) {
+    r->next = m->deferred;
+    m->deferred = r;
+  }
+  hx__unlock(&m->lock);
+  if (!later) range_free(r);
+}
+
+void hx__memory_ended(hx__memory *m, const hx__device *d) {
+  hx__range *ended = NULL;
+  hx__lock(&m->lock);
+  for (hx__range *r = m->ranges; r; r = r->next)
+    if (r->reader == d) r->leaked = false;
+  for (hx__range **at = &m->deferred; *at;) {
+    hx__range *const r = *at;
+    if (r->reader != d) {
+      at = &r->next;
+      continue;
+    }
+    *at = r->next;
+    r->leaked = false;
+    r->next = ended;
+    ended = r;
+  }
+  hx__unlock(&m->lock);
+  all_free(ended);
+}
+
 void hx__memory_destroy(hx__memory *m) {
   hx__lock(&m->lock);
   while (m->pinning) pthread_cond_wait(&m->changed, &m->lock);
   hx__unlock(&m->lock);
   hx__copies_free(m);
-  for (hx__range *r = m->ranges, *next; r; r = next) {
-    next = r->next;
-    range_free(r);
-  }
+  all_free(m->ranges);
+  all_free(m->deferred);
   pthread_cond_destroy(&m->changed);
   pthread_mutex_destroy(&m->lock);
 }
@@ -128,7 +165,7 @@ void *hx__memory_alloc(hx__memory *m, hx__device *const *devices, size_t count, 
 bool hx__memory_free(hx__memory *m, void *p) {
   hx__range *const r = take(m, p, true);
   if (!r) return false;
-  range_free(r);
+  retire(m, r);
   return true;
 }
 
@@ -163,7 +200,7 @@ hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
 hx_status hx__memory_unregister(hx__memory *m, void *p) {
   hx__range *const r = take(m, p, false);
   if (!r) return hx__fail(HX_INVALID_ARGUMENT, "p = %p was not registered", p);
-  range_free(r);
+  retire(m, r);
   return HX_OK;
 }
 

@@ -16,6 +16,7 @@ typedef struct hx__memory {
   pthread_mutex_t lock;
   pthread_cond_t changed;
   hx__range *ranges;        /* a list: programs have few */
+  hx__range *deferred;      /* taken out of it while a late chunk may read them */
   hx__copy *copies;         /* that devices keep */
   _Atomic unsigned watched; /* ranges whose writing matters (advice, coarse SVM): 0 spares small calls the lock */
   hx__memory_mode forced;   /* HX_MEMORY */
@@ -28,7 +29,7 @@ void hx__memory_destroy(hx__memory *memory);
 
 /* hx_alloc: from the first device that has the mode (HX_MEMORY, or the first of the list in memory.c), else pages. */
 void *hx__memory_alloc(hx__memory *memory, hx__device *const *devices, size_t count, size_t bytes);
-/* hx_free; false where p is not a block. A block that a late chunk may still read is forgotten, not freed. */
+/* hx_free; false where p is not a block. A block that a late chunk may still read is freed when that has ended. */
 bool hx__memory_free(hx__memory *memory, void *p);
 
 hx_status hx__memory_register(hx__memory *memory, void *p, size_t bytes);
@@ -56,8 +57,11 @@ void hx__memory_release_outputs(hx__memory *memory, const hx__work *work, bool w
 /* How many arrays a task has, and how each reaches a device. arrays is released when the run has ended. */
 size_t hx__memory_arrays(const hx__work *work);
 void hx__memory_resolve(hx__memory *memory, hx__device *device, const hx__work *work, hx__array *arrays);
-/* late: a chunk was given up that may still read them. */
-void hx__memory_release(hx__memory *memory, const hx__work *work, const hx__array *arrays, bool late);
+/* late: a chunk was given up that may still read them; until hx__memory_ended what it reads is not freed. */
+void hx__memory_release(hx__memory *memory, const hx__device *device, const hx__work *work, const hx__array *arrays,
+                        bool late);
+/* The device's late chunks have ended. */
+void hx__memory_ended(hx__memory *memory, const hx__device *device);
 
 /* Where C of a product may stay on the device that does all of it: true, and *keep for its lane. Ended, after
  * hx__memory_release_outputs, by hx__memory_kept: with keep->done the device alone has C now. */

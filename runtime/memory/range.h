@@ -9,8 +9,9 @@ struct hx__range {
   hx__range *next;
   void *p;
   size_t bytes;
-  bool allocated; /* by hx_alloc; else registered */
-  bool leaked;    /* a chunk that was given up may still read it: never freed */
+  bool allocated;           /* by hx_alloc; else registered */
+  bool leaked;              /* a chunk that was given up may still read it: not freed, */
+  const hx__device *reader; /* before this device's have ended; NULL: never, for several have some */
   unsigned advice;
   uintptr_t advised, advised_end; /* what the advice is on: the last one given inside the range */
   uint64_t version;   /* another number after each hx_advise, hx_modified and task that wrote into the range; never 0 */

@@ -136,7 +136,7 @@ void hx__memory_resolve(hx__memory *m, hx__device *d, const hx__work *w, hx__arr
   hx__unlock(&m->lock);
 }
 
-void hx__memory_release(hx__memory *m, const hx__work *w, const hx__array *arrays, bool late) {
+void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, const hx__array *arrays, bool late) {
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     hx__range *const r = hx__range_of(m, arrays[i].p, hx__array_bytes(&arrays[i]));
@@ -145,7 +145,10 @@ void hx__memory_release(hx__memory *m, const hx__work *w, const hx__array *array
     const bool pin = arrays[i].block && arrays[i].block != r->block;
     /* A pinned block is read by the device; a simulated one has read it when it was launched. */
     const bool reads = arrays[i].mode != HX__MEMORY_COPY || pin || (arrays[i].block && r->device->kind != HX_SIM);
-    if (late && reads) r->leaked = true;
+    if (late && reads) {
+      r->reader = !r->leaked || r->reader == d ? d : NULL;
+      r->leaked = true;
+    }
     if (pin) r->pin_users--;
     if (arrays[i].block && arrays[i].mode == HX__MEMORY_SVM_COARSE) r->readers--; /* a late one only reads too much */
   }

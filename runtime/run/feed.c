@@ -253,6 +253,14 @@ static void deliver(hx__feed *f, hx__lane *lane, const hx__flight *v) {
   f->units += v->rest.count ? hx__chunk_units(f->run->work, v->rest) : 0;
 }
 
+bool hx__seat_is_back(hx__seat *seat, const hx__team *team) {
+  hx__lane *const lane = seat->lane;
+  if (!lane->late) return true;
+  if (!lane->recovered(lane)) return false;
+  hx__memory_ended(team->memory, seat->device);
+  return true;
+}
+
 /* The lane, opened at its first job, and free of late chunks; wait: for those that the CPU has done meanwhile, as long
  * as one would have waited for their results. */
 hx__lane *hx__seat_lane(hx__seat *seat, const hx__team *team, bool wait) {
@@ -262,9 +270,8 @@ hx__lane *hx__seat_lane(hx__seat *seat, const hx__team *team, bool wait) {
     seat->lane->row = (size_t)(seat - team->seat);
   }
   hx__lane *const lane = seat->lane;
-  while (wait && lane && lane->late && !lane->recovered(lane) && hx__now_ns() < seat->late_till_ns)
-    hx__sleep_ns(NAP_NS);
-  return lane && lane->late && !lane->recovered(lane) ? NULL : lane;
+  while (wait && lane && !hx__seat_is_back(seat, team) && hx__now_ns() < seat->late_till_ns) hx__sleep_ns(NAP_NS);
+  return lane && hx__seat_is_back(seat, team) ? lane : NULL;
 }
 
 bool hx__seat_is_late(const hx__seat *seat) {
@@ -299,7 +306,7 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
     if (landed == HX__DONE) deliver(f, lane, &v);
   }
   if (begun) f->seat->device->backend->end(lane, &f->copied);
-  hx__memory_release(f->run->team->memory, f->run->work, f->request.arrays,
+  hx__memory_release(f->run->team->memory, f->seat->device, f->run->work, f->request.arrays,
                      outcome == HX__LATE || (outcome == HX__FAILED && !f->seat->device->waits_for_ever));
 }
 

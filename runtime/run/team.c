@@ -36,6 +36,7 @@ void hx__team_close(hx__team *team) {
   for (size_t i = 0; i < team->seats; i++) {
     hx__seat *const seat = &team->seat[i];
     stop(seat);
+    if (seat->lane) hx__seat_is_back(seat, team);
     if (seat->lane) seat->device->backend->close(seat->lane);
     pthread_mutex_destroy(&seat->lock);
     pthread_cond_destroy(&seat->changed);
@@ -110,6 +111,15 @@ bool hx__seat_take(hx__seat *seat, bool wait) {
   if (taken && wait) seat->served++;
   pthread_mutex_unlock(&seat->lock);
   return taken;
+}
+
+void hx__team_settle(hx__team *team) {
+  for (size_t i = 1; i < team->seats && !hx__forked(); i++) {
+    hx__seat *const seat = &team->seat[i];
+    if (!hx__seat_take(seat, false)) continue;
+    if (seat->lane) hx__seat_is_back(seat, team);
+    hx__seat_leave(seat);
+  }
 }
 
 bool hx__seat_start(hx__seat *seat, void (*job)(hx__seat *seat, void *arg), void *arg) {

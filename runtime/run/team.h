@@ -46,6 +46,9 @@ void hx__team_free(hx__team *team);
 /* Seats the CPU, the process's devices and the context's simulated ones, in the numbering of hx_device. Once. */
 void hx__team_seat_devices(hx__team *team);
 
+/* Looks whether late chunks have ended, so that memory can be freed that was kept for them. */
+void hx__team_settle(hx__team *team);
+
 /* Takes the seat for one run; wait: until it is free and those are served who waited before, else false where it is not
  * free or somebody waits. */
 bool hx__seat_take(hx__seat *seat, bool wait);
@@ -56,6 +59,8 @@ void hx__seat_finish(hx__seat *seat);
 void hx__seat_leave(hx__seat *seat); /* taken, but no job was started */
 /* On its feeder: the lane, opened at its first job, and free of late chunks; NULL where it cannot work. */
 hx__lane *hx__seat_lane(hx__seat *seat, const hx__team *team, bool wait);
+/* By whoever has the seat: whether its lane is free of late chunks by now; then what they read may be freed. */
+bool hx__seat_is_back(hx__seat *seat, const hx__team *team);
 bool hx__seat_is_late(const hx__seat *seat); /* likewise: that is why, and it may be free of them some time */
 
 #endif
