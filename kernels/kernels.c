@@ -6,8 +6,8 @@
 
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
-    hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_tiles[], hx__cl_matmul_small[], hx__cl_matmul_copy[],
-    hx__cl_matmul_store[], hx__cl_probe[];
+    hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small[],
+    hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -35,20 +35,21 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .name = n, .kind = HX__KERNEL_MATMUL, .family = f, .local = {l0, l1}, .tile_m = tm, .tile_n = tn, .tile_k = tk, \
     .pack = p, .any_tile = any, .defines = d                                                                        \
   }
-/* name, work-group, slices of it, tile, stages, blocks of four rows an item, rates by layout, defines: of a set of
- * NVIDIA's */
-#define TILES(n, l0, sl, tm, tn, tk, st, blocks, nn, t_n, nt, d)                                                     \
+/* name, work-group, slices of it, tile, stages, blocks of four rows an item, floats a copy of what lies [k][...] takes,
+ * rates by layout, defines: of a set of NVIDIA's */
+#define TILES(n, l0, sl, tm, tn, tk, st, blocks, w, nn, t_n, nt, d)                                                  \
   {                                                                                                                  \
     .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
-    .tile_k = tk, .slices = sl, .stages = st, .rate = {nn, t_n, nt}, .optional = true,                               \
-    .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks " " d  \
+    .tile_k = tk, .slices = sl, .stages = st, .width = w, .rate = {nn, t_n, nt}, .optional = true,                   \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks        \
+               " -DHX_WIDTH=" #w " " d                                                                               \
   }
 /* name, work-group, tile, stages, blocks of four rows an item, items of a warp above one another, steps read ahead,
  * rate: of that set, with operands in place */
 #define SMALL(n, l0, tm, tn, tk, st, blocks, lanes, ahead, nn)                                                       \
   {                                                                                                                  \
     .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
-    .tile_k = tk, .slices = 1, .stages = st, .rate = {nn, 0, 0}, .in_place = true, .optional = true,                 \
+    .tile_k = tk, .slices = 1, .stages = st, .width = 4, .rate = {nn, 0, 0}, .in_place = true, .optional = true,     \
     .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks               \
                " -DHX_LANES_M=" #lanes " -DHX_AHEAD=" #ahead                                                         \
   }
@@ -79,13 +80,16 @@ static const hx__kernel_row rows[] = {
     LANES16("matmul-wide-32x32x16", HX__FAMILY_WIDE, 32, false, "-DHX_LANES_M=2"),
     LANES16("matmul-sg16-16x32x16", 0, 16, false, "-DHX_LANES_M=1"),
     /* The first of the set is ready first: it builds fast and does every shape. */
-    TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 92, 0, 0, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 99, 96, 0, "-DHX_SPARE=32"),
-    TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 100, 100, 0, ""),
-    TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 96, 88, 95, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 92, 98, 0, "-DHX_SPREAD=2"),
-    TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 93, 0, 0, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 85, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 4, 92, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 4, 99, 96, 0, "-DHX_SPARE=32"),
+    TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 4, 100, 100, 0, ""),
+    TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 4, 96, 88, 95, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 4, 92, 98, 0, "-DHX_SPREAD=2"),
+    TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 4, 93, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 4, 85, 0, 0, "-DHX_DIRECT=1"),
+    /* For operands whose rows do not begin at multiples of 16 bytes. */
+    TILES("matmul-nvidia-ptx-128x256x16-1", 512, 1, 128, 256, 16, 2, 2, 1, 98, 99, 0, "-DHX_SPREAD=2"),
+    TILES("matmul-nvidia-ptx-2x64x128x8-1", 256, 2, 64, 128, 8, 2, 2, 1, 95, 95, 0, "-DHX_DIRECT=1 -DHX_SPREAD=1"),
     SMALL("matmul-nvidia-ptx-small-32x32x32", 64, 32, 32, 32, 3, 1, 4, 4, 57),
     SMALL("matmul-nvidia-ptx-small-32x32x64", 64, 32, 32, 64, 3, 1, 4, 4, 63),
     SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 3, 1, 2, 4, 43),
@@ -178,9 +182,9 @@ uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
                                        hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
-  static const char *const matmul[] = {
-      hx__cl_common,       hx__cl_matmul,      hx__cl_matmul_stage, hx__cl_matmul_tiles,
-      hx__cl_matmul_small, hx__cl_matmul_copy, hx__cl_matmul_store, NULL};
+  static const char *const matmul[] = {hx__cl_common,       hx__cl_matmul,       hx__cl_matmul_stage,
+                                       hx__cl_matmul_place, hx__cl_matmul_tiles, hx__cl_matmul_small,
+                                       hx__cl_matmul_copy,  hx__cl_matmul_store, NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
 }

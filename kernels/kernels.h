@@ -40,17 +40,16 @@
  *             global const float *b, ulong b_first, ulong ldb, ulong m, ulong n, ulong k,
  *             float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials)
  *     t(i,j) = alpha * S(i,j) + beta * t(i,j) (beta == 0: t is not read), at t[i*ldt + j], with across t[j*ldt + i].
- *     What lies [k][...] has its lines at multiples of 16 bytes. A has at least tile_m rows there, B at least tile_n
- *     columns, and a multiple of four.
- *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
- *     row.slices panels, into partials, each a tile by the lines of t. row.slices > 1: whole only where k has no
- * more panels. Launch: 1-D, local row.local[0].
+ *     What lies [k][...] has its lines at multiples of 16 bytes where row.width == 4, and at any places where it is 1.
+ * A has at least tile_m rows there, B at least tile_n columns, and a multiple of width. The tiles, along the rows of C
+ * first, are done whole, a group each, up to `whole`; of the others a group does row.slices panels, into partials, each
+ * a tile by the lines of t. row.slices > 1: whole only where k has no more panels. Launch: 1-D, local row.local[0].
  *     row.in_place: more arguments, uint lies (hx__tiles_plan.lies), uint join, global uint *tickets, and operands of
  * any lines at any places. join != 0: it adds the panels itself; tickets, one for each tile from `whole` on, are 0
  *     before the launch, and after it.
  *   Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
- *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint fours)
+ *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint align, uint fours)
  *     Adds those panels. Launch: 1-D, local 128, tile_m * tile_n items for each tile of them; fours != 0: a quarter.
  *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
  *             global float *to, ulong pitch, ulong lines)
@@ -130,6 +129,7 @@ typedef struct hx__kernel_row {
   uint32_t rate[HX__LAYOUTS];
   uint32_t slices;     /* of a set: panels of a tile that a group does at once, each by its part of the items */
   uint32_t stages;     /* of a set: tiles in local memory; more than 2 also hide far memory */
+  uint32_t width;      /* of a set: floats that a copy of an operand that lies [k][...] takes, 4 or 1 */
   bool in_place;       /* of a set: reads operands however they lie, in the one program of layout NN */
   bool optional;       /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */

@@ -60,14 +60,14 @@ HX_JOIN_SUM(hx_join_four, float4, 4, 16)
  * be too few items to have all panels on their way. */
 kernel __attribute__((reqd_work_group_size(HX_JOIN_ITEMS, 1, 1))) void hx_matmul_join(
     ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,
-    global const float *partials, uint tile_m, uint tile_n, uint fours) {
+    global const float *partials, uint tile_m, uint tile_n, uint align, uint fours) {
   const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), items = tile_m * tile_n / (fours ? 4 : 1);
   const uint parts = items / HX_JOIN_ITEMS, tile = (uint)get_group_id(0) / parts;
   const uint q = (uint)get_group_id(0) % parts * HX_JOIN_ITEMS + (uint)get_local_id(0);
   /* As they lie there: along the lines of t. */
   const uint width = (across ? tile_m : tile_n) / (fours ? 4 : 1), line = q / width, from = q % width * (fours ? 4 : 1);
-  const hx_target to = hx_target_of(t, ldt, hx_place_of(whole + tile, tile_m, tile_n, m, n), tile_m, tile_n, m, n, alpha,
-                                    beta, across);
+  const hx_place at = hx_place_of(whole + tile, tile_m, tile_n, align, m, n);
+  const hx_target to = hx_target_of(t, ldt, at, tile_m, tile_n, m, n, alpha, beta, across);
   partials += (ulong)tile * panels * tile_m * tile_n;
   if (!fours) {
     hx_store(to, line, from, hx_join_one(partials + q, items, panels));

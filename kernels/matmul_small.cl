@@ -134,8 +134,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   local float4 sums[HX_SMALL_ROWS * HX_LOCAL0]; /* of an item's panels */
   const uint id = (uint)get_local_id(0), lane = id & 31, warp = id / 32;
   const hx_job job = hx_job_of((uint)get_group_id(0), 0, whole, m, n, k);
-  const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, m, n);
-  const uint warp_row = warp / (HX_TILE_N / HX_WARP_N) * HX_WARP_M, warp_column = warp % (HX_TILE_N / HX_WARP_N) * HX_WARP_N;
+  const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_WIDTH, m, n);
+  const uint warp_row = warp / (HX_TILE_N / HX_WARP_N) * HX_WARP_M;
+  const uint warp_column = warp % (HX_TILE_N / HX_WARP_N) * HX_WARP_N;
   const uint lane_row = HX_LANES_M == 4 ? (lane & 1) | (lane >> 4) << 1 : lane & 1;
   const uint lane_column = HX_LANES_M == 4 ? lane >> 1 & 7 : lane >> 1;
   const uint row = warp_row + 4 * lane_row, column = warp_column + 4 * lane_column;

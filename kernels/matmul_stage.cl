@@ -10,6 +10,8 @@
  *                are on their way, which gives far memory time; one a turn, or where A lies [k][row] two, for which
  *                the copies of another A leave too few registers
  *   HX_LAYOUT    how the operands lie: 0 A [row][k] and B [k][column]; 1 A [k][row]; 2 B [column][k]
+ *   HX_WIDTH     floats that a copy of an operand that lies [k][line] takes: 4, whose lines begin at multiples of 16
+ *                bytes, or 1, at any places: each warp then copies neighbours of one k, at offsets that are constants
  *   HX_SPREAD    steps of k from the copies of A in a tile to the first half of those of B, and on to the others
  *   HX_ORDER     the order of the fma of a step
  *   HX_DIRECT    a tile is stored from the registers where it can be; otherwise always through local memory
@@ -32,6 +34,9 @@
 #ifndef HX_LAYOUT
 #define HX_LAYOUT 0
 #endif
+#ifndef HX_WIDTH
+#define HX_WIDTH 4
+#endif
 #define HX_A_BY_K (HX_LAYOUT == 1)
 #define HX_B_BY_COLUMN (HX_LAYOUT == 2)
 #ifndef HX_SPREAD /* B by columns: its copies are single floats, too many for one step */
@@ -51,14 +56,20 @@
 #define HX_ODD(count) (HX_SLICES > 1 && HX_PAIRS ? (count) & HX_TILE_K : 0)
 
 /* An item's share of the copies of an operand that lies [line][k]: 8 neighbours take 8 k of a line, a float each; of one
- * that lies [k][line]: four neighbouring floats at once. LINES: of either index that the items take at once. */
+ * that lies [k][line]: HX_WIDTH neighbouring floats at once, ALONG items of a k, several times where they do not reach.
+ * LINES: of the outer index that the items take at once. */
 #define HX_SINGLE_LINES (HX_ITEMS / 8)
 #define HX_SINGLE_COPIES(tile) ((tile) / HX_SINGLE_LINES * (HX_TILE_K / 8))
 #define HX_SINGLE_FROM(at, lines, u) ((at) + (u) / (HX_TILE_K / 8) * (lines) + 8 * ((u) % (HX_TILE_K / 8)))
 #define HX_SINGLE_TO(pitch, u) (8 * ((u) % (HX_TILE_K / 8)) * (pitch) + (u) / (HX_TILE_K / 8) * HX_SINGLE_LINES)
-#define HX_FOUR_LINES(tile) (HX_ITEMS / ((tile) / 4))
-#define HX_FOUR_COPIES(tile) ((HX_TILE_K + HX_FOUR_LINES(tile) - 1) / HX_FOUR_LINES(tile))
-#define HX_FOUR_TO(tile, pitch, u) ((u) * HX_FOUR_LINES(tile) * (pitch))
+#define HX_WIDE_ALONG(tile) (HX_WIDTH == 4 ? (tile) / 4 : 32)
+#define HX_WIDE_TIMES(tile) ((tile) / (HX_WIDE_ALONG(tile) * HX_WIDTH))
+#define HX_WIDE_LINES(tile) (HX_ITEMS / HX_WIDE_ALONG(tile))
+#define HX_WIDE_COPIES(tile) ((HX_TILE_K + HX_WIDE_LINES(tile) - 1) / HX_WIDE_LINES(tile) * HX_WIDE_TIMES(tile))
+#define HX_WIDE_PAST(tile, u) ((u) % HX_WIDE_TIMES(tile) * (HX_WIDE_ALONG(tile) * HX_WIDTH))
+#define HX_WIDE_FROM(tile, at, lines, u) ((at) + (u) / HX_WIDE_TIMES(tile) * (lines) + HX_WIDE_PAST(tile, u))
+#define HX_WIDE_TO(tile, pitch, u) \
+  ((u) / HX_WIDE_TIMES(tile) * HX_WIDE_LINES(tile) * (pitch) + HX_WIDE_PAST(tile, u))
 
 /* Of the items of a slice alone. */
 #if HX_SLICES == 1
@@ -81,6 +92,11 @@ static void hx_copy4(uint to, global const float *from) {
 static void hx_copy16(uint to, global const float *from) {
   __asm__ __volatile__("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from));
 }
+#if HX_WIDTH == 4
+#define HX_COPY_WIDE hx_copy16
+#else
+#define HX_COPY_WIDE hx_copy4
+#endif
 /* Where there are more items than quads. */
 static void hx_copy16_if(uint to, global const float *from, uint some) {
   __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
@@ -89,24 +105,26 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
 }
 #define HX_COPY_STATE                                                                                            \
   uint a_to = (uint)(size_t)(tile_a + a_mine), b_to = (uint)(size_t)(tile_b + b_mine);                     \
-  const uint a_some = HX_FOUR_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
+  const uint a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
 #define HX_COPY_A(half)                                                                                              \
   if (!HX_A_BY_K) {                                                                                                  \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                         \
         hx_copy4(a_to + 4 * ((half) * HX_A_FLOATS + HX_SINGLE_TO(HX_PITCH_A, u)), HX_SINGLE_FROM(a_at, a_lines, u)); \
-  } else if (HX_FOUR_LINES(HX_TILE_M) > HX_TILE_K) {                                                                 \
+  } else if (HX_WIDE_LINES(HX_TILE_M) > HX_TILE_K) {                                                                 \
     hx_copy16_if(a_to + 4 * (half) * HX_A_FLOATS, a_at, a_some);                                                     \
   } else {                                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)                                           \
-        hx_copy16(a_to + 4 * ((half) * HX_A_FLOATS + HX_FOUR_TO(HX_TILE_M, HX_PITCH_A, u)), a_at + u * a_lines);     \
+    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)                                           \
+        HX_COPY_WIDE(a_to + 4 * ((half) * HX_A_FLOATS + HX_WIDE_TO(HX_TILE_M, HX_PITCH_A, u)),                       \
+                     HX_WIDE_FROM(HX_TILE_M, a_at, a_lines, u));                                                     \
   }
 #define HX_COPY_B(half, part)                                                                                        \
   if (HX_B_BY_COLUMN) {                                                                                              \
     _Pragma("unroll") for (HX_HALF(HX_SINGLE_COPIES(HX_TILE_N), part))                                               \
         hx_copy4(b_to + 4 * ((half) * HX_B_FLOATS + HX_SINGLE_TO(HX_PITCH_B, u)), HX_SINGLE_FROM(b_at, b_lines, u)); \
   } else {                                                                                                           \
-    _Pragma("unroll") for (HX_HALF(HX_FOUR_COPIES(HX_TILE_N), part))                                                 \
-        hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_FOUR_TO(HX_TILE_N, HX_PITCH_B, u)), b_at + u * b_lines);     \
+    _Pragma("unroll") for (HX_HALF(HX_WIDE_COPIES(HX_TILE_N), part))                                                 \
+        HX_COPY_WIDE(b_to + 4 * ((half) * HX_B_FLOATS + HX_WIDE_TO(HX_TILE_N, HX_PITCH_B, u)),                       \
+                     HX_WIDE_FROM(HX_TILE_N, b_at, b_lines, u));                                                     \
   }
 /* An element, and the wait for all that an item has asked for. */
 #define HX_COPY_ONE(tile, at, from) hx_copy4((uint)(size_t)((tile) + (at)), from);
@@ -116,25 +134,30 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
   __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory"); \
   barrier(CLK_LOCAL_MEM_FENCE);
 #else
+#if HX_WIDTH == 4
+typedef float4 hx_wide;
+#else
+typedef float hx_wide;
+#endif
 #define HX_COPY_STATE                                                                                            \
   float a_in[HX_SINGLE_COPIES(HX_TILE_M)], b_one[HX_SINGLE_COPIES(HX_TILE_N)];                                   \
-  float4 a_four[HX_FOUR_COPIES(HX_TILE_M)], b_in[HX_FOUR_COPIES(HX_TILE_N)];                                     \
-  const bool a_some = HX_FOUR_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
+  hx_wide a_wide[HX_WIDE_COPIES(HX_TILE_M)], b_in[HX_WIDE_COPIES(HX_TILE_N)];                                     \
+  const bool a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
 #define HX_COPY_A(half)                                                      \
   if (!HX_A_BY_K) {                                                          \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++) \
         a_in[u] = *HX_SINGLE_FROM(a_at, a_lines, u);                         \
   } else if (a_some) {                                                       \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)   \
-        a_four[u] = *(global const float4 *)(a_at + u * a_lines);            \
+    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)   \
+        a_wide[u] = *(global const hx_wide *)HX_WIDE_FROM(HX_TILE_M, a_at, a_lines, u);            \
   }
 #define HX_COPY_B(half, part)                                          \
   if (HX_B_BY_COLUMN) {                                                \
     _Pragma("unroll") for (HX_HALF(HX_SINGLE_COPIES(HX_TILE_N), part)) \
         b_one[u] = *HX_SINGLE_FROM(b_at, b_lines, u);                  \
   } else {                                                             \
-    _Pragma("unroll") for (HX_HALF(HX_FOUR_COPIES(HX_TILE_N), part))   \
-        b_in[u] = *(global const float4 *)(b_at + u * b_lines);        \
+    _Pragma("unroll") for (HX_HALF(HX_WIDE_COPIES(HX_TILE_N), part))   \
+        b_in[u] = *(global const hx_wide *)HX_WIDE_FROM(HX_TILE_N, b_at, b_lines, u);        \
   }
 #define HX_COPY_ONE(tile, at, from) (tile)[at] = *(from);
 #define HX_COPY_ALL
@@ -144,15 +167,15 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                     \
         tile_a[(half) * HX_A_FLOATS + a_mine + HX_SINGLE_TO(HX_PITCH_A, u)] = a_in[u];                           \
   } else if (a_some) {                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_M); u++)                                       \
-        *(local float4 *)(tile_a + (half) * HX_A_FLOATS + a_mine + HX_FOUR_TO(HX_TILE_M, HX_PITCH_A, u)) = a_four[u]; \
+    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)                                       \
+        *(local hx_wide *)(tile_a + (half) * HX_A_FLOATS + a_mine + HX_WIDE_TO(HX_TILE_M, HX_PITCH_A, u)) = a_wide[u]; \
   }                                                                                                              \
   if (HX_B_BY_COLUMN) {                                                                                          \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_N); u++)                                     \
         tile_b[(half) * HX_B_FLOATS + b_mine + HX_SINGLE_TO(HX_PITCH_B, u)] = b_one[u];                          \
   } else {                                                                                                       \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOUR_COPIES(HX_TILE_N); u++)                                       \
-        *(local float4 *)(tile_b + (half) * HX_B_FLOATS + b_mine + HX_FOUR_TO(HX_TILE_N, HX_PITCH_B, u)) = b_in[u]; \
+    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_N); u++)                                       \
+        *(local hx_wide *)(tile_b + (half) * HX_B_FLOATS + b_mine + HX_WIDE_TO(HX_TILE_N, HX_PITCH_B, u)) = b_in[u]; \
   }                                                                                                              \
   barrier(CLK_LOCAL_MEM_FENCE);
 #endif

@@ -10,99 +10,7 @@
  *   - the fma go along the rows to and fro, which reuses operands;
  *   - no branch in the loop over k: the last tile is copied twice.
  * matmul_stage.cl has what a step of k is made of, and the parameters. */
-#if HX_SHAPE_TILES
-
-/* A tile's place in C. The last tiles lie over those before, so that no read needs a bound; an element is stored by
- * the tile that it falls to, from row and column `own` on. */
-typedef struct hx_place {
-  ulong i0, j0, own_i, own_j;
-} hx_place;
-
-/* What a slice of group g does: the whole of tile g < whole (with two slices a panel of it, of two at most); of those
- * after it one panel each of the tiles from `whole` on, all those of a panel before the next one, so that what they read
- * of A and B comes from far memory once. */
-typedef struct hx_job {
-  bool part;
-  uint tile, panel; /* panel: with `part`, of all those tiles */
-  ulong k0, count;  /* of k */
-} hx_job;
-
-static hx_job hx_job_of(uint group, uint slice, uint whole, ulong m, ulong n, ulong k) {
-  const uint tiles = (uint)((m + HX_TILE_M - 1) / HX_TILE_M) * (uint)((n + HX_TILE_N - 1) / HX_TILE_N);
-  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tails = tiles - whole;
-  hx_job job;
-  job.part = group >= whole;
-  const uint tail = job.part ? (group - whole) % tails : 0;
-  const uint panel = job.part ? (group - whole) / tails * HX_SLICES + slice : slice;
-  job.tile = job.part ? whole + tail : group;
-  job.panel = tail * panels + panel;
-  job.k0 = min((ulong)panel * HX_PANEL, k);
-  job.count = job.part || HX_SLICES > 1 ? min(k - job.k0, (ulong)HX_PANEL) : k;
-  return job;
-}
-
-static hx_place hx_place_of(uint tile, uint tile_m, uint tile_n, ulong m, ulong n) {
-  const ulong lines = max(m, (ulong)tile_m), columns = max((n + 3) & ~(ulong)3, (ulong)tile_n);
-  const uint across = (uint)((n + tile_n - 1) / tile_n);
-  hx_place at;
-  at.own_i = (ulong)(tile / across) * tile_m;
-  at.own_j = (ulong)(tile % across) * tile_n;
-  at.i0 = min(at.own_i, lines - tile_m);
-  at.j0 = min(at.own_j, columns - tile_n);
-  return at;
-}
-
-/* What a tile is stored into: t, or where its panels wait to be joined. With `across` t is C transposed, so that its
- * lines are the columns of C. */
-typedef struct hx_target {
-  global float *t;
-  ulong ldt;
-  ulong line, from;         /* of the tile's first element in t */
-  uint line_own, from_own;  /* what falls to this tile, from its first element on */
-  uint lines, along;        /* up to where */
-  float alpha, beta;
-} hx_target;
-
-static hx_target hx_target_of(global float *t, ulong ldt, const hx_place at, uint tile_m, uint tile_n, ulong m, ulong n,
-                              float alpha, float beta, uint across) {
-  const uint own_i = (uint)(at.own_i - at.i0), own_j = (uint)(at.own_j - at.j0);
-  const uint rows = (uint)min(m - at.i0, (ulong)tile_m), columns = (uint)min(n - at.j0, (ulong)tile_n);
-  hx_target to;
-  to.line = across ? at.j0 : at.i0;
-  to.from = across ? at.i0 : at.j0;
-  to.t = t + to.line * ldt + to.from;
-  to.ldt = ldt;
-  to.line_own = across ? own_j : own_i;
-  to.from_own = across ? own_i : own_j;
-  to.lines = across ? columns : rows;
-  to.along = across ? rows : columns;
-  to.alpha = alpha;
-  to.beta = beta;
-  return to;
-}
-
-/* Whether all that is stored are fours of neighbours at multiples of 16 bytes. */
-static bool hx_target_in_fours(const hx_target to) { return ((to.ldt | to.from | to.along) & 3) == 0; }
-
-/* t = alpha * s + beta * t. */
-static void hx_store(const hx_target to, uint line, uint from, float s) {
-  if (line < to.line_own || line >= to.lines || from < to.from_own || from >= to.along) return;
-  global float *const at = to.t + line * to.ldt + from;
-  s = HX_MUL(, to.alpha, s); /* alpha == 1 changes nothing */
-  if (to.beta != 0.0f) s = fma(to.beta, *at, s);
-  *at = HX_CANONICAL(, s);
-}
-
-/* The same of four neighbours, where hx_target_in_fours. */
-static void hx_store_four(const hx_target to, uint line, uint from, float4 s) {
-  if (line < to.line_own || line >= to.lines || from < to.from_own || from >= to.along) return;
-  global float4 *const at = (global float4 *)(to.t + line * to.ldt + from);
-  s = HX_MUL(4, (float4)(to.alpha), s);
-  if (to.beta != 0.0f) s = fma((float4)(to.beta), *at, s);
-  *at = HX_CANONICAL(4, s);
-}
-
-#if !HX_SMALL /* which has a kernel of its own */
+#if HX_SHAPE_TILES && !HX_SMALL /* which has a kernel of its own */
 
 /* Where an item's quads lie in the tile. */
 static uint hx_tile_row(uint id) {
@@ -121,6 +29,9 @@ static uint hx_tile_column(uint id) {
 static uint hx_quad_at(uint row, uint quad) {
   return row * HX_ROW_QUADS + (quad ^ ((row >> 2 & 1) << 2 | (row >> 3 & 3)));
 }
+
+/* Elements that an item stores at once, else each waits for local memory. */
+#define HX_AT_ONCE 8
 
 /* Stores such a tile, neighbouring items along the lines of t. */
 static void hx_store_tile(local const float4 *tile, const hx_target to, uint across) {
@@ -147,12 +58,39 @@ static void hx_store_tile(local const float4 *tile, const hx_target to, uint acr
     return;
   }
 #endif
+#if HX_SLICES == 2 && HX_WIDTH == 4 /* whose loop over k what is below slows by 1 % */
 #pragma unroll 2
   for (uint e = (uint)get_local_id(0); e < HX_TILE_FLOATS; e += HX_LOCAL0) {
     const uint row = across ? e % HX_TILE_M : e / HX_TILE_N, column = across ? e / HX_TILE_M : e % HX_TILE_N;
     const float s = ((local const float *)tile)[4 * hx_quad_at(row, column / 4) + (column % 4 ^ 1)];
     hx_store(to, across ? column : row, across ? row : column, s);
   }
+#else
+  /* An item's elements are of one column of t. No item may leave early: the loop over k would get other registers. */
+  const uint id = (uint)get_local_id(0), width = across ? HX_TILE_M : HX_TILE_N, from = id % width;
+  const uint apart = HX_LOCAL0 / width, lines = from >= to.from_own && from < to.along ? to.lines : 0;
+#define HX_STORED(line) ((line) >= to.line_own && (line) < lines)
+#pragma unroll 1
+  for (uint line = id / width; line < HX_TILE_FLOATS / width; line += HX_AT_ONCE * apart) {
+    global float *const at = to.t + line * to.ldt + from;
+    float s[HX_AT_ONCE], t[HX_AT_ONCE];
+#pragma unroll
+    for (uint u = 0; u < HX_AT_ONCE; u++) {
+      const uint row = across ? from : line + u * apart, column = across ? line + u * apart : from;
+      s[u] = ((local const float *)tile)[4 * hx_quad_at(row, column / 4) + (column % 4 ^ 1)];
+      s[u] = HX_MUL(, to.alpha, s[u]);
+    }
+    if (to.beta != 0.0f) {
+#pragma unroll
+      for (uint u = 0; u < HX_AT_ONCE; u++) t[u] = HX_STORED(line + u * apart) ? at[u * apart * to.ldt] : 0.0f;
+#pragma unroll
+      for (uint u = 0; u < HX_AT_ONCE; u++) s[u] = fma(to.beta, t[u], s[u]);
+    }
+#pragma unroll
+    for (uint u = 0; u < HX_AT_ONCE; u++)
+      if (HX_STORED(line + u * apart)) at[u * apart * to.ldt] = HX_CANONICAL(, s[u]);
+  }
+#endif
 }
 
 /* A panel that is a group's own goes to partials, as a tile for itself. */
@@ -175,23 +113,24 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   tile_b += slice * (HX_STAGES * HX_B_FLOATS);
 #endif
   const hx_job job = hx_job_of(group, slice, whole, m, n, k);
-  const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, m, n);
+  const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_WIDTH, m, n);
   uint left = (uint)job.count;             /* of k, after the panel at hand */
   uint full = left & ~(HX_TURN - 1);       /* what the loop below does of it */
 
 #define HX_SINGLE_MINE(pitch) (id % 8 * (pitch) + id / 8)
-#define HX_FOUR_MINE(tile, pitch) (id / ((tile) / 4) * (pitch) + id % ((tile) / 4) * 4)
+#define HX_WIDE_MINE(tile, pitch) (id / HX_WIDE_ALONG(tile) * (pitch) + id % HX_WIDE_ALONG(tile) * HX_WIDTH)
 #define HX_SINGLE_AT(line, ld) ((line + id / 8) * (ld) + job.k0 + id % 8)
-#define HX_FOUR_AT(tile, line, ld) ((job.k0 + id / ((tile) / 4)) * (ld) + (line) + id % ((tile) / 4) * 4)
-  const uint a_mine = HX_A_BY_K ? HX_FOUR_MINE(HX_TILE_M, HX_PITCH_A) : HX_SINGLE_MINE(HX_PITCH_A);
-  const uint b_mine = HX_B_BY_COLUMN ? HX_SINGLE_MINE(HX_PITCH_B) : HX_FOUR_MINE(HX_TILE_N, HX_PITCH_B);
-  const ulong a_lines = (HX_A_BY_K ? HX_FOUR_LINES(HX_TILE_M) : HX_SINGLE_LINES) * lda;
-  const ulong b_lines = (HX_B_BY_COLUMN ? HX_SINGLE_LINES : HX_FOUR_LINES(HX_TILE_N)) * ldb;
+#define HX_WIDE_AT(tile, line, ld) \
+  ((job.k0 + id / HX_WIDE_ALONG(tile)) * (ld) + (line) + id % HX_WIDE_ALONG(tile) * HX_WIDTH)
+  const uint a_mine = HX_A_BY_K ? HX_WIDE_MINE(HX_TILE_M, HX_PITCH_A) : HX_SINGLE_MINE(HX_PITCH_A);
+  const uint b_mine = HX_B_BY_COLUMN ? HX_SINGLE_MINE(HX_PITCH_B) : HX_WIDE_MINE(HX_TILE_N, HX_PITCH_B);
+  const ulong a_lines = (HX_A_BY_K ? HX_WIDE_LINES(HX_TILE_M) : HX_SINGLE_LINES) * lda;
+  const ulong b_lines = (HX_B_BY_COLUMN ? HX_SINGLE_LINES : HX_WIDE_LINES(HX_TILE_N)) * ldb;
   const ulong a_ahead = HX_A_BY_K ? HX_TILE_K * lda : HX_TILE_K, b_ahead = HX_B_BY_COLUMN ? HX_TILE_K : HX_TILE_K * ldb;
   global const float *a_at =
-      a + a_first + (HX_A_BY_K ? HX_FOUR_AT(HX_TILE_M, at.i0, lda) : HX_SINGLE_AT(at.i0, lda));
+      a + a_first + (HX_A_BY_K ? HX_WIDE_AT(HX_TILE_M, at.i0, lda) : HX_SINGLE_AT(at.i0, lda));
   global const float *b_at =
-      b + b_first + (HX_B_BY_COLUMN ? HX_SINGLE_AT(at.j0, ldb) : HX_FOUR_AT(HX_TILE_N, at.j0, ldb));
+      b + b_first + (HX_B_BY_COLUMN ? HX_SINGLE_AT(at.j0, ldb) : HX_WIDE_AT(HX_TILE_N, at.j0, ldb));
   local const float *a_frag = tile_a + hx_tile_row(id), *b_frag = tile_b + hx_tile_column(id);
   HX_COPY_STATE
 #if HX_PTX && HX_B_BY_COLUMN /* as above */
@@ -282,7 +221,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
 #endif
   const hx_job done = hx_job_of(group + full, slice, whole, m, n, k);
-  const hx_place place = hx_place_of(done.tile, HX_TILE_M, HX_TILE_N, m, n);
+  const hx_place place = hx_place_of(done.tile, HX_TILE_M, HX_TILE_N, HX_WIDTH, m, n);
   if (left) { /* what is no whole turn of the loop: exactly so many steps */
 #if HX_STAGES > 2
     __asm__ __volatile__("cp.async.wait_group 0;" : : : "memory");
@@ -388,5 +327,4 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
 }
 
-#endif
 #endif

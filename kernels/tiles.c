@@ -69,19 +69,25 @@ static uint32_t lies(size_t rs, size_t cs, bool even, size_t lines) {
   return HX__LIES_A_BY_K | (even && cs % 4 == 0 && lines % 4 == 0 ? HX__LIES_A_IN_FOURS : 0);
 }
 
+/* Whether a row reads lines of an operand that lies [k][line] where they are. */
+static bool reads(const hx__kernel_row *row, bool even, size_t ld, size_t lines) {
+  return row->width == 1 || (even && ld % row->width == 0 && lines % row->width == 0);
+}
+
 /* One way round. */
 static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, unsigned units) {
   hx__tiles_plan p = {.tiles = ceiling(s->m, row->tile_m) * ceiling(s->n, row->tile_n),
                       .panels = ceiling(s->k, HX__PANEL)};
   const double rate = spread(layout, s) * row->rate[layout];
-  const bool fits = layout == HX__LAYOUT_TN ? s->a.rs == 1 && s->a.cs != 1 && s->a.even && s->a.cs % 4 == 0 &&
-                                                  s->m % 4 == 0 && s->m >= row->tile_m
-                    : layout == HX__LAYOUT_NT ? s->b.rs == 1 && s->b.cs != 1 && s->n % 4 == 0 && s->n >= row->tile_n
-                                              : true;
+  const bool fits = layout == HX__LAYOUT_TN
+                        ? s->a.rs == 1 && s->a.cs != 1 && reads(row, s->a.even, s->a.cs, s->m) && s->m >= row->tile_m
+                    : layout == HX__LAYOUT_NT
+                        ? s->b.rs == 1 && s->b.cs != 1 && s->n % row->width == 0 && s->n >= row->tile_n
+                        : true;
   p.lies = lies(s->a.rs, s->a.cs, s->a.even, s->m) | lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
   p.copy_a = !row->in_place && layout != HX__LAYOUT_TN && (s->a.cs != 1 || s->m < row->tile_m);
   p.copy_b = !row->in_place && layout != HX__LAYOUT_NT &&
-             (s->b.cs != 1 || !s->b.even || s->b.rs % 4 != 0 || s->n % 4 != 0 || s->n < row->tile_n);
+             (s->b.cs != 1 || !reads(row, s->b.even, s->b.rs, s->n) || s->n < row->tile_n);
   p.pitch_a = fours(s->k);
   p.lines_a = greater(s->m, row->tile_m);
   p.pitch_b = greater(fours(s->n), row->tile_n);

@@ -47,15 +47,17 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__t
   }
   /* What is not copied lies as the program reads it, a whole tile of it at least. */
   if (!p.copy_a && layout == HX__LAYOUT_TN)
-    CHECK(s.a.rs == 1 && s.a.even && s.a.cs % 4 == 0 && s.m >= row->tile_m, "%s: A by k of %zu rows", name, s.m);
+    CHECK(s.a.rs == 1 && (row->width == 1 || (s.a.even && s.a.cs % 4 == 0)) && s.m >= row->tile_m,
+          "%s: A by k of %zu rows", name, s.m);
   else if (!p.copy_a)
     CHECK(s.a.cs == 1 && s.m >= row->tile_m, "%s: A by rows, %zu of them", name, s.m);
   else
     CHECK(layout != HX__LAYOUT_TN && p.pitch_a >= s.k && p.lines_a >= row->tile_m, "%s: the copy of A", name);
   if (!p.copy_b && layout == HX__LAYOUT_NT)
-    CHECK(s.b.rs == 1 && s.n % 4 == 0 && s.n >= row->tile_n, "%s: B by columns, %zu of them", name, s.n);
+    CHECK(s.b.rs == 1 && s.n % row->width == 0 && s.n >= row->tile_n, "%s: B by columns, %zu of them", name, s.n);
   else if (!p.copy_b)
-    CHECK(s.b.cs == 1 && s.b.even && s.b.rs % 4 == 0 && s.n % 4 == 0 && s.n >= row->tile_n, "%s: B by k", name);
+    CHECK(s.b.cs == 1 && (row->width == 1 || (s.b.even && s.b.rs % 4 == 0 && s.n % 4 == 0)) && s.n >= row->tile_n,
+          "%s: B by k", name);
   else
     CHECK(layout != HX__LAYOUT_NT && p.pitch_b >= s.n && p.pitch_b % 4 == 0, "%s: the copy of B", name);
 }

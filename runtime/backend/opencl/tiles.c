@@ -122,6 +122,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg_result(&j, &p, size);
   arg(&j, sizeof row->tile_m, &row->tile_m);
   arg(&j, sizeof row->tile_n, &row->tile_n);
+  arg(&j, sizeof row->width, &row->width);
   const uint32_t local[2] = {128, 1};
   const size_t quads = tail * (tile / 4 / local[0]);
   const cl_uint fours = quads >= lane->device->base.compute_units;

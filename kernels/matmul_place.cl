@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the products of matmul_tiles.cl and matmul_small.cl and the sum of their panels share: where a tile lies in C,
+ * what a group does, and how elements are stored. */
+#if HX_SHAPE_TILES
+
+/* A tile's place in C. The last tiles lie over those before, so that no read needs a bound; an element is stored by
+ * the tile that it falls to, from row and column `own` on. Columns begin at multiples of `width`. */
+typedef struct hx_place {
+  ulong i0, j0, own_i, own_j;
+} hx_place;
+
+/* What a slice of group g does: the whole of tile g < whole (with two slices a panel of it, of two at most); of those
+ * after it one panel each of the tiles from `whole` on, all those of a panel before the next one, so that what they read
+ * of A and B comes from far memory once. */
+typedef struct hx_job {
+  bool part;
+  uint tile, panel; /* panel: with `part`, of all those tiles */
+  ulong k0, count;  /* of k */
+} hx_job;
+
+static hx_job hx_job_of(uint group, uint slice, uint whole, ulong m, ulong n, ulong k) {
+  const uint tiles = (uint)((m + HX_TILE_M - 1) / HX_TILE_M) * (uint)((n + HX_TILE_N - 1) / HX_TILE_N);
+  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tails = tiles - whole;
+  hx_job job;
+  job.part = group >= whole;
+  const uint tail = job.part ? (group - whole) % tails : 0;
+  const uint panel = job.part ? (group - whole) / tails * HX_SLICES + slice : slice;
+  job.tile = job.part ? whole + tail : group;
+  job.panel = tail * panels + panel;
+  job.k0 = min((ulong)panel * HX_PANEL, k);
+  job.count = job.part || HX_SLICES > 1 ? min(k - job.k0, (ulong)HX_PANEL) : k;
+  return job;
+}
+
+static hx_place hx_place_of(uint tile, uint tile_m, uint tile_n, uint width, ulong m, ulong n) {
+  const ulong lines = max(m, (ulong)tile_m), columns = max((n + width - 1) & ~(ulong)(width - 1), (ulong)tile_n);
+  const uint across = (uint)((n + tile_n - 1) / tile_n);
+  hx_place at;
+  at.own_i = (ulong)(tile / across) * tile_m;
+  at.own_j = (ulong)(tile % across) * tile_n;
+  at.i0 = min(at.own_i, lines - tile_m);
+  at.j0 = min(at.own_j, columns - tile_n);
+  return at;
+}
+
+/* What a tile is stored into: t, or where its panels wait to be joined. With `across` t is C transposed, so that its
+ * lines are the columns of C. */
+typedef struct hx_target {
+  global float *t;
+  ulong ldt;
+  ulong line, from;         /* of the tile's first element in t */
+  uint line_own, from_own;  /* what falls to this tile, from its first element on */
+  uint lines, along;        /* up to where */
+  float alpha, beta;
+} hx_target;
+
+static hx_target hx_target_of(global float *t, ulong ldt, const hx_place at, uint tile_m, uint tile_n, ulong m, ulong n,
+                              float alpha, float beta, uint across) {
+  const uint own_i = (uint)(at.own_i - at.i0), own_j = (uint)(at.own_j - at.j0);
+  const uint rows = (uint)min(m - at.i0, (ulong)tile_m), columns = (uint)min(n - at.j0, (ulong)tile_n);
+  hx_target to;
+  to.line = across ? at.j0 : at.i0;
+  to.from = across ? at.i0 : at.j0;
+  to.t = t + to.line * ldt + to.from;
+  to.ldt = ldt;
+  to.line_own = across ? own_j : own_i;
+  to.from_own = across ? own_i : own_j;
+  to.lines = across ? columns : rows;
+  to.along = across ? rows : columns;
+  to.alpha = alpha;
+  to.beta = beta;
+  return to;
+}
+
+/* Whether all that is stored are fours of neighbours at multiples of 16 bytes. */
+static bool hx_target_in_fours(const hx_target to) { return ((to.ldt | to.from | to.along) & 3) == 0; }
+
+/* t = alpha * s + beta * t. */
+static void hx_store(const hx_target to, uint line, uint from, float s) {
+  if (line < to.line_own || line >= to.lines || from < to.from_own || from >= to.along) return;
+  global float *const at = to.t + line * to.ldt + from;
+  s = HX_MUL(, to.alpha, s); /* alpha == 1 changes nothing */
+  if (to.beta != 0.0f) s = fma(to.beta, *at, s);
+  *at = HX_CANONICAL(, s);
+}
+
+/* The same of four neighbours, where hx_target_in_fours. */
+static void hx_store_four(const hx_target to, uint line, uint from, float4 s) {
+  if (line < to.line_own || line >= to.lines || from < to.from_own || from >= to.along) return;
+  global float4 *const at = (global float4 *)(to.t + line * to.ldt + from);
+  s = HX_MUL(4, (float4)(to.alpha), s);
+  if (to.beta != 0.0f) s = fma((float4)(to.beta), *at, s);
+  *at = HX_CANONICAL(4, s);
+}
+
+#endif
