@@ -53,6 +53,28 @@ static void rows(void) {
   CHECK(d.choice != 2, "a device that is far too slow: choice %u", d.choice);
 }
 
+/* A first call of the CPU's whose core was taken seems 30 times as slow as the device: it has another one, and no
+ * third. */
+static void taken_core(void) {
+  static const struct {
+    double units;
+    uint32_t samples;
+    bool tried;
+  } rows[] = {{2.5e5, 1, true}, {2.5e5, 2, false}, {2.5e6, 1, false}}; /* the last one: 80 ms are no taken core */
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    hx__prospect p = {.units = rows[i].units, .devices = 1};
+    p.cpu_alone = p.cpu_beside =
+        (hx__estimate){.ns_per_unit = 32.0, .sigma = 0.3, .samples = rows[i].samples, .turn = 1};
+    p.device[0].alone = p.device[0].beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 40};
+    for (unsigned c = 1; c < 3; c++)
+      p.whole[c] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 40};
+    hx__decision d;
+    hx__decide(&p, &d);
+    CHECK(d.best != 0 && (d.choice == 0) == rows[i].tried, "taken core, row %zu: choice %u, best %u", i, d.choice,
+          d.best);
+  }
+}
+
 /* What a decision costs. */
 static void time_of_one(void) {
   hx__prospect p = {.units = 1e6, .devices = 1};
@@ -74,6 +96,7 @@ static void time_of_one(void) {
 int main(void) {
   bad_luck();
   rows();
+  taken_core();
   time_of_one();
   return checks_end("decide_test");
 }

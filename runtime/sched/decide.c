@@ -21,6 +21,7 @@
 #define SOON 6.0       /* calls between checks of what may well be better */
 #define LATER 64.0     /* of what is not */
 #define TRIALS 2u      /* calls after which a choice that may be better is known well enough */
+#define TAKEN_NS 2e7   /* what a core that is taken for a while costs a call */
 #define MOST_ROW 50.0
 #define MOST_SLOW 8.0    /* times the best one: not even clocks and buffers make that up */
 #define POWER_SIGMA 0.05 /* of a power that was measured, */
@@ -107,12 +108,19 @@ static bool is_half_tried(const hx__prospect *p, const hx__decision *d, unsigned
          d->outlook[choice].ns < MOST_SLOW * d->outlook[d->best].ns;
 }
 
+/* Whether all that is known of the CPU alone is one call that may have been without a core: what it seems to cost would
+ * keep it from being checked for long. */
+static bool is_half_known(const hx__decision *d, unsigned choice) {
+  return choice == 0 && d->outlook[0].samples == 1 && d->outlook[0].ns - d->outlook[d->best].ns < TAKEN_NS;
+}
+
 /* Whether a choice that is not the best is due now. */
 static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice, hx__reason *reason) {
   const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
   const bool known = isfinite(o->ns);
   *reason = HX__REASON_TRY;
   if (is_half_tried(p, d, choice)) return true;
+  if (is_half_known(d, choice)) return true;
   if (known && is_within(d, choice, p->devices) && best->samples < TRIALS) return false; /* the best one first */
   const double cost = known ? fmax(o->cost / best->cost - 1.0, 0.0) : 1.0;
   const bool hopeful = !known || o->cost * exp(-hope(d, choice, p->devices)) < best->cost * (1.0 - GAIN);
