@@ -40,13 +40,14 @@
  *             global const float *b, ulong b_first, ulong ldb, ulong m, ulong n, ulong k,
  *             float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials)
  *     t(i,j) = alpha * S(i,j) + beta * t(i,j) (beta == 0: t is not read), at t[i*ldt + j], with across t[j*ldt + i].
- *     What lies [k][...] has its lines at multiples of 16 bytes where row.width == 4, and at any places where it is 1.
- * A has at least tile_m rows there, B at least tile_n columns, and a multiple of width. The tiles, along the rows of C
- * first, are done whole, a group each, up to `whole`; of the others a group does row.slices panels, into partials, each
- * a tile by the lines of t. row.slices > 1: whole only where k has no more panels. Launch: 1-D, local row.local[0].
+ *     What lies [k][...] has its lines at multiples of 16 bytes where row.width == 4, anywhere where it is 1. A has
+ *     at least tile_m rows there, B at least tile_n columns, and a multiple of width.
+ *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
+ *     row.slices panels, into partials, each a tile by the lines of t. row.slices > 1: whole only where k has no more
+ *     panels. Launch: 1-D, local row.local[0].
  *     row.in_place: more arguments, uint lies (hx__tiles_plan.lies), uint join, global uint *tickets, and operands of
- * any lines at any places. join != 0: it adds the panels itself; tickets, one for each tile from `whole` on, are 0
- *     before the launch, and after it.
+ *     any lines at any places. join != 0: it adds the panels itself; tickets, one for each tile from `whole` on, are
+ *     0 before the launch, and after it.
  *   Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
  *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint align, uint fours)

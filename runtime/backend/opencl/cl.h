@@ -165,9 +165,8 @@ typedef struct hx__cl_block {
   cl_mem mem; /* mode copy: a pinned buffer, mapped at p for as long as it lives; no kernel uses it */
   hx__memory_mode mode;
   pthread_mutex_t lock;
-  unsigned readers; /* coarse SVM: runs whose kernels may read it; the host then holds a read map only */
-  hx__cl_hostptr *
-      *piece; /* memory of others: what is pinned of it, by addresses; NULL: it is a block of the driver's */
+  unsigned readers;       /* coarse SVM: runs whose kernels may read it; the host then holds a read map only */
+  hx__cl_hostptr **piece; /* what is pinned of memory of others, by addresses; NULL: a block of the driver's */
   size_t pieces;
 } hx__cl_block;
 
