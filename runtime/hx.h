@@ -254,7 +254,8 @@ HX_API hx_status hx_modified(hx_context *hx, const void *p, size_t bytes);
 /* Brings a RESIDENT range back to the host, results that it meets as a whole. The card has them still, for the next
  * call. To be called before the host reads C of a product whose C is RESIDENT, and before hx_free and hx_unregister
  * where it is wanted: C stays on a card that did all of the product, without a copy on the host. HX_INVALID_ARGUMENT as
- * hx_advise. HX_DEVICE_FAILED: what existed only on a card was lost with it; the detail names it. */
+ * hx_advise. HX_DEVICE_FAILED: what exists only on a card was lost with it, or the card does not answer (HX_TIMEOUT_MS;
+ * 5 s by default), and a later call may have it; the detail names it. */
 HX_API hx_status hx_sync(hx_context *hx, void *p, size_t bytes);
 
 /* Devices in the numbering of HX_DEVICES and the report: 0 the CPU, then OpenCL devices with platforms sorted by name,

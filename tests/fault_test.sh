@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fault_test.sh BITS_TEST FAULT_LAYER STALL_TEST: one OpenCL call fails once, or an upload stalls; the bits are right all
-# the same, and hx goes on.
+# fault_test.sh BITS_TEST FAULT_LAYER STALL_TEST: one OpenCL call fails once, or an upload or what hx_sync
+# waits for stalls; the bits are right all the same, and hx goes on.
 set -eu
 program=$1 layer=$2 stalled=$3
 here=${0%/*}
@@ -46,15 +46,32 @@ clEnqueueMapBuffer -12
 clEnqueueReadBuffer -5
 ROWS
 
-export FAULT_FN=clEnqueueWriteBuffer FAULT_NTH=1 FAULT_STALL_MS=4000 FAULT_LEAST=1048576
-for task in sum matmul; do
+# stall TASK: its log says what was called, and how often.
+stall() {
+  sh "$here/driver.sh" pocl --layer "$layer" "$stalled" "$1" "$FAULT_STALL_MS" >"$log" 2>&1 </dev/null
+}
+
+# Of the calls with at least so many bytes, that one (from 1; 0 and less: from the last) begins late. Whole MiB: the
+# pinned ring, whose halves the self-test maps as well, and what is longer than one.
+export FAULT_STALL_MS=4000
+while read -r task FAULT_FN FAULT_LEAST nth; do
+  export FAULT_FN FAULT_LEAST
   log=$scratch/stall.log
-  if sh "$here/driver.sh" pocl --layer "$layer" "$stalled" "$task" "$FAULT_STALL_MS" >"$log" 2>&1 </dev/null &&
-    grep -q "^layer: fault: $FAULT_FN" "$log"; then
-    right "an upload of a $task that stalls"
+  FAULT_NTH=1000000000
+  export FAULT_NTH
+  stall "$task" || true # nothing stalled
+  calls=$(sed -n "s/^layer: calls: $FAULT_FN //p" "$log")
+  FAULT_NTH=$((nth > 0 ? nth : calls + nth))
+  if [ "$FAULT_NTH" -gt 0 ] && stall "$task" && grep -q "^layer: fault: $FAULT_FN call $FAULT_NTH" "$log"; then
+    right "$task: $FAULT_FN call $FAULT_NTH of $calls stalls"
   else
-    wrong "an upload of a $task that stalls"
+    wrong "$task: $FAULT_FN call $FAULT_NTH of $calls stalls"
   fi
-done
+done <<'ROWS'
+sum clEnqueueWriteBuffer 1048576 1
+matmul clEnqueueWriteBuffer 1048576 1
+sum clEnqueueMapBuffer 8388608 -1
+sync clEnqueueMapBuffer 9437184 0
+ROWS
 echo "fault_test: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

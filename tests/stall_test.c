@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An upload that does not come for a long time (layers/fault_layer.c, FAULT_STALL_MS) does not hold up the call: the
- * CPU does the work, and the device is back once the upload has ended. Run by fault_test.sh.
- *     stall_test sum|matmul STALL_MS  */
+ * CPU does the work, and the device is back once the upload has ended. A result that does not come is an error of
+ * hx_sync, and is there afterwards. Run by fault_test.sh.
+ *     stall_test sum|matmul|sync STALL_MS  */
 #include "tests/check.h"
 #include "tests/data.h"
 
-enum { N = 12 << 20, M = 1100, K = 4000 }; /* several halves of the ring */
+enum { N = 12 << 20, M = 1600, K = 4000 }; /* several halves of the ring; C is more than one */
 
 static hx_context *hx;
 
@@ -32,14 +33,7 @@ static uint64_t on_device(const hx_report *report) {
   return units;
 }
 
-int main(int argc, char **argv) {
-  if (argc != 3) return 2;
-  const bool product = strcmp(argv[1], "matmul") == 0;
-  const double stall = atof(argv[2]) * 1e-3;
-  float *const a = malloc(N * sizeof *a), *const b = malloc(N * sizeof *b), *const c = malloc(M * M * sizeof *c);
-  if (!a || !b || !c) return 1;
-  data_fill(HX_F32, DATA_SIGNED, 5, a, N);
-  data_fill(HX_F32, DATA_SIGNED, 6, b, N);
+static void open_it(void) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = "cpu,pocl";
   s.memory = "copy";
@@ -47,17 +41,59 @@ int main(int argc, char **argv) {
   s.timeout_ms = "400";
   hx = open_or_exit(&s);
   CHECK_OK(hx_ready(hx));
+}
+
+static void await(double till) {
+  while (seconds_now() < till) nanosleep(&(struct timespec){0, 50000000}, NULL);
+}
+
+static void stalled_upload(bool product, double stall, const float *a, const float *b, float *c) {
   hx_report report;
   const uint64_t want = compute(product, a, b, c, 0, NULL);
   const double from = seconds_now();
   CHECK(compute(product, a, b, c, 1, &report) == want, "other bits while the upload stalls");
   const double took = seconds_now() - from;
-  printf("  %s: %.2f s, %u recovered\n", argv[1], took, report.recovered);
+  printf("  %s: %.2f s, %u recovered\n", product ? "matmul" : "sum", took, report.recovered);
   CHECK(took < stall, "the call waited for the upload: %.2f s", took);
   CHECK(report.recovered > 0, "nothing was recovered");
-  while (seconds_now() < from + stall + 0.2) nanosleep(&(struct timespec){0, 50000000}, NULL);
+  await(from + stall + 0.2);
   CHECK(compute(product, a, b, c, 0.5f, &report) == want, "other bits afterwards");
   CHECK(on_device(&report) > 0, "the device is not back");
+}
+
+static void stalled_sync(double stall, const float *a, const float *b, float *c) {
+  const size_t bytes = (size_t)M * M * sizeof *c;
+  float *const kept = hx_alloc(hx, bytes);
+  if (!kept) exit(1);
+  compute(true, a, b, c, 0, NULL);
+  memset(kept, 0, bytes);
+  CHECK_OK(hx_advise(hx, kept, bytes, HX_RESIDENT));
+  compute(true, a, b, kept, 1, NULL);
+  CHECK(kept[0] == 0 && kept[M] == 0, "C has reached the host");
+  const double from = seconds_now();
+  CHECK_REFUSED(hx_sync(hx, kept, bytes), HX_DEVICE_FAILED, "does not answer");
+  CHECK_REFUSED(hx_sync(hx, kept, bytes), HX_DEVICE_FAILED, "does not answer");
+  const double took = seconds_now() - from;
+  printf("  sync: %.2f s\n", took);
+  CHECK(took < stall, "hx_sync waited: %.2f s", took);
+  await(from + stall + 0.2);
+  CHECK_OK(hx_sync(hx, kept, bytes));
+  CHECK(memcmp(kept, c, bytes) == 0, "C differs");
+  hx_free(hx, kept);
+}
+
+int main(int argc, char **argv) {
+  if (argc != 3) return 2;
+  const double stall = atof(argv[2]) * 1e-3;
+  float *const a = malloc(N * sizeof *a), *const b = malloc(N * sizeof *b), *const c = malloc(M * M * sizeof *c);
+  if (!a || !b || !c) return 1;
+  data_fill(HX_F32, DATA_SIGNED, 5, a, N);
+  data_fill(HX_F32, DATA_SIGNED, 6, b, N);
+  open_it();
+  if (strcmp(argv[1], "sync") == 0)
+    stalled_sync(stall, a, b, c);
+  else
+    stalled_upload(strcmp(argv[1], "matmul") == 0, stall, a, b, c);
   hx_close(hx);
   return checks_end("stall_test");
 }

@@ -141,7 +141,8 @@ static bool fails(int entry) {
   static void *CL_API_CALL fault_##name parameters { return fails(at_##name) ? NULL : next.name arguments; }
 ENTRIES(WRAP_INT, WRAP_OBJECT, WRAP_POINTER)
 
-/* FAULT_STALL_MS: of the writes of at least FAULT_LEAST bytes, that call does not fail but begins so much later. */
+/* FAULT_STALL_MS: of the writes (or maps) of at least FAULT_LEAST bytes, that call does not fail but begins so much
+ * later. */
 static unsigned long stall_ms, least;
 
 static void *open_gate(void *gate) {
@@ -151,17 +152,27 @@ static void *open_gate(void *gate) {
   return NULL;
 }
 
-static cl_int CL_API_CALL stall_write(cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, const void *v,
-                                      WAITS) {
+/* An event that the stalled command waits for; NULL where it is another command's turn. */
+static cl_event gate_for(int entry, cl_command_queue q, cl_uint waits, size_t bytes) {
   cl_context context;
   pthread_t thread;
-  if (n != 0 || s < least || !fails(at_clEnqueueWriteBuffer))
-    return next.clEnqueueWriteBuffer(q, m, b, o, s, v, n, w, e);
+  if (waits != 0 || bytes < least || !fails(entry)) return NULL;
   cl_int err = next.clGetCommandQueueInfo(q, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
   const cl_event gate = err == CL_SUCCESS ? next.clCreateUserEvent(context, &err) : NULL;
-  if (err == CL_SUCCESS) err = next.clEnqueueWriteBuffer(q, m, b, o, s, v, 1, &gate, e);
-  if (err == CL_SUCCESS && pthread_create(&thread, NULL, open_gate, gate) == 0) pthread_detach(thread);
-  return err;
+  if (gate && pthread_create(&thread, NULL, open_gate, gate) == 0) pthread_detach(thread);
+  return gate;
+}
+
+static cl_int CL_API_CALL stall_write(cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, const void *v,
+                                      WAITS) {
+  const cl_event gate = gate_for(at_clEnqueueWriteBuffer, q, n, s);
+  return next.clEnqueueWriteBuffer(q, m, b, o, s, v, gate ? 1 : n, gate ? &gate : w, e);
+}
+
+static void *CL_API_CALL stall_map(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, WAITS,
+                                   cl_int *err) {
+  const cl_event gate = gate_for(at_clEnqueueMapBuffer, q, n, s);
+  return next.clEnqueueMapBuffer(q, m, b, f, o, s, gate ? 1 : n, gate ? &gate : w, e, err);
 }
 
 __attribute__((destructor)) static void at_end(void) {
@@ -179,6 +190,7 @@ static void layer_fill(void) {
   stall_ms = stall ? strtoul(stall, NULL, 10) : 0;
   least = bytes ? strtoul(bytes, NULL, 10) : 0;
   if (stall_ms) mine.clEnqueueWriteBuffer = stall_write;
+  if (stall_ms) mine.clEnqueueMapBuffer = stall_map;
   nth = call ? strtoul(call, NULL, 10) : 1;
   code = error ? (cl_int)strtol(error, NULL, 10) : CL_OUT_OF_RESOURCES;
   for (int i = 0; name && i < entries; i++) {

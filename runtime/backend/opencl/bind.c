@@ -153,7 +153,6 @@ void hx__cl_unbind(hx__cl_lane *lane) {
   if (lane->packed_a.bytes > most) hx__cl_buffer_release(&lane->packed_a);
   if (lane->packed_b.bytes > most) hx__cl_buffer_release(&lane->packed_b);
   if (lane->partials.bytes > most) hx__cl_buffer_release(&lane->partials);
-  if (lane->out.bytes > HX__CL_KEPT_BYTES) hx__cl_buffer_release(&lane->out);
   lane->operands = 0;
 }
 

@@ -171,29 +171,37 @@ hx__outcome hx__cl_keep_chunk(hx__cl_lane *lane, const hx__work *w, hx__chunk ch
                 local);
 }
 
-/* Through the lane's result block, which the host can map: hx's own memory, as for any result. */
+/* A part of a held array in a result block of the lane, which the host can map: hx's own memory, as for any result. The
+ * flight is the lane's first, for nothing else is under way: a part that comes too late is its late chunk. */
+static hx__outcome map_part(hx__cl_lane *lane, hx__cl_flight *f, cl_mem from, size_t at, size_t bytes) {
+  const hx__outcome outcome =
+      hx__cl_buffer_reserve(lane->device, &f->out, bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  if (outcome != HX__DONE) return outcome;
+  cl_int code = clEnqueueCopyBuffer(lane->queue, from, f->out.mem, at, 0, bytes, 0, NULL, NULL);
+  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueCopyBuffer", code);
+  f->mapped = clEnqueueMapBuffer(lane->queue, f->out.mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &f->event, &code);
+  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+  code = clFlush(lane->queue);
+  return code == CL_SUCCESS ? hx__cl_await(lane, f->event) : hx__cl_failed(lane->device, "clFlush", code);
+}
+
 hx__outcome hx__cl_fetch(hx__lane *base, const hx__array *array) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
+  hx__cl_flight *const f = &lane->flight[0];
   const size_t row = array->cols * 4, pitch = array->ld * 4, from = (uintptr_t)array->p - array->held->first;
   const size_t extent = (array->rows - 1) * pitch + row;
   const size_t step = pitch > HX__CL_STAGE_BYTES ? 1 : HX__CL_KEPT_BYTES / pitch;
-  if (hx__cl_is_lost(lane)) return HX__FAILED;
-  for (size_t i = 0; i < array->rows; i += step) {
+  hx__outcome outcome = hx__cl_is_lost(lane) ? HX__FAILED : HX__DONE;
+  for (size_t i = 0; i < array->rows && outcome == HX__DONE; i += step) {
     const size_t at = i * pitch, left = extent - at, bytes = left < step * pitch ? left : step * pitch;
-    hx__outcome outcome =
-        hx__cl_buffer_reserve(lane->device, &lane->out, bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
-    if (outcome != HX__DONE) return outcome;
-    cl_int code =
-        clEnqueueCopyBuffer(lane->queue, mem_of(array->held), lane->out.mem, from + at, 0, bytes, 0, NULL, NULL);
-    if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueCopyBuffer", code);
-    const char *const mapped =
-        clEnqueueMapBuffer(lane->queue, lane->out.mem, CL_TRUE, CL_MAP_READ, 0, bytes, 0, NULL, NULL, &code);
-    if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
-    for (size_t r = 0; r * pitch < bytes && row != pitch; r++)
-      memcpy((char *)(uintptr_t)array->p + at + r * pitch, mapped + r * pitch, row);
-    if (row == pitch) hx__crew_copy((char *)(uintptr_t)array->p + at, mapped, bytes);
-    code = clEnqueueUnmapMemObject(lane->queue, lane->out.mem, (void *)(uintptr_t)mapped, 0, NULL, NULL);
-    if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code);
+    char *const to = (char *)(uintptr_t)array->p + at;
+    outcome = map_part(lane, f, mem_of(array->held), from + at, bytes);
+    if (outcome == HX__LATE) return outcome;
+    const char *const mapped = outcome == HX__DONE ? f->mapped : NULL;
+    for (size_t r = 0; mapped && r * pitch < bytes && row != pitch; r++)
+      memcpy(to + r * pitch, mapped + r * pitch, row);
+    if (mapped && row == pitch) hx__crew_copy(to, mapped, bytes);
+    hx__cl_results_end(lane, f, mapped);
   }
-  return HX__DONE;
+  return outcome;
 }

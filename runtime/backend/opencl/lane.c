@@ -90,7 +90,6 @@ void hx__cl_lane_close(hx__lane *base) {
   if (base->late && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
   if (!hx__cl_is_lost(lane)) {
     for (unsigned i = 0; i < HX__TICKETS; i++) hx__cl_buffer_release(&lane->flight[i].out);
-    hx__cl_buffer_release(&lane->out);
     hx__cl_buffer_release(&lane->tickets);
     hx__cl_buffer_release(&lane->partials);
     hx__cl_buffer_release(&lane->part);
@@ -154,7 +153,6 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   hx__cl_flight *const f = &lane->flight[lane->next];
   *ticket = NULL;
   if (hx__cl_is_lost(lane)) return HX__FAILED;
-  const hx__cl_buffer kept = lane->out;
   const uint64_t before = lane->copied;
   lane->out = f->out;
   hx__outcome outcome =
@@ -172,7 +170,6 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
     lane->next = (lane->next + 1) % HX__TICKETS;
     *ticket = (hx__ticket *)f;
   }
-  lane->out = kept;
   if (outcome == HX__LATE) /* what was launched of it, behind an upload that does not come, ends some time */
     return hx__cl_mark_end(lane, &f->event) == HX__FAILED ? HX__FAILED : HX__LATE;
   if (outcome == HX__UNWANTED) outcome = halt(lane, f, lane->copied - before);

@@ -12,7 +12,7 @@ hx__outcome hx__cl_tickets_ready(hx__cl_lane *lane) {
   const hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->tickets, sizeof zeros, CL_MEM_READ_WRITE);
   if (outcome != HX__DONE) return outcome;
   const cl_int code =
-      clEnqueueWriteBuffer(lane->queue, lane->tickets.mem, CL_TRUE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+      clEnqueueWriteBuffer(lane->queue, lane->tickets.mem, CL_FALSE, 0, sizeof zeros, zeros, 0, NULL, NULL);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
 }
 

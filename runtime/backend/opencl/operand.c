@@ -28,15 +28,18 @@ void hx__cl_buffer_release(hx__cl_buffer *b) {
   *b = (hx__cl_buffer){NULL, 0};
 }
 
+/* A half is there, as it is free later, when its event has completed. */
 static hx__outcome stage_open(hx__cl_lane *lane) {
-  if (lane->stage_host[1]) return HX__DONE;
-  for (int i = 0; i < 2; i++) {
-    cl_int code;
-    lane->stage[i] = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                                    HX__CL_STAGE_BYTES, NULL, &code);
-    if (!lane->stage[i]) return hx__cl_failed(lane->device, "clCreateBuffer", code);
-    lane->stage_host[i] = clEnqueueMapBuffer(lane->queue, lane->stage[i], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                             HX__CL_STAGE_BYTES, 0, NULL, NULL, &code);
+  cl_int code = CL_SUCCESS;
+  for (int i = 0; i < 2 && !lane->stage_host[i]; i++) {
+    cl_mem *const half = &lane->stage[i];
+    if (!*half)
+      *half = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, HX__CL_STAGE_BYTES, NULL,
+                             &code);
+    if (!*half) return hx__cl_failed(lane->device, "clCreateBuffer", code);
+    lane->stage_host[i] = clEnqueueMapBuffer(lane->queue, *half, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                             HX__CL_STAGE_BYTES, 0, NULL, &lane->stage_event[i], &code);
+    if (code == CL_SUCCESS) code = clFlush(lane->queue);
     if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
   }
   return HX__DONE;
