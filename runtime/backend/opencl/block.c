@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that a device and the host share: hx_alloc blocks by mode, and live buffers over the caller's memory. */
+ * Blocks of hx_alloc: memory that a device and the host share, by mode. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
 #include "runtime/backend/opencl/cl.h"
-
-#define PAGE 4096u
 
 static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
   const cl_svm_mem_flags fine = mode == HX__MEMORY_SVM_FINE ? CL_MEM_SVM_FINE_GRAIN_BUFFER : 0;
@@ -13,7 +11,7 @@ static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
 }
 
 /* Drivers refuse alignments above that of their largest type: a page is found in a block of one page more. */
-static void *to_page(void *p) { return (void *)(((uintptr_t)p + PAGE - 1) & ~(uintptr_t)(PAGE - 1)); }
+static void *to_page(void *p) { return (void *)(((uintptr_t)p + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1)); }
 
 /* Mode copy: a buffer that the driver pins, mapped once. Its pages are only read by the device, on its way to another
  * buffer. */
@@ -53,9 +51,10 @@ static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
 
 void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
   hx__cl_device *const d = (hx__cl_device *)device;
-  if (bytes > SIZE_MAX - PAGE || !hx__cl_device_open(d) || !(d->base.modes & 1u << mode) || bytes + PAGE > d->max_alloc)
+  if (bytes > SIZE_MAX - HX__CL_PAGE || !hx__cl_device_open(d) || !(d->base.modes & 1u << mode) ||
+      bytes + HX__CL_PAGE > d->max_alloc)
     return NULL;
-  bytes += PAGE;
+  bytes += HX__CL_PAGE;
   hx__cl_block *b = calloc(1, sizeof *b);
   if (!b) return NULL;
   b->bytes = bytes;
@@ -124,63 +123,4 @@ hx__outcome hx__cl_block_end(hx__cl_device *d, hx__cl_block *b, cl_command_queue
   const cl_int code = --b->readers == 0 ? remap(b, queue, CL_MAP_READ | CL_MAP_WRITE) : CL_SUCCESS;
   pthread_mutex_unlock(&b->lock);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
-}
-
-hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *d, const void *p, size_t bytes) {
-  const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(PAGE - 1);
-  const uintptr_t end = ((uintptr_t)p + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
-  if (end - first > d->max_alloc) return NULL;
-  hx__cl_hostptr *found = NULL;
-  bool overlaps = false;
-  pthread_mutex_lock(&d->lock);
-  for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next) {
-    /* A copy that the driver made may be older than what a neighbour in the same page has become since. */
-    if (h->first <= first && end <= h->end && !h->late && !h->pins && (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
-      found = h;
-    overlaps = overlaps || (h->first < end && first < h->end);
-  }
-  if (!found && !overlaps && (found = calloc(1, sizeof *found)) != NULL) {
-    cl_int code;
-    found->mem = clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, end - first, (void *)first, &code);
-    hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes of host memory in place: %d", (size_t)(end - first), code);
-    if (!found->mem) {
-      hx__log(HX__LOG_INFO, "%s: no buffer over host memory: %s (%d)", d->base.name, hx__cl_code_name(code), code);
-      free(found);
-      found = NULL;
-    } else {
-      found->first = first;
-      found->end = end;
-      found->next = d->hostptrs;
-      d->hostptrs = found;
-    }
-  }
-  if (found) found->users++;
-  pthread_mutex_unlock(&d->lock);
-  return found;
-}
-
-void hx__cl_hostptr_share(hx__cl_device *d, hx__cl_hostptr *h) {
-  pthread_mutex_lock(&d->lock);
-  h->users++;
-  pthread_mutex_unlock(&d->lock);
-}
-
-void hx__cl_hostptr_late(hx__cl_device *d, hx__cl_hostptr *h) {
-  pthread_mutex_lock(&d->lock);
-  h->late = true;
-  pthread_mutex_unlock(&d->lock);
-}
-
-void hx__cl_hostptr_put(hx__cl_device *d, hx__cl_hostptr *h) {
-  pthread_mutex_lock(&d->lock);
-  if (--h->users == 0) {
-    for (hx__cl_hostptr **at = &d->hostptrs; *at; at = &(*at)->next)
-      if (*at == h) {
-        *at = h->next;
-        break;
-      }
-    if (h->mem) clReleaseMemObject(h->mem);
-    free(h);
-  }
-  pthread_mutex_unlock(&d->lock);
 }

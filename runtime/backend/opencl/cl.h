@@ -209,6 +209,7 @@ typedef struct hx__cl_region {
   size_t row, rows, col, cols;
 } hx__cl_region;
 
+#define HX__CL_PAGE 4096u
 #define HX__CL_STAGE_BYTES ((size_t)8 << 20)
 
 /* One array of the run. */
@@ -312,6 +313,10 @@ bool hx__cl_recovered(hx__lane *lane);
 static inline bool hx__cl_is_lost(const hx__cl_lane *lane) {
   return atomic_load_explicit(&lane->device->base.lost, memory_order_acquire);
 }
+/* The event's state without waiting: CL_COMPLETE, a positive state, or a negative error. */
+cl_int hx__cl_state_of(cl_event event);
+/* The same, asleep until it has completed or the deadline is there; expected_ns: when it may be so, 0: unknown. */
+cl_int hx__cl_wait_until(cl_event event, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
 /* Waits for an event as long as the lane has patience. HX__LATE: the lane takes no work until it has ended. */
 hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event);
 /* After an error on a device that reads the caller's pages, or where one had no room for the rest of a chunk: what is
@@ -351,8 +356,9 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *a, hx__cl_
  * is) by the device itself. */
 hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
                           size_t at);
-/* Part of an array to its place in a buffer for all of it. */
-hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__array *array, hx__cl_region region, cl_mem to);
+/* Part of an array to a buffer, from byte `at` on, its rows to_pitch bytes apart. */
+hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__array *array, hx__cl_region region, cl_mem to, size_t at,
+                               size_t to_pitch);
 /* A copy of the whole array, completed for a region. */
 hx__outcome hx__cl_view_held(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 /* A run's first chunk may take it in parts, each with its own view; all_parts ends that: all of it is there, or none.
@@ -374,6 +380,7 @@ hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_re
 hx__outcome hx__cl_buffer_reserve(hx__cl_device *device, hx__cl_buffer *buffer, size_t bytes, cl_mem_flags flags);
 void hx__cl_buffer_release(hx__cl_buffer *buffer);
 void hx__cl_stage_close(hx__cl_lane *lane);
+void hx__cl_release_kernels(const hx__cl_kernel *kernels); /* HX__PROGRAMS of them */
 /* The kernel object of a program on this lane for operands of these views (NULL: it has none), made at first use; NULL
  * with a failed outcome in *outcome. */
 cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned need, const char *name,

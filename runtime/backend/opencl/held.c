@@ -97,7 +97,7 @@ hx__outcome hx__cl_view_part(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region
   const hx__array *const a = o->array;
   if (r.cols == a->cols) return hx__cl_view_held(lane, o, r, v);
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->held), .first = r.row * a->ld + r.col, .ld = a->ld};
-  return hx__cl_upload_rows(lane, a, r, v->mem);
+  return hx__cl_upload_rows(lane, a, r, v->mem, v->first * 4, v->ld * 4);
 }
 
 void hx__cl_all_parts(hx__cl_operand *o, bool there) {

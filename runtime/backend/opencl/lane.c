@@ -4,7 +4,6 @@
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/backend/registry.h"
@@ -13,8 +12,6 @@
 #include "runtime/base/trace.h"
 
 #define BLIND_PATIENCE_NS 5000000000u
-#define LEAST_NAP_NS 20000u
-#define MOST_NAP_NS 250000u
 #define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays: not fetched */
 #define MAX_GRID 32768u                     /* PoCL compiles anew for grids of 65536 items a dimension */
 #define CPU_GRAIN 16u                       /* leaves: enough work for one item a leaf on a few cores */
@@ -80,11 +77,6 @@ hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
   return &lane->base;
 }
 
-static void release_kernels(const hx__cl_kernel *kernels) {
-  for (unsigned i = 0; i < HX__PROGRAMS; i++)
-    if (kernels[i].kernel) clReleaseKernel(kernels[i].kernel);
-}
-
 void hx__cl_lane_close(hx__lane *base) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   if (base->late && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
@@ -98,12 +90,12 @@ void hx__cl_lane_close(hx__lane *base) {
     for (size_t i = 0; i < lane->operand_room; i++) hx__cl_buffer_release(&lane->operand[i].copy);
     hx__cl_stage_close(lane);
     hx__cl_results_close(lane);
-    release_kernels(lane->kernel);
-    release_kernels(lane->pack_a);
-    release_kernels(lane->pack_b);
-    release_kernels(lane->join);
-    release_kernels(lane->copy);
-    release_kernels(lane->store);
+    hx__cl_release_kernels(lane->kernel);
+    hx__cl_release_kernels(lane->pack_a);
+    hx__cl_release_kernels(lane->pack_b);
+    hx__cl_release_kernels(lane->join);
+    hx__cl_release_kernels(lane->copy);
+    hx__cl_release_kernels(lane->store);
     if (lane->uploaded) clReleaseEvent(lane->uploaded);
     if (lane->uploads) clReleaseCommandQueue(lane->uploads);
     if (lane->results) clReleaseCommandQueue(lane->results);
@@ -111,33 +103,6 @@ void hx__cl_lane_close(hx__lane *base) {
   }
   free(lane->operand);
   free(lane);
-}
-
-static hx__memory_mode kind_of(const hx__cl_view *view) { return !view || view->mem ? HX__MEMORY_COPY : view->mode; }
-
-cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned need, const char *name,
-                             const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome) {
-  cl_int code = CL_SUCCESS;
-  *outcome = HX__DONE;
-  if (slot->kernel && (slot->x != kind_of(x) || slot->y != kind_of(y))) {
-    clReleaseKernel(slot->kernel);
-    slot->kernel = NULL;
-  }
-  if (!slot->kernel) {
-    slot->kernel = clCreateKernel(lane->device->program[need].program, name, &code);
-    slot->x = kind_of(x);
-    slot->y = kind_of(y);
-  }
-  if (!slot->kernel) *outcome = hx__cl_failed(lane->device, "clCreateKernel", code);
-  return slot->kernel;
-}
-
-hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
-  const bool running = outcome == HX__NO_MEMORY || (outcome == HX__FAILED && lane->device->base.waits_for_ever);
-  if (running && lane->uploads) clFinish(lane->uploads);
-  if (running) clFinish(lane->queue);
-  if (running && lane->results) clFinish(lane->results);
-  return outcome;
 }
 
 /* What was launched of a chunk that nobody wants any more may read memory of the caller's: waited for. */
@@ -178,35 +143,6 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   return outcome;
 }
 
-/* The event's state without waiting: CL_COMPLETE, a positive state, or a negative error. */
-static cl_int state_of(cl_event event) {
-  cl_int state = CL_QUEUED;
-  const cl_int code = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
-  return code == CL_SUCCESS ? state : code;
-}
-
-/* How long to sleep before the next look: the longer the farther the end is, which is expected at that time (0:
- * unknown, then it is as far as the beginning). */
-static uint64_t nap_ns(uint64_t from, uint64_t now, uint64_t expected) {
-  const uint64_t far = expected == 0 ? (now - from) / 4 : expected > now ? expected - now : now - expected;
-  return far < 8 * LEAST_NAP_NS ? LEAST_NAP_NS : far > 8 * MOST_NAP_NS ? MOST_NAP_NS : far / 8;
-}
-
-static cl_int wait_until(cl_event event, uint64_t expected, const _Atomic uint64_t *deadline_ns) {
-  const uint64_t from = hx__now_ns();
-  const int slack_ns = prctl(PR_GET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul); /* of this thread, which may be the caller's */
-  cl_int state;
-  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* sleeps of 20 us, not of 70 */
-  for (;;) {
-    state = state_of(event);
-    const uint64_t now = hx__now_ns();
-    if (state <= CL_COMPLETE || now >= atomic_load(deadline_ns)) break;
-    hx__sleep_ns(nap_ns(from, now, expected));
-  }
-  if (slack_ns > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns, 0ul, 0ul, 0ul);
-  return state;
-}
-
 hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   hx__cl_flight *const f = (hx__cl_flight *)ticket;
@@ -222,7 +158,7 @@ hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64
     hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
     if (code != CL_SUCCESS) state = code;
   } else {
-    state = wait_until(f->event, base->expected_ns, deadline_ns);
+    state = hx__cl_wait_until(f->event, base->expected_ns, deadline_ns);
   }
   if (state > CL_COMPLETE) {
     base->late = true;
@@ -234,25 +170,11 @@ hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64
   return outcome;
 }
 
-hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event) {
-  const _Atomic uint64_t till = lane->patience_ns == UINT64_MAX ? UINT64_MAX : hx__now_ns() + lane->patience_ns;
-  cl_int state = CL_COMPLETE;
-  if (till == UINT64_MAX) {
-    const cl_int code = clWaitForEvents(1, &event);
-    if (code != CL_SUCCESS) state = code;
-  } else {
-    state = wait_until(event, 0, &till);
-  }
-  lane->base.late = lane->base.late || state > CL_COMPLETE;
-  if (state > CL_COMPLETE) return HX__LATE;
-  return state == CL_COMPLETE ? HX__DONE : hx__cl_failed(lane->device, "a command", state);
-}
-
 /* Whether nothing that was on its way to the device is any more. */
 static bool uploads_ended(const hx__cl_lane *lane) {
   const cl_event events[] = {lane->stage_event[0], lane->stage_event[1], lane->uploaded};
   for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)
-    if (events[i] && state_of(events[i]) > CL_COMPLETE) return false;
+    if (events[i] && hx__cl_state_of(events[i]) > CL_COMPLETE) return false;
   return true;
 }
 
@@ -263,7 +185,7 @@ bool hx__cl_recovered(hx__lane *base) {
   for (unsigned i = 0; i < HX__TICKETS; i++) {
     hx__cl_flight *const f = &lane->flight[i];
     const cl_event end = f->event ? f->event : f->computed;
-    const cl_int state = end ? state_of(end) : CL_COMPLETE;
+    const cl_int state = end ? hx__cl_state_of(end) : CL_COMPLETE;
     if (state > CL_COMPLETE) return false;
     if (state < 0 && hx__cl_failed(lane->device, "a late command", state) == HX__FAILED) return false;
     if (end) hx__cl_results_end(lane, f, state == CL_COMPLETE);

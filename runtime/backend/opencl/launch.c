@@ -6,16 +6,6 @@
 #define MOST_PARTS 4u
 #define LEAST_STEP 1024u /* of rows or columns: shorter ones travel slowly, and leave a device half idle */
 
-hx__outcome hx__cl_tickets_ready(hx__cl_lane *lane) {
-  if (lane->tickets.mem) return HX__DONE;
-  static const cl_uint zeros[HX__JOIN_TICKETS];
-  const hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->tickets, sizeof zeros, CL_MEM_READ_WRITE);
-  if (outcome != HX__DONE) return outcome;
-  const cl_int code =
-      clEnqueueWriteBuffer(lane->queue, lane->tickets.mem, CL_FALSE, 0, sizeof zeros, zeros, 0, NULL, NULL);
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
-}
-
 /* The slots of field f of the chunk. */
 static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk, size_t f,
                                 cl_mem slots) {

@@ -13,7 +13,6 @@
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/base/clock.h"
 
-#define PAGE 4096u
 #define LEAST_BYTES ((size_t)1 << 20) /* less is through the ring before it is pinned */
 #define PIECE_BYTES ((size_t)64 << 20)
 #define TRIED_BYTES LEAST_BYTES
@@ -105,8 +104,8 @@ static hx__cl_hostptr *shared(const hx__cl_device *d, uintptr_t first, uintptr_t
 
 /* A place for a buffer over [first, end), but for a page that a neighbour's has. With the lock. */
 static hx__cl_hostptr *reserve(hx__cl_device *d, uintptr_t first, uintptr_t end) {
-  if (is_taken(d, first, first + PAGE)) first += PAGE;
-  if (is_taken(d, end - PAGE, end)) end -= PAGE;
+  if (is_taken(d, first, first + HX__CL_PAGE)) first += HX__CL_PAGE;
+  if (is_taken(d, end - HX__CL_PAGE, end)) end -= HX__CL_PAGE;
   if (first + TRIED_BYTES > end || is_taken(d, first, end)) return NULL;
   hx__cl_hostptr *const h = calloc(1, sizeof *h);
   if (!h) return NULL;
@@ -145,8 +144,8 @@ static size_t pin_pieces(hx__cl_device *d, trial *t, uintptr_t first, uintptr_t 
 
 void *hx__cl_pin(hx__device *device, void *p, size_t bytes) {
   hx__cl_device *const d = (hx__cl_device *)device;
-  const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(PAGE - 1);
-  const uintptr_t end = ((uintptr_t)p + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+  const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(HX__CL_PAGE - 1);
+  const uintptr_t end = ((uintptr_t)p + bytes + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1);
   const uint64_t from = hx__now_ns();
   trial t;
   if (device->kind != HX_GPU || bytes < LEAST_BYTES || end < first || atomic_load(&device->lost)) return NULL;

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The kernel objects of a lane, and the tickets that launches of some take. */
+#include "runtime/backend/opencl/cl.h"
+
+static hx__memory_mode kind_of(const hx__cl_view *view) { return !view || view->mem ? HX__MEMORY_COPY : view->mode; }
+
+cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned need, const char *name,
+                             const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome) {
+  cl_int code = CL_SUCCESS;
+  *outcome = HX__DONE;
+  if (slot->kernel && (slot->x != kind_of(x) || slot->y != kind_of(y))) {
+    clReleaseKernel(slot->kernel);
+    slot->kernel = NULL;
+  }
+  if (!slot->kernel) {
+    slot->kernel = clCreateKernel(lane->device->program[need].program, name, &code);
+    slot->x = kind_of(x);
+    slot->y = kind_of(y);
+  }
+  if (!slot->kernel) *outcome = hx__cl_failed(lane->device, "clCreateKernel", code);
+  return slot->kernel;
+}
+
+void hx__cl_release_kernels(const hx__cl_kernel *kernels) {
+  for (unsigned i = 0; i < HX__PROGRAMS; i++)
+    if (kernels[i].kernel) clReleaseKernel(kernels[i].kernel);
+}
+
+hx__outcome hx__cl_tickets_ready(hx__cl_lane *lane) {
+  if (lane->tickets.mem) return HX__DONE;
+  static const cl_uint zeros[HX__JOIN_TICKETS];
+  const hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->tickets, sizeof zeros, CL_MEM_READ_WRITE);
+  if (outcome != HX__DONE) return outcome;
+  const cl_int code =
+      clEnqueueWriteBuffer(lane->queue, lane->tickets.mem, CL_FALSE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Buffers of a lane, and how they are filled: by the device itself where the memory is pinned, else through the pinned
+ * ring, which only threads of hx fill, so that no driver call gets a pointer of the caller that was not registered. */
+#include <string.h>
+
+#include "runtime/backend/crew.h"
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/trace.h"
+
+#define FILL_BYTES ((size_t)256 << 10) /* of the ring, for a thread */
+
+hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t bytes, cl_mem_flags flags) {
+  if (b->bytes >= bytes) return HX__DONE;
+  hx__cl_buffer_release(b);
+  cl_int code = CL_INVALID_BUFFER_SIZE;
+  if (bytes <= d->max_alloc) b->mem = clCreateBuffer(d->context, flags, bytes, NULL, &code);
+  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes: %d", bytes, code);
+  if (!b->mem) return hx__cl_failed(d, "clCreateBuffer", code);
+  b->bytes = bytes;
+  return HX__DONE;
+}
+
+void hx__cl_buffer_release(hx__cl_buffer *b) {
+  if (b->mem) clReleaseMemObject(b->mem); /* the driver keeps it until commands that use it have ended */
+  *b = (hx__cl_buffer){NULL, 0};
+}
+
+/* A half is there, as it is free later, when its event has completed. */
+static hx__outcome stage_open(hx__cl_lane *lane) {
+  cl_int code = CL_SUCCESS;
+  for (int i = 0; i < 2 && !lane->stage_host[i]; i++) {
+    cl_mem *const half = &lane->stage[i];
+    if (!*half)
+      *half = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, HX__CL_STAGE_BYTES, NULL,
+                             &code);
+    if (!*half) return hx__cl_failed(lane->device, "clCreateBuffer", code);
+    lane->stage_host[i] = clEnqueueMapBuffer(lane->queue, *half, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                             HX__CL_STAGE_BYTES, 0, NULL, &lane->stage_event[i], &code);
+    if (code == CL_SUCCESS) code = clFlush(lane->queue);
+    if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+  }
+  return HX__DONE;
+}
+
+void hx__cl_stage_close(hx__cl_lane *lane) {
+  for (int i = 0; i < 2; i++) {
+    if (lane->stage_event[i]) clReleaseEvent(lane->stage_event[i]);
+    if (lane->stage_host[i]) clEnqueueUnmapMemObject(lane->queue, lane->stage[i], lane->stage_host[i], 0, NULL, NULL);
+    if (lane->stage[i]) clReleaseMemObject(lane->stage[i]);
+  }
+}
+
+/* The half of the ring to fill next, once the device has read it. */
+static hx__outcome stage_half(hx__cl_lane *lane, unsigned *half) {
+  *half = lane->stage_next++ & 1u;
+  cl_event *const event = &lane->stage_event[*half];
+  if (!*event) return HX__DONE;
+  const hx__outcome outcome = hx__cl_await(lane, *event);
+  if (outcome == HX__LATE) return outcome; /* the device may read it still */
+  clReleaseEvent(*event);
+  *event = NULL;
+  return outcome;
+}
+
+/* Where a buffer is written: beside kernels where they do not read what was there before. */
+static cl_command_queue queue_to(const hx__cl_lane *lane, cl_mem to) {
+  for (size_t i = 0; i < lane->operands && lane->uploads; i++)
+    if (lane->operand[i].held && ((const hx__cl_held *)lane->operand[i].held)->mem == to) return lane->uploads;
+  return lane->queue;
+}
+
+/* Remembers the last write beside kernels. */
+static void note_upload(hx__cl_lane *lane, cl_command_queue queue, cl_event event) {
+  if (queue != lane->uploads || !event) return;
+  if (lane->uploaded) clReleaseEvent(lane->uploaded);
+  lane->uploaded = event;
+  clRetainEvent(event);
+}
+
+/* Rows of `bytes` each, `pitch` apart on the host and to_pitch from byte `at` of a buffer on. */
+typedef struct move {
+  const char *from;
+  size_t rows, bytes, pitch;
+  cl_mem to;
+  size_t at, to_pitch;
+} move;
+
+/* Enqueues it, from memory that the device reads itself. */
+static hx__outcome write_rows(hx__cl_lane *lane, const move *r, cl_event *event) {
+  const cl_command_queue queue = queue_to(lane, r->to);
+  const bool whole = r->rows == 1 || (r->pitch == r->bytes && r->to_pitch == r->bytes);
+  const size_t to[3] = {r->at % r->to_pitch, r->at / r->to_pitch, 0}, from[3] = {0, 0, 0};
+  const size_t region[3] = {r->bytes, r->rows, 1};
+  const cl_int code =
+      whole ? clEnqueueWriteBuffer(queue, r->to, CL_FALSE, r->at, r->rows * r->bytes, r->from, 0, NULL, event)
+            : clEnqueueWriteBufferRect(queue, r->to, CL_FALSE, to, from, region, r->to_pitch, 0, r->pitch, 0, r->from,
+                                       0, NULL, event);
+  hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer%s: %zu x %zu bytes at %zu: %d", whole ? "" : "Rect", r->rows, r->bytes,
+          r->at, code);
+  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
+  note_upload(lane, queue, *event);
+  lane->copied += r->rows * r->bytes;
+  return HX__DONE;
+}
+
+/* The part of the rows that a half of the ring takes. */
+typedef struct filling {
+  const char *from;
+  char *to;
+  size_t bytes, pitch, at, count; /* at: in the rows without gaps */
+} filling;
+
+static void fill_part(void *arg, size_t index) {
+  const filling *const f = arg;
+  const size_t first = index * FILL_BYTES, end = first + FILL_BYTES < f->count ? first + FILL_BYTES : f->count;
+  for (size_t done = first; done < end;) {
+    const size_t row = (f->at + done) / f->bytes, col = (f->at + done) % f->bytes;
+    const size_t left = f->bytes - col, room = end - done, part = left < room ? left : room;
+    memcpy(f->to + done, f->from + row * f->pitch + col, part);
+    done += part;
+  }
+}
+
+static bool is_unwanted(const hx__cl_lane *lane) {
+  return lane->base.wanted && atomic_load_explicit(lane->base.wanted, memory_order_relaxed) == 0;
+}
+
+/* Copies the rows by way of the ring, for as long as somebody wants them. */
+static hx__outcome stage(hx__cl_lane *lane, move r) {
+  hx__outcome outcome = stage_open(lane);
+  const uint64_t from_ns = lane->base.trace ? hx__now_ns() : 0;
+  const bool whole = r.to_pitch == r.bytes;
+  const size_t all = r.rows * r.bytes, most = whole ? HX__CL_STAGE_BYTES : HX__CL_STAGE_BYTES / r.bytes * r.bytes;
+  filling f = {.from = r.from, .bytes = r.pitch == r.bytes ? all : r.bytes, .pitch = r.pitch};
+  for (; outcome == HX__DONE && f.at < all; f.at += f.count) {
+    unsigned half;
+    outcome = stage_half(lane, &half);
+    if (outcome != HX__DONE) break;
+    f.to = lane->stage_host[half];
+    f.count = all - f.at < most ? all - f.at : most;
+    const size_t parts = (f.count + FILL_BYTES - 1) / FILL_BYTES;
+    if (lane->idle_cores)
+      hx__crew_do(fill_part, &f, parts);
+    else
+      for (size_t i = 0; i < parts && !is_unwanted(lane); i++) fill_part(&f, i);
+    if (is_unwanted(lane)) {
+      lane->unsent = all - f.at;
+      outcome = HX__UNWANTED;
+      break;
+    }
+    const size_t row = whole ? f.count : r.bytes;
+    const move part = {.from = f.to,
+                       .rows = f.count / row,
+                       .bytes = row,
+                       .pitch = row,
+                       .to = r.to,
+                       .at = r.at + f.at / r.bytes * r.to_pitch + f.at % r.bytes,
+                       .to_pitch = whole ? row : r.to_pitch};
+    outcome = write_rows(lane, &part, &lane->stage_event[half]);
+    if (outcome == HX__DONE) clFlush(queue_to(lane, r.to));
+  }
+  if (lane->base.trace && f.at)
+    hx__trace_transfer(lane->base.trace, lane->base.row, from_ns, hx__now_ns(), f.at, "to the device");
+  return outcome;
+}
+
+/* The same from a pinned block, which the device reads itself. */
+static hx__outcome send(hx__cl_lane *lane, move r) {
+  cl_event event = NULL;
+  const hx__outcome outcome = write_rows(lane, &r, &event);
+  if (event) clReleaseEvent(event);
+  return outcome;
+}
+
+/* Each part of it in the one way or the other, as the block says; NULL: nothing is pinned. */
+static hx__outcome bring(hx__cl_lane *lane, const hx__cl_block *block, move r) {
+  hx__outcome outcome = HX__DONE;
+  if (r.pitch == r.bytes && r.to_pitch == r.bytes) {
+    r.bytes *= r.rows;
+    r.rows = r.rows != 0;
+  }
+  while (outcome == HX__DONE && r.rows) {
+    bool direct = false;
+    const size_t reach = block ? hx__cl_reach(block, r.from, &direct) : SIZE_MAX;
+    move part = r;
+    if (reach < r.bytes) {
+      part = (move){r.from, 1, reach, reach, r.to, r.at, reach};
+    } else {
+      const size_t rows = (reach - r.bytes) / r.pitch + 1;
+      if (rows < r.rows) part.rows = rows;
+    }
+    outcome = (direct ? send : stage)(lane, part);
+    if (reach < r.bytes && outcome == HX__DONE) {
+      const size_t rest = r.bytes - reach;
+      outcome = bring(lane, block, (move){r.from + reach, 1, rest, rest, r.to, r.at + reach, rest});
+    }
+    r.from += part.rows * r.pitch;
+    r.at += part.rows * r.to_pitch;
+    r.rows -= part.rows;
+  }
+  return outcome;
+}
+
+hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
+                          size_t at) {
+  return bring(lane, block, (move){from, 1, bytes, bytes, to, at, bytes});
+}
+
+hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__array *a, hx__cl_region r, cl_mem to, size_t at,
+                               size_t to_pitch) {
+  const char *const from = (const char *)a->p + (r.row * a->ld + r.col) * 4;
+  return bring(lane, a->block, (move){from, r.rows, r.cols * 4, a->ld * 4, to, at, to_pitch});
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How one waits for a device: asleep, and with a deadline. */
+#define _GNU_SOURCE
+#include <sys/prctl.h>
+
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/base/clock.h"
+
+#define LEAST_NAP_NS 20000u
+#define MOST_NAP_NS 250000u
+
+cl_int hx__cl_state_of(cl_event event) {
+  cl_int state = CL_QUEUED;
+  const cl_int code = clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+  return code == CL_SUCCESS ? state : code;
+}
+
+/* How long to sleep before the next look: the longer the farther the end is, which is expected at that time (0:
+ * unknown, then it is as far as the beginning). */
+static uint64_t nap_ns(uint64_t from, uint64_t now, uint64_t expected) {
+  const uint64_t far = expected == 0 ? (now - from) / 4 : expected > now ? expected - now : now - expected;
+  return far < 8 * LEAST_NAP_NS ? LEAST_NAP_NS : far > 8 * MOST_NAP_NS ? MOST_NAP_NS : far / 8;
+}
+
+cl_int hx__cl_wait_until(cl_event event, uint64_t expected, const _Atomic uint64_t *deadline_ns) {
+  const uint64_t from = hx__now_ns();
+  const int slack_ns = prctl(PR_GET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul); /* of this thread, which may be the caller's */
+  cl_int state;
+  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* sleeps of 20 us, not of 70 */
+  for (;;) {
+    state = hx__cl_state_of(event);
+    const uint64_t now = hx__now_ns();
+    if (state <= CL_COMPLETE || now >= atomic_load(deadline_ns)) break;
+    hx__sleep_ns(nap_ns(from, now, expected));
+  }
+  if (slack_ns > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns, 0ul, 0ul, 0ul);
+  return state;
+}
+
+hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event) {
+  const _Atomic uint64_t till = lane->patience_ns == UINT64_MAX ? UINT64_MAX : hx__now_ns() + lane->patience_ns;
+  cl_int state = CL_COMPLETE;
+  if (till == UINT64_MAX) {
+    const cl_int code = clWaitForEvents(1, &event);
+    if (code != CL_SUCCESS) state = code;
+  } else {
+    state = hx__cl_wait_until(event, 0, &till);
+  }
+  lane->base.late = lane->base.late || state > CL_COMPLETE;
+  if (state > CL_COMPLETE) return HX__LATE;
+  return state == CL_COMPLETE ? HX__DONE : hx__cl_failed(lane->device, "a command", state);
+}
+
+hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
+  const bool running = outcome == HX__NO_MEMORY || (outcome == HX__FAILED && lane->device->base.waits_for_ever);
+  if (running && lane->uploads) clFinish(lane->uploads);
+  if (running) clFinish(lane->queue);
+  if (running && lane->results) clFinish(lane->results);
+  return outcome;
+}
