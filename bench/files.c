@@ -45,9 +45,3 @@ bool bench_files_close(void) {
   bool fine = close_one(&json, "JSON document");
   return close_one(&csv, "CSV table") && fine;
 }
-
-bool bench_files_write(const bench_session *session, const bench_results *results) {
-  if (json) bench_write_json(json, session, results);
-  if (csv) bench_write_csv(csv, session, results);
-  return bench_files_close();
-}

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The arrays of a product. A and B hold integers from -8 to 8: every sum of them is exact in f32 whatever its order, so
  * that all libraries have to give the same C, and none is allowed an error. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/ladder.h"
-#include "bench/measure.h"
 #include "tests/data.h"
 #include "tests/ref.h"
 
@@ -88,41 +86,4 @@ bool ladder_product_fetch(ladder_rung *rung) {
   ladder_product *p = rung->self;
   return clEnqueueReadBuffer(p->device->queue, p->dc, CL_TRUE, 0, p->m * p->n * sizeof(float), p->got, 0, NULL, NULL) ==
          CL_SUCCESS;
-}
-
-typedef int clblast_sgemm(int, int, int, size_t, size_t, size_t, float, cl_mem, size_t, size_t, cl_mem, size_t, size_t,
-                          float, cl_mem, size_t, size_t, cl_command_queue *, cl_event *);
-static clblast_sgemm *clblast;
-
-static int multiply(const ladder_product *p, cl_command_queue queue) {
-  enum { ROW_MAJOR = 101, AS_IT_IS = 111 };
-  return clblast(ROW_MAJOR, AS_IT_IS, AS_IT_IS, p->m, p->n, p->k, 1, p->da, 0, p->k, p->db, 0, p->n, 0, p->dc, 0, p->n,
-                 &queue, NULL);
-}
-
-/* It may launch several kernels, of which it gives the last one's event alone: markers stand around them. */
-static double call_clblast(ladder_rung *rung, double *event) {
-  const ladder_product *p = rung->self;
-  cl_event markers[2] = {NULL, NULL};
-  int code = clEnqueueMarkerWithWaitList(p->device->timed, 0, NULL, &markers[0]);
-  if (!code) code = multiply(p, p->device->timed);
-  if (!code) code = clEnqueueMarkerWithWaitList(p->device->timed, 0, NULL, &markers[1]);
-  clFinish(p->device->timed);
-  *event = ladder_span(markers, 2);
-  double start = bench_now();
-  if (!code) code = multiply(p, p->device->queue);
-  clFinish(p->device->queue);
-  double seconds = bench_now() - start;
-  if (code) ladder_out(rung, "CLBlast says %d", code);
-  return code ? -1 : seconds;
-}
-
-void ladder_clblast_rung(ladder_case *c, ladder_product *p) {
-  ladder_rung *rung = ladder_add(c, "CLBlast");
-  void *library = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
-  clblast = library ? (clblast_sgemm *)dlsym(library, "CLBlastSgemm") : NULL;
-  rung->self = p;
-  rung->call = call_clblast;
-  rung->fetch = ladder_product_fetch;
-  if (!clblast) ladder_out(rung, "libclblast.so.1 is not installed");
 }

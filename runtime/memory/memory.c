@@ -221,11 +221,6 @@ hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const cha
   return hx__memory_whole(m, &p, &bytes, what);
 }
 
-uint64_t hx__next_version(void) {
-  static _Atomic uint64_t last;
-  return atomic_fetch_add(&last, 1) + 1;
-}
-
 hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice) {
   if (advice & ~KNOWN_ADVICE)
     return hx__fail(HX_INVALID_ARGUMENT, "advice is 0x%x: HX_READ_MOSTLY (1) and HX_RESIDENT (2) are known", advice);

@@ -1,28 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How each array of a task reaches a device: HX_MEMORY where it can serve the array, else the first mode that the
- * device passes for that kind of memory, else a copy. */
+ * The arrays of a task while it runs: how each reaches a device, and what may not be written or freed meanwhile. */
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
 #include "runtime/memory/pins.h"
-
-hx__range *hx__range_of(const hx__memory *m, const void *p, size_t bytes) {
-  const uintptr_t first = (uintptr_t)p;
-  for (hx__range *r = m->ranges; r; r = r->next) {
-    const uintptr_t at = (uintptr_t)r->p;
-    if (at <= first && first - at <= r->bytes && bytes <= r->bytes - (first - at)) return r;
-  }
-  return NULL;
-}
+#include "runtime/memory/range.h"
 
 /* A task's outputs as a range of bytes. */
 typedef struct extent {
   const void *p;
   size_t bytes;
 } extent;
-
-hx__array hx__array_of_c(const hx__work *w) {
-  return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
-}
 
 static extent output_of(const hx__work *w) {
   if (!w->matmul) return (extent){w->out, w->nfields * sizeof(hx_value)};
@@ -64,28 +51,6 @@ void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) 
   hx__unlock(&m->lock);
 }
 
-size_t hx__memory_arrays(const hx__work *w) { return w->matmul ? HX__WHOLE_ARRAYS : 2 * w->nfields; }
-
-static bool offers(const hx__device *d, hx__memory_mode mode) { return (d->modes & 1u << mode) != 0; }
-static bool in_place(const hx__device *d, hx__memory_mode mode) { return (d->zero_copy & 1u << mode) != 0; }
-
-/* Modes for memory that the device did not give. */
-static hx__memory_mode foreign_mode(const hx__memory *m, const hx__device *d) {
-  static const hx__memory_mode any[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
-  for (size_t i = 0; i < sizeof any / sizeof any[0]; i++) {
-    if (m->forced == any[i] && offers(d, any[i])) return any[i];
-    if (m->forced == HX__MEMORY_AUTO && in_place(d, any[i])) return any[i];
-  }
-  return HX__MEMORY_COPY;
-}
-
-hx__memory_mode hx__mode_of(const hx__memory *m, const hx__device *d, const hx__range *r) {
-  const bool own = r && r->block && r->device == d;
-  if (!own || (m->forced != HX__MEMORY_AUTO && m->forced != r->mode)) return foreign_mode(m, d);
-  if (r->mode == HX__MEMORY_SVM_COARSE && r->writers) return HX__MEMORY_COPY; /* the host holds a writable map */
-  return r->mode;
-}
-
 static void resolve_one(hx__memory *m, hx__device *d, hx__array *a) {
   hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   a->mode = hx__mode_of(m, d, r);
@@ -94,24 +59,6 @@ static void resolve_one(hx__memory *m, hx__device *d, hx__array *a) {
   if (a->block && !own) r->pin_users++;
   if (own && a->mode == HX__MEMORY_SVM_COARSE) r->readers++;
   hx__copies_find(m, d, r, a);
-}
-
-hx__array hx__array_of(const hx__work *w, size_t index) {
-  if (w->matmul) {
-    const hx__gemm *const g = &w->gemm;
-    if (index == 0)
-      return (hx__array){.p = g->a,
-                         .rows = w->trans_a ? g->k : g->m,
-                         .cols = w->trans_a ? g->m : g->k,
-                         .ld = w->trans_a ? g->a_cs : g->a_rs};
-    return (hx__array){.p = g->b,
-                       .rows = w->trans_b ? g->n : g->k,
-                       .cols = w->trans_b ? g->k : g->n,
-                       .ld = w->trans_b ? g->b_cs : g->b_rs};
-  }
-  const hx_field *const field = &w->fields[index / 2];
-  const void *const p = index % 2 && field->op == HX_DOT ? field->y : field->x;
-  return (hx__array){.p = p, .rows = 1, .cols = w->n, .ld = w->n};
 }
 
 uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) {

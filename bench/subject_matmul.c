@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products as subjects. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/ceiling.h"
+#include "bench/subject.h"
+#include "runtime/base/hash.h"
+#include "tests/data.h"
+#include "tests/ref.h"
+
+#define SEED 3u
+#define ALL_UP_TO 25         /* log2 of multiply-adds up to which every element is compared, */
+#define SOME 23              /* and of those spent where only some are: */
+#define FEWEST_PLACES 256u   /* but as many elements as this, */
+#define MOST_PLACES 4096u    /* and no more than this */
+#define POISON 0xffaa5500u   /* a NaN that hx never stores */
+#define CEILING_MILLIONS 50u /* multiply-adds a thread: a few milliseconds */
+
+static double work(const bench_subject *subject) {
+  const bench_row *row = &subject->row;
+  return 2e-9 * (double)row->m * (double)row->n * (double)row->k;
+}
+
+static void poison(bench_subject *subject, bool whole) {
+  static const uint32_t bits = POISON;
+  size_t count = whole ? subject->row.m * subject->row.n : subject->places;
+  for (size_t i = 0; i < count; i++) memcpy(&subject->c[whole ? i : subject->place[i]], &bits, sizeof bits);
+}
+
+static bool check(bench_subject *subject, bool whole) {
+  bool right = true;
+  for (size_t i = 0; i < subject->places; i++)
+    right &= ref_bits(subject->c[subject->place[i]]) == ref_bits(subject->wanted[i]);
+  if (!whole) return right;
+  size_t count = subject->row.m * subject->row.n;
+  for (size_t i = 0; i < count; i++) right &= ref_bits(subject->c[i]) != POISON;
+  subject->bits = hx__hash(HX__HASH_START, subject->c, count * sizeof(float));
+  return right;
+}
+
+static double ceiling(bench_subject *subject, size_t way, unsigned threads) {
+  (void)subject;
+  return bench_ceiling_fma(way, threads, CEILING_MILLIONS);
+}
+
+static const bench_kind matmul_kind = {"GFLOP/s", work, poison, check, ceiling};
+
+bool bench_matmul_arrays(bench_session *session, const bench_size *size, bench_arrays *arrays) {
+  size_t m = size->m, n = size->n, k = size->k;
+  *arrays = (bench_arrays){0};
+  arrays->x = bench_session_alloc(session, m * k * sizeof(float));
+  arrays->y = arrays->x ? bench_session_alloc(session, k * n * sizeof(float)) : NULL;
+  arrays->c = arrays->y ? bench_session_alloc(session, m * n * sizeof(float)) : NULL;
+  if (!arrays->c) {
+    bench_arrays_free(session, arrays);
+    return false;
+  }
+  data_fill(HX_F32, DATA_SIGNED, SEED, arrays->x, m * k);
+  data_fill(HX_F32, DATA_SIGNED, SEED + 1, arrays->y, k * n);
+  return true;
+}
+
+/* Which elements are compared: all, or the corners and others drawn by number. */
+static size_t choose_places(size_t m, size_t n, size_t k, size_t **place) {
+  size_t all = m * n, count = ((size_t)1 << SOME) / k;
+  bool every = all <= ((size_t)1 << ALL_UP_TO) / k;
+  if (count < FEWEST_PLACES) count = FEWEST_PLACES;
+  if (count > MOST_PLACES) count = MOST_PLACES;
+  if (every) count = all;
+  *place = malloc(count * sizeof **place);
+  if (!*place) return 0;
+  const size_t corners[] = {0, n - 1, (m - 1) * n, all - 1};
+  for (size_t i = 0; i < count; i++)
+    (*place)[i] = every ? i : i < sizeof corners / sizeof corners[0] ? corners[i] : (size_t)(data_u64(SEED, i) % all);
+  return count;
+}
+
+bool bench_matmul_subject(const bench_arrays *arrays, const bench_size *size, bench_subject *subject) {
+  size_t m = size->m, n = size->n, k = size->k;
+  *subject = (bench_subject){.kind = &matmul_kind, .c = arrays->c};
+  subject->row = (bench_row){.op = "matmul",
+                             .type = bench_type_name(HX_F32),
+                             .m = m,
+                             .n = n,
+                             .k = k,
+                             .trans_a = size->trans_a,
+                             .trans_b = size->trans_b,
+                             .file = size->file,
+                             .unit = matmul_kind.unit};
+  subject->task = hx_matmul(m, n, k, arrays->x, arrays->y, arrays->c);
+  subject->task.matmul.trans_a = size->trans_a;
+  subject->task.matmul.trans_b = size->trans_b;
+  subject->places = choose_places(m, n, k, &subject->place);
+  subject->wanted = malloc(subject->places * sizeof *subject->wanted);
+  if (!subject->places || !subject->wanted) {
+    fputs("hx-bench: there is no memory for the elements to compare\n", stderr);
+    bench_subject_free(subject);
+    return false;
+  }
+  for (size_t i = 0; i < subject->places; i++)
+    subject->wanted[i] = ref_matmul_element(&subject->task.matmul, subject->place[i] / n, subject->place[i] % n);
+  return true;
+}

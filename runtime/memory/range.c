@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Known ranges, the arrays of a task, and in which mode a device reaches a range: HX_MEMORY where it can serve it, else
+ * the first mode that the device passes for that kind of memory, else a copy. */
+#include "runtime/memory/range.h"
+
+hx__range *hx__range_of(const hx__memory *m, const void *p, size_t bytes) {
+  const uintptr_t first = (uintptr_t)p;
+  for (hx__range *r = m->ranges; r; r = r->next) {
+    const uintptr_t at = (uintptr_t)r->p;
+    if (at <= first && first - at <= r->bytes && bytes <= r->bytes - (first - at)) return r;
+  }
+  return NULL;
+}
+
+uint64_t hx__next_version(void) {
+  static _Atomic uint64_t last;
+  return atomic_fetch_add(&last, 1) + 1;
+}
+
+static bool offers(const hx__device *d, hx__memory_mode mode) { return (d->modes & 1u << mode) != 0; }
+static bool in_place(const hx__device *d, hx__memory_mode mode) { return (d->zero_copy & 1u << mode) != 0; }
+
+/* Modes for memory that the device did not give. */
+static hx__memory_mode foreign_mode(const hx__memory *m, const hx__device *d) {
+  static const hx__memory_mode any[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
+  for (size_t i = 0; i < sizeof any / sizeof any[0]; i++) {
+    if (m->forced == any[i] && offers(d, any[i])) return any[i];
+    if (m->forced == HX__MEMORY_AUTO && in_place(d, any[i])) return any[i];
+  }
+  return HX__MEMORY_COPY;
+}
+
+hx__memory_mode hx__mode_of(const hx__memory *m, const hx__device *d, const hx__range *r) {
+  const bool own = r && r->block && r->device == d;
+  if (!own || (m->forced != HX__MEMORY_AUTO && m->forced != r->mode)) return foreign_mode(m, d);
+  if (r->mode == HX__MEMORY_SVM_COARSE && r->writers) return HX__MEMORY_COPY; /* the host holds a writable map */
+  return r->mode;
+}
+
+size_t hx__memory_arrays(const hx__work *w) { return w->matmul ? HX__WHOLE_ARRAYS : 2 * w->nfields; }
+
+hx__array hx__array_of(const hx__work *w, size_t index) {
+  if (w->matmul) {
+    const hx__gemm *const g = &w->gemm;
+    if (index == 0)
+      return (hx__array){.p = g->a,
+                         .rows = w->trans_a ? g->k : g->m,
+                         .cols = w->trans_a ? g->m : g->k,
+                         .ld = w->trans_a ? g->a_cs : g->a_rs};
+    return (hx__array){.p = g->b,
+                       .rows = w->trans_b ? g->n : g->k,
+                       .cols = w->trans_b ? g->k : g->n,
+                       .ld = w->trans_b ? g->b_cs : g->b_rs};
+  }
+  const hx_field *const field = &w->fields[index / 2];
+  const void *const p = index % 2 && field->op == HX_DOT ? field->y : field->x;
+  return (hx__array){.p = p, .rows = 1, .cols = w->n, .ld = w->n};
+}
+
+hx__array hx__array_of_c(const hx__work *w) {
+  return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
+}
