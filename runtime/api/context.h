@@ -35,12 +35,8 @@ void hx__context_pin(hx_context *hx, bool soon);
 /* A checked task, run to its end. */
 hx_status hx__offload_work(hx_context *hx, hx__work *work, hx_report *report);
 
-/* Plans and runs a task that is left to hx, with the devices there are now. */
-hx_status hx__offload_once(hx_context *hx, const hx__work *work, unsigned threads, hx_report *report);
-
-/* Whether a task of cpu_ns on the CPU alone is to be done in pieces, and doing so. */
-bool hx__in_pieces(const hx_context *hx, const hx__work *work, double cpu_ns);
-hx_status hx__offload_pieces(hx_context *hx, const hx__work *work, unsigned threads, hx_report *report);
+/* The same of one that devices may take part in, as far as `share` allows: brings them in, plans and runs it. */
+hx_status hx__offload_planned(hx_context *hx, const hx__work *work, double share, unsigned threads, hx_report *report);
 
 /* Frees the events of a context whose tasks have ended. */
 void hx__events_free(hx_context *hx);

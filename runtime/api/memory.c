@@ -45,15 +45,6 @@ void hx_free(hx_context *hx, void *p) {
   if (!(hx)) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL"); \
   HX__VISIT(hx)
 
-void hx__context_pin(hx_context *hx, bool soon) {
-  hx__device *devices[HX_MAX_DEVICES];
-  size_t count = 0;
-  for (size_t i = 1; i < hx->team.seats; i++)
-    if (hx->team.seat[i].selected) devices[count++] = hx->team.seat[i].device;
-  (soon ? hx__memory_pin_soon : hx__memory_pin)(&hx->memory, devices, count);
-}
-
-/* A device that is not there yet is not waited for: the first call that finds it asks for it. */
 hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
   ENTER(hx);
   hx__team_settle(&hx->team);

@@ -6,7 +6,6 @@
 
 #include "runtime/api/caller.h"
 #include "runtime/backend/cpu/cpu_backend.h"
-#include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/energy.h"
 #include "runtime/base/fpenv.h"
@@ -14,9 +13,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/dispatch/dispatch.h"
-#include "runtime/dispatch/prospect.h"
 #include "runtime/run/fetch.h"
-#include "runtime/run/run.h"
 #include "runtime/task/quick.h"
 
 #define SMALL_ELEMENTS 32768u        /* of all fields: up to here a second thread does not pay */
@@ -25,9 +22,6 @@
 #define SERIAL_UNITS (1u << 22)
 #define QUICK_ELEMENTS (1u << 18) /* 250 us at 4 GB/s */
 #define QUICK_UNITS (1u << 21)    /* 250 us at 8 multiply-adds a nanosecond */
-#define DISCOVERY_NS 0.3e9        /* what finding devices may cost, where it is not known */
-#define DISCOVERY_PAYS 10.0
-#define DRIVER_PATIENCE_NS 120000000000u /* a share that was asked for waits so long for a driver that may hang */
 
 /* A reduction on the calling thread: no lock, no allocation, no clock. */
 static void reduce_here(const hx_context *hx, const hx__work *w) {
@@ -96,65 +90,6 @@ static bool is_serial(const hx__work *w, unsigned threads) {
   return fits && threads == 1;
 }
 
-/* Asks for the kernels of every device that may do this task; a numeric share waits for them. */
-static void prepare(hx_context *hx, const hx__work *w, bool wait) {
-  const hx__team *const team = &hx->team;
-  const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
-  for (size_t i = 0; i < team->seats; i++) {
-    const hx__seat *const seat = &team->seat[i];
-    if (!hx__seat_hopeful(team, seat, w)) continue;
-    const uint64_t needs = hx__device_needs(seat->device, w->needs, tile);
-    if (wait)
-      hx__prepare_wait(seat->device, needs, hx__now_ns() + DRIVER_PATIENCE_NS);
-    else
-      hx__prepare(seat->device, needs);
-  }
-}
-
-/* Brings devices in as far as this call may wait for them. Returns whether the discovery is to start as it returns. */
-static bool bring_devices(hx_context *hx, const hx__work *w, double share, double cpu_ns) {
-  if (!hx->wants_devices || share == 0.0 || hx__forked()) return false;
-  const bool wait = share != HX__SHARE_AUTO;
-  const bool worth = cpu_ns >= HX__BREAK_EVEN_NS;
-  const bool asked = wait || (hx->config.min_offload != UINT64_MAX && w->units >= hx->config.min_offload);
-  if (!worth && !asked) return false;
-  if (!hx__registry_done()) {
-    if (!wait && cpu_ns < DISCOVERY_NS * DISCOVERY_PAYS) return true;
-    hx__registry_start();
-  }
-  if (hx__context_seat(hx, wait ? hx__now_ns() + DRIVER_PATIENCE_NS : 0)) {
-    prepare(hx, w, wait);
-    hx__context_pin(hx, true);
-  }
-  return false;
-}
-
-static hx_status carry_out(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
-  hx__plan plan;
-  hx__plan_make(&hx->team, w, hx__forked() ? 0.0 : share, threads, &plan);
-  if (plan.mandatory && plan.devices == 0)
-    return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and no device can do this task: see hx-bench info");
-  plan.measure = plan.measure && hx->wants_devices;
-  return hx__run(&hx->team, &plan, w, report);
-}
-
-hx_status hx__offload_once(hx_context *hx, const hx__work *w, unsigned threads, hx_report *report) {
-  bring_devices(hx, w, HX__SHARE_AUTO, hx__predict_cpu_ns(w, threads));
-  return carry_out(hx, w, HX__SHARE_AUTO, threads, report);
-}
-
-static hx_status in_parts(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
-  const bool open = share == HX__SHARE_AUTO, asks = hx->wants_devices && share != 0.0 && !hx__forked();
-  const double cpu_ns = asks ? hx__predict_cpu_ns(w, threads) : 0.0;
-  const bool start_after = bring_devices(hx, w, share, cpu_ns);
-  if (open && hx->config.min_offload == UINT64_MAX && cpu_ns < HX__BREAK_EVEN_NS && !hx->team.trace)
-    return carry_out(hx, w, 0.0, threads, report); /* what the plan would say; a trace shows that it did */
-  const bool pieces = open && hx->wants_devices && !start_after && !hx__forked() && hx__in_pieces(hx, w, cpu_ns);
-  const hx_status s = pieces ? hx__offload_pieces(hx, w, threads, report) : carry_out(hx, w, share, threads, report);
-  if (start_after) hx__registry_start();
-  return s;
-}
-
 static void log_call(const hx__work *w, const hx_report *r) {
   if (w->matmul)
     hx__log(HX__LOG_INFO,
@@ -174,7 +109,7 @@ static hx_status dispatch(hx_context *hx, hx__work *w, hx_report *report) {
   if (small || (share == 0.0 && is_serial(w, threads))) return in_one(hx, w, report);
   w->residence = hx__memory_residence(&hx->memory, w);
   const double asked = hx__share_of(&hx->config, w);
-  return in_parts(hx, w, asked == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : asked, threads, report);
+  return hx__offload_planned(hx, w, asked == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : asked, threads, report);
 }
 
 /* Of a call that was long enough for counters that move once a millisecond, and in which no card took part, for what

@@ -82,16 +82,3 @@ void hx_close(hx_context *hx) {
   }
   free(hx);
 }
-
-bool hx__context_seat(hx_context *hx, uint64_t deadline_ns) {
-  if (atomic_load_explicit(&hx->seated, memory_order_acquire)) return true;
-  if (hx__forked()) return false;
-  if (hx->wants_devices && !hx__registry_wait(deadline_ns)) return false;
-  pthread_mutex_lock(&hx->lock);
-  if (!atomic_load(&hx->seated)) {
-    hx__team_seat_devices(&hx->team);
-    atomic_store_explicit(&hx->seated, true, memory_order_release);
-  }
-  pthread_mutex_unlock(&hx->lock);
-  return true;
-}
