@@ -156,6 +156,15 @@ static void trace_decision(hx__trace *trace, hx__ruling ruling, const hx__prospe
                                                 .cpu_ns = cpu_ns});
 }
 
+/* A share that was asked for. */
+static void trace_asked(hx__trace *trace, const hx__work *w, const hx__plan *plan) {
+  hx__trace_decision(trace, &(hx__trace_choice){.reason = "asked",
+                                                .devices = (unsigned)plan->devices,
+                                                .cpu = plan->cpu_works,
+                                                .units = w->units,
+                                                .cpu_ns = hx__predict_cpu_ns(w, plan->threads)});
+}
+
 static void log_decision(const hx__decision *d, unsigned devices) {
   if (hx__log_threshold < HX__LOG_DEBUG) return;
   for (unsigned i = 0; i < d->choices; i++) {
@@ -251,4 +260,5 @@ void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsign
     cut(team->config, w, share, plan);
   }
   plan->cpu_works = plan->cpu_works || plan->devices == 0;
+  if (team->trace && share != HX__SHARE_AUTO) trace_asked(team->trace, w, plan);
 }
