@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU's side of a run: every thread of the team takes slices from the front until nothing is left. */
+ * The CPU's side of a run: every thread of the team takes slices from the front until nothing is left, and then,
+ * where a device is late, of what that has in flight. */
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/thread.h"
 #include "runtime/run/internal.h"
 #include "runtime/topo/topo.h"
 
@@ -57,13 +59,6 @@ static size_t grab(const hx__run_state *run, size_t grain) {
   }
   const size_t want = left / (8 * parts);
   return want < LEAST_LEAVES ? LEAST_LEAVES : want > MOST_LEAVES ? MOST_LEAVES : want;
-}
-
-void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, uint64_t units, unsigned threads) {
-  const double rate = run->work->slices ? run->cpu.rate * (double)run->work->units / (double)run->work->slices : 0.0;
-  hx__trace_chunk(run->team->trace,
-                  &(hx__trace_slice){0, from_ns, hx__now_ns(), chunk.first, chunk.count, units,
-                                     rate > 0.0 ? (double)units * run->plan->threads / (rate * threads) : 0.0, "done"});
 }
 
 /* A thread has finished `slices` that it began at from_ns. Returns when. */
@@ -133,10 +128,31 @@ void hx__cpu_side(hx__run_state *run) {
   if (run->packed) hx__cpu_pack_close(run->team->cpu, run->packed);
 }
 
-void hx__cpu_late(hx__run_state *run) {
+/* All of run->late's last chunk, by the team. */
+static void do_late(hx__run_state *run) {
   run->packed = NULL;
   run->request.packed = NULL;
   if (run->cpu_from_ns) run->cpu_from_ns = hx__now_ns();
   hx__cpu_team(run->plan->threads, body, run);
   run->late = NULL;
+}
+
+void hx__outlast(hx__run_state *run) {
+  const double rate = hx__run_cpu_rate(run);
+  if (!(rate > 0.0) || hx__ends_left(&run->ends)) return;
+  pthread_mutex_lock(&run->lock);
+  for (;;) {
+    uint64_t look_ns;
+    run->late = hx__late_one(run, rate, &look_ns);
+    if (run->late) {
+      pthread_mutex_unlock(&run->lock);
+      do_late(run);
+      pthread_mutex_lock(&run->lock);
+    } else if (look_ns) {
+      hx__cond_wait_until(&run->landed, &run->lock, look_ns);
+    } else {
+      break;
+    }
+  }
+  pthread_mutex_unlock(&run->lock);
 }

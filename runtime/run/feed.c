@@ -18,37 +18,6 @@
 #define NAP_NS 100000u
 #define NAPS 8u /* looks while the time waited doubles, nearly: one that hangs is looked at seldom */
 
-void hx__give_back(hx__run_state *run, hx__chunk chunk) {
-  if (chunk.count == 0) return;
-  pthread_mutex_lock(&run->lock);
-  run->redo[run->redos++] = chunk;
-  pthread_mutex_unlock(&run->lock);
-}
-
-unsigned hx__run_devices(const hx__run_state *run, const hx__feed *but, hx__party party[HX_MAX_DEVICES]) {
-  const double now = (double)hx__now_ns();
-  unsigned count = 0;
-  for (size_t i = 0; i < run->feeds; i++) {
-    const hx__feed *const f = &run->feed[i];
-    if (f == but || !atomic_load_explicit(&f->working, memory_order_relaxed)) continue;
-    const uint64_t ends = atomic_load_explicit(&f->ends_ns, memory_order_relaxed);
-    const hx__estimate *const e = &f->planned->expected;
-    const double left = ends ? fabs((double)ends - now) + e->gap_ns : 0.0; /* overdue: as in hx__course_ready_ns */
-    party[count++] =
-        (hx__party){atomic_load_explicit(&f->rate, memory_order_relaxed), left > e->latency_ns ? left : e->latency_ns};
-  }
-  return count;
-}
-
-double hx__run_cpu_rate(const hx__run_state *run) {
-  if (!run->plan->cpu_works) return 0.0;
-  const double elapsed = run->from_ns ? (double)(hx__now_ns() - run->from_ns) : 0.0;
-  const double done = (double)atomic_load_explicit(&run->cpu_done, memory_order_relaxed);
-  const double busy = (double)atomic_load_explicit(&run->cpu_busy_ns, memory_order_relaxed) / run->plan->threads;
-  const hx__cpu_shown shown = {done, busy, fmax((double)hx__ends_taken_front(&run->ends) - done, 0.0)};
-  return hx__course_cpu_rate(&run->cpu, shown, elapsed);
-}
-
 /* Of a product's slices, where they leave the device. */
 static size_t result_bytes(const hx__feed *f, size_t slices) {
   const hx__work *const w = f->run->work;
@@ -251,31 +220,6 @@ static void deliver(hx__feed *f, hx__lane *lane, const hx__flight *v) {
   if (bytes >= LEAST_STORE_BYTES) f->seat->store_ns = (double)(hx__now_ns() - from) / (double)bytes;
   f->chunks += v->rest.count != 0;
   f->units += v->rest.count ? hx__chunk_units(f->run->work, v->rest) : 0;
-}
-
-bool hx__seat_is_back(hx__seat *seat, const hx__team *team) {
-  hx__lane *const lane = seat->lane;
-  if (!lane->late) return true;
-  if (!lane->recovered(lane)) return false;
-  hx__memory_ended(team->memory, seat->device);
-  return true;
-}
-
-/* The lane, opened at its first job, and free of late chunks; wait: for those that the CPU has done meanwhile, as long
- * as one would have waited for their results. */
-hx__lane *hx__seat_lane(hx__seat *seat, const hx__team *team, bool wait) {
-  if (atomic_load(&seat->device->lost)) return NULL;
-  if (!seat->lane && (seat->lane = seat->device->backend->open(seat->device, team->config)) != NULL) {
-    seat->lane->trace = team->trace;
-    seat->lane->row = (size_t)(seat - team->seat);
-  }
-  hx__lane *const lane = seat->lane;
-  while (wait && lane && !hx__seat_is_back(seat, team) && hx__now_ns() < seat->late_till_ns) hx__sleep_ns(NAP_NS);
-  return lane && hx__seat_is_back(seat, team) ? lane : NULL;
-}
-
-bool hx__seat_is_late(const hx__seat *seat) {
-  return seat->lane && seat->lane->late && !atomic_load(&seat->device->lost);
 }
 
 /* Launches until the lane is full or the policy has nothing more for now. */

@@ -88,8 +88,9 @@ void hx__give_back(hx__run_state *run, hx__chunk chunk);
 void hx__outlast(hx__run_state *run);
 /* A part of run->late's last chunk for a thread; count 0: nothing is left of it. */
 hx__chunk hx__take_late(hx__run_state *run, size_t grain);
-/* All of it, by the team. */
-void hx__cpu_late(hx__run_state *run);
+/* A device with which the team, at that rate, had better not wait; NULL: none now. *look_ns: when to ask again; 0: no
+ * device may be late. Under the lock. */
+hx__feed *hx__late_one(hx__run_state *run, double rate, uint64_t *look_ns);
 /* A small product with a long k, by the team, its panels in parallel; false: it is no such product, or no memory. */
 bool hx__cpu_panels(hx__run_state *run);
 /* The devices that take part still, but for one (NULL: all of them), and when they may launch again. */

@@ -50,9 +50,7 @@ hx__chunk hx__take_late(hx__run_state *run, size_t grain) {
   return chunk;
 }
 
-/* A device with which the team had better not wait; NULL: none now. *look_ns: when to ask again; 0: no device may be
- * late. Under the lock. */
-static hx__feed *late_one(hx__run_state *run, double rate, uint64_t *look_ns) {
+hx__feed *hx__late_one(hx__run_state *run, double rate, uint64_t *look_ns) {
   const double now = (double)hx__now_ns();
   *look_ns = 0;
   for (size_t i = 0; i < run->feeds; i++) {
@@ -65,24 +63,4 @@ static hx__feed *late_one(hx__run_state *run, double rate, uint64_t *look_ns) {
     if (*look_ns == 0 || look < (double)*look_ns) *look_ns = (uint64_t)look;
   }
   return NULL;
-}
-
-void hx__outlast(hx__run_state *run) {
-  const double rate = hx__run_cpu_rate(run);
-  if (!(rate > 0.0) || hx__ends_left(&run->ends)) return;
-  pthread_mutex_lock(&run->lock);
-  for (;;) {
-    uint64_t look_ns;
-    run->late = late_one(run, rate, &look_ns);
-    if (run->late) {
-      pthread_mutex_unlock(&run->lock);
-      hx__cpu_late(run);
-      pthread_mutex_lock(&run->lock);
-    } else if (look_ns) {
-      hx__cond_wait_until(&run->landed, &run->lock, look_ns);
-    } else {
-      break;
-    }
-  }
-  pthread_mutex_unlock(&run->lock);
 }

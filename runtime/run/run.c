@@ -10,28 +10,10 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/energy.h"
-#include "runtime/base/power.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/run/fetch.h"
 #include "runtime/run/internal.h"
-
-/* Shapes of products with like rates: by powers of four of the shortest side. */
-static uint64_t shape_of(const hx__work *w) {
-  if (!w->matmul) return 0;
-  const size_t side = w->gemm.m < w->gemm.n ? w->gemm.m : w->gemm.n, least = side < w->gemm.k ? side : w->gemm.k;
-  return hx__size_class(least) / 2u + 1u;
-}
-
-hx__rate_key hx__key_of(const hx__work *work, uint64_t device, uint64_t who, unsigned threads) {
-  const uint64_t residence = device == HX__CPU_IDENTITY ? 0 : work->residence;
-  return (hx__rate_key){.device = device,
-                        .needs = work->needs | residence << 48 | shape_of(work) << 56,
-                        .who = who,
-                        .size_class = hx__size_class(work->units),
-                        .threads = threads < UINT16_MAX ? (uint16_t)threads : UINT16_MAX,
-                        .power = (uint16_t)hx__power_source()};
-}
 
 static double slices_per_unit(const hx__work *w) { return w->units ? (double)w->slices / (double)w->units : 0.0; }
 

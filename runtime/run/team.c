@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Seats and feeders. */
+ * The devices of a context and their seats. */
 #include "runtime/run/team.h"
 
 #include <stdlib.h>
@@ -81,38 +81,6 @@ void hx__team_seat_devices(hx__team *team) {
   atomic_store(&team->seats, seats);
 }
 
-static void *feed(void *p) {
-  hx__seat *const seat = p;
-  hx__thread_is_brief();
-  pthread_mutex_lock(&seat->lock);
-  while (!seat->stop) {
-    if (!seat->job) {
-      pthread_cond_wait(&seat->changed, &seat->lock);
-      continue;
-    }
-    pthread_mutex_unlock(&seat->lock);
-    seat->job(seat, seat->arg);
-    pthread_mutex_lock(&seat->lock);
-    seat->job = NULL;
-    pthread_cond_broadcast(&seat->changed);
-  }
-  seat->running = false;
-  pthread_cond_broadcast(&seat->changed);
-  pthread_mutex_unlock(&seat->lock);
-  return NULL;
-}
-
-bool hx__seat_take(hx__seat *seat, bool wait) {
-  pthread_mutex_lock(&seat->lock);
-  const uint64_t mine = wait ? seat->asked++ : seat->asked;
-  while (wait && (seat->in_use || seat->served != mine)) pthread_cond_wait(&seat->changed, &seat->lock);
-  const bool taken = !seat->in_use && seat->served == mine;
-  if (taken) seat->in_use = true;
-  if (taken && wait) seat->served++;
-  pthread_mutex_unlock(&seat->lock);
-  return taken;
-}
-
 void hx__team_settle(hx__team *team) {
   for (size_t i = 1; i < team->seats && !hx__forked(); i++) {
     hx__seat *const seat = &team->seat[i];
@@ -120,36 +88,4 @@ void hx__team_settle(hx__team *team) {
     if (seat->lane) hx__seat_is_back(seat, team);
     hx__seat_leave(seat);
   }
-}
-
-bool hx__seat_start(hx__seat *seat, void (*job)(hx__seat *seat, void *arg), void *arg) {
-  pthread_mutex_lock(&seat->lock);
-  if (!seat->running) {
-    pthread_t thread;
-    seat->running = hx__thread_start(&thread, feed, seat) == 0;
-    if (seat->running) pthread_detach(thread);
-  }
-  const bool started = seat->running;
-  if (started) {
-    seat->job = job;
-    seat->arg = arg;
-    pthread_cond_broadcast(&seat->changed);
-  }
-  pthread_mutex_unlock(&seat->lock);
-  return started;
-}
-
-void hx__seat_finish(hx__seat *seat) {
-  pthread_mutex_lock(&seat->lock);
-  while (seat->job) pthread_cond_wait(&seat->changed, &seat->lock);
-  seat->in_use = false;
-  pthread_cond_broadcast(&seat->changed);
-  pthread_mutex_unlock(&seat->lock);
-}
-
-void hx__seat_leave(hx__seat *seat) {
-  pthread_mutex_lock(&seat->lock);
-  seat->in_use = false;
-  pthread_cond_broadcast(&seat->changed);
-  pthread_mutex_unlock(&seat->lock);
 }
