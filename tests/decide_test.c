@@ -78,9 +78,12 @@ static void taken_core(void) {
 /* What a decision costs. */
 static void time_of_one(void) {
   hx__prospect p = {.units = 1e6, .devices = 1};
-  p.cpu_alone = p.cpu_beside = (hx__estimate){1.0, 4e3, 0, 0.1, 9, 1, 1, 0.0, 40.0, false};
-  p.device[0].alone = p.device[0].beside = (hx__estimate){1.5, 4e4, 1e4, 0.1, 9, 1, 1, 4e3, 0.0, false};
-  for (int i = 0; i < 3; i++) p.whole[i] = (hx__estimate){1.0, 0, 0, 0.1, 9, 1, 1, 0.0, 30.0, false};
+  p.cpu_alone = p.cpu_beside = (hx__estimate){
+      .ns_per_unit = 1.0, .latency_ns = 4e3, .sigma = 0.1, .samples = 9, .date = 1, .turn = 1, .watts = 40.0};
+  p.device[0].alone = p.device[0].beside = (hx__estimate){
+      .ns_per_unit = 1.5, .latency_ns = 4e4, .idle_ns = 1e4, .sigma = 0.1, .samples = 9, .turn = 1, .gap_ns = 4e3};
+  for (int i = 0; i < 3; i++)
+    p.whole[i] = p.took[i] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 1, .watts = 30.0};
   hx__decision d;
   enum { TIMES = 20000 };
   const uint64_t from = hx__now_ns();

@@ -221,6 +221,7 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
   prospect->objective = objective_for(team, plan);
   hx__decide(prospect, decision);
   plan->turn = decision->turn;
+  plan->best = decision->choice == decision->best;
   plan->promise_ns = decision->outlook[decision->choice].parts_ns;
   return HX__RULING_EXPECTED;
 }

@@ -116,6 +116,7 @@ static hx__estimate device_in(const hx__team *team, const hx__seat *seat, const 
   if (!e.samples && who != seat->identity) e = by_another_way(team, seat, w, seat->identity, 0, date);
   if (!e.samples) return seed_of(team, seat, w);
   e.sigma += OTHER_COMPANY;
+  e.borrowed = true;
   return e;
 }
 
@@ -174,7 +175,10 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
     const hx__seat *const seat = &team->seat[plan->device[i].seat];
     p->device[i].alone = device_in(team, seat, w, devices, 0, date);
     /* Copies make a device slower beside the CPU by more than anybody can guess; else that tells more than the seed. */
-    if (!p->device[i].alone.samples && !(seat->device->link_ns > 0.0f)) p->device[i].alone = p->device[i].beside;
+    if (!p->device[i].alone.samples && !(seat->device->link_ns > 0.0f)) {
+      p->device[i].alone = p->device[i].beside;
+      p->device[i].alone.borrowed = true;
+    }
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = plan->device[i].idle;
   }
@@ -188,6 +192,8 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
     for (unsigned d = 0; d < c.devices; d++) who += team->seat[plan->device[d].seat].identity;
     const hx__rate_key key = hx__key_of(w, 0, who, c.cpu ? threads : 0);
     p->whole[i] = hx__model_exact(hx__model_of_process(), &key, date);
+    const hx__rate_key call = hx__key_of(w, HX__CALL_IDENTITY, who, c.cpu ? threads : 0);
+    p->took[i] = hx__model_exact(hx__model_of_process(), &call, date);
     if (!c.cpu && hx__model_row(hx__model_of_process(), &key) == 1) p->just_done = i;
   }
   const hx__device *owner = NULL;
@@ -215,7 +221,7 @@ void hx__prospect_take(const hx__work *w, const hx__prospect *p, hx__choice choi
     hx__plan_device *const d = &plan->device[i];
     d->expected = choice.cpu ? p->device[i].beside : p->device[i].alone;
     d->rate = rate_of(&d->expected, w);
-    plan->informed = plan->informed && d->expected.samples;
+    plan->informed = plan->informed && d->expected.samples && !d->expected.borrowed;
   }
   by_seats(plan);
 }

@@ -78,8 +78,8 @@ static void learn(hx__feed *f, hx__chunk chunk, double ns, double shown) {
   if ((run->disturbed || by_hand) && f->planned->expected.samples) return;
   const hx__rate_key key =
       hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);
-  hx__model_put(hx__model_of_process(), &key, &f->planned->expected, (hx__sample){units, ns, idle, 0, 1.0 - shown},
-                hx__date_s());
+  hx__model_put(hx__model_of_process(), &key, &f->planned->expected,
+                (hx__sample){.units = units, .ns = ns, .idle = idle, .hidden = 1.0 - shown}, hx__date_s());
 }
 
 /* How a chunk ended, for the trace and the log. */

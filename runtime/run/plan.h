@@ -30,6 +30,7 @@ typedef struct hx__plan {
   hx__estimate cpu;         /* the CPU's part, in units, in this company */
   double cpu_rate;          /* of it, in slices a nanosecond; 0: not known */
   uint64_t turn;            /* number of the decision; 0: there was none */
+  bool best;                /* it took this for the best choice */
   double promise_ns;        /* of the call, by its parts; 0 where that was not asked */
   bool informed;            /* what is expected of those who take part was measured */
   double joules;            /* of base/energy.h when it was made; NaN: what is drawn decides nothing */

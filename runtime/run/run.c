@@ -122,18 +122,27 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
   if (plan->cpu_works && units > 0.0) {
     const hx__rate_key key = hx__key_of(run->work, HX__CPU_IDENTITY, run->who, threads);
     surprised = surprised || hx__surprising(&plan->cpu, units, false, (double)cpu_ns);
-    hx__model_put(model, &key, &plan->cpu, (hx__sample){.units = units, .ns = (double)cpu_ns, .turn = plan->turn},
-                  date);
+    hx__model_put(model, &key, &plan->cpu,
+                  (hx__sample){.units = units, .ns = (double)cpu_ns, .turn = plan->turn, .best = plan->best}, date);
     if (plan->devices == 0) hx__model_power(model, &key, joules, (double)ns);
   }
-  if (plan->devices == 0 || !plan->informed || !(plan->promise_ns > 0.0)) return;
-  if (run->fetched || (surprised && (double)ns <= plan->promise_ns))
+  if (plan->devices == 0 || !(plan->promise_ns > 0.0)) return;
+  if (!run->fetched) {
+    const hx__rate_key call = hx__key_of(run->work, HX__CALL_IDENTITY, run->who, threads);
+    const hx__sample took = {.units = (double)run->work->units, .ns = (double)ns, .turn = plan->turn};
+    hx__model_put(model, &call, &hx__prior_whole, took, date);
+  }
+  const bool alone = plan->devices + plan->cpu_works == 1; /* its part is the call */
+  if (!plan->informed && !alone) return;
+  surprised = surprised && !alone;
+  if (run->fetched || !plan->informed)
     hx__model_count(model, &whole, &hx__prior_call, plan->turn, date);
   else
     hx__model_put(model, &whole, &hx__prior_call,
                   (hx__sample){.units = plan->promise_ns,
                                .ns = hx__whole_ns((double)ns, plan->promise_ns, surprised, in_vain(run)),
-                               .turn = plan->turn},
+                               .turn = plan->turn,
+                               .best = plan->best},
                   date);
   hx__model_power(model, &whole, joules, (double)ns);
 }

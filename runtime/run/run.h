@@ -12,7 +12,8 @@
  * HX_OUT_OF_MEMORY: no room for slots or scratch. HX_DEVICE_FAILED: a mandatory device gave something back. */
 hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report);
 
-#define HX__CPU_IDENTITY 2u /* of the CPU; that of a seat's device stands in the seat */
+#define HX__CPU_IDENTITY 2u  /* of the CPU; that of a seat's device stands in the seat */
+#define HX__CALL_IDENTITY 4u /* of all that share a call: how long it takes by its units */
 
 /* The key under which something is learned of work on `device` (0: the whole call) while `who` work: the sum of their
  * identities. threads: the CPU's; 0 where it does not work. */

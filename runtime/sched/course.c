@@ -82,7 +82,7 @@ bool hx__surprising(const hx__estimate *e, double units, bool idle, double ns) {
 }
 
 double hx__whole_ns(double ns, double promise_ns, bool surprised, bool in_vain) {
-  return surprised && !in_vain ? fmin(ns, SURPRISED_MOST * promise_ns) : ns;
+  return surprised && !in_vain ? fmin(fmax(ns, promise_ns / SURPRISED_MOST), SURPRISED_MOST * promise_ns) : ns;
 }
 
 /* What is in progress is taken to go on at the rate so far, and to be late when it would have ended. */

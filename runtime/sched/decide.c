@@ -12,16 +12,22 @@
 
 #include "runtime/base/energy.h"
 
-#define GAIN 0.02      /* what a device must bring */
-#define JOIN_NS 12e3   /* waking a feeder, and waiting for it */
-#define PARTS_BIAS 0.2 /* standard deviation of what the rates of parts promise, beside their own */
-#define KNOWN_BIAS 0.1 /* at most, once it was tried: parts age faster than how they go together */
-#define ONCE_BIAS 0.4  /* of one call: something else may have slowed it */
-#define BUDGET 0.02    /* of the time, for checks */
-#define SOON 6.0       /* calls between checks of what may well be better */
-#define LATER 64.0     /* of what is not */
-#define TRIALS 2u      /* calls after which a choice that may be better is known well enough */
-#define TAKEN_NS 2e7   /* what a core that is taken for a while costs a call */
+#define GAIN 0.02         /* what a device must bring */
+#define JOIN_NS 12e3      /* waking a feeder, and waiting for it */
+#define PARTS_BIAS 0.2    /* standard deviation of what the rates of parts promise, beside their own */
+#define APART_BIAS 0.9    /* likewise of what was only measured beside others: it may be so much faster alone */
+#define KNOWN_BIAS 0.1    /* at most, once it was tried: parts age faster than how they go together */
+#define ONCE_BIAS 0.4     /* of one call: something else may have slowed it */
+#define BUDGET 0.02       /* of the time, for checks */
+#define SOON 6.0          /* calls between checks of what may well be better */
+#define LATELY_BUDGET 0.1 /* of what was the best one just now: that it is none may be somebody else's doing */
+#define LATER 64.0        /* of what is not */
+#define SLOWED 1.5        /* times as long as such calls took, by their parts: a device has become slower */
+#define TRIALS 2u         /* calls after which a choice that may be better is known well enough */
+#define SURE                                                                                               \
+  1.5 /* times its doubt what devices without the CPU must bring: they share nothing, and adapt to nothing \
+       */
+#define TAKEN_NS 2e7 /* what a core that is taken for a while costs a call */
 #define MOST_ROW 50.0
 #define MOST_SLOW 8.0    /* times the best one: not even clocks and buffers make that up */
 #define POWER_SIGMA 0.05 /* of a power that was measured, */
@@ -51,21 +57,41 @@ static double from_parts(const hx__prospect *p, hx__choice c, double *sigma) {
   return hx__finish_ns(p->units, party, n) + (c.devices ? JOIN_NS : 0.0) + (spared ? 0.0 : p->fetch_ns);
 }
 
+/* Of what was never tried alone: what the CPU loses in company the others may lose, too. */
+static double apart_bias(const hx__prospect *p) {
+  if (!p->cpu_beside.samples || p->objective != HX__OBJECTIVE_TIME) return PARTS_BIAS;
+  return fmin(PARTS_BIAS + fmax(log(p->cpu_beside.ns_per_unit / p->cpu_alone.ns_per_unit), 0.0), APART_BIAS);
+}
+
+/* Rates of parts that share cores change from moment to moment, and parts seen at their best make no whole: what such
+ * calls took is what they take, but where the parts have become slower by far since then. */
+static void remember(const hx__prospect *p, const hx__estimate *took, hx__outlook *o) {
+  if (took->samples < TRIALS) return;
+  const double ns = hx__estimate_ns(took, p->units, false);
+  if (o->ns > SLOWED * ns) return;
+  o->ns = ns;
+  o->doubt = fmin(took->sigma / sqrt(fmin(took->samples, 4.0)), KNOWN_BIAS);
+  o->sigma = hypot(o->doubt, KNOWN_BIAS);
+}
+
 static hx__outlook look(const hx__prospect *p, unsigned choice) {
-  const hx__estimate *const measured = choice ? &p->whole[choice] : &p->cpu_alone;
+  const hx__estimate *const measured = choice ? &p->whole[choice] : &p->cpu_alone, *const took = &p->took[choice];
   double sigma = 1.0;
   hx__outlook o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma),
                    .watts = measured->watts,
                    .metering = p->objective != HX__OBJECTIVE_TIME && measured->metering,
                    .samples = measured->samples,
-                   .turn = measured->turn};
+                   .turn = measured->turn,
+                   .best_turn = measured->best_turn};
   /* The spread from call to call is no doubt about the mean. */
   o.doubt = measured->samples ? measured->sigma / sqrt(fmin(measured->samples, 4.0))
-            : choice          ? PARTS_BIAS
-                              : measured->sigma;
+            : choice          ? (choice > p->devices ? apart_bias(p) : PARTS_BIAS)
+                              : fmax(measured->sigma, apart_bias(p));
   if (measured->samples) o.doubt = choice && measured->samples == 1 ? ONCE_BIAS : fmin(o.doubt, KNOWN_BIAS);
   o.ns = choice && measured->samples ? hx__estimate_ns(measured, o.parts_ns, false) : o.parts_ns;
   o.sigma = choice ? sqrt(sigma * sigma + o.doubt * o.doubt) : o.doubt;
+  o.promised_ns = o.ns;
+  if (choice) remember(p, took, &o);
   return o;
 }
 
@@ -114,6 +140,14 @@ static bool is_half_known(const hx__decision *d, unsigned choice) {
   return choice == 0 && d->outlook[0].samples == 1 && d->outlook[0].ns - d->outlook[d->best].ns < TAKEN_NS;
 }
 
+/* Calls until one that was the best choice is checked: as many as it was none by then, so that one that looked slow for
+ * once comes back at once, and one that has become slow costs little. */
+static double lately(const hx__prospect *p, const hx__outlook *o, double cost) {
+  if (!o->best_turn || o->samples <= TRIALS || o->turn < o->best_turn || p->objective != HX__OBJECTIVE_TIME)
+    return INFINITY;
+  return fmax((double)(o->turn - o->best_turn), 1.0 + cost * row_of(p, o) / LATELY_BUDGET);
+}
+
 /* Whether a choice that is not the best is due now. */
 static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice, hx__reason *reason) {
   const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
@@ -123,10 +157,12 @@ static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice
   if (is_half_known(d, choice)) return true;
   if (known && is_within(d, choice, p->devices) && best->samples < TRIALS) return false; /* the best one first */
   const double cost = known ? fmax(o->cost / best->cost - 1.0, 0.0) : 1.0;
-  const bool hopeful = !known || o->cost * exp(-hope(d, choice, p->devices)) < best->cost * (1.0 - GAIN);
+  const double least = best->cost * (o->samples ? 1.0 : fmin(best->promised_ns / best->ns, 1.0)); /* like with like */
+  const bool hopeful = !known || o->cost * exp(-hope(d, choice, p->devices)) < least * (1.0 - GAIN);
   *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
   if (hopeful && o->samples < TRIALS) return true;
-  return in_row(d, o) || (double)(d->turn - o->turn) > fmax(hopeful ? SOON : LATER, cost * row_of(p, o) / BUDGET);
+  const double usual = fmax(hopeful ? SOON : LATER, cost * row_of(p, o) / BUDGET);
+  return in_row(d, o) || (double)(d->turn - o->turn) > fmin(usual, lately(p, o, cost));
 }
 
 void hx__decide(const hx__prospect *p, hx__decision *d) {
@@ -142,7 +178,9 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
   for (unsigned i = 0; i < d->choices; i++) {
     weigh(p->objective, usual > 0.0 ? usual : 1.0, &d->outlook[i]);
     const bool more = d->best == 0 || hx__choice_of(d->best, p->devices).devices < hx__choice_of(i, p->devices).devices;
-    if (i && d->outlook[i].cost * (more ? 1.0 + GAIN : 1.0) < d->outlook[d->best].cost) d->best = i;
+    const double doubt = i > p->devices && p->objective == HX__OBJECTIVE_TIME ? SURE * d->outlook[i].doubt : 0.0;
+    const double gain = (more || doubt > 0.0 ? GAIN : 0.0) + doubt;
+    if (i && d->outlook[i].cost * (1.0 + gain) < d->outlook[d->best].cost) d->best = i;
   }
   d->turn++;
   d->choice = d->best;

@@ -31,6 +31,7 @@ typedef struct hx__prospect {
   bool fetch_spared;               /* which the first device does without where it works alone */
   unsigned just_done;              /* a choice of devices alone that the last such call was the first in a row of; 0 */
   hx__estimate whole[HX__CHOICES]; /* of whole calls by what their parts promised; samples 0: never done; not of [0] */
+  hx__estimate took[HX__CHOICES];  /* of the same by their units */
 } hx__prospect;
 
 typedef enum hx__reason {
@@ -40,15 +41,17 @@ typedef enum hx__reason {
 } hx__reason;
 
 typedef struct hx__outlook {
-  double ns;        /* expected */
-  double watts;     /* drawn meanwhile; 0: not known */
-  double cost;      /* what the objective makes small: nanoseconds, or those by watts, or their square by watts */
-  double sigma;     /* of its logarithm */
-  double parts_ns;  /* what the rates of those who take part promise; INFINITY: they are not known */
-  double doubt;     /* of sigma: what is not known of this choice beyond its parts */
-  bool metering;    /* watts is being measured: some calls in a row */
-  uint32_t samples; /* calls that were measured, */
-  uint64_t turn;    /* and the last of them */
+  double ns;          /* expected */
+  double watts;       /* drawn meanwhile; 0: not known */
+  double cost;        /* what the objective makes small: nanoseconds, or those by watts, or their square by watts */
+  double sigma;       /* of its logarithm */
+  double promised_ns; /* by its parts and how they went together before */
+  double parts_ns;    /* what the rates of those who take part promise; INFINITY: they are not known */
+  double doubt;       /* of sigma: what is not known of this choice beyond its parts */
+  bool metering;      /* watts is being measured: some calls in a row */
+  uint32_t samples;   /* calls that were measured, */
+  uint64_t turn;      /* and the last of them */
+  uint64_t best_turn; /* and the last that took it for the best choice; 0: none */
 } hx__outlook;
 
 typedef struct hx__decision {

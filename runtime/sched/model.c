@@ -44,7 +44,8 @@ const hx__estimate hx__prior_device = {.latency_ns = PRIOR_LATENCY_NS,
                                        .gap_ns = PRIOR_GAP * PRIOR_LATENCY_NS,
                                        .sigma = 0.7},
                    hx__prior_cpu = {.latency_ns = 4e3, .sigma = 0.5},
-                   hx__prior_call = {.ns_per_unit = 1.0, .sigma = 0.2}; /* as promised */
+                   hx__prior_call = {.ns_per_unit = 1.0, .sigma = 0.2}, /* as promised */
+    hx__prior_whole = {.ns_per_unit = 0.0};
 
 hx__estimate hx__prior_of(double latency_ns, double ns_per_unit) {
   hx__estimate e = hx__prior_device;
@@ -127,6 +128,7 @@ static hx__estimate estimate_of(const hx__model_entry *e, uint64_t now_s) {
                         .samples = e->samples,
                         .date = e->date,
                         .turn = e->turn,
+                        .best_turn = e->best_turn,
                         .watts = e->watts,
                         .metering = e->metered_ns > 0.0};
 }
@@ -222,7 +224,7 @@ static double believed(hx__model_entry *e, double z) {
   const bool again = e->doubted && (e->doubted > 0) == (z > 0.0);
   const int32_t run = !again ? 1 : abs(e->doubted) < MOST_DOUBTED ? abs(e->doubted) + 1 : MOST_DOUBTED;
   e->doubted = z > 0.0 ? run : -run;
-  const double most = SPIKE * ldexp(z > 0.0 ? 0.5 : 1.0, 2 * (run - 1));
+  const double most = SPIKE * (z > 0.0 ? ldexp(0.5, run - 1) : ldexp(2.0, 2 * (run - 1)));
   if (run > 1 || z < 0.0) e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
   return fmin(fmax(z, -most), most);
 }
@@ -291,6 +293,7 @@ void hx__model_put(hx__model *m, const hx__rate_key *key, const hx__estimate *pr
   }
   e->date = now_s;
   if (s.turn) e->turn = s.turn;
+  if (s.best) e->best_turn = s.turn;
   m->changes++;
   hx__unlock(&m->lock);
 }

@@ -34,6 +34,8 @@ typedef struct hx__estimate {
   double gap_ns;      /* what is left of a launch that is queued behind another */
   double watts;       /* that the processor draws meanwhile; 0: not known */
   bool metering;      /* that is being measured, and takes some calls more in a row */
+  uint64_t best_turn; /* the last decision that took it for the best choice; 0: none */
+  bool borrowed;      /* measured, but in another company, or with operands that came in another way */
 } hx__estimate;
 
 /* One measurement. */
@@ -42,6 +44,7 @@ typedef struct hx__sample {
   bool idle;     /* the device had slept */
   uint64_t turn; /* the decision's; 0: it does not matter */
   double hidden; /* the part of its launch that passed while the chunk before it was computed */
+  bool best;     /* that decision took it for the best choice */
 } hx__sample;
 
 #define HX__MODEL_ENTRIES 1024u
@@ -50,10 +53,10 @@ typedef struct hx__sample {
 typedef struct hx__model_entry {
   hx__rate_key key;
   double state[HX__MODEL_STATES], covariance[HX__MODEL_STATES][HX__MODEL_STATES];
-  double spread;             /* mean square of the logarithm */
-  double watts;              /* as in hx__estimate */
-  double joules, metered_ns; /* of calls in a row that together are too short for the counters still */
-  uint64_t date, turn;       /* as in hx__estimate */
+  double spread;                  /* mean square of the logarithm */
+  double watts;                   /* as in hx__estimate */
+  double joules, metered_ns;      /* of calls in a row that together are too short for the counters still */
+  uint64_t date, turn, best_turn; /* as in hx__estimate */
   uint32_t samples;
   int32_t doubted; /* how many samples in a row were far too long; negative: far too short */
 } hx__model_entry;
@@ -75,7 +78,7 @@ uint32_t hx__size_class(uint64_t units);
 uint64_t hx__identity(const char *name, const char *driver);
 
 /* What is expected of parts of a kind before anything is measured. */
-extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call;
+extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call, hx__prior_whole;
 /* Of a device of which a small launch is known: 0: not even that. */
 hx__estimate hx__prior_of(double latency_ns, double ns_per_unit);
 

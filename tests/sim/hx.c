@@ -7,6 +7,7 @@
 #include "runtime/sched/policy.h"
 #include "tests/sim/sim.h"
 
+#define CALL 4u /* as HX__CALL_IDENTITY */
 #define TIMEOUT_NS 100e6
 #define TIMEOUT_FACTOR 8.0
 
@@ -106,7 +107,8 @@ static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices
   c->surprised = c->surprised || how == SIM_REDONE ||
                  hx__surprising(&c->prior[d], (double)slices, idle, ns + (1.0 - shown) * c->prior[d].latency_ns);
   hx__course_done(&c->course[d], (double)slices, ns, shown, w->now);
-  hx__model_put(c->hx->model, &key, &c->prior[d], (hx__sample){(double)slices, ns, idle, 0, 1.0 - shown}, c->hx->now_s);
+  hx__model_put(c->hx->model, &key, &c->prior[d],
+                (hx__sample){.units = (double)slices, .ns = ns, .idle = idle, .hidden = 1.0 - shown}, c->hx->now_s);
 }
 
 static double patience(void *self, unsigned d, size_t slices) {
@@ -121,6 +123,7 @@ static hx__estimate part_of(const sim_hx *hx, uint64_t id, uint64_t who, size_t 
   if (e.samples) return e;
   e = hx__model_get(hx->model, &alone, hx->now_s);
   e.sigma += 0.2;
+  e.borrowed = true;
   return e;
 }
 
@@ -158,13 +161,18 @@ static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prosp
     if (!e.samples) e = guess_of(guess, d);
     p->device[i].beside = e;
     p->device[i].alone = part_of(c->hx, id_of(d), devices, slices);
-    if (!p->device[i].alone.samples) p->device[i].alone = c->hx->copies ? guess_of(guess, d) : e;
+    if (!p->device[i].alone.samples) {
+      p->device[i].alone = c->hx->copies ? guess_of(guess, d) : e;
+      p->device[i].alone.borrowed = true;
+    }
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = c->hx->idle >> d & 1u;
   }
   for (unsigned i = 0; i < 2u * m->devices + 1u; i++) {
     const hx__rate_key key = key_of(0, who_of(c, hx__choice_of(i, m->devices)), slices);
     p->whole[i] = hx__model_exact(c->hx->model, &key, c->hx->now_s);
+    const hx__rate_key call = key_of(CALL, who_of(c, hx__choice_of(i, m->devices)), slices);
+    p->took[i] = hx__model_exact(c->hx->model, &call, c->hx->now_s);
     if (i > m->devices && hx__model_row(c->hx->model, &key) == 1) p->just_done = i;
   }
 }
@@ -205,7 +213,7 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
     hx__course_begin(&c.course[d], e, 1.0, p.device[i].idle);
     c.prior[d] = *e;
     c.working |= 1u << d;
-    known = known && e->samples;
+    known = known && e->samples && !e->borrowed;
   }
   hx__course_begin(&c.cpu, c.choice.devices ? &p.cpu_beside : &p.cpu_alone, 1.0, false);
   hx->result = sim_run(m, slices, &policy, &c, hx->idle, random, seen);
@@ -221,18 +229,29 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
     const hx__estimate *const prior = c.choice.devices ? &p.cpu_beside : &p.cpu_alone;
     c.surprised = c.surprised || hx__surprising(prior, (double)r->cpu_slices, false, r->cpu_ns);
     hx__model_put(hx->model, &key, prior,
-                  (hx__sample){.units = (double)r->cpu_slices, .ns = r->cpu_ns, .turn = hx->decision.turn}, hx->now_s);
+                  (hx__sample){.units = (double)r->cpu_slices,
+                               .ns = r->cpu_ns,
+                               .turn = hx->decision.turn,
+                               .best = hx->decision.choice == hx->decision.best},
+                  hx->now_s);
     if (!c.choice.devices) hx__model_power(hx->model, &key, joules, r->ns);
   }
-  if (known && c.choice.devices) {
+  const bool alone = c.choice.devices + c.choice.cpu == 1;
+  if (c.choice.devices) {
+    const hx__rate_key call = key_of(CALL, who, slices);
+    const hx__sample took = {.units = (double)slices, .ns = r->ns, .turn = hx->decision.turn};
+    hx__model_put(hx->model, &call, &hx__prior_whole, took, hx->now_s);
+  }
+  if (c.choice.devices && (known || alone)) {
     const hx__rate_key key = key_of(0, who, slices);
-    if (c.surprised && r->ns <= o->parts_ns)
+    if (!known)
       hx__model_count(hx->model, &key, &hx__prior_call, hx->decision.turn, hx->now_s);
     else
       hx__model_put(hx->model, &key, &hx__prior_call,
                     (hx__sample){.units = o->parts_ns,
-                                 .ns = hx__whole_ns(r->ns, o->parts_ns, c.surprised, in_vain(r)),
-                                 .turn = hx->decision.turn},
+                                 .ns = hx__whole_ns(r->ns, o->parts_ns, c.surprised && !alone, in_vain(r)),
+                                 .turn = hx->decision.turn,
+                                 .best = hx->decision.choice == hx->decision.best},
                     hx->now_s);
     hx__model_power(hx->model, &key, joules, r->ns);
   }
