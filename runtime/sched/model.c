@@ -217,7 +217,7 @@ static void begin(hx__model_entry *e, const hx__rate_key *key, const hx__estimat
  * is believed at first, and more and more as it repeats without a break; of one far too short more than of one far too
  * long, for much can make a part slower for once (a core that was stolen, another program), and little faster. */
 static double believed(hx__model_entry *e, double z) {
-  if (fabs(z) <= SPIKE || e->samples < 2) {
+  if (fabs(z) <= SPIKE || e->samples < 1) {
     e->doubted = 0;
     return z;
   }

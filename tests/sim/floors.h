@@ -14,7 +14,7 @@ static const floors least[SIM_KINDS][SIM_BELIEFS] = {[SIM_STEADY] = {[SIM_LEARNE
                                                                      [SIM_SEED] = {{0.95, 0.96}, {0.89, 0.90}},
                                                                      [SIM_SEED_2X] = {{0.95, 0.96}, {0.88, 0.90}},
                                                                      [SIM_SEED_HALF] = {{0.95, 0.96}, {0.88, 0.90}},
-                                                                     [SIM_OLD_2X] = {{0.955, 0.96}, {0.87, 0.89}},
+                                                                     [SIM_OLD_2X] = {{0.955, 0.96}, {0.87, 0.88}},
                                                                      [SIM_SURE_2X] = {{0.96, 0.97}, {0.91, 0.93}}},
                                                      [SIM_CHANGING] = {[SIM_LEARNED] = {{0.95, 0.96}, {0.86, 0.90}},
                                                                        [SIM_SEED] = {{0.95, 0.95}, {0.88, 0.90}},
