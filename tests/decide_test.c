@@ -75,6 +75,77 @@ static void taken_core(void) {
   }
 }
 
+/* Parts that share cores promise what no call keeps: what such calls took counts, but where a device has become slower
+ * by far. */
+static void what_calls_took(void) {
+  static const struct {
+    double promised, took; /* of the CPU's time */
+    bool taken;
+  } rows[] = {{0.5, 1.3, false}, {0.5, 0.8, true}, {1.3, 0.9, true}, {1.8, 0.9, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    hx__prospect p = known();
+    hx__decision d;
+    p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 99};
+    p.whole[1] = (hx__estimate){.ns_per_unit = rows[i].promised * 1.5, .sigma = 0.1, .samples = 9, .turn = 99};
+    p.took[1] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
+    hx__decide(&p, &d);
+    CHECK(d.best == rows[i].taken, "%g promised, %g taken: best %u", rows[i].promised, rows[i].took, d.best);
+  }
+}
+
+/* A device that was only measured beside the CPU, 1.9 times as slow as both: tried where company costs the CPU as much.
+ */
+static void alone_unknown(void) {
+  for (int costs = 0; costs <= 1; costs++) {
+    hx__prospect p = known();
+    hx__decision d;
+    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
+    p.cpu_alone.turn = 8;
+    p.whole[1].ns_per_unit = 0.75;
+    p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 0.95;
+    p.device[0].alone.borrowed = true;
+    if (costs) p.cpu_beside.ns_per_unit = 2.0;
+    hx__decide(&p, &d);
+    CHECK(d.best == 1 && (d.choice == 2) == costs, "company costs %d: choice %u, best %u", costs, d.choice, d.best);
+  }
+}
+
+/* What was the best choice three calls ago is checked soon, what was it long ago is not. */
+static void was_best(void) {
+  static const struct {
+    uint64_t best_turn;
+    bool checked;
+  } rows[] = {{197, true}, {100, false}, {0, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    hx__prospect p = known();
+    hx__decision d;
+    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 206};
+    p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 199};
+    p.cpu_alone.turn = 198;
+    p.cpu_alone.best_turn = rows[i].best_turn;
+    hx__decide(&p, &d);
+    CHECK(d.best == 1 && (d.choice == 0) == rows[i].checked, "best at %llu: choice %u, best %u",
+          (unsigned long long)rows[i].best_turn, d.choice, d.best);
+  }
+}
+
+/* Devices without the CPU have to bring more than what is not known of them. */
+static void by_a_hair(void) {
+  static const struct {
+    double took;
+    unsigned best;
+  } rows[] = {{0.77, 1}, {0.70, 2}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    hx__prospect p = known();
+    hx__decision d;
+    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 99};
+    p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
+    p.whole[2].ns_per_unit = 0.4;
+    hx__decide(&p, &d);
+    CHECK(d.best == rows[i].best, "%g beside 0.8: best %u", rows[i].took, d.best);
+  }
+}
+
 /* What a decision costs. */
 static void time_of_one(void) {
   hx__prospect p = {.units = 1e6, .devices = 1};
@@ -100,6 +171,10 @@ int main(void) {
   bad_luck();
   rows();
   taken_core();
+  what_calls_took();
+  alone_unknown();
+  was_best();
+  by_a_hair();
   time_of_one();
   return checks_end("decide_test");
 }

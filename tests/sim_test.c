@@ -363,6 +363,7 @@ static void memory(void) {
 static void whole_calls(void) {
   CHECK(hx__whole_ns(9.0, 3.0, false, false) == 9.0, "no surprise: all of it");
   CHECK(hx__whole_ns(9.0, 3.0, true, false) > 3.0 && hx__whole_ns(9.0, 3.0, true, false) < 4.5, "a surprise: a little");
+  CHECK(hx__whole_ns(1.0, 3.0, true, false) < 3.0 && hx__whole_ns(1.0, 3.0, true, false) > 2.0, "a surprise: a little");
   CHECK(hx__whole_ns(9.0, 3.0, true, true) == 9.0, "nobody helped: all of it");
 }
 

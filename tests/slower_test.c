@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Never slower than the better device alone, in virtual time: a CPU and a device that take from each other what a
+ * shared core or memory takes, on a machine whose calls take now more and now less. Calls 11 to 60 of hx against as
+ * many of the CPU alone and of the device alone. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/check.h"
+#include "tests/sim/sim.h"
+
+enum { CALLS = 60, LEARNING = 10, TIMED = CALLS - LEARNING, SEEDS = 20, SLICES = 4096 };
+
+#define CPU_RATE 2e-3 /* slices a nanosecond */
+#define LATENCY_NS 60e3
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+typedef struct weather {
+  const char *name;
+  double sigma; /* of the logarithm of a call's time, */
+  double spike; /* and how often it is 1.5 to 4 times as long */
+  double cell;  /* least mean over the seeds of a cell's ratio, */
+  double seed;  /* and least part of all seeds over 0.93 */
+} weather;
+
+static const weather weathers[] = {{"calm", 0.03, 0.0, 0.97, 1.0}, {"noisy", 0.10, 0.03, 0.93, 0.93}};
+static const double ratios[] = {2.0, 1.3, 1.05, 0.8, 0.6, 0.3, 0.05}; /* of the device's rate to the CPU's */
+static const double coruns[] = {1.0, 0.6, 0.5, 0.35};                 /* of both rates while both work */
+
+static int by_size(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double median(double *values, size_t count) {
+  qsort(values, count, sizeof *values, by_size);
+  return 0.5 * (values[(count - 1) / 2] + values[count / 2]);
+}
+
+static double slowdown(const weather *w, uint64_t *random) {
+  const double noise = exp(w->sigma * sim_gaussian(random));
+  return sim_uniform(random) < w->spike ? noise * (1.5 + 2.5 * sim_uniform(random)) : noise;
+}
+
+/* The machine as it is for one call. */
+static sim_machine now(const sim_machine *m, const weather *w, uint64_t *random) {
+  sim_machine t = *m;
+  t.cpu.rate /= slowdown(w, random);
+  t.device[0].rate /= slowdown(w, random);
+  return t;
+}
+
+/* Median of the better one alone over the median of hx. The self-test has measured the device, alone, wrong by a third.
+ */
+static double ratio_of(const sim_machine *m, const weather *w, unsigned seed) {
+  static hx__model model;
+  model = (hx__model)HX__MODEL_INIT;
+  sim_hx hx = {.model = &model, .now_s = 1000};
+  sim_guess guess = sim_guess_of(m, seed % 2 ? 1.3 : 0.7);
+  guess.rate[SIM_DEVICES] *= 0.85;
+  uint64_t random = 1000 + 77 * seed;
+  double both[CALLS], cpu[CALLS], device[CALLS];
+  for (unsigned i = 0; i < CALLS; i++) {
+    sim_machine t = now(m, w, &random);
+    both[i] = sim_hx_call(&hx, &t, SLICES, &guess, &random, NULL);
+    t = now(m, w, &random);
+    cpu[i] = SLICES / t.cpu.rate;
+    device[i] = LATENCY_NS + SLICES / t.device[0].rate;
+  }
+  return fmin(median(cpu, CALLS), median(device, CALLS)) / median(both + LEARNING, TIMED);
+}
+
+static void try_weather(const weather *w) {
+  double sum = 0.0, worst = INFINITY;
+  unsigned seeds = 0, slow = 0;
+  for (size_t r = 0; r < COUNT(ratios); r++)
+    for (size_t c = 0; c < COUNT(coruns); c++) {
+      sim_machine m = {.devices = 1};
+      m.cpu = (sim_unit){.rate = CPU_RATE, .threads = 2, .noise = 0.02, .corun = coruns[c]};
+      m.device[0] = (sim_unit){.rate = ratios[r] * CPU_RATE,
+                               .latency_ns = LATENCY_NS,
+                               .gap_ns = LATENCY_NS / 6,
+                               .noise = 0.02,
+                               .corun = coruns[c]};
+      double cell = 0.0;
+      for (unsigned seed = 1; seed <= SEEDS; seed++, seeds++) {
+        const double ratio = ratio_of(&m, w, seed);
+        slow += ratio < 0.93;
+        cell += ratio / SEEDS;
+      }
+      CHECK(cell >= w->cell, "%s, a device of %g times the CPU, together %g of their rates: %.3f of the better one",
+            w->name, ratios[r], coruns[c], cell);
+      if (cell < worst) worst = cell;
+      sum += fmin(cell, 1.0);
+    }
+  const double part = 1.0 - (double)slow / seeds;
+  printf("  %s: %.3f of the better one or more in %.1f %% of %u runs, worst mean of a cell %.3f\n", w->name, 0.93,
+         100.0 * part, seeds, worst);
+  CHECK(part >= w->seed, "%s: under 0.93 of the better one in %u of %u runs", w->name, slow, seeds);
+}
+
+int main(void) {
+  for (size_t w = 0; w < COUNT(weathers); w++) try_weather(&weathers[w]);
+  return checks_end("slower_test");
+}
