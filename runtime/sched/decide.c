@@ -70,7 +70,7 @@ static void remember(const hx__prospect *p, const hx__estimate *took, hx__outloo
   const double ns = hx__estimate_ns(took, p->units, false);
   if (o->ns > SLOWED * ns) return;
   o->ns = ns;
-  o->doubt = fmin(took->sigma / sqrt(fmin(took->samples, 4.0)), KNOWN_BIAS);
+  o->doubt = fmin(took->sigma / sqrt(fmin(took->samples, 9.0)), KNOWN_BIAS);
   o->sigma = hypot(o->doubt, KNOWN_BIAS);
 }
 
@@ -161,7 +161,8 @@ static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice
   const bool hopeful = !known || o->cost * exp(-hope(d, choice, p->devices)) < least * (1.0 - GAIN);
   *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
   if (hopeful && o->samples < TRIALS) return true;
-  const double usual = fmax(hopeful ? SOON : LATER, cost * row_of(p, o) / BUDGET);
+  const double least_calls = hopeful ? fmin(fmax(SOON, o->samples), LATER) : LATER;
+  const double usual = fmax(least_calls, cost * row_of(p, o) / BUDGET);
   return in_row(d, o) || (double)(d->turn - o->turn) > fmin(usual, lately(p, o, cost));
 }
 
