@@ -16,7 +16,8 @@
 #define ENERGY_SECONDS 0.1 /* a hundred steps of the counters */
 #define BRIEF_SECONDS 2e-3 /* a call */
 #define LIKE 4.0           /* times as slow as the fastest mode, or less: as many calls a sample */
-#define WARM_PART 0.25     /* but no longer than this part of the time for measuring */
+#define WARM_PART 0.25     /* but no longer than this part of the time for measuring, */
+#define LEARNING_PART 1.0  /* or than this: a call that still learns says nothing of those that follow */
 
 typedef struct player {
   bench_session *session;
@@ -221,7 +222,8 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
     p->task.gpu_share = modes[i].share;
     seat[i] = SIZE_MAX;
     if (!verify(p, modes[i].name)) continue;
-    p->last = warm_up(p, modes[i].share < 0, WARM_PART * run->seconds / (double)count);
+    const bool learning = modes[i].share < 0;
+    p->last = warm_up(p, learning, run->seconds * (learning ? LEARNING_PART : WARM_PART / (double)count));
     if (p->failed) continue;
     seat[i] = seated;
     field[seated++] = (bench_contestant){.sample = sample_call, .self = p};

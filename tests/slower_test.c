@@ -99,7 +99,64 @@ static void try_weather(const weather *w) {
   CHECK(part >= w->seed, "%s: under 0.93 of the better one in %u of %u runs", w->name, slow, seeds);
 }
 
+/* A card beside a CPU that reads as much as the memory gives: what is brought to the card through a ring takes four
+ * times its bytes of that (read, a line fetched to be written, written, read by the card). What it can do nobody knows
+ * before a trial, and no call may take 3 % longer than the CPU alone for it. */
+static void try_card(double cpu_ns, double ratio) {
+  static hx__model model;
+  double worst = 0.0, sum = 0.0;
+  const size_t slices = 262144;
+  const double rate = (double)slices / cpu_ns;
+  sim_machine m = {.devices = 1, .dram = rate};
+  m.cpu = (sim_unit){.rate = rate, .threads = 16, .bytes = 1.0, .noise = 0.02, .most = 64};
+  m.device[0] =
+      (sim_unit){.rate = ratio * rate, .latency_ns = 60e3, .gap_ns = 10e3, .grain = 16, .bytes = 4.0, .noise = 0.05};
+  for (unsigned seed = 1; seed <= SEEDS; seed++) {
+    model = (hx__model)HX__MODEL_INIT;
+    sim_hx hx = {.model = &model, .now_s = 1000, .copies = true};
+    sim_guess guess = sim_guess_of(&m, 2.0);
+    guess.rate[SIM_DEVICES] *= 0.3;
+    uint64_t random = 500 + seed;
+    for (unsigned i = 0; i < CALLS; i++) {
+      const double ns = sim_hx_call(&hx, &m, slices, &guess, &random, NULL) / cpu_ns;
+      worst = fmax(worst, ns);
+      sum += ns / (CALLS * SEEDS);
+    }
+  }
+  printf("  a card of %g times the CPU, %.0f ms: at most %.3f times the CPU alone, %.3f in the mean\n", ratio,
+         cpu_ns * 1e-6, worst, sum);
+  CHECK(worst < 1.03, "a card of %g times the CPU, %.0f ms: a call takes %.3f times the CPU alone", ratio,
+        cpu_ns * 1e-6, worst);
+}
+
+/* A card that brings a third again of what the CPU does, and takes no more from the memory than that: used all the
+ * same.
+ */
+static void try_good_card(void) {
+  static hx__model model;
+  const double cpu_ns = 38e6, rate = 262144 / cpu_ns;
+  sim_machine m = {.devices = 1, .dram = 2.0 * rate};
+  m.cpu = (sim_unit){.rate = rate, .threads = 16, .bytes = 1.0, .noise = 0.02, .most = 64};
+  m.device[0] = (sim_unit){.rate = rate / 3.0, .latency_ns = 60e3, .gap_ns = 10e3, .grain = 16, .bytes = 1.0};
+  double last[TIMED];
+  model = (hx__model)HX__MODEL_INIT;
+  sim_hx hx = {.model = &model, .now_s = 1000, .copies = true};
+  const sim_guess guess = sim_guess_of(&m, 0.5);
+  uint64_t random = 9;
+  for (unsigned i = 0; i < CALLS; i++) {
+    const double ns = sim_hx_call(&hx, &m, 262144, &guess, &random, NULL);
+    if (i >= LEARNING) last[i - LEARNING] = ns / cpu_ns;
+  }
+  const double ratio = median(last, TIMED);
+  printf("  a card of a third of the CPU from pinned memory: %.3f times the CPU alone\n", ratio);
+  CHECK(ratio < 0.8, "a card of a third of the CPU: %.3f times the CPU alone", ratio);
+}
+
 int main(void) {
+  try_good_card();
+  static const double card_ns[] = {5e6, 38e6}, cards[] = {0.027, 0.05, 0.1};
+  for (size_t t = 0; t < COUNT(card_ns); t++)
+    for (size_t c = 0; c < COUNT(cards); c++) try_card(card_ns[t], cards[c]);
   for (size_t w = 0; w < COUNT(weathers); w++) try_weather(&weathers[w]);
   return checks_end("slower_test");
 }

@@ -181,6 +181,7 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
     }
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = plan->device[i].idle;
+    p->device[i].copies = seat->device->link_ns > 0.0f;
   }
   const hx__rate_key beside = hx__key_of(w, HX__CPU_IDENTITY, all, threads);
   const hx__estimate e = hx__model_get(hx__model_of_process(), &beside, date);
@@ -221,6 +222,8 @@ void hx__prospect_take(const hx__work *w, const hx__prospect *p, hx__choice choi
     hx__plan_device *const d = &plan->device[i];
     d->expected = choice.cpu ? p->device[i].beside : p->device[i].alone;
     d->rate = rate_of(&d->expected, w);
+    const double part = choice.cpu ? hx__trial_part(p, (unsigned)i) : 1.0;
+    d->trial = part < 1.0 ? (size_t)ceil(part * (double)w->slices) : 0;
     plan->informed = plan->informed && d->expected.samples && !d->expected.borrowed;
   }
   by_seats(plan);

@@ -35,6 +35,7 @@ static hx__chunk next_chunk(hx__feed *f, const hx__lane *lane) {
                    .most = lane->most(lane, run->work),
                    .chunk = run->plan->chunk,
                    .taken = f->taken,
+                   .trial = f->planned->trial,
                    .share = f->planned->share,
                    .rate = f->course.rate,
                    .sigma = f->course.sigma,
@@ -239,6 +240,14 @@ static hx__outcome fill(hx__feed *f, hx__lane *lane, bool *begun) {
   return outcome;
 }
 
+/* After a trial the CPU has the rest of the run for itself: what it does beside the device it has shown by now. */
+static void note_trial(hx__feed *f) {
+  hx__run_state *const run = f->run;
+  if (!f->planned->trial || !f->chunks) return;
+  atomic_store(&run->beside_done, atomic_load(&run->cpu_done));
+  atomic_store(&run->beside_ns, atomic_load(&run->cpu_busy_ns) / run->plan->threads);
+}
+
 static void run_chunks(hx__feed *f, hx__lane *lane) {
   bool begun = false;
   hx__outcome outcome = HX__DONE;
@@ -249,6 +258,7 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
     if (outcome == HX__DONE) outcome = fill(f, lane, &begun); /* the device computes while results are stored */
     if (landed == HX__DONE) deliver(f, lane, &v);
   }
+  note_trial(f);
   if (begun) f->seat->device->backend->end(lane, &f->copied);
   hx__memory_release(f->run->team->memory, f->seat->device, f->run->work, f->request.arrays,
                      outcome == HX__LATE || (outcome == HX__FAILED && !f->seat->device->waits_for_ever));

@@ -57,6 +57,8 @@ struct hx__run_state {
   _Atomic size_t cpu_done;      /* slices the CPU has finished, beside devices, */
   _Atomic uint64_t cpu_busy_ns; /* and how long its threads took for them, all together */
   uint64_t cpu_from_ns;         /* when they began; 0: nobody measures */
+  _Atomic size_t beside_done;   /* cpu_done when a device that had but a trial ended it; 0: none had */
+  _Atomic uint64_t beside_ns;   /* and cpu_busy_ns, of a thread */
   uint64_t who;                 /* identities of all that take part, added up */
   _Atomic bool surprised;       /* a part took much more or less than expected */
   bool disturbed;               /* drivers were at work when it began: nothing is learned */

@@ -15,6 +15,7 @@ typedef struct hx__plan_device {
   double share;          /* policy static: its part of the whole */
   double rate;           /* slices a nanosecond; 0: not known */
   bool idle;             /* it has slept */
+  size_t trial;          /* slices that it may have at most, for nothing is known of it yet; 0: any */
   hx__estimate expected; /* in units; of what it does in this company */
 } hx__plan_device;
 

@@ -109,6 +109,13 @@ static double drawn(const hx__run_state *run) {
   return isnan(run->plan->joules) ? NAN : hx__energy_joules(hx__energy_of_process()) - run->plan->joules;
 }
 
+/* Whether a device had but a trial, so that the call says nothing of others. */
+static bool tries(const hx__plan *plan) {
+  for (size_t i = 0; i < plan->devices; i++)
+    if (plan->device[i].trial) return true;
+  return false;
+}
+
 /* What the run has shown of the CPU's part, of how its parts go together, and of what all of them drew. */
 static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns, uint64_t ns, double joules) {
   const hx__plan *const plan = run->plan;
@@ -121,13 +128,18 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
   hx__model_ended(model, &whole);
   if (plan->cpu_works && units > 0.0) {
     const hx__rate_key key = hx__key_of(run->work, HX__CPU_IDENTITY, run->who, threads);
-    surprised = surprised || hx__surprising(&plan->cpu, units, false, (double)cpu_ns);
-    hx__model_put(model, &key, &plan->cpu,
-                  (hx__sample){.units = units, .ns = (double)cpu_ns, .turn = plan->turn, .best = plan->best}, date);
+    const size_t beside = atomic_load(&run->beside_done);
+    hx__sample sample = {.units = units, .ns = (double)cpu_ns, .turn = plan->turn, .best = plan->best};
+    if (beside) {
+      sample.units = (double)beside / slices_per_unit(run->work);
+      sample.ns = (double)atomic_load(&run->beside_ns);
+    }
+    surprised = surprised || hx__surprising(&plan->cpu, sample.units, false, sample.ns);
+    hx__model_put(model, &key, &plan->cpu, sample, date);
     if (plan->devices == 0) hx__model_power(model, &key, joules, (double)ns);
   }
   if (plan->devices == 0 || !(plan->promise_ns > 0.0)) return;
-  if (!run->fetched) {
+  if (!run->fetched && !tries(plan)) {
     const hx__rate_key call = hx__key_of(run->work, HX__CALL_IDENTITY, run->who, threads);
     const hx__sample took = {.units = (double)run->work->units, .ns = (double)ns, .turn = plan->turn};
     hx__model_put(model, &call, &hx__prior_whole, took, date);

@@ -12,7 +12,11 @@
 
 #include "runtime/base/energy.h"
 
-#define GAIN 0.02         /* what a device must bring */
+#define GAIN 0.02        /* what a device must bring */
+#define COPIES_GAIN 0.05 /* likewise of one that copies, before it was seen: that takes from the CPU's memory */
+#define TRIAL_PART (1.0 / 256.0)
+#define TRIAL_RATES 0.25  /* of all rates: from there on a device has all that is fair from the start, */
+#define BLIND_RATES 0.6   /* and from there before the CPU was measured, too */
 #define JOIN_NS 12e3      /* waking a feeder, and waiting for it */
 #define PARTS_BIAS 0.2    /* standard deviation of what the rates of parts promise, beside their own */
 #define APART_BIAS 0.9    /* likewise of what was only measured beside others: it may be so much faster alone */
@@ -63,6 +67,53 @@ static double apart_bias(const hx__prospect *p) {
   return fmin(PARTS_BIAS + fmax(log(p->cpu_beside.ns_per_unit / p->cpu_alone.ns_per_unit), 0.0), APART_BIAS);
 }
 
+/* What a choice could take at best: nobody is faster in company. */
+static double least_ns(const hx__prospect *p, hx__choice c) {
+  hx__party party[HX__MOST_PARTIES + 1];
+  for (unsigned i = 0; i < c.devices; i++) {
+    const hx__estimate *const e = &p->device[i].beside;
+    party[i] = party_of(e, false);
+    party[i].rate *= exp(e->sigma);
+  }
+  party[c.devices] = party_of(&p->cpu_alone, false);
+  return hx__finish_ns(p->units, party, c.devices + 1);
+}
+
+/* The part of all rates that is device i's beside the CPU. */
+static double rates_part(const hx__prospect *p, unsigned i) {
+  const double rate = 1.0 / p->device[i].beside.ns_per_unit;
+  return rate / (rate + 1.0 / p->cpu_beside.ns_per_unit);
+}
+
+/* Whether a trial has shown how devices that copy, and the CPU beside them, do. */
+static bool was_tried(const hx__prospect *p, unsigned devices) {
+  bool tried = p->cpu_beside.samples != 0;
+  for (unsigned i = 0; i < devices; i++) {
+    const hx__estimate *const e = &p->device[i].beside;
+    tried = tried && p->device[i].copies && e->samples && !e->borrowed && rates_part(p, i) < TRIAL_RATES;
+  }
+  return tried;
+}
+
+/* What a choice has to bring over another one without its devices. Beside a device that copies, and can bring but
+ * little, the CPU alone is seen first. */
+static double gain_of(const hx__prospect *p, unsigned choice, const hx__outlook *o) {
+  const hx__choice c = hx__choice_of(choice, p->devices);
+  double gain = GAIN;
+  for (unsigned i = 0; c.cpu && !o->samples && i < c.devices; i++) {
+    if (!p->device[i].copies) continue;
+    gain = fmax(gain, COPIES_GAIN);
+    if (!p->cpu_alone.samples && p->cpu_beside.samples && rates_part(p, i) < TRIAL_RATES) gain = INFINITY;
+  }
+  return gain;
+}
+
+double hx__trial_part(const hx__prospect *p, unsigned i) {
+  const hx__estimate *const e = &p->device[i].beside;
+  if (!p->device[i].copies || (e->samples && !e->borrowed) || !(e->ns_per_unit > 0.0)) return 1.0;
+  return rates_part(p, i) < (p->cpu_beside.samples ? TRIAL_RATES : BLIND_RATES) ? TRIAL_PART : 1.0;
+}
+
 /* Rates of parts that share cores change from moment to moment, and parts seen at their best make no whole: what such
  * calls took is what they take, but where the parts have become slower by far since then. */
 static void remember(const hx__prospect *p, const hx__estimate *took, hx__outlook *o) {
@@ -90,6 +141,13 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
   if (measured->samples) o.doubt = choice && measured->samples == 1 ? ONCE_BIAS : fmin(o.doubt, KNOWN_BIAS);
   o.ns = choice && measured->samples ? hx__estimate_ns(measured, o.parts_ns, false) : o.parts_ns;
   o.sigma = choice ? sqrt(sigma * sigma + o.doubt * o.doubt) : o.doubt;
+  const hx__choice c = hx__choice_of(choice, p->devices);
+  if (c.cpu && c.devices && p->cpu_alone.samples && isfinite(o.ns)) {
+    double most = fmax(log(o.ns / least_ns(p, c)), 0.0);
+    if (!o.samples && was_tried(p, c.devices)) most = fmin(most, KNOWN_BIAS); /* and what they take from each other */
+    o.sigma = fmin(o.sigma, most);
+    o.doubt = fmin(o.doubt, most);
+  }
   o.promised_ns = o.ns;
   if (choice) remember(p, took, &o);
   return o;
@@ -158,7 +216,7 @@ static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice
   if (known && is_within(d, choice, p->devices) && best->samples < TRIALS) return false; /* the best one first */
   const double cost = known ? fmax(o->cost / best->cost - 1.0, 0.0) : 1.0;
   const double least = best->cost * (o->samples ? 1.0 : fmin(best->promised_ns / best->ns, 1.0)); /* like with like */
-  const bool hopeful = !known || o->cost * exp(-hope(d, choice, p->devices)) < least * (1.0 - GAIN);
+  const bool hopeful = !known || o->cost * exp(-hope(d, choice, p->devices)) < least * (1.0 - gain_of(p, choice, o));
   *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
   if (hopeful && o->samples < TRIALS) return true;
   const double least_calls = hopeful ? fmin(fmax(SOON, o->samples), LATER) : LATER;
@@ -180,7 +238,7 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
     weigh(p->objective, usual > 0.0 ? usual : 1.0, &d->outlook[i]);
     const bool more = d->best == 0 || hx__choice_of(d->best, p->devices).devices < hx__choice_of(i, p->devices).devices;
     const double doubt = i > p->devices && p->objective == HX__OBJECTIVE_TIME ? SURE * d->outlook[i].doubt : 0.0;
-    const double gain = (more || doubt > 0.0 ? GAIN : 0.0) + doubt;
+    const double gain = (more || doubt > 0.0 ? gain_of(p, i, &d->outlook[i]) : 0.0) + doubt;
     if (i && d->outlook[i].cost * (1.0 + gain) < d->outlook[d->best].cost) d->best = i;
   }
   d->turn++;

@@ -14,6 +14,7 @@ typedef struct hx__view {
   size_t grain, most;                  /* the device's multiple and its greatest chunk */
   size_t chunk;                        /* HX_CHUNK in slices; 0: derived */
   size_t taken;                        /* by this device in this run */
+  size_t trial;                        /* of which it may have so many in all, for nothing is known of it; 0: any */
   double share;                        /* static: this device's share of the whole */
   double rate, sigma;                  /* of this device: its rate, and the standard deviation of its logarithm */
   double in_flight;                    /* slices of it that it has not finished */

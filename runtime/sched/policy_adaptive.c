@@ -63,7 +63,7 @@ size_t hx__policy_alone(const hx__view *v) {
 }
 
 size_t hx__policy_adaptive(const hx__view *v) {
-  if (v->left == 0) return 0;
+  if (v->left == 0 || (v->trial && v->taken >= v->trial)) return 0;
   if (!(v->rate > 0.0) || !isfinite(v->rate)) return hx__policy_fit(v, (double)v->total * FIRST_PROBE);
   const double left = (double)v->left, grain = (double)v->grain, cap = v->rate * HX__LONGEST_NS;
   hx__party all[HX_MAX_DEVICES + 2];
@@ -84,5 +84,6 @@ size_t hx__policy_adaptive(const hx__view *v) {
   const double most = fair + 0.5 * (left - fair); /* or the others would show nothing */
   if (take > most) take = most;
   if (take > cap) take = cap;
+  if (v->trial && take > (double)(v->trial - v->taken)) take = (double)(v->trial - v->taken);
   return hx__policy_fit(v, floor(take / grain + 0.5) * grain);
 }

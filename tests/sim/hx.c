@@ -20,6 +20,8 @@ typedef struct call {
   hx__estimate prior[SIM_DEVICES];
   unsigned working; /* bit d: takes part still */
   bool surprised;   /* a chunk took much more or less than expected */
+  size_t taken[SIM_DEVICES], trial[SIM_DEVICES];
+  double beside, beside_ns; /* what the CPU had done, in so long, when a trial ended; 0: none was made */
 } call;
 
 static uint64_t id_of(unsigned d) { return hx__identity("simulated", (const char[]){(char)('a' + d), 0}); }
@@ -63,9 +65,12 @@ static size_t device_takes(void *self, const sim_world *w, unsigned d) {
                 .launch_ns = c->course[d].gap_ns,
                 .devices = c->choice.devices,
                 .launches = c->course[d].launches};
+  v.taken = c->taken[d];
+  v.trial = c->trial[d];
   v.others = others_of(c, w, d, v.party);
   if (c->choice.cpu) v.party[v.others++] = (hx__party){cpu_rate(c, w), 0.0};
   const size_t take = hx__policy_adaptive(&v);
+  c->taken[d] += take;
   if (take) hx__course_launched(&c->course[d], (double)take, w->now);
   if (take == 0 && c->course[d].queued == 0) c->working &= ~(1u << d);
   return take;
@@ -78,7 +83,7 @@ static size_t cpu_takes(void *self, const sim_world *w, unsigned thread) {
   hx__grab_view v = {.left = hx__ends_left(&w->ends),
                      .grain = 1,
                      .least = 1,
-                     .most = w->total,
+                     .most = c->m->cpu.most ? c->m->cpu.most : w->total,
                      .threads = c->m->cpu.threads,
                      .rate = cpu_rate(c, w)};
   v.others = others_of(c, w, SIM_DEVICES, v.party);
@@ -104,6 +109,10 @@ static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices
   const hx__rate_key key = key_of(id_of(d), who_of(c, c->choice), w->total);
   if (how != SIM_DONE) c->working &= ~(1u << d);
   if (how == SIM_FAILED) return;
+  if (c->trial[d]) {
+    c->beside = (double)w->cpu_done;
+    c->beside_ns = w->cpu_ns / (c->m->cpu.threads ? c->m->cpu.threads : 1);
+  }
   c->surprised = c->surprised || how == SIM_REDONE ||
                  hx__surprising(&c->prior[d], (double)slices, idle, ns + (1.0 - shown) * c->prior[d].latency_ns);
   hx__course_done(&c->course[d], (double)slices, ns, shown, w->now);
@@ -167,6 +176,7 @@ static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prosp
     }
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = c->hx->idle >> d & 1u;
+    p->device[i].copies = c->hx->copies;
   }
   for (unsigned i = 0; i < 2u * m->devices + 1u; i++) {
     const hx__rate_key key = key_of(0, who_of(c, hx__choice_of(i, m->devices)), slices);
@@ -206,13 +216,16 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
   look_ahead(&c, slices, guess, &p);
   hx__decide(&p, &hx->decision);
   c.choice = hx__choice_of(hx->decision.choice, m->devices);
-  bool known = true;
+  bool known = true, tries = false;
   for (unsigned i = 0; i < c.choice.devices; i++) {
     const unsigned d = c.order[i];
     const hx__estimate *const e = c.choice.cpu ? &p.device[i].beside : &p.device[i].alone;
     hx__course_begin(&c.course[d], e, 1.0, p.device[i].idle);
     c.prior[d] = *e;
     c.working |= 1u << d;
+    const double part = c.choice.cpu ? hx__trial_part(&p, i) : 1.0;
+    c.trial[d] = part < 1.0 ? (size_t)ceil(part * (double)slices) : 0;
+    tries = tries || c.trial[d];
     known = known && e->samples && !e->borrowed;
   }
   hx__course_begin(&c.cpu, c.choice.devices ? &p.cpu_beside : &p.cpu_alone, 1.0, false);
@@ -227,17 +240,16 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
   if (c.choice.cpu && r->cpu_slices) {
     const hx__rate_key key = key_of(cpu, who, slices);
     const hx__estimate *const prior = c.choice.devices ? &p.cpu_beside : &p.cpu_alone;
-    c.surprised = c.surprised || hx__surprising(prior, (double)r->cpu_slices, false, r->cpu_ns);
-    hx__model_put(hx->model, &key, prior,
-                  (hx__sample){.units = (double)r->cpu_slices,
-                               .ns = r->cpu_ns,
+    const hx__sample sample = {.units = c.beside > 0.0 ? c.beside : (double)r->cpu_slices,
+                               .ns = c.beside > 0.0 ? c.beside_ns : r->cpu_ns,
                                .turn = hx->decision.turn,
-                               .best = hx->decision.choice == hx->decision.best},
-                  hx->now_s);
+                               .best = hx->decision.choice == hx->decision.best};
+    c.surprised = c.surprised || hx__surprising(prior, sample.units, false, sample.ns);
+    hx__model_put(hx->model, &key, prior, sample, hx->now_s);
     if (!c.choice.devices) hx__model_power(hx->model, &key, joules, r->ns);
   }
   const bool alone = c.choice.devices + c.choice.cpu == 1;
-  if (c.choice.devices) {
+  if (c.choice.devices && !tries) {
     const hx__rate_key call = key_of(CALL, who, slices);
     const hx__sample took = {.units = (double)slices, .ns = r->ns, .turn = hx->decision.turn};
     hx__model_put(hx->model, &call, &hx__prior_whole, took, hx->now_s);

@@ -28,6 +28,7 @@ typedef struct sim_unit {
   double watts;               /* drawn while it works; of all threads together */
   unsigned threads, slow;     /* the CPU's; `slow` of them run at half the speed of the others */
   size_t grain;               /* multiple of a device's chunks; 0: 1 */
+  size_t most;                /* slices that a thread of the CPU takes at most; 0: any */
   unsigned fail_at, hang_at;  /* number of the launch that fails, or never ends; 0: none */
   unsigned steps;
   sim_step step[SIM_STEPS];
