@@ -50,6 +50,12 @@ static double byte_ns(const hx__device *d, uint32_t residence) {
   return fmax(staged[how], moved[how] * (double)d->link_ns);
 }
 
+/* Whether operands reach it through a ring that threads of the CPU fill. */
+static bool goes_by_ring(const hx__device *d, const hx__work *w) {
+  const bool second = w->matmul || w->fields[0].op == HX_DOT;
+  return d->link_ns > 0.0f && ((w->residence & 3u) == 0 || (second && (w->residence >> 2 & 3u) == 0));
+}
+
 static way way_to(const hx__device *d, const hx__work *w) {
   if (!(d->link_ns > 0.0f) || w->units == 0) return (way){0.0, 0.0};
   const double word = sizeof(float), units = (double)w->units;
@@ -181,7 +187,7 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
     }
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = plan->device[i].idle;
-    p->device[i].copies = seat->device->link_ns > 0.0f;
+    p->device[i].by_ring = goes_by_ring(seat->device, w);
   }
   const hx__rate_key beside = hx__key_of(w, HX__CPU_IDENTITY, all, threads);
   const hx__estimate e = hx__model_get(hx__model_of_process(), &beside, date);

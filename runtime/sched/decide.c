@@ -12,8 +12,8 @@
 
 #include "runtime/base/energy.h"
 
-#define GAIN 0.02        /* what a device must bring */
-#define COPIES_GAIN 0.05 /* likewise of one that copies, before it was seen: that takes from the CPU's memory */
+#define GAIN 0.02      /* what a device must bring */
+#define RING_GAIN 0.05 /* likewise through a ring, before it was seen: that takes from the CPU's memory */
 #define TRIAL_PART (1.0 / 256.0)
 #define TRIAL_RATES 0.25  /* of all rates: from there on a device has all that is fair from the start, */
 #define BLIND_RATES 0.6   /* and from there before the CPU was measured, too */
@@ -85,24 +85,24 @@ static double rates_part(const hx__prospect *p, unsigned i) {
   return rate / (rate + 1.0 / p->cpu_beside.ns_per_unit);
 }
 
-/* Whether a trial has shown how devices that copy, and the CPU beside them, do. */
+/* Whether a trial has shown how devices behind a ring, and the CPU beside them, do. */
 static bool was_tried(const hx__prospect *p, unsigned devices) {
   bool tried = p->cpu_beside.samples != 0;
   for (unsigned i = 0; i < devices; i++) {
     const hx__estimate *const e = &p->device[i].beside;
-    tried = tried && p->device[i].copies && e->samples && !e->borrowed && rates_part(p, i) < TRIAL_RATES;
+    tried = tried && p->device[i].by_ring && e->samples && !e->borrowed && rates_part(p, i) < TRIAL_RATES;
   }
   return tried;
 }
 
-/* What a choice has to bring over another one without its devices. Beside a device that copies, and can bring but
- * little, the CPU alone is seen first. */
+/* What a choice has to bring over another one without its devices. Beside a device behind a ring that
+ * can bring but little the CPU alone is seen first. */
 static double gain_of(const hx__prospect *p, unsigned choice, const hx__outlook *o) {
   const hx__choice c = hx__choice_of(choice, p->devices);
   double gain = GAIN;
   for (unsigned i = 0; c.cpu && !o->samples && i < c.devices; i++) {
-    if (!p->device[i].copies) continue;
-    gain = fmax(gain, COPIES_GAIN);
+    if (!p->device[i].by_ring) continue;
+    gain = fmax(gain, RING_GAIN);
     if (!p->cpu_alone.samples && p->cpu_beside.samples && rates_part(p, i) < TRIAL_RATES) gain = INFINITY;
   }
   return gain;
@@ -110,7 +110,7 @@ static double gain_of(const hx__prospect *p, unsigned choice, const hx__outlook 
 
 double hx__trial_part(const hx__prospect *p, unsigned i) {
   const hx__estimate *const e = &p->device[i].beside;
-  if (!p->device[i].copies || (e->samples && !e->borrowed) || !(e->ns_per_unit > 0.0)) return 1.0;
+  if (!p->device[i].by_ring || (e->samples && !e->borrowed) || !(e->ns_per_unit > 0.0)) return 1.0;
   return rates_part(p, i) < (p->cpu_beside.samples ? TRIAL_RATES : BLIND_RATES) ? TRIAL_PART : 1.0;
 }
 

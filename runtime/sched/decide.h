@@ -26,7 +26,7 @@ typedef struct hx__prospect {
   struct {
     hx__estimate alone, beside; /* alone: without the CPU; beside: with the CPU and the others */
     bool idle;                  /* it has slept */
-    bool copies;                /* its operands are brought to it */
+    bool by_ring;               /* threads of the CPU bring its operands to it */
   } device[HX__MOST_PARTIES];
   double fetch_ns;                 /* to bring results back that only one device has, */
   bool fetch_spared;               /* which the first device does without where it works alone */
@@ -64,8 +64,8 @@ typedef struct hx__decision {
 } hx__decision;
 
 /* Of device i beside the CPU, where nothing was measured yet that says how it does there, and it can bring only little:
- * the part of the units that it is to try. What is brought to it takes from the memory several times as much as the CPU
- * would for the same. 1: all that is fair. */
+ * the part of the units that it is to try. What a ring brings to it takes from the memory several times as much as the
+ * CPU would for the same. 1: all that is fair. */
 double hx__trial_part(const hx__prospect *prospect, unsigned i);
 
 static inline hx__choice hx__choice_of(unsigned choice, unsigned devices) {

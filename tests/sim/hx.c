@@ -176,7 +176,7 @@ static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prosp
     }
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = c->hx->idle >> d & 1u;
-    p->device[i].copies = c->hx->copies;
+    p->device[i].by_ring = c->hx->copies;
   }
   for (unsigned i = 0; i < 2u * m->devices + 1u; i++) {
     const hx__rate_key key = key_of(0, who_of(c, hx__choice_of(i, m->devices)), slices);
