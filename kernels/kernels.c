@@ -7,7 +7,7 @@
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
     hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small[],
-    hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
+    hx__cl_matmul_few[], hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -53,6 +53,13 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks               \
                " -DHX_LANES_M=" #lanes " -DHX_AHEAD=" #ahead                                                         \
   }
+/* name, work-group, tile, stages, rates by layout: of that set, for few rows of C */
+#define FEW(n, l0, tm, tn, tk, st, nn, nt)                                                                           \
+  {                                                                                                                  \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
+    .tile_k = tk, .slices = 1, .stages = st, .width = 1, .rate = {nn, 0, nt}, .in_place = true, .few = true,         \
+    .optional = true, .defines = "-DHX_SHAPE_TILES=1 -DHX_FEW=1 -DHX_PTX=1 -DHX_STAGES=" #st                         \
+  }
 /* name, families, rows of the tile, registers of a thread where not the driver's choice */
 #define LANES16(n, f, tm, more, d)                                                                             \
   {                                                                                                            \
@@ -93,6 +100,8 @@ static const hx__kernel_row rows[] = {
     SMALL("matmul-nvidia-ptx-small-32x32x32", 64, 32, 32, 32, 3, 1, 4, 4, 57),
     SMALL("matmul-nvidia-ptx-small-32x32x64", 64, 32, 32, 64, 3, 1, 4, 4, 63),
     SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 3, 1, 2, 4, 43),
+    FEW("matmul-nvidia-ptx-few-1x32x64", 256, 1, 32, 64, 2, 100, 0),
+    FEW("matmul-nvidia-ptx-few-1x32x64-lines", 128, 1, 32, 64, 5, 0, 100),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, 0, false, ""),
     MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, 0, false, ""),
     MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, 0, false, ""),
@@ -182,9 +191,9 @@ uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
                                        hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
-  static const char *const matmul[] = {hx__cl_common,       hx__cl_matmul,       hx__cl_matmul_stage,
-                                       hx__cl_matmul_place, hx__cl_matmul_tiles, hx__cl_matmul_small,
-                                       hx__cl_matmul_copy,  hx__cl_matmul_store, NULL};
+  static const char *const matmul[] = {
+      hx__cl_common,       hx__cl_matmul,     hx__cl_matmul_stage, hx__cl_matmul_place, hx__cl_matmul_tiles,
+      hx__cl_matmul_small, hx__cl_matmul_few, hx__cl_matmul_copy,  hx__cl_matmul_store, NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
 }

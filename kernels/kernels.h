@@ -48,6 +48,9 @@
  *     row.in_place: more arguments, uint lies (hx__tiles_plan.lies), uint join, global uint *tickets, and operands of
  *     any lines at any places. join != 0: it adds the panels itself; tickets, one for each tile from `whole` on, are
  *     0 before the launch, and after it.
+ *     row.few: these too; m <= tile_m. B [k][column]: group g does the tiles g % whole, that plus whole, ... of C, and
+ *     of k the panels g / whole, that plus groups / whole, ...; several groups a tile where it has one tile alone. B
+ *     [column][k]: group g does panel g % panels of tile g / panels. Tickets: one for each tile.
  *   Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
  *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint align, uint fours)
@@ -132,6 +135,7 @@ typedef struct hx__kernel_row {
   uint32_t stages;     /* of a set: tiles in local memory; more than 2 also hide far memory */
   uint32_t width;      /* of a set: floats that a copy of an operand that lies [k][...] takes, 4 or 1 */
   bool in_place;       /* of a set: reads operands however they lie, in the one program of layout NN */
+  bool few;            /* of a set: with operands in place, tile_m rows at most; a program for each way that B lies */
   bool optional;       /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */
 } hx__kernel_row;
@@ -157,7 +161,9 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
 uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves);
 
 /* Whether the row is one of a set (tiles.h). */
-static inline bool hx__kernel_of_set(const hx__kernel_row *row) { return row->rate[HX__LAYOUT_NN] != 0; }
+static inline bool hx__kernel_of_set(const hx__kernel_row *row) {
+  return row->rate[HX__LAYOUT_NN] != 0 || row->rate[HX__LAYOUT_NT] != 0;
+}
 
 /* The source strings of a kind, common part first, NULL-terminated: for clCreateProgramWithSource. */
 const char *const *hx__kernel_sources(hx__kernel_kind kind);

@@ -3,6 +3,11 @@
  * what a group does, and how elements are stored. */
 #if HX_SHAPE_TILES
 
+/* How an operand that is read in place lies, the bits of `lies`; those of B are twice those of A. */
+#define HX_LIES_BY_K 1u  /* [k][line] */
+#define HX_LIES_FOURS 4u /* the same, each four of lines at a multiple of 16 bytes; matmul_few.cl: either way */
+#define HX_LIES_BACK 16u /* matmul_few.cl: from the end of B to its beginning, for the sake of what a cache holds */
+
 /* A tile's place in C. The last tiles lie over those before, so that no read needs a bound; an element is stored by
  * the tile that it falls to, from row and column `own` on. Columns begin at multiples of `width`. */
 typedef struct hx_place {

@@ -17,10 +17,6 @@
 #define HX_SMALL_A_FLOATS (HX_TILE_K * HX_SMALL_A_PITCH)
 #define HX_SMALL_B_FLOATS (HX_TILE_K * HX_SMALL_B_PITCH)
 
-/* How an operand lies, the bits of `lies`; those of B are twice those of A. */
-#define HX_LIES_BY_K 1u  /* [k][line] */
-#define HX_LIES_FOURS 4u /* the same, each four of lines at a multiple of 16 bytes */
-
 /* An item's share of the copies of an operand, up to `last` of its lines, which stands for those past it. */
 typedef struct hx_side {
   global const float *at; /* the item's first element of the next tile of k */

@@ -108,6 +108,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
     cut.ns = product_ns(row, rate, &cut, s, units);
     if (cut.ns < p.ns) p = cut;
   }
+  p.partials = (p.tiles - p.whole) * p.panels * row->tile_m * row->tile_n;
   if (p.copy_a) p.ns += LAUNCH_NS + (double)(p.pitch_a * p.lines_a) * 8.0 / COPY_BYTES_A_NS;
   if (p.copy_b) p.ns += LAUNCH_NS + (double)(p.pitch_b * s->k) * 8.0 / COPY_BYTES_A_NS;
   return p;
@@ -116,6 +117,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
 hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
                                   unsigned units) {
   const hx__tiles_shape other = {s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.even}, {s->a.cs, s->a.rs, s->a.even}};
+  if (row->few) return hx__few_plan_for(row, layout, s, &other, units ? units : 1);
   const hx__tiles_plan straight = plan_for(row, layout, s, units ? units : 1);
   hx__tiles_plan across = plan_for(row, layout, &other, units ? units : 1);
   across.across = true;

@@ -17,10 +17,16 @@ typedef struct hx__tiles_shape {
   hx__tiles_operand a, b;
 } hx__tiles_shape;
 
-#define HX__JOIN_TICKETS 4096u /* tiles whose panels one launch adds, at most */
+#define HX__JOIN_TICKETS 16384u /* tiles whose panels one launch adds, at most */
 
-/* [k][row] and [k][column]; and by four neighbours at multiples of 16 bytes. matmul_small.cl knows these by number. */
-enum { HX__LIES_A_BY_K = 1, HX__LIES_B_BY_K = 2, HX__LIES_A_IN_FOURS = 4, HX__LIES_B_IN_FOURS = 8 };
+/* [k][row] and [k][column]; and by four neighbours at multiples of 16 bytes. matmul_place.cl knows these by number. */
+enum {
+  HX__LIES_A_BY_K = 1,
+  HX__LIES_B_BY_K = 2,
+  HX__LIES_A_IN_FOURS = 4,
+  HX__LIES_B_IN_FOURS = 8, /* of a row for few rows also [column][k]: every column begins at one */
+  HX__LIES_BACK = 16       /* matmul_few.cl: from the end to the beginning */
+};
 
 typedef struct hx__tiles_plan {
   bool across;         /* the product of the transposes: A is op(B) transposed, m is n, and t is written transposed */
@@ -28,13 +34,19 @@ typedef struct hx__tiles_plan {
   size_t pitch_a, lines_a, pitch_b;
   uint32_t lies;               /* how the operands of a row with both in place are found: HX__LIES_... */
   bool joins;                  /* such a row's panels are added by the product's own launch */
-  size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, row->slices of them a group */
+  size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, row->slices of them a group; few rows:
+                                  tiles that a group does one after the other are `whole` apart */
   size_t groups;
-  double ns; /* about what it takes, to compare plans by; INFINITY: the row cannot */
+  size_t partials; /* elements of sums that wait to be joined */
+  double ns;       /* about what it takes, to compare plans by; INFINITY: the row cannot */
 } hx__tiles_plan;
 
 /* The best plan for a row's program of this layout on a device of `units` compute units. */
 hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *shape,
                                   unsigned units);
+
+/* The same of a row for few rows of C; other: the product of the transposes. */
+hx__tiles_plan hx__few_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *shape,
+                                const hx__tiles_shape *other, unsigned units);
 
 #endif

@@ -21,6 +21,33 @@ static hx__tiles_shape turned(const hx__tiles_plan *p, const hx__tiles_shape *s)
   return (hx__tiles_shape){s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.even}, {s->a.cs, s->a.rs, s->a.even}};
 }
 
+/* Of a row for few rows of C: every panel of every tile is some group's, and what waits for a join has its place. */
+static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *given) {
+  const hx__tiles_plan p = hx__tiles_plan_for(row, layout, given, UNITS);
+  const bool fits = given->m <= row->tile_m || given->n <= row->tile_m;
+  if (!fits) CHECK(isinf(p.ns), "%s: %zux%zu are not few rows", row->name, given->m, given->n);
+  if (isinf(p.ns)) return;
+  const hx__tiles_shape s = turned(&p, given);
+  const bool by_k = p.lies & HX__LIES_B_BY_K;
+  CHECK(s.m <= row->tile_m && p.tiles == up(s.n, row->tile_n) && p.panels == up(s.k, HX__PANEL), "%s: %zux%zux%zu",
+        row->name, s.m, s.n, s.k);
+  CHECK(by_k == (layout == HX__LAYOUT_NN) && (by_k ? s.b.cs == 1 : s.b.rs == 1), "%s: B lies otherwise", row->name);
+  CHECK(p.lies & HX__LIES_A_BY_K ? s.a.rs == 1 : s.a.cs == 1, "%s: A lies otherwise", row->name);
+  CHECK(!(p.lies & HX__LIES_B_IN_FOURS) || (s.b.even && (by_k ? s.b.rs : s.b.cs) % 4 == 0), "%s: B is not in fours",
+        row->name);
+  CHECK(p.partials == (p.joins ? p.tiles * p.panels * row->tile_m * row->tile_n : 0), "%s: %zu sums that wait",
+        row->name, p.partials);
+  if (!by_k) {
+    CHECK(p.groups == p.tiles * p.panels && p.joins == (p.panels > 1), "%s: %zu groups", row->name, p.groups);
+    return;
+  }
+  const size_t by = p.groups / p.whole;
+  CHECK(p.groups % p.whole == 0 && p.whole <= p.tiles && by <= p.panels && p.joins == (by > 1), "%s: %zu groups, %zu",
+        row->name, p.groups, p.whole);
+  CHECK(by == 1 || p.whole == p.tiles, "%s: panels of several tiles apart", row->name);
+  CHECK(p.groups <= 2 * UNITS, "%s: %zu groups at once", row->name, p.groups);
+}
+
 static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *given) {
   const hx__tiles_plan p = hx__tiles_plan_for(row, layout, given, UNITS);
   const char *const name = row->name;
@@ -73,6 +100,15 @@ static hx__tiles_plan best_of(const hx__kernel_row *rows, size_t count, const hx
   return best;
 }
 
+static bool best_few(const hx__kernel_row *rows, size_t count, const hx__tiles_shape *s) {
+  const double best = best_of(rows, count, s).ns;
+  bool few = false;
+  for (size_t i = 0; i < count; i++)
+    for (int layout = 0; layout < HX__LAYOUTS && rows[i].few; layout++)
+      few |= hx__tiles_plan_for(&rows[i], (hx__layout)layout, s, UNITS).ns == best;
+  return few;
+}
+
 int main(void) {
   static const size_t sizes[] = {1, 7, 64, 100, 256, 1000, 1023, 1024, 4097};
   enum { SIZES = sizeof sizes / sizeof sizes[0] };
@@ -83,7 +119,7 @@ int main(void) {
       const size_t mnk = c / (4 * HX__LAYOUTS);
       const hx__tiles_shape s =
           shape_of(sizes[mnk % SIZES], sizes[mnk / SIZES % SIZES], sizes[mnk / SIZES / SIZES], c & 1, c >> 1 & 1);
-      check_plan(&rows[i], (hx__layout)(c / 4 % HX__LAYOUTS), &s);
+      (rows[i].few ? check_few : check_plan)(&rows[i], (hx__layout)(c / 4 % HX__LAYOUTS), &s);
     }
   const hx__tiles_shape apart = shape_of(1000, 1000, 1000, false, true),
                         together = shape_of(1024, 1024, 1024, false, true);
@@ -91,5 +127,10 @@ int main(void) {
   CHECK(best_of(rows, count, &together).copy_b, "1024: a transposed B whose columns lie 4 KB apart is copied first");
   const hx__tiles_shape narrow = shape_of(4096, 3, 4096, false, false);
   CHECK(!best_of(rows, count, &narrow).copy_b, "4096 x 3: nothing is copied");
+  for (unsigned way = 0; way < 4; way++) {
+    const hx__tiles_shape row = shape_of(1, 4096, 4096, way & 1, way >> 1),
+                          column = shape_of(4096, 1, 4096, way & 1, way >> 1);
+    CHECK(best_few(rows, count, &row) && best_few(rows, count, &column), "one row or column, transposes %u", way);
+  }
   return checks_end("tiles_test");
 }

@@ -278,6 +278,7 @@ typedef struct hx__cl_lane {
   bool shared_packed;    /* the operand that all chunks of the run share is packed */
   hx__cl_buffer tickets; /* of launches that join: HX__JOIN_TICKETS of them, 0 between launches */
   hx__cl_buffer partials, part;
+  bool back; /* the last launch for few rows of C went so: they go to and fro over B, of which a cache holds an end */
   cl_mem stage[2]; /* the pinned ring and its mapped halves */
   void *stage_host[2];
   cl_event stage_event[2];

@@ -119,7 +119,9 @@ static const product products[] = {{0, 1, 0, 1, 1, false, false, 1.0f},    {1, 3
                                    {1, 1, 2, 3, 1030, true, true, 1.0f},   {0, 9, 0, 11, 2100, true, false, 1.0f},
                                    {1, 4, 1, 8, 544, false, false, -2.0f}, {2, 3, 1, 9, 100, false, true, 1.0f},
                                    {2, 4, 1, 12, 1040, true, false, 1.0f}, {1, 5, 1, 4, 1016, false, false, 1.0f},
-                                   {1, 8, 1, 4, 520, true, false, -1.0f},  {1, 4, 1, 8, 1036, false, true, 1.0f}};
+                                   {1, 8, 1, 4, 520, true, false, -1.0f},  {1, 4, 1, 8, 1036, false, true, 1.0f},
+                                   {1, 0, 2, 5, 1030, false, false, 1.0f}, {1, 0, 1, 7, 1540, true, true, -2.0f},
+                                   {2, 7, 0, 1, 1100, false, false, 1.0f}, {1, 9, 0, 1, 600, true, false, 0.5f}};
 
 /* keep: C begins as zeros, stays on the device with a beta, and is fetched. */
 static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode,
@@ -213,10 +215,11 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
 /* One case that reaches the program: of a variant by how its operands lie, which takes rows of the copy's length. */
 static const char *test_product_once(hx__lane *lane, const hx__cl_program *p, hx__memory_mode mode) {
   static const unsigned reaching[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 1, [HX__LAYOUT_TN] = 10, [HX__LAYOUT_NT] = 11};
+  static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 12, [HX__LAYOUT_NT] = 13};
   const hx__cl_lane *const own = (const hx__cl_lane *)lane;
   const hx__layout layout = own->tested ? p->layout : HX__LAYOUT_NN;
-  const char *const why =
-      test_product(lane, p, &products[reaching[layout]], layout == HX__LAYOUT_NN ? mode : HX__MEMORY_COPY, false);
+  const char *const why = test_product(lane, p, &products[(p->row->few ? few : reaching)[layout]],
+                                       layout == HX__LAYOUT_NN ? mode : HX__MEMORY_COPY, false);
   return why ? why : own->tested && !own->reached ? "no small case reaches it" : NULL;
 }
 

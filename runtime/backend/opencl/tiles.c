@@ -84,6 +84,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   const unsigned program = choose(lane, &shape, &p);
   const hx__kernel_row *const row = lane->device->program[program].row;
   const hx__layout layout = lane->device->program[program].layout;
+  if (!(p.ns < INFINITY)) return HX__NO_MEMORY; /* a row for few rows of C, and no other is ready */
   const size_t tail = p.tiles - p.whole, tile = (size_t)row->tile_m * row->tile_n;
   hx__cl_view a = p.across ? *bv : *av, b = p.across ? *av : *bv;
   const hx__tiles_operand ao =
@@ -91,7 +92,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   const hx__tiles_operand bo =
       p.across ? (hx__tiles_operand){as.cs, as.rs, false} : (hx__tiles_operand){bs.rs, bs.cs, false};
   const size_t m = p.across ? size->n : size->m, n = p.across ? size->m : size->n;
-  const size_t partials = (tail ? tail * p.panels * tile : 1) * sizeof(float);
+  const size_t partials = (p.partials ? p.partials : 1) * sizeof(float);
   hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->partials, partials, CL_MEM_READ_WRITE);
   if (outcome == HX__DONE && row->in_place) outcome = hx__cl_tickets_ready(lane);
   if (outcome == HX__DONE && p.copy_a) outcome = copy(lane, &lane->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
@@ -108,13 +109,14 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg_size(&x, p.copy_b ? p.pitch_b : b_by_k ? bo.rs : bo.cs);
   arg_result(&x, &p, size);
   const cl_uint at_once = p.joins;
+  if (row->few && (lane->back = !lane->back)) p.lies |= HX__LIES_BACK;
   if (row->in_place) {
     arg(&x, sizeof p.lies, &p.lies);
     arg(&x, sizeof at_once, &at_once);
     arg_mem(&x, lane->tickets.mem);
   }
   outcome = launch(&x, 1, &p.groups, row->local);
-  if (outcome != HX__DONE || tail == 0 || p.joins) return outcome;
+  if (outcome != HX__DONE || row->few || tail == 0 || p.joins) return outcome;
   args j = {.lane = lane};
   j.kernel =
       hx__cl_lane_kernel(lane, &lane->join[lane->product], lane->product, "hx_matmul_join", NULL, NULL, &outcome);

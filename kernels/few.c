@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Plans of the rows for few rows or columns of C (hx__kernel_row.few): B is read once, so what counts is that all of
+ * the device's memory is kept busy. */
+#include <math.h>
+
+#include "kernels/tiles.h"
+
+#define LAUNCH_NS 2500.0
+#define READ_BYTES_A_NS 4000.0 /* of B, by all groups */
+#define FMA_A_NS 100.0         /* of a compute unit */
+#define ROW_NS 10.0            /* of two rows that can do a product, the smaller tile is the better one */
+#define GROUPS_A_UNIT 2u       /* that have registers, where B lies [k][line] */
+#define MOST_APART ((size_t)1 << 30)
+#define MOST_PARTIALS ((size_t)64 << 20) /* elements */
+
+static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
+
+/* [k][line]: groups that stay, each with panels of one tile, or with all panels of several; as many turns for each. */
+static void stay(hx__tiles_plan *p, unsigned units) {
+  const size_t most = (size_t)units * GROUPS_A_UNIT, at_once = most / p->tiles;
+  p->whole = p->tiles > most ? ceiling(p->tiles, ceiling(p->tiles, most)) : p->tiles;
+  const size_t y = at_once < 1 ? 1 : at_once < p->panels ? ceiling(p->panels, ceiling(p->panels, at_once)) : p->panels;
+  p->groups = p->whole * y;
+  p->joins = y > 1;
+}
+
+static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, unsigned units) {
+  hx__tiles_plan p = {.tiles = ceiling(s->n, row->tile_n), .panels = ceiling(s->k, HX__PANEL), .ns = INFINITY};
+  const bool by_k = s->b.cs == 1 && s->b.rs != 1;
+  const size_t apart = by_k ? s->b.rs : s->b.cs;
+  if (s->m > row->tile_m || row->rate[layout] == 0 || by_k != (layout == HX__LAYOUT_NN) || apart >= MOST_APART)
+    return p;
+  p.lies = (s->a.rs == 1 && s->a.cs != 1 ? HX__LIES_A_BY_K : 0) | (by_k ? HX__LIES_B_BY_K : 0) |
+           (s->b.even && apart % 4 == 0 ? HX__LIES_B_IN_FOURS : 0);
+  if (by_k) {
+    stay(&p, units);
+  } else {
+    p.whole = 1;
+    p.groups = p.tiles * p.panels;
+    p.joins = p.panels > 1;
+  }
+  const size_t sums = (size_t)row->tile_m * row->tile_n;
+  if (p.groups > UINT32_MAX || p.panels > UINT32_MAX / p.tiles) return p;
+  if (p.joins && (p.tiles > HX__JOIN_TICKETS || p.panels > MOST_PARTIALS / sums / p.tiles)) return p;
+  p.partials = p.joins ? p.tiles * p.panels * sums : 0;
+  const double lines = (double)s->n * (double)s->k, fma = lines * row->tile_m / (FMA_A_NS * units);
+  p.ns = LAUNCH_NS + fmax(4.0 * lines / READ_BYTES_A_NS, fma) + ROW_NS * row->tile_m;
+  return p;
+}
+
+hx__tiles_plan hx__few_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
+                                const hx__tiles_shape *other, unsigned units) {
+  const hx__tiles_plan straight = plan_for(row, layout, s, units);
+  hx__tiles_plan across = plan_for(row, layout, other, units);
+  across.across = true;
+  return across.ns < straight.ns ? across : straight;
+}
