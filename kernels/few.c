@@ -9,7 +9,10 @@
 #define READ_BYTES_A_NS 4000.0 /* of B, by all groups */
 #define FMA_A_NS 100.0         /* of a compute unit */
 #define ROW_NS 10.0            /* of two rows that can do a product, the smaller tile is the better one */
-#define GROUPS_A_UNIT 2u       /* that have registers, where B lies [k][line] */
+#define PANEL_NS 1600.0        /* of a group alone, and with B [column][k] the least that a launch takes */
+#define JOIN_NS 1000.0         /* of a join in the product's launch, by one group */
+#define JOIN_SUMS_A_NS 4.0
+#define GROUPS_A_UNIT 2u /* that have registers, where B lies [k][line] */
 #define MOST_APART ((size_t)1 << 30)
 #define MOST_PARTIALS ((size_t)64 << 20) /* elements */
 
@@ -44,7 +47,9 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   if (p.joins && (p.tiles > HX__JOIN_TICKETS || p.panels > MOST_PARTIALS / sums / p.tiles)) return p;
   p.partials = p.joins ? p.tiles * p.panels * sums : 0;
   const double lines = (double)s->n * (double)s->k, fma = lines * row->tile_m / (FMA_A_NS * units);
-  p.ns = LAUNCH_NS + fmax(4.0 * lines / READ_BYTES_A_NS, fma) + ROW_NS * row->tile_m;
+  const size_t turns = by_k ? ceiling(p.tiles, p.whole) * ceiling(p.panels, p.groups / p.whole) : 1;
+  p.ns = LAUNCH_NS + fmax(fmax(4.0 * lines / READ_BYTES_A_NS, fma), PANEL_NS * (double)turns) + ROW_NS * row->tile_m;
+  if (p.joins) p.ns += JOIN_NS + (double)(p.panels * sums) / JOIN_SUMS_A_NS;
   return p;
 }
 

@@ -6,7 +6,7 @@
 #if HX_SHAPE_TILES && HX_FEW
 
 #define HX_FEW_SUMS (HX_TILE_M * HX_TILE_N) /* of a unit */
-#define HX_FEW_JOINS 4096                    /* sums that are on their way at once when panels are added */
+#define HX_FEW_JOINS (HX_TILE_M > 4 ? 2048 : 4096) /* sums that are on their way at once when panels are added */
 
 #if HX_PTX
 static void hx_few_move1(uint to, global const float *from, uint some) {
@@ -268,11 +268,29 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 /* Of warps i - 1 and i. */
 static void hx_few_meet(uint i) { __asm__ __volatile__("bar.sync %0, 64;" : : "r"(i) : "memory"); }
 #define HX_FEW_WARP __asm__ __volatile__("bar.warp.sync 0xffffffff;" : : : "memory");
+/* A share of B's lines of memory is the first to leave the second cache, so that the others are still there for the
+ * next launch with this B. */
+typedef ulong hx_few_policy;
+static hx_few_policy hx_few_policy_of(void) {
+  ulong policy;
+  __asm__ __volatile__("createpolicy.fractional.L2::evict_first.b64 %0, 0.65;" : "=l"(policy));
+  return policy;
+}
+static float hx_few_load(global const float *p, hx_few_policy policy) {
+  float v;
+  __asm__ __volatile__("ld.global.nc.L1::no_allocate.L2::cache_hint.f32 %0, [%1], %2;"
+                       : "=f"(v)
+                       : "l"(p), "l"(policy));
+  return v;
+}
 #define HX_FEW_TURN(...)                            \
   if (warp) hx_few_meet(warp);                      \
   __VA_ARGS__                                       \
   if (warp + 1 < HX_FEW_WARPS) hx_few_meet(warp + 1);
 #else
+typedef uint hx_few_policy;
+#define hx_few_policy_of() 0
+#define hx_few_load(p, policy) (*(p))
 #define HX_FEW_WARP barrier(CLK_LOCAL_MEM_FENCE);
 #define HX_FEW_TURN(...)                                \
   for (uint hx_w = 0; hx_w < HX_FEW_WARPS; hx_w++) {    \
@@ -306,6 +324,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   const bool waits = units.panels * HX_FEW_SUMS <= HX_FEW_JOINS, back = units.back && (by > 1 || waits);
   const bool last = warp + 1 == HX_FEW_WARPS;
   local float *const as = parts_a + warp * HX_FEW_A;
+  const hx_few_policy policy = hx_few_policy_of();
   uint apart = 4 * (uint)ldb, done = 0;
   a += a_first;
   b += b_first;
@@ -325,10 +344,10 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *const bp = b + (k0 + min(from, count - 1)) * ldb + min(line0 + lane, n - 1);
     if (left >= HX_TILE_K) {
 #pragma unroll
-      for (uint u = 0; u < HX_TILE_K; u++) v[u] = *HX_FEW_AT(bp, u);
+      for (uint u = 0; u < HX_TILE_K; u++) v[u] = hx_few_load(HX_FEW_AT(bp, u), policy);
     } else {
 #pragma unroll
-      for (uint u = 0; u < HX_TILE_K; u++) v[u] = u < left ? *HX_FEW_AT(bp, u) : 0.0f;
+      for (uint u = 0; u < HX_TILE_K; u++) v[u] = u < left ? hx_few_load(HX_FEW_AT(bp, u), policy) : 0.0f;
     }
 #pragma unroll
     for (uint e = 0; e < HX_FEW_A; e += 32) {
