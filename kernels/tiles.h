@@ -17,7 +17,11 @@ typedef struct hx__tiles_shape {
   hx__tiles_operand a, b;
 } hx__tiles_shape;
 
+#define HX__GRID_BLOCK 16u     /* the sides of a tile that a launch chooses are multiples of it */
 #define HX__JOIN_TICKETS 4096u /* tiles whose panels one launch adds, at most */
+
+/* How panels are added: matmul_copy.cl knows these by number. */
+enum { HX__JOIN_FOURS = 1, HX__JOIN_GRID = 2 };
 
 /* [k][row] and [k][column]; and by four neighbours at multiples of 16 bytes. matmul_small.cl knows these by number. */
 enum { HX__LIES_A_BY_K = 1, HX__LIES_B_BY_K = 2, HX__LIES_A_IN_FOURS = 4, HX__LIES_B_IN_FOURS = 8 };
@@ -30,7 +34,8 @@ typedef struct hx__tiles_plan {
   bool joins;                  /* such a row's panels are added by the product's own launch */
   size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, row->slices of them a group */
   size_t groups;
-  double ns; /* about what it takes, to compare plans by; INFINITY: the row cannot */
+  uint32_t tile_m, tile_n; /* the row's own, or those chosen for it */
+  double ns;               /* about what it takes, to compare plans by; INFINITY: the row cannot */
 } hx__tiles_plan;
 
 /* The best plan for a row's program of this layout on a device of `units` compute units. */
