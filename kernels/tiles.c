@@ -28,11 +28,11 @@
   0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
         */
 /* Where the launch chooses the sides of tiles: of a step of k, for each group of a unit and each of its warps. */
-#define GRID_GROUP_NS 29.0
-#define GRID_WARP_NS 3.9
+#define GRID_GROUP_NS 26.5
+#define GRID_WARP_NS 3.6
 #define GRID_RESIDENT 3u
 #define GRID_READ_BYTES_A_NS 2000.0
-#define GRID_JOIN_BYTES_A_NS 4500.0
+#define GRID_JOIN_BYTES_A_NS 20000.0
 #define GRID_LONGEST ((size_t)1 << 26) /* from a line to the next: offsets have 32 bits */
 #define MOST_PARTIALS ((size_t)256 << 20)
 
@@ -116,7 +116,8 @@ static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const 
   const size_t together = ceiling(p->groups, units);
   const double full = (GRID_GROUP_NS + GRID_WARP_NS * mean) * 100.0 / row->rate[HX__LAYOUT_NN];
   const double panel = together > GRID_RESIDENT ? (double)s->k / (double)p->panels : fmin((double)s->k, HX__PANEL);
-  const double work = panel * (row->chain[HX__LAYOUT_NN] * 1e-3 + (double)together * full) / PART;
+  const double chain = (double)ceiling(together, GRID_RESIDENT) * row->chain[HX__LAYOUT_NN] * 1e-3;
+  const double work = panel * (chain + (double)together * full) / PART;
   const double read = (double)p->tiles * (p->tile_m + p->tile_n) * (double)s->k * 4.0 / GRID_READ_BYTES_A_NS;
   return LAUNCH_NS + fmax(work, read) + JOIN_NS + (double)p->panels * JOIN_PANEL_NS +
          (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
