@@ -20,7 +20,9 @@
 #define LOCAL_BYTES ((size_t)227 << 10)
 #define REGISTERS 65536u
 #define REGISTERS_AN_ITEM 128u
-#define PART 0.95  /* the speed of groups of one panel, which begin and end more often */
+#define PART 0.95 /* the speed of groups of one panel, which begin and end more often; with two tiles in local memory \
+                   */
+#define PART_OF_TWO 0.91
 #define APART 0.91 /* that of slices of several groups of a unit, which do not keep step */
 #define NEAR 0.97  /* the speed where an operand comes from far memory */
 #define REST 2.4   /* steps of k that are no whole tile, one after the other */
@@ -73,8 +75,9 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
   const double area = (double)row->tile_m * row->tile_n, k = (double)s->k, alone = row->chain[layout] * 1e-3;
   const double full = area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
+  const double part = row->stages == 2 && row->slices == 1 ? PART_OF_TWO : PART;
   const double panel = p->panels > 2 ? k / (double)p->panels : fmin(k, HX__PANEL);
-  const double parts = panel * step_ns(row, ceiling(p->groups - p->whole, units), full, alone) / PART;
+  const double parts = panel * step_ns(row, ceiling(p->groups - p->whole, units), full, alone) / part;
   const size_t wholes =
       tail == 0 ? ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
   const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
@@ -116,7 +119,9 @@ static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const 
   const size_t together = ceiling(p->groups, units);
   const double full = (GRID_GROUP_NS + GRID_WARP_NS * mean) * 100.0 / row->rate[HX__LAYOUT_NN];
   const double panel = together > GRID_RESIDENT ? (double)s->k / (double)p->panels : fmin((double)s->k, HX__PANEL);
-  const double chain = (double)ceiling(together, GRID_RESIDENT) * row->chain[HX__LAYOUT_NN] * 1e-3;
+  /* A second round that does not fill the unit waits as one group does. */
+  const double short_of = together > GRID_RESIDENT ? fmax(2.0 * GRID_RESIDENT - (double)together, 0.0) : 0.0;
+  const double chain = ((double)ceiling(together, GRID_RESIDENT) + 0.5 * short_of) * row->chain[HX__LAYOUT_NN] * 1e-3;
   const double work = panel * (chain + (double)together * full) / PART;
   const double read = (double)p->tiles * (p->tile_m + p->tile_n) * (double)s->k * 4.0 / GRID_READ_BYTES_A_NS;
   return LAUNCH_NS + fmax(work, read) + JOIN_NS + (double)p->panels * JOIN_PANEL_NS +
