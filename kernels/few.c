@@ -28,7 +28,11 @@ static void stay(hx__tiles_plan *p, unsigned units) {
 }
 
 static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, unsigned units) {
-  hx__tiles_plan p = {.tiles = ceiling(s->n, row->tile_n), .panels = ceiling(s->k, HX__PANEL), .ns = INFINITY};
+  hx__tiles_plan p = {.tiles = ceiling(s->n, row->tile_n),
+                      .panels = ceiling(s->k, HX__PANEL),
+                      .tile_m = row->tile_m,
+                      .tile_n = row->tile_n,
+                      .ns = INFINITY};
   const bool by_k = s->b.cs == 1 && s->b.rs != 1;
   const size_t apart = by_k ? s->b.rs : s->b.cs;
   if (s->m > row->tile_m || row->rate[layout] == 0 || by_k != (layout == HX__LAYOUT_NN) || apart >= MOST_APART)

@@ -7,8 +7,8 @@
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
     hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small[],
-    hx__cl_matmul_few[], hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[], hx__cl_matmul_copy[],
-    hx__cl_matmul_store[], hx__cl_probe[];
+    hx__cl_matmul_grid[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[],
+    hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -37,22 +37,35 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .pack = p, .any_tile = any, .defines = d                                                                        \
   }
 /* name, work-group, slices of it, tile, stages, blocks of four rows an item, floats a copy of what lies [k][...] takes,
- * rates by layout, defines: of a set of NVIDIA's */
-#define TILES(n, l0, sl, tm, tn, tk, st, blocks, w, nn, t_n, nt, d)                                                  \
+ * rates and chains by layout, defines: of a set of NVIDIA's */
+#define TILES(n, l0, sl, tm, tn, tk, st, blocks, w, nn, t_n, nt, c_nn, c_tn, c_nt, d)                                \
   {                                                                                                                  \
     .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
-    .tile_k = tk, .slices = sl, .stages = st, .width = w, .rate = {nn, t_n, nt}, .optional = true,                   \
+    .tile_k = tk, .slices = sl, .stages = st, .width = w, .rate = {nn, t_n, nt}, .chain = {c_nn, c_tn, c_nt},        \
+    .optional = true,                                                                                                \
     .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks        \
                " -DHX_WIDTH=" #w " " d                                                                               \
   }
-/* name, work-group, tile, stages, blocks of four rows an item, items of a warp above one another, steps read ahead,
- * rate: of that set, with operands in place */
-#define SMALL(n, l0, tm, tn, tk, st, blocks, lanes, ahead, nn)                                                       \
+/* name, work-group, tile, blocks of rows an item, rows of one and columns of an item, items of a warp above one
+ * another, steps read ahead, rate, chain: of that set, with operands in place */
+#define SMALL(n, l0, tm, tn, tk, blocks, im, in, lanes, ahead, nn, c_nn)                                             \
   {                                                                                                                  \
     .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
-    .tile_k = tk, .slices = 1, .stages = st, .width = 4, .rate = {nn, 0, 0}, .in_place = true, .optional = true,     \
-    .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks               \
-               " -DHX_LANES_M=" #lanes " -DHX_AHEAD=" #ahead                                                         \
+    .tile_k = tk, .slices = 1, .stages = 3, .width = 4, .rate = {nn, 0, 0}, .chain = {c_nn, 0, 0}, .in_place = true, \
+    .optional = true,                                                                                                \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=3 -DHX_BLOCKS_M=" #blocks " -DHX_ITEM_M=" #im \
+               " -DHX_ITEM_N=" #in " -DHX_LANES_M=" #lanes " -DHX_AHEAD=" #ahead                                     \
+  }
+/* name, whether A and B are copied by fours, blocks of a tile's sides at most, rate, chain: of that set, with operands
+ * in place and the sides of a tile by launch (tiles.h) */
+#define GRID(n, fa, fb, sm, sn, nn, c_nn)                                                                              \
+  {                                                                                                                    \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {128, 1}, .tile_m = 64, .tile_n = 128, \
+    .tile_k = 8, .slices = 1, .stages = 6, .width = 4, .rate = {nn, 0, 0}, .chain = {c_nn, 0, 0}, .blocks = 32,        \
+    .sides = {sm, sn}, .fours = (fa) | (fb) << 1, .in_place = true, .optional = true,                                  \
+    .defines =                                                                                                         \
+        "-DHX_SHAPE_TILES=1 -DHX_GRID=1 -DHX_PTX=1 -DHX_STAGES=6 -DHX_BLOCKS_M=2 -DHX_GRID_LINES=256"                  \
+        " -DHX_GRID_FOURS_A=" #fa " -DHX_GRID_FOURS_B=" #fb " -DHX_GRID_SIDE_M=" #sm " -DHX_GRID_SIDE_N=" #sn          \
   }
 /* name, work-group, tile, stages, rates by layout: of that set, for few rows of C */
 #define FEW(n, l0, tm, tn, tk, st, nn, nt)                                                                           \
@@ -88,19 +101,31 @@ static const hx__kernel_row rows[] = {
     LANES16("matmul-wide-32x32x16", HX__FAMILY_WIDE, 32, false, "-DHX_LANES_M=2"),
     LANES16("matmul-sg16-16x32x16", 0, 16, false, "-DHX_LANES_M=1"),
     /* The first of the set is ready first: it builds fast and does every shape. */
-    TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 4, 92, 0, 0, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 4, 99, 96, 0, "-DHX_SPARE=32"),
-    TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 4, 100, 100, 0, ""),
-    TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 4, 96, 88, 95, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 4, 92, 98, 0, "-DHX_SPREAD=2"),
-    TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 4, 93, 0, 0, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 4, 85, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 4, 86, 0, 0, 50800, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 4, 97, 97, 0, 43900, 47700, 0, "-DHX_SPARE=32"),
+    TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 4, 100, 101, 0, 0, 0, 0, ""),
+    TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 4, 91, 96, 84, 25700, 44800, 34000,
+          "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 4, 91, 95, 0, 42000, 43100, 0, "-DHX_SPREAD=2"),
+    TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 4, 88, 0, 0, 50700, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 4, 80, 0, 0, 24800, 0, 0, "-DHX_DIRECT=1"),
     /* For operands whose rows do not begin at multiples of 16 bytes. */
-    TILES("matmul-nvidia-ptx-128x256x16-1", 512, 1, 128, 256, 16, 2, 2, 1, 98, 99, 0, "-DHX_SPREAD=2"),
-    TILES("matmul-nvidia-ptx-2x64x128x8-1", 256, 2, 64, 128, 8, 2, 2, 1, 95, 95, 0, "-DHX_DIRECT=1 -DHX_SPREAD=1"),
-    SMALL("matmul-nvidia-ptx-small-32x32x32", 64, 32, 32, 32, 3, 1, 4, 4, 57),
-    SMALL("matmul-nvidia-ptx-small-32x32x64", 64, 32, 32, 64, 3, 1, 4, 4, 63),
-    SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 3, 1, 2, 4, 43),
+    TILES("matmul-nvidia-ptx-128x256x16-1", 512, 1, 128, 256, 16, 2, 2, 1, 98, 99, 0, 0, 0, 0, "-DHX_SPREAD=2"),
+    TILES("matmul-nvidia-ptx-2x64x128x8-1", 256, 2, 64, 128, 8, 2, 2, 1, 85, 84, 0, 29900, 49700, 0,
+          "-DHX_DIRECT=1 -DHX_SPREAD=1"),
+    SMALL("matmul-nvidia-ptx-small-32x32x32", 64, 32, 32, 32, 1, 4, 4, 4, 4, 54, 18000),
+    SMALL("matmul-nvidia-ptx-small-32x32x64", 64, 32, 32, 64, 1, 4, 4, 4, 4, 53, 15700),
+    SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 1, 4, 4, 2, 4, 22, 9900),
+    /* For so few groups that a chain over a panel is what takes the time: small items. */
+    SMALL("matmul-nvidia-ptx-small-4x2-32x32x64", 128, 32, 32, 64, 1, 4, 2, 4, 4, 45, 7700),
+    SMALL("matmul-nvidia-ptx-small-2x2-16x32x64", 128, 16, 32, 64, 1, 2, 2, 4, 4, 33, 7100),
+    SMALL("matmul-nvidia-ptx-small-2x2-16x16x64", 64, 16, 16, 64, 1, 2, 2, 4, 8, 27, 6800),
+    /* Long k: tiles whose sides the launch chooses. */
+    GRID("matmul-nvidia-ptx-grid-80x128x8", 0, 1, 5, 8, 100, 21400),
+    GRID("matmul-nvidia-ptx-grid-80x128x8-1", 0, 0, 5, 8, 92, 29000),
+    GRID("matmul-nvidia-ptx-grid-128x128x8", 1, 1, 8, 8, 100, 21400),
+    GRID("matmul-nvidia-ptx-grid-128x80x8", 1, 0, 8, 5, 100, 21400),
+    /* Few rows or columns. */
     FEW("matmul-nvidia-ptx-few-1x32x64", 256, 1, 32, 64, 2, 100, 0),
     FEW("matmul-nvidia-ptx-few-1x32x64-lines", 128, 1, 32, 64, 5, 0, 100),
     FEW("matmul-nvidia-ptx-few-2x32x64", 256, 2, 32, 64, 2, 100, 0),
@@ -196,10 +221,19 @@ uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
                                        hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
-  static const char *const matmul[] = {hx__cl_common,       hx__cl_matmul,           hx__cl_matmul_stage,
-                                       hx__cl_matmul_place, hx__cl_matmul_tiles,     hx__cl_matmul_small,
-                                       hx__cl_matmul_few,   hx__cl_matmul_few_lines, hx__cl_matmul_few_turns,
-                                       hx__cl_matmul_copy,  hx__cl_matmul_store,     NULL};
+  static const char *const matmul[] = {hx__cl_common,
+                                       hx__cl_matmul,
+                                       hx__cl_matmul_stage,
+                                       hx__cl_matmul_place,
+                                       hx__cl_matmul_tiles,
+                                       hx__cl_matmul_small,
+                                       hx__cl_matmul_grid,
+                                       hx__cl_matmul_few,
+                                       hx__cl_matmul_few_lines,
+                                       hx__cl_matmul_few_turns,
+                                       hx__cl_matmul_copy,
+                                       hx__cl_matmul_store,
+                                       NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
 }

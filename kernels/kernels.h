@@ -51,10 +51,13 @@
  *     row.few: these too; m <= tile_m. B [k][column]: group g does the tiles g % whole, that plus whole, ... of C, and
  *     of k the panels g / whole, that plus groups / whole, ...; several groups a tile where it has one tile alone. B
  *     [column][k]: group g does panel g % panels of tile g / panels. Tickets: one for each tile.
+ *     row.blocks: as such a row, but after lies come uint tile_m, uint tile_n, multiples of 16: tiles of that size, the
+ *     last ones past the edges of C; across and whole are 0, and the panels lie with pairs of columns swapped.
  *   Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
- *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint align, uint fours)
- *     Adds those panels. Launch: 1-D, local 128, tile_m * tile_n items for each tile of them; fours != 0: a quarter.
+ *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint align, uint how)
+ *     Adds those panels. how: HX__JOIN_... (tiles.h). Launch: 1-D, local 128, tile_m * tile_n items for each tile of
+ *     them; with HX__JOIN_FOURS a quarter.
  *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
  *             global float *to, ulong pitch, ulong lines)
  *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines.
@@ -129,14 +132,18 @@ typedef struct hx__kernel_row {
   bool large_grf; /* built with twice the registers a thread, an option that drivers of other devices refuse */
   bool any_tile;  /* HX_TILE may set tile_m, tile_n, tile_k, within what hx__kernel_tile_ok says */
   /* matmul: of a set: its speed by layout, percent of the fastest's, where it fills the device; 0: not for that layout.
-     Those with none are rows alone. */
-  uint32_t rate[HX__LAYOUTS];
-  uint32_t slices;     /* of a set: panels of a tile that a group does at once, each by its part of the items */
-  uint32_t stages;     /* of a set: tiles in local memory; more than 2 also hide far memory */
-  uint32_t width;      /* of a set: floats that a copy of an operand that lies [k][...] takes, 4 or 1 */
-  bool in_place;       /* of a set: reads operands however they lie, in the one program of layout NN */
-  bool few;            /* of a set: with operands in place, tile_m rows at most; a program for each way that B lies */
-  bool optional;       /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
+     Those with none are rows alone. chain: picoseconds that a step of k takes a group that has a compute unit alone,
+     beyond what that speed makes of it. */
+  uint32_t rate[HX__LAYOUTS], chain[HX__LAYOUTS];
+  uint32_t slices;   /* of a set: panels of a tile that a group does at once, each by its part of the items */
+  uint32_t stages;   /* of a set: tiles in local memory; more than 2 also hide far memory */
+  uint32_t width;    /* of a set: floats that a copy of an operand that lies [k][...] takes, 4 or 1 */
+  uint32_t blocks;   /* of a set: blocks of 16 x 16 of a tile, at most, whose sides each launch chooses; 0: one tile */
+  uint32_t sides[2]; /* such a tile's, in blocks, at most */
+  uint32_t fours;    /* and its operands that are copied by fours, so must lie so: bit 0 A, bit 1 B */
+  bool in_place;     /* of a set: reads operands however they lie, in the one program of layout NN */
+  bool few;          /* of a set: with operands in place, tile_m rows at most; a program for each way that B lies */
+  bool optional;     /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */
 } hx__kernel_row;
 

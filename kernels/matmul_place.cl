@@ -23,8 +23,12 @@ typedef struct hx_job {
   ulong k0, count;  /* of k */
 } hx_job;
 
+static uint hx_tiles(uint tile_m, uint tile_n, ulong m, ulong n) {
+  return (uint)((m + tile_m - 1) / tile_m) * (uint)((n + tile_n - 1) / tile_n);
+}
+
 static hx_job hx_job_of(uint group, uint slice, uint whole, ulong m, ulong n, ulong k) {
-  const uint tiles = (uint)((m + HX_TILE_M - 1) / HX_TILE_M) * (uint)((n + HX_TILE_N - 1) / HX_TILE_N);
+  const uint tiles = hx_tiles(HX_TILE_M, HX_TILE_N, m, n);
   const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tails = tiles - whole;
   hx_job job;
   job.part = group >= whole;

@@ -1,17 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matrix product for NVIDIA GPUs where tiles of C are few, because C is small or has few rows: small tiles, so that the
  * panels of k alone fill the device, and operands that are read where they lie, at any edge, so that nothing is copied
- * first. 4 or 8 rows by 4 columns an item; a ring of tiles in local memory; the order is that of matmul.cl.
+ * first. A ring of tiles in local memory; the order is that of matmul.cl.
+ *   HX_ITEM_M, HX_ITEM_N  rows and columns of an item: 2 or 4 of each, or 8 rows as HX_BLOCKS_M == 2 of 4. Small items
+ *                are for products that do not fill the device: a chain over a panel takes as long as its warps
  *   HX_LANES_M   items of a warp one above the other, 4 or 2
  *   HX_AHEAD     steps of k whose operands are read into registers at once: local memory answers later than a warp
  *                alone takes for the few fma of a step
  * Warps that have none of their tile's part of C only copy. */
 #if HX_SHAPE_TILES && HX_SMALL
 
-#define HX_SMALL_ROWS (4 * HX_BLOCKS_M) /* of an item */
+#ifndef HX_ITEM_M
+#define HX_ITEM_M 4
+#endif
+#ifndef HX_ITEM_N
+#define HX_ITEM_N 4
+#endif
+#define HX_SMALL_ROWS (HX_ITEM_M * HX_BLOCKS_M) /* of an item */
+#define HX_SMALL_CELLS (HX_SMALL_ROWS * HX_ITEM_N)
 #define HX_LANES_N (32 / HX_LANES_M)
 #define HX_WARP_M (HX_LANES_M * HX_SMALL_ROWS)
-#define HX_WARP_N (HX_LANES_N * 4)
+#define HX_WARP_N (HX_LANES_N * HX_ITEM_N)
 #define HX_SMALL_A_PITCH (HX_TILE_M + 4)
 #define HX_SMALL_B_PITCH (HX_TILE_N + 4)
 #define HX_SMALL_A_FLOATS (HX_TILE_K * HX_SMALL_A_PITCH)
@@ -95,27 +104,46 @@ static void hx_small_copy_last(global const float *x, const hx_side s, hx_tile_b
   }
 }
 
+/* N neighbours into registers. */
+#define HX_SMALL_TAKE(N, from, i, to) HX_PASTE(vstore, N)(*(local const HX_PASTE(float, N) *)(from), i, to)
 /* Operands of HX_AHEAD steps from p on into registers, while those of the steps before are used. */
-#define HX_SMALL_FRAGMENTS(set, p)                                                                       \
-  _Pragma("unroll") for (uint u = 0; u < HX_AHEAD; u++) {                                                \
-    _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                             \
-        vstore4(*(local const float4 *)(af + ((p) + u) * HX_SMALL_A_PITCH + 4 * HX_LANES_M * i), i, av[set][u]); \
-    vstore4(*(local const float4 *)(bf + ((p) + u) * HX_SMALL_B_PITCH), 0, bv[set][u]);                  \
+#define HX_SMALL_FRAGMENTS(set, p)                                                                              \
+  _Pragma("unroll") for (uint u = 0; u < HX_AHEAD; u++) {                                                       \
+    _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                                    \
+        HX_SMALL_TAKE(HX_ITEM_M, af + ((p) + u) * HX_SMALL_A_PITCH + HX_ITEM_M * HX_LANES_M * i, i, av[set][u]); \
+    HX_SMALL_TAKE(HX_ITEM_N, bf + ((p) + u) * HX_SMALL_B_PITCH, 0, bv[set][u]);                                 \
   }
-#define HX_SMALL_STEP(set, u)                                      \
-  _Pragma("unroll") for (uint e = 0; e < HX_SMALL_ROWS * 4; e++) { \
-    const uint i = e / 4, j = i & 1 ? 3 - e % 4 : e % 4;           \
-    acc[i][j] = fma(av[set][u][i], bv[set][u][j], acc[i][j]);      \
+#define HX_SMALL_STEP(set, u)                                                                          \
+  _Pragma("unroll") for (uint e = 0; e < HX_SMALL_CELLS; e++) {                                        \
+    const uint i = e / HX_ITEM_N, j = i & 1 ? HX_ITEM_N - 1 - e % HX_ITEM_N : e % HX_ITEM_N;           \
+    acc[i][j] = fma(av[set][u][i], bv[set][u][j], acc[i][j]);                                          \
   }
 
-/* The e-th four of an item's sums along the lines of t: of a row of the tile, or across of a column. */
-#define HX_SMALL_ROW(e) (row + 4 * HX_LANES_M * ((e) / 4))
-#define HX_SMALL_LINE(e) (across ? column + (e) % 4 : HX_SMALL_ROW(e) + (e) % 4)
-#define HX_SMALL_FROM(e) (across ? HX_SMALL_ROW(e) : column)
+/* The e-th piece of an item's sums along the lines of t, four of a row of the tile or across of a column; of items with
+ * fewer rows or columns, one. */
+#define HX_SMALL_ROW(row_of_item) (row + (row_of_item) % HX_ITEM_M + HX_ITEM_M * HX_LANES_M * ((row_of_item) / HX_ITEM_M))
+#if HX_ITEM_M == 4 && HX_ITEM_N == 4
+typedef float4 hx_piece;
+#define HX_PIECE 4
+#define HX_SMALL_PIECES HX_SMALL_ROWS
+#define HX_SMALL_LINE(e) (across ? column + (e) % 4 : HX_SMALL_ROW(e))
+#define HX_SMALL_FROM(e) (across ? HX_SMALL_ROW((e) / 4 * 4) : column)
 #define HX_SMALL_COLUMN(e)                                                                 \
   (float4)(acc[(e) / 4 * 4][(e) % 4], acc[(e) / 4 * 4 + 1][(e) % 4], acc[(e) / 4 * 4 + 2][(e) % 4], \
            acc[(e) / 4 * 4 + 3][(e) % 4])
-#define HX_SMALL_FOUR(e) (across ? HX_SMALL_COLUMN(e) : vload4(0, acc[e]))
+#define HX_SMALL_PIECE(e, turned) ((turned) ? HX_SMALL_COLUMN(e) : vload4(0, acc[e]))
+#define HX_SMALL_STORE(to, e, piece) hx_store_four(to, HX_SMALL_LINE(e), HX_SMALL_FROM(e), piece)
+#define HX_SMALL_KEEP(e, piece) vstore4(piece, 0, acc[e])
+#else
+typedef float hx_piece;
+#define HX_PIECE
+#define HX_SMALL_PIECES HX_SMALL_CELLS
+#define HX_SMALL_LINE(e) (across ? column + (e) % HX_ITEM_N : HX_SMALL_ROW((e) / HX_ITEM_N))
+#define HX_SMALL_FROM(e) (across ? HX_SMALL_ROW((e) / HX_ITEM_N) : column + (e) % HX_ITEM_N)
+#define HX_SMALL_PIECE(e, turned) acc[(e) / HX_ITEM_N][(e) % HX_ITEM_N]
+#define HX_SMALL_STORE(to, e, piece) hx_store(to, HX_SMALL_LINE(e), HX_SMALL_FROM(e), piece)
+#define HX_SMALL_KEEP(e, piece) acc[(e) / HX_ITEM_N][(e) % HX_ITEM_N] = (piece)
+#endif
 #define HX_JOIN_AHEAD 8u /* panels that are on their way at once */
 
 /* The arguments of matmul_tiles.cl's, and how the operands lie. join: the group that ends the last panel of a tile adds
@@ -127,7 +155,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   local float tiles_a[HX_STAGES * HX_SMALL_A_FLOATS] __attribute__((aligned(16)));
   local float tiles_b[HX_STAGES * HX_SMALL_B_FLOATS] __attribute__((aligned(16)));
   local uint taken[1];
-  local float4 sums[HX_SMALL_ROWS * HX_LOCAL0]; /* of an item's panels */
+  local HX_PASTE(float, HX_ITEM_N) sums[HX_SMALL_ROWS * HX_LOCAL0]; /* of an item's panels */
   const uint id = (uint)get_local_id(0), lane = id & 31, warp = id / 32;
   const hx_job job = hx_job_of((uint)get_group_id(0), 0, whole, m, n, k);
   const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_WIDTH, m, n);
@@ -135,7 +163,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   const uint warp_column = warp % (HX_TILE_N / HX_WARP_N) * HX_WARP_N;
   const uint lane_row = HX_LANES_M == 4 ? (lane & 1) | (lane >> 4) << 1 : lane & 1;
   const uint lane_column = HX_LANES_M == 4 ? lane >> 1 & 7 : lane >> 1;
-  const uint row = warp_row + 4 * lane_row, column = warp_column + 4 * lane_column;
+  const uint row = warp_row + HX_ITEM_M * lane_row, column = warp_column + HX_ITEM_N * lane_column;
   const bool active = at.i0 + warp_row < m && at.i0 + warp_row + HX_WARP_M > at.own_i && at.j0 + warp_column < n &&
                       at.j0 + warp_column + HX_WARP_N > at.own_j;
 
@@ -164,9 +192,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }                                                                                                                    \
   HX_SMALL_COMMIT
 
-  float acc[HX_SMALL_ROWS][4], av[2][HX_AHEAD][HX_SMALL_ROWS], bv[2][HX_AHEAD][4];
+  float acc[HX_SMALL_ROWS][HX_ITEM_N], av[2][HX_AHEAD][HX_SMALL_ROWS], bv[2][HX_AHEAD][HX_ITEM_N];
 #pragma unroll
-  for (uint e = 0; e < HX_SMALL_ROWS * 4; e++) acc[e / 4][e % 4] = 0.0f;
+  for (uint e = 0; e < HX_SMALL_CELLS; e++) acc[e / HX_ITEM_N][e % HX_ITEM_N] = 0.0f;
 #pragma unroll 1
   for (uint s = 0; s + 1 < HX_STAGES; s++) {
     HX_SMALL_COPY_STEP(s, s)
@@ -206,18 +234,18 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
         if (s >= HX_PANEL / HX_TILE_K) {
 #pragma unroll
           for (uint e = 0; e < HX_SMALL_ROWS; e++) {
-            const float4 before = sums[e * HX_LOCAL0 + id];
-            acc[e][0] = HX_ADD(, before.x, acc[e][0]);
-            acc[e][1] = HX_ADD(, before.y, acc[e][1]);
-            acc[e][2] = HX_ADD(, before.z, acc[e][2]);
-            acc[e][3] = HX_ADD(, before.w, acc[e][3]);
+            float before[HX_ITEM_N];
+            HX_PASTE(vstore, HX_ITEM_N)(sums[e * HX_LOCAL0 + id], 0, before);
+#pragma unroll
+            for (uint j = 0; j < HX_ITEM_N; j++) acc[e][j] = HX_ADD(, before[j], acc[e][j]);
           }
         }
         if (s + 1 < steps) {
 #pragma unroll
           for (uint e = 0; e < HX_SMALL_ROWS; e++) {
-            sums[e * HX_LOCAL0 + id] = vload4(0, acc[e]);
-            acc[e][0] = acc[e][1] = acc[e][2] = acc[e][3] = 0.0f;
+            sums[e * HX_LOCAL0 + id] = HX_PASTE(vload, HX_ITEM_N)(0, acc[e]);
+#pragma unroll
+            for (uint j = 0; j < HX_ITEM_N; j++) acc[e][j] = 0.0f;
           }
         }
       }
@@ -232,8 +260,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
                                         across ? HX_TILE_M : HX_TILE_N, own, HX_TILE_M, HX_TILE_N, HX_TILE_M, HX_TILE_N,
                                         1.0f, 0.0f, across);
 #pragma unroll
-    for (uint e = 0; e < HX_SMALL_ROWS; e++)
-      if (active) hx_store_four(part, HX_SMALL_LINE(e), HX_SMALL_FROM(e), HX_SMALL_FOUR(e));
+    for (uint e = 0; e < HX_SMALL_PIECES; e++)
+      if (active) HX_SMALL_STORE(part, e, HX_SMALL_PIECE(e, across));
     if (!join) return;
     const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tail = job.tile - whole;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
@@ -249,40 +277,47 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *from = partials + (ulong)tail * panels * (HX_TILE_M * HX_TILE_N);
     const uint width = across ? HX_TILE_M : HX_TILE_N;
 #pragma unroll
-    for (uint e = 0; e < HX_SMALL_ROWS; e++) vstore4((float4)(-0.0f), 0, acc[e]); /* changes no sum */
+    for (uint e = 0; e < HX_SMALL_PIECES; e++) HX_SMALL_KEEP(e, (hx_piece)(-0.0f)); /* changes no sum */
 #pragma unroll 1
     for (uint p = 0; p < panels; p += HX_JOIN_AHEAD) {
-      float4 v[HX_JOIN_AHEAD][HX_SMALL_ROWS];
+      hx_piece v[HX_JOIN_AHEAD][HX_SMALL_PIECES];
 #pragma unroll
       for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
 #pragma unroll
-        for (uint e = 0; e < HX_SMALL_ROWS; e++) {
-          v[u][e] = (float4)(-0.0f);
+        for (uint e = 0; e < HX_SMALL_PIECES; e++) {
+          v[u][e] = (hx_piece)(-0.0f);
           if (p + u < panels)
-            v[u][e] = *(global const float4 *)(from + (p + u) * (HX_TILE_M * HX_TILE_N) + HX_SMALL_LINE(e) * width +
-                                               HX_SMALL_FROM(e));
+            v[u][e] = *(global const hx_piece *)(from + (p + u) * (HX_TILE_M * HX_TILE_N) + HX_SMALL_LINE(e) * width +
+                                                 HX_SMALL_FROM(e));
         }
       }
 #pragma unroll
       for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
 #pragma unroll
-        for (uint e = 0; e < HX_SMALL_ROWS; e++) vstore4(HX_ADD(4, vload4(0, acc[e]), v[u][e]), 0, acc[e]);
+        for (uint e = 0; e < HX_SMALL_PIECES; e++)
+          HX_SMALL_KEEP(e, HX_ADD(HX_PIECE, HX_SMALL_PIECE(e, false), v[u][e]));
       }
     }
   }
   if (!active) return;
-  const bool fours = hx_target_in_fours(to), turned = across && !job.part; /* sums of panels are as they lie in t */
+  const bool turned = across && !job.part; /* sums of panels are as they lie in t */
+#if HX_ITEM_M == 4 && HX_ITEM_N == 4
+  const bool fours = hx_target_in_fours(to);
 #pragma unroll
-  for (uint e = 0; e < HX_SMALL_ROWS; e++) {
-    const float4 sum = turned ? HX_SMALL_COLUMN(e) : vload4(0, acc[e]);
+  for (uint e = 0; e < HX_SMALL_PIECES; e++) {
+    const float4 sum = HX_SMALL_PIECE(e, turned);
     if (fours) {
-      hx_store_four(to, HX_SMALL_LINE(e), HX_SMALL_FROM(e), sum);
+      HX_SMALL_STORE(to, e, sum);
     } else {
       const float v[4] = {sum.x, sum.y, sum.z, sum.w};
 #pragma unroll
       for (uint u = 0; u < 4; u++) hx_store(to, HX_SMALL_LINE(e), HX_SMALL_FROM(e) + u, v[u]);
     }
   }
+#else
+#pragma unroll
+  for (uint e = 0; e < HX_SMALL_PIECES; e++) HX_SMALL_STORE(to, e, HX_SMALL_PIECE(e, turned));
+#endif
 }
 
 #endif

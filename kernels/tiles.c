@@ -6,56 +6,90 @@
 #include <math.h>
 
 #define FMA_A_NS 200.0 /* of a compute unit, at rate 100 */
-#define LAUNCH_NS 2500.0
-#define READ_BYTES_A_NS 3000.0 /* by all groups, of what others read as well */
-#define JOIN_BYTES_A_NS 5000.0 /* that a join moves, in the cache */
+#define LAUNCH_NS 3660.0
+#define LAUNCH_IN_PLACE_NS 4490.0
+#define READ_BYTES_A_NS 3870.0 /* by all groups, of what others read as well */
+#define JOIN_NS 2490.0
+#define JOIN_BYTES_A_NS 7600.0 /* that a join moves, in the cache */
 #define JOIN_PANEL_NS 15.0
-#define TICKET_NS 1000.0 /* of a join in the product's launch, by one group */
-#define TICKET_PANEL_NS 100.0
+#define TICKET_NS 1360.0 /* of a join in the product's launch, by one group */
+#define TICKET_PANEL_NS 79.0
 #define TICKET_PANELS 24u
-#define COPY_BYTES_A_NS 3500.0 /* that a copy moves */
+#define COPY_NS 3430.0
+#define COPY_BYTES_A_NS 3990.0 /* that a copy moves */
 #define LOCAL_BYTES ((size_t)227 << 10)
-#define PART 0.93 /* the speed of groups of one panel, which begin and end more often */
+#define REGISTERS 65536u
+#define REGISTERS_AN_ITEM 128u
+#define PART                                                                                               \
+  0.95 /* the speed of groups of one panel, which begin and end more often; with two tiles in local memory \
+        */
+#define PART_OF_TWO 0.91
+#define APART 0.91 /* that of slices of several groups of a unit, which do not keep step */
+#define NEAR 0.97  /* the speed where an operand comes from far memory */
+#define REST 2.4   /* steps of k that are no whole tile, one after the other */
+#define BESIDE                                                                                          \
+  0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
+        */
+/* Where the launch chooses the sides of tiles: of a step of k, for each group of a unit and each of its warps. */
+#define GRID_GROUP_NS 26.5
+#define GRID_WARP_NS 3.6
+#define GRID_RESIDENT 3u
+#define GRID_READ_BYTES_A_NS 2000.0
+#define GRID_JOIN_BYTES_A_NS 20000.0
+#define GRID_LONGEST ((size_t)1 << 26) /* from a line to the next: offsets have 32 bits */
 #define MOST_PARTIALS ((size_t)256 << 20)
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
 static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
 static size_t fours(size_t n) { return (n + 3) & ~(size_t)3; }
 
-/* Groups that a compute unit has local memory for. */
+/* Groups that a compute unit has local memory and registers for. */
 static size_t resident(const hx__kernel_row *row) {
   const size_t stages = (size_t)(row->tile_m + row->tile_n + 8) * row->tile_k * row->stages * row->slices;
-  return LOCAL_BYTES / ((stages + (size_t)row->tile_m * row->tile_n) * sizeof(float));
+  const size_t by_memory = LOCAL_BYTES / ((stages + (size_t)row->tile_m * row->tile_n) * sizeof(float) + 1024);
+  const size_t by_registers = REGISTERS / (REGISTERS_AN_ITEM * row->local[0]);
+  return greater(row->local[0] < 128 || by_memory < by_registers ? by_memory : by_registers, 1);
 }
 
-/* Few warps leave a compute unit waiting, and slices of several groups do not keep step: the share of its speed that it
- * then has. */
-static double occupancy(const hx__kernel_row *row, size_t groups, size_t at_once, unsigned units) {
-  const size_t together = ceiling(groups, units) < resident(row) ? ceiling(groups, units) : resident(row);
-  const size_t warps = together * row->local[0] / 32 * at_once / row->slices;
-  if (row->slices > 1 && groups > units) return 0.88;
-  return warps >= 8 ? 1.0 : warps >= 4 ? 0.84 : warps >= 3 ? 0.7 : 0.5;
+/* A step of k of so many groups of a compute unit: as long as their fma take at full speed, or as one group takes alone
+ * where few share the unit, whose warps then wait; and more where both are near. */
+static double step_ns(const hx__kernel_row *row, size_t groups, double full_ns, double alone_ns) {
+  const double busy = (double)groups * full_ns / (row->slices > 1 && groups > 1 ? APART : 1.0);
+  const double chain = (double)ceiling(groups, resident(row)) * alone_ns;
+  return sqrt(sqrt(busy * busy * busy * busy + chain * chain * chain * chain));
 }
 
 /* An operand that each tile reads a part of for itself comes from far memory; two stages do not wait for it in vain. */
 static double nearness(const hx__kernel_row *row, const hx__tiles_shape *s) {
-  return row->stages == 2 && (s->m <= row->tile_m || s->n <= row->tile_n) ? 0.88 : 1.0;
+  return row->stages == 2 && (s->m <= row->tile_m || s->n <= row->tile_n) ? NEAR : 1.0;
 }
 
-static double product_ns(const hx__kernel_row *row, double percent, const hx__tiles_plan *p, const hx__tiles_shape *s,
-                         unsigned units) {
-  const size_t tail = p->tiles - p->whole, groups = p->groups;
-  const double area = (double)row->tile_m * row->tile_n, k = (double)s->k, panel = s->k < HX__PANEL ? k : HX__PANEL;
-  const size_t at_once = p->panels < row->slices ? p->panels : row->slices;
-  const double rate = FMA_A_NS * 0.01 * percent * nearness(row, s) * occupancy(row, groups, at_once, units);
-  const double rest = row->in_place ? 2.0 * (double)(s->k % row->tile_k) : 0.0; /* one step after the other */
-  const double depth =
-      (double)ceiling(p->whole, units) * k + (double)(ceiling(groups - p->whole, units) * at_once) * panel / PART;
+/* Whole tiles of the unit that gets most of them, where `parts` groups of one panel follow: the device hands groups out
+ * unevenly until it is full. */
+static size_t whole_share(const hx__kernel_row *row, size_t wholes, size_t parts, unsigned units) {
+  const bool uneven = wholes % 2 == 1 || parts > units || row->in_place;
+  return wholes + (wholes > 0 && wholes < 6 && resident(row) > 1 && uneven);
+}
+
+static double product_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
+                         const hx__tiles_shape *s, unsigned units) {
+  const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
+  const double area = (double)row->tile_m * row->tile_n, k = (double)s->k, alone = row->chain[layout] * 1e-3;
+  const double full = area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
+  const double part = row->stages == 2 && row->slices == 1 ? PART_OF_TWO : PART;
+  const double panel = p->panels > 2 ? k / (double)p->panels : fmin(k, HX__PANEL);
+  const double parts = panel * step_ns(row, ceiling(p->groups - p->whole, units), full, alone) / part;
+  const size_t wholes =
+      tail == 0 ? ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
+  const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
+  const double work =
+      depth * step_ns(row, wholes, full, alone) + (p->whole && resident(row) > 1 ? BESIDE : 1.0) * (tail ? parts : 0.0);
+  const double rest = row->in_place ? REST * (double)(s->k % row->tile_k) * fmax(full, alone) : 0.0;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
-  const double ns = LAUNCH_NS + fmax(depth * area / rate, read) + rest * area / rate;
+  const double ns = (row->in_place ? LAUNCH_IN_PLACE_NS : LAUNCH_NS) + fmax(work + rest, read);
   if (tail == 0) return ns;
   if (p->joins) return ns + TICKET_NS + (double)p->panels * TICKET_PANEL_NS;
-  return ns + LAUNCH_NS + (double)p->panels * JOIN_PANEL_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
+  return ns + JOIN_NS + (double)p->panels * JOIN_PANEL_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
 }
 
 /* Columns of B that lie a multiple of 4 KB apart meet in few sets of the cache. */
@@ -74,10 +108,61 @@ static bool reads(const hx__kernel_row *row, bool even, size_t ld, size_t lines)
   return row->width == 1 || (even && ld % row->width == 0 && lines % row->width == 0);
 }
 
+/* A row whose tiles this launch chooses: all in panels of k. A group takes the same whatever its tile, and more by its
+ * warps, eight blocks each. */
+static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
+  const size_t whole_m = s->m / p->tile_m, rest_m = ceiling(s->m % p->tile_m, HX__GRID_BLOCK);
+  const size_t whole_n = s->n / p->tile_n, rest_n = ceiling(s->n % p->tile_n, HX__GRID_BLOCK);
+  const size_t side_m = p->tile_m / HX__GRID_BLOCK, side_n = p->tile_n / HX__GRID_BLOCK;
+  const size_t warps = whole_m * whole_n * ceiling(side_m * side_n, 8) + whole_m * ceiling(side_m * rest_n, 8) +
+                       whole_n * ceiling(rest_m * side_n, 8) + ceiling(rest_m * rest_n, 8);
+  const double mean = (double)warps / (double)p->tiles;
+  const size_t together = ceiling(p->groups, units);
+  const double full = (GRID_GROUP_NS + GRID_WARP_NS * mean) * 100.0 / row->rate[HX__LAYOUT_NN];
+  const double panel = together > GRID_RESIDENT ? (double)s->k / (double)p->panels : fmin((double)s->k, HX__PANEL);
+  /* A second round that does not fill the unit waits as one group does. */
+  const double short_of = together > GRID_RESIDENT ? fmax(2.0 * GRID_RESIDENT - (double)together, 0.0) : 0.0;
+  const double chain = ((double)ceiling(together, GRID_RESIDENT) + 0.5 * short_of) * row->chain[HX__LAYOUT_NN] * 1e-3;
+  const double work = panel * (chain + (double)together * full) / PART;
+  const double read = (double)p->tiles * (p->tile_m + p->tile_n) * (double)s->k * 4.0 / GRID_READ_BYTES_A_NS;
+  return LAUNCH_NS + fmax(work, read) + JOIN_NS + (double)p->panels * JOIN_PANEL_NS +
+         (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
+}
+
+static hx__tiles_plan grid_of(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units, uint32_t side_m,
+                              uint32_t side_n) {
+  hx__tiles_plan p = {.tile_m = side_m * HX__GRID_BLOCK, .tile_n = side_n * HX__GRID_BLOCK};
+  p.lies = lies(s->a.rs, s->a.cs, s->a.even, s->m) | lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
+  p.tiles = ceiling(s->m, p.tile_m) * ceiling(s->n, p.tile_n);
+  p.panels = ceiling(s->k, HX__PANEL);
+  p.groups = p.tiles * p.panels;
+  p.partials = p.groups * p.tile_m * p.tile_n;
+  p.ns = grid_ns(row, &p, s, units);
+  return p;
+}
+
+static hx__tiles_plan grid_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
+                                    unsigned units) {
+  const size_t most_m = ceiling(s->m, HX__GRID_BLOCK), most_n = ceiling(s->n, HX__GRID_BLOCK);
+  const size_t longest = greater(greater(s->a.rs, s->a.cs), greater(s->b.rs, s->b.cs));
+  hx__tiles_plan best = grid_of(row, s, units, 1, 1);
+  best.ns = INFINITY;
+  const bool fits = ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours && longest < GRID_LONGEST &&
+                    (most_m + row->sides[0]) * (most_n + row->sides[1]) * 256 <= MOST_PARTIALS / 4 / best.panels;
+  for (uint32_t m = 1; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++)
+    for (uint32_t n = 1; n <= row->sides[1] && n <= most_n && m * n <= row->blocks; n++) {
+      const hx__tiles_plan p = grid_of(row, s, units, m, n);
+      if (p.ns < best.ns) best = p;
+    }
+  return best;
+}
+
 /* One way round. */
 static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, unsigned units) {
   hx__tiles_plan p = {.tiles = ceiling(s->m, row->tile_m) * ceiling(s->n, row->tile_n),
-                      .panels = ceiling(s->k, HX__PANEL)};
+                      .panels = ceiling(s->k, HX__PANEL),
+                      .tile_m = row->tile_m,
+                      .tile_n = row->tile_n};
   const double rate = spread(layout, s) * row->rate[layout];
   const bool fits = layout == HX__LAYOUT_TN
                         ? s->a.rs == 1 && s->a.cs != 1 && reads(row, s->a.even, s->a.cs, s->m) && s->m >= row->tile_m
@@ -98,24 +183,25 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   /* All whole, or what does not fill the units cut into panels. */
   const bool can_whole = row->slices == 1 || p.panels <= row->slices;
   p.whole = p.groups = p.tiles;
-  p.ns = can_whole ? product_ns(row, rate, &p, s, units) : INFINITY;
+  p.ns = can_whole ? product_ns(row, layout, rate, &p, s, units) : INFINITY;
   hx__tiles_plan cut = p;
   cut.whole = can_whole ? p.tiles / units * units : 0;
   cut.groups = cut.whole + (cut.tiles - cut.whole) * ceiling(p.panels, row->slices);
   cut.joins = row->in_place && p.panels <= TICKET_PANELS && cut.tiles - cut.whole <= HX__JOIN_TICKETS;
   const size_t bytes = (cut.tiles - cut.whole) * row->tile_m * row->tile_n * sizeof(float);
   if (p.panels > 1 && cut.whole < p.tiles && bytes <= MOST_PARTIALS / p.panels) {
-    cut.ns = product_ns(row, rate, &cut, s, units);
+    cut.ns = product_ns(row, layout, rate, &cut, s, units);
     if (cut.ns < p.ns) p = cut;
   }
   p.partials = (p.tiles - p.whole) * p.panels * row->tile_m * row->tile_n;
-  if (p.copy_a) p.ns += LAUNCH_NS + (double)(p.pitch_a * p.lines_a) * 8.0 / COPY_BYTES_A_NS;
-  if (p.copy_b) p.ns += LAUNCH_NS + (double)(p.pitch_b * s->k) * 8.0 / COPY_BYTES_A_NS;
+  if (p.copy_a) p.ns += COPY_NS + (double)(p.pitch_a * p.lines_a) * 8.0 / COPY_BYTES_A_NS;
+  if (p.copy_b) p.ns += COPY_NS + (double)(p.pitch_b * s->k) * 8.0 / COPY_BYTES_A_NS;
   return p;
 }
 
 hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
                                   unsigned units) {
+  if (row->blocks) return grid_plan_for(row, layout, s, units ? units : 1);
   const hx__tiles_shape other = {s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.even}, {s->a.cs, s->a.rs, s->a.even}};
   if (row->few) return hx__few_plan_for(row, layout, s, &other, units ? units : 1);
   const hx__tiles_plan straight = plan_for(row, layout, s, units ? units : 1);

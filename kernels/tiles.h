@@ -17,7 +17,11 @@ typedef struct hx__tiles_shape {
   hx__tiles_operand a, b;
 } hx__tiles_shape;
 
+#define HX__GRID_BLOCK 16u      /* the sides of a tile that a launch chooses are multiples of it */
 #define HX__JOIN_TICKETS 16384u /* tiles whose panels one launch adds, at most */
+
+/* How panels are added: matmul_copy.cl knows these by number. */
+enum { HX__JOIN_FOURS = 1, HX__JOIN_GRID = 2 };
 
 /* [k][row] and [k][column]; and by four neighbours at multiples of 16 bytes. matmul_place.cl knows these by number. */
 enum {
@@ -37,8 +41,9 @@ typedef struct hx__tiles_plan {
   size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, row->slices of them a group; few rows:
                                   tiles that a group does one after the other are `whole` apart */
   size_t groups;
-  size_t partials; /* elements of sums that wait to be joined */
-  double ns;       /* about what it takes, to compare plans by; INFINITY: the row cannot */
+  uint32_t tile_m, tile_n; /* the row's own, or those chosen for it */
+  size_t partials;         /* elements of sums that wait to be joined */
+  double ns;               /* about what it takes, to compare plans by; INFINITY: the row cannot */
 } hx__tiles_plan;
 
 /* The best plan for a row's program of this layout on a device of `units` compute units. */

@@ -51,14 +51,22 @@ static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__ti
 static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *given) {
   const hx__tiles_plan p = hx__tiles_plan_for(row, layout, given, UNITS);
   const char *const name = row->name;
-  if (layout == HX__LAYOUT_NN && row->slices == 1)
+  if (layout == HX__LAYOUT_NN && row->slices == 1 && !row->blocks)
     CHECK(isfinite(p.ns), "%s: %zux%zux%zu has no plan", name, given->m, given->n, given->k);
   if (row->rate[layout] == 0) CHECK(isinf(p.ns), "%s has no program of layout %d", name, (int)layout);
   if (isinf(p.ns)) return;
   const hx__tiles_shape s = turned(&p, given);
   const size_t slices = row->slices;
-  CHECK(p.tiles == up(s.m, row->tile_m) * up(s.n, row->tile_n) && p.panels == up(s.k, HX__PANEL) &&
-            p.whole <= p.tiles && p.groups == p.whole + (p.tiles - p.whole) * up(p.panels, slices),
+  if (row->blocks)
+    CHECK(!p.across && p.whole == 0 && p.tile_m % HX__GRID_BLOCK == 0 && p.tile_n % HX__GRID_BLOCK == 0 &&
+              p.tile_m * p.tile_n <= row->blocks * HX__GRID_BLOCK * HX__GRID_BLOCK &&
+              p.tile_m <= row->sides[0] * HX__GRID_BLOCK && p.tile_n <= row->sides[1] * HX__GRID_BLOCK,
+          "%s: a tile of %ux%u", name, p.tile_m, p.tile_n);
+  else
+    CHECK(p.tile_m == row->tile_m && p.tile_n == row->tile_n, "%s: a tile of %ux%u", name, p.tile_m, p.tile_n);
+  CHECK((row->fours & ~(p.lies / HX__LIES_A_IN_FOURS)) == 0, "%s: operands are not in fours", name);
+  CHECK(p.tiles == up(s.m, p.tile_m) * up(s.n, p.tile_n) && p.panels == up(s.k, HX__PANEL) && p.whole <= p.tiles &&
+            p.groups == p.whole + (p.tiles - p.whole) * up(p.panels, slices),
         "%s: %zux%zux%zu: %zu tiles, %zu whole, %zu panels, %zu groups", name, s.m, s.n, s.k, p.tiles, p.whole,
         p.panels, p.groups);
   CHECK(slices == 1 || p.whole == 0 || p.panels <= slices, "%s: %zu panels at once", name, p.panels);

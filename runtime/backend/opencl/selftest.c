@@ -112,22 +112,26 @@ typedef struct product {
   unsigned tiles_m, rest_m, tiles_n, rest_n, k;
   bool trans_a, trans_b;
   float alpha;
+  bool fours_b; /* rows of B at multiples of 16 bytes where it is copied as it lies */
 } product;
 
-static const product products[] = {{0, 1, 0, 1, 1, false, false, 1.0f},    {1, 3, 0, 7, 19, true, false, 1.0f},
-                                   {0, 5, 1, 2, 515, false, true, -0.75f}, {1, 0, 1, 0, 32, false, false, 1.0f},
-                                   {1, 1, 2, 3, 1030, true, true, 1.0f},   {0, 9, 0, 11, 2100, true, false, 1.0f},
-                                   {1, 4, 1, 8, 544, false, false, -2.0f}, {2, 3, 1, 9, 100, false, true, 1.0f},
-                                   {2, 4, 1, 12, 1040, true, false, 1.0f}, {1, 5, 1, 4, 1016, false, false, 1.0f},
-                                   {1, 8, 1, 4, 520, true, false, -1.0f},  {1, 4, 1, 8, 1036, false, true, 1.0f},
-                                   {1, 0, 2, 5, 1030, false, false, 1.0f}, {1, 0, 1, 7, 1540, true, true, -2.0f},
-                                   {2, 7, 0, 1, 1100, false, false, 1.0f}, {1, 9, 0, 1, 600, true, false, 0.5f}};
+static const product products[] = {
+    {0, 1, 0, 1, 1, false, false, 1.0f, false},    {1, 3, 0, 7, 19, true, false, 1.0f, false},
+    {0, 5, 1, 2, 515, false, true, -0.75f, false}, {1, 0, 1, 0, 32, false, false, 1.0f, false},
+    {1, 1, 2, 3, 1030, true, true, 1.0f, false},   {0, 9, 0, 11, 2100, true, false, 1.0f, false},
+    {1, 4, 1, 8, 544, false, false, -2.0f, false}, {2, 3, 1, 9, 100, false, true, 1.0f, false},
+    {2, 4, 1, 12, 1040, true, false, 1.0f, false}, {1, 5, 1, 4, 1016, false, false, 1.0f, false},
+    {1, 8, 1, 4, 520, true, false, -1.0f, false},  {1, 4, 1, 8, 1036, false, true, 1.0f, false},
+    {1, 8, 1, 4, 523, true, false, 1.0f, true},    {1, 9, 1, 5, 1541, true, true, 1.0f, false},
+    {1, 4, 1, 8, 1042, false, false, 1.0f, true},  {1, 0, 2, 5, 1030, false, false, 1.0f, false},
+    {1, 0, 1, 7, 1540, true, true, -2.0f, false},  {2, 7, 0, 1, 1100, false, false, 1.0f, false},
+    {1, 9, 0, 1, 600, true, false, 0.5f, false}};
 
 /* keep: C begins as zeros, stays on the device with a beta, and is fetched. */
 static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode,
                                 bool keep) {
   const size_t m = c->tiles_m * p->tile_m + c->rest_m, n = c->tiles_n * p->tile_n + c->rest_n, k = c->k;
-  const size_t lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + 1;
+  const size_t pad_b = c->fours_b ? 4 : 1, lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + pad_b;
   const size_t a_rows = c->trans_a ? k : m, b_rows = c->trans_b ? n : k;
   const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
@@ -156,7 +160,7 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
                            .trans_a = c->trans_a,
                            .trans_b = c->trans_b};
     const hx__array arrays[2] = {{.p = g.a, .rows = a_rows, .cols = lda - 4, .ld = lda, .mode = mode},
-                                 {.p = g.b, .rows = b_rows, .cols = ldb - 1, .ld = ldb, .mode = mode}};
+                                 {.p = g.b, .rows = b_rows, .cols = ldb - pad_b, .ld = ldb, .mode = mode}};
     hx__keep kept = {.to = keep ? hx__cl_hold(lane->device, got, m * n * sizeof *got) : NULL};
     const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .keep = kept.to ? &kept : NULL};
     hx__outcome outcome = run(lane, &request);
@@ -215,11 +219,14 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
 /* One case that reaches the program: of a variant by how its operands lie, which takes rows of the copy's length. */
 static const char *test_product_once(hx__lane *lane, const hx__cl_program *p, hx__memory_mode mode) {
   static const unsigned reaching[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 1, [HX__LAYOUT_TN] = 10, [HX__LAYOUT_NT] = 11};
-  static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 12, [HX__LAYOUT_NT] = 13};
+  static const unsigned by_fours[] = {1, 10, 14, 12}; /* hx__kernel_row.fours */
+  static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 15, [HX__LAYOUT_NT] = 16};
   const hx__cl_lane *const own = (const hx__cl_lane *)lane;
   const hx__layout layout = own->tested ? p->layout : HX__LAYOUT_NN;
-  const char *const why = test_product(lane, p, &products[(p->row->few ? few : reaching)[layout]],
-                                       layout == HX__LAYOUT_NN ? mode : HX__MEMORY_COPY, false);
+  const bool nn = layout == HX__LAYOUT_NN;
+  const unsigned which = p->row->few ? few[layout] : nn ? by_fours[p->row->fours] : reaching[layout];
+  const bool any_place = p->row->few ? nn : which == 1;
+  const char *const why = test_product(lane, p, &products[which], any_place ? mode : HX__MEMORY_COPY, false);
   return why ? why : own->tested && !own->reached ? "no small case reaches it" : NULL;
 }
 

@@ -85,7 +85,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   const hx__kernel_row *const row = lane->device->program[program].row;
   const hx__layout layout = lane->device->program[program].layout;
   if (!(p.ns < INFINITY)) return HX__NO_MEMORY; /* a row for few rows of C, and no other is ready */
-  const size_t tail = p.tiles - p.whole, tile = (size_t)row->tile_m * row->tile_n;
+  const size_t tail = p.tiles - p.whole, tile = (size_t)p.tile_m * p.tile_n;
   hx__cl_view a = p.across ? *bv : *av, b = p.across ? *av : *bv;
   const hx__tiles_operand ao =
       p.across ? (hx__tiles_operand){bs.cs, bs.rs, false} : (hx__tiles_operand){as.rs, as.cs, false};
@@ -94,7 +94,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   const size_t m = p.across ? size->n : size->m, n = p.across ? size->m : size->n;
   const size_t partials = (p.partials ? p.partials : 1) * sizeof(float);
   hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->partials, partials, CL_MEM_READ_WRITE);
-  if (outcome == HX__DONE && row->in_place) outcome = hx__cl_tickets_ready(lane);
+  if (outcome == HX__DONE && row->in_place && !row->blocks) outcome = hx__cl_tickets_ready(lane);
   if (outcome == HX__DONE && p.copy_a) outcome = copy(lane, &lane->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
   if (outcome == HX__DONE && p.copy_b) outcome = copy(lane, &lane->packed_b, &b, bo, size->k, n, size->k, p.pitch_b);
   args x = {.lane = lane};
@@ -108,10 +108,13 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg_view(&x, &b);
   arg_size(&x, p.copy_b ? p.pitch_b : b_by_k ? bo.rs : bo.cs);
   arg_result(&x, &p, size);
-  const cl_uint at_once = p.joins;
+  const cl_uint at_once = p.joins, tile_m = p.tile_m, tile_n = p.tile_n;
   if (row->few && (lane->back = !lane->back)) p.lies |= HX__LIES_BACK;
-  if (row->in_place) {
-    arg(&x, sizeof p.lies, &p.lies);
+  if (row->in_place) arg(&x, sizeof p.lies, &p.lies);
+  if (row->blocks) {
+    arg(&x, sizeof tile_m, &tile_m);
+    arg(&x, sizeof tile_n, &tile_n);
+  } else if (row->in_place) {
     arg(&x, sizeof at_once, &at_once);
     arg_mem(&x, lane->tickets.mem);
   }
@@ -122,13 +125,14 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
       hx__cl_lane_kernel(lane, &lane->join[lane->product], lane->product, "hx_matmul_join", NULL, NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_result(&j, &p, size);
-  arg(&j, sizeof row->tile_m, &row->tile_m);
-  arg(&j, sizeof row->tile_n, &row->tile_n);
+  arg(&j, sizeof tile_m, &tile_m);
+  arg(&j, sizeof tile_n, &tile_n);
   arg(&j, sizeof row->width, &row->width);
   const uint32_t local[2] = {128, 1};
-  const size_t quads = tail * (tile / 4 / local[0]);
-  const cl_uint fours = quads >= lane->device->base.compute_units;
-  const size_t joins = fours ? quads : 4 * quads;
-  arg(&j, sizeof fours, &fours);
+  const size_t items = tail * tile, quads = hx__ceiling(items / 4, local[0]);
+  const bool fours = quads >= lane->device->base.compute_units;
+  const size_t joins = fours ? quads : hx__ceiling(items, local[0]);
+  const cl_uint how = (fours ? HX__JOIN_FOURS : 0) | (row->blocks ? HX__JOIN_GRID : 0);
+  arg(&j, sizeof how, &how);
   return launch(&j, 1, &joins, local);
 }
