@@ -17,6 +17,7 @@ fail() {
 run() {
   HX_LOG=info sh "$here/driver.sh" pocl --layer "$layer" "$program" >"$1" 2>&1 </dev/null || fail "a run" "$1"
   ! grep -q "is lost" "$1" || fail "the device is lost, which" "$1"
+  ! grep -q "matmul-nvidia-.*: its bits differ" "$1" || fail "a program has other bits, which" "$1"
 }
 programs() { grep -c "matmul-nvidia-.*, layout [0-2]: $1" "$2" || true; }
 
