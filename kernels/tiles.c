@@ -36,6 +36,7 @@
 #define GRID_RESIDENT 3u
 #define GRID_READ_BYTES_A_NS 2000.0
 #define GRID_JOIN_BYTES_A_NS 20000.0
+#define GRID_LEAST ((size_t)1 << 27)   /* multiply-adds: less takes less time than a panel of such a tile */
 #define GRID_LONGEST ((size_t)1 << 26) /* from a line to the next: offsets have 32 bits */
 #define MOST_PARTIALS ((size_t)256 << 20)
 
@@ -84,7 +85,10 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
   const double work =
       depth * step_ns(row, wholes, full, alone) + (p->whole && resident(row) > 1 ? BESIDE : 1.0) * (tail ? parts : 0.0);
-  const double rest = row->in_place ? REST * (double)(s->k % row->tile_k) * fmax(full, alone) : 0.0;
+  /* The last panel alone has them, and is shorter where there are others. */
+  const double odd = REST * (double)(s->k % row->tile_k), last = (double)((s->k - 1) % HX__PANEL + 1);
+  const double late = tail && p->panels > 1 ? fmax(odd + last - HX__PANEL, 0.0) : odd;
+  const double rest = row->in_place ? late * fmax(full, alone) : 0.0;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
   const double ns = (row->in_place ? LAUNCH_IN_PLACE_NS : LAUNCH_NS) + fmax(work + rest, read);
   if (tail == 0) return ns;
@@ -148,6 +152,7 @@ static hx__tiles_plan grid_plan_for(const hx__kernel_row *row, hx__layout layout
   hx__tiles_plan best = grid_of(row, s, units, 1, 1);
   best.ns = INFINITY;
   const bool fits = ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours && longest < GRID_LONGEST &&
+                    s->m * s->n >= GRID_LEAST / s->k &&
                     (most_m + row->sides[0]) * (most_n + row->sides[1]) * 256 <= MOST_PARTIALS / 4 / best.panels;
   for (uint32_t m = 1; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++)
     for (uint32_t n = 1; n <= row->sides[1] && n <= most_n && m * n <= row->blocks; n++) {
