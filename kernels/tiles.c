@@ -42,6 +42,7 @@
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
 static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
+static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
 static size_t fours(size_t n) { return (n + 3) & ~(size_t)3; }
 
 /* Groups that a compute unit has local memory and registers for. */
@@ -152,10 +153,13 @@ static hx__tiles_plan grid_plan_for(const hx__kernel_row *row, hx__layout layout
   hx__tiles_plan best = grid_of(row, s, units, 1, 1);
   best.ns = INFINITY;
   const bool fits = ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours && longest < GRID_LONGEST &&
-                    s->m * s->n >= GRID_LEAST / s->k &&
                     (most_m + row->sides[0]) * (most_n + row->sides[1]) * 256 <= MOST_PARTIALS / 4 / best.panels;
-  for (uint32_t m = 1; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++)
-    for (uint32_t n = 1; n <= row->sides[1] && n <= most_n && m * n <= row->blocks; n++) {
+  /* Others are faster then: no search. */
+  const bool small = s->m * s->n < GRID_LEAST / s->k;
+  const uint32_t from_m = small ? (uint32_t)lesser(lesser(most_m, row->sides[0]), 4) : 1;
+  const uint32_t from_n = small ? (uint32_t)lesser(most_n, row->sides[1]) : 1;
+  for (uint32_t m = from_m; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++)
+    for (uint32_t n = from_n; n <= row->sides[1] && n <= most_n && m * n <= row->blocks; n++) {
       const hx__tiles_plan p = grid_of(row, s, units, m, n);
       if (p.ns < best.ns) best = p;
     }

@@ -51,7 +51,7 @@ static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__ti
 static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *given) {
   const hx__tiles_plan p = hx__tiles_plan_for(row, layout, given, UNITS);
   const char *const name = row->name;
-  if (layout == HX__LAYOUT_NN && row->slices == 1 && !row->blocks)
+  if (layout == HX__LAYOUT_NN && row->slices == 1 && (!row->blocks || (row->fours == 0 && given->k <= 1024)))
     CHECK(isfinite(p.ns), "%s: %zux%zux%zu has no plan", name, given->m, given->n, given->k);
   if (row->rate[layout] == 0) CHECK(isinf(p.ns), "%s has no program of layout %d", name, (int)layout);
   if (isinf(p.ns)) return;
