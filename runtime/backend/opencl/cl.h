@@ -254,6 +254,16 @@ typedef struct hx__cl_flight {
   size_t ldt;
 } hx__cl_flight;
 
+#define HX__CL_CHOICES 4u
+
+/* What a product of a set of rows was launched by, for the next one of its shape: to choose takes 10 us. */
+typedef struct hx__cl_choice {
+  hx__tiles_shape shape;
+  uint32_t ready; /* the variants there were; 0: no choice was made */
+  unsigned program;
+  hx__tiles_plan plan;
+} hx__cl_choice;
+
 typedef struct hx__cl_lane {
   hx__lane base;
   hx__cl_device *device;
@@ -278,6 +288,8 @@ typedef struct hx__cl_lane {
   bool shared_packed;    /* the operand that all chunks of the run share is packed */
   hx__cl_buffer tickets; /* of launches that join: HX__JOIN_TICKETS of them, 0 between launches */
   hx__cl_buffer partials, part;
+  hx__cl_choice choice[HX__CL_CHOICES];
+  unsigned choices; /* made so far: the oldest is the next to go */
   bool back; /* the last launch for few rows of C went so: they go to and fro over B, of which a cache holds an end */
   cl_mem stage[2]; /* the pinned ring and its mapped halves */
   void *stage_host[2];

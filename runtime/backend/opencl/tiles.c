@@ -17,12 +17,11 @@ static hx__tiles_plan plan_by(const hx__cl_device *d, unsigned program, const hx
 }
 
 /* The program whose plan is the fastest, by its index; of one that is tested, that one wherever it can. */
-static unsigned choose(hx__cl_lane *lane, const hx__tiles_shape *shape, hx__tiles_plan *best) {
+static unsigned choose_anew(hx__cl_lane *lane, uint32_t ready, const hx__tiles_shape *shape, hx__tiles_plan *best) {
   const hx__cl_device *const d = lane->device;
   unsigned chosen = lane->product;
   *best = plan_by(d, chosen, shape);
   if (chosen != HX__FIRST_PRODUCT) return chosen;
-  const uint32_t ready = atomic_load_explicit(&d->variants, memory_order_acquire);
   for (unsigned i = HX__NEEDS; i < HX__TRIAL; i++) {
     if (!(ready >> (i - HX__NEEDS) & 1) && i != lane->tested) continue;
     const hx__tiles_plan plan = plan_by(d, i, shape);
@@ -36,6 +35,30 @@ static unsigned choose(hx__cl_lane *lane, const hx__tiles_shape *shape, hx__tile
     chosen = i;
   }
   return chosen;
+}
+
+static bool same_operand(const hx__tiles_operand *a, const hx__tiles_operand *b) {
+  return a->rs == b->rs && a->cs == b->cs && a->even == b->even;
+}
+
+static bool same_shape(const hx__tiles_shape *a, const hx__tiles_shape *b) {
+  return a->m == b->m && a->n == b->n && a->k == b->k && same_operand(&a->a, &b->a) && same_operand(&a->b, &b->b);
+}
+
+/* The same, as it was chosen for that shape with the variants there are. */
+static unsigned choose(hx__cl_lane *lane, const hx__tiles_shape *shape, hx__tiles_plan *best) {
+  const uint32_t ready = atomic_load_explicit(&lane->device->variants, memory_order_acquire);
+  if (lane->tested || !ready) return choose_anew(lane, ready, shape, best);
+  hx__cl_choice *c = NULL;
+  for (unsigned i = 0; i < HX__CL_CHOICES && !c; i++)
+    if (lane->choice[i].ready == ready && same_shape(&lane->choice[i].shape, shape)) c = &lane->choice[i];
+  if (!c) {
+    c = &lane->choice[lane->choices++ % HX__CL_CHOICES];
+    *c = (hx__cl_choice){.shape = *shape, .ready = ready};
+    c->program = choose_anew(lane, ready, shape, &c->plan);
+  }
+  *best = c->plan;
+  return c->program;
 }
 
 /* Copies an operand to rows of `pitch` elements; v is then a view of the copy. */
