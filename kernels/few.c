@@ -11,8 +11,8 @@
 #define ROW_NS 10.0            /* of two rows that can do a product, the smaller tile is the better one */
 #define PANEL_NS 1600.0        /* of a group alone, and with B [column][k] the least that a launch takes */
 #define JOIN_NS 1000.0         /* of a join in the product's launch, by one group */
-#define JOIN_SUMS_A_NS 4.0
-#define GROUPS_A_UNIT 2u /* that have registers, where B lies [k][line] */
+#define JOIN_TURN_NS 950.0     /* for as many sums as its local memory takes */
+#define GROUPS_A_UNIT 2u       /* that have registers, where B lies [k][line] */
 #define MOST_APART ((size_t)1 << 30)
 #define MOST_PARTIALS ((size_t)64 << 20) /* elements */
 
@@ -53,7 +53,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   const double lines = (double)s->n * (double)s->k, fma = lines * row->tile_m / (FMA_A_NS * units);
   const size_t turns = by_k ? ceiling(p.tiles, p.whole) * ceiling(p.panels, p.groups / p.whole) : 1;
   p.ns = LAUNCH_NS + fmax(fmax(4.0 * lines / READ_BYTES_A_NS, fma), PANEL_NS * (double)turns) + ROW_NS * row->tile_m;
-  if (p.joins) p.ns += JOIN_NS + (double)(p.panels * sums) / JOIN_SUMS_A_NS;
+  if (p.joins) p.ns += JOIN_NS + JOIN_TURN_NS * (double)ceiling(p.panels * sums, row->tile_m > 4 ? 2048 : 4096);
   return p;
 }
 
