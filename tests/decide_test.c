@@ -110,6 +110,23 @@ static void alone_unknown(void) {
   }
 }
 
+/* What the CPU took in another class of sizes is not what it takes in this one: it is seen here before it is left out.
+ */
+static void of_another_class(void) {
+  for (int other = 0; other <= 1; other++) {
+    hx__prospect p = known();
+    hx__decision d;
+    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
+    p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 8};
+    p.whole[1].ns_per_unit = 0.75;
+    p.cpu_alone.turn = other ? 900 : 7;
+    p.cpu_alone.borrowed = other;
+    hx__decide(&p, &d);
+    CHECK(d.best == 1 && (d.choice == 0) == other && d.turn == 10, "another class %d: choice %u, best %u, turn %llu",
+          other, d.choice, d.best, (unsigned long long)d.turn);
+  }
+}
+
 /* What was the best choice three calls ago is checked soon, what was it long ago is not. */
 static void was_best(void) {
   static const struct {
@@ -173,6 +190,7 @@ int main(void) {
   taken_core();
   what_calls_took();
   alone_unknown();
+  of_another_class();
   was_best();
   by_a_hair();
   time_of_one();

@@ -127,22 +127,23 @@ static void remember(const hx__prospect *p, const hx__estimate *took, hx__outloo
 
 static hx__outlook look(const hx__prospect *p, unsigned choice) {
   const hx__estimate *const measured = choice ? &p->whole[choice] : &p->cpu_alone, *const took = &p->took[choice];
+  const bool own = !measured->borrowed; /* the CPU's time may be that of another class: what it was there says little */
   double sigma = 1.0;
   hx__outlook o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma),
                    .watts = measured->watts,
                    .metering = p->objective != HX__OBJECTIVE_TIME && measured->metering,
-                   .samples = measured->samples,
-                   .turn = measured->turn,
-                   .best_turn = measured->best_turn};
+                   .samples = own ? measured->samples : 0,
+                   .turn = own ? measured->turn : 0,
+                   .best_turn = own ? measured->best_turn : 0};
   /* The spread from call to call is no doubt about the mean. */
-  o.doubt = measured->samples ? measured->sigma / sqrt(fmin(measured->samples, 4.0))
-            : choice          ? (choice > p->devices ? apart_bias(p) : PARTS_BIAS)
-                              : fmax(measured->sigma, apart_bias(p));
-  if (measured->samples) o.doubt = choice && measured->samples == 1 ? ONCE_BIAS : fmin(o.doubt, KNOWN_BIAS);
-  o.ns = choice && measured->samples ? hx__estimate_ns(measured, o.parts_ns, false) : o.parts_ns;
+  o.doubt = o.samples ? measured->sigma / sqrt(fmin(o.samples, 4.0))
+            : choice  ? (choice > p->devices ? apart_bias(p) : PARTS_BIAS)
+                      : fmax(measured->sigma, own ? apart_bias(p) : APART_BIAS);
+  if (o.samples) o.doubt = choice && o.samples == 1 ? ONCE_BIAS : fmin(o.doubt, KNOWN_BIAS);
+  o.ns = choice && o.samples ? hx__estimate_ns(measured, o.parts_ns, false) : o.parts_ns;
   o.sigma = choice ? sqrt(sigma * sigma + o.doubt * o.doubt) : o.doubt;
   const hx__choice c = hx__choice_of(choice, p->devices);
-  if (c.cpu && c.devices && p->cpu_alone.samples && isfinite(o.ns)) {
+  if (c.cpu && c.devices && p->cpu_alone.samples && !p->cpu_alone.borrowed && isfinite(o.ns)) {
     double most = fmax(log(o.ns / least_ns(p, c)), 0.0);
     if (!o.samples && was_tried(p, c.devices)) most = fmin(most, KNOWN_BIAS); /* and what they take from each other */
     o.sigma = fmin(o.sigma, most);

@@ -169,6 +169,7 @@ hx__estimate hx__model_get(hx__model *m, const hx__rate_key *key, uint64_t now_s
       e.idle_ns = between(low.idle_ns, high.idle_ns, w);
       e.gap_ns = between(low.gap_ns, high.gap_ns, w);
     }
+    e.borrowed = e.samples != 0;
     if (e.samples) e.sigma += REACH_SIGMA * (double)(low.samples && (!high.samples || down <= up) ? down : up);
   }
   hx__unlock(&m->lock);

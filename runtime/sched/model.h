@@ -35,7 +35,7 @@ typedef struct hx__estimate {
   double watts;       /* that the processor draws meanwhile; 0: not known */
   bool metering;      /* that is being measured, and takes some calls more in a row */
   uint64_t best_turn; /* the last decision that took it for the best choice; 0: none */
-  bool borrowed;      /* measured, but in another company, or with operands that came in another way */
+  bool borrowed;      /* measured, but in another class or company, or with operands that came in another way */
 } hx__estimate;
 
 /* One measurement. */
