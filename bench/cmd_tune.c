@@ -5,7 +5,7 @@
 
 #include "bench/bench.h"
 #include "bench/system.h"
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/cache_dir.h"
 

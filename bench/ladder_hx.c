@@ -8,7 +8,7 @@
 #include "bench/ladder.h"
 #include "bench/measure.h"
 #include "bench/text.h"
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/config.h"
 

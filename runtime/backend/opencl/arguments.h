@@ -3,7 +3,7 @@
 #ifndef HX_BACKEND_OPENCL_ARGUMENTS_H
 #define HX_BACKEND_OPENCL_ARGUMENTS_H
 
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 
 /* Sets arguments one after the other; the first error stays. */
 typedef struct args {

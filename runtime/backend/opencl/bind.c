@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 
 #define LEAST_HELD_BYTES ((size_t)256 << 10)
 #define MOST_PART 8u   /* of the device's memory, for one operand of one run */

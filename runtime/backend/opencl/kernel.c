@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The kernel objects of a lane, and the tickets that launches of some take. */
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 
 static hx__memory_mode kind_of(const hx__cl_view *view) { return !view || view->mem ? HX__MEMORY_COPY : view->mode; }
 

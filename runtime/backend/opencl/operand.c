@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a kernel reaches part of an array: in place, or copied. */
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 
 #define TWIN_REACH 16 /* operands before it that may hold the same array */
 

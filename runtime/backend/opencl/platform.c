@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 
 #define MAX_PLATFORMS 16
 #define VENDOR_INTEL 0x8086u

@@ -3,7 +3,7 @@
  * queue that computed them. Products and long reductions of devices that copy are read on a queue of their own into
  * pinned blocks of the lane, so that the device computes the next chunk, or takes its operands, meanwhile. (Mapped on
  * another queue they are slow: a driver pins memory for each map anew unless it is as large as the one before.) */
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
 

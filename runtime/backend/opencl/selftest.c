@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 #include "runtime/base/clock.h"
 
 #define PATIENCE_NS 30000000000u /* for one small launch on a device that may hang */

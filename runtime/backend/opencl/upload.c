@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "runtime/backend/crew.h"
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
 

@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <sys/prctl.h>
 
-#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/opencl/lane.h"
 #include "runtime/base/clock.h"
 
 #define LEAST_NAP_NS 20000u
