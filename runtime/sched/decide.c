@@ -26,7 +26,7 @@
 #define SOON 6.0          /* calls between checks of what may well be better */
 #define LATELY_BUDGET 0.1 /* of what was the best one just now: that it is none may be somebody else's doing */
 #define LATER 64.0        /* of what is not */
-#define SLOWED 1.5        /* times as long as such calls took, by their parts: a device has become slower */
+#define SLOWED 2.0        /* times as long as such calls took, by their parts: a device has become slower */
 #define TRIALS 2u         /* calls after which a choice that may be better is known well enough */
 #define SURE                                                                                               \
   1.5 /* times its doubt what devices without the CPU must bring: they share nothing, and adapt to nothing \
