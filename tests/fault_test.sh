@@ -32,7 +32,7 @@ while read -r FAULT_FN FAULT_CODE; do
   log=$scratch/$FAULT_FN.log
   # How often it is called; then one of the last, when the device has passed the self-test and is at work.
   run "$log" 1000000000 && calls=$(sed -n "s/^layer: calls: $FAULT_FN //p" "$log") || calls=0
-  nth=$((calls > 20 ? calls - 10 : (calls + 1) / 2))
+  nth=$((calls > 20 ? calls - 10 : calls))
   if [ "$nth" -gt 0 ] && run "$log" "$nth" && grep -q "^layer: fault: $FAULT_FN call $nth" "$log"; then
     right "$FAULT_FN call $nth of $calls -> $FAULT_CODE"
   else
