@@ -163,6 +163,37 @@ static void by_a_hair(void) {
   }
 }
 
+/* A device behind a ring: of which nothing is known beside the CPU, and which seems to bring little, has a trial; to be
+ * the best choice unseen it has to promise more than another one. */
+static void behind_a_ring(void) {
+  static const struct {
+    bool by_ring, borrowed;
+    uint32_t samples;
+    double ns_per_unit; /* of the device; the CPU's is 1 */
+    bool trial;
+  } rows[] = {{true, false, 0, 10.0, true}, {true, true, 9, 10.0, true},    {true, false, 9, 10.0, false},
+              {true, false, 0, 1.0, false}, {false, false, 0, 10.0, false}, {false, true, 9, 10.0, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    hx__prospect p = known();
+    p.device[0].by_ring = rows[i].by_ring;
+    p.device[0].beside.borrowed = rows[i].borrowed;
+    p.device[0].beside.samples = rows[i].samples;
+    p.device[0].beside.ns_per_unit = rows[i].ns_per_unit;
+    const double part = hx__trial_part(&p, 0);
+    CHECK(rows[i].trial ? part > 0.0 && part < 0.01 : part == 1.0, "row %zu: %g of the units", i, part);
+  }
+  for (int ring = 0; ring <= 1; ring++) {
+    hx__prospect p = known();
+    hx__decision d;
+    p.units = 1e8; /* latencies do not count */
+    p.device[0].by_ring = ring;
+    p.device[0].beside.ns_per_unit = 27.0; /* both: 3.6 % */
+    p.device[0].alone.ns_per_unit = 40.0;
+    hx__decide(&p, &d);
+    CHECK(d.best == !ring, "3.6 %% unseen, ring %d: best %u", ring, d.best);
+  }
+}
+
 /* What a decision costs. */
 static void time_of_one(void) {
   hx__prospect p = {.units = 1e6, .devices = 1};
@@ -193,6 +224,7 @@ int main(void) {
   of_another_class();
   was_best();
   by_a_hair();
+  behind_a_ring();
   time_of_one();
   return checks_end("decide_test");
 }

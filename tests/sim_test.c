@@ -359,6 +359,27 @@ static void memory(void) {
   }
 }
 
+/* What is believed of calls that are off by eight times, after one that was right, and one by one after ten. */
+static void steps_of_belief(void) {
+  static hx__model model = HX__MODEL_INIT;
+  static const struct {
+    int before;
+    double factor;
+    int calls;
+    double least, most; /* of what it was */
+  } rows[] = {{1, 8.0, 1, 1.0, 1.5},  {10, 8.0, 1, 1.0, 1.4},   {10, 8.0, 2, 1.4, 2.2},
+              {10, 8.0, 4, 4.0, 8.0}, {10, 0.125, 1, 0.3, 0.5}, {10, 0.125, 4, 0.12, 0.2}};
+  for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+    const hx__rate_key key = {.device = 3 + r, .needs = 1, .size_class = 20};
+    for (int i = 0; i < rows[r].before + rows[r].calls; i++)
+      hx__model_put(&model, &key, &hx__prior_device,
+                    (hx__sample){.units = 1e6, .ns = 5e4 + 1e6 * (i < rows[r].before ? 1.0 : rows[r].factor)}, 100);
+    const double now = hx__model_exact(&model, &key, 100).ns_per_unit;
+    CHECK(now > rows[r].least && now < rows[r].most, "%d calls of %g after %d of 1: %g", rows[r].calls, rows[r].factor,
+          rows[r].before, now);
+  }
+}
+
 /* What whole calls say of a choice that was to take 3. */
 static void whole_calls(void) {
   CHECK(hx__whole_ns(9.0, 3.0, false, false) == 9.0, "no surprise: all of it");
@@ -376,6 +397,7 @@ int main(int argc, char **argv) {
   }
   whole_calls();
   memory();
+  steps_of_belief();
   foreign_entries();
   in_progress();
   no_crumbs();

@@ -28,9 +28,8 @@
 #define LATER 64.0        /* of what is not */
 #define SLOWED 2.0        /* times as long as such calls took, by their parts: a device has become slower */
 #define TRIALS 2u         /* calls after which a choice that may be better is known well enough */
-#define SURE                                                                                               \
-  1.5 /* times its doubt what devices without the CPU must bring: they share nothing, and adapt to nothing \
-       */
+/* Times its doubt what devices without the CPU must bring: they share nothing, and adapt to nothing. */
+#define SURE 1.5
 #define TAKEN_NS 2e7 /* what a core that is taken for a while costs a call */
 #define MOST_ROW 50.0
 #define MOST_SLOW 8.0    /* times the best one: not even clocks and buffers make that up */
@@ -95,8 +94,8 @@ static bool was_tried(const hx__prospect *p, unsigned devices) {
   return tried;
 }
 
-/* What a choice has to bring over another one without its devices. Beside a device behind a ring that
- * can bring but little the CPU alone is seen first. */
+/* What a choice has to bring over another one without its devices. Beside a device behind a ring that can bring but
+ * little the CPU alone is seen first. */
 static double gain_of(const hx__prospect *p, unsigned choice, const hx__outlook *o) {
   const hx__choice c = hx__choice_of(choice, p->devices);
   double gain = GAIN;

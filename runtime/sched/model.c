@@ -44,8 +44,8 @@ const hx__estimate hx__prior_device = {.latency_ns = PRIOR_LATENCY_NS,
                                        .gap_ns = PRIOR_GAP * PRIOR_LATENCY_NS,
                                        .sigma = 0.7},
                    hx__prior_cpu = {.latency_ns = 4e3, .sigma = 0.5},
-                   hx__prior_call = {.ns_per_unit = 1.0, .sigma = 0.2}, /* as promised */
-    hx__prior_whole = {.ns_per_unit = 0.0};
+                   hx__prior_call = {.ns_per_unit = 1.0, .sigma = 0.2}; /* as promised */
+const hx__estimate hx__prior_whole = {.samples = 0};                    /* nobody has promised anything */
 
 hx__estimate hx__prior_of(double latency_ns, double ns_per_unit) {
   hx__estimate e = hx__prior_device;
