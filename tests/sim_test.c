@@ -270,14 +270,15 @@ static void wakes_up(void) {
   CHECK(last < 1.1, "at last %.3f x its time", last);
 }
 
-/* A memory that has become wrong heals. */
-static void healing(double from, double to, unsigned calls, double most) {
+/* A memory that has become wrong heals. corun: what is left of everybody's rate in company; 0: all. */
+static void healing(double from, double to, double corun, unsigned calls, double most) {
   static hx__model model;
   memset(&model, 0, sizeof model);
   pthread_mutex_init(&model.lock, NULL);
   sim_hx hx = {.model = &model, .now_s = 1000};
   uint64_t random = 9;
   sim_machine was = sim_plain(from, 40e3), is = sim_plain(to, 40e3);
+  was.cpu.corun = was.device[0].corun = is.cpu.corun = is.device[0].corun = corun;
   const size_t slices = sim_slices_for(&is, 5e6);
   double share[SIM_DEVICES], sum = 0.0, last = 1.0;
   sim_hx_warm(&hx, &was, slices, 200, &random);
@@ -330,54 +331,12 @@ static void foreign_entries(void) {
   CHECK(taken > 0, "none was taken");
 }
 
-/* A spike is passed over, a change is believed at its second sign, age makes unsure. */
-static void memory(void) {
-  static hx__model model = HX__MODEL_INIT;
-  const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
-  for (int i = 0; i < 10; i++)
-    hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
-  const double before = hx__model_exact(&model, &key, 100).ns_per_unit;
-  hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 9e7}, 100);
-  CHECK(hx__model_exact(&model, &key, 100).ns_per_unit < 1.25 * before, "one spike moved it");
-  hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
-  for (int i = 0; i < 4; i++)
-    hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6}, 100);
-  const hx__estimate after = hx__model_exact(&model, &key, 100);
-  CHECK(after.ns_per_unit > 1.4 * before, "%g after a change from %g to 1.95", after.ns_per_unit, before);
-  CHECK(hx__model_exact(&model, &key, 100 + 86400).sigma >= 0.5, "a day makes no doubt");
-  hx__rate_key near = key;
-  near.size_class = 22;
-  CHECK(hx__model_get(&model, &near, 100).samples && hx__model_get(&model, &near, 100).sigma > after.sigma,
-        "the next classes know nothing");
-  near.size_class = 25;
-  CHECK(!hx__model_get(&model, &near, 100).samples, "too far a class");
-  for (uint64_t i = 0; i < 5 * HX__MODEL_ENTRIES; i++) { /* full: the oldest go */
-    hx__rate_key k = key;
-    k.device = hx__identity("any", "one") + i;
-    hx__model_put(&model, &k, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6}, 200 + i);
-    CHECK(hx__model_exact(&model, &k, 200 + i).samples == 1, "entry %llu is lost", (unsigned long long)i);
-  }
-}
-
-/* What is believed of calls that are off by eight times, after one that was right, and one by one after ten. */
-static void steps_of_belief(void) {
-  static hx__model model = HX__MODEL_INIT;
-  static const struct {
-    int before;
-    double factor;
-    int calls;
-    double least, most; /* of what it was */
-  } rows[] = {{1, 8.0, 1, 1.0, 1.5},  {10, 8.0, 1, 1.0, 1.4},   {10, 8.0, 2, 1.4, 2.2},
-              {10, 8.0, 4, 4.0, 8.0}, {10, 0.125, 1, 0.3, 0.5}, {10, 0.125, 4, 0.12, 0.2}};
-  for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
-    const hx__rate_key key = {.device = 3 + r, .needs = 1, .size_class = 20};
-    for (int i = 0; i < rows[r].before + rows[r].calls; i++)
-      hx__model_put(&model, &key, &hx__prior_device,
-                    (hx__sample){.units = 1e6, .ns = 5e4 + 1e6 * (i < rows[r].before ? 1.0 : rows[r].factor)}, 100);
-    const double now = hx__model_exact(&model, &key, 100).ns_per_unit;
-    CHECK(now > rows[r].least && now < rows[r].most, "%d calls of %g after %d of 1: %g", rows[r].calls, rows[r].factor,
-          rows[r].before, now);
-  }
+/* A chunk of 9 to 11 ns that has not ended says something once it has taken longer than that. */
+static void not_ended(void) {
+  const hx__estimate e = {.ns_per_unit = 1.0, .latency_ns = 1.0, .idle_ns = 2.0, .samples = 9};
+  CHECK(hx__tells(&e, 8.0, false, 5.0, true) && hx__tells(&e, 8.0, false, 20.0, true), "one that has ended");
+  CHECK(!hx__tells(&e, 8.0, false, 8.9, false) && hx__tells(&e, 8.0, false, 9.1, false), "one that has not");
+  CHECK(!hx__tells(&e, 8.0, true, 10.9, false) && hx__tells(&e, 8.0, true, 11.1, false), "of a device that has slept");
 }
 
 /* What whole calls say of a choice that was to take 3. */
@@ -395,9 +354,8 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--table") == 0) table = true;
     if (strcmp(argv[i], "--schedules") == 0 && i + 1 < argc) schedules = strtoul(argv[++i], NULL, 10);
   }
+  not_ended();
   whole_calls();
-  memory();
-  steps_of_belief();
   foreign_entries();
   in_progress();
   no_crumbs();
@@ -405,9 +363,10 @@ int main(int argc, char **argv) {
   bounds();
   exactly_once(schedules);
   wakes_up();
-  healing(1.5, 0.15, 40, 1.6);
-  healing(0.02, 3.0, 2000, 1.60);
-  healing(3.0, 6.0, 40, 1.10);
+  healing(1.5, 0.15, 0.0, 40, 1.6);
+  healing(0.02, 3.0, 0.0, 2000, 1.60);
+  healing(3.0, 6.0, 0.0, 40, 1.10);
+  healing(6.0, 0.02, 0.5, 100, 2.5); /* it works alone, and its chunks are given up */
   matrix(table);
   return checks_end("sim_test");
 }

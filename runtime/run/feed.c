@@ -67,11 +67,12 @@ static uint64_t deadline(const hx__feed *f, hx__chunk chunk) {
          (predicted > LEAST_TIMEOUT_NS ? predicted < 1e18 ? (uint64_t)predicted : (uint64_t)1e18 : LEAST_TIMEOUT_NS);
 }
 
-/* A chunk took ns, or more where it did not end: of its launch the part `shown` in that time. */
-static void learn(hx__feed *f, hx__chunk chunk, double ns, double shown) {
+/* A chunk took ns, or more where it has not ended: of its launch the part `shown` in that time. */
+static void learn(hx__feed *f, hx__chunk chunk, double ns, double shown, bool has_ended) {
   hx__run_state *const run = f->run;
   const double units = (double)hx__chunk_units(run->work, chunk), hidden_ns = (1.0 - shown) * f->course.latency_ns;
   const bool idle = f->planned->idle && f->course.launches == 0;
+  if (!hx__tells(&f->planned->expected, units, idle, ns + hidden_ns, has_ended)) return;
   if (hx__surprising(&f->planned->expected, units, idle, ns + hidden_ns))
     atomic_store_explicit(&run->surprised, true, memory_order_relaxed);
   /* Parts that were set by hand leave somebody alone for a while. */
@@ -140,7 +141,7 @@ static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   publish(f);
   if (outcome == HX__UNWANTED) {
     const uint64_t now = hx__now_ns(), begun = v->from_ns > f->landed_ns ? v->from_ns : f->landed_ns;
-    learn(f, chunk, (double)(now - begun) / fmax(lane->sent, LEAST_SENT), 1.0);
+    learn(f, chunk, (double)(now - begun) / fmax(lane->sent, LEAST_SENT), 1.0, true);
     f->busy_ns += now - begun;
     trace(f, v, begun, now, outcome);
   }
@@ -202,8 +203,8 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
   f->busy_ns += ns;
   atomic_store_explicit(&f->seat->used_ns, now, memory_order_relaxed);
   if (outcome != HX__DONE) hx__give_back(f->run, v.rest);
-  if (outcome == HX__DONE || (outcome == HX__LATE && v.rest.count == 0 && !at_once))
-    learn(f, v.chunk, (double)ns, shown);
+  if (outcome == HX__DONE || (outcome == HX__LATE && !at_once))
+    learn(f, v.chunk, (double)ns, shown, outcome == HX__DONE);
   hx__course_done(&f->course, (double)v.chunk.count, (double)ns, shown, (double)now);
   publish(f);
   trace(f, &v, begun, now, outcome);

@@ -81,6 +81,10 @@ bool hx__surprising(const hx__estimate *e, double units, bool idle, double ns) {
   return !(off < fmax(SURPRISING, SURPRISING_SIGMAS * e->sigma));
 }
 
+bool hx__tells(const hx__estimate *e, double units, bool idle, double ns, bool has_ended) {
+  return has_ended || !(ns < hx__estimate_ns(e, units, idle));
+}
+
 double hx__whole_ns(double ns, double promise_ns, bool surprised, bool in_vain) {
   return surprised && !in_vain ? fmin(fmax(ns, promise_ns / SURPRISED_MOST), SURPRISED_MOST * promise_ns) : ns;
 }

@@ -50,6 +50,9 @@ double hx__launch_shown(double latency_ns, double overlap_ns);
  */
 bool hx__surprising(const hx__estimate *expected, double units, bool idle, double ns);
 
+/* Whether such a time teaches anything: of a part that has not ended only that it takes as long at least. */
+bool hx__tells(const hx__estimate *expected, double units, bool idle, double ns, bool has_ended);
+
 /* What a whole call of ns is taken for, one of whose parts may have surprised: such a call says little of how parts go
  * together, but where it took longer than promised again and again, less of this choice. in_vain: of those who were to
  * help none delivered anything, and that is what there is to say of it. */

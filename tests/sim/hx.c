@@ -113,9 +113,10 @@ static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices
     c->beside = (double)w->cpu_done;
     c->beside_ns = w->cpu_ns / (c->m->cpu.threads ? c->m->cpu.threads : 1);
   }
-  c->surprised = c->surprised || how == SIM_REDONE ||
-                 hx__surprising(&c->prior[d], (double)slices, idle, ns + (1.0 - shown) * c->prior[d].latency_ns);
+  const double all_ns = ns + (1.0 - shown) * c->prior[d].latency_ns;
+  c->surprised = c->surprised || how == SIM_REDONE || hx__surprising(&c->prior[d], (double)slices, idle, all_ns);
   hx__course_done(&c->course[d], (double)slices, ns, shown, w->now);
+  if (!hx__tells(&c->prior[d], (double)slices, idle, all_ns, how == SIM_DONE)) return;
   hx__model_put(c->hx->model, &key, &c->prior[d],
                 (hx__sample){.units = (double)slices, .ns = ns, .idle = idle, .hidden = 1.0 - shown}, c->hx->now_s);
 }

@@ -47,7 +47,8 @@ typedef struct sim_world sim_world;
 typedef enum sim_end {
   SIM_DONE,
   SIM_REDONE, /* not at all: the CPU has done it meanwhile, and nobody waits for it */
-  SIM_FAILED  /* likewise the device's last */
+  SIM_LATE,   /* likewise the device's last: it was given up */
+  SIM_FAILED  /* likewise: an error */
 } sim_end;
 
 /* Who decides. Each is asked when its worker is idle. */

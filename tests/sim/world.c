@@ -148,7 +148,8 @@ static void finish(state *s, unsigned i) {
       s->result.recovered++;
     }
     k->out = true;
-    if (s->policy->done) s->policy->done(s->self, &s->w, i, f.chunk.count, ns, overlap, SIM_FAILED);
+    const sim_end how = f.fails ? SIM_FAILED : SIM_LATE;
+    if (s->policy->done) s->policy->done(s->self, &s->w, i, f.chunk.count, ns, overlap, how);
     return;
   }
   k->flights--;

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the model believes of single measurements (sched/model.h): spikes, changes, age, other classes of sizes. */
+#include "runtime/sched/model.h"
+#include "tests/check.h"
+
+/* A spike is passed over, a change is believed at its second sign, age makes unsure. */
+static void memory(void) {
+  static hx__model model = HX__MODEL_INIT;
+  const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
+  for (int i = 0; i < 10; i++)
+    hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
+  const double before = hx__model_exact(&model, &key, 100).ns_per_unit;
+  hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 9e7}, 100);
+  CHECK(hx__model_exact(&model, &key, 100).ns_per_unit < 1.25 * before, "one spike moved it");
+  hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
+  for (int i = 0; i < 4; i++)
+    hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6}, 100);
+  const hx__estimate after = hx__model_exact(&model, &key, 100);
+  CHECK(after.ns_per_unit > 1.4 * before, "%g after a change from %g to 1.95", after.ns_per_unit, before);
+  CHECK(hx__model_exact(&model, &key, 100 + 86400).sigma >= 0.5, "a day makes no doubt");
+  hx__rate_key near = key;
+  near.size_class = 22;
+  CHECK(hx__model_get(&model, &near, 100).samples && hx__model_get(&model, &near, 100).sigma > after.sigma,
+        "the next classes know nothing");
+  near.size_class = 25;
+  CHECK(!hx__model_get(&model, &near, 100).samples, "too far a class");
+  for (uint64_t i = 0; i < 5 * HX__MODEL_ENTRIES; i++) { /* full: the oldest go */
+    hx__rate_key k = key;
+    k.device = hx__identity("any", "one") + i;
+    hx__model_put(&model, &k, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6}, 200 + i);
+    CHECK(hx__model_exact(&model, &k, 200 + i).samples == 1, "entry %llu is lost", (unsigned long long)i);
+  }
+}
+
+/* What is believed of calls that are off by eight times, after one that was right, and one by one after ten. */
+static void steps_of_belief(void) {
+  static hx__model model = HX__MODEL_INIT;
+  static const struct {
+    int before;
+    double factor;
+    int calls;
+    double least, most; /* of what it was */
+  } rows[] = {{1, 8.0, 1, 1.0, 1.5},    {10, 8.0, 1, 1.0, 1.4},    {10, 8.0, 2, 1.4, 2.2},    {10, 8.0, 4, 4.0, 8.0},
+              {10, 0.125, 1, 0.3, 0.5}, {10, 0.125, 4, 0.12, 0.2}, {10, 0.004, 2, 0.15, 0.18}};
+  for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+    const hx__rate_key key = {.device = 3 + r, .needs = 1, .size_class = 20};
+    for (int i = 0; i < rows[r].before + rows[r].calls; i++)
+      hx__model_put(&model, &key, &hx__prior_device,
+                    (hx__sample){.units = 1e6, .ns = 5e4 + 1e6 * (i < rows[r].before ? 1.0 : rows[r].factor)}, 100);
+    const double now = hx__model_exact(&model, &key, 100).ns_per_unit;
+    CHECK(now > rows[r].least && now < rows[r].most, "%d calls of %g after %d of 1: %g", rows[r].calls, rows[r].factor,
+          rows[r].before, now);
+  }
+}
+
+int main(void) {
+  memory();
+  steps_of_belief();
+  return checks_end("belief_test");
+}
