@@ -194,6 +194,24 @@ static void behind_a_ring(void) {
   }
 }
 
+/* The CPU took 1.3 times as long beside it: with what a trial has shown of the device both together are no hope, with
+ * what another company or way has, they are. */
+static void after_a_trial(void) {
+  for (int borrowed = 0; borrowed <= 1; borrowed++) {
+    hx__prospect p = known();
+    hx__decision d;
+    p.units = 1e8;
+    p.cpu_alone.turn = 9;
+    p.cpu_beside.ns_per_unit = 1.3;
+    p.device[0].by_ring = true;
+    p.device[0].beside.ns_per_unit = 10.0;
+    p.device[0].alone.ns_per_unit = 40.0;
+    p.device[0].beside.borrowed = borrowed;
+    hx__decide(&p, &d);
+    CHECK(d.best == 0 && (d.choice == 1) == borrowed, "borrowed %d: choice %u", borrowed, d.choice);
+  }
+}
+
 /* What a decision costs. */
 static void time_of_one(void) {
   hx__prospect p = {.units = 1e6, .devices = 1};
@@ -225,6 +243,7 @@ int main(void) {
   was_best();
   by_a_hair();
   behind_a_ring();
+  after_a_trial();
   time_of_one();
   return checks_end("decide_test");
 }
