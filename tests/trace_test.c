@@ -34,7 +34,7 @@ static void make_path(void) {
 
 /* Chunks on the CPU and on devices, transfers and decisions; all that a viewer needs. -1: not valid. */
 typedef struct counts {
-  int cpu, device, transfers, decisions, threads;
+  int cpu, device, transfers, decisions, threads, overlaps; /* of slices on a row */
 } counts;
 
 static counts read_trace(void) {
@@ -56,19 +56,22 @@ static counts read_trace(void) {
       "        assert a['slices'] > 0 and a['units'] > 0 and abs(a['actual_us'] - e['dur']) < 0.01, e\n"
       "        assert a['expected_us'] is None or a['expected_us'] > 0, e\n"
       "        assert a['outcome'] in ('done', 'late', 'no memory', 'not wanted', 'failed'), e\n"
-      "print(*count['chunk'], count['transfer'][1], count['decision'][0], len(rows))\n";
-  counts c = {-1, -1, -1, -1, -1};
+      "slices = sorted((e['pid'], e['tid'], e['ts'], e['ts'] + e['dur']) for e in events if e['ph'] == 'X')\n"
+      "overlaps = sum(a[:2] == b[:2] and b[2] < a[3] - 0.002 for a, b in zip(slices, slices[1:]))\n"
+      "print(*count['chunk'], count['transfer'][1], count['decision'][0], len(rows), overlaps)\n";
+  counts c = {-1, -1, -1, -1, -1, -1};
   setenv("SCRIPT", script, 1);
   char command[160];
   snprintf(command, sizeof command, "python3 -c \"$SCRIPT\" %s", path);
   FILE *const f = popen(command, "r");
-  const int got = f ? fscanf(f, "%d %d %d %d %d", &c.cpu, &c.device, &c.transfers, &c.decisions, &c.threads) : 0;
+  const int got =
+      f ? fscanf(f, "%d %d %d %d %d %d", &c.cpu, &c.device, &c.transfers, &c.decisions, &c.threads, &c.overlaps) : 0;
   const int status = f ? pclose(f) : -1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
     puts("no python3 here: nothing is read");
     exit(SKIPPED);
   }
-  CHECK(got == 5 && status == 0, "%s is not a valid trace", path);
+  CHECK(got == 6 && status == 0, "%s is not a valid trace", path);
   return c;
 }
 
@@ -110,6 +113,7 @@ static void closed(void) {
   c = read_trace();
   CHECK(c.cpu >= 9 && c.device >= 6 && c.decisions == 3 * CALLS && c.threads >= 3,
         "%d chunks of the CPU, %d of devices, %d decisions, %d threads", c.cpu, c.device, c.decisions, c.threads);
+  CHECK(c.overlaps == 0, "%d slices begin before the last one on their row has ended", c.overlaps);
   CHECK(!scenario_devices || !strstr(scenario_devices, "opencl") || c.transfers > 0, "no transfers");
 }
 
@@ -167,7 +171,9 @@ static void several(void) {
   hx_close(a);
   calls(b, 1);
   hx_close(b);
-  CHECK(read_trace().decisions == (2 + 80 + 1) * CALLS, "%d decisions of three contexts", read_trace().decisions);
+  const counts c = read_trace();
+  CHECK(c.decisions == (2 + 80 + 1) * CALLS, "%d decisions of three contexts", c.decisions);
+  CHECK(c.overlaps == 0, "%d slices begin before the last one on their row has ended", c.overlaps);
   remove(path);
   a = open_here();
   calls(a, 1);

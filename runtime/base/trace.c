@@ -57,10 +57,11 @@ static void flush(hx__trace *t) {
   hx__trace_text *const text = &t->text;
   for (unsigned i = 0; i < t->records && !text->broken; i++) {
     const record *const r = &t->record[i];
-    hx__trace_name_row(text, r->kind == DECISION ? 0 : r->slice.device, r->thread);
-    if (r->kind == CHUNK) hx__trace_put_chunk(text, r->thread, &r->slice);
-    if (r->kind == TRANSFER) hx__trace_put_transfer(text, r->thread, &r->slice);
-    if (r->kind == DECISION) hx__trace_put_decision(text, r->thread, r->ns, &r->choice);
+    const uint32_t row = r->kind == TRANSFER ? r->thread | HX__TRACE_TRANSFERS : r->thread;
+    hx__trace_name_row(text, r->kind == DECISION ? 0 : r->slice.device, row);
+    if (r->kind == CHUNK) hx__trace_put_chunk(text, row, &r->slice);
+    if (r->kind == TRANSFER) hx__trace_put_transfer(text, row, &r->slice);
+    if (r->kind == DECISION) hx__trace_put_decision(text, row, r->ns, &r->choice);
   }
   t->records = 0;
   hx__trace_write(text);

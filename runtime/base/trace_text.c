@@ -81,23 +81,23 @@ static void begin_event(hx__trace_text *t) {
   t->begun = true;
 }
 
-static void put_row(hx__trace_text *t, size_t device, uint32_t thread) {
+static void put_row(hx__trace_text *t, size_t device, uint32_t row) {
   PUT(t, "\"pid\":");
   put_number(t, device);
   PUT(t, ",\"tid\":");
-  put_number(t, thread);
+  put_number(t, row);
 }
 
 /* Whether the row has its name; from now on it counts as if it had. Where there is no place left all are forgotten: a
  * name that is written twice does no harm. */
-static bool is_named(hx__trace_text *t, size_t device, uint32_t thread) {
-  const uint64_t key = (uint64_t)device << 32 | thread;
-  const unsigned first = (unsigned)((thread + device * 31u) % HX__TRACE_ROWS);
+static bool is_named(hx__trace_text *t, size_t device, uint32_t row) {
+  const uint64_t key = (uint64_t)device << 32 | row;
+  const unsigned first = (unsigned)((row + device * 31u) % HX__TRACE_ROWS);
   for (unsigned i = 0; i < HX__TRACE_ROWS; i++) {
-    uint64_t *const row = &t->row[(first + i) % HX__TRACE_ROWS];
-    if (*row == key) return true;
-    if (*row) continue;
-    *row = key;
+    uint64_t *const named = &t->row[(first + i) % HX__TRACE_ROWS];
+    if (*named == key) return true;
+    if (*named) continue;
+    *named = key;
     return false;
   }
   memset(t->row, 0, sizeof t->row);
@@ -105,13 +105,13 @@ static bool is_named(hx__trace_text *t, size_t device, uint32_t thread) {
   return false;
 }
 
-void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t thread) {
-  if (is_named(t, device, thread)) return;
+void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t row) {
+  if (is_named(t, device, row)) return;
   begin_event(t);
   PUT(t, "thread_name\",\"ph\":\"M\",");
-  put_row(t, device, thread);
+  put_row(t, device, row);
   PUT(t, ",\"args\":{\"name\":\"");
-  put_word(t, device ? "feeder" : "CPU thread");
+  put_word(t, row & HX__TRACE_TRANSFERS ? "transfers" : device ? "feeder" : "CPU thread");
   PUT(t, "\"}}");
 }
 
@@ -122,13 +122,13 @@ static void put_times(hx__trace_text *t, const hx__trace_slice *s) {
   put_us(t, s->to_ns - s->from_ns);
 }
 
-void hx__trace_put_chunk(hx__trace_text *t, uint32_t thread, const hx__trace_slice *s) {
+void hx__trace_put_chunk(hx__trace_text *t, uint32_t row, const hx__trace_slice *s) {
   begin_event(t);
   put_number(t, s->first);
   PUT(t, "+");
   put_number(t, s->count);
   PUT(t, "\",\"cat\":\"chunk\",\"ph\":\"X\",");
-  put_row(t, s->device, thread);
+  put_row(t, s->device, row);
   put_times(t, s);
   PUT(t, ",\"args\":{\"first\":");
   put_number(t, s->first);
@@ -145,22 +145,22 @@ void hx__trace_put_chunk(hx__trace_text *t, uint32_t thread, const hx__trace_sli
   PUT(t, "\"}}");
 }
 
-void hx__trace_put_transfer(hx__trace_text *t, uint32_t thread, const hx__trace_slice *s) {
+void hx__trace_put_transfer(hx__trace_text *t, uint32_t row, const hx__trace_slice *s) {
   begin_event(t);
   put_word(t, s->outcome);
   PUT(t, "\",\"cat\":\"transfer\",\"ph\":\"X\",");
-  put_row(t, s->device, thread);
+  put_row(t, s->device, row);
   put_times(t, s);
   PUT(t, ",\"args\":{\"bytes\":");
   put_number(t, s->count);
   PUT(t, "}}");
 }
 
-void hx__trace_put_decision(hx__trace_text *t, uint32_t thread, uint64_t ns, const hx__trace_choice *c) {
+void hx__trace_put_decision(hx__trace_text *t, uint32_t row, uint64_t ns, const hx__trace_choice *c) {
   begin_event(t);
   put_word(t, !c->devices ? "CPU" : c->cpu ? "CPU and devices" : "devices");
   PUT(t, "\",\"cat\":\"decision\",\"ph\":\"i\",\"s\":\"p\",");
-  put_row(t, 0, thread);
+  put_row(t, 0, row);
   PUT(t, ",\"ts\":");
   put_us(t, ns);
   PUT(t, ",\"args\":{\"reason\":\"");

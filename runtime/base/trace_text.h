@@ -10,6 +10,8 @@
 #define HX__TRACE_TEXT_BYTES ((size_t)64 << 10)
 #define HX__TRACE_ROWS 512u /* threads whose names are known to be written */
 #define HX__TRACE_END_BYTES 3u
+/* Of a row, beside its thread: transfers have one of their own, for a chunk may end while one before it is stored. */
+#define HX__TRACE_TRANSFERS (1u << 30)
 
 typedef struct hx__trace_text {
   const char *path;
@@ -26,9 +28,9 @@ void hx__trace_write(hx__trace_text *t);
 
 /* One event each; written when the room is used up. */
 void hx__trace_put_device(hx__trace_text *t, size_t device, const char *name);
-void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t thread); /* the first time */
-void hx__trace_put_chunk(hx__trace_text *t, uint32_t thread, const hx__trace_slice *slice);
-void hx__trace_put_transfer(hx__trace_text *t, uint32_t thread, const hx__trace_slice *slice); /* count: bytes */
-void hx__trace_put_decision(hx__trace_text *t, uint32_t thread, uint64_t ns, const hx__trace_choice *choice);
+void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t row); /* the first time */
+void hx__trace_put_chunk(hx__trace_text *t, uint32_t row, const hx__trace_slice *slice);
+void hx__trace_put_transfer(hx__trace_text *t, uint32_t row, const hx__trace_slice *slice); /* count: bytes */
+void hx__trace_put_decision(hx__trace_text *t, uint32_t row, uint64_t ns, const hx__trace_choice *choice);
 
 #endif
