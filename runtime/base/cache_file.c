@@ -17,6 +17,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/hash.h"
+#include "runtime/base/hush.h"
 
 #define FORMAT 1u
 #define MOST_BYTES (HX__CACHE_BYTES / 4) /* of a file */
@@ -63,7 +64,10 @@ static bool write_all(int fd, const void *from, size_t bytes) {
 }
 
 static bool set_trial(int fd, uint64_t process) { /* also says that the file is in use */
-  return pwrite(fd, &process, sizeof process, offsetof(header, trial)) == sizeof process;
+  const hx__hush hush = hx__hush_begin();
+  const bool set = pwrite(fd, &process, sizeof process, offsetof(header, trial)) == sizeof process;
+  hx__hush_end(&hush, !set);
+  return set;
 }
 
 static bool is_dead(uint64_t process) { return process && kill((pid_t)process, 0) != 0 && errno == ESRCH; }
@@ -128,7 +132,9 @@ void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t b
   bool ok = fd >= 0;
   int error = errno;
   if (ok) {
+    const hx__hush hush = hx__hush_begin();
     ok = write_all(fd, &h, sizeof h) && write_all(fd, key, key_bytes) && write_all(fd, data, bytes);
+    hx__hush_end(&hush, !ok);
     error = errno;
     if (close(fd) != 0 && ok) ok = false, error = errno;
     if (ok && renameat(folder, temporary, folder, final.text) != 0) ok = false, error = errno;

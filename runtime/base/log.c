@@ -4,12 +4,12 @@
 #include "runtime/base/log.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "runtime/base/hush.h"
 
 int hx__log_threshold = HX__LOG_WARN;
 
@@ -20,18 +20,11 @@ static const char *const level_names[] = {
 
 #define LINE_BYTES 2048 /* under PIPE_BUF, up to which a write to a pipe is atomic */
 
-/* Without SIGPIPE: a message that nobody reads any more is no reason to end the program. */
 static void put(const char *line, size_t length) {
-  static const struct timespec now = {0, 0};
-  sigset_t pipe, was, pending;
-  sigemptyset(&pipe);
-  sigaddset(&pipe, SIGPIPE);
-  sigpending(&pending);
-  pthread_sigmask(SIG_BLOCK, &pipe, &was);
+  const hx__hush hush = hx__hush_begin();
   ssize_t written;
   while ((written = write(STDERR_FILENO, line, length)) < 0 && errno == EINTR) continue;
-  if (written < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE)) sigtimedwait(&pipe, NULL, &now);
-  pthread_sigmask(SIG_SETMASK, &was, NULL);
+  hx__hush_end(&hush, written < 0);
 }
 
 void hx__log_write(hx__log_level level, const char *format, ...) {

@@ -16,6 +16,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
+#include "runtime/base/hush.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/trace_text.h"
@@ -128,7 +129,9 @@ static bool open_file(hx__trace *t) {
   const off_t size = text->end + (off_t)HX__TRACE_END_BYTES;
   const bool same = fine && s.st_dev == t->device && s.st_ino == t->inode && s.st_size == size;
   if (fine && !same) {
+    const hx__hush hush = hx__hush_begin();
     fine = ftruncate(text->fd, 0) == 0 && pwrite(text->fd, "[\n]\n", 4, 0) == 4;
+    hx__hush_end(&hush, !fine);
     memset(text->row, 0, sizeof text->row);
     text->begun = false;
     text->end = 1;

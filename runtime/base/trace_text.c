@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/base/hush.h"
 #include "runtime/base/log.h"
 
 #define EVENT_BYTES 640u /* more than any event has */
@@ -61,6 +62,7 @@ void hx__trace_write(hx__trace_text *t) {
   const size_t bytes = t->used + HX__TRACE_END_BYTES;
   put(t, end_of_file, HX__TRACE_END_BYTES);
   size_t done = 0;
+  const hx__hush hush = hx__hush_begin();
   while (done < bytes && !t->broken) {
     const ssize_t n = pwrite(t->fd, t->text + done, bytes - done, t->end + (off_t)done);
     if (n >= 0) done += (size_t)n;
@@ -70,6 +72,7 @@ void hx__trace_write(hx__trace_text *t) {
     if (pwrite(t->fd, end_of_file, HX__TRACE_END_BYTES, t->end) == (ssize_t)HX__TRACE_END_BYTES)
       (void)!ftruncate(t->fd, t->end + (off_t)HX__TRACE_END_BYTES);
   }
+  hx__hush_end(&hush, t->broken);
   if (!t->broken) t->end += (off_t)t->used - (off_t)HX__TRACE_END_BYTES;
   t->used = 0;
 }
