@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products on a card alone, by the programs of its set, beside the CPU's: cut into panels and whole, transposed, with
- * edges. Waits until all programs are there. card_test.sh runs it twice on a device that looks like such a card. */
+ * edges; one shape after another that differs in k alone. Waits until all programs are there. card_test.sh runs it
+ * twice on a device that looks like such a card. */
 #include "tests/check.h"
 #include "tests/data.h"
 
@@ -11,7 +12,8 @@ static const struct shape {
               {128, 132, 520, true, false}, {70, 133, 40, true, false},   {65, 132, 33, false, true},
               {33, 30, 1030, true, true},   {1, 300, 1100, false, false}, {1, 301, 1541, false, true},
               {300, 1, 515, true, false},   {299, 1, 1030, false, false}, {3, 100, 1030, true, true},
-              {130, 2, 700, true, true},    {70, 7, 1025, false, true}};
+              {130, 2, 700, true, true},    {70, 7, 1025, false, true},   {1, 1, 33, true, false},
+              {1, 1, 1030, true, false}};
 
 static void run(hx_context *hx, const struct shape *s, const float *a, const float *b, float *c, hx_report *report) {
   hx_task task = hx_matmul(s->m, s->n, s->k, a, b, c);
