@@ -178,6 +178,33 @@ static void many_callers(float share) {
   hx_close(hx);
 }
 
+/* Devices of which nothing is known at first: what one shows beside the CPU alone counts, so that the other has its
+ * turn, too. */
+static void unknown_devices(void) {
+  enum { MORE = 12 << 20, TIMES = 24 };
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,sim";
+  s.sim = "rate=4e9,latency_us=20;rate=2e9,latency_us=30";
+  s.cache_dir = "off";
+  hx_context *const hx = open_or_exit(&s);
+  CHECK_OK(hx_ready(hx));
+  const uint32_t last = (uint32_t)hx_device_count(hx) - 1;
+  float *const y = values(45, MORE);
+  unsigned with[2] = {0};
+  for (int i = 0; i < TIMES; i++) {
+    hx_value sum;
+    hx_report report;
+    const hx_task t = hx_reduce(HX_SUM, HX_F32, y, MORE, &sum);
+    CHECK_OK(hx_offload(hx, &t, &report));
+    for (uint32_t d = 0; d < report.device_count; d++)
+      if (report.device[d].index + 1 >= last) with[last - report.device[d].index]++;
+  }
+  printf("  devices that nobody knows: in %u and %u of %d calls\n", with[1], with[0], TIMES);
+  CHECK(with[0] && with[1], "one is never asked");
+  free(y);
+  hx_close(hx);
+}
+
 /* Tasks in flight when hx_close begins are finished by it, whoever asked for them. */
 static void close_waits(void) {
   enum { TASKS = 12 };
@@ -213,6 +240,7 @@ int main(int argc, char **argv) {
   free(c);
   many_callers(0.5f);
   many_callers(-1.0f);
+  unknown_devices();
   close_waits();
   return checks_end("company_test");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asking the model. What was measured in the same company comes first, then what was measured alone, then with operands
- * that came in another way, then what the self-test and the link have shown. */
+ * Asking the model. What was measured in the same company comes first, then beside the CPU, then alone, then with
+ * operands that came in another way, then what the self-test and the link have shown. */
 #include "runtime/dispatch/prospect.h"
 
 #include <math.h>
@@ -114,10 +114,12 @@ static hx__estimate by_another_way(const hx__team *team, const hx__seat *seat, c
 static hx__estimate device_in(const hx__team *team, const hx__seat *seat, const hx__work *w, uint64_t who,
                               unsigned threads, uint64_t date) {
   const hx__rate_key key = hx__key_of(w, seat->identity, who, threads);
+  const hx__rate_key pair = hx__key_of(w, seat->identity, seat->identity + HX__CPU_IDENTITY, threads);
   const hx__rate_key alone = hx__key_of(w, seat->identity, seat->identity, 0);
   hx__estimate e = hx__model_get(hx__model_of_process(), &key, date);
   if (e.samples) return e;
-  if (who != seat->identity) e = hx__model_get(hx__model_of_process(), &alone, date);
+  if (threads && who != pair.who) e = hx__model_get(hx__model_of_process(), &pair, date);
+  if (!e.samples && who != seat->identity) e = hx__model_get(hx__model_of_process(), &alone, date);
   if (!e.samples) e = by_another_way(team, seat, w, who, threads, date);
   if (!e.samples && who != seat->identity) e = by_another_way(team, seat, w, seat->identity, 0, date);
   if (!e.samples) return seed_of(team, seat, w);
