@@ -132,7 +132,6 @@ static size_t list_sizes(const bench_options *options, const ladder_device *devi
   for (size_t i = 0; i < options->size_count; i++) {
     bench_size size = options->sizes[i];
     if (!size.m) size.m = size.k = size.n;
-    if (size.m > INT32_MAX || size.n > INT32_MAX || size.k > INT32_MAX) continue;
     sizes[count++] = size;
   }
   if (count) return count;
@@ -140,6 +139,13 @@ static size_t list_sizes(const bench_options *options, const ladder_device *devi
   const size_t sides_count = device->cpu ? sizeof small / sizeof small[0] : sizeof large / sizeof large[0];
   for (size_t i = 0; i < sides_count; i++) sizes[count++] = (bench_size){sides[i], sides[i], sides[i], 0, 0, 0};
   return count;
+}
+
+/* The steps and cuBLAS count in 32 bits. */
+static bool sides_fit(const bench_size *s) {
+  if (s->m <= INT32_MAX && s->n <= INT32_MAX && s->k <= INT32_MAX) return true;
+  fprintf(stderr, "hx-bench: ladder matmul takes sides below 2^31, not %zux%zux%zu\n", s->m, s->n, s->k);
+  return false;
 }
 
 bool ladder_matmul(bench_session *session, size_t index) {
@@ -154,7 +160,7 @@ bool ladder_matmul(bench_session *session, size_t index) {
   bool fine = hx != NULL;
   for (size_t i = 0; fine && i < count; i++) {
     ladder_product p;
-    fine = ladder_product_open(&p, &device, &sizes[i]);
+    fine = sides_fit(&sizes[i]) && ladder_product_open(&p, &device, &sizes[i]);
     if (!fine) break;
     c = (ladder_case){.ladder = "matmul", .unit = "GFLOP/s", .base = "naive", .device = device.info};
     c.m = p.m, c.n = p.n, c.k = p.k;

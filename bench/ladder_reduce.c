@@ -164,15 +164,17 @@ static void close_ground(ground *f) {
   free(f->x);
 }
 
-/* Values from 1 to 7: a sum of 2^28 of them fits 31 bits, so that libraries that add in int give it exactly, and every
- * element that is missing shows. */
+/* Values from 1 to 7, or less where there are more than 2^28: a sum fits 31 bits, so that libraries that add in int
+ * give it exactly, and every element that is missing shows. */
 static bool open_ground(ground *f, const ladder_device *device, size_t most) {
   *f = (ground){.device = device, .most = most, .local = LOCAL};
   while (f->local > device->max_local) f->local /= 2;
   const size_t bytes = (most * sizeof *f->x + 4095) & ~(size_t)4095;
   f->x = aligned_alloc(4096, bytes);
   if (!f->x) return false;
-  for (size_t i = 0; i < most; i++) f->x[i] = 1 + data_u(SEED, i) % 7;
+  unsigned top = 7;
+  while (top > 1 && most > INT32_MAX / top) top /= 2;
+  for (size_t i = 0; i < most; i++) f->x[i] = 1 + data_u(SEED, i) % top;
   cl_int code;
   f->dx = clCreateBuffer(device->context, CL_MEM_READ_ONLY, bytes, NULL, &code);
   for (int i = 0; i < 2; i++)
@@ -221,6 +223,11 @@ bool ladder_reduce(bench_session *session, size_t index) {
   const size_t count = list_sizes(session->options, &device, sizes);
   for (size_t i = 0; i < count; i++)
     if (sizes[i] > most) most = sizes[i];
+  if (most > INT32_MAX) {
+    fprintf(stderr, "hx-bench: ladder reduce takes sums of less than 2^31 elements, not %zu\n", most);
+    ladder_device_close(&device);
+    return false;
+  }
   ground f;
   ladder_hx *hx = ladder_hx_open(index);
   bool fine = open_ground(&f, &device, most);

@@ -132,7 +132,7 @@ void ladder_write_csv(FILE *f, const bench_session *session) {
     bench_csv_number(f, r->rate);
     bench_csv_field(f, r->unit);
     bench_csv_number(f, r->speedup);
-    fprintf(f, "%llu,%s,", (unsigned long long)r->copied, r->out ? "" : "true");
+    fprintf(f, "%llu,%s,", (unsigned long long)r->copied, !r->out ? "true" : r->wrong ? "false" : "");
     bench_csv_string(f, r->note);
     fputc('\n', f);
   }

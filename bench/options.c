@@ -44,6 +44,8 @@ static bool read_length(const char **p, size_t *out) {
   return true;
 }
 
+#define LIMIT (SIZE_MAX / 64) /* of elements */
+
 static bool read_size(const char **p, bench_size *size) {
   size_t side[3], sides = 0;
   do {
@@ -51,10 +53,9 @@ static bool read_size(const char **p, bench_size *size) {
     sides++;
   } while (**p == 'x' && ++*p);
   *size = sides == 3 ? (bench_size){.m = side[0], .n = side[1], .k = side[2]} : (bench_size){.n = side[0]};
-  size_t limit = SIZE_MAX / 64;
   if (sides == 2 || (sides == 3 && !(side[0] && side[1] && side[2]))) return false;
-  if (sides == 1) return side[0] <= limit;
-  return side[0] <= limit / side[1] && side[0] <= limit / side[2] && side[1] <= limit / side[2];
+  if (sides == 1) return side[0] <= LIMIT;
+  return side[0] <= LIMIT / side[1] && side[0] <= LIMIT / side[2] && side[1] <= LIMIT / side[2];
 }
 
 static bool parse_sizes(const char *value, bench_options *options) {
@@ -187,6 +188,25 @@ static bool complain(const char *what, const char *value, const char *accepted) 
   return false;
 }
 
+/* Whether a length N is the shape NxNxN. */
+static bool cubes(const bench_options *options) {
+  if (options->topic) return strcmp(options->topic, "matmul") == 0 || strcmp(options->topic, "offload") == 0;
+  return strcmp(options->command, "matmul") == 0 || options->ops == 1u << BENCH_OP_MATMUL;
+}
+
+/* What can be said of the sizes once the command is known. */
+static bool sizes_make_sense(const bench_options *options) {
+  for (size_t i = 0; i < options->size_count; i++) {
+    const bench_size *size = &options->sizes[i];
+    const bool none = !size->n && strcmp(options->command, "call") != 0; /* there: only what a call of it costs */
+    char text[24];
+    snprintf(text, sizeof text, "%zu", size->n);
+    if (none || (!size->m && cubes(options) && size->n > LIMIT / (size->n ? size->n : 1)))
+      return complain("--size does not accept", text, option_rows[0].accepted);
+  }
+  return true;
+}
+
 bool bench_options_parse(int argc, char **argv, bench_options *options) {
   *options = (bench_options){.command = "", .step = 10};
   for (int i = 1; i < argc; i++) {
@@ -210,9 +230,7 @@ bool bench_options_parse(int argc, char **argv, bench_options *options) {
     snprintf(what, sizeof what, "%s does not accept", row->name);
     if (!row->parse(value, options)) return complain(what, value, row->accepted);
   }
-  for (size_t i = 0; i < options->size_count; i++) /* nothing: only what a call of it costs */
-    if (!options->sizes[i].n && strcmp(options->command, "call") != 0)
-      return complain("--size does not accept", "0", option_rows[0].accepted);
+  if (!sizes_make_sense(options)) return false;
   if (options->json && options->csv && strcmp(options->json, "-") == 0 && strcmp(options->csv, "-") == 0)
     return complain("--json and --csv cannot both go to the standard output", NULL, NULL);
   return !options->shape_list || bench_shapes_read(options->shape_list, options);

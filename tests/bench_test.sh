@@ -206,6 +206,10 @@ refused 'no subcommand' frobnicate
 refused "'0'" reduce --size 0
 refused '2^41' reduce --size 2^41
 refused '2x3' matmul --size 2x3
+for command in matmul 'sweep --op matmul' 'explain --op matmul' 'ladder matmul' 'ladder offload'; do
+  # shellcheck disable=SC2086
+  refused "'2147483648'" $command --size 64,2^31 # a side: its square is beyond what can be addressed
+done
 for command in reduce explain sim sweep 'ladder reduce'; do
   # shellcheck disable=SC2086
   refused 'no operation fits' $command --op sum --size 8x8x8

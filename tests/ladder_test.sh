@@ -64,6 +64,13 @@ if command -v python3 >/dev/null 2>&1; then
     fail 'the JSON document is not as promised'
 fi
 
+for words in 'matmul --size 64,4294967296x1x1' 'reduce --size 2^31'; do # not the sizes of its own instead
+  checks=$((checks + 1))
+  # shellcheck disable=SC2086 # words
+  timeout 60 "$bench" ladder $words --devices cpu,pocl --reps 2 >out 2>err </dev/null
+  [ $? = 1 ] && grep -q '2^31' err || fail "ladder $words: $(cat err)"
+done
+
 for words in '' 'everest' 'reduce matmul'; do
   checks=$((checks + 1))
   # shellcheck disable=SC2086 # words

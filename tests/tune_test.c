@@ -104,6 +104,14 @@ static void damage(void) {
   CHECK(changed == 1, "%u files changed", changed);
 }
 
+/* All rows whose kernels have orders can be kept at once. */
+static void room(void) {
+  size_t count, ordered = 0;
+  const hx__kernel_row *const rows = hx__kernel_rows(&count);
+  for (size_t i = 0; i < count; i++) ordered += hx__kernel_of_set(&rows[i]) && !rows[i].in_place;
+  CHECK(ordered > 0 && ordered <= HX__CL_TUNED, "%zu rows have orders, %u are kept", ordered, HX__CL_TUNED);
+}
+
 static void step(const char *name, void (*body)(void)) {
   fflush(stdout);
   const pid_t child = fork();
@@ -124,6 +132,7 @@ int main(int argc, char **argv) {
   const char *const scratch = getenv("TEST_TMPDIR");
   snprintf(folder, sizeof folder, "%s/tune.XXXXXX", scratch ? scratch : "/tmp");
   if (devices && mkdtemp(folder)) {
+    room();
     step("nothing is kept", product_shipped);
     step("keep", keep_good);
     step("it is taken", product_tuned);

@@ -32,7 +32,7 @@ static const hx__kernel_row *row_named(const hx__cl_device *d, const char *name)
 
 /* A tile is asked for only where the row takes any, and takes this one. */
 static bool fits(const hx__cl_device *d, const hx__cl_tuned *t) {
-  if (!t->row || t->order >= ORDERS || (t->order && !hx__kernel_of_set(t->row))) return false;
+  if (!t->row || t->order >= ORDERS || (t->order && (!hx__kernel_of_set(t->row) || t->row->in_place))) return false;
   if (!t->tile[0] && !t->tile[1] && !t->tile[2]) return true;
   const hx__kernel_row *row = NULL;
   while ((row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, t->tile, d->max_local)) != NULL)
