@@ -47,6 +47,16 @@ typedef struct whole {
   hx_value out;
 } whole;
 
+/* Whether the devices did the share that was asked of them, each to half a row or column: the CPU does the work of one
+ * that is refused or lost, and its time is not theirs. */
+static bool share_done(const hx_task *task, const hx_report *report) {
+  const struct hx_matmul_args *p = &task->matmul;
+  const bool product = task->kind == HX_MATMUL;
+  const double slices = product ? (double)(p->m > p->n ? p->m : p->n) : ceil((double)task->reduce.n / HX__LEAF);
+  const double most = 0.5 * (double)report->device_count / slices + 1e-6;
+  return task->gpu_share < 0 || fabs(report->gpu_share - (double)task->gpu_share) <= most;
+}
+
 static double call_whole(ladder_rung *rung, double *event) {
   whole *w = rung->self;
   hx_report report;
@@ -58,6 +68,10 @@ static double call_whole(ladder_rung *rung, double *event) {
   if (status != HX_OK) return -1;
   if (report.recovered) ladder_out(rung, "the device gave back %u chunks, which the CPU did", report.recovered);
   if (report.recovered) return -1;
+  if (!share_done(&w->task, &report))
+    ladder_out(rung, "the devices did %.0f %% of it, not %.0f %%", 100 * report.gpu_share,
+               100 * (double)w->task.gpu_share);
+  if (rung->out) return -1;
   *event = NAN;
   rung->result = w->out.u64;
   rung->copied = report.bytes_copied;

@@ -75,7 +75,10 @@ static bool one(bench_session *session, const bench_size *size) {
   for (unsigned cpu = 0; cpu <= 100; cpu += step) {
     char name[32];
     snprintf(name, sizeof name, "CPU %u %%%s", cpu, cpu == 0 ? " (devices alone)" : cpu == 100 ? " (CPU alone)" : "");
-    ladder_hx_call_rung(session->hx, &c, name, &task, (float)(100 - cpu) / 100);
+    if (session->has_device || cpu == 100)
+      ladder_hx_call_rung(session->hx, &c, name, &task, (float)(100 - cpu) / 100);
+    else
+      ladder_out(ladder_add(&c, name), "no device is in use");
   }
   ladder_hx_call_rung(session->hx, &c, "hx decides", &task, -1);
   bool fine = ladder_run(session, &c, SECONDS);

@@ -58,6 +58,15 @@ climb offload --devices cpu,pocl --size 64x96x80 --step 25
 for step in 'serial C' OpenMP 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides'; do
   exact "$step" 1
 done
+# What the CPU did for a device that is lost, or not there, is no time of the device.
+climb offload --devices cpu --size 64x96x80 --step 50
+refused 'CPU 0 % (devices alone)' 'no device'
+exact 'CPU 100 % (CPU alone)' 1
+checks=$((checks + 1))
+HX_SIM='rate=1e9,fail=enqueue@1' "$bench" ladder offload --devices cpu,sim --size 64x96x80 --step 50 --reps 2 --quiet \
+  --csv t.csv >out 2>err </dev/null && fail 'ladder offload: status 0 with a device that is lost'
+refused 'CPU 50 %' 'of it'
+climb offload --devices cpu,pocl --size 64x96x80 --step 50
 if command -v python3 >/dev/null 2>&1; then
   checks=$((checks + 1))
   python3 -c 'import json; d = json.load(open("t.json")); assert d["ladders"] and d["series"] and not d["failed"]' ||

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # isa_test.sh ROWS: a sample of what ./hx isa does, and that it can fail: a program that no register file holds makes it
-# red. A vendor without a compiler here is left out, with the reason.
+# red, and so do sub-groups of another size. A vendor without a compiler here is left out, with the reason.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 rows=$1
@@ -20,6 +20,7 @@ expect() {
 }
 
 expect 1 'FAIL matmul-too-large f32 on bdw: it spills' intel "$rows" too-large-intel
+expect 1 'FAIL matmul-wrong-lanes f32 on bdw: sub-groups of 8 instead of 16' intel "$rows" wrong-lanes
 expect 1 'FAIL matmul-too-large f32 on gfx902: it spills' amd "$rows" too-large-amd
 expect 0 ', 0 failed$' intel "$rows" --sample
 expect 0 ', 0 failed$' amd "$rows" --sample

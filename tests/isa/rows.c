@@ -2,7 +2,8 @@
  * isa_rows FOLDER CLASS: the programs that hx builds on a device of that class, for compilers that know the device
  * where the machine does not have it. Writes the sources into FOLDER and prints a line a program, with bars between:
  *   row | op and type | file | sub-group size, 0: the compiler's choice | registers allowed | options
- * CLASS too-large-intel or too-large-amd: one program that no register file holds, for the test of the test. */
+ * CLASS too-large-intel, too-large-amd or wrong-lanes: one program that no register file holds, or with sub-groups of
+ * another size than its row's, for the test of the test. */
 #include <stdio.h>
 #include <string.h>
 
@@ -19,11 +20,12 @@ static const struct {
     {"rdna", HX__FAMILY_AMD_RDNA},
 };
 
-/* What cannot fit: twice the registers of an Intel thread; 256 sums an item where there are 256 registers in all. */
+/* What is wrong: twice the registers of an Intel thread; 256 sums an item where there are 256 registers in all;
+ * sub-groups of 8. */
 static const struct {
   const char *name;
   hx__kernel_row row;
-} too_large[] = {
+} wrong[] = {
     {"too-large-intel",
      {.name = "matmul-too-large",
       .kind = HX__KERNEL_MATMUL,
@@ -43,6 +45,16 @@ static const struct {
       .tile_n = 256,
       .tile_k = 16,
       .defines = ""}},
+    {"wrong-lanes",
+     {.name = "matmul-wrong-lanes",
+      .kind = HX__KERNEL_MATMUL,
+      .family = HX__FAMILY_SUBGROUP16,
+      .local = {8, 1},
+      .tile_m = 8,
+      .tile_n = 16,
+      .tile_k = 16,
+      .pack = 256,
+      .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANES_M=1 -DHX_LANES_N=2"}},
 };
 
 static const char *const files[] = {NULL, "reduce.cl", "matmul.cl", "probe.cl"};
@@ -98,9 +110,9 @@ static bool print_class(const char *name) {
       if (taken(&rows[r], classes[i].families)) print_row(&rows[r]);
     return true;
   }
-  for (size_t i = 0; i < sizeof too_large / sizeof too_large[0]; i++) {
-    if (strcmp(name, too_large[i].name) != 0) continue;
-    print_row(&too_large[i].row);
+  for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+    if (strcmp(name, wrong[i].name) != 0) continue;
+    print_row(&wrong[i].row);
     return true;
   }
   return false;
