@@ -31,6 +31,7 @@
   0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
         */
 /* Where the launch chooses the sides of tiles: of a step of k, for each group of a unit and each of its warps. */
+#define GRID_BLOCK 16u
 #define GRID_GROUP_NS 26.5
 #define GRID_WARP_NS 3.6
 #define GRID_RESIDENT 3u
@@ -38,6 +39,17 @@
 #define GRID_JOIN_BYTES_A_NS 20000.0
 #define GRID_LEAST ((size_t)1 << 27)   /* multiply-adds: less takes less time than a panel of such a tile */
 #define GRID_LONGEST ((size_t)1 << 26) /* from a line to the next: offsets have 32 bits */
+/* The same in cells of 8 x 8 (matmul_cells.cl): of a step of k, for each warp of the quarter of a unit that has most of
+ * them, each line that is copied and each group but one; and of one group however small. */
+#define CELLS_WARP_NS 20.6
+#define CELLS_LINE_NS 0.04
+#define CELLS_GROUP_NS 15.0
+#define CELLS_ALONE_NS 25.2
+#define CELLS_SPREAD 0.14 /* how far groups even out what quarters have */
+#define CELLS_RESIDENT 2u
+#define CELLS_READ_BYTES_A_NS 2560.0
+#define CELLS_JOIN_NS 5590.0
+#define CELLS_A_WARP 16u
 #define MOST_PARTIALS ((size_t)256 << 20)
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
@@ -116,9 +128,9 @@ static bool reads(const hx__kernel_row *row, bool even, size_t ld, size_t lines)
 /* A row whose tiles this launch chooses: all in panels of k. A group takes the same whatever its tile, and more by its
  * warps, eight blocks each. */
 static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
-  const size_t whole_m = s->m / p->tile_m, rest_m = ceiling(s->m % p->tile_m, HX__GRID_BLOCK);
-  const size_t whole_n = s->n / p->tile_n, rest_n = ceiling(s->n % p->tile_n, HX__GRID_BLOCK);
-  const size_t side_m = p->tile_m / HX__GRID_BLOCK, side_n = p->tile_n / HX__GRID_BLOCK;
+  const size_t whole_m = s->m / p->tile_m, rest_m = ceiling(s->m % p->tile_m, GRID_BLOCK);
+  const size_t whole_n = s->n / p->tile_n, rest_n = ceiling(s->n % p->tile_n, GRID_BLOCK);
+  const size_t side_m = p->tile_m / GRID_BLOCK, side_n = p->tile_n / GRID_BLOCK;
   const size_t warps = whole_m * whole_n * ceiling(side_m * side_n, 8) + whole_m * ceiling(side_m * rest_n, 8) +
                        whole_n * ceiling(rest_m * side_n, 8) + ceiling(rest_m * rest_n, 8);
   const double mean = (double)warps / (double)p->tiles;
@@ -134,35 +146,68 @@ static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const 
          (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
 }
 
+/* Groups fill a unit by one or two, and the next ones follow as these end. */
+static double cells_ns(const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
+  const size_t side_m = p->tile_m / 8, side_n = p->tile_n / 8;
+  const size_t whole_m = s->m / p->tile_m, rest_m = ceiling(s->m % p->tile_m, 8);
+  const size_t whole_n = s->n / p->tile_n, rest_n = ceiling(s->n % p->tile_n, 8);
+  const size_t most = ceiling(side_m * side_n, CELLS_A_WARP);
+  const size_t warps = whole_m * whole_n * most + whole_m * ceiling(side_m * rest_n, CELLS_A_WARP) +
+                       whole_n * ceiling(rest_m * side_n, CELLS_A_WARP) + ceiling(rest_m * rest_n, CELLS_A_WARP);
+  const double mean = (double)warps / (double)p->tiles, panels = (double)p->panels, k = (double)s->k;
+  const size_t together = ceiling(p->groups, units);
+  double step[CELLS_RESIDENT + 1] = {0.0};
+  for (size_t g = 1; g <= CELLS_RESIDENT; g++) {
+    const double even = (double)g * mean / 4.0, uneven = (double)ceiling(g * most, 4);
+    const double quarter = fmax(even * CELLS_SPREAD + uneven * (1.0 - CELLS_SPREAD), 1.0);
+    const double busy = quarter * CELLS_WARP_NS + (double)g * (p->tile_m + p->tile_n) * CELLS_LINE_NS +
+                        (double)(g - 1) * CELLS_GROUP_NS;
+    step[g] = cbrt(busy * busy * busy + CELLS_ALONE_NS * CELLS_ALONE_NS * CELLS_ALONE_NS);
+  }
+  const double panel = together == 1 ? fmin(k, HX__PANEL) : k / panels;
+  const double rounds = (double)(together / CELLS_RESIDENT);
+  const double work = panel * (rounds * step[CELLS_RESIDENT] + step[together % CELLS_RESIDENT]);
+  const double read = (double)p->tiles * (p->tile_m + p->tile_n) * k * 4.0 / CELLS_READ_BYTES_A_NS;
+  return LAUNCH_NS + fmax(work, read) + CELLS_JOIN_NS + panels * JOIN_PANEL_NS +
+         (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
+}
+
 static hx__tiles_plan grid_of(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units, uint32_t side_m,
                               uint32_t side_n) {
-  hx__tiles_plan p = {.tile_m = side_m * HX__GRID_BLOCK, .tile_n = side_n * HX__GRID_BLOCK};
+  hx__tiles_plan p = {.tile_m = side_m * row->block, .tile_n = side_n * row->block};
   p.lies = lies(s->a.rs, s->a.cs, s->a.even, s->m) | lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
   p.tiles = ceiling(s->m, p.tile_m) * ceiling(s->n, p.tile_n);
   p.panels = ceiling(s->k, HX__PANEL);
   p.groups = p.tiles * p.panels;
   p.partials = p.groups * p.tile_m * p.tile_n;
-  p.ns = grid_ns(row, &p, s, units);
+  p.ns = row->lines ? cells_ns(&p, s, units) : grid_ns(row, &p, s, units);
   return p;
 }
 
 static hx__tiles_plan grid_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
                                     unsigned units) {
-  const size_t most_m = ceiling(s->m, HX__GRID_BLOCK), most_n = ceiling(s->n, HX__GRID_BLOCK);
+  const size_t most_m = ceiling(s->m, row->block), most_n = ceiling(s->n, row->block);
   const size_t longest = greater(greater(s->a.rs, s->a.cs), greater(s->b.rs, s->b.cs));
   hx__tiles_plan best = grid_of(row, s, units, 1, 1);
   best.ns = INFINITY;
-  const bool fits = ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours && longest < GRID_LONGEST &&
-                    (most_m + row->sides[0]) * (most_n + row->sides[1]) * 256 <= MOST_PARTIALS / 4 / best.panels;
+  const bool fits =
+      ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours && longest < GRID_LONGEST &&
+      (most_m + row->sides[0]) * (most_n + row->sides[1]) * row->block * row->block <= MOST_PARTIALS / 4 / best.panels;
   /* Others are faster then: no search. */
   const bool small = s->m * s->n < GRID_LEAST / s->k;
-  const uint32_t from_m = small ? (uint32_t)lesser(lesser(most_m, row->sides[0]), 4) : 1;
-  const uint32_t from_n = small ? (uint32_t)lesser(most_n, row->sides[1]) : 1;
-  for (uint32_t m = from_m; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++)
+  const uint32_t few_m = row->lines ? 16 : 4;
+  const uint32_t from_m = small ? (uint32_t)lesser(lesser(most_m, row->sides[0]), few_m) : 1;
+  const uint32_t from_n = small ? (uint32_t)lesser(lesser(most_n, row->sides[1]), row->blocks / few_m) : 1;
+  for (uint32_t m = from_m; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++) {
+    if (row->lines && m > from_m && ceiling(most_m, m) == ceiling(most_m, m - 1)) continue; /* no fewer tiles */
     for (uint32_t n = from_n; n <= row->sides[1] && n <= most_n && m * n <= row->blocks; n++) {
+      if (row->lines &&
+          ((n > from_n && ceiling(most_n, n) == ceiling(most_n, n - 1)) || (m + n) * row->block > row->lines))
+        continue;
       const hx__tiles_plan p = grid_of(row, s, units, m, n);
       if (p.ns < best.ns) best = p;
     }
+  }
   return best;
 }
 
