@@ -51,17 +51,15 @@
  *     row.few: these too; m <= tile_m. B [k][column]: group g does the tiles g % whole, that plus whole, ... of C, and
  *     of k the panels g / whole, that plus groups / whole, ...; several groups a tile where it has one tile alone. B
  *     [column][k]: group g does panel g % panels of tile g / panels. Tickets: one for each tile.
- *     row.blocks: as such a row, but after lies come uint tile_m, uint tile_n, multiples of row.block: tiles of that size, the
- *     last ones past the edges of C; across and whole are 0, and the panels lie with pairs of columns swapped.
- *   Of a set one program alone has these for all (HX_BARE: the others):
- *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
- *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint align, uint how)
- *     Adds those panels. how: HX__JOIN_... (tiles.h). Launch: 1-D, local 128, tile_m * tile_n items for each tile of
- *     them; with HX__JOIN_FOURS a quarter.
- *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
- *             global float *to, ulong pitch, ulong lines)
- *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines.
- *     Launch: 2-D, local (256, 1), (ceil(pitch / 64), ceil(lines / 64)) groups.
+ *     row.blocks: as such a row, but after lies come uint tile_m, uint tile_n, multiples of row.block: tiles of that
+ *     size, the last ones past the edges of C; across and whole are 0, and the panels lie with columns swapped in
+ * pairs. Of a set one program alone has these for all (HX_BARE: the others): hx_matmul_join(ulong m, ulong n, ulong k,
+ * float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global const float *partials, uint
+ * tile_m, uint tile_n, uint align, uint how) Adds those panels. how: HX__JOIN_... (tiles.h). Launch: 1-D, local 128,
+ * tile_m * tile_n items for each tile of them; with HX__JOIN_FOURS a quarter. hx_matmul_copy(global const float *x,
+ * ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns, global float *to, ulong pitch, ulong lines) to[i*pitch
+ * + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines. Launch: 2-D, local (256, 1), (ceil(pitch / 64),
+ * ceil(lines / 64)) groups.
  *
  *   every product, where C stays on the device
  *   hx_matmul_store(global const float *t, ulong ldt, global float *c, ulong c_first, ulong ldc, ulong m, ulong n,
@@ -138,7 +136,7 @@ typedef struct hx__kernel_row {
   uint32_t slices;   /* of a set: panels of a tile that a group does at once, each by its part of the items */
   uint32_t stages;   /* of a set: tiles in local memory; more than 2 also hide far memory */
   uint32_t width;    /* of a set: floats that a copy of an operand that lies [k][...] takes, 4 or 1 */
-  uint32_t blocks;   /* of a set: blocks of a tile, at most, whose sides each launch chooses; 0: one tile */
+  uint32_t blocks;   /* of a set: blocks of a tile, at most, where each launch chooses its sides; 0: tile_m x tile_n */
   uint32_t block;    /* rows and columns of a block */
   uint32_t sides[2]; /* such a tile's, in blocks, at most */
   uint32_t lines;    /* its rows and columns together, at most; 0: as many as its sides have */

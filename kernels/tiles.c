@@ -39,17 +39,20 @@
 #define GRID_JOIN_BYTES_A_NS 20000.0
 #define GRID_LEAST ((size_t)1 << 27)   /* multiply-adds: less takes less time than a panel of such a tile */
 #define GRID_LONGEST ((size_t)1 << 26) /* from a line to the next: offsets have 32 bits */
-/* The same in cells of 8 x 8 (matmul_cells.cl): of a step of k, for each warp of the quarter of a unit that has most of
- * them, each line that is copied and each group but one; and of one group however small. */
-#define CELLS_WARP_NS 20.6
-#define CELLS_LINE_NS 0.04
-#define CELLS_GROUP_NS 15.0
-#define CELLS_ALONE_NS 25.2
-#define CELLS_SPREAD 0.14 /* how far groups even out what quarters have */
+/* In cells of 8 x 8 (matmul_cells.cl): of a step of k, for each warp of the quarter of a unit that has most of them,
+ * each line of an operand that lies [k][line] or [line][k], each operand of the latter kind, each group but one, and at
+ * least. */
+#define CELLS_WARP_NS 22.0
+#define CELLS_LINE_NS 0.062
+#define CELLS_LINE_OF_K_NS 0.033
+#define CELLS_OF_K_NS 3.65
+#define CELLS_GROUP_NS 4.1
+#define CELLS_LEAST_NS 33.2
 #define CELLS_RESIDENT 2u
-#define CELLS_READ_BYTES_A_NS 2560.0
-#define CELLS_JOIN_NS 5590.0
 #define CELLS_A_WARP 16u
+#define CELLS_READ_BYTES_A_NS 2620.0
+#define CELLS_JOIN_NS 2350.0
+#define CELLS_MARGIN 1.02 /* what such a tile has to bring */
 #define MOST_PARTIALS ((size_t)256 << 20)
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
@@ -146,30 +149,32 @@ static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const 
          (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
 }
 
-/* Groups fill a unit by one or two, and the next ones follow as these end. */
+/* A step of k of one group of a unit, or of two. */
+static double cells_step_ns(const hx__tiles_plan *p, size_t groups) {
+  const size_t warps = ceiling((size_t)p->tile_m / 8 * (p->tile_n / 8), CELLS_A_WARP);
+  const bool a = !(p->lies & HX__LIES_A_BY_K), b = !(p->lies & HX__LIES_B_BY_K);
+  const double lines = (double)p->tile_m * (a ? CELLS_LINE_OF_K_NS : CELLS_LINE_NS) + (a ? CELLS_OF_K_NS : 0.0) +
+                       (double)p->tile_n * (b ? CELLS_LINE_OF_K_NS : CELLS_LINE_NS) + (b ? CELLS_OF_K_NS : 0.0);
+  const double busy = (double)ceiling(groups * warps, 4) * CELLS_WARP_NS + (double)groups * lines +
+                      (double)groups * CELLS_GROUP_NS - CELLS_GROUP_NS;
+  const double squared = busy * busy;
+  return groups ? sqrt(sqrt(squared * squared + CELLS_LEAST_NS * CELLS_LEAST_NS * CELLS_LEAST_NS * CELLS_LEAST_NS))
+                : 0.0;
+}
+
+/* Tiles of cells. A unit has one group or two at once, those of the last, short panel last. */
 static double cells_ns(const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
-  const size_t side_m = p->tile_m / 8, side_n = p->tile_n / 8;
-  const size_t whole_m = s->m / p->tile_m, rest_m = ceiling(s->m % p->tile_m, 8);
-  const size_t whole_n = s->n / p->tile_n, rest_n = ceiling(s->n % p->tile_n, 8);
-  const size_t most = ceiling(side_m * side_n, CELLS_A_WARP);
-  const size_t warps = whole_m * whole_n * most + whole_m * ceiling(side_m * rest_n, CELLS_A_WARP) +
-                       whole_n * ceiling(rest_m * side_n, CELLS_A_WARP) + ceiling(rest_m * rest_n, CELLS_A_WARP);
-  const double mean = (double)warps / (double)p->tiles, panels = (double)p->panels, k = (double)s->k;
-  const size_t together = ceiling(p->groups, units);
-  double step[CELLS_RESIDENT + 1] = {0.0};
-  for (size_t g = 1; g <= CELLS_RESIDENT; g++) {
-    const double even = (double)g * mean / 4.0, uneven = (double)ceiling(g * most, 4);
-    const double quarter = fmax(even * CELLS_SPREAD + uneven * (1.0 - CELLS_SPREAD), 1.0);
-    const double busy = quarter * CELLS_WARP_NS + (double)g * (p->tile_m + p->tile_n) * CELLS_LINE_NS +
-                        (double)(g - 1) * CELLS_GROUP_NS;
-    step[g] = cbrt(busy * busy * busy + CELLS_ALONE_NS * CELLS_ALONE_NS * CELLS_ALONE_NS);
-  }
-  const double panel = together == 1 ? fmin(k, HX__PANEL) : k / panels;
-  const double rounds = (double)(together / CELLS_RESIDENT);
-  const double work = panel * (rounds * step[CELLS_RESIDENT] + step[together % CELLS_RESIDENT]);
+  const size_t together = ceiling(p->groups, units), full = ceiling(s->k / HX__PANEL * p->tiles, units);
+  const double rest = (double)(s->k % HX__PANEL), k = (double)s->k;
+  double work;
+  if (together <= CELLS_RESIDENT)
+    work = rest * cells_step_ns(p, together) + (HX__PANEL - rest) * cells_step_ns(p, full);
+  else
+    work = k / (double)p->panels *
+           ((double)(together / CELLS_RESIDENT) * cells_step_ns(p, CELLS_RESIDENT) +
+            cells_step_ns(p, together % CELLS_RESIDENT));
   const double read = (double)p->tiles * (p->tile_m + p->tile_n) * k * 4.0 / CELLS_READ_BYTES_A_NS;
-  return LAUNCH_NS + fmax(work, read) + CELLS_JOIN_NS + panels * JOIN_PANEL_NS +
-         (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
+  return CELLS_MARGIN * (LAUNCH_NS + fmax(work, read) + CELLS_JOIN_NS + (double)p->panels * JOIN_PANEL_NS);
 }
 
 static hx__tiles_plan grid_of(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units, uint32_t side_m,
@@ -182,6 +187,15 @@ static hx__tiles_plan grid_of(const hx__kernel_row *row, const hx__tiles_shape *
   p.partials = p.groups * p.tile_m * p.tile_n;
   p.ns = row->lines ? cells_ns(&p, s, units) : grid_ns(row, &p, s, units);
   return p;
+}
+
+/* Whether tiles of m x n blocks may be the best: with one row or column less they would be more, they have a quarter of
+ * the blocks or all of C's side, and as many lines as there may be. */
+static bool worth(const hx__kernel_row *row, size_t m, size_t n, size_t most_m, size_t most_n) {
+  if ((m + n) * row->block > row->lines) return false;
+  if (m * n * 4 < row->blocks && m < most_m && n < most_n && n < row->sides[1]) return false;
+  return (m == 1 || ceiling(most_m, m) < ceiling(most_m, m - 1)) &&
+         (n == 1 || ceiling(most_n, n) < ceiling(most_n, n - 1));
 }
 
 static hx__tiles_plan grid_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
@@ -198,16 +212,12 @@ static hx__tiles_plan grid_plan_for(const hx__kernel_row *row, hx__layout layout
   const uint32_t few_m = row->lines ? 16 : 4;
   const uint32_t from_m = small ? (uint32_t)lesser(lesser(most_m, row->sides[0]), few_m) : 1;
   const uint32_t from_n = small ? (uint32_t)lesser(lesser(most_n, row->sides[1]), row->blocks / few_m) : 1;
-  for (uint32_t m = from_m; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++) {
-    if (row->lines && m > from_m && ceiling(most_m, m) == ceiling(most_m, m - 1)) continue; /* no fewer tiles */
+  for (uint32_t m = from_m; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++)
     for (uint32_t n = from_n; n <= row->sides[1] && n <= most_n && m * n <= row->blocks; n++) {
-      if (row->lines &&
-          ((n > from_n && ceiling(most_n, n) == ceiling(most_n, n - 1)) || (m + n) * row->block > row->lines))
-        continue;
+      if (row->lines && !small && !worth(row, m, n, most_m, most_n)) continue;
       const hx__tiles_plan p = grid_of(row, s, units, m, n);
       if (p.ns < best.ns) best = p;
     }
-  }
   return best;
 }
 
