@@ -52,14 +52,17 @@
  *     of k the panels g / whole, that plus groups / whole, ...; several groups a tile where it has one tile alone. B
  *     [column][k]: group g does panel g % panels of tile g / panels. Tickets: one for each tile.
  *     row.blocks: as such a row, but after lies come uint tile_m, uint tile_n, multiples of row.block: tiles of that
- *     size, the last ones past the edges of C; across and whole are 0, and the panels lie with columns swapped in
- * pairs. Of a set one program alone has these for all (HX_BARE: the others): hx_matmul_join(ulong m, ulong n, ulong k,
- * float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global const float *partials, uint
- * tile_m, uint tile_n, uint align, uint how) Adds those panels. how: HX__JOIN_... (tiles.h). Launch: 1-D, local 128,
- * tile_m * tile_n items for each tile of them; with HX__JOIN_FOURS a quarter. hx_matmul_copy(global const float *x,
- * ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns, global float *to, ulong pitch, ulong lines) to[i*pitch
- * + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines. Launch: 2-D, local (256, 1), (ceil(pitch / 64),
- * ceil(lines / 64)) groups.
+ *     size, the last ones past the edges of C; across and whole are 0, and the panels lie with their columns swapped in
+ *     pairs.
+ *   Of a set one program alone has these for all (HX_BARE: the others):
+ *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
+ *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint align, uint how)
+ *     Adds those panels. how: HX__JOIN_... (tiles.h). Launch: 1-D, local 128, tile_m * tile_n items for each tile of
+ *     them; with HX__JOIN_FOURS a quarter.
+ *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
+ *             global float *to, ulong pitch, ulong lines)
+ *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines.
+ *     Launch: 2-D, local (256, 1), (ceil(pitch / 64), ceil(lines / 64)) groups.
  *
  *   every product, where C stays on the device
  *   hx_matmul_store(global const float *t, ulong ldt, global float *c, ulong c_first, ulong ldc, ulong m, ulong n,
