@@ -39,13 +39,14 @@
 #define GRID_JOIN_BYTES_A_NS 20000.0
 #define GRID_LEAST ((size_t)1 << 27)   /* multiply-adds: less takes less time than a panel of such a tile */
 #define GRID_LONGEST ((size_t)1 << 26) /* from a line to the next: offsets have 32 bits */
+#define GRID_ONE_ROW 0.95              /* where all tiles read the same rows of A */
 /* In cells of 8 x 8 (matmul_cells.cl): of a step of k, for each warp of the quarter of a unit that has most of them,
- * each line of an operand that lies [k][line] or [line][k], each operand of the latter kind, each group but one, and at
- * least. */
+ * each line of an operand that lies [k][line] or [line][k], each operand not copied by fours, each group but one, and
+ * at least. */
 #define CELLS_WARP_NS 22.0
 #define CELLS_LINE_NS 0.062
 #define CELLS_LINE_OF_K_NS 0.033
-#define CELLS_OF_K_NS 3.65
+#define CELLS_SINGLES_NS 3.3
 #define CELLS_GROUP_NS 4.1
 #define CELLS_LEAST_NS 33.2
 #define CELLS_RESIDENT 2u
@@ -145,18 +146,23 @@ static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const 
   const double chain = ((double)ceiling(together, GRID_RESIDENT) + 0.5 * short_of) * row->chain[HX__LAYOUT_NN] * 1e-3;
   const double work = panel * (chain + (double)together * full) / PART;
   const double read = (double)p->tiles * (p->tile_m + p->tile_n) * (double)s->k * 4.0 / GRID_READ_BYTES_A_NS;
-  return LAUNCH_NS + fmax(work, read) + JOIN_NS + (double)p->panels * JOIN_PANEL_NS +
-         (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
+  const double ns = LAUNCH_NS + fmax(work, read) + JOIN_NS + (double)p->panels * JOIN_PANEL_NS +
+                    (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
+  return s->m <= p->tile_m ? GRID_ONE_ROW * ns : ns;
+}
+
+/* What copying an operand's lines takes of a step of k; lies: as of A. */
+static double cells_copy_ns(uint32_t lies, uint32_t lines) {
+  return lines * (lies & HX__LIES_A_BY_K ? CELLS_LINE_NS : CELLS_LINE_OF_K_NS) +
+         (lies & HX__LIES_A_IN_FOURS ? 0.0 : CELLS_SINGLES_NS);
 }
 
 /* A step of k of one group of a unit, or of two. */
 static double cells_step_ns(const hx__tiles_plan *p, size_t groups) {
   const size_t warps = ceiling((size_t)p->tile_m / 8 * (p->tile_n / 8), CELLS_A_WARP);
-  const bool a = !(p->lies & HX__LIES_A_BY_K), b = !(p->lies & HX__LIES_B_BY_K);
-  const double lines = (double)p->tile_m * (a ? CELLS_LINE_OF_K_NS : CELLS_LINE_NS) + (a ? CELLS_OF_K_NS : 0.0) +
-                       (double)p->tile_n * (b ? CELLS_LINE_OF_K_NS : CELLS_LINE_NS) + (b ? CELLS_OF_K_NS : 0.0);
-  const double busy = (double)ceiling(groups * warps, 4) * CELLS_WARP_NS + (double)groups * lines +
-                      (double)groups * CELLS_GROUP_NS - CELLS_GROUP_NS;
+  const double copies = cells_copy_ns(p->lies, p->tile_m) + cells_copy_ns(p->lies >> 1, p->tile_n);
+  const double busy =
+      (double)ceiling(groups * warps, 4) * CELLS_WARP_NS + (double)groups * (copies + CELLS_GROUP_NS) - CELLS_GROUP_NS;
   const double squared = busy * busy;
   return groups ? sqrt(sqrt(squared * squared + CELLS_LEAST_NS * CELLS_LEAST_NS * CELLS_LEAST_NS * CELLS_LEAST_NS))
                 : 0.0;
