@@ -7,8 +7,8 @@
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
     hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small[],
-    hx__cl_matmul_grid[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[],
-    hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
+    hx__cl_matmul_grid[], hx__cl_matmul_cells[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[],
+    hx__cl_matmul_few_turns[], hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -62,10 +62,19 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
   {                                                                                                                    \
     .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {128, 1}, .tile_m = 64, .tile_n = 128, \
     .tile_k = 8, .slices = 1, .stages = 6, .width = 4, .rate = {nn, 0, 0}, .chain = {c_nn, 0, 0}, .blocks = 32,        \
-    .sides = {sm, sn}, .fours = (fa) | (fb) << 1, .in_place = true, .optional = true,                                  \
+    .block = 16, .sides = {sm, sn}, .fours = (fa) | (fb) << 1, .in_place = true, .optional = true,                     \
     .defines =                                                                                                         \
         "-DHX_SHAPE_TILES=1 -DHX_GRID=1 -DHX_PTX=1 -DHX_STAGES=6 -DHX_BLOCKS_M=2 -DHX_GRID_LINES=256"                  \
         " -DHX_GRID_FOURS_A=" #fa " -DHX_GRID_FOURS_B=" #fb " -DHX_GRID_SIDE_M=" #sm " -DHX_GRID_SIDE_N=" #sn          \
+  }
+/* name, warps that copy, blocks of a tile's sides at most, rows and columns of it together, rate: the same in cells */
+#define CELLS(n, copiers, sm, sn, most, nn)                                                                            \
+  {                                                                                                                    \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {256 + 32 * (copiers), 1},             \
+    .tile_m = 64, .tile_n = 128, .tile_k = 16, .slices = 1, .stages = 3, .width = 4, .rate = {nn, 0, 0},               \
+    .blocks = 128, .block = 8, .sides = {sm, sn}, .lines = most, .in_place = true, .optional = true,                   \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_CELLS=1 -DHX_PTX=1 -DHX_STAGES=3 -DHX_BLOCKS_M=2 -DHX_CELLS_COPIERS=" #copiers \
+               " -DHX_CELLS_MOST_M=8*" #sm " -DHX_CELLS_MOST_N=8*" #sn " -DHX_CELLS_LINES=" #most                      \
   }
 /* name, work-group, tile, stages, rates by layout: of that set, for few rows of C */
 #define FEW(n, l0, tm, tn, tk, st, nn, nt)                                                                           \
@@ -124,7 +133,7 @@ static const hx__kernel_row rows[] = {
     GRID("matmul-nvidia-ptx-grid-80x128x8", 0, 1, 5, 8, 100, 21400),
     GRID("matmul-nvidia-ptx-grid-80x128x8-1", 0, 0, 5, 8, 92, 29000),
     GRID("matmul-nvidia-ptx-grid-128x128x8", 1, 1, 8, 8, 100, 21400),
-    GRID("matmul-nvidia-ptx-grid-128x80x8", 1, 0, 8, 5, 100, 21400),
+    CELLS("matmul-nvidia-ptx-cells-208x128x16", 4, 26, 16, 240, 100),
     /* Few rows or columns. */
     FEW("matmul-nvidia-ptx-few-1x32x64", 256, 1, 32, 64, 2, 100, 0),
     FEW("matmul-nvidia-ptx-few-1x32x64-lines", 128, 1, 32, 64, 5, 0, 100),
@@ -163,7 +172,7 @@ static bool tile_set(const uint32_t tile[3]) { return tile[0] != 0 || tile[1] !=
 
 static bool tile_matches(const hx__kernel_row *row, const uint32_t tile[3]) {
   if (row->kind != HX__KERNEL_MATMUL || !tile_set(tile)) return true;
-  if (row->slices > 1) return false; /* of a set, for few panels */
+  if (row->slices > 1 || row->lines != 0) return false; /* of a set, for few panels; of chosen sides */
   if (row->tile_m == tile[0] && row->tile_n == tile[1] && row->tile_k == tile[2]) return true;
   return row->any_tile && tile_ok(row, tile);
 }
@@ -221,19 +230,13 @@ uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
                                        hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
-  static const char *const matmul[] = {hx__cl_common,
-                                       hx__cl_matmul,
-                                       hx__cl_matmul_stage,
-                                       hx__cl_matmul_place,
-                                       hx__cl_matmul_tiles,
-                                       hx__cl_matmul_small,
-                                       hx__cl_matmul_grid,
-                                       hx__cl_matmul_few,
-                                       hx__cl_matmul_few_lines,
-                                       hx__cl_matmul_few_turns,
-                                       hx__cl_matmul_copy,
-                                       hx__cl_matmul_store,
-                                       NULL};
+  static const char *const matmul[] = {hx__cl_common,           hx__cl_matmul,
+                                       hx__cl_matmul_stage,     hx__cl_matmul_place,
+                                       hx__cl_matmul_tiles,     hx__cl_matmul_small,
+                                       hx__cl_matmul_grid,      hx__cl_matmul_cells,
+                                       hx__cl_matmul_few,       hx__cl_matmul_few_lines,
+                                       hx__cl_matmul_few_turns, hx__cl_matmul_copy,
+                                       hx__cl_matmul_store,     NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
 }

@@ -51,8 +51,9 @@
  *     row.few: these too; m <= tile_m. B [k][column]: group g does the tiles g % whole, that plus whole, ... of C, and
  *     of k the panels g / whole, that plus groups / whole, ...; several groups a tile where it has one tile alone. B
  *     [column][k]: group g does panel g % panels of tile g / panels. Tickets: one for each tile.
- *     row.blocks: as such a row, but after lies come uint tile_m, uint tile_n, multiples of 16: tiles of that size, the
- *     last ones past the edges of C; across and whole are 0, and the panels lie with pairs of columns swapped.
+ *     row.blocks: as such a row, but after lies come uint tile_m, uint tile_n, multiples of row.block: tiles of that
+ *     size, the last ones past the edges of C; across and whole are 0, and the panels lie with their columns swapped in
+ *     pairs.
  *   Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
  *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint align, uint how)
@@ -138,8 +139,10 @@ typedef struct hx__kernel_row {
   uint32_t slices;   /* of a set: panels of a tile that a group does at once, each by its part of the items */
   uint32_t stages;   /* of a set: tiles in local memory; more than 2 also hide far memory */
   uint32_t width;    /* of a set: floats that a copy of an operand that lies [k][...] takes, 4 or 1 */
-  uint32_t blocks;   /* of a set: blocks of 16 x 16 of a tile, at most, whose sides each launch chooses; 0: one tile */
+  uint32_t blocks;   /* of a set: blocks of a tile, at most, where each launch chooses its sides; 0: tile_m x tile_n */
+  uint32_t block;    /* rows and columns of a block */
   uint32_t sides[2]; /* such a tile's, in blocks, at most */
+  uint32_t lines;    /* its rows and columns together, at most; 0: as many as its sides have */
   uint32_t fours;    /* and its operands that are copied by fours, so must lie so: bit 0 A, bit 1 B */
   bool in_place;     /* of a set: reads operands however they lie, in the one program of layout NN */
   bool few;          /* of a set: with operands in place, tile_m rows at most; a program for each way that B lies */

@@ -10,7 +10,7 @@
  *   - the fma go along the rows to and fro, which reuses operands;
  *   - no branch in the loop over k: the last tile is copied twice.
  * matmul_stage.cl has what a step of k is made of, and the parameters. */
-#if HX_SHAPE_TILES && !HX_SMALL && !HX_GRID && !HX_FEW /* which have kernels of their own */
+#if HX_SHAPE_TILES && !HX_SMALL && !HX_GRID && !HX_CELLS && !HX_FEW /* which have kernels of their own */
 
 /* Where an item's quads lie in the tile. */
 static uint hx_tile_row(uint id) {

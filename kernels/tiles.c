@@ -31,6 +31,7 @@
   0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
         */
 /* Where the launch chooses the sides of tiles: of a step of k, for each group of a unit and each of its warps. */
+#define GRID_BLOCK 16u
 #define GRID_GROUP_NS 26.5
 #define GRID_WARP_NS 3.6
 #define GRID_RESIDENT 3u
@@ -38,6 +39,22 @@
 #define GRID_JOIN_BYTES_A_NS 20000.0
 #define GRID_LEAST ((size_t)1 << 27)   /* multiply-adds: less takes less time than a panel of such a tile */
 #define GRID_LONGEST ((size_t)1 << 26) /* from a line to the next: offsets have 32 bits */
+#define GRID_ONE_ROW 0.95              /* where all tiles read the same rows of A */
+/* In cells of 8 x 8 (matmul_cells.cl): of a step of k, for each warp of the quarter of a unit that has most of them,
+ * each line of an operand that lies [k][line] or [line][k], each operand not copied by fours, each group but one, and
+ * at least. */
+#define CELLS_WARP_NS 22.0
+#define CELLS_LINE_NS 0.062
+#define CELLS_LINE_OF_K_NS 0.033
+#define CELLS_SINGLES_NS 3.3
+#define CELLS_GROUP_NS 4.1
+#define CELLS_LEAST_NS 33.2
+#define CELLS_RESIDENT 2u
+#define CELLS_A_WARP 16u
+#define CELLS_READ_BYTES_A_NS 2620.0
+#define CELLS_APART 0.65
+#define CELLS_JOIN_NS 2350.0
+#define CELLS_MARGIN 1.02 /* what such a tile has to bring */
 #define MOST_PARTIALS ((size_t)256 << 20)
 
 static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
@@ -116,9 +133,9 @@ static bool reads(const hx__kernel_row *row, bool even, size_t ld, size_t lines)
 /* A row whose tiles this launch chooses: all in panels of k. A group takes the same whatever its tile, and more by its
  * warps, eight blocks each. */
 static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
-  const size_t whole_m = s->m / p->tile_m, rest_m = ceiling(s->m % p->tile_m, HX__GRID_BLOCK);
-  const size_t whole_n = s->n / p->tile_n, rest_n = ceiling(s->n % p->tile_n, HX__GRID_BLOCK);
-  const size_t side_m = p->tile_m / HX__GRID_BLOCK, side_n = p->tile_n / HX__GRID_BLOCK;
+  const size_t whole_m = s->m / p->tile_m, rest_m = ceiling(s->m % p->tile_m, GRID_BLOCK);
+  const size_t whole_n = s->n / p->tile_n, rest_n = ceiling(s->n % p->tile_n, GRID_BLOCK);
+  const size_t side_m = p->tile_m / GRID_BLOCK, side_n = p->tile_n / GRID_BLOCK;
   const size_t warps = whole_m * whole_n * ceiling(side_m * side_n, 8) + whole_m * ceiling(side_m * rest_n, 8) +
                        whole_n * ceiling(rest_m * side_n, 8) + ceiling(rest_m * rest_n, 8);
   const double mean = (double)warps / (double)p->tiles;
@@ -130,36 +147,83 @@ static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const 
   const double chain = ((double)ceiling(together, GRID_RESIDENT) + 0.5 * short_of) * row->chain[HX__LAYOUT_NN] * 1e-3;
   const double work = panel * (chain + (double)together * full) / PART;
   const double read = (double)p->tiles * (p->tile_m + p->tile_n) * (double)s->k * 4.0 / GRID_READ_BYTES_A_NS;
-  return LAUNCH_NS + fmax(work, read) + JOIN_NS + (double)p->panels * JOIN_PANEL_NS +
-         (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
+  const double ns = LAUNCH_NS + fmax(work, read) + JOIN_NS + (double)p->panels * JOIN_PANEL_NS +
+                    (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
+  return s->m <= p->tile_m ? GRID_ONE_ROW * ns : ns;
+}
+
+/* What copying an operand's lines takes of a step of k; lies: as of A. */
+static double cells_copy_ns(uint32_t lies, uint32_t lines) {
+  return lines * (lies & HX__LIES_A_BY_K ? CELLS_LINE_NS : CELLS_LINE_OF_K_NS) +
+         (lies & HX__LIES_A_IN_FOURS ? 0.0 : CELLS_SINGLES_NS);
+}
+
+/* A step of k of one group of a unit, or of two. */
+static double cells_step_ns(const hx__tiles_plan *p, size_t groups) {
+  const size_t warps = ceiling((size_t)p->tile_m / 8 * (p->tile_n / 8), CELLS_A_WARP);
+  const double copies = cells_copy_ns(p->lies, p->tile_m) + cells_copy_ns(p->lies >> 1, p->tile_n);
+  const double busy =
+      (double)ceiling(groups * warps, 4) * CELLS_WARP_NS + (double)groups * (copies + CELLS_GROUP_NS) - CELLS_GROUP_NS;
+  const double squared = busy * busy;
+  return groups ? sqrt(sqrt(squared * squared + CELLS_LEAST_NS * CELLS_LEAST_NS * CELLS_LEAST_NS * CELLS_LEAST_NS))
+                : 0.0;
+}
+
+/* Tiles of cells. A unit has one group or two at once, those of the last, short panel last. */
+static double cells_ns(const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
+  const size_t together = ceiling(p->groups, units), full = ceiling(s->k / HX__PANEL * p->tiles, units);
+  const double rest = (double)(s->k % HX__PANEL), k = (double)s->k;
+  double work;
+  if (together <= CELLS_RESIDENT)
+    work = rest * cells_step_ns(p, together) + (HX__PANEL - rest) * cells_step_ns(p, full);
+  else
+    work = k / (double)p->panels *
+           ((double)(together / CELLS_RESIDENT) * cells_step_ns(p, CELLS_RESIDENT) +
+            cells_step_ns(p, together % CELLS_RESIDENT));
+  /* Lines of k of A that lie a multiple of 4 KB apart meet in few sets of the cache. */
+  const double near = p->lies & HX__LIES_A_BY_K && s->a.cs % 1024 == 0 ? CELLS_APART : 1.0;
+  const double read = (double)p->tiles * (p->tile_m + p->tile_n) * k * 4.0 / (CELLS_READ_BYTES_A_NS * near);
+  return CELLS_MARGIN * (LAUNCH_NS + fmax(work, read) + CELLS_JOIN_NS + (double)p->panels * JOIN_PANEL_NS);
 }
 
 static hx__tiles_plan grid_of(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units, uint32_t side_m,
                               uint32_t side_n) {
-  hx__tiles_plan p = {.tile_m = side_m * HX__GRID_BLOCK, .tile_n = side_n * HX__GRID_BLOCK};
+  hx__tiles_plan p = {.tile_m = side_m * row->block, .tile_n = side_n * row->block};
   p.lies = lies(s->a.rs, s->a.cs, s->a.even, s->m) | lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
   p.tiles = ceiling(s->m, p.tile_m) * ceiling(s->n, p.tile_n);
   p.panels = ceiling(s->k, HX__PANEL);
   p.groups = p.tiles * p.panels;
   p.partials = p.groups * p.tile_m * p.tile_n;
-  p.ns = grid_ns(row, &p, s, units);
+  p.ns = row->lines ? cells_ns(&p, s, units) : grid_ns(row, &p, s, units);
   return p;
+}
+
+/* Whether tiles of m x n blocks may be the best: with one row or column less they would be more, they have a quarter of
+ * the blocks or all of C's side, and as many lines as there may be. */
+static bool worth(const hx__kernel_row *row, size_t m, size_t n, size_t most_m, size_t most_n) {
+  if ((m + n) * row->block > row->lines) return false;
+  if (m * n * 4 < row->blocks && m < most_m && n < most_n && n < row->sides[1]) return false;
+  return (m == 1 || ceiling(most_m, m) < ceiling(most_m, m - 1)) &&
+         (n == 1 || ceiling(most_n, n) < ceiling(most_n, n - 1));
 }
 
 static hx__tiles_plan grid_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
                                     unsigned units) {
-  const size_t most_m = ceiling(s->m, HX__GRID_BLOCK), most_n = ceiling(s->n, HX__GRID_BLOCK);
+  const size_t most_m = ceiling(s->m, row->block), most_n = ceiling(s->n, row->block);
   const size_t longest = greater(greater(s->a.rs, s->a.cs), greater(s->b.rs, s->b.cs));
   hx__tiles_plan best = grid_of(row, s, units, 1, 1);
   best.ns = INFINITY;
-  const bool fits = ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours && longest < GRID_LONGEST &&
-                    (most_m + row->sides[0]) * (most_n + row->sides[1]) * 256 <= MOST_PARTIALS / 4 / best.panels;
+  const bool fits =
+      ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours && longest < GRID_LONGEST &&
+      (most_m + row->sides[0]) * (most_n + row->sides[1]) * row->block * row->block <= MOST_PARTIALS / 4 / best.panels;
   /* Others are faster then: no search. */
   const bool small = s->m * s->n < GRID_LEAST / s->k;
-  const uint32_t from_m = small ? (uint32_t)lesser(lesser(most_m, row->sides[0]), 4) : 1;
-  const uint32_t from_n = small ? (uint32_t)lesser(most_n, row->sides[1]) : 1;
+  const uint32_t few_m = row->lines ? 16 : 4;
+  const uint32_t from_m = small ? (uint32_t)lesser(lesser(most_m, row->sides[0]), few_m) : 1;
+  const uint32_t from_n = small ? (uint32_t)lesser(lesser(most_n, row->sides[1]), row->blocks / few_m) : 1;
   for (uint32_t m = from_m; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++)
     for (uint32_t n = from_n; n <= row->sides[1] && n <= most_n && m * n <= row->blocks; n++) {
+      if (row->lines && !small && !worth(row, m, n, most_m, most_n)) continue;
       const hx__tiles_plan p = grid_of(row, s, units, m, n);
       if (p.ns < best.ns) best = p;
     }

@@ -17,7 +17,6 @@ typedef struct hx__tiles_shape {
   hx__tiles_operand a, b;
 } hx__tiles_shape;
 
-#define HX__GRID_BLOCK 16u      /* the sides of a tile that a launch chooses are multiples of it */
 #define HX__JOIN_TICKETS 16384u /* tiles whose panels one launch adds, at most */
 
 /* How panels are added: matmul_copy.cl knows these by number. */

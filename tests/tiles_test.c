@@ -58,9 +58,9 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__t
   const hx__tiles_shape s = turned(&p, given);
   const size_t slices = row->slices;
   if (row->blocks)
-    CHECK(!p.across && p.whole == 0 && p.tile_m % HX__GRID_BLOCK == 0 && p.tile_n % HX__GRID_BLOCK == 0 &&
-              p.tile_m * p.tile_n <= row->blocks * HX__GRID_BLOCK * HX__GRID_BLOCK &&
-              p.tile_m <= row->sides[0] * HX__GRID_BLOCK && p.tile_n <= row->sides[1] * HX__GRID_BLOCK,
+    CHECK(!p.across && p.whole == 0 && p.tile_m % row->block == 0 && p.tile_n % row->block == 0 &&
+              p.tile_m * p.tile_n <= row->blocks * row->block * row->block && p.tile_m <= row->sides[0] * row->block &&
+              p.tile_n <= row->sides[1] * row->block && (row->lines == 0 || p.tile_m + p.tile_n <= row->lines),
           "%s: a tile of %ux%u", name, p.tile_m, p.tile_n);
   else
     CHECK(p.tile_m == row->tile_m && p.tile_n == row->tile_n, "%s: a tile of %ux%u", name, p.tile_m, p.tile_n);
