@@ -56,6 +56,16 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=3 -DHX_BLOCKS_M=" #blocks " -DHX_ITEM_M=" #im \
                " -DHX_ITEM_N=" #in " -DHX_LANES_M=" #lanes " -DHX_AHEAD=" #ahead                                     \
   }
+/* name, work-group, tile, stages, blocks of four rows and of four columns an item, rates and chains where B lies
+ * [k][column] and [column][k]: of that set, for tens of rows or columns */
+#define SKINNY(n, l0, tm, tn, st, bm, bn, nn, nt, c_nn, c_nt)                                                        \
+  {                                                                                                                  \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
+    .tile_k = 32, .slices = 1, .stages = st, .width = 4, .rate = {nn, 0, nt}, .chain = {c_nn, 0, c_nt},              \
+    .in_place = true, .skinny = true, .optional = true,                                                              \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #bm                   \
+               " -DHX_BLOCKS_N=" #bn " -DHX_LANES_M=4 -DHX_AHEAD=4"                                                  \
+  }
 /* name, whether A and B are copied by fours, blocks of a tile's sides at most, rate, chain: of that set, with operands
  * in place and the sides of a tile by launch (tiles.h) */
 #define GRID(n, fa, fb, sm, sn, nn, c_nn)                                                                              \
@@ -132,6 +142,11 @@ static const hx__kernel_row rows[] = {
     FEW("matmul-nvidia-ptx-few-4x32x64", 256, 4, 32, 64, 2, 100, 0),
     FEW("matmul-nvidia-ptx-few-4x32x64-lines", 128, 4, 32, 64, 4, 0, 100),
     FEW("matmul-nvidia-ptx-few-8x32x32-lines", 128, 8, 32, 32, 8, 0, 100),
+    /* Some tens of rows or columns. */
+    SKINNY("matmul-nvidia-ptx-skinny-32x64x32", 64, 32, 64, 3, 1, 2, 74, 60, 44000, 35500),
+    SKINNY("matmul-nvidia-ptx-skinny-16x64x32", 64, 16, 64, 4, 1, 1, 49, 42, 20000, 17500),
+    SKINNY("matmul-nvidia-ptx-skinny-32x32x32", 64, 32, 32, 3, 1, 1, 0, 51, 0, 19500),
+    SKINNY("matmul-nvidia-ptx-skinny-48x64x32", 64, 48, 64, 2, 3, 1, 70, 70, 49500, 77500),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, 0, false, ""),
     MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, 0, false, ""),
     MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, 0, false, ""),

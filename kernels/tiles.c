@@ -172,13 +172,14 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
                       .panels = ceiling(s->k, HX__PANEL),
                       .tile_m = row->tile_m,
                       .tile_n = row->tile_n};
-  const double rate = spread(layout, s) * row->rate[layout];
+  const double rate = (row->in_place ? 1.0 : spread(layout, s)) * row->rate[layout];
   const bool fits = layout == HX__LAYOUT_TN
                         ? s->a.rs == 1 && s->a.cs != 1 && reads(row, s->a.even, s->a.cs, s->m) && s->m >= row->tile_m
                     : layout == HX__LAYOUT_NT
-                        ? s->b.rs == 1 && s->b.cs != 1 && s->n % row->width == 0 && s->n >= row->tile_n
-                        : true;
+                        ? s->b.rs == 1 && s->b.cs != 1 && s->n >= row->tile_n && (row->skinny || s->n % row->width == 0)
+                        : !row->skinny || (s->b.cs == 1 && s->b.rs != 1);
   p.lies = lies(s->a.rs, s->a.cs, s->a.even, s->m) | lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
+  if (row->skinny && layout == HX__LAYOUT_NT && s->b.even && s->b.cs % 4 == 0) p.lies |= HX__LIES_B_IN_FOURS;
   p.copy_a = !row->in_place && layout != HX__LAYOUT_TN && (s->a.cs != 1 || s->m < row->tile_m);
   p.copy_b = !row->in_place && layout != HX__LAYOUT_NT &&
              (s->b.cs != 1 || !reads(row, s->b.even, s->b.rs, s->n) || s->n < row->tile_n);
