@@ -125,7 +125,7 @@ static const hx__kernel_row rows[] = {
           "-DHX_DIRECT=1 -DHX_SPREAD=1"),
     SMALL("matmul-nvidia-ptx-small-32x32x32", 64, 32, 32, 32, 1, 4, 4, 4, 4, 53, 18200),
     SMALL("matmul-nvidia-ptx-small-32x32x64", 64, 32, 32, 64, 1, 4, 4, 4, 4, 53, 16000),
-    SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 1, 4, 4, 2, 4, 22, 9900),
+    SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 1, 4, 4, 2, 4, 29, 9900),
     /* For so few groups that a chain over a panel is what takes the time: small items. */
     SMALL("matmul-nvidia-ptx-small-4x2-32x32x64", 128, 32, 32, 64, 1, 4, 2, 4, 4, 46, 7700),
     SMALL("matmul-nvidia-ptx-small-2x2-16x32x64", 128, 16, 32, 64, 1, 2, 2, 4, 4, 33, 7100),
@@ -143,10 +143,9 @@ static const hx__kernel_row rows[] = {
     FEW("matmul-nvidia-ptx-few-4x32x64-lines", 128, 4, 32, 64, 4, 0, 100),
     FEW("matmul-nvidia-ptx-few-8x32x32-lines", 128, 8, 32, 32, 8, 0, 100),
     /* Some tens of rows or columns. */
-    SKINNY("matmul-nvidia-ptx-skinny-32x64x32", 64, 32, 64, 3, 1, 2, 74, 60, 44000, 35500),
-    SKINNY("matmul-nvidia-ptx-skinny-16x64x32", 64, 16, 64, 4, 1, 1, 49, 42, 20000, 17500),
-    SKINNY("matmul-nvidia-ptx-skinny-32x32x32", 64, 32, 32, 3, 1, 1, 0, 51, 0, 19500),
-    SKINNY("matmul-nvidia-ptx-skinny-48x64x32", 64, 48, 64, 2, 3, 1, 70, 70, 49500, 77500),
+    SKINNY("matmul-nvidia-ptx-skinny-32x64x32", 64, 32, 64, 3, 1, 2, 68, 62, 36000, 38000),
+    SKINNY("matmul-nvidia-ptx-skinny-4x4-32x64x32", 128, 32, 64, 2, 1, 1, 0, 58, 0, 24000),
+    SKINNY("matmul-nvidia-ptx-skinny-16x64x32", 64, 16, 64, 3, 1, 1, 52, 41, 19000, 15000),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, 0, false, ""),
     MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, 0, false, ""),
     MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, 0, false, ""),

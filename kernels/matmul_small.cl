@@ -344,7 +344,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     if (taken[0] != panels) return;
     HX_SMALL_FENCE
     if (id == 0) tickets[tail] = 0; /* for the next launch */
-    if (!active) return;
+    /* An item without a part of C goes on, for a driver may take the first one's way out for all (PoCL). */
     global const float *from = partials + (ulong)tail * panels * (HX_TILE_M * HX_TILE_N);
     const uint width = across ? HX_TILE_M : HX_TILE_N;
 #pragma unroll
