@@ -254,7 +254,8 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   const size_t most = can_whole && !row->skinny ? p.tiles / units * units : 0;
   const hx__tiles_plan some = cut_after(most, row, layout, percent, &p, s, units);
   if (some.ns < p.ns) p = some;
-  if (row->in_place && most && lesser(s->m, s->n) <= SKINNY_ROWS) { /* groups of one panel leave less over than those of a tile */
+  if (row->in_place && most &&
+      lesser(s->m, s->n) <= SKINNY_ROWS) { /* groups of one panel leave less over than those of a tile */
     hx__tiles_plan all = cut_after(0, row, layout, percent, &p, s, units);
     all.ns += all.joins ? join_bytes_ns(row, &all) : 0.0;
     if (all.ns < p.ns) p = all;
