@@ -6,8 +6,8 @@
 
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
-    hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small[],
-    hx__cl_matmul_grid[], hx__cl_matmul_cells[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[],
+    hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small_stage[],
+    hx__cl_matmul_small[], hx__cl_matmul_grid[], hx__cl_matmul_cells[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[],
     hx__cl_matmul_few_turns[], hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
@@ -55,6 +55,16 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .optional = true,                                                                                                \
     .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=3 -DHX_BLOCKS_M=" #blocks " -DHX_ITEM_M=" #im \
                " -DHX_ITEM_N=" #in " -DHX_LANES_M=" #lanes " -DHX_AHEAD=" #ahead                                     \
+  }
+/* name, work-group, tile, stages, blocks of four rows and of four columns an item, rates and chains where B lies
+ * [k][column] and [column][k]: of that set, for tens of rows or columns */
+#define SKINNY(n, l0, tm, tn, st, bm, bn, nn, nt, c_nn, c_nt)                                                        \
+  {                                                                                                                  \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
+    .tile_k = 32, .slices = 1, .stages = st, .width = 4, .rate = {nn, 0, nt}, .chain = {c_nn, 0, c_nt},              \
+    .in_place = true, .skinny = true, .optional = true,                                                              \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #bm                   \
+               " -DHX_BLOCKS_N=" #bn " -DHX_LANES_M=4 -DHX_AHEAD=4"                                                  \
   }
 /* name, whether A and B are copied by fours, blocks of a tile's sides at most, rate, chain: of that set, with operands
  * in place and the sides of a tile by launch (tiles.h) */
@@ -124,7 +134,7 @@ static const hx__kernel_row rows[] = {
           "-DHX_DIRECT=1 -DHX_SPREAD=1"),
     SMALL("matmul-nvidia-ptx-small-32x32x32", 64, 32, 32, 32, 1, 4, 4, 4, 4, 53, 18200),
     SMALL("matmul-nvidia-ptx-small-32x32x64", 64, 32, 32, 64, 1, 4, 4, 4, 4, 53, 16000),
-    SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 1, 4, 4, 2, 4, 22, 9900),
+    SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 1, 4, 4, 2, 4, 29, 9900),
     /* For so few groups that a chain over a panel is what takes the time: small items. */
     SMALL("matmul-nvidia-ptx-small-4x2-32x32x64", 128, 32, 32, 64, 1, 4, 2, 4, 4, 46, 7700),
     SMALL("matmul-nvidia-ptx-small-2x2-16x32x64", 128, 16, 32, 64, 1, 2, 2, 4, 4, 33, 7100),
@@ -141,6 +151,10 @@ static const hx__kernel_row rows[] = {
     FEW("matmul-nvidia-ptx-few-4x32x64", 256, 4, 32, 64, 2, 100, 0),
     FEW("matmul-nvidia-ptx-few-4x32x64-lines", 128, 4, 32, 64, 4, 0, 100),
     FEW("matmul-nvidia-ptx-few-8x32x32-lines", 128, 8, 32, 32, 8, 0, 100),
+    /* Some tens of rows or columns. */
+    SKINNY("matmul-nvidia-ptx-skinny-32x64x32", 64, 32, 64, 3, 1, 2, 68, 62, 36000, 38000),
+    SKINNY("matmul-nvidia-ptx-skinny-4x4-32x64x32", 128, 32, 64, 2, 1, 1, 0, 58, 0, 24000),
+    SKINNY("matmul-nvidia-ptx-skinny-16x64x32", 64, 16, 64, 3, 1, 1, 52, 41, 19000, 15000),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, 0, false, ""),
     MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, 0, false, ""),
     MATMUL("matmul-gcn-64x64x16", HX__FAMILY_AMD_GCN, 16, 16, 64, 64, 16, 0, false, ""),
@@ -230,13 +244,11 @@ uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
                                        hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
-  static const char *const matmul[] = {hx__cl_common,           hx__cl_matmul,
-                                       hx__cl_matmul_stage,     hx__cl_matmul_place,
-                                       hx__cl_matmul_tiles,     hx__cl_matmul_small,
-                                       hx__cl_matmul_grid,      hx__cl_matmul_cells,
-                                       hx__cl_matmul_few,       hx__cl_matmul_few_lines,
-                                       hx__cl_matmul_few_turns, hx__cl_matmul_copy,
-                                       hx__cl_matmul_store,     NULL};
+  static const char *const matmul[] = {hx__cl_common,       hx__cl_matmul,           hx__cl_matmul_stage,
+                                       hx__cl_matmul_place, hx__cl_matmul_tiles,     hx__cl_matmul_small_stage,
+                                       hx__cl_matmul_small, hx__cl_matmul_grid,      hx__cl_matmul_cells,
+                                       hx__cl_matmul_few,   hx__cl_matmul_few_lines, hx__cl_matmul_few_turns,
+                                       hx__cl_matmul_copy,  hx__cl_matmul_store,     NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
 }

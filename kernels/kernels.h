@@ -48,6 +48,7 @@
  *     row.in_place: more arguments, uint lies (hx__tiles_plan.lies), uint join, global uint *tickets, and operands of
  *     any lines at any places. join != 0: it adds the panels itself; tickets, one for each tile from `whole` on, are
  *     0 before the launch, and after it.
+ *     row.skinny: the same, of a B that lies as the layout says; [column][k]: n >= tile_n.
  *     row.few: these too; m <= tile_m. B [k][column]: group g does the tiles g % whole, that plus whole, ... of C, and
  *     of k the panels g / whole, that plus groups / whole, ...; several groups a tile where it has one tile alone. B
  *     [column][k]: group g does panel g % panels of tile g / panels. Tickets: one for each tile.
@@ -145,6 +146,7 @@ typedef struct hx__kernel_row {
   uint32_t lines;    /* its rows and columns together, at most; 0: as many as its sides have */
   uint32_t fours;    /* and its operands that are copied by fours, so must lie so: bit 0 A, bit 1 B */
   bool in_place;     /* of a set: reads operands however they lie, in the one program of layout NN */
+  bool skinny;       /* of a set: with operands in place, for tens of rows; a program for each way that B lies */
   bool few;          /* of a set: with operands in place, tile_m rows at most; a program for each way that B lies */
   bool optional;     /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */

@@ -2,122 +2,9 @@
  * Matrix product for NVIDIA GPUs where tiles of C are few, because C is small or has few rows: small tiles, so that the
  * panels of k alone fill the device, and operands that are read where they lie, at any edge, so that nothing is copied
  * first. A ring of tiles in local memory; the order is that of matmul.cl.
- *   HX_ITEM_M, HX_ITEM_N  rows and columns of an item: 2 or 4 of each, or 8 rows as HX_BLOCKS_M == 2 of 4. Small items
- *                are for products that do not fill the device: a chain over a panel takes as long as its warps
- *   HX_LANES_M   items of a warp one above the other, 4 or 2
- *   HX_AHEAD     steps of k whose operands are read into registers at once: local memory answers later than a warp
- *                alone takes for the few fma of a step
- * Warps that have none of their tile's part of C only copy. */
+ * Warps that have none of their tile's part of C only copy. matmul_small_stage.cl has what a step of k is made of, and
+ * the parameters. */
 #if HX_SHAPE_TILES && HX_SMALL
-
-#ifndef HX_ITEM_M
-#define HX_ITEM_M 4
-#endif
-#ifndef HX_ITEM_N
-#define HX_ITEM_N 4
-#endif
-#define HX_SMALL_ROWS (HX_ITEM_M * HX_BLOCKS_M) /* of an item */
-#define HX_SMALL_CELLS (HX_SMALL_ROWS * HX_ITEM_N)
-#define HX_LANES_N (32 / HX_LANES_M)
-#define HX_WARP_M (HX_LANES_M * HX_SMALL_ROWS)
-#define HX_WARP_N (HX_LANES_N * HX_ITEM_N)
-#define HX_SMALL_A_PITCH (HX_TILE_M + 4)
-#define HX_SMALL_B_PITCH (HX_TILE_N + 4)
-#define HX_SMALL_A_FLOATS (HX_TILE_K * HX_SMALL_A_PITCH)
-#define HX_SMALL_B_FLOATS (HX_TILE_K * HX_SMALL_B_PITCH)
-
-/* An item's share of the copies of an operand, up to `last` of its lines, which stands for those past it. */
-typedef struct hx_side {
-  global const float *at; /* the item's first element of the next tile of k */
-  ulong ld;
-  uint lies, line, last;
-} hx_side;
-
-/* Items along the lines of an operand that lies [k][line], one or four lines each. */
-#define HX_ALONG(tile, width) min((uint)(tile) / (width), (uint)HX_LOCAL0)
-
-static hx_side hx_side_of(global const float *x, ulong ld, uint lies, uint tile, ulong line0, ulong lines, ulong k0,
-                          uint id) {
-  hx_side s;
-  s.ld = ld;
-  s.lies = lies;
-  s.last = (uint)min(lines - 1 - min(line0, lines - 1), (ulong)tile - 1);
-  const uint width = lies & HX_LIES_FOURS ? 4 : 1, along = lies & HX_LIES_FOURS ? HX_ALONG(tile, 4) : HX_ALONG(tile, 1);
-  s.line = lies & HX_LIES_BY_K ? id % along * width : id / 8;
-  const ulong line = line0 + min(s.line, lies & HX_LIES_FOURS ? s.last & ~3u : s.last);
-  s.at = x + (lies & HX_LIES_BY_K ? (k0 + id / along) * ld + line : line * ld + k0 + id % 8);
-  return s;
-}
-
-#if HX_PTX
-#define HX_SMALL_BASE(tile) (uint)(size_t)(tile)
-#define HX_SMALL_MOVE(to, index, from) hx_copy4((to) + 4 * (index), from)
-#define HX_SMALL_MOVE_FOUR(to, index, from) hx_copy16((to) + 4 * (index), from)
-#define HX_SMALL_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
-#define HX_SMALL_WAIT __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory");
-#define HX_SMALL_FENCE __asm__ __volatile__("membar.gl;" : : : "memory");
-typedef uint hx_tile_base;
-#else
-#define HX_SMALL_BASE(tile) (tile)
-#define HX_SMALL_MOVE(to, index, from) (to)[index] = *(from)
-#define HX_SMALL_MOVE_FOUR(to, index, from) vstore4(vload4(0, from), 0, (to) + (index))
-#define HX_SMALL_COMMIT
-#define HX_SMALL_WAIT
-#define HX_SMALL_FENCE mem_fence(CLK_GLOBAL_MEM_FENCE); /* for the tests, on CPU devices */
-typedef local float *hx_tile_base;
-#endif
-
-/* Copies a whole tile of k. The tile is a constant where this is inlined. */
-#define HX_SMALL_COPY(name, TILE)                                                                                      \
-  static void name(const hx_side s, hx_tile_base to, uint id) {                                                        \
-    const uint pitch = (TILE) + 4;                                                                                     \
-    if (!(s.lies & HX_LIES_BY_K)) {                                                                                    \
-      _Pragma("unroll") for (uint u = 0; u < (TILE) * 8; u += HX_LOCAL0) {                                             \
-        const uint past = u / 8, from = min(s.line, s.last), line = min(s.line + past, s.last);                        \
-        _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p += 8)                                                      \
-            HX_SMALL_MOVE(to, (p + id % 8) * pitch + s.line + past, s.at + (line - from) * s.ld + p);                  \
-      }                                                                                                                \
-    } else if (s.lies & HX_LIES_FOURS) {                                                                               \
-      const uint along = HX_ALONG(TILE, 4), at_once = HX_LOCAL0 / along;                                               \
-      _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p += at_once)                                                  \
-          if (at_once <= HX_TILE_K || id / along < HX_TILE_K)                                                          \
-              HX_SMALL_MOVE_FOUR(to, (p + id / along) * pitch + s.line, s.at + p * s.ld);                              \
-    } else {                                                                                                           \
-      const uint along = HX_ALONG(TILE, 1), at_once = HX_LOCAL0 / along;                                               \
-      _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p += at_once)                                                  \
-          _Pragma("unroll") for (uint past = 0; past < (TILE); past += along) {                                        \
-        const uint from = min(s.line, s.last), line = min(s.line + past, s.last);                                      \
-        HX_SMALL_MOVE(to, (p + id / along) * pitch + s.line + past, s.at + (line - from) + p * s.ld);                  \
-      }                                                                                                                \
-    }                                                                                                                  \
-  }
-HX_SMALL_COPY(hx_small_copy_a, HX_TILE_M)
-HX_SMALL_COPY(hx_small_copy_b, HX_TILE_N)
-
-/* Copies the last `count` of k, less than a tile, from element (line 0, k 0) of them. */
-static void hx_small_copy_last(global const float *x, const hx_side s, hx_tile_base to, uint tile, uint count,
-                               uint id) {
-#pragma unroll 1
-  for (uint e = id; e < tile * count; e += HX_LOCAL0) {
-    const uint line = e % tile, p = e / tile, from = min(line, s.last);
-    HX_SMALL_MOVE(to, p * (tile + 4) + line, x + (s.lies & HX_LIES_BY_K ? p * s.ld + from : from * s.ld + p));
-  }
-}
-
-/* N neighbours into registers. */
-#define HX_SMALL_TAKE(N, from, i, to) HX_PASTE(vstore, N)(*(local const HX_PASTE(float, N) *)(from), i, to)
-/* Operands of HX_AHEAD steps from p on into registers, while those of the steps before are used. */
-#define HX_SMALL_FRAGMENTS(set, p)                                                                              \
-  _Pragma("unroll") for (uint u = 0; u < HX_AHEAD; u++) {                                                       \
-    _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                                    \
-        HX_SMALL_TAKE(HX_ITEM_M, af + ((p) + u) * HX_SMALL_A_PITCH + HX_ITEM_M * HX_LANES_M * i, i, av[set][u]); \
-    HX_SMALL_TAKE(HX_ITEM_N, bf + ((p) + u) * HX_SMALL_B_PITCH, 0, bv[set][u]);                                 \
-  }
-#define HX_SMALL_STEP(set, u)                                                                          \
-  _Pragma("unroll") for (uint e = 0; e < HX_SMALL_CELLS; e++) {                                        \
-    const uint i = e / HX_ITEM_N, j = i & 1 ? HX_ITEM_N - 1 - e % HX_ITEM_N : e % HX_ITEM_N;           \
-    acc[i][j] = fma(av[set][u][i], bv[set][u][j], acc[i][j]);                                          \
-  }
 
 /* The e-th piece of an item's sums along the lines of t, four of a row of the tile or across of a column; of items with
  * fewer rows or columns, one. */
@@ -125,25 +12,30 @@ static void hx_small_copy_last(global const float *x, const hx_side s, hx_tile_b
 #if HX_ITEM_M == 4 && HX_ITEM_N == 4
 typedef float4 hx_piece;
 #define HX_PIECE 4
-#define HX_SMALL_PIECES HX_SMALL_ROWS
-#define HX_SMALL_LINE(e) (across ? column + (e) % 4 : HX_SMALL_ROW(e))
-#define HX_SMALL_FROM(e) (across ? HX_SMALL_ROW((e) / 4 * 4) : column)
-#define HX_SMALL_COLUMN(e)                                                                 \
-  (float4)(acc[(e) / 4 * 4][(e) % 4], acc[(e) / 4 * 4 + 1][(e) % 4], acc[(e) / 4 * 4 + 2][(e) % 4], \
-           acc[(e) / 4 * 4 + 3][(e) % 4])
-#define HX_SMALL_PIECE(e, turned) ((turned) ? HX_SMALL_COLUMN(e) : vload4(0, acc[e]))
-#define HX_SMALL_STORE(to, e, piece) hx_store_four(to, HX_SMALL_LINE(e), HX_SMALL_FROM(e), piece)
-#define HX_SMALL_KEEP(e, piece) vstore4(piece, 0, acc[e])
+#define HX_SMALL_PIECES (HX_SMALL_ROWS * HX_BLOCKS_N)
+#define HX_SMALL_AT(e) (column + 4 * HX_LANES_N * ((e) / HX_SMALL_ROWS)) /* of its block */
+#define HX_SMALL_TO(e) (across ? HX_SMALL_AT(e) + (e) % 4 : HX_SMALL_ROW((e) % HX_SMALL_ROWS))
+#define HX_SMALL_FROM(e) (across ? HX_SMALL_ROW((e) % HX_SMALL_ROWS / 4 * 4) : HX_SMALL_AT(e))
+#define HX_SMALL_CELL(e, i) acc[(e) % HX_SMALL_ROWS / 4 * 4 + (i)][(e) / HX_SMALL_ROWS * 4 + (e) % 4]
+#define HX_SMALL_COLUMN(e) \
+  (float4)(HX_SMALL_CELL(e, 0), HX_SMALL_CELL(e, 1), HX_SMALL_CELL(e, 2), HX_SMALL_CELL(e, 3))
+#define HX_SMALL_PIECE(e, turned) \
+  ((turned) ? HX_SMALL_COLUMN(e) : vload4((e) / HX_SMALL_ROWS, acc[(e) % HX_SMALL_ROWS]))
+#define HX_SMALL_STORE(to, e, piece) hx_store_four(to, HX_SMALL_TO(e), HX_SMALL_FROM(e), piece)
+#define HX_SMALL_KEEP(e, piece) vstore4(piece, (e) / HX_SMALL_ROWS, acc[(e) % HX_SMALL_ROWS])
+#define HX_JOIN_PIECES 4 /* on their way at once, of so many panels */
 #else
 typedef float hx_piece;
 #define HX_PIECE
 #define HX_SMALL_PIECES HX_SMALL_CELLS
-#define HX_SMALL_LINE(e) (across ? column + (e) % HX_ITEM_N : HX_SMALL_ROW((e) / HX_ITEM_N))
+#define HX_SMALL_TO(e) (across ? column + (e) % HX_ITEM_N : HX_SMALL_ROW((e) / HX_ITEM_N))
 #define HX_SMALL_FROM(e) (across ? HX_SMALL_ROW((e) / HX_ITEM_N) : column + (e) % HX_ITEM_N)
 #define HX_SMALL_PIECE(e, turned) acc[(e) / HX_ITEM_N][(e) % HX_ITEM_N]
-#define HX_SMALL_STORE(to, e, piece) hx_store(to, HX_SMALL_LINE(e), HX_SMALL_FROM(e), piece)
+#define HX_SMALL_STORE(to, e, piece) hx_store(to, HX_SMALL_TO(e), HX_SMALL_FROM(e), piece)
 #define HX_SMALL_KEEP(e, piece) acc[(e) / HX_ITEM_N][(e) % HX_ITEM_N] = (piece)
+#define HX_JOIN_PIECES HX_SMALL_PIECES
 #endif
+#define HX_SMALL_SUM(e, j) sums[((e)*HX_BLOCKS_N + (j)) * HX_LOCAL0 + id]
 #define HX_JOIN_AHEAD 8u /* panels that are on their way at once */
 
 /* The arguments of matmul_tiles.cl's, and how the operands lie. join: the group that ends the last panel of a tile adds
@@ -155,7 +47,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   local float tiles_a[HX_STAGES * HX_SMALL_A_FLOATS] __attribute__((aligned(16)));
   local float tiles_b[HX_STAGES * HX_SMALL_B_FLOATS] __attribute__((aligned(16)));
   local uint taken[1];
-  local HX_PASTE(float, HX_ITEM_N) sums[HX_SMALL_ROWS * HX_LOCAL0]; /* of an item's panels */
+  local HX_PASTE(float, HX_ITEM_N) sums[HX_SMALL_ROWS * HX_BLOCKS_N * HX_LOCAL0]; /* of an item's panels */
   const uint id = (uint)get_local_id(0), lane = id & 31, warp = id / 32;
   const hx_job job = hx_job_of((uint)get_group_id(0), 0, whole, m, n, k);
   const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_WIDTH, m, n);
@@ -171,30 +63,37 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   b += b_first;
   hx_side as = hx_side_of(a, lda, lies & (HX_LIES_BY_K | HX_LIES_FOURS), HX_TILE_M, at.i0, m, job.k0, id);
   hx_side bs = hx_side_of(b, ldb, lies >> 1 & (HX_LIES_BY_K | HX_LIES_FOURS), HX_TILE_N, at.j0, n, job.k0, id);
+#if HX_LINES
+  const uint place = column & 28; /* of the first four of k of the item's lines */
+  bs.at = b + (at.j0 + (bs.lies ? id / (HX_TILE_K / 4) : id / HX_TILE_K)) * ldb + job.k0;
+  bs.at += bs.lies ? id % (HX_TILE_K / 4) * 4 : id % HX_TILE_K;
+#else
+  const uint place = 0;
+#endif
   const ulong a_ahead = as.lies & HX_LIES_BY_K ? HX_TILE_K * lda : HX_TILE_K;
   const ulong b_ahead = bs.lies & HX_LIES_BY_K ? HX_TILE_K * ldb : HX_TILE_K;
   const hx_tile_base a_base = HX_SMALL_BASE(tiles_a), b_base = HX_SMALL_BASE(tiles_b);
-  const uint count = (uint)job.count, full = count / HX_TILE_K, steps = full + (count % HX_TILE_K != 0);
+  const uint count = (uint)job.count, odd = count % HX_TILE_K, full = count / HX_TILE_K, steps = full + (odd != 0);
 
 #define HX_SMALL_BYTES (HX_PTX ? 4 : 1) /* what a base counts in */
-#define HX_SMALL_COPY_STEP(step, slot)                                                                                 \
-  if ((step) < full) {                                                                                                 \
-    hx_small_copy_a(as, a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, id);                                     \
-    hx_small_copy_b(bs, b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, id);                                     \
-    as.at += a_ahead;                                                                                                  \
-    bs.at += b_ahead;                                                                                                  \
-  } else if ((step) < steps) {                                                                                         \
-    const ulong p = job.k0 + full * HX_TILE_K;                                                                         \
-    hx_small_copy_last(a + (as.lies & HX_LIES_BY_K ? p * lda + at.i0 : at.i0 * lda + p), as,                           \
-                       a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, HX_TILE_M, count % HX_TILE_K, id);        \
-    hx_small_copy_last(b + (bs.lies & HX_LIES_BY_K ? p * ldb + at.j0 : at.j0 * ldb + p), bs,                           \
-                       b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, HX_TILE_N, count % HX_TILE_K, id);        \
-  }                                                                                                                    \
+#define HX_SMALL_COPY_STEP(step, slot)                                                                      \
+  if ((step) < full) {                                                                                      \
+    hx_small_copy_a(as, a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, id);                          \
+    HX_SMALL_COPY_B(bs, b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, id);                          \
+    as.at += a_ahead;                                                                                       \
+    bs.at += b_ahead;                                                                                       \
+  } else if ((step) < steps) {                                                                              \
+    const ulong p = job.k0 + full * HX_TILE_K;                                                              \
+    hx_small_copy_last(a + (as.lies & HX_LIES_BY_K ? p * lda + at.i0 : at.i0 * lda + p), as,                \
+                       a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, HX_TILE_M, odd, false, id);    \
+    hx_small_copy_last(b + (bs.lies & HX_LIES_BY_K ? p * ldb + at.j0 : at.j0 * ldb + p), bs,                \
+                       b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, HX_TILE_N, odd, HX_LINES, id); \
+  }                                                                                                         \
   HX_SMALL_COMMIT
 
-  float acc[HX_SMALL_ROWS][HX_ITEM_N], av[2][HX_AHEAD][HX_SMALL_ROWS], bv[2][HX_AHEAD][HX_ITEM_N];
+  float acc[HX_SMALL_ROWS][HX_SMALL_COLUMNS], av[2][HX_AHEAD][HX_SMALL_ROWS], bv[2][HX_AHEAD][HX_SMALL_COLUMNS];
 #pragma unroll
-  for (uint e = 0; e < HX_SMALL_CELLS; e++) acc[e / HX_ITEM_N][e % HX_ITEM_N] = 0.0f;
+  for (uint e = 0; e < HX_SMALL_CELLS; e++) acc[e / HX_SMALL_COLUMNS][e % HX_SMALL_COLUMNS] = 0.0f;
 #pragma unroll 1
   for (uint s = 0; s + 1 < HX_STAGES; s++) {
     HX_SMALL_COPY_STEP(s, s)
@@ -204,7 +103,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   for (uint s = 0; s < steps; s++) {
     HX_SMALL_WAIT
     barrier(CLK_LOCAL_MEM_FENCE);
-    local const float *af = tiles_a + slot * HX_SMALL_A_FLOATS + row, *bf = tiles_b + slot * HX_SMALL_B_FLOATS + column;
+    local const float *af = tiles_a + slot * HX_SMALL_A_FLOATS + row, *bf = tiles_b + slot * HX_SMALL_B_FLOATS;
+    bf += HX_LINES ? column * HX_TILE_K : column;
     const bool whole_step = active && s < full;
     if (whole_step) {
       HX_SMALL_FRAGMENTS(0, 0)
@@ -225,8 +125,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
         }
       } else {
 #pragma unroll 1
-        for (uint p = 0; p < count % HX_TILE_K; p++, af += HX_SMALL_A_PITCH, bf += HX_SMALL_B_PITCH) {
-          HX_SMALL_FRAGMENTS(0, 0)
+        for (uint p = 0; p < odd; p++) {
+          HX_SMALL_TAKE_A(0, 0, p)
+          HX_SMALL_TAKE_B(0, 0, p)
           HX_SMALL_STEP(0, 0)
         }
       }
@@ -234,18 +135,20 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
         if (s >= HX_PANEL / HX_TILE_K) {
 #pragma unroll
           for (uint e = 0; e < HX_SMALL_ROWS; e++) {
-            float before[HX_ITEM_N];
-            HX_PASTE(vstore, HX_ITEM_N)(sums[e * HX_LOCAL0 + id], 0, before);
+            float before[HX_SMALL_COLUMNS];
 #pragma unroll
-            for (uint j = 0; j < HX_ITEM_N; j++) acc[e][j] = HX_ADD(, before[j], acc[e][j]);
+            for (uint j = 0; j < HX_BLOCKS_N; j++) HX_PASTE(vstore, HX_ITEM_N)(HX_SMALL_SUM(e, j), j, before);
+#pragma unroll
+            for (uint j = 0; j < HX_SMALL_COLUMNS; j++) acc[e][j] = HX_ADD(, before[j], acc[e][j]);
           }
         }
         if (s + 1 < steps) {
 #pragma unroll
           for (uint e = 0; e < HX_SMALL_ROWS; e++) {
-            sums[e * HX_LOCAL0 + id] = HX_PASTE(vload, HX_ITEM_N)(0, acc[e]);
 #pragma unroll
-            for (uint j = 0; j < HX_ITEM_N; j++) acc[e][j] = 0.0f;
+            for (uint j = 0; j < HX_BLOCKS_N; j++) HX_SMALL_SUM(e, j) = HX_PASTE(vload, HX_ITEM_N)(j, acc[e]);
+#pragma unroll
+            for (uint j = 0; j < HX_SMALL_COLUMNS; j++) acc[e][j] = 0.0f;
           }
         }
       }
@@ -273,29 +176,32 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     if (taken[0] != panels) return;
     HX_SMALL_FENCE
     if (id == 0) tickets[tail] = 0; /* for the next launch */
-    if (!active) return;
+    /* An item without a part of C goes on, for a driver may take the first one's way out for all (PoCL). */
     global const float *from = partials + (ulong)tail * panels * (HX_TILE_M * HX_TILE_N);
     const uint width = across ? HX_TILE_M : HX_TILE_N;
 #pragma unroll
     for (uint e = 0; e < HX_SMALL_PIECES; e++) HX_SMALL_KEEP(e, (hx_piece)(-0.0f)); /* changes no sum */
+#pragma unroll
+    for (uint f = 0; f < HX_SMALL_PIECES; f += HX_JOIN_PIECES) {
 #pragma unroll 1
-    for (uint p = 0; p < panels; p += HX_JOIN_AHEAD) {
-      hx_piece v[HX_JOIN_AHEAD][HX_SMALL_PIECES];
+      for (uint p = 0; p < panels; p += HX_JOIN_AHEAD) {
+        hx_piece v[HX_JOIN_AHEAD][HX_JOIN_PIECES];
 #pragma unroll
-      for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
+        for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
 #pragma unroll
-        for (uint e = 0; e < HX_SMALL_PIECES; e++) {
-          v[u][e] = (hx_piece)(-0.0f);
-          if (p + u < panels)
-            v[u][e] = *(global const hx_piece *)(from + (p + u) * (HX_TILE_M * HX_TILE_N) + HX_SMALL_LINE(e) * width +
-                                                 HX_SMALL_FROM(e));
+          for (uint e = 0; e < HX_JOIN_PIECES; e++) {
+            v[u][e] = (hx_piece)(-0.0f);
+            if (p + u < panels)
+              v[u][e] = *(global const hx_piece *)(from + (p + u) * (HX_TILE_M * HX_TILE_N) +
+                                                   HX_SMALL_TO(f + e) * width + HX_SMALL_FROM(f + e));
+          }
         }
-      }
 #pragma unroll
-      for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
+        for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
 #pragma unroll
-        for (uint e = 0; e < HX_SMALL_PIECES; e++)
-          HX_SMALL_KEEP(e, HX_ADD(HX_PIECE, HX_SMALL_PIECE(e, false), v[u][e]));
+          for (uint e = 0; e < HX_JOIN_PIECES; e++)
+            HX_SMALL_KEEP(f + e, HX_ADD(HX_PIECE, HX_SMALL_PIECE(f + e, false), v[u][e]));
+        }
       }
     }
   }
@@ -311,7 +217,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     } else {
       const float v[4] = {sum.x, sum.y, sum.z, sum.w};
 #pragma unroll
-      for (uint u = 0; u < 4; u++) hx_store(to, HX_SMALL_LINE(e), HX_SMALL_FROM(e) + u, v[u]);
+      for (uint u = 0; u < 4; u++) hx_store(to, HX_SMALL_TO(e), HX_SMALL_FROM(e) + u, v[u]);
     }
   }
 #else

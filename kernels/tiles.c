@@ -30,6 +30,8 @@
 #define BESIDE                                                                                          \
   0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
         */
+#define SKINNY_ROWS 32u /* of C: others are faster with more */
+#define SHORT_PANEL 64u /* of k: the last of several, which takes next to no time */
 /* Where the launch chooses the sides of tiles: of a step of k, for each group of a unit and each of its warps. */
 #define GRID_BLOCK 16u
 #define GRID_GROUP_NS 26.5
@@ -90,6 +92,11 @@ static size_t whole_share(const hx__kernel_row *row, size_t wholes, size_t parts
   return wholes + (wholes > 0 && wholes < 6 && resident(row) > 1 && uneven);
 }
 
+/* What a join of a plan's panels moves. */
+static double join_bytes_ns(const hx__kernel_row *row, const hx__tiles_plan *p) {
+  return (double)((p->tiles - p->whole) * p->panels) * row->tile_m * row->tile_n * 8.0 / JOIN_BYTES_A_NS;
+}
+
 static double product_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
                          const hx__tiles_shape *s, unsigned units) {
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
@@ -111,7 +118,42 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const double ns = (row->in_place ? LAUNCH_IN_PLACE_NS : LAUNCH_NS) + fmax(work + rest, read);
   if (tail == 0) return ns;
   if (p->joins) return ns + TICKET_NS + (double)p->panels * TICKET_PANEL_NS;
-  return ns + JOIN_NS + (double)p->panels * JOIN_PANEL_NS + (double)(tail * p->panels) * area * 8.0 / JOIN_BYTES_A_NS;
+  return ns + JOIN_NS + (double)p->panels * JOIN_PANEL_NS + join_bytes_ns(row, p);
+}
+
+/* Groups of a row for tens of rows that a compute unit has room for. */
+static size_t room(const hx__kernel_row *row) {
+  const size_t cells = (size_t)row->tile_m * row->tile_n / row->local[0], registers = 110 + 3 * cells;
+  return lesser(resident(row), REGISTERS / (registers * row->local[0]));
+}
+
+/* A row for tens of rows or columns of C, all its tiles whole or all in panels. Groups that the units have no room for
+ * wait until those before them end; where a unit has room for four, those do at the same time, and the others then fill
+ * one unit after the other. */
+static double skinny_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
+                        const hx__tiles_shape *s, unsigned units) {
+  const double full = (double)row->tile_m * row->tile_n / (FMA_A_NS * 0.01 * percent);
+  const double alone = row->chain[layout] * 1e-3;
+  const size_t last = (s->k - 1) % HX__PANEL + 1, short_of = p->panels > 1 && last < SHORT_PANEL;
+  const size_t groups = p->whole ? p->tiles : p->tiles * (p->panels - short_of), full_unit = room(row);
+  const size_t share = ceiling(groups, units),
+               rounds = full_unit > 4 ? share / full_unit : groups / (full_unit * units);
+  const size_t others = full_unit > 4 || rounds == 0 ? share - rounds * full_unit : groups % (full_unit * units);
+  const double step =
+      (double)rounds * step_ns(row, full_unit, full, alone) + step_ns(row, lesser(others, full_unit), full, alone);
+  const double work = (double)(p->whole ? s->k : lesser(s->k, HX__PANEL)) * step;
+  const double rest = REST * (double)(s->k % row->tile_k) * alone;
+  const double read = (double)p->tiles * (row->tile_m + row->tile_n) * (double)s->k * 4.0 / READ_BYTES_A_NS;
+  const double ns = LAUNCH_IN_PLACE_NS + fmax(work + (p->whole || p->panels == 1 ? rest : 0.0), read);
+  if (p->whole) return ns;
+  const double join =
+      p->joins ? TICKET_NS + (double)p->panels * TICKET_PANEL_NS : JOIN_NS + (double)p->panels * JOIN_PANEL_NS;
+  return ns + join + join_bytes_ns(row, p);
+}
+
+static double time_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
+                      const hx__tiles_shape *s, unsigned units) {
+  return (row->skinny ? skinny_ns : product_ns)(row, layout, percent, p, s, units);
 }
 
 /* Columns of B that lie a multiple of 4 KB apart meet in few sets of the cache. */
@@ -230,41 +272,57 @@ static hx__tiles_plan grid_plan_for(const hx__kernel_row *row, hx__layout layout
   return best;
 }
 
+/* The plan with all tiles after the first `whole` ones cut into panels. */
+static hx__tiles_plan cut_after(size_t whole, const hx__kernel_row *row, hx__layout layout, double percent,
+                                const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
+  const size_t tail = p->tiles - whole, area = (size_t)row->tile_m * row->tile_n;
+  hx__tiles_plan cut = *p;
+  cut.whole = whole;
+  cut.groups = whole + tail * ceiling(p->panels, row->slices);
+  cut.joins = row->in_place && p->panels <= TICKET_PANELS && tail <= HX__JOIN_TICKETS;
+  cut.ns = INFINITY;
+  if (p->panels == 1 || tail == 0 || tail * area * sizeof(float) > MOST_PARTIALS / p->panels) return cut;
+  cut.ns = time_ns(row, layout, percent, &cut, s, units);
+  return cut;
+}
+
 /* One way round. */
 static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, unsigned units) {
+  const double percent = (row->in_place ? 1.0 : spread(layout, s)) * row->rate[layout];
   hx__tiles_plan p = {.tiles = ceiling(s->m, row->tile_m) * ceiling(s->n, row->tile_n),
                       .panels = ceiling(s->k, HX__PANEL),
                       .tile_m = row->tile_m,
                       .tile_n = row->tile_n};
-  const double rate = spread(layout, s) * row->rate[layout];
   const bool fits = layout == HX__LAYOUT_TN
                         ? s->a.rs == 1 && s->a.cs != 1 && reads(row, s->a.even, s->a.cs, s->m) && s->m >= row->tile_m
                     : layout == HX__LAYOUT_NT
-                        ? s->b.rs == 1 && s->b.cs != 1 && s->n % row->width == 0 && s->n >= row->tile_n
-                        : true;
+                        ? s->b.rs == 1 && s->b.cs != 1 && s->n >= row->tile_n && (row->skinny || s->n % row->width == 0)
+                        : !row->skinny || (s->b.cs == 1 && s->b.rs != 1);
+  const bool narrow = !row->skinny || s->m <= SKINNY_ROWS;
   p.lies = lies(s->a.rs, s->a.cs, s->a.even, s->m) | lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
+  if (row->skinny && layout == HX__LAYOUT_NT && s->b.even && s->b.cs % 4 == 0) p.lies |= HX__LIES_B_IN_FOURS;
   p.copy_a = !row->in_place && layout != HX__LAYOUT_TN && (s->a.cs != 1 || s->m < row->tile_m);
   p.copy_b = !row->in_place && layout != HX__LAYOUT_NT &&
              (s->b.cs != 1 || !reads(row, s->b.even, s->b.rs, s->n) || s->n < row->tile_n);
   p.pitch_a = fours(s->k);
   p.lines_a = greater(s->m, row->tile_m);
   p.pitch_b = greater(fours(s->n), row->tile_n);
-  if (!fits || rate == 0) {
+  if (!fits || !narrow || percent == 0) {
     p.ns = INFINITY;
     return p;
   }
   /* All whole, or what does not fill the units cut into panels. */
   const bool can_whole = row->slices == 1 || p.panels <= row->slices;
   p.whole = p.groups = p.tiles;
-  p.ns = can_whole ? product_ns(row, layout, rate, &p, s, units) : INFINITY;
-  hx__tiles_plan cut = p;
-  cut.whole = can_whole ? p.tiles / units * units : 0;
-  cut.groups = cut.whole + (cut.tiles - cut.whole) * ceiling(p.panels, row->slices);
-  cut.joins = row->in_place && p.panels <= TICKET_PANELS && cut.tiles - cut.whole <= HX__JOIN_TICKETS;
-  const size_t bytes = (cut.tiles - cut.whole) * row->tile_m * row->tile_n * sizeof(float);
-  if (p.panels > 1 && cut.whole < p.tiles && bytes <= MOST_PARTIALS / p.panels) {
-    cut.ns = product_ns(row, layout, rate, &cut, s, units);
-    if (cut.ns < p.ns) p = cut;
+  p.ns = can_whole ? time_ns(row, layout, percent, &p, s, units) : INFINITY;
+  const size_t most = can_whole && !row->skinny ? p.tiles / units * units : 0;
+  const hx__tiles_plan some = cut_after(most, row, layout, percent, &p, s, units);
+  if (some.ns < p.ns) p = some;
+  if (row->in_place && most &&
+      lesser(s->m, s->n) <= SKINNY_ROWS) { /* groups of one panel leave less over than those of a tile */
+    hx__tiles_plan all = cut_after(0, row, layout, percent, &p, s, units);
+    all.ns += all.joins ? join_bytes_ns(row, &all) : 0.0;
+    if (all.ns < p.ns) p = all;
   }
   p.partials = (p.tiles - p.whole) * p.panels * row->tile_m * row->tile_n;
   if (p.copy_a) p.ns += COPY_NS + (double)(p.pitch_a * p.lines_a) * 8.0 / COPY_BYTES_A_NS;

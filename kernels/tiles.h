@@ -27,7 +27,7 @@ enum {
   HX__LIES_A_BY_K = 1,
   HX__LIES_B_BY_K = 2,
   HX__LIES_A_IN_FOURS = 4,
-  HX__LIES_B_IN_FOURS = 8, /* of a row for few rows also [column][k]: every column begins at one */
+  HX__LIES_B_IN_FOURS = 8, /* of a row for few rows or tens of them also [column][k]: every column begins at one */
   HX__LIES_BACK = 16       /* matmul_few.cl: from the end to the beginning */
 };
 

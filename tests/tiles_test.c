@@ -51,7 +51,8 @@ static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__ti
 static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *given) {
   const hx__tiles_plan p = hx__tiles_plan_for(row, layout, given, UNITS);
   const char *const name = row->name;
-  if (layout == HX__LAYOUT_NN && row->slices == 1 && (!row->blocks || (row->fours == 0 && given->k <= 1024)))
+  if (layout == HX__LAYOUT_NN && row->slices == 1 && !row->skinny &&
+      (!row->blocks || (row->fours == 0 && given->k <= 1024)))
     CHECK(isfinite(p.ns), "%s: %zux%zux%zu has no plan", name, given->m, given->n, given->k);
   if (row->rate[layout] == 0) CHECK(isinf(p.ns), "%s has no program of layout %d", name, (int)layout);
   if (isinf(p.ns)) return;
@@ -76,8 +77,11 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__t
     CHECK(p.lies & HX__LIES_B_BY_K ? s.b.cs == 1 : s.b.rs == 1, "%s: B lies otherwise", name);
     CHECK(!(p.lies & HX__LIES_A_IN_FOURS) || (p.lies & HX__LIES_A_BY_K && s.a.even && s.a.cs % 4 == 0 && s.m % 4 == 0),
           "%s: A is not in fours", name);
-    CHECK(!(p.lies & HX__LIES_B_IN_FOURS) || (p.lies & HX__LIES_B_BY_K && s.b.even && s.b.rs % 4 == 0 && s.n % 4 == 0),
+    CHECK(!(p.lies & HX__LIES_B_IN_FOURS) || (s.b.even && (p.lies & HX__LIES_B_BY_K ? s.b.rs % 4 == 0 && s.n % 4 == 0
+                                                                                    : row->skinny && s.b.cs % 4 == 0)),
           "%s: B is not in fours", name);
+    CHECK(!row->skinny || !(p.lies & HX__LIES_B_BY_K) == (layout == HX__LAYOUT_NT), "%s: B lies otherwise", name);
+    CHECK(layout != HX__LAYOUT_NT || s.n >= row->tile_n, "%s: %zu columns", name, s.n);
     return;
   }
   /* What is not copied lies as the program reads it, a whole tile of it at least. */

@@ -15,7 +15,7 @@
 #include "runtime/base/log.h"
 
 #define HX__CL_TUNED 16u                     /* rows that the tuner may keep a choice for */
-#define HX__VARIANTS 32u                     /* of the product, beside the first row of its set */
+#define HX__VARIANTS 48u                     /* of the product, beside the first row of its set */
 #define HX__TRIAL (HX__NEEDS + HX__VARIANTS) /* the program that is being tuned */
 #define HX__PROGRAMS (HX__TRIAL + 1)         /* one a need bit, those variants, and it */
 
@@ -74,7 +74,7 @@ typedef struct hx__cl_device {
   cl_context context;
   bool fma_ok, add_ok; /* by the probe kernel */
   hx__cl_program program[HX__PROGRAMS];
-  _Atomic uint32_t variants;        /* bits of program[HX__NEEDS + i] that are ready */
+  _Atomic uint64_t variants;        /* bits of program[HX__NEEDS + i] that are ready */
   unsigned tried;                   /* of the variants there may be */
   hx__cl_tuned tuned[HX__CL_TUNED]; /* those with a row; of no set: the first alone */
   hx__cl_hostptr *hostptrs;

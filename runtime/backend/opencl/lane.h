@@ -68,7 +68,7 @@ typedef struct hx__cl_flight {
 /* What a product of a set of rows was launched by, for the next one of its shape: to choose takes 10 us. */
 typedef struct hx__cl_choice {
   hx__tiles_shape shape;
-  uint32_t ready; /* the variants there were; 0: no choice was made */
+  uint64_t ready; /* the variants there were; 0: no choice was made */
   unsigned program;
   hx__tiles_plan plan;
 } hx__cl_choice;

@@ -211,9 +211,9 @@ static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, b
 /* The next variant of the product; whether there are more. */
 static bool prepare_variant(hx__cl_device *d) {
   need n;
-  const uint32_t ready = atomic_load(&d->variants);
+  const uint64_t ready = atomic_load(&d->variants);
   const bool first_ready = atomic_load(&d->base.ready) >> HX__FIRST_PRODUCT & 1;
-  const unsigned at = (unsigned)__builtin_popcount(ready); /* they are used in the order they pass */
+  const unsigned at = (unsigned)__builtin_popcountll(ready); /* they are used in the order they pass */
   if (!first_ready || !has_variants(d) || at == HX__VARIANTS || !variant_of(d, d->tried, &n)) return false;
   const uint64_t from = hx__now_ns();
   bool cached = false;
@@ -225,7 +225,7 @@ static bool prepare_variant(hx__cl_device *d) {
                    : "built and tested",
           (double)(hx__now_ns() - from) * 1e-6);
   d->tried++;
-  if (!why) atomic_store_explicit(&d->variants, ready | 1u << at, memory_order_release);
+  if (!why) atomic_store_explicit(&d->variants, ready | 1ull << at, memory_order_release);
   return true;
 }
 

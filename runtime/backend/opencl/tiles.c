@@ -17,7 +17,7 @@ static hx__tiles_plan plan_by(const hx__cl_device *d, unsigned program, const hx
 }
 
 /* The program whose plan is the fastest, by its index; of one that is tested, that one wherever it can. */
-static unsigned choose_anew(hx__cl_lane *lane, uint32_t ready, const hx__tiles_shape *shape, hx__tiles_plan *best) {
+static unsigned choose_anew(hx__cl_lane *lane, uint64_t ready, const hx__tiles_shape *shape, hx__tiles_plan *best) {
   const hx__cl_device *const d = lane->device;
   unsigned chosen = lane->product;
   *best = plan_by(d, chosen, shape);
@@ -47,7 +47,7 @@ static bool same_shape(const hx__tiles_shape *a, const hx__tiles_shape *b) {
 
 /* The same, as it was chosen for that shape with the variants there are. */
 static unsigned choose(hx__cl_lane *lane, const hx__tiles_shape *shape, hx__tiles_plan *best) {
-  const uint32_t ready = atomic_load_explicit(&lane->device->variants, memory_order_acquire);
+  const uint64_t ready = atomic_load_explicit(&lane->device->variants, memory_order_acquire);
   if (lane->tested || !ready) return choose_anew(lane, ready, shape, best);
   hx__cl_choice *c = NULL;
   for (unsigned i = 0; i < HX__CL_CHOICES && !c; i++)

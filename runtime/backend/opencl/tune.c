@@ -61,7 +61,8 @@ static size_t list(const hx__cl_device *d, hx__cl_trial *trials, size_t room) {
   const bool set = row && hx__kernel_of_set(row);
   size_t count = 0;
   for (; row; row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local)) {
-    if (set && (!hx__kernel_of_set(row) || row->in_place)) continue; /* those have one order */
+    const bool ordered = hx__kernel_of_set(row) && !row->in_place && row->rate[HX__LAYOUT_NN] > 0;
+    if (set && !ordered) continue; /* those have one order */
     for (uint32_t order = 0; order < (set ? ORDERS : 1) && count < room; order++)
       trials[count++] = (hx__cl_trial){.what = {.row = row, .order = order}};
   }
