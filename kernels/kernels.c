@@ -153,7 +153,7 @@ static const hx__kernel_row rows[] = {
     FEW("matmul-nvidia-ptx-few-8x32x32-lines", 128, 8, 32, 32, 8, 0, 100),
     /* Some tens of rows or columns. */
     SKINNY("matmul-nvidia-ptx-skinny-32x64x32", 64, 32, 64, 3, 1, 2, 68, 62, 36000, 38000),
-    SKINNY("matmul-nvidia-ptx-skinny-4x4-32x64x32", 128, 32, 64, 2, 1, 1, 0, 58, 0, 24000),
+    SKINNY("matmul-nvidia-ptx-skinny-4x4-32x64x32", 128, 32, 64, 2, 1, 1, 0, 54, 0, 24000),
     SKINNY("matmul-nvidia-ptx-skinny-16x64x32", 64, 16, 64, 3, 1, 1, 52, 41, 19000, 15000),
     MATMUL("matmul-nvidia-128x128x16", HX__FAMILY_NVIDIA, 16, 16, 128, 128, 16, 0, false, ""),
     MATMUL("matmul-gcn-64x64x8", HX__FAMILY_AMD_GCN, 16, 8, 64, 64, 8, 0, false, ""),
