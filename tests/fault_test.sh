@@ -46,6 +46,18 @@ clEnqueueMapBuffer -12
 clEnqueueReadBuffer -5
 ROWS
 
+# A compiler that adds and multiplies in another order: the self-test sees it in each operation, and what is left to the
+# device has the bits.
+unset FAULT_FN
+log=$scratch/order.log
+if FAULT_OPTIONS=-cl-fast-relaxed-math HX_LOG=debug run "$log" 1 &&
+  grep -q -- '-DHX_ARITHMETIC=1 .*-DHX_OP=1 -DHX_TYPE=1 ' "$log" &&
+  grep -q -- '-DHX_ARITHMETIC=1 .*-DHX_OP=9 -DHX_TYPE=1 ' "$log"; then
+  right "another order"
+else
+  wrong "another order"
+fi
+
 # stall TASK: its log says what was called, and how often.
 stall() {
   sh "$here/driver.sh" pocl --layer "$layer" "$stalled" "$1" "$FAULT_STALL_MS" >"$log" 2>&1 </dev/null

@@ -179,6 +179,16 @@ __attribute__((destructor)) static void at_end(void) {
   if (target >= 0) layer_log("calls: %s %lu", kNames[target], atomic_load(&calls));
 }
 
+/* A compiler that takes liberties: FAULT_OPTIONS are added to those of every program. */
+static const char *liberties;
+
+static cl_int CL_API_CALL build_freely(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,
+                                       void(CL_CALLBACK *notify)(cl_program, void *), void *data) {
+  char text[4096];
+  snprintf(text, sizeof text, "%s %s", options ? options : "", liberties);
+  return fault_clBuildProgram(program, n, devices, text, notify, data);
+}
+
 static const char *layer_name(void) { return "hx fault injection"; }
 
 static void layer_fill(void) {
@@ -191,6 +201,8 @@ static void layer_fill(void) {
   least = bytes ? strtoul(bytes, NULL, 10) : 0;
   if (stall_ms) mine.clEnqueueWriteBuffer = stall_write;
   if (stall_ms) mine.clEnqueueMapBuffer = stall_map;
+  liberties = getenv("FAULT_OPTIONS");
+  if (liberties) mine.clBuildProgram = build_freely;
   nth = call ? strtoul(call, NULL, 10) : 1;
   code = error ? (cl_int)strtol(error, NULL, 10) : CL_OUT_OF_RESOURCES;
   for (int i = 0; name && i < entries; i++) {

@@ -16,7 +16,7 @@
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
 
-#define SELF_TEST 4u /* goes up with each case that the self-test gains: what passed before counts no more */
+#define SELF_TEST 5u /* goes up with each case that the self-test gains: what passed before counts no more */
 
 /* What stands before the binary in a file. */
 typedef struct head {

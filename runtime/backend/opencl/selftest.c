@@ -29,9 +29,17 @@ static uint32_t element(hx_type type, size_t i, bool special) {
   return (r & 0x807fffffu) | (96u + (r >> 8) % 60u) << 23;
 }
 
-static uint32_t *elements(hx_type type, size_t n, bool special) {
+/* Of a product of floats, in which a zero would hide all other elements: around 1, so that none overflows. */
+static uint32_t factor(size_t i, bool special) {
+  const uint32_t r = element(HX_F32, i, special), least = r & 0x3ffffu;
+  if ((r & 0x7f800000u) == 0x7f800000u) return r;
+  return (uint32_t)(i * 2654435761u & 0x80000000u) | (i & 1 ? 0x3f800000u + least / 2 : 0x3f800000u - least);
+}
+
+static uint32_t *elements(hx_op op, hx_type type, size_t n, bool special) {
   uint32_t *x = malloc((n + 1) * sizeof *x);
-  for (size_t i = 0; x && i <= n; i++) x[i] = element(type, i, special);
+  const bool factors = op == HX_PROD && type == HX_F32;
+  for (size_t i = 0; x && i <= n; i++) x[i] = factors ? factor(i, special) : element(type, i, special);
   return x;
 }
 
@@ -54,7 +62,7 @@ static hx__outcome run(hx__lane *lane, const hx__request *request) {
 static const hx__memory_mode test_modes[] = {HX__MEMORY_COPY, HX__MEMORY_HOSTPTR};
 
 static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n, bool special, hx__memory_mode mode) {
-  uint32_t *const x = elements(type, n, special), *const y = elements(type, n + 7, special);
+  uint32_t *const x = elements(op, type, n, special), *const y = elements(op, type, n + 7, special);
   const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t *const slots = malloc(2 * leaves * sizeof *slots);
   const char *why = "no host memory";
@@ -137,7 +145,8 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
   size_t scratch_bytes = cpu->gemm_scratch_bytes(blocking, m, n, k);
   scratch_bytes = (scratch_bytes + 64) & ~(size_t)63;
-  uint32_t *const a = elements(HX_F32, a_rows * lda, false), *const b = elements(HX_F32, b_rows * ldb, false);
+  uint32_t *const a = elements(HX_SUM, HX_F32, a_rows * lda, false), *const b =
+                                                                         elements(HX_SUM, HX_F32, b_rows * ldb, false);
   float *const got = calloc(m * n, sizeof *got), *const want = calloc(m * n, sizeof *want);
   void *const scratch = aligned_alloc(64, scratch_bytes);
   const char *why = "no host memory";
@@ -293,7 +302,7 @@ static uint64_t time_reduction(hx__cl_device *d, hx__lane *lane, const hx_field 
 
 static float seed_of_reduction(hx__cl_device *d, unsigned need) {
   hx__lane *const lane = lane_for(d, need);
-  uint32_t *const x = elements(HX_F32, SEED_ELEMENTS, false);
+  uint32_t *const x = elements(HX_SUM, HX_F32, SEED_ELEMENTS, false);
   uint64_t *const slots = calloc(SEED_ELEMENTS / HX__LEAF, sizeof *slots);
   size_t n = SEED_FEW;
   uint64_t ns = 0;
@@ -314,7 +323,7 @@ float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
 
 double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int times) {
   hx__lane *const lane = lane_for(d, need);
-  uint32_t *const x = elements(HX_F32, side * side, false);
+  uint32_t *const x = elements(HX_SUM, HX_F32, side * side, false);
   float *const c = calloc(side * side, sizeof *c);
   uint64_t least = 0;
   if (lane && x && c) {
