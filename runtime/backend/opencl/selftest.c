@@ -133,7 +133,8 @@ static const product products[] = {
     {1, 8, 1, 4, 523, true, false, 1.0f, true},    {1, 9, 1, 5, 1541, true, true, 1.0f, false},
     {1, 4, 1, 8, 1042, false, false, 1.0f, true},  {1, 0, 2, 5, 1030, false, false, 1.0f, false},
     {1, 0, 1, 7, 1540, true, true, -2.0f, false},  {2, 7, 0, 1, 1100, false, false, 1.0f, false},
-    {1, 9, 0, 1, 600, true, false, 0.5f, false},   {1, 4, 1, 8, 1036, false, true, 1.0f, true}};
+    {1, 9, 0, 1, 600, true, false, 0.5f, false},   {0, 28, 1, 8, 523, true, false, 1.0f, true},
+    {0, 27, 1, 8, 1036, false, true, 1.0f, true}};
 
 /* keep: C begins as zeros, stays on the device with a beta, and is fetched. */
 static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode,
@@ -230,7 +231,7 @@ static const char *test_product_once(hx__lane *lane, const hx__cl_program *p, hx
   static const unsigned reaching[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 1, [HX__LAYOUT_TN] = 10, [HX__LAYOUT_NT] = 11};
   static const unsigned by_fours[] = {1, 10, 14, 12}; /* hx__kernel_row.fours */
   static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 15, [HX__LAYOUT_NT] = 16};
-  static const unsigned skinny[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 12, [HX__LAYOUT_NT] = 19};
+  static const unsigned skinny[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 19, [HX__LAYOUT_NT] = 20};
   const hx__cl_lane *const own = (const hx__cl_lane *)lane;
   const hx__layout layout = own->tested ? p->layout : HX__LAYOUT_NN;
   const bool nn = layout == HX__LAYOUT_NN;
