@@ -8,7 +8,9 @@
 #define FMA_A_NS 200.0 /* of a compute unit, at rate 100 */
 #define LAUNCH_NS 3660.0
 #define LAUNCH_IN_PLACE_NS 4490.0
-#define READ_BYTES_A_NS 3870.0 /* by all groups, of what others read as well */
+#define READ_BYTES_A_NS 3870.0  /* by all groups, of what others read as well */
+#define STORE_BYTES_A_NS 3150.0 /* of C, by the one group of a unit */
+#define STORE_BYTES_OF_SLICES_A_NS 1700.0
 #define JOIN_NS 2490.0
 #define JOIN_BYTES_A_NS 7600.0 /* that a join moves, in the cache */
 #define JOIN_PANEL_NS 15.0
@@ -30,8 +32,9 @@
 #define BESIDE                                                                                          \
   0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
         */
-#define SKINNY_ROWS 32u /* of C: others are faster with more */
-#define SHORT_PANEL 64u /* of k: the last of several, which takes next to no time */
+#define SKINNY_ROWS 32u     /* of C: others are faster with more */
+#define SKINNY_SINGLES 1.13 /* times as long where the wide operand is not copied by fours */
+#define SHORT_PANEL 64u     /* of k: the last of several, which takes next to no time */
 /* Where the launch chooses the sides of tiles: of a step of k, for each group of a unit and each of its warps. */
 #define GRID_BLOCK 16u
 #define GRID_GROUP_NS 26.5
@@ -54,6 +57,7 @@
 #define CELLS_RESIDENT 2u
 #define CELLS_A_WARP 16u
 #define CELLS_READ_BYTES_A_NS 2620.0
+#define CELLS_FAR_BYTES_A_NS 1750.0 /* of an operand that lies [line][k], from far memory */
 #define CELLS_APART 0.65
 #define CELLS_JOIN_NS 2350.0
 #define CELLS_MARGIN 1.02 /* what such a tile has to bring */
@@ -97,6 +101,15 @@ static double join_bytes_ns(const hx__kernel_row *row, const hx__tiles_plan *p) 
   return (double)((p->tiles - p->whole) * p->panels) * row->tile_m * row->tile_n * 8.0 / JOIN_BYTES_A_NS;
 }
 
+/* What storing C adds where k is one panel: with more it is a small part, which the rates have in them. Groups that
+ * share a unit store while others compute; of slices only the first has anything to do then. */
+static double store_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const hx__tiles_shape *s) {
+  if (p->panels > 1 || row->in_place) return 0.0;
+  const double rate =
+      row->slices > 1 ? STORE_BYTES_OF_SLICES_A_NS : STORE_BYTES_A_NS * sqrt(sqrt((double)resident(row)));
+  return (double)(s->m * s->n) * sizeof(float) / rate;
+}
+
 static double product_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
                          const hx__tiles_shape *s, unsigned units) {
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
@@ -115,7 +128,7 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const double late = tail && p->panels > 1 ? fmax(odd + last - HX__PANEL, 0.0) : odd;
   const double rest = row->in_place ? late * fmax(full, alone) : 0.0;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
-  const double ns = (row->in_place ? LAUNCH_IN_PLACE_NS : LAUNCH_NS) + fmax(work + rest, read);
+  const double ns = (row->in_place ? LAUNCH_IN_PLACE_NS : LAUNCH_NS) + fmax(work + rest, read) + store_ns(row, p, s);
   if (tail == 0) return ns;
   if (p->joins) return ns + TICKET_NS + (double)p->panels * TICKET_PANEL_NS;
   return ns + JOIN_NS + (double)p->panels * JOIN_PANEL_NS + join_bytes_ns(row, p);
@@ -141,7 +154,8 @@ static double skinny_ns(const hx__kernel_row *row, hx__layout layout, double per
   const size_t others = full_unit > 4 || rounds == 0 ? share - rounds * full_unit : groups % (full_unit * units);
   const double step =
       (double)rounds * step_ns(row, full_unit, full, alone) + step_ns(row, lesser(others, full_unit), full, alone);
-  const double work = (double)(p->whole ? s->k : lesser(s->k, HX__PANEL)) * step;
+  const double singles = p->lies & HX__LIES_B_IN_FOURS ? 1.0 : SKINNY_SINGLES;
+  const double work = singles * (double)(p->whole ? s->k : lesser(s->k, HX__PANEL)) * step;
   const double rest = REST * (double)(s->k % row->tile_k) * alone;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * (double)s->k * 4.0 / READ_BYTES_A_NS;
   const double ns = LAUNCH_IN_PLACE_NS + fmax(work + (p->whole || p->panels == 1 ? rest : 0.0), read);
@@ -225,7 +239,9 @@ static double cells_ns(const hx__tiles_plan *p, const hx__tiles_shape *s, unsign
   /* Lines of k of A that lie a multiple of 4 KB apart meet in few sets of the cache. */
   const double near = p->lies & HX__LIES_A_BY_K && s->a.cs % 1024 == 0 ? CELLS_APART : 1.0;
   const double read = (double)p->tiles * (p->tile_m + p->tile_n) * k * 4.0 / (CELLS_READ_BYTES_A_NS * near);
-  return CELLS_MARGIN * (LAUNCH_NS + fmax(work, read) + CELLS_JOIN_NS + (double)p->panels * JOIN_PANEL_NS);
+  const double lines = (double)((p->lies & HX__LIES_A_BY_K ? 0 : s->m) + (p->lies >> 1 & HX__LIES_A_BY_K ? 0 : s->n));
+  const double far = lines * k * 4.0 / CELLS_FAR_BYTES_A_NS;
+  return CELLS_MARGIN * (LAUNCH_NS + fmax(fmax(work, read), far) + CELLS_JOIN_NS + (double)p->panels * JOIN_PANEL_NS);
 }
 
 static hx__tiles_plan grid_of(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units, uint32_t side_m,
