@@ -134,6 +134,15 @@ static bool deliver(kernels *k) {
   return outcome == HX__DONE;
 }
 
+/* By which row: of a set, as the last product was launched. */
+static void note_row(ladder_rung *rung, const kernels *k) {
+  const hx__cl_lane *const lane = k->lane;
+  const unsigned last = (lane->choices - 1) % HX__CL_CHOICES;
+  const unsigned program = lane->choices ? lane->choice[last].program : hx__need_index(k->work.needs);
+  const hx__kernel_row *const row = lane->device->program[program].row;
+  snprintf(rung->note, sizeof rung->note, "%.60s, on data that the device holds", row ? row->name : "?");
+}
+
 /* The launches stand between two markers: what they take on the device, the gaps between them included. */
 static double call_kernels(ladder_rung *rung, double *event) {
   kernels *k = rung->self;
@@ -153,6 +162,7 @@ static double call_kernels(ladder_rung *rung, double *event) {
   double seconds = bench_now() - start;
   rung->result = k->out.u64;
   if (!fine) ladder_out(rung, "a launch failed: %.120s", k->lane->device->base.why);
+  if (fine) note_row(rung, k);
   return fine ? seconds : -1;
 }
 
@@ -177,8 +187,8 @@ static kernels *kernels_open(ladder_hx *hx, ladder_rung *rung, const hx_task *ta
   bool fine = k && hx__config_read(&config, NULL) == HX_OK && hx__task_check(task, &k->work) == HX_OK;
   if (fine && !k->work.matmul) fine = (k->slots = malloc(k->work.slices * sizeof *k->slots)) != NULL;
   if (fine) {
-    hx__prepare(&d->base, k->work.needs);
-    hx__prepare_wait(&d->base, k->work.needs, UINT64_MAX);
+    /* All programs of a set: the shape's own is among them, and what is built beside the rungs would slow them. */
+    hx__prepare_wait(&d->base, k->work.needs | (k->work.matmul ? HX__NEED_TILES : 0), UINT64_MAX);
     if (!(atomic_load(&d->base.ready) & k->work.needs)) fine = ladder_out(rung, "hx: %.140s", d->base.why);
   }
   if (fine) fine = (k->lane = (hx__cl_lane *)hx__cl_lane_open(&d->base, &config)) != NULL;
@@ -218,8 +228,6 @@ static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
                              .arrays = k->arrays,
                              .slots = k->slots,
                              .whole = &k->whole};
-  const hx__kernel_row *row = hx->device->program[hx__need_index(k->work.needs)].row;
-  snprintf(rung->note, sizeof rung->note, "%.60s, on data that the device holds", row ? row->name : "?");
   rung->call = call_kernels;
   rung->close = close_kernels;
   rung->self = k;
