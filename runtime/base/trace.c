@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Events are kept as records and written in lumps: a thread that adds one is held up for less than a tenth of a
- * microsecond. */
+ * Events are kept as records and written in lumps, by the thread that fills one, while the others go on in a second
+ * one: a thread that adds an event is held up for less than a tenth of a microsecond. */
 #define _GNU_SOURCE
 #include "runtime/base/trace.h"
 
@@ -44,8 +44,9 @@ struct hx__trace {
   ino_t inode;
   pthread_mutex_t lock; /* what follows */
   uint64_t oldest_ns;   /* of the records */
-  unsigned records;
-  record record[RECORDS];
+  unsigned lump, records;
+  pthread_mutex_t writing; /* taken after `lock`: the text, and the lump that is not filled */
+  record record[2][RECORDS];
   hx__trace_text text;
 };
 
@@ -54,18 +55,28 @@ static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Records. */
 
-static void flush(hx__trace *t) {
-  hx__trace_text *const text = &t->text;
-  for (unsigned i = 0; i < t->records && !text->broken; i++) {
-    const record *const r = &t->record[i];
+static void write_out(hx__trace_text *text, const record *list, unsigned count) {
+  for (unsigned i = 0; i < count && !text->broken; i++) {
+    const record *const r = &list[i];
     const uint32_t row = r->kind == TRANSFER ? r->thread | HX__TRACE_TRANSFERS : r->thread;
     hx__trace_name_row(text, r->kind == DECISION ? 0 : r->slice.device, row);
     if (r->kind == CHUNK) hx__trace_put_chunk(text, row, &r->slice);
     if (r->kind == TRANSFER) hx__trace_put_transfer(text, row, &r->slice);
     if (r->kind == DECISION) hx__trace_put_decision(text, row, r->ns, &r->choice);
   }
-  t->records = 0;
   hx__trace_write(text);
+}
+
+/* Takes what is there, and gives the lock back. */
+static void flush_unlock(hx__trace *t) {
+  const record *const list = t->record[t->lump];
+  const unsigned count = t->records;
+  hx__lock(&t->writing);
+  t->lump ^= 1u;
+  t->records = 0;
+  hx__unlock(&t->lock);
+  write_out(&t->text, list, count);
+  hx__unlock(&t->writing);
 }
 
 static void add(hx__trace *t, record r) {
@@ -75,9 +86,11 @@ static void add(hx__trace *t, record r) {
   r.thread = thread;
   hx__lock(&t->lock);
   if (t->records == 0) t->oldest_ns = r.ns;
-  t->record[t->records++] = r;
-  if (t->records == RECORDS || (r.ns > t->oldest_ns && r.ns - t->oldest_ns > PATIENCE_NS)) flush(t);
-  hx__unlock(&t->lock);
+  t->record[t->lump][t->records++] = r;
+  if (t->records == RECORDS || (r.ns > t->oldest_ns && r.ns - t->oldest_ns > PATIENCE_NS))
+    flush_unlock(t);
+  else
+    hx__unlock(&t->lock);
 }
 
 void hx__trace_chunk(hx__trace *t, const hx__trace_slice *slice) {
@@ -97,9 +110,9 @@ void hx__trace_decision(hx__trace *t, const hx__trace_choice *choice) {
 
 void hx__trace_device(hx__trace *t, size_t device, const char *name) {
   if (!t || hx__forked()) return;
-  hx__lock(&t->lock);
+  hx__lock(&t->writing);
   hx__trace_put_device(&t->text, device, name);
-  hx__unlock(&t->lock);
+  hx__unlock(&t->writing);
 }
 
 /* Files. */
@@ -109,8 +122,10 @@ static void flush_all(void) {
   hx__lock(&all_lock);
   for (hx__trace *t = all; t; t = t->next) {
     hx__lock(&t->lock);
-    if (t->users) flush(t);
-    hx__unlock(&t->lock);
+    if (t->users)
+      flush_unlock(t);
+    else
+      hx__unlock(&t->lock);
   }
   hx__unlock(&all_lock);
 }
@@ -159,6 +174,7 @@ static hx__trace *find(const char *path) {
   }
   t->text.path = t->path;
   pthread_mutex_init(&t->lock, NULL);
+  pthread_mutex_init(&t->writing, NULL);
   t->next = all;
   return all = t;
 }
@@ -184,8 +200,7 @@ void hx__trace_close(hx__trace *t) {
   if (!t || hx__forked()) return;
   hx__lock(&all_lock);
   hx__lock(&t->lock);
-  flush(t);
-  hx__unlock(&t->lock);
+  flush_unlock(t);
   if (--t->users == 0) close(t->text.fd);
   hx__unlock(&all_lock);
 }
