@@ -212,6 +212,24 @@ static void after_a_trial(void) {
   }
 }
 
+/* A device of which nothing is known but that it cannot bring much is not tried before the CPU alone is known; and not
+ * after that either, where who fills its ring is missing elsewhere. */
+static void before_a_trial(void) {
+  for (int row = 0; row < 4; row++) {
+    const bool ring = row & 1, cpu_known = row & 2;
+    hx__prospect p = known();
+    hx__decision d;
+    p.units = 1e8;
+    p.cpu_alone = p.cpu_beside =
+        (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.5, .samples = cpu_known ? 9 : 0, .turn = 1};
+    p.cpu_beside.ns_per_unit = ring ? 16.0 / 15.0 : 1.0;
+    p.device[0].by_ring = ring;
+    p.device[0].beside = p.device[0].alone = (hx__estimate){.ns_per_unit = cpu_known ? 22.0 : 5.0, .sigma = 0.7};
+    hx__decide(&p, &d);
+    CHECK((d.choice == 0) == ring, "ring %d, CPU %d: choice %u", ring, cpu_known, d.choice);
+  }
+}
+
 /* What a decision costs. */
 static void time_of_one(void) {
   hx__prospect p = {.units = 1e6, .devices = 1};
@@ -244,6 +262,7 @@ int main(void) {
   by_a_hair();
   behind_a_ring();
   after_a_trial();
+  before_a_trial();
   time_of_one();
   return checks_end("decide_test");
 }

@@ -193,7 +193,10 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
   }
   const hx__rate_key beside = hx__key_of(w, HX__CPU_IDENTITY, all, threads);
   const hx__estimate e = hx__model_get(hx__model_of_process(), &beside, date);
-  if (e.samples) p->cpu_beside = e;
+  if (e.samples)
+    p->cpu_beside = e;
+  else
+    p->cpu_beside.ns_per_unit *= (double)plan->threads / (double)threads;
   hx__reconcile(&p->cpu_alone, &p->cpu_beside);
   for (unsigned i = 1; i < 2 * p->devices + 1; i++) {
     const hx__choice c = hx__choice_of(i, p->devices);

@@ -66,15 +66,17 @@ static double apart_bias(const hx__prospect *p) {
   return fmin(PARTS_BIAS + fmax(log(p->cpu_beside.ns_per_unit / p->cpu_alone.ns_per_unit), 0.0), APART_BIAS);
 }
 
-/* What a choice could take at best: nobody is faster in company. */
+/* What a choice could take at best: nobody is faster in company. Who fills a device's ring does nothing else. */
 static double least_ns(const hx__prospect *p, hx__choice c) {
   hx__party party[HX__MOST_PARTIES + 1];
+  bool fills = false;
   for (unsigned i = 0; i < c.devices; i++) {
     const hx__estimate *const e = &p->device[i].beside;
     party[i] = party_of(e, false);
     party[i].rate *= exp(e->sigma);
+    fills = fills || (p->device[i].by_ring && !e->samples);
   }
-  party[c.devices] = party_of(&p->cpu_alone, false);
+  party[c.devices] = party_of(fills ? &p->cpu_beside : &p->cpu_alone, false);
   return hx__finish_ns(p->units, party, c.devices + 1);
 }
 
@@ -94,15 +96,15 @@ static bool was_tried(const hx__prospect *p, unsigned devices) {
   return tried;
 }
 
-/* What a choice has to bring over another one without its devices. Beside a device behind a ring that can bring but
- * little the CPU alone is seen first. */
+/* What a choice has to bring over another one without its devices. Where a device behind a ring can bring but little
+ * the CPU alone is seen first: even a trial costs a call a tenth, for pinning the ring and for who fills it. */
 static double gain_of(const hx__prospect *p, unsigned choice, const hx__outlook *o) {
   const hx__choice c = hx__choice_of(choice, p->devices);
   double gain = GAIN;
   for (unsigned i = 0; c.cpu && !o->samples && i < c.devices; i++) {
     if (!p->device[i].by_ring) continue;
     gain = fmax(gain, RING_GAIN);
-    if (!p->cpu_alone.samples && p->cpu_beside.samples && rates_part(p, i) < TRIAL_RATES) gain = INFINITY;
+    if (!p->cpu_alone.samples && rates_part(p, i) < TRIAL_RATES) gain = INFINITY;
   }
   return gain;
 }
