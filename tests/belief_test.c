@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the model believes of single measurements (sched/model.h): spikes, changes, age, other classes of sizes. */
+#include "runtime/sched/course.h"
 #include "runtime/sched/model.h"
 #include "tests/check.h"
 
@@ -53,8 +54,42 @@ static void steps_of_belief(void) {
   }
 }
 
+/* Chunks as a feeder without a core of its own has seen them (of 1 unit a nanosecond each): a chunk that was found done
+ * tells nothing without the one before it, and none of them is lost. */
+static void found_done(void) {
+  static hx__model model = HX__MODEL_INIT;
+  static const struct {
+    double units, ns;
+    bool found;
+  } chunks[] = {{4e6, 4e6, false}, {4e6, 7.9e6, false}, {4e6, 1e5, true},   {4e6, 4.1e6, true},
+                {4e6, 4e6, false}, {4e6, 7e6, false},   {3e6, 1.2e4, true}, {4e6, 4e6, false}};
+  const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
+  const hx__estimate nothing = {.latency_ns = 1e4};
+  hx__showing last = {0}, ripe;
+  hx__course course;
+  hx__course_begin(&course, &nothing, 1.0, false);
+  double units = 0.0, ns = 0.0, learned_units = 0.0, learned_ns = 0.0;
+  for (size_t i = 0; i <= sizeof chunks / sizeof chunks[0]; i++) {
+    ripe = last;
+    if (i < sizeof chunks / sizeof chunks[0]) {
+      const hx__showing now = {chunks[i].units, chunks[i].units, chunks[i].ns, 1.0, false};
+      units += now.units, ns += now.ns;
+      const hx__showing s = hx__showing_add(&last, &now, chunks[i].found, &ripe);
+      hx__course_seen(&course, s.slices, s.ns, s.shown);
+      CHECK(course.rate < 1.2, "chunk %zu: a rate of %g", i, course.rate);
+    }
+    learned_units += ripe.units, learned_ns += ripe.ns;
+    if (ripe.slices > 0.0) hx__model_put(&model, &key, &nothing, (hx__sample){.units = ripe.units, .ns = ripe.ns}, 100);
+    const hx__estimate e = hx__model_exact(&model, &key, 100);
+    CHECK(!e.samples || (e.ns_per_unit > 0.8 && e.ns_per_unit < 1.25), "after %zu chunks: %g", i, e.ns_per_unit);
+  }
+  CHECK(learned_units == units && learned_ns == ns, "%g units in %g ns, learned %g in %g", units, ns, learned_units,
+        learned_ns);
+}
+
 int main(void) {
   memory();
   steps_of_belief();
+  found_done();
   return checks_end("belief_test");
 }

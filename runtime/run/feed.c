@@ -67,23 +67,6 @@ static uint64_t deadline(const hx__feed *f, hx__chunk chunk) {
          (predicted > LEAST_TIMEOUT_NS ? predicted < 1e18 ? (uint64_t)predicted : (uint64_t)1e18 : LEAST_TIMEOUT_NS);
 }
 
-/* A chunk took ns, or more where it has not ended: of its launch the part `shown` in that time. */
-static void learn(hx__feed *f, hx__chunk chunk, double ns, double shown, bool has_ended) {
-  hx__run_state *const run = f->run;
-  const double units = (double)hx__chunk_units(run->work, chunk), hidden_ns = (1.0 - shown) * f->course.latency_ns;
-  const bool idle = f->planned->idle && f->course.launches == 0;
-  if (!hx__tells(&f->planned->expected, units, idle, ns + hidden_ns, has_ended)) return;
-  if (hx__surprising(&f->planned->expected, units, idle, ns + hidden_ns))
-    atomic_store_explicit(&run->surprised, true, memory_order_relaxed);
-  /* Parts that were set by hand leave somebody alone for a while. */
-  const bool by_hand = !run->plan->policy && (run->plan->cpu_works || run->plan->devices > 1);
-  if ((run->disturbed || by_hand) && f->planned->expected.samples) return;
-  const hx__rate_key key =
-      hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);
-  hx__model_put(hx__model_of_process(), &key, &f->planned->expected,
-                (hx__sample){.units = units, .ns = ns, .idle = idle, .hidden = 1.0 - shown}, hx__date_s());
-}
-
 /* How a chunk ended, for the trace and the log. */
 static void trace(const hx__feed *f, const hx__flight *v, uint64_t begun, uint64_t now, hx__outcome outcome) {
   static const char *const words[] = {[HX__DONE] = "done",
@@ -141,7 +124,8 @@ static hx__outcome launch(hx__feed *f, hx__lane *lane, hx__chunk chunk) {
   publish(f);
   if (outcome == HX__UNWANTED) {
     const uint64_t now = hx__now_ns(), begun = v->from_ns > f->landed_ns ? v->from_ns : f->landed_ns;
-    learn(f, chunk, (double)(now - begun) / fmax(lane->sent, LEAST_SENT), 1.0, true);
+    const hx__showing s = hx__feed_shows(f, chunk, (double)(now - begun) / fmax(lane->sent, LEAST_SENT), 1.0);
+    hx__feed_learn(f, &s, true);
     f->busy_ns += now - begun;
     trace(f, v, begun, now, outcome);
   }
@@ -177,9 +161,9 @@ static hx__flight pop(hx__feed *f) {
 /* When the oldest chunk, which is done now, has ended. Bringing the next one to the device takes the feeder's time
  * where it goes through a ring, and counts as the next one's: a chunk that had not to be waited for ended before that.
  */
-static uint64_t ended(const hx__feed *f, uint64_t begun, uint64_t waited_from) {
-  const uint64_t now = hx__now_ns(), bringing = f->flights > 1 ? f->flight[1].bringing_ns : 0;
-  return now - waited_from < AT_ONCE_NS && now - begun > bringing ? now - bringing : now;
+static uint64_t ended(const hx__feed *f, uint64_t begun, uint64_t now) {
+  const uint64_t bringing = f->flights > 1 ? f->flight[1].bringing_ns : 0;
+  return now - begun > bringing ? now - bringing : now;
 }
 
 /* Waits for the oldest chunk in flight, which is then *landed; at_once: others are late before it. */
@@ -194,7 +178,9 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
   lane->expected_ns = oldest->expected_ns > 0.0 ? begun + (uint64_t)oldest->expected_ns : 0;
   const uint64_t waited_from = hx__now_ns();
   const hx__outcome outcome = backend->wait(lane, oldest->ticket, &oldest->till_ns);
-  const uint64_t now = outcome == HX__DONE ? ended(f, begun, waited_from) : hx__now_ns();
+  const uint64_t seen = hx__now_ns();
+  const bool found = outcome == HX__DONE && seen - waited_from < AT_ONCE_NS;
+  const uint64_t now = found ? ended(f, begun, seen) : seen;
   const hx__flight v = *landed = pop(f);
   if (outcome == HX__LATE && !at_once) f->seat->late_till_ns = v.rest.count ? 0 : till;
   const uint64_t ns = now - begun;
@@ -203,9 +189,15 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
   f->busy_ns += ns;
   atomic_store_explicit(&f->seat->used_ns, now, memory_order_relaxed);
   if (outcome != HX__DONE) hx__give_back(f->run, v.rest);
-  if (outcome == HX__DONE || (outcome == HX__LATE && !at_once))
-    learn(f, v.chunk, (double)ns, shown, outcome == HX__DONE);
-  hx__course_done(&f->course, (double)v.chunk.count, (double)ns, shown, (double)now);
+  hx__showing s = hx__feed_shows(f, v.chunk, (double)ns, shown), ripe;
+  if (outcome == HX__DONE) {
+    s = hx__showing_add(&f->last, &s, found, &ripe);
+    hx__feed_learn(f, &ripe, true);
+  } else if (outcome == HX__LATE && !at_once) {
+    hx__feed_learn(f, &s, false);
+  }
+  hx__course_seen(&f->course, s.slices, s.ns, s.shown);
+  hx__course_done(&f->course, (double)v.chunk.count, (double)now);
   publish(f);
   trace(f, &v, begun, now, outcome);
   return outcome;
@@ -259,6 +251,7 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
     if (outcome == HX__DONE) outcome = fill(f, lane, &begun); /* the device computes while results are stored */
     if (landed == HX__DONE) deliver(f, lane, &v);
   }
+  hx__feed_learn(f, &f->last, true);
   note_trial(f);
   if (begun) f->seat->device->backend->end(lane, &f->copied);
   hx__memory_release(f->run->team->memory, f->seat->device, f->run->work, f->request.arrays,

@@ -36,7 +36,8 @@ typedef struct hx__feed {
   unsigned flights;         /* in flight, the oldest first; changed under the run's lock, by the feeder alone */
   bool may_be_redone;       /* by the CPU where a chunk is late: it is no CPU itself, and nothing is fixed */
   hx__course course;        /* the feeder's own */
-  uint64_t landed_ns;       /* when the last chunk ended; likewise */
+  uint64_t landed_ns;       /* when the last chunk ended, */
+  hx__showing last;         /* and what it has shown that is not learned yet; likewise */
   _Atomic double rate;      /* of the course, for the others to see */
   _Atomic uint64_t ends_ns; /* when what is in flight is expected to end; 0: nothing is */
   _Atomic bool working;     /* takes part still */
@@ -83,6 +84,10 @@ struct hx__run_state {
 
 /* The device's side of a run, on its feeder. */
 void hx__feed_device(hx__seat *seat, void *feed);
+/* A chunk took ns, in that the part `shown` of its launch; and what that teaches: of one that has not ended that it
+ * takes so long at least. */
+hx__showing hx__feed_shows(const hx__feed *feed, hx__chunk chunk, double ns, double shown);
+void hx__feed_learn(hx__feed *feed, const hx__showing *showing, bool has_ended);
 /* Gives a chunk back to the CPU. */
 void hx__give_back(hx__run_state *run, hx__chunk chunk);
 /* What is in flight, done once more by the idle team where that ends sooner than a device that is late. Returns when no

@@ -55,7 +55,7 @@ double hx__redo_look_ns(double slices, double rate, double ends_ns) {
   return ends_ns + slices / rate + REDO_NS + SOON_NS;
 }
 
-static void correct(hx__course *c, double slices, double ns, double shown) {
+void hx__course_seen(hx__course *c, double slices, double ns, double shown) {
   const double work = ns - shown * c->latency_ns - (1.0 - shown) * c->gap_ns,
                seen = slices / (work > 0.25 * ns ? work : 0.25 * ns);
   if (c->launches++ == 0) {
@@ -68,11 +68,21 @@ static void correct(hx__course *c, double slices, double ns, double shown) {
   c->sigma = fmin(SEEN_SIGMA + SURPRISE * fabs(off), MOST_SIGMA);
 }
 
-void hx__course_done(hx__course *c, double slices, double ns, double shown, double now_ns) {
-  correct(c, slices, ns, shown);
+void hx__course_done(hx__course *c, double slices, double now_ns) {
   c->queued -= c->queued > 0;
   c->in_flight = c->queued ? c->in_flight - slices : 0.0;
   c->ends_ns = now_ns + (c->queued && c->rate > 0.0 ? c->in_flight / c->rate : 0.0);
+}
+
+hx__showing hx__showing_add(hx__showing *last, const hx__showing *now, bool found, hx__showing *ripe) {
+  *ripe = *last;
+  *last = *now;
+  if (!found || !(ripe->slices > 0.0)) return *now;
+  ripe->units += now->units;
+  ripe->slices += now->slices;
+  ripe->ns += now->ns;
+  *last = (hx__showing){0};
+  return *ripe;
 }
 
 bool hx__surprising(const hx__estimate *e, double units, bool idle, double ns) {

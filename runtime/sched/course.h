@@ -39,9 +39,24 @@ bool hx__redo_pays(double slices, double rate, double left_ns);
 /* When to ask again, of a device that is expected to end at ends_ns: it pays then if that has not ended. */
 double hx__redo_look_ns(double slices, double rate, double ends_ns);
 
-/* A chunk of `slices` has ended at now_ns. It took ns since it was launched or the one before it ended, whichever came
- * later, and in that time the part `shown` of its launch. */
-void hx__course_done(hx__course *c, double slices, double ns, double shown, double now_ns);
+/* Slices took ns since they were launched or those before them ended, whichever came later, and in that time the part
+ * `shown` of a launch; */
+void hx__course_seen(hx__course *c, double slices, double ns, double shown);
+/* and then: a chunk of so many has ended at now_ns. */
+void hx__course_done(hx__course *c, double slices, double now_ns);
+
+/* What a chunk has shown. */
+typedef struct hx__showing {
+  double units, slices; /* none: nothing */
+  double ns;
+  double shown; /* the part of its launch in that time */
+  bool idle;    /* the device had slept */
+} hx__showing;
+
+/* A chunk has ended. Nobody knows when where it was found so: who waits had no core, or stored results, and has seen
+ * the end of the one before it too late, so that only the two together tell anything. Returns what is to be believed
+ * now; *ripe: what is to be learned now; *last: what waits for the next chunk. */
+hx__showing hx__showing_add(hx__showing *last, const hx__showing *now, bool found, hx__showing *ripe);
 
 /* The part of a launch of latency_ns that shows where the chunk before it ended overlap_ns after it was launched. */
 double hx__launch_shown(double latency_ns, double overlap_ns);

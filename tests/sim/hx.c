@@ -115,7 +115,8 @@ static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices
   }
   const double all_ns = ns + (1.0 - shown) * c->prior[d].latency_ns;
   c->surprised = c->surprised || how == SIM_REDONE || hx__surprising(&c->prior[d], (double)slices, idle, all_ns);
-  hx__course_done(&c->course[d], (double)slices, ns, shown, w->now);
+  hx__course_seen(&c->course[d], (double)slices, ns, shown);
+  hx__course_done(&c->course[d], (double)slices, w->now);
   if (!hx__tells(&c->prior[d], (double)slices, idle, all_ns, how == SIM_DONE)) return;
   hx__model_put(c->hx->model, &key, &c->prior[d],
                 (hx__sample){.units = (double)slices, .ns = ns, .idle = idle, .hidden = 1.0 - shown}, c->hx->now_s);
