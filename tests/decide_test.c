@@ -230,6 +230,32 @@ static void before_a_trial(void) {
   }
 }
 
+/* A product over a link: where the CPU is expected to bring little the device alone is seen first, and both together
+ * are not hoped for; where it may bring much they are tried. */
+static void over_a_link(void) {
+  static const struct {
+    bool by_link, seen; /* seen: the device alone */
+    double ns_per_unit; /* of the device; the CPU's is 1 */
+    unsigned choice;
+  } rows[] = {{true, false, 0.05, 2},  {true, false, 0.2, 2}, {true, false, 0.5, 1}, {true, true, 0.05, 2},
+              {false, false, 0.05, 1}, {true, true, 0.2, 1},  {false, true, 0.05, 1}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    hx__prospect p = {.units = 1e8, .devices = 1};
+    hx__decision d;
+    p.cpu_alone = p.cpu_beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.5};
+    p.device[0].alone = p.device[0].beside = (hx__estimate){.ns_per_unit = rows[i].ns_per_unit, .sigma = 0.7};
+    p.device[0].by_link = rows[i].by_link;
+    if (rows[i].seen) {
+      p.device[0].alone.samples = p.device[0].beside.samples = 9;
+      p.device[0].alone.sigma = p.device[0].beside.sigma = 0.05;
+      p.device[0].beside.borrowed = true;
+      p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 9, .turn = 9};
+    }
+    hx__decide(&p, &d);
+    CHECK(d.choice == rows[i].choice, "over a link, row %zu: choice %u", i, d.choice);
+  }
+}
+
 /* What a decision costs. */
 static void time_of_one(void) {
   hx__prospect p = {.units = 1e6, .devices = 1};
@@ -263,6 +289,7 @@ int main(void) {
   behind_a_ring();
   after_a_trial();
   before_a_trial();
+  over_a_link();
   time_of_one();
   return checks_end("decide_test");
 }

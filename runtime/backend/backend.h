@@ -159,6 +159,7 @@ struct hx__lane {
   hx__device *device;
   unsigned depth;                 /* chunks that it may have in flight: HX__DEPTH at most */
   bool late;                      /* a ticket that was given up is still running: the lane takes no work */
+  bool grown;                     /* it has pinned memory to keep, which takes long; whoever measures puts it back */
   uint64_t expected_ns;           /* when what is waited for next is expected to end; 0: unknown */
   double sent;                    /* HX__UNWANTED: the part of the chunk's operands that was on its way, at least */
   const _Atomic uint64_t *wanted; /* of the chunk that is being submitted: 0 as soon as nobody wants it; NULL: it is */

@@ -190,6 +190,7 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
     hx__reconcile(&p->device[i].alone, &p->device[i].beside);
     p->device[i].idle = plan->device[i].idle;
     p->device[i].by_ring = goes_by_ring(seat->device, w);
+    p->device[i].by_link = w->matmul && seat->device->link_ns > 0.0f;
   }
   const hx__rate_key beside = hx__key_of(w, HX__CPU_IDENTITY, all, threads);
   const hx__estimate e = hx__model_get(hx__model_of_process(), &beside, date);

@@ -182,6 +182,7 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
   const bool found = outcome == HX__DONE && seen - waited_from < AT_ONCE_NS;
   const uint64_t now = found ? ended(f, begun, seen) : seen;
   const hx__flight v = *landed = pop(f);
+  if (lane->grown) atomic_store(&f->run->grown, true);
   if (outcome == HX__LATE && !at_once) f->seat->late_till_ns = v.rest.count ? 0 : till;
   const uint64_t ns = now - begun;
   const double shown = hx__launch_shown(f->course.latency_ns, (double)(begun - v.from_ns));
@@ -243,6 +244,7 @@ static void note_trial(hx__feed *f) {
 
 static void run_chunks(hx__feed *f, hx__lane *lane) {
   bool begun = false;
+  lane->grown = false;
   hx__outcome outcome = HX__DONE;
   for (outcome = fill(f, lane, &begun); f->flights;) {
     hx__flight v;
@@ -251,6 +253,7 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
     if (outcome == HX__DONE) outcome = fill(f, lane, &begun); /* the device computes while results are stored */
     if (landed == HX__DONE) deliver(f, lane, &v);
   }
+  if (lane->grown) atomic_store(&f->run->grown, true);
   hx__feed_learn(f, &f->last, true);
   note_trial(f);
   if (begun) f->seat->device->backend->end(lane, &f->copied);

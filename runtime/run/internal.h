@@ -62,7 +62,8 @@ struct hx__run_state {
   _Atomic uint64_t beside_ns;   /* and cpu_busy_ns, of a thread */
   uint64_t who;                 /* identities of all that take part, added up */
   _Atomic bool surprised;       /* a part took much more or less than expected */
-  bool disturbed;               /* drivers were at work when it began: nothing is learned */
+  bool disturbed;               /* drivers were at work when it began: nothing is learned, */
+  _Atomic bool grown;           /* nor where a device has pinned memory to keep for calls to come */
   _Atomic uint32_t cpu_chunks;
   _Atomic uint64_t cpu_units;
   _Atomic bool no_memory;

@@ -20,6 +20,7 @@ void hx__feed_learn(hx__feed *f, const hx__showing *s, bool has_ended) {
   /* Parts that were set by hand leave somebody alone for a while. */
   const bool by_hand = !run->plan->policy && (run->plan->cpu_works || run->plan->devices > 1);
   if ((run->disturbed || by_hand) && f->planned->expected.samples) return;
+  if (atomic_load(&run->grown) && f->planned->expected.ns_per_unit > 0.0) return;
   const hx__rate_key key =
       hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);
   hx__model_put(hx__model_of_process(), &key, &f->planned->expected,

@@ -185,7 +185,8 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
-  if (plan->measure && plan->policy && !recovered && !run->disturbed && !hx__registry_busy())
+  const bool as_ever = !run->disturbed && !atomic_load(&run->grown) && !hx__registry_busy();
+  if (plan->measure && plan->policy && !recovered && as_ever)
     learn(run, cpu_units, cpu_ns, hx__now_ns() - run->from_ns, drawn(run));
   if (!run->work->matmul) join(run->work, run->request.slots, run->whole);
   if (report) fill_report(run, recovered + run->redone, cpu_ns, report);

@@ -12,8 +12,11 @@
 
 #include "runtime/base/energy.h"
 
-#define GAIN 0.02      /* what a device must bring */
-#define RING_GAIN 0.05 /* likewise through a ring, before it was seen: that takes from the CPU's memory */
+#define GAIN 0.02       /* what a device must bring */
+#define RING_GAIN 0.05  /* likewise through a ring, before it was seen: that takes from the CPU's memory */
+#define LINK_FIRST 0.25 /* what both are to promise over a device behind a link alone, before they were seen; */
+#define LINK_GAIN 0.1   /* less than this is not tried, nor taken once it was seen, */
+#define LINK_COST 3.0   /* and taken to cost so much more when its turn comes */
 #define TRIAL_PART (1.0 / 256.0)
 #define TRIAL_RATES 0.25  /* of all rates: from there on a device has all that is fair from the start, */
 #define BLIND_RATES 0.6   /* and from there before the CPU was measured, too */
@@ -102,11 +105,47 @@ static double gain_of(const hx__prospect *p, unsigned choice, const hx__outlook 
   const hx__choice c = hx__choice_of(choice, p->devices);
   double gain = GAIN;
   for (unsigned i = 0; c.cpu && !o->samples && i < c.devices; i++) {
+    if (p->device[i].by_link) gain = fmax(gain, LINK_GAIN);
     if (!p->device[i].by_ring) continue;
     gain = fmax(gain, RING_GAIN);
     if (!p->cpu_alone.samples && rates_part(p, i) < TRIAL_RATES) gain = INFINITY;
   }
   return gain;
+}
+
+/* Whether the devices of a choice with the CPU are all behind links, for a product. */
+static bool by_links(const hx__prospect *p, unsigned choice) {
+  const hx__choice c = hx__choice_of(choice, p->devices);
+  bool all = c.cpu && c.devices;
+  for (unsigned i = 0; all && i < c.devices; i++) all = p->device[i].by_link;
+  return all;
+}
+
+static bool unseen_by_links(const hx__prospect *p, unsigned choice, const hx__outlook *o) {
+  return !o->samples && by_links(p, choice);
+}
+
+/* Whether a choice has no device that the best one has not. */
+static bool is_within(const hx__decision *d, unsigned choice, unsigned devices) {
+  return hx__choice_of(choice, devices).devices <= hx__choice_of(d->best, devices).devices;
+}
+
+/* By how much of its logarithm a choice may be better than expected, against the best one. A device that is faster than
+ * expected makes every choice faster that it takes part in: among those only what goes beyond their parts counts.
+ * Nobody hopes for more than the parts of what a link may keep waiting promise. */
+static double hope(const hx__prospect *p, const hx__decision *d, unsigned choice) {
+  if (unseen_by_links(p, choice, &d->outlook[choice])) return 0.0;
+  return is_within(d, choice, p->devices) ? d->outlook[choice].doubt : d->outlook[choice].sigma;
+}
+
+/* What the CPU has begun it ends: the least part of a large product takes it longer than a card all of it, and filling
+ * rings slows it further. So the devices alone are preferred where it brings little, and seen first. */
+static void leave_to_links(const hx__prospect *p, hx__decision *d) {
+  const hx__outlook *const both = &d->outlook[d->best], *const alone = both + p->devices;
+  if (p->objective != HX__OBJECTIVE_TIME || !by_links(p, d->best)) return;
+  const bool little =
+      both->samples ? alone->ns < (1.0 + LINK_GAIN) * both->ns : alone->parts_ns < (1.0 + LINK_FIRST) * both->parts_ns;
+  if (little) d->best += p->devices;
 }
 
 double hx__trial_part(const hx__prospect *p, unsigned i) {
@@ -173,17 +212,6 @@ static double row_of(const hx__prospect *p, const hx__outlook *o) {
   return fmin(HX__ENERGY_LEAST_NS / o->ns, MOST_ROW) + 1.0;
 }
 
-/* Whether a choice has no device that the best one has not. */
-static bool is_within(const hx__decision *d, unsigned choice, unsigned devices) {
-  return hx__choice_of(choice, devices).devices <= hx__choice_of(d->best, devices).devices;
-}
-
-/* By how much of its logarithm a choice may be better than expected, against the best one. A device that is faster than
- * expected makes every choice faster that it takes part in: among those only what goes beyond their parts counts. */
-static double hope(const hx__decision *d, unsigned choice, unsigned devices) {
-  return is_within(d, choice, devices) ? d->outlook[choice].doubt : d->outlook[choice].sigma;
-}
-
 /* Whether it was done just now, and once more tells what it draws. */
 static bool in_row(const hx__decision *d, const hx__outlook *o) { return o->metering && o->turn + 1 == d->turn; }
 
@@ -216,9 +244,11 @@ static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice
   if (is_half_tried(p, d, choice)) return true;
   if (is_half_known(d, choice)) return true;
   if (known && is_within(d, choice, p->devices) && best->samples < TRIALS) return false; /* the best one first */
-  const double cost = known ? fmax(o->cost / best->cost - 1.0, 0.0) : 1.0;
-  const double least = best->cost * (o->samples ? 1.0 : fmin(best->promised_ns / best->ns, 1.0)); /* like with like */
-  const bool hopeful = !known || o->cost * exp(-hope(d, choice, p->devices)) < least * (1.0 - gain_of(p, choice, o));
+  double cost = known ? fmax(o->cost / best->cost - 1.0, 0.0) : 1.0;
+  if (known && unseen_by_links(p, choice, o)) cost = fmax(cost, LINK_COST);
+  const double promised = unseen_by_links(p, choice, o) ? best->parts_ns : best->promised_ns;
+  const double least = best->cost * (o->samples ? 1.0 : fmin(promised / best->ns, 1.0)); /* like with like */
+  const bool hopeful = !known || o->cost * exp(-hope(p, d, choice)) < least * (1.0 - gain_of(p, choice, o));
   *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
   if (hopeful && o->samples < TRIALS) return true;
   const double least_calls = hopeful ? fmin(fmax(SOON, o->samples), LATER) : LATER;
@@ -243,6 +273,7 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
     const double gain = (more || doubt > 0.0 ? gain_of(p, i, &d->outlook[i]) : 0.0) + doubt;
     if (i && d->outlook[i].cost * (1.0 + gain) < d->outlook[d->best].cost) d->best = i;
   }
+  leave_to_links(p, d);
   d->turn++;
   d->choice = d->best;
   d->reason = HX__REASON_BEST;
@@ -250,7 +281,7 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
   for (unsigned i = 0; i < d->choices; i++) { /* of those that are due the most promising */
     hx__reason reason;
     if (i == d->best || !is_due(p, d, i, &reason)) continue;
-    double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].cost * exp(-hope(d, i, p->devices)) : 0.0;
+    double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].cost * exp(-hope(p, d, i)) : 0.0;
     if (in_row(d, &d->outlook[i]) || is_half_tried(p, d, i)) promise = -1.0;
     if (promise >= least) continue;
     least = promise;

@@ -27,6 +27,7 @@ typedef struct hx__prospect {
     hx__estimate alone, beside; /* alone: without the CPU; beside: with the CPU and the others */
     bool idle;                  /* it has slept */
     bool by_ring;               /* threads of the CPU bring its operands to it */
+    bool by_link;               /* a product, over a link: the CPU takes long for the least part of one */
   } device[HX__MOST_PARTIES];
   double fetch_ns;                 /* to bring results back that only one device has, */
   bool fetch_spared;               /* which the first device does without where it works alone */

@@ -40,6 +40,7 @@ static bool reserve(hx__cl_lane *lane, hx__cl_landing *l, size_t bytes) {
   if (l->block) hx__cl_free(&lane->device->base, l->block);
   *l = (hx__cl_landing){.p = hx__cl_alloc(&lane->device->base, room, HX__MEMORY_COPY, &l->block)};
   l->bytes = l->p ? room : 0;
+  lane->base.grown = lane->base.grown || l->p;
   return l->p;
 }
 

@@ -39,6 +39,7 @@ static hx__outcome stage_open(hx__cl_lane *lane) {
                                              HX__CL_STAGE_BYTES, 0, NULL, &lane->stage_event[i], &code);
     if (code == CL_SUCCESS) code = clFlush(lane->queue);
     if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+    lane->base.grown = true;
   }
   return HX__DONE;
 }
