@@ -47,6 +47,7 @@ _OTHERS = [
     ("parts_test", "pocl", ["pocl"]),
     ("parts_test", "pocl", ["pocl", "64x64x16"]),
     ("busy_test", "pocl", ["pocl"]),
+    ("grown_test", "pocl", ["pocl"]),
     ("process_test", "pocl", ["--devices", "pocl"]),
     ("trace_test", "pocl", ["--devices", "all"]),
     ("company_test", "pocl", ["1"]),
