@@ -125,9 +125,10 @@ static const hx__kernel_row rows[] = {
     TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 4, 100, 101, 0, 0, 0, 0, ""),
     TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 4, 91, 96, 84, 25700, 44800, 34000,
           "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 4, 91, 95, 0, 42000, 43100, 0, "-DHX_SPREAD=2"),
+    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 4, 91, 95, 85, 42000, 43100, 42000,
+          "-DHX_SPREAD=2"),
     TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 4, 88, 0, 0, 50700, 0, 0, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 4, 80, 0, 0, 24800, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 4, 80, 80, 78, 24800, 24800, 24800, "-DHX_DIRECT=1"),
     /* For operands whose rows do not begin at multiples of 16 bytes. */
     TILES("matmul-nvidia-ptx-128x256x16-1", 512, 1, 128, 256, 16, 2, 2, 1, 98, 99, 0, 0, 0, 0, "-DHX_SPREAD=2"),
     TILES("matmul-nvidia-ptx-2x64x128x8-1", 256, 2, 64, 128, 8, 2, 2, 1, 85, 84, 0, 29900, 49700, 0,

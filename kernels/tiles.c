@@ -32,6 +32,9 @@
 #define BESIDE                                                                                          \
   0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
         */
+#define SPREAD_4K 0.85
+#define SPREAD_1K 0.94
+#define FEW_WARPS_SPREAD 0.93
 #define SKINNY_ROWS 32u     /* of C: others are faster with more */
 #define SKINNY_SINGLES 1.13 /* times as long where the wide operand is not copied by fours */
 #define SHORT_PANEL 64u     /* of k: the last of several, which takes next to no time */
@@ -170,9 +173,12 @@ static double time_ns(const hx__kernel_row *row, hx__layout layout, double perce
   return (row->skinny ? skinny_ns : product_ns)(row, layout, percent, p, s, units);
 }
 
-/* Columns of B that lie a multiple of 4 KB apart meet in few sets of the cache. */
-static double spread(hx__layout layout, const hx__tiles_shape *s) {
-  return layout == HX__LAYOUT_NT && s->b.cs % 1024 == 0 ? 0.85 : 1.0;
+/* Columns of B that lie a multiple of 4 KB apart meet in few sets of the cache, of 1 KB in some; with four stages
+ * nobody waits for that, but where a group has few warps. */
+static double spread(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s) {
+  if (layout != HX__LAYOUT_NT || s->b.cs % 256 != 0) return 1.0;
+  if (row->stages > 2) return row->slices > 1 ? 1.0 : FEW_WARPS_SPREAD;
+  return s->b.cs % 1024 == 0 ? SPREAD_4K : SPREAD_1K;
 }
 
 /* How a row with operands in place finds A; B is asked for as its transpose, and has twice the bits. */
@@ -304,7 +310,7 @@ static hx__tiles_plan cut_after(size_t whole, const hx__kernel_row *row, hx__lay
 
 /* One way round. */
 static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, unsigned units) {
-  const double percent = (row->in_place ? 1.0 : spread(layout, s)) * row->rate[layout];
+  const double percent = (row->in_place ? 1.0 : spread(row, layout, s)) * row->rate[layout];
   hx__tiles_plan p = {.tiles = ceiling(s->m, row->tile_m) * ceiling(s->n, row->tile_n),
                       .panels = ceiling(s->k, HX__PANEL),
                       .tile_m = row->tile_m,
