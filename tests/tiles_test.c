@@ -134,9 +134,11 @@ int main(void) {
       (rows[i].few ? check_few : check_plan)(&rows[i], (hx__layout)(c / 4 % HX__LAYOUTS), &s);
     }
   const hx__tiles_shape apart = shape_of(1000, 1000, 1000, false, true),
-                        together = shape_of(1024, 1024, 1024, false, true);
+                        together = shape_of(1024, 1024, 1024, false, true),
+                        large = shape_of(2048, 2048, 2048, false, true);
   CHECK(!best_of(rows, count, &apart).copy_b, "1000: a transposed B is read where it lies");
-  CHECK(best_of(rows, count, &together).copy_b, "1024: a transposed B whose columns lie 4 KB apart is copied first");
+  CHECK(!best_of(rows, count, &together).copy_b, "1024: so is one whose columns lie 4 KB apart, by four stages");
+  CHECK(best_of(rows, count, &large).copy_b, "2048: such a B of many tiles is copied first");
   const hx__tiles_shape narrow = shape_of(4096, 3, 4096, false, false);
   CHECK(!best_of(rows, count, &narrow).copy_b, "4096 x 3: nothing is copied");
   for (unsigned way = 0; way < 4; way++) {
