@@ -3,7 +3,7 @@
  * the device's memory is kept busy. */
 #include <math.h>
 
-#include "kernels/tiles.h"
+#include "kernels/plan.h"
 
 #define LAUNCH_NS 2500.0
 #define READ_BYTES_A_NS 4000.0 /* of B, by all groups */
@@ -16,20 +16,20 @@
 #define MOST_APART ((size_t)1 << 30)
 #define MOST_PARTIALS ((size_t)64 << 20) /* elements */
 
-static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
-
 /* [k][line]: groups that stay, each with panels of one tile, or with all panels of several; as many turns for each. */
 static void stay(hx__tiles_plan *p, unsigned units) {
   const size_t most = (size_t)units * GROUPS_A_UNIT, at_once = most / p->tiles;
-  p->whole = p->tiles > most ? ceiling(p->tiles, ceiling(p->tiles, most)) : p->tiles;
-  const size_t y = at_once < 1 ? 1 : at_once < p->panels ? ceiling(p->panels, ceiling(p->panels, at_once)) : p->panels;
+  p->whole = p->tiles > most ? hx__plan_ceiling(p->tiles, hx__plan_ceiling(p->tiles, most)) : p->tiles;
+  const size_t y = at_once < 1           ? 1
+                   : at_once < p->panels ? hx__plan_ceiling(p->panels, hx__plan_ceiling(p->panels, at_once))
+                                         : p->panels;
   p->groups = p->whole * y;
   p->joins = y > 1;
 }
 
 static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, unsigned units) {
-  hx__tiles_plan p = {.tiles = ceiling(s->n, row->tile_n),
-                      .panels = ceiling(s->k, HX__PANEL),
+  hx__tiles_plan p = {.tiles = hx__plan_ceiling(s->n, row->tile_n),
+                      .panels = hx__plan_ceiling(s->k, HX__PANEL),
                       .tile_m = row->tile_m,
                       .tile_n = row->tile_n,
                       .ns = INFINITY};
@@ -51,9 +51,10 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   if (p.joins && (p.tiles > HX__JOIN_TICKETS || p.panels > MOST_PARTIALS / sums / p.tiles)) return p;
   p.partials = p.joins ? p.tiles * p.panels * sums : 0;
   const double lines = (double)s->n * (double)s->k, fma = lines * row->tile_m / (FMA_A_NS * units);
-  const size_t turns = by_k ? ceiling(p.tiles, p.whole) * ceiling(p.panels, p.groups / p.whole) : 1;
+  const size_t turns = by_k ? hx__plan_ceiling(p.tiles, p.whole) * hx__plan_ceiling(p.panels, p.groups / p.whole) : 1;
   p.ns = LAUNCH_NS + fmax(fmax(4.0 * lines / READ_BYTES_A_NS, fma), PANEL_NS * (double)turns) + ROW_NS * row->tile_m;
-  if (p.joins) p.ns += JOIN_NS + JOIN_TURN_NS * (double)ceiling(p.panels * sums, row->tile_m > 4 ? 2048 : 4096);
+  if (p.joins)
+    p.ns += JOIN_NS + JOIN_TURN_NS * (double)hx__plan_ceiling(p.panels * sums, row->tile_m > 4 ? 2048 : 4096);
   return p;
 }
 

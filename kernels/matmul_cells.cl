@@ -33,19 +33,6 @@
 #define HX_CELLS_AT(index) (base + 4 * (index))
 #define HX_CELLS_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
 #define HX_CELLS_WAIT __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory");
-static uint hx_warp(void) {
-  uint warp;
-  __asm__ __volatile__("mov.u32 %0, %%warpid;" : "=r"(warp));
-  return warp;
-}
-/* Whether it is so for any item of the warp: all have the same answer then, and the compiler knows that. */
-static uint hx_any(uint so) {
-  uint any;
-  __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 %0, 1, 0, p; }"
-                       : "=r"(any)
-                       : "r"(so));
-  return any;
-}
 #else
 #define HX_CELLS_MOVE_1(to, from, line, limit)  \
   do {                                          \
@@ -57,8 +44,6 @@ static uint hx_any(uint so) {
   } while (0)
 #define HX_CELLS_AT(index) (stages + (index))
 #define HX_CELLS_COMMIT
-#define hx_warp() 0
-#define hx_any(so) (so)
 #endif
 
 /* How an item copies its share of an operand: where its first element of a step is, and where that goes. A warp copies
@@ -141,26 +126,10 @@ static void hx_cells_copy_last(global const float *x, ulong ld, bool by_k, uint 
     acc[i][j] = fma(av[set][i], bv[set][j], acc[i][j]);             \
   }
 
-/* What group g does: all tiles of a panel come before those of the next one. */
-typedef struct hx_cells_job {
-  ulong i0, j0, k0, at; /* at: of its sums in partials */
-  uint rows, columns, count, cells_m, cells;
-} hx_cells_job;
-
-static hx_cells_job hx_cells_job_of(uint g, uint tile_m, uint tile_n, ulong m, ulong n, ulong k) {
-  const uint along = (uint)((n + tile_n - 1) / tile_n), tiles = hx_tiles(tile_m, tile_n, m, n);
-  const uint tile = g % tiles, panel = g / tiles;
-  hx_cells_job job;
-  job.i0 = (ulong)(tile / along) * tile_m;
-  job.j0 = (ulong)(tile % along) * tile_n;
-  job.k0 = (ulong)panel * HX_PANEL;
-  job.at = ((ulong)tile * ((k + HX_PANEL - 1) / HX_PANEL) + panel) * tile_m * tile_n;
-  job.rows = (uint)min(m - job.i0, (ulong)tile_m);
-  job.columns = (uint)min(n - job.j0, (ulong)tile_n);
-  job.count = (uint)min(k - job.k0, (ulong)HX_PANEL);
-  job.cells_m = (job.rows + HX_CELLS_SIDE - 1) / HX_CELLS_SIDE;
-  job.cells = (job.columns + HX_CELLS_SIDE - 1) / HX_CELLS_SIDE * job.cells_m;
-  return job;
+/* The cells of a tile along its columns, and all of them. */
+static uint hx_cells_along(const hx_panel_job job) { return (job.rows + HX_CELLS_SIDE - 1) / HX_CELLS_SIDE; }
+static uint hx_cells_of(const hx_panel_job job) {
+  return (job.columns + HX_CELLS_SIDE - 1) / HX_CELLS_SIDE * hx_cells_along(job);
 }
 
 /* Which cell two items of a warp have. Warps with cells begin at another quarter of the compute unit in every group of
@@ -184,7 +153,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   __asm__ __volatile__("" : "+r"(id)); /* else it is read anew everywhere */
   const uint base = (uint)(size_t)stages;
 #endif
-  const hx_cells_job job = hx_cells_job_of((uint)get_group_id(0), tile_m, tile_n, m, n, k);
+  const hx_panel_job job = hx_panel_job_of((uint)get_group_id(0), tile_m, tile_n, m, n, k);
   if (id == 0) place[0] = hx_warp();
   const uint full = job.count / HX_TILE_K, left = job.count % HX_TILE_K, steps = full + (left != 0);
   const uint copier = id - HX_CELLS_ITEMS;
@@ -224,10 +193,10 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
 #endif
   barrier(CLK_LOCAL_MEM_FENCE);
-  const uint at = hx_cells_own(id, place[0], job.cells), cell = min(at, job.cells - 1);
-  const uint row = cell % job.cells_m * HX_CELLS_SIDE;
-  const uint column = cell / job.cells_m * HX_CELLS_SIDE + (id & 1) * HX_CELLS_COLUMNS;
-  const uint active = hx_any(at < job.cells && id < HX_CELLS_ITEMS);
+  const uint cells = hx_cells_of(job), at = hx_cells_own(id, place[0], cells), cell = min(at, cells - 1);
+  const uint row = cell % hx_cells_along(job) * HX_CELLS_SIDE;
+  const uint column = cell / hx_cells_along(job) * HX_CELLS_SIDE + (id & 1) * HX_CELLS_COLUMNS;
+  const uint active = hx_any(at < cells && id < HX_CELLS_ITEMS);
   float acc[8][HX_CELLS_COLUMNS], av[2][8], bv[2][HX_CELLS_COLUMNS];
 #pragma unroll
   for (uint e = 0; e < HX_CELLS_ELEMENTS; e++) acc[e / 4][e % 4] = 0.0f;
@@ -270,7 +239,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
   if (!active) return;
 #endif
-  if (at >= job.cells) return;
+  if (at >= cells) return;
 
   global float *const to = partials + job.at + (ulong)row * tile_n + column;
 #pragma unroll

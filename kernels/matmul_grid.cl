@@ -57,21 +57,7 @@ static hx_share hx_share_of(global const float *x, ulong ld, uint lies, uint wid
 #define HX_GRID_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
 #define HX_GRID_WAIT __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory");
 #define HX_GRID_WAIT_ALL __asm__ __volatile__("cp.async.wait_all;" : : : "memory");
-#define HX_GRID_SLOT (hx_warp() / (HX_LOCAL0 / 32))
-static uint hx_warp(void) {
-  uint warp;
-  __asm__ __volatile__("mov.u32 %0, %%warpid;" : "=r"(warp));
-  return warp;
-}
-/* Whether it is so for any item of the warp: all have the same answer then, and the compiler knows that. */
 #define HX_GRID_ANY(so) hx_any(so)
-static uint hx_any(uint so) {
-  uint any;
-  __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 %0, 1, 0, p; }"
-                       : "=r"(any)
-                       : "r"(so));
-  return any;
-}
 #else
 #define HX_GRID_MOVE_1(index, from, from_line, limit)        \
   do {                                                       \
@@ -81,7 +67,6 @@ static uint hx_any(uint so) {
   do {                                                                             \
     if ((int)(from_line) < (limit)) vstore4(vload4(0, from), 0, stages + (index)); \
   } while (0)
-#define HX_GRID_SLOT 0
 #define HX_GRID_ANY(so) 1
 #define HX_GRID_COMMIT
 #define HX_GRID_WAIT
@@ -113,7 +98,7 @@ static uint hx_any(uint so) {
   {                                                                                                                \
     HX_GRID_WAIT_ALL /* for zeros on their way */                                                                  \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                                  \
-    const hx_grid_job end = hx_grid_job_of((uint)get_group_id(0) + full, tile_m, tile_n, m, n, k);                 \
+    const hx_panel_job end = hx_panel_job_of((uint)get_group_id(0) + full, tile_m, tile_n, m, n, k);                 \
     const ulong from = end.k0 + end.count - left;                                                                  \
     const hx_share al = hx_share_of(a + a_first, lda, lies, HX_GRID_FOURS_A ? 4 : 1, end.i0, end.rows, from, 0, id); \
     const hx_share bl =                                                                                            \
@@ -135,26 +120,10 @@ static uint hx_any(uint so) {
     acc[i][j] = fma(av[set][i], bv[set][j], acc[i][j]);          \
   }
 
-/* What group g does: all tiles of a panel come before those of the next one. */
-typedef struct hx_grid_job {
-  ulong i0, j0, k0, at; /* at: of its sums in partials */
-  uint rows, columns, count, blocks_n, blocks;
-} hx_grid_job;
-
-static hx_grid_job hx_grid_job_of(uint g, uint tile_m, uint tile_n, ulong m, ulong n, ulong k) {
-  const uint along = (uint)((n + tile_n - 1) / tile_n), tiles = hx_tiles(tile_m, tile_n, m, n);
-  const uint tile = g % tiles, panel = g / tiles;
-  hx_grid_job job;
-  job.i0 = (ulong)(tile / along) * tile_m;
-  job.j0 = (ulong)(tile % along) * tile_n;
-  job.k0 = (ulong)panel * HX_PANEL;
-  job.at = ((ulong)tile * ((k + HX_PANEL - 1) / HX_PANEL) + panel) * tile_m * tile_n;
-  job.rows = (uint)min(m - job.i0, (ulong)tile_m);
-  job.columns = (uint)min(n - job.j0, (ulong)tile_n);
-  job.count = (uint)min(k - job.k0, (ulong)HX_PANEL);
-  job.blocks_n = (job.columns + HX_GRID_BLOCK - 1) / HX_GRID_BLOCK;
-  job.blocks = (job.rows + HX_GRID_BLOCK - 1) / HX_GRID_BLOCK * job.blocks_n;
-  return job;
+/* The blocks of a tile along its rows, and all of them. */
+static uint hx_grid_along(const hx_panel_job job) { return (job.columns + HX_GRID_BLOCK - 1) / HX_GRID_BLOCK; }
+static uint hx_grid_blocks(const hx_panel_job job) {
+  return (job.rows + HX_GRID_BLOCK - 1) / HX_GRID_BLOCK * hx_grid_along(job);
 }
 
 /* Where four items of a warp are among the blocks: warps without one are others in every group of a compute unit, by the
@@ -177,9 +146,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   __asm__ __volatile__("" : "+r"(id)); /* else it is read anew everywhere */
   const uint base = (uint)(size_t)stages;
 #endif
-  const hx_grid_job job = hx_grid_job_of((uint)get_group_id(0), tile_m, tile_n, m, n, k);
+  const hx_panel_job job = hx_panel_job_of((uint)get_group_id(0), tile_m, tile_n, m, n, k);
   local uint place[1];
-  if (id == 0) place[0] = HX_GRID_SLOT;
+  if (id == 0) place[0] = hx_warp() / (HX_LOCAL0 / 32);
   hx_share as = hx_share_of(a + a_first, lda, lies, HX_GRID_FOURS_A ? 4 : 1, job.i0, job.rows, job.k0, 0, id);
   hx_share bs = hx_share_of(b + b_first, ldb, lies >> 1, HX_GRID_FOURS_B ? 4 : 1, job.j0, job.columns, job.k0, HX_GRID_B, id);
 
@@ -196,10 +165,10 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
   HX_GRID_WAIT
   barrier(CLK_LOCAL_MEM_FENCE);
-  const uint at = hx_grid_block(id, place[0], job.blocks), block = min(at, job.blocks - 1);
-  const uint row = block / job.blocks_n * HX_GRID_BLOCK + (id & 1) * 4;
-  const uint column = block % job.blocks_n * HX_GRID_BLOCK + (id >> 1 & 1) * 4;
-  const uint active = HX_GRID_ANY(at < job.blocks);
+  const uint blocks = hx_grid_blocks(job), at = hx_grid_block(id, place[0], blocks), block = min(at, blocks - 1);
+  const uint row = block / hx_grid_along(job) * HX_GRID_BLOCK + (id & 1) * 4;
+  const uint column = block % hx_grid_along(job) * HX_GRID_BLOCK + (id >> 1 & 1) * 4;
+  const uint active = HX_GRID_ANY(at < blocks);
   float acc[8][8], av[2][8], bv[2][8];
 #pragma unroll
   for (uint e = 0; e < 64; e++) acc[e / 8][e % 8] = 0.0f;
@@ -258,11 +227,11 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
 
   /* What the loop did not need is found anew, and `full`, now 0, keeps the compiler from knowing it before. */
-  const hx_grid_job done = hx_grid_job_of((uint)get_group_id(0) + full, tile_m, tile_n, m, n, k);
-  const uint of = hx_grid_block(id, place[0], done.blocks);
-  if (of >= done.blocks) return;
-  const uint r = of / done.blocks_n * HX_GRID_BLOCK + (id & 1) * 4;
-  const uint c = of % done.blocks_n * HX_GRID_BLOCK + (id >> 1 & 1) * 4;
+  const hx_panel_job done = hx_panel_job_of((uint)get_group_id(0) + full, tile_m, tile_n, m, n, k);
+  const uint of = hx_grid_block(id, place[0], hx_grid_blocks(done));
+  if (of >= hx_grid_blocks(done)) return;
+  const uint r = of / hx_grid_along(done) * HX_GRID_BLOCK + (id & 1) * 4;
+  const uint c = of % hx_grid_along(done) * HX_GRID_BLOCK + (id >> 1 & 1) * 4;
   global float *const to = partials + done.at;
 #pragma unroll
   for (uint q = 0; q < 16; q++) {

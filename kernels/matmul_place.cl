@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the products of matmul_tiles.cl and matmul_small.cl and the sum of their panels share: where a tile lies in C,
+ * What the products of matmul_tiles.cl and those beside it, and the sum of their panels, share: where a tile lies in C,
  * what a group does, and how elements are stored. */
 #if HX_SHAPE_TILES
 
@@ -51,6 +51,49 @@ static hx_place hx_place_of(uint tile, uint tile_m, uint tile_n, uint width, ulo
   at.j0 = min(at.own_j, columns - tile_n);
   return at;
 }
+
+#if HX_GRID || HX_CELLS
+/* What group g does where the launch chooses the sides of tiles: one panel of one tile, which ends with C. All tiles of a
+ * panel come before those of the next one. */
+typedef struct hx_panel_job {
+  ulong i0, j0, k0, at; /* at: of its sums in partials */
+  uint rows, columns, count;
+} hx_panel_job;
+
+static hx_panel_job hx_panel_job_of(uint g, uint tile_m, uint tile_n, ulong m, ulong n, ulong k) {
+  const uint along = (uint)((n + tile_n - 1) / tile_n), tiles = hx_tiles(tile_m, tile_n, m, n);
+  const uint tile = g % tiles, panel = g / tiles;
+  hx_panel_job job;
+  job.i0 = (ulong)(tile / along) * tile_m;
+  job.j0 = (ulong)(tile % along) * tile_n;
+  job.k0 = (ulong)panel * HX_PANEL;
+  job.at = ((ulong)tile * ((k + HX_PANEL - 1) / HX_PANEL) + panel) * tile_m * tile_n;
+  job.rows = (uint)min(m - job.i0, (ulong)tile_m);
+  job.columns = (uint)min(n - job.j0, (ulong)tile_n);
+  job.count = (uint)min(k - job.k0, (ulong)HX_PANEL);
+  return job;
+}
+
+#if HX_PTX
+/* The warp's place in the compute unit. */
+static uint hx_warp(void) {
+  uint warp;
+  __asm__ __volatile__("mov.u32 %0, %%warpid;" : "=r"(warp));
+  return warp;
+}
+/* Whether it is so for any item of the warp: all have the same answer then, and the compiler knows that. */
+static uint hx_any(uint so) {
+  uint any;
+  __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 %0, 1, 0, p; }"
+                       : "=r"(any)
+                       : "r"(so));
+  return any;
+}
+#else
+#define hx_warp() 0
+#define hx_any(so) (so)
+#endif
+#endif
 
 /* What a tile is stored into: t, or where its panels wait to be joined. With `across` t is C transposed, so that its
  * lines are the columns of C. */

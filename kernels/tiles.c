@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Plans by a model of the device: every compute unit takes its share of tiles and panels, and what is left over at the
  * end leaves the others idle. The constants are those of one card, but only their ratios matter. */
-#include "kernels/tiles.h"
+#include "kernels/plan.h"
 
 #include <math.h>
 
 #define FMA_A_NS 200.0 /* of a compute unit, at rate 100 */
-#define LAUNCH_NS 3660.0
 #define LAUNCH_IN_PLACE_NS 4490.0
 #define READ_BYTES_A_NS 3870.0  /* by all groups, of what others read as well */
 #define STORE_BYTES_A_NS 3150.0 /* of C, by the one group of a unit */
 #define STORE_BYTES_OF_SLICES_A_NS 1700.0
-#define JOIN_NS 2490.0
 #define JOIN_BYTES_A_NS 7600.0 /* that a join moves, in the cache */
-#define JOIN_PANEL_NS 15.0
-#define TICKET_NS 1360.0 /* of a join in the product's launch, by one group */
+#define TICKET_NS 1360.0       /* of a join in the product's launch, by one group */
 #define TICKET_PANEL_NS 79.0
 #define TICKET_PANELS 24u
 #define COPY_NS 3430.0
@@ -22,13 +19,10 @@
 #define LOCAL_BYTES ((size_t)227 << 10)
 #define REGISTERS 65536u
 #define REGISTERS_AN_ITEM 128u
-#define PART                                                                                               \
-  0.95 /* the speed of groups of one panel, which begin and end more often; with two tiles in local memory \
-        */
-#define PART_OF_TWO 0.91
-#define APART 0.91 /* that of slices of several groups of a unit, which do not keep step */
-#define NEAR 0.97  /* the speed where an operand comes from far memory */
-#define REST 2.4   /* steps of k that are no whole tile, one after the other */
+#define PART_OF_TWO 0.91 /* as HX__PLAN_PART, with two tiles in local memory */
+#define APART 0.91       /* that of slices of several groups of a unit, which do not keep step */
+#define NEAR 0.97        /* the speed where an operand comes from far memory */
+#define REST 2.4         /* steps of k that are no whole tile, one after the other */
 #define BESIDE                                                                                          \
   0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
         */
@@ -38,37 +32,7 @@
 #define SKINNY_ROWS 32u     /* of C: others are faster with more */
 #define SKINNY_SINGLES 1.13 /* times as long where the wide operand is not copied by fours */
 #define SHORT_PANEL 64u     /* of k: the last of several, which takes next to no time */
-/* Where the launch chooses the sides of tiles: of a step of k, for each group of a unit and each of its warps. */
-#define GRID_BLOCK 16u
-#define GRID_GROUP_NS 26.5
-#define GRID_WARP_NS 3.6
-#define GRID_RESIDENT 3u
-#define GRID_READ_BYTES_A_NS 2000.0
-#define GRID_JOIN_BYTES_A_NS 20000.0
-#define GRID_LEAST ((size_t)1 << 27)   /* multiply-adds: less takes less time than a panel of such a tile */
-#define GRID_LONGEST ((size_t)1 << 26) /* from a line to the next: offsets have 32 bits */
-#define GRID_ONE_ROW 0.95              /* where all tiles read the same rows of A */
-/* In cells of 8 x 8 (matmul_cells.cl): of a step of k, for each warp of the quarter of a unit that has most of them,
- * each line of an operand that lies [k][line] or [line][k], each operand not copied by fours, each group but one, and
- * at least. */
-#define CELLS_WARP_NS 22.0
-#define CELLS_LINE_NS 0.062
-#define CELLS_LINE_OF_K_NS 0.033
-#define CELLS_SINGLES_NS 3.3
-#define CELLS_GROUP_NS 4.1
-#define CELLS_LEAST_NS 33.2
-#define CELLS_RESIDENT 2u
-#define CELLS_A_WARP 16u
-#define CELLS_READ_BYTES_A_NS 2620.0
-#define CELLS_FAR_BYTES_A_NS 1750.0 /* of an operand that lies [line][k], from far memory */
-#define CELLS_APART 0.65
-#define CELLS_JOIN_NS 2350.0
-#define CELLS_MARGIN 1.02 /* what such a tile has to bring */
-#define MOST_PARTIALS ((size_t)256 << 20)
 
-static size_t ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
-static size_t greater(size_t a, size_t b) { return a > b ? a : b; }
-static size_t lesser(size_t a, size_t b) { return a < b ? a : b; }
 static size_t fours(size_t n) { return (n + 3) & ~(size_t)3; }
 
 /* Groups that a compute unit has local memory and registers for. */
@@ -76,14 +40,14 @@ static size_t resident(const hx__kernel_row *row) {
   const size_t stages = (size_t)(row->tile_m + row->tile_n + 8) * row->tile_k * row->stages * row->slices;
   const size_t by_memory = LOCAL_BYTES / ((stages + (size_t)row->tile_m * row->tile_n) * sizeof(float) + 1024);
   const size_t by_registers = REGISTERS / (REGISTERS_AN_ITEM * row->local[0]);
-  return greater(row->local[0] < 128 || by_memory < by_registers ? by_memory : by_registers, 1);
+  return hx__plan_greater(row->local[0] < 128 || by_memory < by_registers ? by_memory : by_registers, 1);
 }
 
 /* A step of k of so many groups of a compute unit: as long as their fma take at full speed, or as one group takes alone
  * where few share the unit, whose warps then wait; and more where both are near. */
 static double step_ns(const hx__kernel_row *row, size_t groups, double full_ns, double alone_ns) {
   const double busy = (double)groups * full_ns / (row->slices > 1 && groups > 1 ? APART : 1.0);
-  const double chain = (double)ceiling(groups, resident(row)) * alone_ns;
+  const double chain = (double)hx__plan_ceiling(groups, resident(row)) * alone_ns;
   return sqrt(sqrt(busy * busy * busy * busy + chain * chain * chain * chain));
 }
 
@@ -118,11 +82,11 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
   const double area = (double)row->tile_m * row->tile_n, k = (double)s->k, alone = row->chain[layout] * 1e-3;
   const double full = area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
-  const double part = row->stages == 2 && row->slices == 1 ? PART_OF_TWO : PART;
+  const double part = row->stages == 2 && row->slices == 1 ? PART_OF_TWO : HX__PLAN_PART;
   const double panel = p->panels > 2 ? k / (double)p->panels : fmin(k, HX__PANEL);
-  const double parts = panel * step_ns(row, ceiling(p->groups - p->whole, units), full, alone) / part;
+  const double parts = panel * step_ns(row, hx__plan_ceiling(p->groups - p->whole, units), full, alone) / part;
   const size_t wholes =
-      tail == 0 ? ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
+      tail == 0 ? hx__plan_ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
   const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
   const double work =
       depth * step_ns(row, wholes, full, alone) + (p->whole && resident(row) > 1 ? BESIDE : 1.0) * (tail ? parts : 0.0);
@@ -131,16 +95,17 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const double late = tail && p->panels > 1 ? fmax(odd + last - HX__PANEL, 0.0) : odd;
   const double rest = row->in_place ? late * fmax(full, alone) : 0.0;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
-  const double ns = (row->in_place ? LAUNCH_IN_PLACE_NS : LAUNCH_NS) + fmax(work + rest, read) + store_ns(row, p, s);
+  const double ns =
+      (row->in_place ? LAUNCH_IN_PLACE_NS : HX__PLAN_LAUNCH_NS) + fmax(work + rest, read) + store_ns(row, p, s);
   if (tail == 0) return ns;
   if (p->joins) return ns + TICKET_NS + (double)p->panels * TICKET_PANEL_NS;
-  return ns + JOIN_NS + (double)p->panels * JOIN_PANEL_NS + join_bytes_ns(row, p);
+  return ns + HX__PLAN_JOIN_NS + (double)p->panels * HX__PLAN_JOIN_PANEL_NS + join_bytes_ns(row, p);
 }
 
 /* Groups of a row for tens of rows that a compute unit has room for. */
 static size_t room(const hx__kernel_row *row) {
   const size_t cells = (size_t)row->tile_m * row->tile_n / row->local[0], registers = 110 + 3 * cells;
-  return lesser(resident(row), REGISTERS / (registers * row->local[0]));
+  return hx__plan_lesser(resident(row), REGISTERS / (registers * row->local[0]));
 }
 
 /* A row for tens of rows or columns of C, all its tiles whole or all in panels. Groups that the units have no room for
@@ -152,19 +117,19 @@ static double skinny_ns(const hx__kernel_row *row, hx__layout layout, double per
   const double alone = row->chain[layout] * 1e-3;
   const size_t last = (s->k - 1) % HX__PANEL + 1, short_of = p->panels > 1 && last < SHORT_PANEL;
   const size_t groups = p->whole ? p->tiles : p->tiles * (p->panels - short_of), full_unit = room(row);
-  const size_t share = ceiling(groups, units),
+  const size_t share = hx__plan_ceiling(groups, units),
                rounds = full_unit > 4 ? share / full_unit : groups / (full_unit * units);
   const size_t others = full_unit > 4 || rounds == 0 ? share - rounds * full_unit : groups % (full_unit * units);
-  const double step =
-      (double)rounds * step_ns(row, full_unit, full, alone) + step_ns(row, lesser(others, full_unit), full, alone);
+  const double step = (double)rounds * step_ns(row, full_unit, full, alone) +
+                      step_ns(row, hx__plan_lesser(others, full_unit), full, alone);
   const double singles = p->lies & HX__LIES_B_IN_FOURS ? 1.0 : SKINNY_SINGLES;
-  const double work = singles * (double)(p->whole ? s->k : lesser(s->k, HX__PANEL)) * step;
+  const double work = singles * (double)(p->whole ? s->k : hx__plan_lesser(s->k, HX__PANEL)) * step;
   const double rest = REST * (double)(s->k % row->tile_k) * alone;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * (double)s->k * 4.0 / READ_BYTES_A_NS;
   const double ns = LAUNCH_IN_PLACE_NS + fmax(work + (p->whole || p->panels == 1 ? rest : 0.0), read);
   if (p->whole) return ns;
-  const double join =
-      p->joins ? TICKET_NS + (double)p->panels * TICKET_PANEL_NS : JOIN_NS + (double)p->panels * JOIN_PANEL_NS;
+  const double join = p->joins ? TICKET_NS + (double)p->panels * TICKET_PANEL_NS
+                               : HX__PLAN_JOIN_NS + (double)p->panels * HX__PLAN_JOIN_PANEL_NS;
   return ns + join + join_bytes_ns(row, p);
 }
 
@@ -181,117 +146,9 @@ static double spread(const hx__kernel_row *row, hx__layout layout, const hx__til
   return s->b.cs % 1024 == 0 ? SPREAD_4K : SPREAD_1K;
 }
 
-/* How a row with operands in place finds A; B is asked for as its transpose, and has twice the bits. */
-static uint32_t lies(size_t rs, size_t cs, bool even, size_t lines) {
-  if (rs != 1 || cs == 1) return 0;
-  return HX__LIES_A_BY_K | (even && cs % 4 == 0 && lines % 4 == 0 ? HX__LIES_A_IN_FOURS : 0);
-}
-
 /* Whether a row reads lines of an operand that lies [k][line] where they are. */
 static bool reads(const hx__kernel_row *row, bool even, size_t ld, size_t lines) {
   return row->width == 1 || (even && ld % row->width == 0 && lines % row->width == 0);
-}
-
-/* A row whose tiles this launch chooses: all in panels of k. A group takes the same whatever its tile, and more by its
- * warps, eight blocks each. */
-static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
-  const size_t whole_m = s->m / p->tile_m, rest_m = ceiling(s->m % p->tile_m, GRID_BLOCK);
-  const size_t whole_n = s->n / p->tile_n, rest_n = ceiling(s->n % p->tile_n, GRID_BLOCK);
-  const size_t side_m = p->tile_m / GRID_BLOCK, side_n = p->tile_n / GRID_BLOCK;
-  const size_t warps = whole_m * whole_n * ceiling(side_m * side_n, 8) + whole_m * ceiling(side_m * rest_n, 8) +
-                       whole_n * ceiling(rest_m * side_n, 8) + ceiling(rest_m * rest_n, 8);
-  const double mean = (double)warps / (double)p->tiles;
-  const size_t together = ceiling(p->groups, units);
-  const double full = (GRID_GROUP_NS + GRID_WARP_NS * mean) * 100.0 / row->rate[HX__LAYOUT_NN];
-  const double panel = together > GRID_RESIDENT ? (double)s->k / (double)p->panels : fmin((double)s->k, HX__PANEL);
-  /* A second round that does not fill the unit waits as one group does. */
-  const double short_of = together > GRID_RESIDENT ? fmax(2.0 * GRID_RESIDENT - (double)together, 0.0) : 0.0;
-  const double chain = ((double)ceiling(together, GRID_RESIDENT) + 0.5 * short_of) * row->chain[HX__LAYOUT_NN] * 1e-3;
-  const double work = panel * (chain + (double)together * full) / PART;
-  const double read = (double)p->tiles * (p->tile_m + p->tile_n) * (double)s->k * 4.0 / GRID_READ_BYTES_A_NS;
-  const double ns = LAUNCH_NS + fmax(work, read) + JOIN_NS + (double)p->panels * JOIN_PANEL_NS +
-                    (double)(s->m * s->n * p->panels) * 8.0 / GRID_JOIN_BYTES_A_NS;
-  return s->m <= p->tile_m ? GRID_ONE_ROW * ns : ns;
-}
-
-/* What copying an operand's lines takes of a step of k; lies: as of A. */
-static double cells_copy_ns(uint32_t lies, uint32_t lines) {
-  return lines * (lies & HX__LIES_A_BY_K ? CELLS_LINE_NS : CELLS_LINE_OF_K_NS) +
-         (lies & HX__LIES_A_IN_FOURS ? 0.0 : CELLS_SINGLES_NS);
-}
-
-/* A step of k of one group of a unit, or of two. */
-static double cells_step_ns(const hx__tiles_plan *p, size_t groups) {
-  const size_t warps = ceiling((size_t)p->tile_m / 8 * (p->tile_n / 8), CELLS_A_WARP);
-  const double copies = cells_copy_ns(p->lies, p->tile_m) + cells_copy_ns(p->lies >> 1, p->tile_n);
-  const double busy =
-      (double)ceiling(groups * warps, 4) * CELLS_WARP_NS + (double)groups * (copies + CELLS_GROUP_NS) - CELLS_GROUP_NS;
-  const double squared = busy * busy;
-  return groups ? sqrt(sqrt(squared * squared + CELLS_LEAST_NS * CELLS_LEAST_NS * CELLS_LEAST_NS * CELLS_LEAST_NS))
-                : 0.0;
-}
-
-/* Tiles of cells. A unit has one group or two at once, those of the last, short panel last. */
-static double cells_ns(const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
-  const size_t together = ceiling(p->groups, units), full = ceiling(s->k / HX__PANEL * p->tiles, units);
-  const double rest = (double)(s->k % HX__PANEL), k = (double)s->k;
-  double work;
-  if (together <= CELLS_RESIDENT)
-    work = rest * cells_step_ns(p, together) + (HX__PANEL - rest) * cells_step_ns(p, full);
-  else
-    work = k / (double)p->panels *
-           ((double)(together / CELLS_RESIDENT) * cells_step_ns(p, CELLS_RESIDENT) +
-            cells_step_ns(p, together % CELLS_RESIDENT));
-  /* Lines of k of A that lie a multiple of 4 KB apart meet in few sets of the cache. */
-  const double near = p->lies & HX__LIES_A_BY_K && s->a.cs % 1024 == 0 ? CELLS_APART : 1.0;
-  const double read = (double)p->tiles * (p->tile_m + p->tile_n) * k * 4.0 / (CELLS_READ_BYTES_A_NS * near);
-  const double lines = (double)((p->lies & HX__LIES_A_BY_K ? 0 : s->m) + (p->lies >> 1 & HX__LIES_A_BY_K ? 0 : s->n));
-  const double far = lines * k * 4.0 / CELLS_FAR_BYTES_A_NS;
-  return CELLS_MARGIN * (LAUNCH_NS + fmax(fmax(work, read), far) + CELLS_JOIN_NS + (double)p->panels * JOIN_PANEL_NS);
-}
-
-static hx__tiles_plan grid_of(const hx__kernel_row *row, const hx__tiles_shape *s, unsigned units, uint32_t side_m,
-                              uint32_t side_n) {
-  hx__tiles_plan p = {.tile_m = side_m * row->block, .tile_n = side_n * row->block};
-  p.lies = lies(s->a.rs, s->a.cs, s->a.even, s->m) | lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
-  p.tiles = ceiling(s->m, p.tile_m) * ceiling(s->n, p.tile_n);
-  p.panels = ceiling(s->k, HX__PANEL);
-  p.groups = p.tiles * p.panels;
-  p.partials = p.groups * p.tile_m * p.tile_n;
-  p.ns = row->lines ? cells_ns(&p, s, units) : grid_ns(row, &p, s, units);
-  return p;
-}
-
-/* Whether tiles of m x n blocks may be the best: with one row or column less they would be more, they have a quarter of
- * the blocks or all of C's side, and as many lines as there may be. */
-static bool worth(const hx__kernel_row *row, size_t m, size_t n, size_t most_m, size_t most_n) {
-  if ((m + n) * row->block > row->lines) return false;
-  if (m * n * 4 < row->blocks && m < most_m && n < most_n && n < row->sides[1]) return false;
-  return (m == 1 || ceiling(most_m, m) < ceiling(most_m, m - 1)) &&
-         (n == 1 || ceiling(most_n, n) < ceiling(most_n, n - 1));
-}
-
-static hx__tiles_plan grid_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
-                                    unsigned units) {
-  const size_t most_m = ceiling(s->m, row->block), most_n = ceiling(s->n, row->block);
-  const size_t longest = greater(greater(s->a.rs, s->a.cs), greater(s->b.rs, s->b.cs));
-  hx__tiles_plan best = grid_of(row, s, units, 1, 1);
-  best.ns = INFINITY;
-  const bool fits =
-      ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours && longest < GRID_LONGEST &&
-      (most_m + row->sides[0]) * (most_n + row->sides[1]) * row->block * row->block <= MOST_PARTIALS / 4 / best.panels;
-  /* Others are faster then: no search. */
-  const bool small = s->m * s->n < GRID_LEAST / s->k;
-  const uint32_t few_m = row->lines ? 16 : 4;
-  const uint32_t from_m = small ? (uint32_t)lesser(lesser(most_m, row->sides[0]), few_m) : 1;
-  const uint32_t from_n = small ? (uint32_t)lesser(lesser(most_n, row->sides[1]), row->blocks / few_m) : 1;
-  for (uint32_t m = from_m; fits && layout == HX__LAYOUT_NN && m <= row->sides[0] && m <= most_m; m++)
-    for (uint32_t n = from_n; n <= row->sides[1] && n <= most_n && m * n <= row->blocks; n++) {
-      if (row->lines && !small && !worth(row, m, n, most_m, most_n)) continue;
-      const hx__tiles_plan p = grid_of(row, s, units, m, n);
-      if (p.ns < best.ns) best = p;
-    }
-  return best;
 }
 
 /* The plan with all tiles after the first `whole` ones cut into panels. */
@@ -300,10 +157,10 @@ static hx__tiles_plan cut_after(size_t whole, const hx__kernel_row *row, hx__lay
   const size_t tail = p->tiles - whole, area = (size_t)row->tile_m * row->tile_n;
   hx__tiles_plan cut = *p;
   cut.whole = whole;
-  cut.groups = whole + tail * ceiling(p->panels, row->slices);
+  cut.groups = whole + tail * hx__plan_ceiling(p->panels, row->slices);
   cut.joins = row->in_place && p->panels <= TICKET_PANELS && tail <= HX__JOIN_TICKETS;
   cut.ns = INFINITY;
-  if (p->panels == 1 || tail == 0 || tail * area * sizeof(float) > MOST_PARTIALS / p->panels) return cut;
+  if (p->panels == 1 || tail == 0 || tail * area * sizeof(float) > HX__PLAN_MOST_PARTIALS / p->panels) return cut;
   cut.ns = time_ns(row, layout, percent, &cut, s, units);
   return cut;
 }
@@ -311,8 +168,8 @@ static hx__tiles_plan cut_after(size_t whole, const hx__kernel_row *row, hx__lay
 /* One way round. */
 static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, unsigned units) {
   const double percent = (row->in_place ? 1.0 : spread(row, layout, s)) * row->rate[layout];
-  hx__tiles_plan p = {.tiles = ceiling(s->m, row->tile_m) * ceiling(s->n, row->tile_n),
-                      .panels = ceiling(s->k, HX__PANEL),
+  hx__tiles_plan p = {.tiles = hx__plan_ceiling(s->m, row->tile_m) * hx__plan_ceiling(s->n, row->tile_n),
+                      .panels = hx__plan_ceiling(s->k, HX__PANEL),
                       .tile_m = row->tile_m,
                       .tile_n = row->tile_n};
   const bool fits = layout == HX__LAYOUT_TN
@@ -321,14 +178,14 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
                         ? s->b.rs == 1 && s->b.cs != 1 && s->n >= row->tile_n && (row->skinny || s->n % row->width == 0)
                         : !row->skinny || (s->b.cs == 1 && s->b.rs != 1);
   const bool narrow = !row->skinny || s->m <= SKINNY_ROWS;
-  p.lies = lies(s->a.rs, s->a.cs, s->a.even, s->m) | lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
+  p.lies = hx__plan_lies(s->a.rs, s->a.cs, s->a.even, s->m) | hx__plan_lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
   if (row->skinny && layout == HX__LAYOUT_NT && s->b.even && s->b.cs % 4 == 0) p.lies |= HX__LIES_B_IN_FOURS;
   p.copy_a = !row->in_place && layout != HX__LAYOUT_TN && (s->a.cs != 1 || s->m < row->tile_m);
   p.copy_b = !row->in_place && layout != HX__LAYOUT_NT &&
              (s->b.cs != 1 || !reads(row, s->b.even, s->b.rs, s->n) || s->n < row->tile_n);
   p.pitch_a = fours(s->k);
-  p.lines_a = greater(s->m, row->tile_m);
-  p.pitch_b = greater(fours(s->n), row->tile_n);
+  p.lines_a = hx__plan_greater(s->m, row->tile_m);
+  p.pitch_b = hx__plan_greater(fours(s->n), row->tile_n);
   if (!fits || !narrow || percent == 0) {
     p.ns = INFINITY;
     return p;
@@ -341,7 +198,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   const hx__tiles_plan some = cut_after(most, row, layout, percent, &p, s, units);
   if (some.ns < p.ns) p = some;
   if (row->in_place && most &&
-      lesser(s->m, s->n) <= SKINNY_ROWS) { /* groups of one panel leave less over than those of a tile */
+      hx__plan_lesser(s->m, s->n) <= SKINNY_ROWS) { /* groups of one panel leave less over than those of a tile */
     hx__tiles_plan all = cut_after(0, row, layout, percent, &p, s, units);
     all.ns += all.joins ? join_bytes_ns(row, &all) : 0.0;
     if (all.ns < p.ns) p = all;
@@ -354,7 +211,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
 
 hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
                                   unsigned units) {
-  if (row->blocks) return grid_plan_for(row, layout, s, units ? units : 1);
+  if (row->blocks) return hx__grid_plan_for(row, layout, s, units ? units : 1);
   const hx__tiles_shape other = {s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.even}, {s->a.cs, s->a.rs, s->a.even}};
   if (row->few) return hx__few_plan_for(row, layout, s, &other, units ? units : 1);
   const hx__tiles_plan straight = plan_for(row, layout, s, units ? units : 1);

@@ -49,8 +49,4 @@ typedef struct hx__tiles_plan {
 hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *shape,
                                   unsigned units);
 
-/* The same of a row for few rows of C; other: the product of the transposes. */
-hx__tiles_plan hx__few_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *shape,
-                                const hx__tiles_shape *other, unsigned units);
-
 #endif
