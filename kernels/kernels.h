@@ -29,7 +29,8 @@
  *     row panels of tile_m: pa[(i/tile_m * k + p) * tile_m + i%tile_m]; missing rows hold what is never used.
  *     Launch: 2-D, local (row.local[0], 1), (ceil(m / tile_m), ceil(k / row.pack)) groups.
  *   hx_pack_b(global const float *b, ulong b_first, ulong b_rs, ulong b_cs, ulong k, ulong n, global float *pb)
- *     column panels of tile_n: pb[(j/tile_n * k + p) * tile_n + j%tile_n]; missing columns likewise.
+ *     column panels of tile_n: pb[(j/tile_n * k + p) * tile_n + j%tile_n]; missing columns likewise. For CPU devices
+ *     without 512-bit registers panels of 16.
  *     Launch: 2-D, local (row.local[0], 1), (ceil(n / tile_n), ceil(k / row.pack)) groups.
  *   hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulong k, float alpha,
  *             global float *t, ulong ldt, uint part)

@@ -59,17 +59,17 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_matmul(global cons
   pa += i0 * k;
   pb += j0 * k;
   t += i0 * ldt + j0;
-  for (ulong k0 = 0; k0 < k; k0 += HX_PANEL, pa += HX_PANEL * HX_TILE_M, pb += HX_PANEL * HX_TILE_N) {
+  for (ulong k0 = 0; k0 < k; k0 += HX_PANEL, pa += HX_PANEL * HX_TILE_M) {
     const uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
     const bool first = HX_FIRST, last = HX_LAST;
     for (uint c = 0; c < HX_TILE_N && j0 + c < n; c += HX_COLUMNS) {
       const uint columns = (uint)min(n - j0 - c, (ulong)HX_COLUMNS);
-      global const float *a = pa, *b = pb + c;
+      global const float *a = pa, *b = pb + c * k + k0 * HX_COLUMNS;
       float16 acc[HX_TILE_M][HX_VECTORS];
       _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) {
         _Pragma("unroll") for (uint v = 0; v < HX_VECTORS; v++) acc[i][v] = (float16)(0.0f);
       }
-      for (uint p = 0; p < steps; p++, a += HX_TILE_M, b += HX_TILE_N) {
+      for (uint p = 0; p < steps; p++, a += HX_TILE_M, b += HX_COLUMNS) {
         _Pragma("unroll") for (uint v = 0; v < HX_VECTORS; v++) {
           const float16 bv = vload16(v, b);
           _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) acc[i][v] = HX_FMA(16, (float16)(a[i]), bv, acc[i][v]);
@@ -87,10 +87,10 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_matmul(global cons
   }
 }
 
-/* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines; a work-item does HX_PANEL of a panel's k. */
-static inline void hx_pack(global const float *x, ulong major, ulong minor, ulong count, ulong k, global float *packed,
-                           const uint tile) {
-  const ulong line = (ulong)get_global_id(0) * tile, k0 = (ulong)get_global_id(1) * HX_PANEL;
+/* x(i,p) = x[i*major + p*minor] for line <= i < count as a panel of `tile` lines; a work-item does HX_PANEL of its k. */
+static inline void hx_pack_panel(global const float *x, ulong major, ulong minor, ulong count, ulong k,
+                                 global float *packed, ulong line, const uint tile) {
+  const ulong k0 = (ulong)get_global_id(1) * HX_PANEL;
   const uint lines = (uint)min(count - line, (ulong)tile), steps = (uint)min(k - k0, (ulong)HX_PANEL);
   x += line * major + k0 * minor;
   packed += (line * k) + k0 * tile;
@@ -103,7 +103,17 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
       for (uint i = 0; i < tile; i++) packed[p * tile + i] = x[i];
     }
   } else if (minor == 1) {
-    for (uint p = 0; p < steps; p++) {
+    uint p = 0;
+    for (; p + 4 <= steps; p += 4) {
+      _Pragma("unroll") for (uint i = 0; i < tile; i++) {
+        const float4 v = vload4(0, x + i * major + p);
+        packed[p * tile + i] = v.s0;
+        packed[(p + 1) * tile + i] = v.s1;
+        packed[(p + 2) * tile + i] = v.s2;
+        packed[(p + 3) * tile + i] = v.s3;
+      }
+    }
+    for (; p < steps; p++) {
       for (uint i = 0; i < tile; i++) packed[p * tile + i] = x[i * major + p];
     }
   } else {
@@ -111,6 +121,16 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
       for (uint i = 0; i < tile; i++) packed[p * tile + i] = x[i * major];
     }
   }
+}
+
+/* A tile's lines, as many in a panel as are in registers at once: side by side they would lie in a quarter of the sets of
+ * the first cache. */
+static inline void hx_pack(global const float *x, ulong major, ulong minor, ulong count, ulong k, global float *packed,
+                           const uint tile) {
+  const ulong line = (ulong)get_global_id(0) * tile;
+  const uint part = tile < HX_COLUMNS ? tile : HX_COLUMNS;
+  for (uint c = 0; c < tile && line + c < count; c += part)
+    hx_pack_panel(x, major, minor, count, k, packed, line + c, part);
 }
 
 #elif HX_SHAPE_SUBGROUP
