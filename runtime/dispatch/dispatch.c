@@ -19,7 +19,6 @@
 #define AWAKE_ELEMENTS (1u << 16)
 #define AWAKE_UNITS (1u << 16)
 #define READ_UNITS 4u               /* multiply-adds that take as long as to read an element of A or B from afar */
-#define GUESSED_PART 0.25           /* of the break-even: what was not measured yet is, from there on */
 #define CROWDED_ELEMENTS (1u << 26) /* work that one thread has done before a taken core is given back: some 10 ms */
 #define CROWDED_UNITS (1u << 28)
 
@@ -210,10 +209,9 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
   plan->threads = threads;
   plan->joules = NAN;
   plan->cpu_works = true;
+  plan->measure = cpu_ns >= HX__BREAK_EVEN_NS;
   find_devices(team, w, plan);
-  const bool none = plan->devices == 0, guess = !none && !prospect->cpu_alone.samples; /* which may be too short */
-  plan->measure = cpu_ns >= HX__BREAK_EVEN_NS * (guess ? GUESSED_PART : 1.0);
-  const bool small = limited ? w->units < config->min_offload : cpu_ns < HX__BREAK_EVEN_NS;
+  const bool none = plan->devices == 0, small = limited ? w->units < config->min_offload : !plan->measure;
   if (small) plan->devices = 0;
   hx__prospect_devices(team, w, plan, prospect);
   *decision = (hx__decision){.choice = plan->devices};

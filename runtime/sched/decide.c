@@ -141,8 +141,8 @@ static double hope(const hx__prospect *p, const hx__decision *d, unsigned choice
 /* What the CPU has begun it ends: the least part of a large product takes it longer than a card all of it, and filling
  * rings slows it further. So the devices alone are preferred where it brings little, and seen first. */
 static void leave_to_links(const hx__prospect *p, hx__decision *d) {
-  const hx__outlook *const both = &d->outlook[d->best], *const alone = both + p->devices;
   if (p->objective != HX__OBJECTIVE_TIME || !by_links(p, d->best)) return;
+  const hx__outlook *const both = &d->outlook[d->best], *const alone = both + p->devices;
   const bool little =
       both->samples ? alone->ns < (1.0 + LINK_GAIN) * both->ns : alone->parts_ns < (1.0 + LINK_FIRST) * both->parts_ns;
   if (little) d->best += p->devices;
