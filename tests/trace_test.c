@@ -251,6 +251,29 @@ static void many_threads(void) {
   CHECK(c.cpu == THREADS && c.threads > THREADS / 2, "%d chunks of %d threads", c.cpu, c.threads);
 }
 
+enum { EVENTS = 6000 };
+
+static void *many_chunks(void *t) {
+  for (uint64_t i = 1; i <= EVENTS; i++)
+    hx__trace_chunk(t, &(hx__trace_slice){0, 1000 * i, 1000 * i + 500, 0, 1, 1, 0.0, "done"});
+  return NULL;
+}
+
+/* Threads fill one lump while another one writes the last: every slice is there once. */
+static void at_once(void) {
+  enum { THREADS = 4 };
+  pthread_t thread[THREADS];
+  make_path();
+  hx__trace *const t = hx__trace_open(path);
+  hx__trace_device(t, 0, "CPU");
+  for (int i = 0; i < THREADS; i++) CHECK(pthread_create(&thread[i], NULL, many_chunks, t) == 0, "thread %d", i);
+  for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+  hx__trace_close(t);
+  const counts c = read_trace();
+  CHECK(c.cpu == THREADS * EVENTS && c.threads == THREADS && c.overlaps == 0, "%d chunks of %d threads, %d overlap",
+        c.cpu, c.threads, c.overlaps);
+}
+
 /* What a record may hold at most. */
 static void odd_events(void) {
   make_path();
@@ -288,6 +311,7 @@ int main(int argc, char **argv) {
   static const scenario table[] = {
       {"closed", closed},         {"never_closed", never_closed},       {"several", several},
       {"second", second},         {"another_process", another_process}, {"full_disk", full_disk},
-      {"odd_events", odd_events}, {"many_threads", many_threads},       {"no_stderr", no_stderr}};
+      {"odd_events", odd_events}, {"many_threads", many_threads},       {"at_once", at_once},
+      {"no_stderr", no_stderr}};
   return scenarios_main(argc, argv, "trace_test", table, sizeof table / sizeof table[0]);
 }
