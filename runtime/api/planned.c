@@ -59,7 +59,7 @@ static hx_status carry_out(hx_context *hx, const hx__work *w, double share, unsi
 }
 
 static hx_status once(hx_context *hx, const hx__work *w, unsigned threads, hx_report *report) {
-  bring_devices(hx, w, HX__SHARE_AUTO, hx__predict_cpu_ns(w, threads));
+  bring_devices(hx, w, HX__SHARE_AUTO, hx__predict_cpu(w, threads).ns);
   return carry_out(hx, w, HX__SHARE_AUTO, threads, report);
 }
 
@@ -81,7 +81,7 @@ static bool in_pieces(const hx_context *hx, const hx__work *w, double cpu_ns) {
 static size_t next_count(const hx_context *hx, const hx__work *w, size_t done, unsigned threads) {
   const size_t left = w->slices - done;
   if (!devices_pending(hx, w)) return left;
-  const double slices = (double)w->slices * PIECE_NS / hx__predict_cpu_ns(w, threads);
+  const double slices = (double)w->slices * PIECE_NS / hx__predict_cpu(w, threads).ns;
   const size_t count = (slices < 1.0 ? 1 : (size_t)slices) / PIECE_MULTIPLE * PIECE_MULTIPLE + PIECE_MULTIPLE;
   return count < left && left - count > PIECE_MULTIPLE ? count : left;
 }
@@ -121,11 +121,11 @@ static hx_status by_pieces(hx_context *hx, const hx__work *w, unsigned threads, 
 
 hx_status hx__offload_planned(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
   const bool open = share == HX__SHARE_AUTO, asks = hx->wants_devices && share != 0.0 && !hx__forked();
-  const double cpu_ns = asks ? hx__predict_cpu_ns(w, threads) : 0.0;
-  const bool start_after = bring_devices(hx, w, share, cpu_ns);
-  if (open && hx->config.min_offload == UINT64_MAX && cpu_ns < HX__BREAK_EVEN_NS && !hx->team.trace)
+  const hx__cpu_time cpu = asks ? hx__predict_cpu(w, threads) : (hx__cpu_time){0.0, false};
+  const bool start_after = bring_devices(hx, w, share, cpu.ns), small = cpu.ns < HX__BREAK_EVEN_NS && !cpu.measure;
+  if (open && hx->config.min_offload == UINT64_MAX && small && !hx->team.trace)
     return carry_out(hx, w, 0.0, threads, report); /* what the plan would say; a trace shows that it did */
-  const bool pieces = open && hx->wants_devices && !start_after && !hx__forked() && in_pieces(hx, w, cpu_ns);
+  const bool pieces = open && hx->wants_devices && !start_after && !hx__forked() && in_pieces(hx, w, cpu.ns);
   const hx_status s = pieces ? by_pieces(hx, w, threads, report) : carry_out(hx, w, share, threads, report);
   if (start_after) hx__registry_start();
   return s;

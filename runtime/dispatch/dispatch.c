@@ -162,7 +162,7 @@ static void trace_asked(hx__trace *trace, const hx__work *w, const hx__plan *pla
                                                 .devices = (unsigned)plan->devices,
                                                 .cpu = plan->cpu_works,
                                                 .units = w->units,
-                                                .cpu_ns = hx__predict_cpu_ns(w, plan->threads)});
+                                                .cpu_ns = hx__predict_cpu(w, plan->threads).ns});
 }
 
 static void log_decision(const hx__decision *d, unsigned devices) {
@@ -203,15 +203,16 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
                              hx__prospect *prospect, hx__decision *decision) {
   const hx__config *const config = team->config;
   hx__prospect_cpu(team, w, threads, prospect);
-  const double cpu_ns = hx__estimate_ns(&prospect->cpu_alone, prospect->units, false);
+  const hx__cpu_time cpu = hx__cpu_time_of(w, threads, &prospect->cpu_alone);
   const bool limited = config->min_offload != UINT64_MAX;
   memset(plan, 0, offsetof(hx__plan, device));
   plan->threads = threads;
   plan->joules = NAN;
   plan->cpu_works = true;
-  plan->measure = cpu_ns >= HX__BREAK_EVEN_NS;
+  plan->measure = cpu.measure;
   find_devices(team, w, plan);
-  const bool none = plan->devices == 0, small = limited ? w->units < config->min_offload : !plan->measure;
+  const bool none = plan->devices == 0;
+  const bool small = limited ? w->units < config->min_offload : cpu.ns < HX__BREAK_EVEN_NS;
   if (small) plan->devices = 0;
   hx__prospect_devices(team, w, plan, prospect);
   *decision = (hx__decision){.choice = plan->devices};

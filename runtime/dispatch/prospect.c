@@ -12,6 +12,8 @@
 
 #define GUESS_REDUCE 8.0  /* units a nanosecond of the CPU, before anything is measured */
 #define GUESS_MATMUL 40.0 /* likewise, a thread */
+#define SURE 3u           /* samples of a product that stand for themselves */
+#define GUESSED_PART 0.25
 #define OTHER_COMPANY 0.2 /* of sigma, for what was measured in another company */
 #define IDLE_NS 100000000u
 #define FETCH_NS 0.1      /* a byte of a result that only a device has, on its way to the host */
@@ -34,9 +36,19 @@ static hx__estimate cpu_alone(const hx__work *w, unsigned threads) {
   return e.samples ? e : guess_of(w, threads);
 }
 
-double hx__predict_cpu_ns(const hx__work *w, unsigned threads) {
+/* A guess that many threads share a small product well may be several times too short: it is measured from a part of
+ * the break-even on. It stands until that was done a few times, for the first call wakes threads. */
+hx__cpu_time hx__cpu_time_of(const hx__work *w, unsigned threads, const hx__estimate *e) {
+  const double units = (double)w->units, ns = hx__estimate_ns(e, units, false);
+  if (!w->matmul || e->samples >= SURE) return (hx__cpu_time){ns, ns >= HX__BREAK_EVEN_NS};
+  const hx__estimate guess = guess_of(w, threads);
+  const double guessed = hx__estimate_ns(&guess, units, false);
+  return (hx__cpu_time){guessed < HX__BREAK_EVEN_NS ? guessed : ns, guessed >= GUESSED_PART * HX__BREAK_EVEN_NS};
+}
+
+hx__cpu_time hx__predict_cpu(const hx__work *w, unsigned threads) {
   const hx__estimate e = cpu_alone(w, threads);
-  return hx__estimate_ns(&e, (double)w->units, false);
+  return hx__cpu_time_of(w, threads, &e);
 }
 
 /* What the way to a device costs: of the operand that every chunk needs, and of what belongs to a slice. */

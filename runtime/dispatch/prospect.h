@@ -14,8 +14,15 @@ typedef enum hx__ruling {
   HX__RULING_EXPECTED   /* the decision */
 } hx__ruling;
 
-/* What the CPU alone is expected to take, by measured rates where there are any. */
-double hx__predict_cpu_ns(const hx__work *work, unsigned threads);
+/* What the CPU alone is expected to take, by measured rates where there are any, and whether to measure it. */
+typedef struct hx__cpu_time {
+  double ns;
+  bool measure;
+} hx__cpu_time;
+
+hx__cpu_time hx__predict_cpu(const hx__work *work, unsigned threads);
+/* Likewise, where the model was asked before. */
+hx__cpu_time hx__cpu_time_of(const hx__work *work, unsigned threads, const hx__estimate *cpu_alone);
 
 /* Fills *prospect for the CPU alone (a context that has seated no devices does without the model, which may have to be
  * read from disk), */

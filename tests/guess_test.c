@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A product that the CPU is guessed to finish before a device is worth asking is measured all the same where the guess
+ * is near enough to that; what is surely too small is not, and neither is what has been measured. */
+#include "runtime/dispatch/prospect.h"
+#include "runtime/run/run.h"
+#include "runtime/sched/decide.h"
+#include "runtime/sched/store.h"
+#include "tests/check.h"
+#include "tests/data.h"
+
+enum { LARGE = 180, SMALL = 100, CALLS = 10 }; /* on one thread .15 and .03 ms by the guess */
+
+static unsigned samples_of_cpu(uint64_t units) {
+  hx__model *const model = hx__model_of_process();
+  for (size_t i = 0; i < HX__MODEL_ENTRIES; i++) {
+    const hx__model_entry *const e = &model->entry[i];
+    if (e->samples && e->key.device == HX__CPU_IDENTITY && e->key.size_class == hx__size_class(units))
+      return e->samples;
+  }
+  return 0;
+}
+
+static void multiply(hx_context *hx, uint32_t side, float *memory) {
+  const hx_task t = hx_matmul(side, side, side, memory, memory, memory + side * side);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+}
+
+static void calls(void) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,gpu"; /* which nobody looks for yet */
+  s.threads = "1";
+  s.cache_dir = "off";
+  hx_context *const hx = open_or_exit(&s);
+  float *const memory = malloc(2 * sizeof *memory * LARGE * LARGE);
+  if (!memory) exit(1);
+  data_fill(HX_F32, DATA_SIGNED, 1, memory, 2 * LARGE * LARGE);
+  for (int i = 0; i < CALLS; i++) multiply(hx, SMALL, memory);
+  CHECK(samples_of_cpu((uint64_t)SMALL * SMALL * SMALL) == 0, "a small product was measured");
+  multiply(hx, LARGE, memory);
+  CHECK(samples_of_cpu((uint64_t)LARGE * LARGE * LARGE) == 1, "one call: %u samples",
+        samples_of_cpu((uint64_t)LARGE * LARGE * LARGE));
+  hx_close(hx);
+  free(memory);
+}
+
+static hx__cpu_time after(const hx__work *w, double ns, uint32_t samples) {
+  return hx__cpu_time_of(w, 1, &(hx__estimate){.ns_per_unit = ns / (double)w->units, .samples = samples});
+}
+
+static void predictions(void) {
+  const hx__work product = {.matmul = true, .units = (uint64_t)LARGE * LARGE * LARGE};
+  const hx__work sum = {.units = 1u << 20};
+  const double most = HX__BREAK_EVEN_NS;
+  hx__cpu_time t = after(&product, 9 * most, 1);
+  CHECK(t.ns < most && t.measure, "one call of nine break-evens: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&product, 9 * most, 3);
+  CHECK(t.ns > most && t.measure, "three such calls: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&product, 0.9 * most, 3);
+  CHECK(t.ns < most && !t.measure, "three calls under it: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&sum, 0.9 * most, 0);
+  CHECK(t.ns < most && !t.measure, "a sum that is guessed under it: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&sum, 1.1 * most, 0);
+  CHECK(t.ns > most && t.measure, "a sum that is guessed over it: %.0f ns, measured %d", t.ns, t.measure);
+}
+
+int main(void) {
+  predictions();
+  calls();
+  return checks_end("guess_test");
+}
