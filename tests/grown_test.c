@@ -1,13 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a device pins for calls to come takes several times as long as the call: times of such a call are no device's
  * rate. The first calls over a copying lane teach nothing, those after them do.
- *     grown_test DEVICE  */
+ *     grown_test DEVICE product  shares with the CPU
+ *     grown_test DEVICE late     looks like a card, and pins so long that the CPU does its part meanwhile  */
+#define _GNU_SOURCE
+#define CL_TARGET_OPENCL_VERSION 300
+#include <CL/cl.h>
+#include <dlfcn.h>
+
 #include "runtime/run/run.h"
 #include "runtime/sched/store.h"
 #include "tests/check.h"
 #include "tests/data.h"
 
-enum { SIDE = 1000, CALLS = 12 };
+#define PINNING_S 0.2
+#define RING_BYTES ((size_t)4 << 20) /* at least, each half of it */
+
+enum { SIDE = 1000, ELEMENTS = 20000000, CALLS = 12 };
+
+static bool late;
+
+/* In the place of the loader's, for this program alone. */
+cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value, size_t *size_out) {
+  cl_int (*const next)(cl_device_id, cl_device_info, size_t, void *, size_t *) = dlsym(RTLD_NEXT, "clGetDeviceInfo");
+  const cl_int code = next(device, what, size, value, size_out);
+  if (!late || code != CL_SUCCESS || !value) return code;
+  if (what == CL_DEVICE_TYPE) *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
+  if (what == CL_DEVICE_HOST_UNIFIED_MEMORY) *(cl_bool *)value = CL_FALSE;
+  return code;
+}
+
+void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
+                         size_t size, cl_uint waits, const cl_event *list, cl_event *event, cl_int *code) {
+  void *(*const next)(cl_command_queue, cl_mem, cl_bool, cl_map_flags, size_t, size_t, cl_uint, const cl_event *,
+                      cl_event *, cl_int *) = dlsym(RTLD_NEXT, "clEnqueueMapBuffer");
+  const double till = seconds_now() + PINNING_S;
+  while (late && size >= RING_BYTES && seconds_now() < till) nanosleep(&(struct timespec){0, 10000000}, NULL);
+  return next(queue, buffer, blocking, flags, offset, size, waits, list, event, code);
+}
 
 /* Entries of devices: those of the CPU and of whole calls aside. */
 static unsigned entries(void) {
@@ -21,7 +51,8 @@ static unsigned entries(void) {
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
+  late = strcmp(argv[2], "late") == 0;
   char devices[64];
   snprintf(devices, sizeof devices, "cpu,%s", argv[1]);
   hx_settings s = HX_SETTINGS_DEFAULT;
@@ -29,16 +60,21 @@ int main(int argc, char **argv) {
   s.memory = "copy";
   s.schedule = "static"; /* halves at first */
   s.cache_dir = "off";
-  s.timeout_ms = "off";
+  if (!late) s.timeout_ms = "off"; /* nothing is done once more */
   hx_context *const hx = open_or_exit(&s);
   CHECK_OK(hx_ready(hx));
-  float *const a = malloc(3 * sizeof *a * SIDE * SIDE), *const b = a + SIDE * SIDE, *const c = b + SIDE * SIDE;
+  const size_t n = late ? ELEMENTS : 3 * (size_t)SIDE * SIDE;
+  float *const a = malloc(n * sizeof *a), *const b = a + SIDE * SIDE, *const c = b + SIDE * SIDE;
   if (!a) return 1;
-  data_fill(HX_F32, DATA_SIGNED, 1, a, 2 * SIDE * SIDE);
-  const hx_task t = hx_matmul(SIDE, SIDE, SIDE, a, b, c);
+  data_fill(HX_F32, DATA_SIGNED, 1, a, n);
+  hx_value sum;
+  const hx_task t = late ? hx_reduce(HX_SUM, HX_F32, a, n, &sum) : hx_matmul(SIDE, SIDE, SIDE, a, b, c);
   hx_report report;
-  CHECK_OK(hx_offload(hx, &t, &report));
-  CHECK(report.gpu_share > 0, "the device did nothing");
+  int calls = 0; /* the CPU may be done before the device has begun */
+  do CHECK_OK(hx_offload(hx, &t, &report));
+  while (report.gpu_share == 0 && report.recovered == 0 && ++calls < CALLS);
+  CHECK(late ? report.recovered > 0 : report.gpu_share > 0, "share %.2f, %u recovered", report.gpu_share,
+        report.recovered);
   CHECK(entries() == 0, "the call that pinned the ring and a block for results has taught %u", entries());
   for (int i = 0; i < CALLS && !entries(); i++) CHECK_OK(hx_offload(hx, &t, &report));
   CHECK(entries() > 0, "%d calls have taught nothing", CALLS);

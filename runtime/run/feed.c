@@ -182,7 +182,6 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
   const bool found = outcome == HX__DONE && seen - waited_from < AT_ONCE_NS;
   const uint64_t now = found ? ended(f, begun, seen) : seen;
   const hx__flight v = *landed = pop(f);
-  if (lane->grown) atomic_store(&f->run->grown, true);
   if (outcome == HX__LATE && !at_once) f->seat->late_till_ns = v.rest.count ? 0 : till;
   const uint64_t ns = now - begun;
   const double shown = hx__launch_shown(f->course.latency_ns, (double)(begun - v.from_ns));
@@ -253,7 +252,6 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
     if (outcome == HX__DONE) outcome = fill(f, lane, &begun); /* the device computes while results are stored */
     if (landed == HX__DONE) deliver(f, lane, &v);
   }
-  if (lane->grown) atomic_store(&f->run->grown, true);
   hx__feed_learn(f, &f->last, true);
   note_trial(f);
   if (begun) f->seat->device->backend->end(lane, &f->copied);
@@ -286,6 +284,7 @@ void hx__feed_device(hx__seat *seat, void *arg) {
   hx__array *const arrays = (hx__array *)f->request.arrays;
   hx__lane *const lane = lane_for(f);
   if (lane) {
+    f->lane = lane;
     hx__memory_resolve(f->run->team->memory, seat->device, f->run->work, arrays);
     run_chunks(f, lane);
   }

@@ -13,6 +13,7 @@ hx__showing hx__feed_shows(const hx__feed *f, hx__chunk chunk, double ns, double
 
 void hx__feed_learn(hx__feed *f, const hx__showing *s, bool has_ended) {
   hx__run_state *const run = f->run;
+  if (f->lane->grown) atomic_store(&run->grown, true);
   const double hidden = 1.0 - s->shown, ns = s->ns + hidden * f->course.latency_ns;
   if (!(s->slices > 0.0) || !hx__tells(&f->planned->expected, s->units, s->idle, ns, has_ended)) return;
   if (hx__surprising(&f->planned->expected, s->units, s->idle, ns))
