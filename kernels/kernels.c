@@ -105,7 +105,7 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
 /* Most specific first within a kind: the first row that matches a device is its row. Names: README.md. */
 static const hx__kernel_row rows[] = {
     REDUCE("reduce-cpu", HX__FAMILY_CPU, 1, 8, "-DHX_SHAPE_ITEM=1"),
-    TICKET("reduce-nvidia-ptx-256", HX__FAMILY_NVIDIA, 256, 8, 256, 4096, "-DHX_PTX=1"),
+    TICKET("reduce-nvidia-ptx-256", HX__FAMILY_NVIDIA, 256, 8, 256, 8192, "-DHX_PTX=1"),
     TICKET("reduce-nvidia-ticket-256", HX__FAMILY_NVIDIA, 256, 8, 256, 4096, ""),
     REDUCE("reduce-nvidia-256", HX__FAMILY_NVIDIA, 256, 8, "-DHX_IN_FLIGHT=16 -DHX_ALIGNED_LOADS=1"),
     REDUCE("reduce-gcn-256", HX__FAMILY_AMD_GCN, 256, 8, AMD),
