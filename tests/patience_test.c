@@ -32,6 +32,14 @@ int main(void) {
   CHECK(hx__patience_asked(&p, now + 99 * US) == HX__TEAM_AWAKE, "99 us after a region");
   CHECK(hx__patience_asked(&p, now + 99 * US + 100 * US) == HX__TEAM_ASLEEP, "100 us after a call");
 
+  p = (hx__patience){0};
+  CHECK(hx__patience_spinning(&p, now) == 0, "no team yet");
+  p = begun();
+  CHECK(hx__patience_spinning(&p, now + 2 * MS) == 2, "2 ms after a region its two threads spin");
+  CHECK(hx__patience_spinning(&p, now + 4 * MS) == 0, "4 ms after it they may sleep");
+  region(&p, 10 * US, 20 * MS);
+  CHECK(hx__patience_spinning(&p, now) == 0, "without their cores they are not waited for");
+
   p = begun();
   for (int i = 0; i < 1000; i++) region(&p, 5 * US, 1 * US);
   CHECK(crowded_for(&p) == 0, "a quiet machine");

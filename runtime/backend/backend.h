@@ -85,6 +85,13 @@ typedef struct hx__keep {
 
 #define HX__WHOLE_ARRAYS 2u /* a product's operands, in this order: A, B */
 
+/* Who copies for a device (crew.h). */
+typedef enum hx__copiers {
+  HX__COPIER_FEEDER, /* its feeder alone: the CPU takes part */
+  HX__COPIERS_CREW,  /* threads that sleep between copies, */
+  HX__COPIERS_TEAM   /* and the CPU's team where it spins anyway: the device has cores and power of its own */
+} hx__copiers;
+
 /* One call's work as a lane sees it. arrays: for a reduction x and y of field f at [2f] and [2f+1] (y == x's where the
  * operation has one); for a product A and B. */
 typedef struct hx__request {
@@ -95,8 +102,8 @@ typedef struct hx__request {
   const struct hx__packed *packed; /* products on the CPU: an operand packed for all chunks; NULL: none */
   bool *whole; /* set by who did all slices of a reduction in one chunk and joined them: only the first slot of each run
                   is there, and stands for all. NULL: all slots are wanted */
-  hx__keep *keep;  /* products: NULL: C goes to the host */
-  bool idle_cores; /* the CPU takes no part: other threads may copy (crew.h) */
+  hx__keep *keep; /* products: NULL: C goes to the host */
+  hx__copiers copiers;
 } hx__request;
 
 typedef enum hx__outcome {

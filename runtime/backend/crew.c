@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The crew: one of the process, started at its first use, asleep between uses. Who finds it taken does without. */
+ * The crew: one of the process, started at its first use, asleep between uses. Who finds it taken does without. Right
+ * after a region of OpenMP the team's threads spin on all cores, where the crew waits for them: then they do the job.
+ */
 #include "runtime/backend/crew.h"
 
 #include <pthread.h>
@@ -8,6 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/thread.h"
 #include "runtime/topo/topo.h"
 
@@ -18,14 +21,19 @@ static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* of the crew, for on
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* what follows */
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
 static unsigned started, inside;
-static uint64_t jobs;                        /* so far */
-static void (*job)(void *arg, size_t index); /* NULL: none */
-static void *job_arg;
-static size_t job_parts;
-static _Atomic size_t next;
+static uint64_t jobs; /* so far */
 
-static void work(void (*part)(void *arg, size_t index), void *arg, size_t parts) {
-  for (size_t i; (i = atomic_fetch_add_explicit(&next, 1, memory_order_relaxed)) < parts;) part(arg, i);
+typedef struct job {
+  void (*part)(void *arg, size_t index);
+  void *arg;
+  size_t parts;
+  _Atomic size_t next;
+} job;
+static job *current; /* NULL: none */
+
+static void work(void *arg) {
+  job *const j = arg;
+  for (size_t i; (i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed)) < j->parts;) j->part(j->arg, i);
 }
 
 static void *member(void *unused) {
@@ -33,14 +41,12 @@ static void *member(void *unused) {
   (void)unused;
   pthread_mutex_lock(&lock);
   for (;;) {
-    while (!job || jobs == seen) pthread_cond_wait(&wake, &lock);
+    while (!current || jobs == seen) pthread_cond_wait(&wake, &lock);
     seen = jobs;
     inside++;
-    void (*const part)(void *, size_t) = job;
-    void *const arg = job_arg;
-    const size_t parts = job_parts;
+    job *const mine = current;
     pthread_mutex_unlock(&lock);
-    work(part, arg, parts);
+    work(mine);
     pthread_mutex_lock(&lock);
     if (--inside == 0) pthread_cond_signal(&left);
   }
@@ -54,28 +60,34 @@ static unsigned wanted(size_t parts) {
   return parts < most ? (unsigned)parts - 1 : most - 1;
 }
 
-void hx__crew_do(void (*part)(void *arg, size_t index), void *arg, size_t parts) {
-  if (parts < 2 || hx__forked() || pthread_mutex_trylock(&owner) != 0) {
-    for (size_t i = 0; i < parts; i++) part(arg, i);
-    return;
-  }
-  const unsigned threads = wanted(parts);
+static void by_crew(job *j) {
+  const unsigned threads = wanted(j->parts);
   pthread_mutex_lock(&lock);
   for (pthread_t thread; started < threads && hx__thread_start(&thread, member, NULL) == 0; started++)
     pthread_detach(thread);
-  job = part;
-  job_arg = arg;
-  job_parts = parts;
-  atomic_store(&next, 0);
+  current = j;
   jobs++;
   pthread_cond_broadcast(&wake);
   pthread_mutex_unlock(&lock);
-  work(part, arg, parts);
+  work(j);
   pthread_mutex_lock(&lock);
   while (inside) pthread_cond_wait(&left, &lock);
-  job = NULL;
+  current = NULL;
   pthread_mutex_unlock(&lock);
-  pthread_mutex_unlock(&owner);
+}
+
+void hx__crew_do(hx__copiers who, void (*part)(void *arg, size_t index), void *arg, size_t parts) {
+  job j = {.part = part, .arg = arg, .parts = parts};
+  const bool alone = parts < 2 || who == HX__COPIER_FEEDER || hx__forked();
+  const unsigned spinning = alone || who != HX__COPIERS_TEAM ? 0 : hx__cpu_team_spinning();
+  if (spinning) {
+    hx__cpu_team(spinning, work, &j);
+  } else if (alone || pthread_mutex_trylock(&owner) != 0) {
+    work(&j);
+  } else {
+    by_crew(&j);
+    pthread_mutex_unlock(&owner);
+  }
 }
 
 typedef struct copy {
@@ -90,7 +102,7 @@ static void copy_part(void *arg, size_t index) {
   memcpy(c->to + at, c->from + at, rest < PART_BYTES ? rest : PART_BYTES);
 }
 
-void hx__crew_copy(void *to, const void *from, size_t bytes) {
+void hx__crew_copy(hx__copiers who, void *to, const void *from, size_t bytes) {
   copy c = {to, from, bytes};
-  hx__crew_do(copy_part, &c, (bytes + PART_BYTES - 1) / PART_BYTES);
+  hx__crew_do(who, copy_part, &c, (bytes + PART_BYTES - 1) / PART_BYTES);
 }

@@ -6,10 +6,12 @@
 
 #include <stddef.h>
 
+#include "runtime/backend/backend.h"
+
 /* part(arg, i) for each i < parts, by this thread and, where they are free, others; returns when all are done. */
-void hx__crew_do(void (*part)(void *arg, size_t index), void *arg, size_t parts);
+void hx__crew_do(hx__copiers who, void (*part)(void *arg, size_t index), void *arg, size_t parts);
 
 /* The same for a block of memory. */
-void hx__crew_copy(void *to, const void *from, size_t bytes);
+void hx__crew_copy(hx__copiers who, void *to, const void *from, size_t bytes);
 
 #endif

@@ -36,8 +36,8 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
                .ldt = ldt,
                .distant = w->gemm.m * w->gemm.n >= DISTANT_BYTES / sizeof(float)};
     const size_t rows = PART_BYTES / (s.gemm.n * sizeof(float)) + 1;
-    s.rows = request->idle_cores ? rows : s.gemm.m;
-    hx__crew_do(store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
+    s.rows = request->copiers == HX__COPIER_FEEDER ? s.gemm.m : rows;
+    hx__crew_do(request->copiers, store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
     return;
   }
   const uint64_t *slots = from;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -24,6 +25,8 @@ void hx__environment_cache_dir(char *out, size_t bytes) {
   out[0] = '\0';
 }
 
+#define LEAST_TURNS 50000.0 /* of libgomp's loop: a millisecond or more */
+
 static const char blanks[] = " \t\n\v\f\r";
 
 uint32_t hx__environment_omp_threads(void) {
@@ -35,6 +38,22 @@ uint32_t hx__environment_omp_threads(void) {
   uint64_t threads;
   if ((after != '\0' && after != ',') || !hx__span_integer((hx__span){list, n}, 1, UINT64_MAX, &threads)) return 0;
   return threads < HX__MOST_THREADS ? (uint32_t)threads : HX__MOST_THREADS;
+}
+
+static bool omp_sleeps;
+
+static void read_wait_policy(void) {
+  const char *const turns = secure_getenv("GOMP_SPINCOUNT"), *const policy = secure_getenv("OMP_WAIT_POLICY");
+  if (turns) /* a number, with a letter behind it where it is large; or "infinity" */
+    omp_sleeps = strtod(turns, NULL) < LEAST_TURNS && !strpbrk(turns, "kKmMgGtTiI");
+  else
+    omp_sleeps = policy && strncasecmp(policy + strspn(policy, blanks), "passive", 7) == 0;
+}
+
+bool hx__environment_omp_sleeps(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, read_wait_policy);
+  return omp_sleeps;
 }
 
 /* As libgomp: a number of KiB, or of what the letter behind it says. 0: none. */

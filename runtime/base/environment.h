@@ -3,6 +3,7 @@
 #ifndef HX_BASE_ENVIRONMENT_H
 #define HX_BASE_ENVIRONMENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,10 @@ void hx__environment_cache_dir(char *out, size_t bytes);
 
 /* The first number of OMP_NUM_THREADS, at most 4096; 0 where it is not set or has none (libgomp then complains). */
 uint32_t hx__environment_omp_threads(void);
+
+/* Whether OpenMP's threads sleep while they wait for work, by OMP_WAIT_POLICY and GOMP_SPINCOUNT; else libgomp has them
+ * spin for some milliseconds. As of the first call. */
+bool hx__environment_omp_sleeps(void);
 
 /* Bytes of the stacks of OpenMP's threads, by OMP_STACKSIZE, else GOMP_STACKSIZE; 0: the system's default. What stood
  * there at the first call, for libgomp has read it once as well. */

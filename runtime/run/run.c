@@ -17,6 +17,12 @@
 
 static double slices_per_unit(const hx__work *w) { return w->units ? (double)w->slices / (double)w->units : 0.0; }
 
+/* Threads that spin take power from a GPU beside them, and cores from a device that is one. */
+static hx__copiers copiers_for(const hx__plan *plan, const hx__device *d) {
+  if (plan->cpu_works) return HX__COPIER_FEEDER;
+  return d->kind == HX_GPU && d->link_ns > 0.0f ? HX__COPIERS_TEAM : HX__COPIERS_CREW;
+}
+
 /* Sets up a device's part and starts it; false where its seat is taken or there is no thread for it. */
 static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__array *arrays) {
   hx__seat *const seat = &run->team->seat[planned->seat];
@@ -27,6 +33,7 @@ static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__a
   atomic_init(&f->rate, f->course.rate);
   atomic_init(&f->working, true);
   f->request.arrays = arrays;
+  f->request.copiers = copiers_for(run->plan, seat->device);
   f->may_be_redone = run->plan->policy && run->plan->cpu_works && !run->plan->mandatory &&
                      !seat->device->waits_for_ever && run->team->config->timeout_ms != HX__TIMEOUT_OFF;
   run->feeds++;
@@ -221,7 +228,6 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     hx__cond_init(&run.landed);
     run.request = (hx__request){.work = work, .kernels = team->kernels, .slots = memory, .whole = &run.whole};
     run.request.keep = keep ? &run.keep : NULL;
-    run.request.idle_cores = !plan->cpu_works;
     hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = run.cpu_from_ns = hx__now_ns();

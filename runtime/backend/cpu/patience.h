@@ -13,12 +13,15 @@
 #define HX__CREDIT_NS 10000000       /* of what was saved, kept against a wait: a core that is taken for once */
 #define HX__BACKOFF_WAITS 8          /* as many times what was lost threads are not waited for */
 #define HX__MOST_BACKOFF_NS 64000000 /* then they are tried again */
+#define HX__SPINS_NS 3000000u        /* so long libgomp's threads spin at least, on cores that others want */
 #define HX__LASTS_NS 200000u         /* a region in which the caller's time on a core is worth a system call to know */
 
 typedef struct hx__patience {
   uint64_t called_ns;  /* when work that a team could do came last */
   uint64_t crowded_ns; /* until then threads are not waited for */
   int64_t saved_ns;    /* by teams, less what was waited for them */
+  uint64_t ended_ns;   /* the last region, */
+  unsigned threads;    /* and its threads */
   bool met;            /* libgomp has made its threads: the first region does not count */
   bool lasts;          /* the last region did: of the next one this thread's time on a core is worth a system call */
 } hx__patience;
@@ -34,7 +37,8 @@ static inline hx__team_mood hx__patience_asked(hx__patience *p, uint64_t now_ns)
  * own_ns is time on a core, for a core itself, on which another of them may have waited in a loop. */
 static inline void hx__patience_learn(hx__patience *p, unsigned threads, uint64_t own_ns, uint64_t all_ns,
                                       uint64_t end_ns) {
-  p->called_ns = end_ns;
+  p->called_ns = p->ended_ns = end_ns;
+  p->threads = threads;
   p->lasts = all_ns >= HX__LASTS_NS;
   if (!p->met) {
     p->met = true;
@@ -46,6 +50,11 @@ static inline void hx__patience_learn(hx__patience *p, unsigned threads, uint64_
   const int64_t backoff = -p->saved_ns * HX__BACKOFF_WAITS;
   p->crowded_ns = end_ns + (uint64_t)(backoff < HX__MOST_BACKOFF_NS ? backoff : HX__MOST_BACKOFF_NS);
   p->saved_ns = 0;
+}
+
+/* Threads that spin still, and would be at work at once; 0: none, or other programs have their cores. */
+static inline unsigned hx__patience_spinning(const hx__patience *p, uint64_t now_ns) {
+  return p->threads && now_ns - p->ended_ns < HX__SPINS_NS && now_ns >= p->crowded_ns ? p->threads : 0;
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "runtime/backend/cpu/patience.h"
 #include "runtime/backend/cpu/trial.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/environment.h"
 #include "runtime/base/fpenv.h"
 #include "runtime/base/thread.h"
 #include "runtime/topo/topo.h"
@@ -34,6 +35,10 @@ unsigned hx__cpu_threads(const hx__config *config) {
 }
 
 hx__team_mood hx__cpu_team_mood(void) { return hx__patience_asked(&patience, hx__now_ns()); }
+
+unsigned hx__cpu_team_spinning(void) {
+  return hx__environment_omp_sleeps() ? 0 : hx__patience_spinning(&patience, hx__now_ns());
+}
 
 static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
   const uint64_t from_ns = hx__now_ns();

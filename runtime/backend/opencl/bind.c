@@ -92,7 +92,7 @@ hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
   lane->shared_packed = false;
   lane->previous = SIZE_MAX;
   lane->keep = request->keep;
-  lane->idle_cores = request->idle_cores;
+  lane->copiers = request->copiers;
   lane->kept = 0;
   lane->slices = request->work->slices;
   lane->most_bytes = most_bytes(request->work);

@@ -120,7 +120,7 @@ void hx__cl_prefetch(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
   const bool up = chunk.first == 0 || (lane->previous != SIZE_MAX && chunk.first > lane->previous);
   const size_t end = chunk.first + chunk.count, left = up ? w->slices - end : chunk.first;
   lane->previous = chunk.first;
-  if (!w->matmul || !lane->uploads || !lane->idle_cores || !o->held || left == 0) return;
+  if (!w->matmul || !lane->uploads || lane->copiers == HX__COPIER_FEEDER || !o->held || left == 0) return;
   const size_t count = chunk.count < left ? chunk.count : left, first = up ? end : chunk.first - count;
   const bool across = w->by_columns ? !w->trans_b : w->trans_a; /* slices are columns of what is stored */
   const hx__cl_region region =
@@ -200,7 +200,7 @@ hx__outcome hx__cl_fetch(hx__lane *base, const hx__array *array) {
     const char *const mapped = outcome == HX__DONE ? f->mapped : NULL;
     for (size_t r = 0; mapped && r * pitch < bytes && row != pitch; r++)
       memcpy(to + r * pitch, mapped + r * pitch, row);
-    if (mapped && row == pitch) hx__crew_copy(to, mapped, bytes);
+    if (mapped && row == pitch) hx__crew_copy(HX__COPIERS_CREW, to, mapped, bytes);
     hx__cl_results_end(lane, f, mapped);
   }
   return outcome;

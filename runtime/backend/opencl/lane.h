@@ -90,7 +90,7 @@ typedef struct hx__cl_lane {
   hx__cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
   hx__cl_kernel join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
 
-  bool idle_cores;         /* of the run's request */
+  hx__copiers copiers;     /* of the run's request */
   hx__cl_operand *operand; /* of the run */
   size_t operands, operand_room;
   hx__cl_buffer packed_a, packed_b;

@@ -141,8 +141,8 @@ static hx__outcome stage(hx__cl_lane *lane, move r) {
     f.to = lane->stage_host[half];
     f.count = all - f.at < most ? all - f.at : most;
     const size_t parts = (f.count + FILL_BYTES - 1) / FILL_BYTES;
-    if (lane->idle_cores)
-      hx__crew_do(fill_part, &f, parts);
+    if (lane->copiers != HX__COPIER_FEEDER)
+      hx__crew_do(lane->copiers, fill_part, &f, parts);
     else
       for (size_t i = 0; i < parts && !is_unwanted(lane); i++) fill_part(&f, i);
     if (is_unwanted(lane)) {
