@@ -13,10 +13,10 @@
 #include "tests/check.h"
 #include "tests/data.h"
 
-#define PINNING_S 0.2
+#define PINNING_S 1.0
 #define RING_BYTES ((size_t)4 << 20) /* at least, each half of it */
 
-enum { SIDE = 1000, ELEMENTS = 20000000, CALLS = 12 };
+enum { SIDE = 1000, ELEMENTS = 8000000, CALLS = 12 };
 
 static bool late;
 

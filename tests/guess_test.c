@@ -8,7 +8,7 @@
 #include "tests/check.h"
 #include "tests/data.h"
 
-enum { LARGE = 180, SMALL = 100, CALLS = 10 }; /* on one thread .15 and .03 ms by the guess */
+enum { LARGE = 180, SMALL = 130, CALLS = 10 }; /* on one thread .15 and .055 ms by the guess */
 
 static unsigned samples_of_cpu(uint64_t units) {
   hx__model *const model = hx__model_of_process();
@@ -43,12 +43,16 @@ static void calls(void) {
   free(memory);
 }
 
-static hx__cpu_time after(const hx__work *w, double ns, uint32_t samples) {
-  return hx__cpu_time_of(w, 1, &(hx__estimate){.ns_per_unit = ns / (double)w->units, .samples = samples});
+static hx__cpu_time known(const hx__work *w, double ns, uint32_t samples, bool borrowed) {
+  return hx__cpu_time_of(
+      w, 1, &(hx__estimate){.ns_per_unit = ns / (double)w->units, .samples = samples, .borrowed = borrowed});
 }
+
+static hx__cpu_time after(const hx__work *w, double ns, uint32_t samples) { return known(w, ns, samples, false); }
 
 static void predictions(void) {
   const hx__work product = {.matmul = true, .units = (uint64_t)LARGE * LARGE * LARGE};
+  const hx__work tiny = {.matmul = true, .units = (uint64_t)SMALL * SMALL * SMALL};
   const hx__work sum = {.units = 1u << 20};
   const double most = HX__BREAK_EVEN_NS;
   hx__cpu_time t = after(&product, 9 * most, 1);
@@ -57,6 +61,12 @@ static void predictions(void) {
   CHECK(t.ns > most && t.measure, "three such calls: %.0f ns, measured %d", t.ns, t.measure);
   t = after(&product, 0.9 * most, 3);
   CHECK(t.ns < most && !t.measure, "three calls under it: %.0f ns, measured %d", t.ns, t.measure);
+  t = known(&product, 0.9 * most, 10, true);
+  CHECK(t.ns < most && t.measure, "ten calls of other sizes under it: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&tiny, 0.05 * most, 0);
+  CHECK(t.ns < most && !t.measure, "a tiny product: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&tiny, 1.1 * most, 1);
+  CHECK(t.ns < most && t.measure, "a tiny product that took long once: %.0f ns, measured %d", t.ns, t.measure);
   t = after(&sum, 0.9 * most, 0);
   CHECK(t.ns < most && !t.measure, "a sum that is guessed under it: %.0f ns, measured %d", t.ns, t.measure);
   t = after(&sum, 1.1 * most, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The crew: one of the process, started at its first use, asleep between uses. Who finds it taken does without. Right
- * after a region of OpenMP the team's threads spin on all cores, where the crew waits for them: then they do the job.
- */
+ * The crew: one of the process, started at its first use, asleep between uses. Who finds it taken does without. A
+ * team of OpenMP's spins after its region; where that leaves the crew too few cores, the team does the job, and goes on
+ * spinning as long as jobs come close upon each other. */
 #include "runtime/backend/crew.h"
 
 #include <pthread.h>
@@ -80,8 +80,8 @@ void hx__crew_do(hx__copiers who, void (*part)(void *arg, size_t index), void *a
   job j = {.part = part, .arg = arg, .parts = parts};
   const bool alone = parts < 2 || who == HX__COPIER_FEEDER || hx__forked();
   const unsigned spinning = alone || who != HX__COPIERS_TEAM ? 0 : hx__cpu_team_spinning();
-  if (spinning) {
-    hx__cpu_team(spinning, work, &j);
+  if (spinning && spinning + wanted(parts) > hx__topo_get()->cores) {
+    hx__cpu_team_again(spinning, work, &j);
   } else if (alone || pthread_mutex_trylock(&owner) != 0) {
     work(&j);
   } else {

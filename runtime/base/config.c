@@ -81,7 +81,8 @@ static void defaults(hx__config *config) {
   config->timeout_ms = HX__TIMEOUT_AUTO;
   config->log = HX__LOG_WARN;
   config->omp_threads = hx__environment_omp_threads();
-  hx__environment_omp_stack(); /* read now, with the others */
+  (void)hx__environment_omp_sleeps(); /* as of now */
+  hx__environment_omp_stack();        /* read now, with the others */
   hx__environment_cache_dir(config->cache_dir, sizeof config->cache_dir);
 }
 

@@ -25,7 +25,7 @@ void hx__environment_cache_dir(char *out, size_t bytes) {
   out[0] = '\0';
 }
 
-#define LEAST_TURNS 50000.0 /* of libgomp's loop: a millisecond or more */
+#define LEAST_TURNS 300000.0 /* of libgomp's loop, as it does by default: some milliseconds */
 
 static const char blanks[] = " \t\n\v\f\r";
 
@@ -40,14 +40,27 @@ uint32_t hx__environment_omp_threads(void) {
   return threads < HX__MOST_THREADS ? (uint32_t)threads : HX__MOST_THREADS;
 }
 
+/* As libgomp: a number, with a letter for thousands behind it, or "infinity"; what is neither does not count. */
+bool hx__omp_sleeps_by(const char *turns, const char *policy) {
+  static const char letters[] = "kmgt";
+  if (turns) {
+    char *end;
+    double count = strtod(turns, &end); /* takes "infinity", too */
+    const char *const letter = end > turns && *end ? strchr(letters, *end | 0x20) : NULL;
+    for (size_t i = 0; letter && i <= (size_t)(letter - letters); i++) count *= 1000.0;
+    end += letter != NULL;
+    if (end > turns && end[strspn(end, blanks)] == '\0') return count < LEAST_TURNS;
+  }
+  static const char passive[] = "passive";
+  if (policy) policy += strspn(policy, blanks);
+  return policy && strncasecmp(policy, passive, sizeof passive - 1) == 0 &&
+         policy[sizeof passive - 1 + strspn(policy + sizeof passive - 1, blanks)] == '\0';
+}
+
 static bool omp_sleeps;
 
 static void read_wait_policy(void) {
-  const char *const turns = secure_getenv("GOMP_SPINCOUNT"), *const policy = secure_getenv("OMP_WAIT_POLICY");
-  if (turns) /* a number, with a letter behind it where it is large; or "infinity" */
-    omp_sleeps = strtod(turns, NULL) < LEAST_TURNS && !strpbrk(turns, "kKmMgGtTiI");
-  else
-    omp_sleeps = policy && strncasecmp(policy + strspn(policy, blanks), "passive", 7) == 0;
+  omp_sleeps = hx__omp_sleeps_by(secure_getenv("GOMP_SPINCOUNT"), secure_getenv("OMP_WAIT_POLICY"));
 }
 
 bool hx__environment_omp_sleeps(void) {

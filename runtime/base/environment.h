@@ -14,8 +14,10 @@ void hx__environment_cache_dir(char *out, size_t bytes);
 uint32_t hx__environment_omp_threads(void);
 
 /* Whether OpenMP's threads sleep while they wait for work, by OMP_WAIT_POLICY and GOMP_SPINCOUNT; else libgomp has them
- * spin for some milliseconds. As of the first call. */
+ * spin for some milliseconds. What stood there at the first call, in hx_open. */
 bool hx__environment_omp_sleeps(void);
+/* The same for values of GOMP_SPINCOUNT and OMP_WAIT_POLICY; NULL: not set. */
+bool hx__omp_sleeps_by(const char *turns, const char *policy);
 
 /* Bytes of the stacks of OpenMP's threads, by OMP_STACKSIZE, else GOMP_STACKSIZE; 0: the system's default. What stood
  * there at the first call, for libgomp has read it once as well. */

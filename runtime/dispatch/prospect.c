@@ -40,10 +40,11 @@ static hx__estimate cpu_alone(const hx__work *w, unsigned threads) {
  * the break-even on. It stands until that was done a few times, for the first call wakes threads. */
 hx__cpu_time hx__cpu_time_of(const hx__work *w, unsigned threads, const hx__estimate *e) {
   const double units = (double)w->units, ns = hx__estimate_ns(e, units, false);
-  if (!w->matmul || e->samples >= SURE) return (hx__cpu_time){ns, ns >= HX__BREAK_EVEN_NS};
+  const bool sure = !w->matmul || (e->samples >= SURE && !e->borrowed);
+  if (sure) return (hx__cpu_time){ns, ns >= HX__BREAK_EVEN_NS};
   const hx__estimate guess = guess_of(w, threads);
-  const double guessed = hx__estimate_ns(&guess, units, false);
-  return (hx__cpu_time){guessed < HX__BREAK_EVEN_NS ? guessed : ns, guessed >= GUESSED_PART * HX__BREAK_EVEN_NS};
+  const double guessed = hx__estimate_ns(&guess, units, false), longer = fmax(guessed, GUESSED_PART * ns);
+  return (hx__cpu_time){guessed < HX__BREAK_EVEN_NS ? guessed : ns, longer >= GUESSED_PART * HX__BREAK_EVEN_NS};
 }
 
 hx__cpu_time hx__predict_cpu(const hx__work *w, unsigned threads) {

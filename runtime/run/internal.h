@@ -30,7 +30,7 @@ typedef struct hx__feed {
   hx__run_state *run;
   const hx__plan_device *planned;
   hx__seat *seat;
-  const hx__lane *lane; /* while it runs chunks */
+  const hx__lane *lane; /* set before it runs chunks */
   hx__request request;
   size_t taken;
   hx__flight flight[HX__DEPTH];

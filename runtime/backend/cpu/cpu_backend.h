@@ -26,9 +26,11 @@ hx__team_mood hx__cpu_team_mood(void);
  * state, as the caller is; returns when all have returned. One thread: a plain call. */
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg);
 
-/* Threads of the calling thread's last team that wait for work in a loop; 0: they sleep, there is none, or other
- * programs have the cores. A team of as many begins at once. */
+/* Threads of the calling thread's last team, where they are OpenMP's usual number and wait for work in a loop; 0: they
+ * sleep, there is none, a team of this process is at work, or other programs have the cores. */
 unsigned hx__cpu_team_spinning(void);
+/* The same team for a moment: what it does is no call's work, and other callers' teams are no smaller for it. */
+void hx__cpu_team_again(unsigned threads, void (*body)(void *arg), void *arg);
 
 /* The CPU's device, without a look at the topology: a small call never needs one. */
 void hx__cpu_device(hx__device **device);

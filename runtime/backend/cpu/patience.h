@@ -13,7 +13,7 @@
 #define HX__CREDIT_NS 10000000       /* of what was saved, kept against a wait: a core that is taken for once */
 #define HX__BACKOFF_WAITS 8          /* as many times what was lost threads are not waited for */
 #define HX__MOST_BACKOFF_NS 64000000 /* then they are tried again */
-#define HX__SPINS_NS 3000000u        /* so long libgomp's threads spin at least, on cores that others want */
+#define HX__SPINS_NS 3000000u        /* so long libgomp's threads spin, more or less, on cores that others want */
 #define HX__LASTS_NS 200000u         /* a region in which the caller's time on a core is worth a system call to know */
 
 typedef struct hx__patience {

@@ -37,24 +37,35 @@ unsigned hx__cpu_threads(const hx__config *config) {
 hx__team_mood hx__cpu_team_mood(void) { return hx__patience_asked(&patience, hx__now_ns()); }
 
 unsigned hx__cpu_team_spinning(void) {
-  return hx__environment_omp_sleeps() ? 0 : hx__patience_spinning(&patience, hx__now_ns());
+  if (atomic_load_explicit(&at_work, memory_order_relaxed) || omp_get_level() > 0) return 0;
+  const unsigned threads = hx__patience_spinning(&patience, hx__now_ns());
+  /* libgomp ends threads that the next region does not want, and lets more than there are processors sleep. */
+  const bool whole = threads && threads == (unsigned)omp_get_max_threads();
+  return whole && threads <= (unsigned)omp_get_num_procs() && !hx__environment_omp_sleeps() ? threads : 0;
 }
 
 static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
   const uint64_t from_ns = hx__now_ns();
   const bool on_core = patience.lasts; /* the caller's, not the other threads' */
   uint64_t own_ns = 0;
+  unsigned given = 1;
 #pragma omp parallel num_threads(threads)
   {
     const uint64_t began_ns = on_core ? hx__thread_cpu_ns() : hx__now_ns();
     const hx__fpenv was = hx__fpenv_enter();
     body(arg);
     hx__fpenv_leave(was);
-    if (omp_get_thread_num() == 0) own_ns = (on_core ? hx__thread_cpu_ns() : hx__now_ns()) - began_ns;
+    if (omp_get_thread_num() == 0) {
+      own_ns = (on_core ? hx__thread_cpu_ns() : hx__now_ns()) - began_ns;
+      given = (unsigned)omp_get_num_threads();
+    }
   }
   const uint64_t end_ns = hx__now_ns();
-  hx__patience_learn(&patience, threads, own_ns, end_ns - from_ns, end_ns);
+  hx__patience_learn(&patience, given, own_ns, end_ns - from_ns, end_ns);
+  if (omp_get_level() > 0) patience.threads = 0; /* a nested team is gone */
 }
+
+void hx__cpu_team_again(unsigned threads, void (*body)(void *arg), void *arg) { parallel(threads, body, arg); }
 
 void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
   threads = hx__cpu_startable(threads);
