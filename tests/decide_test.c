@@ -53,6 +53,16 @@ static void rows(void) {
   CHECK(d.choice != 2, "a device that is far too slow: choice %u", d.choice);
 }
 
+/* A device a thousand times as slow as the CPU, which seemed faster beside it than alone. */
+static void idle_company(void) {
+  hx__prospect p = known();
+  hx__decision d;
+  p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 1000.0;
+  p.cpu_beside.ns_per_unit = 0.92;
+  hx__decide(&p, &d);
+  CHECK(d.best == 0, "a device that can do nothing: best %u", d.best);
+}
+
 /* A first call of the CPU's whose core was taken seems 30 times as slow as the device: it has another one, and no
  * third. */
 static void taken_core(void) {
@@ -280,6 +290,7 @@ static void time_of_one(void) {
 int main(void) {
   bad_luck();
   rows();
+  idle_company();
   taken_core();
   what_calls_took();
   alone_unknown();

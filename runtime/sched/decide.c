@@ -43,15 +43,23 @@ static hx__party party_of(const hx__estimate *e, bool idle) {
   return (hx__party){e->ns_per_unit > 0.0 ? 1.0 / e->ns_per_unit : 0.0, e->latency_ns + (idle ? e->idle_ns : 0.0)};
 }
 
+/* The CPU's part beside devices: nobody is faster in company, and who seems so was measured at another moment. Else a
+ * device that can do nothing would be the reason to take the CPU. */
+static hx__estimate cpu_beside(const hx__prospect *p) {
+  hx__estimate e = p->cpu_beside;
+  if (p->cpu_alone.samples && !p->cpu_alone.borrowed) e.ns_per_unit = fmax(e.ns_per_unit, p->cpu_alone.ns_per_unit);
+  return e;
+}
+
 /* What the parts promise for a choice: nanoseconds, and sigma of their logarithm. */
 static double from_parts(const hx__prospect *p, hx__choice c, double *sigma) {
   hx__party party[HX__MOST_PARTIES + 1];
   unsigned n = 0;
   double rates = 0.0, variance = 0.0;
+  const hx__estimate cpu = c.devices ? cpu_beside(p) : p->cpu_alone;
   for (unsigned i = 0; i < c.devices + c.cpu; i++) {
     const bool is_cpu = i == c.devices;
-    const hx__estimate *const e =
-        is_cpu ? (c.devices ? &p->cpu_beside : &p->cpu_alone) : (c.cpu ? &p->device[i].beside : &p->device[i].alone);
+    const hx__estimate *const e = is_cpu ? &cpu : (c.cpu ? &p->device[i].beside : &p->device[i].alone);
     if (!(e->ns_per_unit > 0.0)) return INFINITY;
     party[n] = party_of(e, !is_cpu && p->device[i].idle);
     rates += party[n].rate;
