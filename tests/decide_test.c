@@ -61,6 +61,13 @@ static void idle_company(void) {
   p.cpu_beside.ns_per_unit = 0.92;
   hx__decide(&p, &d);
   CHECK(d.best == 0, "a device that can do nothing: best %u", d.best);
+  p.took[1] = (hx__estimate){.ns_per_unit = 0.9, .sigma = 0.05, .samples = 9, .turn = 99};
+  hx__decide(&p, &d);
+  CHECK(d.best == 0 && d.choice != 1, "and such calls were faster: best %u, choice %u", d.best, d.choice);
+  p = known();
+  p.device[0].alone = p.device[0].beside = (hx__estimate){.sigma = 0.7};
+  hx__decide(&p, &d);
+  CHECK(d.choice == 1 && d.reason == HX__REASON_TRY, "a device of which nothing is known: choice %u", d.choice);
 }
 
 /* A first call of the CPU's whose core was taken seems 30 times as slow as the device: it has another one, and no

@@ -30,6 +30,7 @@
 #define LATELY_BUDGET 0.1 /* of what was the best one just now: that it is none may be somebody else's doing */
 #define LATER 64.0        /* of what is not */
 #define SLOWED 2.0        /* times as long as such calls took, by their parts: a device has become slower */
+#define IDLE_CALLS 640.0  /* between checks of what could do nothing */
 #define TRIALS 2u         /* calls after which a choice that may be better is known well enough */
 /* Times its doubt what devices without the CPU must bring: they share nothing, and adapt to nothing. */
 #define SURE 1.5
@@ -198,7 +199,10 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
     o.doubt = fmin(o.doubt, most);
   }
   o.promised_ns = o.ns;
-  if (choice) remember(p, took, &o);
+  const hx__estimate cpu = cpu_beside(p);
+  o.idle = c.cpu && c.devices && isfinite(o.parts_ns) && o.parts_ns >= hx__estimate_ns(&cpu, p->units, false);
+  if (o.idle && took->samples) o.turn = took->turn; /* of calls that were the CPU's, whatever they took */
+  if (choice && !o.idle) remember(p, took, &o);
   return o;
 }
 
@@ -248,6 +252,8 @@ static double lately(const hx__prospect *p, const hx__outlook *o, double cost) {
 static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice, hx__reason *reason) {
   const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
   const bool known = isfinite(o->ns);
+  *reason = HX__REASON_RECHECK;
+  if (o->idle) return (double)(d->turn - o->turn) > IDLE_CALLS;
   *reason = HX__REASON_TRY;
   if (is_half_tried(p, d, choice)) return true;
   if (is_half_known(d, choice)) return true;
@@ -279,7 +285,7 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
     const bool more = d->best == 0 || hx__choice_of(d->best, p->devices).devices < hx__choice_of(i, p->devices).devices;
     const double doubt = i > p->devices && p->objective == HX__OBJECTIVE_TIME ? SURE * d->outlook[i].doubt : 0.0;
     const double gain = (more || doubt > 0.0 ? gain_of(p, i, &d->outlook[i]) : 0.0) + doubt;
-    if (i && d->outlook[i].cost * (1.0 + gain) < d->outlook[d->best].cost) d->best = i;
+    if (i && !d->outlook[i].idle && d->outlook[i].cost * (1.0 + gain) < d->outlook[d->best].cost) d->best = i;
   }
   leave_to_links(p, d);
   d->turn++;

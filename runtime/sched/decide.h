@@ -50,6 +50,7 @@ typedef struct hx__outlook {
   double promised_ns; /* by its parts and how they went together before */
   double parts_ns;    /* what the rates of those who take part promise; INFINITY: they are not known */
   double doubt;       /* of sigma: what is not known of this choice beyond its parts */
+  bool idle;          /* with the CPU: its devices could do nothing before that is done */
   bool metering;      /* watts is being measured: some calls in a row */
   uint32_t samples;   /* calls that were measured, */
   uint64_t turn;      /* and the last of them */
