@@ -65,6 +65,10 @@ static void idle_company(void) {
   hx__decide(&p, &d);
   CHECK(d.best == 0 && d.choice != 1, "and such calls were faster: best %u, choice %u", d.best, d.choice);
   p = known();
+  p.fetch_ns = 9e6;
+  hx__decide(&p, &d);
+  CHECK(!d.outlook[1].idle, "fetching, which the CPU alone waits for as well, makes no device idle");
+  p = known();
   p.device[0].alone = p.device[0].beside = (hx__estimate){.sigma = 0.7};
   hx__decide(&p, &d);
   CHECK(d.choice == 1 && d.reason == HX__REASON_TRY, "a device of which nothing is known: choice %u", d.choice);

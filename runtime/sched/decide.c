@@ -200,7 +200,8 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
   }
   o.promised_ns = o.ns;
   const hx__estimate cpu = cpu_beside(p);
-  o.idle = c.cpu && c.devices && isfinite(o.parts_ns) && o.parts_ns >= hx__estimate_ns(&cpu, p->units, false);
+  const double without = hx__estimate_ns(&cpu, p->units, false) + p->fetch_ns;
+  o.idle = c.cpu && c.devices && isfinite(o.parts_ns) && o.parts_ns >= without;
   if (o.idle && took->samples) o.turn = took->turn; /* of calls that were the CPU's, whatever they took */
   if (choice && !o.idle) remember(p, took, &o);
   return o;
