@@ -157,7 +157,7 @@ static void was_best(void) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__prospect p = known();
     hx__decision d;
-    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 206};
+    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 202};
     p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 199};
     p.cpu_alone.turn = 198;
     p.cpu_alone.best_turn = rows[i].best_turn;

@@ -18,12 +18,17 @@ enum { CALLS = 60, LEARNING = 10, TIMED = CALLS - LEARNING, SEEDS = 20, SLICES =
 typedef struct weather {
   const char *name;
   double sigma; /* of the logarithm of a call's time, */
-  double spike; /* and how often it is 1.5 to 4 times as long */
+  double spike; /* and how often it is 1.5 to 4 times as long; */
+  double gust;  /* how often others begin to take from all calls for a while, */
+  double lasts; /* and go on to the next */
   double cell;  /* least mean over the seeds of a cell's ratio, */
   double seed;  /* and least part of all seeds over 0.93 */
 } weather;
 
-static const weather weathers[] = {{"calm", 0.03, 0.0, 0.97, 1.0}, {"noisy", 0.10, 0.03, 0.93, 0.93}};
+static const weather weathers[] = {
+    {.name = "calm", .sigma = 0.03, .cell = 0.97, .seed = 1.0},
+    {.name = "noisy", .sigma = 0.10, .spike = 0.03, .cell = 0.93, .seed = 0.93},
+    {.name = "gusty", .sigma = 0.05, .spike = 0.01, .gust = 0.03, .lasts = 0.6, .cell = 0.945, .seed = 0.93}};
 static const double ratios[] = {2.0, 1.3, 1.05, 0.8, 0.6, 0.3, 0.05}; /* of the device's rate to the CPU's */
 static const double coruns[] = {1.0, 0.6, 0.5, 0.35};                 /* of both rates while both work */
 
@@ -42,11 +47,17 @@ static double slowdown(const weather *w, uint64_t *random) {
   return sim_uniform(random) < w->spike ? noise * (1.5 + 2.5 * sim_uniform(random)) : noise;
 }
 
+/* By what calls take longer now; 1: nobody disturbs. */
+static double next_gust(const weather *w, double gust, uint64_t *random) {
+  if (gust > 1.0 && sim_uniform(random) < w->lasts) return gust;
+  return sim_uniform(random) < w->gust ? 1.4 + 1.2 * sim_uniform(random) : 1.0;
+}
+
 /* The machine as it is for one call. */
-static sim_machine now(const sim_machine *m, const weather *w, uint64_t *random) {
+static sim_machine now(const sim_machine *m, const weather *w, double gust, uint64_t *random) {
   sim_machine t = *m;
-  t.cpu.rate /= slowdown(w, random);
-  t.device[0].rate /= slowdown(w, random);
+  t.cpu.rate /= gust * slowdown(w, random);
+  t.device[0].rate /= gust * slowdown(w, random);
   return t;
 }
 
@@ -59,11 +70,12 @@ static double ratio_of(const sim_machine *m, const weather *w, unsigned seed) {
   sim_guess guess = sim_guess_of(m, seed % 2 ? 1.3 : 0.7);
   guess.rate[SIM_DEVICES] *= 0.85;
   uint64_t random = 1000 + 77 * seed;
-  double both[CALLS], cpu[CALLS], device[CALLS];
+  double both[CALLS], cpu[CALLS], device[CALLS], gust = 1.0;
   for (unsigned i = 0; i < CALLS; i++) {
-    sim_machine t = now(m, w, &random);
+    gust = next_gust(w, gust, &random);
+    sim_machine t = now(m, w, gust, &random);
     both[i] = sim_hx_call(&hx, &t, SLICES, &guess, &random, NULL);
-    t = now(m, w, &random);
+    t = now(m, w, gust, &random);
     cpu[i] = SLICES / t.cpu.rate;
     device[i] = LATENCY_NS + SLICES / t.device[0].rate;
   }

@@ -219,8 +219,8 @@ static void weigh(hx__objective objective, double usual, hx__outlook *o) {
 }
 
 /* Calls in a row that measuring a choice takes. */
-static double row_of(const hx__prospect *p, const hx__outlook *o) {
-  if (p->objective == HX__OBJECTIVE_TIME) return 2.0; /* as is_half_tried */
+static double row_of(const hx__prospect *p, const hx__outlook *o, unsigned choice) {
+  if (p->objective == HX__OBJECTIVE_TIME) return choice ? 2.0 : 1.0; /* as is_half_tried */
   if (!(o->ns < HX__ENERGY_LEAST_NS)) return 1.0;
   return fmin(HX__ENERGY_LEAST_NS / o->ns, MOST_ROW) + 1.0;
 }
@@ -243,10 +243,10 @@ static bool is_half_known(const hx__decision *d, unsigned choice) {
 
 /* Calls until one that was the best choice is checked: as many as it was none by then, so that one that looked slow for
  * once comes back at once, and one that has become slow costs little. */
-static double lately(const hx__prospect *p, const hx__outlook *o, double cost) {
+static double lately(const hx__prospect *p, const hx__outlook *o, unsigned choice, double cost) {
   if (!o->best_turn || o->samples <= TRIALS || o->turn < o->best_turn || p->objective != HX__OBJECTIVE_TIME)
     return INFINITY;
-  return fmax((double)(o->turn - o->best_turn), 1.0 + cost * row_of(p, o) / LATELY_BUDGET);
+  return fmax((double)(o->turn - o->best_turn), 1.0 + cost * row_of(p, o, choice) / LATELY_BUDGET);
 }
 
 /* Whether a choice that is not the best is due now. */
@@ -267,8 +267,8 @@ static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice
   *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
   if (hopeful && o->samples < TRIALS) return true;
   const double least_calls = hopeful ? fmin(fmax(SOON, o->samples), LATER) : LATER;
-  const double usual = fmax(least_calls, cost * row_of(p, o) / BUDGET);
-  return in_row(d, o) || (double)(d->turn - o->turn) > fmin(usual, lately(p, o, cost));
+  const double usual = fmax(least_calls, cost * row_of(p, o, choice) / BUDGET);
+  return in_row(d, o) || (double)(d->turn - o->turn) > fmin(usual, lately(p, o, choice, cost));
 }
 
 void hx__decide(const hx__prospect *p, hx__decision *d) {

@@ -14,7 +14,8 @@
 #define REACH_SIGMA 0.15 /* for each class of distance */
 #define SPIKE 0.405      /* ln 1.5: a sample farther off than this is doubted */
 #define MOST_DOUBTED 8
-#define YOUNG 4u /* samples: the first ones find a device cold */
+#define TAKEN_NS 1e7 /* what a core that is taken for a while may cost one call after the other */
+#define YOUNG 4u     /* samples: the first ones find a device cold */
 #define YOUNG_SIGMA 0.2
 #define SHIFT 0.5         /* relative standard deviation of a rate that has changed */
 #define DRIFT 0.03        /* likewise, from sample to sample */
@@ -216,8 +217,9 @@ static void begin(hx__model_entry *e, const hx__rate_key *key, const hx__estimat
 
 /* How much of the logarithm z of what was measured over what was expected is believed. Of a time that is far off little
  * is believed at first, and more and more as it repeats without a break; of one far too short more than of one far too
- * long, for much can make a part slower for once (a core that was stolen, another program), and little faster. */
-static double believed(hx__model_entry *e, double z) {
+ * long, for much can make a part slower for once (a core that was stolen, another program), and little faster; and of
+ * what such a core may cost nothing more at its second time. */
+static double believed(hx__model_entry *e, double z, double more_ns) {
   if (fabs(z) <= SPIKE || e->samples < 1) {
     e->doubted = 0;
     return z;
@@ -225,8 +227,9 @@ static double believed(hx__model_entry *e, double z) {
   const bool again = e->doubted && (e->doubted > 0) == (z > 0.0);
   const int32_t run = !again ? 1 : abs(e->doubted) < MOST_DOUBTED ? abs(e->doubted) + 1 : MOST_DOUBTED;
   e->doubted = z > 0.0 ? run : -run;
-  const double most = SPIKE * (z > 0.0 ? ldexp(0.5, run - 1) : ldexp(2.0, 2 * (run - 1)));
-  if (run > 1 || z < 0.0) e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
+  const int32_t steps = run > 1 && more_ns < TAKEN_NS ? run - 2 : run - 1;
+  const double most = SPIKE * (z > 0.0 ? ldexp(0.5, steps) : ldexp(2.0, 2 * (run - 1)));
+  if (steps > 0 || z < 0.0) e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
   return fmin(fmax(z, -most), most);
 }
 
@@ -242,7 +245,7 @@ static void update(hx__model_entry *e, hx__sample s) {
     e->doubted = 0;
     expected = s.ns;
   }
-  const double z = believed(e, log(s.ns / expected));
+  const double z = believed(e, log(s.ns / expected), s.ns - expected);
   s.ns = expected * exp(z);
   const double slope = e->state[SLOPE], weight = e->samples ? SPREAD_WEIGHT : 0.0;
   e->covariance[SLOPE][SLOPE] += DRIFT * DRIFT * slope * slope;
