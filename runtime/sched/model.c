@@ -14,9 +14,11 @@
 #define REACH_SIGMA 0.15 /* for each class of distance */
 #define SPIKE 0.405      /* ln 1.5: a sample farther off than this is doubted */
 #define MOST_DOUBTED 8
-#define TAKEN_NS 1e7 /* what a core that is taken for a while may cost one call after the other */
+#define TAKEN 1.1    /* ln 3: by what somebody who shares a core may make calls longer, */
+#define TAKEN_NS 1e7 /* and by how much one after the other */
 #define YOUNG 4u     /* samples: the first ones find a device cold */
 #define YOUNG_SIGMA 0.2
+#define WELL_KNOWN 8u
 #define SHIFT 0.5         /* relative standard deviation of a rate that has changed */
 #define DRIFT 0.03        /* likewise, from sample to sample */
 #define AGE_VARIANCE 0.01 /* of a minute */
@@ -215,10 +217,17 @@ static void begin(hx__model_entry *e, const hx__rate_key *key, const hx__estimat
   e->spread = FIRST_SPREAD;
 }
 
+/* Doublings of what is believed of a time that was too long for the run-th time: one each time; at the second time none
+ * of what somebody who takes a core for a while may cost a part that is well known, and more of what nobody does. */
+static int32_t doublings(const hx__model_entry *e, int32_t run, double z, double more_ns) {
+  if (run < 2) return 0;
+  if (z < TAKEN && more_ns < TAKEN_NS && e->samples > WELL_KNOWN) return run - 2;
+  return run - 1 + (more_ns > TAKEN_NS ? ilogb(more_ns / TAKEN_NS) : 0);
+}
+
 /* How much of the logarithm z of what was measured over what was expected is believed. Of a time that is far off little
  * is believed at first, and more and more as it repeats without a break; of one far too short more than of one far too
- * long, for much can make a part slower for once (a core that was stolen, another program), and little faster; and of
- * what such a core may cost nothing more at its second time. */
+ * long, for much can make a part slower for once (a core that was stolen, another program), and little faster. */
 static double believed(hx__model_entry *e, double z, double more_ns) {
   if (fabs(z) <= SPIKE || e->samples < 1) {
     e->doubted = 0;
@@ -227,9 +236,9 @@ static double believed(hx__model_entry *e, double z, double more_ns) {
   const bool again = e->doubted && (e->doubted > 0) == (z > 0.0);
   const int32_t run = !again ? 1 : abs(e->doubted) < MOST_DOUBTED ? abs(e->doubted) + 1 : MOST_DOUBTED;
   e->doubted = z > 0.0 ? run : -run;
-  const int32_t steps = run > 1 && more_ns < TAKEN_NS ? run - 2 : run - 1;
-  const double most = SPIKE * (z > 0.0 ? ldexp(0.5, steps) : ldexp(2.0, 2 * (run - 1)));
-  if (steps > 0 || z < 0.0) e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
+  const int32_t times = doublings(e, run, z, more_ns);
+  const double most = SPIKE * (z > 0.0 ? ldexp(0.5, times) : ldexp(2.0, 2 * (run - 1)));
+  if (times > 0 || z < 0.0) e->covariance[SLOPE][SLOPE] += SHIFT * SHIFT * e->state[SLOPE] * e->state[SLOPE];
   return fmin(fmax(z, -most), most);
 }
 
