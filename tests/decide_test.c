@@ -74,18 +74,22 @@ static void idle_company(void) {
   CHECK(d.choice == 1 && d.reason == HX__REASON_TRY, "a device of which nothing is known: choice %u", d.choice);
 }
 
-/* A first call of the CPU's whose core was taken seems 30 times as slow as the device: it has another one, and no
- * third. */
+/* First calls of the CPU's whose core was taken seem so many times as slow as the device: after two others there is
+ * another one, and after eight a third where two are no more than some times as slow. The last row: 80 ms are no taken
+ * core. */
 static void taken_core(void) {
   static const struct {
-    double units;
+    double units, slow;
     uint32_t samples;
+    uint64_t turn; /* 41 comes now */
     bool tried;
-  } rows[] = {{2.5e5, 1, true}, {2.5e5, 2, false}, {2.5e6, 1, false}}; /* the last one: 80 ms are no taken core */
+  } rows[] = {{2.5e5, 32.0, 1, 38, true}, {2.5e5, 32.0, 1, 39, false}, {2.5e5, 32.0, 2, 1, false},
+              {2.5e5, 3.0, 2, 32, true},  {2.5e5, 3.0, 2, 33, false},  {2.5e5, 3.0, 3, 1, false},
+              {2.5e6, 32.0, 1, 1, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__prospect p = {.units = rows[i].units, .devices = 1};
     p.cpu_alone = p.cpu_beside =
-        (hx__estimate){.ns_per_unit = 32.0, .sigma = 0.3, .samples = rows[i].samples, .turn = 1};
+        (hx__estimate){.ns_per_unit = rows[i].slow, .sigma = 0.1, .samples = rows[i].samples, .turn = rows[i].turn};
     p.device[0].alone = p.device[0].beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 40};
     for (unsigned c = 1; c < 3; c++)
       p.whole[c] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 40};
@@ -145,6 +149,26 @@ static void of_another_class(void) {
     hx__decide(&p, &d);
     CHECK(d.best == 1 && (d.choice == 0) == other && d.turn == 10, "another class %d: choice %u, best %u, turn %llu",
           other, d.choice, d.best, (unsigned long long)d.turn);
+  }
+}
+
+/* What may well be better is checked the less often the more often it was none. */
+static void still_none(void) {
+  static const struct {
+    uint32_t samples;
+    uint64_t calls;
+    bool checked;
+  } rows[] = {{2, 9, true}, {2, 8, false}, {5, 21, true}, {5, 20, false}, {40, 65, true}, {40, 64, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    hx__prospect p = known();
+    hx__decision d;
+    p.cpu_alone.turn = 100;
+    p.whole[1] =
+        (hx__estimate){.ns_per_unit = 1.53, .sigma = 0.4, .samples = rows[i].samples, .turn = 101 - rows[i].calls};
+    p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.01, .samples = 9, .turn = 100};
+    hx__decide(&p, &d);
+    CHECK(d.best == 0 && (d.choice == 1) == rows[i].checked, "%u samples, %llu calls later: choice %u, best %u",
+          rows[i].samples, (unsigned long long)rows[i].calls, d.choice, d.best);
   }
 }
 
@@ -306,6 +330,7 @@ int main(void) {
   what_calls_took();
   alone_unknown();
   of_another_class();
+  still_none();
   was_best();
   by_a_hair();
   behind_a_ring();

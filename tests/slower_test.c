@@ -28,7 +28,7 @@ typedef struct weather {
 static const weather weathers[] = {
     {.name = "calm", .sigma = 0.03, .cell = 0.97, .seed = 1.0},
     {.name = "noisy", .sigma = 0.10, .spike = 0.03, .cell = 0.93, .seed = 0.93},
-    {.name = "gusty", .sigma = 0.05, .spike = 0.01, .gust = 0.03, .lasts = 0.6, .cell = 0.945, .seed = 0.93}};
+    {.name = "gusty", .sigma = 0.05, .spike = 0.01, .gust = 0.03, .lasts = 0.6, .cell = 0.93, .seed = 0.96}};
 static const double ratios[] = {2.0, 1.3, 1.05, 0.8, 0.6, 0.3, 0.05}; /* of the device's rate to the CPU's */
 static const double coruns[] = {1.0, 0.6, 0.5, 0.35};                 /* of both rates while both work */
 

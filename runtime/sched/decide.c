@@ -26,12 +26,15 @@
 #define KNOWN_BIAS 0.1    /* at most, once it was tried: parts age faster than how they go together */
 #define ONCE_BIAS 0.4     /* of one call: something else may have slowed it */
 #define BUDGET 0.02       /* of the time, for checks */
-#define SOON 6.0          /* calls between checks of what may well be better */
+#define SOON 6.0          /* calls between checks of what may well be better, */
+#define MORE 4.0          /* and for each that was done: who is not found better by then brings little */
 #define LATELY_BUDGET 0.1 /* of what was the best one just now: that it is none may be somebody else's doing */
 #define LATER 64.0        /* of what is not */
 #define SLOWED 2.0        /* times as long as such calls took, by their parts: a device has become slower */
 #define IDLE_CALLS 640.0  /* between checks of what could do nothing */
 #define TRIALS 2u         /* calls after which a choice that may be better is known well enough */
+#define FEW 2u            /* calls that may all be bad luck, */
+#define UNSURE 2.0        /* and after how many others the first one is repeated, then after four times as many */
 /* Times its doubt what devices without the CPU must bring: they share nothing, and adapt to nothing. */
 #define SURE 1.5
 #define TAKEN_NS 2e7 /* what a core that is taken for a while costs a call */
@@ -235,18 +238,22 @@ static bool is_half_tried(const hx__prospect *p, const hx__decision *d, unsigned
          d->outlook[choice].ns < MOST_SLOW * d->outlook[d->best].ns;
 }
 
-/* Whether all that is known of the CPU alone is one call that may have been without a core: what it seems to cost would
- * keep it from being checked for long. */
-static bool is_half_known(const hx__decision *d, unsigned choice) {
-  return choice == 0 && d->outlook[0].samples == 1 && d->outlook[0].ns - d->outlook[d->best].ns < TAKEN_NS;
-}
-
 /* Calls until one that was the best choice is checked: as many as it was none by then, so that one that looked slow for
  * once comes back at once, and one that has become slow costs little. */
 static double lately(const hx__prospect *p, const hx__outlook *o, unsigned choice, double cost) {
   if (!o->best_turn || o->samples <= TRIALS || o->turn < o->best_turn || p->objective != HX__OBJECTIVE_TIME)
     return INFINITY;
   return fmax((double)(o->turn - o->best_turn), 1.0 + cost * row_of(p, o, choice) / LATELY_BUDGET);
+}
+
+/* Calls until the CPU alone is checked of which only a few calls are known, which may all have been without a core:
+ * what it seems to cost would keep it from being checked for long. Not in a row, for such a core is taken for a while.
+ */
+static double unsure(const hx__decision *d, unsigned choice) {
+  const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
+  const bool few = choice == 0 && o->samples && o->samples <= FEW;
+  const bool by_bad_luck = o->ns - best->ns < TAKEN_NS && (o->samples == 1 || o->ns < MOST_SLOW * best->ns);
+  return few && by_bad_luck ? UNSURE * ldexp(1.0, 2 * (int)o->samples - 2) : INFINITY;
 }
 
 /* Whether a choice that is not the best is due now. */
@@ -257,7 +264,6 @@ static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice
   if (o->idle) return (double)(d->turn - o->turn) > IDLE_CALLS;
   *reason = HX__REASON_TRY;
   if (is_half_tried(p, d, choice)) return true;
-  if (is_half_known(d, choice)) return true;
   if (known && is_within(d, choice, p->devices) && best->samples < TRIALS) return false; /* the best one first */
   double cost = known ? fmax(o->cost / best->cost - 1.0, 0.0) : 1.0;
   if (known && unseen_by_links(p, choice, o)) cost = fmax(cost, LINK_COST);
@@ -266,9 +272,9 @@ static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice
   const bool hopeful = !known || o->cost * exp(-hope(p, d, choice)) < least * (1.0 - gain_of(p, choice, o));
   *reason = hopeful ? HX__REASON_TRY : HX__REASON_RECHECK;
   if (hopeful && o->samples < TRIALS) return true;
-  const double least_calls = hopeful ? fmin(fmax(SOON, o->samples), LATER) : LATER;
+  const double least_calls = hopeful ? fmin(fmax(SOON, MORE * o->samples), LATER) : LATER;
   const double usual = fmax(least_calls, cost * row_of(p, o, choice) / BUDGET);
-  return in_row(d, o) || (double)(d->turn - o->turn) > fmin(usual, lately(p, o, choice, cost));
+  return in_row(d, o) || (double)(d->turn - o->turn) > fmin(fmin(usual, lately(p, o, choice, cost)), unsure(d, choice));
 }
 
 void hx__decide(const hx__prospect *p, hx__decision *d) {
