@@ -75,8 +75,8 @@ static void idle_company(void) {
 }
 
 /* First calls of the CPU's whose core was taken seem so many times as slow as the device: after two others there is
- * another one, and after eight a third where two are no more than some times as slow. The last row: 80 ms are no taken
- * core. */
+ * another one, and where that is no more than some times as slow a third after eight, and a fourth after 32. The last
+ * row: 80 ms are no taken core. */
 static void taken_core(void) {
   static const struct {
     double units, slow;
@@ -84,8 +84,8 @@ static void taken_core(void) {
     uint64_t turn; /* 41 comes now */
     bool tried;
   } rows[] = {{2.5e5, 32.0, 1, 38, true}, {2.5e5, 32.0, 1, 39, false}, {2.5e5, 32.0, 2, 1, false},
-              {2.5e5, 3.0, 2, 32, true},  {2.5e5, 3.0, 2, 33, false},  {2.5e5, 3.0, 3, 1, false},
-              {2.5e6, 32.0, 1, 1, false}};
+              {2.5e5, 3.0, 2, 32, true},  {2.5e5, 3.0, 2, 33, false},  {2.5e5, 3.0, 3, 8, true},
+              {2.5e5, 3.0, 3, 9, false},  {2.5e5, 3.0, 4, 1, false},   {2.5e6, 32.0, 1, 1, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__prospect p = {.units = rows[i].units, .devices = 1};
     p.cpu_alone = p.cpu_beside =

@@ -33,8 +33,8 @@
 #define SLOWED 2.0        /* times as long as such calls took, by their parts: a device has become slower */
 #define IDLE_CALLS 640.0  /* between checks of what could do nothing */
 #define TRIALS 2u         /* calls after which a choice that may be better is known well enough */
-#define FEW 2u            /* calls that may all be bad luck, */
-#define UNSURE 2.0        /* and after how many others the first one is repeated, then after four times as many */
+#define FEW 3u            /* calls that may all be bad luck, */
+#define UNSURE 2.0 /* and after how many others the first one is repeated, then after four times as many, and so on */
 /* Times its doubt what devices without the CPU must bring: they share nothing, and adapt to nothing. */
 #define SURE 1.5
 #define TAKEN_NS 2e7 /* what a core that is taken for a while costs a call */
