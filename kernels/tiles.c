@@ -22,7 +22,10 @@
 #define PART_OF_TWO 0.91 /* as HX__PLAN_PART, with two tiles in local memory */
 #define APART 0.91       /* that of slices of several groups of a unit, which do not keep step */
 #define NEAR 0.97        /* the speed where an operand comes from far memory */
-#define REST 2.4         /* steps of k that are no whole tile, one after the other */
+#define DRIFT 1.03       /* groups of few whole tiles with a long k and two stages, which do not keep step either */
+#define DRIFT_K 2560u
+#define DRIFT_TILES 6u
+#define REST 2.4 /* steps of k that are no whole tile, one after the other */
 #define BESIDE                                                                                          \
   0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
         */
@@ -63,6 +66,24 @@ static size_t whole_share(const hx__kernel_row *row, size_t wholes, size_t parts
   return wholes + (wholes > 0 && wholes < 6 && resident(row) > 1 && uneven);
 }
 
+/* All tiles in panels, of one slice. The groups of a last, short panel are launched last: where all find room at once
+ * they end sooner; where the full ones do, those that found none follow in the room that others leave; with more rounds
+ * units are as good as evenly loaded. */
+static double panels_ns(const hx__kernel_row *row, const hx__tiles_plan *p, size_t k, unsigned units, double full_ns,
+                        double alone_ns) {
+  const size_t last = (k - 1) % HX__PANEL + 1, shorts = last < HX__PANEL ? p->tiles : 0, full = p->groups - shorts;
+  const size_t here = resident(row), room = here * units, over = full % room;
+  if (p->groups <= room)
+    return (double)last * step_ns(row, hx__plan_ceiling(p->groups, units), full_ns, alone_ns) +
+           (double)(HX__PANEL - last) * step_ns(row, hx__plan_ceiling(full, units), full_ns, alone_ns);
+  if (here > 1 && full > room)
+    return HX__PANEL * step_ns(row, hx__plan_ceiling(full * HX__PANEL + shorts * last, (size_t)HX__PANEL * units),
+                               full_ns, alone_ns);
+  const size_t beside = over ? (room - over) * (HX__PANEL / last) : 0, after = shorts > beside ? shorts - beside : 0;
+  return (double)(hx__plan_ceiling(full, room) * HX__PANEL) * step_ns(row, here, full_ns, alone_ns) +
+         (double)last * step_ns(row, hx__plan_ceiling(after, units), full_ns, alone_ns);
+}
+
 /* What a join of a plan's panels moves. */
 static double join_bytes_ns(const hx__kernel_row *row, const hx__tiles_plan *p) {
   return (double)((p->tiles - p->whole) * p->panels) * row->tile_m * row->tile_n * 8.0 / JOIN_BYTES_A_NS;
@@ -82,14 +103,21 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
   const double area = (double)row->tile_m * row->tile_n, k = (double)s->k, alone = row->chain[layout] * 1e-3;
   const double full = area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
-  const double part = row->stages == 2 && row->slices == 1 ? PART_OF_TWO : HX__PLAN_PART;
+  const double part =
+      row->slices == 1 ? (row->stages == 2 ? PART_OF_TWO : HX__PLAN_PART) : (row->stages == 2 ? HX__PLAN_PART : 1.0);
   const double panel = p->panels > 2 ? k / (double)p->panels : fmin(k, HX__PANEL);
-  const double parts = panel * step_ns(row, hx__plan_ceiling(p->groups - p->whole, units), full, alone) / part;
-  const size_t wholes =
-      tail == 0 ? hx__plan_ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
+  const double parts = (p->whole == 0 && row->slices == 1 && tail
+                            ? panels_ns(row, p, s->k, units, full, alone)
+                            : panel * step_ns(row, hx__plan_ceiling(p->groups - p->whole, units), full, alone)) /
+                       part;
+  /* As many tiles as units: one of them gets two. */
+  const bool exact = p->whole == units && resident(row) > 1;
+  const size_t wholes = tail == 0 ? hx__plan_ceiling(p->whole, units) + exact
+                                  : whole_share(row, p->whole / units, p->groups - p->whole, units);
   const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
-  const double work =
-      depth * step_ns(row, wholes, full, alone) + (p->whole && resident(row) > 1 ? BESIDE : 1.0) * (tail ? parts : 0.0);
+  const bool drifts = row->stages == 2 && row->slices == 1 && resident(row) > 1 && p->tiles < DRIFT_TILES * units;
+  const double work = (drifts && s->k > DRIFT_K ? DRIFT : 1.0) * depth * step_ns(row, wholes, full, alone) +
+                      (p->whole && resident(row) > 1 ? BESIDE : 1.0) * (tail ? parts : 0.0);
   /* The last panel alone has them, and is shorter where there are others. */
   const double odd = REST * (double)(s->k % row->tile_k), last = (double)((s->k - 1) % HX__PANEL + 1);
   const double late = tail && p->panels > 1 ? fmax(odd + last - HX__PANEL, 0.0) : odd;
@@ -139,10 +167,11 @@ static double time_ns(const hx__kernel_row *row, hx__layout layout, double perce
 }
 
 /* Columns of B that lie a multiple of 4 KB apart meet in few sets of the cache, of 1 KB in some; with four stages
- * nobody waits for that, but where a group has few warps. */
+ * nobody waits for that, but where a group has few warps, and then from 128 bytes on. */
 static double spread(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s) {
-  if (layout != HX__LAYOUT_NT || s->b.cs % 256 != 0) return 1.0;
-  if (row->stages > 2) return row->slices > 1 ? 1.0 : FEW_WARPS_SPREAD;
+  if (layout != HX__LAYOUT_NT) return 1.0;
+  if (row->stages > 2) return row->slices > 1 || s->b.cs % 32 != 0 ? 1.0 : FEW_WARPS_SPREAD;
+  if (s->b.cs % 256 != 0) return 1.0;
   return s->b.cs % 1024 == 0 ? SPREAD_4K : SPREAD_1K;
 }
 
