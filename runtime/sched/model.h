@@ -3,9 +3,8 @@
  * parts had promised (decide.h); by device, kernel, size class, threads, power source and company. An entry holds a
  * line, time = latency + idle + units * ns_per_unit, with its covariance (a Kalman filter of three states: launches of
  * different sizes tell latency and rate apart), and the spread of the logarithm of what was measured over what was
- * expected. A sample that is off by half is dropped once and believed when it repeats, a call's that something else may
- * have made so at the third time; what is old is trusted less. No
- * clock here: callers say what second it is. */
+ * expected. A sample that is off by half is dropped once and believed when it repeats (at the third time where a core
+ * that was taken explains it); what is old is trusted less. No clock here: callers say what second it is. */
 #ifndef HX_SCHED_MODEL_H
 #define HX_SCHED_MODEL_H
 
