@@ -31,34 +31,11 @@
 #define CELLS_JOIN_NS 2350.0
 #define CELLS_MARGIN 1.02 /* what such a tile has to bring */
 
-typedef struct grid_pace {
-  double chain_ns, full_ns; /* of a step of k, for each round of groups of a unit, and for each of them */
-} grid_pace;
-
-static double grid_step_ns(const grid_pace *pace, double rounds, size_t groups) {
-  return rounds * pace->chain_ns + (double)groups * pace->full_ns;
-}
-
-/* The groups of the last panel are launched last. Where it is a short one they end sooner, and others of them fill up
- * what is left; where there are many rounds of groups, units are as good as evenly loaded. */
-static double grid_work_ns(const grid_pace *pace, const hx__tiles_plan *p, size_t k, unsigned units) {
-  const size_t last = (k - 1) % HX__PANEL + 1, shorts = last < HX__PANEL && p->panels > 1 ? p->tiles : 0;
-  const size_t full = p->groups - shorts, room = (size_t)GRID_RESIDENT * units;
-  const double depth = fmin((double)k, HX__PANEL), rest = shorts ? (double)last : 0.0;
-  if (p->groups <= room) {
-    const size_t all = hx__plan_ceiling(p->groups, units), longer = hx__plan_ceiling(full, units);
-    return rest * grid_step_ns(pace, 1.0, all) + (depth - rest) * grid_step_ns(pace, 1.0, longer);
-  }
-  if (shorts && full <= room) {
-    const size_t beside = (room - full) * (HX__PANEL / last), after = shorts > beside ? shorts - beside : 0;
-    const size_t others = hx__plan_ceiling(after, units);
-    return depth * grid_step_ns(pace, 1.0, GRID_RESIDENT) +
-           rest * grid_step_ns(pace, (double)hx__plan_ceiling(others, GRID_RESIDENT), others);
-  }
-  const size_t together = hx__plan_ceiling(full * HX__PANEL + shorts * last, (size_t)HX__PANEL * units);
-  /* A second round that does not fill the unit waits as one group does. */
-  const double short_of = fmax(2.0 * GRID_RESIDENT - (double)together, 0.0);
-  return depth * grid_step_ns(pace, (double)hx__plan_ceiling(together, GRID_RESIDENT) + 0.5 * short_of, together);
+/* A step of k of so many groups of a unit: chain_ns for each round of them, full_ns for each of them. A second round
+ * that does not fill the unit waits as one group does. */
+static double grid_step_ns(double chain_ns, double full_ns, size_t groups) {
+  const double short_of = groups > GRID_RESIDENT ? fmax(2.0 * GRID_RESIDENT - (double)groups, 0.0) : 0.0;
+  return ((double)hx__plan_ceiling(groups, GRID_RESIDENT) + 0.5 * short_of) * chain_ns + (double)groups * full_ns;
 }
 
 /* A row whose tiles this launch chooses: all in panels of k. A group takes the same whatever its tile, and more by its
@@ -71,9 +48,13 @@ static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const 
                        whole_m * hx__plan_ceiling(side_m * rest_n, 8) + whole_n * hx__plan_ceiling(rest_m * side_n, 8) +
                        hx__plan_ceiling(rest_m * rest_n, 8);
   const double mean = (double)warps / (double)p->tiles;
-  const grid_pace pace = {row->chain[HX__LAYOUT_NN] * 1e-3,
-                          (GRID_GROUP_NS + GRID_WARP_NS * mean) * 100.0 / row->rate[HX__LAYOUT_NN]};
-  const double work = grid_work_ns(&pace, p, s->k, units) / HX__PLAN_PART;
+  const double chain = row->chain[HX__LAYOUT_NN] * 1e-3;
+  const double full = (GRID_GROUP_NS + GRID_WARP_NS * mean) * 100.0 / row->rate[HX__LAYOUT_NN];
+  hx__plan_span span[2];
+  hx__plan_spans(p, s->k, units, GRID_RESIDENT, span);
+  const double work = ((double)span[0].depth * grid_step_ns(chain, full, span[0].groups) +
+                       (double)span[1].depth * grid_step_ns(chain, full, span[1].groups)) /
+                      HX__PLAN_PART;
   const double read = (double)p->tiles * (p->tile_m + p->tile_n) * (double)s->k * 4.0 / GRID_READ_BYTES_A_NS;
   const double ns = HX__PLAN_LAUNCH_NS + fmax(work, read) + HX__PLAN_JOIN_NS +
                     (double)p->panels * HX__PLAN_JOIN_PANEL_NS +

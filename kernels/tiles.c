@@ -66,24 +66,6 @@ static size_t whole_share(const hx__kernel_row *row, size_t wholes, size_t parts
   return wholes + (wholes > 0 && wholes < 6 && resident(row) > 1 && uneven);
 }
 
-/* All tiles in panels, of one slice. The groups of a last, short panel are launched last: where all find room at once
- * they end sooner; where the full ones do, those that found none follow in the room that others leave; with more rounds
- * units are as good as evenly loaded. */
-static double panels_ns(const hx__kernel_row *row, const hx__tiles_plan *p, size_t k, unsigned units, double full_ns,
-                        double alone_ns) {
-  const size_t last = (k - 1) % HX__PANEL + 1, shorts = last < HX__PANEL ? p->tiles : 0, full = p->groups - shorts;
-  const size_t here = resident(row), room = here * units, over = full % room;
-  if (p->groups <= room)
-    return (double)last * step_ns(row, hx__plan_ceiling(p->groups, units), full_ns, alone_ns) +
-           (double)(HX__PANEL - last) * step_ns(row, hx__plan_ceiling(full, units), full_ns, alone_ns);
-  if (here > 1 && full > room)
-    return HX__PANEL * step_ns(row, hx__plan_ceiling(full * HX__PANEL + shorts * last, (size_t)HX__PANEL * units),
-                               full_ns, alone_ns);
-  const size_t beside = over ? (room - over) * (HX__PANEL / last) : 0, after = shorts > beside ? shorts - beside : 0;
-  return (double)(hx__plan_ceiling(full, room) * HX__PANEL) * step_ns(row, here, full_ns, alone_ns) +
-         (double)last * step_ns(row, hx__plan_ceiling(after, units), full_ns, alone_ns);
-}
-
 /* What a join of a plan's panels moves. */
 static double join_bytes_ns(const hx__kernel_row *row, const hx__tiles_plan *p) {
   return (double)((p->tiles - p->whole) * p->panels) * row->tile_m * row->tile_n * 8.0 / JOIN_BYTES_A_NS;
@@ -106,10 +88,14 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const double part =
       row->slices == 1 ? (row->stages == 2 ? PART_OF_TWO : HX__PLAN_PART) : (row->stages == 2 ? HX__PLAN_PART : 1.0);
   const double panel = p->panels > 2 ? k / (double)p->panels : fmin(k, HX__PANEL);
-  const double parts = (p->whole == 0 && row->slices == 1 && tail
-                            ? panels_ns(row, p, s->k, units, full, alone)
-                            : panel * step_ns(row, hx__plan_ceiling(p->groups - p->whole, units), full, alone)) /
-                       part;
+  double parts = panel * step_ns(row, hx__plan_ceiling(p->groups - p->whole, units), full, alone) / part;
+  if (p->whole == 0 && row->slices == 1) {
+    hx__plan_span span[2];
+    hx__plan_spans(p, s->k, units, resident(row), span);
+    parts = ((double)span[0].depth * step_ns(row, span[0].groups, full, alone) +
+             (double)span[1].depth * step_ns(row, span[1].groups, full, alone)) /
+            part;
+  }
   /* As many tiles as units: one of them gets two. */
   const bool exact = p->whole == units && resident(row) > 1;
   const size_t wholes = tail == 0 ? hx__plan_ceiling(p->whole, units) + exact
