@@ -36,15 +36,15 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .name = n, .kind = HX__KERNEL_MATMUL, .family = f, .local = {l0, l1}, .tile_m = tm, .tile_n = tn, .tile_k = tk, \
     .pack = p, .any_tile = any, .defines = d                                                                        \
   }
-/* name, work-group, slices of it, tile, stages, blocks of four rows an item, floats a copy of what lies [k][...] takes,
- * rates and chains by layout, defines: of a set of NVIDIA's */
-#define TILES(n, l0, sl, tm, tn, tk, st, blocks, w, nn, t_n, nt, c_nn, c_tn, c_nt, d)                                \
+/* name, work-group, slices of it, tile, stages, blocks of four rows and of four columns an item, floats a copy of what
+ * lies [k][...] takes, rates and chains by layout, defines: of a set of NVIDIA's */
+#define TILES(n, l0, sl, tm, tn, tk, st, bm, bn, w, nn, t_n, nt, c_nn, c_tn, c_nt, d)                                \
   {                                                                                                                  \
     .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {l0, 1}, .tile_m = tm, .tile_n = tn, \
     .tile_k = tk, .slices = sl, .stages = st, .width = w, .rate = {nn, t_n, nt}, .chain = {c_nn, c_tn, c_nt},        \
     .optional = true,                                                                                                \
-    .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #blocks        \
-               " -DHX_WIDTH=" #w " " d                                                                               \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #bm            \
+               " -DHX_BLOCKS_N=" #bn " -DHX_WIDTH=" #w " " d                                                         \
   }
 /* name, work-group, tile, blocks of rows an item, rows of one and columns of an item, items of a warp above one
  * another, steps read ahead, rate, chain: of that set, with operands in place */
@@ -74,7 +74,7 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .tile_k = 8, .slices = 1, .stages = 6, .width = 4, .rate = {nn, 0, 0}, .chain = {c_nn, 0, 0}, .blocks = 32,        \
     .block = 16, .sides = {sm, sn}, .fours = (fa) | (fb) << 1, .in_place = true, .optional = true,                     \
     .defines =                                                                                                         \
-        "-DHX_SHAPE_TILES=1 -DHX_GRID=1 -DHX_PTX=1 -DHX_STAGES=6 -DHX_BLOCKS_M=2 -DHX_GRID_LINES=256"                  \
+        "-DHX_SHAPE_TILES=1 -DHX_GRID=1 -DHX_PTX=1 -DHX_STAGES=6 -DHX_BLOCKS_M=2 -DHX_BLOCKS_N=2 -DHX_GRID_LINES=256"  \
         " -DHX_GRID_FOURS_A=" #fa " -DHX_GRID_FOURS_B=" #fb " -DHX_GRID_SIDE_M=" #sm " -DHX_GRID_SIDE_N=" #sn          \
   }
 /* name, warps that copy, blocks of a tile's sides at most, rows and columns of it together, rate: the same in cells */
@@ -120,19 +120,41 @@ static const hx__kernel_row rows[] = {
     LANES16("matmul-wide-32x32x16", HX__FAMILY_WIDE, 32, false, "-DHX_LANES_M=2"),
     LANES16("matmul-sg16-16x32x16", 0, 16, false, "-DHX_LANES_M=1"),
     /* The first of the set is ready first: it builds fast and does every shape. */
-    TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 4, 86, 0, 0, 50800, 0, 0, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 4, 97, 97, 0, 43900, 47700, 0, "-DHX_SPARE=32"),
-    TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 4, 100, 101, 0, 0, 0, 0, ""),
-    TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 4, 91, 96, 84, 25700, 44800, 34000,
+    TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 2, 4, 86, 0, 0, 50800, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-64x128x8", 128, 1, 64, 128, 8, 2, 2, 2, 4, 97, 97, 0, 43900, 47700, 0, "-DHX_SPARE=32"),
+    TILES("matmul-nvidia-ptx-128x256x16", 512, 1, 128, 256, 16, 2, 2, 2, 4, 100, 101, 0, 0, 0, 0, ""),
+    TILES("matmul-nvidia-ptx-2x64x128x8", 256, 2, 64, 128, 8, 2, 2, 2, 4, 91, 96, 84, 25700, 44800, 34000,
           "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 4, 91, 95, 85, 42000, 43100, 42000,
+    TILES("matmul-nvidia-ptx-2x64x128x8-4", 256, 2, 64, 128, 8, 4, 2, 2, 4, 91, 95, 85, 42000, 43100, 42000,
           "-DHX_SPREAD=2"),
-    TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 4, 88, 0, 0, 50700, 0, 0, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 4, 80, 80, 78, 24800, 24800, 24800, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 2, 4, 88, 0, 0, 50700, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 2, 4, 0, 83, 78, 0, 21000, 23000, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-32x64x16-4", 128, 1, 32, 64, 16, 4, 1, 1, 4, 70, 74, 62, 12000, 10500, 13500,
+          "-DHX_DIRECT=1 -DHX_SPREAD=4"),
+    TILES("matmul-nvidia-ptx-32x128x16-4", 128, 1, 32, 128, 16, 4, 2, 1, 4, 87, 88, 0, 22000, 23000, 0,
+          "-DHX_DIRECT=1 -DHX_SPREAD=4"),
+    TILES("matmul-nvidia-ptx-48x128x16-4", 128, 1, 48, 128, 16, 4, 3, 1, 4, 91, 0, 0, 33000, 0, 0,
+          "-DHX_DIRECT=1 -DHX_SPREAD=4"),
+    TILES("matmul-nvidia-ptx-48x128x16", 128, 1, 48, 128, 16, 2, 3, 1, 4, 90, 93, 85, 47000, 33000, 40000,
+          "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-96x64x8-4", 128, 1, 96, 64, 8, 4, 3, 1, 4, 0, 0, 83, 0, 0, 31000, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-80x128x8", 128, 1, 80, 128, 8, 2, 5, 1, 4, 92, 93, 89, 54000, 46000, 51000,
+          "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-96x128x8", 256, 1, 96, 128, 8, 2, 3, 1, 4, 91, 92, 89, 24000, 10000, 21000,
+          "-DHX_DIRECT=1"),
     /* For operands whose rows do not begin at multiples of 16 bytes. */
-    TILES("matmul-nvidia-ptx-128x256x16-1", 512, 1, 128, 256, 16, 2, 2, 1, 98, 99, 0, 0, 0, 0, "-DHX_SPREAD=2"),
-    TILES("matmul-nvidia-ptx-2x64x128x8-1", 256, 2, 64, 128, 8, 2, 2, 1, 85, 84, 0, 29900, 49700, 0,
+    TILES("matmul-nvidia-ptx-128x256x16-1", 512, 1, 128, 256, 16, 2, 2, 2, 1, 98, 99, 0, 0, 0, 0, "-DHX_SPREAD=2"),
+    TILES("matmul-nvidia-ptx-2x64x128x8-1", 256, 2, 64, 128, 8, 2, 2, 2, 1, 85, 84, 0, 29900, 49700, 0,
           "-DHX_DIRECT=1 -DHX_SPREAD=1"),
+    TILES("matmul-nvidia-ptx-64x128x8-1", 128, 1, 64, 128, 8, 2, 2, 2, 1, 93, 90, 0, 43000, 43000, 0, "-DHX_SPARE=32"),
+    TILES("matmul-nvidia-ptx-32x64x16-4-1", 128, 1, 32, 64, 16, 4, 1, 1, 1, 67, 70, 0, 15500, 16000, 0,
+          "-DHX_DIRECT=1 -DHX_SPREAD=4"),
+    TILES("matmul-nvidia-ptx-32x128x16-4-1", 128, 1, 32, 128, 16, 4, 2, 1, 1, 82, 83, 0, 26000, 28000, 0,
+          "-DHX_DIRECT=1 -DHX_SPREAD=4"),
+    TILES("matmul-nvidia-ptx-48x128x16-4-1", 128, 1, 48, 128, 16, 4, 3, 1, 1, 87, 0, 0, 38000, 0, 0,
+          "-DHX_DIRECT=1 -DHX_SPREAD=4"),
+    TILES("matmul-nvidia-ptx-80x128x8-1", 128, 1, 80, 128, 8, 2, 5, 1, 1, 86, 0, 0, 65000, 0, 0, "-DHX_DIRECT=1"),
+    TILES("matmul-nvidia-ptx-96x128x8-1", 256, 1, 96, 128, 8, 2, 3, 1, 1, 90, 92, 0, 44000, 45000, 0, "-DHX_DIRECT=1"),
     SMALL("matmul-nvidia-ptx-small-32x32x32", 64, 32, 32, 32, 1, 4, 4, 4, 4, 53, 18200),
     SMALL("matmul-nvidia-ptx-small-32x32x64", 64, 32, 32, 64, 1, 4, 4, 4, 4, 53, 16000),
     SMALL("matmul-nvidia-ptx-small-8x128x32", 64, 8, 128, 32, 1, 4, 4, 2, 4, 29, 9900),

@@ -42,7 +42,7 @@
  *             float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials)
  *     t(i,j) = alpha * S(i,j) + beta * t(i,j) (beta == 0: t is not read), at t[i*ldt + j], with across t[j*ldt + i].
  *     What lies [k][...] has its lines at multiples of 16 bytes where row.width == 4, anywhere where it is 1. A has
- *     at least tile_m rows there, B at least tile_n columns, and a multiple of width.
+ *     at least tile_m rows there, B at least tile_n columns; a multiple of width of what lies [k][...].
  *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
  *     row.slices panels, into partials, each a tile by the lines of t. row.slices > 1: whole only where k has no more
  *     panels. Launch: 1-D, local row.local[0].

@@ -2,7 +2,7 @@
  * What the product of matmul_tiles.cl is made of: its parameters, an item's share of the copies into local memory, the
  * operands and the fma of a step of k, and the sums in registers.
  *   HX_PTX       the copies are cp.async; otherwise they go through registers
- *   HX_BLOCKS_M  blocks of four rows an item
+ *   HX_BLOCKS_M, HX_BLOCKS_N  blocks of four rows, and of four columns, an item
  *   HX_SLICES    2 (HX_PTX alone): each half of a group does a panel of its own of the same tile, so that few tiles have
  *                twice the warps; they meet to add the panels. They keep step: warps of a unit that run apart fetch the
  *                same code twice, which then is the bound
@@ -23,8 +23,9 @@
 #define HX_SLICES 1
 #endif
 #define HX_ITEMS (HX_LOCAL0 / HX_SLICES) /* that do a tile */
-#define HX_ROWS (4 * HX_BLOCKS_M) /* of an item; its columns are 8 */
-#define HX_QUADS (2 * HX_ROWS)
+#define HX_ROWS (4 * HX_BLOCKS_M) /* of an item */
+#define HX_COLUMNS (4 * HX_BLOCKS_N)
+#define HX_QUADS (HX_BLOCKS_N * HX_ROWS)
 #ifndef HX_DIRECT
 #define HX_DIRECT 0
 #endif
@@ -39,6 +40,7 @@
 #endif
 #define HX_A_BY_K (HX_LAYOUT == 1)
 #define HX_B_BY_COLUMN (HX_LAYOUT == 2)
+#define HX_PLACE_WIDTH (HX_B_BY_COLUMN ? 1 : HX_WIDTH) /* where the last tiles may begin */
 #ifndef HX_SPREAD /* B by columns: its copies are single floats, too many for one step */
 #define HX_SPREAD (HX_A_BY_K && HX_TILE_K > 8 ? 2 : HX_B_BY_COLUMN)
 #endif
@@ -62,7 +64,8 @@
 #define HX_SINGLE_COPIES(tile) ((tile) / HX_SINGLE_LINES * (HX_TILE_K / 8))
 #define HX_SINGLE_FROM(at, lines, u) ((at) + (u) / (HX_TILE_K / 8) * (lines) + 8 * ((u) % (HX_TILE_K / 8)))
 #define HX_SINGLE_TO(pitch, u) (8 * ((u) % (HX_TILE_K / 8)) * (pitch) + (u) / (HX_TILE_K / 8) * HX_SINGLE_LINES)
-#define HX_WIDE_ALONG(tile) (HX_WIDTH == 4 ? (tile) / 4 : 32)
+#define HX_WIDE_ALONG(tile) \
+  (HX_WIDTH == 1 ? 32 : HX_ITEMS / ((tile) / 4) >= HX_TILE_K ? (tile) / 4 : (tile) / 4 & -((tile) / 4))
 #define HX_WIDE_TIMES(tile) ((tile) / (HX_WIDE_ALONG(tile) * HX_WIDTH))
 #define HX_WIDE_LINES(tile) (HX_ITEMS / HX_WIDE_ALONG(tile))
 #define HX_WIDE_COPIES(tile) ((HX_TILE_K + HX_WIDE_LINES(tile) - 1) / HX_WIDE_LINES(tile) * HX_WIDE_TIMES(tile))
@@ -105,13 +108,15 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
 }
 #define HX_COPY_STATE                                                                                            \
   uint a_to = (uint)(size_t)(tile_a + a_mine), b_to = (uint)(size_t)(tile_b + b_mine);                     \
-  const uint a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
+  const uint a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_WIDE_ALONG(HX_TILE_M);
 #define HX_COPY_A(half)                                                                                              \
   if (!HX_A_BY_K) {                                                                                                  \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                         \
         hx_copy4(a_to + 4 * ((half) * HX_A_FLOATS + HX_SINGLE_TO(HX_PITCH_A, u)), HX_SINGLE_FROM(a_at, a_lines, u)); \
   } else if (HX_WIDE_LINES(HX_TILE_M) > HX_TILE_K) {                                                                 \
-    hx_copy16_if(a_to + 4 * (half) * HX_A_FLOATS, a_at, a_some);                                                     \
+    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)                                           \
+        hx_copy16_if(a_to + 4 * ((half) * HX_A_FLOATS + HX_WIDE_TO(HX_TILE_M, HX_PITCH_A, u)),                       \
+                     HX_WIDE_FROM(HX_TILE_M, a_at, a_lines, u), a_some);                                             \
   } else {                                                                                                           \
     _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)                                           \
         HX_COPY_WIDE(a_to + 4 * ((half) * HX_A_FLOATS + HX_WIDE_TO(HX_TILE_M, HX_PITCH_A, u)),                       \
@@ -142,7 +147,7 @@ typedef float hx_wide;
 #define HX_COPY_STATE                                                                                            \
   float a_in[HX_SINGLE_COPIES(HX_TILE_M)], b_one[HX_SINGLE_COPIES(HX_TILE_N)];                                   \
   hx_wide a_wide[HX_WIDE_COPIES(HX_TILE_M)], b_in[HX_WIDE_COPIES(HX_TILE_N)];                                     \
-  const bool a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_TILE_M / 4;
+  const bool a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_WIDE_ALONG(HX_TILE_M);
 #define HX_COPY_A(half)                                                      \
   if (!HX_A_BY_K) {                                                          \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++) \
@@ -185,11 +190,11 @@ typedef float hx_wide;
   {                                                                                                             \
     _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                                    \
         vstore4(*(local const float4 *)(a_frag + (stage) * HX_A_FLOATS + (p) * HX_PITCH_A + 16 * i), i, av[set]); \
-    _Pragma("unroll") for (uint j = 0; j < 2; j++)                                                              \
+    _Pragma("unroll") for (uint j = 0; j < HX_BLOCKS_N; j++)                                                    \
         vstore4(*(local const float4 *)(b_frag + (stage) * HX_B_FLOATS + (p) * HX_PITCH_B + 32 * j), j, bv[set]); \
   }
 #define HX_STEP(set)                                                            \
-  _Pragma("unroll") for (uint e = 0; e < HX_ROWS * 8; e++) {                    \
+  _Pragma("unroll") for (uint e = 0; e < HX_ROWS * HX_COLUMNS; e++) {           \
     const uint i = HX_STEP_I(e), j = HX_STEP_J(e, i);                           \
     acc[i][j] = fma(av[set][i], bv[set][j], acc[i][j]);                         \
   }
@@ -199,8 +204,8 @@ typedef float hx_wide;
 #define HX_ORDER 0
 #endif
 #if HX_ORDER == 0
-#define HX_STEP_I(e) ((e) / 8)
-#define HX_STEP_J(e, i) ((i) & 1 ? 7 - (e) % 8 : (e) % 8)
+#define HX_STEP_I(e) ((e) / HX_COLUMNS)
+#define HX_STEP_J(e, i) ((i) & 1 ? HX_COLUMNS - 1 - (e) % HX_COLUMNS : (e) % HX_COLUMNS)
 #elif HX_ORDER == 1
 #define HX_STEP_I(e) ((e) / (4 * HX_ROWS) ? 2 * HX_ROWS - 1 - (e) / 4 : (e) / 4)
 #define HX_STEP_J(e, i) ((e) / (4 * HX_ROWS) * 4 + ((i) & 1 ? 3 - (e) % 4 : (e) % 4))
@@ -233,10 +238,10 @@ typedef float hx_wide;
 
 #define HX_SET_ACC(value)                                                                   \
   _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++) {                                    \
-    _Pragma("unroll") for (uint j = 0; j < 8; j++) acc[i][j] = (value);                     \
+    _Pragma("unroll") for (uint j = 0; j < HX_COLUMNS; j++) acc[i][j] = (value);            \
   }
-/* Quad q: four columns of row q / 2, its pairs swapped. */
-#define HX_QUAD_ACC(q, e) acc[(q) / 2][4 * ((q) % 2) + ((e) ^ 1)]
+/* Quad q: four columns of row q / HX_BLOCKS_N, its pairs swapped. */
+#define HX_QUAD_ACC(q, e) acc[(q) / HX_BLOCKS_N][4 * ((q) % HX_BLOCKS_N) + ((e) ^ 1)]
 #define HX_QUAD(q) (float4)(HX_QUAD_ACC(q, 0), HX_QUAD_ACC(q, 1), HX_QUAD_ACC(q, 2), HX_QUAD_ACC(q, 3))
 #define HX_ADD_QUAD(q, s)                                            \
   {                                                                  \

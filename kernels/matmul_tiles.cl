@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix product for NVIDIA GPUs: a group's tile of C in registers, 8 (or 4) rows by 8 columns an item, over tiles of A
- * and B that are copied into local memory while those before are used. The order is that of matmul.cl. What decides
+ * Matrix product for NVIDIA GPUs: a group's tile of C in registers, 4 to 20 rows by 4 or 8 columns an item, over tiles of
+ * A and B that are copied into local memory while those before are used. The order is that of matmul.cl. What decides
  * the speed, none of it visible in the bits:
  *   - A lies [k][row] in local memory, so that four rows or columns are one 128-bit read; items of a warp share
  *     addresses in pairs, and every read takes two passes;
@@ -15,11 +15,11 @@
 /* Where an item's quads lie in the tile. */
 static uint hx_tile_row(uint id) {
   const uint lane = id & 31, warp = id / 32;
-  return warp / (HX_TILE_N / 64) * (16 * HX_BLOCKS_M) + (((lane & 1) | (lane >> 4) << 1) * 4);
+  return warp / (HX_TILE_N / (32 * HX_BLOCKS_N)) * (16 * HX_BLOCKS_M) + (((lane & 1) | (lane >> 4) << 1) * 4);
 }
 static uint hx_tile_column(uint id) {
   const uint lane = id & 31, warp = id / 32;
-  return warp % (HX_TILE_N / 64) * 64 + ((lane >> 1) & 7) * 4;
+  return warp % (HX_TILE_N / (32 * HX_BLOCKS_N)) * (32 * HX_BLOCKS_N) + ((lane >> 1) & 7) * 4;
 }
 
 /* A tile that is not stored from the registers lies in local memory by rows of quads, whose places are such that a row,
@@ -68,7 +68,8 @@ static void hx_store_tile(local const float4 *tile, const hx_target to, uint acr
 #else
   /* An item's elements are of one column of t. No item may leave early: the loop over k would get other registers. */
   const uint id = (uint)get_local_id(0), width = across ? HX_TILE_M : HX_TILE_N, from = id % width;
-  const uint apart = HX_LOCAL0 / width, lines = from >= to.from_own && from < to.along ? to.lines : 0;
+  const uint apart = HX_LOCAL0 / width;
+  const uint lines = id / width < apart && from >= to.from_own && from < to.along ? to.lines : 0;
 #define HX_STORED(line) ((line) >= to.line_own && (line) < lines)
 #pragma unroll 1
   for (uint line = id / width; line < HX_TILE_FLOATS / width; line += HX_AT_ONCE * apart) {
@@ -113,7 +114,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   tile_b += slice * (HX_STAGES * HX_B_FLOATS);
 #endif
   const hx_job job = hx_job_of(group, slice, whole, m, n, k);
-  const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_WIDTH, m, n);
+  const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_PLACE_WIDTH, m, n);
   uint left = (uint)job.count;             /* of k, after the panel at hand */
   uint full = left & ~(HX_TURN - 1);       /* what the loop below does of it */
 
@@ -138,7 +139,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   __asm__ __volatile__("" : "+r"(a_to), "+r"(b_to));
 #endif
 
-  float acc[HX_ROWS][8], av[2][HX_ROWS], bv[2][8];
+  float acc[HX_ROWS][HX_COLUMNS], av[2][HX_ROWS], bv[2][HX_COLUMNS];
   HX_SET_ACC(0.0f)
   uint stage = 0;
   if (full | HX_ODD(left)) {
@@ -221,7 +222,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
 #endif
   const hx_job done = hx_job_of(group + full, slice, whole, m, n, k);
-  const hx_place place = hx_place_of(done.tile, HX_TILE_M, HX_TILE_N, HX_WIDTH, m, n);
+  const hx_place place = hx_place_of(done.tile, HX_TILE_M, HX_TILE_N, HX_PLACE_WIDTH, m, n);
   if (left) { /* what is no whole turn of the loop: exactly so many steps */
 #if HX_STAGES > 2
     __asm__ __volatile__("cp.async.wait_group 0;" : : : "memory");
@@ -296,9 +297,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     for (uint block = 0; block < HX_BLOCKS_M; block++) {
       if (HX_SLICES > 1 && !done.part && block != slice) continue;
 #pragma unroll
-      for (uint q = 0; q < 8; q++) {
-        const uint r = 4 * block + q / 2, c = q % 2 * 4;
-        hx_store_four(to, row + 16 * block + q / 2, column + q % 2 * 32,
+      for (uint q = 0; q < 4 * HX_BLOCKS_N; q++) {
+        const uint r = 4 * block + q / HX_BLOCKS_N, c = q % HX_BLOCKS_N * 4;
+        hx_store_four(to, row + 16 * block + q / HX_BLOCKS_N, column + q % HX_BLOCKS_N * 32,
                       (float4)(acc[r][c], acc[r][c + 1], acc[r][c + 2], acc[r][c + 3]));
       }
     }
@@ -314,8 +315,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (uint q = 0; q < HX_QUADS; q++)
-      if (HX_SLICES == 1 || (done.part ? slice == turn : slice == q / 8))
-        sums[hx_quad_at(row + q / 2 % 4 + q / 8 * 16, column / 4 + q % 2 * 8)] = HX_QUAD(q);
+      if (HX_SLICES == 1 || (done.part ? slice == turn : slice == q / (HX_QUADS / 2)))
+        sums[hx_quad_at(row + q / HX_BLOCKS_N % 4 + q / (4 * HX_BLOCKS_N) * 16, column / 4 + q % HX_BLOCKS_N * 8)] =
+            HX_QUAD(q);
     barrier(CLK_LOCAL_MEM_FENCE);
     hx_target one = to;
     if (HX_SLICES > 1 && done.part) {

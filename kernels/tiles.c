@@ -19,16 +19,15 @@
 #define LOCAL_BYTES ((size_t)227 << 10)
 #define REGISTERS 65536u
 #define REGISTERS_AN_ITEM 128u
-#define PART_OF_TWO 0.91 /* as HX__PLAN_PART, with two tiles in local memory */
-#define APART 0.91       /* that of slices of several groups of a unit, which do not keep step */
-#define NEAR 0.97        /* the speed where an operand comes from far memory */
-#define DRIFT 1.03       /* groups of few whole tiles with a long k and two stages, which do not keep step either */
-#define DRIFT_K 2560u
-#define DRIFT_TILES 6u
-#define REST 2.4 /* steps of k that are no whole tile, one after the other */
-#define BESIDE                                                                                          \
-  0.55 /* of the groups of one panel, where whole tiles go with them: those of a unit that has too many \
-        */
+#define APART 0.91 /* that of slices of several groups of a unit, which do not keep step */
+#define NEAR 0.97  /* the speed where an operand comes from far memory */
+/* Operands beyond the device's cache: what a tile's copies take to come, and from which size on, in two steps. */
+#define FAR_NS 730.0
+#define FAR_BY_COLUMN_NS 830.0
+#define FAR_FROM_BYTES 17e6
+#define FAR_BYTES 6e6
+#define REST 2.4   /* steps of k that are no whole tile, one after the other */
+#define BESIDE 0.9 /* of the time that groups of one panel would take a unit's whole tiles to wait for */
 #define SPREAD_4K 0.85
 #define SPREAD_1K 0.94
 #define FEW_WARPS_SPREAD 0.93
@@ -46,12 +45,28 @@ static size_t resident(const hx__kernel_row *row) {
   return hx__plan_greater(row->local[0] < 128 || by_memory < by_registers ? by_memory : by_registers, 1);
 }
 
-/* A step of k of so many groups of a compute unit: as long as their fma take at full speed, or as one group takes alone
- * where few share the unit, whose warps then wait; and more where both are near. */
-static double step_ns(const hx__kernel_row *row, size_t groups, double full_ns, double alone_ns) {
-  const double busy = (double)groups * full_ns / (row->slices > 1 && groups > 1 ? APART : 1.0);
-  const double chain = (double)hx__plan_ceiling(groups, resident(row)) * alone_ns;
-  return sqrt(sqrt(busy * busy * busy * busy + chain * chain * chain * chain));
+/* What decides a step of k of a row: one group's fma at full speed, as it takes where it has the unit alone and its
+ * warps wait, and the least by what comes from far memory. */
+typedef struct pace {
+  const hx__kernel_row *row;
+  double full_ns, alone_ns, far_ns;
+} pace;
+
+/* A step of k of so many groups of a compute unit: as long as their fma take, or as one of them takes alone, and more
+ * where both are near. */
+static double step_ns(const pace *of, size_t groups) {
+  const double busy = (double)groups * of->full_ns / (of->row->slices > 1 && groups > 1 ? APART : 1.0);
+  const double rounds = (double)hx__plan_ceiling(groups, resident(of->row)), chain = rounds * of->alone_ns;
+  return fmax(sqrt(sqrt(busy * busy * busy * busy + chain * chain * chain * chain)), rounds * of->far_ns);
+}
+
+/* What a step of k takes at least where the operands, and what copies of them are made, do not stay in the cache. */
+static double far_ns(const hx__kernel_row *row, hx__layout layout, const hx__tiles_plan *p, const hx__tiles_shape *s) {
+  const double copies =
+      (p->copy_a ? (double)(p->pitch_a * p->lines_a) : 0.0) + (p->copy_b ? (double)(p->pitch_b * s->k) : 0.0);
+  const double bytes = ((double)(s->m + s->n) * (double)s->k + copies) * sizeof(float);
+  const double share = fmin(fmax((bytes - FAR_FROM_BYTES) / FAR_BYTES, 0.0), 1.0);
+  return share * (layout == HX__LAYOUT_NT ? FAR_BY_COLUMN_NS : FAR_NS) / (row->tile_k * (row->stages - 1));
 }
 
 /* An operand that each tile reads a part of for itself comes from far memory; two stages do not wait for it in vain. */
@@ -62,7 +77,7 @@ static double nearness(const hx__kernel_row *row, const hx__tiles_shape *s) {
 /* Whole tiles of the unit that gets most of them, where `parts` groups of one panel follow: the device hands groups out
  * unevenly until it is full. */
 static size_t whole_share(const hx__kernel_row *row, size_t wholes, size_t parts, unsigned units) {
-  const bool uneven = wholes % 2 == 1 || parts > units || row->in_place;
+  const bool uneven = wholes % 2 == 1 || parts >= units || row->in_place;
   return wholes + (wholes > 0 && wholes < 6 && resident(row) > 1 && uneven);
 }
 
@@ -80,34 +95,36 @@ static double store_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const
   return (double)(s->m * s->n) * sizeof(float) / rate;
 }
 
+/* The groups of one panel after those of whole tiles, `wholes` of them a unit; or alone. */
+static double parts_ns(const pace *of, const hx__tiles_plan *p, size_t k, unsigned units, size_t wholes) {
+  const hx__kernel_row *const row = of->row;
+  const double part = row->slices > 1 && row->stages > 2 ? 1.0 : HX__PLAN_PART;
+  const double panel = p->panels > 2 ? (double)k / (double)p->panels : fmin((double)k, HX__PANEL);
+  const size_t share = hx__plan_ceiling(p->groups - p->whole, units);
+  if (p->whole == 0 && row->slices == 1) {
+    hx__plan_span span[2];
+    hx__plan_spans(p, k, units, resident(row), span);
+    return ((double)span[0].depth * step_ns(of, span[0].groups) + (double)span[1].depth * step_ns(of, span[1].groups)) /
+           part;
+  }
+  if (p->whole == 0 || resident(row) == 1) return panel * step_ns(of, share) / part;
+  return BESIDE * panel * (step_ns(of, wholes + share) - step_ns(of, wholes)) / part;
+}
+
 static double product_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
                          const hx__tiles_shape *s, unsigned units) {
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
-  const double area = (double)row->tile_m * row->tile_n, k = (double)s->k, alone = row->chain[layout] * 1e-3;
+  const double area = (double)row->tile_m * row->tile_n, k = (double)s->k;
   const double full = area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
-  const double part =
-      row->slices == 1 ? (row->stages == 2 ? PART_OF_TWO : HX__PLAN_PART) : (row->stages == 2 ? HX__PLAN_PART : 1.0);
-  const double panel = p->panels > 2 ? k / (double)p->panels : fmin(k, HX__PANEL);
-  double parts = panel * step_ns(row, hx__plan_ceiling(p->groups - p->whole, units), full, alone) / part;
-  if (p->whole == 0 && row->slices == 1) {
-    hx__plan_span span[2];
-    hx__plan_spans(p, s->k, units, resident(row), span);
-    parts = ((double)span[0].depth * step_ns(row, span[0].groups, full, alone) +
-             (double)span[1].depth * step_ns(row, span[1].groups, full, alone)) /
-            part;
-  }
-  /* As many tiles as units: one of them gets two. */
-  const bool exact = p->whole == units && resident(row) > 1;
-  const size_t wholes = tail == 0 ? hx__plan_ceiling(p->whole, units) + exact
-                                  : whole_share(row, p->whole / units, p->groups - p->whole, units);
+  const pace of = {row, full, row->chain[layout] * 1e-3, far_ns(row, layout, p, s)};
+  const size_t wholes =
+      tail == 0 ? hx__plan_ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
   const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
-  const bool drifts = row->stages == 2 && row->slices == 1 && resident(row) > 1 && p->tiles < DRIFT_TILES * units;
-  const double work = (drifts && s->k > DRIFT_K ? DRIFT : 1.0) * depth * step_ns(row, wholes, full, alone) +
-                      (p->whole && resident(row) > 1 ? BESIDE : 1.0) * (tail ? parts : 0.0);
+  const double work = depth * step_ns(&of, wholes) + (tail ? parts_ns(&of, p, s->k, units, wholes) : 0.0);
   /* The last panel alone has them, and is shorter where there are others. */
   const double odd = REST * (double)(s->k % row->tile_k), last = (double)((s->k - 1) % HX__PANEL + 1);
   const double late = tail && p->panels > 1 ? fmax(odd + last - HX__PANEL, 0.0) : odd;
-  const double rest = row->in_place ? late * fmax(full, alone) : 0.0;
+  const double rest = row->in_place ? late * fmax(full, of.alone_ns) : 0.0;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
   const double ns =
       (row->in_place ? LAUNCH_IN_PLACE_NS : HX__PLAN_LAUNCH_NS) + fmax(work + rest, read) + store_ns(row, p, s);
@@ -127,15 +144,14 @@ static size_t room(const hx__kernel_row *row) {
  * one unit after the other. */
 static double skinny_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
                         const hx__tiles_shape *s, unsigned units) {
-  const double full = (double)row->tile_m * row->tile_n / (FMA_A_NS * 0.01 * percent);
   const double alone = row->chain[layout] * 1e-3;
+  const pace of = {row, (double)row->tile_m * row->tile_n / (FMA_A_NS * 0.01 * percent), alone, 0.0};
   const size_t last = (s->k - 1) % HX__PANEL + 1, short_of = p->panels > 1 && last < SHORT_PANEL;
   const size_t groups = p->whole ? p->tiles : p->tiles * (p->panels - short_of), full_unit = room(row);
   const size_t share = hx__plan_ceiling(groups, units),
                rounds = full_unit > 4 ? share / full_unit : groups / (full_unit * units);
   const size_t others = full_unit > 4 || rounds == 0 ? share - rounds * full_unit : groups % (full_unit * units);
-  const double step = (double)rounds * step_ns(row, full_unit, full, alone) +
-                      step_ns(row, hx__plan_lesser(others, full_unit), full, alone);
+  const double step = (double)rounds * step_ns(&of, full_unit) + step_ns(&of, hx__plan_lesser(others, full_unit));
   const double singles = p->lies & HX__LIES_B_IN_FOURS ? 1.0 : SKINNY_SINGLES;
   const double work = singles * (double)(p->whole ? s->k : hx__plan_lesser(s->k, HX__PANEL)) * step;
   const double rest = REST * (double)(s->k % row->tile_k) * alone;
@@ -189,9 +205,8 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
                       .tile_n = row->tile_n};
   const bool fits = layout == HX__LAYOUT_TN
                         ? s->a.rs == 1 && s->a.cs != 1 && reads(row, s->a.even, s->a.cs, s->m) && s->m >= row->tile_m
-                    : layout == HX__LAYOUT_NT
-                        ? s->b.rs == 1 && s->b.cs != 1 && s->n >= row->tile_n && (row->skinny || s->n % row->width == 0)
-                        : !row->skinny || (s->b.cs == 1 && s->b.rs != 1);
+                    : layout == HX__LAYOUT_NT ? s->b.rs == 1 && s->b.cs != 1 && s->n >= row->tile_n
+                                              : !row->skinny || (s->b.cs == 1 && s->b.rs != 1);
   const bool narrow = !row->skinny || s->m <= SKINNY_ROWS;
   p.lies = hx__plan_lies(s->a.rs, s->a.cs, s->a.even, s->m) | hx__plan_lies(s->b.cs, s->b.rs, s->b.even, s->n) << 1;
   if (row->skinny && layout == HX__LAYOUT_NT && s->b.even && s->b.cs % 4 == 0) p.lies |= HX__LIES_B_IN_FOURS;
@@ -212,8 +227,8 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   const size_t most = can_whole && !row->skinny ? p.tiles / units * units : 0;
   const hx__tiles_plan some = cut_after(most, row, layout, percent, &p, s, units);
   if (some.ns < p.ns) p = some;
-  if (row->in_place && most &&
-      hx__plan_lesser(s->m, s->n) <= SKINNY_ROWS) { /* groups of one panel leave less over than those of a tile */
+  const bool few_lines = hx__plan_lesser(s->m, s->n) <= SKINNY_ROWS;
+  if (most && (!row->in_place || few_lines)) { /* groups of one panel leave less over than those of a tile */
     hx__tiles_plan all = cut_after(0, row, layout, percent, &p, s, units);
     all.ns += all.joins ? join_bytes_ns(row, &all) : 0.0;
     if (all.ns < p.ns) p = all;

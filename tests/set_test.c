@@ -14,7 +14,7 @@ static const struct shape {
               {300, 1, 515, true, false},   {299, 1, 1030, false, false}, {3, 100, 1030, true, true},
               {130, 2, 700, true, true},    {70, 7, 1025, false, true},   {1, 1, 33, true, false},
               {1, 1, 1030, true, false},    {16, 68, 523, true, false},   {20, 70, 1040, false, true},
-              {68, 31, 545, false, true}};
+              {68, 31, 545, false, true},   {97, 259, 530, false, true},  {211, 131, 1029, false, true}};
 
 static void run(hx_context *hx, const struct shape *s, const float *a, const float *b, float *c, hx_report *report) {
   hx_task task = hx_matmul(s->m, s->n, s->k, a, b, c);

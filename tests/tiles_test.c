@@ -52,7 +52,7 @@ static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__ti
 static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *given) {
   const hx__tiles_plan p = hx__tiles_plan_for(row, layout, given, UNITS);
   const char *const name = row->name;
-  if (layout == HX__LAYOUT_NN && row->slices == 1 && !row->skinny &&
+  if (layout == HX__LAYOUT_NN && row->rate[layout] != 0 && row->slices == 1 && !row->skinny &&
       (!row->blocks || (row->fours == 0 && given->k <= 1024)))
     CHECK(isfinite(p.ns), "%s: %zux%zux%zu has no plan", name, given->m, given->n, given->k);
   if (row->rate[layout] == 0) CHECK(isinf(p.ns), "%s has no program of layout %d", name, (int)layout);
@@ -94,7 +94,7 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__t
   else
     CHECK(layout != HX__LAYOUT_TN && p.pitch_a >= s.k && p.lines_a >= row->tile_m, "%s: the copy of A", name);
   if (!p.copy_b && layout == HX__LAYOUT_NT)
-    CHECK(s.b.rs == 1 && s.n % row->width == 0 && s.n >= row->tile_n, "%s: B by columns, %zu of them", name, s.n);
+    CHECK(s.b.rs == 1 && s.n >= row->tile_n, "%s: B by columns, %zu of them", name, s.n);
   else if (!p.copy_b)
     CHECK(s.b.cs == 1 && (row->width == 1 || (s.b.even && s.b.rs % 4 == 0 && s.n % 4 == 0)) && s.n >= row->tile_n,
           "%s: B by k", name);
@@ -122,21 +122,27 @@ static bool best_few(const hx__kernel_row *rows, size_t count, const hx__tiles_s
   return few;
 }
 
-/* What the best plan took on an H200, in microseconds, and its tiles: short last panels that fill up what the others
- * leave, as many tiles as units, columns of B that lie a multiple of 128 bytes apart, few whole tiles with a long k. */
+/* What the best plan took on an H200, in microseconds, and its tiles: sides that give each unit one tile (512 to 1216)
+ * or two, as many tiles as units (700), as many groups of a panel as units beside whole tiles (1300), operands of more
+ * than the cache, which two stages wait for (1400, 880, 2068), short last panels that fill up what the others leave. */
 static void against_the_card(const hx__kernel_row *rows, size_t count) {
   static const struct {
     size_t m, n, k;
     bool trans_a, trans_b;
     uint32_t tile_m, tile_n;
     double us;
-  } card[] = {{1280, 1280, 1280, false, false, 128, 256, 104.1},  {1280, 1280, 1280, true, false, 128, 256, 103.6},
-              {1152, 1152, 1152, false, false, 64, 128, 85.0},    {1280, 1280, 3000, false, false, 64, 128, 249.8},
-              {2068, 456, 3852, false, false, 64, 64, 197.5},     {1216, 1216, 1216, false, true, 64, 64, 101.3},
-              {1152, 1152, 1152, false, true, 64, 128, 91.9},     {2164, 1176, 3368, false, false, 64, 64, 420.6},
-              {1792, 1792, 1792, false, false, 64, 128, 234.5},   {1024, 1024, 1024, false, false, 64, 128, 48.4},
-              {2048, 2048, 2048, false, false, 128, 256, 335.3},  {2047, 2047, 2047, false, false, 128, 256, 344.4},
-              {8192, 8192, 8192, false, false, 128, 256, 20521.0}};
+  } card[] = {{512, 512, 512, false, false, 32, 64, 11.8},       {600, 600, 600, false, false, 32, 128, 20.2},
+              {700, 700, 700, false, false, 32, 128, 23.2},      {768, 768, 768, false, false, 48, 128, 33.0},
+              {777, 777, 777, false, false, 48, 128, 37.9},      {1024, 1024, 1024, false, false, 64, 128, 48.4},
+              {1100, 1100, 1100, false, false, 80, 128, 74.4},   {1100, 1100, 1100, true, false, 80, 128, 71.9},
+              {1152, 1152, 1152, false, false, 96, 128, 81.7},   {1152, 1152, 1152, false, true, 96, 128, 84.1},
+              {1216, 1216, 1216, false, true, 96, 128, 90.6},    {1280, 1280, 1280, false, false, 128, 256, 105.5},
+              {1280, 1280, 1280, true, false, 128, 256, 104.6},  {1300, 1300, 1300, false, false, 64, 128, 117.3},
+              {1400, 1004, 4284, false, true, 128, 256, 296.0},  {880, 1408, 2500, false, true, 64, 128, 151.9},
+              {2068, 456, 3852, false, false, 32, 128, 186.7},   {1280, 1280, 3000, false, false, 64, 128, 229.8},
+              {2164, 1176, 3368, false, false, 80, 128, 398.0},  {716, 2040, 5964, false, false, 48, 128, 408.0},
+              {1792, 1792, 1792, false, false, 64, 128, 235.5},  {2048, 2048, 2048, false, false, 128, 256, 336.4},
+              {2047, 2047, 2047, false, false, 128, 256, 350.1}, {8192, 8192, 8192, false, false, 128, 256, 20720.0}};
   for (size_t i = 0; i < sizeof card / sizeof card[0]; i++) {
     const hx__tiles_shape s = shape_of(card[i].m, card[i].n, card[i].k, card[i].trans_a, card[i].trans_b);
     const hx__tiles_plan p = best_of(rows, count, &s);
@@ -145,21 +151,6 @@ static void against_the_card(const hx__kernel_row *rows, size_t count) {
           "%zux%zux%zu %d%d: %.1f us for %.1f, tiles of %ux%u", s.m, s.n, s.k, card[i].trans_a, card[i].trans_b,
           p.ns * 1e-3, card[i].us, p.tile_m, p.tile_n);
   }
-}
-
-/* As many whole tiles as units take twice as long as a few less: one unit gets two. */
-static void as_many_as_units(const hx__kernel_row *rows, size_t count) {
-  const hx__tiles_shape fewer = shape_of(2048, 512, 2048, false, false),
-                        as_many = shape_of(2112, 512, 2048, false, false);
-  for (size_t i = 0; i < count; i++) {
-    if (strcmp(rows[i].name, "matmul-nvidia-ptx-64x128x8") != 0) continue;
-    const hx__tiles_plan p = hx__tiles_plan_for(&rows[i], HX__LAYOUT_NN, &fewer, UNITS),
-                         q = hx__tiles_plan_for(&rows[i], HX__LAYOUT_NN, &as_many, UNITS);
-    CHECK(q.whole != UNITS || q.ns > 1.5 * p.ns, "%zu tiles: %.1f us, %zu: %.1f us", p.tiles, p.ns * 1e-3, q.tiles,
-          q.ns * 1e-3);
-    return;
-  }
-  CHECK(false, "no such row");
 }
 
 int main(void) {
@@ -188,6 +179,5 @@ int main(void) {
     CHECK(best_few(rows, count, &row) && best_few(rows, count, &column), "one row or column, transposes %u", way);
   }
   against_the_card(rows, count);
-  as_many_as_units(rows, count);
   return checks_end("tiles_test");
 }

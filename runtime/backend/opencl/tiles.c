@@ -132,6 +132,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg_size(&x, p.copy_b ? p.pitch_b : b_by_k ? bo.rs : bo.cs);
   arg_result(&x, &p, size);
   const cl_uint at_once = p.joins, tile_m = p.tile_m, tile_n = p.tile_n;
+  const cl_uint align = layout == HX__LAYOUT_NT && !row->in_place ? 1 : row->width; /* of where the last tiles begin */
   if (row->few && (lane->back = !lane->back)) p.lies |= HX__LIES_BACK;
   if (row->in_place) arg(&x, sizeof p.lies, &p.lies);
   if (row->blocks) {
@@ -150,7 +151,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg_result(&j, &p, size);
   arg(&j, sizeof tile_m, &tile_m);
   arg(&j, sizeof tile_n, &tile_n);
-  arg(&j, sizeof row->width, &row->width);
+  arg(&j, sizeof align, &align);
   const uint32_t local[2] = {128, 1};
   const size_t items = tail * tile, quads = hx__ceiling(items / 4, local[0]);
   const bool fours = quads >= lane->device->base.compute_units;
