@@ -59,7 +59,8 @@
 
 /* An item's share of the copies of an operand that lies [line][k]: 8 neighbours take 8 k of a line, a float each; of one
  * that lies [k][line]: HX_WIDTH neighbouring floats at once, ALONG items of a k, several times where they do not reach.
- * LINES: of the outer index that the items take at once. */
+ * ALONG is a whole line of the tile where the items have a copy each at most, else a power of two. LINES: of the outer
+ * index that the items take at once. */
 #define HX_SINGLE_LINES (HX_ITEMS / 8)
 #define HX_SINGLE_COPIES(tile) ((tile) / HX_SINGLE_LINES * (HX_TILE_K / 8))
 #define HX_SINGLE_FROM(at, lines, u) ((at) + (u) / (HX_TILE_K / 8) * (lines) + 8 * ((u) % (HX_TILE_K / 8)))

@@ -12,6 +12,10 @@
  * matmul_stage.cl has what a step of k is made of, and the parameters. */
 #if HX_SHAPE_TILES && !HX_SMALL && !HX_GRID && !HX_CELLS && !HX_FEW /* which have kernels of their own */
 
+#if !HX_B_BY_COLUMN && HX_WIDE_LINES(HX_TILE_N) > HX_TILE_K
+#error the copies of B have no condition, so every item needs one
+#endif
+
 /* Where an item's quads lie in the tile. */
 static uint hx_tile_row(uint id) {
   const uint lane = id & 31, warp = id / 32;
