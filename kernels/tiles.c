@@ -19,9 +19,10 @@
 #define LOCAL_BYTES ((size_t)227 << 10)
 #define REGISTERS 65536u
 #define REGISTERS_AN_ITEM 128u
-#define APART 0.91 /* that of slices of several groups of a unit, which do not keep step */
+#define APART 0.91 /* the speed of slices of several groups of a unit, which do not keep step */
 #define NEAR 0.97  /* the speed where an operand comes from far memory */
-/* Operands beyond the device's cache: what a tile's copies take to come, and from which size on, in two steps. */
+/* Operands beyond the device's cache: what a tile's copies take to come; the size where some of them do, and over how
+ * much more all do. */
 #define FAR_NS 730.0
 #define FAR_BY_COLUMN_NS 830.0
 #define FAR_FROM_BYTES 17e6
