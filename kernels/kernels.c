@@ -209,7 +209,8 @@ static bool tile_set(const uint32_t tile[3]) { return tile[0] != 0 || tile[1] !=
 
 static bool tile_matches(const hx__kernel_row *row, const uint32_t tile[3]) {
   if (row->kind != HX__KERNEL_MATMUL || !tile_set(tile)) return true;
-  if (row->slices > 1 || row->lines != 0) return false; /* of a set, for few panels; of chosen sides */
+  const bool some = hx__kernel_of_set(row) && row->rate[HX__LAYOUT_NN] == 0; /* of the ways that operands lie */
+  if (row->slices > 1 || row->lines != 0 || row->few || row->skinny || some) return false; /* not every product's */
   if (row->tile_m == tile[0] && row->tile_n == tile[1] && row->tile_k == tile[2]) return true;
   return row->any_tile && tile_ok(row, tile);
 }

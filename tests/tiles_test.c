@@ -155,6 +155,7 @@ static void against_the_card(const hx__kernel_row *rows, size_t count) {
 
 int main(void) {
   static const size_t sizes[] = {1, 7, 64, 100, 256, 1000, 1023, 1024, 4097};
+  static const uint32_t none[3] = {0, 0, 0};
   enum { SIZES = sizeof sizes / sizeof sizes[0] };
   size_t count;
   const hx__kernel_row *const rows = hx__kernel_rows(&count);
@@ -177,6 +178,16 @@ int main(void) {
     const hx__tiles_shape row = shape_of(1, 4096, 4096, way & 1, way >> 1),
                           column = shape_of(4096, 1, 4096, way & 1, way >> 1);
     CHECK(best_few(rows, count, &row) && best_few(rows, count, &column), "one row or column, transposes %u", way);
+  }
+  const hx__tiles_shape least = shape_of(1, 1, 1, false, false), odd = shape_of(4097, 4097, 4097, true, true);
+  for (size_t i = 0; i < count; i++) {
+    const uint32_t tile[3] = {rows[i].tile_m, rows[i].tile_n, rows[i].tile_k};
+    const hx__kernel_row *const r = hx__kernel_row_for(HX__KERNEL_MATMUL, HX_F32, HX__FAMILY_NVIDIA,
+                                                       rows[i].kind == HX__KERNEL_MATMUL ? tile : none, 1024);
+    CHECK(!r || !hx__kernel_of_set(r) ||
+              (isfinite(hx__tiles_plan_for(r, HX__LAYOUT_NN, &least, UNITS).ns) &&
+               isfinite(hx__tiles_plan_for(r, HX__LAYOUT_NN, &odd, UNITS).ns)),
+          "HX_TILE of %s: a row that cannot do every product", rows[i].name);
   }
   against_the_card(rows, count);
   return checks_end("tiles_test");
