@@ -9,7 +9,7 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/cache_dir.h"
 
-#define MOST_TRIALS 96
+#define MOST_TRIALS (3 * HX__CL_TUNED) /* the orders of each row that may be kept */
 
 /* The OpenCL device that hx has under this number, open; or NULL. */
 static hx__cl_device *device_of(const bench_session *session, size_t index) {

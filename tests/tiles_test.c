@@ -2,7 +2,6 @@
  * Plans of products by a set of rows: what a program can read in place, what is copied first, and that tiles and panels
  * make up the whole, for every row, layout and way of lying. No device is needed. */
 #include <math.h>
-#include <string.h>
 
 #include "kernels/tiles.h"
 #include "tests/check.h"
