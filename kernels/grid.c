@@ -38,6 +38,31 @@ static double grid_step_ns(double chain_ns, double full_ns, size_t groups) {
   return ((double)hx__plan_ceiling(groups, GRID_RESIDENT) + 0.5 * short_of) * chain_ns + (double)groups * full_ns;
 }
 
+/* For how many steps of k the unit that is done last has how many groups at once, or one after the other where it has
+ * no room for all. */
+typedef struct span {
+  size_t depth, groups;
+} span;
+
+/* All tiles in panels. The groups of a last, short panel are launched last: where all find room at once they end
+ * sooner; where the full ones do, those that found none follow in the room that others leave; with more rounds units
+ * with room for several are as good as evenly loaded. here: groups that a unit has room for. */
+static void spans_of(const hx__tiles_plan *p, size_t k, size_t units, size_t here, span to[2]) {
+  const size_t last = (k - 1) % HX__PANEL + 1, shorts = last < HX__PANEL ? p->tiles : 0, full = p->groups - shorts;
+  const size_t room = here * units, over = full % room;
+  const size_t beside = over ? (room - over) * (HX__PANEL / last) : 0, after = shorts > beside ? shorts - beside : 0;
+  if (p->groups <= room) {
+    to[0] = (span){last, hx__plan_ceiling(p->groups, units)};
+    to[1] = (span){HX__PANEL - last, hx__plan_ceiling(full, units)};
+  } else if (here > 1 && full > room) {
+    to[0] = (span){HX__PANEL, hx__plan_ceiling(full * HX__PANEL + shorts * last, HX__PANEL * units)};
+    to[1] = (span){0, 0};
+  } else {
+    to[0] = (span){hx__plan_ceiling(full, room) * HX__PANEL, here};
+    to[1] = (span){last, hx__plan_ceiling(after, units)};
+  }
+}
+
 /* A row whose tiles this launch chooses: all in panels of k. A group takes the same whatever its tile, and more by its
  * warps, eight blocks each. */
 static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const hx__tiles_shape *s, unsigned units) {
@@ -50,10 +75,10 @@ static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const 
   const double mean = (double)warps / (double)p->tiles;
   const double chain = row->chain[HX__LAYOUT_NN] * 1e-3;
   const double full = (GRID_GROUP_NS + GRID_WARP_NS * mean) * 100.0 / row->rate[HX__LAYOUT_NN];
-  hx__plan_span span[2];
-  hx__plan_spans(p, s->k, units, GRID_RESIDENT, span);
-  const double work = ((double)span[0].depth * grid_step_ns(chain, full, span[0].groups) +
-                       (double)span[1].depth * grid_step_ns(chain, full, span[1].groups)) /
+  span of[2];
+  spans_of(p, s->k, units, GRID_RESIDENT, of);
+  const double work = ((double)of[0].depth * grid_step_ns(chain, full, of[0].groups) +
+                       (double)of[1].depth * grid_step_ns(chain, full, of[1].groups)) /
                       HX__PLAN_PART;
   const double read = (double)p->tiles * (p->tile_m + p->tile_n) * (double)s->k * 4.0 / GRID_READ_BYTES_A_NS;
   const double ns = HX__PLAN_LAUNCH_NS + fmax(work, read) + HX__PLAN_JOIN_NS +

@@ -39,20 +39,21 @@
  *   row.rate: a set of rows, among which each launch chooses (tiles.h); a program a row and layout
  *   hx_matmul(global const float *a, ulong a_first, ulong lda,
  *             global const float *b, ulong b_first, ulong ldb, ulong m, ulong n, ulong k,
- *             float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials)
+ *             float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials,
+ *             uint join, global uint *tickets)
  *     t(i,j) = alpha * S(i,j) + beta * t(i,j) (beta == 0: t is not read), at t[i*ldt + j], with across t[j*ldt + i].
  *     What lies [k][...] has its lines at multiples of 16 bytes where row.width == 4, anywhere where it is 1. A has
  *     at least tile_m rows there, B at least tile_n columns; a multiple of width of what lies [k][...].
  *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
  *     row.slices panels, into partials, each a tile by the lines of t. row.slices > 1: whole only where k has no more
- *     panels. Launch: 1-D, local row.local[0].
- *     row.in_place: more arguments, uint lies (hx__tiles_plan.lies), uint join, global uint *tickets, and operands of
- *     any lines at any places. join != 0: it adds the panels itself; tickets, one for each tile from `whole` on, are
- *     0 before the launch, and after it.
+ *     panels. Launch: 1-D, local row.local[0]. join != 0, where row.chains: it adds the panels itself; tickets, one for
+ *     each panel of those tiles, are 0 before the launch, and after it.
+ *     row.in_place: one argument more, uint lies (hx__tiles_plan.lies), before join, and operands of any lines at any
+ *     places. join needs a ticket a tile.
  *     row.skinny: the same, of a B that lies as the layout says; [column][k]: n >= tile_n.
  *     row.few: these too; m <= tile_m. B [k][column]: group g does the tiles g % whole, that plus whole, ... of C, and
  *     of k the panels g / whole, that plus groups / whole, ...; several groups a tile where it has one tile alone. B
- *     [column][k]: group g does panel g % panels of tile g / panels. Tickets: one for each tile.
+ *     [column][k]: group g does panel g % panels of tile g / panels.
  *     row.blocks: as such a row, but after lies come uint tile_m, uint tile_n, multiples of row.block: tiles of that
  *     size, the last ones past the edges of C; across and whole are 0, and the panels lie with their columns swapped in
  *     pairs.
@@ -146,6 +147,7 @@ typedef struct hx__kernel_row {
   uint32_t sides[2]; /* such a tile's, in blocks, at most */
   uint32_t lines;    /* its rows and columns together, at most; 0: as many as its sides have */
   uint32_t fours;    /* and its operands that are copied by fours, so must lie so: bit 0 A, bit 1 B */
+  bool chains;       /* of a set: a launch may add panels as they end, and so need no other */
   bool in_place;     /* of a set: reads operands however they lie, in the one program of layout NN */
   bool skinny;       /* of a set: with operands in place, for tens of rows; a program for each way that B lies */
   bool few;          /* of a set: with operands in place, tile_m rows at most; a program for each way that B lies */

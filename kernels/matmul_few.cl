@@ -19,15 +19,6 @@ static void hx_few_move4(uint to, global const float *from, uint some) { hx_copy
 #define HX_FEW_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
 #define HX_FEW_WAIT __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory");
 #define HX_FEW_HIDE(x) __asm__ __volatile__("" : "+r"(x)); /* what is made of it is not kept in registers */
-/* What the items of the group have stored is there for whom the ticket tells so. */
-static uint hx_few_ticket(global uint *ticket, uint add) {
-  uint taken;
-  __asm__ __volatile__("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
-                       : "=r"(taken)
-                       : "l"(ticket), "r"(add)
-                       : "memory");
-  return taken;
-}
 #else /* for the tests, on CPU devices */
 #define HX_FEW_MOVE(width, to, from, some) \
   if (some)                                \
@@ -35,10 +26,6 @@ static uint hx_few_ticket(global uint *ticket, uint add) {
 #define HX_FEW_COMMIT
 #define HX_FEW_WAIT
 #define HX_FEW_HIDE(x)
-static uint hx_few_ticket(global uint *ticket, uint add) {
-  mem_fence(CLK_GLOBAL_MEM_FENCE);
-  return atomic_add(ticket, add);
-}
 #endif
 
 /* How many floats lie between a multiple of 16 bytes and p. */
@@ -79,7 +66,7 @@ static void hx_few_join(const hx_units s, uint tile, uint done, const hx_few_tar
                         global uint *tickets, local float *room, local uint *taken) {
   const uint id = (uint)get_local_id(0), at_once = HX_FEW_JOINS / HX_FEW_SUMS;
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-  if (id == 0) taken[0] = hx_few_ticket(tickets + tile, done) + done;
+  if (id == 0) taken[0] = hx_ticket(tickets + tile, done) + done;
   barrier(CLK_LOCAL_MEM_FENCE);
   const uint panels = taken[0] == s.panels ? s.panels : 0;
   if (panels && id == 0) tickets[tile] = 0; /* for the next launch */

@@ -95,6 +95,21 @@ static uint hx_any(uint so) {
 #endif
 #endif
 
+/* Adds to a ticket and returns what it was. What the items of a group have stored before a barrier is there for whom
+ * the ticket tells so, and for the items of its group after one. */
+#if HX_PTX
+static uint hx_ticket(global uint *ticket, uint add) {
+  uint was;
+  __asm__ __volatile__("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(was) : "l"(ticket), "r"(add) : "memory");
+  return was;
+}
+#else /* for the tests, on CPU devices */
+static uint hx_ticket(global uint *ticket, uint add) {
+  mem_fence(CLK_GLOBAL_MEM_FENCE);
+  return atomic_add(ticket, add);
+}
+#endif
+
 /* What a tile is stored into: t, or where its panels wait to be joined. With `across` t is C transposed, so that its
  * lines are the columns of C. */
 typedef struct hx_target {

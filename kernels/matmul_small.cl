@@ -168,13 +168,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     if (!join) return;
     const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tail = job.tile - whole;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (id == 0) {
-      HX_SMALL_FENCE
-      taken[0] = atomic_inc(tickets + tail) + 1;
-    }
+    if (id == 0) taken[0] = hx_ticket(tickets + tail, 1) + 1;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (taken[0] != panels) return;
-    HX_SMALL_FENCE
     if (id == 0) tickets[tail] = 0; /* for the next launch */
     /* An item without a part of C goes on, for a driver may take the first one's way out for all (PoCL). */
     global const float *from = partials + (ulong)tail * panels * (HX_TILE_M * HX_TILE_N);

@@ -64,7 +64,6 @@ static hx_side hx_side_of(global const float *x, ulong ld, uint lies, uint tile,
 #define HX_SMALL_MOVE_FOUR_IF(to, index, from, some) hx_copy16_if((to) + 4 * (index), from, some)
 #define HX_SMALL_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
 #define HX_SMALL_WAIT __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory");
-#define HX_SMALL_FENCE __asm__ __volatile__("membar.gl;" : : : "memory");
 typedef uint hx_tile_base;
 #else
 #define HX_SMALL_BASE(tile) (tile)
@@ -74,7 +73,6 @@ typedef uint hx_tile_base;
   if (some) HX_SMALL_MOVE_FOUR(to, index, from)
 #define HX_SMALL_COMMIT
 #define HX_SMALL_WAIT
-#define HX_SMALL_FENCE mem_fence(CLK_GLOBAL_MEM_FENCE); /* for the tests, on CPU devices */
 typedef local float *hx_tile_base;
 #endif
 

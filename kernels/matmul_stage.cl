@@ -22,6 +22,7 @@
 #ifndef HX_SLICES
 #define HX_SLICES 1
 #endif
+#define HX_CHAINS (HX_SLICES == 1 && HX_LOCAL0 < 512) /* matmul_tiles.cl: hx__kernel_row.chains */
 #define HX_ITEMS (HX_LOCAL0 / HX_SLICES) /* that do a tile */
 #define HX_ROWS (4 * HX_BLOCKS_M) /* of an item */
 #define HX_COLUMNS (4 * HX_BLOCKS_N)
@@ -90,8 +91,14 @@ static void hx_barrier(uint slice) {
 #define HX_HALF(count, part) uint u = (count) * (part) / 2; u < (count) * ((part) + 1) / 2; u++
 #define HX_COPY_BEGIN(half) HX_COPY_A(half) HX_COPY_B(half, 0) HX_COPY_B(half, 1) HX_COPY_COMMIT
 #if HX_PTX
+/* The elements of a line that come next, for two short stages do not wait out far memory. */
+#if HX_STAGES == 2 && HX_TILE_K == 8
+#define HX_FETCH ".L2::256B"
+#else
+#define HX_FETCH ""
+#endif
 static void hx_copy4(uint to, global const float *from) {
-  __asm__ __volatile__("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to), "l"(from));
+  __asm__ __volatile__("cp.async.ca.shared.global" HX_FETCH " [%0], [%1], 4;" : : "r"(to), "l"(from));
 }
 static void hx_copy16(uint to, global const float *from) {
   __asm__ __volatile__("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from));

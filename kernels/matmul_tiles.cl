@@ -98,10 +98,25 @@ static void hx_store_tile(local const float4 *tile, const hx_target to, uint acr
 #endif
 }
 
-/* A panel that is a group's own goes to partials, as a tile for itself. */
+#if HX_CHAINS
+/* Of two groups that meet, whether the other one was there before. room: for all items, and free. */
+static bool hx_met(global uint *ticket, uint add, local uint *room) {
+  barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+  if (get_local_id(0) == 0) *room = hx_ticket(ticket, add);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return *room != 0;
+}
+#endif
+
+/* A panel that is a group's own goes to partials, as a tile for itself. Or with `join`, where HX_CHAINS: whoever
+ * has the sum of all panels before one meets whoever has that panel, at a ticket of the two. The first one leaves what
+ * it has in partials and is done; the second one adds, and goes on to meet the next panel, or stores the tile. Nobody
+ * waits, and where groups outnumber what the device has room for, the sum is mostly there: all groups of a panel come
+ * before those of the next one. */
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
-    ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials) {
+    ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials,
+    uint join, global uint *tickets) {
   local float stages_a[HX_SLICES * HX_STAGES * HX_A_FLOATS] __attribute__((aligned(16)));
   local float stages_b[HX_SLICES * HX_STAGES * HX_B_FLOATS] __attribute__((aligned(16)));
   local float4 sums[HX_TILE_FLOATS / 4 + HX_SPARE]; /* of an item's panels, and at the end the tile */
@@ -268,6 +283,29 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #pragma unroll
     for (uint q = 0; q < HX_QUADS; q++) HX_ADD_QUAD(q, sums[q * HX_ITEMS + id])
   }
+#if HX_CHAINS
+  if (done.part && join) {
+    const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), first_panel = (done.tile - whole) * panels;
+    global float4 *const left_here = (global float4 *)partials + (ulong)first_panel * (HX_TILE_FLOATS / 4) + id + full;
+    uint own = done.panel - first_panel; /* and 0 for the sum of those up to one */
+#pragma unroll 1
+    for (uint next = max(own, 1u); next < panels; next++) {
+      global uint *const ticket = tickets + first_panel + next;
+      const uint other = own ? 0 : next;
+      bool met = hx_met(ticket, 0, (local uint *)sums);
+      if (!met) {
+#pragma unroll
+        for (uint q = 0; q < HX_QUADS; q++) left_here[own * (HX_TILE_FLOATS / 4) + q * HX_ITEMS] = HX_QUAD(q);
+        met = hx_met(ticket, 1, (local uint *)sums);
+      }
+      if (!met) return;
+      if (id == 0) *ticket = 0; /* for the next launch */
+#pragma unroll
+      for (uint q = 0; q < HX_QUADS; q++) HX_ADD_QUAD(q, left_here[other * (HX_TILE_FLOATS / 4) + q * HX_ITEMS])
+      own = 0;
+    }
+  }
+#endif
 #else
   /* Each slice gives the other one a block of rows, adds what it gets, and stores the block that it has kept. */
   if (!done.part) {
@@ -287,19 +325,20 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     }
   }
 #endif
+  const bool part = done.part && !(HX_CHAINS && join);
   hx_place spot = place;
-  if (done.part) spot.i0 = spot.j0 = spot.own_i = spot.own_j = 0;
+  if (part) spot.i0 = spot.j0 = spot.own_i = spot.own_j = 0;
   const hx_target to =
-      hx_target_of(done.part ? partials + (ulong)done.panel * HX_TILE_FLOATS : t,
-                   done.part ? (across ? HX_TILE_M : HX_TILE_N) : ldt, spot, HX_TILE_M, HX_TILE_N,
-                   done.part ? HX_TILE_M : m, done.part ? HX_TILE_N : n, done.part ? 1.0f : alpha,
-                   done.part ? 0.0f : beta, across);
+      hx_target_of(part ? partials + (ulong)done.panel * HX_TILE_FLOATS : t,
+                   part ? (across ? HX_TILE_M : HX_TILE_N) : ldt, spot, HX_TILE_M, HX_TILE_N,
+                   part ? HX_TILE_M : m, part ? HX_TILE_N : n, part ? 1.0f : alpha,
+                   part ? 0.0f : beta, across);
   const uint row = hx_tile_row(id + full), column = hx_tile_column(id + full);
   if (HX_DIRECT && !across && hx_target_in_fours(to)) {
-    if (HX_SLICES > 1 && done.part && done.count == 0) return; /* the panels are odd in number */
+    if (HX_SLICES > 1 && part && done.count == 0) return; /* the panels are odd in number */
 #pragma unroll
     for (uint block = 0; block < HX_BLOCKS_M; block++) {
-      if (HX_SLICES > 1 && !done.part && block != slice) continue;
+      if (HX_SLICES > 1 && !part && block != slice) continue;
 #pragma unroll
       for (uint q = 0; q < 4 * HX_BLOCKS_N; q++) {
         const uint r = 4 * block + q / HX_BLOCKS_N, c = q % HX_BLOCKS_N * 4;
@@ -315,16 +354,16 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #define HX_TILES_AT_ONCE 2
 #endif
   /* One tile after the other where each slice has one. */
-  for (uint turn = 0; turn < (done.part ? HX_TILES_AT_ONCE : 1); turn++) {
+  for (uint turn = 0; turn < (part ? HX_TILES_AT_ONCE : 1); turn++) {
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll
     for (uint q = 0; q < HX_QUADS; q++)
-      if (HX_SLICES == 1 || (done.part ? slice == turn : slice == q / (HX_QUADS / 2)))
+      if (HX_SLICES == 1 || (part ? slice == turn : slice == q / (HX_QUADS / 2)))
         sums[hx_quad_at(row + q / HX_BLOCKS_N % 4 + q / (4 * HX_BLOCKS_N) * 16, column / 4 + q % HX_BLOCKS_N * 8)] =
             HX_QUAD(q);
     barrier(CLK_LOCAL_MEM_FENCE);
     hx_target one = to;
-    if (HX_SLICES > 1 && done.part) {
+    if (HX_SLICES > 1 && part) {
       const hx_job job = hx_job_of(group + full, turn, whole, m, n, k);
       if (job.count == 0) break;
       one.t = partials + (ulong)job.panel * HX_TILE_FLOATS;

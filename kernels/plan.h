@@ -16,31 +16,6 @@ static inline size_t hx__plan_ceiling(size_t n, size_t of) { return n / of + (n 
 static inline size_t hx__plan_greater(size_t a, size_t b) { return a > b ? a : b; }
 static inline size_t hx__plan_lesser(size_t a, size_t b) { return a < b ? a : b; }
 
-/* For how many steps of k the unit that is done last has how many groups at once, or one after the other where it has
- * no room for all. */
-typedef struct hx__plan_span {
-  size_t depth, groups;
-} hx__plan_span;
-
-/* All tiles in panels. The groups of a last, short panel are launched last: where all find room at once they end
- * sooner; where the full ones do, those that found none follow in the room that others leave; with more rounds units
- * with room for several are as good as evenly loaded. here: groups that a unit has room for. */
-static inline void hx__plan_spans(const hx__tiles_plan *p, size_t k, size_t units, size_t here, hx__plan_span span[2]) {
-  const size_t last = (k - 1) % HX__PANEL + 1, shorts = last < HX__PANEL ? p->tiles : 0, full = p->groups - shorts;
-  const size_t room = here * units, over = full % room;
-  const size_t beside = over ? (room - over) * (HX__PANEL / last) : 0, after = shorts > beside ? shorts - beside : 0;
-  if (p->groups <= room) {
-    span[0] = (hx__plan_span){last, hx__plan_ceiling(p->groups, units)};
-    span[1] = (hx__plan_span){HX__PANEL - last, hx__plan_ceiling(full, units)};
-  } else if (here > 1 && full > room) {
-    span[0] = (hx__plan_span){HX__PANEL, hx__plan_ceiling(full * HX__PANEL + shorts * last, HX__PANEL * units)};
-    span[1] = (hx__plan_span){0, 0};
-  } else {
-    span[0] = (hx__plan_span){hx__plan_ceiling(full, room) * HX__PANEL, here};
-    span[1] = (hx__plan_span){last, hx__plan_ceiling(after, units)};
-  }
-}
-
 /* How a row with operands in place finds A; B is asked for as its transpose, and has twice the bits. */
 static inline uint32_t hx__plan_lies(size_t rs, size_t cs, bool even, size_t lines) {
   if (rs != 1 || cs == 1) return 0;

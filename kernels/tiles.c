@@ -11,7 +11,11 @@
 #define STORE_BYTES_A_NS 3150.0 /* of C, by the one group of a unit */
 #define STORE_BYTES_OF_SLICES_A_NS 1700.0
 #define JOIN_BYTES_A_NS 7600.0 /* that a join moves, in the cache */
-#define TICKET_NS 1360.0       /* of a join in the product's launch, by one group */
+#define CHAIN_NS 500.0         /* of panels that meet in the product's launch, and of those that end together */
+#define CHAIN_PANEL_NS 1100.0
+#define UNEVEN 101u      /* percent of a unit's share of groups that the unit with most has, */
+#define CROWDED 110u     /* and where it had others before */
+#define TICKET_NS 1360.0 /* of a join in the product's launch, by one group */
 #define TICKET_PANEL_NS 79.0
 #define TICKET_PANELS 24u
 #define COPY_NS 3430.0
@@ -21,12 +25,6 @@
 #define REGISTERS_AN_ITEM 128u
 #define APART 0.91 /* the speed of slices of several groups of a unit, which do not keep step */
 #define NEAR 0.97  /* the speed where an operand comes from far memory */
-/* Operands beyond the device's cache: what a tile's copies take to come; the size where some of them do, and over how
- * much more all do. */
-#define FAR_NS 730.0
-#define FAR_BY_COLUMN_NS 830.0
-#define FAR_FROM_BYTES 17e6
-#define FAR_BYTES 6e6
 #define REST 2.4   /* steps of k that are no whole tile, one after the other */
 #define BESIDE 0.9 /* of the time that groups of one panel would take a unit's whole tiles to wait for */
 #define SPREAD_4K 0.85
@@ -47,27 +45,18 @@ static size_t resident(const hx__kernel_row *row) {
 }
 
 /* What decides a step of k of a row: one group's fma at full speed, as it takes where it has the unit alone and its
- * warps wait, and the least by what comes from far memory. */
+ * warps wait. */
 typedef struct pace {
   const hx__kernel_row *row;
-  double full_ns, alone_ns, far_ns;
+  double full_ns, alone_ns;
 } pace;
 
 /* A step of k of so many groups of a compute unit: as long as their fma take, or as one of them takes alone, and more
  * where both are near. */
 static double step_ns(const pace *of, size_t groups) {
   const double busy = (double)groups * of->full_ns / (of->row->slices > 1 && groups > 1 ? APART : 1.0);
-  const double rounds = (double)hx__plan_ceiling(groups, resident(of->row)), chain = rounds * of->alone_ns;
-  return fmax(sqrt(sqrt(busy * busy * busy * busy + chain * chain * chain * chain)), rounds * of->far_ns);
-}
-
-/* What a step of k takes at least where the operands, and what copies of them are made, do not stay in the cache. */
-static double far_ns(const hx__kernel_row *row, hx__layout layout, const hx__tiles_plan *p, const hx__tiles_shape *s) {
-  const double copies =
-      (p->copy_a ? (double)(p->pitch_a * p->lines_a) : 0.0) + (p->copy_b ? (double)(p->pitch_b * s->k) : 0.0);
-  const double bytes = ((double)(s->m + s->n) * (double)s->k + copies) * sizeof(float);
-  const double share = fmin(fmax((bytes - FAR_FROM_BYTES) / FAR_BYTES, 0.0), 1.0);
-  return share * (layout == HX__LAYOUT_NT ? FAR_BY_COLUMN_NS : FAR_NS) / (row->tile_k * (row->stages - 1));
+  const double chain = (double)hx__plan_ceiling(groups, resident(of->row)) * of->alone_ns;
+  return sqrt(sqrt(busy * busy * busy * busy + chain * chain * chain * chain));
 }
 
 /* An operand that each tile reads a part of for itself comes from far memory; two stages do not wait for it in vain. */
@@ -96,20 +85,39 @@ static double store_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const
   return (double)(s->m * s->n) * sizeof(float) / rate;
 }
 
+/* All tiles in panels, the short ones of a last panel after the others. With more groups than the units have room for,
+ * each unit gets all that it has room for at once, and some more of the full ones than others; and those of a unit that
+ * end together are followed by as many, while others have fewer. */
+static double panels_ns(const pace *of, const hx__tiles_plan *p, size_t k, unsigned units) {
+  const size_t here = resident(of->row), room = here * units, last = (k - 1) % HX__PANEL + 1;
+  const size_t shorts = last < HX__PANEL ? p->tiles : 0, full = p->groups - shorts, over = full % room;
+  const bool late = full >= room, fit = over + shorts < room + late;
+  const size_t uneven = late && here == 3 && p->joins ? CROWDED : UNEVEN; /* percent */
+  const size_t each = over ? hx__plan_lesser(here, hx__plan_ceiling(over * uneven, (size_t)units * 100) + !fit) : 0;
+  const size_t beside =
+      fit ? hx__plan_lesser(here, hx__plan_ceiling((over + shorts) * uneven, (size_t)units * 100)) : here;
+  const size_t after = fit ? 0 : over + shorts - room;
+  const double rounds = (double)(full / room), short_rounds = (double)(after / room);
+  return rounds * HX__PANEL * step_ns(of, here) + (double)(HX__PANEL - last) * step_ns(of, each) +
+         (double)last * (step_ns(of, beside) + short_rounds * step_ns(of, here) +
+                         step_ns(of, hx__plan_ceiling(after % room, units)));
+}
+
 /* The groups of one panel after those of whole tiles, `wholes` of them a unit; or alone. */
 static double parts_ns(const pace *of, const hx__tiles_plan *p, size_t k, unsigned units, size_t wholes) {
   const hx__kernel_row *const row = of->row;
-  const double part = row->slices > 1 && row->stages > 2 ? 1.0 : HX__PLAN_PART;
+  const double part = p->joins || (row->slices > 1 && row->stages > 2) ? 1.0 : HX__PLAN_PART;
   const double panel = p->panels > 2 ? (double)k / (double)p->panels : fmin((double)k, HX__PANEL);
   const size_t share = hx__plan_ceiling(p->groups - p->whole, units);
-  if (p->whole == 0 && row->slices == 1) {
-    hx__plan_span span[2];
-    hx__plan_spans(p, k, units, resident(row), span);
-    return ((double)span[0].depth * step_ns(of, span[0].groups) + (double)span[1].depth * step_ns(of, span[1].groups)) /
-           part;
-  }
+  if (p->whole == 0 && row->slices == 1) return panels_ns(of, p, k, units) / part;
   if (p->whole == 0 || resident(row) == 1) return panel * step_ns(of, share) / part;
   return BESIDE * panel * (step_ns(of, wholes + share) - step_ns(of, wholes)) / part;
+}
+
+/* A chain of panels: those of a tile that end together are added by one group. */
+static double chain_ns(const hx__kernel_row *row, const hx__tiles_plan *p, unsigned units) {
+  const double together = (double)(resident(row) * units) / (double)(p->tiles - p->whole);
+  return CHAIN_NS + CHAIN_PANEL_NS * fmin(together, (double)p->panels);
 }
 
 static double product_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
@@ -117,7 +125,7 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
   const double area = (double)row->tile_m * row->tile_n, k = (double)s->k;
   const double full = area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
-  const pace of = {row, full, row->chain[layout] * 1e-3, far_ns(row, layout, p, s)};
+  const pace of = {row, full, row->chain[layout] * 1e-3};
   const size_t wholes =
       tail == 0 ? hx__plan_ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
   const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
@@ -130,6 +138,7 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const double ns =
       (row->in_place ? LAUNCH_IN_PLACE_NS : HX__PLAN_LAUNCH_NS) + fmax(work + rest, read) + store_ns(row, p, s);
   if (tail == 0) return ns;
+  if (p->joins && row->chains) return ns + chain_ns(row, p, units);
   if (p->joins) return ns + TICKET_NS + (double)p->panels * TICKET_PANEL_NS;
   return ns + HX__PLAN_JOIN_NS + (double)p->panels * HX__PLAN_JOIN_PANEL_NS + join_bytes_ns(row, p);
 }
@@ -146,7 +155,7 @@ static size_t room(const hx__kernel_row *row) {
 static double skinny_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
                         const hx__tiles_shape *s, unsigned units) {
   const double alone = row->chain[layout] * 1e-3;
-  const pace of = {row, (double)row->tile_m * row->tile_n / (FMA_A_NS * 0.01 * percent), alone, 0.0};
+  const pace of = {row, (double)row->tile_m * row->tile_n / (FMA_A_NS * 0.01 * percent), alone};
   const size_t last = (s->k - 1) % HX__PANEL + 1, short_of = p->panels > 1 && last < SHORT_PANEL;
   const size_t groups = p->whole ? p->tiles : p->tiles * (p->panels - short_of), full_unit = room(row);
   const size_t share = hx__plan_ceiling(groups, units),
@@ -194,7 +203,11 @@ static hx__tiles_plan cut_after(size_t whole, const hx__kernel_row *row, hx__lay
   cut.ns = INFINITY;
   if (p->panels == 1 || tail == 0 || tail * area * sizeof(float) > HX__PLAN_MOST_PARTIALS / p->panels) return cut;
   cut.ns = time_ns(row, layout, percent, &cut, s, units);
-  return cut;
+  if (!row->chains || p->panels > HX__JOIN_TICKETS / tail) return cut;
+  hx__tiles_plan chain = cut;
+  chain.joins = true;
+  chain.ns = time_ns(row, layout, percent, &chain, s, units);
+  return chain.ns < cut.ns ? chain : cut;
 }
 
 /* One way round. */
@@ -231,7 +244,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   const bool few_lines = hx__plan_lesser(s->m, s->n) <= SKINNY_ROWS;
   if (most && (!row->in_place || few_lines)) { /* groups of one panel leave less over than those of a tile */
     hx__tiles_plan all = cut_after(0, row, layout, percent, &p, s, units);
-    all.ns += all.joins ? join_bytes_ns(row, &all) : 0.0;
+    all.ns += all.joins && row->in_place ? join_bytes_ns(row, &all) : 0.0;
     if (all.ns < p.ns) p = all;
   }
   p.partials = (p.tiles - p.whole) * p.panels * row->tile_m * row->tile_n;

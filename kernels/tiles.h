@@ -17,7 +17,7 @@ typedef struct hx__tiles_shape {
   hx__tiles_operand a, b;
 } hx__tiles_shape;
 
-#define HX__JOIN_TICKETS 16384u /* tiles whose panels one launch adds, at most */
+#define HX__JOIN_TICKETS 32768u /* that one launch takes, at most: a tile's or a panel's (kernels.h) */
 
 /* How panels are added: matmul_copy.cl knows these by number. */
 enum { HX__JOIN_FOURS = 1, HX__JOIN_GRID = 2 };
@@ -36,7 +36,7 @@ typedef struct hx__tiles_plan {
   bool copy_a, copy_b; /* of the product as launched: to rows of pitch_a, pitch_b elements, lines_a of them */
   size_t pitch_a, lines_a, pitch_b;
   uint32_t lies;               /* how the operands of a row with both in place are found: HX__LIES_... */
-  bool joins;                  /* such a row's panels are added by the product's own launch */
+  bool joins;                  /* panels are added by the product's own launch: rows in place, and row->chains */
   size_t tiles, whole, panels; /* tiles from `whole` on are cut into panels, row->slices of them a group; few rows:
                                   tiles that a group does one after the other are `whole` apart */
   size_t groups;

@@ -122,26 +122,31 @@ static bool best_few(const hx__kernel_row *rows, size_t count, const hx__tiles_s
 }
 
 /* What the best plan took on an H200, in microseconds, and its tiles: sides that give each unit one tile (512 to 1216)
- * or two, as many tiles as units (700), as many groups of a panel as units beside whole tiles (1300), operands of more
- * than the cache, which two stages wait for (1400, 880, 2068), short last panels that fill up what the others leave. */
+ * or two, as many tiles as units (700), full panels that some units get more of (1372), short last ones that fill up
+ * what the others leave, rounds that begin together (1478), panels that meet as they end (from 1100 on), and those of
+ * few tiles, which a launch of their own adds (500, 300, 64). */
 static void against_the_card(const hx__kernel_row *rows, size_t count) {
   static const struct {
     size_t m, n, k;
     bool trans_a, trans_b;
     uint32_t tile_m, tile_n;
     double us;
-  } card[] = {{512, 512, 512, false, false, 32, 64, 11.8},       {600, 600, 600, false, false, 32, 128, 20.2},
-              {700, 700, 700, false, false, 32, 128, 23.2},      {768, 768, 768, false, false, 48, 128, 33.0},
-              {777, 777, 777, false, false, 48, 128, 37.9},      {1024, 1024, 1024, false, false, 64, 128, 48.4},
-              {1100, 1100, 1100, false, false, 80, 128, 74.4},   {1100, 1100, 1100, true, false, 80, 128, 71.9},
-              {1152, 1152, 1152, false, false, 96, 128, 81.7},   {1152, 1152, 1152, false, true, 96, 128, 84.1},
-              {1216, 1216, 1216, false, true, 96, 128, 90.6},    {1280, 1280, 1280, false, false, 128, 256, 105.5},
-              {1280, 1280, 1280, true, false, 128, 256, 104.6},  {1300, 1300, 1300, false, false, 64, 128, 117.3},
-              {1400, 1004, 4284, false, true, 128, 256, 296.0},  {880, 1408, 2500, false, true, 64, 128, 151.9},
-              {2068, 456, 3852, false, false, 32, 128, 186.7},   {1280, 1280, 3000, false, false, 64, 128, 229.8},
-              {2164, 1176, 3368, false, false, 80, 128, 398.0},  {716, 2040, 5964, false, false, 48, 128, 408.0},
-              {1792, 1792, 1792, false, false, 64, 128, 235.5},  {2048, 2048, 2048, false, false, 128, 256, 336.4},
-              {2047, 2047, 2047, false, false, 128, 256, 350.1}, {8192, 8192, 8192, false, false, 128, 256, 20720.0}};
+  } card[] = {{512, 512, 512, false, false, 32, 64, 11.5},         {600, 600, 600, false, false, 32, 128, 19.9},
+              {700, 700, 700, false, false, 32, 128, 23.1},        {768, 768, 768, false, false, 48, 128, 33.5},
+              {777, 777, 777, false, false, 48, 128, 35.9},        {1024, 1024, 1024, false, false, 64, 128, 48.3},
+              {896, 896, 896, false, false, 32, 128, 39.5},        {1100, 1100, 1100, false, false, 80, 128, 69.0},
+              {1100, 1100, 1100, true, false, 80, 128, 69.2},      {1152, 1152, 1152, false, false, 64, 128, 79.0},
+              {1216, 1216, 1216, false, true, 96, 128, 89.5},      {1280, 1280, 1280, false, false, 80, 128, 104.7},
+              {1300, 1300, 1300, false, false, 64, 128, 119.5},    {1792, 1792, 1792, false, false, 64, 128, 236.3},
+              {2048, 2048, 2048, false, false, 128, 256, 335.9},   {2047, 2047, 2047, false, false, 128, 256, 345.1},
+              {8192, 8192, 8192, false, false, 128, 256, 20502.0}, {880, 1408, 2500, false, true, 64, 128, 143.7},
+              {1400, 1004, 4284, false, true, 64, 128, 266.2},     {2040, 1368, 3768, false, false, 64, 128, 435.8},
+              {2068, 456, 3852, false, false, 64, 128, 172.2},     {1280, 1280, 3000, false, false, 64, 128, 218.7},
+              {2164, 1176, 3368, false, false, 48, 128, 387.5},    {716, 2040, 5964, false, false, 48, 128, 369.4},
+              {1024, 1024, 16384, false, false, 64, 128, 691.7},   {600, 600, 50000, false, false, 64, 128, 819.5},
+              {500, 500, 5000, false, false, 32, 128, 71.8},       {300, 300, 6000, false, false, 48, 128, 42.9},
+              {64, 64, 65536, false, false, 32, 64, 24.6},         {1478, 301, 3552, false, false, 64, 128, 100.1},
+              {1372, 962, 1093, true, true, 48, 128, 80.0}};
   for (size_t i = 0; i < sizeof card / sizeof card[0]; i++) {
     const hx__tiles_shape s = shape_of(card[i].m, card[i].n, card[i].k, card[i].trans_a, card[i].trans_b);
     const hx__tiles_plan p = best_of(rows, count, &s);

@@ -117,7 +117,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   const size_t m = p.across ? size->n : size->m, n = p.across ? size->m : size->n;
   const size_t partials = (p.partials ? p.partials : 1) * sizeof(float);
   hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->partials, partials, CL_MEM_READ_WRITE);
-  if (outcome == HX__DONE && row->in_place && !row->blocks) outcome = hx__cl_tickets_ready(lane);
+  if (outcome == HX__DONE && !row->blocks) outcome = hx__cl_tickets_ready(lane);
   if (outcome == HX__DONE && p.copy_a) outcome = copy(lane, &lane->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
   if (outcome == HX__DONE && p.copy_b) outcome = copy(lane, &lane->packed_b, &b, bo, size->k, n, size->k, p.pitch_b);
   args x = {.lane = lane};
@@ -138,7 +138,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   if (row->blocks) {
     arg(&x, sizeof tile_m, &tile_m);
     arg(&x, sizeof tile_n, &tile_n);
-  } else if (row->in_place) {
+  } else {
     arg(&x, sizeof at_once, &at_once);
     arg_mem(&x, lane->tickets.mem);
   }
