@@ -54,6 +54,8 @@ _OTHERS = [
     ("company_test", "pocl", ["1"]),
     ("company_test", "rusticl", ["1"]),
     ("company_test", "all", ["2"]),
+    ("panels_rows_test", "pocl", []),
+    ("panels_rows_test", "oclgrind", ["--small"]),
     ("rows_test", "oclgrind", ["$(location :emulation.cl)", "--small"]),
     ("rows_test", "intel", ["$(location :emulation.cl)", "--small"]),
     ("rows_test", "pocl6", ["$(location :emulation.cl)", "--small"]),

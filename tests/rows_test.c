@@ -3,12 +3,11 @@
  * this process, by OpenCL 1.2 alone and without the runtime: results as integers against the host's kernels and the
  * scalar definition. Sub-groups are the device's own where it has those of the row, else EMULATION (emulation.cl)
  * stands in. */
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
+#include "tests/kernel_device.h"
+
 #include <CL/cl_ext.h>
 
 #include "cpu/cpu.h"
-#include "kernels/kernels.h"
 #include "tests/check.h"
 #include "tests/data.h"
 #include "tests/ref.h"
@@ -18,10 +17,7 @@
 #endif
 
 typedef struct device {
-  cl_device_id id;
-  cl_context context;
-  cl_command_queue queue;
-  char name[128];
+  kernel_device on;
   uint32_t sub_groups; /* families */
   bool small;
   const char *emulation;
@@ -57,47 +53,11 @@ static bool emulated(const device *d, const hx__kernel_row *row) {
 
 static cl_program build(const device *d, const hx__kernel_row *row, hx_op op, hx_type type, hx__arithmetic arithmetic) {
   static const uint32_t no_tile[3] = {0, 0, 0};
-  const char *sources[16] = {emulated(d, row) ? d->emulation : "/* the device's own */\n"};
-  char options[1024], log[4096] = "";
-  cl_uint count = 1;
-  for (const char *const *s = hx__kernel_sources(row->kind); *s; s++) sources[count++] = *s;
+  char options[1024];
   hx__kernel_row anywhere = *row;
   anywhere.large_grf = false; /* an option for GPUs: the program is the same without it */
   if (!hx__kernel_options(options, sizeof options, &anywhere, op, type, no_tile, arithmetic)) return NULL;
-  cl_program program = clCreateProgramWithSource(d->context, count, sources, NULL, NULL);
-  if (!program || clBuildProgram(program, 1, &d->id, options, NULL, NULL) == CL_SUCCESS) return program;
-  clGetProgramBuildInfo(program, d->id, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL);
-  printf("%s: %s: %s\n", row->name, options, log);
-  clReleaseProgram(program);
-  return NULL;
-}
-
-static cl_mem buffer(const device *d, const void *from, size_t bytes) {
-  return clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, bytes, (void *)(uintptr_t)from, NULL);
-}
-
-/* Arguments: 'm' a cl_mem, 'n' a ulong, 'f' a float, 'u' a uint. */
-typedef union value {
-  cl_mem m;
-  cl_ulong n;
-  cl_float f;
-  cl_uint u;
-} value;
-
-static bool launch(const device *d, cl_program program, const char *name, const char *kinds, const value *values,
-                   cl_uint dims, const size_t *groups, const uint32_t *local) {
-  const size_t global[2] = {groups[0] * local[0], dims > 1 ? groups[1] * local[1] : 1}, size[2] = {local[0], local[1]};
-  cl_int code = CL_SUCCESS;
-  cl_kernel kernel = clCreateKernel(program, name, &code);
-  for (cl_uint i = 0; kinds[i] && code == CL_SUCCESS; i++) {
-    const size_t bytes = kinds[i] == 'm' ? sizeof(cl_mem) : kinds[i] == 'n' ? sizeof(cl_ulong) : sizeof(cl_uint);
-    code = clSetKernelArg(kernel, i, bytes, &values[i]);
-  }
-  if (code == CL_SUCCESS) code = clEnqueueNDRangeKernel(d->queue, kernel, dims, NULL, global, size, 0, NULL, NULL);
-  if (code == CL_SUCCESS) code = clFinish(d->queue);
-  if (kernel) clReleaseKernel(kernel);
-  if (code != CL_SUCCESS) printf("%s: %d\n", name, code);
-  return code == CL_SUCCESS;
+  return kernel_program(&d->on, row, emulated(d, row) ? d->emulation : "/* the device's own */\n", options);
 }
 
 static bool same_slot(hx_op op, hx_type type, uint64_t got, uint64_t want) {
@@ -118,13 +78,13 @@ static bool reduce_case(const device *d, cl_program program, const hx__kernel_ro
   memset(slots, 0xa5, (leaves + 1) * sizeof *slots);
   const uint64_t untouched = slots[leaves];
   const bool dot = op == HX_DOT;
-  const cl_mem mx = buffer(d, x, (X_FIRST + n) * 4), my = buffer(d, y, (Y_FIRST + n) * 4);
-  const cl_mem out = buffer(d, slots, (leaves + 1) * sizeof *slots);
-  const value values[] = {{.m = mx}, {.n = X_FIRST}, {.m = dot ? my : mx}, {.n = dot ? Y_FIRST : X_FIRST},
-                          {.n = n},  {.m = out}};
+  const cl_mem mx = kernel_buffer(&d->on, x, (X_FIRST + n) * 4), my = kernel_buffer(&d->on, y, (Y_FIRST + n) * 4);
+  const cl_mem out = kernel_buffer(&d->on, slots, (leaves + 1) * sizeof *slots);
+  const kernel_value values[] = {{.m = mx}, {.n = X_FIRST}, {.m = dot ? my : mx}, {.n = dot ? Y_FIRST : X_FIRST},
+                                 {.n = n},  {.m = out}};
   const size_t groups = (leaves + row->leaves - 1) / row->leaves;
-  bool right = launch(d, program, "hx_reduce", "mnmnnm", values, 1, &groups, row->local) &&
-               clEnqueueReadBuffer(d->queue, out, CL_TRUE, 0, (leaves + 1) * sizeof *slots, slots, 0, NULL, NULL) ==
+  bool right = kernel_launch(&d->on, program, "hx_reduce", "mnmnnm", values, 1, &groups, row->local) &&
+               clEnqueueReadBuffer(d->on.queue, out, CL_TRUE, 0, (leaves + 1) * sizeof *slots, slots, 0, NULL, NULL) ==
                    CL_SUCCESS &&
                slots[leaves] == untouched;
   for (size_t l = 0; l < leaves && right; l++) {
@@ -184,29 +144,29 @@ static bool product_case(const device *d, cl_program program, const hx__kernel_r
   const cl_ulong b_rs = p->trans_b ? 1 : ldb, b_cs = p->trans_b ? ldb : 1;
   const size_t tiles_m = (p->m + row->tile_m - 1) / row->tile_m, tiles_n = (p->n + row->tile_n - 1) / row->tile_n;
   const size_t groups[2] = {tiles_n, tiles_m};
-  const cl_mem ma = buffer(d, a, (a_count + 1) * 4), mb = buffer(d, b, (b_count + 3) * 4);
-  const cl_mem mt = buffer(d, t, p->m * ldt * 4);
+  const cl_mem ma = kernel_buffer(&d->on, a, (a_count + 1) * 4), mb = kernel_buffer(&d->on, b, (b_count + 3) * 4);
+  const cl_mem mt = kernel_buffer(&d->on, t, p->m * ldt * 4);
   bool right = true;
   if (row->pack) {
     const size_t parts = (p->k + row->pack - 1) / row->pack;
-    const cl_mem pa = clCreateBuffer(d->context, CL_MEM_READ_WRITE, tiles_m * row->tile_m * p->k * 4, NULL, NULL);
-    const cl_mem pb = clCreateBuffer(d->context, CL_MEM_READ_WRITE, tiles_n * row->tile_n * p->k * 4, NULL, NULL);
-    const value va[] = {{.m = ma}, {.n = 1}, {.n = a_rs}, {.n = a_cs}, {.n = p->m}, {.n = p->k}, {.m = pa}};
-    const value vb[] = {{.m = mb}, {.n = 3}, {.n = b_rs}, {.n = b_cs}, {.n = p->k}, {.n = p->n}, {.m = pb}};
-    const value v[] = {{.m = pa},       {.m = pb}, {.n = p->m}, {.n = p->n}, {.n = p->k},
-                       {.f = p->alpha}, {.m = mt}, {.n = ldt},  {.u = 0}};
-    right = launch(d, program, "hx_pack_a", "mnnnnnm", va, 2, (size_t[2]){tiles_m, parts}, row->local) &&
-            launch(d, program, "hx_pack_b", "mnnnnnm", vb, 2, (size_t[2]){tiles_n, parts}, row->local) &&
-            launch(d, program, "hx_matmul", "mmnnnfmnu", v, 2, groups, row->local);
+    const cl_mem pa = clCreateBuffer(d->on.context, CL_MEM_READ_WRITE, tiles_m * row->tile_m * p->k * 4, NULL, NULL);
+    const cl_mem pb = clCreateBuffer(d->on.context, CL_MEM_READ_WRITE, tiles_n * row->tile_n * p->k * 4, NULL, NULL);
+    const kernel_value va[] = {{.m = ma}, {.n = 1}, {.n = a_rs}, {.n = a_cs}, {.n = p->m}, {.n = p->k}, {.m = pa}};
+    const kernel_value vb[] = {{.m = mb}, {.n = 3}, {.n = b_rs}, {.n = b_cs}, {.n = p->k}, {.n = p->n}, {.m = pb}};
+    const kernel_value v[] = {{.m = pa},       {.m = pb}, {.n = p->m}, {.n = p->n}, {.n = p->k},
+                              {.f = p->alpha}, {.m = mt}, {.n = ldt},  {.u = 0}};
+    right = kernel_launch(&d->on, program, "hx_pack_a", "mnnnnnm", va, 2, (size_t[2]){tiles_m, parts}, row->local) &&
+            kernel_launch(&d->on, program, "hx_pack_b", "mnnnnnm", vb, 2, (size_t[2]){tiles_n, parts}, row->local) &&
+            kernel_launch(&d->on, program, "hx_matmul", "mmnnnfmnu", v, 2, groups, row->local);
     clReleaseMemObject(pa);
     clReleaseMemObject(pb);
   } else {
-    const value v[] = {{.m = ma},   {.n = 1},        {.n = a_rs}, {.n = a_cs}, {.m = mb},
-                       {.n = 3},    {.n = b_rs},     {.n = b_cs}, {.n = p->m}, {.n = p->n},
-                       {.n = p->k}, {.f = p->alpha}, {.m = mt},   {.n = ldt},  {.u = 0}};
-    right = launch(d, program, "hx_matmul", "mnnnmnnnnnnfmnu", v, 2, groups, row->local);
+    const kernel_value v[] = {{.m = ma},   {.n = 1},        {.n = a_rs}, {.n = a_cs}, {.m = mb},
+                              {.n = 3},    {.n = b_rs},     {.n = b_cs}, {.n = p->m}, {.n = p->n},
+                              {.n = p->k}, {.f = p->alpha}, {.m = mt},   {.n = ldt},  {.u = 0}};
+    right = kernel_launch(&d->on, program, "hx_matmul", "mnnnmnnnnnnfmnu", v, 2, groups, row->local);
   }
-  right = right && clEnqueueReadBuffer(d->queue, mt, CL_TRUE, 0, p->m * ldt * 4, t, 0, NULL, NULL) == CL_SUCCESS;
+  right = right && clEnqueueReadBuffer(d->on.queue, mt, CL_TRUE, 0, p->m * ldt * 4, t, 0, NULL, NULL) == CL_SUCCESS;
   for (size_t i = 0; i < p->m && right; i++) right = memcmp(t + i * ldt, want + i * ldt, p->n * 4) == 0;
   clReleaseMemObject(ma);
   clReleaseMemObject(mb);
@@ -249,22 +209,20 @@ static void test_row(const device *d, const hx__kernel_row *row) {
   const unsigned failed = checks_failed;
   for (int op = HX_SUM; op <= (product ? HX_SUM : HX_PROD); op++)
     for (int type = HX_F32; type <= (product ? HX_F32 : HX_U32); type++)
-      CHECK(right_somehow(d, row, (hx_op)op, (hx_type)type), "%s on %s: op %d, type %d", row->name, d->name, op, type);
-  printf("%s: %s%s: %s\n", d->name, row->name, emulated(d, row) ? " (emulated lanes)" : "",
+      CHECK(right_somehow(d, row, (hx_op)op, (hx_type)type), "%s on %s: op %d, type %d", row->name, d->on.name, op,
+            type);
+  printf("%s: %s%s: %s\n", d->on.name, row->name, emulated(d, row) ? " (emulated lanes)" : "",
          checks_failed == failed ? "right" : "WRONG");
   fflush(stdout);
 }
 
-static void test_device(device *d) {
+static void test_device(device *d, cl_device_id id) {
   size_t count, max_local = 0;
   const hx__kernel_row *const rows = hx__kernel_rows(&count);
-  clGetDeviceInfo(d->id, CL_DEVICE_NAME, sizeof d->name - 1, d->name, NULL);
-  clGetDeviceInfo(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof max_local, &max_local, NULL);
-  d->sub_groups = sub_groups_of(d->id);
-  d->context = clCreateContext(NULL, 1, &d->id, NULL, NULL, NULL);
-  d->queue = d->context ? clCreateCommandQueue(d->context, d->id, 0, NULL) : NULL;
-  CHECK(d->queue, "%s: no queue", d->name);
-  for (size_t i = 0; i < count && d->queue; i++)
+  CHECK(kernel_device_open(&d->on, id), "%s: no queue", d->on.name);
+  clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof max_local, &max_local, NULL);
+  d->sub_groups = sub_groups_of(id);
+  for (size_t i = 0; i < count && d->on.queue; i++)
     if (rows[i].kind != HX__KERNEL_PROBE && (size_t)rows[i].local[0] * rows[i].local[1] <= max_local &&
         !hx__kernel_of_set(&rows[i]) &&
         rows[i].large_from == 0) /* those have instructions of one vendor's GPUs, other arguments */
@@ -272,18 +230,11 @@ static void test_device(device *d) {
 }
 
 int main(int argc, char **argv) {
-  cl_platform_id platforms[16];
-  cl_uint count = 0, found;
+  cl_device_id ids[16];
   device d = {.small = argc > 2, .emulation = argc > 1 ? emulation_read(argv[1]) : NULL};
+  const cl_uint found = kernel_devices(ids, 16);
   CHECK(d.emulation, "usage: rows_test EMULATION [--small]");
-  CHECK(clGetPlatformIDs(16, platforms, &count) == CL_SUCCESS && count > 0, "no platform");
-  for (cl_uint p = 0; d.emulation && p < count; p++) {
-    cl_device_id ids[16];
-    if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 16, ids, &found) != CL_SUCCESS) continue;
-    for (cl_uint i = 0; i < found; i++) {
-      d.id = ids[i];
-      test_device(&d);
-    }
-  }
+  CHECK(found > 0, "no device");
+  for (cl_uint i = 0; d.emulation && i < found; i++) test_device(&d, ids[i]);
   return checks_end("rows_test");
 }
