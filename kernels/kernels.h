@@ -54,9 +54,9 @@
  *     row.few: these too; m <= tile_m. B [k][column]: group g does the tiles g % whole, that plus whole, ... of C, and
  *     of k the panels g / whole, that plus groups / whole, ...; several groups a tile where it has one tile alone. B
  *     [column][k]: group g does panel g % panels of tile g / panels.
- *     row.blocks: as such a row, but after lies come uint tile_m, uint tile_n, multiples of row.block: tiles of that
- *     size, the last ones past the edges of C; across and whole are 0, and the panels lie with their columns swapped in
- *     pairs.
+ *     row.blocks: as such a row, but after lies come, and no join and tickets, uint tile_m, uint tile_n, multiples of
+ *     row.block: tiles of that size, the last ones past the edges of C; across and whole are 0, and the panels lie with
+ *     their columns swapped in pairs.
  *   Of a set one program alone has these for all (HX_BARE: the others):
  *   hx_matmul_join(ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt,
  *             uint across, uint whole, global const float *partials, uint tile_m, uint tile_n, uint align, uint how)
