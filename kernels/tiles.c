@@ -13,8 +13,8 @@
 #define JOIN_BYTES_A_NS 7600.0 /* that a join moves, in the cache */
 #define CHAIN_NS 500.0         /* of panels that meet in the product's launch, and of those that end together */
 #define CHAIN_PANEL_NS 1100.0
-#define UNEVEN 101u      /* percent of a unit's share of groups that the unit with most has, */
-#define CROWDED 110u     /* and where it had others before */
+#define UNEVEN 101u      /* percent of a unit's share of groups that the unit with most has */
+#define PACKED 0.2       /* of what it costs if all of them come so */
 #define TICKET_NS 1360.0 /* of a join in the product's launch, by one group */
 #define TICKET_PANEL_NS 79.0
 #define TICKET_PANELS 24u
@@ -85,22 +85,26 @@ static double store_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const
   return (double)(s->m * s->n) * sizeof(float) / rate;
 }
 
+/* What the unit that gets most has of so many groups. */
+static size_t share_of(size_t groups, unsigned units) { return hx__plan_ceiling(groups * UNEVEN, (size_t)units * 100); }
+
 /* All tiles in panels, the short ones of a last panel after the others. With more groups than the units have room for,
- * each unit gets all that it has room for at once, and some more of the full ones than others; and those of a unit that
- * end together are followed by as many, while others have fewer. */
+ * each unit gets all that it has room for at once, and some more of the full ones than others. Those of a unit that has
+ * room for three may end together and be followed by as many, while other units have none. */
 static double panels_ns(const pace *of, const hx__tiles_plan *p, size_t k, unsigned units) {
   const size_t here = resident(of->row), room = here * units, last = (k - 1) % HX__PANEL + 1;
   const size_t shorts = last < HX__PANEL ? p->tiles : 0, full = p->groups - shorts, over = full % room;
   const bool late = full >= room, fit = over + shorts < room + late;
-  const size_t uneven = late && here == 3 && p->joins ? CROWDED : UNEVEN; /* percent */
-  const size_t each = over ? hx__plan_lesser(here, hx__plan_ceiling(over * uneven, (size_t)units * 100) + !fit) : 0;
-  const size_t beside =
-      fit ? hx__plan_lesser(here, hx__plan_ceiling((over + shorts) * uneven, (size_t)units * 100)) : here;
-  const size_t after = fit ? 0 : over + shorts - room;
-  const double rounds = (double)(full / room), short_rounds = (double)(after / room);
-  return rounds * HX__PANEL * step_ns(of, here) + (double)(HX__PANEL - last) * step_ns(of, each) +
-         (double)last * (step_ns(of, beside) + short_rounds * step_ns(of, here) +
-                         step_ns(of, hx__plan_ceiling(after % room, units)));
+  const size_t each = over ? hx__plan_lesser(here, share_of(over, units) + !fit) : 0;
+  const size_t beside = fit ? hx__plan_lesser(here, share_of(over + shorts, units)) : here;
+  const size_t after = fit ? 0 : over + shorts - room, last_round = after % room;
+  const double all = step_ns(of, here), rounds = (double)(full / room) * HX__PANEL * all;
+  const double short_rounds = (double)(after / room * last) * all;
+  const double even = (double)(HX__PANEL - last) * step_ns(of, each) +
+                      (double)last * (step_ns(of, beside) + step_ns(of, hx__plan_ceiling(last_round, units)));
+  const double packed = (double)((over ? HX__PANEL : last) + (last_round ? last : 0)) * all;
+  const bool may_pack = p->joins && here == 3 && (late || !fit);
+  return rounds + short_rounds + even + (may_pack ? PACKED * fmax(packed - even, 0.0) : 0.0);
 }
 
 /* The groups of one panel after those of whole tiles, `wholes` of them a unit; or alone. */
