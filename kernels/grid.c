@@ -45,21 +45,21 @@ typedef struct span {
 } span;
 
 /* All tiles in panels. The groups of a last, short panel are launched last: where all find room at once they end
- * sooner; where the full ones do, those that found none follow in the room that others leave; with more rounds units
- * with room for several are as good as evenly loaded. here: groups that a unit has room for. */
-static void spans_of(const hx__tiles_plan *p, size_t k, size_t units, size_t here, span to[2]) {
+ * sooner; where the full ones just do, those that found none follow in the room that others leave; with more rounds
+ * units are as good as evenly loaded. */
+static void spans_of(const hx__tiles_plan *p, size_t k, size_t units, span to[2]) {
   const size_t last = (k - 1) % HX__PANEL + 1, shorts = last < HX__PANEL ? p->tiles : 0, full = p->groups - shorts;
-  const size_t room = here * units, over = full % room;
-  const size_t beside = over ? (room - over) * (HX__PANEL / last) : 0, after = shorts > beside ? shorts - beside : 0;
+  const size_t room = GRID_RESIDENT * units;
   if (p->groups <= room) {
     to[0] = (span){last, hx__plan_ceiling(p->groups, units)};
     to[1] = (span){HX__PANEL - last, hx__plan_ceiling(full, units)};
-  } else if (here > 1 && full > room) {
+  } else if (full > room) {
     to[0] = (span){HX__PANEL, hx__plan_ceiling(full * HX__PANEL + shorts * last, HX__PANEL * units)};
     to[1] = (span){0, 0};
   } else {
-    to[0] = (span){hx__plan_ceiling(full, room) * HX__PANEL, here};
-    to[1] = (span){last, hx__plan_ceiling(after, units)};
+    const size_t beside = full % room ? (room - full) * (HX__PANEL / last) : 0;
+    to[0] = (span){full ? HX__PANEL : 0, GRID_RESIDENT};
+    to[1] = (span){last, hx__plan_ceiling(shorts > beside ? shorts - beside : 0, units)};
   }
 }
 
@@ -76,7 +76,7 @@ static double grid_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const 
   const double chain = row->chain[HX__LAYOUT_NN] * 1e-3;
   const double full = (GRID_GROUP_NS + GRID_WARP_NS * mean) * 100.0 / row->rate[HX__LAYOUT_NN];
   span of[2];
-  spans_of(p, s->k, units, GRID_RESIDENT, of);
+  spans_of(p, s->k, units, of);
   const double work = ((double)of[0].depth * grid_step_ns(chain, full, of[0].groups) +
                        (double)of[1].depth * grid_step_ns(chain, full, of[1].groups)) /
                       HX__PLAN_PART;

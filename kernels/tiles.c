@@ -11,11 +11,12 @@
 #define STORE_BYTES_A_NS 3150.0 /* of C, by the one group of a unit */
 #define STORE_BYTES_OF_SLICES_A_NS 1700.0
 #define JOIN_BYTES_A_NS 7600.0 /* that a join moves, in the cache */
-#define CHAIN_NS 500.0         /* of panels that meet in the product's launch, and of those that end together */
-#define CHAIN_PANEL_NS 1100.0
-#define UNEVEN 101u      /* percent of a unit's share of groups that the unit with most has */
-#define PACKED 0.2       /* of what it costs if all of them come so */
-#define TICKET_NS 1360.0 /* of a join in the product's launch, by one group */
+#define CHAIN_NS 500.0         /* of panels that meet in the product's launch, */
+#define CHAIN_PANEL_NS 1100.0  /* and of each of a tile that ends with others */
+#define UNEVEN 101u            /* percent of a unit's share of groups that the unit with most has */
+#define PACKED 0.2             /* of what it costs if all of them come so, */
+#define PACKED_ROOM 3u         /* which was seen where a unit has room for three */
+#define TICKET_NS 1360.0       /* of a join in the product's launch, by one group */
 #define TICKET_PANEL_NS 79.0
 #define TICKET_PANELS 24u
 #define COPY_NS 3430.0
@@ -102,15 +103,15 @@ static double panels_ns(const pace *of, const hx__tiles_plan *p, size_t k, unsig
   const double short_rounds = (double)(after / room * last) * all;
   const double even = (double)(HX__PANEL - last) * step_ns(of, each) +
                       (double)last * (step_ns(of, beside) + step_ns(of, hx__plan_ceiling(last_round, units)));
-  const double packed = (double)((over ? HX__PANEL : last) + (last_round ? last : 0)) * all;
-  const bool may_pack = p->joins && here == 3 && (late || !fit);
+  const double packed = (double)((over ? HX__PANEL : shorts ? last : 0) + (last_round ? last : 0)) * all;
+  const bool may_pack = of->row->chains && p->joins && here == PACKED_ROOM && (late || !fit);
   return rounds + short_rounds + even + (may_pack ? PACKED * fmax(packed - even, 0.0) : 0.0);
 }
 
 /* The groups of one panel after those of whole tiles, `wholes` of them a unit; or alone. */
 static double parts_ns(const pace *of, const hx__tiles_plan *p, size_t k, unsigned units, size_t wholes) {
   const hx__kernel_row *const row = of->row;
-  const double part = p->joins || (row->slices > 1 && row->stages > 2) ? 1.0 : HX__PLAN_PART;
+  const double part = (row->chains && p->joins) || (row->slices > 1 && row->stages > 2) ? 1.0 : HX__PLAN_PART;
   const double panel = p->panels > 2 ? (double)k / (double)p->panels : fmin((double)k, HX__PANEL);
   const size_t share = hx__plan_ceiling(p->groups - p->whole, units);
   if (p->whole == 0 && row->slices == 1) return panels_ns(of, p, k, units) / part;

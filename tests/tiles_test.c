@@ -71,6 +71,8 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__t
         "%s: %zux%zux%zu: %zu tiles, %zu whole, %zu panels, %zu groups", name, s.m, s.n, s.k, p.tiles, p.whole,
         p.panels, p.groups);
   CHECK(slices == 1 || p.whole == 0 || p.panels <= slices, "%s: %zu panels at once", name, p.panels);
+  const size_t tail = p.tiles - p.whole, taken = row->in_place ? tail : row->chains ? tail * p.panels : SIZE_MAX;
+  CHECK(!p.joins || taken <= HX__JOIN_TICKETS, "%s: %zux%zux%zu takes %zu tickets", name, s.m, s.n, s.k, taken);
   if (row->in_place) {
     CHECK(!p.copy_a && !p.copy_b, "%s copies", name);
     CHECK(p.lies & HX__LIES_A_BY_K ? s.a.rs == 1 : s.a.cs == 1, "%s: A lies otherwise", name);

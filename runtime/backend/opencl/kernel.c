@@ -33,5 +33,7 @@ hx__outcome hx__cl_tickets_ready(hx__cl_lane *lane) {
   if (outcome != HX__DONE) return outcome;
   const cl_int code =
       clEnqueueWriteBuffer(lane->queue, lane->tickets.mem, CL_FALSE, 0, sizeof zeros, zeros, 0, NULL, NULL);
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
+  if (code == CL_SUCCESS) return HX__DONE;
+  hx__cl_buffer_release(&lane->tickets); /* else the next launch takes them for zeros */
+  return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
 }

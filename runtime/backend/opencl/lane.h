@@ -84,6 +84,7 @@ typedef struct hx__cl_lane {
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
   unsigned tested;          /* index of the variant that this lane tests; 0: none */
   bool reached;             /* that one has been launched */
+  bool chained;             /* and its last panels, where they might, were added by the product's own launch */
   bool copy_inputs;         /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
   uint64_t patience_ns;     /* with what comes without a prediction: uploads; UINT64_MAX: as long as it takes */
   bool joins;               /* reductions: chunks are joined on the device where they can be */

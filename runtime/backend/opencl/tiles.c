@@ -16,7 +16,13 @@ static hx__tiles_plan plan_by(const hx__cl_device *d, unsigned program, const hx
   return hx__tiles_plan_for(p->row, p->layout, shape, d->base.compute_units);
 }
 
-/* The program whose plan is the fastest, by its index; of one that is tested, that one wherever it can. */
+/* Whether the panels of a plan may be added by the product's own launch: it has the tickets. */
+static bool may_chain(const hx__kernel_row *row, const hx__tiles_plan *p) {
+  return row->chains && p->whole < p->tiles && p->panels <= HX__JOIN_TICKETS / (p->tiles - p->whole);
+}
+
+/* The program whose plan is the fastest, by its index; of one that is tested, that one wherever it can, and its panels
+ * added both ways in turns. */
 static unsigned choose_anew(hx__cl_lane *lane, uint64_t ready, const hx__tiles_shape *shape, hx__tiles_plan *best) {
   const hx__cl_device *const d = lane->device;
   unsigned chosen = lane->product;
@@ -27,6 +33,7 @@ static unsigned choose_anew(hx__cl_lane *lane, uint64_t ready, const hx__tiles_s
     const hx__tiles_plan plan = plan_by(d, i, shape);
     if (i == lane->tested && plan.ns < INFINITY) {
       *best = plan;
+      if (may_chain(d->program[i].row, &plan)) best->joins = lane->chained = !lane->chained;
       lane->reached = true;
       return i;
     }
