@@ -90,8 +90,9 @@ static double store_ns(const hx__kernel_row *row, const hx__tiles_plan *p, const
 static size_t share_of(size_t groups, unsigned units) { return hx__plan_ceiling(groups * UNEVEN, (size_t)units * 100); }
 
 /* All tiles in panels, the short ones of a last panel after the others. With more groups than the units have room for,
- * each unit gets all that it has room for at once, and some more of the full ones than others. Those of a unit that has
- * room for three may end together and be followed by as many, while other units have none. */
+ * or just as many at first, each unit gets all that it has room for at once, and some more of the full ones than
+ * others. Those of a unit that has room for three may end together and be followed by as many, while other units have
+ * none. */
 static double panels_ns(const pace *of, const hx__tiles_plan *p, size_t k, unsigned units) {
   const size_t here = resident(of->row), room = here * units, last = (k - 1) % HX__PANEL + 1;
   const size_t shorts = last < HX__PANEL ? p->tiles : 0, full = p->groups - shorts, over = full % room;
