@@ -12,6 +12,7 @@
 #define PANEL_NS 1600.0        /* of a group alone, and with B [column][k] the least that a launch takes */
 #define JOIN_NS 1000.0         /* of a join in the product's launch, by one group */
 #define JOIN_TURN_NS 950.0     /* for as many sums as its local memory takes */
+#define GROUP_NS 300.0         /* of a group more of a unit, where B lies [column][k] */
 #define GROUPS_A_UNIT 2u       /* that have registers, where B lies [k][line] */
 #define MOST_APART ((size_t)1 << 30)
 #define MOST_PARTIALS ((size_t)64 << 20) /* elements */
@@ -52,7 +53,9 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   p.partials = p.joins ? p.tiles * p.panels * sums : 0;
   const double lines = (double)s->n * (double)s->k, fma = lines * row->tile_m / (FMA_A_NS * units);
   const size_t turns = by_k ? hx__plan_ceiling(p.tiles, p.whole) * hx__plan_ceiling(p.panels, p.groups / p.whole) : 1;
-  p.ns = LAUNCH_NS + fmax(fmax(4.0 * lines / READ_BYTES_A_NS, fma), PANEL_NS * (double)turns) + ROW_NS * row->tile_m;
+  const double work = fmax(fmax(4.0 * lines / READ_BYTES_A_NS, fma), PANEL_NS * (double)turns);
+  p.ns = LAUNCH_NS + work * 100.0 / row->rate[layout] + ROW_NS * row->tile_m;
+  if (!by_k) p.ns += GROUP_NS * (double)(p.groups / units);
   if (p.joins)
     p.ns += JOIN_NS + JOIN_TURN_NS * (double)hx__plan_ceiling(p.panels * sums, row->tile_m > 4 ? 2048 : 4096);
   return p;

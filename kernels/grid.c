@@ -152,7 +152,9 @@ hx__tiles_plan hx__grid_plan_for(const hx__kernel_row *row, hx__layout layout, c
   const size_t longest = hx__plan_greater(hx__plan_greater(s->a.rs, s->a.cs), hx__plan_greater(s->b.rs, s->b.cs));
   hx__tiles_plan best = grid_of(row, s, units, 1, 1);
   best.ns = INFINITY;
-  const bool fits = ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours && longest < GRID_LONGEST &&
+  /* One panel needs no sums that wait. */
+  const bool fits = s->k > HX__PANEL && ((best.lies / HX__LIES_A_IN_FOURS) & row->fours) == row->fours &&
+                    longest < GRID_LONGEST &&
                     (most_m + row->sides[0]) * (most_n + row->sides[1]) * row->block * row->block <=
                         HX__PLAN_MOST_PARTIALS / 4 / best.panels;
   /* Others are faster then: no search. */

@@ -24,10 +24,12 @@
 #define LOCAL_BYTES ((size_t)227 << 10)
 #define REGISTERS 65536u
 #define REGISTERS_AN_ITEM 128u
-#define APART 0.91 /* the speed of slices of several groups of a unit, which do not keep step */
-#define NEAR 0.97  /* the speed where an operand comes from far memory */
-#define REST 2.4   /* steps of k that are no whole tile, one after the other */
-#define BESIDE 0.9 /* of the time that groups of one panel would take a unit's whole tiles to wait for */
+#define APART 0.91            /* the speed of slices of several groups of a unit, which do not keep step */
+#define NEAR 0.97             /* the speed where an operand comes from far memory */
+#define BEGIN_ELEMENT_NS 0.25 /* of a tile */
+#define BOTH_BY_LINES 1.15    /* times as long where neither operand in place lies [k][line] */
+#define REST 2.4              /* steps of k that are no whole tile, one after the other */
+#define BESIDE 0.9            /* of the time that groups of one panel would take a unit's whole tiles to wait for */
 #define SPREAD_4K 0.85
 #define SPREAD_1K 0.94
 #define FEW_WARPS_SPREAD 0.93
@@ -126,12 +128,18 @@ static double chain_ns(const hx__kernel_row *row, const hx__tiles_plan *p, unsig
   return CHAIN_NS + CHAIN_PANEL_NS * fmin(together, (double)p->panels);
 }
 
+/* What groups with operands in place take to begin and to end, where they follow one another on a unit. */
+static double begin_ns(const hx__kernel_row *row, size_t wholes) {
+  return wholes > 1 ? (double)(wholes - 1) * row->tile_m * row->tile_n * BEGIN_ELEMENT_NS : 0.0;
+}
+
 static double product_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
                          const hx__tiles_shape *s, unsigned units) {
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
   const double area = (double)row->tile_m * row->tile_n, k = (double)s->k;
-  const double full = area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
-  const pace of = {row, full, row->chain[layout] * 1e-3};
+  const double lines = row->in_place && !(p->lies & (HX__LIES_A_BY_K | HX__LIES_B_BY_K)) ? BOTH_BY_LINES : 1.0;
+  const double full = lines * area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
+  const pace of = {row, full, lines * row->chain[layout] * 1e-3};
   const size_t wholes =
       tail == 0 ? hx__plan_ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
   const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
@@ -140,9 +148,10 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
   const double odd = REST * (double)(s->k % row->tile_k), last = (double)((s->k - 1) % HX__PANEL + 1);
   const double late = tail && p->panels > 1 ? fmax(odd + last - HX__PANEL, 0.0) : odd;
   const double rest = row->in_place ? late * fmax(full, of.alone_ns) : 0.0;
+  const double begin = row->in_place ? begin_ns(row, wholes) : 0.0;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
   const double ns =
-      (row->in_place ? LAUNCH_IN_PLACE_NS : HX__PLAN_LAUNCH_NS) + fmax(work + rest, read) + store_ns(row, p, s);
+      (row->in_place ? LAUNCH_IN_PLACE_NS : HX__PLAN_LAUNCH_NS) + fmax(work + rest, read) + begin + store_ns(row, p, s);
   if (tail == 0) return ns;
   if (p->joins && row->chains) return ns + chain_ns(row, p, units);
   if (p->joins) return ns + TICKET_NS + (double)p->panels * TICKET_PANEL_NS;
@@ -173,7 +182,7 @@ static double skinny_ns(const hx__kernel_row *row, hx__layout layout, double per
   const double rest = REST * (double)(s->k % row->tile_k) * alone;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * (double)s->k * 4.0 / READ_BYTES_A_NS;
   const double ns = LAUNCH_IN_PLACE_NS + fmax(work + (p->whole || p->panels == 1 ? rest : 0.0), read);
-  if (p->whole) return ns;
+  if (p->whole) return ns + begin_ns(row, share);
   const double join = p->joins ? TICKET_NS + (double)p->panels * TICKET_PANEL_NS
                                : HX__PLAN_JOIN_NS + (double)p->panels * HX__PLAN_JOIN_PANEL_NS;
   return ns + join + join_bytes_ns(row, p);

@@ -52,9 +52,10 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__t
   const hx__tiles_plan p = hx__tiles_plan_for(row, layout, given, UNITS);
   const char *const name = row->name;
   if (layout == HX__LAYOUT_NN && row->rate[layout] != 0 && row->slices == 1 && !row->skinny &&
-      (!row->blocks || (row->fours == 0 && given->k <= 1024)))
+      (!row->blocks || (row->fours == 0 && given->k > HX__PANEL && given->k <= 1024)))
     CHECK(isfinite(p.ns), "%s: %zux%zux%zu has no plan", name, given->m, given->n, given->k);
   if (row->rate[layout] == 0) CHECK(isinf(p.ns), "%s has no program of layout %d", name, (int)layout);
+  if (row->blocks && given->k <= HX__PANEL) CHECK(isinf(p.ns), "%s: one panel waits to be joined", name);
   if (isinf(p.ns)) return;
   const hx__tiles_shape s = turned(&p, given);
   const size_t slices = row->slices;
@@ -126,7 +127,8 @@ static bool best_few(const hx__kernel_row *rows, size_t count, const hx__tiles_s
 /* What the best plan took on an H200, in microseconds, and its tiles: sides that give each unit one tile (512 to 1216)
  * or two, as many tiles as units (700), full panels that some units get more of (1372), short last ones that fill up
  * what the others leave, rounds that begin together (1478), panels that meet as they end (from 1100 on), and those of
- * few tiles, which a launch of their own adds (500, 300, 64). */
+ * few tiles, which a launch of their own adds (500, 300, 64). Where k is short, groups that begin and end (4096 x 4096,
+ * 50000); small tiles of operands that both lie [line][k] (128 x 2304). */
 static void against_the_card(const hx__kernel_row *rows, size_t count) {
   static const struct {
     size_t m, n, k;
@@ -148,7 +150,9 @@ static void against_the_card(const hx__kernel_row *rows, size_t count) {
               {1024, 1024, 16384, false, false, 64, 128, 691.7},   {600, 600, 50000, false, false, 64, 128, 819.5},
               {500, 500, 5000, false, false, 32, 128, 71.8},       {300, 300, 6000, false, false, 48, 128, 42.9},
               {64, 64, 65536, false, false, 32, 64, 24.6},         {1478, 301, 3552, false, false, 64, 128, 100.1},
-              {1372, 962, 1093, true, true, 48, 128, 80.0}};
+              {1372, 962, 1093, true, true, 48, 128, 80.0},        {4096, 4096, 16, false, false, 64, 128, 31.9},
+              {4096, 4096, 32, false, false, 64, 128, 42.8},       {2048, 3648, 16, false, true, 80, 128, 15.2},
+              {50000, 32, 64, false, false, 32, 64, 14.7},         {128, 2304, 768, false, true, 32, 128, 28.3}};
   for (size_t i = 0; i < sizeof card / sizeof card[0]; i++) {
     const hx__tiles_shape s = shape_of(card[i].m, card[i].n, card[i].k, card[i].trans_a, card[i].trans_b);
     const hx__tiles_plan p = best_of(rows, count, &s);
