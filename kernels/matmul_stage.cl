@@ -91,8 +91,9 @@ static void hx_barrier(uint slice) {
 #define HX_HALF(count, part) uint u = (count) * (part) / 2; u < (count) * ((part) + 1) / 2; u++
 #define HX_COPY_BEGIN(half) HX_COPY_A(half) HX_COPY_B(half, 0) HX_COPY_B(half, 1) HX_COPY_COMMIT
 #if HX_PTX
-/* The elements of a line that come next, for two short stages do not wait out far memory. */
-#if HX_STAGES == 2 && HX_TILE_K == 8
+/* The elements of a line that come next, for two short stages do not wait out far memory, nor do many copies of both
+ * operands; two slices lose by it. */
+#if HX_STAGES == 2 && HX_TILE_K == 8 || HX_B_BY_COLUMN && HX_SLICES == 1 && !HX_SMALL
 #define HX_FETCH ".L2::256B"
 #else
 #define HX_FETCH ""

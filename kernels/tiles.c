@@ -27,7 +27,7 @@
 #define APART 0.91            /* the speed of slices of several groups of a unit, which do not keep step */
 #define NEAR 0.97             /* the speed where an operand comes from far memory */
 #define BEGIN_ELEMENT_NS 0.25 /* of a tile */
-#define BOTH_BY_LINES 1.15    /* times as long where neither operand in place lies [k][line] */
+#define THROUGH_PANELS 1.08   /* times as long where a tile in place goes through several */
 #define REST 2.4              /* steps of k that are no whole tile, one after the other */
 #define BESIDE 0.9            /* of the time that groups of one panel would take a unit's whole tiles to wait for */
 #define SPREAD_4K 0.85
@@ -137,13 +137,13 @@ static double product_ns(const hx__kernel_row *row, hx__layout layout, double pe
                          const hx__tiles_shape *s, unsigned units) {
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
   const double area = (double)row->tile_m * row->tile_n, k = (double)s->k;
-  const double lines = row->in_place && !(p->lies & (HX__LIES_A_BY_K | HX__LIES_B_BY_K)) ? BOTH_BY_LINES : 1.0;
-  const double full = lines * area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
-  const pace of = {row, full, lines * row->chain[layout] * 1e-3};
+  const double full = area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
+  const pace of = {row, full, row->chain[layout] * 1e-3};
   const size_t wholes =
       tail == 0 ? hx__plan_ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
   const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
-  const double work = depth * step_ns(&of, wholes) + (tail ? parts_ns(&of, p, s->k, units, wholes) : 0.0);
+  const double through = row->in_place && tail == 0 && p->panels > 1 ? THROUGH_PANELS : 1.0;
+  const double work = through * depth * step_ns(&of, wholes) + (tail ? parts_ns(&of, p, s->k, units, wholes) : 0.0);
   /* The last panel alone has them, and is shorter where there are others. */
   const double odd = REST * (double)(s->k % row->tile_k), last = (double)((s->k - 1) % HX__PANEL + 1);
   const double late = tail && p->panels > 1 ? fmax(odd + last - HX__PANEL, 0.0) : odd;

@@ -127,8 +127,8 @@ static bool best_few(const hx__kernel_row *rows, size_t count, const hx__tiles_s
 /* What the best plan took on an H200, in microseconds, and its tiles: sides that give each unit one tile (512 to 1216)
  * or two, as many tiles as units (700), full panels that some units get more of (1372), short last ones that fill up
  * what the others leave, rounds that begin together (1478), panels that meet as they end (from 1100 on), and those of
- * few tiles, which a launch of their own adds (500, 300, 64). Where k is short, groups that begin and end (4096 x 4096,
- * 50000); small tiles of operands that both lie [line][k] (128 x 2304). */
+ * few tiles, which a launch of their own adds (500, 300, 64). Groups that begin and end, where k is short (4096 x 4096,
+ * 50000), and small tiles that go through several panels (3000, 128, 512 x 768). */
 static void against_the_card(const hx__kernel_row *rows, size_t count) {
   static const struct {
     size_t m, n, k;
@@ -152,7 +152,8 @@ static void against_the_card(const hx__kernel_row *rows, size_t count) {
               {64, 64, 65536, false, false, 32, 64, 24.6},         {1478, 301, 3552, false, false, 64, 128, 100.1},
               {1372, 962, 1093, true, true, 48, 128, 80.0},        {4096, 4096, 16, false, false, 64, 128, 31.9},
               {4096, 4096, 32, false, false, 64, 128, 42.8},       {2048, 3648, 16, false, true, 80, 128, 15.2},
-              {50000, 32, 64, false, false, 32, 64, 14.7},         {128, 2304, 768, false, true, 32, 128, 28.3}};
+              {50000, 32, 64, false, false, 32, 64, 14.7},         {128, 2304, 768, false, true, 32, 128, 28.3},
+              {3000, 16, 1000, false, false, 16, 16, 14.1},        {512, 768, 768, false, true, 64, 64, 27.4}};
   for (size_t i = 0; i < sizeof card / sizeof card[0]; i++) {
     const hx__tiles_shape s = shape_of(card[i].m, card[i].n, card[i].k, card[i].trans_a, card[i].trans_b);
     const hx__tiles_plan p = best_of(rows, count, &s);
