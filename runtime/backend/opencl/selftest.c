@@ -233,17 +233,16 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
 /* One case that reaches the program: of a variant by how its operands lie, which takes rows of the copy's length. */
 static const char *test_product_once(hx__lane *lane, const hx__cl_program *p, hx__memory_mode mode) {
   static const unsigned reaching[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 1, [HX__LAYOUT_TN] = 10, [HX__LAYOUT_NT] = 11};
-  static const unsigned by_fours[] = {1, 10, 14, 12}; /* hx__kernel_row.fours */
+  static const unsigned by_fours[] = {15, 10, 14, 12}; /* of hx__kernel_row.blocks, which take several panels */
   static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 15, [HX__LAYOUT_NT] = 16};
   static const unsigned skinny[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 19, [HX__LAYOUT_NT] = 20};
   const hx__cl_lane *const own = (const hx__cl_lane *)lane;
   const hx__layout layout = own->tested ? p->layout : HX__LAYOUT_NN;
-  const bool nn = layout == HX__LAYOUT_NN;
   const unsigned which = p->row->few      ? few[layout]
                          : p->row->skinny ? skinny[layout]
-                         : nn             ? by_fours[p->row->fours]
+                         : p->row->blocks ? by_fours[p->row->fours]
                                           : reaching[layout];
-  const bool any_place = p->row->few ? nn : which == 1;
+  const bool any_place = p->row->few ? layout == HX__LAYOUT_NN : which == 1;
   const char *const why = test_product(lane, p, &products[which], any_place ? mode : HX__MEMORY_COPY, false);
   return why ? why : own->tested && !own->reached ? "no small case reaches it" : NULL;
 }
