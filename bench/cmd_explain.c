@@ -128,6 +128,8 @@ static void print_choices(FILE *f, const hx__explanation *e) {
   char why[128];
   snprintf(why, sizeof why, reasons[e->decision.reason], aims[e->prospect.objective]);
   fprintf(f, "  %s: %s\n", name, why);
+  if (e->prospect.apart)
+    fputs("  CPU and devices do not share it: C is small, and the CPU does its panels of k in parallel\n", f);
 }
 
 static void write_json(FILE *f, const hx__explanation *e, bool after) {

@@ -74,6 +74,20 @@ static void idle_company(void) {
   CHECK(d.choice == 1 && d.reason == HX__REASON_TRY, "a device of which nothing is known: choice %u", d.choice);
 }
 
+/* Work that the CPU and a device would share badly: they together are no choice, not even to be tried. */
+static void apart(void) {
+  hx__prospect p = known();
+  hx__decision d;
+  p.apart = true;
+  p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 1.5;
+  hx__decide(&p, &d);
+  CHECK(d.best == 0 && d.choice != 1, "both would be faster by their parts: best %u, choice %u", d.best, d.choice);
+  p.device[0].alone.ns_per_unit = 0.5;
+  p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 9, .turn = 99};
+  hx__decide(&p, &d);
+  CHECK(d.best == 2 && d.choice == 2, "the device is faster: best %u, choice %u", d.best, d.choice);
+}
+
 /* First calls of the CPU's whose core was taken seem so many times as slow as the device: after two others there is
  * another one, and where that is no more than some times as slow a third after eight, and a fourth after 32. The last
  * row: 80 ms are no taken core. */
@@ -326,6 +340,7 @@ int main(void) {
   bad_luck();
   rows();
   idle_company();
+  apart();
   taken_core();
   what_calls_took();
   alone_unknown();

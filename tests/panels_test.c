@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products with a small C and a long k on several threads, whose panels are computed in any order and added in their
- * own: against the scalar definition, as integers. */
+ * own: against the scalar definition, as integers; and that devices do not join. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -47,6 +47,28 @@ static void beyond_the_caches(hx_context *hx) {
   product(hx, side, side, k, 0, 0);
 }
 
+/* Beside a device that is as fast: one of the two does all of it, as C is too small to be cut. */
+static void beside_a_device(void) {
+  enum { SIDE = 15, K = 400000, CALLS = 24 };
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu,sim";
+  settings.threads = "2";
+  setenv("HX_SIM", "rate=3e10,latency_us=20", 1);
+  hx_context *const hx = open_or_exit(&settings);
+  CHECK_OK(hx_ready(hx));
+  float *const a = malloc((size_t)SIDE * K * sizeof *a), *const b = malloc((size_t)SIDE * K * sizeof *b);
+  float c[SIDE * SIDE];
+  for (size_t i = 0; i < (size_t)SIDE * K; i++) a[i] = b[i] = value();
+  const hx_task task = hx_matmul(SIDE, SIDE, K, a, b, c);
+  for (int i = 0; i < CALLS; i++) {
+    hx_report report;
+    CHECK_OK(hx_offload(hx, &task, &report));
+    CHECK(report.gpu_share == 0 || report.gpu_share == 1, "call %d: a share of %.2f", i, report.gpu_share);
+  }
+  free(a), free(b);
+  hx_close(hx);
+}
+
 int main(void) {
   /* Several threads from 2^20 multiply-adds each; the panels where these have less than 8 rows each. */
   static const size_t shapes[][3] = {{8, 8, 4096},   {8, 8, 33000},   {15, 15, 9900}, {15, 14, 24576},
@@ -67,5 +89,6 @@ int main(void) {
     if (t == 1) beyond_the_caches(hx);
     hx_close(hx);
   }
+  beside_a_device();
   return checks_end("panels_test");
 }

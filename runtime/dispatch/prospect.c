@@ -183,6 +183,7 @@ void hx__prospect_devices(const hx__team *team, const hx__work *w, hx__plan *pla
   if (!plan->devices) return;
   for (size_t i = 0; i < plan->devices; i++) devices += team->seat[plan->device[i].seat].identity;
   const uint64_t all = devices + HX__CPU_IDENTITY;
+  p->apart = hx__cpu_by_panels(w, plan->threads);
   plan->feeders = feeders_of(team, plan);
   const unsigned threads = plan->threads - plan->feeders;
   for (size_t i = 0; i < plan->devices; i++) {

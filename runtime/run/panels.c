@@ -112,6 +112,8 @@ static bool cut_pays(const hx__work *w, unsigned threads) {
   return w->slices >= (size_t)LEAST_SLICES * threads && (l3 == 0 || bytes <= l3);
 }
 
+static size_t panels_of(const hx__work *w) { return (w->gemm.k + HX__PANEL - 1) / HX__PANEL; }
+
 /* As many as panels that wait for one whose thread has lost its core. */
 static size_t slots_for(const panel_run *r, unsigned threads) {
   const size_t wanted = MOST_BYTES / (r->cells * sizeof(float)), least = (size_t)SLOTS_A_THREAD * threads;
@@ -119,16 +121,19 @@ static size_t slots_for(const panel_run *r, unsigned threads) {
   return (slots + WORD - 1) / WORD * WORD;
 }
 
+bool hx__cpu_by_panels(const hx__work *w, unsigned threads) {
+  const hx__gemm *const g = &w->gemm;
+  if (!w->matmul || threads < 2 || g->m > MOST_SIDE || g->n > MOST_SIDE || g->m * g->n == 0 || g->alpha == 0)
+    return false;
+  const size_t panels = panels_of(w);
+  return panels >= LEAST_PANELS && panels >= threads && !cut_pays(w, threads);
+}
+
 bool hx__cpu_panels(hx__run_state *run) {
   const hx__work *const w = run->work;
   const unsigned threads = run->plan->threads;
-  if (!w->matmul || threads < 2 || run->feeds || w->gemm.m > MOST_SIDE || w->gemm.n > MOST_SIDE || cut_pays(w, threads))
-    return false;
-  panel_run r = {.run = run, .panels = (w->gemm.k + HX__PANEL - 1) / HX__PANEL};
-  if (r.panels < LEAST_PANELS || r.panels < threads || w->gemm.alpha == 0 || hx__ends_left(&run->ends) != w->slices)
-    return false;
-  r.cells = w->gemm.m * w->gemm.n;
-  if (r.cells == 0) return false;
+  if (run->feeds || !hx__cpu_by_panels(w, threads) || hx__ends_left(&run->ends) != w->slices) return false;
+  panel_run r = {.run = run, .panels = panels_of(w), .cells = w->gemm.m * w->gemm.n};
   r.slots = slots_for(&r, threads);
   const size_t words = r.slots / WORD, heads = (r.slots + words) * sizeof(uint64_t);
   const size_t bytes = heads + (r.slots + 1) * r.cells * sizeof(float);

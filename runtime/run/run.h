@@ -12,6 +12,10 @@
  * HX_OUT_OF_MEMORY: no room for slots or scratch. HX_DEVICE_FAILED: a mandatory device gave something back. */
 hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report);
 
+/* Whether a team of so many threads does a product by panels of all of C, if it has it for itself: beside devices it
+ * would have to cut C, of which there is little. */
+bool hx__cpu_by_panels(const hx__work *work, unsigned threads);
+
 #define HX__CPU_IDENTITY 2u  /* of the CPU; that of a seat's device stands in the seat */
 #define HX__CALL_IDENTITY 4u /* of all that share a call: how long it takes by its units */
 

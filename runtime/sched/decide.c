@@ -210,6 +210,9 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
   return o;
 }
 
+/* Who is not asked: the CPU and devices together, where they would share the work badly. */
+static bool is_out(const hx__prospect *p, unsigned choice) { return p->apart && choice && choice <= p->devices; }
+
 /* From time to cost. usual: watts of a choice that was never measured. */
 static void weigh(hx__objective objective, double usual, hx__outlook *o) {
   o->cost = o->ns;
@@ -292,7 +295,8 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
     const bool more = d->best == 0 || hx__choice_of(d->best, p->devices).devices < hx__choice_of(i, p->devices).devices;
     const double doubt = i > p->devices && p->objective == HX__OBJECTIVE_TIME ? SURE * d->outlook[i].doubt : 0.0;
     const double gain = (more || doubt > 0.0 ? gain_of(p, i, &d->outlook[i]) : 0.0) + doubt;
-    if (i && !d->outlook[i].idle && d->outlook[i].cost * (1.0 + gain) < d->outlook[d->best].cost) d->best = i;
+    if (is_out(p, i) || d->outlook[i].idle) continue;
+    if (i && d->outlook[i].cost * (1.0 + gain) < d->outlook[d->best].cost) d->best = i;
   }
   leave_to_links(p, d);
   d->turn++;
@@ -301,7 +305,7 @@ void hx__decide(const hx__prospect *p, hx__decision *d) {
   double least = INFINITY;
   for (unsigned i = 0; i < d->choices; i++) { /* of those that are due the most promising */
     hx__reason reason;
-    if (i == d->best || !is_due(p, d, i, &reason)) continue;
+    if (i == d->best || is_out(p, i) || !is_due(p, d, i, &reason)) continue;
     double promise = isfinite(d->outlook[i].ns) ? d->outlook[i].cost * exp(-hope(p, d, i)) : 0.0;
     if (in_row(d, &d->outlook[i]) || is_half_tried(p, d, i)) promise = -1.0;
     if (promise >= least) continue;

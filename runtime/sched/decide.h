@@ -23,6 +23,7 @@ typedef struct hx__prospect {
   double units;
   unsigned devices;
   hx__estimate cpu_alone, cpu_beside; /* beside all of the devices */
+  bool apart;                         /* the CPU or devices: they would share it badly */
   struct {
     hx__estimate alone, beside; /* alone: without the CPU; beside: with the CPU and the others */
     bool idle;                  /* it has slept */
