@@ -53,8 +53,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   p.partials = p.joins ? p.tiles * p.panels * sums : 0;
   const double lines = (double)s->n * (double)s->k, fma = lines * row->tile_m / (FMA_A_NS * units);
   const size_t turns = by_k ? hx__plan_ceiling(p.tiles, p.whole) * hx__plan_ceiling(p.panels, p.groups / p.whole) : 1;
-  const double work = fmax(fmax(4.0 * lines / READ_BYTES_A_NS, fma), PANEL_NS * (double)turns);
-  p.ns = LAUNCH_NS + work * 100.0 / row->rate[layout] + ROW_NS * row->tile_m;
+  p.ns = LAUNCH_NS + fmax(fmax(4.0 * lines / READ_BYTES_A_NS, fma), PANEL_NS * (double)turns) + ROW_NS * row->tile_m;
   if (!by_k) p.ns += GROUP_NS * (double)(p.groups / units);
   if (p.joins)
     p.ns += JOIN_NS + JOIN_TURN_NS * (double)hx__plan_ceiling(p.panels * sums, row->tile_m > 4 ? 2048 : 4096);

@@ -174,7 +174,7 @@ static const hx__kernel_row rows[] = {
     FEW("matmul-nvidia-ptx-few-2x32x64", 256, 2, 32, 64, 2, 100, 0),
     FEW("matmul-nvidia-ptx-few-4x32x64", 256, 4, 32, 64, 2, 100, 0),
     FEW("matmul-nvidia-ptx-few-4x32x64-lines", 128, 4, 32, 64, 4, 0, 100),
-    FEW("matmul-nvidia-ptx-few-8x32x32-lines", 128, 8, 32, 32, 8, 0, 65),
+    FEW("matmul-nvidia-ptx-few-8x32x32-lines", 128, 8, 32, 32, 8, 0, 100),
     /* Some tens of rows or columns. */
     SKINNY("matmul-nvidia-ptx-skinny-32x64x32", 64, 32, 64, 3, 1, 2, 68, 62, 36000, 38000),
     SKINNY("matmul-nvidia-ptx-skinny-4x4-32x64x32", 128, 32, 64, 2, 1, 1, 0, 54, 0, 24000),

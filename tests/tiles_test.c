@@ -190,6 +190,9 @@ int main(void) {
                           column = shape_of(4096, 1, 4096, way & 1, way >> 1);
     CHECK(best_few(rows, count, &row) && best_few(rows, count, &column), "one row or column, transposes %u", way);
   }
+  const hx__tiles_shape tall = shape_of(100000, 8, 16, false, false), deep = shape_of(2048, 8, 8192, false, false);
+  CHECK(!best_few(rows, count, &tall), "100000 x 8 x 16: many groups that do little");
+  CHECK(best_few(rows, count, &deep), "2048 x 8 x 8192: few columns");
   const hx__tiles_shape least = shape_of(1, 1, 1, false, false), odd = shape_of(4097, 4097, 4097, true, true);
   for (size_t i = 0; i < count; i++) {
     const uint32_t tile[3] = {rows[i].tile_m, rows[i].tile_n, rows[i].tile_k};
