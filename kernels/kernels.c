@@ -6,9 +6,9 @@
 
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
-    hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small_stage[],
-    hx__cl_matmul_small[], hx__cl_matmul_grid[], hx__cl_matmul_cells[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[],
-    hx__cl_matmul_few_turns[], hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
+    hx__cl_matmul[], hx__cl_matmul_stage[], hx__cl_matmul_stage_copy[], hx__cl_matmul_place[], hx__cl_matmul_tiles[],
+    hx__cl_matmul_small_stage[], hx__cl_matmul_small[], hx__cl_matmul_cells[], hx__cl_matmul_few[],
+    hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[], hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -46,6 +46,16 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_SLICES=" #sl " -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #bm            \
                " -DHX_BLOCKS_N=" #bn " -DHX_WIDTH=" #w " " d                                                         \
   }
+/* name, tile, stages, blocks of rows and of columns an item, steps from the copies of A to those of B, rates and chains
+ * where B lies [k][column] and [column][k]: of that set, what lies [line][k] by fours */
+#define FOURS(n, tm, tn, tk, st, bm, bn, spread, nn, nt, c_nn, c_nt)                                                   \
+  {                                                                                                                    \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {128, 1}, .tile_m = tm, .tile_n = tn,  \
+    .tile_k = tk, .slices = 1, .stages = st, .width = 4, .rate = {nn, 0, nt}, .chain = {c_nn, 0, c_nt}, .fours = true, \
+    .chains = true, .optional = true,                                                                                  \
+    .defines = "-DHX_SHAPE_TILES=1 -DHX_PTX=1 -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #bm " -DHX_BLOCKS_N=" #bn            \
+               " -DHX_WIDTH=4 -DHX_FOURS=1 -DHX_DIRECT=1 -DHX_SPREAD=" #spread                                         \
+  }
 /* name, work-group, tile, blocks of rows an item, rows of one and columns of an item, items of a warp above one
  * another, steps read ahead, rate, chain: of that set, with operands in place */
 #define SMALL(n, l0, tm, tn, tk, blocks, im, in, lanes, ahead, nn, c_nn)                                             \
@@ -66,22 +76,12 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .defines = "-DHX_SHAPE_TILES=1 -DHX_SMALL=1 -DHX_PTX=1 -DHX_STAGES=" #st " -DHX_BLOCKS_M=" #bm                   \
                " -DHX_BLOCKS_N=" #bn " -DHX_LANES_M=4 -DHX_AHEAD=4"                                                  \
   }
-/* name, whether A and B are copied by fours, blocks of a tile's sides at most, rate, chain: of that set, with operands
+/* name, warps that copy, blocks of a tile's sides at most, rows and columns of it together: of that set, with operands
  * in place and the sides of a tile by launch (tiles.h) */
-#define GRID(n, fa, fb, sm, sn, nn, c_nn)                                                                              \
-  {                                                                                                                    \
-    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {128, 1}, .tile_m = 64, .tile_n = 128, \
-    .tile_k = 8, .slices = 1, .stages = 6, .width = 4, .rate = {nn, 0, 0}, .chain = {c_nn, 0, 0}, .blocks = 32,        \
-    .block = 16, .sides = {sm, sn}, .fours = (fa) | (fb) << 1, .in_place = true, .optional = true,                     \
-    .defines =                                                                                                         \
-        "-DHX_SHAPE_TILES=1 -DHX_GRID=1 -DHX_PTX=1 -DHX_STAGES=6 -DHX_BLOCKS_M=2 -DHX_BLOCKS_N=2 -DHX_GRID_LINES=256"  \
-        " -DHX_GRID_FOURS_A=" #fa " -DHX_GRID_FOURS_B=" #fb " -DHX_GRID_SIDE_M=" #sm " -DHX_GRID_SIDE_N=" #sn          \
-  }
-/* name, warps that copy, blocks of a tile's sides at most, rows and columns of it together, rate: the same in cells */
-#define CELLS(n, copiers, sm, sn, most, nn)                                                                            \
+#define CELLS(n, copiers, sm, sn, most)                                                                                \
   {                                                                                                                    \
     .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_NVIDIA, .local = {256 + 32 * (copiers), 1},             \
-    .tile_m = 64, .tile_n = 128, .tile_k = 16, .slices = 1, .stages = 3, .width = 4, .rate = {nn, 0, 0},               \
+    .tile_m = 64, .tile_n = 128, .tile_k = 16, .slices = 1, .stages = 3, .width = 4, .rate = {100, 0, 0},              \
     .blocks = 128, .block = 8, .sides = {sm, sn}, .lines = most, .in_place = true, .optional = true,                   \
     .defines = "-DHX_SHAPE_TILES=1 -DHX_CELLS=1 -DHX_PTX=1 -DHX_STAGES=3 -DHX_BLOCKS_M=2 -DHX_CELLS_COPIERS=" #copiers \
                " -DHX_CELLS_MOST_M=8*" #sm " -DHX_CELLS_MOST_N=8*" #sn " -DHX_CELLS_LINES=" #most                      \
@@ -129,7 +129,9 @@ static const hx__kernel_row rows[] = {
           "-DHX_SPREAD=2"),
     TILES("matmul-nvidia-ptx-2x128x64x8-4", 256, 2, 128, 64, 8, 4, 2, 2, 4, 88, 0, 0, 50700, 0, 0, "-DHX_DIRECT=1"),
     TILES("matmul-nvidia-ptx-64x64x8", 128, 1, 64, 64, 8, 4, 1, 2, 4, 0, 89, 81, 0, 25000, 26000, "-DHX_DIRECT=1"),
-    TILES("matmul-nvidia-ptx-32x64x16-4", 128, 1, 32, 64, 16, 4, 1, 1, 4, 70, 76, 63, 11500, 10500, 15500,
+    FOURS("matmul-nvidia-ptx-64x64x16-fours", 64, 64, 16, 3, 1, 2, 5, 0, 81, 0, 24000),
+    FOURS("matmul-nvidia-ptx-32x64x32-fours", 32, 64, 32, 3, 1, 1, 6, 78, 78, 11000, 11000),
+    TILES("matmul-nvidia-ptx-32x64x16-4", 128, 1, 32, 64, 16, 4, 1, 1, 4, 0, 76, 63, 0, 10500, 15500,
           "-DHX_DIRECT=1 -DHX_SPREAD=4"),
     TILES("matmul-nvidia-ptx-32x128x16-4", 128, 1, 32, 128, 16, 4, 2, 1, 4, 88, 88, 0, 21000, 18500, 0,
           "-DHX_DIRECT=1 -DHX_SPREAD=6"),
@@ -164,10 +166,7 @@ static const hx__kernel_row rows[] = {
     SMALL("matmul-nvidia-ptx-small-2x2-16x32x64", 128, 16, 32, 64, 1, 2, 2, 4, 4, 33, 7100),
     SMALL("matmul-nvidia-ptx-small-2x2-16x16x64", 64, 16, 16, 64, 1, 2, 2, 4, 8, 27, 6800),
     /* Long k: tiles whose sides the launch chooses. */
-    GRID("matmul-nvidia-ptx-grid-80x128x8", 0, 1, 5, 8, 100, 21400),
-    GRID("matmul-nvidia-ptx-grid-80x128x8-1", 0, 0, 5, 8, 92, 29000),
-    GRID("matmul-nvidia-ptx-grid-128x128x8", 1, 1, 8, 8, 100, 21400),
-    CELLS("matmul-nvidia-ptx-cells-208x128x16", 4, 26, 16, 240, 100),
+    CELLS("matmul-nvidia-ptx-cells-208x128x16", 4, 26, 16, 240),
     /* Few rows or columns. */
     FEW("matmul-nvidia-ptx-few-1x32x64", 256, 1, 32, 64, 2, 100, 0),
     FEW("matmul-nvidia-ptx-few-1x32x64-lines", 128, 1, 32, 64, 5, 0, 100),
@@ -211,7 +210,8 @@ static bool tile_set(const uint32_t tile[3]) { return tile[0] != 0 || tile[1] !=
 static bool tile_matches(const hx__kernel_row *row, const uint32_t tile[3]) {
   if (row->kind != HX__KERNEL_MATMUL || !tile_set(tile)) return true;
   const bool some = hx__kernel_of_set(row) && row->rate[HX__LAYOUT_NN] == 0; /* of the ways that operands lie */
-  if (row->slices > 1 || row->lines != 0 || row->few || row->skinny || some) return false; /* not every product's */
+  if (row->slices > 1 || row->lines != 0 || row->few || row->skinny || row->fours || some)
+    return false; /* not every product's */
   if (row->tile_m == tile[0] && row->tile_n == tile[1] && row->tile_k == tile[2]) return true;
   return row->any_tile && tile_ok(row, tile);
 }
@@ -269,11 +269,21 @@ uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
                                        hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
-  static const char *const matmul[] = {hx__cl_common,       hx__cl_matmul,           hx__cl_matmul_stage,
-                                       hx__cl_matmul_place, hx__cl_matmul_tiles,     hx__cl_matmul_small_stage,
-                                       hx__cl_matmul_small, hx__cl_matmul_grid,      hx__cl_matmul_cells,
-                                       hx__cl_matmul_few,   hx__cl_matmul_few_lines, hx__cl_matmul_few_turns,
-                                       hx__cl_matmul_copy,  hx__cl_matmul_store,     NULL};
+  static const char *const matmul[] = {hx__cl_common,
+                                       hx__cl_matmul,
+                                       hx__cl_matmul_stage,
+                                       hx__cl_matmul_stage_copy,
+                                       hx__cl_matmul_place,
+                                       hx__cl_matmul_tiles,
+                                       hx__cl_matmul_small_stage,
+                                       hx__cl_matmul_small,
+                                       hx__cl_matmul_cells,
+                                       hx__cl_matmul_few,
+                                       hx__cl_matmul_few_lines,
+                                       hx__cl_matmul_few_turns,
+                                       hx__cl_matmul_copy,
+                                       hx__cl_matmul_store,
+                                       NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
   return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
 }

@@ -146,12 +146,12 @@ typedef struct hx__kernel_row {
   uint32_t block;    /* rows and columns of a block */
   uint32_t sides[2]; /* such a tile's, in blocks, at most */
   uint32_t lines;    /* its rows and columns together, at most; 0: as many as its sides have */
-  uint32_t fours;    /* and its operands that are copied by fours, so must lie so: bit 0 A, bit 1 B */
-  bool chains;       /* of a set: a launch may add panels as they end, and so need no other */
-  bool in_place;     /* of a set: reads operands however they lie, in the one program of layout NN */
-  bool skinny;       /* of a set: with operands in place, for tens of rows; a program for each way that B lies */
-  bool few;          /* of a set: with operands in place, tile_m rows at most; a program for each way that B lies */
-  bool optional;     /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
+  bool fours;    /* of a set: what lies [line][k] is copied by four neighbours of k, whose lines begin at 16 bytes */
+  bool chains;   /* of a set: a launch may add panels as they end, and so need no other */
+  bool in_place; /* of a set: reads operands however they lie, in the one program of layout NN */
+  bool skinny;   /* of a set: with operands in place, for tens of rows; a program for each way that B lies */
+  bool few;      /* of a set: with operands in place, tile_m rows at most; a program for each way that B lies */
+  bool optional; /* uses what a driver may refuse: where its build or its bits fail the next row is tried */
   const char *defines; /* "-DHX_SHAPE_ITEM=1 ..." */
 } hx__kernel_row;
 

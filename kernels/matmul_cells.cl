@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix product for NVIDIA GPUs where tiles and panels would fill the compute units badly: as matmul_grid.cl a group does
- * one panel of a tile whose sides the launch chooses, but in cells of 8 x 8 and up to 8 warps of 16 cells, so that one
- * group fills a unit and 200 x 200 x 13000 is one group a unit. Four warps more only copy: what a copy costs besides
+ * Matrix product for NVIDIA GPUs where k is long and tiles and panels would fill the compute units badly: a group does one
+ * panel of a tile whose rows and columns the launch chooses, in cells of 8 x 8 and up to 8 warps of 16 cells, so that one
+ * group fills a unit and 200 x 200 x 13000 is one group a unit; at the edges only cells that are in C. Four warps more only copy: what a copy costs besides
  * reading (addresses, conditions, registers that it keeps) is not waited for by those that compute, and operands may lie
  * in any way. 8 rows by 4 columns an item, two items a cell; the order is that of matmul.cl.
  *   HX_CELLS_COPIERS  warps that copy, after those that compute

@@ -57,28 +57,28 @@ HX_JOIN_SUM(hx_join_one, float, , 32)
 HX_JOIN_SUM(hx_join_four, float4, 4, 16)
 
 /* Adds the panels of the tiles from `whole` on, a quad an item, or without HX_JOIN_FOURS in `how` an element: quads of
- * few tiles would be too few items to have all panels on their way. HX_JOIN_GRID: those of matmul_grid.cl, which lie
+ * few tiles would be too few items to have all panels on their way. HX_JOIN_CELLS: those of matmul_cells.cl, which lie
  * nowhere over one another and whose pairs of columns are swapped. */
 #define HX_JOIN_FOURS 1u
-#define HX_JOIN_GRID 2u
+#define HX_JOIN_CELLS 2u
 kernel __attribute__((reqd_work_group_size(HX_JOIN_ITEMS, 1, 1))) void hx_matmul_join(
     ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,
     global const float *partials, uint tile_m, uint tile_n, uint align, uint how) {
-  const bool fours = how & HX_JOIN_FOURS, grid = how & HX_JOIN_GRID;
+  const bool fours = how & HX_JOIN_FOURS, cells = how & HX_JOIN_CELLS;
   const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), items = tile_m * tile_n / (fours ? 4 : 1);
   const uint tile = (uint)(get_global_id(0) / items), q = (uint)(get_global_id(0) % items);
   /* As they lie there: along the lines of t. */
   const uint width = (across ? tile_m : tile_n) / (fours ? 4 : 1), line = q / width, from = q % width * (fours ? 4 : 1);
   const ulong m_up = (m + tile_m - 1) / tile_m * tile_m, n_up = (n + tile_n - 1) / tile_n * tile_n;
-  const hx_place at = hx_place_of(whole + tile, tile_m, tile_n, align, grid ? m_up : m, grid ? n_up : n);
+  const hx_place at = hx_place_of(whole + tile, tile_m, tile_n, align, cells ? m_up : m, cells ? n_up : n);
   const hx_target to = hx_target_of(t, ldt, at, tile_m, tile_n, m, n, alpha, beta, across);
   if (whole + tile >= hx_tiles(tile_m, tile_n, m, n) || line >= to.lines || from >= to.along) return;
   partials += (ulong)tile * panels * tile_m * tile_n;
   if (!fours) {
-    hx_store(to, line, from, hx_join_one(partials + (grid ? q ^ 1 : q), items, panels));
+    hx_store(to, line, from, hx_join_one(partials + (cells ? q ^ 1 : q), items, panels));
     return;
   }
-  const float4 sum = hx_join_four((global const float4 *)partials + q, items, panels), s = grid ? sum.yxwz : sum;
+  const float4 sum = hx_join_four((global const float4 *)partials + q, items, panels), s = cells ? sum.yxwz : sum;
   if (hx_target_in_fours(to)) {
     hx_store_four(to, line, from, s);
   } else {

@@ -52,7 +52,7 @@ static hx_place hx_place_of(uint tile, uint tile_m, uint tile_n, uint width, ulo
   return at;
 }
 
-#if HX_GRID || HX_CELLS
+#if HX_CELLS
 /* What group g does where the launch chooses the sides of tiles: one panel of one tile, which ends with C. All tiles of a
  * panel come before those of the next one. */
 typedef struct hx_panel_job {

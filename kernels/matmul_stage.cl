@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the product of matmul_tiles.cl is made of: its parameters, an item's share of the copies into local memory, the
- * operands and the fma of a step of k, and the sums in registers.
+ * What the product of matmul_tiles.cl is made of: its parameters, the operands and the fma of a step of k, and the sums
+ * in registers. matmul_stage_copy.cl has the copies into local memory.
  *   HX_PTX       the copies are cp.async; otherwise they go through registers
  *   HX_BLOCKS_M, HX_BLOCKS_N  blocks of four rows, and of four columns, an item
  *   HX_SLICES    2 (HX_PTX alone): each half of a group does a panel of its own of the same tile, so that few tiles have
@@ -12,6 +12,9 @@
  *   HX_LAYOUT    how the operands lie: 0 A [row][k] and B [k][column]; 1 A [k][row]; 2 B [column][k]
  *   HX_WIDTH     floats that a copy of an operand that lies [k][line] takes: 4, whose lines begin at multiples of 16
  *                bytes, or 1, at any places: each warp then copies neighbours of one k, at offsets that are constants
+ *   HX_FOURS     1: what lies [line][k] is copied by four neighbours of k at multiples of 16 bytes, and lies so in local
+ *                memory. Copies of single floats are four times as many, and cost a small tile more than its fma
+ *   HX_AHEAD     steps of k whose operands are read into registers at once; HX_FOURS: 4
  *   HX_SPREAD    steps of k from the copies of A in a tile to the first half of those of B, and on to the others
  *   HX_ORDER     the order of the fma of a step
  *   HX_DIRECT    a tile is stored from the registers where it can be; otherwise always through local memory
@@ -45,11 +48,22 @@
 #ifndef HX_SPREAD /* B by columns: its copies are single floats, too many for one step */
 #define HX_SPREAD (HX_A_BY_K && HX_TILE_K > 8 ? 2 : HX_B_BY_COLUMN)
 #endif
-#define HX_PITCH_A (HX_TILE_M + 4)
-#define HX_PITCH_B (HX_TILE_N + (HX_B_BY_COLUMN ? 4 : 0))
-#define HX_A_FLOATS (HX_TILE_K * HX_PITCH_A)
-#define HX_B_FLOATS (HX_TILE_K * HX_PITCH_B)
+#ifndef HX_FOURS
+#define HX_FOURS 0
+#endif
+#ifndef HX_AHEAD
+#define HX_AHEAD (HX_FOURS ? 4 : 1)
+#endif
+#define HX_A_FOURS (HX_FOURS && !HX_A_BY_K)
+#define HX_B_FOURS (HX_FOURS && HX_B_BY_COLUMN)
+#define HX_PITCH_A (HX_A_FOURS ? HX_TILE_K + 4 : HX_TILE_M + 4)
+#define HX_PITCH_B (HX_B_FOURS ? HX_TILE_K + 4 : HX_TILE_N + (HX_B_BY_COLUMN ? 4 : 0))
+#define HX_A_FLOATS (HX_A_FOURS ? HX_TILE_M * HX_PITCH_A : HX_TILE_K * HX_PITCH_A)
+#define HX_B_FLOATS (HX_B_FOURS ? HX_TILE_N * HX_PITCH_B : HX_TILE_K * HX_PITCH_B)
 
+#if HX_FOURS && !HX_PTX /* copies through registers are of one tile */
+#undef HX_STAGES
+#endif
 #ifndef HX_STAGES
 #define HX_STAGES 2
 #endif
@@ -57,24 +71,6 @@
 #define HX_TURN (HX_PAIRS ? 2 * HX_TILE_K : HX_TILE_K) /* of k */
 /* A last tile that is no turn goes the same way where a slice has few. */
 #define HX_ODD(count) (HX_SLICES > 1 && HX_PAIRS ? (count) & HX_TILE_K : 0)
-
-/* An item's share of the copies of an operand that lies [line][k]: 8 neighbours take 8 k of a line, a float each; of one
- * that lies [k][line]: HX_WIDTH neighbouring floats at once, ALONG items of a k, several times where they do not reach.
- * ALONG is a whole line of the tile where the items have a copy each at most, else a power of two. LINES: of the outer
- * index that the items take at once. */
-#define HX_SINGLE_LINES (HX_ITEMS / 8)
-#define HX_SINGLE_COPIES(tile) ((tile) / HX_SINGLE_LINES * (HX_TILE_K / 8))
-#define HX_SINGLE_FROM(at, lines, u) ((at) + (u) / (HX_TILE_K / 8) * (lines) + 8 * ((u) % (HX_TILE_K / 8)))
-#define HX_SINGLE_TO(pitch, u) (8 * ((u) % (HX_TILE_K / 8)) * (pitch) + (u) / (HX_TILE_K / 8) * HX_SINGLE_LINES)
-#define HX_WIDE_ALONG(tile) \
-  (HX_WIDTH == 1 ? 32 : HX_ITEMS / ((tile) / 4) >= HX_TILE_K ? (tile) / 4 : (tile) / 4 & -((tile) / 4))
-#define HX_WIDE_TIMES(tile) ((tile) / (HX_WIDE_ALONG(tile) * HX_WIDTH))
-#define HX_WIDE_LINES(tile) (HX_ITEMS / HX_WIDE_ALONG(tile))
-#define HX_WIDE_COPIES(tile) ((HX_TILE_K + HX_WIDE_LINES(tile) - 1) / HX_WIDE_LINES(tile) * HX_WIDE_TIMES(tile))
-#define HX_WIDE_PAST(tile, u) ((u) % HX_WIDE_TIMES(tile) * (HX_WIDE_ALONG(tile) * HX_WIDTH))
-#define HX_WIDE_FROM(tile, at, lines, u) ((at) + (u) / HX_WIDE_TIMES(tile) * (lines) + HX_WIDE_PAST(tile, u))
-#define HX_WIDE_TO(tile, pitch, u) \
-  ((u) / HX_WIDE_TIMES(tile) * HX_WIDE_LINES(tile) * (pitch) + HX_WIDE_PAST(tile, u))
 
 /* Of the items of a slice alone. */
 #if HX_SLICES == 1
@@ -87,125 +83,51 @@ static void hx_barrier(uint slice) {
 }
 #endif
 
-/* The copies of a tile: those of A, then those of B in two parts. */
-#define HX_HALF(count, part) uint u = (count) * (part) / 2; u < (count) * ((part) + 1) / 2; u++
-#define HX_COPY_BEGIN(half) HX_COPY_A(half) HX_COPY_B(half, 0) HX_COPY_B(half, 1) HX_COPY_COMMIT
-#if HX_PTX
-/* The elements of a line that come next, for two short stages do not wait out far memory, nor do many copies of both
- * operands; two slices lose by it. */
-#if HX_STAGES == 2 && HX_TILE_K == 8 || HX_B_BY_COLUMN && HX_SLICES == 1 && !HX_SMALL
-#define HX_FETCH ".L2::256B"
-#else
-#define HX_FETCH ""
-#endif
-static void hx_copy4(uint to, global const float *from) {
-  __asm__ __volatile__("cp.async.ca.shared.global" HX_FETCH " [%0], [%1], 4;" : : "r"(to), "l"(from));
-}
-static void hx_copy16(uint to, global const float *from) {
-  __asm__ __volatile__("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from));
-}
-#if HX_WIDTH == 4
-#define HX_COPY_WIDE hx_copy16
-#else
-#define HX_COPY_WIDE hx_copy4
-#endif
-/* Where there are more items than quads. */
-static void hx_copy16_if(uint to, global const float *from, uint some) {
-  __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
-                       :
-                       : "r"(to), "l"(from), "r"(some));
-}
-#define HX_COPY_STATE                                                                                            \
-  uint a_to = (uint)(size_t)(tile_a + a_mine), b_to = (uint)(size_t)(tile_b + b_mine);                     \
-  const uint a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_WIDE_ALONG(HX_TILE_M);
-#define HX_COPY_A(half)                                                                                              \
-  if (!HX_A_BY_K) {                                                                                                  \
-    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                         \
-        hx_copy4(a_to + 4 * ((half) * HX_A_FLOATS + HX_SINGLE_TO(HX_PITCH_A, u)), HX_SINGLE_FROM(a_at, a_lines, u)); \
-  } else if (HX_WIDE_LINES(HX_TILE_M) > HX_TILE_K) {                                                                 \
-    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)                                           \
-        hx_copy16_if(a_to + 4 * ((half) * HX_A_FLOATS + HX_WIDE_TO(HX_TILE_M, HX_PITCH_A, u)),                       \
-                     HX_WIDE_FROM(HX_TILE_M, a_at, a_lines, u), a_some);                                             \
+/* Operands of HX_AHEAD steps from p on of a stage into registers; of one of the last steps of k; the fma of a step. */
+#define HX_ROW_AT(i) (HX_A_FOURS ? HX_LINE_PLACE(HX_BLOCK_A, (i) / 4 * 16 + (i) % 4) * HX_PITCH_A : (i) / 4 * 16 + (i) % 4)
+#define HX_COLUMN_AT(j) \
+  (HX_B_FOURS ? HX_LINE_PLACE(HX_BLOCK_B, (j) / 4 * 32 + (j) % 4) * HX_PITCH_B : (j) / 4 * 32 + (j) % 4)
+#define HX_TAKE_LINE(to, i, from)                                              \
+  {                                                                            \
+    const float4 four = *(local const float4 *)(from);                         \
+    to[0][i] = four.x, to[1 % HX_AHEAD][i] = four.y;                           \
+    to[2 % HX_AHEAD][i] = four.z, to[3 % HX_AHEAD][i] = four.w;                \
+  }
+#define HX_FRAGMENTS(set, stage, p)                                                                                  \
+  if (HX_A_FOURS) {                                                                                                  \
+    _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++)                                                             \
+        HX_TAKE_LINE(av[set], i, a_frag + (stage) * HX_A_FLOATS + HX_ROW_AT(i) + (p))                                \
   } else {                                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)                                           \
-        HX_COPY_WIDE(a_to + 4 * ((half) * HX_A_FLOATS + HX_WIDE_TO(HX_TILE_M, HX_PITCH_A, u)),                       \
-                     HX_WIDE_FROM(HX_TILE_M, a_at, a_lines, u));                                                     \
-  }
-#define HX_COPY_B(half, part)                                                                                        \
-  if (HX_B_BY_COLUMN) {                                                                                              \
-    _Pragma("unroll") for (HX_HALF(HX_SINGLE_COPIES(HX_TILE_N), part))                                               \
-        hx_copy4(b_to + 4 * ((half) * HX_B_FLOATS + HX_SINGLE_TO(HX_PITCH_B, u)), HX_SINGLE_FROM(b_at, b_lines, u)); \
+    _Pragma("unroll") for (uint u = 0; u < HX_AHEAD; u++) {                                                          \
+      _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                                       \
+          vstore4(*(local const float4 *)(a_frag + (stage) * HX_A_FLOATS + ((p) + u) * HX_PITCH_A + 16 * i), i,      \
+                  av[set][u]);                                                                                       \
+    }                                                                                                                \
+  }                                                                                                                  \
+  if (HX_B_FOURS) {                                                                                                  \
+    _Pragma("unroll") for (uint j = 0; j < HX_COLUMNS; j++)                                                          \
+        HX_TAKE_LINE(bv[set], j, b_frag + (stage) * HX_B_FLOATS + HX_COLUMN_AT(j) + (p))                             \
   } else {                                                                                                           \
-    _Pragma("unroll") for (HX_HALF(HX_WIDE_COPIES(HX_TILE_N), part))                                                 \
-        HX_COPY_WIDE(b_to + 4 * ((half) * HX_B_FLOATS + HX_WIDE_TO(HX_TILE_N, HX_PITCH_B, u)),                       \
-                     HX_WIDE_FROM(HX_TILE_N, b_at, b_lines, u));                                                     \
+    _Pragma("unroll") for (uint u = 0; u < HX_AHEAD; u++) {                                                          \
+      _Pragma("unroll") for (uint j = 0; j < HX_BLOCKS_N; j++)                                                       \
+          vstore4(*(local const float4 *)(b_frag + (stage) * HX_B_FLOATS + ((p) + u) * HX_PITCH_B + 32 * j), j,      \
+                  bv[set][u]);                                                                                       \
+    }                                                                                                                \
   }
-/* An element, and the wait for all that an item has asked for. */
-#define HX_COPY_ONE(tile, at, from) hx_copy4((uint)(size_t)((tile) + (at)), from);
-#define HX_COPY_ALL __asm__ __volatile__("cp.async.wait_all;" : : : "memory");
-#define HX_COPY_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
-#define HX_COPY_END(half)                                                            \
-  __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory"); \
-  barrier(CLK_LOCAL_MEM_FENCE);
+#if HX_FOURS
+#define HX_LAST_AT(fours, floats, pitch, p) ((fours) ? (p) / HX_TILE_K * (floats) + (p) % HX_TILE_K : (p) * (pitch))
+#define HX_LAST_FRAGMENTS(p)                                                                       \
+  _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++)                                             \
+      av[0][0][i] = a_frag[HX_LAST_AT(HX_A_FOURS, HX_A_FLOATS, HX_PITCH_A, p) + HX_ROW_AT(i)];     \
+  _Pragma("unroll") for (uint j = 0; j < HX_COLUMNS; j++)                                          \
+      bv[0][0][j] = b_frag[HX_LAST_AT(HX_B_FOURS, HX_B_FLOATS, HX_PITCH_B, p) + HX_COLUMN_AT(j)];
 #else
-#if HX_WIDTH == 4
-typedef float4 hx_wide;
-#else
-typedef float hx_wide;
+#define HX_LAST_FRAGMENTS(p) HX_FRAGMENTS(0, 0, p)
 #endif
-#define HX_COPY_STATE                                                                                            \
-  float a_in[HX_SINGLE_COPIES(HX_TILE_M)], b_one[HX_SINGLE_COPIES(HX_TILE_N)];                                   \
-  hx_wide a_wide[HX_WIDE_COPIES(HX_TILE_M)], b_in[HX_WIDE_COPIES(HX_TILE_N)];                                     \
-  const bool a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_WIDE_ALONG(HX_TILE_M);
-#define HX_COPY_A(half)                                                      \
-  if (!HX_A_BY_K) {                                                          \
-    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++) \
-        a_in[u] = *HX_SINGLE_FROM(a_at, a_lines, u);                         \
-  } else if (a_some) {                                                       \
-    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)   \
-        a_wide[u] = *(global const hx_wide *)HX_WIDE_FROM(HX_TILE_M, a_at, a_lines, u);            \
-  }
-#define HX_COPY_B(half, part)                                          \
-  if (HX_B_BY_COLUMN) {                                                \
-    _Pragma("unroll") for (HX_HALF(HX_SINGLE_COPIES(HX_TILE_N), part)) \
-        b_one[u] = *HX_SINGLE_FROM(b_at, b_lines, u);                  \
-  } else {                                                             \
-    _Pragma("unroll") for (HX_HALF(HX_WIDE_COPIES(HX_TILE_N), part))   \
-        b_in[u] = *(global const hx_wide *)HX_WIDE_FROM(HX_TILE_N, b_at, b_lines, u);        \
-  }
-#define HX_COPY_ONE(tile, at, from) (tile)[at] = *(from);
-#define HX_COPY_ALL
-#define HX_COPY_COMMIT
-#define HX_COPY_END(half)                                                                                        \
-  if (!HX_A_BY_K) {                                                                                              \
-    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                     \
-        tile_a[(half) * HX_A_FLOATS + a_mine + HX_SINGLE_TO(HX_PITCH_A, u)] = a_in[u];                           \
-  } else if (a_some) {                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)                                       \
-        *(local hx_wide *)(tile_a + (half) * HX_A_FLOATS + a_mine + HX_WIDE_TO(HX_TILE_M, HX_PITCH_A, u)) = a_wide[u]; \
-  }                                                                                                              \
-  if (HX_B_BY_COLUMN) {                                                                                          \
-    _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_N); u++)                                     \
-        tile_b[(half) * HX_B_FLOATS + b_mine + HX_SINGLE_TO(HX_PITCH_B, u)] = b_one[u];                          \
-  } else {                                                                                                       \
-    _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_N); u++)                                       \
-        *(local hx_wide *)(tile_b + (half) * HX_B_FLOATS + b_mine + HX_WIDE_TO(HX_TILE_N, HX_PITCH_B, u)) = b_in[u]; \
-  }                                                                                                              \
-  barrier(CLK_LOCAL_MEM_FENCE);
-#endif
-
-/* Operands of step p of a stage into registers; the fma of a step. */
-#define HX_FRAGMENTS(set, stage, p)                                                                             \
-  {                                                                                                             \
-    _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                                    \
-        vstore4(*(local const float4 *)(a_frag + (stage) * HX_A_FLOATS + (p) * HX_PITCH_A + 16 * i), i, av[set]); \
-    _Pragma("unroll") for (uint j = 0; j < HX_BLOCKS_N; j++)                                                    \
-        vstore4(*(local const float4 *)(b_frag + (stage) * HX_B_FLOATS + (p) * HX_PITCH_B + 32 * j), j, bv[set]); \
-  }
-#define HX_STEP(set)                                                            \
+#define HX_STEP(set, u)                                                         \
   _Pragma("unroll") for (uint e = 0; e < HX_ROWS * HX_COLUMNS; e++) {           \
     const uint i = HX_STEP_I(e), j = HX_STEP_J(e, i);                           \
-    acc[i][j] = fma(av[set][i], bv[set][j], acc[i][j]);                         \
+    acc[i][j] = fma(av[set][u][i], bv[set][u][j], acc[i][j]);                   \
   }
 /* HX_ORDER: the way over the rows and columns, which the bits do not show and the compiler's registers do: along the
  * rows to and fro, along four columns of them at a time, or along the columns. */
@@ -225,8 +147,8 @@ typedef float hx_wide;
 /* A tile of a stage, while another one is copied into `into`; up to the first operands of the next one. */
 #define HX_TILE(stage, into, next)                                                          \
   _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p++) {                                  \
-    if (p + 1 < HX_TILE_K) {                                                                \
-      HX_FRAGMENTS((p + 1) & 1, stage, p + 1)                                               \
+    if (p % HX_AHEAD == 0 && p + HX_AHEAD < HX_TILE_K) {                                    \
+      HX_FRAGMENTS((p / HX_AHEAD + 1) & 1, stage, p + HX_AHEAD)                             \
     }                                                                                       \
     if (p == 0) {                                                                           \
       HX_COPY_A(into)                                                                       \
@@ -238,11 +160,11 @@ typedef float hx_wide;
       HX_COPY_B(into, 1)                                                                    \
       HX_COPY_COMMIT                                                                        \
     }                                                                                       \
-    if (p + 1 == HX_TILE_K) {                                                               \
+    if (p + HX_AHEAD == HX_TILE_K) {                                                        \
       HX_COPY_END(into)                                                                     \
       HX_FRAGMENTS(0, next, 0)                                                              \
     }                                                                                       \
-    HX_STEP(p & 1)                                                                          \
+    HX_STEP(p / HX_AHEAD & 1, p % HX_AHEAD)                                                 \
   }
 
 #define HX_SET_ACC(value)                                                                   \

@@ -10,7 +10,7 @@
  *   - the fma go along the rows to and fro, which reuses operands;
  *   - no branch in the loop over k: the last tile is copied twice.
  * matmul_stage.cl has what a step of k is made of, and the parameters. */
-#if HX_SHAPE_TILES && !HX_SMALL && !HX_GRID && !HX_CELLS && !HX_FEW /* which have kernels of their own */
+#if HX_SHAPE_TILES && !HX_SMALL && !HX_CELLS && !HX_FEW /* which have kernels of their own */
 
 #if !HX_B_BY_COLUMN && HX_WIDE_LINES(HX_TILE_N) > HX_TILE_K
 #error the copies of B have no condition, so every item needs one
@@ -142,23 +142,34 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #define HX_SINGLE_AT(line, ld) ((line + id / 8) * (ld) + job.k0 + id % 8)
 #define HX_WIDE_AT(tile, line, ld) \
   ((job.k0 + id / HX_WIDE_ALONG(tile)) * (ld) + (line) + id % HX_WIDE_ALONG(tile) * HX_WIDTH)
-  const uint a_mine = HX_A_BY_K ? HX_WIDE_MINE(HX_TILE_M, HX_PITCH_A) : HX_SINGLE_MINE(HX_PITCH_A);
-  const uint b_mine = HX_B_BY_COLUMN ? HX_SINGLE_MINE(HX_PITCH_B) : HX_WIDE_MINE(HX_TILE_N, HX_PITCH_B);
+#define HX_FOURS_MINE(pitch) (id / (HX_TILE_K / 4) * (pitch) + id % (HX_TILE_K / 4) * 4)
+#define HX_FOURS_AT(block, line, ld) \
+  (((line) + HX_PLACE_LINE(block, id / (HX_TILE_K / 4))) * (ld) + job.k0 + id % (HX_TILE_K / 4) * 4)
+  const uint a_mine = HX_A_FOURS  ? HX_FOURS_MINE(HX_PITCH_A)
+                      : HX_A_BY_K ? HX_WIDE_MINE(HX_TILE_M, HX_PITCH_A)
+                                  : HX_SINGLE_MINE(HX_PITCH_A);
+  const uint b_mine = HX_B_FOURS       ? HX_FOURS_MINE(HX_PITCH_B)
+                      : HX_B_BY_COLUMN ? HX_SINGLE_MINE(HX_PITCH_B)
+                                       : HX_WIDE_MINE(HX_TILE_N, HX_PITCH_B);
   const ulong a_lines = (HX_A_BY_K ? HX_WIDE_LINES(HX_TILE_M) : HX_SINGLE_LINES) * lda;
   const ulong b_lines = (HX_B_BY_COLUMN ? HX_SINGLE_LINES : HX_WIDE_LINES(HX_TILE_N)) * ldb;
   const ulong a_ahead = HX_A_BY_K ? HX_TILE_K * lda : HX_TILE_K, b_ahead = HX_B_BY_COLUMN ? HX_TILE_K : HX_TILE_K * ldb;
-  global const float *a_at =
-      a + a_first + (HX_A_BY_K ? HX_WIDE_AT(HX_TILE_M, at.i0, lda) : HX_SINGLE_AT(at.i0, lda));
-  global const float *b_at =
-      b + b_first + (HX_B_BY_COLUMN ? HX_SINGLE_AT(at.j0, ldb) : HX_WIDE_AT(HX_TILE_N, at.j0, ldb));
-  local const float *a_frag = tile_a + hx_tile_row(id), *b_frag = tile_b + hx_tile_column(id);
+  global const float *a_at = a + a_first + (HX_A_FOURS  ? HX_FOURS_AT(HX_BLOCK_A, at.i0, lda)
+                                            : HX_A_BY_K ? HX_WIDE_AT(HX_TILE_M, at.i0, lda)
+                                                        : HX_SINGLE_AT(at.i0, lda));
+  global const float *b_at = b + b_first + (HX_B_FOURS       ? HX_FOURS_AT(HX_BLOCK_B, at.j0, ldb)
+                                            : HX_B_BY_COLUMN ? HX_SINGLE_AT(at.j0, ldb)
+                                                             : HX_WIDE_AT(HX_TILE_N, at.j0, ldb));
+#define HX_FRAG_AT(fours, block, pitch, line) ((fours) ? HX_LINE_PLACE(block, line) * (pitch) : (line))
+  local const float *a_frag = tile_a + HX_FRAG_AT(HX_A_FOURS, HX_BLOCK_A, HX_PITCH_A, hx_tile_row(id));
+  local const float *b_frag = tile_b + HX_FRAG_AT(HX_B_FOURS, HX_BLOCK_B, HX_PITCH_B, hx_tile_column(id));
   HX_COPY_STATE
 #if HX_PTX && HX_B_BY_COLUMN /* as above */
   __asm__ __volatile__("" : "+l"(a_frag), "+l"(b_frag));
   __asm__ __volatile__("" : "+r"(a_to), "+r"(b_to));
 #endif
 
-  float acc[HX_ROWS][HX_COLUMNS], av[2][HX_ROWS], bv[2][HX_COLUMNS];
+  float acc[HX_ROWS][HX_COLUMNS], av[2][HX_AHEAD][HX_ROWS], bv[2][HX_AHEAD][HX_COLUMNS];
   HX_SET_ACC(0.0f)
   uint stage = 0;
   if (full | HX_ODD(left)) {
@@ -234,7 +245,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
       if (p + 1 < HX_TILE_K) {
         HX_FRAGMENTS((p + 1) & 1, stage, p + 1)
       }
-      HX_STEP(p & 1)
+      HX_STEP(p & 1, 0)
     }
     left -= HX_TILE_K;
     HX_BARRIER
@@ -251,6 +262,10 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     a += a_first + (HX_A_BY_K ? from * lda + place.i0 : place.i0 * lda + from);
     b += b_first + (HX_B_BY_COLUMN ? place.j0 * ldb + from : from * ldb + place.j0);
     const uint p = id % HX_TURN;
+#define HX_LAST_TO(X, p, line)                                                                                         \
+  (HX_##X##_FOURS                                                                                                      \
+       ? (p) / HX_TILE_K * HX_##X##_FLOATS + HX_LINE_PLACE(HX_BLOCK_##X, line) * HX_PITCH_##X + (p) % HX_TILE_K \
+       : (p)*HX_PITCH_##X + (line))
     if (HX_A_BY_K) {
 #pragma unroll 1
       for (uint e = id; e < left * HX_TILE_M; e += HX_ITEMS)
@@ -258,12 +273,12 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     } else {
 #pragma unroll 4
       for (uint row = id / HX_TURN; row < HX_TILE_M; row += HX_ITEMS / HX_TURN)
-        if (p < left) HX_COPY_ONE(tile_a, p * HX_PITCH_A + row, a + row * lda + p)
+        if (p < left) HX_COPY_ONE(tile_a, HX_LAST_TO(A, p, row), a + row * lda + p)
     }
     if (HX_B_BY_COLUMN) {
 #pragma unroll 4
       for (uint column = id / HX_TURN; column < HX_TILE_N; column += HX_ITEMS / HX_TURN)
-        if (p < left) HX_COPY_ONE(tile_b, p * HX_PITCH_B + column, b + column * ldb + p)
+        if (p < left) HX_COPY_ONE(tile_b, HX_LAST_TO(B, p, column), b + column * ldb + p)
     } else {
 #pragma unroll 4
       for (uint e = id; e < left * HX_TILE_N; e += HX_ITEMS)
@@ -273,8 +288,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     HX_BARRIER
 #pragma unroll 1
     for (uint p = 0; p < left; p++) {
-      HX_FRAGMENTS(0, 0, p)
-      HX_STEP(0)
+      HX_LAST_FRAGMENTS(p)
+      HX_STEP(0, 0)
     }
   }
 

@@ -23,8 +23,8 @@ static inline uint32_t hx__plan_lies(size_t rs, size_t cs, bool even, size_t lin
 }
 
 /* hx__tiles_plan_for of a row that lets the launch choose its tiles (hx__kernel_row.blocks), */
-hx__tiles_plan hx__grid_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *shape,
-                                 unsigned units);
+hx__tiles_plan hx__cells_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *shape,
+                                  unsigned units);
 /* and of one for few rows of C; other: the product of the transposes. */
 hx__tiles_plan hx__few_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *shape,
                                 const hx__tiles_shape *other, unsigned units);

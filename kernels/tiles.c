@@ -13,6 +13,7 @@
 #define JOIN_BYTES_A_NS 7600.0 /* that a join moves, in the cache */
 #define CHAIN_NS 500.0         /* of panels that meet in the product's launch, */
 #define CHAIN_PANEL_NS 1100.0  /* and of each of a tile that ends with others */
+#define ONE_MORE 0.65          /* of the cost of one more whole tile a unit */
 #define UNEVEN 101u            /* percent of a unit's share of groups that the unit with most has */
 #define PACKED 0.2             /* of what it costs if all of them come so, */
 #define PACKED_ROOM 3u         /* which was seen where a unit has room for three */
@@ -29,10 +30,12 @@
 #define BEGIN_ELEMENT_NS 0.25 /* of a tile */
 #define THROUGH_PANELS 1.08   /* times as long where a tile in place goes through several */
 #define REST 2.4              /* steps of k that are no whole tile, one after the other */
+#define FETCH_NS 700.0        /* until these are there, where they are up to 31 */
 #define BESIDE 0.9            /* of the time that groups of one panel would take a unit's whole tiles to wait for */
 #define SPREAD_4K 0.85
 #define SPREAD_1K 0.94
 #define FEW_WARPS_SPREAD 0.93
+#define FEW_READ 0.86
 #define SKINNY_ROWS 32u     /* of C: others are faster with more */
 #define SKINNY_SINGLES 1.13 /* times as long where the wide operand is not copied by fours */
 #define SHORT_PANEL 64u     /* of k: the last of several, which takes next to no time */
@@ -67,11 +70,11 @@ static double nearness(const hx__kernel_row *row, const hx__tiles_shape *s) {
   return row->stages == 2 && (s->m <= row->tile_m || s->n <= row->tile_n) ? NEAR : 1.0;
 }
 
-/* Whole tiles of the unit that gets most of them, where `parts` groups of one panel follow: the device hands groups out
- * unevenly until it is full. */
-static size_t whole_share(const hx__kernel_row *row, size_t wholes, size_t parts, unsigned units) {
-  const bool uneven = wholes % 2 == 1 || parts >= units || row->in_place;
-  return wholes + (wholes > 0 && wholes < 6 && resident(row) > 1 && uneven);
+/* How likely the unit that is done last has one whole tile more than `wholes`, where `parts` groups of one panel
+ * follow: the device hands groups out unevenly until it is full. */
+static double uneven(const hx__kernel_row *row, size_t wholes, size_t parts, unsigned units) {
+  if (row->in_place) return wholes > 0 && wholes < 6 && resident(row) > 1 ? 1.0 : 0.0;
+  return wholes > 0 && wholes < resident(row) && parts >= units ? ONE_MORE : 0.0;
 }
 
 /* What a join of a plan's panels moves. */
@@ -122,9 +125,10 @@ static double parts_ns(const pace *of, const hx__tiles_plan *p, size_t k, unsign
   return BESIDE * panel * (step_ns(of, wholes + share) - step_ns(of, wholes)) / part;
 }
 
-/* A chain of panels: those of a tile that end together are added by one group. */
+/* A chain of panels: those of a tile that end together are added by one group. Those beside whole tiles end before. */
 static double chain_ns(const hx__kernel_row *row, const hx__tiles_plan *p, unsigned units) {
-  const double together = (double)(resident(row) * units) / (double)(p->tiles - p->whole);
+  if (p->whole) return CHAIN_NS + CHAIN_PANEL_NS;
+  const double together = (double)(resident(row) * units) / (double)p->tiles;
   return CHAIN_NS + CHAIN_PANEL_NS * fmin(together, (double)p->panels);
 }
 
@@ -133,25 +137,34 @@ static double begin_ns(const hx__kernel_row *row, size_t wholes) {
   return wholes > 1 ? (double)(wholes - 1) * row->tile_m * row->tile_n * BEGIN_ELEMENT_NS : 0.0;
 }
 
+/* What the unit that is done last has to do: so many whole tiles, and its share of the groups of one panel. */
+static double work_ns(const pace *of, const hx__tiles_plan *p, size_t k, unsigned units, size_t wholes) {
+  const hx__kernel_row *const row = of->row;
+  const bool tail = p->whole < p->tiles;
+  const double depth = row->slices == 1 ? (double)k : ceil((double)k / (double)hx__plan_lesser(p->panels, row->slices));
+  const double through = row->in_place && !tail && p->panels > 1 ? THROUGH_PANELS : 1.0;
+  return through * depth * step_ns(of, wholes) + (tail ? parts_ns(of, p, k, units, wholes) : 0.0);
+}
+
 static double product_ns(const hx__kernel_row *row, hx__layout layout, double percent, const hx__tiles_plan *p,
                          const hx__tiles_shape *s, unsigned units) {
   const size_t tail = p->tiles - p->whole, at_once = p->panels < row->slices ? p->panels : row->slices;
   const double area = (double)row->tile_m * row->tile_n, k = (double)s->k;
   const double full = area * (double)at_once / (FMA_A_NS * 0.01 * percent * nearness(row, s));
   const pace of = {row, full, row->chain[layout] * 1e-3};
-  const size_t wholes =
-      tail == 0 ? hx__plan_ceiling(p->whole, units) : whole_share(row, p->whole / units, p->groups - p->whole, units);
-  const double depth = row->slices == 1 ? k : ceil(k / (double)at_once);
-  const double through = row->in_place && tail == 0 && p->panels > 1 ? THROUGH_PANELS : 1.0;
-  const double work = through * depth * step_ns(&of, wholes) + (tail ? parts_ns(&of, p, s->k, units, wholes) : 0.0);
+  const size_t wholes = tail == 0 ? hx__plan_ceiling(p->whole, units) : p->whole / units;
+  const double more = tail == 0 ? 0.0 : uneven(row, wholes, p->groups - p->whole, units);
+  double work = (1.0 - more) * work_ns(&of, p, s->k, units, wholes);
+  if (more > 0.0) work += more * work_ns(&of, p, s->k, units, wholes + 1);
   /* The last panel alone has them, and is shorter where there are others. */
   const double odd = REST * (double)(s->k % row->tile_k), last = (double)((s->k - 1) % HX__PANEL + 1);
   const double late = tail && p->panels > 1 ? fmax(odd + last - HX__PANEL, 0.0) : odd;
-  const double rest = row->in_place ? late * fmax(full, of.alone_ns) : 0.0;
-  const double begin = row->in_place ? begin_ns(row, wholes) : 0.0;
+  const double rest = row->in_place || row->fours ? late * fmax(full, of.alone_ns) : 0.0;
+  const double fetch = row->fours && rest > 0.0 ? FETCH_NS : 0.0;
+  const double begin = row->in_place ? begin_ns(row, wholes + (more > 0.0)) : 0.0;
   const double read = (double)p->tiles * (row->tile_m + row->tile_n) * k * 4.0 / READ_BYTES_A_NS;
-  const double ns =
-      (row->in_place ? LAUNCH_IN_PLACE_NS : HX__PLAN_LAUNCH_NS) + fmax(work + rest, read) + begin + store_ns(row, p, s);
+  const double ns = (row->in_place ? LAUNCH_IN_PLACE_NS : HX__PLAN_LAUNCH_NS) + fmax(work + rest + fetch, read) +
+                    begin + store_ns(row, p, s);
   if (tail == 0) return ns;
   if (p->joins && row->chains) return ns + chain_ns(row, p, units);
   if (p->joins) return ns + TICKET_NS + (double)p->panels * TICKET_PANEL_NS;
@@ -194,8 +207,11 @@ static double time_ns(const hx__kernel_row *row, hx__layout layout, double perce
 }
 
 /* Columns of B that lie a multiple of 4 KB apart meet in few sets of the cache, of 1 KB in some; with four stages
- * nobody waits for that, but where a group has few warps, and then from 128 bytes on. */
+ * nobody waits for that, but where a group has few warps, and then from 128 bytes on. What is copied by fours is less
+ * than that at once; there B as [k][column] slows it where its columns are few tiles', which all groups read at once.
+ */
 static double spread(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s) {
+  if (row->fours) return layout == HX__LAYOUT_NN && s->n <= 3 * row->tile_n && s->m >= 8 * s->n ? FEW_READ : 1.0;
   if (layout != HX__LAYOUT_NT) return 1.0;
   if (row->stages > 2) return row->slices > 1 || s->b.cs % 32 != 0 ? 1.0 : FEW_WARPS_SPREAD;
   if (s->b.cs % 256 != 0) return 1.0;
@@ -205,6 +221,12 @@ static double spread(const hx__kernel_row *row, hx__layout layout, const hx__til
 /* Whether a row reads lines of an operand that lies [k][line] where they are. */
 static bool reads(const hx__kernel_row *row, bool even, size_t ld, size_t lines) {
   return row->width == 1 || (even && ld % row->width == 0 && lines % row->width == 0);
+}
+
+/* Whether what a row copies by four neighbours of k lies so. */
+static bool lies_in_fours(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s, bool copy_a) {
+  if (!row->fours) return true;
+  return (copy_a || (s->a.even && s->a.rs % 4 == 0)) && (layout != HX__LAYOUT_NT || (s->b.even && s->b.cs % 4 == 0));
 }
 
 /* The plan with all tiles after the first `whole` ones cut into panels. */
@@ -245,7 +267,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
   p.pitch_a = fours(s->k);
   p.lines_a = hx__plan_greater(s->m, row->tile_m);
   p.pitch_b = hx__plan_greater(fours(s->n), row->tile_n);
-  if (!fits || !narrow || percent == 0) {
+  if (!fits || !narrow || percent == 0 || !lies_in_fours(row, layout, s, p.copy_a)) {
     p.ns = INFINITY;
     return p;
   }
@@ -270,7 +292,7 @@ static hx__tiles_plan plan_for(const hx__kernel_row *row, hx__layout layout, con
 
 hx__tiles_plan hx__tiles_plan_for(const hx__kernel_row *row, hx__layout layout, const hx__tiles_shape *s,
                                   unsigned units) {
-  if (row->blocks) return hx__grid_plan_for(row, layout, s, units ? units : 1);
+  if (row->blocks) return hx__cells_plan_for(row, layout, s, units ? units : 1);
   const hx__tiles_shape other = {s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.even}, {s->a.cs, s->a.rs, s->a.even}};
   if (row->few) return hx__few_plan_for(row, layout, s, &other, units ? units : 1);
   const hx__tiles_plan straight = plan_for(row, layout, s, units ? units : 1);

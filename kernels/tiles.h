@@ -20,7 +20,7 @@ typedef struct hx__tiles_shape {
 #define HX__JOIN_TICKETS 32768u /* that one launch takes, at most: a tile's or a panel's (kernels.h) */
 
 /* How panels are added: matmul_copy.cl knows these by number. */
-enum { HX__JOIN_FOURS = 1, HX__JOIN_GRID = 2 };
+enum { HX__JOIN_FOURS = 1, HX__JOIN_CELLS = 2 };
 
 /* [k][row] and [k][column]; and by four neighbours at multiples of 16 bytes. matmul_place.cl knows these by number. */
 enum {

@@ -39,9 +39,9 @@ static bool right(const kernel_device *d, cl_program program, const hx__kernel_r
                   const product *p, cl_uint join) {
   const bool trans_a = layout == HX__LAYOUT_TN, trans_b = layout == HX__LAYOUT_NT;
   const size_t a_rows = trans_a ? p->k : p->m, a_cols = trans_a ? p->m : p->k,
-               lda = up(a_cols, trans_a ? row->width : 1);
+               lda = up(a_cols, trans_a || row->fours ? row->width : 1);
   const size_t b_rows = trans_b ? p->n : p->k, b_cols = trans_b ? p->k : p->n,
-               ldb = up(b_cols, trans_b ? 1 : row->width);
+               ldb = up(b_cols, trans_b && !row->fours ? 1 : row->width);
   const size_t first = row->width == 1, a_count = first + (a_rows - 1) * lda + a_cols,
                b_count = first + (b_rows - 1) * ldb + b_cols, c_count = p->m * p->n;
   const size_t tiles = up(p->m, row->tile_m) / row->tile_m * (up(p->n, row->tile_n) / row->tile_n);
@@ -147,7 +147,7 @@ int main(int argc, char **argv) {
     CHECK(kernel_device_open(&d, ids[i]), "%s: no queue", d.name);
     for (size_t r = 0; r < count && d.queue; r++)
       for (int layout = 0; layout < HX__LAYOUTS; layout++)
-        if (rows[r].chains && rows[r].stages == 2 && rows[r].rate[layout] != 0 &&
+        if (rows[r].chains && (rows[r].stages == 2 || rows[r].fours) && rows[r].rate[layout] != 0 &&
             rows[r].tile_m <= (small || rows[r].width > 1 ? 48 : 64) && !(small && layout == HX__LAYOUT_TN)) {
           test_row(&d, &rows[r], (hx__layout)layout, small);
           tested++;

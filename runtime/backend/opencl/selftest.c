@@ -134,7 +134,7 @@ static const product products[] = {
     {1, 4, 1, 8, 1042, false, false, 1.0f, true},  {1, 0, 2, 5, 1030, false, false, 1.0f, false},
     {1, 0, 1, 7, 1540, true, true, -2.0f, false},  {2, 7, 0, 1, 1100, false, false, 1.0f, false},
     {1, 9, 0, 1, 600, true, false, 0.5f, false},   {0, 28, 1, 8, 523, true, false, 1.0f, true},
-    {0, 27, 1, 8, 1036, false, true, 1.0f, true}};
+    {0, 27, 1, 8, 1036, false, true, 1.0f, true},  {1, 4, 1, 8, 1036, false, true, 1.0f, true}};
 
 /* keep: C begins as zeros, stays on the device with a beta, and is fetched. */
 static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode,
@@ -233,14 +233,16 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
 /* One case that reaches the program: of a variant by how its operands lie, which takes rows of the copy's length. */
 static const char *test_product_once(hx__lane *lane, const hx__cl_program *p, hx__memory_mode mode) {
   static const unsigned reaching[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 1, [HX__LAYOUT_TN] = 10, [HX__LAYOUT_NT] = 11};
-  static const unsigned by_fours[] = {15, 10, 14, 12}; /* of hx__kernel_row.blocks, which take several panels */
+  static const unsigned blocks = 15; /* which takes several panels */
   static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 15, [HX__LAYOUT_NT] = 16};
+  static const unsigned in_fours[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 9, [HX__LAYOUT_NT] = 21};
   static const unsigned skinny[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 19, [HX__LAYOUT_NT] = 20};
   const hx__cl_lane *const own = (const hx__cl_lane *)lane;
   const hx__layout layout = own->tested ? p->layout : HX__LAYOUT_NN;
   const unsigned which = p->row->few      ? few[layout]
                          : p->row->skinny ? skinny[layout]
-                         : p->row->blocks ? by_fours[p->row->fours]
+                         : p->row->blocks ? blocks
+                         : p->row->fours  ? in_fours[layout]
                                           : reaching[layout];
   const bool any_place = p->row->few ? layout == HX__LAYOUT_NN : which == 1;
   const char *const why = test_product(lane, p, &products[which], any_place ? mode : HX__MEMORY_COPY, false);

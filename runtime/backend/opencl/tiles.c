@@ -163,7 +163,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   const size_t items = tail * tile, quads = hx__ceiling(items / 4, local[0]);
   const bool fours = quads >= lane->device->base.compute_units;
   const size_t joins = fours ? quads : hx__ceiling(items, local[0]);
-  const cl_uint how = (fours ? HX__JOIN_FOURS : 0) | (row->blocks ? HX__JOIN_GRID : 0);
+  const cl_uint how = (fours ? HX__JOIN_FOURS : 0) | (row->blocks ? HX__JOIN_CELLS : 0);
   arg(&j, sizeof how, &how);
   return launch(&j, 1, &joins, local);
 }
