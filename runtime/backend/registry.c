@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
@@ -17,12 +18,17 @@
 
 #define LONG_WORK_NS 10000000000u /* what keeps the cores busy for longer bears a device's preparation beside it */
 #define QUIET_NAP_NS 3000000u
+#define REST \
+  4 /* times as long as what is only good to have took beside calls, none of it follows: devices are themselves */
 #define EXIT_PATIENCE_NS 10000000000u /* a compiler that takes longer is left to its fate */
 
 typedef struct worker {
   hx__device *device;
   uint64_t urgent; /* of the last call that asked, under the lock */
   bool running;
+  bool gives_way; /* its thread does: it makes what is only good to have */
+  pid_t thread;   /* which that is */
+  bool relieved;  /* another thread waits to take its place */
 } worker;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,6 +39,7 @@ static bool affinity_known;
 static bool started, stopping;
 static _Atomic bool done;
 static _Atomic unsigned busy;          /* threads inside a driver; changed under the lock */
+static _Atomic unsigned disturbing;    /* those of them that do not give way */
 static _Atomic unsigned cores_busy;    /* runs that use them */
 static _Atomic uint64_t busy_since_ns; /* of the present row of such runs */
 static _Atomic unsigned waiting;       /* threads in hx__prepare_wait */
@@ -79,20 +86,32 @@ static void take_affinity(void) {
   if (affinity_known) pthread_setaffinity_np(pthread_self(), sizeof affinity, &affinity);
 }
 
+static void enter(void) {
+  busy++;
+  if (!hx__thread_gives_way()) disturbing++;
+}
+
+static void leave(void) {
+  busy--;
+  if (!hx__thread_gives_way()) disturbing--;
+  pthread_cond_broadcast(&changed);
+}
+
 bool hx__driver_enter(void) {
   pthread_mutex_lock(&lock);
   const bool enters = !stopping;
-  if (enters) busy++;
+  if (enters) enter();
   pthread_mutex_unlock(&lock);
   return enters;
 }
 
 void hx__driver_leave(void) {
   pthread_mutex_lock(&lock);
-  busy--;
-  pthread_cond_broadcast(&changed);
+  leave();
   pthread_mutex_unlock(&lock);
 }
+
+static void *work(void *p);
 
 static void *discover(void *unused) {
   (void)unused;
@@ -116,13 +135,13 @@ void hx__registry_start(void) {
   pthread_mutex_lock(&lock);
   if (!started && !stopping) {
     started = true;
-    busy++;
+    enter();
     pthread_t thread;
     atexit(halt);
     if (hx__thread_start(&thread, discover, NULL) == 0) {
       pthread_detach(thread);
     } else {
-      busy--;
+      leave();
       atomic_store(&done, true); /* no thread, no devices: the CPU goes on */
       hx__log(HX__LOG_WARN, "no thread for the discovery of devices: the CPU works alone");
     }
@@ -142,6 +161,8 @@ bool hx__registry_wait(uint64_t deadline_ns) {
 bool hx__registry_done(void) { return atomic_load_explicit(&done, memory_order_acquire); }
 
 bool hx__registry_busy(void) { return atomic_load_explicit(&busy, memory_order_relaxed) != 0; }
+
+bool hx__registry_disturbs(void) { return atomic_load_explicit(&disturbing, memory_order_relaxed) != 0; }
 
 size_t hx__registry_devices(hx__device *const **list) {
   *list = devices;
@@ -196,12 +217,31 @@ static uint64_t undecided(const hx__device *d, uint64_t needs) {
                    atomic_load_explicit(&d->refused, memory_order_acquire));
 }
 
+/* A worker's thread has given way, and somebody wants it as urgently as ever: another one, started by a thread that has
+ * not, waits for its end. Under the lock. */
+static void relieve(worker *w) {
+  const struct sched_param none = {0};
+  pthread_t thread;
+  if (!w->gives_way || w->relieved || stopping || hx__thread_start(&thread, work, w) != 0) return;
+  pthread_detach(thread);
+  w->relieved = true;
+  sched_setscheduler(w->thread, SCHED_OTHER, &none); /* what it is at ends sooner where that is allowed */
+}
+
 static void *work(void *p) {
   worker *const w = p;
   bool tidy = true;
+  uint64_t rest_until_ns = 0;
   take_affinity();
   pthread_mutex_lock(&lock);
+  while (w->gives_way) pthread_cond_wait(&changed, &lock);
   for (;;) {
+    if (w->relieved && hx__thread_gives_way()) {
+      w->gives_way = w->relieved = false;
+      pthread_cond_broadcast(&changed);
+      pthread_mutex_unlock(&lock);
+      return NULL;
+    }
     const uint64_t urgent = undecided(w->device, w->urgent);
     const uint64_t needs = urgent ? urgent : undecided(w->device, atomic_load(&w->device->asked));
     if (stopping || atomic_load(&w->device->lost)) break;
@@ -215,15 +255,24 @@ static void *work(void *p) {
       pthread_mutex_lock(&lock);
       continue;
     }
-    busy++;
     const uint64_t one = needs & -needs; /* one at a time: a call waits for its own kernel only, exit for one build */
+    const bool good_to_have = one == HX__NEED_TILES && !hx__registry_awaited();
+    if (good_to_have && hx__now_ns() < rest_until_ns) {
+      hx__cond_wait_until(&changed, &lock, rest_until_ns);
+      continue;
+    }
+    if (good_to_have && !hx__thread_gives_way()) w->thread = gettid(), w->gives_way = hx__thread_give_way();
+    enter();
     tidy = !one;
+    const uint64_t from_ns = hx__now_ns(), last_busy_ns = atomic_load(&busy_since_ns);
     pthread_mutex_unlock(&lock);
     w->device->backend->prepare(w->device, one);
     hx__driver_leave();
     pthread_mutex_lock(&lock);
+    const bool beside = atomic_load(&cores_busy) != 0 || atomic_load(&busy_since_ns) != last_busy_ns;
+    rest_until_ns = good_to_have && beside ? hx__now_ns() + REST * (hx__now_ns() - from_ns) : 0;
   }
-  w->running = false;
+  w->running = w->gives_way = w->relieved = false;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
   return NULL;
@@ -237,6 +286,7 @@ void hx__prepare(hx__device *device, uint64_t needs) {
     if (w->device != device) continue;
     atomic_fetch_or(&device->asked, needs | (needs & HX__NEED_MATMUL ? HX__NEED_TILES : 0));
     w->urgent = needs;
+    relieve(w);
     if (!w->running && !stopping) {
       pthread_t thread;
       w->running = hx__thread_start(&thread, work, w) == 0;

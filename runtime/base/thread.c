@@ -4,6 +4,7 @@
 #include "runtime/base/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -70,6 +71,15 @@ void hx__thread_is_brief(void) {
   attr.runtime = LEAST_SLICE_NS;
   syscall(SYS_sched_setattr, 0, &attr, 0); /* an older kernel takes no notice */
 }
+
+static _Thread_local bool gives_way;
+
+bool hx__thread_give_way(void) {
+  const struct sched_param none = {0};
+  return gives_way = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
+}
+
+bool hx__thread_gives_way(void) { return gives_way; }
 
 static bool forked;
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;

@@ -17,6 +17,12 @@ int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(vo
  * (Linux 6.12, sched_setattr's sched_runtime without privilege) it runs before a thread that computes on its core. */
 void hx__thread_is_brief(void);
 
+/* The calling thread takes a core only where nobody else wants it (SCHED_IDLE), and so do threads that it starts; for
+ * good: what was given up may not be had again without privilege. False where the system refuses. */
+bool hx__thread_give_way(void);
+/* Whether the calling thread did so. */
+bool hx__thread_gives_way(void);
+
 /* f(NULL) runs when the main thread ends the process by exit or by returning from main, before every handler of atexit
  * and every destructor of a library, whenever those were registered. Once a process, by whoever asks first; true where
  * the calling thread is the main one and f will run. */

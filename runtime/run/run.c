@@ -123,6 +123,9 @@ static bool tries(const hx__plan *plan) {
   return false;
 }
 
+/* Whether what this run takes is no measure: a driver is at work beside it. */
+static bool disturbed(const hx__plan *plan) { return plan->devices ? hx__registry_busy() : hx__registry_disturbs(); }
+
 /* What the run has shown of the CPU's part, of how its parts go together, and of what all of them drew. */
 static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns, uint64_t ns, double joules) {
   const hx__plan *const plan = run->plan;
@@ -192,7 +195,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
   if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
-  const bool as_ever = !run->disturbed && !atomic_load(&run->grown) && !hx__registry_busy();
+  const bool as_ever = !run->disturbed && !atomic_load(&run->grown) && !disturbed(plan);
   if (plan->measure && plan->policy && !recovered && as_ever)
     learn(run, cpu_units, cpu_ns, hx__now_ns() - run->from_ns, drawn(run));
   if (!run->work->matmul) join(run->work, run->request.slots, run->whole);
@@ -231,7 +234,7 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = run.cpu_from_ns = hx__now_ns();
-    run.disturbed = hx__registry_busy();
+    run.disturbed = disturbed(plan);
     run.who = who_works(team, plan);
     hx__course_begin(&run.cpu, &plan->cpu, slices_per_unit(work), false);
     start_feeds(&run, list);

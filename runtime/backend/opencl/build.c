@@ -81,8 +81,7 @@ static uint64_t spent_ns(const job *j) {
 
 /* The calling thread's priority, anew for each build: somebody who waited may have raised it. */
 static void take_priority(urgency u) {
-  const struct sched_param none = {0};
-  if (u == URGENCY_IDLE && sched_setscheduler(0, SCHED_IDLE, &none) != 0)
+  if (u == URGENCY_IDLE && !hx__thread_give_way())
     hx__log(HX__LOG_INFO, "SCHED_IDLE refused: builds run at normal priority");
   if (u == URGENCY_LOW) setpriority(PRIO_PROCESS, (id_t)gettid(), 10); /* a tenth of a core beside busy threads */
 }
