@@ -22,7 +22,8 @@ bool hx__registry_done(void);
 void hx__registry_cores_busy(void);
 void hx__registry_cores_free(void);
 
-/* Whether a driver or compiler of ours is at work now: what devices do beside it takes longer than it otherwise does. */
+/* Whether a driver or compiler of ours is at work now: what devices do beside it takes longer than it otherwise does.
+ */
 bool hx__registry_busy(void);
 /* Whether one is on a thread that does not give way to others, so that what the CPU does takes longer too. */
 bool hx__registry_disturbs(void);
