@@ -4,9 +4,8 @@
 
 #include "kernels/plan.h"
 
-/* Of a step of k, for each warp of the quarter of a unit that has most of them,
- * each line of an operand that lies [k][line] or [line][k], each operand not copied by fours, each group but one, and
- * at least. */
+/* Of a step of k, for each warp of the quarter of a unit that has most of them, each line of an operand that lies
+ * [k][line] or [line][k], each operand not copied by fours, each group but one, and at least. */
 #define CELLS_WARP_NS 22.0
 #define CELLS_LINE_NS 0.062
 #define CELLS_LINE_OF_K_NS 0.033
