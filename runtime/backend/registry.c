@@ -18,8 +18,8 @@
 
 #define LONG_WORK_NS 10000000000u /* what keeps the cores busy for longer bears a device's preparation beside it */
 #define QUIET_NAP_NS 3000000u
-#define REST \
-  4 /* times as long as what is only good to have took beside calls, none of it follows: devices are themselves */
+#define REST 4             /* times as long as a step beside calls took, none follows that is only good to have, */
+#define BRIEF_NS 50000000u /* unless it was one of these, as those from the cache are */
 #define EXIT_PATIENCE_NS 10000000000u /* a compiler that takes longer is left to its fate */
 
 typedef struct worker {
@@ -228,6 +228,20 @@ static void relieve(worker *w) {
   sched_setscheduler(w->thread, SCHED_OTHER, &none); /* what it is at ends sooner where that is allowed */
 }
 
+/* Prepares a need, or tidies up; gives the lock back meanwhile. Until when the device is let alone, so that calls find
+ * it as it is. */
+static uint64_t step(hx__device *device, uint64_t need) {
+  enter();
+  const uint64_t from_ns = hx__now_ns(), last_busy_ns = atomic_load(&busy_since_ns);
+  pthread_mutex_unlock(&lock);
+  device->backend->prepare(device, need);
+  hx__driver_leave();
+  pthread_mutex_lock(&lock);
+  const uint64_t now_ns = hx__now_ns(), took_ns = now_ns - from_ns;
+  const bool beside = atomic_load(&cores_busy) != 0 || atomic_load(&busy_since_ns) != last_busy_ns;
+  return beside && took_ns > BRIEF_NS ? now_ns + REST * took_ns : 0;
+}
+
 static void *work(void *p) {
   worker *const w = p;
   bool tidy = true;
@@ -262,15 +276,8 @@ static void *work(void *p) {
       continue;
     }
     if (good_to_have && !hx__thread_gives_way()) w->thread = gettid(), w->gives_way = hx__thread_give_way();
-    enter();
     tidy = !one;
-    const uint64_t from_ns = hx__now_ns(), last_busy_ns = atomic_load(&busy_since_ns);
-    pthread_mutex_unlock(&lock);
-    w->device->backend->prepare(w->device, one);
-    hx__driver_leave();
-    pthread_mutex_lock(&lock);
-    const bool beside = atomic_load(&cores_busy) != 0 || atomic_load(&busy_since_ns) != last_busy_ns;
-    rest_until_ns = good_to_have && beside ? hx__now_ns() + REST * (hx__now_ns() - from_ns) : 0;
+    rest_until_ns = step(w->device, one);
   }
   w->running = w->gives_way = w->relieved = false;
   pthread_cond_broadcast(&changed);
