@@ -42,7 +42,8 @@
  *             float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials,
  *             uint join, global uint *tickets)
  *     t(i,j) = alpha * S(i,j) + beta * t(i,j) (beta == 0: t is not read), at t[i*ldt + j], with across t[j*ldt + i].
- *     What lies [k][...] has its lines at multiples of 16 bytes where row.width == 4, anywhere where it is 1. A has
+ *     What lies [k][...] has its lines at multiples of 16 bytes where row.width == 4, anywhere where it is 1; what lies
+ *     [...][k] too where row.fours, else anywhere. A has
  *     at least tile_m rows there, B at least tile_n columns; a multiple of width of what lies [k][...].
  *     The tiles, along the rows of C first, are done whole, a group each, up to `whole`; of the others a group does
  *     row.slices panels, into partials, each a tile by the lines of t. row.slices > 1: whole only where k has no more
@@ -145,7 +146,7 @@ typedef struct hx__kernel_row {
   uint32_t blocks;   /* of a set: blocks of a tile, at most, where each launch chooses its sides; 0: tile_m x tile_n */
   uint32_t block;    /* rows and columns of a block */
   uint32_t sides[2]; /* such a tile's, in blocks, at most */
-  uint32_t lines;    /* its rows and columns together, at most; 0: as many as its sides have */
+  uint32_t lines;    /* its rows and columns together, at most */
   bool fours;    /* of a set: what lies [line][k] is copied by four neighbours of k, whose lines begin at 16 bytes */
   bool chains;   /* of a set: a launch may add panels as they end, and so need no other */
   bool in_place; /* of a set: reads operands however they lie, in the one program of layout NN */

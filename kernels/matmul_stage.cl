@@ -6,7 +6,7 @@
  *   HX_SLICES    2 (HX_PTX alone): each half of a group does a panel of its own of the same tile, so that few tiles have
  *                twice the warps; they meet to add the panels. They keep step: warps of a unit that run apart fetch the
  *                same code twice, which then is the bound
- *   HX_STAGES    tiles in local memory. 2: the loop does two a turn, at fixed places. 4 (HX_PTX alone): further tiles
+ *   HX_STAGES    tiles in local memory. 2: the loop does two a turn, at fixed places. More (HX_PTX alone): further tiles
  *                are on their way, which gives far memory time; one a turn, or where A lies [k][row] two, for which
  *                the copies of another A leave too few registers
  *   HX_LAYOUT    how the operands lie: 0 A [row][k] and B [k][column]; 1 A [k][row]; 2 B [column][k]

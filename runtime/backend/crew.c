@@ -78,7 +78,8 @@ static void by_crew(job *j) {
 
 void hx__crew_do(hx__copiers who, void (*part)(void *arg, size_t index), void *arg, size_t parts) {
   job j = {.part = part, .arg = arg, .parts = parts};
-  const bool alone = parts < 2 || who == HX__COPIER_FEEDER || hx__forked();
+  /* Threads that one that gives way starts would give way for ever. */
+  const bool alone = parts < 2 || who == HX__COPIER_FEEDER || hx__forked() || hx__thread_gives_way();
   const unsigned spinning = alone || who != HX__COPIERS_TEAM ? 0 : hx__cpu_team_spinning();
   if (spinning && spinning + wanted(parts) > hx__topo_get()->cores) {
     hx__cpu_team_again(spinning, work, &j);
