@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products on a card alone, by the programs of its set, beside the CPU's: cut into panels and whole, transposed, with
- * edges; one shape after another that differs in k alone. Waits until all programs are there. card_test.sh runs it
- * twice on a device that looks like such a card. */
+ * edges; one shape after another that differs in k alone; into a C that stays there, with a beta. Waits until all
+ * programs are there. card_test.sh runs it twice on a device that looks like such a card. */
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
@@ -19,14 +19,37 @@ static const struct shape {
               {1, 1, 1030, true, false},    {16, 68, 523, true, false},   {20, 70, 1040, false, true},
               {68, 31, 545, false, true},   {97, 259, 530, false, true},  {211, 131, 1029, false, true}};
 
-static void run(hx_context *hx, const struct shape *s, const float *a, const float *b, float *c, hx_report *report) {
+static void run(hx_context *hx, const struct shape *s, const float *a, const float *b, float *c, float beta,
+                hx_report *report) {
   hx_task task = hx_matmul(s->m, s->n, s->k, a, b, c);
+  task.matmul.beta = beta;
   task.matmul.trans_a = s->trans_a;
   task.matmul.trans_b = s->trans_b;
   task.matmul.lda = s->trans_a ? s->m : s->k;
   task.matmul.ldb = s->trans_b ? s->k : s->n;
   task.gpu_share = 1.0f;
   CHECK_OK(hx_offload(hx, &task, report));
+}
+
+/* C stays on the card from product to product; `want` is the CPU's. */
+static void stays(hx_context *card, hx_context *cpu, const struct shape *s, const float *a, const float *b,
+                  float *want) {
+  const size_t bytes = s->m * s->n * sizeof(float);
+  float *const c = hx_alloc(card, bytes);
+  if (!c) exit(1);
+  memcpy(c, want, bytes);
+  CHECK_OK(hx_advise(card, c, bytes, HX_RESIDENT));
+  for (int i = 0; i < 2; i++) {
+    hx_report report, unused;
+    run(card, s, a, b, c, -0.5f, &report);
+    run(cpu, s, a, b, want, -0.5f, &unused);
+    CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card did %g of what stays", s->m, s->n, s->k,
+          report.gpu_share);
+  }
+  CHECK(memcmp(c, want, bytes) != 0, "%zu x %zu x %zu: it did not stay", s->m, s->n, s->k);
+  CHECK_OK(hx_sync(card, c, bytes));
+  CHECK(memcmp(c, want, bytes) == 0, "%zu x %zu x %zu: bits of what stayed", s->m, s->n, s->k);
+  hx_free(card, c);
 }
 
 static void *give_way(void *refused) {
@@ -68,6 +91,7 @@ int main(void) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   hx_context *card, *cpu;
   settings.devices = "nvidia";
+  settings.memory = "copy";    /* where a card keeps what it is told to */
   settings.timeout_ms = "off"; /* it has the speed of a CPU on a busy machine, and the deadlines of a card */
   CHECK_OK(hx_open(&card, &settings));
   settings.devices = "cpu";
@@ -81,10 +105,11 @@ int main(void) {
     data_fill(HX_F32, DATA_EXPONENTS, 2 * i, a, s->m * s->k);
     data_fill(HX_F32, DATA_EXPONENTS, 2 * i + 1, b, s->k * s->n);
     hx_report report, unused;
-    run(card, s, a, b, c, &report);
-    run(cpu, s, a, b, want, &unused);
+    run(card, s, a, b, c, 0.0f, &report);
+    run(cpu, s, a, b, want, 0.0f, &unused);
     CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card did %g of it", s->m, s->n, s->k, report.gpu_share);
     CHECK(memcmp(c, want, s->m * s->n * sizeof *c) == 0, "%zu x %zu x %zu: bits", s->m, s->n, s->k);
+    stays(card, cpu, s, a, b, want);
     free(a);
     free(b);
     free(c);

@@ -140,10 +140,15 @@ hx__outcome hx__cl_keep_begin(hx__cl_lane *lane, const hx__work *w) {
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueCopyBuffer", code);
 }
 
-bool hx__cl_keep_directly(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
-  if (!lane->keep || w->gemm.beta != 0.0f || chunk.count != lane->slices || w->gemm.ldc % 16 != 0) return false;
+bool hx__cl_keep_directly(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk, bool in_parts) {
+  const bool of_set = hx__kernel_of_set(lane->device->program[lane->product].row);
+  if (!lane->keep || chunk.count != lane->slices || (w->gemm.ldc % 16 != 0 && !of_set)) return false;
+  /* Not by rows that know no beta, nor a part at a time, which begins elsewhere. What the run does not end, nobody
+   * reads. */
+  if (w->gemm.beta != 0.0f && (!of_set || in_parts)) return false;
   lane->t = mem_of(lane->keep->to);
   lane->ldt = w->gemm.ldc;
+  lane->beta = w->gemm.beta;
   return true;
 }
 

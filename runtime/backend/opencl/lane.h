@@ -107,6 +107,7 @@ typedef struct hx__cl_lane {
   unsigned stage_next;
 
   cl_mem t;            /* where the product of this chunk goes: out, or C itself where that stays */
+  float beta;          /* what of t is added to it: the task's in C itself, else 0 */
   hx__keep *keep;      /* of the run: C stays here */
   size_t kept, slices; /* of the run: those that are in keep->to, and all */
   size_t most_bytes;   /* of results of a chunk of the run */
@@ -164,7 +165,8 @@ hx__outcome hx__cl_tickets_ready(hx__cl_lane *lane);
 /* Enqueues the kernels of a chunk; its results are then lane->bytes of lane->out. */
 hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
 hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk);
-/* A product by a set of rows: op(A) and op(B) of m x k and k x n, alpha times their product into lane->out. */
+/* A product by a set of rows: op(A) and op(B) of m x k and k x n, alpha times their product, and lane->beta times what
+ * is there, into lane->t. */
 typedef struct hx__cl_strides {
   size_t rs, cs;
 } hx__cl_strides;
@@ -193,11 +195,11 @@ void hx__cl_all_parts(hx__cl_operand *operand, bool there);
 hx__outcome hx__cl_await_uploads(hx__cl_lane *lane);
 /* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to. */
 void hx__cl_prefetch(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk);
-/* C that stays on the device: what it begins with; a chunk's block stored into it; whether the product is written there
- * at once, so that nothing is to be stored (lane->t and lane->ldt then say where). */
+/* C that stays on the device: what it begins with; a chunk's block stored into it; whether the product, in one launch or
+ * in parts, is written there at once, so that nothing is to be stored (lane->t, ldt and beta then say how). */
 hx__outcome hx__cl_keep_begin(hx__cl_lane *lane, const hx__work *work);
 hx__outcome hx__cl_keep_chunk(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk);
-bool hx__cl_keep_directly(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk);
+bool hx__cl_keep_directly(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk, bool in_parts);
 hx__outcome hx__cl_fetch(hx__lane *lane, const hx__array *array);
 hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 void hx__cl_stage_close(hx__cl_lane *lane);

@@ -273,13 +273,14 @@ hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, 
   const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
   lane->ldt = (n + 15) & ~(size_t)15;
   lane->bytes = m * lane->ldt * sizeof(float);
-  if (!hx__cl_keep_directly(lane, w, chunk)) {
+  lane->beta = 0.0f; /* the host's, as it stores */
+  const size_t step = step_of(lane, w, chunk), across = hx__work_across(w);
+  if (!hx__cl_keep_directly(lane, w, chunk, step < across)) {
     const hx__outcome outcome =
         hx__cl_buffer_reserve(lane->device, &lane->out, lane->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
     if (outcome != HX__DONE) return outcome;
     lane->t = lane->out.mem;
   }
-  const size_t step = step_of(lane, w, chunk), across = hx__work_across(w);
   return step < across ? launch_parts(lane, w, chunk, step)
                        : launch_block(lane, w, block_of(w, chunk, (hx__chunk){0, across}), false);
 }

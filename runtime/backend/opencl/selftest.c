@@ -136,7 +136,7 @@ static const product products[] = {
     {1, 9, 0, 1, 600, true, false, 0.5f, false},   {0, 28, 1, 8, 523, true, false, 1.0f, true},
     {0, 27, 1, 8, 1036, false, true, 1.0f, true},  {1, 4, 1, 8, 1036, false, true, 1.0f, true}};
 
-/* keep: C begins as zeros, stays on the device with a beta, and is fetched. */
+/* keep: C has a beta, stays on the device, and is fetched. */
 static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode,
                                 bool keep) {
   const size_t m = c->tiles_m * p->tile_m + c->rest_m, n = c->tiles_n * p->tile_n + c->rest_n, k = c->k;
@@ -164,6 +164,7 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
     }
     g.alpha = c->alpha;
     g.beta = keep ? -0.5f : 0.0f;
+    for (size_t i = 0; keep && i < m * n; i++) got[i] = want[i] = (float)(i % 7) - 3.0f;
     g.c = want;
     cpu->gemm(&g, blocking, NULL, NULL, scratch);
     g.c = got;
@@ -193,6 +194,21 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
   return why;
 }
 
+/* A case that reaches the program: of a variant by how its operands lie, which takes rows of the copy's length. */
+static const product *reaching(const hx__cl_lane *lane, const hx__cl_program *p) {
+  static const unsigned plain[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 1, [HX__LAYOUT_TN] = 10, [HX__LAYOUT_NT] = 11};
+  static const unsigned blocks = 15; /* which takes several panels */
+  static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 15, [HX__LAYOUT_NT] = 16};
+  static const unsigned in_fours[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 9, [HX__LAYOUT_NT] = 21};
+  static const unsigned skinny[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 19, [HX__LAYOUT_NT] = 20};
+  const hx__layout layout = lane->tested ? p->layout : HX__LAYOUT_NN;
+  return &products[p->row->few      ? few[layout]
+                   : p->row->skinny ? skinny[layout]
+                   : p->row->blocks ? blocks
+                   : p->row->fours  ? in_fours[layout]
+                                    : plain[layout]];
+}
+
 static const char *test_products(hx__lane *lane, const hx__cl_program *p) {
   const hx__cl_lane *const own = (const hx__cl_lane *)lane;
   for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
@@ -201,7 +217,7 @@ static const char *test_products(hx__lane *lane, const hx__cl_program *p) {
     if (why) return why;
   }
   if (own->tested && !own->reached) return "no small case reaches it";
-  return test_product(lane, p, &products[1], HX__MEMORY_COPY, true);
+  return test_product(lane, p, reaching(own, p), HX__MEMORY_COPY, true);
 }
 
 static bool is_variant(unsigned need) { return need >= HX__NEEDS && need < HX__TRIAL; }
@@ -230,22 +246,12 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
   return why;
 }
 
-/* One case that reaches the program: of a variant by how its operands lie, which takes rows of the copy's length. */
+/* One case, through one mode. */
 static const char *test_product_once(hx__lane *lane, const hx__cl_program *p, hx__memory_mode mode) {
-  static const unsigned reaching[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 1, [HX__LAYOUT_TN] = 10, [HX__LAYOUT_NT] = 11};
-  static const unsigned blocks = 15; /* which takes several panels */
-  static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 15, [HX__LAYOUT_NT] = 16};
-  static const unsigned in_fours[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 9, [HX__LAYOUT_NT] = 21};
-  static const unsigned skinny[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 19, [HX__LAYOUT_NT] = 20};
   const hx__cl_lane *const own = (const hx__cl_lane *)lane;
-  const hx__layout layout = own->tested ? p->layout : HX__LAYOUT_NN;
-  const unsigned which = p->row->few      ? few[layout]
-                         : p->row->skinny ? skinny[layout]
-                         : p->row->blocks ? blocks
-                         : p->row->fours  ? in_fours[layout]
-                                          : reaching[layout];
-  const bool any_place = p->row->few ? layout == HX__LAYOUT_NN : which == 1;
-  const char *const why = test_product(lane, p, &products[which], any_place ? mode : HX__MEMORY_COPY, false);
+  const product *const c = reaching(own, p);
+  const bool any_place = p->row->few ? p->layout == HX__LAYOUT_NN : c == &products[1];
+  const char *const why = test_product(lane, p, c, any_place ? mode : HX__MEMORY_COPY, false);
   return why ? why : own->tested && !own->reached ? "no small case reaches it" : NULL;
 }
 

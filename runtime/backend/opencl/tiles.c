@@ -92,7 +92,7 @@ static hx__outcome copy(hx__cl_lane *lane, hx__cl_buffer *to, hx__cl_view *v, hx
 
 /* What the kernels of a plan share: the end of their arguments. */
 static void arg_result(args *a, const hx__tiles_plan *p, const hx__tiles_size *size) {
-  static const cl_float beta = 0.0f; /* a chunk that is given up has changed nothing */
+  const cl_float beta = a->lane->beta;
   const cl_uint across = p->across, whole = (cl_uint)p->whole;
   arg_size(a, p->across ? size->n : size->m);
   arg_size(a, p->across ? size->m : size->n);
