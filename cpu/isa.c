@@ -21,8 +21,9 @@ static const hx__cpu_kernels *variant(hx__isa isa) {
 /* Where AVX-512 is the faster choice. Cores whose 512-bit units are whole: measured, Zen 5 doubles the matrix product.
  * Zen 4, which runs 512 bits in two halves, gains a few percent there, from a register tile that loads half as much
  * for a multiplication, but reads memory 3-8 % slower: its reductions take 64 bytes only from the caches near it.
- * AVX2 for everything that no row names: cores with one 512-bit multiplier (Intel's clients) and what nobody has
- * measured. The Intel rows are by the vendor's description, not measured. */
+ * Of what no row names, cores with AVX512-FP16, which came after those with one 512-bit multiplier (Intel's clients)
+ * and those that run it in halves: measured on one of Intel's, 1.3 to 1.6 times as fast in products. AVX2 for all
+ * others. The Intel rows are by the vendor's description, not measured. */
 typedef struct wide_core {
   char vendor[13];
   unsigned family, model_first, model_last;
@@ -66,8 +67,14 @@ static const hx__cpu_kernels *wide_kernels(void) {
   return NULL;
 }
 
+static bool has_fp16(void) {
+  unsigned eax, ebx, ecx, edx;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx >> 23 & 1);
+}
+
 static const hx__cpu_kernels *best_variant(void) {
   const hx__cpu_kernels *k = variant(HX__ISA_AVX512) ? wide_kernels() : NULL;
+  if (!k && has_fp16()) k = variant(HX__ISA_AVX512);
   if (!k) k = variant(HX__ISA_AVX2);
   return k ? k : variant(HX__ISA_SSE2);
 }
