@@ -78,16 +78,18 @@ GEMM_INLINE void run_tile(tile_fn *fn, tile_args *t, size_t mr, const gemm_targe
   if (target->scaled) store_scaled(t->d, t->ldd, mr, t->nr, c, target->ldc, target->alpha, target->beta);
 }
 
-/* A panel of a block of an operand: as it lies in memory, or packed. */
+/* A panel of a block of an operand: as it lies in memory, or packed; whole: with all others, so that it comes from far
+ * each time. */
 typedef struct gemm_side {
   const float *p;
   size_t rs, cs;
-  bool packed;
+  bool packed, whole;
 } gemm_side;
 
 /* One panel of a block of C. The strip of B stays near while the block of A passes by; one that is not packed yet goes
- * to `strip`, by its first tile where that is whole and reads rows. edge: one more column
- * follows the n. */
+ * to `strip`, by its first tile where that is whole and reads rows. Of those packed whole, the tiles of one strip ask
+ * for the next, which the CPU's own prefetchers begin too late (and behind the last strip nothing is read: a prefetch
+ * does not fault). edge: one more column follows the n. */
 static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_side *a, const gemm_side *b, float *strip,
                          size_t step, const gemm_target *target) {
   const size_t whole_rows = tile_rows(m);
@@ -101,6 +103,8 @@ static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_sid
     t.b = fused ? b->p + j : strip;
     t.b_rs = fused ? b->rs : GEMM_NR;
     t.packed = strip;
+    t.next = strip + step;
+    t.next_step = (GEMM_NR * GEMM_MR + m - 1) / m;
     for (size_t i = 0, mr; i < m; i += mr, t.a += a->packed ? GEMM_MR * k : mr * a->rs) {
       mr = tile_rows(m - i);
       if (fused && i + mr == m) { /* the first rows of the next strip */
@@ -108,8 +112,12 @@ static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_sid
           for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(b->p + j + GEMM_NR + p * b->rs + v, 0, 2);
         }
       }
-      tile_fn *const inner = fused && i == 0 ? tile_packing : a->packed ? tile_packed : tile_rows_of_a;
+      tile_fn *const inner = fused && i == 0         ? tile_packing
+                             : a->packed && b->whole ? tile_packed_ahead
+                             : a->packed             ? tile_packed
+                                                     : tile_rows_of_a;
       run_tile(mr == GEMM_MR && whole ? inner : table[mr - 1], &t, mr, target, i, j);
+      t.next += t.next_step * k;
       t.b = strip;
       t.b_rs = GEMM_NR;
     }
@@ -144,12 +152,12 @@ static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, siz
   const float *const a = g->a + i * g->a_rs + p * g->a_cs;
   if (g->a_cs != 1 || g->n > GEMM_FEW_COLUMNS) {
     pack_a(a, g->a_rs, g->a_cs, mc, kc, out);
-    return (gemm_side){out, 1, GEMM_MR, true};
+    return (gemm_side){out, 1, GEMM_MR, true, false};
   }
-  if (g->a_rs * sizeof *a % 4096) return (gemm_side){a, g->a_rs, 1, false};
+  if (g->a_rs * sizeof *a % 4096) return (gemm_side){a, g->a_rs, 1, false, false};
   const size_t apart = kc + GEMM_ROW_GAP;
   for (size_t r = 0; r < mc; r++) copy_row(a + r * g->a_rs, kc, out + r * apart);
-  return (gemm_side){out, apart, 1, false};
+  return (gemm_side){out, apart, 1, false, false};
 }
 
 static bool scales(const hx__gemm *g) { return g->alpha != 1 || g->beta != 0; }
@@ -184,9 +192,9 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
                                       .beta = g->beta,
                                       .add = p != 0,
                                       .scaled = p + kc == g->k && scales(g)};
-          const gemm_side a = packed_a ? (gemm_side){packed_panel(packed_a, GEMM_MR, p, i, kc), 1, GEMM_MR, true}
+          const gemm_side a = packed_a ? (gemm_side){packed_panel(packed_a, GEMM_MR, p, i, kc), 1, GEMM_MR, true, true}
                                        : side_of_a(g, i, p, mc, kc, pa);
-          const gemm_side b = {g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, packed_b || i != r};
+          const gemm_side b = {g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, packed_b || i != r, packed_b};
           const bool edge = !a.packed && j + nc == g->n && edge_takes(g->n);
           packed_block(mc, nc - edge, edge, kc, &a, &b, strips, !packed_b && mc == r_end - r ? 0 : GEMM_NR * kc,
                        &target);

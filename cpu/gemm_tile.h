@@ -51,7 +51,9 @@ typedef struct tile_args {
   float *d;
   size_t ldd;
   bool add;
-  float *packed; /* tile_packing: where B goes, rows of GEMM_NR */
+  float *packed;     /* tile_packing: where B goes, rows of GEMM_NR */
+  const float *next; /* tile_packed_ahead: what is fetched meanwhile, */
+  size_t next_step;  /* floats of it a step of k */
 } tile_args;
 
 typedef void tile_fn(const tile_args *t);
@@ -65,9 +67,9 @@ typedef struct tile_sums {
   vh half[GEMM_TALL];
 } tile_sums;
 
-/* What a tile does for the next ones while it multiplies: packs its strip of B, or fetches the columns beside into L2,
- * by the last line that a vector of them touches. */
-typedef enum tile_care { TILE_NO_CARE, TILE_PACKS, TILE_FETCHES } tile_care;
+/* What a tile does for the next ones while it multiplies: packs its strip of B; fetches the columns beside into L2, by
+ * the last line that a vector of them touches; or asks for its share of the next packed strip, a little each step. */
+typedef enum tile_care { TILE_NO_CARE, TILE_PACKS, TILE_FETCHES, TILE_ASKS } tile_care;
 
 /* The chains of a tile. mr, nv, end and care are constants at every call. Rows go by threes, for x86 addresses base,
  * base + s and base + 2s. */
@@ -85,7 +87,12 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
     GEMM_UNROLL for (size_t v = 0; v < full; v++) s->acc[i][v] = (vf){0};
     s->half[i] = (vh){0};
   }
+  const float *next = t->next;
   for (size_t p = t->k; p; p--) {
+    if (care == TILE_ASKS) {
+      __builtin_prefetch(next, 0, 2);
+      next += t->next_step;
+    }
     vf bv[GEMM_WIDE_NV];
     vh bh = {0};
     GEMM_UNROLL for (size_t v = 0; care == TILE_FETCHES && v < nv; v++) {
@@ -209,6 +216,7 @@ GEMM_INLINE void tile_whole(const tile_args *t, const size_t a_rs, const size_t 
   tile_store(t, GEMM_MR, GEMM_NV, TILE_WHOLE, &s);
 }
 static void tile_packed(const tile_args *t) { tile_whole(t, 1, GEMM_MR, GEMM_NR, TILE_NO_CARE); }
+static void tile_packed_ahead(const tile_args *t) { tile_whole(t, 1, GEMM_MR, GEMM_NR, TILE_ASKS); }
 static void tile_rows_of_a(const tile_args *t) { tile_whole(t, t->a_rs, 1, GEMM_NR, TILE_NO_CARE); }
 
 /* The first of a strip of B, which it packs for the others: that is hidden behind the products. */
