@@ -3,12 +3,14 @@
  * line; and the CPU quota by copies of the files that containers see. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <omp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/thread.h"
 #include "runtime/topo/cgroup.h"
 #include "runtime/topo/topo.h"
 #include "tests/check.h"
@@ -107,6 +109,42 @@ static void check_this_machine(void) {
   printf("topo_test: \"%s\": %u cores, %u threads, L1 %zu, L2 %zu, L3 %zu\n", here.cpu_name, here.cores,
          here.hardware_threads, here.l1_bytes, here.l2_bytes, here.l3_bytes);
   if (hx__cgroup_cpus("") == 0) CHECK(here.hardware_threads == cpus, "%u of %u", here.hardware_threads, cpus);
+}
+
+static void *count_mine(void *cpus) {
+  const cpu_set_t mine = mask_of(0);
+  *(int *)cpus = CPU_COUNT(&mine);
+  return NULL;
+}
+
+/* Run with OMP_PROC_BIND, by itself: libgomp reads it before main. */
+static int bound_main(unsigned cores) {
+  const cpu_set_t mine = mask_of(0);
+  int theirs = 0, places = 0;
+  pthread_t thread;
+  const hx__topo *const t = hx__topo_get();
+  for (int p = 0; p < omp_get_num_places(); p++) places += omp_get_place_num_procs(p);
+  CHECK(CPU_COUNT(&mine) <= (int)t->hardware_threads, "%d CPUs", CPU_COUNT(&mine));
+  CHECK(t->cores == cores, "%u cores of %u where OpenMP binds", t->cores, cores);
+  CHECK(hx__thread_start(&thread, count_mine, &theirs) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+  CHECK(theirs == places, "a thread of hx's own may run on %d of %d", theirs, places);
+  return checks_end("topo_test, bound");
+}
+
+static void check_bound(void) {
+  char self[512] = {0}, cores[16];
+  const hx__topo here = seen_after(nothing);
+  if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) exit(1);
+  snprintf(cores, sizeof cores, "%u", here.cores);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    setenv("OMP_PROC_BIND", "true", 1);
+    execl(self, self, cores, (char *)NULL);
+    _exit(1);
+  }
+  int status = 1;
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "bound by OpenMP: status %d", status);
 }
 
 static void check_once(void) {
@@ -281,11 +319,13 @@ static void check_quota(void) {
   }
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  if (argc > 1) return bound_main((unsigned)atoi(argv[1]));
   unsetenv("HWLOC_XMLFILE");
   unsetenv("HWLOC_SYNTHETIC");
   if (!mkdtemp(scratch)) return 1;
   check_this_machine();
+  check_bound();
   check_described();
   check_quota();
   check_once();

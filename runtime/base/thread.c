@@ -21,9 +21,18 @@ typedef struct start {
   void *arg;
 } start;
 
+static cpu_set_t home;
+static atomic_bool has_home;
+
+void hx__threads_home(const void *set) {
+  home = *(const cpu_set_t *)set;
+  atomic_store_explicit(&has_home, true, memory_order_release);
+}
+
 static void *trampoline(void *p) {
   const start s = *(start *)p;
   free(p);
+  if (atomic_load_explicit(&has_home, memory_order_acquire)) sched_setaffinity(0, sizeof home, &home);
   hx__fpenv_enter(); /* never left: the thread is hx's own */
   return s.fn(s.arg);
 }

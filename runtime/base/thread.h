@@ -13,6 +13,10 @@ int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
 /* The same with a stack of so many bytes; 0, or what the system does not accept: its default. */
 int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(void *), void *arg);
 
+/* What is started from here on may run on the CPUs of this set (a cpu_set_t) instead of where its starter may. Once a
+ * process. */
+void hx__threads_home(const void *set);
+
 /* The calling thread mostly sleeps, and what it does when it wakes is short: where the kernel knows slices of threads
  * (Linux 6.12, sched_setattr's sched_runtime without privilege) it runs before a thread that computes on its core. */
 void hx__thread_is_brief(void);

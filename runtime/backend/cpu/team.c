@@ -22,8 +22,7 @@ static _Thread_local hx__patience patience;
 static unsigned wanted(const hx__config *config) {
   if (config->threads) return config->threads;
   if (config->omp_threads) return config->omp_threads;
-  /* Under OMP_PROC_BIND libgomp has pinned this thread to one place: what hwloc counts is that place. */
-  return omp_get_proc_bind() != omp_proc_bind_false ? (unsigned)omp_get_num_procs() : hx__topo_get()->cores;
+  return hx__topo_get()->cores;
 }
 
 unsigned hx__cpu_threads(const hx__config *config) {
