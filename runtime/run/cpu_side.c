@@ -26,10 +26,22 @@ static bool is_short(const hx__run_state *run) {
   return run->feeds == 0 && fits && hx__topo_get()->kinds == 1;
 }
 
-/* Slices that make up for reading the shared operand from beyond the second cache. */
-static size_t worth(const hx__work *w) {
-  const size_t shared = w->by_columns ? w->gemm.m * w->gemm.k : w->gemm.k * w->gemm.n; /* elements of an array */
-  return w->matmul && shared > hx__topo_get()->l2_bytes / sizeof(float) ? WORTH_SLICES : 0;
+/* Of an array, so that it fits. */
+static size_t shared_bytes(const hx__work *w) {
+  return sizeof(float) * (w->by_columns ? w->gemm.m * w->gemm.k : w->gemm.k * w->gemm.n);
+}
+
+/* Whether one thread beside devices packs the shared operand, near as it is, for each chunk anew: that is hidden behind
+ * the chunk's multiply-adds, while ahead of them all it delays a short run by a tenth. */
+static bool packs_alone(const hx__run_state *run) {
+  return run->feeds && run->plan->threads == 1 && shared_bytes(run->work) <= 2 * hx__topo_get()->l2_bytes;
+}
+
+/* Slices that make up for reading the shared operand from beyond the second cache, or for packing it. */
+static size_t worth(const hx__run_state *run) {
+  const hx__work *const w = run->work;
+  if (!w->matmul) return 0;
+  return packs_alone(run) || shared_bytes(w) > hx__topo_get()->l2_bytes ? WORTH_SLICES : 0;
 }
 
 /* Beside devices: a part of what is fair for the CPU, by the rates that the run has shown. */
@@ -38,7 +50,7 @@ static size_t grab_beside(const hx__run_state *run, size_t grain) {
                         .grain = grain,
                         .least = run->work->matmul ? grain : LEAST_LEAVES,
                         .most = run->work->matmul ? run->work->slices : MOST_LEAVES,
-                        .worth = worth(run->work),
+                        .worth = worth(run),
                         .threads = run->plan->threads,
                         .rate = hx__run_cpu_rate(run)};
   view.others = hx__run_devices(run, NULL, view.party);
@@ -105,7 +117,8 @@ static hx__packed *pack_ahead(const hx__run_state *run) {
   if (!run->work->matmul) return NULL;
   hx__lane *const lane = run->team->cpu;
   const uint64_t version = hx__memory_version(run->team->memory, run->work, !run->work->by_columns);
-  if (!version && (is_short(run) || grab(run, lane->grain(lane, run->work)) >= hx__ends_left(&run->ends))) return NULL;
+  const bool once = grab(run, lane->grain(lane, run->work)) >= hx__ends_left(&run->ends);
+  if (!version && (is_short(run) || packs_alone(run) || once)) return NULL;
   return hx__cpu_pack_open(lane, run->work, version);
 }
 
