@@ -195,8 +195,8 @@ void hx__cl_all_parts(hx__cl_operand *operand, bool there);
 hx__outcome hx__cl_await_uploads(hx__cl_lane *lane);
 /* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to. */
 void hx__cl_prefetch(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk);
-/* C that stays on the device: what it begins with; a chunk's block stored into it; whether the product, in one launch or
- * in parts, is written there at once, so that nothing is to be stored (lane->t, ldt and beta then say how). */
+/* C that stays on the device: what it begins with; a chunk's block stored into it; whether the product, in one launch
+ * or in parts, is written there at once, so that nothing is to be stored (lane->t, ldt and beta then say how). */
 hx__outcome hx__cl_keep_begin(hx__cl_lane *lane, const hx__work *work);
 hx__outcome hx__cl_keep_chunk(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk);
 bool hx__cl_keep_directly(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk, bool in_parts);
