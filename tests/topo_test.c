@@ -122,11 +122,14 @@ static int bound_main(unsigned cores) {
   const cpu_set_t mine = mask_of(0);
   int theirs = 0, places = 0;
   pthread_t thread;
+  hx_context *hx; /* opens the house for threads */
+  CHECK_OK(hx_open(&hx, NULL));
   const hx__topo *const t = hx__topo_get();
   for (int p = 0; p < omp_get_num_places(); p++) places += omp_get_place_num_procs(p);
   CHECK(CPU_COUNT(&mine) <= (int)t->hardware_threads, "%d CPUs", CPU_COUNT(&mine));
   CHECK(t->cores == cores, "%u cores of %u where OpenMP binds", t->cores, cores);
   CHECK(hx__thread_start(&thread, count_mine, &theirs) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+  hx_close(hx);
   CHECK(theirs == places, "a thread of hx's own may run on %d of %d", theirs, places);
   return checks_end("topo_test, bound");
 }

@@ -13,6 +13,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/sched/store.h"
+#include "runtime/topo/topo.h"
 
 /* Once a process. */
 static void say_unreadable(void) {
@@ -37,6 +38,14 @@ static hx_status set_up(hx_context *hx, const hx_settings *settings) {
   return s;
 }
 
+/* Where the threads of hx, and those that drivers start on them, may run: where the opener may, or all that OpenMP has
+ * places for. Beside its main thread on the first one they would wait for that. */
+static void choose_home(void) {
+  cpu_set_t home;
+  hx__topo_places(&home);
+  if (CPU_COUNT(&home) || pthread_getaffinity_np(pthread_self(), sizeof home, &home) == 0) hx__threads_home(&home);
+}
+
 hx_status hx_open(hx_context **out, const hx_settings *settings) {
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
   *out = NULL;
@@ -55,9 +64,8 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
       (cpu || !hx->wants_devices) && c->splits == 0 && c->offload != HX__OFFLOAD_MANDATORY && c->min_offload != 0;
   pthread_mutex_init(&hx->lock, NULL);
   hx__cond_init(&hx->idle);
-  cpu_set_t mask;
-  hx__cpu_affinity(&mask);
-  hx__registry_note_affinity(&mask);
+  choose_home();
+  hx__registry_watch();
   hx__fork_watch();
   hx__cache_dir_set(c->cache_dir);
   *out = hx;

@@ -34,8 +34,6 @@ typedef struct worker {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static cpu_set_t affinity;
-static bool affinity_known;
 static bool started, stopping;
 static _Atomic bool done;
 static _Atomic unsigned busy;          /* threads inside a driver; changed under the lock */
@@ -72,18 +70,10 @@ static void init(void) {
   hx__fork_watch();
 }
 
-void hx__registry_note_affinity(const cpu_set_t *mask) {
+void hx__registry_watch(void) {
   if (hx__forked()) return; /* no thread will be started */
   watch_main();
   pthread_once(&once, init);
-  pthread_mutex_lock(&lock);
-  if (!affinity_known) affinity = *mask;
-  affinity_known = true;
-  pthread_mutex_unlock(&lock);
-}
-
-static void take_affinity(void) {
-  if (affinity_known) pthread_setaffinity_np(pthread_self(), sizeof affinity, &affinity);
 }
 
 static void enter(void) {
@@ -115,7 +105,6 @@ static void *work(void *p);
 
 static void *discover(void *unused) {
   (void)unused;
-  take_affinity();
   const uint64_t from = hx__now_ns();
   const size_t found = hx__opencl_backend.discover(NULL, devices, HX_MAX_DEVICES - 1);
   hx__log(HX__LOG_DEBUG, "discovery: %zu OpenCL devices in %.1f ms", found, (double)(hx__now_ns() - from) * 1e-6);
@@ -246,7 +235,6 @@ static void *work(void *p) {
   worker *const w = p;
   bool tidy = true;
   uint64_t rest_until_ns = 0;
-  take_affinity();
   pthread_mutex_lock(&lock);
   while (w->gives_way) pthread_cond_wait(&changed, &lock);
   for (;;) {

@@ -3,12 +3,10 @@
 #ifndef HX_BACKEND_REGISTRY_H
 #define HX_BACKEND_REGISTRY_H
 
-#include <sched.h>
-
 #include "runtime/backend/backend.h"
 
-/* Remembers the calling thread's affinity for the threads to come; the first call in the process counts. */
-void hx__registry_note_affinity(const cpu_set_t *mask);
+/* Sees to it, where the main thread calls, that exit waits for threads inside a driver. */
+void hx__registry_watch(void);
 
 /* Starts the discovery where it has not begun; returns at once. */
 void hx__registry_start(void);

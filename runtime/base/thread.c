@@ -24,8 +24,10 @@ typedef struct start {
 static cpu_set_t home;
 static atomic_bool has_home;
 
-void hx__threads_home(const void *set) {
-  home = *(const cpu_set_t *)set;
+void hx__threads_home(const cpu_set_t *set) {
+  static atomic_flag taken = ATOMIC_FLAG_INIT;
+  if (atomic_flag_test_and_set(&taken)) return;
+  home = *set;
   atomic_store_explicit(&has_home, true, memory_order_release);
 }
 

@@ -4,6 +4,7 @@
 #define HX_BASE_THREAD_H
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,9 +14,9 @@ int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);
 /* The same with a stack of so many bytes; 0, or what the system does not accept: its default. */
 int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(void *), void *arg);
 
-/* What is started from here on may run on the CPUs of this set (a cpu_set_t) instead of where its starter may. Once a
- * process. */
-void hx__threads_home(const void *set);
+/* Threads that are started from here on may run on these CPUs instead of where their starter may; the first call in the
+ * process counts. */
+void hx__threads_home(const cpu_set_t *set);
 
 /* The calling thread mostly sleeps, and what it does when it wakes is short: where the kernel knows slices of threads
  * (Linux 6.12, sched_setattr's sched_runtime without privilege) it runs before a thread that computes on its core. */

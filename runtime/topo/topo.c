@@ -4,17 +4,14 @@
 #include "runtime/topo/topo.h"
 
 #include <hwloc.h>
-#include <hwloc/glibc-sched.h>
 #include <math.h>
 #include <omp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include "runtime/base/thread.h"
 #include "runtime/topo/cgroup.h"
 
 static hx__topo topo;
@@ -35,33 +32,30 @@ static unsigned cores_in(hwloc_topology_t t, hwloc_const_cpuset_t set) {
   return cores ? cores : count_in(t, HWLOC_OBJ_PU, set);
 }
 
-/* Where OpenMP binds its threads (OMP_PROC_BIND) it has bound the main one, too, to its first place, before main began:
- * what the process was given is then all its places. False where it binds none. */
-static bool add_places(hwloc_bitmap_t set) {
-  if (omp_get_proc_bind() == omp_proc_bind_false) return false;
-  for (int p = 0; p < omp_get_num_places(); p++) {
-    const int count = omp_get_place_num_procs(p);
-    int *const ids = malloc((size_t)(count > 0 ? count : 1) * sizeof *ids);
-    if (ids) omp_get_place_proc_ids(p, ids);
-    for (int i = 0; ids && i < count; i++) hwloc_bitmap_set(set, (unsigned)ids[i]);
-    free(ids);
+void hx__topo_places(cpu_set_t *places) {
+  CPU_ZERO(places);
+  const int count = omp_get_proc_bind() == omp_proc_bind_false ? 0 : omp_get_num_places();
+  for (int p = 0; p < count; p++) {
+    int ids[CPU_SETSIZE];
+    const int cpus = omp_get_place_num_procs(p);
+    if (cpus > CPU_SETSIZE) continue;
+    omp_get_place_proc_ids(p, ids);
+    for (int i = 0; i < cpus; i++)
+      if (ids[i] >= 0 && ids[i] < CPU_SETSIZE) CPU_SET(ids[i], places);
   }
-  return true;
 }
 
-/* What the process may use: the machine's allowed CPUs that the main thread may run on (taskset, cpusets). Not the
- * calling thread's: a worker that its program pinned must not make the machine small. The threads that hx starts are no
- * part of OpenMP's team, and beside it on its first place they would wait for it: they may run on any. */
+/* What the process may use: the machine's allowed CPUs that the main thread may run on (taskset, cpusets), or OpenMP,
+ * which may have bound that one. Not the calling thread's: a worker that its program pinned must not make the machine
+ * small. */
 static void find_usable(hwloc_topology_t t, hwloc_bitmap_t usable, hwloc_bitmap_t scratch) {
   hwloc_bitmap_copy(usable, hwloc_topology_get_allowed_cpuset(t));
   if (hwloc_get_proc_cpubind(t, getpid(), scratch, HWLOC_CPUBIND_THREAD) != 0) return;
-  const bool bound = add_places(scratch) && hwloc_topology_is_thissystem(t);
-  if (!hwloc_bitmap_intersects(usable, scratch)) return;
-  hwloc_bitmap_and(usable, usable, scratch);
-  cpu_set_t home;
-  if (bound && hwloc_bitmap_last(usable) < CPU_SETSIZE &&
-      hwloc_cpuset_to_glibc_sched_affinity(t, usable, &home, sizeof home) == 0)
-    hx__threads_home(&home);
+  cpu_set_t places;
+  hx__topo_places(&places);
+  for (unsigned i = 0; i < CPU_SETSIZE; i++)
+    if (CPU_ISSET(i, &places)) hwloc_bitmap_set(scratch, i);
+  if (hwloc_bitmap_intersects(usable, scratch)) hwloc_bitmap_and(usable, usable, scratch);
 }
 
 /* Usable cores of each kind, in hwloc's order; kinds past the last place are counted in it. */

@@ -4,6 +4,7 @@
 #ifndef HX_TOPO_TOPO_H
 #define HX_TOPO_TOPO_H
 
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,10 @@ typedef struct hx__topo {
                                           l3 the whole shared one; 0 where there is none */
   uint64_t memory_bytes;
 } hx__topo;
+
+/* The CPUs of all OpenMP's places where it binds its threads (OMP_PROC_BIND), the main one too, to the first place,
+ * before main begins; none where it does not. */
+void hx__topo_places(cpu_set_t *places);
 
 const hx__topo *hx__topo_get(void); /* never NULL: safe values where hwloc fails */
 

@@ -4,8 +4,6 @@
 #ifndef HX_BACKEND_CPU_CPU_BACKEND_H
 #define HX_BACKEND_CPU_CPU_BACKEND_H
 
-#include <sched.h>
-
 #include "runtime/backend/backend.h"
 
 /* Threads a run may use now: HX_THREADS, else OMP_NUM_THREADS, else the usable cores, less what other calls of the
@@ -34,9 +32,6 @@ void hx__cpu_team_again(unsigned threads, void (*body)(void *arg), void *arg);
 
 /* The CPU's device, without a look at the topology: a small call never needs one. */
 void hx__cpu_device(hx__device **device);
-
-/* The mask new threads should start with: the union of the OpenMP places where they are set, else the caller's. */
-void hx__cpu_affinity(cpu_set_t *mask);
 
 /* Of a product whose chunks several threads will compute: the operand that all chunks share, to be packed once. NULL
  * where that does not pay, or there is no memory for it: chunks then pack it themselves. Before the first chunk every

@@ -75,18 +75,3 @@ void hx__cpu_team(unsigned threads, void (*body)(void *arg), void *arg) {
     parallel(threads, body, arg);
   atomic_fetch_sub_explicit(&at_work, threads, memory_order_relaxed);
 }
-
-/* With places, libgomp has bound the initial thread to the first of them: its own mask would starve the others. */
-void hx__cpu_affinity(cpu_set_t *mask) {
-  CPU_ZERO(mask);
-  const int places = omp_get_proc_bind() == omp_proc_bind_false ? 0 : omp_get_num_places();
-  for (int i = 0; i < places; i++) {
-    int ids[CPU_SETSIZE];
-    const int count = omp_get_place_num_procs(i);
-    if (count > CPU_SETSIZE) continue;
-    omp_get_place_proc_ids(i, ids);
-    for (int j = 0; j < count; j++)
-      if (ids[j] >= 0 && ids[j] < CPU_SETSIZE) CPU_SET(ids[j], mask);
-  }
-  if (CPU_COUNT(mask) == 0) pthread_getaffinity_np(pthread_self(), sizeof *mask, mask);
-}
