@@ -14,10 +14,13 @@
  *                bytes, or 1, at any places: each warp then copies neighbours of one k, at offsets that are constants
  *   HX_FOURS     1: what lies [line][k] is copied by four neighbours of k at multiples of 16 bytes, and lies so in local
  *                memory. Copies of single floats are four times as many, and cost a small tile more than its fma
- *   HX_AHEAD     steps of k whose operands are read into registers at once; HX_FOURS: 4
+ *   HX_AHEAD     steps of k whose operands are read into registers at once; HX_FOURS: 4, otherwise what divides HX_TILE_K
+ *                an even number of times
  *   HX_SPREAD    steps of k from the copies of A in a tile to the first half of those of B, and on to the others
  *   HX_ORDER     the order of the fma of a step
  *   HX_DIRECT    a tile is stored from the registers where it can be; otherwise always through local memory
+ *   HX_AT_ONCE   elements of a tile that an item stores at once where it goes through local memory by elements; each
+ *                waits for local memory, and with beta for C
  *   HX_SPARE     quads of local memory that nobody uses: NVIDIA's compiler gives an item no more registers than as many
  *                groups leave it as local memory would have room for, and then loads operands late */
 #if HX_SHAPE_TILES
@@ -35,6 +38,9 @@
 #endif
 #ifndef HX_SPARE
 #define HX_SPARE 0
+#endif
+#ifndef HX_AT_ONCE
+#define HX_AT_ONCE 8
 #endif
 #ifndef HX_LAYOUT
 #define HX_LAYOUT 0
@@ -93,12 +99,12 @@ static void hx_barrier(uint slice) {
     to[0][i] = four.x, to[1 % HX_AHEAD][i] = four.y;                           \
     to[2 % HX_AHEAD][i] = four.z, to[3 % HX_AHEAD][i] = four.w;                \
   }
-#define HX_FRAGMENTS(set, stage, p)                                                                                  \
+#define HX_TAKE(set, stage, p, steps)                                                                                \
   if (HX_A_FOURS) {                                                                                                  \
     _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++)                                                             \
         HX_TAKE_LINE(av[set], i, a_frag + (stage) * HX_A_FLOATS + HX_ROW_AT(i) + (p))                                \
   } else {                                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_AHEAD; u++) {                                                          \
+    _Pragma("unroll") for (uint u = 0; u < (steps); u++) {                                                           \
       _Pragma("unroll") for (uint i = 0; i < HX_BLOCKS_M; i++)                                                       \
           vstore4(*(local const float4 *)(a_frag + (stage) * HX_A_FLOATS + ((p) + u) * HX_PITCH_A + 16 * i), i,      \
                   av[set][u]);                                                                                       \
@@ -108,12 +114,13 @@ static void hx_barrier(uint slice) {
     _Pragma("unroll") for (uint j = 0; j < HX_COLUMNS; j++)                                                          \
         HX_TAKE_LINE(bv[set], j, b_frag + (stage) * HX_B_FLOATS + HX_COLUMN_AT(j) + (p))                             \
   } else {                                                                                                           \
-    _Pragma("unroll") for (uint u = 0; u < HX_AHEAD; u++) {                                                          \
+    _Pragma("unroll") for (uint u = 0; u < (steps); u++) {                                                           \
       _Pragma("unroll") for (uint j = 0; j < HX_BLOCKS_N; j++)                                                       \
           vstore4(*(local const float4 *)(b_frag + (stage) * HX_B_FLOATS + ((p) + u) * HX_PITCH_B + 32 * j), j,      \
                   bv[set][u]);                                                                                       \
     }                                                                                                                \
   }
+#define HX_FRAGMENTS(set, stage, p) HX_TAKE(set, stage, p, HX_AHEAD)
 #if HX_FOURS
 #define HX_LAST_AT(fours, floats, pitch, p) ((fours) ? (p) / HX_TILE_K * (floats) + (p) % HX_TILE_K : (p) * (pitch))
 #define HX_LAST_FRAGMENTS(p)                                                                       \
@@ -122,7 +129,7 @@ static void hx_barrier(uint slice) {
   _Pragma("unroll") for (uint j = 0; j < HX_COLUMNS; j++)                                          \
       bv[0][0][j] = b_frag[HX_LAST_AT(HX_B_FOURS, HX_B_FLOATS, HX_PITCH_B, p) + HX_COLUMN_AT(j)];
 #else
-#define HX_LAST_FRAGMENTS(p) HX_FRAGMENTS(0, 0, p)
+#define HX_LAST_FRAGMENTS(p) HX_TAKE(0, 0, p, 1)
 #endif
 #define HX_STEP(set, u)                                                         \
   _Pragma("unroll") for (uint e = 0; e < HX_ROWS * HX_COLUMNS; e++) {           \

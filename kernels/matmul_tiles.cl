@@ -34,9 +34,6 @@ static uint hx_quad_at(uint row, uint quad) {
   return row * HX_ROW_QUADS + (quad ^ ((row >> 2 & 1) << 2 | (row >> 3 & 3)));
 }
 
-/* Elements that an item stores at once, else each waits for local memory. */
-#define HX_AT_ONCE 8
-
 /* Stores such a tile, neighbouring items along the lines of t. */
 static void hx_store_tile(local const float4 *tile, const hx_target to, uint across) {
   if (across && hx_target_in_fours(to)) {
