@@ -107,9 +107,21 @@ static void overlaps(void) {
   t.matmul.c = b + SIDE - 1; /* C runs over the end of B's rows into the next ones */
   REFUSED(t, "b");
 
+  t = hx_matmul(4, 4, 4, a, b, a + 5);
+  t.matmul.lda = 7;
+  t.matmul.ldc = 11; /* C begins in a gap of A's; its second row at 16, in A's third */
+  REFUSED(t, "a");
+  t.matmul.ldc = 28; /* each row of C crosses into A's next */
+  REFUSED(t, "a");
+
   t = hx_matmul(4, 4, 4, a, a, c); /* inputs may be one array */
   CHECK_OK(hx_offload(hx, &t, NULL));
   t = hx_matmul(4, 4, 4, a, b, a + 16); /* next to each other */
+  reset();
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  t = hx_matmul(4, 4, 4, a, b, a + 4); /* in the gaps of A, whose rows are half as far apart */
+  t.matmul.lda = 8;
+  t.matmul.ldc = 16;
   reset();
   CHECK_OK(hx_offload(hx, &t, NULL));
 }

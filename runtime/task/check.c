@@ -99,8 +99,8 @@ static hx_status check_matmul(const struct hx_matmul_args *t, hx__work *w) {
   if (reads && !t->b) REFUSE("b is NULL with k = %zu and alpha = %g", k, (double)t->alpha);
   if (reads) {
     const hx__matrix a = {t->a, a_rows, a_cols, lda}, b = {t->b, b_rows, b_cols, ldb}, c = {t->c, m, n, ldc};
-    if (hx__matrices_share(&c, &a)) REFUSE("c shares an element with a");
-    if (hx__matrices_share(&c, &b)) REFUSE("c shares an element with b");
+    if (hx__matrices_share(&c, &a)) REFUSE("c at %p shares an element with a at %p", (void *)t->c, (const void *)t->a);
+    if (hx__matrices_share(&c, &b)) REFUSE("c at %p shares an element with b at %p", (void *)t->c, (const void *)t->b);
   }
   w->gemm = hx__strides_of(t, lda, ldb, ldc);
   w->by_columns = n > m;

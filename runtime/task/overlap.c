@@ -1,41 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether two strided matrices share an element, in O(1): exact for one leading dimension, and where one of the two is
- * contiguous. Two different leading dimensions that interleave are not decided. */
+ * Whether two strided matrices share an element: exact, in O(log ld), as rows may be without number.
+ *
+ * Let x begin at or before y. y's row i begins p = delta + i y.ld elements after x, in column q = p mod x.ld of row
+ * p / x.ld of x. Where x has a row after that one, y's row misses x just when q is in the gap [x.cols, x.ld - y.cols].
+ * How many i have it there is a difference of two sums of floors. */
 #include "runtime/task/task.h"
 
-static size_t extent(const hx__matrix *x) { return (x->rows - 1) * x->ld + x->cols; } /* elements, first to last */
-
-static bool contiguous(const hx__matrix *x) { return x->rows == 1 || x->ld == x->cols; }
-
-static bool spans_meet(size_t x, size_t xn, size_t y, size_t yn) { return x < y + yn && y < x + xn; }
-
-/* y starts `delta` elements after x and has x's leading dimension. */
-static bool same_ld_share(const hx__matrix *x, const hx__matrix *y, size_t delta) {
-  const size_t row = delta / x->ld, col = delta % x->ld;
-  if (row < x->rows && col < x->cols) return true;
-  /* y's rows that run over the end of x's row go on in the next one. */
-  return col + y->cols > x->ld && spans_meet(row + 1, y->rows, 0, x->rows);
+/* Sum of floor((a i + b) / m), i in [0, n), modulo 2^64. By Euclid's algorithm on (m, a): Graham, Knuth, Patashnik,
+ * Concrete Mathematics, section 3.5. a n + b does not overflow. */
+static size_t sum_of_floors(size_t n, size_t m, size_t a, size_t b) {
+  size_t sum = 0;
+  for (;;) {
+    const size_t pairs = n % 2 ? n * ((n - 1) / 2) : n / 2 * (n - 1);
+    sum += pairs * (a / m) + n * (b / m);
+    a %= m;
+    b %= m;
+    const size_t last = a * n + b, old = m;
+    if (last < m) return sum;
+    n = last / m;
+    b = last % m;
+    m = a;
+    a = old;
+  }
 }
 
-/* A run of `count` elements that starts `delta` after x's first. */
-static bool run_shares(const hx__matrix *x, size_t count, size_t delta) {
-  const size_t row = delta / x->ld, col = delta % x->ld;
-  if (row >= x->rows) return false;
-  if (col < x->cols) return true;
-  return row + 1 < x->rows && count > x->ld - col;
+/* A matrix without gaps is one row. */
+static hx__matrix joined(const hx__matrix *x) {
+  if (x->rows > 1 && x->ld > x->cols) return *x;
+  const size_t all = x->rows * x->cols;
+  return (hx__matrix){x->base, 1, all, all};
 }
 
-/* x begins at or before y, both have elements. */
+/* y begins delta elements after x. */
 static bool ordered_share(const hx__matrix *x, const hx__matrix *y, size_t delta) {
-  if (delta >= extent(x)) return false;
-  if (contiguous(x)) return true; /* y's first element lies inside the run */
-  if (x->ld == y->ld && y->cols <= y->ld) return same_ld_share(x, y, delta);
-  if (contiguous(y)) return run_shares(x, extent(y), delta);
-  return false;
+  const size_t last_row = (x->rows - 1) * x->ld;
+  size_t rows = delta < last_row ? (last_row - delta + y->ld - 1) / y->ld : 0; /* of y, that begin before x's last */
+  if (rows >= y->rows)
+    rows = y->rows;
+  else if (delta + rows * y->ld < last_row + x->cols)
+    return true;
+  if (rows == 0) return false;
+  if (x->cols + y->cols > x->ld) return true;
+  return sum_of_floors(rows, x->ld, y->ld, delta + x->ld - x->cols) -
+             sum_of_floors(rows, x->ld, y->ld, delta + y->cols - 1) !=
+         rows;
 }
 
 bool hx__matrices_share(const hx__matrix *x, const hx__matrix *y) {
   if (!x->base || !y->base || !x->rows || !x->cols || !y->rows || !y->cols) return false;
-  const uintptr_t a = (uintptr_t)x->base, b = (uintptr_t)y->base;
-  return a <= b ? ordered_share(x, y, (b - a) / sizeof(float)) : ordered_share(y, x, (a - b) / sizeof(float));
+  const hx__matrix u = joined(x), v = joined(y);
+  const uintptr_t a = (uintptr_t)u.base, b = (uintptr_t)v.base;
+  return a <= b ? ordered_share(&u, &v, (b - a) / sizeof(float)) : ordered_share(&v, &u, (a - b) / sizeof(float));
 }

@@ -94,8 +94,8 @@ static inline hx_value hx__join_one(hx_op op, hx_type type, uint64_t slot) {
 /* The value over nothing: sums +0, products 1. */
 hx_value hx__empty_value(hx_op op, hx_type type);
 
-/* Whether two strided matrices share an element, where that can be told in O(1); false where it cannot. rows x cols at
- * base, ld elements from row to row, 4-byte elements. */
+/* Whether two strided matrices share an element. rows x cols at base, ld >= cols elements from row to row, 4-byte
+ * elements. */
 typedef struct hx__matrix {
   const float *base;
   size_t rows, cols, ld;
