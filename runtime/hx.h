@@ -227,7 +227,8 @@ HX_API hx_task hx_matmul(size_t m, size_t n, size_t k, const float *a, const flo
  * Owned by the context: hx_free, or hx_close. bytes == 0 gives a pointer that is only good for hx_free. */
 HX_API void *hx_alloc(hx_context *hx, size_t bytes);
 
-/* Frees what hx_alloc gave. NULL is nothing; another pointer is warned of and left alone. */
+/* Frees what hx_alloc gave, once the asynchronous tasks that use it have ended; that no hx_offload of another thread
+ * does is the caller's duty. NULL is nothing; another pointer is warned of and left alone. */
 HX_API void hx_free(hx_context *hx, void *p);
 
 /* Makes the caller's own memory known until hx_unregister, so that devices may keep objects over it; the caller frees
@@ -237,7 +238,8 @@ HX_API void hx_free(hx_context *hx, void *p);
  * that overlaps a known range. HX_OUT_OF_MEMORY. */
 HX_API hx_status hx_register(hx_context *hx, void *p, size_t bytes);
 
-/* Waits for calls that read the memory. HX_INVALID_ARGUMENT: p was not registered. */
+/* Waits for the asynchronous tasks that use the memory; that no hx_offload of another thread does is the caller's duty.
+ * HX_INVALID_ARGUMENT: p was not registered. */
 HX_API hx_status hx_unregister(hx_context *hx, void *p);
 
 /* Sets the advice of a range to the given HX_ bits (0 takes it back). A block of hx_alloc, or a registered range, has

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What happens at the ends of a context's life: hx_close beside a call in flight, and a child that is forked while a
- * task or a call of its parent is. */
+ * What happens at the ends of a context's life: hx_close beside a call in flight, memory that goes beside a task, and
+ * a child that is forked while a task or a call of its parent is. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -40,6 +41,31 @@ static void close_beside_a_call(void) {
   const bool waited = c[SIDE * SIDE - 1] == (float)SIDE;
   pthread_join(thread, NULL);
   CHECK(waited && atomic_load(&ended), "hx_close returned before the product was written");
+}
+
+/* Memory that a task in flight was given is waited for: as A, as C, as what hx_alloc gave. */
+static void memory_goes_beside_a_task(void) {
+  enum { BYTES = SIDE * SIDE * sizeof(float) };
+  open_context();
+  for (int i = 0; i < 3; i++) {
+    hx_event *event;
+    float *const mapped = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    float *const given = i == 2 ? hx_alloc(hx, BYTES) : mapped;
+    CHECK_OK(hx_register(hx, mapped, BYTES));
+    if (i != 1) memcpy(given, a, BYTES);
+    memset(c, 0, BYTES);
+    const hx_task t = hx_matmul(SIDE, SIDE, SIDE, i == 1 ? a : given, b, i == 1 ? given : c);
+    CHECK_OK(hx_offload_async(hx, &t, &event));
+    if (i == 2)
+      hx_free(hx, given);
+    else
+      CHECK_OK(hx_unregister(hx, mapped));
+    CHECK(hx_done(event), "case %d: the task is still in flight", i);
+    CHECK((i == 1 ? given : c)[SIDE * SIDE - 1] == (float)SIDE, "case %d: the last element is missing", i);
+    munmap(mapped, BYTES);
+    CHECK_OK(hx_wait(event, NULL));
+  }
+  hx_close(hx);
 }
 
 static void *modify_once(void *unused) {
@@ -122,6 +148,7 @@ int main(void) {
   for (size_t i = 0; i < SIDE * SIDE; i++) a[i] = b[i] = 1.0f;
   close_beside_hx_modified();
   close_beside_a_call();
+  memory_goes_beside_a_task();
   wait_in_a_child();
   fork_beside_locks();
   free(a);

@@ -34,6 +34,19 @@ void hx__events_free(hx_context *hx) {
   }
 }
 
+void hx__events_wait(hx_context *hx, const void *p, size_t bytes) {
+  if (hx__forked()) return; /* they run in the parent, on its memory */
+  pthread_mutex_lock(&hx->lock);
+  for (const hx_event *e = hx->events; e;)
+    if (e->done || !hx__memory_meets(&e->work, p, bytes)) {
+      e = e->next;
+    } else {
+      pthread_cond_wait(&hx->idle, &hx->lock);
+      e = hx->events; /* any may be gone */
+    }
+  pthread_mutex_unlock(&hx->lock);
+}
+
 static void finish(hx_event *e, hx_status status) {
   hx_context *const hx = e->hx;
   if (status != HX_OK) e->detail = strdup(hx_error_detail());

@@ -38,6 +38,9 @@ hx_status hx__offload_work(hx_context *hx, hx__work *work, hx_report *report);
 /* The same of one that devices may take part in, as far as `share` allows: brings them in, plans and runs it. */
 hx_status hx__offload_planned(hx_context *hx, const hx__work *work, double share, unsigned threads, hx_report *report);
 
+/* Waits for the asynchronous tasks that read or write anything in [p, p+bytes). */
+void hx__events_wait(hx_context *hx, const void *p, size_t bytes);
+
 /* Frees the events of a context whose tasks have ended. */
 void hx__events_free(hx_context *hx);
 

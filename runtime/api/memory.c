@@ -34,10 +34,17 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
   return p;
 }
 
+/* Before the memory that begins at p goes: asynchronous tasks that were given it, then chunks that are late. */
+static void settle(hx_context *hx, const void *p) {
+  const size_t bytes = hx__memory_bytes(&hx->memory, p);
+  if (bytes) hx__events_wait(hx, p, bytes);
+  hx__team_settle(&hx->team);
+}
+
 void hx_free(hx_context *hx, void *p) {
   if (!hx || !p || hx__forked()) return; /* a child leaves its parent's blocks alone */
   HX__VISIT(hx);
-  hx__team_settle(&hx->team);
+  settle(hx, p);
   if (!hx__memory_free(&hx->memory, p)) hx__log(HX__LOG_WARN, "hx_free(%p): not from hx_alloc; left alone", p);
 }
 
@@ -56,7 +63,7 @@ hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
 
 hx_status hx_unregister(hx_context *hx, void *p) {
   ENTER(hx);
-  hx__team_settle(&hx->team);
+  settle(hx, p);
   return hx__memory_unregister(&hx->memory, p);
 }
 

@@ -204,6 +204,15 @@ hx_status hx__memory_unregister(hx__memory *m, void *p) {
   return HX_OK;
 }
 
+size_t hx__memory_bytes(hx__memory *m, const void *p) {
+  hx__lock(&m->lock);
+  const hx__range *r = m->ranges;
+  while (r && r->p != p) r = r->next;
+  const size_t bytes = r ? r->bytes : 0;
+  hx__unlock(&m->lock);
+  return bytes;
+}
+
 hx_status hx__memory_whole(hx__memory *m, const void **p, size_t *bytes, const char *what) {
   hx__lock(&m->lock);
   const hx__range *const r = hx__range_of(m, *p, *bytes);

@@ -38,6 +38,8 @@ hx_status hx__memory_unregister(hx__memory *memory, void *p);
  * Returns when all is done; or at once, and a thread does it. */
 void hx__memory_pin(hx__memory *memory, hx__device *const *devices, size_t count);
 void hx__memory_pin_soon(hx__memory *memory, hx__device *const *devices, size_t count);
+/* Of the known range that begins at p; 0: none does. */
+size_t hx__memory_bytes(hx__memory *memory, const void *p);
 /* hx_advise, hx_modified, hx_sync share the check: [p, p+bytes) lies inside a known range. */
 hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice);
 hx_status hx__memory_known(hx__memory *memory, const void *p, size_t bytes, const char *what);
@@ -53,6 +55,9 @@ uint64_t hx__memory_version(hx__memory *memory, const hx__work *work, unsigned o
  * not write is not used in place meanwhile. Waits for runs that read it so. */
 void hx__memory_claim_outputs(hx__memory *memory, const hx__work *work);
 void hx__memory_release_outputs(hx__memory *memory, const hx__work *work, bool written);
+
+/* Whether the task reads or writes anything in [p, p+bytes). */
+bool hx__memory_meets(const hx__work *work, const void *p, size_t bytes);
 
 /* How many arrays a task has, and how each reaches a device. arrays is released when the run has ended. */
 size_t hx__memory_arrays(const hx__work *work);

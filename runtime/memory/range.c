@@ -60,3 +60,18 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
 hx__array hx__array_of_c(const hx__work *w) {
   return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
 }
+
+static bool meets(const void *x, size_t xb, const void *y, size_t yb) {
+  return (uintptr_t)x < (uintptr_t)y + yb && (uintptr_t)y < (uintptr_t)x + xb;
+}
+
+bool hx__memory_meets(const hx__work *w, const void *p, size_t bytes) {
+  const hx__array c = w->matmul ? hx__array_of_c(w) : (hx__array){.p = NULL};
+  if (meets(w->matmul ? c.p : w->out, w->matmul ? hx__array_bytes(&c) : w->nfields * sizeof *w->out, p, bytes))
+    return true;
+  for (size_t i = 0; i < (w->matmul ? 2 : 2 * w->nfields); i++) {
+    const hx__array a = hx__array_of(w, i);
+    if (meets(a.p, hx__array_bytes(&a), p, bytes)) return true;
+  }
+  return false;
+}
