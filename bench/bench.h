@@ -136,7 +136,8 @@ typedef struct bench_results {
   bench_versus *versus;
   size_t versus_count, versus_room;
   char verdict[2048];
-  bool failed; /* something did not run, or did not verify */
+  size_t missing; /* sizes that there was no memory for */
+  bool failed;    /* something did not run, or did not verify */
 } bench_results;
 
 bool bench_results_add(bench_results *results, const bench_row *row);

@@ -12,6 +12,7 @@
 #include <arm_neon.h>
 #endif
 
+#define ELEMENT 4u    /* bytes: an array has whole ones */
 #define READ_STEP 512 /* bytes an iteration: a multiple of 8 of the widest registers */
 
 /* An empty asm that takes a register as input: the load has to happen, and nothing else does. */
@@ -23,20 +24,24 @@
   } while (0)
 
 /* y == NULL: one stream. */
-#define DEFINE_READ(name, target_attribute, vector, load, constraint)             \
-  target_attribute static void name(const char *x, const char *y, size_t bytes) { \
-    size_t i = 0;                                                                 \
-    for (; !y && i + READ_STEP <= bytes; i += READ_STEP)                          \
-      for (size_t j = 0; j < READ_STEP; j += 8 * sizeof(vector)) {                \
-        TAKE4(load, vector, constraint, x + i + j);                               \
-        TAKE4(load, vector, constraint, x + i + j + 4 * sizeof(vector));          \
-      }                                                                           \
-    for (; y && i + READ_STEP <= bytes; i += READ_STEP)                           \
-      for (size_t j = 0; j < READ_STEP; j += 4 * sizeof(vector)) {                \
-        TAKE4(load, vector, constraint, x + i + j);                               \
-        TAKE4(load, vector, constraint, y + i + j);                               \
-      }                                                                           \
-    for (; i < bytes; i++) __asm__ volatile("" ::"r"(x[i]), "r"(y ? y[i] : 0));   \
+#define DEFINE_READ(name, target_attribute, vector, load, constraint)                    \
+  target_attribute static void name(const char *x, const char *y, size_t bytes) {        \
+    size_t i = 0;                                                                        \
+    for (; !y && i + READ_STEP <= bytes; i += READ_STEP)                                 \
+      for (size_t j = 0; j < READ_STEP; j += 8 * sizeof(vector)) {                       \
+        TAKE4(load, vector, constraint, x + i + j);                                      \
+        TAKE4(load, vector, constraint, x + i + j + 4 * sizeof(vector));                 \
+      }                                                                                  \
+    for (; y && i + READ_STEP <= bytes; i += READ_STEP)                                  \
+      for (size_t j = 0; j < READ_STEP; j += 4 * sizeof(vector)) {                       \
+        TAKE4(load, vector, constraint, x + i + j);                                      \
+        TAKE4(load, vector, constraint, y + i + j);                                      \
+      }                                                                                  \
+    for (; i + sizeof(vector) <= bytes; i += sizeof(vector)) {                           \
+      vector v = load(x + i), w = y ? load(y + i) : v;                                   \
+      __asm__ volatile("" ::constraint(v), constraint(w));                               \
+    }                                                                                    \
+    for (; i < bytes; i += ELEMENT) __asm__ volatile("" ::"r"(x[i]), "r"(y ? y[i] : 0)); \
   }
 
 /* Twelve chains: more than latency times units of any CPU of today, and they fit 16 registers. */

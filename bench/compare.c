@@ -51,31 +51,48 @@ static bool run_product(bench_session *session, const bench_size *size, const be
                         bench_results *results) {
   bench_arrays arrays;
   bench_subject subject;
-  if (!bench_matmul_arrays(session, size, &arrays)) return false;
+  if (!bench_matmul_arrays(session, size, &arrays)) {
+    results->missing++;
+    return false;
+  }
   bool fine = bench_matmul_subject(&arrays, size, &subject);
   if (fine) {
     fine = each(session, &subject, plan, results);
     bench_subject_free(&subject);
+  } else {
+    results->missing++;
   }
   bench_arrays_free(session, &arrays);
   return fine;
 }
 
-static bool run_reduction(bench_session *session, const bench_item *item, const bench_plan *plan, bench_each *each,
-                          bench_results *results) {
+/* The greatest length up to `limit`; 0: none. */
+static size_t longest(const bench_item *item, size_t limit) {
   size_t most = 0;
   for (size_t i = 0; i < item->count; i++)
-    if (item->sizes[i].n > most) most = item->sizes[i].n;
+    if (item->sizes[i].n > most && item->sizes[i].n <= limit) most = item->sizes[i].n;
+  return most;
+}
+
+/* Sizes for which there is no memory are left out, those below are not. */
+static bool run_reduction(bench_session *session, const bench_item *item, const bench_plan *plan, bench_each *each,
+                          bench_results *results) {
+  size_t most = longest(item, SIZE_MAX);
   bench_arrays arrays;
-  if (!bench_reduce_arrays(session, item->op, item->type, most, &arrays)) return false;
+  while (most && !bench_reduce_arrays(session, item->op, item->type, most, &arrays)) most = longest(item, most - 1);
   bool fine = true;
   for (size_t i = 0; i < item->count; i++) {
+    if (item->sizes[i].n > most) {
+      fine = false;
+      results->missing++;
+      continue;
+    }
     bench_subject subject;
     bench_reduce_subject(&arrays, item->op, item->type, item->sizes[i].n, &subject);
     fine &= each(session, &subject, plan, results);
     bench_subject_free(&subject);
   }
-  bench_arrays_free(session, &arrays);
+  if (most) bench_arrays_free(session, &arrays);
   return fine;
 }
 

@@ -183,15 +183,15 @@ void bench_verdict(const bench_session *session, bench_results *results) {
   if (!results->verdict[0] && !session->has_device)
     add(results, "only the CPU took part%s: hx-bench info says what a GPU would need", where);
   if (!results->verdict[0] && !session->has_cpu) add(results, "only devices took part%s", where);
-  const char *stop = results->verdict[0] ? ". " : "";
-  size_t wrong = wrong_rows(results);
-  if (wrong) {
-    add(results, "%sNOT VERIFIED: %zu of %zu results are wrong or missing.", stop, wrong, results->row_count);
-  } else {
-    add(results, "%sEvery result has the bits of the scalar definition.", stop);
-  }
+  if (results->verdict[0]) add(results, ". ");
+  size_t wrong = wrong_rows(results), missing = results->missing;
+  if (wrong) add(results, "NOT VERIFIED: %zu of %zu results are wrong or missing. ", wrong, results->row_count);
+  if (missing) add(results, "NOT RUN: %zu size%s, for lack of memory. ", missing, missing > 1 ? "s" : "");
+  if (!wrong && results->row_count) add(results, "Every result has the bits of the scalar definition. ");
   if (results->row_count && bench_system_busy())
-    add(results, " Other programs were busy meanwhile: take the times with care.");
+    add(results, "Other programs were busy meanwhile: take the times with care. ");
+  size_t length = strlen(results->verdict);
+  if (length && results->verdict[length - 1] == ' ') results->verdict[length - 1] = '\0';
   if (!session->human) return;
   char plain[sizeof results->verdict];
   fprintf(session->human, "\nverdict: ");

@@ -189,6 +189,14 @@ done
 
 status 0 peak --threads 1 --reps 1 --json k.json --csv k.csv && has k.json '"what": "fma"' peak &&
   valid_csv k.csv median peak && has out '^read L1 ' peak
+if [ "$(cat /proc/sys/vm/overcommit_memory 2>/dev/null)" = 1 ]; then
+  echo "not run: sizes that there is no memory for (this kernel promises any)"
+else
+  status 1 reduce --devices cpu --size 2^40,1000 --reps 2 --json n.json --csv n.csv && valid_csv n.csv reps 'the size that fits' &&
+    has n.json 'NOT RUN: 1 size, .*Every result' 'the verdict on what did not run'
+  status 1 reduce --devices cpu --size 2^40 --quiet --json n.json && has n.json 'NOT RUN: 1 size' 'nothing ran'
+  grep -q 'Every result' n.json && fail 'the verdict on nothing calls every result right'
+fi
 status 1 tune --devices cpu && has err 'no OpenCL device' tune
 status 0 call --reps 3 --json c.json --csv c.csv && has c.json '"n": 64, "offload_ns": ' call &&
   valid_csv c.csv offload_ns call && has out '^f32  sum  *1000 ' call
