@@ -68,10 +68,13 @@ int bench_cmd_env(const bench_options *options) {
   bool written = bench_files_close();
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = options->devices;
-  hx__config config;
-  if (hx__config_read(&config, &settings) != HX_OK) {
+  size_t bad = 0;
+  for (hx__config config; hx__config_read(&config, &settings) != HX_OK && bad < count; bad++) {
+    char name[64] = "";
     fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
-    return BENCH_USAGE;
+    sscanf(hx_error_detail(), "%63[A-Z_]", name);
+    unsetenv(name); /* on to the next one */
+    if (strcmp(name, "HX_DEVICES") == 0) settings.devices = NULL;
   }
-  return written ? BENCH_OK : BENCH_FAILED;
+  return bad ? BENCH_USAGE : written ? BENCH_OK : BENCH_FAILED;
 }

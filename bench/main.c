@@ -29,7 +29,7 @@ static const struct command {
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
-static int print_help(void) {
+static void print_help(void) {
   puts("hx-bench [subcommand] [options]\n");
   for (size_t i = 0; i < COMMANDS; i++)
     if (commands[i].help) printf("  %-12s %s\n", *commands[i].name ? commands[i].name : "(none)", commands[i].help);
@@ -54,20 +54,26 @@ static int print_help(void) {
       "  --help, --version\n\n"
       "Every result is compared with the scalar definition before it is timed. Exit status: 0 all of them right,\n"
       "1 one is wrong or did not run, 2 a wrong option or setting. More: man hx-bench.");
-  return BENCH_OK;
+}
+
+/* Whether the standard output took everything. */
+static bool said_all(void) {
+  const bool fine = fflush(stdout) == 0 && !ferror(stdout);
+  if (!fine) fputs("hx-bench: the standard output could not be written in full\n", stderr);
+  return fine;
 }
 
 int main(int argc, char **argv) {
   bench_options options;
   bench_system_start();
   if (!bench_options_parse(argc, argv, &options)) return BENCH_USAGE;
-  if (options.help) return print_help();
-  if (options.version) return printf("hx-bench %s\n", hx_version()) < 0 ? BENCH_FAILED : BENCH_OK;
+  if (options.help) print_help();
+  if (options.version && !options.help) printf("hx-bench %s\n", hx_version());
+  if (options.help || options.version) return said_all() ? BENCH_OK : BENCH_FAILED;
   for (size_t i = 0; i < COMMANDS; i++) {
     if (strcmp(commands[i].name, options.command) != 0) continue;
     int status = commands[i].run(&options);
-    if (fflush(stdout) != 0 && status == BENCH_OK) status = BENCH_FAILED;
-    return status;
+    return said_all() || status != BENCH_OK ? status : BENCH_FAILED;
   }
   fprintf(stderr, "hx-bench: there is no subcommand '%s' (hx-bench --help)\n", options.command);
   return BENCH_USAGE;

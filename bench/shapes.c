@@ -50,6 +50,10 @@ static bool read_file(const char *path, bench_options *options) {
     if (!fine) fprintf(stderr, "hx-bench: more than %d shapes in all\n", BENCH_MAX_SIZES);
     if (fine) options->sizes[options->size_count++] = size;
   }
+  if (fine && ferror(f)) {
+    fprintf(stderr, "hx-bench: cannot read '%s': %s\n", path, strerror(errno));
+    fine = false;
+  }
   fclose(f);
   if (fine && options->size_count == before) {
     fprintf(stderr, "hx-bench: there is no shape in '%s'\n", path);

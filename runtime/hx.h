@@ -42,6 +42,12 @@ extern "C" {
 #define HX_API
 #endif
 
+#if defined(__GNUC__) && !defined(__cplusplus)
+#define HX_EXTENSION __extension__ /* a union without a name is C11 */
+#else
+#define HX_EXTENSION
+#endif
+
 typedef struct hx_context hx_context;
 typedef struct hx_event hx_event;
 
@@ -94,7 +100,8 @@ typedef union hx_value {
   uint64_t u64;
 } hx_value;
 
-/* One field of a structure of arrays: its operation and its own array of n elements. y: HX_DOT only. */
+/* One field of a structure of arrays: its operation and its own array of n elements. y: HX_DOT only, else not looked
+ * at. */
 typedef struct hx_field {
   hx_op op;
   hx_type type;
@@ -128,8 +135,9 @@ struct hx_matmul_args {
 /* What to do. Made by a builder below; options are set on it before the call. */
 typedef struct hx_task {
   hx_kind kind;
-  float gpu_share; /* [0,1]: the share of all GPUs together; negative: hx decides */
-  union {
+  float gpu_share; /* up to 1: the share of all GPUs together, before HX_SPLIT; negative: HX_SPLIT, else hx decides.
+                      HX_OFFLOAD, and HX_DEVICES without the CPU or without a device, stand before it */
+  HX_EXTENSION union {
     struct hx_reduce_args reduce;
     struct hx_soa_args soa;
     struct hx_matmul_args matmul;
@@ -137,7 +145,7 @@ typedef struct hx_task {
   uint64_t reserved[8]; /* zero */
 } hx_task;
 
-/* A unit is an element (reduce: of all fields) or a multiply-add (matmul). */
+/* A unit is an element (reduce: n of each field; of HX_DOT a pair) or a multiply-add (matmul). */
 typedef struct hx_device_report {
   uint32_t index, chunks;
   uint64_t units;
@@ -164,8 +172,9 @@ typedef struct hx_device_info {
   uint64_t memory_bytes, reserved[8];
 } hx_device_info;
 
-/* One member for each variable of the environment, in lower case without the prefix; NULL: not set here. A setting
- * stands before the variable of the same name and is parsed by the same table. The strings are copied by hx_open. */
+/* One member for each variable of the environment, in lower case without the prefix; NULL or "": not set here. A
+ * setting stands before the variable of the same name and is parsed by the same table; a variable that is not accepted
+ * is refused also where a setting stands before it. The strings are copied by hx_open. */
 typedef struct hx_settings {
   const char *devices, *split, *schedule, *chunk, *threads, *tile, *memory, *min_offload, *timeout_ms, *cache_dir;
   const char *objective, *trace, *isa, *offload, *sim, *log;
@@ -189,7 +198,9 @@ HX_API void hx_close(hx_context *hx);
 /* Does *task and returns when its outputs are written. report may be NULL.
  * HX_INVALID_ARGUMENT: NULL where data is needed, an unknown kind, op or type, a reserved word that is not zero, n or a
  *   shape whose bytes overflow size_t, a leading dimension too small, a pointer not aligned (4 bytes; out 8), gpu_share
- *   over 1 or NaN, min/max/argmin/argmax of nothing, an output that shares an element with an input.
+ *   over 1 or NaN, min/max/argmin/argmax of nothing, an output that shares an element with an input, or with fields.
+ *   Where no element would be read (n == 0, alpha == 0) arrays may be NULL, and those of a reduction are not looked at;
+ *   leading dimensions and the alignment of matrices are.
  * HX_OUT_OF_MEMORY: no host memory for the partials.
  * HX_DEVICE_FAILED: only with HX_OFFLOAD=mandatory, or where data that existed only on a card is lost; the outputs are
  *   then unspecified. */
@@ -223,7 +234,8 @@ HX_API hx_task hx_reduce_soa(const hx_field *fields, size_t nfields, size_t n, h
  * written. */
 HX_API hx_task hx_matmul(size_t m, size_t n, size_t k, const float *a, const float *b, float *c);
 
-/* Memory that both sides reach without a copy where they can, aligned to a page at least; NULL when there is none.
+/* Memory that both sides reach without a copy where they can, aligned to a page at least; NULL, with hx_error_detail,
+ * where there is none or hx is NULL.
  * Owned by the context: hx_free, or hx_close. bytes == 0 gives a pointer that is only good for hx_free. */
 HX_API void *hx_alloc(hx_context *hx, size_t bytes);
 
@@ -243,8 +255,9 @@ HX_API hx_status hx_register(hx_context *hx, void *p, size_t bytes);
 HX_API hx_status hx_unregister(hx_context *hx, void *p);
 
 /* Sets the advice of a range to the given HX_ bits (0 takes it back). A block of hx_alloc, or a registered range, has
- * one advised part, the last one given; what only a card has of the block is brought back first, as by hx_sync.
- * HX_INVALID_ARGUMENT: unknown bits, or a range not inside one that was allocated or registered. HX_DEVICE_FAILED. */
+ * one advised part, the last one given (of 0 bytes: none); what only a card has of the block is brought back first, as
+ * by hx_sync. HX_INVALID_ARGUMENT: unknown bits, or a range not inside one that was allocated or registered.
+ * HX_DEVICE_FAILED. */
 HX_API hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice);
 
 /* Says that the host wrote a READ_MOSTLY or RESIDENT range: copies of it are of the past. So is a result that only a

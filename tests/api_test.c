@@ -46,7 +46,7 @@ static void bad_reductions(void) {
   t = hx_reduce(HX_SUM, HX_F32, x, 5, NULL);
   REFUSED(t, "out");
   t = hx_reduce((hx_op)0, HX_F32, x, 5, out);
-  REFUSED(t, "op");
+  REFUSED(t, "op is 0");
   t = hx_reduce((hx_op)10, HX_F32, x, 5, out);
   REFUSED(t, "10");
   t = hx_reduce((hx_op)-1, HX_F32, x, 5, out);
@@ -133,13 +133,15 @@ static void bad_soa(void) {
   REFUSED(t, "x");
   f[1].x = x;
   f[1].op = (hx_op)77;
-  REFUSED(t, "77");
+  REFUSED(t, "op of field 1 is 77");
   f[1].op = HX_SUM;
   f[1].type = (hx_type)9;
   REFUSED(t, "9");
   f[1].type = HX_U32;
   t = hx_reduce_soa(f, SIZE_MAX / 4, 5, out);
   REFUSED(t, "nfields");
+  t = hx_reduce_soa(f, 3, 5, (hx_value *)&f[2].y); /* its results, over what is to be read */
+  REFUSED(t, "fields");
   reset();
   t = hx_reduce_soa(NULL, 0, 5, NULL);
   CHECK_OK(hx_offload(hx, &t, NULL));

@@ -116,7 +116,21 @@ done
 vars=HX_SPLIT=lots
 status 2 env && has err 'HX_SPLIT=lots' 'a bad variable'
 status 2 reduce --size 10 && has err '^hx-bench: HX_SPLIT=lots' 'a bad variable'
+vars='HX_SPLIT=lots HX_SIM=rate=0 HX_treads=4'
+status 2 env && has err 'HX_SPLIT=lots' 'the first bad variable' && has err 'rate takes 1 to 1e18' 'the second' &&
+  has err 'HX_treads is not a variable of hx; the nearest is HX_THREADS' 'an unknown one beside them'
+status 2 env --devices toaster && has err 'HX_DEVICES=toaster.*given in hx_settings' 'where a value is from'
+vars='HX_LOG=info HX_DEVICES=cpu,sim,31 HX_SPLIT=0.2:0.2'
+status 0 info && has err 'HX_DEVICES names sim: no device here' 'a word for nothing' &&
+  has err 'HX_DEVICES names 31: the last device is' 'a number of nothing' &&
+  has err 'HX_SPLIT has 2 shares, and 0 devices' 'shares of nobody'
 vars=
+for what in --help env; do
+  checks=$((checks + 1))
+  [ ! -c /dev/full ] || { "$bench" $what >/dev/full 2>err && fail "$what to a full device: status 0"; }
+  [ ! -c /dev/full ] || has err 'could not be written' "$what to a full device"
+done
+status 2 matmul --shapes / && has err "cannot read '/': Is a directory" 'a folder of shapes'
 
 status 0 reduce --devices cpu --size 1,1000,2^12 --op all --type all --reps 2 --json r.json --csv r.csv
 valid_json r.json 81

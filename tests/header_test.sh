@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# header_test.sh HX_H: the public header by itself, as C11 and as C++11, under every compiler there is (gcc is a must).
+# header_test.sh HX_H: the public header by itself, as C99 and as C++11, under every compiler there is (gcc is a must).
 set -eu
 header=$(readlink -f "$1")
 scratch=${TEST_TMPDIR:-$(mktemp -d)}
@@ -32,10 +32,12 @@ while read -r compiler language standard; do
     failed=$((failed + 1))
   fi
 done <<'ROWS'
+gcc c c99
 gcc c c11
 gcc c c17
 g++ c++ c++11
 g++ c++ c++20
+clang c c99
 clang c c11
 clang++ c++ c++11
 ROWS

@@ -69,7 +69,7 @@ hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out) {
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
   HX__VISIT(hx);
   const size_t count = count_of(hx);
-  if (index >= count) return hx__fail(HX_INVALID_ARGUMENT, "index is %zu: there are %zu devices", index, count);
+  if (index >= count) return hx__fail(HX_INVALID_ARGUMENT, "index is %zu: the last device is %zu", index, count - 1);
   if (!hx->team.seats) return hx__fail(HX_UNSUPPORTED, "a forked child does not know its parent's devices");
   describe(hx, &hx->team.seat[index], out);
   return HX_OK;

@@ -58,9 +58,10 @@ const hx__config_row *hx__config_rows(size_t *count) {
 }
 
 /* NAME=VALUE: accepted: ...; why. What is accepted stays readable however long the value is. */
-static hx_status refuse(const hx__config_row *row, const char *value, const char *why) {
+static hx_status refuse(const hx__config_row *row, const char *value, bool setting, const char *why) {
   char tail[HX__DETAIL_BYTES];
-  const int tail_length = snprintf(tail, sizeof tail, ": accepted: %s%s%s", row->values, why[0] ? "; " : "", why);
+  const int tail_length = snprintf(tail, sizeof tail, ": accepted: %s%s%s%s", row->values, why[0] ? "; " : "", why,
+                                   setting ? " (given in hx_settings)" : "");
   const size_t room = HX__DETAIL_BYTES - 2 - strlen(row->name) - (size_t)tail_length, length = strlen(value);
   const bool cut = length > room;
   return hx__fail(HX_INVALID_CONFIG, "%s=%.*s%s%s", row->name, (int)(cut ? room - 3 : length), value, cut ? "..." : "",
@@ -68,10 +69,10 @@ static hx_status refuse(const hx__config_row *row, const char *value, const char
 }
 
 /* A value from either source. Empty or NULL: not set. */
-static hx_status take(hx__config *config, const hx__config_row *row, const char *value) {
+static hx_status take(hx__config *config, const hx__config_row *row, const char *value, bool setting) {
   if (!value || !value[0]) return HX_OK;
   char why[HX__WHY_BYTES] = "";
-  return row->parse(config, value, why) ? HX_OK : refuse(row, value, why);
+  return row->parse(config, value, why) ? HX_OK : refuse(row, value, setting, why);
 }
 
 static void defaults(hx__config *config) {
@@ -94,9 +95,9 @@ hx_status hx__config_read(hx__config *config, const hx_settings *settings) {
                         (unsigned long long)settings->reserved[i]);
   defaults(config);
   for (size_t i = 0; i < ROWS; i++) {
-    hx_status s = take(config, &rows[i], secure_getenv(rows[i].name));
+    hx_status s = take(config, &rows[i], secure_getenv(rows[i].name), false);
     if (s == HX_OK && settings)
-      s = take(config, &rows[i], *(const char *const *)((const char *)settings + rows[i].setting));
+      s = take(config, &rows[i], *(const char *const *)((const char *)settings + rows[i].setting), true);
     if (s != HX_OK) return s;
   }
   __atomic_store_n(&hx__log_threshold, config->log, __ATOMIC_RELAXED);

@@ -124,6 +124,7 @@ typedef struct hx__config_row {
 
 const hx__config_row *hx__config_rows(size_t *count);
 
+const char *hx__device_word(unsigned bit); /* of HX_DEVICES: 0 is "cpu" */
 /* The words of a memory mode: "auto", "svm-system", ...; of an ISA: "auto", "sse2", ...; of an objective: "time", ...
  */
 const char *hx__memory_mode_name(hx__memory_mode mode);

@@ -43,6 +43,7 @@ _Static_assert(1u << (COUNT(device_words) - 1) == HX__DEV_ALL, "a word for each 
 const char *hx__memory_mode_name(hx__memory_mode mode) {
   return (unsigned)mode < HX__MEMORY_MODES ? memory_words[mode] : "unknown";
 }
+const char *hx__device_word(unsigned bit) { return device_words[bit]; }
 const char *hx__isa_name(hx__isa isa) { return (unsigned)isa < HX__ISAS ? isa_words[isa] : "unknown"; }
 const char *hx__objective_name(hx__objective objective) { return objective_words[objective]; }
 
@@ -210,6 +211,9 @@ static bool sim_profile(hx__sim_profile *sim, hx__span value) {
   return true;
 }
 
+static const char *const sim_takes[] = {"rate takes 1 to 1e18, not", "latency_us takes 0 to 1e9, not",
+                                        "fail takes an entry and a call from 1 on (enqueue@3), not",
+                                        "profile takes one of those named, not"};
 static const char *const sim_keys[] = {"rate", "latency_us", "fail", "profile"};
 static bool (*const sim_parsers[COUNT(sim_keys)])(hx__sim_profile *, hx__span) = {sim_rate, sim_latency_us, sim_fail,
                                                                                   sim_profile};
@@ -222,7 +226,8 @@ static bool sim_device(hx__sim_profile *sim, hx__span text, char *why) {
     hx__span setting = item, key;
     hx__span_next(&setting, '=', &key);
     const int i = hx__span_word(key, sim_keys, COUNT(sim_keys));
-    if (i < 0 || !setting.s || !sim_parsers[i](sim, setting)) return refuse(why, "no property of a device is", item);
+    if (i < 0) return refuse(why, "no property of a device is", item);
+    if (!setting.s || !sim_parsers[i](sim, setting)) return refuse(why, sim_takes[i], item);
     if (seen >> i & 1) return refuse(why, "a second", key);
     seen |= 1u << i;
   }

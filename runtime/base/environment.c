@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "runtime/base/environment.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,7 +110,7 @@ size_t hx__environment_omp_stack(void) {
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Levenshtein distance of a[0..n) and b. */
+/* Levenshtein distance of a[0..n), in capitals, and b. */
 static size_t distance(const char *a, size_t n, const char *b) {
   size_t row[MOST_LETTERS + 1];
   const size_t columns = strnlen(b, MOST_LETTERS);
@@ -118,7 +119,7 @@ static size_t distance(const char *a, size_t n, const char *b) {
     size_t diagonal = row[0];
     row[0] = i + 1;
     for (size_t j = 0; j < columns; j++) {
-      const size_t replaced = diagonal + (a[i] != b[j]);
+      const size_t replaced = diagonal + (toupper((unsigned char)a[i]) != b[j]);
       diagonal = row[j + 1];
       row[j + 1] = least(replaced, least(diagonal, row[j]) + 1);
     }

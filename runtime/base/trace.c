@@ -23,6 +23,7 @@
 
 #define RECORDS 2048u
 #define PATIENCE_NS 1000000000u
+#define NOT_REGULAR EINVAL /* which none of the calls for a trace gives of itself */
 
 typedef enum kind { CHUNK, TRANSFER, DECISION } kind;
 
@@ -139,7 +140,7 @@ static bool open_file(hx__trace *t) {
   text->fd = hx__above_streams(open(t->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
   if (text->fd < 0) return false;
   bool fine = fstat(text->fd, &s) == 0;
-  if (fine && !S_ISREG(s.st_mode)) fine = false, errno = EINVAL;
+  if (fine && !S_ISREG(s.st_mode)) fine = false, errno = NOT_REGULAR;
   fine = fine && flock(text->fd, LOCK_EX | LOCK_NB) == 0 && fstat(text->fd, &s) == 0;
   const off_t size = text->end + (off_t)HX__TRACE_END_BYTES;
   const bool same = fine && s.st_dev == t->device && s.st_ino == t->inode && s.st_size == size;
@@ -192,7 +193,9 @@ hx__trace *hx__trace_open(const char *path) {
   hx__unlock(&all_lock);
   if (!t)
     hx__log(HX__LOG_WARN, "HX_TRACE=%s: %s; no trace is written", path,
-            errno == EWOULDBLOCK ? "another process writes it" : strerror(errno));
+            errno == EWOULDBLOCK   ? "another process writes it"
+            : errno == NOT_REGULAR ? "not a regular file"
+                                   : strerror(errno));
   return t;
 }
 

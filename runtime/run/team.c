@@ -7,6 +7,7 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
+#include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 #include "runtime/sched/model.h"
 
@@ -67,6 +68,26 @@ static void seat_device(hx__team *team, size_t index, hx__device *device, bool o
   hx__trace_device(team->trace, index, device->name);
 }
 
+/* What was named and is not there leaves nothing out, which is hard to see from outside. */
+static void say_absent(const hx__team *team, size_t seats) {
+  const hx__config *const c = team->config;
+  uint32_t here = 0, selected = 0;
+  for (size_t i = 0; i < seats; i++) {
+    here |= team->seat[i].device->words;
+    selected += i > 0 && team->seat[i].selected;
+  }
+  const uint32_t unasked = HX__DEV_CPU | HX__DEV_IGPU | HX__DEV_GPU;
+  const uint32_t absent = c->device_words == unasked ? 0 : c->device_words & ~here;
+  for (unsigned bit = 0; absent >> bit; bit++)
+    if (absent >> bit & 1u) hx__log(HX__LOG_INFO, "HX_DEVICES names %s: no device here is one", hx__device_word(bit));
+  for (size_t i = seats; i < 32; i++)
+    if (c->device_indices >> i & 1u)
+      hx__log(HX__LOG_INFO, "HX_DEVICES names %zu: the last device is %zu", i, seats - 1);
+  if (c->splits > 1 && c->splits > selected)
+    hx__log(HX__LOG_INFO, "HX_SPLIT has %u shares, and %u devices are selected: the CPU has the others' parts",
+            c->splits, selected);
+}
+
 void hx__team_seat_devices(hx__team *team) {
   hx__device *list[HX_MAX_DEVICES], *const *found;
   size_t seats = hx__cpu_backend.discover(team->config, list, 1);
@@ -78,6 +99,7 @@ void hx__team_seat_devices(hx__team *team) {
     hx__sim_backend.prepare(list[i], UINT64_MAX);
     seat_device(team, seats++, list[i], true);
   }
+  say_absent(team, seats);
   atomic_store(&team->seats, seats);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The check of a task: every refusal of hx.h, with the value at fault. Nothing is read through the arrays here. */
+#include <stdio.h>
+
 #include "runtime/base/status.h"
 #include "runtime/task/task.h"
 
@@ -20,21 +22,33 @@ static bool ranges_share(const void *x, size_t xb, const void *y, size_t yb) {
   return a < b ? b - a < xb : a - b < yb;
 }
 
-static hx_status check_array(const void *p, size_t n, const char *name, size_t field) {
-  if (!p) REFUSE("%s of field %zu is NULL with n = %zu", name, field, n);
-  if (misaligned(p, ELEMENT)) REFUSE("%s of field %zu is %p: not aligned to 4 bytes", name, field, p);
+/* " of field 3", or nothing where the task has no list of fields: index ALONE. */
+#define ALONE SIZE_MAX
+typedef struct place {
+  char text[32];
+} place;
+
+static place of(size_t index) {
+  place p = {""};
+  if (index != ALONE) snprintf(p.text, sizeof p.text, " of field %zu", index);
+  return p;
+}
+
+static hx_status check_array(const void *p, size_t n, const char *name, size_t index) {
+  if (!p) REFUSE("%s%s is NULL with n = %zu", name, of(index).text, n);
+  if (misaligned(p, ELEMENT)) REFUSE("%s%s is %p: not aligned to 4 bytes", name, of(index).text, p);
   if ((uintptr_t)p > UINTPTR_MAX - n * ELEMENT)
-    REFUSE("%s of field %zu wraps the address space with n = %zu", name, field, n);
+    REFUSE("%s%s is %p: wraps the address space with n = %zu", name, of(index).text, p, n);
   return HX_OK;
 }
 
 static hx_status check_field(const hx_field *f, size_t index, size_t n) {
   if ((unsigned)f->op < HX_SUM || (unsigned)f->op > HX_PROD)
-    REFUSE("op of field %zu is %d: HX_SUM to HX_PROD (1 to 9) are known", index, (int)f->op);
+    REFUSE("op%s is %d: HX_SUM to HX_PROD (1 to 9) are known", of(index).text, (int)f->op);
   if ((unsigned)f->type < HX_F32 || (unsigned)f->type > HX_U32)
-    REFUSE("type of field %zu is %d: HX_F32, HX_I32, HX_U32 (1 to 3) are known", index, (int)f->type);
+    REFUSE("type%s is %d: HX_F32, HX_I32, HX_U32 (1 to 3) are known", of(index).text, (int)f->type);
   if (n == 0) {
-    if (needs_an_element(f->op)) REFUSE("n is 0: %s of field %zu has no value", op_names[f->op], index);
+    if (needs_an_element(f->op)) REFUSE("n is 0: %s%s has no value", op_names[f->op], of(index).text);
     return HX_OK;
   }
   const hx_status s = check_array(f->x, n, "x", index);
@@ -42,7 +56,7 @@ static hx_status check_field(const hx_field *f, size_t index, size_t n) {
 }
 
 static hx_status check_reduce(hx__work *w) {
-  if (w->nfields > SIZE_MAX / sizeof(hx_value)) REFUSE("nfields is %zu: its results overflow size_t", w->nfields);
+  if (w->nfields > SIZE_MAX / sizeof(hx_field)) REFUSE("nfields is %zu: its fields overflow size_t", w->nfields);
   if (w->n > SIZE_MAX / ELEMENT) REFUSE("n is %zu: its bytes overflow size_t", w->n);
   if (w->nfields == 0) {
     w->slices = 0;
@@ -53,14 +67,17 @@ static hx_status check_reduce(hx__work *w) {
   if (!w->out) REFUSE("out is NULL");
   if (misaligned(w->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", (void *)w->out);
   const size_t out_bytes = w->nfields * sizeof(hx_value);
+  if (w->fields != &w->single && ranges_share(w->out, out_bytes, w->fields, w->nfields * sizeof *w->fields))
+    REFUSE("out at %p shares an element with fields at %p", (void *)w->out, (const void *)w->fields);
   w->needs = 0;
   for (size_t i = 0; i < w->nfields; i++) {
     const hx_field *f = &w->fields[i];
-    const hx_status s = check_field(f, i, w->n);
+    const size_t index = f == &w->single ? ALONE : i;
+    const hx_status s = check_field(f, index, w->n);
     if (s != HX_OK) return s;
     if (w->n && (ranges_share(w->out, out_bytes, f->x, w->n * ELEMENT) ||
                  (f->op == HX_DOT && ranges_share(w->out, out_bytes, f->y, w->n * ELEMENT))))
-      REFUSE("out at %p shares an element with an input of field %zu", (void *)w->out, i);
+      REFUSE("out at %p shares an element with an input%s", (void *)w->out, of(index).text);
     w->needs |= hx__need_reduce(f->op, f->type);
   }
   w->slices = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
@@ -116,10 +133,10 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
   if (!task) REFUSE("task is NULL");
   if (!(task->gpu_share <= 1.0f))
     REFUSE("gpu_share is %g: a number up to 1, negative to leave it open", (double)task->gpu_share);
-  const uint64_t *const r = task->reserved;
-  _Static_assert(sizeof task->reserved == 8 * sizeof *r, "all words are looked at");
-  if (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7])
-    REFUSE("a reserved word of the task is not zero: start from a builder such as hx_reduce");
+  for (size_t i = 0; i < sizeof task->reserved / sizeof task->reserved[0]; i++)
+    if (task->reserved[i])
+      REFUSE("reserved[%zu] of the task is %llu: start from a builder such as hx_reduce", i,
+             (unsigned long long)task->reserved[i]);
   w->gpu_share = task->gpu_share;
   w->residence = 0;
   w->matmul = w->by_columns = false;
