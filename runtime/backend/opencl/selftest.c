@@ -43,8 +43,8 @@ static uint32_t *elements(hx_op op, hx_type type, size_t n, bool special) {
   return x;
 }
 
-/* What is timed: of any type, and as a float in +-[1, 2). A denormal among the operands would be what is timed on an x86
- * device, some hundred cycles each. */
+/* What is timed: of any type, and as a float in +-[1, 2). A denormal among the operands would be what is timed on an
+ * x86 device, some hundred cycles each. */
 static uint32_t *ordinary(size_t n) {
   uint32_t *x = malloc(n * sizeof *x);
   for (size_t i = 0; x && i < n; i++) x[i] = (element(HX_U32, i, false) & 0x807fffffu) | 0x3f800000u;
