@@ -100,6 +100,12 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
     .tile_n = 32, .tile_k = 16, .pack = 256, .large_grf = more, .optional = more,                              \
     .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANES_N=2 " d                                                       \
   }
+/* name, families, columns whose sums are in registers at once */
+#define PACKED(n, f, columns)                                                                                       \
+  {                                                                                                                 \
+    .name = n, .kind = HX__KERNEL_MATMUL, .family = HX__FAMILY_CPU | f, .local = {1, 1}, .tile_m = 6, .tile_n = 64, \
+    .tile_k = 1, .pack = HX__PANEL, .stacks = true, .defines = "-DHX_SHAPE_PACKED=1 -DHX_COLUMNS=" #columns         \
+  }
 #define AMD "-DHX_IN_FLIGHT=8 -DHX_ALIGNED_LOADS=1 -DHX_ROLLED=1 -DHX_CROSS_LANES=1"
 
 /* Most specific first within a kind: the first row that matches a device is its row. Names: README.md. */
@@ -115,7 +121,8 @@ static const hx__kernel_row rows[] = {
     REDUCE("reduce-any-256", 0, 256, 8, "-DHX_IN_FLIGHT=8"),
     REDUCE("reduce-any-32", 0, 32, 1, "-DHX_IN_FLIGHT=8"),
 
-    MATMUL("matmul-cpu-6x64", HX__FAMILY_CPU, 1, 1, 6, 64, 1, HX__PANEL, false, "-DHX_SHAPE_PACKED=1"),
+    PACKED("matmul-cpu16-6x64", HX__FAMILY_CPU16, 64), /* 24 of 32 registers */
+    PACKED("matmul-cpu-6x64", 0, 16),                  /* 12 of 16, or what spills nowhere */
     LANES16("matmul-grf256-32x32x16", HX__FAMILY_LARGE_GRF, 32, true, "-DHX_LANES_M=2"),
     LANES16("matmul-wide-32x32x16", HX__FAMILY_WIDE, 32, false, "-DHX_LANES_M=2"),
     LANES16("matmul-sg16-16x32x16", 0, 16, false, "-DHX_LANES_M=1"),

@@ -29,12 +29,13 @@
  *     row panels of tile_m: pa[(i/tile_m * k + p) * tile_m + i%tile_m]; missing rows hold what is never used.
  *     Launch: 2-D, local (row.local[0], 1), (ceil(m / tile_m), ceil(k / row.pack)) groups.
  *   hx_pack_b(global const float *b, ulong b_first, ulong b_rs, ulong b_cs, ulong k, ulong n, global float *pb)
- *     column panels of tile_n: pb[(j/tile_n * k + p) * tile_n + j%tile_n]; missing columns likewise. For CPU devices
- *     without 512-bit registers panels of 16.
+ *     column panels of tile_n: pb[(j/tile_n * k + p) * tile_n + j%tile_n]; missing columns likewise.
+ *     row.stacks: both in the order in which groups read them, row.pack of k of all panels, then the next steps of k.
  *     Launch: 2-D, local (row.local[0], 1), (ceil(n / tile_n), ceil(k / row.pack)) groups.
  *   hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulong k, float alpha,
  *             global float *t, ulong ldt, uint part)
- *     Launch as above. pa and pb are aligned to 64 bytes at least.
+ *     Launch as above; row.stacks: a group does 1 + (part >> 2) tiles, one below another, and there are as many fewer
+ *     along y. pa and pb are aligned to 64 bytes at least.
  *
  *   row.rate: a set of rows, among which each launch chooses (tiles.h); a program a row and layout
  *   hx_matmul(global const float *a, ulong a_first, ulong lda,
@@ -92,8 +93,9 @@ typedef enum hx__kernel_kind { HX__KERNEL_REDUCE = 1, HX__KERNEL_MATMUL, HX__KER
 
 /* Families of devices, as bits. A device has one or more: an Intel GPU with sub-groups of 16 has INTEL | SUBGROUP. */
 enum {
-  HX__FAMILY_CPU = 1u << 0,   /* type has the CPU bit: one item does the work of many */
-  HX__FAMILY_INTEL = 1u << 1, /* GPU types, by vendor */
+  HX__FAMILY_CPU = 1u << 0,    /* type has the CPU bit: one item does the work of many */
+  HX__FAMILY_CPU16 = 1u << 12, /* and its vector registers hold 16 floats */
+  HX__FAMILY_INTEL = 1u << 1,  /* GPU types, by vendor */
   HX__FAMILY_NVIDIA = 1u << 2,
   HX__FAMILY_AMD_GCN = 1u << 3,   /* wavefront 64 */
   HX__FAMILY_AMD_RDNA = 1u << 4,  /* wavefront 32 */
@@ -134,6 +136,7 @@ typedef struct hx__kernel_row {
   uint32_t small_below, large_from; /* reduce: leaves of a launch whose groups do half or twice as many; 0: none */
   uint32_t tile_m, tile_n, tile_k;  /* matmul: elements of C a work-group does; tile_k: the k-step where there is one */
   uint32_t pack;  /* matmul: operands are packed first, a group doing so many steps of k; 0: they are not */
+  bool stacks;    /* matmul: a group may do several tiles, one below another */
   bool large_grf; /* built with twice the registers a thread, an option that drivers of other devices refuse */
   bool any_tile;  /* HX_TILE may set tile_m, tile_n, tile_k, within what hx__kernel_tile_ok says */
   /* matmul: of a set: its speed by layout, percent of the fastest's, where it fills the device; 0: not for that layout.

@@ -115,6 +115,7 @@ typedef struct product {
   size_t m, n, k;
   bool trans_a, trans_b;
   float alpha;
+  size_t stack; /* tiles of a group, where a row may do several */
 } product;
 
 static bool product_case(const device *d, cl_program program, const hx__kernel_row *row, const product *p) {
@@ -143,7 +144,7 @@ static bool product_case(const device *d, cl_program program, const hx__kernel_r
   const cl_ulong a_rs = p->trans_a ? 1 : lda, a_cs = p->trans_a ? lda : 1;
   const cl_ulong b_rs = p->trans_b ? 1 : ldb, b_cs = p->trans_b ? ldb : 1;
   const size_t tiles_m = (p->m + row->tile_m - 1) / row->tile_m, tiles_n = (p->n + row->tile_n - 1) / row->tile_n;
-  const size_t groups[2] = {tiles_n, tiles_m};
+  const size_t stack = row->stacks ? p->stack : 1, groups[2] = {tiles_n, (tiles_m + stack - 1) / stack};
   const cl_mem ma = kernel_buffer(&d->on, a, (a_count + 1) * 4), mb = kernel_buffer(&d->on, b, (b_count + 3) * 4);
   const cl_mem mt = kernel_buffer(&d->on, t, p->m * ldt * 4);
   bool right = true;
@@ -153,8 +154,9 @@ static bool product_case(const device *d, cl_program program, const hx__kernel_r
     const cl_mem pb = clCreateBuffer(d->on.context, CL_MEM_READ_WRITE, tiles_n * row->tile_n * p->k * 4, NULL, NULL);
     const kernel_value va[] = {{.m = ma}, {.n = 1}, {.n = a_rs}, {.n = a_cs}, {.n = p->m}, {.n = p->k}, {.m = pa}};
     const kernel_value vb[] = {{.m = mb}, {.n = 3}, {.n = b_rs}, {.n = b_cs}, {.n = p->k}, {.n = p->n}, {.m = pb}};
-    const kernel_value v[] = {{.m = pa},       {.m = pb}, {.n = p->m}, {.n = p->n}, {.n = p->k},
-                              {.f = p->alpha}, {.m = mt}, {.n = ldt},  {.u = 0}};
+    const kernel_value v[] = {{.m = pa},   {.m = pb},   {.n = p->m},
+                              {.n = p->n}, {.n = p->k}, {.f = p->alpha},
+                              {.m = mt},   {.n = ldt},  {.u = (cl_uint)(stack - 1) << 2}};
     right = kernel_launch(&d->on, program, "hx_pack_a", "mnnnnnm", va, 2, (size_t[2]){tiles_m, parts}, row->local) &&
             kernel_launch(&d->on, program, "hx_pack_b", "mnnnnnm", vb, 2, (size_t[2]){tiles_n, parts}, row->local) &&
             kernel_launch(&d->on, program, "hx_matmul", "mmnnnfmnu", v, 2, groups, row->local);
@@ -180,11 +182,11 @@ static bool product_case(const device *d, cl_program program, const hx__kernel_r
 
 static bool product_cases(const device *d, cl_program program, const hx__kernel_row *row) {
   const size_t m = row->tile_m, n = row->tile_n;
-  const product products[] = {{m, n, 32, false, false, 1.0f},
-                              {m + 3, n + 5, 19, false, false, -0.75f},
-                              {m + 1, n + 2, 17, true, true, 1.0f},
-                              {5, n + 7, 515, false, true, 1.0f},
-                              {m + 3, 7, 1030, true, false, 2.0f}};
+  const product products[] = {{m, n, 32, false, false, 1.0f, 1},
+                              {m + 3, n + 5, 19, false, false, -0.75f, 2},
+                              {m + 1, n + 2, 17, true, true, 1.0f, 1},
+                              {row->stacks ? 2 * m + 5 : 5, n + 7, 515, false, true, 1.0f, 2},
+                              {m + 3, 7, 1030, true, false, 2.0f, 9}};
   for (size_t i = 0; i < (d->small ? 4 : 5); i++)
     if (!product_case(d, program, row, &products[i])) return false;
   return true;

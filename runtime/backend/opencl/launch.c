@@ -5,6 +5,8 @@
 #define LEAST_PART_BYTES ((size_t)8 << 20) /* of an operand that all chunks share */
 #define MOST_PARTS 4u
 #define LEAST_STEP 1024u /* of rows or columns: shorter ones travel slowly, and leave a device half idle */
+#define GROUPS_A_UNIT 8u /* at least, where a group may do several tiles */
+#define MOST_TILES 64u
 
 /* The slots of field f of the chunk. */
 static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk, size_t f,
@@ -165,6 +167,13 @@ static hx__outcome pack_both(hx__cl_lane *lane, const hx__work *w, const operand
   return outcome;
 }
 
+/* Tiles that a group does, one below another, where it may do several: what they share is read once, but all compute
+ * units should have some groups. */
+static cl_uint tiles_of_group(const hx__cl_lane *lane, size_t tiles) {
+  const size_t each = tiles / ((size_t)GROUPS_A_UNIT * lane->device->base.compute_units);
+  return (cl_uint)(each < 1 ? 1 : each < MOST_TILES ? each : MOST_TILES);
+}
+
 static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n,
                                   k_range k) {
   const hx__cl_program *const p = &lane->device->program[lane->product];
@@ -191,13 +200,15 @@ static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const op
   arg_size(&a, n);
   arg_size(&a, k.count);
   const cl_float alpha = w->gemm.alpha;
-  const cl_uint part = (k.first != 0) | (cl_uint)(k.first + k.count != w->gemm.k) << 1;
+  const size_t groups[2] = {hx__ceiling(n, p->tile_n), hx__ceiling(m, p->tile_m)};
+  const cl_uint tiles = p->row->stacks ? tiles_of_group(lane, groups[0] * groups[1]) : 1;
+  const cl_uint part = (k.first != 0) | (cl_uint)(k.first + k.count != w->gemm.k) << 1 | (tiles - 1) << 2;
   arg(&a, sizeof alpha, &alpha);
   arg_mem(&a, lane->t);
   arg_size(&a, lane->ldt);
   arg(&a, sizeof part, &part);
-  const size_t groups[2] = {hx__ceiling(n, p->tile_n), hx__ceiling(m, p->tile_m)};
-  return launch(&a, 2, groups, p->row->local);
+  const size_t launched[2] = {groups[0], hx__ceiling(groups[1], tiles)};
+  return launch(&a, 2, launched, p->row->local);
 }
 
 /* Computes a block of C into lane->t. */

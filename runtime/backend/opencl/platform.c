@@ -104,7 +104,7 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   /* A driver without vectors of its own makes work-items its lanes: the work-group shapes suit it better. */
   cl_uint lanes = 1;
   clGetDeviceInfo(d->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof lanes, &lanes, NULL);
-  d->families = cpu && lanes > 1 ? HX__FAMILY_CPU : 0;
+  d->families = !cpu || lanes < 2 ? 0 : HX__FAMILY_CPU | (lanes < 16 ? 0 : HX__FAMILY_CPU16);
   for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++)
     if (!cpu && vendor == vendors[i].vendor) {
       d->base.words |= vendors[i].word;
