@@ -67,7 +67,7 @@
  *   hx_matmul_copy(global const float *x, ulong x_first, ulong rs, ulong cs, ulong rows, ulong columns,
  *             global float *to, ulong pitch, ulong lines)
  *     to[i*pitch + j] = x[x_first + i*rs + j*cs]; zero up to pitch and lines.
- *     Launch: 2-D, local (256, 1), (ceil(pitch / 64), ceil(lines / 64)) groups.
+ *     Launch: 1-D, local 256, ceil(pitch / 64) groups for each 64 lines.
  *
  *   every product, where C stays on the device
  *   hx_matmul_store(global const float *t, ulong ldt, global float *c, ulong c_first, ulong ldc, ulong m, ulong n,

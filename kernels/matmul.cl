@@ -145,6 +145,16 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
 #define HX_PACKER \
   kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0)))
 
+/* HX_ROWS: of the tile, whose sums are in registers at once: all, and no loop, which would cost some GPUs a spill. */
+#ifdef HX_ROWS
+#define HX_ALL_ROWS _Pragma("unroll") for (uint h = 0; h < HX_TILE_M; h += HX_ROWS)
+#define HX_FROM h
+#else
+#define HX_ROWS HX_TILE_M
+#define HX_ALL_ROWS
+#define HX_FROM 0
+#endif
+
 /* A lane holds columns lane, lane + HX_LOCAL0, ... of the tile, each in scalars of its own: compilers for CPUs would
  * have to take vectors apart. HX_LANES_M, HX_LANES_N: rows and columns of the tile in a lane. Offsets run, pointers do
  * not: buffers then stay in binding-table entries. */
@@ -160,8 +170,8 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
     const float bv[HX_LANES_N] = {row.s0, row.s1};                                                         \
     a_at += HX_TILE_M;                                                                                     \
     b_at += HX_TILE_N;                                                                                     \
-    _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) {                                               \
-      const float s = intel_sub_group_shuffle(av[i / HX_LOCAL0], i % HX_LOCAL0);                           \
+    _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++) {                                                 \
+      const float s = intel_sub_group_shuffle(av[(HX_FROM + i) / HX_LOCAL0], (HX_FROM + i) % HX_LOCAL0);   \
       _Pragma("unroll") for (uint c = 0; c < HX_LANES_N; c++) acc[c][i] = HX_FMA(, s, bv[c], acc[c][i]);   \
     }                                                                                                      \
   }
@@ -177,32 +187,37 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
   ulong a_at = i0 * k, b_at = j0 * k;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
-    uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
     const bool first = HX_FIRST, last = HX_LAST;
     /* Known as zero to no compiler: else the addresses of all stores stay in registers throughout. */
     const uint zero = (uint)(k0 >> 63);
-    float acc[HX_LANES_N][HX_TILE_M];
+    HX_ALL_ROWS {
+      uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
+#if HX_ROWS < HX_TILE_M
+      a_at = i0 * k + k0 * HX_TILE_M, b_at = j0 * k + k0 * HX_TILE_N;
+#endif
+      float acc[HX_LANES_N][HX_ROWS];
 #pragma unroll
-    for (uint i = 0; i < HX_TILE_M; i++) {
+      for (uint i = 0; i < HX_ROWS; i++) {
 #pragma unroll
-      for (uint c = 0; c < HX_LANES_N; c++) acc[c][i] = 0.0f;
-    }
+        for (uint c = 0; c < HX_LANES_N; c++) acc[c][i] = 0.0f;
+      }
 
-    for (; steps >= HX_TILE_K; steps -= HX_TILE_K) {
+      for (; steps >= HX_TILE_K; steps -= HX_TILE_K) {
 #pragma unroll
-      for (uint p = 0; p < HX_TILE_K; p++) HX_STEP
-    }
+        for (uint p = 0; p < HX_TILE_K; p++) HX_STEP
+      }
 #pragma unroll 1
-    for (; steps > 0; steps--) HX_STEP
+      for (; steps > 0; steps--) HX_STEP
 
-    /* Past the last column all lanes store, as far as t goes: none is masked. */
-    ulong t_at = i0 * ldt + j0 + zero;
+      /* Past the last column all lanes store, as far as t goes: none is masked. */
+      ulong t_at = (i0 + HX_FROM) * ldt + j0 + zero;
 #pragma unroll
-    for (uint i = 0; i < HX_TILE_M; i++, t_at += ldt) {
+      for (uint i = 0; i < HX_ROWS; i++, t_at += ldt) {
 #pragma unroll
-      for (uint c = 0; c < HX_LANES_N; c++) {
-        if (i + zero < rows && HX_LOCAL0 * c + zero < columns)
-          hx_put(t + t_at + HX_LOCAL0 * c + lane, acc[c][i], first, last, alpha);
+        for (uint c = 0; c < HX_LANES_N; c++) {
+          if (HX_FROM + i + zero < rows && HX_LOCAL0 * c + zero < columns)
+            hx_put(t + t_at + HX_LOCAL0 * c + lane, acc[c][i], first, last, alpha);
+        }
       }
     }
   }

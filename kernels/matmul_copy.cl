@@ -13,7 +13,8 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
     ulong lines) {
   local float tile[HX_COPY_SIDE][HX_COPY_SIDE + 1];
   const uint id = (uint)get_local_id(0), minor = id % HX_COPY_SIDE, major = id / HX_COPY_SIDE;
-  const ulong i0 = (ulong)get_group_id(1) * HX_COPY_SIDE, j0 = (ulong)get_group_id(0) * HX_COPY_SIDE;
+  const uint in_row = (uint)((pitch + HX_COPY_SIDE - 1) / HX_COPY_SIDE), group = (uint)get_group_id(0);
+  const ulong i0 = (ulong)(group / in_row) * HX_COPY_SIDE, j0 = (ulong)(group % in_row) * HX_COPY_SIDE;
   const bool across = rs == 1 && cs != 1;
   x += x_first + i0 * rs + j0 * cs;
 #pragma unroll

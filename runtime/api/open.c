@@ -38,12 +38,12 @@ static hx_status set_up(hx_context *hx, const hx_settings *settings) {
   return s;
 }
 
-/* Where the threads of hx, and those that drivers start on them, may run: where the opener may, or all that OpenMP has
- * places for. Beside its main thread on the first one they would wait for that. */
+/* Where OpenMP binds the main thread to the first of its places, threads of hx, and those that drivers start on them,
+ * may run on all of them: beside it they would wait for it. Else they run where who starts them may. */
 static void choose_home(void) {
   cpu_set_t home;
   hx__topo_places(&home);
-  if (CPU_COUNT(&home) || pthread_getaffinity_np(pthread_self(), sizeof home, &home) == 0) hx__threads_home(&home);
+  if (CPU_COUNT(&home)) hx__threads_home(&home);
 }
 
 hx_status hx_open(hx_context **out, const hx_settings *settings) {

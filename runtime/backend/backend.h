@@ -54,8 +54,8 @@ typedef struct hx__device {
 typedef struct hx__held {
   uintptr_t first; /* host address of its first byte */
   size_t bytes;
-  size_t filled;     /* how many of them are there */
-  uint64_t *present; /* a bit for each HX__HELD_BLOCK bytes */
+  _Atomic size_t filled; /* how many of them are there */
+  uint64_t *present;     /* a bit for each HX__HELD_BLOCK bytes */
 } hx__held;
 
 #define HX__HELD_BLOCK ((size_t)64 << 10)
@@ -104,6 +104,7 @@ typedef struct hx__request {
                   is there, and stands for all. NULL: all slots are wanted */
   hx__keep *keep; /* products: NULL: C goes to the host */
   hx__copiers copiers;
+  hx__chunk reach; /* slices among which the lane's next chunk will be, as far as that can be told; none where not */
 } hx__request;
 
 typedef enum hx__outcome {

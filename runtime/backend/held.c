@@ -36,6 +36,6 @@ bool hx__held_gap(hx__held *h, size_t at, size_t bytes, size_t *gap_at, size_t *
   for (; last < end && !has(h, last); last++) h->present[last / WORD_BITS] |= (uint64_t)1 << last % WORD_BITS;
   *gap_at = first * HX__HELD_BLOCK;
   *gap_bytes = last * HX__HELD_BLOCK < h->bytes ? (last - first) * HX__HELD_BLOCK : h->bytes - *gap_at;
-  h->filled += *gap_bytes;
+  atomic_fetch_add_explicit(&h->filled, *gap_bytes, memory_order_relaxed);
   return true;
 }

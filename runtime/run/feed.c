@@ -255,8 +255,9 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
   hx__feed_learn(f, &f->last, true);
   note_trial(f);
   if (begun) f->seat->device->backend->end(lane, &f->copied);
-  hx__memory_release(f->run->team->memory, f->seat->device, f->run->work, f->request.arrays,
-                     outcome == HX__LATE || (outcome == HX__FAILED && !f->seat->device->waits_for_ever));
+  /* An upload ahead of a chunk that never came may be late though all chunks are done. */
+  const bool late = lane->late || outcome == HX__LATE || (outcome == HX__FAILED && !f->seat->device->waits_for_ever);
+  hx__memory_release(f->run->team->memory, f->seat->device, f->run->work, f->request.arrays, late);
 }
 
 /* The lane. Where the device is still at work on a chunk of an earlier call that the CPU has done meanwhile, it comes

@@ -34,6 +34,9 @@ static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__a
   atomic_init(&f->working, true);
   f->request.arrays = arrays;
   f->request.copiers = copiers_for(run->plan, seat->device);
+  f->request.reach = !run->plan->policy        ? planned->fixed
+                     : run->plan->devices == 1 ? (hx__chunk){0, run->work->slices}
+                                               : (hx__chunk){0, 0};
   f->may_be_redone = run->plan->policy && run->plan->cpu_works && !run->plan->mandatory &&
                      !seat->device->waits_for_ever && run->team->config->timeout_ms != HX__TIMEOUT_OFF;
   run->feeds++;

@@ -22,7 +22,12 @@ static _Thread_local hx__patience patience;
 static unsigned wanted(const hx__config *config) {
   if (config->threads) return config->threads;
   if (config->omp_threads) return config->omp_threads;
-  return hx__topo_get()->cores;
+  const hx__topo *const topo = hx__topo_get();
+  /* Bound close together, threads fill both hardware threads of a core before they take the next. */
+  const omp_proc_bind_t bind = omp_get_proc_bind();
+  const bool by_threads =
+      (bind == omp_proc_bind_true || bind == omp_proc_bind_close) && omp_get_num_places() > (int)topo->cores;
+  return by_threads ? topo->hardware_threads : topo->cores;
 }
 
 unsigned hx__cpu_threads(const hx__config *config) {

@@ -126,10 +126,11 @@ static void *build_loop(void *p) {
   return NULL;
 }
 
-/* A thread for one job more, where there are fewer than `most`; under the lock. */
+/* A thread for one job more, where there are fewer than `most`; under the lock. Not by a thread that gives way: without
+ * privilege what it starts would give way for good. */
 static void builder_start(urgency u, unsigned most) {
   pthread_t thread;
-  if (free_builders[u] || builders[u] >= most) return;
+  if (free_builders[u] || builders[u] >= most || (u != URGENCY_IDLE && hx__thread_gives_way())) return;
   if (hx__thread_start(&thread, build_loop, (void *)(uintptr_t)u) != 0) return;
   pthread_detach(thread);
   builders[u]++;
@@ -226,10 +227,14 @@ static job *job_ahead(const hx__cl_device *d, hx__kernel_kind kind, const char *
   return NULL;
 }
 
-bool hx__cl_build_ahead(hx__cl_device *d, hx__kernel_kind kind, const char *options) {
-  unsigned most = 1;
+static unsigned builders_of(const hx__cl_device *d) {
   for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++)
-    if (d->families & compilers[i].family) most = compilers[i].builders;
+    if (d->families & compilers[i].family) return compilers[i].builders;
+  return 1;
+}
+
+bool hx__cl_build_ahead(hx__cl_device *d, hx__kernel_kind kind, const char *options) {
+  const unsigned most = builders_of(d);
   if (most == 1 || !hx__core_is_idle()) return false;
   pthread_once(&once, init);
   pthread_mutex_lock(&lock);
@@ -270,6 +275,8 @@ cl_program hx__cl_program_new(hx__cl_device *d, hx__kernel_kind kind, const char
   const uint64_t from = hx__now_ns();
   pthread_once(&once, init);
   pthread_mutex_lock(&lock);
+  /* Who will wait for the other programs of a set has given way by then, and could start none that has not. */
+  for (urgency u = URGENCY_LOW; builders_of(d) > 1 && u <= URGENCY_NORMAL; u++) builder_start(u, 1);
   job *const ahead = idle ? job_ahead(d, kind, options) : NULL;
   cl_program program = ahead ? ahead->program : NULL;
   if (ahead) *code = job_wait(ahead);

@@ -115,12 +115,13 @@ hx__outcome hx__cl_await_uploads(hx__cl_lane *lane) {
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueBarrierWithWaitList", code);
 }
 
-void hx__cl_prefetch(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
+void hx__cl_prefetch(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk, hx__chunk reach) {
   hx__cl_operand *const o = &lane->operand[w->by_columns];
-  const bool up = chunk.first == 0 || (lane->previous != SIZE_MAX && chunk.first > lane->previous);
-  const size_t end = chunk.first + chunk.count, left = up ? w->slices - end : chunk.first;
+  const bool up = chunk.first == reach.first || (lane->previous != SIZE_MAX && chunk.first > lane->previous);
+  const size_t end = chunk.first + chunk.count, left = up ? reach.first + reach.count - end : chunk.first - reach.first;
   lane->previous = chunk.first;
-  if (!w->matmul || !lane->uploads || lane->copiers == HX__COPIER_FEEDER || !o->held || left == 0) return;
+  if (!w->matmul || reach.count == 0 || !lane->uploads || lane->copiers == HX__COPIER_FEEDER || !o->held || left == 0)
+    return;
   const size_t count = chunk.count < left ? chunk.count : left, first = up ? end : chunk.first - count;
   const bool across = w->by_columns ? !w->trans_b : w->trans_a; /* slices are columns of what is stored */
   const hx__cl_region region =

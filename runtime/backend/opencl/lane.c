@@ -130,7 +130,7 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   f->bytes = lane->bytes;
   if (outcome == HX__DONE && lane->keep) outcome = hx__cl_keep_chunk(lane, request->work, chunk);
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(lane, f);
-  if (outcome == HX__DONE) hx__cl_prefetch(lane, request->work, chunk);
+  if (outcome == HX__DONE) hx__cl_prefetch(lane, request->work, chunk, request->reach);
   if (outcome == HX__DONE) {
     lane->next = (lane->next + 1) % HX__TICKETS;
     *ticket = (hx__ticket *)f;

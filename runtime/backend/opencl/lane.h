@@ -193,8 +193,9 @@ hx__outcome hx__cl_view_part(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_
 void hx__cl_all_parts(hx__cl_operand *operand, bool there);
 /* What is launched from here on waits for what was uploaded. */
 hx__outcome hx__cl_await_uploads(hx__cl_lane *lane);
-/* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to. */
-void hx__cl_prefetch(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk);
+/* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to, within
+ * hx__request.reach. */
+void hx__cl_prefetch(hx__cl_lane *lane, const hx__work *work, hx__chunk chunk, hx__chunk reach);
 /* C that stays on the device: what it begins with; a chunk's block stored into it; whether the product, in one launch
  * or in parts, is written there at once, so that nothing is to be stored (lane->t, ldt and beta then say how). */
 hx__outcome hx__cl_keep_begin(hx__cl_lane *lane, const hx__work *work);

@@ -85,9 +85,9 @@ static hx__outcome copy(hx__cl_lane *lane, hx__cl_buffer *to, hx__cl_view *v, hx
   arg_mem(&a, to->mem);
   arg_size(&a, pitch);
   arg_size(&a, lines);
-  const size_t groups[2] = {hx__ceiling(pitch, 64), hx__ceiling(lines, 64)};
+  const size_t groups[1] = {hx__ceiling(pitch, 64) * hx__ceiling(lines, 64)}; /* along y NVIDIA has 65535 at most */
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = to->mem};
-  return launch(&a, 2, groups, local);
+  return launch(&a, 1, groups, local);
 }
 
 /* What the kernels of a plan share: the end of their arguments. */
