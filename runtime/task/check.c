@@ -28,7 +28,7 @@ typedef struct place {
   char text[32];
 } place;
 
-static place of(size_t index) {
+static __attribute__((cold, noinline)) place of(size_t index) {
   place p = {""};
   if (index != ALONE) snprintf(p.text, sizeof p.text, " of field %zu", index);
   return p;
@@ -129,14 +129,19 @@ static hx_status check_matmul(const struct hx_matmul_args *t, hx__work *w) {
   return HX_OK;
 }
 
+static __attribute__((cold)) hx_status refuse_reserved(const uint64_t *r) {
+  size_t i = 0;
+  while (!r[i]) i++;
+  REFUSE("reserved[%zu] of the task is %llu: start from a builder such as hx_reduce", i, (unsigned long long)r[i]);
+}
+
 hx_status hx__task_check(const hx_task *task, hx__work *w) {
   if (!task) REFUSE("task is NULL");
   if (!(task->gpu_share <= 1.0f))
     REFUSE("gpu_share is %g: a number up to 1, negative to leave it open", (double)task->gpu_share);
-  for (size_t i = 0; i < sizeof task->reserved / sizeof task->reserved[0]; i++)
-    if (task->reserved[i])
-      REFUSE("reserved[%zu] of the task is %llu: start from a builder such as hx_reduce", i,
-             (unsigned long long)task->reserved[i]);
+  const uint64_t *const r = task->reserved;
+  _Static_assert(sizeof task->reserved == 8 * sizeof *r, "all words are looked at");
+  if (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) return refuse_reserved(r);
   w->gpu_share = task->gpu_share;
   w->residence = 0;
   w->matmul = w->by_columns = false;
