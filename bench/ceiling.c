@@ -14,6 +14,8 @@
 
 #define ELEMENT 4u    /* bytes: an array has whole ones */
 #define READ_STEP 512 /* bytes an iteration: a multiple of 8 of the widest registers */
+#define PIECE_BYTES ((size_t)1 << 20)
+#define PIECES_EACH 8u
 
 /* An empty asm that takes a register as input: the load has to happen, and nothing else does. */
 #define TAKE4(load, vector, constraint, p)                                                 \
@@ -122,22 +124,30 @@ size_t bench_ceiling_ways(void) {
 
 const char *bench_ceiling_way_name(size_t way) { return ways[way].name; }
 
-/* Thread `thread` of `threads` reads its part, cut at whole steps. */
-static void read_part(size_t way, unsigned thread, unsigned threads, const char *x, const char *y, size_t bytes) {
+/* Part `part` of `parts`, cut at whole steps. */
+static void read_part(size_t way, size_t part, size_t parts, const char *x, const char *y, size_t bytes) {
   size_t steps = bytes / READ_STEP;
-  size_t first = steps / threads * thread + steps % threads * thread / threads;
-  size_t last = steps / threads * (thread + 1) + steps % threads * (thread + 1) / threads;
-  size_t start = first * READ_STEP, end = thread + 1 == threads ? bytes : last * READ_STEP;
+  size_t first = steps / parts * part + steps % parts * part / parts;
+  size_t last = steps / parts * (part + 1) + steps % parts * (part + 1) / parts;
+  size_t start = first * READ_STEP, end = part + 1 == parts ? bytes : last * READ_STEP;
   ways[way].read(x + start, y ? y + start : NULL, end - start);
 }
 
+/* Each thread its own part, again and again; of more than caches hold, who is done takes from the others: cores are not
+ * equally fast, and waiting for the slowest is no ceiling. */
 void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void *y, size_t bytes, unsigned times) {
+  const size_t pieces = bytes / PIECE_BYTES;
   if (threads == 1) {
     for (unsigned i = 0; i < times; i++) ways[way].read(x, y, bytes);
-  } else {
+  } else if (pieces < PIECES_EACH * threads) {
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (unsigned t = 0; t < threads; t++)
       for (unsigned i = 0; i < times; i++) read_part(way, t, threads, x, y, bytes);
+  } else {
+    for (unsigned i = 0; i < times; i++) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+      for (size_t piece = 0; piece < pieces; piece++) read_part(way, piece, pieces, x, y, bytes);
+    }
   }
 }
 

@@ -14,10 +14,10 @@
 #include "runtime/backend/backend.h"
 #include "runtime/base/log.h"
 
-#define HX__CL_TUNED 32u                     /* rows that the tuner may keep a choice for */
-#define HX__VARIANTS 64u                     /* of the product, beside the first row of its set */
-#define HX__TRIAL (HX__NEEDS + HX__VARIANTS) /* the program that is being tuned */
-#define HX__PROGRAMS (HX__TRIAL + 1)         /* one a need bit, those variants, and it */
+#define HX__CL_TUNED 32u                        /* rows that the tuner may keep a choice for */
+#define HX__CL_VARIANTS 64u                     /* of the product, beside the first row of its set */
+#define HX__TRIAL (HX__NEEDS + HX__CL_VARIANTS) /* the program that is being tuned */
+#define HX__PROGRAMS (HX__TRIAL + 1)            /* one a need bit, those variants, and it */
 
 typedef struct hx__cl_program {
   cl_program program;

@@ -214,7 +214,7 @@ static bool prepare_variant(hx__cl_device *d) {
   const uint64_t ready = atomic_load(&d->variants);
   const bool first_ready = atomic_load(&d->base.ready) >> HX__FIRST_PRODUCT & 1;
   const unsigned at = (unsigned)__builtin_popcountll(ready); /* they are used in the order they pass */
-  if (!first_ready || !has_variants(d) || at == HX__VARIANTS || !variant_of(d, d->tried, &n)) return false;
+  if (!first_ready || !has_variants(d) || at == HX__CL_VARIANTS || !variant_of(d, d->tried, &n)) return false;
   const uint64_t from = hx__now_ns();
   bool cached = false;
   const char *const why = prepare_as(d, HX__NEEDS + at, &n, &cached);
