@@ -2,6 +2,7 @@
  * hx_open and hx_close. */
 #define _GNU_SOURCE
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "runtime/api/caller.h"
 #include "runtime/backend/cpu/cpu_backend.h"
@@ -38,12 +39,13 @@ static hx_status set_up(hx_context *hx, const hx_settings *settings) {
   return s;
 }
 
-/* Where OpenMP binds the main thread to the first of its places, threads of hx, and those that drivers start on them,
- * may run on all of them: beside it they would wait for it. Else they run where who starts them may. */
+/* Threads of hx, and those that drivers start on them, may run where the process may (topo.h counts the same CPUs), not
+ * where the thread that happens to start them was put: beside a worker that its program pinned, or a main thread that
+ * OpenMP bound to the first of its places, they would wait for it. */
 static void choose_home(void) {
   cpu_set_t home;
   hx__topo_places(&home);
-  if (CPU_COUNT(&home)) hx__threads_home(&home);
+  if (CPU_COUNT(&home) || sched_getaffinity(getpid(), sizeof home, &home) == 0) hx__threads_home(&home);
 }
 
 hx_status hx_open(hx_context **out, const hx_settings *settings) {
