@@ -126,8 +126,11 @@ static const hx__kernel_row rows[] = {
     PACKED("matmul-cpu-6x64", 0, 16),                  /* 12 of 16, or what spills nowhere */
     LANES16("matmul-grf256-32x32x16", HX__FAMILY_LARGE_GRF, 32, true, "-DHX_LANES_M=2"),
     LANES16("matmul-wide-32x32x16", HX__FAMILY_WIDE, 32, false, "-DHX_LANES_M=2"),
-    /* On a CPU 32 sums leave no register for the operands. */
-    LANES16("matmul-cpu-sg16-16x32x16", HX__FAMILY_CPU, 16, false, "-DHX_LANES_M=1 -DHX_ROWS=8"),
+    /* On a CPU 32 sums leave no register for the operands: 16 of 32 registers at once, 12 of 16. */
+    LANES16("matmul-cpu16-sg16-16x32x16", HX__FAMILY_CPU | HX__FAMILY_CPU16, 16, false,
+            "-DHX_LANES_M=1 -DHX_ROWS=8 -DHX_WIDTH=2 -DHX_STEPS=2"),
+    LANES16("matmul-cpu-sg16-16x32x16", HX__FAMILY_CPU, 16, false,
+            "-DHX_LANES_M=1 -DHX_ROWS=6 -DHX_WIDTH=1 -DHX_STEPS=2"),
     LANES16("matmul-sg16-16x32x16", 0, 16, false, "-DHX_LANES_M=1"),
     /* The first of the set is ready first: it builds fast and does every shape. */
     TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 2, 4, 86, 0, 0, 50800, 0, 0, "-DHX_DIRECT=1"),

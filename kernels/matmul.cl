@@ -28,14 +28,22 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 #define HX_PACKER \
   kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0)))
 
-/* HX_ROWS: of the tile, whose sums are in registers at once: all, and no loop, which would cost some GPUs a spill. */
+/* Sums that are in registers at once: of HX_ROWS of the tile's rows, and of HX_WIDTH columns a lane. GPUs hold them all,
+ * and have no loop, which would cost some a spill. HX_STEPS: of k in a turn; compilers for CPUs load the operands of all
+ * before they add, more than there are registers. */
 #ifdef HX_ROWS
-#define HX_ALL_ROWS _Pragma("unroll") for (uint h = 0; h < HX_TILE_M; h += HX_ROWS)
-#define HX_FROM h
+#define HX_TURNS                                                 \
+  _Pragma("unroll") for (uint h = 0; h < HX_TILE_M; h += HX_ROWS) \
+  _Pragma("unroll") for (uint w = 0; w < HX_LANES_N; w += HX_WIDTH)
+#define HX_TOP h
+#define HX_LEFT w
 #else
 #define HX_ROWS HX_TILE_M
-#define HX_ALL_ROWS
-#define HX_FROM 0
+#define HX_WIDTH HX_LANES_N
+#define HX_STEPS HX_TILE_K
+#define HX_TURNS
+#define HX_TOP 0
+#define HX_LEFT 0
 #endif
 
 /* A lane holds columns lane, lane + HX_LOCAL0, ... of the tile, each in scalars of its own: compilers for CPUs would
@@ -44,18 +52,25 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 #define HX_BLOCK(N, p) HX_PASTE(as_float, N)(HX_PASTE(intel_sub_group_block_read, N)((global const uint *)(p)))
 #define HX_WRITE(p, v) intel_sub_group_block_write((global uint *)(p), as_uint(v))
 
+#if HX_WIDTH == 2
+#define HX_ROW_OF_B                          \
+  const float2 row = HX_BLOCK(2, pb + b_at); \
+  const float bv[2] = {row.s0, row.s1};
+#else
+#define HX_ROW_OF_B const float bv[1] = {HX_BLOCK(, pb + b_at + HX_LOCAL0 * HX_LEFT)};
+#endif
+
 /* Step of k: a column of A and a row of B; the broadcast of a lane costs no instruction. */
 #define HX_STEP                                                                                            \
   {                                                                                                        \
     float av[HX_LANES_M];                                                                                  \
     _Pragma("unroll") for (uint i = 0; i < HX_LANES_M; i++) av[i] = HX_BLOCK(, pa + a_at + HX_LOCAL0 * i); \
-    const float2 row = HX_BLOCK(2, pb + b_at);                                                             \
-    const float bv[HX_LANES_N] = {row.s0, row.s1};                                                         \
+    HX_ROW_OF_B                                                                                            \
     a_at += HX_TILE_M;                                                                                     \
     b_at += HX_TILE_N;                                                                                     \
     _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++) {                                                 \
-      const float s = intel_sub_group_shuffle(av[(HX_FROM + i) / HX_LOCAL0], (HX_FROM + i) % HX_LOCAL0);   \
-      _Pragma("unroll") for (uint c = 0; c < HX_LANES_N; c++) acc[c][i] = HX_FMA(, s, bv[c], acc[c][i]);   \
+      const float s = intel_sub_group_shuffle(av[(HX_TOP + i) / HX_LOCAL0], (HX_TOP + i) % HX_LOCAL0);     \
+      _Pragma("unroll") for (uint c = 0; c < HX_WIDTH; c++) acc[c][i] = HX_FMA(, s, bv[c], acc[c][i]);     \
     }                                                                                                      \
   }
 
@@ -73,32 +88,32 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
     const bool first = HX_FIRST, last = HX_LAST;
     /* Known as zero to no compiler: else the addresses of all stores stay in registers throughout. */
     const uint zero = (uint)(k0 >> 63);
-    HX_ALL_ROWS {
+    HX_TURNS {
       uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
 #if HX_ROWS < HX_TILE_M
       a_at = i0 * k + k0 * HX_TILE_M, b_at = j0 * k + k0 * HX_TILE_N;
 #endif
-      float acc[HX_LANES_N][HX_ROWS];
+      float acc[HX_WIDTH][HX_ROWS];
 #pragma unroll
       for (uint i = 0; i < HX_ROWS; i++) {
 #pragma unroll
-        for (uint c = 0; c < HX_LANES_N; c++) acc[c][i] = 0.0f;
+        for (uint c = 0; c < HX_WIDTH; c++) acc[c][i] = 0.0f;
       }
 
       for (; steps >= HX_TILE_K; steps -= HX_TILE_K) {
-#pragma unroll
+#pragma unroll HX_STEPS
         for (uint p = 0; p < HX_TILE_K; p++) HX_STEP
       }
 #pragma unroll 1
       for (; steps > 0; steps--) HX_STEP
 
       /* Past the last column all lanes store, as far as t goes: none is masked. */
-      ulong t_at = (i0 + HX_FROM) * ldt + j0 + zero;
+      ulong t_at = (i0 + HX_TOP) * ldt + j0 + HX_LOCAL0 * HX_LEFT + zero;
 #pragma unroll
       for (uint i = 0; i < HX_ROWS; i++, t_at += ldt) {
 #pragma unroll
-        for (uint c = 0; c < HX_LANES_N; c++) {
-          if (HX_FROM + i + zero < rows && HX_LOCAL0 * c + zero < columns)
+        for (uint c = 0; c < HX_WIDTH; c++) {
+          if (HX_TOP + i + zero < rows && HX_LOCAL0 * (HX_LEFT + c) + zero < columns)
             hx_put(t + t_at + HX_LOCAL0 * c + lane, acc[c][i], first, last, alpha);
         }
       }

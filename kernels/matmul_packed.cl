@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The product for CPU devices: a work-item holds a tile of float16s, over packed operands; and the kernels that pack, of
- * the sub-group rows too. */
+ * The product for CPU devices: a work-item holds a tile of float16s, over packed operands; and the kernels that pack,
+ * of the sub-group rows too. */
 #if HX_SHAPE_PACKED
 
 #define HX_PACKER kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -74,8 +74,8 @@ kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_matmul(global cons
 }
 
 /* x(i,p) = x[i*major + p*minor] for i < lines, p < steps as [p][i], `tile` lines wide. */
-static inline void hx_pack_lines(global const float *x, ulong major, ulong minor, uint lines, uint steps,
-                                 global float *packed, const uint tile) {
+__attribute__((always_inline)) static void hx_pack_lines(global const float *x, ulong major, ulong minor, uint lines,
+                                                         uint steps, global float *packed, const uint tile) {
   if (lines < tile) {
     for (uint p = 0; p < steps; p++) {
       for (uint i = 0; i < tile; i++) packed[p * tile + i] = i < lines ? x[i * major + p * minor] : 0.0f;
@@ -107,8 +107,8 @@ static inline void hx_pack_lines(global const float *x, ulong major, ulong minor
 
 /* A tile's lines of HX_PANEL of k, as many side by side as are in registers at once: all of them would lie in a quarter
  * of the sets of the first cache. */
-static inline void hx_pack(global const float *x, ulong major, ulong minor, ulong count, ulong k, global float *packed,
-                           const uint tile) {
+__attribute__((always_inline)) static void hx_pack(global const float *x, ulong major, ulong minor, ulong count,
+                                                   ulong k, global float *packed, const uint tile) {
   const ulong line = (ulong)get_global_id(0) * tile, k0 = (ulong)get_global_id(1) * HX_PANEL;
   const uint lines = (uint)min(count - line, (ulong)tile), steps = (uint)min(k - k0, (ulong)HX_PANEL);
   const uint part = tile < HX_COLUMNS ? tile : HX_COLUMNS;
