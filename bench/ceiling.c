@@ -152,13 +152,13 @@ void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void 
 }
 
 double bench_ceiling_fma(size_t way, unsigned threads, unsigned millions) {
-  size_t rounds = (size_t)millions * 1000000u / (CHAINS * ways[way].lanes);
+  const size_t rounds = (size_t)millions * 1000000u / (CHAINS * ways[way].lanes * PIECES_EACH);
   volatile float sink = 0;
-#pragma omp parallel for schedule(static, 1) num_threads(threads)
-  for (unsigned t = 0; t < threads; t++) {
+#pragma omp parallel for schedule(dynamic) num_threads(threads)
+  for (unsigned piece = 0; piece < PIECES_EACH * threads; piece++) {
     float sum = ways[way].fma(rounds);
-    if (t == 0) sink = sum;
+    if (piece == 0) sink = sum;
   }
   (void)sink;
-  return 2e-9 * (double)rounds * (double)(CHAINS * ways[way].lanes) * threads;
+  return 2e-9 * (double)(rounds * CHAINS * ways[way].lanes) * PIECES_EACH * threads;
 }

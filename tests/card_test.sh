@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # card_test.sh SET_TEST CARD_LAYER: a device that looks like an NVIDIA card has its set of programs, gives the right
-# bits by it, and a second process takes the whole set from the cache.
+# bits by it, a second process takes the whole set from the cache, and a third one does beside busy threads.
 set -eu
 program=$1 layer=$2
 here=${0%/*}
@@ -15,9 +15,11 @@ fail() {
   exit 1
 }
 run() {
-  HX_LOG=info sh "$here/driver.sh" pocl --layer "$layer" "$program" >"$1" 2>&1 </dev/null || fail "a run" "$1"
-  ! grep -q "is lost" "$1" || fail "the device is lost, which" "$1"
-  ! grep -q "matmul-nvidia-.*: its bits differ" "$1" || fail "a program has other bits, which" "$1"
+  log=$1
+  shift
+  HX_LOG=info sh "$here/driver.sh" pocl --layer "$layer" "$program" "$@" >"$log" 2>&1 </dev/null || fail "a run" "$log"
+  ! grep -q "is lost" "$log" || fail "the device is lost, which" "$log"
+  ! grep -q "matmul-nvidia-.*: its bits differ" "$log" || fail "a program has other bits, which" "$log"
 }
 programs() { grep -c "matmul-nvidia-.*, layout [0-2]: $1" "$2" || true; }
 
@@ -28,4 +30,5 @@ run "$scratch/second.log"
 kept=$(programs "from the cache" "$scratch/second.log")
 [ "$kept" -eq "$built" ] || fail "$kept of $built programs from the cache, which" "$scratch/second.log"
 grep "^set_test:" "$scratch/second.log"
+run "$scratch/third.log" busy
 echo "card_test: $built programs of a set, kept for the next process, 0 failed"

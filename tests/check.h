@@ -14,7 +14,7 @@
 
 #define SKIPPED 77
 
-static unsigned checks_done, checks_failed;
+static _Atomic unsigned checks_done, checks_failed; /* a test may check in its threads */
 
 /* CHECK(condition, "format", ...): the format says what was seen. */
 #define CHECK(condition, ...)                                       \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a device pins for calls to come takes several times as long as the call: times of such a call are no device's
- * rate. The first calls over a copying lane teach nothing, those after them do.
+ * rate. The first calls over a copying lane teach nothing, those after them do. What was pinned goes with the context.
  *     grown_test DEVICE product  shares with the CPU
  *     grown_test DEVICE late     looks like a card, and pins so long that the CPU does its part meanwhile  */
 #define _GNU_SOURCE
@@ -39,6 +39,35 @@ void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking
   return next(queue, buffer, blocking, flags, offset, size, waits, list, event, code);
 }
 
+static _Atomic int buffers; /* that have not been released */
+
+cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *code) {
+  cl_mem (*const next)(cl_context, cl_mem_flags, size_t, void *, cl_int *) = dlsym(RTLD_NEXT, "clCreateBuffer");
+  const cl_mem made = next(context, flags, size, host, code);
+  buffers += made != NULL;
+  return made;
+}
+
+cl_mem clCreateSubBuffer(cl_mem of, cl_mem_flags flags, cl_buffer_create_type type, const void *what, cl_int *code) {
+  cl_mem (*const next)(cl_mem, cl_mem_flags, cl_buffer_create_type, const void *, cl_int *) =
+      dlsym(RTLD_NEXT, "clCreateSubBuffer");
+  const cl_mem made = next(of, flags, type, what, code);
+  buffers += made != NULL;
+  return made;
+}
+
+cl_int clRetainMemObject(cl_mem mem) {
+  cl_int (*const next)(cl_mem) = dlsym(RTLD_NEXT, "clRetainMemObject");
+  buffers++;
+  return next(mem);
+}
+
+cl_int clReleaseMemObject(cl_mem mem) {
+  cl_int (*const next)(cl_mem) = dlsym(RTLD_NEXT, "clReleaseMemObject");
+  buffers--;
+  return next(mem);
+}
+
 /* Entries of devices: those of the CPU and of whole calls aside. */
 static unsigned entries(void) {
   hx__model *const model = hx__model_of_process();
@@ -48,6 +77,17 @@ static unsigned entries(void) {
     count += e->samples && e->key.device && e->key.device != HX__CPU_IDENTITY && e->key.device != HX__CALL_IDENTITY;
   }
   return count;
+}
+
+/* By a context of its own. */
+static void once_more(const hx_settings *s, hx_task t) {
+  hx_context *const hx = open_or_exit(s);
+  CHECK_OK(hx_ready(hx));
+  t.gpu_share = 1.0f;
+  hx_report report = {.gpu_share = 0};
+  for (int i = 0; i < 3; i++) CHECK_OK(hx_offload(hx, &t, &report));
+  CHECK(report.gpu_share == 1.0, "share %.2f", report.gpu_share);
+  hx_close(hx);
 }
 
 int main(int argc, char **argv) {
@@ -79,6 +119,12 @@ int main(int argc, char **argv) {
   for (int i = 0; i < CALLS && !entries(); i++) CHECK_OK(hx_offload(hx, &t, &report));
   CHECK(entries() > 0, "%d calls have taught nothing", CALLS);
   hx_close(hx);
+  if (!late) {
+    once_more(&s, t);
+    const int left = buffers;
+    once_more(&s, t);
+    CHECK(buffers == left, "a context has left %d buffers", buffers - left);
+  }
   free(a);
   return checks_end("grown_test");
 }

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products on a card alone, by the programs of its set, beside the CPU's: cut into panels and whole, transposed, with
  * edges; one shape after another that differs in k alone; into a C that stays there, with a beta. Waits until all
- * programs are there. card_test.sh runs it twice on a device that looks like such a card. */
+ * programs are there. `set_test busy`: those of the cache are there, too, where all cores are busy. card_test.sh runs
+ * it on a device that looks like such a card. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <unistd.h>
+
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
 #include "tests/check.h"
 #include "tests/data.h"
+
+#define BUSY_PATIENCE_S 150
 
 static const struct shape {
   size_t m, n, k;
@@ -87,13 +94,58 @@ static void in_the_background(hx_context *card) {
   CHECK(relieved, "nobody took over");
 }
 
-int main(void) {
+static void *compute(void *over) {
+  while (!atomic_load((atomic_bool *)over)) {
+  }
+  return NULL;
+}
+
+static void *watch(void *over) {
+  for (int i = 0; i < BUSY_PATIENCE_S && !atomic_load((atomic_bool *)over); i++) hx__sleep_ns(1000000000u);
+  if (atomic_load((atomic_bool *)over)) return NULL;
+  printf("set_test: hx_ready waits for over %d s beside busy threads\n", BUSY_PATIENCE_S);
+  fflush(stdout);
+  _exit(1);
+}
+
+/* Everything comes from the cache, and whoever loads the set has given way when all cores become busy: who waits then
+ * still gets it. */
+static void beside_busy_threads(hx_context *card) {
+  hx__device *const *list;
+  hx_device_count(card);
+  CHECK(hx__registry_devices(&list) > 0, "no device");
+  hx__prepare(list[0], HX__NEED_MATMUL);
+  const uint64_t until = hx__now_ns() + 60000000000u;
+  unsigned quiet = 0;
+  while (quiet < 100 && !(atomic_load(&list[0]->ready) & HX__NEED_TILES) && hx__now_ns() < until) {
+    hx__sleep_ns(1000000);
+    quiet = atomic_load(&list[0]->ready) & HX__NEED_MATMUL && !hx__registry_disturbs() ? quiet + 1 : 0;
+  }
+  static atomic_bool over;
+  static pthread_t thread[CPU_SETSIZE + 1];
+  cpu_set_t mask;
+  CHECK(sched_getaffinity(0, sizeof mask, &mask) == 0, "no affinity");
+  const int cores = CPU_COUNT(&mask);
+  for (int i = 0; i <= cores; i++)
+    CHECK(pthread_create(&thread[i], NULL, i ? compute : watch, &over) == 0, "no thread");
+  hx__sleep_ns(500000000u);
+  CHECK_OK(hx_ready(card));
+  atomic_store(&over, true);
+  for (int i = 0; i <= cores; i++) pthread_join(thread[i], NULL);
+}
+
+int main(int argc, char **argv) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   hx_context *card, *cpu;
   settings.devices = "nvidia";
   settings.memory = "copy";    /* where a card keeps what it is told to */
   settings.timeout_ms = "off"; /* it has the speed of a CPU on a busy machine, and the deadlines of a card */
   CHECK_OK(hx_open(&card, &settings));
+  if (argc > 1 && strcmp(argv[1], "busy") == 0) {
+    beside_busy_threads(card);
+    hx_close(card);
+    return checks_end("set_test");
+  }
   settings.devices = "cpu";
   CHECK_OK(hx_open(&cpu, &settings));
   in_the_background(card);

@@ -123,7 +123,7 @@ static double joules_of(const hx_context *hx, const hx_report *r, double before)
 }
 
 hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
-  const bool logs = hx__log_threshold >= HX__LOG_INFO;
+  const bool logs = hx__logs(HX__LOG_INFO);
   if (!report && !logs) return dispatch(hx, w, NULL);
   hx_report r;
   memset(&r, 0, sizeof r);
@@ -175,7 +175,7 @@ hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   hx__caller *const caller = hx__caller_enter(hx);
   const hx__fpenv was = hx__fpenv_enter();
-  const bool silent = !report && hx__log_threshold < HX__LOG_INFO;
+  const bool silent = !report && !hx__logs(HX__LOG_INFO);
   const hx_status s = silent && at_once(hx, task) ? HX_OK : in_full(hx, task, report);
   hx__fpenv_leave(was);
   hx__caller_leave(hx, caller);

@@ -47,12 +47,14 @@ bool hx__cache_dir_on(void) {
 }
 
 void hx__cache_dir_off(const char *what, int error) {
+  char path[sizeof folder];
   hx__lock(&lock);
   const bool first = !said;
   said = true;
+  memcpy(path, folder, sizeof path);
   hx__unlock(&lock);
   if (first)
-    hx__log(HX__LOG_INFO, "no cache in %s: %s%s%s", folder, what, error ? ": " : "", error ? strerror(error) : "");
+    hx__log(HX__LOG_INFO, "no cache in %s: %s%s%s", path, what, error ? ": " : "", error ? strerror(error) : "");
 }
 
 /* Makes what is missing of an absolute path; an error number. A folder is made only in one of this user's or of root's:

@@ -140,7 +140,7 @@ static void warn_of(const char *name, size_t length, const hx__config_row *rows,
 
 void hx__environment_warn(void) {
   static bool done;
-  if (__atomic_load_n(&hx__log_threshold, __ATOMIC_RELAXED) < HX__LOG_WARN || getauxval(AT_SECURE) || !environ) return;
+  if (!hx__logs(HX__LOG_WARN) || getauxval(AT_SECURE) || !environ) return;
   if (__atomic_exchange_n(&done, true, __ATOMIC_RELAXED)) return;
   size_t count;
   const hx__config_row *rows = hx__config_rows(&count);

@@ -3,16 +3,22 @@
 #ifndef HX_BASE_LOG_H
 #define HX_BASE_LOG_H
 
+#include <stdbool.h>
+
 typedef enum hx__log_level { HX__LOG_ERROR, HX__LOG_WARN, HX__LOG_INFO, HX__LOG_DEBUG, HX__LOG_TRACE } hx__log_level;
 
 extern int hx__log_threshold; /* read without a lock: an int that is written by hx_open */
 
 void hx__log_write(hx__log_level level, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-#define hx__log(level, ...)                                                                         \
-  do {                                                                                              \
-    if (__builtin_expect((int)(level) <= __atomic_load_n(&hx__log_threshold, __ATOMIC_RELAXED), 0)) \
-      hx__log_write(level, __VA_ARGS__);                                                            \
+/* Whether messages of this level are written. */
+static inline bool hx__logs(hx__log_level level) {
+  return __builtin_expect((int)level <= __atomic_load_n(&hx__log_threshold, __ATOMIC_RELAXED), 0);
+}
+
+#define hx__log(level, ...)                                 \
+  do {                                                      \
+    if (hx__logs(level)) hx__log_write(level, __VA_ARGS__); \
   } while (0)
 
 #endif

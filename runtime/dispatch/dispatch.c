@@ -166,7 +166,7 @@ static void trace_asked(hx__trace *trace, const hx__work *w, const hx__plan *pla
 }
 
 static void log_decision(const hx__decision *d, unsigned devices) {
-  if (hx__log_threshold < HX__LOG_DEBUG) return;
+  if (!hx__logs(HX__LOG_DEBUG)) return;
   for (unsigned i = 0; i < d->choices; i++) {
     const hx__choice c = hx__choice_of(i, devices);
     const hx__outlook *const o = &d->outlook[i];

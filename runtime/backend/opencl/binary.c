@@ -93,7 +93,7 @@ static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size
   cl_program program = clCreateProgramWithBinary(d->context, 1, &d->id, &bytes, &binary, &status, code);
   if (!program) return NULL;
   if (*code == CL_SUCCESS) *code = status;
-  if (*code == CL_SUCCESS) *code = hx__cl_build(program, d->id, options, idle);
+  if (*code == CL_SUCCESS) *code = hx__cl_build(d, program, options, idle);
   if (*code == CL_SUCCESS) return program;
   if (*code != CL_BUILD_PROGRAM_FAILURE) clReleaseProgram(program); /* else it may still be building: leaked */
   return NULL;

@@ -47,6 +47,12 @@ static const struct {
   unsigned builders;
 } compilers[] = {{HX__FAMILY_NVIDIA, 3}};
 
+static unsigned builders_of(const hx__cl_device *d) {
+  for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++)
+    if (d->families & compilers[i].family) return compilers[i].builders;
+  return 1;
+}
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -126,11 +132,14 @@ static void *build_loop(void *p) {
   return NULL;
 }
 
-/* A thread for one job more, where there are fewer than `most`; under the lock. Not by a thread that gives way: without
- * privilege what it starts would give way for good. */
+/* Whether what the calling thread starts has the priority that is meant: without privilege the threads of one that
+ * gives way do so for good. */
+static bool may_start(urgency u) { return u == URGENCY_IDLE || !hx__thread_gives_way(); }
+
+/* A thread for one job more, where there are fewer than `most`; under the lock. */
 static void builder_start(urgency u, unsigned most) {
   pthread_t thread;
-  if (free_builders[u] || builders[u] >= most || (u != URGENCY_IDLE && hx__thread_gives_way())) return;
+  if (free_builders[u] || builders[u] >= most) return;
   if (hx__thread_start(&thread, build_loop, (void *)(uintptr_t)u) != 0) return;
   pthread_detach(thread);
   builders[u]++;
@@ -156,6 +165,16 @@ static void job_add(job *j) {
   pthread_cond_broadcast(&changed);
 }
 
+/* As what a job gets its thread that should now have this urgency. */
+static urgency served_by(urgency now, urgency was) {
+  for (urgency u = now; u > was; u--) {
+    if (may_start(u)) builder_start(u, 1);
+    if (builders[u]) return u;
+  }
+  builder_start(now, 1); /* one that gives way waits for no idle core, at least */
+  return builders[now] ? now : was;
+}
+
 /* A thread for a job, as urgent as it has become; one that has begun is raised where that is allowed. Under the lock.
  */
 static void urge(job *j) {
@@ -169,8 +188,7 @@ static void urge(job *j) {
   const urgency was = j->urgency;
   const bool no_core = was == URGENCY_IDLE && hx__now_ns() - j->queued_ns >= NO_CORE_NS;
   const urgency now = awaited ? URGENCY_NORMAL : no_core ? URGENCY_LOW : was;
-  builder_start(now, 1);
-  if (builders[now]) j->urgency = now; /* else as before: the system has no thread more */
+  j->urgency = served_by(now, was);
   if (j->urgency != was) pthread_cond_broadcast(&changed);
 }
 
@@ -192,10 +210,18 @@ static cl_int job_wait(job *j) {
   return CL_BUILD_PROGRAM_FAILURE;
 }
 
-static cl_int build_idle(cl_program program, cl_device_id id, const char *options) {
-  job *const j = job_new(program, id, options);
+/* Who will wait for the other programs of a set has given way by then, and could start none that has not. Under the
+ * lock. */
+static void start_ahead(const hx__cl_device *d) {
+  for (urgency u = URGENCY_LOW; builders_of(d) > 1 && u <= URGENCY_NORMAL; u++)
+    if (may_start(u)) builder_start(u, 1);
+}
+
+static cl_int build_idle(const hx__cl_device *d, cl_program program, const char *options) {
+  job *const j = job_new(program, d->id, options);
   if (!j) return CL_OUT_OF_HOST_MEMORY;
   pthread_mutex_lock(&lock);
+  start_ahead(d);
   j->wanted = true;
   job_add(j);
   const cl_int code = job_wait(j);
@@ -203,8 +229,8 @@ static cl_int build_idle(cl_program program, cl_device_id id, const char *option
   return code;
 }
 
-cl_int hx__cl_build(cl_program program, cl_device_id id, const char *options, bool idle) {
-  return idle ? build_idle(program, id, options) : clBuildProgram(program, 1, &id, options, NULL, NULL);
+cl_int hx__cl_build(const hx__cl_device *d, cl_program program, const char *options, bool idle) {
+  return idle ? build_idle(d, program, options) : clBuildProgram(program, 1, &d->id, options, NULL, NULL);
 }
 
 static void log_build(cl_program program, cl_device_id id) {
@@ -225,12 +251,6 @@ static job *job_ahead(const hx__cl_device *d, hx__kernel_kind kind, const char *
   for (job *j = jobs; j; j = j->next)
     if (j->device == d && j->kind == kind && strcmp(j->options, options) == 0) return j;
   return NULL;
-}
-
-static unsigned builders_of(const hx__cl_device *d) {
-  for (size_t i = 0; i < sizeof compilers / sizeof compilers[0]; i++)
-    if (d->families & compilers[i].family) return compilers[i].builders;
-  return 1;
 }
 
 bool hx__cl_build_ahead(hx__cl_device *d, hx__kernel_kind kind, const char *options) {
@@ -275,8 +295,6 @@ cl_program hx__cl_program_new(hx__cl_device *d, hx__kernel_kind kind, const char
   const uint64_t from = hx__now_ns();
   pthread_once(&once, init);
   pthread_mutex_lock(&lock);
-  /* Who will wait for the other programs of a set has given way by then, and could start none that has not. */
-  for (urgency u = URGENCY_LOW; builders_of(d) > 1 && u <= URGENCY_NORMAL; u++) builder_start(u, 1);
   job *const ahead = idle ? job_ahead(d, kind, options) : NULL;
   cl_program program = ahead ? ahead->program : NULL;
   if (ahead) *code = job_wait(ahead);
@@ -284,7 +302,7 @@ cl_program hx__cl_program_new(hx__cl_device *d, hx__kernel_kind kind, const char
   if (!ahead) {
     program = from_sources(d, kind, code);
     if (!program) return NULL;
-    *code = hx__cl_build(program, d->id, options, idle);
+    *code = hx__cl_build(d, program, options, idle);
   }
   hx__log(HX__LOG_DEBUG, "%s: build %s: %s, waited %.1f ms", d->base.name, options,
           *code == CL_SUCCESS ? "done" : hx__cl_code_name(*code), (double)(hx__now_ns() - from) * 1e-6);

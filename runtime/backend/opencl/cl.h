@@ -94,7 +94,7 @@ bool hx__cl_device_open(hx__cl_device *device);
 void hx__cl_find_modes(hx__cl_device *device, cl_command_queue queue, cl_kernel touch);
 
 /* clBuildProgram; idle: on a thread that runs at SCHED_IDLE, given up after a minute. CL_SUCCESS or a code. */
-cl_int hx__cl_build(cl_program program, cl_device_id id, const char *options, bool idle);
+cl_int hx__cl_build(const hx__cl_device *device, cl_program program, const char *options, bool idle);
 /* Begins a build that hx__cl_program_new will be asked for, where the device's compiler does several at once and a core
  * is idle; false where it does not. */
 bool hx__cl_build_ahead(hx__cl_device *device, hx__kernel_kind kind, const char *options);

@@ -156,6 +156,7 @@ static hx__device *describe(const platform *p, cl_device_id id) {
   clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof d->max_alloc, &d->max_alloc, NULL);
   clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->max_local, &d->max_local, NULL);
   d->base.memory_bytes = memory;
+  if (!d->base.compute_units) d->base.compute_units = 1; /* a query that fails leaves what was there */
   if (d->version >= 20) clGetDeviceInfo(id, CL_DEVICE_SVM_CAPABILITIES, sizeof d->svm, &d->svm, NULL);
   classify(d, p, extensions);
   find_usm(d, extensions);

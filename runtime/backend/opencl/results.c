@@ -38,8 +38,9 @@ static bool reserve(hx__cl_lane *lane, hx__cl_landing *l, size_t bytes) {
   if (l->bytes >= bytes) return true;
   const size_t room = bytes > lane->most_bytes ? bytes : lane->most_bytes; /* a map takes a driver 0.5 ms a MiB */
   if (l->block) hx__cl_free(&lane->device->base, l->block);
-  *l = (hx__cl_landing){.p = hx__cl_alloc(&lane->device->base, room, HX__MEMORY_COPY, &l->block)};
-  l->bytes = l->p ? room : 0;
+  void *block = NULL;
+  void *const p = hx__cl_alloc(&lane->device->base, room, HX__MEMORY_COPY, &block);
+  *l = (hx__cl_landing){.p = p, .block = block, .bytes = p ? room : 0};
   lane->base.grown = lane->base.grown || l->p;
   return l->p;
 }
