@@ -46,6 +46,7 @@ _OTHERS = [
     ("resident_test", "rusticl", ["rusticl", "copy", "100"]),
     ("parts_test", "pocl", ["pocl"]),
     ("parts_test", "pocl", ["pocl", "64x64x16"]),
+    ("alone_test", "pocl", ["pocl"]),
     ("busy_test", "pocl", ["pocl"]),
     ("grown_test", "pocl", ["pocl", "product"]),
     ("grown_test", "pocl", ["pocl", "late"]),

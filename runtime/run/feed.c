@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 #include "runtime/run/internal.h"
+#include "runtime/topo/topo.h"
 
 #define LEAST_TIMEOUT_NS 100000000u
 #define BLIND_TIMEOUT_NS 5000000000u /* without a measured rate */
@@ -22,6 +23,11 @@
 static size_t result_bytes(const hx__feed *f, size_t slices) {
   const hx__work *const w = f->run->work;
   return w->matmul && !f->request.keep ? slices * hx__work_across(w) * sizeof(float) : 0;
+}
+
+/* Whether results can be stored while the device computes: not where it takes all cores itself. */
+static bool stores_beside(const hx__device *d) {
+  return d->kind != HX_CPU_OPENCL || d->compute_units < hx__topo_get()->hardware_threads;
 }
 
 /* The next chunk: the next piece of the fixed part, or what the policy says from the back. */
@@ -42,7 +48,7 @@ static hx__chunk next_chunk(hx__feed *f, const hx__lane *lane) {
                    .in_flight = f->course.in_flight,
                    .ready_ns = hx__course_ready_ns(&f->course, (double)hx__now_ns()),
                    .launch_ns = lane->depth > 1 ? f->course.gap_ns : f->course.latency_ns,
-                   .store_ns = f->seat->store_ns * (double)result_bytes(f, 1),
+                   .store_ns = stores_beside(f->seat->device) ? f->seat->store_ns * (double)result_bytes(f, 1) : 0.0,
                    .devices = (unsigned)run->feeds,
                    .launches = f->course.launches};
   if (view.left == 0) return (hx__chunk){0, 0};

@@ -10,20 +10,21 @@
 
 /* What a policy sees when a device asks. Rates are in slices a nanosecond, 0 where nothing is known. */
 typedef struct hx__view {
-  size_t total, left;                  /* slices of the run, and those nobody has taken */
-  size_t grain, most;                  /* the device's multiple and its greatest chunk */
-  size_t chunk;                        /* HX_CHUNK in slices; 0: derived */
-  size_t taken;                        /* by this device in this run */
-  size_t trial;                        /* of which it may have so many in all, for nothing is known of it; 0: any */
-  double share;                        /* static: this device's share of the whole */
-  double rate, sigma;                  /* of this device: its rate, and the standard deviation of its logarithm */
-  double in_flight;                    /* slices of it that it has not finished */
-  double ready_ns;                     /* from now on until its next chunk, launched now, would begin to compute */
-  double launch_ns;                    /* what one more launch costs: less where it is queued behind another */
-  double store_ns;                     /* what a slice costs once it is computed, to reach the caller; 0: not known */
-  unsigned devices;                    /* in the run */
-  unsigned launches;                   /* of this device in this run so far */
-  unsigned others;                     /* how many of party[] there are */
+  size_t total, left; /* slices of the run, and those nobody has taken */
+  size_t grain, most; /* the device's multiple and its greatest chunk */
+  size_t chunk;       /* HX_CHUNK in slices; 0: derived */
+  size_t taken;       /* by this device in this run */
+  size_t trial;       /* of which it may have so many in all, for nothing is known of it; 0: any */
+  double share;       /* static: this device's share of the whole */
+  double rate, sigma; /* of this device: its rate, and the standard deviation of its logarithm */
+  double in_flight;   /* slices of it that it has not finished */
+  double ready_ns;    /* from now on until its next chunk, launched now, would begin to compute */
+  double launch_ns;   /* what one more launch costs: less where it is queued behind another */
+  double store_ns;    /* what a slice costs once it is computed, to reach the caller while the device goes on; 0: not
+                         known, or it does not */
+  unsigned devices;   /* in the run */
+  unsigned launches;  /* of this device in this run so far */
+  unsigned others;    /* how many of party[] there are */
   hx__party party[HX_MAX_DEVICES + 1]; /* the others: the CPU, and devices with when they may launch again */
 } hx__view;
 
