@@ -28,9 +28,9 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 #define HX_PACKER \
   kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0)))
 
-/* Sums that are in registers at once: of HX_ROWS of the tile's rows, and of HX_WIDTH columns a lane. GPUs hold them all,
- * and have no loop, which would cost some a spill. HX_STEPS: of k in a turn; compilers for CPUs load the operands of all
- * before they add, more than there are registers. */
+/* Sums that are in registers at once: of HX_ROWS rows (past the tile's last one come others again, which are not stored)
+ * and of HX_WIDTH columns a lane. GPUs hold them all, and have no loop, which would cost some a spill. HX_STEPS: of k in
+ * a turn; compilers for CPUs load the operands of all before they add, more than there are registers. */
 #ifdef HX_ROWS
 #define HX_TURNS                                                 \
   _Pragma("unroll") for (uint h = 0; h < HX_TILE_M; h += HX_ROWS) \
@@ -54,8 +54,8 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 
 #if HX_WIDTH == 2
 #define HX_ROW_OF_B                          \
-  const float2 row = HX_BLOCK(2, pb + b_at); \
-  const float bv[2] = {row.s0, row.s1};
+  const float2 two = HX_BLOCK(2, pb + b_at); \
+  const float bv[2] = {two.s0, two.s1};
 #else
 #define HX_ROW_OF_B const float bv[1] = {HX_BLOCK(, pb + b_at + HX_LOCAL0 * HX_LEFT)};
 #endif
@@ -69,7 +69,8 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
     a_at += HX_TILE_M;                                                                                     \
     b_at += HX_TILE_N;                                                                                     \
     _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++) {                                                 \
-      const float s = intel_sub_group_shuffle(av[(HX_TOP + i) / HX_LOCAL0], (HX_TOP + i) % HX_LOCAL0);     \
+      const uint row = (HX_TOP + i) % HX_TILE_M;                                                           \
+      const float s = intel_sub_group_shuffle(av[row / HX_LOCAL0], row % HX_LOCAL0);                       \
       _Pragma("unroll") for (uint c = 0; c < HX_WIDTH; c++) acc[c][i] = HX_FMA(, s, bv[c], acc[c][i]);     \
     }                                                                                                      \
   }
