@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/thread.h"
 #include "tests/check.h"
 
 #define SIDE 1536u /* of a product that takes long enough to be looked at */
@@ -56,10 +57,10 @@ static void look(const scene *s, unsigned *seen, unsigned *confined) {
   for (struct dirent *e; (e = readdir(tasks));) {
     const pid_t task = (pid_t)atoi(e->d_name);
     if (task <= 0 || task == getpid() || task == s->worker || !s->worker) continue;
-    /* One that is being started has its starter's mask for a moment. */
+    /* One that is being started has its starter's mask until that one goes on. */
     bool free_to_run = false, there = true;
     for (int look = 0; look < 50 && there && !free_to_run; look++) {
-      if (look) usleep(200);
+      if (look) usleep(4000);
       there = sched_getaffinity(task, sizeof mask, &mask) == 0;
       free_to_run = there && CPU_EQUAL(&mask, &all);
     }
@@ -89,15 +90,34 @@ static int play(bool opens) {
   return checks_failed != 0;
 }
 
+static void *mark(void *ran) {
+  *(bool *)ran = true;
+  return NULL;
+}
+
+/* CPUs that were there and are no more: threads are started all the same. */
+static int no_home(void) {
+  cpu_set_t gone;
+  CPU_ZERO(&gone);
+  CPU_SET(CPU_SETSIZE - 1, &gone);
+  hx__threads_home(&gone);
+  bool ran = false;
+  pthread_t thread;
+  CHECK(hx__thread_start(&thread, mark, &ran) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+  CHECK(ran, "it did not run");
+  fflush(stdout);
+  return checks_failed != 0;
+}
+
 int main(void) {
   cpu_set_t all;
   if (sched_getaffinity(0, sizeof all, &all) != 0 || CPU_COUNT(&all) < 2) {
     printf("home_test: this process may run on one CPU: that threads are not confined to one is not tested\n");
     return 0;
   }
-  for (int opens = 0; opens < 2; opens++) { /* what counts is decided once a process */
+  for (int scene = 0; scene < 3; scene++) { /* what counts is decided once a process */
     const pid_t child = fork();
-    if (child == 0) exit(play(opens != 0));
+    if (child == 0) exit(scene < 2 ? play(scene != 0) : no_home());
     int status = -1;
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);
