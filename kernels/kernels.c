@@ -130,7 +130,7 @@ static const hx__kernel_row rows[] = {
     LANES16("matmul-cpu16-sg16-16x32x16", HX__FAMILY_CPU | HX__FAMILY_CPU16, 16, false,
             "-DHX_LANES_M=1 -DHX_ROWS=8 -DHX_WIDTH=2 -DHX_STEPS=2"),
     LANES16("matmul-cpu-sg16-16x32x16", HX__FAMILY_CPU, 16, false,
-            "-DHX_LANES_M=1 -DHX_ROWS=6 -DHX_WIDTH=1 -DHX_STEPS=2"),
+            "-DHX_LANES_M=1 -DHX_ROWS=6 -DHX_WIDTH=1 -DHX_STEPS=1"),
     LANES16("matmul-sg16-16x32x16", 0, 16, false, "-DHX_LANES_M=1"),
     /* The first of the set is ready first: it builds fast and does every shape. */
     TILES("matmul-nvidia-ptx-128x64x8", 128, 1, 128, 64, 8, 4, 2, 2, 4, 86, 0, 0, 50800, 0, 0, "-DHX_DIRECT=1"),

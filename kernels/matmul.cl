@@ -30,11 +30,12 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 
 /* Sums that are in registers at once: of HX_ROWS rows (past the tile's last one come others again, which are not stored)
  * and of HX_WIDTH columns a lane. GPUs hold them all, and have no loop, which would cost some a spill. HX_STEPS: of k in
- * a turn; compilers for CPUs load the operands of all before they add, more than there are registers. */
+ * a turn; compilers for CPUs load the operands of all before they add, more than there are registers. Each loop with a
+ * shuffle that is written out once more doubles what PoCL makes of the kernel. */
 #ifdef HX_ROWS
-#define HX_TURNS                                                 \
-  _Pragma("unroll") for (uint h = 0; h < HX_TILE_M; h += HX_ROWS) \
-  _Pragma("unroll") for (uint w = 0; w < HX_LANES_N; w += HX_WIDTH)
+#define HX_TURNS                                                      \
+  _Pragma("unroll 1") for (uint w = 0; w < HX_LANES_N; w += HX_WIDTH) \
+      _Pragma("unroll") for (uint h = 0; h < HX_TILE_M; h += HX_ROWS)
 #define HX_TOP h
 #define HX_LEFT w
 #else
@@ -101,10 +102,12 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
         for (uint c = 0; c < HX_WIDTH; c++) acc[c][i] = 0.0f;
       }
 
+#if HX_STEPS > 1
       for (; steps >= HX_TILE_K; steps -= HX_TILE_K) {
 #pragma unroll HX_STEPS
         for (uint p = 0; p < HX_TILE_K; p++) HX_STEP
       }
+#endif
 #pragma unroll 1
       for (; steps > 0; steps--) HX_STEP
 
