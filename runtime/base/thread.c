@@ -31,10 +31,16 @@ void hx__threads_home(const cpu_set_t *set) {
   atomic_store_explicit(&has_home, true, memory_order_release);
 }
 
+/* Where that is refused the thread stays where it was started. */
+static void go_home(pthread_t thread) {
+  if (atomic_load_explicit(&has_home, memory_order_acquire)) pthread_setaffinity_np(thread, sizeof home, &home);
+}
+
 static void *trampoline(void *p) {
   const start s = *(start *)p;
   free(p);
-  hx__fpenv_enter(); /* never left: the thread is hx's own */
+  go_home(pthread_self()); /* what is started from here on inherits it, whatever its starter has come to */
+  hx__fpenv_enter();       /* never left: the thread is hx's own */
   return s.fn(s.arg);
 }
 
@@ -52,14 +58,8 @@ int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(vo
   if (stack_bytes) pthread_attr_setstacksize(&attr, stack_bytes);
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &was);
-  /* Before its first instruction: the core of who starts it may be busy. */
-  const bool at_home = atomic_load_explicit(&has_home, memory_order_acquire) &&
-                       pthread_attr_setaffinity_np(&attr, sizeof home, &home) == 0;
-  int error = pthread_create(thread, &attr, trampoline, s);
-  cpu_set_t own; /* where none of those CPUs is there any more */
-  if (error == EINVAL && at_home && pthread_getaffinity_np(pthread_self(), sizeof own, &own) == 0 &&
-      pthread_attr_setaffinity_np(&attr, sizeof own, &own) == 0)
-    error = pthread_create(thread, &attr, trampoline, s);
+  const int error = pthread_create(thread, &attr, trampoline, s);
+  if (error == 0) go_home(*thread); /* need not wait for this core first, which may be busy; not detached yet */
   pthread_sigmask(SIG_SETMASK, &was, NULL);
   pthread_attr_destroy(&attr);
   if (error) free(s);
