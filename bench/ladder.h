@@ -4,9 +4,7 @@
 #ifndef HX_BENCH_LADDER_H
 #define HX_BENCH_LADDER_H
 
-#define CL_TARGET_OPENCL_VERSION 300
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
+#include "runtime/backend/opencl/entries.h"
 
 #include "bench/bench.h"
 

@@ -188,7 +188,7 @@ static kernels *kernels_open(ladder_hx *hx, ladder_rung *rung, const hx_task *ta
   if (fine && !k->work.matmul) fine = (k->slots = malloc(k->work.slices * sizeof *k->slots)) != NULL;
   if (fine) {
     /* All programs of a set: the shape's own is among them, and what is built beside the rungs would slow them. */
-    hx__prepare_wait(&d->base, k->work.needs | (k->work.matmul ? HX__NEED_TILES : 0), UINT64_MAX);
+    hx__prepare_wait(&d->base, k->work.needs | (k->work.matmul ? HX__NEED_TILES : 0), UINT64_MAX, UINT64_MAX);
     if (!(atomic_load(&d->base.ready) & k->work.needs)) fine = ladder_out(rung, "hx: %.140s", d->base.why);
   }
   if (fine) fine = (k->lane = (hx__cl_lane *)hx__cl_lane_open(&d->base, &config)) != NULL;

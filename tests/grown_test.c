@@ -3,11 +3,8 @@
  * rate. The first calls over a copying lane teach nothing, those after them do. What was pinned goes with the context.
  *     grown_test DEVICE product  shares with the CPU
  *     grown_test DEVICE late     looks like a card, and pins so long that the CPU does its part meanwhile  */
-#define _GNU_SOURCE
-#define CL_TARGET_OPENCL_VERSION 300
-#include <CL/cl.h>
-#include <dlfcn.h>
-
+#define HX__CL_ENTRIES_AS_THEY_ARE
+#include "runtime/backend/opencl/entries.h"
 #include "runtime/run/run.h"
 #include "runtime/sched/store.h"
 #include "tests/check.h"
@@ -20,52 +17,44 @@ enum { SIDE = 1000, ELEMENTS = 8000000, CALLS = 12 };
 
 static bool late;
 
-/* In the place of the loader's, for this program alone. */
-cl_int clGetDeviceInfo(cl_device_id device, cl_device_info what, size_t size, void *value, size_t *size_out) {
-  cl_int (*const next)(cl_device_id, cl_device_info, size_t, void *, size_t *) = dlsym(RTLD_NEXT, "clGetDeviceInfo");
-  const cl_int code = next(device, what, size, value, size_out);
+static struct hx__cl_entries loaded; /* what the entry points of this program call in their turn */
+
+static cl_int get_device_info(cl_device_id device, cl_device_info what, size_t size, void *value, size_t *size_out) {
+  const cl_int code = loaded.clGetDeviceInfo(device, what, size, value, size_out);
   if (!late || code != CL_SUCCESS || !value) return code;
   if (what == CL_DEVICE_TYPE) *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
   if (what == CL_DEVICE_HOST_UNIFIED_MEMORY) *(cl_bool *)value = CL_FALSE;
   return code;
 }
 
-void *clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
-                         size_t size, cl_uint waits, const cl_event *list, cl_event *event, cl_int *code) {
-  void *(*const next)(cl_command_queue, cl_mem, cl_bool, cl_map_flags, size_t, size_t, cl_uint, const cl_event *,
-                      cl_event *, cl_int *) = dlsym(RTLD_NEXT, "clEnqueueMapBuffer");
+static void *map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking, cl_map_flags flags, size_t offset,
+                        size_t size, cl_uint waits, const cl_event *list, cl_event *event, cl_int *code) {
   const double till = seconds_now() + PINNING_S;
   while (late && size >= RING_BYTES && seconds_now() < till) nanosleep(&(struct timespec){0, 10000000}, NULL);
-  return next(queue, buffer, blocking, flags, offset, size, waits, list, event, code);
+  return loaded.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, code);
 }
 
 static _Atomic int buffers; /* that have not been released */
 
-cl_mem clCreateBuffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *code) {
-  cl_mem (*const next)(cl_context, cl_mem_flags, size_t, void *, cl_int *) = dlsym(RTLD_NEXT, "clCreateBuffer");
-  const cl_mem made = next(context, flags, size, host, code);
+static cl_mem create_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *code) {
+  const cl_mem made = loaded.clCreateBuffer(context, flags, size, host, code);
   buffers += made != NULL;
   return made;
 }
 
-cl_mem clCreateSubBuffer(cl_mem of, cl_mem_flags flags, cl_buffer_create_type type, const void *what, cl_int *code) {
-  cl_mem (*const next)(cl_mem, cl_mem_flags, cl_buffer_create_type, const void *, cl_int *) =
-      dlsym(RTLD_NEXT, "clCreateSubBuffer");
-  const cl_mem made = next(of, flags, type, what, code);
-  buffers += made != NULL;
-  return made;
-}
-
-cl_int clRetainMemObject(cl_mem mem) {
-  cl_int (*const next)(cl_mem) = dlsym(RTLD_NEXT, "clRetainMemObject");
-  buffers++;
-  return next(mem);
-}
-
-cl_int clReleaseMemObject(cl_mem mem) {
-  cl_int (*const next)(cl_mem) = dlsym(RTLD_NEXT, "clReleaseMemObject");
+static cl_int release_mem_object(cl_mem mem) {
   buffers--;
-  return next(mem);
+  return loaded.clReleaseMemObject(mem);
+}
+
+/* In the place of the loader's. */
+static void take_entries(void) {
+  if (!hx__cl_load()) exit(1);
+  loaded = hx__cl;
+  hx__cl.clGetDeviceInfo = get_device_info;
+  hx__cl.clEnqueueMapBuffer = map_buffer;
+  hx__cl.clCreateBuffer = create_buffer;
+  hx__cl.clReleaseMemObject = release_mem_object;
 }
 
 /* Entries of devices: those of the CPU and of whole calls aside. */
@@ -92,6 +81,7 @@ static void once_more(const hx_settings *s, hx_task t) {
 
 int main(int argc, char **argv) {
   if (argc != 3) return 2;
+  take_entries();
   late = strcmp(argv[2], "late") == 0;
   char devices[64];
   snprintf(devices, sizeof devices, "cpu,%s", argv[1]);

@@ -7,7 +7,7 @@
 cl_uint kernel_devices(cl_device_id *ids, cl_uint most) {
   cl_platform_id platforms[16];
   cl_uint count = 0, devices = 0, found;
-  if (clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) return 0;
+  if (!hx__cl_load() || clGetPlatformIDs(16, platforms, &count) != CL_SUCCESS) return 0;
   for (cl_uint p = 0; p < count && p < 16 && devices < most; p++)
     if (clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, most - devices, ids + devices, &found) == CL_SUCCESS)
       devices += found < most - devices ? found : most - devices;

@@ -6,7 +6,7 @@
 #ifndef CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #endif
-#include <CL/cl.h>
+#include "runtime/backend/opencl/entries.h"
 
 #include "kernels/kernels.h"
 

@@ -12,7 +12,7 @@
 /* Waits for the discovery; false in a forked child whose parent had not seated its devices. */
 static bool seat(hx_context *hx) {
   if (hx->wants_devices) hx__registry_start();
-  return hx__context_seat(hx, UINT64_MAX);
+  return hx__context_seat(hx, UINT64_MAX, HX__PATIENT_HANG_NS);
 }
 
 static size_t count_of(hx_context *hx) { return seat(hx) ? hx->team.seats : 1; }
@@ -86,7 +86,7 @@ hx_status hx_ready(hx_context *hx) {
       if (!s->selected || s->owned || s->device->kind == HX_CPU) continue;
       const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile) | HX__NEED_TILES;
       if (wait)
-        hx__prepare_wait(s->device, needs, UINT64_MAX);
+        hx__prepare_wait(s->device, needs, UINT64_MAX, HX__PATIENT_HANG_NS);
       else
         hx__prepare(s->device, needs);
     }

@@ -14,11 +14,11 @@
 static void make_ready(hx_context *hx, const hx__work *w) {
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   if (hx->wants_devices) hx__registry_start();
-  if (!hx__context_seat(hx, UINT64_MAX)) return;
+  if (!hx__context_seat(hx, UINT64_MAX, HX__PATIENT_HANG_NS)) return;
   for (size_t i = 0; i < hx->team.seats; i++) {
     const hx__seat *const seat = &hx->team.seat[i];
     if (seat->owned || !hx__seat_hopeful(&hx->team, seat, w)) continue;
-    hx__prepare_wait(seat->device, hx__device_needs(seat->device, w->needs, tile), UINT64_MAX);
+    hx__prepare_wait(seat->device, hx__device_needs(seat->device, w->needs, tile), UINT64_MAX, HX__PATIENT_HANG_NS);
   }
 }
 

@@ -22,11 +22,11 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
   size_t count = 0;
   if (hx->wants_devices) hx__registry_start();
   const uint64_t deadline = hx__now_ns() + DISCOVERY_PATIENCE_NS;
-  if (hx->wants_devices && !hx__forked() && hx__context_seat(hx, deadline))
+  if (hx->wants_devices && !hx__forked() && hx__context_seat(hx, deadline, DISCOVERY_PATIENCE_NS))
     for (size_t i = 1; i < hx->team.seats; i++) {
       hx__device *const d = hx->team.seat[i].device;
       if (!hx->team.seat[i].selected) continue;
-      if (!hx->team.seat[i].owned) hx__prepare_wait(d, HX__NEED_OPEN, deadline);
+      if (!hx->team.seat[i].owned) hx__prepare_wait(d, HX__NEED_OPEN, deadline, DISCOVERY_PATIENCE_NS);
       devices[count++] = d;
     }
   void *const p = hx__memory_alloc(&hx->memory, devices, count, bytes);
@@ -34,11 +34,10 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
   return p;
 }
 
-/* Before the memory that begins at p goes: asynchronous tasks that were given it, then chunks that are late. */
+/* Before the memory that begins at p goes: asynchronous tasks that were given it. */
 static void settle(hx_context *hx, const void *p) {
   const size_t bytes = hx__memory_bytes(&hx->memory, p);
   if (bytes) hx__events_wait(hx, p, bytes);
-  hx__team_settle(&hx->team);
 }
 
 void hx_free(hx_context *hx, void *p) {
@@ -54,10 +53,9 @@ void hx_free(hx_context *hx, void *p) {
 
 hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
   ENTER(hx);
-  hx__team_settle(&hx->team);
   const hx_status s = hx__memory_register(&hx->memory, p, bytes);
   const bool found = s == HX_OK && hx->wants_devices && !hx__forked() && hx__registry_done();
-  if (found && hx__context_seat(hx, 0)) hx__context_pin(hx, false);
+  if (found && hx__context_seat(hx, 0, 0)) hx__context_pin(hx, false);
   return s;
 }
 

@@ -86,6 +86,7 @@ void hx_close(hx_context *hx) {
     hx__team_close(&hx->team);
     hx__model_save();
     hx__memory_destroy(&hx->memory); /* before the devices that gave it */
+    hx__team_settle(&hx->team);
     hx__team_free(&hx->team);
     pthread_cond_destroy(&hx->idle);
     pthread_mutex_destroy(&hx->lock);

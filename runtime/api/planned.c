@@ -25,7 +25,7 @@ static void prepare(hx_context *hx, const hx__work *w, bool wait) {
     if (!hx__seat_hopeful(team, seat, w)) continue;
     const uint64_t needs = hx__device_needs(seat->device, w->needs, tile);
     if (wait)
-      hx__prepare_wait(seat->device, needs, hx__now_ns() + DRIVER_PATIENCE_NS);
+      hx__prepare_wait(seat->device, needs, hx__now_ns() + DRIVER_PATIENCE_NS, hx__hang_limit_ns(hx));
     else
       hx__prepare(seat->device, needs);
   }
@@ -42,7 +42,7 @@ static bool bring_devices(hx_context *hx, const hx__work *w, double share, doubl
     if (!wait && cpu_ns < DISCOVERY_NS * DISCOVERY_PAYS) return true;
     hx__registry_start();
   }
-  if (hx__context_seat(hx, wait ? hx__now_ns() + DRIVER_PATIENCE_NS : 0)) {
+  if (hx__context_seat(hx, wait ? hx__now_ns() + DRIVER_PATIENCE_NS : 0, hx__hang_limit_ns(hx))) {
     prepare(hx, w, wait);
     hx__context_pin(hx, true);
   }

@@ -4,10 +4,17 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/thread.h"
 
-bool hx__context_seat(hx_context *hx, uint64_t deadline_ns) {
+#define BLIND_HANG_NS 5000000000u
+
+uint64_t hx__hang_limit_ns(const hx_context *hx) {
+  const uint64_t ms = hx->config.timeout_ms;
+  return ms == HX__TIMEOUT_OFF ? UINT64_MAX : ms == HX__TIMEOUT_AUTO ? BLIND_HANG_NS : ms * UINT64_C(1000000);
+}
+
+bool hx__context_seat(hx_context *hx, uint64_t deadline_ns, uint64_t hang_ns) {
   if (atomic_load_explicit(&hx->seated, memory_order_acquire)) return true;
   if (hx__forked()) return false;
-  if (hx->wants_devices && !hx__registry_wait(deadline_ns)) return false;
+  if (hx->wants_devices && !hx__registry_wait(deadline_ns, hang_ns)) return false;
   pthread_mutex_lock(&hx->lock);
   if (!atomic_load(&hx->seated)) {
     hx__team_seat_devices(&hx->team);

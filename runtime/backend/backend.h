@@ -42,11 +42,13 @@ typedef struct hx__device {
   _Atomic uint64_t asked;          /* bits of needs that were asked for */
   uint32_t tile[HX__TILES][3];     /* products by tile: need bit 27 + i is the product with tile[i]; 0 is the default */
   _Atomic uint32_t tiles;          /* how many of them are known: at least 1 */
-  float seed[HX__NEEDS]; /* units a nanosecond of a small launch, by need bit, set before it is ready; 0: unknown */
-  float launch_ns;       /* of a launch of next to nothing, with its wait; 0: unknown */
-  float link_ns;         /* a byte's way to it from pinned host memory; 0: it reads host memory in place, or unknown */
-  _Atomic bool lost;     /* an error after success: never asked again in this process */
-  char why[256];         /* on lost or refused; written once, before the flag is set */
+  float seed[HX__NEEDS];  /* units a nanosecond of a small launch, by need bit, set before it is ready; 0: unknown */
+  float launch_ns;        /* of a launch of next to nothing, with its wait; 0: unknown */
+  float link_ns;          /* a byte's way to it from pinned host memory; 0: it reads host memory in place, or unknown */
+  _Atomic bool lost;      /* an error after success: never asked again in this process */
+  _Atomic unsigned stuck; /* threads that were given up in calls that have not returned: not asked meanwhile */
+  _Atomic unsigned given_up; /* threads that were given up, so far */
+  char why[256];             /* on lost or refused; written once, before the flag is set */
 } hx__device;
 
 /* A device's own copy of a range of host memory, which outlives calls (HX_READ_MOSTLY, HX_RESIDENT): made and dropped
@@ -143,20 +145,28 @@ struct hx__backend {
   /* Waits for the oldest chunk in flight until *deadline_ns (UINT64_MAX: as long as it takes), which others may bring
    * forward meanwhile. HX__DONE: its results are to be delivered; otherwise the ticket is freed, or the backend's. */
   hx__outcome (*wait)(hx__lane *lane, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns);
-  /* Puts the results of `part` of a chunk that is done where the request wants them, and frees the ticket. False where
-   * a part cannot be told from the whole: nothing is delivered then. The next chunk may have been submitted before. */
+  /* Puts the results of `part` of a chunk that is done where the request wants them, without a driver call. False if a
+   * part cannot be told from the whole: nothing is delivered then. The next chunk may have been submitted before. */
   bool (*deliver)(hx__lane *lane, const hx__request *request, hx__ticket *ticket, hx__chunk part);
+  /* Optional: frees the ticket of a chunk that was delivered. */
+  void (*retire)(hx__lane *lane, hx__ticket *ticket);
+  /* Optional, by another thread than the lane's, which was given up in a driver call of this run (gate.h) and will not
+   * use the lane any more: what the device may still touch is kept from others. Makes no driver call. */
+  void (*abandon)(hx__lane *lane);
 
-  /* Memory that host and device share in this mode, aligned to a page: *block is its handle, for hx__array. NULL where
-   * the device cannot. Optional. */
+  /* Memory that host and device share in this mode, aligned to a page: *block is its handle, for hx__array. NULL if
+   * the device cannot, or does not answer in time. On any thread, like free, pin and drop. Optional. */
   void *(*alloc)(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
   void (*free)(hx__device *device, void *block);
+  /* Optional: waits until what free and drop have left to a thread is done, unless that hangs. */
+  void (*settle)(hx__device *device);
   /* Optional: makes memory of others such as the device reads itself in mode copy, for as long as the handle lives:
    * hx__array.block, and freed like one. Takes a while. NULL: it gains nothing by that, or cannot. */
   void *(*pin)(hx__device *device, void *p, size_t bytes);
 
-  /* Optional, all three or none. hold: an empty copy of [first, first+bytes), or NULL where there is no room. drop: on
-   * any thread, when no run uses it. fetch: on the lane between runs, the array's part of its held copy to the host. */
+  /* Optional, all three or none. hold: an empty copy of [first, first+bytes), or NULL where there is no room. drop:
+   * when no run uses it. Both are called under locks, and make no driver call on the calling thread. fetch: on the lane
+   * between runs, the array's part of its held copy to the host. */
   hx__held *(*hold)(hx__device *device, const void *first, size_t bytes);
   void (*drop)(hx__device *device, hx__held *held);
   hx__outcome (*fetch)(hx__lane *lane, const hx__array *array);
@@ -185,7 +195,7 @@ extern const hx__backend hx__cpu_backend, hx__opencl_backend, hx__sim_backend;
  * field, or its block t with ldt floats from row to row, stored into C with beta. */
 void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, const void *from, size_t ldt);
 
-/* Brackets what a thread of a backend's own does in a driver: exit waits for its end. False where exit has begun. */
+/* Brackets what a thread of a backend's own does in a driver, which may take cores. False where exit has begun. */
 bool hx__driver_enter(void);
 void hx__driver_leave(void);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/backend/gate.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
@@ -20,15 +21,18 @@
 #define QUIET_NAP_NS 3000000u
 #define REST 4             /* times as long as a step beside calls took, none follows that is only good to have, */
 #define BRIEF_NS 50000000u /* unless it was one of these, as those from the cache are */
-#define EXIT_PATIENCE_NS 10000000000u /* a compiler that takes longer is left to its fate */
+#define LOOK_NS 50000000u  /* between looks at a driver that is waited for */
 
 typedef struct worker {
   hx__device *device;
   uint64_t urgent; /* of the last call that asked, under the lock */
   bool running;
-  bool gives_way; /* its thread does: it makes what is only good to have */
-  pid_t thread;   /* which that is */
-  bool relieved;  /* another thread waits to take its place */
+  bool gives_way;   /* its thread does: it makes what is only good to have */
+  pid_t thread;     /* which that is */
+  bool relieved;    /* another thread waits to take its place */
+  hx__gate gate[2]; /* of its thread, and of the one that takes its place */
+  unsigned turn;    /* the gate of the next thread */
+  uint64_t hanging; /* the driver call in which it was found to hang; 0: none */
 } worker;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -44,16 +48,15 @@ static _Atomic unsigned waiting;       /* threads in hx__prepare_wait */
 static hx__device *devices[HX_MAX_DEVICES];
 static worker workers[HX_MAX_DEVICES];
 static size_t count;
+static hx__gate discovery_gate;
 
 static void halt(void) {
   if (hx__forked()) return;
-  const uint64_t patience = hx__now_ns() + EXIT_PATIENCE_NS;
   pthread_mutex_lock(&lock);
   stopping = true;
   pthread_cond_broadcast(&changed);
-  while (busy && hx__cond_wait_until(&changed, &lock, patience)) {
-  }
   pthread_mutex_unlock(&lock);
+  hx__gates_close();
 }
 
 /* exit runs the newest handler first, and those of a driver's libraries, which it loads while it looks for devices or
@@ -103,7 +106,7 @@ void hx__driver_leave(void) {
 
 static void *work(void *p);
 
-static void *discover(void *unused) {
+static void discover(void *unused) {
   (void)unused;
   const uint64_t from = hx__now_ns();
   const size_t found = hx__opencl_backend.discover(NULL, devices, HX_MAX_DEVICES - 1);
@@ -115,6 +118,11 @@ static void *discover(void *unused) {
   atomic_store(&done, true);
   pthread_mutex_unlock(&lock);
   hx__driver_leave();
+}
+
+static void *discovery(void *unused) {
+  (void)unused;
+  hx__gate_run(&discovery_gate, NULL, discover, NULL);
   return NULL;
 }
 
@@ -127,7 +135,7 @@ void hx__registry_start(void) {
     enter();
     pthread_t thread;
     atexit(halt);
-    if (hx__thread_start(&thread, discover, NULL) == 0) {
+    if (hx__thread_start(&thread, discovery, NULL) == 0) {
       pthread_detach(thread);
     } else {
       leave();
@@ -138,11 +146,34 @@ void hx__registry_start(void) {
   pthread_mutex_unlock(&lock);
 }
 
-bool hx__registry_wait(uint64_t deadline_ns) {
+/* A driver that is waited for, by one thread. */
+typedef struct patience {
+  uint64_t deadline_ns, hang_ns;
+  hx__gate_watch watch[2];
+} patience;
+
+/* Sleeps until something has changed, but not for long; false: the deadline is past, or a thread of these gates hangs,
+ * which is then remembered in *hanging. Under the lock. */
+static bool wait_on(patience *p, const hx__gate *gates, unsigned count_of, uint64_t *hanging) {
+  for (unsigned i = 0; i < count_of; i++) {
+    const uint64_t call = hx__gate_inside(&gates[i], NULL);
+    if (call && (call == *hanging || hx__gate_hangs(&gates[i], &p->watch[i], p->hang_ns))) {
+      *hanging = call;
+      return false;
+    }
+  }
+  const uint64_t now = hx__now_ns();
+  if (now >= p->deadline_ns) return false;
+  hx__cond_wait_until(&changed, &lock, p->deadline_ns - now > LOOK_NS ? now + LOOK_NS : p->deadline_ns);
+  return true;
+}
+
+bool hx__registry_wait(uint64_t deadline_ns, uint64_t hang_ns) {
+  static uint64_t hanging;
+  patience p = {.deadline_ns = deadline_ns, .hang_ns = hang_ns};
   if (hx__registry_done()) return true;
   pthread_mutex_lock(&lock);
-  while (!atomic_load(&done) && !stopping && hx__cond_wait_until(&changed, &lock, deadline_ns)) {
-  }
+  while (!atomic_load(&done) && !stopping && wait_on(&p, &discovery_gate, 1, &hanging)) continue;
   pthread_mutex_unlock(&lock);
   return hx__registry_done();
 }
@@ -231,7 +262,7 @@ static uint64_t step(hx__device *device, uint64_t need) {
   return beside && took_ns > BRIEF_NS ? now_ns + REST * took_ns : 0;
 }
 
-static void *work(void *p) {
+static void prepare_all(void *p) {
   worker *const w = p;
   bool tidy = true;
   uint64_t rest_until_ns = 0;
@@ -242,7 +273,7 @@ static void *work(void *p) {
       w->gives_way = w->relieved = false;
       pthread_cond_broadcast(&changed);
       pthread_mutex_unlock(&lock);
-      return NULL;
+      return;
     }
     const uint64_t urgent = undecided(w->device, w->urgent);
     const uint64_t needs = urgent ? urgent : undecided(w->device, atomic_load(&w->device->asked));
@@ -270,6 +301,14 @@ static void *work(void *p) {
   w->running = w->gives_way = w->relieved = false;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
+}
+
+static void *work(void *p) {
+  worker *const w = p;
+  pthread_mutex_lock(&lock);
+  hx__gate *const gate = &w->gate[w->turn++ & 1u];
+  pthread_mutex_unlock(&lock);
+  hx__gate_run(gate, w->device, prepare_all, w);
   return NULL;
 }
 
@@ -294,15 +333,16 @@ void hx__prepare(hx__device *device, uint64_t needs) {
 
 bool hx__registry_awaited(void) { return atomic_load(&waiting) != 0; }
 
-void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns) {
+void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns, uint64_t hang_ns) {
+  patience p = {.deadline_ns = deadline_ns, .hang_ns = hang_ns};
   if (!device->backend->prepare || hx__forked() || !undecided(device, needs)) return;
   atomic_fetch_add(&waiting, 1);
   hx__prepare(device, needs);
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count; i++)
     while (workers[i].device == device && workers[i].running && !stopping && undecided(device, needs) &&
-           hx__cond_wait_until(&changed, &lock, deadline_ns)) {
-    }
+           wait_on(&p, workers[i].gate, 2, &workers[i].hanging))
+      continue;
   pthread_mutex_unlock(&lock);
   atomic_fetch_sub(&waiting, 1);
 }

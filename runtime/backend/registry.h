@@ -10,8 +10,9 @@ void hx__registry_watch(void);
 
 /* Starts the discovery where it has not begun; returns at once. */
 void hx__registry_start(void);
-/* Waits for it until deadline_ns; false when it is past. */
-bool hx__registry_wait(uint64_t deadline_ns);
+/* Waits for it until deadline_ns, or until a driver call has slept for hang_ns; false then, and from then on at once
+ * for as long as that call lasts. */
+bool hx__registry_wait(uint64_t deadline_ns, uint64_t hang_ns);
 /* Whether it has ended: the list is then fixed. */
 bool hx__registry_done(void);
 /* Brackets work that keeps the machine's cores busy. Preparing waits for its end, unless somebody waits for the device:
@@ -37,7 +38,7 @@ uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t til
 void hx__prepare(hx__device *device, uint64_t needs);
 /* Whether somebody waits in hx__prepare_wait: what is to be built is then urgent. */
 bool hx__registry_awaited(void);
-/* Waits until each of needs is ready or refused, or the device is lost, or deadline_ns is past. */
-void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns);
+/* Waits until each of needs is ready or refused, or the device is lost; or as hx__registry_wait. */
+void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns, uint64_t hang_ns);
 
 #endif

@@ -16,12 +16,22 @@ bool hx__core_is_idle(void) {
   return known && sched_getaffinity(0, sizeof mask, &mask) == 0 && running <= (unsigned)CPU_COUNT(&mask);
 }
 
-uint64_t hx__thread_delay_ns(pid_t thread) {
+/* Nanoseconds on a core, and ready without one. */
+static bool read_schedstat(pid_t thread, uint64_t *ran_ns, uint64_t *delay_ns) {
   char path[64];
-  uint64_t delay_ns = 0;
   snprintf(path, sizeof path, "/proc/self/task/%ld/schedstat", (long)thread);
   FILE *const f = fopen(path, "re");
-  if (f && fscanf(f, "%*u %" SCNu64, &delay_ns) != 1) delay_ns = 0;
+  const bool known = f && fscanf(f, "%" SCNu64 " %" SCNu64, ran_ns, delay_ns) == 2;
   if (f) fclose(f);
-  return delay_ns;
+  return known;
+}
+
+uint64_t hx__thread_delay_ns(pid_t thread) {
+  uint64_t ran_ns, delay_ns;
+  return read_schedstat(thread, &ran_ns, &delay_ns) ? delay_ns : 0;
+}
+
+uint64_t hx__thread_worked_ns(pid_t thread) {
+  uint64_t ran_ns, delay_ns;
+  return read_schedstat(thread, &ran_ns, &delay_ns) ? ran_ns + delay_ns : 0;
 }

@@ -13,5 +13,7 @@ bool hx__core_is_idle(void);
 
 /* How long a thread of this process was ready and had no core, in all; 0 where the kernel does not say. */
 uint64_t hx__thread_delay_ns(pid_t thread);
+/* How long a thread of this process has worked or waited for a core, in all; 0 if the kernel does not say. */
+uint64_t hx__thread_worked_ns(pid_t thread);
 
 #endif

@@ -62,7 +62,8 @@ bool hx__memory_meets(const hx__work *work, const void *p, size_t bytes);
 /* How many arrays a task has, and how each reaches a device. arrays is released when the run has ended. */
 size_t hx__memory_arrays(const hx__work *work);
 void hx__memory_resolve(hx__memory *memory, hx__device *device, const hx__work *work, hx__array *arrays);
-/* late: a chunk was given up that may still read them; until hx__memory_ended what it reads is not freed. */
+/* late: a chunk was given up that may still read them; until hx__memory_ended what it reads is not freed, or never if
+ * device is NULL. */
 void hx__memory_release(hx__memory *memory, const hx__device *device, const hx__work *work, const hx__array *arrays,
                         bool late);
 /* The device's late chunks have ended. */

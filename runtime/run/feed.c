@@ -211,11 +211,13 @@ static hx__outcome land(hx__feed *f, hx__lane *lane, bool at_once, hx__flight *l
 
 /* What has landed goes where the caller wants it. */
 static void deliver(hx__feed *f, hx__lane *lane, const hx__flight *v) {
+  const hx__backend *const backend = f->seat->device->backend;
   const uint64_t from = hx__now_ns();
-  if (!f->seat->device->backend->deliver(lane, &f->request, v->ticket, v->rest)) {
-    hx__give_back(f->run, v->rest);
-    return;
-  }
+  const bool delivered = backend->deliver(lane, &f->request, v->ticket, v->rest);
+  f->landed = (hx__chunk){0, 0};
+  if (!delivered) hx__give_back(f->run, v->rest);
+  if (backend->retire) backend->retire(lane, v->ticket);
+  if (!delivered) return;
   const size_t bytes = result_bytes(f, v->rest.count);
   if (bytes >= LEAST_STORE_BYTES) f->seat->store_ns = (double)(hx__now_ns() - from) / (double)bytes;
   f->chunks += v->rest.count != 0;
@@ -228,13 +230,15 @@ static hx__outcome fill(hx__feed *f, hx__lane *lane, bool *begun) {
   while (outcome == HX__DONE && f->flights < lane->depth) {
     const hx__chunk chunk = next_chunk(f, lane);
     if (chunk.count == 0) break;
+    f->taken += chunk.count;
+    f->pending = chunk;
     if (!*begun) outcome = f->seat->device->backend->begin(lane, &f->request);
     *begun = true;
     if (outcome == HX__DONE)
       outcome = launch(f, lane, chunk);
     else
       hx__give_back(f->run, chunk);
-    f->taken += chunk.count;
+    f->pending = (hx__chunk){0, 0};
   }
   return outcome;
 }
@@ -254,6 +258,7 @@ static void run_chunks(hx__feed *f, hx__lane *lane) {
   for (outcome = fill(f, lane, &begun); f->flights;) {
     hx__flight v;
     const hx__outcome landed = land(f, lane, outcome == HX__LATE, &v);
+    if (landed == HX__DONE) f->landed = v.rest;
     if (outcome == HX__DONE || landed == HX__FAILED) outcome = landed;
     if (outcome == HX__DONE) outcome = fill(f, lane, &begun); /* the device computes while results are stored */
     if (landed == HX__DONE) deliver(f, lane, &v);
@@ -293,6 +298,7 @@ void hx__feed_device(hx__seat *seat, void *arg) {
   if (lane) {
     f->lane = lane;
     hx__memory_resolve(f->run->team->memory, seat->device, f->run->work, arrays);
+    f->resolved = true;
     run_chunks(f, lane);
   }
   pthread_mutex_lock(&f->run->lock);
@@ -302,4 +308,26 @@ void hx__feed_device(hx__seat *seat, void *arg) {
   const hx__chunk fixed = f->planned->fixed;
   if (!f->run->plan->policy && f->taken < fixed.count)
     hx__give_back(f->run, (hx__chunk){fixed.first + f->taken, fixed.count - f->taken});
+}
+
+void hx__feed_give_up(hx__feed *f) {
+  hx__run_state *const run = f->run;
+  hx__chunk back[HX__DEPTH + 2];
+  unsigned count = 0;
+  pthread_mutex_lock(&run->lock);
+  for (unsigned i = 0; i < f->flights; i++) back[count++] = f->flight[i].rest;
+  const bool launched = f->flights && f->flight[f->flights - 1].chunk.first == f->pending.first;
+  if (!launched) back[count++] = f->pending;
+  back[count++] = f->landed;
+  f->flights = 0;
+  pthread_mutex_unlock(&run->lock);
+  for (unsigned i = 0; i < count; i++) hx__give_back(run, back[i]);
+  const hx__chunk fixed = f->planned->fixed;
+  if (!run->plan->policy && f->taken < fixed.count)
+    hx__give_back(run, (hx__chunk){fixed.first + f->taken, fixed.count - f->taken});
+  atomic_store(&f->working, false);
+  const hx__backend *const backend = f->seat->device->backend;
+  if (f->lane && backend->abandon) backend->abandon((hx__lane *)(uintptr_t)f->lane);
+  /* Of no device whose late chunks might end: what the given up thread reads is never freed. */
+  if (f->resolved) hx__memory_release(run->team->memory, NULL, run->work, f->request.arrays, true);
 }

@@ -30,10 +30,10 @@ static hx_status bring(hx__team *team, const hx__absent *absent, uint64_t *copie
   hx__seat *const seat = hx__forked() ? NULL : seat_of(team, absent->device);
   if (seat) {
     hx__seat_take(seat, true);
-    if (hx__seat_start(seat, carry_out, &f))
-      hx__seat_finish(seat);
-    else
-      hx__seat_leave(seat);
+    if (hx__seat_start(seat, team, carry_out, &f, true) &&
+        !hx__seat_wait(seat, hx__call_limit_ns(team->config, seat->device)))
+      f.outcome = HX__LATE; /* what the feeder had written there by then is its own */
+    hx__seat_leave(seat);
   }
   const bool done = f.outcome == HX__DONE;
   hx__memory_fetched(team->memory, absent, done);

@@ -33,6 +33,11 @@ typedef struct hx__feed {
   const hx__lane *lane; /* set before it runs chunks */
   hx__request request;
   size_t taken;
+  uint64_t call_limit_ns; /* of a driver call of its feeder */
+  bool started;           /* the feeder has the job */
+  bool resolved;          /* the request's arrays are set */
+  hx__chunk pending;      /* taken, and not in flight yet */
+  hx__chunk landed;       /* not in flight any more, and not delivered yet */
   hx__flight flight[HX__DEPTH];
   unsigned flights;         /* in flight, the oldest first; changed under the run's lock, by the feeder alone */
   bool may_be_redone;       /* by the CPU where a chunk is late: it is no CPU itself, and nothing is fixed */
@@ -86,6 +91,8 @@ struct hx__run_state {
 
 /* The device's side of a run, on its feeder. */
 void hx__feed_device(hx__seat *seat, void *feed);
+/* The feeder was given up: what it had goes back to the CPU, and what the device may still read is kept. */
+void hx__feed_give_up(hx__feed *feed);
 /* A chunk took ns, in that the part `shown` of its launch; and what that teaches: of one that has not ended that it
  * takes so long at least. */
 hx__showing hx__feed_shows(const hx__feed *feed, hx__chunk chunk, double ns, double shown);

@@ -56,6 +56,7 @@ hx__feed *hx__late_one(hx__run_state *run, double rate, uint64_t *look_ns) {
   for (size_t i = 0; i < run->feeds; i++) {
     hx__feed *const f = &run->feed[i];
     if (!f->may_be_redone || !atomic_load_explicit(&f->working, memory_order_relaxed)) continue;
+    if (hx__seat_is_stuck(f->seat, f->call_limit_ns)) continue; /* it is given up as soon as nothing else is awaited */
     const hx__flight *const v = last_of(f);
     if (v && pays(f, v, rate)) return f;
     const double look =

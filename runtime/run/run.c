@@ -32,6 +32,7 @@ static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__a
   hx__course_begin(&f->course, &planned->expected, slices_per_unit(run->work), planned->idle);
   atomic_init(&f->rate, f->course.rate);
   atomic_init(&f->working, true);
+  f->call_limit_ns = hx__call_limit_ns(run->team->config, seat->device);
   f->request.arrays = arrays;
   f->request.copiers = copiers_for(run->plan, seat->device);
   f->request.reach = !run->plan->policy        ? planned->fixed
@@ -43,16 +44,15 @@ static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__a
   return true;
 }
 
-/* One device alone is fed by this thread: to wake another one and be woken by it takes 0.1 ms. */
 static void start_feeds(hx__run_state *run, hx__array *arrays) {
   const size_t each = hx__memory_arrays(run->work);
   for (size_t i = 0; i < run->plan->devices; i++)
     if (!start_feed(run, &run->plan->device[i], arrays + i * each)) hx__give_back(run, run->plan->device[i].fixed);
-  const bool here = run->feeds == 1 && !run->plan->cpu_works;
+  const bool alone = run->feeds == 1 && !run->plan->cpu_works;
   for (size_t i = 0; i < run->feeds; i++) {
     hx__feed *const f = &run->feed[i];
-    if (here) hx__feed_device(f->seat, f);
-    if (here || hx__seat_start(f->seat, hx__feed_device, f)) continue;
+    f->started = hx__seat_start(f->seat, run->team, hx__feed_device, f, alone);
+    if (f->started) continue;
     atomic_store(&f->working, false);
     hx__give_back(run, f->planned->fixed);
   }
@@ -172,6 +172,11 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
   hx__model_power(model, &whole, joules, (double)ns);
 }
 
+static void end_feed(hx__feed *f) {
+  if (f->started && !hx__seat_wait(f->seat, f->call_limit_ns)) hx__feed_give_up(f);
+  hx__seat_leave(f->seat);
+}
+
 static hx_status carry_out(hx__run_state *run, hx_report *report) {
   const hx__plan *const plan = run->plan;
   const bool clock = run->from_ns != 0;
@@ -187,7 +192,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
     cpu_units = atomic_load(&run->cpu_units);
     hx__outlast(run);
   }
-  for (size_t i = 0; i < run->feeds; i++) hx__seat_finish(run->feed[i].seat);
+  for (size_t i = 0; i < run->feeds; i++) end_feed(&run->feed[i]);
   const uint64_t again_ns = clock ? hx__now_ns() : 0;
   if (run->redos || hx__ends_left(&run->ends) || (run->keep.to && !run->keep.done)) { /* the CPU needs what it reads */
     const hx_status s = hx__fetch_for(run->team, run->work, NULL, false, &run->fetched);

@@ -11,6 +11,8 @@
 #include "runtime/base/thread.h"
 #include "runtime/sched/model.h"
 
+#define CLOSE_LIMIT_NS 2000000000u /* of a driver call in hx_close: a lane that is not closed is only leaked */
+
 hx_status hx__team_init(hx__team *team, const hx__config *config, hx__memory *memory) {
   hx__device *cpu[1];
   memset(team, 0, sizeof *team);
@@ -25,25 +27,24 @@ hx_status hx__team_init(hx__team *team, const hx__config *config, hx__memory *me
   return HX_OK;
 }
 
-static void stop(hx__seat *seat) {
-  pthread_mutex_lock(&seat->lock);
-  seat->stop = true;
-  pthread_cond_broadcast(&seat->changed);
-  while (seat->running) pthread_cond_wait(&seat->changed, &seat->lock);
-  pthread_mutex_unlock(&seat->lock);
-}
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void hx__team_close(hx__team *team) {
   for (size_t i = 0; i < team->seats; i++) {
     hx__seat *const seat = &team->seat[i];
-    stop(seat);
-    if (seat->lane) hx__seat_is_back(seat, team);
-    if (seat->lane) seat->device->backend->close(seat->lane);
+    hx__seat_close(seat, least(hx__call_limit_ns(team->config, seat->device), CLOSE_LIMIT_NS));
     pthread_mutex_destroy(&seat->lock);
     pthread_cond_destroy(&seat->changed);
   }
   hx__cpu_backend.close(team->cpu);
   hx__trace_close(team->trace);
+}
+
+void hx__team_settle(const hx__team *team) {
+  for (size_t i = 0; i < team->seats; i++) {
+    hx__device *const d = team->seat[i].device;
+    if (d->backend->settle) d->backend->settle(d);
+  }
 }
 
 void hx__team_free(hx__team *team) {
@@ -101,13 +102,4 @@ void hx__team_seat_devices(hx__team *team) {
   }
   say_absent(team, seats);
   atomic_store(&team->seats, seats);
-}
-
-void hx__team_settle(hx__team *team) {
-  for (size_t i = 1; i < team->seats && !hx__forked(); i++) {
-    hx__seat *const seat = &team->seat[i];
-    if (!hx__seat_take(seat, false)) continue;
-    if (seat->lane) hx__seat_is_back(seat, team);
-    hx__seat_leave(seat);
-  }
 }

@@ -33,7 +33,7 @@ static inline void arg_view(args *a, const hx__cl_view *v) {
       code = clSetKernelArgSVMPointer(a->kernel, a->next++, v->p);
       break;
     case HX__MEMORY_USM:
-      code = a->lane->device->usm_arg(a->kernel, a->next++, v->p);
+      code = hx__cl_usm_arg(a->lane->device, a->kernel, a->next++, v->p);
       break;
     default:
       arg_mem(a, v->mem);

@@ -95,7 +95,7 @@ static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size
   if (*code == CL_SUCCESS) *code = status;
   if (*code == CL_SUCCESS) *code = hx__cl_build(d, program, options, idle);
   if (*code == CL_SUCCESS) return program;
-  if (*code != CL_BUILD_PROGRAM_FAILURE) clReleaseProgram(program); /* else it may still be building: leaked */
+  if (!hx__cl_build_was_left(*code)) clReleaseProgram(program); /* else it may still be building: leaked */
   return NULL;
 }
 

@@ -68,6 +68,34 @@ static void hold_for_run(hx__cl_lane *lane, hx__cl_operand *o) {
   o->of_run = o->held;
 }
 
+static hx__memory_mode mode_of(const hx__cl_lane *lane, const hx__array *a) {
+  const bool broken =
+      a->mode == HX__MEMORY_SVM_COARSE && a->block && atomic_load(&((const hx__cl_block *)a->block)->broken);
+  return lane->copy_inputs || broken ? HX__MEMORY_COPY : a->mode;
+}
+
+/* A block that the device may read by itself on the way to a copy; NULL: it goes through the ring. */
+static const hx__cl_block *pinned_block(const hx__cl_block *b) { return b && b->mode == HX__MEMORY_COPY ? b : NULL; }
+
+/* The buffer of a copy that outlives the run, or of the run's. Without room for it each chunk brings its part. */
+static hx__outcome make_held(hx__cl_lane *lane, hx__cl_operand *o) {
+  if (!o->held) return HX__DONE;
+  const hx__outcome outcome = hx__cl_held_make(lane->device, o->held);
+  if (outcome != HX__NO_MEMORY) return outcome;
+  if (o->of_run) hx__cl_drop(&lane->device->base, o->held);
+  o->held = NULL;
+  o->of_run = false;
+  return HX__DONE;
+}
+
+static void forget(hx__cl_operand *o) {
+  o->hostptr = NULL;
+  o->coarse = NULL;
+  o->held = NULL;
+  o->block = NULL;
+  o->of_run = o->holds = false;
+}
+
 static bool make_room(hx__cl_lane *lane, size_t operands) {
   if (operands <= lane->operand_room) return true;
   hx__cl_operand *const more = realloc(lane->operand, operands * sizeof *more);
@@ -100,17 +128,18 @@ hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
   const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
   if (!make_room(lane, operands)) return HX__NO_MEMORY;
   lane->operands = operands;
-  hx__outcome outcome = HX__DONE;
+  hx__outcome outcome = lane->keep ? hx__cl_held_make(lane->device, lane->keep->to) : HX__DONE;
+  for (size_t i = 0; i < operands; i++) forget(&lane->operand[i]);
+  if (outcome != HX__DONE) return outcome;
   for (size_t i = 0; i < operands; i++) {
     hx__cl_operand *const o = &lane->operand[i];
     o->array = &request->arrays[i];
-    o->mode = lane->copy_inputs ? HX__MEMORY_COPY : o->array->mode;
-    o->hostptr = NULL;
-    o->coarse = NULL;
-    o->holds = false;
+    o->mode = mode_of(lane, o->array);
     o->held = o->mode == HX__MEMORY_COPY ? o->array->held : NULL;
-    o->of_run = false;
+    o->block = o->mode == HX__MEMORY_COPY ? pinned_block(o->array->block) : NULL;
     if (o->mode == HX__MEMORY_COPY && !o->held && request->work->matmul) hold_for_run(lane, o);
+    outcome = make_held(lane, o);
+    if (outcome != HX__DONE) return hx__cl_quiesce(lane, outcome);
   }
   for (size_t i = 0; i < operands && outcome == HX__DONE; i++) {
     hx__cl_operand *const o = &lane->operand[i];
@@ -135,18 +164,17 @@ void hx__cl_unbind(hx__cl_lane *lane) {
   if (hx__cl_is_lost(lane)) return;
   if (lane->uploaded) { /* ahead of a chunk that did not come; it may read a block of the caller's */
     if (hx__cl_await(lane, lane->uploaded) == HX__LATE) return;
-    clReleaseEvent(lane->uploaded);
+    cl_event const uploaded = lane->uploaded;
     lane->uploaded = NULL;
+    clReleaseEvent(uploaded);
   }
   for (size_t i = 0; i < lane->operands; i++) {
     hx__cl_operand *const o = &lane->operand[i];
-    if (o->hostptr) hx__cl_hostptr_put(lane->device, o->hostptr);
-    if (o->coarse && hx__cl_block_end(lane->device, o->coarse, lane->queue) != HX__DONE) return;
-    if (o->of_run) hx__cl_drop(&lane->device->base, o->held);
-    o->hostptr = NULL;
-    o->coarse = NULL;
-    o->held = NULL;
-    o->of_run = false;
+    const hx__cl_operand was = *o;
+    forget(o);
+    if (was.hostptr) hx__cl_hostptr_put(lane->device, was.hostptr);
+    if (was.coarse && hx__cl_block_end(lane->device, was.coarse, lane->queue) != HX__DONE) return;
+    if (was.of_run) hx__cl_drop(&lane->device->base, was.held);
     if (kept + o->copy.bytes > most) hx__cl_buffer_release(&o->copy);
     kept += o->copy.bytes;
   }
@@ -156,17 +184,31 @@ void hx__cl_unbind(hx__cl_lane *lane) {
   lane->operands = 0;
 }
 
+/* What late commands may still use is for nobody else. */
+static void mark_late(hx__cl_lane *lane) {
+  if (lane->keep) ((hx__cl_held *)lane->keep->to)->late = true;
+  if (lane->keep && lane->keep->from) ((hx__cl_held *)lane->keep->from)->late = true;
+  for (size_t i = 0; i < lane->operands; i++) {
+    hx__cl_operand *const o = &lane->operand[i];
+    if (o->held && !o->of_run) ((hx__cl_held *)o->held)->late = true;
+    if (o->hostptr) hx__cl_hostptr_late(lane->device, o->hostptr);
+    if (o->block) hx__cl_pin_late(lane->device, o->block);
+  }
+}
+
 void hx__cl_end(hx__lane *base, uint64_t *copied) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   *copied = lane->copied;
   if (lane->keep) lane->keep->done = lane->kept == lane->slices;
-  if (!base->late) hx__cl_unbind(lane);
-  if (base->late && lane->keep) ((hx__cl_held *)lane->keep->to)->late = true;
-  for (size_t i = 0; i < lane->operands && base->late; i++)
-    if (lane->operand[i].held && !lane->operand[i].of_run) ((hx__cl_held *)lane->operand[i].held)->late = true;
-  for (size_t i = 0; i < lane->operands && base->late; i++)
-    if (lane->operand[i].hostptr) hx__cl_hostptr_late(lane->device, lane->operand[i].hostptr);
-  for (size_t i = 0; i < lane->operands && base->late; i++)
-    if (lane->operand[i].mode == HX__MEMORY_COPY && lane->operand[i].array->block)
-      hx__cl_pin_late(lane->device, lane->operand[i].array->block);
+  if (base->late)
+    mark_late(lane);
+  else
+    hx__cl_unbind(lane);
+}
+
+void hx__cl_abandon(hx__lane *base) {
+  hx__cl_lane *const lane = (hx__cl_lane *)base;
+  mark_late(lane);
+  for (size_t i = 0; i < lane->operands; i++)
+    if (lane->operand[i].coarse) atomic_store(&lane->operand[i].coarse->broken, true);
 }

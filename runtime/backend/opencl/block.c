@@ -51,7 +51,7 @@ static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
 
 void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
   hx__cl_device *const d = (hx__cl_device *)device;
-  if (bytes > SIZE_MAX - HX__CL_PAGE || !hx__cl_device_open(d) || !(d->base.modes & 1u << mode) ||
+  if (bytes > SIZE_MAX - HX__CL_PAGE || !hx__cl_device_is_open(d) || !(d->base.modes & 1u << mode) ||
       bytes + HX__CL_PAGE > d->max_alloc)
     return NULL;
   bytes += HX__CL_PAGE;
@@ -59,14 +59,13 @@ void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void 
   if (!b) return NULL;
   b->bytes = bytes;
   b->mode = mode;
-  cl_int code = CL_SUCCESS;
   switch (mode) {
     case HX__MEMORY_SVM_FINE:
     case HX__MEMORY_SVM_COARSE:
       b->p = svm_alloc(d, bytes, mode);
       break;
     case HX__MEMORY_USM:
-      b->p = d->usm_alloc(d->context, NULL, bytes, 0, &code);
+      b->p = hx__cl_usm_alloc(d, bytes);
       break;
     case HX__MEMORY_COPY:
       b->p = pinned_alloc(d, b);
@@ -82,7 +81,6 @@ void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void 
     free(b);
     return NULL;
   }
-  pthread_mutex_init(&b->lock, NULL);
   *block = b;
   return to_page(b->p);
 }
@@ -94,33 +92,111 @@ void hx__cl_free(hx__device *device, void *block) {
     hx__cl_unpin(d, b);
   } else if (!atomic_load(&d->base.lost)) {
     if (b->mode == HX__MEMORY_USM)
-      d->usm_free(d->context, b->p);
+      hx__cl_usm_free(d, b->p);
     else if (b->mode == HX__MEMORY_COPY)
       pinned_free(d, b);
     else
       clSVMFree(d->context, b->p);
   }
-  pthread_mutex_destroy(&b->lock);
   free(b);
 }
 
 static cl_int remap(hx__cl_block *b, cl_command_queue queue, cl_map_flags flags) {
+  atomic_store(&b->broken, true); /* until the host holds a map again */
   cl_int code = clEnqueueSVMUnmap(queue, b->p, 0, NULL, NULL);
   if (code == CL_SUCCESS) code = clEnqueueSVMMap(queue, CL_TRUE, flags, b->p, b->bytes, 0, NULL, NULL);
+  if (code == CL_SUCCESS) atomic_store(&b->broken, false);
   return code;
 }
 
 hx__outcome hx__cl_block_begin(hx__cl_device *d, hx__cl_block *b, cl_command_queue queue) {
-  pthread_mutex_lock(&b->lock);
-  const cl_int code = b->readers == 0 ? remap(b, queue, CL_MAP_READ) : CL_SUCCESS;
-  if (code == CL_SUCCESS) b->readers++;
-  pthread_mutex_unlock(&b->lock);
+  const cl_int code = b->mapped_to_read ? CL_SUCCESS : remap(b, queue, CL_MAP_READ);
+  if (code == CL_SUCCESS) b->mapped_to_read = true;
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
 }
 
 hx__outcome hx__cl_block_end(hx__cl_device *d, hx__cl_block *b, cl_command_queue queue) {
-  pthread_mutex_lock(&b->lock);
-  const cl_int code = --b->readers == 0 ? remap(b, queue, CL_MAP_READ | CL_MAP_WRITE) : CL_SUCCESS;
-  pthread_mutex_unlock(&b->lock);
+  const cl_int code = b->mapped_to_read ? remap(b, queue, CL_MAP_READ | CL_MAP_WRITE) : CL_SUCCESS;
+  if (code == CL_SUCCESS) b->mapped_to_read = false;
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
+}
+
+#define ERRAND_LIMIT_NS 2000000000u /* hx_alloc waits no longer for a driver */
+
+/* What hx_alloc or hx_register asks of the device: memory of the device's own, or the caller's at p pinned. */
+typedef struct ask {
+  hx__awaited_errand errand;
+  hx__device *device;
+  void *(*make)(struct ask *ask);
+  void *p;
+  size_t bytes;
+  hx__memory_mode mode;
+  void *made, *block;
+} ask;
+
+static void *make_block(ask *a) { return hx__cl_alloc(a->device, a->bytes, a->mode, &a->block); }
+static void *make_pin(ask *a) { return a->block = hx__cl_pin(a->device, a->p, a->bytes); }
+
+static void do_ask(hx__awaited_errand *errand) {
+  ask *const a = (ask *)errand;
+  a->made = a->make(a);
+}
+
+static void undo_ask(hx__awaited_errand *errand) {
+  ask *const a = (ask *)errand;
+  if (a->made) hx__cl_free(a->device, a->block);
+}
+
+static void *await(hx__device *device, ask what, void **block) {
+  ask *const a = malloc(sizeof *a);
+  if (!a) return NULL;
+  *a = what;
+  a->device = device;
+  a->errand = (hx__awaited_errand){.work = do_ask, .undo = undo_ask};
+  if (!hx__errands_do(&((hx__cl_device *)device)->errands, &a->errand, ERRAND_LIMIT_NS)) return NULL;
+  void *const made = a->made;
+  *block = a->block;
+  free(a);
+  return made;
+}
+
+void *hx__cl_errand_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
+  if (hx__gate_mine()) return hx__cl_alloc(device, bytes, mode, block);
+  return await(device, (ask){.make = make_block, .bytes = bytes, .mode = mode}, block);
+}
+
+void *hx__cl_errand_pin(hx__device *device, void *p, size_t bytes) {
+  void *block;
+  if (hx__gate_mine()) return hx__cl_pin(device, p, bytes);
+  return await(device, (ask){.make = make_pin, .p = p, .bytes = bytes}, &block);
+}
+
+static void free_block(hx__errand *errand) {
+  hx__cl_block *const b = (hx__cl_block *)errand;
+  hx__cl_free(b->device, b);
+}
+
+/* Pins are gone when this returns: the caller may use the memory for something else, and pin that. */
+static void *make_unpinned(ask *a) {
+  hx__cl_free(a->device, a->block);
+  return NULL;
+}
+
+void hx__cl_errand_free(hx__device *device, void *block) {
+  hx__cl_block *const b = block;
+  if (hx__gate_mine()) {
+    hx__cl_free(device, block);
+    return;
+  }
+  if (b->piece) {
+    await(device, (ask){.make = make_unpinned, .block = block}, &block);
+    return;
+  }
+  b->errand.work = free_block;
+  b->device = device;
+  hx__errands_post(&((hx__cl_device *)device)->errands, &b->errand);
+}
+
+void hx__cl_errands_settle(hx__device *device) {
+  hx__errands_drain(&((hx__cl_device *)device)->errands, ERRAND_LIMIT_NS);
 }

@@ -13,12 +13,15 @@
 #include <unistd.h>
 
 #include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/gate.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/load.h"
 #include "runtime/base/thread.h"
 
 #define PATIENCE_NS 60000000000u
+#define HANG_NS 10000000000u    /* a compiler that sleeps for so long is waited for no more */
+#define ABANDONED (-9999)       /* in the place of a code: it may still be building */
 #define NO_CORE_NS 10000000000u /* waited for an idle core */
 #define NAP_NS 50000000u        /* between looks at who waits, and at the machine's load */
 
@@ -27,6 +30,7 @@ typedef enum urgency { URGENCY_IDLE, URGENCY_LOW, URGENCY_NORMAL, URGENCIES } ur
 
 typedef struct job {
   struct job *next;
+  hx__device *owner; /* that it is built for */
   cl_program program;
   hx__cl_device *device; /* of a build ahead; NULL: somebody has waited for it from the start */
   cl_device_id id;
@@ -34,7 +38,8 @@ typedef struct job {
   char options[2048];
   urgency urgency;
   uint64_t queued_ns, begun_ns; /* begun_ns 0: it waits for a thread */
-  pid_t thread;                 /* that builds it */
+  pid_t thread;                 /* that builds it, */
+  const hx__gate *gate;         /* and its gate */
   uint64_t delay_ns;            /* that this had waited for a core when it began */
   cl_int code;
   bool wanted, raised, done, abandoned;
@@ -92,8 +97,15 @@ static void take_priority(urgency u) {
   if (u == URGENCY_LOW) setpriority(PRIO_PROCESS, (id_t)gettid(), 10); /* a tenth of a core beside busy threads */
 }
 
-static void *build_loop(void *p) {
-  const urgency u = (urgency)(uintptr_t)p;
+/* A thread's, and its gate. */
+typedef struct builder {
+  hx__gate gate;
+  urgency urgency;
+} builder;
+
+static void build_all(void *p) {
+  builder *const self = p;
+  const urgency u = self->urgency;
   take_priority(u);
   pthread_mutex_lock(&lock);
   for (bool stuck = false; !stuck;) {
@@ -116,6 +128,8 @@ static void *build_loop(void *p) {
     }
     take_priority(u);
     j->thread = gettid();
+    j->gate = &self->gate;
+    self->gate.device = j->owner;
     j->delay_ns = hx__thread_delay_ns(j->thread);
     j->begun_ns = hx__now_ns();
     pthread_mutex_unlock(&lock);
@@ -129,6 +143,12 @@ static void *build_loop(void *p) {
     pthread_cond_broadcast(&changed);
   }
   pthread_mutex_unlock(&lock);
+}
+
+static void *build_loop(void *p) {
+  builder *const self = p;
+  hx__gate_run(&self->gate, NULL, build_all, self);
+  free(self);
   return NULL;
 }
 
@@ -140,20 +160,26 @@ static bool may_start(urgency u) { return u == URGENCY_IDLE || !hx__thread_gives
 static void builder_start(urgency u, unsigned most) {
   pthread_t thread;
   if (free_builders[u] || builders[u] >= most) return;
-  if (hx__thread_start(&thread, build_loop, (void *)(uintptr_t)u) != 0) return;
+  builder *const b = calloc(1, sizeof *b);
+  if (b) b->urgency = u;
+  if (!b || hx__thread_start(&thread, build_loop, b) != 0) {
+    free(b);
+    return;
+  }
   pthread_detach(thread);
   builders[u]++;
 }
 
 /* Puts a job at the end; NULL: no memory, or the options are too long. */
-static job *job_new(cl_program program, cl_device_id id, const char *options) {
+static job *job_new(const hx__cl_device *owner, cl_program program, const char *options) {
   pthread_once(&once, init);
   job *const j = calloc(1, sizeof *j);
   if (!j || strlen(options) >= sizeof j->options) {
     free(j);
     return NULL;
   }
-  *j = (job){.program = program, .id = id, .queued_ns = hx__now_ns()};
+  *j = (job){.owner = (hx__device *)(uintptr_t)&owner->base, .program = program, .id = owner->id};
+  j->queued_ns = hx__now_ns();
   strcpy(j->options, options);
   return j;
 }
@@ -194,9 +220,10 @@ static void urge(job *j) {
 
 /* Waits for a job that is in the list, and takes it out; under the lock. */
 static cl_int job_wait(job *j) {
+  hx__gate_watch watch = {0};
   j->wanted = true;
-  for (urge(j); !j->done && builders[j->urgency]; urge(j)) {
-    if (j->begun_ns && spent_ns(j) >= PATIENCE_NS) break;
+  for (urge(j); !j->done && builders[j->urgency] && !hx__exiting(); urge(j)) {
+    if (j->begun_ns && (spent_ns(j) >= PATIENCE_NS || hx__gate_hangs(j->gate, &watch, HANG_NS))) break;
     hx__cond_wait_until(&changed, &lock, hx__now_ns() + NAP_NS);
   }
   unlink_job(j);
@@ -207,7 +234,7 @@ static cl_int job_wait(job *j) {
   }
   j->abandoned = true;
   builders[j->urgency]--;
-  return CL_BUILD_PROGRAM_FAILURE;
+  return ABANDONED;
 }
 
 /* Who will wait for the other programs of a set has given way by then, and could start none that has not. Under the
@@ -218,7 +245,7 @@ static void start_ahead(const hx__cl_device *d) {
 }
 
 static cl_int build_idle(const hx__cl_device *d, cl_program program, const char *options) {
-  job *const j = job_new(program, d->id, options);
+  job *const j = job_new(d, program, options);
   if (!j) return CL_OUT_OF_HOST_MEMORY;
   pthread_mutex_lock(&lock);
   start_ahead(d);
@@ -232,6 +259,8 @@ static cl_int build_idle(const hx__cl_device *d, cl_program program, const char 
 cl_int hx__cl_build(const hx__cl_device *d, cl_program program, const char *options, bool idle) {
   return idle ? build_idle(d, program, options) : clBuildProgram(program, 1, &d->id, options, NULL, NULL);
 }
+
+bool hx__cl_build_was_left(cl_int code) { return code == ABANDONED; }
 
 static void log_build(cl_program program, cl_device_id id) {
   char text[2048] = "";
@@ -263,7 +292,7 @@ bool hx__cl_build_ahead(hx__cl_device *d, hx__kernel_kind kind, const char *opti
   if (known) return true;
   cl_int code;
   cl_program program = from_sources(d, kind, &code);
-  job *const j = program ? job_new(program, d->id, options) : NULL;
+  job *const j = program ? job_new(d, program, options) : NULL;
   if (!j) {
     if (program) clReleaseProgram(program);
     return false;
@@ -284,7 +313,7 @@ void hx__cl_build_forget(hx__cl_device *d, hx__kernel_kind kind, const char *opt
   if (j && !j->begun_ns) {
     unlink_job(j);
     free(j);
-  } else if (j && job_wait(j) == CL_BUILD_PROGRAM_FAILURE) {
+  } else if (j && job_wait(j) == ABANDONED) {
     program = NULL; /* it may still be building: leaked */
   }
   pthread_mutex_unlock(&lock);
@@ -307,9 +336,7 @@ cl_program hx__cl_program_new(hx__cl_device *d, hx__kernel_kind kind, const char
   hx__log(HX__LOG_DEBUG, "%s: build %s: %s, waited %.1f ms", d->base.name, options,
           *code == CL_SUCCESS ? "done" : hx__cl_code_name(*code), (double)(hx__now_ns() - from) * 1e-6);
   if (*code == CL_SUCCESS) return program;
-  if (*code == CL_BUILD_PROGRAM_FAILURE && hx__now_ns() - from < PATIENCE_NS) {
-    log_build(program, d->id);
-    clReleaseProgram(program);
-  } /* else it may still be building: leaked */
+  if (*code == CL_BUILD_PROGRAM_FAILURE) log_build(program, d->id);
+  if (*code != ABANDONED) clReleaseProgram(program); /* else it is leaked */
   return NULL;
 }

@@ -3,16 +3,16 @@
 #ifndef HX_BACKEND_OPENCL_CL_H
 #define HX_BACKEND_OPENCL_CL_H
 
-#define CL_TARGET_OPENCL_VERSION 300
-#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
-#include <CL/cl.h>
-#include <CL/cl_ext.h>
 #include <pthread.h>
 #include <stdio.h>
 
 #include "kernels/kernels.h"
 #include "runtime/backend/backend.h"
+#include "runtime/backend/errands.h"
+#include "runtime/backend/opencl/entries.h"
 #include "runtime/base/log.h"
+
+#include <CL/cl_ext.h>
 
 #define HX__CL_TUNED 32u                        /* rows that the tuner may keep a choice for */
 #define HX__CL_VARIANTS 64u                     /* of the product, beside the first row of its set */
@@ -45,7 +45,7 @@ typedef struct hx__cl_buffer {
  * that have registered it (pin.c). */
 typedef struct hx__cl_hostptr {
   uintptr_t first, end;
-  cl_mem mem;
+  _Atomic(cl_mem) mem; /* NULL: it is being made */
   unsigned users;
   bool pins; /* it is only there for its pages to be pinned */
   bool late; /* a chunk that was given up may read it still: for nobody else, its pages may be others by now */
@@ -68,11 +68,12 @@ typedef struct hx__cl_device {
   clMemFreeINTEL_fn usm_free;
   clSetKernelArgMemPointerINTEL_fn usm_arg;
 
-  pthread_mutex_t pins; /* held by whoever pins, for as long as that takes; before lock */
-  pthread_mutex_t lock; /* what follows */
-  bool opened;
+  hx__errands errands;     /* the thread for what is not a lane's: memory */
+  pthread_mutex_t opening; /* held while the device is opened, by threads of hx alone */
+  _Atomic bool opened;
   cl_context context;
-  bool fma_ok, add_ok; /* by the probe kernel */
+  pthread_mutex_t lock; /* hostptrs and spare; never held across a driver call */
+  bool fma_ok, add_ok;  /* by the probe kernel */
   hx__cl_program program[HX__PROGRAMS];
   _Atomic uint64_t variants;        /* bits of program[HX__NEEDS + i] that are ready */
   unsigned tried;                   /* of the variants there may be */
@@ -88,13 +89,17 @@ hx__outcome hx__cl_failed(hx__cl_device *device, const char *call, cl_int code);
 const char *hx__cl_code_name(cl_int code);
 
 /* Creates the context, runs the first kernel and finds out what the device does: modes, zero copy, fma. Once; false
- * where it cannot be used, with base.why. */
+ * if it cannot be used, with base.why. */
 bool hx__cl_device_open(hx__cl_device *device);
+/* Whether that was done, and the device can be used. */
+bool hx__cl_device_is_open(const hx__cl_device *device);
 /* Which modes the device passes (base.modes, base.zero_copy): touch is a kernel hx_touch, on an empty queue. */
 void hx__cl_find_modes(hx__cl_device *device, cl_command_queue queue, cl_kernel touch);
 
 /* clBuildProgram; idle: on a thread that runs at SCHED_IDLE, given up after a minute. CL_SUCCESS or a code. */
 cl_int hx__cl_build(const hx__cl_device *device, cl_program program, const char *options, bool idle);
+/* Whether that code says that the build was given up, and the program may not be released. */
+bool hx__cl_build_was_left(cl_int code);
 /* Begins a build that hx__cl_program_new will be asked for, where the device's compiler does several at once and a core
  * is idle; false where it does not. */
 bool hx__cl_build_ahead(hx__cl_device *device, hx__kernel_kind kind, const char *options);
@@ -156,33 +161,50 @@ float hx__cl_seed_rate(hx__cl_device *device, unsigned need);
 
 void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
 void hx__cl_free(hx__device *device, void *block);
+void *hx__cl_usm_alloc(hx__cl_device *device, size_t bytes);
+void hx__cl_usm_free(hx__cl_device *device, void *p);
+cl_int hx__cl_usm_arg(const hx__cl_device *device, cl_kernel kernel, cl_uint index, const void *p);
+
+/* The same for threads that may not wait for a driver (errands.h): alloc and pin return NULL if that takes too long,
+ * and free and drop return at once. */
+void *hx__cl_errand_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
+void hx__cl_errand_free(hx__device *device, void *block);
+void *hx__cl_errand_pin(hx__device *device, void *p, size_t bytes);
+void hx__cl_errand_drop(hx__device *device, hx__held *held);
+void hx__cl_errands_settle(hx__device *device);
 
 /* A block of hx_alloc memory that the device knows, or memory of others that is pinned for it. */
 typedef struct hx__cl_block {
-  void *p; /* as the driver gave it: the caller's begins at the first page boundary in it */
+  hx__errand errand;  /* frees it, */
+  hx__device *device; /* on its thread */
+  void *p;            /* as the driver gave it: the caller's begins at the first page boundary in it */
   size_t bytes;
   cl_mem mem; /* mode copy: a pinned buffer, mapped at p for as long as it lives; no kernel uses it */
   hx__memory_mode mode;
-  pthread_mutex_t lock;
-  unsigned readers;       /* coarse SVM: runs whose kernels may read it; the host then holds a read map only */
+  bool mapped_to_read;    /* coarse SVM: a run's kernels may read it, and the host holds a map for reading only */
+  _Atomic bool broken;    /* coarse SVM: a thread was given up between its maps: devices do not read it any more */
   hx__cl_hostptr **piece; /* what is pinned of memory of others, by addresses; NULL: a block of the driver's */
   size_t pieces;
 } hx__cl_block;
 
 void *hx__cl_pin(hx__device *device, void *p, size_t bytes);
 void hx__cl_unpin(hx__cl_device *device, hx__cl_block *block);
-void hx__cl_pin_late(hx__cl_device *device, hx__cl_block *block);
+void hx__cl_pin_late(hx__cl_device *device, const hx__cl_block *block);
 /* How far the device itself reads on from p in a block of mode copy; *direct false: how far it does not. */
 size_t hx__cl_reach(const hx__cl_block *block, const void *p, bool *direct);
 
 /* A device's copy of host memory (backend.h). */
 typedef struct hx__cl_held {
   hx__held base;
-  cl_mem mem;
-  bool late; /* a chunk that was given up may use it still */
+  hx__errand errand;  /* drops it, */
+  hx__device *device; /* on its thread */
+  cl_mem mem;         /* NULL: made when a lane needs it */
+  bool late;          /* a chunk that was given up may use it still */
 } hx__cl_held;
 
 hx__held *hx__cl_hold(hx__device *device, const void *first, size_t bytes);
+/* Its buffer, if it has none yet: by a lane, for whoever asks for a copy may hold locks. */
+hx__outcome hx__cl_held_make(hx__cl_device *device, hx__held *held);
 void hx__cl_drop(hx__device *device, hx__held *held);
 
 /* Coarse SVM: from the host's writable map to one for reading, and back. */

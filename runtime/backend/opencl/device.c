@@ -144,10 +144,12 @@ static cl_int examine(hx__cl_device *d) {
   return code;
 }
 
+bool hx__cl_device_is_open(const hx__cl_device *d) { return atomic_load(&d->opened) && !atomic_load(&d->base.lost); }
+
 bool hx__cl_device_open(hx__cl_device *d) {
-  pthread_mutex_lock(&d->lock);
-  if (!d->opened) {
-    d->opened = true;
+  if (atomic_load(&d->opened)) return !atomic_load(&d->base.lost);
+  pthread_mutex_lock(&d->opening);
+  if (!atomic_load(&d->opened)) {
     cl_int code = CL_SUCCESS;
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
     d->context = clCreateContext(properties, 1, &d->id, NULL, NULL, &code);
@@ -161,7 +163,8 @@ bool hx__cl_device_open(hx__cl_device *d) {
     else
       hx__log(HX__LOG_DEBUG, "%s: add and multiply %s, fma %s, modes 0x%x, in place 0x%x", d->base.name,
               d->add_ok ? "right" : "wrong", d->fma_ok ? "right" : "wrong", d->base.modes, d->base.zero_copy);
+    atomic_store(&d->opened, true);
   }
-  pthread_mutex_unlock(&d->lock);
+  pthread_mutex_unlock(&d->opening);
   return !atomic_load(&d->base.lost);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What stays on a device between calls: copies of inputs, completed as runs need them, and a product's C. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,8 +12,9 @@
 #define STORE_GROUPS 256u /* at most, along a row */
 #define STORE_ROWS 4096u
 
-/* A spare buffer of that size, or any that can be given back for it; NULL where there is none. */
+/* A spare buffer of that size; NULL: there is none, and all were given back to make room for a new one. */
 static cl_mem take_spare(hx__cl_device *d, size_t bytes) {
+  hx__cl_buffer spare[HX__CL_SPARES];
   cl_mem found = NULL;
   pthread_mutex_lock(&d->lock);
   for (unsigned i = 0; i < HX__CL_SPARES && !found; i++)
@@ -20,8 +22,10 @@ static cl_mem take_spare(hx__cl_device *d, size_t bytes) {
       found = d->spare[i].mem;
       d->spare[i].mem = NULL;
     }
-  for (unsigned i = 0; i < HX__CL_SPARES && !found; i++) hx__cl_buffer_release(&d->spare[i]);
+  memcpy(spare, d->spare, sizeof spare);
+  if (!found) memset(d->spare, 0, sizeof d->spare);
   pthread_mutex_unlock(&d->lock);
+  for (unsigned i = 0; i < HX__CL_SPARES && !found; i++) hx__cl_buffer_release(&spare[i]);
   return found;
 }
 
@@ -42,24 +46,46 @@ static bool put_spare(hx__cl_device *d, cl_mem mem, size_t bytes) {
 hx__held *hx__cl_hold(hx__device *device, const void *first, size_t bytes) {
   hx__cl_device *const d = (hx__cl_device *)device;
   hx__cl_held *const h = bytes <= d->max_alloc ? calloc(1, sizeof *h) : NULL;
-  if (!h) return NULL;
-  cl_int code = CL_SUCCESS;
-  h->mem = take_spare(d, bytes);
-  if (!h->mem) h->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
-  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes to keep: %d", bytes, code);
-  if (h->mem && hx__held_init(&h->base, first, bytes)) return &h->base;
-  if (h->mem) clReleaseMemObject(h->mem);
+  if (h && hx__held_init(&h->base, first, bytes)) return &h->base;
   free(h);
   return NULL;
+}
+
+hx__outcome hx__cl_held_make(hx__cl_device *d, hx__held *held) {
+  hx__cl_held *const h = (hx__cl_held *)held;
+  cl_int code = CL_SUCCESS;
+  if (h->mem) return HX__DONE;
+  h->mem = take_spare(d, held->bytes);
+  if (!h->mem) h->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE, held->bytes, NULL, &code);
+  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes to keep: %d", held->bytes, code);
+  return h->mem ? HX__DONE : hx__cl_failed(d, "clCreateBuffer", code);
 }
 
 void hx__cl_drop(hx__device *device, hx__held *held) {
   hx__cl_held *const h = (hx__cl_held *)held;
   /* The driver keeps a buffer until commands that use it have ended. */
-  if (!atomic_load(&device->lost) && (h->late || !put_spare((hx__cl_device *)device, h->mem, held->bytes)))
-    clReleaseMemObject(h->mem);
+  const bool spared = h->mem && !h->late && put_spare((hx__cl_device *)device, h->mem, held->bytes);
+  if (h->mem && !spared) clReleaseMemObject(h->mem);
   hx__held_free(held);
   free(held);
+}
+
+static void drop_errand(hx__errand *errand) {
+  hx__cl_held *const h = (hx__cl_held *)((char *)errand - offsetof(hx__cl_held, errand));
+  hx__cl_drop(h->device, &h->base);
+}
+
+/* Called under locks that threads of the program want, by threads of hx, too: so it makes no driver call itself. */
+void hx__cl_errand_drop(hx__device *device, hx__held *held) {
+  hx__cl_held *const h = (hx__cl_held *)held;
+  if (h->mem && !h->late && put_spare((hx__cl_device *)device, h->mem, held->bytes)) h->mem = NULL;
+  if (!h->mem) {
+    hx__cl_drop(device, held);
+    return;
+  }
+  h->device = device;
+  h->errand.work = drop_errand;
+  hx__errands_post(&((hx__cl_device *)device)->errands, &h->errand);
 }
 
 static cl_mem mem_of(const hx__held *held) { return ((const hx__cl_held *)held)->mem; }
@@ -68,7 +94,7 @@ static hx__outcome complete(hx__cl_lane *lane, hx__cl_operand *o, size_t at, siz
   hx__outcome outcome = HX__DONE;
   size_t gap, gap_bytes;
   while (outcome == HX__DONE && hx__held_gap(o->held, at, bytes, &gap, &gap_bytes))
-    outcome = hx__cl_upload(lane, (const char *)o->held->first + gap, gap_bytes, o->array->block, mem_of(o->held), gap);
+    outcome = hx__cl_upload(lane, (const char *)o->held->first + gap, gap_bytes, o->block, mem_of(o->held), gap);
   if (outcome != HX__DONE) hx__held_forget(o->held);
   return outcome;
 }
@@ -97,7 +123,7 @@ hx__outcome hx__cl_view_part(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region
   const hx__array *const a = o->array;
   if (r.cols == a->cols) return hx__cl_view_held(lane, o, r, v);
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->held), .first = r.row * a->ld + r.col, .ld = a->ld};
-  return hx__cl_upload_rows(lane, a, r, v->mem, v->first * 4, v->ld * 4);
+  return hx__cl_upload_rows(lane, o, r, v->mem, v->first * 4, v->ld * 4);
 }
 
 void hx__cl_all_parts(hx__cl_operand *o, bool there) {

@@ -4,37 +4,46 @@
 
 #include "runtime/backend/opencl/cl.h"
 
-hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *d, const void *p, size_t bytes) {
-  const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(HX__CL_PAGE - 1);
-  const uintptr_t end = ((uintptr_t)p + bytes + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1);
-  if (end - first > d->max_alloc) return NULL;
+/* The entry that serves [first, end), or a new one whose buffer is to be made (*fresh); NULL: one overlaps it in part.
+ * Under the lock. */
+static hx__cl_hostptr *entry_for(hx__cl_device *d, uintptr_t first, uintptr_t end, bool *fresh) {
   hx__cl_hostptr *found = NULL;
   bool overlaps = false;
-  pthread_mutex_lock(&d->lock);
   for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next) {
     /* A copy that the driver made may be older than what a neighbour in the same page has become since. */
-    if (h->first <= first && end <= h->end && !h->late && !h->pins && (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
+    if (h->first <= first && end <= h->end && !h->late && !h->pins && atomic_load(&h->mem) &&
+        (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
       found = h;
     overlaps = overlaps || (h->first < end && first < h->end);
   }
-  if (!found && !overlaps && (found = calloc(1, sizeof *found)) != NULL) {
-    cl_int code;
-    found->mem = clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, end - first, (void *)first, &code);
-    hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes of host memory in place: %d", (size_t)(end - first), code);
-    if (!found->mem) {
-      hx__log(HX__LOG_INFO, "%s: no buffer over host memory: %s (%d)", d->base.name, hx__cl_code_name(code), code);
-      free(found);
-      found = NULL;
-    } else {
-      found->first = first;
-      found->end = end;
-      found->next = d->hostptrs;
-      d->hostptrs = found;
-    }
+  *fresh = !found && !overlaps && (found = calloc(1, sizeof *found)) != NULL;
+  if (*fresh) {
+    found->first = first;
+    found->end = end;
+    found->next = d->hostptrs;
+    d->hostptrs = found;
   }
   if (found) found->users++;
-  pthread_mutex_unlock(&d->lock);
   return found;
+}
+
+hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *d, const void *p, size_t bytes) {
+  const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(HX__CL_PAGE - 1);
+  const uintptr_t end = ((uintptr_t)p + bytes + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1);
+  bool fresh;
+  if (end - first > d->max_alloc) return NULL;
+  pthread_mutex_lock(&d->lock);
+  hx__cl_hostptr *const found = entry_for(d, first, end, &fresh);
+  pthread_mutex_unlock(&d->lock);
+  if (!found || !fresh) return found;
+  cl_int code;
+  cl_mem mem = clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, end - first, (void *)first, &code);
+  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes of host memory in place: %d", (size_t)(end - first), code);
+  atomic_store(&found->mem, mem);
+  if (mem) return found;
+  hx__log(HX__LOG_INFO, "%s: no buffer over host memory: %s (%d)", d->base.name, hx__cl_code_name(code), code);
+  hx__cl_hostptr_put(d, found);
+  return NULL;
 }
 
 void hx__cl_hostptr_share(hx__cl_device *d, hx__cl_hostptr *h) {
@@ -49,7 +58,12 @@ void hx__cl_hostptr_late(hx__cl_device *d, hx__cl_hostptr *h) {
   pthread_mutex_unlock(&d->lock);
 }
 
+/* The buffer goes before its place in the list does: no other may lie there while it lives. */
 void hx__cl_hostptr_put(hx__cl_device *d, hx__cl_hostptr *h) {
+  pthread_mutex_lock(&d->lock);
+  cl_mem mem = h->users == 1 ? atomic_exchange(&h->mem, NULL) : NULL;
+  pthread_mutex_unlock(&d->lock);
+  if (mem) clReleaseMemObject(mem);
   pthread_mutex_lock(&d->lock);
   if (--h->users == 0) {
     for (hx__cl_hostptr **at = &d->hostptrs; *at; at = &(*at)->next)
@@ -57,7 +71,6 @@ void hx__cl_hostptr_put(hx__cl_device *d, hx__cl_hostptr *h) {
         *at = h->next;
         break;
       }
-    if (h->mem) clReleaseMemObject(h->mem);
     free(h);
   }
   pthread_mutex_unlock(&d->lock);

@@ -97,20 +97,13 @@ void hx__cl_lane_close(hx__lane *base) {
     hx__cl_release_kernels(lane->copy);
     hx__cl_release_kernels(lane->store);
     if (lane->uploaded) clReleaseEvent(lane->uploaded);
+    if (lane->straggler) clReleaseEvent(lane->straggler);
     if (lane->uploads) clReleaseCommandQueue(lane->uploads);
     if (lane->results) clReleaseCommandQueue(lane->results);
     clReleaseCommandQueue(lane->queue);
   }
   free(lane->operand);
   free(lane);
-}
-
-/* What was launched of a chunk that nobody wants any more may read memory of the caller's: waited for. */
-static hx__outcome halt(hx__cl_lane *lane, hx__cl_flight *f, uint64_t sent) {
-  lane->base.sent = (double)sent / (double)(sent + lane->unsent);
-  hx__outcome outcome = hx__cl_mark_end(lane, &f->event);
-  if (outcome == HX__DONE) outcome = hx__cl_await(lane, f->event);
-  return outcome == HX__DONE ? HX__UNWANTED : outcome;
 }
 
 hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
@@ -120,6 +113,7 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   if (hx__cl_is_lost(lane)) return HX__FAILED;
   const uint64_t before = lane->copied;
   lane->out = f->out;
+  f->out = (hx__cl_buffer){NULL, 0}; /* one owner at a time */
   hx__outcome outcome =
       request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk) : hx__cl_launch_reduce(lane, request, chunk);
   f->out = lane->out; /* it may have grown */
@@ -137,8 +131,9 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   }
   if (outcome == HX__LATE) /* what was launched of it, behind an upload that does not come, ends some time */
     return hx__cl_mark_end(lane, &f->event) == HX__FAILED ? HX__FAILED : HX__LATE;
-  if (outcome == HX__UNWANTED) outcome = halt(lane, f, lane->copied - before);
-  hx__cl_quiesce(lane, outcome);
+  const uint64_t sent = lane->copied - before;
+  if (outcome == HX__UNWANTED) base->sent = (double)sent / (double)(sent + lane->unsent);
+  outcome = hx__cl_quiesce(lane, outcome);
   if (outcome != HX__DONE && outcome != HX__LATE) hx__cl_results_end(lane, f, false);
   return outcome;
 }
@@ -165,14 +160,15 @@ hx__outcome hx__cl_wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64
     return HX__LATE;
   }
   if (state < 0) outcome = hx__cl_failed(lane->device, "a command", state);
-  hx__cl_quiesce(lane, outcome);
+  outcome = hx__cl_quiesce(lane, outcome);
+  if (outcome == HX__LATE) return outcome;
   if (outcome != HX__DONE) hx__cl_results_end(lane, f, false);
   return outcome;
 }
 
 /* Whether nothing that was on its way to the device is any more. */
 static bool uploads_ended(const hx__cl_lane *lane) {
-  const cl_event events[] = {lane->stage_event[0], lane->stage_event[1], lane->uploaded};
+  const cl_event events[] = {lane->stage_event[0], lane->stage_event[1], lane->uploaded, lane->straggler};
   for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)
     if (events[i] && hx__cl_state_of(events[i]) > CL_COMPLETE) return false;
   return true;
@@ -191,6 +187,9 @@ bool hx__cl_recovered(hx__lane *base) {
     if (end) hx__cl_results_end(lane, f, state == CL_COMPLETE);
   }
   if (!uploads_ended(lane)) return false;
+  cl_event const mark = lane->straggler;
+  lane->straggler = NULL;
+  if (mark) clReleaseEvent(mark);
   base->late = false;
   hx__cl_unbind(lane);
   hx__log(HX__LOG_INFO, "%s is back: its late chunk has ended", lane->device->base.name);

@@ -29,7 +29,8 @@ typedef struct hx__cl_operand {
   hx__cl_block *coarse;
   hx__held *held; /* the device's copy of all of it: of memory/, or of this run */
   bool of_run;
-  hx__cl_buffer copy; /* copy mode without held: the region it holds */
+  const hx__cl_block *block; /* copy mode: what is pinned of it; NULL: nothing */
+  hx__cl_buffer copy;        /* copy mode without held: the region it holds */
   hx__cl_region region;
   bool holds;
 } hx__cl_operand;
@@ -80,6 +81,7 @@ typedef struct hx__cl_lane {
   cl_command_queue uploads; /* beside kernels, on devices with memory of their own; NULL: on queue as well */
   cl_command_queue results; /* likewise, of what kernels have computed */
   size_t previous;          /* first slice of the chunk before this one; SIZE_MAX: there was none */
+  cl_event straggler;       /* behind what a late run has left on the queue; NULL: nothing */
   cl_event uploaded;        /* the last one on uploads that no kernel waits for yet; NULL: none */
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
   unsigned tested;          /* index of the variant that this lane tests; 0: none */
@@ -131,6 +133,8 @@ void hx__cl_end(hx__lane *lane, uint64_t *copied);
 hx__outcome hx__cl_submit(hx__lane *lane, const hx__request *request, hx__chunk chunk, hx__ticket **ticket);
 hx__outcome hx__cl_wait(hx__lane *lane, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns);
 bool hx__cl_deliver(hx__lane *lane, const hx__request *request, hx__ticket *ticket, hx__chunk part);
+void hx__cl_retire(hx__lane *lane, hx__ticket *ticket);
+void hx__cl_abandon(hx__lane *lane);
 bool hx__cl_recovered(hx__lane *lane);
 
 /* Once a device is lost no OpenCL call is made on it. */
@@ -143,8 +147,9 @@ cl_int hx__cl_state_of(cl_event event);
 cl_int hx__cl_wait_until(cl_event event, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
 /* Waits for an event as long as the lane has patience. HX__LATE: the lane takes no work until it has ended. */
 hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event);
-/* After an error on a device that reads the caller's pages, or where one had no room for the rest of a chunk: what is
- * still running there is waited for. */
+/* What was launched of a chunk that is not to be delivered may read the caller's memory: it is waited for, as long as
+ * the lane has patience. After an error only on devices that are waited for for ever. Returns the outcome, or HX__LATE.
+ */
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome);
 /* Gives back what the run bound; the copies' buffers stay for the next run unless they are large. */
 void hx__cl_unbind(hx__cl_lane *lane);
@@ -182,8 +187,8 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *a, hx__cl_
 hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
                           size_t at);
 /* Part of an array to a buffer, from byte `at` on, its rows to_pitch bytes apart. */
-hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__array *array, hx__cl_region region, cl_mem to, size_t at,
-                               size_t to_pitch);
+hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__cl_operand *operand, hx__cl_region region, cl_mem to,
+                               size_t at, size_t to_pitch);
 /* A copy of the whole array, completed for a region. */
 hx__outcome hx__cl_view_held(hx__cl_lane *lane, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 /* A run's first chunk may take it in parts, each with its own view; all_parts ends that: all of it is there, or none.

@@ -56,16 +56,15 @@ static void put_fine(trial *t, cl_mem mem, uint32_t *p) {
 static bool offers_usm(const hx__cl_device *d) { return d->usm; }
 static uint32_t *get_usm(trial *t, cl_mem *mem) {
   (void)mem;
-  cl_int code;
-  return t->device->usm_alloc(t->device->context, NULL, WORDS * 4u, 0, &code);
+  return hx__cl_usm_alloc(t->device, WORDS * 4u);
 }
 static cl_int set_usm(trial *t, cl_mem mem, uint32_t *p) {
   (void)mem;
-  return t->device->usm_arg(t->touch, 0, p);
+  return hx__cl_usm_arg(t->device, t->touch, 0, p);
 }
 static void put_usm(trial *t, cl_mem mem, uint32_t *p) {
   (void)mem;
-  t->device->usm_free(t->device->context, p);
+  hx__cl_usm_free(t->device, p);
 }
 
 static bool offers_hostptr(const hx__cl_device *d) {

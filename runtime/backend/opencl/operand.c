@@ -20,7 +20,6 @@ static const hx__cl_operand *twin_of(const hx__cl_lane *lane, const hx__cl_opera
 }
 
 static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
-  const hx__array *const a = o->array;
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .ld = r.cols};
   hx__outcome outcome = HX__DONE;
   const hx__cl_operand *const twin = twin_of(lane, o, r);
@@ -31,7 +30,7 @@ static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region
   if (!o->holds || !same_region(o->region, r)) {
     o->holds = false;
     outcome = hx__cl_buffer_reserve(lane->device, &o->copy, r.rows * r.cols * 4, CL_MEM_READ_ONLY);
-    if (outcome == HX__DONE) outcome = hx__cl_upload_rows(lane, a, r, o->copy.mem, 0, r.cols * 4);
+    if (outcome == HX__DONE) outcome = hx__cl_upload_rows(lane, o, r, o->copy.mem, 0, r.cols * 4);
     o->holds = outcome == HX__DONE;
     o->region = r;
   }
@@ -48,7 +47,7 @@ hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r
     v->first += ((uintptr_t)a->p - (uintptr_t)v->p) / 4;
   }
   if (o->mode == HX__MEMORY_HOSTPTR) {
-    v->mem = o->hostptr->mem;
+    v->mem = atomic_load(&o->hostptr->mem);
     v->first += ((uintptr_t)a->p - o->hostptr->first) / 4;
   }
   return HX__DONE;

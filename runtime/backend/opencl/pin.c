@@ -95,7 +95,7 @@ static bool is_taken(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
 /* One that another context has made. With the lock. */
 static hx__cl_hostptr *shared(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
   for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next)
-    if (h->pins && !h->late && h->first <= first && end <= h->end) {
+    if (h->pins && !h->late && atomic_load(&h->mem) && h->first <= first && end <= h->end) {
       h->users++;
       return h;
     }
@@ -121,10 +121,11 @@ static hx__cl_hostptr *pin_piece(hx__cl_device *d, trial *t, uintptr_t first, ui
   if (!fresh) return h;
   cl_int code;
   void *const p = (void *)fresh->first;
-  fresh->mem = clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, fresh->end - fresh->first, p, &code);
-  const bool pinned = fresh->mem && is_pinned(t, p);
+  cl_mem mem = clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, fresh->end - fresh->first, p, &code);
+  atomic_store(&fresh->mem, mem);
+  const bool pinned = mem && is_pinned(t, p);
   hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes of host memory to pin: %d%s", (size_t)(fresh->end - fresh->first),
-          code, fresh->mem && !pinned ? ", but they are not pinned" : "");
+          code, mem && !pinned ? ", but they are not pinned" : "");
   if (pinned) return fresh;
   hx__cl_hostptr_put(d, fresh);
   return NULL;
@@ -152,12 +153,10 @@ void *hx__cl_pin(hx__device *device, void *p, size_t bytes) {
   hx__cl_block *const b = calloc(1, sizeof *b);
   if (b) b->piece = calloc((end - first) / PIECE_BYTES + 1, sizeof *b->piece);
   size_t pinned = 0;
-  pthread_mutex_lock(&d->pins);
   if (b && b->piece && trial_begin(d, &t)) {
     pinned = pin_pieces(d, &t, first, end, b);
     trial_end(&t);
   }
-  pthread_mutex_unlock(&d->pins);
   const bool all = pinned >= bytes;
   hx__log(all ? HX__LOG_DEBUG : HX__LOG_INFO, "%s: %zu bytes of %zu at %p pinned in %.1f ms%s", device->name, pinned,
           end - first, p, (double)(hx__now_ns() - from) * 1e-6, all ? "" : "; the rest goes through the ring");
@@ -165,7 +164,6 @@ void *hx__cl_pin(hx__device *device, void *p, size_t bytes) {
     b->p = p;
     b->bytes = bytes;
     b->mode = HX__MEMORY_COPY;
-    pthread_mutex_init(&b->lock, NULL);
     return b;
   }
   if (b) free(b->piece);
@@ -178,7 +176,7 @@ void hx__cl_unpin(hx__cl_device *d, hx__cl_block *b) {
   free(b->piece);
 }
 
-void hx__cl_pin_late(hx__cl_device *d, hx__cl_block *b) {
+void hx__cl_pin_late(hx__cl_device *d, const hx__cl_block *b) {
   for (size_t i = 0; i < b->pieces; i++) hx__cl_hostptr_late(d, b->piece[i]);
 }
 

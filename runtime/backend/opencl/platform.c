@@ -140,7 +140,8 @@ static hx__device *describe(const platform *p, cl_device_id id) {
     return NULL;
   }
   pthread_mutex_init(&d->lock, NULL);
-  pthread_mutex_init(&d->pins, NULL);
+  pthread_mutex_init(&d->opening, NULL);
+  hx__errands_init(&d->errands, &d->base);
   d->platform = p->id;
   d->id = id;
   d->base.backend = &hx__opencl_backend;
@@ -180,6 +181,7 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
   cl_platform_id ids[MAX_PLATFORMS];
   platform platforms[MAX_PLATFORMS];
   cl_uint found = 0;
+  if (!hx__cl_load()) return 0;
   const cl_int code = clGetPlatformIDs(MAX_PLATFORMS, ids, &found);
   if (code != CL_SUCCESS) {
     hx__log(HX__LOG_INFO, "no OpenCL platform: clGetPlatformIDs returned %s (%d)", hx__cl_code_name(code), code);
@@ -207,10 +209,13 @@ const hx__backend hx__opencl_backend = {
     .submit = hx__cl_submit,
     .wait = hx__cl_wait,
     .deliver = hx__cl_deliver,
-    .alloc = hx__cl_alloc,
-    .free = hx__cl_free,
-    .pin = hx__cl_pin,
+    .retire = hx__cl_retire,
+    .abandon = hx__cl_abandon,
+    .alloc = hx__cl_errand_alloc,
+    .free = hx__cl_errand_free,
+    .settle = hx__cl_errands_settle,
+    .pin = hx__cl_errand_pin,
     .hold = hx__cl_hold,
-    .drop = hx__cl_drop,
+    .drop = hx__cl_errand_drop,
     .fetch = hx__cl_fetch,
 };

@@ -15,8 +15,9 @@ hx__outcome hx__cl_mark_end(hx__cl_lane *lane, cl_event *end) {
   cl_int code = clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, end);
   if (code == CL_SUCCESS) code = clFlush(lane->queue);
   if (code == CL_SUCCESS) return HX__DONE;
-  if (*end) clReleaseEvent(*end);
+  cl_event const unused = *end;
   *end = NULL;
+  if (unused) clReleaseEvent(unused);
   return hx__cl_failed(lane->device, "clEnqueueMarkerWithWaitList", code);
 }
 
@@ -27,11 +28,14 @@ static hx__outcome map(hx__cl_lane *lane, hx__cl_flight *f, cl_command_queue que
   f->mapped = clEnqueueMapBuffer(queue, f->out.mem, CL_FALSE, CL_MAP_READ, 0, f->bytes, waits,
                                  waits ? &f->computed : NULL, &f->event, &code);
   hx__log(HX__LOG_TRACE, "clEnqueueMapBuffer: %zu bytes of results: %d", f->bytes, code);
-  if (code == CL_SUCCESS && (code = clFlush(queue)) != CL_SUCCESS) clReleaseEvent(f->event);
-  if (code != CL_SUCCESS) f->event = NULL;
-  if (code != CL_SUCCESS) f->mapped = NULL;
+  if (code != CL_SUCCESS) {
+    f->event = NULL;
+    f->mapped = NULL;
+    return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+  }
   if (!lane->device->unified) lane->copied += f->bytes;
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+  code = clFlush(queue);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clFlush", code);
 }
 
 static bool reserve(hx__cl_lane *lane, hx__cl_landing *l, size_t bytes) {
@@ -49,12 +53,12 @@ static hx__outcome read_into(hx__cl_lane *lane, hx__cl_flight *f, hx__cl_landing
   cl_int code = clEnqueueReadBuffer(lane->results, f->out.mem, CL_FALSE, 0, f->bytes, l->p, 1, &f->computed, &f->event);
   hx__log(HX__LOG_TRACE, "clEnqueueReadBuffer: %zu bytes of results: %d", f->bytes, code);
   if (code != CL_SUCCESS) f->event = NULL;
-  if (code == CL_SUCCESS) code = clFlush(lane->results);
   if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueReadBuffer", code);
   f->landing = l;
   l->busy = true;
   lane->copied += f->bytes;
-  return HX__DONE;
+  code = clFlush(lane->results);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clFlush", code);
 }
 
 hx__outcome hx__cl_results_come(hx__cl_lane *lane, hx__cl_flight *f) {
@@ -84,6 +88,12 @@ hx__outcome hx__cl_results_begin(hx__cl_lane *lane, hx__cl_flight *f) {
   return outcome == HX__DONE ? hx__cl_results_come(lane, f) : outcome;
 }
 
+static void release_event(cl_event *event) {
+  cl_event const one = *event;
+  *event = NULL;
+  if (one) clReleaseEvent(one);
+}
+
 /* Frees what a chunk that has ended holds. */
 void hx__cl_results_end(hx__cl_lane *lane, hx__cl_flight *f, bool right) {
   if (hx__cl_is_lost(lane)) return;
@@ -92,10 +102,9 @@ void hx__cl_results_end(hx__cl_lane *lane, hx__cl_flight *f, bool right) {
     code = clEnqueueUnmapMemObject(lane->queue, f->out.mem, f->mapped, 0, NULL, NULL);
   else if (f->mapped)
     hx__cl_buffer_release(&f->out);
-  if (f->event) clReleaseEvent(f->event);
-  if (f->computed) clReleaseEvent(f->computed);
+  release_event(&f->event);
+  release_event(&f->computed);
   if (f->landing) f->landing->busy = false;
-  f->event = f->computed = NULL;
   f->mapped = NULL;
   f->landing = NULL;
   if (code != CL_SUCCESS)
@@ -147,7 +156,6 @@ bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *tick
   hx__cl_flight *const f = (hx__cl_flight *)ticket;
   if (lane->keep) {
     lane->kept += part.count;
-    hx__cl_results_end(lane, f, true);
     return true;
   }
   const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;
@@ -158,6 +166,9 @@ bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *tick
     hx__deliver(request, f->chunk, part, where(f), f->ldt);
   if (base->trace && able)
     hx__trace_transfer(base->trace, base->row, from_ns, hx__now_ns(), f->bytes, "from the device");
-  hx__cl_results_end(lane, f, true);
   return able;
+}
+
+void hx__cl_retire(hx__lane *lane, hx__ticket *ticket) {
+  hx__cl_results_end((hx__cl_lane *)lane, (hx__cl_flight *)ticket, true);
 }

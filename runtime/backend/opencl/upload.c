@@ -22,24 +22,29 @@ hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t byt
 }
 
 void hx__cl_buffer_release(hx__cl_buffer *b) {
-  if (b->mem) clReleaseMemObject(b->mem); /* the driver keeps it until commands that use it have ended */
+  cl_mem const mem = b->mem;
   *b = (hx__cl_buffer){NULL, 0};
+  if (mem) clReleaseMemObject(mem); /* the driver keeps it until commands that use it have ended */
 }
 
 /* A half is there, as it is free later, when its event has completed. */
 static hx__outcome stage_open(hx__cl_lane *lane) {
   cl_int code = CL_SUCCESS;
-  for (int i = 0; i < 2 && !lane->stage_host[i]; i++) {
+  for (int i = 0; i < 2; i++) { /* each for itself: there may have been no room for the second one */
+    if (lane->stage_host[i]) continue;
     cl_mem *const half = &lane->stage[i];
     if (!*half)
       *half = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, HX__CL_STAGE_BYTES, NULL,
                              &code);
     if (!*half) return hx__cl_failed(lane->device, "clCreateBuffer", code);
-    lane->stage_host[i] = clEnqueueMapBuffer(lane->queue, *half, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                             HX__CL_STAGE_BYTES, 0, NULL, &lane->stage_event[i], &code);
-    if (code == CL_SUCCESS) code = clFlush(lane->queue);
+    void *const mapped = clEnqueueMapBuffer(lane->queue, *half, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                            HX__CL_STAGE_BYTES, 0, NULL, &lane->stage_event[i], &code);
+    if (code != CL_SUCCESS) lane->stage_event[i] = NULL;
     if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+    lane->stage_host[i] = mapped;
     lane->base.grown = true;
+    code = clFlush(lane->queue);
+    if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clFlush", code);
   }
   return HX__DONE;
 }
@@ -59,8 +64,9 @@ static hx__outcome stage_half(hx__cl_lane *lane, unsigned *half) {
   if (!*event) return HX__DONE;
   const hx__outcome outcome = hx__cl_await(lane, *event);
   if (outcome == HX__LATE) return outcome; /* the device may read it still */
-  clReleaseEvent(*event);
+  cl_event const ended = *event;
   *event = NULL;
+  clReleaseEvent(ended);
   return outcome;
 }
 
@@ -72,11 +78,14 @@ static cl_command_queue queue_to(const hx__cl_lane *lane, cl_mem to) {
 }
 
 /* Remembers the last write beside kernels. */
-static void note_upload(hx__cl_lane *lane, cl_command_queue queue, cl_event event) {
-  if (queue != lane->uploads || !event) return;
-  if (lane->uploaded) clReleaseEvent(lane->uploaded);
+static hx__outcome note_upload(hx__cl_lane *lane, cl_command_queue queue, cl_event event) {
+  if (queue != lane->uploads || !event) return HX__DONE;
+  const cl_int code = clRetainEvent(event);
+  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clRetainEvent", code);
+  cl_event const before = lane->uploaded;
   lane->uploaded = event;
-  clRetainEvent(event);
+  if (before) clReleaseEvent(before);
+  return HX__DONE;
 }
 
 /* Rows of `bytes` each, `pitch` apart on the host and to_pitch from byte `at` of a buffer on. */
@@ -99,10 +108,10 @@ static hx__outcome write_rows(hx__cl_lane *lane, const move *r, cl_event *event)
                                        0, NULL, event);
   hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer%s: %zu x %zu bytes at %zu: %d", whole ? "" : "Rect", r->rows, r->bytes,
           r->at, code);
+  if (code != CL_SUCCESS) *event = NULL;
   if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
-  note_upload(lane, queue, *event);
   lane->copied += r->rows * r->bytes;
-  return HX__DONE;
+  return note_upload(lane, queue, *event);
 }
 
 /* The part of the rows that a half of the ring takes. */
@@ -208,8 +217,9 @@ hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, con
   return bring(lane, block, (move){from, 1, bytes, bytes, to, at, bytes});
 }
 
-hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__array *a, hx__cl_region r, cl_mem to, size_t at,
+hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__cl_operand *o, hx__cl_region r, cl_mem to, size_t at,
                                size_t to_pitch) {
+  const hx__array *const a = o->array;
   const char *const from = (const char *)a->p + (r.row * a->ld + r.col) * 4;
-  return bring(lane, a->block, (move){from, r.rows, r.cols * 4, a->ld * 4, to, at, to_pitch});
+  return bring(lane, o->block, (move){from, r.rows, r.cols * 4, a->ld * 4, to, at, to_pitch});
 }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <sys/prctl.h>
 
+#include "runtime/backend/gate.h"
 #include "runtime/backend/opencl/lane.h"
 #include "runtime/base/clock.h"
 
@@ -51,10 +52,30 @@ hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event) {
   return state == CL_COMPLETE ? HX__DONE : hx__cl_failed(lane->device, "a command", state);
 }
 
+static void finish_all(hx__cl_lane *lane) {
+  if (lane->uploads) clFinish(lane->uploads);
+  clFinish(lane->queue);
+  if (lane->results) clFinish(lane->results);
+}
+
+/* A device that is waited for for ever reads the caller's pages, though it is lost: what it does is waited for once. */
+static void finish_lost(hx__cl_lane *lane) {
+  hx__gate *const gate = hx__gate_mine();
+  if (gate) gate->settling = true;
+  finish_all(lane);
+  if (gate) gate->settling = false;
+}
+
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
-  const bool running = outcome == HX__NO_MEMORY || (outcome == HX__FAILED && lane->device->base.waits_for_ever);
-  if (running && lane->uploads) clFinish(lane->uploads);
-  if (running) clFinish(lane->queue);
-  if (running && lane->results) clFinish(lane->results);
-  return outcome;
+  if (outcome == HX__FAILED && lane->patience_ns == UINT64_MAX && lane->device->base.waits_for_ever) finish_lost(lane);
+  if (outcome != HX__NO_MEMORY && outcome != HX__UNWANTED) return outcome;
+  hx__outcome end = hx__cl_await_uploads(lane);
+  if (end == HX__DONE) end = hx__cl_mark_end(lane, &lane->straggler);
+  if (end == HX__DONE) end = hx__cl_await(lane, lane->straggler);
+  if (end == HX__LATE) return end;
+  if (end == HX__NO_MEMORY) finish_all(lane); /* not even for an event: the gate has the limit */
+  cl_event const mark = lane->straggler;
+  lane->straggler = NULL;
+  if (mark) clReleaseEvent(mark);
+  return end == HX__FAILED ? end : outcome;
 }

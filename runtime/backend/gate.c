@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The gate between hx and drivers. */
+#define _GNU_SOURCE
+#include "runtime/backend/gate.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/backend/backend.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/load.h"
+#include "runtime/base/log.h"
+#include "runtime/base/thread.h"
+
+#define EXIT_LIMIT_NS 10000000000u /* a compiler that works for longer is left to its fate */
+#define EXIT_HANG_NS 300000000u    /* a call that sleeps for so long while the process exits hangs */
+#define EXIT_NAP_NS 100000u
+#define EXIT_MOST_NAP_NS 5000000u
+#define WORKS_PART 8u /* a call of which less than this part is work, or waiting for a core, is asleep */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the list */
+static hx__gate *gates;
+static _Atomic bool exiting;
+static _Thread_local hx__gate *mine;
+
+static uint64_t coarse_now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+hx__gate *hx__gate_mine(void) { return mine; }
+
+bool hx__exiting(void) { return atomic_load_explicit(&exiting, memory_order_relaxed); }
+
+static void open_gate(hx__gate *g, hx__device *device) {
+  atomic_store(&g->calls, 0);
+  g->device = device;
+  g->settling = false;
+  g->thread = gettid();
+  pthread_mutex_lock(&lock);
+  g->next = gates;
+  gates = g;
+  pthread_mutex_unlock(&lock);
+  mine = g;
+}
+
+static void close_gate(hx__gate *g) {
+  mine = NULL;
+  pthread_mutex_lock(&lock);
+  for (hx__gate **at = &gates; *at; at = &(*at)->next)
+    if (*at == g) {
+      *at = g->next;
+      break;
+    }
+  pthread_mutex_unlock(&lock);
+}
+
+bool hx__gate_run(hx__gate *g, hx__device *device, void (*work)(void *arg), void *arg) {
+  open_gate(g, device);
+  const bool ended = setjmp(g->way_out) == 0;
+  if (ended) work(arg);
+  close_gate(g);
+  return ended;
+}
+
+/* The process is about to end, and with it this thread. What waits for it sees that it was given up. */
+static void park(hx__gate *g) {
+  uint64_t call = atomic_load(&g->calls);
+  while (call != HX__GATE_GIVEN_UP && !atomic_compare_exchange_weak(&g->calls, &call, HX__GATE_GIVEN_UP)) continue;
+  for (;;) pause();
+}
+
+bool hx__gate_enter(const char *call) {
+  hx__gate *const g = mine;
+  if (!g) return !hx__exiting();
+  if (g->device && atomic_load_explicit(&g->device->lost, memory_order_acquire) && !g->settling) return false;
+  atomic_store_explicit(&g->call, call, memory_order_relaxed);
+  atomic_store_explicit(&g->since_ns, coarse_now_ns(), memory_order_relaxed);
+  /* Ordered before the look at exiting: either this thread sees that, or hx__gates_close sees it inside. */
+  atomic_fetch_add(&g->calls, 1);
+  if (__builtin_expect(atomic_load(&exiting), 0)) park(g);
+  return true;
+}
+
+static void jump_out(hx__gate *g) {
+  hx__device *const d = g->device;
+  const double ms = (double)(hx__now_ns() - atomic_load(&g->since_ns)) * 1e-6;
+  hx__log(HX__LOG_INFO, "%s: %s has returned after %.0f ms", d ? d->name : "a driver", atomic_load(&g->call), ms);
+  if (d) atomic_fetch_sub(&d->stuck, 1);
+  longjmp(g->way_out, 1);
+}
+
+void hx__gate_leave(void (*free_made)(void *made), void *made) {
+  hx__gate *const g = mine;
+  if (!g) return;
+  uint64_t call = atomic_load_explicit(&g->calls, memory_order_relaxed);
+  if (call != HX__GATE_GIVEN_UP && atomic_compare_exchange_strong(&g->calls, &call, call + 1)) return;
+  if (hx__exiting()) park(g);
+  if (made && free_made) free_made(made);
+  jump_out(g);
+}
+
+uint64_t hx__gate_inside(const hx__gate *g, uint64_t *since_ns) {
+  const uint64_t call = atomic_load(&g->calls);
+  const uint64_t since = atomic_load(&g->since_ns);
+  if (call == HX__GATE_GIVEN_UP || call % 2 == 0 || atomic_load(&g->calls) != call) return 0;
+  if (since_ns) *since_ns = since;
+  return call;
+}
+
+bool hx__gate_give_up(hx__gate *g, uint64_t call) {
+  hx__device *const d = g->device;
+  if (d) atomic_fetch_add(&d->stuck, 1);
+  if (atomic_compare_exchange_strong(&g->calls, &call, HX__GATE_GIVEN_UP)) {
+    const unsigned times = d ? atomic_fetch_add(&d->given_up, 1) + 1 : 0;
+    hx__log(HX__LOG_WARN, "%s: %s does not return; the CPU goes on without it", d ? d->name : "a driver",
+            atomic_load(&g->call));
+    if (times == HX__GATE_MOST_GIVEN_UP)
+      hx__device_lost(d, "driver calls did not return %u times, the last one was %s", times, atomic_load(&g->call));
+    return true;
+  }
+  if (d) atomic_fetch_sub(&d->stuck, 1);
+  return false;
+}
+
+bool hx__gate_hangs(const hx__gate *g, hx__gate_watch *w, uint64_t limit_ns) {
+  const uint64_t call = hx__gate_inside(g, NULL), now = hx__now_ns();
+  if (!call || call != w->call) {
+    *w = (hx__gate_watch){.call = call, .from_ns = now, .worked_ns = call ? hx__thread_worked_ns(g->thread) : 0};
+    return false;
+  }
+  const uint64_t watched = now - w->from_ns;
+  return watched >= limit_ns && hx__thread_worked_ns(g->thread) - w->worked_ns < watched / WORKS_PART;
+}
+
+/* Counts the calls in progress, and of these the ones that hang. */
+static unsigned count_inside(unsigned *hanging) {
+  unsigned inside = 0;
+  *hanging = 0;
+  pthread_mutex_lock(&lock);
+  for (hx__gate *g = gates; g; g = g->next) {
+    if (!hx__gate_inside(g, NULL)) continue;
+    inside++;
+    *hanging += hx__gate_hangs(g, &g->exit_watch, EXIT_HANG_NS);
+  }
+  pthread_mutex_unlock(&lock);
+  return inside;
+}
+
+static uint64_t process_cpu_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Whether no thread of the process has worked since then: a call may sleep while a driver's own threads compile. */
+static bool all_asleep(uint64_t from_ns, uint64_t from_cpu_ns) {
+  const uint64_t watched = hx__now_ns() - from_ns;
+  return watched >= EXIT_HANG_NS && process_cpu_ns() - from_cpu_ns < watched / WORKS_PART;
+}
+
+void hx__gates_close(void) {
+  const uint64_t from = hx__now_ns(), cpu = process_cpu_ns();
+  atomic_store(&exiting, true);
+  for (uint64_t nap = EXIT_NAP_NS; hx__now_ns() - from < EXIT_LIMIT_NS; nap += nap < EXIT_MOST_NAP_NS ? nap : 0) {
+    unsigned hanging;
+    const unsigned inside = count_inside(&hanging);
+    if (inside == hanging && (!inside || all_asleep(from, cpu))) return;
+    hx__sleep_ns(nap);
+  }
+}

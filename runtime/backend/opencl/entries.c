@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The entry points of OpenCL, looked up in the ICD loader, and what gates them. */
+#define HX__CL_ENTRIES_AS_THEY_ARE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "runtime/backend/gate.h"
+#include "runtime/backend/opencl/cl.h"
+
+#define LOADER "libOpenCL.so.1"
+
+struct hx__cl_entries hx__cl;
+
+static const struct {
+  const char *name;
+  size_t at;
+} table[] = {
+#define ROW(name) {#name, offsetof(struct hx__cl_entries, name)},
+#define STATUS(name, parameters, arguments) ROW(name)
+#define OBJECT(type, name, parameters, arguments, release) ROW(name)
+#define PLAIN(type, name, parameters, arguments) ROW(name)
+#define NOTHING(name, parameters, arguments) ROW(name)
+    HX__CL_ENTRIES(STATUS, OBJECT, PLAIN, NOTHING)
+#undef STATUS
+#undef OBJECT
+#undef PLAIN
+#undef NOTHING
+};
+
+static void load(void) {
+  void *const library = dlopen(LOADER, RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    hx__log(HX__LOG_INFO, "no OpenCL: %s", dlerror());
+    return;
+  }
+  for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+    void *const entry = dlsym(library, table[i].name);
+    memcpy((char *)&hx__cl + table[i].at, &entry, sizeof entry);
+  }
+}
+
+bool hx__cl_load(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, load);
+  return hx__cl.clGetPlatformIDs && hx__cl.clGetDeviceIDs && hx__cl.clGetDeviceInfo;
+}
+
+/* What a call has made whose thread was given up: freed by the thread itself, through no gate. */
+static void nothing_to_release(void *made) { (void)made; }
+#define RELEASES(release) \
+  static void free_by_##release(void *made) { hx__cl.release(made); }
+RELEASES(clReleaseContext)
+RELEASES(clReleaseCommandQueue)
+RELEASES(clReleaseMemObject)
+RELEASES(clReleaseProgram)
+RELEASES(clReleaseKernel)
+static void (*const free_by_nothing_to_release)(void *) = nothing_to_release;
+
+#define STATUS(name, parameters, arguments)                     \
+  cl_int hx__##name parameters {                                \
+    if (!hx__cl.name) return CL_INVALID_OPERATION;              \
+    if (!hx__gate_enter(#name)) return CL_DEVICE_NOT_AVAILABLE; \
+    const cl_int code = hx__cl.name arguments;                  \
+    hx__gate_leave(NULL, NULL);                                 \
+    return code;                                                \
+  }
+#define OBJECT(type, name, parameters, arguments, release)                                \
+  type hx__##name parameters {                                                            \
+    cl_int unread;                                                                        \
+    if (!err) err = &unread;                                                              \
+    *err = CL_DEVICE_NOT_AVAILABLE;                                                       \
+    if (!hx__cl.name || !hx__gate_enter(#name)) return NULL;                              \
+    type const made = hx__cl.name arguments;                                              \
+    hx__gate_leave(free_by_##release, made);                                              \
+    /* Neither an object nor an error is a driver's fault that would pass for success. */ \
+    if (!made && *err == CL_SUCCESS) *err = CL_INVALID_OPERATION;                         \
+    return made;                                                                          \
+  }
+#define PLAIN(type, name, parameters, arguments)             \
+  type hx__##name parameters {                               \
+    if (!hx__cl.name || !hx__gate_enter(#name)) return NULL; \
+    type const got = hx__cl.name arguments;                  \
+    hx__gate_leave(NULL, NULL);                              \
+    return got;                                              \
+  }
+#define NOTHING(name, parameters, arguments)            \
+  void hx__##name parameters {                          \
+    if (!hx__cl.name || !hx__gate_enter(#name)) return; \
+    hx__cl.name arguments;                              \
+    hx__gate_leave(NULL, NULL);                         \
+  }
+HX__CL_ENTRIES(STATUS, OBJECT, PLAIN, NOTHING)
+
+void *hx__cl_usm_alloc(hx__cl_device *d, size_t bytes) {
+  cl_int code;
+  if (!hx__gate_enter("clHostMemAllocINTEL")) return NULL;
+  void *const p = d->usm_alloc(d->context, NULL, bytes, 0, &code);
+  hx__gate_leave(NULL, NULL);
+  return p;
+}
+
+void hx__cl_usm_free(hx__cl_device *d, void *p) {
+  if (!hx__gate_enter("clMemFreeINTEL")) return;
+  d->usm_free(d->context, p);
+  hx__gate_leave(NULL, NULL);
+}
+
+cl_int hx__cl_usm_arg(const hx__cl_device *d, cl_kernel kernel, cl_uint index, const void *p) {
+  if (!hx__gate_enter("clSetKernelArgMemPointerINTEL")) return CL_DEVICE_NOT_AVAILABLE;
+  const cl_int code = d->usm_arg(kernel, index, p);
+  hx__gate_leave(NULL, NULL);
+  return code;
+}
