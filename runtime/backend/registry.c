@@ -14,6 +14,7 @@
 
 #include "runtime/backend/gate.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/environment.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 
@@ -128,6 +129,12 @@ static void *discovery(void *unused) {
 
 void hx__registry_start(void) {
   if (atomic_load_explicit(&done, memory_order_acquire) || hx__forked()) return;
+  if (hx__is_secure_process()) {
+    if (!atomic_exchange(&done, true))
+      hx__log(HX__LOG_INFO,
+              "a setuid program or one with capabilities: no OpenCL driver is loaded, the CPU works alone");
+    return;
+  }
   pthread_once(&once, init);
   pthread_mutex_lock(&lock);
   if (!started && !stopping) {

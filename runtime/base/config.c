@@ -87,6 +87,10 @@ static void defaults(hx__config *config) {
   hx__environment_cache_dir(config->cache_dir, sizeof config->cache_dir);
 }
 
+/* A secure process keeps no file, whoever named it: a folder that its caller can write to, or a link there, would have
+ * it write, or take a kernel, with rights that the caller lacks. */
+static void keep_no_file(hx__config *config) { config->cache_dir[0] = config->trace[0] = '\0'; }
+
 hx_status hx__config_read(hx__config *config, const hx_settings *settings) {
   if (settings)
     for (size_t i = 0; i < sizeof settings->reserved / sizeof settings->reserved[0]; i++)
@@ -100,6 +104,7 @@ hx_status hx__config_read(hx__config *config, const hx_settings *settings) {
       s = take(config, &rows[i], *(const char *const *)((const char *)settings + rows[i].setting), true);
     if (s != HX_OK) return s;
   }
+  if (hx__is_secure_process()) keep_no_file(config);
   __atomic_store_n(&hx__log_threshold, config->log, __ATOMIC_RELAXED);
   hx__environment_warn();
   return HX_OK;

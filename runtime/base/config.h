@@ -106,7 +106,8 @@ typedef bool hx__config_parser(hx__config *config, const char *value, char why[H
 
 /* Fills *config from defaults, then the environment (secure_getenv), then *settings (NULL: none); unknown HX_ variables
  * of the environment are warned of with the nearest name, once a process, at the level read, which becomes
- * hx__log_threshold. In a setuid program the environment is ignored. An empty value counts as not set.
+ * hx__log_threshold. In a secure process (environment.h) the environment is ignored, and there is neither a cache
+ * nor a trace, not even one that *settings name. An empty value counts as not set.
  * HX_INVALID_CONFIG with a detail `NAME=VALUE: accepted: ...`, whether the value came from the environment or from
  * *settings; HX_INVALID_ARGUMENT: a reserved word is not zero. On failure *config is unspecified and the threshold is
  * as it was. */

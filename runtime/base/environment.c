@@ -16,6 +16,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/span.h"
 
+bool hx__is_secure_process(void) { return getauxval(AT_SECURE) != 0; }
+
 void hx__environment_cache_dir(char *out, size_t bytes) {
   static const struct { const char *variable, *below; } homes[] = {{"XDG_CACHE_HOME", "/hx"}, {"HOME", "/.cache/hx"}};
   for (size_t i = 0; i < sizeof homes / sizeof homes[0]; i++) {
@@ -140,7 +142,7 @@ static void warn_of(const char *name, size_t length, const hx__config_row *rows,
 
 void hx__environment_warn(void) {
   static bool done;
-  if (!hx__logs(HX__LOG_WARN) || getauxval(AT_SECURE) || !environ) return;
+  if (!hx__logs(HX__LOG_WARN) || hx__is_secure_process() || !environ) return;
   if (__atomic_exchange_n(&done, true, __ATOMIC_RELAXED)) return;
   size_t count;
   const hx__config_row *rows = hx__config_rows(&count);

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the environment says beside the values of the table. In a setuid program: nothing. */
+ * What the environment says beside the values of the table. In a secure process: nothing. */
 #ifndef HX_BASE_ENVIRONMENT_H
 #define HX_BASE_ENVIRONMENT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Whether this process has more rights than whoever started it (AT_SECURE: setuid, setgid, file capabilities). Nothing
+ * that its caller chooses may then decide which code runs: hx reads no variable, keeps no file, and calls neither
+ * libOpenCL, which loads the drivers and layers that variables name, nor hwloc, which loads plugins likewise. */
+bool hx__is_secure_process(void);
 
 /* $XDG_CACHE_HOME/hx, else $HOME/.cache/hx, else "". Nothing is created. */
 void hx__environment_cache_dir(char *out, size_t bytes);

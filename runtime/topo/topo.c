@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "runtime/base/environment.h"
 #include "runtime/topo/cgroup.h"
 
 static hx__topo topo;
@@ -116,7 +117,7 @@ static bool load(hwloc_topology_t t) {
 /* Whether what hwloc says is of this machine (and not of HWLOC_XMLFILE). */
 static bool ask_hwloc(hx__topo *out) {
   hwloc_topology_t t;
-  if (hwloc_topology_init(&t) != 0) return true;
+  if (hx__is_secure_process() || hwloc_topology_init(&t) != 0) return true;
   const hwloc_bitmap_t usable = hwloc_bitmap_alloc(), scratch = hwloc_bitmap_alloc();
   bool here = true;
   if (usable && scratch && load(t)) {
