@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Programs kept from one process to the next: each step starts this program anew as a worker, which computes on the
  * device alone, and counts what its log says. The bits are right in every step.
- *     cache_test --devices LIST [--fault LAYER]  */
+ *     cache_test --devices LIST [--fault LAYER] [--crash LAYER]  */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "runtime/base/cache_trial.h"
 #include "runtime/base/hash.h"
 #include "tests/check.h"
 #include "tests/data.h"
@@ -16,7 +17,7 @@
 
 enum { N = 20000, SIDE = 40, WORKER_SECONDS = 300 };
 
-static const char *devices, *fault;
+static const char *devices, *fault, *crash;
 static char root[256], folder[300];
 
 /* The worker: a sum and a product, by the device; exit status 0 where both are right. */
@@ -148,7 +149,8 @@ static void replace_binary(const char *path) {
   struct {
     char magic[8];
     uint32_t format, bytes;
-    uint64_t key_bytes, data_bytes, checksum, trial;
+    uint64_t key_bytes, data_bytes, checksum;
+    hx__trial_marks marks;
   } head;
   const int fd = open(path, O_RDWR);
   CHECK(pread(fd, &head, sizeof head, 0) == sizeof head && head.bytes == sizeof head, "%s", path);
@@ -174,6 +176,12 @@ static void swap_with_first(const char *path) { /* each gets the name of another
 
 static void remove_one(const char *path) { CHECK(unlink(path) == 0, "%s", path); }
 
+static unsigned count_crashes(unsigned processes) {
+  unsigned crashes = 0;
+  for (unsigned i = 0; i < processes; i++) crashes += finish(start(folder, NULL)).status >= 128;
+  return crashes;
+}
+
 static void kept_and_damaged(void) {
   EXPECT(folder, NULL, 2, 0, 0);
   /* Two programs; the probe's, where its arithmetic passed; what was measured, where anything was. */
@@ -194,10 +202,11 @@ static void kept_and_damaged(void) {
   }
   /* A driver may crash of what it should refuse; then once for each file, and no more. */
   each_file(replace_binary);
-  unsigned crashes = 0;
-  while (crashes <= files && finish(start(folder, NULL)).status >= 128) crashes++;
+  const unsigned crashes = count_crashes(files + 1);
   CHECK(crashes <= files, "%u processes were killed", crashes);
-  EXPECT(folder, NULL, 0, 2, 0);
+  EXPECT(folder, NULL, crashes ? 2 : 0, crashes ? 0 : 2, 0); /* of what it crashed of it shall crash no more */
+  if (crashes) each_file(remove_one);
+  if (crashes) EXPECT(folder, NULL, 2, 0, 0);
   if (!fault) return;
   static const faulty creates = {"clCreateProgramWithBinary", "0"}, reads = {"clGetProgramInfo", "0"};
   static const faulty builds = {"clBuildProgram", "2"}; /* the first is the probe's */
@@ -219,6 +228,24 @@ static void two_at_once(void) {
           s.cached);
   }
   EXPECT(folder, NULL, 0, 2, 0);
+}
+
+/* A driver that crashes of every program that is kept: once of each, and of the probe's if that is kept, and never
+ * again. */
+static void crashing_driver(void) {
+  enum { PROGRAMS = 2, IN_A_ROW = 10 };
+  if (!crash) return;
+  char *const layers = getenv("OPENCL_LAYERS"), *const was = layers ? strdup(layers) : NULL;
+  each_file(remove_one);
+  EXPECT(folder, NULL, 2, 0, 0);
+  setenv("OPENCL_LAYERS", crash, 1);
+  const unsigned crashes = count_crashes(IN_A_ROW);
+  CHECK(crashes == PROGRAMS || crashes == PROGRAMS + 1, "%u of %d processes were killed", crashes, IN_A_ROW);
+  EXPECT(folder, NULL, 2, 0, 0);
+  unsetenv("OPENCL_LAYERS");
+  if (was) setenv("OPENCL_LAYERS", was, 1);
+  free(was);
+  each_file(remove_one);
 }
 
 static void where(void) {
@@ -247,6 +274,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--work") == 0) return work();
     if (strcmp(argv[i], "--devices") == 0) devices = argv[i + 1];
     if (strcmp(argv[i], "--fault") == 0) fault = argv[i + 1];
+    if (strcmp(argv[i], "--crash") == 0) crash = argv[i + 1];
   }
   if (!devices) {
     printf("cache_test: --devices LIST is missing\n");
@@ -258,6 +286,7 @@ int main(int argc, char **argv) {
   snprintf(folder, sizeof folder, "%s/hx", root);
   kept_and_damaged();
   two_at_once();
+  crashing_driver();
   where();
   char command[600];
   snprintf(command, sizeof command, "rm -rf '%s'", root);

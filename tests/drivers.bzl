@@ -124,4 +124,5 @@ def driver_tests():
         _driver_test("tune_test_" + driver, "tune_test", driver, ["--devices", devices])
     for driver, devices in _CACHE:
         args = ["--devices", devices, "--fault", "$(location :libfault_layer.so)"]
-        _driver_test("cache_test_" + driver, "cache_test", driver, args, [":libfault_layer.so"])
+        args += ["--crash", "$(location :libcrash_layer.so)"]
+        _driver_test("cache_test_" + driver, "cache_test", driver, args, [":libcrash_layer.so", ":libfault_layer.so"])

@@ -24,13 +24,14 @@ void hx__cache_trim(int folder);
 #define HX__CACHE_BYTES ((uint64_t)256 << 20)
 #define HX__CACHE_SUFFIX ".hxc" /* of files; one being written begins with a dot */
 
-/* What is kept under a key, to be freed; NULL where nothing is, or nothing whole. What a program crashes of would crash
- * the next as well, so using it is a trial: a file whose trial was begun by a process that has died since is as good as
- * none. */
+/* What is kept under a key, to be freed; NULL if nothing is, or nothing that may be used, and HX_LOG=info says why.
+ * What a driver crashed of once it would crash of again. So what goes to a driver is got with a trial, which marks the
+ * file as in use until hx__cache_trial_end: a file with the mark of a process that died is never used again, nor
+ * replaced, and a file that cannot be marked is not used. trial is NULL for what only hx itself reads. */
 void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial);
-/* Ends the trial of a get that gave something. */
+/* Ends the trial of a get that gave something. What did not pass is discarded. */
 void hx__cache_trial_end(int trial, bool passed);
-/* Keeps it, in the place of what was there. */
+/* Keeps it, in the place of what was there, unless that has the mark of a trial. */
 void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t bytes);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A file of the cache: a header, the whole key, the contents. It is written under another name and renamed, so a reader
  * sees all of it or nothing; what is cut short all the same (no fsync is made: a lost file is only a miss), changed, of
- * another format or key, or not surely this user's, is passed over, and replaced by the next put. */
+ * another format or key, or not surely this user's, is passed over, and replaced by the next put. Nothing is read of a
+ * file whose size is not the one that its header and the key give. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,19 +14,21 @@
 #include <unistd.h>
 
 #include "runtime/base/cache_dir.h"
+#include "runtime/base/cache_trial.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/hash.h"
 #include "runtime/base/hush.h"
+#include "runtime/base/log.h"
 
-#define FORMAT 1u
+#define FORMAT 2u
 #define MOST_BYTES (HX__CACHE_BYTES / 4) /* of a file */
 
 typedef struct header {
   char magic[8];
   uint32_t format, header_bytes;
   uint64_t key_bytes, data_bytes, checksum; /* of the contents */
-  uint64_t trial;                           /* the process that uses them and has not said how it went; 0: none */
+  hx__trial_marks marks;
 } header;
 
 static const char magic[8] = "hxcache";
@@ -63,86 +65,122 @@ static bool write_all(int fd, const void *from, size_t bytes) {
   return true;
 }
 
-static bool set_trial(int fd, uint64_t process) { /* also says that the file is in use */
-  const hx__hush hush = hx__hush_begin();
-  const bool set = pwrite(fd, &process, sizeof process, offsetof(header, trial)) == sizeof process;
-  hx__hush_end(&hush, !set);
-  return set;
+/* The header of an open file that this user wrote, under this key; NULL, or what is wrong with the file. */
+static const char *read_header(int fd, size_t key_bytes, header *h, bool *marked) {
+  struct stat s;
+  if (fstat(fd, &s) != 0) return "it cannot be read";
+  if (!S_ISREG(s.st_mode)) return "it is no regular file";
+  if (s.st_uid != geteuid()) return "it belongs to another user";
+  if (s.st_mode & (S_IWGRP | S_IWOTH)) return "others may write to it";
+  if (!read_all(fd, h, sizeof *h)) return "it is cut short";
+  if (memcmp(h->magic, magic, sizeof magic) != 0 || h->format != FORMAT || h->header_bytes != sizeof *h)
+    return "it is of another format";
+  if (h->key_bytes != key_bytes || h->data_bytes > MOST_BYTES) return "it is of another key, or too long";
+  if ((uint64_t)s.st_size != sizeof *h + h->key_bytes + h->data_bytes) return "it is cut short, or longer than it says";
+  return hx__trial_marks_are_sound(&h->marks, marked) ? NULL : "it is damaged";
 }
 
-static bool is_dead(uint64_t process) { return process && kill((pid_t)process, 0) != 0 && errno == ESRCH; }
+/* The same for what follows the header; *data is to be freed. */
+static const char *read_contents(int fd, const header *h, const void *key, char **data) {
+  const size_t key_bytes = (size_t)h->key_bytes, data_bytes = (size_t)h->data_bytes;
+  char *const all = malloc(key_bytes + data_bytes + 1);
+  *data = all;
+  if (!all) return "there is no memory for it";
+  if (!read_all(fd, all, key_bytes) || memcmp(all, key, key_bytes) != 0) return "it is of another key";
+  if (!read_all(fd, all, data_bytes)) return "it is cut short";
+  return hx__hash(HX__HASH_START, all, data_bytes) == h->checksum ? NULL : "it is damaged";
+}
 
-/* The contents of an open file, where it is one that this user wrote, whole, under this key. */
-static void *contents(int fd, const void *key, size_t key_bytes, size_t *bytes) {
-  struct stat s;
-  header h;
-  if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode) || s.st_uid != geteuid() || (s.st_mode & (S_IWGRP | S_IWOTH)))
-    return NULL;
-  if (!read_all(fd, &h, sizeof h) || memcmp(h.magic, magic, sizeof magic) != 0 || h.format != FORMAT ||
-      h.header_bytes != sizeof h || h.key_bytes != key_bytes || h.data_bytes > MOST_BYTES ||
-      (uint64_t)s.st_size != sizeof h + h.key_bytes + h.data_bytes || is_dead(h.trial))
-    return NULL;
-  char *const all = malloc(key_bytes + (size_t)h.data_bytes + 1);
-  if (!all) return NULL;
-  const size_t data_bytes = (size_t)h.data_bytes;
-  if (read_all(fd, all, key_bytes) && memcmp(all, key, key_bytes) == 0 && read_all(fd, all, data_bytes) &&
-      hx__hash(HX__HASH_START, all, data_bytes) == h.checksum) {
-    *bytes = data_bytes;
-    return all;
-  }
-  free(all);
-  return NULL;
+static int open_kept(int folder, const name *n, int access) {
+  /* Not led elsewhere by a link, nor blocked by a pipe. */
+  return hx__above_streams(openat(folder, n->text, access | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+}
+
+static void pass_over(const name *n, const char *why, int error) {
+  hx__log(HX__LOG_INFO, "the cache's file %s is passed over: %s%s%s", n->text, why, error ? ": " : "",
+          error ? strerror(error) : "");
 }
 
 void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial) {
   const int folder = hx__cache_dir_open(false);
   if (folder < 0) return NULL;
   const name n = name_of(key, key_bytes);
-  const int flags = O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC; /* not led elsewhere by a link, nor blocked by a pipe */
-  int fd = hx__above_streams(openat(folder, n.text, O_RDWR | flags));
-  if (fd < 0) fd = openat(folder, n.text, O_RDONLY | flags); /* where nothing may be written there is no trial */
-  void *const data = fd >= 0 ? contents(fd, key, key_bytes, bytes) : NULL;
-  if (data) {
-    set_trial(fd, (uint64_t)getpid());
-    *trial = fd;
-  } else if (fd >= 0) {
-    close(fd);
-  }
+  const int fd = open_kept(folder, &n, trial ? O_RDWR : O_RDONLY);
+  int error = fd < 0 ? errno : 0;
   close(folder);
-  return data;
+  if (error == ENOENT) return NULL;
+  header h;
+  char *data = NULL;
+  bool marked;
+  const char *why = fd < 0 ? "it cannot be opened" : read_header(fd, key_bytes, &h, &marked);
+  const bool on_trial = !why && trial && !(why = hx__trial_begin(fd, offsetof(header, marks), &error));
+  if (!why) why = read_contents(fd, &h, key, &data);
+  if (!why) {
+    futimens(fd, NULL); /* what was used longest ago goes first */
+    *bytes = (size_t)h.data_bytes;
+    if (trial)
+      *trial = fd;
+    else
+      close(fd);
+    return data;
+  }
+  pass_over(&n, why, error);
+  free(data);
+  if (on_trial)
+    hx__cache_trial_end(fd, true); /* no driver has had it */
+  else if (fd >= 0)
+    close(fd);
+  return NULL;
 }
 
-void hx__cache_trial_end(int trial, bool passed) {
-  if (passed) set_trial(trial, 0);
-  close(trial);
+/* Whether what is kept under a key has the mark of a trial: of one that goes on, or that a process died of. */
+static bool is_marked(int folder, const name *n, const void *key, size_t key_bytes) {
+  header h;
+  bool marked = false;
+  char *data = NULL;
+  const int fd = open_kept(folder, n, O_RDONLY);
+  if (fd < 0) return false;
+  const bool is = !read_header(fd, key_bytes, &h, &marked) && marked && !read_contents(fd, &h, key, &data);
+  free(data);
+  close(fd);
+  return is;
+}
+
+/* 0, or an error number. */
+static int write_file(int folder, const name *final, const header *h, const void *key, const void *data) {
+  char temporary[sizeof final->text + 32];
+  snprintf(temporary, sizeof temporary, ".%ld-%llx-%s", (long)getpid(), (unsigned long long)hx__now_ns(), final->text);
+  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  const int fd = hx__above_streams(openat(folder, temporary, flags, 0600));
+  if (fd < 0) return errno;
+  const hx__hush hush = hx__hush_begin();
+  bool ok = write_all(fd, h, sizeof *h) && write_all(fd, key, (size_t)h->key_bytes) &&
+            write_all(fd, data, (size_t)h->data_bytes);
+  hx__hush_end(&hush, !ok);
+  int error = ok ? 0 : errno;
+  if (close(fd) != 0 && ok) error = errno;
+  if (!error && renameat(folder, temporary, folder, final->text) != 0) error = errno;
+  if (error) unlinkat(folder, temporary, 0);
+  return error;
 }
 
 void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t bytes) {
   if (bytes > MOST_BYTES) return;
   const int folder = hx__cache_dir_open(true);
   if (folder < 0) return;
+  const name n = name_of(key, key_bytes);
   header h = {.format = FORMAT, .header_bytes = sizeof h, .key_bytes = key_bytes, .data_bytes = bytes};
   memcpy(h.magic, magic, sizeof magic);
   h.checksum = hx__hash(HX__HASH_START, data, bytes);
-  const name final = name_of(key, key_bytes);
-  char temporary[sizeof final.text + 32];
-  snprintf(temporary, sizeof temporary, ".%ld-%llx-%s", (long)getpid(), (unsigned long long)hx__now_ns(), final.text);
-  const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-  const int fd = hx__above_streams(openat(folder, temporary, flags, 0600));
-  bool ok = fd >= 0;
-  int error = errno;
-  if (ok) {
-    const hx__hush hush = hx__hush_begin();
-    ok = write_all(fd, &h, sizeof h) && write_all(fd, key, key_bytes) && write_all(fd, data, bytes);
-    hx__hush_end(&hush, !ok);
-    error = errno;
-    if (close(fd) != 0 && ok) ok = false, error = errno;
-    if (ok && renameat(folder, temporary, folder, final.text) != 0) ok = false, error = errno;
-    if (!ok) unlinkat(folder, temporary, 0);
+  if (is_marked(folder, &n, key, key_bytes)) {
+    hx__log(HX__LOG_INFO, "the cache's file %s is not replaced: a driver uses it, or a process died while one did",
+            n.text);
+  } else {
+    const int error = write_file(folder, &n, &h, key, data);
+    if (error)
+      hx__cache_dir_off("a file cannot be written", error);
+    else
+      hx__cache_trim(folder);
   }
-  if (ok)
-    hx__cache_trim(folder);
-  else
-    hx__cache_dir_off("a file cannot be written", error);
   close(folder);
 }

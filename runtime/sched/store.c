@@ -36,16 +36,15 @@ static size_t merge_file(void) {
   if (!hx__cache_dir_on()) return 0;
   const name key = key_of_file();
   size_t bytes = 0, taken = 0;
-  int trial = -1;
-  char *const data = hx__cache_get(key.text, sizeof key.text, &bytes, &trial);
+  char *const data = hx__cache_get(key.text, sizeof key.text, &bytes, NULL);
   if (!data) return 0;
   const uint64_t now = hx__date_s();
-  for (size_t at = 0; bytes % sizeof(hx__model_entry) == 0 && at < bytes; at += sizeof(hx__model_entry)) {
+  const bool whole = bytes % sizeof(hx__model_entry) == 0 && bytes / sizeof(hx__model_entry) <= HX__MODEL_ENTRIES;
+  for (size_t at = 0; whole && at < bytes; at += sizeof(hx__model_entry)) {
     hx__model_entry e;
     memcpy(&e, data + at, sizeof e);
     taken += hx__model_merge(&process, &e, now);
   }
-  hx__cache_trial_end(trial, true);
   free(data);
   return taken;
 }

@@ -44,9 +44,8 @@ void hx__cl_tuned_load(hx__cl_device *d) {
   if (!hx__cache_dir_on()) return;
   hx__cl_tuned tuned[HX__CL_TUNED] = {{.row = NULL}};
   size_t bytes = 0, count = 0;
-  int trial;
   char *const key = key_of(d, &bytes);
-  char *const data = key ? hx__cache_get(key, bytes, &bytes, &trial) : NULL;
+  char *const data = key ? hx__cache_get(key, bytes, &bytes, NULL) : NULL;
   free(key);
   if (!data) return;
   char *const text = strndup(data, bytes);
@@ -64,7 +63,6 @@ void hx__cl_tuned_load(hx__cl_device *d) {
   }
   free(text);
   free(data);
-  hx__cache_trial_end(trial, whole);
   if (whole) memcpy(d->tuned, tuned, sizeof tuned);
   hx__log(HX__LOG_DEBUG, "%s: %zu tuned rows: %s", d->base.name, count, whole ? "taken" : "not understood");
 }
