@@ -216,6 +216,16 @@ static hx__device *alone_of(const hx__team *team, const hx__plan *plan) {
   return plan->cpu_works || plan->devices != 1 ? NULL : team->seat[plan->device[0].seat].device;
 }
 
+/* Of a reduction's slots. Fields may share one array, so the arrays' bytes do not bound them: SIZE_MAX, which no
+ * allocation can give, stands for any number that overflows. */
+static size_t slot_bytes(const hx__work *w) {
+  size_t slots, bytes;
+  if (w->matmul) return 0;
+  if (__builtin_mul_overflow(w->nfields, w->slices, &slots) || __builtin_mul_overflow(slots, sizeof(uint64_t), &bytes))
+    return SIZE_MAX;
+  return bytes;
+}
+
 hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report) {
   hx__run_state run; /* 7 KB: what devices need is left as it is, for short calls have none */
   memset(&run, 0, offsetof(hx__run_state, redo));
@@ -227,13 +237,13 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     if (keep) hx__memory_kept(team->memory, &run.keep);
     return fetched;
   }
-  const size_t slots = work->matmul ? 0 : work->nfields * work->slices; /* bounded by the arrays' bytes */
-  uint64_t *const memory = slots ? malloc(slots * sizeof *memory) : NULL;
+  const size_t bytes = slot_bytes(work);
+  uint64_t *const memory = bytes ? malloc(bytes) : NULL;
   const size_t arrays = plan->devices * hx__memory_arrays(work);
   hx__array *const list = arrays ? calloc(arrays, sizeof *list) : NULL;
   hx_status status = HX_OUT_OF_MEMORY;
-  if ((slots && !memory) || (arrays && !list)) {
-    hx__fail(HX_OUT_OF_MEMORY, "no memory for %zu partials", slots);
+  if ((bytes && !memory) || (arrays && !list)) {
+    hx__fail(HX_OUT_OF_MEMORY, "no memory for the partials of %zu fields of %zu leaves", work->nfields, work->slices);
   } else {
     pthread_mutex_init(&run.lock, NULL);
     hx__cond_init(&run.landed);

@@ -17,9 +17,10 @@ size_t hx__chunk_elements(const hx__work *w, hx__chunk c) {
 uint64_t hx__chunk_units(const hx__work *w, hx__chunk c) {
   if (c.count == 0) return 0;
   if (c.count == w->slices) return w->units;
-  if (!w->matmul) return (uint64_t)hx__chunk_elements(w, c) * w->nfields;
-  const uint64_t across = hx__work_across(w);
   uint64_t units;
+  if (!w->matmul)
+    return __builtin_mul_overflow((uint64_t)hx__chunk_elements(w, c), w->nfields, &units) ? UINT64_MAX : units;
+  const uint64_t across = hx__work_across(w);
   if (__builtin_mul_overflow((uint64_t)c.count, across, &units) ||
       __builtin_mul_overflow(units, (uint64_t)w->gemm.k, &units))
     return UINT64_MAX;
