@@ -52,12 +52,14 @@ typedef struct hx__cpu_kernels {
   size_t mr, nr; /* register tile of the matrix product */
   /* Block sizes for caches of these sizes (0: unknown). */
   hx__gemm_blocking (*gemm_blocking)(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes);
-  /* Bytes of scratch one thread needs for a product of at most m x n x k; 0: none. The scratch is aligned to 64. */
+  /* Bytes of scratch with which one thread does a product of at most m x n x k at its best; 0: it uses none. The
+   * scratch is aligned to 64. */
   size_t (*gemm_scratch_bytes)(hx__gemm_blocking blocking, size_t m, size_t n, size_t k);
   /* The product where it is small enough to be done in place, without scratch; false: nothing was done. m, n,
    * k > 0, alpha != 0. */
   bool (*gemm_direct)(const hx__gemm *g);
-  /* One block of a product, on the calling thread. packed_a, packed_b: NULL: packed here where that pays. */
+  /* One block of a product, on the calling thread. packed_a, packed_b: NULL: packed here where that pays. scratch:
+   * NULL: there is none, and the product takes longer; the bits are the same. */
   void (*gemm)(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
                const hx__gemm_packed *packed_b, void *scratch);
 

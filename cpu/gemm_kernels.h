@@ -7,6 +7,7 @@
 #define HX_CPU_GEMM_KERNELS_H
 
 #include "cpu/cpu.h"
+#include "cpu/gemm_bare.h"
 #include "cpu/gemm_edge.h"
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_rows.h"
@@ -286,6 +287,8 @@ static void gemm(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_p
   if (!g->m || !g->n) return;
   if (!g->k || g->alpha == 0) {
     store_no_product(g->m, g->n, g->c, g->ldc, g->beta);
+  } else if (!scratch) {
+    gemm_bare(g);
   } else if (packed_a || packed_b) {
     gemm_packed(g, blocking, packed_a, packed_b, scratch);
   } else if (rows_takes(g)) {

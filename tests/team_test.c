@@ -80,7 +80,6 @@ static int product_with_some_threads(void) {
   if (setrlimit(RLIMIT_AS, &(struct rlimit){room, room}) != 0) return 3;
   const hx_task t = hx_matmul(M, NK, NK, a, b, c);
   const hx_status s = hx_offload(hx, &t, NULL);
-  if (s == HX_OUT_OF_MEMORY) return 0; /* the stacks have left no room for scratch */
   for (size_t i = 0; i < (size_t)M * NK; i++)
     if (s != HX_OK || c[i] != (float)NK) return 4;
   return 0;

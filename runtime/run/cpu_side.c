@@ -93,8 +93,7 @@ static void body(void *p) {
     const hx__chunk chunk = run->late ? hx__take_late(run, grain) : hx__ends_front(&run->ends, grab(run, grain));
     if (chunk.count == 0) break;
     const uint64_t from = run->team->trace ? hx__now_ns() : 0;
-    if (lane->device->backend->submit(lane, &run->request, chunk, &ticket) != HX__DONE)
-      atomic_store(&run->no_memory, true);
+    lane->device->backend->submit(lane, &run->request, chunk, &ticket);
     if (run->team->trace) hx__trace_cpu(run, from, chunk, hx__chunk_units(run->work, chunk), 1);
     units += hx__chunk_units(run->work, chunk);
     if (began) began = show(run, chunk.count, began);
@@ -103,7 +102,7 @@ static void body(void *p) {
   hx__chunk across;
   for (hx__chunk chunk; !run->late && hx__tail_next(&run->tail, run->work, &chunk, &across); chunks++) {
     const uint64_t from = run->team->trace ? hx__now_ns() : 0;
-    if (hx__cpu_block(lane, &run->request, chunk, across) != HX__DONE) atomic_store(&run->no_memory, true);
+    hx__cpu_block(lane, &run->request, chunk, across);
     if (run->team->trace) hx__trace_cpu(run, from, chunk, (uint64_t)chunk.count * across.count * run->work->gemm.k, 1);
     units += (uint64_t)chunk.count * across.count * run->work->gemm.k;
   }

@@ -72,7 +72,6 @@ struct hx__run_state {
   _Atomic bool grown;           /* nor where a device has pinned memory to keep for calls to come */
   _Atomic uint32_t cpu_chunks;
   _Atomic uint64_t cpu_units;
-  _Atomic bool no_memory;
   hx__keep keep;    /* to: NULL where C goes to the host */
   uint64_t fetched; /* bytes of results brought back for it */
   bool whole;       /* hx__request: written by the one device that did everything, read when its feeder is done */
@@ -87,6 +86,7 @@ struct hx__run_state {
 
   hx__chunk redo[HX__MAX_REDO]; /* redos of them; from here on nothing is set before it is used */
   hx__feed feed[HX_MAX_DEVICES];
+  hx__array arrays[HX__WHOLE_ARRAYS * HX_MAX_DEVICES]; /* of the devices: a product must not fail for want of memory */
 };
 
 /* The device's side of a run, on its feeder. */

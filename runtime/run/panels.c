@@ -27,7 +27,7 @@ typedef struct panel_run {
   _Atomic uint64_t *unused;    /* a bit a slot */
   _Atomic size_t *done;        /* of panel q, at q % slots: q * slots + its slot + 1, once it is there */
   _Atomic size_t next, added;  /* panels handed out, and those in sums */
-  _Atomic bool adding, no_memory;
+  _Atomic bool adding;
 } panel_run;
 
 /* The first free slot, the one most likely to be in a cache. There is one: the panels from `added` on that are handed
@@ -80,8 +80,7 @@ static void compute(panel_run *r, hx__lane *lane, size_t q) {
   work.gemm.beta = 0;
   request.work = &work;
   request.packed = NULL;
-  if (lane->device->backend->submit(lane, &request, (hx__chunk){0, r->gemm.m}, &ticket) != HX__DONE)
-    atomic_store(&r->no_memory, true);
+  lane->device->backend->submit(lane, &request, (hx__chunk){0, r->gemm.m}, &ticket);
   atomic_store_explicit(&r->done[q % r->slots], q * r->slots + slot + 1, memory_order_release);
 }
 
@@ -150,10 +149,7 @@ bool hx__cpu_panels(hx__run_state *run) {
   for (size_t i = 0; i < words; i++) atomic_init(&r.unused[i], UINT64_MAX);
   hx__cpu_team(threads, body, &r);
   add_panels(&r);
-  if (atomic_load(&r.no_memory))
-    atomic_store(&run->no_memory, true);
-  else
-    finish(&r);
+  finish(&r);
   if (run->team->trace) hx__trace_cpu(run, from, all, hx__chunk_units(w, all), threads);
   atomic_fetch_add(&run->cpu_units, hx__chunk_units(w, all));
   free(memory);

@@ -202,7 +202,6 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   if (clock && (recovered || !plan->cpu_works)) cpu_ns += hx__now_ns() - again_ns;
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
-  if (atomic_load(&run->no_memory)) return hx__fail(HX_OUT_OF_MEMORY, "no memory for the scratch of a matrix product");
   const bool as_ever = !run->disturbed && !atomic_load(&run->grown) && !disturbed(plan);
   if (plan->measure && plan->policy && !recovered && as_ever)
     learn(run, cpu_units, cpu_ns, hx__now_ns() - run->from_ns, drawn(run));
@@ -227,7 +226,7 @@ static size_t slot_bytes(const hx__work *w) {
 }
 
 hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report) {
-  hx__run_state run; /* 7 KB: what devices need is left as it is, for short calls have none */
+  hx__run_state run; /* 9 KB: what devices need is left as it is, for short calls have none */
   memset(&run, 0, offsetof(hx__run_state, redo));
   run.team = team, run.plan = plan, run.work = work;
   hx__device *const alone = alone_of(team, plan);
@@ -240,9 +239,10 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
   const size_t bytes = slot_bytes(work);
   uint64_t *const memory = bytes ? malloc(bytes) : NULL;
   const size_t arrays = plan->devices * hx__memory_arrays(work);
-  hx__array *const list = arrays ? calloc(arrays, sizeof *list) : NULL;
+  const bool many = arrays > sizeof run.arrays / sizeof run.arrays[0]; /* fields */
+  hx__array *const list = many ? calloc(arrays, sizeof *list) : NULL;
   hx_status status = HX_OUT_OF_MEMORY;
-  if ((bytes && !memory) || (arrays && !list)) {
+  if ((bytes && !memory) || (many && !list)) {
     hx__fail(HX_OUT_OF_MEMORY, "no memory for the partials of %zu fields of %zu leaves", work->nfields, work->slices);
   } else {
     pthread_mutex_init(&run.lock, NULL);
@@ -255,7 +255,7 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     run.disturbed = disturbed(plan);
     run.who = who_works(team, plan);
     hx__course_begin(&run.cpu, &plan->cpu, slices_per_unit(work), false);
-    start_feeds(&run, list);
+    start_feeds(&run, many ? list : run.arrays);
     status = carry_out(&run, report);
     hx__memory_release_outputs(team->memory, work, status == HX_OK);
     pthread_cond_destroy(&run.landed);

@@ -116,21 +116,20 @@ static void scratch_put(cpu_lane *lane, scratch *s) {
   hx__unlock(&lane->lock);
 }
 
-/* g: a block of the request's product whose lines of the shared operand begin with `first`. */
-static hx__outcome multiply(cpu_lane *lane, const hx__request *request, hx__gemm g, size_t first) {
+/* g: a block of the request's product whose lines of the shared operand begin with `first`. A thread that gets no
+ * scratch does without: other blocks may be stored already, so that there is no way back. */
+static void multiply(cpu_lane *lane, const hx__request *request, hx__gemm g, size_t first) {
   const hx__cpu_kernels *const cpu = lane->kernels;
-  if (!request->packed && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return HX__DONE;
+  if (!request->packed && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return;
   const hx__topo *const topo = hx__topo_get();
   const hx__gemm_blocking blocking = cpu->gemm_blocking(topo->l1_bytes, topo->l2_bytes, topo->l3_bytes);
   const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
   scratch *const s = bytes ? scratch_get(lane, bytes) : NULL;
-  if (bytes && !s) return HX__NO_MEMORY;
   hx__gemm_packed shared, *const packed = request->packed ? &shared : NULL;
   const bool of_b = !request->work->by_columns;
   if (packed) shared = (hx__gemm_packed){hx__packed_data(request->packed), hx__work_across(request->work), first};
   cpu->gemm(&g, blocking, of_b ? NULL : packed, of_b ? packed : NULL, s ? s->p : NULL);
   if (s) scratch_put(lane, s);
-  return HX__DONE;
 }
 
 hx__reach hx__cpu_reach(const hx__lane *base, const hx__work *w) {
@@ -176,8 +175,10 @@ static void end(hx__lane *lane, uint64_t *copied) {
 static hx__outcome submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
   cpu_lane *const lane = (cpu_lane *)base;
   *ticket = NULL;
-  if (request->work->matmul) return multiply(lane, request, hx__chunk_gemm(request->work, chunk), 0);
-  reduce(lane, request, chunk);
+  if (request->work->matmul)
+    multiply(lane, request, hx__chunk_gemm(request->work, chunk), 0);
+  else
+    reduce(lane, request, chunk);
   return HX__DONE;
 }
 
@@ -203,8 +204,8 @@ size_t hx__cpu_grain_across(const hx__lane *base, const hx__work *work) {
   return work->by_columns ? cpu->mr : cpu->nr;
 }
 
-hx__outcome hx__cpu_block(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__chunk across) {
-  return multiply((cpu_lane *)base, request, hx__block_gemm(request->work, chunk, across), across.first);
+void hx__cpu_block(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__chunk across) {
+  multiply((cpu_lane *)base, request, hx__block_gemm(request->work, chunk, across), across.first);
 }
 
 hx__packed *hx__cpu_pack_open(hx__lane *base, const hx__work *work, uint64_t version) {

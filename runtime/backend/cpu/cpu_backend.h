@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the CPU's lane offers beside the table: a team of threads. Unlike other lanes it may be entered by every thread
- * of a team, and by several runs, at once. */
+ * of a team, and by several runs, at once; and its submit always computes the chunk: HX__DONE, whatever memory there
+ * is.
+ */
 #ifndef HX_BACKEND_CPU_CPU_BACKEND_H
 #define HX_BACKEND_CPU_CPU_BACKEND_H
 
@@ -45,7 +47,7 @@ void hx__cpu_pack_close(hx__lane *lane, hx__packed *packed);
 
 /* A block of a product: chunk's slices, but only `across` of the lines that they cross, cut at multiples of
  * hx__cpu_grain_across and with at least so many in the last part. */
-hx__outcome hx__cpu_block(hx__lane *lane, const hx__request *request, hx__chunk chunk, hx__chunk across);
+void hx__cpu_block(hx__lane *lane, const hx__request *request, hx__chunk chunk, hx__chunk across);
 size_t hx__cpu_grain_across(const hx__lane *lane, const hx__work *work);
 
 /* For all of a reduction, whoever reads which part of it. */
