@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An OpenCL layer that has one call fail: FAULT_FN names the entry, FAULT_NTH its call (from 1; 0: every one),
- * FAULT_CODE the error it returns. The failing call never reaches the driver. Lines of the log: layer: hx fault
- * injection loaded layer: fault: clFinish call 3 -> -5 FAULT_FN=list logs `layer: entry NAME` for every entry that can
- * fail, so that a test can walk them all. */
+ * An OpenCL layer in which one call goes wrong: FAULT_FN names the entry, FAULT_NTH its call (from 1; 0: every one),
+ * and FAULT_KIND what happens: error   (default) it returns FAULT_CODE and never reaches the driver hang    it never
+ * returns slow    it reaches the driver FAULT_MS later silent  it returns success, and nothing was done; entries of
+ * which that cannot be said pass lost    it and every call after it fail; calls on a context FAULT_GRACE_MS later are
+ * logged as violations count   nothing happens, and the log ends with a line `count: ENTRY BEFORE SINCE` for each entry
+ * called With FAULT_ARM set calls count and faults begin when a file of that name appears, or the program sets
+ * layer_fault.armed (fault_layer.h). FAULT_ONE_IN=N and FAULT_SEED instead of FAULT_FN: one call in N of any entry.
+ * Lines of the log: layer: fault: clFinish call 3 -> error -5. FAULT_FN=list logs `layer: entry NAME` for every entry,
+ * so that a test can walk them all. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -10,136 +15,118 @@
 
 #include "tests/layers/layer.h"
 
-/* INT(name, parameters, arguments): returns its status. OBJECT(type, name, parameters, arguments): returns an object
- * and its status by err. POINTER: returns a pointer alone. */
-#define WAITS cl_uint n, const cl_event *w, cl_event *e
-#define ENTRIES(INT, OBJECT, POINTER)                                                                                  \
-  INT(clGetPlatformInfo, (cl_platform_id p, cl_platform_info i, size_t s, void *v, size_t *r), (p, i, s, v, r))        \
-  INT(clGetDeviceIDs, (cl_platform_id p, cl_device_type t, cl_uint m, cl_device_id * d, cl_uint * r), (p, t, m, d, r)) \
-  INT(clGetDeviceInfo, (cl_device_id d, cl_device_info i, size_t s, void *v, size_t *r), (d, i, s, v, r))              \
-  OBJECT(cl_context, clCreateContext,                                                                                  \
-         (const cl_context_properties *p, cl_uint m, const cl_device_id *d,                                            \
-          void(CL_CALLBACK * f)(const char *, const void *, size_t, void *), void *u, cl_int *err),                    \
-         (p, m, d, f, u, err))                                                                                         \
-  INT(clRetainContext, (cl_context c), (c))                                                                            \
-  INT(clReleaseContext, (cl_context c), (c))                                                                           \
-  INT(clGetContextInfo, (cl_context c, cl_context_info i, size_t s, void *v, size_t *r), (c, i, s, v, r))              \
-  OBJECT(cl_command_queue, clCreateCommandQueue,                                                                       \
-         (cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int * err), (c, d, p, err))                  \
-  OBJECT(cl_command_queue, clCreateCommandQueueWithProperties,                                                         \
-         (cl_context c, cl_device_id d, const cl_queue_properties *p, cl_int *err), (c, d, p, err))                    \
-  INT(clReleaseCommandQueue, (cl_command_queue q), (q))                                                                \
-  OBJECT(cl_mem, clCreateBuffer, (cl_context c, cl_mem_flags f, size_t s, void *h, cl_int *err), (c, f, s, h, err))    \
-  OBJECT(cl_mem, clCreateSubBuffer, (cl_mem m, cl_mem_flags f, cl_buffer_create_type t, const void *i, cl_int *err),   \
-         (m, f, t, i, err))                                                                                            \
-  INT(clRetainMemObject, (cl_mem m), (m))                                                                              \
-  INT(clReleaseMemObject, (cl_mem m), (m))                                                                             \
-  INT(clGetMemObjectInfo, (cl_mem m, cl_mem_info i, size_t s, void *v, size_t *r), (m, i, s, v, r))                    \
-  INT(clSetMemObjectDestructorCallback, (cl_mem m, void(CL_CALLBACK * f)(cl_mem, void *), void *u), (m, f, u))         \
-  OBJECT(cl_program, clCreateProgramWithSource,                                                                        \
-         (cl_context c, cl_uint m, const char **t, const size_t *l, cl_int *err), (c, m, t, l, err))                   \
-  OBJECT(cl_program, clCreateProgramWithBinary,                                                                        \
-         (cl_context c, cl_uint m, const cl_device_id *d, const size_t *l, const unsigned char **b, cl_int *s,         \
-          cl_int *err),                                                                                                \
-         (c, m, d, l, b, s, err))                                                                                      \
-  INT(clBuildProgram,                                                                                                  \
-      (cl_program p, cl_uint m, const cl_device_id *d, const char *o, void(CL_CALLBACK * f)(cl_program, void *),       \
-       void *u),                                                                                                       \
-      (p, m, d, o, f, u))                                                                                              \
-  INT(clReleaseProgram, (cl_program p), (p))                                                                           \
-  INT(clGetProgramInfo, (cl_program p, cl_program_info i, size_t s, void *v, size_t *r), (p, i, s, v, r))              \
-  INT(clGetProgramBuildInfo, (cl_program p, cl_device_id d, cl_program_build_info i, size_t s, void *v, size_t *r),    \
-      (p, d, i, s, v, r))                                                                                              \
-  OBJECT(cl_kernel, clCreateKernel, (cl_program p, const char *t, cl_int *err), (p, t, err))                           \
-  INT(clReleaseKernel, (cl_kernel k), (k))                                                                             \
-  INT(clSetKernelArg, (cl_kernel k, cl_uint i, size_t s, const void *v), (k, i, s, v))                                 \
-  INT(clSetKernelArgSVMPointer, (cl_kernel k, cl_uint i, const void *v), (k, i, v))                                    \
-  INT(clSetKernelExecInfo, (cl_kernel k, cl_kernel_exec_info i, size_t s, const void *v), (k, i, s, v))                \
-  INT(clGetKernelInfo, (cl_kernel k, cl_kernel_info i, size_t s, void *v, size_t *r), (k, i, s, v, r))                 \
-  INT(clGetKernelWorkGroupInfo,                                                                                        \
-      (cl_kernel k, cl_device_id d, cl_kernel_work_group_info i, size_t s, void *v, size_t *r), (k, d, i, s, v, r))    \
-  INT(clGetKernelSubGroupInfo,                                                                                         \
-      (cl_kernel k, cl_device_id d, cl_kernel_sub_group_info i, size_t a, const void *b, size_t s, void *v,            \
-       size_t *r),                                                                                                     \
-      (k, d, i, a, b, s, v, r))                                                                                        \
-  INT(clWaitForEvents, (cl_uint m, const cl_event *e), (m, e))                                                         \
-  INT(clGetEventInfo, (cl_event e, cl_event_info i, size_t s, void *v, size_t *r), (e, i, s, v, r))                    \
-  INT(clGetEventProfilingInfo, (cl_event e, cl_profiling_info i, size_t s, void *v, size_t *r), (e, i, s, v, r))       \
-  INT(clSetEventCallback, (cl_event e, cl_int i, void(CL_CALLBACK * f)(cl_event, cl_int, void *), void *u),            \
-      (e, i, f, u))                                                                                                    \
-  INT(clRetainEvent, (cl_event e), (e))                                                                                \
-  INT(clReleaseEvent, (cl_event e), (e))                                                                               \
-  OBJECT(cl_event, clCreateUserEvent, (cl_context c, cl_int * err), (c, err))                                          \
-  INT(clFlush, (cl_command_queue q), (q))                                                                              \
-  INT(clFinish, (cl_command_queue q), (q))                                                                             \
-  INT(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, void *v, WAITS),              \
-      (q, m, b, o, s, v, n, w, e))                                                                                     \
-  INT(clEnqueueWriteBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, const void *v, WAITS),       \
-      (q, m, b, o, s, v, n, w, e))                                                                                     \
-  INT(clEnqueueReadBufferRect,                                                                                         \
-      (cl_command_queue q, cl_mem m, cl_bool b, const size_t *x, const size_t *y, const size_t *z, size_t r1,          \
-       size_t s1, size_t r2, size_t s2, void *v, WAITS),                                                               \
-      (q, m, b, x, y, z, r1, s1, r2, s2, v, n, w, e))                                                                  \
-  INT(clEnqueueWriteBufferRect,                                                                                        \
-      (cl_command_queue q, cl_mem m, cl_bool b, const size_t *x, const size_t *y, const size_t *z, size_t r1,          \
-       size_t s1, size_t r2, size_t s2, const void *v, WAITS),                                                         \
-      (q, m, b, x, y, z, r1, s1, r2, s2, v, n, w, e))                                                                  \
-  INT(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem a, cl_mem b, size_t x, size_t y, size_t s, WAITS),              \
-      (q, a, b, x, y, s, n, w, e))                                                                                     \
-  INT(clEnqueueFillBuffer, (cl_command_queue q, cl_mem m, const void *v, size_t p, size_t o, size_t s, WAITS),         \
-      (q, m, v, p, o, s, n, w, e))                                                                                     \
-  OBJECT(void *, clEnqueueMapBuffer,                                                                                   \
-         (cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, WAITS, cl_int * err),           \
-         (q, m, b, f, o, s, n, w, e, err))                                                                             \
-  INT(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem m, void *v, WAITS), (q, m, v, n, w, e))                     \
-  INT(clEnqueueMigrateMemObjects, (cl_command_queue q, cl_uint c, const cl_mem *m, cl_mem_migration_flags f, WAITS),   \
-      (q, c, m, f, n, w, e))                                                                                           \
-  INT(clEnqueueNDRangeKernel,                                                                                          \
-      (cl_command_queue q, cl_kernel k, cl_uint d, const size_t *o, const size_t *g, const size_t *l, WAITS),          \
-      (q, k, d, o, g, l, n, w, e))                                                                                     \
-  INT(clEnqueueMarkerWithWaitList, (cl_command_queue q, WAITS), (q, n, w, e))                                          \
-  INT(clEnqueueBarrierWithWaitList, (cl_command_queue q, WAITS), (q, n, w, e))                                         \
-  POINTER(clSVMAlloc, (cl_context c, cl_svm_mem_flags f, size_t s, cl_uint a), (c, f, s, a))                           \
-  INT(clEnqueueSVMMap, (cl_command_queue q, cl_bool b, cl_map_flags f, void *v, size_t s, WAITS),                      \
-      (q, b, f, v, s, n, w, e))                                                                                        \
-  INT(clEnqueueSVMUnmap, (cl_command_queue q, void *v, WAITS), (q, v, n, w, e))                                        \
-  INT(clEnqueueSVMMemcpy, (cl_command_queue q, cl_bool b, void *x, const void *y, size_t s, WAITS),                    \
-      (q, b, x, y, s, n, w, e))                                                                                        \
-  POINTER(clGetExtensionFunctionAddressForPlatform, (cl_platform_id p, const char *t), (p, t))
+#include "tests/layers/fault_layer_entries.h"
+#include "tests/layers/fault_layer_plan.h"
 
-#define COUNT_ENTRY(name, ...) at_##name,
-#define COUNT_OBJECT(type, name, ...) at_##name,
-enum { ENTRIES(COUNT_ENTRY, COUNT_OBJECT, COUNT_ENTRY) entries };
+/* Functions of extensions: what the driver gave for each. */
+static struct {
+  clHostMemAllocINTEL_fn clHostMemAllocINTEL;
+  clMemFreeINTEL_fn clMemFreeINTEL;
+  clSetKernelArgMemPointerINTEL_fn clSetKernelArgMemPointerINTEL;
+} extension;
 
-#define NAME_ENTRY(name, ...) #name,
-#define NAME_OBJECT(type, name, ...) #name,
-static const char *const kNames[] = {ENTRIES(NAME_ENTRY, NAME_OBJECT, NAME_ENTRY)};
-
-static int target = -1; /* FAULT_FN */
-static unsigned long nth;
-static cl_int code;
-static atomic_ulong calls;
-
-/* Whether this call of the entry is the one that fails. */
-static bool fails(int entry) {
-  if (entry != target) return false;
-  unsigned long call = atomic_fetch_add(&calls, 1) + 1;
-  if (nth != 0 && call != nth) return false;
-  layer_log("fault: %s call %lu -> %d", kNames[entry], call, code);
-  return true;
+/* A release that the driver refuses is not the program's to make again. */
+static cl_int status(int entry, cl_int from_driver) {
+  if (from_driver == CL_SUCCESS) fault_live(entry, 0);
+  return from_driver;
 }
 
-#define WRAP_INT(name, parameters, arguments) \
-  static cl_int CL_API_CALL fault_##name parameters { return fails(at_##name) ? code : next.name arguments; }
-#define WRAP_OBJECT(type, name, parameters, arguments) \
-  static type CL_API_CALL fault_##name parameters {    \
-    if (!fails(at_##name)) return next.name arguments; \
-    if (err) *err = code;                              \
-    return NULL;                                       \
+static cl_int refused(int entry) {
+  if (entry == at_clReleaseCommandQueue || entry == at_clReleaseMemObject || entry == at_clReleaseEvent ||
+      entry == at_clReleaseKernel || entry == at_clReleaseProgram || entry == at_clReleaseContext)
+    fault_live(entry, 0);
+  return fault_code();
+}
+
+static cl_int enqueued(int entry, cl_int from_driver, const cl_event *event) {
+  if (from_driver == CL_SUCCESS) fault_live(entry, event && *event);
+  return from_driver;
+}
+
+/* A command that is not executed: its event comes in its turn. */
+static cl_int unexecuted(cl_command_queue q, WAITS) {
+  return e ? next.clEnqueueMarkerWithWaitList(q, n, w, e) : CL_SUCCESS;
+}
+
+#define WRAP_QUERY_OF(from, name, parameters, arguments)               \
+  static cl_int CL_API_CALL fault_##name parameters {                  \
+    if (fault_plan_call(at_##name) == FAULT_FAIL) return fault_code(); \
+    return status(at_##name, from.name arguments);                     \
   }
-#define WRAP_POINTER(name, parameters, arguments) \
-  static void *CL_API_CALL fault_##name parameters { return fails(at_##name) ? NULL : next.name arguments; }
-ENTRIES(WRAP_INT, WRAP_OBJECT, WRAP_POINTER)
+#define WRAP_ACT(name, parameters, arguments)          \
+  static cl_int CL_API_CALL fault_##name parameters {  \
+    switch (fault_plan_call(at_##name)) {              \
+      case FAULT_FAIL:                                 \
+        return refused(at_##name);                     \
+      case FAULT_SILENT:                               \
+        return status(at_##name, CL_SUCCESS);          \
+      default:                                         \
+        return status(at_##name, next.name arguments); \
+    }                                                  \
+  }
+#define WRAP_COMMAND(name, parameters, arguments)              \
+  static cl_int CL_API_CALL fault_##name parameters {          \
+    switch (fault_plan_call(at_##name)) {                      \
+      case FAULT_FAIL:                                         \
+        return fault_code();                                   \
+      case FAULT_SILENT:                                       \
+        return enqueued(at_##name, unexecuted(q, n, w, e), e); \
+      default:                                                 \
+        return enqueued(at_##name, next.name arguments, e);    \
+    }                                                          \
+  }
+#define WRAP_MAKE_OF(from, type, name, parameters, arguments) \
+  static type CL_API_CALL fault_##name parameters {           \
+    if (fault_plan_call(at_##name) == FAULT_FAIL) {           \
+      if (err) *err = fault_code();                           \
+      return NULL;                                            \
+    }                                                         \
+    type const made = from.name arguments;                    \
+    if (made) fault_live(at_##name, 0);                       \
+    return made;                                              \
+  }
+#define WRAP_FIND(name, parameters, arguments)                 \
+  static void *CL_API_CALL fault_##name parameters {           \
+    if (fault_plan_call(at_##name) == FAULT_FAIL) return NULL; \
+    void *const found = next.name arguments;                   \
+    if (found) fault_live(at_##name, 0);                       \
+    return found;                                              \
+  }
+#define WRAP_FREE_OF(from, name, parameters, arguments)                \
+  static void CL_API_CALL fault_##name parameters {                    \
+    if (fault_plan_call(at_##name) == FAULT_PASS) from.name arguments; \
+    fault_live(at_##name, 0);                                          \
+  }
+#define WRAP_QUERY(name, ...) WRAP_QUERY_OF(next, name, __VA_ARGS__)
+#define WRAP_MAKE(type, name, ...) WRAP_MAKE_OF(next, type, name, __VA_ARGS__)
+#define WRAP_FREE(name, ...) WRAP_FREE_OF(next, name, __VA_ARGS__)
+ENTRIES(WRAP_QUERY, WRAP_ACT, WRAP_COMMAND, WRAP_MAKE, WRAP_FIND, WRAP_FREE)
+
+#define WRAP_QUERY_EXT(name, ...) WRAP_QUERY_OF(extension, name, __VA_ARGS__)
+#define WRAP_MAKE_EXT(type, name, ...) WRAP_MAKE_OF(extension, type, name, __VA_ARGS__)
+#define WRAP_FREE_EXT(name, ...) WRAP_FREE_OF(extension, name, __VA_ARGS__)
+EXTENSIONS(WRAP_QUERY_EXT, WRAP_MAKE_EXT, WRAP_FREE_EXT)
+
+/* The address of an extension's function: this layer's own, where it has one. */
+static void *CL_API_CALL find_extension(cl_platform_id platform, const char *name) {
+  void *const found = fault_clGetExtensionFunctionAddressForPlatform(platform, name);
+#define FILL_EXT(entry, ...)                \
+  if (found && strcmp(name, #entry) == 0) { \
+    extension.entry = (entry##_fn)found;    \
+    return (void *)fault_##entry;           \
+  }
+#define FILL_EXT_OF(type, entry, ...) FILL_EXT(entry)
+  EXTENSIONS(FILL_EXT, FILL_EXT_OF, FILL_EXT)
+  return found;
+}
+
+/* A map's event counts as that of a command. */
+static void *CL_API_CALL map_buffer(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, WAITS,
+                                    cl_int *err) {
+  void *const mapped = fault_clEnqueueMapBuffer(q, m, b, f, o, s, n, w, e, err);
+  if (mapped) fault_live(at_clEnqueueMapBuffer, e && *e);
+  return mapped;
+}
 
 /* FAULT_STALL_MS: of the writes (or maps) of at least FAULT_LEAST bytes, that call does not fail but begins so much
  * later. */
@@ -152,11 +139,11 @@ static void *open_gate(void *gate) {
   return NULL;
 }
 
-/* An event that the stalled command waits for; NULL where it is another command's turn. */
+/* An event that the stalled command waits for; NULL if it is another command's turn. */
 static cl_event gate_for(int entry, cl_command_queue q, cl_uint waits, size_t bytes) {
   cl_context context;
   pthread_t thread;
-  if (waits != 0 || bytes < least || !fails(entry)) return NULL;
+  if (waits != 0 || bytes < least || fault_plan_call(entry) != FAULT_FAIL) return NULL;
   cl_int err = next.clGetCommandQueueInfo(q, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
   const cl_event gate = err == CL_SUCCESS ? next.clCreateUserEvent(context, &err) : NULL;
   if (gate && pthread_create(&thread, NULL, open_gate, gate) == 0) pthread_detach(thread);
@@ -175,10 +162,6 @@ static void *CL_API_CALL stall_map(cl_command_queue q, cl_mem m, cl_bool b, cl_m
   return next.clEnqueueMapBuffer(q, m, b, f, o, s, gate ? 1 : n, gate ? &gate : w, e, err);
 }
 
-__attribute__((destructor)) static void at_end(void) {
-  if (target >= 0) layer_log("calls: %s %lu", kNames[target], atomic_load(&calls));
-}
-
 /* A compiler that takes liberties: FAULT_OPTIONS are added to those of every program. */
 static const char *liberties;
 
@@ -192,25 +175,17 @@ static cl_int CL_API_CALL build_freely(cl_program program, cl_uint n, const cl_d
 static const char *layer_name(void) { return "hx fault injection"; }
 
 static void layer_fill(void) {
-  const char *name = getenv("FAULT_FN"), *call = getenv("FAULT_NTH"), *error = getenv("FAULT_CODE");
-#define FILL_ENTRY(name, ...) mine.name = fault_##name;
-#define FILL_OBJECT(type, name, ...) mine.name = fault_##name;
-  ENTRIES(FILL_ENTRY, FILL_OBJECT, FILL_ENTRY)
   const char *stall = getenv("FAULT_STALL_MS"), *bytes = getenv("FAULT_LEAST");
+#define FILL(name, ...) mine.name = fault_##name;
+#define FILL_OF(type, name, ...) mine.name = fault_##name;
+  ENTRIES(FILL, FILL, FILL, FILL_OF, FILL, FILL)
+  mine.clGetExtensionFunctionAddressForPlatform = find_extension;
+  mine.clEnqueueMapBuffer = map_buffer;
   stall_ms = stall ? strtoul(stall, NULL, 10) : 0;
   least = bytes ? strtoul(bytes, NULL, 10) : 0;
   if (stall_ms) mine.clEnqueueWriteBuffer = stall_write;
   if (stall_ms) mine.clEnqueueMapBuffer = stall_map;
   liberties = getenv("FAULT_OPTIONS");
   if (liberties) mine.clBuildProgram = build_freely;
-  nth = call ? strtoul(call, NULL, 10) : 1;
-  code = error ? (cl_int)strtol(error, NULL, 10) : CL_OUT_OF_RESOURCES;
-  for (int i = 0; name && i < entries; i++) {
-    if (strcmp(name, kNames[i]) == 0) target = i;
-    if (strcmp(name, "list") == 0) layer_log("entry %s", kNames[i]);
-  }
-  if (target < 0 && name && strcmp(name, "list") != 0) {
-    layer_log("there is no entry %s", name); /* a test that meant one would pass in silence */
-    abort();
-  }
+  fault_plan_read();
 }

@@ -6,29 +6,14 @@
 
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl_layer.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "tests/layers/layer_log.h"
 
 #define LAYER_EXPORT __attribute__((visibility("default")))
 
 static cl_icd_dispatch next; /* the driver, or the layer below */
 static cl_icd_dispatch mine; /* the same, with this layer's entries put in */
-
-/* A line `layer: ...` to the file LAYER_LOG, or to stderr. */
-__attribute__((format(printf, 1, 2))) static void layer_log(const char *format, ...) {
-  const char *path = getenv("LAYER_LOG");
-  FILE *file = path && path[0] ? fopen(path, "a") : NULL;
-  FILE *out = file ? file : stderr;
-  char line[512];
-  va_list arguments;
-  va_start(arguments, format);
-  vsnprintf(line, sizeof line, format, arguments);
-  va_end(arguments);
-  fprintf(out, "layer: %s\n", line); /* one write: lines of several threads stay whole */
-  if (file) fclose(file);
-}
 
 static void layer_fill(void); /* puts the layer's entries into mine */
 static const char *layer_name(void);

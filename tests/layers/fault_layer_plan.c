@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which call of the fault layer is the one: see fault_layer_plan.h. No OpenCL is called here. */
+#include "tests/layers/fault_layer_plan.h"
+
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+#include <CL/cl_icd.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/layers/fault_layer.h"
+#include "tests/layers/fault_layer_entries.h"
+#include "tests/layers/layer_log.h"
+
+__attribute__((visibility("default"))) layer_fault_t layer_fault;
+
+#define ENTRY_NAME(name, ...) #name,
+#define ENTRY_NAME_OF(type, name, ...) #name,
+static const char *const kNames[] = {ENTRIES(ENTRY_NAME, ENTRY_NAME, ENTRY_NAME, ENTRY_NAME_OF, ENTRY_NAME, ENTRY_NAME)
+                                         EXTENSIONS(ENTRY_NAME, ENTRY_NAME_OF, ENTRY_NAME)};
+
+/* Whether the entry has a silent form. */
+#define NEVER(...) false,
+#define ALWAYS(...) true,
+static const bool kSilent[] = {ENTRIES(NEVER, ALWAYS, ALWAYS, NEVER, NEVER, ALWAYS) EXTENSIONS(NEVER, NEVER, ALWAYS)};
+
+/* Whether it has an error to return. */
+static const bool kFails[] = {ENTRIES(ALWAYS, ALWAYS, ALWAYS, ALWAYS, ALWAYS, NEVER) EXTENSIONS(ALWAYS, ALWAYS, NEVER)};
+
+typedef enum kind { ERROR, HANG, SLOW, SILENT, LOST, COUNT, KINDS } kind;
+static const char *const kKinds[KINDS] = {"error", "hang", "slow", "silent", "lost", "count"};
+
+static int target = -1;   /* FAULT_FN */
+static unsigned long nth; /* FAULT_NTH: 0 is every call */
+static unsigned long one_in, seed;
+static kind what;
+static unsigned long slow_ms, grace_ms;
+static cl_int code;
+static const char *arm_file;
+static atomic_ulong calls[2][entries]; /* before it was armed, and since */
+static atomic_ulong all_calls;
+static _Atomic int64_t lost_ns;
+
+int fault_code(void) { return code; }
+
+static unsigned long number(const char *name, unsigned long otherwise) {
+  const char *text = getenv(name);
+  return text && text[0] ? strtoul(text, NULL, 10) : otherwise;
+}
+
+/* A test that meant another would pass in silence. */
+static void refuse(const char *name, const char *value) {
+  layer_log("%s=%s: there is none of that name", name, value);
+  abort();
+}
+
+static int find(const char *variable, const char *value, const char *const *names, int count) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(value, names[i]) == 0) return i;
+  refuse(variable, value);
+  return -1;
+}
+
+static void list(void) {
+  for (int i = 0; i < entries; i++)
+    layer_log("entry %s %s %s", kNames[i], kFails[i] ? "error" : "-", kSilent[i] ? "silent" : "-");
+}
+
+void fault_plan_read(void) {
+  const char *name = getenv("FAULT_FN"), *as = getenv("FAULT_KIND"), *returns = getenv("FAULT_CODE");
+  what = as ? (kind)find("FAULT_KIND", as, kKinds, KINDS) : ERROR;
+  nth = number("FAULT_NTH", 1);
+  one_in = number("FAULT_ONE_IN", 0);
+  seed = number("FAULT_SEED", 1);
+  slow_ms = number("FAULT_MS", 60);
+  grace_ms = number("FAULT_GRACE_MS", 200);
+  code = returns ? (cl_int)strtol(returns, NULL, 10) : what == LOST ? CL_DEVICE_NOT_AVAILABLE : CL_OUT_OF_RESOURCES;
+  arm_file = getenv("FAULT_ARM");
+  atomic_store(&layer_fault.armed, arm_file == NULL);
+  if (name && strcmp(name, "list") == 0)
+    list();
+  else if (name)
+    target = find("FAULT_FN", name, kNames, entries);
+}
+
+static bool armed(void) {
+  if (atomic_load(&layer_fault.armed)) return true;
+  if (arm_file[0] == '\0' || access(arm_file, F_OK) != 0) return false;
+  atomic_store(&layer_fault.armed, 1);
+  return true;
+}
+
+static int64_t now_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void sleep_ms(unsigned long ms) {
+  nanosleep(&(struct timespec){(time_t)(ms / 1000), (long)(ms % 1000) * 1000000}, NULL);
+}
+
+/* Queries of platforms and devices are no calls on a context. */
+static bool on_context(int entry) {
+  return entry > at_clGetDeviceInfo && entry != at_clGetExtensionFunctionAddressForPlatform;
+}
+
+/* Every call after the loss fails; one that begins when the loss was long known is a violation, named once an entry. */
+static fault_verdict after_the_loss(int entry) {
+  static atomic_bool named[entries];
+  const int64_t age = now_ns() - atomic_load(&lost_ns);
+  if (on_context(entry) && age > (int64_t)grace_ms * 1000000) {
+    atomic_fetch_add(&layer_fault.violations, 1);
+    if (!atomic_exchange(&named[entry], true))
+      layer_log("VIOLATION %s is called %lld ms after the device was lost", kNames[entry], (long long)(age / 1000000));
+  }
+  return kFails[entry] ? FAULT_FAIL : FAULT_SILENT;
+}
+
+static void hang(void) {
+  for (;;) pause();
+}
+
+static fault_verdict inject(int entry, unsigned long call) {
+  const bool never_runs = what == ERROR || what == SILENT || what == HANG || what == LOST;
+  if ((what == SILENT && !kSilent[entry]) || (what == ERROR && !kFails[entry])) return FAULT_PASS;
+  layer_log("fault: %s call %lu -> %s %d", kNames[entry], call, kKinds[what], what == SLOW ? (int)slow_ms : code);
+  atomic_fetch_add(&layer_fault.injected, 1);
+  if (entry == at_clEnqueueNDRangeKernel && never_runs) atomic_fetch_add(&layer_fault.chunks, 1);
+  switch (what) {
+    case HANG:
+      hang();
+      return FAULT_PASS;
+    case SLOW:
+      sleep_ms(slow_ms);
+      return FAULT_PASS;
+    case SILENT:
+      return FAULT_SILENT;
+    case LOST:
+      atomic_store(&lost_ns, now_ns());
+      return kFails[entry] ? FAULT_FAIL : FAULT_SILENT;
+    default:
+      return FAULT_FAIL;
+  }
+}
+
+/* FAULT_ONE_IN: of all calls one in so many, drawn by FAULT_SEED and the call's number. */
+static bool drawn(void) {
+  uint64_t z = (atomic_fetch_add(&all_calls, 1) + 1 + seed * 1000003u) * UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return (z ^ z >> 31) % one_in == 0;
+}
+
+fault_verdict fault_plan_call(int entry) {
+  const bool on = armed();
+  const unsigned long call = atomic_fetch_add(&calls[on][entry], 1) + 1;
+  if (!on || what == COUNT) return FAULT_PASS;
+  if (atomic_load(&lost_ns)) return after_the_loss(entry);
+  if (one_in ? drawn() : entry == target && (nth == 0 || call == nth)) return inject(entry, call);
+  return FAULT_PASS;
+}
+
+/* References by entry: what a call that went well adds to what the program holds. */
+static const struct {
+  signed char step;
+  layer_object of;
+} kLive[entries] = {
+    [at_clCreateContext] = {1, LAYER_CONTEXT},
+    [at_clRetainContext] = {1, LAYER_CONTEXT},
+    [at_clReleaseContext] = {-1, LAYER_CONTEXT},
+    [at_clCreateCommandQueue] = {1, LAYER_QUEUE},
+    [at_clCreateCommandQueueWithProperties] = {1, LAYER_QUEUE},
+    [at_clReleaseCommandQueue] = {-1, LAYER_QUEUE},
+    [at_clCreateBuffer] = {1, LAYER_MEM},
+    [at_clCreateSubBuffer] = {1, LAYER_MEM},
+    [at_clRetainMemObject] = {1, LAYER_MEM},
+    [at_clReleaseMemObject] = {-1, LAYER_MEM},
+    [at_clCreateProgramWithSource] = {1, LAYER_PROGRAM},
+    [at_clCreateProgramWithBinary] = {1, LAYER_PROGRAM},
+    [at_clReleaseProgram] = {-1, LAYER_PROGRAM},
+    [at_clCreateKernel] = {1, LAYER_KERNEL},
+    [at_clReleaseKernel] = {-1, LAYER_KERNEL},
+    [at_clCreateUserEvent] = {1, LAYER_EVENT},
+    [at_clRetainEvent] = {1, LAYER_EVENT},
+    [at_clReleaseEvent] = {-1, LAYER_EVENT},
+    [at_clSVMAlloc] = {1, LAYER_SVM},
+    [at_clSVMFree] = {-1, LAYER_SVM},
+    [at_clHostMemAllocINTEL] = {1, LAYER_SVM},
+    [at_clMemFreeINTEL] = {-1, LAYER_SVM},
+};
+
+void fault_live(int entry, int event) {
+  if (kLive[entry].step) atomic_fetch_add(&layer_fault.live[kLive[entry].of], kLive[entry].step);
+  if (event) atomic_fetch_add(&layer_fault.live[LAYER_EVENT], 1);
+}
+
+__attribute__((destructor)) static void at_end(void) {
+  if (target >= 0) layer_log("calls: %s %lu", kNames[target], atomic_load(&calls[1][target]));
+  for (int i = 0; what == COUNT && i < entries; i++)
+    if (calls[0][i] + calls[1][i] > 0) layer_log("count: %s %lu %lu", kNames[i], calls[0][i], calls[1][i]);
+}
