@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/backend/opencl/lane.h"
+#include "runtime/base/status.h"
 
 #define LEAST_HELD_BYTES ((size_t)256 << 10)
 #define MOST_PART 8u   /* of the device's memory, for one operand of one run */
@@ -113,6 +114,15 @@ static size_t most_bytes(const hx__work *w) {
   return bytes < HX__CL_KEPT_BYTES ? bytes : HX__CL_KEPT_BYTES;
 }
 
+/* Whether each program that the run takes has been made: a launch of one that has not would be a crash. */
+static bool prepared(const hx__cl_lane *lane, const hx__work *work) {
+  const hx__cl_program *const programs = lane->device->program;
+  if (work->matmul) return programs[lane->product].program != NULL;
+  for (size_t f = 0; f < work->nfields; f++)
+    if (!programs[hx__need_index(hx__need_reduce(work->fields[f].op, work->fields[f].type))].program) return false;
+  return true;
+}
+
 hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   lane->copied = 0;
@@ -125,6 +135,10 @@ hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
   lane->slices = request->work->slices;
   lane->most_bytes = most_bytes(request->work);
   if (hx__cl_is_lost(lane)) return HX__FAILED;
+  if (!prepared(lane, request->work)) {
+    hx__fail(HX_INTERNAL, "%s has no kernel for this task: none was asked for", lane->device->base.name);
+    return HX__FAILED;
+  }
   const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
   if (!make_room(lane, operands)) return HX__NO_MEMORY;
   lane->operands = operands;
