@@ -138,7 +138,8 @@ static bool deliver(kernels *k) {
 static void note_row(ladder_rung *rung, const kernels *k) {
   const hx__cl_lane *const lane = k->lane;
   const unsigned last = (lane->choices - 1) % HX__CL_CHOICES;
-  const unsigned program = lane->choices ? lane->choice[last].program : hx__need_index(k->work.needs);
+  const unsigned own = k->work.matmul ? lane->product : hx__need_index(k->work.needs);
+  const unsigned program = lane->choices ? lane->choice[last].program : own;
   const hx__kernel_row *const row = lane->device->program[program].row;
   snprintf(rung->note, sizeof rung->note, "%.60s, on data that the device holds", row ? row->name : "?");
 }
@@ -187,9 +188,11 @@ static kernels *kernels_open(ladder_hx *hx, ladder_rung *rung, const hx_task *ta
   bool fine = k && hx__config_read(&config, NULL) == HX_OK && hx__task_check(task, &k->work) == HX_OK;
   if (fine && !k->work.matmul) fine = (k->slots = malloc(k->work.slices * sizeof *k->slots)) != NULL;
   if (fine) {
+    const uint32_t tile[3] = {config.tile_m, config.tile_n, config.tile_k};
+    const uint64_t needs = hx__device_needs(&d->base, k->work.needs, tile);
     /* All programs of a set: the shape's own is among them, and what is built beside the rungs would slow them. */
-    hx__prepare_wait(&d->base, k->work.needs | (k->work.matmul ? HX__NEED_TILES : 0), UINT64_MAX, UINT64_MAX);
-    if (!(atomic_load(&d->base.ready) & k->work.needs)) fine = ladder_out(rung, "hx: %.140s", d->base.why);
+    hx__prepare_wait(&d->base, needs | (k->work.matmul ? HX__NEED_TILES : 0), UINT64_MAX, UINT64_MAX);
+    if (!(atomic_load(&d->base.ready) & needs)) fine = ladder_out(rung, "hx: %.140s", d->base.why);
   }
   if (fine) fine = (k->lane = (hx__cl_lane *)hx__cl_lane_open(&d->base, &config)) != NULL;
   if (fine) {
@@ -231,7 +234,8 @@ static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
   rung->call = call_kernels;
   rung->close = close_kernels;
   rung->self = k;
-  if (hx__cl_begin(&k->lane->base, &k->request) != HX__DONE) ladder_out(rung, "%.140s", hx->device->base.why);
+  if (hx__cl_begin(&k->lane->base, &k->request) != HX__DONE)
+    ladder_out(rung, "%.140s", atomic_load(&hx->device->base.lost) ? hx->device->base.why : hx_error_detail());
 }
 
 void ladder_hx_rungs(ladder_hx *hx, ladder_case *c, const hx_task *task) {

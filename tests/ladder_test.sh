@@ -3,7 +3,7 @@
 # ladder_test.sh path/to/hx-bench: every ladder on PoCL at small sizes. Every step that can run there does, and every
 # result is exact (hx-bench compares); a step that cannot says why.
 set -u
-unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE
+unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE HX_TILE
 bench=${1:?usage: ladder_test.sh path/to/hx-bench}
 case $bench in /*) ;; *) bench=$PWD/$bench ;; esac
 export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd POCL_MAX_PTHREAD_COUNT=1
@@ -53,6 +53,12 @@ for step in naive 'local tile' '128-bit reads' 'register tile'; do exact "$step"
 exact hx 2
 exact '"hx, kernels"' 2
 refused cp.async 'NVIDIA'
+
+# hx's kernels by the tile that is asked for, not by the device's own.
+export HX_TILE=16x32x16
+climb matmul --devices cpu,pocl --size 64x96x80
+unset HX_TILE
+exact '"hx, kernels"' 1
 
 climb offload --devices cpu,pocl --size 64x96x80 --step 25
 for step in 'serial C' OpenMP 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides'; do
