@@ -153,8 +153,10 @@ void bench_time_text(double seconds, char *text, size_t bytes);
 void bench_joules_text(double joules, char *text, size_t bytes); /* "n/a": not measured */
 void bench_bytes_text(uint64_t value, char *text, size_t bytes);
 
-/* Files. Opened before anything is measured, so that a bad path costs nothing. */
+/* Files. Opened before anything is measured, so that a bad path costs nothing; their old contents stay until the new
+ * ones are complete, and where nothing was written, or a run was stopped before it measured anything. */
 bool bench_files_open(const bench_options *options);
+void bench_measured(void); /* there is something worth a file */
 bool bench_files_write(const bench_session *session, const bench_results *results); /* and closes */
 void bench_write_csv(FILE *f, const bench_session *session, const bench_results *results);
 void bench_write_json(FILE *f, const bench_session *session, const bench_results *results);
@@ -162,6 +164,13 @@ FILE *bench_json_file(void); /* NULL: not asked for */
 FILE *bench_csv_file(void);
 FILE *bench_human_file(const bench_options *options);
 bool bench_files_close(void);
+void bench_json_end(FILE *f); /* the last members and brace of a document */
+
+/* Signals that end a run early, from when files are asked for on. Stopped: whoever measures returns with what he has.
+ * bench_stop_end: the program ends by the signal, if there was one. */
+void bench_stop_watch(void);
+bool bench_stopped(void);
+void bench_stop_end(void);
 
 /* The sentence at the end. */
 void bench_verdict(const bench_session *session, bench_results *results);

@@ -67,11 +67,13 @@ static bool call_one(bench_session *session, bench_subject *subject, bool first,
   size_t rounds = right ? bench_measure(field, args->n ? 2 : 1, &limits) : 0;
   if (!right) fputs("hx-bench: the result is not what the definition says\n", stderr);
   if (rounds) {
+    bench_measured();
     double offload = 1e9 * bench_median(field[0].samples, rounds);
     double kernel = args->n ? 1e9 * bench_median(field[1].samples, rounds) : 0;
     if (session->human)
       fprintf(session->human, "%-4s %-12s %8zu %12.1f %12.1f %12.1f %8zu\n", subject->row.type, subject->row.op,
               args->n, offload, kernel, offload - kernel, rounds);
+    if (session->human) fflush(session->human);
     if (bench_json_file())
       fprintf(bench_json_file(),
               "%s\n    {\"op\": \"%s\", \"type\": \"%s\", \"n\": %zu, \"offload_ns\": %.9g, \"kernel_ns\": %.9g, "
@@ -98,7 +100,7 @@ static bool call_op(bench_session *session, hx_op op, hx_type type, bool first, 
   bench_arrays arrays;
   if (!bench_reduce_arrays(session, op, type, most, &arrays)) return false;
   bool fine = true;
-  for (size_t i = 0; fine && i < count; i++) {
+  for (size_t i = 0; fine && i < count && !bench_stopped(); i++) {
     size_t n = options->size_count ? options->sizes[i].n : standard[i];
     if (n == 0 && op >= HX_MIN && op <= HX_ARGMAX) continue; /* they have no result */
     bench_subject subject;
@@ -129,12 +131,13 @@ static int run(bench_session *session) {
   hx__fpenv before = hx__fpenv_enter(); /* the bare kernels want it; hx_offload finds it there */
   for (hx_type type = HX_F32; type <= HX_U32; type++)
     for (hx_op op = HX_SUM; fine && op <= HX_PROD; op++) {
-      if (!(ops & 1u << op) || !(types & 1u << type)) continue;
+      if (bench_stopped() || !(ops & 1u << op) || !(types & 1u << type)) continue;
       fine = call_op(session, op, type, first, &results);
       first = false;
     }
   hx__fpenv_leave(before);
-  if (json) fputs("]}\n", json);
+  if (json) fputs("]", json);
+  if (json) bench_json_end(json);
   return fine && !results.failed ? BENCH_OK : BENCH_FAILED;
 }
 

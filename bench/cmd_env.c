@@ -63,6 +63,7 @@ int bench_cmd_env(const bench_options *options) {
   const hx__config_row *rows = hx__config_rows(&count);
   FILE *human = bench_human_file(options);
   if (human) print_table(human, rows, count);
+  bench_measured();
   if (bench_json_file()) write_json(bench_json_file(), rows, count);
   if (bench_csv_file()) write_csv(bench_csv_file(), rows, count);
   bool written = bench_files_close();

@@ -201,6 +201,7 @@ static bool explain_one(bench_session *session, bench_subject *subject, bool fir
     if (f) print_parts(f, &e, unit);
     if (f) print_choices(f, &e);
     if (json) write_json(json, &e, after);
+    bench_measured();
     if (csv) write_csv(csv, &subject->row, size, &e, after);
     for (unsigned i = 0; fine && !after && i < CALLS; i++) {
       const double from = bench_now();
@@ -245,13 +246,14 @@ static bool run(bench_session *session, const bench_options *options) {
   const uint32_t ops = options->ops ? options->ops : 1u << HX_SUM | 1u << BENCH_OP_MATMUL;
   const uint32_t types = options->types ? options->types : 1u << HX_F32;
   bool fine = true, first = true;
-  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 1); i++) {
+  for (size_t i = 0; fine && !bench_stopped() && i < (options->size_count ? options->size_count : 1); i++) {
     const bench_size *const given = options->size_count ? &options->sizes[i] : NULL;
     for (hx_op op = HX_SUM; op <= HX_PROD; op++)
       for (hx_type type = HX_F32; type <= HX_U32; type++)
-        if (fine && (ops & 1u << op) && (types & 1u << type) && !(given && given->m))
+        if (fine && !bench_stopped() && (ops & 1u << op) && (types & 1u << type) && !(given && given->m))
           fine = explain_reduction(session, op, type, given ? given : &length, &first);
-    if (fine && (ops & 1u << BENCH_OP_MATMUL) && !(given && !given->m && ops != 1u << BENCH_OP_MATMUL))
+    if (fine && !bench_stopped() && (ops & 1u << BENCH_OP_MATMUL) &&
+        !(given && !given->m && ops != 1u << BENCH_OP_MATMUL))
       fine = explain_product(session, given ? given : &shape, &first);
   }
   return fine;
@@ -269,7 +271,8 @@ int bench_cmd_explain(const bench_options *options) {
     if (session.human) bench_print_devices(&session, session.human);
     if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"explain\",\n  \"tasks\": [", json);
     if (!run(&session, options)) status = BENCH_FAILED;
-    if (json) fputs("]}\n", json);
+    if (json) fputs("]", json);
+    if (json) bench_json_end(json);
     bench_session_close(&session);
   }
   return bench_files_close() ? status : BENCH_FAILED;

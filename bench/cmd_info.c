@@ -56,6 +56,7 @@ int bench_cmd_info(const bench_options *options) {
     fputs("\nmissing:\n", f);
   }
   if (!bench_hints(f, &session, "") && f) fputs("  nothing: every GPU of this machine is among the devices above\n", f);
+  bench_measured();
   if (bench_json_file()) bench_write_json(bench_json_file(), &session, &results);
   if (bench_csv_file()) write_csv(bench_csv_file(), &session);
   if (!bench_files_close()) results.failed = true;

@@ -32,11 +32,12 @@ static bool climb(bench_session *session, const struct ladder *ladder) {
   if (ladder->on_all) return ladder->on_all(session);
   bool fine = true, any = false;
   for (size_t i = 0; i < session->device_count; i++) {
-    if (!in_use(&session->device[i])) continue;
+    if (!in_use(&session->device[i]) || bench_stopped()) continue;
     any = true;
     fine &= ladder->on_device(session, i);
   }
-  if (!any) fputs("hx-bench: no OpenCL device is in use (hx-bench info says why, and what is missing)\n", stderr);
+  if (!any && !bench_stopped())
+    fputs("hx-bench: no OpenCL device is in use (hx-bench info says why, and what is missing)\n", stderr);
   return fine && any;
 }
 

@@ -120,7 +120,8 @@ static void write_json(FILE *f, const bench_session *session, const peak *peaks,
     if (p->level) fprintf(f, "\"level\": \"%s\", \"streams\": %u, \"bytes\": %zu, ", p->level, p->streams, p->bytes);
     fprintf(f, "\"median\": %.9g, \"max\": %.9g, \"unit\": \"%s\"}", p->median, p->most, p->level ? "GB/s" : "GFLOP/s");
   }
-  fputs("]}\n", f);
+  fputs("]", f);
+  bench_json_end(f);
 }
 
 static void write_csv(FILE *f, const peak *peaks, size_t count, size_t rounds) {
@@ -139,7 +140,7 @@ static void write_csv(FILE *f, const peak *peaks, size_t count, size_t rounds) {
 /* Returns the rounds; 0: memory ran out. */
 static size_t measure(const bench_session *session, peak *peaks, size_t count) {
   static bench_contestant field[MOST_PEAKS];
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < count && !bench_stopped(); i++) {
     field[i] = (bench_contestant){.sample = sample, .self = &peaks[i], .calls = 1};
     sample(&peaks[i], 1);
   }
@@ -175,6 +176,7 @@ static int run(bench_session *session) {
   for (size_t i = 0; i < count; i++) peaks[i].x = x;
   if (session->human) bench_system_print(session->human, session);
   size_t rounds = measure(session, peaks, count);
+  if (rounds) bench_measured();
   if (rounds && session->human) print_table(session->human, peaks, count, rounds);
   if (rounds && bench_json_file()) write_json(bench_json_file(), session, peaks, count, rounds);
   if (rounds && bench_csv_file()) write_csv(bench_csv_file(), peaks, count, rounds);

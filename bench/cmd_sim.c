@@ -134,6 +134,7 @@ static bool do_one(FILE *f, const hx__profile *p, const char *op, const bench_si
             p->name, op, text, o.cpu_ms, o.gpu_ms, o.best_ms, o.best_share, o.first_ms, o.tenth_ms, o.share, o.launches,
             o.best_ms / o.tenth_ms);
   *first = false;
+  bench_measured();
   return true;
 }
 
@@ -147,11 +148,11 @@ static bool do_profile(FILE *f, const hx__profile *p, const bench_options *optio
   const bool sums = !options->ops || (options->ops & ~(1u << BENCH_OP_MATMUL));
   bool fine = true;
   if (f) print_profile(f, p);
-  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4); i++) {
+  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4) && !bench_stopped(); i++) {
     bench_size size = options->size_count ? options->sizes[i] : lengths[i];
     if (sums && size.m == 0) fine = do_one(f, p, "sum", &size, first);
   }
-  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4); i++) {
+  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4) && !bench_stopped(); i++) {
     bench_size size = options->size_count ? options->sizes[i] : shapes[i];
     if (size.m == 0 && !sums) size = (bench_size){.m = size.n, .n = size.n, .k = size.n};
     if (products && size.m) fine = do_one(f, p, "matmul", &size, first);
@@ -172,9 +173,10 @@ int bench_cmd_sim(const bench_options *options) {
         "10th:\nafter ten calls. eta: best over the tenth. Medians of 9 runs with noise of 3 %.\n",
         human);
   if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"sim\",\n  \"rows\": [", json);
-  for (size_t i = 0; fine && i < hx__profile_count; i++)
+  for (size_t i = 0; fine && i < hx__profile_count && !bench_stopped(); i++)
     if (!options->profile || hx__profile_named(options->profile, strlen(options->profile)) == &hx__profiles[i])
       fine = do_profile(human, &hx__profiles[i], options, &first);
-  if (json) fputs("]}\n", json);
+  if (json) fputs("]", json);
+  if (json) bench_json_end(json);
   return bench_files_close() && fine ? BENCH_OK : BENCH_FAILED;
 }

@@ -66,7 +66,7 @@ static int run(bench_session *session) {
   if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"tune\",\n  \"system\": ", json);
   if (json) bench_system_json(json, session);
   if (json) fputs(",\n  \"devices\": [", json);
-  for (size_t i = 0; i < session->device_count; i++) {
+  for (size_t i = 0; i < session->device_count && !bench_stopped(); i++) {
     hx__cl_device *const device = device_of(session, i);
     size_t side = 0, kept = 0;
     if (!device) continue;
@@ -80,11 +80,13 @@ static int run(bench_session *session) {
     if (csv) write_csv(csv, i, side, trials, count, tuned == 0);
     fine = fine && kept > 0;
     tuned++;
+    bench_measured();
   }
-  if (json) fputs("]}\n", json);
-  if (!tuned)
+  if (json) fputs("]", json);
+  if (json) bench_json_end(json);
+  if (!tuned && !bench_stopped())
     fputs("hx-bench: no OpenCL device is in use (hx-bench info says why, and what is missing)\n", stderr);
-  else if (human)
+  else if (tuned && human)
     fputs(hx__cache_dir_on() ? "\nkept in HX_CACHE_DIR\n" : "\nnothing kept: HX_CACHE_DIR is off\n", human);
   return tuned && fine ? BENCH_OK : BENCH_FAILED;
 }

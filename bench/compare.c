@@ -81,7 +81,7 @@ static bool run_reduction(bench_session *session, const bench_item *item, const 
   bench_arrays arrays;
   while (most && !bench_reduce_arrays(session, item->op, item->type, most, &arrays)) most = longest(item, most - 1);
   bool fine = true;
-  for (size_t i = 0; i < item->count; i++) {
+  for (size_t i = 0; i < item->count && !bench_stopped(); i++) {
     if (item->sizes[i].n > most) {
       fine = false;
       results->missing++;
@@ -100,12 +100,13 @@ static bool run_reduction(bench_session *session, const bench_item *item, const 
 static bool run_items(bench_session *session, const bench_item *items, size_t count, const bench_plan *plan,
                       bench_each *each, bench_results *results) {
   bool fine = true;
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < count && !bench_stopped(); i++) {
     if (items[i].op != (hx_op)BENCH_OP_MATMUL) {
       fine &= run_reduction(session, &items[i], plan, each, results);
       continue;
     }
-    for (size_t s = 0; s < items[i].count; s++) fine &= run_product(session, &items[i].sizes[s], plan, each, results);
+    for (size_t s = 0; s < items[i].count && !bench_stopped(); s++)
+      fine &= run_product(session, &items[i].sizes[s], plan, each, results);
   }
   return fine;
 }
@@ -146,6 +147,7 @@ int bench_compare(const bench_options *options, const bench_plan *plan) {
   if (session.human) {
     bench_system_print(session.human, &session);
     bench_print_devices(&session, session.human);
+    fflush(session.human);
   }
   if (!run_items(&session, items, count, plan, plan->each ? plan->each : compare_one, &results)) results.failed = true;
   bench_session_refresh(&session);

@@ -128,7 +128,7 @@ static double warm_up(player *p, bool learning, double seconds) {
     double before = bench_now();
     if (!call(p, NULL)) break;
     last = bench_now() - before;
-    if (bench_now() - start > seconds) break;
+    if (bench_now() - start > seconds || bench_stopped()) break;
   }
   return last;
 }
@@ -144,7 +144,7 @@ static double joules_of(player *p, unsigned calls) {
     if (p->session->device[p->report.device[d].index].kind == HX_GPU) return NAN;
   for (; bench_now() - start < ENERGY_SECONDS; done += calls)
     for (unsigned i = 0; i < calls; i++)
-      if (!call(p, NULL)) return NAN;
+      if (bench_stopped() || !call(p, NULL)) return NAN;
   const double joules = (hx__energy_joules(energy) - before) / (double)done;
   return joules > 0 ? joules : NAN;
 }
@@ -216,7 +216,7 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
   size_t *seat = calloc(count, sizeof *seat), seated = 0;     /* of a mode in the field; SIZE_MAX: it stays out */
   bool fine = players && field && seat;
   run->rounds = 0;
-  for (size_t i = 0; fine && i < count; i++) {
+  for (size_t i = 0; fine && i < count && !bench_stopped(); i++) {
     player *p = &players[i];
     *p = (player){.session = session, .subject = subject, .task = subject->task, .joules = NAN};
     p->task.gpu_share = modes[i].share;
@@ -231,7 +231,7 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
   choose_calls(field, seated);
   ceiling_player ceiling = {.subject = subject, .threads = 1};
   double ceiling_rate = NAN;
-  if (fine && seated) {
+  if (fine && seated && !bench_stopped()) {
     unsigned calls = choose_ceiling(&ceiling, session->threads);
     field[seated] = (bench_contestant){.sample = sample_ceiling, .self = &ceiling, .calls = calls};
     char size[64], label[128];
@@ -247,7 +247,8 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
     run->rounds = bench_measure(field, seated + 1, &limits);
     ceiling_rate = run->rounds ? bench_median(field[seated].samples, run->rounds) : NAN;
   }
-  for (size_t i = 0; fine && i < count; i++) {
+  const bool unmeasured = bench_stopped() && !run->rounds;
+  for (size_t i = 0; fine && !unmeasured && i < count; i++) {
     if (!run->rounds && seat[i] != SIZE_MAX) players[i].failed = true;
     const bench_contestant *who = seat[i] != SIZE_MAX ? &field[seat[i]] : NULL;
     if (who) players[i].joules = joules_of(&players[i], who->calls);

@@ -1,14 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where results go: --json, --csv, and the tables for people. */
+ * Where results go: --json, --csv, and the tables for people. A document is made in memory and takes the place of the
+ * file as a whole when it is complete: a run that is killed, or a full disk, leaves the file as it was. */
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench/bench.h"
 
-static FILE *json, *csv;
+typedef struct document {
+  const char *what, *path;
+  FILE *f;
+  char *text; /* of the stream; NULL: it is the standard output */
+  size_t bytes;
+} document;
 
-FILE *bench_json_file(void) { return json; }
-FILE *bench_csv_file(void) { return csv; }
+static document json = {.what = "JSON document"}, csv = {.what = "CSV table"};
+static bool measured;
+
+FILE *bench_json_file(void) { return json.f; }
+FILE *bench_csv_file(void) { return csv.f; }
+void bench_measured(void) { measured = true; }
 
 static bool is_output(const char *path) { return path && strcmp(path, "-") == 0; }
 
@@ -18,30 +33,111 @@ FILE *bench_human_file(const bench_options *options) {
   return is_output(options->json) || is_output(options->csv) ? stderr : stdout;
 }
 
-static bool open_one(const char *path, FILE **f) {
-  *f = NULL;
+/* Whether the file, or one in its folder, may be written. */
+static bool writable(const char *path) {
+  struct stat st;
+  if (stat(path, &st) == 0) {
+    if (S_ISDIR(st.st_mode)) errno = EISDIR;
+    return !S_ISDIR(st.st_mode) && access(path, W_OK) == 0;
+  }
+  char folder[PATH_MAX];
+  const char *const slash = strrchr(path, '/');
+  snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+  return *path != '\0' && (!slash || slash[1]) && access(folder, W_OK | X_OK) == 0;
+}
+
+static bool open_one(document *d, const char *path) {
+  d->path = path;
   if (!path) return true;
-  *f = is_output(path) ? stdout : fopen(path, "w");
-  if (!*f) fprintf(stderr, "hx-bench: cannot write '%s': %s\n", path, strerror(errno));
-  return *f != NULL;
+  if (is_output(path))
+    d->f = stdout;
+  else if (writable(path))
+    d->f = open_memstream(&d->text, &d->bytes);
+  if (!d->f) fprintf(stderr, "hx-bench: cannot write '%s': %s\n", path, strerror(errno));
+  return d->f != NULL;
 }
 
 bool bench_files_open(const bench_options *options) {
-  if (open_one(options->json, &json) && open_one(options->csv, &csv)) return true;
+  if (options->json || options->csv) bench_stop_watch();
+  if (open_one(&json, options->json) && open_one(&csv, options->csv)) return true;
   bench_files_close();
   return false;
 }
 
-static bool close_one(FILE **f, const char *what) {
-  if (!*f) return true;
-  bool fine = !ferror(*f);
-  fine &= (*f == stdout ? fflush(*f) : fclose(*f)) == 0;
-  *f = NULL;
-  if (!fine) fprintf(stderr, "hx-bench: the %s could not be written in full\n", what);
+/* Writes all of the text and closes; false with errno. */
+static bool write_out(int fd, const document *d, bool sync) {
+  size_t done = 0;
+  while (done < d->bytes) {
+    const ssize_t n = write(fd, d->text + done, d->bytes - done);
+    if (n < 0 && errno != EINTR) break;
+    if (n > 0) done += (size_t)n;
+  }
+  bool fine = done == d->bytes && (!sync || fsync(fd) == 0);
+  const int error = errno;
+  if (close(fd) != 0 && fine) return false;
+  errno = error;
+  return fine;
+}
+
+/* /dev/stdout and its like may lead to a file that others are writing. */
+static bool is_special(const char *path) { return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0; }
+
+/* A device, a pipe, a file in a folder that takes no other. */
+static bool write_there(const document *d) {
+  const int fd = open(d->path, O_WRONLY | O_CREAT | O_CLOEXEC | (is_special(d->path) ? O_APPEND : O_TRUNC), 0666);
+  return fd >= 0 && write_out(fd, d, false);
+}
+
+/* The name that a whole document takes: of the file that a link leads to. False where it must be written in place. */
+static bool resolve(const char *path, char real[PATH_MAX], struct stat *st) {
+  if (is_special(path)) return false;
+  if (realpath(path, real)) return stat(real, st) == 0 && S_ISREG(st->st_mode);
+  st->st_mode = 0;
+  return lstat(path, st) != 0 && (size_t)snprintf(real, PATH_MAX, "%s", path) < PATH_MAX;
+}
+
+/* By a file beside it. *tried: there could be one, and the file itself is as it was if this failed. */
+static bool replace(const document *d, bool *tried) {
+  char real[PATH_MAX], beside[PATH_MAX + 32];
+  struct stat st;
+  *tried = false;
+  if (!resolve(d->path, real, &st)) return false;
+  snprintf(beside, sizeof beside, "%s.%d.part", real, (int)getpid());
+  const int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
+  if (fd < 0) return false;
+  if (st.st_mode && (fchown(fd, st.st_uid, st.st_gid) != 0 || fchmod(fd, st.st_mode & 0777) != 0)) {
+    close(fd); /* it would be another's, or another's to read */
+    unlink(beside);
+    return false;
+  }
+  const bool written = write_out(fd, d, true), fine = written && rename(beside, real) == 0;
+  const int error = errno;
+  *tried = !written; /* a file that is mounted by itself keeps its place: no rename */
+  if (!fine) unlink(beside);
+  errno = error;
+  return fine;
+}
+
+static bool close_one(document *d) {
+  if (!d->f) return true;
+  const bool output = d->f == stdout;
+  bool fine = !ferror(d->f);
+  fine &= (output ? fflush(d->f) : fclose(d->f)) == 0;
+  const bool nothing = d->bytes == 0 || (bench_stopped() && !measured);
+  if (fine && !output && !nothing) {
+    bool tried;
+    fflush(stdout);
+    fine = replace(d, &tried) || (!tried && write_there(d));
+    if (!fine) fprintf(stderr, "hx-bench: '%s': %s\n", d->path, strerror(errno));
+  }
+  free(d->text);
+  d->text = NULL;
+  d->f = NULL;
+  if (!fine) fprintf(stderr, "hx-bench: the %s could not be written in full\n", d->what);
   return fine;
 }
 
 bool bench_files_close(void) {
-  bool fine = close_one(&json, "JSON document");
-  return close_one(&csv, "CSV table") && fine;
+  bool fine = close_one(&json);
+  return close_one(&csv) && fine;
 }

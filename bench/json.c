@@ -4,6 +4,8 @@
 #include "bench/system.h"
 #include "bench/text.h"
 
+void bench_json_end(FILE *f) { fprintf(f, ", \"interrupted\": %s}\n", bench_stopped() ? "true" : "false"); }
+
 static void write_device(FILE *f, const hx_device_info *device, size_t index) {
   fprintf(f, "{\"index\": %zu, ", index);
   bench_json_member(f, "name", device->name);
@@ -123,5 +125,5 @@ void bench_write_json(FILE *f, const bench_session *session, const bench_results
   }
   fprintf(f, "],\n  \"failed\": %s, \"verdict\": ", results->failed ? "true" : "false");
   bench_json_string(f, results->verdict);
-  fputs("}\n", f);
+  bench_json_end(f);
 }

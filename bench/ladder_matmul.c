@@ -158,7 +158,7 @@ bool ladder_matmul(bench_session *session, size_t index) {
   ladder_hx *hx = ladder_hx_open(index);
   build(&device, &k);
   bool fine = hx != NULL;
-  for (size_t i = 0; fine && i < count; i++) {
+  for (size_t i = 0; fine && i < count && !bench_stopped(); i++) {
     ladder_product p;
     fine = sides_fit(&sizes[i]) && ladder_product_open(&p, &device, &sizes[i]);
     if (!fine) break;

@@ -91,7 +91,7 @@ bool ladder_offload(bench_session *session) {
   static const bench_size study = {2048, 4096, 2048, false, false, 0};
   const bench_options *options = session->options;
   bool fine = true;
-  for (size_t i = 0; fine && i < options->size_count; i++) {
+  for (size_t i = 0; fine && i < options->size_count && !bench_stopped(); i++) {
     bench_size size = options->sizes[i];
     if (!size.m) size.m = size.k = size.n;
     fine = one(session, &size);

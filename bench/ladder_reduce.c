@@ -233,7 +233,7 @@ bool ladder_reduce(bench_session *session, size_t index) {
   bool fine = open_ground(&f, &device, most);
   if (!fine) fprintf(stderr, "hx-bench: device %zu has no room for %zu elements\n", index, most);
   if (hx && fine) hx_register(ladder_hx_context(hx), f.x, most * sizeof *f.x);
-  for (size_t i = 0; fine && hx && i < count; i++) {
+  for (size_t i = 0; fine && hx && i < count && !bench_stopped(); i++) {
     hx_value unused;
     const hx_task task = hx_reduce(HX_SUM, HX_U32, f.x, sizes[i], &unused);
     const uint64_t sum = ref_reduce(HX_SUM, HX_U32, f.x, NULL, sizes[i]).u64;

@@ -69,6 +69,7 @@ static void print_row(FILE *f, const kept *r) {
 }
 
 bool ladder_keep(const bench_session *session, const ladder_case *c) {
+  bench_measured();
   if (session->human) print_head(session->human, c);
   for (size_t i = 0; i < c->rungs; i++) {
     const ladder_rung *rung = &c->rung[i];
@@ -193,5 +194,6 @@ void ladder_write_json(FILE *f, const bench_session *session, const char *ladder
     write_series(f, &rows[i]);
     more = true;
   }
-  fprintf(f, "],\n  \"failed\": %s}\n", failed ? "true" : "false");
+  fprintf(f, "],\n  \"failed\": %s", failed ? "true" : "false");
+  bench_json_end(f);
 }

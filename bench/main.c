@@ -73,6 +73,7 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < COMMANDS; i++) {
     if (strcmp(commands[i].name, options.command) != 0) continue;
     int status = commands[i].run(&options);
+    bench_stop_end();
     return said_all() || status != BENCH_OK ? status : BENCH_FAILED;
   }
   fprintf(stderr, "hx-bench: there is no subcommand '%s' (hx-bench --help)\n", options.command);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bench/bench.h"
+
 #define SAMPLE_SECONDS 50e-6 /* 1000 times the cost of reading the clock */
 #define MOST_ROUNDS 1001
 #define PATIENCE 4 /* times the asked seconds, for the least number of rounds */
@@ -59,6 +61,7 @@ void bench_median_interval(const double *sorted, size_t count, double *low, doub
 
 static bool enough(size_t rounds, double elapsed, const bench_limits *limits) {
   if (rounds == 0) return false;
+  if (bench_stopped()) return true;
   bool late = limits->deadline > 0 && bench_now() >= limits->deadline;
   if (limits->reps) return rounds >= limits->reps;
   if (rounds >= MOST_ROUNDS) return true;
@@ -120,7 +123,8 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
       drawn = elapsed;
     }
     take_order(rounds, count, rows, order, &state);
-    for (size_t c = 0; fine && c < count; c++) {
+    size_t c = 0;
+    for (; fine && c < count && !bench_stopped(); c++) {
       bench_contestant *who = &contestants[order[c]];
       if (rounds == who->room) {
         size_t room = who->room ? 2 * who->room : 64;
@@ -133,6 +137,7 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
       who->samples[rounds] = who->sample(who->self, who->calls);
       fine = who->samples[rounds] >= 0;
     }
+    if (c < count) break; /* a round counts as a whole or not at all */
     rounds++;
   }
   free(rows);

@@ -31,7 +31,8 @@ typedef struct bench_limits {
   bool progress;
 } bench_limits;
 
-/* Rounds until the limits are met; 0 when a sample failed. Each contestant then has as many samples. */
+/* Rounds until the limits are met or the run is stopped; 0 when a sample failed. Each contestant then has as many
+ * samples. */
 size_t bench_measure(bench_contestant *contestants, size_t count, const bench_limits *limits);
 
 /* How many calls make a sample long enough for the clock, if one takes `seconds`. */

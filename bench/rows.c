@@ -15,6 +15,7 @@ bool bench_results_add(bench_results *results, const bench_row *row) {
     results->row_room = room;
   }
   results->rows[results->row_count++] = *row;
+  bench_measured();
   return true;
 }
 

@@ -184,6 +184,7 @@ void bench_verdict(const bench_session *session, bench_results *results) {
     add(results, "only the CPU took part%s: hx-bench info says what a GPU would need", where);
   if (!results->verdict[0] && !session->has_cpu) add(results, "only devices took part%s", where);
   if (results->verdict[0]) add(results, ". ");
+  if (bench_stopped()) add(results, "Interrupted: this is what had been measured by then. ");
   size_t wrong = wrong_rows(results), missing = results->missing;
   if (wrong) add(results, "NOT VERIFIED: %zu of %zu results are wrong or missing. ", wrong, results->row_count);
   if (missing) add(results, "NOT RUN: %zu size%s, for lack of memory. ", missing, missing > 1 ? "s" : "");

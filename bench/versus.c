@@ -269,7 +269,7 @@ int bench_versus_run(const bench_options *options, const bench_plan *plan, const
   bool fine = bench_rival_start(&t.rivals[0], NULL, NULL) == BENCH_READY;
   for (size_t v = 0; fine && v < own.vs_count; v++) start_peer(&t, v);
   for (size_t i = 0; fine && i < count; i++)
-    for (size_t s = 0; s < items[i].count; s++)
+    for (size_t s = 0; s < items[i].count && !bench_stopped(); s++)
       if (!versus_one(&t, &items[i], &items[i].sizes[s], &results)) results.failed = true;
   if (!fine) results.failed = true;
   for (size_t r = 0; r < t.count; r++) bench_rival_end(&t.rivals[r]);

@@ -215,6 +215,78 @@ status 1 tune --devices cpu && has err 'no OpenCL device' tune
 status 0 call --reps 3 --json c.json --csv c.csv && has c.json '"n": 64, "offload_ns": ' call &&
   valid_csv c.csv offload_ns call && has out '^f32  sum  *1000 ' call
 
+# A file keeps what it holds until a new document is complete; a signal completes it with what is measured by then.
+# send SIGNAL STATUS PATTERN ARGUMENTS...: the run gets the signal once PATTERN is in its table, and dies of it
+send() {
+  signal=$1
+  want=$2
+  pattern=$3
+  shift 3
+  checks=$((checks + 1))
+  env --default-signal "$bench" "$@" >out 2>err </dev/null & # a shell's background job ignores SIGINT otherwise
+  process=$!
+  tries=0
+  until grep -q -- "$pattern" out || [ $tries = 600 ]; do
+    tries=$((tries + 1))
+    sleep 0.1
+  done
+  kill "-$signal" $process
+  [ -z "$twice" ] || { sleep 0.1 && kill "-$signal" $process; }
+  wait $process
+  got=$?
+  [ $got = "$want" ] && return 0
+  fail "hx-bench $* after SIG$signal: status $got, not $want"
+  head -n 20 out err
+  return 1
+}
+
+# unchanged WHAT: old.json holds what it held, and nothing is left beside it
+unchanged() {
+  checks=$((checks + 1))
+  [ "$(cat old.json)" = 'what was there' ] || fail "$1: the file holds $(head -n 3 old.json)"
+  for rest in *.part; do [ -e "$rest" ] && fail "$1: $rest is left"; done
+}
+old() { echo 'what was there' >old.json; }
+
+twice=
+old
+chmod 640 old.json
+ln -s old.json link.json
+status 1 reduce --devices 31 --size 1000 --json old.json && unchanged 'a run that measures nothing'
+send INT 130 'hx takes' reduce --devices cpu --size 2^27 --json link.json && unchanged 'a run that had measured nothing'
+twice=yes
+send INT 130 '^2^10 ' reduce --devices cpu --size '2^10,2^27' --json link.json
+[ -s old.json ] || fail 'a second SIGINT empties the file'
+twice=
+for pair in INT:130 TERM:143 HUP:129; do
+  old
+  send "${pair%:*}" "${pair#*:}" '^2^10 ' reduce --devices cpu --size '2^10,2^25' --seconds 60 --json link.json --csv i.csv
+  valid_json old.json 1
+  valid_csv i.csv median_s "the table after SIG${pair%:*}"
+  has old.json 'Interrupted: .*"interrupted": true' "the document after SIG${pair%:*}"
+done
+[ -h link.json ] || fail 'a link to the file is replaced'
+[ "$(stat -c %a old.json)" = 640 ] || fail "the file's mode is $(stat -c %a old.json)"
+old
+checks=$((checks + 1))
+env --default-signal "$bench" reduce --devices cpu --size '2^10,2^25' --seconds 60 --json old.json 2>err </dev/null |
+  head -n 1 >out
+valid_json old.json 1
+has old.json '"interrupted": true' 'nobody reads the table'
+send TERM 143 '^f32  sum  *0 ' call --reps 100000 --json i.json
+has i.json '"interrupted": true' 'call'
+if command -v python3 >/dev/null 2>&1; then
+  python3 -c 'import json; assert json.load(open("i.json"))["calls"]' || fail 'call: the document is not as promised'
+fi
+old
+checks=$((checks + 1))
+(ulimit -f 1 && env --ignore-signal=XFSZ "$bench" env --quiet --json old.json) >out 2>err </dev/null # as on a full disk
+[ $? = 1 ] || fail "no room for the file: status $?"
+has err 'old.json' 'no room for the file' && unchanged 'no room for the file'
+[ ! -c /dev/full ] || { status 1 env --quiet --json /dev/full && has err '/dev/full.*No space' 'a full device'; }
+chmod 400 old.json
+[ "$(id -u)" = 0 ] || refused 'Permission denied' env --json old.json
+
 refused 'unknown option' --foo
 refused 'bad.txt:1' matmul --shapes bad.txt
 refused 'no shape' matmul --shapes empty.txt

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What ends a run early: a signal is noted, measurements look for it between two samples, and what has been measured by
+ * then goes to the files. The second one ends the program at once. */
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+
+static volatile sig_atomic_t stopped_by;
+
+static void stop(int signal) {
+  static const char text[] =
+      "\nhx-bench: stopping: what has been measured goes to the files (the same signal again ends it at once)\n";
+  stopped_by = signal;
+  if (signal != SIGPIPE && write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
+}
+
+/* Nobody reads the table any more: each further line of it is refused with a signal of its own, so that one stays. */
+static const struct {
+  int signal, flags;
+} rows[] = {{SIGINT, SA_RESTART | (int)SA_RESETHAND},
+            {SIGTERM, SA_RESTART | (int)SA_RESETHAND},
+            {SIGHUP, SA_RESTART | (int)SA_RESETHAND},
+            {SIGPIPE, SA_RESTART}};
+
+void bench_stop_watch(void) {
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    struct sigaction action = {.sa_handler = stop, .sa_flags = rows[i].flags}, before;
+    sigemptyset(&action.sa_mask);
+    if (sigaction(rows[i].signal, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+      sigaction(rows[i].signal, &action, NULL);
+  }
+}
+
+bool bench_stopped(void) { return stopped_by != 0; }
+
+void bench_stop_end(void) {
+  if (!stopped_by) return;
+  signal(stopped_by, SIG_DFL);
+  raise(stopped_by);
+}
