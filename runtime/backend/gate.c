@@ -17,7 +17,8 @@
 #define EXIT_HANG_NS 300000000u    /* a call that sleeps for so long while the process exits hangs */
 #define EXIT_NAP_NS 100000u
 #define EXIT_MOST_NAP_NS 5000000u
-#define WORKS_PART 8u /* a call of which less than this part is work, or waiting for a core, is asleep */
+#define WORKS_PART 8u   /* a call of which less than this part is work, or waiting for a core, is asleep */
+#define LONG_LIMITS 12u /* limits after which it hangs though other threads work, perhaps for the driver */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the list */
 static hx__gate *gates;
@@ -125,14 +126,22 @@ bool hx__gate_give_up(hx__gate *g, uint64_t call) {
   return false;
 }
 
+static uint64_t process_cpu_ns(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 bool hx__gate_hangs(const hx__gate *g, hx__gate_watch *w, uint64_t limit_ns) {
-  const uint64_t call = hx__gate_inside(g, NULL), now = hx__now_ns();
+  const uint64_t call = hx__gate_inside(g, NULL), now = hx__now_ns(), cpu = process_cpu_ns();
   if (!call || call != w->call) {
-    *w = (hx__gate_watch){.call = call, .from_ns = now, .worked_ns = call ? hx__thread_worked_ns(g->thread) : 0};
+    *w = (hx__gate_watch){.call = call, .from_ns = now, .process_ns = cpu};
+    if (call) w->worked_ns = hx__thread_worked_ns(g->thread);
     return false;
   }
   const uint64_t watched = now - w->from_ns;
-  return watched >= limit_ns && hx__thread_worked_ns(g->thread) - w->worked_ns < watched / WORKS_PART;
+  if (watched < limit_ns || hx__thread_worked_ns(g->thread) - w->worked_ns >= watched / WORKS_PART) return false;
+  return cpu - w->process_ns < watched / WORKS_PART || watched / LONG_LIMITS >= limit_ns;
 }
 
 /* Counts the calls in progress, and of these the ones that hang. */
@@ -149,25 +158,13 @@ static unsigned count_inside(unsigned *hanging) {
   return inside;
 }
 
-static uint64_t process_cpu_ns(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* Whether no thread of the process has worked since then: a call may sleep while a driver's own threads compile. */
-static bool all_asleep(uint64_t from_ns, uint64_t from_cpu_ns) {
-  const uint64_t watched = hx__now_ns() - from_ns;
-  return watched >= EXIT_HANG_NS && process_cpu_ns() - from_cpu_ns < watched / WORKS_PART;
-}
-
 void hx__gates_close(void) {
-  const uint64_t from = hx__now_ns(), cpu = process_cpu_ns();
+  const uint64_t from = hx__now_ns();
   atomic_store(&exiting, true);
   for (uint64_t nap = EXIT_NAP_NS; hx__now_ns() - from < EXIT_LIMIT_NS; nap += nap < EXIT_MOST_NAP_NS ? nap : 0) {
     unsigned hanging;
     const unsigned inside = count_inside(&hanging);
-    if (inside == hanging && (!inside || all_asleep(from, cpu))) return;
+    if (inside == hanging) return;
     hx__sleep_ns(nap);
   }
 }

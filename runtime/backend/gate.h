@@ -22,7 +22,8 @@ struct hx__device;
 
 /* Tells a call that hangs from one that computes or waits for a core, as a compiler may for a minute. Starts zeroed. */
 typedef struct hx__gate_watch {
-  uint64_t call, from_ns, worked_ns; /* the call it was in at the first look, and what its thread had worked by then */
+  uint64_t call, from_ns;         /* the call at the first look, and when that was */
+  uint64_t worked_ns, process_ns; /* what its thread, and all threads of the process, had worked by then */
 } hx__gate_watch;
 
 typedef struct hx__gate {
@@ -60,7 +61,8 @@ static inline bool hx__gate_given_up(const hx__gate *gate) {
   return atomic_load_explicit(&gate->calls, memory_order_acquire) == HX__GATE_GIVEN_UP;
 }
 
-/* Whether the gate's thread has been in one call for at least limit_ns of watching, nearly all of it asleep. */
+/* Whether the gate's thread has been in one call for at least limit_ns of watching, nearly all of it asleep, and no other
+ * thread worked meanwhile: some drivers compile on threads of their own. (If one did, twelve times as long.) */
 bool hx__gate_hangs(const hx__gate *gate, hx__gate_watch *watch, uint64_t limit_ns);
 
 /* The process exits: no call begins from now on; returns when none is in progress but such as hang. */
