@@ -10,6 +10,8 @@
 
 #define GAIN 1.05 /* less is noise */
 #define LOSS 0.95
+#define NONE 0.005 /* of the work: a share that the table shows as 0 % */
+#define ALL 0.995
 
 typedef struct trio { /* the rows of one operation and size */
   const bench_row *cpu, *gpu, *both;
@@ -45,7 +47,7 @@ static double ratio(const bench_row *slow, const bench_row *fast) {
 }
 
 /* Whether the devices were asked for all of it and did none. */
-static bool took_no_part(const trio *t) { return t->gpu && t->gpu->verified && t->gpu->gpu_share < 0.005; }
+static bool took_no_part(const trio *t) { return t->gpu && t->gpu->verified && t->gpu->gpu_share < NONE; }
 
 static void judge_product(const trio *t, const char *where, bench_results *results) {
   char size[72];
@@ -173,16 +175,32 @@ static void where_text(const bench_session *session, char *text, size_t bytes) {
   for (size_t i = 0; i < session->device_count; i++)
     if (session->device[i].state == HX_USABLE || session->device[i].state == HX_BUILDING) devices |= 1u << i;
   bench_row_devices(session, devices, names, sizeof names);
-  snprintf(text, bytes, " on %s", names);
+  snprintf(text, bytes, "%s%s", devices ? " on " : "", names);
+}
+
+/* Where nothing can be compared: who did the work, by what the calls reported, whatever was asked of whom. */
+static void judge_part(const char *where, bench_results *results) {
+  double least = INFINITY, most = 0;
+  for (size_t i = 0; i < results->row_count; i++) {
+    const bench_row *row = &results->rows[i];
+    if (!row->verified || !isfinite(row->gpu_share)) continue;
+    least = fmin(least, row->gpu_share);
+    most = fmax(most, row->gpu_share);
+  }
+  if (!isfinite(least)) return;
+  if (least > ALL)
+    add(results, "only devices took part%s", where);
+  else if (most < NONE)
+    add(results, "only the CPU took part%s: hx-bench info says what a GPU would need, or why one did nothing", where);
+  else
+    add(results, "devices did %.0f %% to %.0f %% of the work and the CPU the rest%s", 100 * least, 100 * most, where);
 }
 
 void bench_verdict(const bench_session *session, bench_results *results) {
   char where[600];
   where_text(session, where, sizeof where);
   if (!results->verdict[0]) judge_rows(where, results); /* a sweep has said its part */
-  if (!results->verdict[0] && !session->has_device)
-    add(results, "only the CPU took part%s: hx-bench info says what a GPU would need", where);
-  if (!results->verdict[0] && !session->has_cpu) add(results, "only devices took part%s", where);
+  if (!results->verdict[0]) judge_part(where, results);
   if (results->verdict[0]) add(results, ". ");
   if (bench_stopped()) add(results, "Interrupted: this is what had been measured by then. ");
   size_t wrong = wrong_rows(results), missing = results->missing;

@@ -169,6 +169,14 @@ status 0 sweep --devices cpu,sim --op sum --size 2^16 --step 50 --reps 21 --json
   valid_json w.json 4 && has w.json '"eta": [0-9]' sweep && has out 'best static split' sweep
 vars=
 
+# The verdict is on what was done: a device that is lost did nothing, and the CPU did it.
+vars='HX_SIM=rate=1e9,fail=enqueue@1'
+status 0 reduce --devices sim --size 2^20 --reps 3 && has out ' 0 %  ' 'a lost device' &&
+  has out 'only the CPU took part: hx-bench info' 'the verdict on a lost device'
+vars='HX_SIM=rate=2e9'
+status 0 reduce --devices sim --size 2^20 --reps 3 && has out 'only devices took part' 'the verdict on a device alone'
+vars=
+
 # Shapes from files, and threads.
 printf '# one\n17 3 5 # two\n\n8 9 700 1 0\n' >one.txt
 printf '5 5 5 1 1\n' >two.txt
