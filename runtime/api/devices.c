@@ -61,7 +61,7 @@ static void describe(const hx_context *hx, const hx__seat *s, hx_device_info *ou
              hx->config.offload == HX__OFFLOAD_DISABLED ? "HX_OFFLOAD=disabled leaves it out"
                                                         : "HX_DEVICES does not name it");
   else
-    memcpy(out->why, d->why, sizeof out->why);
+    hx__device_why(d, out->why);
 }
 
 hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out) {

@@ -8,6 +8,7 @@
 #ifndef HX_BACKEND_BACKEND_H
 #define HX_BACKEND_BACKEND_H
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,6 +27,8 @@ typedef struct hx__ticket hx__ticket; /* a chunk in flight, each backend's own *
 
 #define HX__TILES 8u /* HX_TILE values that one process may use on a device */
 #define HX__NEEDS (27u + HX__TILES)
+
+#define HX__WHY_TEXT 256u /* bytes of hx_device_info.why */
 
 /* A device of the process. A backend's own structure begins with one. */
 typedef struct hx__device {
@@ -48,7 +51,9 @@ typedef struct hx__device {
   _Atomic bool lost;      /* an error after success: never asked again in this process */
   _Atomic unsigned stuck; /* threads that were given up in calls that have not returned: not asked meanwhile */
   _Atomic unsigned given_up; /* threads that were given up, so far */
-  char why[256];             /* on lost or refused; written once, before the flag is set */
+  char why[HX__WHY_TEXT];    /* on lost or refused: hx__device_why reads it, hx__device_refuses and _lost write it */
+  size_t why_end;            /* of the last whole item in it */
+  unsigned untold;           /* refusals that had no room */
 } hx__device;
 
 /* A device's own copy of a range of host memory, which outlives calls (HX_READ_MOSTLY, HX_RESIDENT): made and dropped
@@ -198,6 +203,12 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
 /* Brackets what a thread of a backend's own does in a driver, which may take cores. False where exit has begun. */
 bool hx__driver_enter(void);
 void hx__driver_leave(void);
+
+/* What is said of a device: a copy of it; a new sentence; one more kernel that it refuses. On any thread. */
+void hx__device_why(const hx__device *device, char out[HX__WHY_TEXT]);
+void hx__device_say(hx__device *device, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
+void hx__device_note(hx__device *device, const char *sentence);
+void hx__device_refuses(hx__device *device, const char *name, const char *why);
 
 /* Marks a device lost with one sentence; the first reason stays. */
 void hx__device_lost(hx__device *device, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

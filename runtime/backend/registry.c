@@ -201,7 +201,7 @@ void hx__device_lost(hx__device *device, const char *format, ...) {
   if (!atomic_load(&device->lost)) {
     va_list args;
     va_start(args, format);
-    vsnprintf(device->why, sizeof device->why, format, args);
+    hx__device_say(device, format, args);
     va_end(args);
     atomic_store(&device->lost, true);
     hx__log(HX__LOG_WARN, "%s is lost: %s; the CPU goes on without it", device->name, device->why);

@@ -72,8 +72,8 @@ typedef struct hx__cl_device {
   pthread_mutex_t opening; /* held while the device is opened, by threads of hx alone */
   _Atomic bool opened;
   cl_context context;
-  pthread_mutex_t lock; /* hostptrs and spare; never held across a driver call */
-  bool fma_ok, add_ok;  /* by the probe kernel */
+  pthread_mutex_t lock;       /* hostptrs and spare; never held across a driver call */
+  bool fma_ok, add_ok, wrote; /* by the probe kernel */
   hx__cl_program program[HX__PROGRAMS];
   _Atomic uint64_t variants;        /* bits of program[HX__NEEDS + i] that are ready */
   unsigned tried;                   /* of the variants there may be */

@@ -62,6 +62,12 @@ static void judge(hx__cl_device *d, const uint32_t *a, const uint32_t *b, const 
   }
 }
 
+static bool has_written(const uint32_t *out) {
+  for (uint32_t i = 0; i < 3 * TRIPLES; i++)
+    if (out[i] != UINT32_MAX) return true;
+  return false;
+}
+
 static cl_mem input(hx__cl_device *d, const void *p, cl_int *code) {
   return clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, TRIPLES * 4, (void *)(uintptr_t)p, code);
 }
@@ -91,11 +97,13 @@ static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel prob
   cl_mem mem[4] = {NULL};
   const void *from[3] = {a, b, c};
   for (int i = 0; i < 3 && code == CL_SUCCESS; i++) mem[i] = input(d, from[i], &code);
-  if (code == CL_SUCCESS) mem[3] = clCreateBuffer(d->context, CL_MEM_WRITE_ONLY, 3 * TRIPLES * 4, NULL, &code);
+  if (code == CL_SUCCESS) /* with what no kernel writes, so that nothing written can be told from wrong bits */
+    mem[3] = clCreateBuffer(d->context, CL_MEM_WRITE_ONLY | CL_MEM_COPY_HOST_PTR, 3 * TRIPLES * 4, out, &code);
   for (cl_uint i = 0; i < 4 && code == CL_SUCCESS; i++) code = clSetKernelArg(probe, i, sizeof mem[i], &mem[i]);
   const size_t global = TRIPLES;
   if (code == CL_SUCCESS) code = clEnqueueNDRangeKernel(queue, probe, 1, NULL, &global, &local, 0, NULL, NULL);
   if (code == CL_SUCCESS) code = clEnqueueReadBuffer(queue, mem[3], CL_TRUE, 0, 3 * TRIPLES * 4, out, 0, NULL, NULL);
+  d->wrote = code == CL_SUCCESS && has_written(out);
   if (code == CL_SUCCESS) judge(d, a, b, c, out);
   if (code == CL_SUCCESS) d->base.launch_ns = time_launch(queue, probe, local, mem[3]);
   for (int i = 0; i < 4; i++)
@@ -155,11 +163,12 @@ bool hx__cl_device_open(hx__cl_device *d) {
     d->context = clCreateContext(properties, 1, &d->id, NULL, NULL, &code);
     if (d->context) code = examine(d);
     if (code == CL_SUCCESS) hx__cl_tuned_load(d);
-    if (code == CL_SUCCESS && !d->fma_ok)
-      snprintf(d->base.why, sizeof d->base.why,
-               "its fma rounds otherwise: one of integers takes its place, which is slow");
+    if (code == CL_SUCCESS && d->wrote && !d->fma_ok)
+      hx__device_note(&d->base, "its fma rounds otherwise: one of integers takes its place, which is slow");
     if (code != CL_SUCCESS)
       hx__device_lost(&d->base, "its first kernel did not run: %s (%d)", hx__cl_code_name(code), code);
+    else if (!d->wrote)
+      hx__device_lost(&d->base, "its first kernel ended without an error and wrote nothing");
     else
       hx__log(HX__LOG_DEBUG, "%s: add and multiply %s, fma %s, modes 0x%x, in place 0x%x", d->base.name,
               d->add_ok ? "right" : "wrong", d->fma_ok ? "right" : "wrong", d->base.modes, d->base.zero_copy);

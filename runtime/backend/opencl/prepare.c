@@ -251,12 +251,9 @@ static void name_of(const need *n, char name[NAME_BYTES]) {
     snprintf(name, NAME_BYTES, "%s %s", ops[n->op], types[n->type]);
 }
 
-/* What is refused is listed in why, after what is there: "refuses matmul (...), sum f32 (...)". */
 static void note_refusal(hx__cl_device *d, const char *name, const char *why) {
-  const size_t used = strlen(d->base.why);
-  const char *const lead = strstr(d->base.why, "refuses ") ? ", " : used ? "; refuses " : "refuses ";
-  snprintf(d->base.why + used, sizeof d->base.why - used, "%s%s (%s)", lead, name, why);
-  hx__log(HX__LOG_INFO, "%s %s", d->base.name, d->base.why);
+  hx__device_refuses(&d->base, name, why);
+  hx__log(HX__LOG_INFO, "%s refuses %s (%s)", d->base.name, name, why);
 }
 
 void hx__cl_prepare(hx__device *device, uint64_t needs) {

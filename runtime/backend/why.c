@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The sentence on a device that hx_device gives to users: written while kernels are prepared, read at any time. It has
+ * room for 255 bytes, so what does not fit is left out whole. */
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/backend/backend.h"
+#include "runtime/base/thread.h"
+
+#define TAIL_BYTES 16u /* ", and 27 more" */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+void hx__device_why(const hx__device *device, char out[HX__WHY_TEXT]) {
+  hx__lock(&lock);
+  memcpy(out, device->why, HX__WHY_TEXT);
+  hx__unlock(&lock);
+}
+
+void hx__device_say(hx__device *device, const char *format, va_list args) {
+  char text[1024];
+  vsnprintf(text, sizeof text, format, args);
+  size_t length = strlen(text);
+  if (length >= HX__WHY_TEXT) { /* to the end of a word */
+    for (length = HX__WHY_TEXT - 4; length && text[length] != ' ';) length--;
+    memcpy(text + length, "...", 4);
+    length += 3;
+  }
+  hx__lock(&lock);
+  memcpy(device->why, text, length + 1);
+  device->why_end = length;
+  device->untold = 0;
+  hx__unlock(&lock);
+}
+
+void hx__device_note(hx__device *device, const char *sentence) {
+  hx__lock(&lock);
+  device->why_end = (size_t)snprintf(device->why, HX__WHY_TEXT, "%s", sentence);
+  hx__unlock(&lock);
+}
+
+void hx__device_refuses(hx__device *device, const char *name, const char *why) {
+  char item[HX__WHY_TEXT];
+  hx__lock(&lock);
+  const size_t used = device->why_end;
+  const char *const lead = strstr(device->why, "refuses ") ? ", " : used ? "; refuses " : "refuses ";
+  const size_t length = (size_t)snprintf(item, sizeof item, "%s%s (%s)", lead, name, why);
+  if (!device->untold && used + length + TAIL_BYTES < HX__WHY_TEXT) {
+    memcpy(device->why + used, item, length + 1);
+    device->why_end = used + length;
+  } else {
+    snprintf(device->why + used, HX__WHY_TEXT - used, ", and %u more", ++device->untold);
+  }
+  hx__unlock(&lock);
+}
