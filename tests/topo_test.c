@@ -262,6 +262,9 @@ static const struct {
   double cpus;
 } groups[] = {
     {"no files at all", NULL, NULL, {{0}}, 0},
+    {"an empty mountinfo", "", "0::/\n", {{0}}, 0},
+    {"half a line of mountinfo", "30 23 0:26 /", "0::/\n", {{0}}, 0},
+    {"an empty cgroup", V2, "", {{0}}, 0},
     {"v2, no limit", ROOT V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "max 100000\n"}}, 0},
     {"v2 in a container", V2, "0::/\n", {{"/sys/fs/cgroup/cpu.max", "150000 100000\n"}}, 1.5},
     {"v2, the root has no file", V2, "0::/a/b\n", {{"/sys/fs/cgroup/a/b/cpu.max", "400000 100000\n"}}, 4},
@@ -310,6 +313,12 @@ static const struct {
      1},
 };
 
+static void remove_scratch(void) {
+  char command[64];
+  snprintf(command, sizeof command, "/bin/rm -rf %s", scratch);
+  CHECK(system(command) == 0, "%s", command);
+}
+
 static void check_quota(void) {
   for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
     char root[64];
@@ -322,8 +331,32 @@ static void check_quota(void) {
   }
 }
 
+/* Run by itself, because valgrind would take long over the rest. */
+static int quota_main(void) {
+  if (!mkdtemp(scratch)) return 1;
+  check_quota();
+  remove_scratch();
+  return checks_end("topo_test, quota");
+}
+
+/* A value that is read before it is written shows in no result. */
+static void check_quota_by_valgrind(void) {
+  char self[512] = {0};
+  if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) exit(1);
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    execlp("valgrind", "valgrind", "-q", "--error-exitcode=9", self, "quota", (char *)NULL);
+    printf("topo_test: no uninitialised values are looked for: valgrind: %s\n", strerror(errno));
+    fflush(stdout);
+    _exit(0);
+  }
+  int status = 1;
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "under valgrind: status %d", status);
+}
+
 int main(int argc, char **argv) {
-  if (argc > 1) return bound_main((unsigned)atoi(argv[1]));
+  if (argc > 1) return strcmp(argv[1], "quota") == 0 ? quota_main() : bound_main((unsigned)atoi(argv[1]));
   unsetenv("HWLOC_XMLFILE");
   unsetenv("HWLOC_SYNTHETIC");
   if (!mkdtemp(scratch)) return 1;
@@ -331,9 +364,8 @@ int main(int argc, char **argv) {
   check_bound();
   check_described();
   check_quota();
+  check_quota_by_valgrind();
   check_once();
-  char command[64];
-  snprintf(command, sizeof command, "/bin/rm -rf %s", scratch);
-  CHECK(system(command) == 0, "%s", command);
+  remove_scratch();
   return checks_end("topo_test");
 }

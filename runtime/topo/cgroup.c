@@ -57,7 +57,7 @@ static bool find_mount(const char *root, bool v2, mount *out) {
   }
   free(line);
   fclose(f);
-  unescape(out->part), unescape(out->at);
+  if (found) unescape(out->part), unescape(out->at); /* else there may be nothing in them */
   return found;
 }
 
