@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One cell of the fault matrix: a child process in which one OpenCL call goes wrong, and what became of it. */
+#ifndef HX_TESTS_FAULTS_CELL_H
+#define HX_TESTS_FAULTS_CELL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { TIMEOUT_MS = 300, MARGIN_MS = 3000, EXIT_MS = TIMEOUT_MS + 2000, READY_MS = 120000 };
+
+typedef enum fault_kind { F_ERROR, F_HANG, F_SLOW, F_LATE, F_SILENT, F_LOST, F_KINDS, F_NONE = F_KINDS } fault_kind;
+typedef enum fault_arm { ARM_START, ARM_READY, ARMS } fault_arm; /* calls count from there on */
+
+typedef struct cell {
+  char entry[48];
+  unsigned long nth, of;
+  fault_kind kind;
+  int mode, dress; /* rows of kModes and kDresses */
+  fault_arm arm;
+  int code;
+} cell;
+
+extern const char *const kKinds[F_KINDS + 1];
+extern const char *const kArms[ARMS];
+
+typedef struct dress {
+  const char *name, *devices, *layer; /* layer: the value of DRESS, or NULL */
+} dress;
+
+extern const char *const kModes[];
+extern const dress kDresses[];
+enum { MODES = 6, DRESSES = 3 };
+
+/* What a child tells while it runs: in memory that it shares with the matrix, so that a child that hangs or crashes has
+ * said where. */
+typedef struct cell_result {
+  _Atomic int64_t began_ns;  /* the call that runs now; 0: none */
+  _Atomic unsigned limit_ms; /* of that call */
+  char phase[32];            /* its name */
+  double slowest_ms;
+  char slowest[32];
+  unsigned wrong, bad, recovered, lost_results; /* bad: statuses that hx.h does not allow, and broken rules */
+  char note[256];                               /* the first of these */
+  char memory[16];                              /* the mode in use */
+  long live[8];                                 /* references held after hx_close */
+  bool usable, finished;
+} cell_result;
+
+/* The workload: main of the child. live: what a child without a fault holds at the end, or NULL. */
+int child_main(const cell *c, cell_result *out, const long *live, const char *layer);
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The fault matrix: every OpenCL entry that a workload uses x the number of the call x what goes wrong x memory mode x
+ * what the device looks like. Each cell is a process of its own; see child.c for what it does and has to hold.
+ *     fault_matrix --fault LIB --dress LIB [--all | --sample N] [--seed TEXT] [--positions N] [--jobs N]
+ *                  [--scratch DIR] [--cell ENTRY:NTH:KIND:MODE:DRESS:ARM:CODE]
+ * A call's numbers count from the process's start, or from the end of hx_ready (ARM). --sample N (default 10): one cell
+ * in N, drawn by the seed. The OpenCL driver is the caller's choice (tests/driver.sh). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/data.h"
+#include "tests/faults/run.h"
+#include "tests/faults/table.h"
+
+typedef struct entry {
+  char name[48];
+  bool fails, silent;
+  unsigned long calls[ARMS];
+} entry;
+
+/* What a child without a fault has called, in one mode and dress. */
+typedef struct profile {
+  entry entries[ENTRIES_MAX];
+  int count;
+  long live[8];
+  bool served;
+} profile;
+
+static matrix m = {.jobs = 3};
+static slot slots[SLOTS];
+static profile profiles[MODES][DRESSES];
+static uint64_t seed;
+static unsigned sample = 10, positions = 4;
+static cell *cells;
+static size_t cell_count;
+
+static uint64_t hash(const char *text) {
+  uint64_t h = UINT64_C(0xcbf29ce484222325);
+  for (; *text; text++) h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+  return h;
+}
+
+static void nap(void) { nanosleep(&(struct timespec){0, 2000000}, NULL); }
+
+static entry *entry_of(profile *p, const char *name) {
+  for (int i = 0; i < p->count; i++)
+    if (strcmp(p->entries[i].name, name) == 0) return &p->entries[i];
+  if (p->count == ENTRIES_MAX) return NULL;
+  entry *const e = &p->entries[p->count++];
+  snprintf(e->name, sizeof e->name, "%s", name);
+  return e;
+}
+
+static void read_profile(profile *p, const char *log) {
+  char line[600], name[48], fails[8], silent[8];
+  unsigned long before, since;
+  FILE *const f = fopen(log, "r");
+  p->count = 0;
+  while (f && fgets(line, sizeof line, f)) {
+    entry *e;
+    if (sscanf(line, "layer: entry %47s %7s %7s", name, fails, silent) == 3 && (e = entry_of(p, name)) != NULL)
+      e->fails = fails[0] != '-', e->silent = silent[0] != '-';
+    if (sscanf(line, "layer: count: %47s %lu %lu", name, &before, &since) == 3 && (e = entry_of(p, name)) != NULL)
+      e->calls[ARM_START] = before, e->calls[ARM_READY] = since;
+  }
+  if (f) fclose(f);
+}
+
+/* Twice: the first child builds what all others take from the cache. */
+static void make_profile(int mode, int dress) {
+  profile *const p = &profiles[mode][dress];
+  const cell at = {.entry = "list", .kind = F_NONE, .mode = mode, .dress = dress, .arm = ARM_READY};
+  for (int run = 0; run < 2; run++) {
+    outcome o;
+    run_start(&m, &slots[0], 0, &at, NULL);
+    while (!run_ended(&slots[0], &o)) nap();
+    if (o.verdict != RIGHT) {
+      printf("fault_matrix: without a fault, %s on %s: %s\n", kModes[mode], kDresses[dress].name, o.why);
+      exit(1);
+    }
+    run_keep_cache(&m, 0);
+  }
+  const cell_result *r = &slots[0].memory->result;
+  p->served = r->usable && strcmp(r->memory, kModes[mode]) == 0;
+  memcpy(p->live, r->live, sizeof p->live);
+  read_profile(p, slots[0].log);
+  printf("%s on %s: %s", kModes[mode], kDresses[dress].name,
+         p->served ? "served; held at the end:" : "n/a, the device does not have it\n");
+  for (int i = 0; p->served && i < 7; i++) printf(" %ld%s", p->live[i], i < 6 ? "" : "\n");
+  fflush(stdout);
+}
+
+/* Every code that a driver may give for a call of that kind. */
+static int code_for(fault_kind kind, uint64_t h) {
+  static const int kError[] = {-5, -4, -6, -36, -9999, -14, -2, -59};
+  static const int kLost[] = {-2, -9999, -36, -5};
+  if (kind == F_ERROR) return kError[h % (sizeof kError / sizeof *kError)];
+  return kind == F_LOST ? kLost[h % (sizeof kLost / sizeof *kLost)] : 0;
+}
+
+static void add_cell(const cell *c) {
+  if (cell_count % 1024 == 0) cells = realloc(cells, (cell_count + 1024) * sizeof *cells);
+  if (!cells) exit(2);
+  cells[cell_count++] = *c;
+}
+
+/* The first call, the last one, and others between them, each once. */
+static unsigned long position(unsigned i, unsigned long calls, uint64_t h) {
+  if (i == 0) return 1;
+  if (i == 1) return calls;
+  const unsigned long parts = positions - 2, from = (i - 2) * (calls - 2) / parts, to = (i - 1) * (calls - 2) / parts;
+  return to > from ? 2 + from + h % (to - from) : 0;
+}
+
+static void add_positions(cell c, unsigned long calls) {
+  c.of = calls;
+  for (unsigned i = 0; i < positions; i++) {
+    char name[160];
+    if (i > 0 && calls < 2) break;
+    snprintf(name, sizeof name, "%s %s %d %d %d %u", c.entry, kKinds[c.kind], c.mode, c.dress, c.arm, i);
+    const uint64_t h = data_u64(seed, hash(name));
+    c.nth = i > 1 && calls < 3 ? 0 : position(i, calls, h >> 20);
+    c.code = code_for(c.kind, h >> 8);
+    if (c.nth > 0 && h % sample == 0) add_cell(&c);
+  }
+}
+
+static void add_cells(int mode, int dress) {
+  const profile *p = &profiles[mode][dress];
+  for (int i = 0; i < p->count; i++)
+    for (fault_kind kind = 0; kind < F_KINDS; kind++)
+      for (fault_arm arm = 0; arm < ARMS; arm++) {
+        const entry *e = &p->entries[i];
+        if ((kind == F_ERROR && !e->fails) || (kind == F_SILENT && !e->silent) || e->calls[arm] == 0) continue;
+        cell c = {.kind = kind, .mode = mode, .dress = dress, .arm = arm};
+        snprintf(c.entry, sizeof c.entry, "%s", e->name);
+        add_positions(c, e->calls[arm]);
+      }
+}
+
+static void run_all(void) {
+  size_t started = 0, ended = 0;
+  while (ended < cell_count) {
+    for (int i = 0; i < m.jobs; i++) {
+      outcome o;
+      if (slots[i].pid && run_ended(&slots[i], &o)) {
+        table_add(slots[i].at, &o);
+        ended++;
+      }
+      if (slots[i].pid || started == cell_count) continue;
+      const cell *c = &cells[started++];
+      run_start(&m, &slots[i], i, c, profiles[c->mode][c->dress].live);
+    }
+    nap();
+  }
+}
+
+static int find(const char *name, const char *const *names, int count) {
+  for (int i = 0; i < count; i++)
+    if (strcmp(name, names[i]) == 0) return i;
+  fprintf(stderr, "fault_matrix: there is no %s\n", name);
+  exit(2);
+}
+
+/* Makes the one cell of --cell. */
+static void parse_cell(const char *text) {
+  cell c = {.nth = 0};
+  char kind[16], mode[16], dressed[16], arm[16];
+  if (sscanf(text, "%47[^:]:%lu:%15[^:]:%15[^:]:%15[^:]:%15[^:]:%d", c.entry, &c.nth, kind, mode, dressed, arm,
+             &c.code) < 6) {
+    fprintf(stderr, "fault_matrix: --cell ENTRY:NTH:KIND:MODE:DRESS:ARM[:CODE], not %s\n", text);
+    exit(2);
+  }
+  c.kind = (fault_kind)find(kind, kKinds, F_KINDS);
+  c.mode = find(mode, kModes, MODES);
+  c.arm = (fault_arm)find(arm, kArms, ARMS);
+  while (strcmp(kDresses[c.dress].name, dressed) != 0)
+    if (++c.dress == DRESSES) find(dressed, NULL, 0);
+  add_cell(&c);
+}
+
+static const char *folder(void) {
+  static char path[512];
+  const char *const base = getenv("TEST_TMPDIR");
+  snprintf(path, sizeof path, "%s/faults.XXXXXX", base ? base : "/tmp");
+  return mkdtemp(path) ? path : "/tmp";
+}
+
+int main(int argc, char **argv) {
+  const char *one = NULL, *text = "hx";
+  for (int i = 1; i < argc; i++) {
+    const char *const value = i + 1 < argc ? argv[i + 1] : "";
+    if (strcmp(argv[i], "--child") == 0) return run_child(atoi(value));
+    if (strcmp(argv[i], "--all") == 0) {
+      sample = 1;
+      continue;
+    }
+    if (strcmp(argv[i], "--fault") == 0)
+      m.fault_layer = realpath(value, NULL);
+    else if (strcmp(argv[i], "--dress") == 0)
+      m.dress_layer = realpath(value, NULL);
+    else if (strcmp(argv[i], "--sample") == 0)
+      sample = (unsigned)atoi(value);
+    else if (strcmp(argv[i], "--seed") == 0)
+      text = value;
+    else if (strcmp(argv[i], "--positions") == 0)
+      positions = (unsigned)atoi(value);
+    else if (strcmp(argv[i], "--jobs") == 0)
+      m.jobs = atoi(value);
+    else if (strcmp(argv[i], "--scratch") == 0)
+      m.scratch = value;
+    else if (strcmp(argv[i], "--cell") == 0)
+      one = value;
+    else
+      return fprintf(stderr, "fault_matrix: unknown argument %s\n", argv[i]), 2;
+    i++;
+  }
+  if (!m.fault_layer || !m.dress_layer || m.jobs < 1 || m.jobs > SLOTS || positions < 3 || sample < 1)
+    return fprintf(stderr, "fault_matrix: --fault and --dress are needed, --jobs 1..%d, --positions from 3\n", SLOTS),
+           2;
+  if (!m.scratch) m.scratch = folder();
+  seed = hash(text);
+  printf("seed %s, one cell in %u, up to %u calls of each entry, %s\n", text, sample, positions, m.scratch);
+  if (one) parse_cell(one);
+  for (int mode = 0; mode < MODES; mode++)
+    for (int dressed = 0; dressed < DRESSES; dressed++) {
+      if (one && (cells[0].mode != mode || cells[0].dress != dressed)) continue;
+      make_profile(mode, dressed);
+      if (!one && profiles[mode][dressed].served) add_cells(mode, dressed);
+    }
+  printf("%zu cells\n", cell_count);
+  run_all();
+  return table_print() ? 0 : 1;
+}

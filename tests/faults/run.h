@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Children of the fault matrix: started, watched and judged, a few at a time. */
+#ifndef HX_TESTS_FAULTS_RUN_H
+#define HX_TESTS_FAULTS_RUN_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "tests/faults/cell.h"
+
+enum { SLOTS = 8, ENTRIES_MAX = 100 };
+
+/* What the children of a run have in common. */
+typedef struct matrix {
+  const char *fault_layer, *dress_layer, *scratch;
+  int jobs;
+} matrix;
+
+typedef enum verdict { RIGHT, RED, NOT_REACHED } verdict;
+
+typedef struct outcome {
+  verdict verdict;
+  unsigned long faults;
+  double slowest_ms;
+  char slowest[32];
+  char why[320];
+} outcome;
+
+/* What a child sees of the matrix: shared memory, whose descriptor is its argument. */
+typedef struct shared {
+  cell at;
+  cell_result result;
+  long live[8]; /* of a child without a fault; has_live says whether that is known */
+  bool has_live;
+  char fault_layer[512];
+} shared;
+
+typedef struct slot {
+  pid_t pid; /* 0: free */
+  int fd;
+  shared *memory;
+  char log[512], text[512];
+  const cell *at;
+} slot;
+
+/* Starts a child in a free slot: number 0 ... jobs-1. live: as child_main's. */
+void run_start(const matrix *m, slot *s, int number, const cell *at, const long *live);
+
+/* Whether the child has ended, by itself or because a call took longer than it may. */
+bool run_ended(slot *s, outcome *o);
+
+/* Keeps what a slot's child has left in its cache as what every child begins with. */
+void run_keep_cache(const matrix *m, int number);
+
+/* The child's side: runs the cell. */
+int run_child(int fd);
+
+#endif
