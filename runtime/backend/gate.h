@@ -61,8 +61,8 @@ static inline bool hx__gate_given_up(const hx__gate *gate) {
   return atomic_load_explicit(&gate->calls, memory_order_acquire) == HX__GATE_GIVEN_UP;
 }
 
-/* Whether the gate's thread has been in one call for at least limit_ns of watching, nearly all of it asleep, and no other
- * thread worked meanwhile: some drivers compile on threads of their own. (If one did, twelve times as long.) */
+/* Whether the gate's thread has been in one call for at least limit_ns of watching, nearly all of it asleep, and no
+ * other thread worked meanwhile: some drivers compile on threads of their own. (If one did, twelve times as long.) */
 bool hx__gate_hangs(const hx__gate *gate, hx__gate_watch *watch, uint64_t limit_ns);
 
 /* The process exits: no call begins from now on; returns when none is in progress but such as hang. */

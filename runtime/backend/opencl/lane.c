@@ -126,6 +126,7 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(lane, f);
   if (outcome == HX__DONE) hx__cl_prefetch(lane, request->work, chunk, request->reach);
   if (outcome == HX__DONE) {
+    hx__spot_take(&f->spot, request, chunk); /* while it is computed */
     lane->next = (lane->next + 1) % HX__TICKETS;
     *ticket = (hx__ticket *)f;
   }

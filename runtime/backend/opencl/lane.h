@@ -5,6 +5,7 @@
 
 #include "kernels/tiles.h"
 #include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/spot.h"
 
 /* Where a kernel finds part of an array: a buffer or a pointer, the first element, and the leading dimension there. */
 typedef struct hx__cl_view {
@@ -62,6 +63,7 @@ typedef struct hx__cl_flight {
   size_t bytes; /* of the results there */
   bool product, joined;
   size_t ldt;
+  hx__spot spot;
 } hx__cl_flight;
 
 #define HX__CL_CHOICES 4u

@@ -151,6 +151,12 @@ static void deliver_joined(const hx__request *request, hx__chunk chunk, const ui
   }
 }
 
+/* Compared in a few places; what was joined on the device has no leaves to compare. */
+static bool is_right(const hx__request *request, const hx__cl_flight *f) {
+  if (f->product) return hx__spot_product(&f->spot, request, f->chunk, where(f), f->ldt);
+  return f->joined || hx__spot_slots(request, f->chunk, where(f));
+}
+
 bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
   hx__cl_lane *const lane = (hx__cl_lane *)base;
   hx__cl_flight *const f = (hx__cl_flight *)ticket;
@@ -160,6 +166,10 @@ bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *tick
   }
   const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;
   const uint64_t from_ns = base->trace ? hx__now_ns() : 0;
+  if (part.count && !is_right(request, f)) {
+    hx__device_lost(base->device, "it reported success for a chunk whose results are not there");
+    return false;
+  }
   if (joined && able)
     deliver_joined(request, f->chunk, where(f));
   else if (able)
