@@ -28,10 +28,17 @@ static bool absolute(char *out, size_t bytes, const char *path) {
 void hx__cache_dir_set(const char *path) {
   char now[sizeof folder] = "";
   if (path[0] && !absolute(now, sizeof now, path)) now[0] = '\0';
+  static bool set;
   hx__lock(&lock);
-  if (strcmp(now, folder) != 0) said = false;
+  const bool other = !set || strcmp(now, folder) != 0;
+  if (other) said = false;
+  set = true;
   memcpy(folder, now, strlen(now) + 1);
   hx__unlock(&lock);
+  if (other && !now[0])
+    hx__log(HX__LOG_INFO, "no cache%s%s: %s", path[0] ? " in " : "", path,
+            path[0] ? "the working folder cannot be told, or the path is too long"
+                    : "HX_CACHE_DIR is off, or neither XDG_CACHE_HOME nor HOME is an absolute path");
 }
 
 static bool folder_now(char out[sizeof folder]) {

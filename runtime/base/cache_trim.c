@@ -15,7 +15,7 @@
 #define STALE_SECONDS 3600L /* a file that is still being written after this was left by a process that died */
 
 typedef struct file {
-  char name[64];
+  char name[24];
   uint64_t bytes;
   struct timespec used;
 } file;
@@ -26,10 +26,16 @@ static int by_use(const void *a, const void *b) {
   return x.tv_nsec < y.tv_nsec ? -1 : x.tv_nsec > y.tv_nsec;
 }
 
+/* "16 hexadecimal digits.hxc", or with ".process-time-" before them: one that is being written. */
 static bool is_ours(const char *name) {
-  const size_t length = strlen(name), suffix = strlen(HX__CACHE_SUFFIX);
-  return length > suffix && length < sizeof((file *)NULL)->name &&
-         strcmp(name + length - suffix, HX__CACHE_SUFFIX) == 0;
+  static const char hex[] = "0123456789abcdef";
+  if (name[0] == '.') {
+    const char *const dash = strchr(name + 1, '-'), *const last = dash ? strchr(dash + 1, '-') : NULL;
+    if (!last || last == dash + 1 || strspn(name + 1, hex) != (size_t)(dash - name - 1)) return false;
+    if (strspn(dash + 1, hex) != (size_t)(last - dash - 1)) return false;
+    name = last + 1;
+  }
+  return strspn(name, hex) == 16 && strcmp(name + 16, HX__CACHE_SUFFIX) == 0;
 }
 
 /* Fills *files; removes what dead processes left. */

@@ -24,6 +24,7 @@
 #define RECORDS 2048u
 #define PATIENCE_NS 1000000000u
 #define NOT_REGULAR EINVAL /* which none of the calls for a trace gives of itself */
+#define NOT_A_TRACE EEXIST /* likewise */
 
 typedef enum kind { CHUNK, TRANSFER, DECISION } kind;
 
@@ -133,6 +134,13 @@ static void flush_all(void) {
 
 static void at_exit(void) { atexit(flush_all); } /* for programs that end without hx_close */
 
+/* Whether the file is empty or a trace of hx: nothing else is ever overwritten. */
+static bool may_replace(int fd) {
+  char head[sizeof HX__TRACE_HEAD - 1];
+  const ssize_t got = pread(fd, head, sizeof head, 0);
+  return got == 0 || (got == (ssize_t)sizeof head && memcmp(head, HX__TRACE_HEAD, sizeof head) == 0);
+}
+
 /* Opens the file for this process alone: goes on where the process left off, else starts anew. False with errno. */
 static bool open_file(hx__trace *t) {
   hx__trace_text *const text = &t->text;
@@ -144,13 +152,15 @@ static bool open_file(hx__trace *t) {
   fine = fine && flock(text->fd, LOCK_EX | LOCK_NB) == 0 && fstat(text->fd, &s) == 0;
   const off_t size = text->end + (off_t)HX__TRACE_END_BYTES;
   const bool same = fine && s.st_dev == t->device && s.st_ino == t->inode && s.st_size == size;
+  if (fine && !same && !may_replace(text->fd)) fine = false, errno = NOT_A_TRACE;
   if (fine && !same) {
+    static const char empty[] = HX__TRACE_HEAD HX__TRACE_END;
     const hx__hush hush = hx__hush_begin();
-    fine = ftruncate(text->fd, 0) == 0 && pwrite(text->fd, "[\n]\n", 4, 0) == 4;
+    fine = ftruncate(text->fd, 0) == 0 && pwrite(text->fd, empty, sizeof empty - 1, 0) == (ssize_t)sizeof empty - 1;
     hx__hush_end(&hush, !fine);
+    if (!fine) (void)!ftruncate(text->fd, 0); /* half a head would not be known again */
     memset(text->row, 0, sizeof text->row);
-    text->begun = false;
-    text->end = 1;
+    text->end = sizeof HX__TRACE_HEAD - 1;
     t->device = s.st_dev;
     t->inode = s.st_ino;
   }
@@ -195,6 +205,7 @@ hx__trace *hx__trace_open(const char *path) {
     hx__log(HX__LOG_WARN, "HX_TRACE=%s: %s; no trace is written", path,
             errno == EWOULDBLOCK   ? "another process writes it"
             : errno == NOT_REGULAR ? "not a regular file"
+            : errno == NOT_A_TRACE ? "it holds something else than a trace of hx, and is left as it is"
                                    : strerror(errno));
   return t;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * HX_TRACE: a Chrome/Perfetto trace (the "JSON Array Format" of the Trace Event Format): a process a device, in it a
  * row a thread; a slice a chunk, inside it slices of what was copied; decisions as instants. The file is valid JSON
- * after every write; at most a second, or some thousand events, is not yet written. Contexts of a process that name one
- * file share it, at once or one after the other; a file that another process writes is left to it. A forked child
- * writes nothing. Without HX_TRACE the trace is NULL, and every function returns at once. */
+ * after every write, and its first event says that it is hx's: only such a file, or an empty one, is written anew. So
+ * HX_TRACE with the name of some other file destroys nothing; a warning names it. At most a second, or some thousand
+ * events, is not yet written. Contexts of a process that name one file share it, at once or one after the other; a file
+ * that another process writes is left to it. A forked child writes nothing. Without HX_TRACE the trace is NULL, and
+ * every function returns at once. */
 #ifndef HX_BASE_TRACE_H
 #define HX_BASE_TRACE_H
 

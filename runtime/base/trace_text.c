@@ -13,9 +13,6 @@
 #define EVENT_BYTES 640u /* more than any event has */
 #define NAME_BYTES 128u
 
-static const char end_of_file[] = "\n]\n";
-_Static_assert(sizeof end_of_file - 1 == HX__TRACE_END_BYTES, "its length");
-
 static void put(hx__trace_text *t, const char *s, size_t bytes) {
   memcpy(t->text + t->used, s, bytes);
   t->used += bytes;
@@ -60,7 +57,7 @@ void hx__trace_write(hx__trace_text *t) {
     return;
   }
   const size_t bytes = t->used + HX__TRACE_END_BYTES;
-  put(t, end_of_file, HX__TRACE_END_BYTES);
+  put(t, HX__TRACE_END, HX__TRACE_END_BYTES);
   size_t done = 0;
   const hx__hush hush = hx__hush_begin();
   while (done < bytes && !t->broken) {
@@ -69,7 +66,7 @@ void hx__trace_write(hx__trace_text *t) {
     if (n >= 0 || errno == EINTR) continue;
     hx__log(HX__LOG_WARN, "HX_TRACE=%s: %s; the trace ends here", t->path, strerror(errno));
     t->broken = true;
-    if (pwrite(t->fd, end_of_file, HX__TRACE_END_BYTES, t->end) == (ssize_t)HX__TRACE_END_BYTES)
+    if (pwrite(t->fd, HX__TRACE_END, HX__TRACE_END_BYTES, t->end) == (ssize_t)HX__TRACE_END_BYTES)
       (void)!ftruncate(t->fd, t->end + (off_t)HX__TRACE_END_BYTES);
   }
   hx__hush_end(&hush, t->broken);
@@ -79,9 +76,7 @@ void hx__trace_write(hx__trace_text *t) {
 
 static void begin_event(hx__trace_text *t) {
   if (t->used + EVENT_BYTES + HX__TRACE_END_BYTES > HX__TRACE_TEXT_BYTES) hx__trace_write(t);
-  if (t->begun) PUT(t, ",");
-  PUT(t, "\n{\"name\":\"");
-  t->begun = true;
+  PUT(t, ",\n{\"name\":\"");
 }
 
 static void put_row(hx__trace_text *t, size_t device, uint32_t row) {

@@ -9,15 +9,18 @@
 
 #define HX__TRACE_TEXT_BYTES ((size_t)64 << 10)
 #define HX__TRACE_ROWS 512u /* threads whose names are known to be written */
-#define HX__TRACE_END_BYTES 3u
+/* A trace without events: by its head hx knows its own files. */
+#define HX__TRACE_HEAD "[\n{\"name\":\"hx_trace\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{}}"
+#define HX__TRACE_END "\n]\n"
+#define HX__TRACE_END_BYTES (sizeof HX__TRACE_END - 1)
 /* Of a row, beside its thread: transfers have one of their own, for a chunk may end while one before it is stored. */
 #define HX__TRACE_TRANSFERS (1u << 30)
 
 typedef struct hx__trace_text {
   const char *path;
   int fd;
-  off_t end;          /* where the file's last HX__TRACE_END_BYTES begin, which close the document */
-  bool broken, begun; /* begun: there is an event before */
+  off_t end; /* where the file's last HX__TRACE_END_BYTES begin, which close the document */
+  bool broken;
   size_t used;
   uint64_t row[HX__TRACE_ROWS]; /* hashed: threads that have a name, by device */
   char text[HX__TRACE_TEXT_BYTES];
