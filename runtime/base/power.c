@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The power source, from sysfs. */
+ * The power source, from sysfs. Reading a supply asks its driver, which asks the firmware: that takes milliseconds on
+ * some laptops, and may hang. So a thread of its own does it, and a call goes on with what the last look has found. */
 #define _GNU_SOURCE
 #include "runtime/base/power.h"
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,9 +14,12 @@
 #include <unistd.h>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/thread.h"
 
-#define FOLDER "/sys/class/power_supply"
 #define LOOK_S 10u
+#define FIRST_NS 20000000u /* what the first call waits, so that it is not taken for one on mains */
+
+const char *hx__power_folder = "/sys/class/power_supply";
 
 /* The first word of a file of a supply. */
 static bool read_word(int folder, const char *supply, const char *file, char *word, size_t bytes) {
@@ -31,7 +36,7 @@ static bool read_word(int folder, const char *supply, const char *file, char *wo
 
 /* On battery: one of the system's own discharges, and no mains is online. */
 static hx__power look(void) {
-  DIR *const dir = opendir(FOLDER);
+  DIR *const dir = opendir(hx__power_folder);
   if (!dir) return HX__POWER_MAINS;
   bool discharging = false, online = false;
   for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
@@ -47,13 +52,70 @@ static hx__power look(void) {
   return discharging && !online ? HX__POWER_BATTERY : HX__POWER_MAINS;
 }
 
+/* Desktops and servers have none. This lists names and asks no driver. */
+static bool has_supplies(void) {
+  DIR *const dir = opendir(hx__power_folder);
+  bool any = false;
+  if (!dir) return false;
+  for (const struct dirent *e; !any && (e = readdir(dir)) != NULL;) any = e->d_name[0] != '.';
+  closedir(dir);
+  return any;
+}
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t seen;
+static bool known; /* under the lock */
+static _Atomic int source = HX__POWER_MAINS;
+static _Atomic uint64_t looked_s;
+static atomic_bool looking = true; /* somebody is, or nobody ever needs to */
+
+static void end_look(void) {
+  atomic_store_explicit(&looked_s, hx__date_s(), memory_order_relaxed);
+  atomic_store_explicit(&looking, false, memory_order_release);
+}
+
+static void *look_once(void *unused) {
+  (void)unused;
+  atomic_store_explicit(&source, (int)look(), memory_order_relaxed);
+  end_look();
+  pthread_mutex_lock(&lock);
+  known = true;
+  pthread_cond_broadcast(&seen);
+  pthread_mutex_unlock(&lock);
+  return NULL;
+}
+
+static bool start_look(void) {
+  pthread_t thread;
+  const bool started = hx__thread_start(&thread, look_once, NULL) == 0;
+  if (started)
+    pthread_detach(thread);
+  else
+    end_look();
+  return started;
+}
+
+static void first_look(void) {
+  hx__cond_init(&seen);
+  if (!has_supplies()) return;
+  const uint64_t until = hx__now_ns() + FIRST_NS;
+  if (!start_look()) return;
+  pthread_mutex_lock(&lock);
+  while (!known && hx__cond_wait_until(&seen, &lock, until)) continue;
+  pthread_mutex_unlock(&lock);
+}
+
+/* Whether the last look is too old; a date that was set back makes it so. */
+static bool is_due(void) {
+  return !atomic_load_explicit(&looking, memory_order_acquire) &&
+         hx__date_s() - atomic_load_explicit(&looked_s, memory_order_relaxed) > LOOK_S;
+}
+
 hx__power hx__power_source(void) {
-  static _Atomic uint64_t looked_s;
-  static _Atomic int source;
-  const uint64_t now = hx__date_s(), last = atomic_load_explicit(&looked_s, memory_order_relaxed);
-  if (now - last > LOOK_S) { /* or the date was set back */
-    atomic_store_explicit(&looked_s, now, memory_order_relaxed);
-    atomic_store_explicit(&source, (int)look(), memory_order_relaxed);
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  if (!hx__forked()) {
+    pthread_once(&once, first_look);
+    if (is_due() && !atomic_exchange(&looking, true)) start_look();
   }
   return (hx__power)atomic_load_explicit(&source, memory_order_relaxed);
 }

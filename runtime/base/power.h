@@ -5,7 +5,11 @@
 
 typedef enum hx__power { HX__POWER_MAINS, HX__POWER_BATTERY } hx__power;
 
-/* As it was at most ten seconds ago; HX__POWER_MAINS where it cannot be told. */
+/* As it was found ten seconds ago or later; HX__POWER_MAINS where it cannot be told. The first call waits 20 ms for it
+ * at most, later ones do not wait. */
 hx__power hx__power_source(void);
+
+/* A folder that is laid out like /sys/class/power_supply. */
+extern const char *hx__power_folder;
 
 #endif
