@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "runtime/api/caller.h"
-#include "runtime/base/fpenv.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 
@@ -65,13 +64,6 @@ static void *run(void *p) {
   return NULL;
 }
 
-/* No thread to be had: the caller's does it. */
-static void run_here(hx_event *e) {
-  const hx__fpenv was = hx__fpenv_enter();
-  run(e);
-  hx__fpenv_leave(was);
-}
-
 /* The event with its own copy of what the caller may change: the fields. */
 static hx_event *event_new(hx_context *hx, const hx__work *work) {
   hx_event *const e = calloc(1, sizeof *e);
@@ -96,16 +88,12 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
   HX__VISIT(hx);
-  const hx__fpenv was = hx__fpenv_enter();
   const hx_status s = hx__task_check(task, &work);
-  hx__fpenv_leave(was);
   if (s != HX_OK) return s;
   hx_event *const e = event_new(hx, &work);
   if (!e) return hx__fail(HX_OUT_OF_MEMORY, "no memory for an event");
   if (hx__forked()) { /* no threads there: done at once */
-    const hx__fpenv mine = hx__fpenv_enter();
     e->status = hx__offload_work(hx, &e->work, &e->report);
-    hx__fpenv_leave(mine);
     if (e->status != HX_OK) e->detail = strdup(hx_error_detail());
     e->done = true;
     *out = e;
@@ -120,7 +108,7 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
   if (hx__thread_start(&thread, run, e) == 0)
     pthread_detach(thread);
   else
-    run_here(e);
+    run(e); /* no thread to be had: the caller's does it */
   *out = e;
   return HX_OK;
 }
@@ -130,7 +118,7 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
   if (hx__forked() && !e->done) return hx__fail(HX_UNSUPPORTED, "the task runs in the parent of this forked process");
   hx_context *const hx = e->hx;
   if (!hx__forked()) {
-    hx__caller *const caller = hx__caller_enter(hx);
+    HX__VISIT(hx);
     pthread_mutex_lock(&hx->lock);
     while (!e->done) pthread_cond_wait(&e->changed, &hx->lock);
     for (hx_event **at = &hx->events; *at; at = &(*at)->next)
@@ -139,7 +127,6 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
         break;
       }
     pthread_mutex_unlock(&hx->lock);
-    hx__caller_leave(hx, caller);
   }
   const hx_status s = e->status;
   if (s == HX_OK && report) *report = e->report;

@@ -18,6 +18,7 @@ static bool watched; /* the ends of threads */
 
 static void give_back(void *record) {
   hx__this_caller = &stranger;
+  atomic_store_explicit(&((hx__caller *)record)->inside, NULL, memory_order_relaxed); /* a thread may end inside */
   atomic_store_explicit(&((hx__caller *)record)->taken, false, memory_order_release);
 }
 static void watch(void) { watched = pthread_key_create(&ends, give_back) == 0; }

@@ -6,6 +6,7 @@
 #define HX_API_CALLER_H
 
 #include "runtime/api/context.h"
+#include "runtime/base/guard.h"
 
 typedef struct hx__caller {
   _Alignas(64) _Atomic(const hx_context *) inside; /* NULL: in no call */
@@ -36,7 +37,7 @@ static inline void hx__caller_leave(hx_context *hx, hx__caller *c) {
     atomic_fetch_sub_explicit(&hx->calls, 1, memory_order_release);
 }
 
-/* Inside a call of a context to the end of the block: for calls that are not worth an order of their own. */
+/* Inside a call of a context, and guarded, to the end of the block: every call but the small ones of hx_offload. */
 typedef struct hx__visit {
   hx_context *hx;
   hx__caller *caller;
@@ -44,6 +45,7 @@ typedef struct hx__visit {
 
 static inline void hx__visit_end(const hx__visit *v) { hx__caller_leave(v->hx, v->caller); }
 #define HX__VISIT(context) \
+  HX__GUARD;               \
   __attribute__((cleanup(hx__visit_end), unused)) const hx__visit visit = {(context), hx__caller_enter(context)}
 
 /* Whether some thread is inside a call of hx. */

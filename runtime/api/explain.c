@@ -7,7 +7,7 @@
 #include "runtime/api/context.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/registry.h"
-#include "runtime/base/fpenv.h"
+#include "runtime/base/guard.h"
 #include "runtime/base/status.h"
 #include "runtime/dispatch/dispatch.h"
 
@@ -35,9 +35,8 @@ static void by_share(const hx_context *hx, const hx__work *w, double share, hx__
 hx_status hx__explain(hx_context *hx, const hx_task *task, hx__explanation *out) {
   hx__work work;
   hx__plan plan;
-  const hx__fpenv was = hx__fpenv_enter();
+  HX__GUARD;
   const hx_status s = hx__task_check(task, &work);
-  hx__fpenv_leave(was);
   if (s != HX_OK) return s;
   memset(out, 0, sizeof *out);
   make_ready(hx, &work);

@@ -164,12 +164,17 @@ static inline bool at_once(const hx_context *hx, const hx_task *task) {
 
 static __attribute__((noinline)) hx_status in_full(hx_context *hx, const hx_task *task, hx_report *report) {
   hx__work work;
-  const hx_status s = hx__task_check(task, &work);
-  return s == HX_OK ? hx__offload_work(hx, &work, report) : s;
+  int cancel;
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* guard.h, whose other half hx_offload has done */
+  hx_status s = hx__task_check(task, &work);
+  if (s == HX_OK) s = hx__offload_work(hx, &work, report);
+  pthread_setcancelstate(cancel, NULL);
+  return s;
 }
 
 /* The caller's floating-point state holds from here to the end only for the caller: with DAZ a denormal alpha would
- * already pass for 0 in the check. */
+ * already pass for 0 in the check. What is done at once has no cancellation point, so that only in_full sees to
+ * cancellation. */
 hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   hx__caller *const caller = hx__caller_enter(hx);

@@ -10,6 +10,7 @@
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/energy.h"
+#include "runtime/base/guard.h"
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
@@ -51,6 +52,7 @@ static void choose_home(void) {
 hx_status hx_open(hx_context **out, const hx_settings *settings) {
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
   *out = NULL;
+  HX__GUARD;
   hx_context *const hx = calloc(1, sizeof *hx);
   if (!hx) return hx__fail(HX_OUT_OF_MEMORY, "no memory for a context");
   const hx_status s = set_up(hx, settings);
@@ -76,6 +78,7 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
 
 void hx_close(hx_context *hx) {
   if (!hx) return;
+  HX__GUARD;
   if (!hx__forked()) { /* a child has none of its parent's tasks, and perhaps their locks */
     pthread_mutex_lock(&hx->lock);
     while (hx->tasks) pthread_cond_wait(&hx->idle, &hx->lock);

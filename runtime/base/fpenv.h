@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The floating-point state in which hx's arithmetic is defined: round to nearest even, denormals kept, no traps. A
- * caller may have set FTZ, DAZ or another rounding mode (-ffast-math at link time does, at program start). */
+ * caller may have set FTZ, DAZ or another rounding mode (-ffast-math at link time does, at program start). It gets that
+ * back, and the exception flags as they were: what hx computes raises none of them. */
 #ifndef HX_BASE_FPENV_H
 #define HX_BASE_FPENV_H
 
@@ -16,18 +17,26 @@ static inline hx__fpenv hx__fpenv_enter(void) { /* a write costs 3 ns more than 
   return was;
 }
 static inline void hx__fpenv_leave(hx__fpenv was) {
-  if (__builtin_expect((was & ~HX__FPENV_FLAGS) != HX__FPENV_CANONICAL, 0)) _mm_setcsr(was);
+  if (__builtin_expect(_mm_getcsr() != was, 0)) _mm_setcsr(was);
 }
 #elif defined(__aarch64__)
-typedef unsigned long hx__fpenv; /* FPCR: 0 is round to nearest, no flush, no traps (Arm ARM C5.2.8). Never run. */
+/* FPCR: 0 is round to nearest, no flush, no traps (Arm ARM C5.2.8). Never run. */
+typedef struct hx__fpenv {
+  unsigned long mode, flags; /* FPCR, FPSR */
+} hx__fpenv;
+
 static inline hx__fpenv hx__fpenv_enter(void) {
   hx__fpenv was;
-  __asm__ volatile("mrs %0, fpcr" : "=r"(was));
-  if (was) __asm__ volatile("msr fpcr, %0" ::"r"(0ul));
+  __asm__ volatile("mrs %0, fpcr" : "=r"(was.mode));
+  __asm__ volatile("mrs %0, fpsr" : "=r"(was.flags));
+  if (was.mode) __asm__ volatile("msr fpcr, %0" ::"r"(0ul));
   return was;
 }
 static inline void hx__fpenv_leave(hx__fpenv was) {
-  if (was) __asm__ volatile("msr fpcr, %0" ::"r"(was));
+  unsigned long flags;
+  __asm__ volatile("mrs %0, fpsr" : "=r"(flags));
+  if (flags != was.flags) __asm__ volatile("msr fpsr, %0" ::"r"(was.flags));
+  if (was.mode) __asm__ volatile("msr fpcr, %0" ::"r"(was.mode));
 }
 #else
 #error "hx runs on x86-64 and, untested, on AArch64"

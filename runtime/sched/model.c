@@ -348,7 +348,7 @@ static void add_power(hx__model_entry *e, double joules, double ns) {
 void hx__model_power(hx__model *m, const hx__rate_key *key, double joules, double ns) {
   hx__lock(&m->lock);
   hx__model_entry *const e = find(m, key);
-  const bool fine = joules >= 0.0 && isfinite(joules) && makes_sense(ns), follows = same(&m->metered, key);
+  const bool fine = isfinite(joules) && joules >= 0.0 && makes_sense(ns), follows = same(&m->metered, key);
   m->metered = *key;
   if (e && !fine)
     e->joules = e->metered_ns = 0.0;
