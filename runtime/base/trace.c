@@ -132,7 +132,23 @@ static void flush_all(void) {
   hx__unlock(&all_lock);
 }
 
-static void at_exit(void) { atexit(flush_all); } /* for programs that end without hx_close */
+/* A lock of a file belongs to whoever has it open, children too: one that outlived its parent would keep it from every
+ * other process. Nobody opens a file meanwhile. */
+static void before_fork(void) { pthread_mutex_lock(&all_lock); }
+static void in_parent(void) { pthread_mutex_unlock(&all_lock); }
+static void in_child(void) {
+  for (hx__trace *t = all; t; t = t->next) {
+    if (t->users) close(t->text.fd);
+    t->users = 0; /* a child of this one finds nothing to close */
+  }
+  pthread_mutex_unlock(&all_lock);
+}
+
+static void begin(void) {
+  atexit(flush_all); /* for programs that end without hx_close */
+  hx__fork_watch();
+  pthread_atfork(before_fork, in_parent, in_child);
+}
 
 /* Whether the file is empty or a trace of hx: nothing else is ever overwritten. */
 static bool may_replace(int fd) {
@@ -193,8 +209,7 @@ static hx__trace *find(const char *path) {
 hx__trace *hx__trace_open(const char *path) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (!path[0] || hx__forked()) return NULL;
-  pthread_once(&once, at_exit);
-  hx__fork_watch();
+  pthread_once(&once, begin);
   hx__lock(&all_lock);
   errno = ENOMEM;
   hx__trace *t = find(path);
@@ -215,6 +230,9 @@ void hx__trace_close(hx__trace *t) {
   hx__lock(&all_lock);
   hx__lock(&t->lock);
   flush_unlock(t);
-  if (--t->users == 0) close(t->text.fd);
+  if (--t->users == 0) {
+    flock(t->text.fd, LOCK_UN); /* a child that was just forked may have it open still */
+    close(t->text.fd);
+  }
   hx__unlock(&all_lock);
 }
