@@ -5,6 +5,8 @@
 
 #include <pthread.h>
 
+#include "runtime/base/thread.h"
+
 #define RECORDS 256u
 
 static hx__caller records[RECORDS];
@@ -21,11 +23,9 @@ static void give_back(void *record) {
   atomic_store_explicit(&((hx__caller *)record)->inside, NULL, memory_order_relaxed); /* a thread may end inside */
   atomic_store_explicit(&((hx__caller *)record)->taken, false, memory_order_release);
 }
-static void watch(void) { watched = pthread_key_create(&ends, give_back) == 0; }
-
-/* Threads may outlive the library. */
-__attribute__((destructor)) static void unwatch(void) {
-  if (watched) pthread_key_delete(ends);
+static void watch(void) {
+  hx__stay_loaded();
+  watched = pthread_key_create(&ends, give_back) == 0;
 }
 
 static hx__caller *take(void) {

@@ -2,8 +2,12 @@
  * Status words, the sentence behind a thread's last failure, the version. */
 #include "runtime/base/status.h"
 
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "runtime/base/thread.h"
 
 #define CHECK_VALUE(name, value) _Static_assert((int)(name) == (value), #name " of HX__STATUS_MAP is not that of hx.h");
 #define COUNT_ROW(name, value) +1
@@ -30,31 +34,61 @@ _Static_assert(MAJOR * 10000 + MINOR * 100 + PATCH == HX_VERSION_NUMBER, "the ve
 
 const char *hx_version(void) { return DOTTED(MAJOR, MINOR, PATCH); }
 
-/* Fixed, for a failure for want of memory has a sentence as well. */
-static _Thread_local char detail[HX__DETAIL_BYTES];
-
-const char *hx_error_detail(void) { return detail; }
-
+static const char no_room[] = "no memory is left for the sentence that says what failed";
 static const char cut_mark[] = "...";
 
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t details; /* of threads: a block of HX__DETAIL_BYTES, or no_room; NULL before the first failure */
+static bool has_details;
+
+static void end(void *detail) {
+  if (detail != no_room) free(detail);
+}
+static void init(void) {
+  hx__stay_loaded();
+  has_details = pthread_key_create(&details, end) == 0;
+}
+
+const char *hx_error_detail(void) {
+  pthread_once(&once, init);
+  const char *const detail = has_details ? pthread_getspecific(details) : no_room;
+  return detail ? detail : "";
+}
+
+/* This thread's block, made at its first failure: 1 KB in each thread's static storage is more than the loader may have
+ * left where the library is loaded late. NULL: it cannot be had, and the thread's detail says so. */
+static char *block(void) {
+  pthread_once(&once, init);
+  if (!has_details) return NULL;
+  void *const had = pthread_getspecific(details);
+  if (had && had != no_room) return had;
+  char *const fresh = calloc(1, HX__DETAIL_BYTES);
+  if (pthread_setspecific(details, fresh ? fresh : no_room) == 0) return fresh;
+  free(fresh);
+  return NULL;
+}
+
 hx_status hx__fail(hx_status s, const char *format, ...) {
-  char sentence[HX__DETAIL_BYTES]; /* the arguments may point into detail */
+  char sentence[HX__DETAIL_BYTES]; /* the arguments may point into the detail */
   va_list arguments;
   va_start(arguments, format);
   const int length = vsnprintf(sentence, sizeof sentence, format, arguments);
   va_end(arguments);
   if (length < 0) sentence[0] = '\0';
   if (length >= (int)sizeof sentence) memcpy(sentence + sizeof sentence - sizeof cut_mark, cut_mark, sizeof cut_mark);
-  memcpy(detail, sentence, sizeof detail);
+  char *const detail = block();
+  if (detail) memcpy(detail, sentence, sizeof sentence);
   return s;
 }
 
 void hx__set_detail(const char *text) {
-  const size_t length = strnlen(text, sizeof detail);
-  if (length < sizeof detail) {
-    memmove(detail, text, length + 1); /* text may be detail itself */
+  char *const detail = block();
+  if (!detail) return;
+  const size_t length = strnlen(text, HX__DETAIL_BYTES);
+  if (length < HX__DETAIL_BYTES) {
+    memmove(detail, text, length + 1); /* text may be the detail itself */
     return;
   }
-  memmove(detail, text, sizeof detail - sizeof cut_mark);
-  memcpy(detail + sizeof detail - sizeof cut_mark, cut_mark, sizeof cut_mark);
+  memmove(detail, text, HX__DETAIL_BYTES - sizeof cut_mark);
+  memcpy(detail + HX__DETAIL_BYTES - sizeof cut_mark, cut_mark, sizeof cut_mark);
 }

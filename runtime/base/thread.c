@@ -3,7 +3,9 @@
 #define _GNU_SOURCE
 #include "runtime/base/thread.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -44,11 +46,24 @@ static void *trampoline(void *p) {
   return s.fn(s.arg);
 }
 
+static void stay(void) {
+  Dl_info info;
+  struct link_map *map = NULL;
+  if (dladdr1((void *)hx__stay_loaded, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0])
+    (void)dlopen(map->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* the program itself has no name, and stays */
+}
+
+void hx__stay_loaded(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, stay);
+}
+
 int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg) {
   return hx__thread_start_sized(thread, 0, fn, arg);
 }
 
 int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(void *), void *arg) {
+  hx__stay_loaded();
   start *s = malloc(sizeof *s);
   if (!s) return ENOMEM;
   *s = (start){fn, arg};

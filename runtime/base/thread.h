@@ -8,6 +8,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whatever holds this code, a plugin that was linked with the archive, stays mapped to the end of the process from now
+ * on, though it be closed: threads, and what ends with a thread, would otherwise go on in unmapped memory. */
+void hx__stay_loaded(void);
+
 /* Starts fn(arg) on a thread that blocks all signals and is in the canonical floating-point state, both before its
  * first instruction of ours: drivers' worker threads inherit them. 0, or an error number as pthread_create. */
 int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What libhx.so takes of the storage that each thread has for the libraries of the process: a library that is loaded
+ * late gets little more than a kilobyte, shared with all others, and dlopen fails where that is not enough.
+ *     tls_test libhx.so.0  */
+#include <elf.h>
+
+#include "tests/check.h"
+
+enum { MOST = 64 };
+
+int main(int argc, char **argv) {
+  FILE *const f = argc == 2 ? fopen(argv[1], "rb") : NULL;
+  if (!f) return puts("usage: tls_test libhx.so.0"), 2;
+  Elf64_Ehdr header;
+  CHECK(fread(&header, sizeof header, 1, f) == 1 && memcmp(header.e_ident, ELFMAG, SELFMAG) == 0, "no ELF file");
+  size_t bytes = 0, segments = 0;
+  for (unsigned i = 0; i < header.e_phnum; i++) {
+    Elf64_Phdr segment;
+    CHECK(fseek(f, (long)(header.e_phoff + i * sizeof segment), SEEK_SET) == 0 &&
+              fread(&segment, sizeof segment, 1, f) == 1,
+          "cut short");
+    if (segment.p_type == PT_TLS) bytes += segment.p_memsz, segments++;
+  }
+  fclose(f);
+  printf("  %zu bytes of each thread's storage\n", bytes);
+  CHECK(segments == 1 && bytes <= MOST, "%zu segments, %zu bytes", segments, bytes);
+  return checks_end("tls_test");
+}
