@@ -17,6 +17,8 @@ usage: ./hx COMMAND
   info                    what hx-bench sees: devices, drivers, what is missing
   test [--all-drivers] [BAZEL TEST ARGS]
                           run every test; --all-drivers: on drivers that are fetched for it, too
+  faults [--all] [ARGS]   one OpenCL call of a process goes wrong, in every way: a tenth of the cells, or all
+  soak [--minutes N]      random tasks with faults against the definition (or --seconds N)
   isa intel|amd           compile every device kernel for all GPUs of a vendor: fails on a spill
   isa addressing          what compilers make of indices, pointers and local arrays, as a table
   build                   build everything
@@ -125,6 +127,31 @@ run_tests() {
   [ "$failed" -eq 0 ]
 }
 
+# with_pocl PROGRAM ARGS...: runs it on PoCL with caches of its own; the last line counts it.
+with_pocl() {
+  scratch=$(mktemp -d)
+  trap 'rm -rf "$scratch"' EXIT
+  status=0
+  TEST_TMPDIR=$scratch HX_CACHE_DIR=$scratch/hx sh "$root/tests/driver.sh" pocl "$@" || status=$?
+  if [ "$status" -eq 0 ]; then echo "1 passed, 0 failed"; else echo "0 passed, 1 failed"; fi
+  return "$status"
+}
+
+# The seed of what is drawn is the commit, so that every commit draws another tenth.
+faults() {
+  need "$packages_build"
+  build //tests/faults:fault_matrix //tests:libfault_layer.so //tests:libdress_layer.so
+  seed=$(git -C "$root" rev-parse HEAD 2>/dev/null) || seed=hx
+  with_pocl "$bin/tests/faults/fault_matrix" --fault "$bin/tests/libfault_layer.so" \
+    --dress "$bin/tests/libdress_layer.so" --seed "$seed" "$@"
+}
+
+soak() {
+  need "$packages_build"
+  build //tests/soak:soak //tests:libfault_layer.so
+  with_pocl "$bin/tests/soak/soak" --fault "$bin/tests/libfault_layer.so" "$@"
+}
+
 isa() {
   need "$packages_isa"
   case ${1:-} in
@@ -162,6 +189,8 @@ case $command in
   info) bench info "$@" ;;
   test) run_tests "$@" ;;
   build) need "$packages_build"; build "$@" //... ;;
+  faults) faults "$@" ;;
+  soak) soak "$@" ;;
   isa) isa "$@" ;;
   install) install_to "$@" ;;
   lint) need "$packages_lint"; sh "$root/tests/lint.sh" "$root" ;;

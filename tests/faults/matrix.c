@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -28,6 +29,8 @@ typedef struct profile {
   long live[8];
   bool served;
 } profile;
+
+enum { COPY = MODES - 1 };
 
 static matrix m = {.jobs = 3};
 static slot slots[SLOTS];
@@ -141,7 +144,18 @@ static void add_cells(int mode, int dress) {
       }
 }
 
+/* What a child may hold at the end: what one without a fault holds in some mode, for a device that loses a mode goes on
+ * by copy, and keeps a ring for it. */
+static void most_held(int dress, long most[8]) {
+  memset(most, 0, 8 * sizeof *most);
+  for (int mode = 0; mode < MODES; mode++)
+    for (int i = 0; i < 8; i++)
+      if (profiles[mode][dress].live[i] > most[i]) most[i] = profiles[mode][dress].live[i];
+}
+
 static void run_all(void) {
+  long held[DRESSES][8];
+  for (int i = 0; i < DRESSES; i++) most_held(i, held[i]);
   size_t started = 0, ended = 0;
   while (ended < cell_count) {
     for (int i = 0; i < m.jobs; i++) {
@@ -152,7 +166,7 @@ static void run_all(void) {
       }
       if (slots[i].pid || started == cell_count) continue;
       const cell *c = &cells[started++];
-      run_start(&m, &slots[i], i, c, profiles[c->mode][c->dress].live);
+      run_start(&m, &slots[i], i, c, held[c->dress]);
     }
     nap();
   }
@@ -222,12 +236,15 @@ int main(int argc, char **argv) {
     return fprintf(stderr, "fault_matrix: --fault and --dress are needed, --jobs 1..%d, --positions from 3\n", SLOTS),
            2;
   if (!m.scratch) m.scratch = folder();
+  char pocl[600];
+  snprintf(pocl, sizeof pocl, "%s/pocl", m.scratch);
+  mkdir(pocl, 0700);
   seed = hash(text);
   printf("seed %s, one cell in %u, up to %u calls of each entry, %s\n", text, sample, positions, m.scratch);
   if (one) parse_cell(one);
   for (int mode = 0; mode < MODES; mode++)
     for (int dressed = 0; dressed < DRESSES; dressed++) {
-      if (one && (cells[0].mode != mode || cells[0].dress != dressed)) continue;
+      if (one && ((cells[0].mode != mode && mode != COPY) || cells[0].dress != dressed)) continue;
       make_profile(mode, dressed);
       if (!one && profiles[mode][dressed].served) add_cells(mode, dressed);
     }
