@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
   cpu_set_t mask, one;
   CHECK(sched_getaffinity(0, sizeof mask, &mask) == 0, "no affinity");
   CPU_ZERO(&one);
-  for (int i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
+  for (size_t i = 0; i < CPU_SETSIZE && !CPU_COUNT(&one); i++)
     if (CPU_ISSET(i, &mask)) CPU_SET(i, &one);
   CHECK(sched_setaffinity(0, sizeof one, &one) == 0, "no core");
   hx_settings s = HX_SETTINGS_DEFAULT;

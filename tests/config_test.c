@@ -117,9 +117,9 @@ static void check_table(void) {
     CHECK(strcmp(shown(&config), none) == 0, "%s=%s: %s", in_words[i], row_of(in_words[i])->deflt, shown(&config));
   }
   for (int mode = 0; mode < HX__MEMORY_MODES; mode++)
-    CHECK(has_words(row_of("HX_MEMORY")->values, hx__memory_mode_name(mode)), "%d", mode);
+    CHECK(has_words(row_of("HX_MEMORY")->values, hx__memory_mode_name((hx__memory_mode)mode)), "%d", mode);
   for (int isa = HX__ISA_SSE2; isa < HX__ISAS; isa++)
-    CHECK(has_words(row_of("HX_ISA")->values, hx__isa_name(isa)), "%d", isa);
+    CHECK(has_words(row_of("HX_ISA")->values, hx__isa_name((hx__isa)isa)), "%d", isa);
 }
 
 static void check_precedence(void) {

@@ -31,8 +31,8 @@ static void *pinned(void *p) {
   cpu_set_t all, one;
   sched_getaffinity(0, sizeof all, &all);
   CPU_ZERO(&one);
-  int last = 0;
-  for (int i = 0; i < CPU_SETSIZE; i++)
+  size_t last = 0;
+  for (size_t i = 0; i < CPU_SETSIZE; i++)
     if (CPU_ISSET(i, &all)) last = i;
   CPU_SET(last, &one);
   sched_setaffinity(0, sizeof one, &one);
@@ -83,6 +83,7 @@ static int play(bool opens) {
   while (!s.over) look(&s, &seen, &confined);
   pthread_join(thread, NULL);
   hx_close(s.hx);
+  free(s.a), free(s.b), free(s.c);
   printf("  %s: %u threads seen\n", opens ? "opened by the pinned thread" : "opened by the main thread", seen);
   CHECK(seen > 0, "no thread of hx was seen");
   CHECK(confined == 0, "%u of %u times a thread may not run where the process may", confined, seen);

@@ -83,7 +83,7 @@ static double ratio_of(const sim_machine *m, const weather *w, unsigned seed) {
 }
 
 static void try_weather(const weather *w) {
-  double sum = 0.0, worst = INFINITY;
+  double worst = INFINITY;
   unsigned seeds = 0, slow = 0;
   for (size_t r = 0; r < COUNT(ratios); r++)
     for (size_t c = 0; c < COUNT(coruns); c++) {
@@ -103,7 +103,6 @@ static void try_weather(const weather *w) {
       CHECK(cell >= w->cell, "%s, a device of %g times the CPU, together %g of their rates: %.3f of the better one",
             w->name, ratios[r], coruns[c], cell);
       if (cell < worst) worst = cell;
-      sum += fmin(cell, 1.0);
     }
   const double part = 1.0 - (double)slow / seeds;
   printf("  %s: %.3f of the better one or more in %.1f %% of %u runs, worst mean of a cell %.3f\n", w->name, 0.93,

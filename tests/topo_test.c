@@ -27,7 +27,7 @@ static cpu_set_t mask_of(pid_t task) {
 static cpu_set_t first_of(const cpu_set_t *from) {
   cpu_set_t one;
   CPU_ZERO(&one);
-  for (int i = 0; i < CPU_SETSIZE; i++)
+  for (size_t i = 0; i < CPU_SETSIZE; i++)
     if (CPU_ISSET(i, from)) {
       CPU_SET(i, &one);
       break;

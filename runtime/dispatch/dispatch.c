@@ -215,7 +215,7 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
   const bool small = limited ? w->units < config->min_offload : cpu.ns < HX__BREAK_EVEN_NS;
   if (small) plan->devices = 0;
   hx__prospect_devices(team, w, plan, prospect);
-  *decision = (hx__decision){.choice = plan->devices};
+  *decision = (hx__decision){.choice = (unsigned)plan->devices};
   if (none) return HX__RULING_NO_DEVICE;
   if (small) return HX__RULING_SMALL;
   if (config->schedule != HX__SCHEDULE_ADAPTIVE || limited) return HX__RULING_SET;

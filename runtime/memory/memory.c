@@ -231,7 +231,7 @@ hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const cha
 }
 
 hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice) {
-  if (advice & ~KNOWN_ADVICE)
+  if (advice & ~(unsigned)KNOWN_ADVICE)
     return hx__fail(HX_INVALID_ARGUMENT, "advice is 0x%x: HX_READ_MOSTLY (1) and HX_RESIDENT (2) are known", advice);
   hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, p, bytes);

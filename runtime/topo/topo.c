@@ -42,7 +42,7 @@ void hx__topo_places(cpu_set_t *places) {
     if (cpus > CPU_SETSIZE) continue;
     omp_get_place_proc_ids(p, ids);
     for (int i = 0; i < cpus; i++)
-      if (ids[i] >= 0 && ids[i] < CPU_SETSIZE) CPU_SET(ids[i], places);
+      if (ids[i] >= 0 && ids[i] < CPU_SETSIZE) CPU_SET((size_t)ids[i], places);
   }
 }
 
