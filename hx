@@ -9,6 +9,9 @@ packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
 packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
 packages_fetch='python3-venv'
 packages_lint='clang-format-14'
+packages_clang="$packages_build clang-14"
+packages_sanitize="$packages_test clang-14 libclang-rt-14-dev libomp-14-dev llvm-14" # llvm-14 names lines in reports
+packages_fuzz="$packages_clang libclang-rt-14-dev libomp-14-dev llvm-14"
 
 usage() {
   cat <<'USAGE'
@@ -19,6 +22,11 @@ usage: ./hx COMMAND
                           run every test; --all-drivers: on drivers that are fetched for it, too
   faults [--all] [ARGS]   one OpenCL call of a process goes wrong, in every way: a tenth of the cells, or all
   soak [--minutes N]      random tasks with faults against the definition (or --seconds N)
+  sanitize [asan|tsan|msan]...
+                          run the tests that suit them under sanitizers (none named: all three)
+  fuzz [--seconds N] [TARGET...]
+                          run fuzz targets for N seconds each (10); what they find is kept and named
+  warnings                build everything by gcc and by clang with warnings as errors; a few tests of clang's build
   isa intel|amd           compile every device kernel for all GPUs of a vendor: fails on a spill
   isa addressing          what compilers make of indices, pointers and local arrays, as a table
   build                   build everything
@@ -119,10 +127,15 @@ run_tests() {
   # //... stands last: what the caller adds may be options or, after --, targets that he takes out (-//tests:name).
   { run_bazel test --keep_going "--test_tag_filters=${filters#,}" "--test_env=TEST_DRIVERS=$drivers" "$@" //... 2>&1 ||
     echo "hx: bazel test: status $?"; } | tee "$log"
-  passed=$(grep -c -E '^//[^ ]+ .*(PASSED|FLAKY)' "$log") || true
-  failed=$(grep -c -E '^//[^ ]+ .*(FAILED|TIMEOUT|NO STATUS)' "$log") || true
+  count_tests "$log"
+}
+
+# count_tests LOG: the last line of a verb that runs tests; false where one failed.
+count_tests() {
+  passed=$(grep -c -E '^//[^ ]+ .*(PASSED|FLAKY)' "$1") || true
+  failed=$(grep -c -E '^//[^ ]+ .*(FAILED|TIMEOUT|NO STATUS)' "$1") || true
   # A build that failed before any test began is a failure, too.
-  if [ "$failed" -eq 0 ] && grep -q '^hx: bazel test: status' "$log"; then failed=1; fi
+  if [ "$failed" -eq 0 ] && grep -q '^hx: bazel test: status' "$1"; then failed=1; fi
   echo "$passed passed, $failed failed"
   [ "$failed" -eq 0 ]
 }
@@ -150,6 +163,98 @@ soak() {
   need "$packages_build"
   build //tests/soak:soak //tests:libfault_layer.so
   with_pocl "$bin/tests/soak/soak" --fault "$bin/tests/libfault_layer.so" "$@"
+# sanitize_targets CONFIG: what is run with it, and what is left out, with a minus.
+sanitize_targets() {
+  if [ "$1" = msan ]; then # only what calls no library but libc: others are not built for it
+    for target in settings devices sim cache model topo task options text; do echo "//tests/fuzz:${target}_replay"; done
+    return
+  fi
+  echo //tests:all
+  [ "$1" = tsan ] || echo //tests/fuzz:all
+  while read -r configs test reason; do
+    case ",$configs," in
+      *,"$1",*)
+        echo "-//tests:$test"
+        echo "hx: $1: left out: $test: $reason" >&2
+        ;;
+    esac
+  done <"$root/tests/sanitizers/left_out.txt"
+}
+
+# Drivers under a sanitizer: PoCL and none at all. Oclgrind interprets, which is too slow, and the others are not ours.
+sanitize() {
+  need "$packages_sanitize"
+  [ $# -gt 0 ] || set -- asan tsan msan
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  filters=-driver-oclgrind,-driver-rusticl,-driver-intel,-driver-pocl6,-driver-all
+  for config in "$@"; do
+    case $config in asan | tsan | msan) ;; *) die "sanitize: unknown sanitizer $config; accepted: asan tsan msan" ;; esac
+    targets=$(sanitize_targets "$config")
+    # shellcheck disable=SC2086 # a list of words
+    { run_bazel test --config="$config" --keep_going --build_tests_only "--test_tag_filters=$filters" -- $targets 2>&1 ||
+      echo "hx: bazel test: status $?"; } | tee -a "$log"
+  done
+  count_tests "$log"
+}
+
+# Each target for some seconds, from its corpus and a seed that is printed.
+fuzz() {
+  seconds=10
+  if [ "${1:-}" = --seconds ]; then
+    [ $# -ge 2 ] || die "--seconds needs a number"
+    seconds=$2
+    shift 2
+  fi
+  case $seconds in '' | 0 | *[!0-9]*) die "fuzz: --seconds takes a number from 1 on, not '$seconds'" ;; esac
+  need "$packages_fuzz"
+  [ $# -gt 0 ] || set -- $(cd "$root/tests/fuzz" && ls ./*_fuzz.c | sed 's|^\./||; s|_fuzz\.c$||')
+  labels=
+  for target in "$@"; do
+    [ -e "$root/tests/fuzz/${target}_fuzz.c" ] || die "fuzz: there is no target $target (tests/fuzz/)"
+    labels="$labels //tests/fuzz:${target}_fuzz"
+  done
+  # shellcheck disable=SC2086 # a list of words
+  build --config=fuzz $labels
+  bin=$(run_bazel info --config=fuzz bazel-bin 2>/dev/null)
+  passed=0 failed=0
+  for target in "$@"; do
+    if fuzz_one "$target" "$seconds"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+  done
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ]
+}
+
+# fuzz_one TARGET SECONDS: new inputs are thrown away; one that fails is kept in the folder named.
+fuzz_one() {
+  seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+  work=$(mktemp -d)
+  scratch=$(mktemp -d -p /dev/shm 2>/dev/null) || scratch=$work # targets that read files write them first
+  mkdir "$work/corpus" "$work/found"
+  echo "hx: fuzz: $1 for $2 s, seed $seed"
+  # The target's own standard error is closed: warnings and complaints by the million.
+  if TEST_TMPDIR=$scratch ASAN_OPTIONS=use_sigaltstack=0 \
+    "$bin/tests/fuzz/${1}_fuzz" -max_total_time="$2" -seed="$seed" -max_len=4096 -timeout=20 -close_fd_mask=2 \
+    -artifact_prefix="$work/found/" "$work/corpus" "$root/tests/fuzz/corpus/$1" >"$work/log" 2>&1; then
+    tail -n 1 "$work/log"
+    rm -rf "$work" "$scratch"
+  else
+    tail -n 60 "$work/log"
+    echo "hx: fuzz: $1 FAILED; input and log are in $work"
+    return 1
+  fi
+}
+
+# By two compilers, warnings being errors: a user's compiler may warn of what these do not, so builds do without.
+warnings() {
+  need "$packages_clang libomp-14-dev"
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  build --config=werror //...
+  { run_bazel test --config=clang --config=werror --keep_going //tests:overlap_test //tests:decide_test \
+    //tests:ending_test //tests:status_test //tests:api_test //tests:golden_test //tests:config_test 2>&1 ||
+    echo "hx: bazel test: status $?"; } | tee "$log"
+  count_tests "$log"
 }
 
 isa() {
@@ -191,6 +296,9 @@ case $command in
   build) need "$packages_build"; build "$@" //... ;;
   faults) faults "$@" ;;
   soak) soak "$@" ;;
+  sanitize) sanitize "$@" ;;
+  fuzz) fuzz "$@" ;;
+  warnings) warnings ;;
   isa) isa "$@" ;;
   install) install_to "$@" ;;
   lint) need "$packages_lint"; sh "$root/tests/lint.sh" "$root" ;;

@@ -7,4 +7,12 @@ export HOME
 unset XDG_CACHE_HOME XDG_CONFIG_HOME
 export POCL_CACHE_DIR="$HOME/pocl" # PoCL is not there at all where it cannot write
 mkdir -p "$POCL_CACHE_DIR"
+# For builds with a sanitizer (.bazelrc); nothing else reads these.
+rules=$PWD/tests/sanitizers
+# use_sigaltstack=0: LLVM, in drivers, puts its own alternate stack in the place of the sanitizer's.
+export ASAN_OPTIONS="use_sigaltstack=0:detect_stack_use_after_return=1:strict_string_checks=1:allocator_may_return_null=1"
+ASAN_OPTIONS="$ASAN_OPTIONS:quarantine_size_mb=8"
+export LSAN_OPTIONS="suppressions=$rules/leaks.txt:print_suppressions=0"
+export UBSAN_OPTIONS=print_stacktrace=1
+export TSAN_OPTIONS="suppressions=$rules/races.txt:ignore_noninstrumented_modules=1:allocator_may_return_null=1"
 exec "$@"

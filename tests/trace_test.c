@@ -151,12 +151,13 @@ static void *caller(void *hx) {
 /* One after the other, at the same time, of several threads; a fork in the middle; a file that was taken away. */
 static void several(void) {
   make_path();
-  hx_context *a = open_here();
+  static hx_context *a, *b; /* the child leaves b open: it has to be reachable where leaks are looked for */
+  a = open_here();
   calls(a, 2);
   hx_close(a);
   CHECK(read_trace().decisions == 2 * CALLS, "the first context");
   a = open_here();
-  hx_context *const b = open_here();
+  b = open_here();
   pthread_t thread[4];
   for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, caller, i & 1 ? a : b);
   for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
