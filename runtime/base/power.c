@@ -35,8 +35,8 @@ static bool read_word(int folder, const char *supply, const char *file, char *wo
 }
 
 /* On battery: one of the system's own discharges, and no mains is online. */
-static hx__power look(void) {
-  DIR *const dir = opendir(hx__power_folder);
+hx__power hx__power_by(const char *folder) {
+  DIR *const dir = opendir(folder);
   if (!dir) return HX__POWER_MAINS;
   bool discharging = false, online = false;
   for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
@@ -76,7 +76,7 @@ static void end_look(void) {
 
 static void *look_once(void *unused) {
   (void)unused;
-  atomic_store_explicit(&source, (int)look(), memory_order_relaxed);
+  atomic_store_explicit(&source, (int)hx__power_by(hx__power_folder), memory_order_relaxed);
   end_look();
   pthread_mutex_lock(&lock);
   known = true;

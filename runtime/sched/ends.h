@@ -15,7 +15,8 @@ typedef struct hx__ends {
 
 void hx__ends_init(hx__ends *ends, hx__chunk all);
 
-/* Takes at least `want` slices where so many are left (rounded up to whole units); count 0: nothing is left. */
+/* Takes at least `want` slices where so many are left (rounded up to whole units, of which the last of all
+ * may be short); count 0: nothing is left. */
 hx__chunk hx__ends_front(hx__ends *ends, size_t want);
 hx__chunk hx__ends_back(hx__ends *ends, size_t want);
 

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Every unit of work once: the two ends of a range, the blocks of a product's tail, the parts of a plan, and whole
+ * calls in virtual time whose devices fail, hang and have any rate. */
+#include <math.h>
+
+#include "runtime/api/context.h"
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/dispatch/dispatch.h"
+#include "runtime/run/tail.h"
+#include "runtime/sched/ends.h"
+#include "tests/fuzz/fuzz.h"
+#include "tests/sim/sim.h"
+
+enum { MOST_SLICES = 300, MOST_SIDE = 600 };
+static hx_context *hx;
+static float place[4]; /* what arrays point to: nothing reads them */
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+  (void)argc, (void)argv;
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu,sim";
+  settings.sim = "rate=1e9;rate=2e9;rate=4e9,latency_us=1";
+  settings.cache_dir = "off";
+  setenv("OCL_ICD_VENDORS", "/nonexistent", 1); /* no driver */
+  if (hx_open(&hx, &settings) != HX_OK || hx_ready(hx) != HX_OK || hx_device_count(hx) < 4) abort();
+  return 0;
+}
+
+/* Two bytes spread over the powers from least to most. */
+static double spread(fuzz_input *in, double least, double most) {
+  return least * pow(most / least, (double)fuzz_number(in, 2) / 65535.0);
+}
+
+/* A range handed out from both ends by wishes of any size. */
+static void check_ends(fuzz_input *in) {
+  hx__ends ends;
+  const hx__chunk all = {fuzz_below(in, 1000), (size_t)(fuzz_number(in, 8) >> (1 + fuzz_below(in, 63)))};
+  hx__ends_init(&ends, all);
+  size_t front = all.first, back = all.first + all.count;
+  for (unsigned i = 0; i < 64 && front < back; i++) {
+    const size_t want = (size_t)(fuzz_number(in, 8) >> fuzz_below(in, 64));
+    const bool from_front = fuzz_below(in, 2);
+    const hx__chunk c = from_front ? hx__ends_front(&ends, want) : hx__ends_back(&ends, want);
+    FUZZ_CHECK(c.count > 0 && c.count <= back - front, "%zu of %zu slices", c.count, back - front);
+    FUZZ_CHECK(c.count + (ends.unit - 1) >= want || c.count == back - front, "%zu of %zu slices wanted", c.count, want);
+    if (from_front) FUZZ_CHECK(c.first == front, "from %zu, not %zu", c.first, front);
+    if (!from_front) FUZZ_CHECK(c.first + c.count == back, "to %zu, not %zu", c.first + c.count, back);
+    front += from_front ? c.count : 0;
+    back -= from_front ? 0 : c.count;
+    FUZZ_CHECK(hx__ends_left(&ends) == back - front, "%zu left, not %zu", hx__ends_left(&ends), back - front);
+  }
+}
+
+/* A checked task of any shape. */
+static hx__work any_work(fuzz_input *in, size_t most) {
+  hx_task task = hx_matmul(1 + fuzz_below(in, most), 1 + fuzz_below(in, most), 1 + fuzz_below(in, 2000), place,
+                           place + 1, place + 2);
+  static hx_value value;
+  if (fuzz_below(in, 3) == 0)
+    task = hx_reduce(HX_SUM, HX_F32, (const float *)(UINTPTR_MAX / 2 + 1), (size_t)spread(in, 1, 1e15), &value);
+  task.matmul.alpha = task.kind == HX_MATMUL ? 0 : task.matmul.alpha; /* arrays that overlap are not read */
+  hx__work work;
+  if (hx__task_check(&task, &work) != HX_OK) abort();
+  work.needs = work.matmul ? HX__NEED_MATMUL : work.needs;
+  return work;
+}
+
+static void check_tail(fuzz_input *in) {
+  static unsigned char seen[MOST_SIDE * MOST_SIDE];
+  const hx__work w = any_work(in, MOST_SIDE);
+  if (!w.matmul) return;
+  const size_t lines = hx__work_across(&w);
+  hx__tail tail;
+  hx__tail_plan(&tail, hx->team.cpu, &w, 1 + (unsigned)fuzz_below(in, 64));
+  if (tail.blocks == 0) return;
+  memset(seen, 0, sizeof seen);
+  hx__chunk slices, across;
+  size_t cells = 0;
+  while (hx__tail_next(&tail, &w, &slices, &across)) {
+    FUZZ_CHECK(slices.first >= tail.slices.first && slices.first + slices.count <= w.slices &&
+                   across.first + across.count <= lines,
+               "a block of slices %zu + %zu, lines %zu + %zu", slices.first, slices.count, across.first, across.count);
+    for (size_t i = 0; i < slices.count; i++)
+      for (size_t j = 0; j < across.count; j++)
+        FUZZ_CHECK(seen[(slices.first + i) * lines + across.first + j]++ == 0, "a cell twice");
+    cells += slices.count * across.count;
+  }
+  FUZZ_CHECK(tail.slices.first + tail.slices.count == w.slices && cells == tail.slices.count * lines,
+             "%zu cells of %zu slices", cells, tail.slices.count);
+}
+
+/* Settings of any kind, then a plan: fixed parts follow each other to the last slice, others have a policy. */
+static void check_plan(fuzz_input *in) {
+  static const hx__config plain;
+  hx__config *const c = &hx->config;
+  const double asked = (double)fuzz_below(in, 256) / 255.0;
+  c->splits = (uint32_t)fuzz_below(in, 5);
+  double left = 1;
+  for (uint32_t i = 0; i < c->splits; i++, left -= (double)c->split[i - 1])
+    c->split[i] = (float)(left * (double)fuzz_below(in, 256) / 256.0);
+  c->schedule = (hx__schedule)fuzz_below(in, 4);
+  c->offload = (hx__offload_mode)fuzz_below(in, 3);
+  c->chunk = plain.chunk + (fuzz_below(in, 2) ? fuzz_number(in, 2) : 0);
+  c->min_offload = fuzz_below(in, 2) ? UINT64_MAX : fuzz_number(in, 4);
+  hx__work w = any_work(in, 60000);
+  w.gpu_share = fuzz_below(in, 2) ? -1.0f : (float)asked;
+  static hx__plan plan;
+  hx__plan_make(&hx->team, &w, hx__share_of(c, &w), 1 + (unsigned)fuzz_below(in, 8), &plan);
+  FUZZ_CHECK(plan.cpu_works || plan.devices, "nobody works");
+  if (plan.policy) {
+    for (size_t i = 0; i < plan.devices; i++)
+      FUZZ_CHECK(plan.device[i].share >= 0 && plan.device[i].share <= 1, "a share of %g", plan.device[i].share);
+    return;
+  }
+  size_t next = plan.cpu_fixed.count;
+  FUZZ_CHECK(plan.cpu_fixed.first == 0, "the CPU's part begins at %zu", plan.cpu_fixed.first);
+  for (size_t i = 0; i < plan.devices; i++) {
+    FUZZ_CHECK(plan.device[i].fixed.first == next && plan.device[i].fixed.count, "device %zu at %zu, not %zu", i,
+               plan.device[i].fixed.first, next);
+    next += plan.device[i].fixed.count;
+  }
+  FUZZ_CHECK(next == w.slices, "%zu of %zu slices", next, w.slices);
+}
+
+static sim_unit any_device(fuzz_input *in) {
+  sim_unit u = {.rate = spread(in, 1e-7, 1e-1), .latency_ns = spread(in, 1, 1e6), .idle_ns = spread(in, 1, 1e6)};
+  const unsigned flags = (unsigned)fuzz_number(in, 1);
+  u.noise = (double)fuzz_below(in, 256) / 512.0;
+  u.grain = 1 + fuzz_below(in, 20);
+  if (flags & 1) u.elbow = spread(in, 1, 100);
+  if (flags & 2) u.fail_at = 1 + (unsigned)fuzz_below(in, 4);
+  if (flags & 4) u.hang_at = 1 + (unsigned)fuzz_below(in, 4);
+  if (flags & 8) u.rate = 0;
+  if (flags & 16) u.steps = 1, u.step[0] = (sim_step){spread(in, 1e3, 1e8), flags & 32 ? 0 : spread(in, 0.01, 10)};
+  return u;
+}
+
+/* A whole call. What is believed before it may be any double; what earlier inputs have taught is kept. */
+static void check_call(fuzz_input *in) {
+  static hx__model model = HX__MODEL_INIT;
+  static unsigned char seen[MOST_SLICES];
+  static sim_hx call = {.model = &model};
+  sim_machine m = {.devices = 1 + (unsigned)fuzz_below(in, SIM_DEVICES)};
+  const unsigned threads = 1 + (unsigned)fuzz_below(in, 4);
+  m.cpu = (sim_unit){.rate = spread(in, 1e-6, 1e-2), .threads = threads, .slow = (unsigned)fuzz_below(in, threads)};
+  for (unsigned d = 0; d < m.devices; d++) m.device[d] = any_device(in);
+  sim_guess guess = sim_guess_of(&m, spread(in, 0.1, 10));
+  const unsigned odd = (unsigned)fuzz_number(in, 1);
+  for (unsigned d = 0; d < m.devices; d++)
+    if (odd >> d & 1) guess.rate[d] = fuzz_double(in);
+  if (odd & 64) guess.rate[SIM_DEVICES] = fuzz_double(in);
+  call.now_s += fuzz_number(in, 2);
+  call.idle = (unsigned)fuzz_below(in, 16);
+  uint64_t random = fuzz_number(in, 4);
+  const size_t slices = 1 + fuzz_below(in, MOST_SLICES);
+  memset(seen, 0, sizeof seen);
+  sim_hx_call(&call, &m, slices, &guess, &random, seen);
+  FUZZ_CHECK(!call.result.stuck, "a call that never ends");
+  for (size_t i = 0; i < slices; i++) FUZZ_CHECK(seen[i] == 1, "slice %zu of %zu: %u times", i, slices, seen[i]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  static void (*const checks[])(fuzz_input *) = {check_ends, check_tail, check_plan, check_call};
+  fuzz_input in = {data, size};
+  checks[fuzz_below(&in, 4)](&in);
+  return 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The check of a task against hx.h's promises written down once more in wider arithmetic, with every element marked
+ * where matrices are small; and what the quick path of small calls accepts against the check. No array is read. */
+#include "runtime/task/quick.h"
+#include "runtime/task/task.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { CELLS = 4096, MOST_FIELDS = 4, SMALL_UNITS = (1 << 17) - 1 };
+typedef unsigned __int128 wide;
+
+static _Alignas(64) float arena[CELLS];
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) { return (void)argc, (void)argv, 0; }
+
+/* Mostly into the arena; else NULL, misaligned, or next to the end of the address space. */
+static uintptr_t address(fuzz_input *in) {
+  const size_t kind = fuzz_below(in, 16);
+  const uintptr_t inside = (uintptr_t)&arena[fuzz_below(in, 300)];
+  if (kind == 0) return 0;
+  if (kind == 1) return inside + 1 + fuzz_below(in, 3);
+  if (kind == 2) return UINTPTR_MAX - fuzz_below(in, 4096);
+  if (kind == 3) return fuzz_number(in, 8);
+  return inside;
+}
+
+static size_t side(fuzz_input *in, size_t usual) {
+  static const size_t edges[] = {SIZE_MAX,   SIZE_MAX / 2, SIZE_MAX / 4, (size_t)1 << 32,
+                                 UINT32_MAX, 1u << 31,     1024,         1025};
+  const size_t kind = fuzz_below(in, 16);
+  if (kind == 0) return edges[fuzz_below(in, 8)] + fuzz_below(in, 3);
+  if (kind == 1) return fuzz_number(in, 8);
+  return fuzz_below(in, usual);
+}
+
+static bool array_fits(uintptr_t p, size_t n) { return p && p % 4 == 0 && (wide)p + (wide)n * 4 <= UINTPTR_MAX; }
+static bool apart(uintptr_t a, wide a_bytes, uintptr_t b, wide b_bytes) {
+  return (wide)a + a_bytes <= b || (wide)b + b_bytes <= a;
+}
+
+static bool field_fits(const hx_field *f, size_t n, uintptr_t out, size_t fields) {
+  if (f->op < HX_SUM || f->op > HX_PROD || f->type < HX_F32 || f->type > HX_U32) return false;
+  if (n == 0) return f->op < HX_MIN || f->op > HX_ARGMAX;
+  const uintptr_t x = (uintptr_t)f->x, y = (uintptr_t)f->y;
+  if (!array_fits(x, n) || !apart(out, (wide)fields * 8, x, (wide)n * 4)) return false;
+  return f->op != HX_DOT || (array_fits(y, n) && apart(out, (wide)fields * 8, y, (wide)n * 4));
+}
+
+static bool reduction_fits(const hx_field *fields, size_t count, size_t n, uintptr_t out, bool list) {
+  if (n > SIZE_MAX / 4) return false;
+  if (count == 0) return true;
+  if (!fields || !out || out % 8) return false;
+  if (list && !apart(out, (wide)count * 8, (uintptr_t)fields, (wide)count * sizeof *fields)) return false;
+  for (size_t i = 0; i < count; i++)
+    if (!field_fits(&fields[i], n, out, count)) return false;
+  return true;
+}
+
+typedef struct block {
+  uintptr_t p;
+  size_t rows, cols, ld;
+} block;
+
+static bool block_fits(const block *b, bool empty) {
+  if (b->ld < b->cols || b->p % 4) return false;
+  if (empty) return true;
+  const wide elements = (wide)(b->rows ? b->rows - 1 : 0) * b->ld + b->cols;
+  return elements <= SIZE_MAX / 4 && (!b->p || (wide)b->p + elements * 4 <= UINTPTR_MAX);
+}
+
+static bool in_arena(const block *b) {
+  const uintptr_t from = (uintptr_t)arena, to = from + sizeof arena;
+  return b->p >= from && b->p < to && b->rows < 64 && b->cols < 64 && b->ld < 64 &&
+         b->p + ((b->rows ? b->rows - 1 : 0) * b->ld + b->cols) * 4 <= to;
+}
+
+static bool share(const block *x, const block *y) {
+  static bool marked[CELLS];
+  memset(marked, 0, sizeof marked);
+  const size_t x0 = (x->p - (uintptr_t)arena) / 4, y0 = (y->p - (uintptr_t)arena) / 4;
+  for (size_t i = 0; i < x->rows; i++)
+    for (size_t j = 0; j < x->cols; j++) marked[x0 + i * x->ld + j] = true;
+  for (size_t i = 0; i < y->rows; i++)
+    for (size_t j = 0; j < y->cols; j++)
+      if (marked[y0 + i * y->ld + j]) return true;
+  return false;
+}
+
+/* 1: fits, 0: does not, -1: too large to mark. */
+static int product_fits(const struct hx_matmul_args *t) {
+  block a = {(uintptr_t)t->a, t->trans_a ? t->k : t->m, t->trans_a ? t->m : t->k, t->lda};
+  block b = {(uintptr_t)t->b, t->trans_b ? t->n : t->k, t->trans_b ? t->k : t->n, t->ldb};
+  block c = {(uintptr_t)t->c, t->m, t->n, t->ldc};
+  if (!a.ld) a.ld = a.cols;
+  if (!b.ld) b.ld = b.cols;
+  if (!c.ld) c.ld = c.cols;
+  const bool empty = !t->m || !t->n, reads = !empty && t->k && t->alpha != 0;
+  if (!block_fits(&a, empty) || !block_fits(&b, empty) || !block_fits(&c, empty)) return 0;
+  if ((!empty && !c.p) || (reads && (!a.p || !b.p))) return 0;
+  if (!reads) return 1;
+  if (!in_arena(&a) || !in_arena(&b) || !in_arena(&c)) return -1;
+  return !share(&c, &a) && !share(&c, &b);
+}
+
+static int fits(const hx_task *t) {
+  if (!(t->gpu_share <= 1)) return 0;
+  for (size_t i = 0; i < 8; i++)
+    if (t->reserved[i]) return 0;
+  if (t->kind == HX_MATMUL) return product_fits(&t->matmul);
+  if (t->kind == HX_REDUCE_SOA)
+    return reduction_fits(t->soa.fields, t->soa.nfields, t->soa.n, (uintptr_t)t->soa.out, true);
+  const hx_field field = {t->reduce.op, t->reduce.type, t->reduce.x, t->reduce.y};
+  return t->kind == HX_REDUCE && reduction_fits(&field, 1, t->reduce.n, (uintptr_t)t->reduce.out, false);
+}
+
+static hx_field any_field(fuzz_input *in) {
+  return (hx_field){(hx_op)fuzz_below(in, 11), (hx_type)fuzz_below(in, 5), (const void *)address(in),
+                    (const void *)address(in)};
+}
+
+static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
+  static const float shares[] = {-1, 0, 0.5f, 1, 1.5f, -0.0f, 1e-40f}, scales[] = {1, 0, -0.0f, 0.37f};
+  hx_task t;
+  memset(&t, 0, sizeof t);
+  t.kind = (hx_kind)(1 + fuzz_below(in, 3));
+  t.gpu_share = shares[fuzz_below(in, 7)];
+  if (fuzz_below(in, 32) == 31)
+    t.kind = (hx_kind)fuzz_number(in, 1), t.reserved[fuzz_below(in, 8)] = fuzz_number(in, 1);
+  if (t.kind == HX_MATMUL) {
+    const unsigned flags = (unsigned)fuzz_number(in, 1);
+    t.matmul = (struct hx_matmul_args){.m = side(in, 14), .n = side(in, 14), .k = side(in, 14)};
+    t.matmul.a = (const float *)address(in), t.matmul.b = (const float *)address(in), t.matmul.c = (float *)address(in);
+    if (flags & 1) t.matmul.lda = side(in, 32), t.matmul.ldb = side(in, 32), t.matmul.ldc = side(in, 32);
+    t.matmul.trans_a = flags & 2, t.matmul.trans_b = flags & 4;
+    t.matmul.alpha = scales[flags >> 3 & 3], t.matmul.beta = scales[flags >> 5 & 3];
+  } else if (t.kind == HX_REDUCE_SOA) {
+    t.soa = (struct hx_soa_args){.nfields = fuzz_below(in, MOST_FIELDS + 1), .n = side(in, 300)};
+    for (size_t i = 0; i < MOST_FIELDS; i++) fields[i] = any_field(in);
+    t.soa.fields = fuzz_below(in, 16) ? fields : NULL;
+    t.soa.out = fuzz_below(in, 16) ? (hx_value *)address(in) : (hx_value *)(void *)fields;
+  } else {
+    const hx_field f = any_field(in);
+    t.reduce = (struct hx_reduce_args){f.op, f.type, f.x, f.y, side(in, 300), (hx_value *)address(in)};
+  }
+  return t;
+}
+
+static void check_quick(const hx_task *t, bool accepted, const hx__work *w) {
+  if (!hx__task_stays(t)) return;
+  hx__gemm g;
+  if (t->kind == HX_REDUCE && t->reduce.n >= 1 && t->reduce.n <= 32768) {
+    const bool quick = hx__reduce_passes(&t->reduce);
+    FUZZ_CHECK(!quick || accepted, "the quick path takes a reduction that the check refuses");
+    /* The other way round, too: else small calls would be slow. */
+    if ((uintptr_t)t->reduce.x - (uintptr_t)arena < sizeof arena && t->reduce.op != HX_DOT)
+      FUZZ_CHECK(quick == accepted, "the quick path refuses a reduction that is fine");
+  }
+  if (t->kind == HX_MATMUL && hx__product_passes(&t->matmul, SMALL_UNITS, &g)) {
+    FUZZ_CHECK(accepted, "the quick path takes a product that the check refuses");
+    const hx__gemm *const c = &w->gemm;
+    FUZZ_CHECK(g.m == c->m && g.n == c->n && g.k == c->k && g.a == c->a && g.b == c->b && g.c == c->c &&
+                   g.a_rs == c->a_rs && g.a_cs == c->a_cs && g.b_rs == c->b_rs && g.b_cs == c->b_cs && g.ldc == c->ldc,
+               "the quick path has other strides");
+  }
+}
+
+/* Chunks of one slice after another have the call's units. */
+static void check_units(const hx__work *w) {
+  if (w->slices == 0 || w->slices > 400 || w->units == UINT64_MAX) return;
+  uint64_t units = 0;
+  for (size_t i = 0; i < w->slices; i++) units += hx__chunk_units(w, (hx__chunk){i, 1});
+  FUZZ_CHECK(units == w->units, "%llu units in slices, %llu in all", (unsigned long long)units,
+             (unsigned long long)w->units);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  fuzz_input in = {data, size};
+  static hx_field fields[MOST_FIELDS];
+  const hx_task task = any_task(&in, fields);
+  hx__work work;
+  const bool accepted = hx__task_check(&task, &work) == HX_OK;
+  const int expected = fits(&task);
+  if (expected >= 0)
+    FUZZ_CHECK(accepted == expected, "kind %d is %s: %s", (int)task.kind, accepted ? "accepted" : "refused",
+               hx_error_detail());
+  check_quick(&task, accepted, &work);
+  if (accepted) check_units(&work);
+  return 0;
+}
