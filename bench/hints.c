@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bench/text.h"
+#include "runtime/backend/opencl/look.h"
 
 /* Who makes GPUs, and what OpenCL on them needs on Debian. */
 static const struct vendor {
@@ -161,6 +162,11 @@ size_t bench_hints(FILE *f, const bench_session *session, const char *root) {
   size_t opencl = 0;
   for (size_t i = 0; i < session->device_count; i++)
     opencl += session->device[i].kind != HX_CPU && session->device[i].kind != HX_SIM;
+  const hx__vendor *skipped;
+  const size_t skipped_count = hx__look_skipped(&skipped);
+  for (size_t i = 0; i < skipped_count; i++)
+    hint(&s, "an OpenCL driver is left out: %s. It is tried again when its file changes, or HX_CACHE_DIR is empty",
+         skipped[i].fault);
   if (elsewhere) {
     hint(&s, "OCL_ICD_VENDORS=%s: OpenCL drivers are looked for there alone", elsewhere);
   } else if (!icds.gl_pathc) {

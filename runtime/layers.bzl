@@ -16,7 +16,7 @@ HX_COPTS = [
 # Low to high. hx.h lies under all of them.
 RANKS = [
     ["//runtime:base"],
-    ["//runtime:topo", "//runtime:task", "//cpu", "//kernels"],
+    ["//runtime:topo", "//runtime:task", "//cpu", "//kernels", "//runtime:look"],
     ["//runtime:backend"],
     ["//runtime:memory"],
     ["//runtime:sched"],

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/look.h"
 
 #define MAX_PLATFORMS 16
 #define VENDOR_INTEL 0x8086u
@@ -182,6 +183,7 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
   platform platforms[MAX_PLATFORMS];
   cl_uint found = 0;
   if (!hx__cl_load()) return 0;
+  hx__look();
   const cl_int code = clGetPlatformIDs(MAX_PLATFORMS, ids, &found);
   if (code != CL_SUCCESS) {
     hx__log(HX__LOG_INFO, "no OpenCL platform: clGetPlatformIDs returned %s (%d)", hx__cl_code_name(code), code);
