@@ -17,6 +17,7 @@
 #define SEED_TIMES 2
 
 static const char *const wrong_bits = "its bits differ on a small case";
+static const char *const nothing = "it ended a small case without an error and wrote nothing";
 static const char *const no_answer = "it gave no answer on a small case";
 
 /* Elements of every kind: sums that cancel, denormals, -0, and at the end infinities and a NaN. */
@@ -49,6 +50,27 @@ static uint32_t *ordinary(size_t n) {
   uint32_t *x = malloc(n * sizeof *x);
   for (size_t i = 0; x && i < n; i++) x[i] = (element(HX_U32, i, false) & 0x807fffffu) | 0x3f800000u;
   return x;
+}
+
+#define PATTERN 0xa5a5a5a5u /* no case gives it */
+#define PATTERN_BYTES 4096u /* as many as the first case writes, or more */
+
+/* The block that the lane's first case writes begins with a pattern, so that a device that writes nothing can be told
+ * from one whose bits differ. What fails here fails again in the case. */
+static void lay_pattern(hx__cl_lane *lane) {
+  static uint32_t pattern[PATTERN_BYTES / sizeof(uint32_t)];
+  hx__cl_buffer *const out = &lane->flight[lane->next].out;
+  memset(pattern, PATTERN & 0xff, sizeof pattern);
+  if (hx__cl_buffer_reserve(lane->device, out, sizeof pattern, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR) == HX__DONE)
+    clEnqueueWriteBuffer(lane->queue, out->mem, CL_TRUE, 0, sizeof pattern, pattern, 0, NULL, NULL);
+}
+
+/* Why a result is not what it should be. */
+static const char *fault_of(const void *result, size_t bytes) {
+  const unsigned char *const at = result;
+  for (size_t i = 0; i < bytes; i++)
+    if (at[i] != (PATTERN & 0xff)) return wrong_bits;
+  return nothing;
 }
 
 /* One request through a lane, from the first slice to the last. */
@@ -101,7 +123,7 @@ static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n,
                               got != got && want != want; /* the join stores the one NaN */
         same = slots[l] == slots[leaves + l] || both_nan;
       }
-    why = outcome != HX__DONE ? no_answer : same ? NULL : wrong_bits;
+    why = outcome != HX__DONE ? no_answer : same ? NULL : fault_of(slots, sizeof *slots);
   }
   free(x);
   free(y);
@@ -192,7 +214,8 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
       if (outcome == HX__DONE && kept.done) outcome = hx__cl_fetch(lane, &result);
       hx__cl_drop(lane->device, kept.to);
     }
-    why = outcome != HX__DONE ? no_answer : memcmp(got, want, m * n * sizeof *got) == 0 ? NULL : wrong_bits;
+    const bool same = memcmp(got, want, m * n * sizeof *got) == 0;
+    why = outcome != HX__DONE ? no_answer : same ? NULL : fault_of(got, m * n * sizeof *got);
   }
   free(a);
   free(b);
@@ -248,6 +271,7 @@ static hx__lane *lane_for(hx__cl_device *d, unsigned need) {
 const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
   hx__lane *const lane = lane_for(d, need);
   if (!lane) return "it has no queue";
+  lay_pattern((hx__cl_lane *)lane);
   const char *const why = need < 27 ? test_reduce_all(lane, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1))
                                     : test_products(lane, &d->program[need]);
   hx__cl_lane_close(lane);
