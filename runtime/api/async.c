@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx_offload_async, hx_wait, hx_done: a thread a task. */
+ * hx_offload_async, hx_wait, hx_done. Tasks wait in the order they came for one of a few threads of their context,
+ * which live while there is something to do; hx_wait does a task itself whose turn has not come. A task never waits for
+ * another one, so any number of threads, or none but the waiting one, gets them all done. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,15 +9,19 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 
+#define MOST_WORKERS HX_MAX_DEVICES /* more tasks could not each have a device to themselves */
+
+typedef enum state { QUEUED, AT_WORK, DONE } state;
+
 struct hx_event {
   hx_context *hx;
-  hx_event *next; /* in the context's list, until hx_wait */
+  hx_event *before, *next; /* in the context's list, until hx_wait */
   hx__work work;
   hx_field *fields; /* a copy of the caller's */
   hx_report report;
   hx_status status;
   char *detail;
-  bool done; /* under the context's lock */
+  state state; /* under the context's lock */
   pthread_cond_t changed;
 };
 
@@ -27,7 +33,7 @@ static void release(hx_event *e) {
 }
 
 void hx__events_free(hx_context *hx) {
-  for (hx_event *e = hx->events, *next; e; e = next) {
+  for (hx_event *e = hx->first, *next; e; e = next) {
     next = e->next;
     release(e);
   }
@@ -36,32 +42,76 @@ void hx__events_free(hx_context *hx) {
 void hx__events_wait(hx_context *hx, const void *p, size_t bytes) {
   if (hx__forked()) return; /* they run in the parent, on its memory */
   pthread_mutex_lock(&hx->lock);
-  for (const hx_event *e = hx->events; e;)
-    if (e->done || !hx__memory_meets(&e->work, p, bytes)) {
+  for (const hx_event *e = hx->first; e;)
+    if (e->state == DONE || !hx__memory_meets(&e->work, p, bytes)) {
       e = e->next;
     } else {
       pthread_cond_wait(&hx->idle, &hx->lock);
-      e = hx->events; /* any may be gone */
+      e = hx->first; /* any may be gone */
     }
   pthread_mutex_unlock(&hx->lock);
 }
 
-static void finish(hx_event *e, hx_status status) {
+/* The list; under the lock. */
+
+static void append(hx_context *hx, hx_event *e) {
+  e->before = hx->last;
+  *(e->before ? &e->before->next : &hx->first) = e;
+  hx->last = e;
+  if (!hx->queued) hx->queued = e;
+}
+
+static void take_out(hx_context *hx, hx_event *e) {
+  *(e->before ? &e->before->next : &hx->first) = e->next;
+  *(e->next ? &e->next->before : &hx->last) = e->before;
+}
+
+/* The task's turn has come. */
+static void take(hx_event *e) {
   hx_context *const hx = e->hx;
+  e->state = AT_WORK;
+  while (hx->queued && hx->queued->state != QUEUED) hx->queued = hx->queued->next;
+}
+
+/* Takes the event's task and does it; gives the lock back meanwhile. */
+static void do_task(hx_event *e) {
+  hx_context *const hx = e->hx;
+  take(e);
+  pthread_mutex_unlock(&hx->lock);
+  const hx_status status = hx__offload_work(hx, &e->work, &e->report);
   if (status != HX_OK) e->detail = strdup(hx_error_detail());
   pthread_mutex_lock(&hx->lock);
   e->status = status;
-  e->done = true;
+  e->state = DONE;
   pthread_cond_broadcast(&e->changed);
   hx->tasks--;
   pthread_cond_broadcast(&hx->idle);
-  pthread_mutex_unlock(&hx->lock);
 }
 
-static void *run(void *p) {
-  hx_event *const e = p;
-  finish(e, hx__offload_work(e->hx, &e->work, &e->report));
+/* What a worker does. The context lives until the lock is given back for the last time. */
+static void *work(void *p) {
+  hx_context *const hx = p;
+  pthread_mutex_lock(&hx->lock);
+  while (hx->queued) do_task(hx->queued);
+  hx->workers--;
+  pthread_cond_broadcast(&hx->idle);
+  pthread_mutex_unlock(&hx->lock);
   return NULL;
+}
+
+/* One more worker, which is counted already. Where no thread can be had others do its part, or, if there are none, the
+ * caller, for hx_done must come true without hx_wait. */
+static void start_worker(hx_context *hx) {
+  pthread_t thread;
+  if (hx__thread_start(&thread, work, hx) == 0) {
+    pthread_detach(thread);
+    return;
+  }
+  pthread_mutex_lock(&hx->lock);
+  const bool others = hx->workers > 1;
+  if (others) hx->workers--;
+  pthread_mutex_unlock(&hx->lock);
+  if (!others) work(hx);
 }
 
 /* The event with its own copy of what the caller may change: the fields. */
@@ -95,37 +145,32 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
   if (hx__forked()) { /* no threads there: done at once */
     e->status = hx__offload_work(hx, &e->work, &e->report);
     if (e->status != HX_OK) e->detail = strdup(hx_error_detail());
-    e->done = true;
+    e->state = DONE;
     *out = e;
     return HX_OK;
   }
   pthread_mutex_lock(&hx->lock);
-  e->next = hx->events;
-  hx->events = e;
+  append(hx, e);
   hx->tasks++;
+  const bool start = hx->workers < MOST_WORKERS;
+  hx->workers += start;
   pthread_mutex_unlock(&hx->lock);
-  pthread_t thread;
-  if (hx__thread_start(&thread, run, e) == 0)
-    pthread_detach(thread);
-  else
-    run(e); /* no thread to be had: the caller's does it */
+  if (start) start_worker(hx);
   *out = e;
   return HX_OK;
 }
 
 hx_status hx_wait(hx_event *e, hx_report *report) {
   if (!e) return hx__fail(HX_INVALID_ARGUMENT, "event is NULL");
-  if (hx__forked() && !e->done) return hx__fail(HX_UNSUPPORTED, "the task runs in the parent of this forked process");
+  if (hx__forked() && e->state != DONE)
+    return hx__fail(HX_UNSUPPORTED, "the task runs in the parent of this forked process");
   hx_context *const hx = e->hx;
   if (!hx__forked()) {
     HX__VISIT(hx);
     pthread_mutex_lock(&hx->lock);
-    while (!e->done) pthread_cond_wait(&e->changed, &hx->lock);
-    for (hx_event **at = &hx->events; *at; at = &(*at)->next)
-      if (*at == e) {
-        *at = e->next;
-        break;
-      }
+    if (e->state == QUEUED) do_task(e);
+    while (e->state != DONE) pthread_cond_wait(&e->changed, &hx->lock);
+    take_out(hx, e);
     pthread_mutex_unlock(&hx->lock);
   }
   const hx_status s = e->status;
@@ -139,7 +184,7 @@ bool hx_done(hx_event *e) {
   if (!e || hx__forked()) return true;
   HX__VISIT(e->hx);
   pthread_mutex_lock(&e->hx->lock);
-  const bool done = e->done;
+  const bool done = e->state == DONE;
   pthread_mutex_unlock(&e->hx->lock);
   return done;
 }

@@ -22,8 +22,10 @@ struct hx_context {
   pthread_mutex_t lock; /* what follows */
   pthread_cond_t idle;
   _Atomic bool seated;
-  unsigned tasks; /* asynchronous ones in flight */
-  hx_event *events;
+  unsigned tasks;         /* asynchronous ones that have not ended */
+  unsigned workers;       /* threads that do them: at least one while any waits for its turn */
+  hx_event *first, *last; /* events from the oldest on, until hx_wait */
+  hx_event *queued;       /* the oldest whose task waits for its turn */
 };
 
 /* How long a call waits for a driver call that sleeps, while devices are found or prepared. */

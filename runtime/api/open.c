@@ -81,7 +81,7 @@ void hx_close(hx_context *hx) {
   HX__GUARD;
   if (!hx__forked()) { /* a child has none of its parent's tasks, and perhaps their locks */
     pthread_mutex_lock(&hx->lock);
-    while (hx->tasks) pthread_cond_wait(&hx->idle, &hx->lock);
+    while (hx->tasks || hx->workers) pthread_cond_wait(&hx->idle, &hx->lock);
     pthread_mutex_unlock(&hx->lock);
     /* Who leaves last touches nothing more of the context, so it cannot wake us: looked at instead. */
     while (hx__caller_inside(hx)) hx__sleep_ns(50000);

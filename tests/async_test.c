@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Asynchronous tasks without bound: ten thousand in flight need a few threads, each ends by itself and by hx_wait in
+ * any order, hx_close waits for them, and where no thread can be had they are done all the same. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+
+#include "runtime/base/clock.h"
+#include "tests/scenario.h"
+
+enum { TASKS = 10000, N = 3000, MOST_THREADS = 24 };
+
+/* The test's own pthread_create stands before the C library's: from `threads_left` on there are none. */
+static _Atomic int threads_left = 1 << 30;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
+  typedef int creator(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+  creator *const real = (creator *)dlsym(RTLD_NEXT, "pthread_create");
+  return threads_left-- > 0 ? real(thread, attr, fn, arg) : EAGAIN;
+}
+
+static float x[N + TASKS];
+static hx_event *events[TASKS];
+static hx_value values[TASKS];
+
+static hx_context *open_one(void) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu", s.cache_dir = "off", s.threads = "1";
+  for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) x[i] = 1.0f;
+  return open_or_exit(&s);
+}
+
+static size_t threads_now(void) {
+  size_t count = 0;
+  DIR *const d = opendir("/proc/self/task");
+  while (d && readdir(d)) count++;
+  if (d) closedir(d);
+  return count - 2;
+}
+
+static void send(hx_context *hx, int i) {
+  const hx_task t = hx_reduce(HX_SUM, HX_F32, x, (size_t)(N + i), &values[i]);
+  values[i].u64 = 0;
+  CHECK_OK(hx_offload_async(hx, &t, &events[i]));
+}
+
+static void check_value(int i) { CHECK(values[i].f32 == (float)(N + i), "task %d: %g", i, (double)values[i].f32); }
+
+static void await(int i) {
+  CHECK_OK(hx_wait(events[i], NULL));
+  check_value(i);
+}
+
+/* i-th in an order that visits all. */
+static int mixed(int i) { return (int)((long)i * 7919 % TASKS); }
+
+static void many(void) {
+  hx_context *const hx = open_one();
+  size_t most = 0;
+  for (int order = 0; order < 3; order++) {
+    for (int i = 0; i < TASKS; i++) {
+      send(hx, i);
+      if (i % 500 == 0 && threads_now() > most) most = threads_now();
+    }
+    for (int i = 0; i < TASKS; i++) await(order == 0 ? i : order == 1 ? TASKS - 1 - i : mixed(i));
+  }
+  printf("  at most %zu threads\n", most);
+  CHECK(most <= MOST_THREADS, "%zu threads", most);
+  hx_close(hx);
+}
+
+/* Nobody waits: hx_done comes true, and what is not waited for is freed by hx_close. */
+static void nobody_waits(void) {
+  hx_context *hx = open_one();
+  for (int i = 0; i < TASKS; i++) send(hx, i);
+  for (int i = 0; i < TASKS; i++)
+    while (!hx_done(events[i])) hx__sleep_ns(100000);
+  hx_close(hx);
+  hx = open_one();
+  for (int i = 0; i < TASKS; i++) send(hx, i);
+  hx_close(hx);
+  for (int i = 0; i < TASKS; i++) check_value(i);
+}
+
+/* None at all, and one: the caller does what they cannot. */
+static void no_threads(void) {
+  for (int threads = 0; threads < 2; threads++) {
+    threads_left = threads;
+    hx_context *const hx = open_one();
+    for (int i = 0; i < TASKS; i++) send(hx, i);
+    for (int i = 0; i < TASKS / 2; i++)
+      while (!hx_done(events[i])) hx__sleep_ns(100000);
+    for (int i = 0; i < TASKS; i++) await(mixed(i));
+    hx_close(hx);
+  }
+}
+
+static hx_context *shared;
+
+static void *send_and_await(void *first) {
+  for (int i = *(int *)first; i < TASKS; i += 4) {
+    send(shared, i);
+    if (i % 3 == 0) await(i), events[i] = NULL;
+  }
+  for (int i = *(int *)first; i < TASKS; i += 4)
+    if (events[i]) await(i);
+  return NULL;
+}
+
+static void several_threads(void) {
+  pthread_t thread[4];
+  int first[4];
+  shared = open_one();
+  for (int i = 0; i < 4; i++) {
+    first[i] = i;
+    if (pthread_create(&thread[i], NULL, send_and_await, &first[i]) != 0) exit(1);
+  }
+  for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
+  hx_close(shared);
+}
+
+int main(int argc, char **argv) {
+  static const scenario table[] = {
+      {"many", many}, {"nobody_waits", nobody_waits}, {"no_threads", no_threads}, {"several_threads", several_threads}};
+  return scenarios_main(argc, argv, "async_test", table, sizeof table / sizeof *table);
+}
