@@ -71,7 +71,7 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
   choose_home();
   hx__registry_watch();
   hx__fork_watch();
-  hx__cache_dir_set(c->cache_dir);
+  hx__cache_dir_join(c->cache_dir);
   *out = hx;
   return HX_OK;
 }
@@ -94,5 +94,6 @@ void hx_close(hx_context *hx) {
     pthread_cond_destroy(&hx->idle);
     pthread_mutex_destroy(&hx->lock);
   }
+  hx__cache_dir_leave();
   free(hx);
 }

@@ -17,6 +17,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what follows */
 static char folder[2 * HX__PATH_BYTES];
 static bool said;
+static unsigned contexts; /* that are open */
 
 /* The process may change its working folder later, so a relative path is made absolute now. */
 static bool absolute(char *out, size_t bytes, const char *path) {
@@ -25,20 +26,39 @@ static bool absolute(char *out, size_t bytes, const char *path) {
   return (size_t)snprintf(out, bytes, "%s%s%s", here, here[0] ? "/" : "", path) < bytes;
 }
 
-void hx__cache_dir_set(const char *path) {
+/* Whether it is the folder now; joins: unless a context has one. */
+static bool set(const char *path, bool joins) {
+  static bool was_set;
   char now[sizeof folder] = "";
   if (path[0] && !absolute(now, sizeof now, path)) now[0] = '\0';
-  static bool set;
   hx__lock(&lock);
-  const bool other = !set || strcmp(now, folder) != 0;
-  if (other) said = false;
-  set = true;
-  memcpy(folder, now, strlen(now) + 1);
+  const bool keep = joins && contexts > 0, same = was_set && strcmp(now, folder) == 0;
+  if (!keep && !same) {
+    said = false;
+    was_set = true;
+    memcpy(folder, now, strlen(now) + 1);
+  }
+  contexts += joins;
   hx__unlock(&lock);
-  if (other && !now[0])
+  if (!keep && !same && !now[0])
     hx__log(HX__LOG_INFO, "no cache%s%s: %s", path[0] ? " in " : "", path,
             path[0] ? "the working folder cannot be told, or the path is too long"
                     : "HX_CACHE_DIR is off, or neither XDG_CACHE_HOME nor HOME is an absolute path");
+  return same || !keep;
+}
+
+void hx__cache_dir_set(const char *path) { set(path, false); }
+
+void hx__cache_dir_join(const char *path) {
+  if (set(path, true)) return;
+  hx__log(HX__LOG_INFO, "HX_CACHE_DIR=%s: not used: the process has the folder of the context that was opened first",
+          path[0] ? path : "off");
+}
+
+void hx__cache_dir_leave(void) {
+  hx__lock(&lock);
+  contexts--;
+  hx__unlock(&lock);
 }
 
 static bool folder_now(char out[sizeof folder]) {

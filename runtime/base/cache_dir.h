@@ -10,6 +10,10 @@
 
 /* The folder of the process from now on; "": none. Nothing is created before the first file. */
 void hx__cache_dir_set(const char *path);
+/* A context begins, with the folder that it would have: the process has that of the first one for as long as any is
+ * open, because programs and the model are the process's. At level info it says whose folder is not taken. */
+void hx__cache_dir_join(const char *path);
+void hx__cache_dir_leave(void); /* it ends */
 /* Whether there is one: else keys need not be made. */
 bool hx__cache_dir_on(void);
 
