@@ -52,6 +52,7 @@ _OTHERS = [
     ("grown_test", "pocl", ["pocl", "late"]),
     ("process_test", "pocl", ["--devices", "pocl"]),
     ("guard_test", "pocl", ["--devices", "pocl"]),
+    ("host_test", "pocl", ["--devices", "pocl"]),
     ("trace_test", "pocl", ["--devices", "all"]),
     ("company_test", "pocl", ["1"]),
     ("company_test", "rusticl", ["1"]),
