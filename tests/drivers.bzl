@@ -31,6 +31,8 @@ _BITS_LIMITS = {
 
 # Other programs: name, driver, arguments.
 _OTHERS = [
+    ("alloc_test", "none", []),
+    ("alloc_test", "pocl", ["--devices", "pocl"]),
     ("api_memory_test", "pocl", ["cpu,pocl", "svm-fine"]),
     ("api_memory_test", "pocl", ["cpu,pocl", "svm-coarse"]),
     ("api_memory_test", "pocl", ["cpu,pocl", "hostptr"]),
