@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Limits of the system: RLIMIT_NPROC as a user without privileges (root is not held to it), RLIMIT_AS with little to
+ * spare. A sum and a product by a team of four end in the right bits, or the sum in HX_OUT_OF_MEMORY; never in an abort
+ * of libgomp. */
+#define _GNU_SOURCE
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+
+enum { N = 1 << 22, SIDE = 640, NOBODY = 65534 };
+
+static size_t address_space(void) {
+  size_t kib = 0;
+  char line[256];
+  FILE *const status = fopen("/proc/self/status", "r");
+  while (status && fgets(line, sizeof line, status))
+    if (sscanf(line, "VmSize: %zu", &kib) == 1) break;
+  if (status) fclose(status);
+  return kib << 10;
+}
+
+static uint32_t x[N];
+static float a[SIDE * SIDE], c[SIDE * SIDE];
+
+/* 0: right. */
+static int compute(hx_context *hx) {
+  hx_value sum;
+  const hx_task t = hx_reduce(HX_SUM, HX_U32, x, N, &sum);
+  hx_task p = hx_matmul(SIDE, SIDE, SIDE, a, a, c);
+  p.matmul.beta = 0.5f;
+  for (size_t i = 0; i < SIDE * SIDE; i++) c[i] = 2.0f;
+  const hx_status s = hx_offload(hx, &t, NULL);
+  if (s != HX_OUT_OF_MEMORY && (s != HX_OK || sum.u64 != (uint64_t)N)) return 4;
+  if (hx_offload(hx, &p, NULL) != HX_OK) return 5;
+  for (size_t i = 0; i < SIDE * SIDE; i++)
+    if (c[i] != (float)SIDE + 1.0f) return 6;
+  return 0;
+}
+
+/* A limit, with the topology known (warm) or not; 3: the test is void. */
+static int limited(int resource, size_t limit, bool warm) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  settings.threads = "4";
+  settings.log = "error";
+  if (resource == RLIMIT_NPROC && geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) return 3;
+  hx_context *const hx = open_or_exit(&settings);
+  if (warm && hx_device_count(hx) == 0) return 3;
+  if (resource == RLIMIT_AS) limit += address_space();
+  if (setrlimit(resource, &(struct rlimit){limit, limit}) != 0) return 3;
+  const int first = compute(hx), second = compute(hx);
+  hx_close(hx);
+  return first ? first : second;
+}
+
+static void in_a_child(int resource, size_t limit, bool warm, const char *name) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60); /* a hang is a failure */
+    _exit(limited(resource, limit, warm));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s %zu, %s: the child ended with 0x%x", name, limit,
+        warm ? "warm" : "cold", (unsigned)status);
+}
+
+int main(void) {
+  for (size_t i = 0; i < N; i++) x[i] = 1;
+  for (size_t i = 0; i < SIDE * SIDE; i++) a[i] = 1.0f;
+  for (size_t processes = 1; processes <= 3; processes++) in_a_child(RLIMIT_NPROC, processes, true, "RLIMIT_NPROC");
+  for (size_t spare = 4096; spare <= (size_t)128 << 20; spare *= 2) {
+    in_a_child(RLIMIT_AS, spare, true, "RLIMIT_AS and");
+    in_a_child(RLIMIT_AS, spare, false, "RLIMIT_AS and");
+  }
+  return checks_end("limits_test");
+}
