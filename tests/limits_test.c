@@ -39,6 +39,28 @@ static int compute(hx_context *hx) {
   return 0;
 }
 
+/* No address space is left, and of the heap only `bytes` in pieces of 1 KiB, when the topology is looked for: hwloc
+ * does not survive an allocation that fails. */
+static int exhausted(size_t bytes) {
+  enum { PIECE = 1024 };
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  settings.threads = "1";
+  settings.log = "error";
+  hx_context *const hx = open_or_exit(&settings);
+  const size_t space = address_space();
+  if (setrlimit(RLIMIT_AS, &(struct rlimit){space, space}) != 0) return 3;
+  void **list = NULL;
+  for (size_t size = (size_t)1 << 20; size >= PIECE; size /= 2)
+    for (void **p; (p = malloc(size)) != NULL; list = p) *p = list;
+  for (size_t freed = 0; list && freed < bytes; freed += PIECE) {
+    void **const next = *list;
+    free(list);
+    list = next;
+  }
+  return compute(hx);
+}
+
 /* A limit, with the topology known (warm) or not; 3: the test is void. */
 static int limited(int resource, size_t limit, bool warm) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
@@ -53,6 +75,19 @@ static int limited(int resource, size_t limit, bool warm) {
   const int first = compute(hx), second = compute(hx);
   hx_close(hx);
   return first ? first : second;
+}
+
+static void without_heap(size_t bytes) {
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(60);
+    _exit(exhausted(bytes));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%zu bytes of heap: the child ended with 0x%x", bytes,
+        (unsigned)status);
 }
 
 static void in_a_child(int resource, size_t limit, bool warm, const char *name) {
@@ -76,5 +111,6 @@ int main(void) {
     in_a_child(RLIMIT_AS, spare, true, "RLIMIT_AS and");
     in_a_child(RLIMIT_AS, spare, false, "RLIMIT_AS and");
   }
+  for (size_t bytes = 1024; bytes <= (size_t)1 << 18; bytes += bytes / 2) without_heap(bytes);
   return checks_end("limits_test");
 }
