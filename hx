@@ -163,6 +163,8 @@ soak() {
   need "$packages_build"
   build //tests/soak:soak //tests:libfault_layer.so
   with_pocl "$bin/tests/soak/soak" --fault "$bin/tests/libfault_layer.so" "$@"
+}
+
 # sanitize_targets CONFIG: what is run with it, and what is left out, with a minus.
 sanitize_targets() {
   if [ "$1" = msan ]; then # only what calls no library but libc: others are not built for it
