@@ -129,6 +129,7 @@ static bool deliver(kernels *k) {
   const _Atomic uint64_t for_ever = UINT64_MAX;
   if (outcome == HX__DONE) outcome = hx__cl_wait(&k->lane->base, ticket, &for_ever);
   if (outcome == HX__DONE) hx__cl_deliver(&k->lane->base, &k->request, ticket, all);
+  if (outcome == HX__DONE) hx__cl_retire(&k->lane->base, ticket);
   if (outcome == HX__DONE && !k->work.matmul)
     k->out = hx__join(k->work.fields[0].op, k->work.fields[0].type, k->slots, k->whole ? 1 : k->work.slices);
   return outcome == HX__DONE;

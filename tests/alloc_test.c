@@ -171,6 +171,7 @@ static bool goes_on_leaking(void) {
 static void child(scarce_kind kind, unsigned long nth, bool for_good) {
   finding *const f = shared;
   const row *const r = state.row;
+  hx_offload(NULL, NULL, NULL); /* a thread's first failure takes a block for its sentence, and keeps it */
   if (hx_open(&state.hx, &state.settings) != HX_OK || (r->prepare && !r->prepare(&state))) {
     f->skipped = true;
     snprintf(f->detail, sizeof f->detail, "%s", hx_error_detail());

@@ -344,6 +344,7 @@ static void name_all(const char *place) {
 int main(int argc, char **argv) {
   const char *const place = getenv("HOSTILE_ROOT");
   if (place) name_all(place);
+  setenv("OCL_ICD_VENDORS", "/proc/self/task", 1); /* no driver: how one loads is kept in a file, too */
   if (place && argc > 1 && strcmp(argv[1], "full disk") == 0) return full_disk_main();
   if (argc > 1) return compute_main(argc > 2 ? argv[2] : NULL);
   alarm(240); /* a hang is a failure */

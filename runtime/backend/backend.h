@@ -135,7 +135,7 @@ struct hx__backend {
    */
   void (*prepare)(hx__device *device, uint64_t needs);
 
-  /* A lane for a context, or NULL with a detail. */
+  /* A lane for a context, or NULL. */
   hx__lane *(*open)(hx__device *device, const hx__config *config);
   /* Frees the lane and what no late ticket holds. */
   void (*close)(hx__lane *lane);

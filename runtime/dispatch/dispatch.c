@@ -68,7 +68,8 @@ bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, const hx__work
 
 bool hx__seat_usable(const hx__team *team, const hx__seat *seat, const hx__work *work) {
   return hx__seat_hopeful(team, seat, work) &&
-         !(needs_of(team, seat, work->needs) & ~atomic_load(&seat->device->ready)) && !atomic_load(&seat->device->stuck);
+         !(needs_of(team, seat, work->needs) & ~atomic_load(&seat->device->ready)) &&
+         !atomic_load(&seat->device->stuck);
 }
 
 static void find_devices(const hx__team *team, const hx__work *w, hx__plan *plan) {

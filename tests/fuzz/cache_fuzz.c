@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "runtime/base/cache_dir.h"
+#include "runtime/base/cache_trial.h"
 #include "runtime/base/hash.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -26,16 +27,17 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 typedef struct header {
   char magic[8];
   uint32_t format, header_bytes;
-  uint64_t key_bytes, data_bytes, checksum, trial;
+  uint64_t key_bytes, data_bytes, checksum;
+  hx__trial_marks marks;
 } header;
 
 static void put_right(uint8_t *file, size_t size, unsigned which) {
   header *const h = (header *)file;
-  if (which & 1) memcpy(h->magic, "hxcache", 8), h->format = 1, h->header_bytes = sizeof *h;
+  if (which & 1) memcpy(h->magic, "hxcache", 8), h->format = 2, h->header_bytes = sizeof *h;
   if (which & 2) h->key_bytes = sizeof key, memcpy(file + sizeof *h, key, sizeof key);
   if (which & 4) h->data_bytes = size - sizeof *h - sizeof key;
   if (which & 8) h->checksum = hx__hash(HX__HASH_START, file + sizeof *h + sizeof key, size - sizeof *h - sizeof key);
-  if (which & 16) h->trial = 0;
+  if (which & 16) memset(&h->marks, 0, sizeof h->marks);
 }
 
 static void write_file(const uint8_t *file, size_t size, mode_t mode) {

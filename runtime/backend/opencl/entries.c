@@ -10,6 +10,7 @@
 #include "runtime/backend/opencl/cl.h"
 
 #define LOADER "libOpenCL.so.1"
+#define NVIDIA_LOST (-9999) /* what its driver returns once a kernel has made an illegal access */
 
 struct hx__cl_entries hx__cl;
 
@@ -57,6 +58,15 @@ RELEASES(clReleaseMemObject)
 RELEASES(clReleaseProgram)
 RELEASES(clReleaseKernel)
 static void (*const free_by_nothing_to_release)(void *) = nothing_to_release;
+
+/* Calls whose code nobody looks at, because nothing is to be done about it, may be the first to tell of a lost device.
+ */
+static cl_int note_loss(const char *call, cl_int code) {
+  const hx__gate *const gate = hx__gate_mine();
+  if (gate && gate->device && (code == CL_DEVICE_NOT_AVAILABLE || code == NVIDIA_LOST))
+    hx__device_lost(gate->device, "%s returned %s (%d)", call, hx__cl_code_name(code), code);
+  return code;
+}
 
 #define STATUS(name, parameters, arguments)                     \
   cl_int hx__##name parameters {                                \

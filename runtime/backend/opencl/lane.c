@@ -8,7 +8,6 @@
 #include "runtime/backend/opencl/lane.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/status.h"
 #include "runtime/base/trace.h"
 
 #define BLIND_PATIENCE_NS 5000000000u
@@ -46,17 +45,13 @@ static size_t most(const hx__lane *base, const hx__work *work) {
 
 hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
   hx__cl_device *const d = (hx__cl_device *)device;
-  if (!hx__cl_device_open(d)) {
-    hx__fail(HX_DEVICE_FAILED, "%s: %s", device->name, device->why);
-    return NULL;
-  }
+  if (!hx__cl_device_open(d)) return NULL;
   hx__cl_lane *const lane = calloc(1, sizeof *lane);
   cl_int code = CL_OUT_OF_HOST_MEMORY;
   if (lane) lane->queue = clCreateCommandQueue(d->context, d->id, 0, &code);
   if (!lane || !lane->queue) {
     free(lane);
     hx__cl_failed(d, "clCreateCommandQueue", code);
-    hx__fail(HX_DEVICE_FAILED, "%s has no queue: %s", device->name, hx__cl_code_name(code));
     return NULL;
   }
   /* Where there is but one, the lane does with it. */

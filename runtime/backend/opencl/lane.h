@@ -89,6 +89,7 @@ typedef struct hx__cl_lane {
   unsigned tested;          /* index of the variant that this lane tests; 0: none */
   bool reached;             /* that one has been launched */
   bool chained;             /* and its last panels, where they might, were added by the product's own launch */
+  bool tests;               /* of the self-test, which compares every result itself */
   bool copy_inputs;         /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
   uint64_t patience_ns;     /* with what comes without a prediction: uploads; UINT64_MAX: as long as it takes */
   bool joins;               /* reductions: chunks are joined on the device where they can be */
