@@ -11,9 +11,11 @@
 #include "runtime/run/team.h"
 #include "runtime/topo/topo.h"
 
-#define SPIN_NS 100000u     /* for the next job, or for the end of one */
-#define LOOK_NS 10000000u   /* between looks at a feeder that is waited for */
-#define LATE_NAP_NS 500000u /* between looks at a late chunk, at first */
+#define CARD_SPIN_NS 2000000u /* for the end of a card's job: a card has power of its own, and few calls last longer \
+                               */
+#define SPIN_NS 100000u       /* for the next job, or for the end of one */
+#define LOOK_NS 10000000u     /* between looks at a feeder that is waited for */
+#define LATE_NAP_NS 500000u   /* between looks at a late chunk, at first */
 #define LATE_MOST_NAP_NS 50000000u
 
 typedef struct hx__feeder {
@@ -37,10 +39,10 @@ static inline void relax(void) {
 #endif
 }
 
-/* Whether *value becomes `wanted` within SPIN_NS; the machine has a core for each of the two. */
-static bool spin_until(const _Atomic uint64_t *value, uint64_t wanted) {
+/* Whether *value becomes `wanted` within spin_ns; the machine has a core for each of the two. */
+static bool spin_until(const _Atomic uint64_t *value, uint64_t wanted, uint64_t spin_ns) {
   if (hx__topo_get()->hardware_threads < 2) return atomic_load(value) == wanted;
-  for (const uint64_t till = hx__now_ns() + SPIN_NS; atomic_load_explicit(value, memory_order_acquire) != wanted;) {
+  for (const uint64_t till = hx__now_ns() + spin_ns; atomic_load_explicit(value, memory_order_acquire) != wanted;) {
     for (int i = 0; i < 32; i++) relax();
     if (hx__now_ns() >= till) return false;
   }
@@ -80,7 +82,7 @@ static void serve(void *arg) {
   hx__feeder *const f = arg;
   hx__thread_is_brief();
   for (uint64_t done = 0;; atomic_store(&f->ended, done), wake(f, &f->awaited)) {
-    if (!(atomic_load(&f->alone) && spin_until(&f->posted, done + 1)) && !sleep_until_posted(f, done)) break;
+    if (!(atomic_load(&f->alone) && spin_until(&f->posted, done + 1, SPIN_NS)) && !sleep_until_posted(f, done)) break;
     f->job(f->seat, f->arg);
     done++;
   }
@@ -149,7 +151,8 @@ bool hx__seat_is_stuck(const hx__seat *seat, uint64_t limit_ns) {
 /* Waits until so many jobs have ended; false: the feeder was given up. */
 static bool await(hx__feeder *f, uint64_t jobs, uint64_t limit_ns) {
   bool given_up = false;
-  if (atomic_load(&f->alone) && spin_until(&f->ended, jobs)) return true;
+  const uint64_t spin_ns = f->seat->device->kind == HX_GPU ? CARD_SPIN_NS : SPIN_NS;
+  if (atomic_load(&f->alone) && spin_until(&f->ended, jobs, spin_ns)) return true;
   pthread_mutex_lock(&f->lock);
   atomic_store(&f->awaited, true);
   while (atomic_load(&f->ended) != jobs && !given_up) {

@@ -73,7 +73,8 @@ static cl_int note_loss(const char *call, cl_int code) {
     if (!hx__cl.name) return CL_INVALID_OPERATION;              \
     if (!hx__gate_enter(#name)) return CL_DEVICE_NOT_AVAILABLE; \
     const cl_int code = hx__cl.name arguments;                  \
-    @ @                                                         \
+    hx__gate_leave(NULL, NULL);                                 \
+    return code == CL_SUCCESS ? code : note_loss(#name, code);  \
   }
 #define OBJECT(type, name, parameters, arguments, release)                                \
   type hx__##name parameters {                                                            \
