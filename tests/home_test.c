@@ -42,6 +42,7 @@ static void *pinned(void *p) {
     hx_task task = hx_matmul(SIDE, SIDE, SIDE, s->a, s->b, s->c);
     hx_event *event = NULL;
     CHECK_OK(hx_offload_async(s->hx, &task, &event));
+    while (!hx_done(event)) usleep(1000); /* hx_wait would do the task on this thread */
     CHECK_OK(hx_wait(event, NULL));
   }
   s->over = true;

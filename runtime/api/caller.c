@@ -5,6 +5,8 @@
 
 #include <pthread.h>
 
+#include "runtime/backend/registry.h"
+
 #include "runtime/base/thread.h"
 
 #define RECORDS 256u
@@ -44,6 +46,7 @@ hx__caller *hx__caller_enter_slowly(hx_context *hx) {
   hx__caller *const c = hx__this_caller == &stranger ? take() : NULL;
   if (c) {
     hx__this_caller = c;
+    hx__registry_watch_thread();
     return hx__caller_enter(hx);
   }
   atomic_fetch_add_explicit(&hx->calls, 1, memory_order_relaxed);

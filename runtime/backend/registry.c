@@ -39,7 +39,8 @@ typedef struct worker {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static bool started, stopping;
+static _Atomic bool started; /* changed under the lock */
+static bool stopping;
 static _Atomic bool done;
 static _Atomic unsigned busy;          /* threads inside a driver; changed under the lock */
 static _Atomic unsigned disturbing;    /* those of them that do not give way */
@@ -65,9 +66,13 @@ static void halt(void) {
  */
 static void halt_before_all(void *unused) {
   (void)unused;
-  halt();
+  if (started && !hx__exiting() && hx__process_ends()) halt();
 }
 __attribute__((constructor)) static void watch_main(void) { hx__before_exit(halt_before_all); }
+
+void hx__registry_watch_thread(void) {
+  if (!hx__forked()) hx__before_exit(halt_before_all);
+}
 
 static void init(void) {
   hx__cond_init(&changed);

@@ -8,6 +8,9 @@
 /* Sees to it, where the main thread calls, that exit waits for threads inside a driver. */
 void hx__registry_watch(void);
 
+/* The same for the calling thread, if it is that which exits. */
+void hx__registry_watch_thread(void);
+
 /* Starts the discovery where it has not begun; returns at once. */
 void hx__registry_start(void);
 /* Waits for it until deadline_ns, or until a driver call has slept for hang_ns; false then, and from then on at once

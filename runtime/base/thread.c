@@ -5,6 +5,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <string.h>
+#include <execinfo.h>
 #include <link.h>
 #include <sched.h>
 #include <signal.h>
@@ -16,6 +18,7 @@
 
 #include "runtime/base/fpenv.h"
 
+#define CALLERS 64             /* of the function that asks, at most */
 #define LEAST_SLICE_NS 100000u /* the least that the kernel takes */
 
 typedef struct start {
@@ -86,9 +89,18 @@ extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribut
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
 bool hx__before_exit(void (*f)(void *)) {
-  static atomic_flag set = ATOMIC_FLAG_INIT;
-  if (!__cxa_thread_atexit_impl || syscall(SYS_gettid) != getpid() || atomic_flag_test_and_set(&set)) return false;
-  return __cxa_thread_atexit_impl(f, NULL, &__dso_handle) == 0;
+  return __cxa_thread_atexit_impl && __cxa_thread_atexit_impl(f, NULL, &__dso_handle) == 0;
+}
+
+/* A thread that ends by itself was not called by exit. The main one only ever ends by that, or by pthread_exit. */
+bool hx__process_ends(void) {
+  void *caller[CALLERS];
+  const int count = backtrace(caller, CALLERS);
+  for (int i = 0; i < count; i++) {
+    Dl_info at; /* of the call: exit does not return, so the address after it may be another function's */
+    if (dladdr((const char *)caller[i] - 1, &at) && at.dli_sname && strcmp(at.dli_sname, "exit") == 0) return true;
+  }
+  return false;
 }
 
 void hx__thread_is_brief(void) {

@@ -32,10 +32,11 @@ bool hx__thread_give_way(void);
 /* Whether the calling thread did so. */
 bool hx__thread_gives_way(void);
 
-/* f(NULL) runs when the main thread ends the process by exit or by returning from main, before every handler of atexit
- * and every destructor of a library, whenever those were registered. Once a process, by whoever asks first; true where
- * the calling thread is the main one and f will run. */
+/* f(NULL) runs when the calling thread ends, and also when it ends the process by exit or by returning from main: then
+ * before every handler of atexit and every destructor of a library, whenever those were registered. */
 bool hx__before_exit(void (*f)(void *));
+/* In such an f: whether it is the process that ends. */
+bool hx__process_ends(void);
 
 /* True in a process forked after hx__fork_watch: threads, OpenMP teams and drivers of the parent do not exist there. */
 bool hx__forked(void);

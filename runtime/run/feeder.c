@@ -11,11 +11,12 @@
 #include "runtime/run/team.h"
 #include "runtime/topo/topo.h"
 
-#define CARD_SPIN_NS 2000000u /* for the end of a card's job: a card has power of its own, and few calls last longer \
-                               */
-#define SPIN_NS 100000u       /* for the next job, or for the end of one */
-#define LOOK_NS 10000000u     /* between looks at a feeder that is waited for */
-#define LATE_NAP_NS 500000u   /* between looks at a late chunk, at first */
+#define CARD_SPIN_NS                                                                                               \
+  2000000u                  /* for the end of a card's job: a card has power of its own, and few calls last longer \
+                             */
+#define SPIN_NS 100000u     /* for the next job, or for the end of one */
+#define LOOK_NS 10000000u   /* between looks at a feeder that is waited for */
+#define LATE_NAP_NS 500000u /* between looks at a late chunk, at first */
 #define LATE_MOST_NAP_NS 50000000u
 
 typedef struct hx__feeder {

@@ -138,8 +138,9 @@ static void *leave_work(void *p) {
   return NULL;
 }
 
+/* One that has called hx: of others hx knows nothing before the handlers of drivers run (docs/RELIABILITY.md). */
 static void *leave_now(void *p) {
-  (void)p;
+  hx_modified(p, p, 1); /* refused */
   exit(0);
 }
 
@@ -151,7 +152,7 @@ void leave_run(unsigned road) {
   if (road == 3) hx_ready(hx); /* PoCL aborts if it cannot start its threads, as an exec has it that begins meanwhile */
   for (int i = 0; i < 6; i++) pthread_create(&t, NULL, leave_work, hx);
   nanosleep(&(struct timespec){0, (long)soak_random(&state, 200) * 1000000}, NULL);
-  if (road == 0 && pthread_create(&t, NULL, leave_now, NULL) == 0) pthread_join(t, NULL);
+  if (road == 0 && pthread_create(&t, NULL, leave_now, hx) == 0) pthread_join(t, NULL);
   if (road == 1) exit(0);
   if (road == 2) _exit(0);
   execl("/bin/true", "true", (char *)NULL);
