@@ -66,14 +66,14 @@ static void keep(const char *key, size_t bytes, const hx__vendor *v) {
 
 static void judge(hx__vendor *v) {
   char key[KEY_BYTES];
-  const size_t bytes = hx__look_identity(v->library, key, sizeof key);
+  const size_t bytes = hx__look_identity(v->file, key, sizeof key);
   if (recall(key, bytes, v)) return;
   const uint64_t from = hx__now_ns();
-  if (!hx__look_run(v->library, v->fault)) {
-    hx__log(HX__LOG_INFO, "%s is loaded untried: no process could be started for it (%s)", v->library, strerror(errno));
+  if (!hx__look_run(v->file, v->fault)) {
+    hx__log(HX__LOG_INFO, "%s is loaded untried: no process could be started for it (%s)", v->file, strerror(errno));
     return;
   }
-  hx__log(HX__LOG_DEBUG, "%s was tried in %.1f ms", v->library, (double)(hx__now_ns() - from) * 1e-6);
+  hx__log(HX__LOG_DEBUG, "%s was tried in %.1f ms", v->file, (double)(hx__now_ns() - from) * 1e-6);
   if (bytes && hx__cache_dir_on()) keep(key, bytes, v);
 }
 

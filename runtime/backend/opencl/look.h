@@ -13,8 +13,8 @@
 
 /* One driver, as the ICD loader finds it. */
 typedef struct hx__vendor {
-  char library[HX__VENDOR_PATH]; /* as the dynamic loader is asked for it */
-  char fault[HX__LOOK_TEXT];     /* what it did to the process that tried it; "": nothing */
+  char file[HX__VENDOR_PATH]; /* as the dynamic loader is asked for it */
+  char fault[HX__LOOK_TEXT];  /* what it did to the process that tried it; "": nothing */
 } hx__vendor;
 
 /* The drivers that the ICD loader would load. */

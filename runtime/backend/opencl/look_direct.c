@@ -60,7 +60,7 @@ static void add_platforms(const char *name) {
 }
 
 void hx__look_direct(const hx__vendor *vendors, size_t count) {
-  for (size_t i = 0; i < count; i++) add_platforms(vendors[i].library);
+  for (size_t i = 0; i < count; i++) add_platforms(vendors[i].file);
 #define STATUS(name, parameters, arguments) hx__cl.name = direct_##name;
 #define OBJECT(type, name, parameters, arguments, release) hx__cl.name = direct_##name;
 #define PLAIN(type, name, parameters, arguments) hx__cl.name = direct_##name;

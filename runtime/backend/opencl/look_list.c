@@ -19,10 +19,10 @@ typedef struct list {
 static void add(list *l, const char *library) {
   if (!*library || strlen(library) >= HX__VENDOR_PATH) return;
   for (size_t i = 0; i < l->count; i++)
-    if (strcmp(l->vendors[i].library, library) == 0) return;
+    if (strcmp(l->vendors[i].file, library) == 0) return;
   if (l->count == l->max) return;
   hx__vendor *const v = &l->vendors[l->count++];
-  snprintf(v->library, sizeof v->library, "%s", library);
+  snprintf(v->file, sizeof v->file, "%s", library);
   v->fault[0] = '\0';
 }
 

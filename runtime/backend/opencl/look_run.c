@@ -31,7 +31,7 @@ extern const unsigned long hx__look_child_bytes;
 extern char **environ;
 
 typedef struct trial {
-  const char *library;
+  const char *file;
   char *stack; /* of the program's process, until it is one of its own */
   int program, at, null;
   int error;   /* the program was not started */
@@ -42,7 +42,7 @@ typedef struct trial {
 static int program(void *p) {
   trial *const t = p;
   char name[] = "hx-look";
-  char *const arguments[] = {name, (char *)(uintptr_t)t->library, NULL};
+  char *const arguments[] = {name, (char *)(uintptr_t)t->file, NULL};
   const struct rlimit none = {0, 0};
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -100,15 +100,15 @@ static void describe(const trial *t, char fault[HX__LOOK_TEXT]) {
                                           : "when asked for its devices";
   fault[0] = '\0';
   if (t->killed)
-    snprintf(fault, HX__LOOK_TEXT, "%s did not return in %d s %s", t->library, LIMIT_S, when);
+    snprintf(fault, HX__LOOK_TEXT, "%s did not return in %d s %s", t->file, LIMIT_S, when);
   else if (WIFSIGNALED(t->status))
-    snprintf(fault, HX__LOOK_TEXT, "%s ended with SIG%s %s", t->library, sigabbrev_np(WTERMSIG(t->status)), when);
+    snprintf(fault, HX__LOOK_TEXT, "%s ended with SIG%s %s", t->file, sigabbrev_np(WTERMSIG(t->status)), when);
   else if (WEXITSTATUS(t->status) != HX__LOOK_FINE)
-    snprintf(fault, HX__LOOK_TEXT, "%s ended the process with status %d %s", t->library, WEXITSTATUS(t->status), when);
+    snprintf(fault, HX__LOOK_TEXT, "%s ended the process with status %d %s", t->file, WEXITSTATUS(t->status), when);
 }
 
 bool hx__look_run(const char *library, char fault[HX__LOOK_TEXT]) {
-  trial t = {.library = library, .program = program_in_memory(), .at = memfd_create("hx-look-at", MFD_CLOEXEC)};
+  trial t = {.file = library, .program = program_in_memory(), .at = memfd_create("hx-look-at", MFD_CLOEXEC)};
   t.null = open("/dev/null", O_RDWR | O_CLOEXEC);
   char *const stacks = malloc(2 * STACK_BYTES);
   t.stack = stacks;
