@@ -50,6 +50,7 @@ _OTHERS = [
     ("parts_test", "pocl", ["pocl", "64x64x16"]),
     ("alone_test", "pocl", ["pocl"]),
     ("busy_test", "pocl", ["pocl"]),
+    ("exit_test", "pocl", ["pocl"]),
     ("grown_test", "pocl", ["pocl", "product"]),
     ("grown_test", "pocl", ["pocl", "late"]),
     ("process_test", "pocl", ["--devices", "pocl"]),
