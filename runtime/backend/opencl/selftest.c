@@ -391,6 +391,7 @@ double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int tim
     }
     if (outcome != HX__DONE) least = 0;
     hx__cl_end(lane, &copied);
+    hx__cl_buffer_release(&((hx__cl_lane *)lane)->out); /* no flight has it, as this launches without hx__cl_submit */
   }
   if (lane) hx__cl_lane_close(lane);
   free(x);
