@@ -18,7 +18,7 @@
 #define EXIT_NAP_NS 100000u
 #define EXIT_MOST_NAP_NS 5000000u
 #define WORKS_PART 8u   /* a call of which less than this part is work, or waiting for a core, is asleep */
-#define LONG_LIMITS 12u /* limits after which it hangs though other threads work, perhaps for the driver */
+#define OTHERS_WORK 12u /* sleep counts this much less while other threads work, perhaps for the driver */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the list */
 static hx__gate *gates;
@@ -37,6 +37,7 @@ bool hx__exiting(void) { return atomic_load_explicit(&exiting, memory_order_rela
 
 static void open_gate(hx__gate *g, hx__device *device) {
   atomic_store(&g->calls, 0);
+  atomic_store(&g->helper_asleep_ns, 0);
   g->device = device;
   g->settling = false;
   g->thread = gettid();
@@ -132,16 +133,20 @@ static uint64_t process_cpu_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-bool hx__gate_hangs(const hx__gate *g, hx__gate_watch *w, uint64_t limit_ns) {
+uint64_t hx__gate_asleep_ns(const hx__gate *g, hx__gate_watch *w) {
   const uint64_t call = hx__gate_inside(g, NULL), now = hx__now_ns(), cpu = process_cpu_ns();
   if (!call || call != w->call) {
     *w = (hx__gate_watch){.call = call, .from_ns = now, .process_ns = cpu};
     if (call) w->worked_ns = hx__thread_worked_ns(g->thread);
-    return false;
+    return 0;
   }
   const uint64_t watched = now - w->from_ns;
-  if (watched < limit_ns || hx__thread_worked_ns(g->thread) - w->worked_ns >= watched / WORKS_PART) return false;
-  return cpu - w->process_ns < watched / WORKS_PART || watched / LONG_LIMITS >= limit_ns;
+  if (hx__thread_worked_ns(g->thread) - w->worked_ns >= watched / WORKS_PART) return 0;
+  return cpu - w->process_ns < watched / WORKS_PART ? watched : watched / OTHERS_WORK;
+}
+
+bool hx__gate_hangs(const hx__gate *g, hx__gate_watch *w, uint64_t limit_ns) {
+  return hx__gate_asleep_ns(g, w) >= limit_ns;
 }
 
 /* Counts the calls in progress, and of these the ones that hang. */

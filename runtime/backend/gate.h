@@ -32,6 +32,7 @@ typedef struct hx__gate {
   _Atomic(const char *) call; /* its name */
   struct hx__device *device;  /* whose calls they are; NULL: of no single one */
   bool settling; /* a lost device may be called: this waits for the end of what reads the caller's memory */
+  _Atomic uint64_t helper_asleep_ns; /* hx__gate_asleep_ns of another thread's call, whose end this thread waits for */
   pid_t thread;
   jmp_buf way_out;
   hx__gate_watch exit_watch;
@@ -61,8 +62,10 @@ static inline bool hx__gate_given_up(const hx__gate *gate) {
   return atomic_load_explicit(&gate->calls, memory_order_acquire) == HX__GATE_GIVEN_UP;
 }
 
-/* Whether the gate's thread has been in one call for at least limit_ns of watching, nearly all of it asleep, and no
- * other thread worked meanwhile: some drivers compile on threads of their own. (If one did, twelve times as long.) */
+/* For how long the gate's thread has been watched in one call, nearly all of it asleep; 0: it works, or is in none.
+ * Some drivers compile on threads of their own: while other threads of the process work, a twelfth of it. */
+uint64_t hx__gate_asleep_ns(const hx__gate *gate, hx__gate_watch *watch);
+/* Whether that has come to limit_ns, which is more than 0. */
 bool hx__gate_hangs(const hx__gate *gate, hx__gate_watch *watch, uint64_t limit_ns);
 
 /* The process exits: no call begins from now on; returns when none is in progress but such as hang. */

@@ -165,9 +165,10 @@ typedef struct patience {
 } patience;
 
 /* Sleeps until something has changed, but not for long; false: the deadline is past, or a thread of these gates hangs,
- * which is then remembered in *hanging. Under the lock. */
+ * or one that such a thread waits for, which is then remembered. Under the lock. */
 static bool wait_on(patience *p, const hx__gate *gates, unsigned count_of, uint64_t *hanging) {
   for (unsigned i = 0; i < count_of; i++) {
+    if (atomic_load(&gates[i].helper_asleep_ns) >= p->hang_ns) return false;
     const uint64_t call = hx__gate_inside(&gates[i], NULL);
     if (call && (call == *hanging || hx__gate_hangs(&gates[i], &p->watch[i], p->hang_ns))) {
       *hanging = call;

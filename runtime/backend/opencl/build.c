@@ -221,11 +221,15 @@ static void urge(job *j) {
 /* Waits for a job that is in the list, and takes it out; under the lock. */
 static cl_int job_wait(job *j) {
   hx__gate_watch watch = {0};
+  hx__gate *const mine = hx__gate_mine();
   j->wanted = true;
   for (urge(j); !j->done && builders[j->urgency] && !hx__exiting(); urge(j)) {
-    if (j->begun_ns && (spent_ns(j) >= PATIENCE_NS || hx__gate_hangs(j->gate, &watch, HANG_NS))) break;
+    const uint64_t asleep_ns = j->begun_ns ? hx__gate_asleep_ns(j->gate, &watch) : 0;
+    if (mine) atomic_store(&mine->helper_asleep_ns, asleep_ns); /* a call that waits for this thread sees it */
+    if (j->begun_ns && (spent_ns(j) >= PATIENCE_NS || asleep_ns >= HANG_NS)) break;
     hx__cond_wait_until(&changed, &lock, hx__now_ns() + NAP_NS);
   }
+  if (mine) atomic_store(&mine->helper_asleep_ns, 0);
   unlink_job(j);
   if (j->done || !j->begun_ns) {
     const cl_int code = j->done ? j->code : CL_OUT_OF_HOST_MEMORY; /* no thread */
