@@ -51,6 +51,7 @@ _OTHERS = [
     ("alone_test", "pocl", ["pocl"]),
     ("busy_test", "pocl", ["pocl"]),
     ("exit_test", "pocl", ["pocl"]),
+    ("limits_test", "pocl", ["cpu,pocl"]),
     ("grown_test", "pocl", ["pocl", "product"]),
     ("grown_test", "pocl", ["pocl", "late"]),
     ("process_test", "pocl", ["--devices", "pocl"]),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Limits of the system: RLIMIT_NPROC as a user without privileges (root is not held to it), RLIMIT_AS with little to
  * spare. A sum and a product by a team of four end in the right bits, or the sum in HX_OUT_OF_MEMORY; never in an abort
- * of libgomp. */
+ * of libgomp.
+ *     limits_test [DEVICES]
+ * With DEVICES, those of a driver take part: a limit from before it is loaded, or from then on, ends no process. */
 #define _GNU_SOURCE
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -21,6 +23,7 @@ static size_t address_space(void) {
   return kib << 10;
 }
 
+static const char *devices; /* of a driver; NULL: the CPU alone */
 static uint32_t x[N];
 static float a[SIDE * SIDE], c[SIDE * SIDE];
 
@@ -64,8 +67,9 @@ static int exhausted(size_t bytes) {
 /* A limit, with the topology known (warm) or not; 3: the test is void. */
 static int limited(int resource, size_t limit, bool warm) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
-  settings.devices = "cpu";
+  settings.devices = devices ? devices : "cpu";
   settings.threads = "4";
+  settings.split = devices ? "0.5" : NULL;
   settings.log = "error";
   if (resource == RLIMIT_NPROC && geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0)) return 3;
   hx_context *const hx = open_or_exit(&settings);
@@ -94,7 +98,7 @@ static void in_a_child(int resource, size_t limit, bool warm, const char *name) 
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60); /* a hang is a failure */
+    alarm(120); /* a hang is a failure */
     _exit(limited(resource, limit, warm));
   }
   int status = 0;
@@ -103,9 +107,16 @@ static void in_a_child(int resource, size_t limit, bool warm, const char *name) 
         warm ? "warm" : "cold", (unsigned)status);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+  devices = argc > 1 ? argv[1] : NULL;
   for (size_t i = 0; i < N; i++) x[i] = 1;
   for (size_t i = 0; i < SIDE * SIDE; i++) a[i] = 1.0f;
+  if (devices) {
+    for (size_t processes = 1; processes <= 6; processes++) in_a_child(RLIMIT_NPROC, processes, false, "RLIMIT_NPROC");
+    for (size_t spare = (size_t)64 << 20; spare <= (size_t)1 << 30; spare += (size_t)192 << 20)
+      for (int warm = 0; warm <= 1; warm++) in_a_child(RLIMIT_AS, spare, warm, "RLIMIT_AS and");
+    return checks_end("limits_test");
+  }
   for (size_t processes = 1; processes <= 3; processes++) in_a_child(RLIMIT_NPROC, processes, true, "RLIMIT_NPROC");
   for (size_t spare = 4096; spare <= (size_t)128 << 20; spare *= 2) {
     in_a_child(RLIMIT_AS, spare, true, "RLIMIT_AS and");

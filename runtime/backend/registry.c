@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "runtime/backend/gate.h"
+#include "runtime/backend/headroom.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/environment.h"
 #include "runtime/base/log.h"
@@ -115,7 +116,9 @@ static void *work(void *p);
 static void discover(void *unused) {
   (void)unused;
   const uint64_t from = hx__now_ns();
-  const size_t found = hx__opencl_backend.discover(NULL, devices, HX_MAX_DEVICES - 1);
+  const char *const lacks = hx__headroom_lacks();
+  if (lacks) hx__log(HX__LOG_WARN, "%s: no OpenCL driver is loaded, the CPU works alone", lacks);
+  const size_t found = lacks ? 0 : hx__opencl_backend.discover(NULL, devices, HX_MAX_DEVICES - 1);
   hx__log(HX__LOG_DEBUG, "discovery: %zu OpenCL devices in %.1f ms", found, (double)(hx__now_ns() - from) * 1e-6);
   atexit(halt); /* after the drivers' own handlers were registered: exit runs the newest first */
   pthread_mutex_lock(&lock);

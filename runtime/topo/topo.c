@@ -10,14 +10,16 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "runtime/base/environment.h"
 #include "runtime/base/log.h"
+#include "runtime/base/room.h"
 #include "runtime/topo/cgroup.h"
 
 #define ROOM_BYTES ((size_t)16 << 20) /* hwloc takes 132 KiB where there are two cores */
+#define MOST_CPUS 16384u              /* Linux has at most 8192 */
 
 static hx__topo topo;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -118,19 +120,19 @@ static bool load(hwloc_topology_t t) {
          hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING) == 0 && hwloc_topology_load(t) == 0;
 }
 
-/* Whether there is room for what hwloc allocates as it loads, none of which it can do without: it crashes otherwise. By
- * pages, for a large block of malloc's would change from where later ones come. */
-static bool has_room(void) {
-  void *const room = mmap(NULL, ROOM_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  return room != MAP_FAILED && munmap(room, ROOM_BYTES) == 0;
+bool hx__topo_has_affinity(void) {
+  unsigned long set[MOST_CPUS / (8 * sizeof(unsigned long))];
+  return syscall(SYS_sched_getaffinity, 0, sizeof set, set) > 0;
 }
 
 /* Whether what hwloc says is of this machine (and not of HWLOC_XMLFILE). */
 static bool ask_hwloc(hx__topo *out) {
   hwloc_topology_t t;
   if (hx__is_secure_process()) return true;
-  if (!has_room()) {
-    hx__log(HX__LOG_INFO, "no room for %zu bytes: cores and caches are what the system says without hwloc", ROOM_BYTES);
+  const bool room = hx__has_room(ROOM_BYTES); /* hwloc crashes if one of its allocations fails */
+  if (!room || !hx__topo_has_affinity()) {
+    hx__log(HX__LOG_INFO, "%s: cores and caches are what the system says without hwloc",
+            room ? "the affinity of this process cannot be read" : "no room for 16 MiB");
     return true;
   }
   if (hwloc_topology_init(&t) != 0) return true;

@@ -6,6 +6,7 @@
 
 #include <sched.h>
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define HX__TOPO_KINDS 4
@@ -26,5 +27,9 @@ typedef struct hx__topo {
 void hx__topo_places(cpu_set_t *places);
 
 const hx__topo *hx__topo_get(void); /* never NULL: safe values where hwloc fails */
+
+/* Whether the system says on which CPUs this process may run. hwloc, which some drivers use too, asks with ever larger
+ * sets until it does, which is for ever in a sandbox that refuses the call. */
+bool hx__topo_has_affinity(void);
 
 #endif

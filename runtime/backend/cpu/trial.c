@@ -17,14 +17,13 @@ static void *pass(void *gate) {
   return NULL;
 }
 
-static unsigned startable(unsigned threads) {
+unsigned hx__threads_startable(unsigned threads, size_t stack_bytes) {
   pthread_t *const thread = malloc(threads * sizeof *thread);
   if (!thread) return 0;
   pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-  const size_t stack = hx__environment_omp_stack();
   unsigned started = 0;
   hx__lock(&gate);
-  while (started < threads && hx__thread_start_sized(&thread[started], stack, pass, &gate) == 0) started++;
+  while (started < threads && hx__thread_start_sized(&thread[started], stack_bytes, pass, &gate) == 0) started++;
   hx__unlock(&gate);
   for (unsigned i = 0; i < started; i++) pthread_join(thread[i], NULL);
   pthread_mutex_destroy(&gate);
@@ -38,7 +37,7 @@ static _Thread_local unsigned tried = 1;
 
 unsigned hx__cpu_startable(unsigned threads) {
   if (threads <= tried) return threads;
-  const unsigned most = startable(threads - 1) + 1;
+  const unsigned most = hx__threads_startable(threads - 1, hx__environment_omp_stack()) + 1;
   if (most < threads) {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&said))

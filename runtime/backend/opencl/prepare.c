@@ -9,10 +9,12 @@
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/room.h"
 
 #define OPTIONS_BYTES 1024
 #define NAME_BYTES 32
 #define BUILDS_AHEAD 3
+#define BUILD_BYTES ((size_t)512 << 20) /* of address space: a compiler that has less may end the process */
 
 /* What a need bit stands for. */
 typedef struct need {
@@ -200,6 +202,8 @@ static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way 
 }
 
 static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
+  *cached = false;
+  if (!hx__has_room(BUILD_BYTES)) return "too little address space is left to build it";
   /* First, as only what passed is kept: a row that was refused is not built again. */
   const char *why = try_all(d, index, n, from_cache);
   *cached = !why;
@@ -259,6 +263,10 @@ static void note_refusal(hx__cl_device *d, const char *name, const char *why) {
 void hx__cl_prepare(hx__device *device, uint64_t needs) {
   hx__cl_device *const d = (hx__cl_device *)device;
   if (!needs) hx__cl_tester_close(d);
+  if (!(atomic_load(&device->ready) & HX__NEED_OPEN) && !hx__has_room(BUILD_BYTES)) {
+    hx__device_lost(device, "too little address space is left for its first kernel");
+    return;
+  }
   if (!hx__cl_device_open(d)) return;
   atomic_fetch_or(&device->ready, HX__NEED_OPEN);
   if ((needs & HX__NEED_TILES) && !prepare_variant(d)) atomic_fetch_or(&device->ready, HX__NEED_TILES);
