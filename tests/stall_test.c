@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An upload that does not come for a long time (layers/fault_layer.c, FAULT_STALL_MS) does not hold up the call: the
  * CPU does the work, and the device is back once the upload has ended. A result that does not come is an error of
- * hx_sync, and is there afterwards. Run by fault_test.sh.
- *     stall_test sum|matmul|sync STALL_MS  */
+ * hx_sync, and is there afterwards. Memory that is short as hx_sync asks for it is no fault of the device. Run by
+ * fault_test.sh.
+ *     stall_test sum|matmul|sync|shortage STALL_MS  */
 #include "tests/check.h"
 #include "tests/data.h"
 
@@ -65,7 +66,8 @@ static void stalled_upload(bool product, double stall, const float *a, const flo
   CHECK(on_device(&report) > 0, "the device is not back");
 }
 
-static void stalled_sync(double stall, const float *a, const float *b, float *c) {
+/* C of a product, which stays on the device; c: the same by the CPU. */
+static float *resident(const float *a, const float *b, float *c) {
   const size_t bytes = (size_t)M * M * sizeof *c;
   float *const kept = hx_alloc(hx, bytes);
   if (!kept) exit(1);
@@ -74,6 +76,23 @@ static void stalled_sync(double stall, const float *a, const float *b, float *c)
   CHECK_OK(hx_advise(hx, kept, bytes, HX_RESIDENT));
   compute(true, a, b, kept, 1, NULL);
   CHECK(kept[0] == 0 && kept[M] == 0, "C has reached the host");
+  return kept;
+}
+
+static void short_sync(const float *a, const float *b, float *c) {
+  const size_t bytes = (size_t)M * M * sizeof *c;
+  float *const kept = resident(a, b, c);
+  FILE *const arm = fopen(getenv("FAULT_ARM"), "w"); /* from now on calls count */
+  if (arm) fclose(arm);
+  CHECK_REFUSED(hx_sync(hx, kept, bytes), HX_OUT_OF_MEMORY, "no memory");
+  CHECK_OK(hx_sync(hx, kept, bytes));
+  CHECK(memcmp(kept, c, bytes) == 0, "C differs");
+  hx_free(hx, kept);
+}
+
+static void stalled_sync(double stall, const float *a, const float *b, float *c) {
+  const size_t bytes = (size_t)M * M * sizeof *c;
+  float *const kept = resident(a, b, c);
   const double from = seconds_now();
   CHECK_REFUSED(hx_sync(hx, kept, bytes), HX_DEVICE_FAILED, "does not answer");
   CHECK_REFUSED(hx_sync(hx, kept, bytes), HX_DEVICE_FAILED, "does not answer");
@@ -93,9 +112,12 @@ int main(int argc, char **argv) {
   if (!a || !b || !c) return 1;
   data_fill(HX_F32, DATA_SIGNED, 5, a, N);
   data_fill(HX_F32, DATA_SIGNED, 6, b, N);
-  const bool sync = strcmp(argv[1], "sync") == 0;
-  open_it(sync ? "1200" : "400"); /* before hx_sync a product is to be in time, whoever has the cores */
-  if (sync)
+  const bool sync = strcmp(argv[1], "sync") == 0, is_short = strcmp(argv[1], "shortage") == 0;
+  /* Before hx_sync a product is to be in time, whoever has the cores. */
+  open_it(is_short ? "off" : sync ? "1200" : "400");
+  if (is_short)
+    short_sync(a, b, c);
+  else if (sync)
     stalled_sync(stall, a, b, c);
   else
     stalled_upload(strcmp(argv[1], "matmul") == 0, stall, a, b, c);

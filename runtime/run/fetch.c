@@ -15,7 +15,7 @@ typedef struct fetch {
 static void carry_out(hx__seat *seat, void *arg) {
   fetch *const f = arg;
   hx__lane *const lane = hx__seat_lane(seat, f->team, true);
-  f->outcome = lane ? seat->device->backend->fetch(lane, f->array) : HX__FAILED;
+  f->outcome = lane ? seat->device->backend->fetch(lane, f->array) : hx__seat_is_late(seat) ? HX__LATE : HX__NO_MEMORY;
 }
 
 static hx__seat *seat_of(hx__team *team, const hx__device *device) {
@@ -24,10 +24,25 @@ static hx__seat *seat_of(hx__team *team, const hx__device *device) {
   return NULL;
 }
 
+/* Why the host does not have it; what the device has stays there. */
+static hx_status refuse(const hx__absent *absent, hx__outcome outcome) {
+  const hx__device *const d = absent->device;
+  const hx__array *const a = &absent->array;
+  const size_t bytes = ((a->rows - 1) * a->ld + a->cols) * sizeof(float);
+  char why[HX__WHY_TEXT] = "";
+  const bool lost = atomic_load(&d->lost);
+  if (!lost && outcome == HX__NO_MEMORY && !atomic_load(&d->stuck))
+    return hx__fail(HX_OUT_OF_MEMORY, "no memory, or no thread, to bring the range %p with %zu bytes back from %s",
+                    a->p, bytes, d->name);
+  if (lost) hx__device_why(d, why);
+  return hx__fail(HX_DEVICE_FAILED, "the range %p with %zu bytes is nowhere but on %s, which %s%s", a->p, bytes,
+                  d->name, lost ? "is lost: " : "does not answer", why);
+}
+
 static hx_status bring(hx__team *team, const hx__absent *absent, uint64_t *copied) {
   const hx__array *const a = &absent->array;
-  fetch f = {.team = team, .array = a, .outcome = HX__FAILED};
   hx__seat *const seat = hx__forked() ? NULL : seat_of(team, absent->device);
+  fetch f = {.team = team, .array = a, .outcome = seat ? HX__NO_MEMORY : HX__FAILED}; /* if it has no thread */
   if (seat) {
     hx__seat_take(seat, true);
     if (hx__seat_start(seat, team, carry_out, &f, true) &&
@@ -40,11 +55,7 @@ static hx_status bring(hx__team *team, const hx__absent *absent, uint64_t *copie
   if (done) *copied += a->rows * a->cols * sizeof(float);
   hx__log(HX__LOG_DEBUG, "%s: %zu x %zu floats at %p brought back: %s", absent->device->name, a->rows, a->cols, a->p,
           done ? "done" : "failed");
-  if (done) return HX_OK;
-  const bool lost = atomic_load(&absent->device->lost);
-  return hx__fail(HX_DEVICE_FAILED, "the range %p with %zu bytes is nowhere but on %s, which %s%s", a->p,
-                  ((a->rows - 1) * a->ld + a->cols) * sizeof(float), absent->device->name,
-                  lost ? "is lost: " : "does not answer", lost ? absent->device->why : "");
+  return done ? HX_OK : refuse(absent, f.outcome);
 }
 
 hx_status hx__fetch_for(hx__team *team, const hx__work *work, const hx__device *alone, bool keep, uint64_t *copied) {
