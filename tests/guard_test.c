@@ -162,8 +162,7 @@ static void *call_for_ever(void *unused) {
   hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &value);
   for (int i = 0;; i++) {
     t.gpu_share = i % 3 == 0 ? 1.0f : 0.5f;
-    hx_offload(shared, &t, NULL);
-    pthread_testcancel();
+    hx_offload(shared, &t, NULL); /* is a cancellation point, the only one */
   }
   return unused;
 }
@@ -174,8 +173,7 @@ static void *wait_for_ever(void *unused) {
   t.gpu_share = 1.0f;
   for (;;) {
     hx_event *event = NULL;
-    if (hx_offload_async(shared, &t, &event) == HX_OK) hx_wait(event, NULL);
-    pthread_testcancel();
+    if (hx_offload_async(shared, &t, &event) == HX_OK) hx_wait(event, NULL); /* likewise */
   }
   return unused;
 }

@@ -177,6 +177,7 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
   if (s == HX_OK && report) *report = e->report;
   if (s != HX_OK) hx__set_detail(e->detail ? e->detail : hx_status_string(s));
   release(e);
+  pthread_testcancel(); /* as in hx_offload */
   return s;
 }
 

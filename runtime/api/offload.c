@@ -174,14 +174,16 @@ static __attribute__((noinline)) hx_status in_full(hx_context *hx, const hx_task
 
 /* The caller's floating-point state holds from here to the end only for the caller: with DAZ a denormal alpha would
  * already pass for 0 in the check. What is done at once has no cancellation point, so that only in_full sees to
- * cancellation. */
+ * cancellation; a thread that was cancelled meanwhile ends here, for its own loop may have no point where it could. */
 hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   hx__caller *const caller = hx__caller_enter(hx);
   const hx__fpenv was = hx__fpenv_enter();
   const bool silent = !report && !hx__logs(HX__LOG_INFO);
-  const hx_status s = silent && at_once(hx, task) ? HX_OK : in_full(hx, task, report);
+  const bool done = silent && at_once(hx, task);
+  const hx_status s = done ? HX_OK : in_full(hx, task, report);
   hx__fpenv_leave(was);
   hx__caller_leave(hx, caller);
+  if (!done) pthread_testcancel();
   return s;
 }

@@ -19,7 +19,8 @@ static inline hx__guard hx__guard_begin(void) {
   return g;
 }
 
-/* A cancellation that came meanwhile is acted upon at the caller's next cancellation point: this is none. */
+/* A cancellation that came meanwhile is acted upon at the caller's next cancellation point. This is none: the caller of
+ * a function that gives it something could not free that. hx_offload and hx_wait, which give nothing, end with one. */
 static inline void hx__guard_end(const hx__guard *g) {
   pthread_setcancelstate(g->cancel, NULL);
   hx__fpenv_leave(g->fpenv);
