@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Limits of the system: RLIMIT_NPROC as a user without privileges (root is not held to it), RLIMIT_AS with little to
- * spare. A sum and a product by a team of four end in the right bits, or the sum in HX_OUT_OF_MEMORY; never in an abort
- * of libgomp.
+ * spare, and pids.max of a control group. A sum and a product by a team of four end in the right bits, or the sum in
+ * HX_OUT_OF_MEMORY; never in an abort of libgomp.
  *     limits_test [DEVICES]
  * With DEVICES, those of a driver take part: a limit from before it is loaded, or from then on, ends no process. */
 #define _GNU_SOURCE
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -107,10 +108,55 @@ static void in_a_child(int resource, size_t limit, bool warm, const char *name) 
         warm ? "warm" : "cold", (unsigned)status);
 }
 
+/* A control group of this test's own; false: none with a limit of processes can be made here. */
+static char group[64];
+static bool make_group(void) {
+  static const char *const roots[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup"};
+  for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+    char limit[96];
+    snprintf(group, sizeof group, "%s/hx-test-%d", roots[i], (int)getpid());
+    if (mkdir(group, 0755) != 0) continue;
+    snprintf(limit, sizeof limit, "%s/pids.max", group);
+    if (access(limit, W_OK) == 0) return true;
+    rmdir(group);
+  }
+  return false;
+}
+
+static bool put(const char *file, int value) {
+  char path[96];
+  snprintf(path, sizeof path, "%s/%s", group, file);
+  FILE *const f = fopen(path, "w");
+  const bool written = f && fprintf(f, "%d", value) > 0;
+  return f && fclose(f) == 0 && written;
+}
+
+/* The same by a control group, as containers have it. */
+static void in_a_group(void) {
+  if (!make_group()) {
+    printf("limits_test: skipped: no control group with pids.max can be made here\n");
+    return;
+  }
+  for (int processes = 1; processes <= 16; processes += processes < 6 ? 1 : 5) {
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(120);
+      const bool inside = put("pids.max", processes) && put("cgroup.procs", (int)getpid());
+      _exit(inside ? limited(RLIMIT_NOFILE, 64, false) : 3);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    CHECK(status == 0, "pids.max %d: the child ended with 0x%x", processes, (unsigned)status);
+  }
+  rmdir(group);
+}
+
 int main(int argc, char **argv) {
   devices = argc > 1 ? argv[1] : NULL;
   for (size_t i = 0; i < N; i++) x[i] = 1;
   for (size_t i = 0; i < SIDE * SIDE; i++) a[i] = 1.0f;
+  in_a_group();
   if (devices) {
     for (size_t processes = 1; processes <= 6; processes++) in_a_child(RLIMIT_NPROC, processes, false, "RLIMIT_NPROC");
     for (size_t spare = (size_t)64 << 20; spare <= (size_t)1 << 30; spare += (size_t)192 << 20)
