@@ -110,7 +110,7 @@ static void leave_in_flight(hx_context *hx, uint64_t *r, hx_value out[4], const 
   }
 }
 
-void round_run(uint64_t *r, double seconds, bool pocl) {
+void round_run(uint64_t *r, double seconds, bool pocl, bool ready) {
   static float x[50000];
   static hx_value out[CONTEXTS][4];
   static const unsigned kCrews[] = {1, 2, 2, 3, 4, 8, 24};
@@ -118,7 +118,8 @@ void round_run(uint64_t *r, double seconds, bool pocl) {
   crew c = {.contexts = 1 + (unsigned)soak_random(r, CONTEXTS), .pocl = pocl, .forks = soak_random(r, 3) == 0};
   const unsigned count = DRAW(r, kCrews);
   for (unsigned i = 0; i < c.contexts; i++) c.hx[i] = open_one(r, pocl);
-  for (unsigned i = 0; pocl && i < c.contexts; i++) hx_ready(c.hx[i]); /* a call with a share waits for its kernels */
+  for (unsigned i = 0; pocl && ready && i < c.contexts; i++)
+    hx_ready(c.hx[i]); /* a call with a share waits for its kernels */
   c.end_ns = soak_now_ns() + (int64_t)(seconds * 1e9);
   unsigned started = 0;
   for (; started < count; started++) {

@@ -94,15 +94,6 @@ static bool spawn(const char *role, uint64_t argument, char *answer, size_t byte
   if (child == 0) {
     dup2(out[1], 1);
     alarm(CHILD_LIMIT);
-    if (strcmp(role, "--faulty") == 0) {
-      static const char *const kKinds[] = {"error", "slow", "error", "lost"}; /* silent ones: the fault matrix */
-      setenv("OPENCL_LAYERS", options.fault, 1);
-      setenv("FAULT_KIND", kKinds[argument % 4], 1);
-      setenv("FAULT_ONE_IN", argument % 4 == 3 ? "3000" : "400", 1);
-      setenv("FAULT_MS", "20", 1);
-      setenv("FAULT_SEED", text, 1);
-      setenv("LAYER_LOG", "/dev/null", 1);
-    }
     execl("/proc/self/exe", "soak", role, text, "--fault", options.fault ? options.fault : "", (char *)NULL);
     _exit(127);
   }
@@ -154,13 +145,55 @@ static void *processes(void *unused) {
   return NULL;
 }
 
+/* Kernels are built before the clock starts: a call with a share waits for them. */
+static void warm(void) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,pocl";
+  hx_context *hx = NULL;
+  if (!options.pocl) return;
+  if (hx_open(&hx, &s) != HX_OK || hx_ready(hx) != HX_OK) soak_bad("hx_ready: %s", hx_error_detail());
+  hx_close(hx);
+}
+
+/* What goes wrong in a process with faults, drawn by its seed. Each hang costs the process a timeout and the device
+ * after three, so they are rare, and begin when the kernels are there: hx_ready may wait for a driver that hangs. */
+static const struct fault_row {
+  const char *kind, *one_in, *timeout_ms; /* timeout_ms: HX_TIMEOUT_MS, or NULL for what the round draws */
+  bool when_ready;
+} kFaults[] = {
+    {"error", "400", NULL, false}, {"slow", "400", NULL, false},   {"error", "4000", NULL, false},
+    {"lost", "3000", NULL, false}, {"silent", "400", NULL, false}, {"hang", "2000", "300", true},
+};
+enum { FAULT_ROWS = sizeof kFaults / sizeof *kFaults };
+
+static const struct fault_row *fault_environment(uint64_t seed) {
+  const struct fault_row *const row = &kFaults[seed % FAULT_ROWS];
+  char text[32];
+  snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
+  setenv("OPENCL_LAYERS", options.fault, 1);
+  setenv("FAULT_KIND", row->kind, 1);
+  setenv("FAULT_ONE_IN", row->one_in, 1);
+  setenv("FAULT_MS", "20", 1);
+  setenv("FAULT_SEED", text, 1);
+  setenv("LAYER_LOG", "/dev/null", 0); /* who runs --faulty SEED by hand may name a file */
+  if (row->timeout_ms) setenv("HX_TIMEOUT_MS", row->timeout_ms, 1);
+  if (row->when_ready) setenv("FAULT_ARM", "", 1);
+  return row;
+}
+
+/* soak --faulty SEED --fault LIB repeats one process. */
 static int faulty_main(uint64_t seed) {
+  if (!options.fault) return fprintf(stderr, "soak: --faulty needs --fault LIB\n"), 2;
+  const struct fault_row *const row = fault_environment(seed);
   void *const library = dlopen(options.fault, RTLD_NOW);
   layer_fault_t *const layer = library ? dlsym(library, "layer_fault") : NULL;
+  if (!layer) return fprintf(stderr, "soak: %s is not the fault layer\n", options.fault), 2;
   uint64_t state = seed << 16;
   cases_make(1);
-  for (int i = 0; i < 3; i++) round_run(&state, 0.7, true);
-  printf("faulty: %lu %lu %lu %lu\n", counts.cases, counts.faults + (layer ? layer->injected : 0), counts.recovered,
+  if (row->when_ready) warm();
+  atomic_store(&layer->armed, 1);
+  for (int i = 0; i < 3; i++) round_run(&state, 0.7, true, !row->when_ready);
+  printf("faulty: %lu %lu %lu %lu\n", counts.cases, counts.faults + layer->injected, counts.recovered,
          (unsigned long)counts.slowest_ns);
   return counts.bad || counts.wrong ? 1 : 0;
 }
@@ -171,16 +204,6 @@ static void hung(int number) {
   static const char kText[] = "soak: HUNG: nothing has ended for minutes\n";
   if (write(1, kText, sizeof kText - 1) < 0) _exit(3);
   abort();
-}
-
-/* Kernels are built before the clock starts: a call with a share waits for them. */
-static void warm(void) {
-  hx_settings s = HX_SETTINGS_DEFAULT;
-  s.devices = "cpu,pocl";
-  hx_context *hx = NULL;
-  if (!options.pocl) return;
-  if (hx_open(&hx, &s) != HX_OK || hx_ready(hx) != HX_OK) soak_bad("hx_ready: %s", hx_error_detail());
-  hx_close(hx);
 }
 
 static int soak(void) {
@@ -195,7 +218,7 @@ static int soak(void) {
     const double seconds = (double)(soak_now_ns() - began) * 1e-9;
     if (seconds >= options.seconds) break;
     alarm(QUIET_SECONDS);
-    round_run(&state, 0.5 + (double)soak_random(&state, 150) * 0.01, options.pocl && round % 3 == 2);
+    round_run(&state, 0.5 + (double)soak_random(&state, 150) * 0.01, options.pocl && round % 3 == 2, true);
     take_sample((double)atomic_load(&counts.cases));
     if (seconds >= next_line) print_counts(seconds), next_line += 60;
   }

@@ -31,8 +31,8 @@ int64_t soak_now_ns(void);
 void cases_make(uint64_t seed);
 void case_run(hx_context *hx, uint64_t *state);
 
-/* round.c: seconds of cases in a few threads on a few contexts. layered: OpenCL calls fail, the device may be lost. */
-void round_run(uint64_t *state, double seconds, bool pocl);
+/* round.c: seconds of cases in a few threads on a few contexts. ready: begin when the kernels are there. */
+void round_run(uint64_t *state, double seconds, bool pocl, bool ready);
 
 /* A process that ends, by one of several roads, while calls are in flight; does not return. */
 void leave_run(unsigned road);
