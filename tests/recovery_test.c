@@ -260,7 +260,7 @@ static void late_chunks_are_done_twice(void) {
       CHECK_OK(hx_offload(hx, &t, &report));
       CHECK(i % 2 ? memcmp(c, want, SQUARE * sizeof *c) == 0 : got.u64 == sum, "device %d, call %d: other bits", i,
             call);
-      CHECK(report.seconds < 0.2, "device %d, call %d: %.3f s", i, call, report.seconds);
+      CHECK(report.seconds < 1.0, "device %d, call %d: %.3f s", i, call, report.seconds);
       recovered += report.recovered;
       delivered += device_units(&report) != 0;
     }
