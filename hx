@@ -22,8 +22,9 @@ usage: ./hx COMMAND
                           run every test; --all-drivers: on drivers that are fetched for it, too
   faults [--all] [ARGS]   one OpenCL call of a process goes wrong, in every way: a tenth of the cells, or all
   soak [--minutes N]      random tasks with faults against the definition (or --seconds N)
-  sanitize [asan|tsan|msan]...
-                          run the tests that suit them under sanitizers (none named: all three)
+  sanitize [--quick] [asan|tsan|msan]...
+                          run the tests that suit them under sanitizers (none named: all three); --quick: without the
+                          slow ones (tests/sanitizers/left_out.txt); asan includes leaks and undefined behaviour
   fuzz [--seconds N] [TARGET...]
                           run fuzz targets for N seconds each (10); what they find is kept and named
   warnings                build everything by gcc and by clang with warnings as errors; a few tests of clang's build
@@ -165,7 +166,7 @@ soak() {
   with_pocl "$bin/tests/soak/soak" --fault "$bin/tests/libfault_layer.so" "$@"
 }
 
-# sanitize_targets CONFIG: what is run with it, and what is left out, with a minus.
+# sanitize_targets CONFIG [quick]: what is run with it, and what is left out, with a minus.
 sanitize_targets() {
   if [ "$1" = msan ]; then # only what calls no library but libc: others are not built for it
     for target in settings devices sim cache model topo task options text; do echo "//tests/fuzz:${target}_replay"; done
@@ -175,7 +176,7 @@ sanitize_targets() {
   [ "$1" = tsan ] || echo //tests/fuzz:all
   while read -r configs test reason; do
     case ",$configs," in
-      *,"$1",*)
+      *,"$1",* | *,"${2:-none}",*)
         echo "-//tests:$test"
         echo "hx: $1: left out: $test: $reason" >&2
         ;;
@@ -186,13 +187,18 @@ sanitize_targets() {
 # Drivers under a sanitizer: PoCL and none at all. Oclgrind interprets, which is too slow, and the others are not ours.
 sanitize() {
   need "$packages_sanitize"
+  quick=
+  if [ "${1:-}" = --quick ]; then
+    quick=quick
+    shift
+  fi
   [ $# -gt 0 ] || set -- asan tsan msan
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
   filters=-driver-oclgrind,-driver-rusticl,-driver-intel,-driver-pocl6,-driver-all
   for config in "$@"; do
     case $config in asan | tsan | msan) ;; *) die "sanitize: unknown sanitizer $config; accepted: asan tsan msan" ;; esac
-    targets=$(sanitize_targets "$config")
+    targets=$(sanitize_targets "$config" $quick)
     # shellcheck disable=SC2086 # a list of words
     { run_bazel test --config="$config" --keep_going --build_tests_only "--test_tag_filters=$filters" -- $targets 2>&1 ||
       echo "hx: bazel test: status $?"; } | tee -a "$log"
