@@ -19,6 +19,11 @@ enum { N = 8 << 20, SIDE = 384, CALLS = 3 }; /* CALLS: of one round */
 static char path[64];
 
 static pid_t owner; /* of the file: not a child */
+
+/* LeakSanitizer asks this at exit. A forked child has what its parent's threads held, and frees none of it. */
+__attribute__((visibility("default"))) int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void) { return getpid() != owner; }
+
 static void remove_file(void) {
   if (getpid() == owner) remove(path);
 }
