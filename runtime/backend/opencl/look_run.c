@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A driver in a process of its own. The program's own wait() and SIGCHLD must not see that process, so it is the child
  * of a child: one without an exit signal, which shares this process's memory (nothing is copied, however large the
- * program is) while the calling thread stands still, waits for the limit at most and ends. */
+ * program is) while the calling thread stands still, waits for the limit at most and ends. What the three tell each
+ * other is in a shared mapping, so that they need not share the rest. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -25,6 +26,15 @@
 #define STACK_BYTES ((size_t)64 << 10)
 #define EXECUTABLE 0x10u     /* MFD_EXEC: some systems want it said */
 #define CLOEXEC_FROM_HERE 4u /* CLOSE_RANGE_CLOEXEC */
+/* ThreadSanitizer takes whatever clone starts for a process with memory of its own, and fails if it has none. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define SHARED_MEMORY 0
+#endif
+#endif
+#ifndef SHARED_MEMORY
+#define SHARED_MEMORY CLONE_VM
+#endif
 
 extern const char hx__cl_look_child[];
 extern const unsigned long hx__look_child_bytes;
@@ -32,11 +42,12 @@ extern char **environ;
 
 typedef struct trial {
   const char *file;
-  char *stack; /* of the program's process, until it is one of its own */
   int program, at, null;
   int error;   /* the program was not started */
   int status;  /* of its end */
   bool killed; /* at the limit */
+  _Alignas(16) char monitor_stack[STACK_BYTES];
+  _Alignas(16) char program_stack[STACK_BYTES]; /* until it is a program of its own */
 } trial;
 
 static int program(void *p) {
@@ -67,7 +78,7 @@ static int monitor(void *p) {
   sigaddset(&child, SIGCHLD);
   sigprocmask(SIG_SETMASK, &all, NULL);
   signal(SIGCHLD, SIG_DFL); /* in this process alone: ignored, it would be told of no end */
-  const pid_t pid = clone(program, t->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, t);
+  const pid_t pid = clone(program, t->program_stack + STACK_BYTES, SHARED_MEMORY | CLONE_VFORK | SIGCHLD, t);
   if (pid < 0) t->error = errno;
   pid_t ended = 0;
   while (pid > 0 && (ended = waitpid(pid, &t->status, WNOHANG)) == 0 && hx__now_ns() < till) {
@@ -108,23 +119,25 @@ static void describe(const trial *t, char fault[HX__LOOK_TEXT]) {
 }
 
 bool hx__look_run(const char *library, char fault[HX__LOOK_TEXT]) {
-  trial t = {.file = library, .program = program_in_memory(), .at = memfd_create("hx-look-at", MFD_CLOEXEC)};
-  t.null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  char *const stacks = malloc(2 * STACK_BYTES);
-  t.stack = stacks;
-  t.error = ENOMEM;
-  if (stacks && t.program >= 0 && t.at >= 0 && t.null >= 0) {
-    t.error = 0;
-    const pid_t pid = clone(monitor, stacks + 2 * STACK_BYTES, CLONE_VM | CLONE_VFORK, &t);
-    if (pid < 0) t.error = errno;
+  trial *const t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (t == MAP_FAILED) return false;
+  t->file = library;
+  t->program = program_in_memory();
+  t->at = memfd_create("hx-look-at", MFD_CLOEXEC);
+  t->null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  t->error = ENOMEM;
+  if (t->program >= 0 && t->at >= 0 && t->null >= 0) {
+    t->error = 0;
+    const pid_t pid = clone(monitor, t->monitor_stack + STACK_BYTES, SHARED_MEMORY | CLONE_VFORK, t);
+    if (pid < 0) t->error = errno;
     while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) {
     }
   }
-  if (!t.error) describe(&t, fault);
-  free(stacks);
-  const int fds[] = {t.program, t.at, t.null};
+  const int error = t->error, fds[] = {t->program, t->at, t->null};
+  if (!error) describe(t, fault);
   for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
     if (fds[i] >= 0) close(fds[i]);
-  errno = t.error;
-  return t.error == 0;
+  munmap(t, sizeof *t);
+  errno = error;
+  return error == 0;
 }
