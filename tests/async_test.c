@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Asynchronous tasks without bound: ten thousand in flight need a few threads, each ends by itself and by hx_wait in
  * any order, hx_close waits for them, and where no thread can be had they are done all the same. */
-#define _GNU_SOURCE
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 
@@ -12,13 +10,13 @@
 
 enum { TASKS = 10000, N = 3000, MOST_THREADS = 24 };
 
-/* The test's own pthread_create stands before the C library's: from `threads_left` on there are none. */
+/* The linker puts this in the place of pthread_create (tests/BUILD): from `threads_left` on there are no threads. */
 static _Atomic int threads_left = 1 << 30;
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
-  typedef int creator(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-  creator *const real = (creator *)dlsym(RTLD_NEXT, "pthread_create");
-  return threads_left-- > 0 ? real(thread, attr, fn, arg) : EAGAIN;
+int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
+  return threads_left-- > 0 ? __real_pthread_create(thread, attr, fn, arg) : EAGAIN;
 }
 
 static float x[N + TASKS];

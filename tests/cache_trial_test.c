@@ -147,21 +147,23 @@ static void beside(void) {
 
 /* A child of the process that dies, forked during its trial, lives on: it is not the one that used the file. */
 static void child_lives_on(void) {
-  int hold[2];
+  int hold[2], lives[2];
   char byte = 0;
   put("forked");
-  CHECK(pipe(hold) == 0, "no pipe");
+  CHECK(pipe(hold) == 0 && pipe(lives) == 0, "no pipe");
   const pid_t child = fork();
   if (child == 0) {
     const int trial = begin("forked");
     if (trial < 0) _exit(1);
     if (fork() == 0) { /* until the test closes its end */
       close(hold[1]);
+      if (write(lives[1], &byte, 1) != 1) _exit(1); /* fork has returned: the handlers of hx have run */
       _exit((int)read(hold[0], &byte, 1));
     }
+    if (read(lives[0], &byte, 1) != 1) _exit(1);
     raise(SIGKILL);
   }
-  close(hold[0]);
+  close(hold[0]), close(lives[0]), close(lives[1]);
   CHECK(wait_for(child) == 128 + SIGKILL, "the child lives");
   CHECK(!is_used("forked"), "the child's child keeps its mark alive");
   close(hold[1]);
