@@ -14,5 +14,9 @@ export ASAN_OPTIONS="use_sigaltstack=0:detect_stack_use_after_return=1:strict_st
 ASAN_OPTIONS="$ASAN_OPTIONS:quarantine_size_mb=8"
 export LSAN_OPTIONS="suppressions=$rules/leaks.txt:print_suppressions=0"
 export UBSAN_OPTIONS=print_stacktrace=1
+# die_after_fork=0: a forked child may start threads, of which nothing is reported.
+# atexit_sleep_ms: how long other threads may go on to race at the end of each process; a second unless told.
+# report_thread_leaks=0: exit may come between the start of a thread and pthread_detach.
 export TSAN_OPTIONS="suppressions=$rules/races.txt:ignore_noninstrumented_modules=1:allocator_may_return_null=1"
+TSAN_OPTIONS="$TSAN_OPTIONS:die_after_fork=0:atexit_sleep_ms=50:report_thread_leaks=0"
 exec "$@"
