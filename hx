@@ -172,7 +172,7 @@ sanitize_targets() {
     for target in settings devices sim cache model topo task options text; do echo "//tests/fuzz:${target}_replay"; done
     return
   fi
-  echo //tests:all
+  echo //tests:all //tests/soak:all
   [ "$1" = tsan ] || echo //tests/fuzz:all
   while read -r configs test reason; do
     case ",$configs," in
