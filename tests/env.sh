@@ -17,7 +17,9 @@ export UBSAN_OPTIONS=print_stacktrace=1
 # die_after_fork=0: a forked child may start threads, of which nothing is reported.
 # atexit_sleep_ms: how long other threads may go on to race at the end of each process; a second unless told.
 # report_thread_leaks=0: exit may come between the start of a thread and pthread_detach.
-# Not ignore_noninstrumented_modules: it also hides what hx itself does by memcpy, snprintf and the like.
+# ignore_noninstrumented_modules would also hide what hx itself does by memcpy, snprintf and the like; Archer, which
+# understands numbers alone, warns on standard error unless it finds it on.
 export TSAN_OPTIONS="suppressions=$rules/races.txt:allocator_may_return_null=1"
 TSAN_OPTIONS="$TSAN_OPTIONS:die_after_fork=0:atexit_sleep_ms=50:report_thread_leaks=0"
+TSAN_OPTIONS="$TSAN_OPTIONS:ignore_noninstrumented_modules=1:ignore_noninstrumented_modules=no"
 exec "$@"
