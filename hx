@@ -166,7 +166,7 @@ soak() {
   with_pocl "$bin/tests/soak/soak" --fault "$bin/tests/libfault_layer.so" "$@"
 }
 
-# sanitize_targets CONFIG [quick]: what is run with it, and what is left out, with a minus.
+# sanitize_targets CONFIG: what is run with it, and what is left out, with a minus. $quick: "-quick" or nothing.
 sanitize_targets() {
   if [ "$1" = msan ]; then # only what calls no library but libc: others are not built for it
     for target in settings devices sim cache model topo task options text; do echo "//tests/fuzz:${target}_replay"; done
@@ -176,7 +176,7 @@ sanitize_targets() {
   [ "$1" = tsan ] || echo //tests/fuzz:all
   while read -r configs test reason; do
     case ",$configs," in
-      *,"$1",* | *,"${2:-none}",*)
+      *,"$1",* | *,"$1$quick",*)
         echo "-//tests:$test"
         echo "hx: $1: left out: $test: $reason" >&2
         ;;
@@ -189,7 +189,7 @@ sanitize() {
   need "$packages_sanitize"
   quick=
   if [ "${1:-}" = --quick ]; then
-    quick=quick
+    quick=-quick
     shift
   fi
   [ $# -gt 0 ] || set -- asan tsan msan
@@ -198,7 +198,7 @@ sanitize() {
   filters=-driver-oclgrind,-driver-rusticl,-driver-intel,-driver-pocl6,-driver-all
   for config in "$@"; do
     case $config in asan | tsan | msan) ;; *) die "sanitize: unknown sanitizer $config; accepted: asan tsan msan" ;; esac
-    targets=$(sanitize_targets "$config" $quick)
+    targets=$(sanitize_targets "$config")
     # shellcheck disable=SC2086 # a list of words
     { run_bazel test --config="$config" --keep_going --build_tests_only "--test_tag_filters=$filters" -- $targets 2>&1 ||
       echo "hx: bazel test: status $?"; } | tee -a "$log"
