@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Writes a C file that holds the named source files as NUL-terminated char arrays: embed.sh a.cl b.cl > sources.c gives
-# hx__cl_a and hx__cl_b. Numbers instead of string literals: a C compiler need only take literals of 4095 characters.
+# hx__cl_a and hx__cl_b. Single characters instead of string literals, for a C compiler need only take literals of 4095
+# characters; and instead of numbers, because 255 does not fit in a char that is signed.
 set -eu
 
 echo '/* Made by kernels/embed.sh. */'
@@ -10,6 +11,6 @@ for file in "$@"; do
   name=$(basename "$file")
   name=${name%.*}
   printf 'extern const char hx__cl_%s[];\nconst char hx__cl_%s[] = {\n' "$name" "$name"
-  od -An -v -tu1 "$file" | sed -e 's/[0-9][0-9]*/&,/g' -e 's/  *//g'
+  od -An -v -to1 "$file" | sed -e "s/[0-7][0-7]*/'\\\\&',/g" -e 's/  *//g'
   echo '0};'
 done

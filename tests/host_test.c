@@ -124,7 +124,7 @@ static void nested_region(void) {
 #pragma omp parallel num_threads(2) reduction(+ : wrong)
   {
 #pragma omp parallel num_threads(2) reduction(+ : wrong)
-    for (int i = 0; i < 10; i++) wrong += !sums(hx, i % 2 ? 0.5f : -1) + !sums_later(hx);
+    for (int i = 0; i < 10; i++) wrong += (unsigned)!sums(hx, i % 2 ? 0.5f : -1) + !sums_later(hx);
   }
   CHECK(wrong == 0, "%u wrong results", wrong);
   hx_close(hx);

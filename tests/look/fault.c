@@ -41,6 +41,7 @@ static int platform_ids(unsigned count, void **platforms, unsigned *found) {
   return 0;
 }
 
-__attribute__((visibility("default"))) void *clGetExtensionFunctionAddress(const char *name) {
+__attribute__((visibility("default"))) void *clGetExtensionFunctionAddress(const char *name);
+void *clGetExtensionFunctionAddress(const char *name) {
   return strcmp(name, "clIcdGetPlatformIDsKHR") == 0 ? (void *)platform_ids : NULL;
 }

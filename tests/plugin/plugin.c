@@ -5,7 +5,8 @@
 
 enum { N = 1 << 20 };
 
-__attribute__((visibility("default"))) int plugin_go(const char *devices, float share) {
+__attribute__((visibility("default"))) int plugin_go(const char *devices, float share);
+int plugin_go(const char *devices, float share) {
   static float x[N];
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = devices;

@@ -99,6 +99,9 @@ DIR *__real_fdopendir(int);
 ssize_t __real___getdelim(char **, size_t *, int, FILE *);
 int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 
+/* Only the linker knows these names, so no header declares them. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
 void *__wrap_malloc(size_t bytes) {
   REFUSE(SCARCE_MEMORY, ENOMEM, NULL);
   return keep(__real_malloc(bytes), FROM);

@@ -130,7 +130,7 @@ bool hx__look_run(const char *library, char fault[HX__LOOK_TEXT]) {
     t->error = 0;
     const pid_t pid = clone(monitor, t->monitor_stack + STACK_BYTES, SHARED_MEMORY | CLONE_VFORK, t);
     if (pid < 0) t->error = errno;
-    while (pid > 0 && waitpid(pid, NULL, __WCLONE) < 0 && errno == EINTR) {
+    while (pid > 0 && waitpid(pid, NULL, (int)__WCLONE) < 0 && errno == EINTR) {
     }
   }
   const int error = t->error, fds[] = {t->program, t->at, t->null};
