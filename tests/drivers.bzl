@@ -68,6 +68,18 @@ _OTHERS = [
     ("rows_test", "pocl6", ["$(location :emulation.cl)", "--small"]),
 ]
 
+# max_alloc_test, under dress_layer: HX_MEMORY, the limit's square, DRESS, HX_TILE. 256 is 256 KiB, 512 is 1 MiB.
+_LIMITS = [
+    ("svm-fine", 256, "none", "default"),
+    ("svm-coarse", 256, "none", "default"),
+    ("hostptr", 256, "none", "default"),
+    ("copy", 256, "none", "default"),
+    ("copy", 512, "none", "default"),
+    ("copy", 256, "none", "16x32x16"),
+    ("auto", 256, "igpu", "default"),
+    ("copy", 256, "gpu", "default"),
+]
+
 # The same with an HX_TILE: the sub-group tile of the 4 KB register file where sub-groups are executed, others elsewhere.
 _TILES = [
     ("intel", "opencl-cpu", "16x32x16", 300),
@@ -88,7 +100,7 @@ _TUNE = [
     ("pocl", "pocl"),
 ]
 
-def _driver_test(name, program, driver, args, data = []):
+def _driver_test(name, program, driver, args, data = [], layer = "check_layer"):
     native.sh_test(
         name = name,
         size = "large",
@@ -96,12 +108,12 @@ def _driver_test(name, program, driver, args, data = []):
         args = [
             driver,
             "--layer",
-            "$(location :libcheck_layer.so)",
+            "$(location :lib%s.so)" % layer,
             "$(location :%s)" % program,
         ] + args,
         data = [
             ":emulation.cl",
-            ":libcheck_layer.so",
+            ":lib%s.so" % layer,
             ":" + program,
         ] + data,
         tags = ["driver-" + driver],
@@ -126,6 +138,9 @@ def driver_tests():
         memory = [word for word in args[1:] if word != driver and not word.startswith("-")]
         name = "_".join([program, driver] + memory)
         _driver_test(name, program, driver, args)
+    for memory, side, dress, tile in _LIMITS:
+        name = "_".join(["max_alloc_test", memory, str(side), dress, tile])
+        _driver_test(name, "max_alloc_test", "pocl", ["pocl", memory, str(side), dress, tile], layer = "dress_layer")
     for driver, devices in _TUNE:
         _driver_test("tune_test_" + driver, "tune_test", driver, ["--devices", devices])
     for driver, devices in _CACHE:

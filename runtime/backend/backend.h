@@ -38,6 +38,7 @@ typedef struct hx__device {
   uint32_t words; /* the HX__DEV_ words that name it */
   uint32_t compute_units;
   uint64_t memory_bytes;
+  uint64_t max_alloc;              /* bytes of one allocation; 0: no fewer than memory_bytes */
   uint32_t modes;                  /* bits (1 << hx__memory_mode) that it passed, most direct first by number */
   uint32_t zero_copy;              /* of those, the ones that were seen to read host memory in place */
   bool waits_for_ever;             /* a CPU-type device reads the caller's pages: late chunks are waited for */

@@ -90,7 +90,8 @@ static bool make_room(hx__memory *m, const hx__device *d) {
 static hx__copy *make(hx__memory *m, hx__device *d, const void *p, size_t bytes) {
   hx__copy *const c = calloc(1, sizeof *c);
   if (!c) return NULL;
-  const bool fits = bytes <= d->memory_bytes / MOST_PART || d->memory_bytes == 0;
+  const bool fits = (bytes <= d->memory_bytes / MOST_PART || d->memory_bytes == 0) &&
+                    (bytes <= d->max_alloc || d->max_alloc == 0); /* more is not a matter of room */
   while (fits && d->memory_bytes && held_bytes(m, d) + bytes > d->memory_bytes / MOST_PART && make_room(m, d)) continue;
   while (fits && !(c->held = d->backend->hold(d, p, bytes)) && make_room(m, d)) continue;
   if (!c->held) {

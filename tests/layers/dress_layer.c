@@ -1,25 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An OpenCL layer that makes a CPU device look like a GPU of no known vendor, so that a GPU's timeouts and rules apply:
- * DRESS=igpu shares the host's memory, DRESS=gpu has memory of its own. */
+ * An OpenCL layer that makes a CPU device look like another one. DRESS=igpu or gpu: a GPU of no known vendor, which
+ * shares the host's memory or has its own, so that a GPU's timeouts and rules apply. DRESS_ALLOC=BYTES: its
+ * CL_DEVICE_MAX_MEM_ALLOC_SIZE; what asks for more in one piece is refused, and logged as a violation. */
 #include <stdbool.h>
 
 #include "tests/layers/layer.h"
 
-static bool unified;
+static bool dressed, unified;
+static cl_ulong most; /* bytes of an allocation */
 
 static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size, void *value,
                                       size_t *size_out) {
   const cl_int code = next.clGetDeviceInfo(device, what, size, value, size_out);
   if (code != CL_SUCCESS || !value) return code;
-  if (what == CL_DEVICE_TYPE) *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
-  if (what == CL_DEVICE_HOST_UNIFIED_MEMORY) *(cl_bool *)value = unified;
+  if (dressed && what == CL_DEVICE_TYPE) *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
+  if (dressed && what == CL_DEVICE_HOST_UNIFIED_MEMORY) *(cl_bool *)value = unified;
+  if (most && what == CL_DEVICE_MAX_MEM_ALLOC_SIZE) *(cl_ulong *)value = most;
   return code;
+}
+
+static bool fits(const char *call, size_t bytes) {
+  if (bytes > most) layer_log("VIOLATION: %s of %zu bytes, which is more than %zu", call, bytes, (size_t)most);
+  return bytes <= most;
+}
+
+static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void *p, cl_int *code) {
+  if (fits("clCreateBuffer", bytes)) return next.clCreateBuffer(context, flags, bytes, p, code);
+  if (code) *code = CL_INVALID_BUFFER_SIZE;
+  return NULL;
+}
+
+static void *CL_API_CALL svm_alloc(cl_context context, cl_svm_mem_flags flags, size_t bytes, cl_uint alignment) {
+  return fits("clSVMAlloc", bytes) ? next.clSVMAlloc(context, flags, bytes, alignment) : NULL;
 }
 
 static const char *layer_name(void) { return "hx dress"; }
 
 static void layer_fill(void) {
-  const char *dress = getenv("DRESS");
-  unified = dress && strcmp(dress, "igpu") == 0;
+  const char *dress = getenv("DRESS"), *alloc = getenv("DRESS_ALLOC");
+  dressed = dress && *dress;
+  unified = dressed && strcmp(dress, "igpu") == 0;
+  most = alloc ? strtoull(alloc, NULL, 10) : 0;
   mine.clGetDeviceInfo = device_info;
+  if (!most) return;
+  mine.clCreateBuffer = create_buffer;
+  mine.clSVMAlloc = svm_alloc;
 }

@@ -107,11 +107,13 @@ static bool make_room(hx__cl_lane *lane, size_t operands) {
   return true;
 }
 
-static size_t most_bytes(const hx__work *w) {
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+static size_t most_bytes(const hx__work *w, size_t max_alloc) {
   const size_t leaves = w->slices < HX__CL_MOST_LEAVES ? w->slices : HX__CL_MOST_LEAVES;
   const size_t bytes =
       w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float) : w->nfields * leaves * sizeof(uint64_t);
-  return bytes < HX__CL_KEPT_BYTES ? bytes : HX__CL_KEPT_BYTES;
+  return least(bytes, least(HX__CL_KEPT_BYTES, max_alloc - HX__CL_PAGE)); /* a pinned block has a page more */
 }
 
 /* Whether each program that the run takes has been made: a launch of one that has not would be a crash. */
@@ -133,7 +135,7 @@ hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
   lane->copiers = request->copiers;
   lane->kept = 0;
   lane->slices = request->work->slices;
-  lane->most_bytes = most_bytes(request->work);
+  lane->most_bytes = most_bytes(request->work, (size_t)lane->device->base.max_alloc);
   if (hx__cl_is_lost(lane)) return HX__FAILED;
   if (!prepared(lane, request->work)) {
     hx__fail(HX_INTERNAL, "%s has no kernel for this task: none was asked for", lane->device->base.name);

@@ -52,7 +52,7 @@ static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
 void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
   hx__cl_device *const d = (hx__cl_device *)device;
   if (bytes > SIZE_MAX - HX__CL_PAGE || !hx__cl_device_is_open(d) || !(d->base.modes & 1u << mode) ||
-      bytes + HX__CL_PAGE > d->max_alloc)
+      bytes + HX__CL_PAGE > d->base.max_alloc)
     return NULL;
   bytes += HX__CL_PAGE;
   hx__cl_block *b = calloc(1, sizeof *b);

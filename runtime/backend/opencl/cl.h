@@ -61,7 +61,6 @@ typedef struct hx__cl_device {
   unsigned version; /* 12, 20, 30: of the device; entries newer than it are never called */
   uint32_t families;
   size_t max_local;
-  cl_ulong max_alloc;
   cl_device_svm_capabilities svm;
   bool unified, usm;
   clHostMemAllocINTEL_fn usm_alloc;

@@ -45,7 +45,7 @@ static bool put_spare(hx__cl_device *d, cl_mem mem, size_t bytes) {
 
 hx__held *hx__cl_hold(hx__device *device, const void *first, size_t bytes) {
   hx__cl_device *const d = (hx__cl_device *)device;
-  hx__cl_held *const h = bytes <= d->max_alloc ? calloc(1, sizeof *h) : NULL;
+  hx__cl_held *const h = bytes <= d->base.max_alloc ? calloc(1, sizeof *h) : NULL;
   if (h && hx__held_init(&h->base, first, bytes)) return &h->base;
   free(h);
   return NULL;

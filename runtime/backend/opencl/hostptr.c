@@ -31,7 +31,7 @@ hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *d, const void *p, size_t bytes
   const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(HX__CL_PAGE - 1);
   const uintptr_t end = ((uintptr_t)p + bytes + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1);
   bool fresh;
-  if (end - first > d->max_alloc) return NULL;
+  if (end - first > d->base.max_alloc) return NULL;
   pthread_mutex_lock(&d->lock);
   hx__cl_hostptr *const found = entry_for(d, first, end, &fresh);
   pthread_mutex_unlock(&d->lock);

@@ -11,9 +11,7 @@
 #include "runtime/base/trace.h"
 
 #define BLIND_PATIENCE_NS 5000000000u
-#define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays: not fetched */
-#define MAX_GRID 32768u                     /* PoCL compiles anew for grids of 65536 items a dimension */
-#define CPU_GRAIN 16u                       /* leaves: enough work for one item a leaf on a few cores */
+#define CPU_GRAIN 16u /* leaves: enough work for one item a leaf on a few cores */
 
 static const hx__cl_program *product_of(const hx__cl_lane *lane) { return &lane->device->program[lane->product]; }
 
@@ -25,22 +23,8 @@ static size_t grain(const hx__lane *base, const hx__work *work) {
   return tile ? tile : 1;
 }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-
 static size_t most(const hx__lane *base, const hx__work *work) {
-  const hx__cl_lane *const lane = (const hx__cl_lane *)base;
-  const size_t alloc = lane->device->max_alloc ? (size_t)lane->device->max_alloc : HX__CL_KEPT_BYTES;
-  const size_t block = least(alloc, (work->residence & HX__RESIDENT_C) ? LARGE_BLOCK_BYTES : HX__CL_KEPT_BYTES);
-  size_t slices;
-  if (work->matmul) {
-    const size_t across = work->by_columns ? work->gemm.m : (work->gemm.n + 15) & ~(size_t)15;
-    slices = block / sizeof(float) / (across ? across : 1);
-    slices = least(slices, (size_t)MAX_GRID * grain(base, work));
-  } else {
-    slices = least(alloc / (HX__LEAF * 4u), HX__CL_MOST_LEAVES);
-    slices = least(slices, block / sizeof(uint64_t) / work->nfields);
-  }
-  return slices ? slices : 1;
+  return hx__cl_cut_of((const hx__cl_lane *)base, work).slices;
 }
 
 hx__lane *hx__cl_lane_open(hx__device *device, const hx__config *config) {
@@ -112,6 +96,8 @@ hx__outcome hx__cl_submit(hx__lane *base, const hx__request *request, hx__chunk 
   hx__outcome outcome =
       request->work->matmul ? hx__cl_launch_matmul(lane, request, chunk) : hx__cl_launch_reduce(lane, request, chunk);
   f->out = lane->out; /* it may have grown */
+  f->host = lane->host;
+  lane->host = NULL;
   f->chunk = chunk;
   f->product = request->work->matmul;
   f->joined = lane->joined;

@@ -58,7 +58,8 @@ typedef struct hx__cl_flight {
   hx__cl_buffer out; /* slots, or t; kept for the next chunk */
   cl_event event;    /* the results are there; NULL: nothing is in flight, or they wait for a landing */
   cl_event computed; /* where they are read beside kernels: before that */
-  void *mapped;      /* results, where they are not in a landing */
+  void *mapped;      /* results, where they are not in a landing, */
+  void *host;        /* nor here: more of them than a buffer takes. NULL: they are not */
   hx__cl_landing *landing;
   size_t bytes; /* of the results there */
   bool product, joined;
@@ -124,6 +125,7 @@ typedef struct hx__cl_lane {
   unsigned next; /* of them */
   /* Of the chunk that is being launched: */
   hx__cl_buffer out; /* slots, or t */
+  void *host;        /* from malloc, in the place of out where that would be too large; NULL: it is not */
   size_t bytes;      /* of its results at the start of out */
   bool joined;       /* a reduction's: one slot a field, of all its leaves */
   size_t ldt;
@@ -154,6 +156,14 @@ hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event);
  * the lane has patience. After an error only on devices that are waited for for ever. Returns the outcome, or HX__LATE.
  */
 hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome);
+/* How a task is cut, so that no buffer of a chunk is too large for the device. */
+typedef struct hx__cl_cut {
+  size_t slices; /* of a chunk, at most */
+  size_t across; /* products: lines of the operand that all chunks share, in one launch, where it is copied or packed */
+  size_t k;      /* products: of one launch */
+} hx__cl_cut;
+hx__cl_cut hx__cl_cut_of(const hx__cl_lane *lane, const hx__work *work);
+size_t hx__cl_stage_bytes(const hx__cl_device *device); /* of a half of the ring */
 /* Gives back what the run bound; the copies' buffers stay for the next run unless they are large. */
 void hx__cl_unbind(hx__cl_lane *lane);
 #define HX__CL_MOST_LEAVES 16384u            /* of a reduction's chunk: 256 MiB a field */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The launches of a chunk: one a field of a reduction; packing where the row wants it, and the product. */
+#include <stdlib.h>
+
 #include "runtime/backend/opencl/arguments.h"
 
 #define LEAST_PART_BYTES ((size_t)8 << 20) /* of an operand that all chunks share */
@@ -58,25 +60,40 @@ static bool joins(const hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
   return true;
 }
 
+/* Several fields: each kernel writes `slots` bytes of a buffer of its own, of which `bytes` are copied to the field's
+ * place in out, or on the host. */
+static hx__outcome launch_fields(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk, size_t slots,
+                                 size_t bytes) {
+  hx__cl_buffer *const one = &lane->packed_a;
+  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, one, slots, CL_MEM_READ_WRITE);
+  for (size_t f = 0; f < request->work->nfields && outcome == HX__DONE; f++) {
+    outcome = launch_field(lane, request, chunk, f, one->mem);
+    if (outcome != HX__DONE) break;
+    const cl_int code =
+        lane->host ? clEnqueueReadBuffer(lane->queue, one->mem, CL_FALSE, 0, bytes, (char *)lane->host + f * bytes, 0,
+                                         NULL, NULL)
+                   : clEnqueueCopyBuffer(lane->queue, one->mem, lane->out.mem, 0, f * bytes, bytes, 0, NULL, NULL);
+    if (code != CL_SUCCESS)
+      outcome = hx__cl_failed(lane->device, lane->host ? "clEnqueueReadBuffer" : "clEnqueueCopyBuffer", code);
+  }
+  return outcome;
+}
+
 hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
   lane->joined = joins(lane, request->work, chunk);
   const size_t fields = request->work->nfields, slots = (chunk.count + 1) * sizeof(uint64_t);
   const size_t bytes = (lane->joined ? 1 : chunk.count) * sizeof(uint64_t);
   lane->bytes = fields * bytes;
-  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, fields == 1 ? slots : lane->bytes,
-                                              CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
-  if (outcome != HX__DONE || fields == 1)
-    return outcome == HX__DONE ? launch_field(lane, request, chunk, 0, lane->out.mem) : outcome;
-  /* Several fields: each kernel writes a buffer of its own, copied into its part of out on the device. */
-  hx__cl_buffer *const one = &lane->packed_a;
-  outcome = hx__cl_buffer_reserve(lane->device, one, slots, CL_MEM_READ_WRITE);
-  for (size_t f = 0; f < fields && outcome == HX__DONE; f++) {
-    outcome = launch_field(lane, request, chunk, f, one->mem);
-    if (outcome != HX__DONE) break;
-    const cl_int code = clEnqueueCopyBuffer(lane->queue, one->mem, lane->out.mem, 0, f * bytes, bytes, 0, NULL, NULL);
-    if (code != CL_SUCCESS) outcome = hx__cl_failed(lane->device, "clEnqueueCopyBuffer", code);
+  if (lane->bytes > lane->device->base.max_alloc) { /* one slice of a great many fields */
+    lane->host = malloc(lane->bytes);
+    if (!lane->host) return HX__NO_MEMORY;
+    return launch_fields(lane, request, chunk, slots, bytes);
   }
-  return outcome;
+  const hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, fields == 1 ? slots : lane->bytes,
+                                                    CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  if (outcome != HX__DONE) return outcome;
+  return fields == 1 ? launch_field(lane, request, chunk, 0, lane->out.mem)
+                     : launch_fields(lane, request, chunk, slots, bytes);
 }
 
 /* Strides of op(X) from the leading dimension where the kernel finds it. */
@@ -126,8 +143,7 @@ static hx__cl_region region_of(bool transposed, hx__chunk rows, hx__chunk cols) 
 }
 
 /* What all chunks of the run share comes last, and first of all what it is cut by. */
-static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, block c, bool in_parts, operands *o) {
-  const hx__chunk k = {0, w->gemm.k};
+static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, block c, hx__chunk k, bool in_parts, operands *o) {
   const hx__cl_region region[2] = {region_of(w->trans_a, c.rows, k), region_of(w->trans_b, k, c.cols)};
   hx__cl_view *const view[2] = {&o->a, &o->b};
   const unsigned own = w->by_columns, shared = !own;
@@ -141,28 +157,17 @@ static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, block c, bo
   return outcome;
 }
 
-/* A range of k that one launch does. */
-typedef struct k_range {
-  size_t first, count;
-} k_range;
-
-static hx__cl_view from_k(hx__cl_view v, size_t stride, k_range k) {
-  v.first += k.first * stride;
-  return v;
-}
-
 /* Packs the chunk's part of the operand that is cut, and once a run, where one launch does all of k, the other one. */
-static hx__outcome pack_both(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n, k_range k) {
+static hx__outcome pack_both(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n, hx__chunk k) {
   const hx__cl_program *const p = &lane->device->program[lane->product];
-  const hx__cl_view a = from_k(o->a, o->as.cs, k), b = from_k(o->b, o->bs.rs, k);
   const bool shared = lane->shared_packed && k.count == w->gemm.k;
   hx__outcome outcome = HX__DONE;
   if (!(w->by_columns && shared))
-    outcome =
-        pack(lane, &lane->pack_a[lane->product], "hx_pack_a", &a, o->as, m, k.count, false, p->tile_m, &lane->packed_a);
+    outcome = pack(lane, &lane->pack_a[lane->product], "hx_pack_a", &o->a, o->as, m, k.count, false, p->tile_m,
+                   &lane->packed_a);
   if (outcome == HX__DONE && (w->by_columns || !shared))
-    outcome =
-        pack(lane, &lane->pack_b[lane->product], "hx_pack_b", &b, o->bs, n, k.count, true, p->tile_n, &lane->packed_b);
+    outcome = pack(lane, &lane->pack_b[lane->product], "hx_pack_b", &o->b, o->bs, n, k.count, true, p->tile_n,
+                   &lane->packed_b);
   lane->shared_packed = outcome == HX__DONE;
   return outcome;
 }
@@ -175,24 +180,23 @@ static cl_uint tiles_of_group(const hx__cl_lane *lane, size_t tiles) {
 }
 
 static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n,
-                                  k_range k) {
+                                  hx__chunk k) {
   const hx__cl_program *const p = &lane->device->program[lane->product];
   hx__outcome outcome = p->row->pack != 0 ? pack_both(lane, w, o, m, n, k) : HX__DONE;
   if (outcome != HX__DONE) return outcome;
-  const hx__cl_view av = from_k(o->a, o->as.cs, k), bv = from_k(o->b, o->bs.rs, k);
   const bool packed = p->row->pack != 0;
   args a = {.lane = lane};
-  a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", packed ? NULL : &av,
-                                packed ? NULL : &bv, &outcome);
+  a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", packed ? NULL : &o->a,
+                                packed ? NULL : &o->b, &outcome);
   if (outcome != HX__DONE) return outcome;
   if (packed) {
     arg_mem(&a, lane->packed_a.mem);
     arg_mem(&a, lane->packed_b.mem);
   } else {
-    arg_view(&a, &av);
+    arg_view(&a, &o->a);
     arg_size(&a, o->as.rs);
     arg_size(&a, o->as.cs);
-    arg_view(&a, &bv);
+    arg_view(&a, &o->b);
     arg_size(&a, o->bs.rs);
     arg_size(&a, o->bs.cs);
   }
@@ -215,22 +219,30 @@ static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const op
 static hx__outcome launch_block(hx__cl_lane *lane, const hx__work *w, block c, bool in_parts) {
   const hx__cl_program *const p = &lane->device->program[lane->product];
   const size_t m = c.rows.count, n = c.cols.count;
-  const size_t most = p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? HX__SOFT_FMA_MAX_K : SIZE_MAX;
-  operands o;
-  hx__outcome outcome = operands_of(lane, w, c, in_parts, &o);
-  if (outcome == HX__DONE && hx__kernel_of_set(p->row))
-    return hx__cl_launch_tiles(lane, &o.a, o.as, &o.b, o.bs, &(hx__tiles_size){m, n, w->gemm.k, w->gemm.alpha});
-  for (size_t k = 0; k < w->gemm.k && outcome == HX__DONE;) {
-    const size_t left = w->gemm.k - k;
-    const k_range range = {k, left < most ? left : most};
-    outcome = launch_product(lane, w, &o, m, n, range);
-    k += range.count;
+  const size_t most = hx__cl_cut_of(lane, w).k;
+  hx__outcome outcome = HX__DONE;
+  for (size_t first = 0; first < w->gemm.k && outcome == HX__DONE; first += most) {
+    const size_t left = w->gemm.k - first;
+    const hx__chunk k = {first, left < most ? left : most};
+    operands o;
+    outcome = operands_of(lane, w, c, k, in_parts, &o);
+    if (outcome != HX__DONE) return outcome;
+    outcome = hx__kernel_of_set(p->row)
+                  ? hx__cl_launch_tiles(lane, &o.a, o.as, &o.b, o.bs, &(hx__tiles_size){m, n, k.count, w->gemm.alpha})
+                  : launch_product(lane, w, &o, m, n, k);
   }
   return outcome;
 }
 
-/* How much of the operand that all chunks share one launch of the run's first chunk waits for; all: it need not come,
- * or would not in parts. */
+/* Of the operand that all chunks share, what one launch takes where a buffer for all of it would be too large. */
+static size_t limit_of(const hx__cl_lane *lane, const hx__work *w) {
+  const hx__cl_operand *const shared = &lane->operand[!w->by_columns];
+  const bool copied = shared->mode == HX__MEMORY_COPY && !shared->held;
+  const bool packed = lane->device->program[lane->product].row->pack != 0;
+  return copied || packed ? hx__cl_cut_of(lane, w).across : hx__work_across(w);
+}
+
+/* And what one launch of the run's first chunk waits for; all: it need not come, or would not in parts. */
 static size_t step_of(const hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
   const size_t across = hx__work_across(w), bytes = across * w->gemm.k * sizeof(float);
   const size_t parts = bytes / LEAST_PART_BYTES < MOST_PARTS ? bytes / LEAST_PART_BYTES : MOST_PARTS;
@@ -239,8 +251,8 @@ static size_t step_of(const hx__cl_lane *lane, const hx__work *w, hx__chunk chun
       !hx__cl_comes_in_parts(&lane->operand[!w->by_columns]))
     return across;
   const size_t step = hx__ceiling(hx__ceiling(across, parts), LEAST_STEP) * LEAST_STEP;
-  const bool fits =
-      step * sizeof(float) <= HX__CL_STAGE_BYTES && chunk.count * step * sizeof(float) <= HX__CL_KEPT_BYTES;
+  const bool fits = step * sizeof(float) <= hx__cl_stage_bytes(lane->device) &&
+                    chunk.count * step * sizeof(float) <= HX__CL_KEPT_BYTES;
   return fits && step < across ? step : across;
 }
 
@@ -254,10 +266,10 @@ static hx__outcome place(hx__cl_lane *lane, block c, size_t ld, cl_mem t, size_t
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueCopyBufferRect", code);
 }
 
-/* The first chunk of a run in parts: while one part of what all chunks share is on its way, the one before it is at
- * work. (Each to a buffer of its own first: kernels take no offset of t, and a driver loses what was written to one
- * sub-buffer when it comes to the next.) */
-static hx__outcome launch_parts(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk, size_t step) {
+/* A chunk in parts of what all chunks share. Where that comes in parts, as for the first chunk of a run, one is on its
+ * way while the one before it is at work. (Each to a buffer of its own first: kernels take no offset of t, and a driver
+ * loses what was written to one sub-buffer when it comes to the next.) */
+static hx__outcome launch_parts(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk, size_t step, bool comes) {
   const size_t across = hx__work_across(w), ldt = lane->ldt;
   const cl_mem t = lane->t;
   hx__outcome outcome = HX__DONE;
@@ -268,14 +280,16 @@ static hx__outcome launch_parts(hx__cl_lane *lane, const hx__work *w, hx__chunk 
     outcome =
         hx__cl_buffer_reserve(lane->device, &lane->part, c.rows.count * lane->ldt * sizeof(float), CL_MEM_READ_WRITE);
     lane->t = lane->part.mem;
-    if (outcome == HX__DONE) outcome = launch_block(lane, w, c, true);
+    lane->shared_packed = false; /* of it there is another part */
+    if (outcome == HX__DONE) outcome = launch_block(lane, w, c, comes);
     *(w->by_columns ? &c.cols.first : &c.rows.first) = 0; /* t is the chunk's */
     if (outcome == HX__DONE) outcome = place(lane, c, lane->ldt, t, ldt);
     if (outcome == HX__DONE) clFlush(lane->queue);
   }
   lane->t = t;
   lane->ldt = ldt;
-  hx__cl_all_parts(&lane->operand[!w->by_columns], outcome == HX__DONE);
+  lane->shared_packed = false;
+  if (comes) hx__cl_all_parts(&lane->operand[!w->by_columns], outcome == HX__DONE);
   return outcome;
 }
 
@@ -285,13 +299,14 @@ hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, 
   lane->ldt = (n + 15) & ~(size_t)15;
   lane->bytes = m * lane->ldt * sizeof(float);
   lane->beta = 0.0f; /* the host's, as it stores */
-  const size_t step = step_of(lane, w, chunk), across = hx__work_across(w);
+  const size_t across = hx__work_across(w), comes = step_of(lane, w, chunk), limit = limit_of(lane, w);
+  const size_t step = comes < limit ? comes : limit;
   if (!hx__cl_keep_directly(lane, w, chunk, step < across)) {
     const hx__outcome outcome =
         hx__cl_buffer_reserve(lane->device, &lane->out, lane->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
     if (outcome != HX__DONE) return outcome;
     lane->t = lane->out.mem;
   }
-  return step < across ? launch_parts(lane, w, chunk, step)
+  return step < across ? launch_parts(lane, w, chunk, step, comes < across)
                        : launch_block(lane, w, block_of(w, chunk, (hx__chunk){0, across}), false);
 }

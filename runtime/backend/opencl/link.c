@@ -21,6 +21,7 @@ static uint64_t time_writes(cl_command_queue queue, cl_mem to, const void *from)
 float hx__cl_link_ns(hx__cl_device *d, cl_command_queue queue) {
   cl_int code;
   uint64_t ns = 0;
+  if (LINK_BYTES > d->base.max_alloc) return 0.0f;
   cl_mem const host = clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_ALLOC_HOST_PTR, LINK_BYTES, NULL, &code);
   cl_mem const to = host ? clCreateBuffer(d->context, CL_MEM_READ_ONLY, LINK_BYTES, NULL, &code) : NULL;
   void *const from =

@@ -131,10 +131,17 @@ static hx__cl_hostptr *pin_piece(hx__cl_device *d, trial *t, uintptr_t first, ui
   return NULL;
 }
 
+/* The last piece may be nearly twice as long. */
+static size_t piece_bytes(const hx__cl_device *d) {
+  const size_t half = (size_t)d->base.max_alloc / 2 & ~(size_t)(HX__CL_PAGE - 1);
+  return half < PIECE_BYTES ? half : PIECE_BYTES;
+}
+
 static size_t pin_pieces(hx__cl_device *d, trial *t, uintptr_t first, uintptr_t end, hx__cl_block *b) {
   size_t bytes = 0;
+  const size_t piece = piece_bytes(d);
   for (uintptr_t at = first, next; at < end; at = next) {
-    next = end - at < 2 * PIECE_BYTES ? end : at + PIECE_BYTES;
+    next = end - at < 2 * piece ? end : at + piece;
     hx__cl_hostptr *const h = atomic_load(&d->base.lost) ? NULL : pin_piece(d, t, at, next);
     if (h) b->piece[b->pieces++] = h;
     if (h) bytes += (h->end < next ? h->end : next) - (h->first > at ? h->first : at);
@@ -149,9 +156,11 @@ void *hx__cl_pin(hx__device *device, void *p, size_t bytes) {
   const uintptr_t end = ((uintptr_t)p + bytes + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1);
   const uint64_t from = hx__now_ns();
   trial t;
-  if (device->kind != HX_GPU || bytes < LEAST_BYTES || end < first || atomic_load(&device->lost)) return NULL;
+  if (device->kind != HX_GPU || bytes < LEAST_BYTES || piece_bytes(d) < TRIED_BYTES || end < first ||
+      atomic_load(&device->lost))
+    return NULL;
   hx__cl_block *const b = calloc(1, sizeof *b);
-  if (b) b->piece = calloc((end - first) / PIECE_BYTES + 1, sizeof *b->piece);
+  if (b) b->piece = calloc((end - first) / piece_bytes(d) + 1, sizeof *b->piece);
   size_t pinned = 0;
   if (b && b->piece && trial_begin(d, &t)) {
     pinned = pin_pieces(d, &t, first, end, b);

@@ -9,6 +9,7 @@
 #include "runtime/backend/opencl/look.h"
 
 #define MAX_PLATFORMS 16
+#define LEAST_MAX_ALLOC ((cl_ulong)32 << 20) /* that OpenCL lets a device have; taken where the query fails */
 #define VENDOR_INTEL 0x8086u
 #define VENDOR_AMD 0x1002u
 #define VENDOR_NVIDIA 0x10deu
@@ -155,7 +156,8 @@ static hx__device *describe(const platform *p, cl_device_id id) {
   cl_ulong memory = 0;
   clGetDeviceInfo(id, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof d->base.compute_units, &d->base.compute_units, NULL);
   clGetDeviceInfo(id, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL);
-  clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof d->max_alloc, &d->max_alloc, NULL);
+  d->base.max_alloc = LEAST_MAX_ALLOC;
+  clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof d->base.max_alloc, &d->base.max_alloc, NULL);
   clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->max_local, &d->max_local, NULL);
   d->base.memory_bytes = memory;
   if (!d->base.compute_units) d->base.compute_units = 1; /* a query that fails leaves what was there */

@@ -3,6 +3,8 @@
  * queue that computed them. Products and long reductions of devices that copy are read on a queue of their own into
  * pinned blocks of the lane, so that the device computes the next chunk, or takes its operands, meanwhile. (Mapped on
  * another queue they are slow: a driver pins memory for each map anew unless it is as large as the one before.) */
+#include <stdlib.h>
+
 #include "runtime/backend/opencl/lane.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
@@ -82,7 +84,8 @@ hx__outcome hx__cl_results_begin(hx__cl_lane *lane, hx__cl_flight *f) {
   f->event = f->computed = NULL;
   f->mapped = NULL;
   f->landing = NULL;
-  if (lane->keep) return hx__cl_mark_end(lane, &f->event);
+  if (f->host && !lane->device->unified) lane->copied += f->bytes;
+  if (lane->keep || f->host) return hx__cl_mark_end(lane, &f->event);
   if (!lane->results || !copies || !long_apart(f)) return map(lane, f, lane->queue);
   const hx__outcome outcome = hx__cl_mark_end(lane, &f->computed);
   return outcome == HX__DONE ? hx__cl_results_come(lane, f) : outcome;
@@ -107,6 +110,8 @@ void hx__cl_results_end(hx__cl_lane *lane, hx__cl_flight *f, bool right) {
   if (f->landing) f->landing->busy = false;
   f->mapped = NULL;
   f->landing = NULL;
+  free(f->host);
+  f->host = NULL;
   if (code != CL_SUCCESS)
     hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
   for (unsigned i = 0; i < HX__TICKETS && !lane->base.late; i++)
@@ -120,7 +125,7 @@ void hx__cl_results_close(hx__cl_lane *lane) {
 }
 
 /* Where the host finds them. */
-static const void *where(const hx__cl_flight *f) { return f->landing ? f->landing->p : f->mapped; }
+static const void *where(const hx__cl_flight *f) { return f->host ? f->host : f->landing ? f->landing->p : f->mapped; }
 
 /* A slot of no element: joined to another it changes nothing. */
 static uint64_t nothing(hx_op op, hx_type type) {

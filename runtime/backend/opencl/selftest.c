@@ -76,14 +76,20 @@ static const char *fault_of(const void *result, size_t bytes) {
 /* One request through a lane, from the first slice to the last. */
 static hx__outcome run(hx__lane *lane, const hx__request *request) {
   hx__outcome outcome = hx__cl_begin(lane, request);
-  const hx__chunk all = {0, request->work->slices};
-  hx__ticket *ticket = NULL;
+  const size_t slices = request->work->slices, most = lane->most(lane, request->work);
+  bool joined = false;
   uint64_t copied;
-  if (outcome == HX__DONE) outcome = hx__cl_submit(lane, request, all, &ticket);
-  const _Atomic uint64_t deadline = lane->device->waits_for_ever ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
-  if (outcome == HX__DONE) outcome = hx__cl_wait(lane, ticket, &deadline);
-  if (outcome == HX__DONE) hx__cl_deliver(lane, request, ticket, all);
-  if (outcome == HX__DONE) hx__cl_retire(lane, ticket);
+  for (size_t first = 0; first < slices && outcome == HX__DONE; first += most) {
+    const hx__chunk chunk = {first, slices - first < most ? slices - first : most};
+    hx__ticket *ticket = NULL;
+    outcome = hx__cl_submit(lane, request, chunk, &ticket);
+    const _Atomic uint64_t deadline = lane->device->waits_for_ever ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
+    if (outcome == HX__DONE) outcome = hx__cl_wait(lane, ticket, &deadline);
+    if (outcome == HX__DONE) hx__cl_deliver(lane, request, ticket, chunk);
+    if (outcome == HX__DONE) hx__cl_retire(lane, ticket);
+    joined = joined || ((const hx__cl_lane *)lane)->joined;
+  }
+  ((hx__cl_lane *)lane)->joined = joined;
   if (outcome == HX__LATE) hx__device_lost(lane->device, "a small kernel did not end in 30 s");
   hx__cl_end(lane, &copied);
   return outcome;

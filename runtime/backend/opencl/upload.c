@@ -14,7 +14,7 @@ hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t byt
   if (b->bytes >= bytes) return HX__DONE;
   hx__cl_buffer_release(b);
   cl_int code = CL_INVALID_BUFFER_SIZE;
-  if (bytes <= d->max_alloc) b->mem = clCreateBuffer(d->context, flags, bytes, NULL, &code);
+  if (bytes <= d->base.max_alloc) b->mem = clCreateBuffer(d->context, flags, bytes, NULL, &code);
   hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes: %d", bytes, code);
   if (!b->mem) return hx__cl_failed(d, "clCreateBuffer", code);
   b->bytes = bytes;
@@ -29,16 +29,16 @@ void hx__cl_buffer_release(hx__cl_buffer *b) {
 
 /* A half is there, as it is free later, when its event has completed. */
 static hx__outcome stage_open(hx__cl_lane *lane) {
+  const size_t bytes = hx__cl_stage_bytes(lane->device);
   cl_int code = CL_SUCCESS;
   for (int i = 0; i < 2; i++) { /* each for itself: there may have been no room for the second one */
     if (lane->stage_host[i]) continue;
     cl_mem *const half = &lane->stage[i];
     if (!*half)
-      *half = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, HX__CL_STAGE_BYTES, NULL,
-                             &code);
+      *half = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
     if (!*half) return hx__cl_failed(lane->device, "clCreateBuffer", code);
-    void *const mapped = clEnqueueMapBuffer(lane->queue, *half, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                            HX__CL_STAGE_BYTES, 0, NULL, &lane->stage_event[i], &code);
+    void *const mapped = clEnqueueMapBuffer(lane->queue, *half, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL,
+                                            &lane->stage_event[i], &code);
     if (code != CL_SUCCESS) lane->stage_event[i] = NULL;
     if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
     lane->stage_host[i] = mapped;
@@ -141,7 +141,8 @@ static hx__outcome stage(hx__cl_lane *lane, move r) {
   hx__outcome outcome = stage_open(lane);
   const uint64_t from_ns = lane->base.trace ? hx__now_ns() : 0;
   const bool whole = r.to_pitch == r.bytes;
-  const size_t all = r.rows * r.bytes, most = whole ? HX__CL_STAGE_BYTES : HX__CL_STAGE_BYTES / r.bytes * r.bytes;
+  const size_t half_bytes = hx__cl_stage_bytes(lane->device);
+  const size_t all = r.rows * r.bytes, most = whole ? half_bytes : half_bytes / r.bytes * r.bytes;
   filling f = {.from = r.from, .bytes = r.pitch == r.bytes ? all : r.bytes, .pitch = r.pitch};
   for (; outcome == HX__DONE && f.at < all; f.at += f.count) {
     unsigned half;

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How a task is cut so that no buffer of a chunk is larger than the device allows (CL_DEVICE_MAX_MEM_ALLOC_SIZE). Every
+ * such limit is computed here: the slices of a chunk, and for products, whose other operand may be too large as well,
+ * the lines across the slices and the range of k that one launch takes.
+ *
+ * An array above the limit is copied to the device chunk by chunk, whatever its mode: a buffer over host memory
+ * (hostptr.c), a copy that outlives the chunk (held.c) and a block of hx_alloc (block.c) are each one allocation, which
+ * cannot be cut: chunks begin and end within a page, and live buffers must not share one. Such a block is plain pages.
+ */
+#include "runtime/backend/opencl/arguments.h"
+
+#define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays: not fetched */
+#define MAX_GRID 32768u                     /* PoCL compiles anew for grids of 65536 items a dimension */
+#define LINE 16u                            /* rows of a result block are multiples of it */
+#define PITCH 64u                           /* and those of a set's copies of operands, at most, of this */
+
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t at_least(size_t a, size_t b) { return a > b ? a : b; }
+static size_t round_up(size_t n, size_t to) { return hx__ceiling(n, to) * to; }
+static size_t round_down(size_t n, size_t to) { return n < to ? at_least(n, 1) : n / to * to; }
+
+size_t hx__cl_stage_bytes(const hx__cl_device *d) { return least(HX__CL_STAGE_BYTES, (size_t)d->base.max_alloc); }
+
+static hx__cl_cut cut_reduction(size_t most, size_t block, size_t fields) {
+  const size_t slices = least(most / HX__LEAF, HX__CL_MOST_LEAVES);
+  return (hx__cl_cut){.slices = at_least(least(slices, block * sizeof(float) / sizeof(uint64_t) / fields), 1)};
+}
+
+/* k of a launch. Panels are added one after the other, so that a launch may begin with any of them; only a set's rows
+ * take all in one. widest: lines that are packed together. */
+static size_t k_of(const hx__cl_program *p, size_t most, size_t widest, size_t k) {
+  if (!p->row || hx__kernel_of_set(p->row)) return k;
+  const size_t panels = at_least(most / widest / HX__PANEL, 1) * HX__PANEL;
+  return least(k, p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? least(panels, HX__SOFT_FMA_MAX_K) : panels);
+}
+
+hx__cl_cut hx__cl_cut_of(const hx__cl_lane *lane, const hx__work *w) {
+  const size_t bytes = (size_t)lane->device->base.max_alloc, most = bytes / sizeof(float);
+  const bool stays = w->residence & HX__RESIDENT_C;
+  const size_t block = least(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_KEPT_BYTES) / sizeof(float);
+  if (!w->matmul) return cut_reduction(most, block, w->nfields);
+  const hx__cl_program *const p = &lane->device->program[lane->product];
+  const bool packs = p->row && p->row->pack != 0, set = p->row && hx__kernel_of_set(p->row);
+  const size_t tile = at_least(w->by_columns ? p->tile_n : p->tile_m, 1);
+  const size_t cross = at_least(w->by_columns ? p->tile_m : p->tile_n, 1);
+  const size_t across = hx__work_across(w), k = k_of(p, most, packs ? at_least(tile, cross) : 1, w->gemm.k);
+  const size_t lines = most / at_least(set ? round_up(k, PITCH) : k, 1); /* of an operand, in one buffer */
+  const size_t of_c =
+      w->by_columns ? round_down(block / at_least(across, 1), LINE) : block / at_least(round_up(across, LINE), 1);
+  return (hx__cl_cut){.slices = at_least(least(least(of_c, round_down(lines, tile)), MAX_GRID * tile), 1),
+                      .across = least(round_down(lines, cross), across),
+                      .k = k};
+}
