@@ -141,6 +141,9 @@ def driver_tests():
     for memory, side, dress, tile in _LIMITS:
         name = "_".join(["max_alloc_test", memory, str(side), dress, tile])
         _driver_test(name, "max_alloc_test", "pocl", ["pocl", memory, str(side), dress, tile], layer = "dress_layer")
+    for case in ["0", "1"]:
+        args = ["pocl", "svm-fine", "clSVMAlloc", case]
+        _driver_test("alloc_hang_test_" + case, "alloc_hang_test", "pocl", args, layer = "fault_layer")
     for driver, devices in _TUNE:
         _driver_test("tune_test_" + driver, "tune_test", driver, ["--devices", devices])
     for driver, devices in _CACHE:

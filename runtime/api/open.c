@@ -34,7 +34,7 @@ static hx_status set_up(hx_context *hx, const hx_settings *settings) {
   if (!hx__cpu_kernels_for(hx->config.isa))
     return hx__fail(HX_INVALID_CONFIG, "HX_ISA=%s: this build has no such kernels", hx__isa_name(hx->config.isa));
   if (hx->config.objective != HX__OBJECTIVE_TIME && !hx__energy_of_process()) say_unreadable();
-  hx__memory_init(&hx->memory, hx->config.memory);
+  hx__memory_init(&hx->memory, &hx->config);
   s = hx__team_init(&hx->team, &hx->config, &hx->memory);
   if (s != HX_OK) hx__memory_destroy(&hx->memory);
   return s;

@@ -161,14 +161,14 @@ struct hx__backend {
   void (*abandon)(hx__lane *lane);
 
   /* Memory that host and device share in this mode, aligned to a page: *block is its handle, for hx__array. NULL if
-   * the device cannot, or does not answer in time. On any thread, like free, pin and drop. Optional. */
-  void *(*alloc)(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
-  void (*free)(hx__device *device, void *block);
+   * the device cannot, or is in one driver call for limit_ns. On any thread, like free, pin and drop. Optional. */
+  void *(*alloc)(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block);
+  void (*free)(hx__device *device, uint64_t limit_ns, void *block);
   /* Optional: waits until what free and drop have left to a thread is done, unless that hangs. */
-  void (*settle)(hx__device *device);
+  void (*settle)(hx__device *device, uint64_t limit_ns);
   /* Optional: makes memory of others such as the device reads itself in mode copy, for as long as the handle lives:
    * hx__array.block, and freed like one. Takes a while. NULL: it gains nothing by that, or cannot. */
-  void *(*pin)(hx__device *device, void *p, size_t bytes);
+  void *(*pin)(hx__device *device, void *p, size_t bytes, uint64_t limit_ns);
 
   /* Optional, all three or none. hold: an empty copy of [first, first+bytes), or NULL where there is no room. drop:
    * when no run uses it. Both are called under locks, and make no driver call on the calling thread. fetch: on the lane

@@ -11,6 +11,7 @@
 #include "runtime/memory/pins.h"
 
 #define PAGE ((size_t)4096)
+#define MOST_LIMIT_MS 2000u
 #define KNOWN_ADVICE (HX_READ_MOSTLY | HX_RESIDENT)
 
 /* For hx_alloc, most direct first. Where plain pages serve (svm-system, hostptr), nothing is asked of the device. */
@@ -21,31 +22,37 @@ static const struct {
              {HX__MEMORY_USM, false, false},       {HX__MEMORY_SVM_COARSE, false, true},
              {HX__MEMORY_HOSTPTR, true, false},    {HX__MEMORY_COPY, false, false}};
 
-void hx__memory_init(hx__memory *m, hx__memory_mode forced) {
+/* HX_TIMEOUT_MS where it is a shorter time; other values say nothing of memory, which no kernel has to wait for. */
+static uint64_t limit_for(uint64_t timeout_ms) {
+  return timeout_ms < MOST_LIMIT_MS ? timeout_ms * UINT64_C(1000000) : MOST_LIMIT_MS * UINT64_C(1000000);
+}
+
+void hx__memory_init(hx__memory *m, const hx__config *config) {
   pthread_mutex_init(&m->lock, NULL);
   hx__cond_init(&m->changed);
   m->ranges = m->deferred = NULL;
   m->copies = NULL;
   atomic_store(&m->watched, 0);
-  m->forced = forced;
+  m->forced = config->memory;
+  m->limit_ns = limit_for(config->timeout_ms);
   m->pinning = false;
 }
 
-static void range_free(hx__range *r) {
-  hx__pins_free(r);
+static void range_free(const hx__memory *m, hx__range *r) {
+  hx__pins_free(m, r);
   if (r->allocated && !r->leaked) {
     if (r->block)
-      r->device->backend->free(r->device, r->block);
+      r->device->backend->free(r->device, m->limit_ns, r->block);
     else
       free(r->p);
   }
   free(r);
 }
 
-static void all_free(hx__range *list) {
+static void all_free(const hx__memory *m, hx__range *list) {
   for (hx__range *r = list, *next; r; r = next) {
     next = r->next;
-    range_free(r);
+    range_free(m, r);
   }
 }
 
@@ -58,7 +65,7 @@ static void retire(hx__memory *m, hx__range *r) {
     m->deferred = r;
   }
   hx__unlock(&m->lock);
-  if (!later) range_free(r);
+  if (!later) range_free(m, r);
 }
 
 void hx__memory_ended(hx__memory *m, const hx__device *d) {
@@ -78,7 +85,7 @@ void hx__memory_ended(hx__memory *m, const hx__device *d) {
     ended = r;
   }
   hx__unlock(&m->lock);
-  all_free(ended);
+  all_free(m, ended);
 }
 
 void hx__memory_destroy(hx__memory *m) {
@@ -86,8 +93,8 @@ void hx__memory_destroy(hx__memory *m) {
   while (m->pinning) pthread_cond_wait(&m->changed, &m->lock);
   hx__unlock(&m->lock);
   hx__copies_free(m);
-  all_free(m->ranges);
-  all_free(m->deferred);
+  all_free(m, m->ranges);
+  all_free(m, m->deferred);
   pthread_cond_destroy(&m->changed);
   pthread_mutex_destroy(&m->lock);
 }
@@ -136,7 +143,7 @@ static void *from_device(const hx__memory *m, hx__device *d, size_t bytes, hx__r
     const bool copied = order[i].pages && !(d->zero_copy & 1u << order[i].mode);
     if (m->forced == HX__MEMORY_AUTO && copied && d->kind == HX_GPU) continue; /* better from a block that is pinned */
     if (order[i].pages) return NULL;
-    void *const p = d->backend->alloc(d, bytes, order[i].mode, &r->block);
+    void *const p = d->backend->alloc(d, bytes, order[i].mode, m->limit_ns, &r->block);
     if (!p) continue;
     r->device = d;
     r->mode = order[i].mode;

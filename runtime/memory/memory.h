@@ -20,10 +20,11 @@ typedef struct hx__memory {
   hx__copy *copies;         /* that devices keep */
   _Atomic unsigned watched; /* ranges whose writing matters (advice, coarse SVM): 0 spares small calls the lock */
   hx__memory_mode forced;   /* HX_MEMORY */
+  uint64_t limit_ns;        /* a thread of the program waits so long for one driver call that is about memory */
   bool pinning;             /* a thread of ours does; under the lock */
 } hx__memory;
 
-void hx__memory_init(hx__memory *memory, hx__memory_mode forced);
+void hx__memory_init(hx__memory *memory, const hx__config *config);
 /* Frees the blocks; registered memory stays the caller's. */
 void hx__memory_destroy(hx__memory *memory);
 

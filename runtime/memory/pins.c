@@ -38,10 +38,10 @@ bool hx__pins_busy(const hx__range *r) {
   return busy;
 }
 
-void hx__pins_free(hx__range *r) {
+void hx__pins_free(const hx__memory *m, hx__range *r) {
   for (hx__pin *p = r->pins, *next; p && !hx__forked(); p = next) {
     next = p->next;
-    if (p->block && !r->leaked) p->device->backend->free(p->device, p->block);
+    if (p->block && !r->leaked) p->device->backend->free(p->device, m->limit_ns, p->block);
     free(p);
   }
   r->pins = NULL;
@@ -68,7 +68,7 @@ static void pin_all(hx__memory *m, hx__device *const *devices, size_t count) {
   hx__lock(&m->lock);
   for (hx__pin *p; (p = wanted(m, devices, count, &r)) != NULL;) {
     hx__unlock(&m->lock); /* the range stays: nobody takes it while it is busy */
-    void *const block = p->device->backend->pin(p->device, r->p, r->bytes);
+    void *const block = p->device->backend->pin(p->device, r->p, r->bytes, m->limit_ns);
     hx__lock(&m->lock);
     p->block = block;
     p->made = true;

@@ -12,6 +12,6 @@ bool hx__pinned(const hx__range *r);
 /* Whether the range cannot go: it is being pinned, or a run reads it by a pin. */
 bool hx__pins_busy(const hx__range *r);
 /* Of a range that is out of the list. */
-void hx__pins_free(hx__range *r);
+void hx__pins_free(const hx__memory *m, hx__range *r);
 
 #endif

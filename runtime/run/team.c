@@ -43,7 +43,7 @@ void hx__team_close(hx__team *team) {
 void hx__team_settle(const hx__team *team) {
   for (size_t i = 0; i < team->seats; i++) {
     hx__device *const d = team->seat[i].device;
-    if (d->backend->settle) d->backend->settle(d);
+    if (d->backend->settle) d->backend->settle(d, team->memory->limit_ns);
   }
 }
 

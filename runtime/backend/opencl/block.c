@@ -121,8 +121,6 @@ hx__outcome hx__cl_block_end(hx__cl_device *d, hx__cl_block *b, cl_command_queue
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
 }
 
-#define ERRAND_LIMIT_NS 2000000000u /* hx_alloc waits no longer for a driver */
-
 /* What hx_alloc or hx_register asks of the device: memory of the device's own, or the caller's at p pinned. */
 typedef struct ask {
   hx__awaited_errand errand;
@@ -147,28 +145,28 @@ static void undo_ask(hx__awaited_errand *errand) {
   if (a->made) hx__cl_free(a->device, a->block);
 }
 
-static void *await(hx__device *device, ask what, void **block) {
+static void *await(hx__device *device, ask what, uint64_t limit_ns, void **block) {
   ask *const a = malloc(sizeof *a);
   if (!a) return NULL;
   *a = what;
   a->device = device;
   a->errand = (hx__awaited_errand){.work = do_ask, .undo = undo_ask};
-  if (!hx__errands_do(&((hx__cl_device *)device)->errands, &a->errand, ERRAND_LIMIT_NS)) return NULL;
+  if (!hx__errands_do(&((hx__cl_device *)device)->errands, &a->errand, limit_ns)) return NULL;
   void *const made = a->made;
   *block = a->block;
   free(a);
   return made;
 }
 
-void *hx__cl_errand_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
+void *hx__cl_errand_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block) {
   if (hx__gate_mine()) return hx__cl_alloc(device, bytes, mode, block);
-  return await(device, (ask){.make = make_block, .bytes = bytes, .mode = mode}, block);
+  return await(device, (ask){.make = make_block, .bytes = bytes, .mode = mode}, limit_ns, block);
 }
 
-void *hx__cl_errand_pin(hx__device *device, void *p, size_t bytes) {
+void *hx__cl_errand_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns) {
   void *block;
   if (hx__gate_mine()) return hx__cl_pin(device, p, bytes);
-  return await(device, (ask){.make = make_pin, .p = p, .bytes = bytes}, &block);
+  return await(device, (ask){.make = make_pin, .p = p, .bytes = bytes}, limit_ns, &block);
 }
 
 static void free_block(hx__errand *errand) {
@@ -182,14 +180,14 @@ static void *make_unpinned(ask *a) {
   return NULL;
 }
 
-void hx__cl_errand_free(hx__device *device, void *block) {
+void hx__cl_errand_free(hx__device *device, uint64_t limit_ns, void *block) {
   hx__cl_block *const b = block;
   if (hx__gate_mine()) {
     hx__cl_free(device, block);
     return;
   }
   if (b->piece) {
-    await(device, (ask){.make = make_unpinned, .block = block}, &block);
+    await(device, (ask){.make = make_unpinned, .block = block}, limit_ns, &block);
     return;
   }
   b->errand.work = free_block;
@@ -197,6 +195,6 @@ void hx__cl_errand_free(hx__device *device, void *block) {
   hx__errands_post(&((hx__cl_device *)device)->errands, &b->errand);
 }
 
-void hx__cl_errands_settle(hx__device *device) {
-  hx__errands_drain(&((hx__cl_device *)device)->errands, ERRAND_LIMIT_NS);
+void hx__cl_errands_settle(hx__device *device, uint64_t limit_ns) {
+  hx__errands_drain(&((hx__cl_device *)device)->errands, limit_ns);
 }

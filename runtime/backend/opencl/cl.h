@@ -166,11 +166,11 @@ cl_int hx__cl_usm_arg(const hx__cl_device *device, cl_kernel kernel, cl_uint ind
 
 /* The same for threads that may not wait for a driver (errands.h): alloc and pin return NULL if that takes too long,
  * and free and drop return at once. */
-void *hx__cl_errand_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block);
-void hx__cl_errand_free(hx__device *device, void *block);
-void *hx__cl_errand_pin(hx__device *device, void *p, size_t bytes);
+void *hx__cl_errand_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block);
+void hx__cl_errand_free(hx__device *device, uint64_t limit_ns, void *block);
+void *hx__cl_errand_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns);
 void hx__cl_errand_drop(hx__device *device, hx__held *held);
-void hx__cl_errands_settle(hx__device *device);
+void hx__cl_errands_settle(hx__device *device, uint64_t limit_ns);
 
 /* A block of hx_alloc memory that the device knows, or memory of others that is pinned for it. */
 typedef struct hx__cl_block {

@@ -252,13 +252,15 @@ static bool deliver(hx__lane *base, const hx__request *request, hx__ticket *tick
   return true;
 }
 
-static void *alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void **block) {
+static void *alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block) {
+  (void)limit_ns;
   if (mode != HX__MEMORY_COPY || fails((sim_device *)device, HX__SIM_ALLOC)) return NULL;
   return *block = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
 }
 
-static void release(hx__device *device, void *block) {
+static void release(hx__device *device, uint64_t limit_ns, void *block) {
   (void)device;
+  (void)limit_ns;
   free(block);
 }
 
