@@ -2,7 +2,7 @@
  * The fault matrix: every OpenCL entry that a workload uses x the number of the call x what goes wrong x memory mode x
  * what the device looks like. Each cell is a process of its own; see child.c for what it does and has to hold.
  *     fault_matrix --fault LIB --dress LIB [--all | --sample N] [--seed TEXT] [--positions N] [--jobs N]
- *                  [--scratch DIR] [--cell ENTRY:NTH:KIND:MODE:DRESS:ARM:CODE]
+ *                  [--scratch DIR] [--modes LIST] [--cell ENTRY:NTH:KIND:MODE:DRESS:ARM:CODE]
  * A call's numbers count from the process's start, or from the end of hx_ready (ARM). --sample N (default 10): one cell
  * in N, drawn by the seed. The OpenCL driver is the caller's choice (tests/driver.sh). */
 #include <stdio.h>
@@ -35,6 +35,7 @@ enum { COPY = MODES - 1 };
 static matrix m = {.jobs = 3};
 static slot slots[SLOTS];
 static profile profiles[MODES][DRESSES];
+static bool wanted[MODES] = {true, true, true, true, true, true};
 static uint64_t seed;
 static unsigned sample = 10, positions = 4;
 static cell *cells;
@@ -139,7 +140,7 @@ static void add_cells(int mode, int dress) {
         const entry *e = &p->entries[i];
         if ((kind == F_ERROR && !e->fails) || (kind == F_SILENT && !e->silent) || e->calls[arm] == 0) continue;
         cell c = {.kind = kind, .mode = mode, .dress = dress, .arm = arm};
-        snprintf(c.entry, sizeof c.entry, "%s", e->name);
+        memcpy(c.entry, e->name, sizeof c.entry);
         add_positions(c, e->calls[arm]);
       }
 }
@@ -179,6 +180,15 @@ static int find(const char *name, const char *const *names, int count) {
   exit(2);
 }
 
+/* The modes of --modes, and no other. */
+static void parse_modes(const char *text) {
+  char list[256], *rest = NULL;
+  snprintf(list, sizeof list, "%s", text);
+  memset(wanted, 0, sizeof wanted);
+  for (const char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
+    wanted[find(name, kModes, MODES)] = true;
+}
+
 /* Makes the one cell of --cell. */
 static void parse_cell(const char *text) {
   cell c = {.nth = 0};
@@ -190,6 +200,7 @@ static void parse_cell(const char *text) {
   }
   c.kind = (fault_kind)find(kind, kKinds, F_KINDS);
   c.mode = find(mode, kModes, MODES);
+  parse_modes(mode);
   c.arm = (fault_arm)find(arm, kArms, ARMS);
   while (strcmp(kDresses[c.dress].name, dressed) != 0)
     if (++c.dress == DRESSES) find(dressed, NULL, 0);
@@ -205,6 +216,7 @@ static const char *folder(void) {
 
 int main(int argc, char **argv) {
   const char *one = NULL, *text = "hx";
+  m.program = argv[0];
   for (int i = 1; i < argc; i++) {
     const char *const value = i + 1 < argc ? argv[i + 1] : "";
     if (strcmp(argv[i], "--child") == 0) return run_child(atoi(value));
@@ -226,6 +238,8 @@ int main(int argc, char **argv) {
       m.jobs = atoi(value);
     else if (strcmp(argv[i], "--scratch") == 0)
       m.scratch = value;
+    else if (strcmp(argv[i], "--modes") == 0)
+      parse_modes(value);
     else if (strcmp(argv[i], "--cell") == 0)
       one = value;
     else
@@ -244,9 +258,10 @@ int main(int argc, char **argv) {
   if (one) parse_cell(one);
   for (int mode = 0; mode < MODES; mode++)
     for (int dressed = 0; dressed < DRESSES; dressed++) {
-      if (one && ((cells[0].mode != mode && mode != COPY) || cells[0].dress != dressed)) continue;
+      if (one && cells[0].dress != dressed) continue;
+      if (!wanted[mode] && mode != COPY) continue; /* what fails goes on by copy */
       make_profile(mode, dressed);
-      if (!one && profiles[mode][dressed].served) add_cells(mode, dressed);
+      if (!one && wanted[mode] && profiles[mode][dressed].served) add_cells(mode, dressed);
     }
   printf("%zu cells\n", cell_count);
   run_all();

@@ -7,11 +7,13 @@
 #include <sys/types.h>
 
 #include "tests/faults/cell.h"
+#include "tests/faults/starved.h"
 
 enum { SLOTS = 8, ENTRIES_MAX = 100 };
 
 /* What the children of a run have in common. */
 typedef struct matrix {
+  const char *program; /* argv[0] */
   const char *fault_layer, *dress_layer, *scratch;
   int jobs;
 } matrix;
@@ -41,6 +43,8 @@ typedef struct slot {
   shared *memory;
   char log[512], text[512];
   const cell *at;
+  int64_t call_ns; /* when the call that `starved` is about began */
+  starved starved;
 } slot;
 
 /* Starts a child in a free slot: number 0 ... jobs-1. live: as child_main's. */

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How long a process had work to do and no core to do it on. A call's time limit does not count that, so that a busy
+ * machine makes no call late. */
+#ifndef HX_TESTS_FAULTS_STARVED_H
+#define HX_TESTS_FAULTS_STARVED_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { STARVED_THREADS = 64 };
+
+typedef struct starved {
+  pid_t pid, thread[STARVED_THREADS];
+  int64_t delay_ns[STARVED_THREADS]; /* of each thread, as last read */
+  int threads;
+  int64_t read_ns, total_ns;
+} starved;
+
+/* Begins anew with this process. */
+void starved_begin(starved *s, pid_t pid, int64_t now_ns);
+
+/* To be called every few milliseconds: the time since starved_begin in which some thread was kept waiting for a core.
+ * Of threads that wait at the same time the one that waits longest counts. */
+int64_t starved_ns(starved *s, int64_t now_ns);
+
+#endif
