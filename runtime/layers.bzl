@@ -13,6 +13,29 @@ HX_COPTS = [
     "-Wextra",
 ]
 
+# What makes an overflow harder to exploit, for all but the inner loops of cpu/. Given here rather than in .bazelrc, so
+# that whoever builds the library as a part of something else has it, too. Sanitizers check more than FORTIFY does, and
+# do not work beside it.
+HX_HARDENING = [
+    "-fstack-protector",
+    "-fstack-clash-protection",
+] + select({
+    "//runtime:sanitized": [],
+    "//conditions:default": [
+        "-U_FORTIFY_SOURCE",
+        "-D_FORTIFY_SOURCE=2",
+    ],
+})
+
+# Intel's control-flow enforcement holds for a library only if all of its objects have it, so cpu/ is no exception.
+HX_CET = select({
+    "@platforms//cpu:x86_64": ["-fcf-protection"],
+    "//conditions:default": [],
+})
+
+# Link options of what is installed.
+HX_HARD_LINK = ["-Wl,-z,relro,-z,now,-z,noexecstack"]
+
 # Low to high. hx.h lies under all of them.
 RANKS = [
     ["//runtime:base"],
@@ -39,7 +62,7 @@ def hx_layer(name, copts = [], linkopts = []):
         name = name,
         srcs = native.glob([name + "/**/*.c"]),
         hdrs = native.glob([name + "/**/*.h"]),
-        copts = HX_COPTS + copts,
+        copts = HX_COPTS + HX_HARDENING + HX_CET + copts,
         linkopts = linkopts,
         linkstatic = True,
         alwayslink = True,
