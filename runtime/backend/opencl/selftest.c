@@ -5,16 +5,10 @@
 #include <string.h>
 
 #include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/selftest.h"
 #include "runtime/base/clock.h"
 
 #define PATIENCE_NS 30000000000u /* for one small launch on a device that may hang */
-#define SEED_ELEMENTS ((size_t)1 << 19)
-#define SEED_FEW ((size_t)1 << 14) /* for a device that takes SEED_SLOW_NS for them */
-#define SEED_SLOW_NS 4000000u
-#define SEED_SIDE ((size_t)32)
-#define SEED_SIDE_MOST ((size_t)2048)
-#define SEED_S 4e-4 /* a launch so long is not all launch */
-#define SEED_TIMES 2
 
 static const char *const wrong_bits = "its bits differ on a small case";
 static const char *const nothing = "it ended a small case without an error and wrote nothing";
@@ -44,14 +38,6 @@ static uint32_t *elements(hx_op op, hx_type type, size_t n, bool special) {
   return x;
 }
 
-/* What is timed: of any type, and as a float in +-[1, 2). A denormal among the operands would be what is timed on an
- * x86 device, some hundred cycles each. */
-static uint32_t *ordinary(size_t n) {
-  uint32_t *x = malloc(n * sizeof *x);
-  for (size_t i = 0; x && i < n; i++) x[i] = (element(HX_U32, i, false) & 0x807fffffu) | 0x3f800000u;
-  return x;
-}
-
 #define PATTERN 0xa5a5a5a5u /* no case gives it */
 #define PATTERN_BYTES 4096u /* as many as the first case writes, or more */
 
@@ -74,7 +60,7 @@ static const char *fault_of(const void *result, size_t bytes) {
 }
 
 /* One request through a lane, from the first slice to the last. */
-static hx__outcome run(hx__lane *lane, const hx__request *request) {
+hx__outcome hx__cl_run_once(hx__lane *lane, const hx__request *request) {
   hx__outcome outcome = hx__cl_begin(lane, request);
   const size_t slices = request->work->slices, most = lane->most(lane, request->work);
   bool joined = false;
@@ -117,7 +103,7 @@ static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n,
       cpu->leaf[op][type](x + 1 + at, op == HX_DOT ? y + 3 + at : NULL, part, HX__NEAR, slots + leaves + l);
     }
     memset(slots, 0xa5, leaves * sizeof *slots);
-    const hx__outcome outcome = run(lane, &request);
+    const hx__outcome outcome = hx__cl_run_once(lane, &request);
     bool same = outcome == HX__DONE;
     if (same && ((const hx__cl_lane *)lane)->joined)
       same = hx__join(op, type, slots, leaves).u64 == hx__join(op, type, slots + leaves, leaves).u64;
@@ -215,7 +201,7 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
                                  {.p = g.b, .rows = b_rows, .cols = ldb - pad_b, .ld = ldb, .mode = mode}};
     hx__keep kept = {.to = keep ? hx__cl_hold(lane->device, got, m * n * sizeof *got) : NULL};
     const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .keep = kept.to ? &kept : NULL};
-    hx__outcome outcome = run(lane, &request);
+    hx__outcome outcome = hx__cl_run_once(lane, &request);
     if (kept.to) {
       const hx__array result = {.p = got, .rows = m, .cols = n, .ld = n, .held = kept.to};
       if (outcome == HX__DONE && kept.done) outcome = hx__cl_fetch(lane, &result);
@@ -268,7 +254,7 @@ static void take_product(hx__cl_lane *lane, unsigned need) {
 }
 
 /* A lane as runs open it, for the product with the tile in question. */
-static hx__lane *lane_for(hx__cl_device *d, unsigned need) {
+hx__lane *hx__cl_test_lane(hx__cl_device *d, unsigned need) {
   static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
   hx__lane *const lane = hx__cl_lane_open(&d->base, &plain);
   if (lane) ((hx__cl_lane *)lane)->tests = true;
@@ -277,7 +263,7 @@ static hx__lane *lane_for(hx__cl_device *d, unsigned need) {
 }
 
 const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
-  hx__lane *const lane = lane_for(d, need);
+  hx__lane *const lane = hx__cl_test_lane(d, need);
   if (!lane) return "it has no queue";
   lay_pattern((hx__cl_lane *)lane);
   const char *const why = need < 27 ? test_reduce_all(lane, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1))
@@ -297,7 +283,7 @@ static const char *test_product_once(hx__lane *lane, const hx__cl_program *p, hx
 
 /* A lane for each program would take most of the time, and so would the ring of mode copy. */
 const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
-  if (!d->tester) d->tester = lane_for(d, need);
+  if (!d->tester) d->tester = hx__cl_test_lane(d, need);
   if (!d->tester) return "it has no queue";
   const bool reduction = need < HX__FIRST_PRODUCT;
   const hx__memory_mode mode = d->base.modes & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
@@ -312,95 +298,4 @@ const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
 void hx__cl_tester_close(hx__cl_device *d) {
   if (d->tester) hx__cl_lane_close(d->tester);
   d->tester = NULL;
-}
-
-/* Nanoseconds of the second of two like launches. */
-static uint64_t time_second(hx__lane *lane, const hx__request *request) {
-  uint64_t ns = 0;
-  for (int i = 0; i < 2; i++) {
-    const uint64_t from = hx__now_ns();
-    if (run(lane, request) != HX__DONE) return 0;
-    ns = hx__now_ns() - from;
-  }
-  return ns;
-}
-
-/* Without the launch, as far as that is not nearly all of it. */
-static float rate_of(const hx__cl_device *d, double units, float ns) {
-  const float launch = d->base.launch_ns < 0.75f * ns ? d->base.launch_ns : 0.75f * ns;
-  return ns > 0.0f ? (float)units / (ns - launch) : 0.0f;
-}
-
-/* Of the first size that fills the device for some time. */
-static float seed_of_product(hx__cl_device *d, unsigned need) {
-  float rate = 0.0f;
-  double seconds = 0.0;
-  for (size_t side = SEED_SIDE; side <= SEED_SIDE_MOST && seconds < SEED_S; side *= 4) {
-    seconds = hx__cl_time_product(d, need, side, SEED_TIMES);
-    if (!(seconds > 0.0)) break;
-    rate = rate_of(d, (double)side * (double)side * (double)side, (float)(seconds * 1e9));
-  }
-  return rate;
-}
-
-/* Nanoseconds of n elements, in mode copy or in place. */
-static uint64_t time_reduction(hx__cl_device *d, hx__lane *lane, const hx_field *field, uint64_t *slots, size_t n) {
-  const hx__work work = {.slices = n / HX__LEAF, .n = n, .nfields = 1, .fields = field};
-  const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
-  const hx__array array = {.p = field->x, .rows = 1, .cols = n, .ld = n, .mode = mode}, arrays[2] = {array, array};
-  const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
-  return time_second(lane, &(hx__request){.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots});
-}
-
-static float seed_of_reduction(hx__cl_device *d, unsigned need) {
-  hx__lane *const lane = lane_for(d, need);
-  uint32_t *const x = ordinary(SEED_ELEMENTS);
-  uint64_t *const slots = calloc(SEED_ELEMENTS / HX__LEAF, sizeof *slots);
-  size_t n = SEED_FEW;
-  uint64_t ns = 0;
-  if (lane && x && slots) {
-    const hx_field field = {(hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), x, x};
-    ns = time_reduction(d, lane, &field, slots, n);
-    if (ns && ns < SEED_SLOW_NS) ns = time_reduction(d, lane, &field, slots, n = SEED_ELEMENTS);
-  }
-  if (lane) hx__cl_lane_close(lane);
-  free(x);
-  free(slots);
-  return rate_of(d, (double)n, (float)ns);
-}
-
-float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
-  return need < 27 ? seed_of_reduction(d, need) : seed_of_product(d, need);
-}
-
-double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int times) {
-  hx__lane *const lane = lane_for(d, need);
-  uint32_t *const x = ordinary(side * side);
-  float *const c = calloc(side * side, sizeof *c);
-  uint64_t least = 0;
-  if (lane && x && c) {
-    const hx__gemm g = {side, side, side, (float *)x, (float *)x, side, 1, side, 1, c, side, 1.0f, 0.0f, 0};
-    const hx__work work = {.matmul = true, .slices = side, .gemm = g};
-    const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
-    const hx__array array = {.p = x, .rows = side, .cols = side, .ld = side, .mode = mode}, arrays[2] = {array, array};
-    const hx__request request = {.work = &work, .kernels = hx__cpu_kernels_for(HX__ISA_AUTO), .arrays = arrays};
-    const hx__chunk all = {0, side};
-    cl_command_queue const queue = ((hx__cl_lane *)lane)->queue;
-    uint64_t copied;
-    hx__outcome outcome = hx__cl_begin(lane, &request);
-    for (int i = 0; i <= times && outcome == HX__DONE; i++) { /* the first one compiles late and copies the operands */
-      const uint64_t from = hx__now_ns();
-      outcome = hx__cl_launch_matmul((hx__cl_lane *)lane, &request, all);
-      if (clFinish(queue) != CL_SUCCESS) outcome = HX__FAILED;
-      const uint64_t ns = hx__now_ns() - from;
-      if (i && (least == 0 || ns < least)) least = ns;
-    }
-    if (outcome != HX__DONE) least = 0;
-    hx__cl_end(lane, &copied);
-    hx__cl_buffer_release(&((hx__cl_lane *)lane)->out); /* no flight has it, as this launches without hx__cl_submit */
-  }
-  if (lane) hx__cl_lane_close(lane);
-  free(x);
-  free(c);
-  return (double)least * 1e-9;
 }

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How fast a kernel is before any task has been measured: it is timed once on ordinary numbers, on the lane that the
+ * self-test opens. */
+#include <stdlib.h>
+
+#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/selftest.h"
+#include "runtime/base/clock.h"
+
+#define SEED_ELEMENTS ((size_t)1 << 19)
+#define SEED_FEW ((size_t)1 << 14) /* for a device that takes SEED_SLOW_NS for them */
+#define SEED_SLOW_NS 4000000u
+#define SEED_SIDE ((size_t)32)
+#define SEED_SIDE_MOST ((size_t)2048)
+#define SEED_S 4e-4 /* a launch so long is not all launch */
+#define SEED_TIMES 2
+
+/* Any bits for integers; as a float, a number of +-[1, 2). A denormal among the operands would dominate the time on an
+ * x86 device: each costs some hundred cycles. */
+static uint32_t *ordinary(size_t n) {
+  uint32_t *x = malloc(n * sizeof *x);
+  for (size_t i = 0; x && i < n; i++)
+    x[i] = (((uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(i >> 7)) & 0x807fffffu) | 0x3f800000u;
+  return x;
+}
+
+/* Nanoseconds of the second of two like launches. */
+static uint64_t time_second(hx__lane *lane, const hx__request *request) {
+  uint64_t ns = 0;
+  for (int i = 0; i < 2; i++) {
+    const uint64_t from = hx__now_ns();
+    if (hx__cl_run_once(lane, request) != HX__DONE) return 0;
+    ns = hx__now_ns() - from;
+  }
+  return ns;
+}
+
+/* Without the launch, as far as that is not nearly all of it. */
+static float rate_of(const hx__cl_device *d, double units, float ns) {
+  const float launch = d->base.launch_ns < 0.75f * ns ? d->base.launch_ns : 0.75f * ns;
+  return ns > 0.0f ? (float)units / (ns - launch) : 0.0f;
+}
+
+/* Of the first size that fills the device for some time. */
+static float seed_of_product(hx__cl_device *d, unsigned need) {
+  float rate = 0.0f;
+  double seconds = 0.0;
+  for (size_t side = SEED_SIDE; side <= SEED_SIDE_MOST && seconds < SEED_S; side *= 4) {
+    seconds = hx__cl_time_product(d, need, side, SEED_TIMES);
+    if (!(seconds > 0.0)) break;
+    rate = rate_of(d, (double)side * (double)side * (double)side, (float)(seconds * 1e9));
+  }
+  return rate;
+}
+
+/* Nanoseconds of n elements, in mode copy or in place. */
+static uint64_t time_reduction(hx__cl_device *d, hx__lane *lane, const hx_field *field, uint64_t *slots, size_t n) {
+  const hx__work work = {.slices = n / HX__LEAF, .n = n, .nfields = 1, .fields = field};
+  const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
+  const hx__array array = {.p = field->x, .rows = 1, .cols = n, .ld = n, .mode = mode}, arrays[2] = {array, array};
+  const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
+  return time_second(lane, &(hx__request){.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots});
+}
+
+static float seed_of_reduction(hx__cl_device *d, unsigned need) {
+  hx__lane *const lane = hx__cl_test_lane(d, need);
+  uint32_t *const x = ordinary(SEED_ELEMENTS);
+  uint64_t *const slots = calloc(SEED_ELEMENTS / HX__LEAF, sizeof *slots);
+  size_t n = SEED_FEW;
+  uint64_t ns = 0;
+  if (lane && x && slots) {
+    const hx_field field = {(hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), x, x};
+    ns = time_reduction(d, lane, &field, slots, n);
+    if (ns && ns < SEED_SLOW_NS) ns = time_reduction(d, lane, &field, slots, n = SEED_ELEMENTS);
+  }
+  if (lane) hx__cl_lane_close(lane);
+  free(x);
+  free(slots);
+  return rate_of(d, (double)n, (float)ns);
+}
+
+float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
+  return need < 27 ? seed_of_reduction(d, need) : seed_of_product(d, need);
+}
+
+double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int times) {
+  hx__lane *const lane = hx__cl_test_lane(d, need);
+  uint32_t *const x = ordinary(side * side);
+  float *const c = calloc(side * side, sizeof *c);
+  uint64_t least = 0;
+  if (lane && x && c) {
+    const hx__gemm g = {side, side, side, (float *)x, (float *)x, side, 1, side, 1, c, side, 1.0f, 0.0f, 0};
+    const hx__work work = {.matmul = true, .slices = side, .gemm = g};
+    const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
+    const hx__array array = {.p = x, .rows = side, .cols = side, .ld = side, .mode = mode}, arrays[2] = {array, array};
+    const hx__request request = {.work = &work, .kernels = hx__cpu_kernels_for(HX__ISA_AUTO), .arrays = arrays};
+    const hx__chunk all = {0, side};
+    cl_command_queue const queue = ((hx__cl_lane *)lane)->queue;
+    uint64_t copied;
+    hx__outcome outcome = hx__cl_begin(lane, &request);
+    for (int i = 0; i <= times && outcome == HX__DONE; i++) { /* the first one compiles late and copies the operands */
+      const uint64_t from = hx__now_ns();
+      outcome = hx__cl_launch_matmul((hx__cl_lane *)lane, &request, all);
+      if (clFinish(queue) != CL_SUCCESS) outcome = HX__FAILED;
+      const uint64_t ns = hx__now_ns() - from;
+      if (i && (least == 0 || ns < least)) least = ns;
+    }
+    if (outcome != HX__DONE) least = 0;
+    hx__cl_end(lane, &copied);
+    hx__cl_buffer_release(&((hx__cl_lane *)lane)->out); /* no flight has it, as this launches without hx__cl_submit */
+  }
+  if (lane) hx__cl_lane_close(lane);
+  free(x);
+  free(c);
+  return (double)least * 1e-9;
+}
