@@ -13,11 +13,11 @@
 #define CALLS 10u
 
 static const char *const rulings[] = {
-    [HX__RULING_NO_DEVICE] = "no device can do this task here (hx-bench info says why)",
-    [HX__RULING_SMALL] = "the CPU is done before a device is worth asking, or HX_MIN_OFFLOAD says so: no device is",
-    [HX__RULING_SHARE] = "the share is set (HX_SPLIT, HX_DEVICES or HX_OFFLOAD), so nothing is weighed: ",
-    [HX__RULING_SET] = "HX_SCHEDULE or HX_MIN_OFFLOAD settles it: all devices and the CPU",
-    [HX__RULING_EXPECTED] = "",
+    [HX__DECIDED_NO_DEVICE] = "no device can do this task here (hx-bench info says why)",
+    [HX__DECIDED_SMALL] = "the CPU is done before a device is worth asking, or HX_MIN_OFFLOAD says so: no device is",
+    [HX__DECIDED_SHARE] = "the share is set (HX_SPLIT, HX_DEVICES or HX_OFFLOAD), so nothing is weighed: ",
+    [HX__DECIDED_SETTING] = "HX_SCHEDULE or HX_MIN_OFFLOAD settles it: all devices and the CPU",
+    [HX__DECIDED_BY_COST] = "",
 };
 static const char *const reasons[] = {
     [HX__REASON_BEST] = "it is expected to %s",
@@ -74,9 +74,9 @@ static void print_parts(FILE *f, const hx__explanation *e, const char *unit) {
 }
 
 /* What a choice is expected to draw; NaN where that was never measured. */
-static double joules_of(const hx__outlook *o) { return o->watts > 0.0 ? o->watts * o->ns * 1e-9 : NAN; }
+static double joules_of(const hx__candidate *o) { return o->watts > 0.0 ? o->watts * o->ns * 1e-9 : NAN; }
 
-static void print_energy(FILE *f, const hx__outlook *o) {
+static void print_energy(FILE *f, const hx__candidate *o) {
   char joules[24];
   bench_joules_text(joules_of(o), joules, sizeof joules);
   if (o->watts > 0.0)
@@ -103,9 +103,9 @@ static void print_known(FILE *f, int width, int digits, double x, const char *un
 
 static void print_choices(FILE *f, const hx__explanation *e) {
   char name[96];
-  if (e->ruling != HX__RULING_EXPECTED) {
+  if (e->ruling != HX__DECIDED_BY_COST) {
     fprintf(f, "  %s", rulings[e->ruling]);
-    if (e->ruling == HX__RULING_SHARE) print_shares(f, e);
+    if (e->ruling == HX__DECIDED_SHARE) print_shares(f, e);
     fputc('\n', f);
     return;
   }
@@ -113,7 +113,7 @@ static void print_choices(FILE *f, const hx__explanation *e) {
   fprintf(f, "  %-16s %12s %12s %8s %8s %8s%s\n", "choice", "expected ms", "by parts ms", "sigma", "share", "calls",
           metered ? "    watts   energy" : "");
   for (unsigned i = 0; i < e->decision.choices; i++) {
-    const hx__outlook *const o = &e->decision.outlook[i];
+    const hx__candidate *const o = &e->decision.outlook[i];
     name_of(e, i, name, sizeof name);
     fprintf(f, "%c %-16s", i == e->decision.choice ? '>' : ' ', name);
     print_known(f, 12, 3, o->ns * 1e-6, "");
@@ -136,7 +136,7 @@ static void write_json(FILE *f, const hx__explanation *e, bool after) {
   char name[96];
   name_of(e, e->decision.choice, name, sizeof name);
   fprintf(f, "%s{\"after\": %u, \"threads\": %u, \"small\": %s, \"objective\": \"%s\", \"choice\": ", after ? ", " : "",
-          after ? CALLS : 0u, e->threads, e->ruling == HX__RULING_SMALL ? "true" : "false",
+          after ? CALLS : 0u, e->threads, e->ruling == HX__DECIDED_SMALL ? "true" : "false",
           hx__objective_name(e->prospect.objective));
   bench_json_string(f, name);
   fputs(", \"choices\": [", f);
@@ -162,7 +162,7 @@ static void write_csv(FILE *f, const bench_row *row, const char *size, const hx_
     char name[96];
     name_of(e, i, name, sizeof name);
     fprintf(f, "%s,%s,%s,%u,%u,%d,%s,", row->op, row->type, size, after ? CALLS : 0u, e->threads,
-            e->ruling == HX__RULING_SMALL, hx__objective_name(e->prospect.objective));
+            e->ruling == HX__DECIDED_SMALL, hx__objective_name(e->prospect.objective));
     bench_csv_field(f, name);
     fprintf(f, "%d,", i == e->decision.choice);
     bench_csv_number(f, e->decision.outlook[i].ns * 1e-6);

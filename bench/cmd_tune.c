@@ -5,7 +5,7 @@
 
 #include "bench/bench.h"
 #include "bench/system.h"
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/cache_dir.h"
 
@@ -22,7 +22,7 @@ static hx__cl_device *device_of(const bench_session *session, size_t index) {
   return hx__cl_device_open(device) ? device : NULL;
 }
 
-static void name_of(const hx__cl_trial *t, char *text, size_t bytes) {
+static void name_of(const hx__cl_tune_result *t, char *text, size_t bytes) {
   const uint32_t *const tile = t->what.tile;
   const int used = snprintf(text, bytes, "%s", t->what.row->name);
   if (tile[0])
@@ -31,7 +31,7 @@ static void name_of(const hx__cl_trial *t, char *text, size_t bytes) {
     snprintf(text + used, bytes - (size_t)used, " order %u", t->what.order);
 }
 
-static void print(FILE *f, const hx__cl_trial *t) {
+static void print(FILE *f, const hx__cl_tune_result *t) {
   char name[96];
   name_of(t, name, sizeof name);
   if (t->flops > 0.0)
@@ -40,7 +40,7 @@ static void print(FILE *f, const hx__cl_trial *t) {
     fprintf(f, "  %-48s %s\n", name, t->why ? t->why : "not tried");
 }
 
-static void write_json(FILE *f, size_t index, size_t side, const hx__cl_trial *trials, size_t count, bool first) {
+static void write_json(FILE *f, size_t index, size_t side, const hx__cl_tune_result *trials, size_t count, bool first) {
   fprintf(f, "%s\n    {\"device\": %zu, \"side\": %zu, \"trials\": [", first ? "" : ",", index, side);
   for (size_t i = 0; i < count; i++)
     fprintf(f, "%s\n      {\"row\": \"%s\", \"tile\": [%u, %u, %u], \"order\": %u, \"gflops\": %.9g, \"kept\": %s}",
@@ -49,7 +49,7 @@ static void write_json(FILE *f, size_t index, size_t side, const hx__cl_trial *t
   fputs("]}", f);
 }
 
-static void write_csv(FILE *f, size_t index, size_t side, const hx__cl_trial *trials, size_t count, bool first) {
+static void write_csv(FILE *f, size_t index, size_t side, const hx__cl_tune_result *trials, size_t count, bool first) {
   if (first) fputs("device,side,row,tile_m,tile_n,tile_k,order,gflops,kept\n", f);
   for (size_t i = 0; i < count; i++)
     fprintf(f, "%zu,%zu,%s,%u,%u,%u,%u,%.9g,%d\n", index, side, trials[i].what.row->name, trials[i].what.tile[0],
@@ -58,7 +58,7 @@ static void write_csv(FILE *f, size_t index, size_t side, const hx__cl_trial *tr
 }
 
 static int run(bench_session *session) {
-  static hx__cl_trial trials[MOST_TRIALS];
+  static hx__cl_tune_result trials[MOST_TRIALS];
   FILE *const human = session->human, *const json = bench_json_file(), *const csv = bench_csv_file();
   size_t tuned = 0;
   bool fine = true;
@@ -87,7 +87,7 @@ static int run(bench_session *session) {
   if (!tuned && !bench_stopped())
     fputs("hx-bench: no OpenCL device is in use (hx-bench info says why, and what is missing)\n", stderr);
   else if (tuned && human)
-    fputs(hx__cache_dir_on() ? "\nkept in HX_CACHE_DIR\n" : "\nnothing kept: HX_CACHE_DIR is off\n", human);
+    fputs(hx__cache_dir_is_enabled() ? "\nkept in HX_CACHE_DIR\n" : "\nnothing kept: HX_CACHE_DIR is off\n", human);
   return tuned && fine ? BENCH_OK : BENCH_FAILED;
 }
 

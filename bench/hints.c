@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "bench/text.h"
-#include "runtime/backend/opencl/look.h"
+#include "runtime/backend/opencl/driver_check.h"
 
 /* Who makes GPUs, and what OpenCL on them needs on Debian. */
 static const struct vendor {
@@ -163,7 +163,7 @@ size_t bench_hints(FILE *f, const bench_session *session, const char *root) {
   for (size_t i = 0; i < session->device_count; i++)
     opencl += session->device[i].kind != HX_CPU && session->device[i].kind != HX_SIM;
   const hx__vendor *skipped;
-  const size_t skipped_count = hx__look_skipped(&skipped);
+  const size_t skipped_count = hx__driver_check_skipped(&skipped);
   for (size_t i = 0; i < skipped_count; i++)
     hint(&s, "an OpenCL driver is left out: %s. It is tried again when its file changes, or HX_CACHE_DIR is empty",
          skipped[i].fault);

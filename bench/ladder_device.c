@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bench/ladder.h"
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/registry.h"
 
 const char *ladder_error_name(cl_int code, char *text, size_t bytes) {

@@ -8,7 +8,7 @@
 #include "bench/ladder.h"
 #include "bench/measure.h"
 #include "bench/text.h"
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/config.h"
 
@@ -105,7 +105,7 @@ void ladder_hx_call_rung(hx_context *hx, ladder_case *c, const char *name, const
 }
 
 typedef struct kernels {
-  hx__cl_lane *lane;
+  hx__cl_stream *lane;
   cl_command_queue queue, timed; /* the lane's own, and one that takes times */
   hx__work work;
   hx__array arrays[2];
@@ -123,7 +123,7 @@ static hx__outcome launch(kernels *k) {
 
 /* Launch to result on the host, as runs do it. */
 static bool deliver(kernels *k) {
-  hx__ticket *ticket = NULL;
+  hx__inflight *ticket = NULL;
   const hx__chunk all = {0, k->work.slices};
   hx__outcome outcome = hx__cl_submit(&k->lane->base, &k->request, all, &ticket);
   const _Atomic uint64_t for_ever = UINT64_MAX;
@@ -137,7 +137,7 @@ static bool deliver(kernels *k) {
 
 /* By which row: of a set, as the last product was launched. */
 static void note_row(ladder_rung *rung, const kernels *k) {
-  const hx__cl_lane *const lane = k->lane;
+  const hx__cl_stream *const lane = k->lane;
   const unsigned last = (lane->choices - 1) % HX__CL_CHOICES;
   const unsigned own = k->work.matmul ? lane->product : hx__need_index(k->work.needs);
   const unsigned program = lane->choices ? lane->choice[last].program : own;
@@ -175,7 +175,7 @@ static void close_kernels(ladder_rung *rung) {
   uint64_t copied;
   hx__cl_end(&k->lane->base, &copied);
   clReleaseCommandQueue(k->timed);
-  hx__cl_lane_close(&k->lane->base);
+  hx__cl_stream_close(&k->lane->base);
   free(k->slots);
   free(k);
 }
@@ -195,12 +195,12 @@ static kernels *kernels_open(ladder_hx *hx, ladder_rung *rung, const hx_task *ta
     hx__prepare_wait(&d->base, needs | (k->work.matmul ? HX__NEED_TILES : 0), UINT64_MAX, UINT64_MAX);
     if (!(atomic_load(&d->base.ready) & needs)) fine = ladder_out(rung, "hx: %.140s", d->base.why);
   }
-  if (fine) fine = (k->lane = (hx__cl_lane *)hx__cl_lane_open(&d->base, &config)) != NULL;
+  if (fine) fine = (k->lane = (hx__cl_stream *)hx__cl_stream_open(&d->base, &config)) != NULL;
   if (fine) {
     k->queue = k->lane->queue;
     k->timed = clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &code);
     if (k->timed) return k;
-    hx__cl_lane_close(&k->lane->base);
+    hx__cl_stream_close(&k->lane->base);
   }
   if (!rung->out) ladder_out(rung, "there is no memory, or no queue");
   if (k) free(k->slots);

@@ -19,11 +19,11 @@
  * Far: beyond it; short ones, for there the CPU prefetches by the address of the instruction that loads, and strides
  * over 512 bytes cost 15 %. Distant: in memory; the loop asks for the next leaf itself (docs/TECHNIQUES.md; in the
  * caches it costs 10 %). */
-typedef enum hx__reach { HX__NEAR, HX__FAR, HX__DISTANT } hx__reach;
+typedef enum hx__locality { HX__IN_L2, HX__IN_LLC, HX__IN_DRAM } hx__locality;
 
 /* slots[l] = the slot (base/slot.h) of leaf l of x[0..n), leaves of HX__LEAF elements, the last one perhaps shorter:
  * (n + HX__LEAF - 1) / HX__LEAF slots are written. y: HX_DOT only. n > 0. */
-typedef void hx__leaf_fn(const void *x, const void *y, size_t n, hx__reach reach, uint64_t *slots);
+typedef void hx__leaf_fn(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots);
 
 /* The slot of x[0..n), 0 < n <= HX__LEAF: as the above, with less around it. */
 typedef uint64_t hx__one_leaf_fn(const void *x, const void *y, size_t n);
@@ -75,9 +75,9 @@ typedef struct hx__cpu_kernels {
   void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant);
 } hx__cpu_kernels;
 
-/* Whether HX__DISTANT pays: on AMD's cores (Zen 4). Emerald Rapids reads as fast without it, give or take 2 %. Others
+/* Whether HX__IN_DRAM pays: on AMD's cores (Zen 4). Emerald Rapids reads as fast without it, give or take 2 %. Others
  * were not measured. */
-bool hx__cpu_asks_ahead(void);
+bool hx__cpu_prefetches(void);
 
 /* The variant of an ISA, or NULL where this build or this CPU lacks it. HX__ISA_AUTO: the best by measured rule. */
 const hx__cpu_kernels *hx__cpu_kernels_for(hx__isa isa);

@@ -13,8 +13,8 @@
 #define DOTS_NEAR ((size_t)1 << 20)                   /* floats of B up to which it may be in a cache near the core, */
 #define DOTS_FAR ((size_t)3 << 20) /* or in the last one: beyond, few columns at a time, and fetched from afar */
 
-static hx__reach dots_reach(size_t floats) {
-  return floats <= DOTS_NEAR ? HX__NEAR : floats <= DOTS_FAR ? HX__FAR : HX__DISTANT;
+static hx__locality dots_reach(size_t floats) {
+  return floats <= DOTS_NEAR ? HX__IN_L2 : floats <= DOTS_FAR ? HX__IN_LLC : HX__IN_DRAM;
 }
 
 /* A group of columns: how its loops are cut, all constants. */
@@ -175,11 +175,11 @@ static void dots_shared(const float *a, const float *b, size_t ld, size_t n, siz
 
 /* Columns a multiple of 4 KB apart share a set of L1, and two panels use two: a line of each column is used whole. */
 static size_t dots_groups(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n,
-                          size_t k, hx__reach reach, float *sums, size_t lds) {
-  const bool shared_set = ld % 1024 == 0, crowded = dots_crowded(ld, 8), distant = reach == HX__DISTANT;
-  if (m == 1 && shared_set && reach == HX__NEAR)
+                          size_t k, hx__locality reach, float *sums, size_t lds) {
+  const bool shared_set = ld % 1024 == 0, crowded = dots_crowded(ld, 8), distant = reach == HX__IN_DRAM;
+  if (m == 1 && shared_set && reach == HX__IN_L2)
     return dots((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 1 && shared_set && reach == HX__FAR)
+  if (m == 1 && shared_set && reach == HX__IN_LLC)
     return dots((dots_shape){1, 1, 2, 16, 16, 256}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 1 && !crowded && !distant && n >= DOTS_VECTORS * GEMM_VL)
     return dots((dots_shape){1, DOTS_VECTORS, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
@@ -195,12 +195,12 @@ static size_t dots_groups(size_t m, const float *a, size_t a_rs, size_t a_cs, co
 /* reach: of all of B. What is left of n after whole groups is done by vectors, the last one beginning among
  * columns that are done: the same sums once more. */
 static void dots_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n, size_t k,
-                     hx__reach reach, float *sums, size_t lds) {
+                     hx__locality reach, float *sums, size_t lds) {
   if (n < GEMM_VL) {
     dots_few(m, a, a_rs, a_cs, b, ld, n, k, sums, lds);
     return;
   }
-  if (m == 1 && reach != HX__DISTANT && a_cs == 1 && !dots_crowded(ld, 16)) {
+  if (m == 1 && reach != HX__IN_DRAM && a_cs == 1 && !dots_crowded(ld, 16)) {
     dots_shared(a, b, ld, n, k, sums);
     return;
   }

@@ -79,14 +79,14 @@ static const hx__cpu_kernels *best_variant(void) {
   return k ? k : variant(HX__ISA_SSE2);
 }
 
-bool hx__cpu_asks_ahead(void) {
+bool hx__cpu_prefetches(void) {
   char vendor[13];
   vendor_of(vendor);
   return !strcmp(vendor, "AuthenticAMD");
 }
 #else
 static const hx__cpu_kernels *best_variant(void) { return variant(HX__ISA_NEON); }
-bool hx__cpu_asks_ahead(void) { return false; }
+bool hx__cpu_prefetches(void) { return false; }
 #endif
 
 const hx__cpu_kernels *hx__cpu_kernels_for(hx__isa isa) { return isa == HX__ISA_AUTO ? best_variant() : variant(isa); }

@@ -10,9 +10,9 @@
 #include "cpu/isa.h"
 #include "cpu/reduce_kernels.h"
 
-#define BY_DISTANCE(name, leaf, op, type)                                                                    \
-  static void name##_by_distance(const void *x, const void *y, size_t n, hx__reach reach, uint64_t *slots) { \
-    (reach != HX__NEAR ? name : hx__leaves_avx512[op][type])(x, y, n, reach, slots);                         \
+#define BY_DISTANCE(name, leaf, op, type)                                                                       \
+  static void name##_by_distance(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots) { \
+    (reach != HX__IN_L2 ? name : hx__leaves_avx512[op][type])(x, y, n, reach, slots);                           \
   }
 LEAF_ROWS(BY_DISTANCE)
 #define EXTREMUM_BY_DISTANCE(name, op, type) BY_DISTANCE(name, , op, type)
@@ -24,7 +24,7 @@ const hx__leaf_table hx__leaves_halves = {LEAF_ROWS(BY_DISTANCE_ENTRY) EXTREMUM_
 
 /* One leaf: 64 bytes, but for dot products that fill most of the first cache. */
 static __attribute__((noinline)) uint64_t long_dot(const void *x, const void *y, size_t n) {
-  return float_leaf(HX_DOT, x, y, n, HX__FAR);
+  return float_leaf(HX_DOT, x, y, n, HX__IN_LLC);
 }
 #define BY_LENGTH(name, op, type)                                                         \
   static uint64_t name##_one(const void *x, const void *y, size_t n) {                    \

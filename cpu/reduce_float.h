@@ -123,15 +123,15 @@ INLINED float_lanes float_add_row(hx_op op, float_lanes lane, const element *x, 
   return lane;
 }
 
-INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n, hx__reach reach) {
-  const size_t few = 4, rows = reach == HX__NEAR ? 4 : 1;                 /* of an iteration */
+INLINED uint64_t float_leaf(hx_op op, const element *x, const element *y, size_t n, hx__locality reach) {
+  const size_t few = 4, rows = reach == HX__IN_L2 ? 4 : 1;                /* of an iteration */
   if (n < V_LANES) return float_folded(op, float_term_part(op, x, y, n)); /* the other vectors would add nothing */
   if (n < few * V_LANES) return float_tree(op, float_add_part(op, float_start(op), few, x, y, n), few);
   if (n < HX__LANES) return float_tree(op, float_add_part(op, float_start(op), F_ROW, x, y, n), F_ROW);
 
 #define ASK()                                                            \
   do {                                                                   \
-    if (reach != HX__DISTANT) break;                                     \
+    if (reach != HX__IN_DRAM) break;                                     \
     ask_ahead(first, (size_t)(x - first), HX__LANES);                    \
     if (op == HX_DOT) ask_ahead(second, (size_t)(x - first), HX__LANES); \
   } while (0)

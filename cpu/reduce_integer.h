@@ -23,17 +23,17 @@ INLINED void integer_add(integer_sums *s, hx_op op, hx_type type, v_u32 x) {
   s->upper += op == HX_SUM && type == HX_I32 ? (v_u32)((v_i32)x >> 16) : x >> 16;
 }
 
-/* Elements of an iteration: HX__DISTANT asks for as many. */
-INLINED size_t integer_step(hx__reach reach) {
-  return reach == HX__NEAR ? I_LONG_STEP : reach == HX__FAR ? I_STEP : ASK_STEP * ASK_PLACES;
+/* Elements of an iteration: HX__IN_DRAM asks for as many. */
+INLINED size_t integer_step(hx__locality reach) {
+  return reach == HX__IN_L2 ? I_LONG_STEP : reach == HX__IN_LLC ? I_STEP : ASK_STEP * ASK_PLACES;
 }
 
-INLINED uint64_t integer_sum_leaf(hx_op op, hx_type type, const element *x, size_t n, hx__reach reach) {
+INLINED uint64_t integer_sum_leaf(hx_op op, hx_type type, const element *x, size_t n, hx__locality reach) {
   const element *const first = x;
   integer_sums s[I_CHAINS];
   UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s[v].whole = s[v].upper = (v_u32){0};
   for (const size_t step = integer_step(reach); n >= step; n -= step, x += step) {
-    if (reach == HX__DISTANT) ask_ahead(first, (size_t)(x - first), step);
+    if (reach == HX__IN_DRAM) ask_ahead(first, (size_t)(x - first), step);
     UNROLLED for (size_t v = 0; v < step / V_LANES; v++)
         integer_add(&s[v % I_CHAINS], op, type, v_load(x + v * V_LANES));
   }
@@ -61,13 +61,13 @@ INLINED v_u64 integer_products(hx_op op, hx_type type, v_u32 x, v_u32 y) {
 
 /* Dot and sum of squares. */
 INLINED uint64_t integer_dot_leaf(hx_op op, hx_type type, const element *x, const element *y, size_t n,
-                                  hx__reach reach) {
+                                  hx__locality reach) {
   const element *const first = x, *const second = y;
   v_u64 s[I_CHAINS];
   UNROLLED for (size_t v = 0; v < I_CHAINS; v++) s[v] = (v_u64){0};
   for (const size_t step = integer_step(reach); n >= step; n -= step, x += step, y += step) {
-    if (reach == HX__DISTANT) ask_ahead(first, (size_t)(x - first), step);
-    if (reach == HX__DISTANT && op == HX_DOT) ask_ahead(second, (size_t)(y - second), step);
+    if (reach == HX__IN_DRAM) ask_ahead(first, (size_t)(x - first), step);
+    if (reach == HX__IN_DRAM && op == HX_DOT) ask_ahead(second, (size_t)(y - second), step);
     UNROLLED for (size_t v = 0; v < step / V_LANES; v++) s[v % I_CHAINS] +=
         integer_products(op, type, v_load(x + v * V_LANES), v_load(y + v * V_LANES));
   }

@@ -55,16 +55,16 @@
 #define REDUCE_FUNCTION(name, leaf, op, type)                                                                 \
   static __attribute__((noinline)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {             \
     (void)y; /* NULL but for a dot product, and what is not used may be loaded all the same */                \
-    return leaf(op, type, x, (op) == HX_DOT ? y : x, n, HX__NEAR);                                            \
+    return leaf(op, type, x, (op) == HX_DOT ? y : x, n, HX__IN_L2);                                           \
   }                                                                                                           \
-  REDUCE_WHOLE_LEAF(name, leaf, op, type, HX__FAR)                                                            \
-  REDUCE_WHOLE_LEAF(name, leaf, op, type, HX__DISTANT)                                                        \
-  static void name(const void *x, const void *y, size_t n, hx__reach reach, uint64_t *slots) {                \
+  REDUCE_WHOLE_LEAF(name, leaf, op, type, HX__IN_LLC)                                                         \
+  REDUCE_WHOLE_LEAF(name, leaf, op, type, HX__IN_DRAM)                                                        \
+  static void name(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots) {             \
     const element *a = x, *b = (op) == HX_DOT ? y : x;                                                        \
-    if (reach == HX__DISTANT)                                                                                 \
-      for (; n >= HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_HX__DISTANT(a, b); \
-    else if (reach == HX__FAR)                                                                                \
-      for (; n >= HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_HX__FAR(a, b);     \
+    if (reach == HX__IN_DRAM)                                                                                 \
+      for (; n >= HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_HX__IN_DRAM(a, b); \
+    else if (reach == HX__IN_LLC)                                                                             \
+      for (; n >= HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_HX__IN_LLC(a, b);  \
     for (; n > HX__LEAF; n -= HX__LEAF, a += HX__LEAF, b += HX__LEAF) *slots++ = name##_leaf(a, b, HX__LEAF); \
     if (n) *slots = name##_leaf(a, b, n);                                                                     \
   }
@@ -77,13 +77,13 @@ LEAF_ROWS(REDUCE_FUNCTION)
   static __attribute__((noinline)) uint32_t name##_distant_key(const element *x, size_t n, bool *mixed) {      \
     return extremum_key(op, type, x, n, true, mixed);                                                          \
   }                                                                                                            \
-  static void name(const void *x, const void *y, size_t n, hx__reach reach, uint64_t *slots) {                 \
+  static void name(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots) {              \
     (void)y;                                                                                                   \
-    extremum_slots(op, type, name##_key, reach == HX__DISTANT ? name##_distant_key : name##_key, x, n, slots); \
+    extremum_slots(op, type, name##_key, reach == HX__IN_DRAM ? name##_distant_key : name##_key, x, n, slots); \
   }                                                                                                            \
   static __attribute__((unused)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {                \
     uint64_t slot;                                                                                             \
-    name(x, y, n, HX__NEAR, &slot);                                                                            \
+    name(x, y, n, HX__IN_L2, &slot);                                                                           \
     return slot;                                                                                               \
   }
 EXTREMUM_ROWS(EXTREMUM_FUNCTION)

@@ -58,7 +58,7 @@ typedef int32_t e_i32 __attribute__((vector_size(E_BYTES)));
 typedef uint32_t e_u32 __attribute__((vector_size(E_BYTES)));
 typedef uint32_t e_u32_unaligned __attribute__((vector_size(E_BYTES), aligned(4), may_alias));
 
-/* Asks for the next leaf (HX__DISTANT) while elements [at, at + count) of this one are read; count: a multiple of
+/* Asks for the next leaf (HX__IN_DRAM) while elements [at, at + count) of this one are read; count: a multiple of
  * ASK_STEP that divides at. Into the second cache, every second line (the CPU brings its neighbour), and in four places
  * at once, a page each: the prefetchers of the CPU begin anew at each page and wait for its address, these four do not.
  * Behind the end of an array nothing is read: a prefetch does not fault. */

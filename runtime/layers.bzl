@@ -39,7 +39,7 @@ HX_HARD_LINK = ["-Wl,-z,relro,-z,now,-z,noexecstack"]
 # Low to high. hx.h lies under all of them.
 RANKS = [
     ["//runtime:base"],
-    ["//runtime:topo", "//runtime:task", "//cpu", "//kernels", "//runtime:look"],
+    ["//runtime:topo", "//runtime:task", "//cpu", "//kernels", "//runtime:driver_check"],
     ["//runtime:backend"],
     ["//runtime:memory"],
     ["//runtime:sched"],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the model believes of single measurements (sched/model.h): spikes, changes, age, other classes of sizes. */
-#include "runtime/sched/course.h"
+#include "runtime/sched/progress.h"
 #include "runtime/sched/model.h"
 #include "tests/check.h"
 
@@ -9,27 +9,27 @@ static void memory(void) {
   static hx__model model = HX__MODEL_INIT;
   const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
   for (int i = 0; i < 10; i++)
-    hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
-  const double before = hx__model_exact(&model, &key, 100).ns_per_unit;
-  hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 9e7}, 100);
-  CHECK(hx__model_exact(&model, &key, 100).ns_per_unit < 1.25 * before, "one spike moved it");
-  hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
+    hx__model_learn(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
+  const double before = hx__model_estimate_exact(&model, &key, 100).ns_per_unit;
+  hx__model_learn(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 9e7}, 100);
+  CHECK(hx__model_estimate_exact(&model, &key, 100).ns_per_unit < 1.25 * before, "one spike moved it");
+  hx__model_learn(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
   for (int i = 0; i < 4; i++)
-    hx__model_put(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6}, 100);
-  const hx__estimate after = hx__model_exact(&model, &key, 100);
+    hx__model_learn(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6}, 100);
+  const hx__estimate after = hx__model_estimate_exact(&model, &key, 100);
   CHECK(after.ns_per_unit > 1.4 * before, "%g after a change from %g to 1.95", after.ns_per_unit, before);
-  CHECK(hx__model_exact(&model, &key, 100 + 86400).sigma >= 0.5, "a day makes no doubt");
+  CHECK(hx__model_estimate_exact(&model, &key, 100 + 86400).sigma >= 0.5, "a day makes no doubt");
   hx__rate_key near = key;
   near.size_class = 22;
-  CHECK(hx__model_get(&model, &near, 100).samples && hx__model_get(&model, &near, 100).sigma > after.sigma,
+  CHECK(hx__model_estimate(&model, &near, 100).samples && hx__model_estimate(&model, &near, 100).sigma > after.sigma,
         "the next classes know nothing");
   near.size_class = 25;
-  CHECK(!hx__model_get(&model, &near, 100).samples, "too far a class");
+  CHECK(!hx__model_estimate(&model, &near, 100).samples, "too far a class");
   for (uint64_t i = 0; i < 5 * HX__MODEL_ENTRIES; i++) { /* full: the oldest go */
     hx__rate_key k = key;
     k.device = hx__identity("any", "one") + i;
-    hx__model_put(&model, &k, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6}, 200 + i);
-    CHECK(hx__model_exact(&model, &k, 200 + i).samples == 1, "entry %llu is lost", (unsigned long long)i);
+    hx__model_learn(&model, &k, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6}, 200 + i);
+    CHECK(hx__model_estimate_exact(&model, &k, 200 + i).samples == 1, "entry %llu is lost", (unsigned long long)i);
   }
 }
 
@@ -51,10 +51,10 @@ static void steps_of_belief(void) {
   for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
     const hx__rate_key key = {.device = 3 + r, .needs = 1, .size_class = 20};
     for (int i = 0; i < rows[r].before + rows[r].calls; i++)
-      hx__model_put(
+      hx__model_learn(
           &model, &key, &hx__prior_device,
           (hx__sample){.units = 1e6, .ns = 5e4 + rows[r].ms * 1e6 * (i < rows[r].before ? 1.0 : rows[r].factor)}, 100);
-    const double now = hx__model_exact(&model, &key, 100).ns_per_unit / rows[r].ms;
+    const double now = hx__model_estimate_exact(&model, &key, 100).ns_per_unit / rows[r].ms;
     CHECK(now > rows[r].least && now < rows[r].most, "%d calls of %g after %d of 1, of %g ms: %g", rows[r].calls,
           rows[r].factor, rows[r].before, rows[r].ms, now);
   }
@@ -71,22 +71,23 @@ static void found_done(void) {
                 {4e6, 4e6, false}, {4e6, 7e6, false},   {3e6, 1.2e4, true}, {4e6, 4e6, false}};
   const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
   const hx__estimate nothing = {.latency_ns = 1e4};
-  hx__showing last = {0}, ripe;
-  hx__course course;
-  hx__course_begin(&course, &nothing, 1.0, false);
+  hx__observation last = {0}, ripe;
+  hx__progress course;
+  hx__progress_begin(&course, &nothing, 1.0, false);
   double units = 0.0, ns = 0.0, learned_units = 0.0, learned_ns = 0.0;
   for (size_t i = 0; i <= sizeof chunks / sizeof chunks[0]; i++) {
     ripe = last;
     if (i < sizeof chunks / sizeof chunks[0]) {
-      const hx__showing now = {chunks[i].units, chunks[i].units, chunks[i].ns, 1.0, false};
+      const hx__observation now = {chunks[i].units, chunks[i].units, chunks[i].ns, 1.0, false};
       units += now.units, ns += now.ns;
-      const hx__showing s = hx__showing_add(&last, &now, chunks[i].found, &ripe);
-      hx__course_seen(&course, s.slices, s.ns, s.shown);
+      const hx__observation s = hx__observation_add(&last, &now, chunks[i].found, &ripe);
+      hx__progress_observe(&course, s.slices, s.ns, s.shown);
       CHECK(course.rate < 1.2, "chunk %zu: a rate of %g", i, course.rate);
     }
     learned_units += ripe.units, learned_ns += ripe.ns;
-    if (ripe.slices > 0.0) hx__model_put(&model, &key, &nothing, (hx__sample){.units = ripe.units, .ns = ripe.ns}, 100);
-    const hx__estimate e = hx__model_exact(&model, &key, 100);
+    if (ripe.slices > 0.0)
+      hx__model_learn(&model, &key, &nothing, (hx__sample){.units = ripe.units, .ns = ripe.ns}, 100);
+    const hx__estimate e = hx__model_estimate_exact(&model, &key, 100);
     CHECK(!e.samples || (e.ns_per_unit > 0.8 && e.ns_per_unit < 1.25), "after %zu chunks: %g", i, e.ns_per_unit);
   }
   CHECK(learned_units == units && learned_ns == ns, "%g units in %g ns, learned %g in %g", units, ns, learned_units,

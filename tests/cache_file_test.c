@@ -37,7 +37,7 @@ static bool has(const char *key, size_t bytes, unsigned seed, bool *found) {
   size_t got = 0;
   int trial;
   char *data = hx__cache_get(key, strlen(key), &got, &trial), *want = malloc(bytes + 1);
-  if (data) hx__cache_trial_end(trial, true);
+  if (data) hx__cache_crash_mark_end(trial, true);
   make(want, bytes, seed);
   const bool same = data && got == bytes && memcmp(data, want, bytes) == 0;
   if (found) *found = data != NULL;
@@ -87,7 +87,7 @@ static void comes_back(void) {
   struct stat s;
   CHECK(stat(folder, &s) == 0 && (s.st_mode & 0777) == 0700, "mode %o", s.st_mode);
   hx__cache_dir_set("");
-  CHECK(missing("a") && !hx__cache_dir_on(), "off");
+  CHECK(missing("a") && !hx__cache_dir_is_enabled(), "off");
   put("a", 10, 1);
   hx__cache_dir_set(folder);
   CHECK(has("a", 1000, 2, NULL), "put while off");
@@ -292,7 +292,7 @@ static void at_once(void) {
         same = same || (got == sizeof want && memcmp(data, want, sizeof want) == 0);
       }
       found = data != NULL;
-      if (data) hx__cache_trial_end(trial, true);
+      if (data) hx__cache_crash_mark_end(trial, true);
       free(data);
       torn += !found || !same;
     }

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/base/cache_trial.h"
+#include "runtime/base/crash_mark.h"
 #include "runtime/base/hash.h"
 #include "tests/check.h"
 #include "tests/data.h"
@@ -150,7 +150,7 @@ static void replace_binary(const char *path) {
     char magic[8];
     uint32_t format, bytes;
     uint64_t key_bytes, data_bytes, checksum;
-    hx__trial_marks marks;
+    hx__crash_marks marks;
   } head;
   const int fd = open(path, O_RDWR);
   CHECK(pread(fd, &head, sizeof head, 0) == sizeof head && head.bytes == sizeof head, "%s", path);

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "runtime/base/cache_dir.h"
-#include "runtime/base/cache_trial.h"
+#include "runtime/base/crash_mark.h"
 #include "runtime/base/log.h"
 #include "tests/check.h"
 
@@ -47,7 +47,7 @@ static int begin(const char *key) {
 }
 
 static void end_fine(int trial) {
-  if (trial >= 0) hx__cache_trial_end(trial, true);
+  if (trial >= 0) hx__cache_crash_mark_end(trial, true);
 }
 
 static bool is_used(const char *key) {
@@ -192,18 +192,18 @@ static void refused(void) {
   put("refused");
   const int trial = begin("refused");
   CHECK(trial >= 0, "nothing is kept");
-  if (trial >= 0) hx__cache_trial_end(trial, false);
+  if (trial >= 0) hx__cache_crash_mark_end(trial, false);
   CHECK(!is_used("refused"), "what did not pass is used again");
   put("refused");
   CHECK(is_used("refused"), "it cannot be replaced");
 }
 
 static void as_many_as_there_are_marks(void) {
-  int trial[HX__TRIAL_MARKS + 1];
+  int trial[HX__CRASH_MARKS + 1];
   put("many");
-  for (int i = 0; i <= HX__TRIAL_MARKS; i++) trial[i] = begin("many");
-  CHECK(trial[HX__TRIAL_MARKS - 1] >= 0 && trial[HX__TRIAL_MARKS] < 0, "one too many");
-  for (int i = 0; i <= HX__TRIAL_MARKS; i++) end_fine(trial[i]);
+  for (int i = 0; i <= HX__CRASH_MARKS; i++) trial[i] = begin("many");
+  CHECK(trial[HX__CRASH_MARKS - 1] >= 0 && trial[HX__CRASH_MARKS] < 0, "one too many");
+  for (int i = 0; i <= HX__CRASH_MARKS; i++) end_fine(trial[i]);
   CHECK(is_used("many"), "all have ended");
 }
 

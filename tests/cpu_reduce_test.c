@@ -159,7 +159,7 @@ static void got_index(const uint64_t *want, uint64_t *got, size_t leaves) {
 }
 
 static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_t *x, const uint32_t *y, size_t n,
-                  hx__reach reach) {
+                  hx__locality reach) {
   size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t want[MAX_LEAVES], got[MAX_LEAVES + 1];
   for (size_t l = 0; l < leaves; l++) {
@@ -198,7 +198,7 @@ static void check_all(uint64_t seed, fenced mx, fenced my, size_t n, bool at_end
       fill(type, kind, seed, x, n);
       fill(type, kind, seed + 1, y, n);
       for (hx_op op = HX_SUM; op <= HX_PROD; op++)
-        for (hx__reach reach = HX__NEAR; reach <= HX__DISTANT; reach++) check(seed, op, type, kind, x, y, n, reach);
+        for (hx__locality reach = HX__IN_L2; reach <= HX__IN_DRAM; reach++) check(seed, op, type, kind, x, y, n, reach);
     }
   }
 }

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 
 #include "runtime/backend/cpu/cpu_backend.h"
-#include "runtime/backend/crew.h"
+#include "runtime/backend/copy_pool.h"
 #include "runtime/base/environment.h"
 #include "runtime/topo/topo.h"
 #include "tests/check.h"
@@ -34,10 +34,10 @@ static void some_work(void *arg) {
 }
 
 /* Parts that a region has done; -1: some were not done once. */
-static int by_region(hx__copiers who, size_t parts) {
+static int by_region(hx__copy_threads who, size_t parts) {
   static tally t;
   memset(&t, 0, sizeof t);
-  hx__crew_do(who, part, &t, parts);
+  hx__copy_pool_run(who, part, &t, parts);
   for (size_t i = 0; i < PARTS; i++)
     if (t.done[i] != (i < parts)) return -1;
   return (int)t.of_openmp;
@@ -45,9 +45,9 @@ static int by_region(hx__copiers who, size_t parts) {
 
 /* Returns whether every thread had a core at once: else somebody else's program has one. */
 static bool after_a_region(unsigned threads) {
-  hx__cpu_team(threads, some_work, NULL); /* libgomp makes them first */
+  hx__cpu_pool_run(threads, some_work, NULL); /* libgomp makes them first */
   const double start = seconds_now();
-  hx__cpu_team(threads, some_work, NULL);
+  hx__cpu_pool_run(threads, some_work, NULL);
   return seconds_now() - start < 1.5 * WORK_S;
 }
 
@@ -56,16 +56,16 @@ static void whose_turn(void) {
   const bool fits = all > 1 && all <= (unsigned)omp_get_num_procs() && hx__topo_get()->cores <= all;
   const bool whole = fits && !hx__environment_omp_sleeps();
   const double till = seconds_now() + 20;
-  CHECK(by_region(HX__COPIERS_TEAM, PARTS) == 0, "no team is there yet");
+  CHECK(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "no team is there yet");
   unsigned with_team = 0, quiet = 0, jobs = 0;
   for (; jobs < 100 || (whole && !with_team && seconds_now() < till); jobs++) { /* others may have the cores */
     quiet += after_a_region(all);
-    const int region = by_region(HX__COPIERS_TEAM, PARTS);
+    const int region = by_region(HX__COPY_BY_CPU_POOL, PARTS);
     CHECK(region == 0 || region == PARTS, "the team did %d of the parts", region);
     with_team += region == PARTS;
-    CHECK(by_region(HX__COPIERS_TEAM, 1) == 0, "one part is the caller's");
-    CHECK(by_region(HX__COPIERS_CREW, PARTS) == 0, "the crew's part");
-    CHECK(by_region(HX__COPIER_FEEDER, PARTS) == 0, "the caller's part");
+    CHECK(by_region(HX__COPY_BY_CPU_POOL, 1) == 0, "one part is the caller's");
+    CHECK(by_region(HX__COPY_BY_COPY_POOL, PARTS) == 0, "the crew's part");
+    CHECK(by_region(HX__COPY_BY_WORKER, PARTS) == 0, "the caller's part");
   }
   printf("  %u of %u jobs by a team that spins; before %u of them it had all cores\n", with_team, jobs, quiet);
   if (whole && quiet < jobs / 2)
@@ -74,7 +74,7 @@ static void whose_turn(void) {
     CHECK(whole ? with_team > 0 : with_team == 0, "%u jobs by a team of %u", with_team, all);
   if (all > 2) {
     after_a_region(2);
-    CHECK(by_region(HX__COPIERS_TEAM, PARTS) == 0, "after a region of two");
+    CHECK(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "after a region of two");
   }
 }
 
@@ -88,9 +88,9 @@ static void inside_a_region(void) {
     {
       static _Thread_local tally t;
       memset(&t, 0, sizeof t);
-      hx__crew_do(HX__COPIERS_TEAM, part, &t, PARTS);
+      hx__copy_pool_run(HX__COPY_BY_CPU_POOL, part, &t, PARTS);
       for (size_t i = 0; i < PARTS; i++) wrong += t.done[i] != 1;
-      if (omp_get_thread_num() == 0) wrong += hx__cpu_team_spinning() != 0;
+      if (omp_get_thread_num() == 0) wrong += hx__cpu_pool_spinning() != 0;
     }
     CHECK(wrong == 0, "inside a region, %d levels", levels);
   }
@@ -100,7 +100,7 @@ static void inside_a_region(void) {
 static void after_fork(void) {
   after_a_region((unsigned)omp_get_max_threads());
   const pid_t child = fork();
-  if (child == 0) _exit(by_region(HX__COPIERS_TEAM, PARTS) == 0 ? 0 : 1);
+  if (child == 0) _exit(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0 ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "in a forked child: status %d", status);

@@ -7,8 +7,8 @@
 #include "tests/check.h"
 
 /* A CPU of 1 unit a nanosecond and a device of half of that, both well known. */
-static hx__prospect known(void) {
-  hx__prospect p = {.units = 6e6, .devices = 1};
+static hx__cost_inputs known(void) {
+  hx__cost_inputs p = {.units = 6e6, .devices = 1};
   p.cpu_alone = p.cpu_beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 40, .turn = 100};
   p.device[0].alone = p.device[0].beside =
       (hx__estimate){.ns_per_unit = 2.0, .latency_ns = 4e4, .sigma = 0.05, .samples = 40};
@@ -17,7 +17,7 @@ static hx__prospect known(void) {
 
 /* What calls of both together have shown: factor, and how many there were. */
 static hx__decision after(double factor, uint32_t samples) {
-  hx__prospect p = known();
+  hx__cost_inputs p = known();
   hx__decision d;
   p.whole[1] = (hx__estimate){.ns_per_unit = factor, .sigma = 0.2, .samples = samples, .turn = 97};
   p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 60};
@@ -38,7 +38,7 @@ static void bad_luck(void) {
 
 /* Devices alone are tried in two calls in a row; what is ten times too slow is not. */
 static void rows(void) {
-  hx__prospect p = known();
+  hx__cost_inputs p = known();
   hx__decision d;
   p.whole[1] = p.whole[2] = (hx__estimate){.ns_per_unit = 1.2, .sigma = 0.05, .samples = 9, .turn = 99};
   p.just_done = 2;
@@ -55,7 +55,7 @@ static void rows(void) {
 
 /* A device a thousand times as slow as the CPU, which seemed faster beside it than alone. */
 static void idle_company(void) {
-  hx__prospect p = known();
+  hx__cost_inputs p = known();
   hx__decision d;
   p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 1000.0;
   p.cpu_beside.ns_per_unit = 0.92;
@@ -76,7 +76,7 @@ static void idle_company(void) {
 
 /* Work that the CPU and a device would share badly: they together are no choice, not even to be tried. */
 static void apart(void) {
-  hx__prospect p = known();
+  hx__cost_inputs p = known();
   hx__decision d;
   p.apart = true;
   p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 1.5;
@@ -101,7 +101,7 @@ static void taken_core(void) {
               {2.5e5, 3.0, 2, 32, true},  {2.5e5, 3.0, 2, 33, false},  {2.5e5, 3.0, 3, 8, true},
               {2.5e5, 3.0, 3, 9, false},  {2.5e5, 3.0, 4, 1, false},   {2.5e6, 32.0, 1, 1, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__prospect p = {.units = rows[i].units, .devices = 1};
+    hx__cost_inputs p = {.units = rows[i].units, .devices = 1};
     p.cpu_alone = p.cpu_beside =
         (hx__estimate){.ns_per_unit = rows[i].slow, .sigma = 0.1, .samples = rows[i].samples, .turn = rows[i].turn};
     p.device[0].alone = p.device[0].beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 40};
@@ -122,7 +122,7 @@ static void what_calls_took(void) {
     bool taken;
   } rows[] = {{0.5, 1.3, false}, {0.5, 0.8, true}, {1.3, 0.9, true}, {2.4, 0.9, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     hx__decision d;
     p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 99};
     p.whole[1] = (hx__estimate){.ns_per_unit = rows[i].promised * 1.5, .sigma = 0.1, .samples = 9, .turn = 99};
@@ -136,7 +136,7 @@ static void what_calls_took(void) {
  */
 static void alone_unknown(void) {
   for (int costs = 0; costs <= 1; costs++) {
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     hx__decision d;
     p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
     p.cpu_alone.turn = 8;
@@ -153,7 +153,7 @@ static void alone_unknown(void) {
  */
 static void of_another_class(void) {
   for (int other = 0; other <= 1; other++) {
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     hx__decision d;
     p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
     p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 8};
@@ -174,7 +174,7 @@ static void still_none(void) {
     bool checked;
   } rows[] = {{2, 9, true}, {2, 8, false}, {5, 21, true}, {5, 20, false}, {40, 65, true}, {40, 64, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     hx__decision d;
     p.cpu_alone.turn = 100;
     p.whole[1] =
@@ -193,7 +193,7 @@ static void was_best(void) {
     bool checked;
   } rows[] = {{197, true}, {100, false}, {0, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     hx__decision d;
     p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 202};
     p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 199};
@@ -212,7 +212,7 @@ static void by_a_hair(void) {
     unsigned best;
   } rows[] = {{0.77, 1}, {0.70, 2}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     hx__decision d;
     p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 99};
     p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
@@ -233,16 +233,16 @@ static void behind_a_ring(void) {
   } rows[] = {{true, false, 0, 10.0, true}, {true, true, 9, 10.0, true},    {true, false, 9, 10.0, false},
               {true, false, 0, 1.0, false}, {false, false, 0, 10.0, false}, {false, true, 9, 10.0, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     p.device[0].by_ring = rows[i].by_ring;
     p.device[0].beside.borrowed = rows[i].borrowed;
     p.device[0].beside.samples = rows[i].samples;
     p.device[0].beside.ns_per_unit = rows[i].ns_per_unit;
-    const double part = hx__trial_part(&p, 0);
+    const double part = hx__first_trial_fraction(&p, 0);
     CHECK(rows[i].trial ? part > 0.0 && part < 0.01 : part == 1.0, "row %zu: %g of the units", i, part);
   }
   for (int ring = 0; ring <= 1; ring++) {
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     hx__decision d;
     p.units = 1e8; /* latencies do not count */
     p.device[0].by_ring = ring;
@@ -257,7 +257,7 @@ static void behind_a_ring(void) {
  * what another company or way has, they are. */
 static void after_a_trial(void) {
   for (int borrowed = 0; borrowed <= 1; borrowed++) {
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     hx__decision d;
     p.units = 1e8;
     p.cpu_alone.turn = 9;
@@ -276,7 +276,7 @@ static void after_a_trial(void) {
 static void before_a_trial(void) {
   for (int row = 0; row < 4; row++) {
     const bool ring = row & 1, cpu_known = row & 2;
-    hx__prospect p = known();
+    hx__cost_inputs p = known();
     hx__decision d;
     p.units = 1e8;
     p.cpu_alone = p.cpu_beside =
@@ -299,7 +299,7 @@ static void over_a_link(void) {
   } rows[] = {{true, false, 0.05, 2},  {true, false, 0.2, 2}, {true, false, 0.5, 1}, {true, true, 0.05, 2},
               {false, false, 0.05, 1}, {true, true, 0.2, 1},  {false, true, 0.05, 1}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__prospect p = {.units = 1e8, .devices = 1};
+    hx__cost_inputs p = {.units = 1e8, .devices = 1};
     hx__decision d;
     p.cpu_alone = p.cpu_beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.5};
     p.device[0].alone = p.device[0].beside = (hx__estimate){.ns_per_unit = rows[i].ns_per_unit, .sigma = 0.7};
@@ -317,7 +317,7 @@ static void over_a_link(void) {
 
 /* What a decision costs. */
 static void time_of_one(void) {
-  hx__prospect p = {.units = 1e6, .devices = 1};
+  hx__cost_inputs p = {.units = 1e6, .devices = 1};
   p.cpu_alone = p.cpu_beside = (hx__estimate){
       .ns_per_unit = 1.0, .latency_ns = 4e3, .sigma = 0.1, .samples = 9, .date = 1, .turn = 1, .watts = 40.0};
   p.device[0].alone = p.device[0].beside = (hx__estimate){

@@ -12,7 +12,7 @@ static const double believed_ns = 2e5, pause_s = 0.15; /* it takes 0.21 s, and i
 
 static void learn(const hx__rate_key *key, const hx__estimate *prior, double units, uint64_t turn) {
   const hx__sample sample = {.units = units, .ns = believed_ns, .turn = turn};
-  hx__model_put(hx__model_of_process(), key, prior, sample, hx__date_s());
+  hx__model_learn(hx__model_of_process(), key, prior, sample, hx__date_s());
 }
 
 /* As after some calls of the device alone, and beside the CPU. */
@@ -28,7 +28,7 @@ static void believe(hx_context *hx, const hx_task *task) {
     learn(&alone, &hx__prior_device, N, 0);
     learn(&beside, &hx__prior_device, N, 0);
     learn(&whole, &hx__prior_call, believed_ns, turn);
-    learn(&call, &hx__prior_whole, N, turn);
+    learn(&call, &hx__prior_call_factor, N, turn);
   }
 }
 

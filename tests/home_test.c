@@ -102,7 +102,7 @@ static int no_home(void) {
   cpu_set_t gone;
   CPU_ZERO(&gone);
   CPU_SET(CPU_SETSIZE - 1, &gone);
-  hx__threads_home(&gone);
+  hx__set_thread_affinity(&gone);
   bool ran = false;
   pthread_t thread;
   CHECK(hx__thread_start(&thread, mark, &ran) == 0 && pthread_join(thread, NULL) == 0, "no thread");

@@ -55,7 +55,7 @@ static bool is_kept(const char *key, bool by_trial) {
   int trial;
   char *const data = hx__cache_get(key, strlen(key), &bytes, by_trial ? &trial : NULL);
   const bool fine = data && bytes == 4 && memcmp(data, "data", 4) == 0;
-  if (data && by_trial) hx__cache_trial_end(trial, true);
+  if (data && by_trial) hx__cache_crash_mark_end(trial, true);
   free(data);
   return fine;
 }
@@ -279,7 +279,7 @@ static void taken_away(void) {
   char *const data = hx__cache_get("key", 3, &bytes, &trial);
   CHECK(data != NULL, "nothing is kept");
   make_clean();
-  if (data) hx__cache_trial_end(trial, true);
+  if (data) hx__cache_crash_mark_end(trial, true);
   free(data);
   CHECK(!is_kept("key", true), "from nowhere");
   put("key");

@@ -9,7 +9,7 @@ trap 'rm -rf "$scratch"' EXIT
 
 # Low to high, a rank a line; hx.h lies under all of them.
 ranks='base
-topo task cpu kernels look
+topo task cpu kernels driver_check
 backend
 memory
 sched

@@ -43,13 +43,13 @@ static double cost_of(hx__objective objective, double ns, double joules) {
 /* Of a choice whose parts end together, and draw all the while. */
 static double least_cost(const sim_machine *m, size_t slices, unsigned choice, hx__objective objective) {
   const hx__choice c = hx__choice_of(choice, m->devices);
-  hx__party party[DEVICES + 1];
+  hx__participant party[DEVICES + 1];
   double watts = m->watts;
   unsigned n = 0;
-  if (c.cpu) watts += m->cpu.watts, party[n++] = (hx__party){m->cpu.rate, 0.0};
+  if (c.cpu) watts += m->cpu.watts, party[n++] = (hx__participant){m->cpu.rate, 0.0};
   for (unsigned d = 0; d < c.devices; d++) {
     watts += m->device[d].watts;
-    party[n++] = (hx__party){m->device[d].rate, LATENCY_NS};
+    party[n++] = (hx__participant){m->device[d].rate, LATENCY_NS};
   }
   const double ns = hx__finish_ns((double)slices, party, n);
   return cost_of(objective, ns, watts * ns * 1e-9);
@@ -86,23 +86,23 @@ static void learns(const row *r, hx__objective objective, double task_ns, double
 static void rows_of_calls(void) {
   static hx__model model = HX__MODEL_INIT;
   const hx__rate_key a = {.device = 3, .size_class = 20}, b = {.device = 5, .size_class = 20};
-  hx__model_put(&model, &a, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6, .turn = 1}, 1);
-  hx__model_put(&model, &b, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6, .turn = 1}, 1);
+  hx__model_learn(&model, &a, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6, .turn = 1}, 1);
+  hx__model_learn(&model, &b, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6, .turn = 1}, 1);
   for (int i = 0; i < 20; i++) {
-    hx__model_power(&model, &a, 0.2, 2e6);
-    hx__model_power(&model, &b, 0.02, 2e6);
+    hx__model_learn_power(&model, &a, 0.2, 2e6);
+    hx__model_learn_power(&model, &b, 0.02, 2e6);
   }
-  hx__estimate e = hx__model_exact(&model, &a, 1);
+  hx__estimate e = hx__model_estimate_exact(&model, &a, 1);
   CHECK(!(e.watts > 0.0) && e.metering, "%g W by turns", e.watts);
-  for (int i = 0; i < 7; i++) hx__model_power(&model, &a, i ? 0.06 : 0.2, 2e6);
-  e = hx__model_exact(&model, &a, 1);
+  for (int i = 0; i < 7; i++) hx__model_learn_power(&model, &a, i ? 0.06 : 0.2, 2e6);
+  e = hx__model_estimate_exact(&model, &a, 1);
   CHECK(fabs(e.watts - 30.0) < 0.1, "%g W in a row", e.watts);
-  hx__model_power(&model, &b, 0.5, 10e6);
-  e = hx__model_exact(&model, &b, 1);
+  hx__model_learn_power(&model, &b, 0.5, 10e6);
+  e = hx__model_estimate_exact(&model, &b, 1);
   CHECK(fabs(e.watts - 50.0) < 0.1 && !e.metering, "%g W of a long call", e.watts);
-  hx__model_power(&model, &a, NAN, 2e6);
-  hx__model_power(&model, &a, 0.0, 10e6);
-  e = hx__model_exact(&model, &a, 1);
+  hx__model_learn_power(&model, &a, NAN, 2e6);
+  hx__model_learn_power(&model, &a, 0.0, 10e6);
+  e = hx__model_estimate_exact(&model, &a, 1);
   CHECK(fabs(e.watts - 30.0) < 0.1 && !e.metering, "%g W after nothing was seen", e.watts);
 }
 

@@ -3,7 +3,7 @@
  * keeps a core, threads that sleep, and libgomp's first region. */
 #include <stdint.h>
 
-#include "runtime/backend/cpu/patience.h"
+#include "runtime/backend/cpu/wait_policy.h"
 #include "tests/check.h"
 
 #define US ((uint64_t)1000)
@@ -12,33 +12,33 @@
 static uint64_t now = 1000 * MS;
 
 /* A region of two threads that begins at once. */
-static void region(hx__patience *p, uint64_t own_ns, uint64_t waited_ns) {
+static void region(hx__wait_policy *p, uint64_t own_ns, uint64_t waited_ns) {
   now += own_ns + waited_ns;
-  hx__patience_learn(p, 2, own_ns, own_ns + waited_ns, now);
+  hx__wait_policy_learn(p, 2, own_ns, own_ns + waited_ns, now);
 }
 
-static hx__patience begun(void) {
-  hx__patience p = {0};
+static hx__wait_policy begun(void) {
+  hx__wait_policy p = {0};
   region(&p, 10 * US, 20 * MS); /* libgomp makes its threads: not counted */
   return p;
 }
 
-static uint64_t crowded_for(const hx__patience *p) { return p->crowded_ns > now ? p->crowded_ns - now : 0; }
+static uint64_t crowded_for(const hx__wait_policy *p) { return p->crowded_ns > now ? p->crowded_ns - now : 0; }
 
 int main(void) {
-  hx__patience p = {0};
-  CHECK(hx__patience_asked(&p, now) == HX__TEAM_ASLEEP, "the first call ever");
+  hx__wait_policy p = {0};
+  CHECK(hx__wait_policy_state(&p, now) == HX__POOL_ASLEEP, "the first call ever");
   p = begun();
-  CHECK(hx__patience_asked(&p, now + 99 * US) == HX__TEAM_AWAKE, "99 us after a region");
-  CHECK(hx__patience_asked(&p, now + 99 * US + 100 * US) == HX__TEAM_ASLEEP, "100 us after a call");
+  CHECK(hx__wait_policy_state(&p, now + 99 * US) == HX__POOL_AWAKE, "99 us after a region");
+  CHECK(hx__wait_policy_state(&p, now + 99 * US + 100 * US) == HX__POOL_ASLEEP, "100 us after a call");
 
-  p = (hx__patience){0};
-  CHECK(hx__patience_spinning(&p, now) == 0, "no team yet");
+  p = (hx__wait_policy){0};
+  CHECK(hx__wait_policy_spinning(&p, now) == 0, "no team yet");
   p = begun();
-  CHECK(hx__patience_spinning(&p, now + 2 * MS) == 2, "2 ms after a region its two threads spin");
-  CHECK(hx__patience_spinning(&p, now + 4 * MS) == 0, "4 ms after it they may sleep");
+  CHECK(hx__wait_policy_spinning(&p, now + 2 * MS) == 2, "2 ms after a region its two threads spin");
+  CHECK(hx__wait_policy_spinning(&p, now + 4 * MS) == 0, "4 ms after it they may sleep");
   region(&p, 10 * US, 20 * MS);
-  CHECK(hx__patience_spinning(&p, now) == 0, "without their cores they are not waited for");
+  CHECK(hx__wait_policy_spinning(&p, now) == 0, "without their cores they are not waited for");
 
   p = begun();
   for (int i = 0; i < 1000; i++) region(&p, 5 * US, 1 * US);
@@ -48,9 +48,9 @@ int main(void) {
   region(&p, 5 * US, 3 * MS);
   CHECK(crowded_for(&p) == 8 * (3 * MS - 4 * MS + 3 * MS - 10 * US), "and again: %llu ns",
         (unsigned long long)crowded_for(&p));
-  CHECK(hx__patience_asked(&p, now + 1) == HX__TEAM_CROWDED, "then the caller works alone");
+  CHECK(hx__wait_policy_state(&p, now + 1) == HX__POOL_CROWDED, "then the caller works alone");
   now += 16 * MS;
-  CHECK(hx__patience_asked(&p, now) != HX__TEAM_CROWDED, "for so long");
+  CHECK(hx__wait_policy_state(&p, now) != HX__POOL_CROWDED, "for so long");
 
   for (int i = 0; i < 100000; i++) region(&p, 5 * US, 1 * US);
   region(&p, 5 * US, 11 * MS); /* 400 ms were saved, 10 count */
@@ -65,7 +65,7 @@ int main(void) {
   const uint64_t from = now;
   uint64_t waited = 0;
   for (int i = 0; now < from + 10000 * MS; i++) {
-    if (hx__patience_asked(&p, now) == HX__TEAM_CROWDED) {
+    if (hx__wait_policy_state(&p, now) == HX__POOL_CROWDED) {
       now += 300 * US;
       continue;
     }
@@ -76,7 +76,7 @@ int main(void) {
         (unsigned long long)(now - from));
 
   p = begun();
-  hx__patience_learn(&p, 5, 10 * US, 45 * US, now); /* four others saved 40 us */
+  hx__wait_policy_learn(&p, 5, 10 * US, 45 * US, now); /* four others saved 40 us */
   CHECK(crowded_for(&p) == 0, "five threads");
   return checks_end("patience_test");
 }

@@ -90,7 +90,7 @@ static bool reduce_case(const device *d, cl_program program, const hx__kernel_ro
   for (size_t l = 0; l < leaves && right; l++) {
     const size_t at = l * HX__LEAF, count = n - at < HX__LEAF ? n - at : HX__LEAF;
     hx__cpu_kernels_for(HX__ISA_AUTO)
-        ->leaf[op][type](x + X_FIRST + at, dot ? y + Y_FIRST + at : NULL, count, HX__NEAR, &want);
+        ->leaf[op][type](x + X_FIRST + at, dot ? y + Y_FIRST + at : NULL, count, HX__IN_L2, &want);
     right = same_slot(op, type, slots[l], want);
   }
   clReleaseMemObject(mx);

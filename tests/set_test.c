@@ -60,7 +60,7 @@ static void stays(hx_context *card, hx_context *cpu, const struct shape *s, cons
 }
 
 static void *give_way(void *refused) {
-  *(bool *)refused = !hx__thread_give_way();
+  *(bool *)refused = !hx__thread_set_idle_priority();
   return NULL;
 }
 
@@ -84,13 +84,13 @@ static void in_the_background(hx_context *card) {
   unsigned quiet = 0; /* what was begun while the call waited is not; between two programs nobody is busy anyhow */
   while (quiet < 100 && !(atomic_load(&list[0]->ready) & HX__NEED_TILES) && hx__now_ns() < until) {
     hx__sleep_ns(1000000);
-    quiet += !hx__registry_disturbs();
+    quiet += !hx__registry_slows_cpu();
   }
   CHECK(quiet == 100, "%u times nobody was disturbed", quiet);
   /* What a call needs is made by a thread that does not. */
   hx__prepare(list[0], HX__NEED_ALL);
   bool relieved = false;
-  while (!relieved && hx__now_ns() < until) relieved = hx__registry_disturbs();
+  while (!relieved && hx__now_ns() < until) relieved = hx__registry_slows_cpu();
   CHECK(relieved, "nobody took over");
 }
 
@@ -119,7 +119,7 @@ static void beside_busy_threads(hx_context *card) {
   unsigned quiet = 0;
   while (quiet < 100 && !(atomic_load(&list[0]->ready) & HX__NEED_TILES) && hx__now_ns() < until) {
     hx__sleep_ns(1000000);
-    quiet = atomic_load(&list[0]->ready) & HX__NEED_MATMUL && !hx__registry_disturbs() ? quiet + 1 : 0;
+    quiet = atomic_load(&list[0]->ready) & HX__NEED_MATMUL && !hx__registry_slows_cpu() ? quiet + 1 : 0;
   }
   static atomic_bool over;
   static pthread_t thread[CPU_SETSIZE + 1];

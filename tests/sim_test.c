@@ -4,7 +4,7 @@
  *     sim_test [--table] [--schedules N] */
 #include <math.h>
 
-#include "runtime/sched/course.h"
+#include "runtime/sched/progress.h"
 #include "runtime/sched/policy.h"
 #include "tests/check.h"
 #include "tests/sim/floors.h"
@@ -168,17 +168,18 @@ static void exactly_once(unsigned long schedules) {
 /* A CPU of one thread that was expected to do 1 slice a nanosecond and does half: whenever it is asked, a chunk in
  * progress neither hides that nor shows more of it, until it is late itself. */
 static void in_progress(void) {
-  const hx__course cpu = {.rate = 1.0, .sigma = 0.1};
-  const double believed = hx__course_cpu_rate(&cpu, (hx__cpu_shown){5e6, 1e7, 0.0}, 1e7);
+  const hx__progress cpu = {.rate = 1.0, .sigma = 0.1};
+  const double believed = hx__progress_cpu_rate(&cpu, (hx__cpu_shown){5e6, 1e7, 0.0}, 1e7);
   CHECK(believed > 0.5 && believed < 0.65, "%g slices a nanosecond after 10 ms at 0.5", believed);
   for (double since = 0.0; since < 4e6; since += 1e5) {
-    const double rate = hx__course_cpu_rate(&cpu, (hx__cpu_shown){5e6, 1e7, 2e6}, 1e7 + since);
+    const double rate = hx__progress_cpu_rate(&cpu, (hx__cpu_shown){5e6, 1e7, 2e6}, 1e7 + since);
     CHECK(fabs(rate / believed - 1.0) < 1e-9, "%g, then %g with a chunk of 4 ms that began %g ms ago", believed, rate,
           since * 1e-6);
   }
-  const double late = hx__course_cpu_rate(&cpu, (hx__cpu_shown){5e6, 1e7, 2e6}, 3e7);
+  const double late = hx__progress_cpu_rate(&cpu, (hx__cpu_shown){5e6, 1e7, 2e6}, 3e7);
   CHECK(late < 0.75 * believed, "%g where a chunk of 4 ms takes 20", late);
-  CHECK(hx__course_cpu_rate(&cpu, (hx__cpu_shown){0.0, 0.0, 2e6}, 1e6) == 1.0, "of nothing done something is believed");
+  CHECK(hx__progress_cpu_rate(&cpu, (hx__cpu_shown){0.0, 0.0, 2e6}, 1e6) == 1.0,
+        "of nothing done something is believed");
 }
 
 /* Crumbs: next to the end of a run a device is not asked for what would bring next to nothing. */
@@ -187,7 +188,7 @@ static void no_crumbs(void) {
   v.ready_ns = 900.0;
   v.launches = 3;
   v.others = 1;
-  v.party[0] = (hx__party){1.0, 0.0};
+  v.party[0] = (hx__participant){1.0, 0.0};
   v.left = 2000;
   CHECK(hx__policy_adaptive(&v) == 0, "a launch that ends a run of 0.5 ms 0.6 us sooner");
   v.left = 20000;
@@ -210,14 +211,14 @@ static void any_numbers(void) {
     v.launch_ns = any(&random);
     v.store_ns = any(&random);
     v.others = (unsigned)(sim_uniform(&random) * HX_MAX_DEVICES);
-    for (unsigned p = 0; p < v.others; p++) v.party[p] = (hx__party){any(&random), any(&random)};
+    for (unsigned p = 0; p < v.others; p++) v.party[p] = (hx__participant){any(&random), any(&random)};
     const size_t n = hx__policy_adaptive(&v);
     CHECK(n <= v.left && n <= v.most, "a chunk of %zu of %zu", n, v.left);
-    hx__grab_view g = {.left = v.left, .grain = v.grain, .least = 1, .most = v.most, .rate = any(&random)};
+    hx__cpu_chunk_view g = {.left = v.left, .grain = v.grain, .least = 1, .most = v.most, .rate = any(&random)};
     g.threads = (unsigned)(sim_uniform(&random) * 64);
     g.others = v.others < HX_MAX_DEVICES ? v.others : HX_MAX_DEVICES;
     memcpy(g.party, v.party, g.others * sizeof *g.party);
-    const size_t c = hx__grab(&g);
+    const size_t c = hx__cpu_chunk_size(&g);
     CHECK(c <= g.left && (c > 0) == (g.left > 0), "a grab of %zu of %zu", c, g.left);
     /* One more who works is never a later end. */
     const double end = hx__finish_ns((double)v.left, v.party, v.others);
@@ -235,7 +236,7 @@ static void bounds(void) {
     v.sigma = sim_uniform(&random);
     v.ready_ns = v.launch_ns = wide(&random, 1.0, 1e7);
     v.others = 1;
-    v.party[0] = (hx__party){wide(&random, 1e-4, 1e2), 0.0};
+    v.party[0] = (hx__participant){wide(&random, 1e-4, 1e2), 0.0};
     const double n = (double)hx__policy_adaptive(&v);
     CHECK(n <= v.rate * HX__LONGEST_NS + 1.0, "a chunk of %.3f ms", n / v.rate * 1e-6);
     size_t was = SIZE_MAX; /* with less and less left a device that is done is not asked back */
@@ -317,14 +318,14 @@ static void foreign_entries(void) {
     }
     if (!hx__model_merge(&model, &e, 1000)) continue;
     taken++;
-    const hx__estimate got = hx__model_exact(&model, &e.key, 1000);
+    const hx__estimate got = hx__model_estimate_exact(&model, &e.key, 1000);
     CHECK(got.ns_per_unit > 0.0 && isfinite(got.ns_per_unit) && isfinite(got.sigma) && got.latency_ns >= 0.0,
           "an entry gives %g ns a unit, sigma %g", got.ns_per_unit, got.sigma);
-    hx__model_put(&model, &e.key, &hx__prior_device,
-                  (hx__sample){.units = wide(&random, 1.0, 1e9), .ns = wide(&random, 1.0, 1e9)}, 1000);
-    const hx__estimate then = hx__model_exact(&model, &e.key, 1000);
-    hx__model_power(&model, &e.key, any(&random), any(&random));
-    const double watts = hx__model_exact(&model, &e.key, 1000).watts;
+    hx__model_learn(&model, &e.key, &hx__prior_device,
+                    (hx__sample){.units = wide(&random, 1.0, 1e9), .ns = wide(&random, 1.0, 1e9)}, 1000);
+    const hx__estimate then = hx__model_estimate_exact(&model, &e.key, 1000);
+    hx__model_learn_power(&model, &e.key, any(&random), any(&random));
+    const double watts = hx__model_estimate_exact(&model, &e.key, 1000).watts;
     CHECK(then.ns_per_unit > 0.0 && isfinite(then.ns_per_unit) && isfinite(then.sigma) && watts >= 0.0 && watts < 1e7,
           "then %g, sigma %g, %g W", then.ns_per_unit, then.sigma, watts);
   }

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/cache_dir.h"
 #include "tests/check.h"

@@ -40,10 +40,10 @@ void hx__events_free(hx_context *hx) {
 }
 
 void hx__events_wait(hx_context *hx, const void *p, size_t bytes) {
-  if (hx__forked()) return; /* they run in the parent, on its memory */
+  if (hx__in_forked_child()) return; /* they run in the parent, on its memory */
   pthread_mutex_lock(&hx->lock);
   for (const hx_event *e = hx->first; e;)
-    if (e->state == DONE || !hx__memory_meets(&e->work, p, bytes)) {
+    if (e->state == DONE || !hx__memory_task_overlaps(&e->work, p, bytes)) {
       e = e->next;
     } else {
       pthread_cond_wait(&hx->idle, &hx->lock);
@@ -137,12 +137,12 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
   hx__work work;
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
-  HX__VISIT(hx);
+  HX__CALL_SCOPE(hx);
   const hx_status s = hx__task_check(task, &work);
   if (s != HX_OK) return s;
   hx_event *const e = event_new(hx, &work);
   if (!e) return hx__fail(HX_OUT_OF_MEMORY, "no memory for an event");
-  if (hx__forked()) { /* no threads there: done at once */
+  if (hx__in_forked_child()) { /* no threads there: done at once */
     e->status = hx__offload_work(hx, &e->work, &e->report);
     if (e->status != HX_OK) e->detail = strdup(hx_error_detail());
     e->state = DONE;
@@ -162,11 +162,11 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
 
 hx_status hx_wait(hx_event *e, hx_report *report) {
   if (!e) return hx__fail(HX_INVALID_ARGUMENT, "event is NULL");
-  if (hx__forked() && e->state != DONE)
+  if (hx__in_forked_child() && e->state != DONE)
     return hx__fail(HX_UNSUPPORTED, "the task runs in the parent of this forked process");
   hx_context *const hx = e->hx;
-  if (!hx__forked()) {
-    HX__VISIT(hx);
+  if (!hx__in_forked_child()) {
+    HX__CALL_SCOPE(hx);
     pthread_mutex_lock(&hx->lock);
     if (e->state == QUEUED) do_task(e);
     while (e->state != DONE) pthread_cond_wait(&e->changed, &hx->lock);
@@ -182,8 +182,8 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
 }
 
 bool hx_done(hx_event *e) {
-  if (!e || hx__forked()) return true;
-  HX__VISIT(e->hx);
+  if (!e || hx__in_forked_child()) return true;
+  HX__CALL_SCOPE(e->hx);
   pthread_mutex_lock(&e->hx->lock);
   const bool done = e->state == DONE;
   pthread_mutex_unlock(&e->hx->lock);

@@ -26,7 +26,7 @@ static void give_back(void *record) {
   atomic_store_explicit(&((hx__caller *)record)->taken, false, memory_order_release);
 }
 static void watch(void) {
-  hx__stay_loaded();
+  hx__keep_library_mapped();
   watched = pthread_key_create(&ends, give_back) == 0;
 }
 
@@ -46,7 +46,7 @@ hx__caller *hx__caller_enter_slowly(hx_context *hx) {
   hx__caller *const c = hx__this_caller == &stranger ? take() : NULL;
   if (c) {
     hx__this_caller = c;
-    hx__registry_watch_thread();
+    hx__registry_install_thread_exit_hook();
     return hx__caller_enter(hx);
   }
   atomic_fetch_add_explicit(&hx->calls, 1, memory_order_relaxed);

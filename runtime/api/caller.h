@@ -38,15 +38,16 @@ static inline void hx__caller_leave(hx_context *hx, hx__caller *c) {
 }
 
 /* Inside a call of a context, and guarded, to the end of the block: every call but the small ones of hx_offload. */
-typedef struct hx__visit {
+typedef struct hx__call_scope {
   hx_context *hx;
   hx__caller *caller;
-} hx__visit;
+} hx__call_scope;
 
-static inline void hx__visit_end(const hx__visit *v) { hx__caller_leave(v->hx, v->caller); }
-#define HX__VISIT(context) \
-  HX__GUARD;               \
-  __attribute__((cleanup(hx__visit_end), unused)) const hx__visit visit = {(context), hx__caller_enter(context)}
+static inline void hx__call_scope_end(const hx__call_scope *v) { hx__caller_leave(v->hx, v->caller); }
+#define HX__CALL_SCOPE(context)                        \
+  HX__GUARD;                                           \
+  __attribute__((cleanup(hx__call_scope_end), unused)) \
+  const hx__call_scope visit = {(context), hx__caller_enter(context)}
 
 /* Whether some thread is inside a call of hx. */
 bool hx__caller_inside(hx_context *hx);

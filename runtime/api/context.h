@@ -8,12 +8,12 @@
 
 #include "runtime/base/config.h"
 #include "runtime/memory/memory.h"
-#include "runtime/run/team.h"
+#include "runtime/run/device_table.h"
 
 struct hx_context {
   hx__config config;
   hx__memory memory;
-  hx__team team;
+  hx__device_table team;
   bool wants_devices; /* some may be selected: else nothing is ever discovered */
   bool small_stay;    /* small calls without a share of their own stay on the calling thread */
 
@@ -34,10 +34,10 @@ uint64_t hx__hang_limit_ns(const hx_context *hx);
 
 /* Seats the devices once the discovery has ended, waiting for it until deadline_ns and as hx__registry_wait; false if
  * it has not. */
-bool hx__context_seat(hx_context *hx, uint64_t deadline_ns, uint64_t hang_ns);
+bool hx__context_add_devices(hx_context *hx, uint64_t deadline_ns, uint64_t hang_ns);
 
 /* Has registered memory pinned by the devices that are there and gain by it; soon: on a thread that does only this. */
-void hx__context_pin(hx_context *hx, bool soon);
+void hx__context_pin_memory(hx_context *hx, bool soon);
 
 /* A checked task, run to its end. */
 hx_status hx__offload_work(hx_context *hx, hx__work *work, hx_report *report);

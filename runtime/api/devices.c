@@ -12,14 +12,14 @@
 /* Waits for the discovery; false in a forked child whose parent had not seated its devices. */
 static bool seat(hx_context *hx) {
   if (hx->wants_devices) hx__registry_start();
-  return hx__context_seat(hx, UINT64_MAX, HX__PATIENT_HANG_NS);
+  return hx__context_add_devices(hx, UINT64_MAX, HX__PATIENT_HANG_NS);
 }
 
 static size_t count_of(hx_context *hx) { return seat(hx) ? hx->team.seats : 1; }
 
 size_t hx_device_count(hx_context *hx) {
   if (!hx) return 0;
-  HX__VISIT(hx);
+  HX__CALL_SCOPE(hx);
   return count_of(hx);
 }
 
@@ -35,17 +35,17 @@ static const char *mode_of(const hx_context *hx, const hx__device *d) {
   return hx__memory_mode_name(HX__MEMORY_COPY);
 }
 
-static hx_device_state state_of(const hx_context *hx, const hx__seat *s) {
+static hx_device_state state_of(const hx_context *hx, const hx__device_entry *s) {
   const hx__device *const d = s->device;
   if (atomic_load(&d->lost)) return HX_LOST;
-  if (!s->selected || (d->kind != HX_CPU && hx__forked())) return HX_REFUSED;
+  if (!s->selected || (d->kind != HX_CPU && hx__in_forked_child())) return HX_REFUSED;
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   const uint64_t all = hx__device_needs((hx__device *)d, HX__NEED_ALL, tile), refused = atomic_load(&d->refused);
   if ((all & ~refused) == 0) return HX_REFUSED;
   return (all & ~(refused | atomic_load(&d->ready))) == 0 ? HX_USABLE : HX_BUILDING;
 }
 
-static void describe(const hx_context *hx, const hx__seat *s, hx_device_info *out) {
+static void describe(const hx_context *hx, const hx__device_entry *s, hx_device_info *out) {
   const hx__device *const d = s->device;
   memset(out, 0, sizeof *out);
   memcpy(out->name, d->name, sizeof out->name);
@@ -67,7 +67,7 @@ static void describe(const hx_context *hx, const hx__seat *s, hx_device_info *ou
 hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
-  HX__VISIT(hx);
+  HX__CALL_SCOPE(hx);
   const size_t count = count_of(hx);
   if (index >= count) return hx__fail(HX_INVALID_ARGUMENT, "index is %zu: the last device is %zu", index, count - 1);
   if (!hx->team.seats) return hx__fail(HX_UNSUPPORTED, "a forked child does not know its parent's devices");
@@ -77,12 +77,12 @@ hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out) {
 
 hx_status hx_ready(hx_context *hx) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
-  HX__VISIT(hx);
+  HX__CALL_SCOPE(hx);
   if (!seat(hx)) return HX_OK; /* a forked child: the CPU is ready */
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   for (int wait = 0; wait <= 1; wait++) /* all are asked before one is waited for */
     for (size_t i = 0; i < hx->team.seats; i++) {
-      const hx__seat *const s = &hx->team.seat[i];
+      const hx__device_entry *const s = &hx->team.seat[i];
       if (!s->selected || s->owned || s->device->kind == HX_CPU) continue;
       const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile) | HX__NEED_TILES;
       if (wait)
@@ -90,6 +90,6 @@ hx_status hx_ready(hx_context *hx) {
       else
         hx__prepare(s->device, needs);
     }
-  hx__context_pin(hx, false);
+  hx__context_pin_memory(hx, false);
   return HX_OK;
 }

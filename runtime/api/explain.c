@@ -14,10 +14,10 @@
 static void make_ready(hx_context *hx, const hx__work *w) {
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   if (hx->wants_devices) hx__registry_start();
-  if (!hx__context_seat(hx, UINT64_MAX, HX__PATIENT_HANG_NS)) return;
+  if (!hx__context_add_devices(hx, UINT64_MAX, HX__PATIENT_HANG_NS)) return;
   for (size_t i = 0; i < hx->team.seats; i++) {
-    const hx__seat *const seat = &hx->team.seat[i];
-    if (seat->owned || !hx__seat_hopeful(&hx->team, seat, w)) continue;
+    const hx__device_entry *const seat = &hx->team.seat[i];
+    if (seat->owned || !hx__device_entry_may_become_usable(&hx->team, seat, w)) continue;
     hx__prepare_wait(seat->device, hx__device_needs(seat->device, w->needs, tile), UINT64_MAX, HX__PATIENT_HANG_NS);
   }
 }
@@ -25,9 +25,9 @@ static void make_ready(hx_context *hx, const hx__work *w) {
 /* A numeric share, by the task or by settings: what a call's plan cuts. */
 static void by_share(const hx_context *hx, const hx__work *w, double share, hx__plan *plan, hx__explanation *out) {
   hx__plan_make(&hx->team, w, share, out->threads, plan);
-  hx__prospect_cpu(&hx->team, w, out->threads, &out->prospect);
-  hx__prospect_devices(&hx->team, w, plan, &out->prospect);
-  out->ruling = plan->devices || share == 0.0 ? HX__RULING_SHARE : HX__RULING_NO_DEVICE;
+  hx__cost_inputs_of_cpu(&hx->team, w, out->threads, &out->prospect);
+  hx__cost_inputs_of_devices(&hx->team, w, plan, &out->prospect);
+  out->ruling = plan->devices || share == 0.0 ? HX__DECIDED_SHARE : HX__DECIDED_NO_DEVICE;
   out->decision.choice = (unsigned)(plan->cpu_fixed.count || !plan->devices ? plan->devices : 2 * plan->devices);
   for (size_t i = 0; i < plan->devices; i++) out->part[i] = (double)plan->device[i].fixed.count / (double)w->slices;
 }

@@ -3,15 +3,15 @@
 #ifndef HX_API_EXPLAIN_H
 #define HX_API_EXPLAIN_H
 
-#include "runtime/dispatch/prospect.h"
+#include "runtime/dispatch/cost_inputs.h"
 
 typedef struct hx__explanation {
   unsigned threads;
-  hx__ruling ruling; /* what settled it */
-  hx__prospect prospect;
-  hx__decision decision;       /* where ruling is HX__RULING_EXPECTED */
+  hx__decision_source ruling; /* what settled it */
+  hx__cost_inputs prospect;
+  hx__decision decision;       /* where ruling is HX__DECIDED_BY_COST */
   size_t seat[HX_MAX_DEVICES]; /* hx_device index of the prospect's devices */
-  double part[HX_MAX_DEVICES]; /* where ruling is HX__RULING_SHARE: theirs of the task; the rest is the CPU's */
+  double part[HX_MAX_DEVICES]; /* where ruling is HX__DECIDED_SHARE: theirs of the task; the rest is the CPU's */
 } hx__explanation;
 
 /* The decision for *task as a call would make it now; the kernels are made ready first. Nothing is computed. */

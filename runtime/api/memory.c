@@ -17,12 +17,12 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
     hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
     return NULL;
   }
-  HX__VISIT(hx);
+  HX__CALL_SCOPE(hx);
   hx__device *devices[HX_MAX_DEVICES];
   size_t count = 0;
   if (hx->wants_devices) hx__registry_start();
   const uint64_t deadline = hx__now_ns() + DISCOVERY_PATIENCE_NS;
-  if (hx->wants_devices && !hx__forked() && hx__context_seat(hx, deadline, DISCOVERY_PATIENCE_NS))
+  if (hx->wants_devices && !hx__in_forked_child() && hx__context_add_devices(hx, deadline, DISCOVERY_PATIENCE_NS))
     for (size_t i = 1; i < hx->team.seats; i++) {
       hx__device *const d = hx->team.seat[i].device;
       if (!hx->team.seat[i].selected) continue;
@@ -41,21 +41,21 @@ static void settle(hx_context *hx, const void *p) {
 }
 
 void hx_free(hx_context *hx, void *p) {
-  if (!hx || !p || hx__forked()) return; /* a child leaves its parent's blocks alone */
-  HX__VISIT(hx);
+  if (!hx || !p || hx__in_forked_child()) return; /* a child leaves its parent's blocks alone */
+  HX__CALL_SCOPE(hx);
   settle(hx, p);
   if (!hx__memory_free(&hx->memory, p)) hx__log(HX__LOG_WARN, "hx_free(%p): not from hx_alloc; left alone", p);
 }
 
 #define ENTER(hx)                                                \
   if (!(hx)) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL"); \
-  HX__VISIT(hx)
+  HX__CALL_SCOPE(hx)
 
 hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
   ENTER(hx);
   const hx_status s = hx__memory_register(&hx->memory, p, bytes);
-  const bool found = s == HX_OK && hx->wants_devices && !hx__forked() && hx__registry_done();
-  if (found && hx__context_seat(hx, 0, 0)) hx__context_pin(hx, false);
+  const bool found = s == HX_OK && hx->wants_devices && !hx__in_forked_child() && hx__registry_done();
+  if (found && hx__context_add_devices(hx, 0, 0)) hx__context_pin_memory(hx, false);
   return s;
 }
 
@@ -69,7 +69,7 @@ hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice
   ENTER(hx);
   const void *whole = p; /* other advice on a part of it ends what was there */
   size_t whole_bytes = bytes;
-  hx_status s = hx__memory_whole(&hx->memory, &whole, &whole_bytes, "hx_advise");
+  hx_status s = hx__memory_known_range(&hx->memory, &whole, &whole_bytes, "hx_advise");
   if (s == HX_OK) s = hx__fetch_in(&hx->team, whole, whole_bytes);
   return s == HX_OK ? hx__memory_advise(&hx->memory, p, bytes, advice) : s;
 }

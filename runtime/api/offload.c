@@ -25,7 +25,7 @@
 
 /* A reduction on the calling thread: no lock, no allocation, no clock. */
 static void reduce_here(const hx_context *hx, const hx__work *w) {
-  const hx__reach reach = hx__cpu_reach(hx->team.cpu, w);
+  const hx__locality reach = hx__cpu_locality(hx->team.cpu, w);
   uint64_t slots[SMALL_SLOTS];
   for (size_t f = 0; f < w->nfields; f++) {
     const hx_field *const field = &w->fields[f];
@@ -39,11 +39,11 @@ static void compute_here(hx_context *hx, const hx__work *w) {
     reduce_here(hx, w);
     return;
   }
-  hx__lane *const lane = hx->team.cpu;
+  hx__stream *const stream = hx->team.cpu;
   const hx__request request = {.work = w, .kernels = hx->team.kernels};
   const hx__chunk all = {0, w->slices};
-  hx__ticket *ticket;
-  lane->device->backend->submit(lane, &request, all, &ticket);
+  hx__inflight *ticket;
+  stream->device->backend->submit(stream, &request, all, &ticket);
 }
 
 /* The whole call by the CPU in one piece. */
@@ -157,7 +157,7 @@ static inline bool at_once(const hx_context *hx, const hx_task *task) {
     return true;
   }
   uint64_t slots[SMALL_ELEMENTS / HX__LEAF];
-  hx->team.kernels->leaf[r->op][r->type](r->x, r->y, r->n, HX__NEAR, slots);
+  hx->team.kernels->leaf[r->op][r->type](r->x, r->y, r->n, HX__IN_L2, slots);
   *r->out = hx__join(r->op, r->type, slots, (r->n + HX__LEAF - 1) / HX__LEAF);
   return true;
 }

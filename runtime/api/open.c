@@ -35,7 +35,7 @@ static hx_status set_up(hx_context *hx, const hx_settings *settings) {
     return hx__fail(HX_INVALID_CONFIG, "HX_ISA=%s: this build has no such kernels", hx__isa_name(hx->config.isa));
   if (hx->config.objective != HX__OBJECTIVE_TIME && !hx__energy_of_process()) say_unreadable();
   hx__memory_init(&hx->memory, &hx->config);
-  s = hx__team_init(&hx->team, &hx->config, &hx->memory);
+  s = hx__device_table_init(&hx->team, &hx->config, &hx->memory);
   if (s != HX_OK) hx__memory_destroy(&hx->memory);
   return s;
 }
@@ -46,7 +46,7 @@ static hx_status set_up(hx_context *hx, const hx_settings *settings) {
 static void choose_home(void) {
   cpu_set_t home;
   hx__topo_places(&home);
-  if (CPU_COUNT(&home) || sched_getaffinity(getpid(), sizeof home, &home) == 0) hx__threads_home(&home);
+  if (CPU_COUNT(&home) || sched_getaffinity(getpid(), sizeof home, &home) == 0) hx__set_thread_affinity(&home);
 }
 
 hx_status hx_open(hx_context **out, const hx_settings *settings) {
@@ -69,8 +69,8 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
   pthread_mutex_init(&hx->lock, NULL);
   hx__cond_init(&hx->idle);
   choose_home();
-  hx__registry_watch();
-  hx__fork_watch();
+  hx__registry_install_exit_hook();
+  hx__install_fork_handlers();
   hx__cache_dir_join(c->cache_dir);
   *out = hx;
   return HX_OK;
@@ -79,18 +79,18 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
 void hx_close(hx_context *hx) {
   if (!hx) return;
   HX__GUARD;
-  if (!hx__forked()) { /* a child has none of its parent's tasks, and perhaps their locks */
+  if (!hx__in_forked_child()) { /* a child has none of its parent's tasks, and perhaps their locks */
     pthread_mutex_lock(&hx->lock);
     while (hx->tasks || hx->workers) pthread_cond_wait(&hx->idle, &hx->lock);
     pthread_mutex_unlock(&hx->lock);
     /* Who leaves last touches nothing more of the context, so it cannot wake us: looked at instead. */
     while (hx__caller_inside(hx)) hx__sleep_ns(50000);
     hx__events_free(hx);
-    hx__team_close(&hx->team);
+    hx__device_table_close(&hx->team);
     hx__model_save();
     hx__memory_destroy(&hx->memory); /* before the devices that gave it */
-    hx__team_settle(&hx->team);
-    hx__team_free(&hx->team);
+    hx__device_table_settle(&hx->team);
+    hx__device_table_free(&hx->team);
     pthread_cond_destroy(&hx->idle);
     pthread_mutex_destroy(&hx->lock);
   }

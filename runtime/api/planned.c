@@ -6,7 +6,7 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 #include "runtime/dispatch/dispatch.h"
-#include "runtime/dispatch/prospect.h"
+#include "runtime/dispatch/cost_inputs.h"
 #include "runtime/run/run.h"
 
 #define DISCOVERY_NS 0.3e9 /* what finding devices may cost, where it is not known */
@@ -18,11 +18,11 @@
 
 /* Asks for the kernels of every device that may do this task; a numeric share waits for them. */
 static void prepare(hx_context *hx, const hx__work *w, bool wait) {
-  const hx__team *const team = &hx->team;
+  const hx__device_table *const team = &hx->team;
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   for (size_t i = 0; i < team->seats; i++) {
-    const hx__seat *const seat = &team->seat[i];
-    if (!hx__seat_hopeful(team, seat, w)) continue;
+    const hx__device_entry *const seat = &team->seat[i];
+    if (!hx__device_entry_may_become_usable(team, seat, w)) continue;
     const uint64_t needs = hx__device_needs(seat->device, w->needs, tile);
     if (wait)
       hx__prepare_wait(seat->device, needs, hx__now_ns() + DRIVER_PATIENCE_NS, hx__hang_limit_ns(hx));
@@ -33,7 +33,7 @@ static void prepare(hx_context *hx, const hx__work *w, bool wait) {
 
 /* Brings devices in as far as this call may wait for them. Returns whether the discovery is to start as it returns. */
 static bool bring_devices(hx_context *hx, const hx__work *w, double share, double cpu_ns) {
-  if (!hx->wants_devices || share == 0.0 || hx__forked()) return false;
+  if (!hx->wants_devices || share == 0.0 || hx__in_forked_child()) return false;
   const bool wait = share != HX__SHARE_AUTO;
   const bool worth = cpu_ns >= HX__BREAK_EVEN_NS;
   const bool asked = wait || (hx->config.min_offload != UINT64_MAX && w->units >= hx->config.min_offload);
@@ -42,16 +42,16 @@ static bool bring_devices(hx_context *hx, const hx__work *w, double share, doubl
     if (!wait && cpu_ns < DISCOVERY_NS * DISCOVERY_PAYS) return true;
     hx__registry_start();
   }
-  if (hx__context_seat(hx, wait ? hx__now_ns() + DRIVER_PATIENCE_NS : 0, hx__hang_limit_ns(hx))) {
+  if (hx__context_add_devices(hx, wait ? hx__now_ns() + DRIVER_PATIENCE_NS : 0, hx__hang_limit_ns(hx))) {
     prepare(hx, w, wait);
-    hx__context_pin(hx, true);
+    hx__context_pin_memory(hx, true);
   }
   return false;
 }
 
 static hx_status carry_out(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
   hx__plan plan;
-  hx__plan_make(&hx->team, w, hx__forked() ? 0.0 : share, threads, &plan);
+  hx__plan_make(&hx->team, w, hx__in_forked_child() ? 0.0 : share, threads, &plan);
   if (plan.mandatory && plan.devices == 0)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and no device can do this task: see hx-bench info");
   plan.measure = plan.measure && hx->wants_devices;
@@ -66,7 +66,8 @@ static hx_status once(hx_context *hx, const hx__work *w, unsigned threads, hx_re
 static bool devices_pending(const hx_context *hx, const hx__work *w) {
   if (!atomic_load_explicit(&hx->seated, memory_order_acquire)) return true;
   for (size_t i = 0; i < hx->team.seats; i++)
-    if (hx__seat_hopeful(&hx->team, &hx->team.seat[i], w) && !hx__seat_usable(&hx->team, &hx->team.seat[i], w))
+    if (hx__device_entry_may_become_usable(&hx->team, &hx->team.seat[i], w) &&
+        !hx__device_entry_is_usable(&hx->team, &hx->team.seat[i], w))
       return true;
   return false;
 }
@@ -120,12 +121,12 @@ static hx_status by_pieces(hx_context *hx, const hx__work *w, unsigned threads, 
 }
 
 hx_status hx__offload_planned(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
-  const bool open = share == HX__SHARE_AUTO, asks = hx->wants_devices && share != 0.0 && !hx__forked();
+  const bool open = share == HX__SHARE_AUTO, asks = hx->wants_devices && share != 0.0 && !hx__in_forked_child();
   const hx__cpu_time cpu = asks ? hx__predict_cpu(w, threads) : (hx__cpu_time){0.0, false};
   const bool start_after = bring_devices(hx, w, share, cpu.ns), small = cpu.ns < HX__BREAK_EVEN_NS && !cpu.measure;
   if (open && hx->config.min_offload == UINT64_MAX && small && !hx->team.trace)
     return carry_out(hx, w, 0.0, threads, report); /* what the plan would say; a trace shows that it did */
-  const bool pieces = open && hx->wants_devices && !start_after && !hx__forked() && in_pieces(hx, w, cpu.ns);
+  const bool pieces = open && hx->wants_devices && !start_after && !hx__in_forked_child() && in_pieces(hx, w, cpu.ns);
   const hx_status s = pieces ? by_pieces(hx, w, threads, report) : carry_out(hx, w, share, threads, report);
   if (start_after) hx__registry_start();
   return s;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "runtime/backend/backend.h"
-#include "runtime/backend/crew.h"
+#include "runtime/backend/copy_pool.h"
 
 #define PART_BYTES ((size_t)256 << 10)   /* of C, for a thread */
 #define DISTANT_BYTES ((size_t)32 << 20) /* of C: its lines are not read before they are written */
@@ -36,8 +36,8 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
                .ldt = ldt,
                .distant = w->gemm.m * w->gemm.n >= DISTANT_BYTES / sizeof(float)};
     const size_t rows = PART_BYTES / (s.gemm.n * sizeof(float)) + 1;
-    s.rows = request->copiers == HX__COPIER_FEEDER ? s.gemm.m : rows;
-    hx__crew_do(request->copiers, store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
+    s.rows = request->copiers == HX__COPY_BY_WORKER ? s.gemm.m : rows;
+    hx__copy_pool_run(request->copiers, store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
     return;
   }
   const uint64_t *slots = from;

@@ -33,7 +33,7 @@ static uint64_t coarse_now_ns(void) {
 
 hx__gate *hx__gate_mine(void) { return mine; }
 
-bool hx__exiting(void) { return atomic_load_explicit(&exiting, memory_order_relaxed); }
+bool hx__exit_has_begun(void) { return atomic_load_explicit(&exiting, memory_order_relaxed); }
 
 static void open_gate(hx__gate *g, hx__device *device) {
   atomic_store(&g->calls, 0);
@@ -76,7 +76,7 @@ static void park(hx__gate *g) {
 
 bool hx__gate_enter(const char *call) {
   hx__gate *const g = mine;
-  if (!g) return !hx__exiting();
+  if (!g) return !hx__exit_has_begun();
   if (g->device && atomic_load_explicit(&g->device->lost, memory_order_acquire) && !g->settling) return false;
   atomic_store_explicit(&g->call, call, memory_order_relaxed);
   atomic_store_explicit(&g->since_ns, coarse_now_ns(), memory_order_relaxed);
@@ -99,7 +99,7 @@ void hx__gate_leave(void (*free_made)(void *made), void *made) {
   if (!g) return;
   uint64_t call = atomic_load_explicit(&g->calls, memory_order_relaxed);
   if (call != HX__GATE_GIVEN_UP && atomic_compare_exchange_strong(&g->calls, &call, call + 1)) return;
-  if (hx__exiting()) park(g);
+  if (hx__exit_has_begun()) park(g);
   if (made && free_made) free_made(made);
   jump_out(g);
 }

@@ -70,6 +70,6 @@ bool hx__gate_hangs(const hx__gate *gate, hx__gate_watch *watch, uint64_t limit_
 
 /* The process exits: no call begins from now on; returns when none is in progress but such as hang. */
 void hx__gates_close(void);
-bool hx__exiting(void);
+bool hx__exit_has_begun(void);
 
 #endif

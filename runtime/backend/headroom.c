@@ -5,17 +5,17 @@
 
 #include <unistd.h>
 
-#include "runtime/backend/cpu/trial.h"
-#include "runtime/base/room.h"
+#include "runtime/backend/cpu/thread_limit.h"
+#include "runtime/base/address_space.h"
 #include "runtime/topo/topo.h"
 
 #define DRIVER_BYTES ((size_t)1 << 30) /* PoCL with LLVM dies of a limit of 0.8 GB, and lives with 0.9 */
 #define DRIVER_THREADS 8u              /* of hx and of a driver, beside one for each core */
 
-const char *hx__headroom_lacks(void) {
+const char *hx__driver_headroom_missing(void) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   const unsigned threads = (cores > 0 ? (unsigned)cores : 1u) + DRIVER_THREADS;
-  if (!hx__has_room(DRIVER_BYTES)) return "less than 1 GiB of address space is left";
+  if (!hx__address_space_available(DRIVER_BYTES)) return "less than 1 GiB of address space is left";
   if (!hx__topo_has_affinity()) return "the affinity of this process cannot be read";
   return hx__threads_startable(threads, 0) < threads ? "the system has no room for a driver's threads" : NULL;
 }

@@ -4,6 +4,6 @@
 #define HX_BACKEND_HEADROOM_H
 
 /* NULL, or what is missing: without it drivers, or the compilers in them, would end the process or never return. */
-const char *hx__headroom_lacks(void);
+const char *hx__driver_headroom_missing(void);
 
 #endif

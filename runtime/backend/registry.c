@@ -54,7 +54,7 @@ static size_t count;
 static hx__gate discovery_gate;
 
 static void halt(void) {
-  if (hx__forked()) return;
+  if (hx__in_forked_child()) return;
   pthread_mutex_lock(&lock);
   stopping = true;
   pthread_cond_broadcast(&changed);
@@ -67,33 +67,33 @@ static void halt(void) {
  */
 static void halt_before_all(void *unused) {
   (void)unused;
-  if (started && !hx__exiting() && hx__process_ends()) halt();
+  if (started && !hx__exit_has_begun() && hx__process_is_exiting()) halt();
 }
 __attribute__((constructor)) static void watch_main(void) { hx__before_exit(halt_before_all); }
 
-void hx__registry_watch_thread(void) {
-  if (!hx__forked()) hx__before_exit(halt_before_all);
+void hx__registry_install_thread_exit_hook(void) {
+  if (!hx__in_forked_child()) hx__before_exit(halt_before_all);
 }
 
 static void init(void) {
   hx__cond_init(&changed);
-  hx__fork_watch();
+  hx__install_fork_handlers();
 }
 
-void hx__registry_watch(void) {
-  if (hx__forked()) return; /* no thread will be started */
+void hx__registry_install_exit_hook(void) {
+  if (hx__in_forked_child()) return; /* no thread will be started */
   watch_main();
   pthread_once(&once, init);
 }
 
 static void enter(void) {
   busy++;
-  if (!hx__thread_gives_way()) disturbing++;
+  if (!hx__thread_has_idle_priority()) disturbing++;
 }
 
 static void leave(void) {
   busy--;
-  if (!hx__thread_gives_way()) disturbing--;
+  if (!hx__thread_has_idle_priority()) disturbing--;
   pthread_cond_broadcast(&changed);
 }
 
@@ -116,7 +116,7 @@ static void *work(void *p);
 static void discover(void *unused) {
   (void)unused;
   const uint64_t from = hx__now_ns();
-  const char *const lacks = hx__headroom_lacks();
+  const char *const lacks = hx__driver_headroom_missing();
   if (lacks) hx__log(HX__LOG_WARN, "%s: no OpenCL driver is loaded, the CPU works alone", lacks);
   const size_t found = lacks ? 0 : hx__opencl_backend.discover(NULL, devices, HX_MAX_DEVICES - 1);
   hx__log(HX__LOG_DEBUG, "discovery: %zu OpenCL devices in %.1f ms", found, (double)(hx__now_ns() - from) * 1e-6);
@@ -136,7 +136,7 @@ static void *discovery(void *unused) {
 }
 
 void hx__registry_start(void) {
-  if (atomic_load_explicit(&done, memory_order_acquire) || hx__forked()) return;
+  if (atomic_load_explicit(&done, memory_order_acquire) || hx__in_forked_child()) return;
   if (hx__is_secure_process()) {
     if (!atomic_exchange(&done, true))
       hx__log(HX__LOG_INFO,
@@ -198,7 +198,7 @@ bool hx__registry_done(void) { return atomic_load_explicit(&done, memory_order_a
 
 bool hx__registry_busy(void) { return atomic_load_explicit(&busy, memory_order_relaxed) != 0; }
 
-bool hx__registry_disturbs(void) { return atomic_load_explicit(&disturbing, memory_order_relaxed) != 0; }
+bool hx__registry_slows_cpu(void) { return atomic_load_explicit(&disturbing, memory_order_relaxed) != 0; }
 
 size_t hx__registry_devices(hx__device *const **list) {
   *list = devices;
@@ -210,7 +210,7 @@ void hx__device_lost(hx__device *device, const char *format, ...) {
   if (!atomic_load(&device->lost)) {
     va_list args;
     va_start(args, format);
-    hx__device_say(device, format, args);
+    hx__device_set_why(device, format, args);
     va_end(args);
     atomic_store(&device->lost, true);
     hx__log(HX__LOG_WARN, "%s is lost: %s; the CPU goes on without it", device->name, device->why);
@@ -242,7 +242,7 @@ void hx__registry_cores_busy(void) {
 void hx__registry_cores_free(void) { atomic_fetch_sub(&cores_busy, 1); }
 
 static bool may_disturb(void) {
-  return atomic_load(&cores_busy) == 0 || hx__registry_awaited() ||
+  return atomic_load(&cores_busy) == 0 || hx__registry_is_awaited() ||
          hx__now_ns() - atomic_load(&busy_since_ns) > LONG_WORK_NS;
 }
 
@@ -285,7 +285,7 @@ static void prepare_all(void *p) {
   pthread_mutex_lock(&lock);
   while (w->gives_way) pthread_cond_wait(&changed, &lock);
   for (;;) {
-    if (w->relieved && hx__thread_gives_way()) {
+    if (w->relieved && hx__thread_has_idle_priority()) {
       w->gives_way = w->relieved = false;
       pthread_cond_broadcast(&changed);
       pthread_mutex_unlock(&lock);
@@ -305,12 +305,13 @@ static void prepare_all(void *p) {
       continue;
     }
     const uint64_t one = needs & -needs; /* one at a time: a call waits for its own kernel only, exit for one build */
-    const bool good_to_have = one == HX__NEED_TILES && !hx__registry_awaited();
+    const bool good_to_have = one == HX__NEED_TILES && !hx__registry_is_awaited();
     if (good_to_have && hx__now_ns() < rest_until_ns) {
       hx__cond_wait_until(&changed, &lock, rest_until_ns);
       continue;
     }
-    if (good_to_have && !hx__thread_gives_way()) w->thread = gettid(), w->gives_way = hx__thread_give_way();
+    if (good_to_have && !hx__thread_has_idle_priority())
+      w->thread = gettid(), w->gives_way = hx__thread_set_idle_priority();
     tidy = !one;
     rest_until_ns = step(w->device, one);
   }
@@ -329,7 +330,7 @@ static void *work(void *p) {
 }
 
 void hx__prepare(hx__device *device, uint64_t needs) {
-  if (!device->backend->prepare || hx__forked() || !undecided(device, needs)) return;
+  if (!device->backend->prepare || hx__in_forked_child() || !undecided(device, needs)) return;
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count; i++) {
     worker *const w = &workers[i];
@@ -347,11 +348,11 @@ void hx__prepare(hx__device *device, uint64_t needs) {
   pthread_mutex_unlock(&lock);
 }
 
-bool hx__registry_awaited(void) { return atomic_load(&waiting) != 0; }
+bool hx__registry_is_awaited(void) { return atomic_load(&waiting) != 0; }
 
 void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns, uint64_t hang_ns) {
   patience p = {.deadline_ns = deadline_ns, .hang_ns = hang_ns};
-  if (!device->backend->prepare || hx__forked() || !undecided(device, needs)) return;
+  if (!device->backend->prepare || hx__in_forked_child() || !undecided(device, needs)) return;
   atomic_fetch_add(&waiting, 1);
   hx__prepare(device, needs);
   pthread_mutex_lock(&lock);

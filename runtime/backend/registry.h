@@ -6,10 +6,10 @@
 #include "runtime/backend/backend.h"
 
 /* Sees to it, where the main thread calls, that exit waits for threads inside a driver. */
-void hx__registry_watch(void);
+void hx__registry_install_exit_hook(void);
 
 /* The same for the calling thread, if it is that which exits. */
-void hx__registry_watch_thread(void);
+void hx__registry_install_thread_exit_hook(void);
 
 /* Starts the discovery where it has not begun; returns at once. */
 void hx__registry_start(void);
@@ -28,7 +28,7 @@ void hx__registry_cores_free(void);
  */
 bool hx__registry_busy(void);
 /* Whether one is on a thread that does not give way to others, so that what the CPU does takes longer too. */
-bool hx__registry_disturbs(void);
+bool hx__registry_slows_cpu(void);
 /* The OpenCL devices of the process, platforms sorted by name. Empty before hx__registry_done. */
 size_t hx__registry_devices(hx__device *const **list);
 
@@ -40,7 +40,7 @@ uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t til
  * atomic reads. The product brings HX__NEED_TILES along, for when nothing else is left to do. */
 void hx__prepare(hx__device *device, uint64_t needs);
 /* Whether somebody waits in hx__prepare_wait: what is to be built is then urgent. */
-bool hx__registry_awaited(void);
+bool hx__registry_is_awaited(void);
 /* Waits until each of needs is ready or refused, or the device is lost; or as hx__registry_wait. */
 void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns, uint64_t hang_ns);
 

@@ -19,7 +19,7 @@ void hx__device_why(const hx__device *device, char out[HX__WHY_TEXT]) {
   hx__unlock(&lock);
 }
 
-void hx__device_say(hx__device *device, const char *format, va_list args) {
+void hx__device_set_why(hx__device *device, const char *format, va_list args) {
   char text[1024];
   vsnprintf(text, sizeof text, format, args);
   size_t length = strlen(text);
@@ -35,13 +35,13 @@ void hx__device_say(hx__device *device, const char *format, va_list args) {
   hx__unlock(&lock);
 }
 
-void hx__device_note(hx__device *device, const char *sentence) {
+void hx__device_append_why(hx__device *device, const char *sentence) {
   hx__lock(&lock);
   device->why_end = (size_t)snprintf(device->why, HX__WHY_TEXT, "%s", sentence);
   hx__unlock(&lock);
 }
 
-void hx__device_refuses(hx__device *device, const char *name, const char *why) {
+void hx__device_note_refusal(hx__device *device, const char *name, const char *why) {
   char item[HX__WHY_TEXT];
   hx__lock(&lock);
   const size_t used = device->why_end;

@@ -68,12 +68,12 @@ static bool folder_now(char out[sizeof folder]) {
   return out[0] != '\0';
 }
 
-bool hx__cache_dir_on(void) {
+bool hx__cache_dir_is_enabled(void) {
   char path[sizeof folder];
   return folder_now(path);
 }
 
-void hx__cache_dir_off(const char *what, int error) {
+void hx__cache_dir_log_disabled(const char *what, int error) {
   char path[sizeof folder];
   hx__lock(&lock);
   const bool first = !said;
@@ -116,12 +116,12 @@ int hx__cache_dir_open(bool create) {
   if (fd < 0 && errno == ENOENT) {
     if (!create) return -1;
     const int error = make(path);
-    if (error) return hx__cache_dir_off("it cannot be made", error), -1;
+    if (error) return hx__cache_dir_log_disabled("it cannot be made", error), -1;
     fd = open(path, flags);
   }
-  if (fd < 0) return hx__cache_dir_off("it cannot be opened", errno), -1;
+  if (fd < 0) return hx__cache_dir_log_disabled("it cannot be opened", errno), -1;
   if (fstat(fd, &s) == 0 && s.st_uid == geteuid() && !(s.st_mode & (S_IWGRP | S_IWOTH))) return fd;
   close(fd);
-  hx__cache_dir_off("it belongs to another user, or others may write to it", 0);
+  hx__cache_dir_log_disabled("it belongs to another user, or others may write to it", 0);
   return -1;
 }

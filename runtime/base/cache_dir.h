@@ -15,13 +15,13 @@ void hx__cache_dir_set(const char *path);
 void hx__cache_dir_join(const char *path);
 void hx__cache_dir_leave(void); /* it ends */
 /* Whether there is one: else keys need not be made. */
-bool hx__cache_dir_on(void);
+bool hx__cache_dir_is_enabled(void);
 
 /* A descriptor of the folder, or -1. create: makes it where it is missing, for its owner alone. Used only where it
  * belongs to this user and nobody else may write to it. */
 int hx__cache_dir_open(bool create);
 /* Says once for each folder that is set, at level info, why there is no cache. */
-void hx__cache_dir_off(const char *what, int error);
+void hx__cache_dir_log_disabled(const char *what, int error);
 
 /* Removes the files that were used longest ago until the rest keeps within HX__CACHE_BYTES. */
 void hx__cache_trim(int folder);
@@ -30,11 +30,11 @@ void hx__cache_trim(int folder);
 
 /* What is kept under a key, to be freed; NULL if nothing is, or nothing that may be used, and HX_LOG=info says why.
  * What a driver crashed of once it would crash of again. So what goes to a driver is got with a trial, which marks the
- * file as in use until hx__cache_trial_end: a file with the mark of a process that died is never used again, nor
+ * file as in use until hx__cache_crash_mark_end: a file with the mark of a process that died is never used again, nor
  * replaced, and a file that cannot be marked is not used. trial is NULL for what only hx itself reads. */
 void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial);
 /* Ends the trial of a get that gave something. What did not pass is discarded. */
-void hx__cache_trial_end(int trial, bool passed);
+void hx__cache_crash_mark_end(int trial, bool passed);
 /* Keeps it, in the place of what was there, unless that has the mark of a trial. */
 void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t bytes);
 

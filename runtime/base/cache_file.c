@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "runtime/base/cache_dir.h"
-#include "runtime/base/cache_trial.h"
+#include "runtime/base/crash_mark.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
 #include "runtime/base/hash.h"
-#include "runtime/base/hush.h"
+#include "runtime/base/signal_guard.h"
 #include "runtime/base/log.h"
 
 #define FORMAT 2u
@@ -28,7 +28,7 @@ typedef struct header {
   char magic[8];
   uint32_t format, header_bytes;
   uint64_t key_bytes, data_bytes, checksum; /* of the contents */
-  hx__trial_marks marks;
+  hx__crash_marks marks;
 } header;
 
 static const char magic[8] = "hxcache";
@@ -77,7 +77,7 @@ static const char *read_header(int fd, size_t key_bytes, header *h, bool *marked
     return "it is of another format";
   if (h->key_bytes != key_bytes || h->data_bytes > MOST_BYTES) return "it is of another key, or too long";
   if ((uint64_t)s.st_size != sizeof *h + h->key_bytes + h->data_bytes) return "it is cut short, or longer than it says";
-  return hx__trial_marks_are_sound(&h->marks, marked) ? NULL : "it is damaged";
+  return hx__crash_marks_are_valid(&h->marks, marked) ? NULL : "it is damaged";
 }
 
 /* The same for what follows the header; *data is to be freed. */
@@ -113,7 +113,7 @@ void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial
   char *data = NULL;
   bool marked;
   const char *why = fd < 0 ? "it cannot be opened" : read_header(fd, key_bytes, &h, &marked);
-  const bool on_trial = !why && trial && !(why = hx__trial_begin(fd, offsetof(header, marks), &error));
+  const bool on_trial = !why && trial && !(why = hx__crash_mark_begin(fd, offsetof(header, marks), &error));
   if (!why) why = read_contents(fd, &h, key, &data);
   if (!why) {
     futimens(fd, NULL); /* what was used longest ago goes first */
@@ -127,7 +127,7 @@ void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial
   pass_over(&n, why, error);
   free(data);
   if (on_trial)
-    hx__cache_trial_end(fd, true); /* no driver has had it */
+    hx__cache_crash_mark_end(fd, true); /* no driver has had it */
   else if (fd >= 0)
     close(fd);
   return NULL;
@@ -153,10 +153,10 @@ static int write_file(int folder, const name *final, const header *h, const void
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   const int fd = hx__above_streams(openat(folder, temporary, flags, 0600));
   if (fd < 0) return errno;
-  const hx__hush hush = hx__hush_begin();
+  const hx__signal_guard hush = hx__signal_guard_begin();
   bool ok = write_all(fd, h, sizeof *h) && write_all(fd, key, (size_t)h->key_bytes) &&
             write_all(fd, data, (size_t)h->data_bytes);
-  hx__hush_end(&hush, !ok);
+  hx__signal_guard_end(&hush, !ok);
   int error = ok ? 0 : errno;
   if (close(fd) != 0 && ok) error = errno;
   if (!error && renameat(folder, temporary, folder, final->text) != 0) error = errno;
@@ -178,7 +178,7 @@ void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t b
   } else {
     const int error = write_file(folder, &n, &h, key, data);
     if (error)
-      hx__cache_dir_off("a file cannot be written", error);
+      hx__cache_dir_log_disabled("a file cannot be written", error);
     else
       hx__cache_trim(folder);
   }

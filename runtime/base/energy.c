@@ -163,7 +163,7 @@ static void open_process(void) {
 }
 
 hx__energy *hx__energy_of_process(void) {
-  if (hx__forked()) return NULL;
+  if (hx__in_forked_child()) return NULL;
   pthread_once(&opened, open_process);
   return process;
 }

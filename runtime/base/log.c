@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/base/hush.h"
+#include "runtime/base/signal_guard.h"
 
 int hx__log_threshold = HX__LOG_WARN;
 
@@ -21,10 +21,10 @@ static const char *const level_names[] = {
 #define LINE_BYTES 2048 /* under PIPE_BUF, up to which a write to a pipe is atomic */
 
 static void put(const char *line, size_t length) {
-  const hx__hush hush = hx__hush_begin();
+  const hx__signal_guard hush = hx__signal_guard_begin();
   ssize_t written;
   while ((written = write(STDERR_FILENO, line, length)) < 0 && errno == EINTR) continue;
-  hx__hush_end(&hush, written < 0);
+  hx__signal_guard_end(&hush, written < 0);
 }
 
 void hx__log_write(hx__log_level level, const char *format, ...) {

@@ -113,7 +113,7 @@ static bool is_due(void) {
 
 hx__power hx__power_source(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  if (!hx__forked()) {
+  if (!hx__in_forked_child()) {
     pthread_once(&once, first_look);
     if (is_due() && !atomic_exchange(&looking, true)) start_look();
   }

@@ -45,7 +45,7 @@ static void end(void *detail) {
   if (detail != no_room) free(detail);
 }
 static void init(void) {
-  hx__stay_loaded();
+  hx__keep_library_mapped();
   has_details = pthread_key_create(&details, end) == 0;
 }
 

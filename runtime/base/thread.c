@@ -29,7 +29,7 @@ typedef struct start {
 static cpu_set_t home;
 static atomic_bool has_home;
 
-void hx__threads_home(const cpu_set_t *set) {
+void hx__set_thread_affinity(const cpu_set_t *set) {
   static atomic_flag taken = ATOMIC_FLAG_INIT;
   if (atomic_flag_test_and_set(&taken)) return;
   home = *set;
@@ -52,11 +52,11 @@ static void *trampoline(void *p) {
 static void stay(void) {
   Dl_info info;
   struct link_map *map = NULL;
-  if (dladdr1((void *)hx__stay_loaded, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0])
+  if (dladdr1((void *)hx__keep_library_mapped, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0])
     (void)dlopen(map->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* the program itself has no name, and stays */
 }
 
-void hx__stay_loaded(void) {
+void hx__keep_library_mapped(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, stay);
 }
@@ -66,7 +66,7 @@ int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg) {
 }
 
 int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(void *), void *arg) {
-  hx__stay_loaded();
+  hx__keep_library_mapped();
   start *s = malloc(sizeof *s);
   if (!s) return ENOMEM;
   *s = (start){fn, arg};
@@ -93,7 +93,7 @@ bool hx__before_exit(void (*f)(void *)) {
 }
 
 /* A thread that ends by itself was not called by exit. The main one only ever ends by that, or by pthread_exit. */
-bool hx__process_ends(void) {
+bool hx__process_is_exiting(void) {
   void *caller[CALLERS];
   const int count = backtrace(caller, CALLERS);
   for (int i = 0; i < count; i++) {
@@ -103,7 +103,7 @@ bool hx__process_ends(void) {
   return false;
 }
 
-void hx__thread_is_brief(void) {
+void hx__thread_request_low_latency(void) {
   struct { /* sched_setattr(2), first version */
     uint32_t size, policy;
     uint64_t flags;
@@ -118,12 +118,12 @@ void hx__thread_is_brief(void) {
 
 static _Thread_local bool gives_way;
 
-bool hx__thread_give_way(void) {
+bool hx__thread_set_idle_priority(void) {
   const struct sched_param none = {0};
   return gives_way = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
 }
 
-bool hx__thread_gives_way(void) { return gives_way; }
+bool hx__thread_has_idle_priority(void) { return gives_way; }
 
 static bool forked;
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
@@ -137,11 +137,11 @@ static void in_child(void) {
 }
 static void watch(void) { pthread_atfork(NULL, NULL, in_child); }
 
-bool hx__forked(void) { return __builtin_expect(forked, 0); }
-void hx__fork_watch(void) { pthread_once(&watch_once, watch); }
+bool hx__in_forked_child(void) { return __builtin_expect(forked, 0); }
+void hx__install_fork_handlers(void) { pthread_once(&watch_once, watch); }
 
-void hx__lock(pthread_mutex_t *m) { pthread_mutex_lock(hx__forked() ? &child_lock : m); }
-void hx__unlock(pthread_mutex_t *m) { pthread_mutex_unlock(hx__forked() ? &child_lock : m); }
+void hx__lock(pthread_mutex_t *m) { pthread_mutex_lock(hx__in_forked_child() ? &child_lock : m); }
+void hx__unlock(pthread_mutex_t *m) { pthread_mutex_unlock(hx__in_forked_child() ? &child_lock : m); }
 
 void hx__cond_init(pthread_cond_t *c) {
   pthread_condattr_t attr;

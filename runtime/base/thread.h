@@ -10,7 +10,7 @@
 
 /* Whatever holds this code, a plugin that was linked with the archive, stays mapped to the end of the process from now
  * on, though it be closed: threads, and what ends with a thread, would otherwise go on in unmapped memory. */
-void hx__stay_loaded(void);
+void hx__keep_library_mapped(void);
 
 /* Starts fn(arg) on a thread that blocks all signals and is in the canonical floating-point state, both before its
  * first instruction of ours: drivers' worker threads inherit them. 0, or an error number as pthread_create. */
@@ -20,27 +20,28 @@ int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(vo
 
 /* Threads that are started from here on may run on these CPUs instead of where their starter may; the first call in the
  * process counts. */
-void hx__threads_home(const cpu_set_t *set);
+void hx__set_thread_affinity(const cpu_set_t *set);
 
 /* The calling thread mostly sleeps, and what it does when it wakes is short: where the kernel knows slices of threads
  * (Linux 6.12, sched_setattr's sched_runtime without privilege) it runs before a thread that computes on its core. */
-void hx__thread_is_brief(void);
+void hx__thread_request_low_latency(void);
 
 /* The calling thread takes a core only where nobody else wants it (SCHED_IDLE), and so do threads that it starts; for
  * good: what was given up may not be had again without privilege. False where the system refuses. */
-bool hx__thread_give_way(void);
+bool hx__thread_set_idle_priority(void);
 /* Whether the calling thread did so. */
-bool hx__thread_gives_way(void);
+bool hx__thread_has_idle_priority(void);
 
 /* f(NULL) runs when the calling thread ends, and also when it ends the process by exit or by returning from main: then
  * before every handler of atexit and every destructor of a library, whenever those were registered. */
 bool hx__before_exit(void (*f)(void *));
 /* In such an f: whether it is the process that ends. */
-bool hx__process_ends(void);
+bool hx__process_is_exiting(void);
 
-/* True in a process forked after hx__fork_watch: threads, OpenMP teams and drivers of the parent do not exist there. */
-bool hx__forked(void);
-void hx__fork_watch(void);
+/* True in a process forked after hx__install_fork_handlers: threads, OpenMP teams and drivers of the parent do not
+ * exist there. */
+bool hx__in_forked_child(void);
+void hx__install_fork_handlers(void);
 
 /* A lock that a forked child may take too: the parent's threads, which may have held it, do not exist there, so all its
  * locks are one that is made anew. Never across a condition variable in a child. */

@@ -16,7 +16,7 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/descriptor.h"
-#include "runtime/base/hush.h"
+#include "runtime/base/signal_guard.h"
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 #include "runtime/base/trace_text.h"
@@ -83,7 +83,7 @@ static void flush_unlock(hx__trace *t) {
 
 static void add(hx__trace *t, record r) {
   static _Thread_local uint32_t thread;
-  if (hx__forked()) return;
+  if (hx__in_forked_child()) return;
   if (!thread) thread = (uint32_t)syscall(SYS_gettid);
   r.thread = thread;
   hx__lock(&t->lock);
@@ -111,7 +111,7 @@ void hx__trace_decision(hx__trace *t, const hx__trace_choice *choice) {
 }
 
 void hx__trace_device(hx__trace *t, size_t device, const char *name) {
-  if (!t || hx__forked()) return;
+  if (!t || hx__in_forked_child()) return;
   hx__lock(&t->writing);
   hx__trace_put_device(&t->text, device, name);
   hx__unlock(&t->writing);
@@ -120,7 +120,7 @@ void hx__trace_device(hx__trace *t, size_t device, const char *name) {
 /* Files. */
 
 static void flush_all(void) {
-  if (hx__forked()) return;
+  if (hx__in_forked_child()) return;
   hx__lock(&all_lock);
   for (hx__trace *t = all; t; t = t->next) {
     hx__lock(&t->lock);
@@ -146,7 +146,7 @@ static void in_child(void) {
 
 static void begin(void) {
   atexit(flush_all); /* for programs that end without hx_close */
-  hx__fork_watch();
+  hx__install_fork_handlers();
   pthread_atfork(before_fork, in_parent, in_child);
 }
 
@@ -171,9 +171,9 @@ static bool open_file(hx__trace *t) {
   if (fine && !same && !may_replace(text->fd)) fine = false, errno = NOT_A_TRACE;
   if (fine && !same) {
     static const char empty[] = HX__TRACE_HEAD HX__TRACE_END;
-    const hx__hush hush = hx__hush_begin();
+    const hx__signal_guard hush = hx__signal_guard_begin();
     fine = ftruncate(text->fd, 0) == 0 && pwrite(text->fd, empty, sizeof empty - 1, 0) == (ssize_t)sizeof empty - 1;
-    hx__hush_end(&hush, !fine);
+    hx__signal_guard_end(&hush, !fine);
     if (!fine) (void)!ftruncate(text->fd, 0); /* half a head would not be known again */
     memset(text->row, 0, sizeof text->row);
     text->end = sizeof HX__TRACE_HEAD - 1;
@@ -208,7 +208,7 @@ static hx__trace *find(const char *path) {
 
 hx__trace *hx__trace_open(const char *path) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  if (!path[0] || hx__forked()) return NULL;
+  if (!path[0] || hx__in_forked_child()) return NULL;
   pthread_once(&once, begin);
   hx__lock(&all_lock);
   errno = ENOMEM;
@@ -226,7 +226,7 @@ hx__trace *hx__trace_open(const char *path) {
 }
 
 void hx__trace_close(hx__trace *t) {
-  if (!t || hx__forked()) return;
+  if (!t || hx__in_forked_child()) return;
   hx__lock(&all_lock);
   hx__lock(&t->lock);
   flush_unlock(t);

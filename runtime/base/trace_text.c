@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtime/base/hush.h"
+#include "runtime/base/signal_guard.h"
 #include "runtime/base/log.h"
 
 #define EVENT_BYTES 640u /* more than any event has */
@@ -59,7 +59,7 @@ void hx__trace_write(hx__trace_text *t) {
   const size_t bytes = t->used + HX__TRACE_END_BYTES;
   put(t, HX__TRACE_END, HX__TRACE_END_BYTES);
   size_t done = 0;
-  const hx__hush hush = hx__hush_begin();
+  const hx__signal_guard hush = hx__signal_guard_begin();
   while (done < bytes && !t->broken) {
     const ssize_t n = pwrite(t->fd, t->text + done, bytes - done, t->end + (off_t)done);
     if (n >= 0) done += (size_t)n;
@@ -69,7 +69,7 @@ void hx__trace_write(hx__trace_text *t) {
     if (pwrite(t->fd, HX__TRACE_END, HX__TRACE_END_BYTES, t->end) == (ssize_t)HX__TRACE_END_BYTES)
       (void)!ftruncate(t->fd, t->end + (off_t)HX__TRACE_END_BYTES);
   }
-  hx__hush_end(&hush, t->broken);
+  hx__signal_guard_end(&hush, t->broken);
   if (!t->broken) t->end += (off_t)t->used - (off_t)HX__TRACE_END_BYTES;
   t->used = 0;
 }
@@ -109,7 +109,7 @@ void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t row) {
   PUT(t, "thread_name\",\"ph\":\"M\",");
   put_row(t, device, row);
   PUT(t, ",\"args\":{\"name\":\"");
-  put_word(t, row & HX__TRACE_TRANSFERS ? "transfers" : device ? "feeder" : "CPU thread");
+  put_word(t, row & HX__TRACE_TRANSFERS ? "transfers" : device ? "worker" : "CPU thread");
   PUT(t, "\"}}");
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/energy.h"
 #include "runtime/base/log.h"
-#include "runtime/dispatch/prospect.h"
+#include "runtime/dispatch/cost_inputs.h"
 #include "runtime/run/run.h"
 
 /* Units of a thread's part: what one thread does while another wakes, and where the team is awake. */
@@ -47,37 +47,38 @@ unsigned hx__threads_for(const hx__work *w, unsigned most) {
   const uint64_t least = w->matmul ? AWAKE_UNITS : AWAKE_ELEMENTS;
   const uint64_t all = effort(w);
   if (most < 2 || w->slices < 2 || all < 2 * least) return 1;
-  const hx__team_mood mood = hx__cpu_team_mood();
-  if (mood == HX__TEAM_CROWDED && all <= (w->matmul ? CROWDED_UNITS : CROWDED_ELEMENTS)) return 1;
-  const uint64_t parts = all / (mood == HX__TEAM_AWAKE ? least : w->matmul ? ASLEEP_UNITS : ASLEEP_ELEMENTS);
+  const hx__pool_state mood = hx__cpu_pool_state();
+  if (mood == HX__POOL_CROWDED && all <= (w->matmul ? CROWDED_UNITS : CROWDED_ELEMENTS)) return 1;
+  const uint64_t parts = all / (mood == HX__POOL_AWAKE ? least : w->matmul ? ASLEEP_UNITS : ASLEEP_ELEMENTS);
   const uint64_t useful = parts < w->slices ? parts : w->slices;
   return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
 }
 
-static uint64_t needs_of(const hx__team *team, const hx__seat *seat, uint64_t needs) {
+static uint64_t needs_of(const hx__device_table *team, const hx__device_entry *seat, uint64_t needs) {
   const uint32_t tile[3] = {team->config->tile_m, team->config->tile_n, team->config->tile_k};
   return hx__device_needs(seat->device, needs, tile);
 }
 
-bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, const hx__work *work) {
+bool hx__device_entry_may_become_usable(const hx__device_table *team, const hx__device_entry *seat,
+                                        const hx__work *work) {
   const hx__device *const d = seat->device;
   const uint64_t needs = work->needs;
   return d->kind != HX_CPU && seat->selected && !atomic_load(&d->lost) &&
          !(needs_of(team, seat, needs) & atomic_load(&d->refused));
 }
 
-bool hx__seat_usable(const hx__team *team, const hx__seat *seat, const hx__work *work) {
-  return hx__seat_hopeful(team, seat, work) &&
+bool hx__device_entry_is_usable(const hx__device_table *team, const hx__device_entry *seat, const hx__work *work) {
+  return hx__device_entry_may_become_usable(team, seat, work) &&
          !(needs_of(team, seat, work->needs) & ~atomic_load(&seat->device->ready)) &&
          !atomic_load(&seat->device->stuck);
 }
 
-static void find_devices(const hx__team *team, const hx__work *w, hx__plan *plan) {
+static void find_devices(const hx__device_table *team, const hx__work *w, hx__plan *plan) {
   size_t selected = 0;
   for (size_t i = 0; i < team->seats; i++) {
     const size_t ordinal = selected;
     selected += team->seat[i].selected && team->seat[i].device->kind != HX_CPU;
-    if (hx__seat_usable(team, &team->seat[i], w))
+    if (hx__device_entry_is_usable(team, &team->seat[i], w))
       plan->device[plan->devices++] = (hx__plan_device){.seat = i, .ordinal = ordinal};
   }
 }
@@ -141,10 +142,11 @@ static void share_by_rates(hx__plan *plan) {
 static const char *const reasons[] = {
     [HX__REASON_BEST] = "best", [HX__REASON_TRY] = "tried", [HX__REASON_RECHECK] = "checked again"};
 
-static void trace_decision(hx__trace *trace, hx__ruling ruling, const hx__prospect *p, const hx__decision *d) {
+static void trace_decision(hx__trace *trace, hx__decision_source ruling, const hx__cost_inputs *p,
+                           const hx__decision *d) {
   static const char *const rulings[] = {
-      [HX__RULING_NO_DEVICE] = "no device", [HX__RULING_SMALL] = "small", [HX__RULING_SET] = "set"};
-  const bool expected = ruling == HX__RULING_EXPECTED;
+      [HX__DECIDED_NO_DEVICE] = "no device", [HX__DECIDED_SMALL] = "small", [HX__DECIDED_SETTING] = "set"};
+  const bool expected = ruling == HX__DECIDED_BY_COST;
   const hx__choice c = hx__choice_of(d->choice, p->devices);
   const double cpu_ns = hx__estimate_ns(&p->cpu_alone, p->units, false);
   hx__trace_decision(trace, &(hx__trace_choice){.reason = expected ? reasons[d->reason] : rulings[ruling],
@@ -170,7 +172,7 @@ static void log_decision(const hx__decision *d, unsigned devices) {
   if (!hx__logs(HX__LOG_DEBUG)) return;
   for (unsigned i = 0; i < d->choices; i++) {
     const hx__choice c = hx__choice_of(i, devices);
-    const hx__outlook *const o = &d->outlook[i];
+    const hx__candidate *const o = &d->outlook[i];
     hx__log(HX__LOG_DEBUG,
             "choice %u, %s%u devices: %.3f ms expected (sigma %.2f), %.3f by its parts, %.1f W, %u calls%s%s", i,
             c.cpu ? "CPU and " : "", c.devices, o->ns * 1e-6, o->sigma, o->parts_ns * 1e-6, o->watts, o->samples,
@@ -185,7 +187,7 @@ static void say_time_decides(const char *why, const char *name) {
 
 /* What the decision makes small, and what the counters show before. They do not see a card in a slot, whose energy
  * would seem to be free. */
-static hx__objective objective_for(const hx__team *team, hx__plan *plan) {
+static hx__objective objective_for(const hx__device_table *team, hx__plan *plan) {
   const hx__objective wanted = team->config->objective;
   if (wanted == HX__OBJECTIVE_TIME || !hx__energy_of_process()) return HX__OBJECTIVE_TIME;
   for (size_t i = 0; i < plan->devices; i++) {
@@ -200,10 +202,10 @@ static hx__objective objective_for(const hx__team *team, hx__plan *plan) {
   return HX__OBJECTIVE_TIME;
 }
 
-hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned threads, hx__plan *plan,
-                             hx__prospect *prospect, hx__decision *decision) {
+hx__decision_source hx__plan_consider(const hx__device_table *team, const hx__work *w, unsigned threads, hx__plan *plan,
+                                      hx__cost_inputs *prospect, hx__decision *decision) {
   const hx__config *const config = team->config;
-  hx__prospect_cpu(team, w, threads, prospect);
+  hx__cost_inputs_of_cpu(team, w, threads, prospect);
   const hx__cpu_time cpu = hx__cpu_time_of(w, threads, &prospect->cpu_alone);
   const bool limited = config->min_offload != UINT64_MAX;
   memset(plan, 0, offsetof(hx__plan, device));
@@ -215,36 +217,36 @@ hx__ruling hx__plan_consider(const hx__team *team, const hx__work *w, unsigned t
   const bool none = plan->devices == 0;
   const bool small = limited ? w->units < config->min_offload : cpu.ns < HX__BREAK_EVEN_NS;
   if (small) plan->devices = 0;
-  hx__prospect_devices(team, w, plan, prospect);
+  hx__cost_inputs_of_devices(team, w, plan, prospect);
   *decision = (hx__decision){.choice = (unsigned)plan->devices};
-  if (none) return HX__RULING_NO_DEVICE;
-  if (small) return HX__RULING_SMALL;
-  if (config->schedule != HX__SCHEDULE_ADAPTIVE || limited) return HX__RULING_SET;
+  if (none) return HX__DECIDED_NO_DEVICE;
+  if (small) return HX__DECIDED_SMALL;
+  if (config->schedule != HX__SCHEDULE_ADAPTIVE || limited) return HX__DECIDED_SETTING;
   prospect->objective = objective_for(team, plan);
   hx__decide(prospect, decision);
   plan->turn = decision->turn;
   plan->best = decision->choice == decision->best;
   plan->promise_ns = decision->outlook[decision->choice].parts_ns;
-  return HX__RULING_EXPECTED;
+  return HX__DECIDED_BY_COST;
 }
 
 /* hx decides: nothing under the break-even goes to a device; above it what is expected to end first. */
-static void choose(const hx__team *team, const hx__work *w, unsigned threads, hx__plan *plan) {
+static void choose(const hx__device_table *team, const hx__work *w, unsigned threads, hx__plan *plan) {
   const hx__config *const config = team->config;
   const bool mandatory = plan->mandatory;
-  hx__prospect prospect;
+  hx__cost_inputs prospect;
   hx__decision decision;
-  const hx__ruling ruling = hx__plan_consider(team, w, threads, plan, &prospect, &decision);
-  if (ruling == HX__RULING_EXPECTED) log_decision(&decision, prospect.devices);
+  const hx__decision_source ruling = hx__plan_consider(team, w, threads, plan, &prospect, &decision);
+  if (ruling == HX__DECIDED_BY_COST) log_decision(&decision, prospect.devices);
   if (team->trace) trace_decision(team->trace, ruling, &prospect, &decision);
   plan->mandatory = mandatory;
   plan->policy = hx__policy_of(config->schedule);
   plan->chunk = config->chunk ? (w->matmul ? config->chunk : (config->chunk + HX__LEAF - 1) / HX__LEAF) : 0;
-  hx__prospect_take(w, &prospect, hx__choice_of(decision.choice, (unsigned)prospect.devices), plan);
+  hx__plan_apply_choice(w, &prospect, hx__choice_of(decision.choice, (unsigned)prospect.devices), plan);
   share_by_rates(plan);
 }
 
-void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsigned threads, hx__plan *plan) {
+void hx__plan_make(const hx__device_table *team, const hx__work *w, double share, unsigned threads, hx__plan *plan) {
   memset(plan, 0, offsetof(hx__plan, device));
   plan->threads = threads;
   plan->joules = NAN;
@@ -254,11 +256,11 @@ void hx__plan_make(const hx__team *team, const hx__work *w, double share, unsign
     choose(team, w, threads, plan);
   } else {
     if (share != 0.0) find_devices(team, w, plan);
-    hx__prospect prospect;
+    hx__cost_inputs prospect;
     if (plan->devices) {
-      hx__prospect_cpu(team, w, threads, &prospect);
-      hx__prospect_devices(team, w, plan, &prospect);
-      hx__prospect_take(w, &prospect, (hx__choice){(unsigned)plan->devices, plan->cpu_works}, plan);
+      hx__cost_inputs_of_cpu(team, w, threads, &prospect);
+      hx__cost_inputs_of_devices(team, w, plan, &prospect);
+      hx__plan_apply_choice(w, &prospect, (hx__choice){(unsigned)plan->devices, plan->cpu_works}, plan);
     }
     cut(team->config, w, share, plan);
   }

@@ -3,7 +3,7 @@
 #ifndef HX_DISPATCH_DISPATCH_H
 #define HX_DISPATCH_DISPATCH_H
 
-#include "runtime/dispatch/prospect.h"
+#include "runtime/dispatch/cost_inputs.h"
 
 #define HX__SHARE_AUTO (-1.0)
 
@@ -16,14 +16,15 @@ double hx__share_of(const hx__config *config, const hx__work *work);
 unsigned hx__threads_for(const hx__work *work, unsigned most);
 
 /* Whether the device of a seat can do the task now; soon: whether it may once its kernels are built. */
-bool hx__seat_usable(const hx__team *team, const hx__seat *seat, const hx__work *work);
-bool hx__seat_hopeful(const hx__team *team, const hx__seat *seat, const hx__work *work);
+bool hx__device_entry_is_usable(const hx__device_table *team, const hx__device_entry *seat, const hx__work *work);
+bool hx__device_entry_may_become_usable(const hx__device_table *team, const hx__device_entry *seat,
+                                        const hx__work *work);
 
 /* The first half of a plan where the share is left to hx: the devices there are, what is expected, what to choose, and
  * what settled it. */
-hx__ruling hx__plan_consider(const hx__team *team, const hx__work *work, unsigned threads, hx__plan *plan,
-                             hx__prospect *prospect, hx__decision *decision);
+hx__decision_source hx__plan_consider(const hx__device_table *team, const hx__work *work, unsigned threads,
+                                      hx__plan *plan, hx__cost_inputs *prospect, hx__decision *decision);
 
-void hx__plan_make(const hx__team *team, const hx__work *work, double share, unsigned threads, hx__plan *plan);
+void hx__plan_make(const hx__device_table *team, const hx__work *work, double share, unsigned threads, hx__plan *plan);
 
 #endif

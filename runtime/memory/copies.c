@@ -14,7 +14,7 @@
 struct hx__copy {
   hx__copy *next; /* the latest used first */
   hx__device *device;
-  hx__held *held;
+  hx__mirror *held;
   uint64_t version; /* of its range; a result's: 0 */
   unsigned users;
   bool stale; /* dropped once nobody uses it */
@@ -29,7 +29,7 @@ static void discard(hx__copy *c) {
 
 /* Takes what is stale and unused out of the list. A forked child leaves its parent's devices alone. */
 static void sweep(hx__memory *m) {
-  if (hx__forked()) return;
+  if (hx__in_forked_child()) return;
   for (hx__copy **at = &m->copies; *at;) {
     hx__copy *const c = *at;
     if (!c->stale || c->users) {
@@ -45,7 +45,7 @@ static bool meets(const hx__copy *c, uintptr_t first, size_t bytes) {
   return first < c->held->first + c->held->bytes && c->held->first < first + bytes;
 }
 
-void hx__copies_end(hx__memory *m, const void *p, size_t bytes, bool results, bool mirrors) {
+void hx__copies_invalidate(hx__memory *m, const void *p, size_t bytes, bool results, bool mirrors) {
   for (hx__copy *c = m->copies; c; c = c->next)
     if ((c->version ? mirrors : results) && meets(c, (uintptr_t)p, bytes)) c->stale = true;
   sweep(m);
@@ -148,13 +148,13 @@ void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, hx__array
   a->held = found->held;
 }
 
-void hx__copies_leave(hx__memory *m, const hx__held *held) {
+void hx__copies_release(hx__memory *m, const hx__mirror *held) {
   for (hx__copy *c = m->copies; c && held; c = c->next)
     if (c->held == held) c->users--;
   sweep(m);
 }
 
-bool hx__copies_have(const hx__memory *m, const hx__range *r, const hx__array *a) {
+bool hx__copies_are_present(const hx__memory *m, const hx__range *r, const hx__array *a) {
   const size_t bytes = hx__array_bytes(a);
   for (const hx__copy *c = m->copies; c; c = c->next)
     if (!c->stale && (has(c, a) || (c->version && c->version == r->version && 2 * c->held->filled >= bytes)))
@@ -171,8 +171,8 @@ static hx__copy *result_of(const hx__memory *m, const hx__device *d, const hx__a
   return NULL;
 }
 
-bool hx__memory_keep(hx__memory *m, hx__device *d, const hx__work *w, hx__keep *keep) {
-  *keep = (hx__keep){.to = NULL};
+bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, hx__resident_output *keep) {
+  *keep = (hx__resident_output){.to = NULL};
   if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0 || !w->matmul || !w->needs || !keeps_copies(d))
     return false;
   const hx__array out = hx__array_of_c(w);
@@ -197,15 +197,15 @@ bool hx__memory_keep(hx__memory *m, hx__device *d, const hx__work *w, hx__keep *
   return c;
 }
 
-void hx__memory_kept(hx__memory *m, const hx__keep *keep) {
+void hx__memory_resident_end(hx__memory *m, const hx__resident_output *keep) {
   hx__lock(&m->lock);
   for (hx__copy *c = m->copies; c; c = c->next)
     if (c->held == keep->to) {
       c->stale = !keep->done;
       c->only = keep->done;
     }
-  hx__copies_leave(m, keep->from);
-  hx__copies_leave(m, keep->to);
+  hx__copies_release(m, keep->from);
+  hx__copies_release(m, keep->to);
   hx__unlock(&m->lock);
 }
 
@@ -236,15 +236,16 @@ static hx__copy *absent_of(const hx__memory *m, const hx__work *w, const hx__dev
   return NULL;
 }
 
-static bool take(hx__copy *c, hx__absent *absent) {
+static bool take(hx__copy *c, hx__device_only_result *absent) {
   if (!c) return false;
   c->users++;
-  *absent = (hx__absent){.device = c->device, .array = c->result};
+  *absent = (hx__device_only_result){.device = c->device, .array = c->result};
   absent->array.held = c->held;
   return true;
 }
 
-bool hx__memory_absent(hx__memory *m, const hx__work *w, const hx__device *alone, bool keep, hx__absent *absent) {
+bool hx__memory_find_device_only(hx__memory *m, const hx__work *w, const hx__device *alone, bool keep,
+                                 hx__device_only_result *absent) {
   if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return false;
   hx__lock(&m->lock);
   const bool found = take(absent_of(m, w, alone, keep), absent);
@@ -252,15 +253,15 @@ bool hx__memory_absent(hx__memory *m, const hx__work *w, const hx__device *alone
   return found;
 }
 
-size_t hx__memory_absent_bytes(hx__memory *m, const hx__work *w, const hx__device **device) {
-  hx__absent absent;
-  if (!hx__memory_absent(m, w, NULL, false, &absent)) return 0;
-  hx__memory_fetched(m, &absent, false);
+size_t hx__memory_device_only_bytes(hx__memory *m, const hx__work *w, const hx__device **device) {
+  hx__device_only_result absent;
+  if (!hx__memory_find_device_only(m, w, NULL, false, &absent)) return 0;
+  hx__memory_fetch_done(m, &absent, false);
   *device = absent.device;
   return hx__array_bytes(&absent.array);
 }
 
-bool hx__memory_absent_in(hx__memory *m, const void *p, size_t bytes, hx__absent *absent) {
+bool hx__memory_find_device_only_in(hx__memory *m, const void *p, size_t bytes, hx__device_only_result *absent) {
   hx__copy *found = NULL;
   hx__lock(&m->lock);
   for (hx__copy *c = m->copies; c && !found; c = c->next)
@@ -270,12 +271,12 @@ bool hx__memory_absent_in(hx__memory *m, const void *p, size_t bytes, hx__absent
   return found;
 }
 
-void hx__memory_fetched(hx__memory *m, const hx__absent *absent, bool done) {
+void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *absent, bool done) {
   hx__lock(&m->lock);
   for (hx__copy *c = m->copies; c && done; c = c->next)
     if (c->held == absent->array.held) c->only = false;
   hx__range *const r = hx__range_of(m, absent->array.p, hx__array_bytes(&absent->array));
   if (r && done) r->version = hx__next_version(); /* copies of the whole range have what the host had before */
-  hx__copies_leave(m, absent->array.held);
+  hx__copies_release(m, absent->array.held);
   hx__unlock(&m->lock);
 }

@@ -59,7 +59,7 @@ static void all_free(const hx__memory *m, hx__range *list) {
 /* Of a range that is out of the list. */
 static void retire(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
-  const bool later = r->leaked && !hx__forked();
+  const bool later = r->leaked && !hx__in_forked_child();
   if (later) {
     r->next = m->deferred;
     m->deferred = r;
@@ -68,7 +68,7 @@ static void retire(hx__memory *m, hx__range *r) {
   if (!later) range_free(m, r);
 }
 
-void hx__memory_ended(hx__memory *m, const hx__device *d) {
+void hx__memory_timed_out_ended(hx__memory *m, const hx__device *d) {
   hx__range *ended = NULL;
   hx__lock(&m->lock);
   for (hx__range *r = m->ranges; r; r = r->next)
@@ -120,7 +120,7 @@ static hx__range **place_of(hx__memory *m, const void *p, bool allocated) {
 static hx__range *take(hx__memory *m, const void *p, bool allocated) {
   hx__lock(&m->lock);
   hx__range **at = place_of(m, p, allocated);
-  while (*at && hx__pins_busy(*at) && !hx__forked()) {
+  while (*at && hx__pins_busy(*at) && !hx__in_forked_child()) {
     pthread_cond_wait(&m->changed, &m->lock);
     at = place_of(m, p, allocated);
   }
@@ -128,7 +128,7 @@ static hx__range *take(hx__memory *m, const void *p, bool allocated) {
   if (found) {
     *at = found->next;
     atomic_fetch_sub(&m->watched, is_watched(found));
-    hx__copies_end(m, found->p, found->bytes, true, true);
+    hx__copies_invalidate(m, found->p, found->bytes, true, true);
   }
   hx__unlock(&m->lock);
   return found;
@@ -220,7 +220,7 @@ size_t hx__memory_bytes(hx__memory *m, const void *p) {
   return bytes;
 }
 
-hx_status hx__memory_whole(hx__memory *m, const void **p, size_t *bytes, const char *what) {
+hx_status hx__memory_known_range(hx__memory *m, const void **p, size_t *bytes, const char *what) {
   hx__lock(&m->lock);
   const hx__range *const r = hx__range_of(m, *p, *bytes);
   const hx__range seen = r ? *r : (hx__range){.p = NULL};
@@ -234,7 +234,7 @@ hx_status hx__memory_whole(hx__memory *m, const void **p, size_t *bytes, const c
 }
 
 hx_status hx__memory_known(hx__memory *m, const void *p, size_t bytes, const char *what) {
-  return hx__memory_whole(m, &p, &bytes, what);
+  return hx__memory_known_range(m, &p, &bytes, what);
 }
 
 hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned advice) {
@@ -249,7 +249,7 @@ hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned
     r->advised = (uintptr_t)p;
     r->advised_end = (uintptr_t)p + bytes;
     r->version = hx__next_version();
-    hx__copies_end(m, r->p, r->bytes, true, true);
+    hx__copies_invalidate(m, r->p, r->bytes, true, true);
   }
   hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_advise");
@@ -260,7 +260,7 @@ hx_status hx__memory_modified(hx__memory *m, const void *p, size_t bytes) {
   hx__range *const r = hx__range_of(m, p, bytes);
   if (r) {
     r->version = hx__next_version();
-    hx__copies_end(m, p, bytes, true, false);
+    hx__copies_invalidate(m, p, bytes, true, false);
   }
   hx__unlock(&m->lock);
   return r ? HX_OK : hx__memory_known(m, p, bytes, "hx_modified");

@@ -38,14 +38,14 @@ hx_status hx__memory_unregister(hx__memory *memory, void *p);
 /* Pins known memory for those of the devices that are open and copy it; what one refuses it is not asked for again.
  * Returns when all is done; or at once, and a thread does it. */
 void hx__memory_pin(hx__memory *memory, hx__device *const *devices, size_t count);
-void hx__memory_pin_soon(hx__memory *memory, hx__device *const *devices, size_t count);
+void hx__memory_pin_async(hx__memory *memory, hx__device *const *devices, size_t count);
 /* Of the known range that begins at p; 0: none does. */
 size_t hx__memory_bytes(hx__memory *memory, const void *p);
 /* hx_advise, hx_modified, hx_sync share the check: [p, p+bytes) lies inside a known range. */
 hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice);
 hx_status hx__memory_known(hx__memory *memory, const void *p, size_t bytes, const char *what);
 /* The same, and the whole of that range. */
-hx_status hx__memory_whole(hx__memory *memory, const void **p, size_t *bytes, const char *what);
+hx_status hx__memory_known_range(hx__memory *memory, const void **p, size_t *bytes, const char *what);
 /* hx_modified: copies that were made of the range under HX_READ_MOSTLY are of the past. */
 hx_status hx__memory_modified(hx__memory *memory, const void *p, size_t bytes);
 /* 0, or where the operand of a product (0: A, 1: B) is HX_READ_MOSTLY the number of its contents: copies made under
@@ -58,38 +58,38 @@ void hx__memory_claim_outputs(hx__memory *memory, const hx__work *work);
 void hx__memory_release_outputs(hx__memory *memory, const hx__work *work, bool written);
 
 /* Whether the task reads or writes anything in [p, p+bytes). */
-bool hx__memory_meets(const hx__work *work, const void *p, size_t bytes);
+bool hx__memory_task_overlaps(const hx__work *work, const void *p, size_t bytes);
 
 /* How many arrays a task has, and how each reaches a device. arrays is released when the run has ended. */
 size_t hx__memory_arrays(const hx__work *work);
 void hx__memory_resolve(hx__memory *memory, hx__device *device, const hx__work *work, hx__array *arrays);
-/* late: a chunk was given up that may still read them; until hx__memory_ended what it reads is not freed, or never if
- * device is NULL. */
+/* late: a chunk was given up that may still read them; until hx__memory_timed_out_ended what it reads is not freed, or
+ * never if device is NULL. */
 void hx__memory_release(hx__memory *memory, const hx__device *device, const hx__work *work, const hx__array *arrays,
                         bool late);
 /* The device's late chunks have ended. */
-void hx__memory_ended(hx__memory *memory, const hx__device *device);
+void hx__memory_timed_out_ended(hx__memory *memory, const hx__device *device);
 
-/* Where C of a product may stay on the device that does all of it: true, and *keep for its lane. Ended, after
- * hx__memory_release_outputs, by hx__memory_kept: with keep->done the device alone has C now. */
-bool hx__memory_keep(hx__memory *memory, hx__device *device, const hx__work *work, hx__keep *keep);
-void hx__memory_kept(hx__memory *memory, const hx__keep *keep);
+/* Where C of a product may stay on the device that does all of it: true, and *keep for its stream. Ended, after
+ * hx__memory_release_outputs, by hx__memory_resident_end: with keep->done the device alone has C now. */
+bool hx__memory_resident_begin(hx__memory *memory, hx__device *device, const hx__work *work, hx__resident_output *keep);
+void hx__memory_resident_end(hx__memory *memory, const hx__resident_output *keep);
 
 /* A result that only a device has. */
-typedef struct hx__absent {
+typedef struct hx__device_only_result {
   hx__device *device;
   hx__array array; /* where it belongs, and the copy that holds it */
-} hx__absent;
+} hx__device_only_result;
 
 /* One that the task needs on the host, if any, but for what the device `alone` (NULL: none) does in place, keeping C
- * where `keep` says so; or one in [p, p+bytes). Each is ended by hx__memory_fetched, done: the host has it now. */
-bool hx__memory_absent(hx__memory *memory, const hx__work *work, const hx__device *alone, bool keep,
-                       hx__absent *absent);
-bool hx__memory_absent_in(hx__memory *memory, const void *p, size_t bytes, hx__absent *absent);
-void hx__memory_fetched(hx__memory *memory, const hx__absent *absent, bool done);
+ * where `keep` says so; or one in [p, p+bytes). Each is ended by hx__memory_fetch_done, done: the host has it now. */
+bool hx__memory_find_device_only(hx__memory *memory, const hx__work *work, const hx__device *alone, bool keep,
+                                 hx__device_only_result *absent);
+bool hx__memory_find_device_only_in(hx__memory *memory, const void *p, size_t bytes, hx__device_only_result *absent);
+void hx__memory_fetch_done(hx__memory *memory, const hx__device_only_result *absent, bool done);
 
 /* Bytes that the task would have brought back for anybody but *device; 0: none. */
-size_t hx__memory_absent_bytes(hx__memory *memory, const hx__work *work, const hx__device **device);
+size_t hx__memory_device_only_bytes(hx__memory *memory, const hx__work *work, const hx__device **device);
 
 /* How the task's arrays reach devices that copy, as a small number: what was measured with other copies is another
  * entry of the model. 0: nothing of them is known. */

@@ -39,7 +39,7 @@ bool hx__pins_busy(const hx__range *r) {
 }
 
 void hx__pins_free(const hx__memory *m, hx__range *r) {
-  for (hx__pin *p = r->pins, *next; p && !hx__forked(); p = next) {
+  for (hx__pin *p = r->pins, *next; p && !hx__in_forked_child(); p = next) {
     next = p->next;
     if (p->block && !r->leaked) p->device->backend->free(p->device, m->limit_ns, p->block);
     free(p);
@@ -78,7 +78,7 @@ static void pin_all(hx__memory *m, hx__device *const *devices, size_t count) {
 }
 
 void hx__memory_pin(hx__memory *m, hx__device *const *devices, size_t count) {
-  if (hx__forked()) return;
+  if (hx__in_forked_child()) return;
   pin_all(m, devices, count);
   hx__lock(&m->lock); /* what another thread has begun */
   while (m->pinning) pthread_cond_wait(&m->changed, &m->lock);
@@ -106,8 +106,8 @@ static void *run(void *p) {
   return NULL;
 }
 
-void hx__memory_pin_soon(hx__memory *m, hx__device *const *devices, size_t count) {
-  if (hx__forked()) return;
+void hx__memory_pin_async(hx__memory *m, hx__device *const *devices, size_t count) {
+  if (hx__in_forked_child()) return;
   hx__range *r;
   errand *e = NULL;
   hx__lock(&m->lock);

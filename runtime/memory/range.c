@@ -65,7 +65,7 @@ static bool meets(const void *x, size_t xb, const void *y, size_t yb) {
   return (uintptr_t)x < (uintptr_t)y + yb && (uintptr_t)y < (uintptr_t)x + xb;
 }
 
-bool hx__memory_meets(const hx__work *w, const void *p, size_t bytes) {
+bool hx__memory_task_overlaps(const hx__work *w, const void *p, size_t bytes) {
   const hx__array c = w->matmul ? hx__array_of_c(w) : (hx__array){.p = NULL};
   if (meets(w->matmul ? c.p : w->out, w->matmul ? hx__array_bytes(&c) : w->nfields * sizeof *w->out, p, bytes))
     return true;

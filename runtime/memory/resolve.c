@@ -35,7 +35,7 @@ void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
   if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
   hx__range *const r = coarse_output(m, w);
-  while (r && r->readers && !hx__forked()) pthread_cond_wait(&m->changed, &m->lock);
+  while (r && r->readers && !hx__in_forked_child()) pthread_cond_wait(&m->changed, &m->lock);
   if (r) r->writers++;
   renew(m, w);
   hx__unlock(&m->lock);
@@ -47,7 +47,7 @@ void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) 
   hx__range *const r = coarse_output(m, w);
   if (r) r->writers--;
   renew(m, w);
-  if (written) hx__copies_end(m, output_of(w).p, output_of(w).bytes, true, false);
+  if (written) hx__copies_invalidate(m, output_of(w).p, output_of(w).bytes, true, false);
   hx__unlock(&m->lock);
 }
 
@@ -87,7 +87,7 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     hx__range *const r = hx__range_of(m, arrays[i].p, hx__array_bytes(&arrays[i]));
-    if (arrays[i].held) hx__copies_leave(m, arrays[i].held);
+    if (arrays[i].held) hx__copies_release(m, arrays[i].held);
     if (!r) continue;
     const bool pin = arrays[i].block && arrays[i].block != r->block;
     /* A pinned block is read by the device; a simulated one has read it when it was launched. */
@@ -107,7 +107,7 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
 static uint32_t residence_of(const hx__memory *m, const hx__array *a) {
   const hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   if (!r) return 0;
-  return r->advice && hx__copies_have(m, r, a) ? 2 : (r->block && r->mode == HX__MEMORY_COPY) || hx__pinned(r);
+  return r->advice && hx__copies_are_present(m, r, a) ? 2 : (r->block && r->mode == HX__MEMORY_COPY) || hx__pinned(r);
 }
 
 uint32_t hx__memory_residence(hx__memory *m, const hx__work *w) {

@@ -46,22 +46,22 @@ static size_t worth(const hx__run_state *run) {
 
 /* Beside devices: a part of what is fair for the CPU, by the rates that the run has shown. */
 static size_t grab_beside(const hx__run_state *run, size_t grain) {
-  hx__grab_view view = {.left = hx__ends_left(&run->ends),
-                        .grain = grain,
-                        .least = run->work->matmul ? grain : LEAST_LEAVES,
-                        .most = run->work->matmul ? run->work->slices : MOST_LEAVES,
-                        .worth = worth(run),
-                        .threads = run->plan->threads,
-                        .rate = hx__run_cpu_rate(run)};
-  view.others = hx__run_devices(run, NULL, view.party);
-  return hx__grab(&view);
+  hx__cpu_chunk_view view = {.left = hx__work_range_left(&run->ends),
+                             .grain = grain,
+                             .least = run->work->matmul ? grain : LEAST_LEAVES,
+                             .most = run->work->matmul ? run->work->slices : MOST_LEAVES,
+                             .worth = worth(run),
+                             .threads = run->plan->threads,
+                             .rate = hx__run_cpu_rate(run)};
+  view.others = hx__run_participants(run, NULL, view.party);
+  return hx__cpu_chunk_size(&view);
 }
 
 /* Slices for one grab of one of `threads` threads: a guided part of what is left, so that a slow core and a stolen one
  * do not stall the others at the end. */
 static size_t grab(const hx__run_state *run, size_t grain) {
   if (run->feeds && run->plan->policy) return grab_beside(run, grain);
-  const size_t left = hx__ends_left(&run->ends), parts = run->plan->threads;
+  const size_t left = hx__work_range_left(&run->ends), parts = run->plan->threads;
   if (parts == 1) return left;
   if (is_short(run)) return (run->work->slices + parts - 1) / parts;
   if (run->work->matmul) {
@@ -83,26 +83,27 @@ static uint64_t show(hx__run_state *run, size_t slices, uint64_t from_ns) {
 
 static void body(void *p) {
   hx__run_state *const run = p;
-  hx__lane *const lane = run->team->cpu;
-  const size_t grain = lane->grain(lane, run->work);
+  hx__stream *const stream = run->team->cpu;
+  const size_t grain = stream->grain(stream, run->work);
   uint32_t chunks = 0;
   uint64_t units = 0, began = run->feeds ? run->cpu_from_ns : 0;
   if (run->packed) hx__cpu_pack(run->packed);
   for (;;) {
-    hx__ticket *ticket;
-    const hx__chunk chunk = run->late ? hx__take_late(run, grain) : hx__ends_front(&run->ends, grab(run, grain));
+    hx__inflight *ticket;
+    const hx__chunk chunk =
+        run->late ? hx__redo_next_part(run, grain) : hx__work_range_take_front(&run->ends, grab(run, grain));
     if (chunk.count == 0) break;
     const uint64_t from = run->team->trace ? hx__now_ns() : 0;
-    lane->device->backend->submit(lane, &run->request, chunk, &ticket);
+    stream->device->backend->submit(stream, &run->request, chunk, &ticket);
     if (run->team->trace) hx__trace_cpu(run, from, chunk, hx__chunk_units(run->work, chunk), 1);
     units += hx__chunk_units(run->work, chunk);
     if (began) began = show(run, chunk.count, began);
     chunks++;
   }
   hx__chunk across;
-  for (hx__chunk chunk; !run->late && hx__tail_next(&run->tail, run->work, &chunk, &across); chunks++) {
+  for (hx__chunk chunk; !run->late && hx__remainder_next(&run->tail, run->work, &chunk, &across); chunks++) {
     const uint64_t from = run->team->trace ? hx__now_ns() : 0;
-    hx__cpu_block(lane, &run->request, chunk, across);
+    hx__cpu_block(stream, &run->request, chunk, across);
     if (run->team->trace) hx__trace_cpu(run, from, chunk, (uint64_t)chunk.count * across.count * run->work->gemm.k, 1);
     units += (uint64_t)chunk.count * across.count * run->work->gemm.k;
   }
@@ -114,21 +115,22 @@ static void body(void *p) {
  * a short product: lines that go from core to core cost more than packing twice. */
 static hx__packed *pack_ahead(const hx__run_state *run) {
   if (!run->work->matmul) return NULL;
-  hx__lane *const lane = run->team->cpu;
+  hx__stream *const stream = run->team->cpu;
   const uint64_t version = hx__memory_version(run->team->memory, run->work, !run->work->by_columns);
-  const bool once = grab(run, lane->grain(lane, run->work)) >= hx__ends_left(&run->ends);
+  const bool once = grab(run, stream->grain(stream, run->work)) >= hx__work_range_left(&run->ends);
   if (!version && (is_short(run) || packs_alone(run) || once)) return NULL;
-  return hx__cpu_pack_open(lane, run->work, version);
+  return hx__cpu_pack_open(stream, run->work, version);
 }
 
 /* A product that the team has for itself ends in two dimensions. */
 static void set_tail_aside(hx__run_state *run) {
   const hx__work *const w = run->work;
   run->tail.blocks = 0;
-  if (!w->matmul || run->plan->threads < 2 || run->feeds || is_short(run) || hx__ends_left(&run->ends) != w->slices)
+  if (!w->matmul || run->plan->threads < 2 || run->feeds || is_short(run) ||
+      hx__work_range_left(&run->ends) != w->slices)
     return;
-  hx__tail_plan(&run->tail, run->team->cpu, w, run->plan->threads);
-  if (run->tail.blocks) hx__ends_back(&run->ends, run->tail.slices.count);
+  hx__remainder_plan(&run->tail, run->team->cpu, w, run->plan->threads);
+  if (run->tail.blocks) hx__work_range_take_back(&run->ends, run->tail.slices.count);
 }
 
 void hx__cpu_side(hx__run_state *run) {
@@ -136,7 +138,7 @@ void hx__cpu_side(hx__run_state *run) {
   set_tail_aside(run);
   run->packed = pack_ahead(run);
   run->request.packed = run->packed;
-  hx__cpu_team(run->plan->threads, body, run);
+  hx__cpu_pool_run(run->plan->threads, body, run);
   if (run->packed) hx__cpu_pack_close(run->team->cpu, run->packed);
 }
 
@@ -145,17 +147,17 @@ static void do_late(hx__run_state *run) {
   run->packed = NULL;
   run->request.packed = NULL;
   if (run->cpu_from_ns) run->cpu_from_ns = hx__now_ns();
-  hx__cpu_team(run->plan->threads, body, run);
+  hx__cpu_pool_run(run->plan->threads, body, run);
   run->late = NULL;
 }
 
-void hx__outlast(hx__run_state *run) {
+void hx__redo_overdue(hx__run_state *run) {
   const double rate = hx__run_cpu_rate(run);
-  if (!(rate > 0.0) || hx__ends_left(&run->ends)) return;
+  if (!(rate > 0.0) || hx__work_range_left(&run->ends)) return;
   pthread_mutex_lock(&run->lock);
   for (;;) {
     uint64_t look_ns;
-    run->late = hx__late_one(run, rate, &look_ns);
+    run->late = hx__find_overdue(run, rate, &look_ns);
     if (run->late) {
       pthread_mutex_unlock(&run->lock);
       do_late(run);

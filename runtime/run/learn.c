@@ -3,17 +3,17 @@
 #include "runtime/base/clock.h"
 #include "runtime/run/internal.h"
 
-hx__showing hx__feed_shows(const hx__feed *f, hx__chunk chunk, double ns, double shown) {
-  return (hx__showing){.units = (double)hx__chunk_units(f->run->work, chunk),
-                       .slices = (double)chunk.count,
-                       .ns = ns,
-                       .shown = shown,
-                       .idle = f->planned->idle && f->course.launches == 0};
+hx__observation hx__device_run_observe(const hx__device_run *f, hx__chunk chunk, double ns, double shown) {
+  return (hx__observation){.units = (double)hx__chunk_units(f->run->work, chunk),
+                           .slices = (double)chunk.count,
+                           .ns = ns,
+                           .shown = shown,
+                           .idle = f->planned->idle && f->course.launches == 0};
 }
 
-void hx__feed_learn(hx__feed *f, const hx__showing *s, bool has_ended) {
+void hx__device_run_learn(hx__device_run *f, const hx__observation *s, bool has_ended) {
   hx__run_state *const run = f->run;
-  if (f->lane->grown) atomic_store(&run->grown, true);
+  if (f->stream->grown) atomic_store(&run->grown, true);
   const double hidden = 1.0 - s->shown, ns = s->ns + hidden * f->course.latency_ns;
   if (!(s->slices > 0.0) || !hx__tells(&f->planned->expected, s->units, s->idle, ns, has_ended)) return;
   if (hx__surprising(&f->planned->expected, s->units, s->idle, ns))
@@ -24,6 +24,6 @@ void hx__feed_learn(hx__feed *f, const hx__showing *s, bool has_ended) {
   if (atomic_load(&run->grown) && f->planned->expected.ns_per_unit > 0.0) return;
   const hx__rate_key key =
       hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);
-  hx__model_put(hx__model_of_process(), &key, &f->planned->expected,
-                (hx__sample){.units = s->units, .ns = s->ns, .idle = s->idle, .hidden = hidden}, hx__date_s());
+  hx__model_learn(hx__model_of_process(), &key, &f->planned->expected,
+                  (hx__sample){.units = s->units, .ns = s->ns, .idle = s->idle, .hidden = hidden}, hx__date_s());
 }

@@ -63,11 +63,11 @@ static void add_panels(panel_run *r) {
   atomic_store_explicit(&r->adding, false, memory_order_release);
 }
 
-static void compute(panel_run *r, hx__lane *lane, size_t q) {
+static void compute(panel_run *r, hx__stream *stream, size_t q) {
   const size_t first = q * HX__PANEL, left = r->gemm.k - first, slot = take_slot(r);
   hx__work work = *r->run->work;
   hx__request request = r->run->request;
-  hx__ticket *ticket;
+  hx__inflight *ticket;
   work.gemm = r->gemm;
   work.by_columns = false;
   work.slices = r->gemm.m;
@@ -80,7 +80,7 @@ static void compute(panel_run *r, hx__lane *lane, size_t q) {
   work.gemm.beta = 0;
   request.work = &work;
   request.packed = NULL;
-  lane->device->backend->submit(lane, &request, (hx__chunk){0, r->gemm.m}, &ticket);
+  stream->device->backend->submit(stream, &request, (hx__chunk){0, r->gemm.m}, &ticket);
   atomic_store_explicit(&r->done[q % r->slots], q * r->slots + slot + 1, memory_order_release);
 }
 
@@ -131,14 +131,14 @@ bool hx__cpu_by_panels(const hx__work *w, unsigned threads) {
 bool hx__cpu_panels(hx__run_state *run) {
   const hx__work *const w = run->work;
   const unsigned threads = run->plan->threads;
-  if (run->feeds || !hx__cpu_by_panels(w, threads) || hx__ends_left(&run->ends) != w->slices) return false;
+  if (run->feeds || !hx__cpu_by_panels(w, threads) || hx__work_range_left(&run->ends) != w->slices) return false;
   panel_run r = {.run = run, .panels = panels_of(w), .cells = w->gemm.m * w->gemm.n};
   r.slots = slots_for(&r, threads);
   const size_t words = r.slots / WORD, heads = (r.slots + words) * sizeof(uint64_t);
   const size_t bytes = heads + (r.slots + 1) * r.cells * sizeof(float);
   void *const memory = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
   if (!memory) return false;
-  const hx__chunk all = hx__ends_front(&run->ends, w->slices);
+  const hx__chunk all = hx__work_range_take_front(&run->ends, w->slices);
   r.gemm = hx__chunk_gemm(w, all);
   const uint64_t from = run->team->trace ? hx__now_ns() : 0;
   r.done = memory;
@@ -147,7 +147,7 @@ bool hx__cpu_panels(hx__run_state *run) {
   r.slot = r.sums + r.cells;
   for (size_t i = 0; i < r.slots; i++) atomic_init(&r.done[i], 0);
   for (size_t i = 0; i < words; i++) atomic_init(&r.unused[i], UINT64_MAX);
-  hx__cpu_team(threads, body, &r);
+  hx__cpu_pool_run(threads, body, &r);
   add_panels(&r);
   finish(&r);
   if (run->team->trace) hx__trace_cpu(run, from, all, hx__chunk_units(w, all), threads);

@@ -21,10 +21,10 @@ typedef struct hx__plan_device {
 
 typedef struct hx__plan {
   unsigned threads;         /* of the CPU's part */
-  unsigned feeders;         /* how many fewer they are beside devices */
+  unsigned workers;         /* how many fewer they are beside devices */
   bool cpu_works;           /* false: the CPU only does what devices give back */
   bool mandatory;           /* what a device gives back is an error */
-  bool wait_for_lane;       /* a numeric share: a lane that another call uses is waited for */
+  bool wait_for_lane;       /* a numeric share: a stream that another call uses is waited for */
   bool measure;             /* read the clock and learn */
   hx__chunk cpu_fixed;      /* numeric share: the CPU's slices */
   const hx__policy *policy; /* NULL: everything is fixed */

@@ -18,18 +18,18 @@
 static double slices_per_unit(const hx__work *w) { return w->units ? (double)w->slices / (double)w->units : 0.0; }
 
 /* Threads that spin take power from a GPU beside them, and cores from a device that is one. */
-static hx__copiers copiers_for(const hx__plan *plan, const hx__device *d) {
-  if (plan->cpu_works) return HX__COPIER_FEEDER;
-  return d->kind == HX_GPU && d->link_ns > 0.0f ? HX__COPIERS_TEAM : HX__COPIERS_CREW;
+static hx__copy_threads copiers_for(const hx__plan *plan, const hx__device *d) {
+  if (plan->cpu_works) return HX__COPY_BY_WORKER;
+  return d->kind == HX_GPU && d->link_ns > 0.0f ? HX__COPY_BY_CPU_POOL : HX__COPY_BY_COPY_POOL;
 }
 
 /* Sets up a device's part and starts it; false where its seat is taken or there is no thread for it. */
 static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__array *arrays) {
-  hx__seat *const seat = &run->team->seat[planned->seat];
-  if (!hx__seat_take(seat, run->plan->wait_for_lane)) return false;
-  hx__feed *const f = &run->feed[run->feeds];
-  *f = (hx__feed){.run = run, .planned = planned, .seat = seat, .request = run->request};
-  hx__course_begin(&f->course, &planned->expected, slices_per_unit(run->work), planned->idle);
+  hx__device_entry *const seat = &run->team->seat[planned->seat];
+  if (!hx__device_entry_acquire(seat, run->plan->wait_for_lane)) return false;
+  hx__device_run *const f = &run->feed[run->feeds];
+  *f = (hx__device_run){.run = run, .planned = planned, .seat = seat, .request = run->request};
+  hx__progress_begin(&f->course, &planned->expected, slices_per_unit(run->work), planned->idle);
   atomic_init(&f->rate, f->course.rate);
   atomic_init(&f->working, true);
   f->call_limit_ns = hx__call_limit_ns(run->team->config, seat->device);
@@ -47,14 +47,14 @@ static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__a
 static void start_feeds(hx__run_state *run, hx__array *arrays) {
   const size_t each = hx__memory_arrays(run->work);
   for (size_t i = 0; i < run->plan->devices; i++)
-    if (!start_feed(run, &run->plan->device[i], arrays + i * each)) hx__give_back(run, run->plan->device[i].fixed);
+    if (!start_feed(run, &run->plan->device[i], arrays + i * each)) hx__return_chunk(run, run->plan->device[i].fixed);
   const bool alone = run->feeds == 1 && !run->plan->cpu_works;
   for (size_t i = 0; i < run->feeds; i++) {
-    hx__feed *const f = &run->feed[i];
-    f->started = hx__seat_start(f->seat, run->team, hx__feed_device, f, alone);
+    hx__device_run *const f = &run->feed[i];
+    f->started = hx__device_entry_start_job(f->seat, run->team, hx__device_run_main, f, alone);
     if (f->started) continue;
     atomic_store(&f->working, false);
-    hx__give_back(run, f->planned->fixed);
+    hx__return_chunk(run, f->planned->fixed);
   }
 }
 
@@ -63,13 +63,13 @@ static void start_feeds(hx__run_state *run, hx__array *arrays) {
 static uint32_t recover(hx__run_state *run) {
   uint32_t chunks = 0;
   if (run->keep.to && !run->keep.done) {
-    hx__ends_init(&run->ends, (hx__chunk){0, run->work->slices});
+    hx__work_range_init(&run->ends, (hx__chunk){0, run->work->slices});
     hx__cpu_side(run);
     return run->redos ? (uint32_t)run->redos : 1;
   }
-  if (!run->plan->cpu_works && hx__ends_left(&run->ends)) hx__cpu_side(run); /* what no device has taken */
+  if (!run->plan->cpu_works && hx__work_range_left(&run->ends)) hx__cpu_side(run); /* what no device has taken */
   for (size_t i = 0; i < run->redos; i++, chunks++) {
-    hx__ends_init(&run->ends, run->redo[i]);
+    hx__work_range_init(&run->ends, run->redo[i]);
     hx__cpu_side(run);
   }
   return chunks;
@@ -90,7 +90,7 @@ static void fill_report(const hx__run_state *run, uint32_t recovered, uint64_t c
   double device_units = 0.0;
   add_row(r, 0, atomic_load(&run->cpu_chunks), atomic_load(&run->cpu_units), cpu_ns);
   for (size_t i = 0; i < run->feeds; i++) {
-    const hx__feed *const f = &run->feed[i];
+    const hx__device_run *const f = &run->feed[i];
     add_row(r, f->planned->seat, f->chunks, f->units, f->busy_ns);
     r->bytes_copied += f->copied;
     device_units += (double)f->units;
@@ -101,7 +101,7 @@ static void fill_report(const hx__run_state *run, uint32_t recovered, uint64_t c
 }
 
 /* Who was asked, whether it took work or not: the company under which rates are learned. */
-static uint64_t who_works(const hx__team *team, const hx__plan *plan) {
+static uint64_t who_works(const hx__device_table *team, const hx__plan *plan) {
   uint64_t who = plan->cpu_works ? HX__CPU_IDENTITY : 0;
   for (size_t i = 0; i < plan->devices; i++) who += team->seat[plan->device[i].seat].identity;
   return who;
@@ -127,7 +127,7 @@ static bool tries(const hx__plan *plan) {
 }
 
 /* Whether what this run takes is no measure: a driver is at work beside it. */
-static bool disturbed(const hx__plan *plan) { return plan->devices ? hx__registry_busy() : hx__registry_disturbs(); }
+static bool disturbed(const hx__plan *plan) { return plan->devices ? hx__registry_busy() : hx__registry_slows_cpu(); }
 
 /* What the run has shown of the CPU's part, of how its parts go together, and of what all of them drew. */
 static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns, uint64_t ns, double joules) {
@@ -138,7 +138,7 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
   const unsigned threads = plan->cpu_works ? plan->threads : 0;
   bool surprised = atomic_load(&run->surprised) || run->redone;
   const hx__rate_key whole = hx__key_of(run->work, 0, run->who, threads);
-  hx__model_ended(model, &whole);
+  hx__model_note_call_end(model, &whole);
   if (plan->cpu_works && units > 0.0) {
     const hx__rate_key key = hx__key_of(run->work, HX__CPU_IDENTITY, run->who, threads);
     const size_t beside = atomic_load(&run->beside_done);
@@ -148,33 +148,33 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
       sample.ns = (double)atomic_load(&run->beside_ns);
     }
     surprised = surprised || hx__surprising(&plan->cpu, sample.units, false, sample.ns);
-    hx__model_put(model, &key, &plan->cpu, sample, date);
-    if (plan->devices == 0) hx__model_power(model, &key, joules, (double)ns);
+    hx__model_learn(model, &key, &plan->cpu, sample, date);
+    if (plan->devices == 0) hx__model_learn_power(model, &key, joules, (double)ns);
   }
   if (plan->devices == 0 || !(plan->promise_ns > 0.0)) return;
   if (!run->fetched && !tries(plan)) {
     const hx__rate_key call = hx__key_of(run->work, HX__CALL_IDENTITY, run->who, threads);
     const hx__sample took = {.units = (double)run->work->units, .ns = (double)ns, .turn = plan->turn};
-    hx__model_put(model, &call, &hx__prior_whole, took, date);
+    hx__model_learn(model, &call, &hx__prior_call_factor, took, date);
   }
   const bool alone = plan->devices + plan->cpu_works == 1; /* its part is the call */
   if (!plan->informed && !alone) return;
   surprised = surprised && !alone;
   if (run->fetched || !plan->informed)
-    hx__model_count(model, &whole, &hx__prior_call, plan->turn, date);
+    hx__model_count_call(model, &whole, &hx__prior_call, plan->turn, date);
   else
-    hx__model_put(model, &whole, &hx__prior_call,
-                  (hx__sample){.units = plan->promise_ns,
-                               .ns = hx__whole_ns((double)ns, plan->promise_ns, surprised, in_vain(run)),
-                               .turn = plan->turn,
-                               .best = plan->best},
-                  date);
-  hx__model_power(model, &whole, joules, (double)ns);
+    hx__model_learn(model, &whole, &hx__prior_call,
+                    (hx__sample){.units = plan->promise_ns,
+                                 .ns = hx__whole_ns((double)ns, plan->promise_ns, surprised, in_vain(run)),
+                                 .turn = plan->turn,
+                                 .best = plan->best},
+                    date);
+  hx__model_learn_power(model, &whole, joules, (double)ns);
 }
 
-static void end_feed(hx__feed *f) {
-  if (f->started && !hx__seat_wait(f->seat, f->call_limit_ns)) hx__feed_give_up(f);
-  hx__seat_leave(f->seat);
+static void end_feed(hx__device_run *f) {
+  if (f->started && !hx__device_entry_wait_job(f->seat, f->call_limit_ns)) hx__device_run_give_up(f);
+  hx__device_entry_release(f->seat);
 }
 
 static hx_status carry_out(hx__run_state *run, hx_report *report) {
@@ -187,18 +187,20 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
     if (plan->measure) hx__registry_cores_free();
     if (clock) cpu_ns = hx__now_ns() - run->from_ns;
     pthread_mutex_lock(&run->lock);
-    pthread_cond_broadcast(&run->landed); /* nothing is left to wait for a lane for */
+    pthread_cond_broadcast(&run->landed); /* nothing is left to wait for a stream for */
     pthread_mutex_unlock(&run->lock);
     cpu_units = atomic_load(&run->cpu_units);
-    hx__outlast(run);
+    hx__redo_overdue(run);
   }
   for (size_t i = 0; i < run->feeds; i++) end_feed(&run->feed[i]);
   const uint64_t again_ns = clock ? hx__now_ns() : 0;
-  if (run->redos || hx__ends_left(&run->ends) || (run->keep.to && !run->keep.done)) { /* the CPU needs what it reads */
+  if (run->redos || hx__work_range_left(&run->ends) ||
+      (run->keep.to && !run->keep.done)) { /* the CPU needs what it reads */
     const hx_status s = hx__fetch_for(run->team, run->work, NULL, false, &run->fetched);
     if (s != HX_OK) return s;
   }
-  const uint32_t recovered = plan->mandatory ? (uint32_t)run->redos + (hx__ends_left(&run->ends) != 0) : recover(run);
+  const uint32_t recovered =
+      plan->mandatory ? (uint32_t)run->redos + (hx__work_range_left(&run->ends) != 0) : recover(run);
   if (clock && (recovered || !plan->cpu_works)) cpu_ns += hx__now_ns() - again_ns;
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
@@ -211,7 +213,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
 }
 
 /* The one device that does everything: what it has need not move. */
-static hx__device *alone_of(const hx__team *team, const hx__plan *plan) {
+static hx__device *alone_of(const hx__device_table *team, const hx__plan *plan) {
   return plan->cpu_works || plan->devices != 1 ? NULL : team->seat[plan->device[0].seat].device;
 }
 
@@ -225,15 +227,15 @@ static size_t slot_bytes(const hx__work *w) {
   return bytes;
 }
 
-hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report) {
+hx_status hx__run(hx__device_table *team, const hx__plan *plan, const hx__work *work, hx_report *report) {
   hx__run_state run; /* 9 KB: what devices need is left as it is, for short calls have none */
   memset(&run, 0, offsetof(hx__run_state, redo));
   run.team = team, run.plan = plan, run.work = work;
   hx__device *const alone = alone_of(team, plan);
-  const bool keep = alone && hx__memory_keep(team->memory, alone, work, &run.keep);
+  const bool keep = alone && hx__memory_resident_begin(team->memory, alone, work, &run.keep);
   const hx_status fetched = hx__fetch_for(team, work, alone, keep, &run.fetched);
   if (fetched != HX_OK) {
-    if (keep) hx__memory_kept(team->memory, &run.keep);
+    if (keep) hx__memory_resident_end(team->memory, &run.keep);
     return fetched;
   }
   const size_t bytes = slot_bytes(work);
@@ -249,19 +251,19 @@ hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx
     hx__cond_init(&run.landed);
     run.request = (hx__request){.work = work, .kernels = team->kernels, .slots = memory, .whole = &run.whole};
     run.request.keep = keep ? &run.keep : NULL;
-    hx__ends_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
+    hx__work_range_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = run.cpu_from_ns = hx__now_ns();
     run.disturbed = disturbed(plan);
     run.who = who_works(team, plan);
-    hx__course_begin(&run.cpu, &plan->cpu, slices_per_unit(work), false);
+    hx__progress_begin(&run.cpu, &plan->cpu, slices_per_unit(work), false);
     start_feeds(&run, many ? list : run.arrays);
     status = carry_out(&run, report);
     hx__memory_release_outputs(team->memory, work, status == HX_OK);
     pthread_cond_destroy(&run.landed);
     pthread_mutex_destroy(&run.lock);
   }
-  if (keep) hx__memory_kept(team->memory, &run.keep);
+  if (keep) hx__memory_resident_end(team->memory, &run.keep);
   free(memory);
   free(list);
   return status;

@@ -4,14 +4,14 @@
 #define HX_RUN_RUN_H
 
 #include "runtime/run/plan.h"
-#include "runtime/run/team.h"
+#include "runtime/run/device_table.h"
 #include "runtime/sched/store.h"
 
 /* Computes work as planned: the CPU's team from the front, the plan's devices from the back, what a device gives back
  * once more on the CPU; then joins. Fills *report's fields but seconds and joules (NULL: nobody asks).
  * HX_OUT_OF_MEMORY: no room for slots, before anything is written; never of a product. HX_DEVICE_FAILED: a mandatory
  * device gave something back. */
-hx_status hx__run(hx__team *team, const hx__plan *plan, const hx__work *work, hx_report *report);
+hx_status hx__run(hx__device_table *team, const hx__plan *plan, const hx__work *work, hx_report *report);
 
 /* Whether a team of so many threads does a product by panels of all of C, if it has it for itself: beside devices it
  * would have to cut C, of which there is little. */

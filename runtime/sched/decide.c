@@ -20,7 +20,7 @@
 #define TRIAL_PART (1.0 / 256.0)
 #define TRIAL_RATES 0.25  /* of all rates: from there on a device has all that is fair from the start, */
 #define BLIND_RATES 0.6   /* and from there before the CPU was measured, too */
-#define JOIN_NS 12e3      /* waking a feeder, and waiting for it */
+#define JOIN_NS 12e3      /* waking a worker, and waiting for it */
 #define PARTS_BIAS 0.2    /* standard deviation of what the rates of parts promise, beside their own */
 #define APART_BIAS 0.9    /* likewise of what was only measured beside others: it may be so much faster alone */
 #define KNOWN_BIAS 0.1    /* at most, once it was tried: parts age faster than how they go together */
@@ -43,21 +43,22 @@
 #define POWER_SIGMA 0.05 /* of a power that was measured, */
 #define BLIND_SIGMA 1.5  /* and of one that was not: a GPU may draw a fifth of what the CPU does */
 
-static hx__party party_of(const hx__estimate *e, bool idle) {
-  return (hx__party){e->ns_per_unit > 0.0 ? 1.0 / e->ns_per_unit : 0.0, e->latency_ns + (idle ? e->idle_ns : 0.0)};
+static hx__participant party_of(const hx__estimate *e, bool idle) {
+  return (hx__participant){e->ns_per_unit > 0.0 ? 1.0 / e->ns_per_unit : 0.0,
+                           e->latency_ns + (idle ? e->idle_ns : 0.0)};
 }
 
 /* The CPU's part beside devices: nobody is faster in company, and who seems so was measured at another moment. Else a
  * device that can do nothing would be the reason to take the CPU. */
-static hx__estimate cpu_beside(const hx__prospect *p) {
+static hx__estimate cpu_beside(const hx__cost_inputs *p) {
   hx__estimate e = p->cpu_beside;
   if (p->cpu_alone.samples && !p->cpu_alone.borrowed) e.ns_per_unit = fmax(e.ns_per_unit, p->cpu_alone.ns_per_unit);
   return e;
 }
 
 /* What the parts promise for a choice: nanoseconds, and sigma of their logarithm. */
-static double from_parts(const hx__prospect *p, hx__choice c, double *sigma) {
-  hx__party party[HX__MOST_PARTIES + 1];
+static double from_parts(const hx__cost_inputs *p, hx__choice c, double *sigma) {
+  hx__participant party[HX__MAX_CANDIDATE_DEVICES + 1];
   unsigned n = 0;
   double rates = 0.0, variance = 0.0;
   const hx__estimate cpu = c.devices ? cpu_beside(p) : p->cpu_alone;
@@ -76,14 +77,14 @@ static double from_parts(const hx__prospect *p, hx__choice c, double *sigma) {
 }
 
 /* Of what was never tried alone: what the CPU loses in company the others may lose, too. */
-static double apart_bias(const hx__prospect *p) {
+static double apart_bias(const hx__cost_inputs *p) {
   if (!p->cpu_beside.samples || p->objective != HX__OBJECTIVE_TIME) return PARTS_BIAS;
   return fmin(PARTS_BIAS + fmax(log(p->cpu_beside.ns_per_unit / p->cpu_alone.ns_per_unit), 0.0), APART_BIAS);
 }
 
 /* What a choice could take at best: nobody is faster in company. Who fills a device's ring does nothing else. */
-static double least_ns(const hx__prospect *p, hx__choice c) {
-  hx__party party[HX__MOST_PARTIES + 1];
+static double least_ns(const hx__cost_inputs *p, hx__choice c) {
+  hx__participant party[HX__MAX_CANDIDATE_DEVICES + 1];
   bool fills = false;
   for (unsigned i = 0; i < c.devices; i++) {
     const hx__estimate *const e = &p->device[i].beside;
@@ -96,13 +97,13 @@ static double least_ns(const hx__prospect *p, hx__choice c) {
 }
 
 /* The part of all rates that is device i's beside the CPU. */
-static double rates_part(const hx__prospect *p, unsigned i) {
+static double rates_part(const hx__cost_inputs *p, unsigned i) {
   const double rate = 1.0 / p->device[i].beside.ns_per_unit;
   return rate / (rate + 1.0 / p->cpu_beside.ns_per_unit);
 }
 
 /* Whether a trial has shown how devices behind a ring, and the CPU beside them, do. */
-static bool was_tried(const hx__prospect *p, unsigned devices) {
+static bool was_tried(const hx__cost_inputs *p, unsigned devices) {
   bool tried = p->cpu_beside.samples != 0;
   for (unsigned i = 0; i < devices; i++) {
     const hx__estimate *const e = &p->device[i].beside;
@@ -113,7 +114,7 @@ static bool was_tried(const hx__prospect *p, unsigned devices) {
 
 /* What a choice has to bring over another one without its devices. Where a device behind a ring can bring but little
  * the CPU alone is seen first: even a trial costs a call a tenth, for pinning the ring and for who fills it. */
-static double gain_of(const hx__prospect *p, unsigned choice, const hx__outlook *o) {
+static double gain_of(const hx__cost_inputs *p, unsigned choice, const hx__candidate *o) {
   const hx__choice c = hx__choice_of(choice, p->devices);
   double gain = GAIN;
   for (unsigned i = 0; c.cpu && !o->samples && i < c.devices; i++) {
@@ -126,14 +127,14 @@ static double gain_of(const hx__prospect *p, unsigned choice, const hx__outlook 
 }
 
 /* Whether the devices of a choice with the CPU are all behind links, for a product. */
-static bool by_links(const hx__prospect *p, unsigned choice) {
+static bool by_links(const hx__cost_inputs *p, unsigned choice) {
   const hx__choice c = hx__choice_of(choice, p->devices);
   bool all = c.cpu && c.devices;
   for (unsigned i = 0; all && i < c.devices; i++) all = p->device[i].by_link;
   return all;
 }
 
-static bool unseen_by_links(const hx__prospect *p, unsigned choice, const hx__outlook *o) {
+static bool unseen_by_links(const hx__cost_inputs *p, unsigned choice, const hx__candidate *o) {
   return !o->samples && by_links(p, choice);
 }
 
@@ -145,22 +146,22 @@ static bool is_within(const hx__decision *d, unsigned choice, unsigned devices) 
 /* By how much of its logarithm a choice may be better than expected, against the best one. A device that is faster than
  * expected makes every choice faster that it takes part in: among those only what goes beyond their parts counts.
  * Nobody hopes for more than the parts of what a link may keep waiting promise. */
-static double hope(const hx__prospect *p, const hx__decision *d, unsigned choice) {
+static double hope(const hx__cost_inputs *p, const hx__decision *d, unsigned choice) {
   if (unseen_by_links(p, choice, &d->outlook[choice])) return 0.0;
   return is_within(d, choice, p->devices) ? d->outlook[choice].doubt : d->outlook[choice].sigma;
 }
 
 /* What the CPU has begun it ends: the least part of a large product takes it longer than a card all of it, and filling
  * rings slows it further. So the devices alone are preferred where it brings little, and seen first. */
-static void leave_to_links(const hx__prospect *p, hx__decision *d) {
+static void leave_to_links(const hx__cost_inputs *p, hx__decision *d) {
   if (p->objective != HX__OBJECTIVE_TIME || !by_links(p, d->best)) return;
-  const hx__outlook *const both = &d->outlook[d->best], *const alone = both + p->devices;
+  const hx__candidate *const both = &d->outlook[d->best], *const alone = both + p->devices;
   const bool little =
       both->samples ? alone->ns < (1.0 + LINK_GAIN) * both->ns : alone->parts_ns < (1.0 + LINK_FIRST) * both->parts_ns;
   if (little) d->best += p->devices;
 }
 
-double hx__trial_part(const hx__prospect *p, unsigned i) {
+double hx__first_trial_fraction(const hx__cost_inputs *p, unsigned i) {
   const hx__estimate *const e = &p->device[i].beside;
   if (!p->device[i].by_ring || (e->samples && !e->borrowed) || !(e->ns_per_unit > 0.0)) return 1.0;
   return rates_part(p, i) < (p->cpu_beside.samples ? TRIAL_RATES : BLIND_RATES) ? TRIAL_PART : 1.0;
@@ -168,7 +169,7 @@ double hx__trial_part(const hx__prospect *p, unsigned i) {
 
 /* Rates of parts that share cores change from moment to moment, and parts seen at their best make no whole: what such
  * calls took is what they take, but where the parts have become slower by far since then. */
-static void remember(const hx__prospect *p, const hx__estimate *took, hx__outlook *o) {
+static void remember(const hx__cost_inputs *p, const hx__estimate *took, hx__candidate *o) {
   if (took->samples < TRIALS) return;
   const double ns = hx__estimate_ns(took, p->units, false);
   if (o->ns > SLOWED * ns) return;
@@ -177,16 +178,16 @@ static void remember(const hx__prospect *p, const hx__estimate *took, hx__outloo
   o->sigma = hypot(o->doubt, KNOWN_BIAS);
 }
 
-static hx__outlook look(const hx__prospect *p, unsigned choice) {
+static hx__candidate look(const hx__cost_inputs *p, unsigned choice) {
   const hx__estimate *const measured = choice ? &p->whole[choice] : &p->cpu_alone, *const took = &p->took[choice];
   const bool own = !measured->borrowed; /* the CPU's time may be that of another class: what it was there says little */
   double sigma = 1.0;
-  hx__outlook o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma),
-                   .watts = measured->watts,
-                   .metering = p->objective != HX__OBJECTIVE_TIME && measured->metering,
-                   .samples = own ? measured->samples : 0,
-                   .turn = own ? measured->turn : 0,
-                   .best_turn = own ? measured->best_turn : 0};
+  hx__candidate o = {.parts_ns = from_parts(p, hx__choice_of(choice, p->devices), &sigma),
+                     .watts = measured->watts,
+                     .metering = p->objective != HX__OBJECTIVE_TIME && measured->metering,
+                     .samples = own ? measured->samples : 0,
+                     .turn = own ? measured->turn : 0,
+                     .best_turn = own ? measured->best_turn : 0};
   /* The spread from call to call is no doubt about the mean. */
   o.doubt = o.samples ? measured->sigma / sqrt(fmin(o.samples, 4.0))
             : choice  ? (choice > p->devices ? apart_bias(p) : PARTS_BIAS)
@@ -211,10 +212,10 @@ static hx__outlook look(const hx__prospect *p, unsigned choice) {
 }
 
 /* Who is not asked: the CPU and devices together, where they would share the work badly. */
-static bool is_out(const hx__prospect *p, unsigned choice) { return p->apart && choice && choice <= p->devices; }
+static bool is_out(const hx__cost_inputs *p, unsigned choice) { return p->apart && choice && choice <= p->devices; }
 
 /* From time to cost. usual: watts of a choice that was never measured. */
-static void weigh(hx__objective objective, double usual, hx__outlook *o) {
+static void weigh(hx__objective objective, double usual, hx__candidate *o) {
   o->cost = o->ns;
   if (objective == HX__OBJECTIVE_TIME) return;
   const double power = o->watts > 0.0 ? o->watts : usual, doubt = o->watts > 0.0 ? POWER_SIGMA : BLIND_SIGMA;
@@ -225,25 +226,25 @@ static void weigh(hx__objective objective, double usual, hx__outlook *o) {
 }
 
 /* Calls in a row that measuring a choice takes. */
-static double row_of(const hx__prospect *p, const hx__outlook *o, unsigned choice) {
+static double row_of(const hx__cost_inputs *p, const hx__candidate *o, unsigned choice) {
   if (p->objective == HX__OBJECTIVE_TIME) return choice ? 2.0 : 1.0; /* as is_half_tried */
   if (!(o->ns < HX__ENERGY_LEAST_NS)) return 1.0;
   return fmin(HX__ENERGY_LEAST_NS / o->ns, MOST_ROW) + 1.0;
 }
 
 /* Whether it was done just now, and once more tells what it draws. */
-static bool in_row(const hx__decision *d, const hx__outlook *o) { return o->metering && o->turn + 1 == d->turn; }
+static bool in_row(const hx__decision *d, const hx__candidate *o) { return o->metering && o->turn + 1 == d->turn; }
 
 /* Whether it was tried or checked just now, and has to be once more: the first call of devices alone after calls of the
  * CPU finds their clocks low, buffers cold, and threads of the team that wait for more work on all cores. */
-static bool is_half_tried(const hx__prospect *p, const hx__decision *d, unsigned choice) {
+static bool is_half_tried(const hx__cost_inputs *p, const hx__decision *d, unsigned choice) {
   return p->objective == HX__OBJECTIVE_TIME && choice && choice == p->just_done &&
          d->outlook[choice].ns < MOST_SLOW * d->outlook[d->best].ns;
 }
 
 /* Calls until one that was the best choice is checked: as many as it was none by then, so that one that looked slow for
  * once comes back at once, and one that has become slow costs little. */
-static double lately(const hx__prospect *p, const hx__outlook *o, unsigned choice, double cost) {
+static double lately(const hx__cost_inputs *p, const hx__candidate *o, unsigned choice, double cost) {
   if (!o->best_turn || o->samples <= TRIALS || o->turn < o->best_turn || p->objective != HX__OBJECTIVE_TIME)
     return INFINITY;
   return fmax((double)(o->turn - o->best_turn), 1.0 + cost * row_of(p, o, choice) / LATELY_BUDGET);
@@ -253,15 +254,15 @@ static double lately(const hx__prospect *p, const hx__outlook *o, unsigned choic
  * what it seems to cost would keep it from being checked for long. Not in a row, for such a core is taken for a while.
  */
 static double unsure(const hx__decision *d, unsigned choice) {
-  const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
+  const hx__candidate *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
   const bool few = choice == 0 && o->samples && o->samples <= FEW;
   const bool by_bad_luck = o->ns - best->ns < TAKEN_NS && (o->samples == 1 || o->ns < MOST_SLOW * best->ns);
   return few && by_bad_luck ? UNSURE * ldexp(1.0, 2 * (int)o->samples - 2) : INFINITY;
 }
 
 /* Whether a choice that is not the best is due now. */
-static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice, hx__reason *reason) {
-  const hx__outlook *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
+static bool is_due(const hx__cost_inputs *p, const hx__decision *d, unsigned choice, hx__reason *reason) {
+  const hx__candidate *const o = &d->outlook[choice], *const best = &d->outlook[d->best];
   const bool known = isfinite(o->ns);
   *reason = HX__REASON_RECHECK;
   if (o->idle) return (double)(d->turn - o->turn) > IDLE_CALLS;
@@ -280,7 +281,7 @@ static bool is_due(const hx__prospect *p, const hx__decision *d, unsigned choice
   return in_row(d, o) || (double)(d->turn - o->turn) > fmin(fmin(usual, lately(p, o, choice, cost)), unsure(d, choice));
 }
 
-void hx__decide(const hx__prospect *p, hx__decision *d) {
+void hx__decide(const hx__cost_inputs *p, hx__decision *d) {
   d->turn = 0;
   d->choices = 2u * p->devices + 1u;
   d->best = 0;

@@ -6,11 +6,11 @@
 #include <stddef.h>
 
 /* Who takes part: slices a nanosecond, and when it may begin. A rate or time that makes no sense: takes no part. */
-typedef struct hx__party {
+typedef struct hx__participant {
   double rate, ready_ns;
-} hx__party;
+} hx__participant;
 
 /* T such that sum of rate * (T - ready) over those with ready < T is `left`; INFINITY where nobody takes part. */
-double hx__finish_ns(double left, const hx__party *party, size_t count);
+double hx__finish_ns(double left, const hx__participant *party, size_t count);
 
 #endif

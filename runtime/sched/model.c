@@ -48,7 +48,7 @@ const hx__estimate hx__prior_device = {.latency_ns = PRIOR_LATENCY_NS,
                                        .sigma = 0.7},
                    hx__prior_cpu = {.latency_ns = 4e3, .sigma = 0.5},
                    hx__prior_call = {.ns_per_unit = 1.0, .sigma = 0.2}; /* as promised */
-const hx__estimate hx__prior_whole = {.samples = 0};                    /* nobody has promised anything */
+const hx__estimate hx__prior_call_factor = {.samples = 0};              /* nobody has promised anything */
 
 hx__estimate hx__prior_of(double latency_ns, double ns_per_unit) {
   hx__estimate e = hx__prior_device;
@@ -136,7 +136,7 @@ static hx__estimate estimate_of(const hx__model_entry *e, uint64_t now_s) {
                         .metering = e->metered_ns > 0.0};
 }
 
-hx__estimate hx__model_exact(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
+hx__estimate hx__model_estimate_exact(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
   hx__lock(&m->lock);
   const hx__estimate e = estimate_of(find(m, key), now_s);
   hx__unlock(&m->lock);
@@ -157,7 +157,7 @@ static hx__estimate neighbour(hx__model *m, const hx__rate_key *key, bool above,
 
 static double between(double low, double high, double weight) { return low + (high - low) * weight; }
 
-hx__estimate hx__model_get(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
+hx__estimate hx__model_estimate(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
   hx__lock(&m->lock);
   const bool known = *seen(m, key) != 0;
   hx__estimate e = estimate_of(known ? find(m, key) : NULL, now_s);
@@ -293,7 +293,7 @@ static bool is_sound(const hx__model_entry *e) {
   return fine && isfinite(e->covariance[SLOPE][SLOPE] / (e->state[SLOPE] * e->state[SLOPE]));
 }
 
-void hx__model_put(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, hx__sample s, uint64_t now_s) {
+void hx__model_learn(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, hx__sample s, uint64_t now_s) {
   if (!makes_sense(s.units) || !makes_sense(s.ns) || !makes_sense(s.ns / s.units)) return;
   hx__lock(&m->lock);
   hx__model_entry *e = find(m, key);
@@ -311,7 +311,8 @@ void hx__model_put(hx__model *m, const hx__rate_key *key, const hx__estimate *pr
   hx__unlock(&m->lock);
 }
 
-void hx__model_count(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn, uint64_t now_s) {
+void hx__model_count_call(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn,
+                          uint64_t now_s) {
   hx__lock(&m->lock);
   hx__model_entry *e = find(m, key);
   if (!e) begin(e = place(m, key), key, prior, (hx__sample){.units = 1.0, .ns = prior->ns_per_unit, .turn = turn});
@@ -322,14 +323,14 @@ void hx__model_count(hx__model *m, const hx__rate_key *key, const hx__estimate *
   hx__unlock(&m->lock);
 }
 
-void hx__model_ended(hx__model *m, const hx__rate_key *key) {
+void hx__model_note_call_end(hx__model *m, const hx__rate_key *key) {
   hx__lock(&m->lock);
   m->row = same(&m->ended, key) && m->row < UINT32_MAX ? m->row + 1 : 1;
   m->ended = *key;
   hx__unlock(&m->lock);
 }
 
-unsigned hx__model_row(hx__model *m, const hx__rate_key *key) {
+unsigned hx__model_consecutive_calls(hx__model *m, const hx__rate_key *key) {
   hx__lock(&m->lock);
   const unsigned row = m->row && same(&m->ended, key) ? m->row : 0;
   hx__unlock(&m->lock);
@@ -345,7 +346,7 @@ static void add_power(hx__model_entry *e, double joules, double ns) {
   e->joules = e->metered_ns = 0.0;
 }
 
-void hx__model_power(hx__model *m, const hx__rate_key *key, double joules, double ns) {
+void hx__model_learn_power(hx__model *m, const hx__rate_key *key, double joules, double ns) {
   hx__lock(&m->lock);
   hx__model_entry *const e = find(m, key);
   const bool fine = isfinite(joules) && joules >= 0.0 && makes_sense(ns), follows = same(&m->metered, key);

@@ -78,15 +78,15 @@ uint32_t hx__size_class(uint64_t units);
 uint64_t hx__identity(const char *name, const char *driver);
 
 /* What is expected of parts of a kind before anything is measured. */
-extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call, hx__prior_whole;
+extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call, hx__prior_call_factor;
 /* Of a device of which a small launch is known: 0: not even that. */
 hx__estimate hx__prior_of(double latency_ns, double ns_per_unit);
 
 /* The key's estimate, else one between the nearest size classes that have one, at most four away, with a greater sigma.
  * ns_per_unit 0: none. */
-hx__estimate hx__model_get(hx__model *model, const hx__rate_key *key, uint64_t now_s);
+hx__estimate hx__model_estimate(hx__model *model, const hx__rate_key *key, uint64_t now_s);
 /* Of this very class only. */
-hx__estimate hx__model_exact(hx__model *model, const hx__rate_key *key, uint64_t now_s);
+hx__estimate hx__model_estimate_exact(hx__model *model, const hx__rate_key *key, uint64_t now_s);
 
 /* Of one and the same participant alone and in company: nobody is faster in company, or slower by more than others can
  * take from it. Where the two say so, and one was measured a minute or more before the other, it is brought to what the
@@ -94,21 +94,22 @@ hx__estimate hx__model_exact(hx__model *model, const hx__rate_key *key, uint64_t
 void hx__reconcile(hx__estimate *alone, hx__estimate *beside);
 
 /* Learns. prior: what was expected, for a key that is new. What makes no sense (not finite, not above 0) is ignored. */
-void hx__model_put(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, hx__sample sample,
-                   uint64_t now_s);
-
-/* Counts a call that has taught nothing. */
-void hx__model_count(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn,
+void hx__model_learn(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, hx__sample sample,
                      uint64_t now_s);
 
-/* Notes whose call has ended; how many there were in a row with the same key, this one included. */
-void hx__model_ended(hx__model *model, const hx__rate_key *key);
-unsigned hx__model_row(hx__model *model, const hx__rate_key *key); /* 0: another key's call was the last */
+/* Counts a call that has taught nothing. */
+void hx__model_count_call(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn,
+                          uint64_t now_s);
 
-/* What a call drew; joules NaN: that was not measured. For a key that hx__model_put or hx__model_count has seen. The
- * counters move once a millisecond, so that of calls under HX__ENERGY_LEAST_NS only those count that follow one of the
- * same key (else it would answer for what was drawn before), added up until they have lasted long enough. */
-void hx__model_power(hx__model *model, const hx__rate_key *key, double joules, double ns);
+/* Notes whose call has ended; how many there were in a row with the same key, this one included. */
+void hx__model_note_call_end(hx__model *model, const hx__rate_key *key);
+unsigned hx__model_consecutive_calls(hx__model *model,
+                                     const hx__rate_key *key); /* 0: another key's call was the last */
+
+/* What a call drew; joules NaN: that was not measured. For a key that hx__model_learn or hx__model_count_call has seen.
+ * The counters move once a millisecond, so that of calls under HX__ENERGY_LEAST_NS only those count that follow one of
+ * the same key (else it would answer for what was drawn before), added up until they have lasted long enough. */
+void hx__model_learn_power(hx__model *model, const hx__rate_key *key, double joules, double ns);
 
 /* Takes over an entry of another table where this one's is older or missing; false where it does not, or the entry
  * makes no sense. */

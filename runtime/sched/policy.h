@@ -25,7 +25,7 @@ typedef struct hx__view {
   unsigned devices;   /* in the run */
   unsigned launches;  /* of this device in this run so far */
   unsigned others;    /* how many of party[] there are */
-  hx__party party[HX_MAX_DEVICES + 1]; /* the others: the CPU, and devices with when they may launch again */
+  hx__participant party[HX_MAX_DEVICES + 1]; /* the others: the CPU, and devices with when they may launch again */
 } hx__view;
 
 typedef struct hx__policy {
@@ -50,15 +50,15 @@ size_t hx__policy_fit(const hx__view *view, double slices);
 #define HX__LONGEST_NS 100e6
 
 /* What a thread of the CPU takes next, beside devices. */
-typedef struct hx__grab_view {
+typedef struct hx__cpu_chunk_view {
   size_t left, grain, least, most;
   size_t worth; /* fewer are computed at a lower rate */
   unsigned threads;
   double rate; /* of all threads together */
   unsigned others;
-  hx__party party[HX_MAX_DEVICES]; /* the devices */
-} hx__grab_view;
+  hx__participant party[HX_MAX_DEVICES]; /* the devices */
+} hx__cpu_chunk_view;
 
-size_t hx__grab(const hx__grab_view *view);
+size_t hx__cpu_chunk_size(const hx__cpu_chunk_view *view);
 
 #endif

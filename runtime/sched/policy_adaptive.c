@@ -66,13 +66,13 @@ size_t hx__policy_adaptive(const hx__view *v) {
   if (v->left == 0 || (v->trial && v->taken >= v->trial)) return 0;
   if (!(v->rate > 0.0) || !isfinite(v->rate)) return hx__policy_fit(v, (double)v->total * FIRST_PROBE);
   const double left = (double)v->left, grain = (double)v->grain, cap = v->rate * HX__LONGEST_NS;
-  hx__party all[HX_MAX_DEVICES + 2];
+  hx__participant all[HX_MAX_DEVICES + 2];
   double rates = 0.0;
   for (unsigned i = 0; i < v->others; i++) {
     all[i] = v->party[i];
     if (all[i].rate > 0.0 && isfinite(all[i].rate)) rates += all[i].rate;
   }
-  all[v->others] = (hx__party){v->rate, v->ready_ns};
+  all[v->others] = (hx__participant){v->rate, v->ready_ns};
   const double without = hx__finish_ns(left, all, v->others);
   if (!isfinite(without)) return hx__policy_alone(v);
   const double end = hx__finish_ns(left, all, v->others + 1);

@@ -33,7 +33,7 @@ static name key_of_file(void) {
 
 /* Takes over what the file holds; how many entries that were. */
 static size_t merge_file(void) {
-  if (!hx__cache_dir_on()) return 0;
+  if (!hx__cache_dir_is_enabled()) return 0;
   const name key = key_of_file();
   size_t bytes = 0, taken = 0;
   char *const data = hx__cache_get(key.text, sizeof key.text, &bytes, NULL);
@@ -51,17 +51,17 @@ static size_t merge_file(void) {
 
 static void load(void) {
   const size_t taken = merge_file();
-  if (hx__cache_dir_on()) atexit(hx__model_save); /* for programs that end without hx_close */
+  if (hx__cache_dir_is_enabled()) atexit(hx__model_save); /* for programs that end without hx_close */
   if (taken) hx__log(HX__LOG_DEBUG, "the model has %zu entries from earlier processes", taken);
 }
 
 hx__model *hx__model_of_process(void) {
-  if (!hx__forked()) pthread_once(&loaded, load);
+  if (!hx__in_forked_child()) pthread_once(&loaded, load);
   return &process;
 }
 
 void hx__model_save(void) {
-  if (hx__forked() || !hx__cache_dir_on()) return;
+  if (hx__in_forked_child() || !hx__cache_dir_is_enabled()) return;
   pthread_mutex_lock(&saving);
   hx__lock(&process.lock);
   const bool changed = process.changes != saved_changes;

@@ -20,7 +20,7 @@ uint64_t hx__chunk_units(const hx__work *w, hx__chunk c) {
   uint64_t units;
   if (!w->matmul)
     return __builtin_mul_overflow((uint64_t)hx__chunk_elements(w, c), w->nfields, &units) ? UINT64_MAX : units;
-  const uint64_t across = hx__work_across(w);
+  const uint64_t across = hx__work_cross_extent(w);
   if (__builtin_mul_overflow((uint64_t)c.count, across, &units) ||
       __builtin_mul_overflow(units, (uint64_t)w->gemm.k, &units))
     return UINT64_MAX;

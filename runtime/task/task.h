@@ -48,7 +48,9 @@ static inline uint64_t hx__need_reduce(hx_op op, hx_type type) {
 }
 
 /* The lines of a product that slices cross. */
-static inline size_t hx__work_across(const hx__work *work) { return work->by_columns ? work->gemm.m : work->gemm.n; }
+static inline size_t hx__work_cross_extent(const hx__work *work) {
+  return work->by_columns ? work->gemm.m : work->gemm.n;
+}
 
 /* Checks *task as hx.h promises and fills *work, which points into *task's fields and arrays. HX_INVALID_ARGUMENT. */
 hx_status hx__task_check(const hx_task *task, hx__work *work);

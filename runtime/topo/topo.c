@@ -15,7 +15,7 @@
 
 #include "runtime/base/environment.h"
 #include "runtime/base/log.h"
-#include "runtime/base/room.h"
+#include "runtime/base/address_space.h"
 #include "runtime/topo/cgroup.h"
 
 #define ROOM_BYTES ((size_t)16 << 20) /* hwloc takes 132 KiB where there are two cores */
@@ -129,7 +129,7 @@ bool hx__topo_has_affinity(void) {
 static bool ask_hwloc(hx__topo *out) {
   hwloc_topology_t t;
   if (hx__is_secure_process()) return true;
-  const bool room = hx__has_room(ROOM_BYTES); /* hwloc crashes if one of its allocations fails */
+  const bool room = hx__address_space_available(ROOM_BYTES); /* hwloc crashes if one of its allocations fails */
   if (!room || !hx__topo_has_affinity()) {
     hx__log(HX__LOG_INFO, "%s: cores and caches are what the system says without hwloc",
             room ? "the affinity of this process cannot be read" : "no room for 16 MiB");

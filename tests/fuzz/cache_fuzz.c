@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "runtime/base/cache_dir.h"
-#include "runtime/base/cache_trial.h"
+#include "runtime/base/crash_mark.h"
 #include "runtime/base/hash.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -28,7 +28,7 @@ typedef struct header {
   char magic[8];
   uint32_t format, header_bytes;
   uint64_t key_bytes, data_bytes, checksum;
-  hx__trial_marks marks;
+  hx__crash_marks marks;
 } header;
 
 static void put_right(uint8_t *file, size_t size, unsigned which) {
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (which & 32) FUZZ_CHECK(!got, "a file that others may write is taken");
   if (!got) return 0;
   FUZZ_CHECK(size == contents + bytes && memcmp(got, file + contents, bytes) == 0, "%zu bytes of others", bytes);
-  hx__cache_trial_end(trial, which & 64);
+  hx__cache_crash_mark_end(trial, which & 64);
   free(got);
   return 0;
 }

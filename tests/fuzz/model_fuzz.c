@@ -25,23 +25,23 @@ static void give_sense(hx__model_entry *e, unsigned which) {
 }
 
 static void use(hx__model *model, const hx__rate_key *key) {
-  hx__estimate exact = hx__model_exact(model, key, NOW), near = hx__model_get(model, key, NOW);
+  hx__estimate exact = hx__model_estimate_exact(model, key, NOW), near = hx__model_estimate(model, key, NOW);
   check_estimate(&exact, "kept");
   check_estimate(&near, "got");
   hx__reconcile(&exact, &near);
   check_estimate(&exact, "reconciled");
-  const hx__prospect prospect = {.units = 1e6,
-                                 .cpu_alone = exact,
-                                 .cpu_beside = near,
-                                 .devices = 1,
-                                 .device[0] = {.alone = near, .beside = exact}};
+  const hx__cost_inputs prospect = {.units = 1e6,
+                                    .cpu_alone = exact,
+                                    .cpu_beside = near,
+                                    .devices = 1,
+                                    .device[0] = {.alone = near, .beside = exact}};
   hx__decision decision;
   hx__decide(&prospect, &decision);
   FUZZ_CHECK(decision.choice < decision.choices && decision.best < decision.choices && decision.choices == 3,
              "choice %u, best %u of %u", decision.choice, decision.best, decision.choices);
-  hx__model_put(model, key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6, .turn = 3}, NOW + 1);
-  hx__model_power(model, key, 1.0, 5e7);
-  exact = hx__model_exact(model, key, NOW + 1);
+  hx__model_learn(model, key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6, .turn = 3}, NOW + 1);
+  hx__model_learn_power(model, key, 1.0, 5e7);
+  exact = hx__model_estimate_exact(model, key, NOW + 1);
   check_estimate(&exact, "learned");
 }
 

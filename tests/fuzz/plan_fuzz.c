@@ -6,8 +6,8 @@
 #include "runtime/api/context.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/dispatch/dispatch.h"
-#include "runtime/run/tail.h"
-#include "runtime/sched/ends.h"
+#include "runtime/run/remainder.h"
+#include "runtime/sched/work_range.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/sim/sim.h"
 
@@ -33,21 +33,22 @@ static double spread(fuzz_input *in, double least, double most) {
 
 /* A range handed out from both ends by wishes of any size. */
 static void check_ends(fuzz_input *in) {
-  hx__ends ends;
+  hx__work_range ends;
   const hx__chunk all = {fuzz_below(in, 1000), (size_t)(fuzz_number(in, 8) >> (1 + fuzz_below(in, 63)))};
-  hx__ends_init(&ends, all);
+  hx__work_range_init(&ends, all);
   size_t front = all.first, back = all.first + all.count;
   for (unsigned i = 0; i < 64 && front < back; i++) {
     const size_t want = (size_t)(fuzz_number(in, 8) >> fuzz_below(in, 64));
     const bool from_front = fuzz_below(in, 2);
-    const hx__chunk c = from_front ? hx__ends_front(&ends, want) : hx__ends_back(&ends, want);
+    const hx__chunk c = from_front ? hx__work_range_take_front(&ends, want) : hx__work_range_take_back(&ends, want);
     FUZZ_CHECK(c.count > 0 && c.count <= back - front, "%zu of %zu slices", c.count, back - front);
     FUZZ_CHECK(c.count + (ends.unit - 1) >= want || c.count == back - front, "%zu of %zu slices wanted", c.count, want);
     if (from_front) FUZZ_CHECK(c.first == front, "from %zu, not %zu", c.first, front);
     if (!from_front) FUZZ_CHECK(c.first + c.count == back, "to %zu, not %zu", c.first + c.count, back);
     front += from_front ? c.count : 0;
     back -= from_front ? 0 : c.count;
-    FUZZ_CHECK(hx__ends_left(&ends) == back - front, "%zu left, not %zu", hx__ends_left(&ends), back - front);
+    FUZZ_CHECK(hx__work_range_left(&ends) == back - front, "%zu left, not %zu", hx__work_range_left(&ends),
+               back - front);
   }
 }
 
@@ -69,14 +70,14 @@ static void check_tail(fuzz_input *in) {
   static unsigned char seen[MOST_SIDE * MOST_SIDE];
   const hx__work w = any_work(in, MOST_SIDE);
   if (!w.matmul) return;
-  const size_t lines = hx__work_across(&w);
-  hx__tail tail;
-  hx__tail_plan(&tail, hx->team.cpu, &w, 1 + (unsigned)fuzz_below(in, 64));
+  const size_t lines = hx__work_cross_extent(&w);
+  hx__remainder tail;
+  hx__remainder_plan(&tail, hx->team.cpu, &w, 1 + (unsigned)fuzz_below(in, 64));
   if (tail.blocks == 0) return;
   memset(seen, 0, sizeof seen);
   hx__chunk slices, across;
   size_t cells = 0;
-  while (hx__tail_next(&tail, &w, &slices, &across)) {
+  while (hx__remainder_next(&tail, &w, &slices, &across)) {
     FUZZ_CHECK(slices.first >= tail.slices.first && slices.first + slices.count <= w.slices &&
                    across.first + across.count <= lines,
                "a block of slices %zu + %zu, lines %zu + %zu", slices.first, slices.count, across.first, across.count);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "runtime/sched/course.h"
+#include "runtime/sched/progress.h"
 #include "runtime/sched/policy.h"
 #include "tests/sim/sim.h"
 
@@ -16,7 +16,7 @@ typedef struct call {
   const sim_machine *m;
   unsigned order[SIM_DEVICES], place[SIM_DEVICES]; /* the prospect's i-th device, and back */
   hx__choice choice;
-  hx__course course[SIM_DEVICES], cpu;
+  hx__progress course[SIM_DEVICES], cpu;
   hx__estimate prior[SIM_DEVICES];
   unsigned working; /* bit d: takes part still */
   bool surprised;   /* a chunk took much more or less than expected */
@@ -36,42 +36,43 @@ static uint64_t who_of(const call *c, hx__choice choice) {
   return who;
 }
 
-static unsigned others_of(const call *c, const sim_world *w, unsigned self, hx__party *party) {
+static unsigned others_of(const call *c, const sim_world *w, unsigned self, hx__participant *party) {
   unsigned n = 0;
   for (unsigned d = 0; d < c->m->devices; d++)
     if (d != self && (c->working >> d & 1u))
-      party[n++] = (hx__party){c->course[d].rate, hx__course_ready_ns(&c->course[d], w->now)};
+      party[n++] = (hx__participant){c->course[d].rate, hx__progress_ready_ns(&c->course[d], w->now)};
   return n;
 }
 
 static double cpu_rate(const call *c, const sim_world *w) {
   if (!c->choice.cpu) return 0.0;
   const double threads = c->m->cpu.threads ? c->m->cpu.threads : 1.0, done = (double)w->cpu_done;
-  const hx__cpu_shown shown = {done, w->cpu_ns / threads, fmax((double)hx__ends_taken_front(&w->ends) - done, 0.0)};
-  return hx__course_cpu_rate(&c->cpu, shown, w->now);
+  const hx__cpu_shown shown = {done, w->cpu_ns / threads,
+                               fmax((double)hx__work_range_taken_front(&w->ends) - done, 0.0)};
+  return hx__progress_cpu_rate(&c->cpu, shown, w->now);
 }
 
 static size_t device_takes(void *self, const sim_world *w, unsigned d) {
   call *const c = self;
   if (!(c->working >> d & 1u)) return 0;
   hx__view v = {.total = w->total,
-                .left = hx__ends_left(&w->ends),
+                .left = hx__work_range_left(&w->ends),
                 .grain = c->m->device[d].grain ? c->m->device[d].grain : 1,
                 .most = w->total,
                 .rate = c->course[d].rate,
                 .sigma = c->course[d].sigma,
                 .in_flight = c->course[d].in_flight,
-                .ready_ns = hx__course_ready_ns(&c->course[d], w->now),
+                .ready_ns = hx__progress_ready_ns(&c->course[d], w->now),
                 .launch_ns = c->course[d].gap_ns,
                 .devices = c->choice.devices,
                 .launches = c->course[d].launches};
   v.taken = c->taken[d];
   v.trial = c->trial[d];
   v.others = others_of(c, w, d, v.party);
-  if (c->choice.cpu) v.party[v.others++] = (hx__party){cpu_rate(c, w), 0.0};
+  if (c->choice.cpu) v.party[v.others++] = (hx__participant){cpu_rate(c, w), 0.0};
   const size_t take = hx__policy_adaptive(&v);
   c->taken[d] += take;
-  if (take) hx__course_launched(&c->course[d], (double)take, w->now);
+  if (take) hx__progress_launched(&c->course[d], (double)take, w->now);
   if (take == 0 && c->course[d].queued == 0) c->working &= ~(1u << d);
   return take;
 }
@@ -80,14 +81,14 @@ static size_t cpu_takes(void *self, const sim_world *w, unsigned thread) {
   call *const c = self;
   (void)thread;
   if (!c->choice.cpu && c->working) return 0;
-  hx__grab_view v = {.left = hx__ends_left(&w->ends),
-                     .grain = 1,
-                     .least = 1,
-                     .most = c->m->cpu.most ? c->m->cpu.most : w->total,
-                     .threads = c->m->cpu.threads,
-                     .rate = cpu_rate(c, w)};
+  hx__cpu_chunk_view v = {.left = hx__work_range_left(&w->ends),
+                          .grain = 1,
+                          .least = 1,
+                          .most = c->m->cpu.most ? c->m->cpu.most : w->total,
+                          .threads = c->m->cpu.threads,
+                          .rate = cpu_rate(c, w)};
   v.others = others_of(c, w, SIM_DEVICES, v.party);
-  return hx__grab(&v);
+  return hx__cpu_chunk_size(&v);
 }
 
 static size_t cpu_redoes(void *self, const sim_world *w, unsigned d, size_t slices, double *look_ns) {
@@ -96,9 +97,9 @@ static size_t cpu_redoes(void *self, const sim_world *w, unsigned d, size_t slic
   if (!(rate > 0.0)) return 0;
   *look_ns = hx__redo_look_ns((double)slices, rate, c->course[d].ends_ns);
   if (!hx__redo_pays((double)slices, rate, c->course[d].ends_ns - w->now)) return 0;
-  const hx__grab_view v = {
+  const hx__cpu_chunk_view v = {
       .left = slices, .grain = 1, .least = 1, .most = slices, .threads = c->m->cpu.threads, .rate = rate};
-  return hx__grab(&v);
+  return hx__cpu_chunk_size(&v);
 }
 
 static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices, double ns, double overlap_ns,
@@ -115,24 +116,24 @@ static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices
   }
   const double all_ns = ns + (1.0 - shown) * c->prior[d].latency_ns;
   c->surprised = c->surprised || how == SIM_REDONE || hx__surprising(&c->prior[d], (double)slices, idle, all_ns);
-  hx__course_seen(&c->course[d], (double)slices, ns, shown);
-  hx__course_done(&c->course[d], (double)slices, w->now);
+  hx__progress_observe(&c->course[d], (double)slices, ns, shown);
+  hx__progress_chunk_done(&c->course[d], (double)slices, w->now);
   if (!hx__tells(&c->prior[d], (double)slices, idle, all_ns, how == SIM_DONE)) return;
-  hx__model_put(c->hx->model, &key, &c->prior[d],
-                (hx__sample){.units = (double)slices, .ns = ns, .idle = idle, .hidden = 1.0 - shown}, c->hx->now_s);
+  hx__model_learn(c->hx->model, &key, &c->prior[d],
+                  (hx__sample){.units = (double)slices, .ns = ns, .idle = idle, .hidden = 1.0 - shown}, c->hx->now_s);
 }
 
 static double patience(void *self, unsigned d, size_t slices) {
   const call *const c = self;
-  return fmax(TIMEOUT_NS, TIMEOUT_FACTOR * hx__course_ns(&c->course[d], (double)slices));
+  return fmax(TIMEOUT_NS, TIMEOUT_FACTOR * hx__progress_chunk_ns(&c->course[d], (double)slices));
 }
 
 /* The estimate under `who`, else the one alone, less trusted. */
 static hx__estimate part_of(const sim_hx *hx, uint64_t id, uint64_t who, size_t slices) {
   const hx__rate_key key = key_of(id, who, slices), alone = key_of(id, id, slices);
-  hx__estimate e = hx__model_get(hx->model, &key, hx->now_s);
+  hx__estimate e = hx__model_estimate(hx->model, &key, hx->now_s);
   if (e.samples) return e;
-  e = hx__model_get(hx->model, &alone, hx->now_s);
+  e = hx__model_estimate(hx->model, &alone, hx->now_s);
   e.sigma += 0.2;
   e.borrowed = true;
   return e;
@@ -142,7 +143,7 @@ static hx__estimate guess_of(const sim_guess *guess, unsigned d) {
   return hx__prior_of(guess->latency_ns[d], 1.0 / guess->rate[d]);
 }
 
-static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prospect *p) {
+static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__cost_inputs *p) {
   const sim_machine *const m = c->m;
   memset(p, 0, sizeof *p);
   p->objective = c->hx->objective;
@@ -182,10 +183,10 @@ static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__prosp
   }
   for (unsigned i = 0; i < 2u * m->devices + 1u; i++) {
     const hx__rate_key key = key_of(0, who_of(c, hx__choice_of(i, m->devices)), slices);
-    p->whole[i] = hx__model_exact(c->hx->model, &key, c->hx->now_s);
+    p->whole[i] = hx__model_estimate_exact(c->hx->model, &key, c->hx->now_s);
     const hx__rate_key call = key_of(CALL, who_of(c, hx__choice_of(i, m->devices)), slices);
-    p->took[i] = hx__model_exact(c->hx->model, &call, c->hx->now_s);
-    if (i > m->devices && hx__model_row(c->hx->model, &key) == 1) p->just_done = i;
+    p->took[i] = hx__model_estimate_exact(c->hx->model, &call, c->hx->now_s);
+    if (i > m->devices && hx__model_consecutive_calls(c->hx->model, &key) == 1) p->just_done = i;
   }
 }
 
@@ -214,7 +215,7 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
                    unsigned char *seen) {
   static const sim_policy policy = {"hx", device_takes, cpu_takes, chunk_done, SIM_DEPTH, cpu_redoes, patience};
   call c = {.hx = hx, .m = m};
-  hx__prospect p;
+  hx__cost_inputs p;
   look_ahead(&c, slices, guess, &p);
   hx__decide(&p, &hx->decision);
   c.choice = hx__choice_of(hx->decision.choice, m->devices);
@@ -222,23 +223,23 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
   for (unsigned i = 0; i < c.choice.devices; i++) {
     const unsigned d = c.order[i];
     const hx__estimate *const e = c.choice.cpu ? &p.device[i].beside : &p.device[i].alone;
-    hx__course_begin(&c.course[d], e, 1.0, p.device[i].idle);
+    hx__progress_begin(&c.course[d], e, 1.0, p.device[i].idle);
     c.prior[d] = *e;
     c.working |= 1u << d;
-    const double part = c.choice.cpu ? hx__trial_part(&p, i) : 1.0;
+    const double part = c.choice.cpu ? hx__first_trial_fraction(&p, i) : 1.0;
     c.trial[d] = part < 1.0 ? (size_t)ceil(part * (double)slices) : 0;
     tries = tries || c.trial[d];
     known = known && e->samples && !e->borrowed;
   }
-  hx__course_begin(&c.cpu, c.choice.devices ? &p.cpu_beside : &p.cpu_alone, 1.0, false);
+  hx__progress_begin(&c.cpu, c.choice.devices ? &p.cpu_beside : &p.cpu_alone, 1.0, false);
   hx->result = sim_run(m, slices, &policy, &c, hx->idle, random, seen);
   const sim_result *const r = &hx->result;
   const double joules = metered(&hx->meter, r);
   if (r->recovered || r->stuck) return r->ns;
   const uint64_t who = who_of(&c, c.choice), cpu = id_of(SIM_DEVICES);
-  const hx__outlook *const o = &hx->decision.outlook[hx->decision.choice];
+  const hx__candidate *const o = &hx->decision.outlook[hx->decision.choice];
   const hx__rate_key whole = key_of(0, who, slices);
-  hx__model_ended(hx->model, &whole);
+  hx__model_note_call_end(hx->model, &whole);
   if (c.choice.cpu && r->cpu_slices) {
     const hx__rate_key key = key_of(cpu, who, slices);
     const hx__estimate *const prior = c.choice.devices ? &p.cpu_beside : &p.cpu_alone;
@@ -247,27 +248,27 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
                                .turn = hx->decision.turn,
                                .best = hx->decision.choice == hx->decision.best};
     c.surprised = c.surprised || hx__surprising(prior, sample.units, false, sample.ns);
-    hx__model_put(hx->model, &key, prior, sample, hx->now_s);
-    if (!c.choice.devices) hx__model_power(hx->model, &key, joules, r->ns);
+    hx__model_learn(hx->model, &key, prior, sample, hx->now_s);
+    if (!c.choice.devices) hx__model_learn_power(hx->model, &key, joules, r->ns);
   }
   const bool alone = c.choice.devices + c.choice.cpu == 1;
   if (c.choice.devices && !tries) {
     const hx__rate_key call = key_of(CALL, who, slices);
     const hx__sample took = {.units = (double)slices, .ns = r->ns, .turn = hx->decision.turn};
-    hx__model_put(hx->model, &call, &hx__prior_whole, took, hx->now_s);
+    hx__model_learn(hx->model, &call, &hx__prior_call_factor, took, hx->now_s);
   }
   if (c.choice.devices && (known || alone)) {
     const hx__rate_key key = key_of(0, who, slices);
     if (!known)
-      hx__model_count(hx->model, &key, &hx__prior_call, hx->decision.turn, hx->now_s);
+      hx__model_count_call(hx->model, &key, &hx__prior_call, hx->decision.turn, hx->now_s);
     else
-      hx__model_put(hx->model, &key, &hx__prior_call,
-                    (hx__sample){.units = o->parts_ns,
-                                 .ns = hx__whole_ns(r->ns, o->parts_ns, c.surprised && !alone, in_vain(r)),
-                                 .turn = hx->decision.turn,
-                                 .best = hx->decision.choice == hx->decision.best},
-                    hx->now_s);
-    hx__model_power(hx->model, &key, joules, r->ns);
+      hx__model_learn(hx->model, &key, &hx__prior_call,
+                      (hx__sample){.units = o->parts_ns,
+                                   .ns = hx__whole_ns(r->ns, o->parts_ns, c.surprised && !alone, in_vain(r)),
+                                   .turn = hx->decision.turn,
+                                   .best = hx->decision.choice == hx->decision.best},
+                      hx->now_s);
+    hx__model_learn_power(hx->model, &key, joules, r->ns);
   }
   return r->ns;
 }

@@ -60,8 +60,9 @@ static void refine(const sim_machine *m, size_t slices, double share[SIM_DEVICES
 
 /* What the rates say, for a start. */
 static void proportional(const sim_machine *m, size_t slices, double share[SIM_DEVICES]) {
-  hx__party party[SIM_DEVICES + 1] = {{m->cpu.rate, 0.0}};
-  for (unsigned d = 0; d < m->devices; d++) party[d + 1] = (hx__party){m->device[d].rate, m->device[d].latency_ns};
+  hx__participant party[SIM_DEVICES + 1] = {{m->cpu.rate, 0.0}};
+  for (unsigned d = 0; d < m->devices; d++)
+    party[d + 1] = (hx__participant){m->device[d].rate, m->device[d].latency_ns};
   const double end = hx__finish_ns((double)slices, party, m->devices + 1);
   for (unsigned d = 0; d < m->devices; d++)
     share[d] = fmax(party[d + 1].rate * (end - party[d + 1].ready_ns), 0.0) / (double)slices;

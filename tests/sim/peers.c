@@ -40,7 +40,7 @@ static size_t static_cpu(void *self, const sim_world *w, unsigned thread) {
   (void)thread;
   for (unsigned d = 0; d < p->m->devices; d++)
     if (!p->part[d]) return 0; /* the devices take theirs first */
-  return some((double)hx__ends_left(&w->ends) / (8.0 * p->m->cpu.threads));
+  return some((double)hx__work_range_left(&w->ends) / (8.0 * p->m->cpu.threads));
 }
 
 /* dynamic: equal chunks to whoever is idle. */
@@ -54,16 +54,16 @@ static size_t dynamic_device(void *self, const sim_world *w, unsigned d) {
 static size_t guided_device(void *self, const sim_world *w, unsigned d) {
   const peer *const p = self;
   (void)d;
-  return some((double)hx__ends_left(&w->ends) / (2.0 * (p->m->devices + p->m->cpu.threads)));
+  return some((double)hx__work_range_left(&w->ends) / (2.0 * (p->m->devices + p->m->cpu.threads)));
 }
 
 /* HGuided with K = 2 (Maat, EngineCL): the part weighed by relative power. */
 static size_t hguided_device(void *self, const sim_world *w, unsigned d) {
-  return some((double)hx__ends_left(&w->ends) * power(self, d) / 2.0);
+  return some((double)hx__work_range_left(&w->ends) * power(self, d) / 2.0);
 }
 static size_t hguided_cpu(void *self, const sim_world *w, unsigned thread) {
   (void)thread;
-  return some((double)hx__ends_left(&w->ends) * cpu_power(self) / 2.0);
+  return some((double)hx__work_range_left(&w->ends) * cpu_power(self) / 2.0);
 }
 
 /* LogFit (Vilches, Corbera et al., IJPP 2019): doubles the device's chunk until throughput = a ln(chunk) + b is flat,
@@ -80,7 +80,7 @@ static void logfit_fit(peer *p) {
 }
 static size_t logfit_device(void *self, const sim_world *w, unsigned d) {
   peer *const p = self;
-  const double left = (double)hx__ends_left(&w->ends);
+  const double left = (double)hx__work_range_left(&w->ends);
   if (p->final) return 0;
   if (p->points == 0) p->next = fmax((double)w->total / 1024.0, d);
   const double through = p->points ? p->through[p->points - 1] : 0.0;
@@ -96,7 +96,7 @@ static size_t logfit_device(void *self, const sim_world *w, unsigned d) {
 }
 static size_t logfit_cpu(void *self, const sim_world *w, unsigned thread) {
   const peer *const p = self;
-  const double left = (double)hx__ends_left(&w->ends), least = (double)w->total / 4096.0;
+  const double left = (double)hx__work_range_left(&w->ends), least = (double)w->total / 4096.0;
   const double through = p->points ? p->through[p->points - 1] : 0.0;
   (void)thread;
   if (p->final) return some(left / (p->m->cpu.threads + 1.0));

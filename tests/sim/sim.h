@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "runtime/sched/decide.h"
-#include "runtime/sched/ends.h"
+#include "runtime/sched/work_range.h"
 
 enum { SIM_DEPTH = 2, SIM_DEVICES = 4, SIM_STEPS = 6, SIM_THREADS = 32, SIM_WORKERS = SIM_DEVICES + SIM_THREADS };
 
@@ -76,7 +76,7 @@ typedef struct sim_result {
 
 struct sim_world {
   const sim_machine *machine;
-  hx__ends ends;
+  hx__work_range ends;
   size_t total;
   double now;      /* since the run began */
   size_t cpu_done; /* slices that the CPU has finished, */

@@ -9,7 +9,7 @@ typedef struct flight {
   double wait, work;           /* what is left of the launch, and of the chunk in slices */
   double from, since, give_up; /* when it was launched; when it came first; when it is given up */
   hx__chunk chunk;
-  hx__ends rest; /* of the chunk: what the CPU has not done meanwhile */
+  hx__work_range rest; /* of the chunk: what the CPU has not done meanwhile */
   bool fails;
 } flight;
 
@@ -77,7 +77,7 @@ static void start(state *s, worker *k, hx__chunk chunk, bool is_device) {
                 .work = fmax((double)chunk.count, is_device ? u->elbow : 0.0) * noise,
                 .from = s->w.now,
                 .chunk = chunk};
-  hx__ends_init(&f->rest, chunk);
+  hx__work_range_init(&f->rest, chunk);
   if (is_device) {
     if (k->launches == 1 && (s->w.idle >> d & 1u)) f->wait += u->idle_ns;
     f->fails = k->launches == u->fail_at;
@@ -92,14 +92,14 @@ static bool redo(state *s, worker *k) {
   for (unsigned d = 0; s->policy->redo && d < s->devices; d++) {
     worker *const late = &s->worker[d];
     if (!late->flights) continue;
-    hx__ends *const rest = &late->flight[late->flights - 1].rest;
+    hx__work_range *const rest = &late->flight[late->flights - 1].rest;
     double look_ns = INFINITY;
-    const size_t left = hx__ends_left(rest), want = left ? s->policy->redo(s->self, &s->w, d, left, &look_ns) : 0;
-    const hx__chunk chunk = want ? hx__ends_front(rest, want) : (hx__chunk){0, 0};
+    const size_t left = hx__work_range_left(rest), want = left ? s->policy->redo(s->self, &s->w, d, left, &look_ns) : 0;
+    const hx__chunk chunk = want ? hx__work_range_take_front(rest, want) : (hx__chunk){0, 0};
     if (!chunk.count && look_ns > s->w.now) s->look_ns = fmin(s->look_ns, look_ns);
     if (!chunk.count) continue;
     start(s, k, chunk, false);
-    if (hx__ends_left(rest)) return true;
+    if (hx__work_range_left(rest)) return true;
     s->result.redone++;
     const flight f = late->flight[--late->flights];
     if (late->flights) return true;
@@ -116,12 +116,12 @@ static bool feed(state *s, unsigned i) {
   worker *const k = &s->worker[i];
   const bool is_device = i < s->devices;
   if (k->out || k->flights >= (is_device && s->policy->depth ? s->policy->depth : 1u)) return false;
-  const size_t left = hx__ends_left(&s->w.ends);
+  const size_t left = hx__work_range_left(&s->w.ends);
   size_t want = 0;
   if (left) want = is_device ? s->policy->device(s->self, &s->w, i) : s->policy->cpu(s->self, &s->w, i - s->devices);
   const hx__chunk chunk = want == 0   ? (hx__chunk){0, 0}
-                          : is_device ? hx__ends_back(&s->w.ends, want)
-                                      : hx__ends_front(&s->w.ends, want);
+                          : is_device ? hx__work_range_take_back(&s->w.ends, want)
+                                      : hx__work_range_take_front(&s->w.ends, want);
   if (chunk.count) {
     start(s, k, chunk, is_device);
   } else if (!is_device && s->redos) {
@@ -136,7 +136,7 @@ static bool feed(state *s, unsigned i) {
   return true;
 }
 
-static hx__chunk all_of(hx__ends *rest) { return hx__ends_back(rest, SIZE_MAX); }
+static hx__chunk all_of(hx__work_range *rest) { return hx__work_range_take_back(rest, SIZE_MAX); }
 
 static void finish(state *s, unsigned i) {
   worker *const k = &s->worker[i];
@@ -251,7 +251,7 @@ sim_result sim_run(const sim_machine *m, size_t slices, const sim_policy *policy
   state s = {.w = {.machine = m, .total = slices, .idle = idle, .random = random, .seen = seen},
              .policy = policy,
              .self = self};
-  hx__ends_init(&s.w.ends, (hx__chunk){0, slices});
+  hx__work_range_init(&s.w.ends, (hx__chunk){0, slices});
   add_workers(&s, m);
   do {
     s.look_ns = INFINITY;

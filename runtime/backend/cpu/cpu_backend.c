@@ -22,7 +22,7 @@ typedef struct scratch {
 } scratch;
 
 typedef struct cpu_lane {
-  hx__lane base;
+  hx__stream base;
   const hx__cpu_kernels *kernels;
   bool asks_ahead;
   pthread_mutex_t lock;
@@ -55,47 +55,47 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
   return 1;
 }
 
-static size_t grain(const hx__lane *base, const hx__work *work) {
-  const cpu_lane *const lane = (const cpu_lane *)base;
-  return !work->matmul ? 1 : work->by_columns ? lane->kernels->nr : lane->kernels->mr;
+static size_t grain(const hx__stream *base, const hx__work *work) {
+  const cpu_lane *const stream = (const cpu_lane *)base;
+  return !work->matmul ? 1 : work->by_columns ? stream->kernels->nr : stream->kernels->mr;
 }
 
-static size_t most(const hx__lane *base, const hx__work *work) {
+static size_t most(const hx__stream *base, const hx__work *work) {
   (void)base;
   return work->slices;
 }
 
-static hx__lane *open(hx__device *d, const hx__config *config) {
-  cpu_lane *const lane = calloc(1, sizeof *lane);
-  if (!lane) {
-    hx__fail(HX_OUT_OF_MEMORY, "no memory for the CPU's lane");
+static hx__stream *open(hx__device *d, const hx__config *config) {
+  cpu_lane *const stream = calloc(1, sizeof *stream);
+  if (!stream) {
+    hx__fail(HX_OUT_OF_MEMORY, "no memory for the CPU's stream");
     return NULL;
   }
-  lane->base = (hx__lane){.device = d, .grain = grain, .most = most};
-  lane->kernels = hx__cpu_kernels_for(config->isa);
-  lane->asks_ahead = hx__cpu_asks_ahead();
-  pthread_mutex_init(&lane->lock, NULL);
-  hx__packed_store_init(&lane->store);
-  return &lane->base;
+  stream->base = (hx__stream){.device = d, .grain = grain, .most = most};
+  stream->kernels = hx__cpu_kernels_for(config->isa);
+  stream->asks_ahead = hx__cpu_prefetches();
+  pthread_mutex_init(&stream->lock, NULL);
+  hx__packed_store_init(&stream->store);
+  return &stream->base;
 }
 
-static void close(hx__lane *base) {
-  cpu_lane *const lane = (cpu_lane *)base;
-  for (scratch *s = lane->spare, *next; s; s = next) {
+static void close(hx__stream *base) {
+  cpu_lane *const stream = (cpu_lane *)base;
+  for (scratch *s = stream->spare, *next; s; s = next) {
     next = s->next;
     free(s->p);
     free(s);
   }
-  pthread_mutex_destroy(&lane->lock);
-  hx__packed_store_free(&lane->store);
-  free(lane);
+  pthread_mutex_destroy(&stream->lock);
+  hx__packed_store_free(&stream->store);
+  free(stream);
 }
 
-static scratch *scratch_get(cpu_lane *lane, size_t bytes) {
-  hx__lock(&lane->lock);
-  scratch *s = lane->spare;
-  if (s) lane->spare = s->next;
-  hx__unlock(&lane->lock);
+static scratch *scratch_get(cpu_lane *stream, size_t bytes) {
+  hx__lock(&stream->lock);
+  scratch *s = stream->spare;
+  if (s) stream->spare = s->next;
+  hx__unlock(&stream->lock);
   if (!s) s = calloc(1, sizeof *s);
   if (s && s->bytes < bytes) {
     free(s->p);
@@ -109,44 +109,44 @@ static scratch *scratch_get(cpu_lane *lane, size_t bytes) {
   return s;
 }
 
-static void scratch_put(cpu_lane *lane, scratch *s) {
-  hx__lock(&lane->lock);
-  s->next = lane->spare;
-  lane->spare = s;
-  hx__unlock(&lane->lock);
+static void scratch_put(cpu_lane *stream, scratch *s) {
+  hx__lock(&stream->lock);
+  s->next = stream->spare;
+  stream->spare = s;
+  hx__unlock(&stream->lock);
 }
 
 /* g: a block of the request's product whose lines of the shared operand begin with `first`. A thread that gets no
  * scratch does without: other blocks may be stored already, so that there is no way back. */
-static void multiply(cpu_lane *lane, const hx__request *request, hx__gemm g, size_t first) {
-  const hx__cpu_kernels *const cpu = lane->kernels;
+static void multiply(cpu_lane *stream, const hx__request *request, hx__gemm g, size_t first) {
+  const hx__cpu_kernels *const cpu = stream->kernels;
   if (!request->packed && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return;
   const hx__topo *const topo = hx__topo_get();
   const hx__gemm_blocking blocking = cpu->gemm_blocking(topo->l1_bytes, topo->l2_bytes, topo->l3_bytes);
   const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
-  scratch *const s = bytes ? scratch_get(lane, bytes) : NULL;
+  scratch *const s = bytes ? scratch_get(stream, bytes) : NULL;
   hx__gemm_packed shared, *const packed = request->packed ? &shared : NULL;
   const bool of_b = !request->work->by_columns;
-  if (packed) shared = (hx__gemm_packed){hx__packed_data(request->packed), hx__work_across(request->work), first};
+  if (packed) shared = (hx__gemm_packed){hx__packed_data(request->packed), hx__work_cross_extent(request->work), first};
   cpu->gemm(&g, blocking, of_b ? NULL : packed, of_b ? packed : NULL, s ? s->p : NULL);
-  if (s) scratch_put(lane, s);
+  if (s) scratch_put(stream, s);
 }
 
-hx__reach hx__cpu_reach(const hx__lane *base, const hx__work *w) {
-  const cpu_lane *const lane = (const cpu_lane *)base;
+hx__locality hx__cpu_locality(const hx__stream *base, const hx__work *w) {
+  const cpu_lane *const stream = (const cpu_lane *)base;
   size_t arrays = 0;
   for (size_t f = 0; f < w->nfields; f++) arrays += w->fields[f].op == HX_DOT ? 2 : 1;
   const size_t most = SIZE_MAX / sizeof(uint32_t) / arrays,
                bytes = (w->n < most ? w->n : most) * sizeof(uint32_t) * arrays;
-  if (bytes <= NEAR_BYTES) return HX__NEAR;
+  if (bytes <= NEAR_BYTES) return HX__IN_L2;
   const size_t l3 = hx__topo_get()->l3_bytes; /* a part of it, for other programs share it */
-  return lane->asks_ahead && bytes > (l3 ? l3 : USUAL_L3_BYTES) / 4 ? HX__DISTANT : HX__FAR;
+  return stream->asks_ahead && bytes > (l3 ? l3 : USUAL_L3_BYTES) / 4 ? HX__IN_DRAM : HX__IN_LLC;
 }
 
-static void reduce(const cpu_lane *lane, const hx__request *request, hx__chunk chunk) {
+static void reduce(const cpu_lane *stream, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
-  const hx__reach reach = hx__cpu_reach(&lane->base, w);
+  const hx__locality reach = hx__cpu_locality(&stream->base, w);
   /* Leaf by leaf over the fields: fields that share an array find it in the cache. */
   for (size_t at = 0; at < n; at += HX__LEAF) {
     const size_t left = n - at, part = w->nfields == 1 ? n : left < HX__LEAF ? left : HX__LEAF;
@@ -154,43 +154,43 @@ static void reduce(const cpu_lane *lane, const hx__request *request, hx__chunk c
       const hx_field *const field = &w->fields[f];
       const uint32_t *const x = (const uint32_t *)field->x + first + at;
       const uint32_t *const y = field->op == HX_DOT ? (const uint32_t *)field->y + first + at : NULL;
-      lane->kernels->leaf[field->op][field->type](x, y, part, reach,
-                                                  request->slots + f * w->slices + (first + at) / HX__LEAF);
+      stream->kernels->leaf[field->op][field->type](x, y, part, reach,
+                                                    request->slots + f * w->slices + (first + at) / HX__LEAF);
     }
     if (part == n) break;
   }
 }
 
-static hx__outcome begin(hx__lane *lane, const hx__request *request) {
-  (void)lane;
+static hx__outcome begin(hx__stream *stream, const hx__request *request) {
+  (void)stream;
   (void)request;
   return HX__DONE;
 }
 
-static void end(hx__lane *lane, uint64_t *copied) {
-  (void)lane;
+static void end(hx__stream *stream, uint64_t *copied) {
+  (void)stream;
   *copied = 0;
 }
 
-static hx__outcome submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
-  cpu_lane *const lane = (cpu_lane *)base;
+static hx__outcome submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
+  cpu_lane *const stream = (cpu_lane *)base;
   *ticket = NULL;
   if (request->work->matmul)
-    multiply(lane, request, hx__chunk_gemm(request->work, chunk), 0);
+    multiply(stream, request, hx__chunk_gemm(request->work, chunk), 0);
   else
-    reduce(lane, request, chunk);
+    reduce(stream, request, chunk);
   return HX__DONE;
 }
 
-static hx__outcome wait(hx__lane *lane, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns) {
-  (void)lane;
+static hx__outcome wait(hx__stream *stream, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
+  (void)stream;
   (void)ticket;
   (void)deadline_ns;
   return HX__DONE;
 }
 
-static bool deliver(hx__lane *lane, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
-  (void)lane;
+static bool deliver(hx__stream *stream, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
+  (void)stream;
   (void)request;
   (void)ticket;
   (void)part;
@@ -199,23 +199,23 @@ static bool deliver(hx__lane *lane, const hx__request *request, hx__ticket *tick
 
 void hx__cpu_device(hx__device **d) { *d = &device; }
 
-size_t hx__cpu_grain_across(const hx__lane *base, const hx__work *work) {
+size_t hx__cpu_cross_grain(const hx__stream *base, const hx__work *work) {
   const hx__cpu_kernels *const cpu = ((const cpu_lane *)base)->kernels;
   return work->by_columns ? cpu->mr : cpu->nr;
 }
 
-void hx__cpu_block(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__chunk across) {
+void hx__cpu_block(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__chunk across) {
   multiply((cpu_lane *)base, request, hx__block_gemm(request->work, chunk, across), across.first);
 }
 
-hx__packed *hx__cpu_pack_open(hx__lane *base, const hx__work *work, uint64_t version) {
-  cpu_lane *const lane = (cpu_lane *)base;
-  return hx__packed_open(&lane->store, lane->kernels, work, version);
+hx__packed *hx__cpu_pack_open(hx__stream *base, const hx__work *work, uint64_t version) {
+  cpu_lane *const stream = (cpu_lane *)base;
+  return hx__packed_open(&stream->store, stream->kernels, work, version);
 }
 
-void hx__cpu_pack_close(hx__lane *base, hx__packed *packed) { hx__packed_close(&((cpu_lane *)base)->store, packed); }
+void hx__cpu_pack_close(hx__stream *base, hx__packed *packed) { hx__packed_close(&((cpu_lane *)base)->store, packed); }
 
-const hx__cpu_kernels *hx__cpu_lane_kernels(const hx__lane *lane) { return ((const cpu_lane *)lane)->kernels; }
+const hx__cpu_kernels *hx__cpu_stream_kernels(const hx__stream *stream) { return ((const cpu_lane *)stream)->kernels; }
 
 const hx__backend hx__cpu_backend = {.name = "cpu",
                                      .discover = discover,

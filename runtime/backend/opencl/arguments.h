@@ -3,11 +3,11 @@
 #ifndef HX_BACKEND_OPENCL_ARGUMENTS_H
 #define HX_BACKEND_OPENCL_ARGUMENTS_H
 
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 
 /* Sets arguments one after the other; the first error stays. */
 typedef struct args {
-  hx__cl_lane *lane;
+  hx__cl_stream *stream;
   cl_kernel kernel;
   cl_uint next;
   cl_int code;
@@ -33,7 +33,7 @@ static inline void arg_view(args *a, const hx__cl_view *v) {
       code = clSetKernelArgSVMPointer(a->kernel, a->next++, v->p);
       break;
     case HX__MEMORY_USM:
-      code = hx__cl_usm_arg(a->lane->device, a->kernel, a->next++, v->p);
+      code = hx__cl_usm_arg(a->stream->device, a->kernel, a->next++, v->p);
       break;
     default:
       arg_mem(a, v->mem);
@@ -48,11 +48,11 @@ static inline hx__outcome launch(args *a, cl_uint dims, const size_t *groups, co
     size[i] = local[i];
     global[i] = groups[i] * local[i];
   }
-  if (a->code != CL_SUCCESS) return hx__cl_failed(a->lane->device, "clSetKernelArg", a->code);
-  const cl_int code = clEnqueueNDRangeKernel(a->lane->queue, a->kernel, dims, NULL, global, size, 0, NULL, NULL);
+  if (a->code != CL_SUCCESS) return hx__cl_failed(a->stream->device, "clSetKernelArg", a->code);
+  const cl_int code = clEnqueueNDRangeKernel(a->stream->queue, a->kernel, dims, NULL, global, size, 0, NULL, NULL);
   hx__log(HX__LOG_TRACE, "clEnqueueNDRangeKernel: %zu x %zu items in groups of %zu x %zu: %d", global[0],
           dims > 1 ? global[1] : 1, size[0], dims > 1 ? size[1] : 1, code);
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(a->lane->device, "clEnqueueNDRangeKernel", code);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(a->stream->device, "clEnqueueNDRangeKernel", code);
 }
 
 static inline size_t hx__ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }

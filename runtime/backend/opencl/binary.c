@@ -99,9 +99,9 @@ static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size
   return NULL;
 }
 
-hx__cl_kept hx__cl_binary_load(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle) {
-  hx__cl_kept kept = {.program = NULL, .trial = -1};
-  if (!hx__cache_dir_on()) return kept;
+hx__cl_cached_program hx__cl_binary_load(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle) {
+  hx__cl_cached_program kept = {.program = NULL, .trial = -1};
+  if (!hx__cache_dir_is_enabled()) return kept;
   const key k = key_of(d, kind, options);
   if (!k.text) return kept;
   const uint64_t from = hx__now_ns();
@@ -119,12 +119,12 @@ hx__cl_kept hx__cl_binary_load(hx__cl_device *d, hx__kernel_kind kind, const cha
   hx__log(HX__LOG_DEBUG, "%s: kept program of %zu bytes: %s in %.1f ms", d->base.name, bytes,
           kept.program ? "taken" : hx__cl_code_name(code), (double)(hx__now_ns() - from) * 1e-6);
   free(data);
-  if (!kept.program) hx__cache_trial_end(kept.trial, false);
+  if (!kept.program) hx__cache_crash_mark_end(kept.trial, false);
   return kept;
 }
 
 void hx__cl_binary_store(hx__cl_device *d, cl_program program, hx__kernel_kind kind, const char *options, float seed) {
-  if (!hx__cache_dir_on()) return;
+  if (!hx__cache_dir_is_enabled()) return;
   const uint64_t from = hx__now_ns();
   const head h = {.seed = seed};
   size_t bytes = 0;

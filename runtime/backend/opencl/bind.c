@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run binds to a lane: its arrays, each by its mode, and giving them back. */
+ * What a run binds to a stream: its arrays, each by its mode, and giving them back. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/base/status.h"
 
 #define LEAST_HELD_BYTES ((size_t)256 << 10)
 #define MOST_PART 8u   /* of the device's memory, for one operand of one run */
-#define KEPT_PART 512u /* of a card's memory, for each buffer that a lane keeps between runs */
+#define KEPT_PART 512u /* of a card's memory, for each buffer that a stream keeps between runs */
 
 /* Whole pages of the caller's arrays, and which arrays lie in them. */
 typedef struct span {
@@ -25,11 +25,11 @@ static int by_address(const void *a, const void *b) {
 static size_t array_bytes(const hx__array *a) { return a->rows ? ((a->rows - 1) * a->ld + a->cols) * 4 : 0; }
 
 /* One buffer over each union of arrays that share a page: live buffers must not overlap. */
-static void bind_hostptrs(hx__cl_lane *lane) {
-  span *const spans = malloc(lane->operands * sizeof *spans);
+static void bind_hostptrs(hx__cl_stream *stream) {
+  span *const spans = malloc(stream->operands * sizeof *spans);
   size_t count = 0;
-  for (size_t i = 0; i < lane->operands; i++) {
-    hx__cl_operand *const o = &lane->operand[i];
+  for (size_t i = 0; i < stream->operands; i++) {
+    hx__cl_operand *const o = &stream->operand[i];
     if (o->mode != HX__MEMORY_HOSTPTR) continue;
     if (!spans) {
       o->mode = HX__MEMORY_COPY;
@@ -44,16 +44,16 @@ static void bind_hostptrs(hx__cl_lane *lane) {
     for (j = i + 1; j < count && spans[j].first < end; j++)
       if (spans[j].end > end) end = spans[j].end;
     for (size_t s = i; s < j; s++) {
-      hx__cl_operand *const o = &lane->operand[spans[s].operand];
+      hx__cl_operand *const o = &stream->operand[spans[s].operand];
       if (s == i)
-        o->hostptr = hx__cl_hostptr_get(lane->device, (const void *)spans[i].first, end - spans[i].first);
+        o->hostptr = hx__cl_hostptr_get(stream->device, (const void *)spans[i].first, end - spans[i].first);
       else
-        o->hostptr = lane->operand[spans[i].operand].hostptr;
-      if (s != i && o->hostptr) hx__cl_hostptr_share(lane->device, o->hostptr);
+        o->hostptr = stream->operand[spans[i].operand].hostptr;
+      if (s != i && o->hostptr) hx__cl_hostptr_share(stream->device, o->hostptr);
       if (!o->hostptr)
         o->mode = HX__MEMORY_COPY;
-      else if (s == i && !(lane->device->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
-        lane->copied += end - spans[i].first;
+      else if (s == i && !(stream->device->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
+        stream->copied += end - spans[i].first;
     }
   }
   free(spans);
@@ -61,29 +61,30 @@ static void bind_hostptrs(hx__cl_lane *lane) {
 
 /* A product's operand that is read in parts has a buffer for all of it, so that the next part can come while kernels
  * read this one. */
-static void hold_for_run(hx__cl_lane *lane, hx__cl_operand *o) {
+static void hold_for_run(hx__cl_stream *stream, hx__cl_operand *o) {
   const size_t bytes = array_bytes(o->array), row = o->array->cols, gap = o->array->ld - row;
-  if (!lane->uploads || bytes < LEAST_HELD_BYTES || gap > row || bytes > lane->device->base.memory_bytes / MOST_PART)
+  if (!stream->uploads || bytes < LEAST_HELD_BYTES || gap > row ||
+      bytes > stream->device->base.memory_bytes / MOST_PART)
     return;
-  o->held = hx__cl_hold(&lane->device->base, o->array->p, bytes);
+  o->held = hx__cl_mirror_create(&stream->device->base, o->array->p, bytes);
   o->of_run = o->held;
 }
 
-static hx__memory_mode mode_of(const hx__cl_lane *lane, const hx__array *a) {
+static hx__memory_mode mode_of(const hx__cl_stream *stream, const hx__array *a) {
   const bool broken =
       a->mode == HX__MEMORY_SVM_COARSE && a->block && atomic_load(&((const hx__cl_block *)a->block)->broken);
-  return lane->copy_inputs || broken ? HX__MEMORY_COPY : a->mode;
+  return stream->copy_inputs || broken ? HX__MEMORY_COPY : a->mode;
 }
 
 /* A block that the device may read by itself on the way to a copy; NULL: it goes through the ring. */
 static const hx__cl_block *pinned_block(const hx__cl_block *b) { return b && b->mode == HX__MEMORY_COPY ? b : NULL; }
 
 /* The buffer of a copy that outlives the run, or of the run's. Without room for it each chunk brings its part. */
-static hx__outcome make_held(hx__cl_lane *lane, hx__cl_operand *o) {
+static hx__outcome make_held(hx__cl_stream *stream, hx__cl_operand *o) {
   if (!o->held) return HX__DONE;
-  const hx__outcome outcome = hx__cl_held_make(lane->device, o->held);
+  const hx__outcome outcome = hx__cl_mirror_allocate(stream->device, o->held);
   if (outcome != HX__NO_MEMORY) return outcome;
-  if (o->of_run) hx__cl_drop(&lane->device->base, o->held);
+  if (o->of_run) hx__cl_mirror_destroy(&stream->device->base, o->held);
   o->held = NULL;
   o->of_run = false;
   return HX__DONE;
@@ -97,13 +98,13 @@ static void forget(hx__cl_operand *o) {
   o->of_run = o->holds = false;
 }
 
-static bool make_room(hx__cl_lane *lane, size_t operands) {
-  if (operands <= lane->operand_room) return true;
-  hx__cl_operand *const more = realloc(lane->operand, operands * sizeof *more);
+static bool make_room(hx__cl_stream *stream, size_t operands) {
+  if (operands <= stream->operand_room) return true;
+  hx__cl_operand *const more = realloc(stream->operand, operands * sizeof *more);
   if (!more) return false;
-  memset(more + lane->operand_room, 0, (operands - lane->operand_room) * sizeof *more);
-  lane->operand = more;
-  lane->operand_room = operands;
+  memset(more + stream->operand_room, 0, (operands - stream->operand_room) * sizeof *more);
+  stream->operand = more;
+  stream->operand_room = operands;
   return true;
 }
 
@@ -113,118 +114,118 @@ static size_t most_bytes(const hx__work *w, size_t max_alloc) {
   const size_t leaves = w->slices < HX__CL_MOST_LEAVES ? w->slices : HX__CL_MOST_LEAVES;
   const size_t bytes =
       w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float) : w->nfields * leaves * sizeof(uint64_t);
-  return least(bytes, least(HX__CL_KEPT_BYTES, max_alloc - HX__CL_PAGE)); /* a pinned block has a page more */
+  return least(bytes, least(HX__CL_RETAINED_BYTES, max_alloc - HX__CL_PAGE)); /* a pinned block has a page more */
 }
 
 /* Whether each program that the run takes has been made: a launch of one that has not would be a crash. */
-static bool prepared(const hx__cl_lane *lane, const hx__work *work) {
-  const hx__cl_program *const programs = lane->device->program;
-  if (work->matmul) return programs[lane->product].program != NULL;
+static bool prepared(const hx__cl_stream *stream, const hx__work *work) {
+  const hx__cl_program *const programs = stream->device->program;
+  if (work->matmul) return programs[stream->product].program != NULL;
   for (size_t f = 0; f < work->nfields; f++)
     if (!programs[hx__need_index(hx__need_reduce(work->fields[f].op, work->fields[f].type))].program) return false;
   return true;
 }
 
-hx__outcome hx__cl_begin(hx__lane *base, const hx__request *request) {
-  hx__cl_lane *const lane = (hx__cl_lane *)base;
-  lane->copied = 0;
-  lane->operands = 0;
-  lane->shared_packed = false;
-  lane->previous = SIZE_MAX;
-  lane->keep = request->keep;
-  lane->copiers = request->copiers;
-  lane->kept = 0;
-  lane->slices = request->work->slices;
-  lane->most_bytes = most_bytes(request->work, (size_t)lane->device->base.max_alloc);
-  if (hx__cl_is_lost(lane)) return HX__FAILED;
-  if (!prepared(lane, request->work)) {
-    hx__fail(HX_INTERNAL, "%s has no kernel for this task: none was asked for", lane->device->base.name);
+hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
+  hx__cl_stream *const stream = (hx__cl_stream *)base;
+  stream->copied = 0;
+  stream->operands = 0;
+  stream->shared_packed = false;
+  stream->previous = SIZE_MAX;
+  stream->keep = request->keep;
+  stream->copiers = request->copiers;
+  stream->kept = 0;
+  stream->slices = request->work->slices;
+  stream->most_bytes = most_bytes(request->work, (size_t)stream->device->base.max_alloc);
+  if (hx__cl_is_lost(stream)) return HX__FAILED;
+  if (!prepared(stream, request->work)) {
+    hx__fail(HX_INTERNAL, "%s has no kernel for this task: none was asked for", stream->device->base.name);
     return HX__FAILED;
   }
   const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
-  if (!make_room(lane, operands)) return HX__NO_MEMORY;
-  lane->operands = operands;
-  hx__outcome outcome = lane->keep ? hx__cl_held_make(lane->device, lane->keep->to) : HX__DONE;
-  for (size_t i = 0; i < operands; i++) forget(&lane->operand[i]);
+  if (!make_room(stream, operands)) return HX__NO_MEMORY;
+  stream->operands = operands;
+  hx__outcome outcome = stream->keep ? hx__cl_mirror_allocate(stream->device, stream->keep->to) : HX__DONE;
+  for (size_t i = 0; i < operands; i++) forget(&stream->operand[i]);
   if (outcome != HX__DONE) return outcome;
   for (size_t i = 0; i < operands; i++) {
-    hx__cl_operand *const o = &lane->operand[i];
+    hx__cl_operand *const o = &stream->operand[i];
     o->array = &request->arrays[i];
-    o->mode = mode_of(lane, o->array);
+    o->mode = mode_of(stream, o->array);
     o->held = o->mode == HX__MEMORY_COPY ? o->array->held : NULL;
     o->block = o->mode == HX__MEMORY_COPY ? pinned_block(o->array->block) : NULL;
-    if (o->mode == HX__MEMORY_COPY && !o->held && request->work->matmul) hold_for_run(lane, o);
-    outcome = make_held(lane, o);
-    if (outcome != HX__DONE) return hx__cl_quiesce(lane, outcome);
+    if (o->mode == HX__MEMORY_COPY && !o->held && request->work->matmul) hold_for_run(stream, o);
+    outcome = make_held(stream, o);
+    if (outcome != HX__DONE) return hx__cl_quiesce(stream, outcome);
   }
   for (size_t i = 0; i < operands && outcome == HX__DONE; i++) {
-    hx__cl_operand *const o = &lane->operand[i];
+    hx__cl_operand *const o = &stream->operand[i];
     if (o->mode != HX__MEMORY_SVM_COARSE) continue;
-    outcome = hx__cl_block_begin(lane->device, o->array->block, lane->queue);
+    outcome = hx__cl_block_begin(stream->device, o->array->block, stream->queue);
     if (outcome == HX__DONE) o->coarse = o->array->block;
   }
-  if (outcome == HX__DONE) bind_hostptrs(lane);
-  if (outcome == HX__DONE && lane->keep) outcome = hx__cl_keep_begin(lane, request->work);
-  return hx__cl_quiesce(lane, outcome);
+  if (outcome == HX__DONE) bind_hostptrs(stream);
+  if (outcome == HX__DONE && stream->keep) outcome = hx__cl_resident_begin(stream, request->work);
+  return hx__cl_quiesce(stream, outcome);
 }
 
 /* Making a buffer of 140 MB anew takes a card 0.3 ms. */
-static size_t most_kept(const hx__cl_lane *lane) {
-  const size_t part = lane->device->unified ? 0 : (size_t)(lane->device->base.memory_bytes / KEPT_PART);
-  return part > HX__CL_KEPT_BYTES ? part : HX__CL_KEPT_BYTES;
+static size_t most_kept(const hx__cl_stream *stream) {
+  const size_t part = stream->device->unified ? 0 : (size_t)(stream->device->base.memory_bytes / KEPT_PART);
+  return part > HX__CL_RETAINED_BYTES ? part : HX__CL_RETAINED_BYTES;
 }
 
-void hx__cl_unbind(hx__cl_lane *lane) {
-  const size_t most = most_kept(lane);
+void hx__cl_unbind(hx__cl_stream *stream) {
+  const size_t most = most_kept(stream);
   size_t kept = 0;
-  if (hx__cl_is_lost(lane)) return;
-  if (lane->uploaded) { /* ahead of a chunk that did not come; it may read a block of the caller's */
-    if (hx__cl_await(lane, lane->uploaded) == HX__LATE) return;
-    cl_event const uploaded = lane->uploaded;
-    lane->uploaded = NULL;
+  if (hx__cl_is_lost(stream)) return;
+  if (stream->uploaded) { /* ahead of a chunk that did not come; it may read a block of the caller's */
+    if (hx__cl_await(stream, stream->uploaded) == HX__TIMED_OUT) return;
+    cl_event const uploaded = stream->uploaded;
+    stream->uploaded = NULL;
     clReleaseEvent(uploaded);
   }
-  for (size_t i = 0; i < lane->operands; i++) {
-    hx__cl_operand *const o = &lane->operand[i];
+  for (size_t i = 0; i < stream->operands; i++) {
+    hx__cl_operand *const o = &stream->operand[i];
     const hx__cl_operand was = *o;
     forget(o);
-    if (was.hostptr) hx__cl_hostptr_put(lane->device, was.hostptr);
-    if (was.coarse && hx__cl_block_end(lane->device, was.coarse, lane->queue) != HX__DONE) return;
-    if (was.of_run) hx__cl_drop(&lane->device->base, was.held);
+    if (was.hostptr) hx__cl_hostptr_put(stream->device, was.hostptr);
+    if (was.coarse && hx__cl_block_end(stream->device, was.coarse, stream->queue) != HX__DONE) return;
+    if (was.of_run) hx__cl_mirror_destroy(&stream->device->base, was.held);
     if (kept + o->copy.bytes > most) hx__cl_buffer_release(&o->copy);
     kept += o->copy.bytes;
   }
-  if (lane->packed_a.bytes > most) hx__cl_buffer_release(&lane->packed_a);
-  if (lane->packed_b.bytes > most) hx__cl_buffer_release(&lane->packed_b);
-  if (lane->partials.bytes > most) hx__cl_buffer_release(&lane->partials);
-  lane->operands = 0;
+  if (stream->packed_a.bytes > most) hx__cl_buffer_release(&stream->packed_a);
+  if (stream->packed_b.bytes > most) hx__cl_buffer_release(&stream->packed_b);
+  if (stream->partials.bytes > most) hx__cl_buffer_release(&stream->partials);
+  stream->operands = 0;
 }
 
 /* What late commands may still use is for nobody else. */
-static void mark_late(hx__cl_lane *lane) {
-  if (lane->keep) ((hx__cl_held *)lane->keep->to)->late = true;
-  if (lane->keep && lane->keep->from) ((hx__cl_held *)lane->keep->from)->late = true;
-  for (size_t i = 0; i < lane->operands; i++) {
-    hx__cl_operand *const o = &lane->operand[i];
-    if (o->held && !o->of_run) ((hx__cl_held *)o->held)->late = true;
-    if (o->hostptr) hx__cl_hostptr_late(lane->device, o->hostptr);
-    if (o->block) hx__cl_pin_late(lane->device, o->block);
+static void mark_late(hx__cl_stream *stream) {
+  if (stream->keep) ((hx__cl_mirror *)stream->keep->to)->late = true;
+  if (stream->keep && stream->keep->from) ((hx__cl_mirror *)stream->keep->from)->late = true;
+  for (size_t i = 0; i < stream->operands; i++) {
+    hx__cl_operand *const o = &stream->operand[i];
+    if (o->held && !o->of_run) ((hx__cl_mirror *)o->held)->late = true;
+    if (o->hostptr) hx__cl_hostptr_late(stream->device, o->hostptr);
+    if (o->block) hx__cl_pin_late(stream->device, o->block);
   }
 }
 
-void hx__cl_end(hx__lane *base, uint64_t *copied) {
-  hx__cl_lane *const lane = (hx__cl_lane *)base;
-  *copied = lane->copied;
-  if (lane->keep) lane->keep->done = lane->kept == lane->slices;
+void hx__cl_end(hx__stream *base, uint64_t *copied) {
+  hx__cl_stream *const stream = (hx__cl_stream *)base;
+  *copied = stream->copied;
+  if (stream->keep) stream->keep->done = stream->kept == stream->slices;
   if (base->late)
-    mark_late(lane);
+    mark_late(stream);
   else
-    hx__cl_unbind(lane);
+    hx__cl_unbind(stream);
 }
 
-void hx__cl_abandon(hx__lane *base) {
-  hx__cl_lane *const lane = (hx__cl_lane *)base;
-  mark_late(lane);
-  for (size_t i = 0; i < lane->operands; i++)
-    if (lane->operand[i].coarse) atomic_store(&lane->operand[i].coarse->broken, true);
+void hx__cl_abandon(hx__stream *base) {
+  hx__cl_stream *const stream = (hx__cl_stream *)base;
+  mark_late(stream);
+  for (size_t i = 0; i < stream->operands; i++)
+    if (stream->operand[i].coarse) atomic_store(&stream->operand[i].coarse->broken, true);
 }

@@ -39,7 +39,7 @@ static void pinned_free(hx__cl_device *d, hx__cl_block *b) {
   clReleaseMemObject(b->mem);
 }
 
-/* A map or unmap on a queue of its own: hx_alloc is called outside any lane. */
+/* A map or unmap on a queue of its own: hx_alloc is called outside any stream. */
 static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
   cl_int code;
   cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
@@ -123,7 +123,7 @@ hx__outcome hx__cl_block_end(hx__cl_device *d, hx__cl_block *b, cl_command_queue
 
 /* What hx_alloc or hx_register asks of the device: memory of the device's own, or the caller's at p pinned. */
 typedef struct ask {
-  hx__awaited_errand errand;
+  hx__awaited_job errand;
   hx__device *device;
   void *(*make)(struct ask *ask);
   void *p;
@@ -135,12 +135,12 @@ typedef struct ask {
 static void *make_block(ask *a) { return hx__cl_alloc(a->device, a->bytes, a->mode, &a->block); }
 static void *make_pin(ask *a) { return a->block = hx__cl_pin(a->device, a->p, a->bytes); }
 
-static void do_ask(hx__awaited_errand *errand) {
+static void do_ask(hx__awaited_job *errand) {
   ask *const a = (ask *)errand;
   a->made = a->make(a);
 }
 
-static void undo_ask(hx__awaited_errand *errand) {
+static void undo_ask(hx__awaited_job *errand) {
   ask *const a = (ask *)errand;
   if (a->made) hx__cl_free(a->device, a->block);
 }
@@ -150,26 +150,26 @@ static void *await(hx__device *device, ask what, uint64_t limit_ns, void **block
   if (!a) return NULL;
   *a = what;
   a->device = device;
-  a->errand = (hx__awaited_errand){.work = do_ask, .undo = undo_ask};
-  if (!hx__errands_do(&((hx__cl_device *)device)->errands, &a->errand, limit_ns)) return NULL;
+  a->errand = (hx__awaited_job){.work = do_ask, .undo = undo_ask};
+  if (!hx__memory_jobs_run(&((hx__cl_device *)device)->errands, &a->errand, limit_ns)) return NULL;
   void *const made = a->made;
   *block = a->block;
   free(a);
   return made;
 }
 
-void *hx__cl_errand_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block) {
+void *hx__cl_job_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block) {
   if (hx__gate_mine()) return hx__cl_alloc(device, bytes, mode, block);
   return await(device, (ask){.make = make_block, .bytes = bytes, .mode = mode}, limit_ns, block);
 }
 
-void *hx__cl_errand_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns) {
+void *hx__cl_job_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns) {
   void *block;
   if (hx__gate_mine()) return hx__cl_pin(device, p, bytes);
   return await(device, (ask){.make = make_pin, .p = p, .bytes = bytes}, limit_ns, &block);
 }
 
-static void free_block(hx__errand *errand) {
+static void free_block(hx__memory_job *errand) {
   hx__cl_block *const b = (hx__cl_block *)errand;
   hx__cl_free(b->device, b);
 }
@@ -180,7 +180,7 @@ static void *make_unpinned(ask *a) {
   return NULL;
 }
 
-void hx__cl_errand_free(hx__device *device, uint64_t limit_ns, void *block) {
+void hx__cl_job_free(hx__device *device, uint64_t limit_ns, void *block) {
   hx__cl_block *const b = block;
   if (hx__gate_mine()) {
     hx__cl_free(device, block);
@@ -192,9 +192,9 @@ void hx__cl_errand_free(hx__device *device, uint64_t limit_ns, void *block) {
   }
   b->errand.work = free_block;
   b->device = device;
-  hx__errands_post(&((hx__cl_device *)device)->errands, &b->errand);
+  hx__memory_jobs_post(&((hx__cl_device *)device)->errands, &b->errand);
 }
 
-void hx__cl_errands_settle(hx__device *device, uint64_t limit_ns) {
-  hx__errands_drain(&((hx__cl_device *)device)->errands, limit_ns);
+void hx__cl_jobs_settle(hx__device *device, uint64_t limit_ns) {
+  hx__memory_jobs_drain(&((hx__cl_device *)device)->errands, limit_ns);
 }

@@ -92,7 +92,7 @@ static uint64_t spent_ns(const job *j) {
 
 /* The calling thread's priority, anew for each build: somebody who waited may have raised it. */
 static void take_priority(urgency u) {
-  if (u == URGENCY_IDLE && !hx__thread_give_way())
+  if (u == URGENCY_IDLE && !hx__thread_set_idle_priority())
     hx__log(HX__LOG_INFO, "SCHED_IDLE refused: builds run at normal priority");
   if (u == URGENCY_LOW) setpriority(PRIO_PROCESS, (id_t)gettid(), 10); /* a tenth of a core beside busy threads */
 }
@@ -154,7 +154,7 @@ static void *build_loop(void *p) {
 
 /* Whether what the calling thread starts has the priority that is meant: without privilege the threads of one that
  * gives way do so for good. */
-static bool may_start(urgency u) { return u == URGENCY_IDLE || !hx__thread_gives_way(); }
+static bool may_start(urgency u) { return u == URGENCY_IDLE || !hx__thread_has_idle_priority(); }
 
 /* A thread for one job more, where there are fewer than `most`; under the lock. */
 static void builder_start(urgency u, unsigned most) {
@@ -205,7 +205,7 @@ static urgency served_by(urgency now, urgency was) {
  */
 static void urge(job *j) {
   const struct sched_param none = {0};
-  const bool awaited = hx__registry_awaited();
+  const bool awaited = hx__registry_is_awaited();
   if (j->begun_ns) {
     if (awaited && !j->raised && j->urgency == URGENCY_IDLE) sched_setscheduler(j->thread, SCHED_OTHER, &none);
     j->raised = j->raised || awaited;
@@ -223,7 +223,7 @@ static cl_int job_wait(job *j) {
   hx__gate_watch watch = {0};
   hx__gate *const mine = hx__gate_mine();
   j->wanted = true;
-  for (urge(j); !j->done && builders[j->urgency] && !hx__exiting(); urge(j)) {
+  for (urge(j); !j->done && builders[j->urgency] && !hx__exit_has_begun(); urge(j)) {
     const uint64_t asleep_ns = j->begun_ns ? hx__gate_asleep_ns(j->gate, &watch) : 0;
     if (mine) atomic_store(&mine->helper_asleep_ns, asleep_ns); /* a call that waits for this thread sees it */
     if (j->begun_ns && (spent_ns(j) >= PATIENCE_NS || asleep_ns >= HANG_NS)) break;

@@ -8,16 +8,16 @@
 
 #include "kernels/kernels.h"
 #include "runtime/backend/backend.h"
-#include "runtime/backend/errands.h"
+#include "runtime/backend/memory_jobs.h"
 #include "runtime/backend/opencl/entries.h"
 #include "runtime/base/log.h"
 
 #include <CL/cl_ext.h>
 
-#define HX__CL_TUNED 32u                        /* rows that the tuner may keep a choice for */
-#define HX__CL_VARIANTS 64u                     /* of the product, beside the first row of its set */
-#define HX__TRIAL (HX__NEEDS + HX__CL_VARIANTS) /* the program that is being tuned */
-#define HX__PROGRAMS (HX__TRIAL + 1)            /* one a need bit, those variants, and it */
+#define HX__CL_TUNED 32u                                /* rows that the tuner may keep a choice for */
+#define HX__CL_VARIANTS 64u                             /* of the product, beside the first row of its set */
+#define HX__TUNED_PROGRAM (HX__NEEDS + HX__CL_VARIANTS) /* the program that is being tuned */
+#define HX__PROGRAMS (HX__TUNED_PROGRAM + 1)            /* one a need bit, those variants, and it */
 
 typedef struct hx__cl_program {
   cl_program program;
@@ -41,7 +41,7 @@ typedef struct hx__cl_buffer {
   size_t bytes;
 } hx__cl_buffer;
 
-/* A live buffer over memory of the caller, shared by the lanes that read the same range at once; or by the contexts
+/* A live buffer over memory of the caller, shared by the streams that read the same range at once; or by the contexts
  * that have registered it (pin.c). */
 typedef struct hx__cl_hostptr {
   uintptr_t first, end;
@@ -67,7 +67,7 @@ typedef struct hx__cl_device {
   clMemFreeINTEL_fn usm_free;
   clSetKernelArgMemPointerINTEL_fn usm_arg;
 
-  hx__errands errands;     /* the thread for what is not a lane's: memory */
+  hx__memory_jobs errands; /* the thread for what is not a stream's: memory */
   pthread_mutex_t opening; /* held while the device is opened, by threads of hx alone */
   _Atomic bool opened;
   cl_context context;
@@ -80,7 +80,7 @@ typedef struct hx__cl_device {
   hx__cl_hostptr *hostptrs;
   hx__cl_buffer spare[HX__CL_SPARES]; /* of copies that were dropped: a chain of products needs one anew each time */
 
-  hx__lane *tester; /* of the thread that prepares: tries what comes from the cache, one program after the other */
+  hx__stream *tester; /* of the thread that prepares: tries what comes from the cache, one program after the other */
 } hx__cl_device;
 
 /* A call that failed: its name and code, said once. Returns what it means for the chunk. */
@@ -115,17 +115,17 @@ bool hx__cl_tuned_store(const hx__cl_device *device, const hx__cl_tuned *tuned);
 const hx__cl_tuned *hx__cl_tuned_for(const hx__cl_device *device, const hx__kernel_row *row);
 
 /* One program that the tuner timed. */
-typedef struct hx__cl_trial {
+typedef struct hx__cl_tune_result {
   hx__cl_tuned what;
   double flops;    /* a second; 0: not timed */
   const char *why; /* it was not */
   bool chosen;
-} hx__cl_trial;
+} hx__cl_tune_result;
 /* Times the product's rows, tiles and orders on a device that does nothing else, and keeps the winners. Returns how
  * many were tried. */
-size_t hx__cl_tune(hx__cl_device *device, hx__cl_trial *trials, size_t room, size_t *side);
-/* Seconds of a launch of the need's program (HX__TRIAL: the one that is being tuned) for three matrices of `side` on
- * the device, the least of so many; 0: it failed. */
+size_t hx__cl_tune(hx__cl_device *device, hx__cl_tune_result *trials, size_t room, size_t *side);
+/* Seconds of a launch of the need's program (HX__TUNED_PROGRAM: the one that is being tuned) for three matrices of
+ * `side` on the device, the least of so many; 0: it failed. */
 double hx__cl_time_product(hx__cl_device *device, unsigned need, size_t side, int times);
 
 /* Nanoseconds a byte of pinned host memory takes to a device that copies; 0: that failed. */
@@ -136,14 +136,14 @@ cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const
                               cl_int *code);
 
 /* A program that passed its self-test in an earlier process, where one is kept that this driver takes. Its trial ends
- * with hx__cache_trial_end once it has run. */
-typedef struct hx__cl_kept {
+ * with hx__cache_crash_mark_end once it has run. */
+typedef struct hx__cl_cached_program {
   cl_program program; /* NULL: none */
   float seed;
   int trial;
-} hx__cl_kept;
+} hx__cl_cached_program;
 
-hx__cl_kept hx__cl_binary_load(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle);
+hx__cl_cached_program hx__cl_binary_load(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle);
 /* Kept after the program has run: some drivers compile at a launch, and their binaries hold what was compiled so far.
  */
 void hx__cl_binary_store(hx__cl_device *device, cl_program program, hx__kernel_kind kind, const char *options,
@@ -166,17 +166,17 @@ cl_int hx__cl_usm_arg(const hx__cl_device *device, cl_kernel kernel, cl_uint ind
 
 /* The same for threads that may not wait for a driver (errands.h): alloc and pin return NULL if that takes too long,
  * and free and drop return at once. */
-void *hx__cl_errand_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block);
-void hx__cl_errand_free(hx__device *device, uint64_t limit_ns, void *block);
-void *hx__cl_errand_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns);
-void hx__cl_errand_drop(hx__device *device, hx__held *held);
-void hx__cl_errands_settle(hx__device *device, uint64_t limit_ns);
+void *hx__cl_job_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block);
+void hx__cl_job_free(hx__device *device, uint64_t limit_ns, void *block);
+void *hx__cl_job_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns);
+void hx__cl_job_mirror_destroy(hx__device *device, hx__mirror *held);
+void hx__cl_jobs_settle(hx__device *device, uint64_t limit_ns);
 
 /* A block of hx_alloc memory that the device knows, or memory of others that is pinned for it. */
 typedef struct hx__cl_block {
-  hx__errand errand;  /* frees it, */
-  hx__device *device; /* on its thread */
-  void *p;            /* as the driver gave it: the caller's begins at the first page boundary in it */
+  hx__memory_job errand; /* frees it, */
+  hx__device *device;    /* on its thread */
+  void *p;               /* as the driver gave it: the caller's begins at the first page boundary in it */
   size_t bytes;
   cl_mem mem; /* mode copy: a pinned buffer, mapped at p for as long as it lives; no kernel uses it */
   hx__memory_mode mode;
@@ -190,21 +190,21 @@ void *hx__cl_pin(hx__device *device, void *p, size_t bytes);
 void hx__cl_unpin(hx__cl_device *device, hx__cl_block *block);
 void hx__cl_pin_late(hx__cl_device *device, const hx__cl_block *block);
 /* How far the device itself reads on from p in a block of mode copy; *direct false: how far it does not. */
-size_t hx__cl_reach(const hx__cl_block *block, const void *p, bool *direct);
+size_t hx__cl_direct_bytes(const hx__cl_block *block, const void *p, bool *direct);
 
 /* A device's copy of host memory (backend.h). */
-typedef struct hx__cl_held {
-  hx__held base;
-  hx__errand errand;  /* drops it, */
-  hx__device *device; /* on its thread */
-  cl_mem mem;         /* NULL: made when a lane needs it */
-  bool late;          /* a chunk that was given up may use it still */
-} hx__cl_held;
+typedef struct hx__cl_mirror {
+  hx__mirror base;
+  hx__memory_job errand; /* drops it, */
+  hx__device *device;    /* on its thread */
+  cl_mem mem;            /* NULL: made when a stream needs it */
+  bool late;             /* a chunk that was given up may use it still */
+} hx__cl_mirror;
 
-hx__held *hx__cl_hold(hx__device *device, const void *first, size_t bytes);
-/* Its buffer, if it has none yet: by a lane, for whoever asks for a copy may hold locks. */
-hx__outcome hx__cl_held_make(hx__cl_device *device, hx__held *held);
-void hx__cl_drop(hx__device *device, hx__held *held);
+hx__mirror *hx__cl_mirror_create(hx__device *device, const void *first, size_t bytes);
+/* Its buffer, if it has none yet: by a stream, for whoever asks for a copy may hold locks. */
+hx__outcome hx__cl_mirror_allocate(hx__cl_device *device, hx__mirror *held);
+void hx__cl_mirror_destroy(hx__device *device, hx__mirror *held);
 
 /* Coarse SVM: from the host's writable map to one for reading, and back. */
 hx__outcome hx__cl_block_begin(hx__cl_device *device, hx__cl_block *block, cl_command_queue queue);

@@ -34,16 +34,16 @@ static size_t k_of(const hx__cl_program *p, size_t most, size_t widest, size_t k
   return least(k, p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? least(panels, HX__SOFT_FMA_MAX_K) : panels);
 }
 
-hx__cl_cut hx__cl_cut_of(const hx__cl_lane *lane, const hx__work *w) {
-  const size_t bytes = (size_t)lane->device->base.max_alloc, most = bytes / sizeof(float);
+hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
+  const size_t bytes = (size_t)stream->device->base.max_alloc, most = bytes / sizeof(float);
   const bool stays = w->residence & HX__RESIDENT_C;
-  const size_t block = least(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_KEPT_BYTES) / sizeof(float);
+  const size_t block = least(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
   if (!w->matmul) return cut_reduction(most, block, w->nfields);
-  const hx__cl_program *const p = &lane->device->program[lane->product];
+  const hx__cl_program *const p = &stream->device->program[stream->product];
   const bool packs = p->row && p->row->pack != 0, set = p->row && hx__kernel_of_set(p->row);
   const size_t tile = at_least(w->by_columns ? p->tile_n : p->tile_m, 1);
   const size_t cross = at_least(w->by_columns ? p->tile_m : p->tile_n, 1);
-  const size_t across = hx__work_across(w), k = k_of(p, most, packs ? at_least(tile, cross) : 1, w->gemm.k);
+  const size_t across = hx__work_cross_extent(w), k = k_of(p, most, packs ? at_least(tile, cross) : 1, w->gemm.k);
   const size_t lines = most / at_least(set ? round_up(k, PITCH) : k, 1); /* of an operand, in one buffer */
   const size_t of_c =
       w->by_columns ? round_down(block / at_least(across, 1), LINE) : block / at_least(round_up(across, LINE), 1);

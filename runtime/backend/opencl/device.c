@@ -136,10 +136,10 @@ static cl_int examine(hx__cl_device *d) {
   cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
   if (!queue) return code;
   /* Run in every process, kept or not; what is kept has passed, so where it does not the source is asked. */
-  const hx__cl_kept kept = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false);
+  const hx__cl_cached_program kept = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false);
   cl_program program = kept.program;
   bool passed = program && run_first(d, queue, program, row->local[0]) == CL_SUCCESS && d->add_ok && d->fma_ok;
-  if (program) hx__cache_trial_end(kept.trial, passed);
+  if (program) hx__cache_crash_mark_end(kept.trial, passed);
   if (!passed) {
     if (program) clReleaseProgram(program);
     program = hx__cl_program_new(d, HX__KERNEL_PROBE, options, false, &code);
@@ -164,7 +164,7 @@ bool hx__cl_device_open(hx__cl_device *d) {
     if (d->context) code = examine(d);
     if (code == CL_SUCCESS) hx__cl_tuned_load(d);
     if (code == CL_SUCCESS && d->wrote && !d->fma_ok)
-      hx__device_note(&d->base, "its fma rounds otherwise: one of integers takes its place, which is slow");
+      hx__device_append_why(&d->base, "its fma rounds otherwise: one of integers takes its place, which is slow");
     if (code != CL_SUCCESS)
       hx__device_lost(&d->base, "its first kernel did not run: %s (%d)", hx__cl_code_name(code), code);
     else if (!d->wrote)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel objects of a lane, and the tickets that launches of some take. */
-#include "runtime/backend/opencl/lane.h"
+ * The kernel objects of a stream, and the tickets that launches of some take. */
+#include "runtime/backend/opencl/stream.h"
 
 static hx__memory_mode kind_of(const hx__cl_view *view) { return !view || view->mem ? HX__MEMORY_COPY : view->mode; }
 
-cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned need, const char *name,
-                             const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome) {
+cl_kernel hx__cl_stream_kernel(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,
+                               const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome) {
   cl_int code = CL_SUCCESS;
   *outcome = HX__DONE;
   if (slot->kernel && (slot->x != kind_of(x) || slot->y != kind_of(y))) {
@@ -13,11 +13,11 @@ cl_kernel hx__cl_lane_kernel(hx__cl_lane *lane, hx__cl_kernel *slot, unsigned ne
     slot->kernel = NULL;
   }
   if (!slot->kernel) {
-    slot->kernel = clCreateKernel(lane->device->program[need].program, name, &code);
+    slot->kernel = clCreateKernel(stream->device->program[need].program, name, &code);
     slot->x = kind_of(x);
     slot->y = kind_of(y);
   }
-  if (!slot->kernel) *outcome = hx__cl_failed(lane->device, "clCreateKernel", code);
+  if (!slot->kernel) *outcome = hx__cl_failed(stream->device, "clCreateKernel", code);
   return slot->kernel;
 }
 
@@ -26,14 +26,14 @@ void hx__cl_release_kernels(const hx__cl_kernel *kernels) {
     if (kernels[i].kernel) clReleaseKernel(kernels[i].kernel);
 }
 
-hx__outcome hx__cl_tickets_ready(hx__cl_lane *lane) {
-  if (lane->tickets.mem) return HX__DONE;
+hx__outcome hx__cl_tickets_ready(hx__cl_stream *stream) {
+  if (stream->tickets.mem) return HX__DONE;
   static const cl_uint zeros[HX__JOIN_TICKETS];
-  const hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->tickets, sizeof zeros, CL_MEM_READ_WRITE);
+  const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->tickets, sizeof zeros, CL_MEM_READ_WRITE);
   if (outcome != HX__DONE) return outcome;
   const cl_int code =
-      clEnqueueWriteBuffer(lane->queue, lane->tickets.mem, CL_FALSE, 0, sizeof zeros, zeros, 0, NULL, NULL);
+      clEnqueueWriteBuffer(stream->queue, stream->tickets.mem, CL_FALSE, 0, sizeof zeros, zeros, 0, NULL, NULL);
   if (code == CL_SUCCESS) return HX__DONE;
-  hx__cl_buffer_release(&lane->tickets); /* else the next launch takes them for zeros */
-  return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
+  hx__cl_buffer_release(&stream->tickets); /* else the next launch takes them for zeros */
+  return hx__cl_failed(stream->device, "clEnqueueWriteBuffer", code);
 }

@@ -11,31 +11,32 @@
 #define MOST_TILES 64u
 
 /* The slots of field f of the chunk. */
-static hx__outcome launch_field(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk, size_t f,
+static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t f,
                                 cl_mem slots) {
   const hx__work *const w = request->work;
   const hx_field *const field = &w->fields[f];
   const unsigned need = hx__need_index(hx__need_reduce(field->op, field->type));
-  const hx__kernel_row *const row = lane->device->program[need].row;
+  const hx__kernel_row *const row = stream->device->program[need].row;
   const hx__cl_region region = {0, 1, chunk.first * HX__LEAF, hx__chunk_elements(w, chunk)};
   hx__cl_view x, y;
-  hx__outcome outcome = hx__cl_view_of(lane, &lane->operand[2 * f], region, &x);
+  hx__outcome outcome = hx__cl_view_of(stream, &stream->operand[2 * f], region, &x);
   y = x;
-  if (outcome == HX__DONE && field->op == HX_DOT) outcome = hx__cl_view_of(lane, &lane->operand[2 * f + 1], region, &y);
-  if (outcome == HX__DONE) outcome = hx__cl_await_uploads(lane);
-  args a = {.lane = lane};
+  if (outcome == HX__DONE && field->op == HX_DOT)
+    outcome = hx__cl_view_of(stream, &stream->operand[2 * f + 1], region, &y);
+  if (outcome == HX__DONE) outcome = hx__cl_await_uploads(stream);
+  args a = {.stream = stream};
   if (outcome == HX__DONE)
-    a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[need], need, "hx_reduce", &x, &y, &outcome);
-  if (outcome == HX__DONE && row->large_from != 0) outcome = hx__cl_tickets_ready(lane);
+    a.kernel = hx__cl_stream_kernel(stream, &stream->kernel[need], need, "hx_reduce", &x, &y, &outcome);
+  if (outcome == HX__DONE && row->large_from != 0) outcome = hx__cl_tickets_ready(stream);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, &x);
   arg_view(&a, &y);
   arg_size(&a, region.cols);
   arg_mem(&a, slots);
   if (row->large_from != 0) {
-    const cl_uint join = lane->joined;
+    const cl_uint join = stream->joined;
     arg(&a, sizeof join, &join);
-    arg_mem(&a, lane->tickets.mem);
+    arg_mem(&a, stream->tickets.mem);
   }
   const uint32_t leaves = hx__kernel_leaves(row, chunk.count), local[2] = {row->local[0] * leaves / row->leaves, 1};
   const size_t groups = hx__ceiling(chunk.count, leaves);
@@ -50,11 +51,11 @@ static bool is_node(const hx__work *w, hx__chunk chunk) {
 }
 
 /* Whether the kernels of all fields join the chunk. */
-static bool joins(const hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
-  if (!lane->joins || !is_node(w, chunk) || chunk.count > UINT32_MAX / HX__LEAF) return false;
+static bool joins(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
+  if (!stream->joins || !is_node(w, chunk) || chunk.count > UINT32_MAX / HX__LEAF) return false;
   for (size_t f = 0; f < w->nfields; f++) {
     const hx__kernel_row *const row =
-        lane->device->program[hx__need_index(hx__need_reduce(w->fields[f].op, w->fields[f].type))].row;
+        stream->device->program[hx__need_index(hx__need_reduce(w->fields[f].op, w->fields[f].type))].row;
     if (row->large_from == 0 || hx__ceiling(chunk.count, row->leaves) > (size_t)128 * row->local[0]) return false;
   }
   return true;
@@ -62,38 +63,38 @@ static bool joins(const hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
 
 /* Several fields: each kernel writes `slots` bytes of a buffer of its own, of which `bytes` are copied to the field's
  * place in out, or on the host. */
-static hx__outcome launch_fields(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk, size_t slots,
+static hx__outcome launch_fields(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t slots,
                                  size_t bytes) {
-  hx__cl_buffer *const one = &lane->packed_a;
-  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, one, slots, CL_MEM_READ_WRITE);
+  hx__cl_buffer *const one = &stream->packed_a;
+  hx__outcome outcome = hx__cl_buffer_reserve(stream->device, one, slots, CL_MEM_READ_WRITE);
   for (size_t f = 0; f < request->work->nfields && outcome == HX__DONE; f++) {
-    outcome = launch_field(lane, request, chunk, f, one->mem);
+    outcome = launch_field(stream, request, chunk, f, one->mem);
     if (outcome != HX__DONE) break;
-    const cl_int code =
-        lane->host ? clEnqueueReadBuffer(lane->queue, one->mem, CL_FALSE, 0, bytes, (char *)lane->host + f * bytes, 0,
-                                         NULL, NULL)
-                   : clEnqueueCopyBuffer(lane->queue, one->mem, lane->out.mem, 0, f * bytes, bytes, 0, NULL, NULL);
+    const cl_int code = stream->host ? clEnqueueReadBuffer(stream->queue, one->mem, CL_FALSE, 0, bytes,
+                                                           (char *)stream->host + f * bytes, 0, NULL, NULL)
+                                     : clEnqueueCopyBuffer(stream->queue, one->mem, stream->out.mem, 0, f * bytes,
+                                                           bytes, 0, NULL, NULL);
     if (code != CL_SUCCESS)
-      outcome = hx__cl_failed(lane->device, lane->host ? "clEnqueueReadBuffer" : "clEnqueueCopyBuffer", code);
+      outcome = hx__cl_failed(stream->device, stream->host ? "clEnqueueReadBuffer" : "clEnqueueCopyBuffer", code);
   }
   return outcome;
 }
 
-hx__outcome hx__cl_launch_reduce(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
-  lane->joined = joins(lane, request->work, chunk);
+hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk) {
+  stream->joined = joins(stream, request->work, chunk);
   const size_t fields = request->work->nfields, slots = (chunk.count + 1) * sizeof(uint64_t);
-  const size_t bytes = (lane->joined ? 1 : chunk.count) * sizeof(uint64_t);
-  lane->bytes = fields * bytes;
-  if (lane->bytes > lane->device->base.max_alloc) { /* one slice of a great many fields */
-    lane->host = malloc(lane->bytes);
-    if (!lane->host) return HX__NO_MEMORY;
-    return launch_fields(lane, request, chunk, slots, bytes);
+  const size_t bytes = (stream->joined ? 1 : chunk.count) * sizeof(uint64_t);
+  stream->bytes = fields * bytes;
+  if (stream->bytes > stream->device->base.max_alloc) { /* one slice of a great many fields */
+    stream->host = malloc(stream->bytes);
+    if (!stream->host) return HX__NO_MEMORY;
+    return launch_fields(stream, request, chunk, slots, bytes);
   }
-  const hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->out, fields == 1 ? slots : lane->bytes,
+  const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->out, fields == 1 ? slots : stream->bytes,
                                                     CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome != HX__DONE) return outcome;
-  return fields == 1 ? launch_field(lane, request, chunk, 0, lane->out.mem)
-                     : launch_fields(lane, request, chunk, slots, bytes);
+  return fields == 1 ? launch_field(stream, request, chunk, 0, stream->out.mem)
+                     : launch_fields(stream, request, chunk, slots, bytes);
 }
 
 /* Strides of op(X) from the leading dimension where the kernel finds it. */
@@ -102,14 +103,14 @@ static hx__cl_strides strides_of(bool transposed, size_t ld) {
 }
 
 /* Packs one operand into panels of `tile` along its row (A) or column (B) index. */
-static hx__outcome pack(hx__cl_lane *lane, hx__cl_kernel *slot, const char *name, const hx__cl_view *v,
+static hx__outcome pack(hx__cl_stream *stream, hx__cl_kernel *slot, const char *name, const hx__cl_view *v,
                         hx__cl_strides s, size_t extent, size_t k, bool k_first, size_t tile, hx__cl_buffer *to) {
-  const hx__kernel_row *const row = lane->device->program[lane->product].row;
+  const hx__kernel_row *const row = stream->device->program[stream->product].row;
   hx__outcome outcome;
-  args a = {.lane = lane, .kernel = hx__cl_lane_kernel(lane, slot, lane->product, name, v, NULL, &outcome)};
+  args a = {.stream = stream, .kernel = hx__cl_stream_kernel(stream, slot, stream->product, name, v, NULL, &outcome)};
   const size_t panels = hx__ceiling(extent, tile);
   if (outcome == HX__DONE)
-    outcome = hx__cl_buffer_reserve(lane->device, to, panels * tile * k * sizeof(float), CL_MEM_READ_WRITE);
+    outcome = hx__cl_buffer_reserve(stream->device, to, panels * tile * k * sizeof(float), CL_MEM_READ_WRITE);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, v);
   arg_size(&a, s.rs);
@@ -143,55 +144,57 @@ static hx__cl_region region_of(bool transposed, hx__chunk rows, hx__chunk cols) 
 }
 
 /* What all chunks of the run share comes last, and first of all what it is cut by. */
-static hx__outcome operands_of(hx__cl_lane *lane, const hx__work *w, block c, hx__chunk k, bool in_parts, operands *o) {
+static hx__outcome operands_of(hx__cl_stream *stream, const hx__work *w, block c, hx__chunk k, bool in_parts,
+                               operands *o) {
   const hx__cl_region region[2] = {region_of(w->trans_a, c.rows, k), region_of(w->trans_b, k, c.cols)};
   hx__cl_view *const view[2] = {&o->a, &o->b};
   const unsigned own = w->by_columns, shared = !own;
-  hx__outcome outcome = hx__cl_view_of(lane, &lane->operand[own], region[own], view[own]);
+  hx__outcome outcome = hx__cl_view_of(stream, &stream->operand[own], region[own], view[own]);
   if (outcome == HX__DONE)
     outcome =
-        (in_parts ? hx__cl_view_part : hx__cl_view_of)(lane, &lane->operand[shared], region[shared], view[shared]);
-  if (outcome == HX__DONE) outcome = hx__cl_await_uploads(lane);
+        (in_parts ? hx__cl_view_part : hx__cl_view_of)(stream, &stream->operand[shared], region[shared], view[shared]);
+  if (outcome == HX__DONE) outcome = hx__cl_await_uploads(stream);
   o->as = strides_of(w->trans_a, o->a.ld);
   o->bs = strides_of(w->trans_b, o->b.ld);
   return outcome;
 }
 
 /* Packs the chunk's part of the operand that is cut, and once a run, where one launch does all of k, the other one. */
-static hx__outcome pack_both(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n, hx__chunk k) {
-  const hx__cl_program *const p = &lane->device->program[lane->product];
-  const bool shared = lane->shared_packed && k.count == w->gemm.k;
+static hx__outcome pack_both(hx__cl_stream *stream, const hx__work *w, const operands *o, size_t m, size_t n,
+                             hx__chunk k) {
+  const hx__cl_program *const p = &stream->device->program[stream->product];
+  const bool shared = stream->shared_packed && k.count == w->gemm.k;
   hx__outcome outcome = HX__DONE;
   if (!(w->by_columns && shared))
-    outcome = pack(lane, &lane->pack_a[lane->product], "hx_pack_a", &o->a, o->as, m, k.count, false, p->tile_m,
-                   &lane->packed_a);
+    outcome = pack(stream, &stream->pack_a[stream->product], "hx_pack_a", &o->a, o->as, m, k.count, false, p->tile_m,
+                   &stream->packed_a);
   if (outcome == HX__DONE && (w->by_columns || !shared))
-    outcome = pack(lane, &lane->pack_b[lane->product], "hx_pack_b", &o->b, o->bs, n, k.count, true, p->tile_n,
-                   &lane->packed_b);
-  lane->shared_packed = outcome == HX__DONE;
+    outcome = pack(stream, &stream->pack_b[stream->product], "hx_pack_b", &o->b, o->bs, n, k.count, true, p->tile_n,
+                   &stream->packed_b);
+  stream->shared_packed = outcome == HX__DONE;
   return outcome;
 }
 
 /* Tiles that a group does, one below another, where it may do several: what they share is read once, but all compute
  * units should have some groups. */
-static cl_uint tiles_of_group(const hx__cl_lane *lane, size_t tiles) {
-  const size_t each = tiles / ((size_t)GROUPS_A_UNIT * lane->device->base.compute_units);
+static cl_uint tiles_of_group(const hx__cl_stream *stream, size_t tiles) {
+  const size_t each = tiles / ((size_t)GROUPS_A_UNIT * stream->device->base.compute_units);
   return (cl_uint)(each < 1 ? 1 : each < MOST_TILES ? each : MOST_TILES);
 }
 
-static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const operands *o, size_t m, size_t n,
+static hx__outcome launch_product(hx__cl_stream *stream, const hx__work *w, const operands *o, size_t m, size_t n,
                                   hx__chunk k) {
-  const hx__cl_program *const p = &lane->device->program[lane->product];
-  hx__outcome outcome = p->row->pack != 0 ? pack_both(lane, w, o, m, n, k) : HX__DONE;
+  const hx__cl_program *const p = &stream->device->program[stream->product];
+  hx__outcome outcome = p->row->pack != 0 ? pack_both(stream, w, o, m, n, k) : HX__DONE;
   if (outcome != HX__DONE) return outcome;
   const bool packed = p->row->pack != 0;
-  args a = {.lane = lane};
-  a.kernel = hx__cl_lane_kernel(lane, &lane->kernel[lane->product], lane->product, "hx_matmul", packed ? NULL : &o->a,
-                                packed ? NULL : &o->b, &outcome);
+  args a = {.stream = stream};
+  a.kernel = hx__cl_stream_kernel(stream, &stream->kernel[stream->product], stream->product, "hx_matmul",
+                                  packed ? NULL : &o->a, packed ? NULL : &o->b, &outcome);
   if (outcome != HX__DONE) return outcome;
   if (packed) {
-    arg_mem(&a, lane->packed_a.mem);
-    arg_mem(&a, lane->packed_b.mem);
+    arg_mem(&a, stream->packed_a.mem);
+    arg_mem(&a, stream->packed_b.mem);
   } else {
     arg_view(&a, &o->a);
     arg_size(&a, o->as.rs);
@@ -205,108 +208,108 @@ static hx__outcome launch_product(hx__cl_lane *lane, const hx__work *w, const op
   arg_size(&a, k.count);
   const cl_float alpha = w->gemm.alpha;
   const size_t groups[2] = {hx__ceiling(n, p->tile_n), hx__ceiling(m, p->tile_m)};
-  const cl_uint tiles = p->row->stacks ? tiles_of_group(lane, groups[0] * groups[1]) : 1;
+  const cl_uint tiles = p->row->stacks ? tiles_of_group(stream, groups[0] * groups[1]) : 1;
   const cl_uint part = (k.first != 0) | (cl_uint)(k.first + k.count != w->gemm.k) << 1 | (tiles - 1) << 2;
   arg(&a, sizeof alpha, &alpha);
-  arg_mem(&a, lane->t);
-  arg_size(&a, lane->ldt);
+  arg_mem(&a, stream->t);
+  arg_size(&a, stream->ldt);
   arg(&a, sizeof part, &part);
   const size_t launched[2] = {groups[0], hx__ceiling(groups[1], tiles)};
   return launch(&a, 2, launched, p->row->local);
 }
 
-/* Computes a block of C into lane->t. */
-static hx__outcome launch_block(hx__cl_lane *lane, const hx__work *w, block c, bool in_parts) {
-  const hx__cl_program *const p = &lane->device->program[lane->product];
+/* Computes a block of C into stream->t. */
+static hx__outcome launch_block(hx__cl_stream *stream, const hx__work *w, block c, bool in_parts) {
+  const hx__cl_program *const p = &stream->device->program[stream->product];
   const size_t m = c.rows.count, n = c.cols.count;
-  const size_t most = hx__cl_cut_of(lane, w).k;
+  const size_t most = hx__cl_cut_of(stream, w).k;
   hx__outcome outcome = HX__DONE;
   for (size_t first = 0; first < w->gemm.k && outcome == HX__DONE; first += most) {
     const size_t left = w->gemm.k - first;
     const hx__chunk k = {first, left < most ? left : most};
     operands o;
-    outcome = operands_of(lane, w, c, k, in_parts, &o);
+    outcome = operands_of(stream, w, c, k, in_parts, &o);
     if (outcome != HX__DONE) return outcome;
     outcome = hx__kernel_of_set(p->row)
-                  ? hx__cl_launch_tiles(lane, &o.a, o.as, &o.b, o.bs, &(hx__tiles_size){m, n, k.count, w->gemm.alpha})
-                  : launch_product(lane, w, &o, m, n, k);
+                  ? hx__cl_launch_tiles(stream, &o.a, o.as, &o.b, o.bs, &(hx__tiles_size){m, n, k.count, w->gemm.alpha})
+                  : launch_product(stream, w, &o, m, n, k);
   }
   return outcome;
 }
 
 /* Of the operand that all chunks share, what one launch takes where a buffer for all of it would be too large. */
-static size_t limit_of(const hx__cl_lane *lane, const hx__work *w) {
-  const hx__cl_operand *const shared = &lane->operand[!w->by_columns];
+static size_t limit_of(const hx__cl_stream *stream, const hx__work *w) {
+  const hx__cl_operand *const shared = &stream->operand[!w->by_columns];
   const bool copied = shared->mode == HX__MEMORY_COPY && !shared->held;
-  const bool packed = lane->device->program[lane->product].row->pack != 0;
-  return copied || packed ? hx__cl_cut_of(lane, w).across : hx__work_across(w);
+  const bool packed = stream->device->program[stream->product].row->pack != 0;
+  return copied || packed ? hx__cl_cut_of(stream, w).across : hx__work_cross_extent(w);
 }
 
 /* And what one launch of the run's first chunk waits for; all: it need not come, or would not in parts. */
-static size_t step_of(const hx__cl_lane *lane, const hx__work *w, hx__chunk chunk) {
-  const size_t across = hx__work_across(w), bytes = across * w->gemm.k * sizeof(float);
+static size_t step_of(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
+  const size_t across = hx__work_cross_extent(w), bytes = across * w->gemm.k * sizeof(float);
   const size_t parts = bytes / LEAST_PART_BYTES < MOST_PARTS ? bytes / LEAST_PART_BYTES : MOST_PARTS;
-  const bool gaps = lane->keep && w->gemm.ldc != w->gemm.n; /* as in hx__cl_comes_in_parts */
-  if (parts < 2 || gaps || !lane->uploads || lane->device->program[lane->product].row->pack != 0 ||
-      !hx__cl_comes_in_parts(&lane->operand[!w->by_columns]))
+  const bool gaps = stream->keep && w->gemm.ldc != w->gemm.n; /* as in hx__cl_operand_arrives_in_parts */
+  if (parts < 2 || gaps || !stream->uploads || stream->device->program[stream->product].row->pack != 0 ||
+      !hx__cl_operand_arrives_in_parts(&stream->operand[!w->by_columns]))
     return across;
   const size_t step = hx__ceiling(hx__ceiling(across, parts), LEAST_STEP) * LEAST_STEP;
-  const bool fits = step * sizeof(float) <= hx__cl_stage_bytes(lane->device) &&
-                    chunk.count * step * sizeof(float) <= HX__CL_KEPT_BYTES;
+  const bool fits = step * sizeof(float) <= hx__cl_stage_bytes(stream->device) &&
+                    chunk.count * step * sizeof(float) <= HX__CL_RETAINED_BYTES;
   return fits && step < across ? step : across;
 }
 
-/* Copies a block from the start of lane->part, with ld floats from row to row, to its place in t. */
-static hx__outcome place(hx__cl_lane *lane, block c, size_t ld, cl_mem t, size_t ldt) {
+/* Copies a block from the start of stream->part, with ld floats from row to row, to its place in t. */
+static hx__outcome place(hx__cl_stream *stream, block c, size_t ld, cl_mem t, size_t ldt) {
   const size_t from[3] = {0, 0, 0}, to[3] = {c.cols.first * sizeof(float), c.rows.first, 0};
   const size_t region[3] = {c.cols.count * sizeof(float), c.rows.count, 1};
-  const cl_int code = clEnqueueCopyBufferRect(lane->queue, lane->part.mem, t, from, to, region, ld * sizeof(float), 0,
-                                              ldt * sizeof(float), 0, 0, NULL, NULL);
+  const cl_int code = clEnqueueCopyBufferRect(stream->queue, stream->part.mem, t, from, to, region, ld * sizeof(float),
+                                              0, ldt * sizeof(float), 0, 0, NULL, NULL);
   hx__log(HX__LOG_TRACE, "clEnqueueCopyBufferRect: %zu x %zu bytes: %d", region[1], region[0], code);
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clEnqueueCopyBufferRect", code);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueCopyBufferRect", code);
 }
 
 /* A chunk in parts of what all chunks share. Where that comes in parts, as for the first chunk of a run, one is on its
  * way while the one before it is at work. (Each to a buffer of its own first: kernels take no offset of t, and a driver
  * loses what was written to one sub-buffer when it comes to the next.) */
-static hx__outcome launch_parts(hx__cl_lane *lane, const hx__work *w, hx__chunk chunk, size_t step, bool comes) {
-  const size_t across = hx__work_across(w), ldt = lane->ldt;
-  const cl_mem t = lane->t;
+static hx__outcome launch_parts(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, size_t step, bool comes) {
+  const size_t across = hx__work_cross_extent(w), ldt = stream->ldt;
+  const cl_mem t = stream->t;
   hx__outcome outcome = HX__DONE;
   for (size_t first = 0; first < across && outcome == HX__DONE; first += step) {
     const hx__chunk part = {first, across - first < step ? across - first : step};
     block c = block_of(w, chunk, part);
-    lane->ldt = (c.cols.count + 15) & ~(size_t)15;
-    outcome =
-        hx__cl_buffer_reserve(lane->device, &lane->part, c.rows.count * lane->ldt * sizeof(float), CL_MEM_READ_WRITE);
-    lane->t = lane->part.mem;
-    lane->shared_packed = false; /* of it there is another part */
-    if (outcome == HX__DONE) outcome = launch_block(lane, w, c, comes);
+    stream->ldt = (c.cols.count + 15) & ~(size_t)15;
+    outcome = hx__cl_buffer_reserve(stream->device, &stream->part, c.rows.count * stream->ldt * sizeof(float),
+                                    CL_MEM_READ_WRITE);
+    stream->t = stream->part.mem;
+    stream->shared_packed = false; /* of it there is another part */
+    if (outcome == HX__DONE) outcome = launch_block(stream, w, c, comes);
     *(w->by_columns ? &c.cols.first : &c.rows.first) = 0; /* t is the chunk's */
-    if (outcome == HX__DONE) outcome = place(lane, c, lane->ldt, t, ldt);
-    if (outcome == HX__DONE) clFlush(lane->queue);
+    if (outcome == HX__DONE) outcome = place(stream, c, stream->ldt, t, ldt);
+    if (outcome == HX__DONE) clFlush(stream->queue);
   }
-  lane->t = t;
-  lane->ldt = ldt;
-  lane->shared_packed = false;
-  if (comes) hx__cl_all_parts(&lane->operand[!w->by_columns], outcome == HX__DONE);
+  stream->t = t;
+  stream->ldt = ldt;
+  stream->shared_packed = false;
+  if (comes) hx__cl_operand_parts_done(&stream->operand[!w->by_columns], outcome == HX__DONE);
   return outcome;
 }
 
-hx__outcome hx__cl_launch_matmul(hx__cl_lane *lane, const hx__request *request, hx__chunk chunk) {
+hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
-  lane->ldt = (n + 15) & ~(size_t)15;
-  lane->bytes = m * lane->ldt * sizeof(float);
-  lane->beta = 0.0f; /* the host's, as it stores */
-  const size_t across = hx__work_across(w), comes = step_of(lane, w, chunk), limit = limit_of(lane, w);
+  stream->ldt = (n + 15) & ~(size_t)15;
+  stream->bytes = m * stream->ldt * sizeof(float);
+  stream->beta = 0.0f; /* the host's, as it stores */
+  const size_t across = hx__work_cross_extent(w), comes = step_of(stream, w, chunk), limit = limit_of(stream, w);
   const size_t step = comes < limit ? comes : limit;
-  if (!hx__cl_keep_directly(lane, w, chunk, step < across)) {
+  if (!hx__cl_resident_is_direct(stream, w, chunk, step < across)) {
     const hx__outcome outcome =
-        hx__cl_buffer_reserve(lane->device, &lane->out, lane->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+        hx__cl_buffer_reserve(stream->device, &stream->out, stream->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
     if (outcome != HX__DONE) return outcome;
-    lane->t = lane->out.mem;
+    stream->t = stream->out.mem;
   }
-  return step < across ? launch_parts(lane, w, chunk, step, comes < across)
-                       : launch_block(lane, w, block_of(w, chunk, (hx__chunk){0, across}), false);
+  return step < across ? launch_parts(stream, w, chunk, step, comes < across)
+                       : launch_block(stream, w, block_of(w, chunk, (hx__chunk){0, across}), false);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How a kernel reaches part of an array: in place, or copied. */
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 
 #define TWIN_REACH 16 /* operands before it that may hold the same array */
 
@@ -9,8 +9,8 @@ static bool same_region(hx__cl_region a, hx__cl_region b) {
 }
 
 /* An operand just before this one that holds the same part of the same array: fields share arrays. */
-static const hx__cl_operand *twin_of(const hx__cl_lane *lane, const hx__cl_operand *o, hx__cl_region r) {
-  for (const hx__cl_operand *other = o; other > lane->operand && o - other < TWIN_REACH;) {
+static const hx__cl_operand *twin_of(const hx__cl_stream *stream, const hx__cl_operand *o, hx__cl_region r) {
+  for (const hx__cl_operand *other = o; other > stream->operand && o - other < TWIN_REACH;) {
     other--;
     if (other->mode == HX__MEMORY_COPY && other->holds && other->array->p == o->array->p &&
         other->array->ld == o->array->ld && same_region(other->region, r))
@@ -19,18 +19,18 @@ static const hx__cl_operand *twin_of(const hx__cl_lane *lane, const hx__cl_opera
   return NULL;
 }
 
-static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
+static hx__outcome view_copy(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .ld = r.cols};
   hx__outcome outcome = HX__DONE;
-  const hx__cl_operand *const twin = twin_of(lane, o, r);
+  const hx__cl_operand *const twin = twin_of(stream, o, r);
   if (twin) {
     v->mem = twin->copy.mem;
     return outcome;
   }
   if (!o->holds || !same_region(o->region, r)) {
     o->holds = false;
-    outcome = hx__cl_buffer_reserve(lane->device, &o->copy, r.rows * r.cols * 4, CL_MEM_READ_ONLY);
-    if (outcome == HX__DONE) outcome = hx__cl_upload_rows(lane, o, r, o->copy.mem, 0, r.cols * 4);
+    outcome = hx__cl_buffer_reserve(stream->device, &o->copy, r.rows * r.cols * 4, CL_MEM_READ_ONLY);
+    if (outcome == HX__DONE) outcome = hx__cl_upload_rows(stream, o, r, o->copy.mem, 0, r.cols * 4);
     o->holds = outcome == HX__DONE;
     o->region = r;
   }
@@ -38,9 +38,9 @@ static hx__outcome view_copy(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region
   return outcome;
 }
 
-hx__outcome hx__cl_view_of(hx__cl_lane *lane, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
+hx__outcome hx__cl_view_of(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
   const hx__array *const a = o->array;
-  if (o->mode == HX__MEMORY_COPY) return o->held ? hx__cl_view_held(lane, o, r, v) : view_copy(lane, o, r, v);
+  if (o->mode == HX__MEMORY_COPY) return o->held ? hx__cl_view_mirror(stream, o, r, v) : view_copy(stream, o, r, v);
   *v = (hx__cl_view){.mode = o->mode, .p = a->p, .first = r.row * a->ld + r.col, .ld = a->ld};
   if (a->block) { /* from the block's own start: a driver was seen to refuse pointers into one */
     v->p = ((const hx__cl_block *)a->block)->p;

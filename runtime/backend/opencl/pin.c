@@ -189,7 +189,7 @@ void hx__cl_pin_late(hx__cl_device *d, const hx__cl_block *b) {
   for (size_t i = 0; i < b->pieces; i++) hx__cl_hostptr_late(d, b->piece[i]);
 }
 
-size_t hx__cl_reach(const hx__cl_block *b, const void *p, bool *direct) {
+size_t hx__cl_direct_bytes(const hx__cl_block *b, const void *p, bool *direct) {
   const uintptr_t at = (uintptr_t)p;
   size_t low = 0, high = b->pieces;
   *direct = true;

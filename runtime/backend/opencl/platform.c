@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/backend/opencl/lane.h"
-#include "runtime/backend/opencl/look.h"
+#include "runtime/backend/opencl/stream.h"
+#include "runtime/backend/opencl/driver_check.h"
 
 #define MAX_PLATFORMS 16
 #define LEAST_MAX_ALLOC ((cl_ulong)32 << 20) /* that OpenCL lets a device have; taken where the query fails */
@@ -143,7 +143,7 @@ static hx__device *describe(const platform *p, cl_device_id id) {
   }
   pthread_mutex_init(&d->lock, NULL);
   pthread_mutex_init(&d->opening, NULL);
-  hx__errands_init(&d->errands, &d->base);
+  hx__memory_jobs_init(&d->errands, &d->base);
   d->platform = p->id;
   d->id = id;
   d->base.backend = &hx__opencl_backend;
@@ -185,7 +185,7 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
   platform platforms[MAX_PLATFORMS];
   cl_uint found = 0;
   if (!hx__cl_load()) return 0;
-  hx__look();
+  hx__driver_check_all();
   const cl_int code = clGetPlatformIDs(MAX_PLATFORMS, ids, &found);
   if (code != CL_SUCCESS) {
     hx__log(HX__LOG_INFO, "no OpenCL platform: clGetPlatformIDs returned %s (%d)", hx__cl_code_name(code), code);
@@ -206,8 +206,8 @@ const hx__backend hx__opencl_backend = {
     .name = "opencl",
     .discover = discover,
     .prepare = hx__cl_prepare,
-    .open = hx__cl_lane_open,
-    .close = hx__cl_lane_close,
+    .open = hx__cl_stream_open,
+    .close = hx__cl_stream_close,
     .begin = hx__cl_begin,
     .end = hx__cl_end,
     .submit = hx__cl_submit,
@@ -215,11 +215,11 @@ const hx__backend hx__opencl_backend = {
     .deliver = hx__cl_deliver,
     .retire = hx__cl_retire,
     .abandon = hx__cl_abandon,
-    .alloc = hx__cl_errand_alloc,
-    .free = hx__cl_errand_free,
-    .settle = hx__cl_errands_settle,
-    .pin = hx__cl_errand_pin,
-    .hold = hx__cl_hold,
-    .drop = hx__cl_errand_drop,
+    .alloc = hx__cl_job_alloc,
+    .free = hx__cl_job_free,
+    .settle = hx__cl_jobs_settle,
+    .pin = hx__cl_job_pin,
+    .hold = hx__cl_mirror_create,
+    .drop = hx__cl_job_mirror_destroy,
     .fetch = hx__cl_fetch,
 };

@@ -9,7 +9,7 @@
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
-#include "runtime/base/room.h"
+#include "runtime/base/address_space.h"
 
 #define OPTIONS_BYTES 1024
 #define NAME_BYTES 32
@@ -108,12 +108,12 @@ static const char *from_cache(hx__cl_device *d, unsigned index, const need *n, h
   char options[OPTIONS_BYTES];
   const char *why = describe(d, index, n, arithmetic, row, options);
   if (why) return why;
-  const hx__cl_kept kept = hx__cl_binary_load(d, n->kind, options, true);
+  const hx__cl_cached_program kept = hx__cl_binary_load(d, n->kind, options, true);
   d->program[index].program = kept.program;
   if (!kept.program) return "none is kept";
   hx__cl_build_forget(d, n->kind, options);
   why = hx__cl_self_test_once(d, index);
-  hx__cache_trial_end(kept.trial, !why);
+  hx__cache_crash_mark_end(kept.trial, !why);
   d->program[index].seed = kept.seed;
   return why ? drop(d, index, why) : NULL;
 }
@@ -203,7 +203,7 @@ static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way 
 
 static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
   *cached = false;
-  if (!hx__has_room(BUILD_BYTES)) return "too little address space is left to build it";
+  if (!hx__address_space_available(BUILD_BYTES)) return "too little address space is left to build it";
   /* First, as only what passed is kept: a row that was refused is not built again. */
   const char *why = try_all(d, index, n, from_cache);
   *cached = !why;
@@ -256,14 +256,14 @@ static void name_of(const need *n, char name[NAME_BYTES]) {
 }
 
 static void note_refusal(hx__cl_device *d, const char *name, const char *why) {
-  hx__device_refuses(&d->base, name, why);
+  hx__device_note_refusal(&d->base, name, why);
   hx__log(HX__LOG_INFO, "%s refuses %s (%s)", d->base.name, name, why);
 }
 
 void hx__cl_prepare(hx__device *device, uint64_t needs) {
   hx__cl_device *const d = (hx__cl_device *)device;
   if (!needs) hx__cl_tester_close(d);
-  if (!(atomic_load(&device->ready) & HX__NEED_OPEN) && !hx__has_room(BUILD_BYTES)) {
+  if (!(atomic_load(&device->ready) & HX__NEED_OPEN) && !hx__address_space_available(BUILD_BYTES)) {
     hx__device_lost(device, "too little address space is left for its first kernel");
     return;
   }

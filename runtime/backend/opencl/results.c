@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How the results of a chunk leave the device. Small ones, and those of devices that work in place, are mapped on the
  * queue that computed them. Products and long reductions of devices that copy are read on a queue of their own into
- * pinned blocks of the lane, so that the device computes the next chunk, or takes its operands, meanwhile. (Mapped on
+ * pinned blocks of the stream, so that the device computes the next chunk, or takes its operands, meanwhile. (Mapped on
  * another queue they are slow: a driver pins memory for each map anew unless it is as large as the one before.) */
 #include <stdlib.h>
 
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
 
 #define LEAST_APART_BYTES ((size_t)256 << 10)
 #define LEAST_READ_BYTES ((size_t)4 << 20)
 
-hx__outcome hx__cl_mark_end(hx__cl_lane *lane, cl_event *end) {
+hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end) {
   *end = NULL;
-  cl_int code = clEnqueueMarkerWithWaitList(lane->queue, 0, NULL, end);
-  if (code == CL_SUCCESS) code = clFlush(lane->queue);
+  cl_int code = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, end);
+  if (code == CL_SUCCESS) code = clFlush(stream->queue);
   if (code == CL_SUCCESS) return HX__DONE;
   cl_event const unused = *end;
   *end = NULL;
   if (unused) clReleaseEvent(unused);
-  return hx__cl_failed(lane->device, "clEnqueueMarkerWithWaitList", code);
+  return hx__cl_failed(stream->device, "clEnqueueMarkerWithWaitList", code);
 }
 
 /* Maps the results, after `computed` where that is not NULL. */
-static hx__outcome map(hx__cl_lane *lane, hx__cl_flight *f, cl_command_queue queue) {
+static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_queue queue) {
   const cl_uint waits = f->computed != NULL;
   cl_int code;
   f->mapped = clEnqueueMapBuffer(queue, f->out.mem, CL_FALSE, CL_MAP_READ, 0, f->bytes, waits,
@@ -33,62 +33,63 @@ static hx__outcome map(hx__cl_lane *lane, hx__cl_flight *f, cl_command_queue que
   if (code != CL_SUCCESS) {
     f->event = NULL;
     f->mapped = NULL;
-    return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
+    return hx__cl_failed(stream->device, "clEnqueueMapBuffer", code);
   }
-  if (!lane->device->unified) lane->copied += f->bytes;
+  if (!stream->device->unified) stream->copied += f->bytes;
   code = clFlush(queue);
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clFlush", code);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
 }
 
-static bool reserve(hx__cl_lane *lane, hx__cl_landing *l, size_t bytes) {
+static bool reserve(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t bytes) {
   if (l->bytes >= bytes) return true;
-  const size_t room = bytes > lane->most_bytes ? bytes : lane->most_bytes; /* a map takes a driver 0.5 ms a MiB */
-  if (l->block) hx__cl_free(&lane->device->base, l->block);
+  const size_t room = bytes > stream->most_bytes ? bytes : stream->most_bytes; /* a map takes a driver 0.5 ms a MiB */
+  if (l->block) hx__cl_free(&stream->device->base, l->block);
   void *block = NULL;
-  void *const p = hx__cl_alloc(&lane->device->base, room, HX__MEMORY_COPY, &block);
-  *l = (hx__cl_landing){.p = p, .block = block, .bytes = p ? room : 0};
-  lane->base.grown = lane->base.grown || l->p;
+  void *const p = hx__cl_alloc(&stream->device->base, room, HX__MEMORY_COPY, &block);
+  *l = (hx__cl_readback_buffer){.p = p, .block = block, .bytes = p ? room : 0};
+  stream->base.grown = stream->base.grown || l->p;
   return l->p;
 }
 
-static hx__outcome read_into(hx__cl_lane *lane, hx__cl_flight *f, hx__cl_landing *l) {
-  cl_int code = clEnqueueReadBuffer(lane->results, f->out.mem, CL_FALSE, 0, f->bytes, l->p, 1, &f->computed, &f->event);
+static hx__outcome read_into(hx__cl_stream *stream, hx__cl_inflight *f, hx__cl_readback_buffer *l) {
+  cl_int code =
+      clEnqueueReadBuffer(stream->results, f->out.mem, CL_FALSE, 0, f->bytes, l->p, 1, &f->computed, &f->event);
   hx__log(HX__LOG_TRACE, "clEnqueueReadBuffer: %zu bytes of results: %d", f->bytes, code);
   if (code != CL_SUCCESS) f->event = NULL;
-  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueReadBuffer", code);
+  if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueReadBuffer", code);
   f->landing = l;
   l->busy = true;
-  lane->copied += f->bytes;
-  code = clFlush(lane->results);
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(lane->device, "clFlush", code);
+  stream->copied += f->bytes;
+  code = clFlush(stream->results);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
 }
 
-hx__outcome hx__cl_results_come(hx__cl_lane *lane, hx__cl_flight *f) {
+hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *f) {
   if (f->event) return HX__DONE;
-  for (unsigned i = 0; i < HX__CL_LANDINGS; i++) {
-    hx__cl_landing *const l = &lane->landing[i];
+  for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++) {
+    hx__cl_readback_buffer *const l = &stream->landing[i];
     if (l->busy) continue;
-    return reserve(lane, l, f->bytes) ? read_into(lane, f, l) : map(lane, f, lane->results);
+    return reserve(stream, l, f->bytes) ? read_into(stream, f, l) : map(stream, f, stream->results);
   }
   return HX__DONE; /* as soon as those before it are stored */
 }
 
 /* Whether what the queue does next would hold the results up, or they it: a map waits for the next chunk's operands
  * where those are on the queue already (an H200's driver). */
-static bool long_apart(const hx__cl_flight *f) {
+static bool long_apart(const hx__cl_inflight *f) {
   return f->product ? f->bytes >= LEAST_APART_BYTES : f->chunk.count >= LEAST_READ_BYTES / sizeof(float) / HX__LEAF;
 }
 
-hx__outcome hx__cl_results_begin(hx__cl_lane *lane, hx__cl_flight *f) {
-  const bool copies = lane->operands && lane->operand[0].mode == HX__MEMORY_COPY;
+hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f) {
+  const bool copies = stream->operands && stream->operand[0].mode == HX__MEMORY_COPY;
   f->event = f->computed = NULL;
   f->mapped = NULL;
   f->landing = NULL;
-  if (f->host && !lane->device->unified) lane->copied += f->bytes;
-  if (lane->keep || f->host) return hx__cl_mark_end(lane, &f->event);
-  if (!lane->results || !copies || !long_apart(f)) return map(lane, f, lane->queue);
-  const hx__outcome outcome = hx__cl_mark_end(lane, &f->computed);
-  return outcome == HX__DONE ? hx__cl_results_come(lane, f) : outcome;
+  if (f->host && !stream->device->unified) stream->copied += f->bytes;
+  if (stream->keep || f->host) return hx__cl_mark_end(stream, &f->event);
+  if (!stream->results || !copies || !long_apart(f)) return map(stream, f, stream->queue);
+  const hx__outcome outcome = hx__cl_mark_end(stream, &f->computed);
+  return outcome == HX__DONE ? hx__cl_results_start_waiting(stream, f) : outcome;
 }
 
 static void release_event(cl_event *event) {
@@ -98,11 +99,11 @@ static void release_event(cl_event *event) {
 }
 
 /* Frees what a chunk that has ended holds. */
-void hx__cl_results_end(hx__cl_lane *lane, hx__cl_flight *f, bool right) {
-  if (hx__cl_is_lost(lane)) return;
+void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
+  if (hx__cl_is_lost(stream)) return;
   cl_int code = CL_SUCCESS;
   if (f->mapped && right)
-    code = clEnqueueUnmapMemObject(lane->queue, f->out.mem, f->mapped, 0, NULL, NULL);
+    code = clEnqueueUnmapMemObject(stream->queue, f->out.mem, f->mapped, 0, NULL, NULL);
   else if (f->mapped)
     hx__cl_buffer_release(&f->out);
   release_event(&f->event);
@@ -113,19 +114,21 @@ void hx__cl_results_end(hx__cl_lane *lane, hx__cl_flight *f, bool right) {
   free(f->host);
   f->host = NULL;
   if (code != CL_SUCCESS)
-    hx__cl_failed(lane->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
-  for (unsigned i = 0; i < HX__TICKETS && !lane->base.late; i++)
-    if (lane->flight[i].computed)
-      hx__cl_results_come(lane, &lane->flight[i]); /* what fails is seen when it is awaited */
+    hx__cl_failed(stream->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT && !stream->base.late; i++)
+    if (stream->flight[i].computed)
+      hx__cl_results_start_waiting(stream, &stream->flight[i]); /* what fails is seen when it is awaited */
 }
 
-void hx__cl_results_close(hx__cl_lane *lane) {
-  for (unsigned i = 0; i < HX__CL_LANDINGS; i++)
-    if (lane->landing[i].block) hx__cl_free(&lane->device->base, lane->landing[i].block);
+void hx__cl_results_close(hx__cl_stream *stream) {
+  for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++)
+    if (stream->landing[i].block) hx__cl_free(&stream->device->base, stream->landing[i].block);
 }
 
 /* Where the host finds them. */
-static const void *where(const hx__cl_flight *f) { return f->host ? f->host : f->landing ? f->landing->p : f->mapped; }
+static const void *where(const hx__cl_inflight *f) {
+  return f->host ? f->host : f->landing ? f->landing->p : f->mapped;
+}
 
 /* A slot of no element: joined to another it changes nothing. */
 static uint64_t nothing(hx_op op, hx_type type) {
@@ -157,21 +160,21 @@ static void deliver_joined(const hx__request *request, hx__chunk chunk, const ui
 }
 
 /* Compared in a few places; what was joined on the device has no leaves to compare. */
-static bool is_right(const hx__request *request, const hx__cl_flight *f) {
-  if (f->product) return hx__spot_product(&f->spot, request, f->chunk, where(f), f->ldt);
-  return f->joined || hx__spot_slots(request, f->chunk, where(f));
+static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
+  if (f->product) return hx__spot_check_product(&f->spot, request, f->chunk, where(f), f->ldt);
+  return f->joined || hx__spot_check_slots(request, f->chunk, where(f));
 }
 
-bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
-  hx__cl_lane *const lane = (hx__cl_lane *)base;
-  hx__cl_flight *const f = (hx__cl_flight *)ticket;
-  if (lane->keep) {
-    lane->kept += part.count;
+bool hx__cl_deliver(hx__stream *base, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
+  hx__cl_stream *const stream = (hx__cl_stream *)base;
+  hx__cl_inflight *const f = (hx__cl_inflight *)ticket;
+  if (stream->keep) {
+    stream->kept += part.count;
     return true;
   }
   const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;
   const uint64_t from_ns = base->trace ? hx__now_ns() : 0;
-  if (part.count && !lane->tests && !is_right(request, f)) {
+  if (part.count && !stream->tests && !is_right(request, f)) {
     hx__device_lost(base->device, "it reported success for a chunk whose results are not there");
     return false;
   }
@@ -184,6 +187,6 @@ bool hx__cl_deliver(hx__lane *base, const hx__request *request, hx__ticket *tick
   return able;
 }
 
-void hx__cl_retire(hx__lane *lane, hx__ticket *ticket) {
-  hx__cl_results_end((hx__cl_lane *)lane, (hx__cl_flight *)ticket, true);
+void hx__cl_retire(hx__stream *stream, hx__inflight *ticket) {
+  hx__cl_results_end((hx__cl_stream *)stream, (hx__cl_inflight *)ticket, true);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast a kernel is before any task has been measured: it is timed once on ordinary numbers, on the lane that the
+ * How fast a kernel is before any task has been measured: it is timed once on ordinary numbers, on the stream that the
  * self-test opens. */
 #include <stdlib.h>
 
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/opencl/selftest.h"
 #include "runtime/base/clock.h"
 
@@ -25,11 +25,11 @@ static uint32_t *ordinary(size_t n) {
 }
 
 /* Nanoseconds of the second of two like launches. */
-static uint64_t time_second(hx__lane *lane, const hx__request *request) {
+static uint64_t time_second(hx__stream *stream, const hx__request *request) {
   uint64_t ns = 0;
   for (int i = 0; i < 2; i++) {
     const uint64_t from = hx__now_ns();
-    if (hx__cl_run_once(lane, request) != HX__DONE) return 0;
+    if (hx__cl_run_once(stream, request) != HX__DONE) return 0;
     ns = hx__now_ns() - from;
   }
   return ns;
@@ -54,26 +54,26 @@ static float seed_of_product(hx__cl_device *d, unsigned need) {
 }
 
 /* Nanoseconds of n elements, in mode copy or in place. */
-static uint64_t time_reduction(hx__cl_device *d, hx__lane *lane, const hx_field *field, uint64_t *slots, size_t n) {
+static uint64_t time_reduction(hx__cl_device *d, hx__stream *stream, const hx_field *field, uint64_t *slots, size_t n) {
   const hx__work work = {.slices = n / HX__LEAF, .n = n, .nfields = 1, .fields = field};
   const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
   const hx__array array = {.p = field->x, .rows = 1, .cols = n, .ld = n, .mode = mode}, arrays[2] = {array, array};
   const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
-  return time_second(lane, &(hx__request){.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots});
+  return time_second(stream, &(hx__request){.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots});
 }
 
 static float seed_of_reduction(hx__cl_device *d, unsigned need) {
-  hx__lane *const lane = hx__cl_test_lane(d, need);
+  hx__stream *const stream = hx__cl_test_stream(d, need);
   uint32_t *const x = ordinary(SEED_ELEMENTS);
   uint64_t *const slots = calloc(SEED_ELEMENTS / HX__LEAF, sizeof *slots);
   size_t n = SEED_FEW;
   uint64_t ns = 0;
-  if (lane && x && slots) {
+  if (stream && x && slots) {
     const hx_field field = {(hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), x, x};
-    ns = time_reduction(d, lane, &field, slots, n);
-    if (ns && ns < SEED_SLOW_NS) ns = time_reduction(d, lane, &field, slots, n = SEED_ELEMENTS);
+    ns = time_reduction(d, stream, &field, slots, n);
+    if (ns && ns < SEED_SLOW_NS) ns = time_reduction(d, stream, &field, slots, n = SEED_ELEMENTS);
   }
-  if (lane) hx__cl_lane_close(lane);
+  if (stream) hx__cl_stream_close(stream);
   free(x);
   free(slots);
   return rate_of(d, (double)n, (float)ns);
@@ -84,32 +84,33 @@ float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
 }
 
 double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int times) {
-  hx__lane *const lane = hx__cl_test_lane(d, need);
+  hx__stream *const stream = hx__cl_test_stream(d, need);
   uint32_t *const x = ordinary(side * side);
   float *const c = calloc(side * side, sizeof *c);
   uint64_t least = 0;
-  if (lane && x && c) {
+  if (stream && x && c) {
     const hx__gemm g = {side, side, side, (float *)x, (float *)x, side, 1, side, 1, c, side, 1.0f, 0.0f, 0};
     const hx__work work = {.matmul = true, .slices = side, .gemm = g};
     const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
     const hx__array array = {.p = x, .rows = side, .cols = side, .ld = side, .mode = mode}, arrays[2] = {array, array};
     const hx__request request = {.work = &work, .kernels = hx__cpu_kernels_for(HX__ISA_AUTO), .arrays = arrays};
     const hx__chunk all = {0, side};
-    cl_command_queue const queue = ((hx__cl_lane *)lane)->queue;
+    cl_command_queue const queue = ((hx__cl_stream *)stream)->queue;
     uint64_t copied;
-    hx__outcome outcome = hx__cl_begin(lane, &request);
+    hx__outcome outcome = hx__cl_begin(stream, &request);
     for (int i = 0; i <= times && outcome == HX__DONE; i++) { /* the first one compiles late and copies the operands */
       const uint64_t from = hx__now_ns();
-      outcome = hx__cl_launch_matmul((hx__cl_lane *)lane, &request, all);
+      outcome = hx__cl_launch_matmul((hx__cl_stream *)stream, &request, all);
       if (clFinish(queue) != CL_SUCCESS) outcome = HX__FAILED;
       const uint64_t ns = hx__now_ns() - from;
       if (i && (least == 0 || ns < least)) least = ns;
     }
     if (outcome != HX__DONE) least = 0;
-    hx__cl_end(lane, &copied);
-    hx__cl_buffer_release(&((hx__cl_lane *)lane)->out); /* no flight has it, as this launches without hx__cl_submit */
+    hx__cl_end(stream, &copied);
+    hx__cl_buffer_release(
+        &((hx__cl_stream *)stream)->out); /* no flight has it, as this launches without hx__cl_submit */
   }
-  if (lane) hx__cl_lane_close(lane);
+  if (stream) hx__cl_stream_close(stream);
   free(x);
   free(c);
   return (double)least * 1e-9;

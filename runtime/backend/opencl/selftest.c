@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A kernel's self-test: small cases that reach its remainder paths, through the very lane that runs use, compared as
+ * A kernel's self-test: small cases that reach its remainder paths, through the very stream that runs use, compared as
  * integers with the host's kernels. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/opencl/selftest.h"
 #include "runtime/base/clock.h"
 
@@ -41,14 +41,14 @@ static uint32_t *elements(hx_op op, hx_type type, size_t n, bool special) {
 #define PATTERN 0xa5a5a5a5u /* no case gives it */
 #define PATTERN_BYTES 4096u /* as many as the first case writes, or more */
 
-/* The block that the lane's first case writes begins with a pattern, so that a device that writes nothing can be told
+/* The block that the stream's first case writes begins with a pattern, so that a device that writes nothing can be told
  * from one whose bits differ. What fails here fails again in the case. */
-static void lay_pattern(hx__cl_lane *lane) {
+static void lay_pattern(hx__cl_stream *stream) {
   static uint32_t pattern[PATTERN_BYTES / sizeof(uint32_t)];
-  hx__cl_buffer *const out = &lane->flight[lane->next].out;
+  hx__cl_buffer *const out = &stream->flight[stream->next].out;
   memset(pattern, PATTERN & 0xff, sizeof pattern);
-  if (hx__cl_buffer_reserve(lane->device, out, sizeof pattern, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR) == HX__DONE)
-    clEnqueueWriteBuffer(lane->queue, out->mem, CL_TRUE, 0, sizeof pattern, pattern, 0, NULL, NULL);
+  if (hx__cl_buffer_reserve(stream->device, out, sizeof pattern, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR) == HX__DONE)
+    clEnqueueWriteBuffer(stream->queue, out->mem, CL_TRUE, 0, sizeof pattern, pattern, 0, NULL, NULL);
 }
 
 /* Why a result is not what it should be. */
@@ -59,32 +59,33 @@ static const char *fault_of(const void *result, size_t bytes) {
   return nothing;
 }
 
-/* One request through a lane, from the first slice to the last. */
-hx__outcome hx__cl_run_once(hx__lane *lane, const hx__request *request) {
-  hx__outcome outcome = hx__cl_begin(lane, request);
-  const size_t slices = request->work->slices, most = lane->most(lane, request->work);
+/* One request through a stream, from the first slice to the last. */
+hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request) {
+  hx__outcome outcome = hx__cl_begin(stream, request);
+  const size_t slices = request->work->slices, most = stream->most(stream, request->work);
   bool joined = false;
   uint64_t copied;
   for (size_t first = 0; first < slices && outcome == HX__DONE; first += most) {
     const hx__chunk chunk = {first, slices - first < most ? slices - first : most};
-    hx__ticket *ticket = NULL;
-    outcome = hx__cl_submit(lane, request, chunk, &ticket);
-    const _Atomic uint64_t deadline = lane->device->waits_for_ever ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
-    if (outcome == HX__DONE) outcome = hx__cl_wait(lane, ticket, &deadline);
-    if (outcome == HX__DONE) hx__cl_deliver(lane, request, ticket, chunk);
-    if (outcome == HX__DONE) hx__cl_retire(lane, ticket);
-    joined = joined || ((const hx__cl_lane *)lane)->joined;
+    hx__inflight *ticket = NULL;
+    outcome = hx__cl_submit(stream, request, chunk, &ticket);
+    const _Atomic uint64_t deadline = stream->device->waits_for_ever ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
+    if (outcome == HX__DONE) outcome = hx__cl_wait(stream, ticket, &deadline);
+    if (outcome == HX__DONE) hx__cl_deliver(stream, request, ticket, chunk);
+    if (outcome == HX__DONE) hx__cl_retire(stream, ticket);
+    joined = joined || ((const hx__cl_stream *)stream)->joined;
   }
-  ((hx__cl_lane *)lane)->joined = joined;
-  if (outcome == HX__LATE) hx__device_lost(lane->device, "a small kernel did not end in 30 s");
-  hx__cl_end(lane, &copied);
+  ((hx__cl_stream *)stream)->joined = joined;
+  if (outcome == HX__TIMED_OUT) hx__device_lost(stream->device, "a small kernel did not end in 30 s");
+  hx__cl_end(stream, &copied);
   return outcome;
 }
 
 /* The arrays of the cases are read through each mode that runs use on memory of the caller. */
 static const hx__memory_mode test_modes[] = {HX__MEMORY_COPY, HX__MEMORY_HOSTPTR};
 
-static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n, bool special, hx__memory_mode mode) {
+static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_t n, bool special,
+                               hx__memory_mode mode) {
   uint32_t *const x = elements(op, type, n, special), *const y = elements(op, type, n + 7, special);
   const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t *const slots = malloc(2 * leaves * sizeof *slots);
@@ -100,12 +101,12 @@ static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n,
     const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots};
     for (size_t l = 0; l < leaves; l++) { /* one by one: a call finds the index of its winner only */
       const size_t at = l * HX__LEAF, part = n - at < HX__LEAF ? n - at : HX__LEAF;
-      cpu->leaf[op][type](x + 1 + at, op == HX_DOT ? y + 3 + at : NULL, part, HX__NEAR, slots + leaves + l);
+      cpu->leaf[op][type](x + 1 + at, op == HX_DOT ? y + 3 + at : NULL, part, HX__IN_L2, slots + leaves + l);
     }
     memset(slots, 0xa5, leaves * sizeof *slots);
-    const hx__outcome outcome = hx__cl_run_once(lane, &request);
+    const hx__outcome outcome = hx__cl_run_once(stream, &request);
     bool same = outcome == HX__DONE;
-    if (same && ((const hx__cl_lane *)lane)->joined)
+    if (same && ((const hx__cl_stream *)stream)->joined)
       same = hx__join(op, type, slots, leaves).u64 == hx__join(op, type, slots + leaves, leaves).u64;
     else
       for (size_t l = 0; l < leaves && same; l++) {
@@ -124,14 +125,14 @@ static const char *test_reduce(hx__lane *lane, hx_op op, hx_type type, size_t n,
   return why;
 }
 
-static const char *test_reduce_all(hx__lane *lane, hx_op op, hx_type type) {
+static const char *test_reduce_all(hx__stream *stream, hx_op op, hx_type type) {
   static const size_t sizes[] = {1, 127, 130, 4095, 4097, 11 * HX__LEAF + 77};
   for (size_t m = 0; m < sizeof test_modes / sizeof test_modes[0]; m++) {
-    if (!(lane->device->modes & 1u << test_modes[m])) continue;
-    ((hx__cl_lane *)lane)->joins = m == 0;
+    if (!(stream->device->modes & 1u << test_modes[m])) continue;
+    ((hx__cl_stream *)stream)->joins = m == 0;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
       for (int special = 0; special <= (type == HX_F32); special++) {
-        const char *why = test_reduce(lane, op, type, sizes[i], special, test_modes[m]);
+        const char *why = test_reduce(stream, op, type, sizes[i], special, test_modes[m]);
         if (why) return why;
       }
   }
@@ -160,7 +161,7 @@ static const product products[] = {
     {0, 27, 1, 8, 1036, false, true, 1.0f, true},  {1, 4, 1, 8, 1036, false, true, 1.0f, true}};
 
 /* keep: C has a beta, stays on the device, and is fetched. */
-static const char *test_product(hx__lane *lane, const hx__cl_program *p, const product *c, hx__memory_mode mode,
+static const char *test_product(hx__stream *stream, const hx__cl_program *p, const product *c, hx__memory_mode mode,
                                 bool keep) {
   const size_t m = c->tiles_m * p->tile_m + c->rest_m, n = c->tiles_n * p->tile_n + c->rest_n, k = c->k;
   const size_t pad_b = c->fours_b ? 4 : 1, lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + pad_b;
@@ -199,13 +200,13 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
                            .trans_b = c->trans_b};
     const hx__array arrays[2] = {{.p = g.a, .rows = a_rows, .cols = lda - 4, .ld = lda, .mode = mode},
                                  {.p = g.b, .rows = b_rows, .cols = ldb - pad_b, .ld = ldb, .mode = mode}};
-    hx__keep kept = {.to = keep ? hx__cl_hold(lane->device, got, m * n * sizeof *got) : NULL};
+    hx__resident_output kept = {.to = keep ? hx__cl_mirror_create(stream->device, got, m * n * sizeof *got) : NULL};
     const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .keep = kept.to ? &kept : NULL};
-    hx__outcome outcome = hx__cl_run_once(lane, &request);
+    hx__outcome outcome = hx__cl_run_once(stream, &request);
     if (kept.to) {
       const hx__array result = {.p = got, .rows = m, .cols = n, .ld = n, .held = kept.to};
-      if (outcome == HX__DONE && kept.done) outcome = hx__cl_fetch(lane, &result);
-      hx__cl_drop(lane->device, kept.to);
+      if (outcome == HX__DONE && kept.done) outcome = hx__cl_fetch(stream, &result);
+      hx__cl_mirror_destroy(stream->device, kept.to);
     }
     const bool same = memcmp(got, want, m * n * sizeof *got) == 0;
     why = outcome != HX__DONE ? no_answer : same ? NULL : fault_of(got, m * n * sizeof *got);
@@ -219,13 +220,13 @@ static const char *test_product(hx__lane *lane, const hx__cl_program *p, const p
 }
 
 /* A case that reaches the program: of a variant by how its operands lie, which takes rows of the copy's length. */
-static const product *reaching(const hx__cl_lane *lane, const hx__cl_program *p) {
+static const product *reaching(const hx__cl_stream *stream, const hx__cl_program *p) {
   static const unsigned plain[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 1, [HX__LAYOUT_TN] = 10, [HX__LAYOUT_NT] = 11};
   static const unsigned blocks = 15; /* which takes several panels */
   static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 15, [HX__LAYOUT_NT] = 16};
   static const unsigned in_fours[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 9, [HX__LAYOUT_NT] = 21};
   static const unsigned skinny[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 19, [HX__LAYOUT_NT] = 20};
-  const hx__layout layout = lane->tested ? p->layout : HX__LAYOUT_NN;
+  const hx__layout layout = stream->tested ? p->layout : HX__LAYOUT_NN;
   return &products[p->row->few      ? few[layout]
                    : p->row->skinny ? skinny[layout]
                    : p->row->blocks ? blocks
@@ -233,61 +234,61 @@ static const product *reaching(const hx__cl_lane *lane, const hx__cl_program *p)
                                     : plain[layout]];
 }
 
-static const char *test_products(hx__lane *lane, const hx__cl_program *p) {
-  const hx__cl_lane *const own = (const hx__cl_lane *)lane;
+static const char *test_products(hx__stream *stream, const hx__cl_program *p) {
+  const hx__cl_stream *const own = (const hx__cl_stream *)stream;
   for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
-    const hx__memory_mode mode = lane->device->modes & 1u << test_modes[i & 1] ? test_modes[i & 1] : HX__MEMORY_COPY;
-    const char *why = test_product(lane, p, &products[i], mode, false);
+    const hx__memory_mode mode = stream->device->modes & 1u << test_modes[i & 1] ? test_modes[i & 1] : HX__MEMORY_COPY;
+    const char *why = test_product(stream, p, &products[i], mode, false);
     if (why) return why;
   }
   if (own->tested && !own->reached) return "no small case reaches it";
-  return test_product(lane, p, reaching(own, p), HX__MEMORY_COPY, true);
+  return test_product(stream, p, reaching(own, p), HX__MEMORY_COPY, true);
 }
 
-static bool is_variant(unsigned need) { return need >= HX__NEEDS && need < HX__TRIAL; }
+static bool is_variant(unsigned need) { return need >= HX__NEEDS && need < HX__TUNED_PROGRAM; }
 
 /* A variant has the first product's copies and joins, and takes what it can. */
-static void take_product(hx__cl_lane *lane, unsigned need) {
-  lane->product = is_variant(need) ? HX__FIRST_PRODUCT : need;
-  lane->tested = is_variant(need) ? need : 0;
-  lane->reached = false;
+static void take_product(hx__cl_stream *stream, unsigned need) {
+  stream->product = is_variant(need) ? HX__FIRST_PRODUCT : need;
+  stream->tested = is_variant(need) ? need : 0;
+  stream->reached = false;
 }
 
-/* A lane as runs open it, for the product with the tile in question. */
-hx__lane *hx__cl_test_lane(hx__cl_device *d, unsigned need) {
+/* A stream as runs open it, for the product with the tile in question. */
+hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need) {
   static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
-  hx__lane *const lane = hx__cl_lane_open(&d->base, &plain);
-  if (lane) ((hx__cl_lane *)lane)->tests = true;
-  if (lane && need >= 27) take_product((hx__cl_lane *)lane, need);
-  return lane;
+  hx__stream *const stream = hx__cl_stream_open(&d->base, &plain);
+  if (stream) ((hx__cl_stream *)stream)->tests = true;
+  if (stream && need >= 27) take_product((hx__cl_stream *)stream, need);
+  return stream;
 }
 
 const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
-  hx__lane *const lane = hx__cl_test_lane(d, need);
-  if (!lane) return "it has no queue";
-  lay_pattern((hx__cl_lane *)lane);
-  const char *const why = need < 27 ? test_reduce_all(lane, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1))
-                                    : test_products(lane, &d->program[need]);
-  hx__cl_lane_close(lane);
+  hx__stream *const stream = hx__cl_test_stream(d, need);
+  if (!stream) return "it has no queue";
+  lay_pattern((hx__cl_stream *)stream);
+  const char *const why = need < 27 ? test_reduce_all(stream, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1))
+                                    : test_products(stream, &d->program[need]);
+  hx__cl_stream_close(stream);
   return why;
 }
 
 /* One case, through one mode. */
-static const char *test_product_once(hx__lane *lane, const hx__cl_program *p, hx__memory_mode mode) {
-  const hx__cl_lane *const own = (const hx__cl_lane *)lane;
+static const char *test_product_once(hx__stream *stream, const hx__cl_program *p, hx__memory_mode mode) {
+  const hx__cl_stream *const own = (const hx__cl_stream *)stream;
   const product *const c = reaching(own, p);
   const bool any_place = p->row->few ? p->layout == HX__LAYOUT_NN : c == &products[1];
-  const char *const why = test_product(lane, p, c, any_place ? mode : HX__MEMORY_COPY, false);
+  const char *const why = test_product(stream, p, c, any_place ? mode : HX__MEMORY_COPY, false);
   return why ? why : own->tested && !own->reached ? "no small case reaches it" : NULL;
 }
 
-/* A lane for each program would take most of the time, and so would the ring of mode copy. */
+/* A stream for each program would take most of the time, and so would the ring of mode copy. */
 const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
-  if (!d->tester) d->tester = hx__cl_test_lane(d, need);
+  if (!d->tester) d->tester = hx__cl_test_stream(d, need);
   if (!d->tester) return "it has no queue";
   const bool reduction = need < HX__FIRST_PRODUCT;
   const hx__memory_mode mode = d->base.modes & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
-  if (!reduction) take_product((hx__cl_lane *)d->tester, need);
+  if (!reduction) take_product((hx__cl_stream *)d->tester, need);
   const char *const why =
       reduction ? test_reduce(d->tester, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), HX__LEAF + 1, false, mode)
                 : test_product_once(d->tester, &d->program[need], mode);
@@ -296,6 +297,6 @@ const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
 }
 
 void hx__cl_tester_close(hx__cl_device *d) {
-  if (d->tester) hx__cl_lane_close(d->tester);
+  if (d->tester) hx__cl_stream_close(d->tester);
   d->tester = NULL;
 }

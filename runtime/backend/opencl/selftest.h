@@ -3,12 +3,12 @@
 #ifndef HX_OPENCL_SELFTEST_H
 #define HX_OPENCL_SELFTEST_H
 
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 
-/* A lane as runs open it; from HX__FIRST_PRODUCT on, one that takes the product's program `need`. NULL: no queue. */
-hx__lane *hx__cl_test_lane(hx__cl_device *d, unsigned need);
+/* A stream as runs open it; from HX__FIRST_PRODUCT on, one that takes the product's program `need`. NULL: no queue. */
+hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need);
 
-/* One request through a lane, from the first slice to the last. */
-hx__outcome hx__cl_run_once(hx__lane *lane, const hx__request *request);
+/* One request through a stream, from the first slice to the last. */
+hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request);
 
 #endif

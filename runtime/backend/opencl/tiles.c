@@ -23,18 +23,18 @@ static bool may_chain(const hx__kernel_row *row, const hx__tiles_plan *p) {
 
 /* The program whose plan is the fastest, by its index; of one that is tested, that one wherever it can, and its panels
  * added both ways in turns. */
-static unsigned choose_anew(hx__cl_lane *lane, uint64_t ready, const hx__tiles_shape *shape, hx__tiles_plan *best) {
-  const hx__cl_device *const d = lane->device;
-  unsigned chosen = lane->product;
+static unsigned choose_anew(hx__cl_stream *stream, uint64_t ready, const hx__tiles_shape *shape, hx__tiles_plan *best) {
+  const hx__cl_device *const d = stream->device;
+  unsigned chosen = stream->product;
   *best = plan_by(d, chosen, shape);
   if (chosen != HX__FIRST_PRODUCT) return chosen;
-  for (unsigned i = HX__NEEDS; i < HX__TRIAL; i++) {
-    if (!(ready >> (i - HX__NEEDS) & 1) && i != lane->tested) continue;
+  for (unsigned i = HX__NEEDS; i < HX__TUNED_PROGRAM; i++) {
+    if (!(ready >> (i - HX__NEEDS) & 1) && i != stream->tested) continue;
     const hx__tiles_plan plan = plan_by(d, i, shape);
-    if (i == lane->tested && plan.ns < INFINITY) {
+    if (i == stream->tested && plan.ns < INFINITY) {
       *best = plan;
-      if (may_chain(d->program[i].row, &plan)) best->joins = lane->chained = !lane->chained;
-      lane->reached = true;
+      if (may_chain(d->program[i].row, &plan)) best->joins = stream->chained = !stream->chained;
+      stream->reached = true;
       return i;
     }
     if (plan.ns >= best->ns) continue;
@@ -53,29 +53,30 @@ static bool same_shape(const hx__tiles_shape *a, const hx__tiles_shape *b) {
 }
 
 /* The same, as it was chosen for that shape with the variants there are. */
-static unsigned choose(hx__cl_lane *lane, const hx__tiles_shape *shape, hx__tiles_plan *best) {
-  const uint64_t ready = atomic_load_explicit(&lane->device->variants, memory_order_acquire);
-  if (lane->tested || !ready) return choose_anew(lane, ready, shape, best);
+static unsigned choose(hx__cl_stream *stream, const hx__tiles_shape *shape, hx__tiles_plan *best) {
+  const uint64_t ready = atomic_load_explicit(&stream->device->variants, memory_order_acquire);
+  if (stream->tested || !ready) return choose_anew(stream, ready, shape, best);
   hx__cl_choice *c = NULL;
   for (unsigned i = 0; i < HX__CL_CHOICES && !c; i++)
-    if (lane->choice[i].ready == ready && same_shape(&lane->choice[i].shape, shape)) c = &lane->choice[i];
+    if (stream->choice[i].ready == ready && same_shape(&stream->choice[i].shape, shape)) c = &stream->choice[i];
   if (!c) {
-    c = &lane->choice[lane->choices++ % HX__CL_CHOICES];
+    c = &stream->choice[stream->choices++ % HX__CL_CHOICES];
     *c = (hx__cl_choice){.shape = *shape, .ready = ready};
-    c->program = choose_anew(lane, ready, shape, &c->plan);
+    c->program = choose_anew(stream, ready, shape, &c->plan);
   }
   *best = c->plan;
   return c->program;
 }
 
 /* Copies an operand to rows of `pitch` elements; v is then a view of the copy. */
-static hx__outcome copy(hx__cl_lane *lane, hx__cl_buffer *to, hx__cl_view *v, hx__tiles_operand x, size_t rows,
+static hx__outcome copy(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v, hx__tiles_operand x, size_t rows,
                         size_t columns, size_t lines, size_t pitch) {
   static const uint32_t local[2] = {256, 1};
-  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, to, lines * pitch * sizeof(float), CL_MEM_READ_WRITE);
-  args a = {.lane = lane};
+  hx__outcome outcome = hx__cl_buffer_reserve(stream->device, to, lines * pitch * sizeof(float), CL_MEM_READ_WRITE);
+  args a = {.stream = stream};
   if (outcome == HX__DONE)
-    a.kernel = hx__cl_lane_kernel(lane, &lane->copy[lane->product], lane->product, "hx_matmul_copy", v, NULL, &outcome);
+    a.kernel = hx__cl_stream_kernel(stream, &stream->copy[stream->product], stream->product, "hx_matmul_copy", v, NULL,
+                                    &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, v);
   arg_size(&a, x.rs);
@@ -92,28 +93,28 @@ static hx__outcome copy(hx__cl_lane *lane, hx__cl_buffer *to, hx__cl_view *v, hx
 
 /* What the kernels of a plan share: the end of their arguments. */
 static void arg_result(args *a, const hx__tiles_plan *p, const hx__tiles_size *size) {
-  const cl_float beta = a->lane->beta;
+  const cl_float beta = a->stream->beta;
   const cl_uint across = p->across, whole = (cl_uint)p->whole;
   arg_size(a, p->across ? size->n : size->m);
   arg_size(a, p->across ? size->m : size->n);
   arg_size(a, size->k);
   arg(a, sizeof size->alpha, &size->alpha);
   arg(a, sizeof beta, &beta);
-  arg_mem(a, a->lane->t);
-  arg_size(a, a->lane->ldt);
+  arg_mem(a, a->stream->t);
+  arg_size(a, a->stream->ldt);
   arg(a, sizeof across, &across);
   arg(a, sizeof whole, &whole);
-  arg_mem(a, a->lane->partials.mem);
+  arg_mem(a, a->stream->partials.mem);
 }
 
-hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl_strides as, const hx__cl_view *bv,
+hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx__cl_strides as, const hx__cl_view *bv,
                                 hx__cl_strides bs, const hx__tiles_size *size) {
   const hx__tiles_shape shape = {size->m, size->n, size->k, {as.rs, as.cs, is_even(av)}, {bs.rs, bs.cs, is_even(bv)}};
   if (size->k > UINT32_MAX / 2) return HX__NO_MEMORY; /* its steps are counted in 32 bits */
   hx__tiles_plan p;
-  const unsigned program = choose(lane, &shape, &p);
-  const hx__kernel_row *const row = lane->device->program[program].row;
-  const hx__layout layout = lane->device->program[program].layout;
+  const unsigned program = choose(stream, &shape, &p);
+  const hx__kernel_row *const row = stream->device->program[program].row;
+  const hx__layout layout = stream->device->program[program].layout;
   if (!(p.ns < INFINITY)) return HX__NO_MEMORY; /* a row for few rows of C, and no other is ready */
   const size_t tail = p.tiles - p.whole, tile = (size_t)p.tile_m * p.tile_n;
   hx__cl_view a = p.across ? *bv : *av, b = p.across ? *av : *bv;
@@ -123,13 +124,15 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
       p.across ? (hx__tiles_operand){as.cs, as.rs, false} : (hx__tiles_operand){bs.rs, bs.cs, false};
   const size_t m = p.across ? size->n : size->m, n = p.across ? size->m : size->n;
   const size_t partials = (p.partials ? p.partials : 1) * sizeof(float);
-  hx__outcome outcome = hx__cl_buffer_reserve(lane->device, &lane->partials, partials, CL_MEM_READ_WRITE);
-  if (outcome == HX__DONE && !row->blocks) outcome = hx__cl_tickets_ready(lane);
-  if (outcome == HX__DONE && p.copy_a) outcome = copy(lane, &lane->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
-  if (outcome == HX__DONE && p.copy_b) outcome = copy(lane, &lane->packed_b, &b, bo, size->k, n, size->k, p.pitch_b);
-  args x = {.lane = lane};
+  hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->partials, partials, CL_MEM_READ_WRITE);
+  if (outcome == HX__DONE && !row->blocks) outcome = hx__cl_tickets_ready(stream);
+  if (outcome == HX__DONE && p.copy_a)
+    outcome = copy(stream, &stream->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
+  if (outcome == HX__DONE && p.copy_b)
+    outcome = copy(stream, &stream->packed_b, &b, bo, size->k, n, size->k, p.pitch_b);
+  args x = {.stream = stream};
   if (outcome == HX__DONE)
-    x.kernel = hx__cl_lane_kernel(lane, &lane->kernel[program], program, "hx_matmul", &a, &b, &outcome);
+    x.kernel = hx__cl_stream_kernel(stream, &stream->kernel[program], program, "hx_matmul", &a, &b, &outcome);
   if (outcome != HX__DONE) return outcome;
   const bool a_by_k = row->in_place ? p.lies & HX__LIES_A_BY_K : layout == HX__LAYOUT_TN;
   const bool b_by_k = row->in_place ? p.lies & HX__LIES_B_BY_K : layout != HX__LAYOUT_NT;
@@ -140,20 +143,20 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg_result(&x, &p, size);
   const cl_uint at_once = p.joins, tile_m = p.tile_m, tile_n = p.tile_n;
   const cl_uint align = layout == HX__LAYOUT_NT && !row->in_place ? 1 : row->width; /* of where the last tiles begin */
-  if (row->few && (lane->back = !lane->back)) p.lies |= HX__LIES_BACK;
+  if (row->few && (stream->back = !stream->back)) p.lies |= HX__LIES_BACK;
   if (row->in_place) arg(&x, sizeof p.lies, &p.lies);
   if (row->blocks) {
     arg(&x, sizeof tile_m, &tile_m);
     arg(&x, sizeof tile_n, &tile_n);
   } else {
     arg(&x, sizeof at_once, &at_once);
-    arg_mem(&x, lane->tickets.mem);
+    arg_mem(&x, stream->tickets.mem);
   }
   outcome = launch(&x, 1, &p.groups, row->local);
   if (outcome != HX__DONE || row->few || tail == 0 || p.joins) return outcome;
-  args j = {.lane = lane};
-  j.kernel =
-      hx__cl_lane_kernel(lane, &lane->join[lane->product], lane->product, "hx_matmul_join", NULL, NULL, &outcome);
+  args j = {.stream = stream};
+  j.kernel = hx__cl_stream_kernel(stream, &stream->join[stream->product], stream->product, "hx_matmul_join", NULL, NULL,
+                                  &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_result(&j, &p, size);
   arg(&j, sizeof tile_m, &tile_m);
@@ -161,7 +164,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_lane *lane, const hx__cl_view *av, hx__cl
   arg(&j, sizeof align, &align);
   const uint32_t local[2] = {128, 1};
   const size_t items = tail * tile, quads = hx__ceiling(items / 4, local[0]);
-  const bool fours = quads >= lane->device->base.compute_units;
+  const bool fours = quads >= stream->device->base.compute_units;
   const size_t joins = fours ? quads : hx__ceiling(items, local[0]);
   const cl_uint how = (fours ? HX__JOIN_FOURS : 0) | (row->blocks ? HX__JOIN_CELLS : 0);
   arg(&j, sizeof how, &how);

@@ -17,7 +17,7 @@ static const uint32_t none[3] = {0, 0, 0};
 
 /* The program of a trial; NULL, or why there is none. */
 static const char *build(hx__cl_device *d, const hx__cl_tuned *t) {
-  hx__cl_program *const p = &d->program[HX__TRIAL];
+  hx__cl_program *const p = &d->program[HX__TUNED_PROGRAM];
   char options[OPTIONS_BYTES];
   const hx__arithmetic arithmetic = d->fma_ok ? HX__ARITHMETIC_PLAIN : HX__ARITHMETIC_SOFT_FMA;
   if (!hx__kernel_options(options, sizeof options, t->row, HX_SUM, HX_F32, t->tile, arithmetic))
@@ -32,19 +32,20 @@ static const char *build(hx__cl_device *d, const hx__cl_tuned *t) {
                         .tile_n = asked ? t->tile[1] : t->row->tile_n,
                         .tile_k = asked ? t->tile[2] : t->row->tile_k};
   p->program = hx__cl_program_new(d, HX__KERNEL_MATMUL, options, false, &code);
-  return p->program ? hx__cl_self_test(d, HX__TRIAL) : "it does not build";
+  return p->program ? hx__cl_self_test(d, HX__TUNED_PROGRAM) : "it does not build";
 }
 
-static void run(hx__cl_device *d, hx__cl_trial *trial, size_t *side) {
-  hx__cl_program *const p = &d->program[HX__TRIAL];
+static void run(hx__cl_device *d, hx__cl_tune_result *trial, size_t *side) {
+  hx__cl_program *const p = &d->program[HX__TUNED_PROGRAM];
   trial->why = build(d, &trial->what);
   double seconds = 0.0;
   if (!trial->why) {
     if (*side == 0) /* the first one finds the size for all */
-      for (*side = 128; (seconds = hx__cl_time_product(d, HX__TRIAL, *side, TIMES)) < LAUNCH_S && *side < SIDE_MOST;)
+      for (*side = 128;
+           (seconds = hx__cl_time_product(d, HX__TUNED_PROGRAM, *side, TIMES)) < LAUNCH_S && *side < SIDE_MOST;)
         *side *= 2;
     else
-      seconds = hx__cl_time_product(d, HX__TRIAL, *side, TIMES);
+      seconds = hx__cl_time_product(d, HX__TUNED_PROGRAM, *side, TIMES);
     if (seconds > 0.0)
       trial->flops = 2.0 * (double)*side * (double)*side * (double)*side / seconds;
     else
@@ -55,7 +56,7 @@ static void run(hx__cl_device *d, hx__cl_trial *trial, size_t *side) {
 }
 
 /* What there is to try, what is shipped first: of a set each row's orders, else rows and tiles. */
-static size_t list(const hx__cl_device *d, hx__cl_trial *trials, size_t room) {
+static size_t list(const hx__cl_device *d, hx__cl_tune_result *trials, size_t room) {
   static const uint32_t tiles[][3] = {{128, 64, 8}, {32, 64, 16}, {32, 32, 16}};
   const hx__kernel_row *row = hx__kernel_row_for(HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local);
   const bool set = row && hx__kernel_of_set(row);
@@ -64,19 +65,19 @@ static size_t list(const hx__cl_device *d, hx__cl_trial *trials, size_t room) {
     const bool ordered = hx__kernel_of_set(row) && !row->in_place && row->rate[HX__LAYOUT_NN] > 0;
     if (set && !ordered) continue; /* those have one order */
     for (uint32_t order = 0; order < (set ? ORDERS : 1) && count < room; order++)
-      trials[count++] = (hx__cl_trial){.what = {.row = row, .order = order}};
+      trials[count++] = (hx__cl_tune_result){.what = {.row = row, .order = order}};
   }
   for (size_t i = 0; !set && i < sizeof tiles / sizeof tiles[0]; i++)
     for (row = NULL;
          (row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, tiles[i], d->max_local)) != NULL;)
       if (row->any_tile && count < room)
-        trials[count++] = (hx__cl_trial){.what = {.row = row, .tile = {tiles[i][0], tiles[i][1], tiles[i][2]}}};
+        trials[count++] = (hx__cl_tune_result){.what = {.row = row, .tile = {tiles[i][0], tiles[i][1], tiles[i][2]}}};
   return count;
 }
 
 /* The fastest of the trials from `first` on that are the same choice: those of its row in a set, else all. */
-static hx__cl_trial *best_of(hx__cl_trial *trials, size_t count, const hx__cl_trial *first) {
-  hx__cl_trial *best = NULL;
+static hx__cl_tune_result *best_of(hx__cl_tune_result *trials, size_t count, const hx__cl_tune_result *first) {
+  hx__cl_tune_result *best = NULL;
   for (size_t i = 0; i < count; i++) {
     if (hx__kernel_of_set(first->what.row) && trials[i].what.row != first->what.row) continue;
     if (trials[i].flops > 0.0 && (!best || trials[i].flops > best->flops * WORTH)) best = &trials[i];
@@ -84,7 +85,7 @@ static hx__cl_trial *best_of(hx__cl_trial *trials, size_t count, const hx__cl_tr
   return best;
 }
 
-size_t hx__cl_tune(hx__cl_device *d, hx__cl_trial *trials, size_t room, size_t *side) {
+size_t hx__cl_tune(hx__cl_device *d, hx__cl_tune_result *trials, size_t room, size_t *side) {
   hx__cl_tuned tuned[HX__CL_TUNED] = {{.row = NULL}};
   size_t kept = 0;
   *side = 0;
@@ -92,7 +93,7 @@ size_t hx__cl_tune(hx__cl_device *d, hx__cl_trial *trials, size_t room, size_t *
   for (size_t i = 0; i < count && !atomic_load(&d->base.lost); i++) run(d, &trials[i], side);
   for (size_t i = 0; i < count && kept < HX__CL_TUNED; i++) {
     if (trials[i].what.order != 0 || (kept && !hx__kernel_of_set(trials[i].what.row))) continue;
-    hx__cl_trial *const best = best_of(trials, count, &trials[i]);
+    hx__cl_tune_result *const best = best_of(trials, count, &trials[i]);
     if (!best) continue;
     best->chosen = true;
     tuned[kept++] = best->what;

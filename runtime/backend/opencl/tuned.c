@@ -41,7 +41,7 @@ static bool fits(const hx__cl_device *d, const hx__cl_tuned *t) {
 }
 
 void hx__cl_tuned_load(hx__cl_device *d) {
-  if (!hx__cache_dir_on()) return;
+  if (!hx__cache_dir_is_enabled()) return;
   hx__cl_tuned tuned[HX__CL_TUNED] = {{.row = NULL}};
   size_t bytes = 0, count = 0;
   char *const key = key_of(d, &bytes);
@@ -70,7 +70,7 @@ void hx__cl_tuned_load(hx__cl_device *d) {
 bool hx__cl_tuned_store(const hx__cl_device *d, const hx__cl_tuned *tuned) {
   size_t key_bytes = 0, bytes = 0;
   char *text = NULL;
-  if (!hx__cache_dir_on()) return false;
+  if (!hx__cache_dir_is_enabled()) return false;
   char *const key = key_of(d, &key_bytes);
   FILE *const f = key ? open_memstream(&text, &bytes) : NULL;
   bool whole = f != NULL;

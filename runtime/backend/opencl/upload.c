@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Buffers of a lane, and how they are filled: by the device itself where the memory is pinned, else through the pinned
- * ring, which only threads of hx fill, so that no driver call gets a pointer of the caller that was not registered. */
+ * Buffers of a stream, and how they are filled: by the device itself where the memory is pinned, else through the
+ * pinned ring, which only threads of hx fill, so that no driver call gets a pointer of the caller that was not
+ * registered. */
 #include <string.h>
 
-#include "runtime/backend/crew.h"
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/copy_pool.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
 
@@ -28,42 +29,43 @@ void hx__cl_buffer_release(hx__cl_buffer *b) {
 }
 
 /* A half is there, as it is free later, when its event has completed. */
-static hx__outcome stage_open(hx__cl_lane *lane) {
-  const size_t bytes = hx__cl_stage_bytes(lane->device);
+static hx__outcome stage_open(hx__cl_stream *stream) {
+  const size_t bytes = hx__cl_stage_bytes(stream->device);
   cl_int code = CL_SUCCESS;
   for (int i = 0; i < 2; i++) { /* each for itself: there may have been no room for the second one */
-    if (lane->stage_host[i]) continue;
-    cl_mem *const half = &lane->stage[i];
+    if (stream->stage_host[i]) continue;
+    cl_mem *const half = &stream->stage[i];
     if (!*half)
-      *half = clCreateBuffer(lane->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
-    if (!*half) return hx__cl_failed(lane->device, "clCreateBuffer", code);
-    void *const mapped = clEnqueueMapBuffer(lane->queue, *half, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0, NULL,
-                                            &lane->stage_event[i], &code);
-    if (code != CL_SUCCESS) lane->stage_event[i] = NULL;
-    if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueMapBuffer", code);
-    lane->stage_host[i] = mapped;
-    lane->base.grown = true;
-    code = clFlush(lane->queue);
-    if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clFlush", code);
+      *half = clCreateBuffer(stream->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
+    if (!*half) return hx__cl_failed(stream->device, "clCreateBuffer", code);
+    void *const mapped = clEnqueueMapBuffer(stream->queue, *half, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
+                                            NULL, &stream->stage_event[i], &code);
+    if (code != CL_SUCCESS) stream->stage_event[i] = NULL;
+    if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueMapBuffer", code);
+    stream->stage_host[i] = mapped;
+    stream->base.grown = true;
+    code = clFlush(stream->queue);
+    if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clFlush", code);
   }
   return HX__DONE;
 }
 
-void hx__cl_stage_close(hx__cl_lane *lane) {
+void hx__cl_stage_close(hx__cl_stream *stream) {
   for (int i = 0; i < 2; i++) {
-    if (lane->stage_event[i]) clReleaseEvent(lane->stage_event[i]);
-    if (lane->stage_host[i]) clEnqueueUnmapMemObject(lane->queue, lane->stage[i], lane->stage_host[i], 0, NULL, NULL);
-    if (lane->stage[i]) clReleaseMemObject(lane->stage[i]);
+    if (stream->stage_event[i]) clReleaseEvent(stream->stage_event[i]);
+    if (stream->stage_host[i])
+      clEnqueueUnmapMemObject(stream->queue, stream->stage[i], stream->stage_host[i], 0, NULL, NULL);
+    if (stream->stage[i]) clReleaseMemObject(stream->stage[i]);
   }
 }
 
 /* The half of the ring to fill next, once the device has read it. */
-static hx__outcome stage_half(hx__cl_lane *lane, unsigned *half) {
-  *half = lane->stage_next++ & 1u;
-  cl_event *const event = &lane->stage_event[*half];
+static hx__outcome stage_half(hx__cl_stream *stream, unsigned *half) {
+  *half = stream->stage_next++ & 1u;
+  cl_event *const event = &stream->stage_event[*half];
   if (!*event) return HX__DONE;
-  const hx__outcome outcome = hx__cl_await(lane, *event);
-  if (outcome == HX__LATE) return outcome; /* the device may read it still */
+  const hx__outcome outcome = hx__cl_await(stream, *event);
+  if (outcome == HX__TIMED_OUT) return outcome; /* the device may read it still */
   cl_event const ended = *event;
   *event = NULL;
   clReleaseEvent(ended);
@@ -71,19 +73,19 @@ static hx__outcome stage_half(hx__cl_lane *lane, unsigned *half) {
 }
 
 /* Where a buffer is written: beside kernels where they do not read what was there before. */
-static cl_command_queue queue_to(const hx__cl_lane *lane, cl_mem to) {
-  for (size_t i = 0; i < lane->operands && lane->uploads; i++)
-    if (lane->operand[i].held && ((const hx__cl_held *)lane->operand[i].held)->mem == to) return lane->uploads;
-  return lane->queue;
+static cl_command_queue queue_to(const hx__cl_stream *stream, cl_mem to) {
+  for (size_t i = 0; i < stream->operands && stream->uploads; i++)
+    if (stream->operand[i].held && ((const hx__cl_mirror *)stream->operand[i].held)->mem == to) return stream->uploads;
+  return stream->queue;
 }
 
 /* Remembers the last write beside kernels. */
-static hx__outcome note_upload(hx__cl_lane *lane, cl_command_queue queue, cl_event event) {
-  if (queue != lane->uploads || !event) return HX__DONE;
+static hx__outcome note_upload(hx__cl_stream *stream, cl_command_queue queue, cl_event event) {
+  if (queue != stream->uploads || !event) return HX__DONE;
   const cl_int code = clRetainEvent(event);
-  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clRetainEvent", code);
-  cl_event const before = lane->uploaded;
-  lane->uploaded = event;
+  if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clRetainEvent", code);
+  cl_event const before = stream->uploaded;
+  stream->uploaded = event;
   if (before) clReleaseEvent(before);
   return HX__DONE;
 }
@@ -97,8 +99,8 @@ typedef struct move {
 } move;
 
 /* Enqueues it, from memory that the device reads itself. */
-static hx__outcome write_rows(hx__cl_lane *lane, const move *r, cl_event *event) {
-  const cl_command_queue queue = queue_to(lane, r->to);
+static hx__outcome write_rows(hx__cl_stream *stream, const move *r, cl_event *event) {
+  const cl_command_queue queue = queue_to(stream, r->to);
   const bool whole = r->rows == 1 || (r->pitch == r->bytes && r->to_pitch == r->bytes);
   const size_t to[3] = {r->at % r->to_pitch, r->at / r->to_pitch, 0}, from[3] = {0, 0, 0};
   const size_t region[3] = {r->bytes, r->rows, 1};
@@ -109,9 +111,9 @@ static hx__outcome write_rows(hx__cl_lane *lane, const move *r, cl_event *event)
   hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer%s: %zu x %zu bytes at %zu: %d", whole ? "" : "Rect", r->rows, r->bytes,
           r->at, code);
   if (code != CL_SUCCESS) *event = NULL;
-  if (code != CL_SUCCESS) return hx__cl_failed(lane->device, "clEnqueueWriteBuffer", code);
-  lane->copied += r->rows * r->bytes;
-  return note_upload(lane, queue, *event);
+  if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueWriteBuffer", code);
+  stream->copied += r->rows * r->bytes;
+  return note_upload(stream, queue, *event);
 }
 
 /* The part of the rows that a half of the ring takes. */
@@ -132,32 +134,32 @@ static void fill_part(void *arg, size_t index) {
   }
 }
 
-static bool is_unwanted(const hx__cl_lane *lane) {
-  return lane->base.wanted && atomic_load_explicit(lane->base.wanted, memory_order_relaxed) == 0;
+static bool is_unwanted(const hx__cl_stream *stream) {
+  return stream->base.wanted && atomic_load_explicit(stream->base.wanted, memory_order_relaxed) == 0;
 }
 
 /* Copies the rows by way of the ring, for as long as somebody wants them. */
-static hx__outcome stage(hx__cl_lane *lane, move r) {
-  hx__outcome outcome = stage_open(lane);
-  const uint64_t from_ns = lane->base.trace ? hx__now_ns() : 0;
+static hx__outcome stage(hx__cl_stream *stream, move r) {
+  hx__outcome outcome = stage_open(stream);
+  const uint64_t from_ns = stream->base.trace ? hx__now_ns() : 0;
   const bool whole = r.to_pitch == r.bytes;
-  const size_t half_bytes = hx__cl_stage_bytes(lane->device);
+  const size_t half_bytes = hx__cl_stage_bytes(stream->device);
   const size_t all = r.rows * r.bytes, most = whole ? half_bytes : half_bytes / r.bytes * r.bytes;
   filling f = {.from = r.from, .bytes = r.pitch == r.bytes ? all : r.bytes, .pitch = r.pitch};
   for (; outcome == HX__DONE && f.at < all; f.at += f.count) {
     unsigned half;
-    outcome = stage_half(lane, &half);
+    outcome = stage_half(stream, &half);
     if (outcome != HX__DONE) break;
-    f.to = lane->stage_host[half];
+    f.to = stream->stage_host[half];
     f.count = all - f.at < most ? all - f.at : most;
     const size_t parts = (f.count + FILL_BYTES - 1) / FILL_BYTES;
-    if (lane->copiers != HX__COPIER_FEEDER)
-      hx__crew_do(lane->copiers, fill_part, &f, parts);
+    if (stream->copiers != HX__COPY_BY_WORKER)
+      hx__copy_pool_run(stream->copiers, fill_part, &f, parts);
     else
-      for (size_t i = 0; i < parts && !is_unwanted(lane); i++) fill_part(&f, i);
-    if (is_unwanted(lane)) {
-      lane->unsent = all - f.at;
-      outcome = HX__UNWANTED;
+      for (size_t i = 0; i < parts && !is_unwanted(stream); i++) fill_part(&f, i);
+    if (is_unwanted(stream)) {
+      stream->unsent = all - f.at;
+      outcome = HX__SUPERSEDED;
       break;
     }
     const size_t row = whole ? f.count : r.bytes;
@@ -168,24 +170,24 @@ static hx__outcome stage(hx__cl_lane *lane, move r) {
                        .to = r.to,
                        .at = r.at + f.at / r.bytes * r.to_pitch + f.at % r.bytes,
                        .to_pitch = whole ? row : r.to_pitch};
-    outcome = write_rows(lane, &part, &lane->stage_event[half]);
-    if (outcome == HX__DONE) clFlush(queue_to(lane, r.to));
+    outcome = write_rows(stream, &part, &stream->stage_event[half]);
+    if (outcome == HX__DONE) clFlush(queue_to(stream, r.to));
   }
-  if (lane->base.trace && f.at)
-    hx__trace_transfer(lane->base.trace, lane->base.row, from_ns, hx__now_ns(), f.at, "to the device");
+  if (stream->base.trace && f.at)
+    hx__trace_transfer(stream->base.trace, stream->base.row, from_ns, hx__now_ns(), f.at, "to the device");
   return outcome;
 }
 
 /* The same from a pinned block, which the device reads itself. */
-static hx__outcome send(hx__cl_lane *lane, move r) {
+static hx__outcome send(hx__cl_stream *stream, move r) {
   cl_event event = NULL;
-  const hx__outcome outcome = write_rows(lane, &r, &event);
+  const hx__outcome outcome = write_rows(stream, &r, &event);
   if (event) clReleaseEvent(event);
   return outcome;
 }
 
 /* Each part of it in the one way or the other, as the block says; NULL: nothing is pinned. */
-static hx__outcome bring(hx__cl_lane *lane, const hx__cl_block *block, move r) {
+static hx__outcome bring(hx__cl_stream *stream, const hx__cl_block *block, move r) {
   hx__outcome outcome = HX__DONE;
   if (r.pitch == r.bytes && r.to_pitch == r.bytes) {
     r.bytes *= r.rows;
@@ -193,7 +195,7 @@ static hx__outcome bring(hx__cl_lane *lane, const hx__cl_block *block, move r) {
   }
   while (outcome == HX__DONE && r.rows) {
     bool direct = false;
-    const size_t reach = block ? hx__cl_reach(block, r.from, &direct) : SIZE_MAX;
+    const size_t reach = block ? hx__cl_direct_bytes(block, r.from, &direct) : SIZE_MAX;
     move part = r;
     if (reach < r.bytes) {
       part = (move){r.from, 1, reach, reach, r.to, r.at, reach};
@@ -201,10 +203,10 @@ static hx__outcome bring(hx__cl_lane *lane, const hx__cl_block *block, move r) {
       const size_t rows = (reach - r.bytes) / r.pitch + 1;
       if (rows < r.rows) part.rows = rows;
     }
-    outcome = (direct ? send : stage)(lane, part);
+    outcome = (direct ? send : stage)(stream, part);
     if (reach < r.bytes && outcome == HX__DONE) {
       const size_t rest = r.bytes - reach;
-      outcome = bring(lane, block, (move){r.from + reach, 1, rest, rest, r.to, r.at + reach, rest});
+      outcome = bring(stream, block, (move){r.from + reach, 1, rest, rest, r.to, r.at + reach, rest});
     }
     r.from += part.rows * r.pitch;
     r.at += part.rows * r.to_pitch;
@@ -213,14 +215,14 @@ static hx__outcome bring(hx__cl_lane *lane, const hx__cl_block *block, move r) {
   return outcome;
 }
 
-hx__outcome hx__cl_upload(hx__cl_lane *lane, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
+hx__outcome hx__cl_upload(hx__cl_stream *stream, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
                           size_t at) {
-  return bring(lane, block, (move){from, 1, bytes, bytes, to, at, bytes});
+  return bring(stream, block, (move){from, 1, bytes, bytes, to, at, bytes});
 }
 
-hx__outcome hx__cl_upload_rows(hx__cl_lane *lane, const hx__cl_operand *o, hx__cl_region r, cl_mem to, size_t at,
+hx__outcome hx__cl_upload_rows(hx__cl_stream *stream, const hx__cl_operand *o, hx__cl_region r, cl_mem to, size_t at,
                                size_t to_pitch) {
   const hx__array *const a = o->array;
   const char *const from = (const char *)a->p + (r.row * a->ld + r.col) * 4;
-  return bring(lane, o->block, (move){from, r.rows, r.cols * 4, a->ld * 4, to, at, to_pitch});
+  return bring(stream, o->block, (move){from, r.rows, r.cols * 4, a->ld * 4, to, at, to_pitch});
 }

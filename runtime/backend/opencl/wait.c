@@ -4,7 +4,7 @@
 #include <sys/prctl.h>
 
 #include "runtime/backend/gate.h"
-#include "runtime/backend/opencl/lane.h"
+#include "runtime/backend/opencl/stream.h"
 #include "runtime/base/clock.h"
 
 #define LEAST_NAP_NS 20000u
@@ -38,8 +38,8 @@ cl_int hx__cl_wait_until(cl_event event, uint64_t expected, const _Atomic uint64
   return state;
 }
 
-hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event) {
-  const _Atomic uint64_t till = lane->patience_ns == UINT64_MAX ? UINT64_MAX : hx__now_ns() + lane->patience_ns;
+hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event) {
+  const _Atomic uint64_t till = stream->patience_ns == UINT64_MAX ? UINT64_MAX : hx__now_ns() + stream->patience_ns;
   cl_int state = CL_COMPLETE;
   if (till == UINT64_MAX) {
     const cl_int code = clWaitForEvents(1, &event);
@@ -47,35 +47,36 @@ hx__outcome hx__cl_await(hx__cl_lane *lane, cl_event event) {
   } else {
     state = hx__cl_wait_until(event, 0, &till);
   }
-  lane->base.late = lane->base.late || state > CL_COMPLETE;
-  if (state > CL_COMPLETE) return HX__LATE;
-  return state == CL_COMPLETE ? HX__DONE : hx__cl_failed(lane->device, "a command", state);
+  stream->base.late = stream->base.late || state > CL_COMPLETE;
+  if (state > CL_COMPLETE) return HX__TIMED_OUT;
+  return state == CL_COMPLETE ? HX__DONE : hx__cl_failed(stream->device, "a command", state);
 }
 
-static void finish_all(hx__cl_lane *lane) {
-  if (lane->uploads) clFinish(lane->uploads);
-  clFinish(lane->queue);
-  if (lane->results) clFinish(lane->results);
+static void finish_all(hx__cl_stream *stream) {
+  if (stream->uploads) clFinish(stream->uploads);
+  clFinish(stream->queue);
+  if (stream->results) clFinish(stream->results);
 }
 
 /* A device that is waited for for ever reads the caller's pages, though it is lost: what it does is waited for once. */
-static void finish_lost(hx__cl_lane *lane) {
+static void finish_lost(hx__cl_stream *stream) {
   hx__gate *const gate = hx__gate_mine();
   if (gate) gate->settling = true;
-  finish_all(lane);
+  finish_all(stream);
   if (gate) gate->settling = false;
 }
 
-hx__outcome hx__cl_quiesce(hx__cl_lane *lane, hx__outcome outcome) {
-  if (outcome == HX__FAILED && lane->patience_ns == UINT64_MAX && lane->device->base.waits_for_ever) finish_lost(lane);
-  if (outcome != HX__NO_MEMORY && outcome != HX__UNWANTED) return outcome;
-  hx__outcome end = hx__cl_await_uploads(lane);
-  if (end == HX__DONE) end = hx__cl_mark_end(lane, &lane->straggler);
-  if (end == HX__DONE) end = hx__cl_await(lane, lane->straggler);
-  if (end == HX__LATE) return end;
-  if (end == HX__NO_MEMORY) finish_all(lane); /* not even for an event: the gate has the limit */
-  cl_event const mark = lane->straggler;
-  lane->straggler = NULL;
+hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome) {
+  if (outcome == HX__FAILED && stream->patience_ns == UINT64_MAX && stream->device->base.waits_for_ever)
+    finish_lost(stream);
+  if (outcome != HX__NO_MEMORY && outcome != HX__SUPERSEDED) return outcome;
+  hx__outcome end = hx__cl_await_uploads(stream);
+  if (end == HX__DONE) end = hx__cl_mark_end(stream, &stream->straggler);
+  if (end == HX__DONE) end = hx__cl_await(stream, stream->straggler);
+  if (end == HX__TIMED_OUT) return end;
+  if (end == HX__NO_MEMORY) finish_all(stream); /* not even for an event: the gate has the limit */
+  cl_event const mark = stream->straggler;
+  stream->straggler = NULL;
   if (mark) clReleaseEvent(mark);
   return end == HX__FAILED ? end : outcome;
 }

@@ -29,19 +29,19 @@ typedef struct sim_ticket {
 
 /* A copy of host memory "on the device". */
 typedef struct sim_held {
-  hx__held base;
+  hx__mirror base;
   char *data;
 } sim_held;
 
 typedef struct sim_lane {
-  hx__lane base;
+  hx__stream base;
   sim_device *device;
   void *scratch;
   size_t scratch_bytes;
-  sim_ticket ticket[HX__TICKETS];
+  sim_ticket ticket[HX__MAX_INFLIGHT];
   unsigned next;               /* of them */
   uint64_t free_at_ns, copied; /* when the last chunk ends */
-  hx__keep *keep;              /* of the run */
+  hx__resident_output *keep;   /* of the run */
   size_t kept, slices;         /* those in keep->to, and all of the run */
 } sim_lane;
 
@@ -79,83 +79,84 @@ static void prepare(hx__device *device, uint64_t needs) {
   if (!fails((sim_device *)device, HX__SIM_PREPARE)) atomic_fetch_or(&device->ready, needs);
 }
 
-static size_t grain(const hx__lane *lane, const hx__work *work) {
-  (void)lane;
+static size_t grain(const hx__stream *stream, const hx__work *work) {
+  (void)stream;
   return work->matmul ? 8 : 1;
 }
 
-static size_t most(const hx__lane *lane, const hx__work *work) {
-  (void)lane;
-  const size_t across = hx__work_across(work);
+static size_t most(const hx__stream *stream, const hx__work *work) {
+  (void)stream;
+  const size_t across = hx__work_cross_extent(work);
   const size_t slices = work->matmul ? MAX_BLOCK_BYTES / sizeof(float) / (across ? across : 1) : work->slices;
   return slices ? slices : 1;
 }
 
-static bool recovered(hx__lane *base) {
+static bool recovered(hx__stream *base) {
   if (base->late && hx__now_ns() >= ((sim_lane *)base)->free_at_ns) base->late = false;
   return !base->late;
 }
 
-static hx__lane *open(hx__device *device, const hx__config *config) {
+static hx__stream *open(hx__device *device, const hx__config *config) {
   (void)config;
-  sim_lane *const lane = fails((sim_device *)device, HX__SIM_OPEN) ? NULL : calloc(1, sizeof *lane);
-  if (!lane) {
-    hx__fail(HX_DEVICE_FAILED, "%s has no lane", device->name);
+  sim_lane *const stream = fails((sim_device *)device, HX__SIM_OPEN) ? NULL : calloc(1, sizeof *stream);
+  if (!stream) {
+    hx__fail(HX_DEVICE_FAILED, "%s has no stream", device->name);
     return NULL;
   }
-  lane->base = (hx__lane){.device = device, .depth = HX__DEPTH, .recovered = recovered, .grain = grain, .most = most};
-  lane->device = (sim_device *)device;
-  return &lane->base;
+  stream->base =
+      (hx__stream){.device = device, .depth = HX__DEPTH, .recovered = recovered, .grain = grain, .most = most};
+  stream->device = (sim_device *)device;
+  return &stream->base;
 }
 
-static void close(hx__lane *base) {
-  sim_lane *const lane = (sim_lane *)base;
-  free(lane->scratch);
-  for (unsigned i = 0; i < HX__TICKETS; i++) free(lane->ticket[i].result);
-  free(lane);
+static void close(hx__stream *base) {
+  sim_lane *const stream = (sim_lane *)base;
+  free(stream->scratch);
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) free(stream->ticket[i].result);
+  free(stream);
 }
 
 /* Where the device finds an element of the host's. */
-static char *in_held(const hx__held *held, const void *p) {
+static char *in_held(const hx__mirror *held, const void *p) {
   return ((const sim_held *)held)->data + ((uintptr_t)p - held->first);
 }
 
-static hx__outcome begin(hx__lane *base, const hx__request *request) {
-  sim_lane *const lane = (sim_lane *)base;
-  lane->copied = 0;
-  lane->kept = 0;
-  lane->keep = request->keep;
-  lane->slices = request->work->slices;
-  if (fails(lane->device, HX__SIM_BIND)) return HX__FAILED;
-  hx__keep *const keep = lane->keep;
+static hx__outcome begin(hx__stream *base, const hx__request *request) {
+  sim_lane *const stream = (sim_lane *)base;
+  stream->copied = 0;
+  stream->kept = 0;
+  stream->keep = request->keep;
+  stream->slices = request->work->slices;
+  if (fails(stream->device, HX__SIM_BIND)) return HX__FAILED;
+  hx__resident_output *const keep = stream->keep;
   size_t at, bytes;
-  if (!keep || !hx__held_gap(keep->to, 0, keep->to->bytes, &at, &bytes)) return HX__DONE;
+  if (!keep || !hx__mirror_next_gap(keep->to, 0, keep->to->bytes, &at, &bytes)) return HX__DONE;
   if (keep->from) {
     memcpy(in_held(keep->to, request->work->gemm.c), in_held(keep->from, request->work->gemm.c), keep->to->bytes);
   } else if (request->work->gemm.beta != 0.0f) {
     memcpy(in_held(keep->to, request->work->gemm.c), request->work->gemm.c, keep->to->bytes);
-    lane->copied += keep->to->bytes;
+    stream->copied += keep->to->bytes;
   }
   return HX__DONE;
 }
 
-static void end(hx__lane *base, uint64_t *copied) {
-  sim_lane *const lane = (sim_lane *)base;
-  *copied = lane->copied;
-  if (lane->keep) lane->keep->done = lane->kept == lane->slices;
+static void end(hx__stream *base, uint64_t *copied) {
+  sim_lane *const stream = (sim_lane *)base;
+  *copied = stream->copied;
+  if (stream->keep) stream->keep->done = stream->kept == stream->slices;
 }
 
 /* Where the device finds an operand of which it needs `bytes` from p: its copy, completed first, or the host's memory
  * as if it had been copied. */
-static const void *reach(sim_lane *lane, const hx__array *array, const void *p, size_t bytes, size_t unheld_bytes) {
+static const void *reach(sim_lane *stream, const hx__array *array, const void *p, size_t bytes, size_t unheld_bytes) {
   size_t at, gap;
   if (!array->held) {
-    lane->copied += unheld_bytes;
+    stream->copied += unheld_bytes;
     return p;
   }
-  while (hx__held_gap(array->held, (uintptr_t)p - array->held->first, bytes, &at, &gap)) {
+  while (hx__mirror_next_gap(array->held, (uintptr_t)p - array->held->first, bytes, &at, &gap)) {
     memcpy(((sim_held *)array->held)->data + at, (const char *)array->held->first + at, gap);
-    lane->copied += gap;
+    stream->copied += gap;
   }
   return in_held(array->held, p);
 }
@@ -169,26 +170,26 @@ static bool reserve(void **p, size_t *bytes, size_t wanted) {
   return *p != NULL;
 }
 
-static bool multiply(sim_lane *lane, sim_ticket *ticket, const hx__request *request, hx__chunk chunk) {
+static bool multiply(sim_lane *stream, sim_ticket *ticket, const hx__request *request, hx__chunk chunk) {
   const hx__cpu_kernels *const cpu = request->kernels;
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
   hx__gemm g = hx__chunk_gemm(request->work, chunk);
   if (!reserve(&ticket->result, &ticket->result_bytes, g.m * g.n * sizeof(float)) ||
-      !reserve(&lane->scratch, &lane->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
+      !reserve(&stream->scratch, &stream->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
     return false;
   const size_t a_span = (g.m - 1) * g.a_rs + (g.k - 1) * g.a_cs + 1,
                b_span = (g.k - 1) * g.b_rs + (g.n - 1) * g.b_cs + 1;
   g.c = ticket->result;
   g.ldc = ticket->ldt = g.n;
   g.beta = 0.0f;
-  g.a = reach(lane, &request->arrays[0], g.a, a_span * sizeof(float), g.m * g.k * sizeof(float));
-  g.b = reach(lane, &request->arrays[1], g.b, b_span * sizeof(float), g.k * g.n * sizeof(float));
-  cpu->gemm(&g, blocking, NULL, NULL, lane->scratch);
-  if (!lane->keep) lane->copied += g.m * g.n * sizeof(float);
+  g.a = reach(stream, &request->arrays[0], g.a, a_span * sizeof(float), g.m * g.k * sizeof(float));
+  g.b = reach(stream, &request->arrays[1], g.b, b_span * sizeof(float), g.k * g.n * sizeof(float));
+  cpu->gemm(&g, blocking, NULL, NULL, stream->scratch);
+  if (!stream->keep) stream->copied += g.m * g.n * sizeof(float);
   return true;
 }
 
-static bool reduce(sim_lane *lane, sim_ticket *ticket, const hx__request *request, hx__chunk chunk) {
+static bool reduce(sim_lane *stream, sim_ticket *ticket, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
   if (!reserve(&ticket->result, &ticket->result_bytes, w->nfields * chunk.count * sizeof(uint64_t))) return false;
@@ -196,35 +197,35 @@ static bool reduce(sim_lane *lane, sim_ticket *ticket, const hx__request *reques
   for (size_t f = 0; f < w->nfields; f++, slots += chunk.count) {
     const hx_field *const field = &w->fields[f];
     const hx__array *const arrays = &request->arrays[2 * f];
-    const uint32_t *const x = reach(lane, &arrays[0], (const uint32_t *)field->x + first, n * 4, n * 4);
+    const uint32_t *const x = reach(stream, &arrays[0], (const uint32_t *)field->x + first, n * 4, n * 4);
     const uint32_t *const y =
-        field->op == HX_DOT ? reach(lane, &arrays[1], (const uint32_t *)field->y + first, n * 4, n * 4) : NULL;
-    request->kernels->leaf[field->op][field->type](x, y, n, HX__NEAR, slots);
-    lane->copied += chunk.count * sizeof(uint64_t);
+        field->op == HX_DOT ? reach(stream, &arrays[1], (const uint32_t *)field->y + first, n * 4, n * 4) : NULL;
+    request->kernels->leaf[field->op][field->type](x, y, n, HX__IN_L2, slots);
+    stream->copied += chunk.count * sizeof(uint64_t);
   }
   return true;
 }
 
-static hx__outcome submit(hx__lane *base, const hx__request *request, hx__chunk chunk, hx__ticket **ticket) {
-  sim_lane *const lane = (sim_lane *)base;
-  const hx__sim_profile *const profile = &lane->device->profile;
+static hx__outcome submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
+  sim_lane *const stream = (sim_lane *)base;
+  const hx__sim_profile *const profile = &stream->device->profile;
   *ticket = NULL;
-  if (fails(lane->device, HX__SIM_ENQUEUE)) return HX__FAILED;
+  if (fails(stream->device, HX__SIM_ENQUEUE)) return HX__FAILED;
   const double seconds = (double)hx__chunk_units(request->work, chunk) /
                          (request->work->matmul && profile->products > 0.0 ? profile->products : profile->rate);
   const uint64_t launched = hx__now_ns() + (uint64_t)(profile->latency_us * 1e3);
-  sim_ticket *const t = &lane->ticket[lane->next];
+  sim_ticket *const t = &stream->ticket[stream->next];
   t->chunk = chunk;
-  t->done_at_ns = (launched > lane->free_at_ns ? launched : lane->free_at_ns) +
+  t->done_at_ns = (launched > stream->free_at_ns ? launched : stream->free_at_ns) +
                   (seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1000000000000000000u);
-  if (!(request->work->matmul ? multiply : reduce)(lane, t, request, chunk)) return HX__NO_MEMORY;
-  lane->free_at_ns = t->done_at_ns;
-  lane->next = (lane->next + 1) % HX__TICKETS;
-  *ticket = (hx__ticket *)t;
+  if (!(request->work->matmul ? multiply : reduce)(stream, t, request, chunk)) return HX__NO_MEMORY;
+  stream->free_at_ns = t->done_at_ns;
+  stream->next = (stream->next + 1) % HX__MAX_INFLIGHT;
+  *ticket = (hx__inflight *)t;
   return HX__DONE;
 }
 
-static hx__outcome wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64_t *deadline_ns) {
+static hx__outcome wait(hx__stream *base, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
   const uint64_t done_at = ((sim_ticket *)ticket)->done_at_ns;
   if (fails((sim_device *)base->device, HX__SIM_WAIT)) return HX__FAILED;
   for (;;) {
@@ -235,17 +236,17 @@ static hx__outcome wait(hx__lane *base, hx__ticket *ticket, const _Atomic uint64
     hx__sleep_ns(until - now < LOOK_NS ? until - now : LOOK_NS);
   }
   base->late = true;
-  return HX__LATE;
+  return HX__TIMED_OUT;
 }
 
-static bool deliver(hx__lane *base, const hx__request *request, hx__ticket *ticket, hx__chunk part) {
-  sim_lane *const lane = (sim_lane *)base;
+static bool deliver(hx__stream *base, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
+  sim_lane *const stream = (sim_lane *)base;
   const sim_ticket *const t = (const sim_ticket *)ticket;
-  if (lane->keep) {
+  if (stream->keep) {
     const hx__gemm g = hx__chunk_gemm(request->work, t->chunk);
-    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_held(lane->keep->to, g.c), g.ldc, g.beta,
+    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_held(stream->keep->to, g.c), g.ldc, g.beta,
                             false);
-    lane->kept += part.count;
+    stream->kept += part.count;
   } else {
     hx__deliver(request, t->chunk, part, t->result, t->ldt);
   }
@@ -264,25 +265,25 @@ static void release(hx__device *device, uint64_t limit_ns, void *block) {
   free(block);
 }
 
-static hx__held *hold(hx__device *device, const void *first, size_t bytes) {
+static hx__mirror *hold(hx__device *device, const void *first, size_t bytes) {
   sim_held *const held = calloc(1, sizeof *held);
   (void)device;
   if (held) held->data = malloc(bytes);
-  if (held && held->data && hx__held_init(&held->base, first, bytes)) return &held->base;
+  if (held && held->data && hx__mirror_init(&held->base, first, bytes)) return &held->base;
   if (held) free(held->data);
   free(held);
   return NULL;
 }
 
-static void drop(hx__device *device, hx__held *held) {
+static void drop(hx__device *device, hx__mirror *held) {
   (void)device;
   free(((sim_held *)held)->data);
-  hx__held_free(held);
+  hx__mirror_free(held);
   free(held);
 }
 
-static hx__outcome fetch(hx__lane *lane, const hx__array *array) {
-  if (atomic_load(&lane->device->lost)) return HX__FAILED;
+static hx__outcome fetch(hx__stream *stream, const hx__array *array) {
+  if (atomic_load(&stream->device->lost)) return HX__FAILED;
   for (size_t i = 0; i < array->rows; i++) {
     char *const row = (char *)(uintptr_t)array->p + i * array->ld * sizeof(float);
     memcpy(row, in_held(array->held, row), array->cols * sizeof(float));

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The crew: one of the process, started at its first use, asleep between uses. Who finds it taken does without. A
+ * team of OpenMP's spins after its region; where that leaves the crew too few cores, the team does the job, and goes on
+ * spinning as long as jobs come close upon each other. */
+#include "runtime/backend/copy_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/base/thread.h"
+#include "runtime/topo/topo.h"
+
+#define MOST_THREADS 8u /* more do not copy faster */
+#define PART_BYTES ((size_t)256 << 10)
+
+static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* of the crew, for one job */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* what follows */
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
+static unsigned started, inside;
+static uint64_t jobs; /* so far */
+
+typedef struct job {
+  void (*part)(void *arg, size_t index);
+  void *arg;
+  size_t parts;
+  _Atomic size_t next;
+} job;
+static job *current; /* NULL: none */
+
+static void work(void *arg) {
+  job *const j = arg;
+  for (size_t i; (i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed)) < j->parts;) j->part(j->arg, i);
+}
+
+static void *member(void *unused) {
+  uint64_t seen = 0;
+  (void)unused;
+  pthread_mutex_lock(&lock);
+  for (;;) {
+    while (!current || jobs == seen) pthread_cond_wait(&wake, &lock);
+    seen = jobs;
+    inside++;
+    job *const mine = current;
+    pthread_mutex_unlock(&lock);
+    work(mine);
+    pthread_mutex_lock(&lock);
+    if (--inside == 0) pthread_cond_signal(&left);
+  }
+  return NULL;
+}
+
+/* Threads for a job beside the one that asks: half of the cores. */
+static unsigned wanted(size_t parts) {
+  const unsigned cores = hx__topo_get()->cores, threads = cores <= 2 ? cores : cores / 2;
+  const unsigned most = threads < MOST_THREADS ? threads : MOST_THREADS;
+  return parts < most ? (unsigned)parts - 1 : most - 1;
+}
+
+static void by_crew(job *j) {
+  const unsigned threads = wanted(j->parts);
+  pthread_mutex_lock(&lock);
+  for (pthread_t thread; started < threads && hx__thread_start(&thread, member, NULL) == 0; started++)
+    pthread_detach(thread);
+  current = j;
+  jobs++;
+  pthread_cond_broadcast(&wake);
+  pthread_mutex_unlock(&lock);
+  work(j);
+  pthread_mutex_lock(&lock);
+  while (inside) pthread_cond_wait(&left, &lock);
+  current = NULL;
+  pthread_mutex_unlock(&lock);
+}
+
+void hx__copy_pool_run(hx__copy_threads who, void (*part)(void *arg, size_t index), void *arg, size_t parts) {
+  job j = {.part = part, .arg = arg, .parts = parts};
+  /* Threads that one that gives way starts would give way for ever. */
+  const bool alone = parts < 2 || who == HX__COPY_BY_WORKER || hx__in_forked_child() || hx__thread_has_idle_priority();
+  const unsigned spinning = alone || who != HX__COPY_BY_CPU_POOL ? 0 : hx__cpu_pool_spinning();
+  if (spinning && spinning + wanted(parts) > hx__topo_get()->cores) {
+    hx__cpu_pool_rerun(spinning, work, &j);
+  } else if (alone || pthread_mutex_trylock(&owner) != 0) {
+    work(&j);
+  } else {
+    by_crew(&j);
+    pthread_mutex_unlock(&owner);
+  }
+}
+
+typedef struct copy {
+  char *to;
+  const char *from;
+  size_t bytes;
+} copy;
+
+static void copy_part(void *arg, size_t index) {
+  const copy *const c = arg;
+  const size_t at = index * PART_BYTES, rest = c->bytes - at;
+  memcpy(c->to + at, c->from + at, rest < PART_BYTES ? rest : PART_BYTES);
+}
+
+void hx__copy_pool_copy(hx__copy_threads who, void *to, const void *from, size_t bytes) {
+  copy c = {to, from, bytes};
+  hx__copy_pool_run(who, copy_part, &c, (bytes + PART_BYTES - 1) / PART_BYTES);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Whether the system has room for a team: libgomp ends the process where it cannot make a thread, so what it is about
+ * to ask for is tried first. Threads of the trial are all alive at once and hold what libgomp's would. */
+#include "runtime/backend/cpu/thread_limit.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "runtime/base/environment.h"
+#include "runtime/base/log.h"
+#include "runtime/base/thread.h"
+
+static void *pass(void *gate) {
+  hx__lock(gate);
+  hx__unlock(gate);
+  return NULL;
+}
+
+unsigned hx__threads_startable(unsigned threads, size_t stack_bytes) {
+  pthread_t *const thread = malloc(threads * sizeof *thread);
+  if (!thread) return 0;
+  pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+  unsigned started = 0;
+  hx__lock(&gate);
+  while (started < threads && hx__thread_start_sized(&thread[started], stack_bytes, pass, &gate) == 0) started++;
+  hx__unlock(&gate);
+  for (unsigned i = 0; i < started; i++) pthread_join(thread[i], NULL);
+  pthread_mutex_destroy(&gate);
+  free(thread);
+  return started;
+}
+
+/* libgomp has a pool for every thread that opens regions, and lets go of what a smaller region does not need: the
+ * largest team is what the trial is for, growing again is rare. */
+static _Thread_local unsigned tried = 1;
+
+unsigned hx__cpu_startable(unsigned threads) {
+  if (threads <= tried) return threads;
+  const unsigned most = hx__threads_startable(threads - 1, hx__environment_omp_stack()) + 1;
+  if (most < threads) {
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&said))
+      hx__log(HX__LOG_WARN, "the system has room for %u of %u threads: calls take what there is", most, threads);
+    return most;
+  }
+  tried = threads;
+  return threads;
+}

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What stays on a device between calls: copies of inputs, completed as runs need them, and a product's C. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/backend/copy_pool.h"
+#include "runtime/backend/opencl/arguments.h"
+
+#define MOST_SPARE_BYTES ((size_t)512 << 20)
+#define STORE_ITEMS 64u
+#define STORE_GROUPS 256u /* at most, along a row */
+#define STORE_ROWS 4096u
+
+/* A spare buffer of that size; NULL: there is none, and all were given back to make room for a new one. */
+static cl_mem take_spare(hx__cl_device *d, size_t bytes) {
+  hx__cl_buffer spare[HX__CL_SPARES];
+  cl_mem found = NULL;
+  pthread_mutex_lock(&d->lock);
+  for (unsigned i = 0; i < HX__CL_SPARES && !found; i++)
+    if (d->spare[i].mem && d->spare[i].bytes == bytes) {
+      found = d->spare[i].mem;
+      d->spare[i].mem = NULL;
+    }
+  memcpy(spare, d->spare, sizeof spare);
+  if (!found) memset(d->spare, 0, sizeof d->spare);
+  pthread_mutex_unlock(&d->lock);
+  for (unsigned i = 0; i < HX__CL_SPARES && !found; i++) hx__cl_buffer_release(&spare[i]);
+  return found;
+}
+
+/* Keeps it as a spare one; false where there are enough, or it is large: spares stay to the end of the process. */
+static bool put_spare(hx__cl_device *d, cl_mem mem, size_t bytes) {
+  bool put = false;
+  if (bytes > MOST_SPARE_BYTES) return false;
+  pthread_mutex_lock(&d->lock);
+  for (unsigned i = 0; i < HX__CL_SPARES && !put; i++)
+    if (!d->spare[i].mem) {
+      d->spare[i] = (hx__cl_buffer){mem, bytes};
+      put = true;
+    }
+  pthread_mutex_unlock(&d->lock);
+  return put;
+}
+
+hx__mirror *hx__cl_mirror_create(hx__device *device, const void *first, size_t bytes) {
+  hx__cl_device *const d = (hx__cl_device *)device;
+  hx__cl_mirror *const h = bytes <= d->base.max_alloc ? calloc(1, sizeof *h) : NULL;
+  if (h && hx__mirror_init(&h->base, first, bytes)) return &h->base;
+  free(h);
+  return NULL;
+}
+
+hx__outcome hx__cl_mirror_allocate(hx__cl_device *d, hx__mirror *held) {
+  hx__cl_mirror *const h = (hx__cl_mirror *)held;
+  cl_int code = CL_SUCCESS;
+  if (h->mem) return HX__DONE;
+  h->mem = take_spare(d, held->bytes);
+  if (!h->mem) h->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE, held->bytes, NULL, &code);
+  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes to keep: %d", held->bytes, code);
+  return h->mem ? HX__DONE : hx__cl_failed(d, "clCreateBuffer", code);
+}
+
+void hx__cl_mirror_destroy(hx__device *device, hx__mirror *held) {
+  hx__cl_mirror *const h = (hx__cl_mirror *)held;
+  /* The driver keeps a buffer until commands that use it have ended. */
+  const bool spared = h->mem && !h->late && put_spare((hx__cl_device *)device, h->mem, held->bytes);
+  if (h->mem && !spared) clReleaseMemObject(h->mem);
+  hx__mirror_free(held);
+  free(held);
+}
+
+static void drop_errand(hx__memory_job *errand) {
+  hx__cl_mirror *const h = (hx__cl_mirror *)((char *)errand - offsetof(hx__cl_mirror, errand));
+  hx__cl_mirror_destroy(h->device, &h->base);
+}
+
+/* Called under locks that threads of the program want, by threads of hx, too: so it makes no driver call itself. */
+void hx__cl_job_mirror_destroy(hx__device *device, hx__mirror *held) {
+  hx__cl_mirror *const h = (hx__cl_mirror *)held;
+  if (h->mem && !h->late && put_spare((hx__cl_device *)device, h->mem, held->bytes)) h->mem = NULL;
+  if (!h->mem) {
+    hx__cl_mirror_destroy(device, held);
+    return;
+  }
+  h->device = device;
+  h->errand.work = drop_errand;
+  hx__memory_jobs_post(&((hx__cl_device *)device)->errands, &h->errand);
+}
+
+static cl_mem mem_of(const hx__mirror *held) { return ((const hx__cl_mirror *)held)->mem; }
+
+static hx__outcome complete(hx__cl_stream *stream, hx__cl_operand *o, size_t at, size_t bytes) {
+  hx__outcome outcome = HX__DONE;
+  size_t gap, gap_bytes;
+  while (outcome == HX__DONE && hx__mirror_next_gap(o->held, at, bytes, &gap, &gap_bytes))
+    outcome = hx__cl_upload(stream, (const char *)o->held->first + gap, gap_bytes, o->block, mem_of(o->held), gap);
+  if (outcome != HX__DONE) hx__mirror_invalidate(o->held);
+  return outcome;
+}
+
+hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
+  const hx__array *const a = o->array;
+  const size_t base = (uintptr_t)a->p - o->held->first, first = base + (r.row * a->ld + r.col) * 4;
+  const size_t row = r.cols * 4, pitch = a->ld * 4;
+  *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->held), .first = first / 4, .ld = a->ld};
+  /* Rows that leave out more than they have one by one. */
+  if (r.rows <= 1 || pitch - row <= row) return complete(stream, o, first, r.rows ? (r.rows - 1) * pitch + row : 0);
+  hx__outcome outcome = HX__DONE;
+  for (size_t i = 0; i < r.rows && outcome == HX__DONE; i++) outcome = complete(stream, o, first + i * pitch, row);
+  return outcome;
+}
+
+/* Nothing of it is there, and it is of nothing else. Without gaps: a driver refuses rectangles whose last row, with its
+ * gap, ends behind the buffer. */
+bool hx__cl_operand_arrives_in_parts(const hx__cl_operand *o) {
+  const hx__array *const a = o->array;
+  return o->held && o->held->filled == 0 && a->ld == a->cols && o->held->first == (uintptr_t)a->p &&
+         o->held->bytes == a->rows * a->ld * 4;
+}
+
+hx__outcome hx__cl_view_part(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
+  const hx__array *const a = o->array;
+  if (r.cols == a->cols) return hx__cl_view_mirror(stream, o, r, v);
+  *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->held), .first = r.row * a->ld + r.col, .ld = a->ld};
+  return hx__cl_upload_rows(stream, o, r, v->mem, v->first * 4, v->ld * 4);
+}
+
+void hx__cl_operand_parts_done(hx__cl_operand *o, bool there) {
+  size_t at, bytes;
+  if (!there) hx__mirror_invalidate(o->held);
+  while (there && hx__mirror_next_gap(o->held, 0, o->held->bytes, &at, &bytes)) continue;
+}
+
+hx__outcome hx__cl_await_uploads(hx__cl_stream *stream) {
+  if (!stream->uploaded) return HX__DONE;
+  cl_int code = clFlush(stream->uploads);
+  if (code == CL_SUCCESS) code = clEnqueueBarrierWithWaitList(stream->queue, 1, &stream->uploaded, NULL);
+  clReleaseEvent(stream->uploaded);
+  stream->uploaded = NULL;
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueBarrierWithWaitList", code);
+}
+
+void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, hx__chunk reach) {
+  hx__cl_operand *const o = &stream->operand[w->by_columns];
+  const bool up = chunk.first == reach.first || (stream->previous != SIZE_MAX && chunk.first > stream->previous);
+  const size_t end = chunk.first + chunk.count, left = up ? reach.first + reach.count - end : chunk.first - reach.first;
+  stream->previous = chunk.first;
+  if (!w->matmul || reach.count == 0 || !stream->uploads || stream->copiers == HX__COPY_BY_WORKER || !o->held ||
+      left == 0)
+    return;
+  const size_t count = chunk.count < left ? chunk.count : left, first = up ? end : chunk.first - count;
+  const bool across = w->by_columns ? !w->trans_b : w->trans_a; /* slices are columns of what is stored */
+  const hx__cl_region region =
+      across ? (hx__cl_region){0, w->gemm.k, first, count} : (hx__cl_region){first, count, 0, w->gemm.k};
+  hx__cl_view unused;
+  if (hx__cl_view_mirror(stream, o, region, &unused) == HX__DONE) clFlush(stream->uploads);
+}
+
+hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *w) {
+  hx__mirror *const to = stream->keep->to;
+  size_t at, bytes;
+  if (!hx__mirror_next_gap(to, 0, to->bytes, &at, &bytes) || w->gemm.beta == 0.0f) return HX__DONE;
+  const hx__mirror *const from = stream->keep->from;
+  if (!from) return hx__cl_upload(stream, w->gemm.c, to->bytes, NULL, mem_of(to), 0);
+  const cl_int code = clEnqueueCopyBuffer(stream->queue, mem_of(from), mem_of(to), (uintptr_t)w->gemm.c - from->first,
+                                          0, to->bytes, 0, NULL, NULL);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueCopyBuffer", code);
+}
+
+bool hx__cl_resident_is_direct(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, bool in_parts) {
+  const bool of_set = hx__kernel_of_set(stream->device->program[stream->product].row);
+  if (!stream->keep || chunk.count != stream->slices || (w->gemm.ldc % 16 != 0 && !of_set)) return false;
+  /* Not by rows that know no beta, nor a part at a time, which begins elsewhere. What the run does not end, nobody
+   * reads. */
+  if (w->gemm.beta != 0.0f && (!of_set || in_parts)) return false;
+  stream->t = mem_of(stream->keep->to);
+  stream->ldt = w->gemm.ldc;
+  stream->beta = w->gemm.beta;
+  return true;
+}
+
+hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
+  const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
+  const cl_float beta = w->gemm.beta;
+  hx__outcome outcome;
+  if (stream->t == mem_of(stream->keep->to)) return HX__DONE;
+  args a = {.stream = stream};
+  a.kernel = hx__cl_stream_kernel(stream, &stream->store[stream->product], stream->product, "hx_matmul_store", NULL,
+                                  NULL, &outcome);
+  if (outcome != HX__DONE) return outcome;
+  arg_mem(&a, stream->out.mem);
+  arg_size(&a, stream->ldt);
+  arg_mem(&a, mem_of(stream->keep->to));
+  arg_size(&a, w->by_columns ? chunk.first : chunk.first * w->gemm.ldc);
+  arg_size(&a, w->gemm.ldc);
+  arg_size(&a, m);
+  arg_size(&a, n);
+  arg(&a, sizeof beta, &beta);
+  const uint32_t local[2] = {
+      stream->device->max_local < STORE_ITEMS ? (uint32_t)stream->device->max_local : STORE_ITEMS, 1};
+  const size_t groups = hx__ceiling(n, local[0]);
+  return launch(&a, 2, (size_t[2]){groups < STORE_GROUPS ? groups : STORE_GROUPS, m < STORE_ROWS ? m : STORE_ROWS},
+                local);
+}
+
+/* A part of a held array in a result block of the stream, which the host can map: hx's own memory, as for any result.
+ * The flight is the stream's first, for nothing else is under way: a part that comes too late is its late chunk. */
+static hx__outcome map_part(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem from, size_t at, size_t bytes) {
+  const hx__outcome outcome =
+      hx__cl_buffer_reserve(stream->device, &f->out, bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  if (outcome != HX__DONE) return outcome;
+  cl_int code = clEnqueueCopyBuffer(stream->queue, from, f->out.mem, at, 0, bytes, 0, NULL, NULL);
+  if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueCopyBuffer", code);
+  f->mapped = clEnqueueMapBuffer(stream->queue, f->out.mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &f->event, &code);
+  if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueMapBuffer", code);
+  code = clFlush(stream->queue);
+  return code == CL_SUCCESS ? hx__cl_await(stream, f->event) : hx__cl_failed(stream->device, "clFlush", code);
+}
+
+hx__outcome hx__cl_fetch(hx__stream *base, const hx__array *array) {
+  hx__cl_stream *const stream = (hx__cl_stream *)base;
+  hx__cl_inflight *const f = &stream->flight[0];
+  const size_t row = array->cols * 4, pitch = array->ld * 4, from = (uintptr_t)array->p - array->held->first;
+  const size_t extent = (array->rows - 1) * pitch + row;
+  const size_t step = pitch > HX__CL_STAGE_BYTES ? 1 : HX__CL_RETAINED_BYTES / pitch;
+  hx__outcome outcome = hx__cl_is_lost(stream) ? HX__FAILED : HX__DONE;
+  for (size_t i = 0; i < array->rows && outcome == HX__DONE; i += step) {
+    const size_t at = i * pitch, left = extent - at, bytes = left < step * pitch ? left : step * pitch;
+    char *const to = (char *)(uintptr_t)array->p + at;
+    outcome = map_part(stream, f, mem_of(array->held), from + at, bytes);
+    if (outcome == HX__TIMED_OUT) return outcome;
+    const char *const mapped = outcome == HX__DONE ? f->mapped : NULL;
+    for (size_t r = 0; mapped && r * pitch < bytes && row != pitch; r++)
+      memcpy(to + r * pitch, mapped + r * pitch, row);
+    if (mapped && row == pitch) hx__copy_pool_copy(HX__COPY_BY_COPY_POOL, to, mapped, bytes);
+    hx__cl_results_end(stream, f, mapped);
+  }
+  return outcome;
+}

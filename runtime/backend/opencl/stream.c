@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A stream: one context's queue, kernel objects and blocks on a device, and the chunks in flight. Once a device is lost
+ * no OpenCL call is made on it any more; what a stream holds is then leaked. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/backend/opencl/stream.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/trace.h"
+
+#define BLIND_PATIENCE_NS 5000000000u
+#define CPU_GRAIN 16u /* leaves: enough work for one item a leaf on a few cores */
+
+static const hx__cl_program *product_of(const hx__cl_stream *stream) {
+  return &stream->device->program[stream->product];
+}
+
+static size_t grain(const hx__stream *base, const hx__work *work) {
+  const hx__cl_stream *const stream = (const hx__cl_stream *)base;
+  if (!work->matmul) return CPU_GRAIN;
+  const hx__cl_program *const p = product_of(stream);
+  const size_t tile = work->by_columns ? p->tile_n : p->tile_m;
+  return tile ? tile : 1;
+}
+
+static size_t most(const hx__stream *base, const hx__work *work) {
+  return hx__cl_cut_of((const hx__cl_stream *)base, work).slices;
+}
+
+hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
+  hx__cl_device *const d = (hx__cl_device *)device;
+  if (!hx__cl_device_open(d)) return NULL;
+  hx__cl_stream *const stream = calloc(1, sizeof *stream);
+  cl_int code = CL_OUT_OF_HOST_MEMORY;
+  if (stream) stream->queue = clCreateCommandQueue(d->context, d->id, 0, &code);
+  if (!stream || !stream->queue) {
+    free(stream);
+    hx__cl_failed(d, "clCreateCommandQueue", code);
+    return NULL;
+  }
+  /* Where there is but one, the stream does with it. */
+  stream->uploads = clCreateCommandQueue(d->context, d->id, 0, &code);
+  stream->results = clCreateCommandQueue(d->context, d->id, 0, &code);
+  const uint32_t tile[3] = {config->tile_m, config->tile_n, config->tile_k};
+  stream->base =
+      (hx__stream){.device = device, .depth = HX__DEPTH, .recovered = hx__cl_recovered, .grain = grain, .most = most};
+  stream->device = d;
+  stream->joins = true;
+  stream->product = hx__need_index(hx__device_needs(device, HX__NEED_MATMUL, tile));
+  const bool unlimited =
+      config->timeout_ms == HX__TIMEOUT_OFF || (config->timeout_ms == HX__TIMEOUT_AUTO && device->waits_for_ever);
+  stream->patience_ns = unlimited                                ? UINT64_MAX
+                        : config->timeout_ms == HX__TIMEOUT_AUTO ? BLIND_PATIENCE_NS
+                                                                 : config->timeout_ms * UINT64_C(1000000);
+  stream->copy_inputs = device->waits_for_ever && config->timeout_ms < HX__TIMEOUT_OFF;
+  return &stream->base;
+}
+
+void hx__cl_stream_close(hx__stream *base) {
+  hx__cl_stream *const stream = (hx__cl_stream *)base;
+  if (base->late && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
+  if (!hx__cl_is_lost(stream)) {
+    for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) hx__cl_buffer_release(&stream->flight[i].out);
+    hx__cl_buffer_release(&stream->tickets);
+    hx__cl_buffer_release(&stream->partials);
+    hx__cl_buffer_release(&stream->part);
+    hx__cl_buffer_release(&stream->packed_a);
+    hx__cl_buffer_release(&stream->packed_b);
+    for (size_t i = 0; i < stream->operand_room; i++) hx__cl_buffer_release(&stream->operand[i].copy);
+    hx__cl_stage_close(stream);
+    hx__cl_results_close(stream);
+    hx__cl_release_kernels(stream->kernel);
+    hx__cl_release_kernels(stream->pack_a);
+    hx__cl_release_kernels(stream->pack_b);
+    hx__cl_release_kernels(stream->join);
+    hx__cl_release_kernels(stream->copy);
+    hx__cl_release_kernels(stream->store);
+    if (stream->uploaded) clReleaseEvent(stream->uploaded);
+    if (stream->straggler) clReleaseEvent(stream->straggler);
+    if (stream->uploads) clReleaseCommandQueue(stream->uploads);
+    if (stream->results) clReleaseCommandQueue(stream->results);
+    clReleaseCommandQueue(stream->queue);
+  }
+  free(stream->operand);
+  free(stream);
+}
+
+hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
+  hx__cl_stream *const stream = (hx__cl_stream *)base;
+  hx__cl_inflight *const f = &stream->flight[stream->next];
+  *ticket = NULL;
+  if (hx__cl_is_lost(stream)) return HX__FAILED;
+  const uint64_t before = stream->copied;
+  stream->out = f->out;
+  f->out = (hx__cl_buffer){NULL, 0}; /* one owner at a time */
+  hx__outcome outcome = request->work->matmul ? hx__cl_launch_matmul(stream, request, chunk)
+                                              : hx__cl_launch_reduce(stream, request, chunk);
+  f->out = stream->out; /* it may have grown */
+  f->host = stream->host;
+  stream->host = NULL;
+  f->chunk = chunk;
+  f->product = request->work->matmul;
+  f->joined = stream->joined;
+  f->ldt = stream->ldt;
+  f->bytes = stream->bytes;
+  if (outcome == HX__DONE && stream->keep) outcome = hx__cl_resident_store_chunk(stream, request->work, chunk);
+  if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f);
+  if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->reach);
+  if (outcome == HX__DONE) {
+    hx__spot_check_expect(&f->spot, request, chunk); /* while it is computed */
+    stream->next = (stream->next + 1) % HX__MAX_INFLIGHT;
+    *ticket = (hx__inflight *)f;
+  }
+  if (outcome == HX__TIMED_OUT) /* what was launched of it, behind an upload that does not come, ends some time */
+    return hx__cl_mark_end(stream, &f->event) == HX__FAILED ? HX__FAILED : HX__TIMED_OUT;
+  const uint64_t sent = stream->copied - before;
+  if (outcome == HX__SUPERSEDED) base->sent = (double)sent / (double)(sent + stream->unsent);
+  outcome = hx__cl_quiesce(stream, outcome);
+  if (outcome != HX__DONE && outcome != HX__TIMED_OUT) hx__cl_results_end(stream, f, false);
+  return outcome;
+}
+
+hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
+  hx__cl_stream *const stream = (hx__cl_stream *)base;
+  hx__cl_inflight *const f = (hx__cl_inflight *)ticket;
+  cl_int state = CL_COMPLETE;
+  if (hx__cl_is_lost(stream)) return HX__FAILED;
+  hx__outcome outcome = hx__cl_results_start_waiting(stream, f);
+  if (outcome != HX__DONE) {
+    state = CL_COMPLETE;
+  } else if (!f->event) {
+    state = CL_SUBMITTED; /* those before it are late */
+  } else if (atomic_load(deadline_ns) == UINT64_MAX) {
+    const cl_int code = clWaitForEvents(1, &f->event);
+    hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
+    if (code != CL_SUCCESS) state = code;
+  } else {
+    state = hx__cl_wait_until(f->event, base->expected_ns, deadline_ns);
+  }
+  if (state > CL_COMPLETE) {
+    base->late = true;
+    return HX__TIMED_OUT;
+  }
+  if (state < 0) outcome = hx__cl_failed(stream->device, "a command", state);
+  outcome = hx__cl_quiesce(stream, outcome);
+  if (outcome == HX__TIMED_OUT) return outcome;
+  if (outcome != HX__DONE) hx__cl_results_end(stream, f, false);
+  return outcome;
+}
+
+/* Whether nothing that was on its way to the device is any more. */
+static bool uploads_ended(const hx__cl_stream *stream) {
+  const cl_event events[] = {stream->stage_event[0], stream->stage_event[1], stream->uploaded, stream->straggler};
+  for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)
+    if (events[i] && hx__cl_state_of(events[i]) > CL_COMPLETE) return false;
+  return true;
+}
+
+bool hx__cl_recovered(hx__stream *base) {
+  hx__cl_stream *const stream = (hx__cl_stream *)base;
+  if (!base->late) return true;
+  if (hx__cl_is_lost(stream)) return false;
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) {
+    hx__cl_inflight *const f = &stream->flight[i];
+    const cl_event end = f->event ? f->event : f->computed;
+    const cl_int state = end ? hx__cl_state_of(end) : CL_COMPLETE;
+    if (state > CL_COMPLETE) return false;
+    if (state < 0 && hx__cl_failed(stream->device, "a late command", state) == HX__FAILED) return false;
+    if (end) hx__cl_results_end(stream, f, state == CL_COMPLETE);
+  }
+  if (!uploads_ended(stream)) return false;
+  cl_event const mark = stream->straggler;
+  stream->straggler = NULL;
+  if (mark) clReleaseEvent(mark);
+  base->late = false;
+  hx__cl_unbind(stream);
+  hx__log(HX__LOG_INFO, "%s is back: its late chunk has ended", stream->device->base.name);
+  return !hx__cl_is_lost(stream);
+}

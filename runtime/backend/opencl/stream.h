@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A stream of an OpenCL device: what it holds, and the steps of a chunk, from where its operands lie to its results. */
+#ifndef HX_BACKEND_OPENCL_LANE_H
+#define HX_BACKEND_OPENCL_LANE_H
+
+#include "kernels/tiles.h"
+#include "runtime/backend/opencl/cl.h"
+#include "runtime/backend/spot_check.h"
+
+/* Where a kernel finds part of an array: a buffer or a pointer, the first element, and the leading dimension there. */
+typedef struct hx__cl_view {
+  hx__memory_mode mode;
+  cl_mem mem;
+  const void *p;
+  cl_ulong first, ld;
+} hx__cl_view;
+
+/* The part of an array that a view is asked for. */
+typedef struct hx__cl_region {
+  size_t row, rows, col, cols;
+} hx__cl_region;
+
+#define HX__CL_STAGE_BYTES ((size_t)8 << 20)
+
+/* One array of the run. */
+typedef struct hx__cl_operand {
+  const hx__array *array;
+  hx__memory_mode mode; /* as used: copy where the wanted one could not be had */
+  hx__cl_hostptr *hostptr;
+  hx__cl_block *coarse;
+  hx__mirror *held; /* the device's copy of all of it: of memory/, or of this run */
+  bool of_run;
+  const hx__cl_block *block; /* copy mode: what is pinned of it; NULL: nothing */
+  hx__cl_buffer copy;        /* copy mode without held: the region it holds */
+  hx__cl_region region;
+  bool holds;
+} hx__cl_operand;
+
+/* A kernel object and the kinds of argument it has had: once it was given a pointer, one driver refuses a buffer in the
+ * same place (CL_INVALID_KERNEL_ARGS), so another mix of modes gets a new object. */
+typedef struct hx__cl_kernel {
+  cl_kernel kernel;
+  hx__memory_mode x, y;
+} hx__cl_kernel;
+
+#define HX__CL_READBACK_BUFFERS 2u /* one is stored from while another is read into */
+
+/* A pinned block for a product's results. */
+typedef struct hx__cl_readback_buffer {
+  void *p, *block;
+  size_t bytes;
+  bool busy;
+} hx__cl_readback_buffer;
+
+/* A chunk in flight. Given up, it owns its block, and with it the stream, until its event completes. */
+typedef struct hx__cl_inflight {
+  hx__chunk chunk;
+  hx__cl_buffer out; /* slots, or t; kept for the next chunk */
+  cl_event event;    /* the results are there; NULL: nothing is in flight, or they wait for a landing */
+  cl_event computed; /* where they are read beside kernels: before that */
+  void *mapped;      /* results, where they are not in a landing, */
+  void *host;        /* nor here: more of them than a buffer takes. NULL: they are not */
+  hx__cl_readback_buffer *landing;
+  size_t bytes; /* of the results there */
+  bool product, joined;
+  size_t ldt;
+  hx__spot_check spot;
+} hx__cl_inflight;
+
+#define HX__CL_CHOICES 4u
+
+/* What a product of a set of rows was launched by, for the next one of its shape: to choose takes 10 us. */
+typedef struct hx__cl_choice {
+  hx__tiles_shape shape;
+  uint64_t ready; /* the variants there were; 0: no choice was made */
+  unsigned program;
+  hx__tiles_plan plan;
+} hx__cl_choice;
+
+typedef struct hx__cl_stream {
+  hx__stream base;
+  hx__cl_device *device;
+  cl_command_queue queue;
+  cl_command_queue uploads; /* beside kernels, on devices with memory of their own; NULL: on queue as well */
+  cl_command_queue results; /* likewise, of what kernels have computed */
+  size_t previous;          /* first slice of the chunk before this one; SIZE_MAX: there was none */
+  cl_event straggler;       /* behind what a late run has left on the queue; NULL: nothing */
+  cl_event uploaded;        /* the last one on uploads that no kernel waits for yet; NULL: none */
+  unsigned product;         /* index of the product's program: HX_TILE chooses it */
+  unsigned tested;          /* index of the variant that this stream tests; 0: none */
+  bool reached;             /* that one has been launched */
+  bool chained;             /* and its last panels, where they might, were added by the product's own launch */
+  bool tests;               /* of the self-test, which compares every result itself */
+  bool copy_inputs;         /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
+  uint64_t patience_ns;     /* with what comes without a prediction: uploads; UINT64_MAX: as long as it takes */
+  bool joins;               /* reductions: chunks are joined on the device where they can be */
+  hx__cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
+  hx__cl_kernel join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
+
+  hx__copy_threads copiers; /* of the run's request */
+  hx__cl_operand *operand;  /* of the run */
+  size_t operands, operand_room;
+  hx__cl_buffer packed_a, packed_b;
+  bool shared_packed;    /* the operand that all chunks of the run share is packed */
+  hx__cl_buffer tickets; /* of launches that join: HX__JOIN_TICKETS of them, 0 between launches */
+  hx__cl_buffer partials, part;
+  hx__cl_choice choice[HX__CL_CHOICES];
+  unsigned choices; /* made so far: the oldest is the next to go */
+  bool back; /* the last launch for few rows of C went so: they go to and fro over B, of which a cache holds an end */
+  cl_mem stage[2]; /* the pinned ring and its mapped halves */
+  void *stage_host[2];
+  cl_event stage_event[2];
+  unsigned stage_next;
+
+  cl_mem t;                  /* where the product of this chunk goes: out, or C itself where that stays */
+  float beta;                /* what of t is added to it: the task's in C itself, else 0 */
+  hx__resident_output *keep; /* of the run: C stays here */
+  size_t kept, slices;       /* of the run: those that are in keep->to, and all */
+  size_t most_bytes;         /* of results of a chunk of the run */
+
+  uint64_t copied;
+  size_t unsent; /* bytes of an array that nobody wanted any more */
+  hx__cl_readback_buffer landing[HX__CL_READBACK_BUFFERS];
+  hx__cl_inflight flight[HX__MAX_INFLIGHT];
+  unsigned next; /* of them */
+  /* Of the chunk that is being launched: */
+  hx__cl_buffer out; /* slots, or t */
+  void *host;        /* from malloc, in the place of out where that would be too large; NULL: it is not */
+  size_t bytes;      /* of its results at the start of out */
+  bool joined;       /* a reduction's: one slot a field, of all its leaves */
+  size_t ldt;
+} hx__cl_stream;
+
+hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config);
+void hx__cl_stream_close(hx__stream *stream);
+hx__outcome hx__cl_begin(hx__stream *stream, const hx__request *request);
+void hx__cl_end(hx__stream *stream, uint64_t *copied);
+hx__outcome hx__cl_submit(hx__stream *stream, const hx__request *request, hx__chunk chunk, hx__inflight **ticket);
+hx__outcome hx__cl_wait(hx__stream *stream, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns);
+bool hx__cl_deliver(hx__stream *stream, const hx__request *request, hx__inflight *ticket, hx__chunk part);
+void hx__cl_retire(hx__stream *stream, hx__inflight *ticket);
+void hx__cl_abandon(hx__stream *stream);
+bool hx__cl_recovered(hx__stream *stream);
+
+/* Once a device is lost no OpenCL call is made on it. */
+static inline bool hx__cl_is_lost(const hx__cl_stream *stream) {
+  return atomic_load_explicit(&stream->device->base.lost, memory_order_acquire);
+}
+/* The event's state without waiting: CL_COMPLETE, a positive state, or a negative error. */
+cl_int hx__cl_state_of(cl_event event);
+/* The same, asleep until it has completed or the deadline is there; expected_ns: when it may be so, 0: unknown. */
+cl_int hx__cl_wait_until(cl_event event, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
+/* Waits for an event as long as the stream has patience. HX__TIMED_OUT: the stream takes no work until it has ended. */
+hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event);
+/* What was launched of a chunk that is not to be delivered may read the caller's memory: it is waited for, as long as
+ * the stream has patience. After an error only on devices that are waited for for ever. Returns the outcome, or
+ * HX__TIMED_OUT.
+ */
+hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome);
+/* How a task is cut, so that no buffer of a chunk is too large for the device. */
+typedef struct hx__cl_cut {
+  size_t slices; /* of a chunk, at most */
+  size_t across; /* products: lines of the operand that all chunks share, in one launch, where it is copied or packed */
+  size_t k;      /* products: of one launch */
+} hx__cl_cut;
+hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *work);
+size_t hx__cl_stage_bytes(const hx__cl_device *device); /* of a half of the ring */
+/* Gives back what the run bound; the copies' buffers stay for the next run unless they are large. */
+void hx__cl_unbind(hx__cl_stream *stream);
+#define HX__CL_MOST_LEAVES 16384u /* of a reduction's chunk: 256 MiB a field */
+#define HX__CL_RETAINED_BYTES \
+  ((size_t)64 << 20) /* of a buffer that outlives the run, and of a product's result block */
+
+/* After the kernels of a chunk: how its results come, to their event; come: those that waited for a landing, if there
+ * is one now; end: the chunk lets go of what it holds. */
+hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end); /* of what was launched; the device begins with it */
+hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *flight);
+hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *flight);
+void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *flight, bool right);
+void hx__cl_results_close(hx__cl_stream *stream);
+
+/* The stream's tickets, zero. */
+hx__outcome hx__cl_tickets_ready(hx__cl_stream *stream);
+
+/* Enqueues the kernels of a chunk; its results are then stream->bytes of stream->out. */
+hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk);
+hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk);
+/* A product by a set of rows: op(A) and op(B) of m x k and k x n, alpha times their product, and stream->beta times
+ * what is there, into stream->t. */
+typedef struct hx__cl_strides {
+  size_t rs, cs;
+} hx__cl_strides;
+typedef struct hx__tiles_size {
+  size_t m, n, k;
+  float alpha;
+} hx__tiles_size;
+hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *a, hx__cl_strides as, const hx__cl_view *b,
+                                hx__cl_strides bs, const hx__tiles_size *size);
+
+/* `bytes` of host memory to a place of a device buffer: through the ring, or where the block is pinned (NULL: nothing
+ * is) by the device itself. */
+hx__outcome hx__cl_upload(hx__cl_stream *stream, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
+                          size_t at);
+/* Part of an array to a buffer, from byte `at` on, its rows to_pitch bytes apart. */
+hx__outcome hx__cl_upload_rows(hx__cl_stream *stream, const hx__cl_operand *operand, hx__cl_region region, cl_mem to,
+                               size_t at, size_t to_pitch);
+/* A copy of the whole array, completed for a region. */
+hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
+/* A run's first chunk may take it in parts, each with its own view; all_parts ends that: all of it is there, or none.
+ */
+bool hx__cl_operand_arrives_in_parts(const hx__cl_operand *operand);
+hx__outcome hx__cl_view_part(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
+void hx__cl_operand_parts_done(hx__cl_operand *operand, bool there);
+/* What is launched from here on waits for what was uploaded. */
+hx__outcome hx__cl_await_uploads(hx__cl_stream *stream);
+/* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to, within
+ * hx__request.reach. */
+void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, hx__chunk reach);
+/* C that stays on the device: what it begins with; a chunk's block stored into it; whether the product, in one launch
+ * or in parts, is written there at once, so that nothing is to be stored (stream->t, ldt and beta then say how). */
+hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *work);
+hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk);
+bool hx__cl_resident_is_direct(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, bool in_parts);
+hx__outcome hx__cl_fetch(hx__stream *stream, const hx__array *array);
+hx__outcome hx__cl_view_of(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
+void hx__cl_stage_close(hx__cl_stream *stream);
+void hx__cl_release_kernels(const hx__cl_kernel *kernels); /* HX__PROGRAMS of them */
+/* The kernel object of a program on this stream for operands of these views (NULL: it has none), made at first use;
+ * NULL with a failed outcome in *outcome. */
+cl_kernel hx__cl_stream_kernel(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,
+                               const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A device's chunk compared with the CPU in a few places. */
+#include "runtime/backend/spot_check.h"
+
+#include <string.h>
+
+static bool comparable(const hx__request *request) {
+  const hx__work *const w = request->work;
+  const size_t arrays = w->matmul ? 2 : 2 * w->nfields;
+  if (!request->kernels || request->keep) return false;
+  for (size_t i = 0; i < arrays; i++)
+    if (request->arrays[i].held) return false;
+  return true;
+}
+
+void hx__spot_check_expect(hx__spot_check *s, const hx__request *request, hx__chunk chunk) {
+  const hx__work *const w = request->work;
+  s->taken = w->matmul && chunk.count && w->gemm.k && w->gemm.n && w->gemm.m && comparable(request);
+  if (!s->taken) return;
+  const hx__cpu_kernels *const cpu = request->kernels;
+  hx__gemm g = hx__chunk_gemm(w, chunk);
+  s->rows = g.m < 2 ? 1 : 2;
+  s->cols = g.n < 2 ? 1 : 2;
+  g.a_rs *= g.m - 1; /* the last row is the second one */
+  g.b_cs *= g.n - 1;
+  g.m = s->rows;
+  g.n = s->cols;
+  g.whole = 0;
+  g.c = s->corner;
+  g.ldc = 2;
+  g.beta = 0.0f;
+  cpu->gemm(&g, cpu->gemm_blocking(0, 0, 0), NULL, NULL, NULL);
+}
+
+/* The store makes one NaN of all. */
+static bool same_float(float a, float b) { return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }
+
+bool hx__spot_check_product(const hx__spot_check *s, const hx__request *request, hx__chunk chunk, const float *t,
+                            size_t ldt) {
+  if (!s->taken) return true;
+  const hx__gemm g = hx__chunk_gemm(request->work, chunk);
+  bool same = true;
+  for (size_t i = 0; i < s->rows; i++)
+    for (size_t j = 0; j < s->cols; j++)
+      same = same && same_float(s->corner[2 * i + j], t[i * (g.m - 1) * ldt + j * (g.n - 1)]);
+  return same;
+}
+
+static bool rounds(const hx_field *f) {
+  return f->type == HX_F32 && f->op != HX_MIN && f->op != HX_MAX && f->op != HX_ARGMIN && f->op != HX_ARGMAX;
+}
+
+static bool same_slot(const hx_field *f, uint64_t a, uint64_t b) {
+  float x, y;
+  memcpy(&x, &a, sizeof x);
+  memcpy(&y, &b, sizeof y);
+  return a == b || (rounds(f) && same_float(x, y));
+}
+
+static bool leaf_is_right(const hx__request *request, const hx_field *f, size_t leaf, uint64_t slot) {
+  const hx__work *const w = request->work;
+  const size_t first = leaf * HX__LEAF, left = w->n - first, n = left < HX__LEAF ? left : HX__LEAF;
+  const uint32_t *const x = f->x, *const y = f->y;
+  return same_slot(f, request->kernels->one_leaf[f->op][f->type](x + first, f->op == HX_DOT ? y + first : NULL, n),
+                   slot);
+}
+
+bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uint64_t *slots) {
+  const hx__work *const w = request->work;
+  bool same = true;
+  if (!comparable(request) || chunk.count == 0) return true;
+  for (size_t f = 0; f < w->nfields && same; f++, slots += chunk.count) {
+    const size_t at[3] = {0, chunk.count / 2, chunk.count - 1};
+    for (unsigned i = 0; i < 3 && same; i++)
+      if (i == 0 || at[i] != at[i - 1]) same = leaf_is_right(request, &w->fields[f], chunk.first + at[i], slots[at[i]]);
+  }
+  return same;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Marks on a file of the cache. */
+#define _GNU_SOURCE
+#include "runtime/base/crash_mark.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runtime/base/cache_dir.h"
+#include "runtime/base/signal_guard.h"
+
+#define IN_USE 0xa5 /* no single bit away from 0 */
+#define MOST_TRIALS 64
+#define NOT_YET (-1)
+
+/* The trials of this process. Under the lock no system call is made but the write of a mark, for fork waits for it. */
+typedef struct trial {
+  int fd;
+  off_t mark; /* where in the file; NOT_YET */
+} trial;
+static trial list[MOST_TRIALS];
+static unsigned count;
+static bool ending; /* marks that are set from now on would be left */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool hx__crash_marks_are_valid(const hx__crash_marks *marks, bool *any) {
+  *any = false;
+  for (unsigned i = 0; i < HX__CRASH_MARKS; i++) {
+    if (marks->mark[i] != 0 && marks->mark[i] != IN_USE) return false;
+    *any = *any || marks->mark[i] != 0;
+  }
+  return true;
+}
+
+static bool set_mark(int fd, off_t at, unsigned char mark) {
+  const hx__signal_guard hush = hx__signal_guard_begin();
+  const bool set = pwrite(fd, &mark, 1, at) == 1;
+  hx__signal_guard_end(&hush, !set);
+  return set;
+}
+
+static int lock_byte(int fd, int command, off_t at, short *type) {
+  struct flock l = {.l_type = *type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+  if (fcntl(fd, command, &l) != 0) return errno;
+  *type = l.l_type;
+  return 0;
+}
+
+/* Locks the byte of a mark that nobody has; false with an error number, 0 if all are taken. */
+static bool take_byte(int fd, off_t at, const hx__crash_marks *marks, off_t *mine, int *error) {
+  for (unsigned i = 0; i < HX__CRASH_MARKS; i++) {
+    short type = F_WRLCK;
+    if (marks->mark[i]) continue;
+    *mine = at + i;
+    *error = lock_byte(fd, F_OFD_SETLK, *mine, &type);
+    if (*error == 0) return true;
+    if (*error != EAGAIN && *error != EACCES) return false;
+  }
+  *error = 0;
+  return false;
+}
+
+/* Whether a mark has no lock: its process died. One that was taken back after it was read was not left. */
+static bool is_left(int fd, off_t at, const hx__crash_marks *marks) {
+  for (unsigned i = 0; i < HX__CRASH_MARKS; i++) {
+    short type = F_WRLCK;
+    unsigned char now = 0;
+    if (marks->mark[i] && lock_byte(fd, F_OFD_GETLK, at + i, &type) == 0 && type == F_UNLCK &&
+        pread(fd, &now, 1, at + i) == 1 && now != 0)
+      return true;
+  }
+  return false;
+}
+
+static void at_exit(void) {
+  pthread_mutex_lock(&lock);
+  ending = true;
+  for (unsigned i = 0; i < count; i++)
+    if (list[i].mark != NOT_YET) set_mark(list[i].fd, list[i].mark, 0);
+  pthread_mutex_unlock(&lock);
+}
+
+static void before_fork(void) { pthread_mutex_lock(&lock); }
+static void in_parent(void) { pthread_mutex_unlock(&lock); }
+static void in_child(void) {
+  for (unsigned i = 0; i < count; i++) close(list[i].fd);
+  count = 0;
+  pthread_mutex_unlock(&lock);
+}
+
+static void watch(void) {
+  atexit(at_exit);
+  pthread_atfork(before_fork, in_parent, in_child);
+}
+
+static bool enlist(int fd) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, watch);
+  pthread_mutex_lock(&lock);
+  const bool room = count < MOST_TRIALS && !ending;
+  if (room) list[count++] = (trial){fd, NOT_YET};
+  pthread_mutex_unlock(&lock);
+  return room;
+}
+
+static bool mark_listed(int fd, off_t mark) {
+  bool set = false;
+  pthread_mutex_lock(&lock);
+  for (unsigned i = 0; i < count && !ending; i++)
+    if (list[i].fd == fd) {
+      list[i].mark = mark;
+      set = set_mark(fd, mark, IN_USE);
+    }
+  pthread_mutex_unlock(&lock);
+  return set;
+}
+
+/* Takes it from the list; where its mark is, or NOT_YET. */
+static off_t strike(int fd) {
+  off_t mark = NOT_YET;
+  pthread_mutex_lock(&lock);
+  for (unsigned i = 0; i < count; i++)
+    if (list[i].fd == fd) {
+      mark = list[i].mark;
+      list[i] = list[--count];
+      break;
+    }
+  pthread_mutex_unlock(&lock);
+  return mark;
+}
+
+static const char *mark_file(int fd, off_t at, int *error) {
+  hx__crash_marks marks;
+  off_t mine;
+  if (pread(fd, &marks, sizeof marks, at) != (ssize_t)sizeof marks) return "it cannot be read";
+  if (!take_byte(fd, at, &marks, &mine, error))
+    return *error ? "its use cannot be locked" : "too many processes use it just now";
+  if (is_left(fd, at, &marks)) return "a process died while a driver used it; until it is removed it is not used again";
+  errno = 0;
+  if (mark_listed(fd, mine)) return NULL;
+  *error = errno;
+  return "its use cannot be marked";
+}
+
+const char *hx__crash_mark_begin(int fd, off_t at, int *error) {
+  *error = 0;
+  if (!enlist(fd)) return "too many are used just now, or the process is ending";
+  const char *const why = mark_file(fd, at, error);
+  if (why) strike(fd);
+  return why;
+}
+
+void hx__cache_crash_mark_end(int fd, bool passed) {
+  const off_t mark = strike(fd);
+  if (passed && mark != NOT_YET) set_mark(fd, mark, 0);
+  if (!passed && ftruncate(fd, 0) != 0 && mark != NOT_YET) set_mark(fd, mark, 0);
+  close(fd);
+}
