@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * readme_test README: its environment table is the library's, row for row. */
+ * readme_test README: its environment table has the rows and columns of the library's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ int main(int argc, char **argv) {
   if (!text) return printf("readme_test: %s cannot be read\n", argc > 1 ? argv[1] : "README.md"), 1;
   for (size_t i = 0; i < count; i++) {
     char row[1024];
-    snprintf(row, sizeof row, "\n| `%s` | %s | %s |\n", rows[i].name, rows[i].values, rows[i].deflt);
+    snprintf(row, sizeof row, "\n| `%s` | %s | %s | %s |\n", rows[i].name, rows[i].help, rows[i].values, rows[i].deflt);
     if (strstr(text, row)) continue;
     printf("not in the README:%s", row);
     missing++;
