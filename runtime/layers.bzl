@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A layer of the runtime: one folder, which sees the layers that stand lower and no others."""
+"""A layer of the runtime is one folder. It may include files of lower layers only."""
 
 # The arithmetic is defined operation by operation (docs/ARITHMETIC.md): nothing may be contracted or re-associated.
 HX_COPTS = [
@@ -36,20 +36,20 @@ HX_CET = select({
 # Link options of what is installed.
 HX_HARD_LINK = ["-Wl,-z,relro,-z,now,-z,noexecstack"]
 
-# Low to high. hx.h lies under all of them.
+# The layers from low to high, one rank a line. A layer may include files of the ranks before its own and of its own
+# folder, but not of another layer in its rank. hx.h is below all of them. tests/layers_test.sh reads this list, too.
 RANKS = [
     ["//runtime:base"],
     ["//runtime:topo", "//runtime:task", "//cpu", "//kernels", "//runtime:driver_check"],
-    ["//runtime:backend"],
+    ["//runtime:backend", "//runtime:sched"],
     ["//runtime:memory"],
-    ["//runtime:sched"],
     ["//runtime:run"],
     ["//runtime:dispatch"],
     ["//runtime:api"],
 ]
 
 def lower(label):
-    """The labels that stand lower than label."""
+    """The labels of all ranks below that of label."""
     below = ["//runtime:header"]
     for rank in RANKS:
         if label in rank:

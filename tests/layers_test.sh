@@ -1,23 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# layers_test.sh [TREE]: a file includes only what stands lower, and each dependency has one door. Proves first, on a
-# copy, that it sees a violation of each rule.
+# layers_test.sh [TREE]: a file includes only files of lower layers, and each dependency is used in one place only. The
+# test first plants a violation of each rule in a copy and checks that it is found.
 set -eu
 tree=$(cd "${1:-.}" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# Low to high, a rank a line; hx.h lies under all of them.
-ranks='base
-topo task cpu kernels driver_check
-backend
-memory
-sched
-run
-dispatch
-api'
+# The list RANKS of runtime/layers.bzl: one rank a line, from low to high, names without their label's prefix.
+ranks=$(sed -n '/^RANKS = \[/,/^\]/s/^ *\[\(.*\)\],$/\1/p' "$tree/runtime/layers.bzl" | sed 's|"//\(runtime:\)*\([a-z_]*\)",*|\2|g')
+case $ranks in
+  base*api) ;;
+  *) echo "layers_test: no list of ranks from base to api in runtime/layers.bzl"; exit 1 ;;
+esac
 
-# A pattern, and the files where alone it may stand.
+# A pattern, and the only files that may contain it.
 doors() {
   cat <<'ROWS'
 #[[:space:]]*include[[:space:]]*<hwloc	^runtime/topo/
@@ -49,16 +46,16 @@ violations() (
       file = $0; sub(/:.*/, "", file)
       target = $0; sub(/^[^"]*"/, "", target); sub(/".*/, "", target)
       from = layer(file); to = layer(target)
-      if (!(to in rank) || target !~ "/") print file ": \"" target "\" is no path of a layer from the root"
+      if (!(to in rank) || target !~ "/") print file ": \"" target "\" is no path from the root into a layer"
       else if (from == to) next
-      else if (rank[to] >= rank[from]) print file ": \"" target "\" does not stand lower"
+      else if (rank[to] >= rank[from]) print file ": \"" target "\" is not in a lower layer"
       else if ((from == "cpu" || from == "kernels") && to != "base" && to != "hx.h")
-        print file ": \"" target "\": kernels see base and hx.h alone"
+        print file ": \"" target "\": kernels may include base and hx.h only"
     }'
   tab=$(printf '\t')
   doors | while IFS=$tab read -r pattern place; do
     xargs grep -n -E -e "$pattern" /dev/null <"$scratch/files" | grep -v -E "$place" |
-      sed 's/$/   (not its place)/' || true
+      sed 's/$/   (not allowed in this folder)/' || true
   done
 )
 
@@ -68,6 +65,7 @@ plant() {
 runtime/base/planted.c #include "runtime/task/task.h"
 runtime/task/planted.c #include "runtime/topo/topo.h"
 runtime/sched/planted.h #include "runtime/run/planted.h"
+runtime/sched/planted.c #include "runtime/backend/backend.h"
 runtime/api/planted.c #include "planted.h"
 cpu/planted.h #include "runtime/task/task.h"
 kernels/planted.c #include "cpu/cpu.h"
@@ -84,7 +82,7 @@ plant | while read -r file line; do
   mkdir -p "$copy/cpu" "$copy/kernels" "$copy/runtime" "$copy/${file%/*}"
   printf '%s\n' "$line" >"$copy/$file"
   if [ -z "$(violations "$copy")" ]; then
-    echo "layers_test: does not see: $file: $line"
+    echo "layers_test: not found in the copy: $file: $line"
     exit 1
   fi
 done
@@ -95,4 +93,4 @@ if [ -n "$found" ]; then
   echo "layers_test: $(echo "$found" | wc -l) violations"
   exit 1
 fi
-echo "layers_test: $(wc -l <"$scratch/files") files, $(plant | wc -l) planted violations seen"
+echo "layers_test: $(wc -l <"$scratch/files") files, $(plant | wc -l) planted violations found"
