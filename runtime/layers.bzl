@@ -44,7 +44,7 @@ RANKS = [
     ["//runtime:backend", "//runtime:sched"],
     ["//runtime:memory"],
     ["//runtime:run"],
-    ["//runtime:dispatch"],
+    ["//runtime:plan"],
     ["//runtime:api"],
 ]
 

@@ -48,7 +48,7 @@ static void beyond_the_caches(hx_context *hx) {
 }
 
 /* Beside a device that is as fast: one of the two does all of it, as C is too small to be cut. So long that it has two
- * threads even where others are busy (CROWDED_UNITS, dispatch.c). */
+ * threads even where others are busy (CROWDED_UNITS, planner.c). */
 static void beside_a_device(void) {
   enum { SIDE = 15, K = 900000, CALLS = 16 };
   hx_settings settings = HX_SETTINGS_DEFAULT;

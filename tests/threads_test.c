@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/dispatch/dispatch.h"
+#include "runtime/plan/planner.h"
 #include "tests/check.h"
 
 enum { MOST = 1000, SLEEP_NS = 2000000, BURST_NS = 50000 };

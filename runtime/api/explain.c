@@ -9,7 +9,7 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/guard.h"
 #include "runtime/base/status.h"
-#include "runtime/dispatch/dispatch.h"
+#include "runtime/plan/planner.h"
 
 static void make_ready(hx_context *hx, const hx__work *w) {
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};

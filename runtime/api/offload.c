@@ -12,13 +12,13 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
-#include "runtime/dispatch/dispatch.h"
+#include "runtime/plan/planner.h"
 #include "runtime/run/fetch.h"
 #include "runtime/task/quick.h"
 
 #define SMALL_ELEMENTS 32768u        /* of all fields: up to here a second thread does not pay */
 #define SMALL_SLOTS 256u             /* on the stack */
-#define SMALL_UNITS ((1u << 17) - 1) /* multiply-adds: two threads share more (dispatch.c) */
+#define SMALL_UNITS ((1u << 17) - 1) /* multiply-adds: two threads share more (planner.c) */
 #define SERIAL_UNITS (1u << 22)
 #define QUICK_ELEMENTS (1u << 18) /* 250 us at 4 GB/s */
 #define QUICK_UNITS (1u << 21)    /* 250 us at 8 multiply-adds a nanosecond */

@@ -5,8 +5,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
-#include "runtime/dispatch/dispatch.h"
-#include "runtime/dispatch/cost_inputs.h"
+#include "runtime/plan/planner.h"
+#include "runtime/plan/cost_inputs.h"
 #include "runtime/run/run.h"
 
 #define DISCOVERY_NS 0.3e9 /* what finding devices may cost, where it is not known */

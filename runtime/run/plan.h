@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plan, as data: who takes part in a run and how the slices are handed out. Made by dispatch/, carried out by run/.
+ * A plan, as data: who takes part in a run and how the slices are handed out. Made by plan/, carried out by run/.
  */
 #ifndef HX_RUN_PLAN_H
 #define HX_RUN_PLAN_H

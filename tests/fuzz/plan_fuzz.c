@@ -5,7 +5,7 @@
 
 #include "runtime/api/context.h"
 #include "runtime/backend/cpu/cpu_backend.h"
-#include "runtime/dispatch/dispatch.h"
+#include "runtime/plan/planner.h"
 #include "runtime/run/remainder.h"
 #include "runtime/sched/work_range.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx on a simulated machine: what run/ and dispatch/ do around runtime/sched, in virtual time. */
+ * hx on a simulated machine: what run/ and plan/ do around runtime/sched, in virtual time. */
 #include <math.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Asking the model. What was measured in the same company comes first, then beside the CPU, then alone, then with
  * operands that came in another way, then what the self-test and the link have shown. */
-#include "runtime/dispatch/cost_inputs.h"
+#include "runtime/plan/cost_inputs.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Who takes part, and with which slices. */
-#include "runtime/dispatch/dispatch.h"
+#include "runtime/plan/planner.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/energy.h"
 #include "runtime/base/log.h"
-#include "runtime/dispatch/cost_inputs.h"
+#include "runtime/plan/cost_inputs.h"
 #include "runtime/run/run.h"
 
 /* Units of a thread's part: what one thread does while another wakes, and where the team is awake. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * From a task and the devices there are to a plan: pure, but for reading the model. */
-#ifndef HX_DISPATCH_DISPATCH_H
-#define HX_DISPATCH_DISPATCH_H
+#ifndef HX_PLAN_PLANNER_H
+#define HX_PLAN_PLANNER_H
 
-#include "runtime/dispatch/cost_inputs.h"
+#include "runtime/plan/cost_inputs.h"
 
 #define HX__SHARE_AUTO (-1.0)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What is expected of everyone who could work on a task: the model's answers as the decision wants them. */
-#ifndef HX_DISPATCH_PROSPECT_H
-#define HX_DISPATCH_PROSPECT_H
+#ifndef HX_PLAN_COST_INPUTS_H
+#define HX_PLAN_COST_INPUTS_H
 
 #include "runtime/run/plan.h"
 #include "runtime/run/device_table.h"
