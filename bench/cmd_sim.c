@@ -8,7 +8,7 @@
 #include "bench/bench.h"
 #include "bench/text.h"
 #include "runtime/base/profiles.h"
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 #define LEAF 4096.0
 #define CALLS 10u /* after which it has learned */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "bench/ladder.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 #define SEED 11u
 #define PLACES 256u /* elements of the expected C that are compared with the scalar definition */

@@ -6,8 +6,8 @@
 
 #include "bench/ladder.h"
 #include "bench/measure.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 extern const char hx__cl_ladder_reduce[];
 

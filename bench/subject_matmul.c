@@ -6,8 +6,8 @@
 #include "bench/ceiling.h"
 #include "bench/subject.h"
 #include "runtime/base/hash.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 #define SEED 3u
 #define ALL_UP_TO 25         /* log2 of multiply-adds up to which every element is compared, */

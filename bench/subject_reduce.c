@@ -5,8 +5,8 @@
 #include "bench/ceiling.h"
 #include "bench/subject.h"
 #include "runtime/base/hash.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 #define SEED 1u
 #define ELEMENT 4u /* bytes, of every type */

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 enum { N = 200, LD = 208 };
 

@@ -10,8 +10,8 @@
 #include <dirent.h>
 #include <sys/mman.h>
 
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 #include "tests/scarce/calls.h"
 #include "tests/scarce/scarce.h"
 #include "tests/scenario.h"

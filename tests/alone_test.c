@@ -6,7 +6,7 @@
 #include <sched.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 enum { SIDE = 700, CALLS = 12 };
 

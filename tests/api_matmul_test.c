@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "tests/check.h"
-#include "tests/ref.h"
+#include "reference/ref.h"
 
 enum { SIDE = 16, CELLS = SIDE * SIDE };
 

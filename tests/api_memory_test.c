@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "tests/check.h"
-#include "tests/ref.h"
+#include "reference/ref.h"
 
 static hx_context *hx;
 

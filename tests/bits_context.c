@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/bits_case.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

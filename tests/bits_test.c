@@ -26,7 +26,7 @@ static void set_state(unsigned state) { (void)state; }
 
 #include "tests/bits_case.h"
 #include "tests/bits_context.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 typedef struct counts {
   uint64_t cases, differ, contexts, recovered, copied, shared; /* shared: cases in which devices and CPU did work */

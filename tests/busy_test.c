@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 enum { N = 1 << 20, MOST = 256, EACH = 2 };
 

@@ -12,8 +12,8 @@
 #include "runtime/base/crash_mark.h"
 #include "runtime/base/hash.h"
 #include "tests/check.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 enum { N = 20000, SIDE = 40, WORKER_SECONDS = 300 };
 

@@ -6,8 +6,8 @@
 #include <stdatomic.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 enum { PATIENCE_S = 90, N = 3 << 20, SIDE = 300, CELLS = SIDE * SIDE, THREADS = 4, CALLS = 16 };
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "cpu/cpu.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 #define MAX_N 12400u
 #define FAR_N ((size_t)1 << 17) /* two arrays of more lie beyond the second cache */

@@ -5,7 +5,7 @@
 
 #include "runtime/sched/policy.h"
 #include "tests/check.h"
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 static double wide(uint64_t *random, double least, double most) {
   return exp(log(least) + sim_uniform(random) * (log(most) - log(least)));

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 enum { N = 1 << 22, BUSY_EACH = 2, ROUNDS = 6, PAUSE_MS = 100, SPINNERS = 512 };
 #define LIMIT_MS 5000.0 /* a process among two others on each core; ten seconds was the fault that this looks for */

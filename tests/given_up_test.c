@@ -4,7 +4,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/run/run.h"
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 enum { N = 8 << 20, CALLS = 16, MOST_GIVEN_UP = 7 };
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 static const char *const kOpNames[] = {NULL,     "sum", "min",     "max",         "argmin",
                                        "argmax", "dot", "sum_abs", "sum_squares", "prod"};
@@ -114,7 +114,7 @@ static bool matmul_line(const char *line) {
 }
 
 int main(int argc, char **argv) {
-  const char *path = argc > 1 ? argv[1] : "tests/golden.txt";
+  const char *path = argc > 1 ? argv[1] : "reference/golden.txt";
   FILE *f = fopen(path, "r");
   if (f == NULL) {
     fprintf(stderr, "golden_test: cannot read %s\n", path);

@@ -8,7 +8,7 @@
 #include "runtime/run/run.h"
 #include "runtime/sched/store.h"
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 #define PINNING_S 1.0
 #define RING_BYTES ((size_t)4 << 20) /* at least, each half of it */

@@ -9,7 +9,7 @@
 
 #include "runtime/api/explain.h"
 #include "runtime/base/clock.h"
-#include "tests/data.h"
+#include "reference/data.h"
 #include "tests/scenario.h"
 
 enum { N = 1 << 20, SIDE = 400, CELLS = SIDE * SIDE, CALLS = 12 };

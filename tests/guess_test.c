@@ -6,7 +6,7 @@
 #include "runtime/sched/decide.h"
 #include "runtime/sched/store.h"
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 enum { LARGE = 180, SMALL = 130, CALLS = 10 }; /* on one thread .15 and .055 ms by the guess */
 

@@ -14,8 +14,8 @@
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/log.h"
 #include "runtime/base/trace.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 enum { N = 1 << 20, MOST_KB = 65536 };
 

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 static hx_context *hx;
 

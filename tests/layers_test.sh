@@ -10,8 +10,8 @@ trap 'rm -rf "$scratch"' EXIT
 # The list RANKS of runtime/layers.bzl: one rank a line, from low to high, names without their label's prefix.
 ranks=$(sed -n '/^RANKS = \[/,/^\]/s/^ *\[\(.*\)\],$/\1/p' "$tree/runtime/layers.bzl" | sed 's|"//\(runtime:\)*\([a-z_]*\)",*|\2|g')
 case $ranks in
-  base*api) ;;
-  *) echo "layers_test: no list of ranks from base to api in runtime/layers.bzl"; exit 1 ;;
+  base*sim) ;;
+  *) echo "layers_test: no list of ranks from base to sim in runtime/layers.bzl"; exit 1 ;;
 esac
 
 # A pattern, and the only files that may contain it.
@@ -27,7 +27,7 @@ ROWS
 # violations TREE: prints a line for each.
 violations() (
   cd "$1"
-  find runtime cpu kernels -name '*.[ch]' | sort >"$scratch/files"
+  find runtime cpu kernels reference sim -name '*.[ch]' | sort >"$scratch/files"
   include='^[[:space:]]*#[[:space:]]*include[[:space:]]*"'
   xargs grep -n -E "$include" /dev/null <"$scratch/files" | awk -v ranks="$ranks" '
     BEGIN {
@@ -51,6 +51,9 @@ violations() (
       else if (rank[to] >= rank[from]) print file ": \"" target "\" is not in a lower layer"
       else if ((from == "cpu" || from == "kernels") && to != "base" && to != "hx.h")
         print file ": \"" target "\": kernels may include base and hx.h only"
+      else if (from == "reference" && to != "hx.h") print file ": \"" target "\": the reference may include hx.h only"
+      else if (from == "sim" && to !~ /^(base|task|sched|hx\.h)$/)
+        print file ": \"" target "\": the simulator may include base, task and sched only"
     }'
   tab=$(printf '\t')
   doors | while IFS=$tab read -r pattern place; do
@@ -69,6 +72,9 @@ runtime/sched/planted.c #include "runtime/backend/backend.h"
 runtime/api/planted.c #include "planted.h"
 cpu/planted.h #include "runtime/task/task.h"
 kernels/planted.c #include "cpu/cpu.h"
+reference/planted.c #include "cpu/cpu.h"
+sim/planted.c #include "runtime/backend/backend.h"
+runtime/api/planted.c #include "sim/planted.h"
 runtime/api/planted.c #include <hwloc.h>
 runtime/memory/planted.c #include <CL/cl.h>
 runtime/run/planted.c const char *s = getenv("HX_LOG");
@@ -79,7 +85,7 @@ ROWS
 copy=$scratch/copy
 plant | while read -r file line; do
   rm -rf "$copy"
-  mkdir -p "$copy/cpu" "$copy/kernels" "$copy/runtime" "$copy/${file%/*}"
+  mkdir -p "$copy/cpu" "$copy/kernels" "$copy/reference" "$copy/runtime" "$copy/sim" "$copy/${file%/*}"
   printf '%s\n' "$line" >"$copy/$file"
   if [ -z "$(violations "$copy")" ]; then
     echo "layers_test: not found in the copy: $file: $line"

@@ -5,7 +5,7 @@
  * SIDE: the limit is that of a square matrix of so many rows, 256 (256 KiB) or 512 (1 MiB). DRESS: none, igpu or gpu.
  */
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 static hx_context *hx;
 static size_t side; /* side * side elements are as many as the device takes in one piece */

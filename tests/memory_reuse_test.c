@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 enum { N = 150000, SIDE = 64, CELLS = SIDE * SIDE, ROUNDS = 6 };
 

@@ -6,7 +6,7 @@
 
 #include "runtime/base/cache_dir.h"
 #include "runtime/sched/store.h"
-#include "tests/data.h"
+#include "reference/data.h"
 #include "tests/scenario.h"
 
 enum { N = 8 << 20, CALLS = 6 };

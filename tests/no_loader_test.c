@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 enum { N = 1 << 16 };
 

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "tests/check.h"
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 enum { CALLS = 600, LAST = 100, SEEDS = 5, DEVICES = 2 };
 

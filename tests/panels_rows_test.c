@@ -6,8 +6,8 @@
 #include "tests/kernel_device.h"
 
 #include "tests/check.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 /* Groups in the order of the panels find the sum of those before them; from the last panel on they leave their own, and
  * one group adds them all. */

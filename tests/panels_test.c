@@ -8,7 +8,7 @@
 
 #include "runtime/topo/topo.h"
 #include "tests/check.h"
-#include "tests/ref.h"
+#include "reference/ref.h"
 
 static uint32_t state = 12345;
 static float value(void) {

@@ -3,7 +3,7 @@
  * bits that the CPU gives it.
  *     parts_test [DEVICES [TILE [SEED]]]      default: sim, the device's own, 1  */
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 /* Operands of over 16 MB, sides of over 1024: what is cut is larger than that. */
 typedef struct shape {

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 #include "tests/layers/pin_layer.h"
-#include "tests/ref.h"
+#include "reference/ref.h"
 
 enum { N = 2400007, M = 515, K = 530, GAP = 5 };
 

@@ -8,8 +8,8 @@
 #include <signal.h>
 #include <stdint.h>
 
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 #include "tests/scenario.h"
 
 enum { N = 200000, SIDE = 128, CELLS = SIDE * SIDE };

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 
 #include "runtime/backend/backend.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 #include "tests/scenario.h"
 
 enum { N = 400000, SIDE = 160, CELLS = SIDE * SIDE };

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 #include "tests/check.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 enum { N = 300000, SIDE = 72, LD = 80, CELLS = SIDE * LD, MATRICES = 5 };
 

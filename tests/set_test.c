@@ -11,7 +11,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 #define BUSY_PATIENCE_S 150
 

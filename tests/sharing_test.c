@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products shared among threads, the last rows or columns in blocks of both: the bits of one thread's. */
 #include "tests/check.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 enum { SAMPLES = 61 };
 

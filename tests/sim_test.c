@@ -7,7 +7,7 @@
 #include "runtime/sched/progress.h"
 #include "runtime/sched/policy.h"
 #include "tests/check.h"
-#include "tests/sim/floors.h"
+#include "sim/floors.h"
 
 enum { SEEDS = 20, TASKS = 3 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "tests/check.h"
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 enum { CALLS = 60, LEARNING = 10, TIMED = CALLS - LEARNING, SEEDS = 20, SLICES = 4096 };
 

@@ -5,7 +5,7 @@
  * fault_test.sh.
  *     stall_test sum|matmul|sync|shortage STALL_MS  */
 #include "tests/check.h"
-#include "tests/data.h"
+#include "reference/data.h"
 
 enum { N = 12 << 20, M = 1600, K = 4000 }; /* several halves of the ring; C is more than one */
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 
 #include "runtime/base/trace.h"
-#include "tests/data.h"
+#include "reference/data.h"
 #include "tests/scenario.h"
 
 enum { N = 8 << 20, SIDE = 384, CALLS = 3 }; /* CALLS: of one round */

@@ -11,8 +11,8 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/cache_dir.h"
 #include "tests/check.h"
-#include "tests/data.h"
-#include "tests/ref.h"
+#include "reference/data.h"
+#include "reference/ref.h"
 
 enum { SIDE = 70, STEP_SECONDS = 300 };
 

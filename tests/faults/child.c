@@ -9,10 +9,10 @@
 #include <time.h>
 
 #include "runtime/hx.h"
-#include "tests/data.h"
+#include "reference/data.h"
 #include "tests/faults/cell.h"
 #include "tests/layers/fault_layer.h"
-#include "tests/ref.h"
+#include "reference/ref.h"
 
 enum { N = 40007, M = 24, COLUMNS = 20, K = 530, CELLS = M * COLUMNS, FIELDS = 3 };
 enum { GRACE_MS = 250, SETTLE_MS = 1000, DEVICE_NOT_AVAILABLE = -2, NVIDIA_LOST = -9999 };

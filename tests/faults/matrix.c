@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/data.h"
+#include "reference/data.h"
 #include "tests/faults/run.h"
 #include "tests/faults/table.h"
 

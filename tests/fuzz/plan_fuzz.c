@@ -9,7 +9,7 @@
 #include "runtime/run/remainder.h"
 #include "runtime/sched/work_range.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 enum { MOST_SLICES = 300, MOST_SIDE = 600 };
 static hx_context *hx;

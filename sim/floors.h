@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What sim_test holds the scheduler to. */
-#ifndef HX_TESTS_SIM_FLOORS_H
-#define HX_TESTS_SIM_FLOORS_H
+#ifndef HX_SIM_FLOORS_H
+#define HX_SIM_FLOORS_H
 
-#include "tests/sim/matrix.h"
+#include "sim/matrix.h"
 
 /* Means over 20 seeds of eta that must be reached: of all cells of a scenario, and of its worst cell, at 2 and 20 ms. A
  * rate that changes within 2 ms, when one launch takes 0.15 ms, leaves little to be done about it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A machine in virtual time: a CPU of some threads and devices that share a range of slices, by a policy. Nothing
  * sleeps and nothing computes; the slices are handed out by the runtime's own code (runtime/sched). */
-#ifndef HX_TESTS_SIM_SIM_H
-#define HX_TESTS_SIM_SIM_H
+#ifndef HX_SIM_SIM_H
+#define HX_SIM_SIM_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Deterministic data for tests and benchmarks: a value is a function of (kind, seed, index) and nothing else, so a
  * failing case is named by a few numbers. Kinds 0 to 4 of f32, and u itself for integers, are those of golden.txt. */
-#ifndef HX_TESTS_DATA_H
-#define HX_TESTS_DATA_H
+#ifndef HX_REFERENCE_DATA_H
+#define HX_REFERENCE_DATA_H
 
 #include <stddef.h>
 #include <stdint.h>

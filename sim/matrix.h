@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The scenarios: machines that are kind, and machines that are not. */
-#ifndef HX_TESTS_SIM_MATRIX_H
-#define HX_TESTS_SIM_MATRIX_H
+#ifndef HX_SIM_MATRIX_H
+#define HX_SIM_MATRIX_H
 
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 /* What hx believes before the call. */
 typedef enum sim_belief {

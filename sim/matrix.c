@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The scenarios as data: each is a change to a CPU and a device that share nothing and keep their rates. */
-#include "tests/sim/matrix.h"
+#include "sim/matrix.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 typedef struct flight {
   double wait, work;           /* what is left of the launch, and of the chunk in slices */

@@ -5,7 +5,7 @@
 
 #include "runtime/sched/progress.h"
 #include "runtime/sched/policy.h"
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 #define CALL 4u /* as HX__CALL_IDENTITY */
 #define TIMEOUT_NS 100e6

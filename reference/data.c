@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Deterministic data: see data.h. */
-#include "tests/data.h"
+#include "reference/data.h"
 
 #include <limits.h>
 #include <string.h>

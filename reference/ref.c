@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The scalar definition: see ref.h. Section numbers are those of docs/ARITHMETIC.md. */
-#include "tests/ref.h"
+#include "reference/ref.h"
 
 #include <float.h>
 #include <math.h>

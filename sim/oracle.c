@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 #define CUTS 64
 

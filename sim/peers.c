@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/sim/sim.h"
+#include "sim/sim.h"
 
 enum { DYNAMIC_CHUNKS = 64, LOGFIT_POINTS = 24 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The scalar definition of hx's results, written from docs/ARITHMETIC.md alone: no SIMD, no threads, no cleverness. It
  * shares no code with the library. The caller's floating-point state has to be the default one. */
-#ifndef HX_TESTS_REF_H
-#define HX_TESTS_REF_H
+#ifndef HX_REFERENCE_REF_H
+#define HX_REFERENCE_REF_H
 
 #include <stddef.h>
 #include <stdint.h>
