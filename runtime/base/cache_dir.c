@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of the cache: whose it must be, and how it comes to be. */
+ * The folder of the cache: how it is made, and who must own it. */
 #define _GNU_SOURCE
 #include "runtime/base/cache_dir.h"
 
@@ -16,25 +16,25 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what follows */
 static char folder[2 * HX__PATH_BYTES];
-static bool said;
+static bool reason_logged;
 static unsigned contexts; /* that are open */
 
-/* The process may change its working folder later, so a relative path is made absolute now. */
-static bool absolute(char *out, size_t bytes, const char *path) {
+/* Makes a relative path absolute, because the process may change its working folder later. */
+static bool make_absolute(char *out, size_t bytes, const char *path) {
   char here[HX__PATH_BYTES] = "";
   if (path[0] != '/' && !getcwd(here, sizeof here)) return false;
   return (size_t)snprintf(out, bytes, "%s%s%s", here, here[0] ? "/" : "", path) < bytes;
 }
 
-/* Whether it is the folder now; joins: unless a context has one. */
-static bool set(const char *path, bool joins) {
+/* Makes path the folder, unless joins is set and another context is open. Returns whether path is the folder now. */
+static bool set_folder(const char *path, bool joins) {
   static bool was_set;
   char now[sizeof folder] = "";
-  if (path[0] && !absolute(now, sizeof now, path)) now[0] = '\0';
+  if (path[0] && !make_absolute(now, sizeof now, path)) now[0] = '\0';
   hx__lock(&lock);
   const bool keep = joins && contexts > 0, same = was_set && strcmp(now, folder) == 0;
   if (!keep && !same) {
-    said = false;
+    reason_logged = false;
     was_set = true;
     memcpy(folder, now, strlen(now) + 1);
   }
@@ -47,10 +47,10 @@ static bool set(const char *path, bool joins) {
   return same || !keep;
 }
 
-void hx__cache_dir_set(const char *path) { set(path, false); }
+void hx__cache_dir_set(const char *path) { set_folder(path, false); }
 
 void hx__cache_dir_join(const char *path) {
-  if (set(path, true)) return;
+  if (set_folder(path, true)) return;
   hx__log(HX__LOG_INFO, "HX_CACHE_DIR=%s: not used: the process has the folder of the context that was opened first",
           path[0] ? path : "off");
 }
@@ -61,7 +61,7 @@ void hx__cache_dir_leave(void) {
   hx__unlock(&lock);
 }
 
-static bool folder_now(char out[sizeof folder]) {
+static bool current_folder(char out[sizeof folder]) {
   hx__lock(&lock);
   memcpy(out, folder, sizeof folder);
   hx__unlock(&lock);
@@ -70,23 +70,24 @@ static bool folder_now(char out[sizeof folder]) {
 
 bool hx__cache_dir_is_enabled(void) {
   char path[sizeof folder];
-  return folder_now(path);
+  return current_folder(path);
 }
 
 void hx__cache_dir_log_disabled(const char *what, int error) {
   char path[sizeof folder];
   hx__lock(&lock);
-  const bool first = !said;
-  said = true;
+  const bool first = !reason_logged;
+  reason_logged = true;
   memcpy(path, folder, sizeof path);
   hx__unlock(&lock);
   if (first)
     hx__log(HX__LOG_INFO, "no cache in %s: %s%s%s", path, what, error ? ": " : "", error ? strerror(error) : "");
 }
 
-/* Makes what is missing of an absolute path; an error number. A folder is made only in one of this user's or of root's:
- * root with the home of somebody else would leave a folder there that its owner cannot use. */
-static int make(char *path) {
+/* Creates the missing folders of an absolute path; returns an error number or 0. A folder is created only inside one
+ * that belongs to this user or to root: root running with another user's HOME would leave a folder there that the user
+ * cannot write to. */
+static int make_folders(char *path) {
   struct stat s;
   uid_t owner = 0;
   for (char *end = path; end; *end = '/') {
@@ -110,12 +111,12 @@ static int make(char *path) {
 int hx__cache_dir_open(bool create) {
   char path[sizeof folder];
   struct stat s;
-  if (!folder_now(path)) return -1;
+  if (!current_folder(path)) return -1;
   const int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
   int fd = open(path, flags);
   if (fd < 0 && errno == ENOENT) {
     if (!create) return -1;
-    const int error = make(path);
+    const int error = make_folders(path);
     if (error) return hx__cache_dir_log_disabled("it cannot be made", error), -1;
     fd = open(path, flags);
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What hx keeps between processes: files in one folder (HX_CACHE_DIR), each found by its whole key. Nothing here fails
- * a caller: a folder or a file that cannot be used, or that others could have written, is as good as none. */
+ * What hx stores for later processes: files in one folder (HX_CACHE_DIR), each found by its whole key. No function here
+ * fails: a folder or file that cannot be used, or that another user could have written, counts as missing. */
 #ifndef HX_BASE_CACHE_DIR_H
 #define HX_BASE_CACHE_DIR_H
 
@@ -8,22 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The folder of the process from now on; "": none. Nothing is created before the first file. */
+/* Sets the folder of the process; "" means no cache. Nothing is created before the first file is written. */
 void hx__cache_dir_set(const char *path);
-/* A context begins, with the folder that it would have: the process has that of the first one for as long as any is
- * open, because programs and the model are the process's. At level info it says whose folder is not taken. */
+/* A context begins and asks for this folder. Because programs and the model belong to the process, the folder of the
+ * first context is used for as long as any context is open; if another one is asked for, a message at level info says
+ * that it is not used. */
 void hx__cache_dir_join(const char *path);
 void hx__cache_dir_leave(void); /* it ends */
-/* Whether there is one: else keys need not be made. */
+/* Whether there is a cache; if not, keys need not be computed. */
 bool hx__cache_dir_is_enabled(void);
 
-/* A descriptor of the folder, or -1. create: makes it where it is missing, for its owner alone. Used only where it
- * belongs to this user and nobody else may write to it. */
+/* Opens the folder and returns its descriptor, or -1. create: makes it, with mode 0700, if it does not exist. The
+ * folder is used only if it belongs to this user and no other user may write to it. */
 int hx__cache_dir_open(bool create);
-/* Says once for each folder that is set, at level info, why there is no cache. */
+/* Logs at level info why there is no cache, once for each folder that is set. */
 void hx__cache_dir_log_disabled(const char *what, int error);
 
-/* Removes the files that were used longest ago until the rest keeps within HX__CACHE_BYTES. */
+/* Removes the least recently used files until the rest takes at most HX__CACHE_BYTES. */
 void hx__cache_trim(int folder);
 #define HX__CACHE_BYTES ((uint64_t)256 << 20)
 #define HX__CACHE_SUFFIX ".hxc" /* of files; one being written begins with a dot */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file of the cache: a header, the whole key, the contents. It is written under another name and renamed, so a reader
- * sees all of it or nothing; what is cut short all the same (no fsync is made: a lost file is only a miss), changed, of
- * another format or key, or not surely this user's, is passed over, and replaced by the next put. Nothing is read of a
- * file whose size is not the one that its header and the key give. */
+ * A file of the cache: a header, the whole key, the contents. It is written under a temporary name and renamed, so a
+ * reader sees all of it or nothing. A file that is truncated all the same (there is no fsync, since a lost file is only
+ * a miss), modified, of another format or key, or possibly written by another user is ignored and replaced by the next
+ * put. A file whose size is not the one given by its header and key is not read. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ typedef struct name {
   char text[40];
 } name;
 
-static name name_of(const void *key, size_t key_bytes) {
+static name file_name_of(const void *key, size_t key_bytes) {
   name n;
   snprintf(n.text, sizeof n.text, "%016llx" HX__CACHE_SUFFIX,
            (unsigned long long)hx__hash(HX__HASH_START, key, key_bytes));
@@ -65,7 +65,8 @@ static bool write_all(int fd, const void *from, size_t bytes) {
   return true;
 }
 
-/* The header of an open file that this user wrote, under this key; NULL, or what is wrong with the file. */
+/* Reads the header of an open file and checks that this user wrote it under a key of this length. Returns NULL, or what
+ * is wrong with the file. */
 static const char *read_header(int fd, size_t key_bytes, header *h, bool *marked) {
   struct stat s;
   if (fstat(fd, &s) != 0) return "it cannot be read";
@@ -80,7 +81,7 @@ static const char *read_header(int fd, size_t key_bytes, header *h, bool *marked
   return hx__crash_marks_are_valid(&h->marks, marked) ? NULL : "it is damaged";
 }
 
-/* The same for what follows the header; *data is to be freed. */
+/* The same for what follows the header. The caller frees *data. */
 static const char *read_contents(int fd, const header *h, const void *key, char **data) {
   const size_t key_bytes = (size_t)h->key_bytes, data_bytes = (size_t)h->data_bytes;
   char *const all = malloc(key_bytes + data_bytes + 1);
@@ -91,12 +92,12 @@ static const char *read_contents(int fd, const header *h, const void *key, char 
   return hx__hash(HX__HASH_START, all, data_bytes) == h->checksum ? NULL : "it is damaged";
 }
 
-static int open_kept(int folder, const name *n, int access) {
+static int open_cached(int folder, const name *n, int access) {
   /* Not led elsewhere by a link, nor blocked by a pipe. */
   return hx__above_streams(openat(folder, n->text, access | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
-static void pass_over(const name *n, const char *why, int error) {
+static void log_ignored(const name *n, const char *why, int error) {
   hx__log(HX__LOG_INFO, "the cache's file %s is passed over: %s%s%s", n->text, why, error ? ": " : "",
           error ? strerror(error) : "");
 }
@@ -104,8 +105,8 @@ static void pass_over(const name *n, const char *why, int error) {
 void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial) {
   const int folder = hx__cache_dir_open(false);
   if (folder < 0) return NULL;
-  const name n = name_of(key, key_bytes);
-  const int fd = open_kept(folder, &n, trial ? O_RDWR : O_RDONLY);
+  const name n = file_name_of(key, key_bytes);
+  const int fd = open_cached(folder, &n, trial ? O_RDWR : O_RDONLY);
   int error = fd < 0 ? errno : 0;
   close(folder);
   if (error == ENOENT) return NULL;
@@ -113,7 +114,7 @@ void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial
   char *data = NULL;
   bool marked;
   const char *why = fd < 0 ? "it cannot be opened" : read_header(fd, key_bytes, &h, &marked);
-  const bool on_trial = !why && trial && !(why = hx__crash_mark_begin(fd, offsetof(header, marks), &error));
+  const bool marked_by_us = !why && trial && !(why = hx__crash_mark_begin(fd, offsetof(header, marks), &error));
   if (!why) why = read_contents(fd, &h, key, &data);
   if (!why) {
     futimens(fd, NULL); /* what was used longest ago goes first */
@@ -124,21 +125,21 @@ void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial
       close(fd);
     return data;
   }
-  pass_over(&n, why, error);
+  log_ignored(&n, why, error);
   free(data);
-  if (on_trial)
+  if (marked_by_us)
     hx__cache_crash_mark_end(fd, true); /* no driver has had it */
   else if (fd >= 0)
     close(fd);
   return NULL;
 }
 
-/* Whether what is kept under a key has the mark of a trial: of one that goes on, or that a process died of. */
+/* Whether the file under this key has a crash mark, of a process that is using it or that crashed while it did. */
 static bool is_marked(int folder, const name *n, const void *key, size_t key_bytes) {
   header h;
   bool marked = false;
   char *data = NULL;
-  const int fd = open_kept(folder, n, O_RDONLY);
+  const int fd = open_cached(folder, n, O_RDONLY);
   if (fd < 0) return false;
   const bool is = !read_header(fd, key_bytes, &h, &marked) && marked && !read_contents(fd, &h, key, &data);
   free(data);
@@ -153,10 +154,10 @@ static int write_file(int folder, const name *final, const header *h, const void
   const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
   const int fd = hx__above_streams(openat(folder, temporary, flags, 0600));
   if (fd < 0) return errno;
-  const hx__signal_guard hush = hx__signal_guard_begin();
+  const hx__signal_guard guard = hx__signal_guard_begin();
   bool ok = write_all(fd, h, sizeof *h) && write_all(fd, key, (size_t)h->key_bytes) &&
             write_all(fd, data, (size_t)h->data_bytes);
-  hx__signal_guard_end(&hush, !ok);
+  hx__signal_guard_end(&guard, !ok);
   int error = ok ? 0 : errno;
   if (close(fd) != 0 && ok) error = errno;
   if (!error && renameat(folder, temporary, folder, final->text) != 0) error = errno;
@@ -168,7 +169,7 @@ void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t b
   if (bytes > MOST_BYTES) return;
   const int folder = hx__cache_dir_open(true);
   if (folder < 0) return;
-  const name n = name_of(key, key_bytes);
+  const name n = file_name_of(key, key_bytes);
   header h = {.format = FORMAT, .header_bytes = sizeof h, .key_bytes = key_bytes, .data_bytes = bytes};
   memcpy(h.magic, magic, sizeof magic);
   h.checksum = hx__hash(HX__HASH_START, data, bytes);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The size of the cache: what was used longest ago goes first. Only names that hx gives are looked at. */
+ * Keeps the cache small by removing the least recently used files. Only files with names that hx gives are considered.
+ */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 
 #include "runtime/base/cache_dir.h"
 
-#define MOST_FILES 8192u    /* beyond them the folder's order decides which are seen */
+#define MOST_FILES 8192u    /* with more files, the order of the folder decides which are considered */
 #define STALE_SECONDS 3600L /* a file that is still being written after this was left by a process that died */
 
 typedef struct file {
@@ -20,14 +21,14 @@ typedef struct file {
   struct timespec used;
 } file;
 
-static int by_use(const void *a, const void *b) {
+static int compare_last_use(const void *a, const void *b) {
   const struct timespec x = ((const file *)a)->used, y = ((const file *)b)->used;
   if (x.tv_sec != y.tv_sec) return x.tv_sec < y.tv_sec ? -1 : 1;
   return x.tv_nsec < y.tv_nsec ? -1 : x.tv_nsec > y.tv_nsec;
 }
 
 /* "16 hexadecimal digits.hxc", or with ".process-time-" before them: one that is being written. */
-static bool is_ours(const char *name) {
+static bool is_cache_file_name(const char *name) {
   static const char hex[] = "0123456789abcdef";
   if (name[0] == '.') {
     const char *const dash = strchr(name + 1, '-'), *const last = dash ? strchr(dash + 1, '-') : NULL;
@@ -38,13 +39,13 @@ static bool is_ours(const char *name) {
   return strspn(name, hex) == 16 && strcmp(name + 16, HX__CACHE_SUFFIX) == 0;
 }
 
-/* Fills *files; removes what dead processes left. */
-static size_t list(int folder, DIR *entries, file *files, uint64_t *total) {
+/* Fills *files; removes temporary files that crashed processes have left. */
+static size_t list_files(int folder, DIR *entries, file *files, uint64_t *total) {
   size_t count = 0;
   const struct dirent *entry;
   while (count < MOST_FILES && (entry = readdir(entries)) != NULL) {
     struct stat s;
-    if (!is_ours(entry->d_name) || fstatat(folder, entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    if (!is_cache_file_name(entry->d_name) || fstatat(folder, entry->d_name, &s, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (!S_ISREG(s.st_mode)) continue;
     if (entry->d_name[0] == '.') {
       if (time(NULL) - s.st_mtime > STALE_SECONDS) unlinkat(folder, entry->d_name, 0);
@@ -61,12 +62,13 @@ static size_t list(int folder, DIR *entries, file *files, uint64_t *total) {
 
 void hx__cache_trim(int folder) {
   uint64_t total = 0;
-  const int again = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* its own place in the list of entries */
-  DIR *const entries = again >= 0 ? fdopendir(again) : NULL;
+  const int folder_again =
+      openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* its own place in the list of entries */
+  DIR *const entries = folder_again >= 0 ? fdopendir(folder_again) : NULL;
   file *const files = entries ? malloc(MOST_FILES * sizeof *files) : NULL;
   if (files) {
-    const size_t count = list(folder, entries, files, &total);
-    if (total > HX__CACHE_BYTES) qsort(files, count, sizeof *files, by_use);
+    const size_t count = list_files(folder, entries, files, &total);
+    if (total > HX__CACHE_BYTES) qsort(files, count, sizeof *files, compare_last_use);
     for (size_t i = 0; i < count && total > HX__CACHE_BYTES; i++) {
       unlinkat(folder, files[i].name, 0);
       total -= files[i].bytes;
@@ -75,6 +77,6 @@ void hx__cache_trim(int folder) {
   free(files);
   if (entries)
     closedir(entries);
-  else if (again >= 0)
-    close(again);
+  else if (folder_again >= 0)
+    close(folder_again);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sleep to a point in time: a signal does not lengthen it. */
+ * Sleeping until a point in time, which a signal does not prolong. */
 #define _GNU_SOURCE
 #include "runtime/base/clock.h"
 

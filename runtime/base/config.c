@@ -58,8 +58,8 @@ const hx__config_row *hx__config_rows(size_t *count) {
   return rows;
 }
 
-/* NAME=VALUE: accepted: ...; why. What is accepted stays readable however long the value is. */
-static hx_status refuse(const hx__config_row *row, const char *value, bool setting, const char *why) {
+/* Reports "NAME=VALUE: accepted: ...; why". A long value is cut, so that the rest stays readable. */
+static hx_status report_refused(const hx__config_row *row, const char *value, bool setting, const char *why) {
   char tail[HX__DETAIL_BYTES];
   const int tail_length = snprintf(tail, sizeof tail, ": accepted: %s%s%s%s", row->values, why[0] ? "; " : "", why,
                                    setting ? " (given in hx_settings)" : "");
@@ -70,13 +70,13 @@ static hx_status refuse(const hx__config_row *row, const char *value, bool setti
 }
 
 /* A value from either source. Empty or NULL: not set. */
-static hx_status take(hx__config *config, const hx__config_row *row, const char *value, bool setting) {
+static hx_status apply_value(hx__config *config, const hx__config_row *row, const char *value, bool setting) {
   if (!value || !value[0]) return HX_OK;
   char why[HX__WHY_BYTES] = "";
-  return row->parse(config, value, why) ? HX_OK : refuse(row, value, setting, why);
+  return row->parse(config, value, why) ? HX_OK : report_refused(row, value, setting, why);
 }
 
-static void defaults(hx__config *config) {
+static void set_defaults(hx__config *config) {
   memset(config, 0, sizeof *config); /* the first word of an enumeration, "derived", none */
   config->device_words = HX__DEV_CPU | HX__DEV_IGPU | HX__DEV_GPU;
   config->min_offload = UINT64_MAX;
@@ -88,9 +88,9 @@ static void defaults(hx__config *config) {
   hx__environment_cache_dir(config->cache_dir, sizeof config->cache_dir);
 }
 
-/* A secure process keeps no file, whoever named it: a folder that its caller can write to, or a link there, would have
- * it write, or take a kernel, with rights that the caller lacks. */
-static void keep_no_file(hx__config *config) { config->cache_dir[0] = config->trace[0] = '\0'; }
+/* A secure process uses no files, even if hx_settings names them: with a folder or link that its caller can write to,
+ * it would write files or load kernels with rights that the caller does not have. */
+static void disable_files(hx__config *config) { config->cache_dir[0] = config->trace[0] = '\0'; }
 
 hx_status hx__config_read(hx__config *config, const hx_settings *settings) {
   if (settings)
@@ -98,14 +98,14 @@ hx_status hx__config_read(hx__config *config, const hx_settings *settings) {
       if (settings->reserved[i] != 0)
         return hx__fail(HX_INVALID_ARGUMENT, "reserved[%zu] of hx_settings is %llu: start from HX_SETTINGS_DEFAULT", i,
                         (unsigned long long)settings->reserved[i]);
-  defaults(config);
+  set_defaults(config);
   for (size_t i = 0; i < ROWS; i++) {
-    hx_status s = take(config, &rows[i], secure_getenv(rows[i].name), false);
+    hx_status s = apply_value(config, &rows[i], secure_getenv(rows[i].name), false);
     if (s == HX_OK && settings)
-      s = take(config, &rows[i], *(const char *const *)((const char *)settings + rows[i].setting), true);
+      s = apply_value(config, &rows[i], *(const char *const *)((const char *)settings + rows[i].setting), true);
     if (s != HX_OK) return s;
   }
-  if (hx__is_secure_process()) keep_no_file(config);
+  if (hx__is_secure_process()) disable_files(config);
   __atomic_store_n(&hx__log_threshold, config->log, __ATOMIC_RELAXED);
   hx__environment_warn();
   return HX_OK;

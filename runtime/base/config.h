@@ -99,8 +99,8 @@ typedef struct hx__config {
   int log; /* hx__log_level */
 } hx__config;
 
-/* Parses the whole of value, which is not empty, into its members of *config. False where it is not accepted; what is
- * wrong with it may then stand in why, which came in as "". */
+/* Parses the whole of value, which is not empty, into its members of *config. Returns false if the value is not
+ * accepted; why, which is "" on entry, may then say what is wrong with it. */
 #define HX__WHY_BYTES 128
 typedef bool hx__config_parser(hx__config *config, const char *value, char why[HX__WHY_BYTES]);
 
@@ -113,7 +113,7 @@ typedef bool hx__config_parser(hx__config *config, const char *value, char why[H
  * as it was. */
 hx_status hx__config_read(hx__config *config, const hx_settings *settings);
 
-/* The table for those who print it (hx-bench env, the README test). */
+/* One row of the table, for code that prints it (hx-bench env, the README test). */
 typedef struct hx__config_row {
   const char *name;   /* "HX_DEVICES" */
   const char *values; /* what is accepted, one sentence fragment */

@@ -62,7 +62,7 @@ WORD_PARSER(objective, hx__objective)
 WORD_PARSER(offload, hx__offload_mode)
 WORD_PARSER(log, int)
 
-/* As the rows of cpu/isa.h, which stands higher. */
+/* Must match the rows of cpu/isa.h, which ranks higher and cannot be included. */
 static bool cpu_has(hx__isa isa) {
   switch (isa) {
 #if defined(__x86_64__)

@@ -13,15 +13,16 @@
 #include "runtime/base/signal_guard.h"
 
 #define IN_USE 0xa5 /* no single bit away from 0 */
-#define MOST_TRIALS 64
+#define MOST_MARKED_FILES 64
 #define NOT_YET (-1)
 
-/* The trials of this process. Under the lock no system call is made but the write of a mark, for fork waits for it. */
-typedef struct trial {
+/* The files that this process is giving to drivers. Under the lock no system call is made except the write of a mark,
+ * because fork waits for the lock. */
+typedef struct marked_file {
   int fd;
   off_t mark; /* where in the file; NOT_YET */
-} trial;
-static trial list[MOST_TRIALS];
+} marked_file;
+static marked_file list[MOST_MARKED_FILES];
 static unsigned count;
 static bool ending; /* marks that are set from now on would be left */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -36,9 +37,9 @@ bool hx__crash_marks_are_valid(const hx__crash_marks *marks, bool *any) {
 }
 
 static bool set_mark(int fd, off_t at, unsigned char mark) {
-  const hx__signal_guard hush = hx__signal_guard_begin();
+  const hx__signal_guard guard = hx__signal_guard_begin();
   const bool set = pwrite(fd, &mark, 1, at) == 1;
-  hx__signal_guard_end(&hush, !set);
+  hx__signal_guard_end(&guard, !set);
   return set;
 }
 
@@ -49,13 +50,13 @@ static int lock_byte(int fd, int command, off_t at, short *type) {
   return 0;
 }
 
-/* Locks the byte of a mark that nobody has; false with an error number, 0 if all are taken. */
-static bool take_byte(int fd, off_t at, const hx__crash_marks *marks, off_t *mine, int *error) {
+/* Locks the byte of a free mark. Returns false with an error number, or with 0 if all marks are in use. */
+static bool lock_free_byte(int fd, off_t at, const hx__crash_marks *marks, off_t *own_mark, int *error) {
   for (unsigned i = 0; i < HX__CRASH_MARKS; i++) {
     short type = F_WRLCK;
     if (marks->mark[i]) continue;
-    *mine = at + i;
-    *error = lock_byte(fd, F_OFD_SETLK, *mine, &type);
+    *own_mark = at + i;
+    *error = lock_byte(fd, F_OFD_SETLK, *own_mark, &type);
     if (*error == 0) return true;
     if (*error != EAGAIN && *error != EACCES) return false;
   }
@@ -63,8 +64,9 @@ static bool take_byte(int fd, off_t at, const hx__crash_marks *marks, off_t *min
   return false;
 }
 
-/* Whether a mark has no lock: its process died. One that was taken back after it was read was not left. */
-static bool is_left(int fd, off_t at, const hx__crash_marks *marks) {
+/* Whether there is a mark without a lock, so that its process must have crashed. A mark that was removed after it had
+ * been read does not count. */
+static bool has_abandoned_mark(int fd, off_t at, const hx__crash_marks *marks) {
   for (unsigned i = 0; i < HX__CRASH_MARKS; i++) {
     short type = F_WRLCK;
     unsigned char now = 0;
@@ -91,17 +93,17 @@ static void in_child(void) {
   pthread_mutex_unlock(&lock);
 }
 
-static void watch(void) {
+static void install_handlers(void) {
   atexit(at_exit);
   pthread_atfork(before_fork, in_parent, in_child);
 }
 
-static bool enlist(int fd) {
+static bool add_to_list(int fd) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, watch);
+  pthread_once(&once, install_handlers);
   pthread_mutex_lock(&lock);
-  const bool room = count < MOST_TRIALS && !ending;
-  if (room) list[count++] = (trial){fd, NOT_YET};
+  const bool room = count < MOST_MARKED_FILES && !ending;
+  if (room) list[count++] = (marked_file){fd, NOT_YET};
   pthread_mutex_unlock(&lock);
   return room;
 }
@@ -118,8 +120,8 @@ static bool mark_listed(int fd, off_t mark) {
   return set;
 }
 
-/* Takes it from the list; where its mark is, or NOT_YET. */
-static off_t strike(int fd) {
+/* Removes the file from the list; returns the position of its mark, or NOT_YET. */
+static off_t remove_from_list(int fd) {
   off_t mark = NOT_YET;
   pthread_mutex_lock(&lock);
   for (unsigned i = 0; i < count; i++)
@@ -134,27 +136,28 @@ static off_t strike(int fd) {
 
 static const char *mark_file(int fd, off_t at, int *error) {
   hx__crash_marks marks;
-  off_t mine;
+  off_t own_mark;
   if (pread(fd, &marks, sizeof marks, at) != (ssize_t)sizeof marks) return "it cannot be read";
-  if (!take_byte(fd, at, &marks, &mine, error))
+  if (!lock_free_byte(fd, at, &marks, &own_mark, error))
     return *error ? "its use cannot be locked" : "too many processes use it just now";
-  if (is_left(fd, at, &marks)) return "a process died while a driver used it; until it is removed it is not used again";
+  if (has_abandoned_mark(fd, at, &marks))
+    return "a process died while a driver used it; until it is removed it is not used again";
   errno = 0;
-  if (mark_listed(fd, mine)) return NULL;
+  if (mark_listed(fd, own_mark)) return NULL;
   *error = errno;
   return "its use cannot be marked";
 }
 
 const char *hx__crash_mark_begin(int fd, off_t at, int *error) {
   *error = 0;
-  if (!enlist(fd)) return "too many are used just now, or the process is ending";
+  if (!add_to_list(fd)) return "too many are used just now, or the process is ending";
   const char *const why = mark_file(fd, at, error);
-  if (why) strike(fd);
+  if (why) remove_from_list(fd);
   return why;
 }
 
 void hx__cache_crash_mark_end(int fd, bool passed) {
-  const off_t mark = strike(fd);
+  const off_t mark = remove_from_list(fd);
   if (passed && mark != NOT_YET) set_mark(fd, mark, 0);
   if (!passed && ftruncate(fd, 0) != 0 && mark != NOT_YET) set_mark(fd, mark, 0);
   close(fd);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Marks on a file of the cache: who has given its contents to a driver and has not yet said how that went. A mark is a
- * byte of the file with an advisory lock on that byte (an open-file-description lock), which the kernel gives back when
- * the process ends, however it ends. So a mark without a lock was left by a process that died, and no process number
- * is needed, which in a container would be the same each time. A process that ends in an orderly way takes its marks
- * back, and a forked child does not keep its parent's locks alive. */
+ * Marks in a file of the cache that say which processes are giving its contents to a driver at the moment. A mark is
+ * one byte of the file with an advisory lock on that byte (an open-file-description lock), which the kernel releases
+ * when the process ends, however it ends. So a mark without a lock was left by a process that crashed. No process
+ * number is needed, which in a container could be the same each time. A process that exits normally removes its marks,
+ * and a forked child does not keep its parent's locks alive. */
 #ifndef HX_BASE_CACHE_TRIAL_H
 #define HX_BASE_CACHE_TRIAL_H
 
@@ -16,11 +16,11 @@ typedef struct hx__crash_marks {
   unsigned char mark[HX__CRASH_MARKS];
 } hx__crash_marks;
 
-/* Whether every byte is a mark or none; *any: whether one is. */
+/* Whether every byte is either a mark or zero; *any tells whether there is a mark. */
 bool hx__crash_marks_are_valid(const hx__crash_marks *marks, bool *any);
 
-/* Marks the file, whose marks begin at byte `at`. NULL, or why it may not be given to a driver; *error: the error
- * number that goes with it, or 0. */
+/* Marks the file; its marks begin at byte `at`. Returns NULL, or the reason why its contents must not be given to a
+ * driver, with the error number that belongs to it, or 0, in *error. */
 const char *hx__crash_mark_begin(int fd, off_t at, int *error);
 
 #endif

@@ -55,24 +55,25 @@ static int open_in(int folder, const char *name, const char *file) {
 
 static bool read_in(int folder, const char *name, const char *file, char word[WORD]) {
   const int fd = open_in(folder, name, file);
-  const bool fine = read_at(fd, word);
+  const bool ok = read_at(fd, word);
   if (fd >= 0) close(fd);
-  return fine;
+  return ok;
 }
 
 /* A whole number of microjoules and nothing else. */
-static bool number(const char *word, uint64_t *value) {
+static bool parse_number(const char *word, uint64_t *value) {
   int end = 0;
   return word[0] >= '0' && word[0] <= '9' && sscanf(word, "%" SCNu64 "%n", value, &end) == 1 && word[end] == '\0';
 }
 
 static bool read_counter(const zone *z, uint64_t *value) {
   char word[WORD];
-  return read_at(z->fd, word) && number(word, value);
+  return read_at(z->fd, word) && parse_number(word, value);
 }
 
-/* What a folder stands for: by its place, intel-rapl:N or intel-rapl:N:M, and its name. */
-static kind kind_of(int folder, const char *name) {
+/* The kind of counter in a folder, from the folder's name (intel-rapl:N or intel-rapl:N:M) and the counter's own name.
+ */
+static kind counter_kind(int folder, const char *name) {
   unsigned zone_number, part;
   int top = 0, sub = 0;
   char word[WORD];
@@ -85,21 +86,21 @@ static kind kind_of(int folder, const char *name) {
 static bool add_zone(hx__energy *e, int folder, const char *name) {
   char word[WORD];
   zone z = {.fd = open_in(folder, name, "energy_uj")};
-  const bool fine = e->zones < MOST_ZONES && read_counter(&z, &z.last) &&
-                    read_in(folder, name, "max_energy_range_uj", word) && number(word, &z.range);
-  if (fine)
+  const bool ok = e->zones < MOST_ZONES && read_counter(&z, &z.last) &&
+                  read_in(folder, name, "max_energy_range_uj", word) && parse_number(word, &z.range);
+  if (ok)
     e->zone[e->zones++] = z;
   else if (z.fd >= 0)
     close(z.fd);
-  return fine;
+  return ok;
 }
 
-/* Adds all of a kind; false where one cannot be read. */
+/* Adds all counters of a kind; returns false if one cannot be read. */
 static bool add_kind(hx__energy *e, DIR *dir, kind wanted) {
   bool all = true;
   rewinddir(dir);
   for (const struct dirent *d; (d = readdir(dir)) != NULL;)
-    if (strncmp(d->d_name, "intel-rapl:", 11) == 0 && kind_of(dirfd(dir), d->d_name) == wanted)
+    if (strncmp(d->d_name, "intel-rapl:", 11) == 0 && counter_kind(dirfd(dir), d->d_name) == wanted)
       all = add_zone(e, dirfd(dir), d->d_name) && all;
   return all;
 }
@@ -107,18 +108,18 @@ static bool add_kind(hx__energy *e, DIR *dir, kind wanted) {
 hx__energy *hx__energy_open(const char *folder) {
   DIR *const dir = opendir(folder);
   hx__energy *const e = dir ? calloc(1, sizeof *e) : NULL;
-  bool fine = e != NULL;
-  if (fine) {
+  bool ok = e != NULL;
+  if (ok) {
     pthread_mutex_init(&e->lock, NULL);
-    fine = add_kind(e, dir, PACKAGE);
-    if (fine && e->zones)
+    ok = add_kind(e, dir, PACKAGE);
+    if (ok && e->zones)
       add_kind(e, dir, DRAM); /* one that cannot be read is left out for good */
-    else if (fine)
+    else if (ok)
       add_kind(e, dir, PSYS);
-    fine = fine && e->zones;
+    ok = ok && e->zones;
   }
   if (dir) closedir(dir);
-  if (fine) return e;
+  if (ok) return e;
   hx__energy_close(e);
   return NULL;
 }
@@ -133,13 +134,13 @@ void hx__energy_close(hx__energy *e) {
 double hx__energy_joules(hx__energy *e) {
   if (!e) return NAN;
   uint64_t sum = 0;
-  bool fine = true;
+  bool ok = true;
   hx__lock(&e->lock);
   for (unsigned i = 0; i < e->zones; i++) {
     zone *const z = &e->zone[i];
     uint64_t now;
     if (!read_counter(z, &now)) {
-      fine = false; /* a package that was put to sleep, say; the next look has what this one lacks */
+      ok = false; /* for example a package that is asleep; the next reading includes what this one lacks */
       continue;
     }
     z->total += now >= z->last ? now - z->last : z->range >= z->last ? z->range - z->last + now : now;
@@ -149,9 +150,9 @@ double hx__energy_joules(hx__energy *e) {
   const uint64_t now_ns = hx__now_ns();
   if (sum != e->sum || !e->moved_ns) e->moved_ns = now_ns;
   e->sum = sum;
-  fine = fine && now_ns - e->moved_ns < STUCK_NS;
+  ok = ok && now_ns - e->moved_ns < STUCK_NS;
   hx__unlock(&e->lock);
-  return fine ? (double)sum * 1e-6 : NAN;
+  return ok ? (double)sum * 1e-6 : NAN;
 }
 
 static hx__energy *process;

@@ -7,9 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether this process has more rights than whoever started it (AT_SECURE: setuid, setgid, file capabilities). Nothing
- * that its caller chooses may then decide which code runs: hx reads no variable, keeps no file, and calls neither
- * libOpenCL, which loads the drivers and layers that variables name, nor hwloc, which loads plugins likewise. */
+/* Whether this process has more rights than the user who started it (AT_SECURE: setuid, setgid, file capabilities).
+ * Nothing that its caller chooses may then decide which code runs: hx reads no variable, keeps no file, and calls
+ * neither libOpenCL, which loads the drivers and layers that variables name, nor hwloc, which loads plugins likewise.
+ */
 bool hx__is_secure_process(void);
 
 /* $XDG_CACHE_HOME/hx, else $HOME/.cache/hx, else "". Nothing is created. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a public function owes the thread that calls it: its floating-point state is as it was when the function
- * returns, and the thread is not cancelled inside, where it may hold a lock or have others work on its stack. */
+ * What a public function guarantees to the calling thread: its floating-point state is unchanged when the function
+ * returns, and the thread is not cancelled inside, where it may hold a lock or other threads may use its stack. */
 #ifndef HX_BASE_GUARD_H
 #define HX_BASE_GUARD_H
 
@@ -19,8 +19,9 @@ static inline hx__guard hx__guard_begin(void) {
   return g;
 }
 
-/* A cancellation that came meanwhile is acted upon at the caller's next cancellation point. This is none: the caller of
- * a function that gives it something could not free that. hx_offload and hx_wait, which give nothing, end with one. */
+/* A cancellation request that arrived in between takes effect at the caller's next cancellation point. This function is
+ * not one, because the caller could not free what the public function returns. hx_offload and hx_wait, which return
+ * nothing to free, end with one. */
 static inline void hx__guard_end(const hx__guard *g) {
   pthread_setcancelstate(g->cancel, NULL);
   hx__fpenv_leave(g->fpenv);

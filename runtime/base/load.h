@@ -7,13 +7,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Whether fewer threads than cores run on this machine, the calling one, which is about to wait or to become one of
- * them, left out; false where that cannot be told. */
+/* Whether fewer threads than cores are running on this machine, not counting the calling one. False if unknown. */
 bool hx__core_is_idle(void);
 
-/* How long a thread of this process was ready and had no core, in all; 0 where the kernel does not say. */
+/* The total time for which a thread of this process was ready to run but had no core; 0 if the kernel does not say. */
 uint64_t hx__thread_delay_ns(pid_t thread);
-/* How long a thread of this process has worked or waited for a core, in all; 0 if the kernel does not say. */
+/* The total time for which a thread of this process has run or waited for a core; 0 if the kernel does not say. */
 uint64_t hx__thread_worked_ns(pid_t thread);
 
 #endif

@@ -20,11 +20,11 @@ static const char *const level_names[] = {
 
 #define LINE_BYTES 2048 /* under PIPE_BUF, up to which a write to a pipe is atomic */
 
-static void put(const char *line, size_t length) {
-  const hx__signal_guard hush = hx__signal_guard_begin();
+static void write_line(const char *line, size_t length) {
+  const hx__signal_guard guard = hx__signal_guard_begin();
   ssize_t written;
   while ((written = write(STDERR_FILENO, line, length)) < 0 && errno == EINTR) continue;
-  hx__signal_guard_end(&hush, written < 0);
+  hx__signal_guard_end(&guard, written < 0);
 }
 
 void hx__log_write(hx__log_level level, const char *format, ...) {
@@ -41,6 +41,6 @@ void hx__log_write(hx__log_level level, const char *format, ...) {
   for (size_t i = 0; i < length; i++) /* names of drivers come from outside: no escape sequences, no second line */
     if ((unsigned char)line[i] < ' ' || line[i] == 0x7f) line[i] = '?';
   line[length++] = '\n';
-  put(line, length);
+  write_line(line, length);
   errno = saved_errno;
 }

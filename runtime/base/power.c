@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The power source, from sysfs. Reading a supply asks its driver, which asks the firmware: that takes milliseconds on
- * some laptops, and may hang. So a thread of its own does it, and a call goes on with what the last look has found. */
+ * The power source, read from sysfs. Reading a supply makes its driver ask the firmware, which takes milliseconds on
+ * some laptops and may hang. So a separate thread reads it, and calls use the last known value. */
 #define _GNU_SOURCE
 #include "runtime/base/power.h"
 
@@ -16,8 +16,10 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
 
-#define LOOK_S 10u
-#define FIRST_NS 20000000u /* what the first call waits, so that it is not taken for one on mains */
+#define READING_INTERVAL_S 10u
+#define FIRST_WAIT_NS                                                                                                \
+  20000000u /* how long the first call waits for the first reading; without it a laptop on battery would count as on \
+               mains */
 
 const char *hx__power_folder = "/sys/class/power_supply";
 
@@ -34,7 +36,7 @@ static bool read_word(int folder, const char *supply, const char *file, char *wo
   return true;
 }
 
-/* On battery: one of the system's own discharges, and no mains is online. */
+/* The machine is on battery if one of its own batteries is discharging and no mains supply is online. */
 hx__power hx__power_by(const char *folder) {
   DIR *const dir = opendir(folder);
   if (!dir) return HX__POWER_MAINS;
@@ -52,7 +54,7 @@ hx__power hx__power_by(const char *folder) {
   return discharging && !online ? HX__POWER_BATTERY : HX__POWER_MAINS;
 }
 
-/* Desktops and servers have none. This lists names and asks no driver. */
+/* Desktops and servers have no supplies. Listing the names does not involve a driver. */
 static bool has_supplies(void) {
   DIR *const dir = opendir(hx__power_folder);
   bool any = false;
@@ -66,18 +68,18 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t seen;
 static bool known; /* under the lock */
 static _Atomic int source = HX__POWER_MAINS;
-static _Atomic uint64_t looked_s;
-static atomic_bool looking = true; /* somebody is, or nobody ever needs to */
+static _Atomic uint64_t last_reading_s;
+static atomic_bool reading = true; /* a thread is reading, or there is nothing to read */
 
-static void end_look(void) {
-  atomic_store_explicit(&looked_s, hx__date_s(), memory_order_relaxed);
-  atomic_store_explicit(&looking, false, memory_order_release);
+static void end_reading(void) {
+  atomic_store_explicit(&last_reading_s, hx__date_s(), memory_order_relaxed);
+  atomic_store_explicit(&reading, false, memory_order_release);
 }
 
-static void *look_once(void *unused) {
+static void *read_supplies(void *unused) {
   (void)unused;
   atomic_store_explicit(&source, (int)hx__power_by(hx__power_folder), memory_order_relaxed);
-  end_look();
+  end_reading();
   pthread_mutex_lock(&lock);
   known = true;
   pthread_cond_broadcast(&seen);
@@ -85,37 +87,37 @@ static void *look_once(void *unused) {
   return NULL;
 }
 
-static bool start_look(void) {
+static bool start_reading(void) {
   pthread_t thread;
-  const bool started = hx__thread_start(&thread, look_once, NULL) == 0;
+  const bool started = hx__thread_start(&thread, read_supplies, NULL) == 0;
   if (started)
     pthread_detach(thread);
   else
-    end_look();
+    end_reading();
   return started;
 }
 
-static void first_look(void) {
+static void first_reading(void) {
   hx__cond_init(&seen);
   if (!has_supplies()) return;
-  const uint64_t until = hx__now_ns() + FIRST_NS;
-  if (!start_look()) return;
+  const uint64_t until = hx__now_ns() + FIRST_WAIT_NS;
+  if (!start_reading()) return;
   pthread_mutex_lock(&lock);
   while (!known && hx__cond_wait_until(&seen, &lock, until)) continue;
   pthread_mutex_unlock(&lock);
 }
 
-/* Whether the last look is too old; a date that was set back makes it so. */
+/* Whether the last reading is too old. Setting the clock back makes it count as old. */
 static bool is_due(void) {
-  return !atomic_load_explicit(&looking, memory_order_acquire) &&
-         hx__date_s() - atomic_load_explicit(&looked_s, memory_order_relaxed) > LOOK_S;
+  return !atomic_load_explicit(&reading, memory_order_acquire) &&
+         hx__date_s() - atomic_load_explicit(&last_reading_s, memory_order_relaxed) > READING_INTERVAL_S;
 }
 
 hx__power hx__power_source(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (!hx__in_forked_child()) {
-    pthread_once(&once, first_look);
-    if (is_due() && !atomic_exchange(&looking, true)) start_look();
+    pthread_once(&once, first_reading);
+    if (is_due() && !atomic_exchange(&reading, true)) start_reading();
   }
   return (hx__power)atomic_load_explicit(&source, memory_order_relaxed);
 }

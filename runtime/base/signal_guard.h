@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A write that fails is no reason to end the program: the signals of a pipe that nobody reads any more (SIGPIPE) and of
- * a limit of file sizes (SIGXFSZ) are held back from this thread while hx writes, and what they say is forgotten. */
+ * A failing write must not end the program. While hx writes, the signals for a pipe without a reader (SIGPIPE) and for
+ * the limit on file sizes (SIGXFSZ) are blocked for this thread, and those that the write raised are discarded. */
 #ifndef HX_BASE_HUSH_H
 #define HX_BASE_HUSH_H
 
@@ -10,7 +10,7 @@
 #include <time.h>
 
 typedef struct hx__signal_guard {
-  sigset_t was, mine; /* mine: of the two, those that nobody has sent before */
+  sigset_t was, mine; /* mine: those of the two that were not pending before */
 } hx__signal_guard;
 
 static inline hx__signal_guard hx__signal_guard_begin(void) {
@@ -28,7 +28,7 @@ static inline hx__signal_guard hx__signal_guard_begin(void) {
   return h;
 }
 
-/* failed: a write has, with errno, which is left as it is. */
+/* failed: whether a write has failed. errno is left as it is. */
 static inline void hx__signal_guard_end(const hx__signal_guard *h, bool failed) {
   static const struct timespec now = {0, 0};
   const int error = errno;

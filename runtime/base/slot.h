@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The constants of the arithmetic (docs/ARITHMETIC.md) and the 64-bit slot in which a leaf of a reduction is handed
- * from whoever computed it, CPU or device, to the join. A slot's content by operation and type:
+ * The constants of the arithmetic (docs/ARITHMETIC.md) and the 64-bit slot that carries the result of one leaf of a
+ * reduction from the CPU or device that computed it to the join. A slot's content by operation and type:
  *
  *   f32 SUM, DOT, SUM_ABS, SUM_SQUARES, PROD   the leaf's sum (product), its 32 bits in the low half, 0 above
  *   i32, u32 of the same operations            the 64-bit sum (product) modulo 2^64

@@ -26,30 +26,31 @@ typedef struct start {
   void *arg;
 } start;
 
-static cpu_set_t home;
-static atomic_bool has_home;
+static cpu_set_t affinity;
+static atomic_bool has_affinity;
 
 void hx__set_thread_affinity(const cpu_set_t *set) {
   static atomic_flag taken = ATOMIC_FLAG_INIT;
   if (atomic_flag_test_and_set(&taken)) return;
-  home = *set;
-  atomic_store_explicit(&has_home, true, memory_order_release);
+  affinity = *set;
+  atomic_store_explicit(&has_affinity, true, memory_order_release);
 }
 
-/* Where that is refused the thread stays where it was started. */
-static void go_home(pthread_t thread) {
-  if (atomic_load_explicit(&has_home, memory_order_acquire)) pthread_setaffinity_np(thread, sizeof home, &home);
+/* If the system refuses, the thread keeps the affinity of the thread that started it. */
+static void apply_affinity(pthread_t thread) {
+  if (atomic_load_explicit(&has_affinity, memory_order_acquire))
+    pthread_setaffinity_np(thread, sizeof affinity, &affinity);
 }
 
 static void *trampoline(void *p) {
   const start s = *(start *)p;
   free(p);
-  go_home(pthread_self()); /* what is started from here on inherits it, whatever its starter has come to */
-  hx__fpenv_enter();       /* never left: the thread is hx's own */
+  apply_affinity(pthread_self()); /* what is started from here on inherits it, whatever its starter has come to */
+  hx__fpenv_enter();              /* never left: the thread is hx's own */
   return s.fn(s.arg);
 }
 
-static void stay(void) {
+static void pin_library(void) {
   Dl_info info;
   struct link_map *map = NULL;
   if (dladdr1((void *)hx__keep_library_mapped, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0])
@@ -58,7 +59,7 @@ static void stay(void) {
 
 void hx__keep_library_mapped(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, stay);
+  pthread_once(&once, pin_library);
 }
 
 int hx__thread_start(pthread_t *thread, void *(*fn)(void *), void *arg) {
@@ -77,14 +78,15 @@ int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(vo
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &was);
   const int error = pthread_create(thread, &attr, trampoline, s);
-  if (error == 0) go_home(*thread); /* need not wait for this core first, which may be busy; not detached yet */
+  if (error == 0) apply_affinity(*thread); /* need not wait for this core first, which may be busy; not detached yet */
   pthread_sigmask(SIG_SETMASK, &was, NULL);
   pthread_attr_destroy(&attr);
   if (error) free(s);
   return error;
 }
 
-/* How C++ has its thread_local objects destroyed: by exit before all else, for the thread that calls it. */
+/* The function by which C++ registers destructors of thread_local objects. exit runs those of the calling thread first.
+ */
 extern int __cxa_thread_atexit_impl(void (*)(void *), void *, void *) __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
@@ -92,7 +94,7 @@ bool hx__before_exit(void (*f)(void *)) {
   return __cxa_thread_atexit_impl && __cxa_thread_atexit_impl(f, NULL, &__dso_handle) == 0;
 }
 
-/* A thread that ends by itself was not called by exit. The main one only ever ends by that, or by pthread_exit. */
+/* Looks for exit among the callers: a thread that ends by itself was not called by it. */
 bool hx__process_is_exiting(void) {
   void *caller[CALLERS];
   const int count = backtrace(caller, CALLERS);
@@ -116,17 +118,17 @@ void hx__thread_request_low_latency(void) {
   syscall(SYS_sched_setattr, 0, &attr, 0); /* an older kernel takes no notice */
 }
 
-static _Thread_local bool gives_way;
+static _Thread_local bool has_idle_priority;
 
 bool hx__thread_set_idle_priority(void) {
   const struct sched_param none = {0};
-  return gives_way = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
+  return has_idle_priority = sched_setscheduler(0, SCHED_IDLE, &none) == 0;
 }
 
-bool hx__thread_has_idle_priority(void) { return gives_way; }
+bool hx__thread_has_idle_priority(void) { return has_idle_priority; }
 
 static bool forked;
-static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
+static pthread_once_t install_once = PTHREAD_ONCE_INIT;
 
 static pthread_mutex_t child_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
@@ -135,10 +137,10 @@ static void in_child(void) {
   child_lock = fresh;
   forked = true;
 }
-static void watch(void) { pthread_atfork(NULL, NULL, in_child); }
+static void install_fork_handler(void) { pthread_atfork(NULL, NULL, in_child); }
 
 bool hx__in_forked_child(void) { return __builtin_expect(forked, 0); }
-void hx__install_fork_handlers(void) { pthread_once(&watch_once, watch); }
+void hx__install_fork_handlers(void) { pthread_once(&install_once, install_fork_handler); }
 
 void hx__lock(pthread_mutex_t *m) { pthread_mutex_lock(hx__in_forked_child() ? &child_lock : m); }
 void hx__unlock(pthread_mutex_t *m) { pthread_mutex_unlock(hx__in_forked_child() ? &child_lock : m); }

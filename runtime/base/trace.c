@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Events are kept as records and written in lumps, by the thread that fills one, while the others go on in a second
- * one: a thread that adds an event is held up for less than a tenth of a microsecond. */
+ * Events are collected as records in two buffers. The thread that fills one buffer writes it out while other threads
+ * continue in the second one, so adding an event delays a thread by less than a tenth of a microsecond. */
 #define _GNU_SOURCE
 #include "runtime/base/trace.h"
 
@@ -22,7 +22,7 @@
 #include "runtime/base/trace_text.h"
 
 #define RECORDS 2048u
-#define PATIENCE_NS 1000000000u
+#define FLUSH_AFTER_NS 1000000000u
 #define NOT_REGULAR EINVAL /* which none of the calls for a trace gives of itself */
 #define NOT_A_TRACE EEXIST /* likewise */
 
@@ -46,7 +46,7 @@ struct hx__trace {
   ino_t inode;
   pthread_mutex_t lock; /* what follows */
   uint64_t oldest_ns;   /* of the records */
-  unsigned lump, records;
+  unsigned buffer, records;
   pthread_mutex_t writing; /* taken after `lock`: the text, and the lump that is not filled */
   record record[2][RECORDS];
   hx__trace_text text;
@@ -69,45 +69,46 @@ static void write_out(hx__trace_text *text, const record *list, unsigned count) 
   hx__trace_write(text);
 }
 
-/* Takes what is there, and gives the lock back. */
+/* Writes out the current buffer. Unlocks the trace once the buffers have been exchanged. */
 static void flush_unlock(hx__trace *t) {
-  const record *const list = t->record[t->lump];
+  const record *const list = t->record[t->buffer];
   const unsigned count = t->records;
   hx__lock(&t->writing);
-  t->lump ^= 1u;
+  t->buffer ^= 1u;
   t->records = 0;
   hx__unlock(&t->lock);
   write_out(&t->text, list, count);
   hx__unlock(&t->writing);
 }
 
-static void add(hx__trace *t, record r) {
+static void add_record(hx__trace *t, record r) {
   static _Thread_local uint32_t thread;
   if (hx__in_forked_child()) return;
   if (!thread) thread = (uint32_t)syscall(SYS_gettid);
   r.thread = thread;
   hx__lock(&t->lock);
   if (t->records == 0) t->oldest_ns = r.ns;
-  t->record[t->lump][t->records++] = r;
-  if (t->records == RECORDS || (r.ns > t->oldest_ns && r.ns - t->oldest_ns > PATIENCE_NS))
+  t->record[t->buffer][t->records++] = r;
+  if (t->records == RECORDS || (r.ns > t->oldest_ns && r.ns - t->oldest_ns > FLUSH_AFTER_NS))
     flush_unlock(t);
   else
     hx__unlock(&t->lock);
 }
 
 void hx__trace_chunk(hx__trace *t, const hx__trace_slice *slice) {
-  if (t) add(t, (record){.kind = CHUNK, .ns = slice->to_ns, .slice = *slice});
+  if (t) add_record(t, (record){.kind = CHUNK, .ns = slice->to_ns, .slice = *slice});
 }
 
 void hx__trace_transfer(hx__trace *t, size_t device, uint64_t from_ns, uint64_t to_ns, size_t bytes, const char *what) {
   if (t)
-    add(t, (record){.kind = TRANSFER,
+    add_record(
+        t, (record){.kind = TRANSFER,
                     .ns = to_ns,
                     .slice = {.device = device, .from_ns = from_ns, .to_ns = to_ns, .count = bytes, .outcome = what}});
 }
 
 void hx__trace_decision(hx__trace *t, const hx__trace_choice *choice) {
-  if (t) add(t, (record){.kind = DECISION, .ns = hx__now_ns(), .choice = *choice});
+  if (t) add_record(t, (record){.kind = DECISION, .ns = hx__now_ns(), .choice = *choice});
 }
 
 void hx__trace_device(hx__trace *t, size_t device, const char *name) {
@@ -132,8 +133,8 @@ static void flush_all(void) {
   hx__unlock(&all_lock);
 }
 
-/* A lock of a file belongs to whoever has it open, children too: one that outlived its parent would keep it from every
- * other process. Nobody opens a file meanwhile. */
+/* A file lock belongs to every process that has the file open, so a child that outlives its parent would keep other
+ * processes from it. No file is opened during the fork. */
 static void before_fork(void) { pthread_mutex_lock(&all_lock); }
 static void in_parent(void) { pthread_mutex_unlock(&all_lock); }
 static void in_child(void) {
@@ -144,7 +145,7 @@ static void in_child(void) {
   pthread_mutex_unlock(&all_lock);
 }
 
-static void begin(void) {
+static void install_handlers(void) {
   atexit(flush_all); /* for programs that end without hx_close */
   hx__install_fork_handlers();
   pthread_atfork(before_fork, in_parent, in_child);
@@ -157,40 +158,41 @@ static bool may_replace(int fd) {
   return got == 0 || (got == (ssize_t)sizeof head && memcmp(head, HX__TRACE_HEAD, sizeof head) == 0);
 }
 
-/* Opens the file for this process alone: goes on where the process left off, else starts anew. False with errno. */
+/* Opens the file for this process alone. Continues where this process left off, or starts a new trace. Returns false
+ * with errno. */
 static bool open_file(hx__trace *t) {
   hx__trace_text *const text = &t->text;
   struct stat s;
   text->fd = hx__above_streams(open(t->path, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666));
   if (text->fd < 0) return false;
-  bool fine = fstat(text->fd, &s) == 0;
-  if (fine && !S_ISREG(s.st_mode)) fine = false, errno = NOT_REGULAR;
-  fine = fine && flock(text->fd, LOCK_EX | LOCK_NB) == 0 && fstat(text->fd, &s) == 0;
+  bool ok = fstat(text->fd, &s) == 0;
+  if (ok && !S_ISREG(s.st_mode)) ok = false, errno = NOT_REGULAR;
+  ok = ok && flock(text->fd, LOCK_EX | LOCK_NB) == 0 && fstat(text->fd, &s) == 0;
   const off_t size = text->end + (off_t)HX__TRACE_END_BYTES;
-  const bool same = fine && s.st_dev == t->device && s.st_ino == t->inode && s.st_size == size;
-  if (fine && !same && !may_replace(text->fd)) fine = false, errno = NOT_A_TRACE;
-  if (fine && !same) {
+  const bool same = ok && s.st_dev == t->device && s.st_ino == t->inode && s.st_size == size;
+  if (ok && !same && !may_replace(text->fd)) ok = false, errno = NOT_A_TRACE;
+  if (ok && !same) {
     static const char empty[] = HX__TRACE_HEAD HX__TRACE_END;
-    const hx__signal_guard hush = hx__signal_guard_begin();
-    fine = ftruncate(text->fd, 0) == 0 && pwrite(text->fd, empty, sizeof empty - 1, 0) == (ssize_t)sizeof empty - 1;
-    hx__signal_guard_end(&hush, !fine);
-    if (!fine) (void)!ftruncate(text->fd, 0); /* half a head would not be known again */
+    const hx__signal_guard guard = hx__signal_guard_begin();
+    ok = ftruncate(text->fd, 0) == 0 && pwrite(text->fd, empty, sizeof empty - 1, 0) == (ssize_t)sizeof empty - 1;
+    hx__signal_guard_end(&guard, !ok);
+    if (!ok) (void)!ftruncate(text->fd, 0); /* half a head would not be known again */
     memset(text->row, 0, sizeof text->row);
     text->end = sizeof HX__TRACE_HEAD - 1;
     t->device = s.st_dev;
     t->inode = s.st_ino;
   }
-  if (!fine) {
+  if (!ok) {
     const int code = errno;
     close(text->fd);
     errno = code;
   }
-  text->broken = !fine;
-  return fine;
+  text->broken = !ok;
+  return ok;
 }
 
-/* The trace of a path that the process has had before, or a new one; NULL: no memory. */
-static hx__trace *find(const char *path) {
+/* Returns the trace of a path that this process has had before, or a new one; NULL if there is no memory. */
+static hx__trace *find_trace(const char *path) {
   hx__trace *t = all;
   while (t && strcmp(t->path, path) != 0) t = t->next;
   if (t || (t = calloc(1, sizeof *t)) == NULL) return t;
@@ -209,10 +211,10 @@ static hx__trace *find(const char *path) {
 hx__trace *hx__trace_open(const char *path) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   if (!path[0] || hx__in_forked_child()) return NULL;
-  pthread_once(&once, begin);
+  pthread_once(&once, install_handlers);
   hx__lock(&all_lock);
   errno = ENOMEM;
-  hx__trace *t = find(path);
+  hx__trace *t = find_trace(path);
   if (t && t->users == 0 && !open_file(t)) t = NULL;
   if (t) t->users++;
   hx__unlock(&all_lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What hwloc says of this machine, counted only: nobody's binding is changed. Loaded once a process, at the first call
- * that needs threads or block sizes. */
+ * What hwloc knows about this machine. It is only asked for counts; no thread's binding is changed. Loaded once per
+ * process, by the first call that needs threads or block sizes. */
 #ifndef HX_TOPO_TOPO_H
 #define HX_TOPO_TOPO_H
 
@@ -22,14 +22,14 @@ typedef struct hx__topo {
   uint64_t memory_bytes;
 } hx__topo;
 
-/* The CPUs of all OpenMP's places where it binds its threads (OMP_PROC_BIND), the main one too, to the first place,
- * before main begins; none where it does not. */
+/* The CPUs of all OpenMP places if OpenMP binds its threads (OMP_PROC_BIND); it then binds the main thread, too, to the
+ * first place before main begins. Empty if it does not. */
 void hx__topo_places(cpu_set_t *places);
 
 const hx__topo *hx__topo_get(void); /* never NULL: safe values where hwloc fails */
 
-/* Whether the system says on which CPUs this process may run. hwloc, which some drivers use too, asks with ever larger
- * sets until it does, which is for ever in a sandbox that refuses the call. */
+/* Whether the system tells on which CPUs this process may run. hwloc, which some drivers use as well, repeats that
+ * question with ever larger sets until it is answered, so it never ends in a sandbox that refuses the call. */
 bool hx__topo_has_affinity(void);
 
 #endif
