@@ -27,7 +27,7 @@ size_t hx_device_count(hx_context *hx) {
 static const char *mode_of(const hx_context *hx, const hx__device *d) {
   static const hx__memory_mode plain[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
   const hx__memory_mode forced = hx->config.memory;
-  if (d->kind == HX_CPU) return "host";
+  if (d->is_host_cpu) return "host";
   if (!(atomic_load(&d->ready) & HX__NEED_OPEN)) return hx__memory_mode_name(HX__MEMORY_COPY); /* modes not yet known */
   if (forced != HX__MEMORY_AUTO) return hx__memory_mode_name(d->modes & 1u << forced ? forced : HX__MEMORY_COPY);
   for (size_t i = 0; i < sizeof plain / sizeof plain[0]; i++)
@@ -38,7 +38,7 @@ static const char *mode_of(const hx_context *hx, const hx__device *d) {
 static hx_device_state state_of(const hx_context *hx, const hx__device_entry *s) {
   const hx__device *const d = s->device;
   if (atomic_load(&d->lost)) return HX_LOST;
-  if (!s->selected || (d->kind != HX_CPU && hx__in_forked_child())) return HX_REFUSED;
+  if (!s->selected || (!d->is_host_cpu && hx__in_forked_child())) return HX_REFUSED;
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   const uint64_t all = hx__device_needs((hx__device *)d, HX__NEED_ALL, tile), refused = atomic_load(&d->refused);
   if ((all & ~refused) == 0) return HX_REFUSED;
@@ -83,7 +83,7 @@ hx_status hx_ready(hx_context *hx) {
   for (int wait = 0; wait <= 1; wait++) /* all are asked before one is waited for */
     for (size_t i = 0; i < hx->team.seats; i++) {
       const hx__device_entry *const s = &hx->team.seat[i];
-      if (!s->selected || s->owned || s->device->kind == HX_CPU) continue;
+      if (!s->selected || s->owned || s->device->is_host_cpu) continue;
       const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile) | HX__NEED_TILES;
       if (wait)
         hx__prepare_wait(s->device, needs, UINT64_MAX, HX__PATIENT_HANG_NS);

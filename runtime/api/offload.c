@@ -115,7 +115,7 @@ static hx_status dispatch(hx_context *hx, hx__work *w, hx_report *report) {
  * one draws is not in them. */
 static double joules_of(const hx_context *hx, const hx_report *r, double before) {
   for (uint32_t i = 0; i < r->device_count; i++)
-    if (hx->team.seats && hx->team.seat[r->device[i].index].device->kind == HX_GPU) return NAN;
+    if (hx->team.seats && hx->team.seat[r->device[i].index].device->is_discrete) return NAN;
   if (isnan(before) || r->seconds * 1e9 < HX__ENERGY_LEAST_NS) return NAN;
   const double joules = hx__energy_joules(hx__energy_of_process()) - before;
   return joules > 0.0 ? joules : NAN;

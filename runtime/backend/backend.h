@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every backend is: one table of eleven entries, one more for devices that pin, and three for those that keep
- * copies. A device belongs to the process, is found once and kept to exit; a stream is one context's way to a device
- * (queues, kernel objects, blocks) and carries one run at a time, so its entries need no locks of their own. Errors go
- * up as status values with a detail; nothing calls back.
+ * The interface of a backend: a table of eight required entries, one optional entry, and four optional tables for what
+ * only some devices have. backends.c lists the backends.
  *
- * To add a backend copy sim/, which has every entry in its simplest right form. */
+ * A device belongs to the process or to a context (hx__discovery). A stream is one context's access to a device: its
+ * queues, kernel objects and staging buffers. A stream carries one run at a time and is used by one thread, so the
+ * entries that take a stream need no locks. Errors are returned as hx__outcome, with a sentence for the user by
+ * hx__device_lost or hx__fail. A backend never calls back into the layers above.
+ *
+ * tests/toy_backend/ has the eight required entries in their simplest correct form; sim/ has every optional table. */
 #ifndef HX_BACKEND_BACKEND_H
 #define HX_BACKEND_BACKEND_H
 
@@ -19,8 +22,8 @@
 #include "runtime/task/task.h"
 
 typedef struct hx__backend hx__backend;
-typedef struct hx__stream hx__stream;     /* each backend's own; begins with hx__device * */
-typedef struct hx__inflight hx__inflight; /* a chunk in flight, each backend's own */
+typedef struct hx__stream hx__stream;
+typedef struct hx__inflight hx__inflight; /* a chunk in flight: each backend defines its own */
 
 #define HX__DEPTH 2u /* chunks in flight on a stream: a launch passes while the one before it is computed */
 #define HX__MAX_INFLIGHT (HX__DEPTH + 1u) /* and one whose results are stored meanwhile */
@@ -30,32 +33,39 @@ typedef struct hx__inflight hx__inflight; /* a chunk in flight, each backend's o
 
 #define HX__WHY_TEXT 256u /* bytes of hx_device_info.why */
 
-/* A device of the process. A backend's own structure begins with one. */
+/* A device. A backend's own device structure begins with one. */
 typedef struct hx__device {
   const hx__backend *backend;
   char name[128], vendor[64], driver[64];
-  hx_device_kind kind;
-  uint32_t words; /* the HX__DEV_ words that name it */
+  hx_device_kind kind;  /* what hx_device_info says; hx decides by the properties below */
+  uint32_t words;       /* the words of HX_DEVICES that name it, as HX__DEV_ bits */
+  bool is_host_cpu;     /* the CPU itself: computes on the caller's threads, also in a forked child */
+  bool is_discrete;     /* has memory and power of its own: its energy is not in the processor's counters */
+  bool uses_cpu_cores;  /* its kernels run on the cores of the host */
+  bool reads_at_submit; /* has read all operands when submit returns */
+  bool waits_for_ever;  /* its kernels read the caller's pages in a way that nothing stops: chunks never time out */
   uint32_t compute_units;
   uint64_t memory_bytes;
-  uint64_t max_alloc;              /* bytes of one allocation; 0: no fewer than memory_bytes */
-  uint32_t modes;                  /* bits (1 << hx__memory_mode) that it passed, most direct first by number */
-  uint32_t zero_copy;              /* of those, the ones that were seen to read host memory in place */
-  bool waits_for_ever;             /* a CPU-type device reads the caller's pages: late chunks are waited for */
-  _Atomic uint64_t ready, refused; /* bits of needs: kernels that are built, tested and run; that are refused */
-  _Atomic uint64_t asked;          /* bits of needs that were asked for */
-  uint32_t tile[HX__TILES][3];     /* products by tile: need bit 27 + i is the product with tile[i]; 0 is the default */
-  _Atomic uint32_t tiles;          /* how many of them are known: at least 1 */
-  float seed[HX__NEEDS];  /* units a nanosecond of a small launch, by need bit, set before it is ready; 0: unknown */
-  float launch_ns;        /* of a launch of next to nothing, with its wait; 0: unknown */
-  float link_ns;          /* a byte's way to it from pinned host memory; 0: it reads host memory in place, or unknown */
-  _Atomic bool lost;      /* an error after success: never asked again in this process */
-  _Atomic unsigned stuck; /* threads that were given up in calls that have not returned: not asked meanwhile */
-  _Atomic unsigned given_up; /* threads that were given up, so far */
-  char why[HX__WHY_TEXT]; /* on lost or refused: hx__device_why reads it, hx__device_note_refusal and _lost write it */
-  size_t why_end;         /* of the last whole item in it */
-  unsigned untold;        /* refusals that had no room */
+  uint64_t max_alloc;              /* bytes of one allocation; 0: no less than memory_bytes */
+  uint32_t modes;                  /* hx__memory_mode bits (1 << mode) that it can serve */
+  uint32_t zero_copy;              /* those of them in which it was seen to access host memory without a copy */
+  _Atomic uint64_t ready, refused; /* bits of needs: kernels that can be used; kernels that never can */
+  _Atomic uint64_t asked;          /* bits of needs that calls have asked for */
+  uint32_t tile[HX__TILES][3];     /* need bit 27 + i is the product with HX_TILE = tile[i]; tile[0] is the default */
+  _Atomic uint32_t tiles;          /* used entries of tile: at least 1 */
+  float seed[HX__NEEDS];           /* by need bit: units per ns of a small launch, set before it is ready; 0: unknown */
+  float launch_ns;                 /* time of an empty launch, with its wait; 0: unknown */
+  float link_ns;                   /* time per byte from pinned host memory; 0: accesses it in place, or unknown */
+  _Atomic bool lost;               /* an error after a success: not used again in this process */
+  _Atomic unsigned stuck;          /* threads that were given up and are still inside a driver call */
+  _Atomic unsigned given_up;       /* threads that were given up so far */
+  char why[HX__WHY_TEXT]; /* the sentence of hx_device_info: read and written only by the functions hx__device_...why */
+  size_t why_end;         /* length of the complete items in it */
+  unsigned untold;        /* refused kernels that it had no room for */
 } hx__device;
+
+/* Whether operands are copied to memory at the other end of a link whose rate is known. */
+static inline bool hx__device_copies_over_link(const hx__device *device) { return device->link_ns > 0.0f; }
 
 /* A device's own copy of a range of host memory, which outlives calls (HX_READ_MOSTLY, HX_RESIDENT): made and dropped
  * by memory/, filled by streams as runs need it. A backend's own structure begins with one. */
@@ -124,80 +134,123 @@ typedef enum hx__outcome {
   HX__FAILED      /* an error: the device is lost */
 } hx__outcome;
 
+/* When the devices of a backend are found, and how long they live. */
+typedef enum hx__discovery {
+  HX__DISCOVER_HOST,    /* the CPU itself: one device, described without waiting, kept to exit */
+  HX__DISCOVER_PROCESS, /* found once, on a thread of the registry because drivers may take seconds; kept to exit */
+  HX__DISCOVER_CONTEXT  /* made from the settings of one context; each is one block of malloc, freed with the context */
+} hx__discovery;
+
+/* Optional: limits on the size of a chunk, in slices. Without this table a chunk may have any number of slices. */
+typedef struct hx__backend_chunking {
+  size_t (*grain)(const hx__stream *stream, const hx__work *work); /* a chunk should be a multiple of it; at least 1 */
+  size_t (*most)(const hx__stream *stream, const hx__work *work);  /* a chunk has at most so many; at least 1 */
+} hx__backend_chunking;
+
+/* Optional: for devices whose chunks run in a driver, and so may outlive the call that launched them. */
+typedef struct hx__backend_recovery {
+  /* Whether the chunk that timed out has ended, so that the stream can be used again. Required if wait returns
+   * HX__TIMED_OUT. */
+  bool (*recovered)(hx__stream *stream);
+  /* Frees a chunk after it was delivered. NULL: the backend reuses the memory by itself. */
+  void (*retire)(hx__stream *stream, hx__inflight *ticket);
+  /* Called by another thread than the stream's, which was given up inside a driver call of this run (gate.h) and will
+   * not use the stream again: marks what the device may still access, so that it is not reused. Makes no driver call.
+   * NULL: no call of the backend can hang. */
+  void (*abandon)(hx__stream *stream);
+} hx__backend_recovery;
+
+/* Optional: memory that the device accesses better than the caller's pages. Any thread may call these. They return
+ * after at most limit_ns in one driver call. */
+typedef struct hx__backend_memory {
+  /* Memory for host and device in this mode, aligned to a page. *block is its handle, for hx__array and free. NULL if
+   * the device has none. */
+  void *(*alloc)(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block);
+  /* Frees a handle of alloc or pin. */
+  void (*free)(hx__device *device, uint64_t limit_ns, void *block);
+  /* Pins memory of the caller so that the device can copy from it directly, until the handle that it returns is freed.
+   * NULL if that is impossible or useless. The entry itself may be NULL. */
+  void *(*pin)(hx__device *device, void *p, size_t bytes, uint64_t limit_ns);
+  /* Waits until memory that was freed on a background thread is free. NULL if free is synchronous. */
+  void (*settle)(hx__device *device, uint64_t limit_ns);
+} hx__backend_memory;
+
+/* Optional: device copies of host memory that outlive a run (HX_READ_MOSTLY, HX_RESIDENT). */
+typedef struct hx__backend_residency {
+  /* An empty mirror of [first, first+bytes), or NULL if the device has no room. Called under a lock of memory/: makes
+   * no driver call on the calling thread. */
+  hx__mirror *(*create)(hx__device *device, const void *first, size_t bytes);
+  /* Frees a mirror that no run uses. Called under the same lock, with the same rule. */
+  void (*destroy)(hx__device *device, hx__mirror *mirror);
+  /* Copies the array from its mirror to the host. Called on the stream's thread, between runs. */
+  hx__outcome (*fetch)(hx__stream *stream, const hx__array *array);
+} hx__backend_residency;
+
 struct hx__backend {
   const char *name;
+  hx__discovery discovery;
 
-  /* Writes the devices of the process into list, at most max, and returns how many. config: sim only (a simulated
-   * device belongs to the context that asked for it). Called from one thread. */
+  /* Writes the devices, at most max, to list and returns how many there are. config: of the context that asks
+   * (HX__DISCOVER_CONTEXT), otherwise NULL. */
   size_t (*discover)(const hx__config *config, hx__device **list, size_t max);
 
-  /* Makes the kernels of `needs` ready, or refused with why: builds, tests, runs each launch shape once. Returns when
-   * each is decided; HX__NEED_TILES takes a call for each step. Optional: NULL where every kernel is ready from the
-   * start. Called from one thread a device. needs 0: that was all for now; what only preparing needs can be given back.
-   */
-  void (*prepare)(hx__device *device, uint64_t needs);
-
-  /* A stream for a context, or NULL. */
+  /* A stream for a context, or NULL after hx__fail. */
   hx__stream *(*open)(hx__device *device, const hx__config *config);
-  /* Frees the stream and what no late ticket holds. */
+  /* Frees the stream, except what a chunk that timed out may still access. */
   void (*close)(hx__stream *stream);
 
-  /* Brackets a run: the arrays are reachable from begin to end. */
+  /* Begins and ends a run. The request's arrays are accessible between the two. end writes the bytes that were copied
+   * since begin; it cannot fail. */
   hx__outcome (*begin)(hx__stream *stream, const hx__request *request);
-  /* Fills *copied with the bytes copied since begin. Never fails; a late ticket keeps what it may still touch. */
   void (*end)(hx__stream *stream, uint64_t *copied);
 
-  /* Starts a chunk. HX__DONE: *ticket is to be waited for; otherwise *ticket is NULL. */
+  /* Starts a chunk. HX__DONE: *ticket identifies it in wait and deliver. Otherwise *ticket is NULL. */
   hx__outcome (*submit)(hx__stream *stream, const hx__request *request, hx__chunk chunk, hx__inflight **ticket);
-  /* Waits for the oldest chunk in flight until *deadline_ns (UINT64_MAX: as long as it takes), which others may bring
-   * forward meanwhile. HX__DONE: its results are to be delivered; otherwise the ticket is freed, or the backend's. */
+  /* Waits for the oldest chunk in flight until *deadline_ns (UINT64_MAX: without limit), which other threads may move
+   * to an earlier time while this waits. HX__DONE: the results can be delivered. Otherwise the ticket is not used any
+   * more; after HX__TIMED_OUT stream->late is set, and the chunk never writes memory of the caller. */
   hx__outcome (*wait)(hx__stream *stream, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns);
-  /* Puts the results of `part` of a chunk that is done where the request wants them, without a driver call. False if a
-   * part cannot be told from the whole: nothing is delivered then. The next chunk may have been submitted before. */
+  /* Writes the results of `part` of a finished chunk where the request wants them (hx__deliver), without a driver call.
+   * The next chunk may have been submitted before. False: the part cannot be separated from the rest of the chunk, and
+   * nothing was written. */
   bool (*deliver)(hx__stream *stream, const hx__request *request, hx__inflight *ticket, hx__chunk part);
-  /* Optional: frees the ticket of a chunk that was delivered. */
-  void (*retire)(hx__stream *stream, hx__inflight *ticket);
-  /* Optional, by another thread than the stream's, which was given up in a driver call of this run (gate.h) and will
-   * not use the stream any more: what the device may still touch is kept from others. Makes no driver call. */
-  void (*abandon)(hx__stream *stream);
 
-  /* Memory that host and device share in this mode, aligned to a page: *block is its handle, for hx__array. NULL if
-   * the device cannot, or is in one driver call for limit_ns. On any thread, like free, pin and drop. Optional. */
-  void *(*alloc)(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block);
-  void (*free)(hx__device *device, uint64_t limit_ns, void *block);
-  /* Optional: waits until what free and drop have left to a thread is done, unless that hangs. */
-  void (*settle)(hx__device *device, uint64_t limit_ns);
-  /* Optional: makes memory of others such as the device reads itself in mode copy, for as long as the handle lives:
-   * hx__array.block, and freed like one. Takes a while. NULL: it gains nothing by that, or cannot. */
-  void *(*pin)(hx__device *device, void *p, size_t bytes, uint64_t limit_ns);
+  /* Optional: builds, tests and runs the kernels of `needs` once, and marks each as ready or refused in the device
+   * before it returns. HX__NEED_TILES takes several calls, one step each. needs 0: nothing more is needed for now, so
+   * what only preparing uses can be freed. NULL: every kernel is ready from the start. One thread at a time. */
+  void (*prepare)(hx__device *device, uint64_t needs);
 
-  /* Optional, all three or none. hold: an empty copy of [first, first+bytes), or NULL where there is no room. drop:
-   * when no run uses it. Both are called under locks, and make no driver call on the calling thread. fetch: on the
-   * stream between runs, the array's part of its held copy to the host. */
-  hx__mirror *(*hold)(hx__device *device, const void *first, size_t bytes);
-  void (*drop)(hx__device *device, hx__mirror *held);
-  hx__outcome (*fetch)(hx__stream *stream, const hx__array *array);
+  const hx__backend_chunking *chunking; /* each of these may be NULL */
+  const hx__backend_recovery *recovery;
+  const hx__backend_memory *memory;
+  const hx__backend_residency *residency;
 };
 
-/* Beside the table, two facts of a stream that the scheduler needs as plain data: */
+/* The part of a stream that the scheduler reads and writes. A backend's own stream structure begins with one. */
 struct hx__stream {
   hx__device *device;
-  unsigned depth;                 /* chunks that it may have in flight: HX__DEPTH at most */
-  bool late;                      /* a ticket that was given up is still running: the stream takes no work */
-  bool grown;                     /* it has pinned memory to keep, which takes long; whoever measures puts it back */
-  uint64_t expected_ns;           /* when what is waited for next is expected to end; 0: unknown */
-  double sent;                    /* HX__SUPERSEDED: the part of the chunk's operands that was on its way, at least */
-  const _Atomic uint64_t *wanted; /* of the chunk that is being submitted: 0 as soon as nobody wants it; NULL: it is */
-  struct hx__trace *trace;        /* what it copies goes there, */
-  size_t row;                     /* under this number; set by who opened it */
-  /* Optional: whether the late ticket has ended, so that the stream is free again. */
-  bool (*recovered)(hx__stream *stream);
-  size_t (*grain)(const hx__stream *stream,
-                  const hx__work *work); /* slices a chunk should be a multiple of; at least 1 */
-  size_t (*most)(const hx__stream *stream, const hx__work *work); /* slices a chunk may have at most; at least 1 */
+  unsigned depth;                 /* chunks that it may have in flight: 1 to HX__DEPTH */
+  bool late;                      /* a chunk that timed out is still running: the stream takes no work */
+  bool grown;                     /* this run allocated pinned memory: discard its timing and clear the flag */
+  uint64_t expected_ns;           /* when the chunk that is waited for is expected to end; 0: unknown */
+  double sent;                    /* after HX__SUPERSEDED: lower bound of the fraction of the operands already copied */
+  const _Atomic uint64_t *wanted; /* becomes 0 once the chunk that is being submitted is not needed; NULL: it is */
+  struct hx__trace *trace;        /* copies are recorded there, */
+  size_t row;                     /* on this track; set by the caller of open */
 };
 
-extern const hx__backend hx__cpu_backend, hx__opencl_backend, hx__sim_backend;
+static inline size_t hx__stream_grain(const hx__stream *stream, const hx__work *work) {
+  const hx__backend_chunking *const limits = stream->device->backend->chunking;
+  return limits ? limits->grain(stream, work) : 1;
+}
+
+static inline size_t hx__stream_most(const hx__stream *stream, const hx__work *work) {
+  const hx__backend_chunking *const limits = stream->device->backend->chunking;
+  return limits ? limits->most(stream, work) : work->slices;
+}
+
+/* The backends in the order of their device numbers; the first one is the host's CPU. */
+const hx__backend *const *hx__backend_rows(size_t *count);
 
 /* Puts the results of part of a finished chunk where the request wants them: from is the chunk's slots, field after
  * field, or its block t with ldt floats from row to row, stored into C with beta. */

@@ -113,13 +113,23 @@ void hx__driver_leave(void) {
 
 static void *work(void *p);
 
+/* Leaves one device number for the CPU. */
+static size_t discover_process_devices(void) {
+  size_t found = 0, rows;
+  const hx__backend *const *const backends = hx__backend_rows(&rows);
+  for (size_t i = 0; i < rows; i++)
+    if (backends[i]->discovery == HX__DISCOVER_PROCESS)
+      found += backends[i]->discover(NULL, devices + found, HX_MAX_DEVICES - 1 - found);
+  return found;
+}
+
 static void discover(void *unused) {
   (void)unused;
   const uint64_t from = hx__now_ns();
   const char *const lacks = hx__driver_headroom_missing();
-  if (lacks) hx__log(HX__LOG_WARN, "%s: no OpenCL driver is loaded, the CPU works alone", lacks);
-  const size_t found = lacks ? 0 : hx__opencl_backend.discover(NULL, devices, HX_MAX_DEVICES - 1);
-  hx__log(HX__LOG_DEBUG, "discovery: %zu OpenCL devices in %.1f ms", found, (double)(hx__now_ns() - from) * 1e-6);
+  if (lacks) hx__log(HX__LOG_WARN, "%s: no device driver is loaded, the CPU works alone", lacks);
+  const size_t found = lacks ? 0 : discover_process_devices();
+  hx__log(HX__LOG_DEBUG, "discovery: %zu devices in %.1f ms", found, (double)(hx__now_ns() - from) * 1e-6);
   atexit(halt); /* after the drivers' own handlers were registered: exit runs the newest first */
   pthread_mutex_lock(&lock);
   count = found;
@@ -140,7 +150,7 @@ void hx__registry_start(void) {
   if (hx__is_secure_process()) {
     if (!atomic_exchange(&done, true))
       hx__log(HX__LOG_INFO,
-              "a setuid program or one with capabilities: no OpenCL driver is loaded, the CPU works alone");
+              "a setuid program or one with capabilities: no device driver is loaded, the CPU works alone");
     return;
   }
   pthread_once(&once, init);
@@ -203,6 +213,19 @@ bool hx__registry_slows_cpu(void) { return atomic_load_explicit(&disturbing, mem
 size_t hx__registry_devices(hx__device *const **list) {
   *list = devices;
   return hx__registry_done() ? count : 0;
+}
+
+size_t hx__registry_devices_of(const hx__backend *backend, const hx__config *config, hx__device **list, size_t max) {
+  size_t found = 0;
+  if (backend->discovery != HX__DISCOVER_PROCESS) {
+    found = backend->discover(config, list, max);
+    for (size_t i = 0; i < found && backend->prepare; i++) backend->prepare(list[i], UINT64_MAX);
+    return found;
+  }
+  hx__device *const *all;
+  for (size_t i = 0, n = hx__registry_devices(&all); i < n && found < max; i++)
+    if (all[i]->backend == backend) list[found++] = all[i];
+  return found;
 }
 
 void hx__device_lost(hx__device *device, const char *format, ...) {

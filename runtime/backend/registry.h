@@ -29,8 +29,11 @@ void hx__registry_cores_free(void);
 bool hx__registry_busy(void);
 /* Whether one is on a thread that does not give way to others, so that what the CPU does takes longer too. */
 bool hx__registry_slows_cpu(void);
-/* The OpenCL devices of the process, platforms sorted by name. Empty before hx__registry_done. */
+/* The devices that were found on the registry's thread, in the order of the backends. None before hx__registry_done. */
 size_t hx__registry_devices(hx__device *const **list);
+/* Writes the devices of one backend for a context, at most max, and returns how many there are: those found by the
+ * registry, or those that the backend describes now, whose kernels are then ready. */
+size_t hx__registry_devices_of(const hx__backend *backend, const hx__config *config, hx__device **list, size_t max);
 
 /* The needs of a task on a device for a context with this HX_TILE (0,0,0: by device): the product's bit stands for the
  * tile. Tiles are remembered; past HX__TILES of them the default is used. */

@@ -23,7 +23,7 @@ struct hx__copy {
 };
 
 static void discard(hx__copy *c) {
-  c->device->backend->drop(c->device, c->held);
+  c->device->backend->residency->destroy(c->device, c->held);
   free(c);
 }
 
@@ -93,7 +93,7 @@ static hx__copy *make(hx__memory *m, hx__device *d, const void *p, size_t bytes)
   const bool fits = (bytes <= d->memory_bytes / MOST_PART || d->memory_bytes == 0) &&
                     (bytes <= d->max_alloc || d->max_alloc == 0); /* more is not a matter of room */
   while (fits && d->memory_bytes && held_bytes(m, d) + bytes > d->memory_bytes / MOST_PART && make_room(m, d)) continue;
-  while (fits && !(c->held = d->backend->hold(d, p, bytes)) && make_room(m, d)) continue;
+  while (fits && !(c->held = d->backend->residency->create(d, p, bytes)) && make_room(m, d)) continue;
   if (!c->held) {
     free(c);
     return NULL;
@@ -113,7 +113,7 @@ static void to_front(hx__memory *m, hx__copy *c) {
   m->copies = c;
 }
 
-static bool keeps_copies(const hx__device *d) { return d->backend->hold && !atomic_load(&d->lost); }
+static bool keeps_copies(const hx__device *d) { return d->backend->residency && !atomic_load(&d->lost); }
 
 static hx__copy *mirror_of(hx__memory *m, const hx__device *d, const hx__range *r) {
   hx__copy *found = NULL;

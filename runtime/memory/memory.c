@@ -42,7 +42,7 @@ static void range_free(const hx__memory *m, hx__range *r) {
   hx__pins_free(m, r);
   if (r->allocated && !r->leaked) {
     if (r->block)
-      r->device->backend->free(r->device, m->limit_ns, r->block);
+      r->device->backend->memory->free(r->device, m->limit_ns, r->block);
     else
       free(r->p);
   }
@@ -135,15 +135,15 @@ static hx__range *take(hx__memory *m, const void *p, bool allocated) {
 }
 
 static void *from_device(const hx__memory *m, hx__device *d, size_t bytes, hx__range *r) {
-  if (atomic_load(&d->lost) || !d->backend->alloc || !(atomic_load(&d->ready) & HX__NEED_OPEN)) return NULL;
+  if (atomic_load(&d->lost) || !d->backend->memory || !(atomic_load(&d->ready) & HX__NEED_OPEN)) return NULL;
   for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
     if (m->forced != HX__MEMORY_AUTO && m->forced != order[i].mode) continue;
-    if (m->forced == HX__MEMORY_AUTO && order[i].integrated_only && d->kind == HX_GPU) continue;
+    if (m->forced == HX__MEMORY_AUTO && order[i].integrated_only && d->is_discrete) continue;
     if (!(d->modes & 1u << order[i].mode)) continue;
     const bool copied = order[i].pages && !(d->zero_copy & 1u << order[i].mode);
-    if (m->forced == HX__MEMORY_AUTO && copied && d->kind == HX_GPU) continue; /* better from a block that is pinned */
+    if (m->forced == HX__MEMORY_AUTO && copied && d->is_discrete) continue; /* better from a block that is pinned */
     if (order[i].pages) return NULL;
-    void *const p = d->backend->alloc(d, bytes, order[i].mode, m->limit_ns, &r->block);
+    void *const p = d->backend->memory->alloc(d, bytes, order[i].mode, m->limit_ns, &r->block);
     if (!p) continue;
     r->device = d;
     r->mode = order[i].mode;

@@ -41,7 +41,7 @@ bool hx__pins_busy(const hx__range *r) {
 void hx__pins_free(const hx__memory *m, hx__range *r) {
   for (hx__pin *p = r->pins, *next; p && !hx__in_forked_child(); p = next) {
     next = p->next;
-    if (p->block && !r->leaked) p->device->backend->free(p->device, m->limit_ns, p->block);
+    if (p->block && !r->leaked) p->device->backend->memory->free(p->device, m->limit_ns, p->block);
     free(p);
   }
   r->pins = NULL;
@@ -52,7 +52,9 @@ static hx__pin *wanted(const hx__memory *m, hx__device *const *devices, size_t c
   for (hx__range *r = m->ranges; r; r = r->next)
     for (size_t i = 0; i < count; i++) {
       hx__device *const d = devices[i];
-      if (!d->backend->pin || atomic_load(&d->lost) || !(atomic_load(&d->ready) & HX__NEED_OPEN)) continue;
+      if (!d->backend->memory || !d->backend->memory->pin || atomic_load(&d->lost) ||
+          !(atomic_load(&d->ready) & HX__NEED_OPEN))
+        continue;
       if ((r->block && r->device == d) || pin_for(r, d) || hx__mode_of(m, d, r) != HX__MEMORY_COPY) continue;
       hx__pin *const p = calloc(1, sizeof *p);
       if (!p) return NULL;
@@ -68,7 +70,7 @@ static void pin_all(hx__memory *m, hx__device *const *devices, size_t count) {
   hx__lock(&m->lock);
   for (hx__pin *p; (p = wanted(m, devices, count, &r)) != NULL;) {
     hx__unlock(&m->lock); /* the range stays: nobody takes it while it is busy */
-    void *const block = p->device->backend->pin(p->device, r->p, r->bytes, m->limit_ns);
+    void *const block = p->device->backend->memory->pin(p->device, r->p, r->bytes, m->limit_ns);
     hx__lock(&m->lock);
     p->block = block;
     p->made = true;

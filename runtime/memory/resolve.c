@@ -90,8 +90,8 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
     if (arrays[i].held) hx__copies_release(m, arrays[i].held);
     if (!r) continue;
     const bool pin = arrays[i].block && arrays[i].block != r->block;
-    /* A pinned block is read by the device; a simulated one has read it when it was launched. */
-    const bool reads = arrays[i].mode != HX__MEMORY_COPY || pin || (arrays[i].block && r->device->kind != HX_SIM);
+    /* A pinned block is read by the device until the chunk has ended, unless submit has read it already. */
+    const bool reads = arrays[i].mode != HX__MEMORY_COPY || pin || (arrays[i].block && !r->device->reads_at_submit);
     if (late && reads) {
       r->reader = !r->leaked || r->reader == d ? d : NULL;
       r->leaked = true;

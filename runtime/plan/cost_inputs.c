@@ -171,7 +171,7 @@ static unsigned feeders_of(const hx__device_table *team, const hx__plan *plan) {
   unsigned workers = 0;
   for (size_t i = 0; i < plan->devices; i++) {
     const hx__device *const d = team->seat[plan->device[i].seat].device;
-    workers += d->kind == HX_GPU && d->link_ns > 0.0f;
+    workers += hx__device_copies_over_link(d);
   }
   return workers < plan->threads / CORES_A_FEEDER ? workers : plan->threads / CORES_A_FEEDER;
 }

@@ -63,7 +63,7 @@ bool hx__device_entry_may_become_usable(const hx__device_table *team, const hx__
                                         const hx__work *work) {
   const hx__device *const d = seat->device;
   const uint64_t needs = work->needs;
-  return d->kind != HX_CPU && seat->selected && !atomic_load(&d->lost) &&
+  return !d->is_host_cpu && seat->selected && !atomic_load(&d->lost) &&
          !(needs_of(team, seat, needs) & atomic_load(&d->refused));
 }
 
@@ -77,7 +77,7 @@ static void find_devices(const hx__device_table *team, const hx__work *w, hx__pl
   size_t selected = 0;
   for (size_t i = 0; i < team->seats; i++) {
     const size_t ordinal = selected;
-    selected += team->seat[i].selected && team->seat[i].device->kind != HX_CPU;
+    selected += team->seat[i].selected && !team->seat[i].device->is_host_cpu;
     if (hx__device_entry_is_usable(team, &team->seat[i], w))
       plan->device[plan->devices++] = (hx__plan_device){.seat = i, .ordinal = ordinal};
   }
@@ -192,7 +192,7 @@ static hx__objective objective_for(const hx__device_table *team, hx__plan *plan)
   if (wanted == HX__OBJECTIVE_TIME || !hx__energy_of_process()) return HX__OBJECTIVE_TIME;
   for (size_t i = 0; i < plan->devices; i++) {
     const hx__device *const d = team->seat[plan->device[i].seat].device;
-    if (d->kind != HX_GPU) continue;
+    if (!d->is_discrete) continue;
     say_time_decides(" draws what the processor's counters do not show", d->name);
     return HX__OBJECTIVE_TIME;
   }

@@ -84,7 +84,7 @@ static uint64_t show(hx__run_state *run, size_t slices, uint64_t from_ns) {
 static void body(void *p) {
   hx__run_state *const run = p;
   hx__stream *const stream = run->team->cpu;
-  const size_t grain = stream->grain(stream, run->work);
+  const size_t grain = hx__stream_grain(stream, run->work);
   uint32_t chunks = 0;
   uint64_t units = 0, began = run->feeds ? run->cpu_from_ns : 0;
   if (run->packed) hx__cpu_pack(run->packed);
@@ -117,7 +117,7 @@ static hx__packed *pack_ahead(const hx__run_state *run) {
   if (!run->work->matmul) return NULL;
   hx__stream *const stream = run->team->cpu;
   const uint64_t version = hx__memory_version(run->team->memory, run->work, !run->work->by_columns);
-  const bool once = grab(run, stream->grain(stream, run->work)) >= hx__work_range_left(&run->ends);
+  const bool once = grab(run, hx__stream_grain(stream, run->work)) >= hx__work_range_left(&run->ends);
   if (!version && (is_short(run) || packs_alone(run) || once)) return NULL;
   return hx__cpu_pack_open(stream, run->work, version);
 }

@@ -39,7 +39,7 @@ bool hx__device_entry_has_timed_out(const hx__device_entry *seat) {
 static bool is_back(hx__device_entry *seat, const hx__device_table *team) {
   hx__stream *const stream = seat->stream;
   if (!stream->late) return true;
-  if (!stream->recovered(stream)) return false;
+  if (!stream->device->backend->recovery->recovered(stream)) return false;
   hx__memory_timed_out_ended(team->memory, seat->device);
   return true;
 }

@@ -27,7 +27,7 @@ static size_t result_bytes(const hx__device_run *f, size_t slices) {
 
 /* Whether results can be stored while the device computes: not where it takes all cores itself. */
 static bool stores_beside(const hx__device *d) {
-  return d->kind != HX_CPU_OPENCL || d->compute_units < hx__topo_get()->hardware_threads;
+  return !d->uses_cpu_cores || d->compute_units < hx__topo_get()->hardware_threads;
 }
 
 /* The next chunk: the next piece of the fixed part, or what the policy says from the back. */
@@ -37,8 +37,8 @@ static hx__chunk next_chunk(hx__device_run *f, const hx__stream *stream) {
   const bool by_hand = !run->plan->policy;
   hx__view view = {.total = by_hand ? fixed.count : run->work->slices,
                    .left = by_hand ? fixed.count - f->taken : hx__work_range_left(&run->ends),
-                   .grain = stream->grain(stream, run->work),
-                   .most = stream->most(stream, run->work),
+                   .grain = hx__stream_grain(stream, run->work),
+                   .most = hx__stream_most(stream, run->work),
                    .chunk = run->plan->chunk,
                    .taken = f->taken,
                    .trial = f->planned->trial,
@@ -218,7 +218,7 @@ static void deliver(hx__device_run *f, hx__stream *stream, const hx__launched_ch
   const bool delivered = backend->deliver(stream, &f->request, v->ticket, v->rest);
   f->landed = (hx__chunk){0, 0};
   if (!delivered) hx__return_chunk(f->run, v->rest);
-  if (backend->retire) backend->retire(stream, v->ticket);
+  if (backend->recovery && backend->recovery->retire) backend->recovery->retire(stream, v->ticket);
   if (!delivered) return;
   const size_t bytes = result_bytes(f, v->rest.count);
   if (bytes >= LEAST_STORE_BYTES) f->seat->store_ns = (double)(hx__now_ns() - from) / (double)bytes;
@@ -330,8 +330,8 @@ void hx__device_run_give_up(hx__device_run *f) {
   if (!run->plan->policy && f->taken < fixed.count)
     hx__return_chunk(run, (hx__chunk){fixed.first + f->taken, fixed.count - f->taken});
   atomic_store(&f->working, false);
-  const hx__backend *const backend = f->seat->device->backend;
-  if (f->stream && backend->abandon) backend->abandon((hx__stream *)(uintptr_t)f->stream);
+  const hx__backend_recovery *const recovery = f->seat->device->backend->recovery;
+  if (f->stream && recovery && recovery->abandon) recovery->abandon((hx__stream *)(uintptr_t)f->stream);
   /* Of no device whose late chunks might end: what the given up thread reads is never freed. */
   if (f->resolved) hx__memory_release(run->team->memory, NULL, run->work, f->request.arrays, true);
 }

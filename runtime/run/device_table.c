@@ -19,7 +19,7 @@ hx_status hx__device_table_init(hx__device_table *team, const hx__config *config
   team->config = config;
   team->memory = memory;
   hx__cpu_device(cpu);
-  team->cpu = hx__cpu_backend.open(cpu[0], config);
+  team->cpu = cpu[0]->backend->open(cpu[0], config);
   if (!team->cpu) return HX_OUT_OF_MEMORY;
   team->kernels = hx__cpu_stream_kernels(team->cpu);
   team->trace = hx__trace_open(config->trace);
@@ -36,14 +36,15 @@ void hx__device_table_close(hx__device_table *team) {
     pthread_mutex_destroy(&seat->lock);
     pthread_cond_destroy(&seat->changed);
   }
-  hx__cpu_backend.close(team->cpu);
+  team->cpu->device->backend->close(team->cpu);
   hx__trace_close(team->trace);
 }
 
 void hx__device_table_settle(const hx__device_table *team) {
   for (size_t i = 0; i < team->seats; i++) {
     hx__device *const d = team->seat[i].device;
-    if (d->backend->settle) d->backend->settle(d, team->memory->limit_ns);
+    const hx__backend_memory *const memory = d->backend->memory;
+    if (memory && memory->settle) memory->settle(d, team->memory->limit_ns);
   }
 }
 
@@ -54,7 +55,7 @@ void hx__device_table_free(hx__device_table *team) {
 
 /* HX_DEVICES by word or index; HX_OFFLOAD=disabled leaves the CPU alone. */
 static bool selects(const hx__config *config, const hx__device *device, size_t index) {
-  if (device->kind != HX_CPU && config->offload == HX__OFFLOAD_DISABLED) return false;
+  if (!device->is_host_cpu && config->offload == HX__OFFLOAD_DISABLED) return false;
   return (config->device_words & device->words) != 0 || (index < 32 && (config->device_indices >> index & 1u));
 }
 
@@ -90,15 +91,13 @@ static void say_absent(const hx__device_table *team, size_t seats) {
 }
 
 void hx__device_table_fill(hx__device_table *team) {
-  hx__device *list[HX_MAX_DEVICES], *const *found;
-  size_t seats = hx__cpu_backend.discover(team->config, list, 1);
-  seat_device(team, 0, list[0], false);
-  const size_t count = hx__registry_devices(&found);
-  for (size_t i = 0; i < count; i++) seat_device(team, seats++, found[i], false);
-  const size_t simulated = hx__sim_backend.discover(team->config, list, HX_MAX_DEVICES - seats);
-  for (size_t i = 0; i < simulated; i++) {
-    hx__sim_backend.prepare(list[i], UINT64_MAX);
-    seat_device(team, seats++, list[i], true);
+  size_t seats = 0, rows;
+  const hx__backend *const *const backends = hx__backend_rows(&rows);
+  for (size_t row = 0; row < rows; row++) {
+    hx__device *list[HX_MAX_DEVICES];
+    const bool owned = backends[row]->discovery == HX__DISCOVER_CONTEXT;
+    const size_t count = hx__registry_devices_of(backends[row], team->config, list, HX_MAX_DEVICES - seats);
+    for (size_t i = 0; i < count; i++) seat_device(team, seats++, list[i], owned);
   }
   say_absent(team, seats);
   atomic_store(&team->seats, seats);

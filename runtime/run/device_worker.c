@@ -132,7 +132,7 @@ bool hx__device_entry_start_job(hx__device_entry *seat, const hx__device_table *
   if (!f) return false;
   f->job = job;
   f->arg = arg;
-  atomic_store(&f->alone, alone && seat->device->kind != HX_CPU_OPENCL);
+  atomic_store(&f->alone, alone && !seat->device->uses_cpu_cores);
   atomic_fetch_add(&f->posted, 1);
   wake(f, &f->sleeps);
   return true;
@@ -152,7 +152,7 @@ bool hx__device_entry_is_stuck(const hx__device_entry *seat, uint64_t limit_ns) 
 /* Waits until so many jobs have ended; false: the worker was given up. */
 static bool await(hx__device_worker *f, uint64_t jobs, uint64_t limit_ns) {
   bool given_up = false;
-  const uint64_t spin_ns = f->seat->device->kind == HX_GPU ? CARD_SPIN_NS : SPIN_NS;
+  const uint64_t spin_ns = f->seat->device->is_discrete ? CARD_SPIN_NS : SPIN_NS;
   if (atomic_load(&f->alone) && spin_until(&f->ended, jobs, spin_ns)) return true;
   pthread_mutex_lock(&f->lock);
   atomic_store(&f->awaited, true);

@@ -15,7 +15,7 @@ typedef struct fetch {
 static void carry_out(hx__device_entry *seat, void *arg) {
   fetch *const f = arg;
   hx__stream *const stream = hx__device_entry_stream(seat, f->team, true);
-  f->outcome = stream                                 ? seat->device->backend->fetch(stream, f->array)
+  f->outcome = stream                                 ? seat->device->backend->residency->fetch(stream, f->array)
                : hx__device_entry_has_timed_out(seat) ? HX__TIMED_OUT
                                                       : HX__NO_MEMORY;
 }

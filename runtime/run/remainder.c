@@ -11,7 +11,7 @@
 #define LEAST_GRAINS_ACROSS 4u /* of a block: each packs its own slices, for all that it crosses */
 
 void hx__remainder_plan(hx__remainder *t, const hx__stream *cpu, const hx__work *w, unsigned threads) {
-  const size_t grain = cpu->grain(cpu, w), cross = hx__cpu_cross_grain(cpu, w), across = hx__work_cross_extent(w);
+  const size_t grain = hx__stream_grain(cpu, w), cross = hx__cpu_cross_grain(cpu, w), across = hx__work_cross_extent(w);
   const size_t most = w->slices / grain, want = (size_t)GRAINS_EACH * threads;
   t->blocks = 0;
   if (w->gemm.k == 0 || across == 0 || most == 0 || w->slices > UINT32_MAX) return;

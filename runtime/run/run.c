@@ -20,7 +20,7 @@ static double slices_per_unit(const hx__work *w) { return w->units ? (double)w->
 /* Threads that spin take power from a GPU beside them, and cores from a device that is one. */
 static hx__copy_threads copiers_for(const hx__plan *plan, const hx__device *d) {
   if (plan->cpu_works) return HX__COPY_BY_WORKER;
-  return d->kind == HX_GPU && d->link_ns > 0.0f ? HX__COPY_BY_CPU_POOL : HX__COPY_BY_COPY_POOL;
+  return hx__device_copies_over_link(d) ? HX__COPY_BY_CPU_POOL : HX__COPY_BY_COPY_POOL;
 }
 
 /* Sets up a device's part and starts it; false where its seat is taken or there is no thread for it. */

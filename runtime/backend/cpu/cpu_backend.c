@@ -32,6 +32,8 @@ typedef struct cpu_lane {
 
 static hx__device device = {.backend = &hx__cpu_backend,
                             .kind = HX_CPU,
+                            .is_host_cpu = true,
+                            .uses_cpu_cores = true,
                             .words = HX__DEV_CPU | HX__DEV_ALL,
                             .zero_copy = 1u << HX__MEMORY_SVM_SYSTEM,
                             .modes = 1u << HX__MEMORY_SVM_SYSTEM,
@@ -71,7 +73,7 @@ static hx__stream *open(hx__device *d, const hx__config *config) {
     hx__fail(HX_OUT_OF_MEMORY, "no memory for the CPU's stream");
     return NULL;
   }
-  stream->base = (hx__stream){.device = d, .grain = grain, .most = most};
+  stream->base = (hx__stream){.device = d};
   stream->kernels = hx__cpu_kernels_for(config->isa);
   stream->asks_ahead = hx__cpu_prefetches();
   pthread_mutex_init(&stream->lock, NULL);
@@ -217,7 +219,10 @@ void hx__cpu_pack_close(hx__stream *base, hx__packed *packed) { hx__packed_close
 
 const hx__cpu_kernels *hx__cpu_stream_kernels(const hx__stream *stream) { return ((const cpu_lane *)stream)->kernels; }
 
+static const hx__backend_chunking chunking = {.grain = grain, .most = most};
+
 const hx__backend hx__cpu_backend = {.name = "cpu",
+                                     .discovery = HX__DISCOVER_HOST,
                                      .discover = discover,
                                      .open = open,
                                      .close = close,
@@ -225,4 +230,5 @@ const hx__backend hx__cpu_backend = {.name = "cpu",
                                      .end = end,
                                      .submit = submit,
                                      .wait = wait,
-                                     .deliver = deliver};
+                                     .deliver = deliver,
+                                     .chunking = &chunking};

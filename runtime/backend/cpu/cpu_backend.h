@@ -8,6 +8,8 @@
 
 #include "runtime/backend/backend.h"
 
+extern const hx__backend hx__cpu_backend;
+
 /* Threads a run may use now: HX_THREADS, else OMP_NUM_THREADS, else the usable cores, less what other calls of the
  * process use at the moment; one inside a parallel region of the caller, unless it asked for nested ones, and in a
  * forked child. */

@@ -19,6 +19,8 @@
 #define HX__TUNED_PROGRAM (HX__NEEDS + HX__CL_VARIANTS) /* the program that is being tuned */
 #define HX__PROGRAMS (HX__TUNED_PROGRAM + 1)            /* one a need bit, those variants, and it */
 
+extern const hx__backend hx__opencl_backend;
+
 typedef struct hx__cl_program {
   cl_program program;
   const hx__kernel_row *row;

@@ -101,6 +101,8 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   const bool cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
   d->unified = cpu || unified;
   d->base.waits_for_ever = cpu;
+  d->base.uses_cpu_cores = cpu;
+  d->base.is_discrete = !d->unified;
   d->base.kind = cpu ? HX_CPU_OPENCL : unified ? HX_IGPU : HX_GPU;
   d->base.words = HX__DEV_ALL | (cpu ? HX__DEV_OPENCL_CPU : unified ? HX__DEV_IGPU : HX__DEV_GPU);
   /* A driver without vectors of its own makes work-items its lanes: the work-group shapes suit it better. */
@@ -202,24 +204,26 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
   return count;
 }
 
-const hx__backend hx__opencl_backend = {
-    .name = "opencl",
-    .discover = discover,
-    .prepare = hx__cl_prepare,
-    .open = hx__cl_stream_open,
-    .close = hx__cl_stream_close,
-    .begin = hx__cl_begin,
-    .end = hx__cl_end,
-    .submit = hx__cl_submit,
-    .wait = hx__cl_wait,
-    .deliver = hx__cl_deliver,
-    .retire = hx__cl_retire,
-    .abandon = hx__cl_abandon,
-    .alloc = hx__cl_job_alloc,
-    .free = hx__cl_job_free,
-    .settle = hx__cl_jobs_settle,
-    .pin = hx__cl_job_pin,
-    .hold = hx__cl_mirror_create,
-    .drop = hx__cl_job_mirror_destroy,
-    .fetch = hx__cl_fetch,
-};
+static const hx__backend_chunking chunking = {.grain = hx__cl_grain, .most = hx__cl_most_slices};
+static const hx__backend_recovery recovery = {
+    .recovered = hx__cl_recovered, .retire = hx__cl_retire, .abandon = hx__cl_abandon};
+static const hx__backend_memory memory = {
+    .alloc = hx__cl_job_alloc, .free = hx__cl_job_free, .pin = hx__cl_job_pin, .settle = hx__cl_jobs_settle};
+static const hx__backend_residency residency = {
+    .create = hx__cl_mirror_create, .destroy = hx__cl_job_mirror_destroy, .fetch = hx__cl_fetch};
+
+const hx__backend hx__opencl_backend = {.name = "opencl",
+                                        .discovery = HX__DISCOVER_PROCESS,
+                                        .discover = discover,
+                                        .open = hx__cl_stream_open,
+                                        .close = hx__cl_stream_close,
+                                        .begin = hx__cl_begin,
+                                        .end = hx__cl_end,
+                                        .submit = hx__cl_submit,
+                                        .wait = hx__cl_wait,
+                                        .deliver = hx__cl_deliver,
+                                        .prepare = hx__cl_prepare,
+                                        .chunking = &chunking,
+                                        .recovery = &recovery,
+                                        .memory = &memory,
+                                        .residency = &residency};

@@ -62,7 +62,7 @@ static const char *fault_of(const void *result, size_t bytes) {
 /* One request through a stream, from the first slice to the last. */
 hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request) {
   hx__outcome outcome = hx__cl_begin(stream, request);
-  const size_t slices = request->work->slices, most = stream->most(stream, request->work);
+  const size_t slices = request->work->slices, most = hx__stream_most(stream, request->work);
   bool joined = false;
   uint64_t copied;
   for (size_t first = 0; first < slices && outcome == HX__DONE; first += most) {

@@ -17,7 +17,7 @@ static const hx__cl_program *product_of(const hx__cl_stream *stream) {
   return &stream->device->program[stream->product];
 }
 
-static size_t grain(const hx__stream *base, const hx__work *work) {
+size_t hx__cl_grain(const hx__stream *base, const hx__work *work) {
   const hx__cl_stream *const stream = (const hx__cl_stream *)base;
   if (!work->matmul) return CPU_GRAIN;
   const hx__cl_program *const p = product_of(stream);
@@ -25,7 +25,7 @@ static size_t grain(const hx__stream *base, const hx__work *work) {
   return tile ? tile : 1;
 }
 
-static size_t most(const hx__stream *base, const hx__work *work) {
+size_t hx__cl_most_slices(const hx__stream *base, const hx__work *work) {
   return hx__cl_cut_of((const hx__cl_stream *)base, work).slices;
 }
 
@@ -44,8 +44,7 @@ hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
   stream->uploads = clCreateCommandQueue(d->context, d->id, 0, &code);
   stream->results = clCreateCommandQueue(d->context, d->id, 0, &code);
   const uint32_t tile[3] = {config->tile_m, config->tile_n, config->tile_k};
-  stream->base =
-      (hx__stream){.device = device, .depth = HX__DEPTH, .recovered = hx__cl_recovered, .grain = grain, .most = most};
+  stream->base = (hx__stream){.device = device, .depth = HX__DEPTH};
   stream->device = d;
   stream->joins = true;
   stream->product = hx__need_index(hx__device_needs(device, HX__NEED_MATMUL, tile));

@@ -141,6 +141,8 @@ bool hx__cl_deliver(hx__stream *stream, const hx__request *request, hx__inflight
 void hx__cl_retire(hx__stream *stream, hx__inflight *ticket);
 void hx__cl_abandon(hx__stream *stream);
 bool hx__cl_recovered(hx__stream *stream);
+size_t hx__cl_grain(const hx__stream *stream, const hx__work *work);
+size_t hx__cl_most_slices(const hx__stream *stream, const hx__work *work);
 
 /* Once a device is lost no OpenCL call is made on it. */
 static inline bool hx__cl_is_lost(const hx__cl_stream *stream) {

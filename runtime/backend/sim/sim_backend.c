@@ -45,6 +45,8 @@ typedef struct sim_lane {
   size_t kept, slices;         /* those in keep->to, and all of the run */
 } sim_lane;
 
+extern const hx__backend hx__sim_backend;
+
 /* Counts a call of an entry; true where the profile wants it to fail. The device is then lost. */
 static bool fails(sim_device *d, hx__sim_entry entry) {
   const uint64_t number = atomic_fetch_add(&d->calls[entry], 1) + 1;
@@ -61,6 +63,7 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
     d->profile = config->sim[count];
     d->base = (hx__device){.backend = &hx__sim_backend,
                            .kind = HX_SIM,
+                           .reads_at_submit = true,
                            .words = HX__DEV_SIM | HX__DEV_ALL,
                            .compute_units = 1,
                            .modes = 1u << HX__MEMORY_COPY,
@@ -103,8 +106,7 @@ static hx__stream *open(hx__device *device, const hx__config *config) {
     hx__fail(HX_DEVICE_FAILED, "%s has no stream", device->name);
     return NULL;
   }
-  stream->base =
-      (hx__stream){.device = device, .depth = HX__DEPTH, .recovered = recovered, .grain = grain, .most = most};
+  stream->base = (hx__stream){.device = device, .depth = HX__DEPTH};
   stream->device = (sim_device *)device;
   return &stream->base;
 }
@@ -265,7 +267,7 @@ static void release(hx__device *device, uint64_t limit_ns, void *block) {
   free(block);
 }
 
-static hx__mirror *hold(hx__device *device, const void *first, size_t bytes) {
+static hx__mirror *mirror_create(hx__device *device, const void *first, size_t bytes) {
   sim_held *const held = calloc(1, sizeof *held);
   (void)device;
   if (held) held->data = malloc(bytes);
@@ -275,7 +277,7 @@ static hx__mirror *hold(hx__device *device, const void *first, size_t bytes) {
   return NULL;
 }
 
-static void drop(hx__device *device, hx__mirror *held) {
+static void mirror_destroy(hx__device *device, hx__mirror *held) {
   (void)device;
   free(((sim_held *)held)->data);
   hx__mirror_free(held);
@@ -291,9 +293,14 @@ static hx__outcome fetch(hx__stream *stream, const hx__array *array) {
   return HX__DONE;
 }
 
+static const hx__backend_chunking chunking = {.grain = grain, .most = most};
+static const hx__backend_recovery recovery = {.recovered = recovered};
+static const hx__backend_memory memory = {.alloc = alloc, .free = release};
+static const hx__backend_residency residency = {.create = mirror_create, .destroy = mirror_destroy, .fetch = fetch};
+
 const hx__backend hx__sim_backend = {.name = "sim",
+                                     .discovery = HX__DISCOVER_CONTEXT,
                                      .discover = discover,
-                                     .prepare = prepare,
                                      .open = open,
                                      .close = close,
                                      .begin = begin,
@@ -301,8 +308,8 @@ const hx__backend hx__sim_backend = {.name = "sim",
                                      .submit = submit,
                                      .wait = wait,
                                      .deliver = deliver,
-                                     .alloc = alloc,
-                                     .free = release,
-                                     .hold = hold,
-                                     .drop = drop,
-                                     .fetch = fetch};
+                                     .prepare = prepare,
+                                     .chunking = &chunking,
+                                     .recovery = &recovery,
+                                     .memory = &memory,
+                                     .residency = &residency};
