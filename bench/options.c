@@ -6,18 +6,16 @@
 #include <string.h>
 
 #include "bench/peers.h"
+#include "runtime/base/operations.h"
 #include "runtime/base/profiles.h"
 
-static const char *const op_names[] = {
-    [BENCH_OP_MATMUL] = "matmul",     [HX_SUM] = "sum",       [HX_MIN] = "min", [HX_MAX] = "max",
-    [HX_ARGMIN] = "argmin",           [HX_ARGMAX] = "argmax", [HX_DOT] = "dot", [HX_SUM_ABS] = "sum_abs",
-    [HX_SUM_SQUARES] = "sum_squares", [HX_PROD] = "prod"};
-static const char *const type_names[] = {[0] = NULL, [HX_F32] = "f32", [HX_I32] = "i32", [HX_U32] = "u32"};
+static const char *const op_names[] = {[BENCH_OP_MATMUL] = "matmul", HX__OPERATIONS(HX__NAME_ROW)};
+#define LISTED(enumerator, name) #name ", "
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 const char *bench_op_name(hx_op op) { return op_names[op]; }
-const char *bench_type_name(hx_type type) { return type_names[type]; }
+const char *bench_type_name(hx_type type) { return hx__type_names[type]; }
 
 /* The decimal number at *p, moved past; false where there is none or it does not fit. */
 static bool read_number(const char **p, size_t *out) {
@@ -90,7 +88,7 @@ static bool parse_ops(const char *value, bench_options *options) {
 }
 
 static bool parse_types(const char *value, bench_options *options) {
-  return parse_words(value, type_names, HX_F32, COUNT(type_names), &options->types);
+  return parse_words(value, hx__type_names, HX_F32, HX__TYPES, &options->types);
 }
 
 static bool parse_reps(const char *value, bench_options *options) {
@@ -159,8 +157,8 @@ static const struct option_row {
     {"--threads", parse_threads, 0, "what HX_THREADS accepts"},
     {"--devices", parse_devices, 0, "what HX_DEVICES accepts"},
     {"--profile", parse_profile, 0, "gen9, xe, vega or rdna3"},
-    {"--op", parse_ops, 0, "a list of sum, min, max, argmin, argmax, dot, sum_abs, sum_squares, prod, all, matmul"},
-    {"--type", parse_types, 0, "a list of f32, i32, u32, all"},
+    {"--op", parse_ops, 0, "a list of " HX__OPERATIONS(LISTED) "all, matmul"},
+    {"--type", parse_types, 0, "a list of " HX__ELEMENT_TYPES(LISTED) "all"},
     {"--reps", parse_reps, 0, "a number from 1 to 1000000"},
     {"--seconds", parse_seconds, 0, "a number above 0, at most 3600"},
     {"--step", parse_step, 0, "a divisor of 100 from 1 to 50, in percent"},

@@ -88,13 +88,14 @@ LEAF_ROWS(REDUCE_FUNCTION)
   }
 EXTREMUM_ROWS(EXTREMUM_FUNCTION)
 
-#define LEAF_ENTRY(name, leaf, op, type) [op][type] = name,
-#define EXTREMUM_ENTRY(name, op, type) [op][type] = name,
-#define ONE_LEAF_ENTRY(name, leaf, op, type) [op][type] = name##_leaf,
-#define EXTREMUM_ONE_LEAF_ENTRY(name, op, type) [op][type] = name##_leaf,
-#define REDUCE_ONE_LEAF \
-  { LEAF_ROWS(ONE_LEAF_ENTRY) EXTREMUM_ROWS(EXTREMUM_ONE_LEAF_ENTRY) }
+/* The tables by operation and type. The compiler names the function that a new operation lacks. */
+#define ENTRY(op, name) [op] = {[HX_F32] = name##_f32, [HX_I32] = name##_i32, [HX_U32] = name##_u32},
+#define ONE_LEAF_ENTRY(op, name) \
+  [op] = {[HX_F32] = name##_f32_leaf, [HX_I32] = name##_i32_leaf, [HX_U32] = name##_u32_leaf},
+_Static_assert(HX__TYPE_COUNT == 3, "each entry has a function for each type");
 #define REDUCE_KERNELS \
-  { LEAF_ROWS(LEAF_ENTRY) EXTREMUM_ROWS(EXTREMUM_ENTRY) }
+  { HX__OPERATIONS(ENTRY) }
+#define REDUCE_ONE_LEAF \
+  { HX__OPERATIONS(ONE_LEAF_ENTRY) }
 
 #endif

@@ -9,14 +9,12 @@
 
 #include "reference/data.h"
 #include "reference/ref.h"
+#include "runtime/base/operations.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 enum { GUARD = 64, SLICE = 4096 };
 
-static const char *const kOpNames[] = {"?",      "sum", "min",     "max",         "argmin",
-                                       "argmax", "dot", "sum_abs", "sum_squares", "prod"};
-static const char *const kTypeNames[] = {"?", "f32", "i32", "u32"};
 static const char *const kSourceNames[] = {"malloc", "registered", "hx_alloc"};
 
 uint64_t bits_random(bits_rng *rng, uint64_t below) { return below ? data_u64(rng->seed, rng->next++) % below : 0; }
@@ -119,10 +117,10 @@ static bool remember(bits_case *c) {
 
 static bool make_field(bits_case *c, hx_context *hx, bits_rng *rng, hx_field *field, size_t n) {
   static const char *const kX = "x", *const kY = "y";
-  do field->op = (hx_op)(HX_SUM + bits_random(rng, HX_PROD));
+  do field->op = (hx_op)(HX_SUM + bits_random(rng, HX__OP_COUNT));
   while (n == 0 && (field->op == HX_MIN || field->op == HX_MAX || field->op == HX_ARGMIN || field->op == HX_ARGMAX));
   field->type = bits_random(rng, 5) < 3 ? HX_F32 : bits_random(rng, 2) ? HX_I32 : HX_U32;
-  say(c, "; %s %s", kOpNames[field->op], kTypeNames[field->type]);
+  say(c, "; %s %s", hx__op_names[field->op], hx__type_names[field->type]);
   data_kind kind = random_kind(rng, field->op);
   field->x = input(c, hx, rng, kX, field->type, kind, n);
   field->y = NULL;

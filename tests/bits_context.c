@@ -8,6 +8,7 @@
 
 #include "tests/bits_case.h"
 #include "reference/data.h"
+#include "runtime/base/operations.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -124,9 +125,7 @@ bool bits_context_open(bits_context *c, const bits_plan *plan, uint64_t index) {
 
 /* The words with which a device's `why` may refuse an operation. */
 static bool names_operation(const char *why, hx_op op) {
-  static const char *const kNames[] = {NULL,     "sum", "min",     "max",         "argmin",
-                                       "argmax", "dot", "sum_abs", "sum_squares", "prod"};
-  return strstr(why, kNames[op]) != NULL || strstr(why, "reduce") != NULL;
+  return strstr(why, hx__op_names[op]) != NULL || strstr(why, "reduce") != NULL;
 }
 
 static bool refuses(const hx_device_info *info, const hx_task *task) {

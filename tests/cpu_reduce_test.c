@@ -17,9 +17,6 @@
 #define MAX_LEAVES ((MOST_N + HX__LEAF - 1) / HX__LEAF)
 #define CANARY 0x5a5a5a5a5a5a5a5aull
 
-static const char *const op_names[HX__OPS] = {"",       "sum", "min",     "max",         "argmin",
-                                              "argmax", "dot", "sum_abs", "sum_squares", "prod"};
-static const char *const type_names[HX__TYPES] = {"", "f32", "i32", "u32"};
 static const char *const isa_names[HX__ISAS] = {"auto", "sse2", "avx2", "avx512", "neon"};
 
 /* --- The definition. --- */
@@ -173,8 +170,8 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
     k->leaf[op][type](x, op == HX_DOT ? y : NULL, n, reach, got);
     checked++;
     if (leaves == 1 && k->one_leaf[op][type](x, op == HX_DOT ? y : NULL, n) != got[0]) {
-      printf("%s %s %s: kind %d seed %llu n %zu: the one leaf differs\n", isa_names[isa], op_names[op],
-             type_names[type], kind, (unsigned long long)seed, n);
+      printf("%s %s %s: kind %d seed %llu n %zu: the one leaf differs\n", isa_names[isa], hx__op_names[op],
+             hx__type_names[type], kind, (unsigned long long)seed, n);
       failed++;
     }
     if (op == HX_ARGMIN || op == HX_ARGMAX) got_index(want, got, leaves);
@@ -184,8 +181,8 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
       if (failed++ < 20)
         printf(
             "%s %s %s: kind %d seed %llu n %zu address %% 64 = %d: reach %d: slot %zu of %zu is %016llx, not %016llx\n",
-            isa_names[isa], op_names[op], type_names[type], kind, (unsigned long long)seed, n, (int)((uintptr_t)x % 64),
-            (int)reach, l, leaves, (unsigned long long)got[l], (unsigned long long)expected);
+            isa_names[isa], hx__op_names[op], hx__type_names[type], kind, (unsigned long long)seed, n,
+            (int)((uintptr_t)x % 64), (int)reach, l, leaves, (unsigned long long)got[l], (unsigned long long)expected);
     }
   }
 }
@@ -193,11 +190,11 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
 static void check_all(uint64_t seed, fenced mx, fenced my, size_t n, bool at_end, size_t shift) {
   uint32_t *x = (uint32_t *)(at_end ? mx.end - shift - 4 * n : mx.first + shift);
   uint32_t *y = (uint32_t *)(at_end ? my.end - 4 * n : my.first + 60 - shift);
-  for (hx_type type = HX_F32; type <= HX_U32; type++) {
+  for (hx_type type = HX_F32; type <= HX__TYPE_COUNT; type++) {
     for (int kind = 0; kind < KINDS; kind++) {
       fill(type, kind, seed, x, n);
       fill(type, kind, seed + 1, y, n);
-      for (hx_op op = HX_SUM; op <= HX_PROD; op++)
+      for (hx_op op = HX_SUM; op <= HX__OP_COUNT; op++)
         for (hx__locality reach = HX__IN_L2; reach <= HX__IN_DRAM; reach++) check(seed, op, type, kind, x, y, n, reach);
     }
   }
@@ -215,10 +212,10 @@ int main(int argc, char **argv) {
     if (!k) continue;
     printf(" %s%s", isa_names[isa], k->leaf == hx__cpu_kernels_for(HX__ISA_AUTO)->leaf ? " (auto)" : "");
     if (k->isa != isa) failed++;
-    for (hx_op op = HX_SUM; op <= HX_PROD; op++)
-      for (hx_type type = HX_F32; type <= HX_U32; type++) {
+    for (hx_op op = HX_SUM; op <= HX__OP_COUNT; op++)
+      for (hx_type type = HX_F32; type <= HX__TYPE_COUNT; type++) {
         if (k->leaf[op][type] && k->one_leaf[op][type]) continue;
-        printf("\n%s lacks %s %s\n", isa_names[isa], op_names[op], type_names[type]);
+        printf("\n%s lacks %s %s\n", isa_names[isa], hx__op_names[op], hx__type_names[type]);
         return 1;
       }
   }

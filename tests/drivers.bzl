@@ -133,6 +133,7 @@ def driver_tests():
         args = ["--devices", devices, "--tile", tile, "--cases", str(cases), "--seed", str(seed)]
         _driver_test("bits_%s_%s" % (driver, tile), "bits_test", driver, args)
     args = ["--devices", "pocl", "--cases", "200", "--seed", str(seed + 1)]
+    _driver_test("bits_toy", "bits_test_toy", "none", ["--devices", "1", "--cases", "2000", "--seed", str(seed + 2)])
     _driver_test("bits_ftz", "bits_test_ftz", "pocl", args)
     for program, driver, args in _OTHERS:
         memory = [word for word in args[1:] if word != driver and not word.startswith("-")]

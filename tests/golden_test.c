@@ -7,10 +7,7 @@
 
 #include "reference/data.h"
 #include "reference/ref.h"
-
-static const char *const kOpNames[] = {NULL,     "sum", "min",     "max",         "argmin",
-                                       "argmax", "dot", "sum_abs", "sum_squares", "prod"};
-static const char *const kTypeNames[] = {NULL, "f32", "i32", "u32"};
+#include "runtime/base/operations.h"
 
 static hx_context *context;
 static unsigned differ;
@@ -55,8 +52,8 @@ static bool reduce_line(const char *line) {
   unsigned long long seed, n, want;
   if (sscanf(line, "reduce %15s %7s %3s %llu %llu -> %llx", op_name, type_name, kind_name, &seed, &n, &want) != 6)
     return false;
-  hx_op op = (hx_op)word(kOpNames, sizeof kOpNames / sizeof *kOpNames, op_name);
-  hx_type type = (hx_type)word(kTypeNames, sizeof kTypeNames / sizeof *kTypeNames, type_name);
+  hx_op op = (hx_op)word(hx__op_names, HX__OPS, op_name);
+  hx_type type = (hx_type)word(hx__type_names, HX__TYPES, type_name);
   if (!op || !type) return false;
   data_kind kind = (data_kind)atoi(kind_name); /* "-": kind 0, u itself */
   uint32_t *x = array(n * 4), *y = array(n * 4);

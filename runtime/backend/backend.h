@@ -29,7 +29,8 @@ typedef struct hx__inflight hx__inflight; /* a chunk in flight: each backend def
 #define HX__MAX_INFLIGHT (HX__DEPTH + 1u) /* and one whose results are stored meanwhile */
 
 #define HX__TILES 8u /* HX_TILE values that one process may use on a device */
-#define HX__NEEDS (27u + HX__TILES)
+#define HX__NEEDS (HX__REDUCTIONS + HX__TILES)
+_Static_assert(HX__NEEDS <= 62, "need bits 62 and 63 have a meaning of their own");
 
 #define HX__WHY_TEXT 256u /* bytes of hx_device_info.why */
 
@@ -51,14 +52,15 @@ typedef struct hx__device {
   uint32_t zero_copy;              /* those of them in which it was seen to access host memory without a copy */
   _Atomic uint64_t ready, refused; /* bits of needs: kernels that can be used; kernels that never can */
   _Atomic uint64_t asked;          /* bits of needs that calls have asked for */
-  uint32_t tile[HX__TILES][3];     /* need bit 27 + i is the product with HX_TILE = tile[i]; tile[0] is the default */
-  _Atomic uint32_t tiles;          /* used entries of tile: at least 1 */
-  float seed[HX__NEEDS];           /* by need bit: units per ns of a small launch, set before it is ready; 0: unknown */
-  float launch_ns;                 /* time of an empty launch, with its wait; 0: unknown */
-  float link_ns;                   /* time per byte from pinned host memory; 0: accesses it in place, or unknown */
-  _Atomic bool lost;               /* an error after a success: not used again in this process */
-  _Atomic unsigned stuck;          /* threads that were given up and are still inside a driver call */
-  _Atomic unsigned given_up;       /* threads that were given up so far */
+  uint32_t tile[HX__TILES]
+               [3]; /* need bit HX__REDUCTIONS + i is the product with HX_TILE = tile[i]; tile[0] is the default */
+  _Atomic uint32_t tiles;    /* used entries of tile: at least 1 */
+  float seed[HX__NEEDS];     /* by need bit: units per ns of a small launch, set before it is ready; 0: unknown */
+  float launch_ns;           /* time of an empty launch, with its wait; 0: unknown */
+  float link_ns;             /* time per byte from pinned host memory; 0: accesses it in place, or unknown */
+  _Atomic bool lost;         /* an error after a success: not used again in this process */
+  _Atomic unsigned stuck;    /* threads that were given up and are still inside a driver call */
+  _Atomic unsigned given_up; /* threads that were given up so far */
   char why[HX__WHY_TEXT]; /* the sentence of hx_device_info: read and written only by the functions hx__device_...why */
   size_t why_end;         /* length of the complete items in it */
   unsigned untold;        /* refused kernels that it had no room for */
@@ -229,9 +231,9 @@ struct hx__backend {
 /* The part of a stream that the scheduler reads and writes. A backend's own stream structure begins with one. */
 struct hx__stream {
   hx__device *device;
-  unsigned depth;                 /* chunks that it may have in flight: 1 to HX__DEPTH */
-  bool late;                      /* a chunk that timed out is still running: the stream takes no work */
-  bool grown;                     /* this run allocated pinned memory: discard its timing and clear the flag */
+  unsigned depth; /* chunks that it may have in flight, 1 to HX__DEPTH; the results of one more may be in delivery */
+  bool late;      /* a chunk that timed out is still running: the stream takes no work */
+  bool grown;     /* this run allocated pinned memory: discard its timing and clear the flag */
   uint64_t expected_ns;           /* when the chunk that is waited for is expected to end; 0: unknown */
   double sent;                    /* after HX__SUPERSEDED: lower bound of the fraction of the operands already copied */
   const _Atomic uint64_t *wanted; /* becomes 0 once the chunk that is being submitted is not needed; NULL: it is */

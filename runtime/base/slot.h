@@ -19,13 +19,11 @@
 
 #include <stdint.h>
 
-#include "runtime/hx.h"
+#include "runtime/base/operations.h"
 
 #define HX__LEAF 4096u /* elements of a leaf: the slice of a reduction */
 #define HX__LANES 128u /* lanes of a leaf */
 #define HX__PANEL 512u /* k of a panel of a matrix product (KP) */
-#define HX__OPS 10u    /* HX_PROD + 1: tables are indexed by hx_op and hx_type, 0 unused */
-#define HX__TYPES 4u   /* HX_U32 + 1 */
 #define HX__CANONICAL_NAN 0x7fc00000u
 
 #endif

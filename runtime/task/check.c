@@ -8,8 +8,8 @@
 #define REFUSE(...) return hx__fail(HX_INVALID_ARGUMENT, __VA_ARGS__)
 #define ELEMENT 4u
 
-static const char *const op_names[HX__OPS] = {"0",         "HX_SUM", "HX_MIN",     "HX_MAX",         "HX_ARGMIN",
-                                              "HX_ARGMAX", "HX_DOT", "HX_SUM_ABS", "HX_SUM_SQUARES", "HX_PROD"};
+#define ENUMERATOR(enumerator, name) [enumerator] = #enumerator,
+static const char *const enumerators[HX__OPS] = {HX__OPERATIONS(ENUMERATOR)};
 
 /* HX_MIN, HX_MAX, HX_ARGMIN and HX_ARGMAX of nothing have no value. */
 static bool needs_an_element(hx_op op) { return op >= HX_MIN && op <= HX_ARGMAX; }
@@ -43,12 +43,13 @@ static hx_status check_array(const void *p, size_t n, const char *name, size_t i
 }
 
 static hx_status check_field(const hx_field *f, size_t index, size_t n) {
-  if ((unsigned)f->op < HX_SUM || (unsigned)f->op > HX_PROD)
-    REFUSE("op%s is %d: HX_SUM to HX_PROD (1 to 9) are known", of(index).text, (int)f->op);
-  if ((unsigned)f->type < HX_F32 || (unsigned)f->type > HX_U32)
+  if ((unsigned)f->op < HX_SUM || (unsigned)f->op > HX__OP_COUNT)
+    REFUSE("op%s is %d: HX_SUM to %s (1 to %u) are known", of(index).text, (int)f->op, enumerators[HX__OP_COUNT],
+           HX__OP_COUNT);
+  if ((unsigned)f->type < HX_F32 || (unsigned)f->type > HX__TYPE_COUNT)
     REFUSE("type%s is %d: HX_F32, HX_I32, HX_U32 (1 to 3) are known", of(index).text, (int)f->type);
   if (n == 0) {
-    if (needs_an_element(f->op)) REFUSE("n is 0: %s%s has no value", op_names[f->op], of(index).text);
+    if (needs_an_element(f->op)) REFUSE("n is 0: %s%s has no value", enumerators[f->op], of(index).text);
     return HX_OK;
   }
   const hx_status s = check_array(f->x, n, "x", index);

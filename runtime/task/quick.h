@@ -19,7 +19,7 @@ static inline bool hx__array_passes(uintptr_t x, size_t bytes, uintptr_t out) {
 static inline bool hx__reduce_passes(const struct hx_reduce_args *r) {
   const uintptr_t out = (uintptr_t)r->out;
   const size_t bytes = r->n * 4u;
-  return (unsigned)r->op - HX_SUM <= HX_PROD - HX_SUM && (unsigned)r->type - HX_F32 <= HX_U32 - HX_F32 && out != 0 &&
+  return (unsigned)r->op - HX_SUM < HX__OP_COUNT && (unsigned)r->type - HX_F32 < HX__TYPE_COUNT && out != 0 &&
          !(out & 7u) && hx__array_passes((uintptr_t)r->x, bytes, out) &&
          (r->op != HX_DOT || hx__array_passes((uintptr_t)r->y, bytes, out));
 }

@@ -38,14 +38,12 @@ typedef struct hx__chunk {
   size_t first, count;
 } hx__chunk;
 
-/* One bit for each kernel a device may have: 27 reductions and the product. */
-#define HX__NEED_MATMUL (1ull << 27)
-#define HX__NEED_ALL ((1ull << 28) - 1u)
-#define HX__NEED_TILES (1ull << 62) /* no kernel of its own: what makes the product faster on some shapes */
-#define HX__NEED_OPEN (1ull << 63)  /* no kernel: that the device's memory modes are known */
-static inline uint64_t hx__need_reduce(hx_op op, hx_type type) {
-  return 1ull << (((unsigned)op - 1u) * 3u + ((unsigned)type - 1u));
-}
+/* Needs are bits, one for each kernel that a device may have: the reductions, then the product. */
+#define HX__NEED_MATMUL (1ull << HX__REDUCTIONS)
+#define HX__NEED_ALL ((HX__NEED_MATMUL << 1) - 1u)
+#define HX__NEED_TILES (1ull << 62) /* not one kernel, but further ones that make the product faster on some shapes */
+#define HX__NEED_OPEN (1ull << 63)  /* not a kernel: the memory modes of the device are known */
+static inline uint64_t hx__need_reduce(hx_op op, hx_type type) { return 1ull << hx__reduction_index(op, type); }
 
 /* The lines of a product that slices cross. */
 static inline size_t hx__work_cross_extent(const hx__work *work) {

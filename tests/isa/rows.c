@@ -72,22 +72,19 @@ static bool write_sources(const char *folder) {
 }
 
 static void print_program(const hx__kernel_row *row, hx_op op, hx_type type) {
-  static const char *const ops[] = {"",       "sum", "min",     "max",         "argmin",
-                                    "argmax", "dot", "sum_abs", "sum_squares", "prod"};
-  static const char *const types[] = {"", "f32", "i32", "u32"};
   static const uint32_t no_tile[3] = {0, 0, 0};
   char options[1024];
   if (!hx__kernel_options(options, sizeof options, row, op, type, no_tile, HX__ARITHMETIC_PLAIN)) return;
   const int lanes = row->family & HX__FAMILY_SUBGROUP16 ? 16 : 0;
   const bool reduce = row->kind == HX__KERNEL_REDUCE;
-  printf("%s|%s%s%s|%s|%d|%d|%s\n", row->name, reduce ? ops[op] : "f32", reduce ? "-" : "", reduce ? types[type] : "",
-         files[row->kind], lanes, row->large_grf ? 256 : 128, options);
+  printf("%s|%s%s%s|%s|%d|%d|%s\n", row->name, reduce ? hx__op_names[op] : "f32", reduce ? "-" : "",
+         reduce ? hx__type_names[type] : "", files[row->kind], lanes, row->large_grf ? 256 : 128, options);
 }
 
 static void print_row(const hx__kernel_row *row) {
   if (row->kind == HX__KERNEL_REDUCE)
-    for (int op = HX_SUM; op <= HX_PROD; op++)
-      for (int type = HX_F32; type <= HX_U32; type++) print_program(row, (hx_op)op, (hx_type)type);
+    for (int op = HX_SUM; op <= (int)HX__OP_COUNT; op++)
+      for (int type = HX_F32; type <= (int)HX__TYPE_COUNT; type++) print_program(row, (hx_op)op, (hx_type)type);
   else
     print_program(row, HX_SUM, HX_F32);
 }

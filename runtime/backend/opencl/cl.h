@@ -223,7 +223,7 @@ hx__outcome hx__cl_buffer_reserve(hx__cl_device *device, hx__cl_buffer *buffer, 
 void hx__cl_buffer_release(hx__cl_buffer *buffer);
 
 #define HX__CL_PAGE 4096u
-#define HX__FIRST_PRODUCT 27u /* the need of the product with the device's own tile */
+#define HX__FIRST_PRODUCT HX__REDUCTIONS /* the need of the product with the device's own tile */
 /* Index of a single need bit. */
 static inline unsigned hx__need_index(uint64_t need) { return (unsigned)__builtin_ctzll(need); }
 

@@ -30,10 +30,11 @@ typedef struct need {
 static const uint32_t none[3] = {0, 0, 0};
 
 static need need_of(const hx__cl_device *d, unsigned index) {
-  if (index < 27)
+  if (index < HX__REDUCTIONS)
     return (need){
-        .kind = HX__KERNEL_REDUCE, .op = (hx_op)(index / 3 + 1), .type = (hx_type)(index % 3 + 1), .tile = none};
-  const need product = {.kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = d->base.tile[index - 27]};
+        .kind = HX__KERNEL_REDUCE, .op = hx__reduction_op(index), .type = hx__reduction_type(index), .tile = none};
+  const need product = {
+      .kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = d->base.tile[index - HX__REDUCTIONS]};
   const uint32_t *const tile = product.tile;
   if (hx__kernel_row_for(product.kind, product.type, d->families, tile, d->max_local)) return product;
   hx__log(HX__LOG_WARN, "HX_TILE=%ux%ux%u: %s has no kernel for it and takes its own", tile[0], tile[1], tile[2],
@@ -246,13 +247,10 @@ static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, 
 }
 
 static void name_of(const need *n, char name[NAME_BYTES]) {
-  static const char *const ops[] = {"",       "sum", "min",     "max",         "argmin",
-                                    "argmax", "dot", "sum_abs", "sum_squares", "prod"};
-  static const char *const types[] = {"", "f32", "i32", "u32"};
   if (n->kind == HX__KERNEL_MATMUL)
     snprintf(name, NAME_BYTES, "matmul");
   else
-    snprintf(name, NAME_BYTES, "%s %s", ops[n->op], types[n->type]);
+    snprintf(name, NAME_BYTES, "%s %s", hx__op_names[n->op], hx__type_names[n->type]);
 }
 
 static void note_refusal(hx__cl_device *d, const char *name, const char *why) {

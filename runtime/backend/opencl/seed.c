@@ -69,7 +69,7 @@ static float seed_of_reduction(hx__cl_device *d, unsigned need) {
   size_t n = SEED_FEW;
   uint64_t ns = 0;
   if (stream && x && slots) {
-    const hx_field field = {(hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), x, x};
+    const hx_field field = {hx__reduction_op(need), hx__reduction_type(need), x, x};
     ns = time_reduction(d, stream, &field, slots, n);
     if (ns && ns < SEED_SLOW_NS) ns = time_reduction(d, stream, &field, slots, n = SEED_ELEMENTS);
   }
@@ -80,7 +80,7 @@ static float seed_of_reduction(hx__cl_device *d, unsigned need) {
 }
 
 float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
-  return need < 27 ? seed_of_reduction(d, need) : seed_of_product(d, need);
+  return need < HX__FIRST_PRODUCT ? seed_of_reduction(d, need) : seed_of_product(d, need);
 }
 
 double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int times) {

@@ -259,7 +259,7 @@ hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need) {
   static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
   hx__stream *const stream = hx__cl_stream_open(&d->base, &plain);
   if (stream) ((hx__cl_stream *)stream)->tests = true;
-  if (stream && need >= 27) take_product((hx__cl_stream *)stream, need);
+  if (stream && need >= HX__FIRST_PRODUCT) take_product((hx__cl_stream *)stream, need);
   return stream;
 }
 
@@ -267,8 +267,9 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
   hx__stream *const stream = hx__cl_test_stream(d, need);
   if (!stream) return "it has no queue";
   lay_pattern((hx__cl_stream *)stream);
-  const char *const why = need < 27 ? test_reduce_all(stream, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1))
-                                    : test_products(stream, &d->program[need]);
+  const char *const why = need < HX__FIRST_PRODUCT
+                              ? test_reduce_all(stream, hx__reduction_op(need), hx__reduction_type(need))
+                              : test_products(stream, &d->program[need]);
   hx__cl_stream_close(stream);
   return why;
 }
@@ -290,7 +291,7 @@ const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
   const hx__memory_mode mode = d->base.modes & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
   if (!reduction) take_product((hx__cl_stream *)d->tester, need);
   const char *const why =
-      reduction ? test_reduce(d->tester, (hx_op)(need / 3 + 1), (hx_type)(need % 3 + 1), HX__LEAF + 1, false, mode)
+      reduction ? test_reduce(d->tester, hx__reduction_op(need), hx__reduction_type(need), HX__LEAF + 1, false, mode)
                 : test_product_once(d->tester, &d->program[need], mode);
   if (why) hx__cl_tester_close(d); /* it has kernels of a program that will be another */
   return why;
