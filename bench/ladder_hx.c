@@ -231,7 +231,7 @@ static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
                              .kernels = hx__cpu_kernels_for(HX__ISA_AUTO),
                              .arrays = k->arrays,
                              .slots = k->slots,
-                             .whole = &k->whole};
+                             .joined = &k->whole};
   rung->call = call_kernels;
   rung->close = close_kernels;
   rung->self = k;

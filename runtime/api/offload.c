@@ -106,7 +106,7 @@ static hx_status dispatch(hx_context *hx, hx__work *w, hx_report *report) {
   const bool small = share == 0.0 && is_small(w);
   const unsigned threads = small ? 1 : hx__threads_for(w, hx__cpu_threads(&hx->config));
   if (small || (share == 0.0 && is_serial(w, threads))) return in_one(hx, w, report);
-  w->residence = hx__memory_residence(&hx->memory, w);
+  w->placement = hx__memory_residence(&hx->memory, w);
   const double asked = hx__share_of(&hx->config, w);
   return hx__offload_planned(hx, w, asked == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : asked, threads, report);
 }
@@ -145,7 +145,7 @@ hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
  * done. */
 static inline bool at_once(const hx_context *hx, const hx_task *task) {
   if (!task || !hx->small_stay || !hx__task_stays(task)) return false;
-  if (atomic_load_explicit(&hx->memory.watched, memory_order_relaxed)) return false;
+  if (atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed)) return false;
   if (task->kind == HX_MATMUL) {
     hx__gemm g;
     return hx__product_passes(&task->matmul, SMALL_UNITS, &g) && hx->team.kernels->gemm_direct(&g);

@@ -25,10 +25,10 @@ typedef struct hx__backend hx__backend;
 typedef struct hx__stream hx__stream;
 typedef struct hx__inflight hx__inflight; /* a chunk in flight: each backend defines its own */
 
-#define HX__DEPTH 2u /* chunks in flight on a stream: a launch passes while the one before it is computed */
-#define HX__MAX_INFLIGHT (HX__DEPTH + 1u) /* and one whose results are stored meanwhile */
+#define HX__DEPTH 2u /* chunks in flight on a stream at most: one is computed while the next is launched */
+#define HX__MAX_INFLIGHT (HX__DEPTH + 1u) /* and one more whose results are being delivered */
 
-#define HX__TILES 8u /* HX_TILE values that one process may use on a device */
+#define HX__TILES 8u /* different values of HX_TILE that one process may use on a device */
 #define HX__NEEDS (HX__REDUCTIONS + HX__TILES)
 _Static_assert(HX__NEEDS <= 62, "need bits 62 and 63 have a meaning of their own");
 
@@ -44,95 +44,95 @@ typedef struct hx__device {
   bool is_discrete;     /* has memory and power of its own: its energy is not in the processor's counters */
   bool uses_cpu_cores;  /* its kernels run on the cores of the host */
   bool reads_at_submit; /* has read all operands when submit returns */
-  bool waits_for_ever;  /* its kernels read the caller's pages in a way that nothing stops: chunks never time out */
+  bool never_times_out; /* its kernels read the caller's pages and cannot be stopped: chunks are waited for */
   uint32_t compute_units;
   uint64_t memory_bytes;
   uint64_t max_alloc;              /* bytes of one allocation; 0: no less than memory_bytes */
   uint32_t modes;                  /* hx__memory_mode bits (1 << mode) that it can serve */
   uint32_t zero_copy;              /* those of them in which it was seen to access host memory without a copy */
   _Atomic uint64_t ready, refused; /* bits of needs: kernels that can be used; kernels that never can */
-  _Atomic uint64_t asked;          /* bits of needs that calls have asked for */
-  uint32_t tile[HX__TILES]
-               [3]; /* need bit HX__REDUCTIONS + i is the product with HX_TILE = tile[i]; tile[0] is the default */
-  _Atomic uint32_t tiles;    /* used entries of tile: at least 1 */
-  float seed[HX__NEEDS];     /* by need bit: units per ns of a small launch, set before it is ready; 0: unknown */
-  float launch_ns;           /* time of an empty launch, with its wait; 0: unknown */
-  float link_ns;             /* time per byte from pinned host memory; 0: accesses it in place, or unknown */
-  _Atomic bool lost;         /* an error after a success: not used again in this process */
-  _Atomic unsigned stuck;    /* threads that were given up and are still inside a driver call */
-  _Atomic unsigned given_up; /* threads that were given up so far */
-  char why[HX__WHY_TEXT]; /* the sentence of hx_device_info: read and written only by the functions hx__device_...why */
-  size_t why_end;         /* length of the complete items in it */
-  unsigned untold;        /* refused kernels that it had no room for */
+  _Atomic uint64_t requested;      /* bits of needs that calls have asked for */
+  uint32_t tile[HX__TILES][3]; /* need bit HX__REDUCTIONS + i is the product with HX_TILE = tile[i]; tile[0]: default */
+  _Atomic uint32_t tile_count; /* used entries of tile: at least 1 */
+  float seed_rate[HX__NEEDS];  /* by need bit: units per ns of a small launch, set before it is ready; 0: unknown */
+  float launch_ns;             /* time of an empty launch, with its wait; 0: unknown */
+  float link_ns;               /* time per byte from pinned host memory; 0: accesses it in place, or unknown */
+  _Atomic bool lost;           /* an error after a success: not used again in this process */
+  _Atomic unsigned stuck_threads;    /* threads that were given up and are still inside a driver call */
+  _Atomic unsigned given_up_threads; /* threads that were given up so far */
+  char why[HX__WHY_TEXT];     /* the sentence of hx_device_info; only the hx__device_ functions below access it */
+  size_t why_length;          /* of the complete items in it */
+  unsigned unlisted_refusals; /* refused kernels that it had no room for */
 } hx__device;
 
 /* Whether operands are copied to memory at the other end of a link whose rate is known. */
 static inline bool hx__device_copies_over_link(const hx__device *device) { return device->link_ns > 0.0f; }
 
-/* A device's own copy of a range of host memory, which outlives calls (HX_READ_MOSTLY, HX_RESIDENT): made and dropped
- * by memory/, filled by streams as runs need it. A backend's own structure begins with one. */
+/* A device's copy of a range of host memory that outlives calls (HX_READ_MOSTLY, HX_RESIDENT). memory/ creates and
+ * destroys mirrors; streams fill them as runs need the data. A backend's own mirror structure begins with one. */
 typedef struct hx__mirror {
   uintptr_t first; /* host address of its first byte */
   size_t bytes;
-  _Atomic size_t filled; /* how many of them are there */
-  uint64_t *present;     /* a bit for each HX__MIRROR_BLOCK bytes */
+  _Atomic size_t filled; /* how many of its bytes are on the device */
+  uint64_t *present;     /* a bit for each block of HX__MIRROR_BLOCK bytes: it is on the device */
 } hx__mirror;
 
 #define HX__MIRROR_BLOCK ((size_t)64 << 10)
 
-/* Nothing is there yet; false without memory. */
-bool hx__mirror_init(hx__mirror *held, const void *first, size_t bytes);
-void hx__mirror_free(hx__mirror *held);
-/* What of [at, at+bytes) is missing first, in whole blocks: it then counts as there. False where nothing is. */
-bool hx__mirror_next_gap(hx__mirror *held, size_t at, size_t bytes, size_t *gap_at, size_t *gap_bytes);
-void hx__mirror_invalidate(hx__mirror *held); /* all of it is missing again */
+/* An empty mirror of [first, first+bytes). False if there is no memory for its bits. Ended by hx__mirror_free. */
+bool hx__mirror_init(hx__mirror *mirror, const void *first, size_t bytes);
+void hx__mirror_free(hx__mirror *mirror);
+/* Finds the first run of missing blocks in the bytes [at, at+bytes) of the mirror, marks it as present and returns its
+ * place in *gap_at and *gap_bytes: the caller copies it. False if nothing is missing. */
+bool hx__mirror_next_gap(hx__mirror *mirror, size_t at, size_t bytes, size_t *gap_at, size_t *gap_bytes);
+/* Marks all blocks as missing. */
+void hx__mirror_invalidate(hx__mirror *mirror);
 
-/* How an array reaches a device in one run; chosen by memory/. */
+/* How an array reaches a device in one run. memory/ decides. */
 typedef struct hx__array {
   const void *p;
   size_t rows, cols, ld; /* 4-byte elements; a reduction's array is one row */
   hx__memory_mode mode;
-  void *block;      /* the handle of backend->alloc or, in mode copy, backend->pin that holds it; NULL: none does */
-  hx__mirror *held; /* mode copy: the device's copy of a range that holds it; NULL: none outlives the run */
+  void *block;        /* the handle of memory->alloc or, in mode copy, memory->pin that contains it; NULL: none */
+  hx__mirror *mirror; /* mode copy: the mirror that contains it; NULL: it is copied for this run only */
 } hx__array;
 
-/* A product whose C stays on the device that does all of it. */
+/* For a product that one device computes whole: where C stays on the device. */
 typedef struct hx__resident_output {
-  hx__mirror *to;   /* C's extent, fresh: its rows lie there as on the host */
-  hx__mirror *from; /* the old C, where beta wants it and the device has it; NULL: the host has */
-  bool done;        /* set by end(): every slice of the run is in *to, none on the host */
+  hx__mirror *mirror;     /* of C's extent, new and empty: rows have the same distance as on the host */
+  hx__mirror *old_mirror; /* of the old C if beta != 0 and the device has it; NULL: the host has it */
+  bool complete;          /* set by end: every slice of the run is in the mirror, none is on the host */
 } hx__resident_output;
 
-#define HX__WHOLE_ARRAYS 2u /* a product's operands, in this order: A, B */
+#define HX__WHOLE_ARRAYS 2u /* operands of a product, in this order: A, B */
 
-/* Who copies for a device (crew.h). */
+/* Which threads copy between the caller's memory and staging buffers (copy_pool.h). */
 typedef enum hx__copy_threads {
-  HX__COPY_BY_WORKER,    /* its worker alone: the CPU takes part */
-  HX__COPY_BY_COPY_POOL, /* threads that sleep between copies, */
-  HX__COPY_BY_CPU_POOL   /* and the CPU's team where it spins anyway: the device has cores and power of its own */
+  HX__COPY_BY_WORKER,    /* the device's worker alone, because the CPU computes, too */
+  HX__COPY_BY_COPY_POOL, /* the copy pool, whose threads sleep between copies */
+  HX__COPY_BY_CPU_POOL /* the CPU's thread pool while it spins, else the copy pool: the device leaves the cores free */
 } hx__copy_threads;
 
-/* One call's work as a stream sees it. arrays: for a reduction x and y of field f at [2f] and [2f+1] (y == x's where
- * the operation has one); for a product A and B. */
+/* One call's work as a stream sees it. */
 typedef struct hx__request {
   const hx__work *work;
-  const hx__cpu_kernels *kernels; /* for storing a device's block into C */
-  const hx__array *arrays;
-  uint64_t *slots;                 /* reductions: nfields runs of work->slices slots each */
+  const hx__cpu_kernels *kernels;  /* store is used to write a device's block to C */
+  const hx__array *arrays;         /* a reduction: x and y of field f at [2f] and [2f+1] (y is x if the operation has no
+                                      y); a product: A and B */
+  uint64_t *slots;                 /* reductions: work->slices slots for each field, field after field */
   const struct hx__packed *packed; /* products on the CPU: an operand packed for all chunks; NULL: none */
-  bool *whole; /* set by who did all slices of a reduction in one chunk and joined them: only the first slot of each run
-                  is there, and stands for all. NULL: all slots are wanted */
-  hx__resident_output *keep; /* products: NULL: C goes to the host */
-  hx__copy_threads copiers;
-  hx__chunk reach; /* slices among which the stream's next chunk will be, as far as that can be told; none where not */
+  bool *joined; /* reductions: a stream that computes all slices in one chunk may join them, write only the first slot
+                   of each field and set this. NULL: every slot is wanted */
+  hx__resident_output *resident; /* products: where C stays on the device; NULL: C goes to the host */
+  hx__copy_threads copy_threads;
+  hx__chunk upcoming; /* the stream's next chunk will lie in this range, as far as is known; empty: unknown */
 } hx__request;
 
 typedef enum hx__outcome {
   HX__DONE = 0,   /* the chunk is computed */
-  HX__TIMED_OUT,  /* not done by the deadline: given up; the ticket is the backend's to keep, and writes nothing of ours
-                   */
+  HX__TIMED_OUT,  /* not done by the deadline: given up. The backend keeps what the chunk may still access */
   HX__NO_MEMORY,  /* the device has no room for this chunk; it is not lost */
-  HX__SUPERSEDED, /* somebody else has done the chunk that was being submitted: nothing of it is on its way */
+  HX__SUPERSEDED, /* the CPU has computed the chunk while it was being submitted: nothing of it is in flight */
   HX__FAILED      /* an error: the device is lost */
 } hx__outcome;
 
@@ -210,7 +210,7 @@ struct hx__backend {
   hx__outcome (*submit)(hx__stream *stream, const hx__request *request, hx__chunk chunk, hx__inflight **ticket);
   /* Waits for the oldest chunk in flight until *deadline_ns (UINT64_MAX: without limit), which other threads may move
    * to an earlier time while this waits. HX__DONE: the results can be delivered. Otherwise the ticket is not used any
-   * more; after HX__TIMED_OUT stream->late is set, and the chunk never writes memory of the caller. */
+   * more; after HX__TIMED_OUT stream->timed_out is set, and the chunk never writes memory of the caller. */
   hx__outcome (*wait)(hx__stream *stream, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns);
   /* Writes the results of `part` of a finished chunk where the request wants them (hx__deliver), without a driver call.
    * The next chunk may have been submitted before. False: the part cannot be separated from the rest of the chunk, and
@@ -232,13 +232,13 @@ struct hx__backend {
 struct hx__stream {
   hx__device *device;
   unsigned depth; /* chunks that it may have in flight, 1 to HX__DEPTH; the results of one more may be in delivery */
-  bool late;      /* a chunk that timed out is still running: the stream takes no work */
-  bool grown;     /* this run allocated pinned memory: discard its timing and clear the flag */
-  uint64_t expected_ns;           /* when the chunk that is waited for is expected to end; 0: unknown */
-  double sent;                    /* after HX__SUPERSEDED: lower bound of the fraction of the operands already copied */
-  const _Atomic uint64_t *wanted; /* becomes 0 once the chunk that is being submitted is not needed; NULL: it is */
-  struct hx__trace *trace;        /* copies are recorded there, */
-  size_t row;                     /* on this track; set by the caller of open */
+  bool timed_out; /* a chunk that timed out is still running: the stream takes no work */
+  bool grew_pinned_memory; /* this run allocated pinned memory: the scheduler discards its timing and clears the flag */
+  uint64_t expected_end_ns; /* when the chunk that is waited for is expected to end; 0: unknown */
+  double sent_fraction;     /* after HX__SUPERSEDED: lower bound of the fraction of the operands already copied */
+  const _Atomic uint64_t *still_wanted; /* becomes 0 once the chunk being submitted is superseded; NULL: it never is */
+  struct hx__trace *trace;              /* copies are recorded in this trace, */
+  size_t trace_row;                     /* on this track; both are set by the caller of open */
 };
 
 static inline size_t hx__stream_grain(const hx__stream *stream, const hx__work *work) {
@@ -254,21 +254,25 @@ static inline size_t hx__stream_most(const hx__stream *stream, const hx__work *w
 /* The backends in the order of their device numbers; the first one is the host's CPU. */
 const hx__backend *const *hx__backend_rows(size_t *count);
 
-/* Puts the results of part of a finished chunk where the request wants them: from is the chunk's slots, field after
- * field, or its block t with ldt floats from row to row, stored into C with beta. */
+/* Writes the results of `part` of a finished chunk where the request wants them. Reductions: from is the chunk's slots,
+ * field after field. Products: from is its block t = alpha op(A) op(B) with ldt floats from row to row, and C becomes
+ * t + beta C. */
 void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, const void *from, size_t ldt);
 
-/* Brackets what a thread of a backend's own does in a driver, which may take cores. False where exit has begun. */
+/* Bracket driver calls of a thread that a backend started itself, so that exit waits for them and the scheduler knows
+ * that they use cores. hx__driver_enter is false once exit has begun: no driver call may be made then. */
 bool hx__driver_enter(void);
 void hx__driver_leave(void);
 
-/* What is said of a device: a copy of it; a new sentence; one more kernel that it refuses. On any thread. */
+/* The sentence on a device in hx_device_info.why. Any thread may call these.
+ * hx__device_why copies it. set_why replaces it by a formatted sentence, reset_why by a literal one. note_refusal adds
+ * a kernel that the device refuses, and the reason. */
 void hx__device_why(const hx__device *device, char out[HX__WHY_TEXT]);
 void hx__device_set_why(hx__device *device, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void hx__device_append_why(hx__device *device, const char *sentence);
 void hx__device_note_refusal(hx__device *device, const char *name, const char *why);
 
-/* Marks a device lost with one sentence; the first reason stays. */
+/* Marks a device as lost, with one sentence. If it was lost before, the first sentence stays. */
 void hx__device_lost(hx__device *device, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
 #endif

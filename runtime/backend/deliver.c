@@ -36,8 +36,8 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
                .ldt = ldt,
                .distant = w->gemm.m * w->gemm.n >= DISTANT_BYTES / sizeof(float)};
     const size_t rows = PART_BYTES / (s.gemm.n * sizeof(float)) + 1;
-    s.rows = request->copiers == HX__COPY_BY_WORKER ? s.gemm.m : rows;
-    hx__copy_pool_run(request->copiers, store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
+    s.rows = request->copy_threads == HX__COPY_BY_WORKER ? s.gemm.m : rows;
+    hx__copy_pool_run(request->copy_threads, store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
     return;
   }
   const uint64_t *slots = from;

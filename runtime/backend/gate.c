@@ -61,7 +61,7 @@ static void close_gate(hx__gate *g) {
 
 bool hx__gate_run(hx__gate *g, hx__device *device, void (*work)(void *arg), void *arg) {
   open_gate(g, device);
-  const bool ended = setjmp(g->way_out) == 0;
+  const bool ended = setjmp(g->exit_point) == 0;
   if (ended) work(arg);
   close_gate(g);
   return ended;
@@ -90,8 +90,8 @@ static void jump_out(hx__gate *g) {
   hx__device *const d = g->device;
   const double ms = (double)(hx__now_ns() - atomic_load(&g->since_ns)) * 1e-6;
   hx__log(HX__LOG_INFO, "%s: %s has returned after %.0f ms", d ? d->name : "a driver", atomic_load(&g->call), ms);
-  if (d) atomic_fetch_sub(&d->stuck, 1);
-  longjmp(g->way_out, 1);
+  if (d) atomic_fetch_sub(&d->stuck_threads, 1);
+  longjmp(g->exit_point, 1);
 }
 
 void hx__gate_leave(void (*free_made)(void *made), void *made) {
@@ -114,16 +114,16 @@ uint64_t hx__gate_inside(const hx__gate *g, uint64_t *since_ns) {
 
 bool hx__gate_give_up(hx__gate *g, uint64_t call) {
   hx__device *const d = g->device;
-  if (d) atomic_fetch_add(&d->stuck, 1);
+  if (d) atomic_fetch_add(&d->stuck_threads, 1);
   if (atomic_compare_exchange_strong(&g->calls, &call, HX__GATE_GIVEN_UP)) {
-    const unsigned times = d ? atomic_fetch_add(&d->given_up, 1) + 1 : 0;
+    const unsigned times = d ? atomic_fetch_add(&d->given_up_threads, 1) + 1 : 0;
     hx__log(HX__LOG_WARN, "%s: %s does not return; the CPU goes on without it", d ? d->name : "a driver",
             atomic_load(&g->call));
     if (times == HX__GATE_MOST_GIVEN_UP)
       hx__device_lost(d, "driver calls did not return %u times, the last one was %s", times, atomic_load(&g->call));
     return true;
   }
-  if (d) atomic_fetch_sub(&d->stuck, 1);
+  if (d) atomic_fetch_sub(&d->stuck_threads, 1);
   return false;
 }
 

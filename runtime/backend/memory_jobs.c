@@ -33,7 +33,7 @@ static void work_off(void *p) {
     e->first = next->next;
     if (!e->first) e->last = &e->first;
     pthread_mutex_unlock(&e->lock);
-    next->work(next);
+    next->run(next);
     pthread_mutex_lock(&e->lock);
   }
 }
@@ -68,10 +68,10 @@ void hx__memory_jobs_post(hx__memory_jobs *e, hx__memory_job *errand) {
 
 static void work_awaited(hx__memory_job *errand) {
   hx__awaited_job *const a = (hx__awaited_job *)errand;
-  hx__memory_jobs *const e = a->at;
-  a->work(a);
+  hx__memory_jobs *const e = a->queue;
+  a->run(a);
   pthread_mutex_lock(&e->lock);
-  const bool left = a->left;
+  const bool left = a->abandoned;
   a->done = true;
   pthread_cond_broadcast(&e->changed);
   pthread_mutex_unlock(&e->lock);
@@ -85,10 +85,10 @@ static bool hangs(hx__memory_jobs *e, uint64_t limit_ns) {
   uint64_t since;
   const uint64_t call = hx__gate_inside(&e->gate, &since);
   if (!call) return hx__gate_given_up(&e->gate);
-  if (call == e->hanging) return true;
+  if (call == e->hung_call) return true;
   const uint64_t now = hx__now_ns();
   if (now < since || now - since < limit_ns) return false;
-  e->hanging = call;
+  e->hung_call = call;
   hx__log(HX__LOG_WARN, "%s does not return: memory is made without the device", atomic_load(&e->gate.call));
   return true;
 }
@@ -98,14 +98,14 @@ bool hx__memory_jobs_run(hx__memory_jobs *e, hx__awaited_job *a, uint64_t limit_
     free(a);
     return false;
   }
-  a->errand.work = work_awaited;
-  a->done = a->left = false;
-  a->at = e;
+  a->job.run = work_awaited;
+  a->done = a->abandoned = false;
+  a->queue = e;
   pthread_mutex_lock(&e->lock);
-  const bool added = !hangs(e, limit_ns) && add(e, &a->errand);
-  while (added && !a->done && !a->left) {
+  const bool added = !hangs(e, limit_ns) && add(e, &a->job);
+  while (added && !a->done && !a->abandoned) {
     hx__cond_wait_until(&e->changed, &e->lock, hx__now_ns() + LOOK_NS);
-    a->left = !a->done && hangs(e, limit_ns);
+    a->abandoned = !a->done && hangs(e, limit_ns);
   }
   const bool done = added && a->done;
   pthread_mutex_unlock(&e->lock);

@@ -246,13 +246,13 @@ uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t til
   if (!(needs & HX__NEED_MATMUL) || !(tile[0] | tile[1] | tile[2])) return needs;
   uint32_t i = 1;
   pthread_mutex_lock(&lock);
-  const uint32_t known = atomic_load(&device->tiles);
+  const uint32_t known = atomic_load(&device->tile_count);
   while (i < known && memcmp(device->tile[i], tile, sizeof device->tile[i]) != 0) i++;
   if (i == HX__TILES) {
     i = 0;
   } else if (i == known) {
     memcpy(device->tile[i], tile, sizeof device->tile[i]);
-    atomic_store(&device->tiles, known + 1);
+    atomic_store(&device->tile_count, known + 1);
   }
   pthread_mutex_unlock(&lock);
   return (needs & ~HX__NEED_MATMUL) | HX__NEED_MATMUL << i;
@@ -315,7 +315,7 @@ static void prepare_all(void *p) {
       return;
     }
     const uint64_t urgent = undecided(w->device, w->urgent);
-    const uint64_t needs = urgent ? urgent : undecided(w->device, atomic_load(&w->device->asked));
+    const uint64_t needs = urgent ? urgent : undecided(w->device, atomic_load(&w->device->requested));
     if (stopping || atomic_load(&w->device->lost)) break;
     if (!needs && tidy) {
       pthread_cond_wait(&changed, &lock);
@@ -358,7 +358,7 @@ void hx__prepare(hx__device *device, uint64_t needs) {
   for (size_t i = 0; i < count; i++) {
     worker *const w = &workers[i];
     if (w->device != device) continue;
-    atomic_fetch_or(&device->asked, needs | (needs & HX__NEED_MATMUL ? HX__NEED_TILES : 0));
+    atomic_fetch_or(&device->requested, needs | (needs & HX__NEED_MATMUL ? HX__NEED_TILES : 0));
     w->urgent = needs;
     relieve(w);
     if (!w->running && !stopping) {

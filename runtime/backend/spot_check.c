@@ -7,16 +7,16 @@
 static bool comparable(const hx__request *request) {
   const hx__work *const w = request->work;
   const size_t arrays = w->matmul ? 2 : 2 * w->nfields;
-  if (!request->kernels || request->keep) return false;
+  if (!request->kernels || request->resident) return false;
   for (size_t i = 0; i < arrays; i++)
-    if (request->arrays[i].held) return false;
+    if (request->arrays[i].mirror) return false;
   return true;
 }
 
 void hx__spot_check_expect(hx__spot_check *s, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
-  s->taken = w->matmul && chunk.count && w->gemm.k && w->gemm.n && w->gemm.m && comparable(request);
-  if (!s->taken) return;
+  s->active = w->matmul && chunk.count && w->gemm.k && w->gemm.n && w->gemm.m && comparable(request);
+  if (!s->active) return;
   const hx__cpu_kernels *const cpu = request->kernels;
   hx__gemm g = hx__chunk_gemm(w, chunk);
   s->rows = g.m < 2 ? 1 : 2;
@@ -37,7 +37,7 @@ static bool same_float(float a, float b) { return memcmp(&a, &b, sizeof a) == 0 
 
 bool hx__spot_check_product(const hx__spot_check *s, const hx__request *request, hx__chunk chunk, const float *t,
                             size_t ldt) {
-  if (!s->taken) return true;
+  if (!s->active) return true;
   const hx__gemm g = hx__chunk_gemm(request->work, chunk);
   bool same = true;
   for (size_t i = 0; i < s->rows; i++)

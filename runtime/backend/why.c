@@ -30,28 +30,28 @@ void hx__device_set_why(hx__device *device, const char *format, va_list args) {
   }
   hx__lock(&lock);
   memcpy(device->why, text, length + 1);
-  device->why_end = length;
-  device->untold = 0;
+  device->why_length = length;
+  device->unlisted_refusals = 0;
   hx__unlock(&lock);
 }
 
 void hx__device_append_why(hx__device *device, const char *sentence) {
   hx__lock(&lock);
-  device->why_end = (size_t)snprintf(device->why, HX__WHY_TEXT, "%s", sentence);
+  device->why_length = (size_t)snprintf(device->why, HX__WHY_TEXT, "%s", sentence);
   hx__unlock(&lock);
 }
 
 void hx__device_note_refusal(hx__device *device, const char *name, const char *why) {
   char item[HX__WHY_TEXT];
   hx__lock(&lock);
-  const size_t used = device->why_end;
+  const size_t used = device->why_length;
   const char *const lead = strstr(device->why, "refuses ") ? ", " : used ? "; refuses " : "refuses ";
   const size_t length = (size_t)snprintf(item, sizeof item, "%s%s (%s)", lead, name, why);
-  if (!device->untold && used + length + TAIL_BYTES < HX__WHY_TEXT) {
+  if (!device->unlisted_refusals && used + length + TAIL_BYTES < HX__WHY_TEXT) {
     memcpy(device->why + used, item, length + 1);
-    device->why_end = used + length;
+    device->why_length = used + length;
   } else {
-    snprintf(device->why + used, HX__WHY_TEXT - used, ", and %u more", ++device->untold);
+    snprintf(device->why + used, HX__WHY_TEXT - used, ", and %u more", ++device->unlisted_refusals);
   }
   hx__unlock(&lock);
 }

@@ -130,7 +130,7 @@ static hx__copy *mirror_of(hx__memory *m, const hx__device *d, const hx__range *
 
 void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, hx__array *a) {
   hx__copy *found = NULL;
-  a->held = NULL;
+  a->mirror = NULL;
   if (a->mode != HX__MEMORY_COPY || !r || !r->advice || !keeps_copies(d)) return;
   for (hx__copy *c = m->copies; c && !found; c = c->next)
     if (c->device == d && has(c, a)) found = c;
@@ -145,7 +145,7 @@ void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, hx__array
   if (!found) return;
   found->users++;
   to_front(m, found);
-  a->held = found->held;
+  a->mirror = found->held;
 }
 
 void hx__copies_release(hx__memory *m, const hx__mirror *held) {
@@ -172,8 +172,9 @@ static hx__copy *result_of(const hx__memory *m, const hx__device *d, const hx__a
 }
 
 bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, hx__resident_output *keep) {
-  *keep = (hx__resident_output){.to = NULL};
-  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0 || !w->matmul || !w->needs || !keeps_copies(d))
+  *keep = (hx__resident_output){.mirror = NULL};
+  if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0 || !w->matmul || !w->needs ||
+      !keeps_copies(d))
     return false;
   const hx__array out = hx__array_of_c(w);
   hx__lock(&m->lock);
@@ -188,8 +189,8 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
     c->stale = true; /* until it is all there */
     c->users = 1;
     c->result = out;
-    keep->to = c->held;
-    keep->from = old ? old->held : NULL;
+    keep->mirror = c->held;
+    keep->old_mirror = old ? old->held : NULL;
   } else if (old) {
     old->users--;
   }
@@ -200,12 +201,12 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
 void hx__memory_resident_end(hx__memory *m, const hx__resident_output *keep) {
   hx__lock(&m->lock);
   for (hx__copy *c = m->copies; c; c = c->next)
-    if (c->held == keep->to) {
-      c->stale = !keep->done;
-      c->only = keep->done;
+    if (c->held == keep->mirror) {
+      c->stale = !keep->complete;
+      c->only = keep->complete;
     }
-  hx__copies_release(m, keep->from);
-  hx__copies_release(m, keep->to);
+  hx__copies_release(m, keep->old_mirror);
+  hx__copies_release(m, keep->mirror);
   hx__unlock(&m->lock);
 }
 
@@ -240,13 +241,13 @@ static bool take(hx__copy *c, hx__device_only_result *absent) {
   if (!c) return false;
   c->users++;
   *absent = (hx__device_only_result){.device = c->device, .array = c->result};
-  absent->array.held = c->held;
+  absent->array.mirror = c->held;
   return true;
 }
 
 bool hx__memory_find_device_only(hx__memory *m, const hx__work *w, const hx__device *alone, bool keep,
                                  hx__device_only_result *absent) {
-  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return false;
+  if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return false;
   hx__lock(&m->lock);
   const bool found = take(absent_of(m, w, alone, keep), absent);
   hx__unlock(&m->lock);
@@ -274,9 +275,9 @@ bool hx__memory_find_device_only_in(hx__memory *m, const void *p, size_t bytes, 
 void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *absent, bool done) {
   hx__lock(&m->lock);
   for (hx__copy *c = m->copies; c && done; c = c->next)
-    if (c->held == absent->array.held) c->only = false;
+    if (c->held == absent->array.mirror) c->only = false;
   hx__range *const r = hx__range_of(m, absent->array.p, hx__array_bytes(&absent->array));
   if (r && done) r->version = hx__next_version(); /* copies of the whole range have what the host had before */
-  hx__copies_release(m, absent->array.held);
+  hx__copies_release(m, absent->array.mirror);
   hx__unlock(&m->lock);
 }

@@ -32,8 +32,8 @@ void hx__memory_init(hx__memory *m, const hx__config *config) {
   hx__cond_init(&m->changed);
   m->ranges = m->deferred = NULL;
   m->copies = NULL;
-  atomic_store(&m->watched, 0);
-  m->forced = config->memory;
+  atomic_store(&m->watched_ranges, 0);
+  m->forced_mode = config->memory;
   m->limit_ns = limit_for(config->timeout_ms);
   m->pinning = false;
 }
@@ -106,7 +106,7 @@ static void add(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
   r->next = m->ranges;
   m->ranges = r;
-  atomic_fetch_add(&m->watched, is_watched(r));
+  atomic_fetch_add(&m->watched_ranges, is_watched(r));
   hx__unlock(&m->lock);
 }
 
@@ -127,7 +127,7 @@ static hx__range *take(hx__memory *m, const void *p, bool allocated) {
   hx__range *const found = *at;
   if (found) {
     *at = found->next;
-    atomic_fetch_sub(&m->watched, is_watched(found));
+    atomic_fetch_sub(&m->watched_ranges, is_watched(found));
     hx__copies_invalidate(m, found->p, found->bytes, true, true);
   }
   hx__unlock(&m->lock);
@@ -137,11 +137,12 @@ static hx__range *take(hx__memory *m, const void *p, bool allocated) {
 static void *from_device(const hx__memory *m, hx__device *d, size_t bytes, hx__range *r) {
   if (atomic_load(&d->lost) || !d->backend->memory || !(atomic_load(&d->ready) & HX__NEED_OPEN)) return NULL;
   for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-    if (m->forced != HX__MEMORY_AUTO && m->forced != order[i].mode) continue;
-    if (m->forced == HX__MEMORY_AUTO && order[i].integrated_only && d->is_discrete) continue;
+    if (m->forced_mode != HX__MEMORY_AUTO && m->forced_mode != order[i].mode) continue;
+    if (m->forced_mode == HX__MEMORY_AUTO && order[i].integrated_only && d->is_discrete) continue;
     if (!(d->modes & 1u << order[i].mode)) continue;
     const bool copied = order[i].pages && !(d->zero_copy & 1u << order[i].mode);
-    if (m->forced == HX__MEMORY_AUTO && copied && d->is_discrete) continue; /* better from a block that is pinned */
+    if (m->forced_mode == HX__MEMORY_AUTO && copied && d->is_discrete)
+      continue; /* better from a block that is pinned */
     if (order[i].pages) return NULL;
     void *const p = d->backend->memory->alloc(d, bytes, order[i].mode, m->limit_ns, &r->block);
     if (!p) continue;
@@ -243,9 +244,9 @@ hx_status hx__memory_advise(hx__memory *m, const void *p, size_t bytes, unsigned
   hx__lock(&m->lock);
   hx__range *const r = hx__range_of(m, p, bytes);
   if (r) {
-    atomic_fetch_sub(&m->watched, is_watched(r));
+    atomic_fetch_sub(&m->watched_ranges, is_watched(r));
     r->advice = advice;
-    atomic_fetch_add(&m->watched, is_watched(r));
+    atomic_fetch_add(&m->watched_ranges, is_watched(r));
     r->advised = (uintptr_t)p;
     r->advised_end = (uintptr_t)p + bytes;
     r->version = hx__next_version();

@@ -15,13 +15,14 @@ typedef struct hx__pin hx__pin;
 typedef struct hx__memory {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  hx__range *ranges;        /* a list: programs have few */
-  hx__range *deferred;      /* taken out of it while a late chunk may read them */
-  hx__copy *copies;         /* that devices keep */
-  _Atomic unsigned watched; /* ranges whose writing matters (advice, coarse SVM): 0 spares small calls the lock */
-  hx__memory_mode forced;   /* HX_MEMORY */
-  uint64_t limit_ns;        /* a thread of the program waits so long for one driver call that is about memory */
-  bool pinning;             /* a thread of ours does; under the lock */
+  hx__range *ranges;   /* a list: programs have few */
+  hx__range *deferred; /* taken out of it while a late chunk may read them */
+  hx__copy *copies;    /* that devices keep */
+  _Atomic unsigned
+      watched_ranges;          /* ranges whose writing matters (advice, coarse SVM): 0 spares small calls the lock */
+  hx__memory_mode forced_mode; /* HX_MEMORY */
+  uint64_t limit_ns;           /* a thread of the program waits so long for one driver call that is about memory */
+  bool pinning;                /* a thread of ours does; under the lock */
 } hx__memory;
 
 void hx__memory_init(hx__memory *memory, const hx__config *config);

@@ -24,15 +24,15 @@ static bool in_place(const hx__device *d, hx__memory_mode mode) { return (d->zer
 static hx__memory_mode foreign_mode(const hx__memory *m, const hx__device *d) {
   static const hx__memory_mode any[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
   for (size_t i = 0; i < sizeof any / sizeof any[0]; i++) {
-    if (m->forced == any[i] && offers(d, any[i])) return any[i];
-    if (m->forced == HX__MEMORY_AUTO && in_place(d, any[i])) return any[i];
+    if (m->forced_mode == any[i] && offers(d, any[i])) return any[i];
+    if (m->forced_mode == HX__MEMORY_AUTO && in_place(d, any[i])) return any[i];
   }
   return HX__MEMORY_COPY;
 }
 
 hx__memory_mode hx__mode_of(const hx__memory *m, const hx__device *d, const hx__range *r) {
   const bool own = r && r->block && r->device == d;
-  if (!own || (m->forced != HX__MEMORY_AUTO && m->forced != r->mode)) return foreign_mode(m, d);
+  if (!own || (m->forced_mode != HX__MEMORY_AUTO && m->forced_mode != r->mode)) return foreign_mode(m, d);
   if (r->mode == HX__MEMORY_SVM_COARSE && r->writers) return HX__MEMORY_COPY; /* the host holds a writable map */
   return r->mode;
 }

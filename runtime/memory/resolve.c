@@ -32,7 +32,7 @@ static void renew(const hx__memory *m, const hx__work *w) {
 }
 
 void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
-  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return;
+  if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
   hx__range *const r = coarse_output(m, w);
   while (r && r->readers && !hx__in_forked_child()) pthread_cond_wait(&m->changed, &m->lock);
@@ -42,7 +42,7 @@ void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
 }
 
 void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) {
-  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return;
+  if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
   hx__range *const r = coarse_output(m, w);
   if (r) r->writers--;
@@ -62,7 +62,7 @@ static void resolve_one(hx__memory *m, hx__device *d, hx__array *a) {
 }
 
 uint64_t hx__memory_version(hx__memory *m, const hx__work *w, unsigned operand) {
-  if (atomic_load_explicit(&m->watched, memory_order_relaxed) == 0) return 0;
+  if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return 0;
   const hx__array a = hx__array_of(w, operand);
   hx__lock(&m->lock);
   const hx__range *const r = hx__range_of(m, a.p, hx__array_bytes(&a));
@@ -87,7 +87,7 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     hx__range *const r = hx__range_of(m, arrays[i].p, hx__array_bytes(&arrays[i]));
-    if (arrays[i].held) hx__copies_release(m, arrays[i].held);
+    if (arrays[i].mirror) hx__copies_release(m, arrays[i].mirror);
     if (!r) continue;
     const bool pin = arrays[i].block && arrays[i].block != r->block;
     /* A pinned block is read by the device until the chunk has ended, unless submit has read it already. */

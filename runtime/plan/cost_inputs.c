@@ -66,16 +66,16 @@ static double byte_ns(const hx__device *d, uint32_t residence) {
 /* Whether operands reach it through a ring that threads of the CPU fill. */
 static bool goes_by_ring(const hx__device *d, const hx__work *w) {
   const bool second = w->matmul || w->fields[0].op == HX_DOT;
-  return d->link_ns > 0.0f && ((w->residence & 3u) == 0 || (second && (w->residence >> 2 & 3u) == 0));
+  return d->link_ns > 0.0f && ((w->placement & 3u) == 0 || (second && (w->placement >> 2 & 3u) == 0));
 }
 
 static way way_to(const hx__device *d, const hx__work *w) {
   if (!(d->link_ns > 0.0f) || w->units == 0) return (way){0.0, 0.0};
   const double word = sizeof(float), units = (double)w->units;
-  const double a_ns = byte_ns(d, w->residence) * word, b_ns = byte_ns(d, w->residence >> 2) * word;
+  const double a_ns = byte_ns(d, w->placement) * word, b_ns = byte_ns(d, w->placement >> 2) * word;
   if (!w->matmul) return (way){0.0, w->fields[0].op == HX_DOT ? a_ns + b_ns : a_ns};
   const double m = (double)w->gemm.m, n = (double)w->gemm.n, k = (double)w->gemm.k;
-  const double c_ns = (w->residence & HX__RESIDENT_C) ? 0.0 : (double)d->link_ns * word;
+  const double c_ns = (w->placement & HX__RESIDENT_C) ? 0.0 : (double)d->link_ns * word;
   const double shared = w->by_columns ? m * k * a_ns : k * n * b_ns, own = w->by_columns ? k * n * b_ns : m * k * a_ns;
   return (way){shared, (own + m * n * c_ns) / units};
 }
@@ -86,7 +86,7 @@ static hx__estimate seed_of(const hx__device_table *team, const hx__device_entry
   const uint32_t tile[3] = {team->config->tile_m, team->config->tile_n, team->config->tile_k};
   float rate = 0.0f;
   for (uint64_t needs = hx__device_needs(d, w->needs, tile); needs; needs &= needs - 1) {
-    const float r = d->seed[__builtin_ctzll(needs)];
+    const float r = d->seed_rate[__builtin_ctzll(needs)];
     if (rate == 0.0f || r < rate) rate = r;
   }
   hx__estimate e = hx__prior_of((double)d->launch_ns, 1.0 / (double)rate);
@@ -105,8 +105,8 @@ static hx__estimate by_another_way(const hx__device_table *team, const hx__devic
   const hx__estimate here = seed_of(team, seat, w);
   const uint32_t ways = seat->device->link_ns > 0.0f ? HX__RESIDENCES : 1; /* else as if everything had to be copied */
   hx__work other = *w;
-  for (other.residence = 0; other.residence < ways; other.residence++) {
-    if (other.residence == w->residence || (other.residence & 3u) == 3u || (other.residence >> 2 & 3u) == 3u) continue;
+  for (other.placement = 0; other.placement < ways; other.placement++) {
+    if (other.placement == w->placement || (other.placement & 3u) == 3u || (other.placement >> 2 & 3u) == 3u) continue;
     const hx__rate_key key = hx__key_of(&other, seat->identity, who, threads);
     hx__estimate e = hx__model_estimate(hx__model_of_process(), &key, date);
     if (!e.samples) continue;

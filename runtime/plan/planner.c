@@ -70,7 +70,7 @@ bool hx__device_entry_may_become_usable(const hx__device_table *team, const hx__
 bool hx__device_entry_is_usable(const hx__device_table *team, const hx__device_entry *seat, const hx__work *work) {
   return hx__device_entry_may_become_usable(team, seat, work) &&
          !(needs_of(team, seat, work->needs) & ~atomic_load(&seat->device->ready)) &&
-         !atomic_load(&seat->device->stuck);
+         !atomic_load(&seat->device->stuck_threads);
 }
 
 static void find_devices(const hx__device_table *team, const hx__work *w, hx__plan *plan) {

@@ -28,17 +28,17 @@ void hx__device_entry_release(hx__device_entry *seat) {
 uint64_t hx__call_limit_ns(const hx__config *config, const hx__device *device) {
   if (config->timeout_ms == HX__TIMEOUT_OFF) return UINT64_MAX;
   if (config->timeout_ms != HX__TIMEOUT_AUTO) return config->timeout_ms * UINT64_C(1000000);
-  return device->waits_for_ever ? UINT64_MAX : BLIND_LIMIT_NS;
+  return device->never_times_out ? UINT64_MAX : BLIND_LIMIT_NS;
 }
 
 bool hx__device_entry_has_timed_out(const hx__device_entry *seat) {
-  return seat->stream && seat->stream->late && !atomic_load(&seat->device->lost);
+  return seat->stream && seat->stream->timed_out && !atomic_load(&seat->device->lost);
 }
 
 /* Whether the stream is free of late chunks by now; then what they read may be freed. */
 static bool is_back(hx__device_entry *seat, const hx__device_table *team) {
   hx__stream *const stream = seat->stream;
-  if (!stream->late) return true;
+  if (!stream->timed_out) return true;
   if (!stream->device->backend->recovery->recovered(stream)) return false;
   hx__memory_timed_out_ended(team->memory, seat->device);
   return true;
@@ -49,7 +49,7 @@ hx__stream *hx__device_entry_stream(hx__device_entry *seat, const hx__device_tab
   if (atomic_load(&seat->device->lost)) return NULL;
   if (!seat->stream && (seat->stream = seat->device->backend->open(seat->device, team->config)) != NULL) {
     seat->stream->trace = team->trace;
-    seat->stream->row = (size_t)(seat - team->seat);
+    seat->stream->trace_row = (size_t)(seat - team->seat);
   }
   hx__stream *const stream = seat->stream;
   while (wait && stream && !is_back(seat, team) && hx__now_ns() < seat->late_till_ns) hx__sleep_ns(NAP_NS);

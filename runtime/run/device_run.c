@@ -22,7 +22,7 @@
 /* Of a product's slices, where they leave the device. */
 static size_t result_bytes(const hx__device_run *f, size_t slices) {
   const hx__work *const w = f->run->work;
-  return w->matmul && !f->request.keep ? slices * hx__work_cross_extent(w) * sizeof(float) : 0;
+  return w->matmul && !f->request.resident ? slices * hx__work_cross_extent(w) * sizeof(float) : 0;
 }
 
 /* Whether results can be stored while the device computes: not where it takes all cores itself. */
@@ -53,7 +53,7 @@ static hx__chunk next_chunk(hx__device_run *f, const hx__stream *stream) {
                    .launches = f->course.launches};
   if (view.left == 0) return (hx__chunk){0, 0};
   if (by_hand) { /* no launch of a GPU is to last long, where its rate is known */
-    if (f->seat->device->waits_for_ever) view.rate = 0.0;
+    if (f->seat->device->never_times_out) view.rate = 0.0;
     return (hx__chunk){fixed.first + f->taken, hx__policy_alone(&view)};
   }
   view.others = hx__run_participants(run, f, view.party);
@@ -66,7 +66,7 @@ static uint64_t deadline(const hx__device_run *f, hx__chunk chunk) {
   const uint64_t set = f->run->team->config->timeout_ms, now = hx__now_ns();
   if (set == HX__TIMEOUT_OFF) return UINT64_MAX;
   if (set != HX__TIMEOUT_AUTO) return now + set * 1000000u;
-  if (f->seat->device->waits_for_ever) return UINT64_MAX;
+  if (f->seat->device->never_times_out) return UINT64_MAX;
   if (f->course.rate <= 0.0) return now + BLIND_TIMEOUT_NS;
   const double predicted = TIMEOUT_FACTOR * hx__progress_chunk_ns(&f->course, (double)chunk.count);
   return now +
@@ -116,9 +116,9 @@ static hx__launched_chunk *take_off(hx__device_run *f, hx__chunk chunk) {
 static hx__outcome launch(hx__device_run *f, hx__stream *stream, hx__chunk chunk) {
   const hx__progress before = f->course;
   hx__launched_chunk *const v = take_off(f, chunk);
-  stream->wanted = &v->till_ns;
+  stream->still_wanted = &v->till_ns;
   const hx__outcome outcome = f->seat->device->backend->submit(stream, &f->request, chunk, &v->ticket);
-  stream->wanted = NULL;
+  stream->still_wanted = NULL;
   v->bringing_ns = hx__now_ns() - v->from_ns;
   if (outcome == HX__DONE) return outcome;
   pthread_mutex_lock(&f->run->lock);
@@ -132,7 +132,7 @@ static hx__outcome launch(hx__device_run *f, hx__stream *stream, hx__chunk chunk
   if (outcome == HX__SUPERSEDED) {
     const uint64_t now = hx__now_ns(), begun = v->from_ns > f->landed_ns ? v->from_ns : f->landed_ns;
     const hx__observation s =
-        hx__device_run_observe(f, chunk, (double)(now - begun) / fmax(stream->sent, LEAST_SENT), 1.0);
+        hx__device_run_observe(f, chunk, (double)(now - begun) / fmax(stream->sent_fraction, LEAST_SENT), 1.0);
     hx__device_run_learn(f, &s, true);
     f->busy_ns += now - begun;
     trace(f, v, begun, now, outcome);
@@ -183,7 +183,7 @@ static hx__outcome land(hx__device_run *f, hx__stream *stream, bool at_once, hx_
   atomic_store(&oldest->till_ns, at_once || oldest->rest.count == 0 ? 0 : till);
   pthread_mutex_unlock(&f->run->lock);
   const uint64_t begun = oldest->from_ns > f->landed_ns ? oldest->from_ns : f->landed_ns;
-  stream->expected_ns = oldest->expected_ns > 0.0 ? begun + (uint64_t)oldest->expected_ns : 0;
+  stream->expected_end_ns = oldest->expected_ns > 0.0 ? begun + (uint64_t)oldest->expected_ns : 0;
   const uint64_t waited_from = hx__now_ns();
   const hx__outcome outcome = backend->wait(stream, oldest->ticket, &oldest->till_ns);
   const uint64_t seen = hx__now_ns();
@@ -255,7 +255,7 @@ static void note_trial(hx__device_run *f) {
 
 static void run_chunks(hx__device_run *f, hx__stream *stream) {
   bool begun = false;
-  stream->grown = false;
+  stream->grew_pinned_memory = false;
   hx__outcome outcome = HX__DONE;
   for (outcome = fill(f, stream, &begun); f->flights;) {
     hx__launched_chunk v;
@@ -270,7 +270,7 @@ static void run_chunks(hx__device_run *f, hx__stream *stream) {
   if (begun) f->seat->device->backend->end(stream, &f->copied);
   /* An upload ahead of a chunk that never came may be late though all chunks are done. */
   const bool late =
-      stream->late || outcome == HX__TIMED_OUT || (outcome == HX__FAILED && !f->seat->device->waits_for_ever);
+      stream->timed_out || outcome == HX__TIMED_OUT || (outcome == HX__FAILED && !f->seat->device->never_times_out);
   hx__memory_release(f->run->team->memory, f->seat->device, f->run->work, f->request.arrays, late);
 }
 

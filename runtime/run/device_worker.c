@@ -126,7 +126,7 @@ static hx__device_worker *feeder_new(hx__device_entry *seat, const hx__device_ta
 
 bool hx__device_entry_start_job(hx__device_entry *seat, const hx__device_table *team,
                                 void (*job)(hx__device_entry *seat, void *arg), void *arg, bool alone) {
-  if (atomic_load(&seat->device->stuck) || hx__exit_has_begun()) return false;
+  if (atomic_load(&seat->device->stuck_threads) || hx__exit_has_begun()) return false;
   if (!seat->worker) seat->worker = feeder_new(seat, team);
   hx__device_worker *const f = seat->worker;
   if (!f) return false;

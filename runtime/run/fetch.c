@@ -33,7 +33,7 @@ static hx_status refuse(const hx__device_only_result *absent, hx__outcome outcom
   const size_t bytes = ((a->rows - 1) * a->ld + a->cols) * sizeof(float);
   char why[HX__WHY_TEXT] = "";
   const bool lost = atomic_load(&d->lost);
-  if (!lost && outcome == HX__NO_MEMORY && !atomic_load(&d->stuck))
+  if (!lost && outcome == HX__NO_MEMORY && !atomic_load(&d->stuck_threads))
     return hx__fail(HX_OUT_OF_MEMORY, "no memory, or no thread, to bring the range %p with %zu bytes back from %s",
                     a->p, bytes, d->name);
   if (lost) hx__device_why(d, why);

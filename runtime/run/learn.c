@@ -13,7 +13,7 @@ hx__observation hx__device_run_observe(const hx__device_run *f, hx__chunk chunk,
 
 void hx__device_run_learn(hx__device_run *f, const hx__observation *s, bool has_ended) {
   hx__run_state *const run = f->run;
-  if (f->stream->grown) atomic_store(&run->grown, true);
+  if (f->stream->grew_pinned_memory) atomic_store(&run->grown, true);
   const double hidden = 1.0 - s->shown, ns = s->ns + hidden * f->course.latency_ns;
   if (!(s->slices > 0.0) || !hx__tells(&f->planned->expected, s->units, s->idle, ns, has_ended)) return;
   if (hx__surprising(&f->planned->expected, s->units, s->idle, ns))

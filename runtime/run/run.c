@@ -34,12 +34,12 @@ static bool start_feed(hx__run_state *run, const hx__plan_device *planned, hx__a
   atomic_init(&f->working, true);
   f->call_limit_ns = hx__call_limit_ns(run->team->config, seat->device);
   f->request.arrays = arrays;
-  f->request.copiers = copiers_for(run->plan, seat->device);
-  f->request.reach = !run->plan->policy        ? planned->fixed
-                     : run->plan->devices == 1 ? (hx__chunk){0, run->work->slices}
-                                               : (hx__chunk){0, 0};
+  f->request.copy_threads = copiers_for(run->plan, seat->device);
+  f->request.upcoming = !run->plan->policy        ? planned->fixed
+                        : run->plan->devices == 1 ? (hx__chunk){0, run->work->slices}
+                                                  : (hx__chunk){0, 0};
   f->may_be_redone = run->plan->policy && run->plan->cpu_works && !run->plan->mandatory &&
-                     !seat->device->waits_for_ever && run->team->config->timeout_ms != HX__TIMEOUT_OFF;
+                     !seat->device->never_times_out && run->team->config->timeout_ms != HX__TIMEOUT_OFF;
   run->feeds++;
   return true;
 }
@@ -62,7 +62,7 @@ static void start_feeds(hx__run_state *run, hx__array *arrays) {
  * stay on a device that gave some of it back, all is done again. */
 static uint32_t recover(hx__run_state *run) {
   uint32_t chunks = 0;
-  if (run->keep.to && !run->keep.done) {
+  if (run->keep.mirror && !run->keep.complete) {
     hx__work_range_init(&run->ends, (hx__chunk){0, run->work->slices});
     hx__cpu_side(run);
     return run->redos ? (uint32_t)run->redos : 1;
@@ -195,7 +195,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   for (size_t i = 0; i < run->feeds; i++) end_feed(&run->feed[i]);
   const uint64_t again_ns = clock ? hx__now_ns() : 0;
   if (run->redos || hx__work_range_left(&run->ends) ||
-      (run->keep.to && !run->keep.done)) { /* the CPU needs what it reads */
+      (run->keep.mirror && !run->keep.complete)) { /* the CPU needs what it reads */
     const hx_status s = hx__fetch_for(run->team, run->work, NULL, false, &run->fetched);
     if (s != HX_OK) return s;
   }
@@ -249,8 +249,8 @@ hx_status hx__run(hx__device_table *team, const hx__plan *plan, const hx__work *
   } else {
     pthread_mutex_init(&run.lock, NULL);
     hx__cond_init(&run.landed);
-    run.request = (hx__request){.work = work, .kernels = team->kernels, .slots = memory, .whole = &run.whole};
-    run.request.keep = keep ? &run.keep : NULL;
+    run.request = (hx__request){.work = work, .kernels = team->kernels, .slots = memory, .joined = &run.whole};
+    run.request.resident = keep ? &run.keep : NULL;
     hx__work_range_init(&run.ends, plan->policy ? (hx__chunk){0, work->slices} : plan->cpu_fixed);
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = run.cpu_from_ns = hx__now_ns();

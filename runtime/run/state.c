@@ -53,7 +53,7 @@ static uint64_t shape_of(const hx__work *w) {
 }
 
 hx__rate_key hx__key_of(const hx__work *work, uint64_t device, uint64_t who, unsigned threads) {
-  const uint64_t residence = device == HX__CPU_IDENTITY ? 0 : work->residence;
+  const uint64_t residence = device == HX__CPU_IDENTITY ? 0 : work->placement;
   return (hx__rate_key){.device = device,
                         .needs = work->needs | residence << 48 | shape_of(work) << 56,
                         .who = who,

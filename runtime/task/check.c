@@ -144,7 +144,7 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
   _Static_assert(sizeof task->reserved == 8 * sizeof *r, "all words are looked at");
   if (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) return refuse_reserved(r);
   w->gpu_share = task->gpu_share;
-  w->residence = 0;
+  w->placement = 0;
   w->matmul = w->by_columns = false;
   switch (task->kind) {
     case HX_REDUCE:

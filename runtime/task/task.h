@@ -22,7 +22,7 @@ typedef struct hx__work {
   float gpu_share; /* of the task: negative where the caller leaves it open */
   size_t slices;
   uint64_t units;     /* elements of all fields, or multiply-adds; saturates */
-  uint32_t residence; /* how its arrays reach devices that copy (memory.h); less than HX__RESIDENCES */
+  uint32_t placement; /* how its arrays reach devices that copy (memory.h); less than HX__RESIDENCES */
   uint64_t needs;     /* bits of hx__need_reduce and HX__NEED_MATMUL: the kernels a device must have */
 
   const hx_field *fields; /* reductions: nfields of them over n elements each */

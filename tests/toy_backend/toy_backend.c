@@ -38,7 +38,7 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
                         .compute_units = 1,
                         .modes = 1u << HX__MEMORY_COPY,
                         .ready = UINT64_MAX,
-                        .tiles = 1};
+                        .tile_count = 1};
   list[0] = &device;
   return 1;
 }

@@ -37,8 +37,8 @@ static hx__device device = {.backend = &hx__cpu_backend,
                             .words = HX__DEV_CPU | HX__DEV_ALL,
                             .zero_copy = 1u << HX__MEMORY_SVM_SYSTEM,
                             .modes = 1u << HX__MEMORY_SVM_SYSTEM,
-                            .waits_for_ever = true,
-                            .tiles = 1,
+                            .never_times_out = true,
+                            .tile_count = 1,
                             .ready = UINT64_MAX};
 static pthread_once_t described = PTHREAD_ONCE_INIT;
 

@@ -132,8 +132,8 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   stream->operands = 0;
   stream->shared_packed = false;
   stream->previous = SIZE_MAX;
-  stream->keep = request->keep;
-  stream->copiers = request->copiers;
+  stream->keep = request->resident;
+  stream->copiers = request->copy_threads;
   stream->kept = 0;
   stream->slices = request->work->slices;
   stream->most_bytes = most_bytes(request->work, (size_t)stream->device->base.max_alloc);
@@ -145,14 +145,14 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
   if (!make_room(stream, operands)) return HX__NO_MEMORY;
   stream->operands = operands;
-  hx__outcome outcome = stream->keep ? hx__cl_mirror_allocate(stream->device, stream->keep->to) : HX__DONE;
+  hx__outcome outcome = stream->keep ? hx__cl_mirror_allocate(stream->device, stream->keep->mirror) : HX__DONE;
   for (size_t i = 0; i < operands; i++) forget(&stream->operand[i]);
   if (outcome != HX__DONE) return outcome;
   for (size_t i = 0; i < operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     o->array = &request->arrays[i];
     o->mode = mode_of(stream, o->array);
-    o->held = o->mode == HX__MEMORY_COPY ? o->array->held : NULL;
+    o->held = o->mode == HX__MEMORY_COPY ? o->array->mirror : NULL;
     o->block = o->mode == HX__MEMORY_COPY ? pinned_block(o->array->block) : NULL;
     if (o->mode == HX__MEMORY_COPY && !o->held && request->work->matmul) hold_for_run(stream, o);
     outcome = make_held(stream, o);
@@ -203,8 +203,8 @@ void hx__cl_unbind(hx__cl_stream *stream) {
 
 /* What late commands may still use is for nobody else. */
 static void mark_late(hx__cl_stream *stream) {
-  if (stream->keep) ((hx__cl_mirror *)stream->keep->to)->late = true;
-  if (stream->keep && stream->keep->from) ((hx__cl_mirror *)stream->keep->from)->late = true;
+  if (stream->keep) ((hx__cl_mirror *)stream->keep->mirror)->late = true;
+  if (stream->keep && stream->keep->old_mirror) ((hx__cl_mirror *)stream->keep->old_mirror)->late = true;
   for (size_t i = 0; i < stream->operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     if (o->held && !o->of_run) ((hx__cl_mirror *)o->held)->late = true;
@@ -216,8 +216,8 @@ static void mark_late(hx__cl_stream *stream) {
 void hx__cl_end(hx__stream *base, uint64_t *copied) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   *copied = stream->copied;
-  if (stream->keep) stream->keep->done = stream->kept == stream->slices;
-  if (base->late)
+  if (stream->keep) stream->keep->complete = stream->kept == stream->slices;
+  if (base->timed_out)
     mark_late(stream);
   else
     hx__cl_unbind(stream);

@@ -150,7 +150,7 @@ static void *await(hx__device *device, ask what, uint64_t limit_ns, void **block
   if (!a) return NULL;
   *a = what;
   a->device = device;
-  a->errand = (hx__awaited_job){.work = do_ask, .undo = undo_ask};
+  a->errand = (hx__awaited_job){.run = do_ask, .undo = undo_ask};
   if (!hx__memory_jobs_run(&((hx__cl_device *)device)->errands, &a->errand, limit_ns)) return NULL;
   void *const made = a->made;
   *block = a->block;
@@ -190,7 +190,7 @@ void hx__cl_job_free(hx__device *device, uint64_t limit_ns, void *block) {
     await(device, (ask){.make = make_unpinned, .block = block}, limit_ns, &block);
     return;
   }
-  b->errand.work = free_block;
+  b->errand.run = free_block;
   b->device = device;
   hx__memory_jobs_post(&((hx__cl_device *)device)->errands, &b->errand);
 }

@@ -36,7 +36,7 @@ static size_t k_of(const hx__cl_program *p, size_t most, size_t widest, size_t k
 
 hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
   const size_t bytes = (size_t)stream->device->base.max_alloc, most = bytes / sizeof(float);
-  const bool stays = w->residence & HX__RESIDENT_C;
+  const bool stays = w->placement & HX__RESIDENT_C;
   const size_t block = least(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
   if (!w->matmul) return cut_reduction(most, block, w->nfields);
   const hx__cl_program *const p = &stream->device->program[stream->product];

@@ -84,7 +84,7 @@ void hx__cl_job_mirror_destroy(hx__device *device, hx__mirror *held) {
     return;
   }
   h->device = device;
-  h->errand.work = drop_errand;
+  h->errand.run = drop_errand;
   hx__memory_jobs_post(&((hx__cl_device *)device)->errands, &h->errand);
 }
 
@@ -158,10 +158,10 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, 
 }
 
 hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *w) {
-  hx__mirror *const to = stream->keep->to;
+  hx__mirror *const to = stream->keep->mirror;
   size_t at, bytes;
   if (!hx__mirror_next_gap(to, 0, to->bytes, &at, &bytes) || w->gemm.beta == 0.0f) return HX__DONE;
-  const hx__mirror *const from = stream->keep->from;
+  const hx__mirror *const from = stream->keep->old_mirror;
   if (!from) return hx__cl_upload(stream, w->gemm.c, to->bytes, NULL, mem_of(to), 0);
   const cl_int code = clEnqueueCopyBuffer(stream->queue, mem_of(from), mem_of(to), (uintptr_t)w->gemm.c - from->first,
                                           0, to->bytes, 0, NULL, NULL);
@@ -174,7 +174,7 @@ bool hx__cl_resident_is_direct(hx__cl_stream *stream, const hx__work *w, hx__chu
   /* Not by rows that know no beta, nor a part at a time, which begins elsewhere. What the run does not end, nobody
    * reads. */
   if (w->gemm.beta != 0.0f && (!of_set || in_parts)) return false;
-  stream->t = mem_of(stream->keep->to);
+  stream->t = mem_of(stream->keep->mirror);
   stream->ldt = w->gemm.ldc;
   stream->beta = w->gemm.beta;
   return true;
@@ -184,14 +184,14 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
   const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
   const cl_float beta = w->gemm.beta;
   hx__outcome outcome;
-  if (stream->t == mem_of(stream->keep->to)) return HX__DONE;
+  if (stream->t == mem_of(stream->keep->mirror)) return HX__DONE;
   args a = {.stream = stream};
   a.kernel = hx__cl_stream_kernel(stream, &stream->store[stream->product], stream->product, "hx_matmul_store", NULL,
                                   NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_mem(&a, stream->out.mem);
   arg_size(&a, stream->ldt);
-  arg_mem(&a, mem_of(stream->keep->to));
+  arg_mem(&a, mem_of(stream->keep->mirror));
   arg_size(&a, w->by_columns ? chunk.first : chunk.first * w->gemm.ldc);
   arg_size(&a, w->gemm.ldc);
   arg_size(&a, m);
@@ -221,14 +221,14 @@ static hx__outcome map_part(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem fr
 hx__outcome hx__cl_fetch(hx__stream *base, const hx__array *array) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   hx__cl_inflight *const f = &stream->flight[0];
-  const size_t row = array->cols * 4, pitch = array->ld * 4, from = (uintptr_t)array->p - array->held->first;
+  const size_t row = array->cols * 4, pitch = array->ld * 4, from = (uintptr_t)array->p - array->mirror->first;
   const size_t extent = (array->rows - 1) * pitch + row;
   const size_t step = pitch > HX__CL_STAGE_BYTES ? 1 : HX__CL_RETAINED_BYTES / pitch;
   hx__outcome outcome = hx__cl_is_lost(stream) ? HX__FAILED : HX__DONE;
   for (size_t i = 0; i < array->rows && outcome == HX__DONE; i += step) {
     const size_t at = i * pitch, left = extent - at, bytes = left < step * pitch ? left : step * pitch;
     char *const to = (char *)(uintptr_t)array->p + at;
-    outcome = map_part(stream, f, mem_of(array->held), from + at, bytes);
+    outcome = map_part(stream, f, mem_of(array->mirror), from + at, bytes);
     if (outcome == HX__TIMED_OUT) return outcome;
     const char *const mapped = outcome == HX__DONE ? f->mapped : NULL;
     for (size_t r = 0; mapped && r * pitch < bytes && row != pitch; r++)

@@ -100,7 +100,7 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   clGetDeviceInfo(d->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
   const bool cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
   d->unified = cpu || unified;
-  d->base.waits_for_ever = cpu;
+  d->base.never_times_out = cpu;
   d->base.uses_cpu_cores = cpu;
   d->base.is_discrete = !d->unified;
   d->base.kind = cpu ? HX_CPU_OPENCL : unified ? HX_IGPU : HX_GPU;
@@ -149,7 +149,7 @@ static hx__device *describe(const platform *p, cl_device_id id) {
   d->platform = p->id;
   d->id = id;
   d->base.backend = &hx__opencl_backend;
-  atomic_store(&d->base.tiles, 1);
+  atomic_store(&d->base.tile_count, 1);
   device_text(id, CL_DEVICE_NAME, d->base.name, sizeof d->base.name);
   device_text(id, CL_DEVICE_VENDOR, d->base.vendor, sizeof d->base.vendor);
   device_text(id, CL_DRIVER_VERSION, d->base.driver, sizeof d->base.driver);

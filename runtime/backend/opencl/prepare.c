@@ -147,7 +147,7 @@ static bool variant_of(const hx__cl_device *d, unsigned variant, need *n) {
 
 /* Begins the builds that will be wanted after this one. */
 static void look_ahead(hx__cl_device *d, unsigned index) {
-  uint64_t asked = atomic_load(&d->base.asked) & ~(atomic_load(&d->base.ready) | atomic_load(&d->base.refused));
+  uint64_t asked = atomic_load(&d->base.requested) & ~(atomic_load(&d->base.ready) | atomic_load(&d->base.refused));
   asked &= HX__NEED_ALL & ~(index < HX__NEEDS ? 1ull << index : 0);
   unsigned variant = index < HX__NEEDS ? 0 : d->tried + 1;
   const bool product = has_variants(d);
@@ -277,7 +277,7 @@ void hx__cl_prepare(hx__device *device, uint64_t needs) {
     name_of(&n, name);
     const char *const why = prepare_one(d, index, &n, &cached);
     if (atomic_load(&device->lost)) return;
-    device->seed[index] = d->program[index].seed;
+    device->seed_rate[index] = d->program[index].seed;
     if (why)
       note_refusal(d, name, why);
     else

@@ -47,7 +47,7 @@ static bool reserve(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t byt
   void *block = NULL;
   void *const p = hx__cl_alloc(&stream->device->base, room, HX__MEMORY_COPY, &block);
   *l = (hx__cl_readback_buffer){.p = p, .block = block, .bytes = p ? room : 0};
-  stream->base.grown = stream->base.grown || l->p;
+  stream->base.grew_pinned_memory = stream->base.grew_pinned_memory || l->p;
   return l->p;
 }
 
@@ -115,7 +115,7 @@ void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
   f->host = NULL;
   if (code != CL_SUCCESS)
     hx__cl_failed(stream->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
-  for (unsigned i = 0; i < HX__MAX_INFLIGHT && !stream->base.late; i++)
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT && !stream->base.timed_out; i++)
     if (stream->flight[i].computed)
       hx__cl_results_start_waiting(stream, &stream->flight[i]); /* what fails is seen when it is awaited */
 }
@@ -149,8 +149,8 @@ static uint64_t nothing(hx_op op, hx_type type) {
 /* A chunk's slot stands for its first leaf: its leaves are an aligned block of the tree (docs/ARITHMETIC.md). */
 static void deliver_joined(const hx__request *request, hx__chunk chunk, const uint64_t *from) {
   const hx__work *const w = request->work;
-  const bool whole = request->whole && chunk.count == w->slices;
-  if (whole) *request->whole = true;
+  const bool whole = request->joined && chunk.count == w->slices;
+  if (whole) *request->joined = true;
   for (size_t f = 0; f < w->nfields; f++) {
     uint64_t *const slots = request->slots + f * w->slices + chunk.first;
     const uint64_t none = nothing(w->fields[f].op, w->fields[f].type);
@@ -183,7 +183,7 @@ bool hx__cl_deliver(hx__stream *base, const hx__request *request, hx__inflight *
   else if (able)
     hx__deliver(request, f->chunk, part, where(f), f->ldt);
   if (base->trace && able)
-    hx__trace_transfer(base->trace, base->row, from_ns, hx__now_ns(), f->bytes, "from the device");
+    hx__trace_transfer(base->trace, base->trace_row, from_ns, hx__now_ns(), f->bytes, "from the device");
   return able;
 }
 

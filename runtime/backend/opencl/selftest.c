@@ -69,7 +69,7 @@ hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request) {
     const hx__chunk chunk = {first, slices - first < most ? slices - first : most};
     hx__inflight *ticket = NULL;
     outcome = hx__cl_submit(stream, request, chunk, &ticket);
-    const _Atomic uint64_t deadline = stream->device->waits_for_ever ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
+    const _Atomic uint64_t deadline = stream->device->never_times_out ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
     if (outcome == HX__DONE) outcome = hx__cl_wait(stream, ticket, &deadline);
     if (outcome == HX__DONE) hx__cl_deliver(stream, request, ticket, chunk);
     if (outcome == HX__DONE) hx__cl_retire(stream, ticket);
@@ -200,13 +200,14 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
                            .trans_b = c->trans_b};
     const hx__array arrays[2] = {{.p = g.a, .rows = a_rows, .cols = lda - 4, .ld = lda, .mode = mode},
                                  {.p = g.b, .rows = b_rows, .cols = ldb - pad_b, .ld = ldb, .mode = mode}};
-    hx__resident_output kept = {.to = keep ? hx__cl_mirror_create(stream->device, got, m * n * sizeof *got) : NULL};
-    const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .keep = kept.to ? &kept : NULL};
+    hx__resident_output kept = {.mirror = keep ? hx__cl_mirror_create(stream->device, got, m * n * sizeof *got) : NULL};
+    const hx__request request = {
+        .work = &work, .kernels = cpu, .arrays = arrays, .resident = kept.mirror ? &kept : NULL};
     hx__outcome outcome = hx__cl_run_once(stream, &request);
-    if (kept.to) {
-      const hx__array result = {.p = got, .rows = m, .cols = n, .ld = n, .held = kept.to};
-      if (outcome == HX__DONE && kept.done) outcome = hx__cl_fetch(stream, &result);
-      hx__cl_mirror_destroy(stream->device, kept.to);
+    if (kept.mirror) {
+      const hx__array result = {.p = got, .rows = m, .cols = n, .ld = n, .mirror = kept.mirror};
+      if (outcome == HX__DONE && kept.complete) outcome = hx__cl_fetch(stream, &result);
+      hx__cl_mirror_destroy(stream->device, kept.mirror);
     }
     const bool same = memcmp(got, want, m * n * sizeof *got) == 0;
     why = outcome != HX__DONE ? no_answer : same ? NULL : fault_of(got, m * n * sizeof *got);

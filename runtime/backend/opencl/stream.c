@@ -49,17 +49,17 @@ hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
   stream->joins = true;
   stream->product = hx__need_index(hx__device_needs(device, HX__NEED_MATMUL, tile));
   const bool unlimited =
-      config->timeout_ms == HX__TIMEOUT_OFF || (config->timeout_ms == HX__TIMEOUT_AUTO && device->waits_for_ever);
+      config->timeout_ms == HX__TIMEOUT_OFF || (config->timeout_ms == HX__TIMEOUT_AUTO && device->never_times_out);
   stream->patience_ns = unlimited                                ? UINT64_MAX
                         : config->timeout_ms == HX__TIMEOUT_AUTO ? BLIND_PATIENCE_NS
                                                                  : config->timeout_ms * UINT64_C(1000000);
-  stream->copy_inputs = device->waits_for_ever && config->timeout_ms < HX__TIMEOUT_OFF;
+  stream->copy_inputs = device->never_times_out && config->timeout_ms < HX__TIMEOUT_OFF;
   return &stream->base;
 }
 
 void hx__cl_stream_close(hx__stream *base) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
-  if (base->late && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
+  if (base->timed_out && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
   if (!hx__cl_is_lost(stream)) {
     for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) hx__cl_buffer_release(&stream->flight[i].out);
     hx__cl_buffer_release(&stream->tickets);
@@ -106,7 +106,7 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   f->bytes = stream->bytes;
   if (outcome == HX__DONE && stream->keep) outcome = hx__cl_resident_store_chunk(stream, request->work, chunk);
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f);
-  if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->reach);
+  if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->upcoming);
   if (outcome == HX__DONE) {
     hx__spot_check_expect(&f->spot, request, chunk); /* while it is computed */
     stream->next = (stream->next + 1) % HX__MAX_INFLIGHT;
@@ -115,7 +115,7 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   if (outcome == HX__TIMED_OUT) /* what was launched of it, behind an upload that does not come, ends some time */
     return hx__cl_mark_end(stream, &f->event) == HX__FAILED ? HX__FAILED : HX__TIMED_OUT;
   const uint64_t sent = stream->copied - before;
-  if (outcome == HX__SUPERSEDED) base->sent = (double)sent / (double)(sent + stream->unsent);
+  if (outcome == HX__SUPERSEDED) base->sent_fraction = (double)sent / (double)(sent + stream->unsent);
   outcome = hx__cl_quiesce(stream, outcome);
   if (outcome != HX__DONE && outcome != HX__TIMED_OUT) hx__cl_results_end(stream, f, false);
   return outcome;
@@ -136,10 +136,10 @@ hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
     hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
     if (code != CL_SUCCESS) state = code;
   } else {
-    state = hx__cl_wait_until(f->event, base->expected_ns, deadline_ns);
+    state = hx__cl_wait_until(f->event, base->expected_end_ns, deadline_ns);
   }
   if (state > CL_COMPLETE) {
-    base->late = true;
+    base->timed_out = true;
     return HX__TIMED_OUT;
   }
   if (state < 0) outcome = hx__cl_failed(stream->device, "a command", state);
@@ -159,7 +159,7 @@ static bool uploads_ended(const hx__cl_stream *stream) {
 
 bool hx__cl_recovered(hx__stream *base) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
-  if (!base->late) return true;
+  if (!base->timed_out) return true;
   if (hx__cl_is_lost(stream)) return false;
   for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) {
     hx__cl_inflight *const f = &stream->flight[i];
@@ -173,7 +173,7 @@ bool hx__cl_recovered(hx__stream *base) {
   cl_event const mark = stream->straggler;
   stream->straggler = NULL;
   if (mark) clReleaseEvent(mark);
-  base->late = false;
+  base->timed_out = false;
   hx__cl_unbind(stream);
   hx__log(HX__LOG_INFO, "%s is back: its late chunk has ended", stream->device->base.name);
   return !hx__cl_is_lost(stream);

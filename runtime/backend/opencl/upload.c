@@ -43,7 +43,7 @@ static hx__outcome stage_open(hx__cl_stream *stream) {
     if (code != CL_SUCCESS) stream->stage_event[i] = NULL;
     if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueMapBuffer", code);
     stream->stage_host[i] = mapped;
-    stream->base.grown = true;
+    stream->base.grew_pinned_memory = true;
     code = clFlush(stream->queue);
     if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clFlush", code);
   }
@@ -135,7 +135,7 @@ static void fill_part(void *arg, size_t index) {
 }
 
 static bool is_unwanted(const hx__cl_stream *stream) {
-  return stream->base.wanted && atomic_load_explicit(stream->base.wanted, memory_order_relaxed) == 0;
+  return stream->base.still_wanted && atomic_load_explicit(stream->base.still_wanted, memory_order_relaxed) == 0;
 }
 
 /* Copies the rows by way of the ring, for as long as somebody wants them. */
@@ -174,7 +174,7 @@ static hx__outcome stage(hx__cl_stream *stream, move r) {
     if (outcome == HX__DONE) clFlush(queue_to(stream, r.to));
   }
   if (stream->base.trace && f.at)
-    hx__trace_transfer(stream->base.trace, stream->base.row, from_ns, hx__now_ns(), f.at, "to the device");
+    hx__trace_transfer(stream->base.trace, stream->base.trace_row, from_ns, hx__now_ns(), f.at, "to the device");
   return outcome;
 }
 

@@ -47,7 +47,7 @@ hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event) {
   } else {
     state = hx__cl_wait_until(event, 0, &till);
   }
-  stream->base.late = stream->base.late || state > CL_COMPLETE;
+  stream->base.timed_out = stream->base.timed_out || state > CL_COMPLETE;
   if (state > CL_COMPLETE) return HX__TIMED_OUT;
   return state == CL_COMPLETE ? HX__DONE : hx__cl_failed(stream->device, "a command", state);
 }
@@ -67,7 +67,7 @@ static void finish_lost(hx__cl_stream *stream) {
 }
 
 hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome) {
-  if (outcome == HX__FAILED && stream->patience_ns == UINT64_MAX && stream->device->base.waits_for_ever)
+  if (outcome == HX__FAILED && stream->patience_ns == UINT64_MAX && stream->device->base.never_times_out)
     finish_lost(stream);
   if (outcome != HX__NO_MEMORY && outcome != HX__SUPERSEDED) return outcome;
   hx__outcome end = hx__cl_await_uploads(stream);

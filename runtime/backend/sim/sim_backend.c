@@ -67,7 +67,7 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
                            .words = HX__DEV_SIM | HX__DEV_ALL,
                            .compute_units = 1,
                            .modes = 1u << HX__MEMORY_COPY,
-                           .tiles = 1,
+                           .tile_count = 1,
                            .launch_ns = (float)(config->sim[count].latency_us * 1e3)};
     snprintf(d->base.name, sizeof d->base.name, "simulated, %g units/s, %g us", d->profile.rate, d->profile.latency_us);
     snprintf(d->base.vendor, sizeof d->base.vendor, "hx");
@@ -95,8 +95,8 @@ static size_t most(const hx__stream *stream, const hx__work *work) {
 }
 
 static bool recovered(hx__stream *base) {
-  if (base->late && hx__now_ns() >= ((sim_lane *)base)->free_at_ns) base->late = false;
-  return !base->late;
+  if (base->timed_out && hx__now_ns() >= ((sim_lane *)base)->free_at_ns) base->timed_out = false;
+  return !base->timed_out;
 }
 
 static hx__stream *open(hx__device *device, const hx__config *config) {
@@ -127,17 +127,18 @@ static hx__outcome begin(hx__stream *base, const hx__request *request) {
   sim_lane *const stream = (sim_lane *)base;
   stream->copied = 0;
   stream->kept = 0;
-  stream->keep = request->keep;
+  stream->keep = request->resident;
   stream->slices = request->work->slices;
   if (fails(stream->device, HX__SIM_BIND)) return HX__FAILED;
   hx__resident_output *const keep = stream->keep;
   size_t at, bytes;
-  if (!keep || !hx__mirror_next_gap(keep->to, 0, keep->to->bytes, &at, &bytes)) return HX__DONE;
-  if (keep->from) {
-    memcpy(in_held(keep->to, request->work->gemm.c), in_held(keep->from, request->work->gemm.c), keep->to->bytes);
+  if (!keep || !hx__mirror_next_gap(keep->mirror, 0, keep->mirror->bytes, &at, &bytes)) return HX__DONE;
+  if (keep->old_mirror) {
+    memcpy(in_held(keep->mirror, request->work->gemm.c), in_held(keep->old_mirror, request->work->gemm.c),
+           keep->mirror->bytes);
   } else if (request->work->gemm.beta != 0.0f) {
-    memcpy(in_held(keep->to, request->work->gemm.c), request->work->gemm.c, keep->to->bytes);
-    stream->copied += keep->to->bytes;
+    memcpy(in_held(keep->mirror, request->work->gemm.c), request->work->gemm.c, keep->mirror->bytes);
+    stream->copied += keep->mirror->bytes;
   }
   return HX__DONE;
 }
@@ -145,22 +146,22 @@ static hx__outcome begin(hx__stream *base, const hx__request *request) {
 static void end(hx__stream *base, uint64_t *copied) {
   sim_lane *const stream = (sim_lane *)base;
   *copied = stream->copied;
-  if (stream->keep) stream->keep->done = stream->kept == stream->slices;
+  if (stream->keep) stream->keep->complete = stream->kept == stream->slices;
 }
 
 /* Where the device finds an operand of which it needs `bytes` from p: its copy, completed first, or the host's memory
  * as if it had been copied. */
 static const void *reach(sim_lane *stream, const hx__array *array, const void *p, size_t bytes, size_t unheld_bytes) {
   size_t at, gap;
-  if (!array->held) {
+  if (!array->mirror) {
     stream->copied += unheld_bytes;
     return p;
   }
-  while (hx__mirror_next_gap(array->held, (uintptr_t)p - array->held->first, bytes, &at, &gap)) {
-    memcpy(((sim_held *)array->held)->data + at, (const char *)array->held->first + at, gap);
+  while (hx__mirror_next_gap(array->mirror, (uintptr_t)p - array->mirror->first, bytes, &at, &gap)) {
+    memcpy(((sim_held *)array->mirror)->data + at, (const char *)array->mirror->first + at, gap);
     stream->copied += gap;
   }
-  return in_held(array->held, p);
+  return in_held(array->mirror, p);
 }
 
 static bool reserve(void **p, size_t *bytes, size_t wanted) {
@@ -237,7 +238,7 @@ static hx__outcome wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
     const uint64_t until = done_at < deadline ? done_at : deadline;
     hx__sleep_ns(until - now < LOOK_NS ? until - now : LOOK_NS);
   }
-  base->late = true;
+  base->timed_out = true;
   return HX__TIMED_OUT;
 }
 
@@ -246,8 +247,8 @@ static bool deliver(hx__stream *base, const hx__request *request, hx__inflight *
   const sim_ticket *const t = (const sim_ticket *)ticket;
   if (stream->keep) {
     const hx__gemm g = hx__chunk_gemm(request->work, t->chunk);
-    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_held(stream->keep->to, g.c), g.ldc, g.beta,
-                            false);
+    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_held(stream->keep->mirror, g.c), g.ldc,
+                            g.beta, false);
     stream->kept += part.count;
   } else {
     hx__deliver(request, t->chunk, part, t->result, t->ldt);
@@ -288,7 +289,7 @@ static hx__outcome fetch(hx__stream *stream, const hx__array *array) {
   if (atomic_load(&stream->device->lost)) return HX__FAILED;
   for (size_t i = 0; i < array->rows; i++) {
     char *const row = (char *)(uintptr_t)array->p + i * array->ld * sizeof(float);
-    memcpy(row, in_held(array->held, row), array->cols * sizeof(float));
+    memcpy(row, in_held(array->mirror, row), array->cols * sizeof(float));
   }
   return HX__DONE;
 }
