@@ -40,7 +40,7 @@ hx_status hx__explain(hx_context *hx, const hx_task *task, hx__explanation *out)
   if (s != HX_OK) return s;
   memset(out, 0, sizeof *out);
   make_ready(hx, &work);
-  work.placement = hx__memory_residence(&hx->memory, &work);
+  work.placement = hx__memory_placement(&hx->memory, &work);
   out->threads = hx__threads_for(&work, hx__cpu_threads(&hx->config));
   const double share = hx__share_of(&hx->config, &work);
   if (share == HX__SHARE_AUTO)

@@ -36,7 +36,7 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
 
 /* Before the memory that begins at p goes: asynchronous tasks that were given it. */
 static void settle(hx_context *hx, const void *p) {
-  const size_t bytes = hx__memory_bytes(&hx->memory, p);
+  const size_t bytes = hx__memory_range_bytes(&hx->memory, p);
   if (bytes) hx__events_wait(hx, p, bytes);
 }
 

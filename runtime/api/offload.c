@@ -106,7 +106,7 @@ static hx_status dispatch(hx_context *hx, hx__work *w, hx_report *report) {
   const bool small = share == 0.0 && is_small(w);
   const unsigned threads = small ? 1 : hx__threads_for(w, hx__cpu_threads(&hx->config));
   if (small || (share == 0.0 && is_serial(w, threads))) return in_one(hx, w, report);
-  w->placement = hx__memory_residence(&hx->memory, w);
+  w->placement = hx__memory_placement(&hx->memory, w);
   const double asked = hx__share_of(&hx->config, w);
   return hx__offload_planned(hx, w, asked == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : asked, threads, report);
 }
@@ -144,14 +144,14 @@ hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
  * done here, with nothing looked at that they do not need. False where it is anything else, or wrong: then nothing is
  * done. */
 static inline bool at_once(const hx_context *hx, const hx_task *task) {
-  if (!task || !hx->small_stay || !hx__task_stays(task)) return false;
+  if (!task || !hx->small_stay || !hx__task_is_plain(task)) return false;
   if (atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed)) return false;
   if (task->kind == HX_MATMUL) {
     hx__gemm g;
-    return hx__product_passes(&task->matmul, SMALL_UNITS, &g) && hx->team.kernels->gemm_direct(&g);
+    return hx__quick_product_is_valid(&task->matmul, SMALL_UNITS, &g) && hx->team.kernels->gemm_direct(&g);
   }
   const struct hx_reduce_args *const r = &task->reduce;
-  if (task->kind != HX_REDUCE || r->n - 1 >= SMALL_ELEMENTS || !hx__reduce_passes(r)) return false;
+  if (task->kind != HX_REDUCE || r->n - 1 >= SMALL_ELEMENTS || !hx__quick_reduce_is_valid(r)) return false;
   if (r->n <= HX__LEAF) {
     *r->out = hx__join_one(r->op, r->type, hx->team.kernels->one_leaf[r->op][r->type](r->x, r->y, r->n));
     return true;

@@ -104,7 +104,7 @@ typedef struct hx__resident_output {
   bool complete;          /* set by end: every slice of the run is in the mirror, none is on the host */
 } hx__resident_output;
 
-#define HX__WHOLE_ARRAYS 2u /* operands of a product, in this order: A, B */
+#define HX__PRODUCT_ARRAYS 2u /* operands of a product, in this order: A, B */
 
 /* Which threads copy between the caller's memory and staging buffers (copy_pool.h). */
 typedef enum hx__copy_threads {
@@ -269,7 +269,7 @@ void hx__driver_leave(void);
  * a kernel that the device refuses, and the reason. */
 void hx__device_why(const hx__device *device, char out[HX__WHY_TEXT]);
 void hx__device_set_why(hx__device *device, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
-void hx__device_append_why(hx__device *device, const char *sentence);
+void hx__device_replace_why(hx__device *device, const char *sentence);
 void hx__device_note_refusal(hx__device *device, const char *name, const char *why);
 
 /* Marks a device as lost, with one sentence. If it was lost before, the first sentence stays. */

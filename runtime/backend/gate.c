@@ -31,7 +31,7 @@ static uint64_t coarse_now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-hx__gate *hx__gate_mine(void) { return mine; }
+hx__gate *hx__gate_of_this_thread(void) { return mine; }
 
 bool hx__exit_has_begun(void) { return atomic_load_explicit(&exiting, memory_order_relaxed); }
 

@@ -49,7 +49,7 @@ typedef struct hx__gate {
 bool hx__gate_run(hx__gate *gate, struct hx__device *device, void (*work)(void *arg), void *arg);
 
 /* The gate of the calling thread; NULL: it has none. */
-hx__gate *hx__gate_mine(void);
+hx__gate *hx__gate_of_this_thread(void);
 
 /* Bracket a driver call. hx__gate_enter is false if the call must not be made: the device is lost, or the process
  * exits. hx__gate_leave does not return if the thread was given up; it then first frees what the call has made by

@@ -35,7 +35,7 @@ void hx__device_set_why(hx__device *device, const char *format, va_list args) {
   hx__unlock(&lock);
 }
 
-void hx__device_append_why(hx__device *device, const char *sentence) {
+void hx__device_replace_why(hx__device *device, const char *sentence) {
   hx__lock(&lock);
   device->why_length = (size_t)snprintf(device->why, HX__WHY_TEXT, "%s", sentence);
   hx__unlock(&lock);

@@ -212,7 +212,7 @@ hx_status hx__memory_unregister(hx__memory *m, void *p) {
   return HX_OK;
 }
 
-size_t hx__memory_bytes(hx__memory *m, const void *p) {
+size_t hx__memory_range_bytes(hx__memory *m, const void *p) {
   hx__lock(&m->lock);
   const hx__range *r = m->ranges;
   while (r && r->p != p) r = r->next;

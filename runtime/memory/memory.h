@@ -41,7 +41,7 @@ hx_status hx__memory_unregister(hx__memory *memory, void *p);
 void hx__memory_pin(hx__memory *memory, hx__device *const *devices, size_t count);
 void hx__memory_pin_async(hx__memory *memory, hx__device *const *devices, size_t count);
 /* Of the known range that begins at p; 0: none does. */
-size_t hx__memory_bytes(hx__memory *memory, const void *p);
+size_t hx__memory_range_bytes(hx__memory *memory, const void *p);
 /* hx_advise, hx_modified, hx_sync share the check: [p, p+bytes) lies inside a known range. */
 hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice);
 hx_status hx__memory_known(hx__memory *memory, const void *p, size_t bytes, const char *what);
@@ -94,6 +94,6 @@ size_t hx__memory_device_only_bytes(hx__memory *memory, const hx__work *work, co
 
 /* How the task's arrays reach devices that copy, as a small number: what was measured with other copies is another
  * entry of the model. 0: nothing of them is known. */
-uint32_t hx__memory_residence(hx__memory *memory, const hx__work *work);
+uint32_t hx__memory_placement(hx__memory *memory, const hx__work *work);
 
 #endif

@@ -26,7 +26,7 @@ void *hx__pin_of(const hx__range *r, const hx__device *d) {
   return p ? p->block : NULL;
 }
 
-bool hx__pinned(const hx__range *r) {
+bool hx__range_is_pinned(const hx__range *r) {
   for (const hx__pin *p = r->pins; p; p = p->next)
     if (p->block) return true;
   return false;

@@ -8,7 +8,7 @@
 /* The handle by which the device reads memory of the range itself; NULL: it does not. */
 void *hx__pin_of(const hx__range *r, const hx__device *device);
 /* Whether any device does. */
-bool hx__pinned(const hx__range *r);
+bool hx__range_is_pinned(const hx__range *r);
 /* Whether the range cannot go: it is being pinned, or a run reads it by a pin. */
 bool hx__pins_busy(const hx__range *r);
 /* Of a range that is out of the list. */

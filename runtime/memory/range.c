@@ -37,7 +37,7 @@ hx__memory_mode hx__mode_of(const hx__memory *m, const hx__device *d, const hx__
   return r->mode;
 }
 
-size_t hx__memory_arrays(const hx__work *w) { return w->matmul ? HX__WHOLE_ARRAYS : 2 * w->nfields; }
+size_t hx__memory_arrays(const hx__work *w) { return w->matmul ? HX__PRODUCT_ARRAYS : 2 * w->nfields; }
 
 hx__array hx__array_of(const hx__work *w, size_t index) {
   if (w->matmul) {

@@ -107,10 +107,12 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
 static uint32_t residence_of(const hx__memory *m, const hx__array *a) {
   const hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   if (!r) return 0;
-  return r->advice && hx__copies_are_present(m, r, a) ? 2 : (r->block && r->mode == HX__MEMORY_COPY) || hx__pinned(r);
+  return r->advice && hx__copies_are_present(m, r, a)
+             ? 2
+             : (r->block && r->mode == HX__MEMORY_COPY) || hx__range_is_pinned(r);
 }
 
-uint32_t hx__memory_residence(hx__memory *m, const hx__work *w) {
+uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
   if (!w->needs || (!w->matmul && w->nfields > 1)) return 0;
   hx__lock(&m->lock);
   uint32_t residence = 0;

@@ -103,7 +103,7 @@ static hx__estimate seed_of(const hx__device_table *team, const hx__device_entry
 static hx__estimate by_another_way(const hx__device_table *team, const hx__device_entry *seat, const hx__work *w,
                                    uint64_t who, unsigned threads, uint64_t date) {
   const hx__estimate here = seed_of(team, seat, w);
-  const uint32_t ways = seat->device->link_ns > 0.0f ? HX__RESIDENCES : 1; /* else as if everything had to be copied */
+  const uint32_t ways = seat->device->link_ns > 0.0f ? HX__PLACEMENTS : 1; /* else as if everything had to be copied */
   hx__work other = *w;
   for (other.placement = 0; other.placement < ways; other.placement++) {
     if (other.placement == w->placement || (other.placement & 3u) == 3u || (other.placement >> 2 & 3u) == 3u) continue;

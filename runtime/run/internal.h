@@ -86,7 +86,8 @@ struct hx__run_state {
 
   hx__chunk redo[HX__MAX_REDO]; /* redos of them; from here on nothing is set before it is used */
   hx__device_run feed[HX_MAX_DEVICES];
-  hx__array arrays[HX__WHOLE_ARRAYS * HX_MAX_DEVICES]; /* of the devices: a product must not fail for want of memory */
+  hx__array
+      arrays[HX__PRODUCT_ARRAYS * HX_MAX_DEVICES]; /* of the devices: a product must not fail for want of memory */
 };
 
 /* The device's side of a run, on its worker. */

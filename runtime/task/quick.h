@@ -7,31 +7,31 @@
 #include "runtime/task/task.h"
 
 /* The task has nothing for a device, nor a reserved word. */
-static inline bool hx__task_stays(const hx_task *task) {
+static inline bool hx__task_is_plain(const hx_task *task) {
   const uint64_t *const r = task->reserved;
   return !(r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) && task->gpu_share <= 0.0f;
 }
 /* No NULL, nothing that wraps the address space, and none of the 8 bytes of out among the array's. */
-static inline bool hx__array_passes(uintptr_t x, size_t bytes, uintptr_t out) {
+static inline bool hx__quick_array_is_valid(uintptr_t x, size_t bytes, uintptr_t out) {
   return !(x & 3u) && x - 1 < UINTPTR_MAX - bytes && out - x + (sizeof(hx_value) - 1) >= bytes + (sizeof(hx_value) - 1);
 }
 /* One reduction of n > 0 elements. */
-static inline bool hx__reduce_passes(const struct hx_reduce_args *r) {
+static inline bool hx__quick_reduce_is_valid(const struct hx_reduce_args *r) {
   const uintptr_t out = (uintptr_t)r->out;
   const size_t bytes = r->n * 4u;
   return (unsigned)r->op - HX_SUM < HX__OP_COUNT && (unsigned)r->type - HX_F32 < HX__TYPE_COUNT && out != 0 &&
-         !(out & 7u) && hx__array_passes((uintptr_t)r->x, bytes, out) &&
-         (r->op != HX_DOT || hx__array_passes((uintptr_t)r->y, bytes, out));
+         !(out & 7u) && hx__quick_array_is_valid((uintptr_t)r->x, bytes, out) &&
+         (r->op != HX_DOT || hx__quick_array_is_valid((uintptr_t)r->y, bytes, out));
 }
 
 /* A product of sides from 1 to HX__QUICK_SIDE, as strides in *g, and of `most` multiply-adds; alpha != 0.
  */
 #define HX__QUICK_SIDE 1024u
-static inline bool hx__block_passes(const float *p, size_t rows, size_t cols, size_t ld, uintptr_t *end) {
+static inline bool hx__quick_matrix_is_valid(const float *p, size_t rows, size_t cols, size_t ld, uintptr_t *end) {
   *end = (uintptr_t)p + ((rows - 1) * ld + cols) * sizeof *p;
   return p && !((uintptr_t)p & 3u) && ld >= cols && ld <= UINT32_MAX && *end > (uintptr_t)p;
 }
-static inline bool hx__product_passes(const struct hx_matmul_args *t, size_t most, hx__gemm *g) {
+static inline bool hx__quick_product_is_valid(const struct hx_matmul_args *t, size_t most, hx__gemm *g) {
   const size_t m = t->m, n = t->n, k = t->k;
   if (((m - 1) | (n - 1) | (k - 1)) >= HX__QUICK_SIDE || m * n * k > most || t->alpha == 0) return false;
   const size_t a_rows = t->trans_a ? k : m, a_cols = t->trans_a ? m : k, lda = t->lda ? t->lda : a_cols;
@@ -39,8 +39,9 @@ static inline bool hx__product_passes(const struct hx_matmul_args *t, size_t mos
   const size_t ldc = t->ldc ? t->ldc : n;
   uintptr_t a_end, b_end, c_end;
   *g = hx__strides_of(t, lda, ldb, ldc);
-  return hx__block_passes(t->a, a_rows, a_cols, lda, &a_end) && hx__block_passes(t->b, b_rows, b_cols, ldb, &b_end) &&
-         hx__block_passes(t->c, m, n, ldc, &c_end) && (c_end <= (uintptr_t)t->a || a_end <= (uintptr_t)t->c) &&
+  return hx__quick_matrix_is_valid(t->a, a_rows, a_cols, lda, &a_end) &&
+         hx__quick_matrix_is_valid(t->b, b_rows, b_cols, ldb, &b_end) &&
+         hx__quick_matrix_is_valid(t->c, m, n, ldc, &c_end) && (c_end <= (uintptr_t)t->a || a_end <= (uintptr_t)t->c) &&
          (c_end <= (uintptr_t)t->b || b_end <= (uintptr_t)t->c);
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
 
-#define HX__RESIDENCES 32u
+#define HX__PLACEMENTS 32u
 #define HX__RESIDENT_C (1u << 4) /* of residence: C is to stay where it is computed, if one device does all of it */
 
 /* A checked task. A slice is a leaf of a reduction (of all fields), or a row of C (a column where C is wider than
@@ -22,7 +22,7 @@ typedef struct hx__work {
   float gpu_share; /* of the task: negative where the caller leaves it open */
   size_t slices;
   uint64_t units;     /* elements of all fields, or multiply-adds; saturates */
-  uint32_t placement; /* how its arrays reach devices that copy (memory.h); less than HX__RESIDENCES */
+  uint32_t placement; /* how its arrays reach devices that copy (memory.h); less than HX__PLACEMENTS */
   uint64_t needs;     /* bits of hx__need_reduce and HX__NEED_MATMUL: the kernels a device must have */
 
   const hx_field *fields; /* reductions: nfields of them over n elements each */

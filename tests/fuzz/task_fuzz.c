@@ -145,16 +145,16 @@ static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
 }
 
 static void check_quick(const hx_task *t, bool accepted, const hx__work *w) {
-  if (!hx__task_stays(t)) return;
+  if (!hx__task_is_plain(t)) return;
   hx__gemm g;
   if (t->kind == HX_REDUCE && t->reduce.n >= 1 && t->reduce.n <= 32768) {
-    const bool quick = hx__reduce_passes(&t->reduce);
+    const bool quick = hx__quick_reduce_is_valid(&t->reduce);
     FUZZ_CHECK(!quick || accepted, "the quick path takes a reduction that the check refuses");
     /* The other way round, too: else small calls would be slow. */
     if ((uintptr_t)t->reduce.x - (uintptr_t)arena < sizeof arena && t->reduce.op != HX_DOT)
       FUZZ_CHECK(quick == accepted, "the quick path refuses a reduction that is fine");
   }
-  if (t->kind == HX_MATMUL && hx__product_passes(&t->matmul, SMALL_UNITS, &g)) {
+  if (t->kind == HX_MATMUL && hx__quick_product_is_valid(&t->matmul, SMALL_UNITS, &g)) {
     FUZZ_CHECK(accepted, "the quick path takes a product that the check refuses");
     const hx__gemm *const c = &w->gemm;
     FUZZ_CHECK(g.m == c->m && g.n == c->n && g.k == c->k && g.a == c->a && g.b == c->b && g.c == c->c &&

@@ -159,13 +159,13 @@ static void *await(hx__device *device, ask what, uint64_t limit_ns, void **block
 }
 
 void *hx__cl_job_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block) {
-  if (hx__gate_mine()) return hx__cl_alloc(device, bytes, mode, block);
+  if (hx__gate_of_this_thread()) return hx__cl_alloc(device, bytes, mode, block);
   return await(device, (ask){.make = make_block, .bytes = bytes, .mode = mode}, limit_ns, block);
 }
 
 void *hx__cl_job_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns) {
   void *block;
-  if (hx__gate_mine()) return hx__cl_pin(device, p, bytes);
+  if (hx__gate_of_this_thread()) return hx__cl_pin(device, p, bytes);
   return await(device, (ask){.make = make_pin, .p = p, .bytes = bytes}, limit_ns, &block);
 }
 
@@ -182,7 +182,7 @@ static void *make_unpinned(ask *a) {
 
 void hx__cl_job_free(hx__device *device, uint64_t limit_ns, void *block) {
   hx__cl_block *const b = block;
-  if (hx__gate_mine()) {
+  if (hx__gate_of_this_thread()) {
     hx__cl_free(device, block);
     return;
   }

@@ -221,7 +221,7 @@ static void urge(job *j) {
 /* Waits for a job that is in the list, and takes it out; under the lock. */
 static cl_int job_wait(job *j) {
   hx__gate_watch watch = {0};
-  hx__gate *const mine = hx__gate_mine();
+  hx__gate *const mine = hx__gate_of_this_thread();
   j->wanted = true;
   for (urge(j); !j->done && builders[j->urgency] && !hx__exit_has_begun(); urge(j)) {
     const uint64_t asleep_ns = j->begun_ns ? hx__gate_asleep_ns(j->gate, &watch) : 0;

@@ -164,7 +164,7 @@ bool hx__cl_device_open(hx__cl_device *d) {
     if (d->context) code = examine(d);
     if (code == CL_SUCCESS) hx__cl_tuned_load(d);
     if (code == CL_SUCCESS && d->wrote && !d->fma_ok)
-      hx__device_append_why(&d->base, "its fma rounds otherwise: one of integers takes its place, which is slow");
+      hx__device_replace_why(&d->base, "its fma rounds otherwise: one of integers takes its place, which is slow");
     if (code != CL_SUCCESS)
       hx__device_lost(&d->base, "its first kernel did not run: %s (%d)", hx__cl_code_name(code), code);
     else if (!d->wrote)

@@ -62,7 +62,7 @@ static void (*const free_by_nothing_to_release)(void *) = nothing_to_release;
 /* Calls whose code nobody looks at, because nothing is to be done about it, may be the first to tell of a lost device.
  */
 static cl_int note_loss(const char *call, cl_int code) {
-  const hx__gate *const gate = hx__gate_mine();
+  const hx__gate *const gate = hx__gate_of_this_thread();
   if (gate && gate->device && (code == CL_DEVICE_NOT_AVAILABLE || code == NVIDIA_LOST))
     hx__device_lost(gate->device, "%s returned %s (%d)", call, hx__cl_code_name(code), code);
   return code;

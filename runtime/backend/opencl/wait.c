@@ -60,7 +60,7 @@ static void finish_all(hx__cl_stream *stream) {
 
 /* A device that is waited for for ever reads the caller's pages, though it is lost: what it does is waited for once. */
 static void finish_lost(hx__cl_stream *stream) {
-  hx__gate *const gate = hx__gate_mine();
+  hx__gate *const gate = hx__gate_of_this_thread();
   if (gate) gate->settling = true;
   finish_all(stream);
   if (gate) gate->settling = false;
