@@ -17,10 +17,10 @@
 #define MOST_THREADS 8u /* more do not copy faster */
 #define PART_BYTES ((size_t)256 << 10)
 
-static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* of the crew, for one job */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  /* what follows */
-static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
-static unsigned started, inside;
+static pthread_mutex_t owner_lock = PTHREAD_MUTEX_INITIALIZER; /* of the crew, for one job */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;       /* what follows */
+static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, all_done = PTHREAD_COND_INITIALIZER;
+static unsigned started, working;
 static uint64_t jobs; /* so far */
 
 typedef struct job {
@@ -29,65 +29,66 @@ typedef struct job {
   size_t parts;
   _Atomic size_t next;
 } job;
-static job *current; /* NULL: none */
+static job *current_job; /* NULL: none */
 
-static void work(void *arg) {
+static void run_parts(void *arg) {
   job *const j = arg;
   for (size_t i; (i = atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed)) < j->parts;) j->part(j->arg, i);
 }
 
-static void *member(void *unused) {
-  uint64_t seen = 0;
+static void *pool_thread(void *unused) {
+  uint64_t last_job = 0;
   (void)unused;
   pthread_mutex_lock(&lock);
   for (;;) {
-    while (!current || jobs == seen) pthread_cond_wait(&wake, &lock);
-    seen = jobs;
-    inside++;
-    job *const mine = current;
+    while (!current_job || jobs == last_job) pthread_cond_wait(&wake, &lock);
+    last_job = jobs;
+    working++;
+    job *const own = current_job;
     pthread_mutex_unlock(&lock);
-    work(mine);
+    run_parts(own);
     pthread_mutex_lock(&lock);
-    if (--inside == 0) pthread_cond_signal(&left);
+    if (--working == 0) pthread_cond_signal(&all_done);
   }
   return NULL;
 }
 
 /* Threads for a job beside the one that asks: half of the cores. */
-static unsigned wanted(size_t parts) {
+static unsigned threads_wanted(size_t parts) {
   const unsigned cores = hx__topo_get()->cores, threads = cores <= 2 ? cores : cores / 2;
   const unsigned most = threads < MOST_THREADS ? threads : MOST_THREADS;
   return parts < most ? (unsigned)parts - 1 : most - 1;
 }
 
-static void by_crew(job *j) {
-  const unsigned threads = wanted(j->parts);
+static void run_with_pool(job *j) {
+  const unsigned threads = threads_wanted(j->parts);
   pthread_mutex_lock(&lock);
-  for (pthread_t thread; started < threads && hx__thread_start(&thread, member, NULL) == 0; started++)
+  for (pthread_t thread; started < threads && hx__thread_start(&thread, pool_thread, NULL) == 0; started++)
     pthread_detach(thread);
-  current = j;
+  current_job = j;
   jobs++;
   pthread_cond_broadcast(&wake);
   pthread_mutex_unlock(&lock);
-  work(j);
+  run_parts(j);
   pthread_mutex_lock(&lock);
-  while (inside) pthread_cond_wait(&left, &lock);
-  current = NULL;
+  while (working) pthread_cond_wait(&all_done, &lock);
+  current_job = NULL;
   pthread_mutex_unlock(&lock);
 }
 
-void hx__copy_pool_run(hx__copy_threads who, void (*part)(void *arg, size_t index), void *arg, size_t parts) {
+void hx__copy_pool_run(hx__copy_threads copy_threads, void (*part)(void *arg, size_t index), void *arg, size_t parts) {
   job j = {.part = part, .arg = arg, .parts = parts};
   /* Threads that one that gives way starts would give way for ever. */
-  const bool alone = parts < 2 || who == HX__COPY_BY_WORKER || hx__in_forked_child() || hx__thread_has_idle_priority();
-  const unsigned spinning = alone || who != HX__COPY_BY_CPU_POOL ? 0 : hx__cpu_pool_spinning();
-  if (spinning && spinning + wanted(parts) > hx__topo_get()->cores) {
-    hx__cpu_pool_rerun(spinning, work, &j);
-  } else if (alone || pthread_mutex_trylock(&owner) != 0) {
-    work(&j);
+  const bool alone =
+      parts < 2 || copy_threads == HX__COPY_BY_WORKER || hx__in_forked_child() || hx__thread_has_idle_priority();
+  const unsigned spinning = alone || copy_threads != HX__COPY_BY_CPU_POOL ? 0 : hx__cpu_pool_spinning();
+  if (spinning && spinning + threads_wanted(parts) > hx__topo_get()->cores) {
+    hx__cpu_pool_rerun(spinning, run_parts, &j);
+  } else if (alone || pthread_mutex_trylock(&owner_lock) != 0) {
+    run_parts(&j);
   } else {
-    by_crew(&j);
-    pthread_mutex_unlock(&owner);
+    run_with_pool(&j);
+    pthread_mutex_unlock(&owner_lock);
   }
 }
 
@@ -103,7 +104,7 @@ static void copy_part(void *arg, size_t index) {
   memcpy(c->to + at, c->from + at, rest < PART_BYTES ? rest : PART_BYTES);
 }
 
-void hx__copy_pool_copy(hx__copy_threads who, void *to, const void *from, size_t bytes) {
+void hx__copy_pool_copy(hx__copy_threads copy_threads, void *to, const void *from, size_t bytes) {
   copy c = {to, from, bytes};
-  hx__copy_pool_run(who, copy_part, &c, (bytes + PART_BYTES - 1) / PART_BYTES);
+  hx__copy_pool_run(copy_threads, copy_part, &c, (bytes + PART_BYTES - 1) / PART_BYTES);
 }

@@ -20,10 +20,10 @@
 #define WORKS_PART 8u   /* a call of which less than this part is work, or waiting for a core, is asleep */
 #define OTHERS_WORK 12u /* sleep counts this much less while other threads work, perhaps for the driver */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the list */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* the list */
 static hx__gate *gates;
 static _Atomic bool exiting;
-static _Thread_local hx__gate *mine;
+static _Thread_local hx__gate *own_gate;
 
 static uint64_t coarse_now_ns(void) {
   struct timespec t;
@@ -31,7 +31,7 @@ static uint64_t coarse_now_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-hx__gate *hx__gate_of_this_thread(void) { return mine; }
+hx__gate *hx__gate_of_this_thread(void) { return own_gate; }
 
 bool hx__exit_has_begun(void) { return atomic_load_explicit(&exiting, memory_order_relaxed); }
 
@@ -41,22 +41,22 @@ static void open_gate(hx__gate *g, hx__device *device) {
   g->device = device;
   g->settling = false;
   g->thread = gettid();
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&list_lock);
   g->next = gates;
   gates = g;
-  pthread_mutex_unlock(&lock);
-  mine = g;
+  pthread_mutex_unlock(&list_lock);
+  own_gate = g;
 }
 
 static void close_gate(hx__gate *g) {
-  mine = NULL;
-  pthread_mutex_lock(&lock);
+  own_gate = NULL;
+  pthread_mutex_lock(&list_lock);
   for (hx__gate **at = &gates; *at; at = &(*at)->next)
     if (*at == g) {
       *at = g->next;
       break;
     }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&list_lock);
 }
 
 bool hx__gate_run(hx__gate *g, hx__device *device, void (*work)(void *arg), void *arg) {
@@ -68,25 +68,25 @@ bool hx__gate_run(hx__gate *g, hx__device *device, void (*work)(void *arg), void
 }
 
 /* The process is about to end, and with it this thread. What waits for it sees that it was given up. */
-static void park(hx__gate *g) {
+static void park_for_exit(hx__gate *g) {
   uint64_t call = atomic_load(&g->calls);
   while (call != HX__GATE_GIVEN_UP && !atomic_compare_exchange_weak(&g->calls, &call, HX__GATE_GIVEN_UP)) continue;
   for (;;) pause();
 }
 
 bool hx__gate_enter(const char *call) {
-  hx__gate *const g = mine;
+  hx__gate *const g = own_gate;
   if (!g) return !hx__exit_has_begun();
   if (g->device && atomic_load_explicit(&g->device->lost, memory_order_acquire) && !g->settling) return false;
   atomic_store_explicit(&g->call, call, memory_order_relaxed);
   atomic_store_explicit(&g->since_ns, coarse_now_ns(), memory_order_relaxed);
   /* Ordered before the look at exiting: either this thread sees that, or hx__gates_close sees it inside. */
   atomic_fetch_add(&g->calls, 1);
-  if (__builtin_expect(atomic_load(&exiting), 0)) park(g);
+  if (__builtin_expect(atomic_load(&exiting), 0)) park_for_exit(g);
   return true;
 }
 
-static void jump_out(hx__gate *g) {
+static void leave_given_up(hx__gate *g) {
   hx__device *const d = g->device;
   const double ms = (double)(hx__now_ns() - atomic_load(&g->since_ns)) * 1e-6;
   hx__log(HX__LOG_INFO, "%s: %s has returned after %.0f ms", d ? d->name : "a driver", atomic_load(&g->call), ms);
@@ -95,13 +95,13 @@ static void jump_out(hx__gate *g) {
 }
 
 void hx__gate_leave(void (*free_made)(void *made), void *made) {
-  hx__gate *const g = mine;
+  hx__gate *const g = own_gate;
   if (!g) return;
   uint64_t call = atomic_load_explicit(&g->calls, memory_order_relaxed);
   if (call != HX__GATE_GIVEN_UP && atomic_compare_exchange_strong(&g->calls, &call, call + 1)) return;
-  if (hx__exit_has_begun()) park(g);
+  if (hx__exit_has_begun()) park_for_exit(g);
   if (made && free_made) free_made(made);
-  jump_out(g);
+  leave_given_up(g);
 }
 
 uint64_t hx__gate_inside(const hx__gate *g, uint64_t *since_ns) {
@@ -153,13 +153,13 @@ bool hx__gate_hangs(const hx__gate *g, hx__gate_watch *w, uint64_t limit_ns) {
 static unsigned count_inside(unsigned *hanging) {
   unsigned inside = 0;
   *hanging = 0;
-  pthread_mutex_lock(&lock);
+  pthread_mutex_lock(&list_lock);
   for (hx__gate *g = gates; g; g = g->next) {
     if (!hx__gate_inside(g, NULL)) continue;
     inside++;
     *hanging += hx__gate_hangs(g, &g->exit_watch, EXIT_HANG_NS);
   }
-  pthread_mutex_unlock(&lock);
+  pthread_mutex_unlock(&list_lock);
   return inside;
 }
 

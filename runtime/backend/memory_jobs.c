@@ -18,7 +18,7 @@ void hx__memory_jobs_init(hx__memory_jobs *e, struct hx__device *device) {
   e->device = device;
 }
 
-static void work_off(void *p) {
+static void serve_jobs(void *p) {
   hx__memory_jobs *const e = p;
   pthread_mutex_lock(&e->lock);
   for (;;) {
@@ -38,16 +38,16 @@ static void work_off(void *p) {
   }
 }
 
-static void *run(void *p) {
+static void *jobs_thread(void *p) {
   hx__memory_jobs *const e = p;
-  hx__gate_run(&e->gate, e->device, work_off, e);
+  hx__gate_run(&e->gate, e->device, serve_jobs, e);
   return NULL;
 }
 
 /* Under the lock. False: there is no thread for it. */
-static bool add(hx__memory_jobs *e, hx__memory_job *errand) {
+static bool append_job(hx__memory_jobs *e, hx__memory_job *errand) {
   pthread_t thread;
-  if (!e->running && hx__thread_start(&thread, run, e) == 0) {
+  if (!e->running && hx__thread_start(&thread, jobs_thread, e) == 0) {
     pthread_detach(thread);
     e->running = true;
   }
@@ -62,11 +62,11 @@ static bool add(hx__memory_jobs *e, hx__memory_job *errand) {
 void hx__memory_jobs_post(hx__memory_jobs *e, hx__memory_job *errand) {
   if (hx__in_forked_child() || hx__exit_has_begun()) return;
   pthread_mutex_lock(&e->lock);
-  if (!add(e, errand)) hx__log(HX__LOG_INFO, "no thread to give a device's memory back: it is kept");
+  if (!append_job(e, errand)) hx__log(HX__LOG_INFO, "no thread to give a device's memory back: it is kept");
   pthread_mutex_unlock(&e->lock);
 }
 
-static void work_awaited(hx__memory_job *errand) {
+static void run_awaited(hx__memory_job *errand) {
   hx__awaited_job *const a = (hx__awaited_job *)errand;
   hx__memory_jobs *const e = a->queue;
   a->run(a);
@@ -81,7 +81,7 @@ static void work_awaited(hx__memory_job *errand) {
 }
 
 /* Whether the thread hangs in a driver call. Under the lock. */
-static bool hangs(hx__memory_jobs *e, uint64_t limit_ns) {
+static bool thread_hangs(hx__memory_jobs *e, uint64_t limit_ns) {
   uint64_t since;
   const uint64_t call = hx__gate_inside(&e->gate, &since);
   if (!call) return hx__gate_given_up(&e->gate);
@@ -98,14 +98,14 @@ bool hx__memory_jobs_run(hx__memory_jobs *e, hx__awaited_job *a, uint64_t limit_
     free(a);
     return false;
   }
-  a->job.run = work_awaited;
+  a->job.run = run_awaited;
   a->done = a->abandoned = false;
   a->queue = e;
   pthread_mutex_lock(&e->lock);
-  const bool added = !hangs(e, limit_ns) && add(e, &a->job);
+  const bool added = !thread_hangs(e, limit_ns) && append_job(e, &a->job);
   while (added && !a->done && !a->abandoned) {
     hx__cond_wait_until(&e->changed, &e->lock, hx__now_ns() + LOOK_NS);
-    a->abandoned = !a->done && hangs(e, limit_ns);
+    a->abandoned = !a->done && thread_hangs(e, limit_ns);
   }
   const bool done = added && a->done;
   pthread_mutex_unlock(&e->lock);
@@ -115,7 +115,7 @@ bool hx__memory_jobs_run(hx__memory_jobs *e, hx__awaited_job *a, uint64_t limit_
 
 void hx__memory_jobs_drain(hx__memory_jobs *e, uint64_t limit_ns) {
   pthread_mutex_lock(&e->lock);
-  while (e->running && (e->first || !e->idle) && !hangs(e, limit_ns) && !hx__exit_has_begun())
+  while (e->running && (e->first || !e->idle) && !thread_hangs(e, limit_ns) && !hx__exit_has_begun())
     hx__cond_wait_until(&e->changed, &e->lock, hx__now_ns() + LOOK_NS);
   pthread_mutex_unlock(&e->lock);
 }

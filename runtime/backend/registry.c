@@ -25,17 +25,17 @@
 #define BRIEF_NS 50000000u /* unless it was one of these, as those from the cache are */
 #define LOOK_NS 50000000u  /* between looks at a driver that is waited for */
 
-typedef struct worker {
+typedef struct preparer {
   hx__device *device;
-  uint64_t urgent; /* of the last call that asked, under the lock */
+  uint64_t urgent_needs; /* of the last call that asked, under the lock */
   bool running;
-  bool gives_way;   /* its thread does: it makes what is only good to have */
-  pid_t thread;     /* which that is */
-  bool relieved;    /* another thread waits to take its place */
-  hx__gate gate[2]; /* of its thread, and of the one that takes its place */
-  unsigned turn;    /* the gate of the next thread */
-  uint64_t hanging; /* the driver call in which it was found to hang; 0: none */
-} worker;
+  bool gives_way;     /* its thread does: it makes what is only good to have */
+  pid_t thread;       /* which that is */
+  bool replaced;      /* another thread waits to take its place */
+  hx__gate gate[2];   /* of its thread, and of the one that takes its place */
+  unsigned next_gate; /* the gate of the next thread */
+  uint64_t hung_call; /* the driver call in which it was found to hang; 0: none */
+} preparer;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
@@ -43,17 +43,17 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool started; /* changed under the lock */
 static bool stopping;
 static _Atomic bool done;
-static _Atomic unsigned busy;          /* threads inside a driver; changed under the lock */
-static _Atomic unsigned disturbing;    /* those of them that do not give way */
-static _Atomic unsigned cores_busy;    /* runs that use them */
-static _Atomic uint64_t busy_since_ns; /* of the present row of such runs */
-static _Atomic unsigned waiting;       /* threads in hx__prepare_wait */
+static _Atomic unsigned threads_in_drivers;    /* threads inside a driver; changed under the lock */
+static _Atomic unsigned busy_at_full_priority; /* those of them that do not give way */
+static _Atomic unsigned runs_using_cores;      /* runs that use them */
+static _Atomic uint64_t busy_since_ns;         /* of the present row of such runs */
+static _Atomic unsigned waiting_calls;         /* threads in hx__prepare_wait */
 static hx__device *devices[HX_MAX_DEVICES];
-static worker workers[HX_MAX_DEVICES];
+static preparer preparers[HX_MAX_DEVICES];
 static size_t count;
 static hx__gate discovery_gate;
 
-static void halt(void) {
+static void stop_for_exit(void) {
   if (hx__in_forked_child()) return;
   pthread_mutex_lock(&lock);
   stopping = true;
@@ -65,53 +65,53 @@ static void halt(void) {
 /* exit runs the newest handler first, and those of a driver's libraries, which it loads while it looks for devices or
  * builds, would end under its feet. As a library is loaded with the program, or by the main thread, or at its hx_open.
  */
-static void halt_before_all(void *unused) {
+static void stop_before_handlers(void *unused) {
   (void)unused;
-  if (started && !hx__exit_has_begun() && hx__process_is_exiting()) halt();
+  if (started && !hx__exit_has_begun() && hx__process_is_exiting()) stop_for_exit();
 }
-__attribute__((constructor)) static void watch_main(void) { hx__before_exit(halt_before_all); }
+__attribute__((constructor)) static void watch_main_thread(void) { hx__before_exit(stop_before_handlers); }
 
 void hx__registry_install_thread_exit_hook(void) {
-  if (!hx__in_forked_child()) hx__before_exit(halt_before_all);
+  if (!hx__in_forked_child()) hx__before_exit(stop_before_handlers);
 }
 
-static void init(void) {
+static void init_registry(void) {
   hx__cond_init(&changed);
   hx__install_fork_handlers();
 }
 
 void hx__registry_install_exit_hook(void) {
   if (hx__in_forked_child()) return; /* no thread will be started */
-  watch_main();
-  pthread_once(&once, init);
+  watch_main_thread();
+  pthread_once(&once, init_registry);
 }
 
-static void enter(void) {
-  busy++;
-  if (!hx__thread_has_idle_priority()) disturbing++;
+static void count_driver_entry(void) {
+  threads_in_drivers++;
+  if (!hx__thread_has_idle_priority()) busy_at_full_priority++;
 }
 
-static void leave(void) {
-  busy--;
-  if (!hx__thread_has_idle_priority()) disturbing--;
+static void count_driver_exit(void) {
+  threads_in_drivers--;
+  if (!hx__thread_has_idle_priority()) busy_at_full_priority--;
   pthread_cond_broadcast(&changed);
 }
 
 bool hx__driver_enter(void) {
   pthread_mutex_lock(&lock);
   const bool enters = !stopping;
-  if (enters) enter();
+  if (enters) count_driver_entry();
   pthread_mutex_unlock(&lock);
   return enters;
 }
 
 void hx__driver_leave(void) {
   pthread_mutex_lock(&lock);
-  leave();
+  count_driver_exit();
   pthread_mutex_unlock(&lock);
 }
 
-static void *work(void *p);
+static void *prepare_thread(void *p);
 
 /* Leaves one device number for the CPU. */
 static size_t discover_process_devices(void) {
@@ -126,20 +126,20 @@ static size_t discover_process_devices(void) {
 static void discover(void *unused) {
   (void)unused;
   const uint64_t from = hx__now_ns();
-  const char *const lacks = hx__driver_headroom_missing();
-  if (lacks) hx__log(HX__LOG_WARN, "%s: no device driver is loaded, the CPU works alone", lacks);
-  const size_t found = lacks ? 0 : discover_process_devices();
+  const char *const missing = hx__driver_headroom_missing();
+  if (missing) hx__log(HX__LOG_WARN, "%s: no device driver is loaded, the CPU works alone", missing);
+  const size_t found = missing ? 0 : discover_process_devices();
   hx__log(HX__LOG_DEBUG, "discovery: %zu devices in %.1f ms", found, (double)(hx__now_ns() - from) * 1e-6);
-  atexit(halt); /* after the drivers' own handlers were registered: exit runs the newest first */
+  atexit(stop_for_exit); /* after the drivers' own handlers were registered: exit runs the newest first */
   pthread_mutex_lock(&lock);
   count = found;
-  for (size_t i = 0; i < found; i++) workers[i].device = devices[i];
+  for (size_t i = 0; i < found; i++) preparers[i].device = devices[i];
   atomic_store(&done, true);
   pthread_mutex_unlock(&lock);
   hx__driver_leave();
 }
 
-static void *discovery(void *unused) {
+static void *discovery_thread(void *unused) {
   (void)unused;
   hx__gate_run(&discovery_gate, NULL, discover, NULL);
   return NULL;
@@ -153,17 +153,17 @@ void hx__registry_start(void) {
               "a setuid program or one with capabilities: no device driver is loaded, the CPU works alone");
     return;
   }
-  pthread_once(&once, init);
+  pthread_once(&once, init_registry);
   pthread_mutex_lock(&lock);
   if (!started && !stopping) {
     started = true;
-    enter();
+    count_driver_entry();
     pthread_t thread;
-    atexit(halt);
-    if (hx__thread_start(&thread, discovery, NULL) == 0) {
+    atexit(stop_for_exit);
+    if (hx__thread_start(&thread, discovery_thread, NULL) == 0) {
       pthread_detach(thread);
     } else {
-      leave();
+      count_driver_exit();
       atomic_store(&done, true); /* no thread, no devices: the CPU goes on */
       hx__log(HX__LOG_WARN, "no thread for the discovery of devices: the CPU works alone");
     }
@@ -172,19 +172,19 @@ void hx__registry_start(void) {
 }
 
 /* A driver that is waited for, by one thread. */
-typedef struct patience {
+typedef struct driver_wait {
   uint64_t deadline_ns, hang_ns;
   hx__gate_watch watch[2];
-} patience;
+} driver_wait;
 
 /* Sleeps until something has changed, but not for long; false: the deadline is past, or a thread of these gates hangs,
  * or one that such a thread waits for, which is then remembered. Under the lock. */
-static bool wait_on(patience *p, const hx__gate *gates, unsigned count_of, uint64_t *hanging) {
+static bool wait_for_change(driver_wait *p, const hx__gate *gates, unsigned count_of, uint64_t *hung_call) {
   for (unsigned i = 0; i < count_of; i++) {
     if (atomic_load(&gates[i].helper_asleep_ns) >= p->hang_ns) return false;
     const uint64_t call = hx__gate_inside(&gates[i], NULL);
-    if (call && (call == *hanging || hx__gate_hangs(&gates[i], &p->watch[i], p->hang_ns))) {
-      *hanging = call;
+    if (call && (call == *hung_call || hx__gate_hangs(&gates[i], &p->watch[i], p->hang_ns))) {
+      *hung_call = call;
       return false;
     }
   }
@@ -195,20 +195,20 @@ static bool wait_on(patience *p, const hx__gate *gates, unsigned count_of, uint6
 }
 
 bool hx__registry_wait(uint64_t deadline_ns, uint64_t hang_ns) {
-  static uint64_t hanging;
-  patience p = {.deadline_ns = deadline_ns, .hang_ns = hang_ns};
+  static uint64_t hung_call;
+  driver_wait p = {.deadline_ns = deadline_ns, .hang_ns = hang_ns};
   if (hx__registry_done()) return true;
   pthread_mutex_lock(&lock);
-  while (!atomic_load(&done) && !stopping && wait_on(&p, &discovery_gate, 1, &hanging)) continue;
+  while (!atomic_load(&done) && !stopping && wait_for_change(&p, &discovery_gate, 1, &hung_call)) continue;
   pthread_mutex_unlock(&lock);
   return hx__registry_done();
 }
 
 bool hx__registry_done(void) { return atomic_load_explicit(&done, memory_order_acquire); }
 
-bool hx__registry_busy(void) { return atomic_load_explicit(&busy, memory_order_relaxed) != 0; }
+bool hx__registry_busy(void) { return atomic_load_explicit(&threads_in_drivers, memory_order_relaxed) != 0; }
 
-bool hx__registry_slows_cpu(void) { return atomic_load_explicit(&disturbing, memory_order_relaxed) != 0; }
+bool hx__registry_slows_cpu(void) { return atomic_load_explicit(&busy_at_full_priority, memory_order_relaxed) != 0; }
 
 size_t hx__registry_devices(hx__device *const **list) {
   *list = devices;
@@ -259,13 +259,13 @@ uint64_t hx__device_needs(hx__device *device, uint64_t needs, const uint32_t til
 }
 
 void hx__registry_cores_busy(void) {
-  if (atomic_fetch_add(&cores_busy, 1) == 0) atomic_store(&busy_since_ns, hx__now_ns());
+  if (atomic_fetch_add(&runs_using_cores, 1) == 0) atomic_store(&busy_since_ns, hx__now_ns());
 }
 
-void hx__registry_cores_free(void) { atomic_fetch_sub(&cores_busy, 1); }
+void hx__registry_cores_free(void) { atomic_fetch_sub(&runs_using_cores, 1); }
 
 static bool may_disturb(void) {
-  return atomic_load(&cores_busy) == 0 || hx__registry_is_awaited() ||
+  return atomic_load(&runs_using_cores) == 0 || hx__registry_is_awaited() ||
          hx__now_ns() - atomic_load(&busy_since_ns) > LONG_WORK_NS;
 }
 
@@ -278,46 +278,46 @@ static uint64_t undecided(const hx__device *d, uint64_t needs) {
 
 /* A worker's thread has given way, and somebody wants it as urgently as ever: another one, started by a thread that has
  * not, waits for its end. Under the lock. */
-static void relieve(worker *w) {
+static void replace_low_priority_thread(preparer *w) {
   const struct sched_param none = {0};
   pthread_t thread;
-  if (!w->gives_way || w->relieved || stopping || hx__thread_start(&thread, work, w) != 0) return;
+  if (!w->gives_way || w->replaced || stopping || hx__thread_start(&thread, prepare_thread, w) != 0) return;
   pthread_detach(thread);
-  w->relieved = true;
+  w->replaced = true;
   sched_setscheduler(w->thread, SCHED_OTHER, &none); /* what it is at ends sooner where that is allowed */
 }
 
 /* Prepares a need, or tidies up; gives the lock back meanwhile. Until when the device is let alone, so that calls find
  * it as it is. */
-static uint64_t step(hx__device *device, uint64_t need) {
-  enter();
+static uint64_t prepare_one(hx__device *device, uint64_t need) {
+  count_driver_entry();
   const uint64_t from_ns = hx__now_ns(), last_busy_ns = atomic_load(&busy_since_ns);
   pthread_mutex_unlock(&lock);
   device->backend->prepare(device, need);
   hx__driver_leave();
   pthread_mutex_lock(&lock);
   const uint64_t now_ns = hx__now_ns(), took_ns = now_ns - from_ns;
-  const bool beside = atomic_load(&cores_busy) != 0 || atomic_load(&busy_since_ns) != last_busy_ns;
-  return beside && took_ns > BRIEF_NS ? now_ns + REST * took_ns : 0;
+  const bool beside_calls = atomic_load(&runs_using_cores) != 0 || atomic_load(&busy_since_ns) != last_busy_ns;
+  return beside_calls && took_ns > BRIEF_NS ? now_ns + REST * took_ns : 0;
 }
 
 static void prepare_all(void *p) {
-  worker *const w = p;
-  bool tidy = true;
+  preparer *const w = p;
+  bool tidied = true;
   uint64_t rest_until_ns = 0;
   pthread_mutex_lock(&lock);
   while (w->gives_way) pthread_cond_wait(&changed, &lock);
   for (;;) {
-    if (w->relieved && hx__thread_has_idle_priority()) {
-      w->gives_way = w->relieved = false;
+    if (w->replaced && hx__thread_has_idle_priority()) {
+      w->gives_way = w->replaced = false;
       pthread_cond_broadcast(&changed);
       pthread_mutex_unlock(&lock);
       return;
     }
-    const uint64_t urgent = undecided(w->device, w->urgent);
-    const uint64_t needs = urgent ? urgent : undecided(w->device, atomic_load(&w->device->requested));
+    const uint64_t urgent_needs = undecided(w->device, w->urgent_needs);
+    const uint64_t needs = urgent_needs ? urgent_needs : undecided(w->device, atomic_load(&w->device->requested));
     if (stopping || atomic_load(&w->device->lost)) break;
-    if (!needs && tidy) {
+    if (!needs && tidied) {
       pthread_cond_wait(&changed, &lock);
       continue;
     }
@@ -335,18 +335,18 @@ static void prepare_all(void *p) {
     }
     if (good_to_have && !hx__thread_has_idle_priority())
       w->thread = gettid(), w->gives_way = hx__thread_set_idle_priority();
-    tidy = !one;
-    rest_until_ns = step(w->device, one);
+    tidied = !one;
+    rest_until_ns = prepare_one(w->device, one);
   }
-  w->running = w->gives_way = w->relieved = false;
+  w->running = w->gives_way = w->replaced = false;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }
 
-static void *work(void *p) {
-  worker *const w = p;
+static void *prepare_thread(void *p) {
+  preparer *const w = p;
   pthread_mutex_lock(&lock);
-  hx__gate *const gate = &w->gate[w->turn++ & 1u];
+  hx__gate *const gate = &w->gate[w->next_gate++ & 1u];
   pthread_mutex_unlock(&lock);
   hx__gate_run(gate, w->device, prepare_all, w);
   return NULL;
@@ -356,14 +356,14 @@ void hx__prepare(hx__device *device, uint64_t needs) {
   if (!device->backend->prepare || hx__in_forked_child() || !undecided(device, needs)) return;
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count; i++) {
-    worker *const w = &workers[i];
+    preparer *const w = &preparers[i];
     if (w->device != device) continue;
     atomic_fetch_or(&device->requested, needs | (needs & HX__NEED_MATMUL ? HX__NEED_TILES : 0));
-    w->urgent = needs;
-    relieve(w);
+    w->urgent_needs = needs;
+    replace_low_priority_thread(w);
     if (!w->running && !stopping) {
       pthread_t thread;
-      w->running = hx__thread_start(&thread, work, w) == 0;
+      w->running = hx__thread_start(&thread, prepare_thread, w) == 0;
       if (w->running) pthread_detach(thread);
     }
     pthread_cond_broadcast(&changed);
@@ -371,18 +371,18 @@ void hx__prepare(hx__device *device, uint64_t needs) {
   pthread_mutex_unlock(&lock);
 }
 
-bool hx__registry_is_awaited(void) { return atomic_load(&waiting) != 0; }
+bool hx__registry_is_awaited(void) { return atomic_load(&waiting_calls) != 0; }
 
 void hx__prepare_wait(hx__device *device, uint64_t needs, uint64_t deadline_ns, uint64_t hang_ns) {
-  patience p = {.deadline_ns = deadline_ns, .hang_ns = hang_ns};
+  driver_wait p = {.deadline_ns = deadline_ns, .hang_ns = hang_ns};
   if (!device->backend->prepare || hx__in_forked_child() || !undecided(device, needs)) return;
-  atomic_fetch_add(&waiting, 1);
+  atomic_fetch_add(&waiting_calls, 1);
   hx__prepare(device, needs);
   pthread_mutex_lock(&lock);
   for (size_t i = 0; i < count; i++)
-    while (workers[i].device == device && workers[i].running && !stopping && undecided(device, needs) &&
-           wait_on(&p, workers[i].gate, 2, &workers[i].hanging))
+    while (preparers[i].device == device && preparers[i].running && !stopping && undecided(device, needs) &&
+           wait_for_change(&p, preparers[i].gate, 2, &preparers[i].hung_call))
       continue;
   pthread_mutex_unlock(&lock);
-  atomic_fetch_sub(&waiting, 1);
+  atomic_fetch_sub(&waiting_calls, 1);
 }

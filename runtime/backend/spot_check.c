@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static bool comparable(const hx__request *request) {
+static bool can_be_compared(const hx__request *request) {
   const hx__work *const w = request->work;
   const size_t arrays = w->matmul ? 2 : 2 * w->nfields;
   if (!request->kernels || request->resident) return false;
@@ -15,7 +15,7 @@ static bool comparable(const hx__request *request) {
 
 void hx__spot_check_expect(hx__spot_check *s, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
-  s->active = w->matmul && chunk.count && w->gemm.k && w->gemm.n && w->gemm.m && comparable(request);
+  s->active = w->matmul && chunk.count && w->gemm.k && w->gemm.n && w->gemm.m && can_be_compared(request);
   if (!s->active) return;
   const hx__cpu_kernels *const cpu = request->kernels;
   hx__gemm g = hx__chunk_gemm(w, chunk);
@@ -46,7 +46,7 @@ bool hx__spot_check_product(const hx__spot_check *s, const hx__request *request,
   return same;
 }
 
-static bool rounds(const hx_field *f) {
+static bool is_rounded(const hx_field *f) {
   return f->type == HX_F32 && f->op != HX_MIN && f->op != HX_MAX && f->op != HX_ARGMIN && f->op != HX_ARGMAX;
 }
 
@@ -54,7 +54,7 @@ static bool same_slot(const hx_field *f, uint64_t a, uint64_t b) {
   float x, y;
   memcpy(&x, &a, sizeof x);
   memcpy(&y, &b, sizeof y);
-  return a == b || (rounds(f) && same_float(x, y));
+  return a == b || (is_rounded(f) && same_float(x, y));
 }
 
 static bool leaf_is_right(const hx__request *request, const hx_field *f, size_t leaf, uint64_t slot) {
@@ -68,7 +68,7 @@ static bool leaf_is_right(const hx__request *request, const hx_field *f, size_t 
 bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uint64_t *slots) {
   const hx__work *const w = request->work;
   bool same = true;
-  if (!comparable(request) || chunk.count == 0) return true;
+  if (!can_be_compared(request) || chunk.count == 0) return true;
   for (size_t f = 0; f < w->nfields && same; f++, slots += chunk.count) {
     const size_t at[3] = {0, chunk.count / 2, chunk.count - 1};
     for (unsigned i = 0; i < 3 && same; i++)

@@ -14,21 +14,21 @@
 struct hx__copy {
   hx__copy *next; /* the latest used first */
   hx__device *device;
-  hx__mirror *held;
+  hx__mirror *mirror;
   uint64_t version; /* of its range; a result's: 0 */
   unsigned users;
-  bool stale; /* dropped once nobody uses it */
-  bool only;  /* a result that the host has not */
+  bool stale;       /* dropped once nobody uses it */
+  bool device_only; /* a result that the host has not */
   hx__array result;
 };
 
-static void discard(hx__copy *c) {
-  c->device->backend->residency->destroy(c->device, c->held);
+static void free_copy(hx__copy *c) {
+  c->device->backend->residency->destroy(c->device, c->mirror);
   free(c);
 }
 
 /* Takes what is stale and unused out of the list. A forked child leaves its parent's devices alone. */
-static void sweep(hx__memory *m) {
+static void free_stale(hx__memory *m) {
   if (hx__in_forked_child()) return;
   for (hx__copy **at = &m->copies; *at;) {
     hx__copy *const c = *at;
@@ -37,41 +37,41 @@ static void sweep(hx__memory *m) {
       continue;
     }
     *at = c->next;
-    discard(c);
+    free_copy(c);
   }
 }
 
-static bool meets(const hx__copy *c, uintptr_t first, size_t bytes) {
-  return first < c->held->first + c->held->bytes && c->held->first < first + bytes;
+static bool copy_overlaps(const hx__copy *c, uintptr_t first, size_t bytes) {
+  return first < c->mirror->first + c->mirror->bytes && c->mirror->first < first + bytes;
 }
 
 void hx__copies_invalidate(hx__memory *m, const void *p, size_t bytes, bool results, bool mirrors) {
   for (hx__copy *c = m->copies; c; c = c->next)
-    if ((c->version ? mirrors : results) && meets(c, (uintptr_t)p, bytes)) c->stale = true;
-  sweep(m);
+    if ((c->version ? mirrors : results) && copy_overlaps(c, (uintptr_t)p, bytes)) c->stale = true;
+  free_stale(m);
 }
 
 void hx__copies_free(hx__memory *m) {
   for (hx__copy *c = m->copies, *next; c; c = next) {
     next = c->next;
-    discard(c);
+    free_copy(c);
   }
 }
 
 /* Whether the array is a part of the result, so that the copy has all of it and in its place. */
-static bool has(const hx__copy *c, const hx__array *a) {
+static bool copy_contains(const hx__copy *c, const hx__array *a) {
   const hx__array *const r = &c->result;
   const uintptr_t at = (uintptr_t)a->p;
   const size_t bytes = hx__array_bytes(a);
-  if (c->stale || c->version || at < c->held->first || at + bytes > c->held->first + c->held->bytes) return false;
-  const size_t column = (at - c->held->first) / sizeof(float) % r->ld;
+  if (c->stale || c->version || at < c->mirror->first || at + bytes > c->mirror->first + c->mirror->bytes) return false;
+  const size_t column = (at - c->mirror->first) / sizeof(float) % r->ld;
   return r->ld == r->cols || r->rows == 1 || (a->ld == r->ld && column + a->cols <= r->cols) ||
          (a->rows == 1 && column + a->cols <= r->cols);
 }
 
-static size_t held_bytes(const hx__memory *m, const hx__device *d) {
+static size_t bytes_on_device(const hx__memory *m, const hx__device *d) {
   size_t sum = 0;
-  for (const hx__copy *c = m->copies; c; c = c->next) sum += c->device == d ? c->held->bytes : 0;
+  for (const hx__copy *c = m->copies; c; c = c->next) sum += c->device == d ? c->mirror->bytes : 0;
   return sum;
 }
 
@@ -79,22 +79,23 @@ static size_t held_bytes(const hx__memory *m, const hx__device *d) {
 static bool make_room(hx__memory *m, const hx__device *d) {
   hx__copy *last = NULL;
   for (hx__copy *c = m->copies; c; c = c->next)
-    if (c->device == d && !c->users && !c->only) last = c;
+    if (c->device == d && !c->users && !c->device_only) last = c;
   if (!last) return false;
-  hx__log(HX__LOG_DEBUG, "%s: a copy of %zu bytes makes room", d->name, last->held->bytes);
+  hx__log(HX__LOG_DEBUG, "%s: a copy of %zu bytes makes room", d->name, last->mirror->bytes);
   last->stale = true;
-  sweep(m);
+  free_stale(m);
   return true;
 }
 
-static hx__copy *make(hx__memory *m, hx__device *d, const void *p, size_t bytes) {
+static hx__copy *create_copy(hx__memory *m, hx__device *d, const void *p, size_t bytes) {
   hx__copy *const c = calloc(1, sizeof *c);
   if (!c) return NULL;
   const bool fits = (bytes <= d->memory_bytes / MOST_PART || d->memory_bytes == 0) &&
                     (bytes <= d->max_alloc || d->max_alloc == 0); /* more is not a matter of room */
-  while (fits && d->memory_bytes && held_bytes(m, d) + bytes > d->memory_bytes / MOST_PART && make_room(m, d)) continue;
-  while (fits && !(c->held = d->backend->residency->create(d, p, bytes)) && make_room(m, d)) continue;
-  if (!c->held) {
+  while (fits && d->memory_bytes && bytes_on_device(m, d) + bytes > d->memory_bytes / MOST_PART && make_room(m, d))
+    continue;
+  while (fits && !(c->mirror = d->backend->residency->create(d, p, bytes)) && make_room(m, d)) continue;
+  if (!c->mirror) {
     free(c);
     return NULL;
   }
@@ -103,7 +104,7 @@ static hx__copy *make(hx__memory *m, hx__device *d, const void *p, size_t bytes)
   return m->copies = c;
 }
 
-static void to_front(hx__memory *m, hx__copy *c) {
+static void move_to_front(hx__memory *m, hx__copy *c) {
   for (hx__copy **at = &m->copies; *at; at = &(*at)->next)
     if (*at == c) {
       *at = c->next;
@@ -113,51 +114,52 @@ static void to_front(hx__memory *m, hx__copy *c) {
   m->copies = c;
 }
 
-static bool keeps_copies(const hx__device *d) { return d->backend->residency && !atomic_load(&d->lost); }
+static bool supports_mirrors(const hx__device *d) { return d->backend->residency && !atomic_load(&d->lost); }
 
 static hx__copy *mirror_of(hx__memory *m, const hx__device *d, const hx__range *r) {
   hx__copy *found = NULL;
   for (hx__copy *c = m->copies; c; c = c->next) {
-    if (c->stale || c->device != d || !c->version || c->held->first != r->advised) continue;
-    if (c->version == r->version && c->held->bytes == r->advised_end - r->advised)
+    if (c->stale || c->device != d || !c->version || c->mirror->first != r->advised) continue;
+    if (c->version == r->version && c->mirror->bytes == r->advised_end - r->advised)
       found = c;
     else
       c->stale = true;
   }
-  sweep(m);
+  free_stale(m);
   return found;
 }
 
 void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, hx__array *a) {
   hx__copy *found = NULL;
   a->mirror = NULL;
-  if (a->mode != HX__MEMORY_COPY || !r || !r->advice || !keeps_copies(d)) return;
+  if (a->mode != HX__MEMORY_COPY || !r || !r->advice || !supports_mirrors(d)) return;
   for (hx__copy *c = m->copies; c && !found; c = c->next)
-    if (c->device == d && has(c, a)) found = c;
+    if (c->device == d && copy_contains(c, a)) found = c;
   const uintptr_t at = (uintptr_t)a->p;
   if (!found && at >= r->advised && at + hx__array_bytes(a) <= r->advised_end) {
     found = mirror_of(m, d, r);
     if (!found) {
-      found = make(m, d, (const void *)r->advised, r->advised_end - r->advised);
+      found = create_copy(m, d, (const void *)r->advised, r->advised_end - r->advised);
       if (found) found->version = r->version;
     }
   }
   if (!found) return;
   found->users++;
-  to_front(m, found);
-  a->mirror = found->held;
+  move_to_front(m, found);
+  a->mirror = found->mirror;
 }
 
-void hx__copies_release(hx__memory *m, const hx__mirror *held) {
-  for (hx__copy *c = m->copies; c && held; c = c->next)
-    if (c->held == held) c->users--;
-  sweep(m);
+void hx__copies_release(hx__memory *m, const hx__mirror *mirror) {
+  for (hx__copy *c = m->copies; c && mirror; c = c->next)
+    if (c->mirror == mirror) c->users--;
+  free_stale(m);
 }
 
 bool hx__copies_are_present(const hx__memory *m, const hx__range *r, const hx__array *a) {
   const size_t bytes = hx__array_bytes(a);
   for (const hx__copy *c = m->copies; c; c = c->next)
-    if (!c->stale && (has(c, a) || (c->version && c->version == r->version && 2 * c->held->filled >= bytes)))
+    if (!c->stale &&
+        (copy_contains(c, a) || (c->version && c->version == r->version && 2 * c->mirror->filled >= bytes)))
       return true;
   return false;
 }
@@ -171,10 +173,10 @@ static hx__copy *result_of(const hx__memory *m, const hx__device *d, const hx__a
   return NULL;
 }
 
-bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, hx__resident_output *keep) {
-  *keep = (hx__resident_output){.mirror = NULL};
+bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, hx__resident_output *resident) {
+  *resident = (hx__resident_output){.mirror = NULL};
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0 || !w->matmul || !w->needs ||
-      !keeps_copies(d))
+      !supports_mirrors(d))
     return false;
   const hx__array out = hx__array_of_c(w);
   hx__lock(&m->lock);
@@ -184,13 +186,13 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
                      hx__mode_of(m, d, r) == HX__MEMORY_COPY;
   hx__copy *const old = stays && w->gemm.beta != 0.0f ? result_of(m, d, &out) : NULL;
   if (old) old->users++;
-  hx__copy *const c = stays ? make(m, d, out.p, hx__array_bytes(&out)) : NULL;
+  hx__copy *const c = stays ? create_copy(m, d, out.p, hx__array_bytes(&out)) : NULL;
   if (c) {
     c->stale = true; /* until it is all there */
     c->users = 1;
     c->result = out;
-    keep->mirror = c->held;
-    keep->old_mirror = old ? old->held : NULL;
+    resident->mirror = c->mirror;
+    resident->old_mirror = old ? old->mirror : NULL;
   } else if (old) {
     old->users--;
   }
@@ -198,86 +200,87 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
   return c;
 }
 
-void hx__memory_resident_end(hx__memory *m, const hx__resident_output *keep) {
+void hx__memory_resident_end(hx__memory *m, const hx__resident_output *resident) {
   hx__lock(&m->lock);
   for (hx__copy *c = m->copies; c; c = c->next)
-    if (c->held == keep->mirror) {
-      c->stale = !keep->complete;
-      c->only = keep->complete;
+    if (c->mirror == resident->mirror) {
+      c->stale = !resident->complete;
+      c->device_only = resident->complete;
     }
-  hx__copies_release(m, keep->old_mirror);
-  hx__copies_release(m, keep->mirror);
+  hx__copies_release(m, resident->old_mirror);
+  hx__copies_release(m, resident->mirror);
   hx__unlock(&m->lock);
 }
 
 /* Whether the host has to have what the result is of, for a to be read (or written) there. */
-static bool wanted(const hx__copy *c, const hx__array *a) {
-  return c->only && !c->stale && meets(c, (uintptr_t)a->p, hx__array_bytes(a));
+static bool host_lacks(const hx__copy *c, const hx__array *a) {
+  return c->device_only && !c->stale && copy_overlaps(c, (uintptr_t)a->p, hx__array_bytes(a));
 }
 
 /* Whether the task writes all of the result. */
-static bool covers(const hx__array *out, const hx__copy *c) {
+static bool overwrites(const hx__array *out, const hx__copy *c) {
   return c->result.p == out->p && c->result.ld == out->ld && c->result.rows <= out->rows && c->result.cols <= out->cols;
 }
 
 /* A result that the task needs on the host, but for what `alone` has and uses in place; keep: it keeps C, too. */
-static hx__copy *absent_of(const hx__memory *m, const hx__work *w, const hx__device *alone, bool keep) {
+static hx__copy *find_device_only(const hx__memory *m, const hx__work *w, const hx__device *sole_device,
+                                  bool resident) {
   const size_t count = w->needs ? hx__memory_arrays(w) : 0;
   const hx__array out = w->matmul ? hx__array_of_c(w) : (hx__array){.p = NULL};
   for (hx__copy *c = m->copies; c; c = c->next) {
-    for (size_t i = 0; i < count && c->only; i++) {
+    for (size_t i = 0; i < count && c->device_only; i++) {
       const hx__array a = hx__array_of(w, i);
-      if (wanted(c, &a) && !(c->device == alone && has(c, &a))) return c;
+      if (host_lacks(c, &a) && !(c->device == sole_device && copy_contains(c, &a))) return c;
     }
-    if (out.p && wanted(c, &out)) {
-      const bool replaced = w->gemm.beta == 0.0f && covers(&out, c);
-      if (!replaced && !(keep && c->device == alone && result_of(m, alone, &out) == c)) return c;
+    if (out.p && host_lacks(c, &out)) {
+      const bool replaced = w->gemm.beta == 0.0f && overwrites(&out, c);
+      if (!replaced && !(resident && c->device == sole_device && result_of(m, sole_device, &out) == c)) return c;
     }
   }
   return NULL;
 }
 
-static bool take(hx__copy *c, hx__device_only_result *absent) {
+static bool take_result(hx__copy *c, hx__device_only_result *result) {
   if (!c) return false;
   c->users++;
-  *absent = (hx__device_only_result){.device = c->device, .array = c->result};
-  absent->array.mirror = c->held;
+  *result = (hx__device_only_result){.device = c->device, .array = c->result};
+  result->array.mirror = c->mirror;
   return true;
 }
 
-bool hx__memory_find_device_only(hx__memory *m, const hx__work *w, const hx__device *alone, bool keep,
-                                 hx__device_only_result *absent) {
+bool hx__memory_find_device_only(hx__memory *m, const hx__work *w, const hx__device *sole_device, bool resident,
+                                 hx__device_only_result *result) {
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return false;
   hx__lock(&m->lock);
-  const bool found = take(absent_of(m, w, alone, keep), absent);
+  const bool found = take_result(find_device_only(m, w, sole_device, resident), result);
   hx__unlock(&m->lock);
   return found;
 }
 
 size_t hx__memory_device_only_bytes(hx__memory *m, const hx__work *w, const hx__device **device) {
-  hx__device_only_result absent;
-  if (!hx__memory_find_device_only(m, w, NULL, false, &absent)) return 0;
-  hx__memory_fetch_done(m, &absent, false);
-  *device = absent.device;
-  return hx__array_bytes(&absent.array);
+  hx__device_only_result result;
+  if (!hx__memory_find_device_only(m, w, NULL, false, &result)) return 0;
+  hx__memory_fetch_done(m, &result, false);
+  *device = result.device;
+  return hx__array_bytes(&result.array);
 }
 
-bool hx__memory_find_device_only_in(hx__memory *m, const void *p, size_t bytes, hx__device_only_result *absent) {
+bool hx__memory_find_device_only_in(hx__memory *m, const void *p, size_t bytes, hx__device_only_result *result) {
   hx__copy *found = NULL;
   hx__lock(&m->lock);
   for (hx__copy *c = m->copies; c && !found; c = c->next)
-    if (c->only && !c->stale && meets(c, (uintptr_t)p, bytes)) found = c;
-  take(found, absent);
+    if (c->device_only && !c->stale && copy_overlaps(c, (uintptr_t)p, bytes)) found = c;
+  take_result(found, result);
   hx__unlock(&m->lock);
   return found;
 }
 
-void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *absent, bool done) {
+void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *result, bool done) {
   hx__lock(&m->lock);
   for (hx__copy *c = m->copies; c && done; c = c->next)
-    if (c->held == absent->array.mirror) c->only = false;
-  hx__range *const r = hx__range_of(m, absent->array.p, hx__array_bytes(&absent->array));
+    if (c->mirror == result->array.mirror) c->device_only = false;
+  hx__range *const r = hx__range_of(m, result->array.p, hx__array_bytes(&result->array));
   if (r && done) r->version = hx__next_version(); /* copies of the whole range have what the host had before */
-  hx__copies_release(m, absent->array.mirror);
+  hx__copies_release(m, result->array.mirror);
   hx__unlock(&m->lock);
 }

@@ -18,12 +18,12 @@
 static const struct {
   hx__memory_mode mode;
   bool pages, integrated_only;
-} order[] = {{HX__MEMORY_SVM_SYSTEM, true, false}, {HX__MEMORY_SVM_FINE, false, false},
-             {HX__MEMORY_USM, false, false},       {HX__MEMORY_SVM_COARSE, false, true},
-             {HX__MEMORY_HOSTPTR, true, false},    {HX__MEMORY_COPY, false, false}};
+} alloc_order[] = {{HX__MEMORY_SVM_SYSTEM, true, false}, {HX__MEMORY_SVM_FINE, false, false},
+                   {HX__MEMORY_USM, false, false},       {HX__MEMORY_SVM_COARSE, false, true},
+                   {HX__MEMORY_HOSTPTR, true, false},    {HX__MEMORY_COPY, false, false}};
 
 /* HX_TIMEOUT_MS where it is a shorter time; other values say nothing of memory, which no kernel has to wait for. */
-static uint64_t limit_for(uint64_t timeout_ms) {
+static uint64_t limit_from_timeout(uint64_t timeout_ms) {
   return timeout_ms < MOST_LIMIT_MS ? timeout_ms * UINT64_C(1000000) : MOST_LIMIT_MS * UINT64_C(1000000);
 }
 
@@ -34,11 +34,11 @@ void hx__memory_init(hx__memory *m, const hx__config *config) {
   m->copies = NULL;
   atomic_store(&m->watched_ranges, 0);
   m->forced_mode = config->memory;
-  m->limit_ns = limit_for(config->timeout_ms);
+  m->limit_ns = limit_from_timeout(config->timeout_ms);
   m->pinning = false;
 }
 
-static void range_free(const hx__memory *m, hx__range *r) {
+static void free_range(const hx__memory *m, hx__range *r) {
   hx__pins_free(m, r);
   if (r->allocated && !r->leaked) {
     if (r->block)
@@ -49,23 +49,23 @@ static void range_free(const hx__memory *m, hx__range *r) {
   free(r);
 }
 
-static void all_free(const hx__memory *m, hx__range *list) {
+static void free_ranges(const hx__memory *m, hx__range *list) {
   for (hx__range *r = list, *next; r; r = next) {
     next = r->next;
-    range_free(m, r);
+    free_range(m, r);
   }
 }
 
 /* Of a range that is out of the list. */
-static void retire(hx__memory *m, hx__range *r) {
+static void free_or_defer(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
-  const bool later = r->leaked && !hx__in_forked_child();
-  if (later) {
+  const bool defer = r->leaked && !hx__in_forked_child();
+  if (defer) {
     r->next = m->deferred;
     m->deferred = r;
   }
   hx__unlock(&m->lock);
-  if (!later) range_free(m, r);
+  if (!defer) free_range(m, r);
 }
 
 void hx__memory_timed_out_ended(hx__memory *m, const hx__device *d) {
@@ -85,7 +85,7 @@ void hx__memory_timed_out_ended(hx__memory *m, const hx__device *d) {
     ended = r;
   }
   hx__unlock(&m->lock);
-  all_free(m, ended);
+  free_ranges(m, ended);
 }
 
 void hx__memory_destroy(hx__memory *m) {
@@ -93,8 +93,8 @@ void hx__memory_destroy(hx__memory *m) {
   while (m->pinning) pthread_cond_wait(&m->changed, &m->lock);
   hx__unlock(&m->lock);
   hx__copies_free(m);
-  all_free(m, m->ranges);
-  all_free(m, m->deferred);
+  free_ranges(m, m->ranges);
+  free_ranges(m, m->deferred);
   pthread_cond_destroy(&m->changed);
   pthread_mutex_destroy(&m->lock);
 }
@@ -102,7 +102,7 @@ void hx__memory_destroy(hx__memory *m) {
 /* Whether a task that writes into the range has to be known. With the lock. */
 static unsigned is_watched(const hx__range *r) { return r->advice || (r->block && r->mode == HX__MEMORY_SVM_COARSE); }
 
-static void add(hx__memory *m, hx__range *r) {
+static void add_range(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
   r->next = m->ranges;
   m->ranges = r;
@@ -110,19 +110,19 @@ static void add(hx__memory *m, hx__range *r) {
   hx__unlock(&m->lock);
 }
 
-static hx__range **place_of(hx__memory *m, const void *p, bool allocated) {
+static hx__range **find_link(hx__memory *m, const void *p, bool allocated) {
   hx__range **at = &m->ranges;
   while (*at && ((*at)->p != p || (*at)->allocated != allocated)) at = &(*at)->next;
   return at;
 }
 
 /* Takes the range that starts at p out of the list, when no pin of it is in use. */
-static hx__range *take(hx__memory *m, const void *p, bool allocated) {
+static hx__range *take_range(hx__memory *m, const void *p, bool allocated) {
   hx__lock(&m->lock);
-  hx__range **at = place_of(m, p, allocated);
+  hx__range **at = find_link(m, p, allocated);
   while (*at && hx__pins_busy(*at) && !hx__in_forked_child()) {
     pthread_cond_wait(&m->changed, &m->lock);
-    at = place_of(m, p, allocated);
+    at = find_link(m, p, allocated);
   }
   hx__range *const found = *at;
   if (found) {
@@ -134,20 +134,20 @@ static hx__range *take(hx__memory *m, const void *p, bool allocated) {
   return found;
 }
 
-static void *from_device(const hx__memory *m, hx__device *d, size_t bytes, hx__range *r) {
+static void *alloc_on_device(const hx__memory *m, hx__device *d, size_t bytes, hx__range *r) {
   if (atomic_load(&d->lost) || !d->backend->memory || !(atomic_load(&d->ready) & HX__NEED_OPEN)) return NULL;
-  for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
-    if (m->forced_mode != HX__MEMORY_AUTO && m->forced_mode != order[i].mode) continue;
-    if (m->forced_mode == HX__MEMORY_AUTO && order[i].integrated_only && d->is_discrete) continue;
-    if (!(d->modes & 1u << order[i].mode)) continue;
-    const bool copied = order[i].pages && !(d->zero_copy & 1u << order[i].mode);
+  for (size_t i = 0; i < sizeof alloc_order / sizeof alloc_order[0]; i++) {
+    if (m->forced_mode != HX__MEMORY_AUTO && m->forced_mode != alloc_order[i].mode) continue;
+    if (m->forced_mode == HX__MEMORY_AUTO && alloc_order[i].integrated_only && d->is_discrete) continue;
+    if (!(d->modes & 1u << alloc_order[i].mode)) continue;
+    const bool copied = alloc_order[i].pages && !(d->zero_copy & 1u << alloc_order[i].mode);
     if (m->forced_mode == HX__MEMORY_AUTO && copied && d->is_discrete)
       continue; /* better from a block that is pinned */
-    if (order[i].pages) return NULL;
-    void *const p = d->backend->memory->alloc(d, bytes, order[i].mode, m->limit_ns, &r->block);
+    if (alloc_order[i].pages) return NULL;
+    void *const p = d->backend->memory->alloc(d, bytes, alloc_order[i].mode, m->limit_ns, &r->block);
     if (!p) continue;
     r->device = d;
-    r->mode = order[i].mode;
+    r->mode = alloc_order[i].mode;
     return p;
   }
   return NULL;
@@ -155,25 +155,25 @@ static void *from_device(const hx__memory *m, hx__device *d, size_t bytes, hx__r
 
 void *hx__memory_alloc(hx__memory *m, hx__device *const *devices, size_t count, size_t bytes) {
   if (bytes > SIZE_MAX - PAGE) return NULL;
-  const size_t whole = bytes ? (bytes + PAGE - 1) & ~(PAGE - 1) : PAGE;
+  const size_t rounded = bytes ? (bytes + PAGE - 1) & ~(PAGE - 1) : PAGE;
   hx__range *const r = calloc(1, sizeof *r);
   if (!r) return NULL;
-  for (size_t i = 0; i < count && !r->p; i++) r->p = from_device(m, devices[i], whole, r);
-  if (!r->p) r->p = aligned_alloc(PAGE, whole);
+  for (size_t i = 0; i < count && !r->p; i++) r->p = alloc_on_device(m, devices[i], rounded, r);
+  if (!r->p) r->p = aligned_alloc(PAGE, rounded);
   if (!r->p) {
     free(r);
     return NULL;
   }
-  r->bytes = whole;
+  r->bytes = rounded;
   r->allocated = true;
-  add(m, r);
+  add_range(m, r);
   return r->p;
 }
 
 bool hx__memory_free(hx__memory *m, void *p) {
-  hx__range *const r = take(m, p, true);
+  hx__range *const r = take_range(m, p, true);
   if (!r) return false;
-  retire(m, r);
+  free_or_defer(m, r);
   return true;
 }
 
@@ -206,9 +206,9 @@ hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
 }
 
 hx_status hx__memory_unregister(hx__memory *m, void *p) {
-  hx__range *const r = take(m, p, false);
+  hx__range *const r = take_range(m, p, false);
   if (!r) return hx__fail(HX_INVALID_ARGUMENT, "p = %p was not registered", p);
-  retire(m, r);
+  free_or_defer(m, r);
   return HX_OK;
 }
 

@@ -48,7 +48,7 @@ void hx__pins_free(const hx__memory *m, hx__range *r) {
 }
 
 /* A range that a device should pin, with its place for that; NULL: there is none. With the lock. */
-static hx__pin *wanted(const hx__memory *m, hx__device *const *devices, size_t count, hx__range **range) {
+static hx__pin *next_to_pin(const hx__memory *m, hx__device *const *devices, size_t count, hx__range **range) {
   for (hx__range *r = m->ranges; r; r = r->next)
     for (size_t i = 0; i < count; i++) {
       hx__device *const d = devices[i];
@@ -68,7 +68,7 @@ static hx__pin *wanted(const hx__memory *m, hx__device *const *devices, size_t c
 static void pin_all(hx__memory *m, hx__device *const *devices, size_t count) {
   hx__range *r;
   hx__lock(&m->lock);
-  for (hx__pin *p; (p = wanted(m, devices, count, &r)) != NULL;) {
+  for (hx__pin *p; (p = next_to_pin(m, devices, count, &r)) != NULL;) {
     hx__unlock(&m->lock); /* the range stays: nobody takes it while it is busy */
     void *const block = p->device->backend->memory->pin(p->device, r->p, r->bytes, m->limit_ns);
     hx__lock(&m->lock);
@@ -87,14 +87,14 @@ void hx__memory_pin(hx__memory *m, hx__device *const *devices, size_t count) {
   hx__unlock(&m->lock);
 }
 
-typedef struct errand {
+typedef struct pin_job {
   hx__memory *memory;
   size_t count;
   hx__device *devices[HX_MAX_DEVICES];
-} errand;
+} pin_job;
 
-static void *run(void *p) {
-  errand *const e = p;
+static void *pin_thread(void *p) {
+  pin_job *const e = p;
   hx__memory *const m = e->memory;
   if (hx__driver_enter()) {
     pin_all(m, e->devices, e->count);
@@ -111,9 +111,9 @@ static void *run(void *p) {
 void hx__memory_pin_async(hx__memory *m, hx__device *const *devices, size_t count) {
   if (hx__in_forked_child()) return;
   hx__range *r;
-  errand *e = NULL;
+  pin_job *e = NULL;
   hx__lock(&m->lock);
-  hx__pin *const p = m->pinning ? NULL : wanted(m, devices, count, &r);
+  hx__pin *const p = m->pinning ? NULL : next_to_pin(m, devices, count, &r);
   if (p) { /* only asked: the thread finds it again */
     r->pins = p->next;
     free(p);
@@ -122,11 +122,11 @@ void hx__memory_pin_async(hx__memory *m, hx__device *const *devices, size_t coun
   m->pinning = m->pinning || e;
   hx__unlock(&m->lock);
   if (!e) return;
-  *e = (errand){.memory = m, .count = count};
+  *e = (pin_job){.memory = m, .count = count};
   for (size_t i = 0; i < count; i++) e->devices[i] = devices[i];
   pthread_t thread;
-  if (hx__thread_start(&thread, run, e) == 0)
+  if (hx__thread_start(&thread, pin_thread, e) == 0)
     pthread_detach(thread);
   else
-    run(e);
+    pin_thread(e);
 }

@@ -17,15 +17,15 @@ uint64_t hx__next_version(void) {
   return atomic_fetch_add(&last, 1) + 1;
 }
 
-static bool offers(const hx__device *d, hx__memory_mode mode) { return (d->modes & 1u << mode) != 0; }
-static bool in_place(const hx__device *d, hx__memory_mode mode) { return (d->zero_copy & 1u << mode) != 0; }
+static bool has_mode(const hx__device *d, hx__memory_mode mode) { return (d->modes & 1u << mode) != 0; }
+static bool has_zero_copy(const hx__device *d, hx__memory_mode mode) { return (d->zero_copy & 1u << mode) != 0; }
 
 /* Modes for memory that the device did not give. */
 static hx__memory_mode foreign_mode(const hx__memory *m, const hx__device *d) {
   static const hx__memory_mode any[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
   for (size_t i = 0; i < sizeof any / sizeof any[0]; i++) {
-    if (m->forced_mode == any[i] && offers(d, any[i])) return any[i];
-    if (m->forced_mode == HX__MEMORY_AUTO && in_place(d, any[i])) return any[i];
+    if (m->forced_mode == any[i] && has_mode(d, any[i])) return any[i];
+    if (m->forced_mode == HX__MEMORY_AUTO && has_zero_copy(d, any[i])) return any[i];
   }
   return HX__MEMORY_COPY;
 }
@@ -61,17 +61,17 @@ hx__array hx__array_of_c(const hx__work *w) {
   return (hx__array){.p = w->gemm.c, .rows = w->gemm.m, .cols = w->gemm.n, .ld = w->gemm.ldc};
 }
 
-static bool meets(const void *x, size_t xb, const void *y, size_t yb) {
+static bool bytes_overlap(const void *x, size_t xb, const void *y, size_t yb) {
   return (uintptr_t)x < (uintptr_t)y + yb && (uintptr_t)y < (uintptr_t)x + xb;
 }
 
 bool hx__memory_task_overlaps(const hx__work *w, const void *p, size_t bytes) {
   const hx__array c = w->matmul ? hx__array_of_c(w) : (hx__array){.p = NULL};
-  if (meets(w->matmul ? c.p : w->out, w->matmul ? hx__array_bytes(&c) : w->nfields * sizeof *w->out, p, bytes))
+  if (bytes_overlap(w->matmul ? c.p : w->out, w->matmul ? hx__array_bytes(&c) : w->nfields * sizeof *w->out, p, bytes))
     return true;
   for (size_t i = 0; i < (w->matmul ? 2 : 2 * w->nfields); i++) {
     const hx__array a = hx__array_of(w, i);
-    if (meets(a.p, hx__array_bytes(&a), p, bytes)) return true;
+    if (bytes_overlap(a.p, hx__array_bytes(&a), p, bytes)) return true;
   }
   return false;
 }

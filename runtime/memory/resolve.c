@@ -24,7 +24,7 @@ static hx__range *coarse_output(const hx__memory *m, const hx__work *w) {
 }
 
 /* What the task writes is new: copies of it are of the past. */
-static void renew(const hx__memory *m, const hx__work *w) {
+static void mark_outputs_written(const hx__memory *m, const hx__work *w) {
   const extent out = output_of(w);
   const uintptr_t first = (uintptr_t)out.p;
   for (hx__range *r = m->ranges; r; r = r->next)
@@ -37,7 +37,7 @@ void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
   hx__range *const r = coarse_output(m, w);
   while (r && r->readers && !hx__in_forked_child()) pthread_cond_wait(&m->changed, &m->lock);
   if (r) r->writers++;
-  renew(m, w);
+  mark_outputs_written(m, w);
   hx__unlock(&m->lock);
 }
 
@@ -46,7 +46,7 @@ void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) 
   hx__lock(&m->lock);
   hx__range *const r = coarse_output(m, w);
   if (r) r->writers--;
-  renew(m, w);
+  mark_outputs_written(m, w);
   if (written) hx__copies_invalidate(m, output_of(w).p, output_of(w).bytes, true, false);
   hx__unlock(&m->lock);
 }
@@ -83,7 +83,8 @@ void hx__memory_resolve(hx__memory *m, hx__device *d, const hx__work *w, hx__arr
   hx__unlock(&m->lock);
 }
 
-void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, const hx__array *arrays, bool late) {
+void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, const hx__array *arrays,
+                        bool timed_out) {
   hx__lock(&m->lock);
   for (size_t i = 0, n = hx__memory_arrays(w); i < n; i++) {
     hx__range *const r = hx__range_of(m, arrays[i].p, hx__array_bytes(&arrays[i]));
@@ -92,7 +93,7 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
     const bool pin = arrays[i].block && arrays[i].block != r->block;
     /* A pinned block is read by the device until the chunk has ended, unless submit has read it already. */
     const bool reads = arrays[i].mode != HX__MEMORY_COPY || pin || (arrays[i].block && !r->device->reads_at_submit);
-    if (late && reads) {
+    if (timed_out && reads) {
       r->reader = !r->leaked || r->reader == d ? d : NULL;
       r->leaked = true;
     }
@@ -104,7 +105,7 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
 }
 
 /* An operand: 0, memory that devices read without a thread of ours, or what a device has already. */
-static uint32_t residence_of(const hx__memory *m, const hx__array *a) {
+static uint32_t placement_of(const hx__memory *m, const hx__array *a) {
   const hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   if (!r) return 0;
   return r->advice && hx__copies_are_present(m, r, a)
@@ -115,14 +116,14 @@ static uint32_t residence_of(const hx__memory *m, const hx__array *a) {
 uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
   if (!w->needs || (!w->matmul && w->nfields > 1)) return 0;
   hx__lock(&m->lock);
-  uint32_t residence = 0;
+  uint32_t placement = 0;
   if (m->ranges) {
     const hx__array first = hx__array_of(w, 0), second = hx__array_of(w, 1);
-    residence = residence_of(m, &first) | residence_of(m, &second) << 2;
+    placement = placement_of(m, &first) | placement_of(m, &second) << 2;
     const hx__array out = hx__array_of_c(w);
     const hx__range *const r = w->matmul ? hx__range_of(m, out.p, hx__array_bytes(&out)) : NULL;
-    if (r && (r->advice & HX_RESIDENT)) residence |= HX__RESIDENT_C;
+    if (r && (r->advice & HX_RESIDENT)) placement |= HX__RESIDENT_C;
   }
   hx__unlock(&m->lock);
-  return residence;
+  return placement;
 }

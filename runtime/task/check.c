@@ -23,33 +23,33 @@ static bool ranges_share(const void *x, size_t xb, const void *y, size_t yb) {
 }
 
 /* " of field 3", or nothing where the task has no list of fields: index ALONE. */
-#define ALONE SIZE_MAX
-typedef struct place {
+#define NO_INDEX SIZE_MAX
+typedef struct index_text {
   char text[32];
-} place;
+} index_text;
 
-static __attribute__((cold, noinline)) place of(size_t index) {
-  place p = {""};
-  if (index != ALONE) snprintf(p.text, sizeof p.text, " of field %zu", index);
+static __attribute__((cold, noinline)) index_text field_text(size_t index) {
+  index_text p = {""};
+  if (index != NO_INDEX) snprintf(p.text, sizeof p.text, " of field %zu", index);
   return p;
 }
 
 static hx_status check_array(const void *p, size_t n, const char *name, size_t index) {
-  if (!p) REFUSE("%s%s is NULL with n = %zu", name, of(index).text, n);
-  if (misaligned(p, ELEMENT)) REFUSE("%s%s is %p: not aligned to 4 bytes", name, of(index).text, p);
+  if (!p) REFUSE("%s%s is NULL with n = %zu", name, field_text(index).text, n);
+  if (misaligned(p, ELEMENT)) REFUSE("%s%s is %p: not aligned to 4 bytes", name, field_text(index).text, p);
   if ((uintptr_t)p > UINTPTR_MAX - n * ELEMENT)
-    REFUSE("%s%s is %p: wraps the address space with n = %zu", name, of(index).text, p, n);
+    REFUSE("%s%s is %p: wraps the address space with n = %zu", name, field_text(index).text, p, n);
   return HX_OK;
 }
 
 static hx_status check_field(const hx_field *f, size_t index, size_t n) {
   if ((unsigned)f->op < HX_SUM || (unsigned)f->op > HX__OP_COUNT)
-    REFUSE("op%s is %d: HX_SUM to %s (1 to %u) are known", of(index).text, (int)f->op, enumerators[HX__OP_COUNT],
-           HX__OP_COUNT);
+    REFUSE("op%s is %d: HX_SUM to %s (1 to %u) are known", field_text(index).text, (int)f->op,
+           enumerators[HX__OP_COUNT], HX__OP_COUNT);
   if ((unsigned)f->type < HX_F32 || (unsigned)f->type > HX__TYPE_COUNT)
-    REFUSE("type%s is %d: HX_F32, HX_I32, HX_U32 (1 to 3) are known", of(index).text, (int)f->type);
+    REFUSE("type%s is %d: HX_F32, HX_I32, HX_U32 (1 to 3) are known", field_text(index).text, (int)f->type);
   if (n == 0) {
-    if (needs_an_element(f->op)) REFUSE("n is 0: %s%s has no value", enumerators[f->op], of(index).text);
+    if (needs_an_element(f->op)) REFUSE("n is 0: %s%s has no value", enumerators[f->op], field_text(index).text);
     return HX_OK;
   }
   const hx_status s = check_array(f->x, n, "x", index);
@@ -73,12 +73,12 @@ static hx_status check_reduce(hx__work *w) {
   w->needs = 0;
   for (size_t i = 0; i < w->nfields; i++) {
     const hx_field *f = &w->fields[i];
-    const size_t index = f == &w->single ? ALONE : i;
+    const size_t index = f == &w->single ? NO_INDEX : i;
     const hx_status s = check_field(f, index, w->n);
     if (s != HX_OK) return s;
     if (w->n && (ranges_share(w->out, out_bytes, f->x, w->n * ELEMENT) ||
                  (f->op == HX_DOT && ranges_share(w->out, out_bytes, f->y, w->n * ELEMENT))))
-      REFUSE("out at %p shares an element with an input%s", (void *)w->out, of(index).text);
+      REFUSE("out at %p shares an element with an input%s", (void *)w->out, field_text(index).text);
     w->needs |= hx__need_reduce(f->op, f->type);
   }
   w->slices = w->n / HX__LEAF + (w->n % HX__LEAF != 0);

@@ -17,8 +17,8 @@ static uint64_t float_slot(float f) {
   return bits;
 }
 
-static float add(float a, float b) { return a + b; }
-static float multiply(float a, float b) { return a * b; }
+static float add_floats(float a, float b) { return a + b; }
+static float multiply_floats(float a, float b) { return a * b; }
 
 /* Neighbours pairwise, level by level; an odd last one goes up unchanged (docs/ARITHMETIC.md). */
 static inline __attribute__((always_inline)) uint32_t join_pairs(uint64_t *slots, size_t count,
@@ -77,10 +77,10 @@ hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves) {
     case HX_DOT:
     case HX_SUM_ABS:
     case HX_SUM_SQUARES:
-      v.u64 = type == HX_F32 ? join_pairs(slots, leaves, add) : join_sum(slots, leaves);
+      v.u64 = type == HX_F32 ? join_pairs(slots, leaves, add_floats) : join_sum(slots, leaves);
       return v;
     case HX_PROD:
-      v.u64 = type == HX_F32 ? join_pairs(slots, leaves, multiply) : join_product(slots, leaves);
+      v.u64 = type == HX_F32 ? join_pairs(slots, leaves, multiply_floats) : join_product(slots, leaves);
       return v;
     case HX_MIN:
     case HX_MAX:

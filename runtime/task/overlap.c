@@ -25,14 +25,14 @@ static size_t sum_of_floors(size_t n, size_t m, size_t a, size_t b) {
 }
 
 /* A matrix without gaps is one row. */
-static hx__matrix joined(const hx__matrix *x) {
+static hx__matrix without_gaps(const hx__matrix *x) {
   if (x->rows > 1 && x->ld > x->cols) return *x;
   const size_t all = x->rows * x->cols;
   return (hx__matrix){x->base, 1, all, all};
 }
 
 /* y begins delta elements after x. */
-static bool ordered_share(const hx__matrix *x, const hx__matrix *y, size_t delta) {
+static bool share_in_order(const hx__matrix *x, const hx__matrix *y, size_t delta) {
   const size_t last_row = (x->rows - 1) * x->ld;
   size_t rows = delta < last_row ? (last_row - delta + y->ld - 1) / y->ld : 0; /* of y, that begin before x's last */
   if (rows >= y->rows)
@@ -48,7 +48,7 @@ static bool ordered_share(const hx__matrix *x, const hx__matrix *y, size_t delta
 
 bool hx__matrices_share(const hx__matrix *x, const hx__matrix *y) {
   if (!x->base || !y->base || !x->rows || !x->cols || !y->rows || !y->cols) return false;
-  const hx__matrix u = joined(x), v = joined(y);
+  const hx__matrix u = without_gaps(x), v = without_gaps(y);
   const uintptr_t a = (uintptr_t)u.base, b = (uintptr_t)v.base;
-  return a <= b ? ordered_share(&u, &v, (b - a) / sizeof(float)) : ordered_share(&v, &u, (a - b) / sizeof(float));
+  return a <= b ? share_in_order(&u, &v, (b - a) / sizeof(float)) : share_in_order(&v, &u, (a - b) / sizeof(float));
 }

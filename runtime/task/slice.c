@@ -10,8 +10,8 @@ size_t hx__share_slices(const hx__work *w, double share) {
 
 size_t hx__chunk_elements(const hx__work *w, hx__chunk c) {
   const size_t first = c.first * HX__LEAF;
-  const size_t whole = c.count * (size_t)HX__LEAF; /* n fits size_t in bytes, so leaves * 4096 fits in elements */
-  return w->n - first < whole ? w->n - first : whole;
+  const size_t elements = c.count * (size_t)HX__LEAF; /* n fits size_t in bytes, so leaves * 4096 fits in elements */
+  return w->n - first < elements ? w->n - first : elements;
 }
 
 uint64_t hx__chunk_units(const hx__work *w, hx__chunk c) {
@@ -20,8 +20,8 @@ uint64_t hx__chunk_units(const hx__work *w, hx__chunk c) {
   uint64_t units;
   if (!w->matmul)
     return __builtin_mul_overflow((uint64_t)hx__chunk_elements(w, c), w->nfields, &units) ? UINT64_MAX : units;
-  const uint64_t across = hx__work_cross_extent(w);
-  if (__builtin_mul_overflow((uint64_t)c.count, across, &units) ||
+  const uint64_t cross = hx__work_cross_extent(w);
+  if (__builtin_mul_overflow((uint64_t)c.count, cross, &units) ||
       __builtin_mul_overflow(units, (uint64_t)w->gemm.k, &units))
     return UINT64_MAX;
   return units;
@@ -46,8 +46,8 @@ hx__gemm hx__chunk_gemm(const hx__work *w, hx__chunk c) {
   return g;
 }
 
-hx__gemm hx__block_gemm(const hx__work *w, hx__chunk c, hx__chunk across) {
+hx__gemm hx__block_gemm(const hx__work *w, hx__chunk c, hx__chunk cross) {
   hx__gemm g = hx__chunk_gemm(w, c);
-  (w->by_columns ? cut_rows : cut_columns)(&g, across);
+  (w->by_columns ? cut_rows : cut_columns)(&g, cross);
   return g;
 }

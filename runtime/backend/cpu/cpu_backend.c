@@ -21,14 +21,14 @@ typedef struct scratch {
   void *p;
 } scratch;
 
-typedef struct cpu_lane {
+typedef struct cpu_stream {
   hx__stream base;
   const hx__cpu_kernels *kernels;
-  bool asks_ahead;
+  bool prefetches;
   pthread_mutex_t lock;
-  scratch *spare;
+  scratch *free_scratch;
   hx__packed_store store;
-} cpu_lane;
+} cpu_stream;
 
 static hx__device device = {.backend = &hx__cpu_backend,
                             .kind = HX_CPU,
@@ -40,7 +40,7 @@ static hx__device device = {.backend = &hx__cpu_backend,
                             .never_times_out = true,
                             .tile_count = 1,
                             .ready = UINT64_MAX};
-static pthread_once_t described = PTHREAD_ONCE_INIT;
+static pthread_once_t described_once = PTHREAD_ONCE_INIT;
 
 static void describe(void) {
   const hx__topo *const topo = hx__topo_get();
@@ -49,41 +49,41 @@ static void describe(void) {
   device.memory_bytes = topo->memory_bytes;
 }
 
-static size_t discover(const hx__config *config, hx__device **list, size_t max) {
+static size_t cpu_discover(const hx__config *config, hx__device **list, size_t max) {
   (void)config;
   if (max == 0) return 0;
-  pthread_once(&described, describe);
+  pthread_once(&described_once, describe);
   list[0] = &device;
   return 1;
 }
 
-static size_t grain(const hx__stream *base, const hx__work *work) {
-  const cpu_lane *const stream = (const cpu_lane *)base;
+static size_t cpu_grain(const hx__stream *base, const hx__work *work) {
+  const cpu_stream *const stream = (const cpu_stream *)base;
   return !work->matmul ? 1 : work->by_columns ? stream->kernels->nr : stream->kernels->mr;
 }
 
-static size_t most(const hx__stream *base, const hx__work *work) {
+static size_t cpu_most(const hx__stream *base, const hx__work *work) {
   (void)base;
   return work->slices;
 }
 
-static hx__stream *open(hx__device *d, const hx__config *config) {
-  cpu_lane *const stream = calloc(1, sizeof *stream);
+static hx__stream *cpu_open(hx__device *d, const hx__config *config) {
+  cpu_stream *const stream = calloc(1, sizeof *stream);
   if (!stream) {
     hx__fail(HX_OUT_OF_MEMORY, "no memory for the CPU's stream");
     return NULL;
   }
   stream->base = (hx__stream){.device = d};
   stream->kernels = hx__cpu_kernels_for(config->isa);
-  stream->asks_ahead = hx__cpu_prefetches();
+  stream->prefetches = hx__cpu_prefetches();
   pthread_mutex_init(&stream->lock, NULL);
   hx__packed_store_init(&stream->store);
   return &stream->base;
 }
 
-static void close(hx__stream *base) {
-  cpu_lane *const stream = (cpu_lane *)base;
-  for (scratch *s = stream->spare, *next; s; s = next) {
+static void cpu_close(hx__stream *base) {
+  cpu_stream *const stream = (cpu_stream *)base;
+  for (scratch *s = stream->free_scratch, *next; s; s = next) {
     next = s->next;
     free(s->p);
     free(s);
@@ -93,10 +93,10 @@ static void close(hx__stream *base) {
   free(stream);
 }
 
-static scratch *scratch_get(cpu_lane *stream, size_t bytes) {
+static scratch *take_scratch(cpu_stream *stream, size_t bytes) {
   hx__lock(&stream->lock);
-  scratch *s = stream->spare;
-  if (s) stream->spare = s->next;
+  scratch *s = stream->free_scratch;
+  if (s) stream->free_scratch = s->next;
   hx__unlock(&stream->lock);
   if (!s) s = calloc(1, sizeof *s);
   if (s && s->bytes < bytes) {
@@ -111,44 +111,44 @@ static scratch *scratch_get(cpu_lane *stream, size_t bytes) {
   return s;
 }
 
-static void scratch_put(cpu_lane *stream, scratch *s) {
+static void return_scratch(cpu_stream *stream, scratch *s) {
   hx__lock(&stream->lock);
-  s->next = stream->spare;
-  stream->spare = s;
+  s->next = stream->free_scratch;
+  stream->free_scratch = s;
   hx__unlock(&stream->lock);
 }
 
 /* g: a block of the request's product whose lines of the shared operand begin with `first`. A thread that gets no
  * scratch does without: other blocks may be stored already, so that there is no way back. */
-static void multiply(cpu_lane *stream, const hx__request *request, hx__gemm g, size_t first) {
+static void multiply(cpu_stream *stream, const hx__request *request, hx__gemm g, size_t first) {
   const hx__cpu_kernels *const cpu = stream->kernels;
   if (!request->packed && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return;
   const hx__topo *const topo = hx__topo_get();
   const hx__gemm_blocking blocking = cpu->gemm_blocking(topo->l1_bytes, topo->l2_bytes, topo->l3_bytes);
   const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
-  scratch *const s = bytes ? scratch_get(stream, bytes) : NULL;
+  scratch *const s = bytes ? take_scratch(stream, bytes) : NULL;
   hx__gemm_packed shared, *const packed = request->packed ? &shared : NULL;
   const bool of_b = !request->work->by_columns;
   if (packed) shared = (hx__gemm_packed){hx__packed_data(request->packed), hx__work_cross_extent(request->work), first};
   cpu->gemm(&g, blocking, of_b ? NULL : packed, of_b ? packed : NULL, s ? s->p : NULL);
-  if (s) scratch_put(stream, s);
+  if (s) return_scratch(stream, s);
 }
 
 hx__locality hx__cpu_locality(const hx__stream *base, const hx__work *w) {
-  const cpu_lane *const stream = (const cpu_lane *)base;
+  const cpu_stream *const stream = (const cpu_stream *)base;
   size_t arrays = 0;
   for (size_t f = 0; f < w->nfields; f++) arrays += w->fields[f].op == HX_DOT ? 2 : 1;
-  const size_t most = SIZE_MAX / sizeof(uint32_t) / arrays,
-               bytes = (w->n < most ? w->n : most) * sizeof(uint32_t) * arrays;
+  const size_t most_elements = SIZE_MAX / sizeof(uint32_t) / arrays,
+               bytes = (w->n < most_elements ? w->n : most_elements) * sizeof(uint32_t) * arrays;
   if (bytes <= NEAR_BYTES) return HX__IN_L2;
   const size_t l3 = hx__topo_get()->l3_bytes; /* a part of it, for other programs share it */
-  return stream->asks_ahead && bytes > (l3 ? l3 : USUAL_L3_BYTES) / 4 ? HX__IN_DRAM : HX__IN_LLC;
+  return stream->prefetches && bytes > (l3 ? l3 : USUAL_L3_BYTES) / 4 ? HX__IN_DRAM : HX__IN_LLC;
 }
 
-static void reduce(const cpu_lane *stream, const hx__request *request, hx__chunk chunk) {
+static void reduce(const cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
-  const hx__locality reach = hx__cpu_locality(&stream->base, w);
+  const hx__locality locality = hx__cpu_locality(&stream->base, w);
   /* Leaf by leaf over the fields: fields that share an array find it in the cache. */
   for (size_t at = 0; at < n; at += HX__LEAF) {
     const size_t left = n - at, part = w->nfields == 1 ? n : left < HX__LEAF ? left : HX__LEAF;
@@ -156,26 +156,26 @@ static void reduce(const cpu_lane *stream, const hx__request *request, hx__chunk
       const hx_field *const field = &w->fields[f];
       const uint32_t *const x = (const uint32_t *)field->x + first + at;
       const uint32_t *const y = field->op == HX_DOT ? (const uint32_t *)field->y + first + at : NULL;
-      stream->kernels->leaf[field->op][field->type](x, y, part, reach,
+      stream->kernels->leaf[field->op][field->type](x, y, part, locality,
                                                     request->slots + f * w->slices + (first + at) / HX__LEAF);
     }
     if (part == n) break;
   }
 }
 
-static hx__outcome begin(hx__stream *stream, const hx__request *request) {
+static hx__outcome cpu_begin(hx__stream *stream, const hx__request *request) {
   (void)stream;
   (void)request;
   return HX__DONE;
 }
 
-static void end(hx__stream *stream, uint64_t *copied) {
+static void cpu_end(hx__stream *stream, uint64_t *copied) {
   (void)stream;
   *copied = 0;
 }
 
-static hx__outcome submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
-  cpu_lane *const stream = (cpu_lane *)base;
+static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
+  cpu_stream *const stream = (cpu_stream *)base;
   *ticket = NULL;
   if (request->work->matmul)
     multiply(stream, request, hx__chunk_gemm(request->work, chunk), 0);
@@ -184,14 +184,14 @@ static hx__outcome submit(hx__stream *base, const hx__request *request, hx__chun
   return HX__DONE;
 }
 
-static hx__outcome wait(hx__stream *stream, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
+static hx__outcome cpu_wait(hx__stream *stream, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
   (void)stream;
   (void)ticket;
   (void)deadline_ns;
   return HX__DONE;
 }
 
-static bool deliver(hx__stream *stream, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
+static bool cpu_deliver(hx__stream *stream, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
   (void)stream;
   (void)request;
   (void)ticket;
@@ -202,33 +202,37 @@ static bool deliver(hx__stream *stream, const hx__request *request, hx__inflight
 void hx__cpu_device(hx__device **d) { *d = &device; }
 
 size_t hx__cpu_cross_grain(const hx__stream *base, const hx__work *work) {
-  const hx__cpu_kernels *const cpu = ((const cpu_lane *)base)->kernels;
+  const hx__cpu_kernels *const cpu = ((const cpu_stream *)base)->kernels;
   return work->by_columns ? cpu->mr : cpu->nr;
 }
 
-void hx__cpu_block(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__chunk across) {
-  multiply((cpu_lane *)base, request, hx__block_gemm(request->work, chunk, across), across.first);
+void hx__cpu_block(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__chunk cross) {
+  multiply((cpu_stream *)base, request, hx__block_gemm(request->work, chunk, cross), cross.first);
 }
 
 hx__packed *hx__cpu_pack_open(hx__stream *base, const hx__work *work, uint64_t version) {
-  cpu_lane *const stream = (cpu_lane *)base;
+  cpu_stream *const stream = (cpu_stream *)base;
   return hx__packed_open(&stream->store, stream->kernels, work, version);
 }
 
-void hx__cpu_pack_close(hx__stream *base, hx__packed *packed) { hx__packed_close(&((cpu_lane *)base)->store, packed); }
+void hx__cpu_pack_close(hx__stream *base, hx__packed *packed) {
+  hx__packed_close(&((cpu_stream *)base)->store, packed);
+}
 
-const hx__cpu_kernels *hx__cpu_stream_kernels(const hx__stream *stream) { return ((const cpu_lane *)stream)->kernels; }
+const hx__cpu_kernels *hx__cpu_stream_kernels(const hx__stream *stream) {
+  return ((const cpu_stream *)stream)->kernels;
+}
 
-static const hx__backend_chunking chunking = {.grain = grain, .most = most};
+static const hx__backend_chunking chunking = {.grain = cpu_grain, .most = cpu_most};
 
 const hx__backend hx__cpu_backend = {.name = "cpu",
                                      .discovery = HX__DISCOVER_HOST,
-                                     .discover = discover,
-                                     .open = open,
-                                     .close = close,
-                                     .begin = begin,
-                                     .end = end,
-                                     .submit = submit,
-                                     .wait = wait,
-                                     .deliver = deliver,
+                                     .discover = cpu_discover,
+                                     .open = cpu_open,
+                                     .close = cpu_close,
+                                     .begin = cpu_begin,
+                                     .end = cpu_end,
+                                     .submit = cpu_submit,
+                                     .wait = cpu_wait,
+                                     .deliver = cpu_deliver,
                                      .chunking = &chunking};

@@ -35,10 +35,10 @@ struct hx__packed {
 
   identity id; /* version 0: of one run */
   unsigned users;
-  hx__packed *after;
+  hx__packed *next_cached;
 };
 
-static void discard(hx__packed *packed) {
+static void free_packed(hx__packed *packed) {
   if (!packed) return;
   free(packed->p);
   free(packed);
@@ -47,20 +47,20 @@ static void discard(hx__packed *packed) {
 void hx__packed_store_init(hx__packed_store *store) {
   atomic_init(&store->spare, NULL);
   pthread_mutex_init(&store->lock, NULL);
-  store->kept = NULL;
+  store->cached = NULL;
 }
 
 void hx__packed_store_free(hx__packed_store *store) {
-  discard(atomic_load(&store->spare));
-  for (hx__packed *at = store->kept, *after; at; at = after) {
-    after = at->after;
-    discard(at);
+  free_packed(atomic_load(&store->spare));
+  for (hx__packed *at = store->cached, *next_cached; at; at = next_cached) {
+    next_cached = at->next_cached;
+    free_packed(at);
   }
   pthread_mutex_destroy(&store->lock);
 }
 
 /* Room for so many bytes, in large pages where they are many: 2 MB are read by every chunk. */
-static bool reserve(hx__packed *packed, size_t bytes) {
+static bool reserve_bytes(hx__packed *packed, size_t bytes) {
   if (packed->bytes >= bytes) return true;
   const size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
   free(packed->p);
@@ -75,44 +75,44 @@ static identity identity_of(const hx__gemm *g, bool of_b, uint64_t version) {
   return (identity){version, g->a, g->m, g->k, g->a_rs, g->a_cs, false};
 }
 
-static bool same(const identity *a, const identity *b) {
+static bool same_identity(const identity *a, const identity *b) {
   return a->version == b->version && a->p == b->p && a->lines == b->lines && a->k == b->k &&
          a->line_stride == b->line_stride && a->k_stride == b->k_stride && a->of_b == b->of_b;
 }
 
 /* The kept operand, moved to the front of the list; NULL where it is not there. */
-static hx__packed *find_kept(hx__packed_store *store, const identity *id) {
-  hx__packed *found = NULL;
+static hx__packed *find_cached(hx__packed_store *store, const identity *id) {
+  hx__packed *match = NULL;
   hx__lock(&store->lock);
-  for (hx__packed **at = &store->kept; *at && !found; at = &(*at)->after)
-    if (same(&(*at)->id, id)) {
-      found = *at;
-      *at = found->after;
-      found->after = store->kept;
-      store->kept = found;
-      found->users++;
+  for (hx__packed **at = &store->cached; *at && !match; at = &(*at)->next_cached)
+    if (same_identity(&(*at)->id, id)) {
+      match = *at;
+      *at = match->next_cached;
+      match->next_cached = store->cached;
+      store->cached = match;
+      match->users++;
       break;
     }
   hx__unlock(&store->lock);
-  return found;
+  return match;
 }
 
 /* Puts a packed operand in front and drops what is then too much from the end, but for what is in use. */
-static void keep(hx__packed_store *store, hx__packed *packed) {
+static void cache_packed(hx__packed_store *store, hx__packed *packed) {
   size_t total = 0;
   hx__lock(&store->lock);
-  packed->after = store->kept;
-  store->kept = packed;
-  for (hx__packed **at = &store->kept; *at;) {
-    hx__packed *const this = *at;
-    const bool stale = this != packed && this->id.p == packed->id.p && this->id.version != packed->id.version;
-    total += this->bytes;
-    if ((total > MOST_BYTES || stale) && this->users == 0) {
-      total -= this->bytes;
-      *at = this->after;
-      discard(this);
+  packed->next_cached = store->cached;
+  store->cached = packed;
+  for (hx__packed **at = &store->cached; *at;) {
+    hx__packed *const entry = *at;
+    const bool stale = entry != packed && entry->id.p == packed->id.p && entry->id.version != packed->id.version;
+    total += entry->bytes;
+    if ((total > MOST_BYTES || stale) && entry->users == 0) {
+      total -= entry->bytes;
+      *at = entry->next_cached;
+      free_packed(entry);
     } else {
-      at = &this->after;
+      at = &entry->next_cached;
     }
   }
   hx__unlock(&store->lock);
@@ -124,12 +124,12 @@ hx__packed *hx__packed_open(hx__packed_store *store, const hx__cpu_kernels *kern
   const size_t bytes = kernels->packed_bytes(&work->gemm, of_b);
   if (bytes == 0 || bytes > MOST_BYTES) return NULL;
   const identity id = identity_of(&work->gemm, of_b, version);
-  hx__packed *packed = version ? find_kept(store, &id) : NULL;
+  hx__packed *packed = version ? find_cached(store, &id) : NULL;
   if (packed) return packed;
   if (!version) packed = atomic_exchange(&store->spare, NULL);
   if (!packed) packed = calloc(1, sizeof *packed);
-  if (!packed || !reserve(packed, bytes)) {
-    discard(packed);
+  if (!packed || !reserve_bytes(packed, bytes)) {
+    free_packed(packed);
     return NULL;
   }
   packed->kernels = kernels;
@@ -146,14 +146,14 @@ hx__packed *hx__packed_open(hx__packed_store *store, const hx__cpu_kernels *kern
 void hx__packed_close(hx__packed_store *store, hx__packed *packed) {
   if (!packed) return;
   if (packed->id.version == 0) {
-    discard(packed->bytes <= SPARE_BYTES ? atomic_exchange(&store->spare, packed) : packed);
+    free_packed(packed->bytes <= SPARE_BYTES ? atomic_exchange(&store->spare, packed) : packed);
     return;
   }
   hx__lock(&store->lock);
-  const bool was_kept = packed->users != 0;
-  if (was_kept) packed->users--;
+  const bool was_cached = packed->users != 0;
+  if (was_cached) packed->users--;
   hx__unlock(&store->lock);
-  if (!was_kept) keep(store, packed);
+  if (!was_cached) cache_packed(store, packed);
 }
 
 const void *hx__packed_data(const hx__packed *packed) { return packed->p; }

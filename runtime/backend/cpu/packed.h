@@ -14,7 +14,7 @@
 typedef struct hx__packed_store {
   _Atomic(hx__packed *) spare;
   pthread_mutex_t lock; /* what follows */
-  hx__packed *kept;     /* a list, the last used first */
+  hx__packed *cached;   /* a list, the last used first */
 } hx__packed_store;
 
 void hx__packed_store_init(hx__packed_store *store);

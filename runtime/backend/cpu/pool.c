@@ -14,12 +14,12 @@
 #include "runtime/topo/topo.h"
 
 /* Threads of teams at work in this process: callers that meet share the cores instead of piling up on them. */
-static _Atomic unsigned at_work;
+static _Atomic unsigned busy_threads;
 
 /* libgomp has a team for every thread that opens regions. */
-static _Thread_local hx__wait_policy patience;
+static _Thread_local hx__wait_policy wait_policy;
 
-static unsigned wanted(const hx__config *config) {
+static unsigned threads_configured(const hx__config *config) {
   if (config->threads) return config->threads;
   if (config->omp_threads) return config->omp_threads;
   const hx__topo *const topo = hx__topo_get();
@@ -33,50 +33,52 @@ static unsigned wanted(const hx__config *config) {
 unsigned hx__cpu_threads(const hx__config *config) {
   if (hx__in_forked_child()) return 1; /* libgomp's pool does not exist in a forked child */
   if (omp_in_parallel() && omp_get_level() >= omp_get_max_active_levels()) return 1;
-  const unsigned want = wanted(config), limit = (unsigned)omp_get_thread_limit(); /* OMP_THREAD_LIMIT */
-  const unsigned threads = want < limit ? want : limit, others = atomic_load_explicit(&at_work, memory_order_relaxed);
+  const unsigned configured = threads_configured(config),
+                 limit = (unsigned)omp_get_thread_limit(); /* OMP_THREAD_LIMIT */
+  const unsigned threads = configured < limit ? configured : limit,
+                 others = atomic_load_explicit(&busy_threads, memory_order_relaxed);
   return others < threads ? threads - others : 1;
 }
 
-hx__pool_state hx__cpu_pool_state(void) { return hx__wait_policy_state(&patience, hx__now_ns()); }
+hx__pool_state hx__cpu_pool_state(void) { return hx__wait_policy_state(&wait_policy, hx__now_ns()); }
 
 unsigned hx__cpu_pool_spinning(void) {
-  if (atomic_load_explicit(&at_work, memory_order_relaxed) || omp_get_level() > 0) return 0;
-  const unsigned threads = hx__wait_policy_spinning(&patience, hx__now_ns());
+  if (atomic_load_explicit(&busy_threads, memory_order_relaxed) || omp_get_level() > 0) return 0;
+  const unsigned threads = hx__wait_policy_spinning(&wait_policy, hx__now_ns());
   /* libgomp ends threads that the next region does not want, and lets more than there are processors sleep. */
-  const bool whole = threads && threads == (unsigned)omp_get_max_threads();
-  return whole && threads <= (unsigned)omp_get_num_procs() && !hx__environment_omp_sleeps() ? threads : 0;
+  const bool usual_team = threads && threads == (unsigned)omp_get_max_threads();
+  return usual_team && threads <= (unsigned)omp_get_num_procs() && !hx__environment_omp_sleeps() ? threads : 0;
 }
 
-static void parallel(unsigned threads, void (*body)(void *arg), void *arg) {
+static void run_parallel(unsigned threads, void (*body)(void *arg), void *arg) {
   const uint64_t from_ns = hx__now_ns();
-  const bool on_core = patience.lasts; /* the caller's, not the other threads' */
+  const bool measure_cpu_time = wait_policy.last_was_long; /* the caller's, not the other threads' */
   uint64_t own_ns = 0;
-  unsigned given = 1;
+  unsigned team_size = 1;
 #pragma omp parallel num_threads(threads)
   {
-    const uint64_t began_ns = on_core ? hx__thread_cpu_ns() : hx__now_ns();
+    const uint64_t began_ns = measure_cpu_time ? hx__thread_cpu_ns() : hx__now_ns();
     const hx__fpenv was = hx__fpenv_enter();
     body(arg);
     hx__fpenv_leave(was);
     if (omp_get_thread_num() == 0) {
-      own_ns = (on_core ? hx__thread_cpu_ns() : hx__now_ns()) - began_ns;
-      given = (unsigned)omp_get_num_threads();
+      own_ns = (measure_cpu_time ? hx__thread_cpu_ns() : hx__now_ns()) - began_ns;
+      team_size = (unsigned)omp_get_num_threads();
     }
   }
   const uint64_t end_ns = hx__now_ns();
-  hx__wait_policy_learn(&patience, given, own_ns, end_ns - from_ns, end_ns);
-  if (omp_get_level() > 0) patience.threads = 0; /* a nested team is gone */
+  hx__wait_policy_learn(&wait_policy, team_size, own_ns, end_ns - from_ns, end_ns);
+  if (omp_get_level() > 0) wait_policy.threads = 0; /* a nested team is gone */
 }
 
-void hx__cpu_pool_rerun(unsigned threads, void (*body)(void *arg), void *arg) { parallel(threads, body, arg); }
+void hx__cpu_pool_rerun(unsigned threads, void (*body)(void *arg), void *arg) { run_parallel(threads, body, arg); }
 
 void hx__cpu_pool_run(unsigned threads, void (*body)(void *arg), void *arg) {
   threads = hx__cpu_startable(threads);
-  atomic_fetch_add_explicit(&at_work, threads, memory_order_relaxed);
+  atomic_fetch_add_explicit(&busy_threads, threads, memory_order_relaxed);
   if (threads <= 1) /* a parallel region of one costs 0.3 us all the same */
     body(arg);
   else
-    parallel(threads, body, arg);
-  atomic_fetch_sub_explicit(&at_work, threads, memory_order_relaxed);
+    run_parallel(threads, body, arg);
+  atomic_fetch_sub_explicit(&busy_threads, threads, memory_order_relaxed);
 }

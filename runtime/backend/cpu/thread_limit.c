@@ -11,7 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 
-static void *pass(void *gate) {
+static void *wait_for_gate(void *gate) {
   hx__lock(gate);
   hx__unlock(gate);
   return NULL;
@@ -23,7 +23,8 @@ unsigned hx__threads_startable(unsigned threads, size_t stack_bytes) {
   pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
   unsigned started = 0;
   hx__lock(&gate);
-  while (started < threads && hx__thread_start_sized(&thread[started], stack_bytes, pass, &gate) == 0) started++;
+  while (started < threads && hx__thread_start_sized(&thread[started], stack_bytes, wait_for_gate, &gate) == 0)
+    started++;
   hx__unlock(&gate);
   for (unsigned i = 0; i < started; i++) pthread_join(thread[i], NULL);
   pthread_mutex_destroy(&gate);
@@ -33,17 +34,17 @@ unsigned hx__threads_startable(unsigned threads, size_t stack_bytes) {
 
 /* libgomp has a pool for every thread that opens regions, and lets go of what a smaller region does not need: the
  * largest team is what the trial is for, growing again is rare. */
-static _Thread_local unsigned tried = 1;
+static _Thread_local unsigned largest_team = 1;
 
 unsigned hx__cpu_startable(unsigned threads) {
-  if (threads <= tried) return threads;
-  const unsigned most = hx__threads_startable(threads - 1, hx__environment_omp_stack()) + 1;
-  if (most < threads) {
-    static atomic_flag said = ATOMIC_FLAG_INIT;
-    if (!atomic_flag_test_and_set(&said))
-      hx__log(HX__LOG_WARN, "the system has room for %u of %u threads: calls take what there is", most, threads);
-    return most;
+  if (threads <= largest_team) return threads;
+  const unsigned startable = hx__threads_startable(threads - 1, hx__environment_omp_stack()) + 1;
+  if (startable < threads) {
+    static atomic_flag warned = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&warned))
+      hx__log(HX__LOG_WARN, "the system has room for %u of %u threads: calls take what there is", startable, threads);
+    return startable;
   }
-  tried = threads;
+  largest_team = threads;
   return threads;
 }

@@ -22,8 +22,8 @@ typedef struct hx__wait_policy {
   int64_t saved_ns;    /* by teams, less what was waited for them */
   uint64_t ended_ns;   /* the last region, */
   unsigned threads;    /* and its threads */
-  bool met;            /* libgomp has made its threads: the first region does not count */
-  bool lasts;          /* the last region did: of the next one this thread's time on a core is worth a system call */
+  bool has_run;        /* libgomp has made its threads: the first region does not count */
+  bool last_was_long;  /* the last region did: of the next one this thread's time on a core is worth a system call */
 } hx__wait_policy;
 
 static inline hx__pool_state hx__wait_policy_state(hx__wait_policy *p, uint64_t now_ns) {
@@ -39,9 +39,9 @@ static inline void hx__wait_policy_learn(hx__wait_policy *p, unsigned threads, u
                                          uint64_t end_ns) {
   p->called_ns = p->ended_ns = end_ns;
   p->threads = threads;
-  p->lasts = all_ns >= HX__LASTS_NS;
-  if (!p->met) {
-    p->met = true;
+  p->last_was_long = all_ns >= HX__LASTS_NS;
+  if (!p->has_run) {
+    p->has_run = true;
     return;
   }
   p->saved_ns += (int64_t)own_ns * (threads - 1) - (int64_t)(all_ns - own_ns);

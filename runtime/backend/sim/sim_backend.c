@@ -20,42 +20,42 @@ typedef struct sim_device {
 } sim_device;
 
 /* A chunk in flight. */
-typedef struct sim_ticket {
+typedef struct sim_chunk {
   void *result; /* its slots, or its t */
   size_t result_bytes, ldt;
   hx__chunk chunk;
   uint64_t done_at_ns;
-} sim_ticket;
+} sim_chunk;
 
 /* A copy of host memory "on the device". */
-typedef struct sim_held {
+typedef struct sim_mirror {
   hx__mirror base;
   char *data;
-} sim_held;
+} sim_mirror;
 
-typedef struct sim_lane {
+typedef struct sim_stream {
   hx__stream base;
   sim_device *device;
   void *scratch;
   size_t scratch_bytes;
-  sim_ticket ticket[HX__MAX_INFLIGHT];
-  unsigned next;               /* of them */
-  uint64_t free_at_ns, copied; /* when the last chunk ends */
-  hx__resident_output *keep;   /* of the run */
-  size_t kept, slices;         /* those in keep->to, and all of the run */
-} sim_lane;
+  sim_chunk ticket[HX__MAX_INFLIGHT];
+  unsigned next;                  /* of them */
+  uint64_t free_at_ns, copied;    /* when the last chunk ends */
+  hx__resident_output *resident;  /* of the run */
+  size_t resident_slices, slices; /* those in keep->to, and all of the run */
+} sim_stream;
 
 extern const hx__backend hx__sim_backend;
 
 /* Counts a call of an entry; true where the profile wants it to fail. The device is then lost. */
-static bool fails(sim_device *d, hx__sim_entry entry) {
+static bool is_to_fail(sim_device *d, hx__sim_entry entry) {
   const uint64_t number = atomic_fetch_add(&d->calls[entry], 1) + 1;
   if (d->profile.fail_entry != entry || d->profile.fail_at != number) return false;
   hx__device_lost(&d->base, "its profile says that call %llu fails", (unsigned long long)number);
   return true;
 }
 
-static size_t discover(const hx__config *config, hx__device **list, size_t max) {
+static size_t sim_discover(const hx__config *config, hx__device **list, size_t max) {
   size_t count = 0;
   for (; count < config->sims && count < max; count++) {
     sim_device *const d = calloc(1, sizeof *d);
@@ -77,31 +77,31 @@ static size_t discover(const hx__config *config, hx__device **list, size_t max) 
   return count;
 }
 
-static void prepare(hx__device *device, uint64_t needs) {
+static void sim_prepare(hx__device *device, uint64_t needs) {
   /* The host's kernels are ready from the start: this is only where preparing can fail. */
-  if (!fails((sim_device *)device, HX__SIM_PREPARE)) atomic_fetch_or(&device->ready, needs);
+  if (!is_to_fail((sim_device *)device, HX__SIM_PREPARE)) atomic_fetch_or(&device->ready, needs);
 }
 
-static size_t grain(const hx__stream *stream, const hx__work *work) {
+static size_t sim_grain(const hx__stream *stream, const hx__work *work) {
   (void)stream;
   return work->matmul ? 8 : 1;
 }
 
-static size_t most(const hx__stream *stream, const hx__work *work) {
+static size_t sim_most(const hx__stream *stream, const hx__work *work) {
   (void)stream;
   const size_t across = hx__work_cross_extent(work);
   const size_t slices = work->matmul ? MAX_BLOCK_BYTES / sizeof(float) / (across ? across : 1) : work->slices;
   return slices ? slices : 1;
 }
 
-static bool recovered(hx__stream *base) {
-  if (base->timed_out && hx__now_ns() >= ((sim_lane *)base)->free_at_ns) base->timed_out = false;
+static bool sim_recovered(hx__stream *base) {
+  if (base->timed_out && hx__now_ns() >= ((sim_stream *)base)->free_at_ns) base->timed_out = false;
   return !base->timed_out;
 }
 
-static hx__stream *open(hx__device *device, const hx__config *config) {
+static hx__stream *sim_open(hx__device *device, const hx__config *config) {
   (void)config;
-  sim_lane *const stream = fails((sim_device *)device, HX__SIM_OPEN) ? NULL : calloc(1, sizeof *stream);
+  sim_stream *const stream = is_to_fail((sim_device *)device, HX__SIM_OPEN) ? NULL : calloc(1, sizeof *stream);
   if (!stream) {
     hx__fail(HX_DEVICE_FAILED, "%s has no stream", device->name);
     return NULL;
@@ -111,60 +111,61 @@ static hx__stream *open(hx__device *device, const hx__config *config) {
   return &stream->base;
 }
 
-static void close(hx__stream *base) {
-  sim_lane *const stream = (sim_lane *)base;
+static void sim_close(hx__stream *base) {
+  sim_stream *const stream = (sim_stream *)base;
   free(stream->scratch);
   for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) free(stream->ticket[i].result);
   free(stream);
 }
 
 /* Where the device finds an element of the host's. */
-static char *in_held(const hx__mirror *held, const void *p) {
-  return ((const sim_held *)held)->data + ((uintptr_t)p - held->first);
+static char *in_mirror(const hx__mirror *mirror, const void *p) {
+  return ((const sim_mirror *)mirror)->data + ((uintptr_t)p - mirror->first);
 }
 
-static hx__outcome begin(hx__stream *base, const hx__request *request) {
-  sim_lane *const stream = (sim_lane *)base;
+static hx__outcome sim_begin(hx__stream *base, const hx__request *request) {
+  sim_stream *const stream = (sim_stream *)base;
   stream->copied = 0;
-  stream->kept = 0;
-  stream->keep = request->resident;
+  stream->resident_slices = 0;
+  stream->resident = request->resident;
   stream->slices = request->work->slices;
-  if (fails(stream->device, HX__SIM_BIND)) return HX__FAILED;
-  hx__resident_output *const keep = stream->keep;
+  if (is_to_fail(stream->device, HX__SIM_BIND)) return HX__FAILED;
+  hx__resident_output *const resident = stream->resident;
   size_t at, bytes;
-  if (!keep || !hx__mirror_next_gap(keep->mirror, 0, keep->mirror->bytes, &at, &bytes)) return HX__DONE;
-  if (keep->old_mirror) {
-    memcpy(in_held(keep->mirror, request->work->gemm.c), in_held(keep->old_mirror, request->work->gemm.c),
-           keep->mirror->bytes);
+  if (!resident || !hx__mirror_next_gap(resident->mirror, 0, resident->mirror->bytes, &at, &bytes)) return HX__DONE;
+  if (resident->old_mirror) {
+    memcpy(in_mirror(resident->mirror, request->work->gemm.c), in_mirror(resident->old_mirror, request->work->gemm.c),
+           resident->mirror->bytes);
   } else if (request->work->gemm.beta != 0.0f) {
-    memcpy(in_held(keep->mirror, request->work->gemm.c), request->work->gemm.c, keep->mirror->bytes);
-    stream->copied += keep->mirror->bytes;
+    memcpy(in_mirror(resident->mirror, request->work->gemm.c), request->work->gemm.c, resident->mirror->bytes);
+    stream->copied += resident->mirror->bytes;
   }
   return HX__DONE;
 }
 
-static void end(hx__stream *base, uint64_t *copied) {
-  sim_lane *const stream = (sim_lane *)base;
+static void sim_end(hx__stream *base, uint64_t *copied) {
+  sim_stream *const stream = (sim_stream *)base;
   *copied = stream->copied;
-  if (stream->keep) stream->keep->complete = stream->kept == stream->slices;
+  if (stream->resident) stream->resident->complete = stream->resident_slices == stream->slices;
 }
 
 /* Where the device finds an operand of which it needs `bytes` from p: its copy, completed first, or the host's memory
  * as if it had been copied. */
-static const void *reach(sim_lane *stream, const hx__array *array, const void *p, size_t bytes, size_t unheld_bytes) {
+static const void *device_address(sim_stream *stream, const hx__array *array, const void *p, size_t bytes,
+                                  size_t copied_bytes) {
   size_t at, gap;
   if (!array->mirror) {
-    stream->copied += unheld_bytes;
+    stream->copied += copied_bytes;
     return p;
   }
   while (hx__mirror_next_gap(array->mirror, (uintptr_t)p - array->mirror->first, bytes, &at, &gap)) {
-    memcpy(((sim_held *)array->mirror)->data + at, (const char *)array->mirror->first + at, gap);
+    memcpy(((sim_mirror *)array->mirror)->data + at, (const char *)array->mirror->first + at, gap);
     stream->copied += gap;
   }
-  return in_held(array->mirror, p);
+  return in_mirror(array->mirror, p);
 }
 
-static bool reserve(void **p, size_t *bytes, size_t wanted) {
+static bool reserve_bytes(void **p, size_t *bytes, size_t wanted) {
   if (*bytes >= wanted) return true;
   free(*p);
   *bytes = (wanted + 63) & ~(size_t)63;
@@ -173,51 +174,52 @@ static bool reserve(void **p, size_t *bytes, size_t wanted) {
   return *p != NULL;
 }
 
-static bool multiply(sim_lane *stream, sim_ticket *ticket, const hx__request *request, hx__chunk chunk) {
+static bool multiply(sim_stream *stream, sim_chunk *ticket, const hx__request *request, hx__chunk chunk) {
   const hx__cpu_kernels *const cpu = request->kernels;
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
   hx__gemm g = hx__chunk_gemm(request->work, chunk);
-  if (!reserve(&ticket->result, &ticket->result_bytes, g.m * g.n * sizeof(float)) ||
-      !reserve(&stream->scratch, &stream->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
+  if (!reserve_bytes(&ticket->result, &ticket->result_bytes, g.m * g.n * sizeof(float)) ||
+      !reserve_bytes(&stream->scratch, &stream->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
     return false;
   const size_t a_span = (g.m - 1) * g.a_rs + (g.k - 1) * g.a_cs + 1,
                b_span = (g.k - 1) * g.b_rs + (g.n - 1) * g.b_cs + 1;
   g.c = ticket->result;
   g.ldc = ticket->ldt = g.n;
   g.beta = 0.0f;
-  g.a = reach(stream, &request->arrays[0], g.a, a_span * sizeof(float), g.m * g.k * sizeof(float));
-  g.b = reach(stream, &request->arrays[1], g.b, b_span * sizeof(float), g.k * g.n * sizeof(float));
+  g.a = device_address(stream, &request->arrays[0], g.a, a_span * sizeof(float), g.m * g.k * sizeof(float));
+  g.b = device_address(stream, &request->arrays[1], g.b, b_span * sizeof(float), g.k * g.n * sizeof(float));
   cpu->gemm(&g, blocking, NULL, NULL, stream->scratch);
-  if (!stream->keep) stream->copied += g.m * g.n * sizeof(float);
+  if (!stream->resident) stream->copied += g.m * g.n * sizeof(float);
   return true;
 }
 
-static bool reduce(sim_lane *stream, sim_ticket *ticket, const hx__request *request, hx__chunk chunk) {
+static bool reduce(sim_stream *stream, sim_chunk *ticket, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
-  if (!reserve(&ticket->result, &ticket->result_bytes, w->nfields * chunk.count * sizeof(uint64_t))) return false;
+  if (!reserve_bytes(&ticket->result, &ticket->result_bytes, w->nfields * chunk.count * sizeof(uint64_t))) return false;
   uint64_t *slots = ticket->result;
   for (size_t f = 0; f < w->nfields; f++, slots += chunk.count) {
     const hx_field *const field = &w->fields[f];
     const hx__array *const arrays = &request->arrays[2 * f];
-    const uint32_t *const x = reach(stream, &arrays[0], (const uint32_t *)field->x + first, n * 4, n * 4);
-    const uint32_t *const y =
-        field->op == HX_DOT ? reach(stream, &arrays[1], (const uint32_t *)field->y + first, n * 4, n * 4) : NULL;
+    const uint32_t *const x = device_address(stream, &arrays[0], (const uint32_t *)field->x + first, n * 4, n * 4);
+    const uint32_t *const y = field->op == HX_DOT
+                                  ? device_address(stream, &arrays[1], (const uint32_t *)field->y + first, n * 4, n * 4)
+                                  : NULL;
     request->kernels->leaf[field->op][field->type](x, y, n, HX__IN_L2, slots);
     stream->copied += chunk.count * sizeof(uint64_t);
   }
   return true;
 }
 
-static hx__outcome submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
-  sim_lane *const stream = (sim_lane *)base;
+static hx__outcome sim_submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
+  sim_stream *const stream = (sim_stream *)base;
   const hx__sim_profile *const profile = &stream->device->profile;
   *ticket = NULL;
-  if (fails(stream->device, HX__SIM_ENQUEUE)) return HX__FAILED;
+  if (is_to_fail(stream->device, HX__SIM_ENQUEUE)) return HX__FAILED;
   const double seconds = (double)hx__chunk_units(request->work, chunk) /
                          (request->work->matmul && profile->products > 0.0 ? profile->products : profile->rate);
   const uint64_t launched = hx__now_ns() + (uint64_t)(profile->latency_us * 1e3);
-  sim_ticket *const t = &stream->ticket[stream->next];
+  sim_chunk *const t = &stream->ticket[stream->next];
   t->chunk = chunk;
   t->done_at_ns = (launched > stream->free_at_ns ? launched : stream->free_at_ns) +
                   (seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1000000000000000000u);
@@ -228,9 +230,9 @@ static hx__outcome submit(hx__stream *base, const hx__request *request, hx__chun
   return HX__DONE;
 }
 
-static hx__outcome wait(hx__stream *base, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
-  const uint64_t done_at = ((sim_ticket *)ticket)->done_at_ns;
-  if (fails((sim_device *)base->device, HX__SIM_WAIT)) return HX__FAILED;
+static hx__outcome sim_wait(hx__stream *base, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
+  const uint64_t done_at = ((sim_chunk *)ticket)->done_at_ns;
+  if (is_to_fail((sim_device *)base->device, HX__SIM_WAIT)) return HX__FAILED;
   for (;;) {
     const uint64_t now = hx__now_ns(), deadline = atomic_load(deadline_ns);
     if (now >= done_at && deadline != 0) return HX__DONE;
@@ -242,74 +244,75 @@ static hx__outcome wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
   return HX__TIMED_OUT;
 }
 
-static bool deliver(hx__stream *base, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
-  sim_lane *const stream = (sim_lane *)base;
-  const sim_ticket *const t = (const sim_ticket *)ticket;
-  if (stream->keep) {
+static bool sim_deliver(hx__stream *base, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
+  sim_stream *const stream = (sim_stream *)base;
+  const sim_chunk *const t = (const sim_chunk *)ticket;
+  if (stream->resident) {
     const hx__gemm g = hx__chunk_gemm(request->work, t->chunk);
-    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_held(stream->keep->mirror, g.c), g.ldc,
-                            g.beta, false);
-    stream->kept += part.count;
+    request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_mirror(stream->resident->mirror, g.c),
+                            g.ldc, g.beta, false);
+    stream->resident_slices += part.count;
   } else {
     hx__deliver(request, t->chunk, part, t->result, t->ldt);
   }
   return true;
 }
 
-static void *alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block) {
+static void *sim_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block) {
   (void)limit_ns;
-  if (mode != HX__MEMORY_COPY || fails((sim_device *)device, HX__SIM_ALLOC)) return NULL;
+  if (mode != HX__MEMORY_COPY || is_to_fail((sim_device *)device, HX__SIM_ALLOC)) return NULL;
   return *block = aligned_alloc(4096, (bytes + 4095) & ~(size_t)4095);
 }
 
-static void release(hx__device *device, uint64_t limit_ns, void *block) {
+static void sim_release(hx__device *device, uint64_t limit_ns, void *block) {
   (void)device;
   (void)limit_ns;
   free(block);
 }
 
-static hx__mirror *mirror_create(hx__device *device, const void *first, size_t bytes) {
-  sim_held *const held = calloc(1, sizeof *held);
+static hx__mirror *sim_mirror_create(hx__device *device, const void *first, size_t bytes) {
+  sim_mirror *const mirror = calloc(1, sizeof *mirror);
   (void)device;
-  if (held) held->data = malloc(bytes);
-  if (held && held->data && hx__mirror_init(&held->base, first, bytes)) return &held->base;
-  if (held) free(held->data);
-  free(held);
+  if (mirror) mirror->data = malloc(bytes);
+  if (mirror && mirror->data && hx__mirror_init(&mirror->base, first, bytes)) return &mirror->base;
+  if (mirror) free(mirror->data);
+  free(mirror);
   return NULL;
 }
 
-static void mirror_destroy(hx__device *device, hx__mirror *held) {
+static void sim_mirror_destroy(hx__device *device, hx__mirror *mirror) {
   (void)device;
-  free(((sim_held *)held)->data);
-  hx__mirror_free(held);
-  free(held);
+  free(((sim_mirror *)mirror)->data);
+  hx__mirror_free(mirror);
+  free(mirror);
 }
 
-static hx__outcome fetch(hx__stream *stream, const hx__array *array) {
+static hx__outcome sim_fetch(hx__stream *stream, const hx__array *array) {
   if (atomic_load(&stream->device->lost)) return HX__FAILED;
   for (size_t i = 0; i < array->rows; i++) {
     char *const row = (char *)(uintptr_t)array->p + i * array->ld * sizeof(float);
-    memcpy(row, in_held(array->mirror, row), array->cols * sizeof(float));
+    memcpy(row, in_mirror(array->mirror, row), array->cols * sizeof(float));
   }
   return HX__DONE;
 }
 
-static const hx__backend_chunking chunking = {.grain = grain, .most = most};
-static const hx__backend_recovery recovery = {.recovered = recovered};
-static const hx__backend_memory memory = {.alloc = alloc, .free = release};
-static const hx__backend_residency residency = {.create = mirror_create, .destroy = mirror_destroy, .fetch = fetch};
+static const hx__backend_chunking chunking = {.grain = sim_grain, .most = sim_most};
+static const hx__backend_recovery recovery = {.recovered = sim_recovered};
+static const hx__backend_memory memory = {.alloc = sim_alloc, .free = sim_release};
+static const hx__backend_residency residency = {
+    .create = sim_mirror_create, .destroy = sim_mirror_destroy, .fetch = sim_fetch};
 
 const hx__backend hx__sim_backend = {.name = "sim",
                                      .discovery = HX__DISCOVER_CONTEXT,
-                                     .discover = discover,
-                                     .open = open,
-                                     .close = close,
-                                     .begin = begin,
-                                     .end = end,
-                                     .submit = submit,
-                                     .wait = wait,
-                                     .deliver = deliver,
-                                     .prepare = prepare,
+                                     .discover = sim_discover,
+                                     .open = sim_open,
+                                     .close = sim_close,
+                                     .begin = sim_begin,
+                                     .end = sim_end,
+                                     .submit = sim_submit,
+                                     .wait = sim_wait,
+                                     .deliver = sim_deliver,
+                                     .prepare = sim_prepare,
                                      .chunking = &chunking,
                                      .recovery = &recovery,
                                      .memory = &memory,
