@@ -42,9 +42,8 @@ RANKS = [
     ["//runtime:base"],
     ["//runtime:topo", "//runtime:task", "//cpu", "//kernels", "//runtime:driver_check"],
     ["//runtime:backend", "//runtime:sched"],
-    ["//runtime:memory"],
+    ["//runtime:memory", "//runtime:plan"],
     ["//runtime:run"],
-    ["//runtime:plan"],
     ["//runtime:api"],
     # Of the repository, not of the library; tests/layers_test.sh limits them further.
     ["//reference", "//sim"],

@@ -2,7 +2,8 @@
  * A device that is believed to be far faster than the CPU, and is far slower: calls that it has for itself are given
  * up, and after some of them it is not asked any more. */
 #include "runtime/base/clock.h"
-#include "runtime/run/run.h"
+#include "runtime/plan/key.h"
+#include "runtime/sched/store.h"
 #include "tests/check.h"
 #include "reference/data.h"
 
@@ -22,8 +23,11 @@ static void believe(hx_context *hx, const hx_task *task) {
   CHECK_OK(hx_device(hx, hx_device_count(hx) - 1, &info));
   CHECK_OK(hx__task_check(task, &work));
   const uint64_t it = hx__identity(info.name, info.driver), both = it + HX__CPU_IDENTITY;
-  const hx__rate_key alone = hx__key_of(&work, it, it, 0), beside = hx__key_of(&work, it, both, 1);
-  const hx__rate_key whole = hx__key_of(&work, 0, it, 0), call = hx__key_of(&work, HX__CALL_IDENTITY, it, 0);
+  const hx__rate_key task_key = hx__task_key(&work, hx__power_source());
+  const hx__rate_key alone = hx__key_in_company(&task_key, it, it, 0),
+                     beside = hx__key_in_company(&task_key, it, both, 1);
+  const hx__rate_key whole = hx__key_in_company(&task_key, 0, it, 0);
+  const hx__rate_key call = hx__key_in_company(&task_key, HX__CALL_IDENTITY, it, 0);
   for (uint64_t turn = 1; turn <= 20; turn++) {
     learn(&alone, &hx__prior_device, N, 0);
     learn(&beside, &hx__prior_device, N, 0);

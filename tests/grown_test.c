@@ -5,7 +5,7 @@
  *     grown_test DEVICE late     looks like a card, and pins so long that the CPU does its part meanwhile  */
 #define HX__CL_ENTRIES_AS_THEY_ARE
 #include "runtime/backend/opencl/entries.h"
-#include "runtime/run/run.h"
+#include "runtime/plan/key.h"
 #include "runtime/sched/store.h"
 #include "tests/check.h"
 #include "reference/data.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A product that the CPU is guessed to finish before a device is worth asking is measured all the same where the guess
  * is near enough to that; what is surely too small is not, and neither is what has been measured. */
-#include "runtime/plan/cost_inputs.h"
-#include "runtime/run/run.h"
+#include "runtime/plan/expected.h"
 #include "runtime/sched/decide.h"
 #include "runtime/sched/store.h"
 #include "tests/check.h"

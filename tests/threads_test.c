@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/plan/planner.h"
+#include "runtime/plan/threads.h"
 #include "tests/check.h"
 
 enum { MOST = 1000, SLEEP_NS = 2000000, BURST_NS = 50000 };
@@ -25,17 +25,21 @@ static const struct {
   unsigned asleep, awake;
 } reductions[] = {{(1 << 17) - 1, 1, 1}, {1 << 17, 1, 2}, {1 << 20, 2, 16}, {(1 << 20) - 1, 1, 15}};
 
+static unsigned threads_for(const hx__work *w) {
+  return hx__may_use_threads(w, MOST) ? hx__threads_for(w, MOST, hx__cpu_pool_state()) : 1;
+}
+
 /* As a call that comes long after the one before, and as one that comes at once. */
 static unsigned asleep(const hx__work *w) {
   hx__sleep_ns(SLEEP_NS);
-  return hx__threads_for(w, MOST);
+  return threads_for(w);
 }
 
 static unsigned awake(const hx__work *w) {
   for (;;) {
     const uint64_t from = hx__now_ns();
-    hx__threads_for(w, MOST);
-    const unsigned threads = hx__threads_for(w, MOST);
+    threads_for(w);
+    const unsigned threads = threads_for(w);
     if (hx__now_ns() - from < BURST_NS) return threads;
   }
 }

@@ -28,17 +28,6 @@ struct hx_context {
   hx_event *queued;       /* the oldest whose task waits for its turn */
 };
 
-/* How long a call waits for a driver call that sleeps, while devices are found or prepared. */
-uint64_t hx__hang_limit_ns(const hx_context *hx);
-#define HX__PATIENT_HANG_NS 60000000000u /* likewise for calls that are there to wait: hx_ready and its like */
-
-/* Seats the devices once the discovery has ended, waiting for it until deadline_ns and as hx__registry_wait; false if
- * it has not. */
-bool hx__context_add_devices(hx_context *hx, uint64_t deadline_ns, uint64_t hang_ns);
-
-/* Has registered memory pinned by the devices that are there and gain by it; soon: on a thread that does only this. */
-void hx__context_pin_memory(hx_context *hx, bool soon);
-
 /* A checked task, run to its end. */
 hx_status hx__offload_work(hx_context *hx, hx__work *work, hx_report *report);
 

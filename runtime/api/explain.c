@@ -4,49 +4,52 @@
 
 #include <string.h>
 
-#include "runtime/api/context.h"
-#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/api/bring_up.h"
+#include "runtime/api/gather.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/guard.h"
 #include "runtime/base/status.h"
-#include "runtime/plan/planner.h"
+#include "runtime/plan/share.h"
 
 static void make_ready(hx_context *hx, const hx__work *w) {
-  const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   if (hx->wants_devices) hx__registry_start();
   if (!hx__context_add_devices(hx, UINT64_MAX, HX__PATIENT_HANG_NS)) return;
   for (size_t i = 0; i < hx->team.seats; i++) {
-    const hx__device_entry *const seat = &hx->team.seat[i];
-    if (seat->owned || !hx__device_entry_may_become_usable(&hx->team, seat, w)) continue;
-    hx__prepare_wait(seat->device, hx__device_needs(seat->device, w->needs, tile), UINT64_MAX, HX__PATIENT_HANG_NS);
+    const hx__device_entry *const entry = &hx->team.seat[i];
+    uint64_t needs;
+    if (entry->owned || hx__usability_of(hx, entry, w, &needs) == HX__NEVER_USABLE) continue;
+    hx__prepare_wait(entry->device, needs, UINT64_MAX, HX__PATIENT_HANG_NS);
   }
 }
 
-/* A numeric share, by the task or by settings: what a call's plan cuts. */
-static void by_share(const hx_context *hx, const hx__work *w, double share, hx__plan *plan, hx__explanation *out) {
-  hx__plan_make(&hx->team, w, share, out->threads, plan);
-  hx__cost_inputs_of_cpu(&hx->team, w, out->threads, &out->prospect);
-  hx__cost_inputs_of_devices(&hx->team, w, plan, &out->prospect);
-  out->ruling = plan->devices || share == 0.0 ? HX__DECIDED_SHARE : HX__DECIDED_NO_DEVICE;
-  out->decision.choice = (unsigned)(plan->cpu_fixed.count || !plan->devices ? plan->devices : 2 * plan->devices);
-  for (size_t i = 0; i < plan->devices; i++) out->part[i] = (double)plan->device[i].fixed.count / (double)w->slices;
+/* The part of the task that a plan of a numeric share gives to a device. */
+static double part_of(const hx__plan *plan, size_t entry, size_t slices) {
+  for (size_t i = 0; i < plan->devices; i++)
+    if (plan->device[i].seat == entry) return (double)plan->device[i].fixed.count / (double)slices;
+  return 0.0;
 }
 
 hx_status hx__explain(hx_context *hx, const hx_task *task, hx__explanation *out) {
   hx__work work;
+  hx__plan_snapshot s;
   hx__plan plan;
   HX__GUARD;
-  const hx_status s = hx__task_check(task, &work);
-  if (s != HX_OK) return s;
+  const hx_status status = hx__task_check(task, &work);
+  if (status != HX_OK) return status;
   memset(out, 0, sizeof *out);
   make_ready(hx, &work);
   work.placement = hx__memory_placement(&hx->memory, &work);
-  out->threads = hx__threads_for(&work, hx__cpu_threads(&hx->config));
-  const double share = hx__share_of(&hx->config, &work);
-  if (share == HX__SHARE_AUTO)
-    out->ruling = hx__plan_consider(&hx->team, &work, out->threads, &plan, &out->prospect, &out->decision);
-  else
-    by_share(hx, &work, share, &plan, out);
-  for (size_t i = 0; i < plan.devices; i++) out->seat[i] = plan.device[i].seat;
+  out->threads = hx__gather_threads(hx, &work);
+  hx__gather_cpu(hx, &work, hx__share_of(&hx->config, &work), out->threads, true, &s);
+  hx__gather_devices(hx, &s);
+  hx__plan_make(&s, &plan, &out->decision);
+  out->ruling = plan.source;
+  out->prospect = s.inputs;
+  if (s.share != HX__SHARE_AUTO)
+    out->decision.choice = plan.cpu_fixed.count || !plan.devices ? s.inputs.devices : 2 * s.inputs.devices;
+  for (size_t i = 0; i < s.inputs.devices; i++) {
+    out->seat[i] = s.device[i].entry;
+    out->part[i] = part_of(&plan, s.device[i].entry, work.slices);
+  }
   return HX_OK;
 }

@@ -3,7 +3,7 @@
 #ifndef HX_API_EXPLAIN_H
 #define HX_API_EXPLAIN_H
 
-#include "runtime/plan/cost_inputs.h"
+#include "runtime/plan/plan.h"
 
 typedef struct hx__explanation {
   unsigned threads;

@@ -2,6 +2,7 @@
  * hx_alloc, hx_register and advice. */
 #include "runtime/memory/memory.h"
 
+#include "runtime/api/bring_up.h"
 #include "runtime/api/caller.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"

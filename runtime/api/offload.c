@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "runtime/api/caller.h"
+#include "runtime/api/gather.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/energy.h"
@@ -12,13 +13,13 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
-#include "runtime/plan/planner.h"
+#include "runtime/plan/share.h"
 #include "runtime/run/fetch.h"
 #include "runtime/task/quick.h"
 
 #define SMALL_ELEMENTS 32768u        /* of all fields: up to here a second thread does not pay */
 #define SMALL_SLOTS 256u             /* on the stack */
-#define SMALL_UNITS ((1u << 17) - 1) /* multiply-adds: two threads share more (planner.c) */
+#define SMALL_UNITS ((1u << 17) - 1) /* multiply-adds: two threads share more (plan/threads.c) */
 #define SERIAL_UNITS (1u << 22)
 #define QUICK_ELEMENTS (1u << 18) /* 250 us at 4 GB/s */
 #define QUICK_UNITS (1u << 21)    /* 250 us at 8 multiply-adds a nanosecond */
@@ -100,15 +101,15 @@ static void log_call(const hx__work *w, const hx_report *r) {
             w->n, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
 }
 
-static hx_status dispatch(hx_context *hx, hx__work *w, hx_report *report) {
+static hx_status compute(hx_context *hx, hx__work *w, hx_report *report) {
   if (nothing(w)) return HX_OK;
-  const double share = hx->small_stay && !(w->gpu_share > 0.0f) ? 0.0 : hx__share_of(&hx->config, w);
-  const bool small = share == 0.0 && is_small(w);
-  const unsigned threads = small ? 1 : hx__threads_for(w, hx__cpu_threads(&hx->config));
-  if (small || (share == 0.0 && is_serial(w, threads))) return in_one(hx, w, report);
+  const double share = hx__share_of(&hx->config, w);
+  const bool stays = share == 0.0 || (hx->small_stay && !(w->gpu_share > 0.0f));
+  const bool small = stays && is_small(w);
+  const unsigned threads = small ? 1 : hx__gather_threads(hx, w);
+  if (small || (stays && is_serial(w, threads))) return in_one(hx, w, report);
   w->placement = hx__memory_placement(&hx->memory, w);
-  const double asked = hx__share_of(&hx->config, w);
-  return hx__offload_planned(hx, w, asked == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : asked, threads, report);
+  return hx__offload_planned(hx, w, share == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : share, threads, report);
 }
 
 /* Of a call that was long enough for counters that move once a millisecond, and in which no card took part, for what
@@ -123,13 +124,13 @@ static double joules_of(const hx_context *hx, const hx_report *r, double before)
 
 hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
   const bool logs = hx__logs(HX__LOG_INFO);
-  if (!report && !logs) return dispatch(hx, w, NULL);
+  if (!report && !logs) return compute(hx, w, NULL);
   hx_report r;
   memset(&r, 0, sizeof r);
   const bool asked = report && w->units > (w->matmul ? QUICK_UNITS : QUICK_ELEMENTS); /* others are too short */
   const double before = asked ? hx__energy_joules(hx__energy_of_process()) : NAN;
   const uint64_t from = hx__now_ns();
-  const hx_status s = dispatch(hx, w, &r);
+  const hx_status s = compute(hx, w, &r);
   r.seconds = (double)(hx__now_ns() - from) * 1e-9;
   if (s != HX_OK) return s;
   r.joules = joules_of(hx, &r, before);

@@ -66,7 +66,6 @@ struct hx__run_state {
   uint64_t cpu_from_ns;         /* when they began; 0: nobody measures */
   _Atomic size_t beside_done;   /* cpu_done when a device that had but a trial ended it; 0: none had */
   _Atomic uint64_t beside_ns;   /* and cpu_busy_ns, of a thread */
-  uint64_t who;                 /* identities of all that take part, added up */
   _Atomic bool surprised;       /* a part took much more or less than expected */
   bool disturbed;               /* drivers were at work when it began: nothing is learned, */
   _Atomic bool grown;           /* nor where a device has pinned memory to keep for calls to come */

@@ -22,8 +22,6 @@ void hx__device_run_learn(hx__device_run *f, const hx__observation *s, bool has_
   const bool by_hand = !run->plan->policy && (run->plan->cpu_works || run->plan->devices > 1);
   if ((run->disturbed || by_hand) && f->planned->expected.samples) return;
   if (atomic_load(&run->grown) && f->planned->expected.ns_per_unit > 0.0) return;
-  const hx__rate_key key =
-      hx__key_of(run->work, f->seat->identity, run->who, run->plan->cpu_works ? run->plan->threads : 0);
-  hx__model_learn(hx__model_of_process(), &key, &f->planned->expected,
+  hx__model_learn(hx__model_of_process(), &f->planned->key, &f->planned->expected,
                   (hx__sample){.units = s->units, .ns = s->ns, .idle = s->idle, .hidden = hidden}, hx__date_s());
 }

@@ -8,11 +8,7 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
 #include "runtime/run/internal.h"
-#include "runtime/topo/topo.h"
 
-#define MOST_SIDE 128u  /* of C; beyond, it is cut as other products are */
-#define LEAST_PANELS 8u /* 4096 steps of k */
-#define LEAST_SLICES 8u /* a thread: with so many, cutting C is better (measured with two threads) */
 #define SLOTS_A_THREAD 2u
 #define MOST_BYTES ((size_t)4 << 20) /* of slots: 10 ms of panels of 128x128 */
 #define WORD 64u                     /* slots of a word of the set of free ones */
@@ -105,12 +101,6 @@ static void finish(panel_run *r) {
   r->run->team->kernels->store(r->sums, g->n, g->m, g->n, g->c, g->ldc, g->beta, false);
 }
 
-/* Each thread's part of C takes all of one operand, and both pass through the last cache as they do. */
-static bool cut_pays(const hx__work *w, unsigned threads) {
-  const size_t l3 = hx__topo_get()->l3_bytes, bytes = (w->gemm.m + w->gemm.n) * w->gemm.k * sizeof(float);
-  return w->slices >= (size_t)LEAST_SLICES * threads && (l3 == 0 || bytes <= l3);
-}
-
 static size_t panels_of(const hx__work *w) { return (w->gemm.k + HX__PANEL - 1) / HX__PANEL; }
 
 /* As many as panels that wait for one whose thread has lost its core. */
@@ -120,18 +110,10 @@ static size_t slots_for(const panel_run *r, unsigned threads) {
   return (slots + WORD - 1) / WORD * WORD;
 }
 
-bool hx__cpu_by_panels(const hx__work *w, unsigned threads) {
-  const hx__gemm *const g = &w->gemm;
-  if (!w->matmul || threads < 2 || g->m > MOST_SIDE || g->n > MOST_SIDE || g->m * g->n == 0 || g->alpha == 0)
-    return false;
-  const size_t panels = panels_of(w);
-  return panels >= LEAST_PANELS && panels >= threads && !cut_pays(w, threads);
-}
-
 bool hx__cpu_panels(hx__run_state *run) {
   const hx__work *const w = run->work;
   const unsigned threads = run->plan->threads;
-  if (run->feeds || !hx__cpu_by_panels(w, threads) || hx__work_range_left(&run->ends) != w->slices) return false;
+  if (run->feeds || !run->plan->cpu_by_panels || hx__work_range_left(&run->ends) != w->slices) return false;
   panel_run r = {.run = run, .panels = panels_of(w), .cells = w->gemm.m * w->gemm.n};
   r.slots = slots_for(&r, threads);
   const size_t words = r.slots / WORD, heads = (r.slots + words) * sizeof(uint64_t);

@@ -100,13 +100,6 @@ static void fill_report(const hx__run_state *run, uint32_t recovered, uint64_t c
   r->gpu_share = run->work->units ? device_units / (double)run->work->units : 0.0;
 }
 
-/* Who was asked, whether it took work or not: the company under which rates are learned. */
-static uint64_t who_works(const hx__device_table *team, const hx__plan *plan) {
-  uint64_t who = plan->cpu_works ? HX__CPU_IDENTITY : 0;
-  for (size_t i = 0; i < plan->devices; i++) who += team->seat[plan->device[i].seat].identity;
-  return who;
-}
-
 /* Whether no device delivered anything. */
 static bool in_vain(const hx__run_state *run) {
   uint64_t units = 0;
@@ -135,12 +128,9 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
   hx__model *const model = hx__model_of_process();
   const uint64_t date = hx__date_s();
   const double units = (double)cpu_units;
-  const unsigned threads = plan->cpu_works ? plan->threads : 0;
   bool surprised = atomic_load(&run->surprised) || run->redone;
-  const hx__rate_key whole = hx__key_of(run->work, 0, run->who, threads);
-  hx__model_note_call_end(model, &whole);
+  hx__model_note_call_end(model, &plan->whole_key);
   if (plan->cpu_works && units > 0.0) {
-    const hx__rate_key key = hx__key_of(run->work, HX__CPU_IDENTITY, run->who, threads);
     const size_t beside = atomic_load(&run->beside_done);
     hx__sample sample = {.units = units, .ns = (double)cpu_ns, .turn = plan->turn, .best = plan->best};
     if (beside) {
@@ -148,28 +138,27 @@ static void learn(const hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns,
       sample.ns = (double)atomic_load(&run->beside_ns);
     }
     surprised = surprised || hx__surprising(&plan->cpu, sample.units, false, sample.ns);
-    hx__model_learn(model, &key, &plan->cpu, sample, date);
-    if (plan->devices == 0) hx__model_learn_power(model, &key, joules, (double)ns);
+    hx__model_learn(model, &plan->cpu_key, &plan->cpu, sample, date);
+    if (plan->devices == 0) hx__model_learn_power(model, &plan->cpu_key, joules, (double)ns);
   }
   if (plan->devices == 0 || !(plan->promise_ns > 0.0)) return;
   if (!run->fetched && !tries(plan)) {
-    const hx__rate_key call = hx__key_of(run->work, HX__CALL_IDENTITY, run->who, threads);
     const hx__sample took = {.units = (double)run->work->units, .ns = (double)ns, .turn = plan->turn};
-    hx__model_learn(model, &call, &hx__prior_call_factor, took, date);
+    hx__model_learn(model, &plan->call_key, &hx__prior_call_factor, took, date);
   }
   const bool alone = plan->devices + plan->cpu_works == 1; /* its part is the call */
   if (!plan->informed && !alone) return;
   surprised = surprised && !alone;
   if (run->fetched || !plan->informed)
-    hx__model_count_call(model, &whole, &hx__prior_call, plan->turn, date);
+    hx__model_count_call(model, &plan->whole_key, &hx__prior_call, plan->turn, date);
   else
-    hx__model_learn(model, &whole, &hx__prior_call,
+    hx__model_learn(model, &plan->whole_key, &hx__prior_call,
                     (hx__sample){.units = plan->promise_ns,
                                  .ns = hx__whole_ns((double)ns, plan->promise_ns, surprised, in_vain(run)),
                                  .turn = plan->turn,
                                  .best = plan->best},
                     date);
-  hx__model_learn_power(model, &whole, joules, (double)ns);
+  hx__model_learn_power(model, &plan->whole_key, joules, (double)ns);
 }
 
 static void end_feed(hx__device_run *f) {
@@ -255,7 +244,6 @@ hx_status hx__run(hx__device_table *team, const hx__plan *plan, const hx__work *
     hx__memory_claim_outputs(team->memory, work);
     if (plan->measure || report) run.from_ns = run.cpu_from_ns = hx__now_ns();
     run.disturbed = disturbed(plan);
-    run.who = who_works(team, plan);
     hx__progress_begin(&run.cpu, &plan->cpu, slices_per_unit(work), false);
     start_feeds(&run, many ? list : run.arrays);
     status = carry_out(&run, report);

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/power.h"
 #include "runtime/run/internal.h"
 
 void hx__return_chunk(hx__run_state *run, hx__chunk chunk) {
@@ -43,21 +42,4 @@ void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, 
   hx__trace_chunk(run->team->trace,
                   &(hx__trace_slice){0, from_ns, hx__now_ns(), chunk.first, chunk.count, units,
                                      rate > 0.0 ? (double)units * run->plan->threads / (rate * threads) : 0.0, "done"});
-}
-
-/* Shapes of products with like rates: by powers of four of the shortest side. */
-static uint64_t shape_of(const hx__work *w) {
-  if (!w->matmul) return 0;
-  const size_t side = w->gemm.m < w->gemm.n ? w->gemm.m : w->gemm.n, least = side < w->gemm.k ? side : w->gemm.k;
-  return hx__size_class(least) / 2u + 1u;
-}
-
-hx__rate_key hx__key_of(const hx__work *work, uint64_t device, uint64_t who, unsigned threads) {
-  const uint64_t residence = device == HX__CPU_IDENTITY ? 0 : work->placement;
-  return (hx__rate_key){.device = device,
-                        .needs = work->needs | residence << 48 | shape_of(work) << 56,
-                        .who = who,
-                        .size_class = hx__size_class(work->units),
-                        .threads = threads < UINT16_MAX ? (uint16_t)threads : UINT16_MAX,
-                        .power = (uint16_t)hx__power_source()};
 }

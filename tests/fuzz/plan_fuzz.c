@@ -3,9 +3,10 @@
  * calls in virtual time whose devices fail, hang and have any rate. */
 #include <math.h>
 
-#include "runtime/api/context.h"
+#include "runtime/api/gather.h"
 #include "runtime/backend/cpu/cpu_backend.h"
-#include "runtime/plan/planner.h"
+#include "runtime/plan/plan.h"
+#include "runtime/plan/share.h"
 #include "runtime/run/remainder.h"
 #include "runtime/sched/work_range.h"
 #include "tests/fuzz/fuzz.h"
@@ -105,8 +106,12 @@ static void check_plan(fuzz_input *in) {
   c->min_offload = fuzz_below(in, 2) ? UINT64_MAX : fuzz_number(in, 4);
   hx__work w = any_work(in, 60000);
   w.gpu_share = fuzz_below(in, 2) ? -1.0f : (float)asked;
+  static hx__plan_snapshot snapshot;
   static hx__plan plan;
-  hx__plan_make(&hx->team, &w, hx__share_of(c, &w), 1 + (unsigned)fuzz_below(in, 8), &plan);
+  static hx__decision decision;
+  hx__gather_cpu(hx, &w, hx__share_of(c, &w), 1 + (unsigned)fuzz_below(in, 8), true, &snapshot);
+  hx__gather_devices(hx, &snapshot);
+  hx__plan_make(&snapshot, &plan, &decision);
   FUZZ_CHECK(plan.cpu_works || plan.devices, "nobody works");
   if (plan.policy) {
     for (size_t i = 0; i < plan.devices; i++)

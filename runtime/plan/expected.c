@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/plan/expected.h"
+
+#include <math.h>
+
+#include "runtime/plan/threads.h"
+
+#define GUESS_REDUCE 8.0   /* units a nanosecond of the CPU, before anything is measured */
+#define GUESS_MATMUL 40.0  /* the same of a product, for each thread */
+#define TRUSTED_SAMPLES 3u /* so many samples of a product are trusted over the guess */
+#define GUESSED_PART                                                                               \
+  0.25 /* a product is measured from this part of the break-even on, for the guess may be so wrong \
+        */
+
+/* What is added to sigma for a measurement that was made in another company, or with other residence of operands. */
+#define OTHER_COMPANY_SIGMA 0.2
+#define OTHER_RESIDENCE_SIGMA 0.3
+
+#define FETCH_BYTE_NS 0.1 /* of a byte of a result that only a device has, on its way to the host */
+#define STAGE_BYTE_NS \
+  0.16 /* of a byte that a thread copies into pinned memory, before that is measured (docs/MEMORY.md) */
+#define FROM_HOST_FACTOR                                                                      \
+  20.0 /* a reduction of host memory takes a discrete GPU so many times as long as of its own \
+        */
+
+hx__estimate hx__guess_cpu(const hx__work *w, unsigned threads) {
+  hx__estimate e = hx__prior_cpu;
+  e.latency_ns = 0.0;
+  e.ns_per_unit = 1.0 / (w->matmul ? GUESS_MATMUL * threads : GUESS_REDUCE);
+  return e;
+}
+
+/* The guess assumes that threads share a small product well, and may be several times too short. It is used until a few
+ * calls were measured, for the first call wakes threads; and calls are measured well below the break-even. */
+hx__cpu_time hx__cpu_time_of(const hx__work *w, unsigned threads, const hx__estimate *e) {
+  const double units = (double)w->units, ns = hx__estimate_ns(e, units, false);
+  const bool trusted = !w->matmul || (e->samples >= TRUSTED_SAMPLES && !e->borrowed);
+  if (trusted) return (hx__cpu_time){ns, ns >= HX__BREAK_EVEN_NS};
+  const hx__estimate guess = hx__guess_cpu(w, threads);
+  const double guessed = hx__estimate_ns(&guess, units, false), longer = fmax(guessed, GUESSED_PART * ns);
+  return (hx__cpu_time){guessed < HX__BREAK_EVEN_NS ? guessed : ns, longer >= GUESSED_PART * HX__BREAK_EVEN_NS};
+}
+
+bool hx__is_below_break_even(const hx__plan_snapshot *s) {
+  const uint64_t least = s->config->min_offload;
+  return least != UINT64_MAX ? s->work->units < least : s->cpu.ns < HX__BREAK_EVEN_NS;
+}
+
+/* Of an operand, by its two bits of hx__work.placement: staged by a thread and copied; copied; already there. */
+static double byte_ns(const hx__device_facts *d, uint32_t residence) {
+  static const double staged[] = {STAGE_BYTE_NS, 0.0, 0.0}, moved[] = {1.0, 1.0, 0.0};
+  const uint32_t how = residence & 3u;
+  return fmax(staged[how], moved[how] * d->link_ns);
+}
+
+/* Whether threads of the CPU copy operands into the device's staging buffers. */
+static bool is_staged(const hx__device_facts *d, const hx__work *w) {
+  const bool has_second = w->matmul || w->fields[0].op == HX_DOT;
+  return d->link_ns > 0.0 && ((w->placement & 3u) == 0 || (has_second && (w->placement >> 2 & 3u) == 0));
+}
+
+/* Moving the operands to a device: those that every chunk needs, once, and those of a slice by its units. */
+typedef struct transfer {
+  double once_ns, ns_per_unit;
+} transfer;
+
+static transfer transfer_of(const hx__device_facts *d, const hx__work *w, uint32_t residence) {
+  if (!(d->link_ns > 0.0) || w->units == 0) return (transfer){0.0, 0.0};
+  const double word = sizeof(float), units = (double)w->units;
+  const double a_ns = byte_ns(d, residence) * word, b_ns = byte_ns(d, residence >> 2) * word;
+  if (!w->matmul) return (transfer){0.0, w->fields[0].op == HX_DOT ? a_ns + b_ns : a_ns};
+  const double m = (double)w->gemm.m, n = (double)w->gemm.n, k = (double)w->gemm.k;
+  const double c_ns = (residence & HX__RESIDENT_C) ? 0.0 : d->link_ns * word;
+  const double shared = w->by_columns ? m * k * a_ns : k * n * b_ns, own = w->by_columns ? k * n * b_ns : m * k * a_ns;
+  return (transfer){shared, (own + m * n * c_ns) / units};
+}
+
+/* Before anything is measured: a launch of the self-test, and the transfer. */
+static hx__estimate by_self_test(const hx__device_facts *d, const hx__work *w, uint32_t residence) {
+  hx__estimate e = hx__prior_of(d->launch_ns, 1.0 / d->seed_rate);
+  const transfer moved = transfer_of(d, w, residence);
+  if (e.ns_per_unit > 0.0) {
+    e.latency_ns += moved.once_ns;
+    if (d->link_ns > 0.0 && !w->matmul) e.ns_per_unit /= FROM_HOST_FACTOR;
+    e.ns_per_unit += moved.ns_per_unit;
+  }
+  return e;
+}
+
+/* A measurement with another residence is scaled by what is expected of the two. */
+static void scale_to_residence(hx__estimate *e, const hx__device_facts *d, const hx__work *w, uint32_t measured) {
+  const hx__estimate here = by_self_test(d, w, w->placement), there = by_self_test(d, w, measured);
+  const double units = (double)w->units;
+  const double ratio = hx__estimate_ns(&here, units, false) / hx__estimate_ns(&there, units, false);
+  if (ratio > 0.0 && isfinite(ratio)) {
+    e->ns_per_unit *= ratio;
+    e->latency_ns *= ratio;
+  }
+  e->sigma += OTHER_RESIDENCE_SIGMA;
+}
+
+static hx__estimate expected_of(const hx__device_facts *d, const hx__work *w, const hx__nearest *nearest) {
+  hx__estimate e = nearest->rate;
+  if (!e.samples) return by_self_test(d, w, w->placement);
+  if (!nearest->elsewhere) return e;
+  if (nearest->residence != w->placement) scale_to_residence(&e, d, w, nearest->residence);
+  e.sigma += OTHER_COMPANY_SIGMA;
+  e.borrowed = true;
+  return e;
+}
+
+void hx__expect_device(hx__plan_snapshot *s, size_t device, const hx__nearest *beside, const hx__nearest *alone) {
+  const hx__device_facts *const d = &s->device[device];
+  const hx__work *const w = s->work;
+  s->inputs.device[device].beside = expected_of(d, w, beside);
+  s->inputs.device[device].alone = expected_of(d, w, alone);
+  /* How much slower copies make a device beside the CPU cannot be guessed. Without a link what was measured beside the
+   * CPU says more of the device alone than the self-test does. */
+  if (!s->inputs.device[device].alone.samples && !(d->link_ns > 0.0)) {
+    s->inputs.device[device].alone = s->inputs.device[device].beside;
+    s->inputs.device[device].alone.borrowed = true;
+  }
+  s->inputs.device[device].idle = d->idle;
+  s->inputs.device[device].by_ring = is_staged(d, w);
+  s->inputs.device[device].by_link = w->matmul && d->link_ns > 0.0;
+}
+
+/* Rates compare as the reciprocals do, but for 0: a rate that is not known comes last. */
+static bool is_faster(const hx__estimate *a, const hx__estimate *b) {
+  return a->ns_per_unit > 0.0 && (!(b->ns_per_unit > 0.0) || a->ns_per_unit < b->ns_per_unit);
+}
+
+static void sort_by_rate(hx__plan_snapshot *s) {
+  hx__cost_inputs *const p = &s->inputs;
+  for (size_t i = 1; i < p->devices; i++)
+    for (size_t j = i; j > 0 && is_faster(&p->device[j].beside, &p->device[j - 1].beside); j--) {
+      const hx__device_facts facts = s->device[j];
+      const __typeof__(p->device[0]) expected = p->device[j];
+      s->device[j] = s->device[j - 1];
+      p->device[j] = p->device[j - 1];
+      s->device[j - 1] = facts;
+      p->device[j - 1] = expected;
+    }
+}
+
+void hx__expect_company(hx__plan_snapshot *s, const hx__estimate *cpu_beside) {
+  hx__cost_inputs *const p = &s->inputs;
+  sort_by_rate(s);
+  p->apart = hx__shares_by_panels(s->work, s->threads, s->l3_bytes);
+  for (size_t i = 0; i < p->devices; i++) hx__reconcile(&p->device[i].alone, &p->device[i].beside);
+  p->cpu_beside = *cpu_beside;
+  if (!cpu_beside->samples) {
+    p->cpu_beside = p->cpu_alone;
+    p->cpu_beside.ns_per_unit *= (double)s->threads / (double)(s->threads - s->copy_threads);
+  }
+  hx__reconcile(&p->cpu_alone, &p->cpu_beside);
+}
+
+uint64_t hx__company_of(const hx__plan_snapshot *s, hx__choice choice) {
+  uint64_t company = choice.cpu ? HX__CPU_IDENTITY : 0;
+  for (unsigned i = 0; i < choice.devices; i++) company += s->device[i].identity;
+  return company;
+}
+
+double hx__fetch_ns(size_t bytes) { return FETCH_BYTE_NS * (double)bytes; }
+
+hx__energy_use hx__energy_use_of(const hx__plan_snapshot *s, bool counters) {
+  if (s->config->objective == HX__OBJECTIVE_TIME || !counters) return HX__ENERGY_UNUSED;
+  for (size_t i = 0; i < s->inputs.devices; i++)
+    if (s->device[i].unmetered) return HX__ENERGY_UNMETERED;
+  return HX__ENERGY_USED;
+}
