@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The crew: one of the process, started at its first use, asleep between uses. Who finds it taken does without. A
- * team of OpenMP's spins after its region; where that leaves the crew too few cores, the team does the job, and goes on
- * spinning as long as jobs come close upon each other. */
+ * The copy pool: one for the process, started at its first use, asleep between uses. A caller that finds it in use
+ * copies alone. OpenMP's threads spin for a while after a parallel region; if that leaves the copy pool too few cores,
+ * they do the job instead, and continue to spin as long as jobs follow each other closely. */
 #include "runtime/backend/copy_pool.h"
 
 #include <pthread.h>
@@ -17,11 +17,11 @@
 #define MOST_THREADS 8u /* more do not copy faster */
 #define PART_BYTES ((size_t)256 << 10)
 
-static pthread_mutex_t owner_lock = PTHREAD_MUTEX_INITIALIZER; /* of the crew, for one job */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;       /* what follows */
+static pthread_mutex_t owner_lock = PTHREAD_MUTEX_INITIALIZER; /* held by the caller that uses the pool */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;       /* protects the variables below */
 static pthread_cond_t wake = PTHREAD_COND_INITIALIZER, all_done = PTHREAD_COND_INITIALIZER;
 static unsigned started, working;
-static uint64_t jobs; /* so far */
+static uint64_t jobs; /* jobs started so far */
 
 typedef struct job {
   void (*part)(void *arg, size_t index);
@@ -29,7 +29,7 @@ typedef struct job {
   size_t parts;
   _Atomic size_t next;
 } job;
-static job *current_job; /* NULL: none */
+static job *current_job; /* NULL: no job */
 
 static void run_parts(void *arg) {
   job *const j = arg;
@@ -53,7 +53,7 @@ static void *pool_thread(void *unused) {
   return NULL;
 }
 
-/* Threads for a job beside the one that asks: half of the cores. */
+/* Pool threads for a job, besides the calling thread: half of the cores work on it. */
 static unsigned threads_wanted(size_t parts) {
   const unsigned cores = hx__topo_get()->cores, threads = cores <= 2 ? cores : cores / 2;
   const unsigned most = threads < MOST_THREADS ? threads : MOST_THREADS;
@@ -78,7 +78,7 @@ static void run_with_pool(job *j) {
 
 void hx__copy_pool_run(hx__copy_threads copy_threads, void (*part)(void *arg, size_t index), void *arg, size_t parts) {
   job j = {.part = part, .arg = arg, .parts = parts};
-  /* Threads that one that gives way starts would give way for ever. */
+  /* Threads started by a thread with idle priority would inherit that priority. */
   const bool alone =
       parts < 2 || copy_threads == HX__COPY_BY_WORKER || hx__in_forked_child() || hx__thread_has_idle_priority();
   const unsigned spinning = alone || copy_threads != HX__COPY_BY_CPU_POOL ? 0 : hx__cpu_pool_spinning();

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a device's block to the caller's memory: the only place where a device's results reach it. */
+ * Writes results of a device to the caller's memory. No other code does. */
 #include <string.h>
 
 #include "runtime/backend/backend.h"
 #include "runtime/backend/copy_pool.h"
 
-#define PART_BYTES ((size_t)256 << 10)   /* of C, for a thread */
-#define DISTANT_BYTES ((size_t)32 << 20) /* of C: its lines are not read before they are written */
+#define PART_BYTES ((size_t)256 << 10)   /* of C, for each thread */
+#define DISTANT_BYTES ((size_t)32 << 20) /* if C is larger, it is written without being read into the caches */
 
-/* A block on its way into C, some rows at a time. */
+/* A block that is stored into C, some rows at a time. */
 typedef struct store {
   const hx__request *request;
   hx__gemm gemm;
@@ -27,7 +27,7 @@ static void store_part(void *arg, size_t index) {
 
 void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, const void *from, size_t ldt) {
   const hx__work *const w = request->work;
-  if (part.count == 0) return; /* the CPU has done all of a late chunk */
+  if (part.count == 0) return; /* the CPU has computed the whole chunk after it timed out */
   if (w->matmul) {
     const size_t skipped = part.first - chunk.first;
     store s = {.request = request,

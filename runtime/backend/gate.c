@@ -13,14 +13,14 @@
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 
-#define EXIT_LIMIT_NS 10000000000u /* a compiler that works for longer is left to its fate */
-#define EXIT_HANG_NS 300000000u    /* a call that sleeps for so long while the process exits hangs */
+#define EXIT_LIMIT_NS 10000000000u /* exit does not wait longer, even for a compiler that works */
+#define EXIT_HANG_NS 300000000u    /* a call that sleeps for so long during exit hangs */
 #define EXIT_NAP_NS 100000u
 #define EXIT_MOST_NAP_NS 5000000u
-#define WORKS_PART 8u   /* a call of which less than this part is work, or waiting for a core, is asleep */
-#define OTHERS_WORK 12u /* sleep counts this much less while other threads work, perhaps for the driver */
+#define WORKS_PART 8u   /* a call sleeps if it works, or waits for a core, for less than this part of its time */
+#define OTHERS_WORK 12u /* sleep counts this much less while other threads of the process work */
 
-static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* the list */
+static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER; /* protects the list of gates */
 static hx__gate *gates;
 static _Atomic bool exiting;
 static _Thread_local hx__gate *own_gate;
@@ -67,7 +67,7 @@ bool hx__gate_run(hx__gate *g, hx__device *device, void (*work)(void *arg), void
   return ended;
 }
 
-/* The process is about to end, and with it this thread. What waits for it sees that it was given up. */
+/* The process exits, and this thread with it. Threads that wait for it see that it was given up. */
 static void park_for_exit(hx__gate *g) {
   uint64_t call = atomic_load(&g->calls);
   while (call != HX__GATE_GIVEN_UP && !atomic_compare_exchange_weak(&g->calls, &call, HX__GATE_GIVEN_UP)) continue;
@@ -80,7 +80,8 @@ bool hx__gate_enter(const char *call) {
   if (g->device && atomic_load_explicit(&g->device->lost, memory_order_acquire) && !g->settling) return false;
   atomic_store_explicit(&g->call, call, memory_order_relaxed);
   atomic_store_explicit(&g->since_ns, coarse_now_ns(), memory_order_relaxed);
-  /* Ordered before the look at exiting: either this thread sees that, or hx__gates_close sees it inside. */
+  /* Ordered before the check of exiting: either this thread sees it, or hx__gates_close sees this thread inside a call.
+   */
   atomic_fetch_add(&g->calls, 1);
   if (__builtin_expect(atomic_load(&exiting), 0)) park_for_exit(g);
   return true;
@@ -149,7 +150,7 @@ bool hx__gate_hangs(const hx__gate *g, hx__gate_watch *w, uint64_t limit_ns) {
   return hx__gate_asleep_ns(g, w) >= limit_ns;
 }
 
-/* Counts the calls in progress, and of these the ones that hang. */
+/* Counts the calls in progress, and how many of them hang. */
 static unsigned count_inside(unsigned *hanging) {
   unsigned inside = 0;
   *hanging = 0;

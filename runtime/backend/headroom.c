@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether drivers would find what they cannot do without. The process in which a driver is tried (opencl/look.c) has
- * the same limits; its verdict, which is kept, must not be on the limits of one process. */
+ * Checks that the process has the resources without which drivers crash or hang. The process that checks drivers
+ * (opencl/driver_check.c) has the same limits, but its result is cached and must not depend on the limits of one
+ * process. */
 #include "runtime/backend/headroom.h"
 
 #include <unistd.h>
@@ -9,8 +10,8 @@
 #include "runtime/base/address_space.h"
 #include "runtime/topo/topo.h"
 
-#define DRIVER_BYTES ((size_t)1 << 30) /* PoCL with LLVM dies of a limit of 0.8 GB, and lives with 0.9 */
-#define DRIVER_THREADS 8u              /* of hx and of a driver, beside one for each core */
+#define DRIVER_BYTES ((size_t)1 << 30) /* PoCL with LLVM crashes with 0.8 GB and works with 0.9 */
+#define DRIVER_THREADS 8u              /* of hx and of a driver, in addition to one for each core */
 
 const char *hx__driver_headroom_missing(void) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);

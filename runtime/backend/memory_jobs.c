@@ -8,7 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 
-#define LOOK_NS 20000000u /* between looks at the thread while it is waited for */
+#define LOOK_NS 20000000u /* between checks of the thread while a job is waited for */
 
 void hx__memory_jobs_init(hx__memory_jobs *e, struct hx__device *device) {
   pthread_mutex_init(&e->lock, NULL);
@@ -44,7 +44,7 @@ static void *jobs_thread(void *p) {
   return NULL;
 }
 
-/* Under the lock. False: there is no thread for it. */
+/* Requires the lock. False: the thread cannot be started. */
 static bool append_job(hx__memory_jobs *e, hx__memory_job *errand) {
   pthread_t thread;
   if (!e->running && hx__thread_start(&thread, jobs_thread, e) == 0) {
@@ -80,7 +80,7 @@ static void run_awaited(hx__memory_job *errand) {
   free(a);
 }
 
-/* Whether the thread hangs in a driver call. Under the lock. */
+/* Whether the thread hangs in a driver call. Requires the lock. */
 static bool thread_hangs(hx__memory_jobs *e, uint64_t limit_ns) {
   uint64_t since;
   const uint64_t call = hx__gate_inside(&e->gate, &since);

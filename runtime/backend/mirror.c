@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which blocks of a device's copy of host memory are there. */
+ * Records which blocks of a mirror are on the device. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finds the process's devices on a thread of its own and prepares kernels on one thread a device. Everything here is
- * made once and kept to exit; at exit the threads are let come to a halt, because a driver's compiler must not run
- * while its library is being torn down. */
+ * Finds the process's devices on a thread of its own, and prepares kernels on one thread for each device. All of this
+ * is kept until exit. Exit stops the threads first, because a driver's compiler must not run while its library is being
+ * unloaded. */
 #define _GNU_SOURCE
 #include "runtime/backend/registry.h"
 
@@ -19,21 +19,21 @@
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 
-#define LONG_WORK_NS 10000000000u /* what keeps the cores busy for longer bears a device's preparation beside it */
+#define LONG_WORK_NS 10000000000u /* runs that use the cores for longer do not delay preparing any more */
 #define QUIET_NAP_NS 3000000u
-#define REST 4             /* times as long as a step beside calls took, none follows that is only good to have, */
-#define BRIEF_NS 50000000u /* unless it was one of these, as those from the cache are */
-#define LOOK_NS 50000000u  /* between looks at a driver that is waited for */
+#define REST 4 /* after a slow step beside calls, optional steps pause for this many times as long as it took; */
+#define BRIEF_NS 50000000u /* steps up to this time, as from the cache, count as fast */
+#define LOOK_NS 50000000u  /* between checks of a driver that is waited for */
 
 typedef struct preparer {
   hx__device *device;
-  uint64_t urgent_needs; /* of the last call that asked, under the lock */
+  uint64_t urgent_needs; /* needs of the last call that asked; under the lock */
   bool running;
-  bool gives_way;     /* its thread does: it makes what is only good to have */
-  pid_t thread;       /* which that is */
-  bool replaced;      /* another thread waits to take its place */
-  hx__gate gate[2];   /* of its thread, and of the one that takes its place */
-  unsigned next_gate; /* the gate of the next thread */
+  bool gives_way;     /* its thread has idle priority, because it makes optional kernels */
+  pid_t thread;       /* that thread's id */
+  bool replaced;      /* another thread waits to replace it */
+  hx__gate gate[2];   /* of its thread, and of the thread that replaces it */
+  unsigned next_gate; /* index of the next thread's gate */
   uint64_t hung_call; /* the driver call in which it was found to hang; 0: none */
 } preparer;
 
@@ -43,11 +43,11 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static _Atomic bool started; /* changed under the lock */
 static bool stopping;
 static _Atomic bool done;
-static _Atomic unsigned threads_in_drivers;    /* threads inside a driver; changed under the lock */
-static _Atomic unsigned busy_at_full_priority; /* those of them that do not give way */
-static _Atomic unsigned runs_using_cores;      /* runs that use them */
-static _Atomic uint64_t busy_since_ns;         /* of the present row of such runs */
-static _Atomic unsigned waiting_calls;         /* threads in hx__prepare_wait */
+static _Atomic unsigned threads_in_drivers;    /* changed under the lock */
+static _Atomic unsigned busy_at_full_priority; /* threads in drivers without idle priority; changed under the lock */
+static _Atomic unsigned runs_using_cores;      /* runs that keep the cores busy */
+static _Atomic uint64_t busy_since_ns;         /* when the first of them began, since when there has always been one */
+static _Atomic unsigned waiting_calls;         /* calls in hx__prepare_wait */
 static hx__device *devices[HX_MAX_DEVICES];
 static preparer preparers[HX_MAX_DEVICES];
 static size_t count;
@@ -62,9 +62,9 @@ static void stop_for_exit(void) {
   hx__gates_close();
 }
 
-/* exit runs the newest handler first, and those of a driver's libraries, which it loads while it looks for devices or
- * builds, would end under its feet. As a library is loaded with the program, or by the main thread, or at its hx_open.
- */
+/* exit calls the newest handler first. Handlers of driver libraries, which are registered while devices are found or
+ * kernels built, would run while such a thread still works. So its own handler is called before all of them: as if
+ * registered by a library that was loaded with the program, or by the main thread, at the latest in hx_open. */
 static void stop_before_handlers(void *unused) {
   (void)unused;
   if (started && !hx__exit_has_begun() && hx__process_is_exiting()) stop_for_exit();
@@ -164,21 +164,21 @@ void hx__registry_start(void) {
       pthread_detach(thread);
     } else {
       count_driver_exit();
-      atomic_store(&done, true); /* no thread, no devices: the CPU goes on */
+      atomic_store(&done, true); /* without the thread there are no devices */
       hx__log(HX__LOG_WARN, "no thread for the discovery of devices: the CPU works alone");
     }
   }
   pthread_mutex_unlock(&lock);
 }
 
-/* A driver that is waited for, by one thread. */
+/* How long one thread waits for a driver. */
 typedef struct driver_wait {
   uint64_t deadline_ns, hang_ns;
   hx__gate_watch watch[2];
 } driver_wait;
 
-/* Sleeps until something has changed, but not for long; false: the deadline is past, or a thread of these gates hangs,
- * or one that such a thread waits for, which is then remembered. Under the lock. */
+/* Sleeps until something changes, or for LOOK_NS. False: the deadline has passed, or a thread of these gates hangs, or
+ * waits for one that hangs. The hanging call is then written to *hung_call. Requires the lock. */
 static bool wait_for_change(driver_wait *p, const hx__gate *gates, unsigned count_of, uint64_t *hung_call) {
   for (unsigned i = 0; i < count_of; i++) {
     if (atomic_load(&gates[i].helper_asleep_ns) >= p->hang_ns) return false;
@@ -269,26 +269,26 @@ static bool may_disturb(void) {
          hx__now_ns() - atomic_load(&busy_since_ns) > LONG_WORK_NS;
 }
 
-/* What of needs is still to be decided. */
+/* The needs that are neither ready nor refused. */
 static uint64_t undecided(const hx__device *d, uint64_t needs) {
   if (atomic_load_explicit(&d->lost, memory_order_acquire)) return 0;
   return needs & ~(atomic_load_explicit(&d->ready, memory_order_acquire) |
                    atomic_load_explicit(&d->refused, memory_order_acquire));
 }
 
-/* A worker's thread has given way, and somebody wants it as urgently as ever: another one, started by a thread that has
- * not, waits for its end. Under the lock. */
+/* A preparing thread has idle priority, and its device is urgently needed again: starts a thread with normal priority
+ * that replaces it when its current step ends. Requires the lock. */
 static void replace_low_priority_thread(preparer *w) {
   const struct sched_param none = {0};
   pthread_t thread;
   if (!w->gives_way || w->replaced || stopping || hx__thread_start(&thread, prepare_thread, w) != 0) return;
   pthread_detach(thread);
   w->replaced = true;
-  sched_setscheduler(w->thread, SCHED_OTHER, &none); /* what it is at ends sooner where that is allowed */
+  sched_setscheduler(w->thread, SCHED_OTHER, &none); /* lets the current step end sooner, if that is permitted */
 }
 
-/* Prepares a need, or tidies up; gives the lock back meanwhile. Until when the device is let alone, so that calls find
- * it as it is. */
+/* Prepares one need, or frees what only preparing uses; releases the lock meanwhile. Returns until when optional steps
+ * should pause, so that they do not disturb calls. */
 static uint64_t prepare_one(hx__device *device, uint64_t need) {
   count_driver_entry();
   const uint64_t from_ns = hx__now_ns(), last_busy_ns = atomic_load(&busy_since_ns);
@@ -327,7 +327,7 @@ static void prepare_all(void *p) {
       pthread_mutex_lock(&lock);
       continue;
     }
-    const uint64_t one = needs & -needs; /* one at a time: a call waits for its own kernel only, exit for one build */
+    const uint64_t one = needs & -needs; /* a call then waits for its own kernel only, and exit for one build */
     const bool good_to_have = one == HX__NEED_TILES && !hx__registry_is_awaited();
     if (good_to_have && hx__now_ns() < rest_until_ns) {
       hx__cond_wait_until(&changed, &lock, rest_until_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device's chunk compared with the CPU in a few places. */
+ * Compares a few results of a device's chunk with the CPU. */
 #include "runtime/backend/spot_check.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ void hx__spot_check_expect(hx__spot_check *s, const hx__request *request, hx__ch
   hx__gemm g = hx__chunk_gemm(w, chunk);
   s->rows = g.m < 2 ? 1 : 2;
   s->cols = g.n < 2 ? 1 : 2;
-  g.a_rs *= g.m - 1; /* the last row is the second one */
+  g.a_rs *= g.m - 1; /* row 1 of the small product is the last row of the chunk */
   g.b_cs *= g.n - 1;
   g.m = s->rows;
   g.n = s->cols;
@@ -32,7 +32,7 @@ void hx__spot_check_expect(hx__spot_check *s, const hx__request *request, hx__ch
   cpu->gemm(&g, cpu->gemm_blocking(0, 0, 0), NULL, NULL, NULL);
 }
 
-/* The store makes one NaN of all. */
+/* All NaNs are equal: the store writes one pattern for all. */
 static bool same_float(float a, float b) { return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }
 
 bool hx__spot_check_product(const hx__spot_check *s, const hx__request *request, hx__chunk chunk, const float *t,

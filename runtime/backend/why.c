@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The sentence on a device that hx_device gives to users: written while kernels are prepared, read at any time. It has
- * room for 255 bytes, so what does not fit is left out whole. */
+ * The sentence on a device in hx_device_info. It is written while kernels are prepared and read at any time. Items that
+ * do not fit in its 255 bytes are only counted. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "runtime/backend/backend.h"
 #include "runtime/base/thread.h"
 
-#define TAIL_BYTES 16u /* ", and 27 more" */
+#define TAIL_BYTES 16u /* ", and N more" */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -23,7 +23,7 @@ void hx__device_set_why(hx__device *device, const char *format, va_list args) {
   char text[1024];
   vsnprintf(text, sizeof text, format, args);
   size_t length = strlen(text);
-  if (length >= HX__WHY_TEXT) { /* to the end of a word */
+  if (length >= HX__WHY_TEXT) { /* cut at the end of a word */
     for (length = HX__WHY_TEXT - 4; length && text[length] != ' ';) length--;
     memcpy(text + length, "...", 4);
     length += 3;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copies that devices keep between calls. An input's mirrors the advised part of its range and is good while the range
- * has the version it had; a result's (HX_RESIDENT) is of one C, and good until somebody writes there. */
+ * Device copies that outlive calls. There are two kinds. The copy of an input mirrors the advised part of a range and
+ * is valid while the range has the same version. A resident result (HX_RESIDENT) is one C that a device computed, and
+ * is valid until its range is written. */
 #include "runtime/memory/copies.h"
 
 #include <stdlib.h>
@@ -9,16 +10,16 @@
 #include "runtime/base/thread.h"
 #include "runtime/memory/range.h"
 
-#define MOST_PART 2u /* copies take one part in so many of a device's memory */
+#define MOST_PART 2u /* copies use at most one part in so many of a device's memory */
 
 struct hx__copy {
-  hx__copy *next; /* the latest used first */
+  hx__copy *next; /* most recently used first */
   hx__device *device;
   hx__mirror *mirror;
-  uint64_t version; /* of its range; a result's: 0 */
+  uint64_t version; /* of its range when the copy was made; 0: a resident result */
   unsigned users;
-  bool stale;       /* dropped once nobody uses it */
-  bool device_only; /* a result that the host has not */
+  bool stale;       /* not valid: freed once no run uses it */
+  bool device_only; /* a resident result that the host does not have */
   hx__array result;
 };
 
@@ -27,7 +28,7 @@ static void free_copy(hx__copy *c) {
   free(c);
 }
 
-/* Takes what is stale and unused out of the list. A forked child leaves its parent's devices alone. */
+/* Frees stale copies that no run uses. A forked child does nothing, because the devices are its parent's. */
 static void free_stale(hx__memory *m) {
   if (hx__in_forked_child()) return;
   for (hx__copy **at = &m->copies; *at;) {
@@ -58,7 +59,7 @@ void hx__copies_free(hx__memory *m) {
   }
 }
 
-/* Whether the array is a part of the result, so that the copy has all of it and in its place. */
+/* Whether the resident result contains all of the array, with the same distance between rows. */
 static bool copy_contains(const hx__copy *c, const hx__array *a) {
   const hx__array *const r = &c->result;
   const uintptr_t at = (uintptr_t)a->p;
@@ -75,7 +76,7 @@ static size_t bytes_on_device(const hx__memory *m, const hx__device *d) {
   return sum;
 }
 
-/* Gives up the copy that was used the longest time ago; false where all are needed. */
+/* Frees the least recently used copy of a device. False if all are in use or device-only. */
 static bool make_room(hx__memory *m, const hx__device *d) {
   hx__copy *last = NULL;
   for (hx__copy *c = m->copies; c; c = c->next)
@@ -90,8 +91,9 @@ static bool make_room(hx__memory *m, const hx__device *d) {
 static hx__copy *create_copy(hx__memory *m, hx__device *d, const void *p, size_t bytes) {
   hx__copy *const c = calloc(1, sizeof *c);
   if (!c) return NULL;
-  const bool fits = (bytes <= d->memory_bytes / MOST_PART || d->memory_bytes == 0) &&
-                    (bytes <= d->max_alloc || d->max_alloc == 0); /* more is not a matter of room */
+  /* A larger copy would not fit even if all others were freed. */
+  const bool fits =
+      (bytes <= d->memory_bytes / MOST_PART || d->memory_bytes == 0) && (bytes <= d->max_alloc || d->max_alloc == 0);
   while (fits && d->memory_bytes && bytes_on_device(m, d) + bytes > d->memory_bytes / MOST_PART && make_room(m, d))
     continue;
   while (fits && !(c->mirror = d->backend->residency->create(d, p, bytes)) && make_room(m, d)) continue;
@@ -164,7 +166,7 @@ bool hx__copies_are_present(const hx__memory *m, const hx__range *r, const hx__a
   return false;
 }
 
-/* The result that is just this array, on this device. */
+/* The resident result on this device that is exactly this array. */
 static hx__copy *result_of(const hx__memory *m, const hx__device *d, const hx__array *a) {
   for (hx__copy *c = m->copies; c; c = c->next)
     if (!c->stale && !c->version && c->device == d && c->result.p == a->p && c->result.rows == a->rows &&
@@ -188,7 +190,7 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
   if (old) old->users++;
   hx__copy *const c = stays ? create_copy(m, d, out.p, hx__array_bytes(&out)) : NULL;
   if (c) {
-    c->stale = true; /* until it is all there */
+    c->stale = true; /* until it is complete */
     c->users = 1;
     c->result = out;
     resident->mirror = c->mirror;
@@ -212,17 +214,18 @@ void hx__memory_resident_end(hx__memory *m, const hx__resident_output *resident)
   hx__unlock(&m->lock);
 }
 
-/* Whether the host has to have what the result is of, for a to be read (or written) there. */
+/* Whether the array overlaps a result that only a device has. */
 static bool host_lacks(const hx__copy *c, const hx__array *a) {
   return c->device_only && !c->stale && copy_overlaps(c, (uintptr_t)a->p, hx__array_bytes(a));
 }
 
-/* Whether the task writes all of the result. */
+/* Whether a task with this output overwrites the whole result. */
 static bool overwrites(const hx__array *out, const hx__copy *c) {
   return c->result.p == out->p && c->result.ld == out->ld && c->result.rows <= out->rows && c->result.cols <= out->cols;
 }
 
-/* A result that the task needs on the host, but for what `alone` has and uses in place; keep: it keeps C, too. */
+/* The first device-only result that has to be copied to the host before the task runs; NULL: none. If sole_device
+ * computes the whole task, its own results are used in place; resident: C also stays there. */
 static hx__copy *find_device_only(const hx__memory *m, const hx__work *w, const hx__device *sole_device,
                                   bool resident) {
   const size_t count = w->needs ? hx__memory_arrays(w) : 0;
@@ -280,7 +283,7 @@ void hx__memory_fetch_done(hx__memory *m, const hx__device_only_result *result, 
   for (hx__copy *c = m->copies; c && done; c = c->next)
     if (c->mirror == result->array.mirror) c->device_only = false;
   hx__range *const r = hx__range_of(m, result->array.p, hx__array_bytes(&result->array));
-  if (r && done) r->version = hx__next_version(); /* copies of the whole range have what the host had before */
+  if (r && done) r->version = hx__next_version(); /* other copies that contain it have old contents there */
   hx__copies_release(m, result->array.mirror);
   hx__unlock(&m->lock);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks, registered ranges and advice of a context. */
+ * Blocks of hx_alloc, registered ranges, and advice. */
 #include "runtime/memory/memory.h"
 
 #include <stdlib.h>
@@ -14,7 +14,8 @@
 #define MOST_LIMIT_MS 2000u
 #define KNOWN_ADVICE (HX_READ_MOSTLY | HX_RESIDENT)
 
-/* For hx_alloc, most direct first. Where plain pages serve (svm-system, hostptr), nothing is asked of the device. */
+/* The modes that hx_alloc tries, most direct first. pages: the device accesses ordinary pages in this mode, so no
+ * allocation by the device is needed. */
 static const struct {
   hx__memory_mode mode;
   bool pages, integrated_only;
@@ -22,7 +23,8 @@ static const struct {
                    {HX__MEMORY_USM, false, false},       {HX__MEMORY_SVM_COARSE, false, true},
                    {HX__MEMORY_HOSTPTR, true, false},    {HX__MEMORY_COPY, false, false}};
 
-/* HX_TIMEOUT_MS where it is a shorter time; other values say nothing of memory, which no kernel has to wait for. */
+/* HX_TIMEOUT_MS if it is shorter than MOST_LIMIT_MS. Longer values are for kernels, and allocations need not wait for
+ * any. */
 static uint64_t limit_from_timeout(uint64_t timeout_ms) {
   return timeout_ms < MOST_LIMIT_MS ? timeout_ms * UINT64_C(1000000) : MOST_LIMIT_MS * UINT64_C(1000000);
 }
@@ -56,7 +58,7 @@ static void free_ranges(const hx__memory *m, hx__range *list) {
   }
 }
 
-/* Of a range that is out of the list. */
+/* Frees a range that is not in the list any more, or defers that while a chunk that timed out may read it. */
 static void free_or_defer(hx__memory *m, hx__range *r) {
   hx__lock(&m->lock);
   const bool defer = r->leaked && !hx__in_forked_child();
@@ -99,7 +101,7 @@ void hx__memory_destroy(hx__memory *m) {
   pthread_mutex_destroy(&m->lock);
 }
 
-/* Whether a task that writes into the range has to be known. With the lock. */
+/* Whether tasks that write to the range must be noticed. Requires the lock. */
 static unsigned is_watched(const hx__range *r) { return r->advice || (r->block && r->mode == HX__MEMORY_SVM_COARSE); }
 
 static void add_range(hx__memory *m, hx__range *r) {
@@ -116,7 +118,7 @@ static hx__range **find_link(hx__memory *m, const void *p, bool allocated) {
   return at;
 }
 
-/* Takes the range that starts at p out of the list, when no pin of it is in use. */
+/* Removes the range that begins at p from the list, after waiting until none of its pins is in use. */
 static hx__range *take_range(hx__memory *m, const void *p, bool allocated) {
   hx__lock(&m->lock);
   hx__range **at = find_link(m, p, allocated);
@@ -141,8 +143,7 @@ static void *alloc_on_device(const hx__memory *m, hx__device *d, size_t bytes, h
     if (m->forced_mode == HX__MEMORY_AUTO && alloc_order[i].integrated_only && d->is_discrete) continue;
     if (!(d->modes & 1u << alloc_order[i].mode)) continue;
     const bool copied = alloc_order[i].pages && !(d->zero_copy & 1u << alloc_order[i].mode);
-    if (m->forced_mode == HX__MEMORY_AUTO && copied && d->is_discrete)
-      continue; /* better from a block that is pinned */
+    if (m->forced_mode == HX__MEMORY_AUTO && copied && d->is_discrete) continue; /* a pinned block is faster */
     if (alloc_order[i].pages) return NULL;
     void *const p = d->backend->memory->alloc(d, bytes, alloc_order[i].mode, m->limit_ns, &r->block);
     if (!p) continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a context knows of memory: blocks of hx_alloc, registered ranges, their advice, and so how each array of a task
- * reaches each device. */
+ * What a context knows about memory: blocks of hx_alloc, registered ranges, and their advice. From these follows how
+ * each array of a task reaches each device. */
 #ifndef HX_MEMORY_MEMORY_H
 #define HX_MEMORY_MEMORY_H
 
@@ -15,85 +15,93 @@ typedef struct hx__pin hx__pin;
 typedef struct hx__memory {
   pthread_mutex_t lock;
   pthread_cond_t changed;
-  hx__range *ranges;   /* a list: programs have few */
-  hx__range *deferred; /* taken out of it while a late chunk may read them */
-  hx__copy *copies;    /* that devices keep */
-  _Atomic unsigned
-      watched_ranges;          /* ranges whose writing matters (advice, coarse SVM): 0 spares small calls the lock */
-  hx__memory_mode forced_mode; /* HX_MEMORY */
-  uint64_t limit_ns;           /* a thread of the program waits so long for one driver call that is about memory */
-  bool pinning;                /* a thread of ours does; under the lock */
+  hx__range *ranges;               /* a list, because programs have few */
+  hx__range *deferred;             /* freed by the caller, but a chunk that timed out may still read them */
+  hx__copy *copies;                /* device copies that outlive calls */
+  _Atomic unsigned watched_ranges; /* ranges whose writes must be noticed; 0: small calls need no lock */
+  hx__memory_mode forced_mode;     /* HX_MEMORY */
+  uint64_t limit_ns;               /* how long a thread of the program waits for one driver call about memory */
+  bool pinning;                    /* a background thread pins memory; under the lock */
 } hx__memory;
 
 void hx__memory_init(hx__memory *memory, const hx__config *config);
-/* Frees the blocks; registered memory stays the caller's. */
+/* Frees the blocks of hx_alloc. Registered memory is the caller's. */
 void hx__memory_destroy(hx__memory *memory);
 
-/* hx_alloc: from the first device that has the mode (HX_MEMORY, or the first of the list in memory.c), else pages. */
+/* hx_alloc: a block from the first of the devices that has a suitable mode (HX_MEMORY, otherwise the first in the list
+ * of memory.c), otherwise ordinary pages. NULL: no memory. */
 void *hx__memory_alloc(hx__memory *memory, hx__device *const *devices, size_t count, size_t bytes);
-/* hx_free; false where p is not a block. A block that a late chunk may still read is freed when that has ended. */
+/* hx_free. False if p is not a block. A block that a timed-out chunk may still read is freed when that chunk has ended.
+ */
 bool hx__memory_free(hx__memory *memory, void *p);
 
 hx_status hx__memory_register(hx__memory *memory, void *p, size_t bytes);
 hx_status hx__memory_unregister(hx__memory *memory, void *p);
-/* Pins known memory for those of the devices that are open and copy it; what one refuses it is not asked for again.
- * Returns when all is done; or at once, and a thread does it. */
+/* Pin known memory for those of the devices that are open and copy from it. What a device refuses to pin is not tried
+ * again. hx__memory_pin returns when all is done; hx__memory_pin_async leaves it to a thread. */
 void hx__memory_pin(hx__memory *memory, hx__device *const *devices, size_t count);
 void hx__memory_pin_async(hx__memory *memory, hx__device *const *devices, size_t count);
-/* Of the known range that begins at p; 0: none does. */
+/* The length of the known range that begins at p; 0: there is none. */
 size_t hx__memory_range_bytes(hx__memory *memory, const void *p);
-/* hx_advise, hx_modified, hx_sync share the check: [p, p+bytes) lies inside a known range. */
+/* hx__memory_known is the check that hx_advise, hx_modified and hx_sync share. HX_INVALID_ARGUMENT: [p, p+bytes) is not
+ * inside a known range; what is the name of the function in the message. */
 hx_status hx__memory_advise(hx__memory *memory, const void *p, size_t bytes, unsigned advice);
 hx_status hx__memory_known(hx__memory *memory, const void *p, size_t bytes, const char *what);
-/* The same, and the whole of that range. */
+/* The same check, which replaces *p and *bytes by the whole known range. */
 hx_status hx__memory_known_range(hx__memory *memory, const void **p, size_t *bytes, const char *what);
-/* hx_modified: copies that were made of the range under HX_READ_MOSTLY are of the past. */
+/* hx_modified: copies of the range become stale. */
 hx_status hx__memory_modified(hx__memory *memory, const void *p, size_t bytes);
-/* 0, or where the operand of a product (0: A, 1: B) is HX_READ_MOSTLY the number of its contents: copies made under
- * that number are good while it stays. */
+/* The version of the contents of a product's operand (0: A, 1: B) if it is advised HX_READ_MOSTLY, otherwise 0. A copy
+ * is valid while the version is the same. */
 uint64_t hx__memory_version(hx__memory *memory, const hx__work *work, unsigned operand);
 
-/* The outputs of a task are written by the host while it runs: a block that devices may only read while the host does
- * not write is not used in place meanwhile. Waits for runs that read it so. */
+/* Bracket the execution of a task, whose outputs are written by the host. In between, no device accesses a
+ * coarse-grained SVM block that contains them in place; claim waits for runs that do. written: the outputs were
+ * changed. */
 void hx__memory_claim_outputs(hx__memory *memory, const hx__work *work);
 void hx__memory_release_outputs(hx__memory *memory, const hx__work *work, bool written);
 
-/* Whether the task reads or writes anything in [p, p+bytes). */
+/* Whether the task reads or writes any byte of [p, p+bytes). */
 bool hx__memory_task_overlaps(const hx__work *work, const void *p, size_t bytes);
 
-/* How many arrays a task has, and how each reaches a device. arrays is released when the run has ended. */
+/* The number of arrays of a task, and how each of them reaches the device. hx__memory_release ends the use of the
+ * arrays after the run. */
 size_t hx__memory_arrays(const hx__work *work);
 void hx__memory_resolve(hx__memory *memory, hx__device *device, const hx__work *work, hx__array *arrays);
-/* late: a chunk was given up that may still read them; until hx__memory_timed_out_ended what it reads is not freed, or
- * never if device is NULL. */
+/* timed_out: a chunk that timed out may still read the arrays. They are then not freed before
+ * hx__memory_timed_out_ended of that device, or never if device is NULL. */
 void hx__memory_release(hx__memory *memory, const hx__device *device, const hx__work *work, const hx__array *arrays,
-                        bool late);
-/* The device's late chunks have ended. */
+                        bool timed_out);
+/* All timed-out chunks of the device have ended. */
 void hx__memory_timed_out_ended(hx__memory *memory, const hx__device *device);
 
-/* Where C of a product may stay on the device that does all of it: true, and *keep for its stream. Ended, after
- * hx__memory_release_outputs, by hx__memory_resident_end: with keep->done the device alone has C now. */
-bool hx__memory_resident_begin(hx__memory *memory, hx__device *device, const hx__work *work, hx__resident_output *keep);
-void hx__memory_resident_end(hx__memory *memory, const hx__resident_output *keep);
+/* Whether C of a product stays on the device, which computes all of it. If so, fills *resident for the device's stream;
+ * hx__memory_resident_end ends it after hx__memory_release_outputs. If the stream has set resident->complete by then,
+ * only the device has C. */
+bool hx__memory_resident_begin(hx__memory *memory, hx__device *device, const hx__work *work,
+                               hx__resident_output *resident);
+void hx__memory_resident_end(hx__memory *memory, const hx__resident_output *resident);
 
-/* A result that only a device has. */
+/* A result that exists only on a device. */
 typedef struct hx__device_only_result {
   hx__device *device;
-  hx__array array; /* where it belongs, and the copy that holds it */
+  hx__array array; /* its place on the host, and the mirror that holds it */
 } hx__device_only_result;
 
-/* One that the task needs on the host, if any, but for what the device `alone` (NULL: none) does in place, keeping C
- * where `keep` says so; or one in [p, p+bytes). Each is ended by hx__memory_fetch_done, done: the host has it now. */
-bool hx__memory_find_device_only(hx__memory *memory, const hx__work *work, const hx__device *alone, bool keep,
-                                 hx__device_only_result *absent);
-bool hx__memory_find_device_only_in(hx__memory *memory, const void *p, size_t bytes, hx__device_only_result *absent);
-void hx__memory_fetch_done(hx__memory *memory, const hx__device_only_result *absent, bool done);
+/* Find a device-only result that must be copied to the host: before a task, or in [p, p+bytes). sole_device (may be
+ * NULL) computes all of the task and uses its own results in place; resident: C stays there, too. False: there is none.
+ * Each result found is ended by hx__memory_fetch_done; done: the host has it now. */
+bool hx__memory_find_device_only(hx__memory *memory, const hx__work *work, const hx__device *sole_device, bool resident,
+                                 hx__device_only_result *result);
+bool hx__memory_find_device_only_in(hx__memory *memory, const void *p, size_t bytes, hx__device_only_result *result);
+void hx__memory_fetch_done(hx__memory *memory, const hx__device_only_result *result, bool done);
 
-/* Bytes that the task would have brought back for anybody but *device; 0: none. */
+/* Bytes of a device-only result that would have to be copied to the host if another device than *device computed the
+ * task; 0: there is none. */
 size_t hx__memory_device_only_bytes(hx__memory *memory, const hx__work *work, const hx__device **device);
 
-/* How the task's arrays reach devices that copy, as a small number: what was measured with other copies is another
- * entry of the model. 0: nothing of them is known. */
+/* The placement of the task's operands as a number below HX__PLACEMENTS: what is copied to a device in the ordinary
+ * way, pinned, or already there. Measurements are stored by it. 0: all operands are copied. */
 uint32_t hx__memory_placement(hx__memory *memory, const hx__work *work);
 
 #endif

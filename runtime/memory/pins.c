@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory of others, pinned for devices that copy: registered ranges, and blocks of hx_alloc that such a device has not
- * given itself. That takes a card 35 ms a GiB, so it is done where somebody waits for it anyway, or on a thread of its
- * own; a run takes what is there when it begins. */
+ * Memory that is pinned for devices that copy: registered ranges, and blocks of hx_alloc that another device or malloc
+ * provided. Pinning takes a discrete GPU about 35 ms per GiB, so it is done in calls that wait anyway, or on a thread.
+ * A run uses the pins that exist when it begins. */
 #include "runtime/memory/pins.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 struct hx__pin {
   hx__pin *next;
   hx__device *device;
-  void *block; /* NULL: refused, or not made yet */
-  bool made;   /* changed once */
+  void *block; /* NULL: the device has refused, or the pin is not made yet */
+  bool made;   /* set once */
 };
 
 static const hx__pin *pin_for(const hx__range *r, const hx__device *d) {
@@ -47,7 +47,8 @@ void hx__pins_free(const hx__memory *m, hx__range *r) {
   r->pins = NULL;
 }
 
-/* A range that a device should pin, with its place for that; NULL: there is none. With the lock. */
+/* The next range that a device should pin, and a new entry for the pin in its list; NULL: there is none. Requires the
+ * lock. */
 static hx__pin *next_to_pin(const hx__memory *m, hx__device *const *devices, size_t count, hx__range **range) {
   for (hx__range *r = m->ranges; r; r = r->next)
     for (size_t i = 0; i < count; i++) {
@@ -69,7 +70,7 @@ static void pin_all(hx__memory *m, hx__device *const *devices, size_t count) {
   hx__range *r;
   hx__lock(&m->lock);
   for (hx__pin *p; (p = next_to_pin(m, devices, count, &r)) != NULL;) {
-    hx__unlock(&m->lock); /* the range stays: nobody takes it while it is busy */
+    hx__unlock(&m->lock); /* the range is not freed while it is busy */
     void *const block = p->device->backend->memory->pin(p->device, r->p, r->bytes, m->limit_ns);
     hx__lock(&m->lock);
     p->block = block;
@@ -82,7 +83,7 @@ static void pin_all(hx__memory *m, hx__device *const *devices, size_t count) {
 void hx__memory_pin(hx__memory *m, hx__device *const *devices, size_t count) {
   if (hx__in_forked_child()) return;
   pin_all(m, devices, count);
-  hx__lock(&m->lock); /* what another thread has begun */
+  hx__lock(&m->lock); /* wait for what another thread has begun */
   while (m->pinning) pthread_cond_wait(&m->changed, &m->lock);
   hx__unlock(&m->lock);
 }
@@ -114,7 +115,7 @@ void hx__memory_pin_async(hx__memory *m, hx__device *const *devices, size_t coun
   pin_job *e = NULL;
   hx__lock(&m->lock);
   hx__pin *const p = m->pinning ? NULL : next_to_pin(m, devices, count, &r);
-  if (p) { /* only asked: the thread finds it again */
+  if (p) { /* this was only a check: the thread finds it again */
     r->pins = p->next;
     free(p);
     e = malloc(sizeof *e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Known ranges, the arrays of a task, and in which mode a device reaches a range: HX_MEMORY where it can serve it, else
- * the first mode that the device passes for that kind of memory, else a copy. */
+ * Known ranges, the arrays of a task, and the mode in which a device reaches a range: HX_MEMORY if the device can serve
+ * it for that memory, otherwise the first mode in which the device accesses it in place, otherwise copy. */
 #include "runtime/memory/range.h"
 
 hx__range *hx__range_of(const hx__memory *m, const void *p, size_t bytes) {
@@ -20,7 +20,7 @@ uint64_t hx__next_version(void) {
 static bool has_mode(const hx__device *d, hx__memory_mode mode) { return (d->modes & 1u << mode) != 0; }
 static bool has_zero_copy(const hx__device *d, hx__memory_mode mode) { return (d->zero_copy & 1u << mode) != 0; }
 
-/* Modes for memory that the device did not give. */
+/* The mode for memory that the device has not allocated. */
 static hx__memory_mode foreign_mode(const hx__memory *m, const hx__device *d) {
   static const hx__memory_mode any[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
   for (size_t i = 0; i < sizeof any / sizeof any[0]; i++) {
@@ -33,7 +33,7 @@ static hx__memory_mode foreign_mode(const hx__memory *m, const hx__device *d) {
 hx__memory_mode hx__mode_of(const hx__memory *m, const hx__device *d, const hx__range *r) {
   const bool own = r && r->block && r->device == d;
   if (!own || (m->forced_mode != HX__MEMORY_AUTO && m->forced_mode != r->mode)) return foreign_mode(m, d);
-  if (r->mode == HX__MEMORY_SVM_COARSE && r->writers) return HX__MEMORY_COPY; /* the host holds a writable map */
+  if (r->mode == HX__MEMORY_SVM_COARSE && r->writers) return HX__MEMORY_COPY; /* the host has mapped it for writing */
   return r->mode;
 }
 

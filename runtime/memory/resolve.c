@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The arrays of a task while it runs: how each reaches a device, and what may not be written or freed meanwhile. */
+ * The arrays of a task while it runs: how each reaches a device, and what must not be written or freed until the run
+ * ends. */
 #include "runtime/base/thread.h"
 #include "runtime/memory/copies.h"
 #include "runtime/memory/pins.h"
 #include "runtime/memory/range.h"
 
-/* A task's outputs as a range of bytes. */
+/* The outputs of a task as a range of bytes. */
 typedef struct extent {
   const void *p;
   size_t bytes;
@@ -23,7 +24,7 @@ static hx__range *coarse_output(const hx__memory *m, const hx__work *w) {
   return r && r->block && r->mode == HX__MEMORY_SVM_COARSE ? r : NULL;
 }
 
-/* What the task writes is new: copies of it are of the past. */
+/* Gives ranges that contain outputs of the task a new version, so that copies of them become stale. */
 static void mark_outputs_written(const hx__memory *m, const hx__work *w) {
   const extent out = output_of(w);
   const uintptr_t first = (uintptr_t)out.p;
@@ -98,13 +99,15 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
       r->leaked = true;
     }
     if (pin) r->pin_users--;
-    if (arrays[i].block && arrays[i].mode == HX__MEMORY_SVM_COARSE) r->readers--; /* a late one only reads too much */
+    /* A timed-out chunk that still reads the block then reads wrong data, which is not used. */
+    if (arrays[i].block && arrays[i].mode == HX__MEMORY_SVM_COARSE) r->readers--;
   }
   pthread_cond_broadcast(&m->changed);
   hx__unlock(&m->lock);
 }
 
-/* An operand: 0, memory that devices read without a thread of ours, or what a device has already. */
+/* The placement of an operand: 0 if it is copied through staging buffers, 1 if a device copies from it directly, 2 if a
+ * device has most of it already. */
 static uint32_t placement_of(const hx__memory *m, const hx__array *a) {
   const hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
   if (!r) return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The check of a task: every refusal of hx.h, with the value at fault. Nothing is read through the arrays here. */
+ * The check of a task: every error that hx.h names, with the value that is wrong. The arrays are not read. */
 #include <stdio.h>
 
 #include "runtime/base/status.h"
@@ -11,7 +11,7 @@
 #define ENUMERATOR(enumerator, name) [enumerator] = #enumerator,
 static const char *const enumerators[HX__OPS] = {HX__OPERATIONS(ENUMERATOR)};
 
-/* HX_MIN, HX_MAX, HX_ARGMIN and HX_ARGMAX of nothing have no value. */
+/* HX_MIN, HX_MAX, HX_ARGMIN and HX_ARGMAX of no elements have no value. */
 static bool needs_an_element(hx_op op) { return op >= HX_MIN && op <= HX_ARGMAX; }
 
 static bool misaligned(const void *p, size_t alignment) { return ((uintptr_t)p & (alignment - 1u)) != 0; }
@@ -22,7 +22,7 @@ static bool ranges_share(const void *x, size_t xb, const void *y, size_t yb) {
   return a < b ? b - a < xb : a - b < yb;
 }
 
-/* " of field 3", or nothing where the task has no list of fields: index ALONE. */
+/* " of field 3", or "" for NO_INDEX: the task has no list of fields. */
 #define NO_INDEX SIZE_MAX
 typedef struct index_text {
   char text[32];
@@ -86,8 +86,8 @@ static hx_status check_reduce(hx__work *w) {
   return HX_OK;
 }
 
-/* An operand of rows x cols stored elements: its leading dimension (0 is packed) and its extent. Where C is empty no
- * element of any is touched, so that no extent is too large. */
+/* Checks an operand of rows x cols stored elements: its leading dimension (0: packed), alignment and extent. If C is
+ * empty no element is accessed, so any extent is allowed. */
 static hx_status check_matrix(const float *p, size_t rows, size_t cols, size_t *ld, bool empty, const char *name) {
   if (*ld == 0) *ld = cols;
   if (*ld < cols) REFUSE("ld%s is %zu: less than the %zu elements of a stored row", name, *ld, cols);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From the slots of the leaves to the value: the last step of every reduction, the same whoever filled the slots. */
+ * Computes the value of a reduction from the slots of its leaves. Every reduction ends here, on the CPU, whichever
+ * devices computed the slots. */
 #include <string.h>
 
 #include "runtime/task/task.h"
@@ -20,7 +21,7 @@ static uint64_t float_slot(float f) {
 static float add_floats(float a, float b) { return a + b; }
 static float multiply_floats(float a, float b) { return a * b; }
 
-/* Neighbours pairwise, level by level; an odd last one goes up unchanged (docs/ARITHMETIC.md). */
+/* Combines neighbours level by level; an odd last one moves up unchanged (docs/ARITHMETIC.md). */
 static inline __attribute__((always_inline)) uint32_t join_pairs(uint64_t *slots, size_t count,
                                                                  float (*combine)(float, float)) {
   while (count > 1) {
@@ -53,7 +54,7 @@ static uint64_t join_min(const uint64_t *slots, size_t count) {
   return least;
 }
 
-/* The index of the winning key: the first leaf that has it. */
+/* The index of the smallest key, in the first leaf that has it. */
 static uint64_t join_index(const uint64_t *slots, size_t count) {
   size_t best = 0;
   for (size_t i = 1; i < count; i++)
@@ -61,7 +62,7 @@ static uint64_t join_index(const uint64_t *slots, size_t count) {
   return (uint64_t)best * HX__LEAF + (uint32_t)slots[best];
 }
 
-/* The element's bits from its key (base/slot.h). */
+/* The bits of an element from its key (base/slot.h). */
 static uint32_t key_bits(hx_op op, hx_type type, uint32_t key) {
   if (type == HX_F32 && key == 0) return HX__CANONICAL_NAN;
   const uint32_t ordered = op == HX_MIN ? key : ~key;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether two strided matrices share an element: exact, in O(log ld), as rows may be without number.
+ * Decides whether two strided matrices share an element: exactly, and in O(log ld) steps for any number of rows.
  *
- * Let x begin at or before y. y's row i begins p = delta + i y.ld elements after x, in column q = p mod x.ld of row
- * p / x.ld of x. Where x has a row after that one, y's row misses x just when q is in the gap [x.cols, x.ld - y.cols].
- * How many i have it there is a difference of two sums of floors. */
+ * Let x begin at or before y. Row i of y begins p = delta + i y.ld elements after x, in column q = p mod x.ld of row
+ * p / x.ld of x. If x has a row after that one, row i of y shares no element with x if and only if q is in the gap
+ * [x.cols, x.ld - y.cols]. The number of such rows i is a difference of two sums of floors. */
 #include "runtime/task/task.h"
 
-/* Sum of floor((a i + b) / m), i in [0, n), modulo 2^64. By Euclid's algorithm on (m, a): Graham, Knuth, Patashnik,
- * Concrete Mathematics, section 3.5. a n + b does not overflow. */
+/* Sum of floor((a i + b) / m) for i in [0, n), modulo 2^64, by Euclid's algorithm on (m, a): Graham, Knuth, Patashnik,
+ * Concrete Mathematics, section 3.5. a n + b must not overflow. */
 static size_t sum_of_floors(size_t n, size_t m, size_t a, size_t b) {
   size_t sum = 0;
   for (;;) {
@@ -24,17 +24,18 @@ static size_t sum_of_floors(size_t n, size_t m, size_t a, size_t b) {
   }
 }
 
-/* A matrix without gaps is one row. */
+/* A matrix without gaps between its rows is one long row. */
 static hx__matrix without_gaps(const hx__matrix *x) {
   if (x->rows > 1 && x->ld > x->cols) return *x;
   const size_t all = x->rows * x->cols;
   return (hx__matrix){x->base, 1, all, all};
 }
 
-/* y begins delta elements after x. */
+/* Whether x and y share an element. y begins delta elements after x. */
 static bool share_in_order(const hx__matrix *x, const hx__matrix *y, size_t delta) {
   const size_t last_row = (x->rows - 1) * x->ld;
-  size_t rows = delta < last_row ? (last_row - delta + y->ld - 1) / y->ld : 0; /* of y, that begin before x's last */
+  /* Rows of y that begin before the last row of x. */
+  size_t rows = delta < last_row ? (last_row - delta + y->ld - 1) / y->ld : 0;
   if (rows >= y->rows)
     rows = y->rows;
   else if (delta + rows * y->ld < last_row + x->cols)

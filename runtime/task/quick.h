@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What hx__task_check asks of the usual small calls, in the few instructions that these can spare. False for what it
- * refuses, and perhaps for a little more: then hx__task_check has the last word, and the reason. */
+ * The checks of hx__task_check for the usual small calls, in as few instructions as such calls can afford. They are
+ * false for every task that hx__task_check refuses, and may be false for valid tasks: hx__task_check then decides. */
 #ifndef HX_TASK_QUICK_H
 #define HX_TASK_QUICK_H
 
 #include "runtime/task/task.h"
 
-/* The task has nothing for a device, nor a reserved word. */
+/* The task has no share for devices, and its reserved words are zero. */
 static inline bool hx__task_is_plain(const hx_task *task) {
   const uint64_t *const r = task->reserved;
   return !(r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) && task->gpu_share <= 0.0f;
 }
-/* No NULL, nothing that wraps the address space, and none of the 8 bytes of out among the array's. */
+/* The array is not NULL, does not wrap the address space, and does not overlap the 8 bytes of out. */
 static inline bool hx__quick_array_is_valid(uintptr_t x, size_t bytes, uintptr_t out) {
   return !(x & 3u) && x - 1 < UINTPTR_MAX - bytes && out - x + (sizeof(hx_value) - 1) >= bytes + (sizeof(hx_value) - 1);
 }
-/* One reduction of n > 0 elements. */
+/* A valid reduction of n > 0 elements. */
 static inline bool hx__quick_reduce_is_valid(const struct hx_reduce_args *r) {
   const uintptr_t out = (uintptr_t)r->out;
   const size_t bytes = r->n * 4u;
@@ -24,8 +24,8 @@ static inline bool hx__quick_reduce_is_valid(const struct hx_reduce_args *r) {
          (r->op != HX_DOT || hx__quick_array_is_valid((uintptr_t)r->y, bytes, out));
 }
 
-/* A product of sides from 1 to HX__QUICK_SIDE, as strides in *g, and of `most` multiply-adds; alpha != 0.
- */
+/* A valid product with m, n and k from 1 to HX__QUICK_SIDE, at most `most` multiply-adds and alpha != 0. *g: the
+ * product as strides. */
 #define HX__QUICK_SIDE 1024u
 static inline bool hx__quick_matrix_is_valid(const float *p, size_t rows, size_t cols, size_t ld, uintptr_t *end) {
   *end = (uintptr_t)p + ((rows - 1) * ld + cols) * sizeof *p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cutting a task into slices: pure functions. */
+ * Cuts a task into slices. Pure functions. */
 #include "runtime/task/task.h"
 
 size_t hx__share_slices(const hx__work *w, double share) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A task after its check: what is read, what is written, and the slices it can be cut into. */
+ * A checked task: what it reads, what it writes, and the slices into which it can be cut. */
 #ifndef HX_TASK_TASK_H
 #define HX_TASK_TASK_H
 
@@ -11,26 +11,27 @@
 #include "runtime/base/slot.h"
 
 #define HX__PLACEMENTS 32u
-#define HX__RESIDENT_C (1u << 4) /* of residence: C is to stay where it is computed, if one device does all of it */
+#define HX__RESIDENT_C (1u << 4) /* bit of placement: C is to stay on the device, if one device computes all of it */
 
-/* A checked task. A slice is a leaf of a reduction (of all fields), or a row of C (a column where C is wider than
- * high): the unit in which work is handed out, and the smallest one whose result does not depend on who made it. */
+/* A checked task. A slice is a leaf of a reduction (of all its fields), or a row of C (a column if C is wider than
+ * high). Work is distributed in slices: they are the smallest units whose results do not depend on which device
+ * computes them. */
 typedef struct hx__work {
   bool matmul;
   bool by_columns; /* matmul: slices are columns of C */
   bool trans_a, trans_b;
-  float gpu_share; /* of the task: negative where the caller leaves it open */
+  float gpu_share; /* the task's gpu_share; negative: not set */
   size_t slices;
-  uint64_t units;     /* elements of all fields, or multiply-adds; saturates */
-  uint32_t placement; /* how its arrays reach devices that copy (memory.h); less than HX__PLACEMENTS */
-  uint64_t needs;     /* bits of hx__need_reduce and HX__NEED_MATMUL: the kernels a device must have */
+  uint64_t units;     /* elements of all fields, or multiply-adds; UINT64_MAX if there are more */
+  uint32_t placement; /* hx__memory_placement: how its operands reach devices that copy */
+  uint64_t needs;     /* bits of hx__need_reduce and HX__NEED_MATMUL: the kernels that a device needs */
 
-  const hx_field *fields; /* reductions: nfields of them over n elements each */
+  const hx_field *fields; /* reductions: nfields fields of n elements each */
   size_t nfields, n;
   hx_value *out;
-  hx_field single; /* what fields points to for a plain reduction */
+  hx_field single; /* fields points to it for a reduction without a list of fields */
 
-  hx__gemm gemm; /* matmul only */
+  hx__gemm gemm; /* the product; matmul only */
 } hx__work;
 
 /* A range of slices. */
@@ -45,15 +46,16 @@ typedef struct hx__chunk {
 #define HX__NEED_OPEN (1ull << 63)  /* not a kernel: the memory modes of the device are known */
 static inline uint64_t hx__need_reduce(hx_op op, hx_type type) { return 1ull << hx__reduction_index(op, type); }
 
-/* The lines of a product that slices cross. */
+/* The extent of C in the dimension that is not cut into slices. */
 static inline size_t hx__work_cross_extent(const hx__work *work) {
   return work->by_columns ? work->gemm.m : work->gemm.n;
 }
 
-/* Checks *task as hx.h promises and fills *work, which points into *task's fields and arrays. HX_INVALID_ARGUMENT. */
+/* Checks *task as hx.h promises and fills *work, which refers to the fields and arrays of *task. HX_INVALID_ARGUMENT,
+ * with a sentence that names the value at fault. */
 hx_status hx__task_check(const hx_task *task, hx__work *work);
 
-/* A product as strides; no leading dimension is 0. */
+/* The product as strides. No leading dimension may be 0. */
 static inline hx__gemm hx__strides_of(const struct hx_matmul_args *t, size_t lda, size_t ldb, size_t ldc) {
   return (hx__gemm){.m = t->m,
                     .n = t->n,
@@ -70,32 +72,33 @@ static inline hx__gemm hx__strides_of(const struct hx_matmul_args *t, size_t lda
                     .beta = t->beta};
 }
 
-/* The caller's share in slices, rounded half up: share of [0, 1]. */
+/* A share from 0 to 1 in slices, rounded to the nearest, halves up. */
 size_t hx__share_slices(const hx__work *work, double share);
 
-/* Units of a chunk, and of the slices before `first` that are in it: the last leaf may be short. */
+/* The units of a chunk. The last leaf of a reduction may be short. */
 uint64_t hx__chunk_units(const hx__work *work, hx__chunk chunk);
 
-/* Elements of a reduction's chunk. */
+/* The elements of each field in a reduction's chunk. */
 size_t hx__chunk_elements(const hx__work *work, hx__chunk chunk);
 
-/* The product of a chunk alone: rows or columns first .. first+count of C; of a block, those of the other kind too. */
+/* The product that computes only a chunk: its rows or columns of C. hx__block_gemm also restricts the other dimension,
+ * to the range `cross`. */
 hx__gemm hx__chunk_gemm(const hx__work *work, hx__chunk chunk);
-hx__gemm hx__block_gemm(const hx__work *work, hx__chunk chunk, hx__chunk across);
+hx__gemm hx__block_gemm(const hx__work *work, hx__chunk chunk, hx__chunk cross);
 
-/* The value of a reduction from its slots (base/slot.h), leaves > 0 of them; they are overwritten. */
+/* The value of a reduction from its slots (base/slot.h), one for each of its leaves > 0. The slots are overwritten. */
 hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves);
 
-/* The same for a single leaf: a sum or product is its slot. */
+/* The same for one leaf: its slot is already the value of a sum or product. */
 static inline hx_value hx__join_one(hx_op op, hx_type type, uint64_t slot) {
   return op >= HX_MIN && op <= HX_ARGMAX ? hx__join(op, type, &slot, 1) : (hx_value){.u64 = slot};
 }
 
-/* The value over nothing: sums +0, products 1. */
+/* The value of a reduction of no elements: +0 for sums, 1 for products. */
 hx_value hx__empty_value(hx_op op, hx_type type);
 
-/* Whether two strided matrices share an element. rows x cols at base, ld >= cols elements from row to row, 4-byte
- * elements. */
+/* Whether two matrices share an element. A matrix has rows x cols elements of 4 bytes at base, and ld >= cols elements
+ * from row to row. */
 typedef struct hx__matrix {
   const float *base;
   size_t rows, cols, ld;

@@ -11,10 +11,10 @@
 #include "runtime/topo/topo.h"
 
 #define CACHE_LINE 64u
-#define NEAR_BYTES ((size_t)1 << 20)     /* a second cache, or what is left of one */
-#define USUAL_L3_BYTES ((size_t)8 << 20) /* where hwloc knows of none */
+#define NEAR_BYTES ((size_t)1 << 20)     /* fits in a second-level cache that other programs use, too */
+#define USUAL_L3_BYTES ((size_t)8 << 20) /* if hwloc knows of none */
 
-/* Scratch of one thread, handed from chunk to chunk. */
+/* Scratch memory of one thread. It is reused by later chunks. */
 typedef struct scratch {
   struct scratch *next;
   size_t bytes;
@@ -118,8 +118,9 @@ static void return_scratch(cpu_stream *stream, scratch *s) {
   hx__unlock(&stream->lock);
 }
 
-/* g: a block of the request's product whose lines of the shared operand begin with `first`. A thread that gets no
- * scratch does without: other blocks may be stored already, so that there is no way back. */
+/* Computes g, a block of the request's product whose rows or columns of the shared operand begin with `first`. If there
+ * is no memory for scratch, the kernel works without it: other blocks may have been written to C already, so the
+ * product cannot be abandoned. */
 static void multiply(cpu_stream *stream, const hx__request *request, hx__gemm g, size_t first) {
   const hx__cpu_kernels *const cpu = stream->kernels;
   if (!request->packed && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return;
@@ -141,7 +142,7 @@ hx__locality hx__cpu_locality(const hx__stream *base, const hx__work *w) {
   const size_t most_elements = SIZE_MAX / sizeof(uint32_t) / arrays,
                bytes = (w->n < most_elements ? w->n : most_elements) * sizeof(uint32_t) * arrays;
   if (bytes <= NEAR_BYTES) return HX__IN_L2;
-  const size_t l3 = hx__topo_get()->l3_bytes; /* a part of it, for other programs share it */
+  const size_t l3 = hx__topo_get()->l3_bytes; /* a quarter of it: other programs use it, too */
   return stream->prefetches && bytes > (l3 ? l3 : USUAL_L3_BYTES) / 4 ? HX__IN_DRAM : HX__IN_LLC;
 }
 
@@ -149,7 +150,7 @@ static void reduce(const cpu_stream *stream, const hx__request *request, hx__chu
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
   const hx__locality locality = hx__cpu_locality(&stream->base, w);
-  /* Leaf by leaf over the fields: fields that share an array find it in the cache. */
+  /* All fields of a leaf before the next leaf: fields that share an array find it in the cache. */
   for (size_t at = 0; at < n; at += HX__LEAF) {
     const size_t left = n - at, part = w->nfields == 1 ? n : left < HX__LEAF ? left : HX__LEAF;
     for (size_t f = 0; f < w->nfields; f++) {
@@ -196,7 +197,7 @@ static bool cpu_deliver(hx__stream *stream, const hx__request *request, hx__infl
   (void)request;
   (void)ticket;
   (void)part;
-  return true; /* it computes where the results are wanted */
+  return true; /* submit has written the results where they are wanted */
 }
 
 void hx__cpu_device(hx__device **d) { *d = &device; }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the CPU's stream offers beside the table: a team of threads. Unlike other streams it may be entered by every
- * thread of a team, and by several runs, at once; and its submit always computes the chunk: HX__DONE, whatever memory
- * there is.
- */
+ * What the CPU backend offers besides its table: a thread pool, packed operands and blocks. Its stream differs from
+ * others in two ways: any number of threads and runs may use it at once, and submit always computes the chunk and
+ * returns HX__DONE. */
 #ifndef HX_BACKEND_CPU_CPU_BACKEND_H
 #define HX_BACKEND_CPU_CPU_BACKEND_H
 
@@ -10,52 +9,53 @@
 
 extern const hx__backend hx__cpu_backend;
 
-/* Threads a run may use now: HX_THREADS, else OMP_NUM_THREADS, else the usable cores, less what other calls of the
- * process use at the moment; one inside a parallel region of the caller, unless it asked for nested ones, and in a
- * forked child. */
+/* The number of threads that a run may use now: HX_THREADS, else OMP_NUM_THREADS, else the usable cores, minus the
+ * threads that other calls of the process use at the moment. 1 in a forked child, and in a parallel region of the
+ * caller unless nested regions are enabled. */
 unsigned hx__cpu_threads(const hx__config *config);
 
-/* How soon a team of the calling thread would be at work, as far as its last ones show. Asked once for each call that
- * could use one. */
+/* How soon the calling thread's pool could start, judged by its last regions. Asked once for each call that could use
+ * the pool. */
 typedef enum hx__pool_state {
-  HX__POOL_ASLEEP, /* its threads have to be woken */
-  HX__POOL_AWAKE,  /* at once: calls come close upon each other */
-  HX__POOL_CROWDED /* other programs have the cores: the caller would be done before its team has begun */
+  HX__POOL_ASLEEP, /* its threads sleep and have to be woken */
+  HX__POOL_AWAKE,  /* its threads still spin, because calls follow each other closely */
+  HX__POOL_CROWDED /* other programs use the cores: the caller would be done before the pool has started */
 } hx__pool_state;
 hx__pool_state hx__cpu_pool_state(void);
 
-/* Calls body(arg) on each of `threads` threads (fewer where OpenMP gives fewer), all in the canonical floating-point
- * state, as the caller is; returns when all have returned. One thread: a plain call. */
+/* Calls body(arg) on each of `threads` threads (fewer if OpenMP gives fewer) in the canonical floating-point state,
+ * which the caller has entered. Returns when all have returned. One thread: a plain call. */
 void hx__cpu_pool_run(unsigned threads, void (*body)(void *arg), void *arg);
 
-/* Threads of the calling thread's last team, where they are OpenMP's usual number and wait for work in a loop; 0: they
- * sleep, there is none, a team of this process is at work, or other programs have the cores. */
+/* The number of threads of the calling thread's last region, if they still spin and are OpenMP's usual number. 0: they
+ * sleep, there are none, a pool of this process is working, or other programs use the cores. */
 unsigned hx__cpu_pool_spinning(void);
-/* The same team for a moment: what it does is no call's work, and other callers' teams are no smaller for it. */
+/* Runs body on those spinning threads without counting them as used, so that other callers get as many threads as
+ * before. */
 void hx__cpu_pool_rerun(unsigned threads, void (*body)(void *arg), void *arg);
 
-/* The CPU's device, without a look at the topology: a small call never needs one. */
+/* The CPU's device. Does not read the topology, which a small call never needs. */
 void hx__cpu_device(hx__device **device);
 
-/* Of a product whose chunks several threads will compute: the operand that all chunks share, to be packed once. NULL
- * where that does not pay, or there is no memory for it: chunks then pack it themselves. Before the first chunk every
- * thread of the team calls hx__cpu_pack, which returns when all of it is packed; the request of the chunks names it. */
+/* Packs the operand that all chunks of a product share, once for all of its threads. NULL if that does not pay or there
+ * is no memory: chunks then pack for themselves. Otherwise every thread calls hx__cpu_pack before its first chunk,
+ * which returns when the whole operand is packed, and the request names it. Ended by hx__cpu_pack_close. */
 typedef struct hx__packed hx__packed;
-/* version: 0, or the number of the operand's contents (HX_READ_MOSTLY): what is packed is then kept for the next
- * product with the same number. */
+/* version: 0, or the version of the operand's contents (HX_READ_MOSTLY): the packed operand is then cached, and reused
+ * by the next product with the same version. */
 hx__packed *hx__cpu_pack_open(hx__stream *stream, const hx__work *work, uint64_t version);
 void hx__cpu_pack(hx__packed *packed);
 void hx__cpu_pack_close(hx__stream *stream, hx__packed *packed);
 
-/* A block of a product: chunk's slices, but only `across` of the lines that they cross, cut at multiples of
- * hx__cpu_cross_grain and with at least so many in the last part. */
-void hx__cpu_block(hx__stream *stream, const hx__request *request, hx__chunk chunk, hx__chunk across);
+/* Computes a block of a product: the slices of chunk, restricted to the range `cross` in the other dimension of C.
+ * Ranges begin at multiples of hx__cpu_cross_grain, and the last one has at least that length. */
+void hx__cpu_block(hx__stream *stream, const hx__request *request, hx__chunk chunk, hx__chunk cross);
 size_t hx__cpu_cross_grain(const hx__stream *stream, const hx__work *work);
 
-/* For all of a reduction, whoever reads which part of it. */
+/* Where a reduction's data is likely to be, by the bytes that all of it reads. */
 hx__locality hx__cpu_locality(const hx__stream *stream, const hx__work *work);
 
-/* The variant and block sizes in use. */
+/* The kernels and block sizes in use. */
 const hx__cpu_kernels *hx__cpu_stream_kernels(const hx__stream *stream);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An operand packed once: units are handed out by a counter. What is kept packed has a number of its contents, so what
- * the caller has modified since is never used again. */
+ * A packed operand. Threads take units to pack from a counter. A cached operand has the version of its contents, so
+ * that it is never used after the caller has modified them. */
 #define _GNU_SOURCE
 #include "runtime/backend/cpu/packed.h"
 
@@ -12,11 +12,11 @@
 
 #define ALIGNMENT ((size_t)64)
 #define HUGE_PAGE ((size_t)2 << 20)
-#define MOST_BYTES ((size_t)256 << 20) /* beyond, chunks pack for themselves; also of all that is kept packed */
-#define SPARE_BYTES ((size_t)64 << 20) /* a larger one is given back at the end of its run */
-#define SPINS 2000u                    /* a unit takes some 50 us */
+#define MOST_BYTES ((size_t)256 << 20) /* chunks pack larger operands; also the limit of all cached operands */
+#define SPARE_BYTES ((size_t)64 << 20) /* larger memory is freed at the end of its run */
+#define SPINS 2000u                    /* of the wait for other threads, before it yields: a unit takes some 50 us */
 
-/* What a kept operand is found by. */
+/* Identifies a cached operand. */
 typedef struct identity {
   uint64_t version;
   const float *p;
@@ -33,7 +33,7 @@ struct hx__packed {
   size_t units;
   _Atomic size_t next, done;
 
-  identity id; /* version 0: of one run */
+  identity id; /* version 0: used by one run only */
   unsigned users;
   hx__packed *next_cached;
 };
@@ -59,7 +59,7 @@ void hx__packed_store_free(hx__packed_store *store) {
   pthread_mutex_destroy(&store->lock);
 }
 
-/* Room for so many bytes, in large pages where they are many: 2 MB are read by every chunk. */
+/* Makes room for so many bytes, in huge pages if they are many: every chunk reads 2 MB of them. */
 static bool reserve_bytes(hx__packed *packed, size_t bytes) {
   if (packed->bytes >= bytes) return true;
   const size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;
@@ -80,7 +80,7 @@ static bool same_identity(const identity *a, const identity *b) {
          a->line_stride == b->line_stride && a->k_stride == b->k_stride && a->of_b == b->of_b;
 }
 
-/* The kept operand, moved to the front of the list; NULL where it is not there. */
+/* The cached operand, moved to the front of the list; NULL if it is not cached. */
 static hx__packed *find_cached(hx__packed_store *store, const identity *id) {
   hx__packed *match = NULL;
   hx__lock(&store->lock);
@@ -97,7 +97,7 @@ static hx__packed *find_cached(hx__packed_store *store, const identity *id) {
   return match;
 }
 
-/* Puts a packed operand in front and drops what is then too much from the end, but for what is in use. */
+/* Puts a packed operand at the front of the list and frees unused ones from the end that exceed the limit. */
 static void cache_packed(hx__packed_store *store, hx__packed *packed) {
   size_t total = 0;
   hx__lock(&store->lock);
@@ -159,7 +159,7 @@ void hx__packed_close(hx__packed_store *store, hx__packed *packed) {
 const void *hx__packed_data(const hx__packed *packed) { return packed->p; }
 
 void hx__cpu_pack(hx__packed *packed) {
-  if (atomic_load_explicit(&packed->done, memory_order_acquire) == packed->units) return; /* kept from an earlier run */
+  if (atomic_load_explicit(&packed->done, memory_order_acquire) == packed->units) return; /* cached by an earlier run */
   for (size_t unit; (unit = atomic_fetch_add(&packed->next, 1)) < packed->units; atomic_fetch_add(&packed->done, 1))
     packed->kernels->pack(packed->gemm, packed->of_b, unit, packed->p);
   for (unsigned spins = 0; atomic_load_explicit(&packed->done, memory_order_acquire) < packed->units; spins++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The operand of a product that all its chunks share, packed once a run by the whole team; once for many runs where the
- * caller has said that it is mostly read. */
+ * The operand of a product that all its chunks share, packed once a run by all threads of the pool. It is cached for
+ * later runs if the caller has advised HX_READ_MOSTLY. */
 #ifndef HX_BACKEND_CPU_PACKED_H
 #define HX_BACKEND_CPU_PACKED_H
 
@@ -9,12 +9,12 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 
-/* What a context keeps: the memory of the last run that had one, for the next (several runs at once each bring their
- * own), and the operands that are kept packed. */
+/* What a context keeps between runs: the memory of the last run for the next one (concurrent runs allocate their own),
+ * and cached operands. */
 typedef struct hx__packed_store {
   _Atomic(hx__packed *) spare;
-  pthread_mutex_t lock; /* what follows */
-  hx__packed *cached;   /* a list, the last used first */
+  pthread_mutex_t lock; /* protects the list */
+  hx__packed *cached;   /* a list, most recently used first */
 } hx__packed_store;
 
 void hx__packed_store_init(hx__packed_store *store);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether the system has room for a team: libgomp ends the process where it cannot make a thread, so what it is about
- * to ask for is tried first. Threads of the trial are all alive at once and hold what libgomp's would. */
+ * Checks that the system can start as many threads as a pool needs. libgomp ends the process if it cannot start a
+ * thread, so the same number of threads is started first as a probe. They are all alive at once and have stacks of the
+ * same size. */
 #include "runtime/backend/cpu/thread_limit.h"
 
 #include <pthread.h>
@@ -32,8 +33,8 @@ unsigned hx__threads_startable(unsigned threads, size_t stack_bytes) {
   return started;
 }
 
-/* libgomp has a pool for every thread that opens regions, and lets go of what a smaller region does not need: the
- * largest team is what the trial is for, growing again is rare. */
+/* libgomp has a pool for every thread that opens regions, and ends threads that a smaller region does not use. Only a
+ * pool that is larger than any before is probed. */
 static _Thread_local unsigned largest_team = 1;
 
 unsigned hx__cpu_startable(unsigned threads) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whether a team is worth waiting for, as data: what teams of one thread have saved it and what they have made it wait.
- * No clock and no threads here: team.c has both. */
+ * Decides whether a thread pool is worth waiting for, from the time that the regions of one calling thread have saved
+ * and the time that they made it wait. Pure: the clock and the threads are in pool.c. */
 #ifndef HX_BACKEND_CPU_PATIENCE_H
 #define HX_BACKEND_CPU_PATIENCE_H
 
@@ -9,21 +9,21 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 
-#define HX__BURST_NS 100000u         /* calls closer than this find libgomp's threads awake: they spin some ms */
-#define HX__CREDIT_NS 10000000       /* of what was saved, kept against a wait: a core that is taken for once */
-#define HX__BACKOFF_WAITS 8          /* as many times what was lost threads are not waited for */
-#define HX__MOST_BACKOFF_NS 64000000 /* then they are tried again */
-#define HX__SPINS_NS 3000000u        /* so long libgomp's threads spin, more or less, on cores that others want */
-#define HX__LASTS_NS 200000u         /* a region in which the caller's time on a core is worth a system call to know */
+#define HX__BURST_NS 100000u   /* calls closer than this find libgomp's threads spinning, which they do for some ms */
+#define HX__CREDIT_NS 10000000 /* largest balance of saved time: forgives one wait for a core taken briefly */
+#define HX__BACKOFF_WAITS 8    /* the pool is not used for this many times the time that was lost */
+#define HX__MOST_BACKOFF_NS 64000000 /* nor for longer than this */
+#define HX__SPINS_NS 3000000u        /* libgomp's threads spin for about so long on cores that other programs want */
+#define HX__LASTS_NS 200000u /* a region of this length is worth a system call that measures the caller's CPU time */
 
 typedef struct hx__wait_policy {
-  uint64_t called_ns;  /* when work that a team could do came last */
-  uint64_t crowded_ns; /* until then threads are not waited for */
-  int64_t saved_ns;    /* by teams, less what was waited for them */
-  uint64_t ended_ns;   /* the last region, */
-  unsigned threads;    /* and its threads */
-  bool has_run;        /* libgomp has made its threads: the first region does not count */
-  bool last_was_long;  /* the last region did: of the next one this thread's time on a core is worth a system call */
+  uint64_t called_ns;  /* time of the last call that could have used the pool */
+  uint64_t crowded_ns; /* the pool is not used before this time */
+  int64_t saved_ns;    /* balance of time saved by the pool and time spent waiting for it */
+  uint64_t ended_ns;   /* end of the last region */
+  unsigned threads;    /* and its number of threads */
+  bool has_run;        /* libgomp has started its threads: the first region does not count */
+  bool last_was_long;  /* the last region was long: measure the caller's CPU time in the next one */
 } hx__wait_policy;
 
 static inline hx__pool_state hx__wait_policy_state(hx__wait_policy *p, uint64_t now_ns) {
@@ -32,9 +32,10 @@ static inline hx__pool_state hx__wait_policy_state(hx__wait_policy *p, uint64_t 
   return now_ns < p->crowded_ns ? HX__POOL_CROWDED : gap < HX__BURST_NS ? HX__POOL_AWAKE : HX__POOL_ASLEEP;
 }
 
-/* A region that ended at end_ns, in which the caller worked for own_ns of all_ns and otherwise waited: for the others
- * to come to its start, where libgomp meets them all, or to its end, for they were asleep or without a core; or, where
- * own_ns is time on a core, for a core itself, on which another of them may have waited in a loop. */
+/* Learns from a region that ended at end_ns. The caller worked for own_ns of all_ns and waited for the rest: for the
+ * other threads to arrive at the start of the region, where libgomp synchronises them, or at its end, because they
+ * slept or had no core. If own_ns is CPU time, the caller may also have waited for a core on which another of the
+ * threads was spinning. */
 static inline void hx__wait_policy_learn(hx__wait_policy *p, unsigned threads, uint64_t own_ns, uint64_t all_ns,
                                          uint64_t end_ns) {
   p->called_ns = p->ended_ns = end_ns;
@@ -52,7 +53,7 @@ static inline void hx__wait_policy_learn(hx__wait_policy *p, unsigned threads, u
   p->saved_ns = 0;
 }
 
-/* Threads that spin still, and would be at work at once; 0: none, or other programs have their cores. */
+/* The number of threads that still spin and could start at once. 0: none, or other programs use their cores. */
 static inline unsigned hx__wait_policy_spinning(const hx__wait_policy *p, uint64_t now_ns) {
   return p->threads && now_ns - p->ended_ns < HX__SPINS_NS && now_ns >= p->crowded_ns ? p->threads : 0;
 }

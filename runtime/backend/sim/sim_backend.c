@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A simulated device: it computes with the host's kernels at once and answers when its profile (HX_SIM) says that a
- * device of that rate and latency would have, or fails at the call its profile names. The template for a new backend:
- * copy this file, and replace what computes. */
+ * A simulated device. It computes with the CPU's kernels at once, but answers when a device with the rate and latency
+ * of its profile (HX_SIM) would, or fails at the call that its profile names. It has every optional table of a backend.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "runtime/base/status.h"
 
 #define MAX_BLOCK_BYTES ((size_t)64 << 20)
-#define LOOK_NS 100000u /* between looks at a deadline that others may have brought forward */
+#define LOOK_NS 100000u /* between checks of a deadline that other threads may move */
 
 typedef struct sim_device {
   hx__device base;
@@ -21,13 +21,13 @@ typedef struct sim_device {
 
 /* A chunk in flight. */
 typedef struct sim_chunk {
-  void *result; /* its slots, or its t */
+  void *result; /* its slots, or its block t */
   size_t result_bytes, ldt;
   hx__chunk chunk;
   uint64_t done_at_ns;
 } sim_chunk;
 
-/* A copy of host memory "on the device". */
+/* A mirror "on the device". */
 typedef struct sim_mirror {
   hx__mirror base;
   char *data;
@@ -39,15 +39,15 @@ typedef struct sim_stream {
   void *scratch;
   size_t scratch_bytes;
   sim_chunk ticket[HX__MAX_INFLIGHT];
-  unsigned next;                  /* of them */
-  uint64_t free_at_ns, copied;    /* when the last chunk ends */
+  unsigned next;                  /* index of the next free one */
+  uint64_t free_at_ns, copied;    /* when the last chunk ends; bytes copied in the run */
   hx__resident_output *resident;  /* of the run */
-  size_t resident_slices, slices; /* those in keep->to, and all of the run */
+  size_t resident_slices, slices; /* slices in the resident output; slices of the run */
 } sim_stream;
 
 extern const hx__backend hx__sim_backend;
 
-/* Counts a call of an entry; true where the profile wants it to fail. The device is then lost. */
+/* Counts a call of an entry. True if the profile wants this call to fail: the device is then lost. */
 static bool is_to_fail(sim_device *d, hx__sim_entry entry) {
   const uint64_t number = atomic_fetch_add(&d->calls[entry], 1) + 1;
   if (d->profile.fail_entry != entry || d->profile.fail_at != number) return false;
@@ -78,7 +78,7 @@ static size_t sim_discover(const hx__config *config, hx__device **list, size_t m
 }
 
 static void sim_prepare(hx__device *device, uint64_t needs) {
-  /* The host's kernels are ready from the start: this is only where preparing can fail. */
+  /* The CPU's kernels need no preparing: this only fails if the profile says so. */
   if (!is_to_fail((sim_device *)device, HX__SIM_PREPARE)) atomic_fetch_or(&device->ready, needs);
 }
 
@@ -118,7 +118,7 @@ static void sim_close(hx__stream *base) {
   free(stream);
 }
 
-/* Where the device finds an element of the host's. */
+/* The address in the mirror of a byte of the host. */
 static char *in_mirror(const hx__mirror *mirror, const void *p) {
   return ((const sim_mirror *)mirror)->data + ((uintptr_t)p - mirror->first);
 }
@@ -149,8 +149,8 @@ static void sim_end(hx__stream *base, uint64_t *copied) {
   if (stream->resident) stream->resident->complete = stream->resident_slices == stream->slices;
 }
 
-/* Where the device finds an operand of which it needs `bytes` from p: its copy, completed first, or the host's memory
- * as if it had been copied. */
+/* The address from which the device reads `bytes` of an operand at p: in its mirror, which is completed first, or in
+ * the host's memory, which counts as if copied_bytes were copied. */
 static const void *device_address(sim_stream *stream, const hx__array *array, const void *p, size_t bytes,
                                   size_t copied_bytes) {
   size_t at, gap;
