@@ -31,6 +31,7 @@ usage: ./hx COMMAND
   isa intel|amd           compile every device kernel for all GPUs of a vendor: fails on a spill
   isa addressing          what compilers make of indices, pointers and local arrays, as a table
   build                   build everything
+  compdb                  write compile_commands.json, by which clangd, editors and clang-tidy find each file's options
   install --prefix DIR    header, libraries, hx.pc and hx-bench into DIR
   lint                    format, layers, licences, shell syntax
   help                    this
@@ -99,6 +100,15 @@ build() {
   echo "hx: building" >&2
   run_bazel build --ui_event_filters=-info --show_result=0 "$@" >&2 || die "the build failed"
   bin=$(run_bazel info bazel-bin 2>/dev/null)
+}
+
+# Asked of Bazel rather than recorded while it builds (bear): nothing need be built, and a compiler that runs in Bazel's
+# sandbox or is answered from its cache cannot be recorded.
+compdb() {
+  need "$packages_build"
+  run_bazel aquery --output=jsonproto 'mnemonic("CppCompile", //...)' 2>/dev/null >"$1.actions" ||
+    die "bazel aquery failed; ./hx build says why"
+  python3 "$root/tools/compdb.py" "$root" <"$1.actions" >"$1" && rm -f "$1.actions"
 }
 
 bench() {
@@ -302,6 +312,7 @@ case $command in
   info) bench info "$@" ;;
   test) run_tests "$@" ;;
   build) need "$packages_build"; build "$@" //... ;;
+  compdb) compdb "$root/compile_commands.json" ;;
   faults) faults "$@" ;;
   soak) soak "$@" ;;
   sanitize) sanitize "$@" ;;
