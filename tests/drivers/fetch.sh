@@ -22,6 +22,7 @@ fetch_intel() {
   # shellcheck disable=SC2086 # a list of words
   "$work/venv/bin/pip" install -q --disable-pip-version-check --no-cache-dir $intel_packages || return 1
   for pattern in $intel_files; do
+    # shellcheck disable=SC2086 # the pattern has to expand
     set -- "$work"/venv/lib/$pattern
     [ -e "$1" ] || { echo "$pattern is not in the packages"; return 1; }
     for file in "$@"; do
@@ -33,6 +34,7 @@ fetch_intel() {
 # The packages are unpacked, not installed: apt works on lists and a status of its own.
 fetch_pocl6() {
   set -f # a suite's address may hold no pattern
+  # shellcheck disable=SC2016 # apt expands $(SITE)
   site=$(apt-get indextargets --format '$(SITE)' 'Identifier: Packages' 2>/dev/null | head -n 1)
   set +f
   [ -n "$site" ] || { echo 'apt knows no mirror'; return 1; }

@@ -13,7 +13,10 @@ here=$(dirname "$(readlink -f "$0")")
 # targets it is for; prints a line a target: row|what|target|verdict|figures, the verdict being ok or the reason).
 vendor=$1
 case $vendor in
-  intel | amd) . "$here/$vendor.sh" ;;
+  intel | amd)
+    # shellcheck source=/dev/null # one of two, each checked by itself
+    . "$here/$vendor.sh"
+    ;;
   addressing) shift; exec sh "$here/addressing.sh" "$@" ;;
   *) echo "isa.sh: unknown vendor $vendor" >&2; exit 2 ;;
 esac
@@ -39,6 +42,7 @@ targets >"$work/targets"
 
 # One job a program, with the targets it is compiled for.
 : >"$work/jobs"
+# shellcheck disable=SC2013 # the lines are words
 for class in $(cut -d' ' -f2 "$work/targets" | sort -u); do
   mkdir "$work/$class"
   "$rows" "$work/$class" "${only:-$class}" >"$work/$class/programs"

@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# lint.sh TREE: what can be said of the sources without running them. Last line: `N passed, N failed` checks.
+# lint.sh TREE [CHECK...]: what can be said of the sources without running them; all checks, or those named.
+# Last line: `N passed, N failed` checks.
 set -eu
 cd "$1"
+shift
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 longest=400
@@ -12,9 +14,12 @@ passed=0 failed=0
 find . \( -name .git -o -name .hx -o -name 'bazel-*' \) -prune -o -type f -print | sed 's|^\./||' | sort >"$scratch/all"
 grep -E '\.[ch]$' "$scratch/all" >"$scratch/c"
 while IFS= read -r file; do
-  case $file in *.sh) echo "$file" ;; *) head -n 1 "$file" | grep -aq '^#!/bin/sh' && echo "$file" || true ;; esac
+  case $file in
+    *.sh) echo "$file" ;;
+    *) if head -n 1 "$file" | grep -aq '^#!/bin/sh'; then echo "$file"; fi ;;
+  esac
 done <"$scratch/all" >"$scratch/sh"
-grep -E '\.([chs]|cl|cc|sh|bzl|py)$|(^|/)(BUILD|WORKSPACE|hx|run)$' "$scratch/all" >"$scratch/sources"
+grep -E '\.([chs]|cl|cc|sh|bzl|py)$|(^|/)(BUILD|WORKSPACE|hx|run|bazel)$' "$scratch/all" >"$scratch/sources"
 
 format() {
   tool=$(command -v clang-format-14 || command -v clang-format) || { echo "no clang-format"; return 1; }
@@ -52,9 +57,19 @@ blanks() {
 
 layers() { sh tests/layers_test.sh .; }
 
-for check in format syntax licence length blanks layers; do
+shell() { xargs shellcheck .ci/run <"$scratch/sh"; }
+
+# Text in plain words: sources, pages and messages, but no fuzzing input and no licence.
+spelling() {
+  grep -v -E '^(LICENSE|compile_commands\.json|tests/fuzz/corpus/.*)$' "$scratch/all" >"$scratch/text"
+  xargs codespell --ignore-words=tools/lint/words.txt <"$scratch/text"
+}
+
+[ $# -gt 0 ] || set -- format syntax licence length blanks layers shell spelling
+for check in "$@"; do
+  begun=$(date +%s)
   if "$check"; then
-    echo "lint: $check: ok"
+    echo "lint: $check: ok, $(($(date +%s) - begun)) s"
     passed=$((passed + 1))
   else
     echo "lint: $check: FAILED"
