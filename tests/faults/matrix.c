@@ -3,8 +3,10 @@
  * what the device looks like. Each cell is a process of its own; see child.c for what it does and has to hold.
  *     fault_matrix --fault LIB --dress LIB [--all | --sample N] [--seed TEXT] [--positions N] [--jobs N]
  *                  [--scratch DIR] [--modes LIST] [--cell ENTRY:NTH:KIND:MODE:DRESS:ARM:CODE]
- * A call's numbers count from the process's start, or from the end of hx_ready (ARM). --sample N (default 10): one cell
- * in N, drawn by the seed. The OpenCL driver is the caller's choice (tests/driver.sh). */
+ * SIGINT and SIGTERM end it early, with the table of what has run. A call's numbers count from the process's start, or
+ * from the end of hx_ready (ARM). --sample N (default 10): one cell in N, drawn by the seed. The OpenCL driver is the
+ * caller's choice (tests/driver.sh). */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,23 +156,49 @@ static void most_held(int dress, long most[8]) {
       if (profiles[mode][dress].live[i] > most[i]) most[i] = profiles[mode][dress].live[i];
 }
 
-static void run_all(void) {
+static volatile sig_atomic_t stopped;
+
+static void stop(int number) { stopped = number; }
+
+/* Runs cells of a list, some at a time, until it ends or a signal stops it. late: takes the cells that a call made red
+ * by the time it took, and how many they are; NULL: those are red like any other. */
+static void run_list(const cell *const *list, size_t count, int jobs, const cell **late, size_t *late_count) {
   long held[DRESSES][8];
   for (int i = 0; i < DRESSES; i++) most_held(i, held[i]);
   size_t started = 0, ended = 0;
-  while (ended < cell_count) {
-    for (int i = 0; i < m.jobs; i++) {
+  while (ended < (stopped ? started : count)) {
+    for (int i = 0; i < jobs; i++) {
       outcome o;
       if (slots[i].pid && run_ended(&slots[i], &o)) {
-        table_add(slots[i].at, &o);
+        if (o.late && late)
+          late[(*late_count)++] = slots[i].at;
+        else
+          table_add(slots[i].at, &o);
         ended++;
       }
-      if (slots[i].pid || started == cell_count) continue;
-      const cell *c = &cells[started++];
+      if (slots[i].pid || started == count || stopped) continue;
+      const cell *c = list[started++];
       run_start(&m, &slots[i], i, c, held[c->dress]);
     }
     nap();
   }
+}
+
+/* On a busy machine a call may be late for no fault of its own, so cells that were late run once more, one at a time:
+ * who is late again is red. A call that hangs does so both times. */
+static void run_all(void) {
+  const cell **const list = calloc(cell_count + 1, sizeof *list), **const late = calloc(cell_count + 1, sizeof *late);
+  size_t late_count = 0;
+  if (!list || !late) exit(2);
+  for (size_t i = 0; i < cell_count; i++) list[i] = &cells[i];
+  signal(SIGINT, stop);
+  signal(SIGTERM, stop);
+  run_list(list, cell_count, m.jobs, late, &late_count);
+  if (late_count) printf("%zu cells were late, and run again one at a time\n", late_count);
+  run_list(late, late_count, 1, NULL, NULL);
+  if (stopped) printf("stopped: not all cells have run\n");
+  free(list);
+  free(late);
 }
 
 static int find(const char *name, const char *const *names, int count) {

@@ -11,7 +11,7 @@ enum { STARVED_THREADS = 64 };
 
 typedef struct starved {
   pid_t pid, thread[STARVED_THREADS];
-  int64_t delay_ns[STARVED_THREADS]; /* of each thread, as last read */
+  int64_t delay_ns[STARVED_THREADS], ran_ns[STARVED_THREADS]; /* of each thread, as last read */
   int threads;
   int64_t read_ns, total_ns;
 } starved;

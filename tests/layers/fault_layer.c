@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenCL layer in which one call goes wrong: FAULT_FN names the entry, FAULT_NTH its call (from 1; 0: every one),
- * and FAULT_KIND what happens: error   (default) it returns FAULT_CODE and never reaches the driver hang    it never
- * returns slow    it reaches the driver FAULT_MS later silent  it returns success, and nothing was done; entries of
- * which that cannot be said pass lost    it and every call after it fail; calls on a context FAULT_GRACE_MS later are
- * logged as violations count   nothing happens, and the log ends with a line `count: ENTRY BEFORE SINCE` for each entry
- * called With FAULT_ARM set calls count and faults begin when a file of that name appears, or the program sets
+ * and FAULT_KIND what happens.
+ * - error (default): it returns FAULT_CODE and never reaches the driver.
+ * - hang: it never returns.
+ * - slow: it reaches the driver FAULT_MS later.
+ * - silent: it returns success, and nothing was done; entries of which that cannot be said pass.
+ * - lost: it and every call after it fail; calls on a context FAULT_GRACE_MS later are logged as violations.
+ * - count: nothing happens, and the log ends with a line `count: ENTRY BEFORE SINCE` for each entry called.
+ * With FAULT_ARM set calls count and faults begin when a file of that name appears, or the program sets
  * layer_fault.armed (fault_layer.h). FAULT_ONE_IN=N and FAULT_SEED instead of FAULT_FN: one call in N of any entry.
  * Lines of the log: layer: fault: clFinish call 3 -> error -5. FAULT_FN=list logs `layer: entry NAME` for every entry,
  * so that a test can walk them all. */
@@ -128,6 +131,14 @@ static void *CL_API_CALL map_buffer(cl_command_queue q, cl_mem m, cl_bool b, cl_
   return mapped;
 }
 
+static cl_int CL_API_CALL launch(cl_command_queue q, cl_kernel k, cl_uint d, const size_t *o, const size_t *g,
+                                 const size_t *l, WAITS) {
+  char name[32] = "";
+  next.clGetKernelInfo(k, CL_KERNEL_FUNCTION_NAME, sizeof name, name, NULL);
+  fault_plan_copies = strcmp(name, "hx_matmul_copy") == 0 || strncmp(name, "hx_pack_", 8) == 0;
+  return fault_clEnqueueNDRangeKernel(q, k, d, o, g, l, n, w, e);
+}
+
 /* FAULT_STALL_MS: of the writes (or maps) of at least FAULT_LEAST bytes, that call does not fail but begins so much
  * later. */
 static unsigned long stall_ms, least;
@@ -181,6 +192,7 @@ static void layer_fill(void) {
   ENTRIES(FILL, FILL, FILL, FILL_OF, FILL, FILL)
   mine.clGetExtensionFunctionAddressForPlatform = find_extension;
   mine.clEnqueueMapBuffer = map_buffer;
+  mine.clEnqueueNDRangeKernel = launch;
   stall_ms = stall ? strtoul(stall, NULL, 10) : 0;
   least = bytes ? strtoul(bytes, NULL, 10) : 0;
   if (stall_ms) mine.clEnqueueWriteBuffer = stall_write;

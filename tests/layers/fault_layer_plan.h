@@ -5,6 +5,10 @@
 
 typedef enum fault_verdict { FAULT_PASS, FAULT_FAIL, FAULT_SILENT } fault_verdict;
 
+/* The kernel that this thread enqueues next only copies an operand. Left out it may change nothing, because the copy of
+ * the call before is still there: it does not count as a chunk then (layer_fault_t.chunks). */
+extern _Thread_local int fault_plan_copies;
+
 /* Reads the environment; says what is wrong with it and aborts. */
 void fault_plan_read(void);
 
