@@ -275,7 +275,7 @@ warnings() {
   trap 'rm -f "$log"' EXIT
   build --config=werror //...
   { run_bazel test --config=clang --config=werror --keep_going //tests:overlap_test //tests:decide_test \
-    //tests:ending_test //tests:status_test //tests:api_test //tests:golden_test //tests:config_test 2>&1 ||
+    //tests:policy_alone_test //tests:status_test //tests:api_test //tests:golden_test //tests:config_test 2>&1 ||
     echo "hx: bazel test: status $?"; } | tee "$log"
   count_tests "$log"
 }

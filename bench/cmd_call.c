@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The subcommand `call`: reductions of a few elements by hx_offload, and by the bare kernel of the CPU that does them:
  * the difference is what validation, dispatch and the result cost. A sample is a fixed number of calls, so that a run
- * of few --reps does a known number of them (tests/call_cost_test.sh counts their instructions). */
+ * of few --reps does a known number of them (tests/api/call_cost_test.sh counts their instructions). */
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -46,21 +46,21 @@ _OTHERS = [
     ("resident_test", "pocl", ["pocl", "copy"]),
     ("resident_test", "pocl", ["pocl", "svm-coarse"]),
     ("resident_test", "rusticl", ["rusticl", "copy", "100"]),
-    ("parts_test", "pocl", ["pocl"]),
-    ("parts_test", "pocl", ["pocl", "64x64x16"]),
-    ("alone_test", "pocl", ["pocl"]),
-    ("busy_test", "pocl", ["pocl"]),
-    ("exit_test", "pocl", ["pocl"]),
+    ("upload_parts_test", "pocl", ["pocl"]),
+    ("upload_parts_test", "pocl", ["pocl", "64x64x16"]),
+    ("single_launch_test", "pocl", ["pocl"]),
+    ("busy_build_test", "pocl", ["pocl"]),
+    ("exit_time_test", "pocl", ["pocl"]),
     ("limits_test", "pocl", ["cpu,pocl"]),
-    ("grown_test", "pocl", ["pocl", "product"]),
-    ("grown_test", "pocl", ["pocl", "late"]),
+    ("pinning_cost_test", "pocl", ["pocl", "product"]),
+    ("pinning_cost_test", "pocl", ["pocl", "late"]),
     ("process_test", "pocl", ["--devices", "pocl"]),
-    ("guard_test", "pocl", ["--devices", "pocl"]),
-    ("host_test", "pocl", ["--devices", "pocl"]),
+    ("caller_state_test", "pocl", ["--devices", "pocl"]),
+    ("host_process_test", "pocl", ["--devices", "pocl"]),
     ("trace_test", "pocl", ["--devices", "all"]),
-    ("company_test", "pocl", ["1"]),
-    ("company_test", "rusticl", ["1"]),
-    ("company_test", "all", ["2"]),
+    ("many_devices_test", "pocl", ["1"]),
+    ("many_devices_test", "rusticl", ["1"]),
+    ("many_devices_test", "all", ["2"]),
     ("panels_rows_test", "pocl", []),
     ("panels_rows_test", "oclgrind", ["--small"]),
     ("rows_test", "oclgrind", ["$(location :emulation.cl)", "--small"]),
@@ -99,6 +99,10 @@ _CACHE = [
 _TUNE = [
     ("pocl", "pocl"),
 ]
+
+def name_of(program):
+    """The name of a test from its source: sched/model_test.c is model_test."""
+    return program.split("/")[-1][:-2]
 
 def _driver_test(name, program, driver, args, data = [], layer = "check_layer"):
     native.sh_test(

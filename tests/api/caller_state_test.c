@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a call guarantees to its thread: every public function leaves the floating-point state and its flags unchanged,
+ * and a cancelled thread leaves nothing locked. caller_state_test [--devices LIST]      default: the CPU and a
+ * simulated device  */
+#include <fenv.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "runtime/api/explain.h"
+#include "runtime/base/clock.h"
+#include "reference/data.h"
+#include "tests/scenario.h"
+
+enum { N = 1 << 20, SIDE = 400, CELLS = SIDE * SIDE, CALLS = 12 };
+
+static float x[N], a[CELLS], b[CELLS], c[CELLS];
+
+static hx_settings settings_for(const char *rate) {
+  static char list[256], sim[64];
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  snprintf(list, sizeof list, "cpu,%s", scenario_devices ? scenario_devices : "sim");
+  snprintf(sim, sizeof sim, "rate=%s,latency_us=10", rate);
+  s.devices = list;
+  if (!scenario_devices) s.sim = sim;
+  s.cache_dir = "off";
+  return s;
+}
+
+/* The state of a thread: SSE's and x87's. */
+typedef struct state {
+  unsigned sse;
+  fenv_t all;
+} state;
+
+static state state_now(void) {
+  state s;
+  memset(&s, 0, sizeof s);
+  fegetenv(&s.all); /* masks x87's exceptions: put back */
+  fesetenv(&s.all);
+#if defined(__SSE2__)
+  s.sse = s.all.__mxcsr;
+#endif
+  return s;
+}
+
+static bool same(const state *s, const state *t) {
+#if defined(__SSE2__)
+  return s->sse == t->sse && s->all.__control_word == t->all.__control_word &&
+         s->all.__status_word == t->all.__status_word;
+#else
+  return memcmp(&s->all, &t->all, sizeof s->all) == 0;
+#endif
+}
+
+static state before; /* of every call */
+static const char *case_name;
+
+#define KEEPS(call)                                                                            \
+  do {                                                                                         \
+    (void)(call);                                                                              \
+    const state after = state_now();                                                           \
+    CHECK(same(&before, &after), "%s: %x before, %x after", case_name, before.sse, after.sse); \
+    fesetenv(&before.all);                                                                     \
+  } while (0)
+
+static void offloads(hx_context *hx, float share) {
+  static const size_t sizes[] = {0, 1, 64, 5000, 40000, N};
+  hx_value value;
+  hx_report report;
+  for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+    hx_task t = hx_reduce(HX_SUM, HX_F32, x, sizes[i], &value);
+    t.gpu_share = share;
+    KEEPS(hx_offload(hx, &t, NULL));
+    KEEPS(hx_offload(hx, &t, &report));
+    hx_event *event = NULL;
+    KEEPS(hx_offload_async(hx, &t, &event));
+    KEEPS(hx_done(event));
+    KEEPS(hx_wait(event, &report));
+    hx__explanation explanation;
+    KEEPS(hx__explain(hx, &t, &explanation));
+  }
+  static const size_t sides[] = {4, 32, 128, SIDE};
+  for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++) {
+    const size_t side = sides[i];
+    hx_task t = hx_matmul(side, side, side, a, b, c);
+    t.gpu_share = share;
+    t.matmul.beta = 0.3f;
+    KEEPS(hx_offload(hx, &t, NULL));
+    KEEPS(hx_offload(hx, &t, &report));
+  }
+  hx_task wrong = hx_reduce(HX_SUM, HX_F32, NULL, 5, &value);
+  KEEPS(hx_offload(hx, &wrong, NULL));
+}
+
+static void memory(hx_context *hx) {
+  float *own = NULL;
+  KEEPS(own = hx_alloc(hx, sizeof x));
+  if (own) memcpy(own, x, sizeof x);
+  KEEPS(hx_advise(hx, own, sizeof x, HX_READ_MOSTLY));
+  hx_value value;
+  hx_task t = hx_reduce(HX_DOT, HX_F32, own, N, &value);
+  t.reduce.y = x;
+  KEEPS(hx_offload(hx, &t, NULL));
+  KEEPS(hx_modified(hx, own, sizeof x));
+  KEEPS(hx_sync(hx, own, sizeof x));
+  KEEPS(hx_free(hx, own));
+  KEEPS(hx_register(hx, x, sizeof x));
+  t.reduce.x = x;
+  KEEPS(hx_offload(hx, &t, NULL));
+  KEEPS(hx_unregister(hx, x));
+}
+
+static void every_function(void) {
+  hx_settings s = settings_for("1e9");
+  hx_context *hx = NULL;
+  KEEPS(hx_open(&hx, &s));
+  if (!hx) {
+    CHECK(hx != NULL, "%s", hx_error_detail());
+    return;
+  }
+  offloads(hx, -1);
+  KEEPS(hx_device_count(hx));
+  hx_device_info info;
+  KEEPS(hx_device(hx, 0, &info));
+  KEEPS(hx_ready(hx));
+  for (int i = 0; i < CALLS; i++) offloads(hx, -1);
+  offloads(hx, 0.37f);
+  offloads(hx, 1);
+  memory(hx);
+  KEEPS(hx_close(hx));
+}
+
+static void floating_point(void) {
+  static const struct {
+    const char *name;
+    int flags, rounding;
+  } cases[] = {
+      {"no flag", 0, FE_TONEAREST}, {"every flag", FE_ALL_EXCEPT, FE_TONEAREST}, {"upward", FE_INEXACT, FE_UPWARD}};
+  data_fill(HX_F32, DATA_SIGNED, 21, x, N);
+  data_fill(HX_F32, DATA_SIGNED, 22, a, CELLS);
+  data_fill(HX_F32, DATA_SIGNED, 23, b, CELLS);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    case_name = cases[i].name;
+    feclearexcept(FE_ALL_EXCEPT);
+    fesetround(cases[i].rounding);
+    feraiseexcept(cases[i].flags);
+    before = state_now();
+    every_function();
+    /* A result of which every arithmetic raises a flag: infinity less infinity. */
+    x[7] = INFINITY, x[8] = -INFINITY, x[9] = NAN;
+  }
+  fesetround(FE_TONEAREST);
+}
+
+/* Cancellation. */
+
+static hx_context *shared;
+
+static void *call_for_ever(void *unused) {
+  hx_value value;
+  hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &value);
+  for (int i = 0;; i++) {
+    t.gpu_share = i % 3 == 0 ? 1.0f : 0.5f;
+    hx_offload(shared, &t, NULL); /* is a cancellation point, the only one */
+  }
+  return unused;
+}
+
+static void *wait_for_ever(void *unused) {
+  hx_value value;
+  hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &value);
+  t.gpu_share = 1.0f;
+  for (;;) {
+    hx_event *event = NULL;
+    if (hx_offload_async(shared, &t, &event) == HX_OK) hx_wait(event, NULL); /* likewise */
+  }
+  return unused;
+}
+
+static void *other_calls_for_ever(void *unused) {
+  for (;;) {
+    void *const p = hx_alloc(shared, 1 << 20);
+    hx_advise(shared, p, 1 << 20, HX_RESIDENT);
+    hx_sync(shared, p, 1 << 20);
+    hx_free(shared, p);
+    hx_ready(shared);
+    hx_settings s = settings_for("1e9");
+    s.log = "error";
+    hx_context *hx = NULL;
+    if (hx_open(&hx, &s) == HX_OK) {
+      hx_device_count(hx);
+      hx_close(hx);
+    }
+    pthread_testcancel();
+  }
+  return unused;
+}
+
+/* A thread is cancelled inside a call; later calls, and hx_close, have to return: the scenario's alarm sees to it. */
+static void cancelled(void) {
+  static void *(*const bodies[])(void *) = {call_for_ever, wait_for_ever, other_calls_for_ever};
+  enum { ROUNDS = 15 };
+  for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) x[i] = 1.0f;
+  hx_settings s = settings_for("2e8");
+  shared = open_or_exit(&s);
+  for (size_t which = 0; which < sizeof bodies / sizeof bodies[0]; which++)
+    for (int i = 0; i < ROUNDS; i++) {
+      pthread_t thread;
+      void *end = NULL;
+      if (pthread_create(&thread, NULL, bodies[which], NULL) != 0) exit(1);
+      hx__sleep_ns(1000000u + (uint64_t)i * 777000u);
+      pthread_cancel(thread);
+      pthread_join(thread, &end);
+      CHECK(end == PTHREAD_CANCELED, "the thread ended by itself");
+      hx_value value = {.u64 = 0};
+      hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &value);
+      t.gpu_share = 0.5f;
+      CHECK_OK(hx_offload(shared, &t, NULL));
+      CHECK(value.f32 == (float)N, "%g", (double)value.f32);
+    }
+  hx_close(shared);
+}
+
+int main(int argc, char **argv) {
+  static const scenario table[] = {{"floating_point", floating_point}, {"cancelled", cancelled}};
+  return scenarios_main(argc, argv, "caller_state_test", table, sizeof table / sizeof *table);
+}

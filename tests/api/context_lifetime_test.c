@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The beginning and end of a context's life: hx_close during a call, memory that is freed during a task, and a child
+ * that is forked during a task or call of its parent. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/api/caller.h"
+#include "tests/check.h"
+
+enum { SIDE = 1024, FORKS = 300 };
+
+static hx_context *hx;
+static float *a, *b, *c;
+static _Atomic bool ended, stop;
+
+static void open_context(void) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  settings.devices = "cpu";
+  hx = open_or_exit(&settings);
+}
+
+static void *multiply(void *unused) {
+  (void)unused;
+  const hx_task t = hx_matmul(SIDE, SIDE, SIDE, a, b, c);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+  atomic_store(&ended, true);
+  return NULL;
+}
+
+static void close_beside_a_call(void) {
+  pthread_t thread;
+  open_context();
+  CHECK(pthread_create(&thread, NULL, multiply, NULL) == 0, "no thread");
+  /* Once the first elements are there the call is inside for certain: none may begin after hx_close has. */
+  while (*(const volatile float *)c == 0.0f) sched_yield();
+  hx_close(hx);
+  const bool waited = c[SIDE * SIDE - 1] == (float)SIDE;
+  pthread_join(thread, NULL);
+  CHECK(waited && atomic_load(&ended), "hx_close returned before the product was written");
+}
+
+/* Memory that a task in flight was given is waited for: as A, as C, as what hx_alloc gave. */
+static void memory_goes_beside_a_task(void) {
+  enum { BYTES = SIDE * SIDE * sizeof(float) };
+  open_context();
+  for (int i = 0; i < 3; i++) {
+    hx_event *event;
+    float *const mapped = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    float *const given = i == 2 ? hx_alloc(hx, BYTES) : mapped;
+    CHECK_OK(hx_register(hx, mapped, BYTES));
+    if (i != 1) memcpy(given, a, BYTES);
+    memset(c, 0, BYTES);
+    const hx_task t = hx_matmul(SIDE, SIDE, SIDE, i == 1 ? a : given, b, i == 1 ? given : c);
+    CHECK_OK(hx_offload_async(hx, &t, &event));
+    if (i == 2)
+      hx_free(hx, given);
+    else
+      CHECK_OK(hx_unregister(hx, mapped));
+    CHECK(hx_done(event), "case %d: the task is still in flight", i);
+    CHECK((i == 1 ? given : c)[SIDE * SIDE - 1] == (float)SIDE, "case %d: the last element is missing", i);
+    munmap(mapped, BYTES);
+    CHECK_OK(hx_wait(event, NULL));
+  }
+  hx_close(hx);
+}
+
+static void *modify_once(void *unused) {
+  (void)unused;
+  hx_modified(hx, a, 4);
+  return NULL;
+}
+
+/* Any call counts; this one is held up until it was seen. */
+static void close_beside_hx_modified(void) {
+  pthread_t thread;
+  open_context();
+  pthread_mutex_lock(&hx->memory.lock);
+  CHECK(pthread_create(&thread, NULL, modify_once, NULL) == 0, "no thread");
+  const double from = seconds_now();
+  while (!hx__caller_inside(hx) && seconds_now() - from < 10) sched_yield();
+  CHECK(hx__caller_inside(hx), "hx_modified was never seen inside");
+  pthread_mutex_unlock(&hx->memory.lock);
+  hx_close(hx); /* a sanitizer sees it where hx_modified finds a context that is gone */
+  pthread_join(thread, NULL);
+}
+
+/* The status with which a child ends; a hang is ended by its alarm. */
+static int end_of(pid_t child) {
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static void wait_in_a_child(void) {
+  hx_event *event;
+  open_context();
+  memset(c, 0, SIDE * SIDE * sizeof *c);
+  const hx_task t = hx_matmul(SIDE, SIDE, SIDE, a, b, c);
+  CHECK_OK(hx_offload_async(hx, &t, &event));
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(20);
+    const hx_status s = hx_wait(event, NULL);
+    _exit(s == HX_OK && c[SIDE * SIDE - 1] != (float)SIDE); /* HX_OK without the result is the one wrong answer */
+  }
+  const int end = end_of(child);
+  CHECK(end == 0, "the child's hx_wait ended with %d", end);
+  CHECK_OK(hx_wait(event, NULL));
+  hx_close(hx);
+}
+
+/* Nearly always inside the lock. */
+static void *modify(void *unused) {
+  (void)unused;
+  while (!atomic_load(&stop)) hx_modified(hx, a, 4);
+  return NULL;
+}
+
+static void fork_beside_locks(void) {
+  pthread_t thread;
+  int wrong = 0, end = 0;
+  open_context();
+  CHECK_OK(hx_register(hx, a, SIDE * SIDE * sizeof *a));
+  CHECK(pthread_create(&thread, NULL, modify, NULL) == 0, "no thread");
+  for (int i = 0; i < FORKS && !wrong; i++) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(5);
+      _exit(hx_modified(hx, a, 4) != HX_OK || hx_alloc(hx, 64) == NULL);
+    }
+    end = end_of(child);
+    wrong += end != 0;
+  }
+  atomic_store(&stop, true);
+  pthread_join(thread, NULL);
+  CHECK(!wrong, "a child beside hx_modified ended with %d", end);
+  hx_close(hx);
+}
+
+int main(void) {
+  a = malloc(SIDE * SIDE * sizeof *a);
+  b = malloc(SIDE * SIDE * sizeof *b);
+  c = calloc(SIDE * SIDE, sizeof *c);
+  for (size_t i = 0; i < SIDE * SIDE; i++) a[i] = b[i] = 1.0f;
+  close_beside_hx_modified();
+  close_beside_a_call();
+  memory_goes_beside_a_task();
+  wait_in_a_child();
+  fork_beside_locks();
+  free(a);
+  free(b);
+  free(c);
+  return checks_end("context_lifetime_test");
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What a host process may do while calls of hx are in flight: fork and continue or exec, receive signals in every wait,
+ * close a context with tasks in flight, and end by exit or exec on any thread. host_process_test [--devices LIST]
+ * default: the CPU and a simulated device  */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include "runtime/base/clock.h"
+#include "tests/scenario.h"
+
+enum { N = 1 << 20, TASKS = 200 };
+
+static float x[N];
+static hx_context *shared;
+static _Atomic bool over;
+
+static hx_context *open_one(void) {
+  static char list[256];
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  snprintf(list, sizeof list, "cpu,%s", scenario_devices ? scenario_devices : "sim");
+  s.devices = list, s.cache_dir = "off";
+  if (!scenario_devices) s.sim = "rate=1e9,latency_us=10";
+  for (int i = 0; i < N; i++) x[i] = 1.0f;
+  return open_or_exit(&s);
+}
+
+static bool sums(hx_context *hx, float share) {
+  hx_value value = {.u64 = 0};
+  hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &value);
+  t.gpu_share = share;
+  return hx_offload(hx, &t, NULL) == HX_OK && value.f32 == (float)N;
+}
+
+static bool sums_later(hx_context *hx) {
+  hx_value value = {.u64 = 0};
+  hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &value);
+  t.gpu_share = 0.5f;
+  hx_event *event = NULL;
+  return hx_offload_async(hx, &t, &event) == HX_OK && hx_wait(event, NULL) == HX_OK && value.f32 == (float)N;
+}
+
+static void *sum_on(void *unused) {
+  for (int i = 0; !over; i++) CHECK(i % 2 ? sums(shared, 0.5f) : sums_later(shared), "%s", hx_error_detail());
+  return unused;
+}
+
+/* Forks while other threads are inside calls: the child goes on with the CPU, or becomes another program. */
+static void fork_in_flight(void) {
+  enum { FORKS = 40 };
+  pthread_t thread[2];
+  shared = open_one();
+  CHECK_OK(hx_ready(shared));
+  for (int i = 0; i < 2; i++)
+    if (pthread_create(&thread[i], NULL, sum_on, NULL) != 0) exit(1);
+  for (int i = 0; i < FORKS; i++) {
+    hx__sleep_ns(1000000u + (uint64_t)i * 37000u);
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(30);
+      if (i % 4 == 3) execl("/bin/true", "true", (char *)NULL);
+      const bool fine = sums(shared, -1) && sums(shared, 0.5f) && sums_later(shared);
+      hx_close(shared);
+      _exit(!fine);
+    }
+    const int status = scenario_wait(child);
+    CHECK(status == 0, "child %d: exit status %d (142: it hung)", i, status);
+  }
+  over = true;
+  for (int i = 0; i < 2; i++) pthread_join(thread[i], NULL);
+  hx_close(shared);
+}
+
+static _Atomic unsigned alarms; /* the signal interrupts any thread of the process */
+static void on_alarm(int signal) {
+  (void)signal;
+  alarms++;
+}
+
+/* A signal every 200 us, with and without SA_RESTART. */
+static void storm(int flags) {
+  const struct sigaction action = {.sa_handler = on_alarm, .sa_flags = flags};
+  const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
+  sigaction(SIGALRM, &action, NULL);
+  alarms = 0;
+  setitimer(ITIMER_REAL, &often, NULL);
+  hx_context *const hx = open_one();
+  CHECK(hx_device_count(hx) > 1, "no device");
+  CHECK_OK(hx_ready(hx));
+  for (int i = 0; i < 30; i++) {
+    CHECK(sums(hx, 0.25f * (float)(i % 5)) && sums(hx, -1) && sums_later(hx), "%d: %s", i, hx_error_detail());
+    float *const own = hx_alloc(hx, sizeof x);
+    CHECK(own != NULL, "%s", hx_error_detail());
+    CHECK_OK(hx_sync(hx, own, sizeof x));
+    hx_free(hx, own);
+  }
+  hx_close(hx);
+  setitimer(ITIMER_REAL, &never, NULL);
+  CHECK(alarms > 0, "no signal came");
+}
+
+static void signals(void) {
+  storm(0);
+  storm(SA_RESTART);
+}
+
+static void close_in_flight(void) {
+  static hx_value values[TASKS];
+  hx_context *const hx = open_one();
+  for (int i = 0; i < TASKS; i++) {
+    hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &values[i]);
+    t.gpu_share = i % 3 == 0 ? 0.5f : -1.0f;
+    hx_event *event;
+    CHECK_OK(hx_offload_async(hx, &t, &event));
+  }
+  hx_close(hx);
+  for (int i = 0; i < TASKS; i++) CHECK(values[i].f32 == (float)N, "task %d: %g", i, (double)values[i].f32);
+}
+
+static void nested_region(void) {
+  hx_context *const hx = open_one();
+  unsigned wrong = 0;
+#pragma omp parallel num_threads(2) reduction(+ : wrong)
+  {
+#pragma omp parallel num_threads(2) reduction(+ : wrong)
+    for (int i = 0; i < 10; i++) wrong += (unsigned)!sums(hx, i % 2 ? 0.5f : -1) + !sums_later(hx);
+  }
+  CHECK(wrong == 0, "%u wrong results", wrong);
+  hx_close(hx);
+}
+
+/* The roads out of a process. */
+static void by_exit(void) { exit(checks_failed != 0); }
+static void by__exit(void) { _exit(checks_failed != 0); }
+static void by_exec(void) {
+  execl("/bin/true", "true", (char *)NULL);
+  _exit(7);
+}
+
+/* Elements of a task that is too small for a team, and of one that is not. LLVM's OpenMP runtime asserts at exit that
+ * no other thread uses it; libgomp ends the process if no thread can be had, as an exec has it that begins meanwhile.
+ */
+enum {
+  ALONE = 10000,
+#if defined(__clang__)
+  TEAM = ALONE
+#else
+  TEAM = N
+#endif
+};
+
+typedef struct road {
+  const char *name;
+  void (*leave)(void);
+  size_t elements;
+  bool by_main; /* else by a thread of its own, while the main one is inside calls */
+} road;
+
+static const road roads[] = {{"exit by main", by_exit, TEAM, true},
+                             {"exit by another thread", by_exit, TEAM, false},
+                             {"_exit by another thread", by__exit, TEAM, false},
+                             {"exec by main", by_exec, ALONE, true},
+                             {"exec by another thread", by_exec, ALONE, false}};
+
+static void *leave(void *p) {
+  hx__sleep_ns(3000000);
+  ((const road *)p)->leave();
+  return p;
+}
+
+static void *work_on(void *p) {
+  static hx_value values[TASKS];
+  for (int n = 0;; n = (n + 1) % TASKS) {
+    const hx_task t = hx_reduce(HX_SUM, HX_F32, x, ((const road *)p)->elements, &values[n]);
+    hx_event *event;
+    if (hx_offload_async(shared, &t, &event) != HX_OK) _exit(8);
+    if (n % 8 == 7) hx_wait(event, NULL);
+  }
+  return p;
+}
+
+/* A process ends, or becomes another, while tasks run that nobody waits for; on the CPU alone. */
+static void leaves_in_flight(void) {
+  enum { TIMES = 15 };
+  scenario_devices = "cpu";
+  for (size_t r = 0; r < sizeof roads / sizeof roads[0]; r++)
+    for (int i = 0; i < TIMES; i++) {
+      fflush(stdout);
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(20);
+        shared = open_one();
+        void *const p = (void *)(uintptr_t)&roads[r];
+        pthread_t thread;
+        if (pthread_create(&thread, NULL, roads[r].by_main ? work_on : leave, p) != 0) _exit(9);
+        (roads[r].by_main ? leave : work_on)(p);
+      }
+      const int status = scenario_wait(child);
+      CHECK(status == 0, "%s, %d: exit status %d (128 + signal; 142: it hung)", roads[r].name, i, status);
+    }
+}
+
+int main(int argc, char **argv) {
+  static const scenario table[] = {{"fork_in_flight", fork_in_flight},
+                                   {"signals", signals},
+                                   {"close_in_flight", close_in_flight},
+                                   {"nested_region", nested_region},
+                                   {"leaves_in_flight", leaves_in_flight}};
+  return scenarios_main(argc, argv, "host_process_test", table, sizeof table / sizeof *table);
+}

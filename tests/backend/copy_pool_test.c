@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Which threads copy for a discrete GPU: the copy pool, OpenMP threads that are spinning anyway, or the caller alone.
+ * Every part is copied once, and the environment variables about spinning are read the way libgomp reads them. */
+#define _GNU_SOURCE
+#include <omp.h>
+#include <sys/wait.h>
+
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/backend/copy_pool.h"
+#include "runtime/base/environment.h"
+#include "runtime/topo/topo.h"
+#include "tests/check.h"
+
+enum { PARTS = 1000 };
+
+typedef struct tally {
+  _Atomic unsigned done[PARTS];
+  _Atomic unsigned of_openmp; /* by threads of a region */
+} tally;
+
+static void part(void *arg, size_t index) {
+  tally *const t = arg;
+  atomic_fetch_add(&t->done[index], 1);
+  if (omp_get_level() > 0) atomic_fetch_add(&t->of_openmp, 1);
+}
+
+/* Work for each thread, or the team would not be worth waiting for. */
+#define WORK_S 1e-4
+static void some_work(void *arg) {
+  const double till = seconds_now() + WORK_S;
+  (void)arg;
+  while (seconds_now() < till) {
+  }
+}
+
+/* Parts that a region has done; -1: some were not done once. */
+static int by_region(hx__copy_threads who, size_t parts) {
+  static tally t;
+  memset(&t, 0, sizeof t);
+  hx__copy_pool_run(who, part, &t, parts);
+  for (size_t i = 0; i < PARTS; i++)
+    if (t.done[i] != (i < parts)) return -1;
+  return (int)t.of_openmp;
+}
+
+/* Returns whether every thread had a core at once: else somebody else's program has one. */
+static bool after_a_region(unsigned threads) {
+  hx__cpu_pool_run(threads, some_work, NULL); /* libgomp makes them first */
+  const double start = seconds_now();
+  hx__cpu_pool_run(threads, some_work, NULL);
+  return seconds_now() - start < 1.5 * WORK_S;
+}
+
+static void whose_turn(void) {
+  const unsigned all = (unsigned)omp_get_max_threads();
+  const bool fits = all > 1 && all <= (unsigned)omp_get_num_procs() && hx__topo_get()->cores <= all;
+  const bool whole = fits && !hx__environment_omp_sleeps();
+  const double till = seconds_now() + 20;
+  CHECK(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "no team is there yet");
+  unsigned with_team = 0, quiet = 0, jobs = 0;
+  for (; jobs < 100 || (whole && !with_team && seconds_now() < till); jobs++) { /* others may have the cores */
+    quiet += after_a_region(all);
+    const int region = by_region(HX__COPY_BY_CPU_POOL, PARTS);
+    CHECK(region == 0 || region == PARTS, "the team did %d of the parts", region);
+    with_team += region == PARTS;
+    CHECK(by_region(HX__COPY_BY_CPU_POOL, 1) == 0, "one part is the caller's");
+    CHECK(by_region(HX__COPY_BY_COPY_POOL, PARTS) == 0, "the crew's part");
+    CHECK(by_region(HX__COPY_BY_WORKER, PARTS) == 0, "the caller's part");
+  }
+  printf("  %u of %u jobs by a team that spins; before %u of them it had all cores\n", with_team, jobs, quiet);
+  if (whole && quiet < jobs / 2)
+    printf("copy_pool_test: other programs have the cores: whether a team spins there is not tested\n");
+  else
+    CHECK(whole ? with_team > 0 : with_team == 0, "%u jobs by a team of %u", with_team, all);
+  if (all > 2) {
+    after_a_region(2);
+    CHECK(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "after a region of two");
+  }
+}
+
+static void inside_a_region(void) {
+  const unsigned all = (unsigned)omp_get_max_threads();
+  for (int levels = 1; levels <= 2; levels++) {
+    omp_set_max_active_levels(levels);
+    after_a_region(all);
+    _Atomic int wrong = 0;
+#pragma omp parallel num_threads(2)
+    {
+      static _Thread_local tally t;
+      memset(&t, 0, sizeof t);
+      hx__copy_pool_run(HX__COPY_BY_CPU_POOL, part, &t, PARTS);
+      for (size_t i = 0; i < PARTS; i++) wrong += t.done[i] != 1;
+      if (omp_get_thread_num() == 0) wrong += hx__cpu_pool_spinning() != 0;
+    }
+    CHECK(wrong == 0, "inside a region, %d levels", levels);
+  }
+  omp_set_max_active_levels(1);
+}
+
+static void after_fork(void) {
+  after_a_region((unsigned)omp_get_max_threads());
+  const pid_t child = fork();
+  if (child == 0) _exit(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0 ? 0 : 1);
+  int status = -1;
+  waitpid(child, &status, 0);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "in a forked child: status %d", status);
+}
+
+static void words(void) {
+  static const struct {
+    const char *turns, *policy;
+    bool sleeps;
+  } rows[] = {
+      {NULL, NULL, false},       {NULL, "active", false},  {NULL, "passive", true}, {NULL, " PASSIVE ", true},
+      {NULL, "passivex", false}, {"0", NULL, true},        {"10k", "active", true}, {"299999", NULL, true},
+      {"300000", NULL, false},   {"1m", "passive", false}, {" 2 G ", NULL, false},  {"infinity", NULL, false},
+      {"INFINITE", NULL, false}, {"", "passive", true},    {"abc", NULL, false},    {"abc", "passive", true},
+      {"12x", NULL, false},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    CHECK(hx__omp_sleeps_by(rows[i].turns, rows[i].policy) == rows[i].sleeps, "GOMP_SPINCOUNT=%s OMP_WAIT_POLICY=%s",
+          rows[i].turns ? rows[i].turns : "(none)", rows[i].policy ? rows[i].policy : "(none)");
+}
+
+int main(void) {
+  hx_settings settings = HX_SETTINGS_DEFAULT; /* from here on the process is watched for forks */
+  settings.devices = "cpu";
+  hx_context *const hx = open_or_exit(&settings);
+  words();
+  whose_turn();
+  inside_a_region();
+  after_fork();
+  hx_close(hx);
+  return checks_end("copy_pool_test");
+}

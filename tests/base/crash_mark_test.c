@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A driver that crashes because of a cached program does so only once: ten processes in a row, on a host and as process
+ * 1 of ten containers; beside forked children that live on, processes that end in an orderly way, more processes than a
+ * file has marks, and file systems that have no locks. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "runtime/base/cache_dir.h"
+#include "runtime/base/crash_mark.h"
+#include "runtime/base/log.h"
+#include "tests/check.h"
+
+enum { IN_A_ROW = 10, CRASHED = 50, PASSED_OVER = 51 };
+
+static char root[256], folder[300];
+static int lock_error; /* what every lock of this process fails with; 0: it does not */
+
+/* In place of libc's: a file system without locks. */
+int fcntl(int fd, int command, ...) {
+  va_list more;
+  va_start(more, command);
+  void *const argument = va_arg(more, void *);
+  va_end(more);
+  if (lock_error && (command == F_OFD_SETLK || command == F_OFD_GETLK)) return errno = lock_error, -1;
+  return (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+static void put(const char *key) { hx__cache_put(key, strlen(key), "a program", 9); }
+
+/* -1: passed over. */
+static int begin(const char *key) {
+  size_t bytes;
+  int trial = -1;
+  char *const data = hx__cache_get(key, strlen(key), &bytes, &trial);
+  free(data);
+  return data ? trial : -1;
+}
+
+static void end_fine(int trial) {
+  if (trial >= 0) hx__cache_crash_mark_end(trial, true);
+}
+
+static bool is_used(const char *key) {
+  const int trial = begin(key);
+  end_fine(trial);
+  return trial >= 0;
+}
+
+static int wait_for(pid_t child) {
+  int status = -1;
+  if (child <= 0 || waitpid(child, &status, 0) != child) return -1;
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* What a process does whose driver crashes of the kept program, and whose compiler makes the same program again. */
+static void live(void) {
+  const struct rlimit no_core = {0, 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  if (begin("poison") >= 0) {
+    if (getpid() == 1) _exit(CRASHED); /* which abort ends in another way, and under a sanitizer in yet another */
+    abort();
+  }
+  put("poison");
+  _exit(PASSED_OVER);
+}
+
+static pid_t start_on_host(void) {
+  const pid_t child = fork();
+  if (child == 0) live();
+  return child;
+}
+
+/* The child's child is process 1 of a namespace; the child goes as it went. */
+static pid_t start_in_container(void) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  if (unshare(CLONE_NEWPID) != 0) _exit(errno);
+  const pid_t inner = fork();
+  if (inner == 0) {
+    if (getpid() != 1) _exit(1);
+    live();
+  }
+  _exit(wait_for(inner));
+}
+
+static bool may_contain(void) {
+  const pid_t child = fork();
+  if (child == 0) _exit(unshare(CLONE_NEWPID) != 0 ? errno : 0);
+  const int status = wait_for(child);
+  if (status != 0) printf("no containers are tried: unshare: %s\n", strerror(status));
+  return status == 0;
+}
+
+static void in_a_row(const char *where, pid_t (*start)(void)) {
+  unsigned crashes = 0, passed_over = 0;
+  char command[700];
+  put("poison");
+  for (int i = 0; i < IN_A_ROW; i++) {
+    const int status = wait_for(start());
+    crashes += status == 128 + SIGABRT || status == CRASHED;
+    passed_over += status == PASSED_OVER;
+  }
+  CHECK(crashes == 1 && passed_over == IN_A_ROW - 1, "%s: %u of %d crashed, %u passed it over", where, crashes,
+        IN_A_ROW, passed_over);
+  snprintf(command, sizeof command, "rm -rf '%s'", folder);
+  CHECK(system(command) == 0, "%s", command);
+  put("poison");
+  CHECK(is_used("poison"), "%s: in an empty folder it is another program", where);
+}
+
+/* Another process's trial hinders nobody; which of two ends first does not matter. */
+static void beside(void) {
+  char byte = 0;
+  for (int child_dies = 0; child_dies < 2; child_dies++) {
+    int to_parent[2], to_child[2];
+    put("beside");
+    CHECK(pipe(to_parent) == 0 && pipe(to_child) == 0, "no pipe");
+    const pid_t child = fork();
+    if (child == 0) {
+      const int trial = begin("beside");
+      if (trial < 0 || write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1) _exit(1);
+      if (child_dies) raise(SIGKILL);
+      end_fine(trial);
+      _exit(0);
+    }
+    CHECK(read(to_parent[0], &byte, 1) == 1, "the child has nothing");
+    const int trial = begin("beside");
+    CHECK(trial >= 0, "another process is using it");
+    put("beside"); /* which would take the mark away */
+    CHECK(write(to_child[1], &byte, 1) == 1, "no child");
+    CHECK(wait_for(child) == (child_dies ? 128 + SIGKILL : 0), "the child");
+    end_fine(trial);
+    CHECK(is_used("beside") == !child_dies, "child %d", child_dies);
+    for (int i = 0; i < 2; i++) close(to_parent[i]), close(to_child[i]);
+  }
+}
+
+/* A child of the process that dies, forked during its trial, lives on: it is not the one that used the file. */
+static void child_lives_on(void) {
+  int hold[2], lives[2];
+  char byte = 0;
+  put("forked");
+  CHECK(pipe(hold) == 0 && pipe(lives) == 0, "no pipe");
+  const pid_t child = fork();
+  if (child == 0) {
+    const int trial = begin("forked");
+    if (trial < 0) _exit(1);
+    if (fork() == 0) { /* until the test closes its end */
+      close(hold[1]);
+      if (write(lives[1], &byte, 1) != 1) _exit(1); /* fork has returned: the handlers of hx have run */
+      _exit((int)read(hold[0], &byte, 1));
+    }
+    if (read(lives[0], &byte, 1) != 1) _exit(1);
+    raise(SIGKILL);
+  }
+  close(hold[0]), close(lives[0]), close(lives[1]);
+  CHECK(wait_for(child) == 128 + SIGKILL, "the child lives");
+  CHECK(!is_used("forked"), "the child's child keeps its mark alive");
+  close(hold[1]);
+}
+
+static void ends(void) {
+  static const struct {
+    const char *how;
+    void (*leave)(int);
+    bool used;
+  } rows[] = {{"exit", exit, true}, {"_exit", _exit, false}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    put(rows[i].how);
+    fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+      if (begin(rows[i].how) < 0) _exit(1);
+      rows[i].leave(0);
+    }
+    CHECK(wait_for(child) == 0, "%s: the child has nothing", rows[i].how);
+    CHECK(is_used(rows[i].how) == rows[i].used, "%s during a trial", rows[i].how);
+  }
+}
+
+static void refused(void) {
+  put("refused");
+  const int trial = begin("refused");
+  CHECK(trial >= 0, "nothing is kept");
+  if (trial >= 0) hx__cache_crash_mark_end(trial, false);
+  CHECK(!is_used("refused"), "what did not pass is used again");
+  put("refused");
+  CHECK(is_used("refused"), "it cannot be replaced");
+}
+
+static void as_many_as_there_are_marks(void) {
+  int trial[HX__CRASH_MARKS + 1];
+  put("many");
+  for (int i = 0; i <= HX__CRASH_MARKS; i++) trial[i] = begin("many");
+  CHECK(trial[HX__CRASH_MARKS - 1] >= 0 && trial[HX__CRASH_MARKS] < 0, "one too many");
+  for (int i = 0; i <= HX__CRASH_MARKS; i++) end_fine(trial[i]);
+  CHECK(is_used("many"), "all have ended");
+}
+
+/* What cannot be locked goes to no driver; what only hx reads needs no lock. */
+static void no_locks(void) {
+  static const int errors[] = {ENOLCK, EINVAL, ENOSYS, EOPNOTSUPP};
+  put("unlocked");
+  for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
+    size_t bytes = 0;
+    lock_error = errors[i];
+    CHECK(!is_used("unlocked"), "%s", strerror(errors[i]));
+    char *const data = hx__cache_get("unlocked", 8, &bytes, NULL);
+    CHECK(data && bytes == 9, "%s, without a trial", strerror(errors[i]));
+    free(data);
+    lock_error = 0;
+    CHECK(is_used("unlocked"), "after %s", strerror(errors[i]));
+  }
+}
+
+/* What may not be written cannot be marked. */
+static void read_only(void) {
+  put("fixed");
+  fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    size_t bytes = 0;
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
+        mount(folder, folder, NULL, MS_BIND, NULL) != 0 ||
+        mount(NULL, folder, NULL, MS_BIND | MS_REMOUNT | MS_RDONLY, NULL) != 0) {
+      printf("no read-only file system is tried: %s\n", strerror(errno));
+      fflush(stdout);
+      _exit(SKIPPED);
+    }
+    const bool given = is_used("fixed");
+    put("fixed");
+    char *const data = hx__cache_get("fixed", 5, &bytes, NULL);
+    _exit(given ? 1 : !data || bytes != 9 ? 2 : 0);
+  }
+  const int status = wait_for(child);
+  CHECK(status == 0 || status == SKIPPED, "status %d (1: given to a driver, 2: not read)", status);
+  CHECK(is_used("fixed"), "afterwards");
+}
+
+int main(void) {
+  alarm(120); /* a hang is a failure */
+  const char *const scratch = getenv("TEST_TMPDIR");
+  snprintf(root, sizeof root, "%s/crash_mark_test.XXXXXX", scratch ? scratch : "/tmp");
+  if (!mkdtemp(root)) return 1;
+  snprintf(folder, sizeof folder, "%s/hx", root);
+  hx__cache_dir_set(folder);
+  fflush(stdout);
+  in_a_row("host", start_on_host);
+  if (may_contain()) in_a_row("container", start_in_container);
+  beside();
+  child_lives_on();
+  ends();
+  refused();
+  as_many_as_there_are_marks();
+  no_locks();
+  read_only();
+  char command[600];
+  snprintf(command, sizeof command, "rm -rf '%s'", root);
+  if (system(command) != 0) printf("cannot remove %s\n", root);
+  return checks_end("crash_mark_test");
+}

@@ -1,0 +1,82 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# driver_check_test.sh path/to/hx-bench path/to/libX.so...: drivers that crash or hang while they are loaded, each beside PoCL. PoCL # is found and computes, the other one is named with what it did, and the second process does not try it again.
+set -u
+unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE OCL_ICD_VENDORS OPENCL_LAYERS
+bench=${1:?usage: driver_check_test.sh path/to/hx-bench path/to/libX.so...}
+shift
+case $bench in /*) ;; *) bench=$PWD/$bench ;; esac
+here=$PWD
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0 checks=0
+mkdir "$dir/vendors"
+cp /etc/OpenCL/vendors/pocl.icd "$dir/vendors/"
+export OCL_ICD_VENDORS="$dir/vendors" LOOK_COUNT="$dir/count" HX_CACHE_DIR="$dir/cache" POCL_MAX_PTHREAD_COUNT=1
+# The drivers' signals have to reach the kernel, not a sanitizer's handler, which makes them an exit status.
+export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0:handle_sigbus=0:handle_abort=0"
+cd "$dir" || exit 1
+
+fail() {
+  echo "FAILED: $*"
+  cat out err 2>/dev/null | head -n 40
+  failed=$((failed + 1))
+}
+
+# has FILE PATTERN WHAT
+has() {
+  checks=$((checks + 1))
+  grep -q -- "$2" "$1" || fail "$3: no '$2' in $1"
+}
+
+# loads N WHAT: the driver was loaded N times so far
+loads() {
+  checks=$((checks + 1))
+  [ "$(wc -l <"$LOOK_COUNT")" = "$1" ] || fail "$2: $(wc -l <"$LOOK_COUNT") loads, not $1"
+}
+
+info() {
+  checks=$((checks + 1))
+  timeout 120 "$bench" info --devices pocl >out 2>err </dev/null || fail "$1: status $?"
+  has out 'opencl-cpu .*usable' "$1: PoCL"
+}
+
+for library in "$@"; do
+  case $library in /*) ;; *) library=$here/$library ;; esac
+  name=${library##*/lib}
+  name=${name%.so}
+  case $name in
+    look_abort) did='ended with SIGABRT while it was loaded' ;;
+    look_crash) did='ended with SIGSEGV when asked for its platforms' ;;
+    look_exit) did='ended the process with status 3 while it was loaded' ;;
+    look_nonsense) did='ended with SIG.* when asked for its devices' ;;
+    look_hang_platforms) did='did not return in 10 s when asked for its platforms' ;;
+    look_hang_devices) did='did not return in 10 s when asked for its devices' ;;
+    *) fail "$name: no row" ;;
+  esac
+  echo "$library" >vendors/bad.icd
+  : >"$LOOK_COUNT"
+  info "$name"
+  loads 1 "$name, tried"
+  # A sentence may be wrapped: one line of it.
+  tr -s ' \n' ' ' <out >flat
+  has flat "left out: .*lib$name.so $did" "$name is named"
+  has err "left out: .*lib$name.so $did" "$name in the log"
+  info "$name again"
+  loads 1 "$name, kept"
+  has err "left out: .*lib$name.so $did" "$name in the log again"
+done
+# A changed file is tried again.
+cp "$library" libchanged.so
+echo "$dir/libchanged.so" >vendors/bad.icd
+: >"$LOOK_COUNT"
+info 'a driver'
+cp "$library" other.so && mv other.so libchanged.so
+info 'the same driver, changed'
+loads 2 'a changed driver'
+timeout 120 "$bench" reduce --devices cpu,pocl --size 2^20 --reps 2 >out 2>err </dev/null || fail "reduce: status $?"
+has out '^2^20  *gpu .* 100 % .* ok ' 'PoCL without the ICD loader'
+
+[ $failed = 0 ] && echo "driver_check_test: $checks checks passed" && exit 0
+echo "driver_check_test: $failed of $checks checks failed"
+exit 1

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Products on a discrete GPU alone, by the programs of its set, compared with the CPU's: with and without panels,
+ * transposed, with edges; shapes that differ in k alone; into a resident C with beta. Waits until all programs are
+ * ready. `nvidia_set_test busy`: those of the cache are there, too, where all cores are busy. card_test.sh runs it on a
+ * device that looks like such a card. */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <unistd.h>
+
+#include "runtime/backend/registry.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/thread.h"
+#include "tests/check.h"
+#include "reference/data.h"
+
+#define BUSY_PATIENCE_S 150
+
+static const struct shape {
+  size_t m, n, k;
+  bool trans_a, trans_b;
+} shapes[] = {{64, 128, 64, false, false},  {200, 300, 77, false, false}, {64, 64, 2100, false, false},
+              {128, 132, 520, true, false}, {70, 133, 40, true, false},   {65, 132, 33, false, true},
+              {33, 30, 1030, true, true},   {1, 300, 1100, false, false}, {1, 301, 1541, false, true},
+              {300, 1, 515, true, false},   {299, 1, 1030, false, false}, {3, 100, 1030, true, true},
+              {130, 2, 700, true, true},    {70, 7, 1025, false, true},   {1, 1, 33, true, false},
+              {1, 1, 1030, true, false},    {16, 68, 523, true, false},   {20, 70, 1040, false, true},
+              {68, 31, 545, false, true},   {97, 259, 530, false, true},  {211, 131, 1029, false, true}};
+
+static void run(hx_context *hx, const struct shape *s, const float *a, const float *b, float *c, float beta,
+                hx_report *report) {
+  hx_task task = hx_matmul(s->m, s->n, s->k, a, b, c);
+  task.matmul.beta = beta;
+  task.matmul.trans_a = s->trans_a;
+  task.matmul.trans_b = s->trans_b;
+  task.matmul.lda = s->trans_a ? s->m : s->k;
+  task.matmul.ldb = s->trans_b ? s->k : s->n;
+  task.gpu_share = 1.0f;
+  CHECK_OK(hx_offload(hx, &task, report));
+}
+
+/* C stays on the card from product to product; `want` is the CPU's. */
+static void stays(hx_context *card, hx_context *cpu, const struct shape *s, const float *a, const float *b,
+                  float *want) {
+  const size_t bytes = s->m * s->n * sizeof(float);
+  float *const c = hx_alloc(card, bytes);
+  if (!c) exit(1);
+  memcpy(c, want, bytes);
+  CHECK_OK(hx_advise(card, c, bytes, HX_RESIDENT));
+  for (int i = 0; i < 2; i++) {
+    hx_report report, unused;
+    run(card, s, a, b, c, -0.5f, &report);
+    run(cpu, s, a, b, want, -0.5f, &unused);
+    CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card did %g of what stays", s->m, s->n, s->k,
+          report.gpu_share);
+  }
+  CHECK(memcmp(c, want, bytes) != 0, "%zu x %zu x %zu: it did not stay", s->m, s->n, s->k);
+  CHECK_OK(hx_sync(card, c, bytes));
+  CHECK(memcmp(c, want, bytes) == 0, "%zu x %zu x %zu: bits of what stayed", s->m, s->n, s->k);
+  hx_free(card, c);
+}
+
+static void *give_way(void *refused) {
+  *(bool *)refused = !hx__thread_set_idle_priority();
+  return NULL;
+}
+
+/* The programs beside the first one are made and tested where nobody else wants the core, so that what is timed
+ * meanwhile tells something: no driver is at work for others then. */
+static void in_the_background(hx_context *card) {
+  bool refused;
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, give_way, &refused) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+  if (refused) {
+    puts("nvidia_set_test: SCHED_IDLE is refused here: who gives way is not tested");
+    return;
+  }
+  float a[64] = {0}, b[64] = {0}, c[64];
+  hx_task task = hx_matmul(8, 8, 8, a, b, c);
+  task.gpu_share = 1.0f; /* asks for the card */
+  CHECK_OK(hx_offload(card, &task, NULL));
+  hx__device *const *list;
+  CHECK(hx__registry_devices(&list) > 0, "no device");
+  const uint64_t until = hx__now_ns() + 120000000000u;
+  unsigned quiet = 0; /* what was begun while the call waited is not; between two programs nobody is busy anyhow */
+  while (quiet < 100 && !(atomic_load(&list[0]->ready) & HX__NEED_TILES) && hx__now_ns() < until) {
+    hx__sleep_ns(1000000);
+    quiet += !hx__registry_slows_cpu();
+  }
+  CHECK(quiet == 100, "%u times nobody was disturbed", quiet);
+  /* What a call needs is made by a thread that does not. */
+  hx__prepare(list[0], HX__NEED_ALL);
+  bool relieved = false;
+  while (!relieved && hx__now_ns() < until) relieved = hx__registry_slows_cpu();
+  CHECK(relieved, "nobody took over");
+}
+
+static void *compute(void *over) {
+  while (!atomic_load((atomic_bool *)over)) {
+  }
+  return NULL;
+}
+
+static void *watch(void *over) {
+  for (int i = 0; i < BUSY_PATIENCE_S && !atomic_load((atomic_bool *)over); i++) hx__sleep_ns(1000000000u);
+  if (atomic_load((atomic_bool *)over)) return NULL;
+  printf("nvidia_set_test: hx_ready waits for over %d s beside busy threads\n", BUSY_PATIENCE_S);
+  fflush(stdout);
+  _exit(1);
+}
+
+/* Everything comes from the cache, and whoever loads the set has given way when all cores become busy: who waits then
+ * still gets it. */
+static void beside_busy_threads(hx_context *card) {
+  hx__device *const *list;
+  hx_device_count(card);
+  CHECK(hx__registry_devices(&list) > 0, "no device");
+  hx__prepare(list[0], HX__NEED_MATMUL);
+  const uint64_t until = hx__now_ns() + 60000000000u;
+  unsigned quiet = 0;
+  while (quiet < 100 && !(atomic_load(&list[0]->ready) & HX__NEED_TILES) && hx__now_ns() < until) {
+    hx__sleep_ns(1000000);
+    quiet = atomic_load(&list[0]->ready) & HX__NEED_MATMUL && !hx__registry_slows_cpu() ? quiet + 1 : 0;
+  }
+  static atomic_bool over;
+  static pthread_t thread[CPU_SETSIZE + 1];
+  cpu_set_t mask;
+  CHECK(sched_getaffinity(0, sizeof mask, &mask) == 0, "no affinity");
+  const int cores = CPU_COUNT(&mask);
+  for (int i = 0; i <= cores; i++)
+    CHECK(pthread_create(&thread[i], NULL, i ? compute : watch, &over) == 0, "no thread");
+  hx__sleep_ns(500000000u);
+  CHECK_OK(hx_ready(card));
+  atomic_store(&over, true);
+  for (int i = 0; i <= cores; i++) pthread_join(thread[i], NULL);
+}
+
+int main(int argc, char **argv) {
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  hx_context *card, *cpu;
+  settings.devices = "nvidia";
+  settings.memory = "copy";    /* where a card keeps what it is told to */
+  settings.timeout_ms = "off"; /* it has the speed of a CPU on a busy machine, and the deadlines of a card */
+  CHECK_OK(hx_open(&card, &settings));
+  if (argc > 1 && strcmp(argv[1], "busy") == 0) {
+    beside_busy_threads(card);
+    hx_close(card);
+    return checks_end("nvidia_set_test");
+  }
+  settings.devices = "cpu";
+  CHECK_OK(hx_open(&cpu, &settings));
+  in_the_background(card);
+  CHECK_OK(hx_ready(card)); /* somebody waits: another thread takes over */
+  for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
+    const struct shape *const s = &shapes[i];
+    float *const a = malloc(s->m * s->k * sizeof *a), *const b = malloc(s->k * s->n * sizeof *b);
+    float *const c = calloc(s->m * s->n, sizeof *c), *const want = calloc(s->m * s->n, sizeof *want);
+    data_fill(HX_F32, DATA_EXPONENTS, 2 * i, a, s->m * s->k);
+    data_fill(HX_F32, DATA_EXPONENTS, 2 * i + 1, b, s->k * s->n);
+    hx_report report, unused;
+    run(card, s, a, b, c, 0.0f, &report);
+    run(cpu, s, a, b, want, 0.0f, &unused);
+    CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card did %g of it", s->m, s->n, s->k, report.gpu_share);
+    CHECK(memcmp(c, want, s->m * s->n * sizeof *c) == 0, "%zu x %zu x %zu: bits", s->m, s->n, s->k);
+    stays(card, cpu, s, a, b, want);
+    free(a);
+    free(b);
+    free(c);
+    free(want);
+  }
+  hx_close(card);
+  hx_close(cpu);
+  return checks_end("nvidia_set_test");
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A product that the CPU is expected to finish before a device could help is still measured if the guess is close to
+ * that limit. Products that are clearly too small, or already measured, are not. */
+#include "runtime/plan/expected.h"
+#include "runtime/sched/decide.h"
+#include "runtime/sched/store.h"
+#include "tests/check.h"
+#include "reference/data.h"
+
+enum { LARGE = 180, SMALL = 130, CALLS = 10 }; /* on one thread .15 and .055 ms by the guess */
+
+static unsigned samples_of_cpu(uint64_t units) {
+  hx__model *const model = hx__model_of_process();
+  for (size_t i = 0; i < HX__MODEL_ENTRIES; i++) {
+    const hx__model_entry *const e = &model->entry[i];
+    if (e->samples && e->key.device == HX__CPU_IDENTITY && e->key.size_class == hx__size_class(units))
+      return e->samples;
+  }
+  return 0;
+}
+
+static void multiply(hx_context *hx, uint32_t side, float *memory) {
+  const hx_task t = hx_matmul(side, side, side, memory, memory, memory + side * side);
+  CHECK_OK(hx_offload(hx, &t, NULL));
+}
+
+static void calls(void) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,gpu"; /* which nobody looks for yet */
+  s.threads = "1";
+  s.cache_dir = "off";
+  hx_context *const hx = open_or_exit(&s);
+  float *const memory = malloc(2 * sizeof *memory * LARGE * LARGE);
+  if (!memory) exit(1);
+  data_fill(HX_F32, DATA_SIGNED, 1, memory, 2 * LARGE * LARGE);
+  for (int i = 0; i < CALLS; i++) multiply(hx, SMALL, memory);
+  CHECK(samples_of_cpu((uint64_t)SMALL * SMALL * SMALL) == 0, "a small product was measured");
+  multiply(hx, LARGE, memory);
+  CHECK(samples_of_cpu((uint64_t)LARGE * LARGE * LARGE) == 1, "one call: %u samples",
+        samples_of_cpu((uint64_t)LARGE * LARGE * LARGE));
+  hx_close(hx);
+  free(memory);
+}
+
+static hx__cpu_time known(const hx__work *w, double ns, uint32_t samples, bool borrowed) {
+  return hx__cpu_time_of(
+      w, 1, &(hx__estimate){.ns_per_unit = ns / (double)w->units, .samples = samples, .borrowed = borrowed});
+}
+
+static hx__cpu_time after(const hx__work *w, double ns, uint32_t samples) { return known(w, ns, samples, false); }
+
+static void predictions(void) {
+  const hx__work product = {.matmul = true, .units = (uint64_t)LARGE * LARGE * LARGE};
+  const hx__work tiny = {.matmul = true, .units = (uint64_t)SMALL * SMALL * SMALL};
+  const hx__work sum = {.units = 1u << 20};
+  const double most = HX__BREAK_EVEN_NS;
+  hx__cpu_time t = after(&product, 9 * most, 1);
+  CHECK(t.ns < most && t.measure, "one call of nine break-evens: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&product, 9 * most, 3);
+  CHECK(t.ns > most && t.measure, "three such calls: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&product, 0.9 * most, 3);
+  CHECK(t.ns < most && !t.measure, "three calls under it: %.0f ns, measured %d", t.ns, t.measure);
+  t = known(&product, 0.9 * most, 10, true);
+  CHECK(t.ns < most && t.measure, "ten calls of other sizes under it: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&tiny, 0.05 * most, 0);
+  CHECK(t.ns < most && !t.measure, "a tiny product: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&tiny, 1.1 * most, 1);
+  CHECK(t.ns < most && t.measure, "a tiny product that took long once: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&sum, 0.9 * most, 0);
+  CHECK(t.ns < most && !t.measure, "a sum that is guessed under it: %.0f ns, measured %d", t.ns, t.measure);
+  t = after(&sum, 1.1 * most, 0);
+  CHECK(t.ns > most && t.measure, "a sum that is guessed over it: %.0f ns, measured %d", t.ns, t.measure);
+}
+
+int main(void) {
+  predictions();
+  calls();
+  return checks_end("cpu_guess_test");
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How many threads a task gets: a product by its multiply-adds and by the cost of reading its operands, which dominates
+ * for a product with a vector; a reduction by its elements. Exact numbers, for teams that are asleep and for those that
+ * are awake. */
+#include <stdint.h>
+
+#include "runtime/base/clock.h"
+#include "runtime/plan/threads.h"
+#include "tests/check.h"
+
+enum { MOST = 1000, SLEEP_NS = 2000000, BURST_NS = 50000 };
+
+static const struct {
+  size_t m, n, k;
+  unsigned asleep, awake;
+} rows[] = {
+    {2000, 1, 2000, 19, 305}, /* 4000000 + 4 * (4000000 + 2000) units, of 2^20 or 2^16 a thread */
+    {1, 2000, 2000, 19, 305}, {256, 256, 256, 16, 256}, {8, 1, 1 << 20, 8, 8}, /* a row each */
+    {330, 1, 330, 1, 8},      {200, 1, 200, 1, 3},      {1, 1, 1 << 24, 1, 1}, {50, 50, 50, 1, 2}, {48, 48, 48, 1, 1},
+};
+
+/* Elements of a reduction, of 2^19 or 2^16 a thread. */
+static const struct {
+  size_t n;
+  unsigned asleep, awake;
+} reductions[] = {{(1 << 17) - 1, 1, 1}, {1 << 17, 1, 2}, {1 << 20, 2, 16}, {(1 << 20) - 1, 1, 15}};
+
+static unsigned threads_for(const hx__work *w) {
+  return hx__may_use_threads(w, MOST) ? hx__threads_for(w, MOST, hx__cpu_pool_state()) : 1;
+}
+
+/* As a call that comes long after the one before, and as one that comes at once. */
+static unsigned asleep(const hx__work *w) {
+  hx__sleep_ns(SLEEP_NS);
+  return threads_for(w);
+}
+
+static unsigned awake(const hx__work *w) {
+  for (;;) {
+    const uint64_t from = hx__now_ns();
+    threads_for(w);
+    const unsigned threads = threads_for(w);
+    if (hx__now_ns() - from < BURST_NS) return threads;
+  }
+}
+
+static void check(const hx_task *t, unsigned cold, unsigned warm, const char *what, size_t row) {
+  hx__work w;
+  CHECK(hx__task_check(t, &w) == HX_OK, "%s %zu: %s", what, row, hx_error_detail());
+  const unsigned slept = asleep(&w), woken = awake(&w);
+  CHECK(slept == cold, "%s %zu: %u threads, not %u, where the team is asleep", what, row, slept, cold);
+  CHECK(woken == warm, "%s %zu: %u threads, not %u, where the team is awake", what, row, woken, warm);
+}
+
+int main(void) {
+  static float a[1 << 24], b[1 << 24], c[1 << 16]; /* never touched */
+  hx_value out;
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    const hx_task t = hx_matmul(rows[i].m, rows[i].n, rows[i].k, a, b, c);
+    check(&t, rows[i].asleep, rows[i].awake, "product", i);
+  }
+  for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++) {
+    const hx_task t = hx_reduce(HX_SUM, HX_F32, a, reductions[i].n, &out);
+    check(&t, reductions[i].asleep, reductions[i].awake, "reduction", i);
+  }
+  return checks_end("thread_count_test");
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A device that the model takes to be far faster than the CPU but is far slower: calls given to it alone time out, and
+ * after a few of them it is no longer used. */
+#include "runtime/base/clock.h"
+#include "runtime/plan/key.h"
+#include "runtime/sched/store.h"
+#include "tests/check.h"
+#include "reference/data.h"
+
+enum { N = 8 << 20, CALLS = 16, MOST_GIVEN_UP = 7 };
+
+static const double believed_ns = 2e5, pause_s = 0.15; /* it takes 0.21 s, and is given up after 0.1 */
+
+static void learn(const hx__rate_key *key, const hx__estimate *prior, double units, uint64_t turn) {
+  const hx__sample sample = {.units = units, .ns = believed_ns, .turn = turn};
+  hx__model_learn(hx__model_of_process(), key, prior, sample, hx__date_s());
+}
+
+/* As after some calls of the device alone, and beside the CPU. */
+static void believe(hx_context *hx, const hx_task *task) {
+  hx_device_info info;
+  hx__work work;
+  CHECK_OK(hx_device(hx, hx_device_count(hx) - 1, &info));
+  CHECK_OK(hx__task_check(task, &work));
+  const uint64_t it = hx__identity(info.name, info.driver), both = it + HX__CPU_IDENTITY;
+  const hx__rate_key task_key = hx__task_key(&work, hx__power_source());
+  const hx__rate_key alone = hx__key_in_company(&task_key, it, it, 0),
+                     beside = hx__key_in_company(&task_key, it, both, 1);
+  const hx__rate_key whole = hx__key_in_company(&task_key, 0, it, 0);
+  const hx__rate_key call = hx__key_in_company(&task_key, HX__CALL_IDENTITY, it, 0);
+  for (uint64_t turn = 1; turn <= 20; turn++) {
+    learn(&alone, &hx__prior_device, N, 0);
+    learn(&beside, &hx__prior_device, N, 0);
+    learn(&whole, &hx__prior_call, believed_ns, turn);
+    learn(&call, &hx__prior_call_factor, N, turn);
+  }
+}
+
+int main(void) {
+  hx_settings s = HX_SETTINGS_DEFAULT;
+  s.devices = "cpu,sim";
+  s.sim = "rate=4e7,latency_us=20";
+  s.threads = "1";
+  s.cache_dir = "off";
+  hx_context *const hx = open_or_exit(&s);
+  float *const x = malloc(N * sizeof *x);
+  data_fill(HX_F32, DATA_SIGNED, 3, x, N);
+  hx_value sum, want;
+  const hx_task task = hx_reduce(HX_SUM, HX_F32, x, N, &sum);
+  hx_task by_cpu = hx_reduce(HX_SUM, HX_F32, x, N, &want);
+  by_cpu.gpu_share = 0.0f;
+  CHECK_OK(hx_offload(hx, &by_cpu, NULL));
+  believe(hx, &task);
+  unsigned given_up = 0;
+  for (int i = 0; i < CALLS; i++) {
+    hx_report report;
+    CHECK_OK(hx_offload(hx, &task, &report));
+    CHECK(sum.u64 == want.u64, "other bits");
+    given_up += report.recovered > 0;
+    const double from = seconds_now();
+    while (seconds_now() < from + pause_s) nanosleep(&(struct timespec){0, 10000000}, NULL); /* it is free again */
+  }
+  printf("  %u of %d calls were given up\n", given_up, CALLS);
+  CHECK(given_up > 0, "the device was never asked");
+  CHECK(given_up <= MOST_GIVEN_UP, "%u of %d calls were given up", given_up, CALLS);
+  hx_close(hx);
+  free(x);
+  return checks_end("slow_device_test");
+}
