@@ -1,28 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx on a simulated machine: what run/ and plan/ do around runtime/sched, in virtual time. */
+ * hx on a simulated machine: the device runs, the learning and the decision of runtime/sched in virtual time. What is
+ * written here is the host of a run (clock, launches, results) and the cost inputs, which the library makes from tasks,
+ * devices and drivers. */
 #include <math.h>
 #include <string.h>
 
-#include "runtime/sched/progress.h"
-#include "runtime/sched/policy.h"
+#include "runtime/sched/learn.h"
 #include "sim/sim.h"
 
 #define CALL 4u /* as HX__CALL_IDENTITY */
-#define TIMEOUT_NS 100e6
-#define TIMEOUT_FACTOR 8.0
 
-typedef struct call {
+typedef struct call call;
+
+/* What the host of a device run is given as itself. */
+typedef struct sim_device {
+  call *call;
+  unsigned d;
+  hx__device_run run;
+} sim_device;
+
+struct call {
   sim_hx *hx;
+  sim_world *world;
   const sim_machine *m;
-  unsigned order[SIM_DEVICES], place[SIM_DEVICES]; /* the prospect's i-th device, and back */
+  unsigned order[SIM_DEVICES]; /* the i-th device of the cost inputs */
   hx__choice choice;
-  hx__progress course[SIM_DEVICES], cpu;
-  hx__estimate prior[SIM_DEVICES];
-  unsigned working; /* bit d: takes part still */
-  bool surprised;   /* a chunk took much more or less than expected */
-  size_t taken[SIM_DEVICES], trial[SIM_DEVICES];
-  double beside, beside_ns; /* what the CPU had done, in so long, when a trial ended; 0: none was made */
-} call;
+  hx__work work;
+  hx__run_progress run;
+  sim_device device[SIM_DEVICES];
+  size_t cpu_slices; /* before the CPU computed anything again, */
+  double cpu_ns;     /* and when it had finished them */
+  bool redoes;
+};
 
 static uint64_t id_of(unsigned d) { return hx__identity("simulated", (const char[]){(char)('a' + d), 0}); }
 
@@ -36,96 +45,91 @@ static uint64_t who_of(const call *c, hx__choice choice) {
   return who;
 }
 
-static unsigned others_of(const call *c, const sim_world *w, unsigned self, hx__participant *party) {
-  unsigned n = 0;
-  for (unsigned d = 0; d < c->m->devices; d++)
-    if (d != self && (c->working >> d & 1u))
-      party[n++] = (hx__participant){c->course[d].rate, hx__progress_ready_ns(&c->course[d], w->now)};
-  return n;
+static double clock_ns(const call *c) { return SIM_BEGAN_NS + c->world->now; }
+
+/* The host of a device run. */
+static double host_now_ns(void *self) { return clock_ns(((sim_device *)self)->call); }
+
+static uint64_t host_date_s(void *self) { return ((sim_device *)self)->call->hx->now_s; }
+
+static hx__outcome host_launch(void *self, hx__launched_chunk *chunk) {
+  const sim_device *const device = self;
+  sim_launch_chunk(device->call->world, device->d, chunk->chunk);
+  return HX__DONE;
 }
 
-static double cpu_rate(const call *c, const sim_world *w) {
-  if (!c->choice.cpu) return 0.0;
-  const double threads = c->m->cpu.threads ? c->m->cpu.threads : 1.0, done = (double)w->cpu_done;
-  const hx__cpu_shown shown = {done, w->cpu_ns / threads,
-                               fmax((double)hx__work_range_taken_front(&w->ends) - done, 0.0)};
-  return hx__progress_cpu_rate(&c->cpu, shown, w->now);
-}
+static void host_give_back(void *self, hx__chunk chunk) { sim_give_back(((sim_device *)self)->call->world, chunk); }
 
-static size_t device_takes(void *self, const sim_world *w, unsigned d) {
+static const hx__run_host host = {
+    .now_ns = host_now_ns, .date_s = host_date_s, .launch = host_launch, .give_back = host_give_back};
+
+/* What the world calls. */
+static void begin(void *self, sim_world *w) {
   call *const c = self;
-  if (!(c->working >> d & 1u)) return 0;
-  hx__view v = {.total = w->total,
-                .left = hx__work_range_left(&w->ends),
-                .grain = c->m->device[d].grain ? c->m->device[d].grain : 1,
-                .most = w->total,
-                .rate = c->course[d].rate,
-                .sigma = c->course[d].sigma,
-                .in_flight = c->course[d].in_flight,
-                .ready_ns = hx__progress_ready_ns(&c->course[d], w->now),
-                .launch_ns = c->course[d].gap_ns,
-                .devices = c->choice.devices,
-                .launches = c->course[d].launches};
-  v.taken = c->taken[d];
-  v.trial = c->trial[d];
-  v.others = others_of(c, w, d, v.party);
-  if (c->choice.cpu) v.party[v.others++] = (hx__participant){cpu_rate(c, w), 0.0};
-  const size_t take = hx__policy_adaptive(&v);
-  c->taken[d] += take;
-  if (take) hx__progress_launched(&c->course[d], (double)take, w->now);
-  if (take == 0 && c->course[d].queued == 0) c->working &= ~(1u << d);
-  return take;
+  c->world = w;
+  c->run.range = &w->ends;
+}
+
+static bool works(const sim_device *device) { return device->call && atomic_load(&device->run.working); }
+
+static void device_fill(void *self, unsigned d) {
+  call *const c = self;
+  sim_device *const device = &c->device[d];
+  if (!works(device)) return;
+  hx__device_run_fill(&device->run, &c->run, &host, device);
+  if (device->run.in_flight) return;
+  hx__device_run_finish(&device->run, &c->run, &host, device);
+  hx__device_run_set_working(&device->run, &c->run, false);
+}
+
+static const _Atomic uint64_t *device_await(void *self, unsigned d) {
+  call *const c = self;
+  hx__device_run_await(&c->device[d].run, &c->run, clock_ns(c));
+  return &c->device[d].run.launched[0].deadline_ns;
+}
+
+/* Of a device that has been given up every chunk in flight ends. */
+static void device_ended(void *self, unsigned d, hx__outcome outcome) {
+  call *const c = self;
+  sim_device *const device = &c->device[d];
+  const double since_ns = -INFINITY; /* A worker that does nothing else sees every end. */
+  hx__launched_chunk chunk;
+  do {
+    hx__device_run_chunk_ended(&device->run, &c->run, &host, device, outcome, since_ns, &chunk);
+    if (outcome != HX__DONE) continue;
+    sim_deliver(c->world, d, chunk.rest);
+    hx__device_run_delivered(&device->run, &c->run, chunk.rest);
+  } while (outcome != HX__DONE && device->run.in_flight);
+  if (outcome != HX__DONE) device_fill(self, d);
 }
 
 static size_t cpu_takes(void *self, const sim_world *w, unsigned thread) {
   call *const c = self;
   (void)thread;
-  if (!c->choice.cpu && c->working) return 0;
-  hx__cpu_chunk_view v = {.left = hx__work_range_left(&w->ends),
-                          .grain = 1,
-                          .least = 1,
-                          .most = c->m->cpu.most ? c->m->cpu.most : w->total,
-                          .threads = c->m->cpu.threads,
-                          .rate = cpu_rate(c, w)};
-  v.others = others_of(c, w, SIM_DEVICES, v.party);
-  return hx__cpu_chunk_size(&v);
+  for (unsigned d = 0; !c->choice.cpu && d < c->m->devices; d++)
+    if (works(&c->device[d])) return 0;
+  const hx__cpu_chunk_view view = {.grain = 1, .least = 1, .most = c->m->cpu.most ? c->m->cpu.most : w->total};
+  return hx__run_cpu_chunk(&c->run, view, clock_ns(c));
 }
 
-static size_t cpu_redoes(void *self, const sim_world *w, unsigned d, size_t slices, double *look_ns) {
-  const call *const c = self;
-  const double rate = cpu_rate(c, w);
-  if (!(rate > 0.0)) return 0;
-  *look_ns = hx__redo_look_ns((double)slices, rate, c->course[d].ends_ns);
-  if (!hx__redo_pays((double)slices, rate, c->course[d].ends_ns - w->now)) return 0;
-  const hx__cpu_chunk_view v = {
-      .left = slices, .grain = 1, .least = 1, .most = slices, .threads = c->m->cpu.threads, .rate = rate};
-  return hx__cpu_chunk_size(&v);
-}
-
-static void chunk_done(void *self, const sim_world *w, unsigned d, size_t slices, double ns, double overlap_ns,
-                       sim_end how) {
+static void cpu_done(void *self, size_t slices, double ns) {
   call *const c = self;
-  const double shown = hx__launch_shown(c->course[d].latency_ns, overlap_ns);
-  const bool idle = c->course[d].launches == 0 && (w->idle >> d & 1u);
-  const hx__rate_key key = key_of(id_of(d), who_of(c, c->choice), w->total);
-  if (how != SIM_DONE) c->working &= ~(1u << d);
-  if (how == SIM_FAILED) return;
-  if (c->trial[d]) {
-    c->beside = (double)w->cpu_done;
-    c->beside_ns = w->cpu_ns / (c->m->cpu.threads ? c->m->cpu.threads : 1);
-  }
-  const double all_ns = ns + (1.0 - shown) * c->prior[d].latency_ns;
-  c->surprised = c->surprised || how == SIM_REDONE || hx__surprising(&c->prior[d], (double)slices, idle, all_ns);
-  hx__progress_observe(&c->course[d], (double)slices, ns, shown);
-  hx__progress_chunk_done(&c->course[d], (double)slices, w->now);
-  if (!hx__tells(&c->prior[d], (double)slices, idle, all_ns, how == SIM_DONE)) return;
-  hx__model_learn(c->hx->model, &key, &c->prior[d],
-                  (hx__sample){.units = (double)slices, .ns = ns, .idle = idle, .hidden = 1.0 - shown}, c->hx->now_s);
+  hx__run_cpu_done(&c->run, slices, ns);
+  if (c->redoes) return;
+  c->cpu_slices += slices;
+  c->cpu_ns = c->world->now;
 }
 
-static double patience(void *self, unsigned d, size_t slices) {
-  const call *const c = self;
-  return fmax(TIMEOUT_NS, TIMEOUT_FACTOR * hx__progress_chunk_ns(&c->course[d], (double)slices));
+static hx__chunk cpu_redoes(void *self, double *look_ns) {
+  call *const c = self;
+  const double now_ns = clock_ns(c), rate = hx__run_cpu_rate(&c->run, now_ns);
+  if (!(rate > 0.0)) return (hx__chunk){0, 0};
+  double look;
+  hx__device_run *const overdue = hx__find_overdue(&c->run, rate, now_ns, 0, &look);
+  if (look > 0.0) *look_ns = look - SIM_BEGAN_NS;
+  if (!overdue) return (hx__chunk){0, 0};
+  c->redoes = true;
+  return hx__redo_next_part(&c->run, overdue, 1, now_ns);
 }
 
 /* The estimate under `who`, else the one alone, less trusted. */
@@ -143,7 +147,7 @@ static hx__estimate guess_of(const sim_guess *guess, unsigned d) {
   return hx__prior_of(guess->latency_ns[d], 1.0 / guess->rate[d]);
 }
 
-static void look_ahead(call *c, size_t slices, const sim_guess *guess, hx__cost_inputs *p) {
+static void fill_cost_inputs(call *c, size_t slices, const sim_guess *guess, hx__cost_inputs *p) {
   const sim_machine *const m = c->m;
   memset(p, 0, sizeof *p);
   p->objective = c->hx->objective;
@@ -205,71 +209,83 @@ static double metered(sim_meter *meter, const sim_result *r) {
   return meter->joules - before;
 }
 
-static bool in_vain(const sim_result *r) {
-  size_t slices = 0;
-  for (unsigned d = 0; d < SIM_DEVICES; d++) slices += r->device_slices[d];
-  return slices == 0;
+/* Everything that takes part begins: as planned, in the order of the cost inputs. */
+static void begin_run(call *c, const hx__cost_inputs *p, size_t slices) {
+  const sim_machine *const m = c->m;
+  /* One unit a slice. */
+  c->work = (hx__work){.matmul = true, .slices = slices, .units = slices, .gemm = {.m = slices, .n = 1, .k = 1}};
+  c->run.work = &c->work;
+  c->run.cpu_works = c->choice.cpu;
+  c->run.threads = m->cpu.threads ? m->cpu.threads : 1;
+  c->run.began_ns = SIM_BEGAN_NS;
+  c->run.model = c->hx->model;
+  hx__run_progress_begin(&c->run, c->choice.devices ? &p->cpu_beside : &p->cpu_alone);
+  for (unsigned i = 0; i < c->choice.devices; i++) {
+    const unsigned d = c->order[i];
+    const double part = c->choice.cpu ? hx__first_trial_fraction(p, i) : 1.0;
+    const hx__device_terms terms = {.policy = hx__policy_of(HX__SCHEDULE_ADAPTIVE),
+                                    .trial = part < 1.0 ? (size_t)ceil(part * (double)slices) : 0,
+                                    .expected = c->choice.cpu ? p->device[i].beside : p->device[i].alone,
+                                    .idle = p->device[i].idle,
+                                    .key = key_of(id_of(d), who_of(c, c->choice), slices),
+                                    .may_be_redone = c->choice.cpu,
+                                    .grain = m->device[d].grain ? m->device[d].grain : 1,
+                                    .most = slices,
+                                    .depth = SIM_DEPTH};
+    c->device[d].call = c;
+    c->device[d].d = d;
+    hx__device_run_begin(&c->device[d].run, &c->run, &terms);
+  }
+}
+
+/* What the call teaches. */
+static void learn(call *c, const hx__cost_inputs *p, double ns, double joules) {
+  const hx__decision *const decision = &c->hx->decision;
+  const uint64_t who = who_of(c, c->choice);
+  const size_t slices = c->work.slices;
+  hx__run_result r = {.cpu = key_of(id_of(SIM_DEVICES), who, slices),
+                      .call = key_of(CALL, who, slices),
+                      .parts = key_of(0, who, slices),
+                      .cpu_expected = c->choice.devices ? p->cpu_beside : p->cpu_alone,
+                      .turn = decision->turn,
+                      .best = decision->choice == decision->best,
+                      .informed = true,
+                      .promise_ns = decision->outlook[decision->choice].parts_ns,
+                      .devices = c->choice.devices,
+                      .cpu_units = (double)c->cpu_slices,
+                      .cpu_ns = c->cpu_ns,
+                      .ns = ns,
+                      .joules = joules};
+  for (size_t i = 0; i < c->run.devices; i++) {
+    const hx__device_terms *const terms = &c->run.device[i]->terms;
+    r.informed = r.informed && terms->expected.samples && !terms->expected.borrowed;
+    r.has_trial = r.has_trial || terms->trial;
+  }
+  hx__learn_run(&c->run, &r, c->hx->now_s);
 }
 
 double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_guess *guess, uint64_t *random,
                    unsigned char *seen) {
-  static const sim_policy policy = {"hx", device_takes, cpu_takes, chunk_done, SIM_DEPTH, cpu_redoes, patience};
+  static const sim_policy policy = {.name = "hx",
+                                    .cpu = cpu_takes,
+                                    .begin = begin,
+                                    .fill = device_fill,
+                                    .await = device_await,
+                                    .ended = device_ended,
+                                    .cpu_done = cpu_done,
+                                    .redo = cpu_redoes};
   call c = {.hx = hx, .m = m};
   hx__cost_inputs p;
-  look_ahead(&c, slices, guess, &p);
+  fill_cost_inputs(&c, slices, guess, &p);
   hx__decide(&p, &hx->decision);
   c.choice = hx__choice_of(hx->decision.choice, m->devices);
-  bool known = true, tries = false;
-  for (unsigned i = 0; i < c.choice.devices; i++) {
-    const unsigned d = c.order[i];
-    const hx__estimate *const e = c.choice.cpu ? &p.device[i].beside : &p.device[i].alone;
-    hx__progress_begin(&c.course[d], e, 1.0, p.device[i].idle);
-    c.prior[d] = *e;
-    c.working |= 1u << d;
-    const double part = c.choice.cpu ? hx__first_trial_fraction(&p, i) : 1.0;
-    c.trial[d] = part < 1.0 ? (size_t)ceil(part * (double)slices) : 0;
-    tries = tries || c.trial[d];
-    known = known && e->samples && !e->borrowed;
-  }
-  hx__progress_begin(&c.cpu, c.choice.devices ? &p.cpu_beside : &p.cpu_alone, 1.0, false);
+  begin_run(&c, &p, slices);
   hx->result = sim_run(m, slices, &policy, &c, hx->idle, random, seen);
+  hx->result.redone = c.run.redone;
   const sim_result *const r = &hx->result;
   const double joules = metered(&hx->meter, r);
-  if (r->recovered || r->stuck) return r->ns;
-  const uint64_t who = who_of(&c, c.choice), cpu = id_of(SIM_DEVICES);
-  const hx__candidate *const o = &hx->decision.outlook[hx->decision.choice];
-  const hx__rate_key whole = key_of(0, who, slices);
-  hx__model_note_call_end(hx->model, &whole);
-  if (c.choice.cpu && r->cpu_slices) {
-    const hx__rate_key key = key_of(cpu, who, slices);
-    const hx__estimate *const prior = c.choice.devices ? &p.cpu_beside : &p.cpu_alone;
-    const hx__sample sample = {.units = c.beside > 0.0 ? c.beside : (double)r->cpu_slices,
-                               .ns = c.beside > 0.0 ? c.beside_ns : r->cpu_ns,
-                               .turn = hx->decision.turn,
-                               .best = hx->decision.choice == hx->decision.best};
-    c.surprised = c.surprised || hx__surprising(prior, sample.units, false, sample.ns);
-    hx__model_learn(hx->model, &key, prior, sample, hx->now_s);
-    if (!c.choice.devices) hx__model_learn_power(hx->model, &key, joules, r->ns);
-  }
-  const bool alone = c.choice.devices + c.choice.cpu == 1;
-  if (c.choice.devices && !tries) {
-    const hx__rate_key call = key_of(CALL, who, slices);
-    const hx__sample took = {.units = (double)slices, .ns = r->ns, .turn = hx->decision.turn};
-    hx__model_learn(hx->model, &call, &hx__prior_call_factor, took, hx->now_s);
-  }
-  if (c.choice.devices && (known || alone)) {
-    const hx__rate_key key = key_of(0, who, slices);
-    if (!known)
-      hx__model_count_call(hx->model, &key, &hx__prior_call, hx->decision.turn, hx->now_s);
-    else
-      hx__model_learn(hx->model, &key, &hx__prior_call,
-                      (hx__sample){.units = o->parts_ns,
-                                   .ns = hx__whole_ns(r->ns, o->parts_ns, c.surprised && !alone, in_vain(r)),
-                                   .turn = hx->decision.turn,
-                                   .best = hx->decision.choice == hx->decision.best},
-                      hx->now_s);
-    hx__model_learn_power(hx->model, &key, joules, r->ns);
-  }
+  if (!r->recovered && !r->stuck) learn(&c, &p, r->ns, joules);
+  hx__run_progress_end(&c.run);
   return r->ns;
 }
 

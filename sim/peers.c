@@ -104,12 +104,8 @@ static size_t logfit_cpu(void *self, const sim_world *w, unsigned thread) {
   const double factor = through / (p->cpu_through / p->m->cpu.threads);
   return some(fmax(least, fmin(p->next / factor, left / (factor + p->m->cpu.threads))));
 }
-static void logfit_done(void *self, const sim_world *w, unsigned d, size_t slices, double ns, double overlap_ns,
-                        sim_end how) {
+static void logfit_done(void *self, const sim_world *w, size_t slices, double ns) {
   peer *const p = self;
-  (void)d;
-  (void)overlap_ns;
-  if (how != SIM_DONE) return;
   if (w->now > 0.0 && w->cpu_done) p->cpu_through = (double)w->cpu_done / w->now;
   if (p->points == LOGFIT_POINTS) {
     memmove(p->chunk, p->chunk + 1, (LOGFIT_POINTS - 1) * sizeof *p->chunk);

@@ -9,8 +9,15 @@
 
 #include "runtime/sched/decide.h"
 #include "runtime/sched/work_range.h"
+#include "runtime/task/launch.h"
 
-enum { SIM_DEPTH = 2, SIM_DEVICES = 4, SIM_STEPS = 6, SIM_THREADS = 32, SIM_WORKERS = SIM_DEVICES + SIM_THREADS };
+enum {
+  SIM_DEPTH = HX__DEPTH,
+  SIM_DEVICES = 4,
+  SIM_STEPS = 6,
+  SIM_THREADS = 32,
+  SIM_WORKERS = SIM_DEVICES + SIM_THREADS
+};
 
 /* From at_ns on the rate is multiplied by factor (0: a stall). */
 typedef struct sim_step {
@@ -43,48 +50,49 @@ typedef struct sim_machine {
 
 typedef struct sim_world sim_world;
 
-/* How a device's chunk has ended. */
-typedef enum sim_end {
-  SIM_DONE,
-  SIM_REDONE, /* not at all: the CPU has done it meanwhile, and nobody waits for it */
-  SIM_LATE,   /* likewise the device's last: it was given up */
-  SIM_FAILED  /* likewise: an error */
-} sim_end;
-
-/* Who decides. Each is asked when its worker is idle. */
+/* What shares a run's slices out. Each function is called if its worker is idle. */
 typedef struct sim_policy {
   const char *name;
-  size_t (*device)(void *self, const sim_world *w, unsigned d);   /* slices from the back; 0: done with the run */
   size_t (*cpu)(void *self, const sim_world *w, unsigned thread); /* slices from the front; 0: done with the run */
-  /* A device's chunk has ended, ns after it was launched or the one before it ended, whichever came later; overlap_ns:
-   * from its launch to the end of that one. After one that has not the device takes no more. May be NULL. */
-  void (*done)(void *self, const sim_world *w, unsigned d, size_t slices, double ns, double overlap_ns, sim_end how);
-  unsigned depth; /* chunks that a device may have in flight: SIM_DEPTH at most; 0: one */
-  /* Whether an idle thread of the CPU should do once more what is left, `slices`, of the last chunk that device d has
-   * in flight. Returns how many of them to take now, else when to ask again. NULL: never. */
-  size_t (*redo)(void *self, const sim_world *w, unsigned d, size_t slices, double *look_ns);
-  double (*patience_ns)(void *self, unsigned d, size_t slices); /* until a chunk is given up; NULL: for ever */
+
+  /* A device that has one chunk at a time: */
+  size_t (*device)(void *self, const sim_world *w, unsigned d); /* slices from the back; 0: done with the run */
+  void (*done)(void *self, const sim_world *w, size_t slices, double ns); /* Its chunk has ended. May be NULL. */
+
+  /* hx's devices instead, which launch, deliver and give back by themselves: */
+  void (*begin)(void *self, sim_world *w);
+  void (*fill)(void *self, unsigned d);                       /* launches what it may */
+  const _Atomic uint64_t *(*await)(void *self, unsigned d);   /* Its oldest chunk is waited for: the deadline. */
+  void (*ended)(void *self, unsigned d, hx__outcome outcome); /* That chunk has ended. */
+  void (*cpu_done)(void *self, size_t slices, double ns);     /* A thread of the CPU has finished a chunk. */
+  hx__chunk (*redo)(void *self, double *look_ns); /* for an idle CPU: slices of a late chunk, or when to ask again */
 } sim_policy;
+
+#define SIM_BEGAN_NS 1e9 /* on hx's clock, when a run begins: it takes 0 for "unknown" */
 
 typedef struct sim_result {
   double ns, cpu_ns; /* cpu_ns: when the CPU found nothing more */
   double joules;
   size_t cpu_slices, device_slices[SIM_DEVICES];
-  unsigned launches, recovered, redone; /* chunks: given up after a failure; done by the CPU before they ended */
-  bool stuck;                           /* somebody never ends */
+  unsigned launches, recovered, redone; /* chunks: recovered after a failure; computed again by the CPU to their ends */
+  bool stuck;                           /* A worker never ends. */
 } sim_result;
 
 struct sim_world {
   const sim_machine *machine;
-  hx__work_range ends;
+  hx__work_range ends; /* the slices that no worker has taken */
   size_t total;
   double now;      /* since the run began */
-  size_t cpu_done; /* slices that the CPU has finished, */
-  double cpu_ns;   /* and how long its threads took for them, all together */
+  size_t cpu_done; /* slices that the CPU has finished */
   unsigned idle;   /* bit d: device d has slept */
   uint64_t *random;
-  unsigned char *seen; /* how often each slice was done; NULL: nobody asks */
+  unsigned char *seen; /* how often each slice was done; NULL: it is not counted */
 };
+
+/* For hx's devices: a chunk begins; slices of one have reached the caller; slices go back to the CPU. */
+void sim_launch_chunk(sim_world *w, unsigned d, hx__chunk chunk);
+void sim_deliver(sim_world *w, unsigned d, hx__chunk chunk);
+void sim_give_back(sim_world *w, hx__chunk chunk);
 
 /* One run. idle: bits of the devices that have slept. */
 sim_result sim_run(const sim_machine *m, size_t slices, const sim_policy *policy, void *self, unsigned idle,

@@ -5,31 +5,33 @@
 
 #include "sim/sim.h"
 
-typedef struct flight {
-  double wait, work;           /* what is left of the launch, and of the chunk in slices */
-  double from, since, give_up; /* when it was launched; when it came first; when it is given up */
+/* A chunk in flight on a device, or in progress on a thread of the CPU. */
+typedef struct sim_launch {
+  double wait, work;  /* what is left of the launch, and of the chunk in slices */
+  double from, since; /* when it was launched; when it became the oldest */
   hx__chunk chunk;
-  hx__work_range rest; /* of the chunk: what the CPU has not done meanwhile */
   bool fails;
-} flight;
+  bool again; /* a thread computes what a device is late with */
+} sim_launch;
 
 typedef struct worker {
   const sim_unit *unit;
-  double rate;              /* alone, without steps */
-  flight flight[SIM_DEPTH]; /* the first one is computed; launches of the others pass meanwhile */
-  unsigned flights, launches;
+  double rate;                      /* alone, without steps */
+  sim_launch launch[SIM_DEPTH];     /* The first one is computed; the waits of the others pass meanwhile. */
+  const _Atomic uint64_t *deadline; /* of the first one, on hx's clock; NULL: none */
+  unsigned in_flight, launches;
   bool out;
 } worker;
 
 typedef struct state {
-  sim_world w;
+  sim_world w; /* the first member: sim_launch and others find the state by it */
   const sim_policy *policy;
   void *self;
   worker worker[SIM_WORKERS]; /* devices first */
   unsigned devices, workers;
-  hx__chunk redo[SIM_WORKERS * SIM_DEPTH];
-  unsigned redos;
-  double look_ns; /* when an idle thread of the CPU is to be asked again whether it should do once more what is late */
+  hx__chunk returned[SIM_WORKERS * SIM_DEPTH];
+  unsigned returns;
+  double look_ns; /* when an idle CPU is to be asked again whether it should compute again what is late */
   sim_result result;
 } state;
 
@@ -57,119 +59,140 @@ static double next_step(const sim_unit *u, double now) {
   return INFINITY;
 }
 
-/* The worker's first chunk in flight is its next. */
+/* A device's first chunk in flight is the one that it computes from now on. */
 static void promote(state *s, worker *k) {
-  flight *const f = &k->flight[0];
+  sim_launch *const l = &k->launch[0];
   const unsigned d = (unsigned)(k - s->worker);
-  f->since = s->w.now;
-  if (f->from < s->w.now) f->wait = fmax(f->wait, k->unit->gap_ns);
-  f->give_up = d < s->devices && s->policy->patience_ns ? s->w.now + s->policy->patience_ns(s->self, d, f->chunk.count)
-                                                        : INFINITY;
+  l->since = s->w.now;
+  if (l->from < s->w.now) l->wait = fmax(l->wait, k->unit->gap_ns);
+  k->deadline = d < s->devices && s->policy->await ? s->policy->await(s->self, d) : NULL;
 }
 
-static void start(state *s, worker *k, hx__chunk chunk, bool is_device) {
+static void start(state *s, worker *k, hx__chunk chunk, bool again) {
   const sim_unit *const u = k->unit;
   const double noise = u->noise > 0.0 ? exp(u->noise * sim_gaussian(s->w.random)) : 1.0;
   const unsigned d = (unsigned)(k - s->worker);
-  flight *const f = &k->flight[k->flights++];
+  const bool is_device = d < s->devices;
+  sim_launch *const l = &k->launch[k->in_flight++];
   k->launches++;
-  *f = (flight){.wait = is_device ? u->latency_ns : 0.0,
-                .work = fmax((double)chunk.count, is_device ? u->elbow : 0.0) * noise,
-                .from = s->w.now,
-                .chunk = chunk};
-  hx__work_range_init(&f->rest, chunk);
+  *l = (sim_launch){.wait = is_device ? u->latency_ns : 0.0,
+                    .work = fmax((double)chunk.count, is_device ? u->elbow : 0.0) * noise,
+                    .from = s->w.now,
+                    .chunk = chunk,
+                    .again = again};
   if (is_device) {
-    if (k->launches == 1 && (s->w.idle >> d & 1u)) f->wait += u->idle_ns;
-    f->fails = k->launches == u->fail_at;
-    if (k->launches == u->hang_at) f->wait = INFINITY;
+    if (k->launches == 1 && (s->w.idle >> d & 1u)) l->wait += u->idle_ns;
+    l->fails = k->launches == u->fail_at;
+    if (k->launches == u->hang_at) l->wait = INFINITY;
     s->result.launches++;
   }
-  if (k->flights == 1) promote(s, k);
+  if (k->in_flight == 1) promote(s, k);
 }
 
-/* An idle thread of the CPU does once more what a device is late with. */
-static bool redo(state *s, worker *k) {
-  for (unsigned d = 0; s->policy->redo && d < s->devices; d++) {
-    worker *const late = &s->worker[d];
-    if (!late->flights) continue;
-    hx__work_range *const rest = &late->flight[late->flights - 1].rest;
-    double look_ns = INFINITY;
-    const size_t left = hx__work_range_left(rest), want = left ? s->policy->redo(s->self, &s->w, d, left, &look_ns) : 0;
-    const hx__chunk chunk = want ? hx__work_range_take_front(rest, want) : (hx__chunk){0, 0};
-    if (!chunk.count && look_ns > s->w.now) s->look_ns = fmin(s->look_ns, look_ns);
-    if (!chunk.count) continue;
-    start(s, k, chunk, false);
-    if (hx__work_range_left(rest)) return true;
-    s->result.redone++;
-    const flight f = late->flight[--late->flights];
-    if (late->flights) return true;
-    late->out = true; /* it is at work still, and nobody waits for it */
-    if (s->policy->done)
-      s->policy->done(s->self, &s->w, d, f.chunk.count, s->w.now - f.since, f.since - f.from, SIM_REDONE);
-    return true;
-  }
-  return false;
+void sim_launch_chunk(sim_world *w, unsigned d, hx__chunk chunk) {
+  state *const s = (state *)w;
+  start(s, &s->worker[d], chunk, false);
 }
 
-/* Gives an idle worker something to do; false where it has nothing. */
-static bool feed(state *s, unsigned i) {
-  worker *const k = &s->worker[i];
-  const bool is_device = i < s->devices;
-  if (k->out || k->flights >= (is_device && s->policy->depth ? s->policy->depth : 1u)) return false;
-  const size_t left = hx__work_range_left(&s->w.ends);
-  size_t want = 0;
-  if (left) want = is_device ? s->policy->device(s->self, &s->w, i) : s->policy->cpu(s->self, &s->w, i - s->devices);
-  const hx__chunk chunk = want == 0   ? (hx__chunk){0, 0}
-                          : is_device ? hx__work_range_take_back(&s->w.ends, want)
-                                      : hx__work_range_take_front(&s->w.ends, want);
-  if (chunk.count) {
-    start(s, k, chunk, is_device);
-  } else if (!is_device && s->redos) {
-    start(s, k, s->redo[--s->redos], false);
-  } else if (!is_device && redo(s, k)) {
-    return true;
-  } else if (is_device && k->flights == 0) {
-    k->out = true;
+void sim_give_back(sim_world *w, hx__chunk chunk) {
+  state *const s = (state *)w;
+  if (chunk.count == 0) return;
+  s->returned[s->returns++] = chunk;
+  s->result.recovered++;
+}
+
+/* Slices have reached the caller. */
+static void deliver(state *s, hx__chunk chunk) {
+  for (size_t c = 0; s->w.seen && c < chunk.count; c++) s->w.seen[chunk.first + c]++;
+}
+
+void sim_deliver(sim_world *w, unsigned d, hx__chunk chunk) {
+  state *const s = (state *)w;
+  s->result.device_slices[d] += chunk.count;
+  deliver(s, chunk);
+}
+
+/* An idle thread of the CPU computes again what a device is late with, once all threads have nothing else to do. */
+static bool start_redo(state *s, worker *k) {
+  double look_ns = INFINITY;
+  for (unsigned i = s->devices; i < s->workers; i++)
+    if (s->worker[i].in_flight && !s->worker[i].launch[0].again) return false;
+  const hx__chunk chunk = s->policy->redo ? s->policy->redo(s->self, &look_ns) : (hx__chunk){0, 0};
+  if (chunk.count)
+    start(s, k, chunk, true);
+  else if (look_ns > s->w.now)
+    s->look_ns = fmin(s->look_ns, look_ns);
+  return chunk.count != 0;
+}
+
+/* Gives an idle device something to do; false: it has nothing. */
+static bool start_device(state *s, unsigned d) {
+  worker *const k = &s->worker[d];
+  const unsigned before = k->in_flight;
+  if (k->out || before >= (s->policy->fill ? SIM_DEPTH : 1u)) return false;
+  if (s->policy->fill) {
+    s->policy->fill(s->self, d);
   } else {
-    return false;
+    const size_t want = hx__work_range_left(&s->w.ends) ? s->policy->device(s->self, &s->w, d) : 0;
+    const hx__chunk chunk = want ? hx__work_range_take_back(&s->w.ends, want) : (hx__chunk){0, 0};
+    if (chunk.count) start(s, k, chunk, false);
   }
+  k->out = k->in_flight == 0;
+  return k->in_flight > before;
+}
+
+/* The same for a thread of the CPU: new slices, then what devices gave back, then what they are late with. */
+static bool start_thread(state *s, unsigned thread) {
+  worker *const k = &s->worker[s->devices + thread];
+  if (k->in_flight) return false;
+  const size_t want = hx__work_range_left(&s->w.ends) ? s->policy->cpu(s->self, &s->w, thread) : 0;
+  const hx__chunk chunk = want         ? hx__work_range_take_front(&s->w.ends, want)
+                          : s->returns ? s->returned[--s->returns]
+                                       : (hx__chunk){0, 0};
+  if (chunk.count == 0) return start_redo(s, k);
+  start(s, k, chunk, false);
   return true;
 }
 
-static hx__chunk all_of(hx__work_range *rest) { return hx__work_range_take_back(rest, SIZE_MAX); }
-
-static void finish(state *s, unsigned i) {
-  worker *const k = &s->worker[i];
-  flight f = k->flight[0];
-  const double ns = s->w.now - f.since, overlap = f.since - f.from;
-  if (i < s->devices && (f.fails || s->w.now >= f.give_up)) {
-    for (; k->flights; k->flights--) {
-      s->redo[s->redos++] = all_of(&k->flight[k->flights - 1].rest);
-      s->result.recovered++;
-    }
-    k->out = true;
-    const sim_end how = f.fails ? SIM_FAILED : SIM_LATE;
-    if (s->policy->done) s->policy->done(s->self, &s->w, i, f.chunk.count, ns, overlap, how);
-    return;
-  }
-  k->flights--;
-  memmove(k->flight, k->flight + 1, k->flights * sizeof *k->flight);
-  if (k->flights) promote(s, k);
-  const hx__chunk mine = all_of(&f.rest);
-  if (s->w.seen)
-    for (size_t c = 0; c < mine.count; c++) s->w.seen[mine.first + c]++;
-  if (i < s->devices) {
-    s->result.device_slices[i] += mine.count;
-    if (s->policy->done) s->policy->done(s->self, &s->w, i, f.chunk.count, ns, overlap, SIM_DONE);
-  } else {
-    s->w.cpu_done += f.chunk.count;
-    s->w.cpu_ns += ns;
-    s->result.cpu_slices += f.chunk.count;
-    s->result.cpu_ns = s->w.now;
-  }
+/* The worker's first chunk has ended. */
+static sim_launch remove_first(worker *k) {
+  const sim_launch first = k->launch[0];
+  k->in_flight--;
+  memmove(k->launch, k->launch + 1, k->in_flight * sizeof *k->launch);
+  return first;
 }
 
-static bool computes(const worker *k) { return k->flights && !(k->flight[0].wait > 0.0); }
+static void end_on_device(state *s, unsigned d, hx__outcome outcome) {
+  worker *const k = &s->worker[d];
+  const sim_launch l = remove_first(k);
+  if (s->policy->ended)
+    s->policy->ended(s->self, d, outcome);
+  else if (outcome == HX__DONE)
+    sim_deliver(&s->w, d, l.chunk);
+  else
+    sim_give_back(&s->w, l.chunk);
+  if (s->policy->done) s->policy->done(s->self, &s->w, l.chunk.count, s->w.now - l.since);
+  k->out = outcome != HX__DONE;
+  if (k->out) k->in_flight = 0; /* Whatever it still computes reaches nobody. */
+  if (k->in_flight) promote(s, k);
+}
+
+static void end_on_cpu(state *s, worker *k) {
+  const sim_launch l = remove_first(k);
+  const double ns = s->w.now - l.since;
+  s->w.cpu_done += l.chunk.count;
+  if (s->policy->cpu_done) s->policy->cpu_done(s->self, l.chunk.count, ns);
+  deliver(s, l.chunk);
+  s->result.cpu_slices += l.chunk.count;
+  if (!l.again) s->result.cpu_ns = s->w.now;
+}
+
+/* When the first chunk of a device is given up. */
+static double give_up_ns(const worker *k) {
+  return k->deadline ? (double)atomic_load(k->deadline) - SIM_BEGAN_NS : INFINITY;
+}
+
+static bool computes(const worker *k) { return k->in_flight && !(k->launch[0].wait > 0.0); }
 
 /* Speeds of all workers now. */
 static void speeds(const state *s, double speed[SIM_WORKERS]) {
@@ -192,46 +215,61 @@ static void speeds(const state *s, double speed[SIM_WORKERS]) {
 static double watts(const state *s) {
   double sum = s->w.machine->watts;
   for (unsigned i = 0; i < s->workers; i++)
-    if (s->worker[i].flights)
+    if (s->worker[i].in_flight)
       sum += s->worker[i].unit->watts / (i < s->devices ? 1.0 : (double)(s->workers - s->devices));
   return sum;
 }
 
-/* To the next event; false where nobody works. */
-static bool advance(state *s) {
-  double speed[SIM_WORKERS], dt = INFINITY;
-  bool any = false;
-  speeds(s, speed);
+/* Time until something happens: a launch or a chunk ends, a deadline passes, a rate changes, or the CPU looks again.
+ * INFINITY: never. */
+static double next_event(const state *s, const double speed[SIM_WORKERS]) {
+  double dt = s->look_ns - s->w.now;
   for (unsigned i = 0; i < s->workers; i++) {
     const worker *const k = &s->worker[i];
-    const flight *const f = k->flight;
-    if (!k->flights) continue;
-    any = true;
-    const double own = f->wait > 0.0 ? f->wait : speed[i] > 0.0 ? f->work / speed[i] : INFINITY;
-    dt = fmin(dt, fmin(fmin(own, f->give_up - s->w.now), next_step(k->unit, s->w.now) - s->w.now));
+    const sim_launch *const l = k->launch;
+    if (!k->in_flight) continue;
+    const double own = l->wait > 0.0 ? l->wait : speed[i] > 0.0 ? l->work / speed[i] : INFINITY;
+    dt = fmin(dt, fmin(fmin(own, give_up_ns(k) - s->w.now), next_step(k->unit, s->w.now) - s->w.now));
   }
+  return fmax(dt, 0.0);
+}
+
+/* A worker goes on for dt from `was` on. Returns whether its first chunk is computed. */
+static bool work_on(worker *k, double speed, double dt, double was) {
+  sim_launch *const l = k->launch;
+  if (l->wait > 0.0) {
+    l->wait -= dt;
+    if (l->wait <= 1e-9 || was + l->wait == was) l->wait = 0.0;
+  } else {
+    l->work -= dt * speed;
+  }
+  for (unsigned q = 1; q < k->in_flight; q++) k->launch[q].wait = fmax(k->launch[q].wait - dt, 0.0);
+  return !(l->wait > 0.0) && l->work <= 1e-9 * (double)l->chunk.count;
+}
+
+/* To the next event; false: no worker has anything in flight. */
+static bool advance(state *s) {
+  double speed[SIM_WORKERS];
+  bool any = false;
+  for (unsigned i = 0; i < s->workers; i++) any = any || s->worker[i].in_flight;
   if (!any) return false;
-  dt = fmin(dt, s->look_ns - s->w.now);
+  speeds(s, speed);
+  const double dt = next_event(s, speed), was = s->w.now;
   if (isinf(dt)) {
     s->result.stuck = true;
     return false;
   }
-  if (dt < 0.0) dt = 0.0;
   s->result.joules += dt * 1e-9 * watts(s);
-  const double was = s->w.now;
   s->w.now += dt;
   for (unsigned i = 0; i < s->workers; i++) {
     worker *const k = &s->worker[i];
-    flight *const f = k->flight;
-    if (!k->flights) continue;
-    if (f->wait > 0.0) {
-      f->wait -= dt;
-      if (f->wait <= 1e-9 || was + f->wait == was) f->wait = 0.0;
-    } else {
-      f->work -= dt * speed[i];
-    }
-    for (unsigned q = 1; q < k->flights; q++) k->flight[q].wait = fmax(k->flight[q].wait - dt, 0.0);
-    if ((!(f->wait > 0.0) && f->work <= 1e-9 * (double)f->chunk.count) || s->w.now >= f->give_up) finish(s, i);
+    if (!k->in_flight) continue;
+    const bool computed = work_on(k, speed[i], dt, was), late = s->w.now >= give_up_ns(k);
+    if (!computed && !late) continue;
+    if (i < s->devices)
+      end_on_device(s, i, k->launch[0].fails ? HX__FAILED : late ? HX__TIMED_OUT : HX__DONE);
+    else
+      end_on_cpu(s, k);
   }
   return true;
 }
@@ -253,10 +291,13 @@ sim_result sim_run(const sim_machine *m, size_t slices, const sim_policy *policy
              .self = self};
   hx__work_range_init(&s.w.ends, (hx__chunk){0, slices});
   add_workers(&s, m);
+  if (policy->begin) policy->begin(self, &s.w);
   do {
     s.look_ns = INFINITY;
-    for (unsigned i = 0; i < s.workers; i++)
-      while (feed(&s, i)) continue;
+    for (unsigned d = 0; d < s.devices; d++)
+      while (start_device(&s, d)) continue;
+    for (unsigned t = 0; t < s.workers - s.devices; t++)
+      while (start_thread(&s, t)) continue;
   } while (advance(&s));
   s.result.ns = s.w.now;
   return s.result;

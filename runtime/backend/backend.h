@@ -19,13 +19,13 @@
 
 #include "cpu/cpu.h"
 #include "runtime/base/config.h"
+#include "runtime/task/launch.h"
 #include "runtime/task/task.h"
 
 typedef struct hx__backend hx__backend;
 typedef struct hx__stream hx__stream;
 typedef struct hx__inflight hx__inflight; /* a chunk in flight: each backend defines its own */
 
-#define HX__DEPTH 2u /* chunks in flight on a stream at most: one is computed while the next is launched */
 #define HX__MAX_INFLIGHT (HX__DEPTH + 1u) /* and one more whose results are being delivered */
 
 #define HX__TILES 8u /* different values of HX_TILE that one process may use on a device */
@@ -127,14 +127,6 @@ typedef struct hx__request {
   hx__copy_threads copy_threads;
   hx__chunk upcoming; /* the stream's next chunk will lie in this range, as far as is known; empty: unknown */
 } hx__request;
-
-typedef enum hx__outcome {
-  HX__DONE = 0,   /* the chunk is computed */
-  HX__TIMED_OUT,  /* not done by the deadline: given up. The backend keeps what the chunk may still access */
-  HX__NO_MEMORY,  /* the device has no room for this chunk; it is not lost */
-  HX__SUPERSEDED, /* the CPU has computed the chunk while it was being submitted: nothing of it is in flight */
-  HX__FAILED      /* an error: the device is lost */
-} hx__outcome;
 
 /* When the devices of a backend are found, and how long they live. */
 typedef enum hx__discovery {

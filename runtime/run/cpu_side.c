@@ -23,7 +23,7 @@ static bool is_short(const hx__run_state *run) {
   const bool fits = !w->matmul ? w->units <= SHORT_ELEMENTS
                                : w->units < SHORT_UNITS || (w->units < LONGER_UNITS &&
                                                             w->slices >= (size_t)LONGER_SLICES * run->plan->threads);
-  return run->feeds == 0 && fits && hx__topo_get()->kinds == 1;
+  return run->progress.devices == 0 && fits && hx__topo_get()->kinds == 1;
 }
 
 /* Of an array, so that it fits. */
@@ -34,34 +34,31 @@ static size_t shared_bytes(const hx__work *w) {
 /* Whether one thread beside devices packs the shared operand, near as it is, for each chunk anew: that is hidden behind
  * the chunk's multiply-adds, while ahead of them all it delays a short run by a tenth. */
 static bool packs_alone(const hx__run_state *run) {
-  return run->feeds && run->plan->threads == 1 && shared_bytes(run->work) <= 2 * hx__topo_get()->l2_bytes;
+  return run->progress.devices && run->plan->threads == 1 && shared_bytes(run->work) <= 2 * hx__topo_get()->l2_bytes;
 }
 
 /* Slices that make up for reading the shared operand from beyond the second cache, or for packing it. */
-static size_t worth(const hx__run_state *run) {
+static size_t slices_worth_packing(const hx__run_state *run) {
   const hx__work *const w = run->work;
   if (!w->matmul) return 0;
   return packs_alone(run) || shared_bytes(w) > hx__topo_get()->l2_bytes ? WORTH_SLICES : 0;
 }
 
 /* Beside devices: a part of what is fair for the CPU, by the rates that the run has shown. */
-static size_t grab_beside(const hx__run_state *run, size_t grain) {
-  hx__cpu_chunk_view view = {.left = hx__work_range_left(&run->ends),
-                             .grain = grain,
-                             .least = run->work->matmul ? grain : LEAST_LEAVES,
-                             .most = run->work->matmul ? run->work->slices : MOST_LEAVES,
-                             .worth = worth(run),
-                             .threads = run->plan->threads,
-                             .rate = hx__run_cpu_rate(run)};
-  view.others = hx__run_participants(run, NULL, view.party);
-  return hx__cpu_chunk_size(&view);
+static size_t chunk_beside_devices(const hx__run_state *run, size_t grain) {
+  const bool product = run->work->matmul;
+  const hx__cpu_chunk_view view = {.grain = grain,
+                                   .least = product ? grain : LEAST_LEAVES,
+                                   .most = product ? run->work->slices : MOST_LEAVES,
+                                   .worth = slices_worth_packing(run)};
+  return hx__run_cpu_chunk(&run->progress, view, (double)hx__now_ns());
 }
 
-/* Slices for one grab of one of `threads` threads: a guided part of what is left, so that a slow core and a stolen one
+/* Slices that one of `threads` threads takes next: a guided part of what is left, so that a slow core and a stolen one
  * do not stall the others at the end. */
-static size_t grab(const hx__run_state *run, size_t grain) {
-  if (run->feeds && run->plan->policy) return grab_beside(run, grain);
-  const size_t left = hx__work_range_left(&run->ends), parts = run->plan->threads;
+static size_t chunk_for_thread(const hx__run_state *run, size_t grain) {
+  if (run->progress.devices && run->plan->policy) return chunk_beside_devices(run, grain);
+  const size_t left = hx__work_range_left(&run->range), parts = run->plan->threads;
   if (parts == 1) return left;
   if (is_short(run)) return (run->work->slices + parts - 1) / parts;
   if (run->work->matmul) {
@@ -73,100 +70,119 @@ static size_t grab(const hx__run_state *run, size_t grain) {
   return want < LEAST_LEAVES ? LEAST_LEAVES : want > MOST_LEAVES ? MOST_LEAVES : want;
 }
 
-/* A thread has finished `slices` that it began at from_ns. Returns when. */
-static uint64_t show(hx__run_state *run, size_t slices, uint64_t from_ns) {
-  const uint64_t now = hx__now_ns();
-  atomic_fetch_add_explicit(&run->cpu_done, slices, memory_order_relaxed);
-  atomic_fetch_add_explicit(&run->cpu_busy_ns, now - from_ns, memory_order_relaxed);
-  return now;
+void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, uint64_t units, unsigned threads) {
+  const double slices = (double)run->work->slices;
+  const double rate = slices > 0.0 ? run->progress.cpu.rate * (double)run->work->units / slices : 0.0;
+  const double expected_ns = rate > 0.0 ? (double)units * run->plan->threads / (rate * threads) : 0.0;
+  hx__trace_chunk(run->table->trace,
+                  &(hx__trace_slice){0, from_ns, hx__now_ns(), chunk.first, chunk.count, units, expected_ns, "done"});
 }
 
-static void body(void *p) {
-  hx__run_state *const run = p;
-  hx__stream *const stream = run->team->cpu;
+/* The next chunk of a thread; count 0: nothing is left. */
+static hx__chunk next_chunk(hx__run_state *run, size_t grain) {
+  if (run->cpu.overdue) return hx__redo_next_part(&run->progress, run->cpu.overdue, grain, (double)hx__now_ns());
+  return hx__work_range_take_front(&run->range, chunk_for_thread(run, grain));
+}
+
+/* What one thread of the pool does. */
+static void compute_chunks(void *arg) {
+  hx__run_state *const run = arg;
+  hx__stream *const stream = run->table->cpu;
   const size_t grain = hx__stream_grain(stream, run->work);
+  const bool traced = run->table->trace != NULL;
   uint32_t chunks = 0;
-  uint64_t units = 0, began = run->feeds ? run->cpu_from_ns : 0;
-  if (run->packed) hx__cpu_pack(run->packed);
-  for (;;) {
-    hx__inflight *ticket;
-    const hx__chunk chunk =
-        run->late ? hx__redo_next_part(run, grain) : hx__work_range_take_front(&run->ends, grab(run, grain));
-    if (chunk.count == 0) break;
-    const uint64_t from = run->team->trace ? hx__now_ns() : 0;
-    stream->device->backend->submit(stream, &run->request, chunk, &ticket);
-    if (run->team->trace) hx__trace_cpu(run, from, chunk, hx__chunk_units(run->work, chunk), 1);
+  uint64_t units = 0, began_ns = run->progress.devices ? run->cpu.from_ns : 0;
+  if (run->cpu.packed) hx__cpu_pack(run->cpu.packed);
+  for (hx__chunk chunk; (chunk = next_chunk(run, grain)).count; chunks++) {
+    hx__inflight *submitted;
+    const uint64_t from_ns = traced ? hx__now_ns() : 0;
+    stream->device->backend->submit(stream, &run->cpu.request, chunk, &submitted);
+    if (traced) hx__trace_cpu(run, from_ns, chunk, hx__chunk_units(run->work, chunk), 1);
     units += hx__chunk_units(run->work, chunk);
-    if (began) began = show(run, chunk.count, began);
-    chunks++;
+    if (!began_ns) continue;
+    const uint64_t now_ns = hx__now_ns();
+    hx__run_cpu_done(&run->progress, chunk.count, (double)(now_ns - began_ns));
+    began_ns = now_ns;
   }
-  hx__chunk across;
-  for (hx__chunk chunk; !run->late && hx__remainder_next(&run->tail, run->work, &chunk, &across); chunks++) {
-    const uint64_t from = run->team->trace ? hx__now_ns() : 0;
-    hx__cpu_block(stream, &run->request, chunk, across);
-    if (run->team->trace) hx__trace_cpu(run, from, chunk, (uint64_t)chunk.count * across.count * run->work->gemm.k, 1);
-    units += (uint64_t)chunk.count * across.count * run->work->gemm.k;
+  hx__chunk cross;
+  for (hx__chunk chunk; !run->cpu.overdue && hx__remainder_next(&run->cpu.remainder, run->work, &chunk, &cross);
+       chunks++) {
+    const uint64_t from_ns = traced ? hx__now_ns() : 0, block = (uint64_t)chunk.count * cross.count * run->work->gemm.k;
+    hx__cpu_block(stream, &run->cpu.request, chunk, cross);
+    if (traced) hx__trace_cpu(run, from_ns, chunk, block, 1);
+    units += block;
   }
-  atomic_fetch_add(&run->cpu_chunks, chunks);
-  atomic_fetch_add(&run->cpu_units, units);
+  atomic_fetch_add(&run->cpu.chunks, chunks);
+  atomic_fetch_add(&run->cpu.units, units);
 }
 
 /* The operand that all chunks share, packed ahead: where more than one chunk follows, or where it stays packed. Not for
  * a short product: lines that go from core to core cost more than packing twice. */
 static hx__packed *pack_ahead(const hx__run_state *run) {
   if (!run->work->matmul) return NULL;
-  hx__stream *const stream = run->team->cpu;
-  const uint64_t version = hx__memory_version(run->team->memory, run->work, !run->work->by_columns);
-  const bool once = grab(run, hx__stream_grain(stream, run->work)) >= hx__work_range_left(&run->ends);
+  hx__stream *const stream = run->table->cpu;
+  const uint64_t version = hx__memory_version(run->table->memory, run->work, !run->work->by_columns);
+  const bool once = chunk_for_thread(run, hx__stream_grain(stream, run->work)) >= hx__work_range_left(&run->range);
   if (!version && (is_short(run) || packs_alone(run) || once)) return NULL;
   return hx__cpu_pack_open(stream, run->work, version);
 }
 
 /* A product that the team has for itself ends in two dimensions. */
-static void set_tail_aside(hx__run_state *run) {
+static void set_remainder_aside(hx__run_state *run) {
   const hx__work *const w = run->work;
-  run->tail.blocks = 0;
-  if (!w->matmul || run->plan->threads < 2 || run->feeds || is_short(run) ||
-      hx__work_range_left(&run->ends) != w->slices)
+  run->cpu.remainder.blocks = 0;
+  if (!w->matmul || run->plan->threads < 2 || run->progress.devices || is_short(run) ||
+      hx__work_range_left(&run->range) != w->slices)
     return;
-  hx__remainder_plan(&run->tail, run->team->cpu, w, run->plan->threads);
-  if (run->tail.blocks) hx__work_range_take_back(&run->ends, run->tail.slices.count);
+  hx__remainder_plan(&run->cpu.remainder, run->table->cpu, w, run->plan->threads);
+  if (run->cpu.remainder.blocks) hx__work_range_take_back(&run->range, run->cpu.remainder.slices.count);
 }
 
 void hx__cpu_side(hx__run_state *run) {
   if (hx__cpu_panels(run)) return;
-  set_tail_aside(run);
-  run->packed = pack_ahead(run);
-  run->request.packed = run->packed;
-  hx__cpu_pool_run(run->plan->threads, body, run);
-  if (run->packed) hx__cpu_pack_close(run->team->cpu, run->packed);
+  set_remainder_aside(run);
+  run->cpu.packed = pack_ahead(run);
+  run->cpu.request.packed = run->cpu.packed;
+  hx__cpu_pool_run(run->plan->threads, compute_chunks, run);
+  if (run->cpu.packed) hx__cpu_pack_close(run->table->cpu, run->cpu.packed);
 }
 
-/* All of run->late's last chunk, by the team. */
-static void do_late(hx__run_state *run) {
-  run->packed = NULL;
-  run->request.packed = NULL;
-  if (run->cpu_from_ns) run->cpu_from_ns = hx__now_ns();
-  hx__cpu_pool_run(run->plan->threads, body, run);
-  run->late = NULL;
+/* All that is left of the overdue device's last chunk, by the pool. */
+static void redo_chunk(hx__run_state *run) {
+  run->cpu.packed = NULL;
+  run->cpu.request.packed = NULL;
+  if (run->cpu.from_ns) run->cpu.from_ns = hx__now_ns();
+  hx__cpu_pool_run(run->plan->threads, compute_chunks, run);
+  run->cpu.overdue = NULL;
+}
+
+/* A bit for each device whose worker is stuck in a driver call: it is given up as soon as nothing else is awaited. */
+static uint32_t stuck_devices(const hx__run_state *run) {
+  uint32_t stuck = 0;
+  for (size_t i = 0; i < run->progress.devices; i++) {
+    const hx__device_job *const job = &run->job[i];
+    if (job->started && hx__device_entry_is_stuck(job->entry, job->call_limit_ns)) stuck |= 1u << i;
+  }
+  return stuck;
 }
 
 void hx__redo_overdue(hx__run_state *run) {
-  const double rate = hx__run_cpu_rate(run);
-  if (!(rate > 0.0) || hx__work_range_left(&run->ends)) return;
-  pthread_mutex_lock(&run->lock);
+  hx__run_progress *const progress = &run->progress;
+  const double rate = hx__run_cpu_rate(progress, (double)hx__now_ns());
+  if (!(rate > 0.0) || hx__work_range_left(&run->range)) return;
+  pthread_mutex_lock(&progress->lock);
   for (;;) {
-    uint64_t look_ns;
-    run->late = hx__find_overdue(run, rate, &look_ns);
-    if (run->late) {
-      pthread_mutex_unlock(&run->lock);
-      do_late(run);
-      pthread_mutex_lock(&run->lock);
-    } else if (look_ns) {
-      hx__cond_wait_until(&run->landed, &run->lock, look_ns);
+    double look_ns;
+    run->cpu.overdue = hx__find_overdue(progress, rate, (double)hx__now_ns(), stuck_devices(run), &look_ns);
+    if (run->cpu.overdue) {
+      pthread_mutex_unlock(&progress->lock);
+      redo_chunk(run);
+      pthread_mutex_lock(&progress->lock);
+    } else if (look_ns > 0.0) {
+      hx__cond_wait_until(&progress->changed, &progress->lock, (uint64_t)look_ns);
     } else {
       break;
     }
   }
-  pthread_mutex_unlock(&run->lock);
+  pthread_mutex_unlock(&progress->lock);
 }

@@ -3,120 +3,89 @@
 #ifndef HX_RUN_INTERNAL_H
 #define HX_RUN_INTERNAL_H
 
-#include "runtime/run/run.h"
 #include "runtime/run/remainder.h"
-#include "runtime/sched/progress.h"
-#include "runtime/sched/work_range.h"
-#include "runtime/sched/policy.h"
+#include "runtime/run/run.h"
+#include "runtime/sched/device_run.h"
 
-/* In flight, not delivered, not launched, and the rest of a fixed part. */
-#define HX__MAX_REDO ((HX__MAX_INFLIGHT + 2) * HX_MAX_DEVICES)
+/* Of each device: chunks in flight, one not delivered, and the rest of a fixed part. */
+#define HX__MAX_RETURNED ((HX__MAX_INFLIGHT + 2) * HX_MAX_DEVICES)
 
 typedef struct hx__run_state hx__run_state;
 
-/* A chunk in flight. */
-typedef struct hx__launched_chunk {
-  hx__inflight *ticket;
-  hx__chunk chunk;
-  hx__chunk rest;           /* of it, what the CPU has not done meanwhile; under the run's lock */
-  uint64_t from_ns;         /* when it was launched, */
-  uint64_t bringing_ns;     /* and how long that took the worker */
-  double expected_ns;       /* how long from there, or from the end of the chunk before it; 0: not known */
-  _Atomic uint64_t till_ns; /* when it is given up: at once where nothing is left of it */
-} hx__launched_chunk;
+/* A device run with what its worker carries it out by. */
+typedef struct hx__device_job {
+  hx__device_run device; /* shared with other threads, as it says */
 
-/* One device's part. */
-typedef struct hx__device_run {
+  /* Set before the job is started. */
   hx__run_state *run;
-  const hx__plan_device *planned;
-  hx__device_entry *seat;
-  const hx__stream *stream; /* set before it runs chunks */
+  hx__device_entry *entry;
+  size_t index;           /* of the entry in the device table */
+  uint64_t call_limit_ns; /* of a driver call of the worker */
+  bool started;           /* The worker has the job. */
+
+  /* The worker's own until it has ended or was given up. */
   hx__request request;
-  size_t taken;
-  uint64_t call_limit_ns; /* of a driver call of its worker */
-  bool started;           /* the worker has the job */
-  bool resolved;          /* the request's arrays are set */
-  hx__chunk pending;      /* taken, and not in flight yet */
-  hx__chunk landed;       /* not in flight any more, and not delivered yet */
-  hx__launched_chunk flight[HX__DEPTH];
-  unsigned flights;         /* in flight, the oldest first; changed under the run's lock, by the worker alone */
-  bool may_be_redone;       /* by the CPU where a chunk is late: it is no CPU itself, and nothing is fixed */
-  hx__progress course;      /* the worker's own */
-  uint64_t landed_ns;       /* when the last chunk ended, */
-  hx__observation last;     /* and what it has shown that is not learned yet; likewise */
-  _Atomic double rate;      /* of the course, for the others to see */
-  _Atomic uint64_t ends_ns; /* when what is in flight is expected to end; 0: nothing is */
-  _Atomic bool working;     /* takes part still */
-  uint32_t chunks;
-  uint64_t units, busy_ns, copied;
-} hx__device_run;
+  hx__stream *stream;    /* NULL until it has one */
+  bool resolved;         /* The request's arrays are set. */
+  bool begun;            /* The backend's begin has been called. */
+  hx__chunk undelivered; /* not in flight any more, and its results not delivered yet */
+  uint64_t copied;       /* bytes */
+} hx__device_job;
+
+/* The CPU's part: of the calling thread and of its thread pool. */
+typedef struct hx__cpu_part {
+  hx__request request;
+  struct hx__packed *packed; /* NULL: none */
+  hx__remainder remainder;   /* behind the slices of the run's range */
+  uint64_t from_ns;          /* when its threads began; 0: not measured */
+  hx__device_run *overdue;   /* The pool computes again what this device has in flight last; NULL: none. */
+  _Atomic uint32_t chunks;
+  _Atomic uint64_t units;
+} hx__cpu_part;
 
 struct hx__run_state {
-  hx__device_table *team;
+  /* Set before the run begins. */
+  hx__device_table *table;
   const hx__plan *plan;
   const hx__work *work;
-  hx__request request;       /* the CPU's */
-  struct hx__packed *packed; /* likewise; NULL: none */
-  hx__work_range ends;
-  hx__remainder tail;           /* behind the slices of ends */
-  uint64_t from_ns;             /* 0: nobody measures */
-  hx__progress cpu;             /* as expected at first */
-  _Atomic size_t cpu_done;      /* slices the CPU has finished, beside devices, */
-  _Atomic uint64_t cpu_busy_ns; /* and how long its threads took for them, all together */
-  uint64_t cpu_from_ns;         /* when they began; 0: nobody measures */
-  _Atomic size_t beside_done;   /* cpu_done when a device that had but a trial ended it; 0: none had */
-  _Atomic uint64_t beside_ns;   /* and cpu_busy_ns, of a thread */
-  _Atomic bool surprised;       /* a part took much more or less than expected */
-  bool disturbed;               /* drivers were at work when it began: nothing is learned, */
-  _Atomic bool grown;           /* nor where a device has pinned memory to keep for calls to come */
-  _Atomic uint32_t cpu_chunks;
-  _Atomic uint64_t cpu_units;
-  hx__resident_output keep; /* to: NULL where C goes to the host */
-  uint64_t fetched;         /* bytes of results brought back for it */
-  bool whole; /* hx__request: written by the one device that did everything, read when its worker is done */
+  uint64_t from_ns; /* 0: the run is not measured */
 
-  pthread_mutex_t lock;  /* what follows, redo[] included */
-  pthread_cond_t landed; /* a chunk was launched or has ended, or a device is done with the run */
-  size_t redos;
-  hx__device_run *late; /* of which the team does the last chunk once more; NULL: none */
-  uint32_t redone;      /* chunks that it has done to their ends */
+  /* Shared by all participants. */
+  hx__work_range range; /* the slices that no participant has taken */
+  hx__run_progress progress;
 
-  size_t feeds;
+  /* Of the calling thread. */
+  hx__cpu_part cpu;
+  hx__resident_output resident; /* mirror: NULL if C goes to the host */
+  uint64_t fetched;             /* bytes of results fetched from other devices for this run */
+  bool joined;                  /* Its only device has joined a reduction; read when its worker is done. */
 
-  hx__chunk redo[HX__MAX_REDO]; /* redos of them; from here on nothing is set before it is used */
-  hx__device_run feed[HX_MAX_DEVICES];
+  size_t returns; /* chunks that devices gave back; under the lock of progress */
+
+  /* From here on nothing is set before it is used. */
+  hx__chunk returned[HX__MAX_RETURNED];
+  hx__device_job job[HX_MAX_DEVICES]; /* as many as progress has devices */
   hx__array
       arrays[HX__PRODUCT_ARRAYS * HX_MAX_DEVICES]; /* of the devices: a product must not fail for want of memory */
 };
 
+/* Sets a device's part up; false: its entry is in use. */
+bool hx__device_job_init(hx__run_state *run, const hx__plan_device *planned, hx__array *arrays);
 /* The device's side of a run, on its worker. */
-void hx__device_run_main(hx__device_entry *seat, void *feed);
-/* The worker was given up: what it had goes back to the CPU, and what the device may still read is kept. */
-void hx__device_run_give_up(hx__device_run *feed);
-/* A chunk took ns, in that the part `shown` of its launch; and what that teaches: of one that has not ended that it
- * takes so long at least. */
-hx__observation hx__device_run_observe(const hx__device_run *feed, hx__chunk chunk, double ns, double shown);
-void hx__device_run_learn(hx__device_run *feed, const hx__observation *showing, bool has_ended);
-/* Gives a chunk back to the CPU. */
+void hx__device_job_main(hx__device_entry *entry, void *job);
+/* The worker was given up: what it had goes back to the CPU, and what the device may still read stays allocated. */
+void hx__device_job_give_up(hx__device_job *job);
+/* Gives a chunk back to the CPU. On any thread. */
 void hx__return_chunk(hx__run_state *run, hx__chunk chunk);
-/* What is in flight, done once more by the idle team where that ends sooner than a device that is late. Returns when no
- * device may be late any more. */
+
+/* The CPU's side: all that is left in run->range, by the thread pool. */
+void hx__cpu_side(hx__run_state *run);
+/* What is in flight, computed again by the idle pool if that ends sooner than a device that is late. Returns when no
+ * device can become overdue any more. */
 void hx__redo_overdue(hx__run_state *run);
-/* A part of run->late's last chunk for a thread; count 0: nothing is left of it. */
-hx__chunk hx__redo_next_part(hx__run_state *run, size_t grain);
-/* A device with which the team, at that rate, had better not wait; NULL: none now. *look_ns: when to ask again; 0: no
- * device may be late. Under the lock. */
-hx__device_run *hx__find_overdue(hx__run_state *run, double rate, uint64_t *look_ns);
-/* A small product with a long k, by the team, its panels in parallel; false: it is no such product, or no memory. */
+/* A small product with a long k, by the pool, its panels in parallel; false: it is no such product, or no memory. */
 bool hx__cpu_panels(hx__run_state *run);
-/* The devices that take part still, but for one (NULL: all of them), and when they may launch again. */
-unsigned hx__run_participants(const hx__run_state *run, const hx__device_run *but,
-                              hx__participant party[HX_MAX_DEVICES]);
-/* The CPU's rate as this run has shown it, in slices a nanosecond; 0 where it only recovers. */
-double hx__run_cpu_rate(const hx__run_state *run);
 /* A chunk that `threads` of the CPU's did together, from from_ns until now. */
 void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, uint64_t units, unsigned threads);
-/* The CPU's side: all that is left in run->ends, by the team. */
-void hx__cpu_side(hx__run_state *run);
 
 #endif

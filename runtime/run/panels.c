@@ -62,8 +62,8 @@ static void add_panels(panel_run *r) {
 static void compute(panel_run *r, hx__stream *stream, size_t q) {
   const size_t first = q * HX__PANEL, left = r->gemm.k - first, slot = take_slot(r);
   hx__work work = *r->run->work;
-  hx__request request = r->run->request;
-  hx__inflight *ticket;
+  hx__request request = r->run->cpu.request;
+  hx__inflight *submitted;
   work.gemm = r->gemm;
   work.by_columns = false;
   work.slices = r->gemm.m;
@@ -76,7 +76,7 @@ static void compute(panel_run *r, hx__stream *stream, size_t q) {
   work.gemm.beta = 0;
   request.work = &work;
   request.packed = NULL;
-  stream->device->backend->submit(stream, &request, (hx__chunk){0, r->gemm.m}, &ticket);
+  stream->device->backend->submit(stream, &request, (hx__chunk){0, r->gemm.m}, &submitted);
   atomic_store_explicit(&r->done[q % r->slots], q * r->slots + slot + 1, memory_order_release);
 }
 
@@ -88,17 +88,17 @@ static void body(void *p) {
       add_panels(r);
       if (spins >= SPINS) sched_yield();
     }
-    compute(r, r->run->team->cpu, q);
+    compute(r, r->run->table->cpu, q);
     add_panels(r);
   }
-  atomic_fetch_add(&r->run->cpu_chunks, chunks);
+  atomic_fetch_add(&r->run->cpu.chunks, chunks);
 }
 
 /* The sums to C, as the arithmetic says: t = alpha S, then beta. */
 static void finish(panel_run *r) {
   const hx__gemm *const g = &r->gemm;
   for (size_t i = 0; g->alpha != 1 && i < r->cells; i++) r->sums[i] *= g->alpha;
-  r->run->team->kernels->store(r->sums, g->n, g->m, g->n, g->c, g->ldc, g->beta, false);
+  r->run->table->kernels->store(r->sums, g->n, g->m, g->n, g->c, g->ldc, g->beta, false);
 }
 
 static size_t panels_of(const hx__work *w) { return (w->gemm.k + HX__PANEL - 1) / HX__PANEL; }
@@ -113,16 +113,16 @@ static size_t slots_for(const panel_run *r, unsigned threads) {
 bool hx__cpu_panels(hx__run_state *run) {
   const hx__work *const w = run->work;
   const unsigned threads = run->plan->threads;
-  if (run->feeds || !run->plan->cpu_by_panels || hx__work_range_left(&run->ends) != w->slices) return false;
+  if (run->progress.devices || !run->plan->cpu_by_panels || hx__work_range_left(&run->range) != w->slices) return false;
   panel_run r = {.run = run, .panels = panels_of(w), .cells = w->gemm.m * w->gemm.n};
   r.slots = slots_for(&r, threads);
   const size_t words = r.slots / WORD, heads = (r.slots + words) * sizeof(uint64_t);
   const size_t bytes = heads + (r.slots + 1) * r.cells * sizeof(float);
   void *const memory = aligned_alloc(ALIGNMENT, (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
   if (!memory) return false;
-  const hx__chunk all = hx__work_range_take_front(&run->ends, w->slices);
+  const hx__chunk all = hx__work_range_take_front(&run->range, w->slices);
   r.gemm = hx__chunk_gemm(w, all);
-  const uint64_t from = run->team->trace ? hx__now_ns() : 0;
+  const uint64_t from = run->table->trace ? hx__now_ns() : 0;
   r.done = memory;
   r.unused = (_Atomic uint64_t *)(void *)(r.done + r.slots);
   r.sums = (float *)(void *)(r.unused + words);
@@ -132,8 +132,8 @@ bool hx__cpu_panels(hx__run_state *run) {
   hx__cpu_pool_run(threads, body, &r);
   add_panels(&r);
   finish(&r);
-  if (run->team->trace) hx__trace_cpu(run, from, all, hx__chunk_units(w, all), threads);
-  atomic_fetch_add(&run->cpu_units, hx__chunk_units(w, all));
+  if (run->table->trace) hx__trace_cpu(run, from, all, hx__chunk_units(w, all), threads);
+  atomic_fetch_add(&run->cpu.units, hx__chunk_units(w, all));
   free(memory);
   return true;
 }
