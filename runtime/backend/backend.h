@@ -147,7 +147,7 @@ typedef struct hx__backend_recovery {
    * HX__TIMED_OUT. */
   bool (*recovered)(hx__stream *stream);
   /* Frees a chunk after it was delivered. NULL: the backend reuses the memory by itself. */
-  void (*retire)(hx__stream *stream, hx__inflight *ticket);
+  void (*retire)(hx__stream *stream, hx__inflight *inflight);
   /* Called by another thread than the stream's, which was given up inside a driver call of this run (gate.h) and will
    * not use the stream again: marks what the device may still access, so that it is not reused. Makes no driver call.
    * NULL: no call of the backend can hang. */
@@ -198,16 +198,16 @@ struct hx__backend {
   hx__outcome (*begin)(hx__stream *stream, const hx__request *request);
   void (*end)(hx__stream *stream, uint64_t *copied);
 
-  /* Starts a chunk. HX__DONE: *ticket identifies it in wait and deliver. Otherwise *ticket is NULL. */
-  hx__outcome (*submit)(hx__stream *stream, const hx__request *request, hx__chunk chunk, hx__inflight **ticket);
+  /* Starts a chunk. HX__DONE: *inflight identifies it in wait and deliver. Otherwise *inflight is NULL. */
+  hx__outcome (*submit)(hx__stream *stream, const hx__request *request, hx__chunk chunk, hx__inflight **inflight);
   /* Waits for the oldest chunk in flight until *deadline_ns (UINT64_MAX: without limit), which other threads may move
-   * to an earlier time while this waits. HX__DONE: the results can be delivered. Otherwise the ticket is not used any
+   * to an earlier time while this waits. HX__DONE: the results can be delivered. Otherwise the inflight is not used any
    * more; after HX__TIMED_OUT stream->timed_out is set, and the chunk never writes memory of the caller. */
-  hx__outcome (*wait)(hx__stream *stream, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns);
+  hx__outcome (*wait)(hx__stream *stream, hx__inflight *inflight, const _Atomic uint64_t *deadline_ns);
   /* Writes the results of `part` of a finished chunk where the request wants them (hx__deliver), without a driver call.
    * The next chunk may have been submitted before. False: the part cannot be separated from the rest of the chunk, and
    * nothing was written. */
-  bool (*deliver)(hx__stream *stream, const hx__request *request, hx__inflight *ticket, hx__chunk part);
+  bool (*deliver)(hx__stream *stream, const hx__request *request, hx__inflight *inflight, hx__chunk part);
 
   /* Optional: builds, tests and runs the kernels of `needs` once, and marks each as ready or refused in the device
    * before it returns. HX__NEED_TILES takes several calls, one step each. needs 0: nothing more is needed for now, so
@@ -257,8 +257,8 @@ bool hx__driver_enter(void);
 void hx__driver_leave(void);
 
 /* The sentence on a device in hx_device_info.why. Any thread may call these.
- * hx__device_why copies it. set_why replaces it by a formatted sentence, reset_why by a literal one. note_refusal adds
- * a kernel that the device refuses, and the reason. */
+ * hx__device_why copies it. set_why replaces it by a formatted sentence, replace_why by a literal one. note_refusal
+ * adds a kernel that the device refuses, and the reason. */
 void hx__device_why(const hx__device *device, char out[HX__WHY_TEXT]);
 void hx__device_set_why(hx__device *device, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void hx__device_replace_why(hx__device *device, const char *sentence);

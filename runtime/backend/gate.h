@@ -60,7 +60,7 @@ void hx__gate_leave(void (*free_made)(void *made), void *made);
 /* The number (odd) of the call in which the gate's thread is, and in *since_ns (may be NULL) when it began. 0: it is in
  * no call, or was given up. */
 uint64_t hx__gate_inside(const hx__gate *gate, uint64_t *since_ns);
-/* Gives up the gate's thread, which is inside the call with that number. False: the call has returned meanwhile. */
+/* Gives up the gate's thread, which is inside the call with that number. False: the call has returned already. */
 bool hx__gate_give_up(hx__gate *gate, uint64_t call);
 static inline bool hx__gate_given_up(const hx__gate *gate) {
   return atomic_load_explicit(&gate->calls, memory_order_acquire) == HX__GATE_GIVEN_UP;

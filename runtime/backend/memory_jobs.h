@@ -10,7 +10,7 @@
 
 #include "runtime/backend/gate.h"
 
-/* A job that nobody waits for. run is called on the device's thread and may free the job. */
+/* A job without a waiting thread. run is called on the device's thread and may free the job. */
 typedef struct hx__memory_job {
   struct hx__memory_job *next;
   void (*run)(struct hx__memory_job *job);

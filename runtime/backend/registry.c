@@ -287,8 +287,8 @@ static void replace_low_priority_thread(preparer *w) {
   sched_setscheduler(w->thread, SCHED_OTHER, &none); /* lets the current step end sooner, if that is permitted */
 }
 
-/* Prepares one need, or frees what only preparing uses; releases the lock meanwhile. Returns until when optional steps
- * should pause, so that they do not disturb calls. */
+/* Prepares one need, or frees what only preparing uses; releases the lock while it does. Returns until when optional
+ * steps should pause, so that they do not disturb calls. */
 static uint64_t prepare_one(hx__device *device, uint64_t need) {
   count_driver_entry();
   const uint64_t from_ns = hx__now_ns(), last_busy_ns = atomic_load(&busy_since_ns);

@@ -9,20 +9,25 @@
 
 #include "runtime/hx.h"
 
-/* Words of HX_DEVICES as bits. */
-enum {
-  HX__DEV_CPU = 1u << 0,
-  HX__DEV_IGPU = 1u << 1,
-  HX__DEV_GPU = 1u << 2, /* discrete */
-  HX__DEV_INTEL = 1u << 3,
-  HX__DEV_AMD = 1u << 4,
-  HX__DEV_NVIDIA = 1u << 5,
-  HX__DEV_POCL = 1u << 6,
-  HX__DEV_RUSTICL = 1u << 7,
-  HX__DEV_OPENCL_CPU = 1u << 8,
-  HX__DEV_SIM = 1u << 9,
-  HX__DEV_ALL = 1u << 10
-};
+/* X(name, word): the words of HX_DEVICES. GPU is a discrete one. ALL is the last. */
+#define HX__DEVICE_WORDS(X)   \
+  X(CPU, "cpu")               \
+  X(IGPU, "igpu")             \
+  X(GPU, "gpu")               \
+  X(INTEL, "intel")           \
+  X(AMD, "amd")               \
+  X(NVIDIA, "nvidia")         \
+  X(POCL, "pocl")             \
+  X(RUSTICL, "rusticl")       \
+  X(OPENCL_CPU, "opencl-cpu") \
+  X(SIM, "sim")               \
+  X(ALL, "all")
+
+/* The words as bits: HX__DEV_CPU is 1, HX__DEV_IGPU is 2, and so on. */
+#define HX__DEVICE_NUMBER(name, word) HX__DEVICE_NUMBER_##name,
+#define HX__DEVICE_BIT(name, word) HX__DEV_##name = 1u << HX__DEVICE_NUMBER_##name,
+enum { HX__DEVICE_WORDS(HX__DEVICE_NUMBER) };
+enum { HX__DEVICE_WORDS(HX__DEVICE_BIT) };
 
 typedef enum hx__schedule {
   HX__SCHEDULE_ADAPTIVE,

@@ -28,8 +28,8 @@ static const char *const isa_words[] = {"auto", "sse2", "avx2", "avx512", "neon"
 static const char *const offload_words[] = {"default", "disabled", "mandatory"};
 static const char *const log_words[] = {"error", "warn", "info", "debug", "trace"};
 static const char *const sim_entry_words[] = {"", "prepare", "open", "bind", "enqueue", "wait", "alloc"};
-static const char *const device_words[] = {"cpu",  "igpu",    "gpu",        "intel", "amd", "nvidia",
-                                           "pocl", "rusticl", "opencl-cpu", "sim",   "all"};
+#define WORD(name, word) word,
+static const char *const device_words[] = {HX__DEVICE_WORDS(WORD)};
 
 _Static_assert(COUNT(schedule_words) == HX__SCHEDULE_GUIDED + 1, "a word for each schedule");
 _Static_assert(COUNT(memory_words) == HX__MEMORY_MODES, "a word for each memory mode");
@@ -38,7 +38,6 @@ _Static_assert(COUNT(isa_words) == HX__ISAS, "a word for each ISA");
 _Static_assert(COUNT(offload_words) == HX__OFFLOAD_MANDATORY + 1, "a word for each offload mode");
 _Static_assert(COUNT(log_words) == HX__LOG_TRACE + 1, "a word for each log level");
 _Static_assert(COUNT(sim_entry_words) == HX__SIM_ENTRIES, "a word for each entry that can fail");
-_Static_assert(1u << (COUNT(device_words) - 1) == HX__DEV_ALL, "a word for each device bit");
 
 const char *hx__memory_mode_name(hx__memory_mode mode) {
   return (unsigned)mode < HX__MEMORY_MODES ? memory_words[mode] : "unknown";

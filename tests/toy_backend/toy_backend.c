@@ -98,26 +98,26 @@ static bool reduce(const hx__request *request, toy_chunk *c) {
   return c->result;
 }
 
-static hx__outcome submit(hx__stream *base, const hx__request *request, hx__chunk range, hx__inflight **ticket) {
+static hx__outcome submit(hx__stream *base, const hx__request *request, hx__chunk range, hx__inflight **inflight) {
   toy_stream *const stream = (toy_stream *)base;
   toy_chunk *const c = &stream->chunk[stream->next++ % 2];
   free(c->result);
   c->range = range;
-  *ticket = NULL;
+  *inflight = NULL;
   if (!(request->work->matmul ? multiply : reduce)(request, c)) return HX__NO_MEMORY;
-  *ticket = (hx__inflight *)c;
+  *inflight = (hx__inflight *)c;
   return HX__DONE;
 }
 
-static hx__outcome wait(hx__stream *base, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
+static hx__outcome wait(hx__stream *base, hx__inflight *inflight, const _Atomic uint64_t *deadline_ns) {
   (void)base;
-  (void)ticket;
+  (void)inflight;
   (void)deadline_ns;
   return HX__DONE;
 }
 
-static bool deliver(hx__stream *base, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
-  const toy_chunk *const c = (const toy_chunk *)ticket;
+static bool deliver(hx__stream *base, const hx__request *request, hx__inflight *inflight, hx__chunk part) {
+  const toy_chunk *const c = (const toy_chunk *)inflight;
   (void)base;
   hx__deliver(request, c->range, part, c->result, c->ldt);
   return true;

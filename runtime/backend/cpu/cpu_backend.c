@@ -175,9 +175,9 @@ static void cpu_end(hx__stream *stream, uint64_t *copied) {
   *copied = 0;
 }
 
-static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
+static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **inflight) {
   cpu_stream *const stream = (cpu_stream *)base;
-  *ticket = NULL;
+  *inflight = NULL;
   if (request->work->matmul)
     multiply(stream, request, hx__chunk_gemm(request->work, chunk), 0);
   else
@@ -185,17 +185,17 @@ static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__
   return HX__DONE;
 }
 
-static hx__outcome cpu_wait(hx__stream *stream, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
+static hx__outcome cpu_wait(hx__stream *stream, hx__inflight *inflight, const _Atomic uint64_t *deadline_ns) {
   (void)stream;
-  (void)ticket;
+  (void)inflight;
   (void)deadline_ns;
   return HX__DONE;
 }
 
-static bool cpu_deliver(hx__stream *stream, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
+static bool cpu_deliver(hx__stream *stream, const hx__request *request, hx__inflight *inflight, hx__chunk part) {
   (void)stream;
   (void)request;
-  (void)ticket;
+  (void)inflight;
   (void)part;
   return true; /* submit has written the results where they are wanted */
 }

@@ -38,7 +38,7 @@ typedef struct sim_stream {
   sim_device *device;
   void *scratch;
   size_t scratch_bytes;
-  sim_chunk ticket[HX__MAX_INFLIGHT];
+  sim_chunk inflight[HX__MAX_INFLIGHT];
   unsigned next;                  /* index of the next free one */
   uint64_t free_at_ns, copied;    /* when the last chunk ends; bytes copied in the run */
   hx__resident_output *resident;  /* of the run */
@@ -114,7 +114,7 @@ static hx__stream *sim_open(hx__device *device, const hx__config *config) {
 static void sim_close(hx__stream *base) {
   sim_stream *const stream = (sim_stream *)base;
   free(stream->scratch);
-  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) free(stream->ticket[i].result);
+  for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) free(stream->inflight[i].result);
   free(stream);
 }
 
@@ -174,17 +174,17 @@ static bool reserve_bytes(void **p, size_t *bytes, size_t wanted) {
   return *p != NULL;
 }
 
-static bool multiply(sim_stream *stream, sim_chunk *ticket, const hx__request *request, hx__chunk chunk) {
+static bool multiply(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
   const hx__cpu_kernels *const cpu = request->kernels;
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
   hx__gemm g = hx__chunk_gemm(request->work, chunk);
-  if (!reserve_bytes(&ticket->result, &ticket->result_bytes, g.m * g.n * sizeof(float)) ||
+  if (!reserve_bytes(&out->result, &out->result_bytes, g.m * g.n * sizeof(float)) ||
       !reserve_bytes(&stream->scratch, &stream->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
     return false;
   const size_t a_span = (g.m - 1) * g.a_rs + (g.k - 1) * g.a_cs + 1,
                b_span = (g.k - 1) * g.b_rs + (g.n - 1) * g.b_cs + 1;
-  g.c = ticket->result;
-  g.ldc = ticket->ldt = g.n;
+  g.c = out->result;
+  g.ldc = out->ldt = g.n;
   g.beta = 0.0f;
   g.a = device_address(stream, &request->arrays[0], g.a, a_span * sizeof(float), g.m * g.k * sizeof(float));
   g.b = device_address(stream, &request->arrays[1], g.b, b_span * sizeof(float), g.k * g.n * sizeof(float));
@@ -193,11 +193,11 @@ static bool multiply(sim_stream *stream, sim_chunk *ticket, const hx__request *r
   return true;
 }
 
-static bool reduce(sim_stream *stream, sim_chunk *ticket, const hx__request *request, hx__chunk chunk) {
+static bool reduce(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
-  if (!reserve_bytes(&ticket->result, &ticket->result_bytes, w->nfields * chunk.count * sizeof(uint64_t))) return false;
-  uint64_t *slots = ticket->result;
+  if (!reserve_bytes(&out->result, &out->result_bytes, w->nfields * chunk.count * sizeof(uint64_t))) return false;
+  uint64_t *slots = out->result;
   for (size_t f = 0; f < w->nfields; f++, slots += chunk.count) {
     const hx_field *const field = &w->fields[f];
     const hx__array *const arrays = &request->arrays[2 * f];
@@ -211,27 +211,27 @@ static bool reduce(sim_stream *stream, sim_chunk *ticket, const hx__request *req
   return true;
 }
 
-static hx__outcome sim_submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
+static hx__outcome sim_submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **inflight) {
   sim_stream *const stream = (sim_stream *)base;
   const hx__sim_profile *const profile = &stream->device->profile;
-  *ticket = NULL;
+  *inflight = NULL;
   if (is_to_fail(stream->device, HX__SIM_ENQUEUE)) return HX__FAILED;
   const double seconds = (double)hx__chunk_units(request->work, chunk) /
                          (request->work->matmul && profile->products > 0.0 ? profile->products : profile->rate);
   const uint64_t launched = hx__now_ns() + (uint64_t)(profile->latency_us * 1e3);
-  sim_chunk *const t = &stream->ticket[stream->next];
+  sim_chunk *const t = &stream->inflight[stream->next];
   t->chunk = chunk;
   t->done_at_ns = (launched > stream->free_at_ns ? launched : stream->free_at_ns) +
                   (seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1000000000000000000u);
   if (!(request->work->matmul ? multiply : reduce)(stream, t, request, chunk)) return HX__NO_MEMORY;
   stream->free_at_ns = t->done_at_ns;
   stream->next = (stream->next + 1) % HX__MAX_INFLIGHT;
-  *ticket = (hx__inflight *)t;
+  *inflight = (hx__inflight *)t;
   return HX__DONE;
 }
 
-static hx__outcome sim_wait(hx__stream *base, hx__inflight *ticket, const _Atomic uint64_t *deadline_ns) {
-  const uint64_t done_at = ((sim_chunk *)ticket)->done_at_ns;
+static hx__outcome sim_wait(hx__stream *base, hx__inflight *inflight, const _Atomic uint64_t *deadline_ns) {
+  const uint64_t done_at = ((sim_chunk *)inflight)->done_at_ns;
   if (is_to_fail((sim_device *)base->device, HX__SIM_WAIT)) return HX__FAILED;
   for (;;) {
     const uint64_t now = hx__now_ns(), deadline = atomic_load(deadline_ns);
@@ -244,9 +244,9 @@ static hx__outcome sim_wait(hx__stream *base, hx__inflight *ticket, const _Atomi
   return HX__TIMED_OUT;
 }
 
-static bool sim_deliver(hx__stream *base, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
+static bool sim_deliver(hx__stream *base, const hx__request *request, hx__inflight *inflight, hx__chunk part) {
   sim_stream *const stream = (sim_stream *)base;
-  const sim_chunk *const t = (const sim_chunk *)ticket;
+  const sim_chunk *const t = (const sim_chunk *)inflight;
   if (stream->resident) {
     const hx__gemm g = hx__chunk_gemm(request->work, t->chunk);
     request->kernels->store(t->result, t->ldt, g.m, g.n, (float *)(void *)in_mirror(stream->resident->mirror, g.c),
