@@ -150,7 +150,6 @@ static void judge(slot *s, int status, bool overdue, outcome *o) {
   char violation[208] = "";
   memset(o, 0, sizeof *o);
   read_log(s, o, violation, sizeof violation);
-  o->late = overdue;
   o->slowest_ms = r->slowest_ms;
   snprintf(o->slowest, sizeof o->slowest, "%s", r->slowest);
   if (overdue)
@@ -164,7 +163,8 @@ static void judge(slot *s, int status, bool overdue, outcome *o) {
   else if (r->bad)
     snprintf(o->why, sizeof o->why, "%.300s", r->note);
   else if (violation[0])
-    snprintf(o->why, sizeof o->why, "%.300s", violation);
+    snprintf(o->why, sizeof o->why, "%.300s", violation), o->late = true; /* some time after the loss */
+  o->late = o->late || overdue;
   o->verdict = o->why[0] ? RED : o->faults == 0 && s->at->kind != F_NONE ? NOT_REACHED : RIGHT;
 }
 

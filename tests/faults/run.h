@@ -22,7 +22,7 @@ typedef enum verdict { RIGHT, RED, NOT_REACHED } verdict;
 
 typedef struct outcome {
   verdict verdict;
-  bool late; /* red, because a call did not end in time */
+  bool late; /* red by the clock: a call did not end in time, or began too long after a loss */
   unsigned long faults;
   double slowest_ms;
   char slowest[32];
