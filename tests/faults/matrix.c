@@ -194,7 +194,7 @@ static void run_all(void) {
   signal(SIGINT, stop);
   signal(SIGTERM, stop);
   run_list(list, cell_count, m.jobs, late, &late_count);
-  if (late_count) printf("%zu cells were late, and run again one at a time\n", late_count);
+  if (late_count) printf("%zu cells were late%s\n", late_count, stopped ? "" : ", and run again one at a time");
   run_list(late, late_count, 1, NULL, NULL);
   if (stopped) printf("stopped: not all cells have run\n");
   free(list);
