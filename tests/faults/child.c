@@ -139,6 +139,8 @@ static void product(int with_beta, float *into, float share, bool async, bool re
   if (ok && resident) {
     hx_status s;
     TIMED("hx_sync", s = hx_sync(hx, into, sizeof want[0]));
+    /* A shortage is of the moment, and the result is still on the device. */
+    if (s == HX_OUT_OF_MEMORY) TIMED("hx_sync", s = hx_sync(hx, into, sizeof want[0]));
     ok = well(s, true);
   }
   if (ok && memcmp(into, want[with_beta], sizeof want[0]) != 0)
