@@ -75,8 +75,9 @@ static bool well(hx_status s, bool resident) {
 }
 
 /* A chunk that was not enqueued, never ran or never came back was done again, and the report says so. */
-static void counted(unsigned long chunks_before, const hx_report *report, const char *what) {
+static void counted(unsigned long chunks_before, const hx_report *report, const char *what, bool resident) {
   out->recovered += report->recovered;
+  if (resident && at->kind == F_SILENT) return; /* nothing compares it */
   if (at->arm == ARM_READY && atomic_load(&layer->chunks) > chunks_before && report->recovered == 0)
     complain(&out->bad, "%s: a chunk was in flight, and the report has 0 recovered", what);
 }
@@ -94,7 +95,7 @@ static void run(hx_task *t, float share, bool async, bool resident, bool *ok, co
     TIMED(what, s = hx_offload(hx, t, &report));
   }
   *ok = well(s, resident);
-  if (*ok) counted(chunks, &report, what);
+  if (*ok) counted(chunks, &report, what, resident);
 }
 
 static void reduce(hx_op op, hx_type type, const void *from, const void *with, size_t n, float share, bool async) {
@@ -143,7 +144,10 @@ static void product(int with_beta, float *into, float share, bool async, bool re
     if (s == HX_OUT_OF_MEMORY) TIMED("hx_sync", s = hx_sync(hx, into, sizeof want[0]));
     ok = well(s, true);
   }
-  if (ok && memcmp(into, want[with_beta], sizeof want[0]) != 0)
+  const bool wrong = ok && memcmp(into, want[with_beta], sizeof want[0]) != 0;
+  if (wrong && resident && at->kind == F_SILENT)
+    out->unseen++; /* docs/RELIABILITY.md */
+  else if (wrong)
     complain(&out->wrong, "product, beta %g, share %g%s", with_beta ? 0.5 : 0.0, (double)share,
              resident ? ", resident" : "");
 }
