@@ -60,11 +60,12 @@ static bool simulate(const sim_machine *m, size_t slices, outcome *o) {
   o->best_share = share[0];
   o->cpu_ms = (double)slices / m->cpu.rate * 1e-6;
   o->gpu_ms = (m->device[0].latency_ns + (double)slices / m->device[0].rate) * 1e-6;
-  if (o->cpu_ms * 1e6 < HX__BREAK_EVEN_NS) { /* no device is asked */
+  const bool uses_devices = o->cpu_ms * 1e6 >= HX__BREAK_EVEN_NS;
+  if (!uses_devices) {
     o->first_ms = o->tenth_ms = o->cpu_ms;
     o->share = o->launches = 0;
   }
-  for (unsigned s = 0; s < SEEDS && o->cpu_ms * 1e6 >= HX__BREAK_EVEN_NS; s++) {
+  for (unsigned s = 0; s < SEEDS && uses_devices; s++) {
     memset(model, 0, sizeof *model);
     pthread_mutex_init(&model->lock, NULL);
     sim_hx hx = {.model = model, .now_s = 1, .idle = 1};
@@ -82,7 +83,7 @@ static bool simulate(const sim_machine *m, size_t slices, outcome *o) {
     pthread_mutex_destroy(&model->lock);
   }
   free(model);
-  if (o->cpu_ms * 1e6 < HX__BREAK_EVEN_NS) return true;
+  if (!uses_devices) return true;
   qsort(first, SEEDS, sizeof *first, by_value);
   qsort(tenth, SEEDS, sizeof *tenth, by_value);
   qsort(shares, SEEDS, sizeof *shares, by_value);

@@ -14,8 +14,6 @@
 #include "bench/measure.h"
 
 extern const char hx__cl_ladder_cub[];
-extern char **environ;
-
 static struct cub {
   void *handle;     /* from dlopen */
   bool tried, held; /* held: x is on the card */

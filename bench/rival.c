@@ -13,8 +13,6 @@
 
 #include "bench/talk.h"
 
-extern char **environ;
-
 static bool spawn(bench_rival *rival, int theirs) {
   posix_spawn_file_actions_t actions;
   if (posix_spawn_file_actions_init(&actions) != 0) return false;
@@ -34,9 +32,9 @@ bench_answer bench_rival_start(bench_rival *rival, const bench_peer *peer, const
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) pair[0] = pair[1] = -1;
   /* The caller's own wish for a core type is no more what is installed. */
   if (peer && peer->core_variable) unsetenv(peer->core_variable);
-  if (core) setenv(peer->core_variable, core, 1);
+  if (peer && peer->core_variable && core) setenv(peer->core_variable, core, 1);
   bool started = pair[0] >= 0 && spawn(rival, pair[1]);
-  if (core) unsetenv(peer->core_variable);
+  if (peer && core) unsetenv(peer->core_variable);
   if (pair[1] >= 0) close(pair[1]);
   rival->fd = pair[0];
   bench_reply reply;

@@ -239,6 +239,7 @@ static bool versus_one(team *t, const bench_item *item, const bench_size *size, 
     const bench_row *rows = results->rows, *last = results->row_count > 1 ? &rows[results->row_count - 2] : NULL;
     const bench_row *now = &rows[results->row_count - 1];
     if (!last || strcmp(last->op, now->op) || strcmp(last->type, now->type) || last->file != now->file)
+      // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): race has just added a row
       bench_versus_head(t->session->human, now, now->file ? options->shapes[now->file - 1] : NULL);
     bench_versus_lines(t->session->human, t->session, results, results->row_count - 1);
     fflush(t->session->human);

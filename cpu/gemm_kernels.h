@@ -237,6 +237,7 @@ static void gemm_direct(const hx__gemm *g) {
     t.nr = least(rest, vectors * GEMM_VL);
     for (size_t i = 0, s = 0, mr; s < tiles; s++, i += mr, t.a += mr * g->a_rs) {
       mr = rows + (s < longer);
+      // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): vectors and mr are at least 1
       run_tile(tile_table[vectors - 1][mr - 1], &t, mr, &target, i, j);
     }
   }

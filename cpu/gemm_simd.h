@@ -110,6 +110,7 @@ GEMM_INLINE void vf_store_mask(float *p, vf x, vf_mask n) {
 }
 GEMM_INLINE vf vf_set1(float x) { return (vf){x, x, x, x}; }
 GEMM_INLINE vf vf_canonical(vf x) {
+  // NOLINTNEXTLINE(misc-redundant-expression): false for a NaN alone
   const vf_bits is_nan = x != x, nan = (vf_bits){} + (int32_t)HX__CANONICAL_NAN;
   return (vf)((is_nan & nan) | (~is_nan & (vf_bits)x));
 }

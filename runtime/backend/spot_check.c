@@ -33,6 +33,7 @@ void hx__spot_check_expect(hx__spot_check *s, const hx__request *request, hx__ch
 }
 
 /* All NaNs are equal: the store writes one pattern for all. */
+// NOLINTNEXTLINE(bugprone-suspicious-memory-comparison,cert-exp42-c,cert-flp37-c): the bits are to be equal
 static bool same_float(float a, float b) { return memcmp(&a, &b, sizeof a) == 0 || (a != a && b != b); }
 
 bool hx__spot_check_product(const hx__spot_check *s, const hx__request *request, hx__chunk chunk, const float *t,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+static char lower(char c) { return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 hx__span hx__span_of(const char *text) { return (hx__span){text, strlen(text)}; }

@@ -46,7 +46,7 @@ static void put_expected(hx__trace_text *t, double ns) {
 
 /* Names of drivers are not ours: only what needs no escape goes in. */
 static void put_name(hx__trace_text *t, const char *name) {
-  for (unsigned i = 0; name[i] && i < NAME_BYTES; i++)
+  for (unsigned i = 0; i < NAME_BYTES && name[i]; i++)
     if (name[i] >= ' ' && name[i] < 0x7f && name[i] != '"' && name[i] != '\\') t->text[t->used++] = name[i];
 }
 

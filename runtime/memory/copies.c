@@ -194,9 +194,10 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
     c->users = 1;
     c->result = out;
     resident->mirror = c->mirror;
+    // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): `old` has a user, so making room does not free it
     resident->old_mirror = old ? old->mirror : NULL;
   } else if (old) {
-    old->users--;
+    old->users--;  // NOLINT(clang-analyzer-unix.Malloc): as above
   }
   hx__unlock(&m->lock);
   return c;

@@ -59,7 +59,7 @@ static size_t chunk_beside_devices(const hx__run_state *run, size_t grain) {
 static size_t chunk_for_thread(const hx__run_state *run, size_t grain) {
   if (run->progress.devices && run->plan->policy) return chunk_beside_devices(run, grain);
   const size_t left = hx__work_range_left(&run->range), parts = run->plan->threads;
-  if (parts == 1) return left;
+  if (parts <= 1) return left;
   if (is_short(run)) return (run->work->slices + parts - 1) / parts;
   if (run->work->matmul) {
     const size_t guided = left / (2 * parts), least = run->work->slices / (TAIL * parts);

@@ -139,6 +139,7 @@ hx__locality hx__cpu_locality(const hx__stream *base, const hx__work *w) {
   const cpu_stream *const stream = (const cpu_stream *)base;
   size_t arrays = 0;
   for (size_t f = 0; f < w->nfields; f++) arrays += w->fields[f].op == HX_DOT ? 2 : 1;
+  // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): work has at least one field
   const size_t most_elements = SIZE_MAX / sizeof(uint32_t) / arrays,
                bytes = (w->n < most_elements ? w->n : most_elements) * sizeof(uint32_t) * arrays;
   if (bytes <= NEAR_BYTES) return HX__IN_L2;

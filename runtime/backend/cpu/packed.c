@@ -105,9 +105,9 @@ static void cache_packed(hx__packed_store *store, hx__packed *packed) {
   store->cached = packed;
   for (hx__packed **at = &store->cached; *at;) {
     hx__packed *const entry = *at;
-    const bool stale = entry != packed && entry->id.p == packed->id.p && entry->id.version != packed->id.version;
+    const bool stale = entry->id.p == packed->id.p && entry->id.version != packed->id.version;
     total += entry->bytes;
-    if ((total > MOST_BYTES || stale) && entry->users == 0) {
+    if (entry != packed && (total > MOST_BYTES || stale) && entry->users == 0) {
       total -= entry->bytes;
       *at = entry->next_cached;
       free_packed(entry);

@@ -129,7 +129,7 @@ void hx__cl_binary_store(hx__cl_device *d, cl_program program, hx__kernel_kind k
   const head h = {.seed = seed};
   size_t bytes = 0;
   if (clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL) != CL_SUCCESS || !bytes) return;
-  unsigned char *const data = calloc(sizeof h + bytes, 1), *binary = data + sizeof h;
+  unsigned char *const data = calloc(sizeof h + bytes, 1), *binary = data ? data + sizeof h : NULL;
   const key k = key_of(d, kind, options);
   if (data && k.text && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
     memcpy(data, &h, sizeof h);

@@ -38,8 +38,6 @@
 
 extern const char hx__cl_driver_check_child[];
 extern const unsigned long hx__driver_check_child_bytes;
-extern char **environ;
-
 typedef struct trial {
   const char *file;
   int program, at, null;
