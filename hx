@@ -8,7 +8,7 @@ packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers 
 packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
 packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
 packages_fetch='python3-venv'
-packages_lint='clang-format-14 codespell shellcheck'
+packages_lint="$packages_build clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
 packages_clang="$packages_build clang-14"
 packages_sanitize="$packages_test clang-14 libclang-rt-14-dev libomp-14-dev llvm-14" # llvm-14 names lines in reports
 packages_fuzz="$packages_clang libclang-rt-14-dev libomp-14-dev llvm-14"
@@ -33,7 +33,7 @@ usage: ./hx COMMAND
   build                   build everything
   compdb                  write compile_commands.json, by which clangd, editors and clang-tidy find each file's options
   install --prefix DIR    header, libraries, hx.pc and hx-bench into DIR
-  lint [CHECK...]         format, layers, licences, spelling, shell scripts: all, or those named
+  lint [CHECK...]         format, layers, licences, spelling, shellcheck, cppcheck, clang-tidy: all, or those named
   help                    this
 As root each command first installs the Debian packages that it needs; otherwise it names those that are missing.
 USAGE
@@ -325,7 +325,7 @@ case $command in
   warnings) warnings ;;
   isa) isa "$@" ;;
   install) install_to "$@" ;;
-  lint) need "$packages_lint"; sh "$root/tools/lint.sh" "$root" "$@" ;;
+  lint) need "$packages_lint"; compdb "$root/compile_commands.json"; sh "$root/tools/lint.sh" "$root" "$@" ;;
   help | -h | --help) usage ;;
   *) usage >&2; die "unknown command $command" ;;
 esac
