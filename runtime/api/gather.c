@@ -63,7 +63,6 @@ static hx__device_facts facts_of(const hx__device_entry *entry, uint64_t needs) 
                             .seed_rate = seed_rate_of(d, needs),
                             .launch_ns = (double)d->launch_ns,
                             .link_ns = (double)d->link_ns,
-                            .discrete = hx__device_copies_over_link(d),
                             .unmetered = d->is_discrete,
                             .idle = used_ns == 0 || hx__now_ns() - used_ns > IDLE_NS};
 }
@@ -83,29 +82,29 @@ static void find_devices(const hx_context *hx, hx__plan_snapshot *s) {
   }
 }
 
-/* What was measured of a device in a company while its operands had another residence. Without a link there is one
- * other residence: everything is taken to be copied. */
-static hx__nearest find_other_residence(const hx__plan_snapshot *s, const hx__device_facts *d, uint64_t company,
+/* What was measured of a device in a company while its operands had another placement. Without a link there is one
+ * other placement: everything is taken to be copied. */
+static hx__nearest find_other_placement(const hx__plan_snapshot *s, const hx__device_facts *d, uint64_t company,
                                         unsigned threads) {
   const hx__rate_key here = hx__key_in_company(&s->key, d->identity, company, threads);
-  const uint32_t residences = d->link_ns > 0.0 ? HX__PLACEMENTS : 1;
+  const uint32_t placements = d->link_ns > 0.0 ? HX__PLACEMENTS : 1;
   hx__nearest n = {.rate = {.samples = 0}, .elsewhere = true};
-  for (n.residence = 0; n.residence < residences; n.residence++) {
-    if (n.residence == s->work->placement || (n.residence & 3u) == 3u || (n.residence >> 2 & 3u) == 3u) continue;
-    const hx__rate_key key = hx__key_with_placement(&here, n.residence);
+  for (n.placement = 0; n.placement < placements; n.placement++) {
+    if (n.placement == s->work->placement || (n.placement & 3u) == 3u || (n.placement >> 2 & 3u) == 3u) continue;
+    const hx__rate_key key = hx__key_with_placement(&here, n.placement);
     n.rate = ask_model(s, &key);
     if (n.rate.samples) break;
   }
   return n;
 }
 
-/* What was measured of a device in a company; else beside the CPU only; else alone; else with another residence in that
+/* What was measured of a device in a company; else beside the CPU only; else alone; else with another placement in that
  * company, or alone. threads: the CPU's in that company. */
 static hx__nearest find_nearest(const hx__plan_snapshot *s, const hx__device_facts *d, uint64_t company,
                                 unsigned threads) {
   const uint64_t alone = d->identity, pair = d->identity + HX__CPU_IDENTITY;
   const hx__rate_key key = hx__key_in_company(&s->key, d->identity, company, threads);
-  hx__nearest n = {.rate = ask_model(s, &key), .residence = s->work->placement};
+  hx__nearest n = {.rate = ask_model(s, &key), .placement = s->work->placement};
   if (n.rate.samples) return n;
   n.elsewhere = true;
   if (threads && company != pair) {
@@ -116,8 +115,8 @@ static hx__nearest find_nearest(const hx__plan_snapshot *s, const hx__device_fac
     const hx__rate_key by_itself = hx__key_in_company(&s->key, d->identity, alone, 0);
     n.rate = ask_model(s, &by_itself);
   }
-  if (!n.rate.samples) n = find_other_residence(s, d, company, threads);
-  if (!n.rate.samples && company != alone) n = find_other_residence(s, d, alone, 0);
+  if (!n.rate.samples) n = find_other_placement(s, d, company, threads);
+  if (!n.rate.samples && company != alone) n = find_other_placement(s, d, alone, 0);
   return n;
 }
 

@@ -8,20 +8,18 @@
 #define GUESS_REDUCE 8.0   /* units a nanosecond of the CPU, before anything is measured */
 #define GUESS_MATMUL 40.0  /* the same of a product, for each thread */
 #define TRUSTED_SAMPLES 3u /* so many samples of a product are trusted over the guess */
-#define GUESSED_PART                                                                               \
-  0.25 /* a product is measured from this part of the break-even on, for the guess may be so wrong \
-        */
+#define GUESSED_PART 0.25  /* from this part of the break-even on a product is measured, for the guess may be wrong */
 
-/* What is added to sigma for a measurement that was made in another company, or with other residence of operands. */
+/* What is added to sigma for a measurement that was made in another company, or with other placement of operands. */
 #define OTHER_COMPANY_SIGMA 0.2
-#define OTHER_RESIDENCE_SIGMA 0.3
+#define OTHER_PLACEMENT_SIGMA 0.3
 
-#define FETCH_BYTE_NS 0.1 /* of a byte of a result that only a device has, on its way to the host */
-#define STAGE_BYTE_NS \
-  0.16 /* of a byte that a thread copies into pinned memory, before that is measured (docs/MEMORY.md) */
-#define FROM_HOST_FACTOR                                                                      \
-  20.0 /* a reduction of host memory takes a discrete GPU so many times as long as of its own \
-        */
+/* Nanoseconds a byte: of a result that only a device has, to the host; and of an operand that a thread of the CPU
+ * copies into pinned memory, before that is measured (docs/MEMORY.md). */
+#define FETCH_BYTE_NS 0.1
+#define STAGE_BYTE_NS 0.16
+
+#define FROM_HOST_FACTOR 20.0 /* time of a reduction of host memory over that of device memory, on a discrete GPU */
 
 hx__estimate hx__guess_cpu(const hx__work *w, unsigned threads) {
   hx__estimate e = hx__prior_cpu;
@@ -47,9 +45,9 @@ bool hx__is_below_break_even(const hx__plan_snapshot *s) {
 }
 
 /* Of an operand, by its two bits of hx__work.placement: staged by a thread and copied; copied; already there. */
-static double byte_ns(const hx__device_facts *d, uint32_t residence) {
+static double byte_ns(const hx__device_facts *d, uint32_t placement) {
   static const double staged[] = {STAGE_BYTE_NS, 0.0, 0.0}, moved[] = {1.0, 1.0, 0.0};
-  const uint32_t how = residence & 3u;
+  const uint32_t how = placement & 3u;
   return fmax(staged[how], moved[how] * d->link_ns);
 }
 
@@ -64,21 +62,21 @@ typedef struct transfer {
   double once_ns, ns_per_unit;
 } transfer;
 
-static transfer transfer_of(const hx__device_facts *d, const hx__work *w, uint32_t residence) {
+static transfer transfer_of(const hx__device_facts *d, const hx__work *w, uint32_t placement) {
   if (!(d->link_ns > 0.0) || w->units == 0) return (transfer){0.0, 0.0};
   const double word = sizeof(float), units = (double)w->units;
-  const double a_ns = byte_ns(d, residence) * word, b_ns = byte_ns(d, residence >> 2) * word;
+  const double a_ns = byte_ns(d, placement) * word, b_ns = byte_ns(d, placement >> 2) * word;
   if (!w->matmul) return (transfer){0.0, w->fields[0].op == HX_DOT ? a_ns + b_ns : a_ns};
   const double m = (double)w->gemm.m, n = (double)w->gemm.n, k = (double)w->gemm.k;
-  const double c_ns = (residence & HX__RESIDENT_C) ? 0.0 : d->link_ns * word;
+  const double c_ns = (placement & HX__RESIDENT_C) ? 0.0 : d->link_ns * word;
   const double shared = w->by_columns ? m * k * a_ns : k * n * b_ns, own = w->by_columns ? k * n * b_ns : m * k * a_ns;
   return (transfer){shared, (own + m * n * c_ns) / units};
 }
 
 /* Before anything is measured: a launch of the self-test, and the transfer. */
-static hx__estimate by_self_test(const hx__device_facts *d, const hx__work *w, uint32_t residence) {
+static hx__estimate by_self_test(const hx__device_facts *d, const hx__work *w, uint32_t placement) {
   hx__estimate e = hx__prior_of(d->launch_ns, 1.0 / d->seed_rate);
-  const transfer moved = transfer_of(d, w, residence);
+  const transfer moved = transfer_of(d, w, placement);
   if (e.ns_per_unit > 0.0) {
     e.latency_ns += moved.once_ns;
     if (d->link_ns > 0.0 && !w->matmul) e.ns_per_unit /= FROM_HOST_FACTOR;
@@ -87,8 +85,8 @@ static hx__estimate by_self_test(const hx__device_facts *d, const hx__work *w, u
   return e;
 }
 
-/* A measurement with another residence is scaled by what is expected of the two. */
-static void scale_to_residence(hx__estimate *e, const hx__device_facts *d, const hx__work *w, uint32_t measured) {
+/* A measurement with another placement is scaled by what is expected of the two. */
+static void scale_to_placement(hx__estimate *e, const hx__device_facts *d, const hx__work *w, uint32_t measured) {
   const hx__estimate here = by_self_test(d, w, w->placement), there = by_self_test(d, w, measured);
   const double units = (double)w->units;
   const double ratio = hx__estimate_ns(&here, units, false) / hx__estimate_ns(&there, units, false);
@@ -96,14 +94,14 @@ static void scale_to_residence(hx__estimate *e, const hx__device_facts *d, const
     e->ns_per_unit *= ratio;
     e->latency_ns *= ratio;
   }
-  e->sigma += OTHER_RESIDENCE_SIGMA;
+  e->sigma += OTHER_PLACEMENT_SIGMA;
 }
 
 static hx__estimate expected_of(const hx__device_facts *d, const hx__work *w, const hx__nearest *nearest) {
   hx__estimate e = nearest->rate;
   if (!e.samples) return by_self_test(d, w, w->placement);
   if (!nearest->elsewhere) return e;
-  if (nearest->residence != w->placement) scale_to_residence(&e, d, w, nearest->residence);
+  if (nearest->placement != w->placement) scale_to_placement(&e, d, w, nearest->placement);
   e.sigma += OTHER_COMPANY_SIGMA;
   e.borrowed = true;
   return e;

@@ -10,8 +10,8 @@
 /* The measurement that says most about a participant. */
 typedef struct hx__nearest {
   hx__estimate rate;  /* samples 0: there is none */
-  bool elsewhere;     /* measured in another company, or with operands of another residence, */
-  uint32_t residence; /* which was this one */
+  bool elsewhere;     /* measured in another company, or with operands of another placement, */
+  uint32_t placement; /* which was this one */
 } hx__nearest;
 
 /* A guess of the CPU's rate, before anything is measured. */

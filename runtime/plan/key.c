@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/plan/key.h"
 
-#define RESIDENCE_SHIFT 48u /* in `needs`, above the bits of the kernels */
+#define PLACEMENT_SHIFT 48u /* in `needs`, above the bits of the kernels */
 #define SHAPE_SHIFT 56u
 
 /* Products whose shortest sides are within the same power of four have similar rates. 0: not a product. */
@@ -26,9 +26,9 @@ hx__rate_key hx__key_in_company(const hx__rate_key *task, uint64_t device, uint6
   return key;
 }
 
-hx__rate_key hx__key_with_placement(const hx__rate_key *key, uint32_t residence) {
+hx__rate_key hx__key_with_placement(const hx__rate_key *key, uint32_t placement) {
   hx__rate_key k = *key;
-  k.needs &= ~((uint64_t)(HX__PLACEMENTS - 1u) << RESIDENCE_SHIFT);
-  k.needs |= (uint64_t)residence << RESIDENCE_SHIFT;
+  k.needs &= ~((uint64_t)(HX__PLACEMENTS - 1u) << PLACEMENT_SHIFT);
+  k.needs |= (uint64_t)placement << PLACEMENT_SHIFT;
   return k;
 }

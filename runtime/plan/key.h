@@ -11,7 +11,7 @@
 #define HX__CPU_IDENTITY 2u  /* the CPU; a device's identity is in its entry of the device table */
 #define HX__CALL_IDENTITY 4u /* not a participant: the time of a whole call by its units */
 
-/* The part that all keys of a call share: kernels, shape, size class, residence of the operands, power source. */
+/* The part that all keys of a call share: kernels, shape, size class, placement of the operands, power source. */
 hx__rate_key hx__task_key(const hx__work *work, hx__power power);
 
 /* The key of `device` while all of `company` work: the sum of their identities, the device's own included. device 0 is
@@ -19,6 +19,6 @@ hx__rate_key hx__task_key(const hx__work *work, hx__power power);
 hx__rate_key hx__key_in_company(const hx__rate_key *task, uint64_t device, uint64_t company, unsigned threads);
 
 /* The same key for operands that reach the device in another way (hx__work.placement). */
-hx__rate_key hx__key_with_placement(const hx__rate_key *key, uint32_t residence);
+hx__rate_key hx__key_with_placement(const hx__rate_key *key, uint32_t placement);
 
 #endif

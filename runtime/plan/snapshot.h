@@ -24,7 +24,6 @@ typedef struct hx__device_facts {
   double seed_rate;  /* units a nanosecond of the slowest kernel that the task needs, by the self-test; 0: not known */
   double launch_ns;  /* of a launch of next to nothing; 0: not known */
   double link_ns;    /* of a byte from pinned host memory to it; 0: it reads host memory in place, or not known */
-  bool discrete;     /* a GPU with memory of its own */
   bool unmetered;    /* the processor's counters do not include its power */
   bool idle;         /* it has done nothing for some time */
 } hx__device_facts;

@@ -41,11 +41,11 @@ unsigned hx__threads_for(const hx__work *w, unsigned most, hx__pool_state pool) 
   return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
 }
 
-/* If the CPU's threads are on all cores a worker that stores a GPU's results waits for one: an H200 with sixteen Xeon
- * cores was five to twenty times slower so. */
+/* If the CPU's threads are on all cores a worker that stores a device's results waits for one: an H200 with sixteen
+ * Xeon cores was five to twenty times slower so. */
 unsigned hx__copy_threads_of(const hx__plan_snapshot *s) {
   unsigned copiers = 0;
-  for (size_t i = 0; i < s->inputs.devices; i++) copiers += s->device[i].discrete;
+  for (size_t i = 0; i < s->inputs.devices; i++) copiers += s->device[i].link_ns > 0.0;
   return copiers < s->threads / THREADS_A_COPIER ? copiers : s->threads / THREADS_A_COPIER;
 }
 

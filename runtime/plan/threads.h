@@ -13,7 +13,7 @@ bool hx__may_use_threads(const hx__work *work, unsigned most);
  * thread. */
 unsigned hx__threads_for(const hx__work *work, unsigned most, hx__pool_state pool);
 
-/* How many threads the CPU's part leaves to those that copy for discrete GPUs. */
+/* How many threads the CPU's part leaves to those that copy for devices behind a link. */
 unsigned hx__copy_threads_of(const hx__plan_snapshot *snapshot);
 
 /* Whether so many threads, if the CPU does all of a product, share it by panels of k instead of by parts of C; and

@@ -34,7 +34,7 @@ static hx__plan_snapshot snapshot_of(const hx__config *config, const hx__work *w
                                      .launch_ns = 1e4,
                                      .link_ns = i % 2 ? 0.1 : 0.0};
     const hx__estimate rate = {.ns_per_unit = 0.002 * (i + 1), .latency_ns = 1e4, .samples = i < 2 ? 5 : 0};
-    const hx__nearest nearest = {.rate = rate, .elsewhere = i == 1, .residence = work->residence};
+    const hx__nearest nearest = {.rate = rate, .elsewhere = i == 1, .placement = work->placement};
     hx__expect_device(&s, i, &nearest, &nearest);
   }
   hx__expect_company(&s, &(hx__estimate){.samples = 0});
