@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Times the products of an NVIDIA GPU, for fit_plan.py and prune_rows.py, and cuBLAS beside them:
+ *
+ *   time_rows rows SHAPES    every program of the set on every shape of the file (bench/shapes has the format)
+ *   time_rows chosen SHAPES  the program that the planner chooses
+ *   time_rows ready          seconds until hx_ready returns
+ *
+ * Writes tab-separated values to stdout. Operands lie on the device and hold integers from -8 to 8, so that every sum
+ * is exact and a result that differs from cuBLAS's is wrong. Launches follow one another; a time is the median of a few
+ * samples of enough launches that waiting for their end does not count. */
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/backend/opencl/stream.h"
+#include "runtime/backend/registry.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/config.h"
+
+#define MOST_ELEMENTS ((size_t)72 << 20)    /* of a matrix */
+#define COMPARED_ELEMENTS ((size_t)1 << 20) /* of a C that every program's is compared with */
+#define MOST_SAMPLES 9
+
+typedef struct product {
+  size_t m, n, k;
+  int trans_a, trans_b;
+} product;
+
+static size_t ceil16(size_t n) { return (n + 15) & ~(size_t)15; }
+
+/* cuBLAS, loaded where it is installed. */
+#define CUDA_FUNCTIONS(F)                                                                                            \
+  F(cudart, allocate, "cudaMalloc", (void **, size_t))                                                               \
+  F(cudart, copy, "cudaMemcpy", (void *, const void *, size_t, int))                                                 \
+  F(cudart, finish, "cudaDeviceSynchronize", (void))                                                                 \
+  F(cublas, open, "cublasCreate_v2", (void **))                                                                      \
+  F(cublas, sgemm, "cublasSgemm_v2",                                                                                 \
+    (void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, \
+     int))
+#define MEMBER(library, name, symbol, arguments) int(*name) arguments;
+static struct cublas {
+  CUDA_FUNCTIONS(MEMBER)
+  void *handle;
+  float *a, *b, *c;
+} cu;
+enum { TO_DEVICE = 1, TO_HOST = 2 };
+
+static bool cublas_open(const float *x) {
+  void *const cudart = dlopen("libcudart.so.13", RTLD_NOW), *const cublas = dlopen("libcublas.so.13", RTLD_NOW);
+  if (!cudart || !cublas) return false;
+#define LOAD(library, name, symbol, arguments) \
+  if (!(cu.name = (int(*) arguments)dlsym(library, symbol))) return false;
+  CUDA_FUNCTIONS(LOAD)
+  const size_t bytes = MOST_ELEMENTS * sizeof(float);
+  return !cu.open(&cu.handle) && !cu.allocate((void **)&cu.a, bytes) && !cu.allocate((void **)&cu.b, bytes) &&
+         !cu.allocate((void **)&cu.c, bytes) && !cu.copy(cu.a, x, bytes, TO_DEVICE) &&
+         !cu.copy(cu.b, x, bytes, TO_DEVICE);
+}
+
+/* hx: a stream of the device, on buffers of this program. */
+static struct subject {
+  hx__cl_device *device;
+  hx__cl_stream *stream;
+  cl_mem a, b, c;
+} hx;
+
+static bool hx_begin(hx_context *context) {
+  hx__device *const *list;
+  hx_device_count(context);
+  const size_t count = hx__registry_devices(&list);
+  for (size_t i = 0; i < count && !hx.device; i++)
+    if (list[i]->backend == &hx__opencl_backend && ((hx__cl_device *)list[i])->families & HX__FAMILY_NVIDIA)
+      hx.device = (hx__cl_device *)list[i];
+  if (!hx.device) return false;
+  hx__prepare_wait(&hx.device->base, HX__NEED_MATMUL | HX__NEED_TILES, UINT64_MAX, UINT64_MAX);
+  return true;
+}
+
+static bool hx_buffers(const float *x) {
+  static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
+  const size_t bytes = MOST_ELEMENTS * sizeof(float);
+  cl_int code;
+  hx.stream = (hx__cl_stream *)hx__cl_stream_open(&hx.device->base, &plain);
+  if (!hx.stream) return false;
+  hx.a = clCreateBuffer(hx.device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, bytes, (void *)x, &code);
+  hx.b = clCreateBuffer(hx.device->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, bytes, (void *)x, &code);
+  hx.c = clCreateBuffer(hx.device->context, CL_MEM_READ_WRITE, bytes, NULL, &code);
+  return hx.a && hx.b && hx.c;
+}
+
+static hx__tiles_shape shape_of(const product *p) {
+  const size_t lda = p->trans_a ? p->m : p->k, ldb = p->trans_b ? p->k : p->n;
+  const hx__tiles_operand a = {p->trans_a ? 1 : lda, p->trans_a ? lda : 1, true};
+  const hx__tiles_operand b = {p->trans_b ? 1 : ldb, p->trans_b ? ldb : 1, true};
+  return (hx__tiles_shape){p->m, p->n, p->k, a, b};
+}
+
+static bool launch_hx(const product *p, unsigned times) {
+  const hx__tiles_shape s = shape_of(p);
+  const hx__cl_view a = {.mode = HX__MEMORY_COPY, .mem = hx.a}, b = {.mode = HX__MEMORY_COPY, .mem = hx.b};
+  const hx__cl_strides as = {s.a.rs, s.a.cs}, bs = {s.b.rs, s.b.cs};
+  bool fine = true;
+  hx.stream->t = hx.c;
+  hx.stream->ldt = ceil16(p->n);
+  for (unsigned i = 0; i < times && fine; i++)
+    fine = hx__cl_launch_tiles(hx.stream, &a, as, &b, bs, &(hx__tiles_size){p->m, p->n, p->k, 1.0f}) == HX__DONE;
+  return fine && clFinish(hx.stream->queue) == CL_SUCCESS;
+}
+
+static bool launch_cublas(const product *p, unsigned times) { /* C^T = op(B)^T op(A)^T, by columns */
+  static const float one = 1, zero = 0;
+  const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+  bool fine = cu.c != NULL;
+  for (unsigned i = 0; i < times && fine; i++)
+    fine = !cu.sgemm(cu.handle, p->trans_b, p->trans_a, n, m, k, &one, cu.b, p->trans_b ? k : n, cu.a,
+                     p->trans_a ? m : k, &zero, cu.c, n);
+  return fine && !cu.finish();
+}
+
+static int by_value(const void *a, const void *b) {
+  const double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+/* Nanoseconds of a launch; NaN: it failed. */
+static double time_of(bool (*launch)(const product *, unsigned), const product *p, unsigned samples, double sample_ns) {
+  double ns[MOST_SAMPLES];
+  if (!launch(p, 1)) return NAN;
+  uint64_t from = hx__now_ns();
+  if (!launch(p, 2)) return NAN;
+  const double each = (double)(hx__now_ns() - from) / 2;
+  const unsigned times = each > sample_ns ? 1 : (unsigned)(sample_ns / each) + 1;
+  for (unsigned i = 0; i < samples; i++) {
+    from = hx__now_ns();
+    if (!launch(p, times)) return NAN;
+    ns[i] = (double)(hx__now_ns() - from) / times;
+  }
+  qsort(ns, samples, sizeof *ns, by_value);
+  return ns[samples / 2];
+}
+
+/* cuBLAS's C against the last launch's; spoils that one. */
+static bool same(const product *p, const float *want, float *got) {
+  const size_t ld = ceil16(p->n), bytes = p->m * ld * sizeof(float);
+  bool equal = clEnqueueReadBuffer(hx.stream->queue, hx.c, CL_TRUE, 0, bytes, got, 0, NULL, NULL) == CL_SUCCESS;
+  for (size_t i = 0; i < p->m && equal; i++)
+    for (size_t j = 0; j < p->n; j++) equal = equal && got[i * ld + j] == want[i * p->n + j];
+  memset(got, 0xff, bytes); /* NaNs */
+  clEnqueueWriteBuffer(hx.stream->queue, hx.c, CL_TRUE, 0, bytes, got, 0, NULL, NULL);
+  return equal;
+}
+
+static void print(const product *p, const char *row, int layout, const hx__tiles_plan *plan, double ns,
+                  const char *right) {
+  printf("%zu\t%zu\t%zu\t%d\t%d\t%s\t%d\t", p->m, p->n, p->k, p->trans_a, p->trans_b, row, layout);
+  if (plan)
+    printf("%d\t%u\t%u\t%zu\t%zu\t%zu\t%d\t%.0f", plan->across, plan->tile_m, plan->tile_n, plan->tiles, plan->whole,
+           plan->panels, plan->joins, plan->ns);
+  else
+    printf("\t\t\t\t\t\t\t");
+  printf("\t%.0f\t%s\n", ns, right);
+}
+
+/* One program on one shape, its panels added in each way there is: what it is launched by is put where the stream finds
+ * what it chose for this shape before. */
+static void time_program(unsigned program, const product *p, const float *want, float *got) {
+  const hx__cl_program *const of = &hx.device->program[program];
+  const hx__tiles_shape shape = shape_of(p);
+  hx__tiles_plan plan = hx__tiles_plan_for(of->row, of->layout, &shape, hx.device->base.compute_units);
+  if (!(plan.ns < INFINITY)) return;
+  const size_t tail = plan.tiles - plan.whole;
+  const bool both = of->row->chains && tail && plan.panels <= HX__JOIN_TICKETS / tail, own = plan.joins;
+  for (int other = 0; other < (both ? 2 : 1); other++) {
+    plan.joins = own != (other != 0);
+    for (unsigned i = 0; i < HX__CL_CHOICES; i++)
+      hx.stream->choice[i] = (hx__cl_choice){shape, atomic_load(&hx.device->variants), program, plan};
+    const double ns = time_of(launch_hx, p, 5, 4e5);
+    const bool compare = p->m * ceil16(p->n) <= COMPARED_ELEMENTS;
+    const char *const result = !compare ? "-" : same(p, want, got) ? "same" : "WRONG";
+    if (other) plan.ns = NAN;
+    print(p, of->row->name, (int)of->layout, &plan, ns, result);
+  }
+}
+
+static void time_chosen(const product *p, const float *want, float *got) {
+  const double before = time_of(launch_cublas, p, 5, 2e6), ns = time_of(launch_hx, p, 9, 2e6),
+               after = time_of(launch_cublas, p, 5, 2e6);
+  const unsigned last = (hx.stream->choices - 1) % HX__CL_CHOICES;
+  const hx__cl_choice *const choice = &hx.stream->choice[last];
+  const hx__cl_program *const of = &hx.device->program[choice->program];
+  const bool equal = same(p, want, got);
+  print(p, of->row->name, (int)of->layout, &choice->plan, ns, equal ? "same" : "WRONG");
+  print(p, "cublas", 0, NULL, fmin(before, after), "");
+}
+
+static void time_rows(const product *p, const float *want, float *got) {
+  const uint64_t ready = atomic_load(&hx.device->variants);
+  const double before = time_of(launch_cublas, p, 5, 1e6);
+  time_program(HX__FIRST_PRODUCT, p, want, got);
+  for (unsigned i = HX__NEEDS; i < HX__TUNED_PROGRAM; i++)
+    if (ready >> (i - HX__NEEDS) & 1) time_program(i, p, want, got);
+  print(p, "cublas", 0, NULL, fmin(before, time_of(launch_cublas, p, 5, 1e6)), "");
+}
+
+static int time_file(FILE *f, bool rows) {
+  char line[256];
+  float *const x = malloc(MOST_ELEMENTS * sizeof *x), *const want = malloc(MOST_ELEMENTS * sizeof *want);
+  float *const got = malloc(MOST_ELEMENTS * sizeof *got);
+  if (!x || !want || !got) return 1;
+  uint64_t state = 88172645463325252u;
+  for (size_t i = 0; i < MOST_ELEMENTS; i++) {
+    state ^= state << 13, state ^= state >> 7, state ^= state << 17;
+    x[i] = (float)(int)(state % 17) - 8.0f;
+  }
+  if (!hx_buffers(x)) {
+    fprintf(stderr, "time_rows: no room on the device\n");
+    return 1;
+  }
+  if (!cublas_open(x)) fprintf(stderr, "time_rows: no cuBLAS: its times are nan, and every result is called wrong\n");
+  printf("# %s\n", hx.device->base.name);
+  printf("m\tn\tk\tta\ttb\trow\tlayout\tacross\ttile_m\ttile_n\ttiles\twhole\tpanels\tjoins\tplan_ns\tns\tresult\n");
+  while (fgets(line, sizeof line, f)) {
+    product p = {0};
+    if (line[0] == '#' || sscanf(line, "%zu %zu %zu %d %d", &p.m, &p.n, &p.k, &p.trans_a, &p.trans_b) < 3) continue;
+    const size_t most = p.m * p.k > p.k * p.n ? p.m * p.k : p.k * p.n;
+    if (most > MOST_ELEMENTS || p.m * ceil16(p.n) > MOST_ELEMENTS) continue;
+    launch_cublas(&p, 1);
+    if (cu.c && (!rows || p.m * ceil16(p.n) <= COMPARED_ELEMENTS))
+      cu.copy(want, cu.c, p.m * p.n * sizeof *want, TO_HOST);
+    (rows ? time_rows : time_chosen)(&p, want, got);
+    fflush(stdout);
+  }
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  const bool ready = argc == 2 && strcmp(argv[1], "ready") == 0;
+  const bool rows = argc == 3 && strcmp(argv[1], "rows") == 0;
+  FILE *const shapes = argc == 3 ? fopen(argv[2], "r") : NULL;
+  if (!ready && (!shapes || (!rows && strcmp(argv[1], "chosen") != 0))) {
+    fprintf(stderr, "usage: time_rows rows|chosen SHAPES, time_rows ready\n");
+    return 2;
+  }
+  const uint64_t from = hx__now_ns();
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  hx_context *context;
+  settings.devices = "nvidia";
+  if (hx_open(&context, &settings) != HX_OK) return 1;
+  if (ready) {
+    const hx_status status = hx_ready(context);
+    printf("ready\t%.2f\n", (double)(hx__now_ns() - from) * 1e-9);
+    return status != HX_OK;
+  }
+  if (!hx_begin(context)) {
+    fprintf(stderr, "time_rows: no NVIDIA GPU\n");
+    return 1;
+  }
+  return time_file(shapes, rows);
+}
