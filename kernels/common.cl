@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What every device kernel shares: the arithmetic in the three ways a compiler may have to be spoken to. The order of
  * every rounding is part of hx's interface, so nothing here may be contracted or re-associated. Comes first in every
- * program. HX_ARITHMETIC, HX_OP and HX_TYPE are the numbers of hx__arithmetic, hx_op and hx_type. */
+ * program. HX_ARITHMETIC, HX_OP and HX_TYPE are the numbers of hx__arithmetic, hx_op and hx_type.
+ * -D options of every program:
+ *   HX_ARITHMETIC        0 plain, 1 sums as fma, 2 fma by integers (hx__arithmetic)
+ *   HX_LOCAL0, HX_LOCAL1 the work-group's sides
+ *   HX_HOOK              default empty: the tests' declarations of what stands in for sub-groups */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define HX_PASTE_(a, b) a##b

@@ -5,7 +5,15 @@
  *   HX_SHAPE_PACKED   one work-item holds a tile of float16s over packed operands (CPU devices): matmul_packed.cl
  *   HX_SHAPE_SUBGROUP one sub-group of HX_LOCAL0 holds a tile, its lanes being columns, over packed operands (Intel)
  *   otherwise         a work-group shares a tile through local memory (any device)
- * HX_TILE_M, HX_TILE_N, HX_TILE_K: the tile; HX_LOCAL0, HX_LOCAL1: the work-group. */
+ * HX_TILE_M, HX_TILE_N, HX_TILE_K: the tile; HX_LOCAL0, HX_LOCAL1: the work-group.
+ * -D options, beside those of common.cl:
+ *   HX_TILE_M, HX_TILE_N rows and columns of C of a work-group, or of a sub-group
+ *   HX_TILE_K            steps of k of a tile in local memory, or of an unrolled turn
+ *   HX_PACK              steps of k that a group packs; 0: operands are not packed
+ *   HX_LANES_M, HX_LANES_N  HX_SHAPE_SUBGROUP: rows and columns of the tile in a lane, by HX_LOCAL0
+ *   HX_ROWS, HX_WIDTH, HX_STEPS  HX_SHAPE_SUBGROUP, default all: rows, columns of a lane and steps of k at once
+ *   HX_COLUMNS           HX_SHAPE_PACKED: columns whose sums are in registers at once
+ *   HX_SUB_GROUP         default the compiler's choice: the sub-group size that is required */
 
 /* Whether the panel from k0 is the first and the last of its element's sum. A launch may do a part of the panels. */
 #define HX_FIRST (k0 == 0 && !(part & 1))

@@ -15,11 +15,11 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
   const uint id = (uint)get_local_id(0), minor = id % HX_COPY_SIDE, major = id / HX_COPY_SIDE;
   const uint in_row = (uint)((pitch + HX_COPY_SIDE - 1) / HX_COPY_SIDE), group = (uint)get_group_id(0);
   const ulong i0 = (ulong)(group / in_row) * HX_COPY_SIDE, j0 = (ulong)(group % in_row) * HX_COPY_SIDE;
-  const bool across = rs == 1 && cs != 1;
+  const bool by_column = rs == 1 && cs != 1;
   x += x_first + i0 * rs + j0 * cs;
 #pragma unroll
   for (uint u = 0; u < HX_COPY_SIDE; u += HX_COPY_ITEMS / HX_COPY_SIDE) {
-    const uint i = across ? minor : major + u, j = across ? major + u : minor;
+    const uint i = by_column ? minor : major + u, j = by_column ? major + u : minor;
     const bool inside = i0 + i < rows && j0 + j < columns;
     tile[i][j] = inside ? x[i * rs + j * cs] : 0.0f;
   }
@@ -57,31 +57,26 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
 HX_JOIN_SUM(hx_join_one, float, , 32)
 HX_JOIN_SUM(hx_join_four, float4, 4, 16)
 
-/* Adds the panels of the tiles from `whole` on, a quad an item, or without HX_JOIN_FOURS in `how` an element: quads of
- * few tiles would be too few items to have all panels on their way. HX_JOIN_CELLS: those of matmul_cells.cl, which lie
- * nowhere over one another and whose pairs of columns are swapped. */
-#define HX_JOIN_FOURS 1u
-#define HX_JOIN_CELLS 2u
+/* Adds the panels of the tiles from `full_tiles` on, four neighbouring elements an item if `vec4`, else one: few tiles have
+ * too few vectors to keep all panels' loads in flight. */
 kernel __attribute__((reqd_work_group_size(HX_JOIN_ITEMS, 1, 1))) void hx_matmul_join(
-    ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole,
-    global const float *partials, uint tile_m, uint tile_n, uint align, uint how) {
-  const bool fours = how & HX_JOIN_FOURS, cells = how & HX_JOIN_CELLS;
-  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), items = tile_m * tile_n / (fours ? 4 : 1);
+    ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles,
+    global const float *partials, uint tile_m, uint tile_n, uint align, uint vec4) {
+  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), items = tile_m * tile_n / (vec4 ? 4 : 1);
   const uint tile = (uint)(get_global_id(0) / items), q = (uint)(get_global_id(0) % items);
   /* As they lie there: along the lines of t. */
-  const uint width = (across ? tile_m : tile_n) / (fours ? 4 : 1), line = q / width, from = q % width * (fours ? 4 : 1);
-  const ulong m_up = (m + tile_m - 1) / tile_m * tile_m, n_up = (n + tile_n - 1) / tile_n * tile_n;
-  const hx_place at = hx_place_of(whole + tile, tile_m, tile_n, align, cells ? m_up : m, cells ? n_up : n);
-  const hx_target to = hx_target_of(t, ldt, at, tile_m, tile_n, m, n, alpha, beta, across);
-  if (whole + tile >= hx_tiles(tile_m, tile_n, m, n) || line >= to.lines || from >= to.along) return;
+  const uint width = (transposed ? tile_m : tile_n) / (vec4 ? 4 : 1), line = q / width, from = q % width * (vec4 ? 4 : 1);
+  const hx_place at = hx_place_of(full_tiles + tile, tile_m, tile_n, align, m, n);
+  const hx_target to = hx_target_of(t, ldt, at, tile_m, tile_n, m, n, alpha, beta, transposed);
+  if (full_tiles + tile >= hx_tiles(tile_m, tile_n, m, n) || line >= to.lines || from >= to.along) return;
   partials += (ulong)tile * panels * tile_m * tile_n;
-  if (!fours) {
-    hx_store(to, line, from, hx_join_one(partials + (cells ? q ^ 1 : q), items, panels));
+  if (!vec4) {
+    hx_store(to, line, from, hx_join_one(partials + q, items, panels));
     return;
   }
-  const float4 sum = hx_join_four((global const float4 *)partials + q, items, panels), s = cells ? sum.yxwz : sum;
-  if (hx_target_in_fours(to)) {
-    hx_store_four(to, line, from, s);
+  const float4 s = hx_join_four((global const float4 *)partials + q, items, panels);
+  if (hx_target_is_vec4(to)) {
+    hx_store_vec4(to, line, from, s);
   } else {
     const float v[4] = {s.x, s.y, s.z, s.w};
 #pragma unroll

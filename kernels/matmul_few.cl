@@ -2,8 +2,15 @@
  * Matrix product for NVIDIA GPUs where C has one row or a few (or columns: A and B then change places): A is a vector
  * or a few, and B is read once, as fast as memory gives it. A tile is HX_TILE_N lines, columns of B: an item a line,
  * its chain of fma over a panel of k in the order of matmul.cl. The two ways that B may lie have a kernel each:
- * matmul_few_lines.cl, matmul_few_turns.cl. */
-#if HX_SHAPE_TILES && HX_FEW
+ * matmul_few_lines.cl, matmul_few_turns.cl.
+ * -D options:
+ *   HX_TILE_M            rows of C at most
+ *   HX_TILE_N            lines of B of a group: 32
+ *   HX_TILE_K            steps of k of a stage, or of a warp's part
+ *   HX_STAGES            stages in local memory, or parts on their way
+ *   HX_LAYOUT            2: B is laid out [column][k], else [k][column]
+ *   HX_PTX               default 0; 1: inline PTX, else what OpenCL 1.2 has, for the tests */
+#if HX_SHAPE_TILES && HX_FEW_ROWS
 
 #define HX_FEW_SUMS (HX_TILE_M * HX_TILE_N) /* of a unit */
 #define HX_FEW_JOINS (HX_TILE_M > 4 ? 2048 : 4096) /* sums that are on their way at once when panels are added */
@@ -31,16 +38,16 @@ static void hx_few_move4(uint to, global const float *from, uint some) { hx_copy
 /* How many floats lie between a multiple of 16 bytes and p. */
 static uint hx_few_shift(global const float *p) { return (uint)((size_t)p >> 2) & 3; }
 
-/* The tiles of lines and panels of a product. With HX_LIES_BACK they are done from the last one to the first: where
+/* The tiles of lines and panels of a product. With HX_LAYOUT_BACKWARDS they are done from the last one to the first: where
  * launches take turns, the one reads first what the one before it read last, and a cache may hold. */
 typedef struct hx_units {
   uint tiles, panels;
   bool back;
 } hx_units;
 
-static hx_units hx_units_of(ulong n, ulong k, uint lies) {
+static hx_units hx_units_of(ulong n, ulong k, uint layout) {
   const hx_units s = {(uint)((n + HX_TILE_N - 1) / HX_TILE_N), (uint)((k + HX_PANEL - 1) / HX_PANEL),
-                      (lies & HX_LIES_BACK) != 0};
+                      (layout & HX_LAYOUT_BACKWARDS) != 0};
   return s;
 }
 
@@ -48,15 +55,15 @@ typedef struct hx_few_target {
   global float *t;
   ulong ldt, m, n;
   float alpha, beta;
-  uint across;
+  uint transposed;
 } hx_few_target;
 
 static void hx_few_store(const hx_few_target to, uint tile, uint line, const float *sum) {
   const hx_place at = {0, (ulong)tile * HX_TILE_N, 0, (ulong)tile * HX_TILE_N};
   const hx_target target =
-      hx_target_of(to.t, to.ldt, at, HX_TILE_M, HX_TILE_N, to.m, to.n, to.alpha, to.beta, to.across);
+      hx_target_of(to.t, to.ldt, at, HX_TILE_M, HX_TILE_N, to.m, to.n, to.alpha, to.beta, to.transposed);
 #pragma unroll
-  for (uint r = 0; r < HX_TILE_M; r++) hx_store(target, to.across ? line : r, to.across ? r : line, sum[r]);
+  for (uint r = 0; r < HX_TILE_M; r++) hx_store(target, to.transposed ? line : r, to.transposed ? r : line, sum[r]);
 }
 
 /* Where several groups have panels of a tile: the sums of each wait in partials, and the group that ends the last one

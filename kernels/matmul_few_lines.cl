@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The product of matmul_few.cl where B lies [line][k]: an item does a line, and neighbours' k lie far apart. So a
  * group's items copy stages of HX_TILE_K steps of all lines into a ring in local memory, and each reads its own from
- * there, by fours. Fours of far memory are at multiples of 16 bytes, where lines need not begin: what a line has is
+ * there, as float4. A float4 of global memory is at multiples of 16 bytes, where lines need not begin: what a line has is
  * `shift` places further on, and its first and last elements are copied one by one. */
-#if HX_SHAPE_TILES && HX_FEW && HX_LAYOUT == 2
+#if HX_SHAPE_TILES && HX_FEW_ROWS && HX_LAYOUT == 2
 
 #define HX_FEW_SPARE 4 /* of k: before A's stage, after B's */
-#define HX_FEW_PITCH (HX_TILE_K + HX_FEW_SPARE) /* fours of neighbouring lines meet all banks */
+#define HX_FEW_PITCH (HX_TILE_K + HX_FEW_SPARE) /* float4s of neighbouring lines meet all banks */
 #define HX_FEW_B (HX_TILE_N * HX_FEW_PITCH)
 #define HX_FEW_STAGE (HX_FEW_B + HX_FEW_PITCH * HX_TILE_M)
 
 #define HX_FEW_ALONG (HX_TILE_K / 4)
-#define HX_FEW_LINES (HX_LOCAL0 / HX_FEW_ALONG) /* whose fours the items copy at once */
+#define HX_FEW_LINES (HX_LOCAL0 / HX_FEW_ALONG) /* whose float4s the items copy at once */
 #define HX_FEW_MINE (HX_TILE_N / HX_FEW_LINES)
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
-    ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials,
-    uint lies, uint join, global uint *tickets) {
+    ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles, global float *partials,
+    uint layout, uint join, global uint *tickets) {
   local float ring[HX_STAGES * HX_FEW_STAGE > HX_FEW_JOINS ? HX_STAGES * HX_FEW_STAGE : HX_FEW_JOINS]
       __attribute__((aligned(16)));
   local uint taken[1];
   const uint id = (uint)get_local_id(0), rows = (uint)m, group = (uint)get_group_id(0);
-  const hx_units units = hx_units_of(n, k, lies);
+  const hx_units units = hx_units_of(n, k, layout);
   const uint unit = units.back ? units.tiles * units.panels - 1 - group : group; /* panels of a tile are neighbours */
   const uint tile = unit / units.panels, panel = unit % units.panels;
-  const hx_few_target to = {t, ldt, m, n, alpha, beta, across};
-  const bool a_by_k = lies & HX_LIES_BY_K, fours = lies >> 1 & HX_LIES_FOURS;
+  const hx_few_target to = {t, ldt, m, n, alpha, beta, transposed};
+  const bool a_by_k = layout & HX_LAYOUT_BY_K, vec4 = layout >> 1 & HX_LAYOUT_VEC4;
   const ulong k0 = (ulong)panel * HX_PANEL, line0 = (ulong)tile * HX_TILE_N;
   const uint lines = (uint)min(n - line0, (ulong)HX_TILE_N), count = (uint)min(k - k0, (ulong)HX_PANEL);
   const uint steps = (count + 3 + HX_TILE_K - 1) / HX_TILE_K, stages = min(steps, (uint)(HX_PANEL / HX_TILE_K));
   a += a_first + k0 * (a_by_k ? lda : 1);
   b += b_first + line0 * ldb + k0;
 
-  /* An item's fours of a stage; of each up to where the last one begins. */
+  /* An item's float4s of a stage; of each up to where the last one begins. */
   const uint column = id % HX_FEW_ALONG * 4;
   global const float *from_b[HX_FEW_MINE];
   int ends[HX_FEW_MINE];
@@ -57,7 +57,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
                   ((int)from <= ends[u]) & (from || begins[u]))                                                        \
       from_b[u] += HX_TILE_K;                                                                                          \
     }                                                                                                                  \
-    if (!(fours && (count & 3) == 0) && ((s) == 0 || (s) + 2 >= stages)) { /* single elements */                       \
+    if (!(vec4 && (count & 3) == 0) && ((s) == 0 || (s) + 2 >= stages)) { /* single elements */                       \
       for (uint line = id; line < lines; line += HX_LOCAL0) {                                                          \
         global const float *const bp = b + line * ldb;                                                                 \
         const uint shift = hx_few_shift(bp), end = count + shift & ~3u;                                                \
@@ -105,7 +105,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     const float hx_v = (value);                                                                     \
     _Pragma("unroll") for (uint r = 0; r < HX_TILE_M; r++) acc[r] = fma((x)[r], hx_v, acc[r]);      \
   }
-      if (fours && from + HX_TILE_K <= count) {
+      if (vec4 && from + HX_TILE_K <= count) {
 #pragma unroll
         for (uint p = 0; p < HX_TILE_K; p += 4) {
           float x[4 * HX_TILE_M];

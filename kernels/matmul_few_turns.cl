@@ -2,8 +2,8 @@
  * The product of matmul_few.cl where B lies [k][line]: the warps of a group do a panel together, for its 512 steps of
  * k are too few loads for one warp to keep memory busy. Each has its part of them, of all lines, on their way in
  * registers at once; when its turn comes it takes the sums over from the warp before it, adds its own and asks for its
- * part of the group's next panel. Group g does the tiles x, x + whole, ... and of k the panels y, y + by, ... */
-#if HX_SHAPE_TILES && HX_FEW && HX_LAYOUT != 2
+ * part of the group's next panel. Group g does the tiles x, x + full_tiles, ... and of k the panels y, y + by, ... */
+#if HX_SHAPE_TILES && HX_FEW_ROWS && HX_LAYOUT != 2
 
 #define HX_FEW_WARPS (HX_LOCAL0 / 32)
 #define HX_FEW_A (HX_TILE_K * HX_TILE_M) /* a warp's part: HX_TILE_K steps */
@@ -53,17 +53,17 @@ typedef uint hx_few_policy;
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
-    ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials,
-    uint lies, uint join, global uint *tickets) {
+    ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles, global float *partials,
+    uint layout, uint join, global uint *tickets) {
   local float passed[2 * HX_FEW_WARPS * HX_FEW_SUMS], room[HX_FEW_JOINS] __attribute__((aligned(16)));
   local float parts_a[HX_FEW_WARPS * HX_FEW_A] __attribute__((aligned(16)));
   local uint taken[1];
   const uint id = (uint)get_local_id(0), lane = id & 31, warp = id / 32, rows = (uint)m;
-  const hx_units units = hx_units_of(n, k, lies);
-  const hx_few_target to = {t, ldt, m, n, alpha, beta, across};
-  const bool a_by_k = lies & HX_LIES_BY_K;
-  const uint from = warp * HX_TILE_K, x = (uint)get_group_id(0) % whole, y = (uint)get_group_id(0) / whole;
-  const uint by = (uint)get_num_groups(0) / whole; /* groups that have panels of a tile */
+  const hx_units units = hx_units_of(n, k, layout);
+  const hx_few_target to = {t, ldt, m, n, alpha, beta, transposed};
+  const bool a_by_k = layout & HX_LAYOUT_BY_K;
+  const uint from = warp * HX_TILE_K, x = (uint)get_group_id(0) % full_tiles, y = (uint)get_group_id(0) / full_tiles;
+  const uint by = (uint)get_num_groups(0) / full_tiles; /* groups that have panels of a tile */
   /* The panels of a tile are added here, in their order, or all of them wait first. */
   const bool waits = units.panels * HX_FEW_SUMS <= HX_FEW_JOINS, back = units.back && (by > 1 || waits);
   const bool last = warp + 1 == HX_FEW_WARPS;
@@ -80,7 +80,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     const bool first = panel_at == y;
     panel_at += by;
     const bool ends = panel_at >= units.panels;
-    if (ends) panel_at = y, tile_at += whole;
+    if (ends) panel_at = y, tile_at += full_tiles;
     const ulong k0 = (ulong)panel * HX_PANEL, line0 = (ulong)tile * HX_TILE_N;
     const uint count = (uint)min(k - k0, (ulong)HX_PANEL), left = count - min(from, count);
     float v[HX_TILE_K], acc[HX_TILE_M];

@@ -3,10 +3,10 @@
  * what a group does, and how elements are stored. */
 #if HX_SHAPE_TILES
 
-/* How an operand that is read in place lies, the bits of `lies`; those of B are twice those of A. */
-#define HX_LIES_BY_K 1u  /* [k][line] */
-#define HX_LIES_FOURS 4u /* the same, each four of lines at a multiple of 16 bytes; matmul_few.cl: either way */
-#define HX_LIES_BACK 16u /* matmul_few.cl: from the end of B to its beginning, for the sake of what a cache holds */
+/* How an operand that is read in place is laid out: the bits of `layout`; those of B are twice those of A. */
+#define HX_LAYOUT_BY_K 1u  /* [k][line] */
+#define HX_LAYOUT_VEC4 4u /* the same, each float4 of lines at a multiple of 16 bytes; matmul_few.cl: either way */
+#define HX_LAYOUT_BACKWARDS 16u /* matmul_few.cl: from the end of B to its beginning, for the sake of what a cache holds */
 
 /* A tile's place in C. The last tiles lie over those before, so that no read needs a bound; an element is stored by
  * the tile that it falls to, from row and column `own` on. Columns begin at multiples of `width`. */
@@ -14,8 +14,8 @@ typedef struct hx_place {
   ulong i0, j0, own_i, own_j;
 } hx_place;
 
-/* What a slice of group g does: the whole of tile g < whole (with two slices a panel of it, of two at most); of those
- * after it one panel each of the tiles from `whole` on, all those of a panel before the next one, so that what they read
+/* What a slice of group g does: all of tile g < full_tiles (with two slices a panel of it, of two at most); of those
+ * after it one panel each of the tiles from full_tiles on, all those of a panel before the next one, so that what they read
  * of A and B comes from far memory once. */
 typedef struct hx_job {
   bool part;
@@ -27,14 +27,14 @@ static uint hx_tiles(uint tile_m, uint tile_n, ulong m, ulong n) {
   return (uint)((m + tile_m - 1) / tile_m) * (uint)((n + tile_n - 1) / tile_n);
 }
 
-static hx_job hx_job_of(uint group, uint slice, uint whole, ulong m, ulong n, ulong k) {
+static hx_job hx_job_of(uint group, uint slice, uint full_tiles, ulong m, ulong n, ulong k) {
   const uint tiles = hx_tiles(HX_TILE_M, HX_TILE_N, m, n);
-  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tails = tiles - whole;
+  const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tails = tiles - full_tiles;
   hx_job job;
-  job.part = group >= whole;
-  const uint tail = job.part ? (group - whole) % tails : 0;
-  const uint panel = job.part ? (group - whole) / tails * HX_SLICES + slice : slice;
-  job.tile = job.part ? whole + tail : group;
+  job.part = group >= full_tiles;
+  const uint tail = job.part ? (group - full_tiles) % tails : 0;
+  const uint panel = job.part ? (group - full_tiles) / tails * HX_SLICES + slice : slice;
+  job.tile = job.part ? full_tiles + tail : group;
   job.panel = tail * panels + panel;
   job.k0 = min((ulong)panel * HX_PANEL, k);
   job.count = job.part || HX_SLICES > 1 ? min(k - job.k0, (ulong)HX_PANEL) : k;
@@ -43,57 +43,14 @@ static hx_job hx_job_of(uint group, uint slice, uint whole, ulong m, ulong n, ul
 
 static hx_place hx_place_of(uint tile, uint tile_m, uint tile_n, uint width, ulong m, ulong n) {
   const ulong lines = max(m, (ulong)tile_m), columns = max((n + width - 1) & ~(ulong)(width - 1), (ulong)tile_n);
-  const uint across = (uint)((n + tile_n - 1) / tile_n);
+  const uint in_row = (uint)((n + tile_n - 1) / tile_n);
   hx_place at;
-  at.own_i = (ulong)(tile / across) * tile_m;
-  at.own_j = (ulong)(tile % across) * tile_n;
+  at.own_i = (ulong)(tile / in_row) * tile_m;
+  at.own_j = (ulong)(tile % in_row) * tile_n;
   at.i0 = min(at.own_i, lines - tile_m);
   at.j0 = min(at.own_j, columns - tile_n);
   return at;
 }
-
-#if HX_CELLS
-/* What group g does where the launch chooses the sides of tiles: one panel of one tile, which ends with C. All tiles of a
- * panel come before those of the next one. */
-typedef struct hx_panel_job {
-  ulong i0, j0, k0, at; /* at: of its sums in partials */
-  uint rows, columns, count;
-} hx_panel_job;
-
-static hx_panel_job hx_panel_job_of(uint g, uint tile_m, uint tile_n, ulong m, ulong n, ulong k) {
-  const uint along = (uint)((n + tile_n - 1) / tile_n), tiles = hx_tiles(tile_m, tile_n, m, n);
-  const uint tile = g % tiles, panel = g / tiles;
-  hx_panel_job job;
-  job.i0 = (ulong)(tile / along) * tile_m;
-  job.j0 = (ulong)(tile % along) * tile_n;
-  job.k0 = (ulong)panel * HX_PANEL;
-  job.at = ((ulong)tile * ((k + HX_PANEL - 1) / HX_PANEL) + panel) * tile_m * tile_n;
-  job.rows = (uint)min(m - job.i0, (ulong)tile_m);
-  job.columns = (uint)min(n - job.j0, (ulong)tile_n);
-  job.count = (uint)min(k - job.k0, (ulong)HX_PANEL);
-  return job;
-}
-
-#if HX_PTX
-/* The warp's place in the compute unit. */
-static uint hx_warp(void) {
-  uint warp;
-  __asm__ __volatile__("mov.u32 %0, %%warpid;" : "=r"(warp));
-  return warp;
-}
-/* Whether it is so for any item of the warp: all have the same answer then, and the compiler knows that. */
-static uint hx_any(uint so) {
-  uint any;
-  __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 %0, 1, 0, p; }"
-                       : "=r"(any)
-                       : "r"(so));
-  return any;
-}
-#else
-#define hx_warp() 0
-#define hx_any(so) (so)
-#endif
-#endif
 
 /* Adds to a ticket and returns what it was. What the items of a group have stored before a barrier is there for whom
  * the ticket tells so, and for the items of its group after one. */
@@ -110,7 +67,7 @@ static uint hx_ticket(global uint *ticket, uint add) {
 }
 #endif
 
-/* What a tile is stored into: t, or where its panels wait to be joined. With `across` t is C transposed, so that its
+/* What a tile is stored into: t, or where its panels wait to be joined. With `transposed` t is C transposed, so that its
  * lines are the columns of C. */
 typedef struct hx_target {
   global float *t;
@@ -122,25 +79,25 @@ typedef struct hx_target {
 } hx_target;
 
 static hx_target hx_target_of(global float *t, ulong ldt, const hx_place at, uint tile_m, uint tile_n, ulong m, ulong n,
-                              float alpha, float beta, uint across) {
+                              float alpha, float beta, uint transposed) {
   const uint own_i = (uint)(at.own_i - at.i0), own_j = (uint)(at.own_j - at.j0);
   const uint rows = (uint)min(m - at.i0, (ulong)tile_m), columns = (uint)min(n - at.j0, (ulong)tile_n);
   hx_target to;
-  to.line = across ? at.j0 : at.i0;
-  to.from = across ? at.i0 : at.j0;
+  to.line = transposed ? at.j0 : at.i0;
+  to.from = transposed ? at.i0 : at.j0;
   to.t = t + to.line * ldt + to.from;
   to.ldt = ldt;
-  to.line_own = across ? own_j : own_i;
-  to.from_own = across ? own_i : own_j;
-  to.lines = across ? columns : rows;
-  to.along = across ? rows : columns;
+  to.line_own = transposed ? own_j : own_i;
+  to.from_own = transposed ? own_i : own_j;
+  to.lines = transposed ? columns : rows;
+  to.along = transposed ? rows : columns;
   to.alpha = alpha;
   to.beta = beta;
   return to;
 }
 
-/* Whether all that is stored are fours of neighbours at multiples of 16 bytes. */
-static bool hx_target_in_fours(const hx_target to) { return ((to.ldt | to.from | to.along) & 3) == 0; }
+/* Whether all that is stored are float4s at multiples of 16 bytes. */
+static bool hx_target_is_vec4(const hx_target to) { return ((to.ldt | to.from | to.along) & 3) == 0; }
 
 /* t = alpha * s + beta * t. */
 static void hx_store(const hx_target to, uint line, uint from, float s) {
@@ -151,8 +108,8 @@ static void hx_store(const hx_target to, uint line, uint from, float s) {
   *at = HX_CANONICAL(, s);
 }
 
-/* The same of four neighbours, where hx_target_in_fours. */
-static void hx_store_four(const hx_target to, uint line, uint from, float4 s) {
+/* The same of four neighbours, where hx_target_is_vec4. */
+static void hx_store_vec4(const hx_target to, uint line, uint from, float4 s) {
   if (line < to.line_own || line >= to.lines || from < to.from_own || from >= to.along) return;
   global float4 *const at = (global float4 *)(to.t + line * to.ldt + from);
   s = HX_MUL(4, (float4)(to.alpha), s);

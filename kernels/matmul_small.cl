@@ -6,50 +6,25 @@
  * the parameters. */
 #if HX_SHAPE_TILES && HX_SMALL
 
-/* The e-th piece of an item's sums along the lines of t, four of a row of the tile or across of a column; of items with
- * fewer rows or columns, one. */
-#define HX_SMALL_ROW(row_of_item) (row + (row_of_item) % HX_ITEM_M + HX_ITEM_M * HX_LANES_M * ((row_of_item) / HX_ITEM_M))
-#if HX_ITEM_M == 4 && HX_ITEM_N == 4
-typedef float4 hx_piece;
-#define HX_PIECE 4
-#define HX_SMALL_PIECES (HX_SMALL_ROWS * HX_BLOCKS_N)
-#define HX_SMALL_AT(e) (column + 4 * HX_LANES_N * ((e) / HX_SMALL_ROWS)) /* of its block */
-#define HX_SMALL_TO(e) (across ? HX_SMALL_AT(e) + (e) % 4 : HX_SMALL_ROW((e) % HX_SMALL_ROWS))
-#define HX_SMALL_FROM(e) (across ? HX_SMALL_ROW((e) % HX_SMALL_ROWS / 4 * 4) : HX_SMALL_AT(e))
-#define HX_SMALL_CELL(e, i) acc[(e) % HX_SMALL_ROWS / 4 * 4 + (i)][(e) / HX_SMALL_ROWS * 4 + (e) % 4]
-#define HX_SMALL_COLUMN(e) \
-  (float4)(HX_SMALL_CELL(e, 0), HX_SMALL_CELL(e, 1), HX_SMALL_CELL(e, 2), HX_SMALL_CELL(e, 3))
-#define HX_SMALL_PIECE(e, turned) \
-  ((turned) ? HX_SMALL_COLUMN(e) : vload4((e) / HX_SMALL_ROWS, acc[(e) % HX_SMALL_ROWS]))
-#define HX_SMALL_STORE(to, e, piece) hx_store_four(to, HX_SMALL_TO(e), HX_SMALL_FROM(e), piece)
-#define HX_SMALL_KEEP(e, piece) vstore4(piece, (e) / HX_SMALL_ROWS, acc[(e) % HX_SMALL_ROWS])
-#define HX_JOIN_PIECES 4 /* on their way at once, of so many panels */
-#else
-typedef float hx_piece;
-#define HX_PIECE
-#define HX_SMALL_PIECES HX_SMALL_CELLS
-#define HX_SMALL_TO(e) (across ? column + (e) % HX_ITEM_N : HX_SMALL_ROW((e) / HX_ITEM_N))
-#define HX_SMALL_FROM(e) (across ? HX_SMALL_ROW((e) / HX_ITEM_N) : column + (e) % HX_ITEM_N)
-#define HX_SMALL_PIECE(e, turned) acc[(e) / HX_ITEM_N][(e) % HX_ITEM_N]
-#define HX_SMALL_STORE(to, e, piece) hx_store(to, HX_SMALL_TO(e), HX_SMALL_FROM(e), piece)
-#define HX_SMALL_KEEP(e, piece) acc[(e) / HX_ITEM_N][(e) % HX_ITEM_N] = (piece)
-#define HX_JOIN_PIECES HX_SMALL_PIECES
-#endif
-#define HX_SMALL_SUM(e, j) sums[((e)*HX_BLOCKS_N + (j)) * HX_LOCAL0 + id]
+/* The e-th element of an item's sums, along the lines of t: its line and its place there. */
+#define HX_SMALL_TO(e) (transposed ? column + (e) % HX_ITEM_N : row + (e) / HX_ITEM_N)
+#define HX_SMALL_FROM(e) (transposed ? row + (e) / HX_ITEM_N : column + (e) % HX_ITEM_N)
+#define HX_SMALL_SUM(e) acc[(e) / HX_ITEM_N][(e) % HX_ITEM_N]
+#define HX_SMALL_PANELS(e) sums[(e)*HX_LOCAL0 + id]
 #define HX_JOIN_AHEAD 8u /* panels that are on their way at once */
 
 /* The arguments of matmul_tiles.cl's, and how the operands lie. join: the group that ends the last panel of a tile adds
  * them; *tickets are 0 for each of those tiles before the launch, and after it. */
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
-    ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials,
-    uint lies, uint join, global uint *tickets) {
+    ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles, global float *partials,
+    uint layout, uint join, global uint *tickets) {
   local float tiles_a[HX_STAGES * HX_SMALL_A_FLOATS] __attribute__((aligned(16)));
   local float tiles_b[HX_STAGES * HX_SMALL_B_FLOATS] __attribute__((aligned(16)));
   local uint taken[1];
-  local HX_PASTE(float, HX_ITEM_N) sums[HX_SMALL_ROWS * HX_BLOCKS_N * HX_LOCAL0]; /* of an item's panels */
+  local HX_PASTE(float, HX_ITEM_N) sums[HX_ITEM_M * HX_LOCAL0]; /* of an item's panels */
   const uint id = (uint)get_local_id(0), lane = id & 31, warp = id / 32;
-  const hx_job job = hx_job_of((uint)get_group_id(0), 0, whole, m, n, k);
+  const hx_job job = hx_job_of((uint)get_group_id(0), 0, full_tiles, m, n, k);
   const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_WIDTH, m, n);
   const uint warp_row = warp / (HX_TILE_N / HX_WARP_N) * HX_WARP_M;
   const uint warp_column = warp % (HX_TILE_N / HX_WARP_N) * HX_WARP_N;
@@ -61,17 +36,10 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 
   a += a_first;
   b += b_first;
-  hx_side as = hx_side_of(a, lda, lies & (HX_LIES_BY_K | HX_LIES_FOURS), HX_TILE_M, at.i0, m, job.k0, id);
-  hx_side bs = hx_side_of(b, ldb, lies >> 1 & (HX_LIES_BY_K | HX_LIES_FOURS), HX_TILE_N, at.j0, n, job.k0, id);
-#if HX_LINES
-  const uint place = column & 28; /* of the first four of k of the item's lines */
-  bs.at = b + (at.j0 + (bs.lies ? id / (HX_TILE_K / 4) : id / HX_TILE_K)) * ldb + job.k0;
-  bs.at += bs.lies ? id % (HX_TILE_K / 4) * 4 : id % HX_TILE_K;
-#else
-  const uint place = 0;
-#endif
-  const ulong a_ahead = as.lies & HX_LIES_BY_K ? HX_TILE_K * lda : HX_TILE_K;
-  const ulong b_ahead = bs.lies & HX_LIES_BY_K ? HX_TILE_K * ldb : HX_TILE_K;
+  hx_side as = hx_side_of(a, lda, layout & (HX_LAYOUT_BY_K | HX_LAYOUT_VEC4), HX_TILE_M, at.i0, m, job.k0, id);
+  hx_side bs = hx_side_of(b, ldb, layout >> 1 & (HX_LAYOUT_BY_K | HX_LAYOUT_VEC4), HX_TILE_N, at.j0, n, job.k0, id);
+  const ulong a_ahead = as.layout & HX_LAYOUT_BY_K ? HX_TILE_K * lda : HX_TILE_K;
+  const ulong b_ahead = bs.layout & HX_LAYOUT_BY_K ? HX_TILE_K * ldb : HX_TILE_K;
   const hx_tile_base a_base = HX_SMALL_BASE(tiles_a), b_base = HX_SMALL_BASE(tiles_b);
   const uint count = (uint)job.count, odd = count % HX_TILE_K, full = count / HX_TILE_K, steps = full + (odd != 0);
 
@@ -79,21 +47,21 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #define HX_SMALL_COPY_STEP(step, slot)                                                                      \
   if ((step) < full) {                                                                                      \
     hx_small_copy_a(as, a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, id);                          \
-    HX_SMALL_COPY_B(bs, b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, id);                          \
+    hx_small_copy_b(bs, b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, id);                          \
     as.at += a_ahead;                                                                                       \
     bs.at += b_ahead;                                                                                       \
   } else if ((step) < steps) {                                                                              \
     const ulong p = job.k0 + full * HX_TILE_K;                                                              \
-    hx_small_copy_last(a + (as.lies & HX_LIES_BY_K ? p * lda + at.i0 : at.i0 * lda + p), as,                \
-                       a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, HX_TILE_M, odd, false, id);    \
-    hx_small_copy_last(b + (bs.lies & HX_LIES_BY_K ? p * ldb + at.j0 : at.j0 * ldb + p), bs,                \
-                       b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, HX_TILE_N, odd, HX_LINES, id); \
+    hx_small_copy_last(a + (as.layout & HX_LAYOUT_BY_K ? p * lda + at.i0 : at.i0 * lda + p), as,                \
+                       a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, HX_TILE_M, odd, id);    \
+    hx_small_copy_last(b + (bs.layout & HX_LAYOUT_BY_K ? p * ldb + at.j0 : at.j0 * ldb + p), bs,                \
+                       b_base + HX_SMALL_BYTES * (slot) * HX_SMALL_B_FLOATS, HX_TILE_N, odd, id); \
   }                                                                                                         \
   HX_SMALL_COMMIT
 
-  float acc[HX_SMALL_ROWS][HX_SMALL_COLUMNS], av[2][HX_AHEAD][HX_SMALL_ROWS], bv[2][HX_AHEAD][HX_SMALL_COLUMNS];
+  float acc[HX_ITEM_M][HX_ITEM_N], av[2][HX_AHEAD][HX_ITEM_M], bv[2][HX_AHEAD][HX_ITEM_N];
 #pragma unroll
-  for (uint e = 0; e < HX_SMALL_CELLS; e++) acc[e / HX_SMALL_COLUMNS][e % HX_SMALL_COLUMNS] = 0.0f;
+  for (uint e = 0; e < HX_SMALL_CELLS; e++) HX_SMALL_SUM(e) = 0.0f;
 #pragma unroll 1
   for (uint s = 0; s + 1 < HX_STAGES; s++) {
     HX_SMALL_COPY_STEP(s, s)
@@ -103,8 +71,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   for (uint s = 0; s < steps; s++) {
     HX_SMALL_WAIT
     barrier(CLK_LOCAL_MEM_FENCE);
-    local const float *af = tiles_a + slot * HX_SMALL_A_FLOATS + row, *bf = tiles_b + slot * HX_SMALL_B_FLOATS;
-    bf += HX_LINES ? column * HX_TILE_K : column;
+    local const float *af = tiles_a + slot * HX_SMALL_A_FLOATS + row;
+    local const float *bf = tiles_b + slot * HX_SMALL_B_FLOATS + column;
     const bool whole_step = active && s < full;
     if (whole_step) {
       HX_SMALL_FRAGMENTS(0, 0)
@@ -126,29 +94,26 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
       } else {
 #pragma unroll 1
         for (uint p = 0; p < odd; p++) {
-          HX_SMALL_TAKE_A(0, 0, p)
-          HX_SMALL_TAKE_B(0, 0, p)
+          HX_SMALL_OPERANDS(0, 0, p)
           HX_SMALL_STEP(0, 0)
         }
       }
       if ((s + 1) % (HX_PANEL / HX_TILE_K) == 0 || s + 1 == steps) { /* the end of a panel */
         if (s >= HX_PANEL / HX_TILE_K) {
 #pragma unroll
-          for (uint e = 0; e < HX_SMALL_ROWS; e++) {
-            float before[HX_SMALL_COLUMNS];
+          for (uint e = 0; e < HX_ITEM_M; e++) {
+            float before[HX_ITEM_N];
+            HX_PASTE(vstore, HX_ITEM_N)(HX_SMALL_PANELS(e), 0, before);
 #pragma unroll
-            for (uint j = 0; j < HX_BLOCKS_N; j++) HX_PASTE(vstore, HX_ITEM_N)(HX_SMALL_SUM(e, j), j, before);
-#pragma unroll
-            for (uint j = 0; j < HX_SMALL_COLUMNS; j++) acc[e][j] = HX_ADD(, before[j], acc[e][j]);
+            for (uint j = 0; j < HX_ITEM_N; j++) acc[e][j] = HX_ADD(, before[j], acc[e][j]);
           }
         }
         if (s + 1 < steps) {
 #pragma unroll
-          for (uint e = 0; e < HX_SMALL_ROWS; e++) {
+          for (uint e = 0; e < HX_ITEM_M; e++) {
+            HX_SMALL_PANELS(e) = HX_PASTE(vload, HX_ITEM_N)(0, acc[e]);
 #pragma unroll
-            for (uint j = 0; j < HX_BLOCKS_N; j++) HX_SMALL_SUM(e, j) = HX_PASTE(vload, HX_ITEM_N)(j, acc[e]);
-#pragma unroll
-            for (uint j = 0; j < HX_SMALL_COLUMNS; j++) acc[e][j] = 0.0f;
+            for (uint j = 0; j < HX_ITEM_N; j++) acc[e][j] = 0.0f;
           }
         }
       }
@@ -156,17 +121,17 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     slot = slot + 1 < HX_STAGES ? slot + 1 : 0;
   }
 
-  hx_target to = hx_target_of(t, ldt, at, HX_TILE_M, HX_TILE_N, m, n, alpha, beta, across);
+  hx_target to = hx_target_of(t, ldt, at, HX_TILE_M, HX_TILE_N, m, n, alpha, beta, transposed);
   if (job.part) {
     const hx_place own = {0, 0, 0, 0};
     const hx_target part = hx_target_of(partials + (ulong)job.panel * (HX_TILE_M * HX_TILE_N),
-                                        across ? HX_TILE_M : HX_TILE_N, own, HX_TILE_M, HX_TILE_N, HX_TILE_M, HX_TILE_N,
-                                        1.0f, 0.0f, across);
+                                        transposed ? HX_TILE_M : HX_TILE_N, own, HX_TILE_M, HX_TILE_N, HX_TILE_M, HX_TILE_N,
+                                        1.0f, 0.0f, transposed);
 #pragma unroll
-    for (uint e = 0; e < HX_SMALL_PIECES; e++)
-      if (active) HX_SMALL_STORE(part, e, HX_SMALL_PIECE(e, across));
+    for (uint e = 0; e < HX_SMALL_CELLS; e++)
+      if (active) hx_store(part, HX_SMALL_TO(e), HX_SMALL_FROM(e), HX_SMALL_SUM(e));
     if (!join) return;
-    const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tail = job.tile - whole;
+    const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), tail = job.tile - full_tiles;
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
     if (id == 0) taken[0] = hx_ticket(tickets + tail, 1) + 1;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -174,52 +139,31 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     if (id == 0) tickets[tail] = 0; /* for the next launch */
     /* An item without a part of C goes on, for a driver may take the first one's way out for all (PoCL). */
     global const float *from = partials + (ulong)tail * panels * (HX_TILE_M * HX_TILE_N);
-    const uint width = across ? HX_TILE_M : HX_TILE_N;
+    const uint width = transposed ? HX_TILE_M : HX_TILE_N;
 #pragma unroll
-    for (uint e = 0; e < HX_SMALL_PIECES; e++) HX_SMALL_KEEP(e, (hx_piece)(-0.0f)); /* changes no sum */
-#pragma unroll
-    for (uint f = 0; f < HX_SMALL_PIECES; f += HX_JOIN_PIECES) {
+    for (uint e = 0; e < HX_SMALL_CELLS; e++) HX_SMALL_SUM(e) = -0.0f; /* changes no sum */
 #pragma unroll 1
-      for (uint p = 0; p < panels; p += HX_JOIN_AHEAD) {
-        hx_piece v[HX_JOIN_AHEAD][HX_JOIN_PIECES];
+    for (uint p = 0; p < panels; p += HX_JOIN_AHEAD) {
+      float v[HX_JOIN_AHEAD][HX_SMALL_CELLS];
 #pragma unroll
-        for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
+      for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
 #pragma unroll
-          for (uint e = 0; e < HX_JOIN_PIECES; e++) {
-            v[u][e] = (hx_piece)(-0.0f);
-            if (p + u < panels)
-              v[u][e] = *(global const hx_piece *)(from + (p + u) * (HX_TILE_M * HX_TILE_N) +
-                                                   HX_SMALL_TO(f + e) * width + HX_SMALL_FROM(f + e));
-          }
+        for (uint e = 0; e < HX_SMALL_CELLS; e++) {
+          v[u][e] = -0.0f;
+          if (p + u < panels)
+            v[u][e] = from[(p + u) * (HX_TILE_M * HX_TILE_N) + HX_SMALL_TO(e) * width + HX_SMALL_FROM(e)];
         }
+      }
 #pragma unroll
-        for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
+      for (uint u = 0; u < HX_JOIN_AHEAD; u++) {
 #pragma unroll
-          for (uint e = 0; e < HX_JOIN_PIECES; e++)
-            HX_SMALL_KEEP(f + e, HX_ADD(HX_PIECE, HX_SMALL_PIECE(f + e, false), v[u][e]));
-        }
+        for (uint e = 0; e < HX_SMALL_CELLS; e++) HX_SMALL_SUM(e) = HX_ADD(, HX_SMALL_SUM(e), v[u][e]);
       }
     }
   }
   if (!active) return;
-  const bool turned = across && !job.part; /* sums of panels are as they lie in t */
-#if HX_ITEM_M == 4 && HX_ITEM_N == 4
-  const bool fours = hx_target_in_fours(to);
 #pragma unroll
-  for (uint e = 0; e < HX_SMALL_PIECES; e++) {
-    const float4 sum = HX_SMALL_PIECE(e, turned);
-    if (fours) {
-      HX_SMALL_STORE(to, e, sum);
-    } else {
-      const float v[4] = {sum.x, sum.y, sum.z, sum.w};
-#pragma unroll
-      for (uint u = 0; u < 4; u++) hx_store(to, HX_SMALL_TO(e), HX_SMALL_FROM(e) + u, v[u]);
-    }
-  }
-#else
-#pragma unroll
-  for (uint e = 0; e < HX_SMALL_PIECES; e++) HX_SMALL_STORE(to, e, HX_SMALL_PIECE(e, turned));
-#endif
+  for (uint e = 0; e < HX_SMALL_CELLS; e++) hx_store(to, HX_SMALL_TO(e), HX_SMALL_FROM(e), HX_SMALL_SUM(e));
 }
 
 #endif

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the product of matmul_tiles.cl is made of: its parameters, the operands and the fma of a step of k, and the sums
  * in registers. matmul_stage_copy.cl has the copies into local memory.
- *   HX_PTX       the copies are cp.async; otherwise they go through registers
+ * -D options, all from the row (table/matmul_nvidia_rows.inc) unless a default is given:
+ *   HX_TILE_M, HX_TILE_N, HX_TILE_K  the group's tile of C, and its steps of k in local memory
+ *   HX_PTX       1: the copies are cp.async; 0 (the tests): they go through registers
  *   HX_BLOCKS_M, HX_BLOCKS_N  blocks of four rows, and of four columns, an item
  *   HX_SLICES    2 (HX_PTX alone): each half of a group does a panel of its own of the same tile, so that few tiles have
  *                twice the warps; they meet to add the panels. They keep step: warps of a unit that run apart fetch the
@@ -9,19 +11,19 @@
  *   HX_STAGES    tiles in local memory. 2: the loop does two a turn, at fixed places. More (HX_PTX alone): further tiles
  *                are on their way, which gives far memory time; one a turn, or where A lies [k][row] two, for which
  *                the copies of another A leave too few registers
- *   HX_LAYOUT    how the operands lie: 0 A [row][k] and B [k][column]; 1 A [k][row]; 2 B [column][k]
- *   HX_WIDTH     floats that a copy of an operand that lies [k][line] takes: 4, whose lines begin at multiples of 16
+ *   HX_LAYOUT    the operands' layout (hx__layout): 0 A [row][k] and B [k][column]; 1 A [k][row]; 2 B [column][k]
+ *   HX_WIDTH     floats that a copy of an operand laid out [k][line] takes: 4, whose lines begin at multiples of 16
  *                bytes, or 1, at any places: each warp then copies neighbours of one k, at offsets that are constants
- *   HX_FOURS     1: what lies [line][k] is copied by four neighbours of k at multiples of 16 bytes, and lies so in local
+ *   HX_VEC4     1: an operand laid out [line][k] is copied as float4 along k, and is laid out so in local
  *                memory. Copies of single floats are four times as many, and cost a small tile more than its fma
- *   HX_AHEAD     steps of k whose operands are read into registers at once; HX_FOURS: 4, otherwise what divides HX_TILE_K
+ *   HX_AHEAD     steps of k whose operands are read into registers at once; HX_VEC4: 4, otherwise what divides HX_TILE_K
  *                an even number of times
  *   HX_SPREAD    steps of k from the copies of A in a tile to the first half of those of B, and on to the others
  *   HX_ORDER     the order of the fma of a step
  *   HX_DIRECT    a tile is stored from the registers where it can be; otherwise always through local memory
  *   HX_AT_ONCE   elements of a tile that an item stores at once where it goes through local memory by elements; each
  *                waits for local memory, and with beta for C
- *   HX_SPARE     quads of local memory that nobody uses: NVIDIA's compiler gives an item no more registers than as many
+ *   HX_SPARE     unused float4s of local memory: NVIDIA's compiler gives an item no more registers than as many
  *                groups leave it as local memory would have room for, and then loads operands late */
 #if HX_SHAPE_TILES
 
@@ -54,20 +56,20 @@
 #ifndef HX_SPREAD /* B by columns: its copies are single floats, too many for one step */
 #define HX_SPREAD (HX_A_BY_K && HX_TILE_K > 8 ? 2 : HX_B_BY_COLUMN)
 #endif
-#ifndef HX_FOURS
-#define HX_FOURS 0
+#ifndef HX_VEC4
+#define HX_VEC4 0
 #endif
 #ifndef HX_AHEAD
-#define HX_AHEAD (HX_FOURS ? 4 : 1)
+#define HX_AHEAD (HX_VEC4 ? 4 : 1)
 #endif
-#define HX_A_FOURS (HX_FOURS && !HX_A_BY_K)
-#define HX_B_FOURS (HX_FOURS && HX_B_BY_COLUMN)
-#define HX_PITCH_A (HX_A_FOURS ? HX_TILE_K + 4 : HX_TILE_M + 4)
-#define HX_PITCH_B (HX_B_FOURS ? HX_TILE_K + 4 : HX_TILE_N + (HX_B_BY_COLUMN ? 4 : 0))
-#define HX_A_FLOATS (HX_A_FOURS ? HX_TILE_M * HX_PITCH_A : HX_TILE_K * HX_PITCH_A)
-#define HX_B_FLOATS (HX_B_FOURS ? HX_TILE_N * HX_PITCH_B : HX_TILE_K * HX_PITCH_B)
+#define HX_A_VEC4 (HX_VEC4 && !HX_A_BY_K)
+#define HX_B_VEC4 (HX_VEC4 && HX_B_BY_COLUMN)
+#define HX_PITCH_A (HX_A_VEC4 ? HX_TILE_K + 4 : HX_TILE_M + 4)
+#define HX_PITCH_B (HX_B_VEC4 ? HX_TILE_K + 4 : HX_TILE_N + (HX_B_BY_COLUMN ? 4 : 0))
+#define HX_A_FLOATS (HX_A_VEC4 ? HX_TILE_M * HX_PITCH_A : HX_TILE_K * HX_PITCH_A)
+#define HX_B_FLOATS (HX_B_VEC4 ? HX_TILE_N * HX_PITCH_B : HX_TILE_K * HX_PITCH_B)
 
-#if HX_FOURS && !HX_PTX /* copies through registers are of one tile */
+#if HX_VEC4 && !HX_PTX /* copies through registers are of one tile */
 #undef HX_STAGES
 #endif
 #ifndef HX_STAGES
@@ -90,9 +92,9 @@ static void hx_barrier(uint slice) {
 #endif
 
 /* Operands of HX_AHEAD steps from p on of a stage into registers; of one of the last steps of k; the fma of a step. */
-#define HX_ROW_AT(i) (HX_A_FOURS ? HX_LINE_PLACE(HX_BLOCK_A, (i) / 4 * 16 + (i) % 4) * HX_PITCH_A : (i) / 4 * 16 + (i) % 4)
+#define HX_ROW_AT(i) (HX_A_VEC4 ? HX_LINE_PLACE(HX_BLOCK_A, (i) / 4 * 16 + (i) % 4) * HX_PITCH_A : (i) / 4 * 16 + (i) % 4)
 #define HX_COLUMN_AT(j) \
-  (HX_B_FOURS ? HX_LINE_PLACE(HX_BLOCK_B, (j) / 4 * 32 + (j) % 4) * HX_PITCH_B : (j) / 4 * 32 + (j) % 4)
+  (HX_B_VEC4 ? HX_LINE_PLACE(HX_BLOCK_B, (j) / 4 * 32 + (j) % 4) * HX_PITCH_B : (j) / 4 * 32 + (j) % 4)
 #define HX_TAKE_LINE(to, i, from)                                              \
   {                                                                            \
     const float4 four = *(local const float4 *)(from);                         \
@@ -100,7 +102,7 @@ static void hx_barrier(uint slice) {
     to[2 % HX_AHEAD][i] = four.z, to[3 % HX_AHEAD][i] = four.w;                \
   }
 #define HX_TAKE(set, stage, p, steps)                                                                                \
-  if (HX_A_FOURS) {                                                                                                  \
+  if (HX_A_VEC4) {                                                                                                  \
     _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++)                                                             \
         HX_TAKE_LINE(av[set], i, a_frag + (stage) * HX_A_FLOATS + HX_ROW_AT(i) + (p))                                \
   } else {                                                                                                           \
@@ -110,7 +112,7 @@ static void hx_barrier(uint slice) {
                   av[set][u]);                                                                                       \
     }                                                                                                                \
   }                                                                                                                  \
-  if (HX_B_FOURS) {                                                                                                  \
+  if (HX_B_VEC4) {                                                                                                  \
     _Pragma("unroll") for (uint j = 0; j < HX_COLUMNS; j++)                                                          \
         HX_TAKE_LINE(bv[set], j, b_frag + (stage) * HX_B_FLOATS + HX_COLUMN_AT(j) + (p))                             \
   } else {                                                                                                           \
@@ -121,13 +123,13 @@ static void hx_barrier(uint slice) {
     }                                                                                                                \
   }
 #define HX_FRAGMENTS(set, stage, p) HX_TAKE(set, stage, p, HX_AHEAD)
-#if HX_FOURS
-#define HX_LAST_AT(fours, floats, pitch, p) ((fours) ? (p) / HX_TILE_K * (floats) + (p) % HX_TILE_K : (p) * (pitch))
+#if HX_VEC4
+#define HX_LAST_AT(vec4, floats, pitch, p) ((vec4) ? (p) / HX_TILE_K * (floats) + (p) % HX_TILE_K : (p) * (pitch))
 #define HX_LAST_FRAGMENTS(p)                                                                       \
   _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++)                                             \
-      av[0][0][i] = a_frag[HX_LAST_AT(HX_A_FOURS, HX_A_FLOATS, HX_PITCH_A, p) + HX_ROW_AT(i)];     \
+      av[0][0][i] = a_frag[HX_LAST_AT(HX_A_VEC4, HX_A_FLOATS, HX_PITCH_A, p) + HX_ROW_AT(i)];     \
   _Pragma("unroll") for (uint j = 0; j < HX_COLUMNS; j++)                                          \
-      bv[0][0][j] = b_frag[HX_LAST_AT(HX_B_FOURS, HX_B_FLOATS, HX_PITCH_B, p) + HX_COLUMN_AT(j)];
+      bv[0][0][j] = b_frag[HX_LAST_AT(HX_B_VEC4, HX_B_FLOATS, HX_PITCH_B, p) + HX_COLUMN_AT(j)];
 #else
 #define HX_LAST_FRAGMENTS(p) HX_TAKE(0, 0, p, 1)
 #endif

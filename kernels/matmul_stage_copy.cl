@@ -21,8 +21,8 @@
 #define HX_WIDE_TO(tile, pitch, u) \
   ((u) / HX_WIDE_TIMES(tile) * HX_WIDE_LINES(tile) * (pitch) + HX_WIDE_PAST(tile, u))
 
-/* With HX_FOURS a warp reads four lines of A at once, or eight of B, that are four apart. So lines lie in places such that
- * these are neighbours, by blocks of 16 lines of A and of 32 of B, and their fours of k meet all banks. TILE_K / 4 items
+/* With HX_VEC4 a warp reads four lines of A at once, or eight of B, that are four apart. So lines lie in places such that
+ * these are neighbours, by blocks of 16 lines of A and of 32 of B, and their float4s of k meet all banks. TILE_K / 4 items
  * copy a line. */
 #define HX_BLOCK_A 16
 #define HX_BLOCK_B 32
@@ -30,11 +30,11 @@
   ((line) / (block) * (block) + (line) % 4 * ((block) / 4) + (line) % (block) / 4)
 #define HX_PLACE_LINE(block, place) \
   ((place) / (block) * (block) + (place) % ((block) / 4) * 4 + (place) % (block) / ((block) / 4))
-#define HX_FOURS_LINES (HX_ITEMS / (HX_TILE_K / 4))
-#define HX_FOURS_COPIES(tile) ((tile) / HX_FOURS_LINES)
-#define HX_FOURS_FROM(block, at, ld, u) ((at) + HX_PLACE_LINE(block, (u) * HX_FOURS_LINES) * (ld))
-#define HX_FOURS_TO(pitch, u) ((u) * HX_FOURS_LINES * (pitch))
-#if HX_FOURS && (HX_SLICES > 1 || HX_TILE_M % HX_FOURS_LINES != 0 || HX_TILE_N % HX_FOURS_LINES != 0)
+#define HX_VEC4_LINES (HX_ITEMS / (HX_TILE_K / 4))
+#define HX_VEC4_COPIES(tile) ((tile) / HX_VEC4_LINES)
+#define HX_VEC4_FROM(block, at, ld, u) ((at) + HX_PLACE_LINE(block, (u) * HX_VEC4_LINES) * (ld))
+#define HX_VEC4_TO(pitch, u) ((u) * HX_VEC4_LINES * (pitch))
+#if HX_VEC4 && (HX_SLICES > 1 || HX_TILE_M % HX_VEC4_LINES != 0 || HX_TILE_N % HX_VEC4_LINES != 0)
 #error every item needs as many copies, and the last of k are found by the items of one slice
 #endif
 
@@ -70,10 +70,10 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
   uint a_to = (uint)(size_t)(tile_a + a_mine), b_to = (uint)(size_t)(tile_b + b_mine);                     \
   const uint a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_WIDE_ALONG(HX_TILE_M);
 #define HX_COPY_A(half)                                                                                              \
-  if (HX_A_FOURS) {                                                                                                  \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOURS_COPIES(HX_TILE_M); u++)                                          \
-        hx_copy16(a_to + 4 * ((half) * HX_A_FLOATS + HX_FOURS_TO(HX_PITCH_A, u)),                                    \
-                  HX_FOURS_FROM(HX_BLOCK_A, a_at, lda, u));                                                          \
+  if (HX_A_VEC4) {                                                                                                  \
+    _Pragma("unroll") for (uint u = 0; u < HX_VEC4_COPIES(HX_TILE_M); u++)                                          \
+        hx_copy16(a_to + 4 * ((half) * HX_A_FLOATS + HX_VEC4_TO(HX_PITCH_A, u)),                                    \
+                  HX_VEC4_FROM(HX_BLOCK_A, a_at, lda, u));                                                          \
   } else if (!HX_A_BY_K) {                                                                                           \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                         \
         hx_copy4(a_to + 4 * ((half) * HX_A_FLOATS + HX_SINGLE_TO(HX_PITCH_A, u)), HX_SINGLE_FROM(a_at, a_lines, u)); \
@@ -87,10 +87,10 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
                      HX_WIDE_FROM(HX_TILE_M, a_at, a_lines, u));                                                     \
   }
 #define HX_COPY_B(half, part)                                                                                        \
-  if (HX_B_FOURS) {                                                                                                  \
-    _Pragma("unroll") for (HX_HALF(HX_FOURS_COPIES(HX_TILE_N), part))                                                \
-        hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_FOURS_TO(HX_PITCH_B, u)),                                    \
-                  HX_FOURS_FROM(HX_BLOCK_B, b_at, ldb, u));                                                          \
+  if (HX_B_VEC4) {                                                                                                  \
+    _Pragma("unroll") for (HX_HALF(HX_VEC4_COPIES(HX_TILE_N), part))                                                \
+        hx_copy16(b_to + 4 * ((half) * HX_B_FLOATS + HX_VEC4_TO(HX_PITCH_B, u)),                                    \
+                  HX_VEC4_FROM(HX_BLOCK_B, b_at, ldb, u));                                                          \
   } else if (HX_B_BY_COLUMN) {                                                                                       \
     _Pragma("unroll") for (HX_HALF(HX_SINGLE_COPIES(HX_TILE_N), part))                                               \
         hx_copy4(b_to + 4 * ((half) * HX_B_FLOATS + HX_SINGLE_TO(HX_PITCH_B, u)), HX_SINGLE_FROM(b_at, b_lines, u)); \
@@ -114,13 +114,13 @@ typedef float hx_wide;
 #endif
 #define HX_COPY_STATE                                                                                            \
   float a_in[HX_SINGLE_COPIES(HX_TILE_M)], b_one[HX_SINGLE_COPIES(HX_TILE_N)];                                   \
-  float4 a_four[HX_FOURS_COPIES(HX_TILE_M) + 1], b_four[HX_FOURS_COPIES(HX_TILE_N) + 1];                         \
+  float4 a_four[HX_VEC4_COPIES(HX_TILE_M) + 1], b_four[HX_VEC4_COPIES(HX_TILE_N) + 1];                         \
   hx_wide a_wide[HX_WIDE_COPIES(HX_TILE_M)], b_in[HX_WIDE_COPIES(HX_TILE_N)];                                     \
   const bool a_some = HX_WIDE_LINES(HX_TILE_M) <= HX_TILE_K || id < HX_TILE_K * HX_WIDE_ALONG(HX_TILE_M);
 #define HX_COPY_A(half)                                                      \
-  if (HX_A_FOURS) {                                                          \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOURS_COPIES(HX_TILE_M); u++)  \
-        a_four[u] = vload4(0, HX_FOURS_FROM(HX_BLOCK_A, a_at, lda, u));      \
+  if (HX_A_VEC4) {                                                          \
+    _Pragma("unroll") for (uint u = 0; u < HX_VEC4_COPIES(HX_TILE_M); u++)  \
+        a_four[u] = vload4(0, HX_VEC4_FROM(HX_BLOCK_A, a_at, lda, u));      \
   } else if (!HX_A_BY_K) {                                                   \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++) \
         a_in[u] = *HX_SINGLE_FROM(a_at, a_lines, u);                         \
@@ -129,9 +129,9 @@ typedef float hx_wide;
         a_wide[u] = *(global const hx_wide *)HX_WIDE_FROM(HX_TILE_M, a_at, a_lines, u);            \
   }
 #define HX_COPY_B(half, part)                                          \
-  if (HX_B_FOURS) {                                                    \
-    _Pragma("unroll") for (HX_HALF(HX_FOURS_COPIES(HX_TILE_N), part))  \
-        b_four[u] = vload4(0, HX_FOURS_FROM(HX_BLOCK_B, b_at, ldb, u)); \
+  if (HX_B_VEC4) {                                                    \
+    _Pragma("unroll") for (HX_HALF(HX_VEC4_COPIES(HX_TILE_N), part))  \
+        b_four[u] = vload4(0, HX_VEC4_FROM(HX_BLOCK_B, b_at, ldb, u)); \
   } else if (HX_B_BY_COLUMN) {                                         \
     _Pragma("unroll") for (HX_HALF(HX_SINGLE_COPIES(HX_TILE_N), part)) \
         b_one[u] = *HX_SINGLE_FROM(b_at, b_lines, u);                  \
@@ -143,9 +143,9 @@ typedef float hx_wide;
 #define HX_COPY_ALL
 #define HX_COPY_COMMIT
 #define HX_COPY_END(half)                                                                                        \
-  if (HX_A_FOURS) {                                                                                              \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOURS_COPIES(HX_TILE_M); u++)                                      \
-        vstore4(a_four[u], 0, tile_a + (half) * HX_A_FLOATS + a_mine + HX_FOURS_TO(HX_PITCH_A, u));              \
+  if (HX_A_VEC4) {                                                                                              \
+    _Pragma("unroll") for (uint u = 0; u < HX_VEC4_COPIES(HX_TILE_M); u++)                                      \
+        vstore4(a_four[u], 0, tile_a + (half) * HX_A_FLOATS + a_mine + HX_VEC4_TO(HX_PITCH_A, u));              \
   } else if (!HX_A_BY_K) {                                                                                       \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_M); u++)                                     \
         tile_a[(half) * HX_A_FLOATS + a_mine + HX_SINGLE_TO(HX_PITCH_A, u)] = a_in[u];                           \
@@ -153,9 +153,9 @@ typedef float hx_wide;
     _Pragma("unroll") for (uint u = 0; u < HX_WIDE_COPIES(HX_TILE_M); u++)                                       \
         *(local hx_wide *)(tile_a + (half) * HX_A_FLOATS + a_mine + HX_WIDE_TO(HX_TILE_M, HX_PITCH_A, u)) = a_wide[u]; \
   }                                                                                                              \
-  if (HX_B_FOURS) {                                                                                              \
-    _Pragma("unroll") for (uint u = 0; u < HX_FOURS_COPIES(HX_TILE_N); u++)                                      \
-        vstore4(b_four[u], 0, tile_b + (half) * HX_B_FLOATS + b_mine + HX_FOURS_TO(HX_PITCH_B, u));              \
+  if (HX_B_VEC4) {                                                                                              \
+    _Pragma("unroll") for (uint u = 0; u < HX_VEC4_COPIES(HX_TILE_N); u++)                                      \
+        vstore4(b_four[u], 0, tile_b + (half) * HX_B_FLOATS + b_mine + HX_VEC4_TO(HX_PITCH_B, u));              \
   } else if (HX_B_BY_COLUMN) {                                                                                   \
     _Pragma("unroll") for (uint u = 0; u < HX_SINGLE_COPIES(HX_TILE_N); u++)                                     \
         tile_b[(half) * HX_B_FLOATS + b_mine + HX_SINGLE_TO(HX_PITCH_B, u)] = b_one[u];                          \

@@ -10,7 +10,7 @@
  *   - the fma go along the rows to and fro, which reuses operands;
  *   - no branch in the loop over k: the last tile is copied twice.
  * matmul_stage.cl has what a step of k is made of, and the parameters. */
-#if HX_SHAPE_TILES && !HX_SMALL && !HX_CELLS && !HX_FEW /* which have kernels of their own */
+#if HX_SHAPE_TILES && !HX_SMALL && !HX_FEW_ROWS /* which have kernels of their own */
 
 #if !HX_B_BY_COLUMN && HX_WIDE_LINES(HX_TILE_N) > HX_TILE_K
 #error the copies of B have no condition, so every item needs one
@@ -35,26 +35,26 @@ static uint hx_quad_at(uint row, uint quad) {
 }
 
 /* Stores such a tile, neighbouring items along the lines of t. */
-static void hx_store_tile(local const float4 *tile, const hx_target to, uint across) {
-  if (across && hx_target_in_fours(to)) {
+static void hx_store_tile(local const float4 *tile, const hx_target to, uint transposed) {
+  if (transposed && hx_target_is_vec4(to)) {
 #pragma unroll 1
     for (uint e = (uint)get_local_id(0); e < HX_TILE_FLOATS / 16; e += HX_LOCAL0) {
       const uint row = e % (HX_TILE_M / 4) * 4, quad = e / (HX_TILE_M / 4);
       const float4 a = tile[hx_quad_at(row, quad)].yxwz, b = tile[hx_quad_at(row + 1, quad)].yxwz;
       const float4 c = tile[hx_quad_at(row + 2, quad)].yxwz, d = tile[hx_quad_at(row + 3, quad)].yxwz;
-      hx_store_four(to, 4 * quad, row, (float4)(a.x, b.x, c.x, d.x));
-      hx_store_four(to, 4 * quad + 1, row, (float4)(a.y, b.y, c.y, d.y));
-      hx_store_four(to, 4 * quad + 2, row, (float4)(a.z, b.z, c.z, d.z));
-      hx_store_four(to, 4 * quad + 3, row, (float4)(a.w, b.w, c.w, d.w));
+      hx_store_vec4(to, 4 * quad, row, (float4)(a.x, b.x, c.x, d.x));
+      hx_store_vec4(to, 4 * quad + 1, row, (float4)(a.y, b.y, c.y, d.y));
+      hx_store_vec4(to, 4 * quad + 2, row, (float4)(a.z, b.z, c.z, d.z));
+      hx_store_vec4(to, 4 * quad + 3, row, (float4)(a.w, b.w, c.w, d.w));
     }
     return;
   }
 #if !HX_DIRECT
-  if (hx_target_in_fours(to)) {
+  if (hx_target_is_vec4(to)) {
 #pragma unroll 4
     for (uint e = (uint)get_local_id(0); e < HX_TILE_FLOATS / 4; e += HX_LOCAL0) {
       const uint row = e / HX_ROW_QUADS, quad = e % HX_ROW_QUADS;
-      hx_store_four(to, row, 4 * quad, tile[hx_quad_at(row, quad)].yxwz);
+      hx_store_vec4(to, row, 4 * quad, tile[hx_quad_at(row, quad)].yxwz);
     }
     return;
   }
@@ -62,13 +62,13 @@ static void hx_store_tile(local const float4 *tile, const hx_target to, uint acr
 #if HX_SLICES == 2 && HX_WIDTH == 4 /* whose loop over k what is below slows by 1 % */
 #pragma unroll 2
   for (uint e = (uint)get_local_id(0); e < HX_TILE_FLOATS; e += HX_LOCAL0) {
-    const uint row = across ? e % HX_TILE_M : e / HX_TILE_N, column = across ? e / HX_TILE_M : e % HX_TILE_N;
+    const uint row = transposed ? e % HX_TILE_M : e / HX_TILE_N, column = transposed ? e / HX_TILE_M : e % HX_TILE_N;
     const float s = ((local const float *)tile)[4 * hx_quad_at(row, column / 4) + (column % 4 ^ 1)];
-    hx_store(to, across ? column : row, across ? row : column, s);
+    hx_store(to, transposed ? column : row, transposed ? row : column, s);
   }
 #else
   /* An item's elements are of one column of t. No item may leave early: the loop over k would get other registers. */
-  const uint id = (uint)get_local_id(0), width = across ? HX_TILE_M : HX_TILE_N, from = id % width;
+  const uint id = (uint)get_local_id(0), width = transposed ? HX_TILE_M : HX_TILE_N, from = id % width;
   const uint apart = HX_LOCAL0 / width;
   const uint lines = id / width < apart && from >= to.from_own && from < to.along ? to.lines : 0;
 #define HX_STORED(line) ((line) >= to.line_own && (line) < lines)
@@ -78,7 +78,7 @@ static void hx_store_tile(local const float4 *tile, const hx_target to, uint acr
     float s[HX_AT_ONCE], t[HX_AT_ONCE];
 #pragma unroll
     for (uint u = 0; u < HX_AT_ONCE; u++) {
-      const uint row = across ? from : line + u * apart, column = across ? line + u * apart : from;
+      const uint row = transposed ? from : line + u * apart, column = transposed ? line + u * apart : from;
       s[u] = ((local const float *)tile)[4 * hx_quad_at(row, column / 4) + (column % 4 ^ 1)];
       s[u] = HX_MUL(, to.alpha, s[u]);
     }
@@ -112,7 +112,7 @@ static bool hx_met(global uint *ticket, uint add, local uint *room) {
  * before those of the next one. */
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
-    ulong k, float alpha, float beta, global float *t, ulong ldt, uint across, uint whole, global float *partials,
+    ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles, global float *partials,
     uint join, global uint *tickets) {
   local float stages_a[HX_SLICES * HX_STAGES * HX_A_FLOATS] __attribute__((aligned(16)));
   local float stages_b[HX_SLICES * HX_STAGES * HX_B_FLOATS] __attribute__((aligned(16)));
@@ -129,7 +129,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   tile_a += slice * (HX_STAGES * HX_A_FLOATS);
   tile_b += slice * (HX_STAGES * HX_B_FLOATS);
 #endif
-  const hx_job job = hx_job_of(group, slice, whole, m, n, k);
+  const hx_job job = hx_job_of(group, slice, full_tiles, m, n, k);
   const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_PLACE_WIDTH, m, n);
   uint left = (uint)job.count;             /* of k, after the panel at hand */
   uint full = left & ~(HX_TURN - 1);       /* what the loop below does of it */
@@ -139,27 +139,27 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #define HX_SINGLE_AT(line, ld) ((line + id / 8) * (ld) + job.k0 + id % 8)
 #define HX_WIDE_AT(tile, line, ld) \
   ((job.k0 + id / HX_WIDE_ALONG(tile)) * (ld) + (line) + id % HX_WIDE_ALONG(tile) * HX_WIDTH)
-#define HX_FOURS_MINE(pitch) (id / (HX_TILE_K / 4) * (pitch) + id % (HX_TILE_K / 4) * 4)
-#define HX_FOURS_AT(block, line, ld) \
+#define HX_VEC4_MINE(pitch) (id / (HX_TILE_K / 4) * (pitch) + id % (HX_TILE_K / 4) * 4)
+#define HX_VEC4_AT(block, line, ld) \
   (((line) + HX_PLACE_LINE(block, id / (HX_TILE_K / 4))) * (ld) + job.k0 + id % (HX_TILE_K / 4) * 4)
-  const uint a_mine = HX_A_FOURS  ? HX_FOURS_MINE(HX_PITCH_A)
+  const uint a_mine = HX_A_VEC4  ? HX_VEC4_MINE(HX_PITCH_A)
                       : HX_A_BY_K ? HX_WIDE_MINE(HX_TILE_M, HX_PITCH_A)
                                   : HX_SINGLE_MINE(HX_PITCH_A);
-  const uint b_mine = HX_B_FOURS       ? HX_FOURS_MINE(HX_PITCH_B)
+  const uint b_mine = HX_B_VEC4       ? HX_VEC4_MINE(HX_PITCH_B)
                       : HX_B_BY_COLUMN ? HX_SINGLE_MINE(HX_PITCH_B)
                                        : HX_WIDE_MINE(HX_TILE_N, HX_PITCH_B);
   const ulong a_lines = (HX_A_BY_K ? HX_WIDE_LINES(HX_TILE_M) : HX_SINGLE_LINES) * lda;
   const ulong b_lines = (HX_B_BY_COLUMN ? HX_SINGLE_LINES : HX_WIDE_LINES(HX_TILE_N)) * ldb;
   const ulong a_ahead = HX_A_BY_K ? HX_TILE_K * lda : HX_TILE_K, b_ahead = HX_B_BY_COLUMN ? HX_TILE_K : HX_TILE_K * ldb;
-  global const float *a_at = a + a_first + (HX_A_FOURS  ? HX_FOURS_AT(HX_BLOCK_A, at.i0, lda)
+  global const float *a_at = a + a_first + (HX_A_VEC4  ? HX_VEC4_AT(HX_BLOCK_A, at.i0, lda)
                                             : HX_A_BY_K ? HX_WIDE_AT(HX_TILE_M, at.i0, lda)
                                                         : HX_SINGLE_AT(at.i0, lda));
-  global const float *b_at = b + b_first + (HX_B_FOURS       ? HX_FOURS_AT(HX_BLOCK_B, at.j0, ldb)
+  global const float *b_at = b + b_first + (HX_B_VEC4       ? HX_VEC4_AT(HX_BLOCK_B, at.j0, ldb)
                                             : HX_B_BY_COLUMN ? HX_SINGLE_AT(at.j0, ldb)
                                                              : HX_WIDE_AT(HX_TILE_N, at.j0, ldb));
-#define HX_FRAG_AT(fours, block, pitch, line) ((fours) ? HX_LINE_PLACE(block, line) * (pitch) : (line))
-  local const float *a_frag = tile_a + HX_FRAG_AT(HX_A_FOURS, HX_BLOCK_A, HX_PITCH_A, hx_tile_row(id));
-  local const float *b_frag = tile_b + HX_FRAG_AT(HX_B_FOURS, HX_BLOCK_B, HX_PITCH_B, hx_tile_column(id));
+#define HX_FRAG_AT(vec4, block, pitch, line) ((vec4) ? HX_LINE_PLACE(block, line) * (pitch) : (line))
+  local const float *a_frag = tile_a + HX_FRAG_AT(HX_A_VEC4, HX_BLOCK_A, HX_PITCH_A, hx_tile_row(id));
+  local const float *b_frag = tile_b + HX_FRAG_AT(HX_B_VEC4, HX_BLOCK_B, HX_PITCH_B, hx_tile_column(id));
   HX_COPY_STATE
 #if HX_PTX && HX_B_BY_COLUMN /* as above */
   __asm__ __volatile__("" : "+l"(a_frag), "+l"(b_frag));
@@ -233,7 +233,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
    * stays in registers throughout. */
 #if HX_SLICES > 1
   /* The barriers of the first slice, which has no fewer steps. */
-  const uint all = (uint)hx_job_of(group + full, 0, whole, m, n, k).count, own = (uint)job.count;
+  const uint all = (uint)hx_job_of(group + full, 0, full_tiles, m, n, k).count, own = (uint)job.count;
   if (all >= HX_TILE_K && own < HX_TILE_K) barrier(CLK_LOCAL_MEM_FENCE);
   for (uint p = own & ~(HX_TURN - 1); p < (all & ~(HX_TURN - 1)); p += HX_TILE_K) barrier(CLK_LOCAL_MEM_FENCE);
   if (HX_ODD(left)) {
@@ -248,9 +248,9 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     HX_BARRIER
   }
 #endif
-  const hx_job done = hx_job_of(group + full, slice, whole, m, n, k);
+  const hx_job done = hx_job_of(group + full, slice, full_tiles, m, n, k);
   const hx_place place = hx_place_of(done.tile, HX_TILE_M, HX_TILE_N, HX_PLACE_WIDTH, m, n);
-  if (left) { /* what is no whole turn of the loop: exactly so many steps */
+  if (left) { /* what is no full turn of the loop: exactly so many steps */
 #if HX_STAGES > 2
     __asm__ __volatile__("cp.async.wait_group 0;" : : : "memory");
     HX_BARRIER
@@ -260,7 +260,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     b += b_first + (HX_B_BY_COLUMN ? place.j0 * ldb + from : from * ldb + place.j0);
     const uint p = id % HX_TURN;
 #define HX_LAST_TO(X, p, line)                                                                                         \
-  (HX_##X##_FOURS                                                                                                      \
+  (HX_##X##_VEC4                                                                                                      \
        ? (p) / HX_TILE_K * HX_##X##_FLOATS + HX_LINE_PLACE(HX_BLOCK_##X, line) * HX_PITCH_##X + (p) % HX_TILE_K \
        : (p)*HX_PITCH_##X + (line))
     if (HX_A_BY_K) {
@@ -297,7 +297,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
 #if HX_CHAINS
   if (done.part && join) {
-    const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), first_panel = (done.tile - whole) * panels;
+    const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), first_panel = (done.tile - full_tiles) * panels;
     global float4 *const left_here = (global float4 *)partials + (ulong)first_panel * (HX_TILE_FLOATS / 4) + id + full;
     uint own = done.panel - first_panel; /* and 0 for the sum of those up to one */
 #pragma unroll 1
@@ -342,11 +342,11 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   if (part) spot.i0 = spot.j0 = spot.own_i = spot.own_j = 0;
   const hx_target to =
       hx_target_of(part ? partials + (ulong)done.panel * HX_TILE_FLOATS : t,
-                   part ? (across ? HX_TILE_M : HX_TILE_N) : ldt, spot, HX_TILE_M, HX_TILE_N,
+                   part ? (transposed ? HX_TILE_M : HX_TILE_N) : ldt, spot, HX_TILE_M, HX_TILE_N,
                    part ? HX_TILE_M : m, part ? HX_TILE_N : n, part ? 1.0f : alpha,
-                   part ? 0.0f : beta, across);
+                   part ? 0.0f : beta, transposed);
   const uint row = hx_tile_row(id + full), column = hx_tile_column(id + full);
-  if (HX_DIRECT && !across && hx_target_in_fours(to)) {
+  if (HX_DIRECT && !transposed && hx_target_is_vec4(to)) {
     if (HX_SLICES > 1 && part && done.count == 0) return; /* the panels are odd in number */
 #pragma unroll
     for (uint block = 0; block < HX_BLOCKS_M; block++) {
@@ -354,7 +354,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #pragma unroll
       for (uint q = 0; q < 4 * HX_BLOCKS_N; q++) {
         const uint r = 4 * block + q / HX_BLOCKS_N, c = q % HX_BLOCKS_N * 4;
-        hx_store_four(to, row + 16 * block + q / HX_BLOCKS_N, column + q % HX_BLOCKS_N * 32,
+        hx_store_vec4(to, row + 16 * block + q / HX_BLOCKS_N, column + q % HX_BLOCKS_N * 32,
                       (float4)(acc[r][c], acc[r][c + 1], acc[r][c + 2], acc[r][c + 3]));
       }
     }
@@ -376,11 +376,11 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     barrier(CLK_LOCAL_MEM_FENCE);
     hx_target one = to;
     if (HX_SLICES > 1 && part) {
-      const hx_job job = hx_job_of(group + full, turn, whole, m, n, k);
+      const hx_job job = hx_job_of(group + full, turn, full_tiles, m, n, k);
       if (job.count == 0) break;
       one.t = partials + (ulong)job.panel * HX_TILE_FLOATS;
     }
-    hx_store_tile(sums, one, across);
+    hx_store_tile(sums, one, transposed);
   }
 }
 

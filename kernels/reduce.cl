@@ -4,7 +4,16 @@
  *   HX_SHAPE_ITEM      one work-item does a leaf, its lanes in eight vectors of 16 (CPU devices)
  *   HX_SHAPE_SUBGROUP  a sub-group of 16 does a leaf, eight lanes each (Intel GPUs; reduce_subgroup.cl)
  *   otherwise          32 work-items do a leaf, four neighbouring lanes each (GPUs)
- * HX_OP, HX_TYPE: what is reduced; HX_LOCAL0: work-group size; HX_LEAVES: leaves a work-group does. */
+ * HX_OP, HX_TYPE: what is reduced; HX_LOCAL0: work-group size; HX_LEAVES: leaves a work-group does.
+ * -D options, beside those of common.cl:
+ *   HX_OP, HX_TYPE       the operation and the element type, by the numbers of hx_op and hx_type
+ *   HX_LEAVES            leaves of a work-group
+ *   HX_SHAPE_ITEM, HX_SHAPE_SUBGROUP, HX_SHAPE_TICKET  default 0: which kernel this is
+ *   HX_IN_FLIGHT         rows of 128 lanes that an item loads before it uses the first
+ *   HX_ALIGNED_LOADS     default 0; 1: vector loads if x begins at a multiple of 16 bytes
+ *   HX_ROLLED            default 0; 1: the loop over full leaves is not unrolled
+ *   HX_CROSS_LANES       default 0; 1: items exchange values within a wavefront (exchange.cl)
+ *   HX_PTX               default 0; 1: inline PTX (reduce_ticket.cl) */
 #define HX_F32 1
 #define HX_I32 2
 #define HX_U32 3

@@ -90,22 +90,22 @@ static bool hx_buffers(const float *x) {
   return hx.a && hx.b && hx.c;
 }
 
-static hx__tiles_shape shape_of(const product *p) {
+static hx__gemm_shape shape_of(const product *p) {
   const size_t lda = p->trans_a ? p->m : p->k, ldb = p->trans_b ? p->k : p->n;
-  const hx__tiles_operand a = {p->trans_a ? 1 : lda, p->trans_a ? lda : 1, true};
-  const hx__tiles_operand b = {p->trans_b ? 1 : ldb, p->trans_b ? ldb : 1, true};
-  return (hx__tiles_shape){p->m, p->n, p->k, a, b};
+  const hx__gemm_operand a = {p->trans_a ? 1 : lda, p->trans_a ? lda : 1, true};
+  const hx__gemm_operand b = {p->trans_b ? 1 : ldb, p->trans_b ? ldb : 1, true};
+  return (hx__gemm_shape){p->m, p->n, p->k, a, b};
 }
 
 static bool launch_hx(const product *p, unsigned times) {
-  const hx__tiles_shape s = shape_of(p);
+  const hx__gemm_shape s = shape_of(p);
   const hx__cl_view a = {.mode = HX__MEMORY_COPY, .mem = hx.a}, b = {.mode = HX__MEMORY_COPY, .mem = hx.b};
   const hx__cl_strides as = {s.a.rs, s.a.cs}, bs = {s.b.rs, s.b.cs};
   bool fine = true;
   hx.stream->t = hx.c;
   hx.stream->ldt = ceil16(p->n);
   for (unsigned i = 0; i < times && fine; i++)
-    fine = hx__cl_launch_tiles(hx.stream, &a, as, &b, bs, &(hx__tiles_size){p->m, p->n, p->k, 1.0f}) == HX__DONE;
+    fine = hx__cl_launch_tiles(hx.stream, &a, as, &b, bs, &(hx__gemm_size){p->m, p->n, p->k, 1.0f}) == HX__DONE;
   return fine && clFinish(hx.stream->queue) == CL_SUCCESS;
 }
 
@@ -152,25 +152,19 @@ static bool same(const product *p, const float *want, float *got) {
   return equal;
 }
 
-static void print(const product *p, const char *row, int layout, const hx__tiles_plan *plan, double ns,
-                  const char *right) {
-  printf("%zu\t%zu\t%zu\t%d\t%d\t%s\t%d\t", p->m, p->n, p->k, p->trans_a, p->trans_b, row, layout);
-  if (plan)
-    printf("%d\t%u\t%u\t%zu\t%zu\t%zu\t%d\t%.0f", plan->across, plan->tile_m, plan->tile_n, plan->tiles, plan->whole,
-           plan->panels, plan->joins, plan->ns);
-  else
-    printf("\t\t\t\t\t\t\t");
-  printf("\t%.0f\t%s\n", ns, right);
+static void print(const product *p, const char *row, int layout, bool joins, double ns, const char *result) {
+  printf("%zu\t%zu\t%zu\t%d\t%d\t%s\t%d\t%d\t%.0f\t%s\n", p->m, p->n, p->k, p->trans_a, p->trans_b, row, layout, joins,
+         ns, result);
 }
 
 /* One program on one shape, its panels added in each way there is: what it is launched by is put where the stream finds
  * what it chose for this shape before. */
 static void time_program(unsigned program, const product *p, const float *want, float *got) {
   const hx__cl_program *const of = &hx.device->program[program];
-  const hx__tiles_shape shape = shape_of(p);
-  hx__tiles_plan plan = hx__tiles_plan_for(of->row, of->layout, &shape, hx.device->base.compute_units);
+  const hx__gemm_shape shape = shape_of(p);
+  hx__gemm_plan plan = hx__gemm_plan_for(of->row, of->layout, &shape, hx.device->base.compute_units);
   if (!(plan.ns < INFINITY)) return;
-  const size_t tail = plan.tiles - plan.whole;
+  const size_t tail = plan.tiles - plan.full_tiles;
   const bool both = of->row->chains && tail && plan.panels <= HX__JOIN_TICKETS / tail, own = plan.joins;
   for (int other = 0; other < (both ? 2 : 1); other++) {
     plan.joins = own != (other != 0);
@@ -179,8 +173,7 @@ static void time_program(unsigned program, const product *p, const float *want, 
     const double ns = time_of(launch_hx, p, 5, 4e5);
     const bool compare = p->m * ceil16(p->n) <= COMPARED_ELEMENTS;
     const char *const result = !compare ? "-" : same(p, want, got) ? "same" : "WRONG";
-    if (other) plan.ns = NAN;
-    print(p, of->row->name, (int)of->layout, &plan, ns, result);
+    print(p, of->row->name, (int)of->layout, plan.joins, ns, result);
   }
 }
 
@@ -191,8 +184,8 @@ static void time_chosen(const product *p, const float *want, float *got) {
   const hx__cl_choice *const choice = &hx.stream->choice[last];
   const hx__cl_program *const of = &hx.device->program[choice->program];
   const bool equal = same(p, want, got);
-  print(p, of->row->name, (int)of->layout, &choice->plan, ns, equal ? "same" : "WRONG");
-  print(p, "cublas", 0, NULL, fmin(before, after), "");
+  print(p, of->row->name, (int)of->layout, choice->plan.joins, ns, equal ? "same" : "WRONG");
+  print(p, "cublas", 0, false, fmin(before, after), "");
 }
 
 static void time_rows(const product *p, const float *want, float *got) {
@@ -201,7 +194,7 @@ static void time_rows(const product *p, const float *want, float *got) {
   time_program(HX__FIRST_PRODUCT, p, want, got);
   for (unsigned i = HX__NEEDS; i < HX__TUNED_PROGRAM; i++)
     if (ready >> (i - HX__NEEDS) & 1) time_program(i, p, want, got);
-  print(p, "cublas", 0, NULL, fmin(before, time_of(launch_cublas, p, 5, 1e6)), "");
+  print(p, "cublas", 0, false, fmin(before, time_of(launch_cublas, p, 5, 1e6)), "");
 }
 
 static int time_file(FILE *f, bool rows) {
@@ -220,7 +213,7 @@ static int time_file(FILE *f, bool rows) {
   }
   if (!cublas_open(x)) fprintf(stderr, "time_rows: no cuBLAS: its times are nan, and every result is called wrong\n");
   printf("# %s\n", hx.device->base.name);
-  printf("m\tn\tk\tta\ttb\trow\tlayout\tacross\ttile_m\ttile_n\ttiles\twhole\tpanels\tjoins\tplan_ns\tns\tresult\n");
+  printf("m\tn\tk\tta\ttb\trow\tlayout\tjoins\tns\tresult\n");
   while (fgets(line, sizeof line, f)) {
     product p = {0};
     if (line[0] == '#' || sscanf(line, "%zu %zu %zu %d %d", &p.m, &p.n, &p.k, &p.trans_a, &p.trans_b) < 3) continue;

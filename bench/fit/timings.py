@@ -38,21 +38,20 @@ def convert(names):
         words = line.rstrip("\n").split("\t")
         if line.startswith("#"):
             devices.append(line[2:].strip())
-        if len(words) < 17 or words[0] == "m":
+        if len(words) < 10 or words[0] == "m":
             continue
-        shape, ns = tuple(words[:5]), float(words[15])
+        shape, ns = tuple(words[:5]), float(words[8])
         if words[5] == "cublas":
             peer[shape] = ns
             continue
-        if words[16] == "WRONG":
+        if words[9] == "WRONG":
             sys.exit("a wrong result: %s" % line)
         program = "%s/%s" % (words[5].replace(PREFIX, ""), LAYOUTS[int(words[6])])
         if program not in programs:
             programs.append(program)
-        cell = ("j" if words[13] == "1" else "") + "%.0f" % ns
+        cell = ("j" if words[7] == "1" else "") + "%.0f" % ns
         cells[shape][program] = cells[shape].get(program, "") and cells[shape][program] + "," + cell or cell
-    print("# device: %s" % ", ".join(dict.fromkeys(devices)))
-    print("# see bench/fit/timings.py for what a cell holds; ns of a launch")
+    print("# Device: %s" % ", ".join(dict.fromkeys(devices)))
     print("\t".join(["m", "n", "k", "ta", "tb", "cublas"] + programs))
     for shape in peer:
         print("\t".join(list(shape) + ["%.0f" % peer[shape]] + [cells[shape].get(p, "") for p in programs]))

@@ -29,7 +29,7 @@ static cl_program build(const kernel_device *d, const hx__kernel_row *row, hx__l
 }
 
 typedef struct product {
-  size_t m, n, k, whole; /* whole: tiles that are not cut */
+  size_t m, n, k, full_tiles; /* the others are cut */
 } product;
 
 static size_t up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -39,9 +39,9 @@ static bool right(const kernel_device *d, cl_program program, const hx__kernel_r
                   const product *p, cl_uint join) {
   const bool trans_a = layout == HX__LAYOUT_TN, trans_b = layout == HX__LAYOUT_NT;
   const size_t a_rows = trans_a ? p->k : p->m, a_cols = trans_a ? p->m : p->k,
-               lda = up(a_cols, trans_a || row->fours ? row->width : 1);
+               lda = up(a_cols, trans_a || row->vec4 ? row->width : 1);
   const size_t b_rows = trans_b ? p->n : p->k, b_cols = trans_b ? p->k : p->n,
-               ldb = up(b_cols, trans_b && !row->fours ? 1 : row->width);
+               ldb = up(b_cols, trans_b && !row->vec4 ? 1 : row->width);
   const size_t first = row->width == 1, a_count = first + (a_rows - 1) * lda + a_cols,
                b_count = first + (b_rows - 1) * ldb + b_cols, c_count = p->m * p->n;
   const size_t tiles = up(p->m, row->tile_m) / row->tile_m * (up(p->n, row->tile_n) / row->tile_n);
@@ -73,7 +73,7 @@ static bool right(const kernel_device *d, cl_program program, const hx__kernel_r
     const cl_mem mc = kernel_buffer(d, c, c_count * 4), mp = kernel_buffer(d, sums, tiles * panels * tile * 4);
     const kernel_value v[] = {{.m = ma},   {.n = first}, {.n = lda},  {.m = mb},   {.n = first},
                               {.n = ldb},  {.n = p->m},  {.n = p->n}, {.n = p->k}, {.f = -1.5f},
-                              {.f = 0.0f}, {.m = mc},    {.n = p->n}, {.u = 0},    {.u = (cl_uint)p->whole},
+                              {.f = 0.0f}, {.m = mc},    {.n = p->n}, {.u = 0},    {.u = (cl_uint)p->full_tiles},
                               {.m = mp},   {.u = join},  {.m = mt}};
     const kernel_value j[] = {{.n = p->m},
                               {.n = p->n},
@@ -83,14 +83,14 @@ static bool right(const kernel_device *d, cl_program program, const hx__kernel_r
                               {.m = mc},
                               {.n = p->n},
                               {.u = 0},
-                              {.u = (cl_uint)p->whole},
+                              {.u = (cl_uint)p->full_tiles},
                               {.m = mp},
                               {.u = row->tile_m},
                               {.u = row->tile_n},
                               {.u = trans_b ? 1 : row->width},
                               {.u = 0}};
     static const uint32_t local[2] = {128, 1};
-    const size_t tail = tiles - p->whole, groups = p->whole + tail * panels, joins = tail * tile / local[0];
+    const size_t tail = tiles - p->full_tiles, groups = p->full_tiles + tail * panels, joins = tail * tile / local[0];
     same = kernel_launch(d, program, "hx_matmul", "mnnmnnnnnffmnuumum", v, 1, &groups, row->local) &&
            (join || kernel_launch(d, program, "hx_matmul_join", "nnnffmnuumuuuu", j, 1, &joins, local)) &&
            clEnqueueReadBuffer(d->queue, mc, CL_TRUE, 0, c_count * 4, c, 0, NULL, NULL) == CL_SUCCESS &&
@@ -147,8 +147,8 @@ int main(int argc, char **argv) {
     CHECK(kernel_device_open(&d, ids[i]), "%s: no queue", d.name);
     for (size_t r = 0; r < count && d.queue; r++)
       for (int layout = 0; layout < HX__LAYOUTS; layout++)
-        if (rows[r].chains && (rows[r].stages == 2 || rows[r].fours) && rows[r].rate[layout] != 0 &&
-            rows[r].tile_m <= (small || rows[r].width > 1 ? 48 : 64) && !(small && layout == HX__LAYOUT_TN)) {
+        if (rows[r].chains && (rows[r].stages == 2 || rows[r].vec4) && rows[r].rate[layout] != 0 &&
+            rows[r].tile_m <= 32 && !(small && layout != HX__LAYOUT_NN)) {
           test_row(&d, &rows[r], (hx__layout)layout, small);
           tested++;
         }

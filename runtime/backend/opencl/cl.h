@@ -14,8 +14,8 @@
 
 #include <CL/cl_ext.h>
 
-#define HX__CL_TUNED 32u                                /* rows that the tuner may keep a choice for */
-#define HX__CL_VARIANTS 64u                             /* of the product, beside the first row of its set */
+#define HX__CL_TUNED 16u                                /* rows that the tuner may keep a choice for */
+#define HX__CL_VARIANTS 32u                             /* of the product, beside the first row of its set */
 #define HX__TUNED_PROGRAM (HX__NEEDS + HX__CL_VARIANTS) /* the program that is being tuned */
 #define HX__PROGRAMS (HX__TUNED_PROGRAM + 1)            /* one a need bit, those variants, and it */
 

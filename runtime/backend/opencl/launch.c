@@ -231,7 +231,7 @@ static hx__outcome launch_block(hx__cl_stream *stream, const hx__work *w, block 
     outcome = operands_of(stream, w, c, k, in_parts, &o);
     if (outcome != HX__DONE) return outcome;
     outcome = hx__kernel_of_set(p->row)
-                  ? hx__cl_launch_tiles(stream, &o.a, o.as, &o.b, o.bs, &(hx__tiles_size){m, n, k.count, w->gemm.alpha})
+                  ? hx__cl_launch_tiles(stream, &o.a, o.as, &o.b, o.bs, &(hx__gemm_size){m, n, k.count, w->gemm.alpha})
                   : launch_product(stream, w, &o, m, n, k);
   }
   return outcome;

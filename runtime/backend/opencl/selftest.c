@@ -8,13 +8,13 @@
 #include "runtime/backend/opencl/selftest.h"
 #include "runtime/base/clock.h"
 
-#define PATIENCE_NS 30000000000u /* for one small launch on a device that may hang */
+#define LIMIT_NS 30000000000u /* of one small launch on a device that may hang */
 
 static const char *const wrong_bits = "its bits differ on a small case";
-static const char *const nothing = "it ended a small case without an error and wrote nothing";
+static const char *const nothing_written = "it ended a small case without an error and wrote nothing";
 static const char *const no_answer = "it gave no answer on a small case";
 
-/* Elements of every kind: sums that cancel, denormals, -0, and at the end infinities and a NaN. */
+/* Elements of every kind: sums that cancel, denormals and -0; `special` adds infinities and NaNs. */
 static uint32_t element(hx_type type, size_t i, bool special) {
   const uint32_t r = (uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(i >> 7);
   if (type != HX_F32) return r;
@@ -24,7 +24,7 @@ static uint32_t element(hx_type type, size_t i, bool special) {
   return (r & 0x807fffffu) | (96u + (r >> 8) % 60u) << 23;
 }
 
-/* Of a product of floats, in which a zero would hide all other elements: around 1, so that none overflows. */
+/* For HX_PROD of floats, in which a zero would hide all other elements: around 1, so that nothing overflows. */
 static uint32_t factor(size_t i, bool special) {
   const uint32_t r = element(HX_F32, i, special), least = r & 0x3ffffu;
   if ((r & 0x7f800000u) == 0x7f800000u) return r;
@@ -41,9 +41,9 @@ static uint32_t *elements(hx_op op, hx_type type, size_t n, bool special) {
 #define PATTERN 0xa5a5a5a5u /* no case gives it */
 #define PATTERN_BYTES 4096u /* as many as the first case writes, or more */
 
-/* The block that the stream's first case writes begins with a pattern, so that a device that writes nothing can be told
- * from one whose bits differ. What fails here fails again in the case. */
-static void lay_pattern(hx__cl_stream *stream) {
+/* Fills the block that the stream's first case writes with a pattern, which tells a device that writes nothing from one
+ * whose bits differ. An error here comes again in the case. */
+static void fill_with_pattern(hx__cl_stream *stream) {
   static uint32_t pattern[PATTERN_BYTES / sizeof(uint32_t)];
   hx__cl_buffer *const out = &stream->flight[stream->next].out;
   memset(pattern, PATTERN & 0xff, sizeof pattern);
@@ -56,7 +56,7 @@ static const char *fault_of(const void *result, size_t bytes) {
   const unsigned char *const at = result;
   for (size_t i = 0; i < bytes; i++)
     if (at[i] != (PATTERN & 0xff)) return wrong_bits;
-  return nothing;
+  return nothing_written;
 }
 
 /* One request through a stream, from the first slice to the last. */
@@ -69,7 +69,7 @@ hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request) {
     const hx__chunk chunk = {first, slices - first < most ? slices - first : most};
     hx__inflight *ticket = NULL;
     outcome = hx__cl_submit(stream, request, chunk, &ticket);
-    const _Atomic uint64_t deadline = stream->device->never_times_out ? UINT64_MAX : hx__now_ns() + PATIENCE_NS;
+    const _Atomic uint64_t deadline = stream->device->never_times_out ? UINT64_MAX : hx__now_ns() + LIMIT_NS;
     if (outcome == HX__DONE) outcome = hx__cl_wait(stream, ticket, &deadline);
     if (outcome == HX__DONE) hx__cl_deliver(stream, request, ticket, chunk);
     if (outcome == HX__DONE) hx__cl_retire(stream, ticket);
@@ -139,32 +139,55 @@ static const char *test_reduce_all(hx__stream *stream, hx_op op, hx_type type) {
   return NULL;
 }
 
-/* A case of the product: shapes are around the tile (units of it plus a remainder). */
+/* A case of the product: its shape in tiles of the program plus a remainder. */
 typedef struct product {
   unsigned tiles_m, rest_m, tiles_n, rest_n, k;
   bool trans_a, trans_b;
   float alpha;
-  bool fours_b; /* rows of B at multiples of 16 bytes where it is copied as it lies */
+  bool vec4_b; /* rows of B at multiples of 16 bytes, in the copy of it on the device */
 } product;
 
+/* The first writes less than the pattern covers. The others with a name reach a certain program of a set, by the layout
+ * of their operands and by one panel of k or several. */
+enum {
+  CASE_ONE_ELEMENT,
+  CASE_ANY_LAYOUT,
+  CASE_TN,
+  CASE_NT,
+  CASE_VEC4_NN,
+  CASE_VEC4_NT,
+  CASE_FEW_ROWS_NN,
+  CASE_FEW_ROWS_NT
+};
+
 static const product products[] = {
-    {0, 1, 0, 1, 1, false, false, 1.0f, false},    {1, 3, 0, 7, 19, true, false, 1.0f, false},
-    {0, 5, 1, 2, 515, false, true, -0.75f, false}, {1, 0, 1, 0, 32, false, false, 1.0f, false},
-    {1, 1, 2, 3, 1030, true, true, 1.0f, false},   {0, 9, 0, 11, 2100, true, false, 1.0f, false},
-    {1, 4, 1, 8, 544, false, false, -2.0f, false}, {2, 3, 1, 9, 100, false, true, 1.0f, false},
-    {2, 4, 1, 12, 1040, true, false, 1.0f, false}, {1, 5, 1, 4, 1016, false, false, 1.0f, false},
-    {1, 8, 1, 4, 520, true, false, -1.0f, false},  {1, 4, 1, 8, 1036, false, true, 1.0f, false},
-    {1, 8, 1, 4, 523, true, false, 1.0f, true},    {1, 9, 1, 5, 1541, true, true, 1.0f, false},
-    {1, 4, 1, 8, 1042, false, false, 1.0f, true},  {1, 0, 2, 5, 1030, false, false, 1.0f, false},
-    {1, 0, 1, 7, 1540, true, true, -2.0f, false},  {2, 7, 0, 1, 1100, false, false, 1.0f, false},
-    {1, 9, 0, 1, 600, true, false, 0.5f, false},   {0, 28, 1, 8, 523, true, false, 1.0f, true},
-    {0, 27, 1, 8, 1036, false, true, 1.0f, true},  {1, 4, 1, 8, 1036, false, true, 1.0f, true}};
+    [CASE_ONE_ELEMENT] = {0, 1, 0, 1, 1, false, false, 1.0f, false},
+    [CASE_ANY_LAYOUT] = {1, 3, 0, 7, 19, true, false, 1.0f, false},
+    [CASE_TN] = {1, 8, 1, 4, 520, true, false, -1.0f, false},
+    [CASE_NT] = {1, 4, 1, 8, 1036, false, true, 1.0f, false},
+    [CASE_VEC4_NN] = {1, 5, 1, 4, 1016, false, false, 1.0f, false},
+    [CASE_VEC4_NT] = {1, 4, 1, 8, 1036, false, true, 1.0f, true},
+    [CASE_FEW_ROWS_NN] = {1, 0, 2, 5, 1030, false, false, 1.0f, false},
+    [CASE_FEW_ROWS_NT] = {1, 0, 1, 7, 1540, true, true, -2.0f, false},
+    {0, 5, 1, 2, 515, false, true, -0.75f, false},
+    {1, 0, 1, 0, 32, false, false, 1.0f, false},
+    {1, 1, 2, 3, 1030, true, true, 1.0f, false},
+    {0, 9, 0, 11, 2100, true, false, 1.0f, false},
+    {1, 4, 1, 8, 544, false, false, -2.0f, false},
+    {2, 3, 1, 9, 100, false, true, 1.0f, false},
+    {2, 4, 1, 12, 1040, true, false, 1.0f, false},
+    {1, 8, 1, 4, 523, true, false, 1.0f, true},
+    {1, 9, 1, 5, 1541, true, true, 1.0f, false},
+    {1, 4, 1, 8, 1042, false, false, 1.0f, true},
+    {2, 7, 0, 1, 1100, false, false, 1.0f, false},
+    {1, 9, 0, 1, 600, true, false, 0.5f, false},
+};
 
 /* keep: C has a beta, stays on the device, and is fetched. */
 static const char *test_product(hx__stream *stream, const hx__cl_program *p, const product *c, hx__memory_mode mode,
                                 bool keep) {
   const size_t m = c->tiles_m * p->tile_m + c->rest_m, n = c->tiles_n * p->tile_n + c->rest_n, k = c->k;
-  const size_t pad_b = c->fours_b ? 4 : 1, lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + pad_b;
+  const size_t pad_b = c->vec4_b ? 4 : 1, lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + pad_b;
   const size_t a_rows = c->trans_a ? k : m, b_rows = c->trans_b ? n : k;
   const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
@@ -220,19 +243,13 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
   return why;
 }
 
-/* A case that reaches the program: of a variant by how its operands lie, which takes rows of the copy's length. */
-static const product *reaching(const hx__cl_stream *stream, const hx__cl_program *p) {
-  static const unsigned plain[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 1, [HX__LAYOUT_TN] = 10, [HX__LAYOUT_NT] = 11};
-  static const unsigned blocks = 15; /* which takes several panels */
-  static const unsigned few[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 15, [HX__LAYOUT_NT] = 16};
-  static const unsigned in_fours[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 9, [HX__LAYOUT_NT] = 21};
-  static const unsigned skinny[HX__LAYOUTS] = {[HX__LAYOUT_NN] = 19, [HX__LAYOUT_NT] = 20};
+/* A case that reaches the program: a variant of a set is reached only by operands of its layout. */
+static const product *case_reaching(const hx__cl_stream *stream, const hx__cl_program *p) {
+  static const unsigned tiles[HX__LAYOUTS] = {CASE_ANY_LAYOUT, CASE_TN, CASE_NT};
+  static const unsigned vec4[HX__LAYOUTS] = {CASE_VEC4_NN, CASE_TN, CASE_VEC4_NT};
+  static const unsigned few_rows[HX__LAYOUTS] = {CASE_FEW_ROWS_NN, CASE_TN, CASE_FEW_ROWS_NT};
   const hx__layout layout = stream->tested ? p->layout : HX__LAYOUT_NN;
-  return &products[p->row->few      ? few[layout]
-                   : p->row->skinny ? skinny[layout]
-                   : p->row->blocks ? blocks
-                   : p->row->fours  ? in_fours[layout]
-                                    : plain[layout]];
+  return &products[(p->row->shape == HX__SHAPE_FEW_ROWS ? few_rows : p->row->vec4 ? vec4 : tiles)[layout]];
 }
 
 static const char *test_products(hx__stream *stream, const hx__cl_program *p) {
@@ -243,13 +260,14 @@ static const char *test_products(hx__stream *stream, const hx__cl_program *p) {
     if (why) return why;
   }
   if (own->tested && !own->reached) return "no small case reaches it";
-  return test_product(stream, p, reaching(own, p), HX__MEMORY_COPY, true);
+  return test_product(stream, p, case_reaching(own, p), HX__MEMORY_COPY, true);
 }
 
 static bool is_variant(unsigned need) { return need >= HX__NEEDS && need < HX__TUNED_PROGRAM; }
 
-/* A variant has the first product's copies and joins, and takes what it can. */
-static void take_product(hx__cl_stream *stream, unsigned need) {
+/* Makes the stream launch the program `need`. A variant has the first product's copies and joins, and is chosen for
+ * every product that it can do. */
+static void use_product(hx__cl_stream *stream, unsigned need) {
   stream->product = is_variant(need) ? HX__FIRST_PRODUCT : need;
   stream->tested = is_variant(need) ? need : 0;
   stream->reached = false;
@@ -260,14 +278,14 @@ hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need) {
   static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
   hx__stream *const stream = hx__cl_stream_open(&d->base, &plain);
   if (stream) ((hx__cl_stream *)stream)->tests = true;
-  if (stream && need >= HX__FIRST_PRODUCT) take_product((hx__cl_stream *)stream, need);
+  if (stream && need >= HX__FIRST_PRODUCT) use_product((hx__cl_stream *)stream, need);
   return stream;
 }
 
 const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
   hx__stream *const stream = hx__cl_test_stream(d, need);
   if (!stream) return "it has no queue";
-  lay_pattern((hx__cl_stream *)stream);
+  fill_with_pattern((hx__cl_stream *)stream);
   const char *const why = need < HX__FIRST_PRODUCT
                               ? test_reduce_all(stream, hx__reduction_op(need), hx__reduction_type(need))
                               : test_products(stream, &d->program[need]);
@@ -278,19 +296,20 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
 /* One case, through one mode. */
 static const char *test_product_once(hx__stream *stream, const hx__cl_program *p, hx__memory_mode mode) {
   const hx__cl_stream *const own = (const hx__cl_stream *)stream;
-  const product *const c = reaching(own, p);
-  const bool any_place = p->row->few ? p->layout == HX__LAYOUT_NN : c == &products[1];
+  const product *const c = case_reaching(own, p);
+  const bool any_place =
+      p->row->shape == HX__SHAPE_FEW_ROWS ? p->layout == HX__LAYOUT_NN : c == &products[CASE_ANY_LAYOUT];
   const char *const why = test_product(stream, p, c, any_place ? mode : HX__MEMORY_COPY, false);
   return why ? why : own->tested && !own->reached ? "no small case reaches it" : NULL;
 }
 
-/* A stream for each program would take most of the time, and so would the ring of mode copy. */
+/* Most of the time would go into opening a stream for each program, or into the staging buffers of mode copy. */
 const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
   if (!d->tester) d->tester = hx__cl_test_stream(d, need);
   if (!d->tester) return "it has no queue";
   const bool reduction = need < HX__FIRST_PRODUCT;
   const hx__memory_mode mode = d->base.modes & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
-  if (!reduction) take_product((hx__cl_stream *)d->tester, need);
+  if (!reduction) use_product((hx__cl_stream *)d->tester, need);
   const char *const why =
       reduction ? test_reduce(d->tester, hx__reduction_op(need), hx__reduction_type(need), HX__LEAF + 1, false, mode)
                 : test_product_once(d->tester, &d->program[need], mode);

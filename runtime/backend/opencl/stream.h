@@ -3,7 +3,7 @@
 #ifndef HX_BACKEND_OPENCL_LANE_H
 #define HX_BACKEND_OPENCL_LANE_H
 
-#include "kernels/tiles.h"
+#include "kernels/gemm_plan.h"
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/backend/spot_check.h"
 
@@ -71,10 +71,10 @@ typedef struct hx__cl_inflight {
 
 /* What a product of a set of rows was launched by, for the next one of its shape: to choose takes 10 us. */
 typedef struct hx__cl_choice {
-  hx__tiles_shape shape;
+  hx__gemm_shape shape;
   uint64_t ready; /* the variants there were; 0: no choice was made */
   unsigned program;
-  hx__tiles_plan plan;
+  hx__gemm_plan plan;
 } hx__cl_choice;
 
 typedef struct hx__cl_stream {
@@ -192,12 +192,12 @@ hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *reque
 typedef struct hx__cl_strides {
   size_t rs, cs;
 } hx__cl_strides;
-typedef struct hx__tiles_size {
+typedef struct hx__gemm_size {
   size_t m, n, k;
   float alpha;
-} hx__tiles_size;
+} hx__gemm_size;
 hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *a, hx__cl_strides as, const hx__cl_view *b,
-                                hx__cl_strides bs, const hx__tiles_size *size);
+                                hx__cl_strides bs, const hx__gemm_size *size);
 
 /* `bytes` of host memory to a place of a device buffer: through the ring, or where the block is pinned (NULL: nothing
  * is) by the device itself. */

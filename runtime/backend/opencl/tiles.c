@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The launches of a product by a set of rows (kernels/tiles.h): copies of operands that the kernels cannot read where
- * they lie, the product, and the sum of its panels where they are many. */
+ * The launches of a product by a set of rows (kernels/gemm_plan.h): copies of operands that the kernels cannot read in
+ * place, the product, and the sum of its panels if a launch of its own adds them. */
 #include <math.h>
 
 #include "runtime/backend/opencl/arguments.h"
 
-/* Whether the driver's memory objects or the caller's pointer put the first element at a multiple of 16 bytes. */
-static bool is_even(const hx__cl_view *v) {
+/* Whether the first element is at a multiple of 16 bytes; a memory object begins at one. */
+static bool is_aligned(const hx__cl_view *v) {
   const uintptr_t base = v->mem ? 0 : (uintptr_t)v->p;
   return (base / sizeof(float) + v->first) % 4 == 0;
 }
 
-static hx__tiles_plan plan_by(const hx__cl_device *d, unsigned program, const hx__tiles_shape *shape) {
+static hx__gemm_plan plan_by(const hx__cl_device *d, unsigned program, const hx__gemm_shape *shape) {
   const hx__cl_program *const p = &d->program[program];
-  return hx__tiles_plan_for(p->row, p->layout, shape, d->base.compute_units);
+  return hx__gemm_plan_for(p->row, p->layout, shape, d->base.compute_units);
 }
 
 /* Whether the panels of a plan may be added by the product's own launch: it has the tickets. */
-static bool may_chain(const hx__kernel_row *row, const hx__tiles_plan *p) {
-  return row->chains && p->whole < p->tiles && p->panels <= HX__JOIN_TICKETS / (p->tiles - p->whole);
+static bool may_chain(const hx__kernel_row *row, const hx__gemm_plan *p) {
+  return row->chains && p->full_tiles < p->tiles && p->panels <= HX__JOIN_TICKETS / (p->tiles - p->full_tiles);
 }
 
-/* The program whose plan is the fastest, by its index; of one that is tested, that one wherever it can, and its panels
- * added both ways in turns. */
-static unsigned choose_anew(hx__cl_stream *stream, uint64_t ready, const hx__tiles_shape *shape, hx__tiles_plan *best) {
+/* The program whose plan is the fastest, by its index. A program under test is chosen whenever it can do the product,
+ * and alternates between the two ways to add its panels. */
+static unsigned choose_anew(hx__cl_stream *stream, uint64_t ready, const hx__gemm_shape *shape, hx__gemm_plan *best) {
   const hx__cl_device *const d = stream->device;
   unsigned chosen = stream->product;
   *best = plan_by(d, chosen, shape);
   if (chosen != HX__FIRST_PRODUCT) return chosen;
   for (unsigned i = HX__NEEDS; i < HX__TUNED_PROGRAM; i++) {
     if (!(ready >> (i - HX__NEEDS) & 1) && i != stream->tested) continue;
-    const hx__tiles_plan plan = plan_by(d, i, shape);
+    const hx__gemm_plan plan = plan_by(d, i, shape);
     if (i == stream->tested && plan.ns < INFINITY) {
       *best = plan;
       if (may_chain(d->program[i].row, &plan)) best->joins = stream->chained = !stream->chained;
@@ -44,16 +44,16 @@ static unsigned choose_anew(hx__cl_stream *stream, uint64_t ready, const hx__til
   return chosen;
 }
 
-static bool same_operand(const hx__tiles_operand *a, const hx__tiles_operand *b) {
-  return a->rs == b->rs && a->cs == b->cs && a->even == b->even;
+static bool same_operand(const hx__gemm_operand *a, const hx__gemm_operand *b) {
+  return a->rs == b->rs && a->cs == b->cs && a->aligned == b->aligned;
 }
 
-static bool same_shape(const hx__tiles_shape *a, const hx__tiles_shape *b) {
+static bool same_shape(const hx__gemm_shape *a, const hx__gemm_shape *b) {
   return a->m == b->m && a->n == b->n && a->k == b->k && same_operand(&a->a, &b->a) && same_operand(&a->b, &b->b);
 }
 
-/* The same, as it was chosen for that shape with the variants there are. */
-static unsigned choose(hx__cl_stream *stream, const hx__tiles_shape *shape, hx__tiles_plan *best) {
+/* The same, remembered for the last few shapes. */
+static unsigned choose(hx__cl_stream *stream, const hx__gemm_shape *shape, hx__gemm_plan *best) {
   const uint64_t ready = atomic_load_explicit(&stream->device->variants, memory_order_acquire);
   if (stream->tested || !ready) return choose_anew(stream, ready, shape, best);
   hx__cl_choice *c = NULL;
@@ -69,7 +69,7 @@ static unsigned choose(hx__cl_stream *stream, const hx__tiles_shape *shape, hx__
 }
 
 /* Copies an operand to rows of `pitch` elements; v is then a view of the copy. */
-static hx__outcome copy(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v, hx__tiles_operand x, size_t rows,
+static hx__outcome copy(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v, hx__gemm_operand x, size_t rows,
                         size_t columns, size_t lines, size_t pitch) {
   static const uint32_t local[2] = {256, 1};
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, to, lines * pitch * sizeof(float), CL_MEM_READ_WRITE);
@@ -91,82 +91,84 @@ static hx__outcome copy(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v
   return launch(&a, 1, groups, local);
 }
 
-/* What the kernels of a plan share: the end of their arguments. */
-static void arg_result(args *a, const hx__tiles_plan *p, const hx__tiles_size *size) {
+/* The arguments that the product and the join of its panels share. */
+static void arg_result(args *a, const hx__gemm_plan *p, const hx__gemm_size *size) {
   const cl_float beta = a->stream->beta;
-  const cl_uint across = p->across, whole = (cl_uint)p->whole;
-  arg_size(a, p->across ? size->n : size->m);
-  arg_size(a, p->across ? size->m : size->n);
+  const cl_uint transposed = p->transposed, full_tiles = (cl_uint)p->full_tiles;
+  arg_size(a, p->transposed ? size->n : size->m);
+  arg_size(a, p->transposed ? size->m : size->n);
   arg_size(a, size->k);
   arg(a, sizeof size->alpha, &size->alpha);
   arg(a, sizeof beta, &beta);
   arg_mem(a, a->stream->t);
   arg_size(a, a->stream->ldt);
-  arg(a, sizeof across, &across);
-  arg(a, sizeof whole, &whole);
+  arg(a, sizeof transposed, &transposed);
+  arg(a, sizeof full_tiles, &full_tiles);
   arg_mem(a, a->stream->partials.mem);
 }
 
+/* A launch that adds the panels of the tiles that were cut. */
+static hx__outcome launch_join(hx__cl_stream *stream, const hx__kernel_row *row, hx__layout layout,
+                               const hx__gemm_plan *p, const hx__gemm_size *size) {
+  static const uint32_t local[2] = {128, 1};
+  hx__outcome outcome = HX__DONE;
+  args a = {.stream = stream};
+  a.kernel = hx__cl_stream_kernel(stream, &stream->join[stream->product], stream->product, "hx_matmul_join", NULL, NULL,
+                                  &outcome);
+  if (outcome != HX__DONE) return outcome;
+  const size_t items = (p->tiles - p->full_tiles) * row->tile_m * row->tile_n,
+               by_vec4 = hx__ceiling(items / 4, local[0]);
+  const cl_uint vec4 = by_vec4 >= stream->device->base.compute_units;                          /* else too few items */
+  const cl_uint align = layout == HX__LAYOUT_NT && !hx__kernel_in_place(row) ? 1 : row->width; /* of the last tiles */
+  const size_t groups = vec4 ? by_vec4 : hx__ceiling(items, local[0]);
+  arg_result(&a, p, size);
+  arg(&a, sizeof row->tile_m, &row->tile_m);
+  arg(&a, sizeof row->tile_n, &row->tile_n);
+  arg(&a, sizeof align, &align);
+  arg(&a, sizeof vec4, &vec4);
+  return launch(&a, 1, &groups, local);
+}
+
 hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx__cl_strides as, const hx__cl_view *bv,
-                                hx__cl_strides bs, const hx__tiles_size *size) {
-  const hx__tiles_shape shape = {size->m, size->n, size->k, {as.rs, as.cs, is_even(av)}, {bs.rs, bs.cs, is_even(bv)}};
+                                hx__cl_strides bs, const hx__gemm_size *size) {
+  const hx__gemm_operand ao = {as.rs, as.cs, is_aligned(av)}, bo = {bs.rs, bs.cs, is_aligned(bv)};
+  const hx__gemm_shape shape = {size->m, size->n, size->k, ao, bo};
   if (size->k > UINT32_MAX / 2) return HX__NO_MEMORY; /* its steps are counted in 32 bits */
-  hx__tiles_plan p;
+  hx__gemm_plan p;
   const unsigned program = choose(stream, &shape, &p);
   const hx__kernel_row *const row = stream->device->program[program].row;
   const hx__layout layout = stream->device->program[program].layout;
+  const bool in_place = hx__kernel_in_place(row), few_rows = row->shape == HX__SHAPE_FEW_ROWS;
   if (!(p.ns < INFINITY)) return HX__NO_MEMORY; /* a row for few rows of C, and no other is ready */
-  const size_t tail = p.tiles - p.whole, tile = (size_t)p.tile_m * p.tile_n;
-  hx__cl_view a = p.across ? *bv : *av, b = p.across ? *av : *bv;
-  const hx__tiles_operand ao =
-      p.across ? (hx__tiles_operand){bs.cs, bs.rs, false} : (hx__tiles_operand){as.rs, as.cs, false};
-  const hx__tiles_operand bo =
-      p.across ? (hx__tiles_operand){as.cs, as.rs, false} : (hx__tiles_operand){bs.rs, bs.cs, false};
-  const size_t m = p.across ? size->n : size->m, n = p.across ? size->m : size->n;
+  /* The operands of the product as it is launched. */
+  hx__cl_view a = p.transposed ? *bv : *av, b = p.transposed ? *av : *bv;
+  const hx__gemm_operand al = p.transposed ? (hx__gemm_operand){bs.cs, bs.rs, false} : ao;
+  const hx__gemm_operand bl = p.transposed ? (hx__gemm_operand){as.cs, as.rs, false} : bo;
+  const size_t m = p.transposed ? size->n : size->m, n = p.transposed ? size->m : size->n;
   const size_t partials = (p.partials ? p.partials : 1) * sizeof(float);
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->partials, partials, CL_MEM_READ_WRITE);
-  if (outcome == HX__DONE && !row->blocks) outcome = hx__cl_tickets_ready(stream);
+  if (outcome == HX__DONE) outcome = hx__cl_tickets_ready(stream);
   if (outcome == HX__DONE && p.copy_a)
-    outcome = copy(stream, &stream->packed_a, &a, ao, m, size->k, p.lines_a, p.pitch_a);
+    outcome = copy(stream, &stream->packed_a, &a, al, m, size->k, p.lines_a, p.pitch_a);
   if (outcome == HX__DONE && p.copy_b)
-    outcome = copy(stream, &stream->packed_b, &b, bo, size->k, n, size->k, p.pitch_b);
+    outcome = copy(stream, &stream->packed_b, &b, bl, size->k, n, size->k, p.pitch_b);
   args x = {.stream = stream};
   if (outcome == HX__DONE)
     x.kernel = hx__cl_stream_kernel(stream, &stream->kernel[program], program, "hx_matmul", &a, &b, &outcome);
   if (outcome != HX__DONE) return outcome;
-  const bool a_by_k = row->in_place ? p.lies & HX__LIES_A_BY_K : layout == HX__LAYOUT_TN;
-  const bool b_by_k = row->in_place ? p.lies & HX__LIES_B_BY_K : layout != HX__LAYOUT_NT;
+  const bool a_by_k = in_place ? p.layout & HX__A_BY_K : layout == HX__LAYOUT_TN;
+  const bool b_by_k = in_place ? p.layout & HX__B_BY_K : layout != HX__LAYOUT_NT;
   arg_view(&x, &a);
-  arg_size(&x, p.copy_a ? p.pitch_a : a_by_k ? ao.cs : ao.rs);
+  arg_size(&x, p.copy_a ? p.pitch_a : a_by_k ? al.cs : al.rs);
   arg_view(&x, &b);
-  arg_size(&x, p.copy_b ? p.pitch_b : b_by_k ? bo.rs : bo.cs);
+  arg_size(&x, p.copy_b ? p.pitch_b : b_by_k ? bl.rs : bl.cs);
   arg_result(&x, &p, size);
-  const cl_uint at_once = p.joins, tile_m = p.tile_m, tile_n = p.tile_n;
-  const cl_uint align = layout == HX__LAYOUT_NT && !row->in_place ? 1 : row->width; /* of where the last tiles begin */
-  if (row->few && (stream->back = !stream->back)) p.lies |= HX__LIES_BACK;
-  if (row->in_place) arg(&x, sizeof p.lies, &p.lies);
-  if (row->blocks) {
-    arg(&x, sizeof tile_m, &tile_m);
-    arg(&x, sizeof tile_n, &tile_n);
-  } else {
-    arg(&x, sizeof at_once, &at_once);
-    arg_mem(&x, stream->tickets.mem);
-  }
+  const cl_uint joins = p.joins;
+  if (few_rows && (stream->back = !stream->back)) p.layout |= HX__B_BACKWARDS;
+  if (in_place) arg(&x, sizeof p.layout, &p.layout);
+  arg(&x, sizeof joins, &joins);
+  arg_mem(&x, stream->tickets.mem);
   outcome = launch(&x, 1, &p.groups, row->local);
-  if (outcome != HX__DONE || row->few || tail == 0 || p.joins) return outcome;
-  args j = {.stream = stream};
-  j.kernel = hx__cl_stream_kernel(stream, &stream->join[stream->product], stream->product, "hx_matmul_join", NULL, NULL,
-                                  &outcome);
-  if (outcome != HX__DONE) return outcome;
-  arg_result(&j, &p, size);
-  arg(&j, sizeof tile_m, &tile_m);
-  arg(&j, sizeof tile_n, &tile_n);
-  arg(&j, sizeof align, &align);
-  const uint32_t local[2] = {128, 1};
-  const size_t items = tail * tile, quads = hx__ceiling(items / 4, local[0]);
-  const bool fours = quads >= stream->device->base.compute_units;
-  const size_t joins = fours ? quads : hx__ceiling(items, local[0]);
-  const cl_uint how = (fours ? HX__JOIN_FOURS : 0) | (row->blocks ? HX__JOIN_CELLS : 0);
-  arg(&j, sizeof how, &how);
-  return launch(&j, 1, &joins, local);
+  if (outcome != HX__DONE || few_rows || p.full_tiles == p.tiles || p.joins) return outcome;
+  return launch_join(stream, row, layout, &p, size);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tuner of products: what a row leaves open without a change of bits, timed on this device and driver. Of a set of
- * rows the order of the fma of each; of a device without one, which row, and which tile where it takes any. Every
- * program passes its self-test before it is timed. */
+ * The tuner of products: what a row leaves open without a change of bits, timed on this device and driver. For a set of
+ * rows that is the order of the fma of each row; for a device without one it is the row, and the tile if the row takes
+ * any. Every program passes its self-test before it is timed. */
 #include <string.h>
 
 #include "runtime/backend/opencl/cl.h"
 
-#define ORDERS 3u  /* of kernels/matmul_stage.cl */
-#define WORTH 1.01 /* what a winner has to gain over what is shipped */
+#define ORDERS 3u       /* of kernels/matmul_stage.cl */
+#define LEAST_GAIN 1.01 /* of a winner over what is shipped */
 #define TIMES 7
 #define LAUNCH_S 2e-3  /* a launch long enough to be timed, */
 #define SIDE_MOST 2048 /* at this size at most */
@@ -15,8 +15,8 @@
 
 static const uint32_t none[3] = {0, 0, 0};
 
-/* The program of a trial; NULL, or why there is none. */
-static const char *build(hx__cl_device *d, const hx__cl_tuned *t) {
+/* Builds the program of a tuning candidate; NULL, or why there is none. */
+static const char *build_candidate(hx__cl_device *d, const hx__cl_tuned *t) {
   hx__cl_program *const p = &d->program[HX__TUNED_PROGRAM];
   char options[OPTIONS_BYTES];
   const hx__arithmetic arithmetic = d->fma_ok ? HX__ARITHMETIC_PLAIN : HX__ARITHMETIC_SOFT_FMA;
@@ -35,11 +35,11 @@ static const char *build(hx__cl_device *d, const hx__cl_tuned *t) {
   return p->program ? hx__cl_self_test(d, HX__TUNED_PROGRAM) : "it does not build";
 }
 
-static void run(hx__cl_device *d, hx__cl_tune_result *trial, size_t *side) {
+static void time_candidate(hx__cl_device *d, hx__cl_tune_result *candidate, size_t *side) {
   hx__cl_program *const p = &d->program[HX__TUNED_PROGRAM];
-  trial->why = build(d, &trial->what);
+  candidate->why = build_candidate(d, &candidate->what);
   double seconds = 0.0;
-  if (!trial->why) {
+  if (!candidate->why) {
     if (*side == 0) /* the first one finds the size for all */
       for (*side = 128;
            (seconds = hx__cl_time_product(d, HX__TUNED_PROGRAM, *side, TIMES)) < LAUNCH_S && *side < SIDE_MOST;)
@@ -47,57 +47,58 @@ static void run(hx__cl_device *d, hx__cl_tune_result *trial, size_t *side) {
     else
       seconds = hx__cl_time_product(d, HX__TUNED_PROGRAM, *side, TIMES);
     if (seconds > 0.0)
-      trial->flops = 2.0 * (double)*side * (double)*side * (double)*side / seconds;
+      candidate->flops = 2.0 * (double)*side * (double)*side * (double)*side / seconds;
     else
-      trial->why = "it did not run";
+      candidate->why = "it did not run";
   }
   if (p->program && !atomic_load(&d->base.lost)) clReleaseProgram(p->program);
   p->program = NULL;
 }
 
-/* What there is to try, what is shipped first: of a set each row's orders, else rows and tiles. */
-static size_t list(const hx__cl_device *d, hx__cl_tune_result *trials, size_t room) {
+/* The candidates, each row's shipped variant first: of a set each row's orders of fma, else rows and tiles. */
+static size_t list_candidates(const hx__cl_device *d, hx__cl_tune_result *candidates, size_t room) {
   static const uint32_t tiles[][3] = {{128, 64, 8}, {32, 64, 16}, {32, 32, 16}};
   const hx__kernel_row *row = hx__kernel_row_for(HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local);
   const bool set = row && hx__kernel_of_set(row);
   size_t count = 0;
   for (; row; row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local)) {
-    const bool ordered = hx__kernel_of_set(row) && !row->in_place && row->rate[HX__LAYOUT_NN] > 0;
+    const bool ordered = row->shape == HX__SHAPE_TILES && row->rate[HX__LAYOUT_NN] > 0;
     if (set && !ordered) continue; /* those have one order */
     for (uint32_t order = 0; order < (set ? ORDERS : 1) && count < room; order++)
-      trials[count++] = (hx__cl_tune_result){.what = {.row = row, .order = order}};
+      candidates[count++] = (hx__cl_tune_result){.what = {.row = row, .order = order}};
   }
   for (size_t i = 0; !set && i < sizeof tiles / sizeof tiles[0]; i++)
     for (row = NULL;
          (row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, tiles[i], d->max_local)) != NULL;)
       if (row->any_tile && count < room)
-        trials[count++] = (hx__cl_tune_result){.what = {.row = row, .tile = {tiles[i][0], tiles[i][1], tiles[i][2]}}};
+        candidates[count++] =
+            (hx__cl_tune_result){.what = {.row = row, .tile = {tiles[i][0], tiles[i][1], tiles[i][2]}}};
   return count;
 }
 
-/* The fastest of the trials from `first` on that are the same choice: those of its row in a set, else all. */
-static hx__cl_tune_result *best_of(hx__cl_tune_result *trials, size_t count, const hx__cl_tune_result *first) {
+/* The fastest of the candidates that compete with `first`: those of its row in a set, else all. */
+static hx__cl_tune_result *best_of(hx__cl_tune_result *candidates, size_t count, const hx__cl_tune_result *first) {
   hx__cl_tune_result *best = NULL;
   for (size_t i = 0; i < count; i++) {
-    if (hx__kernel_of_set(first->what.row) && trials[i].what.row != first->what.row) continue;
-    if (trials[i].flops > 0.0 && (!best || trials[i].flops > best->flops * WORTH)) best = &trials[i];
+    if (hx__kernel_of_set(first->what.row) && candidates[i].what.row != first->what.row) continue;
+    if (candidates[i].flops > 0.0 && (!best || candidates[i].flops > best->flops * LEAST_GAIN)) best = &candidates[i];
   }
   return best;
 }
 
-size_t hx__cl_tune(hx__cl_device *d, hx__cl_tune_result *trials, size_t room, size_t *side) {
+size_t hx__cl_tune(hx__cl_device *d, hx__cl_tune_result *candidates, size_t room, size_t *side) {
   hx__cl_tuned tuned[HX__CL_TUNED] = {{.row = NULL}};
-  size_t kept = 0;
+  size_t winners = 0;
   *side = 0;
-  const size_t count = list(d, trials, room);
-  for (size_t i = 0; i < count && !atomic_load(&d->base.lost); i++) run(d, &trials[i], side);
-  for (size_t i = 0; i < count && kept < HX__CL_TUNED; i++) {
-    if (trials[i].what.order != 0 || (kept && !hx__kernel_of_set(trials[i].what.row))) continue;
-    hx__cl_tune_result *const best = best_of(trials, count, &trials[i]);
+  const size_t count = list_candidates(d, candidates, room);
+  for (size_t i = 0; i < count && !atomic_load(&d->base.lost); i++) time_candidate(d, &candidates[i], side);
+  for (size_t i = 0; i < count && winners < HX__CL_TUNED; i++) {
+    if (candidates[i].what.order != 0 || (winners && !hx__kernel_of_set(candidates[i].what.row))) continue;
+    hx__cl_tune_result *const best = best_of(candidates, count, &candidates[i]);
     if (!best) continue;
     best->chosen = true;
-    tuned[kept++] = best->what;
+    tuned[winners++] = best->what;
   }
-  if (kept) hx__cl_tuned_store(d, tuned);
+  if (winners) hx__cl_tuned_store(d, tuned);
   return count;
 }

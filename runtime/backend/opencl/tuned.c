@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the tuner found for a device, as a file of the cache: a line a row, read when the device is opened. A name or a
- * number that the table of rows does not have makes the whole file nothing. */
+ * What the tuner found for a device, as a file of the cache: a line a row, read when the device is opened. The file is
+ * ignored if it holds a name or a number that the table of rows does not have. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +16,8 @@ static char *key_of(const hx__cl_device *d, size_t *bytes) {
   if (!f) return NULL;
   fputs("tuned products\n", f);
   hx__cl_write_key(f, d);
-  const bool whole = !ferror(f);
-  if (fclose(f) == 0 && whole) return text;
+  const bool written = !ferror(f);
+  if (fclose(f) == 0 && written) return text;
   free(text);
   return NULL;
 }
@@ -30,9 +30,9 @@ static const hx__kernel_row *row_named(const hx__cl_device *d, const char *name)
   return row;
 }
 
-/* A tile is asked for only where the row takes any, and takes this one. */
-static bool fits(const hx__cl_device *d, const hx__cl_tuned *t) {
-  if (!t->row || t->order >= ORDERS || (t->order && (!hx__kernel_of_set(t->row) || t->row->in_place))) return false;
+/* A tile may be given only if the row takes any, and this one. */
+static bool is_valid(const hx__cl_device *d, const hx__cl_tuned *t) {
+  if (!t->row || t->order >= ORDERS || (t->order && t->row->shape != HX__SHAPE_TILES)) return false;
   if (!t->tile[0] && !t->tile[1] && !t->tile[2]) return true;
   const hx__kernel_row *row = NULL;
   while ((row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, t->tile, d->max_local)) != NULL)
@@ -49,22 +49,23 @@ void hx__cl_tuned_load(hx__cl_device *d) {
   free(key);
   if (!data) return;
   char *const text = strndup(data, bytes);
-  bool whole = text != NULL;
+  bool readable = text != NULL;
   char *rest = text;
-  for (char *line; whole && (line = strsep(&rest, "\n")) != NULL && *line; count++) {
+  for (char *line; readable && (line = strsep(&rest, "\n")) != NULL && *line; count++) {
     hx__cl_tuned *const t = &tuned[count];
     char name[64];
     int used = 0;
-    whole = count < HX__CL_TUNED &&
-            sscanf(line, "%63s %u %u %u %u%n", name, &t->tile[0], &t->tile[1], &t->tile[2], &t->order, &used) == 5 &&
-            line[used] == '\0';
-    if (whole) t->row = row_named(d, name);
-    whole = whole && fits(d, t);
+    readable = count < HX__CL_TUNED &&
+               sscanf(line, "%63s %u %u %u %u%n", name, &t->tile[0], &t->tile[1], &t->tile[2], &t->order, &used) == 5 &&
+               line[used] == '\0';
+    if (readable) t->row = row_named(d, name);
+    readable = readable && is_valid(d, t);
   }
   free(text);
   free(data);
-  if (whole) memcpy(d->tuned, tuned, sizeof tuned);
-  hx__log(HX__LOG_DEBUG, "%s: %zu tuned rows: %s", d->base.name, count, whole ? "taken" : "not understood");
+  if (readable) memcpy(d->tuned, tuned, sizeof tuned);
+  hx__log(HX__LOG_DEBUG, "%s: %zu tuned rows: %s", d->base.name, count,
+          readable ? "used" : "ignored, for a line is not understood");
 }
 
 bool hx__cl_tuned_store(const hx__cl_device *d, const hx__cl_tuned *tuned) {
@@ -73,15 +74,15 @@ bool hx__cl_tuned_store(const hx__cl_device *d, const hx__cl_tuned *tuned) {
   if (!hx__cache_dir_is_enabled()) return false;
   char *const key = key_of(d, &key_bytes);
   FILE *const f = key ? open_memstream(&text, &bytes) : NULL;
-  bool whole = f != NULL;
+  bool written = f != NULL;
   for (size_t i = 0; f && i < HX__CL_TUNED && tuned[i].row; i++)
     fprintf(f, "%s %u %u %u %u\n", tuned[i].row->name, tuned[i].tile[0], tuned[i].tile[1], tuned[i].tile[2],
             tuned[i].order);
-  if (f) whole = !ferror(f) && fclose(f) == 0;
-  if (whole) hx__cache_put(key, key_bytes, text, bytes);
+  if (f) written = !ferror(f) && fclose(f) == 0;
+  if (written) hx__cache_put(key, key_bytes, text, bytes);
   free(text);
   free(key);
-  return whole;
+  return written;
 }
 
 const hx__cl_tuned *hx__cl_tuned_for(const hx__cl_device *d, const hx__kernel_row *row) {

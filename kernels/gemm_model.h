@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * How long a plan takes, by a model of the device: every compute unit takes its share of tiles and panels, and what is
+ * left over at the end leaves the others idle. Private to this folder. */
+#ifndef HX_KERNELS_GEMM_MODEL_H
+#define HX_KERNELS_GEMM_MODEL_H
+
+#include "kernels/gemm_plan.h"
+
+typedef struct hx__gemm_device {
+#define DEVICE(name, value) double name;
+#include "kernels/device_constants.inc"
+#undef DEVICE
+} hx__gemm_device;
+
+extern const hx__gemm_device hx__gemm_nvidia;
+
+#define HX__GEMM_JOIN_PANELS 24u /* that a row of HX__SHAPE_SMALL adds in its own launch, at most */
+
+static inline size_t hx__gemm_ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
+static inline size_t hx__gemm_greater(size_t a, size_t b) { return a > b ? a : b; }
+static inline size_t hx__gemm_lesser(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Nanoseconds of a plan of a row of HX__SHAPE_TILES or HX__SHAPE_SMALL, without copies of operands. */
+double hx__gemm_tiles_ns(const hx__kernel_row *row, hx__layout layout, const hx__gemm_plan *plan,
+                         const hx__gemm_shape *shape, unsigned units);
+/* Of one of HX__SHAPE_FEW_ROWS. turns: tiles and panels that a group does one after the other. */
+double hx__gemm_few_rows_ns(const hx__kernel_row *row, const hx__gemm_plan *plan, const hx__gemm_shape *shape,
+                            size_t turns, unsigned units);
+/* What copying the operands that the plan copies takes. */
+double hx__gemm_copies_ns(const hx__gemm_plan *plan, const hx__gemm_shape *shape);
+/* What a join of a plan's panels takes to move them. */
+double hx__gemm_join_bytes_ns(const hx__kernel_row *row, const hx__gemm_plan *plan);
+
+#endif
