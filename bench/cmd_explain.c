@@ -53,10 +53,10 @@ static double share_of(const hx__explanation *e, unsigned choice) {
   const hx__choice c = hx__choice_of(choice, e->prospect.devices);
   double share = 0.0;
   if (!c.cpu) return 1.0;
-  if (!isfinite(e->decision.outlook[choice].parts_ns)) return NAN;
+  if (!isfinite(e->decision.candidate[choice].parts_ns)) return NAN;
   for (unsigned d = 0; d < c.devices; d++) {
     const hx__estimate *const p = &e->prospect.device[d].beside;
-    const double time = e->decision.outlook[choice].parts_ns - hx__estimate_ns(p, 0.0, e->prospect.device[d].idle);
+    const double time = e->decision.candidate[choice].parts_ns - hx__estimate_ns(p, 0.0, e->prospect.device[d].idle);
     if (time > 0.0) share += time / p->ns_per_unit / e->prospect.units;
   }
   return share < 1.0 ? share : 1.0;
@@ -113,7 +113,7 @@ static void print_choices(FILE *f, const hx__explanation *e) {
   fprintf(f, "  %-16s %12s %12s %8s %8s %8s%s\n", "choice", "expected ms", "by parts ms", "sigma", "share", "calls",
           metered ? "    watts   energy" : "");
   for (unsigned i = 0; i < e->decision.choices; i++) {
-    const hx__candidate *const o = &e->decision.outlook[i];
+    const hx__candidate *const o = &e->decision.candidate[i];
     name_of(e, i, name, sizeof name);
     fprintf(f, "%c %-16s", i == e->decision.choice ? '>' : ' ', name);
     print_known(f, 12, 3, o->ns * 1e-6, "");
@@ -128,7 +128,7 @@ static void print_choices(FILE *f, const hx__explanation *e) {
   char why[128];
   snprintf(why, sizeof why, reasons[e->decision.reason], aims[e->prospect.objective]);
   fprintf(f, "  %s: %s\n", name, why);
-  if (e->prospect.apart)
+  if (e->prospect.no_split)
     fputs("  CPU and devices do not share it: C is small, and the CPU does its panels of k in parallel\n", f);
 }
 
@@ -145,14 +145,14 @@ static void write_json(FILE *f, const hx__explanation *e, bool after) {
     fputs(i ? ", {\"name\": " : "{\"name\": ", f);
     bench_json_string(f, name);
     fputs(", \"expected_ms\": ", f);
-    bench_json_number(f, e->decision.outlook[i].ns * 1e-6);
+    bench_json_number(f, e->decision.candidate[i].ns * 1e-6);
     fputs(", \"parts_ms\": ", f);
-    bench_json_number(f, e->decision.outlook[i].parts_ns * 1e-6);
+    bench_json_number(f, e->decision.candidate[i].parts_ns * 1e-6);
     fputs(", \"expected_joules\": ", f);
-    bench_json_number(f, joules_of(&e->decision.outlook[i]));
-    fprintf(f, ", \"sigma\": %.9g, \"share\": ", e->decision.outlook[i].sigma);
+    bench_json_number(f, joules_of(&e->decision.candidate[i]));
+    fprintf(f, ", \"sigma\": %.9g, \"share\": ", e->decision.candidate[i].sigma);
     bench_json_number(f, share_of(e, i));
-    fprintf(f, ", \"calls\": %u}", e->decision.outlook[i].samples);
+    fprintf(f, ", \"calls\": %u}", e->decision.candidate[i].samples);
   }
   fputs("]}", f);
 }
@@ -165,12 +165,12 @@ static void write_csv(FILE *f, const bench_row *row, const char *size, const hx_
             e->ruling == HX__DECIDED_SMALL, hx__objective_name(e->prospect.objective));
     bench_csv_field(f, name);
     fprintf(f, "%d,", i == e->decision.choice);
-    bench_csv_number(f, e->decision.outlook[i].ns * 1e-6);
-    bench_csv_number(f, e->decision.outlook[i].parts_ns * 1e-6);
-    bench_csv_number(f, joules_of(&e->decision.outlook[i]));
-    bench_csv_number(f, e->decision.outlook[i].sigma);
+    bench_csv_number(f, e->decision.candidate[i].ns * 1e-6);
+    bench_csv_number(f, e->decision.candidate[i].parts_ns * 1e-6);
+    bench_csv_number(f, joules_of(&e->decision.candidate[i]));
+    bench_csv_number(f, e->decision.candidate[i].sigma);
     bench_csv_number(f, share_of(e, i));
-    fprintf(f, "%u\n", e->decision.outlook[i].samples);
+    fprintf(f, "%u\n", e->decision.candidate[i].samples);
   }
 }
 

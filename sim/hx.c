@@ -8,8 +8,6 @@
 #include "runtime/sched/learn.h"
 #include "sim/sim.h"
 
-#define CALL 4u /* as HX__CALL_IDENTITY */
-
 typedef struct call call;
 
 /* What the host of a device run is given as itself. */
@@ -187,10 +185,8 @@ static void fill_cost_inputs(call *c, size_t slices, const sim_guess *guess, hx_
   }
   for (unsigned i = 0; i < 2u * m->devices + 1u; i++) {
     const hx__rate_key key = key_of(0, who_of(c, hx__choice_of(i, m->devices)), slices);
-    p->whole[i] = hx__model_estimate_exact(c->hx->model, &key, c->hx->now_s);
-    const hx__rate_key call = key_of(CALL, who_of(c, hx__choice_of(i, m->devices)), slices);
-    p->took[i] = hx__model_estimate_exact(c->hx->model, &call, c->hx->now_s);
-    if (i > m->devices && hx__model_consecutive_calls(c->hx->model, &key) == 1) p->just_done = i;
+    p->call[i] = hx__model_estimate_exact(c->hx->model, &key, c->hx->now_s);
+    if (i > m->devices && hx__model_consecutive_calls(c->hx->model, &key) == 1) p->first_of_pair = i;
   }
 }
 
@@ -244,23 +240,16 @@ static void learn(call *c, const hx__cost_inputs *p, double ns, double joules) {
   const uint64_t who = who_of(c, c->choice);
   const size_t slices = c->work.slices;
   hx__run_result r = {.cpu = key_of(id_of(SIM_DEVICES), who, slices),
-                      .call = key_of(CALL, who, slices),
-                      .parts = key_of(0, who, slices),
+                      .call = key_of(0, who, slices),
                       .cpu_expected = c->choice.devices ? p->cpu_beside : p->cpu_alone,
                       .turn = decision->turn,
                       .best = decision->choice == decision->best,
-                      .informed = true,
-                      .promise_ns = decision->outlook[decision->choice].parts_ns,
                       .devices = c->choice.devices,
                       .cpu_units = (double)c->cpu_slices,
                       .cpu_ns = c->cpu_ns,
                       .ns = ns,
                       .joules = joules};
-  for (size_t i = 0; i < c->run.devices; i++) {
-    const hx__device_terms *const terms = &c->run.device[i]->terms;
-    r.informed = r.informed && terms->expected.samples && !terms->expected.borrowed;
-    r.has_trial = r.has_trial || terms->trial;
-  }
+  for (size_t i = 0; i < c->run.devices; i++) r.has_trial = r.has_trial || c->run.device[i]->terms.trial;
   hx__learn_run(&c->run, &r, c->hx->now_s);
 }
 

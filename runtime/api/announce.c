@@ -12,7 +12,7 @@ static void log_candidates(const hx__decision *d, unsigned devices) {
   if (!hx__logs(HX__LOG_DEBUG)) return;
   for (unsigned i = 0; i < d->choices; i++) {
     const hx__choice c = hx__choice_of(i, devices);
-    const hx__candidate *const o = &d->outlook[i];
+    const hx__candidate *const o = &d->candidate[i];
     hx__log(HX__LOG_DEBUG,
             "choice %u, %s%u devices: %.3f ms expected (sigma %.2f), %.3f by its parts, %.1f W, %u calls%s%s", i,
             c.cpu ? "CPU and " : "", c.devices, o->ns * 1e-6, o->sigma, o->parts_ns * 1e-6, o->watts, o->samples,
@@ -29,7 +29,7 @@ static void trace_plan(hx__trace *trace, const hx__plan_snapshot *s, const hx__p
                         .cpu = plan->cpu_works,
                         .units = s->work->units,
                         .cpu_ns = hx__estimate_ns(&s->inputs.cpu_alone, s->inputs.units, false)};
-  c.expected_ns = by_cost ? d->outlook[d->choice].ns : by_share || plan->devices ? 0.0 : c.cpu_ns;
+  c.expected_ns = by_cost ? d->candidate[d->choice].ns : by_share || plan->devices ? 0.0 : c.cpu_ns;
   hx__trace_decision(trace, &c);
 }
 

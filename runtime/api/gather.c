@@ -127,11 +127,9 @@ static void gather_calls(hx__plan_snapshot *s, unsigned threads) {
   for (unsigned i = 1; i < 2 * p->devices + 1; i++) {
     const hx__choice c = hx__choice_of(i, p->devices);
     const uint64_t company = hx__company_of(s, c);
-    const hx__rate_key whole = hx__key_in_company(&s->key, 0, company, c.cpu ? threads : 0);
-    const hx__rate_key call = hx__key_in_company(&s->key, HX__CALL_IDENTITY, company, c.cpu ? threads : 0);
-    p->whole[i] = hx__model_estimate_exact(model, &whole, s->date_s);
-    p->took[i] = hx__model_estimate_exact(model, &call, s->date_s);
-    if (!c.cpu && hx__model_consecutive_calls(model, &whole) == 1) p->just_done = i;
+    const hx__rate_key call = hx__key_in_company(&s->key, 0, company, c.cpu ? threads : 0);
+    p->call[i] = hx__model_estimate_exact(model, &call, s->date_s);
+    if (!c.cpu && hx__model_consecutive_calls(model, &call) == 1) p->first_of_pair = i;
   }
 }
 

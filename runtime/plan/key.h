@@ -8,14 +8,13 @@
 #include "runtime/sched/model.h"
 #include "runtime/task/task.h"
 
-#define HX__CPU_IDENTITY 2u  /* the CPU; a device's identity is in its entry of the device table */
-#define HX__CALL_IDENTITY 4u /* not a participant: the time of a whole call by its units */
+#define HX__CPU_IDENTITY 2u /* the CPU; a device's identity is in its entry of the device table */
 
 /* The part that all keys of a call share: kernels, shape, size class, placement of the operands, power source. */
 hx__rate_key hx__task_key(const hx__work *work, hx__power power);
 
 /* The key of `device` while all of `company` work: the sum of their identities, the device's own included. device 0 is
- * the whole call by what its parts promised. threads: the CPU's; 0 if it does not take part. */
+ * the whole call. threads: the CPU's; 0 if it does not take part. */
 hx__rate_key hx__key_in_company(const hx__rate_key *task, uint64_t device, uint64_t company, unsigned threads);
 
 /* The same key for operands that reach the device in another way (hx__work.placement). */

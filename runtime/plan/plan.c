@@ -40,12 +40,8 @@ static void apply_choice(const hx__plan_snapshot *s, hx__choice choice, hx__plan
   plan->cpu_rate = slices_per_ns(&plan->cpu, s->work);
   plan->cpu_works = choice.cpu;
   plan->threads = s->threads - (choice.cpu && choice.devices ? s->copy_threads : 0);
-  plan->informed = true;
   plan->devices = choice.devices;
-  for (size_t i = 0; i < plan->devices; i++) {
-    plan->device[i] = device_of_plan(s, i, choice.cpu);
-    plan->informed = plan->informed && plan->device[i].expected.samples && !plan->device[i].expected.borrowed;
-  }
+  for (size_t i = 0; i < plan->devices; i++) plan->device[i] = device_of_plan(s, i, choice.cpu);
   sort_by_entry(plan);
 }
 
@@ -65,7 +61,6 @@ static void choose(const hx__plan_snapshot *s, hx__plan *plan, hx__decision *dec
     hx__decide(&s->inputs, decision);
     plan->turn = decision->turn;
     plan->best = decision->choice == decision->best;
-    plan->promise_ns = decision->outlook[decision->choice].parts_ns;
     plan->joules = s->joules;
   }
 }
@@ -92,8 +87,7 @@ static void make_keys(const hx__rate_key *task, hx__plan *plan) {
   uint64_t company = plan->cpu_works ? HX__CPU_IDENTITY : 0;
   for (size_t i = 0; i < plan->devices; i++) company += plan->device[i].key.device;
   plan->cpu_key = hx__key_in_company(task, HX__CPU_IDENTITY, company, threads);
-  plan->whole_key = hx__key_in_company(task, 0, company, threads);
-  plan->call_key = hx__key_in_company(task, HX__CALL_IDENTITY, company, threads);
+  plan->call_key = hx__key_in_company(task, 0, company, threads);
   for (size_t i = 0; i < plan->devices; i++)
     plan->device[i].key = hx__key_in_company(task, plan->device[i].key.device, company, threads);
 }

@@ -41,13 +41,10 @@ typedef struct hx__plan {
   double cpu_rate;          /* of it, in slices a nanosecond; 0: not known */
   uint64_t turn;            /* number of the decision among those about such tasks; 0: there was none */
   bool best;                /* the decision was exploitation, not exploration */
-  double promise_ns;        /* time of the call by the rates of the participants; 0: not predicted */
-  bool informed;            /* the rates of all participants were measured */
   double joules;            /* energy counter when the snapshot was taken; NaN: energy decides nothing */
   size_t chunk;             /* HX_CHUNK in slices */
   hx__rate_key cpu_key;     /* under which the CPU's part is measured, */
-  hx__rate_key whole_key;   /* the call by promise_ns, */
-  hx__rate_key call_key;    /* and the call by its units */
+  hx__rate_key call_key;    /* and the whole call */
   size_t devices;
   hx__plan_device device[HX_MAX_DEVICES]; /* the first `devices` are set */
 } hx__plan;

@@ -189,7 +189,6 @@ static hx__stream *wait_for_stream(hx__device_job *job) {
   hx__run_state *const run = job->run;
   hx__stream *stream = hx__device_entry_stream(job->entry, run->table, run->plan->wait_for_lane);
   if (stream || !run->plan->policy || !run->plan->cpu_works) return stream;
-  atomic_store_explicit(&run->progress.surprised, true, memory_order_relaxed);
   atomic_store(&job->device.working, false);
   const uint64_t from_ns = hx__now_ns();
   while (!stream && hx__work_range_left(&run->range) && hx__device_entry_has_timed_out(job->entry)) {

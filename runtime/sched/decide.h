@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Who should work, from what is expected of each choice. A pure function, well under a microsecond for one device. */
+ * Which participants work on a task, by what each choice of them is expected to cost. A pure function of what is known
+ * before the call; it takes well under a microsecond with one device. */
 #ifndef HX_SCHED_DECIDE_H
 #define HX_SCHED_DECIDE_H
 
@@ -7,74 +8,72 @@
 #include "runtime/sched/finish.h"
 #include "runtime/sched/model.h"
 
-#define HX__BREAK_EVEN_NS 250e3       /* what the CPU does faster is never offered to a device */
+#define HX__BREAK_EVEN_NS 250e3       /* What the CPU finishes sooner is never offered to a device. */
 #define HX__MAX_CANDIDATE_DEVICES 15u /* HX_MAX_DEVICES without the CPU */
-/* Choices: 0 is the CPU alone; 1 .. D the CPU and the first devices; D+1 .. 2D the first devices alone. */
+/* Choice 0 is the CPU alone; 1 .. D are the CPU with the first 1 .. D devices; D+1 .. 2D are those devices alone. */
 #define HX__CHOICES (2u * HX__MAX_CANDIDATE_DEVICES + 1u)
 
 typedef struct hx__choice {
-  unsigned devices; /* the first so many */
+  unsigned devices; /* the first so many devices */
   bool cpu;
 } hx__choice;
 
-/* What is known before a call. Devices stand in the order of their rates, the fastest first. */
+/* What is known before a call. Devices are ordered by their rates, the fastest first. */
 typedef struct hx__cost_inputs {
-  hx__objective objective; /* what is to be small; time where energy cannot be measured */
+  hx__objective objective; /* what the decision makes small; time if energy cannot be measured */
   double units;
   unsigned devices;
-  hx__estimate cpu_alone, cpu_beside; /* beside all of the devices */
-  bool apart;                         /* the CPU or devices: they would share it badly */
+  hx__estimate cpu_alone, cpu_beside; /* beside: while all devices work, too */
+  bool no_split;                      /* The CPU and devices would share this task badly: only one kind works. */
   struct {
-    hx__estimate alone, beside; /* alone: without the CPU; beside: with the CPU and the others */
-    bool idle;                  /* it has slept */
-    bool by_ring;               /* threads of the CPU bring its operands to it */
-    bool by_link;               /* a product, over a link: the CPU takes long for the least part of one */
+    hx__estimate alone, beside; /* alone: without the CPU; beside: with the CPU and all other devices */
+    bool idle;                  /* It has slept, so that its first launch takes longer. */
+    bool by_ring;               /* CPU threads copy its operands into its ring of staging buffers. */
+    bool by_link;               /* The task is a product and the device is behind a link. */
   } device[HX__MAX_CANDIDATE_DEVICES];
-  double fetch_ns;                 /* to bring results back that only one device has, */
-  bool fetch_spared;               /* which the first device does without where it works alone */
-  unsigned just_done;              /* a choice of devices alone that the last such call was the first in a row of; 0 */
-  hx__estimate whole[HX__CHOICES]; /* of whole calls by what their parts promised; samples 0: never done; not of [0] */
-  hx__estimate took[HX__CHOICES];  /* of the same by their units */
+  double fetch_ns;                /* the time to bring back results that only one device has */
+  bool fetch_spared;              /* The first device has them, and needs no fetch if it works alone. */
+  unsigned first_of_pair;         /* a choice of devices alone whose last call was the first in a row; 0: none */
+  hx__estimate call[HX__CHOICES]; /* of each choice's whole calls by their units; [0] is unused */
 } hx__cost_inputs;
 
 typedef enum hx__reason {
-  HX__REASON_BEST,   /* expected to cost least */
-  HX__REASON_TRY,    /* it may well cost least: too little is known */
-  HX__REASON_RECHECK /* its turn to be measured again, so that a wrong memory heals */
+  HX__REASON_BEST,   /* It is expected to cost least. */
+  HX__REASON_TRY,    /* It may well cost least: too little is known of it. */
+  HX__REASON_RECHECK /* It is measured again, so that a wrong memory heals. */
 } hx__reason;
 
 typedef struct hx__candidate {
-  double ns;          /* expected */
-  double watts;       /* drawn meanwhile; 0: not known */
-  double cost;        /* what the objective makes small: nanoseconds, or those by watts, or their square by watts */
-  double sigma;       /* of its logarithm */
-  double promised_ns; /* by its parts and how they went together before */
-  double parts_ns;    /* what the rates of those who take part promise; INFINITY: they are not known */
-  double doubt;       /* of sigma: what is not known of this choice beyond its parts */
-  bool idle;          /* with the CPU: its devices could do nothing before that is done */
-  bool metering;      /* watts is being measured: some calls in a row */
-  uint32_t samples;   /* calls that were measured, */
-  uint64_t turn;      /* and the last of them */
-  uint64_t best_turn; /* and the last that took it for the best choice; 0: none */
+  double ns;          /* the expected time */
+  double watts;       /* the power that the processor draws during such calls; 0: not known */
+  double cost;        /* what the objective makes small: ns, ns * watts or ns * ns * watts */
+  double sigma;       /* standard deviation of the logarithm of the cost */
+  double doubt;       /* the part of sigma that does not come from the rates of the participants */
+  double parts_ns;    /* the time by the participants' rates; INFINITY: they are not known */
+  bool idle;          /* with the CPU: the CPU is done before its devices could do anything */
+  bool metering;      /* watts is being measured, which takes some more calls in a row */
+  uint32_t samples;   /* calls that were measured */
+  uint64_t turn;      /* the decision of the last of them */
+  uint64_t best_turn; /* the last decision that took it for the best choice; 0: none */
 } hx__candidate;
 
 typedef struct hx__decision {
-  unsigned choice, best; /* best differs from choice where another one is tried or checked */
+  unsigned choice, best; /* They differ if another choice than the best one is tried or checked. */
   hx__reason reason;
+  const char *why; /* for a log */
   unsigned choices;
-  uint64_t turn; /* number of this decision among those about such tasks */
-  hx__candidate outlook[HX__CHOICES];
+  uint64_t turn; /* the number of this decision among those about such tasks */
+  hx__candidate candidate[HX__CHOICES];
 } hx__decision;
 
-/* Of device i beside the CPU, where nothing was measured yet that says how it does there, and it can bring only little:
- * the part of the units that it is to try. What a ring brings to it takes from the memory several times as much as the
- * CPU would for the same. 1: all that is fair. */
-double hx__first_trial_fraction(const hx__cost_inputs *prospect, unsigned i);
+/* The part of the units that device i may have beside the CPU: 1 if any, and a small one if nothing was measured yet
+ * that says how it does there, it can bring only little, and its operands go through a ring. */
+double hx__first_trial_fraction(const hx__cost_inputs *inputs, unsigned i);
 
 static inline hx__choice hx__choice_of(unsigned choice, unsigned devices) {
   return (hx__choice){choice > devices ? choice - devices : choice, choice <= devices};
 }
 
-void hx__decide(const hx__cost_inputs *prospect, hx__decision *out);
+void hx__decide(const hx__cost_inputs *inputs, hx__decision *decision);
 
 #endif

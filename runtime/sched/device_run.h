@@ -89,7 +89,6 @@ typedef struct hx__run_progress {
   _Atomic uint64_t cpu_busy_ns;  /* and how long that took, the sum of its threads */
   _Atomic size_t cpu_trial_done; /* cpu_done when a device that had only a trial ended it; 0: none had */
   _Atomic uint64_t cpu_trial_ns; /* and cpu_busy_ns then, the mean of its threads */
-  _Atomic bool surprised;        /* A part took much more or less time than expected. */
   _Atomic bool grown;            /* A device pinned memory for later calls, which takes time. */
 
   pthread_mutex_t lock;   /* of launched chunks, and of `redone` */

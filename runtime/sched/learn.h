@@ -13,15 +13,13 @@ void hx__learn_chunk(const hx__device_run *device, hx__run_progress *run, const 
 
 /* A run that has ended, of which no chunk had to be recovered. */
 typedef struct hx__run_result {
-  hx__rate_key cpu, call, parts; /* keys of the CPU's part, of calls by their units, and by what their parts promised */
+  hx__rate_key cpu, call; /* keys of the CPU's part and of the whole call */
   hx__estimate cpu_expected;
-  uint64_t turn;     /* number of the decision; 0: there was none */
-  bool best;         /* It took this for the best choice. */
-  bool informed;     /* Everything that was expected of the participants had been measured. */
-  bool has_trial;    /* A device had only a trial, so that the call says nothing of others. */
-  bool fetched;      /* Results were fetched from another device for it, which is not of its parts. */
-  double promise_ns; /* of the call, by its parts; 0: that was not asked */
-  size_t devices;    /* that were to take part */
+  uint64_t turn;  /* number of the decision; 0: there was none */
+  bool best;      /* It took this for the best choice. */
+  bool has_trial; /* A device had only a trial, so that the call says nothing of others. */
+  bool fetched;   /* Results were fetched from another device for it, which is not of its parts. */
+  size_t devices; /* that were to take part */
   double cpu_units, cpu_ns;
   double ns, joules; /* joules NaN: not measured */
 } hx__run_result;

@@ -14,9 +14,8 @@
 #define REACH_SIGMA 0.15 /* for each class of distance */
 #define SPIKE 0.405      /* ln 1.5: a sample farther off than this is doubted */
 #define MOST_DOUBTED 8
-#define TAKEN 1.1    /* ln 3: by what somebody who shares a core may make calls longer, */
-#define TAKEN_NS 1e7 /* and by how much one after the other */
-#define YOUNG 4u     /* samples: the first ones find a device cold */
+#define TAKEN 1.1 /* ln 3: by what somebody who shares a core may make calls longer, */
+#define YOUNG 4u  /* samples: the first ones find a device cold */
 #define YOUNG_SIGMA 0.2
 #define WELL_KNOWN 8u
 #define SHIFT 0.5         /* relative standard deviation of a rate that has changed */
@@ -35,7 +34,6 @@
 #define NO_FASTER 1.1 /* in company */
 #define STALE_S \
   60u /* measurements nearer than this do not limit one another: what copies may be slower still in company */
-#define NO_SLOWER 2.5
 #define OTHER_COMPANY 0.2 /* of sigma, for what another company has told */
 
 enum { LATENCY, IDLE, SLOPE, GAP };
@@ -46,9 +44,7 @@ enum { LATENCY, IDLE, SLOPE, GAP };
 const hx__estimate hx__prior_device = {.latency_ns = PRIOR_LATENCY_NS,
                                        .gap_ns = PRIOR_GAP * PRIOR_LATENCY_NS,
                                        .sigma = 0.7},
-                   hx__prior_cpu = {.latency_ns = 4e3, .sigma = 0.5},
-                   hx__prior_call = {.ns_per_unit = 1.0, .sigma = 0.2}; /* as promised */
-const hx__estimate hx__prior_call_factor = {.samples = 0};              /* nobody has promised anything */
+                   hx__prior_cpu = {.latency_ns = 4e3, .sigma = 0.5}, hx__prior_call = {.samples = 0};
 
 hx__estimate hx__prior_of(double latency_ns, double ns_per_unit) {
   hx__estimate e = hx__prior_device;
@@ -193,12 +189,10 @@ void hx__reconcile(hx__estimate *alone, hx__estimate *beside) {
     return;
   }
   if (alone->date > beside->date + STALE_S)
-    bring(beside, alone->ns_per_unit / NO_FASTER, alone->ns_per_unit * NO_SLOWER);
+    bring(beside, alone->ns_per_unit / NO_FASTER, alone->ns_per_unit * HX__NO_SLOWER);
   else if (beside->date > alone->date + STALE_S)
-    bring(alone, beside->ns_per_unit / NO_SLOWER, beside->ns_per_unit * NO_FASTER);
+    bring(alone, beside->ns_per_unit / HX__NO_SLOWER, beside->ns_per_unit * NO_FASTER);
 }
-
-static const hx__estimate nothing;
 
 /* An entry as it is before its first sample. */
 static void begin(hx__model_entry *e, const hx__rate_key *key, const hx__estimate *prior, hx__sample s) {
@@ -221,8 +215,8 @@ static void begin(hx__model_entry *e, const hx__rate_key *key, const hx__estimat
  * of what somebody who takes a core for a while may cost a part that is well known, and more of what nobody does. */
 static int32_t doublings(const hx__model_entry *e, int32_t run, double z, double more_ns) {
   if (run < 2) return 0;
-  if (z < TAKEN && more_ns < TAKEN_NS && e->samples > WELL_KNOWN) return run - 2;
-  return run - 1 + (more_ns > TAKEN_NS ? ilogb(more_ns / TAKEN_NS) : 0);
+  if (z < TAKEN && more_ns < HX__TAKEN_CORE_NS && e->samples > WELL_KNOWN) return run - 2;
+  return run - 1 + (more_ns > HX__TAKEN_CORE_NS ? ilogb(more_ns / HX__TAKEN_CORE_NS) : 0);
 }
 
 /* How much of the logarithm z of what was measured over what was expected is believed. Of a time that is far off little
@@ -301,7 +295,7 @@ void hx__model_learn(hx__model *m, const hx__rate_key *key, const hx__estimate *
   e->covariance[SLOPE][SLOPE] += aged(e, now_s) * (e->samples > 0) * e->state[SLOPE] * e->state[SLOPE];
   update(e, s);
   if (!is_sound(e)) { /* numbers of somebody else's making, or at the ends of what doubles hold */
-    begin(e, key, &nothing, s);
+    begin(e, key, &hx__prior_call, s);
     e->samples = 1;
   }
   e->date = now_s;
@@ -311,13 +305,13 @@ void hx__model_learn(hx__model *m, const hx__rate_key *key, const hx__estimate *
   hx__unlock(&m->lock);
 }
 
-void hx__model_count_call(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn,
-                          uint64_t now_s) {
+void hx__model_count_call(hx__model *m, const hx__rate_key *key, hx__sample s, uint64_t now_s) {
+  if (!makes_sense(s.units) || !makes_sense(s.ns) || !makes_sense(s.ns / s.units)) return;
   hx__lock(&m->lock);
   hx__model_entry *e = find(m, key);
-  if (!e) begin(e = place(m, key), key, prior, (hx__sample){.units = 1.0, .ns = prior->ns_per_unit, .turn = turn});
+  if (!e) begin(e = place(m, key), key, &hx__prior_call, s);
   if (e->samples < UINT32_MAX) e->samples++;
-  e->turn = turn;
+  e->turn = s.turn;
   e->date = now_s;
   m->changes++;
   hx__unlock(&m->lock);

@@ -15,7 +15,7 @@
 
 /* Names that mean the same in every process, so that the table can be kept on disk. No padding: compared as bytes. */
 typedef struct hx__rate_key {
-  uint64_t device; /* hx__identity of one; 0: a whole call */
+  uint64_t device; /* hx__identity of one; 0: whole calls */
   uint64_t needs;
   uint64_t who;        /* sum of the identities of all that work at the same time, this one included */
   uint32_t size_class; /* floor(log2(units)) of the task */
@@ -46,6 +46,11 @@ typedef struct hx__sample {
   double hidden; /* the part of its launch that passed while the chunk before it was computed */
   bool best;     /* that decision took it for the best choice */
 } hx__sample;
+
+/* Others can take a core, power and memory from a participant: it is at most so many times as slow as alone. */
+#define HX__NO_SLOWER 2.5
+/* What a core that another program has taken for a while costs a call: a time slice or two. */
+#define HX__TAKEN_CORE_NS 1e7
 
 #define HX__MODEL_ENTRIES 1024u
 #define HX__MODEL_STATES 4u /* latency, idle, ns_per_unit, gap */
@@ -78,7 +83,7 @@ uint32_t hx__size_class(uint64_t units);
 uint64_t hx__identity(const char *name, const char *driver);
 
 /* What is expected of parts of a kind before anything is measured. */
-extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call, hx__prior_call_factor;
+extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call;
 /* Of a device of which a small launch is known: 0: not even that. */
 hx__estimate hx__prior_of(double latency_ns, double ns_per_unit);
 
@@ -97,9 +102,8 @@ void hx__reconcile(hx__estimate *alone, hx__estimate *beside);
 void hx__model_learn(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, hx__sample sample,
                      uint64_t now_s);
 
-/* Counts a call that has taught nothing. */
-void hx__model_count_call(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, uint64_t turn,
-                          uint64_t now_s);
+/* Counts a call whose time is that of something else, too: nothing is learned of it, unless nothing else is known. */
+void hx__model_count_call(hx__model *model, const hx__rate_key *key, hx__sample sample, uint64_t now_s);
 
 /* Notes whose call has ended; how many there were in a row with the same key, this one included. */
 void hx__model_note_call_end(hx__model *model, const hx__rate_key *key);

@@ -9,12 +9,9 @@
 #define SEEN_SIGMA 0.06 /* of a rate that this run has shown */
 #define SURPRISE 0.3    /* of what it was off by, which stays as doubt */
 #define MOST_SIGMA 0.5
-#define SURPRISING 0.405 /* ln 1.5 */
-#define SURPRISING_SIGMAS 2.5
-#define REDO_NS 20e3       /* what the CPU is to gain by doing a chunk once more */
-#define SOON_NS 10e3       /* after that it is asked again */
-#define SURPRISED_MOST 1.2 /* of a promise: the most that one call which surprised may move it */
-#define CPU_NS 5e4         /* the CPU's rate is believed after so long, over the variance of the model's */
+#define REDO_NS 20e3 /* what the CPU is to gain by doing a chunk once more */
+#define SOON_NS 10e3 /* after that it is asked again */
+#define CPU_NS 5e4   /* the CPU's rate is believed after so long, over the variance of the model's */
 #define LEAST_CPU_NS 2e5
 #define MOST_CPU_NS 3e6
 
@@ -86,18 +83,8 @@ hx__observation hx__observation_add(hx__observation *last, const hx__observation
   return *ripe;
 }
 
-bool hx__surprising(const hx__estimate *e, double units, bool idle, double ns) {
-  if (!(e->ns_per_unit > 0.0)) return true;
-  const double off = fabs(log(ns / hx__estimate_ns(e, units, idle)));
-  return !(off < fmax(SURPRISING, SURPRISING_SIGMAS * e->sigma));
-}
-
 bool hx__tells(const hx__estimate *e, double units, bool idle, double ns, bool has_ended) {
   return has_ended || !(ns < hx__estimate_ns(e, units, idle));
-}
-
-double hx__whole_ns(double ns, double promise_ns, bool surprised, bool in_vain) {
-  return surprised && !in_vain ? fmin(fmax(ns, promise_ns / SURPRISED_MOST), SURPRISED_MOST * promise_ns) : ns;
 }
 
 /* What is in progress is taken to go on at the rate so far, and to be late when it would have ended. */

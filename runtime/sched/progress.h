@@ -62,17 +62,8 @@ hx__observation hx__observation_add(hx__observation *last, const hx__observation
 /* The part of a launch of latency_ns that shows where the chunk before it ended overlap_ns after it was launched. */
 double hx__launch_shown(double latency_ns, double overlap_ns);
 
-/* Whether the time of `units` is so far from what was expected that the call says nothing of how its parts go together.
- */
-bool hx__surprising(const hx__estimate *expected, double units, bool idle, double ns);
-
 /* Whether such a time teaches anything: of a part that has not ended only that it takes as long at least. */
 bool hx__tells(const hx__estimate *expected, double units, bool idle, double ns, bool has_ended);
-
-/* What a whole call of ns is taken for, one of whose parts may have surprised: such a call says little of how parts go
- * together, but where it took longer than promised again and again, less of this choice. in_vain: of those who were to
- * help none delivered anything, and that is what there is to say of it. */
-double hx__whole_ns(double ns, double promise_ns, bool surprised, bool in_vain);
 
 /* What the CPU's threads have done so far. */
 typedef struct hx__cpu_shown {

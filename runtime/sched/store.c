@@ -13,7 +13,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/topo/topo.h"
 
-#define FORMAT 4u /* of an entry, and of what its numbers mean */
+#define FORMAT 5u /* of an entry, and of what its numbers mean */
 
 static hx__model process = HX__MODEL_INIT;
 static pthread_once_t loaded = PTHREAD_ONCE_INIT;

@@ -211,7 +211,7 @@ static hx__explanation explain(hx_context *hx, bool powers) {
     if (i % 24) continue;
     CHECK_OK(hx__explain(hx, &t, &e));
     known = !powers;
-    for (unsigned c = 0; c < e.decision.choices; c++) known = known || e.decision.outlook[c].watts > 0.0;
+    for (unsigned c = 0; c < e.decision.choices; c++) known = known || e.decision.candidate[c].watts > 0.0;
   }
   return e;
 }
@@ -234,7 +234,7 @@ static void learns(const char *objective, hx__objective wanted) {
         e.prospect.objective);
   unsigned known = 0;
   for (unsigned i = 0; i < e.decision.choices; i++) {
-    const hx__candidate *const o = &e.decision.outlook[i];
+    const hx__candidate *const o = &e.decision.candidate[i];
     known += o->watts > 0.0;
     CHECK(!(o->watts > 0.0) || is_near(o->watts), "choice %u: %g W", i, o->watts);
   }

@@ -26,13 +26,11 @@ static void believe(hx_context *hx, const hx_task *task) {
   const hx__rate_key task_key = hx__task_key(&work, hx__power_source());
   const hx__rate_key alone = hx__key_in_company(&task_key, it, it, 0),
                      beside = hx__key_in_company(&task_key, it, both, 1);
-  const hx__rate_key whole = hx__key_in_company(&task_key, 0, it, 0);
-  const hx__rate_key call = hx__key_in_company(&task_key, HX__CALL_IDENTITY, it, 0);
+  const hx__rate_key call = hx__key_in_company(&task_key, 0, it, 0);
   for (uint64_t turn = 1; turn <= 20; turn++) {
     learn(&alone, &hx__prior_device, N, 0);
     learn(&beside, &hx__prior_device, N, 0);
-    learn(&whole, &hx__prior_call, believed_ns, turn);
-    learn(&call, &hx__prior_call_factor, N, turn);
+    learn(&call, &hx__prior_call, N, turn);
   }
 }
 

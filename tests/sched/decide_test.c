@@ -15,23 +15,23 @@ static hx__cost_inputs known(void) {
   return p;
 }
 
-/* What calls of both together have shown: factor, and how many there were. */
+#define BOTH 0.67 /* what both together take for a unit by their rates */
+
+/* The decision after so many calls of both together, which took `factor` times what their rates say. */
 static hx__decision after(double factor, uint32_t samples) {
   hx__cost_inputs p = known();
   hx__decision d;
-  p.whole[1] = (hx__estimate){.ns_per_unit = factor, .sigma = 0.2, .samples = samples, .turn = 97};
-  p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 60};
+  p.call[1] = (hx__estimate){.ns_per_unit = factor * BOTH, .sigma = 0.2, .samples = samples, .turn = 97};
+  p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.1, .samples = 9, .turn = 60};
   hx__decide(&p, &d);
   return d;
 }
 
 static void bad_luck(void) {
   hx__decision d = after(1.7, 1);
-  CHECK(d.best == 0 && d.choice == 1 && d.reason == HX__REASON_TRY, "one bad call: choice %u", d.choice);
+  CHECK(d.choice == 1, "one bad call: choice %u", d.choice);
   d = after(1.7, 2);
   CHECK(d.choice == 0, "two bad calls: choice %u", d.choice);
-  d = after(4.0, 1);
-  CHECK(d.choice == 0, "one call that no luck explains: choice %u", d.choice);
   d = after(1.0, 9);
   CHECK(d.best == 1 && d.choice == 1 && d.reason == HX__REASON_BEST, "the better choice: choice %u", d.choice);
 }
@@ -40,14 +40,15 @@ static void bad_luck(void) {
 static void rows(void) {
   hx__cost_inputs p = known();
   hx__decision d;
-  p.whole[1] = p.whole[2] = (hx__estimate){.ns_per_unit = 1.2, .sigma = 0.05, .samples = 9, .turn = 99};
-  p.just_done = 2;
+  p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 99};
+  p.call[2] = (hx__estimate){.ns_per_unit = 2.4, .sigma = 0.05, .samples = 9, .turn = 99};
+  p.first_of_pair = 2;
   hx__decide(&p, &d);
   CHECK(d.choice == 2, "the second call of a row: choice %u", d.choice);
-  p.just_done = 0;
+  p.first_of_pair = 0;
   hx__decide(&p, &d);
   CHECK(d.choice != 2, "no row: choice %u", d.choice);
-  p.just_done = 2;
+  p.first_of_pair = 2;
   p.device[0].alone.ns_per_unit = 20.0;
   hx__decide(&p, &d);
   CHECK(d.choice != 2, "a device that is far too slow: choice %u", d.choice);
@@ -61,13 +62,13 @@ static void idle_company(void) {
   p.cpu_beside.ns_per_unit = 0.92;
   hx__decide(&p, &d);
   CHECK(d.best == 0, "a device that can do nothing: best %u", d.best);
-  p.took[1] = (hx__estimate){.ns_per_unit = 0.9, .sigma = 0.05, .samples = 9, .turn = 99};
+  p.call[1] = (hx__estimate){.ns_per_unit = 0.9, .sigma = 0.05, .samples = 9, .turn = 99};
   hx__decide(&p, &d);
   CHECK(d.best == 0 && d.choice != 1, "and such calls were faster: best %u, choice %u", d.best, d.choice);
   p = known();
   p.fetch_ns = 9e6;
   hx__decide(&p, &d);
-  CHECK(!d.outlook[1].idle, "fetching, which the CPU alone waits for as well, makes no device idle");
+  CHECK(!d.candidate[1].idle, "fetching, which the CPU alone waits for as well, makes no device idle");
   p = known();
   p.device[0].alone = p.device[0].beside = (hx__estimate){.sigma = 0.7};
   hx__decide(&p, &d);
@@ -78,12 +79,12 @@ static void idle_company(void) {
 static void apart(void) {
   hx__cost_inputs p = known();
   hx__decision d;
-  p.apart = true;
+  p.no_split = true;
   p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 1.5;
   hx__decide(&p, &d);
   CHECK(d.best == 0 && d.choice != 1, "both would be faster by their parts: best %u, choice %u", d.best, d.choice);
   p.device[0].alone.ns_per_unit = 0.5;
-  p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 9, .turn = 99};
+  p.call[2] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 99};
   hx__decide(&p, &d);
   CHECK(d.best == 2 && d.choice == 2, "the device is faster: best %u, choice %u", d.best, d.choice);
 }
@@ -98,15 +99,15 @@ static void taken_core(void) {
     uint64_t turn; /* 41 comes now */
     bool tried;
   } rows[] = {{2.5e5, 32.0, 1, 38, true}, {2.5e5, 32.0, 1, 39, false}, {2.5e5, 32.0, 2, 1, false},
-              {2.5e5, 3.0, 2, 32, true},  {2.5e5, 3.0, 2, 33, false},  {2.5e5, 3.0, 3, 8, true},
-              {2.5e5, 3.0, 3, 9, false},  {2.5e5, 3.0, 4, 1, false},   {2.5e6, 32.0, 1, 1, false}};
+              {2.5e5, 2.5, 2, 32, true},  {2.5e5, 2.5, 2, 33, false},  {2.5e5, 2.5, 3, 8, true},
+              {2.5e5, 2.5, 3, 9, false},  {2.5e5, 2.5, 4, 1, false},   {2.5e6, 32.0, 1, 1, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__cost_inputs p = {.units = rows[i].units, .devices = 1};
     p.cpu_alone = p.cpu_beside =
         (hx__estimate){.ns_per_unit = rows[i].slow, .sigma = 0.1, .samples = rows[i].samples, .turn = rows[i].turn};
     p.device[0].alone = p.device[0].beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 40};
-    for (unsigned c = 1; c < 3; c++)
-      p.whole[c] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 40};
+    p.call[1] = p.call[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 40};
+    p.call[1].ns_per_unit = rows[i].slow / (1.0 + rows[i].slow);
     hx__decision d;
     hx__decide(&p, &d);
     CHECK(d.best != 0 && (d.choice == 0) == rows[i].tried, "taken core, row %zu: choice %u, best %u", i, d.choice,
@@ -120,13 +121,13 @@ static void what_calls_took(void) {
   static const struct {
     double promised, took; /* of the CPU's time */
     bool taken;
-  } rows[] = {{0.5, 1.3, false}, {0.5, 0.8, true}, {1.3, 0.9, true}, {2.4, 0.9, false}};
+  } rows[] = {{0.5, 1.3, false}, {0.5, 0.8, true}, {1.3, 0.9, true}, {4.4, 0.9, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__cost_inputs p = known();
     hx__decision d;
-    p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 99};
-    p.whole[1] = (hx__estimate){.ns_per_unit = rows[i].promised * 1.5, .sigma = 0.1, .samples = 9, .turn = 99};
-    p.took[1] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
+    p.cpu_beside.ns_per_unit = p.device[0].beside.ns_per_unit = 2.0 * rows[i].promised;
+    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.1, .samples = 9, .turn = 99};
+    p.call[1] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
     hx__decide(&p, &d);
     CHECK(d.best == rows[i].taken, "%g promised, %g taken: best %u", rows[i].promised, rows[i].took, d.best);
   }
@@ -138,9 +139,8 @@ static void alone_unknown(void) {
   for (int costs = 0; costs <= 1; costs++) {
     hx__cost_inputs p = known();
     hx__decision d;
-    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
+    p.call[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
     p.cpu_alone.turn = 8;
-    p.whole[1].ns_per_unit = 0.75;
     p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 0.95;
     p.device[0].alone.borrowed = true;
     if (costs) p.cpu_beside.ns_per_unit = 2.0;
@@ -155,9 +155,8 @@ static void of_another_class(void) {
   for (int other = 0; other <= 1; other++) {
     hx__cost_inputs p = known();
     hx__decision d;
-    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
-    p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 8};
-    p.whole[1].ns_per_unit = 0.75;
+    p.call[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
+    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 8};
     p.cpu_alone.turn = other ? 900 : 7;
     p.cpu_alone.borrowed = other;
     hx__decide(&p, &d);
@@ -172,14 +171,14 @@ static void still_none(void) {
     uint32_t samples;
     uint64_t calls;
     bool checked;
-  } rows[] = {{2, 9, true}, {2, 8, false}, {5, 21, true}, {5, 20, false}, {40, 65, true}, {40, 64, false}};
+  } rows[] = {{2, 9, true}, {2, 8, false}, {3, 33, true}, {3, 32, false}, {40, 65, true}, {40, 64, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__cost_inputs p = known();
     hx__decision d;
     p.cpu_alone.turn = 100;
-    p.whole[1] =
-        (hx__estimate){.ns_per_unit = 1.53, .sigma = 0.4, .samples = rows[i].samples, .turn = 101 - rows[i].calls};
-    p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.01, .samples = 9, .turn = 100};
+    p.call[1] = (hx__estimate){
+        .ns_per_unit = 1.53 * BOTH, .sigma = 0.4, .samples = rows[i].samples, .turn = 101 - rows[i].calls};
+    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.01, .samples = 9, .turn = 100};
     hx__decide(&p, &d);
     CHECK(d.best == 0 && (d.choice == 1) == rows[i].checked, "%u samples, %llu calls later: choice %u, best %u",
           rows[i].samples, (unsigned long long)rows[i].calls, d.choice, d.best);
@@ -195,8 +194,8 @@ static void was_best(void) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__cost_inputs p = known();
     hx__decision d;
-    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 202};
-    p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 199};
+    p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 202};
+    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 199};
     p.cpu_alone.turn = 198;
     p.cpu_alone.best_turn = rows[i].best_turn;
     hx__decide(&p, &d);
@@ -210,13 +209,12 @@ static void by_a_hair(void) {
   static const struct {
     double took;
     unsigned best;
-  } rows[] = {{0.77, 1}, {0.70, 2}};
+  } rows[] = {{0.78, 1}, {0.70, 2}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__cost_inputs p = known();
     hx__decision d;
-    p.whole[1] = p.took[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 99};
-    p.whole[2] = p.took[2] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
-    p.whole[2].ns_per_unit = 0.4;
+    p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 99};
+    p.call[2] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
     hx__decide(&p, &d);
     CHECK(d.best == rows[i].best, "%g beside 0.8: best %u", rows[i].took, d.best);
   }
@@ -263,7 +261,7 @@ static void after_a_trial(void) {
     p.cpu_alone.turn = 9;
     p.cpu_beside.ns_per_unit = 1.3;
     p.device[0].by_ring = true;
-    p.device[0].beside.ns_per_unit = 10.0;
+    p.device[0].beside.ns_per_unit = 6.0;
     p.device[0].alone.ns_per_unit = 40.0;
     p.device[0].beside.borrowed = borrowed;
     hx__decide(&p, &d);
@@ -308,7 +306,8 @@ static void over_a_link(void) {
       p.device[0].alone.samples = p.device[0].beside.samples = 9;
       p.device[0].alone.sigma = p.device[0].beside.sigma = 0.05;
       p.device[0].beside.borrowed = true;
-      p.whole[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 9, .turn = 9};
+      p.call[2] = p.device[0].alone;
+      p.call[2].turn = 9;
     }
     hx__decide(&p, &d);
     CHECK(d.choice == rows[i].choice, "over a link, row %zu: choice %u", i, d.choice);
@@ -323,7 +322,7 @@ static void time_of_one(void) {
   p.device[0].alone = p.device[0].beside = (hx__estimate){
       .ns_per_unit = 1.5, .latency_ns = 4e4, .idle_ns = 1e4, .sigma = 0.1, .samples = 9, .turn = 1, .gap_ns = 4e3};
   for (int i = 0; i < 3; i++)
-    p.whole[i] = p.took[i] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 1, .watts = 30.0};
+    p.call[i] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 1, .watts = 30.0};
   hx__decision d;
   enum { TIMES = 20000 };
   const uint64_t from = hx__now_ns();

@@ -351,14 +351,6 @@ static void not_ended(void) {
   CHECK(!hx__tells(&e, 8.0, true, 10.9, false) && hx__tells(&e, 8.0, true, 11.1, false), "of a device that has slept");
 }
 
-/* What whole calls say of a choice that was to take 3. */
-static void whole_calls(void) {
-  CHECK(hx__whole_ns(9.0, 3.0, false, false) == 9.0, "no surprise: all of it");
-  CHECK(hx__whole_ns(9.0, 3.0, true, false) > 3.0 && hx__whole_ns(9.0, 3.0, true, false) < 4.5, "a surprise: a little");
-  CHECK(hx__whole_ns(1.0, 3.0, true, false) < 3.0 && hx__whole_ns(1.0, 3.0, true, false) > 2.0, "a surprise: a little");
-  CHECK(hx__whole_ns(9.0, 3.0, true, true) == 9.0, "nobody helped: all of it");
-}
-
 int main(int argc, char **argv) {
   unsigned long schedules = 1000000;
   bool table = false;
@@ -367,7 +359,6 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--schedules") == 0 && i + 1 < argc) schedules = strtoul(argv[++i], NULL, 10);
   }
   not_ended();
-  whole_calls();
   foreign_entries();
   in_progress();
   no_crumbs();

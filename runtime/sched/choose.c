@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The decision. The choice that is expected to cost least is the best one; within 2 %, the choice with fewer
+ * participants wins. Other choices are measured by the rules of one table: each says when it applies, after how many
+ * calls since the choice was last measured, and which part of the time that may cost. Of the choices that are due the
+ * most promising one is taken. */
+#include <math.h>
+
+#include "runtime/base/energy.h"
+#include "runtime/sched/estimate.h"
+
+/* What is given away for a calm choice: a gain that is not worth a participant, and the part of the time that checks
+ * may take. objective_test fails at 0.05; at 0.002 and 0.05 more cells of sim_test are under their floors. */
+#define TOLERANCE 0.02
+/* What a choice with devices behind a link or a ring has to promise before it was measured: the CPU's threads fill the
+ * ring, and what the CPU has begun of a product it ends. slower_test fails at 0.02: 1.08 times the CPU alone. */
+#define UNSEEN_GAIN 0.1
+/* slower_test fails at 32: a GPU behind a ring makes calls 1.28 times as long as the CPU alone. 128 passes. */
+#define RECHECK_CALLS 64.0
+/* slower_test fails without that rule; at 0.02 it had 96.2 % in place of 97.9 % of its runs in gusts above 0.93. */
+#define FORMER_BEST_COST 0.1
+/* Of the units: enough to time a chunk, and no call of slower_test takes 1.02 times the CPU alone. */
+#define TRIAL_PART (1.0 / 256.0)
+
+/* A choice that is not the best one, and what it is weighed against. */
+typedef struct question {
+  const hx__cost_inputs *inputs;
+  const hx__decision *decision;
+  unsigned choice;
+  const hx__candidate *candidate, *best;
+} question;
+
+static double gain_over_fewer(const hx__cost_inputs *p, unsigned choice, const hx__candidate *o) {
+  const hx__choice c = hx__choice_of(choice, p->devices);
+  double gain = TOLERANCE;
+  for (unsigned i = 0; c.cpu && !o->samples && i < c.devices; i++) {
+    if (p->device[i].by_link || p->device[i].by_ring) gain = fmax(gain, UNSEEN_GAIN);
+    /* Even a trial costs a tenth of a call, to pin the ring and to fill it, so the CPU alone is measured first. */
+    if (p->device[i].by_ring && !p->cpu_alone.samples && hx__device_part(p, i) < HX__SMALL_PART) gain = INFINITY;
+  }
+  return gain;
+}
+
+/* Whether this is a product by the CPU and devices that are all behind links. */
+static bool is_split_over_links(const hx__cost_inputs *p, unsigned choice) {
+  const hx__choice c = hx__choice_of(choice, p->devices);
+  bool all = c.cpu && c.devices;
+  for (unsigned i = 0; all && i < c.devices; i++) all = p->device[i].by_link;
+  return all;
+}
+
+static bool has_devices_of_best(const question *q) {
+  const unsigned devices = q->inputs->devices;
+  return hx__choice_of(q->choice, devices).devices <= hx__choice_of(q->decision->best, devices).devices;
+}
+
+/* The least cost that is hoped for. A device that is faster than expected makes every choice faster that it takes part
+ * in: of a choice without other devices than the best one only the doubt counts. A product over links is not hoped to
+ * be better than its participants' rates say before it was measured. */
+static double hoped_cost(const question *q) {
+  const hx__candidate *const o = q->candidate;
+  if (!isfinite(o->ns)) return 0.0;
+  if (!o->samples && is_split_over_links(q->inputs, q->choice)) return o->cost;
+  return o->cost * exp(-(has_devices_of_best(q) ? o->doubt : o->sigma));
+}
+
+/* Calls in a row that one measurement takes. */
+static double calls_in_row(const question *q) {
+  if (q->inputs->objective == HX__OBJECTIVE_TIME) return q->choice ? 2.0 : 1.0;
+  return q->candidate->ns < HX__ENERGY_LEAST_NS ? HX__ENERGY_LEAST_NS / q->candidate->ns + 1.0 : 1.0;
+}
+
+/* What measuring it costs over the best choice, in calls of that. */
+static double excess(const question *q) {
+  const bool known = isfinite(q->candidate->ns);
+  return (known ? fmax(q->candidate->cost / q->best->cost - 1.0, 0.0) : 1.0) * calls_in_row(q);
+}
+
+/* 8 calls after the second measurement, 32 after the third, ... */
+static double backoff(const question *q) {
+  return fmin(ldexp(0.5, 2 * (int)fmin(q->candidate->samples, 8)), RECHECK_CALLS);
+}
+
+static bool may_be_best(const question *q) {
+  const hx__candidate *const o = q->candidate, *const best = q->best;
+  if (!isfinite(o->ns)) return true;
+  if (o->idle || (has_devices_of_best(q) && best->samples < HX__TRIAL_CALLS)) return false;
+  /* Rates are compared with rates. */
+  const double least = best->cost * (o->samples ? 1.0 : fmin(best->parts_ns / best->ns, 1.0));
+  return hoped_cost(q) < least * (1.0 - gain_over_fewer(q->inputs, q->choice, o));
+}
+
+static bool is_half_measured(const question *q) {
+  return q->inputs->objective == HX__OBJECTIVE_TIME && q->choice && q->choice == q->inputs->first_of_pair &&
+         q->candidate->ns < HX__FAR * q->best->ns;
+}
+
+static bool is_half_metered(const question *q) {
+  return q->candidate->metering && q->candidate->turn + 1 == q->decision->turn;
+}
+
+static bool is_untried(const question *q) { return q->candidate->samples < HX__TRIAL_CALLS && may_be_best(q); }
+
+/* As long as one core that was taken from it could explain what the CPU alone has shown. */
+static bool may_have_lost_a_core(const question *q) {
+  const hx__candidate *const o = q->candidate;
+  return q->choice == 0 && o->samples && o->ns - q->best->ns < HX__TAKEN_CORE_NS &&
+         (o->samples == 1 || o->ns < HX__FAR * q->best->ns);
+}
+
+static bool was_best(const question *q) {
+  const hx__candidate *const o = q->candidate;
+  return o->best_turn && o->samples > HX__TRIAL_CALLS && o->turn >= o->best_turn &&
+         q->inputs->objective == HX__OBJECTIVE_TIME;
+}
+
+static bool always(const question *q) {
+  (void)q;
+  return true;
+}
+
+static double at_once(const question *q) {
+  (void)q;
+  return 0.0;
+}
+
+static double as_long_as_not_best(const question *q) { return (double)(q->candidate->turn - q->candidate->best_turn); }
+
+static double recheck_calls(const question *q) {
+  (void)q;
+  return RECHECK_CALLS;
+}
+
+/* Why a choice that is not the best one is measured. It is due when more calls than `calls` have passed since it last
+ * was, and so many that what it costs is at most `budget` of the time; 0: it may cost what it does. */
+typedef struct rule {
+  hx__reason reason;
+  bool in_row; /* It goes before what is more promising. */
+  bool (*applies)(const question *q);
+  double (*calls)(const question *q);
+  double budget;
+  const char *why;
+} rule;
+
+static const rule rules[] = {
+    {HX__REASON_TRY, true, is_half_measured, at_once, 0.0, "a device's first call after the CPU's finds it cold"},
+    {HX__REASON_TRY, true, is_half_metered, at_once, 0.0, "energy counters move once a millisecond"},
+    {HX__REASON_TRY, false, is_untried, at_once, 0.0, "it may be the best, and was not measured twice"},
+    {HX__REASON_TRY, false, may_be_best, backoff, TOLERANCE, "it may be the best"},
+    {HX__REASON_RECHECK, false, may_have_lost_a_core, backoff, 0.0, "the CPU may have lost a core for a while"},
+    {HX__REASON_RECHECK, false, was_best, as_long_as_not_best, FORMER_BEST_COST, "it was the best just now"},
+    {HX__REASON_RECHECK, false, always, recheck_calls, TOLERANCE, "a wrong memory heals"},
+};
+
+/* The first rule by which the choice is due; NULL: none. */
+static const rule *rule_that_is_due(const question *q) {
+  const double passed = (double)(q->decision->turn - q->candidate->turn);
+  for (const rule *r = rules; r < rules + sizeof rules / sizeof *rules; r++)
+    if (r->applies(q) && (r->calls(q) <= 0.0 || passed > r->calls(q)) &&
+        (r->budget <= 0.0 || passed > excess(q) / r->budget))
+      return r;
+  return NULL;
+}
+
+static bool is_allowed(const hx__cost_inputs *p, unsigned choice) {
+  return !(p->no_split && choice && choice <= p->devices);
+}
+
+/* Devices without the CPU share nothing and adapt to nothing, so they have to bring what is not known of them, too.
+ * Their rates are in common with those of a better choice only as long as that was not measured itself. */
+static bool is_better(const hx__cost_inputs *p, const hx__decision *d, unsigned choice) {
+  const hx__candidate *const o = &d->candidate[choice], *const best = &d->candidate[d->best];
+  const bool with_cpu = choice <= p->devices;
+  double gain = 0.0;
+  if (d->best == 0 || hx__choice_of(d->best, p->devices).devices < hx__choice_of(choice, p->devices).devices ||
+      !with_cpu)
+    gain = gain_over_fewer(p, choice, o);
+  if (!with_cpu && p->objective == HX__OBJECTIVE_TIME) gain += best->samples < HX__TRIAL_CALLS ? o->doubt : o->sigma;
+  return is_allowed(p, choice) && !o->idle && o->cost * (1.0 + gain) < best->cost;
+}
+
+/* The least part of a large product takes the CPU longer than a discrete GPU takes for all of it, and filling rings
+ * slows the CPU further. So devices behind links are preferred without the CPU if that brings little, and until they
+ * were measured. */
+static void prefer_links_alone(const hx__cost_inputs *p, hx__decision *d) {
+  if (p->objective != HX__OBJECTIVE_TIME || !is_split_over_links(p, d->best)) return;
+  const hx__candidate *const both = &d->candidate[d->best], *const alone = both + p->devices;
+  const bool little = both->samples ? alone->ns < (1.0 + UNSEEN_GAIN) * both->ns
+                                    : (1.0 - HX__SMALL_PART) * alone->parts_ns < both->parts_ns;
+  if (little) d->best += p->devices;
+}
+
+static void find_best(const hx__cost_inputs *p, hx__decision *d) {
+  double usual_watts = 0.0;
+  for (unsigned i = 0; i < d->choices; i++) {
+    d->candidate[i] = hx__candidate_of(p, i);
+    if (d->candidate[i].turn > d->turn) d->turn = d->candidate[i].turn;
+    if (!(usual_watts > 0.0)) usual_watts = d->candidate[i].watts;
+  }
+  for (unsigned i = 0; i < d->choices; i++) {
+    hx__candidate_set_cost(p->objective, usual_watts > 0.0 ? usual_watts : 1.0, &d->candidate[i]);
+    if (i && is_better(p, d, i)) d->best = i;
+  }
+  prefer_links_alone(p, d);
+  d->turn++;
+}
+
+void hx__decide(const hx__cost_inputs *p, hx__decision *d) {
+  d->turn = 0;
+  d->choices = 2u * p->devices + 1u;
+  d->best = 0;
+  find_best(p, d);
+  d->choice = d->best;
+  d->reason = HX__REASON_BEST;
+  d->why = "best";
+  double least = INFINITY;
+  for (unsigned i = 0; i < d->choices; i++) {
+    if (i == d->best || !is_allowed(p, i)) continue;
+    const question q = {p, d, i, &d->candidate[i], &d->candidate[d->best]};
+    const rule *const r = rule_that_is_due(&q);
+    const double hoped = r && r->in_row ? -1.0 : hoped_cost(&q);
+    if (!r || !(hoped < least)) continue;
+    least = hoped;
+    d->choice = i;
+    d->reason = r->reason;
+    d->why = r->why;
+  }
+}
+
+double hx__first_trial_fraction(const hx__cost_inputs *p, unsigned i) {
+  const hx__estimate *const e = &p->device[i].beside;
+  if (!p->device[i].by_ring || (e->samples && !e->borrowed) || !(e->ns_per_unit > 0.0)) return 1.0;
+  /* A guess of the CPU's rate is often too low: then any device that is slower than the CPU begins with a trial. */
+  return hx__device_part(p, i) < (p->cpu_beside.samples ? HX__SMALL_PART : 0.5) ? TRIAL_PART : 1.0;
+}
