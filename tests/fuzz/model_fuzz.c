@@ -17,8 +17,8 @@ static void check_estimate(const hx__estimate *e, const char *when) {
 }
 
 static void give_sense(hx__model_entry *e, unsigned which) {
-  if (which & 1) e->samples = 1 + e->samples % 100, e->doubted %= 3, e->date = NOW - e->date % 100;
-  if (which & 2) e->spread = 0.01, e->watts = 20, e->joules = 0, e->metered_ns = 0;
+  if (which & 1) e->samples = 1 + e->samples % 100, e->outliers %= 3, e->date = NOW - e->date % 100;
+  if (which & 2) e->log_variance = 0.01, e->watts = 20, e->joules = 0, e->metered_ns = 0;
   for (unsigned s = 0; which & 4 && s < HX__MODEL_STATES; s++) e->state[s] = fabs(fmod(e->state[s], 1e9)) + 1e-3;
   for (unsigned s = 0; which & 8 && s < HX__MODEL_STATES; s++)
     for (unsigned t = 0; t < HX__MODEL_STATES; t++) e->covariance[s][t] = s == t ? 1.0 : 0.0;

@@ -319,8 +319,8 @@ static void foreign_entries(void) {
     if (i & 1) { /* sense in most places */
       e.date = (uint64_t)wide(&random, 1.0, 2000.0);
       e.samples = 1;
-      e.doubted = 0;
-      e.spread = 0.01;
+      e.outliers = 0;
+      e.log_variance = 0.01;
       e.watts = i & 2 ? 20.0 : any(&random);
       e.joules = i & 4 ? 0.0 : any(&random);
       e.metered_ns = i & 8 ? 1e6 : any(&random);
