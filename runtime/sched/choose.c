@@ -9,7 +9,7 @@
 #include "runtime/sched/estimate.h"
 
 /* What is given away for a calm choice: a gain that is not worth a participant, and the part of the time that checks
- * may take. objective_test fails at 0.05; at 0.002 and 0.05 more cells of sim_test are under their floors. */
+ * may take. objective_test fails at 0.05. */
 #define TOLERANCE 0.02
 /* What a choice with devices behind a link or a ring has to promise before it was measured: the CPU's threads fill the
  * ring, and what the CPU has begun of a product it ends. slower_test fails at 0.02: 1.08 times the CPU alone. */

@@ -9,7 +9,8 @@
 
 #include <math.h>
 
-/* Waking a device's worker thread and waiting for it. Estimated on Zen 3; sim_test and slower_test pass at 0, too. */
+/* Waking a device's worker thread and waiting for it. An estimate; slower_test and
+ * objective_test pass at 0, too. */
 #define JOIN_NS 12e3
 /* Standard deviation of the logarithm of what rates say of a choice that was never measured, beside their own; half of
  * that, at most, of one that was. slower_test fails at 0.1 (devices are tried too late), sim_test at 0.4 (too often).
