@@ -34,7 +34,7 @@ typedef struct hx__device_worker {
   pthread_cond_t changed;
 } hx__device_worker;
 
-static inline void relax(void) {
+static inline void spin_pause(void) {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
@@ -44,13 +44,13 @@ static inline void relax(void) {
 static bool spin_until(const _Atomic uint64_t *value, uint64_t wanted, uint64_t spin_ns) {
   if (hx__topo_get()->hardware_threads < 2) return atomic_load(value) == wanted;
   for (const uint64_t till = hx__now_ns() + spin_ns; atomic_load_explicit(value, memory_order_acquire) != wanted;) {
-    for (int i = 0; i < 32; i++) relax();
+    for (int i = 0; i < 32; i++) spin_pause();
     if (hx__now_ns() >= till) return false;
   }
   return true;
 }
 
-static void wake(hx__device_worker *f, const _Atomic bool *who) {
+static void wake_sleeper(hx__device_worker *f, const _Atomic bool *who) {
   if (!atomic_load(who)) return;
   pthread_mutex_lock(&f->lock);
   pthread_cond_broadcast(&f->changed);
@@ -79,10 +79,10 @@ static bool sleep_until_posted(hx__device_worker *f, uint64_t done) {
   return atomic_load(&f->posted) != done;
 }
 
-static void serve(void *arg) {
+static void serve_jobs(void *arg) {
   hx__device_worker *const f = arg;
   hx__thread_request_low_latency();
-  for (uint64_t done = 0;; atomic_store(&f->ended, done), wake(f, &f->awaited)) {
+  for (uint64_t done = 0;; atomic_store(&f->ended, done), wake_sleeper(f, &f->awaited)) {
     if (!(atomic_load(&f->alone) && spin_until(&f->posted, done + 1, SPIN_NS)) && !sleep_until_posted(f, done)) break;
     f->job(f->seat, f->arg);
     done++;
@@ -93,24 +93,24 @@ static void serve(void *arg) {
   seat->stream = NULL;
 }
 
-static void let_go(hx__device_worker *f) {
+static void release_worker(hx__device_worker *f) {
   if (atomic_fetch_sub(&f->users, 1) != 1) return;
   pthread_cond_destroy(&f->changed);
   pthread_mutex_destroy(&f->lock);
   free(f);
 }
 
-static void *feed(void *arg) {
+static void *worker_thread(void *arg) {
   hx__device_worker *const f = arg;
-  if (hx__gate_run(&f->gate, f->seat->device, serve, f)) {
+  if (hx__gate_run(&f->gate, f->seat->device, serve_jobs, f)) {
     atomic_store(&f->ended, UINT64_MAX);
-    wake(f, &f->awaited);
+    wake_sleeper(f, &f->awaited);
   }
-  let_go(f);
+  release_worker(f);
   return NULL;
 }
 
-static hx__device_worker *feeder_new(hx__device_entry *seat, const hx__device_table *team) {
+static hx__device_worker *worker_new(hx__device_entry *seat, const hx__device_table *team) {
   hx__device_worker *const f = calloc(1, sizeof *f);
   if (!f) return NULL;
   f->seat = seat;
@@ -118,23 +118,23 @@ static hx__device_worker *feeder_new(hx__device_entry *seat, const hx__device_ta
   pthread_mutex_init(&f->lock, NULL);
   hx__cond_init(&f->changed);
   atomic_init(&f->users, 2);
-  if (hx__thread_start(&f->thread, feed, f) == 0) return f;
+  if (hx__thread_start(&f->thread, worker_thread, f) == 0) return f;
   atomic_store(&f->users, 1);
-  let_go(f);
+  release_worker(f);
   return NULL;
 }
 
 bool hx__device_entry_start_job(hx__device_entry *seat, const hx__device_table *team,
                                 void (*job)(hx__device_entry *seat, void *arg), void *arg, bool alone) {
   if (atomic_load(&seat->device->stuck_threads) || hx__exit_has_begun()) return false;
-  if (!seat->worker) seat->worker = feeder_new(seat, team);
+  if (!seat->worker) seat->worker = worker_new(seat, team);
   hx__device_worker *const f = seat->worker;
   if (!f) return false;
   f->job = job;
   f->arg = arg;
   atomic_store(&f->alone, alone && !seat->device->uses_cpu_cores);
   atomic_fetch_add(&f->posted, 1);
-  wake(f, &f->sleeps);
+  wake_sleeper(f, &f->sleeps);
   return true;
 }
 
@@ -150,7 +150,7 @@ bool hx__device_entry_is_stuck(const hx__device_entry *seat, uint64_t limit_ns) 
 }
 
 /* Waits until so many jobs have ended; false: the worker was given up. */
-static bool await(hx__device_worker *f, uint64_t jobs, uint64_t limit_ns) {
+static bool await_jobs(hx__device_worker *f, uint64_t jobs, uint64_t limit_ns) {
   bool given_up = false;
   const uint64_t spin_ns = f->seat->device->is_discrete ? CARD_SPIN_NS : SPIN_NS;
   if (atomic_load(&f->alone) && spin_until(&f->ended, jobs, spin_ns)) return true;
@@ -168,9 +168,9 @@ static bool await(hx__device_worker *f, uint64_t jobs, uint64_t limit_ns) {
 }
 
 /* The worker that was given up has the stream and all that it holds. */
-static void without_feeder(hx__device_entry *seat) {
+static void forget_worker(hx__device_entry *seat) {
   pthread_detach(seat->worker->thread);
-  let_go(seat->worker);
+  release_worker(seat->worker);
   seat->worker = NULL;
   seat->stream = NULL;
   seat->store_ns = 0.0;
@@ -179,8 +179,8 @@ static void without_feeder(hx__device_entry *seat) {
 
 bool hx__device_entry_wait_job(hx__device_entry *seat, uint64_t limit_ns) {
   hx__device_worker *const f = seat->worker;
-  if (await(f, atomic_load(&f->posted), limit_ns)) return true;
-  without_feeder(seat);
+  if (await_jobs(f, atomic_load(&f->posted), limit_ns)) return true;
+  forget_worker(seat);
   return false;
 }
 
@@ -191,11 +191,11 @@ void hx__device_entry_close(hx__device_entry *seat, uint64_t limit_ns) {
   pthread_mutex_lock(&f->lock);
   pthread_cond_broadcast(&f->changed);
   pthread_mutex_unlock(&f->lock);
-  if (!await(f, UINT64_MAX, limit_ns)) {
-    without_feeder(seat);
+  if (!await_jobs(f, UINT64_MAX, limit_ns)) {
+    forget_worker(seat);
     return;
   }
   pthread_join(f->thread, NULL);
-  let_go(f);
+  release_worker(f);
   seat->worker = NULL;
 }

@@ -41,7 +41,7 @@ static hx_status refuse(const hx__device_only_result *absent, hx__outcome outcom
                   d->name, lost ? "is lost: " : "does not answer", why);
 }
 
-static hx_status bring(hx__device_table *team, const hx__device_only_result *absent, uint64_t *copied) {
+static hx_status fetch_one(hx__device_table *team, const hx__device_only_result *absent, uint64_t *copied) {
   const hx__array *const a = &absent->array;
   hx__device_entry *const seat = hx__in_forked_child() ? NULL : seat_of(team, absent->device);
   fetch f = {.team = team, .array = a, .outcome = seat ? HX__NO_MEMORY : HX__FAILED}; /* if it has no thread */
@@ -65,7 +65,7 @@ hx_status hx__fetch_for(hx__device_table *team, const hx__work *work, const hx__
   hx__device_only_result absent;
   hx_status s = HX_OK;
   while (s == HX_OK && hx__memory_find_device_only(team->memory, work, alone, keep, &absent))
-    s = bring(team, &absent, copied);
+    s = fetch_one(team, &absent, copied);
   return s;
 }
 
@@ -74,6 +74,6 @@ hx_status hx__fetch_in(hx__device_table *team, const void *p, size_t bytes) {
   uint64_t copied = 0;
   hx_status s = HX_OK;
   while (s == HX_OK && hx__memory_find_device_only_in(team->memory, p, bytes, &absent))
-    s = bring(team, &absent, &copied);
+    s = fetch_one(team, &absent, &copied);
   return s;
 }

@@ -80,7 +80,7 @@ static void compute(panel_run *r, hx__stream *stream, size_t q) {
   atomic_store_explicit(&r->done[q % r->slots], q * r->slots + slot + 1, memory_order_release);
 }
 
-static void body(void *p) {
+static void compute_panels(void *p) {
   panel_run *const r = p;
   uint32_t chunks = 0;
   for (size_t q; (q = atomic_fetch_add(&r->next, 1)) < r->panels; chunks++) {
@@ -129,7 +129,7 @@ bool hx__cpu_panels(hx__run_state *run) {
   r.slot = r.sums + r.cells;
   for (size_t i = 0; i < r.slots; i++) atomic_init(&r.done[i], 0);
   for (size_t i = 0; i < words; i++) atomic_init(&r.unused[i], UINT64_MAX);
-  hx__cpu_pool_run(threads, body, &r);
+  hx__cpu_pool_run(threads, compute_panels, &r);
   add_panels(&r);
   finish(&r);
   if (run->table->trace) hx__trace_cpu(run, from, all, hx__chunk_units(w, all), threads);
