@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An OpenCL driver that does something else, by the macro FAULT. Each load adds a line to the file that LOOK_COUNT
+ * An OpenCL driver that does something else, by the macro FAULT. Each load adds a line to the file that LOAD_COUNT
  * names.
  */
 #include <signal.h>
@@ -11,7 +11,7 @@
 enum { ABORT = 1, CRASH_IN_PLATFORMS, HANG_IN_PLATFORMS, EXIT, HANG_IN_DEVICES, NONSENSE };
 
 __attribute__((constructor)) static void load(void) {
-  const char *const path = getenv("LOOK_COUNT");
+  const char *const path = getenv("LOAD_COUNT");
   FILE *const f = path ? fopen(path, "a") : NULL;
   if (f) fprintf(f, "%d\n", FAULT);
   if (f) fclose(f);

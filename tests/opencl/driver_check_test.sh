@@ -12,7 +12,7 @@ trap 'rm -rf "$dir"' EXIT
 failed=0 checks=0
 mkdir "$dir/vendors"
 cp /etc/OpenCL/vendors/pocl.icd "$dir/vendors/"
-export OCL_ICD_VENDORS="$dir/vendors" LOOK_COUNT="$dir/count" HX_CACHE_DIR="$dir/cache" POCL_MAX_PTHREAD_COUNT=1
+export OCL_ICD_VENDORS="$dir/vendors" LOAD_COUNT="$dir/count" HX_CACHE_DIR="$dir/cache" POCL_MAX_PTHREAD_COUNT=1
 # The drivers' signals have to reach the kernel, not a sanitizer's handler, which makes them an exit status.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0:handle_sigbus=0:handle_abort=0"
 cd "$dir" || exit 1
@@ -32,7 +32,7 @@ has() {
 # loads N WHAT: the driver was loaded N times so far
 loads() {
   checks=$((checks + 1))
-  [ "$(wc -l <"$LOOK_COUNT")" = "$1" ] || fail "$2: $(wc -l <"$LOOK_COUNT") loads, not $1"
+  [ "$(wc -l <"$LOAD_COUNT")" = "$1" ] || fail "$2: $(wc -l <"$LOAD_COUNT") loads, not $1"
 }
 
 info() {
@@ -46,16 +46,16 @@ for library in "$@"; do
   name=${library##*/lib}
   name=${name%.so}
   case $name in
-    look_abort) did='ended with SIGABRT while it was loaded' ;;
-    look_crash) did='ended with SIGSEGV when asked for its platforms' ;;
-    look_exit) did='ended the process with status 3 while it was loaded' ;;
-    look_nonsense) did='ended with SIG.* when asked for its devices' ;;
-    look_hang_platforms) did='did not return in 10 s when asked for its platforms' ;;
-    look_hang_devices) did='did not return in 10 s when asked for its devices' ;;
+    bad_driver_abort) did='ended with SIGABRT while it was loaded' ;;
+    bad_driver_crash) did='ended with SIGSEGV when asked for its platforms' ;;
+    bad_driver_exit) did='ended the process with status 3 while it was loaded' ;;
+    bad_driver_nonsense) did='ended with SIG.* when asked for its devices' ;;
+    bad_driver_hang_platforms) did='did not return in 10 s when asked for its platforms' ;;
+    bad_driver_hang_devices) did='did not return in 10 s when asked for its devices' ;;
     *) fail "$name: no row" ;;
   esac
   echo "$library" >vendors/bad.icd
-  : >"$LOOK_COUNT"
+  : >"$LOAD_COUNT"
   info "$name"
   loads 1 "$name, tried"
   # A sentence may be wrapped: one line of it.
@@ -69,7 +69,7 @@ done
 # A changed file is tried again.
 cp "$library" libchanged.so
 echo "$dir/libchanged.so" >vendors/bad.icd
-: >"$LOOK_COUNT"
+: >"$LOAD_COUNT"
 info 'a driver'
 cp "$library" other.so && mv other.so libchanged.so
 info 'the same driver, changed'
