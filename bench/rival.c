@@ -30,11 +30,12 @@ bench_answer bench_rival_start(bench_rival *rival, const bench_peer *peer, const
   *rival = (bench_rival){.peer = peer, .asked = core, .fd = -1};
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) pair[0] = pair[1] = -1;
-  /* The caller's own wish for a core type is no more what is installed. */
-  if (peer && peer->core_variable) unsetenv(peer->core_variable);
-  if (peer && peer->core_variable && core) setenv(peer->core_variable, core, 1);
+  /* A core type that the caller has set would hide what the library chooses by itself. */
+  const char *const variable = peer ? peer->core_variable : NULL;
+  if (variable) unsetenv(variable);
+  if (variable && core) setenv(variable, core, 1);
   bool started = pair[0] >= 0 && spawn(rival, pair[1]);
-  if (peer && core) unsetenv(peer->core_variable);
+  if (variable && core) unsetenv(variable);
   if (pair[1] >= 0) close(pair[1]);
   rival->fd = pair[0];
   bench_reply reply;

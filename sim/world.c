@@ -249,7 +249,7 @@ static bool work_on(worker *k, double speed, double dt, double was) {
 
 /* To the next event; false: no worker has anything in flight. */
 static bool advance(state *s) {
-  double speed[SIM_WORKERS];
+  double speed[SIM_WORKERS] = {0};
   bool any = false;
   for (unsigned i = 0; i < s->workers; i++) any = any || s->worker[i].in_flight;
   if (!any) return false;

@@ -197,11 +197,8 @@ static void time_rows(const product *p, const float *want, float *got) {
   print(p, "cublas", 0, false, fmin(before, time_of(launch_cublas, p, 5, 1e6)), "");
 }
 
-static int time_file(FILE *f, bool rows) {
+static int time_shapes(FILE *f, bool rows, float *x, float *want, float *got) {
   char line[256];
-  float *const x = malloc(MOST_ELEMENTS * sizeof *x), *const want = malloc(MOST_ELEMENTS * sizeof *want);
-  float *const got = malloc(MOST_ELEMENTS * sizeof *got);
-  if (!x || !want || !got) return 1;
   uint64_t state = 88172645463325252u;
   for (size_t i = 0; i < MOST_ELEMENTS; i++) {
     state ^= state << 13, state ^= state >> 7, state ^= state << 17;
@@ -226,6 +223,16 @@ static int time_file(FILE *f, bool rows) {
     fflush(stdout);
   }
   return 0;
+}
+
+static int time_file(FILE *f, bool rows) {
+  float *const x = malloc(MOST_ELEMENTS * sizeof *x), *const want = malloc(MOST_ELEMENTS * sizeof *want);
+  float *const got = malloc(MOST_ELEMENTS * sizeof *got);
+  const int status = x && want && got ? time_shapes(f, rows, x, want, got) : 1;
+  free(x);
+  free(want);
+  free(got);
+  return status;
 }
 
 int main(int argc, char **argv) {
