@@ -181,7 +181,7 @@ static void many_callers(float share) {
 /* Devices of which nothing is known at first: what one shows beside the CPU alone counts, so that the other has its
  * turn, too. */
 static void unknown_devices(void) {
-  enum { MORE = 12 << 20, TIMES = 24 };
+  enum { MORE = 12 << 20, TIMES = 96 };
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = "cpu,sim";
   s.sim = "rate=4e9,latency_us=20;rate=2e9,latency_us=30";
@@ -191,7 +191,7 @@ static void unknown_devices(void) {
   const uint32_t last = (uint32_t)hx_device_count(hx) - 1;
   float *const y = values(45, MORE);
   unsigned with[2] = {0};
-  for (int i = 0; i < TIMES; i++) {
+  for (int i = 0; i < TIMES && !(with[0] && with[1]); i++) {
     hx_value sum;
     hx_report report;
     const hx_task t = hx_reduce(HX_SUM, HX_F32, y, MORE, &sum);
@@ -199,8 +199,8 @@ static void unknown_devices(void) {
     for (uint32_t d = 0; d < report.device_count; d++)
       if (report.device[d].index + 1 >= last) with[last - report.device[d].index]++;
   }
-  printf("  devices that nobody knows: in %u and %u of %d calls\n", with[1], with[0], TIMES);
-  CHECK(with[0] && with[1], "one is never asked");
+  printf("  unknown devices: used in %u and %u calls\n", with[1], with[0]);
+  CHECK(with[0] && with[1], "one of them was not used in %d calls", TIMES);
   free(y);
   hx_close(hx);
 }
