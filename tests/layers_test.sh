@@ -7,8 +7,8 @@ tree=$(cd "${1:-.}" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# The list RANKS of runtime/layers.bzl: one rank a line, from low to high, names without their label's prefix.
-ranks=$(sed -n '/^RANKS = \[/,/^\]/s/^ *\[\(.*\)\],$/\1/p' "$tree/runtime/layers.bzl" | sed 's|"//\(runtime:\)*\([a-z_]*\)",*|\2|g')
+# The lists RANKS and OUTSIDE of runtime/layers.bzl: one rank a line, from low to high, names without their label's prefix.
+ranks=$(sed -n -e '/^RANKS = \[/,/^\]/s/^ *\[\(.*\)\],$/\1/p' -e 's/^OUTSIDE = \[\(.*\)\]$/\1/p' "$tree/runtime/layers.bzl" | sed 's|"//\(runtime:\)*\([a-z_]*\)",*|\2|g')
 case $ranks in
   base*sim) ;;
   *) echo "layers_test: no list of ranks from base to sim in runtime/layers.bzl"; exit 1 ;;
