@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Device kernels as data: the embedded OpenCL C sources, and the table of rows that specialise them. A row says which
  * devices may run it, which -D options make it, and its launch geometry; the host code that launches is
- * backend/opencl. A device's row is the first row of the table that it matches, so special rows stand before general
+ * backend/opencl. A device's row is the first row of the table that it matches, so special rows come before general
  * ones. The rows are in the folder table.
  *
  * In all signatures below offsets, counts and strides are in elements, as ulong, so that no sub-buffer is needed; the

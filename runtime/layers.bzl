@@ -14,7 +14,7 @@ HX_COPTS = [
 ]
 
 # What makes an overflow harder to exploit, for all but the inner loops of cpu/. Given here rather than in .bazelrc, so
-# that whoever builds the library as a part of something else has it, too. Sanitizers check more than FORTIFY does, and
+# that builds of the library as a part of something else have it, too. Sanitizers check more than FORTIFY does, and
 # do not work beside it.
 HX_HARDENING = [
     "-fstack-protector",

@@ -16,8 +16,9 @@ typedef struct sim_launch {
 
 typedef struct worker {
   const sim_unit *unit;
-  double rate;                      /* alone, without steps */
-  sim_launch launch[SIM_DEPTH];     /* The first one is computed; the waits of the others pass meanwhile. */
+  double rate; /* alone, without steps */
+  sim_launch
+      launch[SIM_DEPTH]; /* The first one is computed; the launch latencies of the others pass at the same time. */
   const _Atomic uint64_t *deadline; /* of the first one, on hx's clock; NULL: none */
   unsigned in_flight, launches;
   bool out;
@@ -173,7 +174,7 @@ static void end_on_device(state *s, unsigned d, hx__outcome outcome) {
     sim_give_back(&s->w, l.chunk);
   if (s->policy->done) s->policy->done(s->self, &s->w, l.chunk.count, s->w.now - l.since);
   k->out = outcome != HX__DONE;
-  if (k->out) k->in_flight = 0; /* Whatever it still computes reaches nobody. */
+  if (k->out) k->in_flight = 0; /* What it still computes is discarded. */
   if (k->in_flight) promote(s, k);
 }
 

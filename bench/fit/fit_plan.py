@@ -45,7 +45,7 @@ def build(folder):
 
 class Fit:
     def __init__(self, library, table):
-        self.library = library
+        self.shared = library
         times, _ = timings.load(table)
         library.fit_name.restype = ctypes.c_char_p
         rows, i = {}, 0
@@ -87,11 +87,11 @@ class Fit:
         else:
             _, row, layout = key
             chain = self.values.get(("chain", row, layout), 0)
-            self.library.fit_set(row, layout, self.values[("rate", row, layout)], chain)
+            self.shared.fit_set(row, layout, self.values[("rate", row, layout)], chain)
 
     def score(self, of=1, rest=0):
         lost, off = ctypes.c_double(), ctypes.c_double()
-        self.library.fit_score(UNITS, ctypes.c_double(self.floor), of, rest, ctypes.byref(lost), ctypes.byref(off))
+        self.shared.fit_score(UNITS, ctypes.c_double(self.floor), of, rest, ctypes.byref(lost), ctypes.byref(off))
         return lost.value, off.value
 
     def stepped(self, key, step):

@@ -44,7 +44,7 @@ static bool is_back(hx__device_entry *seat, const hx__device_table *team) {
   return true;
 }
 
-/* wait: for late chunks that the CPU has done meanwhile, as long as one would have waited for their results. */
+/* wait: for late chunks that the CPU has computed instead, as long as one would have waited for their results. */
 hx__stream *hx__device_entry_stream(hx__device_entry *seat, const hx__device_table *team, bool wait) {
   if (atomic_load(&seat->device->lost)) return NULL;
   if (!seat->stream && (seat->stream = seat->device->backend->open(seat->device, team->config)) != NULL) {

@@ -23,10 +23,10 @@ typedef struct hx__device_entry {
   bool in_use;
   uint64_t asked, served; /* who waits for the seat has a number, and they come in their order */
 
-  struct hx__device_worker *worker; /* of whoever has the seat; NULL: none was started, or it was given up */
+  struct hx__device_worker *worker; /* of the call that has the seat; NULL: none was started, or it was given up */
   hx__stream *stream;               /* the worker's own; NULL until its first job */
   double store_ns;                  /* likewise: of a byte of results; 0: not known */
-  uint64_t late_till_ns; /* likewise: how long a chunk that the CPU did meanwhile would have been waited for */
+  uint64_t late_till_ns;            /* likewise: how long a chunk that the CPU did instead would have been waited for */
 } hx__device_entry;
 
 typedef struct hx__device_table {
@@ -50,11 +50,11 @@ void hx__device_table_free(hx__device_table *team);
 void hx__device_table_fill(hx__device_table *team);
 
 /* Takes the seat for one run; wait: until it is free and those are served who waited before, else false where it is not
- * free or somebody waits. */
+ * free or another call waits. */
 bool hx__device_entry_acquire(hx__device_entry *seat, bool wait);
 /* How long a driver call of the device may last before its thread is given up; UINT64_MAX: as long as it does. */
 uint64_t hx__call_limit_ns(const hx__config *config, const hx__device *device);
-/* Starts job(seat, arg) on the worker; alone: the caller has nothing to do meanwhile, so that both threads look for one
+/* Starts job(seat, arg) on the worker; alone: the caller has nothing else to do, so that both threads look for one
  * another for some time before they sleep. False: there is no thread for it, or the device hangs. */
 bool hx__device_entry_start_job(hx__device_entry *seat, const hx__device_table *team,
                                 void (*job)(hx__device_entry *seat, void *arg), void *arg, bool alone);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A seat's worker: the thread that makes the driver calls of its stream. It takes one job at a time from whoever has
- * the seat. Waking a thread takes tens of microseconds, as long as a small call: so both look for one another for a
- * while before they sleep, if whoever has the seat has nothing else to do. */
+ * A seat's worker: the thread that makes the driver calls of its stream. It takes one job at a time from the call that
+ * has the seat. Waking a thread takes tens of microseconds, as long as a small call: so both look for one another for a
+ * while before they sleep, if that call has nothing else to do. */
 #include <stdlib.h>
 
 #include "runtime/backend/gate.h"

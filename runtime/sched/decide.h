@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which participants work on a task, by what each choice of them is expected to cost. A pure function of what is known
- * before the call; it takes well under a microsecond with one device. */
+ * Which participants work on a task, by what each choice of them is expected to cost. A pure function of the facts
+ * known before the call; it takes well under a microsecond with one device. */
 #ifndef HX_SCHED_DECIDE_H
 #define HX_SCHED_DECIDE_H
 

@@ -11,7 +11,7 @@
  * ends, for a repeated outlier is a change:
  *     too long:   |e'| <= ln 1.5 * 2^(d - 1)    d: see limit_doublings
  *     too short:  |e'| <= ln 1.5 * 2 * 4^(r - 1)
- * Nothing is faster than it can be, and what is taken for slow is not measured again for long: so a time that is far
+ * Nothing is faster than it can be, and a device thought slow is rarely measured again: so a time that is far
  * too short is believed sooner. When the limit rises P[rate][rate] grows by (SHIFT rate)^2. */
 #include "runtime/sched/rate_filter.h"
 

@@ -204,7 +204,7 @@ typedef struct hx__cl_mirror {
 } hx__cl_mirror;
 
 hx__mirror *hx__cl_mirror_create(hx__device *device, const void *first, size_t bytes);
-/* Its buffer, if it has none yet: by a stream, for whoever asks for a copy may hold locks. */
+/* Its buffer, if it has none yet: by a stream, because the caller that asks for a copy may hold locks. */
 hx__outcome hx__cl_mirror_allocate(hx__cl_device *device, hx__mirror *held);
 void hx__cl_mirror_destroy(hx__device *device, hx__mirror *held);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How the results of a chunk leave the device. Small ones, and those of devices that work in place, are mapped on the
  * queue that computed them. Products and long reductions of devices that copy are read on a queue of their own into
- * pinned blocks of the stream, so that the device computes the next chunk, or takes its operands, meanwhile. (Mapped on
- * another queue they are slow: a driver pins memory for each map anew unless it is as large as the one before.) */
+ * pinned blocks of the stream, so that the device computes the next chunk, or receives its operands, at the same time.
+ * (Mapped on another queue they are slow: a driver pins memory for each map anew unless it is as large as the one
+ * before.) */
 #include <stdlib.h>
 
 #include "runtime/backend/opencl/stream.h"
