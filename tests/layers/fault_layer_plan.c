@@ -32,6 +32,8 @@ static const bool kFails[] = {ENTRIES(ALWAYS, ALWAYS, ALWAYS, ALWAYS, ALWAYS, NE
 typedef enum kind { ERROR, HANG, SLOW, SILENT, LOST, COUNT, KINDS } kind;
 static const char *const kKinds[KINDS] = {"error", "hang", "slow", "silent", "lost", "count"};
 
+enum { NVIDIA_LOST = -9999 };
+
 _Thread_local int fault_plan_copies;
 static int target = -1;   /* FAULT_FN */
 static unsigned long nth; /* FAULT_NTH: 0 is every call */
@@ -42,7 +44,8 @@ static cl_int code;
 static const char *arm_file;
 static atomic_ulong calls[2][entries]; /* before it was armed, and since */
 static atomic_ulong all_calls;
-static _Atomic int64_t lost_ns;
+static atomic_bool lost;
+static _Atomic int64_t told_ns; /* when a failure first told the program of the loss; 0: none has */
 
 int fault_code(void) { return code; }
 
@@ -108,63 +111,6 @@ static bool on_context(int entry) {
   return entry > at_clGetDeviceInfo && entry != at_clGetExtensionFunctionAddressForPlatform;
 }
 
-/* Every call after the loss fails; one that begins when the loss was long known is a violation, named once an entry. */
-static fault_verdict after_the_loss(int entry) {
-  static atomic_bool named[entries];
-  const int64_t age = now_ns() - atomic_load(&lost_ns);
-  if (on_context(entry) && age > (int64_t)grace_ms * 1000000) {
-    atomic_fetch_add(&layer_fault.violations, 1);
-    if (!atomic_exchange(&named[entry], true))
-      layer_log("VIOLATION %s is called %lld ms after the device was lost", kNames[entry], (long long)(age / 1000000));
-  }
-  return kFails[entry] ? FAULT_FAIL : FAULT_SILENT;
-}
-
-static void hang(void) {
-  for (;;) pause();
-}
-
-static fault_verdict inject(int entry, unsigned long call) {
-  const bool never_runs = what == ERROR || what == SILENT || what == HANG || what == LOST;
-  if ((what == SILENT && !kSilent[entry]) || (what == ERROR && !kFails[entry])) return FAULT_PASS;
-  layer_log("fault: %s call %lu -> %s %d", kNames[entry], call, kKinds[what], what == SLOW ? (int)slow_ms : code);
-  atomic_fetch_add(&layer_fault.injected, 1);
-  if (entry == at_clEnqueueNDRangeKernel && never_runs && !(what == SILENT && fault_plan_copies))
-    atomic_fetch_add(&layer_fault.chunks, 1);
-  switch (what) {
-    case HANG:
-      hang();
-      return FAULT_PASS;
-    case SLOW:
-      sleep_ms(slow_ms);
-      return FAULT_PASS;
-    case SILENT:
-      return FAULT_SILENT;
-    case LOST:
-      atomic_store(&lost_ns, now_ns());
-      return kFails[entry] ? FAULT_FAIL : FAULT_SILENT;
-    default:
-      return FAULT_FAIL;
-  }
-}
-
-/* FAULT_ONE_IN: of all calls one in so many, drawn by FAULT_SEED and the call's number. */
-static bool drawn(void) {
-  uint64_t z = (atomic_fetch_add(&all_calls, 1) + 1 + seed * 1000003u) * UINT64_C(0x9e3779b97f4a7c15);
-  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-  return (z ^ z >> 31) % one_in == 0;
-}
-
-fault_verdict fault_plan_call(int entry) {
-  const bool on = armed();
-  const unsigned long call = atomic_fetch_add(&calls[on][entry], 1) + 1;
-  if (!on || what == COUNT) return FAULT_PASS;
-  if (atomic_load(&lost_ns)) return after_the_loss(entry);
-  if (one_in ? drawn() : entry == target && (nth == 0 || call == nth)) return inject(entry, call);
-  return FAULT_PASS;
-}
-
 /* References by entry: what a call that went well adds to what the program holds. */
 static const struct {
   signed char step;
@@ -193,6 +139,67 @@ static const struct {
     [at_clHostMemAllocINTEL] = {1, LAYER_SVM},
     [at_clMemFreeINTEL] = {-1, LAYER_SVM},
 };
+
+/* Every call after the loss fails. The program is told of the loss by the first failure that it can act upon: nothing
+ * follows from a release that fails, unless its code says that the device is gone. */
+static fault_verdict after_the_loss(int entry) {
+  static atomic_bool named[entries];
+  const int64_t now = now_ns(), told = atomic_load(&told_ns), age = now - told;
+  if (on_context(entry) && told && age > (int64_t)grace_ms * 1000000) {
+    atomic_fetch_add(&layer_fault.violations, 1);
+    if (!atomic_exchange(&named[entry], true))
+      layer_log("VIOLATION %s is called %lld ms after the loss was reported", kNames[entry],
+                (long long)(age / 1000000));
+  }
+  const bool says_gone = code == CL_DEVICE_NOT_AVAILABLE || code == NVIDIA_LOST;
+  if (!told && kFails[entry] && (kLive[entry].step >= 0 || says_gone)) atomic_store(&told_ns, now);
+  return kFails[entry] ? FAULT_FAIL : FAULT_SILENT;
+}
+
+static void hang(void) {
+  for (;;) pause();
+}
+
+static fault_verdict inject(int entry, unsigned long call) {
+  const bool never_runs = what == ERROR || what == SILENT || what == HANG || what == LOST;
+  if ((what == SILENT && !kSilent[entry]) || (what == ERROR && !kFails[entry])) return FAULT_PASS;
+  layer_log("fault: %s call %lu -> %s %d", kNames[entry], call, kKinds[what], what == SLOW ? (int)slow_ms : code);
+  atomic_fetch_add(&layer_fault.injected, 1);
+  if (entry == at_clEnqueueNDRangeKernel && never_runs && !(what == SILENT && fault_plan_copies))
+    atomic_fetch_add(&layer_fault.chunks, 1);
+  switch (what) {
+    case HANG:
+      hang();
+      return FAULT_PASS;
+    case SLOW:
+      sleep_ms(slow_ms);
+      return FAULT_PASS;
+    case SILENT:
+      return FAULT_SILENT;
+    case LOST:
+      atomic_store(&lost, true);
+      return after_the_loss(entry);
+    default:
+      return FAULT_FAIL;
+  }
+}
+
+/* FAULT_ONE_IN: of all calls one in so many, drawn by FAULT_SEED and the call's number. */
+static bool drawn(void) {
+  uint64_t z = (atomic_fetch_add(&all_calls, 1) + 1 + seed * 1000003u) * UINT64_C(0x9e3779b97f4a7c15);
+  z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+  z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+  return (z ^ z >> 31) % one_in == 0;
+}
+
+fault_verdict fault_plan_call(int entry) {
+  const bool on = armed();
+  const unsigned long call = atomic_fetch_add(&calls[on][entry], 1) + 1;
+  if (!on || what == COUNT) return FAULT_PASS;
+  if (atomic_load(&lost)) return after_the_loss(entry);
+  if (one_in ? drawn() : entry == target && (nth == 0 || call == nth)) return inject(entry, call);
+  return FAULT_PASS;
+}
 
 void fault_live(int entry, int event) {
   if (kLive[entry].step) atomic_fetch_add(&layer_fault.live[kLive[entry].of], kLive[entry].step);

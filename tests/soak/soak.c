@@ -58,8 +58,10 @@ static double resident_kb(void) {
   return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1024;
 }
 
+/* Between rounds, with what malloc has free given back: how much of that it holds varies by more than a leak. */
 static void take_sample(double cases) {
   if (samples == SAMPLES) return;
+  malloc_trim(0);
   sample_at[samples] = cases;
   sample_kb[samples++] = resident_kb();
 }
