@@ -44,6 +44,7 @@ typedef struct hx__device {
   bool is_discrete;     /* has memory and power of its own: its energy is not in the processor's counters */
   bool uses_cpu_cores;  /* its kernels run on the cores of the host */
   bool reads_at_submit; /* has read all operands when submit returns */
+  bool reports_cancelled; /* its driver is known to report every command that it cancels */
   bool never_times_out; /* its kernels read the caller's pages and cannot be stopped: chunks are waited for */
   uint32_t compute_units;
   uint64_t memory_bytes;
@@ -95,12 +96,14 @@ typedef struct hx__array {
   hx__memory_mode mode;
   void *block;        /* the handle of memory->alloc or, in mode copy, memory->pin that contains it; NULL: none */
   hx__mirror *mirror; /* mode copy: the mirror that contains it; NULL: it is copied for this run only */
+  bool device_only;   /* the mirror holds a result that the host does not have */
 } hx__array;
 
 /* For a product that one device computes whole: where C stays on the device. */
 typedef struct hx__resident_output {
   hx__mirror *mirror;     /* of C's extent, new and empty: rows have the same distance as on the host */
   hx__mirror *old_mirror; /* of the old C if beta != 0 and the device has it; NULL: the host has it */
+  bool old_device_only;   /* the host does not have the old C */
   bool complete;          /* set by end: every slice of the run is in the mirror, none is on the host */
 } hx__resident_output;
 

@@ -16,12 +16,18 @@ typedef struct hx__spot_check {
   float corner[4];
 } hx__spot_check;
 
-/* Computes the corners of a product's chunk on the CPU, while the device computes the chunk. Chunks with operands or
- * results in mirrors are not checked, because the host may not have the same data. */
+/* Whether results of this request can be compared. Those of operands that only the device has cannot. Those of operands
+ * in mirrors are not if the driver is known to report what it cancels: nothing is copied for such a call, so computing
+ * the corners could take longer than the call does. */
+bool hx__spot_check_is_possible(const hx__request *request, const hx__device *device);
+/* Computes the corners of a product's chunk on the CPU, while the device computes the chunk: of its block t, or of C
+ * itself if C stays on the device. */
 void hx__spot_check_expect(hx__spot_check *spot, const hx__request *request, hx__chunk chunk);
 /* Whether the block t of a product, with ldt floats from row to row, has the expected corners. */
 bool hx__spot_check_product(const hx__spot_check *spot, const hx__request *request, hx__chunk chunk, const float *t,
                             size_t ldt);
+/* Whether the first and the last element of a product's chunk are as expected. */
+bool hx__spot_check_ends(const hx__spot_check *spot, const float ends[2]);
 /* Whether three slots of each field of a reduction's chunk are right: of its first, middle and last leaf. slots: field
  * after field. */
 bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uint64_t *slots);

@@ -134,6 +134,7 @@ static hx__copy *mirror_of(hx__memory *m, const hx__device *d, const hx__range *
 void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, hx__array *a) {
   hx__copy *found = NULL;
   a->mirror = NULL;
+  a->device_only = false;
   if (a->mode != HX__MEMORY_COPY || !r || !r->advice || !supports_mirrors(d)) return;
   for (hx__copy *c = m->copies; c && !found; c = c->next)
     if (c->device == d && copy_contains(c, a)) found = c;
@@ -149,6 +150,7 @@ void hx__copies_find(hx__memory *m, hx__device *d, const hx__range *r, hx__array
   found->users++;
   move_to_front(m, found);
   a->mirror = found->mirror;
+  a->device_only = found->device_only;
 }
 
 void hx__copies_release(hx__memory *m, const hx__mirror *mirror) {
@@ -196,6 +198,7 @@ bool hx__memory_resident_begin(hx__memory *m, hx__device *d, const hx__work *w, 
     resident->mirror = c->mirror;
     // NOLINTNEXTLINE(clang-analyzer-unix.Malloc): `old` has a user, so making room does not free it
     resident->old_mirror = old ? old->mirror : NULL;
+    resident->old_device_only = old && old->device_only;
   } else if (old) {
     old->users--;  // NOLINT(clang-analyzer-unix.Malloc): as above
   }

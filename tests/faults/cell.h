@@ -41,7 +41,6 @@ typedef struct cell_result {
   double slowest_ms;
   char slowest[32];
   unsigned wrong, bad, recovered, lost_results; /* bad: statuses that hx.h does not allow, and broken rules */
-  unsigned unseen;                              /* wrong results that stay on a device, which hx does not compare */
   char note[256];                               /* the first of these */
   char memory[16];                              /* the mode in use */
   long live[8];                                 /* references held after hx_close */

@@ -150,7 +150,6 @@ static void judge(slot *s, int status, bool overdue, outcome *o) {
   char violation[208] = "";
   memset(o, 0, sizeof *o);
   read_log(s, o, violation, sizeof violation);
-  o->unseen = r->unseen > 0;
   o->slowest_ms = r->slowest_ms;
   snprintf(o->slowest, sizeof o->slowest, "%s", r->slowest);
   if (overdue)

@@ -24,7 +24,6 @@ typedef struct outcome {
   verdict verdict;
   bool late; /* red by the clock: a call did not end in time, or began too long after a loss */
   unsigned long faults;
-  bool unseen; /* cell_result.unseen */
   double slowest_ms;
   char slowest[32];
   char why[320];

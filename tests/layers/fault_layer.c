@@ -139,8 +139,8 @@ static cl_int CL_API_CALL launch(cl_command_queue q, cl_kernel k, cl_uint d, con
   return fault_clEnqueueNDRangeKernel(q, k, d, o, g, l, n, w, e);
 }
 
-/* FAULT_STALL_MS: of the writes (or maps) of at least FAULT_LEAST bytes, that call does not fail but begins so much
- * later. */
+/* FAULT_STALL_MS: of the writes (or reads, or maps) of at least FAULT_LEAST bytes, that call does not fail but begins
+ * so much later. */
 static unsigned long stall_ms, least;
 
 static void *open_gate(void *gate) {
@@ -165,6 +165,11 @@ static cl_int CL_API_CALL stall_write(cl_command_queue q, cl_mem m, cl_bool b, s
                                       WAITS) {
   const cl_event gate = gate_for(at_clEnqueueWriteBuffer, q, n, s);
   return next.clEnqueueWriteBuffer(q, m, b, o, s, v, gate ? 1 : n, gate ? &gate : w, e);
+}
+
+static cl_int CL_API_CALL stall_read(cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, void *p, WAITS) {
+  const cl_event gate = gate_for(at_clEnqueueReadBuffer, q, n, s);
+  return next.clEnqueueReadBuffer(q, m, b, o, s, p, gate ? 1 : n, gate ? &gate : w, e);
 }
 
 static void *CL_API_CALL stall_map(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, WAITS,
@@ -196,6 +201,7 @@ static void layer_fill(void) {
   stall_ms = stall ? strtoul(stall, NULL, 10) : 0;
   least = bytes ? strtoul(bytes, NULL, 10) : 0;
   if (stall_ms) mine.clEnqueueWriteBuffer = stall_write;
+  if (stall_ms) mine.clEnqueueReadBuffer = stall_read;
   if (stall_ms) mine.clEnqueueMapBuffer = stall_map;
   liberties = getenv("FAULT_OPTIONS");
   if (liberties) mine.clBuildProgram = build_freely;

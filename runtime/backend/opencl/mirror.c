@@ -204,18 +204,27 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
                 local);
 }
 
-/* A part of a held array in a result block of the stream, which the host can map: hx's own memory, as for any result.
- * The flight is the stream's first, for nothing else is under way: a part that comes too late is its late chunk. */
-static hx__outcome map_part(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem from, size_t at, size_t bytes) {
-  const hx__outcome outcome =
-      hx__cl_buffer_reserve(stream->device, &f->out, bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
-  if (outcome != HX__DONE) return outcome;
-  cl_int code = clEnqueueCopyBuffer(stream->queue, from, f->out.mem, at, 0, bytes, 0, NULL, NULL);
-  if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueCopyBuffer", code);
-  f->mapped = clEnqueueMapBuffer(stream->queue, f->out.mem, CL_FALSE, CL_MAP_READ, 0, bytes, 0, NULL, &f->event, &code);
-  if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueMapBuffer", code);
+/* The place of an element of C in its mirror. */
+static size_t place_in_c(const hx__work *w, hx__chunk chunk, size_t row, size_t col) {
+  return (w->by_columns ? row * w->gemm.ldc + chunk.first + col : (chunk.first + row) * w->gemm.ldc + col) *
+         sizeof(float);
+}
+
+hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *f, const hx__work *w) {
+  const hx__chunk chunk = f->chunk;
+  const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
+  cl_mem const mem = mem_of(stream->keep->mirror);
+  cl_int code = clEnqueueReadBuffer(stream->queue, mem, CL_FALSE, place_in_c(w, chunk, 0, 0), sizeof(float),
+                                    &f->ends[0], 0, NULL, NULL);
+  if (code == CL_SUCCESS)
+    code = clEnqueueReadBuffer(stream->queue, mem, CL_FALSE, place_in_c(w, chunk, m - 1, n - 1), sizeof(float),
+                               &f->ends[1], 0, NULL, &f->event);
+  if (code != CL_SUCCESS) {
+    f->event = NULL;
+    return hx__cl_failed(stream->device, "clEnqueueReadBuffer", code);
+  }
   code = clFlush(stream->queue);
-  return code == CL_SUCCESS ? hx__cl_await(stream, f->event) : hx__cl_failed(stream->device, "clFlush", code);
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
 }
 
 hx__outcome hx__cl_fetch(hx__stream *base, const hx__array *array) {
@@ -228,13 +237,12 @@ hx__outcome hx__cl_fetch(hx__stream *base, const hx__array *array) {
   for (size_t i = 0; i < array->rows && outcome == HX__DONE; i += step) {
     const size_t at = i * pitch, left = extent - at, bytes = left < step * pitch ? left : step * pitch;
     char *const to = (char *)(uintptr_t)array->p + at;
-    outcome = map_part(stream, f, mem_of(array->mirror), from + at, bytes);
+    outcome = hx__cl_read_result(stream, f, mem_of(array->mirror), from + at, bytes);
     if (outcome == HX__TIMED_OUT) return outcome;
-    const char *const mapped = outcome == HX__DONE ? f->mapped : NULL;
-    for (size_t r = 0; mapped && r * pitch < bytes && row != pitch; r++)
-      memcpy(to + r * pitch, mapped + r * pitch, row);
-    if (mapped && row == pitch) hx__copy_pool_copy(HX__COPY_BY_COPY_POOL, to, mapped, bytes);
-    hx__cl_results_end(stream, f, mapped);
+    const char *const read = outcome == HX__DONE ? hx__cl_results_of(f) : NULL;
+    for (size_t r = 0; read && r * pitch < bytes && row != pitch; r++) memcpy(to + r * pitch, read + r * pitch, row);
+    if (read && row == pitch) hx__copy_pool_copy(HX__COPY_BY_COPY_POOL, to, read, bytes);
+    hx__cl_results_end(stream, f, read);
   }
   return outcome;
 }

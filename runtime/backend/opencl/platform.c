@@ -82,9 +82,10 @@ static uint32_t amd_family(cl_device_id id) {
 static const struct {
   cl_uint vendor;
   uint32_t word, family;
-} vendors[] = {{VENDOR_INTEL, HX__DEV_INTEL, HX__FAMILY_INTEL},
-               {VENDOR_AMD, HX__DEV_AMD, 0},
-               {VENDOR_NVIDIA, HX__DEV_NVIDIA, HX__FAMILY_NVIDIA}};
+  bool reports_cancelled;
+} vendors[] = {{VENDOR_INTEL, HX__DEV_INTEL, HX__FAMILY_INTEL, false},
+               {VENDOR_AMD, HX__DEV_AMD, 0, false},
+               {VENDOR_NVIDIA, HX__DEV_NVIDIA, HX__FAMILY_NVIDIA, true}};
 
 static const struct {
   const char *platform;
@@ -113,6 +114,7 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
     if (!cpu && vendor == vendors[i].vendor) {
       d->base.words |= vendors[i].word;
       d->families |= vendors[i].family;
+      d->base.reports_cancelled = vendors[i].reports_cancelled;
     }
   if (!cpu && vendor == VENDOR_AMD) d->families |= amd_family(d->id);
   d->families |= sub_group_families(d->id, extensions);

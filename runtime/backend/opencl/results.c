@@ -5,6 +5,7 @@
  * (Mapped on another queue they are slow: a driver pins memory for each map anew unless it is as large as the one
  * before.) */
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/base/clock.h"
@@ -12,6 +13,7 @@
 
 #define LEAST_APART_BYTES ((size_t)256 << 10)
 #define LEAST_READ_BYTES ((size_t)4 << 20)
+#define NOT_A_RESULT 0x7fa53a5au /* a NaN that no kernel writes: products have one pattern for all NaNs */
 
 hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end) {
   *end = NULL;
@@ -52,17 +54,28 @@ static bool reserve(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t byt
   return l->p;
 }
 
-static hx__outcome read_into(hx__cl_stream *stream, hx__cl_inflight *f, hx__cl_readback_buffer *l) {
+/* Reads f->bytes of a buffer after f->computed if that is not NULL. */
+static hx__outcome read_into(hx__cl_stream *stream, hx__cl_inflight *f, hx__cl_readback_buffer *l,
+                             cl_command_queue queue, cl_mem from, size_t at) {
+  const cl_uint waits = f->computed != NULL;
   cl_int code =
-      clEnqueueReadBuffer(stream->results, f->out.mem, CL_FALSE, 0, f->bytes, l->p, 1, &f->computed, &f->event);
+      clEnqueueReadBuffer(queue, from, CL_FALSE, at, f->bytes, l->p, waits, waits ? &f->computed : NULL, &f->event);
   hx__log(HX__LOG_TRACE, "clEnqueueReadBuffer: %zu bytes of results: %d", f->bytes, code);
   if (code != CL_SUCCESS) f->event = NULL;
   if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueReadBuffer", code);
   f->landing = l;
   l->busy = true;
   stream->copied += f->bytes;
-  code = clFlush(stream->results);
+  code = clFlush(queue);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
+}
+
+static void put_word(void *to, size_t word, uint32_t bits) { memcpy((char *)to + word * 4, &bits, 4); }
+
+static uint32_t word_of(const void *from, size_t word) {
+  uint32_t bits;
+  memcpy(&bits, (const char *)from + word * 4, 4);
+  return bits;
 }
 
 hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *f) {
@@ -70,7 +83,8 @@ hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight 
   for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++) {
     hx__cl_readback_buffer *const l = &stream->landing[i];
     if (l->busy) continue;
-    return reserve(stream, l, f->bytes) ? read_into(stream, f, l) : map(stream, f, stream->results);
+    return reserve(stream, l, f->bytes) ? read_into(stream, f, l, stream->results, f->out.mem, 0)
+                                        : map(stream, f, stream->results);
   }
   return HX__DONE; /* as soon as those before it are stored */
 }
@@ -81,12 +95,13 @@ static bool long_apart(const hx__cl_inflight *f) {
   return f->product ? f->bytes >= LEAST_APART_BYTES : f->chunk.count >= LEAST_READ_BYTES / sizeof(float) / HX__LEAF;
 }
 
-hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f) {
+hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f, const hx__work *work) {
   const bool copies = stream->operands && stream->operand[0].mode == HX__MEMORY_COPY;
   f->event = f->computed = NULL;
   f->mapped = NULL;
   f->landing = NULL;
   if (f->host && !stream->device->unified) stream->copied += f->bytes;
+  if (stream->keep && f->compared) return hx__cl_resident_read_ends(stream, f, work);
   if (stream->keep || f->host) return hx__cl_mark_end(stream, &f->event);
   if (!stream->results || !copies || !long_apart(f)) return map(stream, f, stream->queue);
   const hx__outcome outcome = hx__cl_mark_end(stream, &f->computed);
@@ -121,13 +136,42 @@ void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
       hx__cl_results_start_waiting(stream, &stream->flight[i]); /* what fails is seen when it is awaited */
 }
 
+/* The same without a pinned block: through a result buffer of the stream, which the host maps. */
+static hx__outcome map_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem from, size_t at) {
+  hx__outcome outcome =
+      hx__cl_buffer_reserve(stream->device, &f->out, f->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+  if (outcome != HX__DONE) return outcome;
+  const cl_int code = clEnqueueCopyBuffer(stream->queue, from, f->out.mem, at, 0, f->bytes, 0, NULL, NULL);
+  if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueCopyBuffer", code);
+  outcome = map(stream, f, stream->queue);
+  return outcome == HX__DONE ? hx__cl_await(stream, f->event) : outcome;
+}
+
+hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem from, size_t at, size_t bytes) {
+  hx__cl_readback_buffer *const l = &stream->landing[0];
+  const size_t last = bytes / 4 - 1;
+  f->bytes = bytes;
+  f->computed = NULL;
+  if (!reserve(stream, l, bytes)) return map_result(stream, f, from, at);
+  for (unsigned tries = 0; tries < 2; tries++) {
+    put_word(l->p, 0, NOT_A_RESULT);
+    put_word(l->p, last, NOT_A_RESULT);
+    hx__outcome outcome = read_into(stream, f, l, stream->queue, from, at);
+    if (outcome == HX__DONE) outcome = hx__cl_await(stream, f->event);
+    if (outcome != HX__DONE) return outcome;
+    if (word_of(l->p, 0) != NOT_A_RESULT && word_of(l->p, last) != NOT_A_RESULT) return HX__DONE;
+    hx__cl_results_end(stream, f, false);
+  }
+  hx__device_lost(&stream->device->base, "it reported success for reads of a result that did not arrive");
+  return HX__FAILED;
+}
+
 void hx__cl_results_close(hx__cl_stream *stream) {
   for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++)
     if (stream->landing[i].block) hx__cl_free(&stream->device->base, stream->landing[i].block);
 }
 
-/* Where the host finds them. */
-static const void *where(const hx__cl_inflight *f) {
+const void *hx__cl_results_of(const hx__cl_inflight *f) {
   return f->host ? f->host : f->landing ? f->landing->p : f->mapped;
 }
 
@@ -162,27 +206,49 @@ static void deliver_joined(const hx__request *request, hx__chunk chunk, const ui
 
 /* Compared in a few places; what was joined on the device has no leaves to compare. */
 static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
-  if (f->product) return hx__spot_check_product(&f->spot, request, f->chunk, where(f), f->ldt);
-  return f->joined || hx__spot_check_slots(request, f->chunk, where(f));
+  if (!f->compared) return true;
+  if (request->resident) return hx__spot_check_ends(&f->spot, f->ends);
+  if (f->product) return hx__spot_check_product(&f->spot, request, f->chunk, hx__cl_results_of(f), f->ldt);
+  return f->joined || hx__spot_check_slots(request, f->chunk, hx__cl_results_of(f));
+}
+
+/* A mirror may differ from the host's array because the program changed that without hx_modified: then the device is
+ * not to blame, and copies the operands anew. */
+static void reject(hx__cl_stream *stream) {
+  const hx__device *const device = &stream->device->base;
+  bool mirrored = false;
+  for (size_t i = 0; i < stream->operands; i++) {
+    hx__cl_operand *const o = &stream->operand[i];
+    if (!o->held || o->of_run) continue;
+    hx__mirror_invalidate(o->held);
+    mirrored = true;
+  }
+  if (mirrored)
+    hx__log(HX__LOG_WARN,
+            "%s: results differ from the CPU's, which goes on with them: an array with advice was changed without "
+            "hx_modified, or the driver did not do what it reported",
+            device->name);
+  else
+    hx__device_lost(&stream->device->base, "it reported success for a chunk whose results are not there");
 }
 
 bool hx__cl_deliver(hx__stream *base, const hx__request *request, hx__inflight *ticket, hx__chunk part) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   hx__cl_inflight *const f = (hx__cl_inflight *)ticket;
+  if (part.count && !is_right(request, f)) {
+    reject(stream);
+    return false;
+  }
   if (stream->keep) {
     stream->kept += part.count;
     return true;
   }
   const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;
   const uint64_t from_ns = base->trace ? hx__now_ns() : 0;
-  if (part.count && !stream->tests && !is_right(request, f)) {
-    hx__device_lost(base->device, "it reported success for a chunk whose results are not there");
-    return false;
-  }
   if (joined && able)
-    deliver_joined(request, f->chunk, where(f));
+    deliver_joined(request, f->chunk, hx__cl_results_of(f));
   else if (able)
-    hx__deliver(request, f->chunk, part, where(f), f->ldt);
+    hx__deliver(request, f->chunk, part, hx__cl_results_of(f), f->ldt);
   if (base->trace && able)
     hx__trace_transfer(base->trace, base->trace_row, from_ns, hx__now_ns(), f->bytes, "from the device");
   return able;

@@ -64,7 +64,9 @@ typedef struct hx__cl_inflight {
   size_t bytes; /* of the results there */
   bool product, joined;
   size_t ldt;
+  bool compared; /* a few results are compared with the CPU's */
   hx__spot_check spot;
+  float ends[2]; /* of a C that stays on the device: the first and last element of the chunk */
 } hx__cl_inflight;
 
 #define HX__CL_CHOICES 4u
@@ -176,9 +178,14 @@ void hx__cl_unbind(hx__cl_stream *stream);
 /* After the kernels of a chunk: how its results come, to their event; come: those that waited for a landing, if there
  * is one now; end: the chunk lets go of what it holds. */
 hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end); /* of what was launched; the device begins with it */
-hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *flight);
+hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *flight, const hx__work *work);
 hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *flight);
 void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *flight, bool right);
+/* Between runs: reads part of a result that stays on the device into memory of the stream (hx__cl_results_of), so that
+ * a read that times out may still write it. HX__FAILED: twice it did not arrive, though the driver said so. */
+hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *flight, cl_mem from, size_t at, size_t bytes);
+/* Where the host finds the results of a chunk, or what hx__cl_read_result has read. */
+const void *hx__cl_results_of(const hx__cl_inflight *flight);
 void hx__cl_results_close(hx__cl_stream *stream);
 
 /* The stream's tickets, zero. */
@@ -221,6 +228,8 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *work, hx__chunk chun
 /* C that stays on the device: what it begins with; a chunk's block stored into it; whether the product, in one launch
  * or in parts, is written there at once, so that nothing is to be stored (stream->t, ldt and beta then say how). */
 hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *work);
+/* Reads the first and the last element of a chunk of that C to flight->ends. */
+hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *flight, const hx__work *work);
 hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk);
 bool hx__cl_resident_is_direct(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, bool in_parts);
 hx__outcome hx__cl_fetch(hx__stream *stream, const hx__array *array);
