@@ -11,6 +11,7 @@ packages_fetch='python3-venv'
 packages_lint="$packages_build clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
 packages_clang="$packages_build clang-14"
 packages_sanitize="$packages_test clang-14 libclang-rt-14-dev libomp-14-dev llvm-14" # llvm-14 names lines in reports
+packages_coverage="$packages_test gcovr"
 packages_fuzz="$packages_clang libclang-rt-14-dev libomp-14-dev llvm-14"
 
 usage() {
@@ -25,6 +26,8 @@ usage: ./hx COMMAND
   sanitize [--quick] [asan|tsan|msan]...
                           run the tests that suit them under sanitizers (none named: all three); --quick: without the
                           slow ones (tests/sanitizers/left_out.txt); asan includes leaks and undefined behaviour
+  coverage [BAZEL TEST ARGS]
+                          run the tests without a driver and with PoCL; lines and branches of runtime/ that they execute
   fuzz [--seconds N] [TARGET...]
                           run fuzz targets for N seconds each (10); what they find is kept and named
   warnings                build everything by gcc and by clang with warnings as errors; a few tests of clang's build
@@ -184,9 +187,14 @@ sanitize_targets() {
   fi
   echo //tests:all //tests/soak:all
   [ "$1" = tsan ] || echo //tests/fuzz:all
+  left_out "$1" "$1$quick"
+}
+
+# left_out CONFIG CONFIG: the tests that either leaves out, with a minus; the reasons go to standard error.
+left_out() {
   while read -r configs test reason; do
     case ",$configs," in
-      *,"$1",* | *,"$1$quick",*)
+      *,"$1",* | *,"$2",*)
         echo "-//tests:$test"
         echo "hx: $1: left out: $test: $reason" >&2
         ;;
@@ -194,7 +202,9 @@ sanitize_targets() {
   done <"$root/tests/sanitizers/left_out.txt"
 }
 
-# Drivers under a sanitizer: PoCL and none at all. Oclgrind interprets, which is too slow, and the others are not ours.
+# Drivers of instrumented builds: PoCL and none at all. Oclgrind interprets, which is too slow, and the others are not ours.
+slow_drivers=-driver-oclgrind,-driver-rusticl,-driver-intel,-driver-pocl6,-driver-all
+
 sanitize() {
   need "$packages_sanitize"
   quick=
@@ -205,15 +215,34 @@ sanitize() {
   [ $# -gt 0 ] || set -- asan tsan msan
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
-  filters=-driver-oclgrind,-driver-rusticl,-driver-intel,-driver-pocl6,-driver-all
   for config in "$@"; do
     case $config in asan | tsan | msan) ;; *) die "sanitize: unknown sanitizer $config; accepted: asan tsan msan" ;; esac
     targets=$(sanitize_targets "$config")
     # shellcheck disable=SC2086 # a list of words
-    { run_bazel test --config="$config" --keep_going --build_tests_only "--test_tag_filters=$filters" -- $targets 2>&1 ||
+    { run_bazel test --config="$config" --keep_going --build_tests_only "--test_tag_filters=$slow_drivers" -- $targets 2>&1 ||
       echo "hx: bazel test: status $?"; } | tee -a "$log"
   done
   count_tests "$log"
+}
+
+# Programs add their counts to .gcda files. GCOV_PREFIX puts these beside the .gcno files that the compiler wrote; without
+# it they would be in each test's sandbox, because Bazel compiles in /proc/self/cwd (three words of a path).
+coverage() {
+  need "$packages_coverage"
+  log=$(mktemp)
+  trap 'rm -f "$log" "$log.csv"' EXIT
+  execroot=$(run_bazel info --config=coverage execution_root 2>/dev/null) || die "coverage: bazel info failed"
+  objects=$(run_bazel info --config=coverage bazel-bin 2>/dev/null)/runtime/_objs
+  [ ! -d "$objects" ] || find "$objects" -name '*.gcda' -delete
+  # shellcheck disable=SC2046 # a list of words
+  { run_bazel test --config=coverage --keep_going --build_tests_only "--test_tag_filters=$slow_drivers" \
+    "--test_env=GCOV_PREFIX=$execroot" --test_env=GCOV_PREFIX_STRIP=3 "$@" -- //tests:all $(left_out coverage coverage) \
+    2>&1 || echo "hx: bazel test: status $?"; } | tee "$log"
+  (cd "$execroot" && gcovr --root . --filter '.*/runtime/' --csv "$log.csv" "$objects") || die "coverage: gcovr failed"
+  status=0
+  count_tests "$log" || status=1
+  awk -f "$root/tools/coverage.awk" "$log.csv"
+  return "$status"
 }
 
 # Each target for some seconds, from its corpus and a seed that is printed.
@@ -321,6 +350,7 @@ case $command in
   faults) faults "$@" ;;
   soak) soak "$@" ;;
   sanitize) sanitize "$@" ;;
+  coverage) coverage "$@" ;;
   fuzz) fuzz "$@" ;;
   warnings) warnings ;;
   isa) isa "$@" ;;
