@@ -12,7 +12,7 @@
 
 #define CALLS 10u
 
-static const char *const rulings[] = {
+static const char *const sources[] = {
     [HX__DECIDED_NO_DEVICE] = "no device can do this task here (hx-bench info says why)",
     [HX__DECIDED_SMALL] = "the CPU is done before a device is worth asking, or HX_MIN_OFFLOAD says so: no device is",
     [HX__DECIDED_SHARE] = "the share is set (HX_SPLIT, HX_DEVICES or HX_OFFLOAD), so nothing is weighed: ",
@@ -28,10 +28,10 @@ static const char *const aims[] = {[HX__OBJECTIVE_TIME] = "end first",
                                    [HX__OBJECTIVE_EDP] = "have the least energy times time"};
 
 static void name_of(const hx__explanation *e, unsigned choice, char *text, size_t bytes) {
-  const hx__choice c = hx__choice_of(choice, e->prospect.devices);
+  const hx__choice c = hx__choice_of(choice, e->inputs.devices);
   size_t used = (size_t)snprintf(text, bytes, "%s", c.cpu ? "CPU" : "");
   for (unsigned d = 0; d < c.devices && used < bytes; d++)
-    used += (size_t)snprintf(text + used, bytes - used, "%s%zu", used ? " + " : "", e->seat[d]);
+    used += (size_t)snprintf(text + used, bytes - used, "%s%zu", used ? " + " : "", e->index[d]);
 }
 
 /* One participant: its rate, and where that comes from. */
@@ -50,26 +50,26 @@ static void print_part(FILE *f, const char *who, const char *company, const hx__
 
 /* The share of the choice's devices when all end together; NaN where nothing is known of one. */
 static double share_of(const hx__explanation *e, unsigned choice) {
-  const hx__choice c = hx__choice_of(choice, e->prospect.devices);
+  const hx__choice c = hx__choice_of(choice, e->inputs.devices);
   double share = 0.0;
   if (!c.cpu) return 1.0;
   if (!isfinite(e->decision.candidate[choice].parts_ns)) return NAN;
   for (unsigned d = 0; d < c.devices; d++) {
-    const hx__estimate *const p = &e->prospect.device[d].beside;
-    const double time = e->decision.candidate[choice].parts_ns - hx__estimate_ns(p, 0.0, e->prospect.device[d].idle);
-    if (time > 0.0) share += time / p->ns_per_unit / e->prospect.units;
+    const hx__estimate *const p = &e->inputs.device[d].beside;
+    const double time = e->decision.candidate[choice].parts_ns - hx__estimate_ns(p, 0.0, e->inputs.device[d].idle);
+    if (time > 0.0) share += time / p->ns_per_unit / e->inputs.units;
   }
   return share < 1.0 ? share : 1.0;
 }
 
 static void print_parts(FILE *f, const hx__explanation *e, const char *unit) {
-  print_part(f, "CPU", "alone", &e->prospect.cpu_alone, unit);
-  if (e->prospect.devices) print_part(f, "CPU", "beside", &e->prospect.cpu_beside, unit);
-  for (unsigned d = 0; d < e->prospect.devices; d++) {
+  print_part(f, "CPU", "alone", &e->inputs.cpu_alone, unit);
+  if (e->inputs.devices) print_part(f, "CPU", "beside", &e->inputs.cpu_beside, unit);
+  for (unsigned d = 0; d < e->inputs.devices; d++) {
     char who[24];
-    snprintf(who, sizeof who, "%zu", e->seat[d]);
-    print_part(f, who, "alone", &e->prospect.device[d].alone, unit);
-    print_part(f, who, "beside", &e->prospect.device[d].beside, unit);
+    snprintf(who, sizeof who, "%zu", e->index[d]);
+    print_part(f, who, "alone", &e->inputs.device[d].alone, unit);
+    print_part(f, who, "beside", &e->inputs.device[d].beside, unit);
   }
 }
 
@@ -88,9 +88,9 @@ static void print_energy(FILE *f, const hx__candidate *o) {
 /* Who has which part of a task whose share is set. */
 static void print_shares(FILE *f, const hx__explanation *e) {
   double rest = 1.0;
-  for (unsigned d = 0; d < e->prospect.devices; d++) rest -= e->part[d];
+  for (unsigned d = 0; d < e->inputs.devices; d++) rest -= e->part[d];
   fprintf(f, "CPU %.1f%%", 100.0 * fmax(rest, 0.0));
-  for (unsigned d = 0; d < e->prospect.devices; d++) fprintf(f, ", %zu %.1f%%", e->seat[d], 100.0 * e->part[d]);
+  for (unsigned d = 0; d < e->inputs.devices; d++) fprintf(f, ", %zu %.1f%%", e->index[d], 100.0 * e->part[d]);
 }
 
 /* A number of a table, or that it is not known. */
@@ -103,13 +103,13 @@ static void print_known(FILE *f, int width, int digits, double x, const char *un
 
 static void print_choices(FILE *f, const hx__explanation *e) {
   char name[96];
-  if (e->ruling != HX__DECIDED_BY_COST) {
-    fprintf(f, "  %s", rulings[e->ruling]);
-    if (e->ruling == HX__DECIDED_SHARE) print_shares(f, e);
+  if (e->source != HX__DECIDED_BY_COST) {
+    fprintf(f, "  %s", sources[e->source]);
+    if (e->source == HX__DECIDED_SHARE) print_shares(f, e);
     fputc('\n', f);
     return;
   }
-  const bool metered = e->prospect.objective != HX__OBJECTIVE_TIME;
+  const bool metered = e->inputs.objective != HX__OBJECTIVE_TIME;
   fprintf(f, "  %-16s %12s %12s %8s %8s %8s%s\n", "choice", "expected ms", "by parts ms", "sigma", "share", "calls",
           metered ? "    watts   energy" : "");
   for (unsigned i = 0; i < e->decision.choices; i++) {
@@ -126,9 +126,9 @@ static void print_choices(FILE *f, const hx__explanation *e) {
   }
   name_of(e, e->decision.choice, name, sizeof name);
   char why[128];
-  snprintf(why, sizeof why, reasons[e->decision.reason], aims[e->prospect.objective]);
+  snprintf(why, sizeof why, reasons[e->decision.reason], aims[e->inputs.objective]);
   fprintf(f, "  %s: %s\n", name, why);
-  if (e->prospect.no_split)
+  if (e->inputs.no_split)
     fputs("  CPU and devices do not share it: C is small, and the CPU does its panels of k in parallel\n", f);
 }
 
@@ -136,8 +136,8 @@ static void write_json(FILE *f, const hx__explanation *e, bool after) {
   char name[96];
   name_of(e, e->decision.choice, name, sizeof name);
   fprintf(f, "%s{\"after\": %u, \"threads\": %u, \"small\": %s, \"objective\": \"%s\", \"choice\": ", after ? ", " : "",
-          after ? CALLS : 0u, e->threads, e->ruling == HX__DECIDED_SMALL ? "true" : "false",
-          hx__objective_name(e->prospect.objective));
+          after ? CALLS : 0u, e->threads, e->source == HX__DECIDED_SMALL ? "true" : "false",
+          hx__objective_name(e->inputs.objective));
   bench_json_string(f, name);
   fputs(", \"choices\": [", f);
   for (unsigned i = 0; i < e->decision.choices; i++) {
@@ -162,7 +162,7 @@ static void write_csv(FILE *f, const bench_row *row, const char *size, const hx_
     char name[96];
     name_of(e, i, name, sizeof name);
     fprintf(f, "%s,%s,%s,%u,%u,%d,%s,", row->op, row->type, size, after ? CALLS : 0u, e->threads,
-            e->ruling == HX__DECIDED_SMALL, hx__objective_name(e->prospect.objective));
+            e->source == HX__DECIDED_SMALL, hx__objective_name(e->inputs.objective));
     bench_csv_field(f, name);
     fprintf(f, "%d,", i == e->decision.choice);
     bench_csv_number(f, e->decision.candidate[i].ns * 1e-6);

@@ -33,7 +33,7 @@ static void trace_plan(hx__trace *trace, const hx__plan_snapshot *s, const hx__p
   hx__trace_decision(trace, &c);
 }
 
-/* Once a process: HX_OBJECTIVE cannot be followed. */
+/* Once in a process: HX_OBJECTIVE cannot be followed. */
 static void warn_time_decides(const char *why, const char *name) {
   static _Atomic bool said;
   if (!atomic_exchange(&said, true)) hx__log(HX__LOG_WARN, "HX_OBJECTIVE: %s%s; time decides", name, why);
@@ -45,7 +45,7 @@ static void warn_of_energy(const hx__device_table *table, const hx__plan_snapsho
   for (size_t i = 0; s->energy == HX__ENERGY_UNMETERED && i < s->usable; i++)
     if (s->device[i].unmetered)
       warn_time_decides(" draws what the processor's counters do not show",
-                        table->seat[s->device[i].entry].device->name);
+                        table->entry[s->device[i].entry].device->name);
 }
 
 void hx__announce_plan(const hx__device_table *table, const hx__plan_snapshot *s, const hx__plan *plan,

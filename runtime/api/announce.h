@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is said of a plan once it is made: in the log and in the trace. Private to this folder. */
+ * Logs and traces a plan. Private to this folder. */
 #ifndef HX_API_ANNOUNCE_H
 #define HX_API_ANNOUNCE_H
 

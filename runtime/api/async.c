@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx_offload_async, hx_wait, hx_done. Tasks wait in the order they came for one of a few threads of their context,
- * which live while there is something to do; hx_wait does a task itself whose turn has not come. A task never waits for
- * another one, so any number of threads, or none but the waiting one, gets them all done. */
+ * hx_offload_async, hx_wait, hx_done. A few threads of the context start tasks in the order in which they came, and end
+ * when the queue is empty; hx_wait runs a task itself if it has not been started. A task never waits for another one,
+ * so all tasks end with any number of threads, even with none but the one in hx_wait. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,9 +9,9 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 
-#define MOST_WORKERS HX_MAX_DEVICES /* more tasks could not each have a device to themselves */
+#define MOST_WORKERS HX_MAX_DEVICES /* With more, some tasks would wait for devices. */
 
-typedef enum state { QUEUED, AT_WORK, DONE } state;
+typedef enum state { QUEUED, RUNNING, DONE } state;
 
 struct hx_event {
   hx_context *hx;
@@ -25,7 +25,7 @@ struct hx_event {
   pthread_cond_t changed;
 };
 
-static void release(hx_event *e) {
+static void free_event(hx_event *e) {
   pthread_cond_destroy(&e->changed);
   free(e->fields);
   free(e->detail);
@@ -35,48 +35,47 @@ static void release(hx_event *e) {
 void hx__events_free(hx_context *hx) {
   for (hx_event *e = hx->first, *next; e; e = next) {
     next = e->next;
-    release(e);
+    free_event(e);
   }
 }
 
 void hx__events_wait(hx_context *hx, const void *p, size_t bytes) {
-  if (hx__in_forked_child()) return; /* they run in the parent, on its memory */
+  if (hx__in_forked_child()) return; /* They run in the parent, on the parent's memory. */
   pthread_mutex_lock(&hx->lock);
   for (const hx_event *e = hx->first; e;)
     if (e->state == DONE || !hx__memory_task_overlaps(&e->work, p, bytes)) {
       e = e->next;
     } else {
       pthread_cond_wait(&hx->idle, &hx->lock);
-      e = hx->first; /* any may be gone */
+      e = hx->first; /* Any event may have been freed. */
     }
   pthread_mutex_unlock(&hx->lock);
 }
 
-/* The list; under the lock. */
+/* The next four run under the lock. */
 
-static void append(hx_context *hx, hx_event *e) {
+static void append_event(hx_context *hx, hx_event *e) {
   e->before = hx->last;
   *(e->before ? &e->before->next : &hx->first) = e;
   hx->last = e;
   if (!hx->queued) hx->queued = e;
 }
 
-static void take_out(hx_context *hx, hx_event *e) {
+static void remove_event(hx_context *hx, hx_event *e) {
   *(e->before ? &e->before->next : &hx->first) = e->next;
   *(e->next ? &e->next->before : &hx->last) = e->before;
 }
 
-/* The task's turn has come. */
-static void take(hx_event *e) {
+static void mark_running(hx_event *e) {
   hx_context *const hx = e->hx;
-  e->state = AT_WORK;
+  e->state = RUNNING;
   while (hx->queued && hx->queued->state != QUEUED) hx->queued = hx->queued->next;
 }
 
-/* Takes the event's task and does it; gives the lock back meanwhile. */
-static void do_task(hx_event *e) {
+/* Runs the event's task, without the lock while it computes. */
+static void run_task(hx_event *e) {
   hx_context *const hx = e->hx;
-  take(e);
+  mark_running(e);
   pthread_mutex_unlock(&hx->lock);
   const hx_status status = hx__offload_work(hx, &e->work, &e->report);
   if (status != HX_OK) e->detail = strdup(hx_error_detail());
@@ -88,22 +87,22 @@ static void do_task(hx_event *e) {
   pthread_cond_broadcast(&hx->idle);
 }
 
-/* What a worker does. The context lives until the lock is given back for the last time. */
-static void *work(void *p) {
+/* A worker. hx_close may free the context as soon as the worker has unlocked it at the end. */
+static void *run_queued_tasks(void *p) {
   hx_context *const hx = p;
   pthread_mutex_lock(&hx->lock);
-  while (hx->queued) do_task(hx->queued);
+  while (hx->queued) run_task(hx->queued);
   hx->workers--;
   pthread_cond_broadcast(&hx->idle);
   pthread_mutex_unlock(&hx->lock);
   return NULL;
 }
 
-/* One more worker, which is counted already. Where no thread can be had others do its part, or, if there are none, the
- * caller, for hx_done must come true without hx_wait. */
+/* Starts a worker, which is already counted. If no thread can be started, the other workers run its tasks; if there are
+ * none, the caller does, because hx_done must become true without hx_wait. */
 static void start_worker(hx_context *hx) {
   pthread_t thread;
-  if (hx__thread_start(&thread, work, hx) == 0) {
+  if (hx__thread_start(&thread, run_queued_tasks, hx) == 0) {
     pthread_detach(thread);
     return;
   }
@@ -111,7 +110,7 @@ static void start_worker(hx_context *hx) {
   const bool others = hx->workers > 1;
   if (others) hx->workers--;
   pthread_mutex_unlock(&hx->lock);
-  if (!others) work(hx);
+  if (!others) run_queued_tasks(hx);
 }
 
 /* The event with its own copy of what the caller may change: the fields. */
@@ -142,7 +141,7 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
   if (s != HX_OK) return s;
   hx_event *const e = event_new(hx, &work);
   if (!e) return hx__fail(HX_OUT_OF_MEMORY, "no memory for an event");
-  if (hx__in_forked_child()) { /* no threads there: done at once */
+  if (hx__in_forked_child()) { /* No threads run there: the task is run at once. */
     e->status = hx__offload_work(hx, &e->work, &e->report);
     if (e->status != HX_OK) e->detail = strdup(hx_error_detail());
     e->state = DONE;
@@ -150,7 +149,7 @@ hx_status hx_offload_async(hx_context *hx, const hx_task *task, hx_event **out) 
     return HX_OK;
   }
   pthread_mutex_lock(&hx->lock);
-  append(hx, e);
+  append_event(hx, e);
   hx->tasks++;
   const bool start = hx->workers < MOST_WORKERS;
   hx->workers += start;
@@ -168,15 +167,15 @@ hx_status hx_wait(hx_event *e, hx_report *report) {
   if (!hx__in_forked_child()) {
     HX__CALL_SCOPE(hx);
     pthread_mutex_lock(&hx->lock);
-    if (e->state == QUEUED) do_task(e);
+    if (e->state == QUEUED) run_task(e);
     while (e->state != DONE) pthread_cond_wait(&e->changed, &hx->lock);
-    take_out(hx, e);
+    remove_event(hx, e);
     pthread_mutex_unlock(&hx->lock);
   }
   const hx_status s = e->status;
   if (s == HX_OK && report) *report = e->report;
   if (s != HX_OK) hx__set_detail(e->detail ? e->detail : hx_status_string(s));
-  release(e);
+  free_event(e);
   pthread_testcancel(); /* as in hx_offload */
   return s;
 }

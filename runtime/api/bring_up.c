@@ -5,10 +5,10 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
 
-#define HANG_LIMIT_NS 5000000000u       /* of one driver call, without HX_TIMEOUT_MS */
-#define DISCOVERY_NS 0.3e9              /* what the discovery is taken to cost, before it has run */
-#define DISCOVERY_PAYS 10.0             /* a call waits for it only if the CPU alone takes so many times as long */
-#define SHARE_PATIENCE_NS 120000000000u /* a call with a numeric share waits so long for a driver */
+#define HANG_LIMIT_NS 5000000000u   /* of one driver call, without HX_TIMEOUT_MS */
+#define DISCOVERY_NS 0.3e9          /* the assumed time of the discovery before it has run */
+#define DISCOVERY_PAYS 10.0         /* The discovery is started in a call that takes the CPU this many times as long. */
+#define SHARE_WAIT_NS 120000000000u /* how long a call with a numeric share waits for devices */
 
 uint64_t hx__hang_limit_ns(const hx_context *hx) {
   const uint64_t ms = hx->config.timeout_ms;
@@ -16,13 +16,13 @@ uint64_t hx__hang_limit_ns(const hx_context *hx) {
 }
 
 bool hx__context_add_devices(hx_context *hx, uint64_t deadline_ns, uint64_t hang_ns) {
-  if (atomic_load_explicit(&hx->seated, memory_order_acquire)) return true;
+  if (atomic_load_explicit(&hx->devices_added, memory_order_acquire)) return true;
   if (hx__in_forked_child()) return false;
   if (hx->wants_devices && !hx__registry_wait(deadline_ns, hang_ns)) return false;
   pthread_mutex_lock(&hx->lock);
-  if (!atomic_load(&hx->seated)) {
-    hx__device_table_fill(&hx->team);
-    atomic_store_explicit(&hx->seated, true, memory_order_release);
+  if (!atomic_load(&hx->devices_added)) {
+    hx__device_table_fill(&hx->table);
+    atomic_store_explicit(&hx->devices_added, true, memory_order_release);
   }
   pthread_mutex_unlock(&hx->lock);
   return true;
@@ -31,8 +31,8 @@ bool hx__context_add_devices(hx_context *hx, uint64_t deadline_ns, uint64_t hang
 void hx__context_pin_memory(hx_context *hx, bool in_background) {
   hx__device *devices[HX_MAX_DEVICES];
   size_t count = 0;
-  for (size_t i = 1; i < hx->team.seats; i++)
-    if (hx->team.seat[i].selected) devices[count++] = hx->team.seat[i].device;
+  for (size_t i = 1; i < hx->table.entries; i++)
+    if (hx->table.entry[i].selected) devices[count++] = hx->table.entry[i].device;
   (in_background ? hx__memory_pin_async : hx__memory_pin)(&hx->memory, devices, count);
 }
 
@@ -48,20 +48,20 @@ hx__usability hx__usability_of(const hx_context *hx, const hx__device_entry *ent
 
 bool hx__devices_are_pending(const hx_context *hx, const hx__work *w) {
   uint64_t needs;
-  if (!atomic_load_explicit(&hx->seated, memory_order_acquire)) return true;
-  for (size_t i = 0; i < hx->team.seats; i++)
-    if (hx__usability_of(hx, &hx->team.seat[i], w, &needs) == HX__USABLE_LATER) return true;
+  if (!atomic_load_explicit(&hx->devices_added, memory_order_acquire)) return true;
+  for (size_t i = 0; i < hx->table.entries; i++)
+    if (hx__usability_of(hx, &hx->table.entry[i], w, &needs) == HX__USABLE_LATER) return true;
   return false;
 }
 
-/* Asks for the kernels of every device that may do this task; wait: until they are there. */
+/* Starts building the kernels of every device that may do this task; with `wait`, waits until they are ready. */
 static void prepare_devices(hx_context *hx, const hx__work *w, bool wait) {
-  for (size_t i = 0; i < hx->team.seats; i++) {
-    const hx__device_entry *const entry = &hx->team.seat[i];
+  for (size_t i = 0; i < hx->table.entries; i++) {
+    const hx__device_entry *const entry = &hx->table.entry[i];
     uint64_t needs;
     if (hx__usability_of(hx, entry, w, &needs) == HX__NEVER_USABLE) continue;
     if (wait)
-      hx__prepare_wait(entry->device, needs, hx__now_ns() + SHARE_PATIENCE_NS, hx__hang_limit_ns(hx));
+      hx__prepare_wait(entry->device, needs, hx__now_ns() + SHARE_WAIT_NS, hx__hang_limit_ns(hx));
     else
       hx__prepare(entry->device, needs);
   }
@@ -75,7 +75,7 @@ bool hx__bring_up_devices(hx_context *hx, const hx__work *w, double share, doubl
     if (!wait && cpu_ns < DISCOVERY_NS * DISCOVERY_PAYS) return true;
     hx__registry_start();
   }
-  if (hx__context_add_devices(hx, wait ? hx__now_ns() + SHARE_PATIENCE_NS : 0, hx__hang_limit_ns(hx))) {
+  if (hx__context_add_devices(hx, wait ? hx__now_ns() + SHARE_WAIT_NS : 0, hx__hang_limit_ns(hx))) {
     prepare_devices(hx, w, wait);
     hx__context_pin_memory(hx, true);
   }

@@ -6,9 +6,9 @@
 #include "runtime/api/context.h"
 #include "runtime/plan/snapshot.h"
 
-/* How long a call waits for one driver call that sleeps, while devices are found or prepared. */
+/* How long a call waits for one driver call that hangs while devices are found or prepared. */
 uint64_t hx__hang_limit_ns(const hx_context *hx);
-#define HX__PATIENT_HANG_NS 60000000000u /* the same for calls that are made to wait: hx_ready and its like */
+#define HX__LONG_HANG_NS 60000000000u /* the same for hx_ready and other calls whose purpose is to wait */
 
 /* Fills the device table once the discovery has ended. Waits for that until deadline_ns, as hx__registry_wait does;
  * false if it has not ended by then, and in a forked child whose parent had not filled its table. */
@@ -19,7 +19,7 @@ void hx__context_pin_memory(hx_context *hx, bool in_background);
 
 typedef enum hx__usability {
   HX__NEVER_USABLE, /* not selected, the CPU, lost, or without a kernel that the task needs */
-  HX__USABLE_LATER, /* once the kernels are built, or a thread that hangs in the driver is back */
+  HX__USABLE_LATER, /* once the kernels are built, or a driver call that hangs has returned */
   HX__USABLE_NOW
 } hx__usability;
 
@@ -30,8 +30,8 @@ hx__usability hx__usability_of(const hx_context *hx, const hx__device_entry *ent
 /* Whether devices may do the task later that cannot now. */
 bool hx__devices_are_pending(const hx_context *hx, const hx__work *work);
 
-/* Finds and prepares devices for a task, as far as the call may wait for that: one with a numeric share does. cpu_ns:
- * the time of the CPU alone. Returns whether the discovery is to be started after the call, which is too short for it.
+/* Finds and prepares devices for a task. Only a call with a numeric share waits until they are ready. cpu_ns: the time
+ * of the CPU alone. Returns whether the discovery is to be started after the call, which is too short to start it now.
  */
 bool hx__bring_up_devices(hx_context *hx, const hx__work *work, double share, double cpu_ns);
 

@@ -1,41 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The records of caller.h: a fixed number, taken at a thread's first call and given back at its end, without a lock or
- * an allocation, so that a child forked meanwhile finds nothing half done. */
+ * The records of caller.h: a fixed number. A thread takes one in its first call and gives it back when it ends, without
+ * a lock or an allocation, so that a child that is forked at any moment finds them consistent. */
 #include "runtime/api/caller.h"
 
 #include <pthread.h>
 
 #include "runtime/backend/registry.h"
-
 #include "runtime/base/thread.h"
 
 #define RECORDS 256u
 
 static hx__caller records[RECORDS];
-static hx__caller stranger = {.inside = (hx_context *)records}; /* no context is there */
+static hx__caller no_record = {.inside = (hx_context *)records}; /* an address that no context can have */
 
-_Thread_local hx__caller *hx__this_caller = &stranger;
+_Thread_local hx__caller *hx__this_caller = &no_record;
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t ends;
-static bool watched; /* the ends of threads */
+static pthread_key_t exit_key;
+static bool has_exit_key;
 
-static void give_back(void *record) {
-  hx__this_caller = &stranger;
+static void give_record_back(void *record) {
+  hx__this_caller = &no_record;
   atomic_store_explicit(&((hx__caller *)record)->inside, NULL, memory_order_relaxed); /* a thread may end inside */
   atomic_store_explicit(&((hx__caller *)record)->taken, false, memory_order_release);
 }
-static void watch(void) {
+static void make_exit_key(void) {
   hx__keep_library_mapped();
-  watched = pthread_key_create(&ends, give_back) == 0;
+  has_exit_key = pthread_key_create(&exit_key, give_record_back) == 0;
 }
 
-static hx__caller *take(void) {
-  pthread_once(&once, watch);
-  for (size_t i = 0; watched && i < RECORDS; i++) {
+static hx__caller *take_record(void) {
+  pthread_once(&once, make_exit_key);
+  for (size_t i = 0; has_exit_key && i < RECORDS; i++) {
     hx__caller *const c = &records[i];
     if (atomic_exchange_explicit(&c->taken, true, memory_order_acquire)) continue;
-    if (pthread_setspecific(ends, c) == 0) return c;
+    if (pthread_setspecific(exit_key, c) == 0) return c;
     atomic_store_explicit(&c->taken, false, memory_order_release);
     break;
   }
@@ -43,7 +42,7 @@ static hx__caller *take(void) {
 }
 
 hx__caller *hx__caller_enter_slowly(hx_context *hx) {
-  hx__caller *const c = hx__this_caller == &stranger ? take() : NULL;
+  hx__caller *const c = hx__this_caller == &no_record ? take_record() : NULL;
   if (c) {
     hx__this_caller = c;
     hx__registry_install_thread_exit_hook();

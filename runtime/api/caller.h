@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Which threads are inside a call of which context: hx_close waits for them. Each thread has a record that it alone
- * writes; a counter of the context would cost a small call two locked instructions, around which nothing overlaps, a
- * third of its time. */
+ * writes. A counter in the context would take two locked instructions, a third of the time of a small call. */
 #ifndef HX_API_CALLER_H
 #define HX_API_CALLER_H
 
@@ -13,14 +12,15 @@ typedef struct hx__caller {
   _Atomic bool taken;                              /* by a thread */
 } hx__caller;
 
-/* The thread's record. Before the first call, and where there was none left, one that is inside for ever. */
+/* The thread's record. Before the first call, and if no record was free, one that always counts as inside a call. */
 extern _Thread_local hx__caller *hx__this_caller __attribute__((tls_model("initial-exec")));
 
-/* Where the record is busy: the thread's first call, or the context counts. NULL: it does. */
+/* The first call of a thread, or one of a thread without a record: takes a record, or counts the call in the context
+ * and returns NULL. */
 hx__caller *hx__caller_enter_slowly(hx_context *hx) __attribute__((cold));
 
-/* What hx__caller_leave wants. The store is ordered before whatever the call writes: who has seen that, or the call's
- * end, sees the thread inside, or out again. */
+/* Returns the argument of hx__caller_leave. The store to `inside` is ordered before all that the call writes, so
+ * another thread that has seen any of it also sees that this one is inside the call, or has left it. */
 static inline hx__caller *hx__caller_enter(hx_context *hx) {
   hx__caller *const c = hx__this_caller;
   if (__builtin_expect(atomic_load_explicit(&c->inside, memory_order_relaxed) != NULL, 0))
@@ -37,19 +37,20 @@ static inline void hx__caller_leave(hx_context *hx, hx__caller *c) {
     atomic_fetch_sub_explicit(&hx->calls, 1, memory_order_release);
 }
 
-/* Inside a call of a context, and guarded, to the end of the block: every call but the small ones of hx_offload. */
+/* To the end of the block, the thread is inside a call of the context, and guarded (guard.h). Small calls of hx_offload
+ * do without. */
 typedef struct hx__call_scope {
   hx_context *hx;
   hx__caller *caller;
 } hx__call_scope;
 
-static inline void hx__call_scope_end(const hx__call_scope *v) { hx__caller_leave(v->hx, v->caller); }
+static inline void hx__call_scope_end(const hx__call_scope *s) { hx__caller_leave(s->hx, s->caller); }
 #define HX__CALL_SCOPE(context)                        \
   HX__GUARD;                                           \
   __attribute__((cleanup(hx__call_scope_end), unused)) \
-  const hx__call_scope visit = {(context), hx__caller_enter(context)}
+  const hx__call_scope call_scope = {(context), hx__caller_enter(context)}
 
-/* Whether some thread is inside a call of hx. */
+/* Whether some thread is inside a call of this context. */
 bool hx__caller_inside(hx_context *hx);
 
 #endif

@@ -13,25 +13,26 @@
 struct hx_context {
   hx__config config;
   hx__memory memory;
-  hx__device_table team;
-  bool wants_devices; /* some may be selected: else nothing is ever discovered */
-  bool small_stay;    /* small calls without a share of their own stay on the calling thread */
+  hx__device_table table;
+  bool wants_devices; /* The settings may select devices; if not, none are ever looked for. */
+  bool small_stay;    /* Small calls without a share of their own stay on the calling thread. */
 
-  _Atomic unsigned calls; /* that are inside and have no record (caller.h) */
+  _Atomic unsigned calls; /* calls in progress on threads without a record (caller.h) */
 
-  pthread_mutex_t lock; /* what follows */
+  pthread_mutex_t lock; /* protects what follows */
   pthread_cond_t idle;
-  _Atomic bool seated;
-  unsigned tasks;         /* asynchronous ones that have not ended */
-  unsigned workers;       /* threads that do them: at least one while any waits for its turn */
-  hx_event *first, *last; /* events from the oldest on, until hx_wait */
-  hx_event *queued;       /* the oldest whose task waits for its turn */
+  _Atomic bool devices_added; /* The device table is filled. */
+  unsigned tasks;             /* asynchronous tasks that have not ended */
+  unsigned workers;           /* threads that run them: at least one if a task is queued */
+  hx_event *first, *last;     /* the events that hx_wait has not freed, the oldest first */
+  hx_event *queued;           /* the oldest whose task has not been started */
 };
 
-/* A checked task, run to its end. */
+/* Runs a checked task to its end. */
 hx_status hx__offload_work(hx_context *hx, hx__work *work, hx_report *report);
 
-/* The same of one that devices may take part in, as far as `share` allows: brings them in, plans and runs it. */
+/* The same for a task in which devices may take part, as far as `share` allows: finds and prepares them, plans and
+ * runs. */
 hx_status hx__offload_planned(hx_context *hx, const hx__work *work, double share, unsigned threads, hx_report *report);
 
 /* Waits for the asynchronous tasks that read or write anything in [p, p+bytes). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx_device_count, hx_device, hx_ready: what the devices are and how far they have come. */
+ * hx_device_count, hx_device, hx_ready: which devices there are, and which are ready. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,21 +10,21 @@
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
 
-/* Waits for the discovery; false in a forked child whose parent had not seated its devices. */
-static bool seat(hx_context *hx) {
+/* Waits for the discovery. False in a forked child whose parent had not found its devices. */
+static bool wait_for_discovery(hx_context *hx) {
   if (hx->wants_devices) hx__registry_start();
-  return hx__context_add_devices(hx, UINT64_MAX, HX__PATIENT_HANG_NS);
+  return hx__context_add_devices(hx, UINT64_MAX, HX__LONG_HANG_NS);
 }
 
-static size_t count_of(hx_context *hx) { return seat(hx) ? hx->team.seats : 1; }
+static size_t device_count(hx_context *hx) { return wait_for_discovery(hx) ? hx->table.entries : 1; }
 
 size_t hx_device_count(hx_context *hx) {
   if (!hx) return 0;
   HX__CALL_SCOPE(hx);
-  return count_of(hx);
+  return device_count(hx);
 }
 
-/* The modes in use by kind of memory: what plain arrays are read by. */
+/* The mode by which the device reads plain arrays. */
 static const char *mode_of(const hx_context *hx, const hx__device *d) {
   static const hx__memory_mode plain[] = {HX__MEMORY_SVM_SYSTEM, HX__MEMORY_HOSTPTR};
   const hx__memory_mode forced = hx->config.memory;
@@ -69,25 +69,25 @@ hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   if (!out) return hx__fail(HX_INVALID_ARGUMENT, "out is NULL");
   HX__CALL_SCOPE(hx);
-  const size_t count = count_of(hx);
+  const size_t count = device_count(hx);
   if (index >= count) return hx__fail(HX_INVALID_ARGUMENT, "index is %zu: the last device is %zu", index, count - 1);
-  if (!hx->team.seats) return hx__fail(HX_UNSUPPORTED, "a forked child does not know its parent's devices");
-  describe(hx, &hx->team.seat[index], out);
+  if (!hx->table.entries) return hx__fail(HX_UNSUPPORTED, "a forked child does not know its parent's devices");
+  describe(hx, &hx->table.entry[index], out);
   return HX_OK;
 }
 
 hx_status hx_ready(hx_context *hx) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   HX__CALL_SCOPE(hx);
-  if (!seat(hx)) return HX_OK; /* a forked child: the CPU is ready */
+  if (!wait_for_discovery(hx)) return HX_OK; /* a forked child: the CPU is ready */
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
-  for (int wait = 0; wait <= 1; wait++) /* all are asked before one is waited for */
-    for (size_t i = 0; i < hx->team.seats; i++) {
-      const hx__device_entry *const s = &hx->team.seat[i];
+  for (int wait = 0; wait <= 1; wait++) /* All are started before the first is waited for. */
+    for (size_t i = 0; i < hx->table.entries; i++) {
+      const hx__device_entry *const s = &hx->table.entry[i];
       if (!s->selected || s->owned || s->device->is_host_cpu) continue;
       const uint64_t needs = hx__device_needs(s->device, HX__NEED_ALL, tile) | HX__NEED_TILES;
       if (wait)
-        hx__prepare_wait(s->device, needs, UINT64_MAX, HX__PATIENT_HANG_NS);
+        hx__prepare_wait(s->device, needs, UINT64_MAX, HX__LONG_HANG_NS);
       else
         hx__prepare(s->device, needs);
     }

@@ -13,19 +13,19 @@
 
 static void make_ready(hx_context *hx, const hx__work *w) {
   if (hx->wants_devices) hx__registry_start();
-  if (!hx__context_add_devices(hx, UINT64_MAX, HX__PATIENT_HANG_NS)) return;
-  for (size_t i = 0; i < hx->team.seats; i++) {
-    const hx__device_entry *const entry = &hx->team.seat[i];
+  if (!hx__context_add_devices(hx, UINT64_MAX, HX__LONG_HANG_NS)) return;
+  for (size_t i = 0; i < hx->table.entries; i++) {
+    const hx__device_entry *const entry = &hx->table.entry[i];
     uint64_t needs;
     if (entry->owned || hx__usability_of(hx, entry, w, &needs) == HX__NEVER_USABLE) continue;
-    hx__prepare_wait(entry->device, needs, UINT64_MAX, HX__PATIENT_HANG_NS);
+    hx__prepare_wait(entry->device, needs, UINT64_MAX, HX__LONG_HANG_NS);
   }
 }
 
-/* The part of the task that a plan of a numeric share gives to a device. */
+/* The part of the task that a device gets by a numeric share. */
 static double part_of(const hx__plan *plan, size_t entry, size_t slices) {
   for (size_t i = 0; i < plan->devices; i++)
-    if (plan->device[i].seat == entry) return (double)plan->device[i].fixed.count / (double)slices;
+    if (plan->device[i].entry == entry) return (double)plan->device[i].fixed.count / (double)slices;
   return 0.0;
 }
 
@@ -43,12 +43,12 @@ hx_status hx__explain(hx_context *hx, const hx_task *task, hx__explanation *out)
   hx__gather_cpu(hx, &work, hx__share_of(&hx->config, &work), out->threads, true, &s);
   hx__gather_devices(hx, &s);
   hx__plan_make(&s, &plan, &out->decision);
-  out->ruling = plan.source;
-  out->prospect = s.inputs;
+  out->source = plan.source;
+  out->inputs = s.inputs;
   if (s.share != HX__SHARE_AUTO)
     out->decision.choice = plan.cpu_fixed.count || !plan.devices ? s.inputs.devices : 2 * s.inputs.devices;
   for (size_t i = 0; i < s.inputs.devices; i++) {
-    out->seat[i] = s.device[i].entry;
+    out->index[i] = s.device[i].entry;
     out->part[i] = part_of(&plan, s.device[i].entry, work.slices);
   }
   return HX_OK;

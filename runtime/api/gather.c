@@ -13,7 +13,7 @@
 #include "runtime/sched/store.h"
 #include "runtime/topo/topo.h"
 
-#define IDLE_NS 100000000u /* a device that has done nothing for so long is slower at first */
+#define IDLE_NS 100000000u /* A device that has been idle for this long is slower at first. */
 
 static hx__estimate ask_model(const hx__plan_snapshot *s, const hx__rate_key *key) {
   return hx__model_estimate(hx__model_of_process(), key, s->date_s);
@@ -46,7 +46,7 @@ void hx__gather_cpu(const hx_context *hx, const hx__work *w, double share, unsig
   s->cpu = measured ? hx__cpu_time_of(w, threads, &s->inputs.cpu_alone) : (hx__cpu_time){0.0, false};
 }
 
-/* The self-test's rate of the slowest of the kernels. */
+/* The rate that the self-test measured for the slowest of the kernels. */
 static double seed_rate_of(const hx__device *d, uint64_t needs) {
   float rate = 0.0f;
   for (; needs; needs &= needs - 1) {
@@ -69,8 +69,8 @@ static hx__device_facts facts_of(const hx__device_entry *entry, uint64_t needs) 
 
 static void find_devices(const hx_context *hx, hx__plan_snapshot *s) {
   size_t selected = 0;
-  for (size_t i = 0; i < hx->team.seats; i++) {
-    const hx__device_entry *const entry = &hx->team.seat[i];
+  for (size_t i = 0; i < hx->table.entries; i++) {
+    const hx__device_entry *const entry = &hx->table.entry[i];
     const size_t ordinal = selected;
     uint64_t needs;
     selected += entry->selected && !entry->device->is_host_cpu;
@@ -82,8 +82,8 @@ static void find_devices(const hx_context *hx, hx__plan_snapshot *s) {
   }
 }
 
-/* What was measured of a device in a company while its operands had another placement. Without a link there is one
- * other placement: everything is taken to be copied. */
+/* The rate measured for a device in a company while its operands had another placement. Without a link only one other
+ * placement is tried: all operands copied. */
 static hx__nearest find_other_placement(const hx__plan_snapshot *s, const hx__device_facts *d, uint64_t company,
                                         unsigned threads) {
   const hx__rate_key here = hx__key_in_company(&s->key, d->identity, company, threads);
@@ -98,8 +98,8 @@ static hx__nearest find_other_placement(const hx__plan_snapshot *s, const hx__de
   return n;
 }
 
-/* What was measured of a device in a company; else beside the CPU only; else alone; else with another placement in that
- * company, or alone. threads: the CPU's in that company. */
+/* The rate measured for a device in a company; else beside the CPU only; else alone; else with another placement in
+ * that company, or alone. threads: of the CPU's part in that company. */
 static hx__nearest find_nearest(const hx__plan_snapshot *s, const hx__device_facts *d, uint64_t company,
                                 unsigned threads) {
   const uint64_t alone = d->identity, pair = d->identity + HX__CPU_IDENTITY;
@@ -120,7 +120,7 @@ static hx__nearest find_nearest(const hx__plan_snapshot *s, const hx__device_fac
   return n;
 }
 
-/* Whole calls of each choice with devices. */
+/* The measured times of whole calls, for each candidate with devices. */
 static void gather_calls(hx__plan_snapshot *s, unsigned threads) {
   hx__model *const model = hx__model_of_process();
   hx__cost_inputs *const p = &s->inputs;
@@ -154,11 +154,11 @@ static void gather_rates(hx__plan_snapshot *s) {
   gather_calls(s, threads);
 }
 
-/* Results that this task reads and that only a device has. */
+/* Device-only results that this task reads. */
 static void gather_results(hx_context *hx, hx__plan_snapshot *s) {
   const hx__device *owner = NULL;
   s->inputs.fetch_ns = hx__fetch_ns(hx__memory_device_only_bytes(&hx->memory, s->work, &owner));
-  s->inputs.fetch_spared = owner == hx->team.seat[s->device[0].entry].device;
+  s->inputs.fetch_spared = owner == hx->table.entry[s->device[0].entry].device;
 }
 
 /* The counters are read only if the decision may use them. */

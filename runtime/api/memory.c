@@ -11,7 +11,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/run/fetch.h"
 
-#define DISCOVERY_PATIENCE_NS 2000000000u
+#define DISCOVERY_WAIT_NS 2000000000u /* how long hx_alloc waits for devices: it can do without them */
 
 void *hx_alloc(hx_context *hx, size_t bytes) {
   if (!hx) {
@@ -22,12 +22,12 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
   hx__device *devices[HX_MAX_DEVICES];
   size_t count = 0;
   if (hx->wants_devices) hx__registry_start();
-  const uint64_t deadline = hx__now_ns() + DISCOVERY_PATIENCE_NS;
-  if (hx->wants_devices && !hx__in_forked_child() && hx__context_add_devices(hx, deadline, DISCOVERY_PATIENCE_NS))
-    for (size_t i = 1; i < hx->team.seats; i++) {
-      hx__device *const d = hx->team.seat[i].device;
-      if (!hx->team.seat[i].selected) continue;
-      if (!hx->team.seat[i].owned) hx__prepare_wait(d, HX__NEED_OPEN, deadline, DISCOVERY_PATIENCE_NS);
+  const uint64_t deadline = hx__now_ns() + DISCOVERY_WAIT_NS;
+  if (hx->wants_devices && !hx__in_forked_child() && hx__context_add_devices(hx, deadline, DISCOVERY_WAIT_NS))
+    for (size_t i = 1; i < hx->table.entries; i++) {
+      hx__device *const d = hx->table.entry[i].device;
+      if (!hx->table.entry[i].selected) continue;
+      if (!hx->table.entry[i].owned) hx__prepare_wait(d, HX__NEED_OPEN, deadline, DISCOVERY_WAIT_NS);
       devices[count++] = d;
     }
   void *const p = hx__memory_alloc(&hx->memory, devices, count, bytes);
@@ -35,16 +35,16 @@ void *hx_alloc(hx_context *hx, size_t bytes) {
   return p;
 }
 
-/* Before the memory that begins at p goes: asynchronous tasks that were given it. */
-static void settle(hx_context *hx, const void *p) {
+/* Before the block that begins at p is released: waits for the asynchronous tasks that use it. */
+static void wait_for_users(hx_context *hx, const void *p) {
   const size_t bytes = hx__memory_range_bytes(&hx->memory, p);
   if (bytes) hx__events_wait(hx, p, bytes);
 }
 
 void hx_free(hx_context *hx, void *p) {
-  if (!hx || !p || hx__in_forked_child()) return; /* a child leaves its parent's blocks alone */
+  if (!hx || !p || hx__in_forked_child()) return; /* A child must not release its parent's blocks. */
   HX__CALL_SCOPE(hx);
-  settle(hx, p);
+  wait_for_users(hx, p);
   if (!hx__memory_free(&hx->memory, p)) hx__log(HX__LOG_WARN, "hx_free(%p): not from hx_alloc; left alone", p);
 }
 
@@ -62,16 +62,16 @@ hx_status hx_register(hx_context *hx, void *p, size_t bytes) {
 
 hx_status hx_unregister(hx_context *hx, void *p) {
   ENTER(hx);
-  settle(hx, p);
+  wait_for_users(hx, p);
   return hx__memory_unregister(&hx->memory, p);
 }
 
 hx_status hx_advise(hx_context *hx, const void *p, size_t bytes, unsigned advice) {
   ENTER(hx);
-  const void *whole = p; /* other advice on a part of it ends what was there */
+  const void *whole = p; /* Advice on a part of a range ends earlier advice on the rest. */
   size_t whole_bytes = bytes;
   hx_status s = hx__memory_known_range(&hx->memory, &whole, &whole_bytes, "hx_advise");
-  if (s == HX_OK) s = hx__fetch_in(&hx->team, whole, whole_bytes);
+  if (s == HX_OK) s = hx__fetch_in(&hx->table, whole, whole_bytes);
   return s == HX_OK ? hx__memory_advise(&hx->memory, p, bytes, advice) : s;
 }
 
@@ -83,5 +83,5 @@ hx_status hx_modified(hx_context *hx, const void *p, size_t bytes) {
 hx_status hx_sync(hx_context *hx, void *p, size_t bytes) {
   ENTER(hx);
   const hx_status s = hx__memory_known(&hx->memory, p, bytes, "hx_sync");
-  return s == HX_OK ? hx__fetch_in(&hx->team, p, bytes) : s;
+  return s == HX_OK ? hx__fetch_in(&hx->table, p, bytes) : s;
 }

@@ -25,49 +25,49 @@
 #define QUICK_UNITS (1u << 21)    /* 250 us at 8 multiply-adds a nanosecond */
 
 /* A reduction on the calling thread: no lock, no allocation, no clock. */
-static void reduce_here(const hx_context *hx, const hx__work *w) {
-  const hx__locality reach = hx__cpu_locality(hx->team.cpu, w);
+static void reduce_on_this_thread(const hx_context *hx, const hx__work *w) {
+  const hx__locality reach = hx__cpu_locality(hx->table.cpu, w);
   uint64_t slots[SMALL_SLOTS];
   for (size_t f = 0; f < w->nfields; f++) {
     const hx_field *const field = &w->fields[f];
-    hx->team.kernels->leaf[field->op][field->type](field->x, field->y, w->n, reach, slots);
+    hx->table.kernels->leaf[field->op][field->type](field->x, field->y, w->n, reach, slots);
     w->out[f] = hx__join(field->op, field->type, slots, w->slices);
   }
 }
 
-static void compute_here(hx_context *hx, const hx__work *w) {
+static void compute_on_this_thread(hx_context *hx, const hx__work *w) {
   if (!w->matmul) {
-    reduce_here(hx, w);
+    reduce_on_this_thread(hx, w);
     return;
   }
-  hx__stream *const stream = hx->team.cpu;
-  const hx__request request = {.work = w, .kernels = hx->team.kernels};
+  hx__stream *const stream = hx->table.cpu;
+  const hx__request request = {.work = w, .kernels = hx->table.kernels};
   const hx__chunk all = {0, w->slices};
-  hx__inflight *ticket;
-  stream->device->backend->submit(stream, &request, all, &ticket);
+  hx__inflight *submitted;
+  stream->device->backend->submit(stream, &request, all, &submitted);
 }
 
-/* The whole call by the CPU in one piece. */
-static void report_here(const hx__work *w, hx_report *r) {
+/* The report of a call that this thread computed as one chunk. */
+static void report_one_chunk(const hx__work *w, hx_report *r) {
   if (!w->slices) return;
   r->chunks = r->device_count = 1;
   r->device[0] = (hx_device_report){.index = 0, .chunks = 1, .units = w->units};
 }
 
-static hx_status in_one(hx_context *hx, const hx__work *w, hx_report *report) {
+static hx_status offload_to_this_thread(hx_context *hx, const hx__work *w, hx_report *report) {
   uint64_t copied = 0;
-  const hx_status s = hx__fetch_for(&hx->team, w, NULL, false, &copied);
+  const hx_status s = hx__fetch_for(&hx->table, w, NULL, false, &copied);
   if (s != HX_OK) return s;
-  if (report) report_here(w, report);
+  if (report) report_one_chunk(w, report);
   if (report) report->bytes_copied = copied;
   hx__memory_claim_outputs(&hx->memory, w);
-  compute_here(hx, w);
+  compute_on_this_thread(hx, w);
   hx__memory_release_outputs(&hx->memory, w, true);
   return HX_OK;
 }
 
-/* Nothing to add up and nothing to store. */
-static bool nothing(const hx__work *w) {
+/* Whether there is nothing to compute; then sets the results of empty reductions. */
+static bool finish_if_empty(const hx__work *w) {
   if (w->slices) return false;
   for (size_t f = 0; f < w->nfields; f++) w->out[f] = hx__empty_value(w->fields[f].op, w->fields[f].type);
   return true;
@@ -78,12 +78,12 @@ static bool is_small(const hx__work *w) {
   return w->units <= SMALL_ELEMENTS && w->slices <= SMALL_SLOTS;
 }
 
-/* What any CPU has done before a device would be asked, so that no rate has to be looked up. */
+/* Whether any CPU finishes the task before a device would have begun, so that no rate has to be looked up. */
 static bool is_quick(const hx_context *hx, const hx__work *w) {
   return hx->config.min_offload == UINT64_MAX && w->units <= (w->matmul ? QUICK_UNITS : QUICK_ELEMENTS);
 }
 
-/* What one thread does and no device would be asked for: also on the calling thread. */
+/* Whether a task for one thread is too small for a device, so that it can run on the calling thread. */
 static bool is_serial(const hx__work *w, unsigned threads) {
   const bool fits = w->matmul ? w->units <= SERIAL_UNITS && w->slices <= SERIAL_UNITS
                               : w->slices <= SMALL_SLOTS && w->units <= (uint64_t)SMALL_SLOTS * HX__LEAF;
@@ -101,22 +101,22 @@ static void log_call(const hx__work *w, const hx_report *r) {
             w->n, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
 }
 
-static hx_status compute(hx_context *hx, hx__work *w, hx_report *report) {
-  if (nothing(w)) return HX_OK;
+static hx_status offload_checked(hx_context *hx, hx__work *w, hx_report *report) {
+  if (finish_if_empty(w)) return HX_OK;
   const double share = hx__share_of(&hx->config, w);
   const bool stays = share == 0.0 || (hx->small_stay && !(w->gpu_share > 0.0f));
   const bool small = stays && is_small(w);
   const unsigned threads = small ? 1 : hx__gather_threads(hx, w);
-  if (small || (stays && is_serial(w, threads))) return in_one(hx, w, report);
+  if (small || (stays && is_serial(w, threads))) return offload_to_this_thread(hx, w, report);
   w->placement = hx__memory_placement(&hx->memory, w);
   return hx__offload_planned(hx, w, share == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : share, threads, report);
 }
 
-/* Of a call that was long enough for counters that move once a millisecond, and in which no card took part, for what
- * one draws is not in them. */
+/* NaN for a call that was too short for counters that move once a millisecond, or in which a discrete GPU took part,
+ * whose energy they do not count. */
 static double joules_of(const hx_context *hx, const hx_report *r, double before) {
   for (uint32_t i = 0; i < r->device_count; i++)
-    if (hx->team.seats && hx->team.seat[r->device[i].index].device->is_discrete) return NAN;
+    if (hx->table.entries && hx->table.entry[r->device[i].index].device->is_discrete) return NAN;
   if (isnan(before) || r->seconds * 1e9 < HX__ENERGY_LEAST_NS) return NAN;
   const double joules = hx__energy_joules(hx__energy_of_process()) - before;
   return joules > 0.0 ? joules : NAN;
@@ -124,13 +124,14 @@ static double joules_of(const hx_context *hx, const hx_report *r, double before)
 
 hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
   const bool logs = hx__logs(HX__LOG_INFO);
-  if (!report && !logs) return compute(hx, w, NULL);
+  if (!report && !logs) return offload_checked(hx, w, NULL);
   hx_report r;
   memset(&r, 0, sizeof r);
-  const bool asked = report && w->units > (w->matmul ? QUICK_UNITS : QUICK_ELEMENTS); /* others are too short */
-  const double before = asked ? hx__energy_joules(hx__energy_of_process()) : NAN;
+  const bool metered =
+      report && w->units > (w->matmul ? QUICK_UNITS : QUICK_ELEMENTS); /* Shorter calls are not measured. */
+  const double before = metered ? hx__energy_joules(hx__energy_of_process()) : NAN;
   const uint64_t from = hx__now_ns();
-  const hx_status s = compute(hx, w, &r);
+  const hx_status s = offload_checked(hx, w, &r);
   r.seconds = (double)(hx__now_ns() - from) * 1e-9;
   if (s != HX_OK) return s;
   r.joules = joules_of(hx, &r, before);
@@ -141,48 +142,48 @@ hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
   return HX_OK;
 }
 
-/* The usual small calls, one reduction of few elements or a small product that hx or the task itself keeps on the CPU:
- * done here, with nothing looked at that they do not need. False where it is anything else, or wrong: then nothing is
- * done. */
-static inline bool at_once(const hx_context *hx, const hx_task *task) {
+/* The usual small calls: one reduction of few elements, or a small product, for which no device may be used. They are
+ * computed here without reading anything that they do not need. False for any other task and for an invalid one, and
+ * then nothing has been done. */
+static inline bool offload_small(const hx_context *hx, const hx_task *task) {
   if (!task || !hx->small_stay || !hx__task_is_plain(task)) return false;
   if (atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed)) return false;
   if (task->kind == HX_MATMUL) {
     hx__gemm g;
-    return hx__quick_product_is_valid(&task->matmul, SMALL_UNITS, &g) && hx->team.kernels->gemm_direct(&g);
+    return hx__quick_product_is_valid(&task->matmul, SMALL_UNITS, &g) && hx->table.kernels->gemm_direct(&g);
   }
   const struct hx_reduce_args *const r = &task->reduce;
   if (task->kind != HX_REDUCE || r->n - 1 >= SMALL_ELEMENTS || !hx__quick_reduce_is_valid(r)) return false;
   if (r->n <= HX__LEAF) {
-    *r->out = hx__join_one(r->op, r->type, hx->team.kernels->one_leaf[r->op][r->type](r->x, r->y, r->n));
+    *r->out = hx__join_one(r->op, r->type, hx->table.kernels->one_leaf[r->op][r->type](r->x, r->y, r->n));
     return true;
   }
   uint64_t slots[SMALL_ELEMENTS / HX__LEAF];
-  hx->team.kernels->leaf[r->op][r->type](r->x, r->y, r->n, HX__IN_L2, slots);
+  hx->table.kernels->leaf[r->op][r->type](r->x, r->y, r->n, HX__IN_L2, slots);
   *r->out = hx__join(r->op, r->type, slots, (r->n + HX__LEAF - 1) / HX__LEAF);
   return true;
 }
 
-static __attribute__((noinline)) hx_status in_full(hx_context *hx, const hx_task *task, hx_report *report) {
+static __attribute__((noinline)) hx_status offload_any(hx_context *hx, const hx_task *task, hx_report *report) {
   hx__work work;
   int cancel;
-  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* guard.h, whose other half hx_offload has done */
+  pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel); /* The other half of guard.h is done by hx_offload. */
   hx_status s = hx__task_check(task, &work);
   if (s == HX_OK) s = hx__offload_work(hx, &work, report);
   pthread_setcancelstate(cancel, NULL);
   return s;
 }
 
-/* The caller's floating-point state holds from here to the end only for the caller: with DAZ a denormal alpha would
- * already pass for 0 in the check. What is done at once has no cancellation point, so that only in_full sees to
- * cancellation; a thread that was cancelled meanwhile ends here, for its own loop may have no point where it could. */
+/* The floating-point state is replaced before the check, because with the caller's DAZ a denormal alpha would count as
+ * 0. Small calls have no cancellation point, so only offload_any disables cancellation. A thread that was cancelled
+ * during the call ends here, because the caller's own loop may have no cancellation point. */
 hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report) {
   if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
   hx__caller *const caller = hx__caller_enter(hx);
   const hx__fpenv was = hx__fpenv_enter();
   const bool silent = !report && !hx__logs(HX__LOG_INFO);
-  const bool done = silent && at_once(hx, task);
-  const hx_status s = done ? HX_OK : in_full(hx, task, report);
+  const bool done = silent && offload_small(hx, task);
+  const hx_status s = done ? HX_OK : offload_any(hx, task, report);
   hx__fpenv_leave(was);
   hx__caller_leave(hx, caller);
   if (!done) pthread_testcancel();

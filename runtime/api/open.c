@@ -17,8 +17,8 @@
 #include "runtime/sched/store.h"
 #include "runtime/topo/topo.h"
 
-/* Once a process. */
-static void say_unreadable(void) {
+/* Once in a process. */
+static void warn_energy_unreadable(void) {
   static _Atomic bool said;
   if (atomic_exchange(&said, true)) return;
   hx__log(
@@ -33,20 +33,20 @@ static hx_status set_up(hx_context *hx, const hx_settings *settings) {
   if (s != HX_OK) return s;
   if (!hx__cpu_kernels_for(hx->config.isa))
     return hx__fail(HX_INVALID_CONFIG, "HX_ISA=%s: this build has no such kernels", hx__isa_name(hx->config.isa));
-  if (hx->config.objective != HX__OBJECTIVE_TIME && !hx__energy_of_process()) say_unreadable();
+  if (hx->config.objective != HX__OBJECTIVE_TIME && !hx__energy_of_process()) warn_energy_unreadable();
   hx__memory_init(&hx->memory, &hx->config);
-  s = hx__device_table_init(&hx->team, &hx->config, &hx->memory);
+  s = hx__device_table_init(&hx->table, &hx->config, &hx->memory);
   if (s != HX_OK) hx__memory_destroy(&hx->memory);
   return s;
 }
 
-/* Threads of hx, and those that drivers start on them, may run where the process may (topo.h counts the same CPUs), not
- * where the thread that happens to start them was put: beside a worker that its program pinned, or a main thread that
- * OpenMP bound to the first of its places, they would wait for it. */
-static void choose_home(void) {
-  cpu_set_t home;
-  hx__topo_places(&home);
-  if (CPU_COUNT(&home) || sched_getaffinity(getpid(), sizeof home, &home) == 0) hx__set_thread_affinity(&home);
+/* Threads of hx, and those that drivers start on them, may run on all CPUs of the process (the ones that topo.h
+ * counts). If they inherited the affinity of the thread that starts them, they would share one CPU with a thread that
+ * its program pinned, or with a main thread that OpenMP bound to the first of its places. */
+static void choose_thread_affinity(void) {
+  cpu_set_t cpus;
+  hx__topo_places(&cpus);
+  if (CPU_COUNT(&cpus) || sched_getaffinity(getpid(), sizeof cpus, &cpus) == 0) hx__set_thread_affinity(&cpus);
 }
 
 hx_status hx_open(hx_context **out, const hx_settings *settings) {
@@ -68,7 +68,7 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
       (cpu || !hx->wants_devices) && c->splits == 0 && c->offload != HX__OFFLOAD_MANDATORY && c->min_offload != 0;
   pthread_mutex_init(&hx->lock, NULL);
   hx__cond_init(&hx->idle);
-  choose_home();
+  choose_thread_affinity();
   hx__registry_install_exit_hook();
   hx__install_fork_handlers();
   hx__cache_dir_join(c->cache_dir);
@@ -79,18 +79,18 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
 void hx_close(hx_context *hx) {
   if (!hx) return;
   HX__GUARD;
-  if (!hx__in_forked_child()) { /* a child has none of its parent's tasks, and perhaps their locks */
+  if (!hx__in_forked_child()) { /* A child has no tasks, and a thread of the parent may have had the lock. */
     pthread_mutex_lock(&hx->lock);
     while (hx->tasks || hx->workers) pthread_cond_wait(&hx->idle, &hx->lock);
     pthread_mutex_unlock(&hx->lock);
-    /* Who leaves last touches nothing more of the context, so it cannot wake us: looked at instead. */
+    /* The last thread that leaves must not touch the context any more, so it cannot wake this one: poll. */
     while (hx__caller_inside(hx)) hx__sleep_ns(50000);
     hx__events_free(hx);
-    hx__device_table_close(&hx->team);
+    hx__device_table_close(&hx->table);
     hx__model_save();
-    hx__memory_destroy(&hx->memory); /* before the devices that gave it */
-    hx__device_table_settle(&hx->team);
-    hx__device_table_free(&hx->team);
+    hx__memory_destroy(&hx->memory); /* before the devices that allocated it */
+    hx__device_table_settle(&hx->table);
+    hx__device_table_free(&hx->table);
     pthread_cond_destroy(&hx->idle);
     pthread_mutex_destroy(&hx->lock);
   }

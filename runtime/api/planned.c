@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A call that devices may take part in: they are brought up, then it is planned and run. */
+ * A call in which devices may take part: they are found and prepared, then the call is planned and run. */
 #include "runtime/api/announce.h"
 #include "runtime/api/bring_up.h"
 #include "runtime/api/gather.h"
@@ -8,7 +8,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/run/run.h"
 
-#define LONG_NS 10e9 /* a shorter call is over before a device is prepared beside it */
+#define LONG_NS 10e9 /* A shorter call ends before a device is ready that is prepared beside it. */
 #define PIECE_NS 0.5e9
 #define PIECE_MULTIPLE 192u /* slices: full register tiles of every variant, and enough rows for packing to pay */
 
@@ -17,14 +17,14 @@ static hx_status plan_and_run(hx_context *hx, hx__plan_snapshot *snapshot, hx_re
   hx__decision decision;
   hx__gather_devices(hx, snapshot);
   hx__plan_make(snapshot, &plan, &decision);
-  hx__announce_plan(&hx->team, snapshot, &plan, &decision);
+  hx__announce_plan(&hx->table, snapshot, &plan, &decision);
   if (plan.mandatory && plan.devices == 0)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and no device can do this task: see hx-bench info");
-  return hx__run(&hx->team, &plan, snapshot->work, report);
+  return hx__run(&hx->table, &plan, snapshot->work, report);
 }
 
-/* Slices of the next piece: what the CPU alone does in PIECE_NS, by its rate as the pieces before have shown it, or all
- * that is left once no device is pending. */
+/* Slices of the next piece: what the CPU alone computes in PIECE_NS, by the rate of the pieces before; all that is left
+ * if no device is pending. */
 static size_t next_piece(const hx_context *hx, const hx__work *w, size_t done, unsigned threads) {
   const size_t left = w->slices - done;
   if (!hx__devices_are_pending(hx, w)) return left;
@@ -76,11 +76,11 @@ static hx_status run_in_pieces(hx_context *hx, const hx__work *w, unsigned threa
 hx_status hx__offload_planned(hx_context *hx, const hx__work *w, double share, unsigned threads, hx_report *report) {
   const bool wanted = hx->wants_devices && share != 0.0 && !hx__in_forked_child(), open = share == HX__SHARE_AUTO;
   hx__plan_snapshot s;
-  hx__gather_cpu(hx, w, hx__in_forked_child() ? 0.0 : share, threads, wanted || hx->team.trace, &s);
+  hx__gather_cpu(hx, w, hx__in_forked_child() ? 0.0 : share, threads, wanted || hx->table.trace, &s);
   const bool start_after = wanted && hx__bring_up_devices(hx, w, share, s.cpu.ns);
   const bool learned = open && hx->config.min_offload == UINT64_MAX;
-  if (learned && s.cpu.ns < HX__BREAK_EVEN_NS && !s.cpu.measure && !hx->team.trace)
-    s.share = 0.0; /* as the plan would say; a trace shows that it does */
+  if (learned && s.cpu.ns < HX__BREAK_EVEN_NS && !s.cpu.measure && !hx->table.trace)
+    s.share = 0.0; /* As the plan would decide. With a trace it is made, so that the trace shows the decision. */
   const bool in_pieces = wanted && open && s.share != 0.0 && !start_after && w->matmul && s.cpu.ns >= LONG_NS &&
                          hx__devices_are_pending(hx, w);
   const hx_status status = in_pieces ? run_in_pieces(hx, w, threads, report) : plan_and_run(hx, &s, report);

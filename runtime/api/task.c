@@ -4,8 +4,8 @@
 
 #include "runtime/hx.h"
 
-/* All bytes zero, then the share left open. */
-static hx_task blank(hx_kind kind) {
+/* All bytes zero, then the share left to hx. */
+static hx_task empty_task(hx_kind kind) {
   hx_task t;
   memset(&t, 0, sizeof t);
   t.kind = kind;
@@ -14,26 +14,27 @@ static hx_task blank(hx_kind kind) {
 }
 
 hx_task hx_reduce(hx_op op, hx_type type, const void *x, size_t n, hx_value *out) {
-  hx_task t = blank(HX_REDUCE);
+  hx_task t = empty_task(HX_REDUCE);
   t.reduce = (struct hx_reduce_args){op, type, x, NULL, n, out};
   return t;
 }
 
 hx_task hx_dot(hx_type type, const void *x, const void *y, size_t n, hx_value *out) {
-  hx_task t = blank(HX_REDUCE);
+  hx_task t = empty_task(HX_REDUCE);
   t.reduce = (struct hx_reduce_args){HX_DOT, type, x, y, n, out};
   return t;
 }
 
 hx_task hx_reduce_soa(const hx_field *fields, size_t nfields, size_t n, hx_value *out) {
-  hx_task t = blank(HX_REDUCE_SOA);
+  hx_task t = empty_task(HX_REDUCE_SOA);
   t.soa = (struct hx_soa_args){fields, nfields, n, out};
   return t;
 }
 
 hx_task hx_matmul(size_t m, size_t n, size_t k, const float *a, const float *b, float *c) {
-  /* Straight into the caller's task, member by member: to clear it whole, or to copy what was just written in smaller
-   * pieces, stalls for as long as a product of 8 x 8 takes. So the compiler shall not see that the zeros are equal. */
+  /* Each member is written to the caller's task directly. Clearing the task first, or copying it in larger pieces than
+   * it was written in, stalls for as long as a product of 8 x 8 takes. The asm hides from the compiler that z is 0, so
+   * that it does not clear the members together. */
   uint64_t z = 0;
   __asm__("" : "+r"(z));
   return (hx_task){

@@ -17,7 +17,7 @@ static double slices_per_ns(const hx__estimate *e, const hx__work *w) {
 /* The order of the device table, which is that of HX_SPLIT's list. */
 static void sort_by_entry(hx__plan *plan) {
   for (size_t i = 1; i < plan->devices; i++)
-    for (size_t j = i; j > 0 && plan->device[j].seat < plan->device[j - 1].seat; j--) {
+    for (size_t j = i; j > 0 && plan->device[j].entry < plan->device[j - 1].entry; j--) {
       const hx__plan_device t = plan->device[j];
       plan->device[j] = plan->device[j - 1];
       plan->device[j - 1] = t;
@@ -25,7 +25,7 @@ static void sort_by_entry(hx__plan *plan) {
 }
 
 static hx__plan_device device_of_plan(const hx__plan_snapshot *s, size_t i, bool beside_cpu) {
-  hx__plan_device d = {.seat = s->device[i].entry, .ordinal = s->device[i].ordinal, .idle = s->device[i].idle};
+  hx__plan_device d = {.entry = s->device[i].entry, .ordinal = s->device[i].ordinal, .idle = s->device[i].idle};
   d.key.device = s->device[i].identity;
   d.expected = beside_cpu ? s->inputs.device[i].beside : s->inputs.device[i].alone;
   d.rate = slices_per_ns(&d.expected, s->work);

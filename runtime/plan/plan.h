@@ -16,7 +16,7 @@ typedef enum hx__decision_source {
 } hx__decision_source;
 
 typedef struct hx__plan_device {
-  size_t seat;           /* its index in the device table */
+  size_t entry;          /* its index in the device table */
   size_t ordinal;        /* its place among the selected devices, usable or not: that in HX_SPLIT's list */
   hx__chunk fixed;       /* numeric share: its slices; count 0 if there is a policy */
   double share;          /* policy static: its part of the whole */
@@ -33,7 +33,7 @@ typedef struct hx__plan {
   bool cpu_works;           /* false: the CPU only does what devices give back */
   bool cpu_by_panels;       /* the CPU's part, if it has the task for itself: by panels of k (run/panels.c) */
   bool mandatory;           /* what a device gives back is an error */
-  bool wait_for_lane;       /* numeric share: waits for a stream that another call uses */
+  bool wait_for_device;     /* numeric share: waits for a device that another call uses */
   bool measure;             /* read the clock and learn */
   hx__chunk cpu_fixed;      /* numeric share: the CPU's slices */
   const hx__policy *policy; /* NULL: everything is fixed */

@@ -49,7 +49,7 @@ void hx__cut_by_share(const hx__plan_snapshot *s, hx__plan *plan) {
   plan->policy = NULL;
   plan->cpu_works = share != 1.0;
   plan->cpu_fixed = (hx__chunk){0, cpu};
-  plan->wait_for_lane = true;
+  plan->wait_for_device = true;
   part_devices(s->config, plan, part);
   size_t first = cpu, kept = 0;
   for (size_t i = 0; i < plan->devices; i++) {

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU's side of a run: every thread of the team takes slices from the front until nothing is left, and then,
- * where a device is late, of what that has in flight. */
+ * The CPU's side of a run: every thread of the pool takes slices from the front until nothing is left. Then, if a
+ * device is overdue, they compute again what it has in flight. */
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
 #include "runtime/run/internal.h"
 #include "runtime/topo/topo.h"
 
-#define LEAST_LEAVES 4u /* of a grab: 64 KiB */
+#define LEAST_LEAVES 4u /* of a chunk: 64 KiB */
 #define MOST_LEAVES 64u
 #define SHORT_UNITS (1u << 25)    /* of a product: half a millisecond of one core */
 #define SHORT_ELEMENTS (1u << 22) /* of a reduction: as long, from the caches */
 #define LONGER_UNITS (1u << 27)   /* also short with so many slices a thread that packing for oneself is soon paid */
 #define LONGER_SLICES 96u
 #define WORTH_SLICES 96u /* 24 multiply-adds for each byte of the shared operand */
-#define TAIL 128u        /* of a product: a thread's part over its last chunk */
+#define LAST_PART 128u   /* of a product: the last chunk is this part of a thread's slices */
 
-/* Over before a stolen core is given back, so that equal parts do: but where one kind of core is slower than another.
- * Parts of an array that is reduced again and again then stay in the cache of one core. */
+/* Whether a run is over before a thread that lost its core would get it back, so that equal parts are as good as any,
+ * unless some cores are slower than others. With equal parts, an array that is reduced again and again stays in the
+ * caches of the same cores. */
 static bool is_short(const hx__run_state *run) {
   const hx__work *const w = run->work;
   const bool fits = !w->matmul ? w->units <= SHORT_ELEMENTS
@@ -26,25 +27,27 @@ static bool is_short(const hx__run_state *run) {
   return run->progress.devices == 0 && fits && hx__topo_get()->kinds == 1;
 }
 
-/* Of an array, so that it fits. */
-static size_t shared_bytes(const hx__work *w) {
+/* Bytes of the operand that all chunks share. It is an array, so the product cannot overflow. */
+static size_t shared_operand_bytes(const hx__work *w) {
   return sizeof(float) * (w->by_columns ? w->gemm.m * w->gemm.k : w->gemm.k * w->gemm.n);
 }
 
-/* Whether one thread beside devices packs the shared operand, near as it is, for each chunk anew: that is hidden behind
- * the chunk's multiply-adds, while ahead of them all it delays a short run by a tenth. */
+/* Whether a single thread beside devices packs the shared operand, which is in its cache, again for each chunk. That
+ * time overlaps with the multiply-adds of the chunk; packing it before the first chunk delays a short run by a tenth.
+ */
 static bool packs_alone(const hx__run_state *run) {
-  return run->progress.devices && run->plan->threads == 1 && shared_bytes(run->work) <= 2 * hx__topo_get()->l2_bytes;
+  return run->progress.devices && run->plan->threads == 1 &&
+         shared_operand_bytes(run->work) <= 2 * hx__topo_get()->l2_bytes;
 }
 
 /* Slices that make up for reading the shared operand from beyond the second cache, or for packing it. */
 static size_t slices_worth_packing(const hx__run_state *run) {
   const hx__work *const w = run->work;
   if (!w->matmul) return 0;
-  return packs_alone(run) || shared_bytes(w) > hx__topo_get()->l2_bytes ? WORTH_SLICES : 0;
+  return packs_alone(run) || shared_operand_bytes(w) > hx__topo_get()->l2_bytes ? WORTH_SLICES : 0;
 }
 
-/* Beside devices: a part of what is fair for the CPU, by the rates that the run has shown. */
+/* Beside devices: a part of the CPU's fair share, by the rates measured in this run. */
 static size_t chunk_beside_devices(const hx__run_state *run, size_t grain) {
   const bool product = run->work->matmul;
   const hx__cpu_chunk_view view = {.grain = grain,
@@ -54,15 +57,15 @@ static size_t chunk_beside_devices(const hx__run_state *run, size_t grain) {
   return hx__run_cpu_chunk(&run->progress, view, (double)hx__now_ns());
 }
 
-/* Slices that one of `threads` threads takes next: a guided part of what is left, so that a slow core and a stolen one
- * do not stall the others at the end. */
+/* Slices that a thread takes next: a guided part of what is left, so that the others do not wait at the end for a slow
+ * core or one that another program uses. */
 static size_t chunk_for_thread(const hx__run_state *run, size_t grain) {
   if (run->progress.devices && run->plan->policy) return chunk_beside_devices(run, grain);
   const size_t left = hx__work_range_left(&run->range), parts = run->plan->threads;
   if (parts <= 1) return left;
   if (is_short(run)) return (run->work->slices + parts - 1) / parts;
   if (run->work->matmul) {
-    const size_t guided = left / (2 * parts), least = run->work->slices / (TAIL * parts);
+    const size_t guided = left / (2 * parts), least = run->work->slices / (LAST_PART * parts);
     const size_t want = guided < least ? least : guided;
     return want < grain ? grain : (want + grain - 1) / grain * grain;
   }
@@ -84,7 +87,7 @@ static hx__chunk next_chunk(hx__run_state *run, size_t grain) {
   return hx__work_range_take_front(&run->range, chunk_for_thread(run, grain));
 }
 
-/* What one thread of the pool does. */
+/* One thread of the pool. */
 static void compute_chunks(void *arg) {
   hx__run_state *const run = arg;
   hx__stream *const stream = run->table->cpu;
@@ -116,8 +119,8 @@ static void compute_chunks(void *arg) {
   atomic_fetch_add(&run->cpu.units, units);
 }
 
-/* The operand that all chunks share, packed ahead: where more than one chunk follows, or where it stays packed. Not for
- * a short product: lines that go from core to core cost more than packing twice. */
+/* Packs the operand that all chunks share before the first chunk, if several chunks follow or it stays packed for later
+ * calls. Not for a short product: moving its cache lines from core to core costs more than packing twice. */
 static hx__packed *pack_ahead(const hx__run_state *run) {
   if (!run->work->matmul) return NULL;
   hx__stream *const stream = run->table->cpu;
@@ -127,7 +130,7 @@ static hx__packed *pack_ahead(const hx__run_state *run) {
   return hx__cpu_pack_open(stream, run->work, version);
 }
 
-/* A product that the team has for itself ends in two dimensions. */
+/* The last slices of a product without devices are cut in two dimensions. */
 static void set_remainder_aside(hx__run_state *run) {
   const hx__work *const w = run->work;
   run->cpu.remainder.blocks = 0;
@@ -147,7 +150,7 @@ void hx__cpu_side(hx__run_state *run) {
   if (run->cpu.packed) hx__cpu_pack_close(run->table->cpu, run->cpu.packed);
 }
 
-/* All that is left of the overdue device's last chunk, by the pool. */
+/* The pool computes all that is left of the overdue device's last chunk. */
 static void redo_chunk(hx__run_state *run) {
   run->cpu.packed = NULL;
   run->cpu.request.packed = NULL;
@@ -156,7 +159,9 @@ static void redo_chunk(hx__run_state *run) {
   run->cpu.overdue = NULL;
 }
 
-/* A bit for each device whose worker is stuck in a driver call: it is given up as soon as nothing else is awaited. */
+/* A bit for each device whose worker is stuck in a driver call. It is given up as soon as the run waits for nothing
+ * else.
+ */
 static uint32_t stuck_devices(const hx__run_state *run) {
   uint32_t stuck = 0;
   for (size_t i = 0; i < run->progress.devices; i++) {
@@ -172,14 +177,14 @@ void hx__redo_overdue(hx__run_state *run) {
   if (!(rate > 0.0) || hx__work_range_left(&run->range)) return;
   pthread_mutex_lock(&progress->lock);
   for (;;) {
-    double look_ns;
-    run->cpu.overdue = hx__find_overdue(progress, rate, (double)hx__now_ns(), stuck_devices(run), &look_ns);
+    double check_ns;
+    run->cpu.overdue = hx__find_overdue(progress, rate, (double)hx__now_ns(), stuck_devices(run), &check_ns);
     if (run->cpu.overdue) {
       pthread_mutex_unlock(&progress->lock);
       redo_chunk(run);
       pthread_mutex_lock(&progress->lock);
-    } else if (look_ns > 0.0) {
-      hx__cond_wait_until(&progress->changed, &progress->lock, (uint64_t)look_ns);
+    } else if (check_ns > 0.0) {
+      hx__cond_wait_until(&progress->changed, &progress->lock, (uint64_t)check_ns);
     } else {
       break;
     }

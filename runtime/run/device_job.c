@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device run (sched/device_run.h) carried out: by a backend's stream, on the device's worker. An error drops the
- * device; a chunk that timed out only rests it until its event completes. */
+ * Carries out a device run (sched/device_run.h) by a backend's stream, on the device's worker. After an error the
+ * device is lost; after a chunk that timed out it gets no more work until the event of that chunk completes. */
 #include <math.h>
 
 #include "runtime/base/clock.h"
@@ -9,9 +9,10 @@
 #include "runtime/run/internal.h"
 #include "runtime/topo/topo.h"
 
-#define LEAST_STORE_BYTES ((size_t)1 << 20) /* from which the time of storing results tells its rate */
+#define LEAST_STORE_BYTES ((size_t)1 << 20) /* fewer are stored too fast to measure a rate */
 #define NAP_NS 100000u
-#define NAPS 8u /* looks while the time waited doubles, nearly: a device that hangs is looked at seldom */
+#define POLLS \
+  8u /* Each nap lasts this part of the time waited so far: a device that hangs is polled ever less often. */
 
 static const hx__backend *backend_of(const hx__device_job *job) { return job->entry->device->backend; }
 
@@ -22,19 +23,20 @@ void hx__return_chunk(hx__run_state *run, hx__chunk chunk) {
   pthread_mutex_unlock(&run->progress.lock);
 }
 
-/* Of a product's slices, if they leave the device. */
+/* Bytes that a product's slices have on the host; 0 if they stay on the device. */
 static size_t result_bytes(const hx__device_job *job, size_t slices) {
   const hx__work *const w = job->run->work;
   return w->matmul && !job->request.resident ? slices * hx__work_cross_extent(w) * sizeof(float) : 0;
 }
 
-/* Whether results can be stored while the device computes: not if it takes all cores itself. */
-static bool stores_beside(const hx__device *d) {
+/* Whether the CPU can store results while the device computes: not if the device uses all cores itself. */
+static bool stores_while_computing(const hx__device *d) {
   return !d->uses_cpu_cores || d->compute_units < hx__topo_get()->hardware_threads;
 }
 
 static void set_store_time(hx__device_job *job) {
-  job->device.store_ns = stores_beside(job->entry->device) ? job->entry->store_ns * (double)result_bytes(job, 1) : 0.0;
+  job->device.store_ns =
+      stores_while_computing(job->entry->device) ? job->entry->store_ns * (double)result_bytes(job, 1) : 0.0;
 }
 
 /* Threads that spin take power from a GPU beside them, and cores from a device that is a CPU. */
@@ -43,7 +45,7 @@ static hx__copy_threads copiers_for(const hx__plan *plan, const hx__device *d) {
   return hx__device_copies_over_link(d) ? HX__COPY_BY_CPU_POOL : HX__COPY_BY_COPY_POOL;
 }
 
-/* How long a chunk may take: INFINITY: for ever; 0: that follows from the device's rate. */
+/* How long a chunk may take. INFINITY: without limit. 0: the limit follows from the device's rate. */
 static double timeout_of(const hx__config *config, const hx__device *d) {
   if (config->timeout_ms == HX__TIMEOUT_OFF) return INFINITY;
   if (config->timeout_ms != HX__TIMEOUT_AUTO) return (double)config->timeout_ms * 1e6;
@@ -53,10 +55,10 @@ static double timeout_of(const hx__config *config, const hx__device *d) {
 bool hx__device_job_init(hx__run_state *run, const hx__plan_device *planned, hx__array *arrays) {
   const hx__plan *const plan = run->plan;
   const hx__config *const config = run->table->config;
-  hx__device_entry *const entry = &run->table->seat[planned->seat];
-  if (!hx__device_entry_acquire(entry, plan->wait_for_lane)) return false;
+  hx__device_entry *const entry = &run->table->entry[planned->entry];
+  if (!hx__device_entry_acquire(entry, plan->wait_for_device)) return false;
   hx__device_job *const job = &run->job[run->progress.devices];
-  *job = (hx__device_job){.run = run, .entry = entry, .index = planned->seat, .request = run->cpu.request};
+  *job = (hx__device_job){.run = run, .entry = entry, .index = planned->entry, .request = run->cpu.request};
   job->call_limit_ns = hx__call_limit_ns(config, entry->device);
   job->request.arrays = arrays;
   job->request.copy_threads = copiers_for(plan, entry->device);
@@ -90,7 +92,7 @@ static uint64_t host_date_s(void *self) {
   return hx__date_s();
 }
 
-static void note_growth(hx__device_job *job) {
+static void record_growth(hx__device_job *job) {
   if (job->stream->grew_pinned_memory) atomic_store(&job->run->progress.grown, true);
 }
 
@@ -104,7 +106,7 @@ static hx__outcome host_launch(void *self, hx__launched_chunk *chunk) {
   outcome = backend_of(job)->submit(stream, &job->request, chunk->chunk, &chunk->submitted);
   stream->still_wanted = NULL;
   chunk->sent = stream->sent_fraction;
-  note_growth(job);
+  record_growth(job);
   return outcome;
 }
 
@@ -142,15 +144,15 @@ static hx__outcome wait_for_chunk(hx__device_job *job, hx__launched_chunk *ended
   job->stream->expected_end_ns = oldest->expected_ns > 0.0 ? (uint64_t)(began + oldest->expected_ns) : 0;
   const double waited_from_ns = (double)hx__now_ns();
   const hx__outcome outcome = backend_of(job)->wait(job->stream, oldest->submitted, &oldest->deadline_ns);
-  note_growth(job);
+  record_growth(job);
   hx__device_run_chunk_ended(d, progress, &host, job, outcome, waited_from_ns, ended);
   atomic_store_explicit(&job->entry->used_ns, (uint64_t)d->last_end_ns, memory_order_relaxed);
-  if (outcome == HX__TIMED_OUT && !given_up) job->entry->late_till_ns = ended->rest.count ? 0 : deadline_ns;
+  if (outcome == HX__TIMED_OUT && !given_up) job->entry->stream_wait_until_ns = ended->rest.count ? 0 : deadline_ns;
   return outcome;
 }
 
-/* A chunk's results go to where the caller wants them. */
-static void deliver(hx__device_job *job, const hx__launched_chunk *v) {
+/* Stores the results of a chunk in the caller's memory. */
+static void deliver_chunk(hx__device_job *job, const hx__launched_chunk *v) {
   const uint64_t from_ns = hx__now_ns();
   const bool delivered = backend_of(job)->deliver(job->stream, &job->request, v->submitted, v->rest);
   job->undelivered = (hx__chunk){0, 0};
@@ -173,26 +175,26 @@ static void run_chunks(hx__device_job *job) {
     const hx__outcome outcome = wait_for_chunk(job, &ended);
     if (outcome == HX__DONE) job->undelivered = ended.rest;
     hx__device_run_fill(d, progress, &host, job); /* The device computes while results are stored. */
-    if (outcome == HX__DONE) deliver(job, &ended);
+    if (outcome == HX__DONE) deliver_chunk(job, &ended);
   }
   hx__device_run_finish(d, progress, &host, job);
   if (job->begun) backend_of(job)->end(job->stream, &job->copied);
-  /* An upload ahead of a chunk that never came may still be running though all chunks are done. */
-  const bool late = job->stream->timed_out || d->outcome == HX__TIMED_OUT ||
-                    (d->outcome == HX__FAILED && !job->entry->device->never_times_out);
-  hx__memory_release(job->run->table->memory, job->entry->device, job->run->work, job->request.arrays, late);
+  /* The device may still read the operands: an upload for a chunk that was never submitted may be running. */
+  const bool may_be_read = job->stream->timed_out || d->outcome == HX__TIMED_OUT ||
+                           (d->outcome == HX__FAILED && !job->entry->device->never_times_out);
+  hx__memory_release(job->run->table->memory, job->entry->device, job->run->work, job->request.arrays, may_be_read);
 }
 
-/* The stream. If the device is still computing a chunk of an earlier call that the CPU has computed again, it joins in
- * when it is free, if slices are left then; the others do without it until then. */
+/* The stream. If the device is still computing a chunk of an earlier call that timed out, waits until that has ended,
+ * as long as slices are left for the device to join in; the other participants work until then. */
 static hx__stream *wait_for_stream(hx__device_job *job) {
   hx__run_state *const run = job->run;
-  hx__stream *stream = hx__device_entry_stream(job->entry, run->table, run->plan->wait_for_lane);
+  hx__stream *stream = hx__device_entry_stream(job->entry, run->table, run->plan->wait_for_device);
   if (stream || !run->plan->policy || !run->plan->cpu_works) return stream;
   atomic_store(&job->device.working, false);
   const uint64_t from_ns = hx__now_ns();
   while (!stream && hx__work_range_left(&run->range) && hx__device_entry_has_timed_out(job->entry)) {
-    const uint64_t now_ns = hx__now_ns(), nap_ns = (now_ns - from_ns) / NAPS;
+    const uint64_t now_ns = hx__now_ns(), nap_ns = (now_ns - from_ns) / POLLS;
     pthread_mutex_lock(&run->progress.lock);
     if (hx__work_range_left(&run->range))
       hx__cond_wait_until(&run->progress.changed, &run->progress.lock, now_ns + (nap_ns > NAP_NS ? nap_ns : NAP_NS));
@@ -235,6 +237,6 @@ void hx__device_job_give_up(hx__device_job *job) {
   atomic_store(&d->working, false);
   const hx__backend_recovery *const recovery = backend_of(job)->recovery;
   if (job->stream && recovery && recovery->abandon) recovery->abandon(job->stream);
-  /* Of no device whose late chunks might end: what the given up thread reads is never freed. */
+  /* NULL: no event will tell when the given up thread has stopped reading, so the memory is never freed. */
   if (job->resolved) hx__memory_release(run->table->memory, NULL, run->work, job->request.arrays, true);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A seat's worker: the thread that makes the driver calls of its stream. It takes one job at a time from the call that
- * has the seat. Waking a thread takes tens of microseconds, as long as a small call: so both look for one another for a
- * while before they sleep, if that call has nothing else to do. */
+ * The worker of a device entry: the thread that makes the driver calls of its stream. It does one job at a time for the
+ * call that has reserved the entry. Waking a thread takes tens of microseconds, as long as a small call. So if that
+ * call has nothing else to do, both threads spin for a while before they sleep. */
 #include <stdlib.h>
 
 #include "runtime/backend/gate.h"
@@ -11,25 +11,26 @@
 #include "runtime/run/device_table.h"
 #include "runtime/topo/topo.h"
 
-#define CARD_SPIN_NS                                                                                               \
-  2000000u                  /* for the end of a card's job: a card has power of its own, and few calls last longer \
-                             */
-#define SPIN_NS 100000u     /* for the next job, or for the end of one */
-#define LOOK_NS 10000000u   /* between looks at a worker that is waited for */
-#define LATE_NAP_NS 500000u /* between looks at a late chunk, at first */
-#define LATE_MOST_NAP_NS 50000000u
+#define SPIN_NS 100000u           /* for the next job, or for the end of one */
+#define DISCRETE_SPIN_NS 2000000u /* for the end of a job of a discrete GPU, from which spinning takes no power */
+#define CHECK_NS 10000000u        /* between two checks of a worker that is waited for */
+/* Between two checks of a chunk that timed out: the first interval, and the longest. */
+#define POLL_NS 500000u
+#define LONGEST_POLL_NS 50000000u
 
 typedef struct hx__device_worker {
   hx__gate gate;
   pthread_t thread;
-  hx__device_entry *seat;
-  const hx__device_table *team;
-  void (*job)(hx__device_entry *seat, void *arg);
+  hx__device_entry *entry;
+  const hx__device_table *table;
+  void (*job)(hx__device_entry *entry, void *arg);
   void *arg;
-  _Atomic bool alone;                  /* the job is one for which both threads spin */
-  _Atomic uint64_t posted, ended;      /* jobs so far */
-  _Atomic bool sleeps, awaited, stops; /* the worker sleeps; its caller does; there will be no more jobs */
-  _Atomic unsigned users;              /* its thread, and the seat */
+  _Atomic bool alone;             /* both threads spin for the job */
+  _Atomic uint64_t posted, ended; /* jobs so far */
+  _Atomic bool sleeps;            /* The worker sleeps. */
+  _Atomic bool awaited;           /* The caller sleeps until the job has ended. */
+  _Atomic bool stops;             /* There will be no more jobs. */
+  _Atomic unsigned users;         /* references: of its thread and of the entry */
   pthread_mutex_t lock;
   pthread_cond_t changed;
 } hx__device_worker;
@@ -40,162 +41,164 @@ static inline void spin_pause(void) {
 #endif
 }
 
-/* Whether *value becomes `wanted` within spin_ns; the machine has a core for each of the two. */
+/* Whether *value becomes `wanted` within spin_ns. Does not spin on a machine with one hardware thread. */
 static bool spin_until(const _Atomic uint64_t *value, uint64_t wanted, uint64_t spin_ns) {
   if (hx__topo_get()->hardware_threads < 2) return atomic_load(value) == wanted;
-  for (const uint64_t till = hx__now_ns() + spin_ns; atomic_load_explicit(value, memory_order_acquire) != wanted;) {
+  for (const uint64_t end = hx__now_ns() + spin_ns; atomic_load_explicit(value, memory_order_acquire) != wanted;) {
     for (int i = 0; i < 32; i++) spin_pause();
-    if (hx__now_ns() >= till) return false;
+    if (hx__now_ns() >= end) return false;
   }
   return true;
 }
 
-static void wake_sleeper(hx__device_worker *f, const _Atomic bool *who) {
-  if (!atomic_load(who)) return;
-  pthread_mutex_lock(&f->lock);
-  pthread_cond_broadcast(&f->changed);
-  pthread_mutex_unlock(&f->lock);
+static void wake_sleeper(hx__device_worker *worker, const _Atomic bool *sleeps) {
+  if (!atomic_load(sleeps)) return;
+  pthread_mutex_lock(&worker->lock);
+  pthread_cond_broadcast(&worker->changed);
+  pthread_mutex_unlock(&worker->lock);
 }
 
-/* Sleeps until there is a job after the first `done`; false: there will be none. Late chunks are looked at meanwhile,
- * so that the memory that they read is freed and the stream can be used again. */
-static bool sleep_until_posted(hx__device_worker *f, uint64_t done) {
-  uint64_t nap = LATE_NAP_NS;
-  pthread_mutex_lock(&f->lock);
-  atomic_store(&f->sleeps, true);
-  while (atomic_load(&f->posted) == done && !atomic_load(&f->stops)) {
-    if (!hx__device_entry_has_timed_out(f->seat)) {
-      pthread_cond_wait(&f->changed, &f->lock);
+/* Sleeps until there is a job after the first `done`. False if there will be none. Chunks that timed out are checked
+ * from time to time, so that the memory that they read is freed and the stream can be used again. */
+static bool sleep_until_posted(hx__device_worker *worker, uint64_t done) {
+  uint64_t interval = POLL_NS;
+  pthread_mutex_lock(&worker->lock);
+  atomic_store(&worker->sleeps, true);
+  while (atomic_load(&worker->posted) == done && !atomic_load(&worker->stops)) {
+    if (!hx__device_entry_has_timed_out(worker->entry)) {
+      pthread_cond_wait(&worker->changed, &worker->lock);
       continue;
     }
-    hx__cond_wait_until(&f->changed, &f->lock, hx__now_ns() + nap);
-    if (nap < LATE_MOST_NAP_NS) nap += nap / 2;
-    pthread_mutex_unlock(&f->lock);
-    hx__device_entry_poll_timed_out(f->seat, f->team);
-    pthread_mutex_lock(&f->lock);
+    hx__cond_wait_until(&worker->changed, &worker->lock, hx__now_ns() + interval);
+    if (interval < LONGEST_POLL_NS) interval += interval / 2;
+    pthread_mutex_unlock(&worker->lock);
+    hx__device_entry_poll_timed_out(worker->entry, worker->table);
+    pthread_mutex_lock(&worker->lock);
   }
-  atomic_store(&f->sleeps, false);
-  pthread_mutex_unlock(&f->lock);
-  return atomic_load(&f->posted) != done;
+  atomic_store(&worker->sleeps, false);
+  pthread_mutex_unlock(&worker->lock);
+  return atomic_load(&worker->posted) != done;
 }
 
 static void serve_jobs(void *arg) {
-  hx__device_worker *const f = arg;
+  hx__device_worker *const worker = arg;
   hx__thread_request_low_latency();
-  for (uint64_t done = 0;; atomic_store(&f->ended, done), wake_sleeper(f, &f->awaited)) {
-    if (!(atomic_load(&f->alone) && spin_until(&f->posted, done + 1, SPIN_NS)) && !sleep_until_posted(f, done)) break;
-    f->job(f->seat, f->arg);
+  for (uint64_t done = 0;; atomic_store(&worker->ended, done), wake_sleeper(worker, &worker->awaited)) {
+    if (!(atomic_load(&worker->alone) && spin_until(&worker->posted, done + 1, SPIN_NS)) &&
+        !sleep_until_posted(worker, done))
+      break;
+    worker->job(worker->entry, worker->arg);
     done++;
   }
-  hx__device_entry *const seat = f->seat;
-  if (seat->stream) hx__device_entry_poll_timed_out(seat, f->team);
-  if (seat->stream) seat->device->backend->close(seat->stream);
-  seat->stream = NULL;
+  hx__device_entry *const entry = worker->entry;
+  if (entry->stream) hx__device_entry_poll_timed_out(entry, worker->table);
+  if (entry->stream) entry->device->backend->close(entry->stream);
+  entry->stream = NULL;
 }
 
-static void release_worker(hx__device_worker *f) {
-  if (atomic_fetch_sub(&f->users, 1) != 1) return;
-  pthread_cond_destroy(&f->changed);
-  pthread_mutex_destroy(&f->lock);
-  free(f);
+static void release_worker(hx__device_worker *worker) {
+  if (atomic_fetch_sub(&worker->users, 1) != 1) return;
+  pthread_cond_destroy(&worker->changed);
+  pthread_mutex_destroy(&worker->lock);
+  free(worker);
 }
 
 static void *worker_thread(void *arg) {
-  hx__device_worker *const f = arg;
-  if (hx__gate_run(&f->gate, f->seat->device, serve_jobs, f)) {
-    atomic_store(&f->ended, UINT64_MAX);
-    wake_sleeper(f, &f->awaited);
+  hx__device_worker *const worker = arg;
+  if (hx__gate_run(&worker->gate, worker->entry->device, serve_jobs, worker)) {
+    atomic_store(&worker->ended, UINT64_MAX);
+    wake_sleeper(worker, &worker->awaited);
   }
-  release_worker(f);
+  release_worker(worker);
   return NULL;
 }
 
-static hx__device_worker *worker_new(hx__device_entry *seat, const hx__device_table *team) {
-  hx__device_worker *const f = calloc(1, sizeof *f);
-  if (!f) return NULL;
-  f->seat = seat;
-  f->team = team;
-  pthread_mutex_init(&f->lock, NULL);
-  hx__cond_init(&f->changed);
-  atomic_init(&f->users, 2);
-  if (hx__thread_start(&f->thread, worker_thread, f) == 0) return f;
-  atomic_store(&f->users, 1);
-  release_worker(f);
+static hx__device_worker *worker_new(hx__device_entry *entry, const hx__device_table *table) {
+  hx__device_worker *const worker = calloc(1, sizeof *worker);
+  if (!worker) return NULL;
+  worker->entry = entry;
+  worker->table = table;
+  pthread_mutex_init(&worker->lock, NULL);
+  hx__cond_init(&worker->changed);
+  atomic_init(&worker->users, 2);
+  if (hx__thread_start(&worker->thread, worker_thread, worker) == 0) return worker;
+  atomic_store(&worker->users, 1);
+  release_worker(worker);
   return NULL;
 }
 
-bool hx__device_entry_start_job(hx__device_entry *seat, const hx__device_table *team,
-                                void (*job)(hx__device_entry *seat, void *arg), void *arg, bool alone) {
-  if (atomic_load(&seat->device->stuck_threads) || hx__exit_has_begun()) return false;
-  if (!seat->worker) seat->worker = worker_new(seat, team);
-  hx__device_worker *const f = seat->worker;
-  if (!f) return false;
-  f->job = job;
-  f->arg = arg;
-  atomic_store(&f->alone, alone && !seat->device->uses_cpu_cores);
-  atomic_fetch_add(&f->posted, 1);
-  wake_sleeper(f, &f->sleeps);
+bool hx__device_entry_start_job(hx__device_entry *entry, const hx__device_table *table,
+                                void (*job)(hx__device_entry *entry, void *arg), void *arg, bool alone) {
+  if (atomic_load(&entry->device->stuck_threads) || hx__exit_has_begun()) return false;
+  if (!entry->worker) entry->worker = worker_new(entry, table);
+  hx__device_worker *const worker = entry->worker;
+  if (!worker) return false;
+  worker->job = job;
+  worker->arg = arg;
+  atomic_store(&worker->alone, alone && !entry->device->uses_cpu_cores);
+  atomic_fetch_add(&worker->posted, 1);
+  wake_sleeper(worker, &worker->sleeps);
   return true;
 }
 
-/* The call in which the worker has been for so long; 0: none. */
-static uint64_t stuck_call(const hx__device_worker *f, uint64_t limit_ns) {
+/* The driver call in which the worker has been for at least limit_ns; 0: none. */
+static uint64_t stuck_call(const hx__device_worker *worker, uint64_t limit_ns) {
   uint64_t since;
-  const uint64_t call = hx__gate_inside(&f->gate, &since), now = hx__now_ns();
+  const uint64_t call = hx__gate_inside(&worker->gate, &since), now = hx__now_ns();
   return call && now > since && now - since >= limit_ns ? call : 0;
 }
 
-bool hx__device_entry_is_stuck(const hx__device_entry *seat, uint64_t limit_ns) {
-  return hx__gate_given_up(&seat->worker->gate) || stuck_call(seat->worker, limit_ns);
+bool hx__device_entry_is_stuck(const hx__device_entry *entry, uint64_t limit_ns) {
+  return hx__gate_given_up(&entry->worker->gate) || stuck_call(entry->worker, limit_ns);
 }
 
-/* Waits until so many jobs have ended; false: the worker was given up. */
-static bool await_jobs(hx__device_worker *f, uint64_t jobs, uint64_t limit_ns) {
+/* Waits until `jobs` jobs have ended. False if the worker was given up. */
+static bool await_jobs(hx__device_worker *worker, uint64_t jobs, uint64_t limit_ns) {
   bool given_up = false;
-  const uint64_t spin_ns = f->seat->device->is_discrete ? CARD_SPIN_NS : SPIN_NS;
-  if (atomic_load(&f->alone) && spin_until(&f->ended, jobs, spin_ns)) return true;
-  pthread_mutex_lock(&f->lock);
-  atomic_store(&f->awaited, true);
-  while (atomic_load(&f->ended) != jobs && !given_up) {
-    const uint64_t look = limit_ns < 4 * (uint64_t)LOOK_NS ? limit_ns / 4 : LOOK_NS;
-    hx__cond_wait_until(&f->changed, &f->lock, hx__now_ns() + look);
-    const uint64_t call = stuck_call(f, limit_ns);
-    given_up = hx__gate_given_up(&f->gate) || (call && hx__gate_give_up(&f->gate, call));
+  const uint64_t spin_ns = worker->entry->device->is_discrete ? DISCRETE_SPIN_NS : SPIN_NS;
+  if (atomic_load(&worker->alone) && spin_until(&worker->ended, jobs, spin_ns)) return true;
+  pthread_mutex_lock(&worker->lock);
+  atomic_store(&worker->awaited, true);
+  while (atomic_load(&worker->ended) != jobs && !given_up) {
+    const uint64_t interval = limit_ns < 4 * (uint64_t)CHECK_NS ? limit_ns / 4 : CHECK_NS;
+    hx__cond_wait_until(&worker->changed, &worker->lock, hx__now_ns() + interval);
+    const uint64_t call = stuck_call(worker, limit_ns);
+    given_up = hx__gate_given_up(&worker->gate) || (call && hx__gate_give_up(&worker->gate, call));
   }
-  atomic_store(&f->awaited, false);
-  pthread_mutex_unlock(&f->lock);
+  atomic_store(&worker->awaited, false);
+  pthread_mutex_unlock(&worker->lock);
   return !given_up;
 }
 
-/* The worker that was given up has the stream and all that it holds. */
-static void forget_worker(hx__device_entry *seat) {
-  pthread_detach(seat->worker->thread);
-  release_worker(seat->worker);
-  seat->worker = NULL;
-  seat->stream = NULL;
-  seat->store_ns = 0.0;
-  seat->late_till_ns = 0;
+/* A worker that was given up owns the stream and its buffers from then on. */
+static void forget_worker(hx__device_entry *entry) {
+  pthread_detach(entry->worker->thread);
+  release_worker(entry->worker);
+  entry->worker = NULL;
+  entry->stream = NULL;
+  entry->store_ns = 0.0;
+  entry->stream_wait_until_ns = 0;
 }
 
-bool hx__device_entry_wait_job(hx__device_entry *seat, uint64_t limit_ns) {
-  hx__device_worker *const f = seat->worker;
-  if (await_jobs(f, atomic_load(&f->posted), limit_ns)) return true;
-  forget_worker(seat);
+bool hx__device_entry_wait_job(hx__device_entry *entry, uint64_t limit_ns) {
+  hx__device_worker *const worker = entry->worker;
+  if (await_jobs(worker, atomic_load(&worker->posted), limit_ns)) return true;
+  forget_worker(entry);
   return false;
 }
 
-void hx__device_entry_close(hx__device_entry *seat, uint64_t limit_ns) {
-  hx__device_worker *const f = seat->worker;
-  if (!f) return;
-  atomic_store(&f->stops, true);
-  pthread_mutex_lock(&f->lock);
-  pthread_cond_broadcast(&f->changed);
-  pthread_mutex_unlock(&f->lock);
-  if (!await_jobs(f, UINT64_MAX, limit_ns)) {
-    forget_worker(seat);
+void hx__device_entry_close(hx__device_entry *entry, uint64_t limit_ns) {
+  hx__device_worker *const worker = entry->worker;
+  if (!worker) return;
+  atomic_store(&worker->stops, true);
+  pthread_mutex_lock(&worker->lock);
+  pthread_cond_broadcast(&worker->changed);
+  pthread_mutex_unlock(&worker->lock);
+  if (!await_jobs(worker, UINT64_MAX, limit_ns)) {
+    forget_worker(entry);
     return;
   }
-  pthread_join(f->thread, NULL);
-  release_worker(f);
-  seat->worker = NULL;
+  pthread_join(worker->thread, NULL);
+  release_worker(worker);
+  entry->worker = NULL;
 }

@@ -12,7 +12,7 @@
 
 typedef struct hx__run_state hx__run_state;
 
-/* A device run with what its worker carries it out by. */
+/* A device run with its stream and worker. */
 typedef struct hx__device_job {
   hx__device_run device; /* shared with other threads, as it says */
 
@@ -73,19 +73,20 @@ struct hx__run_state {
 bool hx__device_job_init(hx__run_state *run, const hx__plan_device *planned, hx__array *arrays);
 /* The device's side of a run, on its worker. */
 void hx__device_job_main(hx__device_entry *entry, void *job);
-/* The worker was given up: what it had goes back to the CPU, and what the device may still read stays allocated. */
+/* The worker was given up: its chunks go back to the CPU, and memory that the device may still read stays allocated. */
 void hx__device_job_give_up(hx__device_job *job);
 /* Gives a chunk back to the CPU. On any thread. */
 void hx__return_chunk(hx__run_state *run, hx__chunk chunk);
 
-/* The CPU's side: all that is left in run->range, by the thread pool. */
+/* The thread pool computes all that is left in run->range. */
 void hx__cpu_side(hx__run_state *run);
-/* What is in flight, computed again by the idle pool if that ends sooner than a device that is late. Returns when no
- * device can become overdue any more. */
+/* The idle pool computes chunks in flight again if it would end sooner than an overdue device. Returns when no device
+ * can become overdue any more. */
 void hx__redo_overdue(hx__run_state *run);
-/* A small product with a long k, by the pool, its panels in parallel; false: it is no such product, or no memory. */
+/* Computes a small product with a long k by the pool, its panels in parallel. False if it is no such product or there
+ * is no memory for slots. */
 bool hx__cpu_panels(hx__run_state *run);
-/* A chunk that `threads` of the CPU's did together, from from_ns until now. */
+/* Traces a chunk that `threads` threads computed together, from from_ns until now. */
 void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, uint64_t units, unsigned threads);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A product with a small C and a long k, by a team: the panels of docs/ARITHMETIC.md are handed out by a counter, each
- * computed into a free slot, and added in their order by whoever finds the next one done. A thread whose core is taken
- * holds up the adding, and the others only as there are no more slots. */
+ * A product with a small C and a long k, by the thread pool. A counter hands out the panels of docs/ARITHMETIC.md. Each
+ * is computed into a free slot, and a thread that finds the next one done adds it, so that they are added in order. A
+ * thread that loses its core to another program delays the adding; the other threads go on until the slots run out. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -11,23 +11,23 @@
 
 #define SLOTS_A_THREAD 2u
 #define MOST_BYTES ((size_t)4 << 20) /* of slots: 10 ms of panels of 128x128 */
-#define WORD 64u                     /* slots of a word of the set of free ones */
-#define SPINS 2000u                  /* a panel takes 1 to 200 us */
+#define WORD 64u                     /* bits of a word of the set of free slots */
+#define SPINS 2000u                  /* before a thread yields its core: a panel takes 1 to 200 us */
 #define ALIGNMENT ((size_t)64)
 
 typedef struct panel_run {
   hx__run_state *run;
   hx__gemm gemm;
   size_t panels, slots, cells; /* cells: floats of C without gaps */
-  float *sums, *slot;          /* slot: slots x cells; memory that no panel needs is not touched */
-  _Atomic uint64_t *unused;    /* a bit a slot */
-  _Atomic size_t *done;        /* of panel q, at q % slots: q * slots + its slot + 1, once it is there */
+  float *sums, *slot;          /* slot: slots x cells; only slots that are used are touched */
+  _Atomic uint64_t *unused;    /* one bit for each slot */
+  _Atomic size_t *done;        /* of panel q, at q % slots: q * slots + its slot + 1, once it is computed */
   _Atomic size_t next, added;  /* panels handed out, and those in sums */
   _Atomic bool adding;
 } panel_run;
 
-/* The first free slot, the one most likely to be in a cache. There is one: the panels from `added` on that are handed
- * out are no more than the slots, and one of them asks. */
+/* The first free slot, which is the most likely to be in a cache. There always is one: the panels that are handed out
+ * and not added yet are at most as many as the slots, and the caller's is one of them. */
 static size_t take_slot(panel_run *r) {
   for (size_t word = 0;; word = (word + 1) % (r->slots / WORD)) {
     uint64_t bits = atomic_load_explicit(&r->unused[word], memory_order_relaxed);
@@ -42,7 +42,7 @@ static void free_slot(panel_run *r, size_t slot) {
   atomic_fetch_or_explicit(&r->unused[slot / WORD], (uint64_t)1 << slot % WORD, memory_order_release);
 }
 
-/* Adds what is done, in order, unless another thread is at it. */
+/* Adds the panels that are done, in order, unless another thread is adding. */
 static void add_panels(panel_run *r) {
   if (atomic_exchange_explicit(&r->adding, true, memory_order_acquire)) return;
   for (size_t q = atomic_load(&r->added); q < r->panels; q++) {
@@ -59,7 +59,7 @@ static void add_panels(panel_run *r) {
   atomic_store_explicit(&r->adding, false, memory_order_release);
 }
 
-static void compute(panel_run *r, hx__stream *stream, size_t q) {
+static void compute_panel(panel_run *r, hx__stream *stream, size_t q) {
   const size_t first = q * HX__PANEL, left = r->gemm.k - first, slot = take_slot(r);
   hx__work work = *r->run->work;
   hx__request request = r->run->cpu.request;
@@ -88,14 +88,14 @@ static void compute_panels(void *p) {
       add_panels(r);
       if (spins >= SPINS) sched_yield();
     }
-    compute(r, r->run->table->cpu, q);
+    compute_panel(r, r->run->table->cpu, q);
     add_panels(r);
   }
   atomic_fetch_add(&r->run->cpu.chunks, chunks);
 }
 
-/* The sums to C, as the arithmetic says: t = alpha S, then beta. */
-static void finish(panel_run *r) {
+/* Stores the sums in C as docs/ARITHMETIC.md says: t = alpha S, then beta. */
+static void store_product(panel_run *r) {
   const hx__gemm *const g = &r->gemm;
   for (size_t i = 0; g->alpha != 1 && i < r->cells; i++) r->sums[i] *= g->alpha;
   r->run->table->kernels->store(r->sums, g->n, g->m, g->n, g->c, g->ldc, g->beta, false);
@@ -103,7 +103,7 @@ static void finish(panel_run *r) {
 
 static size_t panels_of(const hx__work *w) { return (w->gemm.k + HX__PANEL - 1) / HX__PANEL; }
 
-/* As many as panels that wait for one whose thread has lost its core. */
+/* Enough for the panels that are computed while one whose thread has lost its core holds up the adding. */
 static size_t slots_for(const panel_run *r, unsigned threads) {
   const size_t wanted = MOST_BYTES / (r->cells * sizeof(float)), least = (size_t)SLOTS_A_THREAD * threads;
   const size_t slots = wanted < least ? least : wanted < r->panels ? wanted : r->panels;
@@ -131,7 +131,7 @@ bool hx__cpu_panels(hx__run_state *run) {
   for (size_t i = 0; i < words; i++) atomic_init(&r.unused[i], UINT64_MAX);
   hx__cpu_pool_run(threads, compute_panels, &r);
   add_panels(&r);
-  finish(&r);
+  store_product(&r);
   if (run->table->trace) hx__trace_cpu(run, from, all, hx__chunk_units(w, all), threads);
   atomic_fetch_add(&run->cpu.units, hx__chunk_units(w, all));
   free(memory);

@@ -35,8 +35,8 @@ static void start_devices(hx__run_state *run, hx__array *arrays) {
 /* Whether C was to stay on a device that has not computed all of it. */
 static bool lost_resident(const hx__run_state *run) { return run->resident.mirror && !run->resident.complete; }
 
-/* What devices left, and what they gave back, on the CPU. Returns how many chunks they gave back. Of a C that was to
- * stay on a device that gave some of it back, all is computed again. */
+/* Computes on the CPU the slices that no device took and the chunks that devices gave back. Returns the number of these
+ * chunks. If C was to stay on a device that gave part of it back, all of it is computed again. */
 static uint32_t recover(hx__run_state *run) {
   uint32_t chunks = 0;
   if (lost_resident(run)) {
@@ -77,22 +77,24 @@ static void fill_report(const hx__run_state *run, uint32_t recovered, uint64_t c
   r->gpu_share = run->work->units ? device_units / (double)run->work->units : 0.0;
 }
 
-/* What the run has drawn so far; NaN: energy decides nothing. */
+/* The energy of the run so far; NaN unless energy counts in decisions. */
 static double joules_drawn(const hx__run_state *run) {
   return isnan(run->plan->joules) ? NAN : hx__energy_joules(hx__energy_of_process()) - run->plan->joules;
 }
 
-/* Whether a device had only a trial. */
+/* Whether a device took part in a call for the first time and got a limited part. */
 static bool has_trial(const hx__plan *plan) {
   for (size_t i = 0; i < plan->devices; i++)
     if (plan->device[i].trial) return true;
   return false;
 }
 
-/* Whether what this run takes is no measure: a driver is at work beside it. */
-static bool disturbed(const hx__plan *plan) { return plan->devices ? hx__registry_busy() : hx__registry_slows_cpu(); }
+/* Whether the time of this run must not be learned from, because a driver is working beside it. */
+static bool is_disturbed(const hx__plan *plan) {
+  return plan->devices ? hx__registry_busy() : hx__registry_slows_cpu();
+}
 
-static void learn(hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns) {
+static void learn_from_run(hx__run_state *run, uint64_t cpu_units, uint64_t cpu_ns) {
   const hx__plan *const plan = run->plan;
   const hx__run_result result = {.cpu = plan->cpu_key,
                                  .call = plan->call_key,
@@ -141,16 +143,16 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   if (clock && (recovered || !plan->cpu_works)) cpu_ns += hx__now_ns() - again_ns;
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);
-  const bool undisturbed = !run->progress.disturbed && !atomic_load(&run->progress.grown) && !disturbed(plan);
-  if (plan->measure && plan->policy && !recovered && undisturbed) learn(run, cpu_units, cpu_ns);
+  const bool undisturbed = !run->progress.disturbed && !atomic_load(&run->progress.grown) && !is_disturbed(plan);
+  if (plan->measure && plan->policy && !recovered && undisturbed) learn_from_run(run, cpu_units, cpu_ns);
   if (!run->work->matmul) join_slots(run->work, run->cpu.request.slots, run->joined);
   if (report) fill_report(run, recovered + run->progress.redone, cpu_ns, report);
   return HX_OK;
 }
 
-/* The device that does everything, so that what it has need not move; NULL: there are other participants. */
-static hx__device *alone_of(const hx__device_table *table, const hx__plan *plan) {
-  return plan->cpu_works || plan->devices != 1 ? NULL : table->seat[plan->device[0].seat].device;
+/* The only participant, if it is a device: results that it has are not fetched. NULL if there are several. */
+static hx__device *sole_device(const hx__device_table *table, const hx__plan *plan) {
+  return plan->cpu_works || plan->devices != 1 ? NULL : table->entry[plan->device[0].entry].device;
 }
 
 /* Of a reduction's slots. Fields may share one array, so the arrays' bytes do not bound them: SIZE_MAX, which no
@@ -173,17 +175,17 @@ static void begin_progress(hx__run_state *run) {
   progress->chunk = plan->chunk;
   progress->threads = plan->threads;
   progress->cpu_works = plan->cpu_works;
-  progress->disturbed = disturbed(plan);
+  progress->disturbed = is_disturbed(plan);
   progress->began_ns = (double)run->from_ns;
   if (plan->devices) progress->model = hx__model_of_process();
   hx__run_progress_begin(progress, &plan->cpu);
 }
 
 hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work *work, hx_report *report) {
-  hx__run_state run; /* 12 KB: what devices need is left as it is, because short calls have none. */
+  hx__run_state run; /* 12 KB. Only the members that every call needs are cleared. */
   memset(&run, 0, offsetof(hx__run_state, returned));
   run.table = table, run.plan = plan, run.work = work;
-  hx__device *const alone = alone_of(table, plan);
+  hx__device *const alone = sole_device(table, plan);
   const bool stays = alone && hx__memory_resident_begin(table->memory, alone, work, &run.resident);
   const hx_status fetched = hx__fetch_for(table, work, alone, stays, &run.fetched);
   if (fetched != HX_OK) {

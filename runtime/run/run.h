@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Carrying a plan out. */
+ * Carrying out a plan. */
 #ifndef HX_RUN_RUN_H
 #define HX_RUN_RUN_H
 
@@ -7,10 +7,11 @@
 #include "runtime/run/device_table.h"
 #include "runtime/sched/store.h"
 
-/* Computes work as planned: the CPU's team from the front, the plan's devices from the back, what a device gives back
- * once more on the CPU; then joins. Fills *report's fields but seconds and joules (NULL: nobody asks).
- * HX_OUT_OF_MEMORY: no room for slots, before anything is written; never of a product. HX_DEVICE_FAILED: a mandatory
- * device gave something back. */
-hx_status hx__run(hx__device_table *team, const hx__plan *plan, const hx__work *work, hx_report *report);
+/* Computes work as planned: the thread pool takes slices from the front, the plan's devices take them from the back,
+ * and the CPU computes again what a device gives back. Then the slots are joined. Fills in all fields of *report but
+ * seconds and joules; report may be NULL. HX_OUT_OF_MEMORY: no memory for slots; nothing has been written. Products
+ * never return it. HX_DEVICE_FAILED: a device gave chunks back and HX_OFFLOAD is mandatory, or a device-only result was
+ * lost. */
+hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work *work, hx_report *report);
 
 #endif

@@ -230,8 +230,8 @@ static void learns(const char *objective, hx__objective wanted) {
   const hx_report quick = call(hx, N / 8, 1.0f);
   CHECK(isnan(quick.joules) || quick.seconds >= 10e-3, "a call of %g s has joules", quick.seconds);
   const hx__explanation e = explain(hx, wanted != HX__OBJECTIVE_TIME);
-  CHECK(e.ruling == HX__DECIDED_BY_COST && e.prospect.objective == wanted, "ruling %d, objective %d", e.ruling,
-        e.prospect.objective);
+  CHECK(e.source == HX__DECIDED_BY_COST && e.inputs.objective == wanted, "source %d, objective %d", e.source,
+        e.inputs.objective);
   unsigned known = 0;
   for (unsigned i = 0; i < e.decision.choices; i++) {
     const hx__candidate *const o = &e.decision.candidate[i];
@@ -268,8 +268,8 @@ static void without(bool some) {
   const size_t bytes = f ? fread(text, 1, sizeof text - 1, f) : 0;
   if (f) fclose(f);
   const char *const said = strstr(text, "HX_OBJECTIVE");
-  CHECK(e.ruling == HX__DECIDED_BY_COST && e.prospect.objective == HX__OBJECTIVE_TIME, "objective %d without counters",
-        e.prospect.objective);
+  CHECK(e.source == HX__DECIDED_BY_COST && e.inputs.objective == HX__OBJECTIVE_TIME, "objective %d without counters",
+        e.inputs.objective);
   CHECK(said && strstr(said, "time decides") && !strstr(said + 1, "HX_OBJECTIVE"), "said: %.*s", (int)bytes, text);
 }
 static void absent(void) { without(false); }

@@ -30,13 +30,13 @@ static void use(hx__model *model, const hx__rate_key *key) {
   check_estimate(&near, "got");
   hx__reconcile(&exact, &near);
   check_estimate(&exact, "reconciled");
-  const hx__cost_inputs prospect = {.units = 1e6,
-                                    .cpu_alone = exact,
-                                    .cpu_beside = near,
-                                    .devices = 1,
-                                    .device[0] = {.alone = near, .beside = exact}};
+  const hx__cost_inputs inputs = {.units = 1e6,
+                                  .cpu_alone = exact,
+                                  .cpu_beside = near,
+                                  .devices = 1,
+                                  .device[0] = {.alone = near, .beside = exact}};
   hx__decision decision;
-  hx__decide(&prospect, &decision);
+  hx__decide(&inputs, &decision);
   FUZZ_CHECK(decision.choice < decision.choices && decision.best < decision.choices && decision.choices == 3,
              "choice %u, best %u of %u", decision.choice, decision.best, decision.choices);
   hx__model_learn(model, key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6, .turn = 3}, NOW + 1);

@@ -73,7 +73,7 @@ static void check_tail(fuzz_input *in) {
   if (!w.matmul) return;
   const size_t lines = hx__work_cross_extent(&w);
   hx__remainder tail;
-  hx__remainder_plan(&tail, hx->team.cpu, &w, 1 + (unsigned)fuzz_below(in, 64));
+  hx__remainder_plan(&tail, hx->table.cpu, &w, 1 + (unsigned)fuzz_below(in, 64));
   if (tail.blocks == 0) return;
   memset(seen, 0, sizeof seen);
   hx__chunk slices, across;

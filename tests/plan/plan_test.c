@@ -80,9 +80,9 @@ static void check_keys(const hx__plan *plan) {
   CHECK(plan->call_key.who == company && plan->cpu_key.who == company, "keys of another company");
   CHECK(plan->call_key.threads == (plan->cpu_works ? plan->threads : 0), "a key of %u threads", plan->call_key.threads);
   for (size_t i = 0; i < plan->devices; i++)
-    CHECK(
-        plan->device[i].key.who == company && plan->device[i].seat == DEVICES - (plan->device[i].key.device - 1001) / 2,
-        "device %zu has the key of another one", i);
+    CHECK(plan->device[i].key.who == company &&
+              plan->device[i].entry == DEVICES - (plan->device[i].key.device - 1001) / 2,
+          "device %zu has the key of another one", i);
 }
 
 static void check_parts(const hx__plan *plan, size_t slices) {
@@ -108,7 +108,7 @@ int main(void) {
         check_keys(&plan);
         if (!plan.policy) check_parts(&plan, product.slices);
         for (size_t d = 1; d < plan.devices; d++)
-          CHECK(plan.device[d].seat > plan.device[d - 1].seat, "devices are not in the table's order");
+          CHECK(plan.device[d].entry > plan.device[d - 1].entry, "devices are not in the table's order");
       }
   return checks_end("plan_test");
 }
