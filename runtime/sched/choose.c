@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The decision. The choice that is expected to cost least is the best one; within 2 %, the choice with fewer
- * participants wins. Other choices are measured by the rules of one table: each says when it applies, after how many
- * calls since the choice was last measured, and which part of the time that may cost. Of the choices that are due the
- * most promising one is taken. */
+ * The decision. The candidate that is expected to cost least is the best one; within 2 %, the one with fewer
+ * participants wins. Other candidates are explored by the rules of one table. Each rule says when it applies, how many
+ * calls after the last measurement of the candidate, and which part of the time it may cost. Of the candidates that are
+ * due, the most promising one is used. */
 #include <math.h>
 
 #include "runtime/base/energy.h"
 #include "runtime/sched/estimate.h"
 
-/* What is given away for a calm choice: a gain that is not worth a participant, and the part of the time that checks
- * may take. objective_test fails at 0.05. */
+/* A gain that is too small for one more participant, and also the part of the time that exploration may take.
+ * objective_test fails at 0.05. */
 #define TOLERANCE 0.02
-/* What a choice with devices behind a link or a ring has to promise before it was measured: the CPU's threads fill the
- * ring, and what the CPU has begun of a product it ends. slower_test fails at 0.02: 1.08 times the CPU alone. */
+/* The gain that a candidate with devices behind a link or a staging ring must promise before it was measured. CPU
+ * threads fill the ring, and the CPU finishes what it has begun of a product. never_slower_test fails at 0.02: a call
+ * takes 1.08 times the CPU alone. */
 #define UNSEEN_GAIN 0.1
-/* slower_test fails at 32: a GPU behind a ring makes calls 1.28 times as long as the CPU alone. 128 passes. */
+/* never_slower_test fails at 32: a GPU behind a ring makes calls 1.28 times as long as the CPU alone. It passes at 128.
+ */
 #define RECHECK_CALLS 64.0
-/* slower_test fails without that rule; at 0.02 it had 96.2 % in place of 97.9 % of its runs in gusts above 0.93. */
+/* never_slower_test fails without that rule. At 0.02, 96.2 % instead of 97.9 % of its runs with bursts of load pass
+ * 0.93. */
 #define FORMER_BEST_COST 0.1
-/* Of the units: enough to time a chunk, and no call of slower_test takes 1.02 times the CPU alone. */
+/* Of the units: enough to time a chunk, and no call of never_slower_test takes 1.02 times the CPU alone. */
 #define TRIAL_PART (1.0 / 256.0)
 
-/* A choice that is not the best one, and what it is weighed against. */
+/* Whether a candidate that is not the best one is to be explored. */
 typedef struct question {
   const hx__cost_inputs *inputs;
   const hx__decision *decision;
@@ -34,7 +37,7 @@ static double gain_over_fewer(const hx__cost_inputs *p, unsigned choice, const h
   double gain = TOLERANCE;
   for (unsigned i = 0; c.cpu && !o->samples && i < c.devices; i++) {
     if (p->device[i].by_link || p->device[i].by_ring) gain = fmax(gain, UNSEEN_GAIN);
-    /* Even a trial costs a tenth of a call, to pin the ring and to fill it, so the CPU alone is measured first. */
+    /* Pinning and filling the ring costs a tenth of a call even for a trial, so the CPU alone is measured first. */
     if (p->device[i].by_ring && !p->cpu_alone.samples && hx__device_part(p, i) < HX__SMALL_PART) gain = INFINITY;
   }
   return gain;
@@ -53,24 +56,24 @@ static bool has_devices_of_best(const question *q) {
   return hx__choice_of(q->choice, devices).devices <= hx__choice_of(q->decision->best, devices).devices;
 }
 
-/* The least cost that is hoped for. A device that is faster than expected makes every choice faster that it takes part
- * in: of a choice without other devices than the best one only the doubt counts. A product over links is not hoped to
- * be better than its participants' rates say before it was measured. */
-static double hoped_cost(const question *q) {
+/* The cost of a candidate if it is one sigma better than expected. A device that is faster than expected improves all
+ * candidates that it takes part in, so for a candidate with no other devices than the best one only the doubt counts. A
+ * product over links that was never measured is not assumed to be better than the rates of its participants say. */
+static double optimistic_cost(const question *q) {
   const hx__candidate *const o = q->candidate;
   if (!isfinite(o->ns)) return 0.0;
   if (!o->samples && is_split_over_links(q->inputs, q->choice)) return o->cost;
   return o->cost * exp(-(has_devices_of_best(q) ? o->doubt : o->sigma));
 }
 
-/* Calls in a row that one measurement takes. */
+/* How many calls in a row one measurement takes. */
 static double calls_in_row(const question *q) {
   if (q->inputs->objective == HX__OBJECTIVE_TIME) return q->choice ? 2.0 : 1.0;
   return q->candidate->ns < HX__ENERGY_LEAST_NS ? HX__ENERGY_LEAST_NS / q->candidate->ns + 1.0 : 1.0;
 }
 
-/* What measuring it costs over the best choice, in calls of that. */
-static double excess(const question *q) {
+/* What measuring the candidate costs more than the best one, in calls of that. */
+static double excess_calls(const question *q) {
   const bool known = isfinite(q->candidate->ns);
   return (known ? fmax(q->candidate->cost / q->best->cost - 1.0, 0.0) : 1.0) * calls_in_row(q);
 }
@@ -84,9 +87,9 @@ static bool may_be_best(const question *q) {
   const hx__candidate *const o = q->candidate, *const best = q->best;
   if (!isfinite(o->ns)) return true;
   if (o->idle || (has_devices_of_best(q) && best->samples < HX__TRIAL_CALLS)) return false;
-  /* Rates are compared with rates. */
+  /* A candidate that was never measured is compared with the best one by the rates of both. */
   const double least = best->cost * (o->samples ? 1.0 : fmin(best->parts_ns / best->ns, 1.0));
-  return hoped_cost(q) < least * (1.0 - gain_over_fewer(q->inputs, q->choice, o));
+  return optimistic_cost(q) < least * (1.0 - gain_over_fewer(q->inputs, q->choice, o));
 }
 
 static bool is_half_measured(const question *q) {
@@ -100,7 +103,7 @@ static bool is_half_metered(const question *q) {
 
 static bool is_untried(const question *q) { return q->candidate->samples < HX__TRIAL_CALLS && may_be_best(q); }
 
-/* As long as one core that was taken from it could explain what the CPU alone has shown. */
+/* Whether the CPU alone was so slow only because another program used one of its cores. */
 static bool may_have_lost_a_core(const question *q) {
   const hx__candidate *const o = q->candidate;
   return q->choice == 0 && o->samples && o->ns - q->best->ns < HX__TAKEN_CORE_NS &&
@@ -130,11 +133,11 @@ static double recheck_calls(const question *q) {
   return RECHECK_CALLS;
 }
 
-/* Why a choice that is not the best one is measured. It is due when more calls than `calls` have passed since it last
- * was, and so many that what it costs is at most `budget` of the time; 0: it may cost what it does. */
+/* Why a candidate that is not the best one is measured. It is due if more than `calls` calls have passed since it was
+ * last measured, and enough of them that it costs at most the part `budget` of the time (0: any). */
 typedef struct rule {
   hx__reason reason;
-  bool in_row; /* It goes before what is more promising. */
+  bool in_row; /* It comes before more promising candidates. */
   bool (*applies)(const question *q);
   double (*calls)(const question *q);
   double budget;
@@ -148,15 +151,15 @@ static const rule rules[] = {
     {HX__REASON_TRY, false, may_be_best, backoff, TOLERANCE, "it may be the best"},
     {HX__REASON_RECHECK, false, may_have_lost_a_core, backoff, 0.0, "the CPU may have lost a core for a while"},
     {HX__REASON_RECHECK, false, was_best, as_long_as_not_best, FORMER_BEST_COST, "it was the best just now"},
-    {HX__REASON_RECHECK, false, always, recheck_calls, TOLERANCE, "a wrong memory heals"},
+    {HX__REASON_RECHECK, false, always, recheck_calls, TOLERANCE, "a wrong measurement must not last"},
 };
 
-/* The first rule by which the choice is due; NULL: none. */
-static const rule *rule_that_is_due(const question *q) {
+/* The first rule by which the candidate is due; NULL: none. */
+static const rule *find_due_rule(const question *q) {
   const double passed = (double)(q->decision->turn - q->candidate->turn);
   for (const rule *r = rules; r < rules + sizeof rules / sizeof *rules; r++)
     if (r->applies(q) && (r->calls(q) <= 0.0 || passed > r->calls(q)) &&
-        (r->budget <= 0.0 || passed > excess(q) / r->budget))
+        (r->budget <= 0.0 || passed > excess_calls(q) / r->budget))
       return r;
   return NULL;
 }
@@ -165,8 +168,9 @@ static bool is_allowed(const hx__cost_inputs *p, unsigned choice) {
   return !(p->no_split && choice && choice <= p->devices);
 }
 
-/* Devices without the CPU share nothing and adapt to nothing, so they have to bring what is not known of them, too.
- * Their rates are in common with those of a better choice only as long as that was not measured itself. */
+/* Devices without the CPU cannot adapt during a call, so a candidate without the CPU has to be better by its
+ * uncertainty, too. As long as the best candidate was not measured, the error of the rates is common to both, and only
+ * the doubt counts. */
 static bool is_better(const hx__cost_inputs *p, const hx__decision *d, unsigned choice) {
   const hx__candidate *const o = &d->candidate[choice], *const best = &d->candidate[d->best];
   const bool with_cpu = choice <= p->devices;
@@ -178,9 +182,9 @@ static bool is_better(const hx__cost_inputs *p, const hx__decision *d, unsigned 
   return is_allowed(p, choice) && !o->idle && o->cost * (1.0 + gain) < best->cost;
 }
 
-/* The least part of a large product takes the CPU longer than a discrete GPU takes for all of it, and filling rings
- * slows the CPU further. So devices behind links are preferred without the CPU if that brings little, and until they
- * were measured. */
+/* The smallest part of a large product can take the CPU longer than all of it takes a discrete GPU, and filling staging
+ * rings slows the CPU further. So devices behind links work without the CPU if the CPU would gain little, and until the
+ * candidate with the CPU was measured. */
 static void prefer_links_alone(const hx__cost_inputs *p, hx__decision *d) {
   if (p->objective != HX__OBJECTIVE_TIME || !is_split_over_links(p, d->best)) return;
   const hx__candidate *const both = &d->candidate[d->best], *const alone = both + p->devices;
@@ -216,10 +220,10 @@ void hx__decide(const hx__cost_inputs *p, hx__decision *d) {
   for (unsigned i = 0; i < d->choices; i++) {
     if (i == d->best || !is_allowed(p, i)) continue;
     const question q = {p, d, i, &d->candidate[i], &d->candidate[d->best]};
-    const rule *const r = rule_that_is_due(&q);
-    const double hoped = r && r->in_row ? -1.0 : hoped_cost(&q);
-    if (!r || !(hoped < least)) continue;
-    least = hoped;
+    const rule *const r = find_due_rule(&q);
+    const double optimistic = r && r->in_row ? -1.0 : optimistic_cost(&q);
+    if (!r || !(optimistic < least)) continue;
+    least = optimistic;
     d->choice = i;
     d->reason = r->reason;
     d->why = r->why;
@@ -229,6 +233,7 @@ void hx__decide(const hx__cost_inputs *p, hx__decision *d) {
 double hx__first_trial_fraction(const hx__cost_inputs *p, unsigned i) {
   const hx__estimate *const e = &p->device[i].beside;
   if (!p->device[i].by_ring || (e->samples && !e->borrowed) || !(e->ns_per_unit > 0.0)) return 1.0;
-  /* A guess of the CPU's rate is often too low: then any device that is slower than the CPU begins with a trial. */
+  /* A guess of the CPU's rate is often too low, so then every device that is slower than the CPU begins with a trial.
+   */
   return hx__device_part(p, i) < (p->cpu_beside.samples ? HX__SMALL_PART : 0.5) ? TRIAL_PART : 1.0;
 }

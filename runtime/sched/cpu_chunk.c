@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a thread of the CPU takes beside devices: a guided part of what is fair for it, so that a slow core and a stolen
- * one do not stall the end, and at least some 20 us of work. Of a product, where each part reads the shared operand
- * from memory, so many slices that they are worth it, as far as that is fair: threads that read it for a few rows each
- * take the memory from one another and from the devices. */
+ * The chunk of a CPU thread beside devices: a guided part of the CPU's fair share, so that the run does not wait at its
+ * end for a slow core or one that another program uses, and at least 20 us of work. In a product, each chunk may read
+ * the shared operand from memory. Then a chunk has at least `worth` slices, as far as the fair share allows: threads
+ * that read the operand for a few rows each would compete for memory bandwidth with one another and with the devices.
+ */
 #include <math.h>
 
 #include "runtime/sched/policy.h"
@@ -16,7 +17,7 @@ size_t hx__cpu_chunk_size(const hx__cpu_chunk_view *v) {
   double fair = left, least = 0.0;
   if (v->rate > 0.0 && isfinite(v->rate)) {
     hx__participant all[HX_MAX_DEVICES + 1];
-    for (unsigned i = 0; i < v->others; i++) all[i] = v->party[i];
+    for (unsigned i = 0; i < v->others; i++) all[i] = v->other[i];
     all[v->others] = (hx__participant){v->rate, 0.0};
     const double end = hx__finish_ns(left, all, v->others + 1);
     if (isfinite(end) && v->rate * end < left) fair = v->rate * end;

@@ -8,16 +8,16 @@
 #include "runtime/sched/learn.h"
 
 #define LEAST_TIMEOUT_NS 100e6
-#define BLIND_TIMEOUT_NS 5e9 /* without a measured rate */
-#define TIMEOUT_FACTOR 8.0   /* over the time that a chunk is expected to take */
-#define LONGEST_NS 1e18      /* so that a time fits into 64 bits */
-#define LATEST_END_NS 1e15   /* likewise of what others read */
-#define LEAST_SENT 0.125     /* of a chunk's operands: less says little of the others */
-#define FOUND_DONE_NS 100e3  /* The chunk had ended before the wait began if that was so short. */
+#define DEFAULT_TIMEOUT_NS 5e9 /* if the rate is not known */
+#define TIMEOUT_FACTOR 8.0     /* times the expected time of a chunk */
+#define LONGEST_NS 1e18        /* so that a time fits into 64 bits */
+#define LATEST_END_NS 1e15     /* the same for the times that other threads read */
+#define LEAST_SENT 0.125       /* of a chunk's operands: a smaller part says little about the time of all */
+#define FOUND_DONE_NS 100e3    /* If the wait was shorter, the chunk had ended before the wait began. */
 
-static uint64_t whole_ns(double ns) { return ns < LONGEST_NS ? (uint64_t)ns : UINT64_MAX; }
+static uint64_t to_integer_ns(double ns) { return ns < LONGEST_NS ? (uint64_t)ns : UINT64_MAX; }
 
-static void publish(hx__device_run *d) {
+static void publish_progress(hx__device_run *d) {
   const double ends = d->progress.queued ? d->progress.ends_ns : 0.0;
   atomic_store_explicit(&d->rate, d->progress.rate, memory_order_relaxed);
   atomic_store_explicit(&d->ends_ns, (uint64_t)fmin(ends, LATEST_END_NS), memory_order_relaxed);
@@ -45,17 +45,18 @@ static hx__chunk take_chunk(hx__device_run *d, const hx__run_progress *run, doub
                    .launches = d->progress.launches};
   if (view.left == 0) return (hx__chunk){0, 0};
   if (fixed) return (hx__chunk){t->fixed.first + d->taken, hx__policy_alone(&view)};
-  view.others = hx__run_participants(run, d, now_ns, view.party);
-  if (run->cpu_works) view.party[view.others++] = (hx__participant){hx__run_cpu_rate(run, now_ns), 0.0};
+  view.others = hx__run_participants(run, d, now_ns, view.other);
+  if (run->cpu_works) view.other[view.others++] = (hx__participant){hx__run_cpu_rate(run, now_ns), 0.0};
   const size_t wanted = t->policy->next(&view);
   return wanted ? hx__work_range_take_back(run->range, wanted) : (hx__chunk){0, 0};
 }
 
-/* Adds a chunk to those in flight: for the others it is from now on, though its launch may take most of its time. */
+/* Adds a chunk to those in flight before it is launched, because its launch may take most of its time and the other
+ * participants are to know of it. */
 static hx__launched_chunk *add_in_flight(hx__device_run *d, hx__run_progress *run, hx__chunk chunk, double now_ns) {
   const double before = d->progress.queued ? d->progress.ends_ns : now_ns;
   hx__progress_launched(&d->progress, (double)chunk.count, now_ns);
-  publish(d);
+  publish_progress(d);
   pthread_mutex_lock(&run->lock);
   hx__launched_chunk *const v = &d->launched[d->in_flight++];
   v->submitted = NULL;
@@ -73,19 +74,19 @@ static double began_ns(const hx__device_run *d, const hx__launched_chunk *v) {
   return fmax(v->launched_ns, d->last_end_ns);
 }
 
-/* A chunk took ns, and in that time the part `shown` of its launch. */
-static hx__observation observe(const hx__device_run *d, const hx__run_progress *run, hx__chunk chunk, double ns,
-                               double shown) {
+/* The observation of a chunk that took ns, with the fraction `exposed` of its launch in that time. */
+static hx__observation observation_of(const hx__device_run *d, const hx__run_progress *run, hx__chunk chunk, double ns,
+                                      double exposed) {
   return (hx__observation){.units = (double)hx__chunk_units(run->work, chunk),
                            .slices = (double)chunk.count,
                            .ns = ns,
-                           .shown = shown,
+                           .exposed = exposed,
                            .idle = d->terms.idle && d->progress.launches == 0};
 }
 
-/* The newest chunk was not launched: what the CPU has not computed of it is given back. */
-static void not_launched(hx__device_run *d, hx__run_progress *run, const hx__run_host *host, void *self,
-                         hx__outcome outcome, const hx__progress *before) {
+/* The newest chunk could not be launched. Gives back what the CPU has not computed of it. */
+static void undo_launch(hx__device_run *d, hx__run_progress *run, const hx__run_host *host, void *self,
+                        hx__outcome outcome, const hx__progress *before) {
   const hx__launched_chunk *const v = &d->launched[d->in_flight - 1];
   pthread_mutex_lock(&run->lock);
   const hx__chunk rest = v->rest;
@@ -94,10 +95,10 @@ static void not_launched(hx__device_run *d, hx__run_progress *run, const hx__run
   pthread_mutex_unlock(&run->lock);
   host->give_back(self, rest);
   d->progress = *before;
-  publish(d);
+  publish_progress(d);
   if (outcome != HX__SUPERSEDED) return;
   const double now_ns = host->now_ns(self), ns = now_ns - began_ns(d, v);
-  const hx__observation seen = observe(d, run, v->chunk, ns / fmax(v->sent, LEAST_SENT), 1.0);
+  const hx__observation seen = observation_of(d, run, v->chunk, ns / fmax(v->sent, LEAST_SENT), 1.0);
   hx__learn_chunk(d, run, &seen, true, host->date_s(self));
   d->busy_ns += ns;
   if (host->ended) host->ended(self, v, began_ns(d, v), now_ns, outcome);
@@ -112,16 +113,16 @@ void hx__device_run_fill(hx__device_run *d, hx__run_progress *run, const hx__run
     hx__launched_chunk *const v = add_in_flight(d, run, chunk, host->now_ns(self));
     d->outcome = host->launch(self, v);
     v->submit_ns = host->now_ns(self) - v->launched_ns;
-    if (d->outcome != HX__DONE) not_launched(d, run, host, self, d->outcome, &before);
+    if (d->outcome != HX__DONE) undo_launch(d, run, host, self, d->outcome, &before);
   }
 }
 
 static uint64_t deadline(const hx__device_run *d, hx__chunk chunk, double now_ns) {
   const double set = d->terms.timeout_ns;
-  if (set > 0.0) return whole_ns(now_ns + set);
-  if (!(d->progress.rate > 0.0)) return whole_ns(now_ns + BLIND_TIMEOUT_NS);
+  if (set > 0.0) return to_integer_ns(now_ns + set);
+  if (!(d->progress.rate > 0.0)) return to_integer_ns(now_ns + DEFAULT_TIMEOUT_NS);
   const double predicted = TIMEOUT_FACTOR * hx__progress_chunk_ns(&d->progress, (double)chunk.count);
-  return whole_ns(now_ns + fmin(fmax(predicted, LEAST_TIMEOUT_NS), LONGEST_NS));
+  return to_integer_ns(now_ns + fmin(fmax(predicted, LEAST_TIMEOUT_NS), LONGEST_NS));
 }
 
 uint64_t hx__device_run_await(hx__device_run *d, hx__run_progress *run, double now_ns) {
@@ -155,9 +156,9 @@ static void remove_oldest(hx__device_run *d, hx__run_progress *run, hx__launched
   pthread_mutex_unlock(&run->lock);
 }
 
-/* When the oldest chunk ended, which was found done at now_ns. Submitting the next one may keep the worker, if operands
- * go through a staging ring, and counts as that chunk's time: the oldest one had ended before. */
-static double end_of_found(const hx__device_run *d, double began, double now_ns) {
+/* When the oldest chunk ended, which was found done at now_ns. If operands go through a staging ring, submitting the
+ * next chunk takes the worker long, and the oldest chunk ended before that: the time is counted for the next chunk. */
+static double end_of_found_chunk(const hx__device_run *d, double began, double now_ns) {
   const double submit_ns = d->in_flight > 1 ? d->launched[1].submit_ns : 0.0;
   return now_ns - began > submit_ns ? now_ns - submit_ns : now_ns;
 }
@@ -166,23 +167,23 @@ void hx__device_run_chunk_ended(hx__device_run *d, hx__run_progress *run, const 
                                 hx__outcome outcome, double waited_from_ns, hx__launched_chunk *result) {
   const double seen_ns = host->now_ns(self), began = began_ns(d, &d->launched[0]);
   const bool found = outcome == HX__DONE && seen_ns - waited_from_ns < FOUND_DONE_NS;
-  const double now_ns = found ? end_of_found(d, began, seen_ns) : seen_ns, ns = now_ns - began;
-  const bool given_up = d->outcome == HX__TIMED_OUT; /* with a chunk before it: its own time says nothing */
+  const double now_ns = found ? end_of_found_chunk(d, began, seen_ns) : seen_ns, ns = now_ns - began;
+  const bool given_up = d->outcome == HX__TIMED_OUT; /* A chunk before it timed out, so its own time says nothing. */
   remove_oldest(d, run, result);
-  const double shown = hx__launch_shown(d->progress.latency_ns, began - result->launched_ns);
+  const double exposed = hx__launch_exposed(d->progress.latency_ns, began - result->launched_ns);
   d->last_end_ns = now_ns;
   d->busy_ns += ns;
   if (outcome != HX__DONE) host->give_back(self, result->rest);
-  hx__observation seen = observe(d, run, result->chunk, ns, shown), known;
+  hx__observation seen = observation_of(d, run, result->chunk, ns, exposed), known;
   if (outcome == HX__DONE) {
     seen = hx__observation_add(&d->unlearned, &seen, found, &known);
     hx__learn_chunk(d, run, &known, true, host->date_s(self));
   } else if (outcome == HX__TIMED_OUT && !given_up) {
     hx__learn_chunk(d, run, &seen, false, host->date_s(self));
   }
-  hx__progress_observe(&d->progress, seen.slices, seen.ns, seen.shown);
+  hx__progress_observe(&d->progress, seen.slices, seen.ns, seen.exposed);
   hx__progress_chunk_done(&d->progress, (double)result->chunk.count, now_ns);
-  publish(d);
+  publish_progress(d);
   if (d->outcome == HX__DONE || outcome == HX__FAILED) d->outcome = outcome;
   if (host->ended) host->ended(self, result, began, now_ns, outcome);
 }
@@ -193,8 +194,9 @@ void hx__device_run_delivered(hx__device_run *d, const hx__run_progress *run, hx
   d->units += hx__chunk_units(run->work, chunk);
 }
 
-/* After a trial the CPU has the rest of the run for itself: what it does beside the device it has shown by now. */
-static void note_trial(const hx__device_run *d, hx__run_progress *run) {
+/* After a trial the CPU computes the rest of the run alone, so its rate beside the device is what it has done so far.
+ */
+static void record_trial(const hx__device_run *d, hx__run_progress *run) {
   if (!d->terms.trial || !d->chunks) return;
   atomic_store(&run->cpu_trial_done, atomic_load(&run->cpu_done));
   atomic_store(&run->cpu_trial_ns, atomic_load(&run->cpu_busy_ns) / run->threads);
@@ -202,7 +204,7 @@ static void note_trial(const hx__device_run *d, hx__run_progress *run) {
 
 void hx__device_run_finish(hx__device_run *d, hx__run_progress *run, const hx__run_host *host, void *self) {
   hx__learn_chunk(d, run, &d->unlearned, true, host->date_s(self));
-  note_trial(d, run);
+  record_trial(d, run);
 }
 
 hx__chunk hx__device_run_untaken(const hx__device_run *d) {

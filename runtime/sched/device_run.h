@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A run as its participants see it, without threads, drivers or a clock of its own: what a device takes next, what it
- * has in flight, what a chunk that has ended shows, and which chunks the CPU computes again. Device workers
+ * A run without threads, drivers or a clock of its own: which chunk a device takes next, what it has in flight, what is
+ * learned from a chunk that has ended, and which chunks the CPU computes again. Device workers
  * (runtime/run) and the simulator (sim/) run these same functions; each brings its clock and its launches as an
  * hx__run_host. Times are nanoseconds of the host's clock. */
 #ifndef HX_SCHED_DEVICE_RUN_H
@@ -18,27 +18,27 @@
 typedef struct hx__launched_chunk {
   struct hx__inflight *submitted; /* the backend's; NULL until it is submitted */
   hx__chunk chunk;
-  hx__chunk rest;               /* what of it the CPU has not computed again; under the run's lock */
+  hx__chunk rest;               /* the part that the CPU has not computed again; under the run's lock */
   double launched_ns;           /* when its launch began, */
   double submit_ns;             /* and how long that kept the worker */
-  double expected_ns;           /* from there, or from the end of the chunk before it, to its end; 0: not known */
+  double expected_ns;           /* from its launch, or from the end of the chunk before it, to its end; 0: not known */
   double sent;                  /* superseded: at least this fraction of its operands had been sent */
-  _Atomic uint64_t deadline_ns; /* 0 as soon as nothing is left of it */
+  _Atomic uint64_t deadline_ns; /* 0 as soon as `rest` is empty */
 } hx__launched_chunk;
 
-/* What does not change while a device takes part in a run. */
+/* The terms on which a device takes part in a run. They do not change during the run. */
 typedef struct hx__device_terms {
-  const hx__policy *policy; /* NULL: it does `fixed` and nothing else */
+  const hx__policy *policy; /* NULL: it computes `fixed` and nothing else */
   hx__chunk fixed;
   double share;          /* policy static: this device's share of the run */
-  size_t trial;          /* slices that it may have at most, because nothing is known of it; 0: any number */
+  size_t trial;          /* slices that it may have at most, because its rate is not known; 0: any number */
   hx__estimate expected; /* of its chunks, in units, in this company */
-  bool idle;             /* It has slept, so that its first launch takes longer. */
+  bool idle;             /* It has been idle, so that its first launch takes longer. */
   hx__rate_key key;      /* under which its chunks are learned */
   double timeout_ns;     /* of a chunk; INFINITY: none; 0: by its rate */
   bool may_last_long;    /* a launch of a fixed part: the device is a CPU, which no driver resets */
-  bool may_be_redone;    /* The CPU may compute again what this device is late with. */
-  size_t grain, most;    /* Its chunks are multiples of grain slices and have at most so many. */
+  bool may_be_redone;    /* The CPU may compute its overdue chunks again. */
+  size_t grain, most;    /* Its chunks are multiples of grain slices and have at most `most`. */
   unsigned depth;        /* chunks that it may have in flight: at most HX__DEPTH */
 } hx__device_terms;
 
@@ -49,7 +49,7 @@ typedef struct hx__device_run {
   /* The worker's own. */
   size_t taken; /* slices */
   hx__progress progress;
-  hx__outcome outcome;       /* HX__DONE as long as it may launch */
+  hx__outcome outcome;       /* HX__DONE as long as it may launch chunks */
   double last_end_ns;        /* when the last chunk ended */
   hx__observation unlearned; /* of a chunk whose end is known only together with the next one's */
   double store_ns;           /* to store the results of a slice while the device computes; 0: not known, or it cannot */
@@ -63,7 +63,7 @@ typedef struct hx__device_run {
   _Atomic uint64_t ends_ns; /* when what is in flight is expected to end; 0: nothing is, or the rate is not known */
   _Atomic bool working;     /* It still takes part. */
 
-  /* What came of it, for others to read when the worker is done. */
+  /* The results, for other threads to read when the worker is done. */
   uint32_t chunks;
   uint64_t units;
   double busy_ns;
@@ -96,7 +96,7 @@ typedef struct hx__run_progress {
   uint32_t redone;        /* chunks of which the CPU has computed everything that was left */
 } hx__run_progress;
 
-/* What carries device runs out: drivers, threads and the machine's clocks, or the simulator. */
+/* The host of device runs: drivers, threads and the machine's clocks, or the simulator. */
 typedef struct hx__run_host {
   double (*now_ns)(void *self);
   uint64_t (*date_s)(void *self);
@@ -108,35 +108,35 @@ typedef struct hx__run_host {
   void (*ended)(void *self, const hx__launched_chunk *chunk, double began_ns, double ended_ns, hx__outcome outcome);
 } hx__run_host;
 
-/* Members that are not named in the terms start at 0. */
+/* The members that are set before a run begins must be set; all others are 0. */
 void hx__run_progress_begin(hx__run_progress *run, const hx__estimate *cpu);
 void hx__run_progress_end(hx__run_progress *run);
 /* Adds a device before the run begins. */
 void hx__device_run_begin(hx__device_run *device, hx__run_progress *run, const hx__device_terms *terms);
 
-/* Launches chunks until as many are in flight as may be or the policy has nothing more for now. */
+/* Launches chunks until terms.depth are in flight or the policy gives none. */
 void hx__device_run_fill(hx__device_run *device, hx__run_progress *run, const hx__run_host *host, void *self);
-/* The oldest chunk in flight is waited for from now_ns on. Returns its deadline if the CPU leaves something of it, and
- * sets the chunk's own, which the CPU may bring forward. */
+/* The worker begins to wait for the oldest chunk in flight at now_ns. Sets the deadline of the chunk, which the CPU may
+ * bring forward, and returns the deadline that it has without that. */
 uint64_t hx__device_run_await(hx__device_run *device, hx__run_progress *run, double now_ns);
-/* The oldest chunk in flight, which was waited for from waited_from_ns on, has ended in this way: it is removed from
- * those in flight, and what it shows is learned. What is left of it goes back to the CPU unless it is done; then
- * result->rest is to be delivered. */
+/* The oldest chunk in flight, for which the worker has waited since waited_from_ns, has ended with `outcome`. Moves it
+ * from those in flight to *result and learns from it. If it is done, the caller delivers result->rest; otherwise that
+ * goes back to the CPU. */
 void hx__device_run_chunk_ended(hx__device_run *device, hx__run_progress *run, const hx__run_host *host, void *self,
                                 hx__outcome outcome, double waited_from_ns, hx__launched_chunk *result);
-/* A chunk's results have reached the caller. */
+/* The results of a chunk are in the caller's memory. */
 void hx__device_run_delivered(hx__device_run *device, const hx__run_progress *run, hx__chunk chunk);
-/* Nothing is in flight any more and nothing will be launched: what is not learned yet is learned. */
+/* Nothing is in flight and nothing will be launched: learns from the last observation. */
 void hx__device_run_finish(hx__device_run *device, hx__run_progress *run, const hx__run_host *host, void *self);
-/* Sets whether it still takes part. */
+/* Sets whether the device still takes part. */
 void hx__device_run_set_working(hx__device_run *device, hx__run_progress *run, bool working);
-/* The slices of a fixed part that it has not taken. By its worker, or when that has ended. */
+/* The slices of a fixed part that the device has not taken. Called by its worker, or after that has ended. */
 hx__chunk hx__device_run_untaken(const hx__device_run *device);
 
-/* The other participants, except for one device (NULL: none), and when they may launch again. On any thread. */
+/* The devices that take part, without `except` (may be NULL), and when they can launch again. On any thread. */
 unsigned hx__run_participants(const hx__run_progress *run, const hx__device_run *except, double now_ns,
                               hx__participant participants[HX_MAX_DEVICES]);
-/* The CPU's rate as this run has shown it, in slices a nanosecond; 0 if it only computes what devices give back. */
+/* The CPU's rate as observed in this run, in slices per nanosecond; 0 if it only computes what devices give back. */
 double hx__run_cpu_rate(const hx__run_progress *run, double now_ns);
 /* A thread of the CPU has finished a chunk in `ns`. */
 void hx__run_cpu_done(hx__run_progress *run, size_t slices, double ns);
@@ -144,12 +144,13 @@ void hx__run_cpu_done(hx__run_progress *run, size_t slices, double ns);
  * `worth` are computed at a lower rate. */
 size_t hx__run_cpu_chunk(const hx__run_progress *run, hx__cpu_chunk_view view, double now_ns);
 
-/* A device for which the idle CPU of that rate had better not wait; NULL: none now, and *look_ns says when to ask
- * again, 0: no device can become overdue. Devices whose bits are set in `except` are left out. Under the run's lock. */
+/* An overdue device: the idle CPU, at cpu_rate, gains by computing its last chunk again instead of waiting. NULL: there
+ * is none now, and *check_ns says when to call again; 0: no device can become overdue. Devices whose bits are set in
+ * `except` are left out. Under the run's lock. */
 hx__device_run *hx__find_overdue(hx__run_progress *run, double cpu_rate, double now_ns, uint32_t except,
-                                 double *look_ns);
-/* The slices of its last chunk in flight that a thread of the CPU computes again next; none: it does not pay, or
- * nothing is left. */
+                                 double *check_ns);
+/* The slices of its last chunk in flight that a thread of the CPU computes again next. None if it does not pay any more
+ * or nothing is left. */
 hx__chunk hx__redo_next_part(hx__run_progress *run, hx__device_run *overdue, size_t grain, double now_ns);
 
 #endif

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The expected time of a choice. A choice that was measured twice is expected to take what its calls took: rates of
- * participants that share cores, memory or power do not add up. Before that, and if the rates say that a participant
- * has become far slower, it is the time at which all participants end together by their rates (finish.h).
+ * The expected time of a candidate. One that was measured twice is expected to take as long as its calls took, because
+ * the rates of participants that share cores, memory or power do not add up. Before that, and if a participant has
+ * become far slower by its rate, the expected time is the one at which all participants end by their rates (finish.h).
  *
- * The uncertainty of a choice has two parts. That of the rates is common to all choices with the same devices, so it
- * says nothing of which of them is best; what a choice has beyond it is its doubt. */
+ * The uncertainty of a candidate has two parts. The uncertainty of the rates is common to all candidates with the same
+ * devices, so it does not tell which of them is best. The rest is called the doubt of the candidate. */
 #include "runtime/sched/estimate.h"
 
 #include <math.h>
 
-/* Waking a device's worker thread and waiting for it. An estimate; slower_test and
- * objective_test pass at 0, too. */
+/* To wake a device's worker and to wait for it. An estimate: never_slower_test and objective_test pass at 0, too. */
 #define JOIN_NS 12e3
-/* Standard deviation of the logarithm of what rates say of a choice that was never measured, beside their own; half of
- * that, at most, of one that was. slower_test fails at 0.1 (devices are tried too late), sim_test at 0.4 (too often).
+/* The doubt of a candidate that was never measured, as a standard deviation of the logarithm of its time; one that was
+ * measured has at most half. never_slower_test fails at 0.1 (devices are tried too late), sim_test at 0.4 (too often).
  */
 #define PARTS_SIGMA 0.2
 
@@ -22,8 +21,8 @@ static hx__participant participant_of(const hx__estimate *e, bool idle) {
                            e->latency_ns + (idle ? e->idle_ns : 0.0)};
 }
 
-/* The CPU beside devices. No participant is faster in company: if one seems to be, it was measured at another moment,
- * and a device that can do nothing would be a reason to choose the CPU with it. */
+/* The CPU beside devices. No participant is faster in company. If the CPU seems to be, its rates were measured at
+ * different times, and a device that does nothing would seem to make the CPU faster. */
 static hx__estimate cpu_beside(const hx__cost_inputs *p) {
   hx__estimate e = p->cpu_beside;
   if (p->cpu_alone.samples && !p->cpu_alone.borrowed) e.ns_per_unit = fmax(e.ns_per_unit, p->cpu_alone.ns_per_unit);
@@ -54,8 +53,8 @@ double hx__device_part(const hx__cost_inputs *p, unsigned i) {
   return rate / (rate + 1.0 / p->cpu_beside.ns_per_unit);
 }
 
-/* The least time that a choice with the CPU could take: no participant is faster in company, and CPU threads that fill
- * the ring of a device do nothing else. */
+/* The least time that a candidate with the CPU could take. No participant is faster in company, and CPU threads that
+ * fill a staging ring do not compute. */
 static double least_ns(const hx__cost_inputs *p, hx__choice c) {
   hx__participant participant[HX__MAX_CANDIDATE_DEVICES + 1];
   bool fills_ring = false;
@@ -69,7 +68,7 @@ static double least_ns(const hx__cost_inputs *p, hx__choice c) {
   return hx__finish_ns(p->units, participant, c.devices + 1);
 }
 
-/* Whether trials have shown how small devices behind rings do, and how the CPU does beside them. */
+/* Whether trials have measured slow devices behind staging rings, and the CPU beside them. */
 static bool trials_are_done(const hx__cost_inputs *p, unsigned devices) {
   bool done = p->cpu_beside.samples != 0;
   for (unsigned i = 0; i < devices; i++) {
@@ -79,8 +78,8 @@ static bool trials_are_done(const hx__cost_inputs *p, unsigned devices) {
   return done;
 }
 
-/* The doubt of a choice that was never measured. What the CPU loses in company a device may lose, too, and be so much
- * faster alone. */
+/* The doubt of a candidate that was never measured. A device may lose as much in company as the CPU does, and be that
+ * much faster alone. */
 static double untried_doubt(const hx__cost_inputs *p, unsigned choice) {
   const bool with_cpu = choice && choice <= p->devices, other_class = choice == 0 && p->cpu_alone.borrowed;
   if (other_class) return fmax(log(HX__NO_SLOWER), p->cpu_alone.sigma);
@@ -91,13 +90,13 @@ static double untried_doubt(const hx__cost_inputs *p, unsigned choice) {
   return choice ? doubt : fmax(doubt, p->cpu_alone.sigma);
 }
 
-/* The spread from call to call is no doubt about the mean. */
+/* The doubt of a candidate that was measured is the error of the mean, not the spread from call to call. */
 static double measured_doubt(const hx__estimate *e) { return fmin(e->sigma / sqrt(e->samples), 0.5 * PARTS_SIGMA); }
 
 hx__candidate hx__candidate_of(const hx__cost_inputs *p, unsigned choice) {
   const hx__choice c = hx__choice_of(choice, p->devices);
   const hx__estimate *const measured = choice ? &p->call[choice] : &p->cpu_alone;
-  const bool own = !measured->borrowed; /* The CPU's rate may be that of another class of sizes. */
+  const bool own = !measured->borrowed; /* The CPU's rate may be that of another size class. */
   double rates_sigma = 1.0;
   hx__candidate o = {.parts_ns = time_by_rates(p, c, &rates_sigma),
                      .watts = measured->watts,
@@ -127,7 +126,7 @@ hx__candidate hx__candidate_of(const hx__cost_inputs *p, unsigned choice) {
   return o;
 }
 
-/* An unknown power may be far lower than that of another choice: a GPU may draw a fifth of what the CPU does. */
+/* An unknown power may be far lower than that of another candidate: a GPU may draw a fifth of what the CPU draws. */
 void hx__candidate_set_cost(hx__objective objective, double usual_watts, hx__candidate *o) {
   o->cost = o->ns;
   if (objective == HX__OBJECTIVE_TIME) return;

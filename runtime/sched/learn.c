@@ -5,17 +5,17 @@
 void hx__learn_chunk(const hx__device_run *d, hx__run_progress *run, const hx__observation *seen, bool has_ended,
                      uint64_t date_s) {
   const hx__estimate *const expected = &d->terms.expected;
-  const double hidden = 1.0 - seen->shown, ns = seen->ns + hidden * d->progress.latency_ns;
-  if (!(seen->slices > 0.0) || !hx__tells(expected, seen->units, seen->idle, ns, has_ended)) return;
-  /* With shares that were set by hand some participant is idle for a while. */
-  const bool by_hand = !d->terms.policy && (run->cpu_works || run->devices > 1);
-  if ((run->disturbed || by_hand) && expected->samples) return;
+  const double hidden = 1.0 - seen->exposed, ns = seen->ns + hidden * d->progress.latency_ns;
+  if (!(seen->slices > 0.0) || !hx__is_informative(expected, seen->units, seen->idle, ns, has_ended)) return;
+  /* With a numeric share, some participants are idle for a while. */
+  const bool by_share = !d->terms.policy && (run->cpu_works || run->devices > 1);
+  if ((run->disturbed || by_share) && expected->samples) return;
   if (atomic_load(&run->grown) && expected->ns_per_unit > 0.0) return;
   const hx__sample sample = {.units = seen->units, .ns = seen->ns, .idle = seen->idle, .hidden = hidden};
   hx__model_learn(run->model, &d->terms.key, expected, sample, date_s);
 }
 
-/* From the CPU's part; beside a device that had only a trial, from what the CPU had done by the end of the trial. */
+/* Learns from the CPU's part, or if a device had only a trial, from what the CPU had done by the end of the trial. */
 static void learn_cpu(hx__run_progress *run, const hx__run_result *r, uint64_t date_s) {
   const size_t trial_done = atomic_load(&run->cpu_trial_done);
   hx__sample sample = {.units = r->cpu_units, .ns = r->cpu_ns, .turn = r->turn, .best = r->best};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of measurements. It is set-associative, and a full set gives up its oldest entry. */
+ * The table of measurements. It is set-associative; a new entry replaces the oldest one of a full set. */
 #include "runtime/sched/model.h"
 
 #include <math.h>
@@ -11,13 +11,14 @@
 #include "runtime/sched/rate_filter.h"
 
 #define WAYS 16u
-#define CLASS_REACH 4u        /* Size classes so far away may stand in for one another. */
+#define CLASS_REACH 4u        /* The estimate of a size class at most so far away is used if there is none. */
 #define CLASS_SIGMA 0.15      /* for each class of distance */
-#define METERING_BEGUN_NS 1.0 /* An entry of which power is being measured has this much, at least. */
+#define METERING_BEGUN_NS 1.0 /* the least metered_ns of an entry whose power is being measured */
 
-#define NO_FASTER 1.1     /* in company */
-#define STALE_S 60u       /* Nearer measurements do not limit one another: copies may be slower still in company. */
-#define OTHER_COMPANY 0.2 /* added to sigma for what another company has told */
+#define NO_FASTER 1.1 /* in company */
+#define STALE_S \
+  60u /* Measurements that are nearer in time do not limit one another: copies may be even slower in company. */
+#define OTHER_COMPANY 0.2 /* added to sigma if a rate was clamped by that of another company */
 
 #define PRIOR_LATENCY_NS 50e3
 #define PRIOR_GAP 0.1 /* of a launch */
@@ -39,7 +40,7 @@ hx__estimate hx__prior_of(double latency_ns, double ns_per_unit) {
 
 uint32_t hx__size_class(uint64_t units) { return units ? 63u - (uint32_t)__builtin_clzll(units) : 0; }
 
-static uint64_t mixed(uint64_t h) { /* splitmix64, Steele et al., OOPSLA 2014 */
+static uint64_t mix_bits(uint64_t h) { /* splitmix64, Steele et al., OOPSLA 2014 */
   h = (h ^ h >> 30) * 0xbf58476d1ce4e5b9u;
   h = (h ^ h >> 27) * 0x94d049bb133111ebu;
   return h ^ h >> 31;
@@ -50,12 +51,12 @@ uint64_t hx__identity(const char *name, const char *driver) {
   for (; *name; name++) h = (h ^ (unsigned char)*name) * 0x100000001b3u;
   h = (h ^ 1) * 0x100000001b3u;
   for (; *driver; driver++) h = (h ^ (unsigned char)*driver) * 0x100000001b3u;
-  return mixed(h) | 1; /* 0 is a whole call */
+  return mix_bits(h) | 1; /* 0 stands for whole calls */
 }
 
 /* A hash of a key without its size class. */
 static uint64_t family_of(const hx__rate_key *k) {
-  return mixed(k->device + 0x9e3779b97f4a7c15u * k->needs) + k->who + ((uint64_t)k->threads << 8 | k->power);
+  return mix_bits(k->device + 0x9e3779b97f4a7c15u * k->needs) + k->who + ((uint64_t)k->threads << 8 | k->power);
 }
 
 static hx__model_entry *set_of(hx__model *m, const hx__rate_key *k) {
@@ -63,7 +64,7 @@ static hx__model_entry *set_of(hx__model *m, const hx__rate_key *k) {
   return &m->entry[h % (HX__MODEL_ENTRIES / WAYS) * WAYS];
 }
 
-/* Whether anything was ever learned of a key's family; it may say so of a family with the same hash. */
+/* Whether anything was ever learned in a key's family. True by mistake for a family with the same hash. */
 static unsigned char *is_family_known(hx__model *m, const hx__rate_key *k) {
   return &m->known_families[(family_of(k) * 0x9e3779b97f4a7c15u >> 32) % sizeof m->known_families];
 }
@@ -73,7 +74,7 @@ static bool is_same_key(const hx__rate_key *a, const hx__rate_key *b) {
          a->threads == b->threads && a->power == b->power;
 }
 
-static hx__model_entry *find(hx__model *m, const hx__rate_key *key) {
+static hx__model_entry *find_entry(hx__model *m, const hx__rate_key *key) {
   hx__model_entry *const set = set_of(m, key);
   for (unsigned i = 0; i < WAYS && set[i].samples; i++)
     if (is_same_key(&set[i].key, key)) return &set[i];
@@ -93,7 +94,7 @@ static hx__model_entry *new_entry(hx__model *m, const hx__rate_key *key) {
 
 hx__estimate hx__model_estimate_exact(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
   hx__lock(&m->lock);
-  const hx__estimate e = hx__filter_estimate(find(m, key), now_s);
+  const hx__estimate e = hx__filter_estimate(find_entry(m, key), now_s);
   hx__unlock(&m->lock);
   return e;
 }
@@ -104,7 +105,7 @@ static hx__estimate neighbour(hx__model *m, const hx__rate_key *key, bool above,
   for (*away = 1; *away <= CLASS_REACH; ++*away) {
     if (!above && *away > key->size_class) break;
     k.size_class = above ? key->size_class + *away : key->size_class - *away;
-    const hx__estimate e = hx__filter_estimate(find(m, &k), now_s);
+    const hx__estimate e = hx__filter_estimate(find_entry(m, &k), now_s);
     if (e.samples) return e;
   }
   return (hx__estimate){.samples = 0};
@@ -115,7 +116,7 @@ static double interpolate(double low, double high, double weight) { return low +
 hx__estimate hx__model_estimate(hx__model *m, const hx__rate_key *key, uint64_t now_s) {
   hx__lock(&m->lock);
   const bool known = *is_family_known(m, key) != 0;
-  hx__estimate e = hx__filter_estimate(known ? find(m, key) : NULL, now_s);
+  hx__estimate e = hx__filter_estimate(known ? find_entry(m, key) : NULL, now_s);
   if (known && !e.samples) {
     uint32_t down, up;
     const hx__estimate low = neighbour(m, key, false, now_s, &down), high = neighbour(m, key, true, now_s, &up);
@@ -155,7 +156,7 @@ void hx__reconcile(hx__estimate *alone, hx__estimate *beside) {
 void hx__model_learn(hx__model *m, const hx__rate_key *key, const hx__estimate *prior, hx__sample s, uint64_t now_s) {
   if (!hx__is_plausible(s.units) || !hx__is_plausible(s.ns) || !hx__is_plausible(s.ns / s.units)) return;
   hx__lock(&m->lock);
-  hx__model_entry *e = find(m, key);
+  hx__model_entry *e = find_entry(m, key);
   if (!e) hx__filter_begin(e = new_entry(m, key), key, prior, s);
   hx__filter_learn(e, s, now_s);
   m->changes++;
@@ -165,7 +166,7 @@ void hx__model_learn(hx__model *m, const hx__rate_key *key, const hx__estimate *
 void hx__model_count_call(hx__model *m, const hx__rate_key *key, hx__sample s, uint64_t now_s) {
   if (!hx__is_plausible(s.units) || !hx__is_plausible(s.ns) || !hx__is_plausible(s.ns / s.units)) return;
   hx__lock(&m->lock);
-  hx__model_entry *e = find(m, key);
+  hx__model_entry *e = find_entry(m, key);
   if (!e) hx__filter_begin(e = new_entry(m, key), key, &hx__prior_call, s);
   if (e->samples < UINT32_MAX) e->samples++;
   e->turn = s.turn;
@@ -191,7 +192,7 @@ unsigned hx__model_consecutive_calls(hx__model *m, const hx__rate_key *key) {
 
 void hx__model_learn_power(hx__model *m, const hx__rate_key *key, double joules, double ns) {
   hx__lock(&m->lock);
-  hx__model_entry *const e = find(m, key);
+  hx__model_entry *const e = find_entry(m, key);
   const bool measured = isfinite(joules) && joules >= 0.0 && hx__is_plausible(ns),
              follows = is_same_key(&m->last_metered, key);
   m->last_metered = *key;
@@ -208,7 +209,7 @@ void hx__model_learn_power(hx__model *m, const hx__rate_key *key, double joules,
 bool hx__model_merge(hx__model *m, const hx__model_entry *e, uint64_t now_s) {
   if (e->samples == 0 || e->date > now_s || !hx__filter_is_sound(e)) return false;
   hx__lock(&m->lock);
-  hx__model_entry *to = find(m, &e->key);
+  hx__model_entry *to = find_entry(m, &e->key);
   if (!to) to = new_entry(m, &e->key);
   const bool newer = !to->samples || to->date < e->date;
   if (newer) *to = *e;

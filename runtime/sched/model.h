@@ -2,9 +2,9 @@
  * What was measured: the times of participants (a device's chunks, the CPU's side) and of whole calls, by their units,
  * under keys of device, kernel, size class, threads, power source and company. Each entry is a robust Kalman filter of
  * the line
- *     time = latency + (idle, if the device has slept) + units * ns_per_unit
- * (rate_filter.c): launches of different sizes tell latency and rate apart, outliers are believed as they repeat, and
- * old measurements are trusted less. There is no clock here: callers say what second it is. */
+ *     time = latency + (idle, if the device was idle) + units * ns_per_unit
+ * (rate_filter.c). Launches of different sizes separate latency and rate, outliers count more if they repeat, and old
+ * measurements count less. There is no clock here: callers pass the date. */
 #ifndef HX_SCHED_MODEL_H
 #define HX_SCHED_MODEL_H
 
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* All members mean the same in every process, so that the table can be kept on disk. There is no padding: keys are
+/* All members mean the same in every process, so that the table can be cached on disk. There is no padding: keys are
  * hashed and stored as bytes. */
 typedef struct hx__rate_key {
   uint64_t device; /* hx__identity of one; 0: whole calls */
@@ -25,14 +25,14 @@ typedef struct hx__rate_key {
 } hx__rate_key;
 
 typedef struct hx__estimate {
-  double ns_per_unit; /* 0: nothing is known */
+  double ns_per_unit; /* 0: not known */
   double latency_ns;  /* of a launch */
-  double idle_ns;     /* what is added to it if the device has slept */
+  double idle_ns;     /* added to it if the device was idle */
   double sigma;       /* standard deviation of the logarithm of a time that is predicted by this */
   uint32_t samples;   /* 0: a guess */
   uint64_t date;      /* of the last sample, in seconds */
   uint64_t turn;      /* of the last sample, in decisions about such tasks */
-  double gap_ns;      /* what is left of the latency of a launch that is queued behind another */
+  double gap_ns;      /* the latency of a launch that is queued behind another */
   double watts;       /* the power that the processor draws during such calls; 0: not known */
   bool metering;      /* watts is being measured, which takes some more calls in a row */
   uint64_t best_turn; /* the last decision that took it for the best choice; 0: none */
@@ -42,15 +42,15 @@ typedef struct hx__estimate {
 /* One measurement. */
 typedef struct hx__sample {
   double units, ns;
-  bool idle;     /* The device had slept. */
+  bool idle;     /* The device was idle. */
   uint64_t turn; /* of the decision; 0: there was none */
   double hidden; /* the part of the launch that passed while the chunk before it was computed */
-  bool best;     /* That decision took this for the best choice. */
+  bool best;     /* It was the best candidate of that decision. */
 } hx__sample;
 
-/* Others can take a core, power and memory from a participant: it is at most so many times as slow as alone. */
+/* In company a participant loses cores, power and memory bandwidth. It is at most this factor slower than alone. */
 #define HX__NO_SLOWER 2.5
-/* What a core that another program has taken for a while costs a call: a time slice or two. */
+/* What a call loses if another program uses one of its cores for a while: a time slice or two. */
 #define HX__TAKEN_CORE_NS 1e7
 
 #define HX__MODEL_ENTRIES 1024u
@@ -86,7 +86,7 @@ uint64_t hx__identity(const char *name, const char *driver);
 
 /* What is expected before anything is measured. */
 extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call;
-/* The same for a device of which a small launch was timed; latency_ns 0: not even that. */
+/* The same for a device whose latency was measured by a small launch; latency_ns 0: it was not. */
 hx__estimate hx__prior_of(double latency_ns, double ns_per_unit);
 
 /* The estimate of a key, else one between the nearest size classes that have one, at most four away, with a greater
@@ -96,8 +96,8 @@ hx__estimate hx__model_estimate(hx__model *model, const hx__rate_key *key, uint6
 hx__estimate hx__model_estimate_exact(hx__model *model, const hx__rate_key *key, uint64_t now_s);
 
 /* Two estimates of one participant, alone and in company: nothing is faster in company, or slower than HX__NO_SLOWER
- * says. If they contradict that, and were measured a minute or more apart, the older one is brought to what the newer
- * one allows. What is only guessed of a participant alone is brought to what was measured in company. */
+ * says. If they contradict that and were measured a minute or more apart, the older one is clamped to what the newer
+ * one allows. An estimate of a participant alone that is only a guess is clamped to what was measured in company. */
 void hx__reconcile(hx__estimate *alone, hx__estimate *beside);
 
 /* Learns a sample. prior: what was expected, for a key that is new. Implausible samples (not finite, not above 0) are
@@ -105,17 +105,18 @@ void hx__reconcile(hx__estimate *alone, hx__estimate *beside);
 void hx__model_learn(hx__model *model, const hx__rate_key *key, const hx__estimate *prior, hx__sample sample,
                      uint64_t now_s);
 
-/* Counts a call whose time is that of something else, too. Nothing is learned of it, unless the key is new. */
+/* Counts a call whose time includes something else. Its time is not learned, unless the key is new. */
 void hx__model_count_call(hx__model *model, const hx__rate_key *key, hx__sample sample, uint64_t now_s);
 
-/* Notes that a call with this key has ended; and how many calls with it have ended in a row, 0 if the last call had
- * another key. */
+/* A call with this key has ended. */
 void hx__model_note_call_end(hx__model *model, const hx__rate_key *key);
+/* How many calls with this key have ended in a row; 0 if the last call had another key. */
 unsigned hx__model_consecutive_calls(hx__model *model, const hx__rate_key *key);
 
-/* Learns what a call drew, for a key that hx__model_learn or hx__model_count_call has seen; joules NaN: that was not
- * measured. The counters move once a millisecond. So of calls under HX__ENERGY_LEAST_NS only those count that follow
- * one of the same key (else it would answer for what was drawn before), added up until they have lasted long enough. */
+/* Learns the power of a call, for a key that hx__model_learn or hx__model_count_call has seen. joules NaN: not
+ * measured. The counters move once a millisecond, so a short call may be charged energy of the call before it. Calls
+ * that are shorter than HX__ENERGY_LEAST_NS are therefore added up until they have lasted that long, and count only if
+ * they follow a call with the same key. */
 void hx__model_learn_power(hx__model *model, const hx__rate_key *key, double joules, double ns);
 
 /* Takes over an entry of another table if this table's is older or missing. Returns false if it does not, or if the

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The filter. Its state is s = (latency, idle, rate, gap) with the covariance P, rate being ns_per_unit. A sample of u
  * units and t nanoseconds, a part `hidden` of whose launch passed behind the chunk before it, is expected to take
- *     T = h . s,   h = (1 - hidden, 1 if the device had slept else 0, u, hidden)
+ *     T = h . s,   h = (1 - hidden, 1 if the device was idle else 0, u, hidden)
  * and its innovation is e = ln(t / T). With v, the mean square of past innovations, and e', the clipped innovation:
  *     S = h . P h + v T^2,   K = P h / S,   s += K (T exp(e') - T),   P -= K (P h)^T
  * P[rate][rate] grows by (DRIFT rate)^2 with each sample and by AGE_VARIANCE rate^2 with each minute.
  *
- * Innovations are clipped (Huber), for times have outliers: a stolen core makes a part slower for once. Within ln 1.5
- * they are taken as they are. Beyond that the limit depends on r, the run of outliers of the same sign that this one
- * ends, for a repeated outlier is a change:
- *     too long:   |e'| <= ln 1.5 * 2^(d - 1)    d: see limit_doublings
- *     too short:  |e'| <= ln 1.5 * 2 * 4^(r - 1)
- * Nothing is faster than it can be, and a device thought slow is rarely measured again: so a time that is far
- * too short is believed sooner. When the limit rises P[rate][rate] grows by (SHIFT rate)^2. */
+ * Innovations are clipped (Huber), because times have outliers: another program may use a core for a while. Up to
+ * ln 1.5 they are not clipped. Beyond that, the limit depends on r, the number of outliers of the same sign in a row
+ * with this one, because outliers that repeat are a change: too long:   |e'| <= ln 1.5 * 2^(d - 1)    d: see
+ * limit_doublings too short:  |e'| <= ln 1.5 * 2 * 4^(r - 1) Disturbances make nothing faster, and a device that seems
+ * slow is rarely measured again, so times that are too short count sooner. When the limit rises, P[rate][rate] grows by
+ * (SHIFT rate)^2. */
 #include "runtime/sched/rate_filter.h"
 
 #include <math.h>
@@ -22,9 +21,9 @@
 #include "runtime/base/energy.h"
 
 #define OUTLIER 0.405   /* ln 1.5 */
-#define STOLEN_CORE 1.1 /* ln 3: by what another program that shares a core makes a part longer */
+#define SHARED_CORE 1.1 /* ln 3: by which a part takes longer if another program uses its core */
 #define WELL_KNOWN 8u   /* samples */
-#define YOUNG 4u        /* samples: the first ones find a device cold */
+#define YOUNG 4u        /* samples: the first ones are those of a cold device */
 #define YOUNG_SIGMA 0.2
 #define SHIFT 0.5         /* relative standard deviation of a rate that has changed, */
 #define DRIFT 0.03        /* and of one from sample to sample */
@@ -80,23 +79,23 @@ void hx__filter_begin(hx__model_entry *e, const hx__rate_key *key, const hx__est
   e->log_variance = FIRST_VARIANCE;
 }
 
-/* The run of outliers of this sign that a new one makes, at most HX__MOST_OUTLIERS. */
+/* The number of outliers of the same sign in a row with a new one, at most HX__MOST_OUTLIERS. */
 static int32_t same_sign_run(int32_t outliers, bool too_long) {
   const bool same_sign = outliers && (outliers > 0) == too_long;
   if (!same_sign) return 1;
   return abs(outliers) < HX__MOST_OUTLIERS ? abs(outliers) + 1 : HX__MOST_OUTLIERS;
 }
 
-/* How often the limit of a time that is too long was doubled: with each outlier after the first; not by the second one
- * if a core that was taken for a while explains it and the rate is well known; once more for each doubling of what such
- * a core costs. */
+/* How often the limit of a time that is too long is doubled: by each outlier after the first, but not by the second if
+ * another program's use of a core explains it and the rate is well known; once more for each doubling of the cost of
+ * such a core. */
 static int32_t limit_doublings(const hx__model_entry *e, int32_t run, double log_ratio, double excess_ns) {
   if (run < 2) return 0;
-  if (log_ratio < STOLEN_CORE && excess_ns < HX__TAKEN_CORE_NS && e->samples > WELL_KNOWN) return run - 2;
+  if (log_ratio < SHARED_CORE && excess_ns < HX__TAKEN_CORE_NS && e->samples > WELL_KNOWN) return run - 2;
   return run - 1 + (excess_ns > HX__TAKEN_CORE_NS ? ilogb(excess_ns / HX__TAKEN_CORE_NS) : 0);
 }
 
-/* e' of the comment on top. */
+/* The clipped innovation e' of the comment at the top. */
 static double clip_innovation(hx__model_entry *e, double log_ratio, double excess_ns) {
   const bool too_long = log_ratio > 0.0;
   if (fabs(log_ratio) <= OUTLIER || e->samples < 1) {
@@ -118,7 +117,7 @@ static void start_over_at(hx__model_entry *e, double times) {
   e->outliers = 0;
 }
 
-/* A launch takes no negative time, and no more than all of it. */
+/* A launch does not take less than no time, nor more than the sample. */
 static void limit_state(hx__model_entry *e, const double *h, double old_rate, hx__sample s) {
   const double most_latency = 0.95 * s.ns;
   e->state[LATENCY] = fmin(fmax(e->state[LATENCY], 0.0), h[LATENCY] > 0.0 ? most_latency / h[LATENCY] : INFINITY);
@@ -127,7 +126,7 @@ static void limit_state(hx__model_entry *e, const double *h, double old_rate, hx
   e->state[RATE] = fmin(fmax(e->state[RATE], 0.02 * s.ns / s.units), 2.0 * fmax(old_rate, s.ns / s.units));
 }
 
-static void update(hx__model_entry *e, hx__sample s) {
+static void update_state(hx__model_entry *e, hx__sample s) {
   const double h[HX__MODEL_STATES] = {1.0 - s.hidden, s.idle, s.units, s.hidden};
   double expected = 0.0, ph[HX__MODEL_STATES], variance;
   for (unsigned i = 0; i < HX__MODEL_STATES; i++) expected += h[i] * e->state[i];
@@ -159,7 +158,7 @@ static void update(hx__model_entry *e, hx__sample s) {
 void hx__filter_learn(hx__model_entry *e, hx__sample s, uint64_t now_s) {
   const hx__rate_key key = e->key;
   e->covariance[RATE][RATE] += age_variance(e, now_s) * (e->samples > 0) * e->state[RATE] * e->state[RATE];
-  update(e, s);
+  update_state(e, s);
   if (!hx__filter_is_sound(e)) {
     hx__filter_begin(e, &key, &hx__prior_call, s);
     e->samples = 1;

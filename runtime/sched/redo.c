@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a device is late with, computed again by the CPU. The last chunk in flight is cut like any other range: the CPU
- * takes from its front, and the device, when its event comes, delivers what is left of it. So every slice reaches the
- * caller once, though some are computed twice; a chunk of which nothing is left is given up. That begins as soon as a
- * device has taken the chunk, because sending its operands may take most of its time. */
+ * The CPU computes chunks of overdue devices again. It takes slices from the front of the last chunk in flight, as it
+ * does from the work range. When the device's event completes, the device delivers what is left of the chunk. So every
+ * slice is delivered once, though some are computed twice, and a chunk of which nothing is left is given up. A chunk
+ * can be overdue as soon as a device has taken it, because sending its operands may take most of its time. */
 #include <math.h>
 
 #include "runtime/sched/device_run.h"
 
-#define LONGEST_LOOK_NS 1e9 /* until the CPU looks again whether a device is overdue */
+#define LONGEST_CHECK_NS 1e9 /* between two checks whether a device is overdue */
 
-/* The last chunk in flight of which something is left; NULL: none. Under the lock. */
+/* The last chunk in flight of which something is left; NULL: none. Under the run's lock. */
 static hx__launched_chunk *last_unfinished(hx__device_run *d) {
   for (unsigned i = d->in_flight; i > 0; i--)
     if (d->launched[i - 1].rest.count) return &d->launched[i - 1];
@@ -26,17 +26,17 @@ static bool redo_pays(const hx__device_run *d, const hx__launched_chunk *v, doub
 }
 
 hx__device_run *hx__find_overdue(hx__run_progress *run, double cpu_rate, double now_ns, uint32_t except,
-                                 double *look_ns) {
-  *look_ns = 0.0;
+                                 double *check_ns) {
+  *check_ns = 0.0;
   for (size_t i = 0; i < run->devices; i++) {
     hx__device_run *const d = run->device[i];
     if (!d->terms.may_be_redone || !atomic_load_explicit(&d->working, memory_order_relaxed)) continue;
     if (except >> i & 1u) continue;
     const hx__launched_chunk *const v = last_unfinished(d);
     if (v && redo_pays(d, v, cpu_rate, now_ns)) return d;
-    const double look = v ? hx__redo_look_ns((double)v->rest.count, cpu_rate, expected_end(d)) : INFINITY;
-    const double next = fmin(look, now_ns + LONGEST_LOOK_NS);
-    if (*look_ns == 0.0 || next < *look_ns) *look_ns = next;
+    const double check = v ? hx__redo_check_ns((double)v->rest.count, cpu_rate, expected_end(d)) : INFINITY;
+    const double next = fmin(check, now_ns + LONGEST_CHECK_NS);
+    if (*check_ns == 0.0 || next < *check_ns) *check_ns = next;
   }
   return NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the participants of a run show one another. */
+ * What the participants of a run know about one another. */
 #include <math.h>
 
 #include "runtime/base/thread.h"
@@ -53,8 +53,8 @@ double hx__run_cpu_rate(const hx__run_progress *run, double now_ns) {
   const double elapsed = run->began_ns > 0.0 ? now_ns - run->began_ns : 0.0;
   const double done = (double)atomic_load_explicit(&run->cpu_done, memory_order_relaxed);
   const double busy = (double)atomic_load_explicit(&run->cpu_busy_ns, memory_order_relaxed) / run->threads;
-  const hx__cpu_shown shown = {done, busy, fmax((double)hx__work_range_taken_front(run->range) - done, 0.0)};
-  return hx__progress_cpu_rate(&run->cpu, shown, elapsed);
+  const hx__cpu_observation seen = {done, busy, fmax((double)hx__work_range_taken_front(run->range) - done, 0.0)};
+  return hx__progress_cpu_rate(&run->cpu, seen, elapsed);
 }
 
 void hx__run_cpu_done(hx__run_progress *run, size_t slices, double ns) {
@@ -66,6 +66,6 @@ size_t hx__run_cpu_chunk(const hx__run_progress *run, hx__cpu_chunk_view view, d
   view.left = hx__work_range_left(run->range);
   view.threads = run->threads;
   view.rate = hx__run_cpu_rate(run, now_ns);
-  view.others = hx__run_participants(run, NULL, now_ns, view.party);
+  view.others = hx__run_participants(run, NULL, now_ns, view.other);
   return hx__cpu_chunk_size(&view);
 }

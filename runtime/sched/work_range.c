@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Both ends of a range of slices. */
+ * Taking slices from both ends of a range. */
 #include "runtime/sched/work_range.h"
 
 #define MAX_UNITS 0xffffffffu

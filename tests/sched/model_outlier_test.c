@@ -72,8 +72,8 @@ static void found_done(void) {
   const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
   const hx__estimate nothing = {.latency_ns = 1e4};
   hx__observation last = {0}, ripe;
-  hx__progress course;
-  hx__progress_begin(&course, &nothing, 1.0, false);
+  hx__progress progress;
+  hx__progress_begin(&progress, &nothing, 1.0, false);
   double units = 0.0, ns = 0.0, learned_units = 0.0, learned_ns = 0.0;
   for (size_t i = 0; i <= sizeof chunks / sizeof chunks[0]; i++) {
     ripe = last;
@@ -81,8 +81,8 @@ static void found_done(void) {
       const hx__observation now = {chunks[i].units, chunks[i].units, chunks[i].ns, 1.0, false};
       units += now.units, ns += now.ns;
       const hx__observation s = hx__observation_add(&last, &now, chunks[i].found, &ripe);
-      hx__progress_observe(&course, s.slices, s.ns, s.shown);
-      CHECK(course.rate < 1.2, "chunk %zu: a rate of %g", i, course.rate);
+      hx__progress_observe(&progress, s.slices, s.ns, s.exposed);
+      CHECK(progress.rate < 1.2, "chunk %zu: a rate of %g", i, progress.rate);
     }
     learned_units += ripe.units, learned_ns += ripe.ns;
     if (ripe.slices > 0.0)

@@ -180,16 +180,16 @@ static void exactly_once(unsigned long schedules) {
  * progress neither hides that nor shows more of it, until it is late itself. */
 static void in_progress(void) {
   const hx__progress cpu = {.rate = 1.0, .sigma = 0.1};
-  const double believed = hx__progress_cpu_rate(&cpu, (hx__cpu_shown){5e6, 1e7, 0.0}, 1e7);
+  const double believed = hx__progress_cpu_rate(&cpu, (hx__cpu_observation){5e6, 1e7, 0.0}, 1e7);
   CHECK(believed > 0.5 && believed < 0.65, "%g slices a nanosecond after 10 ms at 0.5", believed);
   for (double since = 0.0; since < 4e6; since += 1e5) {
-    const double rate = hx__progress_cpu_rate(&cpu, (hx__cpu_shown){5e6, 1e7, 2e6}, 1e7 + since);
+    const double rate = hx__progress_cpu_rate(&cpu, (hx__cpu_observation){5e6, 1e7, 2e6}, 1e7 + since);
     CHECK(fabs(rate / believed - 1.0) < 1e-9, "%g, then %g with a chunk of 4 ms that began %g ms ago", believed, rate,
           since * 1e-6);
   }
-  const double late = hx__progress_cpu_rate(&cpu, (hx__cpu_shown){5e6, 1e7, 2e6}, 3e7);
+  const double late = hx__progress_cpu_rate(&cpu, (hx__cpu_observation){5e6, 1e7, 2e6}, 3e7);
   CHECK(late < 0.75 * believed, "%g where a chunk of 4 ms takes 20", late);
-  CHECK(hx__progress_cpu_rate(&cpu, (hx__cpu_shown){0.0, 0.0, 2e6}, 1e6) == 1.0,
+  CHECK(hx__progress_cpu_rate(&cpu, (hx__cpu_observation){0.0, 0.0, 2e6}, 1e6) == 1.0,
         "of nothing done something is believed");
 }
 
@@ -199,7 +199,7 @@ static void no_crumbs(void) {
   v.ready_ns = 900.0;
   v.launches = 3;
   v.others = 1;
-  v.party[0] = (hx__participant){1.0, 0.0};
+  v.other[0] = (hx__participant){1.0, 0.0};
   v.left = 2000;
   CHECK(hx__policy_adaptive(&v) == 0, "a launch that ends a run of 0.5 ms 0.6 us sooner");
   v.left = 20000;
@@ -222,20 +222,20 @@ static void any_numbers(void) {
     v.launch_ns = any(&random);
     v.store_ns = any(&random);
     v.others = (unsigned)(sim_uniform(&random) * HX_MAX_DEVICES);
-    for (unsigned p = 0; p < v.others; p++) v.party[p] = (hx__participant){any(&random), any(&random)};
+    for (unsigned p = 0; p < v.others; p++) v.other[p] = (hx__participant){any(&random), any(&random)};
     const size_t n = hx__policy_adaptive(&v);
     CHECK(n <= v.left && n <= v.most, "a chunk of %zu of %zu", n, v.left);
     hx__cpu_chunk_view g = {.left = v.left, .grain = v.grain, .least = 1, .most = v.most, .rate = any(&random)};
     g.threads = (unsigned)(sim_uniform(&random) * 64);
     g.others = v.others < HX_MAX_DEVICES ? v.others : HX_MAX_DEVICES;
-    memcpy(g.party, v.party, g.others * sizeof *g.party);
+    memcpy(g.other, v.other, g.others * sizeof *g.other);
     const size_t c = hx__cpu_chunk_size(&g);
     CHECK(c <= g.left && (c > 0) == (g.left > 0), "a grab of %zu of %zu", c, g.left);
     /* One more who works is never a later end. */
-    const double end = hx__finish_ns((double)v.left, v.party, v.others);
+    const double end = hx__finish_ns((double)v.left, v.other, v.others);
     if (v.left && v.others)
-      CHECK(!(end > hx__finish_ns((double)v.left, v.party, v.others - 1) * 1.000001 + 1e-3),
-            "later with more: %g after %g", end, hx__finish_ns((double)v.left, v.party, v.others - 1));
+      CHECK(!(end > hx__finish_ns((double)v.left, v.other, v.others - 1) * 1.000001 + 1e-3),
+            "later with more: %g after %g", end, hx__finish_ns((double)v.left, v.other, v.others - 1));
   }
 }
 
@@ -247,7 +247,7 @@ static void bounds(void) {
     v.sigma = sim_uniform(&random);
     v.ready_ns = v.launch_ns = wide(&random, 1.0, 1e7);
     v.others = 1;
-    v.party[0] = (hx__participant){wide(&random, 1e-4, 1e2), 0.0};
+    v.other[0] = (hx__participant){wide(&random, 1e-4, 1e2), 0.0};
     const double n = (double)hx__policy_adaptive(&v);
     CHECK(n <= v.rate * HX__LONGEST_NS + 1.0, "a chunk of %.3f ms", n / v.rate * 1e-6);
     size_t was = SIZE_MAX; /* with less and less left a device that is done is not asked back */
@@ -346,9 +346,12 @@ static void foreign_entries(void) {
 /* A chunk of 9 to 11 ns that has not ended says something once it has taken longer than that. */
 static void not_ended(void) {
   const hx__estimate e = {.ns_per_unit = 1.0, .latency_ns = 1.0, .idle_ns = 2.0, .samples = 9};
-  CHECK(hx__tells(&e, 8.0, false, 5.0, true) && hx__tells(&e, 8.0, false, 20.0, true), "one that has ended");
-  CHECK(!hx__tells(&e, 8.0, false, 8.9, false) && hx__tells(&e, 8.0, false, 9.1, false), "one that has not");
-  CHECK(!hx__tells(&e, 8.0, true, 10.9, false) && hx__tells(&e, 8.0, true, 11.1, false), "of a device that has slept");
+  CHECK(hx__is_informative(&e, 8.0, false, 5.0, true) && hx__is_informative(&e, 8.0, false, 20.0, true),
+        "one that has ended");
+  CHECK(!hx__is_informative(&e, 8.0, false, 8.9, false) && hx__is_informative(&e, 8.0, false, 9.1, false),
+        "one that has not");
+  CHECK(!hx__is_informative(&e, 8.0, true, 10.9, false) && hx__is_informative(&e, 8.0, true, 11.1, false),
+        "of a device that has slept");
 }
 
 int main(int argc, char **argv) {
