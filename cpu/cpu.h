@@ -14,18 +14,19 @@
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
 
-/* Where a reduction finds its data, by the bytes of all that it reads. Near: perhaps in the second cache; long
- * iterations, so few that their end is foreseen: else it stops the loads of the next leaf (Zen 4: 2 to 10 % of a leaf).
- * Far: beyond it; short ones, for there the CPU prefetches by the address of the instruction that loads, and strides
- * over 512 bytes cost 15 %. Distant: in memory; the loop asks for the next leaf itself (docs/TECHNIQUES.md; in the
- * caches it costs 10 %). */
+/* From which level of the memory hierarchy a reduction reads, by the bytes of all that it reads.
+ * HX__IN_L2: perhaps the second cache. Iterations are long and so few that their end is predicted; a misprediction
+ * stops the loads of the next leaf (Zen 4: 2 to 10 % of a leaf). HX__IN_LLC: a later cache. Iterations are short,
+ * because the CPU prefetches by the address of the load instruction, and strides above 512 bytes cost 15 %.
+ * HX__IN_DRAM: memory. The loop prefetches the next leaf itself (docs/TECHNIQUES.md), which in the caches costs 10 %.
+ */
 typedef enum hx__locality { HX__IN_L2, HX__IN_LLC, HX__IN_DRAM } hx__locality;
 
 /* slots[l] = the slot (base/slot.h) of leaf l of x[0..n), leaves of HX__LEAF elements, the last one perhaps shorter:
  * (n + HX__LEAF - 1) / HX__LEAF slots are written. y: HX_DOT only. n > 0. */
 typedef void hx__leaf_fn(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots);
 
-/* The slot of x[0..n), 0 < n <= HX__LEAF: as the above, with less around it. */
+/* The slot of x[0..n), 0 < n <= HX__LEAF: the same with less overhead. */
 typedef uint64_t hx__one_leaf_fn(const void *x, const void *y, size_t n);
 
 /* Block sizes of the packed operands: mc rows of A, nc columns of B, HX__PANEL deep. Multiples of mr and nr. */
@@ -33,7 +34,7 @@ typedef struct hx__gemm_blocking {
   size_t mc, nc;
 } hx__gemm_blocking;
 
-/* op(A) or op(B) as pack has left it: all its `lines` rows or columns, of which the block at hand begins with `first`,
+/* op(A) or op(B), packed by `pack`: all its `lines` rows or columns. The block that is computed begins with `first`,
  * a multiple of mr or nr (of A, with at least mr rows behind the block or none). */
 typedef struct hx__gemm_packed {
   const void *p;
@@ -52,14 +53,14 @@ typedef struct hx__cpu_kernels {
   size_t mr, nr; /* register tile of the matrix product */
   /* Block sizes for caches of these sizes (0: unknown). */
   hx__gemm_blocking (*gemm_blocking)(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes);
-  /* Bytes of scratch with which one thread does a product of at most m x n x k at its best; 0: it uses none. The
+  /* Bytes of scratch with which one thread computes a product of at most m x n x k fastest; 0: none is used. The
    * scratch is aligned to 64. */
   size_t (*gemm_scratch_bytes)(hx__gemm_blocking blocking, size_t m, size_t n, size_t k);
-  /* The product where it is small enough to be done in place, without scratch; false: nothing was done. m, n,
-   * k > 0, alpha != 0. */
+  /* Computes the product without scratch if it is small enough. False: it is not, and nothing was done. m, n, k > 0,
+   * alpha != 0. */
   bool (*gemm_direct)(const hx__gemm *g);
-  /* One block of a product, on the calling thread. packed_a, packed_b: NULL: packed here where that pays. scratch:
-   * NULL: there is none, and the product takes longer; the bits are the same. */
+  /* One block of a product, on the calling thread. packed_a, packed_b: NULL: packed here if that pays. scratch may be
+   * NULL: the product then takes longer; the bits are the same. */
   void (*gemm)(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
                const hx__gemm_packed *packed_b, void *scratch);
 
@@ -70,16 +71,16 @@ typedef struct hx__cpu_kernels {
   size_t (*pack_units)(const hx__gemm *g, bool of_b);
   void (*pack)(const hx__gemm *g, bool of_b, size_t unit, void *packed);
 
-  /* C(i,j) = beta == 0 ? t : fma(beta, C, t), NaN stored as 0x7fc00000: how a device's block t reaches C. distant: C is
-   * too large for the caches. */
+  /* C(i,j) = beta == 0 ? t : fma(beta, C, t), NaN stored as 0x7fc00000: stores a device's block t in C. distant: C
+   * is too large for the caches. */
   void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant);
 } hx__cpu_kernels;
 
-/* Whether HX__IN_DRAM pays: on AMD's cores (Zen 4). Emerald Rapids reads as fast without it, give or take 2 %. Others
+/* Whether HX__IN_DRAM pays. It does on AMD's cores (Zen 4). Emerald Rapids reads as fast without it, within 2 %. Others
  * were not measured. */
 bool hx__cpu_prefetches(void);
 
-/* The variant of an ISA, or NULL where this build or this CPU lacks it. HX__ISA_AUTO: the best by measured rule. */
+/* The variant of an ISA, or NULL if this build or this CPU does not have it. HX__ISA_AUTO: the best one (isa.c). */
 const hx__cpu_kernels *hx__cpu_kernels_for(hx__isa isa);
 
 #endif

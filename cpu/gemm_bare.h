@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The product without scratch, for a thread that can have none: one register tile of C at a time, all its panels one
- * after the other. Its columns of B are packed on the stack, anew for every tile, and its sums stay there until the
- * last panel. A quarter as fast as with scratch (AVX2 and AVX-512), with the same roundings in the same order. */
+ * The product for a thread that gets no memory for scratch: one register tile of C at a time, with all its panels one
+ * after the other. The tile's columns of B are packed on the stack, again for every tile, and its sums stay there until
+ * the last panel. A quarter as fast as with scratch (AVX2 and AVX-512), with the same roundings in the same order. */
 #ifndef HX_CPU_GEMM_BARE_H
 #define HX_CPU_GEMM_BARE_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of very few rows with columns that are contiguous along k: lanes are columns, transposed in registers. A
- * chain of fma takes four cycles a step, so several vectors of columns, or panels of k, go at once. */
+ * Products of very few rows with columns that are contiguous along k. A vector holds one element of each of several
+ * columns, which are transposed in registers. Each step of a chain of fma takes four cycles, so several vectors of
+ * columns, or several panels of k, are computed at the same time. */
 #ifndef HX_CPU_GEMM_DOTS_H
 #define HX_CPU_GEMM_DOTS_H
 
@@ -11,7 +12,8 @@
 #define DOTS_VECTORS ((size_t)(GEMM_VL < 16 ? 4 : 2)) /* at once: 32 columns */
 #define DOTS_MOST 5                                   /* vectors, or vectors by panels, at once */
 #define DOTS_NEAR ((size_t)1 << 20)                   /* floats of B up to which it may be in a cache near the core, */
-#define DOTS_FAR ((size_t)3 << 20) /* or in the last one: beyond, few columns at a time, and fetched from afar */
+#define DOTS_FAR \
+  ((size_t)3 << 20) /* or in the last one; beyond, few columns are read at a time and prefetched from memory */
 
 static hx__locality dots_reach(size_t floats) {
   return floats <= DOTS_NEAR ? HX__IN_L2 : floats <= DOTS_FAR ? HX__IN_LLC : HX__IN_DRAM;
@@ -24,7 +26,7 @@ typedef struct dots_shape {
   size_t ahead;              /* floats of each column that are fetched ahead, 0: none */
 } dots_shape;
 
-/* To the first cache, or from afar to the second one. */
+/* Prefetches into the first cache, or far ahead into the second one. */
 GEMM_INLINE void dots_fetch(const float *at, const size_t ahead) {
   if (ahead < 256)
     __builtin_prefetch(at + ahead);
@@ -124,9 +126,9 @@ GEMM_INLINE void dots_group(const dots_shape s, const float *a, size_t a_rs, siz
   }
 }
 
-/* The whole groups of columns among n; returns how many columns that are. */
-GEMM_INLINE size_t dots(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld,
-                        size_t n, size_t k, float *sums, size_t lds) {
+/* The full groups of n columns; returns how many columns those have. */
+GEMM_INLINE size_t dots_full_groups(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b,
+                                    size_t ld, size_t n, size_t k, float *sums, size_t lds) {
   const size_t width = s.vectors * GEMM_VL;
   size_t j = 0;
   for (; j + width <= n; j += width) {
@@ -135,7 +137,7 @@ GEMM_INLINE size_t dots(const dots_shape s, const float *a, size_t a_rs, size_t 
   return j;
 }
 
-/* Fewer columns than a vector has: lane by lane. sums has a whole vector. */
+/* Fewer columns than a vector has: loaded one by one. sums has room for a full vector. */
 static void dots_few(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n, size_t k,
                      float *sums, size_t lds) {
   for (size_t p = 0; p < k; p += HX__PANEL) {
@@ -149,15 +151,15 @@ static void dots_few(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
   }
 }
 
-/* Whether so many columns as go at once are in a few sets of L1: two columns come within `gap` of a multiple of 4 KB.
- */
+/* Whether columns that are read at the same time share a few sets of L1: two of them are within `gap` floats of a
+ * multiple of 4 KB. */
 static bool dots_crowded(size_t ld, size_t gap) {
   const size_t two = 2 * ld % 1024;
   return two < gap || two > 1024 - gap;
 }
 
-/* One row, B near: vectors are shared out among groups so that none is alone, whose chain would be waited for; the last
- * one of all begins among columns that are done. Fetched ahead by two lines: B may be in the third cache. */
+/* One row, and B in a cache. Vectors are grouped so that none is alone, because its chain would have to be waited for.
+ * The last vector overlaps columns that are done. Two lines are prefetched, because B may be in the third cache. */
 static void dots_shared(const float *a, const float *b, size_t ld, size_t n, size_t k, float *sums) {
   for (size_t j = 0, count; j < n; j += count * GEMM_VL) {
     const size_t rest = (n - j + GEMM_VL - 1) / GEMM_VL;
@@ -173,27 +175,29 @@ static void dots_shared(const float *a, const float *b, size_t ld, size_t n, siz
   }
 }
 
-/* Columns a multiple of 4 KB apart share a set of L1, and two panels use two: a line of each column is used whole. */
+/* Columns that are a multiple of 4 KB apart share a set of L1, so all of each line is used at once. */
 static size_t dots_groups(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n,
                           size_t k, hx__locality reach, float *sums, size_t lds) {
   const bool shared_set = ld % 1024 == 0, crowded = dots_crowded(ld, 8), distant = reach == HX__IN_DRAM;
   if (m == 1 && shared_set && reach == HX__IN_L2)
-    return dots((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+    return dots_full_groups((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 1 && shared_set && reach == HX__IN_LLC)
-    return dots((dots_shape){1, 1, 2, 16, 16, 256}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+    return dots_full_groups((dots_shape){1, 1, 2, 16, 16, 256}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
   if (m == 1 && !crowded && !distant && n >= DOTS_VECTORS * GEMM_VL)
-    return dots((dots_shape){1, DOTS_VECTORS, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 1) return dots((dots_shape){1, 2, 1, 16, 16, 256}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 2 && shared_set) return dots((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 2) return dots((dots_shape){2, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 3 && shared_set) return dots((dots_shape){3, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (m == 3) return dots((dots_shape){3, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  if (shared_set) return dots((dots_shape){4, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
-  return dots((dots_shape){4, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+    return dots_full_groups((dots_shape){1, DOTS_VECTORS, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 1) return dots_full_groups((dots_shape){1, 2, 1, 16, 16, 256}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 2 && shared_set)
+    return dots_full_groups((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 2) return dots_full_groups((dots_shape){2, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 3 && shared_set)
+    return dots_full_groups((dots_shape){3, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (m == 3) return dots_full_groups((dots_shape){3, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  if (shared_set) return dots_full_groups((dots_shape){4, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
+  return dots_full_groups((dots_shape){4, 2, 1, 4, 4, 0}, a, a_rs, a_cs, b, ld, n, k, sums, lds);
 }
 
-/* reach: of all of B. What is left of n after whole groups is done by vectors, the last one beginning among
- * columns that are done: the same sums once more. */
+/* reach: of all of B. The columns after the last full group are computed vector by vector. The last vector overlaps
+ * columns that are done and computes the same sums again. */
 static void dots_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n, size_t k,
                      hx__locality reach, float *sums, size_t lds) {
   if (n < GEMM_VL) {
@@ -206,10 +210,14 @@ static void dots_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
   }
   for (size_t j = dots_groups(m, a, a_rs, a_cs, b, ld, n, k, reach, sums, lds); j < n; j += GEMM_VL) {
     const size_t at = least(j, n - GEMM_VL);
-    if (m == 1) dots((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
-    if (m == 2) dots((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
-    if (m == 3) dots((dots_shape){3, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
-    if (m == 4) dots((dots_shape){4, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
+    if (m == 1)
+      dots_full_groups((dots_shape){1, 1, 2, 8, 8, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
+    if (m == 2)
+      dots_full_groups((dots_shape){2, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
+    if (m == 3)
+      dots_full_groups((dots_shape){3, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
+    if (m == 4)
+      dots_full_groups((dots_shape){4, 1, 1, 16, 16, 0}, a, a_rs, a_cs, b + at * ld, ld, GEMM_VL, k, sums + at, lds);
   }
 }
 

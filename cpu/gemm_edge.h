@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The last column of C where it would be alone in half a vector: a product of rows with a vector, whose lanes are rows
- * of A, which the tiles beside have brought near. */
+ * The last column of C, if it would be alone in half a vector. It is a product of rows with a vector: each vector holds
+ * one element of several rows of A, which the tiles beside it have brought into the caches. */
 #ifndef HX_CPU_GEMM_EDGE_H
 #define HX_CPU_GEMM_EDGE_H
 
@@ -10,7 +10,7 @@
 #define EDGE_ROWS ((size_t)64) /* of A at a time */
 #define EDGE_HALF ((size_t)8)  /* columns of the narrowest tile: half of 64 bytes, all of 32 */
 
-/* Where sums live, and how they reach C: the column of sums and that of C. */
+/* The column of sums and that of C. */
 typedef struct edge_target {
   float *sums;
   size_t lds;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The matrix product of one ISA: a template, included once by each isa_*.c (gemm_simd.h names the macros it reads). It
  * gives GEMM_MR, GEMM_NR and the product's functions of cpu/cpu.h. The order of every rounding
- * is docs/ARITHMETIC.md's: panels of HX__PANEL along k, one chain of fma each, panels added in order; so k is cut
- * nowhere else, and how m and n are cut is free. */
+ * is docs/ARITHMETIC.md's: panels of HX__PANEL along k, one chain of fma each, and panels are added in order. So k
+ * is cut nowhere else, while m and n may be cut anywhere. */
 #ifndef HX_CPU_GEMM_KERNELS_H
 #define HX_CPU_GEMM_KERNELS_H
 
@@ -15,15 +15,15 @@
 #include "cpu/gemm_thin.h"
 #include "cpu/gemm_tile.h"
 
-#define GEMM_NARROW ((size_t)64)       /* columns up to which few rows of A at a time are copied, and used at once */
+#define GEMM_NARROW ((size_t)64)       /* up to so many columns, few rows of A are copied at a time, and used at once */
 #define GEMM_ROW_GAP ((size_t)16)      /* floats between copied rows: a line */
-#define GEMM_FEW_COLUMNS ((size_t)768) /* up to which rows of A are read as they lie: measured */
-#define GEMM_TINY ((size_t)8)          /* m*n*k up to which scalars are the faster */
-#define GEMM_FEW ((size_t)2048)        /* up to which few rows or columns are not looked at on their own, */
-#define GEMM_FEW_ALONE ((size_t)256)   /* nor is one column */
+#define GEMM_FEW_COLUMNS ((size_t)768) /* up to which rows of A are read in place: measured */
+#define GEMM_TINY ((size_t)8)          /* m*n*k up to which scalar code is faster */
+#define GEMM_FEW ((size_t)2048)        /* m*n*k up to which few rows or columns have no path of their own, */
+#define GEMM_FEW_ALONE ((size_t)256)   /* and one column has none */
 #define GEMM_DIRECT ((size_t)160 * 160 * 160) /* m*n*k up to which reading B in place beats packing it */
 
-/* A block of A and a strip of B share L2; a block of B is this thread's part of L3. */
+/* A block of A and a strip of B share L2. A block of B fits into this thread's part of L3. */
 static hx__gemm_blocking gemm_blocking(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes) {
   const size_t row_bytes = HX__PANEL * sizeof(float);
   const size_t l2 = l2_bytes ? l2_bytes : 256 * 1024, l3 = l3_bytes ? l3_bytes : 4 * l2;
@@ -32,7 +32,7 @@ static hx__gemm_blocking gemm_blocking(size_t l1_bytes, size_t l2_bytes, size_t 
   return (hx__gemm_blocking){mc > GEMM_MR ? mc : GEMM_MR, nc > 8 * GEMM_NR ? nc : 8 * GEMM_NR};
 }
 
-/* Rows of C whose sums are kept beside C between panels, where beta needs the old C to the end. */
+/* Rows of C whose sums are stored in scratch between panels, because beta needs the old C at the end. */
 static size_t sum_rows(hx__gemm_blocking blocking) { return 2 * blocking.mc; }
 
 /* The parts of the scratch, in floats. */
@@ -57,40 +57,40 @@ static size_t gemm_scratch_bytes(hx__gemm_blocking blocking, size_t m, size_t n,
   return (most > thin ? most : thin) * sizeof(float);
 }
 
-/* Where the sums of a block live until the last panel, and how they then reach C. */
+/* Where the sums of a block are until the last panel, and how they are then stored in C. */
 typedef struct gemm_target {
   float *sums, *buffer; /* buffer: one panel, and C must be read: for the sums of a tile, GEMM_NR wide */
   size_t lds;           /* of either */
   float *c;
   size_t ldc;
   float alpha, beta;
-  bool add, scaled; /* sums are added to; C is made of them */
+  bool add, scaled; /* add: the sums have a value already; scaled: they are stored in C now */
 } gemm_target;
 
-/* One panel of one tile at (i, j) of the block. What tiles share is in *t before: a field that is written between two
- * tiles and read by the next one should not have waited, as a vector, behind the products of the last one. */
+/* One panel of one tile at (i, j) of the block. What tiles share is set in *t before the loop: if a member were written
+ * between two tiles as part of a vector, the next tile would wait for the store behind the products of the last one. */
 GEMM_INLINE void run_tile(tile_fn *fn, tile_args *t, size_t mr, const gemm_target *target, size_t i, size_t j) {
   float *const c = target->c + i * target->ldc + j;
   t->d = target->buffer ? target->buffer : target->sums + i * target->lds + j;
-  for (size_t r = 0; target->scaled && r < mr; r++) { /* as in tile_packed: asked for now, there when the sums are */
+  for (size_t r = 0; target->scaled && r < mr; r++) { /* prefetched as in tile_full */
     for (size_t v = 0; v < t->nr; v += 16) __builtin_prefetch(c + r * target->ldc + v, 1);
   }
   fn(t);
   if (target->scaled) store_scaled(t->d, t->ldd, mr, t->nr, c, target->ldc, target->alpha, target->beta);
 }
 
-/* A panel of a block of an operand: as it lies in memory, or packed; whole: with all others, so that it comes from far
- * each time. */
+/* A panel of a block of an operand, in place or packed. all_packed: all of the operand is packed, so that each panel
+ * comes from memory. */
 typedef struct gemm_side {
   const float *p;
   size_t rs, cs;
-  bool packed, whole;
+  bool packed, all_packed;
 } gemm_side;
 
-/* One panel of a block of C. The strip of B stays near while the block of A passes by; one that is not packed yet goes
- * to `strip`, by its first tile where that is whole and reads rows. Of those packed whole, the tiles of one strip ask
- * for the next, which the CPU's own prefetchers begin too late (and behind the last strip nothing is read: a prefetch
- * does not fault). edge: one more column follows the n. */
+/* One panel of a block of C. The strip of B stays in a near cache for all tiles of the block of A. A strip that is not
+ * packed yet is packed into `strip`, by its first tile if that is a full one and reads rows. If all of B is packed, the
+ * tiles of one strip prefetch the next one, because the CPU's own prefetchers begin too late. After the last strip
+ * nothing is read: a prefetch does not fault. edge: one more column follows the n. */
 static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_side *a, const gemm_side *b, float *strip,
                          size_t step, const gemm_target *target) {
   const size_t whole_rows = tile_rows(m);
@@ -113,10 +113,10 @@ static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_sid
           for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(b->p + j + GEMM_NR + p * b->rs + v, 0, 2);
         }
       }
-      tile_fn *const inner = fused && i == 0         ? tile_packing
-                             : a->packed && b->whole ? tile_packed_ahead
-                             : a->packed             ? tile_packed
-                                                     : tile_rows_of_a;
+      tile_fn *const inner = fused && i == 0              ? tile_packing
+                             : a->packed && b->all_packed ? tile_packed_ahead
+                             : a->packed                  ? tile_packed
+                                                          : tile_rows_of_a;
       run_tile(mr == GEMM_MR && whole ? inner : table[mr - 1], &t, mr, target, i, j);
       t.next += t.next_step * k;
       t.b = strip;
@@ -135,20 +135,20 @@ static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_sid
   edge_panel(a->p, a->rs, b->p + n * b->cs, b->rs, m, k, &last);
 }
 
-/* A panel of a block, from line i on, of an operand packed whole in strips of that width. */
+/* A panel of a block, from line i on, of a completely packed operand with strips of that width. */
 GEMM_INLINE const float *packed_panel(const hx__gemm_packed *x, size_t strip, size_t p, size_t i, size_t kc) {
   return (const float *)x->p + p * round_up(x->lines, strip) + (x->first + i) * kc;
 }
 
-/* Not memcpy, which prefers string instructions here: slower to begin than a row is long. */
+/* Not memcpy: it uses string instructions here, which take longer to start than a row takes to copy. */
 GEMM_INLINE void copy_row(const float *x, size_t n, float *out) {
   size_t p = 0;
   for (; p + GEMM_VL <= n; p += GEMM_VL) vf_store(out + p, vf_load(x + p));
   for (; p < n; p++) out[p] = x[p];
 }
 
-/* A panel of a block of A for packed_block. Where few columns use it, rows that lie in memory are read there: to pack
- * them costs more. Rows a multiple of 4 KB apart share the sets of L1 and are copied to rows that do not. */
+/* A panel of a block of A for packed_block. If few columns use it, contiguous rows are read in place, because packing
+ * costs more. Rows that are a multiple of 4 KB apart share sets of L1, so they are copied to rows that do not. */
 static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, size_t kc, float *out) {
   const float *const a = g->a + i * g->a_rs + p * g->a_cs;
   if (g->a_cs != 1 || g->n > GEMM_FEW_COLUMNS) {
@@ -211,7 +211,8 @@ static bool direct_takes(const hx__gemm *g) {
          g->m * g->n * g->k <= GEMM_DIRECT;
 }
 
-/* Vectors of the next strip of an operand in place when `rest` columns remain. Half a vector is not widened by. */
+/* Vectors of the next strip of an operand in place when `rest` columns remain. A strip is not widened by half a vector.
+ */
 GEMM_INLINE size_t free_vectors(size_t rest) {
   const size_t vectors = tile_vectors(rest);
   const bool half = GEMM_HALVES && vectors > GEMM_NV && (rest - 1) % GEMM_VL < GEMM_VL / 2;
@@ -243,7 +244,7 @@ static void gemm_direct(const hx__gemm *g) {
   }
 }
 
-/* So few multiply-adds that vectors are not worth their masks. */
+/* So few multiply-adds that scalar code is faster than vectors with masks. */
 static void gemm_tiny(const hx__gemm *g) {
   for (size_t i = 0; i < g->m; i++) {
     for (size_t j = 0; j < g->n; j++) {
@@ -258,24 +259,24 @@ static void gemm_tiny(const hx__gemm *g) {
   }
 }
 
-/* Whether few rows or columns are worth a look on their own. */
-static bool few_take(const hx__gemm *g) {
+/* Whether a product of few rows or columns goes to gemm_rows and not to gemm_direct. */
+static bool rows_beat_direct(const hx__gemm *g) {
   return rows_takes(g) && (!direct_takes(g) || g->m * g->n * g->k > (g->n == 1 ? GEMM_FEW_ALONE : GEMM_FEW));
 }
 
 static bool gemm_in_place(const hx__gemm *g) {
   if (g->m * g->n * g->k <= GEMM_TINY && g->m <= GEMM_TINY && g->n <= GEMM_TINY && g->k <= GEMM_TINY)
     gemm_tiny(g);
-  else if (few_take(g) && rows_near(g))
+  else if (rows_beat_direct(g) && rows_near(g))
     gemm_rows_near(g);
-  else if (direct_takes(g) && !few_take(g))
+  else if (direct_takes(g) && !rows_beat_direct(g))
     gemm_direct(g);
   else
     return false;
   return true;
 }
 
-/* Whether the product is done from packed operands, so that its blocks can share one. */
+/* The size of a completely packed operand; 0 if the product is not computed from packed operands. */
 static size_t packed_bytes(const hx__gemm *g, bool of_b) {
   if (!g->m || !g->n || !g->k || g->alpha == 0 || rows_takes(g) || direct_takes(g) || thin_takes(g)) return 0;
   size_t bytes;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Packing: a strip of an operand, `width` rows of A or columns of B by k, becomes k rows of `width` floats in the order
- * in which the tile reads them. Missing rows and columns hold anything (no tile uses them); k is never padded. A strip
- * narrower than a vector is written by whole vectors in ascending order, all but the last: nothing beyond a strip is
- * written, so that strips are packed in any order by any threads. */
+ * in which the tile reads them. Rows and columns beyond the operand have any values (no tile uses them); k is never
+ * padded. A strip that is narrower than a vector is written by full vectors in ascending order, except for the last.
+ * Nothing beyond a strip is written, so strips can be packed in any order by any threads. */
 #ifndef HX_CPU_GEMM_PACK_H
 #define HX_CPU_GEMM_PACK_H
 
 #include "cpu/gemm_tile.h"
 #include "runtime/base/gemm.h"
 
-#define GEMM_PACK_ROWS ((size_t)8) /* measured: 4 and 16 are slower, whole strips two to five times */
-#define GEMM_UNIT ((size_t)64)     /* lines of a unit of packing: some 10 us, enough of them for a team at 256 */
+#define GEMM_PACK_ROWS ((size_t)8) /* measured: 4 and 16 are slower, complete strips two to five times */
+#define GEMM_UNIT ((size_t)64) /* lines of a unit of packing: about 10 us, and enough units for all threads at 256 */
 
 GEMM_INLINE size_t least(size_t a, size_t b) { return a < b ? a : b; }
 GEMM_INLINE size_t round_up(size_t n, size_t unit) { return (n + unit - 1) / unit * unit; }
@@ -51,8 +51,8 @@ GEMM_INLINE vf load_quads(const float *const row[], size_t r, size_t p) {
 #endif
 }
 
-/* GEMM_VL rows, `depth` floats of each from p on, to depth vectors. A row is read in one go: rows that are a power of
- * two apart share a set of L1, which holds fewer lines than there are rows. */
+/* GEMM_VL rows, `depth` floats of each from p on, to depth vectors. Each row is read at once: rows that are a power of
+ * two apart share a set of L1, which has fewer lines than there are rows. */
 #if HX__V_BYTES == 64
 #define GEMM_TRANSPOSE ((size_t)16)
 #else
@@ -65,7 +65,7 @@ GEMM_INLINE void load_transposed(const float *const row[], size_t p, const size_
   GEMM_UNROLL for (size_t q = 0; q < depth; q += 4) transpose_quads(x + q);
 }
 
-/* Rows of a strip, one after the other; the last one to its width only. */
+/* Stores rows of a strip, the last one only up to its width. */
 GEMM_INLINE void store_rows(float *out, const size_t width, const size_t rows, const vf x[]) {
   GEMM_UNROLL for (size_t q = 0; q + 1 < rows; q++) vf_store(out + q * width, x[q]);
   float *const last = out + (rows - 1) * width;
@@ -75,7 +75,7 @@ GEMM_INLINE void store_rows(float *out, const size_t width, const size_t rows, c
     vf_store(last, x[rows - 1]);
 }
 
-/* x(w, p) = x[w*ld + p]: contiguous along k. The width is whole vectors, or less than one. */
+/* x(w, p) = x[w*ld + p]: contiguous along k. The width is a multiple of a vector, or less than one. */
 GEMM_INLINE void pack_transposed(const float *x, size_t ld, size_t valid, const size_t width, size_t k, float *out) {
   for (size_t first = 0; first < width; first += GEMM_VL, out += GEMM_VL) {
     const float *row[GEMM_VL];
@@ -96,8 +96,8 @@ GEMM_INLINE void pack_transposed(const float *x, size_t ld, size_t valid, const 
   }
 }
 
-/* x(w, p) = x[p*ld + w]: contiguous along the width. The last row is written to its own width only: the strip behind
- * it may be there already. */
+/* x(w, p) = x[p*ld + w]: contiguous along the width. The last row is written only up to its width, because
+ * the next strip may be packed already. */
 GEMM_INLINE void pack_copied(const float *x, size_t ld, size_t valid, const size_t width, size_t k, float *out) {
   if (valid == width && width % GEMM_VL == 0) {
     for (size_t p = 0; p < k; p++, x += ld, out += width) {
@@ -128,8 +128,8 @@ GEMM_INLINE void pack_strip(const float *x, size_t w_stride, size_t k_stride, si
   }
 }
 
-/* Where a strip is narrow and contiguous along its width, all strips advance together, a few rows of k at a time, so
- * that what is read is read in long pieces: the depth of such a step. */
+/* The rows of k that are packed at a time. If a strip is narrow and contiguous along its width, all strips advance
+ * together by a few rows of k, so that memory is read in long pieces. */
 GEMM_INLINE size_t pack_depth(size_t w_stride, size_t k_stride, size_t k) {
   return w_stride == 1 && k_stride != 1 ? least(k, GEMM_PACK_ROWS) : k;
 }
@@ -158,10 +158,12 @@ static void pack_b(const float *b, size_t b_rs, size_t b_cs, size_t k, size_t n,
 }
 
 /* Rows (columns) of the next block of at most `most`, a multiple of the strip, when `rest` remain: the last one is up
- * to a strip longer, so that blocks cut A into the strips that it has uncut. */
+ * to a strip longer, so that blocks have the same strips as A as a whole. */
 GEMM_INLINE size_t block_of(size_t rest, size_t most, size_t strip) { return rest < most + strip ? rest : most; }
 
-/* An operand packed whole: panels along k one after the other, each of all its strips. A unit is a panel of a block. */
+/* A completely packed operand: panels along k one after the other, each with all its strips. A unit is a panel of a
+ * block.
+ */
 typedef struct gemm_units {
   size_t width, strip, block, blocks; /* of m or n */
 } gemm_units;

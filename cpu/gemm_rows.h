@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of very few rows, or of very few columns (then seen as their transpose): bound by reading B once. Rows of
- * B that are contiguous are streamed in address order, several at a time, over a block of sums that stays in L1; other
+ * Products of very few rows, or of very few columns (computed as their transpose). Their time is that of reading B
+ * once. Contiguous rows of B are read in address order, several at a time, over a block of sums that stays in L1; other
  * layouts are packed a strip at a time. */
 #ifndef HX_CPU_GEMM_ROWS_H
 #define HX_CPU_GEMM_ROWS_H
@@ -12,7 +12,7 @@
 #define GEMM_ROWS_SUMS ((size_t)4096) /* floats of a block of sums */
 #define GEMM_ROWS_NEAR ((size_t)4096) /* floats of scratch that a small call has on its stack */
 
-/* Adds `depth` rows of B: sums(i,j) = fma(a(i,q), b(q,j), sums(i,j)), q ascending. sums has whole vectors. */
+/* Adds `depth` rows of B: sums(i,j) = fma(a(i,q), b(q,j), sums(i,j)), q ascending. sums has full vectors. */
 GEMM_INLINE void rows_step(const size_t m, const size_t depth, const float *a, size_t a_rs, size_t a_cs, const float *b,
                            size_t b_rs, size_t n, float *sums, size_t lds) {
   vf av[GEMM_ROWS][8];
@@ -66,7 +66,7 @@ static void rows_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
 }
 
 static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
-  const size_t columns = m > n ? m : n; /* either may be what is seen as columns */
+  const size_t columns = m > n ? m : n; /* after transposing, either may be the columns */
   return 2 * least(GEMM_ROWS_SUMS, GEMM_ROWS * round_up(least(columns, GEMM_ROWS_SUMS), GEMM_VL)) +
          GEMM_NR * least(k, HX__PANEL);
 }
@@ -106,7 +106,7 @@ static void gemm_rows(const hx__gemm *g, float *scratch) {
   }
 }
 
-/* Those that need no more than that: their B is not packed. */
+/* Whether GEMM_ROWS_NEAR is enough scratch, because B is not packed. */
 static bool rows_near(const hx__gemm *g) {
   const bool swap = g->m > GEMM_ROWS;
   const size_t m = swap ? g->n : g->m, n = swap ? g->m : g->n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One vector register of floats, as the matrix product of every ISA sees it. Seen from here: HX__V_BYTES, HX__V_REGS
- * and HX__HAVE_FMA of the including isa_*.c, and the compiler's own macros. */
+ * One vector register of floats, for the matrix products of all ISAs. It depends on HX__V_BYTES, HX__V_REGS and
+ * HX__HAVE_FMA of the including isa_*.c, and on the compiler's own macros. */
 #ifndef HX_CPU_GEMM_SIMD_H
 #define HX_CPU_GEMM_SIMD_H
 
@@ -19,7 +19,7 @@
 #define GEMM_VL ((size_t)HX__V_BYTES / 4)
 #define GEMM_INLINE static inline __attribute__((always_inline))
 
-/* An array of vectors stays in registers only where every index is constant, so these loops are unrolled whole. */
+/* An array of vectors stays in registers only if every index is constant, so these loops are fully unrolled. */
 #if defined(__clang__)
 #define GEMM_UNROLL _Pragma("clang loop unroll(full)")
 #else
@@ -34,7 +34,7 @@ typedef float vf_quad __attribute__((vector_size(16), aligned(4), may_alias));
 GEMM_INLINE vf vf_load(const float *p) { return *(const vf_any *)p; }
 GEMM_INLINE void vf_store(float *p, vf x) { *(vf_any *)p = x; }
 
-/* Past the caches, p a multiple of a vector; whoever else is to see it needs vf_streamed first. */
+/* Stores past the caches; p is aligned to a vector. Other threads see it only after vf_streamed. */
 #if defined(__SSE2__)
 GEMM_INLINE void vf_stream(float *p, vf x) {
 #if HX__V_BYTES == 64
@@ -51,8 +51,8 @@ GEMM_INLINE void vf_stream(float *p, vf x) { vf_store(p, x); }
 GEMM_INLINE void vf_streamed(void) {}
 #endif
 
-/* The first n lanes, n <= GEMM_VL: vf_mask_of(n). A masked load touches no other byte, and gives 0 there. n >= 1 where
- * the mask is used. */
+/* vf_mask_of(n) selects the first n elements of a vector, n <= GEMM_VL. A masked load touches no other byte and gives 0
+ * for the others. A mask that is used has n >= 1. */
 #if HX__V_BYTES == 64
 typedef __mmask16 vf_mask;
 GEMM_INLINE vf_mask vf_mask_of(size_t n) { return (__mmask16)((1u << n) - 1u); }
@@ -64,7 +64,7 @@ GEMM_INLINE vf vf_canonical(vf x) { /* NaN to the one NaN of the arithmetic */
   const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32((int)HX__CANONICAL_NAN));
   return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
 }
-/* Half a register: its products take half the time where 512 bits are two halves, and no longer elsewhere. */
+/* Half a register. Its products take half the time on cores that run 512 bits as two halves, and no more on others. */
 #define GEMM_HALVES 1
 typedef __m256 vh;
 typedef __mmask8 vh_mask;
@@ -120,9 +120,9 @@ GEMM_INLINE vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 typedef double vd __attribute__((vector_size(16)));
 typedef int64_t vd_bits __attribute__((vector_size(16)));
 
-/* Two lanes of fma(a, b, c), exact: the product of two floats is exact in double; sum and error by TwoSum; the sum is
- * moved to the odd neighbour on the error's side, after which rounding to float is the only rounding. With an infinity
- * or NaN the error is NaN, neither over nor under 0, and the sum stands. */
+/* Two elements of fma(a, b, c), exact: the product of two floats is exact in double; sum and error by TwoSum; the sum
+ * is moved to the odd neighbour on the error's side, after which rounding to float is the only rounding. With an
+ * infinity or NaN the error is NaN, neither over nor under 0, and the sum stands. */
 GEMM_INLINE vd vd_fma_odd(vd a, vd b, vd c) {
   const vd product = a * b, sum = product + c;
   const vd c_part = sum - product, error = (product - (sum - c_part)) + (c - c_part);

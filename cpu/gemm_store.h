@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a finished sum reaches C: alpha, beta, NaN. */
+ * Storing finished sums in C: alpha, beta, NaN. */
 #ifndef HX_CPU_GEMM_STORE_H
 #define HX_CPU_GEMM_STORE_H
 
@@ -23,7 +23,7 @@ static void store_scaled(const float *s, size_t lds, size_t m, size_t n, float *
   }
 }
 
-/* Without reading the lines of C first. */
+/* Stores without reading the lines of C first. */
 static void store_distant(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc) {
   for (size_t i = 0; i < m; i++, t += ldt, c += ldc) {
     const size_t off = (uintptr_t)c / sizeof *c % GEMM_VL, to_line = off ? GEMM_VL - off : 0;
@@ -47,7 +47,7 @@ static void store(const float *t, size_t ldt, size_t m, size_t n, float *c, size
     store_scaled(t, ldt, m, n, c, ldc, 1.0f, beta);
 }
 
-/* The product is not there (alpha == 0 or k == 0): C = beta == 0 ? +0 : beta*C. */
+/* There is no product (alpha == 0 or k == 0): C = beta == 0 ? +0 : beta*C. */
 static void store_no_product(size_t m, size_t n, float *c, size_t ldc, float beta) {
   const vf vbeta = vf_set1(beta);
   const size_t whole = n / GEMM_VL * GEMM_VL;

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Thin products: C is narrow, or small with a long k, so that packing a large operand costs more than it brings. One
- * operand gives the lanes (rows along k that are contiguous over the lanes), the other is broadcast, from wherever its
- * elements lie; so a large operand is read in place either way, and only the small one is packed. Which is which is
- * chosen by seeing C as it is, or as its transpose. */
+ * Thin products: C is narrow, or small with a long k, so that packing a large operand costs more than it gains. The
+ * elements of one operand fill vectors (it is contiguous across its rows along k), and those of the other are broadcast
+ * with any strides. So a large operand can be read in place in either role, and only the small one is packed. Computing
+ * C or its transpose decides which operand has which role. */
 #ifndef HX_CPU_GEMM_THIN_H
 #define HX_CPU_GEMM_THIN_H
 
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_store.h"
 
-#define THIN_M ((size_t)64)             /* rows of C up to which the product is thin, and */
-#define THIN_N ((size_t)32)             /* columns: with more, blocks read rows of A in place faster */
-#define THIN_LONG ((size_t)128)         /* both sides, where k is long */
-#define THIN_SUMS ((size_t)32 * 1024)   /* floats of a block of sums, at least a strip */
-#define THIN_LANES ((size_t)128 * 1024) /* floats of the lanes' operand that stay near, at least a panel */
+#define THIN_M ((size_t)64)           /* rows of C up to which the product is thin, and */
+#define THIN_N ((size_t)32)           /* columns: with more, it is faster to read rows of A in place by blocks */
+#define THIN_LONG ((size_t)128)       /* both sides, if k is long */
+#define THIN_SUMS ((size_t)32 * 1024) /* floats of a block of sums, at least a strip */
+#define THIN_VECTOR_FLOATS \
+  ((size_t)128 * 1024) /* floats of the vector operand that fit into a near cache, at least a panel */
 
 /* The product, or its transpose: one of c_rs, c_cs is 1. */
 typedef struct thin {
@@ -35,7 +36,7 @@ static size_t thin_sums(size_t m, size_t n) {
   return least(round_up(least(m, THIN_SUMS), GEMM_NR) * round_up(least(n, THIN_SUMS), GEMM_NR), THIN_SUMS);
 }
 
-/* The finished sums of a tile to C. */
+/* Stores the finished sums of a tile in C. */
 static void thin_store(const thin *t, const float *s, size_t lds, size_t i, size_t j, size_t mr, size_t nr) {
   float *const c = t->c + i * t->c_rs + j * t->c_cs;
   if (t->c_cs == 1) {
@@ -65,8 +66,8 @@ GEMM_INLINE void thin_block(thin *t, size_t i0, size_t j0, size_t width, float *
   t->lds = beside ? width : t->c_rs;
 }
 
-/* Few rows: the rows of B are read in place, a strip of columns at a time, the next one being fetched meanwhile. */
-static void thin_lanes(thin *t, float *scratch) {
+/* Few rows: the rows of B are read in place, a strip of columns at a time, while the next strip is prefetched. */
+static void thin_b_in_place(thin *t, float *scratch) {
   float *const pa = scratch + thin_sums(t->m, t->n);
   const size_t block = thin_beside(t) ? THIN_SUMS / t->m / GEMM_NR * GEMM_NR : t->n;
   for (size_t j0 = 0, nb; j0 < t->n; j0 += nb) {
@@ -90,7 +91,7 @@ static void thin_lanes(thin *t, float *scratch) {
   }
 }
 
-/* Strips of the lanes' operand by k, each as wide as its vectors. */
+/* Packs the vector operand: strips by k, each as wide as its vectors. */
 static void thin_pack(const thin *t, size_t p, size_t k, float *out) {
   for (size_t j = 0; j < t->n; j += GEMM_NR) {
     const size_t nr = least(GEMM_NR, t->n - j), vectors = tile_vectors(nr);
@@ -102,10 +103,10 @@ static void thin_pack(const thin *t, size_t p, size_t k, float *out) {
   }
 }
 
-/* Few columns, or a small C: the rows of A are read in place, as many at a time as a tile has; half of them where they
- * share a set of L1, which holds fewer lines than that. */
-static void thin_rows(thin *t, float *scratch) {
-  const size_t width = round_up(t->n, GEMM_VL), near = THIN_LANES / width / HX__PANEL * HX__PANEL;
+/* Few columns, or a small C: the rows of A are read in place, as many at a time as a tile has, or half as many if they
+ * share a set of L1, which has fewer lines. */
+static void thin_a_in_place(thin *t, float *scratch) {
+  const size_t width = round_up(t->n, GEMM_VL), near = THIN_VECTOR_FLOATS / width / HX__PANEL * HX__PANEL;
   const size_t depth = least(t->k, near ? near : HX__PANEL);
   const size_t fit = THIN_SUMS / width / GEMM_MR * GEMM_MR, block = thin_beside(t) ? fit : t->m;
   const bool place = t->b_cs == 1 && t->b_rs < 2 * width && (t->b_rs % GEMM_VL == 0 || t->m <= 4 * GEMM_MR),
@@ -124,13 +125,13 @@ static void thin_rows(thin *t, float *scratch) {
         for (size_t p = p0, kc; p < p0 + kb; p += kc) {
           kc = least(p0 + kb - p, HX__PANEL);
           for (size_t j = 0; j < t->n; j += GEMM_NR) {
-            const size_t nr = least(GEMM_NR, t->n - j), lanes = tile_vectors(nr) * GEMM_VL;
+            const size_t nr = least(GEMM_NR, t->n - j), width_of_strip = tile_vectors(nr) * GEMM_VL;
             tile_args args = {.k = kc,
                               .a = t->a + i * t->a_rs + p * t->a_cs,
                               .a_rs = t->a_rs,
                               .a_cs = t->a_cs,
-                              .b = place ? t->b + p * t->b_rs + j : pb + j * kb + (p - p0) * lanes,
-                              .b_rs = place ? t->b_rs : lanes,
+                              .b = place ? t->b + p * t->b_rs + j : pb + j * kb + (p - p0) * width_of_strip,
+                              .b_rs = place ? t->b_rs : width_of_strip,
                               .nr = nr};
             thin_tile(t, tile_table[tile_vectors(nr) - 1][mr - 1], &args, i, j, mr, p);
           }
@@ -141,27 +142,28 @@ static void thin_rows(thin *t, float *scratch) {
 }
 
 static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
-  const size_t lanes = round_up(least(m > n ? m : n, THIN_LONG), GEMM_NR) + GEMM_MR; /* either may be the lanes */
-  const size_t near = lanes * least(k, THIN_LANES), panel = lanes * least(k, HX__PANEL);
-  return thin_sums(m, n) + (near < THIN_LANES ? near : panel > THIN_LANES ? panel : THIN_LANES);
+  const size_t width =
+      round_up(least(m > n ? m : n, THIN_LONG), GEMM_NR) + GEMM_MR; /* Either may be the vector operand. */
+  const size_t near = width * least(k, THIN_VECTOR_FLOATS), panel = width * least(k, HX__PANEL);
+  return thin_sums(m, n) + (near < THIN_VECTOR_FLOATS ? near : panel > THIN_VECTOR_FLOATS ? panel : THIN_VECTOR_FLOATS);
 }
 
 static bool thin_takes(const hx__gemm *g) {
   return g->m <= THIN_M || g->n <= THIN_N || (g->m <= THIN_LONG && g->n <= THIN_LONG && g->k >= 4096);
 }
 
-/* Whether C is seen as its transpose: where the lanes' operand then lies as it must, or else is the smaller one. */
+/* Whether the transpose of C is computed: if the vector operand is then contiguous, or else is the smaller one. */
 static bool thin_small(const hx__gemm *g) { return g->m <= THIN_LONG && g->n <= THIN_LONG; }
 static bool thin_swaps(const hx__gemm *g) {
   const bool wide = g->n > g->m;
   return thin_small(g) ? g->b_cs != 1 && (g->a_rs == 1 || wide) : wide ? g->b_cs != 1 : g->a_rs == 1;
 }
-static bool thin_by_lanes(const hx__gemm *g, bool swap) { return !thin_small(g) && swap == (g->m > g->n); }
+static bool thin_reads_b_in_place(const hx__gemm *g, bool swap) { return !thin_small(g) && swap == (g->m > g->n); }
 
-/* Lanes that are of use where the broadcast operand is the large one, else 0. */
+/* The width of the vector operand if the broadcast operand is the large one, else 0. */
 GEMM_INLINE size_t thin_width(const hx__gemm *g) {
   const bool swap = thin_swaps(g);
-  return !thin_takes(g) || thin_by_lanes(g, swap) ? 0 : swap ? g->m : g->n;
+  return !thin_takes(g) || thin_reads_b_in_place(g, swap) ? 0 : swap ? g->m : g->n;
 }
 
 static void gemm_thin(const hx__gemm *g, float *scratch) {
@@ -185,10 +187,10 @@ static void gemm_thin(const hx__gemm *g, float *scratch) {
     t.a = g->b, t.a_rs = g->b_cs, t.a_cs = g->b_rs;
     t.b = g->a, t.b_rs = g->a_cs, t.b_cs = g->a_rs;
   }
-  if (thin_by_lanes(g, swap))
-    thin_lanes(&t, scratch);
+  if (thin_reads_b_in_place(g, swap))
+    thin_b_in_place(&t, scratch);
   else
-    thin_rows(&t, scratch);
+    thin_a_in_place(&t, scratch);
 }
 
 #endif

@@ -9,8 +9,8 @@
 #include "cpu/gemm_simd.h"
 
 /* GEMM_MR rows and GEMM_NV vectors of columns: accumulators, a row of B and a broadcast of A fill the register file.
- * Operands that are read in place are cut more freely. GEMM_FREE_MR: with fewer rows the next tile begins while the
- * sums of the last are stored, as registers are left to rename. GEMM_WIDE_MR x GEMM_WIDE_NV: where an odd number of
+ * Operands that are read in place can be cut into other tiles. GEMM_FREE_MR: with fewer rows the next tile begins while
+ * the sums of the last are stored, as registers are left to rename. GEMM_WIDE_MR x GEMM_WIDE_NV: where an odd number of
  * vectors would leave a tile of one vector, which loads as much as it multiplies. */
 #if HX__V_REGS == 32 && HX__V_BYTES == 64
 #define GEMM_MR ((size_t)14)
@@ -38,7 +38,7 @@
 #endif
 #define GEMM_NR (GEMM_NV * GEMM_VL)
 #define GEMM_TALL (GEMM_MR > 8 ? GEMM_MR : (size_t)8) /* rows of a tile of one vector: chains for two a cycle */
-#define GEMM_AHEAD ((size_t)16)                       /* rows of B in place that are asked for ahead */
+#define GEMM_AHEAD ((size_t)16)                       /* rows of B in place that are prefetched */
 
 /* One tile of one panel:  d(i,j) = (add ? d(i,j) : 0 +) sum over p of a[i*a_rs + p*a_cs] * b[p*b_rs + j]
  * with NaN canonical, for the kernel's mr rows and the first nr of its nv vectors of columns. */
@@ -52,14 +52,14 @@ typedef struct tile_args {
   size_t ldd;
   bool add;
   float *packed;     /* tile_packing: where B goes, rows of GEMM_NR */
-  const float *next; /* tile_packed_ahead: what is fetched meanwhile, */
-  size_t next_step;  /* floats of it a step of k */
+  const float *next; /* tile_packed_ahead: what is prefetched, */
+  size_t next_step;  /* and how many floats of it in each step of k */
 } tile_args;
 
 typedef void tile_fn(const tile_args *t);
 
 /* The last vector of a tile's columns: all of it, its first columns, or its first half or less. */
-typedef enum tile_end { TILE_WHOLE, TILE_PART, TILE_HALF } tile_end;
+typedef enum tile_end { TILE_FULL, TILE_PART, TILE_HALF } tile_end;
 
 /* The accumulators of a tile; half: those of a last vector of TILE_HALF. */
 typedef struct tile_sums {
@@ -67,18 +67,24 @@ typedef struct tile_sums {
   vh half[GEMM_TALL];
 } tile_sums;
 
-/* What a tile does for the next ones while it multiplies: packs its strip of B; fetches the columns beside into L2, by
- * the last line that a vector of them touches; or asks for its share of the next packed strip, a little each step. */
-typedef enum tile_care { TILE_NO_CARE, TILE_PACKS, TILE_FETCHES, TILE_ASKS } tile_care;
+/* What a tile does for later ones while it multiplies: packs its strip of B; prefetches the columns beside it into L2,
+ * by the last line that a vector of them touches; or prefetches its part of the next packed strip, a little in each
+ * step. */
+typedef enum tile_ahead_work {
+  TILE_NOTHING_AHEAD,
+  TILE_PACKS,
+  TILE_FETCHES_COLUMNS,
+  TILE_FETCHES_STRIP
+} tile_ahead_work;
 
-/* The chains of a tile. mr, nv, end and care are constants at every call. Rows go by threes, for x86 addresses base,
- * base + s and base + 2s. */
+/* The chains of a tile. mr, nv, end and ahead are constants in every call. Rows are addressed in groups of three,
+ * because x86 can address base, base + s and base + 2s. */
 GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t nv, const tile_end end,
-                             const size_t a_rs, const size_t a_cs, const size_t b_rs, const tile_care care,
+                             const size_t a_rs, const size_t a_cs, const size_t b_rs, const tile_ahead_work ahead,
                              tile_sums *s) {
-  float *out = care == TILE_PACKS ? t->packed : NULL;
+  float *out = ahead == TILE_PACKS ? t->packed : NULL;
   const float *row[(GEMM_TALL + 2) / 3], *b = t->b;
-  const size_t whole = end == TILE_WHOLE ? nv : nv - 1, full = end == TILE_HALF ? nv - 1 : nv,
+  const size_t whole = end == TILE_FULL ? nv : nv - 1, full = end == TILE_HALF ? nv - 1 : nv,
                rest = t->nr - (nv - 1) * GEMM_VL;
   const vf_mask mask = vf_mask_of(end == TILE_PART ? rest : 1);
   const vh_mask half_mask = vh_mask_of(end == TILE_HALF ? rest : 1);
@@ -89,19 +95,19 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
   }
   const float *next = t->next;
   for (size_t p = t->k; p; p--) {
-    if (care == TILE_ASKS) {
+    if (ahead == TILE_FETCHES_STRIP) {
       __builtin_prefetch(next, 0, 2);
       next += t->next_step;
     }
     vf bv[GEMM_WIDE_NV];
     vh bh = {0};
-    GEMM_UNROLL for (size_t v = 0; care == TILE_FETCHES && v < nv; v++) {
+    GEMM_UNROLL for (size_t v = 0; ahead == TILE_FETCHES_COLUMNS && v < nv; v++) {
       if (HX__V_BYTES == 64 || v + 1 == nv) __builtin_prefetch(b + (nv + v + 1) * GEMM_VL - 1, 0, 2);
     }
     GEMM_UNROLL for (size_t v = 0; v < whole; v++) bv[v] = vf_load(b + v * GEMM_VL);
     if (end == TILE_PART) bv[nv - 1] = vf_load_mask(b + whole * GEMM_VL, mask);
     if (end == TILE_HALF) bh = vh_load_mask(b + whole * GEMM_VL, half_mask);
-    if (care == TILE_PACKS) {
+    if (ahead == TILE_PACKS) {
       for (size_t v = 0; v < nv * GEMM_VL; v += 16) __builtin_prefetch(b + GEMM_AHEAD * b_rs + v, 0, 2);
       GEMM_UNROLL for (size_t v = 0; v < nv; v++) vf_store(out + v * GEMM_VL, bv[v]);
       out += nv * GEMM_VL;
@@ -116,10 +122,10 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
   }
 }
 
-/* Whether a sum is NaN; true where asking costs as much as making all of them canonical. */
+/* Whether a sum may be NaN. Always true if the test would cost as much as making all sums canonical. */
 GEMM_INLINE bool tile_has_nan(const size_t mr, const size_t full, const tile_end end, const tile_sums *s) {
 #if HX__V_BYTES == 64
-  __mmask16 even = 0xffff, odd = 0xffff; /* lanes without NaN; two chains of compares */
+  __mmask16 even = 0xffff, odd = 0xffff; /* elements without NaN, in two chains of compares */
   __mmask8 half = 0xff;
   GEMM_UNROLL for (size_t i = 0; full && i < mr; i++) {
     __mmask16 *const chain = i % 2 ? &odd : &even;
@@ -146,7 +152,7 @@ GEMM_INLINE bool tile_has_nan(const size_t mr, const size_t full, const tile_end
 #endif
 }
 
-/* From the accumulators to d; mr, nv and end as above; add, nan: whether there may be any. */
+/* Stores the accumulators in d; mr, nv and end as above. add: to what is there; nan: a sum may be NaN. */
 GEMM_INLINE void tile_write(const tile_args *t, const size_t mr, const size_t nv, const tile_end end, const bool add,
                             const bool nan, const tile_sums *s) {
   const size_t rest = t->nr - (nv - 1) * GEMM_VL, ldd = t->ldd;
@@ -188,7 +194,7 @@ GEMM_INLINE void tile_store(const tile_args *t, const size_t mr, const size_t nv
 
 GEMM_INLINE void tile_ending(const tile_args *t, const size_t mr, const size_t nv, const tile_end end) {
   tile_sums s;
-  tile_chains(t, mr, nv, end, t->a_rs, t->a_cs, t->b_rs, TILE_NO_CARE, &s);
+  tile_chains(t, mr, nv, end, t->a_rs, t->a_cs, t->b_rs, TILE_NOTHING_AHEAD, &s);
   tile_store(t, mr, nv, end, &s);
 }
 
@@ -196,31 +202,31 @@ GEMM_INLINE void tile_ending(const tile_args *t, const size_t mr, const size_t n
 GEMM_INLINE void tile_any(const tile_args *t, const size_t mr, const size_t nv) {
   const size_t rest = t->nr - (nv - 1) * GEMM_VL;
   if (rest == GEMM_VL)
-    tile_ending(t, mr, nv, TILE_WHOLE);
+    tile_ending(t, mr, nv, TILE_FULL);
   else if (GEMM_HALVES && rest <= GEMM_VL / 2)
     tile_ending(t, mr, nv, TILE_HALF);
   else
     tile_ending(t, mr, nv, TILE_PART);
 }
 
-/* The whole tiles of the inner loop, A in place or packed, B packed. C comes from far: asked for now, there when the
- * sums are. */
-GEMM_INLINE void tile_whole(const tile_args *t, const size_t a_rs, const size_t a_cs, const size_t b_rs,
-                            const tile_care care) {
+/* The full tiles of the inner loop, A in place or packed, B packed. C may be in memory, so it is prefetched first and
+ * arrives with the sums. */
+GEMM_INLINE void tile_full(const tile_args *t, const size_t a_rs, const size_t a_cs, const size_t b_rs,
+                           const tile_ahead_work ahead) {
   tile_sums s;
   GEMM_UNROLL for (size_t i = 0; i < GEMM_MR; i++) {
     GEMM_UNROLL for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(t->d + i * t->ldd + v, 1);
     __builtin_prefetch(t->d + i * t->ldd + GEMM_NR - 1, 1); /* rows that begin within a line end in one more */
   }
-  tile_chains(t, GEMM_MR, GEMM_NV, TILE_WHOLE, a_rs, a_cs, b_rs, care, &s);
-  tile_store(t, GEMM_MR, GEMM_NV, TILE_WHOLE, &s);
+  tile_chains(t, GEMM_MR, GEMM_NV, TILE_FULL, a_rs, a_cs, b_rs, ahead, &s);
+  tile_store(t, GEMM_MR, GEMM_NV, TILE_FULL, &s);
 }
-static void tile_packed(const tile_args *t) { tile_whole(t, 1, GEMM_MR, GEMM_NR, TILE_NO_CARE); }
-static void tile_packed_ahead(const tile_args *t) { tile_whole(t, 1, GEMM_MR, GEMM_NR, TILE_ASKS); }
-static void tile_rows_of_a(const tile_args *t) { tile_whole(t, t->a_rs, 1, GEMM_NR, TILE_NO_CARE); }
+static void tile_packed(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, TILE_NOTHING_AHEAD); }
+static void tile_packed_ahead(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, TILE_FETCHES_STRIP); }
+static void tile_rows_of_a(const tile_args *t) { tile_full(t, t->a_rs, 1, GEMM_NR, TILE_NOTHING_AHEAD); }
 
-/* The first of a strip of B, which it packs for the others: that is hidden behind the products. */
-static void tile_packing(const tile_args *t) { tile_whole(t, t->a_rs, t->a_cs, t->b_rs, TILE_PACKS); }
+/* The first tile of a strip of B, which it packs for the other tiles while it multiplies. */
+static void tile_packing(const tile_args *t) { tile_full(t, t->a_rs, t->a_cs, t->b_rs, TILE_PACKS); }
 
 /* Every smaller tile, any strides. */
 #define GEMM_TILE(mr, nv) \
@@ -249,12 +255,12 @@ GEMM_TILES(GEMM_TILE, GEMM_TILE_PLAIN)
 static tile_fn *const tile_table[GEMM_WIDE_NV][GEMM_TALL] = {
     GEMM_TILES(GEMM_TILE_NAME, GEMM_TILE_LIST)}; /* [nv - 1][mr - 1] */
 
-/* All vectors whole, A packed, B read in place: the columns beside are fetched meanwhile. */
-#define GEMM_TILE_AHEAD(mr, nv)                                                     \
-  static void tile_ahead_##mr(const tile_args *t) {                                 \
-    tile_sums s;                                                                    \
-    tile_chains(t, mr, GEMM_NV, TILE_WHOLE, 1, GEMM_MR, t->b_rs, TILE_FETCHES, &s); \
-    tile_store(t, mr, GEMM_NV, TILE_WHOLE, &s);                                     \
+/* Full vectors, A packed, B read in place, while the columns beside it are prefetched. */
+#define GEMM_TILE_AHEAD(mr, nv)                                                            \
+  static void tile_ahead_##mr(const tile_args *t) {                                        \
+    tile_sums s;                                                                           \
+    tile_chains(t, mr, GEMM_NV, TILE_FULL, 1, GEMM_MR, t->b_rs, TILE_FETCHES_COLUMNS, &s); \
+    tile_store(t, mr, GEMM_NV, TILE_FULL, &s);                                             \
   }
 #define GEMM_TILE_AHEAD_NAME(mr, nv) tile_ahead_##mr,
 GEMM_TILE_ROWS(GEMM_TILE_AHEAD, )
@@ -262,8 +268,8 @@ static tile_fn *const tile_ahead[GEMM_MR] = {GEMM_TILE_ROWS(GEMM_TILE_AHEAD_NAME
 
 GEMM_INLINE size_t tile_vectors(size_t nr) { return (nr + GEMM_VL - 1) / GEMM_VL; }
 
-/* Rows of the next tile, `most` at most, when `rest` remain: the last two tiles share evenly, so that none is left with
- * a row or two. */
+/* Rows of the next tile, `most` at most, when `rest` remain: the last two tiles share evenly, so that none has only a
+ * row or two. */
 GEMM_INLINE size_t tile_share(size_t rest, size_t most) {
   return rest >= 2 * most ? most : rest > most ? (rest + 1) / 2 : rest;
 }

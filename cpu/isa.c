@@ -18,12 +18,12 @@ static const hx__cpu_kernels *variant(hx__isa isa) {
 #include <cpuid.h>
 #include <string.h>
 
-/* Where AVX-512 is the faster choice. Cores whose 512-bit units are whole: measured, Zen 5 doubles the matrix product.
- * Zen 4, which runs 512 bits in two halves, gains a few percent there, from a register tile that loads half as much
- * for a multiplication, but reads memory 3-8 % slower: its reductions take 64 bytes only from the caches near it.
- * Of what no row names, cores with AVX512-FP16, which came after those with one 512-bit multiplier (Intel's clients)
- * and those that run it in halves: measured on one of Intel's, 1.3 to 1.6 times as fast in products. AVX2 for all
- * others. The Intel rows are by the vendor's description, not measured. */
+/* The cores on which AVX-512 is faster. On cores with full 512-bit units it doubles the speed of products (measured on
+ * Zen 5). Zen 4 runs 512 bits in two halves: products gain a few percent, because the register tile loads half as much
+ * for each multiplication, but memory is read 3-8 % slower, so reductions use 64 bytes only from the near caches. The
+ * Intel rows are by the vendor's description, not measured. Of cores without a row, those with AVX512-FP16 use AVX-512:
+ * they came after the cores with one 512-bit multiplier (Intel's clients) and those that run it in halves, and one of
+ * them was measured, 1.3 to 1.6 times as fast in products. All others use AVX2. */
 typedef struct wide_core {
   char vendor[13];
   unsigned family, model_first, model_last;
@@ -43,7 +43,7 @@ static const wide_core wide_cores[] = {
     {"GenuineIntel", 0x06, 0xcf, 0xcf, &hx__cpu_avx512},        /* Emerald Rapids */
 };
 
-/* "" where there is none. */
+/* "" if it is not known. */
 static void vendor_of(char vendor[13]) {
   unsigned most, ebx, ecx, edx;
   memset(vendor, 0, 13);

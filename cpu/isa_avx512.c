@@ -11,8 +11,8 @@ const hx__leaf_table hx__leaves_avx512 = REDUCE_KERNELS;
 const hx__one_leaf_table hx__one_leaf_avx512 = REDUCE_ONE_LEAF;
 const hx__cpu_kernels hx__cpu_avx512 = HX__KERNELS(HX__ISA_AVX512, hx__leaves_avx512, hx__one_leaf_avx512);
 
-/* Where 512 bits are two halves, transposing in registers takes twice as long, and a last vector that would be no more
- * than half full is better a narrow one. */
+/* On cores that run 512 bits in two halves, transposing in registers takes twice as long, and if the last vector would
+ * be at most half full, a narrow one is faster. */
 static bool narrow(const hx__gemm *g) {
   const size_t width = direct_takes(g) ? 0 : thin_width(g);
   return rows_takes(g) || (width && (width - 1) % GEMM_VL < GEMM_VL / 2);
@@ -22,7 +22,7 @@ static void gemm_halves(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
   (!packed_a && !packed_b && narrow(g) ? hx__cpu_avx2.gemm : gemm)(g, blocking, packed_a, packed_b, scratch);
 }
 static bool gemm_in_place_halves(const hx__gemm *g) {
-  return (few_take(g) ? hx__cpu_avx2.gemm_direct : gemm_in_place)(g);
+  return (rows_beat_direct(g) ? hx__cpu_avx2.gemm_direct : gemm_in_place)(g);
 }
 #undef HX__GEMM
 #define HX__GEMM gemm_halves

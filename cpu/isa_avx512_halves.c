@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reductions of cores that run 512 bits in two halves. Near data: vectors of 64 bytes, half as many instructions.
- * Far data: of 32 bytes, which read memory 3-8 % faster there, in the 32 registers that AVX-512 VL has of them: a dot
- * product needs 17. */
+ * The reductions of cores that run 512 bits in two halves. Data in near caches: vectors of 64 bytes, half as many
+ * instructions. Other data: vectors of 32 bytes, which read memory 3-8 % faster there, in the 32 registers of AVX-512
+ * VL; a dot product needs 17. */
 #if defined(__x86_64__)
 
 #define HX__V_BYTES 32
@@ -22,7 +22,7 @@ EXTREMUM_ROWS(EXTREMUM_BY_DISTANCE)
 
 const hx__leaf_table hx__leaves_halves = {LEAF_ROWS(BY_DISTANCE_ENTRY) EXTREMUM_ROWS(EXTREMUM_BY_DISTANCE_ENTRY)};
 
-/* One leaf: 64 bytes, but for dot products that fill most of the first cache. */
+/* One leaf: 64 bytes, except for dot products that fill most of the first cache. */
 static __attribute__((noinline)) uint64_t long_dot(const void *x, const void *y, size_t n) {
   return float_leaf(HX_DOT, x, y, n, HX__IN_LLC);
 }

@@ -33,8 +33,8 @@ INLINED uint32_t extremum_folded(hx_type type, bool most, const extremum *e) {
   return best[0];
 }
 
-/* TAKE(chain, vector) for any n > 0 elements; n < V_LANES: none, all are in extremum_first. Elements may be taken
- * twice: the last vector overlaps the one before it. */
+/* Calls TAKE(chain, vector) for all vectors of n > 0 elements; none if n < V_LANES, because extremum_first has them
+ * all. Elements may be used twice: the last vector overlaps the one before it. */
 #define EXTREMUM_WALK(x, n, distant, TAKE)                                        \
   do {                                                                            \
     const element *p_ = (x);                                                      \
@@ -108,7 +108,7 @@ INLINED uint32_t extremum_of_one_sign(bool most, float_range r, bool *known) {
 /* Floats in the order of signed integers; twice is the identity. */
 INLINED v_u32 float_in_order(v_u32 x) { return x ^ ((v_u32)((v_i32)x >> 31) & 0x7fffffffu); }
 
-/* For few elements, without a guess: more work for each, less at the end. */
+/* For few elements, without a guess: more work for each element, and less at the end. */
 INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
   const bool distant = false;
   const v_u32 first = extremum_first(x, n);
@@ -127,7 +127,7 @@ INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
 }
 
 #if !V_INTEGER_BEST
-/* By comparing floats, which leaves open which zero it is. */
+/* By comparing floats, which does not tell -0 from +0. */
 INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n, bool distant) {
   const v_f32 first = (v_f32)extremum_first(x, n);
   v_f32 best[X_CHAINS] = {first, first, first, first};
@@ -201,7 +201,7 @@ INLINED e_u32 index_match(hx_type type, bool nan, e_u32 x, e_u32 wanted) {
   return type == HX_F32 ? (e_u32)((e_f32)x == (e_f32)wanted) : (e_u32)(x == wanted);
 }
 
-/* The lowest index in x[0,n) of the wanted value, or of a NaN. There is one: were it not so, n. */
+/* The lowest index in x[0,n) of the wanted value, or of a NaN; n if there is none. */
 INLINED size_t index_of_first(hx_type type, bool nan, const element *x, size_t n, e_u32 wanted) {
   if (n < E_LANES)
     return (size_t)__builtin_ctz(e_signs(index_match(type, nan, e_load_part(x, n, x[0]), wanted)) | 1u << n);
@@ -227,7 +227,7 @@ INLINED size_t index_of_key(hx_op op, hx_type type, uint32_t key, const element 
 
 typedef uint32_t extremum_key_fn(const element *x, size_t n, bool *mixed);
 
-/* All leaves, distant_key_of for whole ones. Only the leaf that wins is looked at a second time, for its index. */
+/* All leaves, with distant_key_of for full ones. Only the best leaf is read a second time, for its index. */
 INLINED void extremum_slots(hx_op op, hx_type type, extremum_key_fn *key_of, extremum_key_fn *distant_key_of,
                             const element *x, size_t n, uint64_t *slots) {
   const bool index = op == HX_ARGMIN || op == HX_ARGMAX;

@@ -9,7 +9,7 @@
 #include "runtime/base/slot.h"
 
 #define F_ROW (HX__LANES / V_LANES)     /* vectors of a row of 128 elements */
-#define F_CROWDED (HX__V_REGS <= F_ROW) /* no register is left for a second term in flight */
+#define F_CROWDED (HX__V_REGS <= F_ROW) /* no register is left for a second term */
 #define F_ONE 0x3f800000u
 #define F_MINUS_ZERO 0x80000000u
 
@@ -44,7 +44,7 @@ INLINED v_f32 float_term_part(hx_op op, const element *x, const element *y, size
   return float_term(op, a, op == HX_DOT ? v_load_part(y, n, F_ONE) : a);
 }
 
-/* DO(v) for each vector of a row. Not a loop: of an array that loops index, compilers keep a copy in memory. */
+/* DO(v) for each vector of a row. Not a loop: compilers store an array that a loop indexes in memory. */
 #define F_EACH_8(DO, v) DO(v) DO((v) + 1) DO((v) + 2) DO((v) + 3) DO((v) + 4) DO((v) + 5) DO((v) + 6) DO((v) + 7)
 #if HX__V_BYTES == 64
 #define F_EACH(DO) F_EACH_8(DO, 0)
@@ -66,7 +66,7 @@ INLINED float_lanes float_start(hx_op op) {
   return lane;
 }
 
-/* A row that is not whole, of at most the given number of vectors: from the last vector, which is a part, to the first.
+/* A part of a row, of at most the given number of vectors: from the last vector, which may be a part, to the first.
  * Each is added while the one before it is loaded. */
 INLINED float_lanes float_add_part(hx_op op, float_lanes lane, size_t vectors, const element *x, const element *y,
                                    size_t n) {

@@ -10,8 +10,9 @@
 #define I_STEP (I_CHAINS * V_LANES)
 #define I_LONG_STEP (32 * V_LANES)
 
-/* Sums without widening: beside the sum modulo 2^32, a lane keeps the sum of its elements' upper halves (signed or
- * not); a leaf has 1024 elements a lane at most, so that this one and the sum of the lower halves stay exact. */
+/* Sums without widening. Beside the sum modulo 2^32, each vector element has the sum of the upper halves (signed or
+ * not) of its values. A leaf has at most 1024 values for each of them, so this sum and that of the lower halves are
+ * exact. */
 typedef struct integer_sums {
   v_u32 whole, upper;
 } integer_sums;
@@ -85,8 +86,8 @@ INLINED uint64_t integer_dot_leaf(hx_op op, hx_type type, const element *x, cons
   return sum;
 }
 
-/* Products: a pair of elements has an exact one, and those are multiplied modulo 2^64. Most products of many elements
- * are 0, for 64 factors of two are enough; then nothing more is read. */
+/* Products. Pairs of elements are multiplied exactly, and the results modulo 2^64. Most products of many elements are
+ * 0, because 64 factors of two are enough; then nothing more is read. */
 #define I_BLOCK 512u
 
 INLINED uint64_t integer_widened(hx_type type, uint32_t x) {

@@ -58,10 +58,10 @@ typedef int32_t e_i32 __attribute__((vector_size(E_BYTES)));
 typedef uint32_t e_u32 __attribute__((vector_size(E_BYTES)));
 typedef uint32_t e_u32_unaligned __attribute__((vector_size(E_BYTES), aligned(4), may_alias));
 
-/* Asks for the next leaf (HX__IN_DRAM) while elements [at, at + count) of this one are read; count: a multiple of
- * ASK_STEP that divides at. Into the second cache, every second line (the CPU brings its neighbour), and in four places
- * at once, a page each: the prefetchers of the CPU begin anew at each page and wait for its address, these four do not.
- * Behind the end of an array nothing is read: a prefetch does not fault. */
+/* Prefetches the next leaf (HX__IN_DRAM) while elements [at, at + count) of this one are read; count is a multiple of
+ * ASK_STEP that divides at. It fetches every second line into the second cache, because the CPU fetches pairs of lines,
+ * and reads in four pages at the same time: the CPU's own prefetchers start again at each page and wait for its
+ * address. After the end of an array nothing is read: a prefetch does not fault. */
 #define ASK_STEP 32u
 #define ASK_PLACES 4u
 INLINED void ask_ahead(const element *leaf, size_t at, size_t count) {
@@ -76,16 +76,16 @@ INLINED e_u32 e_load(const void *p) { return *(const e_u32_unaligned *)p; }
 INLINED v_u32 v_broadcast(uint32_t b) { return b - (v_u32){0}; }
 INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
 
-/* A value that is used more than once: keeps the compiler from loading it again for each use, which two loads a cycle
- * do not allow. */
+/* A value that is used more than once. The compiler must not load it again for each use, because the core has only two
+ * loads per cycle. */
 #if defined(__x86_64__)
 #define ONCE(v) __asm__("" : "+v"(v))
 #else
 #define ONCE(v) __asm__("" : "+w"(v))
 #endif
 
-/* v = COMBINE(v, v with its halves swapped), then quarters, ... until every lane holds the combination of all; lane 0
- * takes t[j] with t[j+h] for h = lanes/2, ..., 2, 1. */
+/* v = COMBINE(v, v with its halves swapped), then with quarters swapped, and so on, until every element is the
+ * combination of all. Element 0 combines t[j] with t[j+h] for h = lanes/2, ..., 2, 1. */
 #define SHUFFLE __builtin_shufflevector
 #define FOLD_4(v, COMBINE) (v = COMBINE(v, SHUFFLE(v, v, 2, 3, 0, 1)), v = COMBINE(v, SHUFFLE(v, v, 1, 0, 3, 2)))
 #define FOLD_8(v, COMBINE)                                                                                       \

@@ -12,7 +12,7 @@
 #define FEW_ROWS_STRIDE ((size_t)1 << 30)
 #define FEW_ROWS_PARTIALS ((size_t)64 << 20) /* elements */
 
-static size_t ceil4(size_t n) { return (n + 3) & ~(size_t)3; }
+static size_t round_up_to_4(size_t n) { return (n + 3) & ~(size_t)3; }
 
 /* The bits of A's layout as rows in place read it; for B ask with its strides exchanged and shift by one. */
 static uint32_t layout_of(size_t rs, size_t cs, bool aligned, size_t lines) {
@@ -64,9 +64,9 @@ static hx__gemm_plan tiles_plan(const hx__kernel_row *row, hx__layout layout, co
   p.copy_a = !in_place && layout != HX__LAYOUT_TN && (s->a.cs != 1 || s->m < row->tile_m);
   p.copy_b = !in_place && layout != HX__LAYOUT_NT &&
              (s->b.cs != 1 || !reads_in_place(row, s->b.aligned, s->b.rs, s->n) || s->n < row->tile_n);
-  p.pitch_a = ceil4(s->k);
+  p.pitch_a = round_up_to_4(s->k);
   p.lines_a = hx__gemm_greater(s->m, row->tile_m);
-  p.pitch_b = hx__gemm_greater(ceil4(s->n), row->tile_n);
+  p.pitch_b = hx__gemm_greater(round_up_to_4(s->n), row->tile_n);
   p.ns = INFINITY;
   if (!fits || row->rate[layout] == 0 || !vec4_aligned(row, layout, s, p.copy_a)) return p;
   /* All tiles full, or those that do not fill the units cut into panels. */

@@ -23,7 +23,9 @@ static float from_bits(uint32_t bits) {
 static float signed_half(uint32_t u) { return (float)(int32_t)u * 0x1p-32f; }
 
 /* A rare event, different for each seed: about one element in 2000, and element 0 for one seed in 16. */
-static bool rare(uint32_t u, uint64_t seed, uint64_t i) { return (u & 2047u) == 77u || (i == 0 && (seed & 15u) == 5u); }
+static bool is_rare_event(uint32_t u, uint64_t seed, uint64_t i) {
+  return (u & 2047u) == 77u || (i == 0 && (seed & 15u) == 5u);
+}
 
 static float cancel(uint64_t seed, uint64_t i) {
   uint64_t group = i / 4; /* huge, small, -huge, small */
@@ -48,9 +50,9 @@ float data_f32(data_kind kind, uint64_t seed, uint64_t i) {
     case DATA_SMALL:
       return (float)((int32_t)(u % 17u) - 8);
     case DATA_INF:
-      return !rare(u, seed, i) ? signed_half(u) : from_bits(0x7f800000u | (seed & 1u ? u & 0x80000000u : 0u));
+      return !is_rare_event(u, seed, i) ? signed_half(u) : from_bits(0x7f800000u | (seed & 1u ? u & 0x80000000u : 0u));
     case DATA_NAN:
-      return !rare(u, seed, i) ? signed_half(u) : from_bits(0x7f800001u | (uint32_t)data_u64(seed, i));
+      return !is_rare_event(u, seed, i) ? signed_half(u) : from_bits(0x7f800001u | (uint32_t)data_u64(seed, i));
     case DATA_CANCEL:
       return cancel(seed, i);
     case DATA_ANY:

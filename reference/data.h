@@ -32,7 +32,7 @@ uint32_t data_u(uint64_t seed, uint64_t i);
 /* One f32 of a kind. */
 float data_f32(data_kind kind, uint64_t seed, uint64_t i);
 
-/* p[0..n) of a type. Kinds that a type does not have are taken as kind 0. */
+/* p[0..n) of a type. Kinds that a type does not have are filled as kind 0. */
 void data_fill(hx_type type, data_kind kind, uint64_t seed, void *p, size_t n);
 
 #endif

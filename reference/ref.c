@@ -35,8 +35,8 @@ static float rounded_product(float a, float b) {
   return p;
 }
 
-/* Section 3: what enters the tree. */
-static float term(hx_op op, const float *x, const float *y, size_t i) {
+/* Section 3: the term of an element. */
+static float reduction_term(hx_op op, const float *x, const float *y, size_t i) {
   switch (op) {
     case HX_DOT:
       return rounded_product(x[i], y[i]);
@@ -52,17 +52,18 @@ static float term(hx_op op, const float *x, const float *y, size_t i) {
 static float combine(hx_op op, float a, float b) { return op == HX_PROD ? a * b : a + b; }
 
 /* Section 2: one leaf. */
-static float leaf(hx_op op, const float *x, const float *y, size_t first, size_t count) {
+static float reduce_leaf(hx_op op, const float *x, const float *y, size_t first, size_t count) {
   float lane[LANES];
   for (size_t j = 0; j < LANES; j++) lane[j] = op == HX_PROD ? 1.0f : -0.0f;
-  for (size_t i = 0; i < count; i++) lane[i % LANES] = combine(op, lane[i % LANES], term(op, x, y, first + i));
+  for (size_t i = 0; i < count; i++)
+    lane[i % LANES] = combine(op, lane[i % LANES], reduction_term(op, x, y, first + i));
   for (size_t h = LANES / 2; h > 0; h /= 2)
     for (size_t j = 0; j < h; j++) lane[j] = combine(op, lane[j], lane[j + h]);
   return lane[0];
 }
 
 /* Section 2: the leaves, level by level. */
-static float tree(hx_op op, const float *x, const float *y, size_t n) {
+static float reduce_leaves(hx_op op, const float *x, const float *y, size_t n) {
   if (n == 0) return op == HX_PROD ? 1.0f : 0.0f;
   size_t count = n / LEAF + (n % LEAF != 0);
   float *s = malloc(count * sizeof *s);
@@ -70,7 +71,7 @@ static float tree(hx_op op, const float *x, const float *y, size_t n) {
     fprintf(stderr, "ref: no memory for %zu leaves\n", count);
     exit(1);
   }
-  for (size_t l = 0; l < count; l++) s[l] = leaf(op, x, y, l * LEAF, n - l * LEAF < LEAF ? n - l * LEAF : LEAF);
+  for (size_t l = 0; l < count; l++) s[l] = reduce_leaf(op, x, y, l * LEAF, n - l * LEAF < LEAF ? n - l * LEAF : LEAF);
   while (count > 1) {
     for (size_t i = 0; i < count / 2; i++) s[i] = combine(op, s[2 * i], s[2 * i + 1]);
     if (count % 2) s[count / 2] = s[count - 1];
@@ -81,19 +82,19 @@ static float tree(hx_op op, const float *x, const float *y, size_t n) {
   return canonical(result);
 }
 
-/* Section 4: whether a is less than b where -0 is less than +0; neither is a NaN. */
-static bool less(float a, float b) { return a < b || (a == b && ref_bits(a) == 0x80000000u && ref_bits(b) == 0); }
+/* Section 4: whether a is less than b, with -0 less than +0. Neither is a NaN. */
+static bool is_less(float a, float b) { return a < b || (a == b && ref_bits(a) == 0x80000000u && ref_bits(b) == 0); }
 
 static float extreme(hx_op op, const float *x, size_t n) {
   float best = x[0];
   for (size_t i = 0; i < n; i++) {
     if (is_nan(x[i])) return canonical(x[i]);
-    if (op == HX_MIN ? less(x[i], best) : less(best, x[i])) best = x[i];
+    if (op == HX_MIN ? is_less(x[i], best) : is_less(best, x[i])) best = x[i];
   }
   return best;
 }
 
-static uint64_t where(hx_op op, const float *x, size_t n) {
+static uint64_t index_of_extreme(hx_op op, const float *x, size_t n) {
   size_t best = 0;
   for (size_t i = 0; i < n; i++) {
     if (is_nan(x[i])) return i;
@@ -105,9 +106,9 @@ static uint64_t where(hx_op op, const float *x, size_t n) {
 static hx_value reduce_f32(hx_op op, const float *x, const float *y, size_t n) {
   hx_value r = {.u64 = 0};
   if (op == HX_ARGMIN || op == HX_ARGMAX)
-    r.u64 = where(op, x, n);
+    r.u64 = index_of_extreme(op, x, n);
   else
-    r.f32 = op == HX_MIN || op == HX_MAX ? extreme(op, x, n) : tree(op, x, y, n);
+    r.f32 = op == HX_MIN || op == HX_MAX ? extreme(op, x, n) : reduce_leaves(op, x, y, n);
   return r;
 }
 
@@ -116,7 +117,7 @@ static uint64_t widened(hx_type type, const void *x, size_t i) {
   return type == HX_I32 ? (uint64_t)(int64_t)((const int32_t *)x)[i] : ((const uint32_t *)x)[i];
 }
 
-static bool beats(hx_op op, hx_type type, uint64_t a, uint64_t b) {
+static bool is_better(hx_op op, hx_type type, uint64_t a, uint64_t b) {
   bool a_less = type == HX_I32 ? (int64_t)a < (int64_t)b : a < b;
   bool b_less = type == HX_I32 ? (int64_t)b < (int64_t)a : b < a;
   return op == HX_MIN || op == HX_ARGMIN ? a_less : b_less;
@@ -145,7 +146,7 @@ static hx_value reduce_integer(hx_op op, hx_type type, const void *x, const void
         acc += v;
         break;
       default:
-        if (beats(op, type, v, widened(type, x, best))) best = i;
+        if (is_better(op, type, v, widened(type, x, best))) best = i;
     }
   }
   if (op == HX_MIN || op == HX_MAX)

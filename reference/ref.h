@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The scalar definition of hx's results, written from docs/ARITHMETIC.md alone: no SIMD, no threads, no cleverness. It
- * shares no code with the library. The caller's floating-point state has to be the default one. */
+ * The scalar definition of hx's results, written from docs/ARITHMETIC.md alone: no SIMD, no threads, no optimisation.
+ * It shares no code with the library. The caller's floating-point state has to be the default one. */
 #ifndef HX_REFERENCE_REF_H
 #define HX_REFERENCE_REF_H
 
@@ -12,7 +12,7 @@
 /* op over x[0..n); y: HX_DOT only. n > 0 for MIN, MAX, ARGMIN, ARGMAX. */
 hx_value ref_reduce(hx_op op, hx_type type, const void *x, const void *y, size_t n);
 
-/* What C(i,j) becomes; args->c is the old C, read where beta says so. ld 0 means packed. */
+/* The new C(i,j); args->c is the old C, which is read unless beta is 0. ld 0 means packed. */
 float ref_matmul_element(const struct hx_matmul_args *args, size_t i, size_t j);
 
 /* Every element, into args->c. */

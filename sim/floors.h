@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What sim_test holds the scheduler to. */
+ * The efficiencies that sim_test requires of the scheduler. */
 #ifndef HX_SIM_FLOORS_H
 #define HX_SIM_FLOORS_H
 
 #include "sim/matrix.h"
 
-/* Means over 20 seeds of eta that must be reached: of all cells of a scenario, and of its worst cell, at 2 and 20 ms. A
- * rate that changes within 2 ms, when one launch takes 0.15 ms, leaves little to be done about it. */
+/* Lower limits for means of eta over 20 seeds: over all cells of a scenario, and in its worst cell, for calls of 2 and
+ * 20 ms. They are lower for a rate that changes within 2 ms, because one launch takes 0.15 ms. */
 typedef struct floors {
   double mean[2], worst[2];
 } floors;
@@ -29,7 +29,7 @@ static const floors least[SIM_KINDS][SIM_BELIEFS] = {[SIM_STEADY] = {[SIM_LEARNE
                                                                     [SIM_OLD_2X] = {{0.92, 0.97}, {0.86, 0.89}},
                                                                     [SIM_SURE_2X] = {{0.91, 0.96}, {0.86, 0.89}}}};
 #define RIGHT 0.975 /* over all scenarios at 2 and 20 ms, after ten calls */
-#define WRONG 0.965 /* where the rates are guessed, or wrong by a factor of 2 */
-#define WORST 0.85  /* of every cell */
+#define WRONG 0.965 /* if the rates are guessed, or wrong by a factor of 2 */
+#define WORST 0.85  /* in every cell */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx on a simulated machine: the device runs, the learning and the decision of runtime/sched in virtual time. What is
- * written here is the host of a run (clock, launches, results) and the cost inputs, which the library makes from tasks,
+ * hx on a simulated machine: the device runs, the learning and the decisions of runtime/sched in virtual time. This
+ * file has only the run host (clock, launches, results) and the cost inputs, which the library makes from tasks,
  * devices and drivers. */
 #include <math.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 typedef struct call call;
 
-/* What the host of a device run is given as itself. */
+/* The `self` argument of the run host. */
 typedef struct sim_device {
   call *call;
   unsigned d;
@@ -26,20 +26,20 @@ struct call {
   hx__work work;
   hx__run_progress run;
   sim_device device[SIM_DEVICES];
-  size_t cpu_slices; /* before the CPU computed anything again, */
-  double cpu_ns;     /* and when it had finished them */
+  size_t cpu_slices; /* what the CPU had finished before it computed anything again, */
+  double cpu_ns;     /* and when */
   bool redoes;
 };
 
-static uint64_t id_of(unsigned d) { return hx__identity("simulated", (const char[]){(char)('a' + d), 0}); }
+static uint64_t identity_of(unsigned d) { return hx__identity("simulated", (const char[]){(char)('a' + d), 0}); }
 
 static hx__rate_key key_of(uint64_t device, uint64_t who, size_t slices) {
   return (hx__rate_key){.device = device, .needs = 1, .who = who, .size_class = hx__size_class(slices), .threads = 1};
 }
 
 static uint64_t who_of(const call *c, hx__choice choice) {
-  uint64_t who = choice.cpu ? id_of(SIM_DEVICES) : 0;
-  for (unsigned i = 0; i < choice.devices; i++) who += id_of(c->order[i]);
+  uint64_t who = choice.cpu ? identity_of(SIM_DEVICES) : 0;
+  for (unsigned i = 0; i < choice.devices; i++) who += identity_of(c->order[i]);
   return who;
 }
 
@@ -61,19 +61,19 @@ static void host_give_back(void *self, hx__chunk chunk) { sim_give_back(((sim_de
 static const hx__run_host host = {
     .now_ns = host_now_ns, .date_s = host_date_s, .launch = host_launch, .give_back = host_give_back};
 
-/* What the world calls. */
-static void begin(void *self, sim_world *w) {
+/* The functions that the world calls. */
+static void begin_in_world(void *self, sim_world *w) {
   call *const c = self;
   c->world = w;
   c->run.range = &w->ends;
 }
 
-static bool works(const sim_device *device) { return device->call && atomic_load(&device->run.working); }
+static bool is_working(const sim_device *device) { return device->call && atomic_load(&device->run.working); }
 
 static void device_fill(void *self, unsigned d) {
   call *const c = self;
   sim_device *const device = &c->device[d];
-  if (!works(device)) return;
+  if (!is_working(device)) return;
   hx__device_run_fill(&device->run, &c->run, &host, device);
   if (device->run.in_flight) return;
   hx__device_run_finish(&device->run, &c->run, &host, device);
@@ -86,11 +86,11 @@ static const _Atomic uint64_t *device_await(void *self, unsigned d) {
   return &c->device[d].run.launched[0].deadline_ns;
 }
 
-/* Of a device that has been given up every chunk in flight ends. */
+/* If the device is given up, all its chunks in flight end. */
 static void device_ended(void *self, unsigned d, hx__outcome outcome) {
   call *const c = self;
   sim_device *const device = &c->device[d];
-  const double since_ns = -INFINITY; /* A worker that does nothing else sees every end. */
+  const double since_ns = -INFINITY; /* The worker does nothing else, so it sees every end. */
   hx__launched_chunk chunk;
   do {
     hx__device_run_chunk_ended(&device->run, &c->run, &host, device, outcome, since_ns, &chunk);
@@ -105,7 +105,7 @@ static size_t cpu_takes(void *self, const sim_world *w, unsigned thread) {
   call *const c = self;
   (void)thread;
   for (unsigned d = 0; !c->choice.cpu && d < c->m->devices; d++)
-    if (works(&c->device[d])) return 0;
+    if (is_working(&c->device[d])) return 0;
   const hx__cpu_chunk_view view = {.grain = 1, .least = 1, .most = c->m->cpu.most ? c->m->cpu.most : w->total};
   return hx__run_cpu_chunk(&c->run, view, clock_ns(c));
 }
@@ -118,19 +118,19 @@ static void cpu_done(void *self, size_t slices, double ns) {
   c->cpu_ns = c->world->now;
 }
 
-static hx__chunk cpu_redoes(void *self, double *look_ns) {
+static hx__chunk cpu_redoes(void *self, double *check_ns) {
   call *const c = self;
   const double now_ns = clock_ns(c), rate = hx__run_cpu_rate(&c->run, now_ns);
   if (!(rate > 0.0)) return (hx__chunk){0, 0};
-  double look;
-  hx__device_run *const overdue = hx__find_overdue(&c->run, rate, now_ns, 0, &look);
-  if (look > 0.0) *look_ns = look - SIM_BEGAN_NS;
+  double check;
+  hx__device_run *const overdue = hx__find_overdue(&c->run, rate, now_ns, 0, &check);
+  if (check > 0.0) *check_ns = check - SIM_BEGAN_NS;
   if (!overdue) return (hx__chunk){0, 0};
   c->redoes = true;
   return hx__redo_next_part(&c->run, overdue, 1, now_ns);
 }
 
-/* The estimate under `who`, else the one alone, less trusted. */
+/* The estimate in company `who`; else the one alone, with a greater sigma. */
 static hx__estimate part_of(const sim_hx *hx, uint64_t id, uint64_t who, size_t slices) {
   const hx__rate_key key = key_of(id, who, slices), alone = key_of(id, id, slices);
   hx__estimate e = hx__model_estimate(hx->model, &key, hx->now_s);
@@ -152,13 +152,13 @@ static void fill_cost_inputs(call *c, size_t slices, const sim_guess *guess, hx_
   p->units = (double)slices;
   p->devices = m->devices;
   for (unsigned d = 0; d < m->devices; d++) c->order[d] = d;
-  for (unsigned i = 1; i < m->devices; i++) /* the fastest first: here by the guess */
+  for (unsigned i = 1; i < m->devices; i++) /* the fastest first, by the guess */
     for (unsigned j = i; j > 0 && guess->rate[c->order[j]] > guess->rate[c->order[j - 1]]; j--) {
       const unsigned t = c->order[j];
       c->order[j] = c->order[j - 1];
       c->order[j - 1] = t;
     }
-  const uint64_t all = who_of(c, (hx__choice){m->devices, true}), cpu = id_of(SIM_DEVICES);
+  const uint64_t all = who_of(c, (hx__choice){m->devices, true}), cpu = identity_of(SIM_DEVICES);
   p->cpu_alone = part_of(c->hx, cpu, cpu, slices);
   if (!p->cpu_alone.samples) {
     p->cpu_alone = hx__prior_cpu;
@@ -171,10 +171,10 @@ static void fill_cost_inputs(call *c, size_t slices, const sim_guess *guess, hx_
   for (unsigned i = 0; i < m->devices; i++) {
     const unsigned d = c->order[i];
     const uint64_t devices = who_of(c, (hx__choice){m->devices, false});
-    hx__estimate e = part_of(c->hx, id_of(d), all, slices);
+    hx__estimate e = part_of(c->hx, identity_of(d), all, slices);
     if (!e.samples) e = guess_of(guess, d);
     p->device[i].beside = e;
-    p->device[i].alone = part_of(c->hx, id_of(d), devices, slices);
+    p->device[i].alone = part_of(c->hx, identity_of(d), devices, slices);
     if (!p->device[i].alone.samples) {
       p->device[i].alone = c->hx->copies ? guess_of(guess, d) : e;
       p->device[i].alone.borrowed = true;
@@ -190,7 +190,7 @@ static void fill_cost_inputs(call *c, size_t slices, const sim_guess *guess, hx_
   }
 }
 
-/* What the counters show of a call that draws evenly. */
+/* What energy counters show of a call with constant power. */
 static double metered(sim_meter *meter, const sim_result *r) {
   const double from = meter->now_ns, before = meter->joules;
   if (!(meter->tick_ns > 0.0)) return r->joules;
@@ -205,10 +205,10 @@ static double metered(sim_meter *meter, const sim_result *r) {
   return meter->joules - before;
 }
 
-/* Everything that takes part begins: as planned, in the order of the cost inputs. */
+/* Sets up all participants, in the order of the cost inputs. */
 static void begin_run(call *c, const hx__cost_inputs *p, size_t slices) {
   const sim_machine *const m = c->m;
-  /* One unit a slice. */
+  /* Each slice is one unit. */
   c->work = (hx__work){.matmul = true, .slices = slices, .units = slices, .gemm = {.m = slices, .n = 1, .k = 1}};
   c->run.work = &c->work;
   c->run.cpu_works = c->choice.cpu;
@@ -223,7 +223,7 @@ static void begin_run(call *c, const hx__cost_inputs *p, size_t slices) {
                                     .trial = part < 1.0 ? (size_t)ceil(part * (double)slices) : 0,
                                     .expected = c->choice.cpu ? p->device[i].beside : p->device[i].alone,
                                     .idle = p->device[i].idle,
-                                    .key = key_of(id_of(d), who_of(c, c->choice), slices),
+                                    .key = key_of(identity_of(d), who_of(c, c->choice), slices),
                                     .may_be_redone = c->choice.cpu,
                                     .grain = m->device[d].grain ? m->device[d].grain : 1,
                                     .most = slices,
@@ -234,12 +234,12 @@ static void begin_run(call *c, const hx__cost_inputs *p, size_t slices) {
   }
 }
 
-/* What the call teaches. */
-static void learn(call *c, const hx__cost_inputs *p, double ns, double joules) {
+/* The model learns from the call. */
+static void learn_from_call(call *c, const hx__cost_inputs *p, double ns, double joules) {
   const hx__decision *const decision = &c->hx->decision;
   const uint64_t who = who_of(c, c->choice);
   const size_t slices = c->work.slices;
-  hx__run_result r = {.cpu = key_of(id_of(SIM_DEVICES), who, slices),
+  hx__run_result r = {.cpu = key_of(identity_of(SIM_DEVICES), who, slices),
                       .call = key_of(0, who, slices),
                       .cpu_expected = c->choice.devices ? p->cpu_beside : p->cpu_alone,
                       .turn = decision->turn,
@@ -257,7 +257,7 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
                    unsigned char *seen) {
   static const sim_policy policy = {.name = "hx",
                                     .cpu = cpu_takes,
-                                    .begin = begin,
+                                    .begin = begin_in_world,
                                     .fill = device_fill,
                                     .await = device_await,
                                     .ended = device_ended,
@@ -273,7 +273,7 @@ double sim_hx_call(sim_hx *hx, const sim_machine *m, size_t slices, const sim_gu
   hx->result.redone = c.run.redone;
   const sim_result *const r = &hx->result;
   const double joules = metered(&hx->meter, r);
-  if (!r->recovered && !r->stuck) learn(&c, &p, r->ns, joules);
+  if (!r->recovered && !r->stuck) learn_from_call(&c, &p, r->ns, joules);
   hx__run_progress_end(&c.run);
   return r->ns;
 }

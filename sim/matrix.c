@@ -1,42 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The scenarios as data: each is a change to a CPU and a device that share nothing and keep their rates. */
+ * The scenarios as data. Each changes a machine of a CPU and a device that share nothing and have constant rates. */
 #include "sim/matrix.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CPU_RATE 1e-2 /* slices a nanosecond: 10 a microsecond */
+#define CPU_RATE 1e-2 /* slices per nanosecond: 10 per microsecond */
 #define NOISE 0.03
 #define DAY_S 86400u
 
 const char *const sim_belief_names[SIM_BELIEFS] = {"learned", "seed", "seed 2x", "seed 0.5x", "old 2x", "sure 2x"};
 
-static void step(sim_unit *u, double at_ns, double factor) {
+static void add_step(sim_unit *u, double at_ns, double factor) {
   if (u->steps < SIM_STEPS) u->step[u->steps++] = (sim_step){at_ns, factor};
 }
 
-static void gpu_slows(sim_machine *m, double ns) { step(&m->device[0], 0.25 * ns, 0.6); }
-static void gpu_slows_much(sim_machine *m, double ns) { step(&m->device[0], 0.25 * ns, 0.4); }
-static void gpu_slows_late(sim_machine *m, double ns) { step(&m->device[0], 0.6 * ns, 0.5); }
+static void gpu_slows(sim_machine *m, double ns) { add_step(&m->device[0], 0.25 * ns, 0.6); }
+static void gpu_slows_much(sim_machine *m, double ns) { add_step(&m->device[0], 0.25 * ns, 0.4); }
+static void gpu_slows_late(sim_machine *m, double ns) { add_step(&m->device[0], 0.6 * ns, 0.5); }
 static void all_slow(sim_machine *m, double ns) {
-  step(&m->device[0], 0.25 * ns, 0.5);
-  step(&m->cpu, 0.25 * ns, 0.7);
+  add_step(&m->device[0], 0.25 * ns, 0.5);
+  add_step(&m->cpu, 0.25 * ns, 0.7);
 }
-static void cpu_slows(sim_machine *m, double ns) { step(&m->cpu, 0.25 * ns, 0.5); }
-static void gpu_speeds_up(sim_machine *m, double ns) { step(&m->device[0], 0.3 * ns, 1.5); }
+static void cpu_slows(sim_machine *m, double ns) { add_step(&m->cpu, 0.25 * ns, 0.5); }
+static void gpu_speeds_up(sim_machine *m, double ns) { add_step(&m->device[0], 0.3 * ns, 1.5); }
 static void gpu_heats(sim_machine *m, double ns) {
-  for (int i = 1; i <= 5; i++) step(&m->device[0], 0.15 * i * ns, 1.0 - 0.08 * i);
+  for (int i = 1; i <= 5; i++) add_step(&m->device[0], 0.15 * i * ns, 1.0 - 0.08 * i);
 }
 static void gpu_stalls(sim_machine *m, double ns) {
-  step(&m->device[0], 0.3 * ns, 0.0);
-  step(&m->device[0], 0.4 * ns, 1.0);
+  add_step(&m->device[0], 0.3 * ns, 0.0);
+  add_step(&m->device[0], 0.4 * ns, 1.0);
 }
-static void cpu_is_stolen(sim_machine *m, double ns) {
-  step(&m->cpu, 0.2 * ns, 0.1);
-  step(&m->cpu, 0.35 * ns, 1.0);
+static void cpu_loses_its_core(sim_machine *m, double ns) {
+  add_step(&m->cpu, 0.2 * ns, 0.1);
+  add_step(&m->cpu, 0.35 * ns, 1.0);
 }
-static void elbow(sim_machine *m, double ns) {
+static void slow_short_launches(sim_machine *m, double ns) {
   (void)ns;
   m->device[0].elbow = 3e5 * m->device[0].rate;
 }
@@ -71,7 +71,7 @@ static void gpu_slows_beside_threads(sim_machine *m, double ns) {
   m->cpu.threads = 8;
   gpu_slows_much(m, ns);
 }
-static void noisy(sim_machine *m, double ns) {
+static void large_noise(sim_machine *m, double ns) {
   (void)ns;
   m->cpu.noise = m->device[0].noise = 0.1;
 }
@@ -87,15 +87,15 @@ const sim_scenario sim_scenarios[] = {
     {"GPU to 1.5 at 30 %", gpu_speeds_up, SIM_CHANGING},
     {"GPU heats in 5 steps", gpu_heats, SIM_CHANGING},
     {"GPU stalls for 10 %", gpu_stalls, SIM_CHANGING},
-    {"CPU stolen for 15 %", cpu_is_stolen, SIM_CHANGING},
-    {"elbow of 0.3 ms", elbow, SIM_ELBOW},
+    {"CPU stolen for 15 %", cpu_loses_its_core, SIM_CHANGING},
+    {"elbow of 0.3 ms", slow_short_launches, SIM_ELBOW},
     {"shared DRAM", shared_memory, SIM_STEADY},
     {"shared power", shared_power, SIM_STEADY},
     {"8 threads", eight_threads, SIM_STEADY},
     {"4 fast, 4 slow", slow_cores, SIM_STEADY},
     {"grain of 1/64", wide_grain, SIM_STEADY},
     {"two devices", two_devices, SIM_STEADY},
-    {"noise of 10 %", noisy, SIM_STEADY},
+    {"noise of 10 %", large_noise, SIM_STEADY},
 };
 const unsigned sim_scenario_count = sizeof sim_scenarios / sizeof *sim_scenarios;
 
@@ -114,8 +114,8 @@ size_t sim_slices_for(const sim_machine *m, double task_ns) {
   return (size_t)slices;
 }
 
-/* The machine as it was when what is believed was learned. */
-static sim_machine before(const sim_machine *m, sim_belief belief) {
+/* The machine on which the model has learned. */
+static sim_machine machine_learned_on(const sim_machine *m, sim_belief belief) {
   sim_machine was = *m;
   if (belief == SIM_LEARNED) return was;
   for (unsigned d = 0; d < m->devices; d++) was.device[d].rate *= 2.0;
@@ -131,7 +131,7 @@ double sim_eta(const sim_machine *m, size_t slices, double oracle_ns, sim_belief
   sim_hx hx = {.model = model, .now_s = 1000000};
   const sim_guess guess = sim_guess_of(m, factor[belief]);
   if (belief == SIM_LEARNED || belief >= SIM_OLD_2X) {
-    const sim_machine was = before(m, belief);
+    const sim_machine was = machine_learned_on(m, belief);
     sim_hx_warm(&hx, &was, slices, 10, &random);
   }
   if (belief == SIM_OLD_2X) hx.now_s += DAY_S;

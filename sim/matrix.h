@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The scenarios: machines that are kind, and machines that are not. */
+ * The scenarios: steady machines, and machines that change or share resources. */
 #ifndef HX_SIM_MATRIX_H
 #define HX_SIM_MATRIX_H
 
 #include "sim/sim.h"
 
-/* What hx believes before the call. */
+/* What the model knows before the call. */
 typedef enum sim_belief {
-  SIM_LEARNED, /* ten calls on this machine */
-  SIM_SEED,    /* no measurement: the right rates, as a guess */
+  SIM_LEARNED, /* It has learned from ten calls on this machine. */
+  SIM_SEED,    /* no measurement: the true rates, as a guess */
   SIM_SEED_2X, /* a guess: the devices at twice their rate */
   SIM_SEED_HALF /* at half of it */,
-  SIM_OLD_2X,  /* ten calls of yesterday, when the devices were twice as fast */
-  SIM_SURE_2X, /* ten calls of just now, when they were */
+  SIM_OLD_2X,  /* ten calls a day ago, when the devices were twice as fast */
+  SIM_SURE_2X, /* ten calls a moment ago, when they were */
   SIM_BELIEFS
 } sim_belief;
 
@@ -33,7 +33,8 @@ extern const sim_scenario sim_scenarios[];
 extern const unsigned sim_scenario_count;
 extern const char *const sim_belief_names[SIM_BELIEFS];
 
-/* A CPU of rate 1000 slices a ms and a device of `ratio` times that; `slices` such that the best end is at task_ns. */
+/* A CPU of 10000 slices per ms and a device of `ratio` times that; `slices` such that the best possible time is
+ * task_ns. */
 sim_machine sim_plain(double ratio, double latency_ns);
 size_t sim_slices_for(const sim_machine *m, double task_ns);
 

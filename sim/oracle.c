@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The best fixed split: what no policy without foresight can be sure to reach. */
+ * The best fixed split. A policy cannot do better reliably, because it does not know the future. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static size_t take_part(void *self, const sim_world *w, unsigned d) {
   return n;
 }
 
-/* The CPU's threads share what is theirs in small pieces. */
+/* The CPU's threads take its share in small pieces. */
 static size_t take_rest(void *self, const sim_world *w, unsigned thread) {
   fixed *const f = self;
   (void)thread;
@@ -42,10 +42,10 @@ static double time_of(const sim_machine *m, size_t slices, const double share[SI
   return r.stuck ? INFINITY : r.ns;
 }
 
-/* Tries shares of device d about its present one, `step` apart; keeps the best. */
+/* Tries shares of device d around the present one, `step` apart, and sets the best. */
 static void refine(const sim_machine *m, size_t slices, double share[SIM_DEVICES], unsigned d, double from, double step,
                    double *best) {
-  double kept = share[d];
+  double best_share = share[d];
   for (int i = 0; i <= CUTS; i++) {
     double sum = 0.0;
     share[d] = from + i * step;
@@ -53,19 +53,19 @@ static void refine(const sim_machine *m, size_t slices, double share[SIM_DEVICES
     const double t = share[d] >= 0.0 && sum <= 1.0 ? time_of(m, slices, share) : INFINITY;
     if (t >= *best) continue;
     *best = t;
-    kept = share[d];
+    best_share = share[d];
   }
-  share[d] = kept;
+  share[d] = best_share;
 }
 
-/* What the rates say, for a start. */
+/* The first split, by the rates. */
 static void proportional(const sim_machine *m, size_t slices, double share[SIM_DEVICES]) {
-  hx__participant party[SIM_DEVICES + 1] = {{m->cpu.rate, 0.0}};
+  hx__participant participant[SIM_DEVICES + 1] = {{m->cpu.rate, 0.0}};
   for (unsigned d = 0; d < m->devices; d++)
-    party[d + 1] = (hx__participant){m->device[d].rate, m->device[d].latency_ns};
-  const double end = hx__finish_ns((double)slices, party, m->devices + 1);
+    participant[d + 1] = (hx__participant){m->device[d].rate, m->device[d].latency_ns};
+  const double end = hx__finish_ns((double)slices, participant, m->devices + 1);
   for (unsigned d = 0; d < m->devices; d++)
-    share[d] = fmax(party[d + 1].rate * (end - party[d + 1].ready_ns), 0.0) / (double)slices;
+    share[d] = fmax(participant[d + 1].rate * (end - participant[d + 1].ready_ns), 0.0) / (double)slices;
 }
 
 double sim_oracle(const sim_machine *machine, size_t slices, double share[SIM_DEVICES]) {

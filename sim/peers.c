@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Policies of others, written anew from their papers and sources, for comparison in the simulator only. Each restarts
- * with every call and believes in the rates that it is given; none knows the latency of a launch. */
+ * Other policies, written from their papers and sources, for comparison in the simulator only. Each starts from nothing
+ * with every call and uses the rates that it is given; none knows the latency of a launch. */
 #include <math.h>
 #include <string.h>
 
@@ -12,26 +12,26 @@ typedef struct peer {
   const sim_machine *m;
   const double *rates; /* of devices, then of the CPU at [SIM_DEVICES] */
   size_t part[SIM_DEVICES];
-  /* LogFit's, one device: chunks and their throughputs, and what stays of the fit. */
+  /* LogFit, one device: chunks and their throughputs, and the fit. */
   double chunk[LOGFIT_POINTS], through[LOGFIT_POINTS], cpu_through, next, slope, elbow;
   unsigned points;
   bool stable, final;
 } peer;
 
-static double power(const peer *p, unsigned d) {
+static double relative_rate(const peer *p, unsigned d) {
   double sum = p->rates[SIM_DEVICES];
   for (unsigned i = 0; i < p->m->devices; i++) sum += p->rates[i];
   return p->rates[d] / sum;
 }
 
-static double cpu_power(const peer *p) { return power(p, SIM_DEVICES) / p->m->cpu.threads; }
+static double cpu_relative_rate(const peer *p) { return relative_rate(p, SIM_DEVICES) / p->m->cpu.threads; }
 
-static size_t some(double slices) { return slices < 1.0 ? 1 : (size_t)slices; }
+static size_t at_least_one(double slices) { return slices < 1.0 ? 1 : (size_t)slices; }
 
-/* static: what the rates say, at once. */
+/* static: the share by the rates, as one chunk. */
 static size_t static_device(void *self, const sim_world *w, unsigned d) {
   peer *const p = self;
-  const size_t n = p->part[d] ? 0 : some((double)w->total * power(p, d));
+  const size_t n = p->part[d] ? 0 : at_least_one((double)w->total * relative_rate(p, d));
   p->part[d] = 1;
   return n;
 }
@@ -39,35 +39,35 @@ static size_t static_cpu(void *self, const sim_world *w, unsigned thread) {
   const peer *const p = self;
   (void)thread;
   for (unsigned d = 0; d < p->m->devices; d++)
-    if (!p->part[d]) return 0; /* the devices take theirs first */
-  return some((double)hx__work_range_left(&w->ends) / (8.0 * p->m->cpu.threads));
+    if (!p->part[d]) return 0; /* Devices take their shares first. */
+  return at_least_one((double)hx__work_range_left(&w->ends) / (8.0 * p->m->cpu.threads));
 }
 
-/* dynamic: equal chunks to whoever is idle. */
+/* dynamic: equal chunks; an idle participant takes one. */
 static size_t dynamic_device(void *self, const sim_world *w, unsigned d) {
   (void)self;
   (void)d;
-  return some((double)w->total / DYNAMIC_CHUNKS);
+  return at_least_one((double)w->total / DYNAMIC_CHUNKS);
 }
 
 /* guided: a part of what is left (Polychronopoulos and Kuck, 1987). */
 static size_t guided_device(void *self, const sim_world *w, unsigned d) {
   const peer *const p = self;
   (void)d;
-  return some((double)hx__work_range_left(&w->ends) / (2.0 * (p->m->devices + p->m->cpu.threads)));
+  return at_least_one((double)hx__work_range_left(&w->ends) / (2.0 * (p->m->devices + p->m->cpu.threads)));
 }
 
-/* HGuided with K = 2 (Maat, EngineCL): the part weighed by relative power. */
+/* HGuided with K = 2 (Maat, EngineCL): guided, weighted by relative rates. */
 static size_t hguided_device(void *self, const sim_world *w, unsigned d) {
-  return some((double)hx__work_range_left(&w->ends) * power(self, d) / 2.0);
+  return at_least_one((double)hx__work_range_left(&w->ends) * relative_rate(self, d) / 2.0);
 }
 static size_t hguided_cpu(void *self, const sim_world *w, unsigned thread) {
   (void)thread;
-  return some((double)hx__work_range_left(&w->ends) * cpu_power(self) / 2.0);
+  return at_least_one((double)hx__work_range_left(&w->ends) * cpu_relative_rate(self) / 2.0);
 }
 
 /* LogFit (Vilches, Corbera et al., IJPP 2019): doubles the device's chunk until throughput = a ln(chunk) + b is flat,
- * fits, keeps to the chunk where its slope falls under a threshold, and ends with one cut in proportion. */
+ * fits, stays with the chunk size at which its slope falls below a threshold, and ends with one proportional split. */
 static void logfit_fit(peer *p) {
   double sx = 0, sy = 0, sxx = 0, sxy = 0;
   const double n = p->points;
@@ -92,17 +92,17 @@ static size_t logfit_device(void *self, const sim_world *w, unsigned d) {
     if (x > 0.9 * left) x = left;
     return x < 1.0 ? 0 : (size_t)x;
   }
-  return some(p->next);
+  return at_least_one(p->next);
 }
 static size_t logfit_cpu(void *self, const sim_world *w, unsigned thread) {
   const peer *const p = self;
   const double left = (double)hx__work_range_left(&w->ends), least = (double)w->total / 4096.0;
   const double through = p->points ? p->through[p->points - 1] : 0.0;
   (void)thread;
-  if (p->final) return some(left / (p->m->cpu.threads + 1.0));
-  if (!(through > 0.0) || !(p->cpu_through > 0.0)) return some(least);
+  if (p->final) return at_least_one(left / (p->m->cpu.threads + 1.0));
+  if (!(through > 0.0) || !(p->cpu_through > 0.0)) return at_least_one(least);
   const double factor = through / (p->cpu_through / p->m->cpu.threads);
-  return some(fmax(least, fmin(p->next / factor, left / (factor + p->m->cpu.threads))));
+  return at_least_one(fmax(least, fmin(p->next / factor, left / (factor + p->m->cpu.threads))));
 }
 static void logfit_done(void *self, const sim_world *w, size_t slices, double ns) {
   peer *const p = self;
@@ -127,8 +127,8 @@ static void logfit_done(void *self, const sim_world *w, size_t slices, double ns
   if (threshold > 0.0) p->next = fmax(p->slope / threshold, p->elbow);
 }
 
-static double call(const sim_policy *policy, const sim_machine *m, size_t slices, const double *rates,
-                   uint64_t *random) {
+static double call_peer(const sim_policy *policy, const sim_machine *m, size_t slices, const double *rates,
+                        uint64_t *random) {
   peer p = {.m = m, .rates = rates};
   const sim_result r = sim_run(m, slices, policy, &p, 0, random, NULL);
   return r.stuck ? INFINITY : r.ns;
@@ -137,7 +137,7 @@ static double call(const sim_policy *policy, const sim_machine *m, size_t slices
 #define PEER(NAME, device_, cpu_, done_)                                                                  \
   static double NAME##_call(const sim_machine *m, size_t slices, const double *rates, uint64_t *random) { \
     static const sim_policy policy = {.name = #NAME, .device = device_, .cpu = cpu_, .done = done_};      \
-    return call(&policy, m, slices, rates, random);                                                       \
+    return call_peer(&policy, m, slices, rates, random);                                                  \
   }
 PEER(static, static_device, static_cpu, NULL)
 PEER(dynamic, dynamic_device, dynamic_device, NULL)

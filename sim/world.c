@@ -11,7 +11,7 @@ typedef struct sim_launch {
   double from, since; /* when it was launched; when it became the oldest */
   hx__chunk chunk;
   bool fails;
-  bool again; /* a thread computes what a device is late with */
+  bool again; /* A thread of the CPU computes part of an overdue chunk again. */
 } sim_launch;
 
 typedef struct worker {
@@ -32,7 +32,7 @@ typedef struct state {
   unsigned devices, workers;
   hx__chunk returned[SIM_WORKERS * SIM_DEPTH];
   unsigned returns;
-  double look_ns; /* when an idle CPU is to be asked again whether it should compute again what is late */
+  double check_ns; /* when an idle CPU checks again whether a device is overdue */
   sim_result result;
 } state;
 
@@ -69,7 +69,7 @@ static void promote(state *s, worker *k) {
   k->deadline = d < s->devices && s->policy->await ? s->policy->await(s->self, d) : NULL;
 }
 
-static void start(state *s, worker *k, hx__chunk chunk, bool again) {
+static void start_chunk(state *s, worker *k, hx__chunk chunk, bool again) {
   const sim_unit *const u = k->unit;
   const double noise = u->noise > 0.0 ? exp(u->noise * sim_gaussian(s->w.random)) : 1.0;
   const unsigned d = (unsigned)(k - s->worker);
@@ -92,7 +92,7 @@ static void start(state *s, worker *k, hx__chunk chunk, bool again) {
 
 void sim_launch_chunk(sim_world *w, unsigned d, hx__chunk chunk) {
   state *const s = (state *)w;
-  start(s, &s->worker[d], chunk, false);
+  start_chunk(s, &s->worker[d], chunk, false);
 }
 
 void sim_give_back(sim_world *w, hx__chunk chunk) {
@@ -102,7 +102,7 @@ void sim_give_back(sim_world *w, hx__chunk chunk) {
   s->result.recovered++;
 }
 
-/* Slices have reached the caller. */
+/* Slices are in the caller's memory. */
 static void deliver(state *s, hx__chunk chunk) {
   for (size_t c = 0; s->w.seen && c < chunk.count; c++) s->w.seen[chunk.first + c]++;
 }
@@ -113,20 +113,20 @@ void sim_deliver(sim_world *w, unsigned d, hx__chunk chunk) {
   deliver(s, chunk);
 }
 
-/* An idle thread of the CPU computes again what a device is late with, once all threads have nothing else to do. */
+/* An idle thread of the CPU computes an overdue chunk again, if no thread has anything else to do. */
 static bool start_redo(state *s, worker *k) {
-  double look_ns = INFINITY;
+  double check_ns = INFINITY;
   for (unsigned i = s->devices; i < s->workers; i++)
     if (s->worker[i].in_flight && !s->worker[i].launch[0].again) return false;
-  const hx__chunk chunk = s->policy->redo ? s->policy->redo(s->self, &look_ns) : (hx__chunk){0, 0};
+  const hx__chunk chunk = s->policy->redo ? s->policy->redo(s->self, &check_ns) : (hx__chunk){0, 0};
   if (chunk.count)
-    start(s, k, chunk, true);
-  else if (look_ns > s->w.now)
-    s->look_ns = fmin(s->look_ns, look_ns);
+    start_chunk(s, k, chunk, true);
+  else if (check_ns > s->w.now)
+    s->check_ns = fmin(s->check_ns, check_ns);
   return chunk.count != 0;
 }
 
-/* Gives an idle device something to do; false: it has nothing. */
+/* Gives an idle device a chunk. False if it gets none. */
 static bool start_device(state *s, unsigned d) {
   worker *const k = &s->worker[d];
   const unsigned before = k->in_flight;
@@ -136,13 +136,13 @@ static bool start_device(state *s, unsigned d) {
   } else {
     const size_t want = hx__work_range_left(&s->w.ends) ? s->policy->device(s->self, &s->w, d) : 0;
     const hx__chunk chunk = want ? hx__work_range_take_back(&s->w.ends, want) : (hx__chunk){0, 0};
-    if (chunk.count) start(s, k, chunk, false);
+    if (chunk.count) start_chunk(s, k, chunk, false);
   }
   k->out = k->in_flight == 0;
   return k->in_flight > before;
 }
 
-/* The same for a thread of the CPU: new slices, then what devices gave back, then what they are late with. */
+/* The same for a thread of the CPU: new slices, then chunks that devices gave back, then overdue ones. */
 static bool start_thread(state *s, unsigned thread) {
   worker *const k = &s->worker[s->devices + thread];
   if (k->in_flight) return false;
@@ -151,7 +151,7 @@ static bool start_thread(state *s, unsigned thread) {
                           : s->returns ? s->returned[--s->returns]
                                        : (hx__chunk){0, 0};
   if (chunk.count == 0) return start_redo(s, k);
-  start(s, k, chunk, false);
+  start_chunk(s, k, chunk, false);
   return true;
 }
 
@@ -174,7 +174,7 @@ static void end_on_device(state *s, unsigned d, hx__outcome outcome) {
     sim_give_back(&s->w, l.chunk);
   if (s->policy->done) s->policy->done(s->self, &s->w, l.chunk.count, s->w.now - l.since);
   k->out = outcome != HX__DONE;
-  if (k->out) k->in_flight = 0; /* What it still computes is discarded. */
+  if (k->out) k->in_flight = 0; /* The results of its other chunks are discarded. */
   if (k->in_flight) promote(s, k);
 }
 
@@ -193,17 +193,17 @@ static double give_up_ns(const worker *k) {
   return k->deadline ? (double)atomic_load(k->deadline) - SIM_BEGAN_NS : INFINITY;
 }
 
-static bool computes(const worker *k) { return k->in_flight && !(k->launch[0].wait > 0.0); }
+static bool is_computing(const worker *k) { return k->in_flight && !(k->launch[0].wait > 0.0); }
 
 /* Speeds of all workers now. */
-static void speeds(const state *s, double speed[SIM_WORKERS]) {
+static void speeds_now(const state *s, double speed[SIM_WORKERS]) {
   bool cpu = false, device = false;
   double demand = 0.0;
   for (unsigned i = 0; i < s->workers; i++)
-    if (computes(&s->worker[i])) *(i < s->devices ? &device : &cpu) = true;
+    if (is_computing(&s->worker[i])) *(i < s->devices ? &device : &cpu) = true;
   for (unsigned i = 0; i < s->workers; i++) {
     const worker *const k = &s->worker[i];
-    speed[i] = computes(k) ? k->rate * factor_at(k->unit, s->w.now) : 0.0;
+    speed[i] = is_computing(k) ? k->rate * factor_at(k->unit, s->w.now) : 0.0;
     if (cpu && device && k->unit->corun > 0.0) speed[i] *= k->unit->corun;
     demand += speed[i] * k->unit->bytes;
   }
@@ -212,8 +212,8 @@ static void speeds(const state *s, double speed[SIM_WORKERS]) {
     if (s->worker[i].unit->bytes > 0.0) speed[i] *= s->w.machine->dram / demand;
 }
 
-/* What all draw now. A device that is launched draws already. */
-static double watts(const state *s) {
+/* The power drawn now. A device draws power from its launch on. */
+static double total_watts(const state *s) {
   double sum = s->w.machine->watts;
   for (unsigned i = 0; i < s->workers; i++)
     if (s->worker[i].in_flight)
@@ -221,10 +221,10 @@ static double watts(const state *s) {
   return sum;
 }
 
-/* Time until something happens: a launch or a chunk ends, a deadline passes, a rate changes, or the CPU looks again.
- * INFINITY: never. */
+/* The time until the next event: a launch or a chunk ends, a deadline passes, a rate changes, or the CPU checks again.
+ * INFINITY: there is none. */
 static double next_event(const state *s, const double speed[SIM_WORKERS]) {
-  double dt = s->look_ns - s->w.now;
+  double dt = s->check_ns - s->w.now;
   for (unsigned i = 0; i < s->workers; i++) {
     const worker *const k = &s->worker[i];
     const sim_launch *const l = k->launch;
@@ -235,7 +235,7 @@ static double next_event(const state *s, const double speed[SIM_WORKERS]) {
   return fmax(dt, 0.0);
 }
 
-/* A worker goes on for dt from `was` on. Returns whether its first chunk is computed. */
+/* A worker goes on for dt from the time `was`. Returns whether its first chunk is computed. */
 static bool work_on(worker *k, double speed, double dt, double was) {
   sim_launch *const l = k->launch;
   if (l->wait > 0.0) {
@@ -248,27 +248,27 @@ static bool work_on(worker *k, double speed, double dt, double was) {
   return !(l->wait > 0.0) && l->work <= 1e-9 * (double)l->chunk.count;
 }
 
-/* To the next event; false: no worker has anything in flight. */
+/* Goes on to the next event. False if no worker has anything in flight. */
 static bool advance(state *s) {
   double speed[SIM_WORKERS] = {0};
   bool any = false;
   for (unsigned i = 0; i < s->workers; i++) any = any || s->worker[i].in_flight;
   if (!any) return false;
-  speeds(s, speed);
+  speeds_now(s, speed);
   const double dt = next_event(s, speed), was = s->w.now;
   if (isinf(dt)) {
     s->result.stuck = true;
     return false;
   }
-  s->result.joules += dt * 1e-9 * watts(s);
+  s->result.joules += dt * 1e-9 * total_watts(s);
   s->w.now += dt;
   for (unsigned i = 0; i < s->workers; i++) {
     worker *const k = &s->worker[i];
     if (!k->in_flight) continue;
-    const bool computed = work_on(k, speed[i], dt, was), late = s->w.now >= give_up_ns(k);
-    if (!computed && !late) continue;
+    const bool computed = work_on(k, speed[i], dt, was), timed_out = s->w.now >= give_up_ns(k);
+    if (!computed && !timed_out) continue;
     if (i < s->devices)
-      end_on_device(s, i, k->launch[0].fails ? HX__FAILED : late ? HX__TIMED_OUT : HX__DONE);
+      end_on_device(s, i, k->launch[0].fails ? HX__FAILED : timed_out ? HX__TIMED_OUT : HX__DONE);
     else
       end_on_cpu(s, k);
   }
@@ -294,7 +294,7 @@ sim_result sim_run(const sim_machine *m, size_t slices, const sim_policy *policy
   add_workers(&s, m);
   if (policy->begin) policy->begin(self, &s.w);
   do {
-    s.look_ns = INFINITY;
+    s.check_ns = INFINITY;
     for (unsigned d = 0; d < s.devices; d++)
       while (start_device(&s, d)) continue;
     for (unsigned t = 0; t < s.workers - s.devices; t++)
