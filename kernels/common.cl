@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What every device kernel shares: the arithmetic in the three ways a compiler may have to be spoken to. The order of
+ * Shared by all device kernels: the arithmetic, written in three ways for different compilers. The order of
  * every rounding is part of hx's interface, so nothing here may be contracted or re-associated. Comes first in every
  * program. HX_ARITHMETIC, HX_OP and HX_TYPE are the numbers of hx__arithmetic, hx_op and hx_type.
  * -D options of every program:
  *   HX_ARITHMETIC        0 plain, 1 sums as fma, 2 fma by integers (hx__arithmetic)
  *   HX_LOCAL0, HX_LOCAL1 the work-group's sides
- *   HX_HOOK              default empty: the tests' declarations of what stands in for sub-groups */
+ *   HX_HOOK              default empty: declarations by which the tests emulate sub-groups */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define HX_PASTE_(a, b) a##b
 #define HX_PASTE(a, b) HX_PASTE_(a, b) /* HX_PASTE(float, 4): a vector type; an empty width means the scalar */
 
-/* A place in every kernel that uses sub-groups, for the tests: declarations of what stands in for them. */
+/* In every kernel that uses sub-groups, for the tests: declarations that emulate them. */
 #ifndef HX_HOOK
 #define HX_HOOK
 #endif
@@ -24,8 +24,8 @@
 
 /* HX_ADD(N, a, b), HX_MUL(N, a, b): of float or floatN, rounded once. */
 #if HX_ARITHMETIC == HX_FMA_ADD
-/* A fused multiply-add is never re-associated, and these two round exactly as + and * do. A factor of 1 that the
- * compiler knew of would turn the fma back into a sum; the global offset, always 0 in hx, it cannot know. */
+/* A fused multiply-add is never re-associated, and these two round exactly as + and * do. If the compiler knew that a
+ * factor is 1, it would turn the fma back into a sum; it does not know the global offset, which is 0. */
 #define HX_UNIT as_float(0x3f800000u + (uint)get_global_offset(0))
 #define HX_ADD(N, a, b) fma((b), (HX_PASTE(float, N))(HX_UNIT), (a))
 #define HX_MUL(N, a, b) fma((a), (b), (HX_PASTE(float, N))(-0.0f))

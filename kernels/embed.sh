@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Writes a C file that holds the named source files as NUL-terminated char arrays: embed.sh a.cl b.cl > sources.c gives
-# hx__cl_a and hx__cl_b. Single characters instead of string literals, for a C compiler need only take literals of 4095
-# characters; and instead of numbers, because 255 does not fit in a char that is signed.
+# hx__cl_a and hx__cl_b. Single characters instead of string literals, because a C compiler need only accept literals of
+# 4095 characters; and instead of numbers, because 255 does not fit in a char that is signed.
 set -eu
 
 echo '/* Made by kernels/embed.sh. */'

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the 32 work-items of a leaf exchange values within a wavefront (AMD GPUs), without local memory and barriers.
- * HX_ACROSS is defined where the row asks for it (HX_CROSS_LANES) and the compiler can do it. HX_ACROSS_16(w) to
- * HX_ACROSS_1(w): the 32-bit word of the item whose number differs in that bit, used from 16 downwards: the shorter ones
- * turn a row of 16, which is the same once the longer ones have made the halves equal. */
+ * The 32 work-items of a leaf exchange values within a wavefront (AMD GPUs), without local memory and barriers.
+ * HX_ACROSS is defined if the row asks for it (HX_CROSS_LANES) and the compiler can do it. HX_ACROSS_16(w) to
+ * HX_ACROSS_1(w): the 32-bit word of the item whose number differs in that bit. They must be used from 16 downwards:
+ * the shorter ones rotate a row of 16, which gives the same result once the longer ones have made its halves equal. */
 #if HX_CROSS_LANES
 
 #if !HX_AMDGCN && defined(__has_builtin)
@@ -16,7 +16,7 @@
 #define HX_SWIZZLE(w, h) as_uint(__builtin_amdgcn_ds_swizzle(as_int(w), (h) << 10 | 31))
 #define HX_ACROSS_16(w) HX_SWIZZLE(w, 16)
 #if defined(__GFX8__) || defined(__GFX9__) || defined(__GFX10__) || defined(__GFX11__) || defined(__GFX12__) || HX_DPP
-/* Data-parallel primitives: an operand modifier, turned by 8 and 4, and permuted in fours. */
+/* Data-parallel primitives (operand modifiers): rotation by 8 and 4, and permutation of four. */
 #define HX_MOVE(w, how) as_uint(__builtin_amdgcn_mov_dpp(as_int(w), (how), 15, 15, false))
 #define HX_ACROSS_8(w) HX_MOVE(w, 0x128)
 #define HX_ACROSS_4(w) HX_MOVE(w, 0x124)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The times of plans. */
+ * The model of the times of plans. */
 #include "kernels/gemm_model.h"
 
 #include <math.h>
@@ -25,29 +25,28 @@ static size_t resident(const hx__kernel_row *row) {
   return hx__gemm_greater(row->local[0] < 128 || by_memory < by_registers ? by_memory : by_registers, 1);
 }
 
-/* What decides a step of k of a row: one group's fma at full speed, and the step of one that has the unit to itself,
- * whose warps wait. */
+/* The time of a step of k of a row: of one group's fma at full speed, and of a group that has the unit to itself, whose
+ * warps wait. */
 typedef struct pace {
   const hx__kernel_row *row;
   double full_ns, alone_ns;
 } pace;
 
-/* A step of k of so many groups of a compute unit: as long as their fma take, or as one of them takes alone, and more
- * if both are near. */
+/* A step of k of several groups of a compute unit: the time of their fma, or of one of them alone, whichever is longer,
+ * and more if the two are close. */
 static double step_ns(const pace *of, size_t groups) {
   const double busy = (double)groups * of->full_ns / (of->row->slices > 1 && groups > 1 ? device->apart : 1.0);
   const double chain = (double)hx__gemm_ceiling(groups, resident(of->row)) * of->alone_ns;
   return sqrt(sqrt(busy * busy * busy * busy + chain * chain * chain * chain));
 }
 
-/* An operand that each tile reads a part of for itself comes from global memory, whose latency two stages do not hide.
- */
+/* An operand of which each tile reads another part comes from global memory, whose latency two stages do not hide. */
 static double far_speed(const hx__kernel_row *row, const hx__gemm_shape *s) {
   return row->stages == 2 && (s->m <= row->tile_m || s->n <= row->tile_n) ? device->far : 1.0;
 }
 
-/* Lines that meet in few sets of the cache cost a group with few warps. What is copied as float4 is less at once than
- * that, but all groups then read the same columns of B laid out [k][column] if these are few tiles'. */
+/* Lines that share few sets of the cache slow a group with few warps. Copies as float4 use fewer lines at once, but
+ * then all groups read the same columns of B laid out [k][column] if there are few tiles of them. */
 static double spread_speed(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s) {
   if (hx__kernel_in_place(row)) return 1.0;
   if (row->vec4)
@@ -55,8 +54,8 @@ static double spread_speed(const hx__kernel_row *row, hx__layout layout, const h
   return layout == HX__LAYOUT_NT && row->slices == 1 && s->b.cs % 32 == 0 ? device->few_warps_spread : 1.0;
 }
 
-/* How likely the unit that is done last has one full tile more than `full`, when `parts` groups of one panel follow:
- * the device hands groups out unevenly until it is full. */
+/* The probability that the unit that ends last has one full tile more than `full`, when `parts` groups of one panel
+ * follow: the device distributes groups unevenly until it is full. */
 static double uneven_share(const hx__kernel_row *row, size_t full, size_t parts, unsigned units) {
   if (hx__kernel_in_place(row)) return full > 0 && full < 6 && resident(row) > 1 ? 1.0 : 0.0;
   return full > 0 && full < resident(row) && parts >= units ? device->one_more : 0.0;
@@ -66,8 +65,8 @@ double hx__gemm_join_bytes_ns(const hx__kernel_row *row, const hx__gemm_plan *p)
   return (double)((p->tiles - p->full_tiles) * p->panels) * row->tile_m * row->tile_n * 8.0 / device->join_bytes_ns;
 }
 
-/* What storing C adds if k is one panel: with more it is a small part, which the rates have in them. Groups that share
- * a unit store while others compute; of slices only the first has anything to do then. */
+/* The time to store C if k is one panel; with more panels it is a small part, which the rates include. Groups that
+ * share a unit store while others compute; of the slices only the first one stores. */
 static double store_ns(const hx__kernel_row *row, const hx__gemm_plan *p, const hx__gemm_shape *s) {
   if (p->panels > 1 || hx__kernel_in_place(row)) return 0.0;
   const double rate =
@@ -75,7 +74,7 @@ static double store_ns(const hx__kernel_row *row, const hx__gemm_plan *p, const 
   return (double)(s->m * s->n) * sizeof(float) / rate;
 }
 
-/* How many of so many groups the unit with most has. */
+/* How many groups the unit with the most groups has. */
 static size_t share_of(size_t groups, unsigned units) {
   return (size_t)ceil((double)groups * device->uneven / (double)units - 1e-9);
 }
@@ -100,7 +99,7 @@ static double panels_ns(const pace *of, const hx__gemm_plan *p, size_t k, unsign
   return rounds + short_rounds + even + (may_pack ? device->packed * fmax(packed - even, 0.0) : 0.0);
 }
 
-/* The groups of one panel after those of full tiles, `full` of them a unit; or alone. */
+/* The groups of one panel, after those of full tiles (`full` for each unit) or alone. */
 static double parts_ns(const pace *of, const hx__gemm_plan *p, size_t k, unsigned units, size_t full) {
   const hx__kernel_row *const row = of->row;
   const bool steady = (row->chains && p->joins) || (row->slices > 1 && row->stages > 2);
@@ -112,14 +111,14 @@ static double parts_ns(const pace *of, const hx__gemm_plan *p, size_t k, unsigne
   return device->beside * panel * (step_ns(of, full + share) - step_ns(of, full)) / speed;
 }
 
-/* A chain of panels: those of a tile that end together are added by one group. Those beside full tiles end before. */
+/* A chain of panels: one group adds those of a tile that end at the same time. Those beside full tiles end before. */
 static double chain_ns(const hx__kernel_row *row, const hx__gemm_plan *p, unsigned units) {
   if (p->full_tiles) return device->chain_ns + device->chain_panel_ns;
   const double together = (double)(resident(row) * units) / (double)p->tiles;
   return device->chain_ns + device->chain_panel_ns * fmin(together, (double)p->panels);
 }
 
-/* What the unit that is done last has to do: so many full tiles, and its share of the groups of one panel. */
+/* The time of the unit that ends last: its full tiles, and its share of the groups of one panel. */
 static double work_ns(const pace *of, const hx__gemm_plan *p, size_t k, unsigned units, size_t full) {
   const hx__kernel_row *const row = of->row;
   const bool cut = p->full_tiles < p->tiles;
@@ -139,7 +138,7 @@ double hx__gemm_tiles_ns(const hx__kernel_row *row, hx__layout layout, const hx_
   const double more = cut ? uneven_share(row, full, p->groups - p->full_tiles, units) : 0.0;
   double work = (1.0 - more) * work_ns(&of, p, s->k, units, full);
   if (more > 0.0) work += more * work_ns(&of, p, s->k, units, full + 1);
-  /* The last panel alone has odd steps, and is shorter if there are others. */
+  /* Only the last panel can have an odd number of steps, and it is shorter if there are others. */
   const double odd = device->odd_steps * (double)(s->k % row->tile_k), last = (double)((s->k - 1) % HX__PANEL + 1);
   const double added = cut && p->panels > 1 ? fmax(odd + last - HX__PANEL, 0.0) : odd;
   const double rest = in_place || row->vec4 ? added * fmax(of.full_ns, of.alone_ns) : 0.0;

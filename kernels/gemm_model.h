@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How long a plan takes, by a model of the device: every compute unit takes its share of tiles and panels, and what is
- * left over at the end leaves the others idle. Private to this folder. */
+ * The time of a plan by a model of the device: every compute unit has a share of the tiles and panels, and most units
+ * are idle while the last ones are computed. Private to this folder. */
 #ifndef HX_KERNELS_GEMM_MODEL_H
 #define HX_KERNELS_GEMM_MODEL_H
 
@@ -26,9 +26,9 @@ double hx__gemm_tiles_ns(const hx__kernel_row *row, hx__layout layout, const hx_
 /* Of one of HX__SHAPE_FEW_ROWS. turns: tiles and panels that a group does one after the other. */
 double hx__gemm_few_rows_ns(const hx__kernel_row *row, const hx__gemm_plan *plan, const hx__gemm_shape *shape,
                             size_t turns, unsigned units);
-/* What copying the operands that the plan copies takes. */
+/* The time to copy the operands that the plan copies. */
 double hx__gemm_copies_ns(const hx__gemm_plan *plan, const hx__gemm_shape *shape);
-/* What a join of a plan's panels takes to move them. */
+/* The time in which a join moves the panels of a plan. */
 double hx__gemm_join_bytes_ns(const hx__kernel_row *row, const hx__gemm_plan *plan);
 
 #endif

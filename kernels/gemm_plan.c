@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which plans a row has for a product, and the fastest of them by gemm_model.c. */
+ * The plans that a row offers for a product, and the fastest of them by gemm_model.c. */
 #include "kernels/gemm_plan.h"
 
 #include <math.h>
 
 #include "kernels/gemm_model.h"
 
-#define MOST_PARTIALS ((size_t)256 << 20) /* bytes of sums that wait to be joined */
+#define MOST_PARTIALS ((size_t)256 << 20) /* bytes of partial sums that are joined later */
 #define NARROW 32u                        /* rows or columns of C: tiles are few */
 #define FEW_ROWS_GROUPS 2u                /* a compute unit has registers for, with B [k][column] */
 #define FEW_ROWS_STRIDE ((size_t)1 << 30)
@@ -98,7 +98,8 @@ static void spread_over_units(hx__gemm_plan *p, unsigned units) {
   p->joins = y > 1;
 }
 
-/* A row of HX__SHAPE_FEW_ROWS, in one orientation. B is read once, so what counts is that the device's memory is busy.
+/* A row of HX__SHAPE_FEW_ROWS, in one orientation. B is read once, so the time depends on how busy the device's memory
+ * is.
  */
 static hx__gemm_plan few_rows_plan(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s,
                                    unsigned units) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a product goes over the compute units of a device whose rows are a set (hx__kernel_row.shape): which row, in
- * which orientation, what is copied first, and which tiles are cut into panels. Any of these gives the same bits. */
+ * The plan of a product on a device whose rows are a set (hx__kernel_row.shape): which row, in which orientation, what
+ * is copied first, and which tiles are cut into panels. All plans give the same bits. */
 #ifndef HX_KERNELS_GEMM_PLAN_H
 #define HX_KERNELS_GEMM_PLAN_H
 
@@ -19,7 +19,8 @@ typedef struct hx__gemm_shape {
 
 #define HX__JOIN_TICKETS 32768u /* that one launch takes, at most: a tile's or a panel's (kernels.h) */
 
-/* How rows in place find their operands: the kernels' argument `layout`, whose bits matmul_place.cl knows by number. */
+/* The layout of operands that are read in place: the kernels' argument `layout`, whose bits matmul_place.cl knows by
+ * number. */
 enum {
   HX__A_BY_K = 1, /* [k][row], else [row][k] */
   HX__B_BY_K = 2, /* [k][column], else [column][k] */
@@ -33,13 +34,13 @@ typedef struct hx__gemm_plan {
   bool copy_a, copy_b; /* of the product as launched: to rows of pitch_a, pitch_b elements, lines_a of them */
   size_t pitch_a, lines_a, pitch_b;
   uint32_t layout; /* rows in place: HX__A_BY_K and so on */
-  bool joins;      /* panels are added by the product's own launch: rows in place, and row->chains */
+  bool joins;      /* The product's own launch adds panels: rows in place, and row->chains. */
   /* Tiles from full_tiles on are cut into panels, row->slices of them a group. HX__SHAPE_FEW_ROWS: tiles that a group
    * does one after the other are full_tiles apart. */
   size_t tiles, full_tiles, panels;
   size_t groups;
-  size_t partials; /* elements of sums that wait to be joined */
-  double ns;       /* about what it takes, to compare plans by; INFINITY: the row cannot do it */
+  size_t partials; /* elements of partial sums that are joined later */
+  double ns;       /* the estimated time, to compare plans; INFINITY: the row cannot compute it */
 } hx__gemm_plan;
 
 /* The best plan for a row's program of this layout on a device of `units` compute units. */

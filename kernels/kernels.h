@@ -24,7 +24,7 @@
  *             global const float *b, ulong b_first, ulong b_rs, ulong b_cs,
  *             ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part)
  *     op(A)(i,p) = a[a_first + i*a_rs + p*a_cs], op(B) likewise; k > 0. ldt is a multiple of 16; columns n..ldt of t
- *     hold anything.
+ *     may have any values.
  *     part: bit 0, t holds the sum of earlier panels of k, which these are added to; bit 1, more panels follow, so
  * alpha waits. 0 if one launch does all of k. Launch: 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups
  * along x, ceil(m / tile_m) along y.
@@ -103,7 +103,7 @@ typedef enum hx__kernel_kind { HX__KERNEL_REDUCE = 1, HX__KERNEL_MATMUL, HX__KER
 
 /* Families of devices, as bits. A device has one or more: an Intel GPU with sub-groups of 16 has INTEL | SUBGROUP16. */
 enum {
-  HX__FAMILY_CPU = 1u << 0,    /* the device's type has the CPU bit: one item does the work of many */
+  HX__FAMILY_CPU = 1u << 0,    /* The device's type has the CPU bit: one item does the work of many. */
   HX__FAMILY_CPU16 = 1u << 12, /* and its vector registers hold 16 floats */
   HX__FAMILY_INTEL = 1u << 1,  /* GPU types, by vendor */
   HX__FAMILY_NVIDIA = 1u << 2,
@@ -115,16 +115,17 @@ enum {
   HX__FAMILY_LARGE_GRF = 1u << 11 /* Intel GPUs whose threads may have 256 registers of 32 bytes: DG2, Meteor Lake */
 };
 
-/* How arithmetic is written for a device's compiler; found by the self-test, each tried in this order. */
+/* How arithmetic is written for a device's compiler. The self-test tries them in this order. */
 typedef enum hx__arithmetic {
-  HX__ARITHMETIC_PLAIN,    /* +, * and fma() as they stand */
+  HX__ARITHMETIC_PLAIN,    /* +, * and fma() */
   HX__ARITHMETIC_FMA_ADD,  /* x+s written fma(x, 1, s), p*x written fma(p, x, -0): for compilers that re-associate */
   HX__ARITHMETIC_SOFT_FMA, /* fma() by 64-bit integers: for devices whose fma is wrong */
   HX__ARITHMETICS
 } hx__arithmetic;
 
-/* With HX__ARITHMETIC_SOFT_FMA one launch does no more of k than this, a multiple of HX__PANEL. The driver that needs
- * it (llvmpipe) ends a work-item's loops after 65535 turns, all of them together, unrolls little, and reports nothing.
+/* With HX__ARITHMETIC_SOFT_FMA one launch computes at most this much of k, a multiple of HX__PANEL. The driver that
+ * needs it (llvmpipe) ends the loops of a work-item after 65535 iterations in all, unrolls little, and reports no
+ * error.
  */
 #define HX__SOFT_FMA_MAX_K 1024u
 
@@ -136,9 +137,9 @@ typedef enum hx__layout {
   HX__LAYOUTS
 } hx__layout;
 
-/* Which kernel a row of a set is, and so which products it can do. */
+/* The kernel of a row of a set, and so the products that it can compute. */
 typedef enum hx__shape {
-  HX__SHAPE_ALONE, /* no row of a set */
+  HX__SHAPE_ALONE, /* not a row of a set */
   HX__SHAPE_TILES, /* matmul_tiles.cl: operands it cannot read in place are copied first */
   HX__SHAPE_SMALL, /* matmul_small.cl: small tiles, operands in place in any layout, by the one program of layout NN */
   HX__SHAPE_FEW_ROWS /* matmul_few.cl: operands in place, tile_m rows of C at most */

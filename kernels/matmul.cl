@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Matrix product t = alpha * op(A) op(B) in three shapes of one order: each element is a chain of fma, k ascending from
  * +0, cut every HX_PANEL; panel sums are added in order. A chain has exactly as many steps as k has left: rows and
- * columns are padded at edges, k never is. The running sum waits in t, so that the registers hold one tile only.
- *   HX_SHAPE_PACKED   one work-item holds a tile of float16s over packed operands (CPU devices): matmul_packed.cl
- *   HX_SHAPE_SUBGROUP one sub-group of HX_LOCAL0 holds a tile, its lanes being columns, over packed operands (Intel)
+ * columns are padded at edges, k never is. The running sum is stored in t, so that the registers have one tile only.
+ *   HX_SHAPE_PACKED   one work-item computes a tile of float16s from packed operands (CPU devices): matmul_packed.cl
+ *   HX_SHAPE_SUBGROUP one sub-group of HX_LOCAL0 computes a tile, its items being columns, from packed operands (Intel)
  *   otherwise         a work-group shares a tile through local memory (any device)
  * HX_TILE_M, HX_TILE_N, HX_TILE_K: the tile; HX_LOCAL0, HX_LOCAL1: the work-group.
  * -D options, beside those of common.cl:
  *   HX_TILE_M, HX_TILE_N rows and columns of C of a work-group, or of a sub-group
- *   HX_TILE_K            steps of k of a tile in local memory, or of an unrolled turn
+ *   HX_TILE_K            steps of k of a tile in local memory, or of an unrolled iteration
  *   HX_PACK              steps of k that a group packs; 0: operands are not packed
- *   HX_LANES_M, HX_LANES_N  HX_SHAPE_SUBGROUP: rows and columns of the tile in a lane, by HX_LOCAL0
- *   HX_ROWS, HX_WIDTH, HX_STEPS  HX_SHAPE_SUBGROUP, default all: rows, columns of a lane and steps of k at once
+ *   HX_LANES_M, HX_LANES_N  HX_SHAPE_SUBGROUP: rows and columns of the tile that an item has, by HX_LOCAL0
+ *   HX_ROWS, HX_WIDTH, HX_STEPS  HX_SHAPE_SUBGROUP, default all: rows, columns of an item and steps of k at once
  *   HX_COLUMNS           HX_SHAPE_PACKED: columns whose sums are in registers at once
  *   HX_SUB_GROUP         default the compiler's choice: the sub-group size that is required */
 
@@ -19,7 +19,7 @@
 #define HX_FIRST (k0 == 0 && !(part & 1))
 #define HX_LAST (k - k0 <= HX_PANEL && !(part & 2))
 
-/* One panel's sum p of an element joins the running sum in *t. */
+/* Adds the sum p of one panel of an element to the running sum in *t. */
 static void hx_put(global float *t, float p, bool first, bool last, float alpha) {
   float s = first ? p : HX_ADD(, *t, p);
   if (last) {
@@ -36,10 +36,11 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 #define HX_PACKER \
   kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0)))
 
-/* Sums that are in registers at once: of HX_ROWS rows (past the tile's last one come others again, which are not stored)
- * and of HX_WIDTH columns a lane. GPUs hold them all, and have no loop, which would cost some a spill. HX_STEPS: of k in
- * a turn; compilers for CPUs load the operands of all before they add, more than there are registers. Each loop with a
- * shuffle that is written out once more doubles what PoCL makes of the kernel. */
+/* Sums that are in registers at once: of HX_ROWS rows (after the tile's last row, rows are computed again and not
+ * stored) and of HX_WIDTH columns of an item. GPUs have all of them in registers and no loop, which would cause spills
+ * on some. HX_STEPS: steps of k of an iteration; compilers for CPUs load the operands of all of them before they add,
+ * more than there are registers. Each further copy of a loop with a shuffle doubles the code that PoCL generates for
+ * the kernel. */
 #ifdef HX_ROWS
 #define HX_TURNS                                                      \
   _Pragma("unroll 1") for (uint w = 0; w < HX_LANES_N; w += HX_WIDTH) \
@@ -55,9 +56,9 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 #define HX_LEFT 0
 #endif
 
-/* A lane holds columns lane, lane + HX_LOCAL0, ... of the tile, each in scalars of its own: compilers for CPUs would
- * have to take vectors apart. HX_LANES_M, HX_LANES_N: rows and columns of the tile in a lane. Offsets run, pointers do
- * not: buffers then stay in binding-table entries. */
+/* An item has columns id, id + HX_LOCAL0, ... of the tile, each in separate scalars, because compilers for CPUs would
+ * have to split vectors. HX_LANES_M, HX_LANES_N: rows and columns of the tile that an item has. Offsets are incremented
+ * and pointers are not, so that buffers stay in binding-table entries. */
 #define HX_BLOCK(N, p) HX_PASTE(as_float, N)(HX_PASTE(intel_sub_group_block_read, N)((global const uint *)(p)))
 #define HX_WRITE(p, v) intel_sub_group_block_write((global uint *)(p), as_uint(v))
 
@@ -69,7 +70,7 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 #define HX_ROW_OF_B const float bv[1] = {HX_BLOCK(, pb + b_at + HX_LOCAL0 * HX_LEFT)};
 #endif
 
-/* Step of k: a column of A and a row of B; the broadcast of a lane costs no instruction. */
+/* Step of k: a column of A and a row of B; the broadcast of an item's value costs no instruction. */
 #define HX_STEP                                                                                            \
   {                                                                                                        \
     float av[HX_LANES_M];                                                                                  \
@@ -89,14 +90,14 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
           ulong ldt, uint part) {
   HX_HOOK
   const ulong lane = get_local_id(0);
-  /* Neighbouring groups go down the rows: they share the panel of B, the larger one. */
+  /* Consecutive groups compute tiles one below another: they share the panel of B, which is the larger one. */
   const ulong id = (ulong)get_group_id(1) * get_num_groups(0) + get_group_id(0);
   const ulong i0 = id % get_num_groups(1) * HX_TILE_M, j0 = id / get_num_groups(1) * HX_TILE_N;
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
   ulong a_at = i0 * k, b_at = j0 * k;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
     const bool first = HX_FIRST, last = HX_LAST;
-    /* Known as zero to no compiler: else the addresses of all stores stay in registers throughout. */
+    /* Always zero, which no compiler knows: otherwise the addresses of all stores would stay in registers. */
     const uint zero = (uint)(k0 >> 63);
     HX_TURNS {
       uint steps = (uint)min(k - k0, (ulong)HX_PANEL);
@@ -119,7 +120,7 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
 #pragma unroll 1
       for (; steps > 0; steps--) HX_STEP
 
-      /* Past the last column all lanes store, as far as t goes: none is masked. */
+      /* All items store, also past the last column, because t has room for them: none is masked. */
       ulong t_at = (i0 + HX_TOP) * ldt + j0 + HX_LOCAL0 * HX_LEFT + zero;
 #pragma unroll
       for (uint i = 0; i < HX_ROWS; i++, t_at += ldt) {
@@ -133,8 +134,8 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
   }
 }
 
-/* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines, a lane to a line. Past the last line another
- * one is read again: what comes of it is never stored. */
+/* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines, an item for each line. Past the last line
+ * another one is read again, and its results are never stored. */
 static inline void hx_pack(global const float *x, ulong major, ulong minor, ulong count, ulong k, global float *packed,
                            const uint tile) {
   const ulong line = (ulong)get_group_id(0) * tile, k0 = (ulong)get_group_id(1) * HX_PACK;
@@ -167,8 +168,8 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
 
 #elif !HX_SHAPE_TILES && !HX_SHAPE_PACKED /* local memory */
 
-/* Item (x, y) holds rows of the tile in runs of up to 4 from y on, columns likewise from x on, so that it reads local
- * memory in vectors, and neighbouring items neighbouring vectors. */
+/* Item (x, y) has rows of the tile in runs of up to 4 from y on, and columns likewise from x on, so that it reads local
+ * memory in vectors, and neighbouring items read neighbouring vectors. */
 #define HX_ITEMS (HX_LOCAL0 * HX_LOCAL1)
 #define HX_ITEM_M (HX_TILE_M / HX_LOCAL1)
 #define HX_ITEM_N (HX_TILE_N / HX_LOCAL0)
@@ -202,10 +203,10 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
 #define HX_COLUMN(run) (((run) * HX_LOCAL0 + x) * HX_RUN_N)
 #define HX_PAD 4 /* spreads the columns of A over the banks and keeps vectors aligned */
 
-/* An item's share of an operand's tile of lines x HX_TILE_K, walked along whichever way memory runs: from (line, step)
- * on by (next_line, next_step). Fetched into registers while the tile before is in use; at edges one by one, rows and
- * columns past the edge as zero; k past its end is never used. Macros and plain variables: one driver mixes up structs
- * that hold pointers. */
+/* An item's share of an operand's tile of lines x HX_TILE_K, read along the direction in which it is contiguous: from
+ * (line, step) in steps of (next_line, next_step). It is loaded into registers while the tile before is in use; at
+ * edges element by element, with zeros past the edge; k past its end is never used. Macros and plain variables are used
+ * because one driver confuses structs that contain pointers. */
 #define HX_WALK(w, x, line_stride, step_stride, lines)                              \
   const bool w##_along_k = (step_stride) == 1;                                      \
   const uint w##_step = w##_along_k ? id % HX_TILE_K : id / (lines);                \
@@ -246,11 +247,11 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
     }                                                                                              \
   }
 
-/* `steps` of k; the next tile is on its way while this one is used. Whole tiles and what is left of k have loops of
- * their own, one after the other: two in one loop would cost copies of all sums in every turn. */
+/* `steps` of k, while the next tile is being loaded. Full tiles and the rest of k have separate loops, one after the
+ * other: two loops within one would cost copies of all sums in every iteration. */
 #define HX_K_TILE(unroll, steps)                                            \
   {                                                                         \
-    barrier(CLK_LOCAL_MEM_FENCE); /* nobody reads the last tile any more */ \
+    barrier(CLK_LOCAL_MEM_FENCE); /* all have read the last tile */ \
     HX_SPREAD(wa, HX_TILE_M, tile_a, HX_PITCH_A)                            \
     HX_SPREAD(wb, HX_TILE_N, tile_b, HX_TILE_N)                             \
     barrier(CLK_LOCAL_MEM_FENCE);                                           \
@@ -264,7 +265,7 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
     _Pragma(unroll) for (uint p = 0; p < (steps); p++) HX_STEP(p)           \
   }
 
-#ifdef HX_SUB_GROUP /* a compiler that would take another */
+#ifdef HX_SUB_GROUP /* for a compiler that would choose another size */
 __attribute__((intel_reqd_sub_group_size(HX_SUB_GROUP)))
 #endif
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_matmul(
@@ -293,7 +294,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_ma
     for (; k1 + HX_TILE_K <= end; k1 += HX_TILE_K) HX_K_TILE("unroll 8", HX_TILE_K)
 #endif
     for (; k1 < end; k1 += HX_TILE_K) HX_K_TILE("unroll 1", (uint)min(end - k1, (ulong)HX_TILE_K))
-    /* Known as zero to no compiler: else the addresses of all stores stay in registers throughout. */
+    /* Always zero, which no compiler knows: otherwise the addresses of all stores would stay in registers. */
     const uint zero = (uint)(k0 >> 63);
 #pragma unroll
     for (uint i = 0; i < HX_ITEM_M; i++) {

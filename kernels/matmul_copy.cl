@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What goes before and after the product of matmul_tiles.cl, the same for all tiles, so that one program of a set has
- * it: the copy of an operand that is not read where it lies (rows that do not begin at multiples of 16 bytes, the other
- * index running along memory, fewer rows or columns than a tile has), and the sum of panels. */
+ * The steps before and after the product of matmul_tiles.cl. They are the same for all tiles, so only one program of a
+ * set has them: copying an operand that cannot be read in place (its rows do not begin at multiples of 16 bytes, it is
+ * contiguous along the other index, or it has fewer rows or columns than a tile), and adding panels. */
 #if HX_SHAPE_TILES && !HX_BARE
 
 /* to[i * pitch + j] = x(i,j) = x[i*rs + j*cs] for i < rows, j < columns; zero up to the tile's edge. Tiles of 64 x 64
- * pass through local memory where x runs along its rows' index. */
+ * go through local memory if x is contiguous along its row index. */
 #define HX_COPY_SIDE 64u
 #define HX_COPY_ITEMS 256u
 kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul_copy(
@@ -31,8 +31,8 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
 }
 
 #define HX_JOIN_ITEMS 128u
-/* The sum of the panels of an element or quad, `apart` of them apart, in their order: `most` of them are on their way at
- * once, and at the end 8, where what is past the last one is -0, which changes no sum. */
+/* The sum of the panels of an element or quad, `apart` elements apart, in their order. `most` of them are loaded at
+ * once, and 8 at the end, where -0 stands for missing ones, which changes no sum. */
 #define HX_JOIN_SUM(name, type, lanes, most)                                   \
   static type name(global const type *partials, ulong apart, uint panels) {    \
     type s = (type)(-0.0f);                                                    \
@@ -57,14 +57,14 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
 HX_JOIN_SUM(hx_join_one, float, , 32)
 HX_JOIN_SUM(hx_join_four, float4, 4, 16)
 
-/* Adds the panels of the tiles from `full_tiles` on, four neighbouring elements an item if `vec4`, else one: few tiles have
- * too few vectors to keep all panels' loads in flight. */
+/* Adds the panels of the tiles from `full_tiles` on, four neighbouring elements an item if `vec4`, else one: with few
+ * tiles there are too few vectors to have enough loads in flight. */
 kernel __attribute__((reqd_work_group_size(HX_JOIN_ITEMS, 1, 1))) void hx_matmul_join(
     ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles,
     global const float *partials, uint tile_m, uint tile_n, uint align, uint vec4) {
   const uint panels = (uint)((k + HX_PANEL - 1) / HX_PANEL), items = tile_m * tile_n / (vec4 ? 4 : 1);
   const uint tile = (uint)(get_global_id(0) / items), q = (uint)(get_global_id(0) % items);
-  /* As they lie there: along the lines of t. */
+  /* In the order of partials: along the lines of t. */
   const uint width = (transposed ? tile_m : tile_n) / (vec4 ? 4 : 1), line = q / width, from = q % width * (vec4 ? 4 : 1);
   const hx_place at = hx_place_of(full_tiles + tile, tile_m, tile_n, align, m, n);
   const hx_target to = hx_target_of(t, ldt, at, tile_m, tile_n, m, n, alpha, beta, transposed);

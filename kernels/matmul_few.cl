@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix product for NVIDIA GPUs where C has one row or a few (or columns: A and B then change places): A is a vector
- * or a few, and B is read once, as fast as memory gives it. A tile is HX_TILE_N lines, columns of B: an item a line,
- * its chain of fma over a panel of k in the order of matmul.cl. The two ways that B may lie have a kernel each:
- * matmul_few_lines.cl, matmul_few_turns.cl.
- * -D options:
+ * Matrix product for NVIDIA GPUs if C has one row or a few rows (or columns: A and B are then exchanged). A is a vector
+ * or a few vectors, and B is read once, at the speed of memory. A tile is HX_TILE_N lines, columns of B; an item
+ * computes one line, its chain of fma over a panel of k in the order of matmul.cl. Each of the two layouts of B has a
+ * kernel: matmul_few_lines.cl, matmul_few_turns.cl. -D options:
  *   HX_TILE_M            rows of C at most
  *   HX_TILE_N            lines of B of a group: 32
  *   HX_TILE_K            steps of k of a stage, or of a warp's part
- *   HX_STAGES            stages in local memory, or parts on their way
+ *   HX_STAGES            stages in local memory, or parts being loaded
  *   HX_LAYOUT            2: B is laid out [column][k], else [k][column]
- *   HX_PTX               default 0; 1: inline PTX, else what OpenCL 1.2 has, for the tests */
+ *   HX_PTX               default 0; 1: inline PTX; 0: plain OpenCL 1.2, for the tests */
 #if HX_SHAPE_TILES && HX_FEW_ROWS
 
 #define HX_FEW_SUMS (HX_TILE_M * HX_TILE_N) /* of a unit */
-#define HX_FEW_JOINS (HX_TILE_M > 4 ? 2048 : 4096) /* sums that are on their way at once when panels are added */
+#define HX_FEW_JOINS (HX_TILE_M > 4 ? 2048 : 4096) /* sums that are loaded at once when panels are added */
 
 #if HX_PTX
 static void hx_few_move1(uint to, global const float *from, uint some) {
@@ -25,7 +24,7 @@ static void hx_few_move4(uint to, global const float *from, uint some) { hx_copy
 #define HX_FEW_MOVE(width, to, from, some) hx_few_move##width((uint)(size_t)(to), from, some);
 #define HX_FEW_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
 #define HX_FEW_WAIT __asm__ __volatile__("cp.async.wait_group %0;" : : "n"(HX_STAGES - 2) : "memory");
-#define HX_FEW_HIDE(x) __asm__ __volatile__("" : "+r"(x)); /* what is made of it is not kept in registers */
+#define HX_FEW_HIDE(x) __asm__ __volatile__("" : "+r"(x)); /* values derived from x are not cached in registers */
 #else /* for the tests, on CPU devices */
 #define HX_FEW_MOVE(width, to, from, some) \
   if (some)                                \
@@ -35,11 +34,11 @@ static void hx_few_move4(uint to, global const float *from, uint some) { hx_copy
 #define HX_FEW_HIDE(x)
 #endif
 
-/* How many floats lie between a multiple of 16 bytes and p. */
+/* How many floats there are between the last multiple of 16 bytes and p. */
 static uint hx_few_shift(global const float *p) { return (uint)((size_t)p >> 2) & 3; }
 
-/* The tiles of lines and panels of a product. With HX_LAYOUT_BACKWARDS they are done from the last one to the first: where
- * launches take turns, the one reads first what the one before it read last, and a cache may hold. */
+/* The tiles of lines and panels of a product. With HX_LAYOUT_BACKWARDS they are computed from the last to the first: if
+ * launches alternate, each reads first what the one before it read last, which may still be in a cache. */
 typedef struct hx_units {
   uint tiles, panels;
   bool back;
@@ -66,8 +65,8 @@ static void hx_few_store(const hx_few_target to, uint tile, uint line, const flo
   for (uint r = 0; r < HX_TILE_M; r++) hx_store(target, to.transposed ? line : r, to.transposed ? r : line, sum[r]);
 }
 
-/* Where several groups have panels of a tile: the sums of each wait in partials, and the group that ends the last one
- * adds them. Every ticket is 0 before the launch, and after it. `room` is free for HX_FEW_JOINS sums. */
+/* If several groups have panels of a tile, each stores its sums in partials, and the group that finishes last adds
+ * them. Every ticket is 0 before the launch and after it. `room` has space for HX_FEW_JOINS sums. */
 #define HX_FEW_PART(s, tile, panel) (partials + ((ulong)(tile) * (s).panels + (panel)) * HX_FEW_SUMS)
 static void hx_few_join(const hx_units s, uint tile, uint done, const hx_few_target to, global const float *partials,
                         global uint *tickets, local float *room, local uint *taken) {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The product of matmul_few.cl where B lies [line][k]: an item does a line, and neighbours' k lie far apart. So a
- * group's items copy stages of HX_TILE_K steps of all lines into a ring in local memory, and each reads its own from
- * there, as float4. A float4 of global memory is at multiples of 16 bytes, where lines need not begin: what a line has is
- * `shift` places further on, and its first and last elements are copied one by one. */
+ * The product of matmul_few.cl if B is laid out [line][k]: an item computes a line, and the elements of neighbouring
+ * items are far apart. So a group's items copy stages of HX_TILE_K steps of all lines into a ring in local memory, and
+ * each reads its own line from there, as float4. A float4 of global memory begins at a multiple of 16 bytes, and lines
+ * need not: the elements of a line are `shift` places further on, and the first and last ones are copied singly. */
 #if HX_SHAPE_TILES && HX_FEW_ROWS && HX_LAYOUT == 2
 
-#define HX_FEW_SPARE 4 /* of k: before A's stage, after B's */
-#define HX_FEW_PITCH (HX_TILE_K + HX_FEW_SPARE) /* float4s of neighbouring lines meet all banks */
+#define HX_FEW_SPARE 4 /* steps of k: before A's stage, after B's */
+#define HX_FEW_PITCH (HX_TILE_K + HX_FEW_SPARE) /* float4s of neighbouring lines are in different banks */
 #define HX_FEW_B (HX_TILE_N * HX_FEW_PITCH)
 #define HX_FEW_STAGE (HX_FEW_B + HX_FEW_PITCH * HX_TILE_M)
 
@@ -33,7 +33,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   a += a_first + k0 * (a_by_k ? lda : 1);
   b += b_first + line0 * ldb + k0;
 
-  /* An item's float4s of a stage; of each up to where the last one begins. */
+  /* An item's float4s of a stage, each with the place where the last one begins. */
   const uint column = id % HX_FEW_ALONG * 4;
   global const float *from_b[HX_FEW_MINE];
   int ends[HX_FEW_MINE];
@@ -126,7 +126,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
           if (p || from || shift <= 2) HX_FEW_FMA(own + (p + 2) * HX_TILE_M, w.z)
           HX_FEW_FMA(own + (p + 3) * HX_TILE_M, w.w)
         }
-        if (s + 1 == stages) { /* what single elements are past it */
+        if (s + 1 == stages) { /* the single elements after it */
 #pragma unroll
           for (uint p = HX_TILE_K; p < HX_TILE_K + 3; p++)
             if (from + p < count + shift) HX_FEW_FMA(own + p * HX_TILE_M, bs[p])

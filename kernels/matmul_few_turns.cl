@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The product of matmul_few.cl where B lies [k][line]: the warps of a group do a panel together, for its 512 steps of
- * k are too few loads for one warp to keep memory busy. Each has its part of them, of all lines, on their way in
- * registers at once; when its turn comes it takes the sums over from the warp before it, adds its own and asks for its
- * part of the group's next panel. Group g does the tiles x, x + full_tiles, ... and of k the panels y, y + by, ... */
+ * The product of matmul_few.cl if B is laid out [k][line]. The warps of a group compute a panel together, because one
+ * warp would have too few loads in flight for 512 steps of k. Each warp loads its part of them, of all lines, into
+ * registers at once. When its turn comes, it gets the sums from the warp before it, adds its own part, and starts to
+ * load its part of the group's next panel. Group g does the tiles x, x + full_tiles, ... and of k the panels y, y + by,
+ * ... */
 #if HX_SHAPE_TILES && HX_FEW_ROWS && HX_LAYOUT != 2
 
 #define HX_FEW_WARPS (HX_LOCAL0 / 32)
@@ -12,8 +13,8 @@
 /* Of warps i - 1 and i. */
 static void hx_few_meet(uint i) { __asm__ __volatile__("bar.sync %0, 64;" : : "r"(i) : "memory"); }
 #define HX_FEW_WARP __asm__ __volatile__("bar.warp.sync 0xffffffff;" : : : "memory");
-/* A share of B's lines of memory is the first to leave the second cache, so that the others are still there for the
- * next launch with this B. */
+/* A part of B's cache lines is marked to be evicted first from the second cache, so that the others are still there for
+ * the next launch with this B. */
 typedef ulong hx_few_policy;
 static hx_few_policy hx_few_policy_of(void) {
   ulong policy;
@@ -44,7 +45,7 @@ typedef uint hx_few_policy;
     barrier(CLK_LOCAL_MEM_FENCE);                       \
   }
 #endif
-/* Step i after p; `apart` bytes lie between them. */
+/* Step i after p; they are `apart` bytes apart. */
 #define HX_FEW_AT(p, i) ((global const float *)((global const char *)(p) + (ulong)apart * (i)))
 #define HX_FEW_STEP(u)                                                                                         \
   {                                                                                                            \
@@ -64,7 +65,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   const bool a_by_k = layout & HX_LAYOUT_BY_K;
   const uint from = warp * HX_TILE_K, x = (uint)get_group_id(0) % full_tiles, y = (uint)get_group_id(0) / full_tiles;
   const uint by = (uint)get_num_groups(0) / full_tiles; /* groups that have panels of a tile */
-  /* The panels of a tile are added here, in their order, or all of them wait first. */
+  /* The panels of a tile are added here, in their order, or after all of them are in partials. */
   const bool waits = units.panels * HX_FEW_SUMS <= HX_FEW_JOINS, back = units.back && (by > 1 || waits);
   const bool last = warp + 1 == HX_FEW_WARPS;
   local float *const as = parts_a + warp * HX_FEW_A;
@@ -84,7 +85,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     const ulong k0 = (ulong)panel * HX_PANEL, line0 = (ulong)tile * HX_TILE_N;
     const uint count = (uint)min(k - k0, (ulong)HX_PANEL), left = count - min(from, count);
     float v[HX_TILE_K], acc[HX_TILE_M];
-    HX_FEW_HIDE(apart) /* what is made of it is not kept in registers */
+    HX_FEW_HIDE(apart) /* values derived from it are not cached in registers */
     global const float *const bp = b + (k0 + min(from, count - 1)) * ldb + min(line0 + lane, n - 1);
     if (left >= HX_TILE_K) {
 #pragma unroll

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The product for CPU devices: a work-item holds a tile of float16s, over packed operands; and the kernels that pack,
- * of the sub-group rows too. */
+ * The product for CPU devices: a work-item computes a tile of float16s from packed operands; and the kernels that pack,
+ * which the sub-group rows use, too. */
 #if HX_SHAPE_PACKED
 
 #define HX_PACKER kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -26,7 +26,7 @@ static void hx_store(global float *t, float16 p, uint columns, bool first, bool 
   }
 }
 
-/* A tile of t at i0, j0. Within the loop over tiles some compilers would move the sums about, so it is not inlined. */
+/* A tile of t at i0, j0. Inlined into the loop over tiles, some compilers would move the sums between registers. */
 __attribute__((noinline)) static void hx_tile(global const float *pa, global const float *pb, ulong m, ulong n, ulong k,
                                               ulong i0, ulong j0, float alpha, global float *t, ulong ldt, uint part) {
   const ulong lines_a = HX_WHOLE(m, HX_TILE_M), lines_b = HX_WHOLE(n, HX_TILE_N);
@@ -41,7 +41,8 @@ __attribute__((noinline)) static void hx_tile(global const float *pa, global con
       _Pragma("unroll") for (uint i = 0; i < HX_TILE_M; i++) {
         _Pragma("unroll") for (uint v = 0; v < HX_VECTORS; v++) acc[i][v] = (float16)(0.0f);
       }
-      /* Row by row: with the columns outermost compilers keep all of A's, and move the sums about. */
+      /* Row by row: with the columns outermost, compilers have all of A in registers and move the sums between
+       * registers. */
       for (uint p = 0; p < steps; p++, a += HX_TILE_M, b += HX_COLUMNS) {
         float16 bv[HX_VECTORS];
         _Pragma("unroll") for (uint v = 0; v < HX_VECTORS; v++) bv[v] = vload16(v, b);
@@ -65,8 +66,8 @@ __attribute__((noinline)) static void hx_tile(global const float *pa, global con
 kernel __attribute__((reqd_work_group_size(1, 1, 1))) void hx_matmul(global const float *pa, global const float *pb,
                                                                      ulong m, ulong n, ulong k, float alpha,
                                                                      global float *t, ulong ldt, uint part) {
-  /* Neighbouring groups go down the rows, and a group does several tiles there: they share the panel of B, the larger
-   * one, while it is in the cache. */
+  /* Consecutive groups compute tiles one below another, and so does each group that has several: they share the panel
+   * of B, which is the larger one, while it is in the cache. */
   const ulong high = (ulong)HX_TILE_M * (1 + (part >> 2));
   const ulong id = (ulong)get_group_id(1) * get_num_groups(0) + get_group_id(0);
   const ulong from = id % get_num_groups(1) * high, to = min(from + high, m), j0 = id / get_num_groups(1) * HX_TILE_N;
@@ -105,7 +106,7 @@ __attribute__((always_inline)) static void hx_pack_lines(global const float *x, 
   }
 }
 
-/* A tile's lines of HX_PANEL of k, as many side by side as are in registers at once: all of them would lie in a quarter
+/* A tile's lines of HX_PANEL of k, as many side by side as are in registers at once: all of them would be in a quarter
  * of the sets of the first cache. */
 __attribute__((always_inline)) static void hx_pack(global const float *x, ulong major, ulong minor, ulong count,
                                                    ulong k, global float *packed, const uint tile) {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the products of matmul_tiles.cl and those beside it, and the sum of their panels, share: where a tile lies in C,
- * what a group does, and how elements are stored. */
+ * Shared by all products of the set and by the sum of their panels: where a tile is in C, which tiles and panels a
+ * group computes, and how elements are stored. */
 #if HX_SHAPE_TILES
 
 /* How an operand that is read in place is laid out: the bits of `layout`; those of B are twice those of A. */
 #define HX_LAYOUT_BY_K 1u  /* [k][line] */
 #define HX_LAYOUT_VEC4 4u /* the same, each float4 of lines at a multiple of 16 bytes; matmul_few.cl: either way */
-#define HX_LAYOUT_BACKWARDS 16u /* matmul_few.cl: from the end of B to its beginning, for the sake of what a cache holds */
+#define HX_LAYOUT_BACKWARDS 16u /* matmul_few.cl: from the end of B, which may be in a cache, to its beginning */
 
-/* A tile's place in C. The last tiles lie over those before, so that no read needs a bound; an element is stored by
- * the tile that it falls to, from row and column `own` on. Columns begin at multiples of `width`. */
+/* A tile's place in C. The last tiles overlap those before, so that no read needs a bound. Each element is stored by
+ * one tile, from its row and column `own` on. Columns begin at multiples of `width`. */
 typedef struct hx_place {
   ulong i0, j0, own_i, own_j;
 } hx_place;
 
-/* What a slice of group g does: all of tile g < full_tiles (with two slices a panel of it, of two at most); of those
- * after it one panel each of the tiles from full_tiles on, all those of a panel before the next one, so that what they read
- * of A and B comes from far memory once. */
+/* What a slice of group g computes: tile g if g < full_tiles (with two slices, each has one of at most two panels).
+ * Later groups compute one panel each of the tiles from full_tiles on, all tiles of a panel before the next panel, so
+ * that A and B are read from memory once. */
 typedef struct hx_job {
   bool part;
   uint tile, panel; /* panel: with `part`, of all those tiles */
@@ -52,8 +52,8 @@ static hx_place hx_place_of(uint tile, uint tile_m, uint tile_n, uint width, ulo
   return at;
 }
 
-/* Adds to a ticket and returns what it was. What the items of a group have stored before a barrier is there for whom
- * the ticket tells so, and for the items of its group after one. */
+/* Adds to a ticket and returns what it was. All that the items of a group have stored before a barrier is visible to
+ * the group that reads this value of the ticket, after a barrier of its own. */
 #if HX_PTX
 static uint hx_ticket(global uint *ticket, uint add) {
   uint was;
@@ -67,13 +67,13 @@ static uint hx_ticket(global uint *ticket, uint add) {
 }
 #endif
 
-/* What a tile is stored into: t, or where its panels wait to be joined. With `transposed` t is C transposed, so that its
- * lines are the columns of C. */
+/* Where a tile is stored: t, or partials, if its panels are added later. With `transposed` t is C transposed, so that
+ * its lines are the columns of C. */
 typedef struct hx_target {
   global float *t;
   ulong ldt;
   ulong line, from;         /* of the tile's first element in t */
-  uint line_own, from_own;  /* what falls to this tile, from its first element on */
+  uint line_own, from_own;  /* the first element that this tile stores */
   uint lines, along;        /* up to where */
   float alpha, beta;
 } hx_target;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix product for NVIDIA GPUs where tiles of C are few, because C is small or has few rows: small tiles, so that the
- * panels of k alone fill the device, and operands that are read where they lie, at any edge, so that nothing is copied
- * first. A ring of tiles in local memory; the order is that of matmul.cl.
- * Warps that have none of their tile's part of C only copy. matmul_small_stage.cl has what a step of k is made of, and
- * the parameters. */
+ * Matrix product for NVIDIA GPUs if C has few tiles, because it is small or has few rows. Tiles are small, so that the
+ * panels of k fill the device, and operands are read in place, also at edges, so that nothing is copied first. Local
+ * memory has a ring of tiles; the order is that of matmul.cl. Warps without a part of C only copy.
+ * matmul_small_stage.cl has the step of k and the parameters. */
 #if HX_SHAPE_TILES && HX_SMALL
 
 /* The e-th element of an item's sums, along the lines of t: its line and its place there. */
@@ -11,10 +10,10 @@
 #define HX_SMALL_FROM(e) (transposed ? row + (e) / HX_ITEM_N : column + (e) % HX_ITEM_N)
 #define HX_SMALL_SUM(e) acc[(e) / HX_ITEM_N][(e) % HX_ITEM_N]
 #define HX_SMALL_PANELS(e) sums[(e)*HX_LOCAL0 + id]
-#define HX_JOIN_AHEAD 8u /* panels that are on their way at once */
+#define HX_JOIN_AHEAD 8u /* panels that are loaded at once */
 
-/* The arguments of matmul_tiles.cl's, and how the operands lie. join: the group that ends the last panel of a tile adds
- * them; *tickets are 0 for each of those tiles before the launch, and after it. */
+/* The arguments of the kernel in matmul_tiles.cl, and the layout of the operands. join: the group that finishes the
+ * last panel of a tile adds them. The ticket of each of those tiles is 0 before the launch and after it. */
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
     ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles, global float *partials,
@@ -43,7 +42,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   const hx_tile_base a_base = HX_SMALL_BASE(tiles_a), b_base = HX_SMALL_BASE(tiles_b);
   const uint count = (uint)job.count, odd = count % HX_TILE_K, full = count / HX_TILE_K, steps = full + (odd != 0);
 
-#define HX_SMALL_BYTES (HX_PTX ? 4 : 1) /* what a base counts in */
+#define HX_SMALL_BYTES (HX_PTX ? 4 : 1) /* the unit of a base */
 #define HX_SMALL_COPY_STEP(step, slot)                                                                      \
   if ((step) < full) {                                                                                      \
     hx_small_copy_a(as, a_base + HX_SMALL_BYTES * (slot) * HX_SMALL_A_FLOATS, id);                          \
@@ -137,7 +136,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     barrier(CLK_LOCAL_MEM_FENCE);
     if (taken[0] != panels) return;
     if (id == 0) tickets[tail] = 0; /* for the next launch */
-    /* An item without a part of C goes on, for a driver may take the first one's way out for all (PoCL). */
+    /* An item without a part of C does not return, because PoCL may end all items if the first one returns. */
     global const float *from = partials + (ulong)tail * panels * (HX_TILE_M * HX_TILE_N);
     const uint width = transposed ? HX_TILE_M : HX_TILE_N;
 #pragma unroll

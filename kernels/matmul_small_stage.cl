@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the product of matmul_small.cl is made of: its parameters, an item's share of the copies into local memory, the
+ * The parts of the product of matmul_small.cl: its parameters, an item's share of the copies into local memory, the
  * operands and the fma of a step of k.
  *   HX_ITEM_M, HX_ITEM_N  rows and columns of an item: 2 or 4 rows, 2 columns. Small items are for products that do
  *                not fill the device: a chain over a panel takes as long as its warps
  *   HX_LANES_M   items of a warp one above the other, 4 or 2
- *   HX_AHEAD     steps of k whose operands are read into registers at once: local memory answers later than a warp
- *                alone takes for the few fma of a step
+ *   HX_AHEAD     steps of k whose operands are read into registers at once: the latency of local memory is longer
+ *                than a warp takes for the few fma of a step
  *   HX_TILE_M, HX_TILE_N, HX_TILE_K, HX_STAGES, HX_PTX, HX_WIDTH  as in matmul_stage.cl */
 #if HX_SHAPE_TILES && HX_SMALL
 
@@ -25,9 +25,9 @@ typedef struct hx_side {
   uint layout, line, last;
 } hx_side;
 
-/* Items along the lines of an operand that lies [k][line], one or four lines each. */
+/* Items along the lines of an operand that is laid out [k][line], one or four lines each. */
 #define HX_ALONG(tile, width) min((uint)(tile) / (width), (uint)HX_LOCAL0)
-/* Whether all items so take as many of them, none past the tile. */
+/* Whether all items copy equally many, and none past the tile. */
 #define HX_EVENLY(along, at_once) (HX_LOCAL0 % (along) == 0 && HX_TILE_K % (at_once) == 0)
 
 static hx_side hx_side_of(global const float *x, ulong ld, uint layout, uint tile, ulong line0, ulong lines, ulong k0,
@@ -60,7 +60,7 @@ typedef uint hx_tile_base;
 typedef local float *hx_tile_base;
 #endif
 
-/* Copies a whole tile of k. The tile is a constant where this is inlined. */
+/* Copies a full tile of k. The tile is a constant where this is inlined. */
 #define HX_SMALL_COPY(name, TILE)                                                                              \
   static void name(const hx_side s, hx_tile_base to, uint id) {                                                \
     const uint pitch = (TILE) + 4;                                                                             \
@@ -98,7 +98,7 @@ static void hx_small_copy_last(global const float *x, const hx_side s, hx_tile_b
   }
 }
 
-/* N neighbours into registers. */
+/* Loads N neighbours into registers. */
 #define HX_SMALL_TAKE(N, from, to) HX_PASTE(vstore, N)(*(local const HX_PASTE(float, N) *)(from), 0, to)
 #define HX_SMALL_OPERANDS(set, u, p)                                       \
   HX_SMALL_TAKE(HX_ITEM_M, af + (p)*HX_SMALL_A_PITCH, av[set][u]);         \

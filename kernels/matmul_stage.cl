@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the product of matmul_tiles.cl is made of: its parameters, the operands and the fma of a step of k, and the sums
- * in registers. matmul_stage_copy.cl has the copies into local memory.
+ * The parts of the product of matmul_tiles.cl: its parameters, the operands and the fma of a step of k, and the sums in
+ * registers. matmul_stage_copy.cl has the copies into local memory.
  * -D options, all from the row (table/matmul_nvidia_rows.inc) unless a default is given:
  *   HX_TILE_M, HX_TILE_N, HX_TILE_K  the group's tile of C, and its steps of k in local memory
  *   HX_PTX       1: the copies are cp.async; 0 (the tests): they go through registers
  *   HX_BLOCKS_M, HX_BLOCKS_N  blocks of four rows, and of four columns, an item
- *   HX_SLICES    2 (HX_PTX alone): each half of a group does a panel of its own of the same tile, so that few tiles have
- *                twice the warps; they meet to add the panels. They keep step: warps of a unit that run apart fetch the
- *                same code twice, which then is the bound
- *   HX_STAGES    tiles in local memory. 2: the loop does two a turn, at fixed places. More (HX_PTX alone): further tiles
- *                are on their way, which gives far memory time; one a turn, or where A lies [k][row] two, for which
- *                the copies of another A leave too few registers
+ *   HX_SLICES    2 (HX_PTX alone): each half of a group computes another panel of the same tile, so that few tiles have
+ * twice the warps, and then the panels are added. The halves run in step, because warps that do not would
+ *                fetch the same code twice, and that would limit the speed
+ *   HX_STAGES    tiles in local memory. 2: an iteration uses two, at fixed places. More (HX_PTX alone): further tiles
+ *                are being loaded, which hides the latency of memory; an iteration uses one, or two if A is laid out
+ *                [k][row]; for another layout of A the copies leave too few registers
  *   HX_LAYOUT    the operands' layout (hx__layout): 0 A [row][k] and B [k][column]; 1 A [k][row]; 2 B [column][k]
- *   HX_WIDTH     floats that a copy of an operand laid out [k][line] takes: 4, whose lines begin at multiples of 16
- *                bytes, or 1, at any places: each warp then copies neighbours of one k, at offsets that are constants
+ *   HX_WIDTH     floats that a copy of an operand laid out [k][line] takes: 4, if its lines begin at multiples of 16
+ *                bytes, or 1 at any address: each warp then copies neighbours of one k, at constant offsets
  *   HX_VEC4     1: an operand laid out [line][k] is copied as float4 along k, and is laid out so in local
- *                memory. Copies of single floats are four times as many, and cost a small tile more than its fma
- *   HX_AHEAD     steps of k whose operands are read into registers at once; HX_VEC4: 4, otherwise what divides HX_TILE_K
- *                an even number of times
+ * memory. There are four times as many copies of single floats, which cost a small tile more than its fma
+ *   HX_AHEAD     steps of k whose operands are read into registers at once; HX_VEC4: 4; otherwise HX_TILE_K is an even
+ *                multiple of it
  *   HX_SPREAD    steps of k from the copies of A in a tile to the first half of those of B, and on to the others
  *   HX_ORDER     the order of the fma of a step
- *   HX_DIRECT    a tile is stored from the registers where it can be; otherwise always through local memory
- *   HX_AT_ONCE   elements of a tile that an item stores at once where it goes through local memory by elements; each
- *                waits for local memory, and with beta for C
- *   HX_SPARE     unused float4s of local memory: NVIDIA's compiler gives an item no more registers than as many
- *                groups leave it as local memory would have room for, and then loads operands late */
+ *   HX_DIRECT    1: a tile is stored from the registers if possible; 0: always through local memory
+ *   HX_AT_ONCE   elements of a tile that an item stores at once if it goes through local memory by elements; each
+ *                store waits for local memory, and with beta for C
+ * HX_SPARE     unused float4s of local memory: NVIDIA's compiler limits the registers of an item so that as many groups
+ *                fit as local memory has room for, and then loads operands late */
 #if HX_SHAPE_TILES
 
 #ifndef HX_SLICES
@@ -77,7 +77,7 @@
 #endif
 #define HX_PAIRS (HX_STAGES == 2 || HX_A_BY_K)
 #define HX_TURN (HX_PAIRS ? 2 * HX_TILE_K : HX_TILE_K) /* of k */
-/* A last tile that is no turn goes the same way where a slice has few. */
+/* If a slice has few of them, a last tile that does not fill an iteration is computed by the same code. */
 #define HX_ODD(count) (HX_SLICES > 1 && HX_PAIRS ? (count) & HX_TILE_K : 0)
 
 /* Of the items of a slice alone. */
@@ -138,8 +138,8 @@ static void hx_barrier(uint slice) {
     const uint i = HX_STEP_I(e), j = HX_STEP_J(e, i);                           \
     acc[i][j] = fma(av[set][u][i], bv[set][u][j], acc[i][j]);                   \
   }
-/* HX_ORDER: the way over the rows and columns, which the bits do not show and the compiler's registers do: along the
- * rows to and fro, along four columns of them at a time, or along the columns. */
+/* HX_ORDER: the order of rows and columns, which does not change the bits but the use of registers: along the rows to
+ * and fro, along four columns of them at a time, or along the columns. */
 #ifndef HX_ORDER
 #define HX_ORDER 0
 #endif

@@ -3,10 +3,10 @@
  * parameters are those of matmul_stage.cl. */
 #if HX_SHAPE_TILES
 
-/* An item's share of the copies of an operand that lies [line][k]: 8 neighbours take 8 k of a line, a float each; of one
- * that lies [k][line]: HX_WIDTH neighbouring floats at once, ALONG items of a k, several times where they do not reach.
- * ALONG is a whole line of the tile where the items have a copy each at most, else a power of two. LINES: of the outer
- * index that the items take at once. */
+/* An item's share of the copies of an operand laid out [line][k]: 8 neighbouring items copy 8 k of a line, a float
+ * each. Of one laid out [k][line]: HX_WIDTH neighbouring floats at once, ALONG items for one k, several times if they
+ * do not reach the end. ALONG is a full line of the tile if each item has one copy at most, else a power of two. LINES:
+ * how many of the outer index the items copy at once. */
 #define HX_SINGLE_LINES (HX_ITEMS / 8)
 #define HX_SINGLE_COPIES(tile) ((tile) / HX_SINGLE_LINES * (HX_TILE_K / 8))
 #define HX_SINGLE_FROM(at, lines, u) ((at) + (u) / (HX_TILE_K / 8) * (lines) + 8 * ((u) % (HX_TILE_K / 8)))
@@ -21,9 +21,9 @@
 #define HX_WIDE_TO(tile, pitch, u) \
   ((u) / HX_WIDE_TIMES(tile) * HX_WIDE_LINES(tile) * (pitch) + HX_WIDE_PAST(tile, u))
 
-/* With HX_VEC4 a warp reads four lines of A at once, or eight of B, that are four apart. So lines lie in places such that
- * these are neighbours, by blocks of 16 lines of A and of 32 of B, and their float4s of k meet all banks. TILE_K / 4 items
- * copy a line. */
+/* With HX_VEC4 a warp reads four lines of A at once, or eight of B, that are four apart. So lines are placed such that
+ * these are neighbours, in blocks of 16 lines of A and of 32 of B, and their float4s of k are in different banks.
+ * TILE_K / 4 items copy a line. */
 #define HX_BLOCK_A 16
 #define HX_BLOCK_B 32
 #define HX_LINE_PLACE(block, line) \
@@ -42,8 +42,8 @@
 #define HX_HALF(count, part) uint u = (count) * (part) / 2; u < (count) * ((part) + 1) / 2; u++
 #define HX_COPY_BEGIN(half) HX_COPY_A(half) HX_COPY_B(half, 0) HX_COPY_B(half, 1) HX_COPY_COMMIT
 #if HX_PTX
-/* The elements of a line that come next, for two short stages do not wait out far memory, nor do many copies of both
- * operands; two slices lose by it. */
+/* Prefetches the next elements of a line, because two short stages do not hide the latency of memory, nor do many
+ * copies of both operands; two slices get slower by it. */
 #if HX_STAGES == 2 && HX_TILE_K == 8 || HX_B_BY_COLUMN && HX_SLICES == 1 && !HX_SMALL
 #define HX_FETCH ".L2::256B"
 #else
@@ -60,7 +60,7 @@ static void hx_copy16(uint to, global const float *from) {
 #else
 #define HX_COPY_WIDE hx_copy4
 #endif
-/* Where there are more items than quads. */
+/* If there are more items than quads. */
 static void hx_copy16_if(uint to, global const float *from, uint some) {
   __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
                        :
@@ -99,7 +99,7 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
         HX_COPY_WIDE(b_to + 4 * ((half) * HX_B_FLOATS + HX_WIDE_TO(HX_TILE_N, HX_PITCH_B, u)),                       \
                      HX_WIDE_FROM(HX_TILE_N, b_at, b_lines, u));                                                     \
   }
-/* An element, and the wait for all that an item has asked for. */
+/* Copies one element; waits for all copies of an item. */
 #define HX_COPY_ONE(tile, at, from) hx_copy4((uint)(size_t)((tile) + (at)), from);
 #define HX_COPY_ALL __asm__ __volatile__("cp.async.wait_all;" : : : "memory");
 #define HX_COPY_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The store of a product whose C stays on the device. Part of every product's program but those of a set's that others
- * serve. */
+ * The store of a product whose C stays on the device. It is a part of every product's program, but of only
+ * one program of a set. */
 #if !HX_BARE
 
 #if HX_SHAPE_SUBGROUP && !defined(HX_SUB_GROUP)
 #define HX_SUB_GROUP HX_LOCAL0
 #endif
-/* c(i,j) = t(i,j), or fma(beta, c(i,j), t(i,j)) where beta is not 0, for i < m, j < n: as the host stores. */
+/* c(i,j) = t(i,j), or fma(beta, c(i,j), t(i,j)) if beta is not 0, for i < m, j < n, as the host stores C. */
 kernel
 #ifdef HX_SUB_GROUP /* one size a program */
     __attribute__((intel_reqd_sub_group_size(HX_SUB_GROUP)))

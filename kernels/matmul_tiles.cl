@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix product for NVIDIA GPUs: a group's tile of C in registers, 4 to 20 rows by 4 or 8 columns an item, over tiles of
- * A and B that are copied into local memory while those before are used. The order is that of matmul.cl. What decides
- * the speed, none of it visible in the bits:
- *   - A lies [k][row] in local memory, so that four rows or columns are one 128-bit read; items of a warp share
+ * Matrix product for NVIDIA GPUs: a group's tile of C in registers, 4 to 20 rows by 4 or 8 columns an item, from tiles
+ * of A and B that are copied into local memory while those before are used. The order is that of matmul.cl. These
+ * decide the speed, and none of them changes the bits:
+ *   - A is laid out [k][row] in local memory, so that four rows or columns are one 128-bit read; items of a warp share
  *     addresses in pairs, and every read takes two passes;
  *   - registers within the limit of two groups of 256 items (or one of 512) a compute unit;
- *   - the running sum of the panels waits in local memory with the floats of its pairs swapped: its quads need
- *     neighbouring registers, as those of B do, and an fma that reads two registers of one bank waits;
+ *   - the running sum of the panels is stored in local memory with the floats of its pairs swapped: its quads need
+ *     neighbouring registers, as those of B do, and an fma that reads two registers of one bank is delayed;
  *   - the fma go along the rows to and fro, which reuses operands;
  *   - no branch in the loop over k: the last tile is copied twice.
- * matmul_stage.cl has what a step of k is made of, and the parameters. */
-#if HX_SHAPE_TILES && !HX_SMALL && !HX_FEW_ROWS /* which have kernels of their own */
+ * matmul_stage.cl has the step of k and the parameters. */
+#if HX_SHAPE_TILES && !HX_SMALL && !HX_FEW_ROWS /* The others have their own kernels. */
 
 #if !HX_B_BY_COLUMN && HX_WIDE_LINES(HX_TILE_N) > HX_TILE_K
 #error the copies of B have no condition, so every item needs one
 #endif
 
-/* Where an item's quads lie in the tile. */
+/* Where an item's quads are in the tile. */
 static uint hx_tile_row(uint id) {
   const uint lane = id & 31, warp = id / 32;
   return warp / (HX_TILE_N / (32 * HX_BLOCKS_N)) * (16 * HX_BLOCKS_M) + (((lane & 1) | (lane >> 4) << 1) * 4);
@@ -26,8 +26,8 @@ static uint hx_tile_column(uint id) {
   return warp % (HX_TILE_N / (32 * HX_BLOCKS_N)) * (32 * HX_BLOCKS_N) + ((lane >> 1) & 7) * 4;
 }
 
-/* A tile that is not stored from the registers lies in local memory by rows of quads, whose places are such that a row,
- * a column and the quads of a warp's items each meet all banks. */
+/* A tile that is not stored from the registers is in local memory by rows of quads, placed such that a row, a column
+ * and the quads of a warp's items are each spread over all banks. */
 #define HX_ROW_QUADS (HX_TILE_N / 4)
 #define HX_TILE_FLOATS (HX_TILE_M * HX_TILE_N)
 static uint hx_quad_at(uint row, uint quad) {
@@ -59,7 +59,7 @@ static void hx_store_tile(local const float4 *tile, const hx_target to, uint tra
     return;
   }
 #endif
-#if HX_SLICES == 2 && HX_WIDTH == 4 /* whose loop over k what is below slows by 1 % */
+#if HX_SLICES == 2 && HX_WIDTH == 4 /* The code below slows its loop over k by 1 %. */
 #pragma unroll 2
   for (uint e = (uint)get_local_id(0); e < HX_TILE_FLOATS; e += HX_LOCAL0) {
     const uint row = transposed ? e % HX_TILE_M : e / HX_TILE_N, column = transposed ? e / HX_TILE_M : e % HX_TILE_N;
@@ -67,7 +67,7 @@ static void hx_store_tile(local const float4 *tile, const hx_target to, uint tra
     hx_store(to, transposed ? column : row, transposed ? row : column, s);
   }
 #else
-  /* An item's elements are of one column of t. No item may leave early: the loop over k would get other registers. */
+  /* An item's elements are of one column of t. No item may return early: the loop over k would get other registers. */
   const uint id = (uint)get_local_id(0), width = transposed ? HX_TILE_M : HX_TILE_N, from = id % width;
   const uint apart = HX_LOCAL0 / width;
   const uint lines = id / width < apart && from >= to.from_own && from < to.along ? to.lines : 0;
@@ -96,7 +96,7 @@ static void hx_store_tile(local const float4 *tile, const hx_target to, uint tra
 }
 
 #if HX_CHAINS
-/* Of two groups that meet, whether the other one was there before. room: for all items, and free. */
+/* Of two groups that use a ticket, whether the other one was first. room: local memory that all items can use. */
 static bool hx_met(global uint *ticket, uint add, local uint *room) {
   barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
   if (get_local_id(0) == 0) *room = hx_ticket(ticket, add);
@@ -105,11 +105,11 @@ static bool hx_met(global uint *ticket, uint add, local uint *room) {
 }
 #endif
 
-/* A panel that is a group's own goes to partials, as a tile for itself. Or with `join`, where HX_CHAINS: whoever
- * has the sum of all panels before one meets whoever has that panel, at a ticket of the two. The first one leaves what
- * it has in partials and is done; the second one adds, and goes on to meet the next panel, or stores the tile. Nobody
- * waits, and where groups outnumber what the device has room for, the sum is mostly there: all groups of a panel come
- * before those of the next one. */
+/* A group that computes one panel stores it in partials, as a tile. With `join` (HX_CHAINS): the group that has the sum
+ * of all panels before one and the group that has that panel share a ticket. The first of the two stores its sum in
+ * partials and ends. The second one adds, and goes on with the ticket of the next panel, or stores the tile. No group
+ * waits. If there are more groups than the device runs at once, the sum is mostly there, because all groups of a panel
+ * come before those of the next one. */
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     global const float *a, ulong a_first, ulong lda, global const float *b, ulong b_first, ulong ldb, ulong m, ulong n,
     ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles, global float *partials,
@@ -120,7 +120,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   local float *tile_a = stages_a, *tile_b = stages_b;
   uint local_id = (uint)get_local_id(0);
 #if HX_PTX
-  __asm__ __volatile__("" : "+r"(local_id)); /* else it is read anew everywhere, and the loop is scheduled badly */
+  __asm__ __volatile__("" : "+r"(local_id)); /* otherwise it is read again everywhere, and the loop is scheduled badly */
 #endif
 #if HX_SLICES == 1
   const uint id = local_id, slice = 0, group = (uint)get_group_id(0);
@@ -131,8 +131,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #endif
   const hx_job job = hx_job_of(group, slice, full_tiles, m, n, k);
   const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_PLACE_WIDTH, m, n);
-  uint left = (uint)job.count;             /* of k, after the panel at hand */
-  uint full = left & ~(HX_TURN - 1);       /* what the loop below does of it */
+  uint left = (uint)job.count;             /* of k, after the current panel */
+  uint full = left & ~(HX_TURN - 1);       /* the part that the loop below computes */
 
 #define HX_SINGLE_MINE(pitch) (id % 8 * (pitch) + id / 8)
 #define HX_WIDE_MINE(tile, pitch) (id / HX_WIDE_ALONG(tile) * (pitch) + id % HX_WIDE_ALONG(tile) * HX_WIDTH)
@@ -229,8 +229,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     HX_FRAGMENTS(0, stage, 0)
   }
 
-  /* What the loop did not need is found anew, and `full`, now 0, keeps the compiler from knowing it before: else it
-   * stays in registers throughout. */
+  /* What the loop did not need is computed again. `full` is 0 now, but the compiler does not know it: otherwise these
+   * values would be in registers all the time. */
 #if HX_SLICES > 1
   /* The barriers of the first slice, which has no fewer steps. */
   const uint all = (uint)hx_job_of(group + full, 0, full_tiles, m, n, k).count, own = (uint)job.count;
@@ -250,7 +250,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #endif
   const hx_job done = hx_job_of(group + full, slice, full_tiles, m, n, k);
   const hx_place place = hx_place_of(done.tile, HX_TILE_M, HX_TILE_N, HX_PLACE_WIDTH, m, n);
-  if (left) { /* what is no full turn of the loop: exactly so many steps */
+  if (left) { /* the steps that do not fill an iteration of the loop */
 #if HX_STAGES > 2
     __asm__ __volatile__("cp.async.wait_group 0;" : : : "memory");
     HX_BARRIER
@@ -319,7 +319,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   }
 #endif
 #else
-  /* Each slice gives the other one a block of rows, adds what it gets, and stores the block that it has kept. */
+  /* Each slice gives the other one a block of rows, adds the block that it gets, and stores the result. */
   if (!done.part) {
     if (done.count == 0) {
       HX_SET_ACC(-0.0f) /* changes no sum */
@@ -347,7 +347,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
                    part ? 0.0f : beta, transposed);
   const uint row = hx_tile_row(id + full), column = hx_tile_column(id + full);
   if (HX_DIRECT && !transposed && hx_target_is_vec4(to)) {
-    if (HX_SLICES > 1 && part && done.count == 0) return; /* the panels are odd in number */
+    if (HX_SLICES > 1 && part && done.count == 0) return; /* the number of panels is odd */
 #pragma unroll
     for (uint block = 0; block < HX_BLOCKS_M; block++) {
       if (HX_SLICES > 1 && !part && block != slice) continue;
@@ -365,7 +365,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #else
 #define HX_TILES_AT_ONCE 2
 #endif
-  /* One tile after the other where each slice has one. */
+  /* One tile after the other, if each slice has one. */
   for (uint turn = 0; turn < (part ? HX_TILES_AT_ONCE : 1); turn++) {
     barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll

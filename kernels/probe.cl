@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Kernels that try a device rather than use it. */
+ * Kernels that test a device. */
 
 /* The three roundings, by the macros that the other kernels use. */
 kernel void hx_probe(global const float *a, global const float *b, global const float *c, global float *out) {
@@ -9,5 +9,5 @@ kernel void hx_probe(global const float *a, global const float *b, global const 
   out[3 * i + 2] = HX_FMA(, a[i], b[i], c[i]);
 }
 
-/* What the device sees at one place of an array. */
+/* The value that the device reads at one place of an array. */
 kernel void hx_touch(global const uint *x, ulong first, global uint *out) { out[0] = x[first]; }

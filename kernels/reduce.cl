@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions: a slot for every leaf of 4096 elements. Lane j of 128 takes elements j, j+128, ... of its leaf in order;
  * lanes combine by strides 64, 32, ..., 1. Three shapes of the same order:
- *   HX_SHAPE_ITEM      one work-item does a leaf, its lanes in eight vectors of 16 (CPU devices)
- *   HX_SHAPE_SUBGROUP  a sub-group of 16 does a leaf, eight lanes each (Intel GPUs; reduce_subgroup.cl)
- *   otherwise          32 work-items do a leaf, four neighbouring lanes each (GPUs)
- * HX_OP, HX_TYPE: what is reduced; HX_LOCAL0: work-group size; HX_LEAVES: leaves a work-group does.
+ *   HX_SHAPE_ITEM      one work-item computes a leaf, its lanes in eight vectors of 16 (CPU devices)
+ *   HX_SHAPE_SUBGROUP  a sub-group of 16 computes a leaf, eight lanes each (Intel GPUs; reduce_subgroup.cl)
+ *   otherwise          32 work-items compute a leaf, four neighbouring lanes each (GPUs)
+ * HX_OP, HX_TYPE: what is reduced; HX_LOCAL0: work-group size; HX_LEAVES: leaves of a work-group.
  * -D options, beside those of common.cl:
  *   HX_OP, HX_TYPE       the operation and the element type, by the numbers of hx_op and hx_type
  *   HX_LEAVES            leaves of a work-group
@@ -45,8 +45,9 @@
 /* HX_A: the type of a lane. HX_LIFT(N, x, y): an element as a lane's value. HX_JOIN(N, a, b): two lanes as one.
  * HX_MISSING: the value that changes no lane. HX_BITS(a): a lane as a slot. N: the width, empty for scalars. */
 #if HX_IS_KEY
-/* Lanes hold elements as unsigned integers of the same order; only the slot has the key, of which the least wins. (Keys
- * in the lanes, min(a, ~x) for a maximum, are one more operation, and one CPU driver computes that wrongly.) */
+/* Lanes hold elements as unsigned integers of the same order; only the slot has the key, of which the least is the
+ * result. (Keys in the lanes, min(a, ~x) for a maximum, take one more operation, and one CPU driver computes that
+ * wrongly.) */
 #define HX_A uint
 #define HX_LIFT(N, x, y) HX_PASTE(hx_ordered, N)(x)
 
@@ -228,8 +229,8 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
 #define HX_ITEMS 32u
 #define HX_T4 HX_PASTE(HX_T, 4)
 
-/* What an item holds for its four lanes, and what the tree over the items joins: for argmin and argmax the row with the
- * best key goes along, and the tree takes the smallest slot. */
+/* What an item stores for its four lanes, and what the tree over the items joins. For argmin and argmax that includes
+ * the row with the best key, and the tree takes the smallest slot. */
 typedef struct hx_lanes {
   HX_PASTE(HX_A, 4) value;
 #if HX_IS_ARG
@@ -258,13 +259,13 @@ static void hx_take(hx_lanes *lanes, HX_PASTE(HX_A, 4) value, uint row) {
 #endif
 }
 
-/* A whole leaf: HX_IN_FLIGHT rows are loaded before the first is used. */
+/* A full leaf: HX_IN_FLIGHT rows are loaded before the first is used. */
 #if HX_SHAPE_TICKET && HX_OP == HX_DOT
 #define HX_ROWS (2 * HX_IN_FLIGHT)
 #else
 #define HX_ROWS HX_IN_FLIGHT
 #endif
-#if HX_ROLLED /* a compiler that would repeat the turns, too, for which the registers are too few */
+#if HX_ROLLED /* for a compiler that would unroll the loop, too, for which there are too few registers */
 #define HX_TURNS _Pragma("unroll 1")
 #else
 #define HX_TURNS
@@ -279,8 +280,8 @@ static void hx_take(hx_lanes *lanes, HX_PASTE(HX_A, 4) value, uint row) {
 #define HX_LOAD_ANY(p) vload4(0, (p))
 #define HX_LOAD_ALIGNED(p) (*(global const HX_T4 *)(p))
 
-/* An item's lanes over `count` elements of a leaf, from its first elements on. By pointer: one driver knows no struct
- * that a function returns. */
+/* An item's lanes over `count` elements of a leaf, from its first elements on. By pointer, because one driver does
+ * not support functions that return a struct. */
 static void hx_leaf_lanes(hx_lanes *lanes, global const HX_T *x, global const HX_T *y, uint count, uint item) {
   lanes->value = (HX_PASTE(HX_A, 4))(HX_MISSING);
 #if HX_IS_ARG

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Reductions with a sub-group of 16 a leaf (Intel GPUs): a block read brings a row of 128 lanes, of which item i holds
- * i, i + 16, ..., i + 112, so that the tree's strides 64, 32 and 16 stay within an item and 8 to 1 are shuffles: no local
- * memory, no barrier. Follows reduce.cl. */
+ * i, i + 16, ..., i + 112, so that the tree's strides 64, 32 and 16 stay within an item and 8 to 1 are shuffles: no
+ * local memory, no barrier. Follows reduce.cl. */
 #if HX_SHAPE_SUBGROUP
 
 #pragma OPENCL EXTENSION cl_intel_subgroups : enable
@@ -29,7 +29,7 @@
 #endif
 #define HX_LEVEL(h) v = HX_TREE_JOIN(, v, HX_OTHER(v, h));
 
-/* For argmin and argmax the row with the best value goes along. */
+/* For argmin and argmax, with the row of the best value. */
 #if HX_IS_ARG
 #define HX_TAKE(v, r)                                 \
   {                                                   \
@@ -58,7 +58,7 @@
 #endif
 #endif
 
-/* Offsets run, pointers do not: buffers then stay in binding-table entries. */
+/* Offsets are incremented and pointers are not, so that buffers stay in binding-table entries. */
 #define HX_READ8(p, at) HX_PASTE(HX_PASTE(as_, HX_T), 8)(intel_sub_group_block_read8((global const uint *)((p) + (at))))
 #define HX_ROW_AT(u) HX_LIFT(8, HX_READ8(x, x_at + (u) * HX_LANES), HX_READ8(y, y_at + (u) * HX_LANES))
 

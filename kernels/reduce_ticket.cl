@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions in a single launch (NVIDIA GPUs): a leaf a warp, four neighbouring lanes an item, the leaves of a group
- * joined pairwise, and the group that takes the last ticket joins the groups. A launch chooses the size of its groups,
- * twice HX_LOCAL0 at most: a kernel for each would take as long to compile again. Follows reduce.cl.
- * HX_PTX: items of a warp exchange values by shfl.sync; otherwise through local memory. */
+ * Reductions in a single launch (NVIDIA GPUs): one leaf for each warp, four neighbouring lanes for each item. The
+ * leaves of a group are joined pairwise, and the group that takes the last ticket joins the groups. A launch chooses
+ * the size of its groups, at most twice HX_LOCAL0: a kernel for each size would take as long to compile again. Follows
+ * reduce.cl. HX_PTX: items of a warp exchange values by shfl.sync; otherwise through local memory. */
 #if HX_SHAPE_TICKET
 
 #define HX_MOST_ITEMS (2 * HX_LOCAL0)
 
-/* What an item's lanes combine to that have none: joins to nothing. HX_TREE_OF: a slot as the tree holds it. */
+/* The value of an item without lanes, which changes no result. HX_TREE_OF: a slot in the form that the tree uses. */
 #define HX_JOINS_TO_MOST (HX_OP == HX_MAX)
 #if HX_IS_ARG
 #define HX_TREE_MISSING 0xffffffffffffffffUL
@@ -80,9 +80,9 @@ static ulong hx_warp_least(ulong v) {
 #endif
 
 #if HX_IS_KEY
-/* The best element of an item's part of a leaf, as it is where an instruction orders it as hx does (NaN wins, -0 < +0),
- * and the first row with it: an item compares the best of its four lanes, a row at a time, as every operation an
- * element costs 5 % of the bandwidth. Which lane it was is looked up once for the leaf. */
+/* The best element of an item's part of a leaf, unchanged if an instruction orders elements as hx does (NaN first, -0 <
+ * +0), and the first row with it: an item compares the best of its four lanes, a row at a time, because each operation
+ * for every element costs 5 % of the bandwidth. The lane is found once for the leaf. */
 #if HX_TYPE == HX_F32 && HX_PTX
 #define HX_E float
 #if HX_OP == HX_MAX || HX_OP == HX_ARGMAX
@@ -232,7 +232,7 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
   barrier(CLK_LOCAL_MEM_FENCE);
   if (taken[0] != groups) return;
 
-  /* The last group: all partials are there. A warp joins 128 neighbours a turn; as many turns for every warp. */
+  /* The last group: all partials are stored. A warp joins 128 neighbours in each iteration; all warps have as many. */
   atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_device);
   const uint ends = (groups + 4 * HX_ITEMS - 1) / (4 * HX_ITEMS);
   for (uint turn = 0; turn < ends; turn += warps) {
