@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/child.h"
 
 typedef struct scenario {
   const char *name;
@@ -20,13 +21,6 @@ static const char *scenario_devices;
 
 enum { SCENARIO_SECONDS = 120 };
 
-/* Exit status of a child that does body(); 128 + signal where it was killed. */
-static inline int scenario_wait(pid_t child) {
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) return 127;
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 static inline int scenario_spawn(const char *name) {
   fflush(stdout);
   pid_t child = fork();
@@ -36,7 +30,7 @@ static inline int scenario_spawn(const char *name) {
           (char *)NULL);
     _exit(127);
   }
-  return scenario_wait(child);
+  return child_wait(child);
 }
 
 static inline int scenarios_main(int argc, char **argv, const char *title, const scenario *table, size_t count) {

@@ -202,7 +202,7 @@ static void run(scarce_kind kind, unsigned long nth, bool for_good) {
     child(kind, nth, for_good);
     _exit(0);
   }
-  const int status = scenario_wait(pid);
+  const int status = child_wait(pid);
   if (status == 0 && (shared->ended || shared->skipped)) return;
   shared->is[CRASHED] = shared->fired = true;
   snprintf(shared->detail, sizeof shared->detail, "exit status %d (128 + signal; 142: it hung)", status);

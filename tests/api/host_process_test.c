@@ -64,7 +64,7 @@ static void fork_in_flight(void) {
       hx_close(shared);
       _exit(!fine);
     }
-    const int status = scenario_wait(child);
+    const int status = child_wait(child);
     CHECK(status == 0, "child %d: exit status %d (142: it hung)", i, status);
   }
   over = true;
@@ -196,7 +196,7 @@ static void leaves_in_flight(void) {
         if (pthread_create(&thread, NULL, roads[r].by_main ? work_on : leave, p) != 0) _exit(9);
         (roads[r].by_main ? leave : work_on)(p);
       }
-      const int status = scenario_wait(child);
+      const int status = child_wait(child);
       CHECK(status == 0, "%s, %d: exit status %d (128 + signal; 142: it hung)", roads[r].name, i, status);
     }
 }

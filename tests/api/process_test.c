@@ -72,7 +72,7 @@ static void forked_child(void) {
       _exit(wrong);
     }
     for (int i = 0; i < 20; i++) CHECK(compute(hx, 0.5f, NULL) == 0, "the parent: %s", hx_error_detail());
-    int status = scenario_wait(child);
+    int status = child_wait(child);
     CHECK(status == 0, "the child's exit status is %d (128 + signal; 142: it hung)", status);
   }
   hx_close(hx);
@@ -258,7 +258,7 @@ static void ends_meanwhile(void) {
       if (i % 2) hx_close(hx);
       exit(checks_failed != 0);
     }
-    const int status = scenario_wait(child);
+    const int status = child_wait(child);
     CHECK(status == 0, "ended after %d us%s: exit status %d (128 + signal; 142: it hung)", i / 2 * MICROSECONDS,
           i % 2 ? " and hx_close" : "", status);
   }

@@ -87,7 +87,7 @@ static int run_copy(const char *library, bool secure) {
     execl(copy, copy, "--inside", folder, (char *)NULL);
     _exit(127);
   }
-  return scenario_wait(child);
+  return child_wait(child);
 }
 
 static bool copy_file(const char *from, const char *to, mode_t mode) {

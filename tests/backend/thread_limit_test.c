@@ -3,24 +3,15 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/child.h"
+#include "tests/limited.h"
 
 enum { N = 1 << 22 };
 
-static size_t address_space_kib(void) {
-  size_t kib = 0;
-  char line[256];
-  FILE *const status = fopen("/proc/self/status", "r");
-  while (status && fgets(line, sizeof line, status))
-    if (sscanf(line, "VmSize: %zu", &kib) == 1) break;
-  if (status) fclose(status);
-  return kib;
-}
-
-static void *nothing(void *p) { return p; }
+static void *do_nothing(void *p) { return p; }
 
 /* From here on no thread has room for its stack. */
 static bool forbid_threads(void) {
@@ -28,15 +19,15 @@ static bool forbid_threads(void) {
   pthread_t thread;
   pthread_attr_init(&attr);
   return pthread_attr_setstacksize(&attr, (size_t)1 << 47) == 0 && pthread_setattr_default_np(&attr) == 0 &&
-         pthread_create(&thread, NULL, nothing, NULL) != 0;
+         pthread_create(&thread, NULL, do_nothing, NULL) != 0;
 }
 
-/* The rest in processes of their own. 0: the results are right, 3: the test is void. */
+/* Each of the following runs in a child process; 0: the results are right. */
 
-static int sums(hx_context *hx) {
+static int sum_repeatedly(hx_context *hx) {
   uint32_t *const x = malloc(N * sizeof *x);
   for (size_t i = 0; i < N; i++) x[i] = (uint32_t)i;
-  if (!forbid_threads()) return 3;
+  if (!forbid_threads()) return CHILD_VOID;
   hx_value sum;
   for (int i = 0; i < 3; i++) {
     const hx_task t = hx_reduce(HX_SUM, HX_U32, x, N, &sum);
@@ -45,15 +36,17 @@ static int sums(hx_context *hx) {
   return 0;
 }
 
-static int sum_without_threads(void) {
+static int sum_without_threads(const void *arg) {
+  (void)arg;
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = "cpu";
   settings.threads = "4";
-  return sums(open_or_exit(&settings));
+  return sum_repeatedly(open_or_exit(&settings));
 }
 
-/* A device that is to take part, and no thread that could feed it. */
-static int sum_without_a_feeder(void) {
+/* A device takes part, but its worker cannot be started. */
+static int sum_without_a_worker(const void *arg) {
+  (void)arg;
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = "cpu,sim";
   settings.sim = "rate=1e9";
@@ -62,11 +55,12 @@ static int sum_without_a_feeder(void) {
   settings.cache_dir = "off";
   hx_context *const hx = open_or_exit(&settings);
   if (hx_ready(hx) != HX_OK) return 5;
-  return sums(hx);
+  return sum_repeatedly(hx);
 }
 
 /* Room for many threads, but for fewer than were asked for. */
-static int product_with_some_threads(void) {
+static int product_with_some_threads(const void *arg) {
+  (void)arg;
   enum { M = 4096, NK = 1056, FITTING = 1200 };
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = "cpu";
@@ -75,9 +69,9 @@ static int product_with_some_threads(void) {
   float *const a = malloc(3 * sizeof(float) * M * NK), *const b = a + M * NK, *const c = b + M * NK;
   for (size_t i = 0; i < (size_t)2 * M * NK; i++) a[i] = 1.0f;
   struct rlimit stack;
-  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY) return 3;
-  const size_t room = (address_space_kib() << 10) + stack.rlim_cur * FITTING;
-  if (setrlimit(RLIMIT_AS, &(struct rlimit){room, room}) != 0) return 3;
+  if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur == RLIM_INFINITY) return CHILD_VOID;
+  const size_t room = address_space_bytes() + stack.rlim_cur * FITTING;
+  if (setrlimit(RLIMIT_AS, &(struct rlimit){room, room}) != 0) return CHILD_VOID;
   const hx_task t = hx_matmul(M, NK, NK, a, b, c);
   const hx_status s = hx_offload(hx, &t, NULL);
   for (size_t i = 0; i < (size_t)M * NK; i++)
@@ -86,13 +80,14 @@ static int product_with_some_threads(void) {
 }
 
 /* Stacks for which there is no room: libgomp reads the variable as the process starts. */
-static int with_large_stacks(void) {
+static int with_large_stacks(const void *arg) {
+  (void)arg;
   setenv("OMP_STACKSIZE", " 200000 G", 1);
   execl("/proc/self/exe", "thread_limit_test", "large stacks", (char *)NULL);
-  return 3;
+  return CHILD_VOID;
 }
 
-static int sum_of_a_team(void) {
+static int sum_by_four_threads(void) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = "cpu";
   settings.threads = "4";
@@ -104,23 +99,17 @@ static int sum_of_a_team(void) {
   return hx_offload(hx, &t, NULL) == HX_OK && sum.u64 == (uint64_t)N * 0x01010101u ? 0 : 4;
 }
 
-static void in_a_child(int (*body)(void), const char *name) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(60); /* a hang is a failure */
-    _exit(body());
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%s: the child ended with 0x%x", name, (unsigned)status);
+static void in_a_child(int (*body)(const void *), const char *name) {
+  const int status = child_run(body, NULL, 60);
+  CHECK(status == 0, "%s: the child's status is %d", name, status);
 }
 
 int main(int argc, char **argv) {
   (void)argv;
-  if (argc > 1) return sum_of_a_team();
+  if (argc > 1) return sum_by_four_threads();
   setenv("HX_LOG", "error", 1); /* the warning that there is no room */
   in_a_child(sum_without_threads, "without threads");
-  in_a_child(sum_without_a_feeder, "without a feeder");
+  in_a_child(sum_without_a_worker, "without a worker");
   in_a_child(product_with_some_threads, "with some threads");
   in_a_child(with_large_stacks, "with large stacks");
   return checks_end("thread_limit_test");

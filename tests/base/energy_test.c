@@ -181,7 +181,7 @@ static void reports(void) {
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) _exit(isnan(call(hx, N, -1.0f).joules) ? 0 : 1);
-  CHECK(scenario_wait(child) == 0, "a forked child has joules");
+  CHECK(child_wait(child) == 0, "a forked child has joules");
   hx_close(hx);
 }
 

@@ -79,7 +79,7 @@ static void sources(void) {
       while (hx__power_source() != rows[i].source && seconds_now() < until) usleep(1000);
       _exit((int)hx__power_source());
     }
-    CHECK(scenario_wait(child) == (int)rows[i].source, "%s", rows[i].what);
+    CHECK(child_wait(child) == (int)rows[i].source, "%s", rows[i].what);
     remove_folder();
   }
 }

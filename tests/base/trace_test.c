@@ -129,7 +129,7 @@ static int in_child(void (*body)(void)) {
     body();
     exit(checks_failed != 0);
   }
-  return scenario_wait(child);
+  return child_wait(child);
 }
 
 static void leaves(void) { calls(open_here(), 3); }
@@ -182,7 +182,7 @@ static void several(void) {
     hx_close(a);
     leave_child(checks_failed != 0);
   }
-  CHECK(scenario_wait(child) == 0, "the child failed");
+  CHECK(child_wait(child) == 0, "the child failed");
   hx_close(a);
   calls(b, 1);
   hx_close(b);
@@ -312,7 +312,7 @@ static void odd_events(void) {
     hx__trace_close(t);
     _exit(0);
   }
-  CHECK(scenario_wait(child) == 0, "the child failed");
+  CHECK(child_wait(child) == 0, "the child failed");
   hx__trace_close(t);
   const counts c = read_trace();
   CHECK(c.device == 6 && c.transfers == 6 && c.decisions == 6, "%d chunks, %d transfers, %d decisions", c.device,

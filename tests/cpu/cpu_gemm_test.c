@@ -12,11 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "cpu/cpu.h"
 #include "runtime/base/fpenv.h"
+#include "tests/cpu_memory.h"
 
 #define CANARY 0x5ca1ab1eu
 #define ARENA_FLOATS ((size_t)1 << 22) /* the largest operand with its gaps */
@@ -34,7 +34,6 @@ typedef enum data_kind {
 } data_kind;
 
 static const hx__isa isas[] = {HX__ISA_SSE2, HX__ISA_AVX2, HX__ISA_AVX512, HX__ISA_NEON, HX__ISA_AUTO};
-static const char *const isa_names[] = {"sse2", "avx2", "avx512", "neon", "auto"};
 static const char *const kind_names[KINDS] = {"integers", "uniform", "denormals", "special", "wide", "ties", "zeros"};
 #define COUNT(x) (sizeof(x) / sizeof *(x))
 
@@ -48,17 +47,6 @@ static uint32_t rng(void) { /* splitmix64 */
 }
 static size_t below(size_t n) { return rng() % n; }
 
-static float from_bits(uint32_t bits) {
-  float x;
-  memcpy(&x, &bits, sizeof x);
-  return x;
-}
-static uint32_t to_bits(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return bits;
-}
-
 static float value(data_kind kind) {
   static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f812345,
                                      0x7f7fffff, 0xff7fffff, 0x00000000, 0x80000000, 0x00000001};
@@ -70,19 +58,19 @@ static float value(data_kind kind) {
     case KIND_UNIFORM:
       return (float)(int32_t)u * 0x1p-31f;
     case KIND_DENORMALS:
-      return from_bits(u % 8 == 0 ? (u & 0x80000000u) | 0x3f800000u : u & 0x80ffffffu);
+      return float_of_bits(u % 8 == 0 ? (u & 0x80000000u) | 0x3f800000u : u & 0x80ffffffu);
     case KIND_SPECIAL:
-      return u % 64 == 0 ? from_bits(special[u / 64 % COUNT(special)]) : (float)(u >> 8) * 0x1p-24f;
+      return u % 64 == 0 ? float_of_bits(special[u / 64 % COUNT(special)]) : (float)(u >> 8) * 0x1p-24f;
     case KIND_WIDE:
-      return from_bits((u & 0x807fffffu) | (60u + (u >> 8) % 130u) << 23);
+      return float_of_bits((u & 0x807fffffu) | (60u + (u >> 8) % 130u) << 23);
     case KIND_TIES:
-      return from_bits((u & 0x80000000u) | (115u + u % 3u * 12u) << 23 | tie[(u >> 8) % COUNT(tie)]);
+      return float_of_bits((u & 0x80000000u) | (115u + u % 3u * 12u) << 23 | tie[(u >> 8) % COUNT(tie)]);
     default:
       return u & 1 ? -0.0f : 0.0f;
   }
 }
 
-static float canonical(float x) { return x != x ? from_bits(HX__CANONICAL_NAN) : x; }
+static float canonical(float x) { return x != x ? float_of_bits(HX__CANONICAL_NAN) : x; }
 
 /* docs/ARITHMETIC.md: acc = fma(a, b, acc) from +0 in panels of 512 along k; panels added in order; alpha, beta, NaN at
  * the end. */
@@ -190,7 +178,7 @@ static bool report(const hx__gemm *g, const char *isa, const char *kind, hx__gem
 static void fill_canaries(const hx__gemm *g, size_t count, uint32_t *want) {
   for (size_t i = 0; i < count + 128; i++) {
     float *const at = g->c - 64 + i;
-    if (at < arenas[OPERAND_C] + ARENA_FLOATS) *at = from_bits(CANARY);
+    if (at < arenas[OPERAND_C] + ARENA_FLOATS) *at = float_of_bits(CANARY);
   }
   for (size_t i = 0; i < count; i++) want[i] = CANARY;
 }
@@ -200,13 +188,14 @@ static bool check(const hx__gemm *g, const uint32_t *want, const char *isa, cons
                   hx__gemm_blocking blocking) {
   const float *const c = g->c;
   for (size_t at = 0; at < count; at++) {
-    const uint32_t got = to_bits(c[at]);
+    const uint32_t got = bits_of_float(c[at]);
     if (got != want[at]) return report(g, isa, kind, blocking, at / g->ldc, at % g->ldc, want[at], got);
   }
   for (size_t at = 1; at <= 64; at++) {
-    if (to_bits(*(c - at)) != CANARY) return report(g, isa, kind, blocking, 0, 0, CANARY, to_bits(*(c - at)));
-    if (c + count + at <= arenas[OPERAND_C] + ARENA_FLOATS && to_bits(c[count + at - 1]) != CANARY) {
-      return report(g, isa, kind, blocking, g->m, at, CANARY, to_bits(c[count + at - 1]));
+    if (bits_of_float(*(c - at)) != CANARY)
+      return report(g, isa, kind, blocking, 0, 0, CANARY, bits_of_float(*(c - at)));
+    if (c + count + at <= arenas[OPERAND_C] + ARENA_FLOATS && bits_of_float(c[count + at - 1]) != CANARY) {
+      return report(g, isa, kind, blocking, g->m, at, CANARY, bits_of_float(c[count + at - 1]));
     }
   }
   return true;
@@ -291,8 +280,8 @@ static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *
   for (size_t i = 0; i < g.m; i++) {
     for (size_t j = 0; j < g.n; j++) {
       float *const at = g.c + i * g.ldc + j;
-      *at = g.beta == 0 && below(4) == 0 ? from_bits(0x7fc54321u) : value(kind);
-      want[i * g.ldc + j] = to_bits(reference(&g, i, j, *at));
+      *at = g.beta == 0 && below(4) == 0 ? float_of_bits(0x7fc54321u) : value(kind);
+      want[i * g.ldc + j] = bits_of_float(reference(&g, i, j, *at));
     }
   }
   memcpy(old, g.c, c_count * sizeof *old);
@@ -326,7 +315,7 @@ static bool run_store(const hx__cpu_kernels *kernels, const char *isa, uint32_t 
       float *const at = g.c + i * g.ldc + j;
       t[i * ldt + j] = value(kind);
       *at = value(kind);
-      want[i * g.ldc + j] = to_bits(canonical(g.beta == 0 ? t[i * ldt + j] : fmaf(g.beta, *at, t[i * ldt + j])));
+      want[i * g.ldc + j] = bits_of_float(canonical(g.beta == 0 ? t[i * ldt + j] : fmaf(g.beta, *at, t[i * ldt + j])));
     }
   }
   kernels->store(t, ldt, g.m, g.n, g.c, g.ldc, g.beta, below(2));
@@ -336,28 +325,25 @@ static bool run_store(const hx__cpu_kernels *kernels, const char *isa, uint32_t 
 int main(int argc, char **argv) {
   const size_t cases = argc > 1 ? strtoull(argv[1], NULL, 0) : 3000;
   const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)getpid() * 1000003u;
-  const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = ARENA_FLOATS * sizeof(float);
+  const size_t bytes = ARENA_FLOATS * sizeof(float);
   uint32_t *const want = malloc(bytes);
   float *const old = malloc(bytes);
-  for (int i = 0; i < OPERANDS; i++) {
-    char *const at = mmap(NULL, bytes + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (at == MAP_FAILED || mprotect(at + bytes, page, PROT_NONE)) return perror("mmap"), 1;
-    arenas[i] = (float *)at;
-  }
+  for (int i = 0; i < OPERANDS; i++) arenas[i] = (float *)(void *)guarded_make(bytes).first;
   if (!want || !old) return perror("malloc"), 1;
   printf("seed %llu\n", (unsigned long long)seed);
   hx__fpenv_enter();
   size_t failed = 0, done = 0;
   for (size_t s = 0; s < COUNT(isas); s++) {
     const hx__cpu_kernels *const kernels = hx__cpu_kernels_for(isas[s]);
+    const char *const isa = hx__isa_name(isas[s]);
     if (!kernels) {
-      printf("%s: not on this machine\n", isa_names[s]);
+      printf("%s: not on this machine\n", isa);
       continue;
     }
     rng_state = seed;
     for (size_t i = 0; i < cases && failed < 10; i++, done++) {
       const uint64_t state = rng_state;
-      if (!run_case(kernels, isa_names[s], want, old) || (i % 8 == 0 && !run_store(kernels, isa_names[s], want))) {
+      if (!run_case(kernels, isa, want, old) || (i % 8 == 0 && !run_store(kernels, isa, want))) {
         failed++;
         printf("  case %zu, generator at %llu\n", i, (unsigned long long)state);
       }

@@ -5,11 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "cpu/cpu.h"
 #include "reference/data.h"
+#include "tests/cpu_memory.h"
 
 #define MAX_N 12400u
 #define FAR_N ((size_t)1 << 17) /* two arrays of more lie beyond the second cache */
@@ -17,35 +16,23 @@
 #define MAX_LEAVES ((MOST_N + HX__LEAF - 1) / HX__LEAF)
 #define CANARY 0x5a5a5a5a5a5a5a5aull
 
-static const char *const isa_names[HX__ISAS] = {"auto", "sse2", "avx2", "avx512", "neon"};
-
 /* --- The definition. --- */
 
-static float as_float(uint32_t b) {
-  float f;
-  memcpy(&f, &b, sizeof f);
-  return f;
-}
-static uint32_t as_bits(float f) {
-  uint32_t b;
-  memcpy(&b, &f, sizeof b);
-  return b;
-}
 static bool is_nan(uint32_t b) { return (b & 0x7fffffffu) > 0x7f800000u; }
 
 static uint64_t float_slot(hx_op op, const uint32_t *x, const uint32_t *y, size_t n) {
   volatile float t[HX__LANES]; /* volatile: each operation is rounded by itself, in this order */
   for (size_t j = 0; j < HX__LANES; j++) t[j] = op == HX_PROD ? 1.0f : -0.0f;
   for (size_t i = 0; i < n; i++) {
-    volatile float p = as_float(x[i]);
-    if (op == HX_DOT) p = p * as_float(y[i]);
+    volatile float p = float_of_bits(x[i]);
+    if (op == HX_DOT) p = p * float_of_bits(y[i]);
     if (op == HX_SUM_SQUARES) p = p * p;
-    if (op == HX_SUM_ABS) p = as_float(x[i] & 0x7fffffffu);
+    if (op == HX_SUM_ABS) p = float_of_bits(x[i] & 0x7fffffffu);
     t[i % HX__LANES] = op == HX_PROD ? t[i % HX__LANES] * p : t[i % HX__LANES] + p;
   }
   for (size_t h = HX__LANES / 2; h > 0; h /= 2)
     for (size_t j = 0; j < h; j++) t[j] = op == HX_PROD ? t[j] * t[j + h] : t[j] + t[j + h];
-  uint32_t b = as_bits(t[0]);
+  uint32_t b = bits_of_float(t[0]);
   return is_nan(b) ? HX__CANONICAL_NAN : b;
 }
 
@@ -128,22 +115,6 @@ static void fill(hx_type type, int kind, uint64_t seed, uint32_t *x, size_t n) {
   if (kind == KIND_ONE_NAN) x[data_u(seed + 98, 0) % n] = 0xff812345u;
 }
 
-/* --- Memory between two pages that may not be touched. --- */
-
-typedef struct fenced {
-  char *first, *end;
-} fenced;
-
-static fenced fenced_make(size_t bytes) {
-  size_t page = (size_t)sysconf(_SC_PAGESIZE), inside = (bytes + page - 1) / page * page;
-  char *p = mmap(NULL, inside + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED || mprotect(p + page, inside, PROT_READ | PROT_WRITE)) {
-    perror("mmap");
-    exit(1);
-  }
-  return (fenced){p + page, p + page + inside};
-}
-
 static uint64_t checked, failed;
 
 /* Of all leaves but the first that has the best key the index is left open. */
@@ -170,7 +141,7 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
     k->leaf[op][type](x, op == HX_DOT ? y : NULL, n, reach, got);
     checked++;
     if (leaves == 1 && k->one_leaf[op][type](x, op == HX_DOT ? y : NULL, n) != got[0]) {
-      printf("%s %s %s: kind %d seed %llu n %zu: the one leaf differs\n", isa_names[isa], hx__op_names[op],
+      printf("%s %s %s: kind %d seed %llu n %zu: the one leaf differs\n", hx__isa_name(isa), hx__op_names[op],
              hx__type_names[type], kind, (unsigned long long)seed, n);
       failed++;
     }
@@ -181,13 +152,13 @@ static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_
       if (failed++ < 20)
         printf(
             "%s %s %s: kind %d seed %llu n %zu address %% 64 = %d: reach %d: slot %zu of %zu is %016llx, not %016llx\n",
-            isa_names[isa], hx__op_names[op], hx__type_names[type], kind, (unsigned long long)seed, n,
+            hx__isa_name(isa), hx__op_names[op], hx__type_names[type], kind, (unsigned long long)seed, n,
             (int)((uintptr_t)x % 64), (int)reach, l, leaves, (unsigned long long)got[l], (unsigned long long)expected);
     }
   }
 }
 
-static void check_all(uint64_t seed, fenced mx, fenced my, size_t n, bool at_end, size_t shift) {
+static void check_all(uint64_t seed, guarded mx, guarded my, size_t n, bool at_end, size_t shift) {
   uint32_t *x = (uint32_t *)(at_end ? mx.end - shift - 4 * n : mx.first + shift);
   uint32_t *y = (uint32_t *)(at_end ? my.end - 4 * n : my.first + 60 - shift);
   for (hx_type type = HX_F32; type <= HX__TYPE_COUNT; type++) {
@@ -210,18 +181,18 @@ int main(int argc, char **argv) {
   for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++) {
     const hx__cpu_kernels *k = hx__cpu_kernels_for(isa);
     if (!k) continue;
-    printf(" %s%s", isa_names[isa], k->leaf == hx__cpu_kernels_for(HX__ISA_AUTO)->leaf ? " (auto)" : "");
+    printf(" %s%s", hx__isa_name(isa), k->leaf == hx__cpu_kernels_for(HX__ISA_AUTO)->leaf ? " (auto)" : "");
     if (k->isa != isa) failed++;
     for (hx_op op = HX_SUM; op <= HX__OP_COUNT; op++)
       for (hx_type type = HX_F32; type <= HX__TYPE_COUNT; type++) {
         if (k->leaf[op][type] && k->one_leaf[op][type]) continue;
-        printf("\n%s lacks %s %s\n", isa_names[isa], hx__op_names[op], hx__type_names[type]);
+        printf("\n%s lacks %s %s\n", hx__isa_name(isa), hx__op_names[op], hx__type_names[type]);
         return 1;
       }
   }
   printf("\n");
 
-  fenced mx = fenced_make(4 * MOST_N + 64), my = fenced_make(4 * MOST_N + 64);
+  guarded mx = guarded_make(4 * MOST_N + 64), my = guarded_make(4 * MOST_N + 64);
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     check_all(seed + 3 * i, mx, my, sizes[i], true, 0);
     check_all(seed + 3 * i + 1, mx, my, sizes[i], true, 4 * (1 + data_u(seed, i) % 15));

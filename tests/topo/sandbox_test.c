@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sandboxes that refuse system calls (seccomp): whatever of this list is refused, with whichever error, calls end in
- * the right bits, or a reduction in HX_OUT_OF_MEMORY. */
+ * Sandboxes that refuse system calls (seccomp). For each entry of the list and each error, calls end with the right
+ * bits, or a reduction ends with HX_OUT_OF_MEMORY. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -8,12 +8,13 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/child.h"
+#include "tests/limited.h"
 
-enum { N = 1 << 21, SIDE = 300, MOST = 8, LIMIT_S = 30, VOID = 77 };
+enum { MOST = 8, LIMIT_S = 30 };
 
 static const struct {
   const char *what;
@@ -39,6 +40,12 @@ static const struct {
     {"facts on the system", {SYS_uname, SYS_sysinfo, SYS_getrandom, SYS_prlimit64}},
 };
 
+/* The calls that a child is refused, and how. */
+typedef struct refusal {
+  const long *calls;
+  unsigned error;
+} refusal;
+
 static bool refuse(const long *calls, unsigned error) {
   struct sock_filter filter[2 * MOST + 2];
   unsigned short used = 0;
@@ -52,25 +59,10 @@ static bool refuse(const long *calls, unsigned error) {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-static uint32_t x[N];
-static float a[SIDE * SIDE], c[SIDE * SIDE];
-
-/* 0: right. */
-static int compute(hx_context *hx, float share) {
-  hx_value sum;
-  hx_task t = hx_reduce(HX_SUM, HX_U32, x, N, &sum), p = hx_matmul(SIDE, SIDE, SIDE, a, a, c);
-  t.gpu_share = p.gpu_share = share;
-  p.matmul.beta = 0.5f;
-  for (size_t i = 0; i < SIDE * SIDE; i++) c[i] = 2.0f;
-  const hx_status s = hx_offload(hx, &t, NULL);
-  if (s != HX_OUT_OF_MEMORY && (s != HX_OK || sum.u64 != (uint64_t)N)) return 4;
-  if (hx_offload(hx, &p, NULL) != HX_OK) return 5;
-  for (size_t i = 0; i < SIDE * SIDE; i++)
-    if (c[i] != (float)SIDE + 1.0f) return 6;
-  return 0;
-}
-
-static int life(void) {
+/* A context from hx_open to hx_close, without the calls that are refused. */
+static int run_context(const void *arg) {
+  const refusal *const r = arg;
+  if (!refuse(r->calls, r->error)) return CHILD_VOID;
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = "cpu,sim";
   settings.sim = "rate=1e9";
@@ -79,7 +71,7 @@ static int life(void) {
   hx_context *const hx = open_or_exit(&settings);
   const float shares[] = {0.5f, -1.0f, 1.0f};
   int failed = 0;
-  for (size_t i = 0; i < sizeof shares / sizeof *shares && !failed; i++) failed = compute(hx, shares[i]);
+  for (size_t i = 0; i < sizeof shares / sizeof *shares && !failed; i++) failed = limited_tasks_run(hx, shares[i]);
   hx_free(hx, hx_alloc(hx, 100000));
   if (hx_ready(hx) != HX_OK) failed = 7;
   hx_close(hx);
@@ -87,26 +79,19 @@ static int life(void) {
 }
 
 int main(void) {
-  setenv("OCL_ICD_VENDORS", "/nonexistent", 1); /* what drivers do in a sandbox is their own affair */
-  for (size_t i = 0; i < N; i++) x[i] = 1;
-  for (size_t i = 0; i < SIDE * SIDE; i++) a[i] = 1.0f;
+  setenv("OCL_ICD_VENDORS", "/nonexistent", 1); /* Drivers in a sandbox are not tested. */
+  limited_tasks_prepare(1 << 21, 300);
   const unsigned errors[] = {EPERM, ENOSYS};
   for (size_t r = 0; r < sizeof refusals / sizeof *refusals; r++)
     for (size_t e = 0; e < sizeof errors / sizeof *errors; e++) {
-      fflush(stdout);
-      const pid_t child = fork();
-      if (child == 0) {
-        alarm(LIMIT_S); /* a hang is a failure */
-        _exit(refuse(refusals[r].calls, errors[e]) ? life() : VOID);
-      }
-      int status = 0;
-      waitpid(child, &status, 0);
-      if (WIFEXITED(status) && WEXITSTATUS(status) == VOID) {
+      const refusal refused = {refusals[r].calls, errors[e]};
+      const int status = child_run(run_context, &refused, LIMIT_S);
+      if (status == CHILD_VOID) {
         printf("sandbox_test: skipped: no filter for system calls can be set here\n");
         return SKIPPED;
       }
-      CHECK(status == 0, "%s refused with %s: the child ended with 0x%x", refusals[r].what,
-            strerrorname_np((int)errors[e]), (unsigned)status);
+      CHECK(status == 0, "%s refused with %s: the child's status is %d", refusals[r].what,
+            strerrorname_np((int)errors[e]), status);
     }
   return checks_end("sandbox_test");
 }
