@@ -14,14 +14,9 @@
 #include "cpu/gemm_store.h"
 #include "cpu/gemm_thin.h"
 #include "cpu/gemm_tile.h"
+#include "runtime/base/thresholds.h"
 
-#define GEMM_NARROW ((size_t)64)       /* up to so many columns, few rows of A are copied at a time, and used at once */
-#define GEMM_ROW_GAP ((size_t)16)      /* floats between copied rows: a line */
-#define GEMM_FEW_COLUMNS ((size_t)768) /* up to which rows of A are read in place: measured */
-#define GEMM_TINY ((size_t)8)          /* m*n*k up to which scalar code is faster */
-#define GEMM_FEW ((size_t)2048)        /* m*n*k up to which few rows or columns have no path of their own, */
-#define GEMM_FEW_ALONE ((size_t)256)   /* and one column has none */
-#define GEMM_DIRECT ((size_t)160 * 160 * 160) /* m*n*k up to which reading B in place beats packing it */
+#define GEMM_ROW_GAP ((size_t)16) /* floats between copied rows: a line */
 
 /* A block of A and a strip of B share L2. A block of B fits into this thread's part of L3. */
 static hx__gemm_blocking gemm_blocking(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes) {
@@ -151,7 +146,7 @@ GEMM_INLINE void copy_row(const float *x, size_t n, float *out) {
  * costs more. Rows that are a multiple of 4 KB apart share sets of L1, so they are copied to rows that do not. */
 static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, size_t kc, float *out) {
   const float *const a = g->a + i * g->a_rs + p * g->a_cs;
-  if (g->a_cs != 1 || g->n > GEMM_FEW_COLUMNS) {
+  if (g->a_cs != 1 || g->n > HX__UNPACKED_A_COLUMNS) {
     pack_a(a, g->a_rs, g->a_cs, mc, kc, out);
     return (gemm_side){out, 1, GEMM_MR, true, false};
   }
@@ -170,7 +165,7 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
   const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
   float tile[GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
   float *const buffer = g->beta != 0 && !beside ? tile : NULL;
-  const size_t most_rows = g->n <= GEMM_NARROW ? least(blocking.mc, 2 * GEMM_MR) : blocking.mc;
+  const size_t most_rows = g->n <= HX__NARROW_COLUMNS ? least(blocking.mc, 2 * GEMM_MR) : blocking.mc;
   const size_t rows = beside ? sum_rows(blocking) : g->m;
   for (size_t j = 0; j < g->n; j += blocking.nc) {
     const size_t nc = least(blocking.nc, g->n - j);
@@ -207,8 +202,8 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
 
 /* Small products: one panel, rows of B contiguous, nothing packed. */
 static bool direct_takes(const hx__gemm *g) {
-  return g->b_cs == 1 && g->k <= HX__PANEL && g->m <= GEMM_DIRECT && g->n <= GEMM_DIRECT &&
-         g->m * g->n * g->k <= GEMM_DIRECT;
+  return g->b_cs == 1 && g->k <= HX__PANEL && g->m <= HX__IN_PLACE_UNITS && g->n <= HX__IN_PLACE_UNITS &&
+         g->m * g->n * g->k <= HX__IN_PLACE_UNITS;
 }
 
 /* Vectors of the next strip of an operand in place when `rest` columns remain. A strip is not widened by half a vector.
@@ -261,11 +256,12 @@ static void gemm_tiny(const hx__gemm *g) {
 
 /* Whether a product of few rows or columns goes to gemm_rows and not to gemm_direct. */
 static bool rows_beat_direct(const hx__gemm *g) {
-  return rows_takes(g) && (!direct_takes(g) || g->m * g->n * g->k > (g->n == 1 ? GEMM_FEW_ALONE : GEMM_FEW));
+  return rows_takes(g) && (!direct_takes(g) || g->m * g->n * g->k > (g->n == 1 ? HX__ONE_COLUMN_UNITS : HX__FEW_UNITS));
 }
 
 static bool gemm_in_place(const hx__gemm *g) {
-  if (g->m * g->n * g->k <= GEMM_TINY && g->m <= GEMM_TINY && g->n <= GEMM_TINY && g->k <= GEMM_TINY)
+  if (g->m * g->n * g->k <= HX__TINY_UNITS && g->m <= HX__TINY_UNITS && g->n <= HX__TINY_UNITS &&
+      g->k <= HX__TINY_UNITS)
     gemm_tiny(g);
   else if (rows_beat_direct(g) && rows_near(g))
     gemm_rows_near(g);

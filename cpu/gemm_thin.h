@@ -8,10 +8,8 @@
 
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_store.h"
+#include "runtime/base/thresholds.h"
 
-#define THIN_M ((size_t)64)           /* rows of C up to which the product is thin, and */
-#define THIN_N ((size_t)32)           /* columns: with more, it is faster to read rows of A in place by blocks */
-#define THIN_LONG ((size_t)128)       /* both sides, if k is long */
 #define THIN_SUMS ((size_t)32 * 1024) /* floats of a block of sums, at least a strip */
 #define THIN_VECTOR_FLOATS \
   ((size_t)128 * 1024) /* floats of the vector operand that fit into a near cache, at least a panel */
@@ -143,17 +141,18 @@ static void thin_a_in_place(thin *t, float *scratch) {
 
 static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
   const size_t width =
-      round_up(least(m > n ? m : n, THIN_LONG), GEMM_NR) + GEMM_MR; /* Either may be the vector operand. */
+      round_up(least(m > n ? m : n, HX__SMALL_SIDE), GEMM_NR) + GEMM_MR; /* Either may be the vector operand. */
   const size_t near = width * least(k, THIN_VECTOR_FLOATS), panel = width * least(k, HX__PANEL);
   return thin_sums(m, n) + (near < THIN_VECTOR_FLOATS ? near : panel > THIN_VECTOR_FLOATS ? panel : THIN_VECTOR_FLOATS);
 }
 
 static bool thin_takes(const hx__gemm *g) {
-  return g->m <= THIN_M || g->n <= THIN_N || (g->m <= THIN_LONG && g->n <= THIN_LONG && g->k >= 4096);
+  return g->m <= HX__THIN_ROWS || g->n <= HX__THIN_COLUMNS ||
+         (g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE && g->k >= HX__LONG_K);
 }
 
 /* Whether the transpose of C is computed: if the vector operand is then contiguous, or else is the smaller one. */
-static bool thin_small(const hx__gemm *g) { return g->m <= THIN_LONG && g->n <= THIN_LONG; }
+static bool thin_small(const hx__gemm *g) { return g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE; }
 static bool thin_swaps(const hx__gemm *g) {
   const bool wide = g->n > g->m;
   return thin_small(g) ? g->b_cs != 1 && (g->a_rs == 1 || wide) : wide ? g->b_cs != 1 : g->a_rs == 1;

@@ -13,21 +13,15 @@
 #include "runtime/base/log.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
+#include "runtime/base/thresholds.h"
 #include "runtime/plan/share.h"
 #include "runtime/run/fetch.h"
 #include "runtime/task/quick.h"
 
-#define SMALL_ELEMENTS 32768u        /* of all fields: up to here a second thread does not pay */
-#define SMALL_SLOTS 256u             /* on the stack */
-#define SMALL_UNITS ((1u << 17) - 1) /* multiply-adds: two threads share more (plan/threads.c) */
-#define SERIAL_UNITS (1u << 22)
-#define QUICK_ELEMENTS (1u << 18) /* 250 us at 4 GB/s */
-#define QUICK_UNITS (1u << 21)    /* 250 us at 8 multiply-adds a nanosecond */
-
 /* A reduction on the calling thread: no lock, no allocation, no clock. */
 static void reduce_on_this_thread(const hx_context *hx, const hx__work *w) {
   const hx__locality reach = hx__cpu_locality(hx->table.cpu, w);
-  uint64_t slots[SMALL_SLOTS];
+  uint64_t slots[HX__STACK_SLOTS];
   for (size_t f = 0; f < w->nfields; f++) {
     const hx_field *const field = &w->fields[f];
     hx->table.kernels->leaf[field->op][field->type](field->x, field->y, w->n, reach, slots);
@@ -74,19 +68,19 @@ static bool finish_if_empty(const hx__work *w) {
 }
 
 static bool is_small(const hx__work *w) {
-  if (w->matmul) return w->units <= SMALL_UNITS && w->slices <= SMALL_UNITS;
-  return w->units <= SMALL_ELEMENTS && w->slices <= SMALL_SLOTS;
+  if (w->matmul) return w->units <= HX__ONE_THREAD_UNITS && w->slices <= HX__ONE_THREAD_UNITS;
+  return w->units <= HX__ONE_THREAD_ELEMENTS && w->slices <= HX__STACK_SLOTS;
 }
 
 /* Whether any CPU finishes the task before a device would have begun, so that no rate has to be looked up. */
 static bool is_quick(const hx_context *hx, const hx__work *w) {
-  return hx->config.min_offload == UINT64_MAX && w->units <= (w->matmul ? QUICK_UNITS : QUICK_ELEMENTS);
+  return hx->config.min_offload == UINT64_MAX && w->units <= (w->matmul ? HX__QUICK_UNITS : HX__QUICK_ELEMENTS);
 }
 
 /* Whether a task for one thread is too small for a device, so that it can run on the calling thread. */
 static bool is_serial(const hx__work *w, unsigned threads) {
-  const bool fits = w->matmul ? w->units <= SERIAL_UNITS && w->slices <= SERIAL_UNITS
-                              : w->slices <= SMALL_SLOTS && w->units <= (uint64_t)SMALL_SLOTS * HX__LEAF;
+  const bool fits = w->matmul ? w->units <= HX__SERIAL_UNITS && w->slices <= HX__SERIAL_UNITS
+                              : w->slices <= HX__STACK_SLOTS && w->units <= (uint64_t)HX__STACK_SLOTS * HX__LEAF;
   return fits && threads == 1;
 }
 
@@ -128,7 +122,7 @@ hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
   hx_report r;
   memset(&r, 0, sizeof r);
   const bool metered =
-      report && w->units > (w->matmul ? QUICK_UNITS : QUICK_ELEMENTS); /* Shorter calls are not measured. */
+      report && w->units > (w->matmul ? HX__QUICK_UNITS : HX__QUICK_ELEMENTS); /* Shorter calls are not measured. */
   const double before = metered ? hx__energy_joules(hx__energy_of_process()) : NAN;
   const uint64_t from = hx__now_ns();
   const hx_status s = offload_checked(hx, w, &r);
@@ -150,15 +144,15 @@ static inline bool offload_small(const hx_context *hx, const hx_task *task) {
   if (atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed)) return false;
   if (task->kind == HX_MATMUL) {
     hx__gemm g;
-    return hx__quick_product_is_valid(&task->matmul, SMALL_UNITS, &g) && hx->table.kernels->gemm_direct(&g);
+    return hx__quick_product_is_valid(&task->matmul, HX__ONE_THREAD_UNITS, &g) && hx->table.kernels->gemm_direct(&g);
   }
   const struct hx_reduce_args *const r = &task->reduce;
-  if (task->kind != HX_REDUCE || r->n - 1 >= SMALL_ELEMENTS || !hx__quick_reduce_is_valid(r)) return false;
+  if (task->kind != HX_REDUCE || r->n - 1 >= HX__ONE_THREAD_ELEMENTS || !hx__quick_reduce_is_valid(r)) return false;
   if (r->n <= HX__LEAF) {
     *r->out = hx__join_one(r->op, r->type, hx->table.kernels->one_leaf[r->op][r->type](r->x, r->y, r->n));
     return true;
   }
-  uint64_t slots[SMALL_ELEMENTS / HX__LEAF];
+  uint64_t slots[HX__ONE_THREAD_ELEMENTS / HX__LEAF];
   hx->table.kernels->leaf[r->op][r->type](r->x, r->y, r->n, HX__IN_L2, slots);
   *r->out = hx__join(r->op, r->type, slots, (r->n + HX__LEAF - 1) / HX__LEAF);
   return true;

@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/plan/threads.h"
 
-/* Work of one thread's part that pays for waking the thread, and if the pool is awake: elements or multiply-adds. */
-#define ASLEEP_ELEMENTS (1u << 19)
-#define ASLEEP_UNITS (1u << 20)
-#define AWAKE_ELEMENTS (1u << 16)
-#define AWAKE_UNITS (1u << 16)
+#include "runtime/base/thresholds.h"
+
 #define READ_UNITS 4u /* multiply-adds in the time in which an element of A or B is read from memory */
 
-/* Work that one thread has done before a core that another program uses is given back, some 10 ms. */
-#define CROWDED_ELEMENTS (1u << 26)
-#define CROWDED_UNITS (1u << 28)
-
 #define THREADS_A_COPIER 4u /* of the CPU's part, at least, for each thread that copies */
-
-#define PANELS_MAX_SIDE 128u /* of C: larger ones are cut as other products are */
-#define PANELS_LEAST 8u      /* 4096 steps of k */
-#define CUT_LEAST_SLICES 8u  /* for each thread: with so many, cutting C is faster (measured with two threads) */
 
 /* Multiply-adds, and what reading the operands is worth in them: nearly all of a product with a vector. */
 static uint64_t effort_of(const hx__work *w) {
@@ -25,8 +14,8 @@ static uint64_t effort_of(const hx__work *w) {
 }
 
 static uint64_t least_part(const hx__work *w, bool awake) {
-  if (awake) return w->matmul ? AWAKE_UNITS : AWAKE_ELEMENTS;
-  return w->matmul ? ASLEEP_UNITS : ASLEEP_ELEMENTS;
+  if (awake) return w->matmul ? HX__AWAKE_UNITS : HX__AWAKE_ELEMENTS;
+  return w->matmul ? HX__ASLEEP_UNITS : HX__ASLEEP_ELEMENTS;
 }
 
 bool hx__may_use_threads(const hx__work *w, unsigned most) {
@@ -35,7 +24,7 @@ bool hx__may_use_threads(const hx__work *w, unsigned most) {
 
 unsigned hx__threads_for(const hx__work *w, unsigned most, hx__pool_state pool) {
   const uint64_t effort = effort_of(w);
-  if (pool == HX__POOL_CROWDED && effort <= (w->matmul ? CROWDED_UNITS : CROWDED_ELEMENTS)) return 1;
+  if (pool == HX__POOL_CROWDED && effort <= (w->matmul ? HX__CROWDED_UNITS : HX__CROWDED_ELEMENTS)) return 1;
   const uint64_t parts = effort / least_part(w, pool == HX__POOL_AWAKE);
   const uint64_t useful = parts < w->slices ? parts : w->slices;
   return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
@@ -52,15 +41,15 @@ unsigned hx__copy_threads_of(const hx__plan_snapshot *s) {
 /* For each part of C a thread reads all of one operand, so both have to stay in the last cache. */
 static bool cutting_pays(const hx__work *w, unsigned threads, size_t l3_bytes) {
   const size_t bytes = (w->gemm.m + w->gemm.n) * w->gemm.k * sizeof(float);
-  return w->slices >= (size_t)CUT_LEAST_SLICES * threads && (l3_bytes == 0 || bytes <= l3_bytes);
+  return w->slices >= (size_t)HX__CUT_SLICES * threads && (l3_bytes == 0 || bytes <= l3_bytes);
 }
 
 bool hx__may_share_by_panels(const hx__work *w, unsigned threads) {
   const hx__gemm *const g = &w->gemm;
-  const bool fits = w->matmul && threads >= 2 && g->m <= PANELS_MAX_SIDE && g->n <= PANELS_MAX_SIDE;
+  const bool fits = w->matmul && threads >= 2 && g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE;
   if (!fits || g->m * g->n == 0 || g->alpha == 0) return false;
   const size_t panels = (g->k + HX__PANEL - 1) / HX__PANEL;
-  return panels >= PANELS_LEAST && panels >= threads;
+  return panels >= HX__LONG_K / HX__PANEL && panels >= threads;
 }
 
 bool hx__shares_by_panels(const hx__work *w, unsigned threads, size_t l3_bytes) {

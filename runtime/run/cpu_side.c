@@ -4,26 +4,23 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
+#include "runtime/base/thresholds.h"
 #include "runtime/run/internal.h"
 #include "runtime/topo/topo.h"
 
 #define LEAST_LEAVES 4u /* of a chunk: 64 KiB */
 #define MOST_LEAVES 64u
-#define SHORT_UNITS (1u << 25)    /* of a product: half a millisecond of one core */
-#define SHORT_ELEMENTS (1u << 22) /* of a reduction: as long, from the caches */
-#define LONGER_UNITS (1u << 27)   /* also short with so many slices a thread that packing for oneself is soon paid */
-#define LONGER_SLICES 96u
-#define WORTH_SLICES 96u /* 24 multiply-adds for each byte of the shared operand */
-#define LAST_PART 128u   /* of a product: the last chunk is this part of a thread's slices */
+#define LAST_PART 128u /* of a product: the last chunk is this part of a thread's slices */
 
 /* Whether a run is over before a thread that lost its core would get it back, so that equal parts are as good as any,
  * unless some cores are slower than others. With equal parts, an array that is reduced again and again stays in the
  * caches of the same cores. */
 static bool is_short(const hx__run_state *run) {
   const hx__work *const w = run->work;
-  const bool fits = !w->matmul ? w->units <= SHORT_ELEMENTS
-                               : w->units < SHORT_UNITS || (w->units < LONGER_UNITS &&
-                                                            w->slices >= (size_t)LONGER_SLICES * run->plan->threads);
+  const bool fits =
+      !w->matmul ? w->units <= HX__SHORT_ELEMENTS
+                 : w->units < HX__SHORT_UNITS ||
+                       (w->units < HX__LONGER_UNITS && w->slices >= (size_t)HX__LONGER_SLICES * run->plan->threads);
   return run->progress.devices == 0 && fits && hx__topo_get()->kinds == 1;
 }
 
@@ -44,7 +41,7 @@ static bool packs_alone(const hx__run_state *run) {
 static size_t slices_worth_packing(const hx__run_state *run) {
   const hx__work *const w = run->work;
   if (!w->matmul) return 0;
-  return packs_alone(run) || shared_operand_bytes(w) > hx__topo_get()->l2_bytes ? WORTH_SLICES : 0;
+  return packs_alone(run) || shared_operand_bytes(w) > hx__topo_get()->l2_bytes ? HX__PACKING_SLICES : 0;
 }
 
 /* Beside devices: a part of the CPU's fair share, by the rates measured in this run. */

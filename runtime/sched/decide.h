@@ -5,10 +5,10 @@
 #define HX_SCHED_DECIDE_H
 
 #include "runtime/base/config.h"
+#include "runtime/base/thresholds.h"
 #include "runtime/sched/finish.h"
 #include "runtime/sched/model.h"
 
-#define HX__BREAK_EVEN_NS 250e3       /* A task that the CPU finishes sooner is never given to a device. */
 #define HX__MAX_CANDIDATE_DEVICES 15u /* HX_MAX_DEVICES without the CPU */
 /* Choice 0 is the CPU alone; 1 .. D are the CPU with the first 1 .. D devices; D+1 .. 2D are those devices alone. */
 #define HX__CHOICES (2u * HX__MAX_CANDIDATE_DEVICES + 1u)

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What counts as small: the sizes up to which, or from which, a call of the CPU takes another path, or devices are left
+ * out. Each has a comment that says what it gains and where that was measured. "No figure": the repository has no
+ * measurement of it, so measure builds that differ in it before you change it. Units are multiply-adds of a product,
+ * elements those of a reduction. None of these values changes the bits of a result. */
+#ifndef HX_BASE_THRESHOLDS_H
+#define HX_BASE_THRESHOLDS_H
+
+#include <stddef.h>
+
+/* ---- One product on one thread (cpu/gemm_kernels.h, cpu/gemm_thin.h) */
+
+/* m*n*k, and each of m, n, k, up to which scalar code is used: vectors would need masks. No figure. */
+#define HX__TINY_UNITS ((size_t)8)
+/* m*n*k up to which a product of few rows or columns is computed like other small ones, in place by tiles, and the same
+ * for a product with one column. No figure. */
+#define HX__FEW_UNITS ((size_t)2048)
+#define HX__ONE_COLUMN_UNITS ((size_t)256)
+/* m*n*k up to which reading B in place is faster than packing it. No figure. */
+#define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
+/* Columns of C up to which only a few rows of A are copied at a time, and used at once. No figure. */
+#define HX__NARROW_COLUMNS ((size_t)64)
+/* Columns of C up to which rows of A are read in place, because packing A costs more. It was called measured when it
+ * was added; no figure. */
+#define HX__UNPACKED_A_COLUMNS ((size_t)768)
+/* Rows, or columns, of C up to which a product is thin: its large operand is read in place. With more columns, blocks
+ * read rows of A in place faster. No figure. */
+#define HX__THIN_ROWS ((size_t)64)
+#define HX__THIN_COLUMNS ((size_t)32)
+
+/* ---- A small C with a long k (cpu/gemm_thin.h, plan/threads.c) */
+
+/* Both sides of C up to which, and k from which, such a product is thin, and its panels are computed by several
+ * threads, because C is too small to cut. docs/measurements/thresholds.tsv has one such product, but none near these
+ * limits. */
+#define HX__SMALL_SIDE ((size_t)128)
+#define HX__LONG_K ((size_t)4096)
+/* Slices for each thread from which cutting C is faster than that, if the operands stay in the last cache. It was
+ * called measured with two threads when it was added; no figure. */
+#define HX__CUT_SLICES 8u
+
+/* ---- Threads (api/offload.c, plan/threads.c) */
+
+/* The work of one thread that pays for waking it, and for using it if the pool is awake.
+ * docs/measurements/thresholds.tsv has figures for HX__AWAKE_UNITS, and none for the others. */
+#define HX__ASLEEP_ELEMENTS (1u << 19)
+#define HX__ASLEEP_UNITS (1u << 20)
+#define HX__AWAKE_ELEMENTS (1u << 16)
+#define HX__AWAKE_UNITS (1u << 16)
+/* Tasks up to this size run on the calling thread without a lock, an allocation, a clock or a look at the thread pool.
+ * Two threads need at least 2 * HX__AWAKE_UNITS. docs/measurements/small-calls.tsv has the cost of such calls
+ * on one thread, and thresholds.tsv that of two products on two threads. */
+#define HX__ONE_THREAD_ELEMENTS 32768u
+#define HX__ONE_THREAD_UNITS (2u * HX__AWAKE_UNITS - 1u)
+/* Slots of a reduction up to which they are on the stack of the calling thread: 2 KiB. */
+#define HX__STACK_SLOTS 256u
+/* A product of one thread, up to which it runs on the calling thread, too: it is too small for a device. No figure. */
+#define HX__SERIAL_UNITS (1u << 22)
+/* The work that one thread finishes in about 10 ms, before another program would give a core back. If other programs
+ * use the cores, it is not shared among threads. docs/measurements/thresholds.tsv has one such product. */
+#define HX__CROWDED_ELEMENTS (1u << 26)
+#define HX__CROWDED_UNITS (1u << 28)
+
+/* ---- The CPU's part of a run (run/cpu_side.c) */
+
+/* A task up to this size is cut once into equal parts: about half a millisecond of one core, so that it is over before
+ * a thread that lost its core would get it back. No figure. */
+#define HX__SHORT_ELEMENTS (1u << 22)
+#define HX__SHORT_UNITS (1u << 25)
+/* The same for larger products with this many slices for each thread, which make up for packing B in every thread. No
+ * figure. */
+#define HX__LONGER_UNITS (1u << 27)
+#define HX__LONGER_SLICES 96u
+/* Slices of a chunk from which packing the shared operand, or reading it from beyond the second cache, pays. So many
+ * slices are 24 multiply-adds for each byte of it. No figure. */
+#define HX__PACKING_SLICES 96u
+
+/* ---- Devices (api/, plan/, sched/) */
+
+/* A task that the CPU finishes sooner is never given to a device. No figure. */
+#define HX__BREAK_EVEN_NS 250e3
+/* Tasks that any CPU finishes in that time, at 4 GB/s or 8 multiply-adds per nanosecond: no rate is looked up for them.
+ * Computed from HX__BREAK_EVEN_NS. */
+#define HX__QUICK_ELEMENTS (1u << 18)
+#define HX__QUICK_UNITS (1u << 21)
+
+#endif
