@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The keys (base/slot.h) of min, max, argmin and argmax. Floats are compared by their bits as integers. As unsigned
  * numbers all negative floats lie above all others and grow towards minus infinity, with the NaNs of a sign beyond its
- * infinity. So the largest unsigned number (high) is the minimum where there is a negative float, and shows negative
- * NaNs; the largest signed number (top) is the maximum where there is a non-negative float, and shows positive NaNs;
- * the smallest unsigned number (low) is the minimum where nothing is negative, and the maximum where all is. */
+ * infinity. So the largest unsigned number (high) is the minimum if there is a negative float, and shows negative
+ * NaNs; the largest signed number (top) is the maximum if there is a non-negative float, and shows positive NaNs; the
+ * smallest unsigned number (low) is the minimum if no float is negative, and the maximum if all are. */
 #ifndef HX_CPU_REDUCE_EXTREMUM_H
 #define HX_CPU_REDUCE_EXTREMUM_H
 

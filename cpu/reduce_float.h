@@ -84,7 +84,7 @@ INLINED float_lanes float_add_part(hx_op op, float_lanes lane, size_t vectors, c
   return lane;
 }
 
-/* Strides of `vectors` / 2 vectors and less: the other vectors hold nothing. */
+/* Strides of `vectors` / 2 vectors and less: the other vectors are not used. */
 INLINED uint64_t float_tree(hx_op op, float_lanes lane, size_t vectors) {
 #define JOIN(i) \
   if ((i) < h) lane.v[i] = float_combine(op, lane.v[i], lane.v[((i) + h) % F_ROW]);

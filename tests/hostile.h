@@ -14,7 +14,7 @@
 
 #define HOSTILE_TEXT "int main(void) { return 0; } /* weeks of work */\n"
 
-enum { HOSTILE_NOBODY = 65534 };
+enum { HOSTILE_OTHER_USER = 65534 };
 
 /* The user's own file, elsewhere or in place. */
 static inline bool hostile_write(const char *path) {
@@ -49,7 +49,7 @@ static inline bool hostile_device(const char *path, const char *other) {
 static inline bool hostile_file(const char *path, const char *other) { return (void)other, hostile_write(path); }
 static inline bool hostile_foreign(const char *path, const char *other) {
   (void)other;
-  return hostile_write(path) && chown(path, HOSTILE_NOBODY, HOSTILE_NOBODY) == 0;
+  return hostile_write(path) && chown(path, HOSTILE_OTHER_USER, HOSTILE_OTHER_USER) == 0;
 }
 static inline bool hostile_anybodys(const char *path, const char *other) {
   (void)other;
@@ -76,7 +76,7 @@ static const hostile hostile_files[] = {
     {"a folder", hostile_folder, "", "Is a directory"},
     {"a device", hostile_device, "it is no regular file", "not a regular file"},
     {"a file of the user's", hostile_file, "it is cut short", "something else"},
-    {"somebody else's file", hostile_foreign, "it belongs to another user", "something else"},
+    {"a file of another user", hostile_foreign, "it belongs to another user", "something else"},
     {"a file that anybody may write to", hostile_anybodys, "others may write to it", "something else"},
     {"a file that a group may write to", hostile_groups, "others may write to it", "something else"},
     {"a file of a terabyte", hostile_huge, "it is of another format", "something else"},

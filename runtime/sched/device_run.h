@@ -20,7 +20,7 @@ typedef struct hx__launched_chunk {
   hx__chunk chunk;
   hx__chunk rest;               /* the part that the CPU has not computed again; under the run's lock */
   double launched_ns;           /* when its launch began, */
-  double submit_ns;             /* and how long that kept the worker */
+  double submit_ns;             /* and how long that took the worker */
   double expected_ns;           /* from its launch, or from the end of the chunk before it, to its end; 0: not known */
   double sent;                  /* superseded: at least this fraction of its operands had been sent */
   _Atomic uint64_t deadline_ns; /* 0 as soon as `rest` is empty */

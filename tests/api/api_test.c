@@ -225,7 +225,7 @@ static void events(void) {
     CHECK(ok == event[i], "event %d", i);
     CHECK(sums[i].f32 == 5000.0f * (float)i, "event %d: %g", i, (double)sums[i].f32);
   }
-  hx_context *other = open_or_exit(NULL); /* hx_close waits, and frees events that nobody waited for */
+  hx_context *other = open_or_exit(NULL); /* hx_close waits, and frees events without hx_wait */
   hx_task t = hx_reduce(HX_SUM, HX_F32, data[3], 5000, &sums[0]);
   CHECK_OK(hx_offload_async(other, &t, &event[0]));
   hx_close(other);

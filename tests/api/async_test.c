@@ -69,8 +69,8 @@ static void many(void) {
   hx_close(hx);
 }
 
-/* Nobody waits: hx_done comes true, and what is not waited for is freed by hx_close. */
-static void nobody_waits(void) {
+/* Without hx_wait: hx_done becomes true, and hx_close frees the events. */
+static void without_wait(void) {
   hx_context *hx = open_one();
   for (int i = 0; i < TASKS; i++) send(hx, i);
   for (int i = 0; i < TASKS; i++)
@@ -121,6 +121,6 @@ static void several_threads(void) {
 
 int main(int argc, char **argv) {
   static const scenario table[] = {
-      {"many", many}, {"nobody_waits", nobody_waits}, {"no_threads", no_threads}, {"several_threads", several_threads}};
+      {"many", many}, {"without_wait", without_wait}, {"no_threads", no_threads}, {"several_threads", several_threads}};
   return scenarios_main(argc, argv, "async_test", table, sizeof table / sizeof *table);
 }

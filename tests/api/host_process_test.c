@@ -138,15 +138,16 @@ static void by_exec(void) {
   _exit(7);
 }
 
-/* Elements of a task that is too small for a team, and of one that is not. LLVM's OpenMP runtime asserts at exit that
- * no other thread uses it; libgomp ends the process if no thread can be had, as an exec has it that begins meanwhile.
+/* Elements of a task that is too small for the thread pool, and of one that is not. LLVM's OpenMP runtime asserts at
+ * exit that no other thread uses it; libgomp ends the process if it cannot start a thread, which happens during an
+ * exec.
  */
 enum {
   ALONE = 10000,
 #if defined(__clang__)
-  TEAM = ALONE
+  POOLED = ALONE
 #else
-  TEAM = N
+  POOLED = N
 #endif
 };
 
@@ -157,9 +158,9 @@ typedef struct road {
   bool by_main; /* else by a thread of its own, while the main one is inside calls */
 } road;
 
-static const road roads[] = {{"exit by main", by_exit, TEAM, true},
-                             {"exit by another thread", by_exit, TEAM, false},
-                             {"_exit by another thread", by__exit, TEAM, false},
+static const road roads[] = {{"exit by main", by_exit, POOLED, true},
+                             {"exit by another thread", by_exit, POOLED, false},
+                             {"_exit by another thread", by__exit, POOLED, false},
                              {"exec by main", by_exec, ALONE, true},
                              {"exec by another thread", by_exec, ALONE, false}};
 
@@ -180,7 +181,7 @@ static void *work_on(void *p) {
   return p;
 }
 
-/* A process ends, or becomes another, while tasks run that nobody waits for; on the CPU alone. */
+/* A process ends, or becomes another, while tasks run for which no thread waits; on the CPU alone. */
 static void leaves_in_flight(void) {
   enum { TIMES = 15 };
   scenario_devices = "cpu";

@@ -41,7 +41,8 @@ static void cycles(const char *list) {
     pthread_join(thread, NULL);
     if (i == WARM) threads = entries("/proc/self/task"), descriptors = entries("/proc/self/fd");
   }
-  nanosleep(&(struct timespec){0, LIVES_MS * 1000000L}, NULL); /* whoever was left behind wakes in the meantime */
+  nanosleep(&(struct timespec){0, LIVES_MS * 1000000L},
+            NULL); /* A thread that was left behind would wake in this time. */
   printf("  %s: threads %zu to %zu, descriptors %zu to %zu\n", list, threads, entries("/proc/self/task"), descriptors,
          entries("/proc/self/fd"));
   CHECK(entries("/proc/self/task") <= threads + 1, "threads grow");

@@ -109,7 +109,7 @@ static void in_openmp_region(void) {
   hx_close(hx);
 }
 
-/* Nobody reads what hx says, and SIGPIPE would end the process. */
+/* The log goes to a pipe that is not read, and SIGPIPE would end the process. */
 static void log_without_a_reader(void) {
   make_data(DATA_SIGNED);
   int ends[2];
@@ -240,7 +240,7 @@ static void loads_no_driver(void) {
 
 /* A program may end at any time, also while drivers are found and their libraries loaded: exit would end these first.
  */
-static void ends_meanwhile(void) {
+static void ends_while_preparing(void) {
   enum { ENDS = 40, MICROSECONDS = 2500 };
   if (!scenario_devices) return; /* nothing is looked for */
   const float *const data = calloc(1 << 22, sizeof *data);
@@ -273,7 +273,7 @@ int main(int argc, char **argv) {
     {"two_threads", two_threads},
     {"in_openmp_region", in_openmp_region},
     {"forked_child", forked_child},
-    {"ends_meanwhile", ends_meanwhile},
+    {"ends_while_preparing", ends_while_preparing},
     {"no_leak", no_leak},
     {"log_without_a_reader", log_without_a_reader}
   };

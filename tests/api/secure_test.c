@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program with more rights than its caller (setuid, setgid, file capabilities) uses hx: no variable of the caller's
  * has any effect, no library that they name is loaded, no file is kept, and the CPU works alone.
- *     secure_test LIBRARY        LIBRARY notes who loads it (layers/evil_library.c)
+ *     secure_test LIBRARY        LIBRARY records that it was loaded (layers/evil_library.c)
  *     secure_test --inside DIR   what each copy of this program does; the exit status says what it found  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -13,7 +13,7 @@
 
 #include "tests/scenario.h"
 
-enum { NOBODY = 65534, N = 1 << 20 };
+enum { OTHER_USER = 65534, N = 1 << 20 };
 
 /* Exit statuses of the copies. */
 enum { FINE, NOT_SECURE, OTHER_DEVICES, WRONG, NO_CONTEXT };
@@ -82,7 +82,8 @@ static int run_copy(const char *library, bool secure) {
     alarm(60);
     be_hostile(library);
     if (secure) set("HX_SPLIT", "%s", "nonsense");
-    if (geteuid() == 0 && (setresgid(NOBODY, NOBODY, NOBODY) != 0 || setresuid(NOBODY, NOBODY, NOBODY) != 0))
+    if (geteuid() == 0 &&
+        (setresgid(OTHER_USER, OTHER_USER, OTHER_USER) != 0 || setresuid(OTHER_USER, OTHER_USER, OTHER_USER) != 0))
       _exit(126);
     execl(copy, copy, "--inside", folder, (char *)NULL);
     _exit(127);

@@ -24,7 +24,7 @@ static void part(void *arg, size_t index) {
   if (omp_get_level() > 0) atomic_fetch_add(&t->of_openmp, 1);
 }
 
-/* Work for each thread, or the team would not be worth waiting for. */
+/* Work for each thread: with less, the pool would not be waited for. */
 #define WORK_S 1e-4
 static void some_work(void *arg) {
   const double till = seconds_now() + WORK_S;
@@ -34,16 +34,16 @@ static void some_work(void *arg) {
 }
 
 /* Parts that a region has done; -1: some were not done once. */
-static int by_region(hx__copy_threads who, size_t parts) {
+static int by_region(hx__copy_threads threads, size_t parts) {
   static tally t;
   memset(&t, 0, sizeof t);
-  hx__copy_pool_run(who, part, &t, parts);
+  hx__copy_pool_run(threads, part, &t, parts);
   for (size_t i = 0; i < PARTS; i++)
     if (t.done[i] != (i < parts)) return -1;
   return (int)t.of_openmp;
 }
 
-/* Returns whether every thread had a core at once: else somebody else's program has one. */
+/* Returns whether every thread had a core at the same time; if not, another program uses one. */
 static bool after_a_region(unsigned threads) {
   hx__cpu_pool_run(threads, some_work, NULL); /* libgomp makes them first */
   const double start = seconds_now();
@@ -56,22 +56,22 @@ static void whose_turn(void) {
   const bool fits = all > 1 && all <= (unsigned)omp_get_num_procs() && hx__topo_get()->cores <= all;
   const bool whole = fits && !hx__environment_omp_sleeps();
   const double till = seconds_now() + 20;
-  CHECK(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "no team is there yet");
-  unsigned with_team = 0, quiet = 0, jobs = 0;
-  for (; jobs < 100 || (whole && !with_team && seconds_now() < till); jobs++) { /* others may have the cores */
+  CHECK(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "there is no thread pool yet");
+  unsigned by_pool = 0, quiet = 0, jobs = 0;
+  for (; jobs < 100 || (whole && !by_pool && seconds_now() < till); jobs++) { /* others may have the cores */
     quiet += after_a_region(all);
     const int region = by_region(HX__COPY_BY_CPU_POOL, PARTS);
-    CHECK(region == 0 || region == PARTS, "the team did %d of the parts", region);
-    with_team += region == PARTS;
+    CHECK(region == 0 || region == PARTS, "the pool did %d of the parts", region);
+    by_pool += region == PARTS;
     CHECK(by_region(HX__COPY_BY_CPU_POOL, 1) == 0, "one part is the caller's");
     CHECK(by_region(HX__COPY_BY_COPY_POOL, PARTS) == 0, "the crew's part");
     CHECK(by_region(HX__COPY_BY_WORKER, PARTS) == 0, "the caller's part");
   }
-  printf("  %u of %u jobs by a team that spins; before %u of them it had all cores\n", with_team, jobs, quiet);
+  printf("  %u of %u jobs by a pool that spins; before %u of them it had all cores\n", by_pool, jobs, quiet);
   if (whole && quiet < jobs / 2)
-    printf("copy_pool_test: other programs have the cores: whether a team spins there is not tested\n");
+    printf("copy_pool_test: other programs have the cores: whether the pool spins there is not tested\n");
   else
-    CHECK(whole ? with_team > 0 : with_team == 0, "%u jobs by a team of %u", with_team, all);
+    CHECK(whole ? by_pool > 0 : by_pool == 0, "%u jobs by a pool of %u", by_pool, all);
   if (all > 2) {
     after_a_region(2);
     CHECK(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "after a region of two");

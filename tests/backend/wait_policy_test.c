@@ -33,7 +33,7 @@ int main(void) {
   CHECK(hx__wait_policy_state(&p, now + 99 * US + 100 * US) == HX__POOL_ASLEEP, "100 us after a call");
 
   p = (hx__wait_policy){0};
-  CHECK(hx__wait_policy_spinning(&p, now) == 0, "no team yet");
+  CHECK(hx__wait_policy_spinning(&p, now) == 0, "no thread pool yet");
   p = begun();
   CHECK(hx__wait_policy_spinning(&p, now + 2 * MS) == 2, "2 ms after a region its two threads spin");
   CHECK(hx__wait_policy_spinning(&p, now + 4 * MS) == 0, "4 ms after it they may sleep");

@@ -14,7 +14,7 @@
 
 #include "tests/check.h"
 
-enum { NOBODY = 65534 };
+enum { OTHER_USER = 65534 };
 
 static char root[256], folder[300];
 
@@ -177,9 +177,9 @@ static void folders(void) {
   }
 }
 
-/* As another user: who may not write, and whose folder it is not. Only root can be somebody else; under /tmp, because
- * nobody else may reach root's own folders. */
-static void as_nobody(void) {
+/* As another user, who may not write and does not own the folder. Only root can change its user. Under /tmp, because
+ * other users cannot reach root's own folders. */
+static void as_other_user(void) {
   char base[] = "/tmp/cache_file_test.XXXXXX", path[600], theirs[100], lent[200], name[256], was[sizeof folder];
   memcpy(was, folder, sizeof was);
   if (!mkdtemp(base)) return;
@@ -188,11 +188,11 @@ static void as_nobody(void) {
   snprintf(lent, sizeof lent, "%s/hx", theirs);
   fresh();
   put("a", 100, 1);
-  CHECK(chmod(base, 0755) == 0 && mkdir(theirs, 0700) == 0 && chown(theirs, NOBODY, NOBODY) == 0, "%s", theirs);
+  CHECK(chmod(base, 0755) == 0 && mkdir(theirs, 0700) == 0 && chown(theirs, OTHER_USER, OTHER_USER) == 0, "%s", theirs);
   hx__cache_dir_set(lent);
   put("a", 100, 2);
-  CHECK(access(lent, F_OK) != 0, "root left a folder in the home of somebody else");
-  CHECK(setegid(NOBODY) == 0 && seteuid(NOBODY) == 0, "cannot be another user");
+  CHECK(access(lent, F_OK) != 0, "root left a folder in the home of another user");
+  CHECK(setegid(OTHER_USER) == 0 && seteuid(OTHER_USER) == 0, "cannot be another user");
   hx__cache_dir_set(folder);
   put("a", 100, 3);
   CHECK(missing("a"), "the folder of another user");
@@ -205,11 +205,11 @@ static void as_nobody(void) {
   CHECK(chmod(lent, 0700) == 0, "cannot be unlocked");
   CHECK(seteuid(0) == 0, "cannot be root again");
   CHECK(setegid(0) == 0, "cannot be of root's group again");
-  CHECK(missing("a"), "root takes the folder of somebody else");
+  CHECK(missing("a"), "root uses the folder of another user");
   hx__cache_dir_set(folder);
   files(name, sizeof name);
   in_folder(path, sizeof path, name);
-  CHECK(has("a", 100, 1, NULL) && chown(path, NOBODY, NOBODY) == 0 && missing("a"), "a file of somebody else");
+  CHECK(has("a", 100, 1, NULL) && chown(path, OTHER_USER, OTHER_USER) == 0 && missing("a"), "a file of another user");
   snprintf(path, sizeof path, "rm -rf '%s'", base);
   if (system(path) != 0) printf("cannot remove %s\n", base);
   memcpy(folder, was, sizeof was);
@@ -316,7 +316,7 @@ int main(void) {
   damaged();
   foreign();
   folders();
-  if (geteuid() == 0) as_nobody();
+  if (geteuid() == 0) as_other_user();
   disk_full();
   bounded();
   at_once();

@@ -118,7 +118,7 @@ static void in_a_row(const char *where, pid_t (*start)(void)) {
   CHECK(is_used("poison"), "%s: in an empty folder it is another program", where);
 }
 
-/* Another process's trial hinders nobody; which of two ends first does not matter. */
+/* The trial of one process does not prevent that of another; it does not matter which ends first. */
 static void beside(void) {
   char byte = 0;
   for (int child_dies = 0; child_dies < 2; child_dies++) {

@@ -31,7 +31,7 @@ static void make_folder(void) {
   hx__energy_folder = folder;
 }
 
-/* In one write, so that who reads meanwhile sees the old number or the new one. */
+/* In one write, so that a reader sees the old number or the new one. */
 static void put(const char *zone, const char *file, const char *text) {
   char path[200];
   snprintf(path, sizeof path, "%s/%s/%s", folder, zone, file);

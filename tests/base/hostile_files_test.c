@@ -215,7 +215,7 @@ static bool folder_of_anybody(const char *path, const char *unused) {
 }
 static bool folder_of_another(const char *path, const char *unused) {
   (void)unused;
-  return mkdir(path, 0700) == 0 && chown(path, HOSTILE_NOBODY, HOSTILE_NOBODY) == 0;
+  return mkdir(path, 0700) == 0 && chown(path, HOSTILE_OTHER_USER, HOSTILE_OTHER_USER) == 0;
 }
 static bool folder_by_link(const char *path, const char *target) {
   return mkdir(target, 0700) == 0 && symlink(target, path) == 0;
@@ -234,8 +234,8 @@ static void cache_folders(void) {
       {{"a link to nothing", hostile_dangling, "it cannot be opened: No such file", NULL}, ""},
       {{"a folder of a group", folder_of_group, "others may write to it", NULL}, ""},
       {{"a folder of anybody's", folder_of_anybody, "others may write to it", NULL}, ""},
-      {{"somebody else's folder", folder_of_another, "it belongs to another user", NULL}, ""},
-      {{"below somebody else's folder", folder_of_another, "it cannot be made", NULL}, "/hx"},
+      {{"a folder of another user", folder_of_another, "it belongs to another user", NULL}, ""},
+      {{"below a folder of another user", folder_of_another, "it cannot be made", NULL}, "/hx"},
       {{"a link to a folder", folder_by_link, NULL, NULL}, ""}, /* is used */
       {{"a long name", long_name, "File name too long", NULL},
        "/0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"

@@ -10,7 +10,7 @@
 
 static char path[512];
 
-/* Whether nobody has the trace locked. */
+/* Whether the trace is not locked. */
 static bool is_free(void) {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   const bool taken = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;

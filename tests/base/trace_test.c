@@ -196,7 +196,7 @@ static void several(void) {
   CHECK(read_trace().decisions == CALLS, "%d decisions in a file made anew", read_trace().decisions);
 }
 
-/* Who comes second leaves it alone. */
+/* A second context does not touch it. */
 static void another_process(void) {
   make_path();
   hx_context *const hx = open_here();
@@ -250,7 +250,7 @@ static void *one_chunk(void *t) {
   return NULL;
 }
 
-/* Each asynchronous call has a thread of its own, and teams of its own: all of them are rows with names. */
+/* Each asynchronous call has its own thread and its own thread pool: all of them are rows with names. */
 static void many_threads(void) {
   enum { THREADS = 1500 };
   make_path();

@@ -123,7 +123,7 @@ status 2 env --devices toaster && has err 'HX_DEVICES=toaster.*given in hx_setti
 vars='HX_LOG=info HX_DEVICES=cpu,sim,31 HX_SPLIT=0.2:0.2'
 status 0 info && has err 'HX_DEVICES names sim: no device here' 'a word for nothing' &&
   has err 'HX_DEVICES names 31: the last device is' 'a number of nothing' &&
-  has err 'HX_SPLIT has 2 shares, and 0 devices' 'shares of nobody'
+  has err 'HX_SPLIT has 2 shares, and 0 devices' 'shares without devices'
 vars=
 for what in --help env; do
   checks=$((checks + 1))
@@ -280,7 +280,7 @@ checks=$((checks + 1))
 env --default-signal "$bench" reduce --devices cpu --size '2^10,2^25' --seconds 60 --json old.json 2>err </dev/null |
   head -n 1 >out
 valid_json old.json 1
-has old.json '"interrupted": true' 'nobody reads the table'
+has old.json '"interrupted": true' 'the table is not read'
 send TERM 143 '^f32  sum  *0 ' call --reps 100000 --json i.json
 has i.json '"interrupted": true' 'call'
 if command -v python3 >/dev/null 2>&1; then

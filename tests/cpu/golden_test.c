@@ -27,10 +27,10 @@ static void *array(size_t bytes) {
   return p;
 }
 
-static void expect(const char *who, const char *line, uint64_t want, uint64_t got) {
+static void expect(const char *origin, const char *line, uint64_t want, uint64_t got) {
   if (want == got) return;
   differ++;
-  printf("%s: %016llx instead of %016llx: %s", who, (unsigned long long)got, (unsigned long long)want, line);
+  printf("%s: %016llx instead of %016llx: %s", origin, (unsigned long long)got, (unsigned long long)want, line);
 }
 
 static bool offload(const char *line, const hx_task *task) {
@@ -93,16 +93,16 @@ static bool matmul_line(const char *line) {
   task.matmul.trans_a = trans_a;
   task.matmul.trans_b = trans_b;
   for (int by_hx = 0; by_hx < 2; by_hx++) {
-    const char *who = by_hx ? "hx" : "ref";
+    const char *origin = by_hx ? "hx" : "ref";
     data_fill(HX_F32, (data_kind)kind, seed + 2, c, m * n);
     if (!by_hx) {
       ref_matmul(&task.matmul);
     } else if (!offload(line, &task)) {
       continue;
     }
-    expect(who, line, hash, fnv(c, m * n * 4));
-    expect(who, line, first, ref_bits(c[0]));
-    expect(who, line, last, ref_bits(c[m * n - 1]));
+    expect(origin, line, hash, fnv(c, m * n * 4));
+    expect(origin, line, first, ref_bits(c[0]));
+    expect(origin, line, last, ref_bits(c[m * n - 1]));
   }
   free(a);
   free(b);

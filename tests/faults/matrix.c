@@ -185,7 +185,7 @@ static void run_list(const cell *const *list, size_t count, int jobs, const cell
 }
 
 /* On a busy machine a call may be late for no fault of its own, so cells that were late run once more, one at a time:
- * who is late again is red. A call that hangs does so both times. */
+ * a cell that times out again has failed. A call that hangs does so both times. */
 static void run_all(void) {
   const cell **const list = calloc(cell_count + 1, sizeof *list), **const late = calloc(cell_count + 1, sizeof *late);
   size_t late_count = 0;

@@ -61,7 +61,7 @@ static inline char *fuzz_text(const uint8_t *data, size_t size) {
   return text;
 }
 
-/* A folder of the process's own, for targets that read files; removed by nobody but the test's temporary folder. */
+/* A folder of the process's own, for targets that read files; removed only with the test's temporary folder. */
 static inline void fuzz_folder(char *out, size_t bytes) {
   const char *const base = getenv("TEST_TMPDIR");
   snprintf(out, bytes, "%s/hx-fuzz-XXXXXX", base ? base : "/tmp");

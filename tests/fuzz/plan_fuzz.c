@@ -112,7 +112,7 @@ static void check_plan(fuzz_input *in) {
   hx__gather_cpu(hx, &w, hx__share_of(c, &w), 1 + (unsigned)fuzz_below(in, 8), true, &snapshot);
   hx__gather_devices(hx, &snapshot);
   hx__plan_make(&snapshot, &plan, &decision);
-  FUZZ_CHECK(plan.cpu_works || plan.devices, "nobody works");
+  FUZZ_CHECK(plan.cpu_works || plan.devices, "there is no participant");
   if (plan.policy) {
     for (size_t i = 0; i < plan.devices; i++)
       FUZZ_CHECK(plan.device[i].share >= 0 && plan.device[i].share <= 1, "a share of %g", plan.device[i].share);

@@ -20,7 +20,7 @@ static const hx__config_row *row_of(const char *line, size_t length) {
   return NULL;
 }
 
-/* What those who read a config rely on. */
+/* What the readers of a config rely on. */
 static void check_config(const hx__config *c) {
   double sum = 0;
   FUZZ_CHECK(c->splits <= HX_MAX_DEVICES && c->sims <= HX__SIMS, "%u shares, %u sims", c->splits, c->sims);

@@ -3,9 +3,9 @@
  *   - a plain pointer as an SVM argument on a device without system SVM
  *   - two live buffers of a context over overlapping host memory (CL_MEM_USE_HOST_PTR)
  *   - a kernel enqueued while the host holds a map for writing of memory that it uses (buffers, coarse-grain SVM)
- * and that scribbles over host memory when a read into it is enqueued, for from then on to its event the driver may:
- * who still needs what an earlier read brought there has wrong bits. It writes a line `layer: VIOLATION ...` and
- * aborts. LAYER_CHECK=go-on makes it return an error instead, for the layer's own test. */
+ * and that overwrites host memory when a read into it is enqueued, because the driver may do so until the event of the
+ * read: code that still needs what an earlier read stored there gets wrong bits. It writes a line `layer: VIOLATION
+ * ...` and aborts. LAYER_CHECK=go-on makes it return an error instead, for the layer's own test. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>

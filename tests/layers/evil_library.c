@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A library that notes who loads it, by whatever variable: in the file that EVIL_MARK names it leaves its own path and
- * the effective user. */
+ * A library that records each process that loads it, by any variable: in the file that EVIL_MARK names it leaves its
+ * own path and the effective user. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

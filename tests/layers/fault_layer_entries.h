@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The entries that the fault layer stands before, and of what sort each is:
- *   QUERY    returns its status; what it would have done, nobody can do silently (queries, arguments, references)
+ *   QUERY    returns its status; nothing stands in for what it would have done (queries, arguments, references)
  *   ACT      returns its status; silent, it returns success at once (waits, releases, builds)
  *   COMMAND  enqueues; silent, a marker stands in for it: queue q, wait list n and w, event e
  *   MAKE     returns an object of that type, and its status by err

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory that is freed and comes back at the same address with other data between two calls: nobody may remember it.
- * And known memory that is written between calls: without advice the next call sees it. memory_reuse_test [DEVICES]
- * default: cpu; each HX_MEMORY in turn  */
+ * Memory that is freed and comes back at the same address with other data between two calls: hx must not use what it
+ * knew of the old memory. And known memory that is written between calls: without advice the next call sees it.
+ *     memory_reuse_test [DEVICES]     default: cpu; each HX_MEMORY in turn  */
 #include <stdint.h>
 #include <sys/mman.h>
 

@@ -127,7 +127,7 @@ static void products(hx_context *hx, bool trans) {
   end(a), end(b), end(c), end(want);
 }
 
-/* Each once, whoever registers and however often it is used; hx_close gives back what is left. */
+/* Each range is pinned once, however often it is registered and used; hx_close releases what is left. */
 static void at_once(void) {
   hx_context *const hx = open_with("off"), *const other = open_with("off");
   float *const x = filled(N, 2);
@@ -182,7 +182,7 @@ static void borders(void) {
   end(x);
 }
 
-/* Where the driver refuses, where it says nothing but does not pin, and what nobody may read or write. */
+/* If the driver refuses, if it silently does not pin, and memory that may not be read or written. */
 static void refusals(void) {
   hx_context *const hx = open_with("off");
   float *const x = filled(N, 4);
@@ -207,7 +207,7 @@ static void refusals(void) {
   const size_t live = layer->live;
   float *const none = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   CHECK_OK(hx_register(hx, none, bytes));
-  CHECK(layer->live == live, "memory that nobody may read is pinned");
+  CHECK(layer->live == live, "memory that may not be read is pinned");
   CHECK_OK(hx_unregister(hx, none));
   munmap(none, bytes);
   hx_close(hx);
@@ -240,7 +240,7 @@ static void forked(void) {
   end(x);
 }
 
-/* A chunk that was given up may read the memory still: until it has ended its buffer stays, and nobody relies on it,
+/* A chunk that was given up may read the memory still: until it has ended its buffer stays, and no call relies on it,
  * for the pages may be others by then. */
 static void late(void) {
   hx_context *const hx = open_with("400");
@@ -268,7 +268,7 @@ static void late(void) {
   end(x);
 }
 
-/* While a chunk is on its way through the ring, slowly, the idle team does it, and the rest does not come any more. */
+/* While a chunk goes through the ring, slowly, the idle pool computes it, and the rest is not copied any more. */
 static void overtaken(void) {
   enum { LARGE = 24 << 20, CALLS = 20 };
   hx_context *const hx = open_by("dynamic", "20000"); /* the device takes part in any case */
@@ -286,7 +286,7 @@ static void overtaken(void) {
            1e-6 * (double)since(before).other, recovered);
   }
   layer->drag_ms = 0;
-  CHECK(recovered, "no chunk was done by the team while it was on its way");
+  CHECK(recovered, "the pool computed no chunk while it was being copied");
   expect_ring(sums(hx, x, LARGE, "afterwards"), "afterwards");
   hx_close(hx);
   end(x);

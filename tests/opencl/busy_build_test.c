@@ -20,7 +20,7 @@ static void *spin(void *unused) {
   return NULL;
 }
 
-/* Threads of this process that only run where no other would: nobody can wait for one on such a machine. */
+/* Threads of this process that run only on idle cores: on a busy machine no other thread can wait for one. */
 static _Atomic unsigned idle_threads;
 
 static void *watch(void *unused) {

@@ -13,7 +13,7 @@
 #include "tests/check.h"
 #include "reference/data.h"
 
-#define BUSY_PATIENCE_S 150
+#define BUSY_WAIT_S 150
 
 static const struct shape {
   size_t m, n, k;
@@ -64,14 +64,14 @@ static void *give_way(void *refused) {
   return NULL;
 }
 
-/* The programs beside the first one are made and tested where nobody else wants the core, so that what is timed
- * meanwhile tells something: no driver is at work for others then. */
+/* The programs beside the first one are built and tested on cores that no other thread needs. So times that are
+ * measured then are valid, because no driver uses a core that is needed. */
 static void in_the_background(hx_context *card) {
   bool refused;
   pthread_t thread;
   CHECK(pthread_create(&thread, NULL, give_way, &refused) == 0 && pthread_join(thread, NULL) == 0, "no thread");
   if (refused) {
-    puts("nvidia_set_test: SCHED_IDLE is refused here: who gives way is not tested");
+    puts("nvidia_set_test: SCHED_IDLE is refused here: whether threads yield is not tested");
     return;
   }
   float a[64] = {0}, b[64] = {0}, c[64];
@@ -81,17 +81,17 @@ static void in_the_background(hx_context *card) {
   hx__device *const *list;
   CHECK(hx__registry_devices(&list) > 0, "no device");
   const uint64_t until = hx__now_ns() + 120000000000u;
-  unsigned quiet = 0; /* what was begun while the call waited is not; between two programs nobody is busy anyhow */
+  unsigned quiet = 0; /* not of what was begun while the call waited; between two programs no thread is busy */
   while (quiet < 100 && !(atomic_load(&list[0]->ready) & HX__NEED_TILES) && hx__now_ns() < until) {
     hx__sleep_ns(1000000);
     quiet += !hx__registry_slows_cpu();
   }
-  CHECK(quiet == 100, "%u times nobody was disturbed", quiet);
+  CHECK(quiet == 100, "%u times no thread was disturbed", quiet);
   /* What a call needs is made by a thread that does not. */
   hx__prepare(list[0], HX__NEED_ALL);
   bool relieved = false;
   while (!relieved && hx__now_ns() < until) relieved = hx__registry_slows_cpu();
-  CHECK(relieved, "nobody took over");
+  CHECK(relieved, "no thread took over");
 }
 
 static void *compute(void *over) {
@@ -101,15 +101,15 @@ static void *compute(void *over) {
 }
 
 static void *watch(void *over) {
-  for (int i = 0; i < BUSY_PATIENCE_S && !atomic_load((atomic_bool *)over); i++) hx__sleep_ns(1000000000u);
+  for (int i = 0; i < BUSY_WAIT_S && !atomic_load((atomic_bool *)over); i++) hx__sleep_ns(1000000000u);
   if (atomic_load((atomic_bool *)over)) return NULL;
-  printf("nvidia_set_test: hx_ready waits for over %d s beside busy threads\n", BUSY_PATIENCE_S);
+  printf("nvidia_set_test: hx_ready waits for over %d s beside busy threads\n", BUSY_WAIT_S);
   fflush(stdout);
   _exit(1);
 }
 
-/* Everything comes from the cache, and whoever loads the set has given way when all cores become busy: who waits then
- * still gets it. */
+/* Everything comes from the cache, and the thread that loads the set has yielded when all cores become busy: a call
+ * that waits then still gets it. */
 static void beside_busy_threads(hx_context *card) {
   hx__device *const *list;
   hx_device_count(card);
@@ -149,7 +149,7 @@ int main(int argc, char **argv) {
   settings.devices = "cpu";
   CHECK_OK(hx_open(&cpu, &settings));
   in_the_background(card);
-  CHECK_OK(hx_ready(card)); /* somebody waits: another thread takes over */
+  CHECK_OK(hx_ready(card)); /* A call waits, so another thread takes over. */
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const struct shape *const s = &shapes[i];
     float *const a = malloc(s->m * s->k * sizeof *a), *const b = malloc(s->k * s->n * sizeof *b);

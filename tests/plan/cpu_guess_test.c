@@ -26,7 +26,7 @@ static void multiply(hx_context *hx, uint32_t side, float *memory) {
 
 static void calls(void) {
   hx_settings s = HX_SETTINGS_DEFAULT;
-  s.devices = "cpu,gpu"; /* which nobody looks for yet */
+  s.devices = "cpu,gpu"; /* The discovery has not begun. */
   s.threads = "1";
   s.cache_dir = "off";
   hx_context *const hx = open_or_exit(&s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How many threads a task gets: a product by its multiply-adds and by the cost of reading its operands, which dominates
- * for a product with a vector; a reduction by its elements. Exact numbers, for teams that are asleep and for those that
+ * for a product with a vector; a reduction by its elements. Exact numbers, for pools that are asleep and for those that
  * are awake. */
 #include <stdint.h>
 
@@ -48,8 +48,8 @@ static void check(const hx_task *t, unsigned cold, unsigned warm, const char *wh
   hx__work w;
   CHECK(hx__task_check(t, &w) == HX_OK, "%s %zu: %s", what, row, hx_error_detail());
   const unsigned slept = asleep(&w), woken = awake(&w);
-  CHECK(slept == cold, "%s %zu: %u threads, not %u, where the team is asleep", what, row, slept, cold);
-  CHECK(woken == warm, "%s %zu: %u threads, not %u, where the team is awake", what, row, woken, warm);
+  CHECK(slept == cold, "%s %zu: %u threads, not %u, if the pool is asleep", what, row, slept, cold);
+  CHECK(woken == warm, "%s %zu: %u threads, not %u, if the pool is awake", what, row, woken, warm);
 }
 
 int main(void) {

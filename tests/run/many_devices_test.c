@@ -9,7 +9,7 @@
 #include "reference/data.h"
 #include "reference/ref.h"
 
-enum { PATIENCE_S = 90, N = 3 << 20, SIDE = 300, CELLS = SIDE * SIDE, THREADS = 4, CALLS = 16 };
+enum { WAIT_S = 90, N = 3 << 20, SIDE = 300, CELLS = SIDE * SIDE, THREADS = 4, CALLS = 16 };
 
 static float *x, *a, *b, *old_c, *want_c;
 static uint64_t want_sum;
@@ -67,7 +67,7 @@ static unsigned count_of(unsigned bits) { return (unsigned)__builtin_popcount(bi
 
 /* Bits of the devices that do both kinds of work, once their kernels are there. */
 static unsigned settled(hx_context *hx, unsigned devices, float *c) {
-  const double give_up = seconds_now() + PATIENCE_S;
+  const double give_up = seconds_now() + WAIT_S;
   unsigned both = 0;
   for (bool first = true; first || (count_of(both) < devices && seconds_now() < give_up); first = false) {
     hx_report sum, product;
@@ -205,7 +205,7 @@ static void unknown_devices(void) {
   hx_close(hx);
 }
 
-/* Tasks in flight when hx_close begins are finished by it, whoever asked for them. */
+/* hx_close finishes the tasks in flight, from any thread. */
 static void close_waits(void) {
   enum { TASKS = 12 };
   hx_value sum[TASKS];

@@ -133,7 +133,7 @@ static void *map(size_t bytes, const void *content) {
   return p;
 }
 
-/* The caller unmaps its arrays right after a call that gave a chunk up: nobody may touch them any more. */
+/* The caller unmaps its arrays right after a call that gave a chunk up: they must not be touched any more. */
 static void unmapped_after_giving_up(void) {
   make_data();
   hx_context *hx = open_sim("rate=1e6,latency_us=300000", "20");
@@ -188,10 +188,10 @@ static hx_context *open_free(double rate) {
   return open_or_exit(&s);
 }
 
-/* Products for which nothing is known of a device of a 40th of the CPU's rate: its first chunk, a 16th, is done by the
- * CPU meanwhile. The next call begins while it is at work on that, lasts 16 times as long, and has the device when it
- * is free. */
-static void late_device_comes_in(void) {
+/* Products on a device that was never measured and has a 40th of the CPU's rate: the CPU computes its first chunk, a
+ * 16th, again. The next call begins while the device still computes that chunk, lasts 16 times as long, and uses the
+ * device when it is free. */
+static void timed_out_device_joins_in(void) {
   enum { LONGER = 16 };
   float *const a = malloc(LONGER * SQUARE * sizeof *a), *const b = malloc(LONGER * SQUARE * sizeof *b),
                *const c = malloc(SQUARE * sizeof *c), *const want = malloc(SQUARE * sizeof *want);
@@ -230,8 +230,8 @@ static void late_device_comes_in(void) {
   free(want);
 }
 
-/* What a device is late with is done by the CPU meanwhile, in part or to its end; every row of C is written once
- * (C = A B + C / 2), and nobody waits for a device that is far behind. */
+/* The CPU computes overdue chunks again, in part or completely. Every row of C is written once (C = A B + C / 2), and
+ * no call waits for a device that is far behind. */
 static void late_chunks_are_done_twice(void) {
   float *const data = malloc(LONG * sizeof *data), *const ma = malloc(SQUARE * sizeof *ma),
                *const mb = malloc(SQUARE * sizeof *mb), *const old = malloc(SQUARE * sizeof *old),
@@ -266,7 +266,7 @@ static void late_chunks_are_done_twice(void) {
     }
     hx_close(hx);
   }
-  printf("  %u chunks done by the CPU meanwhile; in %u of 216 calls the device brought something\n", recovered,
+  printf("  %u chunks computed again by the CPU; in %u of 216 calls the device delivered something\n", recovered,
          delivered);
   CHECK(recovered > 5, "hardly anything was late");
   CHECK(delivered > 10, "the device did hardly anything");
@@ -339,7 +339,7 @@ int main(int argc, char **argv) {
                                    {"first_alloc", first_alloc},
                                    {"unmapped_after_giving_up", unmapped_after_giving_up},
                                    {"late_device_rejoins", late_device_rejoins},
-                                   {"late_device_comes_in", late_device_comes_in},
+                                   {"timed_out_device_joins_in", timed_out_device_joins_in},
                                    {"late_chunks_are_done_twice", late_chunks_are_done_twice},
                                    {"nothing_is_left_of_a_chunk", nothing_is_left_of_a_chunk},
                                    {"offload_modes", offload_modes}};

@@ -112,7 +112,7 @@ int main(int argc, char **argv) {
   data_fill(HX_F32, DATA_SIGNED, 5, a, N);
   data_fill(HX_F32, DATA_SIGNED, 6, b, N);
   const bool sync = strcmp(argv[1], "sync") == 0, is_short = strcmp(argv[1], "shortage") == 0;
-  /* Before hx_sync a product is to be in time, whoever has the cores. */
+  /* Before hx_sync a product has to be in time, even if other programs use the cores. */
   open_it(is_short ? "off" : sync ? "1200" : "400");
   if (is_short)
     short_sync(a, b, c);

@@ -269,8 +269,8 @@ static void after_a_trial(void) {
   }
 }
 
-/* A device of which nothing is known but that it cannot bring much is not tried before the CPU alone is known; and not
- * after that either, where who fills its ring is missing elsewhere. */
+/* A device that was never measured and can gain little is not tried before the CPU alone was measured; and not after
+ * that either, if the threads that fill its ring are missing elsewhere. */
 static void before_a_trial(void) {
   for (int row = 0; row < 4; row++) {
     const bool ring = row & 1, cpu_known = row & 2;

@@ -128,7 +128,7 @@ static void cut_short(void) {
 }
 
 /* Calls whose share is a number teach where one device works alone; beside others only what is not known at all, for
- * parts that were set by hand leave somebody alone for a while. */
+ * numeric shares leave one participant alone for a while. */
 static void by_hand(void) {
   static const struct {
     const char *sim;

@@ -47,7 +47,7 @@ static double slowdown(const weather *w, uint64_t *random) {
   return sim_uniform(random) < w->spike ? noise * (1.5 + 2.5 * sim_uniform(random)) : noise;
 }
 
-/* By what calls take longer now; 1: nobody disturbs. */
+/* The factor by which calls take longer now; 1: no other program runs. */
 static double next_gust(const weather *w, double gust, uint64_t *random) {
   if (gust > 1.0 && sim_uniform(random) < w->lasts) return gust;
   return sim_uniform(random) < w->gust ? 1.4 + 1.2 * sim_uniform(random) : 1.0;
@@ -110,9 +110,9 @@ static void try_weather(const weather *w) {
   CHECK(part >= w->seed, "%s: under 0.93 of the better one in %u of %u runs", w->name, slow, seeds);
 }
 
-/* A card beside a CPU that reads as much as the memory gives: what is brought to the card through a ring takes four
- * times its bytes of that (read, a line fetched to be written, written, read by the card). What it can do nobody knows
- * before a trial, and no call may take 3 % longer than the CPU alone for it. */
+/* A card beside a CPU that reads at the speed of memory. Operands that go to the card through a ring take four times
+ * their bytes of that (read, a line fetched to be written, written, read by the card). The rate of the card is not
+ * known before a trial, and no call may take 3 % longer than the CPU alone because of the trial. */
 static void try_card(double cpu_ns, double ratio) {
   static hx__model model;
   double worst = 0.0, sum = 0.0;

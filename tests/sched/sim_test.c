@@ -114,7 +114,7 @@ static double wide(uint64_t *random, double least, double most) {
   return exp(log(least) + sim_uniform(random) * (log(most) - log(least)));
 }
 
-/* Numbers that nobody should ever hand over. */
+/* Numbers that no caller should ever pass. */
 static double odd(uint64_t *random) {
   static const double values[] = {0.0, -1.0, INFINITY, -INFINITY, NAN, 1e300, 1e-300, 5e-324, 1.0};
   return values[(size_t)(sim_uniform(random) * COUNT(values))];
@@ -231,7 +231,7 @@ static void any_numbers(void) {
     memcpy(g.other, v.other, g.others * sizeof *g.other);
     const size_t c = hx__cpu_chunk_size(&g);
     CHECK(c <= g.left && (c > 0) == (g.left > 0), "a grab of %zu of %zu", c, g.left);
-    /* One more who works is never a later end. */
+    /* One more participant never makes the end later. */
     const double end = hx__finish_ns((double)v.left, v.other, v.others);
     if (v.left && v.others)
       CHECK(!(end > hx__finish_ns((double)v.left, v.other, v.others - 1) * 1.000001 + 1e-3),
@@ -239,7 +239,7 @@ static void any_numbers(void) {
   }
 }
 
-/* No chunk longer than 100 ms by what is believed; who is done stays done. */
+/* No chunk is expected to take longer than 100 ms, and a device that is done gets no more. */
 static void bounds(void) {
   uint64_t random = 6;
   for (int i = 0; i < 100000; i++) {
@@ -259,7 +259,7 @@ static void bounds(void) {
   }
 }
 
-/* A device that is slow in its first call after one of the CPU (threads of the team wait for more, buffers are cold)
+/* A device that is slow in its first call after one of the CPU (threads of the pool still spin, buffers are cold)
  * and twice as fast as the CPU in those that follow: one call of it shows nothing, two in a row do. */
 static void wakes_up(void) {
   static hx__model model;

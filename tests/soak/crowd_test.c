@@ -57,7 +57,7 @@ static hx_context *open_one(const crowd *c) {
   return open_or_exit(&s);
 }
 
-/* With tasks in flight that nobody waits for. */
+/* With tasks in flight for which no thread waits. */
 static void close_one(hx_context *hx) {
   static float ones[ELEMENTS];
   hx_value out[LEFT];

@@ -101,7 +101,7 @@ static void *work(void *p) {
   return NULL;
 }
 
-/* Tasks that nobody waits for: hx_close does. */
+/* Tasks without hx_wait: hx_close waits for them. */
 static void leave_in_flight(hx_context *hx, uint64_t *r, hx_value out[4], const float *x, size_t n) {
   for (int i = 0; i < 4; i++) {
     hx_event *event;
@@ -150,7 +150,7 @@ void leave_run(unsigned road) {
   uint64_t state = (uint64_t)getpid() * 1000;
   pthread_t t;
   hx_context *const hx = open_one(&state, road % 2);
-  if (road == 3) hx_ready(hx); /* PoCL aborts if it cannot start its threads, as an exec has it that begins meanwhile */
+  if (road == 3) hx_ready(hx); /* PoCL aborts if it cannot start its threads, which happens during an exec. */
   for (int i = 0; i < 6; i++) pthread_create(&t, NULL, leave_work, hx);
   nanosleep(&(struct timespec){0, (long)soak_random(&state, 200) * 1000000}, NULL);
   if (road == 0 && pthread_create(&t, NULL, leave_now, hx) == 0) pthread_join(t, NULL);

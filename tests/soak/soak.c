@@ -177,7 +177,7 @@ static const struct fault_row *fault_environment(uint64_t seed) {
   setenv("FAULT_ONE_IN", row->one_in, 1);
   setenv("FAULT_MS", "20", 1);
   setenv("FAULT_SEED", text, 1);
-  setenv("LAYER_LOG", "/dev/null", 0); /* who runs --faulty SEED by hand may name a file */
+  setenv("LAYER_LOG", "/dev/null", 0); /* With --faulty SEED by hand, a file can be named. */
   if (row->timeout_ms) setenv("HX_TIMEOUT_MS", row->timeout_ms, 1);
   if (row->when_ready) setenv("FAULT_ARM", "", 1);
   return row;

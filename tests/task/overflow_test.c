@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Fields of a structure of arrays may share one array, so that the number of partials, unlike any other size of a task,
  * is not bounded by memory that the caller has: 2^29 fields of 2^44 elements need 2^64 bytes of them. The fields are
- * one small piece of memory, mapped over and over; their array is address space that nobody can read. */
+ * one small piece of memory, mapped over and over; their array is address space that cannot be read. */
 #define _GNU_SOURCE
 #include <sys/mman.h>
 #include <unistd.h>

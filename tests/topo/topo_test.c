@@ -51,7 +51,7 @@ static hx__topo seen_after(void (*before)(void)) {
     const cpu_set_t was = mask_of(0);
     topo = *hx__topo_get();
     const cpu_set_t is = mask_of(0);
-    if (!CPU_EQUAL(&was, &is)) memset(&topo, 0, sizeof topo); /* nobody's binding is changed */
+    if (!CPU_EQUAL(&was, &is)) memset(&topo, 0, sizeof topo); /* The affinity of the thread must not have changed. */
     _exit(write(ends[1], &topo, sizeof topo) != (ssize_t)sizeof topo);
   }
   close(ends[1]);
