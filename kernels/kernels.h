@@ -25,9 +25,9 @@
  *             ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part)
  *     op(A)(i,p) = a[a_first + i*a_rs + p*a_cs], op(B) likewise; k > 0. ldt is a multiple of 16; columns n..ldt of t
  *     may have any values.
- *     part: bit 0, t holds the sum of earlier panels of k, which these are added to; bit 1, more panels follow, so
- * alpha waits. 0 if one launch does all of k. Launch: 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups
- * along x, ceil(m / tile_m) along y.
+ *     part: bit 0, t has the sum of earlier panels of k, to which these are added; bit 1, more panels follow, so that
+ *     alpha is not applied yet. 0 if one launch does all of k.
+ *     Launch: 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups along x, ceil(m / tile_m) along y.
  *
  * ---- Products from packed operands: the same t  (row.pack > 0)
  *
@@ -53,18 +53,18 @@
  *             float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles,
  *             global float *partials, [uint layout,] uint join, global uint *tickets)
  *     t(i,j) is at t[i*ldt + j], or with `transposed` at t[j*ldt + i].
- *     Tiles are counted along the rows of C. Tiles before full_tiles are done by a group each, over all of k; the
- * panels of the others are spread over groups, row.slices panels a group, and their sums go to partials. row.slices >
- * 1: full tiles only if k has no more panels than that. join != 0, if row.chains: the launch adds those panels itself.
- * tickets has a counter for each panel of those tiles; all are 0 before the launch and after it. HX__SHAPE_TILES: no
- * `layout`. An operand laid out [k][line] has its lines at multiples of 16 bytes if row.width == 4, anywhere if it is
- * 1; one laid out [line][k] at multiples of 16 bytes if row.vec4, else anywhere. A has at least tile_m rows, B at least
- * tile_n columns, and a multiple of row.width of those laid out [k][line]. HX__SHAPE_SMALL: operands in any layout
- * (HX__A_BY_K and so on), at any place; tickets has a counter a tile. HX__SHAPE_FEW_ROWS: the same, with m <= tile_m. B
- * laid out [k][column]: group g does the tiles g % full_tiles, that plus full_tiles, ... of C, and of k the panels g /
- * full_tiles, that plus groups / full_tiles,
- *     ...; there are several groups a tile only if each has one tile. B laid out [column][k]: group g does panel
- *     g % panels of tile g / panels.
+ *     Tiles are counted along the rows of C. Tiles before full_tiles are computed by a group each, over all of k; the
+ *     panels of the others are spread over groups, row.slices panels a group, and their sums go to partials.
+ *     row.slices > 1: full tiles only if k has no more panels than that. join != 0, if row.chains: the launch adds
+ *     those panels itself. tickets has a counter for each panel of those tiles; all are 0 before the launch and after it.
+ *     HX__SHAPE_TILES: no `layout`. An operand laid out [k][line] has its lines at multiples of 16 bytes if row.width
+ *     == 4, anywhere if it is 1; one laid out [line][k] at multiples of 16 bytes if row.vec4, else anywhere. A has at
+ *     least tile_m rows, B at least tile_n columns, and a multiple of row.width of those laid out [k][line].
+ *     HX__SHAPE_SMALL: operands in any layout (HX__A_BY_K and so on), at any address; tickets has a counter a tile.
+ *     HX__SHAPE_FEW_ROWS: the same, with m <= tile_m. B laid out [k][column]: group g computes the tiles
+ *     g % full_tiles, that plus full_tiles, ... of C, and of k the panels g / full_tiles, that plus
+ *     groups / full_tiles, ...; there are several groups a tile only if each has one tile. B laid out [column][k]:
+ *     group g computes panel g % panels of tile g / panels.
  *     Launch: 1-D, local row.local[0].
  *
  *   Only the set's first program has these (the others are built with HX_BARE):

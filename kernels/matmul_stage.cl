@@ -6,8 +6,8 @@
  *   HX_PTX       1: the copies are cp.async; 0 (the tests): they go through registers
  *   HX_BLOCKS_M, HX_BLOCKS_N  blocks of four rows, and of four columns, an item
  *   HX_SLICES    2 (HX_PTX alone): each half of a group computes another panel of the same tile, so that few tiles have
- * twice the warps, and then the panels are added. The halves run in step, because warps that do not would
- *                fetch the same code twice, and that would limit the speed
+ *                twice the warps, and then the panels are added. The halves run in step, because warps that do not
+ *                would fetch the same code twice, and that would limit the speed
  *   HX_STAGES    tiles in local memory. 2: an iteration uses two, at fixed places. More (HX_PTX alone): further tiles
  *                are being loaded, which hides the latency of memory; an iteration uses one, or two if A is laid out
  *                [k][row]; for another layout of A the copies leave too few registers
@@ -15,7 +15,8 @@
  *   HX_WIDTH     floats that a copy of an operand laid out [k][line] takes: 4, if its lines begin at multiples of 16
  *                bytes, or 1 at any address: each warp then copies neighbours of one k, at constant offsets
  *   HX_VEC4     1: an operand laid out [line][k] is copied as float4 along k, and is laid out so in local
- * memory. There are four times as many copies of single floats, which cost a small tile more than its fma
+ *                memory. There are four times as many copies of single floats, which cost a small tile more than
+ *                its fma
  *   HX_AHEAD     steps of k whose operands are read into registers at once; HX_VEC4: 4; otherwise HX_TILE_K is an even
  *                multiple of it
  *   HX_SPREAD    steps of k from the copies of A in a tile to the first half of those of B, and on to the others
@@ -23,8 +24,8 @@
  *   HX_DIRECT    1: a tile is stored from the registers if possible; 0: always through local memory
  *   HX_AT_ONCE   elements of a tile that an item stores at once if it goes through local memory by elements; each
  *                store waits for local memory, and with beta for C
- * HX_SPARE     unused float4s of local memory: NVIDIA's compiler limits the registers of an item so that as many groups
- *                fit as local memory has room for, and then loads operands late */
+ *   HX_SPARE     unused float4s of local memory: NVIDIA's compiler limits the registers of an item so that as many
+ *                groups fit as local memory has room for, and then loads operands late */
 #if HX_SHAPE_TILES
 
 #ifndef HX_SLICES

@@ -3,18 +3,18 @@
  * it would finish by the time T at which all would end (finish.h). How much of it is taken at once depends on the cost
  * of one more launch, which is low if the launch is queued behind another, and on how well the rate is known:
  *  - If launches are cheap, a part of the fair share is taken. A chunk in flight cannot be taken back, so the part is
- * one of all that the device has still to do, with what is in flight. The less certain the rate, the smaller the part,
- * and it is half as large if nothing is in flight: then the first two chunks have the same length, and the end of the
- *    first shows the rate while the second is computed. No chunk is shorter than LAUNCHES launches at a rate lower by
- * one sigma, nor shorter than an eighth of the device's part of the run, because short launches leave a device half
- * idle.
+ *    one of all that the device has still to do, with what is in flight. The less certain the rate, the smaller the
+ *    part, and it is half as large if nothing is in flight: then the first two chunks have the same length, and the end
+ *    of the first shows the rate while the second is computed. No chunk is shorter than LAUNCHES launches at a rate
+ *    lower by one sigma, nor than an eighth of the device's part of the run: short launches leave a device half idle.
  *  - If one more launch costs more than the error in the rate is expected to cost, all is taken at once: the amount
- * that minimises the expected later end of the two sides. One slice more delays the device by 1 / rate if it ends last,
- * and saves the others 1 / rates if it does not. So the device should end last with a probability of its part of all
- * rates (the newsvendor's rule; the end of the others moves, too, hence the factor of their part). If the error costs
- * more, a part is taken first. A device whose next launch would gain almost nothing gets no more chunks. The gain would
- * be within the noise, and the time of so short a launch (a minimum launch time, the end of a stall) would mislead the
- * model about longer ones. */
+ *    that minimises the expected later end of the two sides. One slice more delays the device by 1 / rate if it ends
+ *    last, and saves the others 1 / rates if it does not. So the device should end last with a probability of its part
+ *    of all rates (the newsvendor's rule; the end of the others moves, too, hence the factor of their part). If the
+ *    error costs more, a part is taken first.
+ *
+ * A device whose next launch would gain almost nothing gets no more chunks. The gain would be within the noise, and the
+ * time of so short a launch (a minimum launch time, the end of a stall) would mislead the model about longer ones. */
 #include <math.h>
 
 #include "runtime/sched/policy.h"

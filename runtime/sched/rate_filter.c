@@ -8,10 +8,11 @@
  *
  * Innovations are clipped (Huber), because times have outliers: another program may use a core for a while. Up to
  * ln 1.5 they are not clipped. Beyond that, the limit depends on r, the number of outliers of the same sign in a row
- * with this one, because outliers that repeat are a change: too long:   |e'| <= ln 1.5 * 2^(d - 1)    d: see
- * limit_doublings too short:  |e'| <= ln 1.5 * 2 * 4^(r - 1) Disturbances make nothing faster, and a device that seems
- * slow is rarely measured again, so times that are too short count sooner. When the limit rises, P[rate][rate] grows by
- * (SHIFT rate)^2. */
+ * with this one, because outliers that repeat are a change:
+ *     too long:   |e'| <= ln 1.5 * 2^(d - 1)    d: see limit_doublings
+ *     too short:  |e'| <= ln 1.5 * 2 * 4^(r - 1)
+ * Disturbances make nothing faster, and a device that seems slow is rarely measured again, so times that are too short
+ * count sooner. When the limit rises, P[rate][rate] grows by (SHIFT rate)^2. */
 #include "runtime/sched/rate_filter.h"
 
 #include <math.h>
