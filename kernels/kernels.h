@@ -56,7 +56,8 @@
  *     Tiles are counted along the rows of C. Tiles before full_tiles are computed by a group each, over all of k; the
  *     panels of the others are spread over groups, row.slices panels a group, and their sums go to partials.
  *     row.slices > 1: full tiles only if k has no more panels than that. join != 0, if row.chains: the launch adds
- *     those panels itself. tickets has a counter for each panel of those tiles; all are 0 before the launch and after it.
+ *     those panels itself. tickets has a counter for each panel of those tiles; all are 0 before the launch and after
+ *     it.
  *     HX__SHAPE_TILES: no `layout`. An operand laid out [k][line] has its lines at multiples of 16 bytes if row.width
  *     == 4, anywhere if it is 1; one laid out [line][k] at multiples of 16 bytes if row.vec4, else anywhere. A has at
  *     least tile_m rows, B at least tile_n columns, and a multiple of row.width of those laid out [k][line].

@@ -33,14 +33,15 @@ struct call {
 
 static uint64_t identity_of(unsigned d) { return hx__identity("simulated", (const char[]){(char)('a' + d), 0}); }
 
-static hx__rate_key key_of(uint64_t device, uint64_t who, size_t slices) {
-  return (hx__rate_key){.device = device, .needs = 1, .who = who, .size_class = hx__size_class(slices), .threads = 1};
+static hx__rate_key key_of(uint64_t device, uint64_t company, size_t slices) {
+  return (hx__rate_key){
+      .device = device, .needs = 1, .company = company, .size_class = hx__size_class(slices), .threads = 1};
 }
 
-static uint64_t who_of(const call *c, hx__choice choice) {
-  uint64_t who = choice.cpu ? identity_of(SIM_DEVICES) : 0;
-  for (unsigned i = 0; i < choice.devices; i++) who += identity_of(c->order[i]);
-  return who;
+static uint64_t company_of(const call *c, hx__choice choice) {
+  uint64_t company = choice.cpu ? identity_of(SIM_DEVICES) : 0;
+  for (unsigned i = 0; i < choice.devices; i++) company += identity_of(c->order[i]);
+  return company;
 }
 
 static double clock_ns(const call *c) { return SIM_BEGAN_NS + c->world->now; }
@@ -130,9 +131,9 @@ static hx__chunk cpu_redoes(void *self, double *check_ns) {
   return hx__redo_next_part(&c->run, overdue, 1, now_ns);
 }
 
-/* The estimate in company `who`; else the one alone, with a greater sigma. */
-static hx__estimate part_of(const sim_hx *hx, uint64_t id, uint64_t who, size_t slices) {
-  const hx__rate_key key = key_of(id, who, slices), alone = key_of(id, id, slices);
+/* The estimate in company `company`; else the one alone, with a greater sigma. */
+static hx__estimate part_of(const sim_hx *hx, uint64_t id, uint64_t company, size_t slices) {
+  const hx__rate_key key = key_of(id, company, slices), alone = key_of(id, id, slices);
   hx__estimate e = hx__model_estimate(hx->model, &key, hx->now_s);
   if (e.samples) return e;
   e = hx__model_estimate(hx->model, &alone, hx->now_s);
@@ -158,7 +159,7 @@ static void fill_cost_inputs(call *c, size_t slices, const sim_guess *guess, hx_
       c->order[j] = c->order[j - 1];
       c->order[j - 1] = t;
     }
-  const uint64_t all = who_of(c, (hx__choice){m->devices, true}), cpu = identity_of(SIM_DEVICES);
+  const uint64_t all = company_of(c, (hx__choice){m->devices, true}), cpu = identity_of(SIM_DEVICES);
   p->cpu_alone = part_of(c->hx, cpu, cpu, slices);
   if (!p->cpu_alone.samples) {
     p->cpu_alone = hx__prior_cpu;
@@ -170,7 +171,7 @@ static void fill_cost_inputs(call *c, size_t slices, const sim_guess *guess, hx_
   hx__reconcile(&p->cpu_alone, &p->cpu_beside);
   for (unsigned i = 0; i < m->devices; i++) {
     const unsigned d = c->order[i];
-    const uint64_t devices = who_of(c, (hx__choice){m->devices, false});
+    const uint64_t devices = company_of(c, (hx__choice){m->devices, false});
     hx__estimate e = part_of(c->hx, identity_of(d), all, slices);
     if (!e.samples) e = guess_of(guess, d);
     p->device[i].beside = e;
@@ -184,7 +185,7 @@ static void fill_cost_inputs(call *c, size_t slices, const sim_guess *guess, hx_
     p->device[i].by_ring = c->hx->copies;
   }
   for (unsigned i = 0; i < 2u * m->devices + 1u; i++) {
-    const hx__rate_key key = key_of(0, who_of(c, hx__choice_of(i, m->devices)), slices);
+    const hx__rate_key key = key_of(0, company_of(c, hx__choice_of(i, m->devices)), slices);
     p->call[i] = hx__model_estimate_exact(c->hx->model, &key, c->hx->now_s);
     if (i > m->devices && hx__model_consecutive_calls(c->hx->model, &key) == 1) p->first_of_pair = i;
   }
@@ -223,7 +224,7 @@ static void begin_run(call *c, const hx__cost_inputs *p, size_t slices) {
                                     .trial = part < 1.0 ? (size_t)ceil(part * (double)slices) : 0,
                                     .expected = c->choice.cpu ? p->device[i].beside : p->device[i].alone,
                                     .idle = p->device[i].idle,
-                                    .key = key_of(identity_of(d), who_of(c, c->choice), slices),
+                                    .key = key_of(identity_of(d), company_of(c, c->choice), slices),
                                     .may_be_redone = c->choice.cpu,
                                     .grain = m->device[d].grain ? m->device[d].grain : 1,
                                     .most = slices,
@@ -237,10 +238,10 @@ static void begin_run(call *c, const hx__cost_inputs *p, size_t slices) {
 /* The model learns from the call. */
 static void learn_from_call(call *c, const hx__cost_inputs *p, double ns, double joules) {
   const hx__decision *const decision = &c->hx->decision;
-  const uint64_t who = who_of(c, c->choice);
+  const uint64_t company = company_of(c, c->choice);
   const size_t slices = c->work.slices;
-  hx__run_result r = {.cpu = key_of(identity_of(SIM_DEVICES), who, slices),
-                      .call = key_of(0, who, slices),
+  hx__run_result r = {.cpu = key_of(identity_of(SIM_DEVICES), company, slices),
+                      .call = key_of(0, company, slices),
                       .cpu_expected = c->choice.devices ? p->cpu_beside : p->cpu_alone,
                       .turn = decision->turn,
                       .best = decision->choice == decision->best,

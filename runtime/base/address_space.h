@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Whether there is enough address space for another library that cannot handle a failing allocation. */
-#ifndef HX_BASE_ROOM_H
-#define HX_BASE_ROOM_H
+#ifndef HX_BASE_ADDRESS_SPACE_H
+#define HX_BASE_ADDRESS_SPACE_H
 
 #include <stdbool.h>
 #include <stddef.h>

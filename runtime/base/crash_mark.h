@@ -4,8 +4,8 @@
  * when the process ends, however it ends. So a mark without a lock was left by a process that crashed. No process
  * number is needed, which in a container could be the same each time. A process that exits normally removes its marks,
  * and a forked child does not keep its parent's locks alive. */
-#ifndef HX_BASE_CACHE_TRIAL_H
-#define HX_BASE_CACHE_TRIAL_H
+#ifndef HX_BASE_CRASH_MARK_H
+#define HX_BASE_CRASH_MARK_H
 
 #include <stdbool.h>
 #include <sys/types.h>

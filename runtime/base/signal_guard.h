@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A failing write must not end the program. While hx writes, the signals for a pipe without a reader (SIGPIPE) and for
  * the limit on file sizes (SIGXFSZ) are blocked for this thread, and those that the write raised are discarded. */
-#ifndef HX_BASE_HUSH_H
-#define HX_BASE_HUSH_H
+#ifndef HX_BASE_SIGNAL_GUARD_H
+#define HX_BASE_SIGNAL_GUARD_H
 
 #include <errno.h>
 #include <signal.h>

@@ -37,7 +37,7 @@ void hx__trace_chunk(hx__trace *trace, const hx__trace_slice *slice);
 void hx__trace_transfer(hx__trace *trace, size_t device, uint64_t from_ns, uint64_t to_ns, size_t bytes,
                         const char *what);
 
-/* Who is to work on a call, and why. */
+/* The participants of a call, and why they were chosen. */
 typedef struct hx__trace_choice {
   const char *reason;
   unsigned devices; /* of them, beside the CPU or without it */

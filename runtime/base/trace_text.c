@@ -59,7 +59,7 @@ void hx__trace_write(hx__trace_text *t) {
   const size_t bytes = t->used + HX__TRACE_END_BYTES;
   put(t, HX__TRACE_END, HX__TRACE_END_BYTES);
   size_t done = 0;
-  const hx__signal_guard hush = hx__signal_guard_begin();
+  const hx__signal_guard guard = hx__signal_guard_begin();
   while (done < bytes && !t->broken) {
     const ssize_t n = pwrite(t->fd, t->text + done, bytes - done, t->end + (off_t)done);
     if (n >= 0) done += (size_t)n;
@@ -69,7 +69,7 @@ void hx__trace_write(hx__trace_text *t) {
     if (pwrite(t->fd, HX__TRACE_END, HX__TRACE_END_BYTES, t->end) == (ssize_t)HX__TRACE_END_BYTES)
       (void)!ftruncate(t->fd, t->end + (off_t)HX__TRACE_END_BYTES);
   }
-  hx__signal_guard_end(&hush, t->broken);
+  hx__signal_guard_end(&guard, t->broken);
   if (!t->broken) t->end += (off_t)t->used - (off_t)HX__TRACE_END_BYTES;
   t->used = 0;
 }

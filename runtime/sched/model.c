@@ -56,7 +56,7 @@ uint64_t hx__identity(const char *name, const char *driver) {
 
 /* A hash of a key without its size class. */
 static uint64_t family_of(const hx__rate_key *k) {
-  return mix_bits(k->device + 0x9e3779b97f4a7c15u * k->needs) + k->who + ((uint64_t)k->threads << 8 | k->power);
+  return mix_bits(k->device + 0x9e3779b97f4a7c15u * k->needs) + k->company + ((uint64_t)k->threads << 8 | k->power);
 }
 
 static hx__model_entry *set_of(hx__model *m, const hx__rate_key *k) {
@@ -70,7 +70,7 @@ static unsigned char *is_family_known(hx__model *m, const hx__rate_key *k) {
 }
 
 static bool is_same_key(const hx__rate_key *a, const hx__rate_key *b) {
-  return a->device == b->device && a->needs == b->needs && a->who == b->who && a->size_class == b->size_class &&
+  return a->device == b->device && a->needs == b->needs && a->company == b->company && a->size_class == b->size_class &&
          a->threads == b->threads && a->power == b->power;
 }
 

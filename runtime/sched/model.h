@@ -18,7 +18,7 @@
 typedef struct hx__rate_key {
   uint64_t device; /* hx__identity of one; 0: whole calls */
   uint64_t needs;
-  uint64_t who;        /* the company: the sum of the identities of all participants, this one included */
+  uint64_t company;    /* the sum of the identities of all participants, this one included */
   uint32_t size_class; /* floor(log2(units)) of the task */
   uint16_t threads;
   uint16_t power; /* hx__power */

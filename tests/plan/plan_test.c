@@ -77,10 +77,10 @@ static hx__plan plan_of(const hx__plan_snapshot *s) {
 static void check_keys(const hx__plan *plan) {
   uint64_t company = plan->cpu_works ? HX__CPU_IDENTITY : 0;
   for (size_t i = 0; i < plan->devices; i++) company += plan->device[i].key.device;
-  CHECK(plan->call_key.who == company && plan->cpu_key.who == company, "keys of another company");
+  CHECK(plan->call_key.company == company && plan->cpu_key.company == company, "keys of another company");
   CHECK(plan->call_key.threads == (plan->cpu_works ? plan->threads : 0), "a key of %u threads", plan->call_key.threads);
   for (size_t i = 0; i < plan->devices; i++)
-    CHECK(plan->device[i].key.who == company &&
+    CHECK(plan->device[i].key.company == company &&
               plan->device[i].entry == DEVICES - (plan->device[i].key.device - 1001) / 2,
           "device %zu has the key of another one", i);
 }

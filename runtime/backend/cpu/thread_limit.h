@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Checks that the system can start threads. */
-#ifndef HX_BACKEND_CPU_TRIAL_H
-#define HX_BACKEND_CPU_TRIAL_H
+#ifndef HX_BACKEND_CPU_THREAD_LIMIT_H
+#define HX_BACKEND_CPU_THREAD_LIMIT_H
 
 #include <stddef.h>
 

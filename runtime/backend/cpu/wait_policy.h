@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Decides whether a thread pool is worth waiting for, from the time that the regions of one calling thread have saved
  * and the time that they made it wait. Pure: the clock and the threads are in pool.c. */
-#ifndef HX_BACKEND_CPU_PATIENCE_H
-#define HX_BACKEND_CPU_PATIENCE_H
+#ifndef HX_BACKEND_CPU_WAIT_POLICY_H
+#define HX_BACKEND_CPU_WAIT_POLICY_H
 
 #include <stdbool.h>
 #include <stdint.h>
