@@ -2,11 +2,11 @@
  * The conformance test: random tasks on every combination of threads, ISA, policy and memory mode, on the devices that
  * the command line names, compared with the scalar definition bit for bit.
  *
- *     bits_test [--devices LIST] [--memory MODE] [--threads N] [--isa I] [--schedule S] [--timeout-ms T] [--tile MxNxK]
- * [--cases N]
- *               [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--seconds S] [--context C --case I]
+ *     bits_test [--devices LIST] [--memory MODE] [--threads N] [--isa I] [--schedule S] [--timeout-ms T]
+ *               [--tile MxNxK] [--cases N] [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--seconds S] [--context C
+ * --case I]
  *
- * Prints a line that repeats each failing case. Exits 77 where no device of the list is usable. */
+ * Prints a line that repeats each failing case. Exits with 77 if no device of the list is usable. */
 #include <fenv.h>
 #include <inttypes.h>
 #include <math.h>

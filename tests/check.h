@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the hand-written tests have in common: a check that counts, and prints what failed. */
+ * Shared by the hand-written tests: a check that counts, and prints what failed. */
 #ifndef HX_TESTS_CHECK_H
 #define HX_TESTS_CHECK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a file or a folder that hx means to use may turn out to be: a table for all tests of files. Each row makes
- * `path` something else; *skip says why it cannot do so here. */
+ * The kinds of files and folders that hx may find where it expects its own: a table for all tests of files. Each row
+ * makes `path` something else. */
 #ifndef HX_TESTS_HOSTILE_H
 #define HX_TESTS_HOSTILE_H
 

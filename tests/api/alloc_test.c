@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Memory and threads that run out: each call of scarce/calls.c is made with the first request of malloc's kin refused,
- * then the second, and so on, once only that one and once all that follow, too; then likewise with pthread_create. Each
- * time in a process of its own. The call ends in HX_OK with the right bits, or in an error with nothing written; the
- * same call then works; and after hx_close no more is left than of a process to which nothing was refused.
+ * Memory and threads that run out. Each call of scarce/calls.c is made with the first allocation refused, then with the
+ * second, and so on, once only that one and once all that follow, too; then likewise with pthread_create, each time in
+ * another process. The call returns HX_OK with the right bits, or an error with nothing written; the same call then
+ * works; and after hx_close no more memory is left than in a process to which nothing was refused.
  *     alloc_test [--devices LIST [--memory MODE]] [--only NAME]
  * With LIST a driver's devices take the place of the simulated ones: only the rows marked so are run, and a call's
  * first kernels are built, or taken from the cache, while memory runs out. */

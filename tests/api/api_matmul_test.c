@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The product's arguments: refusals with C as it was, empty shapes, what is not read, and which overlaps are accepted.
- * On the CPU alone. */
+ * The arguments of products: refusals that leave C unchanged, empty shapes, operands that are not read, and which
+ * overlaps are accepted. On the CPU alone. */
 #include <math.h>
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Asynchronous tasks without bound: ten thousand in flight need a few threads, each ends by itself and by hx_wait in
- * any order, hx_close waits for them, and where no thread can be had they are done all the same. */
+ * any order, hx_close waits for them, and if no thread can be started they are computed all the same. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>

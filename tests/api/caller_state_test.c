@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a call guarantees to its thread: every public function leaves the floating-point state and its flags unchanged,
- * and a cancelled thread leaves nothing locked. caller_state_test [--devices LIST]      default: the CPU and a
- * simulated device  */
+ * and a cancelled thread leaves nothing locked.
+ *     caller_state_test [--devices LIST]      default: the CPU and a simulated device  */
 #include <fenv.h>
 #include <math.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a host process may do while calls of hx are in flight: fork and continue or exec, receive signals in every wait,
- * close a context with tasks in flight, and end by exit or exec on any thread. host_process_test [--devices LIST]
- * default: the CPU and a simulated device  */
+ * close a context with tasks in flight, and end by exit or exec on any thread.
+ *     host_process_test [--devices LIST]      default: the CPU and a simulated device  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>

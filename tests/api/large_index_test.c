@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sizes and indices beyond 2^32 elements, on reserved memory of which few pages are ever written: reads elsewhere
- * return the shared page of zeros. large_index_test [DEVICES]      default: cpu  */
+ * return the shared page of zeros.
+ *     large_index_test [DEVICES]      default: cpu  */
 #include <stdint.h>
 #include <sys/mman.h>
 

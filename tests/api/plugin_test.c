@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A plugin that holds hx is loaded, used and closed again and again, by threads that are not the main one and end
- * afterwards: what hx has left behind must not run in unmapped memory, and must not grow.
+ * A plugin that is linked with hx is loaded, used and closed repeatedly, by threads that are not the main one and end
+ * afterwards. Threads of hx must not run in unmapped memory then, and memory must not grow.
  *     plugin_test PLUGIN  */
 #include <dirent.h>
 #include <dlfcn.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A program with more rights than its caller (setuid, setgid, file capabilities) uses hx: no variable of the caller's
- * has any effect, no library that they name is loaded, no file is kept, and the CPU works alone.
+ * has any effect, no library that they name is loaded, no file is written, and the CPU works alone.
  *     secure_test LIBRARY        LIBRARY records that it was loaded (layers/evil_library.c)
  *     secure_test --inside DIR   what each copy of this program does; the exit status says what it found  */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The checking layer catches what it is for, and nothing else:
+ * The checking layer finds the violations that it is written for, and no others:
  *     check_layer_test libcheck_layer.so  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The files of the cache: what is kept comes back whole or not at all, whatever happened to the file, the folder, the
- * disk or a process beside this one. */
+ * The files of the cache: what was written is read back completely or not at all, whatever happened to the file, the
+ * folder, the disk or another process. */
 #define _GNU_SOURCE
 #include "runtime/base/cache_dir.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of settings: good and bad values of every row from both sources, which source wins, what is warned of, and
- * that no locale matters. That a setuid program ignores the environment is not tested: it needs such a program. */
+ * The table of settings: good and bad values of every row from both sources, which source wins, which
+ * warnings there are, and that the locale has no effect. secure_test tests that a setuid program ignores the
+ * environment. */
 #define _GNU_SOURCE
 #include <locale.h>
 #include <sys/wait.h>

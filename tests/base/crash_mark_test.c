@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A driver that crashes because of a cached program does so only once: ten processes in a row, on a host and as process
- * 1 of ten containers; beside forked children that live on, processes that end in an orderly way, more processes than a
- * file has marks, and file systems that have no locks. */
+ * 1 of ten containers; beside forked children that go on, processes that exit normally, more processes than a file has
+ * marks, and file systems without locks. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Energy: the counters of a folder made up here, what a report says of a call, and what HX_OBJECTIVE makes of counters
- * that can be read and of such that cannot. Each scenario is a process of its own: the counters belong to it. */
+ * Energy: counters in a folder that the test makes, the joules of a report, and what HX_OBJECTIVE does with counters
+ * that can be read and with others. Each scenario runs in its own process, because counters belong to the process. */
 #define _GNU_SOURCE
 #include <ftw.h>
 #include <math.h>

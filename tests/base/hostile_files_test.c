@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files and folders that are not what hx takes them for (hostile.h), full disks, a folder that is taken away: a kept
- * file is then missed, with a reason at HX_LOG=info, a trace is not written, with a warning; calls go well, results are
- * right, nothing of the user's is changed, and no file is read that is not hx's. */
+ * Files and folders that are not what hx expects (hostile.h), full disks, a folder that is removed. A cached file is
+ * then not used, with a reason at HX_LOG=info, and a trace is not written, with a warning. Calls succeed, results are
+ * right, no file of the user is changed, and no file is read that hx has not written. */
 #define _GNU_SOURCE
 #include "tests/hostile.h"
 

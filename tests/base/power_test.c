@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The power source of machines that are made up here; a supply whose driver never answers holds up no call. */
+ * The power source of machines that the test describes. A power supply whose driver does not answer delays no call. */
 #include <fcntl.h>
 #include <sys/stat.h>
 

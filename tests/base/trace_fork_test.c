@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A forked child that lives on does not keep the trace of its parent from it: the next context writes on. */
+ * A forked child that goes on does not block the trace of its parent: the next context continues it. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>

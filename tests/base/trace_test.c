@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * HX_TRACE: what python3's json module and the rules of the format say of files that were closed, that never were, that
- * several contexts, threads and processes wrote, and of one on a full disk.
+ * HX_TRACE: python3's json module and the rules of the format accept files that were closed, that were never closed,
+ * that several contexts, threads and processes wrote, and one on a full disk.
  *     trace_test [--devices LIST]      default: cpu,sim  */
 #include <fcntl.h>
 #include <math.h>

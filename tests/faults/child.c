@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A child of the fault matrix: one process of work with an OpenCL device, in which one call goes wrong. Every bit is
- * compared, every call is timed, and what it holds at the end is counted. */
+ * compared, every call is timed, and what it has allocated at the end is counted. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>

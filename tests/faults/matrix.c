@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The fault matrix: every OpenCL entry that a workload uses x the number of the call x what goes wrong x memory mode x
- * what the device looks like. Each cell is a process of its own; see child.c for what it does and has to hold.
+ * what the device looks like. Each cell is a process of its own; see child.c for what it does and checks.
  *     fault_matrix --fault LIB --dress LIB [--all | --sample N] [--seed TEXT] [--positions N] [--jobs N]
  *                  [--scratch DIR] [--modes LIST] [--cell ENTRY:NTH:KIND:MODE:DRESS:ARM:CODE]
  * SIGINT and SIGTERM end it early, with the table of what has run. A call's numbers count from the process's start, or

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * How long a process had work to do and no core to do it on. A call's time limit does not count that, so that a busy
- * machine makes no call late. */
+ * machine does not make calls time out. */
 #ifndef HX_TESTS_FAULTS_STARVED_H
 #define HX_TESTS_FAULTS_STARVED_H
 

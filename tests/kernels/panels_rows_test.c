@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * panels_rows_test [--small]: rows of a set whose groups have a panel each, on every device of this process by OpenCL
- * 1.2 alone: the panels added by a launch of their own, and by the product's own as they end; operands that end with
- * their last element, rows and columns that fill no tile. The rows that two stages and no PTX suffice for, but the
- * greatest. --small: one row, by two launches; a simulator sees no order between groups in what tickets order. */
+ * panels_rows_test [--small]: rows of a set whose groups compute a panel each, on every device of this process by
+ * OpenCL 1.2 alone. The panels are added by a second launch, and by the product's own launch as they end; operands end
+ * with their last element, and rows and columns do not fill tiles. Rows that need no PTX and no more than two stages
+ * are run, except for the largest. --small: one row, by two launches, because a simulator does not see that tickets
+ * order groups. */
 #include "tests/kernel_device.h"
 
 #include "tests/check.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenCL layer that makes a CPU device look like an NVIDIA card, so that what hx does with such a card's set of rows
- * (programs by row and layout, kept ones, plans, copies, joins) runs where there is none. Kernels are built without
+ * (programs by row and layout, cached ones, plans, copies, joins) runs without one. Kernels are built without
  * PTX, which is the same but for the ring of tiles, and without optimization, which takes PoCL minutes; rows that
  * cannot do without PTX, the largest tiles, whose self-tests take as long, and reductions do not build. */
 #include "tests/layers/layer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An OpenCL layer that stops the program where it breaks a rule of memory that drivers let pass and devices do not:
+ * An OpenCL layer that stops the program if it breaks a rule of memory that drivers do not check:
  *   - a plain pointer as an SVM argument on a device without system SVM
  *   - two live buffers of a context over overlapping host memory (CL_MEM_USE_HOST_PTR)
  *   - a kernel enqueued while the host holds a map for writing of memory that it uses (buffers, coarse-grain SVM)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The entries that the fault layer stands before, and of what sort each is:
+ * The entries that the fault layer wraps, and the sort of each:
  *   QUERY    returns its status; nothing stands in for what it would have done (queries, arguments, references)
  *   ACT      returns its status; silent, it returns success at once (waits, releases, builds)
  *   COMMAND  enqueues; silent, a marker stands in for it: queue q, wait list n and w, event e

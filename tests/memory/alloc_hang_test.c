@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A driver whose allocation never returns, under fault_layer: hx_alloc gives memory all the same, and waits for the
- * driver no longer than HX_TIMEOUT_MS where that is a number, and two seconds otherwise.
+ * A driver whose allocation never returns, under fault_layer: hx_alloc returns memory all the same, and waits for
+ * the driver at most HX_TIMEOUT_MS if that is a number, and two seconds otherwise.
  *     alloc_hang_test DEVICES MEMORY ENTRY CASE */
 #include "tests/check.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Registered memory and a device that looks like a card: pinned once, in the background or at hx_register, written to
- * the device from where it lies, given back by hx_unregister and hx_close; where it cannot be pinned, by the ring. What
- * is slow on its way through that the CPU does. The bits are right in all of it.
+ * Registered memory and a device that looks like a discrete GPU. The memory is pinned once, in the background or by
+ * hx_register, the device copies it in place, and hx_unregister and hx_close unpin it. If it cannot be pinned, it goes
+ * through the staging ring, and the CPU computes chunks that are slow on that way. The bits are always right.
  *     pin_test libpin_layer.so libcheck_layer.so  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

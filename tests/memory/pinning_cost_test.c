@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Pinning memory for later calls takes several times as long as a call, so the times of such a call must not be learned
  * as a rate. The first calls on a copying stream are not learned, later ones are. Pinned memory is released with the
- * context. pinning_cost_test DEVICE product  shares with the CPU pinning_cost_test DEVICE late     looks like a card,
- * and pins so long that the CPU does its part instead  */
+ * context.
+ *     pinning_cost_test DEVICE product  shares with the CPU
+ *     pinning_cost_test DEVICE late     looks like a card, and pins for so long that the CPU computes its part instead
+ */
 #define HX__CL_ENTRIES_AS_THEY_ARE
 #include "runtime/backend/opencl/entries.h"
 #include "runtime/plan/key.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs kept from one process to the next: each step starts this program anew as a worker, which computes on the
- * device alone, and counts what its log says. The bits are right in every step.
+ * Programs that are cached from one process to the next. Each step starts this program again as a child, which computes
+ * on the device alone, and counts what its log says. The bits are right in every step.
  *     cache_test --devices LIST [--fault LAYER] [--crash LAYER]  */
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * rows_test EMULATION [--small]: every row of kernels/kernels.c, whatever device it is made for, on every device of
  * this process, by OpenCL 1.2 alone and without the runtime: results as integers against the host's kernels and the
- * scalar definition. Sub-groups are the device's own where it has those of the row, else EMULATION (emulation.cl)
- * stands in. */
+ * scalar definition. Sub-groups are the device's own if it has those of the row, and else emulated by EMULATION
+ * (emulation.cl). */
 #include "tests/kernel_device.h"
 
 #include <CL/cl_ext.h>

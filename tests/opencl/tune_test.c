@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the tuner keeps is used by the processes to come, where it is whole and this device has it; the bits are those
- * of any row. A process a step, as a device is opened once. tune_test --devices LIST  */
+ * Later processes use the result of the tuner if it is complete and for this device; the bits are those of any row.
+ * Each step is a process, because a device is opened once in a process.
+ *     tune_test --devices LIST  */
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>

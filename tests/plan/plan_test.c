@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Plans of snapshots that are made by hand, without a context or a device. The same snapshot gives the same bytes, on
- * any thread and whatever was planned in between; it is not changed; and the plan's keys name those that take part. */
+ * any thread and whatever was planned in between; the snapshot is not changed; and the keys name the participants. */
 #include <pthread.h>
 #include <string.h>
 

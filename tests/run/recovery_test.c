@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a failing device does to a call: nothing but lose its part to the CPU. On simulated devices, whose every call
- * can be made to fail or to come late. */
+ * A device that fails only loses its part of a call to the CPU. On simulated devices, of which any call can be made to
+ * fail or to time out. */
 #include <math.h>
 #include <stdint.h>
 #include <sys/mman.h>

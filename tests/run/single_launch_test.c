@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A product that one device computes alone. If the device uses all cores of the machine, nothing can be stored while it
- * computes, and one launch is best. single_launch_test DEVICE        a CPU's; this process runs on one core  */
+ * computes, and one launch is best.
+ *     single_launch_test DEVICE        a CPU-type device; this process runs on one core  */
 #define _GNU_SOURCE
 #include <sched.h>
 

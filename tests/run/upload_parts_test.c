@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products whose operands are uploaded in parts, and whose results are read back while kernels run: C has the same bits
- * as on the CPU. upload_parts_test [DEVICES [TILE [SEED]]]      default: sim, the device's own, 1  */
+ * as on the CPU.
+ *     upload_parts_test [DEVICES [TILE [SEED]]]      default: sim, the device's own, 1  */
 #include "tests/check.h"
 #include "reference/data.h"
 

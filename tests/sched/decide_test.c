@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Single decisions (sched/decide.h): what is tried for lack of knowledge, what is not, and what one costs. */
+ * Single decisions (sched/decide.h): which candidates are explored, which are not, and how long a decision takes. */
 #include <stdio.h>
 
 #include "runtime/base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The model on disk: what one process has learned the next one knows; a file that is damaged, foreign or of tomorrow is
- * as good as none. Each step is a process of its own; they share a folder. */
+ * The model on disk: the next process uses what one process has learned, and ignores a file that is damaged
+ * or truncated. Each step is a process; they share a folder. */
 #include <dirent.h>
 #include <sys/stat.h>
 

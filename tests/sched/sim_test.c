@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The scheduler in virtual time: how near it comes to the best fixed split on machines that are kind and on machines
- * that are not; that every slice is done once whatever fails; that numbers without sense do no harm.
+ * The scheduler in virtual time: how near it comes to the best fixed split on steady machines and on machines that
+ * change; that every slice is delivered once whatever fails; that implausible numbers do no harm.
  *     sim_test [--table] [--schedules N] */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Whether two strided matrices share an element, against marking every one: all small shapes, then random ones, then
- * such whose rows are too many to be walked. */
+ * shapes with too many rows to mark. */
 #include "tests/check.h"
 
 #include "runtime/task/task.h"
