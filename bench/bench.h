@@ -146,9 +146,9 @@ void bench_results_free(bench_results *results);
 void bench_size_text(const bench_row *row, char *text, size_t bytes); /* "2^20", "1000", "2x3x4", "2x3x4 tn" */
 void bench_row_devices(const bench_session *session, uint32_t devices, char *text, size_t bytes);
 
-/* The human table: a head a group, a line a row. */
-void bench_table_head(FILE *f, const bench_row *row);
-void bench_table_row(FILE *f, const bench_row *row);
+/* The table of results that people read: a head for each operation, a line for each row. */
+void bench_print_result_head(FILE *f, const bench_row *row);
+void bench_print_result(FILE *f, const bench_row *row);
 void bench_time_text(double seconds, char *text, size_t bytes);
 void bench_joules_text(double joules, char *text, size_t bytes); /* "n/a": not measured */
 void bench_bytes_text(uint64_t value, char *text, size_t bytes);
@@ -157,14 +157,13 @@ void bench_bytes_text(uint64_t value, char *text, size_t bytes);
  * ones are complete, and where nothing was written, or a run was stopped before it measured anything. */
 bool bench_files_open(const bench_options *options);
 void bench_measured(void); /* there is something worth a file */
-bool bench_files_write(const bench_session *session, const bench_results *results); /* and closes */
-void bench_write_csv(FILE *f, const bench_session *session, const bench_results *results);
-void bench_write_json(FILE *f, const bench_session *session, const bench_results *results);
+bool bench_files_write(const bench_session *session, const bench_results *results);  /* and closes */
+void bench_results_json(const bench_session *session, const bench_results *results); /* the document */
+void bench_devices_csv(const bench_session *session);
 FILE *bench_json_file(void); /* NULL: not asked for */
 FILE *bench_csv_file(void);
 FILE *bench_human_file(const bench_options *options);
 bool bench_files_close(void);
-void bench_json_end(FILE *f); /* the last members and brace of a document */
 
 /* Signals that end a run early, from when files are asked for on. Stopped: whoever measures returns with what he has.
  * bench_stop_end: the program ends by the signal, if there was one. */

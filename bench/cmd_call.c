@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bench/compare.h"
+#include "bench/emit.h"
 #include "bench/measure.h"
 #include "bench/system.h"
 #include "cpu/cpu.h"
@@ -22,6 +23,25 @@ typedef struct bare {
   const struct hx_reduce_args *args;
   uint64_t *slots;
 } bare;
+
+typedef struct cost {
+  const char *op, *type;
+  size_t n, rounds;
+  double offload_ns, kernel_ns, difference_ns;
+} cost;
+
+#define COST(member, ...) BENCH_COLUMN(cost, member, __VA_ARGS__)
+static const bench_column columns[] = {
+    COST(op, .name = "op"),
+    COST(type, .name = "type", .head = "type", .width = -4),
+    COST(op, .head = "op", .width = -12),
+    COST(n, .name = "n", .head = "n", .kind = BENCH_SIZE, .width = 8),
+    COST(offload_ns, .name = "offload_ns", .head = "hx_offload", .kind = BENCH_NUMBER, .width = 12, .digits = 1),
+    COST(kernel_ns, .name = "kernel_ns", .head = "bare kernel", .kind = BENCH_NUMBER, .width = 12, .digits = 1),
+    COST(difference_ns, .head = "difference", .kind = BENCH_NUMBER, .width = 12, .digits = 1),
+    COST(rounds, .name = "rounds", .head = "", .kind = BENCH_SIZE, .width = 8),
+};
+static const bench_table table = BENCH_TABLE(columns);
 
 typedef struct whole {
   hx_context *hx;
@@ -45,7 +65,7 @@ static double sample_whole(void *self, unsigned calls) {
   return status == HX_OK ? seconds : -1;
 }
 
-static bool call_one(bench_session *session, bench_subject *subject, bool first, bench_results *results) {
+static bool call_one(bench_session *session, bench_subject *subject, bench_results *results) {
   hx__config config;
   hx__isa isa = hx__config_read(&config, NULL) == HX_OK ? config.isa : HX__ISA_AUTO;
   const hx__cpu_kernels *kernels = hx__cpu_kernels_for(isa);
@@ -68,20 +88,12 @@ static bool call_one(bench_session *session, bench_subject *subject, bool first,
   if (!right) fputs("hx-bench: the result is not what the definition says\n", stderr);
   if (rounds) {
     bench_measured();
-    double offload = 1e9 * bench_median(field[0].samples, rounds);
-    double kernel = args->n ? 1e9 * bench_median(field[1].samples, rounds) : 0;
-    if (session->human)
-      fprintf(session->human, "%-4s %-12s %8zu %12.1f %12.1f %12.1f %8zu\n", subject->row.type, subject->row.op,
-              args->n, offload, kernel, offload - kernel, rounds);
+    const double offload = 1e9 * bench_median(field[0].samples, rounds);
+    const double kernel = args->n ? 1e9 * bench_median(field[1].samples, rounds) : 0;
+    const cost c = {subject->row.op, subject->row.type, args->n, rounds, offload, kernel, offload - kernel};
+    if (session->human) bench_print_row(session->human, &table, &c);
     if (session->human) fflush(session->human);
-    if (bench_json_file())
-      fprintf(bench_json_file(),
-              "%s\n    {\"op\": \"%s\", \"type\": \"%s\", \"n\": %zu, \"offload_ns\": %.9g, \"kernel_ns\": %.9g, "
-              "\"rounds\": %zu}",
-              first ? "" : ",", subject->row.op, subject->row.type, args->n, offload, kernel, rounds);
-    if (bench_csv_file())
-      fprintf(bench_csv_file(), "%s%s,%s,%zu,%.9g,%.9g,%zu\n", first ? "op,type,n,offload_ns,kernel_ns,rounds\n" : "",
-              subject->row.op, subject->row.type, args->n, offload, kernel, rounds);
+    bench_emit_row(&table, &c);
   }
   for (int i = 0; i < 2; i++) free(field[i].samples);
   free(slots);
@@ -89,7 +101,7 @@ static bool call_one(bench_session *session, bench_subject *subject, bool first,
   return true;
 }
 
-static bool call_op(bench_session *session, hx_op op, hx_type type, bool first, bench_results *results) {
+static bool call_op(bench_session *session, hx_op op, hx_type type, bench_results *results) {
   static const size_t standard[] = {0, 1, 16, 64, 256, 1000};
   const bench_options *options = session->options;
   size_t count = options->size_count ? options->size_count : sizeof standard / sizeof standard[0], most = 1;
@@ -105,8 +117,7 @@ static bool call_op(bench_session *session, hx_op op, hx_type type, bool first, 
     if (n == 0 && op >= HX_MIN && op <= HX_ARGMAX) continue; /* they have no result */
     bench_subject subject;
     bench_reduce_subject(&arrays, op, type, n, &subject);
-    fine = call_one(session, &subject, first, results);
-    first = false;
+    fine = call_one(session, &subject, results);
   }
   bench_arrays_free(session, &arrays);
   return fine;
@@ -116,28 +127,25 @@ static int run(bench_session *session) {
   const bench_options *options = session->options;
   bench_results results = {0};
   uint32_t ops = options->ops ? options->ops : 1u << HX_SUM, types = options->types ? options->types : 1u << HX_F32;
-  FILE *json = bench_json_file();
   if (session->human) {
     bench_system_print(session->human, session);
-    fprintf(session->human, "\n%-4s %-12s %8s %12s %12s %12s %8s   (ns of a call, medians)\n", "type", "op", "n",
-            "hx_offload", "bare kernel", "difference", "rounds");
+    static const char *const titles[] = {"  rounds   (ns of a call, medians)"};
+    fputc('\n', session->human);
+    bench_print_head(session->human, &table, titles);
   }
-  if (json) {
-    fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"call\",\n  \"system\": ", json);
-    bench_system_json(json, session);
-    fputs(",\n  \"calls\": [", json);
-  }
-  bool first = true, fine = true;
+  bench_json_begin("call");
+  bench_system_json(session);
+  bench_json_open("calls", '[');
+  bool fine = true;
   hx__fpenv before = hx__fpenv_enter(); /* the bare kernels want it; hx_offload finds it there */
   for (hx_type type = HX_F32; type <= HX_U32; type++)
     for (hx_op op = HX_SUM; fine && op <= HX_PROD; op++) {
       if (bench_stopped() || !(ops & 1u << op) || !(types & 1u << type)) continue;
-      fine = call_op(session, op, type, first, &results);
-      first = false;
+      fine = call_op(session, op, type, &results);
     }
   hx__fpenv_leave(before);
-  if (json) fputs("]", json);
-  if (json) bench_json_end(json);
+  bench_json_close(']');
+  bench_json_end();
   return fine && !results.failed ? BENCH_OK : BENCH_FAILED;
 }
 

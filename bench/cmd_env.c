@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/emit.h"
 #include "bench/bench.h"
 #include "bench/text.h"
 #include "runtime/base/config.h"
@@ -27,35 +28,18 @@ static void print_table(FILE *f, const hx__config_row *rows, size_t count) {
   }
 }
 
-static void write_json(FILE *f, const hx__config_row *rows, size_t count) {
-  fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"env\", \"variables\": [", f);
-  for (size_t i = 0; i < count; i++) {
-    fputs(i ? ",\n  {\"name\": " : "\n  {\"name\": ", f);
-    bench_json_string(f, rows[i].name);
-    fputs(", \"values\": ", f);
-    bench_json_string(f, rows[i].values);
-    fputs(", \"default\": ", f);
-    bench_json_string(f, rows[i].deflt);
-    fputs(", \"help\": ", f);
-    bench_json_string(f, rows[i].help);
-    fputs(", \"current\": ", f);
-    bench_json_string(f, getenv(rows[i].name));
-    fputs("}", f);
-  }
-  fputs("]}\n", f);
-}
+typedef struct variable {
+  hx__config_row row;
+  const char *current;
+} variable;
 
-static void write_csv(FILE *f, const hx__config_row *rows, size_t count) {
-  fputs("name,values,default,current\n", f);
-  for (size_t i = 0; i < count; i++) {
-    const char *value = getenv(rows[i].name);
-    const char *const fields[] = {rows[i].name, rows[i].values, rows[i].deflt, value ? value : ""};
-    for (size_t c = 0; c < 4; c++) {
-      bench_csv_string(f, fields[c]);
-      fputc(c < 3 ? ',' : '\n', f);
-    }
-  }
-}
+#define VARIABLE(member, ...) BENCH_COLUMN(variable, member, __VA_ARGS__)
+static const bench_column columns[] = {
+    VARIABLE(row.name, .name = "name"),     VARIABLE(row.values, .name = "values"),
+    VARIABLE(row.deflt, .name = "default"), VARIABLE(row.help, .name = "help", .flags = BENCH_NOT_CSV),
+    VARIABLE(current, .name = "current"),
+};
+static const bench_table table = BENCH_TABLE(columns);
 
 int bench_cmd_env(const bench_options *options) {
   if (!bench_files_open(options)) return BENCH_USAGE;
@@ -64,8 +48,14 @@ int bench_cmd_env(const bench_options *options) {
   FILE *human = bench_human_file(options);
   if (human) print_table(human, rows, count);
   bench_measured();
-  if (bench_json_file()) write_json(bench_json_file(), rows, count);
-  if (bench_csv_file()) write_csv(bench_csv_file(), rows, count);
+  bench_json_begin("env");
+  bench_json_open("variables", '[');
+  for (size_t i = 0; i < count; i++) {
+    const variable v = {rows[i], getenv(rows[i].name)};
+    bench_emit_row(&table, &v);
+  }
+  bench_json_close(']');
+  bench_json_end();
   bool written = bench_files_close();
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = options->devices;

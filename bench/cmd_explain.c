@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "bench/compare.h"
+#include "bench/emit.h"
 #include "bench/measure.h"
 #include "bench/system.h"
-#include "bench/text.h"
 #include "runtime/api/explain.h"
 
 #define CALLS 10u
@@ -76,13 +76,55 @@ static void print_parts(FILE *f, const hx__explanation *e, const char *unit) {
 /* What a choice is expected to draw; NaN where that was never measured. */
 static double joules_of(const hx__candidate *o) { return o->watts > 0.0 ? o->watts * o->ns * 1e-9 : NAN; }
 
-static void print_energy(FILE *f, const hx__candidate *o) {
-  char joules[24];
-  bench_joules_text(joules_of(o), joules, sizeof joules);
-  if (o->watts > 0.0)
-    fprintf(f, " %8.1f %8s", o->watts, joules);
-  else
-    fprintf(f, " %8s %8s", "?", joules);
+typedef struct choice_record {
+  const char *op, *type, *size, *objective, *name;
+  char label[112]; /* of the table: > marks the one that is taken */
+  uint32_t after, threads, small, chosen, samples;
+  double expected_ms, parts_ms, joules, sigma, share, watts;
+} choice_record;
+
+#define CHOICE(member, ...) BENCH_COLUMN(choice_record, member, __VA_ARGS__)
+#define KNOWN(member, files, ...) \
+  CHOICE(member, .name = files, .kind = BENCH_NUMBER, .flags = BENCH_UNKNOWN, __VA_ARGS__)
+static const bench_column columns[] = {
+    CHOICE(op, .name = "op", .flags = BENCH_NOT_JSON),
+    CHOICE(type, .name = "type", .flags = BENCH_NOT_JSON),
+    CHOICE(size, .name = "size", .flags = BENCH_NOT_JSON),
+    CHOICE(after, .name = "after", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    CHOICE(threads, .name = "threads", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    CHOICE(small, .name = "small", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    CHOICE(objective, .name = "objective", .flags = BENCH_NOT_JSON),
+    CHOICE(name, .name = "name"),
+    CHOICE(chosen, .name = "chosen", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    CHOICE(label, .head = "  choice", .kind = BENCH_CHARS, .width = -18),
+    KNOWN(expected_ms, "expected_ms", .head = "expected ms", .width = 12, .digits = 3),
+    KNOWN(parts_ms, "parts_ms", .head = "by parts ms", .width = 12, .digits = 3),
+    CHOICE(joules, .name = "expected_joules", .kind = BENCH_NUMBER),
+    KNOWN(sigma, "sigma", .head = "sigma", .width = 8, .digits = 2),
+    CHOICE(share, .name = "share", .head = "share", .kind = BENCH_PERCENT_JOINED, .flags = BENCH_UNKNOWN, .width = 8),
+    CHOICE(samples, .name = "calls", .head = "calls", .kind = BENCH_UINT, .width = 8),
+    KNOWN(watts, NULL, .head = "watts", .width = 8, .digits = 1), /* these two only if energy counts */
+    CHOICE(joules, .head = "energy", .kind = BENCH_JOULES, .width = 8),
+};
+static const bench_table energy_table = BENCH_TABLE(columns);
+static const bench_table table = {columns, sizeof columns / sizeof columns[0] - 2};
+
+static choice_record describe_choice(const hx__explanation *e, unsigned choice, const char *name) {
+  const hx__candidate *const o = &e->decision.candidate[choice];
+  choice_record r = {.objective = hx__objective_name(e->inputs.objective),
+                     .name = name,
+                     .threads = e->threads,
+                     .small = e->source == HX__DECIDED_SMALL,
+                     .chosen = (int)choice == (int)e->decision.choice,
+                     .samples = o->samples,
+                     .expected_ms = o->ns * 1e-6,
+                     .parts_ms = o->parts_ns * 1e-6,
+                     .joules = joules_of(o),
+                     .sigma = o->sigma,
+                     .share = share_of(e, choice),
+                     .watts = o->watts > 0.0 ? o->watts : NAN};
+  snprintf(r.label, sizeof r.label, "%c %s", r.chosen ? '>' : ' ', name);
+  return r;
 }
 
 /* Who has which part of a task whose share is set. */
@@ -93,116 +135,86 @@ static void print_shares(FILE *f, const hx__explanation *e) {
   for (unsigned d = 0; d < e->inputs.devices; d++) fprintf(f, ", %zu %.1f%%", e->index[d], 100.0 * e->part[d]);
 }
 
-/* A number of a table, or that it is not known. */
-static void print_known(FILE *f, int width, int digits, double x, const char *unit) {
-  if (isfinite(x))
-    fprintf(f, " %*.*f%s", width - (int)strlen(unit), digits, x, unit);
-  else
-    fprintf(f, " %*s", width, "?");
-}
-
-static void print_choices(FILE *f, const hx__explanation *e) {
-  char name[96];
+/* Why the decision is what it is. */
+static void print_reason(FILE *f, const hx__explanation *e) {
+  char name[96], why[128];
   if (e->source != HX__DECIDED_BY_COST) {
     fprintf(f, "  %s", sources[e->source]);
     if (e->source == HX__DECIDED_SHARE) print_shares(f, e);
     fputc('\n', f);
     return;
   }
-  const bool metered = e->inputs.objective != HX__OBJECTIVE_TIME;
-  fprintf(f, "  %-16s %12s %12s %8s %8s %8s%s\n", "choice", "expected ms", "by parts ms", "sigma", "share", "calls",
-          metered ? "    watts   energy" : "");
-  for (unsigned i = 0; i < e->decision.choices; i++) {
-    const hx__candidate *const o = &e->decision.candidate[i];
-    name_of(e, i, name, sizeof name);
-    fprintf(f, "%c %-16s", i == e->decision.choice ? '>' : ' ', name);
-    print_known(f, 12, 3, o->ns * 1e-6, "");
-    print_known(f, 12, 3, o->parts_ns * 1e-6, "");
-    print_known(f, 8, 2, o->sigma, "");
-    print_known(f, 8, 0, 100.0 * share_of(e, i), "%");
-    fprintf(f, " %8u", o->samples);
-    if (metered) print_energy(f, o);
-    fputc('\n', f);
-  }
   name_of(e, e->decision.choice, name, sizeof name);
-  char why[128];
   snprintf(why, sizeof why, reasons[e->decision.reason], aims[e->inputs.objective]);
   fprintf(f, "  %s: %s\n", name, why);
   if (e->inputs.no_split)
     fputs("  CPU and devices do not share it: C is small, and the CPU does its panels of k in parallel\n", f);
 }
 
-static void write_json(FILE *f, const hx__explanation *e, bool after) {
-  char name[96];
-  name_of(e, e->decision.choice, name, sizeof name);
-  fprintf(f, "%s{\"after\": %u, \"threads\": %u, \"small\": %s, \"objective\": \"%s\", \"choice\": ", after ? ", " : "",
-          after ? CALLS : 0u, e->threads, e->source == HX__DECIDED_SMALL ? "true" : "false",
-          hx__objective_name(e->inputs.objective));
-  bench_json_string(f, name);
-  fputs(", \"choices\": [", f);
+static void report_choices(FILE *human, const bench_row *row, const char *size, const hx__explanation *e,
+                           uint32_t after) {
+  const bench_table *const printed = e->inputs.objective == HX__OBJECTIVE_TIME ? &table : &energy_table;
+  FILE *const f = e->source == HX__DECIDED_BY_COST ? human : NULL;
+  char text[96], *const name = text;
+  if (f) bench_print_head(f, printed, NULL);
+  bench_json_open("choices", '[');
   for (unsigned i = 0; i < e->decision.choices; i++) {
-    name_of(e, i, name, sizeof name);
-    fputs(i ? ", {\"name\": " : "{\"name\": ", f);
-    bench_json_string(f, name);
-    fputs(", \"expected_ms\": ", f);
-    bench_json_number(f, e->decision.candidate[i].ns * 1e-6);
-    fputs(", \"parts_ms\": ", f);
-    bench_json_number(f, e->decision.candidate[i].parts_ns * 1e-6);
-    fputs(", \"expected_joules\": ", f);
-    bench_json_number(f, joules_of(&e->decision.candidate[i]));
-    fprintf(f, ", \"sigma\": %.9g, \"share\": ", e->decision.candidate[i].sigma);
-    bench_json_number(f, share_of(e, i));
-    fprintf(f, ", \"calls\": %u}", e->decision.candidate[i].samples);
+    name_of(e, i, text, sizeof text);
+    choice_record r = describe_choice(e, i, name);
+    r.op = row->op;
+    r.type = row->type;
+    r.size = size;
+    r.after = after;
+    if (f) bench_print_row(f, printed, &r);
+    bench_emit_row(&table, &r);
   }
-  fputs("]}", f);
+  bench_json_close(']');
 }
 
-static void write_csv(FILE *f, const bench_row *row, const char *size, const hx__explanation *e, bool after) {
-  for (unsigned i = 0; i < e->decision.choices; i++) {
-    char name[96];
-    name_of(e, i, name, sizeof name);
-    fprintf(f, "%s,%s,%s,%u,%u,%d,%s,", row->op, row->type, size, after ? CALLS : 0u, e->threads,
-            e->source == HX__DECIDED_SMALL, hx__objective_name(e->inputs.objective));
-    bench_csv_field(f, name);
-    fprintf(f, "%d,", i == e->decision.choice);
-    bench_csv_number(f, e->decision.candidate[i].ns * 1e-6);
-    bench_csv_number(f, e->decision.candidate[i].parts_ns * 1e-6);
-    bench_csv_number(f, joules_of(&e->decision.candidate[i]));
-    bench_csv_number(f, e->decision.candidate[i].sigma);
-    bench_csv_number(f, share_of(e, i));
-    fprintf(f, "%u\n", e->decision.candidate[i].samples);
-  }
+static void report_decision(FILE *human, const bench_row *row, const char *size, const hx__explanation *e,
+                            uint32_t after) {
+  const bool small = e->source == HX__DECIDED_SMALL;
+  const uint32_t threads = e->threads;
+  const char *const objective = hx__objective_name(e->inputs.objective);
+  char name[96];
+  const char *const choice = name;
+  name_of(e, e->decision.choice, name, sizeof name);
+  bench_json_open(NULL, '{');
+  bench_json_value("after", BENCH_UINT, &after);
+  bench_json_value("threads", BENCH_UINT, &threads);
+  bench_json_value("small", BENCH_FLAG, &small);
+  bench_json_value("objective", BENCH_STRING, &objective);
+  bench_json_value("choice", BENCH_STRING, &choice);
+  report_choices(human, row, size, e, after);
+  bench_json_close('}');
+  if (human) print_reason(human, e);
 }
 
 /* Explains, calls some times, explains again. */
-static bool explain_one(bench_session *session, bench_subject *subject, bool first) {
-  FILE *const f = session->human, *const json = bench_json_file(), *const csv = bench_csv_file();
-  const char *const unit = subject->row.m ? "GMAC/s" : "Gelement/s";
-  char size[72];
+static bool explain_one(bench_session *session, bench_subject *subject) {
+  FILE *const f = session->human;
+  const bench_row *const row = &subject->row;
+  char text[72];
+  const char *const size = text, *const unit = row->m ? "GMAC/s" : "Gelement/s";
   hx__explanation e;
-  bench_size_text(&subject->row, size, sizeof size);
-  if (json) {
-    fprintf(json, "%s\n    {\"op\": \"%s\", \"type\": \"%s\", \"size\": \"%s\", \"decisions\": [", first ? "" : ",",
-            subject->row.op, subject->row.type, size);
-  }
-  if (csv && first)
-    fputs(
-        "op,type,size,after,threads,small,objective,name,chosen,expected_ms,parts_ms,expected_joules,sigma,share,"
-        "calls\n",
-        csv);
+  bench_size_text(row, text, sizeof text);
+  bench_csv_head(&table);
+  bench_json_open(NULL, '{');
+  bench_json_value("op", BENCH_STRING, &row->op);
+  bench_json_value("type", BENCH_STRING, &row->type);
+  bench_json_value("size", BENCH_STRING, &size);
+  bench_json_open("decisions", '[');
   double seconds[CALLS];
   bool fine = true;
   for (int after = 0; fine && after < 2; after++) {
     fine = hx__explain(session->hx, &subject->task, &e) == HX_OK;
     if (!fine) break;
-    if (f && !after) fprintf(f, "\n%s %s %s", subject->row.type, subject->row.op, size);
+    if (f && !after) fprintf(f, "\n%s %s %s", row->type, row->op, size);
     if (f && after) fprintf(f, "  after %u calls, their median %.3f ms", CALLS, 1e3 * bench_median(seconds, CALLS));
     if (f) fprintf(f, ", %u thread%s%s\n", e.threads, e.threads == 1 ? "" : "s", after ? ":" : "");
     if (f) print_parts(f, &e, unit);
-    if (f) print_choices(f, &e);
-    if (json) write_json(json, &e, after);
+    report_decision(f, row, size, &e, after ? CALLS : 0);
     bench_measured();
-    if (csv) write_csv(csv, &subject->row, size, &e, after);
     for (unsigned i = 0; fine && !after && i < CALLS; i++) {
       const double from = bench_now();
       fine = hx_offload(session->hx, &subject->task, NULL) == HX_OK;
@@ -210,22 +222,22 @@ static bool explain_one(bench_session *session, bench_subject *subject, bool fir
     }
   }
   if (!fine) fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
-  if (json) fputs("]}", json);
+  bench_json_close(']');
+  bench_json_close('}');
   return fine;
 }
 
-static bool explain_reduction(bench_session *session, hx_op op, hx_type type, const bench_size *size, bool *first) {
+static bool explain_reduction(bench_session *session, hx_op op, hx_type type, const bench_size *size) {
   bench_arrays arrays;
   bench_subject subject;
   if (!bench_reduce_arrays(session, op, type, size->n, &arrays)) return false;
   bench_reduce_subject(&arrays, op, type, size->n, &subject);
-  const bool fine = explain_one(session, &subject, *first);
-  *first = false;
+  const bool fine = explain_one(session, &subject);
   bench_arrays_free(session, &arrays);
   return fine;
 }
 
-static bool explain_product(bench_session *session, const bench_size *size, bool *first) {
+static bool explain_product(bench_session *session, const bench_size *size) {
   bench_size shape = *size;
   bench_arrays arrays;
   bench_subject subject;
@@ -233,10 +245,9 @@ static bool explain_product(bench_session *session, const bench_size *size, bool
   if (!bench_matmul_arrays(session, &shape, &arrays)) return false;
   bool fine = bench_matmul_subject(&arrays, &shape, &subject);
   if (fine) {
-    fine = explain_one(session, &subject, *first);
+    fine = explain_one(session, &subject);
     bench_subject_free(&subject);
   }
-  *first = false;
   bench_arrays_free(session, &arrays);
   return fine;
 }
@@ -245,16 +256,16 @@ static bool run(bench_session *session, const bench_options *options) {
   static const bench_size length = {.n = 1u << 24}, shape = {.m = 1024, .n = 1024, .k = 1024};
   const uint32_t ops = options->ops ? options->ops : 1u << HX_SUM | 1u << BENCH_OP_MATMUL;
   const uint32_t types = options->types ? options->types : 1u << HX_F32;
-  bool fine = true, first = true;
+  bool fine = true;
   for (size_t i = 0; fine && !bench_stopped() && i < (options->size_count ? options->size_count : 1); i++) {
     const bench_size *const given = options->size_count ? &options->sizes[i] : NULL;
     for (hx_op op = HX_SUM; op <= HX_PROD; op++)
       for (hx_type type = HX_F32; type <= HX_U32; type++)
         if (fine && !bench_stopped() && (ops & 1u << op) && (types & 1u << type) && !(given && given->m))
-          fine = explain_reduction(session, op, type, given ? given : &length, &first);
+          fine = explain_reduction(session, op, type, given ? given : &length);
     if (fine && !bench_stopped() && (ops & 1u << BENCH_OP_MATMUL) &&
         !(given && !given->m && ops != 1u << BENCH_OP_MATMUL))
-      fine = explain_product(session, given ? given : &shape, &first);
+      fine = explain_product(session, given ? given : &shape);
   }
   return fine;
 }
@@ -266,13 +277,13 @@ int bench_cmd_explain(const bench_options *options) {
   bench_session session;
   int status = bench_session_open(&session, options, true);
   if (status == BENCH_OK) {
-    FILE *const json = bench_json_file();
     if (session.human) bench_system_print(session.human, &session);
     if (session.human) bench_print_devices(&session, session.human);
-    if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"explain\",\n  \"tasks\": [", json);
+    bench_json_begin("explain");
+    bench_json_open("tasks", '[');
     if (!run(&session, options)) status = BENCH_FAILED;
-    if (json) fputs("]", json);
-    if (json) bench_json_end(json);
+    bench_json_close(']');
+    bench_json_end();
     bench_session_close(&session);
   }
   return bench_files_close() ? status : BENCH_FAILED;

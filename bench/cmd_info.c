@@ -3,7 +3,6 @@
 #include "bench/bench.h"
 #include "bench/hints.h"
 #include "bench/system.h"
-#include "bench/text.h"
 
 static void print_note(FILE *f, const bench_session *session) {
   size_t refused = 0;
@@ -15,23 +14,6 @@ static void print_note(FILE *f, const bench_session *session) {
       f);
   if (refused)
     fputs("A refused device keeps its number; the line under it says why. --devices all tries every one.\n", f);
-}
-
-static void write_csv(FILE *f, const bench_session *session) {
-  fputs("index,name,vendor,driver,kind,state,memory,compute_units,memory_bytes,why\n", f);
-  for (size_t i = 0; i < session->device_count; i++) {
-    const hx_device_info *d = &session->device[i];
-    fprintf(f, "%zu,", i);
-    bench_csv_field(f, d->name);
-    bench_csv_field(f, d->vendor);
-    bench_csv_field(f, d->driver);
-    bench_csv_field(f, bench_kind_name(d->kind));
-    bench_csv_field(f, bench_state_name(d->state));
-    bench_csv_field(f, d->memory);
-    fprintf(f, "%u,%llu,", d->compute_units, (unsigned long long)d->memory_bytes);
-    bench_csv_string(f, d->why);
-    fputc('\n', f);
-  }
 }
 
 int bench_cmd_info(const bench_options *options) {
@@ -57,8 +39,8 @@ int bench_cmd_info(const bench_options *options) {
   }
   if (!bench_hints(f, &session, "") && f) fputs("  nothing: every GPU of this machine is among the devices above\n", f);
   bench_measured();
-  if (bench_json_file()) bench_write_json(bench_json_file(), &session, &results);
-  if (bench_csv_file()) write_csv(bench_csv_file(), &session);
+  bench_results_json(&session, &results);
+  bench_devices_csv(&session);
   if (!bench_files_close()) results.failed = true;
   bench_session_close(&session);
   return results.failed ? BENCH_FAILED : BENCH_OK;

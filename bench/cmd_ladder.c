@@ -50,8 +50,7 @@ static int run(bench_session *session, const struct ladder *ladder) {
   if (!climb(session, ladder)) ladder_fail();
   if (human && ladder->published) fprintf(human, "\n%s\n", ladder->published);
   bench_session_refresh(session);
-  if (bench_csv_file()) ladder_write_csv(bench_csv_file(), session);
-  if (bench_json_file()) ladder_write_json(bench_json_file(), session, ladder->name);
+  ladder_rows_write(session, ladder->name);
   ladder_rows_free();
   return ladder_failed() ? BENCH_FAILED : BENCH_OK;
 }

@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "bench/ceiling.h"
+#include "bench/emit.h"
 #include "bench/measure.h"
 #include "bench/system.h"
-#include "bench/text.h"
 #include "runtime/topo/topo.h"
 
 #define LEAST_ROUNDS 15u
@@ -21,11 +21,32 @@
 
 typedef struct peak {
   const char *level; /* NULL: multiply-adds */
+  const char *what, *isa, *unit;
   size_t way, bytes; /* of all streams, and of all threads */
   unsigned threads, streams, times;
   const char *x;
   double median, most;
+  size_t rounds;
+  char label[16], shown_bytes[24], shown_streams[8]; /* of the table */
 } peak;
+
+#define PEAK(member, ...) BENCH_COLUMN(peak, member, __VA_ARGS__)
+static const bench_column columns[] = {
+    PEAK(what, .name = "what"),
+    PEAK(label, .head = "what", .kind = BENCH_CHARS, .width = -14),
+    PEAK(isa, .name = "isa", .head = "isa", .width = -8),
+    PEAK(threads, .name = "threads", .head = "threads", .kind = BENCH_UINT, .width = 7),
+    PEAK(level, .name = "level", .flags = BENCH_OPTIONAL),
+    PEAK(streams, .name = "streams", .kind = BENCH_UINT, .flags = BENCH_OPTIONAL),
+    PEAK(shown_streams, .head = "streams", .kind = BENCH_CHARS, .width = 7),
+    PEAK(bytes, .name = "bytes", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    PEAK(shown_bytes, .head = "bytes", .kind = BENCH_CHARS, .width = 10),
+    PEAK(median, .name = "median", .head = "median", .kind = BENCH_NUMBER, .width = 9, .digits = 1),
+    PEAK(most, .name = "max", .head = "most", .kind = BENCH_NUMBER, .width = 9, .digits = 1),
+    PEAK(unit, .name = "unit", .head = ""),
+    PEAK(rounds, .name = "rounds", .kind = BENCH_SIZE, .flags = BENCH_NOT_JSON),
+};
+static const bench_table table = BENCH_TABLE(columns);
 
 static double sample(void *self, unsigned calls) {
   const peak *p = self;
@@ -94,47 +115,34 @@ static bool beaten(const peak *peaks, size_t count, const peak *p) {
   return false;
 }
 
-static void print_table(FILE *f, const peak *peaks, size_t count, size_t rounds) {
-  fprintf(f, "\n%-14s %-8s %7s %7s %10s %9s %9s %s   (%zu rounds)\n", "what", "isa", "threads", "streams", "bytes",
-          "median", "most", "unit", rounds);
-  for (size_t i = 0; i < count; i++) {
-    const peak *p = &peaks[i];
-    if (beaten(peaks, count, p)) continue;
-    char bytes[24] = "-", streams[8] = "-";
-    if (p->level) bench_bytes_text(p->bytes, bytes, sizeof bytes);
-    if (p->level) snprintf(streams, sizeof streams, "%u", p->streams);
-    fprintf(f, "%-5s%-9s %-8s %7u %7s %10s %9.1f %9.1f %s\n", p->level ? "read " : "fma", p->level ? p->level : "",
-            bench_ceiling_way_name(p->way), p->threads, streams, bytes, p->median, p->most,
-            p->level ? "GB/s" : "GFLOP/s");
-  }
+static void describe_peak(peak *p, size_t rounds) {
+  p->what = p->level ? "read" : "fma";
+  p->isa = bench_ceiling_way_name(p->way);
+  p->unit = p->level ? "GB/s" : "GFLOP/s";
+  p->rounds = rounds;
+  snprintf(p->label, sizeof p->label, "%s%s", p->level ? "read " : "fma", p->level ? p->level : "");
+  snprintf(p->shown_streams, sizeof p->shown_streams, p->level ? "%u" : "-", p->streams);
+  snprintf(p->shown_bytes, sizeof p->shown_bytes, "-");
+  if (p->level) bench_bytes_text(p->bytes, p->shown_bytes, sizeof p->shown_bytes);
 }
 
-static void write_json(FILE *f, const bench_session *session, const peak *peaks, size_t count, size_t rounds) {
-  fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"peak\",\n  \"system\": ", f);
-  bench_system_json(f, session);
-  fprintf(f, ",\n  \"rounds\": %zu, \"peaks\": [", rounds);
+static void report(const bench_session *session, peak *peaks, size_t count, size_t rounds) {
+  char unit[48];
+  snprintf(unit, sizeof unit, "unit   (%zu rounds)", rounds);
+  const char *const titles[] = {unit};
+  if (session->human) fputc('\n', session->human);
+  if (session->human) bench_print_head(session->human, &table, titles);
+  bench_json_begin("peak");
+  bench_system_json(session);
+  bench_json_value("rounds", BENCH_SIZE, &rounds);
+  bench_json_open("peaks", '[');
   for (size_t i = 0; i < count; i++) {
-    const peak *p = &peaks[i];
-    fprintf(f, "%s\n    {\"what\": \"%s\", \"isa\": \"%s\", \"threads\": %u, ", i ? "," : "", p->level ? "read" : "fma",
-            bench_ceiling_way_name(p->way), p->threads);
-    if (p->level) fprintf(f, "\"level\": \"%s\", \"streams\": %u, \"bytes\": %zu, ", p->level, p->streams, p->bytes);
-    fprintf(f, "\"median\": %.9g, \"max\": %.9g, \"unit\": \"%s\"}", p->median, p->most, p->level ? "GB/s" : "GFLOP/s");
+    describe_peak(&peaks[i], rounds);
+    if (session->human && !beaten(peaks, count, &peaks[i])) bench_print_row(session->human, &table, &peaks[i]);
+    bench_emit_row(&table, &peaks[i]);
   }
-  fputs("]", f);
-  bench_json_end(f);
-}
-
-static void write_csv(FILE *f, const peak *peaks, size_t count, size_t rounds) {
-  fputs("what,isa,threads,level,streams,bytes,median,max,unit,rounds\n", f);
-  for (size_t i = 0; i < count; i++) {
-    const peak *p = &peaks[i];
-    fprintf(f, "%s,%s,%u,", p->level ? "read" : "fma", bench_ceiling_way_name(p->way), p->threads);
-    if (p->level)
-      fprintf(f, "%s,%u,%zu,", p->level, p->streams, p->bytes);
-    else
-      fputs(",,,", f);
-    fprintf(f, "%.9g,%.9g,%s,%zu\n", p->median, p->most, p->level ? "GB/s" : "GFLOP/s", rounds);
-  }
+  bench_json_close(']');
+  bench_json_end();
 }
 
 /* Returns the rounds; 0: memory ran out. */
@@ -177,9 +185,7 @@ static int run(bench_session *session) {
   if (session->human) bench_system_print(session->human, session);
   size_t rounds = measure(session, peaks, count);
   if (rounds) bench_measured();
-  if (rounds && session->human) print_table(session->human, peaks, count, rounds);
-  if (rounds && bench_json_file()) write_json(bench_json_file(), session, peaks, count, rounds);
-  if (rounds && bench_csv_file()) write_csv(bench_csv_file(), peaks, count, rounds);
+  if (rounds) report(session, peaks, count, rounds);
   bench_session_free(session, x);
   return rounds ? BENCH_OK : BENCH_FAILED;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/emit.h"
 #include "bench/text.h"
 #include "runtime/base/profiles.h"
 #include "sim/sim.h"
@@ -16,10 +17,28 @@
 #define NOISE 0.03
 
 typedef struct outcome {
-  double cpu_ms, gpu_ms, best_ms, best_share, first_ms, tenth_ms, share;
+  const char *profile, *op;
+  char size[72];
+  double cpu_ms, gpu_ms, best_ms, best_share, first_ms, tenth_ms, share, eta;
   unsigned launches;
-  hx__choice choice;
 } outcome;
+
+#define OUTCOME(member, ...) BENCH_COLUMN(outcome, member, __VA_ARGS__)
+static const bench_column columns[] = {
+    OUTCOME(profile, .name = "profile"),
+    OUTCOME(op, .name = "op", .head = "op", .gap = 2, .width = -10),
+    OUTCOME(size, .name = "size", .head = "size", .kind = BENCH_CHARS, .width = -16),
+    OUTCOME(cpu_ms, .name = "cpu_ms", .head = "CPU ms", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
+    OUTCOME(gpu_ms, .name = "gpu_ms", .head = "GPU ms", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
+    OUTCOME(best_ms, .name = "best_ms", .head = "best ms", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
+    OUTCOME(best_share, .name = "best_share", .head = "share", .kind = BENCH_PERCENT_JOINED, .width = 6),
+    OUTCOME(first_ms, .name = "first_ms", .head = "hx 1st", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
+    OUTCOME(tenth_ms, .name = "tenth_ms", .head = "hx 10th", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
+    OUTCOME(share, .name = "share", .head = "share", .kind = BENCH_PERCENT_JOINED, .width = 6),
+    OUTCOME(launches, .name = "launches", .head = "launches", .kind = BENCH_UINT, .width = 8),
+    OUTCOME(eta, .name = "eta", .head = "eta", .kind = BENCH_NUMBER, .width = 6, .digits = 3),
+};
+static const bench_table table = BENCH_TABLE(columns);
 
 static sim_machine machine_of(const hx__profile *p, const bench_size *size, size_t *slices) {
   sim_machine m = {.devices = 1};
@@ -79,7 +98,6 @@ static bool simulate(const sim_machine *m, size_t slices, outcome *o) {
     }
     shares[s] = (double)hx.result.device_slices[0] / (double)slices;
     o->launches = hx.result.launches;
-    o->choice = hx__choice_of(hx.decision.choice, m->devices);
     pthread_mutex_destroy(&model->lock);
   }
   free(model);
@@ -106,40 +124,24 @@ static void print_profile(FILE *f, const hx__profile *p) {
       p->launch_us, p->idle_us);
   fputs("  ", f);
   bench_wrap(f, text, 2, 2, BENCH_COLUMNS);
-  fprintf(f, "  %-10s %-16s %9s %9s %9s %6s %9s %9s %6s %8s %6s\n", "op", "size", "CPU ms", "GPU ms", "best ms",
-          "share", "hx 1st", "hx 10th", "share", "launches", "eta");
+  bench_print_head(f, &table, NULL);
 }
 
-static bool do_one(FILE *f, const hx__profile *p, const char *op, const bench_size *size, bool *first) {
+static bool simulate_size(FILE *f, const hx__profile *p, const char *op, const bench_size *size) {
   size_t slices;
-  outcome o;
-  char text[72];
-  FILE *const json = bench_json_file(), *const csv = bench_csv_file();
+  outcome o = {.profile = p->name, .op = op};
   const sim_machine m = machine_of(p, size, &slices);
   const bench_row row = {.m = size->m, .n = size->n, .k = size->k};
   if (!simulate(&m, slices, &o)) return false;
-  bench_size_text(&row, text, sizeof text);
-  if (f)
-    fprintf(f, "  %-10s %-16s %9.3f %9.3f %9.3f %5.0f%% %9.3f %9.3f %5.0f%% %8u %6.3f\n", op, text, o.cpu_ms, o.gpu_ms,
-            o.best_ms, 100 * o.best_share, o.first_ms, o.tenth_ms, 100 * o.share, o.launches, o.best_ms / o.tenth_ms);
-  if (json)
-    fprintf(json,
-            "%s\n    {\"profile\": \"%s\", \"op\": \"%s\", \"size\": \"%s\", \"cpu_ms\": %.9g, \"gpu_ms\": %.9g, "
-            "\"best_ms\": %.9g, \"best_share\": %.9g, \"first_ms\": %.9g, \"tenth_ms\": %.9g, \"share\": %.9g, "
-            "\"launches\": %u, \"eta\": %.9g}",
-            *first ? "" : ",", p->name, op, text, o.cpu_ms, o.gpu_ms, o.best_ms, o.best_share, o.first_ms, o.tenth_ms,
-            o.share, o.launches, o.best_ms / o.tenth_ms);
-  if (csv)
-    fprintf(csv, "%s%s,%s,%s,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%.9g,%u,%.9g\n",
-            *first ? "profile,op,size,cpu_ms,gpu_ms,best_ms,best_share,first_ms,tenth_ms,share,launches,eta\n" : "",
-            p->name, op, text, o.cpu_ms, o.gpu_ms, o.best_ms, o.best_share, o.first_ms, o.tenth_ms, o.share, o.launches,
-            o.best_ms / o.tenth_ms);
-  *first = false;
+  bench_size_text(&row, o.size, sizeof o.size);
+  o.eta = o.best_ms / o.tenth_ms;
+  if (f) bench_print_row(f, &table, &o);
+  bench_emit_row(&table, &o);
   bench_measured();
   return true;
 }
 
-static bool do_profile(FILE *f, const hx__profile *p, const bench_options *options, bool *first) {
+static bool simulate_profile(FILE *f, const hx__profile *p, const bench_options *options) {
   static const bench_size lengths[] = {{.n = 1u << 20}, {.n = 1u << 22}, {.n = 1u << 24}, {.n = 1u << 26}};
   static const bench_size shapes[] = {{.m = 256, .n = 256, .k = 256},
                                       {.m = 512, .n = 512, .k = 512},
@@ -151,12 +153,12 @@ static bool do_profile(FILE *f, const hx__profile *p, const bench_options *optio
   if (f) print_profile(f, p);
   for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4) && !bench_stopped(); i++) {
     bench_size size = options->size_count ? options->sizes[i] : lengths[i];
-    if (sums && size.m == 0) fine = do_one(f, p, "sum", &size, first);
+    if (sums && size.m == 0) fine = simulate_size(f, p, "sum", &size);
   }
   for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4) && !bench_stopped(); i++) {
     bench_size size = options->size_count ? options->sizes[i] : shapes[i];
     if (size.m == 0 && !sums) size = (bench_size){.m = size.n, .n = size.n, .k = size.n};
-    if (products && size.m) fine = do_one(f, p, "matmul", &size, first);
+    if (products && size.m) fine = simulate_size(f, p, "matmul", &size);
   }
   return fine;
 }
@@ -165,19 +167,20 @@ int bench_cmd_sim(const bench_options *options) {
   const uint32_t product = 1u << BENCH_OP_MATMUL, ops = options->ops;
   if (!bench_sizes_fit(options, !ops || (ops & ~product), !ops || (ops & product))) return bench_nothing_fits();
   if (!bench_files_open(options)) return BENCH_USAGE;
-  FILE *const human = bench_human_file(options), *const json = bench_json_file();
-  bool fine = true, first = true;
+  FILE *const human = bench_human_file(options);
+  bool fine = true;
   if (human)
     fputs(
         "hx's scheduler in virtual time. best: the best fixed split. hx 1st: without any measurement, the GPU asleep; "
         "hx "
         "10th:\nafter ten calls. eta: best over the tenth. Medians of 9 runs with noise of 3 %.\n",
         human);
-  if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"sim\",\n  \"rows\": [", json);
+  bench_json_begin("sim");
+  bench_json_open("rows", '[');
   for (size_t i = 0; fine && i < hx__profile_count && !bench_stopped(); i++)
     if (!options->profile || hx__profile_named(options->profile, strlen(options->profile)) == &hx__profiles[i])
-      fine = do_profile(human, &hx__profiles[i], options, &first);
-  if (json) fputs("]", json);
-  if (json) bench_json_end(json);
+      fine = simulate_profile(human, &hx__profiles[i], options);
+  bench_json_close(']');
+  bench_json_end();
   return bench_files_close() && fine ? BENCH_OK : BENCH_FAILED;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench/bench.h"
+#include "bench/emit.h"
 #include "bench/system.h"
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/registry.h"
@@ -31,59 +32,86 @@ static void name_of(const hx__cl_tune_result *t, char *text, size_t bytes) {
     snprintf(text + used, bytes - (size_t)used, " order %u", t->what.order);
 }
 
-static void print(FILE *f, const hx__cl_tune_result *t) {
-  char name[96];
-  name_of(t, name, sizeof name);
-  if (t->flops > 0.0)
-    fprintf(f, "  %-48s %10.1f GFLOP/s%s\n", name, t->flops * 1e-9, t->chosen ? "  kept" : "");
-  else
-    fprintf(f, "  %-48s %s\n", name, t->why ? t->why : "not tried");
-}
+typedef struct trial {
+  size_t device, side;
+  char label[96]; /* of the table */
+  const char *row;
+  uint32_t tile_m, tile_n, tile_k, order, chosen;
+  double gflops;
+  bool kept;
+} trial;
 
-static void write_json(FILE *f, size_t index, size_t side, const hx__cl_tune_result *trials, size_t count, bool first) {
-  fprintf(f, "%s\n    {\"device\": %zu, \"side\": %zu, \"trials\": [", first ? "" : ",", index, side);
-  for (size_t i = 0; i < count; i++)
-    fprintf(f, "%s\n      {\"row\": \"%s\", \"tile\": [%u, %u, %u], \"order\": %u, \"gflops\": %.9g, \"kept\": %s}",
-            i ? "," : "", trials[i].what.row->name, trials[i].what.tile[0], trials[i].what.tile[1],
-            trials[i].what.tile[2], trials[i].what.order, trials[i].flops * 1e-9, trials[i].chosen ? "true" : "false");
-  fputs("]}", f);
-}
+#define TRIAL(member, ...) BENCH_COLUMN(trial, member, __VA_ARGS__)
+static const bench_column columns[] = {
+    TRIAL(device, .name = "device", .kind = BENCH_SIZE, .flags = BENCH_NOT_JSON),
+    TRIAL(side, .name = "side", .kind = BENCH_SIZE, .flags = BENCH_NOT_JSON),
+    TRIAL(label, .head = "row", .kind = BENCH_CHARS, .gap = 2, .width = -48),
+    TRIAL(row, .name = "row"),
+    TRIAL(tile_m, .name = "tile", .kind = BENCH_UINTS_3, .flags = BENCH_NOT_CSV),
+    TRIAL(tile_m, .name = "tile_m", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TRIAL(tile_n, .name = "tile_n", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TRIAL(tile_k, .name = "tile_k", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TRIAL(order, .name = "order", .kind = BENCH_UINT),
+    TRIAL(gflops, .name = "gflops", .head = "GFLOP/s", .kind = BENCH_NUMBER, .width = 10, .digits = 1),
+    TRIAL(kept, .name = "kept", .kind = BENCH_FLAG, .flags = BENCH_NOT_CSV),
+    TRIAL(chosen, .name = "kept", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+};
+static const bench_table table = BENCH_TABLE(columns);
 
-static void write_csv(FILE *f, size_t index, size_t side, const hx__cl_tune_result *trials, size_t count, bool first) {
-  if (first) fputs("device,side,row,tile_m,tile_n,tile_k,order,gflops,kept\n", f);
-  for (size_t i = 0; i < count; i++)
-    fprintf(f, "%zu,%zu,%s,%u,%u,%u,%u,%.9g,%d\n", index, side, trials[i].what.row->name, trials[i].what.tile[0],
-            trials[i].what.tile[1], trials[i].what.tile[2], trials[i].what.order, trials[i].flops * 1e-9,
-            trials[i].chosen);
+static void report_trial(FILE *human, size_t device, size_t side, const hx__cl_tune_result *t) {
+  const uint32_t *const tile = t->what.tile;
+  trial r = {.device = device,
+             .side = side,
+             .row = t->what.row->name,
+             .tile_m = tile[0],
+             .tile_n = tile[1],
+             .tile_k = tile[2],
+             .order = t->what.order,
+             .chosen = t->chosen,
+             .kept = t->chosen,
+             .gflops = t->flops * 1e-9};
+  bench_emit_row(&table, &r);
+  if (!human) return;
+  name_of(t, r.label, sizeof r.label);
+  if (t->flops > 0.0) {
+    bench_print_cells(human, &table, &r);
+    fprintf(human, " GFLOP/s%s\n", t->chosen ? "  kept" : "");
+  } else {
+    fprintf(human, "  %-48s %s\n", r.label, t->why ? t->why : "not tried");
+  }
 }
 
 static int run(bench_session *session) {
   static hx__cl_tune_result trials[MOST_TRIALS];
-  FILE *const human = session->human, *const json = bench_json_file(), *const csv = bench_csv_file();
+  FILE *const human = session->human;
   size_t tuned = 0;
   bool fine = true;
   if (human) bench_system_print(human, session);
-  if (json) fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"tune\",\n  \"system\": ", json);
-  if (json) bench_system_json(json, session);
-  if (json) fputs(",\n  \"devices\": [", json);
+  bench_json_begin("tune");
+  bench_system_json(session);
+  bench_json_open("devices", '[');
   for (size_t i = 0; i < session->device_count && !bench_stopped(); i++) {
     hx__cl_device *const device = device_of(session, i);
     size_t side = 0, kept = 0;
     if (!device) continue;
     const size_t count = hx__cl_tune(device, trials, MOST_TRIALS, &side);
     if (human) fprintf(human, "\n%s: products of %zu x %zu x %zu\n", session->device[i].name, side, side, side);
+    bench_json_open(NULL, '{');
+    bench_json_value("device", BENCH_SIZE, &i);
+    bench_json_value("side", BENCH_SIZE, &side);
+    bench_json_open("trials", '[');
     for (size_t t = 0; t < count; t++) {
-      if (human) print(human, &trials[t]);
+      report_trial(human, i, side, &trials[t]);
       kept += trials[t].chosen;
     }
-    if (json) write_json(json, i, side, trials, count, tuned == 0);
-    if (csv) write_csv(csv, i, side, trials, count, tuned == 0);
+    bench_json_close(']');
+    bench_json_close('}');
     fine = fine && kept > 0;
     tuned++;
     bench_measured();
   }
-  if (json) fputs("]", json);
-  if (json) bench_json_end(json);
+  bench_json_close(']');
+  bench_json_end();
   if (!tuned && !bench_stopped())
     fputs("hx-bench: no OpenCL device is in use (hx-bench info says why, and what is missing)\n", stderr);
   else if (tuned && human)

@@ -183,8 +183,8 @@ static bool make_row(player *p, const bench_mode *mode, const bench_contestant *
   FILE *f = run->print ? p->session->human : NULL;
   if (f) {
     const bench_row *last = results->row_count ? &results->rows[results->row_count - 1] : NULL;
-    if (!last || strcmp(last->op, row.op) || strcmp(last->type, row.type)) bench_table_head(f, &row);
-    bench_table_row(f, &row);
+    if (!last || strcmp(last->op, row.op) || strcmp(last->type, row.type)) bench_print_result_head(f, &row);
+    bench_print_result(f, &row);
     fflush(f);
   }
   return bench_results_add(results, &row);

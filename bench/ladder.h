@@ -77,16 +77,15 @@ typedef struct ladder_case {        /* one size on one device */
 /* The next rung, empty. */
 ladder_rung *ladder_add(ladder_case *c, const char *name);
 
-/* Verifies all rungs, times those that are right, and prints and keeps the rows. False where memory ran out. */
+/* Verifies all rungs, times those that are right, and prints and stores the rows. False if memory ran out. */
 bool ladder_run(bench_session *session, ladder_case *c, double seconds);
 /* Speed of a rung of the last case over another, by the clock (wall) or the device's; NaN where one is out. */
 double ladder_ratio(const ladder_case *c, const char *fast, const char *slow, bool wall);
 
-/* Rows kept, and whether anything was wrong. */
+/* Rows stored, and whether anything was wrong. */
 bool ladder_failed(void);
 void ladder_fail(void);
-void ladder_write_csv(FILE *f, const bench_session *session);
-void ladder_write_json(FILE *f, const bench_session *session, const char *ladder);
+void ladder_rows_write(const bench_session *session, const char *ladder); /* to the files */
 void ladder_rows_free(void);
 
 /* The ladders, on one device (offload: all of the session's). False where something could not be made. */

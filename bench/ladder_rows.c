@@ -1,25 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of the ladders: the table, the CSV table, the JSON document with its series for charts. */
+ * Rows of the ladders, and the JSON document with its series for charts. */
 #include "bench/ladder_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/emit.h"
 #include "bench/system.h"
 #include "bench/text.h"
 
-typedef struct kept {
-  const char *ladder, *unit;
+typedef struct record {
+  const char *ladder, *unit, *verified;
   char step[32], note[160], device[128], driver[64];
   size_t m, n, k;
   double event_s, wall_s, least_s, most_s, rate, speedup;
   size_t rounds;
   uint64_t copied;
   bool out, wrong;
-} kept;
+} record;
 
-static kept *rows;
+#define RECORD(member, ...) BENCH_COLUMN(record, member, __VA_ARGS__)
+#define NUMBER(member, files, ...) RECORD(member, .name = files, .kind = BENCH_NUMBER, __VA_ARGS__)
+static const bench_column columns[] = {
+    RECORD(ladder, .name = "ladder", .flags = BENCH_NOT_JSON),
+    RECORD(device, .name = "device", .kind = BENCH_CHARS),
+    RECORD(driver, .name = "driver", .kind = BENCH_CHARS),
+    RECORD(step, .name = "step", .head = "step", .kind = BENCH_CHARS, .width = -26),
+    RECORD(m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    RECORD(n, .name = "n", .kind = BENCH_SIZE),
+    RECORD(k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    RECORD(event_s, .name = "event_s", .head = "event", .kind = BENCH_TIME, .width = 10),
+    RECORD(wall_s, .name = "wall_s", .head = "wall", .kind = BENCH_TIME, .flags = BENCH_NOT_JSON, .width = 10),
+    NUMBER(wall_s, "median_s", .flags = BENCH_NOT_CSV),
+    NUMBER(least_s, "min_s", .flags = 0),
+    NUMBER(most_s, "max_s", .flags = 0),
+    RECORD(rounds, .name = "reps", .kind = BENCH_SIZE),
+    NUMBER(rate, "rate", .head = "", .width = 10, .digits = 1),
+    RECORD(unit, .name = "unit"),
+    NUMBER(speedup, "speedup", .head = "", .width = 10, .digits = 2),
+    RECORD(copied, .name = "bytes_copied", .kind = BENCH_SIZE),
+    RECORD(verified, .name = "verified", .kind = BENCH_LITERAL),
+    RECORD(note, .name = "note", .kind = BENCH_CHARS),
+};
+static const bench_table table = BENCH_TABLE(columns);
+
+static record *rows;
 static size_t count, room;
 static bool failed;
 
@@ -47,55 +73,56 @@ static double speedup_of(const ladder_case *c, const ladder_rung *rung) {
 
 static void print_head(FILE *f, const ladder_case *c) {
   const bench_row row = {.m = c->m, .n = c->n, .k = c->k};
-  char size[64], name[128], head[32];
+  char size[64], name[128], base[24], head[48];
   bench_size_text(&row, size, sizeof size);
   fprintf(f, "\n%s %s%s%s\n", c->ladder, size, c->device ? " on " : "",
           c->device ? bench_plain(c->device->name, name, sizeof name) : "");
-  snprintf(head, sizeof head, "x %.16s", c->base);
-  fprintf(f, "%-26s %10s %10s %10s %10s  %s\n", "step", "event", "wall", c->unit, head, "check, note");
+  snprintf(base, sizeof base, "x %.16s", c->base);
+  snprintf(head, sizeof head, "%10s  check, note", base);
+  const char *const titles[] = {c->unit, head};
+  bench_print_head(f, &table, titles);
 }
 
-static void print_row(FILE *f, const kept *r) {
-  char event[24] = "-", wall[24] = "-", rate[24] = "-", speedup[24] = "-";
-  if (isfinite(r->event_s)) bench_time_text(r->event_s, event, sizeof event);
-  if (isfinite(r->wall_s)) bench_time_text(r->wall_s, wall, sizeof wall);
-  if (isfinite(r->rate)) snprintf(rate, sizeof rate, "%.1f", r->rate);
-  if (isfinite(r->speedup)) snprintf(speedup, sizeof speedup, "%.2f", r->speedup);
-  fprintf(f, "%-26s %10s %10s %10s %10s  ", r->step, event, wall, rate, speedup);
+static void print_row(FILE *f, const record *r) {
+  bench_print_cells(f, &table, r);
+  fputs("  ", f);
   char note[160], text[192];
   bench_plain(r->note, note, sizeof note);
   snprintf(text, sizeof text, "%s%s%s", r->out ? (r->wrong ? "" : "out: ") : "ok", r->out || !*note ? "" : "; ", note);
   bench_wrap(f, text, 72, 72, BENCH_COLUMNS);
 }
 
-bool ladder_keep(const bench_session *session, const ladder_case *c) {
+bool ladder_rows_add(const bench_session *session, const ladder_case *c) {
   bench_measured();
   if (session->human) print_head(session->human, c);
   for (size_t i = 0; i < c->rungs; i++) {
     const ladder_rung *rung = &c->rung[i];
     if (count == room) {
       size_t more = room ? 2 * room : 64;
-      kept *grown = realloc(rows, more * sizeof *grown);
+      record *grown = realloc(rows, more * sizeof *grown);
       if (!grown) return false;
       rows = grown;
       room = more;
     }
-    kept *r = &rows[count++];
-    *r = (kept){.ladder = c->ladder,
-                .unit = c->unit,
-                .m = c->m,
-                .n = c->n,
-                .k = c->k,
-                .event_s = rung->event_s,
-                .wall_s = rung->wall_s,
-                .least_s = rung->least_s,
-                .most_s = rung->most_s,
-                .rounds = rung->rounds,
-                .copied = rung->copied,
-                .out = rung->out,
-                .wrong = rung->wrong,
-                .rate = NAN,
-                .speedup = NAN};
+    record *r = &rows[count++];
+    *r = (record){.ladder = c->ladder,
+                  .unit = c->unit,
+                  .m = c->m,
+                  .n = c->n,
+                  .k = c->k,
+                  .event_s = rung->event_s,
+                  .wall_s = rung->wall_s,
+                  .least_s = rung->least_s,
+                  .most_s = rung->most_s,
+                  .rounds = rung->rounds,
+                  .copied = rung->copied,
+                  .out = rung->out,
+                  .wrong = rung->wrong,
+                  .verified = !rung->out    ? "true"
+                              : rung->wrong ? "false"
+                                            : NULL,
+                  .rate = NAN,
+                  .speedup = NAN};
     memcpy(r->step, rung->name, sizeof r->step);
     memcpy(r->note, rung->note, sizeof r->note);
     if (c->device) memcpy(r->device, c->device->name, sizeof r->device);
@@ -110,90 +137,43 @@ bool ladder_keep(const bench_session *session, const ladder_case *c) {
   return true;
 }
 
-void ladder_write_csv(FILE *f, const bench_session *session) {
-  (void)session;
-  fputs(
-      "ladder,device,driver,step,m,n,k,event_s,wall_s,min_s,max_s,reps,rate,unit,speedup,bytes_copied,verified,note\n",
-      f);
-  for (size_t i = 0; i < count; i++) {
-    const kept *r = &rows[i];
-    bench_csv_field(f, r->ladder);
-    bench_csv_field(f, r->device);
-    bench_csv_field(f, r->driver);
-    bench_csv_field(f, r->step);
-    if (r->m) fprintf(f, "%zu", r->m);
-    fprintf(f, ",%zu,", r->n);
-    if (r->m) fprintf(f, "%zu", r->k);
-    fputc(',', f);
-    bench_csv_number(f, r->event_s);
-    bench_csv_number(f, r->wall_s);
-    bench_csv_number(f, r->least_s);
-    bench_csv_number(f, r->most_s);
-    fprintf(f, "%zu,", r->rounds);
-    bench_csv_number(f, r->rate);
-    bench_csv_field(f, r->unit);
-    bench_csv_number(f, r->speedup);
-    fprintf(f, "%llu,%s,", (unsigned long long)r->copied, !r->out ? "true" : r->wrong ? "false" : "");
-    bench_csv_string(f, r->note);
-    fputc('\n', f);
-  }
-}
-
 /* One line of a chart: a step's rate over the sizes, on one device. */
-static void write_series(FILE *f, const kept *first) {
-  fputs("{", f);
-  bench_json_member(f, "step", first->step);
-  bench_json_member(f, "device", first->device);
-  bench_json_member(f, "unit", first->unit);
-  fputs("\"points\": [", f);
-  bool more = false;
-  for (const kept *r = first; r < rows + count; r++) {
+static void series_json(const record *first) {
+  const char *const step = first->step, *const device = first->device;
+  bench_json_open(NULL, '{');
+  bench_json_value("step", BENCH_STRING, &step);
+  bench_json_value("device", BENCH_STRING, &device);
+  bench_json_value("unit", BENCH_STRING, &first->unit);
+  bench_json_open("points", '[');
+  for (const record *r = first; r < rows + count; r++) {
     if (r->out || strcmp(r->step, first->step) != 0 || strcmp(r->device, first->device) != 0) continue;
-    fprintf(f, "%s[%zu, %.9g]", more ? ", " : "", r->n, r->rate);
-    more = true;
+    bench_json_open(NULL, '[');
+    bench_json_value(NULL, BENCH_SIZE, &r->n);
+    bench_json_value(NULL, BENCH_NUMBER, &r->rate);
+    bench_json_close(']');
   }
-  fputs("]}", f);
+  bench_json_close(']');
+  bench_json_close('}');
 }
 
-static bool begins_series(const kept *r) {
-  for (const kept *before = rows; before < r; before++)
+static bool begins_series(const record *r) {
+  for (const record *before = rows; before < r; before++)
     if (strcmp(before->step, r->step) == 0 && strcmp(before->device, r->device) == 0) return false;
   return true;
 }
 
-void ladder_write_json(FILE *f, const bench_session *session, const char *ladder) {
-  fputs("{\"schema\": 1, \"program\": \"hx-bench\", \"command\": \"ladder\", ", f);
-  bench_json_member(f, "ladder", ladder);
-  fputs("\n  \"system\": ", f);
-  bench_system_json(f, session);
-  fputs(",\n  \"ladders\": [", f);
-  for (size_t i = 0; i < count; i++) {
-    const kept *r = &rows[i];
-    fputs(i ? ",\n    {" : "\n    {", f);
-    bench_json_member(f, "step", r->step);
-    bench_json_member(f, "device", r->device);
-    bench_json_member(f, "driver", r->driver);
-    if (r->m) fprintf(f, "\"m\": %zu, \"k\": %zu, ", r->m, r->k);
-    fprintf(f, "\"n\": %zu, ", r->n);
-    bench_json_member_number(f, "event_s", r->event_s);
-    bench_json_member_number(f, "median_s", r->wall_s);
-    bench_json_member_number(f, "min_s", r->least_s);
-    bench_json_member_number(f, "max_s", r->most_s);
-    bench_json_member_number(f, "rate", r->rate);
-    bench_json_member(f, "unit", r->unit);
-    bench_json_member_number(f, "speedup", r->speedup);
-    bench_json_member(f, "note", r->note);
-    fprintf(f, "\"reps\": %zu, \"bytes_copied\": %llu, \"verified\": %s}", r->rounds, (unsigned long long)r->copied,
-            r->out ? r->wrong ? "false" : "null" : "true");
-  }
-  fputs("],\n  \"series\": [", f);
-  bool more = false;
-  for (size_t i = 0; i < count; i++) {
-    if (!begins_series(&rows[i])) continue;
-    fputs(more ? ",\n    " : "\n    ", f);
-    write_series(f, &rows[i]);
-    more = true;
-  }
-  fprintf(f, "],\n  \"failed\": %s", failed ? "true" : "false");
-  bench_json_end(f);
+void ladder_rows_write(const bench_session *session, const char *ladder) {
+  bench_csv_head(&table);
+  bench_json_begin("ladder");
+  bench_json_value("ladder", BENCH_STRING, &ladder);
+  bench_system_json(session);
+  bench_json_open("ladders", '[');
+  for (size_t i = 0; i < count; i++) bench_emit_row(&table, &rows[i]);
+  bench_json_close(']');
+  bench_json_open("series", '[');
+  for (size_t i = 0; i < count; i++)
+    if (begins_series(&rows[i])) series_json(&rows[i]);
+  bench_json_close(']');
+  bench_json_value("failed", BENCH_FLAG, &failed);
+  bench_json_end();
 }

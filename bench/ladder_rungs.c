@@ -112,7 +112,7 @@ bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
   }
   const bool unmeasured = bench_stopped() && !rounds;
   if (count && !rounds && !unmeasured) fputs("hx-bench: there is no memory for the results\n", stderr);
-  bool fine = unmeasured || (ladder_keep(session, c) && (rounds || !count));
+  bool fine = unmeasured || (ladder_rows_add(session, c) && (rounds || !count));
   for (size_t i = 0; i < c->rungs; i++)
     if (c->rung[i].close) c->rung[i].close(&c->rung[i]);
   return fine;

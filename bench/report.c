@@ -1,10 +1,247 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a comparison leaves in --json and --csv. */
-#include "bench/bench.h"
+ * What a comparison leaves: the tables of devices, rows, sweeps and other libraries, and the document that has them
+ * all. Members and columns are added, never renamed, and new columns come last: results of different versions are
+ * compared by them. README.md lists them. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/emit.h"
+#include "bench/peers.h"
+#include "bench/system.h"
+#include "bench/text.h"
+
+/* A device, with its names as a terminal may show them. */
+typedef struct device_record {
+  uint64_t index, memory_bytes;
+  const char *name, *vendor, *driver, *kind, *state, *memory, *why;
+  char shown_name[45], shown_driver[23], shown_memory[11], size[24];
+  uint32_t units;
+} device_record;
+
+#define DEVICE(member, ...) BENCH_COLUMN(device_record, member, __VA_ARGS__)
+static const bench_column device_columns[] = {
+    DEVICE(index, .name = "index", .head = "#", .kind = BENCH_SIZE, .width = 3),
+    DEVICE(name, .name = "name"),
+    DEVICE(vendor, .name = "vendor"),
+    DEVICE(driver, .name = "driver"),
+    DEVICE(shown_name, .head = "device", .kind = BENCH_CHARS, .gap = 1, .width = -44),
+    DEVICE(kind, .name = "kind", .head = "kind", .width = -10),
+    DEVICE(shown_driver, .head = "driver", .kind = BENCH_CHARS, .width = -22),
+    DEVICE(state, .name = "state", .head = "state", .width = -8),
+    DEVICE(memory, .name = "memory"),
+    DEVICE(shown_memory, .head = "memory", .kind = BENCH_CHARS, .width = -10),
+    DEVICE(units, .name = "compute_units", .head = "units", .kind = BENCH_UINT, .width = 5),
+    DEVICE(memory_bytes, .name = "memory_bytes", .kind = BENCH_SIZE),
+    DEVICE(size, .head = "size", .kind = BENCH_CHARS, .width = 8),
+    DEVICE(why, .name = "why"),
+};
+static const bench_table device_table = BENCH_TABLE(device_columns);
+
+static device_record describe_device(const bench_session *session, size_t index) {
+  const hx_device_info *d = &session->device[index];
+  device_record r = {.index = index,
+                     .memory_bytes = d->memory_bytes,
+                     .name = d->name,
+                     .vendor = d->vendor,
+                     .driver = d->driver,
+                     .kind = bench_kind_name(d->kind),
+                     .state = bench_state_name(d->state),
+                     .memory = d->memory,
+                     .why = d->why,
+                     .units = d->compute_units};
+  bench_plain(d->name, r.shown_name, sizeof r.shown_name);
+  bench_plain(d->driver, r.shown_driver, sizeof r.shown_driver);
+  /* How arrays reach a device is known once it is ready. */
+  bench_plain(d->state == HX_BUILDING ? "-" : d->memory, r.shown_memory, sizeof r.shown_memory);
+  if (d->memory_bytes) bench_bytes_text(d->memory_bytes, r.size, sizeof r.size);
+  return r;
+}
+
+void bench_print_devices(const bench_session *session, FILE *f) {
+  bench_print_head(f, &device_table, NULL);
+  for (size_t i = 0; i < session->device_count; i++) {
+    const device_record r = describe_device(session, i);
+    char why[256];
+    bench_print_row(f, &device_table, &r);
+    if (!*r.why) continue;
+    fputs("     ", f);
+    bench_wrap(f, bench_plain(r.why, why, sizeof why), 5, 5, BENCH_COLUMNS);
+  }
+  if (session->stand_in)
+    fputs(
+        "There is no GPU here, so PoCL was named: it stands in for one on the CPU's own cores and shows that both "
+        "work\n"
+        "together, not what a GPU brings. (--devices or HX_DEVICES name others.)\n",
+        f);
+}
+
+void bench_devices_csv(const bench_session *session) {
+  for (size_t i = 0; i < session->device_count; i++) {
+    const device_record r = describe_device(session, i);
+    bench_csv_row(&device_table, &r);
+  }
+}
+
+/* A row and what is derived from it. */
+typedef struct row_record {
+  bench_row row;
+  const char *devices[HX_MAX_DEVICES + 1];
+  const char *trans_a, *trans_b, *check; /* trans: both or neither */
+  char size[72], asked[16], rate[16];
+  double asked_share, of_ceiling;
+} row_record;
+
+#define ROW(member, ...) BENCH_COLUMN(row_record, member, __VA_ARGS__)
+static const bench_column row_columns[] = {
+    ROW(row.op, .name = "op"),
+    ROW(row.type, .name = "type"),
+    ROW(row.m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    ROW(row.n, .name = "n", .kind = BENCH_SIZE),
+    ROW(row.k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    ROW(trans_a, .name = "trans_a", .kind = BENCH_LITERAL, .flags = BENCH_NOT_CSV | BENCH_OPTIONAL),
+    ROW(trans_b, .name = "trans_b", .kind = BENCH_LITERAL, .flags = BENCH_NOT_CSV | BENCH_OPTIONAL),
+    ROW(size, .head = "size", .kind = BENCH_CHARS, .width = -14),
+    ROW(row.mode, .name = "mode", .head = "mode", .width = -4),
+    ROW(devices, .name = "devices", .kind = BENCH_NAMES),
+    ROW(asked, .head = "asked", .kind = BENCH_CHARS, .width = 5),
+    ROW(asked_share, .name = "asked_share", .kind = BENCH_NUMBER),
+    ROW(row.median_s, .name = "median_s", .head = "median", .kind = BENCH_TIME, .width = 8),
+    ROW(row.min_s, .name = "min_s", .head = "min", .kind = BENCH_TIME, .width = 8),
+    ROW(row.max_s, .name = "max_s", .head = "max", .kind = BENCH_TIME, .width = 8),
+    ROW(row.reps, .name = "reps", .head = "runs", .kind = BENCH_SIZE, .width = 4),
+    ROW(row.rate, .name = "rate", .kind = BENCH_NUMBER),
+    ROW(rate, .head = "", .kind = BENCH_CHARS, .width = 7),
+    ROW(row.unit, .name = "unit"),
+    ROW(row.ceiling, .name = "ceiling", .kind = BENCH_NUMBER),
+    ROW(of_ceiling, .head = "ceiling", .kind = BENCH_PERCENT, .width = 7),
+    ROW(row.gpu_share, .name = "gpu_share", .head = "on GPU", .kind = BENCH_PERCENT, .width = 6),
+    ROW(row.bytes_copied, .name = "bytes_copied", .head = "copied", .kind = BENCH_BYTES, .width = 8),
+    ROW(row.joules, .head = "energy", .kind = BENCH_JOULES, .width = 7),
+    ROW(check, .head = "check", .width = -5),
+    ROW(row.recovered, .name = "recovered", .kind = BENCH_UINT),
+    ROW(row.verified, .name = "verified", .kind = BENCH_FLAG),
+    ROW(row.bits, .name = "bits", .head = "bits", .kind = BENCH_HEX),
+    ROW(row.joules, .name = "joules", .kind = BENCH_NUMBER),
+};
+static const bench_table row_table = BENCH_TABLE(row_columns);
+
+static row_record describe_row(const bench_session *session, const bench_row *row) {
+  row_record r = {.row = *row, .asked = "auto", .rate = "-"};
+  size_t count = 0;
+  for (size_t i = 0; session && i < session->device_count; i++)
+    if (row->devices & 1u << i) r.devices[count++] = session->device[i].name;
+  if (row->trans_a || row->trans_b) {
+    r.trans_a = row->trans_a ? "true" : "false";
+    r.trans_b = row->trans_b ? "true" : "false";
+  }
+  r.check = row->verified ? "ok" : row->ran ? "WRONG" : "error";
+  r.asked_share = row->asked_share < 0 ? NAN : (double)row->asked_share;
+  r.of_ceiling = row->rate / row->ceiling;
+  bench_size_text(row, r.size, sizeof r.size);
+  if (row->asked_share >= 0) snprintf(r.asked, sizeof r.asked, "%.0f %%", 100.0 * r.asked_share);
+  if (isfinite(row->rate)) snprintf(r.rate, sizeof r.rate, row->rate < 100 ? "%.2f" : "%.0f", row->rate);
+  return r;
+}
+
+void bench_print_result_head(FILE *f, const bench_row *row) {
+  fprintf(f, "\n%s %s; ceiling: %s\n", row->type, row->op,
+          row->m ? "multiply-adds on the CPU's registers alone" : "reading the same bytes with a bare loop on the CPU");
+  bench_print_head(f, &row_table, &row->unit);
+}
+
+void bench_print_result(FILE *f, const bench_row *row) {
+  const row_record r = describe_row(NULL, row);
+  bench_print_row(f, &row_table, &r);
+}
+
+typedef struct sweep_record {
+  bench_row row;
+  bench_sweep sweep;
+  double best_split;
+} sweep_record;
+
+#define SWEEP(member, ...) BENCH_COLUMN(sweep_record, member, __VA_ARGS__)
+static const bench_column sweep_columns[] = {
+    SWEEP(row.op, .name = "op"),
+    SWEEP(row.type, .name = "type"),
+    SWEEP(row.m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    SWEEP(row.n, .name = "n", .kind = BENCH_SIZE),
+    SWEEP(row.k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    SWEEP(sweep.first_row, .name = "first_row", .kind = BENCH_SIZE),
+    SWEEP(sweep.row_count, .name = "rows", .kind = BENCH_SIZE),
+    SWEEP(sweep.rounds, .name = "rounds", .kind = BENCH_SIZE),
+    SWEEP(best_split, .name = "best_split", .kind = BENCH_NUMBER),
+    SWEEP(sweep.best_s, .name = "best_s", .kind = BENCH_NUMBER),
+    SWEEP(sweep.own_s, .name = "own_s", .kind = BENCH_NUMBER),
+    SWEEP(sweep.own_share, .name = "own_share", .kind = BENCH_NUMBER),
+    SWEEP(sweep.eta_low, .name = "eta_quartile_1", .kind = BENCH_NUMBER),
+    SWEEP(sweep.eta_high, .name = "eta_quartile_3", .kind = BENCH_NUMBER),
+    SWEEP(sweep.eta, .name = "eta", .kind = BENCH_NUMBER),
+};
+static const bench_table sweep_table = BENCH_TABLE(sweep_columns);
+
+typedef struct versus_record {
+  bench_versus versus;
+  const char *peer;
+} versus_record;
+
+#define VERSUS(member, ...) BENCH_COLUMN(versus_record, member, __VA_ARGS__)
+static const bench_column versus_columns[] = {
+    VERSUS(versus.row, .name = "row", .kind = BENCH_SIZE),
+    VERSUS(peer, .name = "peer"),
+    VERSUS(versus.core, .name = "core", .kind = BENCH_CHARS),
+    VERSUS(versus.best, .name = "best", .kind = BENCH_FLAG),
+    VERSUS(versus.runs, .name = "runs", .kind = BENCH_UINT),
+    VERSUS(versus.median_s, .name = "median_s", .kind = BENCH_NUMBER),
+    VERSUS(versus.rate, .name = "rate", .kind = BENCH_NUMBER),
+    VERSUS(versus.low, .name = "low", .kind = BENCH_NUMBER),
+    VERSUS(versus.high, .name = "high", .kind = BENCH_NUMBER),
+    VERSUS(versus.ratio, .name = "ratio", .kind = BENCH_NUMBER),
+};
+static const bench_table versus_table = BENCH_TABLE(versus_columns);
+
+void bench_results_json(const bench_session *session, const bench_results *results) {
+  const char *const verdict = results->verdict;
+  bench_json_begin(session->options->command);
+  bench_system_json(session);
+  bench_json_open("devices", '[');
+  for (size_t i = 0; i < session->device_count; i++) {
+    const device_record r = describe_device(session, i);
+    bench_json_row(&device_table, &r);
+  }
+  bench_json_close(']');
+  bench_json_open("rows", '[');
+  for (size_t i = 0; i < results->row_count; i++) {
+    const row_record r = describe_row(session, &results->rows[i]);
+    bench_json_row(&row_table, &r);
+  }
+  bench_json_close(']');
+  bench_json_open("sweeps", '[');
+  for (size_t i = 0; i < results->sweep_count; i++) {
+    const bench_sweep *const sweep = &results->sweeps[i];
+    const sweep_record r = {results->rows[sweep->first_row], *sweep, (double)sweep->best_split};
+    bench_json_row(&sweep_table, &r);
+  }
+  bench_json_close(']');
+  bench_json_open("versus", '[');
+  for (size_t i = 0; i < results->versus_count; i++) {
+    const bench_versus *const versus = &results->versus[i];
+    const versus_record r = {*versus, session->options->vs[versus->peer].peer->name};
+    bench_json_row(&versus_table, &r);
+  }
+  bench_json_close(']');
+  bench_json_value("failed", BENCH_FLAG, &results->failed);
+  bench_json_value("verdict", BENCH_STRING, &verdict);
+  bench_json_end();
+}
 
 bool bench_files_write(const bench_session *session, const bench_results *results) {
-  FILE *const json = bench_json_file(), *const csv = bench_csv_file();
-  if (json) bench_write_json(json, session, results);
-  if (csv) bench_write_csv(csv, session, results);
+  bench_results_json(session, results);
+  bench_csv_head(&row_table);
+  for (size_t i = 0; i < results->row_count; i++) {
+    const row_record r = describe_row(session, &results->rows[i]);
+    bench_csv_row(&row_table, &r);
+  }
   return bench_files_close();
 }

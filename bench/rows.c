@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of results, and the table in which people read them. */
-#include <math.h>
+ * Rows of results. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench/bench.h"
 
@@ -45,32 +43,4 @@ void bench_row_devices(const bench_session *session, uint32_t devices, char *tex
     int length = snprintf(text + used, bytes - used, "%s%.60s", used ? " + " : "", session->device[i].name);
     used += length > 0 ? (size_t)length : 0;
   }
-}
-
-void bench_table_head(FILE *f, const bench_row *row) {
-  fprintf(f, "\n%s %s; ceiling: %s\n", row->type, row->op,
-          row->m ? "multiply-adds on the CPU's registers alone" : "reading the same bytes with a bare loop on the CPU");
-  fprintf(f, "%-14s %-4s %5s %8s %8s %8s %4s %7s %7s %6s %8s %7s %-5s %s\n", "size", "mode", "asked", "median", "min",
-          "max", "runs", row->unit, "ceiling", "on GPU", "copied", "energy", "check", "bits");
-}
-
-void bench_table_row(FILE *f, const bench_row *row) {
-  char size[72], asked[16] = "auto", median[24], least[24], most[24], copied[24], share[16] = "-", rate[16] = "-",
-                 ceiling[16] = "-", joules[16];
-  bench_size_text(row, size, sizeof size);
-  bench_time_text(row->median_s, median, sizeof median);
-  bench_time_text(row->min_s, least, sizeof least);
-  bench_time_text(row->max_s, most, sizeof most);
-  bench_bytes_text(row->bytes_copied, copied, sizeof copied);
-  bench_joules_text(row->joules, joules, sizeof joules);
-  if (row->asked_share >= 0) snprintf(asked, sizeof asked, "%.0f %%", 100.0 * (double)row->asked_share);
-  if (isfinite(row->gpu_share)) snprintf(share, sizeof share, "%.0f %%", 100 * row->gpu_share);
-  if (isfinite(row->rate)) snprintf(rate, sizeof rate, row->rate < 100 ? "%.2f" : "%.0f", row->rate);
-  if (isfinite(row->rate / row->ceiling)) snprintf(ceiling, sizeof ceiling, "%.0f %%", 100 * row->rate / row->ceiling);
-  fprintf(f, "%-14s %-4s %5s %8s %8s %8s %4zu %7s %7s %6s %8s %7s %-5s %016llx\n", size, row->mode, asked, median,
-          least, most, row->reps, rate, ceiling, share, copied, joules,
-          row->verified ? "ok"
-          : row->ran    ? "WRONG"
-                        : "error",
-          (unsigned long long)row->bits);
 }

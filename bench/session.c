@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "bench/bench.h"
-#include "bench/text.h"
 #include "cpu/cpu.h"
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/config.h"
@@ -97,31 +96,6 @@ const char *bench_isa(void) {
   hx__isa isa = hx__config_read(&config, NULL) == HX_OK ? config.isa : HX__ISA_AUTO;
   const hx__cpu_kernels *kernels = hx__cpu_kernels_for(isa);
   return kernels ? hx__isa_name(kernels->isa) : "none";
-}
-
-void bench_print_devices(const bench_session *session, FILE *f) {
-  fprintf(f, "  #  %-44s %-10s %-22s %-8s %-10s %5s %8s\n", "device", "kind", "driver", "state", "memory", "units",
-          "size");
-  for (size_t i = 0; i < session->device_count; i++) {
-    const hx_device_info *device = &session->device[i];
-    char name[128], driver[64], memory[16], why[256], size[24] = "";
-    bench_plain(device->name, name, sizeof name);
-    bench_plain(device->driver, driver, sizeof driver);
-    /* How arrays reach a device is known once it is ready. */
-    bench_plain(device->state == HX_BUILDING ? "-" : device->memory, memory, sizeof memory);
-    if (device->memory_bytes) bench_bytes_text(device->memory_bytes, size, sizeof size);
-    fprintf(f, "%3zu  %-44.44s %-10s %-22.22s %-8s %-10.10s %5u %8s\n", i, name, bench_kind_name(device->kind), driver,
-            bench_state_name(device->state), memory, device->compute_units, size);
-    if (!device->why[0]) continue;
-    fputs("     ", f);
-    bench_wrap(f, bench_plain(device->why, why, sizeof why), 5, 5, BENCH_COLUMNS);
-  }
-  if (session->stand_in)
-    fputs(
-        "There is no GPU here, so PoCL was named: it stands in for one on the CPU's own cores and shows that both "
-        "work\n"
-        "together, not what a GPU brings. (--devices or HX_DEVICES name others.)\n",
-        f);
 }
 
 int bench_session_run(const bench_options *options, const char *devices, int (*run)(bench_session *session)) {

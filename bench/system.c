@@ -2,10 +2,12 @@
  * The system block. */
 #include "bench/system.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "bench/emit.h"
 #include "bench/text.h"
 #include "runtime/topo/topo.h"
 
@@ -74,58 +76,69 @@ void bench_system_print(FILE *f, const bench_session *session) {
   if (column) fputc('\n', f);
 }
 
-static void environment_json(FILE *f) {
-  fputs("{", f);
-  bool first = true;
+static void environment_json(void) {
+  bench_json_open("environment", '{');
   for (char **variable = environ; *variable; variable++) {
     if (!listed(*variable)) continue;
-    size_t length = strcspn(*variable, "=");
+    const size_t length = strcspn(*variable, "=");
+    const char *const value = *variable + length + 1;
     char name[128];
     if (length >= sizeof name) continue;
     memcpy(name, *variable, length);
     name[length] = '\0';
-    fputs(first ? "" : ", ", f);
-    bench_json_string(f, name);
-    fputs(": ", f);
-    bench_json_string(f, *variable + length + 1);
-    first = false;
+    bench_json_value(name, BENCH_STRING, &value);
   }
-  fputs("}", f);
+  bench_json_close('}');
 }
 
-void bench_system_json(FILE *f, const bench_session *session) {
-  const hx__topo *topo = hx__topo_get();
+typedef struct system_record {
+  const char *hx_version, *compiler, *isa, *governor, *arrays;
+  hx__topo topo;
   struct utsname kernel;
+  uint32_t threads;
+  bool stand_in;
+} system_record;
+
+#define SYSTEM(member, ...) BENCH_COLUMN(system_record, member, __VA_ARGS__)
+static const bench_column system_columns[] = {
+    SYSTEM(hx_version, .name = "hx_version"),
+    SYSTEM(compiler, .name = "compiler"),
+    SYSTEM(topo.cpu_name, .name = "cpu", .kind = BENCH_CHARS),
+    SYSTEM(topo.cores, .name = "cores", .kind = BENCH_UINT),
+    SYSTEM(topo.hardware_threads, .name = "hardware_threads", .kind = BENCH_UINT),
+    SYSTEM(threads, .name = "threads", .kind = BENCH_UINT),
+    SYSTEM(isa, .name = "isa"),
+    SYSTEM(topo.l1_bytes, .name = "l1_bytes", .kind = BENCH_SIZE),
+    SYSTEM(topo.l2_bytes, .name = "l2_bytes", .kind = BENCH_SIZE),
+    SYSTEM(topo.l3_bytes, .name = "l3_bytes", .kind = BENCH_SIZE),
+    SYSTEM(topo.memory_bytes, .name = "memory_bytes", .kind = BENCH_SIZE),
+    SYSTEM(kernel.release, .name = "kernel", .kind = BENCH_CHARS),
+    SYSTEM(kernel.machine, .name = "machine", .kind = BENCH_CHARS),
+    SYSTEM(governor, .name = "governor"),
+    SYSTEM(stand_in, .name = "stand_in", .kind = BENCH_FLAG),
+    SYSTEM(arrays, .name = "arrays"),
+};
+static const bench_table system_table = BENCH_TABLE(system_columns);
+
+void bench_system_json(const bench_session *session) {
   char policy[64];
-  if (uname(&kernel) != 0) memset(&kernel, 0, sizeof kernel);
-  fputs("{\"hx_version\": ", f);
-  bench_json_string(f, hx_version());
-  fputs(", \"compiler\": ", f);
-  bench_json_string(f, __VERSION__);
-  fputs(", \"cpu\": ", f);
-  bench_json_string(f, topo->cpu_name);
-  fprintf(f, ", \"cores\": %u, \"hardware_threads\": %u, \"threads\": %u, \"isa\": ", topo->cores,
-          topo->hardware_threads, session->threads);
-  bench_json_string(f, bench_isa());
-  fprintf(f,
-          ",\n    \"l1_bytes\": %zu, \"l2_bytes\": %zu, \"l3_bytes\": %zu, \"memory_bytes\": %llu,\n    \"kernel\": ",
-          topo->l1_bytes, topo->l2_bytes, topo->l3_bytes, (unsigned long long)topo->memory_bytes);
-  bench_json_string(f, kernel.release);
-  fputs(", \"machine\": ", f);
-  bench_json_string(f, kernel.machine);
-  fputs(", \"governor\": ", f);
-  bench_json_string(f, *governor(policy, sizeof policy) ? policy : NULL);
-  fputs(", \"load_average\": [", f);
+  system_record r = {.hx_version = hx_version(),
+                     .compiler = __VERSION__,
+                     .isa = bench_isa(),
+                     .governor = *governor(policy, sizeof policy) ? policy : NULL,
+                     .arrays = session->options->use_malloc ? "malloc" : "hx_alloc",
+                     .topo = *hx__topo_get(),
+                     .threads = session->threads,
+                     .stand_in = session->stand_in};
+  if (uname(&r.kernel) != 0) memset(&r.kernel, 0, sizeof r.kernel);
+  bench_json_open("system", '{');
+  bench_json_members(&system_table, &r);
+  bench_json_open("load_average", '[');
   for (int i = 0; i < 3; i++) {
-    fputs(i ? ", " : "", f);
-    if (load[i] >= 0) {
-      bench_json_number(f, load[i]);
-    } else {
-      fputs("null", f);
-    }
+    const double value = load[i] >= 0 ? load[i] : NAN;
+    bench_json_value(NULL, BENCH_NUMBER, &value);
   }
-  fprintf(f, "],\n    \"stand_in\": %s, \"arrays\": \"%s\", \"environment\": ", session->stand_in ? "true" : "false",
-          session->options->use_malloc ? "malloc" : "hx_alloc");
-  environment_json(f);
-  fputs("}", f);
+  bench_json_close(']');
+  environment_json();
+  bench_json_close('}');
 }

@@ -10,6 +10,6 @@
 void bench_system_start(void); /* takes the load average, before this program adds to it */
 bool bench_system_busy(void);  /* other programs were, at the start */
 void bench_system_print(FILE *f, const bench_session *session);
-void bench_system_json(FILE *f, const bench_session *session); /* one JSON object */
+void bench_system_json(const bench_session *session); /* a member of the JSON document */
 
 #endif

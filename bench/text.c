@@ -2,7 +2,6 @@
  * Escaping and wrapping. */
 #include "bench/text.h"
 
-#include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -73,14 +72,6 @@ void bench_json_string(FILE *f, const char *s) {
   fputc('"', f);
 }
 
-void bench_json_number(FILE *f, double value) {
-  if (isfinite(value)) {
-    fprintf(f, "%.9g", value);
-  } else {
-    fputs("null", f);
-  }
-}
-
 void bench_csv_string(FILE *f, const char *s) {
   bool formula = *s && strchr("=+-@\t\r", *s);
   if (!formula && !strpbrk(s, ",\"\r\n;")) {
@@ -113,26 +104,4 @@ void bench_wrap(FILE *f, const char *s, size_t at, size_t indent, size_t columns
     while (*s == ' ') s++;
   }
   fputc('\n', f);
-}
-
-void bench_json_member(FILE *f, const char *name, const char *value) {
-  fprintf(f, "\"%s\": ", name);
-  bench_json_string(f, value);
-  fputs(", ", f);
-}
-
-void bench_json_member_number(FILE *f, const char *name, double value) {
-  fprintf(f, "\"%s\": ", name);
-  bench_json_number(f, value);
-  fputs(", ", f);
-}
-
-void bench_csv_field(FILE *f, const char *s) {
-  bench_csv_string(f, s);
-  fputc(',', f);
-}
-
-void bench_csv_number(FILE *f, double value) {
-  if (isfinite(value)) fprintf(f, "%.9g", value);
-  fputc(',', f);
 }

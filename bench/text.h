@@ -12,16 +12,8 @@ char *bench_plain(const char *s, char *out, size_t bytes);
 
 /* A JSON string, quoted. NULL: null. */
 void bench_json_string(FILE *f, const char *s);
-/* A JSON number; null where it is not finite. */
-void bench_json_number(FILE *f, double value);
-/* A member of a JSON object and the comma behind it. */
-void bench_json_member(FILE *f, const char *name, const char *value);
-void bench_json_member_number(FILE *f, const char *name, double value);
 /* A CSV field, quoted where needed; a leading = + - @ gets an apostrophe, for spreadsheets take it for a formula. */
 void bench_csv_string(FILE *f, const char *s);
-/* The same, or a number (nothing where it is not finite), and the comma behind it. */
-void bench_csv_field(FILE *f, const char *s);
-void bench_csv_number(FILE *f, double value);
 
 /* Prints words in lines of at most `columns`, the first at column `at`, later ones indented by `indent`. Ends the line.
  */

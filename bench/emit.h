@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The one way in which results leave hx-bench. A table is a list of columns, each of which says where in a record its
+ * value is, what it is called in files, and how it looks in the table that people read. Rows are written one by one;
+ * files.c makes a file of them when the document is complete. Nothing is written to a file that was not asked for. */
+#ifndef HX_BENCH_EMIT_H
+#define HX_BENCH_EMIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef enum bench_value_kind {
+  BENCH_STRING,         /* const char *; NULL: null in JSON, empty in CSV */
+  BENCH_CHARS,          /* char[] */
+  BENCH_LITERAL,        /* const char *, not quoted in JSON: true, false, null */
+  BENCH_NAMES,          /* const char *[], NULL ends: a JSON array; else joined by " + " */
+  BENCH_UINTS_3,        /* uint32_t[3]; a JSON array */
+  BENCH_FLAG,           /* bool */
+  BENCH_UINT,           /* uint32_t */
+  BENCH_SIZE,           /* uint64_t or size_t */
+  BENCH_HEX,            /* uint64_t, a string of 16 digits */
+  BENCH_NUMBER,         /* double; not finite: null in JSON, empty in CSV, "-" in the table */
+  BENCH_PERCENT,        /* a double that the table shows as 50 % */
+  BENCH_PERCENT_JOINED, /* or as 50% */
+  BENCH_TIME,           /* seconds, a double; the table chooses the unit */
+  BENCH_JOULES,         /* likewise */
+  BENCH_BYTES           /* uint64_t or size_t; likewise */
+} bench_value_kind;
+
+/* Flags. Optional: 0 or NULL is left out of files. Unknown: what is not finite is shown as "?". */
+enum { BENCH_NOT_JSON = 1, BENCH_NOT_CSV = 2, BENCH_OPTIONAL = 4, BENCH_UNKNOWN = 8 };
+
+typedef struct bench_column {
+  const char *name, *head; /* in files, and over the table; NULL: not there */
+  size_t offset;           /* in the record */
+  bench_value_kind kind;
+  unsigned flags;
+  int gap;    /* spaces before it in the table, beyond the one between columns */
+  int width;  /* in the table; negative: to the left, as printf has it */
+  int digits; /* behind the point, in the table */
+} bench_column;
+
+typedef struct bench_table {
+  const bench_column *columns;
+  size_t count;
+} bench_table;
+
+#define BENCH_COLUMN(record, member, ...) \
+  { .offset = offsetof(record, member), __VA_ARGS__ }
+#define BENCH_TABLE(columns) \
+  { columns, sizeof(columns) / sizeof(columns)[0] }
+
+/* The table that people read. A head of "" is taken from titles, in order. bench_print_cells ends no line and returns
+ * the column that it has reached. */
+void bench_print_head(FILE *f, const bench_table *table, const char *const *titles);
+size_t bench_print_cells(FILE *f, const bench_table *table, const void *record);
+void bench_print_row(FILE *f, const bench_table *table, const void *record);
+
+/* A row of the CSV table, after its head if it is the first. */
+void bench_csv_head(const bench_table *table);
+void bench_csv_row(const bench_table *table, const void *record);
+
+/* The JSON document: objects and lists nest, and commas come by themselves. A name of NULL: an element of a list. */
+void bench_json_open(const char *name, char bracket);
+void bench_json_close(char bracket);
+void bench_json_value(const char *name, bench_value_kind kind, const void *value);
+void bench_json_members(const bench_table *table, const void *record); /* of the object that is open */
+void bench_json_row(const bench_table *table, const void *record);     /* an object of the list that is open */
+/* The document itself: its first members, and the last one, which says whether a signal ended the run. */
+void bench_json_begin(const char *command);
+void bench_json_end(void);
+
+/* Both files. */
+void bench_emit_row(const bench_table *table, const void *record);
+
+#endif
