@@ -155,11 +155,11 @@ static void report_choices(FILE *human, const bench_row *row, const char *size, 
                            uint32_t after) {
   const bench_table *const printed = e->inputs.objective == HX__OBJECTIVE_TIME ? &table : &energy_table;
   FILE *const f = e->source == HX__DECIDED_BY_COST ? human : NULL;
-  char text[96], *const name = text;
+  char name[96];
   if (f) bench_print_head(f, printed, NULL);
   bench_json_open("choices", '[');
   for (unsigned i = 0; i < e->decision.choices; i++) {
-    name_of(e, i, text, sizeof text);
+    name_of(e, i, name, sizeof name);
     choice_record r = describe_choice(e, i, name);
     r.op = row->op;
     r.type = row->type;
@@ -173,18 +173,14 @@ static void report_choices(FILE *human, const bench_row *row, const char *size, 
 
 static void report_decision(FILE *human, const bench_row *row, const char *size, const hx__explanation *e,
                             uint32_t after) {
-  const bool small = e->source == HX__DECIDED_SMALL;
-  const uint32_t threads = e->threads;
-  const char *const objective = hx__objective_name(e->inputs.objective);
   char name[96];
-  const char *const choice = name;
   name_of(e, e->decision.choice, name, sizeof name);
   bench_json_open(NULL, '{');
-  bench_json_value("after", BENCH_UINT, &after);
-  bench_json_value("threads", BENCH_UINT, &threads);
-  bench_json_value("small", BENCH_FLAG, &small);
-  bench_json_value("objective", BENCH_STRING, &objective);
-  bench_json_value("choice", BENCH_STRING, &choice);
+  bench_json_count("after", after);
+  bench_json_count("threads", e->threads);
+  bench_json_flag("small", e->source == HX__DECIDED_SMALL);
+  bench_json_text("objective", hx__objective_name(e->inputs.objective));
+  bench_json_text("choice", name);
   report_choices(human, row, size, e, after);
   bench_json_close('}');
   if (human) print_reason(human, e);
@@ -194,15 +190,15 @@ static void report_decision(FILE *human, const bench_row *row, const char *size,
 static bool explain_one(bench_session *session, bench_subject *subject) {
   FILE *const f = session->human;
   const bench_row *const row = &subject->row;
-  char text[72];
-  const char *const size = text, *const unit = row->m ? "GMAC/s" : "Gelement/s";
+  char size[72];
+  const char *const unit = row->m ? "GMAC/s" : "Gelement/s";
   hx__explanation e;
-  bench_size_text(row, text, sizeof text);
+  bench_size_text(row, size, sizeof size);
   bench_csv_head(&table);
   bench_json_open(NULL, '{');
-  bench_json_value("op", BENCH_STRING, &row->op);
-  bench_json_value("type", BENCH_STRING, &row->type);
-  bench_json_value("size", BENCH_STRING, &size);
+  bench_json_text("op", row->op);
+  bench_json_text("type", row->type);
+  bench_json_text("size", size);
   bench_json_open("decisions", '[');
   double seconds[CALLS];
   bool fine = true;

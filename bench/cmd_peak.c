@@ -27,7 +27,7 @@ typedef struct peak {
   const char *x;
   double median, most;
   size_t rounds;
-  char label[16], shown_bytes[24], shown_streams[8]; /* of the table */
+  char label[16]; /* of the table */
 } peak;
 
 #define PEAK(member, ...) BENCH_COLUMN(peak, member, __VA_ARGS__)
@@ -37,10 +37,8 @@ static const bench_column columns[] = {
     PEAK(isa, .name = "isa", .head = "isa", .width = -8),
     PEAK(threads, .name = "threads", .head = "threads", .kind = BENCH_UINT, .width = 7),
     PEAK(level, .name = "level", .flags = BENCH_OPTIONAL),
-    PEAK(streams, .name = "streams", .kind = BENCH_UINT, .flags = BENCH_OPTIONAL),
-    PEAK(shown_streams, .head = "streams", .kind = BENCH_CHARS, .width = 7),
-    PEAK(bytes, .name = "bytes", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
-    PEAK(shown_bytes, .head = "bytes", .kind = BENCH_CHARS, .width = 10),
+    PEAK(streams, .name = "streams", .head = "streams", .kind = BENCH_UINT, .flags = BENCH_OPTIONAL, .width = 7),
+    PEAK(bytes, .name = "bytes", .head = "bytes", .kind = BENCH_BYTES, .flags = BENCH_OPTIONAL, .width = 10),
     PEAK(median, .name = "median", .head = "median", .kind = BENCH_NUMBER, .width = 9, .digits = 1),
     PEAK(most, .name = "max", .head = "most", .kind = BENCH_NUMBER, .width = 9, .digits = 1),
     PEAK(unit, .name = "unit", .head = ""),
@@ -121,9 +119,6 @@ static void describe_peak(peak *p, size_t rounds) {
   p->unit = p->level ? "GB/s" : "GFLOP/s";
   p->rounds = rounds;
   snprintf(p->label, sizeof p->label, "%s%s", p->level ? "read " : "fma", p->level ? p->level : "");
-  snprintf(p->shown_streams, sizeof p->shown_streams, p->level ? "%u" : "-", p->streams);
-  snprintf(p->shown_bytes, sizeof p->shown_bytes, "-");
-  if (p->level) bench_bytes_text(p->bytes, p->shown_bytes, sizeof p->shown_bytes);
 }
 
 static void report(const bench_session *session, peak *peaks, size_t count, size_t rounds) {
@@ -134,7 +129,7 @@ static void report(const bench_session *session, peak *peaks, size_t count, size
   if (session->human) bench_print_head(session->human, &table, titles);
   bench_json_begin("peak");
   bench_system_json(session);
-  bench_json_value("rounds", BENCH_SIZE, &rounds);
+  bench_json_count("rounds", rounds);
   bench_json_open("peaks", '[');
   for (size_t i = 0; i < count; i++) {
     describe_peak(&peaks[i], rounds);

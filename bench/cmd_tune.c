@@ -34,11 +34,10 @@ static void name_of(const hx__cl_tune_result *t, char *text, size_t bytes) {
 
 typedef struct trial {
   size_t device, side;
-  char label[96]; /* of the table */
+  hx__cl_tune_result result;
   const char *row;
-  uint32_t tile_m, tile_n, tile_k, order, chosen;
   double gflops;
-  bool kept;
+  char label[96]; /* of the table */
 } trial;
 
 #define TRIAL(member, ...) BENCH_COLUMN(trial, member, __VA_ARGS__)
@@ -47,29 +46,18 @@ static const bench_column columns[] = {
     TRIAL(side, .name = "side", .kind = BENCH_SIZE, .flags = BENCH_NOT_JSON),
     TRIAL(label, .head = "row", .kind = BENCH_CHARS, .gap = 2, .width = -48),
     TRIAL(row, .name = "row"),
-    TRIAL(tile_m, .name = "tile", .kind = BENCH_UINTS_3, .flags = BENCH_NOT_CSV),
-    TRIAL(tile_m, .name = "tile_m", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
-    TRIAL(tile_n, .name = "tile_n", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
-    TRIAL(tile_k, .name = "tile_k", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
-    TRIAL(order, .name = "order", .kind = BENCH_UINT),
+    TRIAL(result.what.tile, .name = "tile", .kind = BENCH_UINTS_3, .flags = BENCH_NOT_CSV),
+    TRIAL(result.what.tile[0], .name = "tile_m", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TRIAL(result.what.tile[1], .name = "tile_n", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TRIAL(result.what.tile[2], .name = "tile_k", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TRIAL(result.what.order, .name = "order", .kind = BENCH_UINT),
     TRIAL(gflops, .name = "gflops", .head = "GFLOP/s", .kind = BENCH_NUMBER, .width = 10, .digits = 1),
-    TRIAL(kept, .name = "kept", .kind = BENCH_FLAG, .flags = BENCH_NOT_CSV),
-    TRIAL(chosen, .name = "kept", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TRIAL(result.chosen, .name = "kept", .kind = BENCH_BIT),
 };
 static const bench_table table = BENCH_TABLE(columns);
 
 static void report_trial(FILE *human, size_t device, size_t side, const hx__cl_tune_result *t) {
-  const uint32_t *const tile = t->what.tile;
-  trial r = {.device = device,
-             .side = side,
-             .row = t->what.row->name,
-             .tile_m = tile[0],
-             .tile_n = tile[1],
-             .tile_k = tile[2],
-             .order = t->what.order,
-             .chosen = t->chosen,
-             .kept = t->chosen,
-             .gflops = t->flops * 1e-9};
+  trial r = {device, side, *t, t->what.row->name, t->flops * 1e-9, ""};
   bench_emit_row(&table, &r);
   if (!human) return;
   name_of(t, r.label, sizeof r.label);
@@ -97,8 +85,8 @@ static int run(bench_session *session) {
     const size_t count = hx__cl_tune(device, trials, MOST_TRIALS, &side);
     if (human) fprintf(human, "\n%s: products of %zu x %zu x %zu\n", session->device[i].name, side, side, side);
     bench_json_open(NULL, '{');
-    bench_json_value("device", BENCH_SIZE, &i);
-    bench_json_value("side", BENCH_SIZE, &side);
+    bench_json_count("device", i);
+    bench_json_count("side", side);
     bench_json_open("trials", '[');
     for (size_t t = 0; t < count; t++) {
       report_trial(human, i, side, &trials[t]);

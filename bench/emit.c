@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/bench.h"
@@ -19,7 +20,7 @@ static bool numeric(bench_value_kind kind, const void *value, double *number) {
 static uint64_t integer(bench_value_kind kind, const void *value) {
   uint64_t wide = 0;
   uint32_t narrow = 0;
-  if (kind == BENCH_FLAG) return *(const bool *)value;
+  if (kind == BENCH_FLAG || kind == BENCH_BIT) return *(const bool *)value;
   if (kind != BENCH_UINT) return memcpy(&wide, value, sizeof wide), wide;
   return memcpy(&narrow, value, sizeof narrow), narrow;
 }
@@ -49,7 +50,7 @@ static void number_text(bench_value_kind kind, const void *value, char *text, si
   text[0] = '\0';
   if (numeric(kind, value, &number)) {
     if (isfinite(number)) snprintf(text, bytes, "%.9g", number);
-  } else if (kind == BENCH_FLAG) {
+  } else if (kind == BENCH_FLAG || kind == BENCH_BIT) {
     snprintf(text, bytes, "%s", integer(kind, value) ? "true" : "false");
   } else {
     snprintf(text, bytes, kind == BENCH_HEX ? "%016" PRIx64 : "%" PRIu64, integer(kind, value));
@@ -59,10 +60,10 @@ static void number_text(bench_value_kind kind, const void *value, char *text, si
 static void cell_text(const bench_column *column, const void *value, char *text, size_t bytes) {
   double number = NAN;
   const bool real = numeric(column->kind, value, &number);
-  if (is_text(column->kind))
-    snprintf(text, bytes, "%s", text_of(column->kind, value) ? text_of(column->kind, value) : "-");
-  else if (column->kind == BENCH_NAMES)
-    join_names(value, text, bytes);
+  if ((column->flags & BENCH_OPTIONAL) && is_empty(column->kind, value))
+    snprintf(text, bytes, "-");
+  else if (is_text(column->kind))
+    bench_plain(text_of(column->kind, value), text, bytes);
   else if (column->kind == BENCH_TIME)
     bench_time_text(number, text, bytes);
   else if (column->kind == BENCH_JOULES)
@@ -79,51 +80,34 @@ static void cell_text(const bench_column *column, const void *value, char *text,
     snprintf(text, bytes, "%.*f", column->digits, number);
 }
 
-static size_t print_cell(FILE *f, const bench_column *column, bool first, const char *text) {
-  return (size_t)fprintf(f, "%*s%*s", column->gap + !first, "", column->width, text);
-}
-
-void bench_print_head(FILE *f, const bench_table *table, const char *const *titles) {
-  bool first = true;
-  for (size_t i = 0; i < table->count; i++) {
-    const bench_column *const column = &table->columns[i];
-    if (!column->head) continue;
-    print_cell(f, column, first, *column->head ? column->head : *titles++);
-    first = false;
-  }
-  fputc('\n', f);
-}
-
-size_t bench_print_cells(FILE *f, const bench_table *table, const void *record) {
+/* A line of the table: the cells of a record, or the heads. Returns the column that it has reached. */
+static size_t print_line(FILE *f, const bench_table *table, const char *const *titles, const void *record) {
   size_t at = 0;
   for (size_t i = 0; i < table->count; i++) {
-    const bench_column *const column = &table->columns[i];
+    const bench_column *const c = &table->columns[i];
     char text[256];
-    if (!column->head) continue;
-    cell_text(column, (const char *)record + column->offset, text, sizeof text);
-    at += print_cell(f, column, at == 0, text);
+    if (!c->head) continue;
+    if (record)
+      cell_text(c, (const char *)record + c->offset, text, sizeof text);
+    else
+      snprintf(text, sizeof text, "%s", *c->head ? c->head : *titles++);
+    const int most = record && c->flags & BENCH_CUT ? abs(c->width) : (int)sizeof text;
+    at += (size_t)fprintf(f, "%*s%*.*s", c->gap + (at != 0), "", c->width, most, text);
   }
   return at;
 }
 
-void bench_print_row(FILE *f, const bench_table *table, const void *record) {
-  bench_print_cells(f, table, record);
+size_t bench_print_cells(FILE *f, const bench_table *table, const void *record) {
+  return print_line(f, table, NULL, record);
+}
+
+void bench_print_head(FILE *f, const bench_table *table, const char *const *titles) {
+  print_line(f, table, titles, NULL);
   fputc('\n', f);
 }
 
-static bool in_csv(const bench_column *column) { return column->name && !(column->flags & BENCH_NOT_CSV); }
-
-void bench_csv_head(const bench_table *table) {
-  static const bench_table *headed;
-  FILE *const f = bench_csv_file();
-  if (!f || headed == table) return;
-  headed = table;
-  const char *comma = "";
-  for (size_t i = 0; i < table->count; i++) {
-    if (!in_csv(&table->columns[i])) continue;
-    fprintf(f, "%s%s", comma, table->columns[i].name);
-    comma = ",";
-  }
+void bench_print_row(FILE *f, const bench_table *table, const void *record) {
+  bench_print_cells(f, table, record);
   fputc('\n', f);
 }
 
@@ -135,25 +119,40 @@ static void csv_value(FILE *f, const bench_column *column, const void *value) {
   } else if (column->kind == BENCH_NAMES) {
     join_names(value, text, sizeof text);
     bench_csv_string(f, text);
+  } else if (column->kind == BENCH_BIT) {
+    fputc('0' + *(const bool *)value, f);
   } else {
     number_text(column->kind, value, text, sizeof text);
     fputs(text, f);
   }
 }
 
-void bench_csv_row(const bench_table *table, const void *record) {
-  FILE *const f = bench_csv_file();
-  if (!f) return;
-  bench_csv_head(table);
+/* The values of a record, or the names of the columns. */
+static void csv_line(FILE *f, const bench_table *table, const void *record) {
   const char *comma = "";
   for (size_t i = 0; i < table->count; i++) {
     const bench_column *const column = &table->columns[i];
-    if (!in_csv(column)) continue;
+    if (!column->name || (column->flags & BENCH_NOT_CSV)) continue;
     fputs(comma, f);
-    csv_value(f, column, (const char *)record + column->offset);
+    if (record)
+      csv_value(f, column, (const char *)record + column->offset);
+    else
+      fputs(column->name, f);
     comma = ",";
   }
   fputc('\n', f);
+}
+
+void bench_csv_head(const bench_table *table) {
+  static const bench_table *headed;
+  FILE *const f = bench_csv_file();
+  if (f && headed != table) csv_line(f, table, NULL);
+  headed = table;
+}
+
+void bench_csv_row(const bench_table *table, const void *record) {
+  bench_csv_head(table);
+  if (bench_csv_file()) csv_line(bench_csv_file(), table, record);
 }
 
 static unsigned depth; /* of the JSON document: objects and lists that are open */
@@ -214,6 +213,10 @@ void bench_json_value(const char *name, bench_value_kind kind, const void *value
   fprintf(f, "%s%s%s", quote, *text ? text : "null", quote);
 }
 
+void bench_json_text(const char *name, const char *value) { bench_json_value(name, BENCH_STRING, &value); }
+void bench_json_count(const char *name, uint64_t value) { bench_json_value(name, BENCH_SIZE, &value); }
+void bench_json_flag(const char *name, bool value) { bench_json_value(name, BENCH_FLAG, &value); }
+
 void bench_json_members(const bench_table *table, const void *record) {
   for (size_t i = 0; i < table->count; i++) {
     const bench_column *const column = &table->columns[i];
@@ -231,20 +234,16 @@ void bench_json_row(const bench_table *table, const void *record) {
 }
 
 void bench_json_begin(const char *command) {
-  static const uint64_t schema = 1;
-  static const char *const program = "hx-bench";
   bench_json_open(NULL, '{');
-  bench_json_value("schema", BENCH_SIZE, &schema);
-  bench_json_value("program", BENCH_STRING, &program);
-  bench_json_value("command", BENCH_STRING, &command);
+  bench_json_count("schema", 1);
+  bench_json_text("program", "hx-bench");
+  bench_json_text("command", command);
 }
 
 void bench_json_end(void) {
-  FILE *const f = bench_json_file();
-  const bool stopped = bench_stopped();
-  bench_json_value("interrupted", BENCH_FLAG, &stopped);
+  bench_json_flag("interrupted", bench_stopped());
   bench_json_close('}');
-  if (f) fputc('\n', f);
+  if (bench_json_file()) fputc('\n', bench_json_file());
 }
 
 void bench_emit_row(const bench_table *table, const void *record) {

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 typedef enum bench_value_kind {
@@ -16,6 +17,7 @@ typedef enum bench_value_kind {
   BENCH_NAMES,          /* const char *[], NULL ends: a JSON array; else joined by " + " */
   BENCH_UINTS_3,        /* uint32_t[3]; a JSON array */
   BENCH_FLAG,           /* bool */
+  BENCH_BIT,            /* bool; 0 or 1 in CSV */
   BENCH_UINT,           /* uint32_t */
   BENCH_SIZE,           /* uint64_t or size_t */
   BENCH_HEX,            /* uint64_t, a string of 16 digits */
@@ -27,8 +29,9 @@ typedef enum bench_value_kind {
   BENCH_BYTES           /* uint64_t or size_t; likewise */
 } bench_value_kind;
 
-/* Flags. Optional: 0 or NULL is left out of files. Unknown: what is not finite is shown as "?". */
-enum { BENCH_NOT_JSON = 1, BENCH_NOT_CSV = 2, BENCH_OPTIONAL = 4, BENCH_UNKNOWN = 8 };
+/* Flags. Optional: 0 or NULL is left out of files, and "-" in the table. Unknown: what is not finite is "?" there. Cut:
+ * a text is cut to its width. */
+enum { BENCH_NOT_JSON = 1, BENCH_NOT_CSV = 2, BENCH_OPTIONAL = 4, BENCH_UNKNOWN = 8, BENCH_CUT = 16 };
 
 typedef struct bench_column {
   const char *name, *head; /* in files, and over the table; NULL: not there */
@@ -64,6 +67,9 @@ void bench_csv_row(const bench_table *table, const void *record);
 void bench_json_open(const char *name, char bracket);
 void bench_json_close(char bracket);
 void bench_json_value(const char *name, bench_value_kind kind, const void *value);
+void bench_json_text(const char *name, const char *value);
+void bench_json_count(const char *name, uint64_t value);
+void bench_json_flag(const char *name, bool value);
 void bench_json_members(const bench_table *table, const void *record); /* of the object that is open */
 void bench_json_row(const bench_table *table, const void *record);     /* an object of the list that is open */
 /* The document itself: its first members, and the last one, which says whether a signal ended the run. */

@@ -12,12 +12,10 @@
 
 typedef struct record {
   const char *ladder, *unit, *verified;
-  char step[32], note[160], device[128], driver[64];
+  char device[128], driver[64];
   size_t m, n, k;
-  double event_s, wall_s, least_s, most_s, rate, speedup;
-  size_t rounds;
-  uint64_t copied;
-  bool out, wrong;
+  ladder_rung rung; /* its numbers and texts alone */
+  double rate, speedup;
 } record;
 
 #define RECORD(member, ...) BENCH_COLUMN(record, member, __VA_ARGS__)
@@ -26,22 +24,22 @@ static const bench_column columns[] = {
     RECORD(ladder, .name = "ladder", .flags = BENCH_NOT_JSON),
     RECORD(device, .name = "device", .kind = BENCH_CHARS),
     RECORD(driver, .name = "driver", .kind = BENCH_CHARS),
-    RECORD(step, .name = "step", .head = "step", .kind = BENCH_CHARS, .width = -26),
+    RECORD(rung.name, .name = "step", .head = "step", .kind = BENCH_CHARS, .width = -26),
     RECORD(m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
     RECORD(n, .name = "n", .kind = BENCH_SIZE),
     RECORD(k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
-    RECORD(event_s, .name = "event_s", .head = "event", .kind = BENCH_TIME, .width = 10),
-    RECORD(wall_s, .name = "wall_s", .head = "wall", .kind = BENCH_TIME, .flags = BENCH_NOT_JSON, .width = 10),
-    NUMBER(wall_s, "median_s", .flags = BENCH_NOT_CSV),
-    NUMBER(least_s, "min_s", .flags = 0),
-    NUMBER(most_s, "max_s", .flags = 0),
-    RECORD(rounds, .name = "reps", .kind = BENCH_SIZE),
+    RECORD(rung.event_s, .name = "event_s", .head = "event", .kind = BENCH_TIME, .width = 10),
+    RECORD(rung.wall_s, .name = "wall_s", .head = "wall", .kind = BENCH_TIME, .flags = BENCH_NOT_JSON, .width = 10),
+    NUMBER(rung.wall_s, "median_s", .flags = BENCH_NOT_CSV),
+    NUMBER(rung.least_s, "min_s", .flags = 0),
+    NUMBER(rung.most_s, "max_s", .flags = 0),
+    RECORD(rung.rounds, .name = "reps", .kind = BENCH_SIZE),
     NUMBER(rate, "rate", .head = "", .width = 10, .digits = 1),
     RECORD(unit, .name = "unit"),
     NUMBER(speedup, "speedup", .head = "", .width = 10, .digits = 2),
-    RECORD(copied, .name = "bytes_copied", .kind = BENCH_SIZE),
+    RECORD(rung.copied, .name = "bytes_copied", .kind = BENCH_SIZE),
     RECORD(verified, .name = "verified", .kind = BENCH_LITERAL),
-    RECORD(note, .name = "note", .kind = BENCH_CHARS),
+    RECORD(rung.note, .name = "note", .kind = BENCH_CHARS),
 };
 static const bench_table table = BENCH_TABLE(columns);
 
@@ -87,8 +85,9 @@ static void print_row(FILE *f, const record *r) {
   bench_print_cells(f, &table, r);
   fputs("  ", f);
   char note[160], text[192];
-  bench_plain(r->note, note, sizeof note);
-  snprintf(text, sizeof text, "%s%s%s", r->out ? (r->wrong ? "" : "out: ") : "ok", r->out || !*note ? "" : "; ", note);
+  bench_plain(r->rung.note, note, sizeof note);
+  snprintf(text, sizeof text, "%s%s%s", r->rung.out ? (r->rung.wrong ? "" : "out: ") : "ok",
+           r->rung.out || !*note ? "" : "; ", note);
   bench_wrap(f, text, 72, 72, BENCH_COLUMNS);
 }
 
@@ -110,24 +109,13 @@ bool ladder_rows_add(const bench_session *session, const ladder_case *c) {
                   .m = c->m,
                   .n = c->n,
                   .k = c->k,
-                  .event_s = rung->event_s,
-                  .wall_s = rung->wall_s,
-                  .least_s = rung->least_s,
-                  .most_s = rung->most_s,
-                  .rounds = rung->rounds,
-                  .copied = rung->copied,
-                  .out = rung->out,
-                  .wrong = rung->wrong,
-                  .verified = !rung->out    ? "true"
-                              : rung->wrong ? "false"
-                                            : NULL,
+                  .rung = *rung,
                   .rate = NAN,
                   .speedup = NAN};
-    memcpy(r->step, rung->name, sizeof r->step);
-    memcpy(r->note, rung->note, sizeof r->note);
+    r->verified = !rung->out ? "true" : rung->wrong ? "false" : NULL;
     if (c->device) memcpy(r->device, c->device->name, sizeof r->device);
     if (c->device) memcpy(r->driver, c->device->driver, sizeof r->driver);
-    if (!r->out) {
+    if (!r->rung.out) {
       r->rate = c->work / seconds_of(rung, isfinite(rung->event_s));
       r->speedup = speedup_of(c, rung);
     }
@@ -139,16 +127,15 @@ bool ladder_rows_add(const bench_session *session, const ladder_case *c) {
 
 /* One line of a chart: a step's rate over the sizes, on one device. */
 static void series_json(const record *first) {
-  const char *const step = first->step, *const device = first->device;
   bench_json_open(NULL, '{');
-  bench_json_value("step", BENCH_STRING, &step);
-  bench_json_value("device", BENCH_STRING, &device);
-  bench_json_value("unit", BENCH_STRING, &first->unit);
+  bench_json_text("step", first->rung.name);
+  bench_json_text("device", first->device);
+  bench_json_text("unit", first->unit);
   bench_json_open("points", '[');
   for (const record *r = first; r < rows + count; r++) {
-    if (r->out || strcmp(r->step, first->step) != 0 || strcmp(r->device, first->device) != 0) continue;
+    if (r->rung.out || strcmp(r->rung.name, first->rung.name) != 0 || strcmp(r->device, first->device) != 0) continue;
     bench_json_open(NULL, '[');
-    bench_json_value(NULL, BENCH_SIZE, &r->n);
+    bench_json_count(NULL, r->n);
     bench_json_value(NULL, BENCH_NUMBER, &r->rate);
     bench_json_close(']');
   }
@@ -158,14 +145,14 @@ static void series_json(const record *first) {
 
 static bool begins_series(const record *r) {
   for (const record *before = rows; before < r; before++)
-    if (strcmp(before->step, r->step) == 0 && strcmp(before->device, r->device) == 0) return false;
+    if (strcmp(before->rung.name, r->rung.name) == 0 && strcmp(before->device, r->device) == 0) return false;
   return true;
 }
 
 void ladder_rows_write(const bench_session *session, const char *ladder) {
   bench_csv_head(&table);
   bench_json_begin("ladder");
-  bench_json_value("ladder", BENCH_STRING, &ladder);
+  bench_json_text("ladder", ladder);
   bench_system_json(session);
   bench_json_open("ladders", '[');
   for (size_t i = 0; i < count; i++) bench_emit_row(&table, &rows[i]);
@@ -174,6 +161,6 @@ void ladder_rows_write(const bench_session *session, const char *ladder) {
   for (size_t i = 0; i < count; i++)
     if (begins_series(&rows[i])) series_json(&rows[i]);
   bench_json_close(']');
-  bench_json_value("failed", BENCH_FLAG, &failed);
+  bench_json_flag("failed", failed);
   bench_json_end();
 }

@@ -11,49 +11,37 @@
 #include "bench/system.h"
 #include "bench/text.h"
 
-/* A device, with its names as a terminal may show them. */
 typedef struct device_record {
-  uint64_t index, memory_bytes;
-  const char *name, *vendor, *driver, *kind, *state, *memory, *why;
-  char shown_name[45], shown_driver[23], shown_memory[11], size[24];
-  uint32_t units;
+  hx_device_info info;
+  uint64_t index;
+  const char *kind, *state, *memory; /* memory: as the table has it */
+  char size[24];
 } device_record;
 
 #define DEVICE(member, ...) BENCH_COLUMN(device_record, member, __VA_ARGS__)
 static const bench_column device_columns[] = {
     DEVICE(index, .name = "index", .head = "#", .kind = BENCH_SIZE, .width = 3),
-    DEVICE(name, .name = "name"),
-    DEVICE(vendor, .name = "vendor"),
-    DEVICE(driver, .name = "driver"),
-    DEVICE(shown_name, .head = "device", .kind = BENCH_CHARS, .gap = 1, .width = -44),
+    DEVICE(info.name, .name = "name", .kind = BENCH_CHARS),
+    DEVICE(info.vendor, .name = "vendor", .kind = BENCH_CHARS),
+    DEVICE(info.driver, .name = "driver", .kind = BENCH_CHARS),
+    DEVICE(info.name, .head = "device", .kind = BENCH_CHARS, .flags = BENCH_CUT, .gap = 1, .width = -44),
     DEVICE(kind, .name = "kind", .head = "kind", .width = -10),
-    DEVICE(shown_driver, .head = "driver", .kind = BENCH_CHARS, .width = -22),
+    DEVICE(info.driver, .head = "driver", .kind = BENCH_CHARS, .flags = BENCH_CUT, .width = -22),
     DEVICE(state, .name = "state", .head = "state", .width = -8),
-    DEVICE(memory, .name = "memory"),
-    DEVICE(shown_memory, .head = "memory", .kind = BENCH_CHARS, .width = -10),
-    DEVICE(units, .name = "compute_units", .head = "units", .kind = BENCH_UINT, .width = 5),
-    DEVICE(memory_bytes, .name = "memory_bytes", .kind = BENCH_SIZE),
+    DEVICE(info.memory, .name = "memory", .kind = BENCH_CHARS),
+    DEVICE(memory, .head = "memory", .flags = BENCH_CUT, .width = -10),
+    DEVICE(info.compute_units, .name = "compute_units", .head = "units", .kind = BENCH_UINT, .width = 5),
+    DEVICE(info.memory_bytes, .name = "memory_bytes", .kind = BENCH_SIZE),
     DEVICE(size, .head = "size", .kind = BENCH_CHARS, .width = 8),
-    DEVICE(why, .name = "why"),
+    DEVICE(info.why, .name = "why", .kind = BENCH_CHARS),
 };
 static const bench_table device_table = BENCH_TABLE(device_columns);
 
+/* How arrays reach a device is known once it is ready. */
 static device_record describe_device(const bench_session *session, size_t index) {
   const hx_device_info *d = &session->device[index];
-  device_record r = {.index = index,
-                     .memory_bytes = d->memory_bytes,
-                     .name = d->name,
-                     .vendor = d->vendor,
-                     .driver = d->driver,
-                     .kind = bench_kind_name(d->kind),
-                     .state = bench_state_name(d->state),
-                     .memory = d->memory,
-                     .why = d->why,
-                     .units = d->compute_units};
-  bench_plain(d->name, r.shown_name, sizeof r.shown_name);
-  bench_plain(d->driver, r.shown_driver, sizeof r.shown_driver);
-  /* How arrays reach a device is known once it is ready. */
-  bench_plain(d->state == HX_BUILDING ? "-" : d->memory, r.shown_memory, sizeof r.shown_memory);
+  device_record r = {*d, index, bench_kind_name(d->kind), bench_state_name(d->state), "-", ""};
+  if (d->state != HX_BUILDING) r.memory = d->memory;
   if (d->memory_bytes) bench_bytes_text(d->memory_bytes, r.size, sizeof r.size);
   return r;
 }
@@ -64,9 +52,9 @@ void bench_print_devices(const bench_session *session, FILE *f) {
     const device_record r = describe_device(session, i);
     char why[256];
     bench_print_row(f, &device_table, &r);
-    if (!*r.why) continue;
+    if (!*r.info.why) continue;
     fputs("     ", f);
-    bench_wrap(f, bench_plain(r.why, why, sizeof why), 5, 5, BENCH_COLUMNS);
+    bench_wrap(f, bench_plain(r.info.why, why, sizeof why), 5, 5, BENCH_COLUMNS);
   }
   if (session->stand_in)
     fputs(
@@ -202,7 +190,6 @@ static const bench_column versus_columns[] = {
 static const bench_table versus_table = BENCH_TABLE(versus_columns);
 
 void bench_results_json(const bench_session *session, const bench_results *results) {
-  const char *const verdict = results->verdict;
   bench_json_begin(session->options->command);
   bench_system_json(session);
   bench_json_open("devices", '[');
@@ -231,8 +218,8 @@ void bench_results_json(const bench_session *session, const bench_results *resul
     bench_json_row(&versus_table, &r);
   }
   bench_json_close(']');
-  bench_json_value("failed", BENCH_FLAG, &results->failed);
-  bench_json_value("verdict", BENCH_STRING, &verdict);
+  bench_json_flag("failed", results->failed);
+  bench_json_text("verdict", results->verdict);
   bench_json_end();
 }
 

@@ -81,12 +81,11 @@ static void environment_json(void) {
   for (char **variable = environ; *variable; variable++) {
     if (!listed(*variable)) continue;
     const size_t length = strcspn(*variable, "=");
-    const char *const value = *variable + length + 1;
     char name[128];
     if (length >= sizeof name) continue;
     memcpy(name, *variable, length);
     name[length] = '\0';
-    bench_json_value(name, BENCH_STRING, &value);
+    bench_json_text(name, *variable + length + 1);
   }
   bench_json_close('}');
 }
