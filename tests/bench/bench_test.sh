@@ -231,6 +231,7 @@ send() {
   pattern=$3
   shift 3
   checks=$((checks + 1))
+  : >out # the pattern is in the table of the run before
   env --default-signal "$bench" "$@" >out 2>err </dev/null & # a shell's background job ignores SIGINT otherwise
   process=$!
   tries=0
