@@ -19,7 +19,7 @@
 typedef struct host {
   bench_session session;
   const bench_peer *peer; /* NULL: hx */
-  void *handle;           /* from dlopen */
+  void *handle;           /* from bench_peer_load */
   bench_peer_call call;
   bench_arrays arrays;
   bench_subject subject;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * CLBlast beside hx's steps of a product. */
-#include <dlfcn.h>
-
 #include "bench/ladder.h"
 #include "bench/measure.h"
+#include "bench/peers.h"
 
 typedef int clblast_sgemm(int, int, int, size_t, size_t, size_t, float, cl_mem, size_t, size_t, cl_mem, size_t, size_t,
                           float, cl_mem, size_t, size_t, cl_command_queue *, cl_event *);
@@ -34,10 +33,10 @@ static double call_clblast(ladder_rung *rung, double *event) {
 
 void ladder_clblast_rung(ladder_case *c, ladder_product *p) {
   ladder_rung *rung = ladder_add(c, "CLBlast");
-  void *library = dlopen("libclblast.so.1", RTLD_NOW | RTLD_LOCAL);
-  clblast = library ? (clblast_sgemm *)dlsym(library, "CLBlastSgemm") : NULL;
+  static const bench_symbol symbols[] = {{"CLBlastSgemm", 0}};
+  char why[128];
   rung->self = p;
   rung->call = call_clblast;
   rung->fetch = ladder_product_fetch;
-  if (!clblast) ladder_out(rung, "libclblast.so.1 is not installed");
+  if (!bench_peer_open("clblast", 0, symbols, 1, &clblast, why, sizeof why)) ladder_out(rung, "%s", why);
 }

@@ -10,13 +10,6 @@
 #include "bench/measure.h"
 #include "bench/peers.h"
 
-static void *library(unsigned threads) {
-  static void *loaded;
-  static char file[512];
-  if (!loaded) loaded = bench_peer_load(bench_peer_named("opencv", strlen("opencv")), threads, file, sizeof file);
-  return loaded;
-}
-
 typedef struct on_cpu {
   bench_subject subject;
   bench_peer_call peer;
@@ -41,14 +34,16 @@ static void cpu_rung(ladder_case *c, const uint32_t *x, size_t n, unsigned threa
   rung->self = o;
   rung->call = call_cpu;
   rung->close = close_cpu;
-  void *opencv = library(threads);
+  char text[512];
+  const bench_peer *const peer = bench_peer_named("opencv", strlen("opencv"));
+  void *const opencv = bench_peer_load(peer, threads, text, sizeof text);
   if (o) {
     o->subject.row.n = n;
     o->subject.task = hx_reduce(HX_SUM, HX_I32, x, n, &o->subject.out);
   }
   if (!opencv || !o) {
-    ladder_out(rung, "libopencv_core is not installed");
-  } else if (!bench_peer_find(bench_peer_named("opencv", strlen("opencv")), opencv, &o->subject, &o->peer)) {
+    ladder_out(rung, "%s", opencv ? "there is no memory" : text);
+  } else if (!bench_peer_find(peer, opencv, &o->subject, &o->peer)) {
     ladder_out(rung, "this libopencv_core has no cvSum, or the array is too long for it");
   }
 }
@@ -84,14 +79,8 @@ typedef struct cv_functions {
   CV_FUNCTIONS(CV_MEMBER)
 } cv_functions;
 
-#define CV_LOAD(name, symbol, type, arguments)        \
-  f->name = (type(*) arguments)dlsym(opencv, symbol); \
-  fine &= f->name != NULL;
-static bool load(void *opencv, cv_functions *f) {
-  bool fine = true;
-  CV_FUNCTIONS(CV_LOAD)
-  return fine;
-}
+#define CV_SYMBOL(name, symbol, type, arguments) {symbol, offsetof(cv_functions, name)},
+static const bench_symbol cv_symbols[] = {CV_FUNCTIONS(CV_SYMBOL)};
 
 typedef struct on_device {
   cv_functions f;
@@ -135,13 +124,14 @@ static void device_rung(ladder_case *c, const ladder_device *device, const uint3
   rung->call = call_device;
   rung->close = close_device;
   name_device(device);
-  void *opencv = library(threads);
-  if (!opencv || !o || n > INT32_MAX / sizeof *x) {
-    ladder_out(rung, opencv ? "the array is too long for it" : "libopencv_core is not installed");
+  char why[512];
+  if (!o || n > INT32_MAX / sizeof *x) {
+    ladder_out(rung, o ? "the array is too long for it" : "there is no memory");
     return;
   }
-  if (!load(opencv, &o->f)) {
-    ladder_out(rung, "this libopencv_core has no cv::UMat with the names of OpenCV 4");
+  if (!bench_peer_open("opencv", threads, cv_symbols, sizeof cv_symbols / sizeof cv_symbols[0], &o->f, why,
+                       sizeof why)) {
+    ladder_out(rung, "%s", why);
     return;
   }
   o->f.use(true);

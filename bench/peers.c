@@ -52,6 +52,7 @@ static void blis_choose(void *library, const char *core) {
 
 static const bench_peer peers[] = {
     {.name = "openblas",
+     .compared = true,
      .files = {"libopenblas.so.0", "libopenblas.so"},
      .core_variable = "OPENBLAS_CORETYPE",
      .cores = {{"Haswell", runs_avx2}, {"Zen", runs_avx2}, {"SkylakeX", runs_avx512}, {"Cooperlake", runs_bf16}},
@@ -59,6 +60,7 @@ static const bench_peer peers[] = {
      .set_threads = threads_int,
      .core = openblas_core},
     {.name = "blis",
+     .compared = true,
      .files = {"libblis.so.4", "libblis.so.3", "libblis.so"},
      .core_variable = "BLIS_ARCH_TYPE",
      .cores = {{"haswell", runs_avx2}, {"zen3", runs_avx2}, {"skx", runs_avx512}},
@@ -67,20 +69,30 @@ static const bench_peer peers[] = {
      .set_threads = threads_long,
      .core = blis_core},
     {.name = "opencv",
+     .compared = true,
      .files = {"libopencv_core.so.406", "libopencv_core.so.410", "libopencv_core.so"},
      .threads_symbol = "_ZN2cv13setNumThreadsEi",
      .set_threads = threads_int},
     {.name = "mkl",
+     .compared = true,
      .files = {"libmkl_rt.so.2", "libmkl_rt.so.3", "libmkl_rt.so"},
      .root_variable = "MKLROOT",
      .threads_symbol = "MKL_Set_Num_Threads",
      .set_threads = threads_int},
+    {.name = "clblast", .files = {"libclblast.so.1"}},
+    {.name = "cudart", .files = {"libcudart.so.13", "libcudart.so.12", "libcudart.so"}},
+    {.name = "cublas", .files = {"libcublas.so.13", "libcublas.so.12", "libcublas.so"}},
 };
 
-const bench_peer *bench_peer_named(const char *name, size_t length) {
+static const bench_peer *find_peer(const char *name, size_t length) {
   for (size_t p = 0; p < COUNT(peers); p++)
     if (strlen(peers[p].name) == length && strncmp(peers[p].name, name, length) == 0) return &peers[p];
   return NULL;
+}
+
+const bench_peer *bench_peer_named(const char *name, size_t length) {
+  const bench_peer *const peer = find_peer(name, length);
+  return peer && peer->compared ? peer : NULL;
 }
 
 static void *open_in(const char *root, const char *folder, const char *name, char *file, size_t bytes) {
@@ -88,19 +100,42 @@ static void *open_in(const char *root, const char *folder, const char *name, cha
   return length > 0 && (size_t)length < bytes ? dlopen(file, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-void *bench_peer_load(const bench_peer *peer, unsigned threads, char *file, size_t bytes) {
-  const char *root = peer->root_variable ? getenv(peer->root_variable) : NULL;
+void *bench_peer_load(const bench_peer *peer, unsigned threads, char *text, size_t bytes) {
+  const char *root = peer->root_variable ? getenv(peer->root_variable) : NULL, *last = "";
   void *library = NULL;
   for (size_t f = 0; !library && f < COUNT(peer->files) && peer->files[f]; f++) {
-    if (root && *root) library = open_in(root, "/lib/", peer->files[f], file, bytes);
-    if (!library && root && *root) library = open_in(root, "/lib/intel64/", peer->files[f], file, bytes);
-    if (!library) library = open_in("", "", peer->files[f], file, bytes);
+    last = peer->files[f];
+    if (root && *root) library = open_in(root, "/lib/", last, text, bytes);
+    if (!library && root && *root) library = open_in(root, "/lib/intel64/", last, text, bytes);
+    if (!library) library = open_in("", "", last, text, bytes);
+  }
+  if (!library) {
+    snprintf(text, bytes, "%s is not installed", last);
+    return NULL;
   }
   const char *core = peer->core_variable ? getenv(peer->core_variable) : NULL;
-  if (library && core && peer->choose) peer->choose(library, core);
-  void *symbol = library ? dlsym(library, peer->threads_symbol) : NULL;
+  if (core && peer->choose) peer->choose(library, core);
+  void *symbol = peer->threads_symbol ? dlsym(library, peer->threads_symbol) : NULL;
   if (symbol) peer->set_threads(symbol, threads);
   return library;
+}
+
+const char *bench_peer_resolve(void *library, const bench_symbol *symbols, size_t count, void *functions) {
+  for (size_t i = 0; i < count; i++) {
+    void *const address = dlsym(library, symbols[i].name);
+    if (!address) return symbols[i].name;
+    memcpy((char *)functions + symbols[i].offset, &address, sizeof address);
+  }
+  return NULL;
+}
+
+bool bench_peer_open(const char *name, unsigned threads, const bench_symbol *symbols, size_t count, void *functions,
+                     char *text, size_t bytes) {
+  void *const library = bench_peer_load(find_peer(name, strlen(name)), threads, text, bytes);
+  if (!library) return false;
+  const char *const missing = bench_peer_resolve(library, symbols, count, functions);
+  if (missing) snprintf(text, bytes, "this %s has no %s", name, missing);
+  return !missing;
 }
 
 static void do_sgemm(void *symbol, bench_subject *subject) {

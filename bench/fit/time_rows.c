@@ -8,12 +8,12 @@
  * Writes tab-separated values to stdout. Operands lie on the device and hold integers from -8 to 8, so that every sum
  * is exact and a result that differs from cuBLAS's is wrong. Launches follow one another; a time is the median of a few
  * samples of enough launches that waiting for their end does not count. */
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/cuda.h"
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
@@ -30,33 +30,19 @@ typedef struct product {
 
 static size_t ceil16(size_t n) { return (n + 15) & ~(size_t)15; }
 
-/* cuBLAS, loaded where it is installed. */
-#define CUDA_FUNCTIONS(F)                                                                                            \
-  F(cudart, allocate, "cudaMalloc", (void **, size_t))                                                               \
-  F(cudart, copy, "cudaMemcpy", (void *, const void *, size_t, int))                                                 \
-  F(cudart, finish, "cudaDeviceSynchronize", (void))                                                                 \
-  F(cublas, open, "cublasCreate_v2", (void **))                                                                      \
-  F(cublas, sgemm, "cublasSgemm_v2",                                                                                 \
-    (void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, \
-     int))
-#define MEMBER(library, name, symbol, arguments) int(*name) arguments;
-static struct cublas {
-  CUDA_FUNCTIONS(MEMBER)
-  void *handle;
-  float *a, *b, *c;
-} cu;
-enum { TO_DEVICE = 1, TO_HOST = 2 };
+/* cuBLAS, if it is installed. */
+static bench_cuda cu;
 
 static bool cublas_open(const float *x) {
-  void *const cudart = dlopen("libcudart.so.13", RTLD_NOW), *const cublas = dlopen("libcublas.so.13", RTLD_NOW);
-  if (!cudart || !cublas) return false;
-#define LOAD(library, name, symbol, arguments) \
-  if (!(cu.name = (int(*) arguments)dlsym(library, symbol))) return false;
-  CUDA_FUNCTIONS(LOAD)
+  char why[128];
+  if (!bench_cuda_load(&cu, why, sizeof why)) {
+    fprintf(stderr, "time_rows: %s\n", why);
+    return false;
+  }
   const size_t bytes = MOST_ELEMENTS * sizeof(float);
   return !cu.open(&cu.handle) && !cu.allocate((void **)&cu.a, bytes) && !cu.allocate((void **)&cu.b, bytes) &&
-         !cu.allocate((void **)&cu.c, bytes) && !cu.copy(cu.a, x, bytes, TO_DEVICE) &&
-         !cu.copy(cu.b, x, bytes, TO_DEVICE);
+         !cu.allocate((void **)&cu.c, bytes) && !cu.copy(cu.a, x, bytes, BENCH_TO_DEVICE) &&
+         !cu.copy(cu.b, x, bytes, BENCH_TO_DEVICE);
 }
 
 /* hx: a stream of the device, on buffers of this program. */
@@ -218,7 +204,7 @@ static int time_shapes(FILE *f, bool rows, float *x, float *want, float *got) {
     if (most > MOST_ELEMENTS || p.m * ceil16(p.n) > MOST_ELEMENTS) continue;
     launch_cublas(&p, 1);
     if (cu.c && (!rows || p.m * ceil16(p.n) <= COMPARED_ELEMENTS))
-      cu.copy(want, cu.c, p.m * p.n * sizeof *want, TO_HOST);
+      cu.copy(want, cu.c, p.m * p.n * sizeof *want, BENCH_TO_HOST);
     (rows ? time_rows : time_chosen)(&p, want, got);
     fflush(stdout);
   }

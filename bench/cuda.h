@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What hx-bench and fit/time_rows call of CUDA's runtime and of cuBLAS, loaded as peers.h says. */
+#ifndef HX_BENCH_CUDA_H
+#define HX_BENCH_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define BENCH_CUDART(F)                                      \
+  F(allocate, "cudaMalloc", (void **, size_t))               \
+  F(copy, "cudaMemcpy", (void *, const void *, size_t, int)) \
+  F(fill, "cudaMemset", (void *, int, size_t))               \
+  F(release, "cudaFree", (void *))                           \
+  F(finish, "cudaDeviceSynchronize", (void))                 \
+  F(event_new, "cudaEventCreate", (void **))                 \
+  F(event_end, "cudaEventDestroy", (void *))                 \
+  F(record, "cudaEventRecord", (void *, void *))             \
+  F(elapsed, "cudaEventElapsedTime", (float *, void *, void *))
+#define BENCH_CUBLAS(F)                                                                                              \
+  F(open, "cublasCreate_v2", (void **))                                                                              \
+  F(close, "cublasDestroy_v2", (void *))                                                                             \
+  F(sgemm, "cublasSgemm_v2",                                                                                         \
+    (void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, \
+     int))
+
+enum { BENCH_TO_DEVICE = 1, BENCH_TO_HOST = 2 }; /* of copy */
+
+#define BENCH_CUDA_MEMBER(name, symbol, arguments) int(*name) arguments;
+typedef struct bench_cuda {
+  BENCH_CUDART(BENCH_CUDA_MEMBER)
+  BENCH_CUBLAS(BENCH_CUDA_MEMBER)
+  void *handle;     /* of cuBLAS */
+  float *a, *b, *c; /* on the device */
+} bench_cuda;
+
+/* False: why says what is missing. */
+bool bench_cuda_load(bench_cuda *cuda, char *why, size_t bytes);
+
+#endif
