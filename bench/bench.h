@@ -80,8 +80,10 @@ typedef struct bench_session {
 
 /* Opens the context. 0, or an exit status after one sentence to stderr. */
 int bench_session_open(bench_session *session, const bench_options *options, bool want_device);
-/* A session and its files around a command that prints rows of its own kind, on these devices. */
-int bench_session_run(const bench_options *options, const char *devices, int (*run)(bench_session *session));
+/* A session and its files around a command that prints rows of its own kind. devices: instead of those of the options;
+ * or NULL. */
+int bench_session_run(const bench_options *options, const char *devices, bool want_device,
+                      int (*run)(bench_session *session));
 void bench_session_refresh(bench_session *session); /* reads the devices again: states change as kernels are built */
 void bench_session_close(bench_session *session);
 void *bench_session_alloc(bench_session *session, size_t bytes); /* NULL after one sentence to stderr */

@@ -155,5 +155,5 @@ int bench_cmd_call(const bench_options *options) {
     fputs("hx-bench: call takes numbers of elements up to 2^20\n", stderr);
     return BENCH_USAGE;
   }
-  return bench_session_run(options, options->devices ? options->devices : "cpu", run);
+  return bench_session_run(options, options->devices ? options->devices : "cpu", false, run);
 }

@@ -248,7 +248,7 @@ static bool explain_product(bench_session *session, const bench_size *size) {
   return fine;
 }
 
-static bool run(bench_session *session, const bench_options *options) {
+static bool explain_all(bench_session *session, const bench_options *options) {
   static const bench_size length = {.n = 1u << 24}, shape = {.m = 1024, .n = 1024, .k = 1024};
   const uint32_t ops = options->ops ? options->ops : 1u << HX_SUM | 1u << BENCH_OP_MATMUL;
   const uint32_t types = options->types ? options->types : 1u << HX_F32;
@@ -266,21 +266,19 @@ static bool run(bench_session *session, const bench_options *options) {
   return fine;
 }
 
+static int run(bench_session *session) {
+  if (session->human) bench_system_print(session->human, session);
+  if (session->human) bench_print_devices(session, session->human);
+  bench_json_begin("explain");
+  bench_json_open("tasks", '[');
+  const bool fine = explain_all(session, session->options);
+  bench_json_close(']');
+  bench_json_end();
+  return fine ? BENCH_OK : BENCH_FAILED;
+}
+
 int bench_cmd_explain(const bench_options *options) {
   const uint32_t product = 1u << BENCH_OP_MATMUL, ops = options->ops;
   if (!bench_sizes_fit(options, !ops || (ops & ~product), !ops || (ops & product))) return bench_nothing_fits();
-  if (!bench_files_open(options)) return BENCH_USAGE;
-  bench_session session;
-  int status = bench_session_open(&session, options, true);
-  if (status == BENCH_OK) {
-    if (session.human) bench_system_print(session.human, &session);
-    if (session.human) bench_print_devices(&session, session.human);
-    bench_json_begin("explain");
-    bench_json_open("tasks", '[');
-    if (!run(&session, options)) status = BENCH_FAILED;
-    bench_json_close(']');
-    bench_json_end();
-    bench_session_close(&session);
-  }
-  return bench_files_close() ? status : BENCH_FAILED;
+  return bench_session_run(options, NULL, true, run);
 }

@@ -16,32 +16,22 @@ static void print_note(FILE *f, const bench_session *session) {
     fputs("A refused device keeps its number; the line under it says why. --devices all tries every one.\n", f);
 }
 
-int bench_cmd_info(const bench_options *options) {
-  if (!bench_files_open(options)) return BENCH_USAGE;
-  bench_session session;
-  int status = bench_session_open(&session, options, false);
-  if (status != BENCH_OK) {
-    bench_files_close();
-    return status;
-  }
-  bench_results results = {0};
-  if (hx_ready(session.hx) != HX_OK) {
-    fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
-    results.failed = true;
-  }
-  bench_session_refresh(&session);
-  FILE *f = session.human;
+static int run(bench_session *session) {
+  bench_results results = {.failed = hx_ready(session->hx) != HX_OK};
+  if (results.failed) fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
+  bench_session_refresh(session);
+  FILE *f = session->human;
   if (f) {
-    bench_system_print(f, &session);
-    bench_print_devices(&session, f);
-    print_note(f, &session);
+    bench_system_print(f, session);
+    bench_print_devices(session, f);
+    print_note(f, session);
     fputs("\nmissing:\n", f);
   }
-  if (!bench_hints(f, &session, "") && f) fputs("  nothing: every GPU of this machine is among the devices above\n", f);
+  if (!bench_hints(f, session, "") && f) fputs("  nothing: every GPU of this machine is among the devices above\n", f);
   bench_measured();
-  bench_results_json(&session, &results);
-  bench_devices_csv(&session);
-  if (!bench_files_close()) results.failed = true;
-  bench_session_close(&session);
+  bench_results_json(session, &results);
+  bench_devices_csv(session);
   return results.failed ? BENCH_FAILED : BENCH_OK;
 }
+
+int bench_cmd_info(const bench_options *options) { return bench_session_run(options, NULL, false, run); }

@@ -41,7 +41,14 @@ static bool climb(bench_session *session, const struct ladder *ladder) {
   return fine && any;
 }
 
-static int run(bench_session *session, const struct ladder *ladder) {
+static const struct ladder *find_ladder(const char *name) {
+  for (size_t i = 0; name && i < LADDERS; i++)
+    if (strcmp(ladders[i].name, name) == 0) return &ladders[i];
+  return NULL;
+}
+
+static int run(bench_session *session) {
+  const struct ladder *const ladder = find_ladder(session->options->topic);
   FILE *human = session->human;
   if (human) {
     bench_system_print(human, session);
@@ -56,21 +63,12 @@ static int run(bench_session *session, const struct ladder *ladder) {
 }
 
 int bench_cmd_ladder(const bench_options *options) {
-  const struct ladder *ladder = NULL;
-  for (size_t i = 0; options->topic && i < LADDERS; i++)
-    if (strcmp(ladders[i].name, options->topic) == 0) ladder = &ladders[i];
+  const struct ladder *const ladder = find_ladder(options->topic);
   if (!ladder) {
     fprintf(stderr, "hx-bench: ladder takes reduce, matmul or offload%s%s (hx-bench --help)\n",
             options->topic ? ", not " : "", options->topic ? options->topic : "");
     return BENCH_USAGE;
   }
   if (!bench_sizes_fit(options, true, ladder->products)) return bench_nothing_fits();
-  if (!bench_files_open(options)) return BENCH_USAGE;
-  bench_session session;
-  int status = bench_session_open(&session, options, true);
-  if (status == BENCH_OK) {
-    status = run(&session, ladder);
-    bench_session_close(&session);
-  }
-  return bench_files_close() ? status : BENCH_FAILED;
+  return bench_session_run(options, NULL, true, run);
 }

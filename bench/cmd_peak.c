@@ -185,4 +185,4 @@ static int run(bench_session *session) {
   return rounds ? BENCH_OK : BENCH_FAILED;
 }
 
-int bench_cmd_peak(const bench_options *options) { return bench_session_run(options, "cpu", run); }
+int bench_cmd_peak(const bench_options *options) { return bench_session_run(options, "cpu", false, run); }

@@ -107,13 +107,4 @@ static int run(bench_session *session) {
   return tuned && fine ? BENCH_OK : BENCH_FAILED;
 }
 
-int bench_cmd_tune(const bench_options *options) {
-  if (!bench_files_open(options)) return BENCH_USAGE;
-  bench_session session;
-  int status = bench_session_open(&session, options, true);
-  if (status == BENCH_OK) {
-    status = run(&session);
-    bench_session_close(&session);
-  }
-  return bench_files_close() ? status : BENCH_FAILED;
-}
+int bench_cmd_tune(const bench_options *options) { return bench_session_run(options, NULL, true, run); }

@@ -50,6 +50,9 @@ typedef struct bench_table {
 
 #define BENCH_COLUMN(record, member, ...) \
   { .offset = offsetof(record, member), __VA_ARGS__ }
+/* A column of files alone. */
+#define BENCH_FILE_COLUMN(record, value_kind, member, file_name) \
+  { .name = file_name, .offset = offsetof(record, member), .kind = BENCH_##value_kind }
 #define BENCH_TABLE(columns) \
   { columns, sizeof(columns) / sizeof(columns)[0] }
 

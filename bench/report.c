@@ -149,24 +149,23 @@ typedef struct sweep_record {
   double best_split;
 } sweep_record;
 
-#define SWEEP(member, ...) BENCH_COLUMN(sweep_record, member, __VA_ARGS__)
+#define SWEEP(value_kind, member, name) BENCH_FILE_COLUMN(sweep_record, value_kind, member, name)
 static const bench_column sweep_columns[] = {
-    SWEEP(row.op, .name = "op"),
-    SWEEP(row.type, .name = "type"),
-    SWEEP(row.m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
-    SWEEP(row.n, .name = "n", .kind = BENCH_SIZE),
-    SWEEP(row.k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
-    SWEEP(sweep.first_row, .name = "first_row", .kind = BENCH_SIZE),
-    SWEEP(sweep.row_count, .name = "rows", .kind = BENCH_SIZE),
-    SWEEP(sweep.rounds, .name = "rounds", .kind = BENCH_SIZE),
-    SWEEP(best_split, .name = "best_split", .kind = BENCH_NUMBER),
-    SWEEP(sweep.best_s, .name = "best_s", .kind = BENCH_NUMBER),
-    SWEEP(sweep.own_s, .name = "own_s", .kind = BENCH_NUMBER),
-    SWEEP(sweep.own_share, .name = "own_share", .kind = BENCH_NUMBER),
-    SWEEP(sweep.eta_low, .name = "eta_quartile_1", .kind = BENCH_NUMBER),
-    SWEEP(sweep.eta_high, .name = "eta_quartile_3", .kind = BENCH_NUMBER),
-    SWEEP(sweep.eta, .name = "eta", .kind = BENCH_NUMBER),
-};
+    SWEEP(STRING, row.op, "op"),
+    SWEEP(STRING, row.type, "type"),
+    BENCH_COLUMN(sweep_record, row.m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    SWEEP(SIZE, row.n, "n"),
+    BENCH_COLUMN(sweep_record, row.k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    SWEEP(SIZE, sweep.first_row, "first_row"),
+    SWEEP(SIZE, sweep.row_count, "rows"),
+    SWEEP(SIZE, sweep.rounds, "rounds"),
+    SWEEP(NUMBER, best_split, "best_split"),
+    SWEEP(NUMBER, sweep.best_s, "best_s"),
+    SWEEP(NUMBER, sweep.own_s, "own_s"),
+    SWEEP(NUMBER, sweep.own_share, "own_share"),
+    SWEEP(NUMBER, sweep.eta_low, "eta_quartile_1"),
+    SWEEP(NUMBER, sweep.eta_high, "eta_quartile_3"),
+    SWEEP(NUMBER, sweep.eta, "eta")};
 static const bench_table sweep_table = BENCH_TABLE(sweep_columns);
 
 typedef struct versus_record {
@@ -174,19 +173,13 @@ typedef struct versus_record {
   const char *peer;
 } versus_record;
 
-#define VERSUS(member, ...) BENCH_COLUMN(versus_record, member, __VA_ARGS__)
+#define VERSUS(value_kind, member, name) BENCH_FILE_COLUMN(versus_record, value_kind, member, name)
 static const bench_column versus_columns[] = {
-    VERSUS(versus.row, .name = "row", .kind = BENCH_SIZE),
-    VERSUS(peer, .name = "peer"),
-    VERSUS(versus.core, .name = "core", .kind = BENCH_CHARS),
-    VERSUS(versus.best, .name = "best", .kind = BENCH_FLAG),
-    VERSUS(versus.runs, .name = "runs", .kind = BENCH_UINT),
-    VERSUS(versus.median_s, .name = "median_s", .kind = BENCH_NUMBER),
-    VERSUS(versus.rate, .name = "rate", .kind = BENCH_NUMBER),
-    VERSUS(versus.low, .name = "low", .kind = BENCH_NUMBER),
-    VERSUS(versus.high, .name = "high", .kind = BENCH_NUMBER),
-    VERSUS(versus.ratio, .name = "ratio", .kind = BENCH_NUMBER),
-};
+    VERSUS(SIZE, versus.row, "row"),     VERSUS(STRING, peer, "peer"),
+    VERSUS(CHARS, versus.core, "core"),  VERSUS(FLAG, versus.best, "best"),
+    VERSUS(UINT, versus.runs, "runs"),   VERSUS(NUMBER, versus.median_s, "median_s"),
+    VERSUS(NUMBER, versus.rate, "rate"), VERSUS(NUMBER, versus.low, "low"),
+    VERSUS(NUMBER, versus.high, "high"), VERSUS(NUMBER, versus.ratio, "ratio")};
 static const bench_table versus_table = BENCH_TABLE(versus_columns);
 
 void bench_results_json(const bench_session *session, const bench_results *results) {

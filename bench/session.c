@@ -98,12 +98,13 @@ const char *bench_isa(void) {
   return kernels ? hx__isa_name(kernels->isa) : "none";
 }
 
-int bench_session_run(const bench_options *options, const char *devices, int (*run)(bench_session *session)) {
+int bench_session_run(const bench_options *options, const char *devices, bool want_device,
+                      int (*run)(bench_session *session)) {
   bench_options own = *options;
-  own.devices = devices;
+  if (devices) own.devices = devices;
   if (!bench_files_open(&own)) return BENCH_USAGE;
   bench_session session;
-  int status = bench_session_open(&session, &own, false);
+  int status = bench_session_open(&session, &own, want_device);
   if (status == BENCH_OK) {
     status = run(&session);
     bench_session_close(&session);

@@ -98,25 +98,23 @@ typedef struct system_record {
   bool stand_in;
 } system_record;
 
-#define SYSTEM(member, ...) BENCH_COLUMN(system_record, member, __VA_ARGS__)
-static const bench_column system_columns[] = {
-    SYSTEM(hx_version, .name = "hx_version"),
-    SYSTEM(compiler, .name = "compiler"),
-    SYSTEM(topo.cpu_name, .name = "cpu", .kind = BENCH_CHARS),
-    SYSTEM(topo.cores, .name = "cores", .kind = BENCH_UINT),
-    SYSTEM(topo.hardware_threads, .name = "hardware_threads", .kind = BENCH_UINT),
-    SYSTEM(threads, .name = "threads", .kind = BENCH_UINT),
-    SYSTEM(isa, .name = "isa"),
-    SYSTEM(topo.l1_bytes, .name = "l1_bytes", .kind = BENCH_SIZE),
-    SYSTEM(topo.l2_bytes, .name = "l2_bytes", .kind = BENCH_SIZE),
-    SYSTEM(topo.l3_bytes, .name = "l3_bytes", .kind = BENCH_SIZE),
-    SYSTEM(topo.memory_bytes, .name = "memory_bytes", .kind = BENCH_SIZE),
-    SYSTEM(kernel.release, .name = "kernel", .kind = BENCH_CHARS),
-    SYSTEM(kernel.machine, .name = "machine", .kind = BENCH_CHARS),
-    SYSTEM(governor, .name = "governor"),
-    SYSTEM(stand_in, .name = "stand_in", .kind = BENCH_FLAG),
-    SYSTEM(arrays, .name = "arrays"),
-};
+#define SYSTEM(value_kind, member, name) BENCH_FILE_COLUMN(system_record, value_kind, member, name)
+static const bench_column system_columns[] = {SYSTEM(STRING, hx_version, "hx_version"),
+                                              SYSTEM(STRING, compiler, "compiler"),
+                                              SYSTEM(CHARS, topo.cpu_name, "cpu"),
+                                              SYSTEM(UINT, topo.cores, "cores"),
+                                              SYSTEM(UINT, topo.hardware_threads, "hardware_threads"),
+                                              SYSTEM(UINT, threads, "threads"),
+                                              SYSTEM(STRING, isa, "isa"),
+                                              SYSTEM(SIZE, topo.l1_bytes, "l1_bytes"),
+                                              SYSTEM(SIZE, topo.l2_bytes, "l2_bytes"),
+                                              SYSTEM(SIZE, topo.l3_bytes, "l3_bytes"),
+                                              SYSTEM(SIZE, topo.memory_bytes, "memory_bytes"),
+                                              SYSTEM(CHARS, kernel.release, "kernel"),
+                                              SYSTEM(CHARS, kernel.machine, "machine"),
+                                              SYSTEM(STRING, governor, "governor"),
+                                              SYSTEM(FLAG, stand_in, "stand_in"),
+                                              SYSTEM(STRING, arrays, "arrays")};
 static const bench_table system_table = BENCH_TABLE(system_columns);
 
 void bench_system_json(const bench_session *session) {

@@ -5,16 +5,63 @@
 #include <string.h>
 
 #include "bench/compare.h"
+#include "bench/emit.h"
 #include "bench/peers.h"
-#include "bench/text.h"
 
 #define BEHIND 0.97
+
+typedef struct library_words {
+  char rate[16], ratio[48];
+} library_words;
+
+/* A task and one library beside it. */
+typedef struct line {
+  bench_row row;
+  char size[72], core[40];
+  double of_ceiling;
+  const char *library;
+  library_words installed, best;
+} line;
+
+#define LINE(member, ...) BENCH_COLUMN(line, member, __VA_ARGS__)
+#define TASK_COLUMNS 5
+static const bench_column columns[] = {
+    LINE(size, .head = "size", .kind = BENCH_CHARS, .width = -17),
+    LINE(row.median_s, .head = "hx", .kind = BENCH_TIME, .width = 9),
+    LINE(row.rate, .head = "", .kind = BENCH_NUMBER, .width = 7, .digits = 1),
+    LINE(of_ceiling, .head = "ceil", .kind = BENCH_PERCENT, .width = 5),
+    LINE(row.reps, .head = "runs", .kind = BENCH_SIZE, .width = 4),
+    LINE(library, .head = "library", .width = -8),
+    LINE(installed.rate, .head = "rate", .kind = BENCH_CHARS, .width = 6),
+    LINE(installed.ratio, .head = "hx/it, installed", .kind = BENCH_CHARS, .width = -17),
+    LINE(best.rate, .head = "rate", .kind = BENCH_CHARS, .width = 6),
+    LINE(best.ratio, .head = "hx/it at its best", .kind = BENCH_CHARS, .width = -17),
+    LINE(core, .head = "core", .kind = BENCH_CHARS),
+};
+static const bench_table table = BENCH_TABLE(columns), task_table = {columns, TASK_COLUMNS};
+static const bench_table library_table = {columns + TASK_COLUMNS, sizeof columns / sizeof columns[0] - TASK_COLUMNS};
+
+typedef struct mean_line {
+  const char *name, *library;
+  size_t tasks;
+  char installed[16];
+  double best;
+} mean_line;
+
+#define MEAN(member, ...) BENCH_COLUMN(mean_line, member, __VA_ARGS__)
+static const bench_column mean_columns[] = {
+    MEAN(name, .head = "geometric means of hx / library", .flags = BENCH_CUT, .width = -36),
+    MEAN(tasks, .head = "tasks", .kind = BENCH_SIZE, .width = 5),
+    MEAN(library, .head = "library", .gap = 1, .width = -22),
+    MEAN(installed, .head = "as installed", .kind = BENCH_CHARS, .width = 12),
+    MEAN(best, .head = "at its best", .kind = BENCH_NUMBER, .width = 12, .digits = 3),
+};
+static const bench_table mean_table = BENCH_TABLE(mean_columns);
 
 void bench_versus_head(FILE *f, const bench_row *row, const char *file) {
   fprintf(f, "\n%s %s%s%.60s; ceiling: %s on the CPU\n", row->type, row->op, file ? ", " : "", file ? file : "",
           row->m ? "multiply-adds" : "reading the same bytes");
-  fprintf(f, "%-17s %9s %7s %5s %4s %-8s %6s %-17s %6s %-17s %s\n", "size", "hx", row->unit, "ceil", "runs", "library",
-          "rate", "hx/it, installed", "rate", "hx/it at its best", "core");
+  bench_print_head(f, &table, &row->unit);
 }
 
 static const bench_versus *find(const bench_results *results, size_t row, size_t peer, bool best) {
@@ -25,36 +72,32 @@ static const bench_versus *find(const bench_results *results, size_t row, size_t
   return NULL;
 }
 
-typedef struct words {
-  char rate[16], ratio[48];
-} words;
-
-static words words_of(const bench_versus *v) {
-  words w = {"-", "wrong"};
+static library_words words_of(const bench_versus *v) {
+  library_words w = {"-", "wrong"};
   if (!v) return w;
   snprintf(w.rate, sizeof w.rate, v->rate < 99.95 ? "%.1f" : "%.0f", v->rate);
   snprintf(w.ratio, sizeof w.ratio, "%.3f %.3f-%.3f", v->ratio, v->low, v->high);
   return w;
 }
 
-void bench_versus_lines(FILE *f, const bench_session *session, const bench_results *results, size_t row_index) {
-  const bench_row *row = &results->rows[row_index];
-  char size[72], median[24];
-  bench_size_text(row, size, sizeof size);
-  bench_time_text(row->median_s, median, sizeof median);
-  int used =
-      fprintf(f, "%-17s %9s %7.1f %3.0f %% %4zu ", size, median, row->rate, 100 * row->rate / row->ceiling, row->reps);
+void bench_versus_lines(FILE *f, const bench_session *session, const bench_results *results, size_t row) {
+  line l = {.row = results->rows[row]};
+  bench_size_text(&l.row, l.size, sizeof l.size);
+  l.of_ceiling = l.row.rate / l.row.ceiling;
+  const int used = (int)bench_print_cells(f, &task_table, &l);
   bool first = true;
   for (size_t v = 0; v < session->options->vs_count; v++) {
-    const bench_versus *installed = find(results, row_index, v, false), *best = find(results, row_index, v, true);
+    const bench_versus *installed = find(results, row, v, false), *best = find(results, row, v, true);
     if (!installed && !best) continue;
-    if (!first) fprintf(f, "%*s", used, "");
+    l.library = session->options->vs[v].peer->name;
+    l.installed = words_of(installed);
+    l.best = words_of(best);
+    snprintf(l.core, sizeof l.core, "%s%s", best ? best->core : "", best && best->runs > 1 ? " *" : "");
+    fprintf(f, "%*s", first ? 1 : used + 1, "");
+    bench_print_row(f, &library_table, &l);
     first = false;
-    words i = words_of(installed), b = words_of(best);
-    fprintf(f, "%-8s %6s %-17s %6s %-17s %s%s\n", session->options->vs[v].peer->name, i.rate, i.ratio, b.rate, b.ratio,
-            best ? best->core : "", best && best->runs > 1 ? " *" : "");
   }
-  if (first) fputs("no library does this\n", f);
+  if (first) fputs(" no library does this\n", f);
 }
 
 /* Whether a row belongs to the group that `of` starts: its file, or its operation and type. */
@@ -92,16 +135,19 @@ static double mean(const bench_results *results, const bench_row *of, size_t pee
 static void print_means(FILE *f, const bench_session *session, const bench_results *results, const bench_row *of,
                         const char *name) {
   const bench_options *options = session->options;
-  size_t rows;
+  mean_line l = {.name = name};
   for (size_t v = 0; v < options->vs_count; v++) {
-    double installed = mean(results, of, v, false, &rows), best = mean(results, of, v, true, &rows);
-    char text[16] = "-"; /* wrong in every task as installed, or another core type was asked for */
-    if (isfinite(installed)) snprintf(text, sizeof text, "%.3f", installed);
-    if (rows) fprintf(f, "%-36.36s %5zu  %-22s %12s %12.3f\n", name, rows, options->vs[v].peer->name, text, best);
+    const double installed = mean(results, of, v, false, &l.tasks);
+    l.best = mean(results, of, v, true, &l.tasks);
+    l.library = options->vs[v].peer->name;
+    /* "-": wrong in every task as installed, or another core type was asked for. */
+    snprintf(l.installed, sizeof l.installed, isfinite(installed) ? "%.3f" : "-", installed);
+    if (l.tasks) bench_print_row(f, &mean_table, &l);
   }
-  double hard = mean(results, of, SIZE_MAX, true, &rows);
-  if (rows && options->vs_count > 1)
-    fprintf(f, "%-36.36s %5zu  %-22s %12s %12.3f\n", name, rows, "the fastest of them", "", hard);
+  l.best = mean(results, of, SIZE_MAX, true, &l.tasks);
+  l.library = "the fastest of them";
+  *l.installed = '\0';
+  if (l.tasks && options->vs_count > 1) bench_print_row(f, &mean_table, &l);
 }
 
 static void list_behind(FILE *f, const bench_results *results) {
@@ -129,8 +175,8 @@ void bench_versus_means(const bench_session *session, bench_results *results) {
         all, with);
   FILE *f = session->human;
   if (!f || !with) return;
-  fprintf(f, "\n%-36s %5s  %-22s %12s %12s\n", "geometric means of hx / library", "tasks", "library", "as installed",
-          "at its best");
+  fputc('\n', f);
+  bench_print_head(f, &mean_table, NULL);
   for (size_t r = 0; r < results->row_count; r++) {
     bool seen = false;
     for (size_t s = 0; s < r; s++) seen |= same_group(&rows[s], &rows[r]);
