@@ -167,7 +167,7 @@ FILE *bench_csv_file(void);
 FILE *bench_human_file(const bench_options *options);
 bool bench_files_close(void);
 
-/* Signals that end a run early, from when files are asked for on. Stopped: whoever measures returns with what he has.
+/* Signals that end a run early, from when files are asked for on. Stopped: measuring ends with what has been measured.
  * bench_stop_end: the program ends by the signal, if there was one. */
 void bench_stop_watch(void);
 bool bench_stopped(void);

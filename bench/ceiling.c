@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The measured ceilings. Plain loops, one row an instruction set; who calls takes the fastest row, so that a ceiling is
+ * The measured ceilings. Plain loops, one row an instruction set; callers take the fastest row, so that a ceiling is
  * never low because of a poor choice made here. OpenMP, for its threads are then the ones that hx uses. */
 #include "bench/ceiling.h"
 
@@ -133,8 +133,8 @@ static void read_part(size_t way, size_t part, size_t parts, const char *x, cons
   ways[way].read(x + start, y ? y + start : NULL, end - start);
 }
 
-/* Each thread its own part, again and again; of more than caches hold, who is done takes from the others: cores are not
- * equally fast, and waiting for the slowest is no ceiling. */
+/* Each thread its own part, again and again; of more than fits caches, a thread that is done takes from the others:
+ * cores are not equally fast, and waiting for the slowest is no ceiling. */
 void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void *y, size_t bytes, unsigned times) {
   const size_t pieces = bytes / PIECE_BYTES;
   if (threads == 1) {

@@ -18,11 +18,11 @@
 #define SECONDS 0.3
 #define MOST_N ((size_t)1 << 20)
 
-typedef struct bare {
+typedef struct kernel_call {
   hx__leaf_fn *leaf;
   const struct hx_reduce_args *args;
   uint64_t *slots;
-} bare;
+} kernel_call;
 
 typedef struct cost {
   const char *op, *type;
@@ -43,20 +43,20 @@ static const bench_column columns[] = {
 };
 static const bench_table table = BENCH_TABLE(columns);
 
-typedef struct whole {
+typedef struct offload_call {
   hx_context *hx;
   const hx_task *task;
-} whole;
+} offload_call;
 
-static double sample_bare(void *self, unsigned calls) {
-  const bare *b = self;
+static double sample_kernel(void *self, unsigned calls) {
+  const kernel_call *b = self;
   double start = bench_now();
   for (unsigned i = 0; i < calls; i++) b->leaf(b->args->x, b->args->y, b->args->n, HX__IN_L2, b->slots);
   return (bench_now() - start) / calls;
 }
 
-static double sample_whole(void *self, unsigned calls) {
-  const whole *w = self;
+static double sample_offload(void *self, unsigned calls) {
+  const offload_call *w = self;
   hx_status status = HX_OK;
   double start = bench_now();
   for (unsigned i = 0; i < calls && status == HX_OK; i++) status = hx_offload(w->hx, w->task, NULL);
@@ -72,10 +72,10 @@ static bool call_one(bench_session *session, bench_subject *subject, bench_resul
   const struct hx_reduce_args *args = &subject->task.reduce;
   uint64_t *slots = calloc(args->n / HX__LEAF + 1, sizeof *slots);
   if (!slots) return false;
-  bare b = {kernels->leaf[args->op][args->type], args, slots};
-  whole w = {session->hx, &subject->task};
-  bench_contestant field[2] = {{.sample = sample_whole, .self = &w, .calls = CALLS},
-                               {.sample = sample_bare, .self = &b, .calls = CALLS}};
+  kernel_call b = {kernels->leaf[args->op][args->type], args, slots};
+  offload_call w = {session->hx, &subject->task};
+  bench_contestant contestants[2] = {{.sample = sample_offload, .self = &w, .calls = CALLS},
+                                     {.sample = sample_kernel, .self = &b, .calls = CALLS}};
   const bench_options *options = session->options;
   const bench_limits limits = {.reps = options->reps,
                                .least = LEAST_ROUNDS,
@@ -84,18 +84,18 @@ static bool call_one(bench_session *session, bench_subject *subject, bench_resul
                                .label = "call"};
   subject->kind->poison(subject, true);
   bool right = hx_offload(session->hx, &subject->task, NULL) == HX_OK && subject->kind->check(subject, true);
-  size_t rounds = right ? bench_measure(field, args->n ? 2 : 1, &limits) : 0;
+  size_t rounds = right ? bench_measure(contestants, args->n ? 2 : 1, &limits) : 0;
   if (!right) fputs("hx-bench: the result is not what the definition says\n", stderr);
   if (rounds) {
     bench_measured();
-    const double offload = 1e9 * bench_median(field[0].samples, rounds);
-    const double kernel = args->n ? 1e9 * bench_median(field[1].samples, rounds) : 0;
+    const double offload = 1e9 * bench_median(contestants[0].samples, rounds);
+    const double kernel = args->n ? 1e9 * bench_median(contestants[1].samples, rounds) : 0;
     const cost c = {subject->row.op, subject->row.type, args->n, rounds, offload, kernel, offload - kernel};
     if (session->human) bench_print_row(session->human, &table, &c);
     if (session->human) fflush(session->human);
     bench_emit_row(&table, &c);
   }
-  for (int i = 0; i < 2; i++) free(field[i].samples);
+  for (int i = 0; i < 2; i++) free(contestants[i].samples);
   free(slots);
   if (!rounds) results->failed = true;
   return true;

@@ -35,12 +35,12 @@ static void name_of(const hx__explanation *e, unsigned choice, char *text, size_
 }
 
 /* One participant: its rate, and where that comes from. */
-static void print_part(FILE *f, const char *who, const char *company, const hx__estimate *e, const char *unit) {
+static void print_part(FILE *f, const char *participant, const char *company, const hx__estimate *e, const char *unit) {
   if (!(e->ns_per_unit > 0.0)) {
-    fprintf(f, "  %-8s %-8s nothing is known\n", who, company);
+    fprintf(f, "  %-8s %-8s nothing is known\n", participant, company);
     return;
   }
-  fprintf(f, "  %-8s %-8s %9.3f %-12s latency %7.1f us  idle +%6.1f us  sigma %.2f  ", who, company,
+  fprintf(f, "  %-8s %-8s %9.3f %-12s latency %7.1f us  idle +%6.1f us  sigma %.2f  ", participant, company,
           1.0 / e->ns_per_unit, unit, e->latency_ns * 1e-3, e->idle_ns * 1e-3, e->sigma);
   if (e->samples)
     fprintf(f, "%u samples\n", e->samples);
@@ -66,10 +66,10 @@ static void print_parts(FILE *f, const hx__explanation *e, const char *unit) {
   print_part(f, "CPU", "alone", &e->inputs.cpu_alone, unit);
   if (e->inputs.devices) print_part(f, "CPU", "beside", &e->inputs.cpu_beside, unit);
   for (unsigned d = 0; d < e->inputs.devices; d++) {
-    char who[24];
-    snprintf(who, sizeof who, "%zu", e->index[d]);
-    print_part(f, who, "alone", &e->inputs.device[d].alone, unit);
-    print_part(f, who, "beside", &e->inputs.device[d].beside, unit);
+    char device[24];
+    snprintf(device, sizeof device, "%zu", e->index[d]);
+    print_part(f, device, "alone", &e->inputs.device[d].alone, unit);
+    print_part(f, device, "beside", &e->inputs.device[d].beside, unit);
   }
 }
 
@@ -127,7 +127,7 @@ static choice_record describe_choice(const hx__explanation *e, unsigned choice, 
   return r;
 }
 
-/* Who has which part of a task whose share is set. */
+/* The parts of a task whose share is set. */
 static void print_shares(FILE *f, const hx__explanation *e) {
   double rest = 1.0;
   for (unsigned d = 0; d < e->inputs.devices; d++) rest -= e->part[d];

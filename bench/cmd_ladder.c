@@ -28,7 +28,7 @@ static bool in_use(const hx_device_info *device) {
          (device->state == HX_BUILDING || device->state == HX_USABLE);
 }
 
-static bool climb(bench_session *session, const struct ladder *ladder) {
+static bool run_on_devices(bench_session *session, const struct ladder *ladder) {
   if (ladder->on_all) return ladder->on_all(session);
   bool fine = true, any = false;
   for (size_t i = 0; i < session->device_count; i++) {
@@ -54,7 +54,7 @@ static int run(bench_session *session) {
     bench_system_print(human, session);
     bench_print_devices(session, human);
   }
-  if (!climb(session, ladder)) ladder_fail();
+  if (!run_on_devices(session, ladder)) ladder_fail();
   if (human && ladder->published) fprintf(human, "\n%s\n", ladder->published);
   bench_session_refresh(session);
   ladder_rows_write(session, ladder->name);

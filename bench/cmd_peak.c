@@ -142,9 +142,9 @@ static void report(const bench_session *session, peak *peaks, size_t count, size
 
 /* Returns the rounds; 0: memory ran out. */
 static size_t measure(const bench_session *session, peak *peaks, size_t count) {
-  static bench_contestant field[MOST_PEAKS];
+  static bench_contestant contestants[MOST_PEAKS];
   for (size_t i = 0; i < count && !bench_stopped(); i++) {
-    field[i] = (bench_contestant){.sample = sample, .self = &peaks[i], .calls = 1};
+    contestants[i] = (bench_contestant){.sample = sample, .self = &peaks[i], .calls = 1};
     sample(&peaks[i], 1);
   }
   const bench_options *options = session->options;
@@ -154,14 +154,14 @@ static size_t measure(const bench_session *session, peak *peaks, size_t count) {
                                .seconds = options->seconds > 0 ? options->seconds : SECONDS,
                                .label = "peak",
                                .progress = session->human && isatty(STDERR_FILENO)};
-  size_t rounds = bench_measure(field, count, &limits);
+  size_t rounds = bench_measure(contestants, count, &limits);
   for (size_t i = 0; i < count; i++) {
     if (rounds) {
-      bench_sort(field[i].samples, rounds);
-      peaks[i].median = bench_quantile(field[i].samples, rounds, 0.5);
-      peaks[i].most = field[i].samples[rounds - 1];
+      bench_sort(contestants[i].samples, rounds);
+      peaks[i].median = bench_quantile(contestants[i].samples, rounds, 0.5);
+      peaks[i].most = contestants[i].samples[rounds - 1];
     }
-    free(field[i].samples);
+    free(contestants[i].samples);
   }
   return rounds;
 }

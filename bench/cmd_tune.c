@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `tune`: times what the kernels of products leave open on every OpenCL device in use, and keeps the
+ * The subcommand `tune`: times what the kernels of products leave open on every OpenCL device in use, and stores the
  * winners in HX_CACHE_DIR for all programs on this machine. */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/cache_dir.h"
 
-#define MOST_TRIALS (3 * HX__CL_TUNED) /* the orders of each row that may be kept */
+#define MOST_TRIALS (3 * HX__CL_TUNED) /* the orders of each row that may be stored */
 
 /* The OpenCL device that hx has under this number, open; or NULL. */
 static hx__cl_device *device_of(const bench_session *session, size_t index) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The process of a contestant: answers what rival.c asks. It verifies before anything is timed: hx by its bits, other
+ * The process of a contestant: answers what process.c asks. It verifies before anything is timed: hx by its bits, other
  * libraries by how near they come, for their order of arithmetic is their own. */
 #include <math.h>
 #include <signal.h>
@@ -8,13 +8,13 @@
 
 #include "bench/ceiling.h"
 #include "bench/measure.h"
-#include "bench/rival.h"
+#include "bench/process.h"
 #include "bench/talk.h"
 
 #define WARM_SECONDS 0.1 /* of calls whose least is the time of a trial */
 #define WARM_MOST 10000
 #define WARM_LONGEST 0.02 /* a call this long is its own warm-up; else a part of a sample's calls go before it, */
-#define WARM_PART 4       /* for the caches are somebody else's at its start */
+#define WARM_PART 4       /* because the caches hold another process's data at its start */
 
 typedef struct host {
   bench_session session;
@@ -30,7 +30,7 @@ typedef struct host {
   double seconds;   /* of one call */
 } host;
 
-static bool call(host *h) {
+static bool call_once(host *h) {
   if (h->peer) {
     h->call.call(h->call.symbol, &h->subject);
     return true;
@@ -40,12 +40,12 @@ static bool call(host *h) {
   return status == HX_OK;
 }
 
-static bool right(host *h, bool whole) {
+static bool result_is_right(host *h, bool whole) {
   bool exact = h->subject.kind->check(&h->subject, whole);
   return h->peer ? bench_peer_near(&h->subject) : exact;
 }
 
-static void finish(host *h) {
+static void free_task(host *h) {
   if (h->busy) {
     bench_subject_free(&h->subject);
     bench_arrays_free(&h->session, &h->arrays);
@@ -53,7 +53,7 @@ static void finish(host *h) {
   h->busy = false;
 }
 
-static bool make(host *h, const bench_request *request) {
+static bool make_task(host *h, const bench_request *request) {
   if (request->size.m) {
     if (!bench_matmul_arrays(&h->session, &request->size, &h->arrays)) return false;
     h->busy = bench_matmul_subject(&h->arrays, &request->size, &h->subject);
@@ -93,17 +93,17 @@ static void choose_ceiling(host *h) {
 }
 
 static bench_answer start_task(host *h, const bench_request *request, bench_reply *reply) {
-  finish(h);
-  if (!make(h, request)) return BENCH_BROKEN;
+  free_task(h);
+  if (!make_task(h, request)) return BENCH_BROKEN;
   if (h->peer && !bench_peer_find(h->peer, h->handle, &h->subject, &h->call)) return BENCH_UNABLE;
   h->subject.kind->poison(&h->subject, true);
-  if (!call(h)) return BENCH_BROKEN;
-  if (!right(h, true)) return BENCH_WRONG;
+  if (!call_once(h)) return BENCH_BROKEN;
+  if (!result_is_right(h, true)) return BENCH_WRONG;
   reply->bits = h->subject.bits;
   reply->value = INFINITY;
   double start = bench_now(), before = start;
   for (int i = 0; i < WARM_MOST && (i < 2 || before - start < WARM_SECONDS); i++) {
-    if (!call(h)) return BENCH_BROKEN;
+    if (!call_once(h)) return BENCH_BROKEN;
     double after = bench_now();
     reply->value = fmin(reply->value, after - before);
     before = after;
@@ -116,18 +116,18 @@ static bench_answer start_task(host *h, const bench_request *request, bench_repl
 
 static bench_answer sample(host *h, unsigned calls, bench_reply *reply) {
   bool fine = true;
-  for (unsigned i = 0; fine && i < warm_calls(h->seconds, calls); i++) fine = call(h);
+  for (unsigned i = 0; fine && i < warm_calls(h->seconds, calls); i++) fine = call_once(h);
   h->subject.kind->poison(&h->subject, false);
   double start = bench_now();
-  for (unsigned i = 0; fine && i < calls; i++) fine = call(h);
+  for (unsigned i = 0; fine && i < calls; i++) fine = call_once(h);
   reply->value = (bench_now() - start) / calls;
   if (!fine) return BENCH_BROKEN;
-  return right(h, false) ? BENCH_READY : BENCH_WRONG;
+  return result_is_right(h, false) ? BENCH_READY : BENCH_WRONG;
 }
 
-static bench_answer answer(host *h, const bench_request *request, bench_reply *reply) {
+static bench_answer answer_request(host *h, const bench_request *request, bench_reply *reply) {
   if (request->ask == BENCH_ASK_TASK) return start_task(h, request, reply);
-  if (request->ask == BENCH_ASK_DONE) return finish(h), BENCH_READY;
+  if (request->ask == BENCH_ASK_DONE) return free_task(h), BENCH_READY;
   if (!h->busy || !request->calls) return BENCH_BROKEN;
   if (request->ask == BENCH_ASK_SAMPLE) return sample(h, request->calls, reply);
   reply->value = ceiling_rate(h, h->way, h->threads, h->ceiling_s, request->calls);
@@ -155,10 +155,10 @@ int bench_cmd_contestant(const bench_options *options) {
   if (!fine) fputs("hx-bench: contestant is for hx-bench's own use (--vs)\n", stderr);
   while (fine && bench_talk_read(BENCH_TALK_FD, &request, sizeof request)) {
     reply = (bench_reply){.answer = BENCH_BROKEN};
-    reply.answer = answer(&h, &request, &reply);
+    reply.answer = answer_request(&h, &request, &reply);
     fine = bench_talk_write(BENCH_TALK_FD, &reply, sizeof reply);
   }
-  finish(&h);
+  free_task(&h);
   bench_session_close(&h.session);
   return fine ? BENCH_OK : BENCH_USAGE;
 }

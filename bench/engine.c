@@ -19,7 +19,7 @@
 #define WARM_PART 0.25     /* but no longer than this part of the time for measuring, */
 #define LEARNING_PART 1.0  /* or than this: a call that still learns says nothing of those that follow */
 
-typedef struct player {
+typedef struct mode_run {
   bench_session *session;
   bench_subject *subject;
   hx_task task;
@@ -31,9 +31,9 @@ typedef struct player {
   double joules; /* of a call */
   double last;   /* seconds of the last call before the rounds */
   bool failed, wrong;
-} player;
+} mode_run;
 
-static bool call(player *p, hx_report *report) {
+static bool call(mode_run *p, hx_report *report) {
   hx_status status = hx_offload(p->session->hx, &p->task, report);
   if (status == HX_OK) return true;
   fprintf(stderr, "hx-bench: %s: %s\n", hx_status_string(status), hx_error_detail());
@@ -41,7 +41,7 @@ static bool call(player *p, hx_report *report) {
   return false;
 }
 
-static bool note_share(player *p) {
+static bool note_share(mode_run *p) {
   if (p->share_count == p->share_room) {
     size_t room = p->share_room ? 2 * p->share_room : 64;
     double *grown = realloc(p->shares, room * sizeof *grown);
@@ -54,11 +54,11 @@ static bool note_share(player *p) {
   return true;
 }
 
-/* A report costs hx two looks at the clock, which a call of less than a microsecond would feel, and the first call
+/* A report costs hx two readings of the clock, which a call of less than a microsecond would feel, and the first call
  * after another mode finds the caches and threads as that left them: of short ones a call before those that are timed
  * tells what they do. */
 static double sample_call(void *self, unsigned calls) {
-  player *p = self;
+  mode_run *p = self;
   const bool brief = p->last < BRIEF_SECONDS;
   if (brief && !call(p, &p->report)) return -1;
   p->subject->kind->poison(p->subject, false);
@@ -71,23 +71,23 @@ static double sample_call(void *self, unsigned calls) {
   return note_share(p) ? seconds : -1;
 }
 
-typedef struct ceiling_player {
+typedef struct ceiling_loop {
   bench_subject *subject;
   size_t way;
   unsigned threads;
-} ceiling_player;
+} ceiling_loop;
 
 static double sample_ceiling(void *self, unsigned calls) {
-  ceiling_player *p = self;
+  ceiling_loop *p = self;
   double work = 0, start = bench_now();
   for (unsigned i = 0; i < calls; i++) work += p->subject->kind->ceiling(p->subject, p->way, p->threads);
   return work / (bench_now() - start);
 }
 
 /* The fastest way on one thread or all of hx's. Returns how many calls make a sample. */
-static unsigned choose_ceiling(ceiling_player *p, unsigned threads) {
+static unsigned choose_ceiling(ceiling_loop *p, unsigned threads) {
   double best = 0;
-  ceiling_player trial = *p;
+  ceiling_loop trial = *p;
   unsigned calls = 1;
   for (int round = 0; round < 2; round++)
     for (trial.way = 0; trial.way < bench_ceiling_ways(); trial.way++)
@@ -103,7 +103,7 @@ static unsigned choose_ceiling(ceiling_player *p, unsigned threads) {
 }
 
 /* One call whose whole result is compared. */
-static bool verify(player *p, const char *mode) {
+static bool verify(mode_run *p, const char *mode) {
   bench_subject *subject = p->subject;
   subject->kind->poison(subject, true);
   if (!call(p, &p->report)) return false;
@@ -122,7 +122,7 @@ static bool verify(player *p, const char *mode) {
 }
 
 /* Returns the seconds of the last call. */
-static double warm_up(player *p, bool learning, double seconds) {
+static double warm_up(mode_run *p, bool learning, double seconds) {
   double start = bench_now(), last = 0;
   for (int i = 0; i < (learning ? LEARNING_CALLS : WARM_CALLS); i++) {
     double before = bench_now();
@@ -135,7 +135,7 @@ static double warm_up(player *p, bool learning, double seconds) {
 
 /* Joules of a call, of many in a row: one may be too short for the counters, and rounds are too mixed. NaN where they
  * cannot be read, for a card in a slot, which they do not show, and where there is no time left. */
-static double joules_of(player *p, unsigned calls) {
+static double joules_of(mode_run *p, unsigned calls) {
   hx__energy *const energy = hx__energy_of_process();
   const double start = bench_now(), before = hx__energy_joules(energy);
   size_t done = 0;
@@ -149,15 +149,15 @@ static double joules_of(player *p, unsigned calls) {
   return joules > 0 ? joules : NAN;
 }
 
-static bool make_row(player *p, const bench_mode *mode, const bench_contestant *who, size_t rounds, double ceiling,
-                     const bench_run *run, bench_results *results) {
+static bool make_row(mode_run *p, const bench_mode *mode, const bench_contestant *contestant, size_t rounds,
+                     double ceiling, const bench_run *run, bench_results *results) {
   bench_subject *subject = p->subject;
-  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): every player has a subject
+  // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): every mode_run has a subject
   bench_row row = subject->row;
   row.mode = mode->name;
   row.asked_share = mode->share;
   row.ceiling = ceiling;
-  row.reps = who ? rounds : 0;
+  row.reps = contestant ? rounds : 0;
   row.ran = !p->failed;
   row.verified = !p->failed && !p->wrong;
   row.bits = p->bits;
@@ -166,7 +166,7 @@ static bool make_row(player *p, const bench_mode *mode, const bench_contestant *
   if (row.reps) {
     double *sorted = malloc(rounds * sizeof *sorted);
     if (!sorted) return false;
-    memcpy(sorted, who->samples, rounds * sizeof *sorted);
+    memcpy(sorted, contestant->samples, rounds * sizeof *sorted);
     bench_sort(sorted, rounds);
     row.median_s = bench_quantile(sorted, rounds, 0.5);
     row.min_s = sorted[0];
@@ -201,40 +201,40 @@ size_t bench_compare_modes(const bench_session *session, bench_mode modes[3]) {
 
 /* As many calls a sample where modes are about as fast: the first of several finds caches and threads as others left
  * them. */
-static void choose_calls(bench_contestant *field, size_t count) {
+static void choose_calls(bench_contestant *contestants, size_t count) {
   double least = INFINITY;
-  for (size_t i = 0; i < count; i++) least = fmin(least, ((const player *)field[i].self)->last);
+  for (size_t i = 0; i < count; i++) least = fmin(least, ((const mode_run *)contestants[i].self)->last);
   for (size_t i = 0; i < count; i++) {
-    double last = ((const player *)field[i].self)->last;
-    field[i].calls = bench_calls(last <= LIKE * least ? least : last);
+    double last = ((const mode_run *)contestants[i].self)->last;
+    contestants[i].calls = bench_calls(last <= LIKE * least ? least : last);
   }
 }
 
 bool bench_engine_run(bench_session *session, bench_subject *subject, const bench_mode *modes, size_t count,
                       bench_run *run, bench_results *results) {
-  player *players = calloc(count, sizeof *players);
-  bench_contestant *field = calloc(count + 1, sizeof *field); /* and the ceiling */
-  size_t *seat = calloc(count, sizeof *seat), seated = 0;     /* of a mode in the field; SIZE_MAX: it stays out */
-  bool fine = players && field && seat;
+  mode_run *runs = calloc(count, sizeof *runs);
+  bench_contestant *contestants = calloc(count + 1, sizeof *contestants); /* and the ceiling */
+  size_t *place = calloc(count, sizeof *place), taking_part = 0; /* of a mode among the contestants; SIZE_MAX: none */
+  bool fine = runs && contestants && place;
   run->rounds = 0;
   for (size_t i = 0; fine && i < count && !bench_stopped(); i++) {
-    player *p = &players[i];
-    *p = (player){.session = session, .subject = subject, .task = subject->task, .joules = NAN};
+    mode_run *p = &runs[i];
+    *p = (mode_run){.session = session, .subject = subject, .task = subject->task, .joules = NAN};
     p->task.gpu_share = modes[i].share;
-    seat[i] = SIZE_MAX;
+    place[i] = SIZE_MAX;
     if (!verify(p, modes[i].name)) continue;
     const bool learning = modes[i].share < 0;
     p->last = warm_up(p, learning, run->seconds * (learning ? LEARNING_PART : WARM_PART / (double)count));
     if (p->failed) continue;
-    seat[i] = seated;
-    field[seated++] = (bench_contestant){.sample = sample_call, .self = p};
+    place[i] = taking_part;
+    contestants[taking_part++] = (bench_contestant){.sample = sample_call, .self = p};
   }
-  choose_calls(field, seated);
-  ceiling_player ceiling = {.subject = subject, .threads = 1};
+  choose_calls(contestants, taking_part);
+  ceiling_loop ceiling = {.subject = subject, .threads = 1};
   double ceiling_rate = NAN;
-  if (fine && seated && !bench_stopped()) {
+  if (fine && taking_part && !bench_stopped()) {
     unsigned calls = choose_ceiling(&ceiling, session->threads);
-    field[seated] = (bench_contestant){.sample = sample_ceiling, .self = &ceiling, .calls = calls};
+    contestants[taking_part] = (bench_contestant){.sample = sample_ceiling, .self = &ceiling, .calls = calls};
     char size[64], label[128];
     bench_size_text(&subject->row, size, sizeof size);
     snprintf(label, sizeof label, "%s %s %s", subject->row.type, subject->row.op, size);
@@ -245,25 +245,25 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
                                  .deadline = session->deadline,
                                  .label = label,
                                  .progress = session->human && isatty(STDERR_FILENO)};
-    run->rounds = bench_measure(field, seated + 1, &limits);
-    ceiling_rate = run->rounds ? bench_median(field[seated].samples, run->rounds) : NAN;
+    run->rounds = bench_measure(contestants, taking_part + 1, &limits);
+    ceiling_rate = run->rounds ? bench_median(contestants[taking_part].samples, run->rounds) : NAN;
   }
   const bool unmeasured = bench_stopped() && !run->rounds;
   for (size_t i = 0; fine && !unmeasured && i < count; i++) {
-    if (!run->rounds && seat[i] != SIZE_MAX) players[i].failed = true;
-    const bench_contestant *who = seat[i] != SIZE_MAX ? &field[seat[i]] : NULL;
-    if (who) players[i].joules = joules_of(&players[i], who->calls);
-    fine = make_row(&players[i], &modes[i], who, run->rounds, ceiling_rate, run, results);
-    if (run->samples && who && run->rounds) {
-      run->samples[i] = who->samples;
-      field[seat[i]].samples = NULL;
+    if (!run->rounds && place[i] != SIZE_MAX) runs[i].failed = true;
+    const bench_contestant *contestant = place[i] != SIZE_MAX ? &contestants[place[i]] : NULL;
+    if (contestant) runs[i].joules = joules_of(&runs[i], contestant->calls);
+    fine = make_row(&runs[i], &modes[i], contestant, run->rounds, ceiling_rate, run, results);
+    if (run->samples && contestant && run->rounds) {
+      run->samples[i] = contestant->samples;
+      contestants[place[i]].samples = NULL;
     }
   }
   if (!fine) fputs("hx-bench: there is no memory for the results\n", stderr);
-  for (size_t i = 0; field && i <= count; i++) free(field[i].samples);
-  for (size_t i = 0; players && i < count; i++) free(players[i].shares);
-  free(seat);
-  free(field);
-  free(players);
+  for (size_t i = 0; contestants && i <= count; i++) free(contestants[i].samples);
+  for (size_t i = 0; runs && i < count; i++) free(runs[i].shares);
+  free(place);
+  free(contestants);
+  free(runs);
   return fine;
 }

@@ -16,7 +16,7 @@
 #include "bench/text.h"
 #include "runtime/backend/opencl/driver_check.h"
 
-/* Who makes GPUs, and what OpenCL on them needs on Debian. */
+/* The makers of GPUs, and what OpenCL on them needs on Debian. */
 static const struct vendor {
   unsigned id;
   const char *name, *word; /* word: in hx_device_info.vendor */

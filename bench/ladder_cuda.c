@@ -16,7 +16,7 @@
 
 extern const char hx__cl_ladder_cub[];
 static struct cub {
-  bool tried, made, held; /* made: it is loaded; held: x is on the card */
+  bool tried, made, loaded_data; /* made: it is loaded; loaded_data: x is on the card */
   char why[128];
   int (*open)(const unsigned *x, size_t n);
   int (*sum)(size_t n, unsigned *sum, double *event_s, double *wall_s);
@@ -84,11 +84,11 @@ void ladder_cub_rung(ladder_case *c, const ladder_device *device, const uint32_t
     ladder_out(rung, "%s", cub.why);
     return;
   }
-  if (!cub.held) {
+  if (!cub.loaded_data) {
     int error = cub.open(x, most);
     if (error) ladder_out(rung, "CUDA error %d", error);
     if (error) return;
-    cub.held = true;
+    cub.loaded_data = true;
   }
   rung->call = call_cub;
   rung->self = &c->n;
@@ -96,8 +96,8 @@ void ladder_cub_rung(ladder_case *c, const ladder_device *device, const uint32_t
 }
 
 void ladder_cub_close(void) {
-  if (cub.held) cub.close();
-  cub.held = false;
+  if (cub.loaded_data) cub.close();
+  cub.loaded_data = false;
 }
 
 typedef struct cublas_rung {

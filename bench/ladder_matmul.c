@@ -34,13 +34,13 @@ typedef struct kernels {
   char why[STEPS][128];
 } kernels;
 
-typedef struct player {
+typedef struct step_run {
   ladder_product *product;
   const struct step *step;
   cl_kernel kernel;
-} player;
+} step_run;
 
-static cl_int launch(const player *p, cl_command_queue queue, cl_event *event) {
+static cl_int launch(const step_run *p, cl_command_queue queue, cl_event *event) {
   const struct step *s = p->step;
   const size_t local[2] = {s->local[0], s->local[1]};
   const size_t global[2] = {p->product->n / s->tile_n * local[0], p->product->m / s->tile_m * local[1]};
@@ -48,7 +48,7 @@ static cl_int launch(const player *p, cl_command_queue queue, cl_event *event) {
 }
 
 static double call(ladder_rung *rung, double *event) {
-  const player *p = rung->self;
+  const step_run *p = rung->self;
   const ladder_device *device = p->product->device;
   cl_event done = NULL;
   cl_int code = launch(p, device->timed, &done);
@@ -64,7 +64,7 @@ static double call(ladder_rung *rung, double *event) {
 }
 
 static bool fetch(ladder_rung *rung) {
-  ladder_rung product = {.self = ((const player *)rung->self)->product};
+  ladder_rung product = {.self = ((const step_run *)rung->self)->product};
   return ladder_product_fetch(&product);
 }
 
@@ -73,7 +73,7 @@ static void close_rung(ladder_rung *rung) { free(rung->self); }
 static void add_step(ladder_case *c, kernels *k, size_t s) {
   ladder_rung *rung = ladder_add(c, steps[s].name);
   ladder_product *product = c->product;
-  player *p = calloc(1, sizeof *p);
+  step_run *p = calloc(1, sizeof *p);
   rung->self = p;
   rung->call = call;
   rung->fetch = fetch;
@@ -82,7 +82,7 @@ static void add_step(ladder_case *c, kernels *k, size_t s) {
     ladder_out(rung, "there is no memory");
     return;
   }
-  *p = (player){product, &steps[s], k->kernel[s]};
+  *p = (step_run){product, &steps[s], k->kernel[s]};
   const cl_uint sides[3] = {(cl_uint)c->m, (cl_uint)c->n, (cl_uint)c->k};
   cl_mem arrays[3] = {product->da, product->db, product->dc};
   if (!k->kernel[s]) {

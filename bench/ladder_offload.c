@@ -30,12 +30,12 @@ static double call_serial(ladder_rung *rung, double *event) {
   return bench_now() - start;
 }
 
-static int team;
+static int thread_count;
 
 static double call_openmp(ladder_rung *rung, double *event) {
   const ladder_product *p = rung->self;
   double start = bench_now();
-#pragma omp parallel for schedule(dynamic, 16) num_threads(team)
+#pragma omp parallel for schedule(dynamic, 16) num_threads(thread_count)
   for (size_t i = 0; i < p->m; i++) rows(p, i, i + 1);
   *event = NAN;
   return bench_now() - start;
@@ -68,7 +68,7 @@ static bool one(bench_session *session, const bench_size *size) {
   c.work = 2e-9 * (double)p.m * (double)p.n * (double)p.k;
   c.product = &p;
   const hx_task task = hx_matmul(p.m, p.n, p.k, p.a, p.b, p.got);
-  team = (int)session->threads;
+  thread_count = (int)session->threads;
   add_loop(&c, "serial C", call_serial);
   add_loop(&c, "OpenMP", call_openmp);
   const unsigned step = session->options->step;

@@ -52,15 +52,15 @@ typedef struct ground {
   char why[STEPS][128];
 } ground;
 
-typedef struct player {
+typedef struct step_run {
   ground *f;
   const struct step *step;
   cl_kernel kernel;
   size_t n;
-} player;
+} step_run;
 
 /* Launches on the queue until one sum is left; its buffer goes to *last. */
-static cl_int launch(const player *p, cl_command_queue queue, cl_event *events, size_t *passes, cl_mem *last) {
+static cl_int launch(const step_run *p, cl_command_queue queue, cl_event *events, size_t *passes, cl_mem *last) {
   const ground *f = p->f;
   cl_mem from = f->dx;
   cl_int code = CL_SUCCESS;
@@ -68,9 +68,9 @@ static cl_int launch(const player *p, cl_command_queue queue, cl_event *events, 
   for (size_t n = p->n; code == CL_SUCCESS && (n > 1 || *passes == 0) && *passes < LADDER_MOST_PASSES;) {
     const size_t block = f->local * (p->step->times ? p->step->times : 1);
     size_t groups = (n + block - 1) / block;
-    const size_t held = (size_t)GROUPS_A_UNIT * f->device->units;
+    const size_t resident = (size_t)GROUPS_A_UNIT * f->device->units;
     if (!p->step->times && *passes > 0) groups = 1;
-    if (!p->step->times && groups > held) groups = held;
+    if (!p->step->times && groups > resident) groups = resident;
     const cl_ulong count = n;
     cl_mem to = f->part[*passes & 1];
     const size_t global = groups * f->local;
@@ -96,7 +96,7 @@ static cl_int spoil(const ground *f) {
 }
 
 static double call(ladder_rung *rung, double *event) {
-  const player *p = rung->self;
+  const step_run *p = rung->self;
   cl_event events[LADDER_MOST_PASSES] = {NULL};
   size_t passes = 0;
   cl_mem last = NULL;
@@ -120,7 +120,7 @@ static void close_rung(ladder_rung *rung) { free(rung->self); }
 
 static void add_step(ladder_case *c, ground *f, size_t s) {
   ladder_rung *rung = ladder_add(c, steps[s].name);
-  player *p = calloc(1, sizeof *p);
+  step_run *p = calloc(1, sizeof *p);
   rung->self = p;
   rung->call = call;
   rung->close = close_rung;
@@ -128,7 +128,7 @@ static void add_step(ladder_case *c, ground *f, size_t s) {
     ladder_out(rung, "there is no memory");
     return;
   }
-  *p = (player){f, &steps[s], f->kernel[s], c->n};
+  *p = (step_run){f, &steps[s], f->kernel[s], c->n};
   if (!f->kernel[s]) ladder_out(rung, "%s", f->why[s]);
   const size_t block = f->local * steps[s].times;
   if (!rung->out && steps[s].times > 1 && block > c->n) ladder_out(rung, "less than one group's work");

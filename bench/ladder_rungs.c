@@ -20,17 +20,17 @@ ladder_rung *ladder_add(ladder_case *c, const char *name) {
   return rung;
 }
 
-static bool right(const ladder_case *c, ladder_rung *rung) {
+static bool result_is_right(const ladder_case *c, ladder_rung *rung) {
   if (c->sum) return rung->result == *c->sum;
   return (!rung->fetch || rung->fetch(rung)) && ladder_product_same(c->product);
 }
 
-typedef struct player {
+typedef struct rung_run {
   ladder_case *c;
   ladder_rung *rung;
-} player;
+} rung_run;
 
-static bool keep_event(ladder_rung *rung, double event) {
+static bool add_event(ladder_rung *rung, double event) {
   if ((rung->count & (rung->count - 1)) == 0) {
     size_t room = rung->count ? 2 * rung->count : 1;
     double *grown = realloc(rung->events, room * sizeof *grown);
@@ -44,7 +44,7 @@ static bool keep_event(ladder_rung *rung, double event) {
 /* A rung that fails on the way is not sampled any more, and its times do not count; the others go on. */
 static double sample(void *self, unsigned calls) {
   (void)calls;
-  player *p = self;
+  rung_run *p = self;
   if (p->rung->out) return 0;
   double event = NAN, wall = p->rung->call(p->rung, &event);
   if (wall < 0) {
@@ -52,8 +52,8 @@ static double sample(void *self, unsigned calls) {
     ladder_fail();
     return 0;
   }
-  if (p->c->sum && !right(p->c, p->rung)) p->rung->wrong = true;
-  return keep_event(p->rung, event) ? wall : -1;
+  if (p->c->sum && !result_is_right(p->c, p->rung)) p->rung->wrong = true;
+  return add_event(p->rung, event) ? wall : -1;
 }
 
 /* Calls the rung, more than once where that is short, and compares the result of the last call. */
@@ -62,19 +62,19 @@ static void verify(const ladder_case *c, ladder_rung *rung, int calls) {
   for (int i = 0; i < calls && seconds >= 0 && seconds < LONG_SECONDS; i++) seconds = rung->call(rung, &event);
   if (seconds < 0) {
     rung->out = true;
-  } else if (rung->wrong || !right(c, rung)) {
+  } else if (rung->wrong || !result_is_right(c, rung)) {
     rung->wrong = true;
     ladder_out(rung, "WRONG: the result is not the expected one");
   }
   if (rung->out) ladder_fail();
 }
 
-static void finish(ladder_rung *rung, bench_contestant *who, size_t rounds) {
+static void set_times(ladder_rung *rung, bench_contestant *contestant, size_t rounds) {
   rung->rounds = rounds;
-  bench_sort(who->samples, rounds);
-  rung->wall_s = bench_quantile(who->samples, rounds, 0.5);
-  rung->least_s = who->samples[0];
-  rung->most_s = who->samples[rounds - 1];
+  bench_sort(contestant->samples, rounds);
+  rung->wall_s = bench_quantile(contestant->samples, rounds, 0.5);
+  rung->least_s = contestant->samples[0];
+  rung->most_s = contestant->samples[rounds - 1];
   bool all = rung->count == rounds;
   for (size_t i = 0; i < rung->count; i++) all &= isfinite(rung->events[i]) != 0;
   rung->event_s = all ? bench_median(rung->events, rounds) : NAN;
@@ -82,17 +82,17 @@ static void finish(ladder_rung *rung, bench_contestant *who, size_t rounds) {
 
 bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
   const bench_options *options = session->options;
-  bench_contestant field[LADDER_MOST_RUNGS] = {{0}};
-  player players[LADDER_MOST_RUNGS];
-  ladder_rung *seated[LADDER_MOST_RUNGS];
+  bench_contestant contestants[LADDER_MOST_RUNGS] = {{0}};
+  rung_run runs[LADDER_MOST_RUNGS];
+  ladder_rung *taking_part[LADDER_MOST_RUNGS];
   size_t count = 0;
   for (size_t i = 0; i < c->rungs; i++) {
     ladder_rung *rung = &c->rung[i];
     if (!rung->out && !bench_stopped()) verify(c, rung, WARM_CALLS);
     if (rung->out) continue;
-    players[count] = (player){c, rung};
-    field[count] = (bench_contestant){.sample = sample, .self = &players[count], .calls = 1};
-    seated[count++] = rung;
+    runs[count] = (rung_run){c, rung};
+    contestants[count] = (bench_contestant){.sample = sample, .self = &runs[count], .calls = 1};
+    taking_part[count++] = rung;
   }
   char size[64];
   const bench_row row = {.m = c->m, .n = c->n, .k = c->k};
@@ -102,13 +102,13 @@ bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
                                .seconds = options->seconds > 0 ? options->seconds : seconds,
                                .label = size,
                                .progress = session->human && isatty(STDERR_FILENO)};
-  size_t rounds = count ? bench_measure(field, count, &limits) : 0;
+  size_t rounds = count ? bench_measure(contestants, count, &limits) : 0;
   for (size_t i = 0; i < count; i++) {
-    if (rounds && !seated[i]->out && (!c->sum || seated[i]->wrong)) verify(c, seated[i], 1);
-    if (rounds && !seated[i]->out) finish(seated[i], &field[i], rounds);
-    free(field[i].samples);
-    free(seated[i]->events);
-    seated[i]->events = NULL;
+    if (rounds && !taking_part[i]->out && (!c->sum || taking_part[i]->wrong)) verify(c, taking_part[i], 1);
+    if (rounds && !taking_part[i]->out) set_times(taking_part[i], &contestants[i], rounds);
+    free(contestants[i].samples);
+    free(taking_part[i]->events);
+    taking_part[i]->events = NULL;
   }
   const bool unmeasured = bench_stopped() && !rounds;
   if (count && !rounds && !unmeasured) fputs("hx-bench: there is no memory for the results\n", stderr);

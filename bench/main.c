@@ -2,7 +2,7 @@
  * hx-bench: what this machine has, and what hx makes of it. One row a subcommand. */
 #include <string.h>
 
-#include "bench/rival.h"
+#include "bench/process.h"
 #include "bench/system.h"
 
 static const struct command {

@@ -13,7 +13,7 @@
 
 #define SAMPLE_SECONDS 50e-6 /* 1000 times the cost of reading the clock */
 #define MOST_ROUNDS 1001
-#define PATIENCE 4 /* times the asked seconds, for the least number of rounds */
+#define MOST_TIMES_SECONDS 4 /* times the asked seconds, for the least number of rounds */
 
 unsigned bench_calls(double seconds) {
   if (seconds >= SAMPLE_SECONDS) return 1;
@@ -59,18 +59,18 @@ void bench_median_interval(const double *sorted, size_t count, double *low, doub
   *high = sorted[count - 1 - at];
 }
 
-static bool enough(size_t rounds, double elapsed, const bench_limits *limits) {
+static bool enough_rounds(size_t rounds, double elapsed, const bench_limits *limits) {
   if (rounds == 0) return false;
   if (bench_stopped()) return true;
-  bool late = limits->deadline > 0 && bench_now() >= limits->deadline;
+  bool past_deadline = limits->deadline > 0 && bench_now() >= limits->deadline;
   if (limits->reps) return rounds >= limits->reps;
   if (rounds >= MOST_ROUNDS) return true;
-  if (rounds >= limits->least) return elapsed >= limits->seconds || late;
+  if (rounds >= limits->least) return elapsed >= limits->seconds || past_deadline;
   if (limits->whole) return false;
-  /* A contestant far slower than the others must not hold the rest up. */
+  /* A contestant far slower than the others must not delay the rest. */
   size_t indispensable = limits->least > 3 ? 3 : limits->least;
-  if (rounds >= indispensable) return elapsed >= PATIENCE * limits->seconds || late;
-  return late && elapsed >= limits->seconds;
+  if (rounds >= indispensable) return elapsed >= MOST_TIMES_SECONDS * limits->seconds || past_deadline;
+  return past_deadline && elapsed >= limits->seconds;
 }
 
 static void draw_bar(const bench_limits *limits, size_t rounds, double elapsed) {
@@ -117,7 +117,7 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
   size_t *rows = malloc(2 * count * sizeof *rows), *order = rows + count;
   uint64_t state = 0x9e3779b97f4a7c15u;
   bool fine = rows != NULL;
-  for (double elapsed = 0; fine && !enough(rounds, elapsed, limits); elapsed = bench_now() - start) {
+  for (double elapsed = 0; fine && !enough_rounds(rounds, elapsed, limits); elapsed = bench_now() - start) {
     if (limits->progress && elapsed > 1 && elapsed - drawn > 0.1) {
       draw_bar(limits, rounds, elapsed);
       drawn = elapsed;
@@ -125,17 +125,17 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
     take_order(rounds, count, rows, order, &state);
     size_t c = 0;
     for (; fine && c < count && !bench_stopped(); c++) {
-      bench_contestant *who = &contestants[order[c]];
-      if (rounds == who->room) {
-        size_t room = who->room ? 2 * who->room : 64;
-        double *grown = realloc(who->samples, room * sizeof *grown);
+      bench_contestant *contestant = &contestants[order[c]];
+      if (rounds == contestant->room) {
+        size_t room = contestant->room ? 2 * contestant->room : 64;
+        double *grown = realloc(contestant->samples, room * sizeof *grown);
         if (!grown) fine = false;
         if (!grown) break;
-        who->samples = grown;
-        who->room = room;
+        contestant->samples = grown;
+        contestant->room = room;
       }
-      who->samples[rounds] = who->sample(who->self, who->calls);
-      fine = who->samples[rounds] >= 0;
+      contestant->samples[rounds] = contestant->sample(contestant->self, contestant->calls);
+      fine = contestant->samples[rounds] >= 0;
     }
     if (c < count) break; /* a round counts as a whole or not at all */
     rounds++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One context for a whole run: opening it, naming PoCL where there is no GPU, its devices, memory for arrays. */
+ * One context for a whole run: opening it, naming PoCL if there is no GPU, its devices, memory for arrays. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,7 @@ static int open_context(bench_session *session, const char *devices) {
   return BENCH_OK;
 }
 
-/* Whether anybody said which devices to use. */
+/* Whether the options or the environment name devices. */
 static bool devices_named(const bench_options *options) {
   const char *variable = getenv("HX_DEVICES");
   return options->devices || (variable && *variable);

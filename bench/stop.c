@@ -16,7 +16,7 @@ static void stop(int signal) {
   if (signal != SIGPIPE && write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
 }
 
-/* Nobody reads the table any more: each further line of it is refused with a signal of its own, so that one stays. */
+/* If the pipe of the table is closed, each further line raises SIGPIPE again, so that its handler stays. */
 static const struct {
   int signal, flags;
 } rows[] = {{SIGINT, SA_RESTART | (int)SA_RESETHAND},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What subjects and their arrays hold. */
+ * Freeing subjects and their arrays. */
 #include "bench/subject.h"
 
 #include <stdlib.h>

@@ -17,7 +17,7 @@
 #define POISON 0xffaa5500u   /* a NaN that hx never stores */
 #define CEILING_MILLIONS 50u /* multiply-adds a thread: a few milliseconds */
 
-static double work(const bench_subject *subject) {
+static double work_of(const bench_subject *subject) {
   const bench_row *row = &subject->row;
   return 2e-9 * (double)row->m * (double)row->n * (double)row->k;
 }
@@ -44,7 +44,7 @@ static double ceiling(bench_subject *subject, size_t way, unsigned threads) {
   return bench_ceiling_fma(way, threads, CEILING_MILLIONS);
 }
 
-static const bench_kind matmul_kind = {"GFLOP/s", work, poison, check, ceiling};
+static const bench_kind matmul_kind = {"GFLOP/s", work_of, poison, check, ceiling};
 
 bool bench_matmul_arrays(bench_session *session, const bench_size *size, bench_arrays *arrays) {
   size_t m = size->m, n = size->n, k = size->k;

@@ -11,7 +11,7 @@
 #define SEED 1u
 #define ELEMENT 4u /* bytes, of every type */
 
-static double work(const bench_subject *subject) {
+static double work_of(const bench_subject *subject) {
   const struct hx_reduce_args *args = &subject->task.reduce;
   return 1e-9 * ELEMENT * (double)args->n * (args->y ? 2 : 1);
 }
@@ -29,10 +29,10 @@ static bool check(bench_subject *subject, bool whole) {
 static double ceiling(bench_subject *subject, size_t way, unsigned threads) {
   const struct hx_reduce_args *args = &subject->task.reduce;
   bench_ceiling_read(way, threads, args->x, args->y, args->n * ELEMENT, 1);
-  return work(subject);
+  return work_of(subject);
 }
 
-static const bench_kind reduce_kind = {"GB/s", work, poison, check, ceiling};
+static const bench_kind reduce_kind = {"GB/s", work_of, poison, check, ceiling};
 
 bool bench_reduce_arrays(bench_session *session, hx_op op, hx_type type, size_t most, bench_arrays *arrays) {
   *arrays = (bench_arrays){0};

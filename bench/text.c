@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Bytes of the UTF-8 sequence at s that is whole and shortest, or 0. */
+/* Bytes of the UTF-8 sequence at s that is complete and shortest, or 0. */
 static size_t utf8_length(const unsigned char *s) {
   static const struct {
     unsigned char low, high, second_low, second_high, length;

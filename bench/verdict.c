@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the rows mean, in a sentence for someone who never saw the table. */
+ * What the rows mean, in a sentence that can be read without the table. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -13,11 +13,11 @@
 #define NONE 0.005 /* of the work: a share that the table shows as 0 % */
 #define ALL 0.995
 
-typedef struct trio { /* the rows of one operation and size */
+typedef struct mode_rows { /* the rows of one operation and size */
   const bench_row *cpu, *gpu, *both;
-} trio;
+} mode_rows;
 
-__attribute__((format(printf, 2, 3))) static void add(bench_results *results, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void add_text(bench_results *results, const char *format, ...) {
   size_t used = strlen(results->verdict);
   va_list list;
   va_start(list, format);
@@ -25,9 +25,9 @@ __attribute__((format(printf, 2, 3))) static void add(bench_results *results, co
   va_end(list);
 }
 
-/* The trio that starts at row i; how many rows it has. */
-static size_t read_trio(const bench_results *results, size_t i, trio *out) {
-  *out = (trio){0};
+/* The rows of one operation and size from row i on; returns how many. */
+static size_t find_modes(const bench_results *results, size_t i, mode_rows *out) {
+  *out = (mode_rows){0};
   const bench_row *first = &results->rows[i];
   size_t count = 0;
   for (; i + count < results->row_count; count++) {
@@ -47,39 +47,39 @@ static double ratio(const bench_row *slow, const bench_row *fast) {
 }
 
 /* Whether the devices were asked for all of it and did none. */
-static bool took_no_part(const trio *t) { return t->gpu && t->gpu->verified && t->gpu->gpu_share < NONE; }
+static bool devices_did_nothing(const mode_rows *t) { return t->gpu && t->gpu->verified && t->gpu->gpu_share < NONE; }
 
-static void judge_product(const trio *t, const char *where, bench_results *results) {
+static void add_product(const mode_rows *t, const char *where, bench_results *results) {
   char size[72];
   double gain = ratio(t->cpu, t->both), over_gpu = ratio(t->gpu, t->both);
   if (!isfinite(gain)) return;
   bench_size_text(t->both, size, sizeof size);
-  if (took_no_part(t)) {
-    add(results, "the device took no part in matmul %s%s (hx-bench info says why); ", size, where);
+  if (devices_did_nothing(t)) {
+    add_text(results, "the device took no part in matmul %s%s (hx-bench info says why); ", size, where);
     return;
   }
-  add(results, "both is %.2fx the CPU alone", gain);
-  if (isfinite(over_gpu)) add(results, " and %.2fx the device alone", over_gpu);
-  add(results, " for matmul %s%s; ", size, where);
+  add_text(results, "both is %.2fx the CPU alone", gain);
+  if (isfinite(over_gpu)) add_text(results, " and %.2fx the device alone", over_gpu);
+  add_text(results, " for matmul %s%s; ", size, where);
 }
 
-/* How the sizes of one reduction fared. */
-typedef struct fortune {
+/* What the sizes of one reduction gained. */
+typedef struct reduction_summary {
   const bench_row *last, *first_gain, *worst; /* first_gain: from there on every size gains; worst: below LOSS */
   double last_gain, worst_gain;
   size_t sizes;
   bool absent; /* the device did none of it */
-} fortune;
+} reduction_summary;
 
-static fortune read_fortune(const bench_results *results, size_t i, size_t end) {
-  fortune f = {.last_gain = NAN, .worst_gain = LOSS, .absent = true};
-  trio t;
-  for (; i < end; i += read_trio(results, i, &t)) {
-    read_trio(results, i, &t);
+static reduction_summary summarize_reduction(const bench_results *results, size_t i, size_t end) {
+  reduction_summary f = {.last_gain = NAN, .worst_gain = LOSS, .absent = true};
+  mode_rows t;
+  for (; i < end; i += find_modes(results, i, &t)) {
+    find_modes(results, i, &t);
     double gain = ratio(t.cpu, t.both);
     if (!isfinite(gain)) continue;
     f.sizes++;
-    f.absent &= took_no_part(&t);
+    f.absent &= devices_did_nothing(&t);
     f.last = t.both;
     f.last_gain = gain;
     if (gain < GAIN) f.first_gain = NULL;
@@ -90,30 +90,30 @@ static fortune read_fortune(const bench_results *results, size_t i, size_t end) 
 }
 
 /* True where all there is to say is that it gains nothing. */
-static bool gains_nothing(const fortune *f) { return f->last && !f->first_gain && !f->worst && !f->absent; }
+static bool gains_nothing(const reduction_summary *f) { return f->last && !f->first_gain && !f->worst && !f->absent; }
 
-static void judge_reduction(const fortune *f, bench_results *results) {
+static void add_reduction(const reduction_summary *f, bench_results *results) {
   if (!f->last) return;
   char size[72], other[72];
   bench_size_text(f->last, size, sizeof size);
-  add(results, "the %s %s ", f->last->type, f->last->op);
+  add_text(results, "the %s %s ", f->last->type, f->last->op);
   if (f->absent) {
-    add(results, "was not done by the device (hx-bench info says why); ");
+    add_text(results, "was not done by the device (hx-bench info says why); ");
     return;
   }
   if (f->first_gain == f->last) {
-    add(results, "gains %.2fx at %s%s", f->last_gain, size, f->sizes > 1 ? " and nothing below" : "");
+    add_text(results, "gains %.2fx at %s%s", f->last_gain, size, f->sizes > 1 ? " and nothing below" : "");
   } else if (f->first_gain) {
     bench_size_text(f->first_gain, other, sizeof other);
-    add(results, "gains from %s on (%.2fx at %s)", other, f->last_gain, size);
+    add_text(results, "gains from %s on (%.2fx at %s)", other, f->last_gain, size);
   } else {
-    add(results, "gains nothing here up to %s", size);
+    add_text(results, "gains nothing here up to %s", size);
   }
   if (f->worst) {
     bench_size_text(f->worst, other, sizeof other);
-    add(results, " and is slower with both at %s (%.2fx)", other, f->worst_gain);
+    add_text(results, " and is slower with both at %s (%.2fx)", other, f->worst_gain);
   }
-  add(results, "; ");
+  add_text(results, "; ");
 }
 
 /* The rows from i on that are of one reduction. */
@@ -126,40 +126,40 @@ static size_t group_end(const bench_results *results, size_t i) {
   return end;
 }
 
-static void judge_rows(const char *where, bench_results *results) {
+static void add_gains(const char *where, bench_results *results) {
   size_t idle = 0;
   for (size_t i = 0, end; i < results->row_count; i = end) {
     if (results->rows[i].m) {
-      trio t;
-      end = i + read_trio(results, i, &t);
-      judge_product(&t, where, results);
+      mode_rows t;
+      end = i + find_modes(results, i, &t);
+      add_product(&t, where, results);
       if (t.both) where = ""; /* once is enough */
       continue;
     }
     end = group_end(results, i);
-    fortune f = read_fortune(results, i, end);
+    reduction_summary f = summarize_reduction(results, i, end);
     if (gains_nothing(&f)) {
       idle++;
     } else {
-      judge_reduction(&f, results);
+      add_reduction(&f, results);
     }
   }
   const char *before = "the ";
   for (size_t i = 0, end; idle && i < results->row_count; i = end) {
-    trio t;
-    end = results->rows[i].m ? i + read_trio(results, i, &t) : group_end(results, i);
-    fortune f = read_fortune(results, i, end);
+    mode_rows t;
+    end = results->rows[i].m ? i + find_modes(results, i, &t) : group_end(results, i);
+    reduction_summary f = summarize_reduction(results, i, end);
     if (results->rows[i].m || !gains_nothing(&f)) continue;
     char size[72];
     bench_size_text(f.last, size, sizeof size);
-    add(results, "%s%s %s", before, f.last->type, f.last->op);
+    add_text(results, "%s%s %s", before, f.last->type, f.last->op);
     before = ", ";
-    if (--idle == 0) add(results, " gains nothing here up to %s; ", size);
+    if (--idle == 0) add_text(results, " gains nothing here up to %s; ", size);
   }
   size_t length = strlen(results->verdict);
   if (length < 2) return;
   results->verdict[length - 2] = '\0'; /* the last "; " */
-  add(results, "%s", where);
+  add_text(results, "%s", where);
 }
 
 static size_t wrong_rows(const bench_results *results) {
@@ -178,8 +178,8 @@ static void where_text(const bench_session *session, char *text, size_t bytes) {
   snprintf(text, bytes, "%s%s", devices ? " on " : "", names);
 }
 
-/* Where nothing can be compared: who did the work, by what the calls reported, whatever was asked of whom. */
-static void judge_part(const char *where, bench_results *results) {
+/* If nothing can be compared: which side did the work, by what the calls reported, whatever share was asked for. */
+static void add_shares(const char *where, bench_results *results) {
   double least = INFINITY, most = 0;
   for (size_t i = 0; i < results->row_count; i++) {
     const bench_row *row = &results->rows[i];
@@ -189,26 +189,28 @@ static void judge_part(const char *where, bench_results *results) {
   }
   if (!isfinite(least)) return;
   if (least > ALL)
-    add(results, "only devices took part%s", where);
+    add_text(results, "only devices took part%s", where);
   else if (most < NONE)
-    add(results, "only the CPU took part%s: hx-bench info says what a GPU would need, or why one did nothing", where);
+    add_text(results, "only the CPU took part%s: hx-bench info says what a GPU would need, or why one did nothing",
+             where);
   else
-    add(results, "devices did %.0f %% to %.0f %% of the work and the CPU the rest%s", 100 * least, 100 * most, where);
+    add_text(results, "devices did %.0f %% to %.0f %% of the work and the CPU the rest%s", 100 * least, 100 * most,
+             where);
 }
 
 void bench_verdict(const bench_session *session, bench_results *results) {
   char where[600];
   where_text(session, where, sizeof where);
-  if (!results->verdict[0]) judge_rows(where, results); /* a sweep has said its part */
-  if (!results->verdict[0]) judge_part(where, results);
-  if (results->verdict[0]) add(results, ". ");
-  if (bench_stopped()) add(results, "Interrupted: this is what had been measured by then. ");
+  if (!results->verdict[0]) add_gains(where, results); /* a sweep has said its part */
+  if (!results->verdict[0]) add_shares(where, results);
+  if (results->verdict[0]) add_text(results, ". ");
+  if (bench_stopped()) add_text(results, "Interrupted: this is what had been measured by then. ");
   size_t wrong = wrong_rows(results), missing = results->missing;
-  if (wrong) add(results, "NOT VERIFIED: %zu of %zu results are wrong or missing. ", wrong, results->row_count);
-  if (missing) add(results, "NOT RUN: %zu size%s, for lack of memory. ", missing, missing > 1 ? "s" : "");
-  if (!wrong && results->row_count) add(results, "Every result has the bits of the scalar definition. ");
+  if (wrong) add_text(results, "NOT VERIFIED: %zu of %zu results are wrong or missing. ", wrong, results->row_count);
+  if (missing) add_text(results, "NOT RUN: %zu size%s, for lack of memory. ", missing, missing > 1 ? "s" : "");
+  if (!wrong && results->row_count) add_text(results, "Every result has the bits of the scalar definition. ");
   if (results->row_count && bench_system_busy())
-    add(results, "Other programs were busy meanwhile: take the times with care. ");
+    add_text(results, "Other programs were busy during the run: take the times with care. ");
   size_t length = strlen(results->verdict);
   if (length && results->verdict[length - 1] == ' ') results->verdict[length - 1] = '\0';
   if (!session->human) return;

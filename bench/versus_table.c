@@ -64,7 +64,7 @@ void bench_versus_head(FILE *f, const bench_row *row, const char *file) {
   bench_print_head(f, &table, &row->unit);
 }
 
-static const bench_versus *find(const bench_results *results, size_t row, size_t peer, bool best) {
+static const bench_versus *find_versus(const bench_results *results, size_t row, size_t peer, bool best) {
   for (size_t i = 0; i < results->versus_count; i++) {
     const bench_versus *v = &results->versus[i];
     if (v->row == row && v->peer == peer && v->best == best) return v;
@@ -87,7 +87,7 @@ void bench_versus_lines(FILE *f, const bench_session *session, const bench_resul
   const int used = (int)bench_print_cells(f, &task_table, &l);
   bool first = true;
   for (size_t v = 0; v < session->options->vs_count; v++) {
-    const bench_versus *installed = find(results, row, v, false), *best = find(results, row, v, true);
+    const bench_versus *installed = find_versus(results, row, v, false), *best = find_versus(results, row, v, true);
     if (!installed && !best) continue;
     l.library = session->options->vs[v].peer->name;
     l.installed = words_of(installed);
@@ -106,7 +106,7 @@ static bool same_group(const bench_row *of, const bench_row *row) {
 }
 
 /* The smallest ratio of a row over all libraries at their best; NaN: there is none. */
-static double hardest(const bench_results *results, size_t row, double *high) {
+static double least_ratio(const bench_results *results, size_t row, double *high) {
   double ratio = NAN;
   for (size_t i = 0; i < results->versus_count; i++) {
     const bench_versus *v = &results->versus[i];
@@ -118,13 +118,13 @@ static double hardest(const bench_results *results, size_t row, double *high) {
 }
 
 /* of == NULL: all rows. peer SIZE_MAX: the fastest library of each row. */
-static double mean(const bench_results *results, const bench_row *of, size_t peer, bool best, size_t *rows) {
+static double mean_ratio(const bench_results *results, const bench_row *of, size_t peer, bool best, size_t *rows) {
   double sum = 0, high;
   *rows = 0;
   for (size_t r = 0; r < results->row_count; r++) {
     if (of && !same_group(of, &results->rows[r])) continue;
-    const bench_versus *v = peer == SIZE_MAX ? NULL : find(results, r, peer, best);
-    double ratio = peer == SIZE_MAX ? hardest(results, r, &high) : v ? v->ratio : NAN;
+    const bench_versus *v = peer == SIZE_MAX ? NULL : find_versus(results, r, peer, best);
+    double ratio = peer == SIZE_MAX ? least_ratio(results, r, &high) : v ? v->ratio : NAN;
     if (!isfinite(ratio)) continue;
     sum += log(ratio);
     ++*rows;
@@ -137,14 +137,14 @@ static void print_means(FILE *f, const bench_session *session, const bench_resul
   const bench_options *options = session->options;
   mean_line l = {.name = name};
   for (size_t v = 0; v < options->vs_count; v++) {
-    const double installed = mean(results, of, v, false, &l.tasks);
-    l.best = mean(results, of, v, true, &l.tasks);
+    const double installed = mean_ratio(results, of, v, false, &l.tasks);
+    l.best = mean_ratio(results, of, v, true, &l.tasks);
     l.library = options->vs[v].peer->name;
     /* "-": wrong in every task as installed, or another core type was asked for. */
     snprintf(l.installed, sizeof l.installed, isfinite(installed) ? "%.3f" : "-", installed);
     if (l.tasks) bench_print_row(f, &mean_table, &l);
   }
-  l.best = mean(results, of, SIZE_MAX, true, &l.tasks);
+  l.best = mean_ratio(results, of, SIZE_MAX, true, &l.tasks);
   l.library = "the fastest of them";
   *l.installed = '\0';
   if (l.tasks && options->vs_count > 1) bench_print_row(f, &mean_table, &l);
@@ -153,7 +153,7 @@ static void print_means(FILE *f, const bench_session *session, const bench_resul
 static void list_behind(FILE *f, const bench_results *results) {
   size_t count = 0;
   for (size_t r = 0; r < results->row_count; r++) {
-    double high = NAN, ratio = hardest(results, r, &high);
+    double high = NAN, ratio = least_ratio(results, r, &high);
     if (!(ratio < BEHIND)) continue;
     char size[72];
     bench_size_text(&results->rows[r], size, sizeof size);
@@ -167,7 +167,7 @@ static void list_behind(FILE *f, const bench_results *results) {
 void bench_versus_means(const bench_session *session, bench_results *results) {
   const bench_row *rows = results->rows;
   size_t with;
-  double all = mean(results, NULL, SIZE_MAX, true, &with);
+  double all = mean_ratio(results, NULL, SIZE_MAX, true, &with);
   if (with)
     snprintf(
         results->verdict, sizeof results->verdict,

@@ -22,7 +22,7 @@ extern "C" int ladder_cub_open(const unsigned *host, size_t n) {
 }
 
 // The sum of the first n: seconds by CUDA's events, and by the clock until the host has the sum. The first call is not
-// timed: the card comes from another program's or OpenCL's context, which was seen to put 0.14 ms between the events.
+// timed: the card comes from another program's or OpenCL's context, and changing contexts would count as time between the events.
 extern "C" int ladder_cub_sum(size_t n, unsigned *sum, double *event_s, double *wall_s) {
   float ms = 0;
   cudaError_t e = cub::DeviceReduce::Sum(room, room_bytes, x, out, (int)n);

@@ -118,7 +118,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void product(global co
   STORE
 }
 
-#else /* NVIDIA from sm_80 on: the next tile is copied from global to local memory, past the registers, meanwhile */
+#else /* NVIDIA from sm_80 on: the next tile is copied from global to local memory, past the registers, during this one */
 
 #define COPY(bytes, kind, to, from) \
   __asm__ volatile("cp.async." kind ".shared.global [%0], [%1], " bytes ";" ::"r"((uint)(size_t)(to)), "l"(from) : "memory")
@@ -140,7 +140,7 @@ kernel __attribute__((reqd_work_group_size(ITEMS, 1, 1))) void product(global co
   for (uint p = 0; p < k; p += DEPTH) {
     const uint side = p / DEPTH % 2;
     __asm__ volatile("cp.async.wait_all;" ::: "memory");
-    barrier(CLK_LOCAL_MEM_FENCE); /* this tile is there, and nobody reads the one before any more */
+    barrier(CLK_LOCAL_MEM_FENCE); /* this tile is there, and no item reads the one before any more */
     if (p + DEPTH < k) {
       a += DEPTH;
       b += (size_t)DEPTH * n;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A contestant in a process of its own: hx, or another library with one choice of kernels, which it makes while it is
- * loaded. Processes are stopped but for the one that is asked something, so that nobody's waiting threads take the
+ * loaded. Processes are stopped but for the one that is asked something, so that no waiting threads take the
  * cores from the one that is timed. Each makes its own arrays, which are functions of the task alone. */
-#ifndef HX_BENCH_RIVAL_H
-#define HX_BENCH_RIVAL_H
+#ifndef HX_BENCH_PROCESS_H
+#define HX_BENCH_PROCESS_H
 
 #include <sys/types.h>
 
@@ -40,19 +40,19 @@ typedef struct bench_reply {
   char file[64], core[32]; /* the first, which no request asks for: what was loaded */
 } bench_reply;
 
-typedef struct bench_rival {
+typedef struct bench_process {
   const bench_peer *peer; /* NULL: hx */
   const char *asked;      /* core type; NULL: as installed */
   char file[64], core[32];
-  pid_t process;
+  pid_t pid;
   int fd;
-} bench_rival;
+} bench_process;
 
 /* Starts it. BENCH_READY, BENCH_ABSENT, or BENCH_BROKEN after one sentence to stderr. */
-bench_answer bench_rival_start(bench_rival *rival, const bench_peer *peer, const char *core);
+bench_answer bench_process_start(bench_process *process, const bench_peer *peer, const char *core);
 /* BENCH_BROKEN after one sentence to stderr where the process is gone. */
-bench_answer bench_rival_ask(bench_rival *rival, const bench_request *request, bench_reply *reply);
-void bench_rival_end(bench_rival *rival);
+bench_answer bench_process_ask(bench_process *process, const bench_request *request, bench_reply *reply);
+void bench_process_end(bench_process *process);
 
 int bench_cmd_contestant(const bench_options *options); /* the process itself */
 
