@@ -142,6 +142,8 @@ typedef struct bench_results {
   bool failed;    /* something did not run, or did not verify */
 } bench_results;
 
+/* An array of count items of so many bytes with room for one more; NULL: there is no memory, and it is as it was. */
+void *bench_grow(void *items, size_t count, size_t *room, size_t bytes);
 bool bench_results_add(bench_results *results, const bench_row *row);
 bool bench_results_add_versus(bench_results *results, const bench_versus *versus);
 void bench_results_free(bench_results *results);

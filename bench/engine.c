@@ -42,13 +42,9 @@ static bool call(mode_run *p, hx_report *report) {
 }
 
 static bool note_share(mode_run *p) {
-  if (p->share_count == p->share_room) {
-    size_t room = p->share_room ? 2 * p->share_room : 64;
-    double *grown = realloc(p->shares, room * sizeof *grown);
-    if (!grown) return false;
-    p->shares = grown;
-    p->share_room = room;
-  }
+  double *grown = bench_grow(p->shares, p->share_count, &p->share_room, sizeof *grown);
+  if (!grown) return false;
+  p->shares = grown;
   p->shares[p->share_count++] = p->report.gpu_share;
   if (p->report.recovered > p->recovered) p->recovered = p->report.recovered;
   return true;

@@ -96,13 +96,9 @@ bool ladder_rows_add(const bench_session *session, const ladder_case *c) {
   if (session->human) print_head(session->human, c);
   for (size_t i = 0; i < c->rungs; i++) {
     const ladder_rung *rung = &c->rung[i];
-    if (count == room) {
-      size_t more = room ? 2 * room : 64;
-      record *grown = realloc(rows, more * sizeof *grown);
-      if (!grown) return false;
-      rows = grown;
-      room = more;
-    }
+    record *grown = bench_grow(rows, count, &room, sizeof *grown);
+    if (!grown) return false;
+    rows = grown;
     record *r = &rows[count++];
     *r = (record){.ladder = c->ladder,
                   .unit = c->unit,

@@ -126,14 +126,10 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
     size_t c = 0;
     for (; fine && c < count && !bench_stopped(); c++) {
       bench_contestant *contestant = &contestants[order[c]];
-      if (rounds == contestant->room) {
-        size_t room = contestant->room ? 2 * contestant->room : 64;
-        double *grown = realloc(contestant->samples, room * sizeof *grown);
-        if (!grown) fine = false;
-        if (!grown) break;
-        contestant->samples = grown;
-        contestant->room = room;
-      }
+      double *grown = bench_grow(contestant->samples, rounds, &contestant->room, sizeof *grown);
+      if (!grown) fine = false;
+      if (!grown) break;
+      contestant->samples = grown;
       contestant->samples[rounds] = contestant->sample(contestant->self, contestant->calls);
       fine = contestant->samples[rounds] >= 0;
     }

@@ -4,27 +4,27 @@
 
 #include "bench/bench.h"
 
+void *bench_grow(void *items, size_t count, size_t *room, size_t bytes) {
+  if (count < *room) return items;
+  const size_t more = *room ? 2 * *room : 64;
+  void *const grown = realloc(items, more * bytes);
+  if (grown) *room = more;
+  return grown;
+}
+
 bool bench_results_add(bench_results *results, const bench_row *row) {
-  if (results->row_count == results->row_room) {
-    size_t room = results->row_room ? 2 * results->row_room : 64;
-    bench_row *grown = realloc(results->rows, room * sizeof *grown);
-    if (!grown) return false;
-    results->rows = grown;
-    results->row_room = room;
-  }
+  bench_row *grown = bench_grow(results->rows, results->row_count, &results->row_room, sizeof *grown);
+  if (!grown) return false;
+  results->rows = grown;
   results->rows[results->row_count++] = *row;
   bench_measured();
   return true;
 }
 
 bool bench_results_add_versus(bench_results *results, const bench_versus *versus) {
-  if (results->versus_count == results->versus_room) {
-    size_t room = results->versus_room ? 2 * results->versus_room : 64;
-    bench_versus *grown = realloc(results->versus, room * sizeof *grown);
-    if (!grown) return false;
-    results->versus = grown;
-    results->versus_room = room;
-  }
+  bench_versus *grown = bench_grow(results->versus, results->versus_count, &results->versus_room, sizeof *grown);
+  if (!grown) return false;
+  results->versus = grown;
   results->versus[results->versus_count++] = *versus;
   return true;
 }

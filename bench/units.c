@@ -16,34 +16,29 @@ void bench_size_text(const bench_row *row, char *text, size_t bytes) {
   }
 }
 
-void bench_time_text(double seconds, char *text, size_t bytes) {
-  static const struct {
-    double below, scale;
-    const char *unit;
-  } rows[] = {{1e-6, 1e9, "ns"}, {1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {INFINITY, 1, "s"}};
-  size_t r = 0;
-  if (!isfinite(seconds)) {
-    snprintf(text, bytes, "-");
+typedef struct scale {
+  double below, factor; /* of the unit in this one */
+  const char *unit;
+} scale;
+
+static void scaled_text(double value, const scale *scales, const char *unknown, char *text, size_t bytes) {
+  if (!isfinite(value)) {
+    snprintf(text, bytes, "%s", unknown);
     return;
   }
-  while (seconds >= rows[r].below) r++;
-  double value = seconds * rows[r].scale;
-  snprintf(text, bytes, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, rows[r].unit);
+  while (value >= scales->below) scales++;
+  const double scaled = value * scales->factor;
+  snprintf(text, bytes, "%.*f %s", scaled < 10 ? 2 : scaled < 100 ? 1 : 0, scaled, scales->unit);
+}
+
+void bench_time_text(double seconds, char *text, size_t bytes) {
+  static const scale scales[] = {{1e-6, 1e9, "ns"}, {1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {INFINITY, 1, "s"}};
+  scaled_text(seconds, scales, "-", text, bytes);
 }
 
 void bench_joules_text(double joules, char *text, size_t bytes) {
-  static const struct {
-    double below, scale;
-    const char *unit;
-  } rows[] = {{1e-3, 1e6, "uJ"}, {1, 1e3, "mJ"}, {1e3, 1, "J"}, {INFINITY, 1e-3, "kJ"}};
-  size_t r = 0;
-  if (!isfinite(joules)) {
-    snprintf(text, bytes, "n/a");
-    return;
-  }
-  while (joules >= rows[r].below) r++;
-  const double value = joules * rows[r].scale;
-  snprintf(text, bytes, "%.*f %s", value < 10 ? 2 : value < 100 ? 1 : 0, value, rows[r].unit);
+  static const scale scales[] = {{1e-3, 1e6, "uJ"}, {1, 1e3, "mJ"}, {1e3, 1, "J"}, {INFINITY, 1e-3, "kJ"}};
+  scaled_text(joules, scales, "n/a", text, bytes);
 }
 
 void bench_bytes_text(uint64_t value, char *text, size_t bytes) {
