@@ -90,7 +90,7 @@ static size_t print_line(FILE *f, const bench_table *table, const char *const *t
     if (record)
       cell_text(c, (const char *)record + c->offset, text, sizeof text);
     else
-      snprintf(text, sizeof text, "%s", *c->head ? c->head : *titles++);
+      snprintf(text, sizeof text, "%s", *c->head || !titles ? c->head : *titles++);
     const int most = record && c->flags & BENCH_CUT ? abs(c->width) : (int)sizeof text;
     at += (size_t)fprintf(f, "%*s%*.*s", c->gap + (at != 0), "", c->width, most, text);
   }
