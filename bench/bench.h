@@ -105,7 +105,7 @@ typedef struct bench_row {
   double median_s, min_s, max_s;
   size_t reps;
   double rate, ceiling, gpu_share; /* rate and ceiling in unit; gpu_share as done, median */
-  double joules;                   /* of a call; NaN where that cannot be measured */
+  double joules;                   /* of a call; NaN if that cannot be measured */
   uint64_t bytes_copied;           /* of the last call */
   uint32_t recovered;              /* most of any call */
   bool ran, verified;              /* ran: the call returned HX_OK */
@@ -158,7 +158,7 @@ void bench_joules_text(double joules, char *text, size_t bytes); /* "n/a": not m
 void bench_bytes_text(uint64_t value, char *text, size_t bytes);
 
 /* Files. Opened before anything is measured, so that a bad path costs nothing; their old contents stay until the new
- * ones are complete, and where nothing was written, or a run was stopped before it measured anything. */
+ * ones are complete, and if nothing was written, or a run was stopped before it measured anything. */
 bool bench_files_open(const bench_options *options);
 void bench_measured(void); /* there is something worth a file */
 bool bench_files_write(const bench_session *session, const bench_results *results);  /* and closes */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The measured ceilings. Plain loops, one row an instruction set; callers take the fastest row, so that a ceiling is
- * never low because of a poor choice made here. OpenMP, for its threads are then the ones that hx uses. */
+ * never low because of a poor choice made here. OpenMP, because its threads are then the ones that hx uses. */
 #include "bench/ceiling.h"
 
 #include <stdbool.h>

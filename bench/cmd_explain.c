@@ -48,7 +48,7 @@ static void print_part(FILE *f, const char *participant, const char *company, co
     fputs("a guess\n", f);
 }
 
-/* The share of the choice's devices when all end together; NaN where nothing is known of one. */
+/* The share of the choice's devices when all end together; NaN if there is no estimate of one. */
 static double share_of(const hx__explanation *e, unsigned choice) {
   const hx__choice c = hx__choice_of(choice, e->inputs.devices);
   double share = 0.0;
@@ -73,7 +73,7 @@ static void print_parts(FILE *f, const hx__explanation *e, const char *unit) {
   }
 }
 
-/* What a choice is expected to draw; NaN where that was never measured. */
+/* What a choice is expected to draw; NaN if that was never measured. */
 static double joules_of(const hx__candidate *o) { return o->watts > 0.0 ? o->watts * o->ns * 1e-9 : NAN; }
 
 typedef struct choice_record {

@@ -9,7 +9,7 @@
 #include "bench/system.h"
 #include "bench/text.h"
 
-/* The sizes of the options that fit; a length N is the shape NxNxN for a product where no reduction is in the plan. */
+/* The sizes of the options that fit; a length N is the shape NxNxN for a product if no reduction is in the plan. */
 static void choose_sizes(const bench_options *options, const bench_plan *plan, bench_item *item) {
   bool product = item->op == (hx_op)BENCH_OP_MATMUL;
   if (!options->size_count) {
@@ -27,7 +27,7 @@ static void choose_sizes(const bench_options *options, const bench_plan *plan, b
   }
 }
 
-/* The operations of the options, or of the plan where they name none, with the sizes that fit each. */
+/* The operations of the options, or of the plan if they name none, with the sizes that fit each. */
 static size_t list_items(const bench_options *options, const bench_plan *plan, bench_item items[BENCH_MAX_ITEMS]) {
   size_t count = 0;
   uint32_t standard = (plan->reduce_count ? 1u << HX_SUM : 0) | (plan->matmul_count ? 1u << BENCH_OP_MATMUL : 0);

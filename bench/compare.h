@@ -21,7 +21,7 @@ typedef struct bench_item {
 /* Does one subject. False when memory ran out. */
 typedef bool bench_each(bench_session *session, bench_subject *subject, const bench_plan *plan, bench_results *results);
 
-/* What a subcommand does; its sizes where the options name none. A count of 0 leaves that half out. */
+/* What a subcommand does; its sizes if the options name none. A count of 0 leaves that half out. */
 struct bench_plan {
   const bench_size *reduce_sizes, *matmul_sizes;
   size_t reduce_count, matmul_count;

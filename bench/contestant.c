@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The process of a contestant: answers what process.c asks. It verifies before anything is timed: hx by its bits, other
- * libraries by how near they come, for their order of arithmetic is their own. */
+ * libraries by how near they come, because their order of arithmetic is their own. */
 #include <math.h>
 #include <signal.h>
 #include <string.h>

@@ -12,7 +12,7 @@
 #include "runtime/base/energy.h"
 
 #define WARM_CALLS 3       /* a mode, */
-#define LEARNING_CALLS 10  /* or so many where hx decides and may still learn, */
+#define LEARNING_CALLS 10  /* or so many if hx decides and may still learn, */
 #define ENERGY_SECONDS 0.1 /* a hundred steps of the counters */
 #define BRIEF_SECONDS 2e-3 /* a call */
 #define LIKE 4.0           /* times as slow as the fastest mode, or less: as many calls a sample */
@@ -129,8 +129,8 @@ static double warm_up(mode_run *p, bool learning, double seconds) {
   return last;
 }
 
-/* Joules of a call, of many in a row: one may be too short for the counters, and rounds are too mixed. NaN where they
- * cannot be read, for a card in a slot, which they do not show, and where there is no time left. */
+/* Joules of a call, of many in a row: one may be too short for the counters, and rounds are too mixed. NaN if they
+ * cannot be read, for a card in a slot, which they do not show, and if there is no time left. */
 static double joules_of(mode_run *p, unsigned calls) {
   hx__energy *const energy = hx__energy_of_process();
   const double start = bench_now(), before = hx__energy_joules(energy);

@@ -15,7 +15,7 @@ typedef struct bench_run {
   size_t reps, least;
   bool print;       /* rows, once all are known */
   bool whole;       /* the least number of rounds is done even if that is slow */
-  double **samples; /* where not NULL: count pointers to the samples in order of time, the caller's to free */
+  double **samples; /* if not NULL: count pointers to the samples in order of time, the caller's to free */
   size_t rounds;    /* out */
 } bench_run;
 

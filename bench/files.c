@@ -88,7 +88,7 @@ static bool write_there(const document *d) {
   return fd >= 0 && write_out(fd, d, false);
 }
 
-/* The name that a whole document takes: of the file that a link leads to. False where it must be written in place. */
+/* The name that a whole document takes: of the file that a link leads to. False if it must be written in place. */
 static bool resolve(const char *path, char real[PATH_MAX], struct stat *st) {
   if (is_special(path)) return false;
   if (realpath(path, real)) return stat(real, st) == 0 && S_ISREG(st->st_mode);

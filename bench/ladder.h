@@ -28,7 +28,7 @@ typedef struct ladder_device {
 /* False after one sentence to stderr. */
 bool ladder_device_open(ladder_device *device, const bench_session *session, size_t index);
 void ladder_device_close(ladder_device *device);
-/* NULL where it does not build; why then says so. */
+/* NULL if it does not build; why then says so. */
 cl_program ladder_build(const ladder_device *device, const char *source, const char *options, char *why, size_t bytes);
 const char *ladder_error_name(cl_int code, char *text, size_t bytes);
 
@@ -45,9 +45,9 @@ double ladder_span(cl_event *events, size_t count);
 typedef struct ladder_rung ladder_rung;
 struct ladder_rung {
   char name[32];
-  char note[160]; /* on the row; where the rung is out, why */
+  char note[160]; /* on the row; if the rung is out, why */
   bool out, wrong;
-  /* One call: seconds by the clock, negative where it failed (note says how); *event: by the device's clock, or NaN. */
+  /* One call: seconds by the clock, negative if it failed (note says how); *event: by the device's clock, or NaN. */
   double (*call)(ladder_rung *rung, double *event);
   bool (*fetch)(ladder_rung *rung); /* products: brings the last call's C to the host; or NULL */
   void (*close)(ladder_rung *rung); /* or NULL */
@@ -79,7 +79,7 @@ ladder_rung *ladder_add(ladder_case *c, const char *name);
 
 /* Verifies all rungs, times those that are right, and prints and stores the rows. False if memory ran out. */
 bool ladder_run(bench_session *session, ladder_case *c, double seconds);
-/* Speed of a rung of the last case over another, by the clock (wall) or the device's; NaN where one is out. */
+/* Speed of a rung of the last case over another, by the clock (wall) or the device's; NaN if one is out. */
 double ladder_ratio(const ladder_case *c, const char *fast, const char *slow, bool wall);
 
 /* Rows stored, and whether anything was wrong. */
@@ -88,7 +88,7 @@ void ladder_fail(void);
 void ladder_rows_write(const bench_session *session, const char *ladder); /* to the files */
 void ladder_rows_free(void);
 
-/* The ladders, on one device (offload: all of the session's). False where something could not be made. */
+/* The ladders, on one device (offload: all of the session's). False if something could not be made. */
 bool ladder_reduce(bench_session *session, size_t index);
 bool ladder_matmul(bench_session *session, size_t index);
 bool ladder_offload(bench_session *session);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CUDA's libraries beside hx on an NVIDIA card: cuBLAS is loaded where it is installed; CUB is made by nvcc where that
- * is, for it is headers alone. Data lie on the card; nothing of CUDA is linked. */
+ * CUDA's libraries beside hx on an NVIDIA card: cuBLAS is loaded if it is installed; CUB is made by nvcc if that
+ * is, because it is headers alone. Data lie on the card; nothing of CUDA is linked. */
 #include <math.h>
 #include <spawn.h>
 #include <stdlib.h>

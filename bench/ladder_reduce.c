@@ -164,7 +164,7 @@ static void close_ground(ground *f) {
   free(f->x);
 }
 
-/* Values from 1 to 7, or less where there are more than 2^28: a sum fits 31 bits, so that libraries that add in int
+/* Values from 1 to 7, or less if there are more than 2^28: a sum fits 31 bits, so that libraries that add in int
  * give it exactly, and every element that is missing shows. */
 static bool open_ground(ground *f, const ladder_device *device, size_t most) {
   *f = (ground){.device = device, .most = most, .local = LOCAL};

@@ -56,7 +56,7 @@ void ladder_rows_free(void) {
   count = room = 0;
 }
 
-/* The device's clock where there is one, else the host's. */
+/* The device's clock if there is one, else the host's. */
 static double seconds_of(const ladder_rung *rung, bool event) { return event ? rung->event_s : rung->wall_s; }
 
 static double speedup_of(const ladder_case *c, const ladder_rung *rung) {

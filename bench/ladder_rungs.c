@@ -56,7 +56,7 @@ static double sample(void *self, unsigned calls) {
   return add_event(p->rung, event) ? wall : -1;
 }
 
-/* Calls the rung, more than once where that is short, and compares the result of the last call. */
+/* Calls the rung, more than once if that is short, and compares the result of the last call. */
 static void verify(const ladder_case *c, ladder_rung *rung, int calls) {
   double event, seconds = 0;
   for (int i = 0; i < calls && seconds >= 0 && seconds < LONG_SECONDS; i++) seconds = rung->call(rung, &event);

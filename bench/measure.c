@@ -91,10 +91,10 @@ static size_t below(size_t count, uint64_t *state) {
   return (size_t)(*state % count);
 }
 
-/* A new order of the contestants for each round, for each finds the caches, the clock rate and the threads as the one
- * before it leaves them: the rows of a Latin square in which each follows each other one as often (Williams, Australian
- * Journal of Scientific Research A 2, 1949; of an odd number its mirror image, too), in an order drawn for each pass.
- * rows: count of them, room for this. */
+/* A new order of the contestants for each round, because each finds the caches, the clock rate and the threads as the
+ * one before it leaves them: the rows of a Latin square in which each follows each other one as often (Williams,
+ * Australian Journal of Scientific Research A 2, 1949; of an odd number its mirror image, too), in an order drawn for
+ * each pass. rows: count of them, room for this. */
 static void take_order(size_t round, size_t count, size_t *rows, size_t *order, uint64_t *state) {
   if (round % count == 0) {
     for (size_t i = 0; i < count; i++) rows[i] = i;

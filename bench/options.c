@@ -17,7 +17,7 @@ static const char *const op_names[] = {[BENCH_OP_MATMUL] = "matmul", HX__OPERATI
 const char *bench_op_name(hx_op op) { return op_names[op]; }
 const char *bench_type_name(hx_type type) { return hx__type_names[type]; }
 
-/* The decimal number at *p, moved past; false where there is none or it does not fit. */
+/* The decimal number at *p, moved past; false if there is none or it does not fit. */
 static bool read_number(const char **p, size_t *out) {
   if (**p < '0' || **p > '9') return false;
   char *end;
@@ -170,7 +170,7 @@ static const struct option_row {
     {"--version", NULL, offsetof(bench_options, version), NULL},
 };
 
-/* The row that arg names, with its value where it is written --name=value. */
+/* The row that arg names, with its value if it is written --name=value. */
 static const struct option_row *find_row(const char *arg, const char **value) {
   size_t length = strcspn(arg, "=");
   *value = arg[length] == '=' ? arg + length + 1 : NULL;

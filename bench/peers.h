@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Other libraries for the same work, loaded at run time where they are installed: nothing is linked, no header of
+ * Other libraries for the same work, loaded at run time if they are installed: nothing is linked, no header of
  * theirs is needed. One table has all of them, and one function loads them (peers.c). */
 #ifndef HX_BENCH_PEERS_H
 #define HX_BENCH_PEERS_H

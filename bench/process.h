@@ -50,7 +50,7 @@ typedef struct bench_process {
 
 /* Starts it. BENCH_READY, BENCH_ABSENT, or BENCH_BROKEN after one sentence to stderr. */
 bench_answer bench_process_start(bench_process *process, const bench_peer *peer, const char *core);
-/* BENCH_BROKEN after one sentence to stderr where the process is gone. */
+/* BENCH_BROKEN after one sentence to stderr if the process is gone. */
 bench_answer bench_process_ask(bench_process *process, const bench_request *request, bench_reply *reply);
 void bench_process_end(bench_process *process);
 

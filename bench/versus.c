@@ -16,7 +16,7 @@
 #define SECONDS 1.0
 #define SAMPLE_SECONDS 300e-6
 #define MOST_CALLS 10000.0
-#define TOO_LOW 0.97 /* where even the upper end lies below, it is measured once more */
+#define TOO_LOW 0.97 /* if even the upper end lies below, the task is measured once more */
 #define MOST_PROCESSES (1 + BENCH_MAX_PEERS * (1 + BENCH_MOST_CORES))
 #define MOST_ENTRIES (2 + 2 * BENCH_MAX_PEERS)
 
