@@ -3,7 +3,6 @@
  * the difference is what validation, dispatch and the result cost. A sample is a fixed number of calls, so that a run
  * of few --reps does a known number of them (tests/api/call_cost_test.sh counts their instructions). */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "bench/compare.h"
 #include "bench/emit.h"
@@ -76,12 +75,9 @@ static bool call_one(bench_session *session, bench_subject *subject, bench_resul
   offload_call w = {session->hx, &subject->task};
   bench_contestant contestants[2] = {{.sample = sample_offload, .self = &w, .calls = CALLS},
                                      {.sample = sample_kernel, .self = &b, .calls = CALLS}};
-  const bench_options *options = session->options;
-  const bench_limits limits = {.reps = options->reps,
-                               .least = LEAST_ROUNDS,
-                               .whole = true,
-                               .seconds = options->seconds > 0 ? options->seconds : SECONDS,
-                               .label = "call"};
+  bench_limits limits = bench_session_limits(session, "call", LEAST_ROUNDS, SECONDS);
+  limits.whole = true;
+  limits.progress = false;
   subject->kind->poison(subject, true);
   bool right = hx_offload(session->hx, &subject->task, NULL) == HX_OK && subject->kind->check(subject, true);
   size_t rounds = right ? bench_measure(contestants, args->n ? 2 : 1, &limits) : 0;

@@ -3,7 +3,6 @@
  * all that hx takes. All are measured in the same interleaved rounds. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/ceiling.h"
 #include "bench/emit.h"
@@ -147,13 +146,8 @@ static size_t measure(const bench_session *session, peak *peaks, size_t count) {
     contestants[i] = (bench_contestant){.sample = sample, .self = &peaks[i], .calls = 1};
     sample(&peaks[i], 1);
   }
-  const bench_options *options = session->options;
-  const bench_limits limits = {.reps = options->reps,
-                               .least = LEAST_ROUNDS,
-                               .whole = true,
-                               .seconds = options->seconds > 0 ? options->seconds : SECONDS,
-                               .label = "peak",
-                               .progress = session->human && isatty(STDERR_FILENO)};
+  bench_limits limits = bench_session_limits(session, "peak", LEAST_ROUNDS, SECONDS);
+  limits.whole = true;
   size_t rounds = bench_measure(contestants, count, &limits);
   for (size_t i = 0; i < count; i++) {
     if (rounds) {

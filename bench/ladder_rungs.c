@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/ladder.h"
 #include "bench/ladder_rows.h"
@@ -81,7 +80,6 @@ static void set_times(ladder_rung *rung, bench_contestant *contestant, size_t ro
 }
 
 bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
-  const bench_options *options = session->options;
   bench_contestant contestants[LADDER_MOST_RUNGS] = {{0}};
   rung_run runs[LADDER_MOST_RUNGS];
   ladder_rung *taking_part[LADDER_MOST_RUNGS];
@@ -97,11 +95,7 @@ bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
   char size[64];
   const bench_row row = {.m = c->m, .n = c->n, .k = c->k};
   bench_size_text(&row, size, sizeof size);
-  const bench_limits limits = {.reps = options->reps,
-                               .least = LEAST_ROUNDS,
-                               .seconds = options->seconds > 0 ? options->seconds : seconds,
-                               .label = size,
-                               .progress = session->human && isatty(STDERR_FILENO)};
+  const bench_limits limits = bench_session_limits(session, size, LEAST_ROUNDS, seconds);
   size_t rounds = count ? bench_measure(contestants, count, &limits) : 0;
   for (size_t i = 0; i < count; i++) {
     if (rounds && !taking_part[i]->out && (!c->sum || taking_part[i]->wrong)) verify(c, taking_part[i], 1);

@@ -59,6 +59,15 @@ void bench_median_interval(const double *sorted, size_t count, double *low, doub
   *high = sorted[count - 1 - at];
 }
 
+bench_limits bench_session_limits(const bench_session *session, const char *label, size_t least, double seconds) {
+  const bench_options *const options = session->options;
+  return (bench_limits){.reps = options->reps,
+                        .least = least,
+                        .seconds = options->seconds > 0 ? options->seconds : seconds,
+                        .label = label,
+                        .progress = session->human && isatty(STDERR_FILENO)};
+}
+
 static bool enough_rounds(size_t rounds, double elapsed, const bench_limits *limits) {
   if (rounds == 0) return false;
   if (bench_stopped()) return true;

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "bench/bench.h"
+
 static inline double bench_now(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
@@ -31,6 +33,8 @@ typedef struct bench_limits {
   bool progress;
 } bench_limits;
 
+/* Those of the options; at least so many rounds, and so many seconds if the options name none. */
+bench_limits bench_session_limits(const bench_session *session, const char *label, size_t least, double seconds);
 /* Rounds until the limits are met or the run is stopped; 0 when a sample failed. Each contestant then has as many
  * samples. */
 size_t bench_measure(bench_contestant *contestants, size_t count, const bench_limits *limits);

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/compare.h"
 #include "bench/measure.h"
@@ -191,12 +190,8 @@ static bool measure_task(comparison *all, entry *entries, size_t count, const be
   const bench_options *options = all->session->options;
   char label[128];
   bench_size_text(row, label, sizeof label);
-  const bench_limits limits = {.reps = options->reps,
-                               .least = LEAST_ROUNDS,
-                               .whole = true,
-                               .seconds = options->seconds > 0 ? options->seconds : SECONDS,
-                               .label = label,
-                               .progress = all->session->human && isatty(STDERR_FILENO)};
+  bench_limits limits = bench_session_limits(all->session, label, LEAST_ROUNDS, SECONDS);
+  limits.whole = true;
   bool fine = true;
   for (unsigned run = 1; fine && run <= 2; run++) {
     bench_contestant contestants[MOST_ENTRIES] = {{0}};
