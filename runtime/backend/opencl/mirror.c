@@ -132,15 +132,6 @@ void hx__cl_operand_parts_done(hx__cl_operand *o, bool there) {
   while (there && hx__mirror_next_gap(o->held, 0, o->held->bytes, &at, &bytes)) continue;
 }
 
-hx__outcome hx__cl_await_uploads(hx__cl_stream *stream) {
-  if (!stream->uploaded) return HX__DONE;
-  cl_int code = clFlush(stream->uploads);
-  if (code == CL_SUCCESS) code = clEnqueueBarrierWithWaitList(stream->queue, 1, &stream->uploaded, NULL);
-  clReleaseEvent(stream->uploaded);
-  stream->uploaded = NULL;
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueBarrierWithWaitList", code);
-}
-
 void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, hx__chunk reach) {
   hx__cl_operand *const o = &stream->operand[w->by_columns];
   const bool up = chunk.first == reach.first || (stream->previous != SIZE_MAX && chunk.first > stream->previous);

@@ -15,17 +15,6 @@
 #define LEAST_READ_BYTES ((size_t)4 << 20)
 #define NOT_A_RESULT 0x7fa53a5au /* a NaN that no kernel writes: products have one pattern for all NaNs */
 
-hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end) {
-  *end = NULL;
-  cl_int code = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, end);
-  if (code == CL_SUCCESS) code = clFlush(stream->queue);
-  if (code == CL_SUCCESS) return HX__DONE;
-  cl_event const unused = *end;
-  *end = NULL;
-  if (unused) clReleaseEvent(unused);
-  return hx__cl_failed(stream->device, "clEnqueueMarkerWithWaitList", code);
-}
-
 /* Maps the results, after `computed` where that is not NULL. */
 static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_queue queue) {
   const cl_uint waits = f->computed != NULL;

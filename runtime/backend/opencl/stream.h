@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * A stream of an OpenCL device: what it holds, and the steps of a chunk, from where its operands lie to its results. */
-#ifndef HX_BACKEND_OPENCL_LANE_H
-#define HX_BACKEND_OPENCL_LANE_H
+#ifndef HX_BACKEND_OPENCL_STREAM_H
+#define HX_BACKEND_OPENCL_STREAM_H
 
 #include "kernels/gemm_plan.h"
 #include "runtime/backend/opencl/cl.h"
@@ -156,6 +156,11 @@ cl_int hx__cl_state_of(cl_event event);
 cl_int hx__cl_wait_until(cl_event event, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
 /* Waits for an event as long as the stream has patience. HX__TIMED_OUT: the stream takes no work until it has ended. */
 hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event);
+/* Kernels launched after this call wait, on the device, for everything uploaded before it. */
+hx__outcome hx__cl_await_uploads(hx__cl_stream *stream);
+/* Puts a marker behind everything launched on the stream's queue and flushes it. *end: its event; NULL after an error.
+ */
+hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end);
 /* What was launched of a chunk that is not to be delivered may read the caller's memory: it is waited for, as long as
  * the stream has patience. After an error only on devices that are waited for for ever. Returns the outcome, or
  * HX__TIMED_OUT.
@@ -177,7 +182,6 @@ void hx__cl_unbind(hx__cl_stream *stream);
 
 /* After the kernels of a chunk: how its results come, to their event; come: those that waited for a landing, if there
  * is one now; end: the chunk lets go of what it holds. */
-hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end); /* of what was launched; the device begins with it */
 hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *flight, const hx__work *work);
 hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *flight);
 void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *flight, bool right);
@@ -220,8 +224,6 @@ hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *operand, h
 bool hx__cl_operand_arrives_in_parts(const hx__cl_operand *operand);
 hx__outcome hx__cl_view_part(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 void hx__cl_operand_parts_done(hx__cl_operand *operand, bool there);
-/* What is launched from here on waits for what was uploaded. */
-hx__outcome hx__cl_await_uploads(hx__cl_stream *stream);
 /* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to, within
  * hx__request.reach. */
 void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, hx__chunk reach);

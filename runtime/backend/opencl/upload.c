@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Buffers of a stream, and how they are filled: by the device itself where the memory is pinned, else through the
- * pinned ring, which only threads of hx fill, so that no driver call gets a pointer of the caller that was not
- * registered. */
+ * How buffers of a stream are filled: by the device itself if the memory is pinned, else through the pinned ring, which
+ * only threads of hx fill, so that no driver call gets a pointer of the caller that was not registered. */
 #include <string.h>
 
 #include "runtime/backend/copy_pool.h"
@@ -10,23 +9,6 @@
 #include "runtime/base/trace.h"
 
 #define FILL_BYTES ((size_t)256 << 10) /* of the ring, for a thread */
-
-hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t bytes, cl_mem_flags flags) {
-  if (b->bytes >= bytes) return HX__DONE;
-  hx__cl_buffer_release(b);
-  cl_int code = CL_INVALID_BUFFER_SIZE;
-  if (bytes <= d->base.max_alloc) b->mem = clCreateBuffer(d->context, flags, bytes, NULL, &code);
-  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes: %d", bytes, code);
-  if (!b->mem) return hx__cl_failed(d, "clCreateBuffer", code);
-  b->bytes = bytes;
-  return HX__DONE;
-}
-
-void hx__cl_buffer_release(hx__cl_buffer *b) {
-  cl_mem const mem = b->mem;
-  *b = (hx__cl_buffer){NULL, 0};
-  if (mem) clReleaseMemObject(mem); /* the driver keeps it until commands that use it have ended */
-}
 
 /* A half is there, as it is free later, when its event has completed. */
 static hx__outcome stage_open(hx__cl_stream *stream) {

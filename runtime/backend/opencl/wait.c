@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How one waits for a device: asleep, and with a deadline. */
+ * Waiting for a device: the host asleep, with a deadline; a queue for the uploads; and the mark behind what was
+ * launched.
+ */
 #define _GNU_SOURCE
 #include <sys/prctl.h>
 
@@ -50,6 +52,26 @@ hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event) {
   stream->base.timed_out = stream->base.timed_out || state > CL_COMPLETE;
   if (state > CL_COMPLETE) return HX__TIMED_OUT;
   return state == CL_COMPLETE ? HX__DONE : hx__cl_failed(stream->device, "a command", state);
+}
+
+hx__outcome hx__cl_await_uploads(hx__cl_stream *stream) {
+  if (!stream->uploaded) return HX__DONE;
+  cl_int code = clFlush(stream->uploads);
+  if (code == CL_SUCCESS) code = clEnqueueBarrierWithWaitList(stream->queue, 1, &stream->uploaded, NULL);
+  clReleaseEvent(stream->uploaded);
+  stream->uploaded = NULL;
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueBarrierWithWaitList", code);
+}
+
+hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end) {
+  *end = NULL;
+  cl_int code = clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, end);
+  if (code == CL_SUCCESS) code = clFlush(stream->queue);
+  if (code == CL_SUCCESS) return HX__DONE;
+  cl_event const unused = *end;
+  *end = NULL;
+  if (unused) clReleaseEvent(unused);
+  return hx__cl_failed(stream->device, "clEnqueueMarkerWithWaitList", code);
 }
 
 static void finish_all(hx__cl_stream *stream) {

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Device buffers that grow: reserved and released by streams and by what lives between their runs. */
+#include "runtime/backend/opencl/cl.h"
+
+hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t bytes, cl_mem_flags flags) {
+  if (b->bytes >= bytes) return HX__DONE;
+  hx__cl_buffer_release(b);
+  cl_int code = CL_INVALID_BUFFER_SIZE;
+  if (bytes <= d->base.max_alloc) b->mem = clCreateBuffer(d->context, flags, bytes, NULL, &code);
+  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes: %d", bytes, code);
+  if (!b->mem) return hx__cl_failed(d, "clCreateBuffer", code);
+  b->bytes = bytes;
+  return HX__DONE;
+}
+
+void hx__cl_buffer_release(hx__cl_buffer *b) {
+  cl_mem const mem = b->mem;
+  *b = (hx__cl_buffer){NULL, 0};
+  if (mem) clReleaseMemObject(mem); /* the driver keeps it until commands that use it have ended */
+}
