@@ -152,7 +152,7 @@ hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
 
 /* Whether nothing that was on its way to the device is any more. */
 static bool uploads_ended(const hx__cl_stream *stream) {
-  const cl_event events[] = {stream->stage_event[0], stream->stage_event[1], stream->uploaded, stream->straggler};
+  const cl_event events[] = {stream->staging.event[0], stream->staging.event[1], stream->uploaded, stream->straggler};
   for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)
     if (events[i] && hx__cl_state_of(events[i]) > CL_COMPLETE) return false;
   return true;

@@ -79,6 +79,14 @@ typedef struct hx__cl_choice {
   hx__gemm_plan plan;
 } hx__cl_choice;
 
+/* The staging ring: two pinned buffers, each mapped at `host` for as long as the stream lives. */
+typedef struct hx__cl_staging {
+  cl_mem half[2];
+  void *host[2];
+  cl_event event[2]; /* the device has read that half; NULL: it is free */
+  unsigned next;     /* the half to fill next is its lowest bit */
+} hx__cl_staging;
+
 typedef struct hx__cl_stream {
   hx__stream base;
   hx__cl_device *device;
@@ -109,10 +117,7 @@ typedef struct hx__cl_stream {
   hx__cl_choice choice[HX__CL_CHOICES];
   unsigned choices; /* made so far: the oldest is the next to go */
   bool back; /* the last launch for few rows of C went so: they go to and fro over B, of which a cache holds an end */
-  cl_mem stage[2]; /* the pinned ring and its mapped halves */
-  void *stage_host[2];
-  cl_event stage_event[2];
-  unsigned stage_next;
+  hx__cl_staging staging;
 
   cl_mem t;                  /* where the product of this chunk goes: out, or C itself where that stays */
   float beta;                /* what of t is added to it: the task's in C itself, else 0 */

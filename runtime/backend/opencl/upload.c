@@ -15,16 +15,16 @@ static hx__outcome stage_open(hx__cl_stream *stream) {
   const size_t bytes = hx__cl_stage_bytes(stream->device);
   cl_int code = CL_SUCCESS;
   for (int i = 0; i < 2; i++) { /* each for itself: there may have been no room for the second one */
-    if (stream->stage_host[i]) continue;
-    cl_mem *const half = &stream->stage[i];
+    if (stream->staging.host[i]) continue;
+    cl_mem *const half = &stream->staging.half[i];
     if (!*half)
       *half = clCreateBuffer(stream->device->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, bytes, NULL, &code);
     if (!*half) return hx__cl_failed(stream->device, "clCreateBuffer", code);
     void *const mapped = clEnqueueMapBuffer(stream->queue, *half, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE, 0, bytes, 0,
-                                            NULL, &stream->stage_event[i], &code);
-    if (code != CL_SUCCESS) stream->stage_event[i] = NULL;
+                                            NULL, &stream->staging.event[i], &code);
+    if (code != CL_SUCCESS) stream->staging.event[i] = NULL;
     if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueMapBuffer", code);
-    stream->stage_host[i] = mapped;
+    stream->staging.host[i] = mapped;
     stream->base.grew_pinned_memory = true;
     code = clFlush(stream->queue);
     if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clFlush", code);
@@ -34,17 +34,17 @@ static hx__outcome stage_open(hx__cl_stream *stream) {
 
 void hx__cl_stage_close(hx__cl_stream *stream) {
   for (int i = 0; i < 2; i++) {
-    if (stream->stage_event[i]) clReleaseEvent(stream->stage_event[i]);
-    if (stream->stage_host[i])
-      clEnqueueUnmapMemObject(stream->queue, stream->stage[i], stream->stage_host[i], 0, NULL, NULL);
-    if (stream->stage[i]) clReleaseMemObject(stream->stage[i]);
+    if (stream->staging.event[i]) clReleaseEvent(stream->staging.event[i]);
+    if (stream->staging.host[i])
+      clEnqueueUnmapMemObject(stream->queue, stream->staging.half[i], stream->staging.host[i], 0, NULL, NULL);
+    if (stream->staging.half[i]) clReleaseMemObject(stream->staging.half[i]);
   }
 }
 
 /* The half of the ring to fill next, once the device has read it. */
 static hx__outcome stage_half(hx__cl_stream *stream, unsigned *half) {
-  *half = stream->stage_next++ & 1u;
-  cl_event *const event = &stream->stage_event[*half];
+  *half = stream->staging.next++ & 1u;
+  cl_event *const event = &stream->staging.event[*half];
   if (!*event) return HX__DONE;
   const hx__outcome outcome = hx__cl_await(stream, *event);
   if (outcome == HX__TIMED_OUT) return outcome; /* the device may read it still */
@@ -132,7 +132,7 @@ static hx__outcome stage(hx__cl_stream *stream, move r) {
     unsigned half;
     outcome = stage_half(stream, &half);
     if (outcome != HX__DONE) break;
-    f.to = stream->stage_host[half];
+    f.to = stream->staging.host[half];
     f.count = all - f.at < most ? all - f.at : most;
     const size_t parts = (f.count + FILL_BYTES - 1) / FILL_BYTES;
     if (stream->copiers != HX__COPY_BY_WORKER)
@@ -152,7 +152,7 @@ static hx__outcome stage(hx__cl_stream *stream, move r) {
                        .to = r.to,
                        .at = r.at + f.at / r.bytes * r.to_pitch + f.at % r.bytes,
                        .to_pitch = whole ? row : r.to_pitch};
-    outcome = write_rows(stream, &part, &stream->stage_event[half]);
+    outcome = write_rows(stream, &part, &stream->staging.event[half]);
     if (outcome == HX__DONE) clFlush(queue_to(stream, r.to));
   }
   if (stream->base.trace && f.at)
