@@ -26,7 +26,7 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   if (outcome == HX__DONE) outcome = hx__cl_await_uploads(stream);
   args a = {.stream = stream};
   if (outcome == HX__DONE)
-    a.kernel = hx__cl_stream_kernel(stream, &stream->kernel[need], need, "hx_reduce", &x, &y, &outcome);
+    a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[need], need, "hx_reduce", &x, &y, &outcome);
   if (outcome == HX__DONE && row->large_from != 0) outcome = hx__cl_tickets_ready(stream);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, &x);
@@ -166,11 +166,11 @@ static hx__outcome pack_both(hx__cl_stream *stream, const hx__work *w, const ope
   const bool shared = stream->shared_packed && k.count == w->gemm.k;
   hx__outcome outcome = HX__DONE;
   if (!(w->by_columns && shared))
-    outcome = pack(stream, &stream->pack_a[stream->product], "hx_pack_a", &o->a, o->as, m, k.count, false, p->tile_m,
-                   &stream->packed_a);
+    outcome = pack(stream, &stream->kernels.pack_a[stream->product], "hx_pack_a", &o->a, o->as, m, k.count, false,
+                   p->tile_m, &stream->packed_a);
   if (outcome == HX__DONE && (w->by_columns || !shared))
-    outcome = pack(stream, &stream->pack_b[stream->product], "hx_pack_b", &o->b, o->bs, n, k.count, true, p->tile_n,
-                   &stream->packed_b);
+    outcome = pack(stream, &stream->kernels.pack_b[stream->product], "hx_pack_b", &o->b, o->bs, n, k.count, true,
+                   p->tile_n, &stream->packed_b);
   stream->shared_packed = outcome == HX__DONE;
   return outcome;
 }
@@ -189,7 +189,7 @@ static hx__outcome launch_product(hx__cl_stream *stream, const hx__work *w, cons
   if (outcome != HX__DONE) return outcome;
   const bool packed = p->row->pack != 0;
   args a = {.stream = stream};
-  a.kernel = hx__cl_stream_kernel(stream, &stream->kernel[stream->product], stream->product, "hx_matmul",
+  a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[stream->product], stream->product, "hx_matmul",
                                   packed ? NULL : &o->a, packed ? NULL : &o->b, &outcome);
   if (outcome != HX__DONE) return outcome;
   if (packed) {

@@ -177,8 +177,8 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
   hx__outcome outcome;
   if (stream->t == mem_of(stream->keep->mirror)) return HX__DONE;
   args a = {.stream = stream};
-  a.kernel = hx__cl_stream_kernel(stream, &stream->store[stream->product], stream->product, "hx_matmul_store", NULL,
-                                  NULL, &outcome);
+  a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.store[stream->product], stream->product, "hx_matmul_store",
+                                  NULL, NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_mem(&a, stream->out.mem);
   arg_size(&a, stream->ldt);

@@ -70,12 +70,12 @@ void hx__cl_stream_close(hx__stream *base) {
     for (size_t i = 0; i < stream->operand_room; i++) hx__cl_buffer_release(&stream->operand[i].copy);
     hx__cl_stage_close(stream);
     hx__cl_results_close(stream);
-    hx__cl_release_kernels(stream->kernel);
-    hx__cl_release_kernels(stream->pack_a);
-    hx__cl_release_kernels(stream->pack_b);
-    hx__cl_release_kernels(stream->join);
-    hx__cl_release_kernels(stream->copy);
-    hx__cl_release_kernels(stream->store);
+    hx__cl_release_kernels(stream->kernels.compute);
+    hx__cl_release_kernels(stream->kernels.pack_a);
+    hx__cl_release_kernels(stream->kernels.pack_b);
+    hx__cl_release_kernels(stream->kernels.join);
+    hx__cl_release_kernels(stream->kernels.copy);
+    hx__cl_release_kernels(stream->kernels.store);
     if (stream->uploaded) clReleaseEvent(stream->uploaded);
     if (stream->straggler) clReleaseEvent(stream->straggler);
     if (stream->uploads) clReleaseCommandQueue(stream->uploads);

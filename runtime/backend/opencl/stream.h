@@ -43,6 +43,13 @@ typedef struct hx__cl_kernel {
   hx__memory_mode x, y;
 } hx__cl_kernel;
 
+/* The kernel objects of a stream, by program, each made at its first use. */
+typedef struct hx__cl_kernels {
+  hx__cl_kernel compute[HX__PROGRAMS]; /* hx_reduce or hx_matmul */
+  hx__cl_kernel pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
+  hx__cl_kernel join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
+} hx__cl_kernels;
+
 #define HX__CL_READBACK_BUFFERS 2u /* one is stored from while another is read into */
 
 /* A pinned block for a product's results. */
@@ -104,8 +111,7 @@ typedef struct hx__cl_stream {
   bool copy_inputs;         /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
   uint64_t patience_ns;     /* with what comes without a prediction: uploads; UINT64_MAX: as long as it takes */
   bool joins;               /* reductions: chunks are joined on the device where they can be */
-  hx__cl_kernel kernel[HX__PROGRAMS], pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
-  hx__cl_kernel join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
+  hx__cl_kernels kernels;
 
   hx__copy_threads copiers; /* of the run's request */
   hx__cl_operand *operand;  /* of the run */

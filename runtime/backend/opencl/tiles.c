@@ -75,8 +75,8 @@ static hx__outcome copy(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, to, lines * pitch * sizeof(float), CL_MEM_READ_WRITE);
   args a = {.stream = stream};
   if (outcome == HX__DONE)
-    a.kernel = hx__cl_stream_kernel(stream, &stream->copy[stream->product], stream->product, "hx_matmul_copy", v, NULL,
-                                    &outcome);
+    a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.copy[stream->product], stream->product, "hx_matmul_copy",
+                                    v, NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
   arg_view(&a, v);
   arg_size(&a, x.rs);
@@ -113,8 +113,8 @@ static hx__outcome launch_join(hx__cl_stream *stream, const hx__kernel_row *row,
   static const uint32_t local[2] = {128, 1};
   hx__outcome outcome = HX__DONE;
   args a = {.stream = stream};
-  a.kernel = hx__cl_stream_kernel(stream, &stream->join[stream->product], stream->product, "hx_matmul_join", NULL, NULL,
-                                  &outcome);
+  a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.join[stream->product], stream->product, "hx_matmul_join",
+                                  NULL, NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
   const size_t items = (p->tiles - p->full_tiles) * row->tile_m * row->tile_n,
                by_vec4 = hx__ceiling(items / 4, local[0]);
@@ -154,7 +154,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx
     outcome = copy(stream, &stream->packed_b, &b, bl, size->k, n, size->k, p.pitch_b);
   args x = {.stream = stream};
   if (outcome == HX__DONE)
-    x.kernel = hx__cl_stream_kernel(stream, &stream->kernel[program], program, "hx_matmul", &a, &b, &outcome);
+    x.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[program], program, "hx_matmul", &a, &b, &outcome);
   if (outcome != HX__DONE) return outcome;
   const bool a_by_k = in_place ? p.layout & HX__A_BY_K : layout == HX__LAYOUT_TN;
   const bool b_by_k = in_place ? p.layout & HX__B_BY_K : layout != HX__LAYOUT_NT;
