@@ -248,7 +248,7 @@ static const product *case_reaching(const hx__cl_stream *stream, const hx__cl_pr
   static const unsigned tiles[HX__LAYOUTS] = {CASE_ANY_LAYOUT, CASE_TN, CASE_NT};
   static const unsigned vec4[HX__LAYOUTS] = {CASE_VEC4_NN, CASE_TN, CASE_VEC4_NT};
   static const unsigned few_rows[HX__LAYOUTS] = {CASE_FEW_ROWS_NN, CASE_TN, CASE_FEW_ROWS_NT};
-  const hx__layout layout = stream->tested ? p->layout : HX__LAYOUT_NN;
+  const hx__layout layout = stream->self_test.program ? p->layout : HX__LAYOUT_NN;
   return &products[(p->row->shape == HX__SHAPE_FEW_ROWS ? few_rows : p->row->vec4 ? vec4 : tiles)[layout]];
 }
 
@@ -259,7 +259,7 @@ static const char *test_products(hx__stream *stream, const hx__cl_program *p) {
     const char *why = test_product(stream, p, &products[i], mode, false);
     if (why) return why;
   }
-  if (own->tested && !own->reached) return "no small case reaches it";
+  if (own->self_test.program && !own->self_test.reached) return "no small case reaches it";
   return test_product(stream, p, case_reaching(own, p), HX__MEMORY_COPY, true);
 }
 
@@ -269,15 +269,15 @@ static bool is_variant(unsigned need) { return need >= HX__NEEDS && need < HX__T
  * every product that it can do. */
 static void use_product(hx__cl_stream *stream, unsigned need) {
   stream->product = is_variant(need) ? HX__FIRST_PRODUCT : need;
-  stream->tested = is_variant(need) ? need : 0;
-  stream->reached = false;
+  stream->self_test.program = is_variant(need) ? need : 0;
+  stream->self_test.reached = false;
 }
 
 /* A stream as runs open it, for the product with the tile in question. */
 hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need) {
   static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
   hx__stream *const stream = hx__cl_stream_open(&d->base, &plain);
-  if (stream) ((hx__cl_stream *)stream)->tests = true;
+  if (stream) ((hx__cl_stream *)stream)->self_test.active = true;
   if (stream && need >= HX__FIRST_PRODUCT) use_product((hx__cl_stream *)stream, need);
   return stream;
 }
@@ -300,7 +300,7 @@ static const char *test_product_once(hx__stream *stream, const hx__cl_program *p
   const bool any_place =
       p->row->shape == HX__SHAPE_FEW_ROWS ? p->layout == HX__LAYOUT_NN : c == &products[CASE_ANY_LAYOUT];
   const char *const why = test_product(stream, p, c, any_place ? mode : HX__MEMORY_COPY, false);
-  return why ? why : own->tested && !own->reached ? "no small case reaches it" : NULL;
+  return why ? why : own->self_test.program && !own->self_test.reached ? "no small case reaches it" : NULL;
 }
 
 /* Most of the time would go into opening a stream for each program, or into the staging buffers of mode copy. */

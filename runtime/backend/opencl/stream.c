@@ -104,7 +104,7 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   f->joined = stream->joined;
   f->ldt = stream->ldt;
   f->bytes = stream->bytes;
-  f->compared = !stream->tests && hx__spot_check_is_possible(request, base->device);
+  f->compared = !stream->self_test.active && hx__spot_check_is_possible(request, base->device);
   if (outcome == HX__DONE && stream->keep) outcome = hx__cl_resident_store_chunk(stream, request->work, chunk);
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f, request->work);
   if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->upcoming);

@@ -94,6 +94,14 @@ typedef struct hx__cl_staging {
   unsigned next;     /* the half to fill next is its lowest bit */
 } hx__cl_staging;
 
+/* What the self-test sets on its stream, and finds out by it. */
+typedef struct hx__cl_self_test_state {
+  unsigned program; /* index of the variant under test; 0: none */
+  bool reached;     /* that one has been launched */
+  bool chained;     /* its last panels were added by the product's own launch, if that was possible */
+  bool active;      /* the stream is the self-test's, which compares every result itself */
+} hx__cl_self_test_state;
+
 typedef struct hx__cl_stream {
   hx__stream base;
   hx__cl_device *device;
@@ -104,13 +112,10 @@ typedef struct hx__cl_stream {
   cl_event straggler;       /* behind what a late run has left on the queue; NULL: nothing */
   cl_event uploaded;        /* the last one on uploads that no kernel waits for yet; NULL: none */
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
-  unsigned tested;          /* index of the variant that this stream tests; 0: none */
-  bool reached;             /* that one has been launched */
-  bool chained;             /* and its last panels, where they might, were added by the product's own launch */
-  bool tests;               /* of the self-test, which compares every result itself */
-  bool copy_inputs;         /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
-  uint64_t patience_ns;     /* with what comes without a prediction: uploads; UINT64_MAX: as long as it takes */
-  bool joins;               /* reductions: chunks are joined on the device where they can be */
+  hx__cl_self_test_state self_test;
+  bool copy_inputs;     /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
+  uint64_t patience_ns; /* with what comes without a prediction: uploads; UINT64_MAX: as long as it takes */
+  bool joins;           /* reductions: chunks are joined on the device where they can be */
   hx__cl_kernels kernels;
 
   hx__copy_threads copiers; /* of the run's request */

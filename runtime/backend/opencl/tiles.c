@@ -29,12 +29,12 @@ static unsigned choose_anew(hx__cl_stream *stream, uint64_t ready, const hx__gem
   *best = plan_by(d, chosen, shape);
   if (chosen != HX__FIRST_PRODUCT) return chosen;
   for (unsigned i = HX__NEEDS; i < HX__TUNED_PROGRAM; i++) {
-    if (!(ready >> (i - HX__NEEDS) & 1) && i != stream->tested) continue;
+    if (!(ready >> (i - HX__NEEDS) & 1) && i != stream->self_test.program) continue;
     const hx__gemm_plan plan = plan_by(d, i, shape);
-    if (i == stream->tested && plan.ns < INFINITY) {
+    if (i == stream->self_test.program && plan.ns < INFINITY) {
       *best = plan;
-      if (may_chain(d->program[i].row, &plan)) best->joins = stream->chained = !stream->chained;
-      stream->reached = true;
+      if (may_chain(d->program[i].row, &plan)) best->joins = stream->self_test.chained = !stream->self_test.chained;
+      stream->self_test.reached = true;
       return i;
     }
     if (plan.ns >= best->ns) continue;
@@ -55,7 +55,7 @@ static bool same_shape(const hx__gemm_shape *a, const hx__gemm_shape *b) {
 /* The same, remembered for the last few shapes. */
 static unsigned choose(hx__cl_stream *stream, const hx__gemm_shape *shape, hx__gemm_plan *best) {
   const uint64_t ready = atomic_load_explicit(&stream->device->variants, memory_order_acquire);
-  if (stream->tested || !ready) return choose_anew(stream, ready, shape, best);
+  if (stream->self_test.program || !ready) return choose_anew(stream, ready, shape, best);
   hx__cl_choice *c = NULL;
   for (unsigned i = 0; i < HX__CL_CHOICES && !c; i++)
     if (stream->choice[i].ready == ready && same_shape(&stream->choice[i].shape, shape)) c = &stream->choice[i];
