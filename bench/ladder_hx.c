@@ -113,12 +113,12 @@ typedef struct kernels {
   uint64_t *slots;
   bool whole;
   hx_value out;
+  hx__cl_inflight made; /* by the last launch */
 } kernels;
 
 static hx__outcome launch(kernels *k) {
   const hx__chunk all = {0, k->work.slices};
-  return k->work.matmul ? hx__cl_launch_matmul(k->lane, &k->request, all)
-                        : hx__cl_launch_reduce(k->lane, &k->request, all);
+  return (k->work.matmul ? hx__cl_launch_matmul : hx__cl_launch_reduce)(k->lane, &k->request, all, &k->made);
 }
 
 /* Launch to result on the host, as runs do it. */
@@ -175,6 +175,7 @@ static void close_kernels(ladder_rung *rung) {
   uint64_t copied;
   hx__cl_end(&k->lane->base, &copied);
   clReleaseCommandQueue(k->timed);
+  hx__cl_buffer_release(&k->made.out);
   hx__cl_stream_close(&k->lane->base);
   free(k->slots);
   free(k);

@@ -88,10 +88,9 @@ static bool launch_hx(const product *p, unsigned times) {
   const hx__cl_view a = {.mode = HX__MEMORY_COPY, .mem = hx.a}, b = {.mode = HX__MEMORY_COPY, .mem = hx.b};
   const hx__cl_strides as = {s.a.rs, s.a.cs}, bs = {s.b.rs, s.b.cs};
   bool fine = true;
-  hx.stream->t = hx.c;
-  hx.stream->ldt = ceil16(p->n);
+  const hx__cl_target t = {.mem = hx.c, .ldt = ceil16(p->n)};
   for (unsigned i = 0; i < times && fine; i++)
-    fine = hx__cl_launch_tiles(hx.stream, &a, as, &b, bs, &(hx__gemm_size){p->m, p->n, p->k, 1.0f}) == HX__DONE;
+    fine = hx__cl_launch_tiles(hx.stream, &a, as, &b, bs, &(hx__gemm_size){p->m, p->n, p->k, 1.0f}, &t) == HX__DONE;
   return fine && clFinish(hx.stream->queue) == CL_SUCCESS;
 }
 

@@ -10,9 +10,9 @@
 #define GROUPS_A_UNIT 8u /* at least, where a group may do several tiles */
 #define MOST_TILES 64u
 
-/* The slots of field f of the chunk. */
+/* The slots of a field of the chunk; joined: one slot, of all its leaves. */
 static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t f,
-                                cl_mem slots) {
+                                bool joined, cl_mem slots) {
   const hx__work *const w = request->work;
   const hx_field *const field = &w->fields[f];
   const unsigned need = hx__need_index(hx__need_reduce(field->op, field->type));
@@ -34,7 +34,7 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   arg_size(&a, region.cols);
   arg_mem(&a, slots);
   if (row->large_from != 0) {
-    const cl_uint join = stream->joined;
+    const cl_uint join = joined;
     arg(&a, sizeof join, &join);
     arg_mem(&a, stream->tickets.mem);
   }
@@ -64,37 +64,38 @@ static bool joins(const hx__cl_stream *stream, const hx__work *w, hx__chunk chun
 /* Several fields: each kernel writes `slots` bytes of a buffer of its own, of which `bytes` are copied to the field's
  * place in out, or on the host. */
 static hx__outcome launch_fields(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t slots,
-                                 size_t bytes) {
+                                 size_t bytes, const hx__cl_inflight *to) {
   hx__cl_buffer *const one = &stream->packed_a;
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, one, slots, CL_MEM_READ_WRITE);
   for (size_t f = 0; f < request->work->nfields && outcome == HX__DONE; f++) {
-    outcome = launch_field(stream, request, chunk, f, one->mem);
+    outcome = launch_field(stream, request, chunk, f, to->joined, one->mem);
     if (outcome != HX__DONE) break;
-    const cl_int code = stream->host ? clEnqueueReadBuffer(stream->queue, one->mem, CL_FALSE, 0, bytes,
-                                                           (char *)stream->host + f * bytes, 0, NULL, NULL)
-                                     : clEnqueueCopyBuffer(stream->queue, one->mem, stream->out.mem, 0, f * bytes,
-                                                           bytes, 0, NULL, NULL);
+    const cl_int code =
+        to->host ? clEnqueueReadBuffer(stream->queue, one->mem, CL_FALSE, 0, bytes, (char *)to->host + f * bytes, 0,
+                                       NULL, NULL)
+                 : clEnqueueCopyBuffer(stream->queue, one->mem, to->out.mem, 0, f * bytes, bytes, 0, NULL, NULL);
     if (code != CL_SUCCESS)
-      outcome = hx__cl_failed(stream->device, stream->host ? "clEnqueueReadBuffer" : "clEnqueueCopyBuffer", code);
+      outcome = hx__cl_failed(stream->device, to->host ? "clEnqueueReadBuffer" : "clEnqueueCopyBuffer", code);
   }
   return outcome;
 }
 
-hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk) {
-  stream->joined = joins(stream, request->work, chunk);
+hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
+                                 hx__cl_inflight *to) {
+  to->joined = joins(stream, request->work, chunk);
   const size_t fields = request->work->nfields, slots = (chunk.count + 1) * sizeof(uint64_t);
-  const size_t bytes = (stream->joined ? 1 : chunk.count) * sizeof(uint64_t);
-  stream->bytes = fields * bytes;
-  if (stream->bytes > stream->device->base.max_alloc) { /* one slice of a great many fields */
-    stream->host = malloc(stream->bytes);
-    if (!stream->host) return HX__NO_MEMORY;
-    return launch_fields(stream, request, chunk, slots, bytes);
+  const size_t bytes = (to->joined ? 1 : chunk.count) * sizeof(uint64_t);
+  to->bytes = fields * bytes;
+  if (to->bytes > stream->device->base.max_alloc) { /* one slice of a great many fields */
+    to->host = malloc(to->bytes);
+    if (!to->host) return HX__NO_MEMORY;
+    return launch_fields(stream, request, chunk, slots, bytes, to);
   }
-  const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->out, fields == 1 ? slots : stream->bytes,
+  const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &to->out, fields == 1 ? slots : to->bytes,
                                                     CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome != HX__DONE) return outcome;
-  return fields == 1 ? launch_field(stream, request, chunk, 0, stream->out.mem)
-                     : launch_fields(stream, request, chunk, slots, bytes);
+  return fields == 1 ? launch_field(stream, request, chunk, 0, to->joined, to->out.mem)
+                     : launch_fields(stream, request, chunk, slots, bytes, to);
 }
 
 /* Strides of op(X) from the leading dimension where the kernel finds it. */
@@ -183,7 +184,7 @@ static cl_uint tiles_of_group(const hx__cl_stream *stream, size_t tiles) {
 }
 
 static hx__outcome launch_product(hx__cl_stream *stream, const hx__work *w, const operands *o, size_t m, size_t n,
-                                  hx__chunk k) {
+                                  hx__chunk k, const hx__cl_target *t) {
   const hx__cl_program *const p = &stream->device->program[stream->product];
   hx__outcome outcome = p->row->pack != 0 ? pack_both(stream, w, o, m, n, k) : HX__DONE;
   if (outcome != HX__DONE) return outcome;
@@ -211,15 +212,16 @@ static hx__outcome launch_product(hx__cl_stream *stream, const hx__work *w, cons
   const cl_uint tiles = p->row->stacks ? tiles_of_group(stream, groups[0] * groups[1]) : 1;
   const cl_uint part = (k.first != 0) | (cl_uint)(k.first + k.count != w->gemm.k) << 1 | (tiles - 1) << 2;
   arg(&a, sizeof alpha, &alpha);
-  arg_mem(&a, stream->t);
-  arg_size(&a, stream->ldt);
+  arg_mem(&a, t->mem);
+  arg_size(&a, t->ldt);
   arg(&a, sizeof part, &part);
   const size_t launched[2] = {groups[0], hx__ceiling(groups[1], tiles)};
   return launch(&a, 2, launched, p->row->local);
 }
 
-/* Computes a block of C into stream->t. */
-static hx__outcome launch_block(hx__cl_stream *stream, const hx__work *w, block c, bool in_parts) {
+/* Computes a block of C. */
+static hx__outcome launch_block(hx__cl_stream *stream, const hx__work *w, block c, bool in_parts,
+                                const hx__cl_target *t) {
   const hx__cl_program *const p = &stream->device->program[stream->product];
   const size_t m = c.rows.count, n = c.cols.count;
   const size_t most = hx__cl_cut_of(stream, w).k;
@@ -230,9 +232,9 @@ static hx__outcome launch_block(hx__cl_stream *stream, const hx__work *w, block 
     operands o;
     outcome = operands_of(stream, w, c, k, in_parts, &o);
     if (outcome != HX__DONE) return outcome;
-    outcome = hx__kernel_of_set(p->row)
-                  ? hx__cl_launch_tiles(stream, &o.a, o.as, &o.b, o.bs, &(hx__gemm_size){m, n, k.count, w->gemm.alpha})
-                  : launch_product(stream, w, &o, m, n, k);
+    outcome = hx__kernel_of_set(p->row) ? hx__cl_launch_tiles(stream, &o.a, o.as, &o.b, o.bs,
+                                                              &(hx__gemm_size){m, n, k.count, w->gemm.alpha}, t)
+                                        : launch_product(stream, w, &o, m, n, k, t);
   }
   return outcome;
 }
@@ -259,12 +261,12 @@ static size_t step_of(const hx__cl_stream *stream, const hx__work *w, hx__chunk 
   return fits && step < across ? step : across;
 }
 
-/* Copies a block from the start of stream->part, with ld floats from row to row, to its place in t. */
-static hx__outcome place(hx__cl_stream *stream, block c, size_t ld, cl_mem t, size_t ldt) {
+/* Copies a block from the start of a buffer to its place in another. */
+static hx__outcome copy_block(hx__cl_stream *stream, block c, const hx__cl_target *part, const hx__cl_target *t) {
   const size_t from[3] = {0, 0, 0}, to[3] = {c.cols.first * sizeof(float), c.rows.first, 0};
   const size_t region[3] = {c.cols.count * sizeof(float), c.rows.count, 1};
-  const cl_int code = clEnqueueCopyBufferRect(stream->queue, stream->part.mem, t, from, to, region, ld * sizeof(float),
-                                              0, ldt * sizeof(float), 0, 0, NULL, NULL);
+  const cl_int code = clEnqueueCopyBufferRect(stream->queue, part->mem, t->mem, from, to, region,
+                                              part->ldt * sizeof(float), 0, t->ldt * sizeof(float), 0, 0, NULL, NULL);
   hx__log(HX__LOG_TRACE, "clEnqueueCopyBufferRect: %zu x %zu bytes: %d", region[1], region[0], code);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueCopyBufferRect", code);
 }
@@ -272,44 +274,46 @@ static hx__outcome place(hx__cl_stream *stream, block c, size_t ld, cl_mem t, si
 /* A chunk in parts of what all chunks share. Where that comes in parts, as for the first chunk of a run, one is on its
  * way while the one before it is at work. (Each to a buffer of its own first: kernels take no offset of t, and a driver
  * loses what was written to one sub-buffer when it comes to the next.) */
-static hx__outcome launch_parts(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, size_t step, bool comes) {
-  const size_t across = hx__work_cross_extent(w), ldt = stream->ldt;
-  const cl_mem t = stream->t;
+static hx__outcome launch_parts(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, size_t step, bool comes,
+                                const hx__cl_target *t) {
+  const size_t across = hx__work_cross_extent(w);
   hx__outcome outcome = HX__DONE;
   for (size_t first = 0; first < across && outcome == HX__DONE; first += step) {
     const hx__chunk part = {first, across - first < step ? across - first : step};
     block c = block_of(w, chunk, part);
-    stream->ldt = (c.cols.count + 15) & ~(size_t)15;
-    outcome = hx__cl_buffer_reserve(stream->device, &stream->part, c.rows.count * stream->ldt * sizeof(float),
-                                    CL_MEM_READ_WRITE);
-    stream->t = stream->part.mem;
+    hx__cl_target own = {.ldt = (c.cols.count + 15) & ~(size_t)15, .beta = t->beta};
+    outcome =
+        hx__cl_buffer_reserve(stream->device, &stream->part, c.rows.count * own.ldt * sizeof(float), CL_MEM_READ_WRITE);
+    own.mem = stream->part.mem;
     stream->shared_packed = false; /* of it there is another part */
-    if (outcome == HX__DONE) outcome = launch_block(stream, w, c, comes);
+    if (outcome == HX__DONE) outcome = launch_block(stream, w, c, comes, &own);
     *(w->by_columns ? &c.cols.first : &c.rows.first) = 0; /* t is the chunk's */
-    if (outcome == HX__DONE) outcome = place(stream, c, stream->ldt, t, ldt);
+    if (outcome == HX__DONE) outcome = copy_block(stream, c, &own, t);
     if (outcome == HX__DONE) clFlush(stream->queue);
   }
-  stream->t = t;
-  stream->ldt = ldt;
   stream->shared_packed = false;
   if (comes) hx__cl_operand_parts_done(&stream->operand[!w->by_columns], outcome == HX__DONE);
   return outcome;
 }
 
-hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk) {
+hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
+                                 hx__cl_inflight *to) {
   const hx__work *const w = request->work;
   const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
-  stream->ldt = (n + 15) & ~(size_t)15;
-  stream->bytes = m * stream->ldt * sizeof(float);
-  stream->beta = 0.0f; /* the host's, as it stores */
   const size_t across = hx__work_cross_extent(w), comes = step_of(stream, w, chunk), limit = limit_of(stream, w);
   const size_t step = comes < limit ? comes : limit;
-  if (!hx__cl_resident_is_direct(stream, w, chunk, step < across)) {
+  hx__cl_target t = hx__cl_resident_target(stream, w, chunk, step < across);
+  to->joined = false;
+  to->stored = t.mem;
+  if (!t.mem) t.ldt = (n + 15) & ~(size_t)15; /* beta is the host's, as it stores */
+  to->ldt = t.ldt;
+  to->bytes = m * ((n + 15) & ~(size_t)15) * sizeof(float);
+  if (!t.mem) {
     const hx__outcome outcome =
-        hx__cl_buffer_reserve(stream->device, &stream->out, stream->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
+        hx__cl_buffer_reserve(stream->device, &to->out, to->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
     if (outcome != HX__DONE) return outcome;
-    stream->t = stream->out.mem;
+    t.mem = to->out.mem;
   }
-  return step < across ? launch_parts(stream, w, chunk, step, comes < across)
-                       : launch_block(stream, w, block_of(w, chunk, (hx__chunk){0, across}), false);
+  return step < across ? launch_parts(stream, w, chunk, step, comes < across, &t)
+                       : launch_block(stream, w, block_of(w, chunk, (hx__chunk){0, across}), false, &t);
 }

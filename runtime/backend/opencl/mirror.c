@@ -158,29 +158,28 @@ hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *w) {
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueCopyBuffer", code);
 }
 
-bool hx__cl_resident_is_direct(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, bool in_parts) {
+hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, bool in_parts) {
+  static const hx__cl_target none = {.mem = NULL};
   const bool of_set = hx__kernel_of_set(stream->device->program[stream->product].row);
-  if (!stream->keep || chunk.count != stream->slices || (w->gemm.ldc % 16 != 0 && !of_set)) return false;
-  /* Not by rows that know no beta, nor a part at a time, which begins elsewhere. What the run does not end, nobody
-   * reads. */
-  if (w->gemm.beta != 0.0f && (!of_set || in_parts)) return false;
-  stream->t = mem_of(stream->keep->mirror);
-  stream->ldt = w->gemm.ldc;
-  stream->beta = w->gemm.beta;
-  return true;
+  if (!stream->keep || chunk.count != stream->slices || (w->gemm.ldc % 16 != 0 && !of_set)) return none;
+  /* Other rows know no beta, and a part is written to a buffer of its own first. Nothing reads a mirror that the run
+   * has not completed. */
+  if (w->gemm.beta != 0.0f && (!of_set || in_parts)) return none;
+  return (hx__cl_target){.mem = mem_of(stream->keep->mirror), .ldt = w->gemm.ldc, .beta = w->gemm.beta};
 }
 
-hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
+hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w, const hx__cl_inflight *f) {
+  const hx__chunk chunk = f->chunk;
   const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
   const cl_float beta = w->gemm.beta;
   hx__outcome outcome;
-  if (stream->t == mem_of(stream->keep->mirror)) return HX__DONE;
+  if (f->stored) return HX__DONE;
   args a = {.stream = stream};
   a.kernel = hx__cl_stream_kernel(stream, &stream->kernels.store[stream->product], stream->product, "hx_matmul_store",
                                   NULL, NULL, &outcome);
   if (outcome != HX__DONE) return outcome;
-  arg_mem(&a, stream->out.mem);
-  arg_size(&a, stream->ldt);
+  arg_mem(&a, f->out.mem);
+  arg_size(&a, f->ldt);
   arg_mem(&a, mem_of(stream->keep->mirror));
   arg_size(&a, w->by_columns ? chunk.first : chunk.first * w->gemm.ldc);
   arg_size(&a, w->gemm.ldc);

@@ -60,11 +60,11 @@ static const char *fault_of(const void *result, size_t bytes) {
 }
 
 /* One request through a stream, from the first slice to the last. */
-hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request) {
+hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request, bool *joined) {
   hx__outcome outcome = hx__cl_begin(stream, request);
   const size_t slices = request->work->slices, most = hx__stream_most(stream, request->work);
-  bool joined = false;
   uint64_t copied;
+  *joined = false;
   for (size_t first = 0; first < slices && outcome == HX__DONE; first += most) {
     const hx__chunk chunk = {first, slices - first < most ? slices - first : most};
     hx__inflight *ticket = NULL;
@@ -73,9 +73,8 @@ hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request) {
     if (outcome == HX__DONE) outcome = hx__cl_wait(stream, ticket, &deadline);
     if (outcome == HX__DONE) hx__cl_deliver(stream, request, ticket, chunk);
     if (outcome == HX__DONE) hx__cl_retire(stream, ticket);
-    joined = joined || ((const hx__cl_stream *)stream)->joined;
+    if (ticket) *joined = *joined || ((const hx__cl_inflight *)ticket)->joined;
   }
-  ((hx__cl_stream *)stream)->joined = joined;
   if (outcome == HX__TIMED_OUT) hx__device_lost(stream->device, "a small kernel did not end in 30 s");
   hx__cl_end(stream, &copied);
   return outcome;
@@ -104,9 +103,10 @@ static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_
       cpu->leaf[op][type](x + 1 + at, op == HX_DOT ? y + 3 + at : NULL, part, HX__IN_L2, slots + leaves + l);
     }
     memset(slots, 0xa5, leaves * sizeof *slots);
-    const hx__outcome outcome = hx__cl_run_once(stream, &request);
+    bool joined;
+    const hx__outcome outcome = hx__cl_run_once(stream, &request, &joined);
     bool same = outcome == HX__DONE;
-    if (same && ((const hx__cl_stream *)stream)->joined)
+    if (same && joined)
       same = hx__join(op, type, slots, leaves).u64 == hx__join(op, type, slots + leaves, leaves).u64;
     else
       for (size_t l = 0; l < leaves && same; l++) {
@@ -226,7 +226,8 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
     hx__resident_output kept = {.mirror = keep ? hx__cl_mirror_create(stream->device, got, m * n * sizeof *got) : NULL};
     const hx__request request = {
         .work = &work, .kernels = cpu, .arrays = arrays, .resident = kept.mirror ? &kept : NULL};
-    hx__outcome outcome = hx__cl_run_once(stream, &request);
+    bool unused;
+    hx__outcome outcome = hx__cl_run_once(stream, &request, &unused);
     if (kept.mirror) {
       const hx__array result = {.p = got, .rows = m, .cols = n, .ld = n, .mirror = kept.mirror};
       if (outcome == HX__DONE && kept.complete) outcome = hx__cl_fetch(stream, &result);

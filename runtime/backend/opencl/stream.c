@@ -92,20 +92,11 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   *ticket = NULL;
   if (hx__cl_is_lost(stream)) return HX__FAILED;
   const uint64_t before = stream->copied;
-  stream->out = f->out;
-  f->out = (hx__cl_buffer){NULL, 0}; /* one owner at a time */
-  hx__outcome outcome = request->work->matmul ? hx__cl_launch_matmul(stream, request, chunk)
-                                              : hx__cl_launch_reduce(stream, request, chunk);
-  f->out = stream->out; /* it may have grown */
-  f->host = stream->host;
-  stream->host = NULL;
   f->chunk = chunk;
   f->product = request->work->matmul;
-  f->joined = stream->joined;
-  f->ldt = stream->ldt;
-  f->bytes = stream->bytes;
+  hx__outcome outcome = (f->product ? hx__cl_launch_matmul : hx__cl_launch_reduce)(stream, request, chunk, f);
   f->compared = !stream->self_test.active && hx__spot_check_is_possible(request, base->device);
-  if (outcome == HX__DONE && stream->keep) outcome = hx__cl_resident_store_chunk(stream, request->work, chunk);
+  if (outcome == HX__DONE && stream->keep) outcome = hx__cl_resident_store_chunk(stream, request->work, f);
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f, request->work);
   if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->upcoming);
   if (outcome == HX__DONE) {

@@ -59,6 +59,13 @@ typedef struct hx__cl_readback_buffer {
   bool busy;
 } hx__cl_readback_buffer;
 
+/* Where the kernels of a product write: ldt floats from row to row. beta times what is there is added. */
+typedef struct hx__cl_target {
+  cl_mem mem;
+  size_t ldt;
+  float beta;
+} hx__cl_target;
+
 /* A chunk in flight. Given up, it owns its block, and with it the stream, until its event completes. */
 typedef struct hx__cl_inflight {
   hx__chunk chunk;
@@ -69,8 +76,10 @@ typedef struct hx__cl_inflight {
   void *host;        /* nor here: more of them than a buffer takes. NULL: they are not */
   hx__cl_readback_buffer *landing;
   size_t bytes; /* of the results there */
-  bool product, joined;
-  size_t ldt;
+  bool product;
+  bool joined;   /* a reduction's: one slot for each field, of all its leaves */
+  bool stored;   /* a product's: the kernels wrote it to the C that stays on the device */
+  size_t ldt;    /* a product's: floats from row to row */
   bool compared; /* a few results are compared with the CPU's */
   hx__spot_check spot;
   float ends[2]; /* of a C that stays on the device: the first and last element of the chunk */
@@ -130,8 +139,6 @@ typedef struct hx__cl_stream {
   bool back; /* the last launch for few rows of C went so: they go to and fro over B, of which a cache holds an end */
   hx__cl_staging staging;
 
-  cl_mem t;                  /* where the product of this chunk goes: out, or C itself where that stays */
-  float beta;                /* what of t is added to it: the task's in C itself, else 0 */
   hx__resident_output *keep; /* of the run: C stays here */
   size_t kept, slices;       /* of the run: those that are in keep->to, and all */
   size_t most_bytes;         /* of results of a chunk of the run */
@@ -141,12 +148,6 @@ typedef struct hx__cl_stream {
   hx__cl_readback_buffer landing[HX__CL_READBACK_BUFFERS];
   hx__cl_inflight flight[HX__MAX_INFLIGHT];
   unsigned next; /* of them */
-  /* Of the chunk that is being launched: */
-  hx__cl_buffer out; /* slots, or t */
-  void *host;        /* from malloc, in the place of out where that would be too large; NULL: it is not */
-  size_t bytes;      /* of its results at the start of out */
-  bool joined;       /* a reduction's: one slot a field, of all its leaves */
-  size_t ldt;
 } hx__cl_stream;
 
 hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config);
@@ -211,11 +212,13 @@ void hx__cl_results_close(hx__cl_stream *stream);
 /* The stream's tickets, zero. */
 hx__outcome hx__cl_tickets_ready(hx__cl_stream *stream);
 
-/* Enqueues the kernels of a chunk; its results are then stream->bytes of stream->out. */
-hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk);
-hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk);
-/* A product by a set of rows: op(A) and op(B) of m x k and k x n, alpha times their product, and stream->beta times
- * what is there, into stream->t. */
+/* Enqueues the kernels of a chunk. Its results are then to->bytes of to->out or of to->host; of to they set these and
+ * joined, stored and ldt. */
+hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
+                                 hx__cl_inflight *to);
+hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
+                                 hx__cl_inflight *to);
+/* A product by a set of rows: op(A) and op(B) of m x k and k x n, alpha times their product to a target. */
 typedef struct hx__cl_strides {
   size_t rs, cs;
 } hx__cl_strides;
@@ -224,7 +227,7 @@ typedef struct hx__gemm_size {
   float alpha;
 } hx__gemm_size;
 hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *a, hx__cl_strides as, const hx__cl_view *b,
-                                hx__cl_strides bs, const hx__gemm_size *size);
+                                hx__cl_strides bs, const hx__gemm_size *size, const hx__cl_target *target);
 
 /* `bytes` of host memory to a place of a device buffer: through the ring, or where the block is pinned (NULL: nothing
  * is) by the device itself. */
@@ -243,13 +246,13 @@ void hx__cl_operand_parts_done(hx__cl_operand *operand, bool there);
 /* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to, within
  * hx__request.reach. */
 void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, hx__chunk reach);
-/* C that stays on the device: what it begins with; a chunk's block stored into it; whether the product, in one launch
- * or in parts, is written there at once, so that nothing is to be stored (stream->t, ldt and beta then say how). */
+/* C that stays on the device: what it begins with; a chunk's block stored into it, unless its kernels did so; and as
+ * their target, if a launch of all of the product (or several, in_parts) can write it. mem is NULL if it cannot. */
 hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *work);
 /* Reads the first and the last element of a chunk of that C to flight->ends. */
 hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *flight, const hx__work *work);
-hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk);
-bool hx__cl_resident_is_direct(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, bool in_parts);
+hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *work, const hx__cl_inflight *flight);
+hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, bool in_parts);
 hx__outcome hx__cl_fetch(hx__stream *stream, const hx__array *array);
 hx__outcome hx__cl_view_of(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 void hx__cl_stage_close(hx__cl_stream *stream);

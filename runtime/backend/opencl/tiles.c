@@ -92,16 +92,16 @@ static hx__outcome copy(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v
 }
 
 /* The arguments that the product and the join of its panels share. */
-static void arg_result(args *a, const hx__gemm_plan *p, const hx__gemm_size *size) {
-  const cl_float beta = a->stream->beta;
+static void arg_result(args *a, const hx__gemm_plan *p, const hx__gemm_size *size, const hx__cl_target *t) {
+  const cl_float beta = t->beta;
   const cl_uint transposed = p->transposed, full_tiles = (cl_uint)p->full_tiles;
   arg_size(a, p->transposed ? size->n : size->m);
   arg_size(a, p->transposed ? size->m : size->n);
   arg_size(a, size->k);
   arg(a, sizeof size->alpha, &size->alpha);
   arg(a, sizeof beta, &beta);
-  arg_mem(a, a->stream->t);
-  arg_size(a, a->stream->ldt);
+  arg_mem(a, t->mem);
+  arg_size(a, t->ldt);
   arg(a, sizeof transposed, &transposed);
   arg(a, sizeof full_tiles, &full_tiles);
   arg_mem(a, a->stream->partials.mem);
@@ -109,7 +109,7 @@ static void arg_result(args *a, const hx__gemm_plan *p, const hx__gemm_size *siz
 
 /* A launch that adds the panels of the tiles that were cut. */
 static hx__outcome launch_join(hx__cl_stream *stream, const hx__kernel_row *row, hx__layout layout,
-                               const hx__gemm_plan *p, const hx__gemm_size *size) {
+                               const hx__gemm_plan *p, const hx__gemm_size *size, const hx__cl_target *t) {
   static const uint32_t local[2] = {128, 1};
   hx__outcome outcome = HX__DONE;
   args a = {.stream = stream};
@@ -121,7 +121,7 @@ static hx__outcome launch_join(hx__cl_stream *stream, const hx__kernel_row *row,
   const cl_uint vec4 = by_vec4 >= stream->device->base.compute_units;                          /* else too few items */
   const cl_uint align = layout == HX__LAYOUT_NT && !hx__kernel_in_place(row) ? 1 : row->width; /* of the last tiles */
   const size_t groups = vec4 ? by_vec4 : hx__ceiling(items, local[0]);
-  arg_result(&a, p, size);
+  arg_result(&a, p, size, t);
   arg(&a, sizeof row->tile_m, &row->tile_m);
   arg(&a, sizeof row->tile_n, &row->tile_n);
   arg(&a, sizeof align, &align);
@@ -130,7 +130,7 @@ static hx__outcome launch_join(hx__cl_stream *stream, const hx__kernel_row *row,
 }
 
 hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx__cl_strides as, const hx__cl_view *bv,
-                                hx__cl_strides bs, const hx__gemm_size *size) {
+                                hx__cl_strides bs, const hx__gemm_size *size, const hx__cl_target *t) {
   const hx__gemm_operand ao = {as.rs, as.cs, is_aligned(av)}, bo = {bs.rs, bs.cs, is_aligned(bv)};
   const hx__gemm_shape shape = {size->m, size->n, size->k, ao, bo};
   if (size->k > UINT32_MAX / 2) return HX__NO_MEMORY; /* its steps are counted in 32 bits */
@@ -162,7 +162,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx
   arg_size(&x, p.copy_a ? p.pitch_a : a_by_k ? al.cs : al.rs);
   arg_view(&x, &b);
   arg_size(&x, p.copy_b ? p.pitch_b : b_by_k ? bl.rs : bl.cs);
-  arg_result(&x, &p, size);
+  arg_result(&x, &p, size, t);
   const cl_uint joins = p.joins;
   if (few_rows && (stream->back = !stream->back)) p.layout |= HX__B_BACKWARDS;
   if (in_place) arg(&x, sizeof p.layout, &p.layout);
@@ -170,5 +170,5 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx
   arg_mem(&x, stream->tickets.mem);
   outcome = launch(&x, 1, &p.groups, row->local);
   if (outcome != HX__DONE || few_rows || p.full_tiles == p.tiles || p.joins) return outcome;
-  return launch_join(stream, row, layout, &p, size);
+  return launch_join(stream, row, layout, &p, size, t);
 }
