@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * hx as a rung: hx_offload as users call it, and the kernels under it on data that the device holds, through the very
- * lane that runs use, so that what is timed is what is shipped. */
+ * stream that runs use, so that what is timed is what is shipped. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,8 +105,8 @@ void ladder_hx_call_rung(hx_context *hx, ladder_case *c, const char *name, const
 }
 
 typedef struct kernels {
-  hx__cl_stream *lane;
-  cl_command_queue queue, timed; /* the lane's own, and one that takes times */
+  hx__cl_stream *stream;
+  cl_command_queue queue, timed; /* the stream's own, and one that takes times */
   hx__work work;
   hx__array arrays[2];
   hx__request request;
@@ -118,18 +118,18 @@ typedef struct kernels {
 
 static hx__outcome launch(kernels *k) {
   const hx__chunk all = {0, k->work.slices};
-  return (k->work.matmul ? hx__cl_launch_matmul : hx__cl_launch_reduce)(k->lane, &k->request, all, &k->made);
+  return (k->work.matmul ? hx__cl_launch_matmul : hx__cl_launch_reduce)(k->stream, &k->request, all, &k->made);
 }
 
 /* Launch to result on the host, as runs do it. */
 static bool deliver(kernels *k) {
   hx__inflight *ticket = NULL;
   const hx__chunk all = {0, k->work.slices};
-  hx__outcome outcome = hx__cl_submit(&k->lane->base, &k->request, all, &ticket);
+  hx__outcome outcome = hx__cl_submit(&k->stream->base, &k->request, all, &ticket);
   const _Atomic uint64_t for_ever = UINT64_MAX;
-  if (outcome == HX__DONE) outcome = hx__cl_wait(&k->lane->base, ticket, &for_ever);
-  if (outcome == HX__DONE) hx__cl_deliver(&k->lane->base, &k->request, ticket, all);
-  if (outcome == HX__DONE) hx__cl_retire(&k->lane->base, ticket);
+  if (outcome == HX__DONE) outcome = hx__cl_wait(&k->stream->base, ticket, &for_ever);
+  if (outcome == HX__DONE) hx__cl_deliver(&k->stream->base, &k->request, ticket, all);
+  if (outcome == HX__DONE) hx__cl_retire(&k->stream->base, ticket);
   if (outcome == HX__DONE && !k->work.matmul)
     k->out = hx__join(k->work.fields[0].op, k->work.fields[0].type, k->slots, k->whole ? 1 : k->work.slices);
   return outcome == HX__DONE;
@@ -137,11 +137,11 @@ static bool deliver(kernels *k) {
 
 /* By which row: of a set, as the last product was launched. */
 static void note_row(ladder_rung *rung, const kernels *k) {
-  const hx__cl_stream *const lane = k->lane;
-  const unsigned last = (lane->choices - 1) % HX__CL_CHOICES;
-  const unsigned own = k->work.matmul ? lane->product : hx__need_index(k->work.needs);
-  const unsigned program = lane->choices ? lane->choice[last].program : own;
-  const hx__kernel_row *const row = lane->device->program[program].row;
+  const hx__cl_stream *const stream = k->stream;
+  const unsigned last = (stream->choices - 1) % HX__CL_CHOICES;
+  const unsigned own = k->work.matmul ? stream->product : hx__need_index(k->work.needs);
+  const unsigned program = stream->choices ? stream->choice[last].program : own;
+  const hx__kernel_row *const row = stream->device->program[program].row;
   snprintf(rung->note, sizeof rung->note, "%.60s, on data that the device holds", row ? row->name : "?");
 }
 
@@ -149,12 +149,12 @@ static void note_row(ladder_rung *rung, const kernels *k) {
 static double call_kernels(ladder_rung *rung, double *event) {
   kernels *k = rung->self;
   cl_event markers[2] = {NULL, NULL};
-  k->lane->queue = k->timed;
+  k->stream->queue = k->timed;
   bool fine = clEnqueueMarkerWithWaitList(k->timed, 0, NULL, &markers[0]) == CL_SUCCESS;
   fine = fine && launch(k) == HX__DONE;
   fine = fine && clEnqueueMarkerWithWaitList(k->timed, 0, NULL, &markers[1]) == CL_SUCCESS;
   fine = clFinish(k->timed) == CL_SUCCESS && fine;
-  k->lane->queue = k->queue;
+  k->stream->queue = k->queue;
   *event = ladder_span(markers, 2);
   double start = bench_now();
   if (k->work.matmul)
@@ -163,7 +163,7 @@ static double call_kernels(ladder_rung *rung, double *event) {
     fine = fine && deliver(k);
   double seconds = bench_now() - start;
   rung->result = k->out.u64;
-  if (!fine) ladder_out(rung, "a launch failed: %.120s", k->lane->device->base.why);
+  if (!fine) ladder_out(rung, "a launch failed: %.120s", k->stream->device->base.why);
   if (fine) note_row(rung, k);
   return fine ? seconds : -1;
 }
@@ -173,10 +173,10 @@ static bool fetch_kernels(ladder_rung *rung) { return deliver(rung->self); }
 static void close_kernels(ladder_rung *rung) {
   kernels *k = rung->self;
   uint64_t copied;
-  hx__cl_end(&k->lane->base, &copied);
+  hx__cl_end(&k->stream->base, &copied);
   clReleaseCommandQueue(k->timed);
   hx__cl_buffer_release(&k->made.out);
-  hx__cl_stream_close(&k->lane->base);
+  hx__cl_stream_close(&k->stream->base);
   free(k->slots);
   free(k);
 }
@@ -196,12 +196,12 @@ static kernels *kernels_open(ladder_hx *hx, ladder_rung *rung, const hx_task *ta
     hx__prepare_wait(&d->base, needs | (k->work.matmul ? HX__NEED_TILES : 0), UINT64_MAX, UINT64_MAX);
     if (!(atomic_load(&d->base.ready) & needs)) fine = ladder_out(rung, "hx: %.140s", d->base.why);
   }
-  if (fine) fine = (k->lane = (hx__cl_stream *)hx__cl_stream_open(&d->base, &config)) != NULL;
+  if (fine) fine = (k->stream = (hx__cl_stream *)hx__cl_stream_open(&d->base, &config)) != NULL;
   if (fine) {
-    k->queue = k->lane->queue;
+    k->queue = k->stream->queue;
     k->timed = clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &code);
     if (k->timed) return k;
-    hx__cl_stream_close(&k->lane->base);
+    hx__cl_stream_close(&k->stream->base);
   }
   if (!rung->out) ladder_out(rung, "there is no memory, or no queue");
   if (k) free(k->slots);
@@ -236,7 +236,7 @@ static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
   rung->call = call_kernels;
   rung->close = close_kernels;
   rung->self = k;
-  if (hx__cl_begin(&k->lane->base, &k->request) != HX__DONE)
+  if (hx__cl_begin(&k->stream->base, &k->request) != HX__DONE)
     ladder_out(rung, "%.140s", atomic_load(&hx->device->base.lost) ? hx->device->base.why : hx_error_detail());
 }
 

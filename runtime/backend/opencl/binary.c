@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs that passed their self-test, kept as binaries from one process to the next. The key is all that the binary
+ * Programs that passed their self-test, cached as binaries from one process to the next. The key is all that the binary
  * came from, word for word: hx, platform, device, driver, processor, options, source. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -69,7 +69,7 @@ void hx__cl_write_key(FILE *f, const hx__cl_device *d) {
     clGetDeviceInfo(d->id, device_facts[i], sizeof text - 1, text, NULL);
     fprintf(f, "device %s\n", text);
   }
-  fprintf(f, "compute units %u\n", d->base.compute_units); /* the rate that is kept is theirs */
+  fprintf(f, "compute units %u\n", d->base.compute_units); /* the cached rate is theirs */
   write_library(f, d);
   if (d->base.kind == HX_CPU_OPENCL) write_processor(f);
 }
@@ -100,27 +100,27 @@ static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size
 }
 
 hx__cl_cached_program hx__cl_binary_load(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle) {
-  hx__cl_cached_program kept = {.program = NULL, .trial = -1};
-  if (!hx__cache_dir_is_enabled()) return kept;
+  hx__cl_cached_program cached = {.program = NULL, .trial = -1};
+  if (!hx__cache_dir_is_enabled()) return cached;
   const key k = key_of(d, kind, options);
-  if (!k.text) return kept;
+  if (!k.text) return cached;
   const uint64_t from = hx__now_ns();
   size_t bytes = 0;
   head h;
-  char *const data = hx__cache_get(k.text, k.bytes, &bytes, &kept.trial);
+  char *const data = hx__cache_get(k.text, k.bytes, &bytes, &cached.trial);
   free(k.text);
-  if (!data) return kept;
+  if (!data) return cached;
   cl_int code = CL_INVALID_BINARY;
   if (bytes > sizeof h) {
     memcpy(&h, data, sizeof h);
-    kept.program = program_of(d, (const unsigned char *)data + sizeof h, bytes - sizeof h, options, idle, &code);
-    kept.seed = h.seed;
+    cached.program = program_of(d, (const unsigned char *)data + sizeof h, bytes - sizeof h, options, idle, &code);
+    cached.seed = h.seed;
   }
-  hx__log(HX__LOG_DEBUG, "%s: kept program of %zu bytes: %s in %.1f ms", d->base.name, bytes,
-          kept.program ? "taken" : hx__cl_code_name(code), (double)(hx__now_ns() - from) * 1e-6);
+  hx__log(HX__LOG_DEBUG, "%s: cached program of %zu bytes: %s in %.1f ms", d->base.name, bytes,
+          cached.program ? "taken" : hx__cl_code_name(code), (double)(hx__now_ns() - from) * 1e-6);
   free(data);
-  if (!kept.program) hx__cache_crash_mark_end(kept.trial, false);
-  return kept;
+  if (!cached.program) hx__cache_crash_mark_end(cached.trial, false);
+  return cached;
 }
 
 void hx__cl_binary_store(hx__cl_device *d, cl_program program, hx__kernel_kind kind, const char *options, float seed) {
@@ -134,7 +134,7 @@ void hx__cl_binary_store(hx__cl_device *d, cl_program program, hx__kernel_kind k
   if (data && k.text && clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL) == CL_SUCCESS) {
     memcpy(data, &h, sizeof h);
     hx__cache_put(k.text, k.bytes, data, sizeof h + bytes);
-    hx__log(HX__LOG_DEBUG, "%s: program of %zu bytes kept in %.1f ms", d->base.name, bytes,
+    hx__log(HX__LOG_DEBUG, "%s: program of %zu bytes cached in %.1f ms", d->base.name, bytes,
             (double)(hx__now_ns() - from) * 1e-6);
   }
   free(k.text);

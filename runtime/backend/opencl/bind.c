@@ -61,13 +61,13 @@ static void bind_hostptrs(hx__cl_stream *stream) {
 
 /* A product's operand that is read in parts has a buffer for all of it, so that the next part can come while kernels
  * read this one. */
-static void hold_for_run(hx__cl_stream *stream, hx__cl_operand *o) {
+static void mirror_for_run(hx__cl_stream *stream, hx__cl_operand *o) {
   const size_t bytes = array_bytes(o->array), row = o->array->cols, gap = o->array->ld - row;
   if (!stream->uploads || bytes < LEAST_HELD_BYTES || gap > row ||
       bytes > stream->device->base.memory_bytes / MOST_PART)
     return;
-  o->held = hx__cl_mirror_create(&stream->device->base, o->array->p, bytes);
-  o->of_run = o->held;
+  o->mirror = hx__cl_mirror_create(&stream->device->base, o->array->p, bytes);
+  o->of_run = o->mirror;
 }
 
 static hx__memory_mode mode_of(const hx__cl_stream *stream, const hx__array *a) {
@@ -80,12 +80,12 @@ static hx__memory_mode mode_of(const hx__cl_stream *stream, const hx__array *a) 
 static const hx__cl_block *pinned_block(const hx__cl_block *b) { return b && b->mode == HX__MEMORY_COPY ? b : NULL; }
 
 /* The buffer of a copy that outlives the run, or of the run's. Without room for it each chunk brings its part. */
-static hx__outcome make_held(hx__cl_stream *stream, hx__cl_operand *o) {
-  if (!o->held) return HX__DONE;
-  const hx__outcome outcome = hx__cl_mirror_allocate(stream->device, o->held);
+static hx__outcome make_mirror(hx__cl_stream *stream, hx__cl_operand *o) {
+  if (!o->mirror) return HX__DONE;
+  const hx__outcome outcome = hx__cl_mirror_allocate(stream->device, o->mirror);
   if (outcome != HX__NO_MEMORY) return outcome;
-  if (o->of_run) hx__cl_mirror_destroy(&stream->device->base, o->held);
-  o->held = NULL;
+  if (o->of_run) hx__cl_mirror_destroy(&stream->device->base, o->mirror);
+  o->mirror = NULL;
   o->of_run = false;
   return HX__DONE;
 }
@@ -93,7 +93,7 @@ static hx__outcome make_held(hx__cl_stream *stream, hx__cl_operand *o) {
 static void forget(hx__cl_operand *o) {
   o->hostptr = NULL;
   o->coarse = NULL;
-  o->held = NULL;
+  o->mirror = NULL;
   o->block = NULL;
   o->of_run = o->holds = false;
 }
@@ -132,9 +132,9 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   stream->operands = 0;
   stream->shared_packed = false;
   stream->previous = SIZE_MAX;
-  stream->keep = request->resident;
+  stream->resident = request->resident;
   stream->copiers = request->copy_threads;
-  stream->kept = 0;
+  stream->resident_slices = 0;
   stream->slices = request->work->slices;
   stream->most_bytes = most_bytes(request->work, (size_t)stream->device->base.max_alloc);
   if (hx__cl_is_lost(stream)) return HX__FAILED;
@@ -145,17 +145,17 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
   if (!make_room(stream, operands)) return HX__NO_MEMORY;
   stream->operands = operands;
-  hx__outcome outcome = stream->keep ? hx__cl_mirror_allocate(stream->device, stream->keep->mirror) : HX__DONE;
+  hx__outcome outcome = stream->resident ? hx__cl_mirror_allocate(stream->device, stream->resident->mirror) : HX__DONE;
   for (size_t i = 0; i < operands; i++) forget(&stream->operand[i]);
   if (outcome != HX__DONE) return outcome;
   for (size_t i = 0; i < operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     o->array = &request->arrays[i];
     o->mode = mode_of(stream, o->array);
-    o->held = o->mode == HX__MEMORY_COPY ? o->array->mirror : NULL;
+    o->mirror = o->mode == HX__MEMORY_COPY ? o->array->mirror : NULL;
     o->block = o->mode == HX__MEMORY_COPY ? pinned_block(o->array->block) : NULL;
-    if (o->mode == HX__MEMORY_COPY && !o->held && request->work->matmul) hold_for_run(stream, o);
-    outcome = make_held(stream, o);
+    if (o->mode == HX__MEMORY_COPY && !o->mirror && request->work->matmul) mirror_for_run(stream, o);
+    outcome = make_mirror(stream, o);
     if (outcome != HX__DONE) return hx__cl_quiesce(stream, outcome);
   }
   for (size_t i = 0; i < operands && outcome == HX__DONE; i++) {
@@ -165,19 +165,19 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
     if (outcome == HX__DONE) o->coarse = o->array->block;
   }
   if (outcome == HX__DONE) bind_hostptrs(stream);
-  if (outcome == HX__DONE && stream->keep) outcome = hx__cl_resident_begin(stream, request->work);
+  if (outcome == HX__DONE && stream->resident) outcome = hx__cl_resident_begin(stream, request->work);
   return hx__cl_quiesce(stream, outcome);
 }
 
 /* Making a buffer of 140 MB anew takes a card 0.3 ms. */
-static size_t most_kept(const hx__cl_stream *stream) {
+static size_t most_retained_bytes(const hx__cl_stream *stream) {
   const size_t part = stream->device->unified ? 0 : (size_t)(stream->device->base.memory_bytes / KEPT_PART);
   return part > HX__CL_RETAINED_BYTES ? part : HX__CL_RETAINED_BYTES;
 }
 
 void hx__cl_unbind(hx__cl_stream *stream) {
-  const size_t most = most_kept(stream);
-  size_t kept = 0;
+  const size_t most = most_retained_bytes(stream);
+  size_t retained = 0;
   if (hx__cl_is_lost(stream)) return;
   if (stream->uploaded) { /* ahead of a chunk that did not come; it may read a block of the caller's */
     if (hx__cl_await(stream, stream->uploaded) == HX__TIMED_OUT) return;
@@ -191,9 +191,9 @@ void hx__cl_unbind(hx__cl_stream *stream) {
     forget(o);
     if (was.hostptr) hx__cl_hostptr_put(stream->device, was.hostptr);
     if (was.coarse && hx__cl_block_end(stream->device, was.coarse, stream->queue) != HX__DONE) return;
-    if (was.of_run) hx__cl_mirror_destroy(&stream->device->base, was.held);
-    if (kept + o->copy.bytes > most) hx__cl_buffer_release(&o->copy);
-    kept += o->copy.bytes;
+    if (was.of_run) hx__cl_mirror_destroy(&stream->device->base, was.mirror);
+    if (retained + o->copy.bytes > most) hx__cl_buffer_release(&o->copy);
+    retained += o->copy.bytes;
   }
   if (stream->packed_a.bytes > most) hx__cl_buffer_release(&stream->packed_a);
   if (stream->packed_b.bytes > most) hx__cl_buffer_release(&stream->packed_b);
@@ -201,31 +201,32 @@ void hx__cl_unbind(hx__cl_stream *stream) {
   stream->operands = 0;
 }
 
-/* What late commands may still use is for nobody else. */
-static void mark_late(hx__cl_stream *stream) {
-  if (stream->keep) ((hx__cl_mirror *)stream->keep->mirror)->late = true;
-  if (stream->keep && stream->keep->old_mirror) ((hx__cl_mirror *)stream->keep->old_mirror)->late = true;
+/* Commands that have not ended yet may still use these: they are not reused. */
+static void mark_timed_out(hx__cl_stream *stream) {
+  if (stream->resident) ((hx__cl_mirror *)stream->resident->mirror)->in_use_after_timeout = true;
+  if (stream->resident && stream->resident->old_mirror)
+    ((hx__cl_mirror *)stream->resident->old_mirror)->in_use_after_timeout = true;
   for (size_t i = 0; i < stream->operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
-    if (o->held && !o->of_run) ((hx__cl_mirror *)o->held)->late = true;
-    if (o->hostptr) hx__cl_hostptr_late(stream->device, o->hostptr);
-    if (o->block) hx__cl_pin_late(stream->device, o->block);
+    if (o->mirror && !o->of_run) ((hx__cl_mirror *)o->mirror)->in_use_after_timeout = true;
+    if (o->hostptr) hx__cl_hostptr_timed_out(stream->device, o->hostptr);
+    if (o->block) hx__cl_pin_timed_out(stream->device, o->block);
   }
 }
 
 void hx__cl_end(hx__stream *base, uint64_t *copied) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   *copied = stream->copied;
-  if (stream->keep) stream->keep->complete = stream->kept == stream->slices;
+  if (stream->resident) stream->resident->complete = stream->resident_slices == stream->slices;
   if (base->timed_out)
-    mark_late(stream);
+    mark_timed_out(stream);
   else
     hx__cl_unbind(stream);
 }
 
 void hx__cl_abandon(hx__stream *base) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
-  mark_late(stream);
+  mark_timed_out(stream);
   for (size_t i = 0; i < stream->operands; i++)
     if (stream->operand[i].coarse) atomic_store(&stream->operand[i].coarse->broken, true);
 }

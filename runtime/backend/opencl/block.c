@@ -123,7 +123,7 @@ hx__outcome hx__cl_block_end(hx__cl_device *d, hx__cl_block *b, cl_command_queue
 
 /* What hx_alloc or hx_register asks of the device: memory of the device's own, or the caller's at p pinned. */
 typedef struct ask {
-  hx__awaited_job errand;
+  hx__awaited_job job;
   hx__device *device;
   void *(*make)(struct ask *ask);
   void *p;
@@ -135,13 +135,13 @@ typedef struct ask {
 static void *make_block(ask *a) { return hx__cl_alloc(a->device, a->bytes, a->mode, &a->block); }
 static void *make_pin(ask *a) { return a->block = hx__cl_pin(a->device, a->p, a->bytes); }
 
-static void do_ask(hx__awaited_job *errand) {
-  ask *const a = (ask *)errand;
+static void do_ask(hx__awaited_job *job) {
+  ask *const a = (ask *)job;
   a->made = a->make(a);
 }
 
-static void undo_ask(hx__awaited_job *errand) {
-  ask *const a = (ask *)errand;
+static void undo_ask(hx__awaited_job *job) {
+  ask *const a = (ask *)job;
   if (a->made) hx__cl_free(a->device, a->block);
 }
 
@@ -150,8 +150,8 @@ static void *await(hx__device *device, ask what, uint64_t limit_ns, void **block
   if (!a) return NULL;
   *a = what;
   a->device = device;
-  a->errand = (hx__awaited_job){.run = do_ask, .undo = undo_ask};
-  if (!hx__memory_jobs_run(&((hx__cl_device *)device)->errands, &a->errand, limit_ns)) return NULL;
+  a->job = (hx__awaited_job){.run = do_ask, .undo = undo_ask};
+  if (!hx__memory_jobs_run(&((hx__cl_device *)device)->jobs, &a->job, limit_ns)) return NULL;
   void *const made = a->made;
   *block = a->block;
   free(a);
@@ -169,8 +169,8 @@ void *hx__cl_job_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_n
   return await(device, (ask){.make = make_pin, .p = p, .bytes = bytes}, limit_ns, &block);
 }
 
-static void free_block(hx__memory_job *errand) {
-  hx__cl_block *const b = (hx__cl_block *)errand;
+static void free_block(hx__memory_job *job) {
+  hx__cl_block *const b = (hx__cl_block *)job;
   hx__cl_free(b->device, b);
 }
 
@@ -190,11 +190,11 @@ void hx__cl_job_free(hx__device *device, uint64_t limit_ns, void *block) {
     await(device, (ask){.make = make_unpinned, .block = block}, limit_ns, &block);
     return;
   }
-  b->errand.run = free_block;
+  b->job.run = free_block;
   b->device = device;
-  hx__memory_jobs_post(&((hx__cl_device *)device)->errands, &b->errand);
+  hx__memory_jobs_post(&((hx__cl_device *)device)->jobs, &b->job);
 }
 
 void hx__cl_jobs_settle(hx__device *device, uint64_t limit_ns) {
-  hx__memory_jobs_drain(&((hx__cl_device *)device)->errands, limit_ns);
+  hx__memory_jobs_drain(&((hx__cl_device *)device)->jobs, limit_ns);
 }

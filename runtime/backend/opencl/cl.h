@@ -14,7 +14,7 @@
 
 #include <CL/cl_ext.h>
 
-#define HX__CL_TUNED 16u                                /* rows that the tuner may keep a choice for */
+#define HX__CL_TUNED 16u                                /* rows for which the tuner may store a choice */
 #define HX__CL_VARIANTS 32u                             /* of the product, beside the first row of its set */
 #define HX__TUNED_PROGRAM (HX__NEEDS + HX__CL_VARIANTS) /* the program that is being tuned */
 #define HX__PROGRAMS (HX__TUNED_PROGRAM + 1)            /* one a need bit, those variants, and it */
@@ -27,7 +27,7 @@ typedef struct hx__cl_program {
   hx__layout layout; /* of a set */
   hx__arithmetic arithmetic;
   uint32_t tile_m, tile_n, tile_k; /* matmul: as built */
-  bool kept;                       /* it came from the cache */
+  bool from_cache;                 /* it came from the cache */
   float seed;                      /* hx__cl_seed_rate, of this process or of the one that built it */
 } hx__cl_program;
 
@@ -49,8 +49,8 @@ typedef struct hx__cl_hostptr {
   uintptr_t first, end;
   _Atomic(cl_mem) mem; /* NULL: it is being made */
   unsigned users;
-  bool pins; /* it is only there for its pages to be pinned */
-  bool late; /* a chunk that was given up may read it still: for nobody else, its pages may be others by now */
+  bool pins;                 /* it is only there for its pages to be pinned */
+  bool in_use_after_timeout; /* a chunk that timed out may still read it, so it is not reused */
   struct hx__cl_hostptr *next;
 } hx__cl_hostptr;
 
@@ -69,7 +69,7 @@ typedef struct hx__cl_device {
   clMemFreeINTEL_fn usm_free;
   clSetKernelArgMemPointerINTEL_fn usm_arg;
 
-  hx__memory_jobs errands; /* the thread for what is not a stream's: memory */
+  hx__memory_jobs jobs;    /* the thread for what is not a stream's: memory */
   pthread_mutex_t opening; /* held while the device is opened, by threads of hx alone */
   _Atomic bool opened;
   cl_context context;
@@ -109,7 +109,7 @@ void hx__cl_build_forget(hx__cl_device *device, hx__kernel_kind kind, const char
 /* What stands for device, driver and hx in the keys of the cache. */
 void hx__cl_write_key(FILE *f, const hx__cl_device *device);
 
-/* Reads what the tuner kept for this device and driver, if anything; what is damaged is nothing. */
+/* Reads what the tuner has stored for this device and driver. A damaged file counts as none. */
 void hx__cl_tuned_load(hx__cl_device *device);
 /* Keeps it for the processes to come; false where there is no cache. */
 bool hx__cl_tuned_store(const hx__cl_device *device, const hx__cl_tuned *tuned);
@@ -137,7 +137,7 @@ float hx__cl_link_ns(hx__cl_device *device, cl_command_queue queue);
 cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle,
                               cl_int *code);
 
-/* A program that passed its self-test in an earlier process, where one is kept that this driver takes. Its trial ends
+/* A program that passed its self-test in an earlier process, if one is cached that this driver accepts. Its trial ends
  * with hx__cache_crash_mark_end once it has run. */
 typedef struct hx__cl_cached_program {
   cl_program program; /* NULL: none */
@@ -154,7 +154,7 @@ void hx__cl_binary_store(hx__cl_device *device, cl_program program, hx__kernel_k
 void hx__cl_prepare(hx__device *device, uint64_t needs);
 /* NULL where the kernel gives hx's bits on its small cases, else one sentence. */
 const char *hx__cl_self_test(hx__cl_device *device, unsigned need);
-/* The same by one case, on the device's tester: for a program that passed all of them before it was kept. */
+/* The same by one case, on the device's tester: for a program that passed all of them before it was cached. */
 const char *hx__cl_self_test_once(hx__cl_device *device, unsigned need);
 void hx__cl_tester_close(hx__cl_device *device);
 /* Units a nanosecond of a launch that takes a few milliseconds on the slowest of devices: what a first call goes by. */
@@ -166,19 +166,19 @@ void *hx__cl_usm_alloc(hx__cl_device *device, size_t bytes);
 void hx__cl_usm_free(hx__cl_device *device, void *p);
 cl_int hx__cl_usm_arg(const hx__cl_device *device, cl_kernel kernel, cl_uint index, const void *p);
 
-/* The same for threads that may not wait for a driver (errands.h): alloc and pin return NULL if that takes too long,
- * and free and drop return at once. */
+/* The same for threads that may not wait for a driver (memory_jobs.h): alloc and pin return NULL if that takes too
+ * long, and free and drop return at once. */
 void *hx__cl_job_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block);
 void hx__cl_job_free(hx__device *device, uint64_t limit_ns, void *block);
 void *hx__cl_job_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns);
-void hx__cl_job_mirror_destroy(hx__device *device, hx__mirror *held);
+void hx__cl_job_mirror_destroy(hx__device *device, hx__mirror *mirror);
 void hx__cl_jobs_settle(hx__device *device, uint64_t limit_ns);
 
 /* A block of hx_alloc memory that the device knows, or memory of others that is pinned for it. */
 typedef struct hx__cl_block {
-  hx__memory_job errand; /* frees it, */
-  hx__device *device;    /* on its thread */
-  void *p;               /* as the driver gave it: the caller's begins at the first page boundary in it */
+  hx__memory_job job; /* frees it, */
+  hx__device *device; /* on its thread */
+  void *p;            /* as the driver gave it: the caller's begins at the first page boundary in it */
   size_t bytes;
   cl_mem mem; /* mode copy: a pinned buffer, mapped at p for as long as it lives; no kernel uses it */
   hx__memory_mode mode;
@@ -190,23 +190,23 @@ typedef struct hx__cl_block {
 
 void *hx__cl_pin(hx__device *device, void *p, size_t bytes);
 void hx__cl_unpin(hx__cl_device *device, hx__cl_block *block);
-void hx__cl_pin_late(hx__cl_device *device, const hx__cl_block *block);
+void hx__cl_pin_timed_out(hx__cl_device *device, const hx__cl_block *block);
 /* How far the device itself reads on from p in a block of mode copy; *direct false: how far it does not. */
 size_t hx__cl_direct_bytes(const hx__cl_block *block, const void *p, bool *direct);
 
 /* A device's copy of host memory (backend.h). */
 typedef struct hx__cl_mirror {
   hx__mirror base;
-  hx__memory_job errand; /* drops it, */
-  hx__device *device;    /* on its thread */
-  cl_mem mem;            /* NULL: made when a stream needs it */
-  bool late;             /* a chunk that was given up may use it still */
+  hx__memory_job job;        /* drops it, */
+  hx__device *device;        /* on its thread */
+  cl_mem mem;                /* NULL: made when a stream needs it */
+  bool in_use_after_timeout; /* a chunk that timed out may still use it */
 } hx__cl_mirror;
 
 hx__mirror *hx__cl_mirror_create(hx__device *device, const void *first, size_t bytes);
 /* Its buffer, if it has none yet: by a stream, because the caller that asks for a copy may hold locks. */
-hx__outcome hx__cl_mirror_allocate(hx__cl_device *device, hx__mirror *held);
-void hx__cl_mirror_destroy(hx__device *device, hx__mirror *held);
+hx__outcome hx__cl_mirror_allocate(hx__cl_device *device, hx__mirror *mirror);
+void hx__cl_mirror_destroy(hx__device *device, hx__mirror *mirror);
 
 /* Coarse SVM: from the host's writable map to one for reading, and back. */
 hx__outcome hx__cl_block_begin(hx__cl_device *device, hx__cl_block *block, cl_command_queue queue);
@@ -215,7 +215,7 @@ hx__outcome hx__cl_block_end(hx__cl_device *device, hx__cl_block *block, cl_comm
 /* The live buffer over [p, p+bytes), whole pages; NULL where one overlaps it in part or the driver refuses. */
 hx__cl_hostptr *hx__cl_hostptr_get(hx__cl_device *device, const void *p, size_t bytes);
 void hx__cl_hostptr_share(hx__cl_device *device, hx__cl_hostptr *hostptr);
-void hx__cl_hostptr_late(hx__cl_device *device, hx__cl_hostptr *hostptr);
+void hx__cl_hostptr_timed_out(hx__cl_device *device, hx__cl_hostptr *hostptr);
 void hx__cl_hostptr_put(hx__cl_device *device, hx__cl_hostptr *hostptr);
 
 /* Room for at least so many bytes; what was there is lost where it was less. */

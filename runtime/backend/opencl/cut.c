@@ -4,8 +4,9 @@
  * the lines across the slices and the range of k that one launch takes.
  *
  * An array above the limit is copied to the device chunk by chunk, whatever its mode: a buffer over host memory
- * (hostptr.c), a copy that outlives the chunk (held.c) and a block of hx_alloc (block.c) are each one allocation, which
- * cannot be cut: chunks begin and end within a page, and live buffers must not share one. Such a block is plain pages.
+ * (hostptr.c), a copy that outlives the chunk (mirror.c) and a block of hx_alloc (block.c) are each one allocation,
+ * which cannot be cut: chunks begin and end within a page, and live buffers must not share one. Such a block is plain
+ * pages.
  */
 #include "runtime/backend/opencl/arguments.h"
 

@@ -56,7 +56,7 @@ static void judge(hx__cl_device *d, const uint32_t *a, const uint32_t *b, const 
     memcpy(&x, &a[i], 4);
     memcpy(&y, &b[i], 4);
     memcpy(&z, &c[i], 4);
-    const volatile float product = x * y; /* rounded, not kept wider */
+    const volatile float product = x * y; /* rounded, not stored with more bits */
     d->add_ok = d->add_ok && same_float(out[3 * i], x + y) && same_float(out[3 * i + 1], product);
     d->fma_ok = d->fma_ok && same_float(out[3 * i + 2], fmaf(x, y, z));
   }
@@ -135,11 +135,12 @@ static cl_int examine(hx__cl_device *d) {
     return CL_INVALID_KERNEL;
   cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
   if (!queue) return code;
-  /* Run in every process, kept or not; what is kept has passed, so where it does not the source is asked. */
-  const hx__cl_cached_program kept = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false);
-  cl_program program = kept.program;
+  /* Run in every process. A cached program has passed before, so if it fails now the program is built from its source.
+   */
+  const hx__cl_cached_program cached = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false);
+  cl_program program = cached.program;
   bool passed = program && run_first(d, queue, program, row->local[0]) == CL_SUCCESS && d->add_ok && d->fma_ok;
-  if (program) hx__cache_crash_mark_end(kept.trial, passed);
+  if (program) hx__cache_crash_mark_end(cached.trial, passed);
   if (!passed) {
     if (program) clReleaseProgram(program);
     program = hx__cl_program_new(d, HX__KERNEL_PROBE, options, false, &code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verdicts on drivers: kept for as long as the library's file is the same, so that a process pays a few stats for a
+ * Verdicts on drivers: cached for as long as the library's file is the same, so that a process pays a few stats for a
  * driver that was tried before. */
 #include "runtime/backend/opencl/driver_check.h"
 
@@ -48,7 +48,7 @@ size_t hx__driver_file_identity(const char *library, char *text, size_t bytes) {
   return used + add_file("/etc/ld.so.cache", text + used, bytes - used);
 }
 
-/* A verdict that is kept; what is kept is never empty. */
+/* A cached verdict, which is never empty. */
 static bool recall(const char *key, size_t bytes, hx__vendor *v) {
   size_t got = 0;
   char *const text = hx__cache_dir_is_enabled() ? hx__cache_get(key, bytes, &got, NULL) : NULL;
@@ -58,7 +58,7 @@ static bool recall(const char *key, size_t bytes, hx__vendor *v) {
   return known;
 }
 
-static void keep(const char *key, size_t bytes, const hx__vendor *v) {
+static void store_verdict(const char *key, size_t bytes, const hx__vendor *v) {
   char text[HX__DRIVER_FAULT_TEXT + 1];
   const int n = snprintf(text, sizeof text, ".%s", v->fault);
   if (n > 0 && (size_t)n < HX__DRIVER_FAULT_TEXT) hx__cache_put(key, bytes, text, (size_t)n);
@@ -74,7 +74,7 @@ static void judge(hx__vendor *v) {
     return;
   }
   hx__log(HX__LOG_DEBUG, "%s was tried in %.1f ms", v->file, (double)(hx__now_ns() - from) * 1e-6);
-  if (bytes && hx__cache_dir_is_enabled()) keep(key, bytes, v);
+  if (bytes && hx__cache_dir_is_enabled()) store_verdict(key, bytes, v);
 }
 
 void hx__driver_check_all(void) {

@@ -24,7 +24,7 @@ size_t hx__driver_file_identity(const char *library, char *text, size_t bytes);
 /* Tries a library in a process of its own; its fault, or "". False if no such process can be had. */
 bool hx__driver_check_run(const char *library, char fault[HX__DRIVER_FAULT_TEXT]);
 
-/* Tries every driver whose verdict is not kept. If one is bad the entry points (entries.h) lead from now on to the
+/* Tries every driver whose verdict is not cached. If one is bad the entry points (entries.h) lead from now on to the
  * other drivers without the ICD loader. Called once, before the first call of OpenCL. */
 void hx__driver_check_all(void);
 /* The drivers that were left out. */

@@ -7,7 +7,7 @@
 
 hx__outcome hx__cl_fetch(hx__stream *base, const hx__array *array) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
-  hx__cl_inflight *const f = &stream->flight[0];
+  hx__cl_inflight *const f = &stream->inflight[0];
   const size_t row = array->cols * 4, pitch = array->ld * 4, from = (uintptr_t)array->p - array->mirror->first;
   const size_t extent = (array->rows - 1) * pitch + row;
   const size_t step = pitch > HX__CL_STAGE_BYTES ? 1 : HX__CL_RETAINED_BYTES / pitch;

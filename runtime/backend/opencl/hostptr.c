@@ -11,7 +11,7 @@ static hx__cl_hostptr *entry_for(hx__cl_device *d, uintptr_t first, uintptr_t en
   bool overlaps = false;
   for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next) {
     /* A copy that the driver made may be older than what a neighbour in the same page has become since. */
-    if (h->first <= first && end <= h->end && !h->late && !h->pins && atomic_load(&h->mem) &&
+    if (h->first <= first && end <= h->end && !h->in_use_after_timeout && !h->pins && atomic_load(&h->mem) &&
         (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
       found = h;
     overlaps = overlaps || (h->first < end && first < h->end);
@@ -52,9 +52,9 @@ void hx__cl_hostptr_share(hx__cl_device *d, hx__cl_hostptr *h) {
   pthread_mutex_unlock(&d->lock);
 }
 
-void hx__cl_hostptr_late(hx__cl_device *d, hx__cl_hostptr *h) {
+void hx__cl_hostptr_timed_out(hx__cl_device *d, hx__cl_hostptr *h) {
   pthread_mutex_lock(&d->lock);
-  h->late = true;
+  h->in_use_after_timeout = true;
   pthread_mutex_unlock(&d->lock);
 }
 

@@ -242,7 +242,7 @@ static hx__outcome launch_block(hx__cl_stream *stream, const hx__work *w, block 
 /* Of the operand that all chunks share, what one launch takes where a buffer for all of it would be too large. */
 static size_t limit_of(const hx__cl_stream *stream, const hx__work *w) {
   const hx__cl_operand *const shared = &stream->operand[!w->by_columns];
-  const bool copied = shared->mode == HX__MEMORY_COPY && !shared->held;
+  const bool copied = shared->mode == HX__MEMORY_COPY && !shared->mirror;
   const bool packed = stream->device->program[stream->product].row->pack != 0;
   return copied || packed ? hx__cl_cut_of(stream, w).across : hx__work_cross_extent(w);
 }
@@ -251,7 +251,7 @@ static size_t limit_of(const hx__cl_stream *stream, const hx__work *w) {
 static size_t step_of(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
   const size_t across = hx__work_cross_extent(w), bytes = across * w->gemm.k * sizeof(float);
   const size_t parts = bytes / LEAST_PART_BYTES < MOST_PARTS ? bytes / LEAST_PART_BYTES : MOST_PARTS;
-  const bool gaps = stream->keep && w->gemm.ldc != w->gemm.n; /* as in hx__cl_operand_arrives_in_parts */
+  const bool gaps = stream->resident && w->gemm.ldc != w->gemm.n; /* as in hx__cl_operand_arrives_in_parts */
   if (parts < 2 || gaps || !stream->uploads || stream->device->program[stream->product].row->pack != 0 ||
       !hx__cl_operand_arrives_in_parts(&stream->operand[!w->by_columns]))
     return across;

@@ -50,59 +50,59 @@ hx__mirror *hx__cl_mirror_create(hx__device *device, const void *first, size_t b
   return NULL;
 }
 
-hx__outcome hx__cl_mirror_allocate(hx__cl_device *d, hx__mirror *held) {
-  hx__cl_mirror *const h = (hx__cl_mirror *)held;
+hx__outcome hx__cl_mirror_allocate(hx__cl_device *d, hx__mirror *mirror) {
+  hx__cl_mirror *const h = (hx__cl_mirror *)mirror;
   cl_int code = CL_SUCCESS;
   if (h->mem) return HX__DONE;
-  h->mem = take_spare(d, held->bytes);
-  if (!h->mem) h->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE, held->bytes, NULL, &code);
-  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes to keep: %d", held->bytes, code);
+  h->mem = take_spare(d, mirror->bytes);
+  if (!h->mem) h->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE, mirror->bytes, NULL, &code);
+  hx__log(HX__LOG_TRACE, "clCreateBuffer: %zu bytes of a mirror: %d", mirror->bytes, code);
   return h->mem ? HX__DONE : hx__cl_failed(d, "clCreateBuffer", code);
 }
 
-void hx__cl_mirror_destroy(hx__device *device, hx__mirror *held) {
-  hx__cl_mirror *const h = (hx__cl_mirror *)held;
+void hx__cl_mirror_destroy(hx__device *device, hx__mirror *mirror) {
+  hx__cl_mirror *const h = (hx__cl_mirror *)mirror;
   /* The driver keeps a buffer until commands that use it have ended. */
-  const bool spared = h->mem && !h->late && put_spare((hx__cl_device *)device, h->mem, held->bytes);
+  const bool spared = h->mem && !h->in_use_after_timeout && put_spare((hx__cl_device *)device, h->mem, mirror->bytes);
   if (h->mem && !spared) clReleaseMemObject(h->mem);
-  hx__mirror_free(held);
-  free(held);
+  hx__mirror_free(mirror);
+  free(mirror);
 }
 
-static void drop_errand(hx__memory_job *errand) {
-  hx__cl_mirror *const h = (hx__cl_mirror *)((char *)errand - offsetof(hx__cl_mirror, errand));
+static void run_destroy_job(hx__memory_job *job) {
+  hx__cl_mirror *const h = (hx__cl_mirror *)((char *)job - offsetof(hx__cl_mirror, job));
   hx__cl_mirror_destroy(h->device, &h->base);
 }
 
 /* Called under locks that threads of the program want, by threads of hx, too: so it makes no driver call itself. */
-void hx__cl_job_mirror_destroy(hx__device *device, hx__mirror *held) {
-  hx__cl_mirror *const h = (hx__cl_mirror *)held;
-  if (h->mem && !h->late && put_spare((hx__cl_device *)device, h->mem, held->bytes)) h->mem = NULL;
+void hx__cl_job_mirror_destroy(hx__device *device, hx__mirror *mirror) {
+  hx__cl_mirror *const h = (hx__cl_mirror *)mirror;
+  if (h->mem && !h->in_use_after_timeout && put_spare((hx__cl_device *)device, h->mem, mirror->bytes)) h->mem = NULL;
   if (!h->mem) {
-    hx__cl_mirror_destroy(device, held);
+    hx__cl_mirror_destroy(device, mirror);
     return;
   }
   h->device = device;
-  h->errand.run = drop_errand;
-  hx__memory_jobs_post(&((hx__cl_device *)device)->errands, &h->errand);
+  h->job.run = run_destroy_job;
+  hx__memory_jobs_post(&((hx__cl_device *)device)->jobs, &h->job);
 }
 
-static cl_mem mem_of(const hx__mirror *held) { return ((const hx__cl_mirror *)held)->mem; }
+static cl_mem mem_of(const hx__mirror *mirror) { return ((const hx__cl_mirror *)mirror)->mem; }
 
 static hx__outcome complete(hx__cl_stream *stream, hx__cl_operand *o, size_t at, size_t bytes) {
   hx__outcome outcome = HX__DONE;
   size_t gap, gap_bytes;
-  while (outcome == HX__DONE && hx__mirror_next_gap(o->held, at, bytes, &gap, &gap_bytes))
-    outcome = hx__cl_upload(stream, (const char *)o->held->first + gap, gap_bytes, o->block, mem_of(o->held), gap);
-  if (outcome != HX__DONE) hx__mirror_invalidate(o->held);
+  while (outcome == HX__DONE && hx__mirror_next_gap(o->mirror, at, bytes, &gap, &gap_bytes))
+    outcome = hx__cl_upload(stream, (const char *)o->mirror->first + gap, gap_bytes, o->block, mem_of(o->mirror), gap);
+  if (outcome != HX__DONE) hx__mirror_invalidate(o->mirror);
   return outcome;
 }
 
 hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
   const hx__array *const a = o->array;
-  const size_t base = (uintptr_t)a->p - o->held->first, first = base + (r.row * a->ld + r.col) * 4;
+  const size_t base = (uintptr_t)a->p - o->mirror->first, first = base + (r.row * a->ld + r.col) * 4;
   const size_t row = r.cols * 4, pitch = a->ld * 4;
-  *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->held), .first = first / 4, .ld = a->ld};
+  *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->mirror), .first = first / 4, .ld = a->ld};
   /* Rows that leave out more than they have one by one. */
   if (r.rows <= 1 || pitch - row <= row) return complete(stream, o, first, r.rows ? (r.rows - 1) * pitch + row : 0);
   hx__outcome outcome = HX__DONE;
@@ -114,21 +114,21 @@ hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_
  * gap, ends behind the buffer. */
 bool hx__cl_operand_arrives_in_parts(const hx__cl_operand *o) {
   const hx__array *const a = o->array;
-  return o->held && o->held->filled == 0 && a->ld == a->cols && o->held->first == (uintptr_t)a->p &&
-         o->held->bytes == a->rows * a->ld * 4;
+  return o->mirror && o->mirror->filled == 0 && a->ld == a->cols && o->mirror->first == (uintptr_t)a->p &&
+         o->mirror->bytes == a->rows * a->ld * 4;
 }
 
 hx__outcome hx__cl_view_part(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
   const hx__array *const a = o->array;
   if (r.cols == a->cols) return hx__cl_view_mirror(stream, o, r, v);
-  *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->held), .first = r.row * a->ld + r.col, .ld = a->ld};
+  *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->mirror), .first = r.row * a->ld + r.col, .ld = a->ld};
   return hx__cl_upload_rows(stream, o, r, v->mem, v->first * 4, v->ld * 4);
 }
 
 void hx__cl_operand_parts_done(hx__cl_operand *o, bool there) {
   size_t at, bytes;
-  if (!there) hx__mirror_invalidate(o->held);
-  while (there && hx__mirror_next_gap(o->held, 0, o->held->bytes, &at, &bytes)) continue;
+  if (!there) hx__mirror_invalidate(o->mirror);
+  while (there && hx__mirror_next_gap(o->mirror, 0, o->mirror->bytes, &at, &bytes)) continue;
 }
 
 void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, hx__chunk reach) {
@@ -136,7 +136,7 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, 
   const bool up = chunk.first == reach.first || (stream->previous != SIZE_MAX && chunk.first > stream->previous);
   const size_t end = chunk.first + chunk.count, left = up ? reach.first + reach.count - end : chunk.first - reach.first;
   stream->previous = chunk.first;
-  if (!w->matmul || reach.count == 0 || !stream->uploads || stream->copiers == HX__COPY_BY_WORKER || !o->held ||
+  if (!w->matmul || reach.count == 0 || !stream->uploads || stream->copiers == HX__COPY_BY_WORKER || !o->mirror ||
       left == 0)
     return;
   const size_t count = chunk.count < left ? chunk.count : left, first = up ? end : chunk.first - count;
@@ -148,10 +148,10 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, 
 }
 
 hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *w) {
-  hx__mirror *const to = stream->keep->mirror;
+  hx__mirror *const to = stream->resident->mirror;
   size_t at, bytes;
   if (!hx__mirror_next_gap(to, 0, to->bytes, &at, &bytes) || w->gemm.beta == 0.0f) return HX__DONE;
-  const hx__mirror *const from = stream->keep->old_mirror;
+  const hx__mirror *const from = stream->resident->old_mirror;
   if (!from) return hx__cl_upload(stream, w->gemm.c, to->bytes, NULL, mem_of(to), 0);
   const cl_int code = clEnqueueCopyBuffer(stream->queue, mem_of(from), mem_of(to), (uintptr_t)w->gemm.c - from->first,
                                           0, to->bytes, 0, NULL, NULL);
@@ -161,11 +161,11 @@ hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *w) {
 hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, bool in_parts) {
   static const hx__cl_target none = {.mem = NULL};
   const bool of_set = hx__kernel_of_set(stream->device->program[stream->product].row);
-  if (!stream->keep || chunk.count != stream->slices || (w->gemm.ldc % 16 != 0 && !of_set)) return none;
+  if (!stream->resident || chunk.count != stream->slices || (w->gemm.ldc % 16 != 0 && !of_set)) return none;
   /* Other rows know no beta, and a part is written to a buffer of its own first. Nothing reads a mirror that the run
    * has not completed. */
   if (w->gemm.beta != 0.0f && (!of_set || in_parts)) return none;
-  return (hx__cl_target){.mem = mem_of(stream->keep->mirror), .ldt = w->gemm.ldc, .beta = w->gemm.beta};
+  return (hx__cl_target){.mem = mem_of(stream->resident->mirror), .ldt = w->gemm.ldc, .beta = w->gemm.beta};
 }
 
 hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w, const hx__cl_inflight *f) {
@@ -180,7 +180,7 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
   if (outcome != HX__DONE) return outcome;
   arg_mem(&a, f->out.mem);
   arg_size(&a, f->ldt);
-  arg_mem(&a, mem_of(stream->keep->mirror));
+  arg_mem(&a, mem_of(stream->resident->mirror));
   arg_size(&a, w->by_columns ? chunk.first : chunk.first * w->gemm.ldc);
   arg_size(&a, w->gemm.ldc);
   arg_size(&a, m);
@@ -202,7 +202,7 @@ static size_t place_in_c(const hx__work *w, hx__chunk chunk, size_t row, size_t 
 hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *f, const hx__work *w) {
   const hx__chunk chunk = f->chunk;
   const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
-  cl_mem const mem = mem_of(stream->keep->mirror);
+  cl_mem const mem = mem_of(stream->resident->mirror);
   cl_int code = clEnqueueReadBuffer(stream->queue, mem, CL_FALSE, place_in_c(w, chunk, 0, 0), sizeof(float),
                                     &f->ends[0], 0, NULL, NULL);
   if (code == CL_SUCCESS)

@@ -40,7 +40,7 @@ static hx__outcome view_copy(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_re
 
 hx__outcome hx__cl_view_of(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
   const hx__array *const a = o->array;
-  if (o->mode == HX__MEMORY_COPY) return o->held ? hx__cl_view_mirror(stream, o, r, v) : view_copy(stream, o, r, v);
+  if (o->mode == HX__MEMORY_COPY) return o->mirror ? hx__cl_view_mirror(stream, o, r, v) : view_copy(stream, o, r, v);
   *v = (hx__cl_view){.mode = o->mode, .p = a->p, .first = r.row * a->ld + r.col, .ld = a->ld};
   if (a->block) { /* from the block's own start: a driver was seen to refuse pointers into one */
     v->p = ((const hx__cl_block *)a->block)->p;

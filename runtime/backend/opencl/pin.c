@@ -95,7 +95,7 @@ static bool is_taken(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
 /* One that another context has made. With the lock. */
 static hx__cl_hostptr *shared(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
   for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next)
-    if (h->pins && !h->late && atomic_load(&h->mem) && h->first <= first && end <= h->end) {
+    if (h->pins && !h->in_use_after_timeout && atomic_load(&h->mem) && h->first <= first && end <= h->end) {
       h->users++;
       return h;
     }
@@ -185,8 +185,8 @@ void hx__cl_unpin(hx__cl_device *d, hx__cl_block *b) {
   free(b->piece);
 }
 
-void hx__cl_pin_late(hx__cl_device *d, const hx__cl_block *b) {
-  for (size_t i = 0; i < b->pieces; i++) hx__cl_hostptr_late(d, b->piece[i]);
+void hx__cl_pin_timed_out(hx__cl_device *d, const hx__cl_block *b) {
+  for (size_t i = 0; i < b->pieces; i++) hx__cl_hostptr_timed_out(d, b->piece[i]);
 }
 
 size_t hx__cl_direct_bytes(const hx__cl_block *b, const void *p, bool *direct) {

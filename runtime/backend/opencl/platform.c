@@ -147,7 +147,7 @@ static hx__device *describe(const platform *p, cl_device_id id) {
   }
   pthread_mutex_init(&d->lock, NULL);
   pthread_mutex_init(&d->opening, NULL);
-  hx__memory_jobs_init(&d->errands, &d->base);
+  hx__memory_jobs_init(&d->jobs, &d->base);
   d->platform = p->id;
   d->id = id;
   d->base.backend = &hx__opencl_backend;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Making a kernel ready: row, options, build, self-test, in each way of speaking to the compiler until one gives hx's
  * bits. The self-test launches each shape that a run launches, so nothing is compiled later at a first enqueue. What
- * has passed is kept for the processes to come. A product by a set of rows is ready with its first program; the others
- * follow one by one. */
+ * has passed is cached for the processes to come. A product by a set of rows is ready with its first program; the
+ * others follow one by one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -103,19 +103,19 @@ static const char *drop(hx__cl_device *d, unsigned index, const char *why) {
 typedef const char *way(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
                         const hx__kernel_row *row);
 
-/* A program that passed in an earlier process, where one is kept and still answers. */
+/* A program that passed in an earlier process, where one is cached and still answers. */
 static const char *from_cache(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
                               const hx__kernel_row *row) {
   char options[OPTIONS_BYTES];
   const char *why = describe(d, index, n, arithmetic, row, options);
   if (why) return why;
-  const hx__cl_cached_program kept = hx__cl_binary_load(d, n->kind, options, true);
-  d->program[index].program = kept.program;
-  if (!kept.program) return "none is kept";
+  const hx__cl_cached_program cached = hx__cl_binary_load(d, n->kind, options, true);
+  d->program[index].program = cached.program;
+  if (!cached.program) return "none is cached";
   hx__cl_build_forget(d, n->kind, options);
   why = hx__cl_self_test_once(d, index);
-  hx__cache_crash_mark_end(kept.trial, !why);
-  d->program[index].seed = kept.seed;
+  hx__cache_crash_mark_end(cached.trial, !why);
+  d->program[index].seed = cached.seed;
   return why ? drop(d, index, why) : NULL;
 }
 
@@ -127,14 +127,14 @@ static bool has_variants(const hx__cl_device *d) {
 
 /* The need of a variant of the product, `first` being the set's first program: by layouts, and rows within one; false
  * where there are no more. Those of a row that was refused are left out, unless the first came from the cache: a row
- * that is not kept may then be one whose file was lost. */
+ * that is not cached may then be one whose file was lost. */
 static bool variant_of(const hx__cl_device *d, unsigned variant, need *n) {
   const hx__cl_program *const first = &d->program[HX__FIRST_PRODUCT];
   for (int layout = 0; layout < HX__LAYOUTS; layout++)
     for (const hx__kernel_row *row = NULL;
          (row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local)) != NULL;) {
       if (row->rate[layout] == 0 || (layout == HX__LAYOUT_NN && row == first->row)) continue;
-      if (row < first->row && !first->kept) continue;
+      if (row < first->row && !first->from_cache) continue;
       if (variant--) continue;
       *n = need_of(d, HX__FIRST_PRODUCT);
       n->first = row;
@@ -205,11 +205,11 @@ static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way 
 static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
   *cached = false;
   if (!hx__address_space_available(BUILD_BYTES)) return "too little address space is left to build it";
-  /* First, as only what passed is kept: a row that was refused is not built again. */
+  /* First, as only what passed is cached: a row that was refused is not built again. */
   const char *why = try_all(d, index, n, from_cache);
   *cached = !why;
   if (why) why = try_all(d, index, n, from_source);
-  d->program[index].kept = *cached;
+  d->program[index].from_cache = *cached;
   return why;
 }
 

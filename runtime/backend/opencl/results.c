@@ -52,7 +52,7 @@ static hx__outcome read_into(hx__cl_stream *stream, hx__cl_inflight *f, hx__cl_r
   hx__log(HX__LOG_TRACE, "clEnqueueReadBuffer: %zu bytes of results: %d", f->bytes, code);
   if (code != CL_SUCCESS) f->event = NULL;
   if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueReadBuffer", code);
-  f->landing = l;
+  f->readback = l;
   l->busy = true;
   stream->copied += f->bytes;
   code = clFlush(queue);
@@ -70,7 +70,7 @@ static uint32_t word_of(const void *from, size_t word) {
 hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *f) {
   if (f->event) return HX__DONE;
   for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++) {
-    hx__cl_readback_buffer *const l = &stream->landing[i];
+    hx__cl_readback_buffer *const l = &stream->readback[i];
     if (l->busy) continue;
     return reserve(stream, l, f->bytes) ? read_into(stream, f, l, stream->results, f->out.mem, 0)
                                         : map(stream, f, stream->results);
@@ -88,10 +88,10 @@ hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f, cons
   const bool copies = stream->operands && stream->operand[0].mode == HX__MEMORY_COPY;
   f->event = f->computed = NULL;
   f->mapped = NULL;
-  f->landing = NULL;
+  f->readback = NULL;
   if (f->host && !stream->device->unified) stream->copied += f->bytes;
-  if (stream->keep && f->compared) return hx__cl_resident_read_ends(stream, f, work);
-  if (stream->keep || f->host) return hx__cl_mark_end(stream, &f->event);
+  if (stream->resident && f->compared) return hx__cl_resident_read_ends(stream, f, work);
+  if (stream->resident || f->host) return hx__cl_mark_end(stream, &f->event);
   if (!stream->results || !copies || !long_apart(f)) return map(stream, f, stream->queue);
   const hx__outcome outcome = hx__cl_mark_end(stream, &f->computed);
   return outcome == HX__DONE ? hx__cl_results_start_waiting(stream, f) : outcome;
@@ -113,16 +113,16 @@ void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
     hx__cl_buffer_release(&f->out);
   release_event(&f->event);
   release_event(&f->computed);
-  if (f->landing) f->landing->busy = false;
+  if (f->readback) f->readback->busy = false;
   f->mapped = NULL;
-  f->landing = NULL;
+  f->readback = NULL;
   free(f->host);
   f->host = NULL;
   if (code != CL_SUCCESS)
     hx__cl_failed(stream->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
   for (unsigned i = 0; i < HX__MAX_INFLIGHT && !stream->base.timed_out; i++)
-    if (stream->flight[i].computed)
-      hx__cl_results_start_waiting(stream, &stream->flight[i]); /* what fails is seen when it is awaited */
+    if (stream->inflight[i].computed)
+      hx__cl_results_start_waiting(stream, &stream->inflight[i]); /* what fails is seen when it is awaited */
 }
 
 /* The same without a pinned block: through a result buffer of the stream, which the host maps. */
@@ -137,7 +137,7 @@ static hx__outcome map_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem 
 }
 
 hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem from, size_t at, size_t bytes) {
-  hx__cl_readback_buffer *const l = &stream->landing[0];
+  hx__cl_readback_buffer *const l = &stream->readback[0];
   const size_t last = bytes / 4 - 1;
   f->bytes = bytes;
   f->computed = NULL;
@@ -157,11 +157,11 @@ hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem
 
 void hx__cl_results_close(hx__cl_stream *stream) {
   for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++)
-    if (stream->landing[i].block) hx__cl_free(&stream->device->base, stream->landing[i].block);
+    if (stream->readback[i].block) hx__cl_free(&stream->device->base, stream->readback[i].block);
 }
 
 const void *hx__cl_results_of(const hx__cl_inflight *f) {
-  return f->host ? f->host : f->landing ? f->landing->p : f->mapped;
+  return f->host ? f->host : f->readback ? f->readback->p : f->mapped;
 }
 
 /* A slot of no element: joined to another it changes nothing. */
@@ -208,8 +208,8 @@ static void reject(hx__cl_stream *stream) {
   bool mirrored = false;
   for (size_t i = 0; i < stream->operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
-    if (!o->held || o->of_run) continue;
-    hx__mirror_invalidate(o->held);
+    if (!o->mirror || o->of_run) continue;
+    hx__mirror_invalidate(o->mirror);
     mirrored = true;
   }
   if (mirrored)
@@ -228,8 +228,8 @@ bool hx__cl_deliver(hx__stream *base, const hx__request *request, hx__inflight *
     reject(stream);
     return false;
   }
-  if (stream->keep) {
-    stream->kept += part.count;
+  if (stream->resident) {
+    stream->resident_slices += part.count;
     return true;
   }
   const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;

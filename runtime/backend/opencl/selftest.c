@@ -45,7 +45,7 @@ static uint32_t *elements(hx_op op, hx_type type, size_t n, bool special) {
  * whose bits differ. An error here comes again in the case. */
 static void fill_with_pattern(hx__cl_stream *stream) {
   static uint32_t pattern[PATTERN_BYTES / sizeof(uint32_t)];
-  hx__cl_buffer *const out = &stream->flight[stream->next].out;
+  hx__cl_buffer *const out = &stream->inflight[stream->next].out;
   memset(pattern, PATTERN & 0xff, sizeof pattern);
   if (hx__cl_buffer_reserve(stream->device, out, sizeof pattern, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR) == HX__DONE)
     clEnqueueWriteBuffer(stream->queue, out->mem, CL_TRUE, 0, sizeof pattern, pattern, 0, NULL, NULL);
@@ -183,9 +183,9 @@ static const product products[] = {
     {1, 9, 0, 1, 600, true, false, 0.5f, false},
 };
 
-/* keep: C has a beta, stays on the device, and is fetched. */
+/* resident: C has a beta, stays on the device and is fetched. */
 static const char *test_product(hx__stream *stream, const hx__cl_program *p, const product *c, hx__memory_mode mode,
-                                bool keep) {
+                                bool resident) {
   const size_t m = c->tiles_m * p->tile_m + c->rest_m, n = c->tiles_n * p->tile_n + c->rest_n, k = c->k;
   const size_t pad_b = c->vec4_b ? 4 : 1, lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + pad_b;
   const size_t a_rows = c->trans_a ? k : m, b_rows = c->trans_b ? n : k;
@@ -205,13 +205,13 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
     g.b_rs = c->trans_b ? 1 : ldb;
     g.b_cs = c->trans_b ? ldb : 1;
     g.ldc = n;
-    for (size_t i = 0; m > 1 && i < k; i++) { /* a sum that is -0, which what is filled in past the last k must keep */
+    for (size_t i = 0; m > 1 && i < k; i++) { /* a sum that is -0, which zeros past the last k must not change */
       a[1 + (m - 1) * g.a_rs + i * g.a_cs] = 0x0d800000u; /* 2^-100 */
       b[1 + i * g.b_rs] = 0x8d800000u;
     }
     g.alpha = c->alpha;
-    g.beta = keep ? -0.5f : 0.0f;
-    for (size_t i = 0; keep && i < m * n; i++) got[i] = want[i] = (float)(i % 7) - 3.0f;
+    g.beta = resident ? -0.5f : 0.0f;
+    for (size_t i = 0; resident && i < m * n; i++) got[i] = want[i] = (float)(i % 7) - 3.0f;
     g.c = want;
     cpu->gemm(&g, blocking, NULL, NULL, scratch);
     g.c = got;
@@ -223,15 +223,16 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
                            .trans_b = c->trans_b};
     const hx__array arrays[2] = {{.p = g.a, .rows = a_rows, .cols = lda - 4, .ld = lda, .mode = mode},
                                  {.p = g.b, .rows = b_rows, .cols = ldb - pad_b, .ld = ldb, .mode = mode}};
-    hx__resident_output kept = {.mirror = keep ? hx__cl_mirror_create(stream->device, got, m * n * sizeof *got) : NULL};
+    hx__resident_output output = {.mirror =
+                                      resident ? hx__cl_mirror_create(stream->device, got, m * n * sizeof *got) : NULL};
     const hx__request request = {
-        .work = &work, .kernels = cpu, .arrays = arrays, .resident = kept.mirror ? &kept : NULL};
+        .work = &work, .kernels = cpu, .arrays = arrays, .resident = output.mirror ? &output : NULL};
     bool unused;
     hx__outcome outcome = hx__cl_run_once(stream, &request, &unused);
-    if (kept.mirror) {
-      const hx__array result = {.p = got, .rows = m, .cols = n, .ld = n, .mirror = kept.mirror};
-      if (outcome == HX__DONE && kept.complete) outcome = hx__cl_fetch(stream, &result);
-      hx__cl_mirror_destroy(stream->device, kept.mirror);
+    if (output.mirror) {
+      const hx__array result = {.p = got, .rows = m, .cols = n, .ld = n, .mirror = output.mirror};
+      if (outcome == HX__DONE && output.complete) outcome = hx__cl_fetch(stream, &result);
+      hx__cl_mirror_destroy(stream->device, output.mirror);
     }
     const bool same = memcmp(got, want, m * n * sizeof *got) == 0;
     why = outcome != HX__DONE ? no_answer : same ? NULL : fault_of(got, m * n * sizeof *got);

@@ -10,7 +10,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
 
-#define BLIND_PATIENCE_NS 5000000000u
+#define BLIND_LIMIT_NS 5000000000u
 #define CPU_GRAIN 16u /* leaves: enough work for one item a leaf on a few cores */
 
 static const hx__cl_program *product_of(const hx__cl_stream *stream) {
@@ -50,9 +50,9 @@ hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
   stream->product = hx__need_index(hx__device_needs(device, HX__NEED_MATMUL, tile));
   const bool unlimited =
       config->timeout_ms == HX__TIMEOUT_OFF || (config->timeout_ms == HX__TIMEOUT_AUTO && device->never_times_out);
-  stream->patience_ns = unlimited                                ? UINT64_MAX
-                        : config->timeout_ms == HX__TIMEOUT_AUTO ? BLIND_PATIENCE_NS
-                                                                 : config->timeout_ms * UINT64_C(1000000);
+  stream->limit_ns = unlimited                                ? UINT64_MAX
+                     : config->timeout_ms == HX__TIMEOUT_AUTO ? BLIND_LIMIT_NS
+                                                              : config->timeout_ms * UINT64_C(1000000);
   stream->copy_inputs = device->never_times_out && config->timeout_ms < HX__TIMEOUT_OFF;
   return &stream->base;
 }
@@ -61,7 +61,7 @@ void hx__cl_stream_close(hx__stream *base) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   if (base->timed_out && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
   if (!hx__cl_is_lost(stream)) {
-    for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) hx__cl_buffer_release(&stream->flight[i].out);
+    for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) hx__cl_buffer_release(&stream->inflight[i].out);
     hx__cl_buffer_release(&stream->tickets);
     hx__cl_buffer_release(&stream->partials);
     hx__cl_buffer_release(&stream->part);
@@ -77,7 +77,7 @@ void hx__cl_stream_close(hx__stream *base) {
     hx__cl_release_kernels(stream->kernels.copy);
     hx__cl_release_kernels(stream->kernels.store);
     if (stream->uploaded) clReleaseEvent(stream->uploaded);
-    if (stream->straggler) clReleaseEvent(stream->straggler);
+    if (stream->leftover) clReleaseEvent(stream->leftover);
     if (stream->uploads) clReleaseCommandQueue(stream->uploads);
     if (stream->results) clReleaseCommandQueue(stream->results);
     clReleaseCommandQueue(stream->queue);
@@ -88,7 +88,7 @@ void hx__cl_stream_close(hx__stream *base) {
 
 hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__inflight **ticket) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
-  hx__cl_inflight *const f = &stream->flight[stream->next];
+  hx__cl_inflight *const f = &stream->inflight[stream->next];
   *ticket = NULL;
   if (hx__cl_is_lost(stream)) return HX__FAILED;
   const uint64_t before = stream->copied;
@@ -96,7 +96,7 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   f->product = request->work->matmul;
   hx__outcome outcome = (f->product ? hx__cl_launch_matmul : hx__cl_launch_reduce)(stream, request, chunk, f);
   f->compared = !stream->self_test.active && hx__spot_check_is_possible(request, base->device);
-  if (outcome == HX__DONE && stream->keep) outcome = hx__cl_resident_store_chunk(stream, request->work, f);
+  if (outcome == HX__DONE && stream->resident) outcome = hx__cl_resident_store_chunk(stream, request->work, f);
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f, request->work);
   if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->upcoming);
   if (outcome == HX__DONE) {
@@ -122,7 +122,7 @@ hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
   if (outcome != HX__DONE) {
     state = CL_COMPLETE;
   } else if (!f->event) {
-    state = CL_SUBMITTED; /* those before it are late */
+    state = CL_SUBMITTED; /* those before it have not ended */
   } else if (atomic_load(deadline_ns) == UINT64_MAX) {
     const cl_int code = clWaitForEvents(1, &f->event);
     hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
@@ -143,7 +143,7 @@ hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
 
 /* Whether nothing that was on its way to the device is any more. */
 static bool uploads_ended(const hx__cl_stream *stream) {
-  const cl_event events[] = {stream->staging.event[0], stream->staging.event[1], stream->uploaded, stream->straggler};
+  const cl_event events[] = {stream->staging.event[0], stream->staging.event[1], stream->uploaded, stream->leftover};
   for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)
     if (events[i] && hx__cl_state_of(events[i]) > CL_COMPLETE) return false;
   return true;
@@ -154,19 +154,19 @@ bool hx__cl_recovered(hx__stream *base) {
   if (!base->timed_out) return true;
   if (hx__cl_is_lost(stream)) return false;
   for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) {
-    hx__cl_inflight *const f = &stream->flight[i];
+    hx__cl_inflight *const f = &stream->inflight[i];
     const cl_event end = f->event ? f->event : f->computed;
     const cl_int state = end ? hx__cl_state_of(end) : CL_COMPLETE;
     if (state > CL_COMPLETE) return false;
-    if (state < 0 && hx__cl_failed(stream->device, "a late command", state) == HX__FAILED) return false;
+    if (state < 0 && hx__cl_failed(stream->device, "a command that timed out", state) == HX__FAILED) return false;
     if (end) hx__cl_results_end(stream, f, state == CL_COMPLETE);
   }
   if (!uploads_ended(stream)) return false;
-  cl_event const mark = stream->straggler;
-  stream->straggler = NULL;
+  cl_event const mark = stream->leftover;
+  stream->leftover = NULL;
   if (mark) clReleaseEvent(mark);
   base->timed_out = false;
   hx__cl_unbind(stream);
-  hx__log(HX__LOG_INFO, "%s is back: its late chunk has ended", stream->device->base.name);
+  hx__log(HX__LOG_INFO, "%s is back: its chunk that timed out has ended", stream->device->base.name);
   return !hx__cl_is_lost(stream);
 }

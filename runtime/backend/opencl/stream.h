@@ -28,10 +28,10 @@ typedef struct hx__cl_operand {
   hx__memory_mode mode; /* as used: copy where the wanted one could not be had */
   hx__cl_hostptr *hostptr;
   hx__cl_block *coarse;
-  hx__mirror *held; /* the device's copy of all of it: of memory/, or of this run */
+  hx__mirror *mirror; /* the device's copy of all of it, for this run or longer */
   bool of_run;
   const hx__cl_block *block; /* copy mode: what is pinned of it; NULL: nothing */
-  hx__cl_buffer copy;        /* copy mode without held: the region it holds */
+  hx__cl_buffer copy;        /* copy mode without a mirror: the region in it */
   hx__cl_region region;
   bool holds;
 } hx__cl_operand;
@@ -66,15 +66,15 @@ typedef struct hx__cl_target {
   float beta;
 } hx__cl_target;
 
-/* A chunk in flight. Given up, it owns its block, and with it the stream, until its event completes. */
+/* A chunk in flight. After a timeout it owns its block, and with it the stream, until its event completes. */
 typedef struct hx__cl_inflight {
   hx__chunk chunk;
-  hx__cl_buffer out; /* slots, or t; kept for the next chunk */
-  cl_event event;    /* the results are there; NULL: nothing is in flight, or they wait for a landing */
+  hx__cl_buffer out; /* slots, or t; reused by the next chunk */
+  cl_event event;    /* the results are there; NULL: nothing is in flight, or they wait for a readback buffer */
   cl_event computed; /* where they are read beside kernels: before that */
-  void *mapped;      /* results, where they are not in a landing, */
+  void *mapped;      /* results, if they are not in a readback buffer, */
   void *host;        /* nor here: more of them than a buffer takes. NULL: they are not */
-  hx__cl_readback_buffer *landing;
+  hx__cl_readback_buffer *readback;
   size_t bytes; /* of the results there */
   bool product;
   bool joined;   /* a reduction's: one slot for each field, of all its leaves */
@@ -118,13 +118,13 @@ typedef struct hx__cl_stream {
   cl_command_queue uploads; /* beside kernels, on devices with memory of their own; NULL: on queue as well */
   cl_command_queue results; /* likewise, of what kernels have computed */
   size_t previous;          /* first slice of the chunk before this one; SIZE_MAX: there was none */
-  cl_event straggler;       /* behind what a late run has left on the queue; NULL: nothing */
+  cl_event leftover;        /* behind the commands of a run that timed out; NULL: none */
   cl_event uploaded;        /* the last one on uploads that no kernel waits for yet; NULL: none */
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
   hx__cl_self_test_state self_test;
-  bool copy_inputs;     /* a timeout set by hand on a CPU-type device: late chunks may then be given up */
-  uint64_t patience_ns; /* with what comes without a prediction: uploads; UINT64_MAX: as long as it takes */
-  bool joins;           /* reductions: chunks are joined on the device where they can be */
+  bool copy_inputs;  /* a timeout set by hand on a CPU-type device: chunks may then time out */
+  uint64_t limit_ns; /* of waits without a prediction, as for uploads; UINT64_MAX: none */
+  bool joins;        /* reductions: chunks are joined on the device where they can be */
   hx__cl_kernels kernels;
 
   hx__copy_threads copiers; /* of the run's request */
@@ -139,14 +139,14 @@ typedef struct hx__cl_stream {
   bool back; /* the last launch for few rows of C went so: they go to and fro over B, of which a cache holds an end */
   hx__cl_staging staging;
 
-  hx__resident_output *keep; /* of the run: C stays here */
-  size_t kept, slices;       /* of the run: those that are in keep->to, and all */
-  size_t most_bytes;         /* of results of a chunk of the run */
+  hx__resident_output *resident;  /* of the run: C stays here; NULL: it goes to the host */
+  size_t resident_slices, slices; /* of the run: those in the resident output, and all */
+  size_t most_bytes;              /* of results of a chunk of the run */
 
   uint64_t copied;
   size_t unsent; /* bytes of an array that nobody wanted any more */
-  hx__cl_readback_buffer landing[HX__CL_READBACK_BUFFERS];
-  hx__cl_inflight flight[HX__MAX_INFLIGHT];
+  hx__cl_readback_buffer readback[HX__CL_READBACK_BUFFERS];
+  hx__cl_inflight inflight[HX__MAX_INFLIGHT];
   unsigned next; /* of them */
 } hx__cl_stream;
 
@@ -171,7 +171,7 @@ static inline bool hx__cl_is_lost(const hx__cl_stream *stream) {
 cl_int hx__cl_state_of(cl_event event);
 /* The same, asleep until it has completed or the deadline is there; expected_ns: when it may be so, 0: unknown. */
 cl_int hx__cl_wait_until(cl_event event, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
-/* Waits for an event as long as the stream has patience. HX__TIMED_OUT: the stream takes no work until it has ended. */
+/* Waits for an event at most for the stream's limit. HX__TIMED_OUT: the stream takes no work until it has ended. */
 hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event);
 /* Kernels launched after this call wait, on the device, for everything uploaded before it. */
 hx__outcome hx__cl_await_uploads(hx__cl_stream *stream);
@@ -179,7 +179,7 @@ hx__outcome hx__cl_await_uploads(hx__cl_stream *stream);
  */
 hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end);
 /* What was launched of a chunk that is not to be delivered may read the caller's memory: it is waited for, as long as
- * the stream has patience. After an error only on devices that are waited for for ever. Returns the outcome, or
+ * the stream's limit allows. After an error only on devices that are waited for for ever. Returns the outcome, or
  * HX__TIMED_OUT.
  */
 hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome);
@@ -197,16 +197,16 @@ void hx__cl_unbind(hx__cl_stream *stream);
 #define HX__CL_RETAINED_BYTES \
   ((size_t)64 << 20) /* of a buffer that outlives the run, and of a product's result block */
 
-/* After the kernels of a chunk: how its results come, to their event; come: those that waited for a landing, if there
- * is one now; end: the chunk lets go of what it holds. */
-hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *flight, const hx__work *work);
-hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *flight);
-void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *flight, bool right);
+/* After the kernels of a chunk: how its results come, to their event; come: those that waited for a readback buffer, if
+ * there is one now; end: the chunk lets go of what it holds. */
+hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *inflight, const hx__work *work);
+hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *inflight);
+void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *inflight, bool right);
 /* Between runs: reads part of a result that stays on the device into memory of the stream (hx__cl_results_of), so that
  * a read that times out may still write it. HX__FAILED: twice it did not arrive, though the driver said so. */
-hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *flight, cl_mem from, size_t at, size_t bytes);
+hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *inflight, cl_mem from, size_t at, size_t bytes);
 /* Where the host finds the results of a chunk, or what hx__cl_read_result has read. */
-const void *hx__cl_results_of(const hx__cl_inflight *flight);
+const void *hx__cl_results_of(const hx__cl_inflight *inflight);
 void hx__cl_results_close(hx__cl_stream *stream);
 
 /* The stream's tickets, zero. */
@@ -249,9 +249,9 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *work, hx__chunk chun
 /* C that stays on the device: what it begins with; a chunk's block stored into it, unless its kernels did so; and as
  * their target, if a launch of all of the product (or several, in_parts) can write it. mem is NULL if it cannot. */
 hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *work);
-/* Reads the first and the last element of a chunk of that C to flight->ends. */
-hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *flight, const hx__work *work);
-hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *work, const hx__cl_inflight *flight);
+/* Reads the first and the last element of a chunk of that C to inflight->ends. */
+hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *inflight, const hx__work *work);
+hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *work, const hx__cl_inflight *inflight);
 hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, bool in_parts);
 hx__outcome hx__cl_fetch(hx__stream *stream, const hx__array *array);
 hx__outcome hx__cl_view_of(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);

@@ -57,7 +57,8 @@ static hx__outcome stage_half(hx__cl_stream *stream, unsigned *half) {
 /* Where a buffer is written: beside kernels where they do not read what was there before. */
 static cl_command_queue queue_to(const hx__cl_stream *stream, cl_mem to) {
   for (size_t i = 0; i < stream->operands && stream->uploads; i++)
-    if (stream->operand[i].held && ((const hx__cl_mirror *)stream->operand[i].held)->mem == to) return stream->uploads;
+    if (stream->operand[i].mirror && ((const hx__cl_mirror *)stream->operand[i].mirror)->mem == to)
+      return stream->uploads;
   return stream->queue;
 }
 

@@ -41,7 +41,7 @@ cl_int hx__cl_wait_until(cl_event event, uint64_t expected, const _Atomic uint64
 }
 
 hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event) {
-  const _Atomic uint64_t till = stream->patience_ns == UINT64_MAX ? UINT64_MAX : hx__now_ns() + stream->patience_ns;
+  const _Atomic uint64_t till = stream->limit_ns == UINT64_MAX ? UINT64_MAX : hx__now_ns() + stream->limit_ns;
   cl_int state = CL_COMPLETE;
   if (till == UINT64_MAX) {
     const cl_int code = clWaitForEvents(1, &event);
@@ -89,16 +89,16 @@ static void finish_lost(hx__cl_stream *stream) {
 }
 
 hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome) {
-  if (outcome == HX__FAILED && stream->patience_ns == UINT64_MAX && stream->device->base.never_times_out)
+  if (outcome == HX__FAILED && stream->limit_ns == UINT64_MAX && stream->device->base.never_times_out)
     finish_lost(stream);
   if (outcome != HX__NO_MEMORY && outcome != HX__SUPERSEDED) return outcome;
   hx__outcome end = hx__cl_await_uploads(stream);
-  if (end == HX__DONE) end = hx__cl_mark_end(stream, &stream->straggler);
-  if (end == HX__DONE) end = hx__cl_await(stream, stream->straggler);
+  if (end == HX__DONE) end = hx__cl_mark_end(stream, &stream->leftover);
+  if (end == HX__DONE) end = hx__cl_await(stream, stream->leftover);
   if (end == HX__TIMED_OUT) return end;
   if (end == HX__NO_MEMORY) finish_all(stream); /* not even for an event: the gate has the limit */
-  cl_event const mark = stream->straggler;
-  stream->straggler = NULL;
+  cl_event const mark = stream->leftover;
+  stream->leftover = NULL;
   if (mark) clReleaseEvent(mark);
   return end == HX__FAILED ? end : outcome;
 }
