@@ -38,14 +38,14 @@ _Static_assert(HX__NEEDS <= 62, "need bits 62 and 63 have a meaning of their own
 typedef struct hx__device {
   const hx__backend *backend;
   char name[128], vendor[64], driver[64];
-  hx_device_kind kind;  /* what hx_device_info says; hx decides by the properties below */
-  uint32_t words;       /* the words of HX_DEVICES that name it, as HX__DEV_ bits */
-  bool is_host_cpu;     /* the CPU itself: computes on the caller's threads, also in a forked child */
-  bool is_discrete;     /* has memory and power of its own: its energy is not in the processor's counters */
-  bool uses_cpu_cores;  /* its kernels run on the cores of the host */
-  bool reads_at_submit; /* has read all operands when submit returns */
+  hx_device_kind kind;    /* what hx_device_info says; hx decides by the properties below */
+  uint32_t words;         /* the words of HX_DEVICES that name it, as HX__DEV_ bits */
+  bool is_host_cpu;       /* the CPU itself: computes on the caller's threads, also in a forked child */
+  bool is_discrete;       /* has memory and power of its own: its energy is not in the processor's counters */
+  bool uses_cpu_cores;    /* its kernels run on the cores of the host */
+  bool reads_at_submit;   /* has read all operands when submit returns */
   bool reports_cancelled; /* its driver is known to report every command that it cancels */
-  bool never_times_out; /* its kernels read the caller's pages and cannot be stopped: chunks are waited for */
+  bool never_times_out;   /* its kernels read the caller's pages and cannot be stopped: chunks are waited for */
   uint32_t compute_units;
   uint64_t memory_bytes;
   uint64_t max_alloc;              /* bytes of one allocation; 0: no less than memory_bytes */
