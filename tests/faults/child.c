@@ -15,7 +15,6 @@
 #include "reference/ref.h"
 
 enum { N = 40007, M = 24, COLUMNS = 20, K = 530, CELLS = M * COLUMNS, FIELDS = 3 };
-#define RESULT sizeof want[0][0]
 enum { GRACE_MS = 250, SETTLE_MS = 1000, DEVICE_NOT_AVAILABLE = -2, NVIDIA_LOST = -9999 };
 
 static cell_result *out;
@@ -23,8 +22,7 @@ static layer_fault_t *layer;
 static const cell *at;
 static hx_context *hx;
 static float *a, *b, *c, *r, *x, *y;
-static float want[2][2][CELLS]; /* by round, so that a result of the round before is wrong: with beta 0, and 0.5 */
-static const float kAlpha[2] = {1.5f, -2.5f};
+static float want[CELLS]; /* of the product that runs */
 static int32_t *ints;
 static bool own_b, own_r;
 
@@ -110,14 +108,15 @@ static void reduce(hx_op op, hx_type type, const void *from, const void *with, s
              (unsigned long long)got.u64, (unsigned long long)wanted.u64);
 }
 
-static void fields(float share) {
-  hx_field f[FIELDS] = {{HX_SUM, HX_F32, x, NULL}, {HX_MAX, HX_I32, ints, NULL}, {HX_DOT, HX_F32, y, x}};
+static void fields(int from, float share) {
+  hx_field f[FIELDS] = {
+      {HX_SUM, HX_F32, x + from, NULL}, {HX_MAX, HX_I32, ints + from, NULL}, {HX_DOT, HX_F32, y + from, x + from}};
   hx_value got[FIELDS];
-  hx_task t = hx_reduce_soa(f, FIELDS, N, got);
+  hx_task t = hx_reduce_soa(f, FIELDS, N - 1, got);
   bool ok;
   run(&t, share, false, false, &ok, "structure of arrays");
   for (int i = 0; ok && i < FIELDS; i++)
-    if (got[i].u64 != ref_reduce(f[i].op, f[i].type, f[i].x, f[i].y, N).u64)
+    if (got[i].u64 != ref_reduce(f[i].op, f[i].type, f[i].x, f[i].y, N - 1).u64)
       complain(&out->wrong, "field %d share %g", i, (double)share);
 }
 
@@ -125,27 +124,36 @@ static void old_c(float *into) {
   for (int i = 0; i < CELLS; i++) into[i] = (float)(i % 11) - 5.0f;
 }
 
-/* round and with_beta: 0 or 1, indices of `want`. */
-static void product(int round, int with_beta, float *into, float share, bool async, bool resident) {
+/* Each product has an alpha of its own, so that old contents of a buffer are never right. */
+static float next_alpha(void) {
+  static float alpha = 1.25f;
+  return alpha += 0.25f;
+}
+
+static void product(bool with_beta, float *into, float share, bool async, bool resident) {
   old_c(into);
   if (resident) {
     hx_status s;
-    TIMED("hx_modified", s = hx_modified(hx, into, RESULT));
+    TIMED("hx_modified", s = hx_modified(hx, into, sizeof want));
     well(s, true);
   }
   hx_task t = hx_matmul(M, COLUMNS, K, a, b, into);
-  t.matmul.alpha = kAlpha[round];
+  t.matmul.alpha = next_alpha();
   t.matmul.beta = with_beta ? 0.5f : 0.0f;
+  struct hx_matmul_args w = t.matmul;
+  w.c = want;
+  old_c(want);
+  ref_matmul(&w);
   bool ok;
   run(&t, share, async, resident, &ok, "product");
   if (ok && resident) {
     hx_status s;
-    TIMED("hx_sync", s = hx_sync(hx, into, RESULT));
+    TIMED("hx_sync", s = hx_sync(hx, into, sizeof want));
     /* A shortage is of the moment, and the result is still on the device. */
-    if (s == HX_OUT_OF_MEMORY) TIMED("hx_sync", s = hx_sync(hx, into, RESULT));
+    if (s == HX_OUT_OF_MEMORY) TIMED("hx_sync", s = hx_sync(hx, into, sizeof want));
     ok = well(s, true);
   }
-  if (ok && memcmp(into, want[round][with_beta], RESULT) != 0)
+  if (ok && memcmp(into, want, sizeof want) != 0)
     complain(&out->wrong, "product, beta %g, share %g%s", with_beta ? 0.5 : 0.0, (double)share,
              resident ? ", resident" : "");
 }
@@ -159,24 +167,13 @@ static void *get(size_t bytes, bool *own) {
 }
 
 static void make_data(void) {
-  a = malloc(sizeof(float) * M * K), c = malloc(RESULT);
+  a = malloc(sizeof(float) * M * K), c = malloc(sizeof want);
   x = malloc(sizeof(float) * N), y = malloc(sizeof(float) * N), ints = malloc(sizeof(int32_t) * N);
   if (!a || !c || !x || !y || !ints) exit(3);
   data_fill(HX_F32, DATA_SIGNED, 1, a, M * K);
   data_fill(HX_F32, DATA_EXPONENTS, 3, x, N);
   data_fill(HX_F32, DATA_SIGNED, 4, y, N);
   data_fill(HX_I32, DATA_SIGNED, 5, ints, N);
-}
-
-static void make_wants(void) {
-  data_fill(HX_F32, DATA_SIGNED, 2, b, K * COLUMNS);
-  for (int i = 0; i < 4; i++) {
-    float *const c_of = want[i / 2][i % 2];
-    struct hx_matmul_args w = hx_matmul(M, COLUMNS, K, a, b, c_of).matmul;
-    old_c(c_of);
-    w.alpha = kAlpha[i / 2], w.beta = i % 2 ? 0.5f : 0.0f;
-    ref_matmul(&w);
-  }
 }
 
 static void advise(void *p, size_t bytes, unsigned advice, bool own) {
@@ -194,22 +191,23 @@ static void let_it_know(void) {
   sleep_ms(GRACE_MS);
 }
 
+/* The second round reads everything from one element on, so that results of the first are wrong there. */
 static void work(void) {
   static const float kShares[] = {0.5f, 1.0f};
   for (int round = 0; round < 2; round++) {
     const float share = kShares[round];
-    reduce(HX_SUM, HX_F32, x + 1, NULL, N - 1, share, false);
-    reduce(HX_DOT, HX_F32, x, y, N, 0.5f, round == 1);
-    reduce(HX_ARGMIN, HX_I32, ints, NULL, N, share, false);
+    reduce(HX_SUM, HX_F32, x + 1 + round, NULL, N - 2, share, false);
+    reduce(HX_DOT, HX_F32, x + round, y, N - 1, 0.5f, round == 1);
+    reduce(HX_ARGMIN, HX_I32, ints + round, NULL, N - 1, share, false);
     let_it_know();
-    fields(share);
-    product(round, 0, c, 0.5f, false, false);
-    product(round, 1, c, share, true, false);
+    fields(round, share);
+    product(false, c, 0.5f, false, false);
+    product(true, c, share, true, false);
     if (round == 0) advise(b, sizeof(float) * K * COLUMNS, HX_READ_MOSTLY, own_b);
-    if (round == 0) advise(r, RESULT, HX_RESIDENT, own_r);
+    if (round == 0) advise(r, sizeof want, HX_RESIDENT, own_r);
     let_it_know();
-    product(round, 0, r, 1.0f, false, own_r);
-    product(round, 1, r, share, false, own_r);
+    product(false, r, 1.0f, false, own_r);
+    product(true, r, share, false, own_r);
   }
 }
 
@@ -289,14 +287,14 @@ int child_main(const cell *which, cell_result *result, const long *live, const c
   if (!(hx = open_one())) return 3;
   if (at->arm == ARM_READY || at->kind != F_HANG) ready();
   atomic_store(&layer->armed, 1);
-  b = get(sizeof(float) * K * COLUMNS, &own_b), r = get(RESULT, &own_r);
-  make_wants();
+  b = get(sizeof(float) * K * COLUMNS, &own_b), r = get(sizeof want, &own_r);
+  data_fill(HX_F32, DATA_SIGNED, 2, b, K * COLUMNS);
   hx_status s;
   TIMED("hx_register", s = hx_register(hx, x, sizeof(float) * N));
   const bool registered = well(s, false);
   work();
   reduce(HX_SUM, HX_F32, x, NULL, N, -1, false); /* later calls: hx decides */
-  product(1, 1, c, -1, false, false);
+  product(true, c, -1, false, false);
   const bool says_lost =
       at->code == DEVICE_NOT_AVAILABLE || at->code == NVIDIA_LOST; /* hx_close may be what meets it */
   const bool lost = at->kind == F_HANG || says_lost || any_lost();
