@@ -19,7 +19,7 @@ typedef struct line {
   bench_row row;
   char size[72], core[40];
   double of_ceiling;
-  const char *library;
+  const char *peer;
   library_words installed, best;
 } line;
 
@@ -31,7 +31,7 @@ static const bench_column columns[] = {
     LINE(row.rate, .head = "", .kind = BENCH_NUMBER, .width = 7, .digits = 1),
     LINE(of_ceiling, .head = "ceil", .kind = BENCH_PERCENT, .width = 5),
     LINE(row.reps, .head = "runs", .kind = BENCH_SIZE, .width = 4),
-    LINE(library, .head = "library", .width = -8),
+    LINE(peer, .head = "library", .width = -8),
     LINE(installed.rate, .head = "rate", .kind = BENCH_CHARS, .width = 6),
     LINE(installed.ratio, .head = "hx/it, installed", .kind = BENCH_CHARS, .width = -17),
     LINE(best.rate, .head = "rate", .kind = BENCH_CHARS, .width = 6),
@@ -42,7 +42,7 @@ static const bench_table table = BENCH_TABLE(columns), task_table = {columns, TA
 static const bench_table library_table = {columns + TASK_COLUMNS, sizeof columns / sizeof columns[0] - TASK_COLUMNS};
 
 typedef struct mean_line {
-  const char *name, *library;
+  const char *name, *peer;
   size_t tasks;
   char installed[16];
   double best;
@@ -52,7 +52,7 @@ typedef struct mean_line {
 static const bench_column mean_columns[] = {
     MEAN(name, .head = "geometric means of hx / library", .flags = BENCH_CUT, .width = -36),
     MEAN(tasks, .head = "tasks", .kind = BENCH_SIZE, .width = 5),
-    MEAN(library, .head = "library", .gap = 1, .width = -22),
+    MEAN(peer, .head = "library", .gap = 1, .width = -22),
     MEAN(installed, .head = "as installed", .kind = BENCH_CHARS, .width = 12),
     MEAN(best, .head = "at its best", .kind = BENCH_NUMBER, .width = 12, .digits = 3),
 };
@@ -89,7 +89,7 @@ void bench_versus_lines(FILE *f, const bench_session *session, const bench_resul
   for (size_t v = 0; v < session->options->vs_count; v++) {
     const bench_versus *installed = find_versus(results, row, v, false), *best = find_versus(results, row, v, true);
     if (!installed && !best) continue;
-    l.library = session->options->vs[v].peer->name;
+    l.peer = session->options->vs[v].peer->name;
     l.installed = words_of(installed);
     l.best = words_of(best);
     snprintf(l.core, sizeof l.core, "%s%s", best ? best->core : "", best && best->runs > 1 ? " *" : "");
@@ -139,13 +139,13 @@ static void print_means(FILE *f, const bench_session *session, const bench_resul
   for (size_t v = 0; v < options->vs_count; v++) {
     const double installed = mean_ratio(results, of, v, false, &l.tasks);
     l.best = mean_ratio(results, of, v, true, &l.tasks);
-    l.library = options->vs[v].peer->name;
+    l.peer = options->vs[v].peer->name;
     /* "-": wrong in every task as installed, or another core type was asked for. */
     snprintf(l.installed, sizeof l.installed, isfinite(installed) ? "%.3f" : "-", installed);
     if (l.tasks) bench_print_row(f, &mean_table, &l);
   }
   l.best = mean_ratio(results, of, SIZE_MAX, true, &l.tasks);
-  l.library = "the fastest of them";
+  l.peer = "the fastest of them";
   *l.installed = '\0';
   if (l.tasks && options->vs_count > 1) bench_print_row(f, &mean_table, &l);
 }

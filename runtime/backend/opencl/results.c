@@ -205,7 +205,7 @@ static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
  * not to blame, and copies the operands anew. */
 static void reject(hx__cl_stream *stream) {
   const hx__device *const device = &stream->device->base;
-  bool mirrored = false;
+  bool mirrored = stream->resident && stream->resident->old_mirror;
   for (size_t i = 0; i < stream->operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     if (!o->mirror || o->of_run) continue;
