@@ -6,6 +6,7 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
+#include "runtime/run/fetch.h"
 #include "runtime/run/run.h"
 
 #define LONG_NS 10e9 /* A shorter call ends before a device is ready that is prepared beside it. */
@@ -53,8 +54,13 @@ static void add_report(hx_report *sum, const hx_report *part, double weight) {
 }
 
 /* A long product whose devices are still being found or built: half a second at a time, so that a device joins as soon
- * as it is ready. Rows (columns) of C do not depend on one another, so the bits are the same. */
+ * as it is ready. Rows (columns) of C do not depend on one another, so the bits are the same. Device-only results are
+ * fetched first, because that is all that can fail, and then no part of C is stored. */
 static hx_status run_in_pieces(hx_context *hx, const hx__work *w, unsigned threads, hx_report *report) {
+  uint64_t fetched = 0;
+  const hx_status ready = hx__fetch_for(&hx->table, w, NULL, false, &fetched);
+  if (ready != HX_OK) return ready;
+  if (report) report->bytes_copied += fetched;
   for (size_t done = 0, count; done < w->slices; done += count) {
     count = next_piece(hx, w, done, threads);
     const hx__chunk chunk = {done, count};
