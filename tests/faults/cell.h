@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "tests/layers/fault_layer.h"
+
 enum { TIMEOUT_MS = 300, MARGIN_MS = 3000, EXIT_MS = TIMEOUT_MS + 2000, READY_MS = 120000 };
 
 typedef enum fault_kind { F_ERROR, F_HANG, F_SLOW, F_LATE, F_SILENT, F_LOST, F_KINDS, F_NONE = F_KINDS } fault_kind;
@@ -43,7 +45,7 @@ typedef struct cell_result {
   unsigned wrong, bad, recovered, lost_results; /* bad: statuses that hx.h does not allow, and broken rules */
   char note[256];                               /* the first of these */
   char memory[16];                              /* the mode in use */
-  long live[8];                                 /* references held after hx_close */
+  long live[LAYER_OBJECTS];                     /* references held after hx_close */
   bool usable, finished;
 } cell_result;
 

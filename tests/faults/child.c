@@ -267,8 +267,8 @@ static bool any_lost(void) {
 /* After a hang, a late call or a loss, and with a device that is lost by an error, leaking is the design: what may
  * still be touched is not freed, and no call is made on its context. */
 static void leaks(const long *live, bool lost) {
-  static const char *const kObjects[] = {"contexts", "queues", "buffers",   "programs",
-                                         "kernels",  "events", "SVM blocks"};
+  static const char *const kObjects[] = {"contexts", "queues", "buffers",    "programs",
+                                         "kernels",  "events", "SVM blocks", "maps"};
   const bool promised = !lost && (at->kind == F_ERROR || at->kind == F_SLOW || at->kind == F_SILENT);
   for (int waited = 0; promised && live && !settled(live) && waited < SETTLE_MS; waited += 5) sleep_ms(5);
   for (int i = 0; i < LAYER_OBJECTS; i++) {

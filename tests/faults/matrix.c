@@ -28,7 +28,7 @@ typedef struct entry {
 typedef struct profile {
   entry entries[ENTRIES_MAX];
   int count;
-  long live[8];
+  long live[LAYER_OBJECTS];
   bool served;
 } profile;
 
@@ -95,7 +95,7 @@ static void make_profile(int mode, int dress) {
   read_profile(p, slots[0].log);
   printf("%s on %s: %s", kModes[mode], kDresses[dress].name,
          p->served ? "served; held at the end:" : "n/a, the device does not have it\n");
-  for (int i = 0; p->served && i < 7; i++) printf(" %ld%s", p->live[i], i < 6 ? "" : "\n");
+  for (int i = 0; p->served && i < LAYER_OBJECTS; i++) printf(" %ld%s", p->live[i], i + 1 < LAYER_OBJECTS ? "" : "\n");
   fflush(stdout);
 }
 
@@ -152,7 +152,7 @@ static void add_cells(int mode, int dress) {
 static void most_held(int dress, long most[8]) {
   memset(most, 0, 8 * sizeof *most);
   for (int mode = 0; mode < MODES; mode++)
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < LAYER_OBJECTS; i++)
       if (profiles[mode][dress].live[i] > most[i]) most[i] = profiles[mode][dress].live[i];
 }
 

@@ -33,7 +33,7 @@ typedef struct outcome {
 typedef struct shared {
   cell at;
   cell_result result;
-  long live[8]; /* of a child without a fault; has_live says whether that is known */
+  long live[LAYER_OBJECTS]; /* of a child without a fault; has_live says whether that is known */
   bool has_live;
   char fault_layer[512];
 } shared;

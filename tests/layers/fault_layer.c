@@ -9,6 +9,7 @@
  * - count: nothing happens, and the log ends with a line `count: ENTRY BEFORE SINCE` for each entry called.
  * With FAULT_ARM set calls count and faults begin when a file of that name appears, or the program sets
  * layer_fault.armed (fault_layer.h). FAULT_ONE_IN=N and FAULT_SEED instead of FAULT_FN: one call in N of any entry.
+ * FAULT_THEN=ENTRY: after the first fault, the next call of that entry returns FAULT_CODE.
  * Lines of the log: layer: fault: clFinish call 3 -> error -5. FAULT_FN=list logs `layer: entry NAME` for every entry,
  * so that a test can walk them all. */
 #include <pthread.h>
@@ -36,7 +37,8 @@ static cl_int status(int entry, cl_int from_driver) {
 
 static cl_int refused(int entry) {
   if (entry == at_clReleaseCommandQueue || entry == at_clReleaseMemObject || entry == at_clReleaseEvent ||
-      entry == at_clReleaseKernel || entry == at_clReleaseProgram || entry == at_clReleaseContext)
+      entry == at_clReleaseKernel || entry == at_clReleaseProgram || entry == at_clReleaseContext ||
+      entry == at_clEnqueueUnmapMemObject || entry == at_clEnqueueSVMUnmap)
     fault_live(entry, 0);
   return fault_code();
 }
@@ -71,7 +73,7 @@ static cl_int unexecuted(cl_command_queue q, WAITS) {
   static cl_int CL_API_CALL fault_##name parameters {          \
     switch (fault_plan_call(at_##name)) {                      \
       case FAULT_FAIL:                                         \
-        return fault_code();                                   \
+        return refused(at_##name);                             \
       case FAULT_SILENT:                                       \
         return enqueued(at_##name, unexecuted(q, n, w, e), e); \
       default:                                                 \
@@ -127,7 +129,7 @@ static void *CL_API_CALL find_extension(cl_platform_id platform, const char *nam
 static void *CL_API_CALL map_buffer(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, WAITS,
                                     cl_int *err) {
   void *const mapped = fault_clEnqueueMapBuffer(q, m, b, f, o, s, n, w, e, err);
-  if (mapped) fault_live(at_clEnqueueMapBuffer, e && *e);
+  if (mapped && e && *e) fault_live(at_clCreateUserEvent, 0);
   return mapped;
 }
 

@@ -13,6 +13,7 @@ typedef enum layer_object {
   LAYER_KERNEL,
   LAYER_EVENT,
   LAYER_SVM,
+  LAYER_MAP, /* maps that have not been undone, of buffers and of SVM */
   LAYER_OBJECTS
 } layer_object;
 

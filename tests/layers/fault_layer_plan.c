@@ -36,6 +36,7 @@ enum { NVIDIA_LOST = -9999 };
 
 _Thread_local int fault_plan_copies;
 static int target = -1;   /* FAULT_FN */
+static int second = -1;   /* FAULT_THEN */
 static unsigned long nth; /* FAULT_NTH: 0 is every call */
 static unsigned long one_in, seed;
 static kind what;
@@ -74,6 +75,7 @@ static void list(void) {
 
 void fault_plan_read(void) {
   const char *name = getenv("FAULT_FN"), *as = getenv("FAULT_KIND"), *returns = getenv("FAULT_CODE");
+  const char *then = getenv("FAULT_THEN");
   what = as ? (kind)find("FAULT_KIND", as, kKinds, KINDS) : ERROR;
   nth = number("FAULT_NTH", 1);
   one_in = number("FAULT_ONE_IN", 0);
@@ -87,6 +89,7 @@ void fault_plan_read(void) {
     list();
   else if (name)
     target = find("FAULT_FN", name, kNames, entries);
+  if (then && then[0]) second = find("FAULT_THEN", then, kNames, entries);
 }
 
 static bool armed(void) {
@@ -134,6 +137,10 @@ static const struct {
     [at_clCreateUserEvent] = {1, LAYER_EVENT},
     [at_clRetainEvent] = {1, LAYER_EVENT},
     [at_clReleaseEvent] = {-1, LAYER_EVENT},
+    [at_clEnqueueMapBuffer] = {1, LAYER_MAP},
+    [at_clEnqueueUnmapMemObject] = {-1, LAYER_MAP},
+    [at_clEnqueueSVMMap] = {1, LAYER_MAP},
+    [at_clEnqueueSVMUnmap] = {-1, LAYER_MAP},
     [at_clSVMAlloc] = {1, LAYER_SVM},
     [at_clSVMFree] = {-1, LAYER_SVM},
     [at_clHostMemAllocINTEL] = {1, LAYER_SVM},
@@ -192,11 +199,20 @@ static bool drawn(void) {
   return (z ^ z >> 31) % one_in == 0;
 }
 
+/* The second fault: the first call of its entry after the first fault. */
+static bool second_fault(int entry, unsigned long call) {
+  static atomic_bool done;
+  if (entry != second || atomic_load(&layer_fault.injected) == 0 || atomic_exchange(&done, true)) return false;
+  layer_log("fault: %s call %lu -> error %d, after another fault", kNames[entry], call, code);
+  return true;
+}
+
 fault_verdict fault_plan_call(int entry) {
   const bool on = armed();
   const unsigned long call = atomic_fetch_add(&calls[on][entry], 1) + 1;
   if (!on || what == COUNT) return FAULT_PASS;
   if (atomic_load(&lost)) return after_the_loss(entry);
+  if (second_fault(entry, call)) return FAULT_FAIL;
   if (one_in ? drawn() : entry == target && (nth == 0 || call == nth)) return inject(entry, call);
   return FAULT_PASS;
 }

@@ -64,29 +64,34 @@ stall() {
 
 # Of the calls with at least so many bytes, that one (from 1; 0 and less: from the last) begins late. Whole MiB: the
 # pinned ring, whose halves the self-test maps as well, and what is longer than one.
-export FAULT_STALL_MS=4000
-while read -r task FAULT_FN FAULT_LEAST nth; do
-  export FAULT_FN FAULT_LEAST
+# FAULT_THEN: the next call of that entry has no memory, so that hx gives up a run of which a command has not ended.
+export FAULT_STALL_MS=4000 FAULT_CODE=-4
+while read -r task FAULT_FN FAULT_LEAST nth FAULT_THEN; do
+  export FAULT_FN FAULT_LEAST FAULT_THEN
   log=$scratch/stall.log
   FAULT_NTH=1000000000
   export FAULT_NTH
   stall "$task" || true # nothing stalled
   calls=$(sed -n "s/^layer: calls: $FAULT_FN //p" "$log")
   FAULT_NTH=$((nth > 0 ? nth : calls + nth))
-  if [ "$FAULT_NTH" -gt 0 ] && stall "$task" && grep -q "^layer: fault: $FAULT_FN call $FAULT_NTH" "$log"; then
-    right "$task: $FAULT_FN call $FAULT_NTH of $calls stalls"
+  if [ "$FAULT_NTH" -gt 0 ] && stall "$task" && grep -q "^layer: fault: $FAULT_FN call $FAULT_NTH" "$log" &&
+    { [ -z "$FAULT_THEN" ] || grep -q "^layer: fault: $FAULT_THEN .* after another fault" "$log"; }; then
+    right "$task: $FAULT_FN call $FAULT_NTH of $calls stalls${FAULT_THEN:+, $FAULT_THEN fails}"
   else
-    wrong "$task: $FAULT_FN call $FAULT_NTH of $calls stalls"
+    wrong "$task: $FAULT_FN call $FAULT_NTH of $calls stalls${FAULT_THEN:+, $FAULT_THEN fails}"
   fi
 done <<'ROWS'
 sum clEnqueueWriteBuffer 1048576 1
 matmul clEnqueueWriteBuffer 1048576 1
 sum clEnqueueMapBuffer 8388608 -1
 sync clEnqueueReadBuffer 9437184 0
+sum clEnqueueWriteBuffer 1048576 1 clEnqueueNDRangeKernel
+matmul clEnqueueWriteBuffer 1048576 1 clEnqueueNDRangeKernel
+matmul clEnqueueWriteBuffer 1048576 1 clCreateBuffer
 ROWS
 
 # The read of a part of C, by hx_sync, has no memory.
-unset FAULT_STALL_MS FAULT_LEAST
+unset FAULT_STALL_MS FAULT_LEAST FAULT_THEN
 export FAULT_FN=clEnqueueReadBuffer FAULT_CODE=-4 FAULT_NTH=1 FAULT_ARM="$scratch/armed"
 rm -f "$FAULT_ARM"
 log=$scratch/shortage.log
