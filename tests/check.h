@@ -12,6 +12,15 @@
 
 #include "runtime/hx.h"
 
+/* Whether a sanitizer has built this program. */
+#if defined(__has_feature)
+#define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#elif defined(__SANITIZE_ADDRESS__)
+#define SANITIZED true
+#else
+#define SANITIZED false
+#endif
+
 #define SKIPPED 77
 
 static _Atomic unsigned checks_done, checks_failed; /* a test may check in its threads */

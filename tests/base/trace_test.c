@@ -116,7 +116,8 @@ static void closed(void) {
   calls(hx, 3);
   hx_close(hx);
   c = read_trace();
-  CHECK(c.cpu >= 9 && c.device >= 6 && c.decisions == 3 * CALLS && c.threads >= 3,
+  /* A thread of the CPU that gets no core may do no chunk, so one of them and the device is enough. */
+  CHECK(c.cpu >= 9 && c.device >= 6 && c.decisions == 3 * CALLS && c.threads >= 2,
         "%d chunks of the CPU, %d of devices, %d decisions, %d threads", c.cpu, c.device, c.decisions, c.threads);
   CHECK(c.overlaps == 0, "%d slices begin before the last one on their row has ended", c.overlaps);
   CHECK(!scenario_devices || !strstr(scenario_devices, "opencl") || c.transfers > 0, "no transfers");

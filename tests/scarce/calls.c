@@ -86,7 +86,7 @@ static hx_status call_life(world *w) {
   void *const block = hx_alloc(w->hx, 100000);
   if (block) hx_advise(w->hx, block, 5000, HX_RESIDENT);
   hx_value sum;
-  const hx_task t = hx_reduce(HX_SUM, HX_U32, w->a, 5000, &sum);
+  const hx_task t = hx_reduce(HX_SUM, HX_U32, w->a, w->row->m * w->row->k, &sum);
   if (hx_offload_async(w->hx, &t, &event) == HX_OK) hx_wait(event, NULL);
   s = call_offload(w);
   hx_free(w->hx, block);
