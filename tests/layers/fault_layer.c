@@ -38,7 +38,7 @@ static cl_int status(int entry, cl_int from_driver) {
 static cl_int refused(int entry) {
   if (entry == at_clReleaseCommandQueue || entry == at_clReleaseMemObject || entry == at_clReleaseEvent ||
       entry == at_clReleaseKernel || entry == at_clReleaseProgram || entry == at_clReleaseContext ||
-      entry == at_clEnqueueUnmapMemObject || entry == at_clEnqueueSVMUnmap)
+      entry == at_clEnqueueUnmapMemObject)
     fault_live(entry, 0);
   return fault_code();
 }

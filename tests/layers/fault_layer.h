@@ -13,7 +13,7 @@ typedef enum layer_object {
   LAYER_KERNEL,
   LAYER_EVENT,
   LAYER_SVM,
-  LAYER_MAP, /* maps that have not been undone, of buffers and of SVM */
+  LAYER_MAP, /* of buffers, not undone; the end of an SVM block ends its map */
   LAYER_OBJECTS
 } layer_object;
 

@@ -139,8 +139,6 @@ static const struct {
     [at_clReleaseEvent] = {-1, LAYER_EVENT},
     [at_clEnqueueMapBuffer] = {1, LAYER_MAP},
     [at_clEnqueueUnmapMemObject] = {-1, LAYER_MAP},
-    [at_clEnqueueSVMMap] = {1, LAYER_MAP},
-    [at_clEnqueueSVMUnmap] = {-1, LAYER_MAP},
     [at_clSVMAlloc] = {1, LAYER_SVM},
     [at_clSVMFree] = {-1, LAYER_SVM},
     [at_clHostMemAllocINTEL] = {1, LAYER_SVM},
