@@ -81,8 +81,8 @@ static key key_of(const hx__cl_device *d, hx__kernel_kind kind, const char *opti
   hx__cl_write_key(f, d);
   fprintf(f, "options %s\n", options);
   for (const char *const *source = hx__kernel_sources(kind); *source; source++) fputs(*source, f);
-  const bool whole = !ferror(f);
-  if (fclose(f) == 0 && whole) return k;
+  const bool complete = !ferror(f);
+  if (fclose(f) == 0 && complete) return k;
   free(k.text);
   return (key){NULL, 0};
 }

@@ -44,11 +44,11 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
   const bool packs = p->row && p->row->pack != 0, set = p->row && hx__kernel_of_set(p->row);
   const size_t tile = at_least(w->by_columns ? p->tile_n : p->tile_m, 1);
   const size_t cross = at_least(w->by_columns ? p->tile_m : p->tile_n, 1);
-  const size_t across = hx__work_cross_extent(w), k = k_of(p, most, packs ? at_least(tile, cross) : 1, w->gemm.k);
+  const size_t extent = hx__work_cross_extent(w), k = k_of(p, most, packs ? at_least(tile, cross) : 1, w->gemm.k);
   const size_t lines = most / at_least(set ? round_up(k, PITCH) : k, 1); /* of an operand, in one buffer */
   const size_t of_c =
-      w->by_columns ? round_down(block / at_least(across, 1), LINE) : block / at_least(round_up(across, LINE), 1);
+      w->by_columns ? round_down(block / at_least(extent, 1), LINE) : block / at_least(round_up(extent, LINE), 1);
   return (hx__cl_cut){.slices = at_least(least(least(of_c, round_down(lines, tile)), MAX_GRID * tile), 1),
-                      .across = least(round_down(lines, cross), across),
+                      .cross_extent = least(round_down(lines, cross), extent),
                       .k = k};
 }

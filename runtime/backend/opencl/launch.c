@@ -134,8 +134,8 @@ typedef struct block {
   hx__chunk rows, cols;
 } block;
 
-static block block_of(const hx__work *w, hx__chunk chunk, hx__chunk across) {
-  return w->by_columns ? (block){across, chunk} : (block){chunk, across};
+static block block_of(const hx__work *w, hx__chunk chunk, hx__chunk cross) {
+  return w->by_columns ? (block){cross, chunk} : (block){chunk, cross};
 }
 
 /* The part of op(A) or op(B), stored transposed or not, with these rows and columns. */
@@ -244,21 +244,21 @@ static size_t limit_of(const hx__cl_stream *stream, const hx__work *w) {
   const hx__cl_operand *const shared = &stream->operand[!w->by_columns];
   const bool copied = shared->mode == HX__MEMORY_COPY && !shared->mirror;
   const bool packed = stream->device->program[stream->product].row->pack != 0;
-  return copied || packed ? hx__cl_cut_of(stream, w).across : hx__work_cross_extent(w);
+  return copied || packed ? hx__cl_cut_of(stream, w).cross_extent : hx__work_cross_extent(w);
 }
 
 /* And what one launch of the run's first chunk waits for; all: it need not come, or would not in parts. */
 static size_t step_of(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
-  const size_t across = hx__work_cross_extent(w), bytes = across * w->gemm.k * sizeof(float);
+  const size_t extent = hx__work_cross_extent(w), bytes = extent * w->gemm.k * sizeof(float);
   const size_t parts = bytes / LEAST_PART_BYTES < MOST_PARTS ? bytes / LEAST_PART_BYTES : MOST_PARTS;
   const bool gaps = stream->resident && w->gemm.ldc != w->gemm.n; /* as in hx__cl_operand_arrives_in_parts */
   if (parts < 2 || gaps || !stream->uploads || stream->device->program[stream->product].row->pack != 0 ||
       !hx__cl_operand_arrives_in_parts(&stream->operand[!w->by_columns]))
-    return across;
-  const size_t step = hx__ceiling(hx__ceiling(across, parts), LEAST_STEP) * LEAST_STEP;
+    return extent;
+  const size_t step = hx__ceiling(hx__ceiling(extent, parts), LEAST_STEP) * LEAST_STEP;
   const bool fits = step * sizeof(float) <= hx__cl_stage_bytes(stream->device) &&
                     chunk.count * step * sizeof(float) <= HX__CL_RETAINED_BYTES;
-  return fits && step < across ? step : across;
+  return fits && step < extent ? step : extent;
 }
 
 /* Copies a block from the start of a buffer to its place in another. */
@@ -276,10 +276,10 @@ static hx__outcome copy_block(hx__cl_stream *stream, block c, const hx__cl_targe
  * loses what was written to one sub-buffer when it comes to the next.) */
 static hx__outcome launch_parts(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, size_t step, bool comes,
                                 const hx__cl_target *t) {
-  const size_t across = hx__work_cross_extent(w);
+  const size_t extent = hx__work_cross_extent(w);
   hx__outcome outcome = HX__DONE;
-  for (size_t first = 0; first < across && outcome == HX__DONE; first += step) {
-    const hx__chunk part = {first, across - first < step ? across - first : step};
+  for (size_t first = 0; first < extent && outcome == HX__DONE; first += step) {
+    const hx__chunk part = {first, extent - first < step ? extent - first : step};
     block c = block_of(w, chunk, part);
     hx__cl_target own = {.ldt = (c.cols.count + 15) & ~(size_t)15, .beta = t->beta};
     outcome =
@@ -300,9 +300,9 @@ hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *reque
                                  hx__cl_inflight *to) {
   const hx__work *const w = request->work;
   const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
-  const size_t across = hx__work_cross_extent(w), comes = step_of(stream, w, chunk), limit = limit_of(stream, w);
+  const size_t extent = hx__work_cross_extent(w), comes = step_of(stream, w, chunk), limit = limit_of(stream, w);
   const size_t step = comes < limit ? comes : limit;
-  hx__cl_target t = hx__cl_resident_target(stream, w, chunk, step < across);
+  hx__cl_target t = hx__cl_resident_target(stream, w, chunk, step < extent);
   to->joined = false;
   to->stored = t.mem;
   if (!t.mem) t.ldt = (n + 15) & ~(size_t)15; /* beta is the host's, as it stores */
@@ -314,6 +314,6 @@ hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *reque
     if (outcome != HX__DONE) return outcome;
     t.mem = to->out.mem;
   }
-  return step < across ? launch_parts(stream, w, chunk, step, comes < across, &t)
-                       : launch_block(stream, w, block_of(w, chunk, (hx__chunk){0, across}), false, &t);
+  return step < extent ? launch_parts(stream, w, chunk, step, comes < extent, &t)
+                       : launch_block(stream, w, block_of(w, chunk, (hx__chunk){0, extent}), false, &t);
 }

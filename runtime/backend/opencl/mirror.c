@@ -140,9 +140,9 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, 
       left == 0)
     return;
   const size_t count = chunk.count < left ? chunk.count : left, first = up ? end : chunk.first - count;
-  const bool across = w->by_columns ? !w->trans_b : w->trans_a; /* slices are columns of what is stored */
+  const bool slices_are_columns = w->by_columns ? !w->trans_b : w->trans_a; /* of what is stored */
   const hx__cl_region region =
-      across ? (hx__cl_region){0, w->gemm.k, first, count} : (hx__cl_region){first, count, 0, w->gemm.k};
+      slices_are_columns ? (hx__cl_region){0, w->gemm.k, first, count} : (hx__cl_region){first, count, 0, w->gemm.k};
   hx__cl_view unused;
   if (hx__cl_view_mirror(stream, o, region, &unused) == HX__DONE) clFlush(stream->uploads);
 }

@@ -183,13 +183,13 @@ static uint64_t nothing(hx_op op, hx_type type) {
 /* A chunk's slot stands for its first leaf: its leaves are an aligned block of the tree (docs/ARITHMETIC.md). */
 static void deliver_joined(const hx__request *request, hx__chunk chunk, const uint64_t *from) {
   const hx__work *const w = request->work;
-  const bool whole = request->joined && chunk.count == w->slices;
-  if (whole) *request->joined = true;
+  const bool all_leaves = request->joined && chunk.count == w->slices;
+  if (all_leaves) *request->joined = true;
   for (size_t f = 0; f < w->nfields; f++) {
     uint64_t *const slots = request->slots + f * w->slices + chunk.first;
     const uint64_t none = nothing(w->fields[f].op, w->fields[f].type);
     slots[0] = from[f];
-    for (size_t l = 1; !whole && l < chunk.count; l++) slots[l] = none;
+    for (size_t l = 1; !all_leaves && l < chunk.count; l++) slots[l] = none;
   }
 }
 

@@ -186,8 +186,9 @@ hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome);
 /* How a task is cut, so that no buffer of a chunk is too large for the device. */
 typedef struct hx__cl_cut {
   size_t slices; /* of a chunk, at most */
-  size_t across; /* products: lines of the operand that all chunks share, in one launch, where it is copied or packed */
-  size_t k;      /* products: of one launch */
+  /* Products: lines in one launch of the operand that all chunks share, if it is copied or packed. */
+  size_t cross_extent;
+  size_t k; /* products: of one launch */
 } hx__cl_cut;
 hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *work);
 size_t hx__cl_stage_bytes(const hx__cl_device *device); /* of a half of the ring */

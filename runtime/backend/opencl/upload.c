@@ -84,15 +84,15 @@ typedef struct move {
 /* Enqueues it, from memory that the device reads itself. */
 static hx__outcome write_rows(hx__cl_stream *stream, const move *r, cl_event *event) {
   const cl_command_queue queue = queue_to(stream, r->to);
-  const bool whole = r->rows == 1 || (r->pitch == r->bytes && r->to_pitch == r->bytes);
+  const bool contiguous = r->rows == 1 || (r->pitch == r->bytes && r->to_pitch == r->bytes);
   const size_t to[3] = {r->at % r->to_pitch, r->at / r->to_pitch, 0}, from[3] = {0, 0, 0};
   const size_t region[3] = {r->bytes, r->rows, 1};
   const cl_int code =
-      whole ? clEnqueueWriteBuffer(queue, r->to, CL_FALSE, r->at, r->rows * r->bytes, r->from, 0, NULL, event)
-            : clEnqueueWriteBufferRect(queue, r->to, CL_FALSE, to, from, region, r->to_pitch, 0, r->pitch, 0, r->from,
-                                       0, NULL, event);
-  hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer%s: %zu x %zu bytes at %zu: %d", whole ? "" : "Rect", r->rows, r->bytes,
-          r->at, code);
+      contiguous ? clEnqueueWriteBuffer(queue, r->to, CL_FALSE, r->at, r->rows * r->bytes, r->from, 0, NULL, event)
+                 : clEnqueueWriteBufferRect(queue, r->to, CL_FALSE, to, from, region, r->to_pitch, 0, r->pitch, 0,
+                                            r->from, 0, NULL, event);
+  hx__log(HX__LOG_TRACE, "clEnqueueWriteBuffer%s: %zu x %zu bytes at %zu: %d", contiguous ? "" : "Rect", r->rows,
+          r->bytes, r->at, code);
   if (code != CL_SUCCESS) *event = NULL;
   if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueWriteBuffer", code);
   stream->copied += r->rows * r->bytes;
@@ -125,9 +125,9 @@ static bool is_unwanted(const hx__cl_stream *stream) {
 static hx__outcome stage(hx__cl_stream *stream, move r) {
   hx__outcome outcome = stage_open(stream);
   const uint64_t from_ns = stream->base.trace ? hx__now_ns() : 0;
-  const bool whole = r.to_pitch == r.bytes;
+  const bool contiguous = r.to_pitch == r.bytes;
   const size_t half_bytes = hx__cl_stage_bytes(stream->device);
-  const size_t all = r.rows * r.bytes, most = whole ? half_bytes : half_bytes / r.bytes * r.bytes;
+  const size_t all = r.rows * r.bytes, most = contiguous ? half_bytes : half_bytes / r.bytes * r.bytes;
   filling f = {.from = r.from, .bytes = r.pitch == r.bytes ? all : r.bytes, .pitch = r.pitch};
   for (; outcome == HX__DONE && f.at < all; f.at += f.count) {
     unsigned half;
@@ -145,14 +145,14 @@ static hx__outcome stage(hx__cl_stream *stream, move r) {
       outcome = HX__SUPERSEDED;
       break;
     }
-    const size_t row = whole ? f.count : r.bytes;
+    const size_t row = contiguous ? f.count : r.bytes;
     const move part = {.from = f.to,
                        .rows = f.count / row,
                        .bytes = row,
                        .pitch = row,
                        .to = r.to,
                        .at = r.at + f.at / r.bytes * r.to_pitch + f.at % r.bytes,
-                       .to_pitch = whole ? row : r.to_pitch};
+                       .to_pitch = contiguous ? row : r.to_pitch};
     outcome = write_rows(stream, &part, &stream->staging.event[half]);
     if (outcome == HX__DONE) clFlush(queue_to(stream, r.to));
   }
