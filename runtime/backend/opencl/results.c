@@ -29,7 +29,13 @@ static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_que
   }
   if (!stream->device->unified) stream->copied += f->bytes;
   code = clFlush(queue);
-  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
+  if (code == CL_SUCCESS) return HX__DONE;
+  const hx__outcome outcome = hx__cl_failed(stream->device, "clFlush", code);
+  if (outcome == HX__NO_MEMORY) { /* the chunk is given up, and the next one must not find its buffer mapped */
+    clEnqueueUnmapMemObject(queue, f->out.mem, f->mapped, 0, NULL, NULL);
+    f->mapped = NULL;
+  }
+  return outcome;
 }
 
 static bool reserve(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t bytes) {
