@@ -55,7 +55,7 @@ static void add_report(hx_report *sum, const hx_report *part, double weight) {
 
 /* A long product whose devices are still being found or built: half a second at a time, so that a device joins as soon
  * as it is ready. Rows (columns) of C do not depend on one another, so the bits are the same. Device-only results are
- * fetched first, because that is all that can fail, and then no part of C is stored. */
+ * fetched before the first piece: if a later piece failed to fetch one, the pieces before it would have changed C. */
 static hx_status run_in_pieces(hx_context *hx, const hx__work *w, unsigned threads, hx_report *report) {
   uint64_t fetched = 0;
   const hx_status ready = hx__fetch_for(&hx->table, w, NULL, false, &fetched);

@@ -53,7 +53,7 @@ static void check_ends(fuzz_input *in) {
   }
 }
 
-/* A checked task of any shape. Work is not copied, because it may point into itself. */
+/* Fills *work with a checked task of any shape. It is not returned by value, because a member may point into it. */
 static void any_work(fuzz_input *in, size_t most, hx__work *work) {
   hx_task task = hx_matmul(1 + fuzz_below(in, most), 1 + fuzz_below(in, most), 1 + fuzz_below(in, 2000), place,
                            place + 1, place + 2);

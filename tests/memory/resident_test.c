@@ -281,10 +281,10 @@ static void failing(const char *sim, float beta) {
   hx_close(hx);
 }
 
-/* An array with advice that the program changes without hx_modified, by which the program breaks its word: the device's
- * copy of it is old. Results are compared with the CPU's, so they are right and the device is not taken for a bad one.
+/* The program changes an array with advice and does not call hx_modified, so that the device's copy is out of date.
+ * Some results are compared with the CPU's: the product has to be right, and the device must not be lost.
  * 0: A, 1: B, 2: C with beta, whose old contents are on the device. */
-static void changed_in_silence(int which) {
+static void changed_without_notice(int which) {
   float *m[3], want[CELLS];
   hx_report report;
   for (int i = 0; i < 3; i++) {
@@ -323,7 +323,8 @@ int main(int argc, char **argv) {
   chain();
   printf("  seed %llu\n", (unsigned long long)state);
   any_order(rounds);
-  for (int i = 0; i < 3 && strcmp(devices, "pocl") == 0; i++) changed_in_silence(i); /* others need not compare */
+  /* Not on drivers that report every command they cancel: there hx does not compare. */
+  for (int i = 0; i < 3 && strcmp(devices, "pocl") == 0; i++) changed_without_notice(i);
   hx_close(hx);
   if (strcmp(devices, "sim") == 0) {
     lost(0);

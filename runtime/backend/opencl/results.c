@@ -31,7 +31,7 @@ static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_que
   code = clFlush(queue);
   if (code == CL_SUCCESS) return HX__DONE;
   const hx__outcome outcome = hx__cl_failed(stream->device, "clFlush", code);
-  if (outcome == HX__NO_MEMORY) { /* the chunk is given up, and the next one must not find its buffer mapped */
+  if (outcome == HX__NO_MEMORY) { /* The CPU does this chunk; the next one's kernel must not write a mapped buffer. */
     clEnqueueUnmapMemObject(queue, f->out.mem, f->mapped, 0, NULL, NULL);
     f->mapped = NULL;
   }
