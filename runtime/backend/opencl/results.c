@@ -29,13 +29,7 @@ static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_que
   }
   if (!stream->device->unified) stream->copied += f->bytes;
   code = clFlush(queue);
-  if (code == CL_SUCCESS) return HX__DONE;
-  const hx__outcome outcome = hx__cl_failed(stream->device, "clFlush", code);
-  if (outcome == HX__NO_MEMORY) { /* The CPU does this chunk; the next one's kernel must not write a mapped buffer. */
-    clEnqueueUnmapMemObject(queue, f->out.mem, f->mapped, 0, NULL, NULL);
-    f->mapped = NULL;
-  }
-  return outcome;
+  return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
 }
 
 static bool reserve(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t bytes) {
@@ -113,10 +107,11 @@ static void release_event(cl_event *event) {
 void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
   if (hx__cl_is_lost(stream)) return;
   cl_int code = CL_SUCCESS;
-  if (f->mapped && right)
-    code = clEnqueueUnmapMemObject(stream->queue, f->out.mem, f->mapped, 0, NULL, NULL);
-  else if (f->mapped)
+  if (f->mapped) code = clEnqueueUnmapMemObject(stream->queue, f->out.mem, f->mapped, 0, NULL, NULL);
+  if (f->mapped && !right) { /* whether it is unmapped or not, no kernel writes this buffer again */
     hx__cl_buffer_release(&f->out);
+    code = CL_SUCCESS;
+  }
   release_event(&f->event);
   release_event(&f->computed);
   if (f->readback) f->readback->busy = false;
