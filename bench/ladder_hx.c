@@ -138,9 +138,9 @@ static bool deliver(kernels *k) {
 /* By which row: of a set, as the last product was launched. */
 static void note_row(ladder_rung *rung, const kernels *k) {
   const hx__cl_stream *const stream = k->stream;
-  const unsigned last = (stream->choices - 1) % HX__CL_CHOICES;
+  const unsigned last = (stream->choices.made - 1) % HX__CL_CHOICES;
   const unsigned own = k->work.matmul ? stream->product : hx__need_index(k->work.needs);
-  const unsigned program = stream->choices ? stream->choice[last].program : own;
+  const unsigned program = stream->choices.made ? stream->choices.entry[last].program : own;
   const hx__kernel_row *const row = stream->device->program[program].row;
   snprintf(rung->note, sizeof rung->note, "%.60s, on data that the device holds", row ? row->name : "?");
 }

@@ -154,7 +154,7 @@ static void time_program(unsigned program, const product *p, const float *want, 
   for (int other = 0; other < (both ? 2 : 1); other++) {
     plan.joins = own != (other != 0);
     for (unsigned i = 0; i < HX__CL_CHOICES; i++)
-      hx.stream->choice[i] = (hx__cl_choice){shape, atomic_load(&hx.device->variants), program, plan};
+      hx.stream->choices.entry[i] = (hx__cl_choice){shape, atomic_load(&hx.device->variants), program, plan};
     const double ns = time_of(launch_hx, p, 5, 4e5);
     const bool compare = p->m * ceil16(p->n) <= COMPARED_ELEMENTS;
     const char *const result = !compare ? "-" : same(p, want, got) ? "same" : "WRONG";
@@ -165,8 +165,8 @@ static void time_program(unsigned program, const product *p, const float *want, 
 static void time_chosen(const product *p, const float *want, float *got) {
   const double before = time_of(launch_cublas, p, 5, 2e6), ns = time_of(launch_hx, p, 9, 2e6),
                after = time_of(launch_cublas, p, 5, 2e6);
-  const unsigned last = (hx.stream->choices - 1) % HX__CL_CHOICES;
-  const hx__cl_choice *const choice = &hx.stream->choice[last];
+  const unsigned last = (hx.stream->choices.made - 1) % HX__CL_CHOICES;
+  const hx__cl_choice *const choice = &hx.stream->choices.entry[last];
   const hx__cl_program *const of = &hx.device->program[choice->program];
   const bool equal = same(p, want, got);
   print(p, of->row->name, (int)of->layout, choice->plan.joins, ns, equal ? "same" : "WRONG");

@@ -26,9 +26,9 @@ static size_t array_bytes(const hx__array *a) { return a->rows ? ((a->rows - 1) 
 
 /* One buffer over each union of arrays that share a page: live buffers must not overlap. */
 static void bind_hostptrs(hx__cl_stream *stream) {
-  span *const spans = malloc(stream->operands * sizeof *spans);
+  span *const spans = malloc(stream->run.operands * sizeof *spans);
   size_t count = 0;
-  for (size_t i = 0; i < stream->operands; i++) {
+  for (size_t i = 0; i < stream->run.operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     if (o->mode != HX__MEMORY_HOSTPTR) continue;
     if (!spans) {
@@ -53,7 +53,7 @@ static void bind_hostptrs(hx__cl_stream *stream) {
       if (!o->hostptr)
         o->mode = HX__MEMORY_COPY;
       else if (s == i && !(stream->device->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
-        stream->copied += end - spans[i].first;
+        stream->run.copied += end - spans[i].first;
     }
   }
   free(spans);
@@ -128,15 +128,13 @@ static bool prepared(const hx__cl_stream *stream, const hx__work *work) {
 
 hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
-  stream->copied = 0;
-  stream->operands = 0;
-  stream->shared_packed = false;
-  stream->previous = SIZE_MAX;
-  stream->resident = request->resident;
-  stream->copiers = request->copy_threads;
-  stream->resident_slices = 0;
-  stream->slices = request->work->slices;
-  stream->most_bytes = most_bytes(request->work, (size_t)stream->device->base.max_alloc);
+  stream->run = (hx__cl_run){
+      .copiers = request->copy_threads,
+      .resident = request->resident,
+      .slices = request->work->slices,
+      .most_bytes = most_bytes(request->work, (size_t)stream->device->base.max_alloc),
+      .previous = SIZE_MAX,
+  };
   if (hx__cl_is_lost(stream)) return HX__FAILED;
   if (!prepared(stream, request->work)) {
     hx__fail(HX_INTERNAL, "%s has no kernel for this task: none was asked for", stream->device->base.name);
@@ -144,8 +142,9 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   }
   const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
   if (!make_room(stream, operands)) return HX__NO_MEMORY;
-  stream->operands = operands;
-  hx__outcome outcome = stream->resident ? hx__cl_mirror_allocate(stream->device, stream->resident->mirror) : HX__DONE;
+  stream->run.operands = operands;
+  hx__outcome outcome =
+      stream->run.resident ? hx__cl_mirror_allocate(stream->device, stream->run.resident->mirror) : HX__DONE;
   for (size_t i = 0; i < operands; i++) forget(&stream->operand[i]);
   if (outcome != HX__DONE) return outcome;
   for (size_t i = 0; i < operands; i++) {
@@ -165,7 +164,7 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
     if (outcome == HX__DONE) o->coarse = o->array->block;
   }
   if (outcome == HX__DONE) bind_hostptrs(stream);
-  if (outcome == HX__DONE && stream->resident) outcome = hx__cl_resident_begin(stream, request->work);
+  if (outcome == HX__DONE && stream->run.resident) outcome = hx__cl_resident_begin(stream, request->work);
   return hx__cl_quiesce(stream, outcome);
 }
 
@@ -185,7 +184,7 @@ void hx__cl_unbind(hx__cl_stream *stream) {
     stream->uploaded = NULL;
     clReleaseEvent(uploaded);
   }
-  for (size_t i = 0; i < stream->operands; i++) {
+  for (size_t i = 0; i < stream->run.operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     const hx__cl_operand was = *o;
     forget(o);
@@ -195,18 +194,18 @@ void hx__cl_unbind(hx__cl_stream *stream) {
     if (retained + o->copy.bytes > most) hx__cl_buffer_release(&o->copy);
     retained += o->copy.bytes;
   }
-  if (stream->packed_a.bytes > most) hx__cl_buffer_release(&stream->packed_a);
-  if (stream->packed_b.bytes > most) hx__cl_buffer_release(&stream->packed_b);
-  if (stream->partials.bytes > most) hx__cl_buffer_release(&stream->partials);
-  stream->operands = 0;
+  if (stream->scratch.packed_a.bytes > most) hx__cl_buffer_release(&stream->scratch.packed_a);
+  if (stream->scratch.packed_b.bytes > most) hx__cl_buffer_release(&stream->scratch.packed_b);
+  if (stream->scratch.partials.bytes > most) hx__cl_buffer_release(&stream->scratch.partials);
+  stream->run.operands = 0;
 }
 
 /* Commands that have not ended yet may still use these: they are not reused. */
 static void mark_timed_out(hx__cl_stream *stream) {
-  if (stream->resident) ((hx__cl_mirror *)stream->resident->mirror)->in_use_after_timeout = true;
-  if (stream->resident && stream->resident->old_mirror)
-    ((hx__cl_mirror *)stream->resident->old_mirror)->in_use_after_timeout = true;
-  for (size_t i = 0; i < stream->operands; i++) {
+  if (stream->run.resident) ((hx__cl_mirror *)stream->run.resident->mirror)->in_use_after_timeout = true;
+  if (stream->run.resident && stream->run.resident->old_mirror)
+    ((hx__cl_mirror *)stream->run.resident->old_mirror)->in_use_after_timeout = true;
+  for (size_t i = 0; i < stream->run.operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     if (o->mirror && !o->of_run) ((hx__cl_mirror *)o->mirror)->in_use_after_timeout = true;
     if (o->hostptr) hx__cl_hostptr_timed_out(stream->device, o->hostptr);
@@ -216,8 +215,8 @@ static void mark_timed_out(hx__cl_stream *stream) {
 
 void hx__cl_end(hx__stream *base, uint64_t *copied) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
-  *copied = stream->copied;
-  if (stream->resident) stream->resident->complete = stream->resident_slices == stream->slices;
+  *copied = stream->run.copied;
+  if (stream->run.resident) stream->run.resident->complete = stream->run.resident_slices == stream->run.slices;
   if (base->timed_out)
     mark_timed_out(stream);
   else
@@ -227,6 +226,6 @@ void hx__cl_end(hx__stream *base, uint64_t *copied) {
 void hx__cl_abandon(hx__stream *base) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   mark_timed_out(stream);
-  for (size_t i = 0; i < stream->operands; i++)
+  for (size_t i = 0; i < stream->run.operands; i++)
     if (stream->operand[i].coarse) atomic_store(&stream->operand[i].coarse->broken, true);
 }

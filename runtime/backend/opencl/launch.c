@@ -36,7 +36,7 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   if (row->large_from != 0) {
     const cl_uint join = joined;
     arg(&a, sizeof join, &join);
-    arg_mem(&a, stream->tickets.mem);
+    arg_mem(&a, stream->scratch.tickets.mem);
   }
   const uint32_t leaves = hx__kernel_leaves(row, chunk.count), local[2] = {row->local[0] * leaves / row->leaves, 1};
   const size_t groups = hx__ceiling(chunk.count, leaves);
@@ -65,7 +65,7 @@ static bool joins(const hx__cl_stream *stream, const hx__work *w, hx__chunk chun
  * place in out, or on the host. */
 static hx__outcome launch_fields(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t slots,
                                  size_t bytes, const hx__cl_inflight *to) {
-  hx__cl_buffer *const one = &stream->packed_a;
+  hx__cl_buffer *const one = &stream->scratch.packed_a;
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, one, slots, CL_MEM_READ_WRITE);
   for (size_t f = 0; f < request->work->nfields && outcome == HX__DONE; f++) {
     outcome = launch_field(stream, request, chunk, f, to->joined, one->mem);
@@ -164,15 +164,15 @@ static hx__outcome operands_of(hx__cl_stream *stream, const hx__work *w, block c
 static hx__outcome pack_both(hx__cl_stream *stream, const hx__work *w, const operands *o, size_t m, size_t n,
                              hx__chunk k) {
   const hx__cl_program *const p = &stream->device->program[stream->product];
-  const bool shared = stream->shared_packed && k.count == w->gemm.k;
+  const bool shared = stream->run.shared_packed && k.count == w->gemm.k;
   hx__outcome outcome = HX__DONE;
   if (!(w->by_columns && shared))
     outcome = pack(stream, &stream->kernels.pack_a[stream->product], "hx_pack_a", &o->a, o->as, m, k.count, false,
-                   p->tile_m, &stream->packed_a);
+                   p->tile_m, &stream->scratch.packed_a);
   if (outcome == HX__DONE && (w->by_columns || !shared))
     outcome = pack(stream, &stream->kernels.pack_b[stream->product], "hx_pack_b", &o->b, o->bs, n, k.count, true,
-                   p->tile_n, &stream->packed_b);
-  stream->shared_packed = outcome == HX__DONE;
+                   p->tile_n, &stream->scratch.packed_b);
+  stream->run.shared_packed = outcome == HX__DONE;
   return outcome;
 }
 
@@ -194,8 +194,8 @@ static hx__outcome launch_product(hx__cl_stream *stream, const hx__work *w, cons
                                   packed ? NULL : &o->a, packed ? NULL : &o->b, &outcome);
   if (outcome != HX__DONE) return outcome;
   if (packed) {
-    arg_mem(&a, stream->packed_a.mem);
-    arg_mem(&a, stream->packed_b.mem);
+    arg_mem(&a, stream->scratch.packed_a.mem);
+    arg_mem(&a, stream->scratch.packed_b.mem);
   } else {
     arg_view(&a, &o->a);
     arg_size(&a, o->as.rs);
@@ -251,7 +251,7 @@ static size_t limit_of(const hx__cl_stream *stream, const hx__work *w) {
 static size_t step_of(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
   const size_t extent = hx__work_cross_extent(w), bytes = extent * w->gemm.k * sizeof(float);
   const size_t parts = bytes / LEAST_PART_BYTES < MOST_PARTS ? bytes / LEAST_PART_BYTES : MOST_PARTS;
-  const bool gaps = stream->resident && w->gemm.ldc != w->gemm.n; /* as in hx__cl_operand_arrives_in_parts */
+  const bool gaps = stream->run.resident && w->gemm.ldc != w->gemm.n; /* as in hx__cl_operand_arrives_in_parts */
   if (parts < 2 || gaps || !stream->uploads || stream->device->program[stream->product].row->pack != 0 ||
       !hx__cl_operand_arrives_in_parts(&stream->operand[!w->by_columns]))
     return extent;
@@ -282,16 +282,16 @@ static hx__outcome launch_parts(hx__cl_stream *stream, const hx__work *w, hx__ch
     const hx__chunk part = {first, extent - first < step ? extent - first : step};
     block c = block_of(w, chunk, part);
     hx__cl_target own = {.ldt = (c.cols.count + 15) & ~(size_t)15, .beta = t->beta};
-    outcome =
-        hx__cl_buffer_reserve(stream->device, &stream->part, c.rows.count * own.ldt * sizeof(float), CL_MEM_READ_WRITE);
-    own.mem = stream->part.mem;
-    stream->shared_packed = false; /* of it there is another part */
+    outcome = hx__cl_buffer_reserve(stream->device, &stream->scratch.part, c.rows.count * own.ldt * sizeof(float),
+                                    CL_MEM_READ_WRITE);
+    own.mem = stream->scratch.part.mem;
+    stream->run.shared_packed = false; /* of it there is another part */
     if (outcome == HX__DONE) outcome = launch_block(stream, w, c, comes, &own);
     *(w->by_columns ? &c.cols.first : &c.rows.first) = 0; /* t is the chunk's */
     if (outcome == HX__DONE) outcome = copy_block(stream, c, &own, t);
     if (outcome == HX__DONE) clFlush(stream->queue);
   }
-  stream->shared_packed = false;
+  stream->run.shared_packed = false;
   if (comes) hx__cl_operand_parts_done(&stream->operand[!w->by_columns], outcome == HX__DONE);
   return outcome;
 }

@@ -133,10 +133,11 @@ void hx__cl_operand_parts_done(hx__cl_operand *o, bool there) {
 
 void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, hx__chunk reach) {
   hx__cl_operand *const o = &stream->operand[w->by_columns];
-  const bool up = chunk.first == reach.first || (stream->previous != SIZE_MAX && chunk.first > stream->previous);
+  const bool up =
+      chunk.first == reach.first || (stream->run.previous != SIZE_MAX && chunk.first > stream->run.previous);
   const size_t end = chunk.first + chunk.count, left = up ? reach.first + reach.count - end : chunk.first - reach.first;
-  stream->previous = chunk.first;
-  if (!w->matmul || reach.count == 0 || !stream->uploads || stream->copiers == HX__COPY_BY_WORKER || !o->mirror ||
+  stream->run.previous = chunk.first;
+  if (!w->matmul || reach.count == 0 || !stream->uploads || stream->run.copiers == HX__COPY_BY_WORKER || !o->mirror ||
       left == 0)
     return;
   const size_t count = chunk.count < left ? chunk.count : left, first = up ? end : chunk.first - count;
@@ -148,10 +149,10 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, 
 }
 
 hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *w) {
-  hx__mirror *const to = stream->resident->mirror;
+  hx__mirror *const to = stream->run.resident->mirror;
   size_t at, bytes;
   if (!hx__mirror_next_gap(to, 0, to->bytes, &at, &bytes) || w->gemm.beta == 0.0f) return HX__DONE;
-  const hx__mirror *const from = stream->resident->old_mirror;
+  const hx__mirror *const from = stream->run.resident->old_mirror;
   if (!from) return hx__cl_upload(stream, w->gemm.c, to->bytes, NULL, mem_of(to), 0);
   const cl_int code = clEnqueueCopyBuffer(stream->queue, mem_of(from), mem_of(to), (uintptr_t)w->gemm.c - from->first,
                                           0, to->bytes, 0, NULL, NULL);
@@ -161,11 +162,11 @@ hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *w) {
 hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, bool in_parts) {
   static const hx__cl_target none = {.mem = NULL};
   const bool of_set = hx__kernel_of_set(stream->device->program[stream->product].row);
-  if (!stream->resident || chunk.count != stream->slices || (w->gemm.ldc % 16 != 0 && !of_set)) return none;
+  if (!stream->run.resident || chunk.count != stream->run.slices || (w->gemm.ldc % 16 != 0 && !of_set)) return none;
   /* Other rows know no beta, and a part is written to a buffer of its own first. Nothing reads a mirror that the run
    * has not completed. */
   if (w->gemm.beta != 0.0f && (!of_set || in_parts)) return none;
-  return (hx__cl_target){.mem = mem_of(stream->resident->mirror), .ldt = w->gemm.ldc, .beta = w->gemm.beta};
+  return (hx__cl_target){.mem = mem_of(stream->run.resident->mirror), .ldt = w->gemm.ldc, .beta = w->gemm.beta};
 }
 
 hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w, const hx__cl_inflight *f) {
@@ -180,7 +181,7 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
   if (outcome != HX__DONE) return outcome;
   arg_mem(&a, f->out.mem);
   arg_size(&a, f->ldt);
-  arg_mem(&a, mem_of(stream->resident->mirror));
+  arg_mem(&a, mem_of(stream->run.resident->mirror));
   arg_size(&a, w->by_columns ? chunk.first : chunk.first * w->gemm.ldc);
   arg_size(&a, w->gemm.ldc);
   arg_size(&a, m);
@@ -202,7 +203,7 @@ static size_t place_in_c(const hx__work *w, hx__chunk chunk, size_t row, size_t 
 hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *f, const hx__work *w) {
   const hx__chunk chunk = f->chunk;
   const size_t m = w->by_columns ? w->gemm.m : chunk.count, n = w->by_columns ? chunk.count : w->gemm.n;
-  cl_mem const mem = mem_of(stream->resident->mirror);
+  cl_mem const mem = mem_of(stream->run.resident->mirror);
   cl_int code = clEnqueueReadBuffer(stream->queue, mem, CL_FALSE, place_in_c(w, chunk, 0, 0), sizeof(float),
                                     &f->ends[0], 0, NULL, NULL);
   if (code == CL_SUCCESS)

@@ -27,14 +27,15 @@ static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_que
     f->mapped = NULL;
     return hx__cl_failed(stream->device, "clEnqueueMapBuffer", code);
   }
-  if (!stream->device->unified) stream->copied += f->bytes;
+  if (!stream->device->unified) stream->run.copied += f->bytes;
   code = clFlush(queue);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
 }
 
 static bool reserve(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t bytes) {
   if (l->bytes >= bytes) return true;
-  const size_t room = bytes > stream->most_bytes ? bytes : stream->most_bytes; /* a map takes a driver 0.5 ms a MiB */
+  const size_t room =
+      bytes > stream->run.most_bytes ? bytes : stream->run.most_bytes; /* a map takes a driver 0.5 ms a MiB */
   if (l->block) hx__cl_free(&stream->device->base, l->block);
   void *block = NULL;
   void *const p = hx__cl_alloc(&stream->device->base, room, HX__MEMORY_COPY, &block);
@@ -54,7 +55,7 @@ static hx__outcome read_into(hx__cl_stream *stream, hx__cl_inflight *f, hx__cl_r
   if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueReadBuffer", code);
   f->readback = l;
   l->busy = true;
-  stream->copied += f->bytes;
+  stream->run.copied += f->bytes;
   code = clFlush(queue);
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
 }
@@ -85,13 +86,13 @@ static bool long_apart(const hx__cl_inflight *f) {
 }
 
 hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f, const hx__work *work) {
-  const bool copies = stream->operands && stream->operand[0].mode == HX__MEMORY_COPY;
+  const bool copies = stream->run.operands && stream->operand[0].mode == HX__MEMORY_COPY;
   f->event = f->computed = NULL;
   f->mapped = NULL;
   f->readback = NULL;
-  if (f->host && !stream->device->unified) stream->copied += f->bytes;
-  if (stream->resident && f->compared) return hx__cl_resident_read_ends(stream, f, work);
-  if (stream->resident || f->host) return hx__cl_mark_end(stream, &f->event);
+  if (f->host && !stream->device->unified) stream->run.copied += f->bytes;
+  if (stream->run.resident && f->compared) return hx__cl_resident_read_ends(stream, f, work);
+  if (stream->run.resident || f->host) return hx__cl_mark_end(stream, &f->event);
   if (!stream->results || !copies || !long_apart(f)) return map(stream, f, stream->queue);
   const hx__outcome outcome = hx__cl_mark_end(stream, &f->computed);
   return outcome == HX__DONE ? hx__cl_results_start_waiting(stream, f) : outcome;
@@ -206,8 +207,8 @@ static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
  * not to blame, and copies the operands anew. */
 static void reject(hx__cl_stream *stream) {
   const hx__device *const device = &stream->device->base;
-  bool mirrored = stream->resident && stream->resident->old_mirror;
-  for (size_t i = 0; i < stream->operands; i++) {
+  bool mirrored = stream->run.resident && stream->run.resident->old_mirror;
+  for (size_t i = 0; i < stream->run.operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     if (!o->mirror || o->of_run) continue;
     hx__mirror_invalidate(o->mirror);
@@ -229,8 +230,8 @@ bool hx__cl_deliver(hx__stream *base, const hx__request *request, hx__inflight *
     reject(stream);
     return false;
   }
-  if (stream->resident) {
-    stream->resident_slices += part.count;
+  if (stream->run.resident) {
+    stream->run.resident_slices += part.count;
     return true;
   }
   const bool joined = !request->work->matmul && f->joined, able = !joined || part.count == f->chunk.count;

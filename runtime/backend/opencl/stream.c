@@ -62,11 +62,11 @@ void hx__cl_stream_close(hx__stream *base) {
   if (base->timed_out && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
   if (!hx__cl_is_lost(stream)) {
     for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) hx__cl_buffer_release(&stream->inflight[i].out);
-    hx__cl_buffer_release(&stream->tickets);
-    hx__cl_buffer_release(&stream->partials);
-    hx__cl_buffer_release(&stream->part);
-    hx__cl_buffer_release(&stream->packed_a);
-    hx__cl_buffer_release(&stream->packed_b);
+    hx__cl_buffer_release(&stream->scratch.tickets);
+    hx__cl_buffer_release(&stream->scratch.partials);
+    hx__cl_buffer_release(&stream->scratch.part);
+    hx__cl_buffer_release(&stream->scratch.packed_a);
+    hx__cl_buffer_release(&stream->scratch.packed_b);
     for (size_t i = 0; i < stream->operand_room; i++) hx__cl_buffer_release(&stream->operand[i].copy);
     hx__cl_stage_close(stream);
     hx__cl_results_close(stream);
@@ -91,12 +91,12 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   hx__cl_inflight *const f = &stream->inflight[stream->next];
   *ticket = NULL;
   if (hx__cl_is_lost(stream)) return HX__FAILED;
-  const uint64_t before = stream->copied;
+  const uint64_t before = stream->run.copied;
   f->chunk = chunk;
   f->product = request->work->matmul;
   hx__outcome outcome = (f->product ? hx__cl_launch_matmul : hx__cl_launch_reduce)(stream, request, chunk, f);
   f->compared = !stream->self_test.active && hx__spot_check_is_possible(request, base->device);
-  if (outcome == HX__DONE && stream->resident) outcome = hx__cl_resident_store_chunk(stream, request->work, f);
+  if (outcome == HX__DONE && stream->run.resident) outcome = hx__cl_resident_store_chunk(stream, request->work, f);
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f, request->work);
   if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->upcoming);
   if (outcome == HX__DONE) {
@@ -106,8 +106,8 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   }
   if (outcome == HX__TIMED_OUT) /* what was launched of it, behind an upload that does not come, ends some time */
     return hx__cl_mark_end(stream, &f->event) == HX__FAILED ? HX__FAILED : HX__TIMED_OUT;
-  const uint64_t sent = stream->copied - before;
-  if (outcome == HX__SUPERSEDED) base->sent_fraction = (double)sent / (double)(sent + stream->unsent);
+  const uint64_t sent = stream->run.copied - before;
+  if (outcome == HX__SUPERSEDED) base->sent_fraction = (double)sent / (double)(sent + stream->run.unsent);
   outcome = hx__cl_quiesce(stream, outcome);
   if (outcome != HX__DONE && outcome != HX__TIMED_OUT) hx__cl_results_end(stream, f, false);
   return outcome;

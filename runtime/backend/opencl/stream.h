@@ -95,6 +95,33 @@ typedef struct hx__cl_choice {
   hx__gemm_plan plan;
 } hx__cl_choice;
 
+typedef struct hx__cl_choices {
+  hx__cl_choice entry[HX__CL_CHOICES];
+  unsigned made; /* so far: the oldest is replaced next */
+} hx__cl_choices;
+
+/* Device buffers that kernels use between a chunk's operands and its results. They outlive the run unless large. */
+typedef struct hx__cl_scratch {
+  hx__cl_buffer packed_a, packed_b;
+  hx__cl_buffer tickets;  /* of launches that join: HX__JOIN_TICKETS of them, 0 between launches */
+  hx__cl_buffer partials; /* of a product whose k is cut */
+  hx__cl_buffer part;     /* of C, if an operand arrives in parts */
+} hx__cl_scratch;
+
+/* What is set when a run begins and means nothing after its end. */
+typedef struct hx__cl_run {
+  hx__copy_threads copiers;
+  size_t operands;               /* of the stream's array of operands */
+  hx__resident_output *resident; /* C stays here; NULL: it goes to the host */
+  size_t slices;                 /* of the task */
+  size_t resident_slices;        /* of these, those that have arrived in the resident output */
+  size_t most_bytes;             /* of results of a chunk */
+  size_t previous;               /* first slice of the chunk before this one; SIZE_MAX: there was none */
+  bool shared_packed;            /* the operand that all chunks share is packed */
+  uint64_t copied;               /* bytes, to and from the device */
+  size_t unsent;                 /* bytes of the last array whose upload was cancelled, as nothing needed it any more */
+} hx__cl_run;
+
 /* The staging ring: two pinned buffers, each mapped at `host` for as long as the stream lives. */
 typedef struct hx__cl_staging {
   cl_mem half[2];
@@ -111,41 +138,31 @@ typedef struct hx__cl_self_test_state {
   bool active;      /* the stream is the self-test's, which compares every result itself */
 } hx__cl_self_test_state;
 
+/* The members but run, operand and inflight live as long as the stream. */
 typedef struct hx__cl_stream {
   hx__stream base;
   hx__cl_device *device;
   cl_command_queue queue;
   cl_command_queue uploads; /* beside kernels, on devices with memory of their own; NULL: on queue as well */
   cl_command_queue results; /* likewise, of what kernels have computed */
-  size_t previous;          /* first slice of the chunk before this one; SIZE_MAX: there was none */
   cl_event leftover;        /* behind the commands of a run that timed out; NULL: none */
   cl_event uploaded;        /* the last one on uploads that no kernel waits for yet; NULL: none */
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
+  bool copy_inputs;         /* a timeout set by hand on a CPU-type device: chunks may then time out */
+  bool joins;               /* reductions: chunks are joined on the device if that is possible */
+  bool backwards;           /* the last launch for few rows of C read B from its end: they alternate, as a cache still
+                             * has what the launch before read last */
+  uint64_t limit_ns;        /* of waits without a prediction, as for uploads; UINT64_MAX: none */
   hx__cl_self_test_state self_test;
-  bool copy_inputs;  /* a timeout set by hand on a CPU-type device: chunks may then time out */
-  uint64_t limit_ns; /* of waits without a prediction, as for uploads; UINT64_MAX: none */
-  bool joins;        /* reductions: chunks are joined on the device where they can be */
   hx__cl_kernels kernels;
-
-  hx__copy_threads copiers; /* of the run's request */
-  hx__cl_operand *operand;  /* of the run */
-  size_t operands, operand_room;
-  hx__cl_buffer packed_a, packed_b;
-  bool shared_packed;    /* the operand that all chunks of the run share is packed */
-  hx__cl_buffer tickets; /* of launches that join: HX__JOIN_TICKETS of them, 0 between launches */
-  hx__cl_buffer partials, part;
-  hx__cl_choice choice[HX__CL_CHOICES];
-  unsigned choices; /* made so far: the oldest is the next to go */
-  bool back; /* the last launch for few rows of C went so: they go to and fro over B, of which a cache holds an end */
+  hx__cl_choices choices;
+  hx__cl_scratch scratch;
   hx__cl_staging staging;
-
-  hx__resident_output *resident;  /* of the run: C stays here; NULL: it goes to the host */
-  size_t resident_slices, slices; /* of the run: those in the resident output, and all */
-  size_t most_bytes;              /* of results of a chunk of the run */
-
-  uint64_t copied;
-  size_t unsent; /* bytes of an array that nobody wanted any more */
   hx__cl_readback_buffer readback[HX__CL_READBACK_BUFFERS];
+
+  hx__cl_run run;
+  hx__cl_operand *operand; /* the arrays of the run; their buffers may outlive it */
+  size_t operand_room;
   hx__cl_inflight inflight[HX__MAX_INFLIGHT];
   unsigned next; /* of them */
 } hx__cl_stream;

@@ -58,9 +58,10 @@ static unsigned choose(hx__cl_stream *stream, const hx__gemm_shape *shape, hx__g
   if (stream->self_test.program || !ready) return choose_anew(stream, ready, shape, best);
   hx__cl_choice *c = NULL;
   for (unsigned i = 0; i < HX__CL_CHOICES && !c; i++)
-    if (stream->choice[i].ready == ready && same_shape(&stream->choice[i].shape, shape)) c = &stream->choice[i];
+    if (stream->choices.entry[i].ready == ready && same_shape(&stream->choices.entry[i].shape, shape))
+      c = &stream->choices.entry[i];
   if (!c) {
-    c = &stream->choice[stream->choices++ % HX__CL_CHOICES];
+    c = &stream->choices.entry[stream->choices.made++ % HX__CL_CHOICES];
     *c = (hx__cl_choice){.shape = *shape, .ready = ready};
     c->program = choose_anew(stream, ready, shape, &c->plan);
   }
@@ -104,7 +105,7 @@ static void arg_result(args *a, const hx__gemm_plan *p, const hx__gemm_size *siz
   arg_size(a, t->ldt);
   arg(a, sizeof transposed, &transposed);
   arg(a, sizeof full_tiles, &full_tiles);
-  arg_mem(a, a->stream->partials.mem);
+  arg_mem(a, a->stream->scratch.partials.mem);
 }
 
 /* A launch that adds the panels of the tiles that were cut. */
@@ -146,12 +147,12 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx
   const hx__gemm_operand bl = p.transposed ? (hx__gemm_operand){as.cs, as.rs, false} : bo;
   const size_t m = p.transposed ? size->n : size->m, n = p.transposed ? size->m : size->n;
   const size_t partials = (p.partials ? p.partials : 1) * sizeof(float);
-  hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->partials, partials, CL_MEM_READ_WRITE);
+  hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->scratch.partials, partials, CL_MEM_READ_WRITE);
   if (outcome == HX__DONE) outcome = hx__cl_tickets_ready(stream);
   if (outcome == HX__DONE && p.copy_a)
-    outcome = copy(stream, &stream->packed_a, &a, al, m, size->k, p.lines_a, p.pitch_a);
+    outcome = copy(stream, &stream->scratch.packed_a, &a, al, m, size->k, p.lines_a, p.pitch_a);
   if (outcome == HX__DONE && p.copy_b)
-    outcome = copy(stream, &stream->packed_b, &b, bl, size->k, n, size->k, p.pitch_b);
+    outcome = copy(stream, &stream->scratch.packed_b, &b, bl, size->k, n, size->k, p.pitch_b);
   args x = {.stream = stream};
   if (outcome == HX__DONE)
     x.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[program], program, "hx_matmul", &a, &b, &outcome);
@@ -164,10 +165,10 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx
   arg_size(&x, p.copy_b ? p.pitch_b : b_by_k ? bl.rs : bl.cs);
   arg_result(&x, &p, size, t);
   const cl_uint joins = p.joins;
-  if (few_rows && (stream->back = !stream->back)) p.layout |= HX__B_BACKWARDS;
+  if (few_rows && (stream->backwards = !stream->backwards)) p.layout |= HX__B_BACKWARDS;
   if (in_place) arg(&x, sizeof p.layout, &p.layout);
   arg(&x, sizeof joins, &joins);
-  arg_mem(&x, stream->tickets.mem);
+  arg_mem(&x, stream->scratch.tickets.mem);
   outcome = launch(&x, 1, &p.groups, row->local);
   if (outcome != HX__DONE || few_rows || p.full_tiles == p.tiles || p.joins) return outcome;
   return launch_join(stream, row, layout, &p, size, t);

@@ -56,7 +56,7 @@ static hx__outcome stage_half(hx__cl_stream *stream, unsigned *half) {
 
 /* Where a buffer is written: beside kernels where they do not read what was there before. */
 static cl_command_queue queue_to(const hx__cl_stream *stream, cl_mem to) {
-  for (size_t i = 0; i < stream->operands && stream->uploads; i++)
+  for (size_t i = 0; i < stream->run.operands && stream->uploads; i++)
     if (stream->operand[i].mirror && ((const hx__cl_mirror *)stream->operand[i].mirror)->mem == to)
       return stream->uploads;
   return stream->queue;
@@ -95,7 +95,7 @@ static hx__outcome write_rows(hx__cl_stream *stream, const move *r, cl_event *ev
           r->bytes, r->at, code);
   if (code != CL_SUCCESS) *event = NULL;
   if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueWriteBuffer", code);
-  stream->copied += r->rows * r->bytes;
+  stream->run.copied += r->rows * r->bytes;
   return note_upload(stream, queue, *event);
 }
 
@@ -136,12 +136,12 @@ static hx__outcome stage(hx__cl_stream *stream, move r) {
     f.to = stream->staging.host[half];
     f.count = all - f.at < most ? all - f.at : most;
     const size_t parts = (f.count + FILL_BYTES - 1) / FILL_BYTES;
-    if (stream->copiers != HX__COPY_BY_WORKER)
-      hx__copy_pool_run(stream->copiers, fill_part, &f, parts);
+    if (stream->run.copiers != HX__COPY_BY_WORKER)
+      hx__copy_pool_run(stream->run.copiers, fill_part, &f, parts);
     else
       for (size_t i = 0; i < parts && !is_unwanted(stream); i++) fill_part(&f, i);
     if (is_unwanted(stream)) {
-      stream->unsent = all - f.at;
+      stream->run.unsent = all - f.at;
       outcome = HX__SUPERSEDED;
       break;
     }
