@@ -50,9 +50,9 @@ static void report_one_chunk(const hx__work *w, hx_report *r) {
 
 static hx_status offload_to_this_thread(hx_context *hx, const hx__work *w, hx_report *report) {
   uint64_t copied = 0;
+  if (report) report_one_chunk(w, report);
   const hx_status s = hx__fetch_for(&hx->table, w, NULL, false, &copied);
   if (s != HX_OK) return s;
-  if (report) report_one_chunk(w, report);
   if (report) report->bytes_copied = copied;
   hx__memory_claim_outputs(&hx->memory, w);
   compute_on_this_thread(hx, w);
@@ -96,12 +96,12 @@ static void log_call(const hx__work *w, const hx_report *r) {
 }
 
 static hx_status offload_checked(hx_context *hx, hx__work *w, hx_report *report) {
+  const bool small = is_small(w);
   if (finish_if_empty(w)) return HX_OK;
   const double share = hx__share_of(&hx->config, w);
   const bool stays = share == 0.0 || (hx->small_stay && !(w->gpu_share > 0.0f));
-  const bool small = stays && is_small(w);
-  const unsigned threads = small ? 1 : hx__gather_threads(hx, w);
-  if (small || (stays && is_serial(w, threads))) return offload_to_this_thread(hx, w, report);
+  const unsigned threads = stays && small ? 1 : hx__gather_threads(hx, w);
+  if (stays && (small || is_serial(w, threads))) return offload_to_this_thread(hx, w, report);
   w->placement = hx__memory_placement(&hx->memory, w);
   return hx__offload_planned(hx, w, share == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : share, threads, report);
 }

@@ -35,20 +35,21 @@ static void mark_outputs_written(const hx__memory *m, const hx__work *w) {
 void hx__memory_claim_outputs(hx__memory *m, const hx__work *w) {
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
+  mark_outputs_written(m, w);
   hx__range *const r = coarse_output(m, w);
   while (r && r->readers && !hx__in_forked_child()) pthread_cond_wait(&m->changed, &m->lock);
   if (r) r->writers++;
-  mark_outputs_written(m, w);
   hx__unlock(&m->lock);
 }
 
 void hx__memory_release_outputs(hx__memory *m, const hx__work *w, bool written) {
   if (atomic_load_explicit(&m->watched_ranges, memory_order_relaxed) == 0) return;
   hx__lock(&m->lock);
+  const extent out = output_of(w);
   hx__range *const r = coarse_output(m, w);
   if (r) r->writers--;
   mark_outputs_written(m, w);
-  if (written) hx__copies_invalidate(m, output_of(w).p, output_of(w).bytes, true, false);
+  if (written) hx__copies_invalidate(m, out.p, out.bytes, true, false);
   hx__unlock(&m->lock);
 }
 
@@ -104,29 +105,4 @@ void hx__memory_release(hx__memory *m, const hx__device *d, const hx__work *w, c
   }
   pthread_cond_broadcast(&m->changed);
   hx__unlock(&m->lock);
-}
-
-/* The placement of an operand: 0 if it is copied through staging buffers, 1 if a device copies from it directly, 2 if a
- * device has most of it already. */
-static uint32_t placement_of(const hx__memory *m, const hx__array *a) {
-  const hx__range *const r = hx__range_of(m, a->p, hx__array_bytes(a));
-  if (!r) return 0;
-  return r->advice && hx__copies_are_present(m, r, a)
-             ? 2
-             : (r->block && r->mode == HX__MEMORY_COPY) || hx__range_is_pinned(r);
-}
-
-uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
-  if (!w->needs || (!w->matmul && w->nfields > 1)) return 0;
-  hx__lock(&m->lock);
-  uint32_t placement = 0;
-  if (m->ranges) {
-    const hx__array first = hx__array_of(w, 0), second = hx__array_of(w, 1);
-    placement = placement_of(m, &first) | placement_of(m, &second) << 2;
-    const hx__array out = hx__array_of_c(w);
-    const hx__range *const r = w->matmul ? hx__range_of(m, out.p, hx__array_bytes(&out)) : NULL;
-    if (r && (r->advice & HX_RESIDENT)) placement |= HX__RESIDENT_C;
-  }
-  hx__unlock(&m->lock);
-  return placement;
 }

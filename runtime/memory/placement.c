@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The placement of a task's operands, by which measurements are stored. */
+#include "runtime/base/thread.h"
+#include "runtime/memory/copies.h"
+#include "runtime/memory/pins.h"
+#include "runtime/memory/range.h"
+
+/* Placements of one operand. */
+#define STAGED 0u  /* copied through staging buffers */
+#define DIRECT 1u  /* a device copies from it directly */
+#define PRESENT 2u /* a device has most of it already */
+
+uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
+  if (!w->needs || (!w->matmul && w->nfields > 1)) return 0;
+  uint32_t placement = 0;
+  hx__lock(&m->lock);
+  for (unsigned i = 0; i < 2 && m->ranges; i++) {
+    const hx__array a = hx__array_of(w, i);
+    const hx__range *const r = hx__range_of(m, a.p, hx__array_bytes(&a));
+    if (!r) continue;
+    const bool direct = (r->block && r->mode == HX__MEMORY_COPY) || hx__range_is_pinned(r);
+    const bool present = r->advice && hx__copies_are_present(m, r, &a);
+    placement |= (present ? PRESENT : direct ? DIRECT : STAGED) << 2 * i;
+  }
+  if (w->matmul && m->ranges) {
+    const hx__array c = hx__array_of_c(w);
+    const hx__range *const r = hx__range_of(m, c.p, hx__array_bytes(&c));
+    if (r && (r->advice & HX_RESIDENT)) placement |= HX__RESIDENT_C;
+  }
+  hx__unlock(&m->lock);
+  return placement;
+}
