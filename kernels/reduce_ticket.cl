@@ -80,51 +80,66 @@ static ulong hx_warp_least(ulong v) {
 #endif
 
 #if HX_IS_KEY
-/* The best element of an item's part of a leaf, unchanged if an instruction orders elements as hx does (NaN first, -0 <
- * +0), and the first row with it: an item compares the best of its four lanes, a row at a time, because each operation
- * for every element costs 5 % of the bandwidth. The lane is found once for the leaf. */
-#if HX_TYPE == HX_F32 && HX_PTX
-#define HX_E float
+/* hx_leaf_best scans a leaf for its best element and, for an argmin or argmax, for the first row that holds it. An item
+ * compares the best of its four lanes, one row at a time, because an operation for every element costs 5 % of the
+ * bandwidth. The lane is found once, after the scan.
+ *
+ * HX_SCAN_*: the form in which the scan compares elements. PTX has instructions that order floats as hx does (NaN
+ * first, -0 < +0), so with PTX floats stay floats; everything else is compared as the unsigned integers of hx_ordered.
+ *   HX_SCAN_T           the type
+ *   HX_SCAN_MISSING     the value that is better than no element
+ *   HX_SCAN_OF(N, x)    elements in this form; N is the width, empty for scalars
+ *   HX_SCAN_ROW(v)      the best of a row as it is compared with other rows: zeros tie for an argmin or argmax, so -0
+ *                       becomes +0
+ *   HX_SCAN_BITS(v)     the bits, by which two values are told apart
+ *   HX_SCAN_ORDERED(v)  the unsigned integer of hx_ordered
+ *   hx_scan_join(a, b)  the better one of two */
+#define HX_SCAN_FLOATS (HX_TYPE == HX_F32 && HX_PTX)
+#if HX_SCAN_FLOATS
+#define HX_SCAN(as_floats, as_integers) as_floats
+#else
+#define HX_SCAN(as_floats, as_integers) as_integers
+#endif
 #if HX_OP == HX_MAX || HX_OP == HX_ARGMAX
-#define HX_E_JOIN "max.NaN.f32 %0, %1, %2;"
-#define HX_E_MISSING (-INFINITY)
+#define HX_MAX_OR_MIN(of_max, of_min) of_max
 #else
-#define HX_E_JOIN "min.NaN.f32 %0, %1, %2;"
-#define HX_E_MISSING INFINITY
+#define HX_MAX_OR_MIN(of_max, of_min) of_min
 #endif
-static float hx_e_join(float a, float b) {
-  float r;
-  __asm__(HX_E_JOIN : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-#define HX_E_OF(N, x) (x)
-#define HX_E_BITS(e) as_uint(e)
-#define HX_E_ORDERED(e) hx_ordered(e)
 #if HX_IS_ARG
-#define HX_E_ROW(e) ((e) + 0.0f) /* zeros tie: -0 becomes +0 */
+#define HX_ARG_OR_VALUE(of_arg, of_value) of_arg
 #else
-#define HX_E_ROW(e) (e)
-#endif
-#else
-#define HX_E uint
-#define HX_E_MISSING HX_MISSING
-#define HX_E_OF(N, x) HX_PASTE(hx_ordered, N)(x)
-#define HX_E_BITS(e) (e)
-#define HX_E_ORDERED(e) (e)
-#define HX_E_ROW(e) (e)
-static uint hx_e_join(uint a, uint b) { return HX_JOIN(, a, b); }
+#define HX_ARG_OR_VALUE(of_arg, of_value) of_value
 #endif
 
-static void hx_e_take(HX_E *best, uint *row, HX_PASTE(HX_E, 4) v, uint r) {
-  const HX_E lanes = HX_E_ROW(hx_e_join(hx_e_join(v.x, v.y), hx_e_join(v.z, v.w))), next = hx_e_join(*best, lanes);
+/*                                 floats                                 unsigned integers */
+#define HX_SCAN_T          HX_SCAN(float,                                 uint)
+#define HX_SCAN_MISSING    HX_SCAN(HX_MAX_OR_MIN((-INFINITY), INFINITY),  HX_MISSING)
+#define HX_SCAN_OF(N, x)   HX_SCAN((x),                                   HX_PASTE(hx_ordered, N)(x))
+#define HX_SCAN_ROW(v)     HX_SCAN(HX_ARG_OR_VALUE(((v) + 0.0f), (v)),    (v))
+#define HX_SCAN_BITS(v)    HX_SCAN(as_uint(v),                            (v))
+#define HX_SCAN_ORDERED(v) HX_SCAN(hx_ordered(v),                         (v))
+
+#if HX_SCAN_FLOATS
+static float hx_scan_join(float a, float b) {
+  float r;
+  __asm__(HX_MAX_OR_MIN("max.NaN.f32 %0, %1, %2;", "min.NaN.f32 %0, %1, %2;") : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+#else
+static uint hx_scan_join(uint a, uint b) { return HX_JOIN(, a, b); }
+#endif
+
+static void hx_scan_row(HX_SCAN_T *best, uint *row, HX_PASTE(HX_SCAN_T, 4) v, uint r) {
+  const HX_SCAN_T lanes = HX_SCAN_ROW(hx_scan_join(hx_scan_join(v.x, v.y), hx_scan_join(v.z, v.w))),
+                  next = hx_scan_join(*best, lanes);
 #if HX_IS_ARG
-  if (HX_E_BITS(next) != HX_E_BITS(*best)) *row = r;
+  if (HX_SCAN_BITS(next) != HX_SCAN_BITS(*best)) *row = r;
 #endif
   *best = next;
 }
 
 static uint hx_leaf_best(global const HX_T *x, uint count, uint item, uint *row) {
-  HX_E best = HX_E_MISSING;
+  HX_SCAN_T best = HX_SCAN_MISSING;
   x += 4 * item;
   if (count == HX_LEAF) {
 #define HX_ROWS_OF_LEAF(load)                                                                     \
@@ -132,7 +147,7 @@ static uint hx_leaf_best(global const HX_T *x, uint count, uint item, uint *row)
     uint with = HX_LEAF;                                                                          \
     HX_T4 v[HX_IN_FLIGHT];                                                                        \
     _Pragma("unroll") for (uint u = 0; u < HX_IN_FLIGHT; u++) v[u] = load(x + (r + u) * HX_LANES); \
-    _Pragma("unroll") for (uint u = 0; u < HX_IN_FLIGHT; u++) hx_e_take(&best, &with, HX_E_OF(4, v[u]), u); \
+    _Pragma("unroll") for (uint u = 0; u < HX_IN_FLIGHT; u++) hx_scan_row(&best, &with, HX_SCAN_OF(4, v[u]), u); \
     if (with != HX_LEAF) *row = r + with;                                                         \
   }
     if (((uintptr_t)x & 15) == 0) {
@@ -142,15 +157,15 @@ static uint hx_leaf_best(global const HX_T *x, uint count, uint item, uint *row)
     }
   } else {
     for (uint i = 4 * item, r = 0; i < count; i += HX_LANES, r++, x += HX_LANES) {
-      HX_PASTE(HX_E, 4) v = (HX_PASTE(HX_E, 4))(HX_E_MISSING);
-      v.x = HX_E_OF(, x[0]);
-      if (i + 1 < count) v.y = HX_E_OF(, x[1]);
-      if (i + 2 < count) v.z = HX_E_OF(, x[2]);
-      if (i + 3 < count) v.w = HX_E_OF(, x[3]);
-      hx_e_take(&best, row, v, r);
+      HX_PASTE(HX_SCAN_T, 4) v = (HX_PASTE(HX_SCAN_T, 4))(HX_SCAN_MISSING);
+      v.x = HX_SCAN_OF(, x[0]);
+      if (i + 1 < count) v.y = HX_SCAN_OF(, x[1]);
+      if (i + 2 < count) v.z = HX_SCAN_OF(, x[2]);
+      if (i + 3 < count) v.w = HX_SCAN_OF(, x[3]);
+      hx_scan_row(&best, row, v, r);
     }
   }
-  return HX_E_ORDERED(best);
+  return HX_SCAN_ORDERED(best);
 }
 
 #if HX_IS_ARG
