@@ -21,7 +21,7 @@ uint64_t bits_random(bits_rng *rng, uint64_t below) { return below ? data_u64(rn
 
 static void *block_pointer(const bits_block *b) { return b->base + b->offset; }
 
-static __attribute__((format(printf, 2, 3))) void say(bits_case *c, const char *format, ...) {
+static __attribute__((format(printf, 2, 3))) void append_text(bits_case *c, const char *format, ...) {
   size_t used = strlen(c->text);
   va_list args;
   va_start(args, format);
@@ -48,7 +48,7 @@ static bits_block *add_block(bits_case *c, hx_context *hx, bits_rng *rng, const 
     b->source = BITS_MALLOC;
     return NULL;
   }
-  say(c, " %s:%s+%zu", name, kSourceNames[b->source], ((uintptr_t)b->base + b->offset) % 64);
+  append_text(c, " %s:%s+%zu", name, kSourceNames[b->source], ((uintptr_t)b->base + b->offset) % 64);
   return b;
 }
 
@@ -91,22 +91,22 @@ static data_kind random_kind(bits_rng *rng, hx_op op) {
 }
 
 /* One input array, filled, or the array of an earlier field. */
-static const void *input(bits_case *c, hx_context *hx, bits_rng *rng, const char *name, hx_type type, data_kind kind,
-                         size_t n) {
+static const void *add_input(bits_case *c, hx_context *hx, bits_rng *rng, const char *name, hx_type type,
+                             data_kind kind, size_t n) {
   if (c->blocks > 0 && bits_random(rng, 8) == 0) { /* inputs may be shared, and be read as another type */
-    say(c, " %s=%s", name, c->block[c->blocks - 1].name);
+    append_text(c, " %s=%s", name, c->block[c->blocks - 1].name);
     return block_pointer(&c->block[c->blocks - 1]);
   }
   uint64_t seed = data_u64(rng->seed, rng->next++);
   bits_block *b = add_block(c, hx, rng, name, n * 4, 4);
   if (b == NULL) return NULL;
-  say(c, "(kind %d)", kind);
+  append_text(c, "(kind %d)", kind);
   data_fill(type, kind, seed, block_pointer(b), n);
   return block_pointer(b);
 }
 
 /* Copies every block as it is before the call. */
-static bool remember(bits_case *c) {
+static bool copy_blocks(bits_case *c) {
   for (size_t i = 0; i < c->blocks; i++) {
     c->block[i].want = malloc(c->block[i].bytes);
     if (c->block[i].want == NULL) return false;
@@ -120,11 +120,11 @@ static bool make_field(bits_case *c, hx_context *hx, bits_rng *rng, hx_field *fi
   do field->op = (hx_op)(HX_SUM + bits_random(rng, HX__OP_COUNT));
   while (n == 0 && (field->op == HX_MIN || field->op == HX_MAX || field->op == HX_ARGMIN || field->op == HX_ARGMAX));
   field->type = bits_random(rng, 5) < 3 ? HX_F32 : bits_random(rng, 2) ? HX_I32 : HX_U32;
-  say(c, "; %s %s", hx__op_names[field->op], hx__type_names[field->type]);
+  append_text(c, "; %s %s", hx__op_names[field->op], hx__type_names[field->type]);
   data_kind kind = random_kind(rng, field->op);
-  field->x = input(c, hx, rng, kX, field->type, kind, n);
+  field->x = add_input(c, hx, rng, kX, field->type, kind, n);
   field->y = NULL;
-  if (field->x && field->op == HX_DOT) field->y = input(c, hx, rng, kY, field->type, kind, n);
+  if (field->x && field->op == HX_DOT) field->y = add_input(c, hx, rng, kY, field->type, kind, n);
   return field->x && (field->op != HX_DOT || field->y);
 }
 
@@ -132,11 +132,11 @@ static bool make_reduce(bits_case *c, hx_context *hx, bits_rng *rng, const bits_
   bool soa = bits_random(rng, 3) == 0;
   size_t nfields = soa ? 1 + bits_random(rng, BITS_FIELDS) : 1;
   size_t n = reduce_size(rng, limits->max_n / (soa ? 2 : 1));
-  say(c, "%s n=%zu", soa ? "soa" : "reduce", n);
+  append_text(c, "%s n=%zu", soa ? "soa" : "reduce", n);
   for (size_t f = 0; f < nfields; f++)
     if (!make_field(c, hx, rng, &c->fields[f], n)) return false;
   bits_block *b = add_block(c, hx, rng, "out", nfields * sizeof(hx_value), 8);
-  if (b == NULL || !remember(c)) return false;
+  if (b == NULL || !copy_blocks(c)) return false;
   hx_value *out = block_pointer(b);
   const hx_field *f = c->fields;
   if (soa)
@@ -210,15 +210,15 @@ static bool make_matmul(bits_case *c, hx_context *hx, bits_rng *rng, const bits_
   size_t ldc = leading_dimension(rng, n);
   float alpha = kAlphas[bits_random(rng, COUNT(kAlphas))], beta = kBetas[bits_random(rng, COUNT(kBetas))];
   data_kind kind = (data_kind)bits_random(rng, DATA_KINDS);
-  say(c, "matmul %zux%zux%zu ta=%d tb=%d lda=%zu ldb=%zu ldc=%zu alpha=%g beta=%g kind %d;", m, n, k, ta, tb, lda, ldb,
-      ldc, (double)alpha, (double)beta, kind);
+  append_text(c, "matmul %zux%zux%zu ta=%d tb=%d lda=%zu ldb=%zu ldc=%zu alpha=%g beta=%g kind %d;", m, n, k, ta, tb,
+              lda, ldb, ldc, (double)alpha, (double)beta, kind);
   bits_block *a = matrix(c, hx, rng, "a", kind, ta ? k : m, ta ? m : k, lda);
   bits_block *b = a ? matrix(c, hx, rng, "b", kind, tb ? n : k, tb ? k : n, ldb) : NULL;
   /* With beta == 0 the old C is all NaN: it must not be read. */
   bits_block *old = b ? matrix(c, hx, rng, "c", kind, m, n, ldc) : NULL;
   if (old == NULL) return false;
   if (beta == 0) memset(old->base, 0xff, old->bytes);
-  if (!remember(c)) return false;
+  if (!copy_blocks(c)) return false;
   c->task = hx_matmul(m, n, k, block_pointer(a), block_pointer(b), block_pointer(old));
   struct hx_matmul_args *args = &c->task.matmul;
   args->alpha = alpha;
@@ -249,7 +249,7 @@ bool bits_case_make(bits_case *c, hx_context *hx, uint64_t seed, const bits_limi
   float share = kShares[bits_random(&rng, COUNT(kShares))];
   c->mxcsr = kStates[bits_random(&rng, COUNT(kStates))];
   c->async = bits_random(&rng, 4) == 0;
-  say(c, "share=%g mxcsr=%x%s ", (double)share, c->mxcsr, c->async ? " async" : "");
+  append_text(c, "share=%g mxcsr=%x%s ", (double)share, c->mxcsr, c->async ? " async" : "");
   bool made = bits_random(&rng, 5) < 3 ? make_reduce(c, hx, &rng, limits) : make_matmul(c, hx, &rng, limits);
   c->task.gpu_share = share;
   return made;

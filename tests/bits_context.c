@@ -74,7 +74,7 @@ static bool has_word(const char *list, const char *word) {
 }
 
 /* The settings that are not combined in full are drawn for each context. */
-static void draw(bits_context *c, const bits_plan *plan, bits_rng *rng) {
+static void draw_settings(bits_context *c, const bits_plan *plan, bits_rng *rng) {
   static const char *const kChunks[] = {NULL, NULL, "1", "5000", "100000"};
   static const char *const kSims[] = {"rate=2e9,latency_us=5", "rate=3e8,latency_us=100;rate=1e9,latency_us=20"};
   static const char *const kTiles[] = {NULL, NULL, "16x32x16", "8x32x16"};
@@ -111,7 +111,7 @@ bool bits_context_open(bits_context *c, const bits_plan *plan, uint64_t index) {
   memset(c, 0, sizeof *c);
   bits_rng rng = {data_u64(plan->seed, index) ^ UINT64_C(0x636f6e74657874), 0};
   combination(plan, index, &c->settings);
-  draw(c, plan, &rng);
+  draw_settings(c, plan, &rng);
   hx_status s = hx_open(&c->hx, &c->settings);
   if (s == HX_OK) s = hx_ready(c->hx);
   if (s != HX_OK) {

@@ -167,7 +167,7 @@ static bool one_context(uint64_t index, counts *total) {
   return go_on;
 }
 
-static bool parse(int argc, char **argv) {
+static bool parse_options(int argc, char **argv) {
   const struct {
     const char *name, **text;
     uint64_t *number;
@@ -204,7 +204,7 @@ static bool parse(int argc, char **argv) {
 }
 
 int main(int argc, char **argv) {
-  if (!parse(argc, argv)) return 2;
+  if (!parse_options(argc, argv)) return 2;
   bits_plan_isas(&options.plan);
   counts *total = calloc(1, sizeof *total);
   if (total == NULL) return 1;

@@ -3,7 +3,7 @@
 #ifndef HX_TESTS_CONFIG_CASES_H
 #define HX_TESTS_CONFIG_CASES_H
 
-/* What a good value gives: a part of what shown() of config_test.c prints. */
+/* What a good value gives: a part of what config_text() of config_test.c prints. */
 static const struct {
   const char *name, *value, *gives;
 } good[] = {

@@ -123,7 +123,7 @@ static size_t open_files(void) {
   return count;
 }
 
-static bool is_right(void) { return memcmp(outputs(), want, out_bytes) == 0; }
+static bool output_is_right(void) { return memcmp(outputs(), want, out_bytes) == 0; }
 static bool is_untouched(void) { return memcmp(outputs(), before, out_bytes) == 0; }
 
 /* The task once more, with all the memory there is. */
@@ -131,7 +131,8 @@ static bool works_now(void) {
   if (!state.hx && hx_open(&state.hx, &state.settings) != HX_OK) return false;
   memcpy(outputs(), before, out_bytes);
   if (state.row->finish && hx_modified(state.hx, outputs(), out_bytes) != HX_OK) return false;
-  return call_offload(&state) == HX_OK && (!state.row->finish || state.row->finish(&state) == HX_OK) && is_right();
+  return call_offload(&state) == HX_OK && (!state.row->finish || state.row->finish(&state) == HX_OK) &&
+         output_is_right();
 }
 
 static unsigned blocks_at(const finding *f, const void *from) {
@@ -144,7 +145,7 @@ extern const char __executable_start[];
 
 /* What stays for the process is made once; what was refused to it may be missing. The detail then says what is left:
  * addr2line -e alloc_test knows the place. */
-static bool leaks(void) {
+static bool child_has_leaks(void) {
   shared->files = open_files();
   shared->sites = scarce_live(shared->site, SITES);
   bool leaks = shared->files > usual.files;
@@ -164,11 +165,11 @@ static bool goes_on_leaking(void) {
   const bool first = usual.sites == 0;
   const double until = seconds_now() + SETTLED;
   if (first && state.driver) usleep(500000);
-  while (leaks() && !first && seconds_now() < until) usleep(10000);
-  return !first && leaks();
+  while (child_has_leaks() && !first && seconds_now() < until) usleep(10000);
+  return !first && child_has_leaks();
 }
 
-static void child(scarce_kind kind, unsigned long nth, bool for_good) {
+static void call_with_refusals(scarce_kind kind, unsigned long nth, bool for_good) {
   finding *const f = shared;
   const row *const r = state.row;
   hx_offload(NULL, NULL, NULL); /* a thread's first failure takes a block for its sentence, and keeps it */
@@ -186,20 +187,20 @@ static void child(scarce_kind kind, unsigned long nth, bool for_good) {
   if (s == HX_OK && r->finish && r->finish(&state) != HX_OK) f->is[WRONG] = true;
   f->is[PARTIAL] = (s != HX_OK || !scarce_computes(r)) && !is_untouched();
   const bool answers = r->m && r->call == call_offload; /* a product does, whatever memory there is */
-  if (s == HX_OK ? scarce_computes(r) && !is_right() : s != HX_OUT_OF_MEMORY || answers) f->is[WRONG] = true;
+  if (s == HX_OK ? scarce_computes(r) && !output_is_right() : s != HX_OUT_OF_MEMORY || answers) f->is[WRONG] = true;
   f->is[STUCK] = !works_now();
   hx_close(state.hx);
   f->is[LEAKED] = goes_on_leaking();
   f->ended = true;
 }
 
-static void run(scarce_kind kind, unsigned long nth, bool for_good) {
+static void run_child(scarce_kind kind, unsigned long nth, bool for_good) {
   memset(shared, 0, sizeof *shared);
   fflush(stdout);
   const pid_t pid = fork();
   if (pid == 0) {
     alarm(SECONDS); /* a hang is a crash */
-    child(kind, nth, for_good);
+    call_with_refusals(kind, nth, for_good);
     _exit(0);
   }
   const int status = child_wait(pid);
@@ -212,7 +213,7 @@ typedef struct tally {
   unsigned calls, tried, refused[SCARCE_KINDS], seen[VERDICTS];
 } tally;
 
-static void judge(const row *r, scarce_kind kind, unsigned long nth, bool for_good, tally *t) {
+static void print_verdicts(const row *r, scarce_kind kind, unsigned long nth, bool for_good, tally *t) {
   static const char *const kinds[SCARCE_KINDS] = {"allocation", "thread"};
   t->tried++;
   t->refused[kind]++;
@@ -230,7 +231,7 @@ static bool baseline(const row *r) {
   memset(&most, 0, sizeof most);
   memset(&usual, 0, sizeof usual);
   for (int i = 0; i < BASELINES; i++) {
-    run(SCARCE_MEMORY, 0, false);
+    run_child(SCARCE_MEMORY, 0, false);
     if (shared->skipped) {
       printf("%s: skipped: %s\n", r->name, shared->detail);
       return false;
@@ -252,7 +253,7 @@ static bool baseline(const row *r) {
   return true;
 }
 
-static void walk(const row *r, tally *t) {
+static void refuse_each_request(const row *r, tally *t) {
   const double from = seconds_now();
   const tally was = *t;
   if (!baseline(r)) {
@@ -263,9 +264,9 @@ static void walk(const row *r, tally *t) {
   for (scarce_kind kind = SCARCE_MEMORY; kind < SCARCE_KINDS; kind++)
     for (int for_good = 0; for_good <= 1; for_good++)
       for (unsigned long nth = 1;; nth++) {
-        run(kind, nth, for_good);
+        run_child(kind, nth, for_good);
         if (!shared->fired || nth > usual.requests[kind] + MORE) break;
-        judge(r, kind, nth, for_good, t);
+        print_verdicts(r, kind, nth, for_good, t);
       }
   printf("%-36s %4lu allocations %3lu threads: %4u refusals tried in %.1f s\n", r->name, usual.requests[SCARCE_MEMORY],
          usual.requests[SCARCE_THREADS], t->tried - was.tried, seconds_now() - from);
@@ -286,7 +287,7 @@ int main(int argc, char **argv) {
     if (devices && !r->on_drivers) continue;
     if (only && strcmp(only, r->name) != 0) continue;
     set_row(r, devices, memory);
-    walk(r, &t);
+    refuse_each_request(r, &t);
     free_row();
   }
   unsigned failed = 0;

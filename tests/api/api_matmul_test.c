@@ -12,14 +12,14 @@ enum { SIDE = 16, CELLS = SIDE * SIDE };
 static hx_context *hx;
 static float a[CELLS], b[CELLS], c[CELLS];
 
-static void reset(void) {
+static void fill_matrices(void) {
   for (int i = 0; i < CELLS; i++) a[i] = (float)(i % 7), b[i] = (float)(i % 5), c[i] = -1;
 }
 
-static void refused(const hx_task *task, const char *text, int line) {
+static void expect_refusal(const hx_task *task, const char *text, int line) {
   hx_event *event = NULL;
   unsigned failed = checks_failed;
-  reset();
+  fill_matrices();
   CHECK_REFUSED(hx_offload(hx, task, NULL), HX_INVALID_ARGUMENT, text);
   CHECK_REFUSED(hx_offload_async(hx, task, &event), HX_INVALID_ARGUMENT, text);
   CHECK(event == NULL, "an event was made");
@@ -27,7 +27,7 @@ static void refused(const hx_task *task, const char *text, int line) {
     CHECK(c[i] == -1 && a[i] == (float)(i % 7) && b[i] == (float)(i % 5), "element %d was written", i);
   if (checks_failed != failed) printf("  (case of line %d)\n", line);
 }
-#define REFUSED(task, text) refused(&(task), text, __LINE__)
+#define REFUSED(task, text) expect_refusal(&(task), text, __LINE__)
 
 static void bad_pointers(void) {
   hx_task t = hx_matmul(4, 4, 4, NULL, b, c);
@@ -91,7 +91,7 @@ static void overflowing_shapes(void) {
   REFUSED(t, "c");
 }
 
-static void overlaps(void) {
+static void overlaps_are_refused(void) {
   hx_task t = hx_matmul(4, 4, 4, a, b, a);
   REFUSED(t, "a");
   t = hx_matmul(4, 4, 4, a, b, b);
@@ -117,12 +117,12 @@ static void overlaps(void) {
   t = hx_matmul(4, 4, 4, a, a, c); /* inputs may be one array */
   CHECK_OK(hx_offload(hx, &t, NULL));
   t = hx_matmul(4, 4, 4, a, b, a + 16); /* next to each other */
-  reset();
+  fill_matrices();
   CHECK_OK(hx_offload(hx, &t, NULL));
   t = hx_matmul(4, 4, 4, a, b, a + 4); /* in the gaps of A, whose rows are half as far apart */
   t.matmul.lda = 8;
   t.matmul.ldc = 16;
-  reset();
+  fill_matrices();
   CHECK_OK(hx_offload(hx, &t, NULL));
 }
 
@@ -161,7 +161,7 @@ static void empty_shapes(void) {
               {0, SIZE_MAX, SIZE_MAX, 1, 1, -1},
               {SIZE_MAX, 0, 4, 1, 1, -1}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    reset();
+    fill_matrices();
     hx_task t = hx_matmul(rows[i].m, rows[i].n, rows[i].k, NULL, NULL, rows[i].m && rows[i].n ? c : NULL);
     t.matmul.alpha = rows[i].alpha;
     t.matmul.beta = rows[i].beta;
@@ -171,7 +171,7 @@ static void empty_shapes(void) {
       CHECK(ref_bits(c[j]) == ref_bits(rows[i].want), "row %zu, element %zu: %g", i, j, (double)c[j]);
     CHECK(c[CELLS - 1] == -1, "row %zu wrote past C", i);
   }
-  reset();
+  fill_matrices();
   hx_task t = hx_matmul(0, 4, 4, a, b, c); /* too small is too small for an empty shape too */
   t.matmul.ldc = 3;
   CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "ldc");
@@ -179,7 +179,7 @@ static void empty_shapes(void) {
 
 /* beta == 0 does not read C, and NaN is stored as one NaN. */
 static void nan_rules(void) {
-  reset();
+  fill_matrices();
   for (int i = 0; i < 16; i++) c[i] = NAN;
   hx_task t = hx_matmul(4, 4, 4, a, b, c);
   t.matmul.beta = -0.0f;
@@ -197,7 +197,7 @@ int main(void) {
   bad_pointers();
   bad_leading_dimensions();
   overflowing_shapes();
-  overlaps();
+  overlaps_are_refused();
   columns_of_one_matrix();
   empty_shapes();
   nan_rules();

@@ -11,7 +11,7 @@ static hx_context *hx;
 static float x[64], y[64];
 static hx_value out[8];
 
-static void reset(void) {
+static void reset_arrays(void) {
   for (int i = 0; i < 64; i++) x[i] = (float)i, y[i] = 1;
   memset(out, 0xa5, sizeof out);
 }
@@ -23,13 +23,13 @@ static bool out_untouched(void) {
 }
 
 /* Refused by both calls; out and the report stay as they are. */
-static void refused(const hx_task *task, const char *text, int line) {
+static void expect_refusal(const hx_task *task, const char *text, int line) {
   hx_report report, before;
   memset(&report, 0x5a, sizeof report);
   before = report;
   hx_event *event = NULL;
   unsigned failed = checks_failed;
-  reset();
+  reset_arrays();
   CHECK_REFUSED(hx_offload(hx, task, &report), HX_INVALID_ARGUMENT, text);
   CHECK_REFUSED(hx_offload_async(hx, task, &event), HX_INVALID_ARGUMENT, text);
   CHECK(event == NULL, "an event was made");
@@ -38,7 +38,7 @@ static void refused(const hx_task *task, const char *text, int line) {
   for (int i = 0; i < 64; i++) CHECK(x[i] == (float)i && y[i] == 1, "the input was written at %d", i);
   if (checks_failed != failed) printf("  (case of line %d)\n", line);
 }
-#define REFUSED(task, text) refused(&(task), text, __LINE__)
+#define REFUSED(task, text) expect_refusal(&(task), text, __LINE__)
 
 static void bad_reductions(void) {
   hx_task t = hx_reduce(HX_SUM, HX_F32, NULL, 5, out);
@@ -107,7 +107,7 @@ static void bad_tasks(void) {
   REFUSED(t, "kind");
   t.kind = (hx_kind)4;
   REFUSED(t, "kind");
-  reset();
+  reset_arrays();
   CHECK_REFUSED(hx_offload(hx, NULL, NULL), HX_INVALID_ARGUMENT, "task");
   t = hx_reduce(HX_SUM, HX_F32, x, 5, out);
   CHECK_REFUSED(hx_offload(NULL, &t, NULL), HX_INVALID_ARGUMENT, "NULL");
@@ -142,7 +142,7 @@ static void bad_soa(void) {
   REFUSED(t, "nfields");
   t = hx_reduce_soa(f, 3, 5, (hx_value *)&f[2].y); /* its results, over what is to be read */
   REFUSED(t, "fields");
-  reset();
+  reset_arrays();
   t = hx_reduce_soa(NULL, 0, 5, NULL);
   CHECK_OK(hx_offload(hx, &t, NULL));
   t = hx_reduce_soa(f, 3, 0, out);
@@ -155,18 +155,18 @@ static void bad_soa(void) {
 }
 
 /* n == 0, and the bytes beside a result. */
-static void results(void) {
+static void results_are_stored(void) {
   for (int op = HX_SUM; op <= HX_PROD; op++)
     for (int type = HX_F32; type <= HX_U32; type++) {
       bool extreme = op >= HX_MIN && op <= HX_ARGMAX;
       hx_task t = hx_reduce((hx_op)op, (hx_type)type, NULL, 0, out);
       if (!extreme) {
-        reset();
+        reset_arrays();
         CHECK_OK(hx_offload(hx, &t, NULL));
         uint64_t want = op != HX_PROD ? 0 : type == HX_F32 ? 0x3f800000u : 1;
         CHECK(out[0].u64 == want, "op %d type %d of nothing: %llx", op, type, (unsigned long long)out[0].u64);
       }
-      reset();
+      reset_arrays();
       x[0] = -3, x[1] = 2;
       t = hx_reduce((hx_op)op, (hx_type)type, x, 2, out);
       t.reduce.y = y;
@@ -181,7 +181,7 @@ static void results(void) {
   CHECK(out[0].i64 == INT64_C(4294967296), "%lld", (long long)out[0].i64);
 }
 
-static void reports(void) {
+static void report_is_filled(void) {
   hx_report report;
   hx_task t = hx_reduce(HX_SUM, HX_F32, x, 64, out);
   memset(&report, 0x5a, sizeof report);
@@ -201,7 +201,7 @@ static void *wait_there(void *event) {
   return hx_wait(event, &report) == HX_OK && report.device_count >= 1 ? event : NULL;
 }
 
-static void events(void) {
+static void events_are_checked(void) {
   enum { EVENTS = 8 };
   hx_event *event[EVENTS];
   static hx_value sums[EVENTS];
@@ -239,7 +239,7 @@ static void *detail_there(void *text) {
   return NULL;
 }
 
-static void strings(void) {
+static void strings_are_defined(void) {
   const char *const names[] = {"HX_OK",          "HX_INVALID_ARGUMENT", "HX_INVALID_CONFIG", "HX_OUT_OF_MEMORY",
                                "HX_UNSUPPORTED", "HX_DEVICE_FAILED",    "HX_INTERNAL"};
   for (int i = 0; i < 7; i++)
@@ -264,11 +264,11 @@ int main(void) {
   bad_reductions();
   bad_tasks();
   bad_soa();
-  results();
-  reset();
-  reports();
-  events();
-  strings();
+  results_are_stored();
+  reset_arrays();
+  report_is_filled();
+  events_are_checked();
+  strings_are_defined();
   hx_close(hx);
   hx_close(NULL);
   return checks_end("api_test");

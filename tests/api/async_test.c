@@ -23,7 +23,7 @@ static float x[N + TASKS];
 static hx_event *events[TASKS];
 static hx_value values[TASKS];
 
-static hx_context *open_one(void) {
+static hx_context *open_context(void) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = "cpu", s.cache_dir = "off", s.threads = "1";
   for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) x[i] = 1.0f;
@@ -38,7 +38,7 @@ static size_t threads_now(void) {
   return count - 2;
 }
 
-static void send(hx_context *hx, int i) {
+static void send_sum(hx_context *hx, int i) {
   const hx_task t = hx_reduce(HX_SUM, HX_F32, x, (size_t)(N + i), &values[i]);
   values[i].u64 = 0;
   CHECK_OK(hx_offload_async(hx, &t, &events[i]));
@@ -46,23 +46,23 @@ static void send(hx_context *hx, int i) {
 
 static void check_value(int i) { CHECK(values[i].f32 == (float)(N + i), "task %d: %g", i, (double)values[i].f32); }
 
-static void await(int i) {
+static void await_sum(int i) {
   CHECK_OK(hx_wait(events[i], NULL));
   check_value(i);
 }
 
 /* i-th in an order that visits all. */
-static int mixed(int i) { return (int)((long)i * 7919 % TASKS); }
+static int mixed_order(int i) { return (int)((long)i * 7919 % TASKS); }
 
-static void many(void) {
-  hx_context *const hx = open_one();
+static void many_tasks_few_threads(void) {
+  hx_context *const hx = open_context();
   size_t most = 0;
   for (int order = 0; order < 3; order++) {
     for (int i = 0; i < TASKS; i++) {
-      send(hx, i);
+      send_sum(hx, i);
       if (i % 500 == 0 && threads_now() > most) most = threads_now();
     }
-    for (int i = 0; i < TASKS; i++) await(order == 0 ? i : order == 1 ? TASKS - 1 - i : mixed(i));
+    for (int i = 0; i < TASKS; i++) await_sum(order == 0 ? i : order == 1 ? TASKS - 1 - i : mixed_order(i));
   }
   printf("  at most %zu threads\n", most);
   CHECK(most <= MOST_THREADS, "%zu threads", most);
@@ -71,13 +71,13 @@ static void many(void) {
 
 /* Without hx_wait: hx_done becomes true, and hx_close frees the events. */
 static void without_wait(void) {
-  hx_context *hx = open_one();
-  for (int i = 0; i < TASKS; i++) send(hx, i);
+  hx_context *hx = open_context();
+  for (int i = 0; i < TASKS; i++) send_sum(hx, i);
   for (int i = 0; i < TASKS; i++)
     while (!hx_done(events[i])) hx__sleep_ns(100000);
   hx_close(hx);
-  hx = open_one();
-  for (int i = 0; i < TASKS; i++) send(hx, i);
+  hx = open_context();
+  for (int i = 0; i < TASKS; i++) send_sum(hx, i);
   hx_close(hx);
   for (int i = 0; i < TASKS; i++) check_value(i);
 }
@@ -86,11 +86,11 @@ static void without_wait(void) {
 static void no_threads(void) {
   for (int threads = 0; threads < 2; threads++) {
     threads_left = threads;
-    hx_context *const hx = open_one();
-    for (int i = 0; i < TASKS; i++) send(hx, i);
+    hx_context *const hx = open_context();
+    for (int i = 0; i < TASKS; i++) send_sum(hx, i);
     for (int i = 0; i < TASKS / 2; i++)
       while (!hx_done(events[i])) hx__sleep_ns(100000);
-    for (int i = 0; i < TASKS; i++) await(mixed(i));
+    for (int i = 0; i < TASKS; i++) await_sum(mixed_order(i));
     hx_close(hx);
   }
 }
@@ -99,18 +99,18 @@ static hx_context *shared;
 
 static void *send_and_await(void *first) {
   for (int i = *(int *)first; i < TASKS; i += 4) {
-    send(shared, i);
-    if (i % 3 == 0) await(i), events[i] = NULL;
+    send_sum(shared, i);
+    if (i % 3 == 0) await_sum(i), events[i] = NULL;
   }
   for (int i = *(int *)first; i < TASKS; i += 4)
-    if (events[i]) await(i);
+    if (events[i]) await_sum(i);
   return NULL;
 }
 
 static void several_threads(void) {
   pthread_t thread[4];
   int first[4];
-  shared = open_one();
+  shared = open_context();
   for (int i = 0; i < 4; i++) {
     first[i] = i;
     if (pthread_create(&thread[i], NULL, send_and_await, &first[i]) != 0) exit(1);
@@ -120,7 +120,9 @@ static void several_threads(void) {
 }
 
 int main(int argc, char **argv) {
-  static const scenario table[] = {
-      {"many", many}, {"without_wait", without_wait}, {"no_threads", no_threads}, {"several_threads", several_threads}};
+  static const scenario table[] = {{"many_tasks_few_threads", many_tasks_few_threads},
+                                   {"without_wait", without_wait},
+                                   {"no_threads", no_threads},
+                                   {"several_threads", several_threads}};
   return scenarios_main(argc, argv, "async_test", table, sizeof table / sizeof *table);
 }

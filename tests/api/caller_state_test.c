@@ -44,7 +44,7 @@ static state state_now(void) {
   return s;
 }
 
-static bool same(const state *s, const state *t) {
+static bool states_equal(const state *s, const state *t) {
 #if defined(__SSE2__)
   return s->sse == t->sse && s->all.__control_word == t->all.__control_word &&
          s->all.__status_word == t->all.__status_word;
@@ -56,15 +56,15 @@ static bool same(const state *s, const state *t) {
 static state before; /* of every call */
 static const char *case_name;
 
-#define KEEPS(call)                                                                            \
-  do {                                                                                         \
-    (void)(call);                                                                              \
-    const state after = state_now();                                                           \
-    CHECK(same(&before, &after), "%s: %x before, %x after", case_name, before.sse, after.sse); \
-    fesetenv(&before.all);                                                                     \
+#define KEEPS(call)                                                                                    \
+  do {                                                                                                 \
+    (void)(call);                                                                                      \
+    const state after = state_now();                                                                   \
+    CHECK(states_equal(&before, &after), "%s: %x before, %x after", case_name, before.sse, after.sse); \
+    fesetenv(&before.all);                                                                             \
   } while (0)
 
-static void offloads(hx_context *hx, float share) {
+static void call_offload(hx_context *hx, float share) {
   static const size_t sizes[] = {0, 1, 64, 5000, 40000, N};
   hx_value value;
   hx_report report;
@@ -93,7 +93,7 @@ static void offloads(hx_context *hx, float share) {
   KEEPS(hx_offload(hx, &wrong, NULL));
 }
 
-static void memory(hx_context *hx) {
+static void call_memory_functions(hx_context *hx) {
   float *own = NULL;
   KEEPS(own = hx_alloc(hx, sizeof x));
   if (own) memcpy(own, x, sizeof x);
@@ -119,15 +119,15 @@ static void every_function(void) {
     CHECK(hx != NULL, "%s", hx_error_detail());
     return;
   }
-  offloads(hx, -1);
+  call_offload(hx, -1);
   KEEPS(hx_device_count(hx));
   hx_device_info info;
   KEEPS(hx_device(hx, 0, &info));
   KEEPS(hx_ready(hx));
-  for (int i = 0; i < CALLS; i++) offloads(hx, -1);
-  offloads(hx, 0.37f);
-  offloads(hx, 1);
-  memory(hx);
+  for (int i = 0; i < CALLS; i++) call_offload(hx, -1);
+  call_offload(hx, 0.37f);
+  call_offload(hx, 1);
+  call_memory_functions(hx);
   KEEPS(hx_close(hx));
 }
 
@@ -198,7 +198,7 @@ static void *other_calls_for_ever(void *unused) {
 }
 
 /* A thread is cancelled inside a call; later calls, and hx_close, have to return: the scenario's alarm sees to it. */
-static void cancelled(void) {
+static void thread_cancelled_in_a_call(void) {
   static void *(*const bodies[])(void *) = {call_for_ever, wait_for_ever, other_calls_for_ever};
   enum { ROUNDS = 15 };
   for (size_t i = 0; i < sizeof x / sizeof x[0]; i++) x[i] = 1.0f;
@@ -223,6 +223,7 @@ static void cancelled(void) {
 }
 
 int main(int argc, char **argv) {
-  static const scenario table[] = {{"floating_point", floating_point}, {"cancelled", cancelled}};
+  static const scenario table[] = {{"floating_point", floating_point},
+                                   {"thread_cancelled_in_a_call", thread_cancelled_in_a_call}};
   return scenarios_main(argc, argv, "caller_state_test", table, sizeof table / sizeof *table);
 }

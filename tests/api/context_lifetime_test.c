@@ -89,7 +89,7 @@ static void close_beside_hx_modified(void) {
 }
 
 /* The status with which a child ends; a hang is ended by its alarm. */
-static int end_of(pid_t child) {
+static int exit_status_of(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
@@ -107,14 +107,14 @@ static void wait_in_a_child(void) {
     const hx_status s = hx_wait(event, NULL);
     _exit(s == HX_OK && c[SIDE * SIDE - 1] != (float)SIDE); /* HX_OK without the result is the one wrong answer */
   }
-  const int end = end_of(child);
+  const int end = exit_status_of(child);
   CHECK(end == 0, "the child's hx_wait ended with %d", end);
   CHECK_OK(hx_wait(event, NULL));
   hx_close(hx);
 }
 
 /* Nearly always inside the lock. */
-static void *modify(void *unused) {
+static void *call_modified(void *unused) {
   (void)unused;
   while (!atomic_load(&stop)) hx_modified(hx, a, 4);
   return NULL;
@@ -125,14 +125,14 @@ static void fork_beside_locks(void) {
   int wrong = 0, end = 0;
   open_context();
   CHECK_OK(hx_register(hx, a, SIDE * SIDE * sizeof *a));
-  CHECK(pthread_create(&thread, NULL, modify, NULL) == 0, "no thread");
+  CHECK(pthread_create(&thread, NULL, call_modified, NULL) == 0, "no thread");
   for (int i = 0; i < FORKS && !wrong; i++) {
     const pid_t child = fork();
     if (child == 0) {
       alarm(5);
       _exit(hx_modified(hx, a, 4) != HX_OK || hx_alloc(hx, 64) == NULL);
     }
-    end = end_of(child);
+    end = exit_status_of(child);
     wrong += end != 0;
   }
   atomic_store(&stop, true);

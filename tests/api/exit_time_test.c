@@ -21,7 +21,7 @@ static double now_ms(void) {
 
 /* One program: its first larger call, which has kernels built behind its back, and the end. It writes when hx_close
  * returned. */
-static void program(const char *devices, const float *x, int out, long pause_ms) {
+static void run_program(const char *devices, const float *x, int out, long pause_ms) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = devices;
   s.cache_dir = "off";
@@ -42,7 +42,7 @@ static double end_ms(const char *devices, const float *x, long pause_ms) {
   if (pipe(ends) != 0) exit(1);
   fflush(stdout);
   const pid_t child = fork();
-  if (child == 0) program(devices, x, ends[1], pause_ms);
+  if (child == 0) run_program(devices, x, ends[1], pause_ms);
   CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the program ends with %x", (unsigned)status);
   const double ended = now_ms();
   CHECK(read(ends[0], &closed, sizeof closed) == sizeof closed, "hx_close did not return");
@@ -50,7 +50,7 @@ static double end_ms(const char *devices, const float *x, long pause_ms) {
   return ended - closed;
 }
 
-static void round_of(const char *label, const char *devices, const float *x) {
+static void measure_rounds(const char *label, const char *devices, const float *x) {
   double worst = 0.0;
   for (int i = 0; i < ROUNDS; i++) {
     const double took = end_ms(devices, x, i * PAUSE_MS);
@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
   float *const x = malloc(N * sizeof *x);
   if (!x) return 1;
   data_fill(HX_F32, DATA_SIGNED, 7, x, N);
-  round_of("idle cores", devices, x);
+  measure_rounds("idle cores", devices, x);
   cpu_set_t mask;
   CHECK(sched_getaffinity(0, sizeof mask, &mask) == 0, "no affinity");
   static pid_t spinner[SPINNERS];
@@ -75,7 +75,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < spinners; i++)
     if ((spinner[i] = fork()) == 0)
       for (alarm(300);;) continue;
-  round_of("busy cores", devices, x);
+  measure_rounds("busy cores", devices, x);
   for (int i = 0; i < spinners; i++) kill(spinner[i], SIGKILL), waitpid(spinner[i], NULL, 0);
   free(x);
   return checks_end("exit_time_test");

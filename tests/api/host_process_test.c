@@ -16,7 +16,7 @@ static float x[N];
 static hx_context *shared;
 static _Atomic bool over;
 
-static hx_context *open_one(void) {
+static hx_context *open_context(void) {
   static char list[256];
   hx_settings s = HX_SETTINGS_DEFAULT;
   snprintf(list, sizeof list, "cpu,%s", scenario_devices ? scenario_devices : "sim");
@@ -26,7 +26,7 @@ static hx_context *open_one(void) {
   return open_or_exit(&s);
 }
 
-static bool sums(hx_context *hx, float share) {
+static bool sum_is_right(hx_context *hx, float share) {
   hx_value value = {.u64 = 0};
   hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &value);
   t.gpu_share = share;
@@ -41,8 +41,8 @@ static bool sums_later(hx_context *hx) {
   return hx_offload_async(hx, &t, &event) == HX_OK && hx_wait(event, NULL) == HX_OK && value.f32 == (float)N;
 }
 
-static void *sum_on(void *unused) {
-  for (int i = 0; !over; i++) CHECK(i % 2 ? sums(shared, 0.5f) : sums_later(shared), "%s", hx_error_detail());
+static void *keep_summing(void *unused) {
+  for (int i = 0; !over; i++) CHECK(i % 2 ? sum_is_right(shared, 0.5f) : sums_later(shared), "%s", hx_error_detail());
   return unused;
 }
 
@@ -50,17 +50,17 @@ static void *sum_on(void *unused) {
 static void fork_in_flight(void) {
   enum { FORKS = 40 };
   pthread_t thread[2];
-  shared = open_one();
+  shared = open_context();
   CHECK_OK(hx_ready(shared));
   for (int i = 0; i < 2; i++)
-    if (pthread_create(&thread[i], NULL, sum_on, NULL) != 0) exit(1);
+    if (pthread_create(&thread[i], NULL, keep_summing, NULL) != 0) exit(1);
   for (int i = 0; i < FORKS; i++) {
     hx__sleep_ns(1000000u + (uint64_t)i * 37000u);
     const pid_t child = fork();
     if (child == 0) {
       alarm(30);
       if (i % 4 == 3) execl("/bin/true", "true", (char *)NULL);
-      const bool fine = sums(shared, -1) && sums(shared, 0.5f) && sums_later(shared);
+      const bool fine = sum_is_right(shared, -1) && sum_is_right(shared, 0.5f) && sums_later(shared);
       hx_close(shared);
       _exit(!fine);
     }
@@ -79,17 +79,18 @@ static void on_alarm(int signal) {
 }
 
 /* A signal every 200 us, with and without SA_RESTART. */
-static void storm(int flags) {
+static void calls_under_signals(int flags) {
   const struct sigaction action = {.sa_handler = on_alarm, .sa_flags = flags};
   const struct itimerval often = {{0, 200}, {0, 200}}, never = {{0, 0}, {0, 0}};
   sigaction(SIGALRM, &action, NULL);
   alarms = 0;
   setitimer(ITIMER_REAL, &often, NULL);
-  hx_context *const hx = open_one();
+  hx_context *const hx = open_context();
   CHECK(hx_device_count(hx) > 1, "no device");
   CHECK_OK(hx_ready(hx));
   for (int i = 0; i < 30; i++) {
-    CHECK(sums(hx, 0.25f * (float)(i % 5)) && sums(hx, -1) && sums_later(hx), "%d: %s", i, hx_error_detail());
+    CHECK(sum_is_right(hx, 0.25f * (float)(i % 5)) && sum_is_right(hx, -1) && sums_later(hx), "%d: %s", i,
+          hx_error_detail());
     float *const own = hx_alloc(hx, sizeof x);
     CHECK(own != NULL, "%s", hx_error_detail());
     CHECK_OK(hx_sync(hx, own, sizeof x));
@@ -100,14 +101,14 @@ static void storm(int flags) {
   CHECK(alarms > 0, "no signal came");
 }
 
-static void signals(void) {
-  storm(0);
-  storm(SA_RESTART);
+static void calls_under_both_signals(void) {
+  calls_under_signals(0);
+  calls_under_signals(SA_RESTART);
 }
 
 static void close_in_flight(void) {
   static hx_value values[TASKS];
-  hx_context *const hx = open_one();
+  hx_context *const hx = open_context();
   for (int i = 0; i < TASKS; i++) {
     hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &values[i]);
     t.gpu_share = i % 3 == 0 ? 0.5f : -1.0f;
@@ -119,21 +120,21 @@ static void close_in_flight(void) {
 }
 
 static void nested_region(void) {
-  hx_context *const hx = open_one();
+  hx_context *const hx = open_context();
   unsigned wrong = 0;
 #pragma omp parallel num_threads(2) reduction(+ : wrong)
   {
 #pragma omp parallel num_threads(2) reduction(+ : wrong)
-    for (int i = 0; i < 10; i++) wrong += (unsigned)!sums(hx, i % 2 ? 0.5f : -1) + !sums_later(hx);
+    for (int i = 0; i < 10; i++) wrong += (unsigned)!sum_is_right(hx, i % 2 ? 0.5f : -1) + !sums_later(hx);
   }
   CHECK(wrong == 0, "%u wrong results", wrong);
   hx_close(hx);
 }
 
 /* The roads out of a process. */
-static void by_exit(void) { exit(checks_failed != 0); }
-static void by__exit(void) { _exit(checks_failed != 0); }
-static void by_exec(void) {
+static void end_by_exit(void) { exit(checks_failed != 0); }
+static void end_by__exit(void) { _exit(checks_failed != 0); }
+static void end_by_exec(void) {
   execl("/bin/true", "true", (char *)NULL);
   _exit(7);
 }
@@ -158,19 +159,19 @@ typedef struct road {
   bool by_main; /* else by a thread of its own, while the main one is inside calls */
 } road;
 
-static const road roads[] = {{"exit by main", by_exit, POOLED, true},
-                             {"exit by another thread", by_exit, POOLED, false},
-                             {"_exit by another thread", by__exit, POOLED, false},
-                             {"exec by main", by_exec, ALONE, true},
-                             {"exec by another thread", by_exec, ALONE, false}};
+static const road roads[] = {{"exit by main", end_by_exit, POOLED, true},
+                             {"exit by another thread", end_by_exit, POOLED, false},
+                             {"_exit by another thread", end_by__exit, POOLED, false},
+                             {"exec by main", end_by_exec, ALONE, true},
+                             {"exec by another thread", end_by_exec, ALONE, false}};
 
-static void *leave(void *p) {
+static void *leave_soon(void *p) {
   hx__sleep_ns(3000000);
   ((const road *)p)->leave();
   return p;
 }
 
-static void *work_on(void *p) {
+static void *keep_offloading(void *p) {
   static hx_value values[TASKS];
   for (int n = 0;; n = (n + 1) % TASKS) {
     const hx_task t = hx_reduce(HX_SUM, HX_F32, x, ((const road *)p)->elements, &values[n]);
@@ -191,11 +192,11 @@ static void leaves_in_flight(void) {
       const pid_t child = fork();
       if (child == 0) {
         alarm(20);
-        shared = open_one();
+        shared = open_context();
         void *const p = (void *)(uintptr_t)&roads[r];
         pthread_t thread;
-        if (pthread_create(&thread, NULL, roads[r].by_main ? work_on : leave, p) != 0) _exit(9);
-        (roads[r].by_main ? leave : work_on)(p);
+        if (pthread_create(&thread, NULL, roads[r].by_main ? keep_offloading : leave_soon, p) != 0) _exit(9);
+        (roads[r].by_main ? leave_soon : keep_offloading)(p);
       }
       const int status = child_wait(child);
       CHECK(status == 0, "%s, %d: exit status %d (128 + signal; 142: it hung)", roads[r].name, i, status);
@@ -204,7 +205,7 @@ static void leaves_in_flight(void) {
 
 int main(int argc, char **argv) {
   static const scenario table[] = {{"fork_in_flight", fork_in_flight},
-                                   {"signals", signals},
+                                   {"calls_under_both_signals", calls_under_both_signals},
                                    {"close_in_flight", close_in_flight},
                                    {"nested_region", nested_region},
                                    {"leaves_in_flight", leaves_in_flight}};

@@ -22,7 +22,7 @@ static void *reserve(size_t bytes) {
 static const size_t kMany = ((size_t)1 << 32) + 5;
 
 /* Small integers as floats at both sides of every border that 32 bits could cut; zeros elsewhere. */
-static void mark(float *x, uint64_t *bits, float *sum) {
+static void put_values_at_borders(float *x, uint64_t *bits, float *sum) {
   const size_t at[] = {0,        4095, ((size_t)1 << 31) - 1, (size_t)1 << 31, ((size_t)1 << 32) - 1, (size_t)1 << 32,
                        kMany - 1};
   *bits = 0;
@@ -43,7 +43,7 @@ static void reductions(void) {
   }
   uint64_t bits;
   float sum;
-  mark(x, &bits, &sum);
+  put_values_at_borders(x, &bits, &sum);
   hx_value r;
   double start = seconds_now();
   hx_task t = hx_reduce(HX_SUM, HX_U32, x + 8192, (size_t)1 << 28, &r); /* a sixteenth, to know how long it takes */

@@ -13,7 +13,7 @@ enum { WARM = 3, CYCLES = 20, LIVES_MS = 300 };
 
 static const char *path, *devices;
 
-static void *use(void *unused) {
+static void *load_and_unload_plugin(void *unused) {
   void *const plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   CHECK(plugin != NULL, "%s", dlerror());
   if (!plugin) return unused;
@@ -24,7 +24,7 @@ static void *use(void *unused) {
   return unused;
 }
 
-static size_t entries(const char *folder) {
+static size_t count_entries(const char *folder) {
   size_t count = 0;
   DIR *const d = opendir(folder);
   while (d && readdir(d)) count++;
@@ -32,27 +32,27 @@ static size_t entries(const char *folder) {
   return count;
 }
 
-static void cycles(const char *list) {
+static void load_many_times(const char *list) {
   size_t threads = 0, descriptors = 0;
   devices = list;
   for (int i = 0; i < WARM + CYCLES; i++) {
     pthread_t thread;
-    if (pthread_create(&thread, NULL, use, NULL) != 0) exit(1);
+    if (pthread_create(&thread, NULL, load_and_unload_plugin, NULL) != 0) exit(1);
     pthread_join(thread, NULL);
-    if (i == WARM) threads = entries("/proc/self/task"), descriptors = entries("/proc/self/fd");
+    if (i == WARM) threads = count_entries("/proc/self/task"), descriptors = count_entries("/proc/self/fd");
   }
   nanosleep(&(struct timespec){0, LIVES_MS * 1000000L},
             NULL); /* A thread that was left behind would wake in this time. */
-  printf("  %s: threads %zu to %zu, descriptors %zu to %zu\n", list, threads, entries("/proc/self/task"), descriptors,
-         entries("/proc/self/fd"));
-  CHECK(entries("/proc/self/task") <= threads + 1, "threads grow");
-  CHECK(entries("/proc/self/fd") <= descriptors + 1, "descriptors grow");
+  printf("  %s: threads %zu to %zu, descriptors %zu to %zu\n", list, threads, count_entries("/proc/self/task"),
+         descriptors, count_entries("/proc/self/fd"));
+  CHECK(count_entries("/proc/self/task") <= threads + 1, "threads grow");
+  CHECK(count_entries("/proc/self/fd") <= descriptors + 1, "descriptors grow");
 }
 
 int main(int argc, char **argv) {
   if (argc != 2) return puts("usage: plugin_test PLUGIN"), 2;
   path = argv[1];
-  cycles("cpu");
-  cycles("cpu,pocl");
+  load_many_times("cpu");
+  load_many_times("cpu,pocl");
   return checks_end("plugin_test");
 }

@@ -125,7 +125,7 @@ static void log_without_a_reader(void) {
   CHECK(sigpending(&pending) == 0 && !sigismember(&pending, SIGPIPE), "a SIGPIPE is left");
 }
 
-static size_t entries(const char *path) {
+static size_t count_entries(const char *path) {
   size_t count = 0;
   DIR *d = opendir(path);
   while (d && readdir(d)) count++;
@@ -149,8 +149,8 @@ static void no_leak(void) {
   enum { WARM = 10, ROUNDS = 200 };
   for (int i = 0; i < WARM + ROUNDS; i++) {
     if (i == WARM) {
-      fds = entries("/proc/self/fd");
-      threads = entries("/proc/self/task");
+      fds = count_entries("/proc/self/fd");
+      threads = count_entries("/proc/self/task");
       heap = mallinfo2().uordblks + mallinfo2().hblkhd;
       resident = resident_bytes();
     }
@@ -164,16 +164,17 @@ static void no_leak(void) {
   nanosleep(&(struct timespec){0, 100000000}, NULL);
   size_t heap_now = mallinfo2().uordblks + mallinfo2().hblkhd;
   printf("  200 rounds: descriptors %zu to %zu, threads %zu to %zu, heap %zu to %zu, resident %ld to %ld\n", fds,
-         entries("/proc/self/fd"), threads, entries("/proc/self/task"), heap, heap_now, resident, resident_bytes());
-  CHECK(entries("/proc/self/fd") <= fds, "descriptors are left open");
-  CHECK(entries("/proc/self/task") <= threads, "threads are left");
+         count_entries("/proc/self/fd"), threads, count_entries("/proc/self/task"), heap, heap_now, resident,
+         resident_bytes());
+  CHECK(count_entries("/proc/self/fd") <= fds, "descriptors are left open");
+  CHECK(count_entries("/proc/self/task") <= threads, "threads are left");
   CHECK(heap_now < heap + ROUNDS * 1024, "the heap grew by %zu bytes a round", (heap_now - heap) / ROUNDS);
   CHECK(resident_bytes() < resident + (16 << 20), "resident memory grew");
 }
 
 #if defined(__SSE2__)
 #include <xmmintrin.h>
-static unsigned state(void) { return _mm_getcsr() & ~0x3fu; }
+static unsigned float_modes(void) { return _mm_getcsr() & ~0x3fu; }
 
 /* FTZ and DAZ set before hx_open, as -ffast-math at link time does at program start; every function puts it back. */
 static void flush_to_zero(void) {
@@ -182,12 +183,12 @@ static void flush_to_zero(void) {
   const unsigned flush = 0x9fc0;
   _mm_setcsr(flush);
   hx_context *hx = open_or_exit(&s);
-  CHECK(state() == flush, "after hx_open: %x", state());
+  CHECK(float_modes() == flush, "after hx_open: %x", float_modes());
   CHECK(compute(hx, -1, NULL) == 0, "hx decides: %s", hx_error_detail());
   CHECK(compute(hx, 0, NULL) == 0, "CPU: %s", hx_error_detail());
   CHECK(compute(hx, 0.5f, NULL) == 0, "both: %s", hx_error_detail());
   CHECK(compute(hx, 1, NULL) == 0, "devices: %s", hx_error_detail());
-  CHECK(state() == flush, "after hx_offload: %x", state());
+  CHECK(float_modes() == flush, "after hx_offload: %x", float_modes());
   CHECK_OK(hx_ready(hx));
   CHECK(compute(hx, 0.5f, NULL) == 0, "both, when ready: %s", hx_error_detail());
   hx_value small; /* the small path has a state of its own to keep */
@@ -199,14 +200,14 @@ static void flush_to_zero(void) {
   CHECK_OK(hx_offload_async(hx, &t, &event));
   CHECK_OK(hx_wait(event, NULL));
   hx_close(hx);
-  CHECK(state() == flush, "after hx_close: %x", state());
+  CHECK(float_modes() == flush, "after hx_close: %x", float_modes());
   _mm_setcsr(0x1f80);
   CHECK(sum.u64 == want_sum, "in the background: %llx", (unsigned long long)sum.u64);
   CHECK(small.u64 == ref_reduce(HX_SUM, HX_F32, x, NULL, 100).u64, "100 elements: %llx", (unsigned long long)small.u64);
 }
 #endif
 
-static bool mapped(const char *library) {
+static bool library_is_mapped(const char *library) {
   char line[1024];
   bool found = false;
   FILE *f = fopen("/proc/self/maps", "r");
@@ -234,7 +235,7 @@ static void loads_no_driver(void) {
            ms);
     CHECK(ms < 200, "%.1f ms", ms);
     for (size_t v = 0; v < sizeof kVendors / sizeof *kVendors; v++)
-      CHECK(!mapped(kVendors[v]), "%s is mapped", kVendors[v]);
+      CHECK(!library_is_mapped(kVendors[v]), "%s is mapped", kVendors[v]);
   }
 }
 

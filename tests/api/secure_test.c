@@ -39,7 +39,7 @@ static int with_settings(const char *folder) {
   return found;
 }
 
-static int inside(const char *folder) {
+static int run_in_secure_process(const char *folder) {
   const int found = with_settings(folder);
   hx_context *hx;
   if (hx_open(&hx, NULL) != HX_OK) { /* HX_SPLIT is nonsense: it was read */
@@ -54,7 +54,7 @@ static int inside(const char *folder) {
 /* The scratch folder, for this test alone. */
 static char folder[256], mark[300], copy[300];
 
-static void set(const char *name, const char *format, const char *value) {
+static void set_variable(const char *name, const char *format, const char *value) {
   char text[600];
   snprintf(text, sizeof text, format, value);
   setenv(name, text, 1);
@@ -62,16 +62,16 @@ static void set(const char *name, const char *format, const char *value) {
 
 /* Whatever a caller may try. */
 static void be_hostile(const char *library) {
-  set("EVIL_MARK", "%s", mark);
-  set("OPENCL_LAYERS", "%s", library);
-  set("OCL_ICD_VENDORS", "%s", library);
-  set("HWLOC_PLUGINS_PATH", "%s/plugins", folder);
-  set("HX_CACHE_DIR", "%s/cache", folder);
-  set("HX_TRACE", "%s/trace", folder);
-  set("HOME", "%s/home", folder);
-  set("XDG_CACHE_HOME", "%s/xdg", folder);
-  set("HX_DEVICES", "%s", "all");
-  set("HX_LOG", "%s", "trace");
+  set_variable("EVIL_MARK", "%s", mark);
+  set_variable("OPENCL_LAYERS", "%s", library);
+  set_variable("OCL_ICD_VENDORS", "%s", library);
+  set_variable("HWLOC_PLUGINS_PATH", "%s/plugins", folder);
+  set_variable("HX_CACHE_DIR", "%s/cache", folder);
+  set_variable("HX_TRACE", "%s/trace", folder);
+  set_variable("HOME", "%s/home", folder);
+  set_variable("XDG_CACHE_HOME", "%s/xdg", folder);
+  set_variable("HX_DEVICES", "%s", "all");
+  set_variable("HX_LOG", "%s", "trace");
 }
 
 /* Runs the copy as an ordinary user with a hostile environment; secure: an HX_SPLIT besides that hx_open refuses. */
@@ -81,7 +81,7 @@ static int run_copy(const char *library, bool secure) {
   if (child == 0) {
     alarm(60);
     be_hostile(library);
-    if (secure) set("HX_SPLIT", "%s", "nonsense");
+    if (secure) set_variable("HX_SPLIT", "%s", "nonsense");
     if (geteuid() == 0 &&
         (setresgid(OTHER_USER, OTHER_USER, OTHER_USER) != 0 || setresuid(OTHER_USER, OTHER_USER, OTHER_USER) != 0))
       _exit(126);
@@ -102,15 +102,15 @@ static bool copy_file(const char *from, const char *to, mode_t mode) {
   return n == 0;
 }
 
-static bool is_there(const char *name) {
+static bool file_exists(const char *name) {
   char path[600];
   snprintf(path, sizeof path, "%s/%s", folder, name);
   return access(path, F_OK) == 0;
 }
 
 /* What gives the copy rights that its caller lacks. */
-static bool by_setuid(void) { return chmod(copy, 04755) == 0; }
-static bool by_setgid(void) { return chmod(copy, 02755) == 0; }
+static bool set_user_bit(void) { return chmod(copy, 04755) == 0; }
+static bool set_group_bit(void) { return chmod(copy, 02755) == 0; }
 static bool by_capability(void) {
   const struct vfs_cap_data raw = {.magic_etc = VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
                                    .data = {{.permitted = 1u << CAP_NET_RAW}}};
@@ -134,11 +134,11 @@ static void check_with(const char *what, bool (*give)(void), const char *library
   CHECK(found == FINE, "%s: exit status %d (%d: there were devices, %d: wrong results, %d: HX_SPLIT was read)", what,
         found, OTHER_DEVICES, WRONG, NO_CONTEXT);
   for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
-    CHECK(!is_there(files[i]), "%s: %s was made", what, files[i]);
+    CHECK(!file_exists(files[i]), "%s: %s was made", what, files[i]);
 }
 
 int main(int argc, char **argv) {
-  if (argc == 3 && strcmp(argv[1], "--inside") == 0) return inside(argv[2]);
+  if (argc == 3 && strcmp(argv[1], "--inside") == 0) return run_in_secure_process(argv[2]);
   if (argc != 2) return puts("usage: secure_test LIBRARY"), 2;
   char library[300], plugins[300], plugin[400], path[400];
   snprintf(folder, sizeof folder, "/tmp/secure_test_XXXXXX"); /* TEST_TMPDIR may lie where others cannot come */
@@ -154,12 +154,12 @@ int main(int argc, char **argv) {
 
   copy_file("/proc/self/exe", copy, 0755);
   const int plain = run_copy(library, false);
-  CHECK(is_there("mark"), "a program without more rights (exit status %d) loads what its caller names: it did not",
+  CHECK(file_exists("mark"), "a program without more rights (exit status %d) loads what its caller names: it did not",
         plain);
   if (chdir(folder) != 0 || system("rm -rf cache trace settings_cache settings_trace xdg home/.cache mark") != 0)
     return puts("cannot clean up"), 2;
-  check_with("setuid", by_setuid, library);
-  check_with("setgid", by_setgid, library);
+  check_with("setuid", set_user_bit, library);
+  check_with("setgid", set_group_bit, library);
   check_with("a capability", by_capability, library);
   snprintf(path, sizeof path, "rm -rf %s", folder);
   if (system(path) != 0) puts("  the scratch folder is left");

@@ -23,7 +23,7 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel) {
   return s;
 }
 
-static void buffers(cl_context context, cl_command_queue queue, cl_kernel kernel) {
+static void check_buffers(cl_context context, cl_command_queue queue, cl_kernel kernel) {
   char *host = aligned_alloc(4096, 16384);
   cl_int s;
   cl_mem a = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, 8192, host, &s);
@@ -58,7 +58,7 @@ static void buffers(cl_context context, cl_command_queue queue, cl_kernel kernel
   free(host);
 }
 
-static void reads(cl_context context, cl_command_queue queue) {
+static void check_reads(cl_context context, cl_command_queue queue) {
   char host[64] = "what an earlier read brought";
   cl_int s;
   cl_mem mem = clCreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, sizeof host, (char[64]){"new"}, &s);
@@ -73,7 +73,7 @@ static void reads(cl_context context, cl_command_queue queue) {
   clReleaseMemObject(mem);
 }
 
-static void svm(cl_context context, cl_command_queue queue, cl_kernel kernel) {
+static void check_svm(cl_context context, cl_command_queue queue, cl_kernel kernel) {
   void *plain = malloc(4096);
   char *coarse = clSVMAlloc(context, CL_MEM_READ_WRITE, 4096, 0);
   char *fine = clSVMAlloc(context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, 4096, 0);
@@ -125,9 +125,9 @@ int main(int argc, char **argv) {
     printf("no kernel: %d\n", s);
     return 1;
   }
-  buffers(context, queue, kernel);
-  svm(context, queue, kernel);
-  reads(context, queue);
+  check_buffers(context, queue, kernel);
+  check_svm(context, queue, kernel);
+  check_reads(context, queue);
   clReleaseKernel(kernel);
   clReleaseProgram(program);
   clReleaseCommandQueue(queue);

@@ -18,7 +18,7 @@ typedef struct tally {
   _Atomic unsigned of_openmp; /* by threads of a region */
 } tally;
 
-static void part(void *arg, size_t index) {
+static void count_part(void *arg, size_t index) {
   tally *const t = arg;
   atomic_fetch_add(&t->done[index], 1);
   if (omp_get_level() > 0) atomic_fetch_add(&t->of_openmp, 1);
@@ -26,7 +26,7 @@ static void part(void *arg, size_t index) {
 
 /* Work for each thread: with less, the pool would not be waited for. */
 #define WORK_S 1e-4
-static void some_work(void *arg) {
+static void be_busy(void *arg) {
   const double till = seconds_now() + WORK_S;
   (void)arg;
   while (seconds_now() < till) {
@@ -34,10 +34,10 @@ static void some_work(void *arg) {
 }
 
 /* Parts that a region has done; -1: some were not done once. */
-static int by_region(hx__copy_threads threads, size_t parts) {
+static int parts_by_region(hx__copy_threads threads, size_t parts) {
   static tally t;
   memset(&t, 0, sizeof t);
-  hx__copy_pool_run(threads, part, &t, parts);
+  hx__copy_pool_run(threads, count_part, &t, parts);
   for (size_t i = 0; i < PARTS; i++)
     if (t.done[i] != (i < parts)) return -1;
   return (int)t.of_openmp;
@@ -45,9 +45,9 @@ static int by_region(hx__copy_threads threads, size_t parts) {
 
 /* Returns whether every thread had a core at the same time; if not, another program uses one. */
 static bool after_a_region(unsigned threads) {
-  hx__cpu_pool_run(threads, some_work, NULL); /* libgomp makes them first */
+  hx__cpu_pool_run(threads, be_busy, NULL); /* libgomp makes them first */
   const double start = seconds_now();
-  hx__cpu_pool_run(threads, some_work, NULL);
+  hx__cpu_pool_run(threads, be_busy, NULL);
   return seconds_now() - start < 1.5 * WORK_S;
 }
 
@@ -56,16 +56,16 @@ static void whose_turn(void) {
   const bool fits = all > 1 && all <= (unsigned)omp_get_num_procs() && hx__topo_get()->cores <= all;
   const bool whole = fits && !hx__environment_omp_sleeps();
   const double till = seconds_now() + 20;
-  CHECK(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "there is no thread pool yet");
+  CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "there is no thread pool yet");
   unsigned by_pool = 0, quiet = 0, jobs = 0;
   for (; jobs < 100 || (whole && !by_pool && seconds_now() < till); jobs++) { /* others may have the cores */
     quiet += after_a_region(all);
-    const int region = by_region(HX__COPY_BY_CPU_POOL, PARTS);
+    const int region = parts_by_region(HX__COPY_BY_CPU_POOL, PARTS);
     CHECK(region == 0 || region == PARTS, "the pool did %d of the parts", region);
     by_pool += region == PARTS;
-    CHECK(by_region(HX__COPY_BY_CPU_POOL, 1) == 0, "one part is the caller's");
-    CHECK(by_region(HX__COPY_BY_COPY_POOL, PARTS) == 0, "the crew's part");
-    CHECK(by_region(HX__COPY_BY_WORKER, PARTS) == 0, "the caller's part");
+    CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, 1) == 0, "one part is the caller's");
+    CHECK(parts_by_region(HX__COPY_BY_COPY_POOL, PARTS) == 0, "the crew's part");
+    CHECK(parts_by_region(HX__COPY_BY_WORKER, PARTS) == 0, "the caller's part");
   }
   printf("  %u of %u jobs by a pool that spins; before %u of them it had all cores\n", by_pool, jobs, quiet);
   if (whole && quiet < jobs / 2)
@@ -74,7 +74,7 @@ static void whose_turn(void) {
     CHECK(whole ? by_pool > 0 : by_pool == 0, "%u jobs by a pool of %u", by_pool, all);
   if (all > 2) {
     after_a_region(2);
-    CHECK(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "after a region of two");
+    CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "after a region of two");
   }
 }
 
@@ -88,7 +88,7 @@ static void inside_a_region(void) {
     {
       static _Thread_local tally t;
       memset(&t, 0, sizeof t);
-      hx__copy_pool_run(HX__COPY_BY_CPU_POOL, part, &t, PARTS);
+      hx__copy_pool_run(HX__COPY_BY_CPU_POOL, count_part, &t, PARTS);
       for (size_t i = 0; i < PARTS; i++) wrong += t.done[i] != 1;
       if (omp_get_thread_num() == 0) wrong += hx__cpu_pool_spinning() != 0;
     }
@@ -100,13 +100,13 @@ static void inside_a_region(void) {
 static void after_fork(void) {
   after_a_region((unsigned)omp_get_max_threads());
   const pid_t child = fork();
-  if (child == 0) _exit(by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0 ? 0 : 1);
+  if (child == 0) _exit(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0 ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "in a forked child: status %d", status);
 }
 
-static void words(void) {
+static void openmp_settings_are_read(void) {
   static const struct {
     const char *turns, *policy;
     bool sleeps;
@@ -126,7 +126,7 @@ int main(void) {
   hx_settings settings = HX_SETTINGS_DEFAULT; /* from here on the process is watched for forks */
   settings.devices = "cpu";
   hx_context *const hx = open_or_exit(&settings);
-  words();
+  openmp_settings_are_read();
   whose_turn();
   inside_a_region();
   after_fork();

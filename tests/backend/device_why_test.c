@@ -11,12 +11,12 @@ enum { ITEMS = 27, READS = 20000 };
 
 static hx__device device;
 
-static bool whole(const char *text) {
+static bool ends_whole(const char *text) {
   const size_t length = strlen(text);
   return length == 0 || text[length - 1] == ')' || (length > 5 && strcmp(text + length - 5, " more") == 0);
 }
 
-static void *refuse(void *unused) {
+static void *note_refusals(void *unused) {
   (void)unused;
   for (int i = 0; i < ITEMS; i++)
     hx__device_note_refusal(&device, "sum_squares f32", "its bits differ on a small case");
@@ -27,15 +27,15 @@ int main(void) {
   pthread_t writer;
   char text[HX__WHY_TEXT];
   bool all = true;
-  CHECK(pthread_create(&writer, NULL, refuse, NULL) == 0, "a thread");
+  CHECK(pthread_create(&writer, NULL, note_refusals, NULL) == 0, "a thread");
   for (int i = 0; i < READS; i++) {
     hx__device_why(&device, text);
-    all = all && whole(text);
+    all = all && ends_whole(text);
   }
   pthread_join(writer, NULL);
   CHECK(all, "each sentence that was read is whole");
   hx__device_why(&device, text);
-  CHECK(whole(text) && strstr(text, "refuses sum_squares f32 (its bits"), "the last one: %s", text);
+  CHECK(ends_whole(text) && strstr(text, "refuses sum_squares f32 (its bits"), "the last one: %s", text);
   CHECK(strstr(text, "), and 23 more"), "what had no room is counted: %s", text);
   char words[600] = "";
   for (int i = 0; i < 50; i++) strcat(words, "syllables ");

@@ -12,14 +12,14 @@
 static uint64_t now = 1000 * MS;
 
 /* A region of two threads that begins at once. */
-static void region(hx__wait_policy *p, uint64_t own_ns, uint64_t waited_ns) {
+static void do_region(hx__wait_policy *p, uint64_t own_ns, uint64_t waited_ns) {
   now += own_ns + waited_ns;
   hx__wait_policy_learn(p, 2, own_ns, own_ns + waited_ns, now);
 }
 
-static hx__wait_policy begun(void) {
+static hx__wait_policy policy_after_first_region(void) {
   hx__wait_policy p = {0};
-  region(&p, 10 * US, 20 * MS); /* libgomp makes its threads: not counted */
+  do_region(&p, 10 * US, 20 * MS); /* libgomp makes its threads: not counted */
   return p;
 }
 
@@ -28,40 +28,40 @@ static uint64_t crowded_for(const hx__wait_policy *p) { return p->crowded_ns > n
 int main(void) {
   hx__wait_policy p = {0};
   CHECK(hx__wait_policy_state(&p, now) == HX__POOL_ASLEEP, "the first call ever");
-  p = begun();
+  p = policy_after_first_region();
   CHECK(hx__wait_policy_state(&p, now + 99 * US) == HX__POOL_AWAKE, "99 us after a region");
   CHECK(hx__wait_policy_state(&p, now + 99 * US + 100 * US) == HX__POOL_ASLEEP, "100 us after a call");
 
   p = (hx__wait_policy){0};
   CHECK(hx__wait_policy_spinning(&p, now) == 0, "no thread pool yet");
-  p = begun();
+  p = policy_after_first_region();
   CHECK(hx__wait_policy_spinning(&p, now + 2 * MS) == 2, "2 ms after a region its two threads spin");
   CHECK(hx__wait_policy_spinning(&p, now + 4 * MS) == 0, "4 ms after it they may sleep");
-  region(&p, 10 * US, 20 * MS);
+  do_region(&p, 10 * US, 20 * MS);
   CHECK(hx__wait_policy_spinning(&p, now) == 0, "without their cores they are not waited for");
 
-  p = begun();
-  for (int i = 0; i < 1000; i++) region(&p, 5 * US, 1 * US);
+  p = policy_after_first_region();
+  for (int i = 0; i < 1000; i++) do_region(&p, 5 * US, 1 * US);
   CHECK(crowded_for(&p) == 0, "a quiet machine");
-  region(&p, 5 * US, 3 * MS); /* 4 ms were saved */
+  do_region(&p, 5 * US, 3 * MS); /* 4 ms were saved */
   CHECK(crowded_for(&p) == 0, "a core that is taken for once");
-  region(&p, 5 * US, 3 * MS);
+  do_region(&p, 5 * US, 3 * MS);
   CHECK(crowded_for(&p) == 8 * (3 * MS - 4 * MS + 3 * MS - 10 * US), "and again: %llu ns",
         (unsigned long long)crowded_for(&p));
   CHECK(hx__wait_policy_state(&p, now + 1) == HX__POOL_CROWDED, "then the caller works alone");
   now += 16 * MS;
   CHECK(hx__wait_policy_state(&p, now) != HX__POOL_CROWDED, "for so long");
 
-  for (int i = 0; i < 100000; i++) region(&p, 5 * US, 1 * US);
-  region(&p, 5 * US, 11 * MS); /* 400 ms were saved, 10 count */
+  for (int i = 0; i < 100000; i++) do_region(&p, 5 * US, 1 * US);
+  do_region(&p, 5 * US, 11 * MS); /* 400 ms were saved, 10 count */
   CHECK(crowded_for(&p) == 8 * (1 * MS - 5 * US), "credit ends: %llu ns", (unsigned long long)crowded_for(&p));
 
-  p = begun();
-  region(&p, 10 * US, 20 * MS);
+  p = policy_after_first_region();
+  do_region(&p, 10 * US, 20 * MS);
   CHECK(crowded_for(&p) == 64 * MS, "never longer than 64 ms: %llu ns", (unsigned long long)crowded_for(&p));
 
   /* A program keeps a core: half of the calls wait 8 ms for 0.15 ms of work. Waiting takes a ninth of the time. */
-  p = begun();
+  p = policy_after_first_region();
   const uint64_t from = now;
   uint64_t waited = 0;
   for (int i = 0; now < from + 10000 * MS; i++) {
@@ -69,13 +69,13 @@ int main(void) {
       now += 300 * US;
       continue;
     }
-    region(&p, 150 * US, i % 2 ? 8 * MS : 0);
+    do_region(&p, 150 * US, i % 2 ? 8 * MS : 0);
     waited += i % 2 ? 8 * MS : 0;
   }
   CHECK(waited < (now - from) / 8, "waited %llu of %llu ns", (unsigned long long)waited,
         (unsigned long long)(now - from));
 
-  p = begun();
+  p = policy_after_first_region();
   hx__wait_policy_learn(&p, 5, 10 * US, 45 * US, now); /* four others saved 40 us */
   CHECK(crowded_for(&p) == 0, "five threads");
   return checks_end("wait_policy_test");

@@ -18,27 +18,27 @@ enum { OTHER_USER = 65534 };
 
 static char root[256], folder[300];
 
-static void in_folder(char *out, size_t bytes, const char *name) { snprintf(out, bytes, "%s/%s", folder, name); }
+static void path_in_folder(char *out, size_t bytes, const char *name) { snprintf(out, bytes, "%s/%s", folder, name); }
 
 /* The contents of a key are made from it, so that a mix of two is seen. */
-static void make(char *data, size_t bytes, unsigned seed) {
+static void fill_by_seed(char *data, size_t bytes, unsigned seed) {
   for (size_t i = 0; i < bytes; i++) data[i] = (char)((i + 1) * 2654435761u * (seed + 1) >> 13);
 }
 
-static void put(const char *key, size_t bytes, unsigned seed) {
+static void cache_put(const char *key, size_t bytes, unsigned seed) {
   char *data = malloc(bytes + 1);
-  make(data, bytes, seed);
+  fill_by_seed(data, bytes, seed);
   hx__cache_put(key, strlen(key), data, bytes);
   free(data);
 }
 
 /* Whether the key gives these contents; *found: whether it gives any. */
-static bool has(const char *key, size_t bytes, unsigned seed, bool *found) {
+static bool cache_has(const char *key, size_t bytes, unsigned seed, bool *found) {
   size_t got = 0;
   int trial;
   char *data = hx__cache_get(key, strlen(key), &got, &trial), *want = malloc(bytes + 1);
   if (data) hx__cache_crash_mark_end(trial, true);
-  make(want, bytes, seed);
+  fill_by_seed(want, bytes, seed);
   const bool same = data && got == bytes && memcmp(data, want, bytes) == 0;
   if (found) *found = data != NULL;
   free(data);
@@ -46,14 +46,14 @@ static bool has(const char *key, size_t bytes, unsigned seed, bool *found) {
   return same;
 }
 
-static bool missing(const char *key) {
+static bool key_is_missing(const char *key) {
   bool found;
-  has(key, 1, 0, &found);
+  cache_has(key, 1, 0, &found);
   return !found;
 }
 
 /* The names in the folder that are hx's; the last one in name. */
-static unsigned files(char *name, size_t bytes) {
+static unsigned count_cache_files(char *name, size_t bytes) {
   unsigned count = 0;
   DIR *d = opendir(folder);
   for (struct dirent *e; d && (e = readdir(d)) != NULL;)
@@ -65,7 +65,7 @@ static unsigned files(char *name, size_t bytes) {
   return count;
 }
 
-static void fresh(void) {
+static void empty_folder(void) {
   char command[600];
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   if (system(command) != 0) printf("cannot empty %s\n", folder);
@@ -73,107 +73,108 @@ static void fresh(void) {
 }
 
 static void comes_back(void) {
-  fresh();
-  CHECK(missing("a"), "before it was put");
+  empty_folder();
+  CHECK(key_is_missing("a"), "before it was put");
   CHECK(access(folder, F_OK) != 0, "a look-up made the folder");
   for (size_t bytes = 0; bytes < 300000; bytes = bytes * 7 + 1) {
-    put("a", bytes, 1);
-    CHECK(has("a", bytes, 1, NULL), "%zu bytes", bytes);
+    cache_put("a", bytes, 1);
+    CHECK(cache_has("a", bytes, 1, NULL), "%zu bytes", bytes);
   }
-  put("a", 1000, 2);
-  put("b", 10, 3);
-  CHECK(has("a", 1000, 2, NULL) && has("b", 10, 3, NULL) && missing("c"), "two keys");
-  CHECK(files(NULL, 0) == 2, "%u files", files(NULL, 0));
+  cache_put("a", 1000, 2);
+  cache_put("b", 10, 3);
+  CHECK(cache_has("a", 1000, 2, NULL) && cache_has("b", 10, 3, NULL) && key_is_missing("c"), "two keys");
+  CHECK(count_cache_files(NULL, 0) == 2, "%u files", count_cache_files(NULL, 0));
   struct stat s;
   CHECK(stat(folder, &s) == 0 && (s.st_mode & 0777) == 0700, "mode %o", s.st_mode);
   hx__cache_dir_set("");
-  CHECK(missing("a") && !hx__cache_dir_is_enabled(), "off");
-  put("a", 10, 1);
+  CHECK(key_is_missing("a") && !hx__cache_dir_is_enabled(), "off");
+  cache_put("a", 10, 1);
   hx__cache_dir_set(folder);
-  CHECK(has("a", 1000, 2, NULL), "put while off");
+  CHECK(cache_has("a", 1000, 2, NULL), "put while off");
 }
 
 /* Every bit of the file changed, and every length that it can be cut to. */
-static void damaged(void) {
+static void damaged_file(void) {
   enum { BYTES = 300 };
   char name[256], path[600], whole[1024];
   const char *key = "the key of the damaged file";
-  fresh();
-  put(key, BYTES, 4);
-  files(name, sizeof name);
-  in_folder(path, sizeof path, name);
+  empty_folder();
+  cache_put(key, BYTES, 4);
+  count_cache_files(name, sizeof name);
+  path_in_folder(path, sizeof path, name);
   int fd = open(path, O_RDWR);
   const ssize_t length = read(fd, whole, sizeof whole);
   unsigned accepted = 0;
   for (ssize_t i = 0; i < 8 * length; i++) {
     const char other = (char)(whole[i / 8] ^ (1 << i % 8));
     const bool written = pwrite(fd, &other, 1, i / 8) == 1;
-    accepted += !written || !missing(key);
+    accepted += !written || !key_is_missing(key);
     if (pwrite(fd, &whole[i / 8], 1, i / 8) != 1) accepted++;
   }
   CHECK(length > BYTES && accepted == 0, "%u of %zd changed bits were not seen", accepted, 8 * length);
-  CHECK(has(key, BYTES, 4, NULL), "the file as it was");
+  CHECK(cache_has(key, BYTES, 4, NULL), "the file as it was");
   close(fd);
   accepted = 0;
-  for (ssize_t i = length - 1; i >= 0; i--) accepted += truncate(path, i) != 0 || !missing(key);
+  for (ssize_t i = length - 1; i >= 0; i--) accepted += truncate(path, i) != 0 || !key_is_missing(key);
   CHECK(accepted == 0, "%u of the lengths", accepted);
-  put(key, BYTES, 5);
-  CHECK(has(key, BYTES, 5, NULL) && truncate(path, length + 1) == 0 && missing(key), "replaced; then longer");
-  put(key, BYTES, 6);
-  CHECK(has(key, BYTES, 6, NULL), "replaced");
+  cache_put(key, BYTES, 5);
+  CHECK(cache_has(key, BYTES, 5, NULL) && truncate(path, length + 1) == 0 && key_is_missing(key),
+        "replaced; then longer");
+  cache_put(key, BYTES, 6);
+  CHECK(cache_has(key, BYTES, 6, NULL), "replaced");
 }
 
 /* Another's key under this name, a link, a pipe, a folder, a file that others may write. */
-static void foreign(void) {
+static void foreign_files(void) {
   char name[256], path[600], other[600], elsewhere[400];
-  fresh();
-  put("one", 100, 1);
-  files(name, sizeof name);
-  in_folder(path, sizeof path, name);
+  empty_folder();
+  cache_put("one", 100, 1);
+  count_cache_files(name, sizeof name);
+  path_in_folder(path, sizeof path, name);
   snprintf(elsewhere, sizeof elsewhere, "%s/elsewhere", root);
   CHECK(rename(path, elsewhere) == 0, "cannot be moved");
-  put("two", 100, 2);
-  files(name, sizeof name);
-  in_folder(other, sizeof other, name);
-  CHECK(rename(other, path) == 0 && missing("one") && missing("two"), "the file of another key");
-  CHECK(unlink(path) == 0 && symlink(elsewhere, path) == 0 && missing("one"), "a link");
-  put("one", 100, 3);
-  CHECK(has("one", 100, 3, NULL), "a link is replaced");
-  CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0 && missing("one"), "a pipe");
-  put("one", 100, 4);
-  CHECK(has("one", 100, 4, NULL), "a pipe is replaced");
-  CHECK(chmod(path, 0620) == 0 && missing("one"), "a file that others may write to");
-  CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0 && missing("one"), "a folder");
-  put("one", 100, 5);
-  CHECK(missing("one") && rmdir(path) == 0, "a folder stays");
-  CHECK(files(NULL, 0) == 0, "%u files are left", files(NULL, 0));
+  cache_put("two", 100, 2);
+  count_cache_files(name, sizeof name);
+  path_in_folder(other, sizeof other, name);
+  CHECK(rename(other, path) == 0 && key_is_missing("one") && key_is_missing("two"), "the file of another key");
+  CHECK(unlink(path) == 0 && symlink(elsewhere, path) == 0 && key_is_missing("one"), "a link");
+  cache_put("one", 100, 3);
+  CHECK(cache_has("one", 100, 3, NULL), "a link is replaced");
+  CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0 && key_is_missing("one"), "a pipe");
+  cache_put("one", 100, 4);
+  CHECK(cache_has("one", 100, 4, NULL), "a pipe is replaced");
+  CHECK(chmod(path, 0620) == 0 && key_is_missing("one"), "a file that others may write to");
+  CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0 && key_is_missing("one"), "a folder");
+  cache_put("one", 100, 5);
+  CHECK(key_is_missing("one") && rmdir(path) == 0, "a folder stays");
+  CHECK(count_cache_files(NULL, 0) == 0, "%u files are left", count_cache_files(NULL, 0));
   unlink(elsewhere);
 }
 
-static void folders(void) {
+static void choice_of_folder(void) {
   char path[700];
-  fresh();
-  put("a", 100, 1);
-  CHECK(chmod(folder, 0770) == 0 && missing("a"), "a folder that others may write to");
-  put("a", 100, 2);
-  CHECK(chmod(folder, 0700) == 0 && has("a", 100, 1, NULL), "it was written to");
+  empty_folder();
+  cache_put("a", 100, 1);
+  CHECK(chmod(folder, 0770) == 0 && key_is_missing("a"), "a folder that others may write to");
+  cache_put("a", 100, 2);
+  CHECK(chmod(folder, 0700) == 0 && cache_has("a", 100, 1, NULL), "it was written to");
   snprintf(path, sizeof path, "%s/x/../x//y/z/", folder);
   hx__cache_dir_set(path);
-  put("a", 100, 3);
-  CHECK(has("a", 100, 3, NULL), "a deep folder");
+  cache_put("a", 100, 3);
+  CHECK(cache_has("a", 100, 3, NULL), "a deep folder");
   char here[400];
   CHECK(getcwd(here, sizeof here) && chdir(root) == 0, "cannot change the folder");
   hx__cache_dir_set("relative/cache");
   CHECK(chdir("/") == 0, "cannot change the folder");
-  put("a", 100, 4);
+  cache_put("a", 100, 4);
   snprintf(path, sizeof path, "%s/relative/cache", root);
   hx__cache_dir_set(path);
-  CHECK(has("a", 100, 4, NULL) && chdir(here) == 0, "a relative folder is of when it was set");
+  CHECK(cache_has("a", 100, 4, NULL) && chdir(here) == 0, "a relative folder is of when it was set");
   static const char *const useless[] = {"/proc/self/none/hx", "/dev/null", "/dev/null/hx", "/sys/hx"};
   for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
     hx__cache_dir_set(useless[i]);
-    put("a", 100, 5);
-    CHECK(missing("a"), "%s", useless[i]);
+    cache_put("a", 100, 5);
+    CHECK(key_is_missing("a"), "%s", useless[i]);
   }
 }
 
@@ -186,60 +187,61 @@ static void as_other_user(void) {
   snprintf(folder, sizeof folder, "%s/mine", base);
   snprintf(theirs, sizeof theirs, "%s/theirs", base);
   snprintf(lent, sizeof lent, "%s/hx", theirs);
-  fresh();
-  put("a", 100, 1);
+  empty_folder();
+  cache_put("a", 100, 1);
   CHECK(chmod(base, 0755) == 0 && mkdir(theirs, 0700) == 0 && chown(theirs, OTHER_USER, OTHER_USER) == 0, "%s", theirs);
   hx__cache_dir_set(lent);
-  put("a", 100, 2);
+  cache_put("a", 100, 2);
   CHECK(access(lent, F_OK) != 0, "root left a folder in the home of another user");
   CHECK(setegid(OTHER_USER) == 0 && seteuid(OTHER_USER) == 0, "cannot be another user");
   hx__cache_dir_set(folder);
-  put("a", 100, 3);
-  CHECK(missing("a"), "the folder of another user");
+  cache_put("a", 100, 3);
+  CHECK(key_is_missing("a"), "the folder of another user");
   hx__cache_dir_set(lent);
-  put("a", 100, 4);
-  CHECK(has("a", 100, 4, NULL), "one's own");
+  cache_put("a", 100, 4);
+  CHECK(cache_has("a", 100, 4, NULL), "one's own");
   CHECK(chmod(lent, 0500) == 0, "cannot be locked");
-  put("a", 100, 5);
-  CHECK(has("a", 100, 4, NULL), "a folder that may only be read is read");
+  cache_put("a", 100, 5);
+  CHECK(cache_has("a", 100, 4, NULL), "a folder that may only be read is read");
   CHECK(chmod(lent, 0700) == 0, "cannot be unlocked");
   CHECK(seteuid(0) == 0, "cannot be root again");
   CHECK(setegid(0) == 0, "cannot be of root's group again");
-  CHECK(missing("a"), "root uses the folder of another user");
+  CHECK(key_is_missing("a"), "root uses the folder of another user");
   hx__cache_dir_set(folder);
-  files(name, sizeof name);
-  in_folder(path, sizeof path, name);
-  CHECK(has("a", 100, 1, NULL) && chown(path, OTHER_USER, OTHER_USER) == 0 && missing("a"), "a file of another user");
+  count_cache_files(name, sizeof name);
+  path_in_folder(path, sizeof path, name);
+  CHECK(cache_has("a", 100, 1, NULL) && chown(path, OTHER_USER, OTHER_USER) == 0 && key_is_missing("a"),
+        "a file of another user");
   snprintf(path, sizeof path, "rm -rf '%s'", base);
   if (system(path) != 0) printf("cannot remove %s\n", base);
   memcpy(folder, was, sizeof was);
 }
 
 static void disk_full(void) {
-  fresh();
-  put("a", 1000, 1);
+  empty_folder();
+  cache_put("a", 1000, 1);
   struct rlimit was, small = {8192, 8192};
   getrlimit(RLIMIT_FSIZE, &was);
   small.rlim_max = was.rlim_max;
   signal(SIGXFSZ, SIG_DFL); /* it would end this process */
   CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0, "no limit");
-  put("a", 100000, 2);
-  put("b", 100000, 3);
+  cache_put("a", 100000, 2);
+  cache_put("b", 100000, 3);
   setrlimit(RLIMIT_FSIZE, &was);
-  CHECK(has("a", 1000, 1, NULL) && missing("b"), "a file that found no room");
-  CHECK(files(NULL, 0) == 1, "%u files", files(NULL, 0));
+  CHECK(cache_has("a", 1000, 1, NULL) && key_is_missing("b"), "a file that found no room");
+  CHECK(count_cache_files(NULL, 0) == 1, "%u files", count_cache_files(NULL, 0));
 }
 
 /* The folder keeps within its bound, and what was used last stays. */
-static void bounded(void) {
+static void folder_is_bounded(void) {
   enum { FILES = 40 };
   char path[400];
-  fresh();
-  put("kept", 1000, 1);
+  empty_folder();
+  cache_put("kept", 1000, 1);
   for (int i = 0; i < FILES; i++) {
     char name[80];
     snprintf(name, sizeof name, "%016x" HX__CACHE_SUFFIX, i);
-    in_folder(path, sizeof path, name);
+    path_in_folder(path, sizeof path, name);
     const int fd = open(path, O_WRONLY | O_CREAT, 0600);
     const struct timespec used[2] = {{1000000 + i, 0}, {1000000 + i, 0}};
     CHECK(ftruncate(fd, (off_t)(HX__CACHE_BYTES / 16)) == 0 && futimens(fd, used) == 0, "%s", path);
@@ -254,28 +256,29 @@ static void bounded(void) {
                                           "00000000000000001" HX__CACHE_SUFFIX};
   enum { OLD_FILES = sizeof old_files / sizeof *old_files };
   for (int i = 0; i < OLD_FILES; i++) {
-    in_folder(path, sizeof path, old_files[i]);
+    path_in_folder(path, sizeof path, old_files[i]);
     const int left = open(path, O_WRONLY | O_CREAT, 0600);
     const struct timespec old[2] = {{1000, 0}, {1000, 0}};
     futimens(left, old);
     close(left);
   }
-  put("new", 1000, 2);
-  CHECK(has("kept", 1000, 1, NULL) && has("new", 1000, 2, NULL), "the newest");
-  CHECK(files(NULL, 0) == 15 + 2 + OLD_FILES - 2, "%u files", files(NULL, 0)); /* all but one end like hx's */
-  in_folder(path, sizeof path, "0000000000000027" HX__CACHE_SUFFIX);
+  cache_put("new", 1000, 2);
+  CHECK(cache_has("kept", 1000, 1, NULL) && cache_has("new", 1000, 2, NULL), "the newest");
+  CHECK(count_cache_files(NULL, 0) == 15 + 2 + OLD_FILES - 2, "%u files",
+        count_cache_files(NULL, 0)); /* all but one end like hx's */
+  path_in_folder(path, sizeof path, "0000000000000027" HX__CACHE_SUFFIX);
   CHECK(access(path, F_OK) == 0, "the last of the old ones");
   for (int i = 0; i < OLD_FILES; i++) {
-    in_folder(path, sizeof path, old_files[i]);
+    path_in_folder(path, sizeof path, old_files[i]);
     CHECK((access(path, F_OK) == 0) == (i > 0), "%s", old_files[i]);
   }
 }
 
 /* Several processes write and read the same keys: each sees one of the contents, whole. */
-static void at_once(void) {
+static void processes_at_once(void) {
   enum { PROCESSES = 4, TURNS = 300, KEYS = 3 };
   static const char *const keys[KEYS] = {"a", "b", "c"};
-  fresh();
+  empty_folder();
   pid_t child[PROCESSES];
   for (unsigned p = 0; p < PROCESSES; p++) {
     if ((child[p] = fork()) != 0) continue;
@@ -283,12 +286,12 @@ static void at_once(void) {
     for (unsigned i = 0; i < TURNS; i++) {
       const char *key = keys[(i + p) % KEYS];
       bool found = false, same = false;
-      put(key, 20000, p);
+      cache_put(key, 20000, p);
       size_t got;
       int trial;
       char *data = hx__cache_get(key, strlen(key), &got, &trial), want[20000];
       for (unsigned other = 0; data && other < PROCESSES; other++) {
-        make(want, sizeof want, other);
+        fill_by_seed(want, sizeof want, other);
         same = same || (got == sizeof want && memcmp(data, want, sizeof want) == 0);
       }
       found = data != NULL;
@@ -303,7 +306,7 @@ static void at_once(void) {
     waitpid(child[p], &status, 0);
     CHECK(status == 0, "process %u: %d look-ups", p, WEXITSTATUS(status));
   }
-  CHECK(files(NULL, 0) == KEYS, "%u files", files(NULL, 0));
+  CHECK(count_cache_files(NULL, 0) == KEYS, "%u files", count_cache_files(NULL, 0));
 }
 
 int main(void) {
@@ -313,13 +316,13 @@ int main(void) {
   if (!mkdtemp(root)) return 1;
   snprintf(folder, sizeof folder, "%s/hx", root);
   comes_back();
-  damaged();
-  foreign();
-  folders();
+  damaged_file();
+  foreign_files();
+  choice_of_folder();
   if (geteuid() == 0) as_other_user();
   disk_full();
-  bounded();
-  at_once();
+  folder_is_bounded();
+  processes_at_once();
   char command[600];
   snprintf(command, sizeof command, "rm -rf '%s'", root);
   if (system(command) != 0) printf("cannot remove %s\n", root);

@@ -25,12 +25,12 @@ static const hx__config_row *row_of(const char *name) {
   exit(1);
 }
 
-static const char **member(hx_settings *settings, const hx__config_row *row) {
+static const char **settings_member(hx_settings *settings, const hx__config_row *row) {
   return (const char **)((char *)settings + row->setting);
 }
 
 /* Every member of a config as text: what a value changed, and nothing else, shows. */
-static const char *shown(const hx__config *c) {
+static const char *config_text(const hx__config *c) {
   static char text[4 * HX__PATH_BYTES];
   size_t n = (size_t)snprintf(text, sizeof text, "dev %x %x split", c->device_words, c->device_indices);
   for (size_t i = 0; i < c->splits; i++)
@@ -53,7 +53,7 @@ enum { ENVIRONMENT, SETTINGS, SOURCES };
 /* Reads with one value, from one source. */
 static hx_status read_with(int source, const hx__config_row *row, const char *value, hx__config *config) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
-  if (source == SETTINGS) *member(&settings, row) = value;
+  if (source == SETTINGS) *settings_member(&settings, row) = value;
   if (source == ENVIRONMENT) setenv(row->name, value, 1);
   const hx_status s = hx__config_read(config, source == SETTINGS ? &settings : NULL);
   unsetenv(row->name);
@@ -78,8 +78,8 @@ static void check_values(void) {
       const hx_status s = read_with(source, row_of(good[i].name), good[i].value, &config);
       CHECK(s == HX_OK, "%s=%s: %s", good[i].name, good[i].value, hx_error_detail());
       if (s != HX_OK) continue;
-      CHECK(strstr(shown(&config), good[i].gives), "%s=%s: '%s' not in '%s'", good[i].name, good[i].value,
-            good[i].gives, shown(&config));
+      CHECK(strstr(config_text(&config), good[i].gives), "%s=%s: '%s' not in '%s'", good[i].name, good[i].value,
+            good[i].gives, config_text(&config));
       double sum = 0;
       for (size_t j = 0; j < config.splits; j++) sum += (double)config.split[j];
       CHECK(sum <= 1, "%s=%s: the sum is %.17g", good[i].name, good[i].value, sum);
@@ -94,7 +94,7 @@ static void check_table(void) {
   CHECK(row_count == offsetof(hx_settings, reserved) / sizeof(char *), "%zu rows", row_count);
   CHECK_OK(hx__config_read(&empty, NULL));
   char none[4 * HX__PATH_BYTES];
-  strcpy(none, shown(&empty));
+  strcpy(none, config_text(&empty));
   CHECK(strstr(none,
                "dev 7 0 split; sched 0 chunk 0 threads 0 tile 0x0x0 mem 0 min 18446744073709551615 timeout "
                "18446744073709551615 cache  obj 0 trace  isa 0 off 0 log 1 sim"),
@@ -108,14 +108,15 @@ static void check_table(void) {
     for (size_t j = 0; j < i; j++) CHECK(rows[i].setting != rows[j].setting, "%s and %s", rows[i].name, rows[j].name);
     for (int source = 0; source < SOURCES; source++) { /* empty: not set */
       CHECK_OK(read_with(source, &rows[i], "", &config));
-      CHECK(strcmp(shown(&config), none) == 0, "%s empty: %s", rows[i].name, shown(&config));
+      CHECK(strcmp(config_text(&config), none) == 0, "%s empty: %s", rows[i].name, config_text(&config));
     }
   }
   static const char *const in_words[] = {"HX_DEVICES", "HX_SPLIT",     "HX_SCHEDULE", "HX_MEMORY",
                                          "HX_OFFLOAD", "HX_OBJECTIVE", "HX_LOG"};
   for (size_t i = 0; i < COUNT(in_words); i++) { /* a default that is a value changes nothing */
     CHECK_OK(read_with(SETTINGS, row_of(in_words[i]), row_of(in_words[i])->deflt, &config));
-    CHECK(strcmp(shown(&config), none) == 0, "%s=%s: %s", in_words[i], row_of(in_words[i])->deflt, shown(&config));
+    CHECK(strcmp(config_text(&config), none) == 0, "%s=%s: %s", in_words[i], row_of(in_words[i])->deflt,
+          config_text(&config));
   }
   for (int mode = 0; mode < HX__MEMORY_MODES; mode++)
     CHECK(has_words(row_of("HX_MEMORY")->values, hx__memory_mode_name((hx__memory_mode)mode)), "%d", mode);
@@ -134,12 +135,12 @@ static void check_precedence(void) {
   settings.sim = "rate=9";
   settings.split = "0.5";
   CHECK_OK(hx__config_read(&config, &settings));
-  CHECK(config.device_words == HX__DEV_SIM && config.device_indices == 0, "%s", shown(&config));
-  CHECK(config.sims == 1 && config.sim[0].rate == 9 && config.splits == 1, "%s", shown(&config));
-  CHECK(config.threads == 7, "%s", shown(&config));
+  CHECK(config.device_words == HX__DEV_SIM && config.device_indices == 0, "%s", config_text(&config));
+  CHECK(config.sims == 1 && config.sim[0].rate == 9 && config.splits == 1, "%s", config_text(&config));
+  CHECK(config.threads == 7, "%s", config_text(&config));
   settings.threads = "";
   CHECK_OK(hx__config_read(&config, &settings));
-  CHECK(config.threads == 7, "an empty setting is none: %s", shown(&config));
+  CHECK(config.threads == 7, "an empty setting is none: %s", config_text(&config));
   settings.threads = "2";
   setenv("HX_THREADS", "many", 1); /* refused though the setting would win */
   CHECK_REFUSED(hx__config_read(&config, &settings), HX_INVALID_CONFIG, "HX_THREADS=many: accepted: 1..4096");

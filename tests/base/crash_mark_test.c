@@ -35,10 +35,10 @@ int fcntl(int fd, int command, ...) {
   return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
-static void put(const char *key) { hx__cache_put(key, strlen(key), "a program", 9); }
+static void cache_put(const char *key) { hx__cache_put(key, strlen(key), "a program", 9); }
 
 /* -1: passed over. */
-static int begin(const char *key) {
+static int begin_trial(const char *key) {
   size_t bytes;
   int trial = -1;
   char *const data = hx__cache_get(key, strlen(key), &bytes, &trial);
@@ -46,13 +46,13 @@ static int begin(const char *key) {
   return data ? trial : -1;
 }
 
-static void end_fine(int trial) {
+static void pass_trial(int trial) {
   if (trial >= 0) hx__cache_crash_mark_end(trial, true);
 }
 
-static bool is_used(const char *key) {
-  const int trial = begin(key);
-  end_fine(trial);
+static bool program_is_used(const char *key) {
+  const int trial = begin_trial(key);
+  pass_trial(trial);
   return trial >= 0;
 }
 
@@ -63,20 +63,20 @@ static int wait_for(pid_t child) {
 }
 
 /* What a process does whose driver crashes of the kept program, and whose compiler makes the same program again. */
-static void live(void) {
+static void crash_on_first_use(void) {
   const struct rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  if (begin("poison") >= 0) {
+  if (begin_trial("poison") >= 0) {
     if (getpid() == 1) _exit(CRASHED); /* which abort ends in another way, and under a sanitizer in yet another */
     abort();
   }
-  put("poison");
+  cache_put("poison");
   _exit(PASSED_OVER);
 }
 
 static pid_t start_on_host(void) {
   const pid_t child = fork();
-  if (child == 0) live();
+  if (child == 0) crash_on_first_use();
   return child;
 }
 
@@ -88,7 +88,7 @@ static pid_t start_in_container(void) {
   const pid_t inner = fork();
   if (inner == 0) {
     if (getpid() != 1) _exit(1);
-    live();
+    crash_on_first_use();
   }
   _exit(wait_for(inner));
 }
@@ -101,10 +101,10 @@ static bool may_contain(void) {
   return status == 0;
 }
 
-static void in_a_row(const char *where, pid_t (*start)(void)) {
+static void crashes_in_a_row(const char *where, pid_t (*start)(void)) {
   unsigned crashes = 0, passed_over = 0;
   char command[700];
-  put("poison");
+  cache_put("poison");
   for (int i = 0; i < IN_A_ROW; i++) {
     const int status = wait_for(start());
     crashes += status == 128 + SIGABRT || status == CRASHED;
@@ -114,33 +114,33 @@ static void in_a_row(const char *where, pid_t (*start)(void)) {
         IN_A_ROW, passed_over);
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   CHECK(system(command) == 0, "%s", command);
-  put("poison");
-  CHECK(is_used("poison"), "%s: in an empty folder it is another program", where);
+  cache_put("poison");
+  CHECK(program_is_used("poison"), "%s: in an empty folder it is another program", where);
 }
 
 /* The trial of one process does not prevent that of another; it does not matter which ends first. */
-static void beside(void) {
+static void trials_of_two_processes(void) {
   char byte = 0;
   for (int child_dies = 0; child_dies < 2; child_dies++) {
     int to_parent[2], to_child[2];
-    put("beside");
+    cache_put("beside");
     CHECK(pipe(to_parent) == 0 && pipe(to_child) == 0, "no pipe");
     const pid_t child = fork();
     if (child == 0) {
-      const int trial = begin("beside");
+      const int trial = begin_trial("beside");
       if (trial < 0 || write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1) _exit(1);
       if (child_dies) raise(SIGKILL);
-      end_fine(trial);
+      pass_trial(trial);
       _exit(0);
     }
     CHECK(read(to_parent[0], &byte, 1) == 1, "the child has nothing");
-    const int trial = begin("beside");
+    const int trial = begin_trial("beside");
     CHECK(trial >= 0, "another process is using it");
-    put("beside"); /* which would take the mark away */
+    cache_put("beside"); /* which would take the mark away */
     CHECK(write(to_child[1], &byte, 1) == 1, "no child");
     CHECK(wait_for(child) == (child_dies ? 128 + SIGKILL : 0), "the child");
-    end_fine(trial);
-    CHECK(is_used("beside") == !child_dies, "child %d", child_dies);
+    pass_trial(trial);
+    CHECK(program_is_used("beside") == !child_dies, "child %d", child_dies);
     for (int i = 0; i < 2; i++) close(to_parent[i]), close(to_child[i]);
   }
 }
@@ -149,11 +149,11 @@ static void beside(void) {
 static void child_lives_on(void) {
   int hold[2], lives[2];
   char byte = 0;
-  put("forked");
+  cache_put("forked");
   CHECK(pipe(hold) == 0 && pipe(lives) == 0, "no pipe");
   const pid_t child = fork();
   if (child == 0) {
-    const int trial = begin("forked");
+    const int trial = begin_trial("forked");
     if (trial < 0) _exit(1);
     if (fork() == 0) { /* until the test closes its end */
       close(hold[1]);
@@ -165,67 +165,67 @@ static void child_lives_on(void) {
   }
   close(hold[0]), close(lives[0]), close(lives[1]);
   CHECK(wait_for(child) == 128 + SIGKILL, "the child lives");
-  CHECK(!is_used("forked"), "the child's child keeps its mark alive");
+  CHECK(!program_is_used("forked"), "the child's child keeps its mark alive");
   close(hold[1]);
 }
 
-static void ends(void) {
+static void marks_after_exit(void) {
   static const struct {
     const char *how;
     void (*leave)(int);
     bool used;
   } rows[] = {{"exit", exit, true}, {"_exit", _exit, false}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    put(rows[i].how);
+    cache_put(rows[i].how);
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
-      if (begin(rows[i].how) < 0) _exit(1);
+      if (begin_trial(rows[i].how) < 0) _exit(1);
       rows[i].leave(0);
     }
     CHECK(wait_for(child) == 0, "%s: the child has nothing", rows[i].how);
-    CHECK(is_used(rows[i].how) == rows[i].used, "%s during a trial", rows[i].how);
+    CHECK(program_is_used(rows[i].how) == rows[i].used, "%s during a trial", rows[i].how);
   }
 }
 
-static void refused(void) {
-  put("refused");
-  const int trial = begin("refused");
+static void program_that_did_not_pass(void) {
+  cache_put("refused");
+  const int trial = begin_trial("refused");
   CHECK(trial >= 0, "nothing is kept");
   if (trial >= 0) hx__cache_crash_mark_end(trial, false);
-  CHECK(!is_used("refused"), "what did not pass is used again");
-  put("refused");
-  CHECK(is_used("refused"), "it cannot be replaced");
+  CHECK(!program_is_used("refused"), "what did not pass is used again");
+  cache_put("refused");
+  CHECK(program_is_used("refused"), "it cannot be replaced");
 }
 
 static void as_many_as_there_are_marks(void) {
   int trial[HX__CRASH_MARKS + 1];
-  put("many");
-  for (int i = 0; i <= HX__CRASH_MARKS; i++) trial[i] = begin("many");
+  cache_put("many");
+  for (int i = 0; i <= HX__CRASH_MARKS; i++) trial[i] = begin_trial("many");
   CHECK(trial[HX__CRASH_MARKS - 1] >= 0 && trial[HX__CRASH_MARKS] < 0, "one too many");
-  for (int i = 0; i <= HX__CRASH_MARKS; i++) end_fine(trial[i]);
-  CHECK(is_used("many"), "all have ended");
+  for (int i = 0; i <= HX__CRASH_MARKS; i++) pass_trial(trial[i]);
+  CHECK(program_is_used("many"), "all have ended");
 }
 
 /* What cannot be locked goes to no driver; what only hx reads needs no lock. */
 static void no_locks(void) {
   static const int errors[] = {ENOLCK, EINVAL, ENOSYS, EOPNOTSUPP};
-  put("unlocked");
+  cache_put("unlocked");
   for (size_t i = 0; i < sizeof errors / sizeof *errors; i++) {
     size_t bytes = 0;
     lock_error = errors[i];
-    CHECK(!is_used("unlocked"), "%s", strerror(errors[i]));
+    CHECK(!program_is_used("unlocked"), "%s", strerror(errors[i]));
     char *const data = hx__cache_get("unlocked", 8, &bytes, NULL);
     CHECK(data && bytes == 9, "%s, without a trial", strerror(errors[i]));
     free(data);
     lock_error = 0;
-    CHECK(is_used("unlocked"), "after %s", strerror(errors[i]));
+    CHECK(program_is_used("unlocked"), "after %s", strerror(errors[i]));
   }
 }
 
 /* What may not be written cannot be marked. */
 static void read_only(void) {
-  put("fixed");
+  cache_put("fixed");
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
@@ -237,14 +237,14 @@ static void read_only(void) {
       fflush(stdout);
       _exit(SKIPPED);
     }
-    const bool given = is_used("fixed");
-    put("fixed");
+    const bool given = program_is_used("fixed");
+    cache_put("fixed");
     char *const data = hx__cache_get("fixed", 5, &bytes, NULL);
     _exit(given ? 1 : !data || bytes != 9 ? 2 : 0);
   }
   const int status = wait_for(child);
   CHECK(status == 0 || status == SKIPPED, "status %d (1: given to a driver, 2: not read)", status);
-  CHECK(is_used("fixed"), "afterwards");
+  CHECK(program_is_used("fixed"), "afterwards");
 }
 
 int main(void) {
@@ -255,12 +255,12 @@ int main(void) {
   snprintf(folder, sizeof folder, "%s/hx", root);
   hx__cache_dir_set(folder);
   fflush(stdout);
-  in_a_row("host", start_on_host);
-  if (may_contain()) in_a_row("container", start_in_container);
-  beside();
+  crashes_in_a_row("host", start_on_host);
+  if (may_contain()) crashes_in_a_row("container", start_in_container);
+  trials_of_two_processes();
   child_lives_on();
-  ends();
-  refused();
+  marks_after_exit();
+  program_that_did_not_pass();
   as_many_as_there_are_marks();
   no_locks();
   read_only();

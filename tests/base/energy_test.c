@@ -32,26 +32,26 @@ static void make_folder(void) {
 }
 
 /* In one write, so that a reader sees the old number or the new one. */
-static void put(const char *zone, const char *file, const char *text) {
+static void write_zone_file(const char *zone, const char *file, const char *text) {
   char path[200];
   snprintf(path, sizeof path, "%s/%s/%s", folder, zone, file);
   FILE *const f = fopen(path, access(path, F_OK) == 0 ? "r+" : "w");
   if (!f || fputs(text, f) < 0 || fclose(f) != 0) exit(1);
 }
 
-static void set(const char *zone, uint64_t uj) {
+static void set_energy(const char *zone, uint64_t uj) {
   char text[24];
   snprintf(text, sizeof text, "%07llu\n", (unsigned long long)uj);
-  put(zone, "energy_uj", text);
+  write_zone_file(zone, "energy_uj", text);
 }
 
 static void make_zone(const char *zone, const char *name, uint64_t uj) {
   char path[200];
   snprintf(path, sizeof path, "%s/%s", folder, zone);
   mkdir(path, 0700);
-  put(zone, "name", name);
-  put(zone, "max_energy_range_uj", "9999999\n");
-  set(zone, uj);
+  write_zone_file(zone, "name", name);
+  write_zone_file(zone, "max_energy_range_uj", "9999999\n");
+  set_energy(zone, uj);
 }
 
 static void check_joules(hx__energy *e, double wanted, const char *what) {
@@ -60,7 +60,7 @@ static void check_joules(hx__energy *e, double wanted, const char *what) {
 }
 
 /* The tree of a laptop, and two packages. */
-static void counters(void) {
+static void reads_counters(void) {
   make_folder();
   CHECK(!hx__energy_open("/nowhere"), "no folder, and counters");
   CHECK(!hx__energy_open(folder), "an empty folder, and counters");
@@ -78,25 +78,25 @@ static void counters(void) {
   check_joules(e, 0.0, "at once");
   static const char *const parts[] = {"intel-rapl:0:0", "intel-rapl:0:1", "intel-rapl:1", "intel-rapl-mmio:0",
                                       "intel-rapl:2x"};
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) set(parts[i], 5000000);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) set_energy(parts[i], 5000000);
   check_joules(e, 0.0, "parts of packages, the platform, the same once more");
-  set("intel-rapl:0", 1500000);
+  set_energy("intel-rapl:0", 1500000);
   check_joules(e, 0.5, "a package");
-  set("intel-rapl:0:2", 3250000);
+  set_energy("intel-rapl:0:2", 3250000);
   check_joules(e, 0.75, "its memory");
-  set("intel-rapl:2", 8000000);
+  set_energy("intel-rapl:2", 8000000);
   check_joules(e, 2.75, "another package");
-  set("intel-rapl:2", 499999); /* 2 to the end of the range, and half of one */
+  set_energy("intel-rapl:2", 499999); /* 2 to the end of the range, and half of one */
   check_joules(e, 2.75 + 1.999999 + 0.499999, "from the start again");
   const double before = hx__energy_joules(e);
-  put("intel-rapl:2", "energy_uj", "nothing\n");
-  set("intel-rapl:0", 1600000);
+  write_zone_file("intel-rapl:2", "energy_uj", "nothing\n");
+  set_energy("intel-rapl:0", 1600000);
   check_joules(e, NAN, "unreadable for a while");
-  set("intel-rapl:2", 599999);
+  set_energy("intel-rapl:2", 599999);
   check_joules(e, before + 0.2, "and readable again");
   hx__sleep_ns(1100000000);
   check_joules(e, NAN, "stuck for a second");
-  set("intel-rapl:0", 1700000);
+  set_energy("intel-rapl:0", 1700000);
   check_joules(e, before + 0.3, "and on again");
   hx__energy_close(e);
   hx__energy_close(NULL);
@@ -109,26 +109,26 @@ static void unreadable(void) {
   make_zone("intel-rapl:1", "package-1\n", 1);
   make_zone("intel-rapl:1:0", "dram\n", 1);
   make_zone("intel-rapl:2", "psys\n", 1);
-  put("intel-rapl:1:0", "energy_uj", "-3\n");
+  write_zone_file("intel-rapl:1:0", "energy_uj", "-3\n");
   hx__energy *e = hx__energy_open(folder);
   CHECK(e != NULL, "memory that cannot be read hides the packages");
-  set("intel-rapl:1:0", 7000000);
+  set_energy("intel-rapl:1:0", 7000000);
   check_joules(e, 0.0, "memory that could not be read at first");
   hx__energy_close(e);
-  put("intel-rapl:1", "energy_uj", "x\n");
+  write_zone_file("intel-rapl:1", "energy_uj", "x\n");
   CHECK(!hx__energy_open(folder), "the sum of one package of two");
-  set("intel-rapl:1", 1);
+  set_energy("intel-rapl:1", 1);
   char path[200];
   snprintf(path, sizeof path, "%s/intel-rapl:1/energy_uj", folder);
   chmod(path, 0);
   if (geteuid() != 0) CHECK(!hx__energy_open(folder), "a file without permission");
   remove(path);
   CHECK(!hx__energy_open(folder), "a missing file");
-  put("intel-rapl:0", "name", "core\nxxxx");
-  put("intel-rapl:1", "name", "core\nxxxx");
+  write_zone_file("intel-rapl:0", "name", "core\nxxxx");
+  write_zone_file("intel-rapl:1", "name", "core\nxxxx");
   e = hx__energy_open(folder);
   CHECK(e != NULL, "psys alone");
-  set("intel-rapl:2", 500001);
+  set_energy("intel-rapl:2", 500001);
   check_joules(e, 0.5, "psys alone");
   hx__energy_close(e);
 }
@@ -149,7 +149,7 @@ static hx_context *open_here(const char *objective) {
 
 static float x[N];
 
-static hx_report call(hx_context *hx, size_t n, float share) {
+static hx_report sum_with_share(hx_context *hx, size_t n, float share) {
   static hx_value sum;
   hx_report report;
   hx_task t = hx_reduce(HX_SUM, HX_F32, x, n, &sum);
@@ -158,29 +158,30 @@ static hx_report call(hx_context *hx, size_t n, float share) {
   return report;
 }
 
-static void *bump(void *p) {
+static void *add_energy_later(void *p) {
   (void)p;
   hx__sleep_ns(DEVICE_MS / 2 * 1000000u);
-  set("intel-rapl:0", 2500000);
+  set_energy("intel-rapl:0", 2500000);
   return NULL;
 }
 
-static void reports(void) {
+static void report_has_joules(void) {
   make_folder();
   make_zone("intel-rapl:0", "package-0\n", 0);
   hx_context *const hx = open_here("time");
   pthread_t thread;
-  pthread_create(&thread, NULL, bump, NULL);
-  const hx_report r = call(hx, N, 1.0f);
+  pthread_create(&thread, NULL, add_energy_later, NULL);
+  const hx_report r = sum_with_share(hx, N, 1.0f);
   pthread_join(thread, NULL);
   CHECK(r.seconds >= 0.9e-3 * DEVICE_MS && fabs(r.joules - 2.5) < 1e-9, "%.9g J in %g s", r.joules, r.seconds);
-  CHECK(isnan(call(hx, N, 1.0f).joules), "counters that have not moved: %g J", call(hx, N, 1.0f).joules);
-  const hx_report quick = call(hx, N / 8, 1.0f);
+  CHECK(isnan(sum_with_share(hx, N, 1.0f).joules), "counters that have not moved: %g J",
+        sum_with_share(hx, N, 1.0f).joules);
+  const hx_report quick = sum_with_share(hx, N / 8, 1.0f);
   CHECK(isnan(quick.joules) || quick.seconds >= 10e-3, "a call of %g s has joules", quick.seconds);
-  CHECK(isnan(call(hx, 1000, -1.0f).joules), "a small call has joules");
+  CHECK(isnan(sum_with_share(hx, 1000, -1.0f).joules), "a small call has joules");
   fflush(stdout);
   const pid_t child = fork();
-  if (child == 0) _exit(isnan(call(hx, N, -1.0f).joules) ? 0 : 1);
+  if (child == 0) _exit(isnan(sum_with_share(hx, N, -1.0f).joules) ? 0 : 1);
   CHECK(child_wait(child) == 0, "a forked child has joules");
   hx_close(hx);
 }
@@ -189,11 +190,11 @@ static _Atomic bool ended;
 
 #define WATTS 20.0
 
-static void *draw(void *p) {
+static void *draw_power(void *p) {
   const uint64_t from = hx__now_ns();
   (void)p;
   while (!atomic_load(&ended)) { /* from the start again every half second */
-    set("intel-rapl:0", (uint64_t)((double)(hx__now_ns() - from) * 1e-3 * WATTS) % 10000000u);
+    set_energy("intel-rapl:0", (uint64_t)((double)(hx__now_ns() - from) * 1e-3 * WATTS) % 10000000u);
     hx__sleep_ns(1000000);
   }
   return NULL;
@@ -207,7 +208,7 @@ static hx__explanation explain(hx_context *hx, bool powers) {
   const hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum);
   bool known = false;
   for (int i = 1; i <= 400 && !known; i++) {
-    call(hx, N, -1.0f);
+    sum_with_share(hx, N, -1.0f);
     if (i % 24) continue;
     CHECK_OK(hx__explain(hx, &t, &e));
     known = !powers;
@@ -217,17 +218,17 @@ static hx__explanation explain(hx_context *hx, bool powers) {
 }
 
 /* The counters here move when their thread gets a core. */
-static bool is_near(double watts) { return fabs(log(watts / WATTS)) < log(5.0); }
+static bool watts_are_near(double watts) { return fabs(log(watts / WATTS)) < log(5.0); }
 
-static void learns(const char *objective, hx__objective wanted) {
+static void learns_objective(const char *objective, hx__objective wanted) {
   make_folder();
   make_zone("intel-rapl:0", "package-0\n", 0);
   hx_context *const hx = open_here(objective);
   pthread_t thread;
-  pthread_create(&thread, NULL, draw, NULL);
-  const hx_report r = call(hx, N, 1.0f);
-  CHECK(is_near(r.joules / r.seconds), "%g J in %g s", r.joules, r.seconds);
-  const hx_report quick = call(hx, N / 8, 1.0f);
+  pthread_create(&thread, NULL, draw_power, NULL);
+  const hx_report r = sum_with_share(hx, N, 1.0f);
+  CHECK(watts_are_near(r.joules / r.seconds), "%g J in %g s", r.joules, r.seconds);
+  const hx_report quick = sum_with_share(hx, N / 8, 1.0f);
   CHECK(isnan(quick.joules) || quick.seconds >= 10e-3, "a call of %g s has joules", quick.seconds);
   const hx__explanation e = explain(hx, wanted != HX__OBJECTIVE_TIME);
   CHECK(e.source == HX__DECIDED_BY_COST && e.inputs.objective == wanted, "source %d, objective %d", e.source,
@@ -236,7 +237,7 @@ static void learns(const char *objective, hx__objective wanted) {
   for (unsigned i = 0; i < e.decision.choices; i++) {
     const hx__candidate *const o = &e.decision.candidate[i];
     known += o->watts > 0.0;
-    CHECK(!(o->watts > 0.0) || is_near(o->watts), "choice %u: %g W", i, o->watts);
+    CHECK(!(o->watts > 0.0) || watts_are_near(o->watts), "choice %u: %g W", i, o->watts);
   }
   CHECK(known >= (wanted != HX__OBJECTIVE_TIME) && (known == 0) == (wanted == HX__OBJECTIVE_TIME),
         "the power of %u choices is known", known);
@@ -244,12 +245,12 @@ static void learns(const char *objective, hx__objective wanted) {
   pthread_join(thread, NULL);
   hx_close(hx);
 }
-static void by_time(void) { learns("time", HX__OBJECTIVE_TIME); }
-static void by_energy(void) { learns("energy", HX__OBJECTIVE_ENERGY); }
-static void by_edp(void) { learns("edp", HX__OBJECTIVE_EDP); }
+static void learns_by_time(void) { learns_objective("time", HX__OBJECTIVE_TIME); }
+static void learns_by_energy(void) { learns_objective("energy", HX__OBJECTIVE_ENERGY); }
+static void learns_by_edp(void) { learns_objective("edp", HX__OBJECTIVE_EDP); }
 
 /* Said once, and time decides: where there are none, and where they stop. */
-static void without(bool some) {
+static void energy_without_counters(bool some) {
   make_folder();
   if (some) make_zone("intel-rapl:0", "package-0\n", 0);
   char path[100], text[4096] = "";
@@ -257,7 +258,7 @@ static void without(bool some) {
   const int was = dup(STDERR_FILENO);
   if (!freopen(path, "w", stderr)) exit(1);
   hx_context *const hx = open_here("energy"), *const other = open_here("edp");
-  call(hx, N, -1.0f);
+  sum_with_share(hx, N, -1.0f);
   if (some) hx__sleep_ns(1100000000);
   const hx__explanation e = explain(hx, false);
   hx_close(other);
@@ -272,13 +273,14 @@ static void without(bool some) {
         e.inputs.objective);
   CHECK(said && strstr(said, "time decides") && !strstr(said + 1, "HX_OBJECTIVE"), "said: %.*s", (int)bytes, text);
 }
-static void absent(void) { without(false); }
-static void stopped(void) { without(true); }
+static void counters_absent(void) { energy_without_counters(false); }
+static void counters_stopped(void) { energy_without_counters(true); }
 
 int main(int argc, char **argv) {
-  static const scenario table[] = {{"counters", counters}, {"unreadable", unreadable}, {"reports", reports},
-                                   {"by_time", by_time},   {"by_energy", by_energy},   {"by_edp", by_edp},
-                                   {"absent", absent},     {"stopped", stopped}};
+  static const scenario table[] = {{"reads_counters", reads_counters},       {"unreadable", unreadable},
+                                   {"report_has_joules", report_has_joules}, {"learns_by_time", learns_by_time},
+                                   {"learns_by_energy", learns_by_energy},   {"learns_by_edp", learns_by_edp},
+                                   {"counters_absent", counters_absent},     {"counters_stopped", counters_stopped}};
   memset(x, 0, sizeof x); /* its pages are there when a counter moves */
   return scenarios_main(argc, argv, "energy_test", table, sizeof table / sizeof table[0]);
 }

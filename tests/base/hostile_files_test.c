@@ -59,7 +59,7 @@ static bool is_kept(const char *key, bool by_trial) {
   free(data);
   return fine;
 }
-static void put(const char *key) { hx__cache_put(key, strlen(key), "data", 4); }
+static void cache_put(const char *key) { hx__cache_put(key, strlen(key), "data", 4); }
 
 /* The only file in the folder. */
 static bool only_file(char path[600]) {
@@ -84,7 +84,7 @@ static void kept_files(void) {
     char path[600];
     make_clean();
     hx__cache_dir_set(folder);
-    put("key");
+    cache_put("key");
     if (!only_file(path) || unlink(path) != 0) {
       CHECK(false, "no file");
       continue;
@@ -96,14 +96,14 @@ static void kept_files(void) {
     const char *const said = log_end();
     CHECK(!kept && strstr(said, "is passed over: ") && strstr(said, row->cache_says), "%s: %s", row->what, said);
     CHECK(most_kb() - kb < MOST_KB, "%s: %ld KB", row->what, most_kb() - kb);
-    put("key");
+    cache_put("key");
     CHECK(is_kept("key", i % 2) == (row->make != hostile_folder), "%s: put in its place", row->what);
     CHECK(row->make != hostile_link || hostile_is_whole(other), "%s: what it led to is another", row->what);
     CHECK(row->make != hostile_dangling || access(other, F_OK) != 0, "%s: what it led to is made", row->what);
   }
 }
 
-static void traces(void) {
+static void trace_at_hostile_files(void) {
   for (int i = 0; i < HOSTILE_FILES; i++) {
     const hostile *const row = &hostile_files[i];
     struct stat before, after;
@@ -153,7 +153,7 @@ static void traces_anew(void) {
 }
 
 /* This program once more, for hx does less in a forked child; 128 + signal, or its exit status. */
-static int start(const char *what, const char *cache) {
+static int run_self(const char *what, const char *cache) {
   int status = -1;
   fflush(stdout);
   const pid_t child = fork();
@@ -167,9 +167,9 @@ static int start(const char *what, const char *cache) {
 }
 
 /* A process that computes with this folder for its cache. What it says is for log_end. */
-static int compute(const char *cache) {
+static int run_computing_process(const char *cache) {
   log_begin();
-  return start("compute", cache);
+  return run_self("compute", cache);
 }
 static int compute_main(const char *cache) {
   hx_settings s = HX_SETTINGS_DEFAULT;
@@ -194,10 +194,10 @@ static void model_files(void) {
     const hostile *const row = &hostile_files[i];
     char path[600] = "";
     make_clean();
-    CHECK(compute(folder) == 0, "the first process: %s", log_end());
+    CHECK(run_computing_process(folder) == 0, "the first process: %s", log_end());
     CHECK(only_file(path) && unlink(path) == 0, "%s", path);
     if (!is_made(row, path)) continue;
-    const int status = compute(folder);
+    const int status = run_computing_process(folder);
     const char *const said = log_end();
     CHECK(status == 0 && strstr(said, row->cache_says), "%s: status %d: %s", row->what, status, said);
     CHECK(row->make != hostile_link || hostile_is_whole(other), "%s: what it led to is another", row->what);
@@ -248,7 +248,7 @@ static void cache_folders(void) {
     make_clean();
     if (!is_made(row, folder)) continue;
     snprintf(path, sizeof path, "%s%s", folder, rows[i].below);
-    const int status = compute(path);
+    const int status = run_computing_process(path);
     const char *const said = log_end();
     CHECK(status == 0, "%s: status %d: %s", row->what, status, said);
     CHECK(row->cache_says ? strstr(said, "no cache in ") && strstr(said, row->cache_says) : !strstr(said, "no cache"),
@@ -264,7 +264,7 @@ static void no_home(void) {
     unsetenv("HX_CACHE_DIR");
     unsetenv("HOME");
     if (homes[i]) setenv("HOME", homes[i], 1), setenv("XDG_CACHE_HOME", homes[i], 1);
-    const int status = compute(NULL);
+    const int status = run_computing_process(NULL);
     const char *const said = log_end();
     CHECK(status == 0 && strstr(said, "no cache"), "%s: status %d: %s", homes[i] ? homes[i] : "none", status, said);
   }
@@ -273,7 +273,7 @@ static void no_home(void) {
 static void taken_away(void) {
   make_clean();
   hx__cache_dir_set(folder);
-  put("key");
+  cache_put("key");
   size_t bytes;
   int trial;
   char *const data = hx__cache_get("key", 3, &bytes, &trial);
@@ -282,7 +282,7 @@ static void taken_away(void) {
   if (data) hx__cache_crash_mark_end(trial, true);
   free(data);
   CHECK(!is_kept("key", true), "from nowhere");
-  put("key");
+  cache_put("key");
   CHECK(is_kept("key", true), "a folder made anew");
   char gone[300];
   snprintf(gone, sizeof gone, "%s/gone", folder);
@@ -290,7 +290,7 @@ static void taken_away(void) {
   CHECK(mkdir(gone, 0700) == 0 && chdir(gone) == 0 && rmdir(gone) == 0, "%s", gone);
   log_begin();
   hx__cache_dir_set("relative");
-  put("key");
+  cache_put("key");
   CHECK(!is_kept("key", true), "in a working folder that is gone");
   CHECK(fchdir(here) == 0, "cannot go back");
   const char *const said = log_end();
@@ -307,7 +307,7 @@ static int full_disk_main(void) {
     return 0;
   }
   hx__cache_dir_set(folder);
-  put("small");
+  cache_put("small");
   log_begin();
   hx__cache_put("big", 3, big, sizeof big);
   const char *const said = log_end();
@@ -334,7 +334,7 @@ static int full_disk_main(void) {
   return checks_failed != 0;
 }
 
-static void name_all(const char *place) {
+static void name_paths(const char *place) {
   snprintf(folder, sizeof folder, "%s/it", place);
   snprintf(other, sizeof other, "%s/other", place);
   snprintf(log_path, sizeof log_path, "%s/log", place);
@@ -343,7 +343,7 @@ static void name_all(const char *place) {
 
 int main(int argc, char **argv) {
   const char *const place = getenv("HOSTILE_ROOT");
-  if (place) name_all(place);
+  if (place) name_paths(place);
   setenv("OCL_ICD_VENDORS", "/proc/self/task", 1); /* no driver: how one loads is kept in a file, too */
   if (place && argc > 1 && strcmp(argv[1], "full disk") == 0) return full_disk_main();
   if (argc > 1) return compute_main(argc > 2 ? argv[2] : NULL);
@@ -351,17 +351,17 @@ int main(int argc, char **argv) {
   const char *const scratch = getenv("TEST_TMPDIR");
   snprintf(root, sizeof root, "%.120s/hostile.XXXXXX", scratch && strlen(scratch) < 120 ? scratch : "/tmp");
   if (!mkdtemp(root)) return 1;
-  name_all(root);
+  name_paths(root);
   setenv("HOSTILE_ROOT", root, 1);
   kept_files();
-  traces();
+  trace_at_hostile_files();
   traces_anew();
   model_files();
   cache_folders();
   no_home();
   taken_away();
   make_clean();
-  CHECK(start("full disk", NULL) == 0, "on a full disk");
+  CHECK(run_self("full disk", NULL) == 0, "on a full disk");
   char command[300];
   snprintf(command, sizeof command, "rm -rf '%s'", root);
   if (system(command) != 0) printf("cannot remove %s\n", root);

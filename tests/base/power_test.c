@@ -23,7 +23,7 @@ static void remove_folder(void) {
 }
 
 /* text NULL: a file that is never read to its end. */
-static void put(const char *supply, const char *file, const char *text) {
+static void write_supply_file(const char *supply, const char *file, const char *text) {
   char path[160];
   snprintf(path, sizeof path, "%s/%s", folder, supply);
   mkdir(path, 0700);
@@ -67,11 +67,11 @@ static const struct {
 };
 
 /* Each needs a process of its own: the first look counts. */
-static void sources(void) {
+static void supplies_of_the_table(void) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     make_folder();
     for (int j = 0; j < MOST_FILES && rows[i].file[j].supply; j++)
-      put(rows[i].file[j].supply, rows[i].file[j].file, rows[i].file[j].text);
+      write_supply_file(rows[i].file[j].supply, rows[i].file[j].file, rows[i].file[j].text);
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) { /* a busy machine may take longer than the first call waits */
@@ -85,14 +85,14 @@ static void sources(void) {
 }
 
 /* The cable is pulled: seen some ten seconds later. */
-static void changes(void) {
+static void supply_changes(void) {
   make_folder();
-  put("BAT0", "type", "Battery\n");
-  put("BAT0", "status", "Charging\n");
+  write_supply_file("BAT0", "type", "Battery\n");
+  write_supply_file("BAT0", "status", "Charging\n");
   const double from = seconds_now();
   CHECK(hx__power_source() == HX__POWER_MAINS, "while it charges");
   usleep(500000); /* the first look has ended */
-  put("BAT0", "status", "Discharging\n");
+  write_supply_file("BAT0", "status", "Discharging\n");
   while (hx__power_source() == HX__POWER_MAINS && seconds_now() < from + 60) usleep(100000);
   CHECK(hx__power_source() == HX__POWER_BATTERY, "not seen in %.0f s", seconds_now() - from);
   remove_folder();
@@ -103,10 +103,10 @@ static void no_folder(void) {
   CHECK(hx__power_source() == HX__POWER_MAINS, "from nowhere");
 }
 
-static void hangs(void) {
+static void supply_that_hangs(void) {
   make_folder();
-  put("BAT0", "type", "Battery\n");
-  put("BAT0", "status", NULL);
+  write_supply_file("BAT0", "type", "Battery\n");
+  write_supply_file("BAT0", "status", NULL);
   const double from = seconds_now();
   for (int i = 0; i < 1000; i++) CHECK(hx__power_source() == HX__POWER_MAINS, "no answer");
   const double took = seconds_now() - from;
@@ -116,7 +116,9 @@ static void hangs(void) {
 }
 
 int main(int argc, char **argv) {
-  static const scenario table[] = {
-      {"sources", sources}, {"changes", changes}, {"no_folder", no_folder}, {"hangs", hangs}};
+  static const scenario table[] = {{"supplies_of_the_table", supplies_of_the_table},
+                                   {"supply_changes", supply_changes},
+                                   {"no_folder", no_folder},
+                                   {"supply_that_hangs", supply_that_hangs}};
   return scenarios_main(argc, argv, "power_test", table, sizeof table / sizeof table[0]);
 }

@@ -27,7 +27,7 @@ static void open_context(scene *s) {
   s->hx = open_or_exit(&settings);
 }
 
-static void *pinned(void *p) {
+static void *compute_pinned(void *p) {
   scene *const s = p;
   cpu_set_t all, one;
   sched_getaffinity(0, sizeof all, &all);
@@ -51,7 +51,7 @@ static void *pinned(void *p) {
 }
 
 /* Threads of this process that hx has made, and those among them that may not run where the process may. */
-static void look(const scene *s, unsigned *seen, unsigned *confined) {
+static void look_at_threads(const scene *s, unsigned *seen, unsigned *confined) {
   cpu_set_t all, mask;
   sched_getaffinity(getpid(), sizeof all, &all);
   DIR *const tasks = opendir("/proc/self/task");
@@ -72,7 +72,7 @@ static void look(const scene *s, unsigned *seen, unsigned *confined) {
   closedir(tasks);
 }
 
-static int play(bool opens) {
+static int play_scene(bool opens) {
   scene s = {.opens = opens};
   unsigned seen = 0, confined = 0;
   s.a = calloc((size_t)SIDE * SIDE, sizeof *s.a);
@@ -81,8 +81,8 @@ static int play(bool opens) {
   if (!s.a || !s.b || !s.c) return 1;
   if (!opens) open_context(&s);
   pthread_t thread;
-  if (pthread_create(&thread, NULL, pinned, &s) != 0) return 1;
-  while (!s.over) look(&s, &seen, &confined);
+  if (pthread_create(&thread, NULL, compute_pinned, &s) != 0) return 1;
+  while (!s.over) look_at_threads(&s, &seen, &confined);
   pthread_join(thread, NULL);
   hx_close(s.hx);
   free(s.a), free(s.b), free(s.c);
@@ -93,7 +93,7 @@ static int play(bool opens) {
   return checks_failed != 0;
 }
 
-static void *mark(void *ran) {
+static void *note_that_it_ran(void *ran) {
   *(bool *)ran = true;
   return NULL;
 }
@@ -106,7 +106,7 @@ static int no_home(void) {
   hx__set_thread_affinity(&gone);
   bool ran = false;
   pthread_t thread;
-  CHECK(hx__thread_start(&thread, mark, &ran) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+  CHECK(hx__thread_start(&thread, note_that_it_ran, &ran) == 0 && pthread_join(thread, NULL) == 0, "no thread");
   CHECK(ran, "it did not run");
   fflush(stdout);
   return checks_failed != 0;
@@ -121,7 +121,7 @@ int main(void) {
   }
   for (int scene = 0; scene < 3; scene++) { /* what counts is decided once a process */
     const pid_t child = fork();
-    if (child == 0) exit(scene < 2 ? play(scene != 0) : no_home());
+    if (child == 0) exit(scene < 2 ? play_scene(scene != 0) : no_home());
     int status = -1;
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);

@@ -26,7 +26,7 @@ static long bytes_of_trace(void) {
   return bytes;
 }
 
-static void work(hx_context *hx) {
+static void offload_sum(hx_context *hx) {
   static float x[1 << 18];
   hx_value value;
   const hx_task t = hx_reduce(HX_SUM, HX_F32, x, 1 << 18, &value);
@@ -40,7 +40,7 @@ static void parent_is_gone(const hx_settings *s) {
   if (pipe(ends) != 0) exit(1);
   const pid_t process = fork();
   if (process == 0) {
-    work(open_or_exit(s));
+    offload_sum(open_or_exit(s));
     if (fork() != 0) _exit(0);
     left = getpid();
     if (write(ends[1], &left, sizeof left) != sizeof left) _exit(1);
@@ -59,11 +59,11 @@ int main(void) {
   s.devices = "cpu", s.cache_dir = "off", s.trace = path;
   parent_is_gone(&s); /* first: in a child of a process that has used hx there is no trace */
   hx_context *hx = open_or_exit(&s);
-  work(hx);
+  offload_sum(hx);
   CHECK(!is_free(), "the trace is not locked while it is written");
   const pid_t child = fork();
   if (child == 0) {
-    work(hx); /* the child goes on with the context, too, and has a child of its own */
+    offload_sum(hx); /* the child goes on with the context, too, and has a child of its own */
     if (fork() == 0) _exit(0);
     for (;;) pause();
   }
@@ -72,7 +72,7 @@ int main(void) {
   CHECK(is_free(), "the child has it locked");
   const long before = bytes_of_trace();
   hx = open_or_exit(&s);
-  work(hx);
+  offload_sum(hx);
   hx_close(hx);
   CHECK(bytes_of_trace() > before, "nothing was added to %ld bytes", before);
   kill(child, SIGKILL);

@@ -94,7 +94,7 @@ static hx_context *open_here(void) {
 
 static float *x;
 
-static void calls(hx_context *hx, int times) {
+static void make_calls(hx_context *hx, int times) {
   float *const c = malloc((size_t)SIDE * SIDE * sizeof *c);
   if (!x) x = malloc(N * sizeof *x), data_fill(HX_F32, DATA_SIGNED, 5, x, N);
   for (int i = 0; i < times; i++) {
@@ -108,12 +108,12 @@ static void calls(hx_context *hx, int times) {
   free(c);
 }
 
-static void closed(void) {
+static void trace_after_close(void) {
   make_path();
   hx_context *const hx = open_here();
   counts c = read_trace();
   CHECK(c.cpu == 0, "chunks before any call");
-  calls(hx, 3);
+  make_calls(hx, 3);
   hx_close(hx);
   c = read_trace();
   /* A thread of the CPU that gets no core may do no chunk, so one of them and the device is enough. */
@@ -133,24 +133,24 @@ static int in_child(void (*body)(void)) {
   return child_wait(child);
 }
 
-static void leaves(void) { calls(open_here(), 3); }
-static void dies(void) {
+static void return_without_close(void) { make_calls(open_here(), 3); }
+static void killed_while_tracing(void) {
   hx_context *const hx = open_here();
-  calls(hx, 300); /* some of it is written by now */
+  make_calls(hx, 300); /* some of it is written by now */
   raise(SIGKILL);
 }
 
 static void never_closed(void) {
   make_path();
-  CHECK(in_child(leaves) == 0, "the child failed");
+  CHECK(in_child(return_without_close) == 0, "the child failed");
   CHECK(read_trace().decisions == 3 * CALLS, "what was there at exit is lost");
-  CHECK(in_child(dies) == 128 + SIGKILL, "the child lives");
+  CHECK(in_child(killed_while_tracing) == 128 + SIGKILL, "the child lives");
   const counts c = read_trace();
   CHECK(c.cpu > 100, "%d chunks before it was killed", c.cpu);
 }
 
-static void *caller(void *hx) {
-  calls(hx, 20);
+static void *make_calls_in_thread(void *hx) {
+  make_calls(hx, 20);
   return NULL;
 }
 
@@ -164,35 +164,35 @@ static void leave_child(int status) {
 }
 
 /* One after the other, at the same time, of several threads; a fork in the middle; a file that was taken away. */
-static void several(void) {
+static void several_contexts(void) {
   make_path();
   static hx_context *a, *b; /* the child leaves b open: it has to be reachable where leaks are looked for */
   a = open_here();
-  calls(a, 2);
+  make_calls(a, 2);
   hx_close(a);
   CHECK(read_trace().decisions == 2 * CALLS, "the first context");
   a = open_here();
   b = open_here();
   pthread_t thread[4];
-  for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, caller, i & 1 ? a : b);
+  for (int i = 0; i < 4; i++) pthread_create(&thread[i], NULL, make_calls_in_thread, i & 1 ? a : b);
   for (int i = 0; i < 4; i++) pthread_join(thread[i], NULL);
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
-    calls(a, 2);
+    make_calls(a, 2);
     hx_close(a);
     leave_child(checks_failed != 0);
   }
   CHECK(child_wait(child) == 0, "the child failed");
   hx_close(a);
-  calls(b, 1);
+  make_calls(b, 1);
   hx_close(b);
   const counts c = read_trace();
   CHECK(c.decisions == (2 + 80 + 1) * CALLS, "%d decisions of three contexts", c.decisions);
   CHECK(c.overlaps == 0, "%d slices begin before the last one on their row has ended", c.overlaps);
   remove(path);
   a = open_here();
-  calls(a, 1);
+  make_calls(a, 1);
   hx_close(a);
   CHECK(read_trace().decisions == CALLS, "%d decisions in a file made anew", read_trace().decisions);
 }
@@ -201,22 +201,22 @@ static void several(void) {
 static void another_process(void) {
   make_path();
   hx_context *const hx = open_here();
-  calls(hx, 1);
+  make_calls(hx, 1);
   char self[300], command[400];
   const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
   self[length > 0 ? length : 0] = '\0';
   setenv("TRACE_TEST_PATH", path, 1);
-  snprintf(command, sizeof command, "%s --only second", self);
+  snprintf(command, sizeof command, "%s --only second_process", self);
   CHECK(system(command) == 0, "the second process failed");
-  calls(hx, 1);
+  make_calls(hx, 1);
   hx_close(hx);
   CHECK(read_trace().decisions == 2 * CALLS, "%d decisions", read_trace().decisions);
 }
-static void second(void) {
+static void second_process(void) {
   if (!getenv("TRACE_TEST_PATH")) return; /* only beside another_process */
   snprintf(path, sizeof path, "%s", getenv("TRACE_TEST_PATH"));
   hx_context *const hx = open_here();
-  calls(hx, 2);
+  make_calls(hx, 2);
   hx_close(hx);
 }
 
@@ -227,7 +227,7 @@ static void full_disk(void) {
   CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0, "no limit");
   signal(SIGXFSZ, SIG_DFL); /* it would end this process */
   hx_context *const hx = open_here();
-  calls(hx, 100);
+  make_calls(hx, 100);
   hx_close(hx);
   struct stat s;
   CHECK(stat(path, &s) == 0 && s.st_size <= 100000 && s.st_size > 4, "%ld bytes", (long)s.st_size);
@@ -240,7 +240,7 @@ static void no_stderr(void) {
   close(STDERR_FILENO);
   setenv("HX_LOG", "debug", 1);
   hx_context *const hx = open_here();
-  calls(hx, 3);
+  make_calls(hx, 3);
   hx_close(hx);
   const counts c = read_trace();
   CHECK(c.cpu >= 9, "%d chunks of the CPU", c.cpu);
@@ -276,7 +276,7 @@ static void *many_chunks(void *t) {
 }
 
 /* Threads fill one lump while another one writes the last: every slice is there once. */
-static void at_once(void) {
+static void threads_at_once(void) {
   enum { THREADS = 4 };
   pthread_t thread[THREADS];
   make_path();
@@ -324,10 +324,15 @@ static void odd_events(void) {
 }
 
 int main(int argc, char **argv) {
-  static const scenario table[] = {
-      {"closed", closed},         {"never_closed", never_closed},       {"several", several},
-      {"second", second},         {"another_process", another_process}, {"full_disk", full_disk},
-      {"odd_events", odd_events}, {"many_threads", many_threads},       {"at_once", at_once},
-      {"no_stderr", no_stderr}};
+  static const scenario table[] = {{"trace_after_close", trace_after_close},
+                                   {"never_closed", never_closed},
+                                   {"several_contexts", several_contexts},
+                                   {"second_process", second_process},
+                                   {"another_process", another_process},
+                                   {"full_disk", full_disk},
+                                   {"odd_events", odd_events},
+                                   {"many_threads", many_threads},
+                                   {"threads_at_once", threads_at_once},
+                                   {"no_stderr", no_stderr}};
   return scenarios_main(argc, argv, "trace_test", table, sizeof table / sizeof table[0]);
 }

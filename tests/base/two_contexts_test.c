@@ -16,7 +16,7 @@ static hx_context *open_with(const char *folder) {
 }
 
 /* Keeps something, and says where: folders are made with the first file. */
-static const char *kept_in(void) {
+static const char *folder_in_use(void) {
   char command[1200];
   snprintf(command, sizeof command, "rm -rf '%s' '%s'", first, second);
   if (system(command) != 0) return "cannot clean up";
@@ -24,7 +24,7 @@ static const char *kept_in(void) {
   return access(first, F_OK) == 0 ? "first" : access(second, F_OK) == 0 ? "second" : "none";
 }
 
-#define CHECK_KEPT(where) CHECK(strcmp(kept_in(), where) == 0, "kept in: %s", kept_in())
+#define CHECK_KEPT(where) CHECK(strcmp(folder_in_use(), where) == 0, "kept in: %s", folder_in_use())
 
 int main(void) {
   const char *const scratch = getenv("TEST_TMPDIR");

@@ -39,19 +39,19 @@ static const char *const kind_names[KINDS] = {"integers", "uniform", "denormals"
 
 static uint64_t rng_state;
 
-static uint32_t rng(void) { /* splitmix64 */
+static uint32_t random_u32(void) { /* splitmix64 */
   uint64_t z = rng_state += 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
   return (uint32_t)((z ^ z >> 31) >> 32);
 }
-static size_t below(size_t n) { return rng() % n; }
+static size_t random_below(size_t n) { return random_u32() % n; }
 
-static float value(data_kind kind) {
+static float random_value(data_kind kind) {
   static const uint32_t special[] = {0x7f800000, 0xff800000, 0x7fc00000, 0xffc12345, 0x7f812345,
                                      0x7f7fffff, 0xff7fffff, 0x00000000, 0x80000000, 0x00000001};
   static const uint32_t tie[] = {0, 1, 2, 3, 0x400000, 0x7ffffe, 0x7fffff, 0x000800, 0x001001};
-  const uint32_t u = rng();
+  const uint32_t u = random_u32();
   switch (kind) {
     case KIND_INTEGERS:
       return (float)(int)(u % 17) - 8.0f;
@@ -92,13 +92,13 @@ static float reference(const hx__gemm *g, size_t i, size_t j, float old) {
  */
 static float *arenas[OPERANDS];
 
-static float *place(int operand, size_t count, bool at_end) {
-  return arenas[operand] + (at_end ? ARENA_FLOATS - count : 1024 + below(16));
+static float *place_operand(int operand, size_t count, bool at_end) {
+  return arenas[operand] + (at_end ? ARENA_FLOATS - count : 1024 + random_below(16));
 }
 
 static size_t size_of_m_or_n(size_t tile) {
   static const size_t sizes[] = {1, 2, 3, 5, 7, 13, 17, 31, 37, 61, 64, 97, 101, 127, 149, 300, 521};
-  switch (below(8)) {
+  switch (random_below(8)) {
     case 0:
       return tile - 1;
     case 1:
@@ -106,11 +106,11 @@ static size_t size_of_m_or_n(size_t tile) {
     case 2:
       return tile + 1;
     case 3:
-      return 2 * tile + below(3) - 1;
+      return 2 * tile + random_below(3) - 1;
     case 4:
-      return below(20);
+      return random_below(20);
     default:
-      return sizes[below(COUNT(sizes))];
+      return sizes[random_below(COUNT(sizes))];
   }
 }
 
@@ -119,13 +119,15 @@ static void thin_shape(hx__gemm *g) {
   static const size_t thin[] = {1, 2, 4, 5, 8, 9, 16, 17, 48, 49, 63, 64, 65}, few[] = {1, 2, 3, 4};
   static const size_t wide[] = {33, 200, 520, 1030}, depths[] = {63, 513, 1024, 1030, 1540, 2048};
   static const size_t small[] = {3, 7, 8, 15, 16, 20, 33}, long_k[] = {4096, 4609, 9000};
-  const size_t way = below(3);
-  g->m = way == 0 ? few[below(COUNT(few))] : way == 1 ? thin[below(COUNT(thin))] : small[below(COUNT(small))];
-  g->n = way == 2 ? small[below(COUNT(small))] : wide[below(COUNT(wide))];
-  g->k = way == 2 ? long_k[below(COUNT(long_k))] : depths[below(COUNT(depths))];
+  const size_t way = random_below(3);
+  g->m = way == 0   ? few[random_below(COUNT(few))]
+         : way == 1 ? thin[random_below(COUNT(thin))]
+                    : small[random_below(COUNT(small))];
+  g->n = way == 2 ? small[random_below(COUNT(small))] : wide[random_below(COUNT(wide))];
+  g->k = way == 2 ? long_k[random_below(COUNT(long_k))] : depths[random_below(COUNT(depths))];
   const size_t longer = g->m > g->n ? g->m : g->n; /* operands fit their arenas with three floats an element */
   while ((g->m * g->n * g->k > 8000000 || longer * g->k > 1300000) && g->k > 130) g->k /= 2;
-  if (below(2)) {
+  if (random_below(2)) {
     const size_t m = g->m;
     g->m = g->n;
     g->n = m;
@@ -135,32 +137,33 @@ static void thin_shape(hx__gemm *g) {
 /* A column beside whole tiles, rows around a block of them, k around panels. */
 static void edge_shape(hx__gemm *g) {
   static const size_t rows[] = {65, 66, 80, 127, 129, 200}, columns[] = {41, 49, 65, 97}, depths[] = {512, 513, 1030};
-  g->m = rows[below(COUNT(rows))], g->n = columns[below(COUNT(columns))], g->k = depths[below(COUNT(depths))];
+  g->m = rows[random_below(COUNT(rows))], g->n = columns[random_below(COUNT(columns))],
+  g->k = depths[random_below(COUNT(depths))];
 }
 
 /* Every 4th case is long in k and small in m and n; the rest the other way round: the reference is slow. */
-static void shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
+static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   static const size_t depths[] = {511, 512, 513, 1023, 1024, 1025, 1537, 520, 700};
   static const size_t shallow[] = {0, 1, 2, 3, 5, 7, 8, 9, 16, 31, 64, 100, 130, 257};
-  const bool deep = below(4) == 0;
-  if (below(24) == 0) {
+  const bool deep = random_below(4) == 0;
+  if (random_below(24) == 0) {
     thin_shape(g);
     return;
   }
-  if (below(48) == 0) {
+  if (random_below(48) == 0) {
     edge_shape(g);
     return;
   }
   g->m = size_of_m_or_n(kernels->mr);
   g->n = size_of_m_or_n(kernels->nr);
-  g->k = deep ? depths[below(COUNT(depths))] : shallow[below(COUNT(shallow))];
+  g->k = deep ? depths[random_below(COUNT(depths))] : shallow[random_below(COUNT(shallow))];
   while (g->m * g->n * g->k > 3000000) *(g->m > g->n ? &g->m : &g->n) /= 2;
 }
 
 /* Strides of an operand of rows x columns; returns the floats from its first to its last element. */
 static size_t strides(size_t rows, size_t columns, size_t *rs, size_t *cs) {
-  const size_t gap = below(2) ? 0 : 1 + below(5), other = below(16) ? 1 : 2 + below(2);
-  const bool transposed = below(2);
+  const size_t gap = random_below(2) ? 0 : 1 + random_below(5), other = random_below(16) ? 1 : 2 + random_below(2);
+  const bool transposed = random_below(2);
   *rs = transposed ? other : columns * other + gap;
   *cs = transposed ? rows * other + gap : other;
   return rows && columns ? (rows - 1) * *rs + (columns - 1) * *cs + 1 : 0;
@@ -184,8 +187,8 @@ static void fill_canaries(const hx__gemm *g, size_t count, uint32_t *want) {
 }
 
 /* Whether C is `want` inside and canaries elsewhere. Rows are ldc apart; count floats in all. */
-static bool check(const hx__gemm *g, const uint32_t *want, const char *isa, const char *kind, size_t count,
-                  hx__gemm_blocking blocking) {
+static bool c_is_right(const hx__gemm *g, const uint32_t *want, const char *isa, const char *kind, size_t count,
+                       hx__gemm_blocking blocking) {
   const float *const c = g->c;
   for (size_t at = 0; at < count; at++) {
     const uint32_t got = bits_of_float(c[at]);
@@ -208,7 +211,8 @@ static unsigned char *buffer(size_t bytes) {
   memset(p, 0xff, bytes + GUARD);
   return p;
 }
-static bool intact(const hx__gemm *g, const char *isa, const char *what, const unsigned char *p, size_t bytes) {
+static bool guard_is_intact(const hx__gemm *g, const char *isa, const char *what, const unsigned char *p,
+                            size_t bytes) {
   for (size_t i = 0; i < GUARD; i++) {
     if (p[bytes + i] == 0xff) continue;
     printf("%s %zux%zux%zu: written past the %s\n", isa, g->m, g->n, g->k, what);
@@ -222,7 +226,7 @@ static unsigned char *packed_ahead(const hx__cpu_kernels *kernels, const hx__gem
   *bytes = kernels->packed_bytes(g, of_b);
   if (*bytes == 0) return NULL;
   unsigned char *const p = buffer(*bytes);
-  const size_t units = kernels->pack_units(g, of_b), first = below(units);
+  const size_t units = kernels->pack_units(g, of_b), first = random_below(units);
   for (size_t i = 0; i < units; i++) kernels->pack(g, of_b, (first + units - i) % units, p);
   return p;
 }
@@ -238,7 +242,7 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
   bool ok = true;
   for (size_t first = 0, count; first < all && ok; first += count) {
     hx__gemm part = *g;
-    count = way == BY_ROWS || way == BY_COLUMNS ? 1 + below(all - first) : all;
+    count = way == BY_ROWS || way == BY_COLUMNS ? 1 + random_below(all - first) : all;
     if (way == BY_COLUMNS) {
       part.n = count, part.c += first;
       if (part.b) part.b += first * part.b_cs;
@@ -246,16 +250,18 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
       part.m = count, part.c += first * part.ldc;
       if (part.a) part.a += first * part.a_rs;
     }
-    if (!a && !b && part.m && part.n && part.k && part.alpha != 0 && below(2) && kernels->gemm_direct(&part)) continue;
+    if (!a && !b && part.m && part.n && part.k && part.alpha != 0 && random_below(2) && kernels->gemm_direct(&part))
+      continue;
     const size_t bytes = kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
     unsigned char *const scratch = buffer(bytes);
     const hx__gemm_packed pa = {a, g->m, 0}, pb = {b, g->n, 0};
-    const bool none = bytes == 0 || below(4) == 0; /* no memory: the same bits */
+    const bool none = bytes == 0 || random_below(4) == 0; /* no memory: the same bits */
     kernels->gemm(&part, blocking, a ? &pa : NULL, b ? &pb : NULL, none ? NULL : scratch);
-    ok = intact(&part, isa, "scratch", scratch, bytes);
+    ok = guard_is_intact(&part, isa, "scratch", scratch, bytes);
     free(scratch);
   }
-  ok = ok && (!a || intact(g, isa, "packed A", a, a_bytes)) && (!b || intact(g, isa, "packed B", b, b_bytes));
+  ok = ok && (!a || guard_is_intact(g, isa, "packed A", a, a_bytes)) &&
+       (!b || guard_is_intact(g, isa, "packed B", b, b_bytes));
   free(a);
   free(b);
   return ok;
@@ -263,24 +269,25 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
 
 static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *want, float *old) {
   static const float alphas[] = {1, 1, 1, 0, -0.0f, -1, 2.5f}, betas[] = {0, 0, -0.0f, 1, -0.75f};
-  hx__gemm g = {.alpha = alphas[below(COUNT(alphas))], .beta = betas[below(COUNT(betas))]};
-  const data_kind kind = (data_kind)below(KINDS);
-  shape(&g, kernels);
-  g.ldc = g.n + (below(2) ? 0 : below(20));
+  hx__gemm g = {.alpha = alphas[random_below(COUNT(alphas))], .beta = betas[random_below(COUNT(betas))]};
+  const data_kind kind = (data_kind)random_below(KINDS);
+  random_shape(&g, kernels);
+  g.ldc = g.n + (random_below(2) ? 0 : random_below(20));
   if (!g.ldc) g.ldc = 1;
   const size_t a_count = strides(g.m, g.k, &g.a_rs, &g.a_cs), b_count = strides(g.k, g.n, &g.b_rs, &g.b_cs);
   const size_t c_count = g.m && g.n ? (g.m - 1) * g.ldc + g.n : 0;
-  float *const a = place(OPERAND_A, a_count, below(2)), *const b = place(OPERAND_B, b_count, below(2));
-  g.a = a, g.b = b, g.c = place(OPERAND_C, c_count, below(2));
-  for (size_t i = 0; i < a_count; i++) a[i] = value(kind);
-  for (size_t i = 0; i < b_count; i++) b[i] = value(kind);
-  if (!g.k || g.alpha == 0) g.a = below(2) ? NULL : g.a, g.b = below(2) ? NULL : g.b;
+  float *const a = place_operand(OPERAND_A, a_count, random_below(2)), *const b = place_operand(OPERAND_B, b_count,
+                                                                                                random_below(2));
+  g.a = a, g.b = b, g.c = place_operand(OPERAND_C, c_count, random_below(2));
+  for (size_t i = 0; i < a_count; i++) a[i] = random_value(kind);
+  for (size_t i = 0; i < b_count; i++) b[i] = random_value(kind);
+  if (!g.k || g.alpha == 0) g.a = random_below(2) ? NULL : g.a, g.b = random_below(2) ? NULL : g.b;
 
   fill_canaries(&g, c_count, want);
   for (size_t i = 0; i < g.m; i++) {
     for (size_t j = 0; j < g.n; j++) {
       float *const at = g.c + i * g.ldc + j;
-      *at = g.beta == 0 && below(4) == 0 ? float_of_bits(0x7fc54321u) : value(kind);
+      *at = g.beta == 0 && random_below(4) == 0 ? float_of_bits(0x7fc54321u) : random_value(kind);
       want[i * g.ldc + j] = bits_of_float(reference(&g, i, j, *at));
     }
   }
@@ -290,10 +297,10 @@ static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *
   const hx__gemm_blocking blockings[] = {kernels->gemm_blocking(32768, 1 << 20, 1 << 25), tiny, small};
   for (size_t s = 0; s < COUNT(blockings); s++) {
     for (unsigned way = WHOLE; way < WAYS; way++) {
-      if (way != WHOLE && below(2)) continue;
+      if (way != WHOLE && random_below(2)) continue;
       memcpy(g.c, old, c_count * sizeof *old);
       if (!multiply(kernels, isa, &g, blockings[s], way)) return false;
-      if (!check(&g, want, isa, kind_names[kind], c_count, blockings[s])) return false;
+      if (!c_is_right(&g, want, isa, kind_names[kind], c_count, blockings[s])) return false;
     }
   }
   return true;
@@ -302,24 +309,24 @@ static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *
 /* store alone: a block t, or one value, into C. */
 static bool run_store(const hx__cpu_kernels *kernels, const char *isa, uint32_t *want) {
   static const float betas[] = {0, -0.0f, 1, -0.75f};
-  const data_kind kind = (data_kind)below(KINDS);
-  hx__gemm g = {.m = below(20), .n = below(80), .alpha = 1, .beta = betas[below(COUNT(betas))]};
-  const size_t ldt = g.n + below(9), t_count = g.m && g.n ? (g.m - 1) * ldt + g.n : 0;
-  g.ldc = g.n + below(9) + !g.n;
+  const data_kind kind = (data_kind)random_below(KINDS);
+  hx__gemm g = {.m = random_below(20), .n = random_below(80), .alpha = 1, .beta = betas[random_below(COUNT(betas))]};
+  const size_t ldt = g.n + random_below(9), t_count = g.m && g.n ? (g.m - 1) * ldt + g.n : 0;
+  g.ldc = g.n + random_below(9) + !g.n;
   const size_t c_count = g.m && g.n ? (g.m - 1) * g.ldc + g.n : 0;
-  float *const t = place(OPERAND_A, t_count, below(2));
-  g.c = place(OPERAND_C, c_count, below(2));
+  float *const t = place_operand(OPERAND_A, t_count, random_below(2));
+  g.c = place_operand(OPERAND_C, c_count, random_below(2));
   fill_canaries(&g, c_count, want);
   for (size_t i = 0; i < g.m; i++) {
     for (size_t j = 0; j < g.n; j++) {
       float *const at = g.c + i * g.ldc + j;
-      t[i * ldt + j] = value(kind);
-      *at = value(kind);
+      t[i * ldt + j] = random_value(kind);
+      *at = random_value(kind);
       want[i * g.ldc + j] = bits_of_float(canonical(g.beta == 0 ? t[i * ldt + j] : fmaf(g.beta, *at, t[i * ldt + j])));
     }
   }
-  kernels->store(t, ldt, g.m, g.n, g.c, g.ldc, g.beta, below(2));
-  return check(&g, want, isa, "store", c_count, (hx__gemm_blocking){0, 0});
+  kernels->store(t, ldt, g.m, g.n, g.c, g.ldc, g.beta, random_below(2));
+  return c_is_right(&g, want, isa, "store", c_count, (hx__gemm_blocking){0, 0});
 }
 
 int main(int argc, char **argv) {

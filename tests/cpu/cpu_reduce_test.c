@@ -62,7 +62,7 @@ static uint64_t integer_slot(hx_op op, hx_type type, const uint32_t *x, const ui
   return s;
 }
 
-static uint32_t key(hx_op op, hx_type type, uint32_t b) {
+static uint32_t extremum_key(hx_op op, hx_type type, uint32_t b) {
   if (type == HX_F32) {
     if (is_nan(b)) return 0;
     if ((op == HX_ARGMIN || op == HX_ARGMAX) && b == 0x80000000u) b = 0;
@@ -75,12 +75,12 @@ static uint32_t key(hx_op op, hx_type type, uint32_t b) {
 static uint64_t extremum_slot(hx_op op, hx_type type, const uint32_t *x, size_t n) {
   size_t best = 0;
   for (size_t i = 1; i < n; i++)
-    if (key(op, type, x[i]) < key(op, type, x[best])) best = i;
-  uint64_t k = key(op, type, x[best]);
+    if (extremum_key(op, type, x[i]) < extremum_key(op, type, x[best])) best = i;
+  uint64_t k = extremum_key(op, type, x[best]);
   return op == HX_MIN || op == HX_MAX ? k : k << 32 | best;
 }
 
-static uint64_t slot(hx_op op, hx_type type, const uint32_t *x, const uint32_t *y, size_t n) {
+static uint64_t expected_slot(hx_op op, hx_type type, const uint32_t *x, const uint32_t *y, size_t n) {
   if (op == HX_MIN || op == HX_MAX || op == HX_ARGMIN || op == HX_ARGMAX) return extremum_slot(op, type, x, n);
   return type == HX_F32 ? float_slot(op, x, y, n) : integer_slot(op, type, x, y, n);
 }
@@ -102,7 +102,7 @@ static const uint32_t special[] = {0,           0x80000000u, 0x3f800000u, 0xbf80
                                    0xff800000u, 0x7fc00000u, 0xffc12345u, 0x7f800001u};
 enum { SPECIALS = sizeof special / sizeof special[0], SPECIAL_NANS = 3 };
 
-static void fill(hx_type type, int kind, uint64_t seed, uint32_t *x, size_t n) {
+static void fill_input(hx_type type, int kind, uint64_t seed, uint32_t *x, size_t n) {
   data_fill(type, kind < DATA_KINDS ? (data_kind)kind : DATA_SIGNED, seed, x, n);
   for (size_t i = 0; i < n; i++) {
     uint32_t u = data_u(seed + 99, i);
@@ -126,13 +126,13 @@ static void got_index(const uint64_t *want, uint64_t *got, size_t leaves) {
     if (l != best) got[l] = (got[l] & ~0xffffffffull) | (uint32_t)want[l];
 }
 
-static void check(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_t *x, const uint32_t *y, size_t n,
-                  hx__locality reach) {
+static void check_slots(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_t *x, const uint32_t *y, size_t n,
+                        hx__locality reach) {
   size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t want[MAX_LEAVES], got[MAX_LEAVES + 1];
   for (size_t l = 0; l < leaves; l++) {
     size_t at = l * HX__LEAF, part = n - at < HX__LEAF ? n - at : HX__LEAF;
-    want[l] = slot(op, type, x + at, op == HX_DOT ? y + at : NULL, part);
+    want[l] = expected_slot(op, type, x + at, op == HX_DOT ? y + at : NULL, part);
   }
   for (hx__isa isa = HX__ISA_AUTO; isa < HX__ISAS; isa++) { /* which may mix them */
     const hx__cpu_kernels *k = hx__cpu_kernels_for(isa);
@@ -163,10 +163,11 @@ static void check_all(uint64_t seed, guarded mx, guarded my, size_t n, bool at_e
   uint32_t *y = (uint32_t *)(at_end ? my.end - 4 * n : my.first + 60 - shift);
   for (hx_type type = HX_F32; type <= HX__TYPE_COUNT; type++) {
     for (int kind = 0; kind < KINDS; kind++) {
-      fill(type, kind, seed, x, n);
-      fill(type, kind, seed + 1, y, n);
+      fill_input(type, kind, seed, x, n);
+      fill_input(type, kind, seed + 1, y, n);
       for (hx_op op = HX_SUM; op <= HX__OP_COUNT; op++)
-        for (hx__locality reach = HX__IN_L2; reach <= HX__IN_DRAM; reach++) check(seed, op, type, kind, x, y, n, reach);
+        for (hx__locality reach = HX__IN_L2; reach <= HX__IN_DRAM; reach++)
+          check_slots(seed, op, type, kind, x, y, n, reach);
     }
   }
 }

@@ -12,13 +12,13 @@
 static hx_context *context;
 static unsigned differ;
 
-static int word(const char *const *names, size_t count, const char *name) {
+static int index_of_name(const char *const *names, size_t count, const char *name) {
   for (size_t i = 1; i < count; i++)
     if (strcmp(names[i], name) == 0) return (int)i;
   return 0;
 }
 
-static void *array(size_t bytes) {
+static void *allocate_or_exit(size_t bytes) {
   void *p = malloc(bytes ? bytes : 1);
   if (p == NULL) {
     fprintf(stderr, "no memory for %zu bytes\n", bytes);
@@ -52,11 +52,11 @@ static bool reduce_line(const char *line) {
   unsigned long long seed, n, want;
   if (sscanf(line, "reduce %15s %7s %3s %llu %llu -> %llx", op_name, type_name, kind_name, &seed, &n, &want) != 6)
     return false;
-  hx_op op = (hx_op)word(hx__op_names, HX__OPS, op_name);
-  hx_type type = (hx_type)word(hx__type_names, HX__TYPES, type_name);
+  hx_op op = (hx_op)index_of_name(hx__op_names, HX__OPS, op_name);
+  hx_type type = (hx_type)index_of_name(hx__type_names, HX__TYPES, type_name);
   if (!op || !type) return false;
   data_kind kind = (data_kind)atoi(kind_name); /* "-": kind 0, u itself */
-  uint32_t *x = array(n * 4), *y = array(n * 4);
+  uint32_t *x = allocate_or_exit(n * 4), *y = allocate_or_exit(n * 4);
   data_fill(type, kind, seed, x, n);
   data_fill(type, kind, seed + 1, y, n);
   if (op == HX_PROD && type == HX_F32) near_one(x, n);
@@ -70,7 +70,7 @@ static bool reduce_line(const char *line) {
   return true;
 }
 
-static uint64_t fnv(const void *p, size_t bytes) {
+static uint64_t fnv_hash(const void *p, size_t bytes) {
   uint64_t h = UINT64_C(0xcbf29ce484222325);
   for (size_t i = 0; i < bytes; i++) h = (h ^ ((const unsigned char *)p)[i]) * UINT64_C(0x100000001b3);
   return h;
@@ -84,7 +84,7 @@ static bool matmul_line(const char *line) {
   if (sscanf(line, "matmul %llu %llu %llu %u %u %f %f %d %llu -> %llx %x %x", &m, &n, &k, &trans_a, &trans_b, &alpha,
              &beta, &kind, &seed, &hash, &first, &last) != 12)
     return false;
-  float *a = array(m * k * 4), *b = array(k * n * 4), *c = array(m * n * 4);
+  float *a = allocate_or_exit(m * k * 4), *b = allocate_or_exit(k * n * 4), *c = allocate_or_exit(m * n * 4);
   data_fill(HX_F32, (data_kind)kind, seed, a, m * k);
   data_fill(HX_F32, (data_kind)kind, seed + 1, b, k * n);
   hx_task task = hx_matmul(m, n, k, a, b, c);
@@ -100,7 +100,7 @@ static bool matmul_line(const char *line) {
     } else if (!offload(line, &task)) {
       continue;
     }
-    expect(origin, line, hash, fnv(c, m * n * 4));
+    expect(origin, line, hash, fnv_hash(c, m * n * 4));
     expect(origin, line, first, ref_bits(c[0]));
     expect(origin, line, last, ref_bits(c[m * n - 1]));
   }

@@ -10,7 +10,7 @@
 
 enum { ABORT = 1, CRASH_IN_PLATFORMS, HANG_IN_PLATFORMS, EXIT, HANG_IN_DEVICES, NONSENSE };
 
-__attribute__((constructor)) static void load(void) {
+__attribute__((constructor)) static void fail_when_loaded(void) {
   const char *const path = getenv("LOAD_COUNT");
   FILE *const f = path ? fopen(path, "a") : NULL;
   if (f) fprintf(f, "%d\n", FAULT);

@@ -42,13 +42,13 @@ __attribute__((format(printf, 2, 3))) static void complain(unsigned *count, cons
   ++*count;
 }
 
-static void begin(const char *phase, unsigned limit_ms) {
+static void begin_phase(const char *phase, unsigned limit_ms) {
   snprintf(out->phase, sizeof out->phase, "%s", phase);
   atomic_store(&out->limit_ms, limit_ms);
   atomic_store(&out->began_ns, now_ns());
 }
 
-static void end(void) {
+static void end_phase(void) {
   const double ms = (double)(now_ns() - atomic_exchange(&out->began_ns, 0)) * 1e-6;
   if (ms > out->slowest_ms && strcmp(out->phase, "hx_ready") != 0) {
     out->slowest_ms = ms;
@@ -57,15 +57,15 @@ static void end(void) {
 }
 
 #define IN_TIME TIMEOUT_MS + MARGIN_MS
-#define TIMED(name, call) \
-  do {                    \
-    begin(name, IN_TIME); \
-    call;                 \
-    end();                \
+#define TIMED(name, call)       \
+  do {                          \
+    begin_phase(name, IN_TIME); \
+    call;                       \
+    end_phase();                \
   } while (0)
 
 /* resident: what exists only on a card may be lost with it. */
-static bool well(hx_status s, bool resident) {
+static bool went_well(hx_status s, bool resident) {
   if (s == HX_OK) return true;
   if (s == HX_DEVICE_FAILED && resident)
     out->lost_results++;
@@ -75,13 +75,13 @@ static bool well(hx_status s, bool resident) {
 }
 
 /* A chunk that was not enqueued, never ran or never came back was done again, and the report says so. */
-static void counted(unsigned long chunks_before, const hx_report *report, const char *what) {
+static void check_recovered(unsigned long chunks_before, const hx_report *report, const char *what) {
   out->recovered += report->recovered;
   if (at->arm == ARM_READY && atomic_load(&layer->chunks) > chunks_before && report->recovered == 0)
     complain(&out->bad, "%s: a chunk was in flight, and the report has 0 recovered", what);
 }
 
-static void run(hx_task *t, float share, bool async, bool resident, bool *ok, const char *what) {
+static void run_task(hx_task *t, float share, bool async, bool resident, bool *ok, const char *what) {
   const unsigned long chunks = atomic_load(&layer->chunks);
   hx_report report = {.recovered = 0};
   hx_event *event = NULL;
@@ -93,8 +93,8 @@ static void run(hx_task *t, float share, bool async, bool resident, bool *ok, co
   } else {
     TIMED(what, s = hx_offload(hx, t, &report));
   }
-  *ok = well(s, resident);
-  if (*ok) counted(chunks, &report, what);
+  *ok = went_well(s, resident);
+  if (*ok) check_recovered(chunks, &report, what);
 }
 
 static void reduce(hx_op op, hx_type type, const void *from, const void *with, size_t n, float share, bool async) {
@@ -102,7 +102,7 @@ static void reduce(hx_op op, hx_type type, const void *from, const void *with, s
   const hx_value wanted = ref_reduce(op, type, from, with, n);
   hx_task t = op == HX_DOT ? hx_dot(type, from, with, n, &got) : hx_reduce(op, type, from, n, &got);
   bool ok;
-  run(&t, share, async, false, &ok, "reduction");
+  run_task(&t, share, async, false, &ok, "reduction");
   if (ok && got.u64 != wanted.u64)
     complain(&out->wrong, "op %d type %d share %g: %llx instead of %llx", (int)op, (int)type, (double)share,
              (unsigned long long)got.u64, (unsigned long long)wanted.u64);
@@ -114,13 +114,13 @@ static void fields(int from, float share) {
   hx_value got[FIELDS];
   hx_task t = hx_reduce_soa(f, FIELDS, N - 1, got);
   bool ok;
-  run(&t, share, false, false, &ok, "structure of arrays");
+  run_task(&t, share, false, false, &ok, "structure of arrays");
   for (int i = 0; ok && i < FIELDS; i++)
     if (got[i].u64 != ref_reduce(f[i].op, f[i].type, f[i].x, f[i].y, N - 1).u64)
       complain(&out->wrong, "field %d share %g", i, (double)share);
 }
 
-static void old_c(float *into) {
+static void fill_old_c(float *into) {
   for (int i = 0; i < CELLS; i++) into[i] = (float)(i % 11) - 5.0f;
 }
 
@@ -131,34 +131,34 @@ static float next_alpha(void) {
 }
 
 static void product(bool with_beta, float *into, float share, bool async, bool resident) {
-  old_c(into);
+  fill_old_c(into);
   if (resident) {
     hx_status s;
     TIMED("hx_modified", s = hx_modified(hx, into, sizeof want));
-    well(s, true);
+    went_well(s, true);
   }
   hx_task t = hx_matmul(M, COLUMNS, K, a, b, into);
   t.matmul.alpha = next_alpha();
   t.matmul.beta = with_beta ? 0.5f : 0.0f;
   struct hx_matmul_args w = t.matmul;
   w.c = want;
-  old_c(want);
+  fill_old_c(want);
   ref_matmul(&w);
   bool ok;
-  run(&t, share, async, resident, &ok, "product");
+  run_task(&t, share, async, resident, &ok, "product");
   if (ok && resident) {
     hx_status s;
     TIMED("hx_sync", s = hx_sync(hx, into, sizeof want));
     /* A shortage is of the moment, and the result is still on the device. */
     if (s == HX_OUT_OF_MEMORY) TIMED("hx_sync", s = hx_sync(hx, into, sizeof want));
-    ok = well(s, true);
+    ok = went_well(s, true);
   }
   if (ok && memcmp(into, want, sizeof want) != 0)
     complain(&out->wrong, "product, beta %g, share %g%s", with_beta ? 0.5 : 0.0, (double)share,
              resident ? ", resident" : "");
 }
 
-static void *get(size_t bytes, bool *own) {
+static void *allocate(size_t bytes, bool *own) {
   void *p;
   TIMED("hx_alloc", p = hx_alloc(hx, bytes));
   if (!p) complain(&out->bad, "hx_alloc: %.200s", hx_error_detail());
@@ -180,7 +180,7 @@ static void advise(void *p, size_t bytes, unsigned advice, bool own) {
   hx_status s;
   if (!own) return;
   TIMED("hx_advise", s = hx_advise(hx, p, bytes, advice));
-  well(s, advice == HX_RESIDENT);
+  went_well(s, advice == HX_RESIDENT);
 }
 
 /* The library knows of the loss when this returns: what it calls on the context from now on is a violation. */
@@ -192,7 +192,7 @@ static void let_it_know(void) {
 }
 
 /* The second round reads everything from one element on, so that results of the first are wrong there. */
-static void work(void) {
+static void run_two_rounds(void) {
   static const float kShares[] = {0.5f, 1.0f};
   for (int round = 0; round < 2; round++) {
     const float share = kShares[round];
@@ -227,12 +227,12 @@ static hx_context *open_one(void) {
 }
 
 /* hx_ready may wait for what hangs: it is not called then. */
-static void ready(void) {
+static void call_ready(void) {
   if (at->kind == F_HANG && at->arm == ARM_START) return;
-  begin("hx_ready", READY_MS);
+  begin_phase("hx_ready", READY_MS);
   const hx_status s = hx_ready(hx);
-  end();
-  well(s, false);
+  end_phase();
+  went_well(s, false);
   hx_device_info info;
   for (size_t i = 1; i < hx_device_count(hx); i++)
     if (hx_device(hx, i, &info) == HX_OK && info.state == HX_USABLE) {
@@ -245,13 +245,13 @@ static void give_back(bool registered) {
   hx_status s;
   if (registered) {
     TIMED("hx_unregister", s = hx_unregister(hx, x));
-    well(s, false);
+    went_well(s, false);
   }
   TIMED("hx_free", if (own_r) hx_free(hx, r); if (own_b) hx_free(hx, b));
   TIMED("hx_close", hx_close(hx));
 }
 
-static bool settled(const long *live) {
+static bool objects_settled(const long *live) {
   for (int i = 0; i < LAYER_OBJECTS; i++)
     if (atomic_load(&layer->live[i]) > live[i]) return false;
   return true;
@@ -266,11 +266,11 @@ static bool any_lost(void) {
 
 /* After a hang, a late call or a loss, and with a device that is lost by an error, leaking is the design: what may
  * still be touched is not freed, and no call is made on its context. */
-static void leaks(const long *live, bool lost) {
+static void check_leaks(const long *live, bool lost) {
   static const char *const kObjects[] = {"contexts", "queues", "buffers",    "programs",
                                          "kernels",  "events", "SVM blocks", "maps"};
   const bool promised = !lost && (at->kind == F_ERROR || at->kind == F_SLOW || at->kind == F_SILENT);
-  for (int waited = 0; promised && live && !settled(live) && waited < SETTLE_MS; waited += 5) sleep_ms(5);
+  for (int waited = 0; promised && live && !objects_settled(live) && waited < SETTLE_MS; waited += 5) sleep_ms(5);
   for (int i = 0; i < LAYER_OBJECTS; i++) {
     out->live[i] = atomic_load(&layer->live[i]);
     if (promised && live && out->live[i] > live[i])
@@ -285,22 +285,22 @@ int child_main(const cell *which, cell_result *result, const long *live, const c
   if (!layer) return printf("no layer %s: %s\n", layer_path, dlerror()), 3;
   make_data();
   if (!(hx = open_one())) return 3;
-  if (at->arm == ARM_READY || at->kind != F_HANG) ready();
+  if (at->arm == ARM_READY || at->kind != F_HANG) call_ready();
   atomic_store(&layer->armed, 1);
-  b = get(sizeof(float) * K * COLUMNS, &own_b), r = get(sizeof want, &own_r);
+  b = allocate(sizeof(float) * K * COLUMNS, &own_b), r = allocate(sizeof want, &own_r);
   data_fill(HX_F32, DATA_SIGNED, 2, b, K * COLUMNS);
   hx_status s;
   TIMED("hx_register", s = hx_register(hx, x, sizeof(float) * N));
-  const bool registered = well(s, false);
-  work();
+  const bool registered = went_well(s, false);
+  run_two_rounds();
   reduce(HX_SUM, HX_F32, x, NULL, N, -1, false); /* later calls: hx decides */
   product(true, c, -1, false, false);
   const bool says_lost =
       at->code == DEVICE_NOT_AVAILABLE || at->code == NVIDIA_LOST; /* hx_close may be what meets it */
   const bool lost = at->kind == F_HANG || says_lost || any_lost();
   give_back(registered);
-  leaks(live, lost);
+  check_leaks(live, lost);
   out->finished = true;
-  begin("exit", EXIT_MS);
+  begin_phase("exit", EXIT_MS);
   return 0;
 }

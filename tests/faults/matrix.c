@@ -43,13 +43,13 @@ static unsigned sample = 10, positions = 4;
 static cell *cells;
 static size_t cell_count;
 
-static uint64_t hash(const char *text) {
+static uint64_t text_hash(const char *text) {
   uint64_t h = UINT64_C(0xcbf29ce484222325);
   for (; *text; text++) h = (h ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
   return h;
 }
 
-static void nap(void) { nanosleep(&(struct timespec){0, 2000000}, NULL); }
+static void sleep_2_ms(void) { nanosleep(&(struct timespec){0, 2000000}, NULL); }
 
 static entry *entry_of(profile *p, const char *name) {
   for (int i = 0; i < p->count; i++)
@@ -82,7 +82,7 @@ static void make_profile(int mode, int dress) {
   for (int run = 0; run < 2; run++) {
     outcome o;
     run_start(&m, &slots[0], 0, &at, NULL);
-    while (!run_ended(&slots[0], &o)) nap();
+    while (!run_ended(&slots[0], &o)) sleep_2_ms();
     if (o.verdict != RIGHT) {
       printf("fault_matrix: without a fault, %s on %s: %s\n", kModes[mode], kDresses[dress].name, o.why);
       exit(1);
@@ -114,7 +114,7 @@ static void add_cell(const cell *c) {
 }
 
 /* The first call, the last one, and others between them, each once. */
-static unsigned long position(unsigned i, unsigned long calls, uint64_t h) {
+static unsigned long call_position(unsigned i, unsigned long calls, uint64_t h) {
   if (i == 0) return 1;
   if (i == 1) return calls;
   const unsigned long parts = positions - 2, from = (i - 2) * (calls - 2) / parts, to = (i - 1) * (calls - 2) / parts;
@@ -127,8 +127,8 @@ static void add_positions(cell c, unsigned long calls) {
     char name[160];
     if (i > 0 && calls < 2) break;
     snprintf(name, sizeof name, "%s %s %d %d %d %u", c.entry, kKinds[c.kind], c.mode, c.dress, c.arm, i);
-    const uint64_t h = data_u64(seed, hash(name));
-    c.nth = i > 1 && calls < 3 ? 0 : position(i, calls, h >> 20);
+    const uint64_t h = data_u64(seed, text_hash(name));
+    c.nth = i > 1 && calls < 3 ? 0 : call_position(i, calls, h >> 20);
     c.code = code_for(c.kind, h >> 8);
     if (c.nth > 0 && h % sample == 0) add_cell(&c);
   }
@@ -158,7 +158,7 @@ static void most_held(int dress, long most[8]) {
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int number) { stopped = number; }
+static void note_signal(int number) { stopped = number; }
 
 /* Runs cells of a list, some at a time, until it ends or a signal stops it. late: takes the cells that a call made red
  * by the time it took, and how many they are; NULL: those are red like any other. */
@@ -180,7 +180,7 @@ static void run_list(const cell *const *list, size_t count, int jobs, const cell
       const cell *c = list[started++];
       run_start(&m, &slots[i], i, c, held[c->dress]);
     }
-    nap();
+    sleep_2_ms();
   }
 }
 
@@ -191,8 +191,8 @@ static void run_all(void) {
   size_t late_count = 0;
   if (!list || !late) exit(2);
   for (size_t i = 0; i < cell_count; i++) list[i] = &cells[i];
-  signal(SIGINT, stop);
-  signal(SIGTERM, stop);
+  signal(SIGINT, note_signal);
+  signal(SIGTERM, note_signal);
   run_list(list, cell_count, m.jobs, late, &late_count);
   if (late_count) printf("%zu cells were late%s\n", late_count, stopped ? "" : ", and run again one at a time");
   run_list(late, late_count, 1, NULL, NULL);
@@ -201,7 +201,7 @@ static void run_all(void) {
   free(late);
 }
 
-static int find(const char *name, const char *const *names, int count) {
+static int index_of_name(const char *name, const char *const *names, int count) {
   for (int i = 0; i < count; i++)
     if (strcmp(name, names[i]) == 0) return i;
   fprintf(stderr, "fault_matrix: there is no %s\n", name);
@@ -214,7 +214,7 @@ static void parse_modes(const char *text) {
   snprintf(list, sizeof list, "%s", text);
   memset(wanted, 0, sizeof wanted);
   for (const char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest))
-    wanted[find(name, kModes, MODES)] = true;
+    wanted[index_of_name(name, kModes, MODES)] = true;
 }
 
 /* Makes the one cell of --cell. */
@@ -226,12 +226,12 @@ static void parse_cell(const char *text) {
     fprintf(stderr, "fault_matrix: --cell ENTRY:NTH:KIND:MODE:DRESS:ARM[:CODE], not %s\n", text);
     exit(2);
   }
-  c.kind = (fault_kind)find(kind, kKinds, F_KINDS);
-  c.mode = find(mode, kModes, MODES);
+  c.kind = (fault_kind)index_of_name(kind, kKinds, F_KINDS);
+  c.mode = index_of_name(mode, kModes, MODES);
   parse_modes(mode);
-  c.arm = (fault_arm)find(arm, kArms, ARMS);
+  c.arm = (fault_arm)index_of_name(arm, kArms, ARMS);
   while (strcmp(kDresses[c.dress].name, dressed) != 0)
-    if (++c.dress == DRESSES) find(dressed, NULL, 0);
+    if (++c.dress == DRESSES) index_of_name(dressed, NULL, 0);
   add_cell(&c);
 }
 
@@ -281,7 +281,7 @@ int main(int argc, char **argv) {
   char pocl[600];
   snprintf(pocl, sizeof pocl, "%s/pocl", m.scratch);
   mkdir(pocl, 0700);
-  seed = hash(text);
+  seed = text_hash(text);
   printf("seed %s, one cell in %u, up to %u calls of each entry, %s\n", text, sample, positions, m.scratch);
   if (one) parse_cell(one);
   for (int mode = 0; mode < MODES; mode++)

@@ -25,7 +25,7 @@ static int64_t now_ns(void) {
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void shell(const char *format, const char *one, const char *two) {
+static void run_shell(const char *format, const char *one, const char *two) {
   char line[4096];
   snprintf(line, sizeof line, format, one, two);
   if (system(line) != 0) {
@@ -43,14 +43,14 @@ static void fresh_cache(const matrix *m, int number) {
   char from[512], to[512];
   snprintf(from, sizeof from, "%s/cache", m->scratch);
   folder_of(m, number, to, sizeof to);
-  shell("mkdir -p -m 700 %2$s && rm -rf %2$s/hx && { [ ! -d %1$s ] || cp -r %1$s %2$s/hx; }", from, to);
+  run_shell("mkdir -p -m 700 %2$s && rm -rf %2$s/hx && { [ ! -d %1$s ] || cp -r %1$s %2$s/hx; }", from, to);
 }
 
 void run_keep_cache(const matrix *m, int number) {
   char from[512], to[512];
   snprintf(from, sizeof from, "%s/slot%d/hx", m->scratch, number);
   snprintf(to, sizeof to, "%s/cache", m->scratch);
-  shell("rm -rf %2$s && cp -r %1$s %2$s", from, to);
+  run_shell("rm -rf %2$s && cp -r %1$s %2$s", from, to);
 }
 
 static void set_number(const char *name, long value) {
@@ -145,7 +145,7 @@ static void read_log(slot *s, outcome *o, char *violation, size_t bytes) {
   if (f) fclose(f);
 }
 
-static void judge(slot *s, int status, bool overdue, outcome *o) {
+static void judge_cell(slot *s, int status, bool overdue, outcome *o) {
   const cell_result *r = &s->memory->result;
   char violation[208] = "";
   memset(o, 0, sizeof *o);
@@ -187,7 +187,7 @@ bool run_ended(slot *s, outcome *o) {
   const bool overdue = overdue_now(s);
   if (overdue) kill(s->pid, SIGKILL);
   if (waitpid(s->pid, &status, overdue ? 0 : WNOHANG) == 0) return false;
-  judge(s, status, overdue, o);
+  judge_cell(s, status, overdue, o);
   s->pid = 0;
   return true;
 }

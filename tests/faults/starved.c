@@ -31,7 +31,7 @@ static bool read_times(pid_t pid, const char *thread, times *t) {
 /* By how much the thread's delay has grown since it was last read; keeps what it reads in `next`. A thread that was not
  * there then has waited since it began. The kernel adds a wait when it ends, so a thread that could run and has not run
  * at all has waited for all of the time that passed. */
-static int64_t grown(const starved *s, starved *next, const char *name, int64_t passed) {
+static int64_t delay_growth(const starved *s, starved *next, const char *name, int64_t passed) {
   times now;
   const pid_t thread = (pid_t)atol(name);
   if (!read_times(s->pid, name, &now) || next->threads == STARVED_THREADS) return 0;
@@ -51,7 +51,7 @@ static int64_t read_threads(starved *s, int64_t passed) {
   DIR *const d = opendir(path);
   for (const struct dirent *e; d && (e = readdir(d)) != NULL;) {
     if (e->d_name[0] == '.') continue;
-    const int64_t ns = grown(s, &next, e->d_name, passed);
+    const int64_t ns = delay_growth(s, &next, e->d_name, passed);
     if (ns > most) most = ns;
   }
   if (d) closedir(d);

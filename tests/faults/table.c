@@ -21,17 +21,17 @@ static int row_count;
 static row sum = {.entry = "all"};
 static unsigned long faults, not_reached;
 
-static void count(tally *t, bool right) {
+static void count_case(tally *t, bool right) {
   t->cases++;
   t->right += right;
 }
 
-static void add(row *r, const cell *at, const outcome *o) {
+static void add_outcome(row *r, const cell *at, const outcome *o) {
   const bool right = o->verdict == RIGHT;
-  count(&r->all, right);
-  count(&r->by_kind[at->kind], right);
-  count(&r->by_mode[at->mode], right);
-  count(&r->by_dress[at->dress], right);
+  count_case(&r->all, right);
+  count_case(&r->by_kind[at->kind], right);
+  count_case(&r->by_mode[at->mode], right);
+  count_case(&r->by_dress[at->dress], right);
   if (o->slowest_ms <= r->slowest_ms) return;
   r->slowest_ms = o->slowest_ms;
   snprintf(r->slowest, sizeof r->slowest, "%s", o->slowest);
@@ -51,8 +51,8 @@ void table_add(const cell *at, const outcome *o) {
     return;
   }
   faults += o->faults > 0;
-  add(row_of(at->entry), at, o);
-  add(&sum, at, o);
+  add_outcome(row_of(at->entry), at, o);
+  add_outcome(&sum, at, o);
   if (o->verdict == RIGHT) return;
   printf("RED --cell %s:%lu:%s:%s:%s:%s:%d (of %lu): %s\n", at->entry, at->nth, kKinds[at->kind], kModes[at->mode],
          kDresses[at->dress].name, kArms[at->arm], at->code, at->of, o->why);

@@ -15,13 +15,13 @@ hx_status __wrap_hx_open(hx_context **out, const hx_settings *settings);
 hx_status __real_hx_ready(hx_context *hx);
 hx_status __wrap_hx_ready(hx_context *hx);
 
-static unsigned enter(void) {
+static unsigned enter_ftz(void) {
   unsigned was = _mm_getcsr();
   _mm_setcsr(was | FTZ_AND_DAZ);
   return was;
 }
 
-static hx_status leave(hx_status s, const char *call, unsigned was) {
+static hx_status leave_ftz(hx_status s, const char *call, unsigned was) {
   if ((_mm_getcsr() & FTZ_AND_DAZ) != FTZ_AND_DAZ) {
     printf("FAILED %s changed the caller's floating-point state\n", call);
     exit(1);
@@ -31,11 +31,11 @@ static hx_status leave(hx_status s, const char *call, unsigned was) {
 }
 
 hx_status __wrap_hx_open(hx_context **out, const hx_settings *settings) {
-  unsigned was = enter();
-  return leave(__real_hx_open(out, settings), "hx_open", was);
+  unsigned was = enter_ftz();
+  return leave_ftz(__real_hx_open(out, settings), "hx_open", was);
 }
 
 hx_status __wrap_hx_ready(hx_context *hx) {
-  unsigned was = enter();
-  return leave(__real_hx_ready(hx), "hx_ready", was);
+  unsigned was = enter_ftz();
+  return leave_ftz(__real_hx_ready(hx), "hx_ready", was);
 }

@@ -14,7 +14,7 @@ static int index_of(const char *item) {
   return strlen(item) > 2 || atoi(item) > 31 ? -1 : atoi(item);
 }
 
-static bool expected(char *list, uint32_t *words, uint32_t *indices) {
+static bool expected_devices(char *list, uint32_t *words, uint32_t *indices) {
   *words = *indices = 0;
   for (char *item; (item = strsep(&list, ","));) {
     bool known = false;
@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char why[HX__WHY_BYTES] = "";
   char *const text = fuzz_text(data, size), *const copy = fuzz_text(data, size);
   uint32_t words, indices;
-  const bool accepted = hx__parse_devices(&config, text, why), wanted = expected(copy, &words, &indices);
+  const bool accepted = hx__parse_devices(&config, text, why), wanted = expected_devices(copy, &words, &indices);
   FUZZ_CHECK(accepted == wanted, "'%s' is %s", text, accepted ? "accepted" : why);
   if (accepted)
     FUZZ_CHECK(config.device_words == words && config.device_indices == indices, "'%s': %x and %x, not %x and %x", text,

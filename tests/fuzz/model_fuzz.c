@@ -24,7 +24,7 @@ static void give_sense(hx__model_entry *e, unsigned which) {
     for (unsigned t = 0; t < HX__MODEL_STATES; t++) e->covariance[s][t] = s == t ? 1.0 : 0.0;
 }
 
-static void use(hx__model *model, const hx__rate_key *key) {
+static void check_estimates(hx__model *model, const hx__rate_key *key) {
   hx__estimate exact = hx__model_estimate_exact(model, key, NOW), near = hx__model_estimate(model, key, NOW);
   check_estimate(&exact, "kept");
   check_estimate(&near, "got");
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (size_t at = 1, i = 0; i < MOST && at + sizeof e <= size; at += sizeof e, i++) {
     memcpy(&e, data + at, sizeof e);
     give_sense(&e, data[0]);
-    if (hx__model_merge(&model, &e, NOW)) use(&model, &e.key);
+    if (hx__model_merge(&model, &e, NOW)) check_estimates(&model, &e.key);
   }
   pthread_mutex_destroy(&model.lock);
   return 0;

@@ -28,7 +28,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
 }
 
 /* Two bytes spread over the powers from least to most. */
-static double spread(fuzz_input *in, double least, double most) {
+static double log_spread(fuzz_input *in, double least, double most) {
   return least * pow(most / least, (double)fuzz_number(in, 2) / 65535.0);
 }
 
@@ -59,7 +59,7 @@ static void any_work(fuzz_input *in, size_t most, hx__work *work) {
                            place + 1, place + 2);
   static hx_value value;
   if (fuzz_below(in, 3) == 0)
-    task = hx_reduce(HX_SUM, HX_F32, (const float *)(UINTPTR_MAX / 2 + 1), (size_t)spread(in, 1, 1e15), &value);
+    task = hx_reduce(HX_SUM, HX_F32, (const float *)(UINTPTR_MAX / 2 + 1), (size_t)log_spread(in, 1, 1e15), &value);
   task.matmul.alpha = task.kind == HX_MATMUL ? 0 : task.matmul.alpha; /* arrays that overlap are not read */
   if (hx__task_check(&task, work) != HX_OK) abort();
   work->needs = work->matmul ? HX__NEED_MATMUL : work->needs;
@@ -129,15 +129,17 @@ static void check_plan(fuzz_input *in) {
 }
 
 static sim_unit any_device(fuzz_input *in) {
-  sim_unit u = {.rate = spread(in, 1e-7, 1e-1), .latency_ns = spread(in, 1, 1e6), .idle_ns = spread(in, 1, 1e6)};
+  sim_unit u = {
+      .rate = log_spread(in, 1e-7, 1e-1), .latency_ns = log_spread(in, 1, 1e6), .idle_ns = log_spread(in, 1, 1e6)};
   const unsigned flags = (unsigned)fuzz_number(in, 1);
   u.noise = (double)fuzz_below(in, 256) / 512.0;
   u.grain = 1 + fuzz_below(in, 20);
-  if (flags & 1) u.elbow = spread(in, 1, 100);
+  if (flags & 1) u.elbow = log_spread(in, 1, 100);
   if (flags & 2) u.fail_at = 1 + (unsigned)fuzz_below(in, 4);
   if (flags & 4) u.hang_at = 1 + (unsigned)fuzz_below(in, 4);
   if (flags & 8) u.rate = 0;
-  if (flags & 16) u.steps = 1, u.step[0] = (sim_step){spread(in, 1e3, 1e8), flags & 32 ? 0 : spread(in, 0.01, 10)};
+  if (flags & 16)
+    u.steps = 1, u.step[0] = (sim_step){log_spread(in, 1e3, 1e8), flags & 32 ? 0 : log_spread(in, 0.01, 10)};
   return u;
 }
 
@@ -148,9 +150,9 @@ static void check_call(fuzz_input *in) {
   static sim_hx call = {.model = &model};
   sim_machine m = {.devices = 1 + (unsigned)fuzz_below(in, SIM_DEVICES)};
   const unsigned threads = 1 + (unsigned)fuzz_below(in, 4);
-  m.cpu = (sim_unit){.rate = spread(in, 1e-6, 1e-2), .threads = threads, .slow = (unsigned)fuzz_below(in, threads)};
+  m.cpu = (sim_unit){.rate = log_spread(in, 1e-6, 1e-2), .threads = threads, .slow = (unsigned)fuzz_below(in, threads)};
   for (unsigned d = 0; d < m.devices; d++) m.device[d] = any_device(in);
-  sim_guess guess = sim_guess_of(&m, spread(in, 0.1, 10));
+  sim_guess guess = sim_guess_of(&m, log_spread(in, 0.1, 10));
   const unsigned odd = (unsigned)fuzz_number(in, 1);
   for (unsigned d = 0; d < m.devices; d++)
     if (odd >> d & 1) guess.rate[d] = fuzz_double(in);

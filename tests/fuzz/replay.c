@@ -14,7 +14,7 @@ typedef struct input {
 
 static uint64_t state;
 
-static size_t below(size_t n) {
+static size_t random_below(size_t n) {
   state = state * 6364136223846793005u + 1442695040888963407u;
   return (size_t)((state >> 33) % n);
 }
@@ -33,17 +33,17 @@ static input read_file(const char *path) {
 
 /* A copy of one file, up to four bytes of it changed, or a part of another file in its middle. */
 static void mutate(const input *files, size_t count) {
-  const input *const from = &files[below(count)], *const other = &files[below(count)];
+  const input *const from = &files[random_below(count)], *const other = &files[random_below(count)];
   uint8_t data[MOST_BYTES];
   size_t size = from->size;
   memcpy(data, from->data, size);
-  if (size && below(2)) size = below(size);
-  const size_t more = other->size ? below(other->size) : 0;
-  if (below(2) && size + more <= sizeof data) {
+  if (size && random_below(2)) size = random_below(size);
+  const size_t more = other->size ? random_below(other->size) : 0;
+  if (random_below(2) && size + more <= sizeof data) {
     memcpy(data + size, other->data + other->size - more, more);
     size += more;
   }
-  for (size_t i = below(5); size && i > 0; i--) data[below(size)] = (uint8_t)below(256);
+  for (size_t i = random_below(5); size && i > 0; i--) data[random_below(size)] = (uint8_t)random_below(256);
   /* Of the exact size, so that a sanitizer sees a byte read past it. */
   uint8_t *const exact = malloc(size ? size : 1);
   if (!exact) abort();

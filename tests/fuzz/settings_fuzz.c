@@ -43,7 +43,7 @@ static void check_refusal(const char *what) {
   FUZZ_CHECK(strlen(detail) < HX__DETAIL_BYTES && strstr(detail, ": accepted: "), "%s: %s", what, detail);
 }
 
-static void both_ways(const hx__config_row *row, const char *value) {
+static void read_both_ways(const hx__config_row *row, const char *value) {
   static hx__config by_setting, by_environment;
   hx_settings settings = HX_SETTINGS_DEFAULT;
   *(const char **)((char *)&settings + row->setting) = value;
@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t length = strcspn(line, "=");
     const hx__config_row *const row = line[length] ? row_of(line, length) : NULL;
     if (!row) continue;
-    both_ways(row, line + length + 1);
+    read_both_ways(row, line + length + 1);
     *(const char **)((char *)&settings + row->setting) = line + length + 1;
   }
   if (hx__config_read(&config, &settings) == HX_OK)

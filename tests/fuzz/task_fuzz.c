@@ -23,7 +23,7 @@ static uintptr_t address(fuzz_input *in) {
   return inside;
 }
 
-static size_t side(fuzz_input *in, size_t usual) {
+static size_t any_extent(fuzz_input *in, size_t usual) {
   static const size_t edges[] = {SIZE_MAX,   SIZE_MAX / 2, SIZE_MAX / 4, (size_t)1 << 32,
                                  UINT32_MAX, 1u << 31,     1024,         1025};
   const size_t kind = fuzz_below(in, 16);
@@ -33,7 +33,7 @@ static size_t side(fuzz_input *in, size_t usual) {
 }
 
 static bool array_fits(uintptr_t p, size_t n) { return p && p % 4 == 0 && (wide)p + (wide)n * 4 <= UINTPTR_MAX; }
-static bool apart(uintptr_t a, wide a_bytes, uintptr_t b, wide b_bytes) {
+static bool ranges_disjoint(uintptr_t a, wide a_bytes, uintptr_t b, wide b_bytes) {
   return (wide)a + a_bytes <= b || (wide)b + b_bytes <= a;
 }
 
@@ -41,15 +41,15 @@ static bool field_fits(const hx_field *f, size_t n, uintptr_t out, size_t fields
   if (f->op < HX_SUM || f->op > HX_PROD || f->type < HX_F32 || f->type > HX_U32) return false;
   if (n == 0) return f->op < HX_MIN || f->op > HX_ARGMAX;
   const uintptr_t x = (uintptr_t)f->x, y = (uintptr_t)f->y;
-  if (!array_fits(x, n) || !apart(out, (wide)fields * 8, x, (wide)n * 4)) return false;
-  return f->op != HX_DOT || (array_fits(y, n) && apart(out, (wide)fields * 8, y, (wide)n * 4));
+  if (!array_fits(x, n) || !ranges_disjoint(out, (wide)fields * 8, x, (wide)n * 4)) return false;
+  return f->op != HX_DOT || (array_fits(y, n) && ranges_disjoint(out, (wide)fields * 8, y, (wide)n * 4));
 }
 
 static bool reduction_fits(const hx_field *fields, size_t count, size_t n, uintptr_t out, bool list) {
   if (n > SIZE_MAX / 4) return false;
   if (count == 0) return true;
   if (!fields || !out || out % 8) return false;
-  if (list && !apart(out, (wide)count * 8, (uintptr_t)fields, (wide)count * sizeof *fields)) return false;
+  if (list && !ranges_disjoint(out, (wide)count * 8, (uintptr_t)fields, (wide)count * sizeof *fields)) return false;
   for (size_t i = 0; i < count; i++)
     if (!field_fits(&fields[i], n, out, count)) return false;
   return true;
@@ -73,7 +73,7 @@ static bool in_arena(const block *b) {
          b->p + ((b->rows ? b->rows - 1 : 0) * b->ld + b->cols) * 4 <= to;
 }
 
-static bool share(const block *x, const block *y) {
+static bool blocks_overlap(const block *x, const block *y) {
   static bool marked[CELLS];
   memset(marked, 0, sizeof marked);
   const size_t x0 = (x->p - (uintptr_t)arena) / 4, y0 = (y->p - (uintptr_t)arena) / 4;
@@ -98,10 +98,10 @@ static int product_fits(const struct hx_matmul_args *t) {
   if ((!empty && !c.p) || (reads && (!a.p || !b.p))) return 0;
   if (!reads) return 1;
   if (!in_arena(&a) || !in_arena(&b) || !in_arena(&c)) return -1;
-  return !share(&c, &a) && !share(&c, &b);
+  return !blocks_overlap(&c, &a) && !blocks_overlap(&c, &b);
 }
 
-static int fits(const hx_task *t) {
+static int task_is_valid(const hx_task *t) {
   if (!(t->gpu_share <= 1)) return 0;
   for (size_t i = 0; i < 8; i++)
     if (t->reserved[i]) return 0;
@@ -127,19 +127,20 @@ static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
     t.kind = (hx_kind)fuzz_number(in, 1), t.reserved[fuzz_below(in, 8)] = fuzz_number(in, 1);
   if (t.kind == HX_MATMUL) {
     const unsigned flags = (unsigned)fuzz_number(in, 1);
-    t.matmul = (struct hx_matmul_args){.m = side(in, 14), .n = side(in, 14), .k = side(in, 14)};
+    t.matmul = (struct hx_matmul_args){.m = any_extent(in, 14), .n = any_extent(in, 14), .k = any_extent(in, 14)};
     t.matmul.a = (const float *)address(in), t.matmul.b = (const float *)address(in), t.matmul.c = (float *)address(in);
-    if (flags & 1) t.matmul.lda = side(in, 32), t.matmul.ldb = side(in, 32), t.matmul.ldc = side(in, 32);
+    if (flags & 1)
+      t.matmul.lda = any_extent(in, 32), t.matmul.ldb = any_extent(in, 32), t.matmul.ldc = any_extent(in, 32);
     t.matmul.trans_a = flags & 2, t.matmul.trans_b = flags & 4;
     t.matmul.alpha = scales[flags >> 3 & 3], t.matmul.beta = scales[flags >> 5 & 3];
   } else if (t.kind == HX_REDUCE_SOA) {
-    t.soa = (struct hx_soa_args){.nfields = fuzz_below(in, MOST_FIELDS + 1), .n = side(in, 300)};
+    t.soa = (struct hx_soa_args){.nfields = fuzz_below(in, MOST_FIELDS + 1), .n = any_extent(in, 300)};
     for (size_t i = 0; i < MOST_FIELDS; i++) fields[i] = any_field(in);
     t.soa.fields = fuzz_below(in, 16) ? fields : NULL;
     t.soa.out = fuzz_below(in, 16) ? (hx_value *)address(in) : (hx_value *)(void *)fields;
   } else {
     const hx_field f = any_field(in);
-    t.reduce = (struct hx_reduce_args){f.op, f.type, f.x, f.y, side(in, 300), (hx_value *)address(in)};
+    t.reduce = (struct hx_reduce_args){f.op, f.type, f.x, f.y, any_extent(in, 300), (hx_value *)address(in)};
   }
   return t;
 }
@@ -178,7 +179,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const hx_task task = any_task(&in, fields);
   hx__work work;
   const bool accepted = hx__task_check(&task, &work) == HX_OK;
-  const int expected = fits(&task);
+  const int expected = task_is_valid(&task);
   if (expected >= 0)
     FUZZ_CHECK(accepted == expected, "kind %d is %s: %s", (int)task.kind, accepted ? "accepted" : "refused",
                hx_error_detail());

@@ -73,7 +73,7 @@ static void check_plain(const char *s, size_t room) {
   free(out);
 }
 
-static void wrap(FILE *f, const char *s) { bench_wrap(f, s, 0, 4, 40); }
+static void wrap_text(FILE *f, const char *s) { bench_wrap(f, s, 0, 4, 40); }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *const text = fuzz_text(data, size);
@@ -84,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char *csv = printed(bench_csv_string, text, &length);
   check_csv(csv);
   free(csv);
-  free(printed(wrap, text, &length));
+  free(printed(wrap_text, text, &length));
   check_plain(text, 1 + size % 64);
   free(text);
   return 0;

@@ -25,7 +25,7 @@ static const char *const tree[] = {
 
 static bool is_folder(const char *name) { return name[strlen(name) - 1] == '/'; }
 
-static char *under(char path[400], const char *name) {
+static char *path_in_root(char path[400], const char *name) {
   snprintf(path, 400, "%s%s", root, name);
   return path;
 }
@@ -35,7 +35,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   char path[400];
   fuzz_folder(root, sizeof root);
   for (size_t i = 0; i < COUNT(tree); i++)
-    if (is_folder(tree[i]) && mkdir(under(path, tree[i]), 0700) != 0) abort();
+    if (is_folder(tree[i]) && mkdir(path_in_root(path, tree[i]), 0700) != 0) abort();
   return 0;
 }
 
@@ -45,7 +45,7 @@ static void write_tree(const uint8_t *data, size_t size) {
     if (is_folder(tree[i])) continue;
     const uint8_t *const end = size ? memchr(data, 0, size) : NULL;
     const size_t length = end ? (size_t)(end - data) : size;
-    fuzz_file(under(path, tree[i]), data, length);
+    fuzz_file(path_in_root(path, tree[i]), data, length);
     size -= length + (end ? 1 : 0);
     data += length + (end ? 1 : 0);
   }
@@ -56,13 +56,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   write_tree(data, size);
   const double cpus = hx__cgroup_cpus(root);
   FUZZ_CHECK(isfinite(cpus) && cpus >= 0, "a quota of %g CPUs", cpus);
-  hx__energy *const energy = hx__energy_open(under(path, "/rapl"));
+  hx__energy *const energy = hx__energy_open(path_in_root(path, "/rapl"));
   for (int i = 0; i < 2 && energy; i++) {
     const double joules = hx__energy_joules(energy);
     FUZZ_CHECK(!(joules < 0), "%g J", joules);
   }
   hx__energy_close(energy);
-  const hx__power power = hx__power_by(under(path, "/supply"));
+  const hx__power power = hx__power_by(path_in_root(path, "/supply"));
   FUZZ_CHECK(power == HX__POWER_MAINS || power == HX__POWER_BATTERY, "power source %d", (int)power);
   return 0;
 }

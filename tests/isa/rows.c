@@ -91,7 +91,7 @@ static void print_row(const hx__kernel_row *row) {
 
 /* Whether a device of these families comes to the row: by itself, or by its tile (HX_TILE). Every GPU has groups of
  * 256. */
-static bool taken(const hx__kernel_row *row, uint32_t families) {
+static bool families_use_row(const hx__kernel_row *row, uint32_t families) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   const uint32_t tile[3] = {row->tile_m, row->tile_n, row->tile_k};
   return hx__kernel_row_for(row->kind, HX_F32, families, no_tile, 256) == row ||
@@ -104,7 +104,7 @@ static bool print_class(const char *name) {
     size_t count;
     const hx__kernel_row *const rows = hx__kernel_rows(&count);
     for (size_t r = 0; r < count; r++)
-      if (taken(&rows[r], classes[i].families)) print_row(&rows[r]);
+      if (families_use_row(&rows[r], classes[i].families)) print_row(&rows[r]);
     return true;
   }
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

@@ -15,8 +15,8 @@
 static const char in_order[] = "", backwards[] = "#define get_group_id(d) (get_num_groups(d) - 1 - get_group_id(d))\n";
 
 /* Such a row's program: what the runtime builds, but for PTX. */
-static cl_program build(const kernel_device *d, const hx__kernel_row *row, hx__layout layout, const char *groups,
-                        bool small) {
+static cl_program build_row(const kernel_device *d, const hx__kernel_row *row, hx__layout layout, const char *groups,
+                            bool small) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   char options[1024];
   if (!hx__kernel_options(options, sizeof options - 64, row, HX_SUM, HX_F32, no_tile, HX__ARITHMETIC_PLAIN))
@@ -33,20 +33,20 @@ typedef struct product {
   size_t m, n, k, full_tiles; /* the others are cut */
 } product;
 
-static size_t up(size_t n, size_t to) { return (n + to - 1) / to * to; }
+static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 /* Twice with tickets: the sums of the first time are gone. */
-static bool right(const kernel_device *d, cl_program program, const hx__kernel_row *row, hx__layout layout,
-                  const product *p, cl_uint join) {
+static bool product_is_right(const kernel_device *d, cl_program program, const hx__kernel_row *row, hx__layout layout,
+                             const product *p, cl_uint join) {
   const bool trans_a = layout == HX__LAYOUT_TN, trans_b = layout == HX__LAYOUT_NT;
   const size_t a_rows = trans_a ? p->k : p->m, a_cols = trans_a ? p->m : p->k,
-               lda = up(a_cols, trans_a || row->vec4 ? row->width : 1);
+               lda = round_up(a_cols, trans_a || row->vec4 ? row->width : 1);
   const size_t b_rows = trans_b ? p->n : p->k, b_cols = trans_b ? p->k : p->n,
-               ldb = up(b_cols, trans_b && !row->vec4 ? 1 : row->width);
+               ldb = round_up(b_cols, trans_b && !row->vec4 ? 1 : row->width);
   const size_t first = row->width == 1, a_count = first + (a_rows - 1) * lda + a_cols,
                b_count = first + (b_rows - 1) * ldb + b_cols, c_count = p->m * p->n;
-  const size_t tiles = up(p->m, row->tile_m) / row->tile_m * (up(p->n, row->tile_n) / row->tile_n);
-  const size_t panels = up(p->k, HX__PANEL) / HX__PANEL, tile = (size_t)row->tile_m * row->tile_n;
+  const size_t tiles = round_up(p->m, row->tile_m) / row->tile_m * (round_up(p->n, row->tile_n) / row->tile_n);
+  const size_t panels = round_up(p->k, HX__PANEL) / HX__PANEL, tile = (size_t)row->tile_m * row->tile_n;
   float *const a = malloc(a_count * 4), *const b = malloc(b_count * 4), *const c = malloc(c_count * 4);
   float *const want = malloc(c_count * 4), *const sums = malloc(tiles * panels * tile * 4);
   uint32_t *const tickets = calloc(tiles * panels, sizeof *tickets);
@@ -116,19 +116,19 @@ static bool right(const kernel_device *d, cl_program program, const hx__kernel_r
 
 static void test_row(const kernel_device *d, const hx__kernel_row *row, hx__layout layout, bool small) {
   const size_t m = row->tile_m, n = row->tile_n, width = layout == HX__LAYOUT_NT ? 1 : row->width;
-  const product few = {m, up(n + 3, width), HX__PANEL + row->tile_k + 1, 0};
+  const product few = {m, round_up(n + 3, width), HX__PANEL + row->tile_k + 1, 0};
   const product many[] = {few,
-                          {up(m + 5, width), up(n + 1, width), 4 * HX__PANEL + 2 * row->tile_k, 1},
-                          {up(2 * m + 1, width), n, 3 * HX__PANEL - 1, 0}};
+                          {round_up(m + 5, width), round_up(n + 1, width), 4 * HX__PANEL + 2 * row->tile_k, 1},
+                          {round_up(2 * m + 1, width), n, 3 * HX__PANEL - 1, 0}};
   const char *const orders[] = {in_order, backwards};
   for (size_t o = 0; o < (small ? 1 : 2); o++) {
-    cl_program program = build(d, row, layout, orders[o], small);
+    cl_program program = build_row(d, row, layout, orders[o], small);
     CHECK(program, "%s, layout %d does not build", row->name, (int)layout);
     for (size_t i = 0; program && i < (small ? 1 : sizeof many / sizeof many[0]); i++)
       for (cl_uint join = (cl_uint)o; join < (small ? 1 : 2); join++)
-        CHECK(right(d, program, row, layout, &many[i], join), "%s, layout %d on %s: %zu x %zu x %zu, joined by %s%s",
-              row->name, (int)layout, d->name, many[i].m, many[i].n, many[i].k, join ? "itself" : "another launch",
-              o ? ", backwards" : "");
+        CHECK(product_is_right(d, program, row, layout, &many[i], join),
+              "%s, layout %d on %s: %zu x %zu x %zu, joined by %s%s", row->name, (int)layout, d->name, many[i].m,
+              many[i].n, many[i].k, join ? "itself" : "another launch", o ? ", backwards" : "");
     if (program) clReleaseProgram(program);
   }
   printf("%s: %s, layout %d\n", d->name, row->name, (int)layout);

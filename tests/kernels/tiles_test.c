@@ -15,7 +15,7 @@ enum { UNITS = 132 };
 #define MOST_LOST 0.035 /* of the planner's choices over the best program, the mean of logarithms */
 #define MOST_OFF 0.12   /* of its predictions */
 
-static size_t up(size_t n, size_t of) { return (n + of - 1) / of; }
+static size_t divide_up(size_t n, size_t of) { return (n + of - 1) / of; }
 
 static hx__gemm_shape shape_of(size_t m, size_t n, size_t k, bool trans_a, bool trans_b) {
   const hx__gemm_operand a = {trans_a ? 1 : k, trans_a ? m : 1, true}, b = {trans_b ? 1 : n, trans_b ? k : 1, true};
@@ -23,7 +23,7 @@ static hx__gemm_shape shape_of(size_t m, size_t n, size_t k, bool trans_a, bool 
 }
 
 /* The operands as the plan turns them. */
-static hx__gemm_shape turned(const hx__gemm_plan *p, const hx__gemm_shape *s) {
+static hx__gemm_shape shape_of_plan(const hx__gemm_plan *p, const hx__gemm_shape *s) {
   if (!p->transposed) return *s;
   return (hx__gemm_shape){s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.aligned}, {s->a.cs, s->a.rs, s->a.aligned}};
 }
@@ -34,10 +34,10 @@ static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__ge
   const bool fits = given->m <= row->tile_m || given->n <= row->tile_m;
   if (!fits) CHECK(isinf(p.ns), "%s: %zux%zu are not few rows", row->name, given->m, given->n);
   if (isinf(p.ns)) return;
-  const hx__gemm_shape s = turned(&p, given);
+  const hx__gemm_shape s = shape_of_plan(&p, given);
   const bool by_k = p.layout & HX__B_BY_K;
-  CHECK(s.m <= row->tile_m && p.tiles == up(s.n, row->tile_n) && p.panels == up(s.k, HX__PANEL), "%s: %zux%zux%zu",
-        row->name, s.m, s.n, s.k);
+  CHECK(s.m <= row->tile_m && p.tiles == divide_up(s.n, row->tile_n) && p.panels == divide_up(s.k, HX__PANEL),
+        "%s: %zux%zux%zu", row->name, s.m, s.n, s.k);
   CHECK(by_k == (layout == HX__LAYOUT_NN) && (by_k ? s.b.cs == 1 : s.b.rs == 1), "%s: B has another layout", row->name);
   CHECK(p.layout & HX__A_BY_K ? s.a.rs == 1 : s.a.cs == 1, "%s: A has another layout", row->name);
   CHECK(!(p.layout & HX__B_VEC4) || (s.b.aligned && (by_k ? s.b.rs : s.b.cs) % 4 == 0), "%s: B is not aligned",
@@ -62,10 +62,11 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__g
     CHECK(isfinite(p.ns), "%s: %zux%zux%zu has no plan", name, given->m, given->n, given->k);
   if (row->rate[layout] == 0) CHECK(isinf(p.ns), "%s has no program of layout %d", name, (int)layout);
   if (isinf(p.ns)) return;
-  const hx__gemm_shape s = turned(&p, given);
+  const hx__gemm_shape s = shape_of_plan(&p, given);
   const size_t slices = row->slices;
-  CHECK(p.tiles == up(s.m, row->tile_m) * up(s.n, row->tile_n) && p.panels == up(s.k, HX__PANEL) &&
-            p.full_tiles <= p.tiles && p.groups == p.full_tiles + (p.tiles - p.full_tiles) * up(p.panels, slices),
+  CHECK(p.tiles == divide_up(s.m, row->tile_m) * divide_up(s.n, row->tile_n) && p.panels == divide_up(s.k, HX__PANEL) &&
+            p.full_tiles <= p.tiles &&
+            p.groups == p.full_tiles + (p.tiles - p.full_tiles) * divide_up(p.panels, slices),
         "%s: %zux%zux%zu: %zu tiles, %zu full, %zu panels, %zu groups", name, s.m, s.n, s.k, p.tiles, p.full_tiles,
         p.panels, p.groups);
   CHECK(slices == 1 || p.full_tiles == 0 || p.panels <= slices, "%s: %zu panels at once", name, p.panels);

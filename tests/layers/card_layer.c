@@ -22,8 +22,9 @@ static void replace(char *text, const char *from, char to) { /* the last charact
   if (at) at[strlen(from) - 1] = to;
 }
 
-static cl_int CL_API_CALL build(cl_program program, cl_uint count, const cl_device_id *devices, const char *options,
-                                void(CL_CALLBACK *notify)(cl_program, void *), void *data) {
+static cl_int CL_API_CALL build_program(cl_program program, cl_uint count, const cl_device_id *devices,
+                                        const char *options, void(CL_CALLBACK *notify)(cl_program, void *),
+                                        void *data) {
   char text[2048];
   snprintf(text, sizeof text, "%s", options ? options : "");
   static const char *const left_out[] = {"-DHX_SLICES=2", "-DHX_TILE_N=256", "-DHX_TILE_M=80", "-DHX_TILE_M=96",
@@ -40,5 +41,5 @@ static const char *layer_name(void) { return "hx card"; }
 
 static void layer_fill(void) {
   mine.clGetDeviceInfo = device_info;
-  mine.clBuildProgram = build;
+  mine.clBuildProgram = build_program;
 }

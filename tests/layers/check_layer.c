@@ -189,8 +189,8 @@ static void *CL_API_CALL map_buffer(cl_command_queue queue, cl_mem mem, cl_bool 
   return p;
 }
 
-static cl_int CL_API_CALL unmap(cl_command_queue queue, cl_mem mem, void *pointer, cl_uint waits, const cl_event *wait,
-                                cl_event *event) {
+static cl_int CL_API_CALL unmap_buffer(cl_command_queue queue, cl_mem mem, void *pointer, cl_uint waits,
+                                       const cl_event *wait, cl_event *event) {
   cl_int s = next.clEnqueueUnmapMemObject(queue, mem, pointer, waits, wait, event);
   pthread_mutex_lock(&lock);
   memory *m = find_mem(mem);
@@ -348,7 +348,7 @@ static void layer_fill(void) {
   mine.clReleaseMemObject = release_mem;
   mine.clEnqueueReadBuffer = read_buffer;
   mine.clEnqueueMapBuffer = map_buffer;
-  mine.clEnqueueUnmapMemObject = unmap;
+  mine.clEnqueueUnmapMemObject = unmap_buffer;
   mine.clSVMAlloc = svm_alloc;
   mine.clSVMFree = svm_free;
   mine.clEnqueueSVMMap = svm_map;

@@ -19,19 +19,19 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, 
   return code;
 }
 
-static bool fits(const char *call, size_t bytes) {
+static bool fits_limit(const char *call, size_t bytes) {
   if (bytes > most) layer_log("VIOLATION: %s of %zu bytes, which is more than %zu", call, bytes, (size_t)most);
   return bytes <= most;
 }
 
 static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, size_t bytes, void *p, cl_int *code) {
-  if (fits("clCreateBuffer", bytes)) return next.clCreateBuffer(context, flags, bytes, p, code);
+  if (fits_limit("clCreateBuffer", bytes)) return next.clCreateBuffer(context, flags, bytes, p, code);
   if (code) *code = CL_INVALID_BUFFER_SIZE;
   return NULL;
 }
 
 static void *CL_API_CALL svm_alloc(cl_context context, cl_svm_mem_flags flags, size_t bytes, cl_uint alignment) {
-  return fits("clSVMAlloc", bytes) ? next.clSVMAlloc(context, flags, bytes, alignment) : NULL;
+  return fits_limit("clSVMAlloc", bytes) ? next.clSVMAlloc(context, flags, bytes, alignment) : NULL;
 }
 
 static const char *layer_name(void) { return "hx dress"; }

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-__attribute__((constructor)) static void note(void) {
+__attribute__((constructor)) static void note_load(void) {
   Dl_info self = {.dli_fname = "?"};
   const char *const mark = getenv("EVIL_MARK");
   FILE *const f = mark ? fopen(mark, "a") : NULL;
   if (!f) return;
-  dladdr((void *)note, &self);
+  dladdr((void *)note_load, &self);
   fprintf(f, "%s as user %u\n", self.dli_fname, (unsigned)geteuid());
   fclose(f);
 }

@@ -50,25 +50,25 @@ static _Atomic int64_t told_ns; /* when a failure first told the program of the 
 
 int fault_code(void) { return code; }
 
-static unsigned long number(const char *name, unsigned long otherwise) {
+static unsigned long number_from_env(const char *name, unsigned long otherwise) {
   const char *text = getenv(name);
   return text && text[0] ? strtoul(text, NULL, 10) : otherwise;
 }
 
 /* A test that meant another would pass in silence. */
-static void refuse(const char *name, const char *value) {
+static void refuse_value(const char *name, const char *value) {
   layer_log("%s=%s: there is none of that name", name, value);
   abort();
 }
 
-static int find(const char *variable, const char *value, const char *const *names, int count) {
+static int index_of_name(const char *variable, const char *value, const char *const *names, int count) {
   for (int i = 0; i < count; i++)
     if (strcmp(value, names[i]) == 0) return i;
-  refuse(variable, value);
+  refuse_value(variable, value);
   return -1;
 }
 
-static void list(void) {
+static void list_entries(void) {
   for (int i = 0; i < entries; i++)
     layer_log("entry %s %s %s", kNames[i], kFails[i] ? "error" : "-", kSilent[i] ? "silent" : "-");
 }
@@ -76,23 +76,23 @@ static void list(void) {
 void fault_plan_read(void) {
   const char *name = getenv("FAULT_FN"), *as = getenv("FAULT_KIND"), *returns = getenv("FAULT_CODE");
   const char *then = getenv("FAULT_THEN");
-  what = as ? (kind)find("FAULT_KIND", as, kKinds, KINDS) : ERROR;
-  nth = number("FAULT_NTH", 1);
-  one_in = number("FAULT_ONE_IN", 0);
-  seed = number("FAULT_SEED", 1);
-  slow_ms = number("FAULT_MS", 60);
-  grace_ms = number("FAULT_GRACE_MS", 200);
+  what = as ? (kind)index_of_name("FAULT_KIND", as, kKinds, KINDS) : ERROR;
+  nth = number_from_env("FAULT_NTH", 1);
+  one_in = number_from_env("FAULT_ONE_IN", 0);
+  seed = number_from_env("FAULT_SEED", 1);
+  slow_ms = number_from_env("FAULT_MS", 60);
+  grace_ms = number_from_env("FAULT_GRACE_MS", 200);
   code = returns ? (cl_int)strtol(returns, NULL, 10) : what == LOST ? CL_DEVICE_NOT_AVAILABLE : CL_OUT_OF_RESOURCES;
   arm_file = getenv("FAULT_ARM");
   atomic_store(&layer_fault.armed, arm_file == NULL);
   if (name && strcmp(name, "list") == 0)
-    list();
+    list_entries();
   else if (name)
-    target = find("FAULT_FN", name, kNames, entries);
-  if (then && then[0]) second = find("FAULT_THEN", then, kNames, entries);
+    target = index_of_name("FAULT_FN", name, kNames, entries);
+  if (then && then[0]) second = index_of_name("FAULT_THEN", then, kNames, entries);
 }
 
-static bool armed(void) {
+static bool is_armed(void) {
   if (atomic_load(&layer_fault.armed)) return true;
   if (arm_file[0] == '\0' || access(arm_file, F_OK) != 0) return false;
   atomic_store(&layer_fault.armed, 1);
@@ -161,7 +161,7 @@ static fault_verdict after_the_loss(int entry) {
   return kFails[entry] ? FAULT_FAIL : FAULT_SILENT;
 }
 
-static void hang(void) {
+static void hang_forever(void) {
   for (;;) pause();
 }
 
@@ -174,7 +174,7 @@ static fault_verdict inject(int entry, unsigned long call) {
     atomic_fetch_add(&layer_fault.chunks, 1);
   switch (what) {
     case HANG:
-      hang();
+      hang_forever();
       return FAULT_PASS;
     case SLOW:
       sleep_ms(slow_ms);
@@ -190,7 +190,7 @@ static fault_verdict inject(int entry, unsigned long call) {
 }
 
 /* FAULT_ONE_IN: of all calls one in so many, drawn by FAULT_SEED and the call's number. */
-static bool drawn(void) {
+static bool is_drawn(void) {
   uint64_t z = (atomic_fetch_add(&all_calls, 1) + 1 + seed * 1000003u) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
   z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -206,12 +206,12 @@ static bool second_fault(int entry, unsigned long call) {
 }
 
 fault_verdict fault_plan_call(int entry) {
-  const bool on = armed();
+  const bool on = is_armed();
   const unsigned long call = atomic_fetch_add(&calls[on][entry], 1) + 1;
   if (!on || what == COUNT) return FAULT_PASS;
   if (atomic_load(&lost)) return after_the_loss(entry);
   if (second_fault(entry, call)) return FAULT_FAIL;
-  if (one_in ? drawn() : entry == target && (nth == 0 || call == nth)) return inject(entry, call);
+  if (one_in ? is_drawn() : entry == target && (nth == 0 || call == nth)) return inject(entry, call);
   return FAULT_PASS;
 }
 

@@ -65,7 +65,7 @@ static cl_int CL_API_CALL release_mem(cl_mem mem) {
 }
 
 /* Counts a write; whether it is out of pinned memory. */
-static bool count(const void *from, size_t extent, size_t bytes, cl_bool blocking) {
+static bool count_write(const void *from, size_t extent, size_t bytes, cl_bool blocking) {
   const uintptr_t first = (uintptr_t)from, end = first + extent;
   bool inside = false, meets = false;
   pthread_mutex_lock(&lock);
@@ -93,7 +93,7 @@ static void *open_gate(void *p) {
 }
 
 /* An event that comes after so long; NULL: there is none. */
-static cl_event delay(cl_command_queue queue, unsigned ms) {
+static cl_event delayed_event(cl_command_queue queue, unsigned ms) {
   cl_context context;
   pthread_t thread;
   cl_int err = next.clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof context, &context, NULL);
@@ -108,12 +108,12 @@ static cl_event delay(cl_command_queue queue, unsigned ms) {
 
 static cl_int CL_API_CALL write_buffer(cl_command_queue queue, cl_mem mem, cl_bool blocking, size_t offset, size_t size,
                                        const void *from, cl_uint waits, const cl_event *wait, cl_event *event) {
-  const bool pinned = count(from, size, size, blocking);
+  const bool pinned = count_write(from, size, size, blocking);
   if (pinned && blocking && layer_pins.slow) nanosleep(&(struct timespec){0, SLOW_NS}, NULL);
   const unsigned drag = !pinned && !blocking && size >= LEAST_BYTES ? layer_pins.drag_ms : 0;
   if (drag) nanosleep(&(struct timespec){0, (long)drag * 1000000}, NULL);
   const unsigned ms = pinned && !blocking && waits == 0 ? atomic_exchange(&layer_pins.stall_ms, 0) : 0;
-  const cl_event late = ms ? delay(queue, ms) : NULL;
+  const cl_event late = ms ? delayed_event(queue, ms) : NULL;
   return next.clEnqueueWriteBuffer(queue, mem, blocking, offset, size, from, late ? 1 : waits, late ? &late : wait,
                                    event);
 }
@@ -122,7 +122,7 @@ static cl_int CL_API_CALL write_rect(cl_command_queue queue, cl_mem mem, cl_bool
                                      const size_t *from, const size_t *region, size_t to_pitch, size_t to_slice,
                                      size_t pitch, size_t slice, const void *p, cl_uint waits, const cl_event *wait,
                                      cl_event *event) {
-  count(p, (region[1] - 1) * pitch + region[0], region[0] * region[1], blocking);
+  count_write(p, (region[1] - 1) * pitch + region[0], region[0] * region[1], blocking);
   return next.clEnqueueWriteBufferRect(queue, mem, blocking, to, from, region, to_pitch, to_slice, pitch, slice, p,
                                        waits, wait, event);
 }

@@ -13,7 +13,7 @@ enum { N = 200, LD = 208 };
 static hx_context *hx;
 
 /* Whether hx's product is the reference's, every element. */
-static bool right(const hx_task *t) {
+static bool product_is_right(const hx_task *t) {
   const size_t m = t->matmul.m, n = t->matmul.n;
   for (size_t i = 0; i < m; i++)
     for (size_t j = 0; j < n; j++) {
@@ -23,15 +23,16 @@ static bool right(const hx_task *t) {
   return true;
 }
 
-static void product(const float *a, const float *b, float *c, size_t m, size_t n, size_t k, bool tb, const char *what) {
+static void check_product(const float *a, const float *b, float *c, size_t m, size_t n, size_t k, bool tb,
+                          const char *what) {
   hx_task t = hx_matmul(m, n, k, a, b, c);
   t.matmul.ldb = LD;
   t.matmul.trans_b = tb;
   CHECK_OK(hx_offload(hx, &t, NULL));
-  CHECK(right(&t), "%s: %zu x %zu x %zu", what, m, n, k);
+  CHECK(product_is_right(&t), "%s: %zu x %zu x %zu", what, m, n, k);
 }
 
-static void fill(float *x, size_t count, uint64_t seed) {
+static void fill_array(float *x, size_t count, uint64_t seed) {
   for (size_t i = 0; i < count; i++) x[i] = (float)(int32_t)data_u(seed, i) * 0x1p-32f;
 }
 
@@ -39,21 +40,21 @@ static void fill(float *x, size_t count, uint64_t seed) {
 static void neighbours_and_outputs(const float *a) {
   float *const block = hx_alloc(hx, 3 * N * LD * sizeof *block), *const c = malloc(2 * N * N * sizeof *c);
   float *const x = block, *const y = block + N * LD;
-  fill(block, 2 * N * LD, 4);
+  fill_array(block, 2 * N * LD, 4);
   CHECK_OK(hx_advise(hx, x, N * LD * sizeof *x, HX_READ_MOSTLY));
   for (int round = 0; round < 3; round++) {
-    product(a, y, c, 2 * N, N, N, false, "the neighbour");
+    check_product(a, y, c, 2 * N, N, N, false, "the neighbour");
     for (size_t i = 0; i < N * LD; i++) y[i] += 1.0f; /* never advised: nothing to say */
   }
   for (int round = 0; round < 3; round++) {
     hx_task t = hx_matmul(N, N, N, a + round, y, x);
     t.matmul.ldb = t.matmul.ldc = LD;
     CHECK_OK(hx_offload(hx, &t, NULL));
-    product(a, x, c, 2 * N, N, N, false, "an output of hx");
+    check_product(a, x, c, 2 * N, N, N, false, "an output of hx");
     hx_task small = hx_matmul(2, 2, 2, a + round, y, x);
     small.matmul.ldc = LD;
     CHECK_OK(hx_offload(hx, &small, NULL));
-    product(a, x, c, 2 * N, N, N, false, "a small output of hx");
+    check_product(a, x, c, 2 * N, N, N, false, "a small output of hx");
   }
   hx_free(hx, block);
   free(c);
@@ -66,25 +67,25 @@ int main(void) {
   CHECK_OK(hx_open(&hx, &settings));
   float *const a = malloc(2 * N * N * sizeof *a), *const c = malloc(2 * N * N * sizeof *c);
   float *const b = malloc(N * LD * sizeof *b);
-  fill(a, 2 * N * N, 1);
-  fill(b, N * LD, 2);
+  fill_array(a, 2 * N * N, 1);
+  fill_array(b, N * LD, 2);
   CHECK_OK(hx_register(hx, b, N * LD * sizeof *b));
   for (unsigned advice = 0; advice <= HX_READ_MOSTLY; advice++) {
     CHECK_OK(hx_advise(hx, b, N * LD * sizeof *b, advice));
     for (int round = 0; round < 3; round++) {
-      product(a, b, c, 2 * N, N, N, false, "plain");
-      product(a, b, c, 2 * N, N, N, true, "transposed");
-      product(a, b + 3, c, 2 * N, N - 3, N, false, "shifted");
-      product(a, b, c, 2 * N, N / 2, N / 2, false, "smaller");
+      check_product(a, b, c, 2 * N, N, N, false, "plain");
+      check_product(a, b, c, 2 * N, N, N, true, "transposed");
+      check_product(a, b + 3, c, 2 * N, N - 3, N, false, "shifted");
+      check_product(a, b, c, 2 * N, N / 2, N / 2, false, "smaller");
       b[round * LD + 5] += 1.0f; /* the host writes, and says so */
       CHECK_OK(hx_modified(hx, b + round * LD, LD * sizeof *b));
     }
   }
   CHECK_OK(hx_unregister(hx, b));
-  fill(b, N * LD, 3); /* the same address, registered again with other contents */
+  fill_array(b, N * LD, 3); /* the same address, registered again with other contents */
   CHECK_OK(hx_register(hx, b, N * LD * sizeof *b));
   CHECK_OK(hx_advise(hx, b, N * LD * sizeof *b, HX_READ_MOSTLY));
-  product(a, b, c, 2 * N, N, N, false, "registered again");
+  check_product(a, b, c, 2 * N, N, N, false, "registered again");
   neighbours_and_outputs(a);
   hx_close(hx);
   free(a);

@@ -15,7 +15,7 @@ static uint64_t seed;
 enum { MALLOCED, REGISTERED, ALLOCATED, MOSTLY_READ, RESIDENT, SOURCES };
 static const char *const kSources[] = {"malloc", "hx_register", "hx_alloc", "HX_READ_MOSTLY", "HX_RESIDENT"};
 
-static void *array(int source, hx_type type, size_t count) {
+static void *filled_array(int source, hx_type type, size_t count) {
   const size_t bytes = count * 4;
   void *const p = source == MALLOCED || source == REGISTERED ? malloc(bytes) : hx_alloc(hx, bytes);
   if (!p) exit(1);
@@ -48,8 +48,8 @@ static const float kShares[] = {1.0f, 0.5f};
 /* Two fields of each operation that is unlike the others, over n elements. */
 static void reduce(int source, size_t n) {
   char what[96];
-  float *const x = array(source, HX_F32, n), *const y = array(source, HX_F32, n);
-  int32_t *const i = array(source, HX_I32, n);
+  float *const x = filled_array(source, HX_F32, n), *const y = filled_array(source, HX_F32, n);
+  int32_t *const i = filled_array(source, HX_I32, n);
   const hx_field fields[] = {{HX_SUM, HX_F32, x, NULL},
                              {HX_DOT, HX_F32, x, y},
                              {HX_ARGMIN, HX_I32, i, NULL},
@@ -80,7 +80,7 @@ static void reduce(int source, size_t n) {
 static void reduce_fields(size_t count) {
   const size_t n = 4096 + 5;
   char what[96];
-  float *const x = array(MALLOCED, HX_F32, n);
+  float *const x = filled_array(MALLOCED, HX_F32, n);
   hx_field *const fields = malloc(count * sizeof *fields);
   hx_value *const want = calloc(count, sizeof *want), *const got = calloc(count, sizeof *got);
   if (!fields || !want || !got) exit(1);
@@ -102,8 +102,8 @@ static void multiply(int source, size_t m, size_t n, size_t k) {
   const bool trans_a = variant & 1, trans_b = variant & 2, scaled = variant & 4;
   variant++;
   char what[128];
-  float *const a = array(source, HX_F32, m * k), *const b = array(source, HX_F32, k * n);
-  float *const c = array(source, HX_F32, m * n), *const want = malloc(m * n * sizeof *want);
+  float *const a = filled_array(source, HX_F32, m * k), *const b = filled_array(source, HX_F32, k * n);
+  float *const c = filled_array(source, HX_F32, m * n), *const want = malloc(m * n * sizeof *want);
   if (!want) exit(1);
   snprintf(what, sizeof what, "%zu x %zu x %zu, %d%d%d, %s", m, n, k, trans_a, trans_b, scaled, kSources[source]);
   for (size_t s = 0; s < sizeof kShares / sizeof kShares[0]; s++) {
@@ -128,7 +128,7 @@ static void multiply(int source, size_t m, size_t n, size_t k) {
 /* A copy that the device keeps stays there though one for another array would be too large. */
 static void keep_copies(void) {
   const size_t small = side * side / 4, large = 3 * side * side;
-  float *const x = array(MOSTLY_READ, HX_F32, small), *const y = array(MOSTLY_READ, HX_F32, large);
+  float *const x = filled_array(MOSTLY_READ, HX_F32, small), *const y = filled_array(MOSTLY_READ, HX_F32, large);
   uint64_t copied[4];
   hx_value out;
   for (int i = 0; i < 4; i++) { /* the third one reads y */

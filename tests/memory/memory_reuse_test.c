@@ -16,14 +16,14 @@ static const char *mode;
 static uint64_t device_units, copied;
 static bool usable; /* a device was, with some mode */
 
-static void count(const hx_report *report) {
+static void count_report(const hx_report *report) {
   copied += report->bytes_copied;
   for (uint32_t i = 0; i < report->device_count; i++)
     if (report->device[i].index > 0) device_units += report->device[i].units;
 }
 
 /* Fills `memory` anew, reduces it and multiplies its beginning by itself, and compares. */
-static void use(float *memory, uint64_t seed, const char *how) {
+static void check_with_new_data(float *memory, uint64_t seed, const char *how) {
   static float c[CELLS], want_c[CELLS];
   hx_report report;
   hx_value sum;
@@ -31,7 +31,7 @@ static void use(float *memory, uint64_t seed, const char *how) {
   hx_task t = hx_reduce(HX_SUM, HX_F32, memory, N, &sum);
   t.gpu_share = seed % 3 == 0 ? 0.5f : 1;
   CHECK_OK(hx_offload(hx, &t, &report));
-  count(&report);
+  count_report(&report);
   CHECK(sum.u64 == ref_reduce(HX_SUM, HX_F32, memory, NULL, N).u64, "%s, %s, round %d: the sum is of other data", mode,
         how, (int)seed);
   hx_task p = hx_matmul(SIDE, SIDE, SIDE, memory, memory + CELLS, c);
@@ -40,7 +40,7 @@ static void use(float *memory, uint64_t seed, const char *how) {
   args.c = want_c;
   ref_matmul(&args);
   CHECK_OK(hx_offload(hx, &p, &report));
-  count(&report);
+  count_report(&report);
   CHECK(memcmp(c, want_c, sizeof c) == 0, "%s, %s, round %d: the product is of other data", mode, how, (int)seed);
 }
 
@@ -50,7 +50,7 @@ static void mapped_again(void) {
   for (uint64_t i = 1; i <= ROUNDS; i++) {
     void *p = mmap(address, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) exit(1);
-    use(p, i, address == p ? "mapped at the same address" : "mapped");
+    check_with_new_data(p, i, address == p ? "mapped at the same address" : "mapped");
     munmap(p, bytes);
     address = p; /* a hint that is free again */
   }
@@ -60,7 +60,7 @@ static void malloced_again(uint64_t rounds) {
   for (uint64_t i = 1; i <= rounds; i++) {
     float *p = malloc(N * sizeof *p);
     if (p == NULL) exit(1);
-    use(p, 10 + i, "malloc");
+    check_with_new_data(p, 10 + i, "malloc");
     free(p);
   }
 }
@@ -69,10 +69,10 @@ static void written_again(bool registered) {
   float *p = registered ? malloc(N * sizeof *p) : hx_alloc(hx, N * sizeof *p);
   if (p == NULL) exit(1);
   if (registered) CHECK_OK(hx_register(hx, p, N * sizeof *p));
-  for (uint64_t i = 1; i <= ROUNDS; i++) use(p, 20 + i, registered ? "registered" : "hx_alloc");
+  for (uint64_t i = 1; i <= ROUNDS; i++) check_with_new_data(p, 20 + i, registered ? "registered" : "hx_alloc");
   if (registered) {
     CHECK_OK(hx_unregister(hx, p));
-    use(p, 30, "registered no longer");
+    check_with_new_data(p, 30, "registered no longer");
     free(p);
   } else {
     hx_free(hx, p);
@@ -83,7 +83,7 @@ static void allocated_again(void) {
   for (uint64_t i = 1; i <= ROUNDS; i++) {
     float *p = hx_alloc(hx, N * sizeof *p);
     CHECK(p != NULL, "hx_alloc gave nothing");
-    if (p) use(p, 40 + i, "hx_alloc anew");
+    if (p) check_with_new_data(p, 40 + i, "hx_alloc anew");
     hx_free(hx, p);
   }
 }

@@ -37,14 +37,14 @@ static float *filled(size_t n, uint64_t seed) {
   return p + 1;
 }
 
-static void end(float *p) { free(p - 1); }
+static void free_filled(float *p) { free(p - 1); }
 
 typedef struct moved {
   size_t pinned, across, other;
 } moved;
 
 static moved so_far(void) { return (moved){layer->from_pinned, layer->across, layer->from_else}; }
-static moved since(moved m) {
+static moved moved_since(moved m) {
   return (moved){layer->from_pinned - m.pinned, layer->across - m.across, layer->from_else - m.other};
 }
 
@@ -62,14 +62,14 @@ static hx_report sum_with(hx_context *hx, const float *x, size_t n, float share,
 static uint64_t sum_of(const float *x, size_t n) { return ref_reduce(HX_SUM, HX_F32, x, NULL, n).u64; }
 
 /* What moved while the device did half and all of it. */
-static moved sums(hx_context *hx, const float *x, size_t n, const char *what) {
+static moved moved_by_sums(hx_context *hx, const float *x, size_t n, const char *what) {
   const uint64_t want = sum_of(x, n);
   const moved before = so_far();
   for (int i = 1; i <= 2; i++) {
     const hx_report r = sum_with(hx, x, n, (float)i * 0.5f, want, what);
     CHECK(r.gpu_share > 0.4, "%s: the device did %g of it", what, r.gpu_share);
   }
-  return since(before);
+  return moved_since(before);
 }
 
 static void expect_pinned(moved m, const char *what) {
@@ -87,10 +87,10 @@ static void before_devices(void) {
   float *const x = filled(N, 1);
   CHECK_OK(hx_register(hx, x, N * sizeof *x));
   CHECK(layer->live == 0, "%zu buffers before there is a device", layer->live);
-  sums(hx, x, N, "while it is not pinned yet");
+  moved_by_sums(hx, x, N, "while it is not pinned yet");
   const double till = seconds_now() + 60;
   moved m = {0, 0, 0};
-  do m = sums(hx, x, N, "while it is being pinned");
+  do m = moved_by_sums(hx, x, N, "while it is being pinned");
   while (m.other && seconds_now() < till);
   expect_pinned(m, "pinned in the background");
   CHECK(layer->live == 1, "%zu buffers made in the background", layer->live);
@@ -98,12 +98,12 @@ static void before_devices(void) {
   CHECK(layer->live == 1, "%zu buffers after hx_ready", layer->live);
   CHECK_OK(hx_unregister(hx, x));
   CHECK(layer->live == 0, "%zu buffers after hx_unregister", layer->live);
-  expect_ring(sums(hx, x, N, "registered no longer"), "registered no longer");
+  expect_ring(moved_by_sums(hx, x, N, "registered no longer"), "registered no longer");
   hx_close(hx);
-  end(x);
+  free_filled(x);
 }
 
-static void products(hx_context *hx, bool trans) {
+static void check_products(hx_context *hx, bool trans) {
   const size_t lda = (trans ? M : K) + GAP, ldb = (trans ? K : M) + GAP, ldc = M + GAP;
   const size_t na = (trans ? K : M) * lda, nb = (trans ? M : K) * ldb, nc = M * ldc;
   float *const a = filled(na, 11), *const b = filled(nb, 12), *const c = filled(nc, 13), *const want = filled(nc, 13);
@@ -120,15 +120,15 @@ static void products(hx_context *hx, bool trans) {
   t.gpu_share = trans ? 0.6f : 1.0f;
   CHECK_OK(hx_offload(hx, &t, NULL));
   CHECK(memcmp(c, want, nc * sizeof *c) == 0, "product, transposed %d: bits", trans);
-  expect_pinned(since(before), "a product");
+  expect_pinned(moved_since(before), "a product");
   CHECK_OK(hx_unregister(hx, a));
   CHECK_OK(hx_unregister(hx, b));
   CHECK(live >= 2 && layer->live == live - 2, "%zu of %zu buffers left", layer->live, live);
-  end(a), end(b), end(c), end(want);
+  free_filled(a), free_filled(b), free_filled(c), free_filled(want);
 }
 
 /* Each range is pinned once, however often it is registered and used; hx_close releases what is left. */
-static void at_once(void) {
+static void pinned_once(void) {
   hx_context *const hx = open_with("off"), *const other = open_with("off");
   float *const x = filled(N, 2);
   CHECK_OK(hx_ready(hx));
@@ -137,27 +137,27 @@ static void at_once(void) {
   CHECK_OK(hx_register(hx, x, N * sizeof *x));
   CHECK(layer->made == made + 1 && layer->live == 1, "%zu buffers made, %zu live", layer->made - made, layer->live);
   CHECK(layer->live_bytes >= N * sizeof *x, "only %zu bytes of %zu", layer->live_bytes, N * sizeof *x);
-  for (int i = 0; i < 3; i++) expect_pinned(sums(hx, x, N, "registered"), "registered");
-  expect_pinned(sums(hx, x + 1000, N - 3000, "a part"), "a part");
+  for (int i = 0; i < 3; i++) expect_pinned(moved_by_sums(hx, x, N, "registered"), "registered");
+  expect_pinned(moved_by_sums(hx, x + 1000, N - 3000, "a part"), "a part");
   x[N / 2] = 3.0f;
-  expect_pinned(sums(hx, x, N, "written anew"), "written anew");
-  products(hx, false);
+  expect_pinned(moved_by_sums(hx, x, N, "written anew"), "written anew");
+  check_products(hx, false);
   CHECK_OK(hx_register(other, x, N * sizeof *x));
-  expect_pinned(sums(other, x, N, "another context"), "another context");
+  expect_pinned(moved_by_sums(other, x, N, "another context"), "another context");
   CHECK(layer->live == 1, "%zu buffers for two contexts", layer->live);
   CHECK(layer->made == made + 3, "%zu buffers made for an array and two operands", layer->made - made);
   CHECK_OK(hx_unregister(hx, x));
-  expect_pinned(sums(other, x, N, "the other context alone"), "the other context alone");
+  expect_pinned(moved_by_sums(other, x, N, "the other context alone"), "the other context alone");
   CHECK(layer->live == 1, "%zu buffers for the other context", layer->live);
-  products(hx, true);
+  check_products(hx, true);
   hx_close(other);
   CHECK(layer->live == 0, "%zu buffers after hx_close", layer->live);
   hx_close(hx);
-  end(x);
+  free_filled(x);
 }
 
 /* Ranges that share a page, and one that is pinned in pieces. */
-static void borders(void) {
+static void ranges_share_a_page(void) {
   hx_context *const hx = open_with("off");
   const size_t large = (size_t)56 << 20;
   float *const x = filled(large, 3);
@@ -166,20 +166,20 @@ static void borders(void) {
   CHECK_OK(hx_register(hx, x + N, N * sizeof *x));
   CHECK_OK(hx_register(hx, x + 2 * N, N * sizeof *x));
   for (int i = 0; i < 3; i++) {
-    const moved m = sums(hx, x + (size_t)i * N, N, "neighbours");
+    const moved m = moved_by_sums(hx, x + (size_t)i * N, N, "neighbours");
     CHECK(m.across == 0 && m.pinned > 100 * m.other, "neighbour %d: %zu bytes pinned, %zu not, %zu both", i, m.pinned,
           m.other, m.across);
   }
   CHECK_OK(hx_unregister(hx, x + N));
-  expect_ring(sums(hx, x + N, N, "the one between"), "the one between");
+  expect_ring(moved_by_sums(hx, x + N, N, "the one between"), "the one between");
   CHECK_OK(hx_unregister(hx, x));
   CHECK_OK(hx_unregister(hx, x + 2 * N));
   CHECK_OK(hx_register(hx, x, large * sizeof *x));
   CHECK(layer->live >= 3, "%zu MiB in %zu pieces", large * sizeof *x >> 20, layer->live);
-  expect_pinned(sums(hx, x, large, "in pieces"), "in pieces");
+  expect_pinned(moved_by_sums(hx, x, large, "in pieces"), "in pieces");
   hx_close(hx);
   CHECK(layer->live == 0, "%zu buffers after hx_close", layer->live);
-  end(x);
+  free_filled(x);
 }
 
 /* If the driver refuses, if it silently does not pin, and memory that may not be read or written. */
@@ -192,7 +192,7 @@ static void refusals(void) {
     CHECK_OK(hx_register(hx, x, N * sizeof *x));
     CHECK(layer->live == 0, "%zu buffers", layer->live);
     layer->slow = layer->refuse = 0;
-    expect_ring(sums(hx, x, N, i ? "slow" : "refused"), i ? "slow" : "refused");
+    expect_ring(moved_by_sums(hx, x, N, i ? "slow" : "refused"), i ? "slow" : "refused");
     CHECK_OK(hx_unregister(hx, x));
   }
   const size_t bytes = N * sizeof *x & ~(size_t)4095;
@@ -200,7 +200,7 @@ static void refusals(void) {
   CHECK(file && fwrite(x, 1, bytes, file) == bytes && fflush(file) == 0, "no file");
   float *const only_read = mmap(NULL, bytes, PROT_READ, MAP_PRIVATE, fileno(file), 0);
   CHECK_OK(hx_register(hx, only_read, bytes));
-  sums(hx, only_read, bytes / sizeof *x, "a file, for reading only");
+  moved_by_sums(hx, only_read, bytes / sizeof *x, "a file, for reading only");
   CHECK_OK(hx_unregister(hx, only_read));
   munmap(only_read, bytes);
   fclose(file);
@@ -211,11 +211,11 @@ static void refusals(void) {
   CHECK_OK(hx_unregister(hx, none));
   munmap(none, bytes);
   hx_close(hx);
-  end(x);
+  free_filled(x);
 }
 
 /* A child computes on the CPU and leaves the parent's devices alone. */
-static void forked(void) {
+static void child_of_a_fork(void) {
   hx_context *const hx = open_with("off");
   float *const x = filled(N, 5);
   CHECK_OK(hx_ready(hx));
@@ -235,14 +235,14 @@ static void forked(void) {
   waitpid(child, &status, 0);
   CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child: %x", status);
   x[7] = 11.0f;
-  expect_pinned(sums(hx, x, N, "after a fork"), "after a fork");
+  expect_pinned(moved_by_sums(hx, x, N, "after a fork"), "after a fork");
   hx_close(hx);
-  end(x);
+  free_filled(x);
 }
 
 /* A chunk that was given up may read the memory still: until it has ended its buffer stays, and no call relies on it,
  * for the pages may be others by then. */
-static void late(void) {
+static void late_read_keeps_buffer(void) {
   hx_context *const hx = open_with("400");
   float *const x = filled(N, 6);
   CHECK_OK(hx_ready(hx));
@@ -259,17 +259,17 @@ static void late(void) {
   CHECK_OK(hx_register(hx, x, N * sizeof *x));
   data_fill(HX_F32, DATA_EXPONENTS, 7, x, N);
   while (seconds_now() < from + 2.8) nanosleep(&(struct timespec){0, 50000000}, NULL);
-  expect_ring(sums(hx, x, N, "other data at the same address"), "other data at the same address");
+  expect_ring(moved_by_sums(hx, x, N, "other data at the same address"), "other data at the same address");
   CHECK_OK(hx_unregister(hx, x));
   CHECK(layer->live == 0, "%zu buffers when it has ended", layer->live);
   CHECK_OK(hx_register(hx, x, N * sizeof *x));
-  expect_pinned(sums(hx, x, N, "and once more"), "and once more");
+  expect_pinned(moved_by_sums(hx, x, N, "and once more"), "and once more");
   hx_close(hx);
-  end(x);
+  free_filled(x);
 }
 
 /* While a chunk goes through the ring, slowly, the idle pool computes it, and the rest is not copied any more. */
-static void overtaken(void) {
+static void cpu_overtakes_ring(void) {
   enum { LARGE = 24 << 20, CALLS = 20 };
   hx_context *const hx = open_by("dynamic", "20000"); /* the device takes part in any case */
   float *const x = filled(LARGE, 8);
@@ -283,13 +283,13 @@ static void overtaken(void) {
     const hx_report r = sum_with(hx, x, LARGE, -1, want, "overtaken");
     recovered = r.recovered;
     printf("  %.3f s, the device did %.2f and was sent %.1f MB, %u recovered\n", r.seconds, r.gpu_share,
-           1e-6 * (double)since(before).other, recovered);
+           1e-6 * (double)moved_since(before).other, recovered);
   }
   layer->drag_ms = 0;
   CHECK(recovered, "the pool computed no chunk while it was being copied");
-  expect_ring(sums(hx, x, LARGE, "afterwards"), "afterwards");
+  expect_ring(moved_by_sums(hx, x, LARGE, "afterwards"), "afterwards");
   hx_close(hx);
-  end(x);
+  free_filled(x);
 }
 
 /* How many chunks of a sum the trace has, and how many of them took less than the 1 ms that each was brought in. */
@@ -333,7 +333,7 @@ static void each_its_own(void) {
   for (int i = 0; i < RUNS; i++) wrong += short_chunks(x, LARGE, &chunks) > 0;
   CHECK(chunks >= 2 * RUNS, "%u chunks in the traces", chunks);
   CHECK(wrong <= RUNS * 2 / 3, "in %u of %d runs a chunk that was brought in 1 ms took less", wrong, RUNS);
-  end(x);
+  free_filled(x);
 }
 
 int main(int argc, char **argv) {
@@ -358,13 +358,13 @@ int main(int argc, char **argv) {
     return 1;
   }
   before_devices();
-  at_once();
-  borders();
+  pinned_once();
+  ranges_share_a_page();
   refusals();
-  forked();
-  overtaken();
+  child_of_a_fork();
+  cpu_overtakes_ring();
   each_its_own();
-  late();
+  late_read_keeps_buffer();
   free(path);
   free(checks);
   return checks_end("pin_test");

@@ -71,7 +71,7 @@ static unsigned entries(void) {
 }
 
 /* By a context of its own. */
-static void once_more(const hx_settings *s, hx_task t) {
+static void offload_in_own_context(const hx_settings *s, hx_task t) {
   hx_context *const hx = open_or_exit(s);
   CHECK_OK(hx_ready(hx));
   t.gpu_share = 1.0f;
@@ -112,9 +112,9 @@ int main(int argc, char **argv) {
   CHECK(entries() > 0, "%d calls have taught nothing", CALLS);
   hx_close(hx);
   if (!late) {
-    once_more(&s, t);
+    offload_in_own_context(&s, t);
     const int left = buffers;
-    once_more(&s, t);
+    offload_in_own_context(&s, t);
     CHECK(buffers == left, "a context has left %d buffers", buffers - left);
   }
   free(a);

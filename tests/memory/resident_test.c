@@ -124,16 +124,16 @@ static void ref_multiply(const float *a, const float *b, float *c, float beta) {
   ref_matmul(&args);
 }
 
-static void fill(float *x, uint64_t seed) { data_fill(HX_F32, DATA_SIGNED, seed, x, CELLS); }
+static void fill_matrix(float *x, uint64_t seed) { data_fill(HX_F32, DATA_SIGNED, seed, x, CELLS); }
 
 /* C stays, is the next A, moves no byte, and reaches the host when it is asked for. */
-static void chain(void) {
+static void result_is_next_operand(void) {
   static float want[4][CELLS];
   float *m[4];
   hx_report report;
   for (int i = 0; i < 4; i++) {
     if (!(m[i] = hx_alloc(hx, sizeof want[i]))) exit(1);
-    fill(m[i], 50 + (uint64_t)i);
+    fill_matrix(m[i], 50 + (uint64_t)i);
     memcpy(want[i], m[i], sizeof want[i]);
     CHECK_OK(hx_advise(hx, m[i], sizeof want[i], i < 2 ? HX_READ_MOSTLY : HX_RESIDENT));
   }
@@ -167,7 +167,7 @@ static void chain(void) {
 }
 
 static uint64_t state;
-static unsigned draw(unsigned below) { return (unsigned)(data_u64(state++, 7) % below); }
+static unsigned random_below(unsigned below) { return (unsigned)(data_u64(state++, 7) % below); }
 
 /* Anything in any order beside a host that does the same. */
 static void any_order(int rounds) {
@@ -178,18 +178,19 @@ static void any_order(int rounds) {
   if (!block) exit(1);
   for (int i = 0; i < MATRICES; i++) {
     if (i > 1 && !(m[i] = hx_alloc(hx, sizeof want[i]))) exit(1);
-    if (i > 1) CHECK_OK(hx_advise(hx, m[i], sizeof want[i], draw(4)));
-    fill(m[i], state + (uint64_t)i);
+    if (i > 1) CHECK_OK(hx_advise(hx, m[i], sizeof want[i], random_below(4)));
+    fill_matrix(m[i], state + (uint64_t)i);
     memcpy(want[i], m[i], sizeof want[i]);
   }
   CHECK_OK(hx_advise(hx, block, 2 * sizeof want[0], HX_RESIDENT));
   for (int r = 0; r < rounds && checks_failed < 5; r++) {
-    const unsigned what = draw(12), c = draw(MATRICES), a = (c + 1 + draw(MATRICES - 1)) % MATRICES;
-    const unsigned b = (c + 1 + draw(MATRICES - 1)) % MATRICES;
-    const float share = shares[draw(6)];
+    const unsigned what = random_below(12), c = random_below(MATRICES),
+                   a = (c + 1 + random_below(MATRICES - 1)) % MATRICES;
+    const unsigned b = (c + 1 + random_below(MATRICES - 1)) % MATRICES;
+    const float share = shares[random_below(6)];
     hx_report report;
     if (what < 7) {
-      const float beta = draw(3) ? 0.0f : 0.25f;
+      const float beta = random_below(3) ? 0.0f : 0.25f;
       CHECK_OK(multiply(m[a], m[b], m[c], beta, share, &report));
       ref_multiply(want[a], want[b], want[c], beta);
       for (int i = 0; i < CELLS; i++) want[c][i] = i % LD < SIDE ? want[c][i] * 0.125f : want[c][i];
@@ -205,11 +206,11 @@ static void any_order(int rounds) {
       CHECK(memcmp(m[c], want[c], sizeof want[c]) == 0, "round %d: matrix %u differs", r, c);
     } else if (what == 8) {
       CHECK_OK(hx_sync(hx, m[c], sizeof want[c])); /* a part is written: the rest has to be there */
-      m[c][draw(SIDE)] = want[c][0] = 0;
+      m[c][random_below(SIDE)] = want[c][0] = 0;
       memcpy(want[c], m[c], sizeof want[c]);
       CHECK_OK(hx_modified(hx, m[c], sizeof want[c]));
     } else if (what == 9) { /* all of it is */
-      fill(want[c], state);
+      fill_matrix(want[c], state);
       memcpy(m[c], want[c], sizeof want[c]);
       CHECK_OK(hx_modified(hx, m[c], sizeof want[c]));
     } else if (what == 10) {
@@ -219,7 +220,7 @@ static void any_order(int rounds) {
       CHECK_OK(hx_offload(hx, &t, NULL));
       CHECK(sum.u64 == expected.u64, "round %d: the sum of a row of matrix %u differs", r, c);
     } else if (c > 1) {
-      CHECK_OK(hx_advise(hx, m[c], sizeof want[c], draw(4)));
+      CHECK_OK(hx_advise(hx, m[c], sizeof want[c], random_below(4)));
       CHECK(memcmp(m[c], want[c], sizeof want[c]) == 0, "round %d: matrix %u under new advice differs", r, c);
     }
   }
@@ -232,13 +233,13 @@ static void any_order(int rounds) {
 }
 
 /* What only a card has is lost with it, and named; what the host has is not. */
-static void lost(float beta) {
+static void lost_with_the_device(float beta) {
   open_context("rate=1e10,latency_us=5,fail=enqueue@3");
   float *m[4], want[CELLS];
   char name[32];
   for (int i = 0; i < 4; i++) {
     if (!(m[i] = hx_alloc(hx, sizeof want))) exit(1);
-    fill(m[i], 60 + (uint64_t)i);
+    fill_matrix(m[i], 60 + (uint64_t)i);
     CHECK_OK(hx_advise(hx, m[i], sizeof want, HX_RESIDENT));
   }
   snprintf(name, sizeof name, "%p", (void *)m[2]);
@@ -250,7 +251,7 @@ static void lost(float beta) {
   CHECK(strstr(hx_error_detail(), name), "%s is not in: %s", name, hx_error_detail());
   CHECK_REFUSED(multiply(m[1], m[2], m[0], 0, 0, NULL), HX_DEVICE_FAILED, "");
   CHECK_REFUSED(multiply(m[1], m[0], m[2], 0.5f, 0, NULL), HX_DEVICE_FAILED, "");
-  fill(m[2], 70); /* the host has it again */
+  fill_matrix(m[2], 70); /* the host has it again */
   CHECK_OK(hx_modified(hx, m[2], sizeof want));
   CHECK_OK(hx_sync(hx, m[2], sizeof want));
   memcpy(want, m[0], sizeof want);
@@ -262,13 +263,13 @@ static void lost(float beta) {
 }
 
 /* A device that fails while C was to stay there: the CPU does it all. */
-static void failing(const char *sim, float beta) {
+static void device_that_fails(const char *sim, float beta) {
   open_context(sim);
   float *m[3], want[CELLS];
   hx_report report;
   for (int i = 0; i < 3; i++) {
     if (!(m[i] = hx_alloc(hx, sizeof want))) exit(1);
-    fill(m[i], 80 + (uint64_t)i);
+    fill_matrix(m[i], 80 + (uint64_t)i);
     CHECK_OK(hx_advise(hx, m[i], sizeof want, HX_RESIDENT));
   }
   memcpy(want, m[2], sizeof want);
@@ -289,12 +290,12 @@ static void changed_without_notice(int which) {
   hx_report report;
   for (int i = 0; i < 3; i++) {
     if (!(m[i] = hx_alloc(hx, sizeof want))) exit(1);
-    fill(m[i], 90 + (uint64_t)i);
+    fill_matrix(m[i], 90 + (uint64_t)i);
     CHECK_OK(hx_advise(hx, m[i], sizeof want, i == 2 ? HX_RESIDENT : HX_READ_MOSTLY));
   }
   CHECK_OK(multiply(m[0], m[1], m[2], 0, 1, NULL));
   CHECK_OK(hx_sync(hx, m[2], sizeof want));
-  fill(m[which], 99);
+  fill_matrix(m[which], 99);
   for (int i = 0; i < 3; i++) {
     memcpy(want, m[2], sizeof want);
     ref_multiply(m[0], m[1], want, 1);
@@ -320,18 +321,18 @@ int main(int argc, char **argv) {
   read_mostly(HX_READ_MOSTLY, false);
   read_mostly(HX_RESIDENT, true);
   freed_and_back();
-  chain();
+  result_is_next_operand();
   printf("  seed %llu\n", (unsigned long long)state);
   any_order(rounds);
   /* Not on drivers that report every command they cancel: there hx does not compare. */
   for (int i = 0; i < 3 && strcmp(devices, "pocl") == 0; i++) changed_without_notice(i);
   hx_close(hx);
   if (strcmp(devices, "sim") == 0) {
-    lost(0);
-    lost(0.5f);
-    failing("rate=1e10,latency_us=5,fail=wait@1", 0);
-    failing("rate=1e10,latency_us=5,fail=enqueue@1", 0.5f);
-    failing("rate=1e10,latency_us=5,fail=bind@1", 0.5f);
+    lost_with_the_device(0);
+    lost_with_the_device(0.5f);
+    device_that_fails("rate=1e10,latency_us=5,fail=wait@1", 0);
+    device_that_fails("rate=1e10,latency_us=5,fail=enqueue@1", 0.5f);
+    device_that_fails("rate=1e10,latency_us=5,fail=bind@1", 0.5f);
   }
   return checks_end("resident_test");
 }

@@ -14,7 +14,7 @@ enum { N = 1 << 20, MOST = 256, EACH = 2 };
 
 static _Atomic bool over;
 
-static void *spin(void *unused) {
+static void *spin_until_over(void *unused) {
   (void)unused;
   while (!atomic_load_explicit(&over, memory_order_relaxed)) continue;
   return NULL;
@@ -23,7 +23,7 @@ static void *spin(void *unused) {
 /* Threads of this process that run only on idle cores: on a busy machine no other thread can wait for one. */
 static _Atomic unsigned idle_threads;
 
-static void *watch(void *unused) {
+static void *count_idle_threads(void *unused) {
   (void)unused;
   while (!atomic_load(&over)) {
     unsigned found = 0;
@@ -45,9 +45,10 @@ int main(int argc, char **argv) {
   pthread_t thread[MOST];
   CHECK(sched_getaffinity(0, sizeof mask, &mask) == 0, "no affinity");
   const unsigned cores = (unsigned)CPU_COUNT(&mask), threads = EACH * cores < MOST ? EACH * cores : MOST;
-  for (unsigned i = 0; i < threads; i++) CHECK(pthread_create(&thread[i], NULL, spin, NULL) == 0, "no thread");
+  for (unsigned i = 0; i < threads; i++)
+    CHECK(pthread_create(&thread[i], NULL, spin_until_over, NULL) == 0, "no thread");
   pthread_t watcher;
-  CHECK(pthread_create(&watcher, NULL, watch, NULL) == 0, "no thread");
+  CHECK(pthread_create(&watcher, NULL, count_idle_threads, NULL) == 0, "no thread");
   float *const x = malloc(N * sizeof *x);
   if (!x) return 1;
   data_fill(HX_F32, DATA_SIGNED, 7, x, N);

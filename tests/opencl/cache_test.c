@@ -21,7 +21,7 @@ static const char *devices, *fault, *crash;
 static char root[256], folder[300];
 
 /* The worker: a sum and a product, by the device; exit status 0 where both are right. */
-static int work(void) {
+static int run_worker(void) {
   static float x[N], a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE], want[SIDE * SIDE];
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = devices;
@@ -61,7 +61,7 @@ typedef struct faulty {
 } faulty;
 
 /* Starts a worker. dir: its HX_CACHE_DIR; broken: what fails, or NULL. */
-static running start(const char *dir, const faulty *broken) {
+static running start_worker(const char *dir, const faulty *broken) {
   int ends[2];
   running r = {-1, -1};
   fflush(stdout);
@@ -107,7 +107,7 @@ static seen finish(running r) {
 /* A worker has to be right and to have built and taken so many programs. */
 #define EXPECT(dir, broken, want_built, want_cached, want_none)                                              \
   do {                                                                                                       \
-    const seen s = finish(start(dir, broken));                                                               \
+    const seen s = finish(start_worker(dir, broken));                                                        \
     CHECK(s.status == 0, "exit status %d (128 + signal)", s.status);                                         \
     CHECK(s.built == (want_built) && s.cached == (want_cached) && s.none == (want_none),                     \
           "%u built, %u from the cache, %u lines about no cache; not %u, %u, %u", s.built, s.cached, s.none, \
@@ -129,7 +129,7 @@ static unsigned each_file(void (*change)(const char *path)) {
   return count;
 }
 
-static void cut(const char *path) {
+static void truncate_file(const char *path) {
   struct stat s;
   CHECK(stat(path, &s) == 0 && truncate(path, s.st_size - s.st_size / 3) == 0, "%s", path);
 }
@@ -178,7 +178,7 @@ static void remove_one(const char *path) { CHECK(unlink(path) == 0, "%s", path);
 
 static unsigned count_crashes(unsigned processes) {
   unsigned crashes = 0;
-  for (unsigned i = 0; i < processes; i++) crashes += finish(start(folder, NULL)).status >= 128;
+  for (unsigned i = 0; i < processes; i++) crashes += finish(start_worker(folder, NULL)).status >= 128;
   return crashes;
 }
 
@@ -192,7 +192,7 @@ static void kept_and_damaged(void) {
   static const struct {
     const char *what;
     void (*change)(const char *path);
-  } damages[] = {{"cut", cut}, {"changed", change_one_byte}, {"exchanged", swap_with_first}};
+  } damages[] = {{"cut", truncate_file}, {"changed", change_one_byte}, {"exchanged", swap_with_first}};
   for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
     const unsigned before = checks_failed;
     each_file(damages[i].change);
@@ -222,7 +222,7 @@ static void kept_and_damaged(void) {
 static void two_at_once(void) {
   each_file(remove_one);
   running r[2];
-  for (int i = 0; i < 2; i++) r[i] = start(folder, NULL);
+  for (int i = 0; i < 2; i++) r[i] = start_worker(folder, NULL);
   for (int i = 0; i < 2; i++) {
     const seen s = finish(r[i]);
     CHECK(s.status == 0 && s.built + s.cached == 2 && s.none == 0, "status %d, %u built, %u cached", s.status, s.built,
@@ -249,7 +249,7 @@ static void crashing_driver(void) {
   each_file(remove_one);
 }
 
-static void where(void) {
+static void folder_by_environment(void) {
   char xdg[600], home[600], path[700];
   snprintf(xdg, sizeof xdg, "%s/xdg", root);
   snprintf(home, sizeof home, "%s/home", root);
@@ -272,7 +272,7 @@ static void where(void) {
 int main(int argc, char **argv) {
   for (int i = 1; i + 1 < argc; i += 2) {
     if (strcmp(argv[i], "--work") == 0) devices = argv[i + 1];
-    if (strcmp(argv[i], "--work") == 0) return work();
+    if (strcmp(argv[i], "--work") == 0) return run_worker();
     if (strcmp(argv[i], "--devices") == 0) devices = argv[i + 1];
     if (strcmp(argv[i], "--fault") == 0) fault = argv[i + 1];
     if (strcmp(argv[i], "--crash") == 0) crash = argv[i + 1];
@@ -288,7 +288,7 @@ int main(int argc, char **argv) {
   kept_and_damaged();
   two_at_once();
   crashing_driver();
-  where();
+  folder_by_environment();
   char command[600];
   snprintf(command, sizeof command, "rm -rf '%s'", root);
   if (system(command) != 0) printf("cannot remove %s\n", root);

@@ -26,8 +26,8 @@ static const struct shape {
               {1, 1, 1030, true, false},    {16, 68, 523, true, false},   {20, 70, 1040, false, true},
               {68, 31, 545, false, true},   {97, 259, 530, false, true},  {211, 131, 1029, false, true}};
 
-static void run(hx_context *hx, const struct shape *s, const float *a, const float *b, float *c, float beta,
-                hx_report *report) {
+static void multiply(hx_context *hx, const struct shape *s, const float *a, const float *b, float *c, float beta,
+                     hx_report *report) {
   hx_task task = hx_matmul(s->m, s->n, s->k, a, b, c);
   task.matmul.beta = beta;
   task.matmul.trans_a = s->trans_a;
@@ -39,8 +39,8 @@ static void run(hx_context *hx, const struct shape *s, const float *a, const flo
 }
 
 /* C stays on the card from product to product; `want` is the CPU's. */
-static void stays(hx_context *card, hx_context *cpu, const struct shape *s, const float *a, const float *b,
-                  float *want) {
+static void result_stays_on_card(hx_context *card, hx_context *cpu, const struct shape *s, const float *a,
+                                 const float *b, float *want) {
   const size_t bytes = s->m * s->n * sizeof(float);
   float *const c = hx_alloc(card, bytes);
   if (!c) exit(1);
@@ -48,8 +48,8 @@ static void stays(hx_context *card, hx_context *cpu, const struct shape *s, cons
   CHECK_OK(hx_advise(card, c, bytes, HX_RESIDENT));
   for (int i = 0; i < 2; i++) {
     hx_report report, unused;
-    run(card, s, a, b, c, -0.5f, &report);
-    run(cpu, s, a, b, want, -0.5f, &unused);
+    multiply(card, s, a, b, c, -0.5f, &report);
+    multiply(cpu, s, a, b, want, -0.5f, &unused);
     CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card did %g of what stays", s->m, s->n, s->k,
           report.gpu_share);
   }
@@ -59,7 +59,7 @@ static void stays(hx_context *card, hx_context *cpu, const struct shape *s, cons
   hx_free(card, c);
 }
 
-static void *give_way(void *refused) {
+static void *try_idle_priority(void *refused) {
   *(bool *)refused = !hx__thread_set_idle_priority();
   return NULL;
 }
@@ -69,7 +69,8 @@ static void *give_way(void *refused) {
 static void in_the_background(hx_context *card) {
   bool refused;
   pthread_t thread;
-  CHECK(pthread_create(&thread, NULL, give_way, &refused) == 0 && pthread_join(thread, NULL) == 0, "no thread");
+  CHECK(pthread_create(&thread, NULL, try_idle_priority, &refused) == 0 && pthread_join(thread, NULL) == 0,
+        "no thread");
   if (refused) {
     puts("nvidia_set_test: SCHED_IDLE is refused here: whether threads yield is not tested");
     return;
@@ -94,13 +95,13 @@ static void in_the_background(hx_context *card) {
   CHECK(relieved, "no thread took over");
 }
 
-static void *compute(void *over) {
+static void *spin_until_over(void *over) {
   while (!atomic_load((atomic_bool *)over)) {
   }
   return NULL;
 }
 
-static void *watch(void *over) {
+static void *exit_if_too_slow(void *over) {
   for (int i = 0; i < BUSY_WAIT_S && !atomic_load((atomic_bool *)over); i++) hx__sleep_ns(1000000000u);
   if (atomic_load((atomic_bool *)over)) return NULL;
   printf("nvidia_set_test: hx_ready waits for over %d s beside busy threads\n", BUSY_WAIT_S);
@@ -127,7 +128,7 @@ static void beside_busy_threads(hx_context *card) {
   CHECK(sched_getaffinity(0, sizeof mask, &mask) == 0, "no affinity");
   const int cores = CPU_COUNT(&mask);
   for (int i = 0; i <= cores; i++)
-    CHECK(pthread_create(&thread[i], NULL, i ? compute : watch, &over) == 0, "no thread");
+    CHECK(pthread_create(&thread[i], NULL, i ? spin_until_over : exit_if_too_slow, &over) == 0, "no thread");
   hx__sleep_ns(500000000u);
   CHECK_OK(hx_ready(card));
   atomic_store(&over, true);
@@ -157,11 +158,11 @@ int main(int argc, char **argv) {
     data_fill(HX_F32, DATA_EXPONENTS, 2 * i, a, s->m * s->k);
     data_fill(HX_F32, DATA_EXPONENTS, 2 * i + 1, b, s->k * s->n);
     hx_report report, unused;
-    run(card, s, a, b, c, 0.0f, &report);
-    run(cpu, s, a, b, want, 0.0f, &unused);
+    multiply(card, s, a, b, c, 0.0f, &report);
+    multiply(cpu, s, a, b, want, 0.0f, &unused);
     CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card did %g of it", s->m, s->n, s->k, report.gpu_share);
     CHECK(memcmp(c, want, s->m * s->n * sizeof *c) == 0, "%zu x %zu x %zu: bits", s->m, s->n, s->k);
-    stays(card, cpu, s, a, b, want);
+    result_stays_on_card(card, cpu, s, a, b, want);
     free(a);
     free(b);
     free(c);

@@ -51,7 +51,8 @@ static bool emulated(const device *d, const hx__kernel_row *row) {
   return (wanted & d->sub_groups) != wanted || (row->family & (HX__FAMILY_AMD_GCN | HX__FAMILY_AMD_RDNA));
 }
 
-static cl_program build(const device *d, const hx__kernel_row *row, hx_op op, hx_type type, hx__arithmetic arithmetic) {
+static cl_program build_row(const device *d, const hx__kernel_row *row, hx_op op, hx_type type,
+                            hx__arithmetic arithmetic) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   char options[1024];
   hx__kernel_row anywhere = *row;
@@ -196,7 +197,7 @@ static bool product_cases(const device *d, cl_program program, const hx__kernel_
 static bool right_somehow(const device *d, const hx__kernel_row *row, hx_op op, hx_type type) {
   for (int a = 0; a < HX__ARITHMETICS; a++) {
     if (row->kind == HX__KERNEL_MATMUL ? a == HX__ARITHMETIC_FMA_ADD : a == HX__ARITHMETIC_SOFT_FMA) continue;
-    cl_program program = build(d, row, op, type, (hx__arithmetic)a);
+    cl_program program = build_row(d, row, op, type, (hx__arithmetic)a);
     if (!program) return false;
     const bool right =
         row->kind == HX__KERNEL_MATMUL ? product_cases(d, program, row) : reduce_cases(d, program, row, op, type);

@@ -52,7 +52,7 @@ static const hx__kernel_row *row_named(const char *name) {
 }
 
 /* Keeps a choice as the tuner does. */
-static void keep(uint32_t order, uint32_t tile_m) {
+static void keep_choice(uint32_t order, uint32_t tile_m) {
   hx_context *const hx = open_here();
   hx__cl_device *const d = device_of(hx);
   hx__cl_tuned tuned[HX__CL_TUNED] = {{.row = row_named(tuned_name), .tile = {tile_m, 64, 16}, .order = order}};
@@ -60,12 +60,12 @@ static void keep(uint32_t order, uint32_t tile_m) {
   CHECK(d && hx__cl_tuned_store(d, tuned), "it is kept");
   hx_close(hx);
 }
-static void keep_good(void) { keep(0, 32); }
-static void keep_odd(void) { keep(0, 33); }   /* no tile */
-static void keep_order(void) { keep(2, 32); } /* the row has one only */
+static void keep_good(void) { keep_choice(0, 32); }
+static void keep_bad_tile(void) { keep_choice(0, 33); } /* no tile */
+static void keep_order(void) { keep_choice(2, 32); }    /* the row has one only */
 
 /* A product by the device, and the row that did it. */
-static void product(bool tuned) {
+static void check_product(bool tuned) {
   static float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE], want[SIDE * SIDE];
   hx_context *const hx = open_here();
   data_fill(HX_F32, DATA_SIGNED, 31, a, SIDE * SIDE);
@@ -85,11 +85,11 @@ static void product(bool tuned) {
   CHECK(same == tuned, "%s, tile %ux%u", p && p->row ? p->row->name : "no row", p ? p->tile_m : 0, p ? p->tile_n : 0);
   hx_close(hx);
 }
-static void product_tuned(void) { product(true); }
-static void product_shipped(void) { product(false); }
+static void product_tuned(void) { check_product(true); }
+static void product_shipped(void) { check_product(false); }
 
 /* Changes one digit of what is kept. */
-static void damage(void) {
+static void damage_kept_choice(void) {
   unsigned changed = 0;
   DIR *const dir = opendir(folder);
   for (struct dirent *e; dir && (e = readdir(dir)) != NULL;) {
@@ -106,14 +106,14 @@ static void damage(void) {
 }
 
 /* All rows whose kernels have orders can be kept at once. */
-static void room(void) {
+static void all_choices_fit(void) {
   size_t count, ordered = 0;
   const hx__kernel_row *const rows = hx__kernel_rows(&count);
   for (size_t i = 0; i < count; i++) ordered += rows[i].shape == HX__SHAPE_TILES;
   CHECK(ordered > 0 && ordered <= HX__CL_TUNED, "%zu rows have orders, %u are kept", ordered, HX__CL_TUNED);
 }
 
-static void step(const char *name, void (*body)(void)) {
+static void run_in_child(const char *name, void (*body)(void)) {
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) {
@@ -133,19 +133,19 @@ int main(int argc, char **argv) {
   const char *const scratch = getenv("TEST_TMPDIR");
   snprintf(folder, sizeof folder, "%s/tune.XXXXXX", scratch ? scratch : "/tmp");
   if (devices && mkdtemp(folder)) {
-    room();
-    step("nothing is kept", product_shipped);
-    step("keep", keep_good);
-    step("it is taken", product_tuned);
-    step("and again, from the cache", product_tuned);
-    damage();
-    step("damaged", product_shipped);
-    step("keep", keep_good);
-    step("it is taken anew", product_tuned);
-    step("keep what cannot be", keep_odd);
-    step("a tile that the row has not", product_shipped);
-    step("keep an order", keep_order);
-    step("an order that the row has not", product_shipped);
+    all_choices_fit();
+    run_in_child("nothing is kept", product_shipped);
+    run_in_child("keep", keep_good);
+    run_in_child("it is taken", product_tuned);
+    run_in_child("and again, from the cache", product_tuned);
+    damage_kept_choice();
+    run_in_child("damaged", product_shipped);
+    run_in_child("keep", keep_good);
+    run_in_child("it is taken anew", product_tuned);
+    run_in_child("keep what cannot be", keep_bad_tile);
+    run_in_child("a tile that the row has not", product_shipped);
+    run_in_child("keep an order", keep_order);
+    run_in_child("an order that the row has not", product_shipped);
   }
   return checks_end("tune_test");
 }

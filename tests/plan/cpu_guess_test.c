@@ -24,7 +24,7 @@ static void multiply(hx_context *hx, uint32_t side, float *memory) {
   CHECK_OK(hx_offload(hx, &t, NULL));
 }
 
-static void calls(void) {
+static void calls_of_a_context(void) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = "cpu,gpu"; /* The discovery has not begun. */
   s.threads = "1";
@@ -42,38 +42,40 @@ static void calls(void) {
   free(memory);
 }
 
-static hx__cpu_time known(const hx__work *w, double ns, uint32_t samples, bool borrowed) {
+static hx__cpu_time time_with_estimate(const hx__work *w, double ns, uint32_t samples, bool borrowed) {
   return hx__cpu_time_of(
       w, 1, &(hx__estimate){.ns_per_unit = ns / (double)w->units, .samples = samples, .borrowed = borrowed});
 }
 
-static hx__cpu_time after(const hx__work *w, double ns, uint32_t samples) { return known(w, ns, samples, false); }
+static hx__cpu_time time_after(const hx__work *w, double ns, uint32_t samples) {
+  return time_with_estimate(w, ns, samples, false);
+}
 
 static void predictions(void) {
   const hx__work product = {.matmul = true, .units = (uint64_t)LARGE * LARGE * LARGE};
   const hx__work tiny = {.matmul = true, .units = (uint64_t)SMALL * SMALL * SMALL};
   const hx__work sum = {.units = 1u << 20};
   const double most = HX__BREAK_EVEN_NS;
-  hx__cpu_time t = after(&product, 9 * most, 1);
+  hx__cpu_time t = time_after(&product, 9 * most, 1);
   CHECK(t.ns < most && t.measure, "one call of nine break-evens: %.0f ns, measured %d", t.ns, t.measure);
-  t = after(&product, 9 * most, 3);
+  t = time_after(&product, 9 * most, 3);
   CHECK(t.ns > most && t.measure, "three such calls: %.0f ns, measured %d", t.ns, t.measure);
-  t = after(&product, 0.9 * most, 3);
+  t = time_after(&product, 0.9 * most, 3);
   CHECK(t.ns < most && !t.measure, "three calls under it: %.0f ns, measured %d", t.ns, t.measure);
-  t = known(&product, 0.9 * most, 10, true);
+  t = time_with_estimate(&product, 0.9 * most, 10, true);
   CHECK(t.ns < most && t.measure, "ten calls of other sizes under it: %.0f ns, measured %d", t.ns, t.measure);
-  t = after(&tiny, 0.05 * most, 0);
+  t = time_after(&tiny, 0.05 * most, 0);
   CHECK(t.ns < most && !t.measure, "a tiny product: %.0f ns, measured %d", t.ns, t.measure);
-  t = after(&tiny, 1.1 * most, 1);
+  t = time_after(&tiny, 1.1 * most, 1);
   CHECK(t.ns < most && t.measure, "a tiny product that took long once: %.0f ns, measured %d", t.ns, t.measure);
-  t = after(&sum, 0.9 * most, 0);
+  t = time_after(&sum, 0.9 * most, 0);
   CHECK(t.ns < most && !t.measure, "a sum that is guessed under it: %.0f ns, measured %d", t.ns, t.measure);
-  t = after(&sum, 1.1 * most, 0);
+  t = time_after(&sum, 1.1 * most, 0);
   CHECK(t.ns > most && t.measure, "a sum that is guessed over it: %.0f ns, measured %d", t.ns, t.measure);
 }
 
 int main(void) {
   predictions();
-  calls();
+  calls_of_a_context();
   return checks_end("cpu_guess_test");
 }

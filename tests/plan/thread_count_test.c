@@ -30,12 +30,12 @@ static unsigned threads_for(const hx__work *w) {
 }
 
 /* As a call that comes long after the one before, and as one that comes at once. */
-static unsigned asleep(const hx__work *w) {
+static unsigned threads_if_asleep(const hx__work *w) {
   hx__sleep_ns(SLEEP_NS);
   return threads_for(w);
 }
 
-static unsigned awake(const hx__work *w) {
+static unsigned threads_if_awake(const hx__work *w) {
   for (;;) {
     const uint64_t from = hx__now_ns();
     threads_for(w);
@@ -44,10 +44,10 @@ static unsigned awake(const hx__work *w) {
   }
 }
 
-static void check(const hx_task *t, unsigned cold, unsigned warm, const char *what, size_t row) {
+static void check_thread_counts(const hx_task *t, unsigned cold, unsigned warm, const char *what, size_t row) {
   hx__work w;
   CHECK(hx__task_check(t, &w) == HX_OK, "%s %zu: %s", what, row, hx_error_detail());
-  const unsigned slept = asleep(&w), woken = awake(&w);
+  const unsigned slept = threads_if_asleep(&w), woken = threads_if_awake(&w);
   CHECK(slept == cold, "%s %zu: %u threads, not %u, if the pool is asleep", what, row, slept, cold);
   CHECK(woken == warm, "%s %zu: %u threads, not %u, if the pool is awake", what, row, woken, warm);
 }
@@ -57,11 +57,11 @@ int main(void) {
   hx_value out;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     const hx_task t = hx_matmul(rows[i].m, rows[i].n, rows[i].k, a, b, c);
-    check(&t, rows[i].asleep, rows[i].awake, "product", i);
+    check_thread_counts(&t, rows[i].asleep, rows[i].awake, "product", i);
   }
   for (size_t i = 0; i < sizeof reductions / sizeof reductions[0]; i++) {
     const hx_task t = hx_reduce(HX_SUM, HX_F32, a, reductions[i].n, &out);
-    check(&t, reductions[i].asleep, reductions[i].awake, "reduction", i);
+    check_thread_counts(&t, reductions[i].asleep, reductions[i].awake, "reduction", i);
   }
   return checks_end("thread_count_test");
 }

@@ -66,7 +66,7 @@ static unsigned workers_of(const hx_report *r) {
 static unsigned count_of(unsigned bits) { return (unsigned)__builtin_popcount(bits); }
 
 /* Bits of the devices that do both kinds of work, once their kernels are there. */
-static unsigned settled(hx_context *hx, unsigned devices, float *c) {
+static unsigned wait_for_devices(hx_context *hx, unsigned devices, float *c) {
   const double give_up = seconds_now() + WAIT_S;
   unsigned both = 0;
   for (bool first = true; first || (count_of(both) < devices && seconds_now() < give_up); first = false) {
@@ -90,7 +90,7 @@ static void all_devices(unsigned least, float *c) {
   s.split = split;
   s.cache_dir = "off";
   hx_context *const hx = open_or_exit(&s);
-  const unsigned worked = settled(hx, least + 3, c); /* the CPU and two simulated ones */
+  const unsigned worked = wait_for_devices(hx, least + 3, c); /* the CPU and two simulated ones */
   CHECK(count_of(worked) >= least + 3, "devices 0x%x worked, not %u of OpenCL", worked, least);
   hx_close(hx);
 }
@@ -115,7 +115,7 @@ static void a_missing_device(const char *split, const char *devices, double shar
 }
 
 /* They are hx's to use. */
-static void schedules(float *c) {
+static void run_schedules(float *c) {
   static const char *const names[] = {"adaptive", "static", "dynamic", "guided"};
   for (size_t s = 0; s < sizeof names / sizeof *names; s++) {
     hx_context *const hx = open_all(names[s], "1", TWO_MORE);
@@ -236,7 +236,7 @@ int main(int argc, char **argv) {
   a_missing_device("0.5:0.5", "cpu,sim", 0.5, c);
   a_missing_device("0.3:0.3", "cpu,sim", 0.3, c);
   a_missing_device("0.5:0.5", "sim", 1.0, c);
-  schedules(c);
+  run_schedules(c);
   free(c);
   many_callers(0.5f);
   many_callers(-1.0f);

@@ -11,18 +11,18 @@
 #include "reference/ref.h"
 
 static uint32_t state = 12345;
-static float value(void) {
+static float random_value(void) {
   state = state * 1664525u + 1013904223u;
   return (float)(int32_t)state * 0x1p-31f;
 }
 
-static void product(hx_context *hx, size_t m, size_t n, size_t k, unsigned trans, unsigned scaled) {
+static void check_product(hx_context *hx, size_t m, size_t n, size_t k, unsigned trans, unsigned scaled) {
   const size_t ldc = n + 3, cells = m * ldc;
   float *const a = malloc(m * k * sizeof *a), *const b = malloc(k * n * sizeof *b);
   float *const c = malloc(cells * sizeof *c), *const want = malloc(cells * sizeof *want);
-  for (size_t i = 0; i < m * k; i++) a[i] = value();
-  for (size_t i = 0; i < k * n; i++) b[i] = value();
-  for (size_t i = 0; i < cells; i++) c[i] = want[i] = value();
+  for (size_t i = 0; i < m * k; i++) a[i] = random_value();
+  for (size_t i = 0; i < k * n; i++) b[i] = random_value();
+  for (size_t i = 0; i < cells; i++) c[i] = want[i] = random_value();
   if (scaled == 3) a[m * k / 2] = NAN, b[k / 3] = INFINITY;
   for (size_t i = 0; scaled == 1 && i < m * k; i++) a[i] = -1e-30f; /* every panel, so every sum, is -0 */
   for (size_t i = 0; scaled == 1 && i < k * n; i++) b[i] = 1e-30f;
@@ -44,7 +44,7 @@ static void product(hx_context *hx, size_t m, size_t n, size_t k, unsigned trans
 static void beyond_the_caches(hx_context *hx) {
   const size_t bytes = hx__topo_get()->l3_bytes < ((size_t)64 << 20) ? hx__topo_get()->l3_bytes : (size_t)64 << 20;
   const size_t side = 120, k = bytes / (2 * side * sizeof(float)) + (size_t)90 * 512 + 5;
-  product(hx, side, side, k, 0, 0);
+  check_product(hx, side, side, k, 0, 0);
 }
 
 /* Beside a device that is as fast: one of the two does all of it, as C is too small to be cut. So long that it has two
@@ -59,7 +59,7 @@ static void beside_a_device(void) {
   CHECK_OK(hx_ready(hx));
   float *const a = malloc((size_t)SIDE * K * sizeof *a), *const b = malloc((size_t)SIDE * K * sizeof *b);
   float c[SIDE * SIDE];
-  for (size_t i = 0; i < (size_t)SIDE * K; i++) a[i] = b[i] = value();
+  for (size_t i = 0; i < (size_t)SIDE * K; i++) a[i] = b[i] = random_value();
   const hx_task task = hx_matmul(SIDE, SIDE, K, a, b, c);
   for (int i = 0; i < CALLS; i++) {
     hx_report report;
@@ -84,7 +84,7 @@ int main(void) {
     for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
       for (unsigned way = 0; way < 16; way++) {
         if (shapes[s][0] == 128 ? way != 2 * t : (way / 4 + way + t) % 2) continue;
-        product(hx, shapes[s][0], shapes[s][1], shapes[s][2], way / 4, way % 4);
+        check_product(hx, shapes[s][0], shapes[s][1], shapes[s][2], way / 4, way % 4);
       }
     }
     if (t == 1) beyond_the_caches(hx);

@@ -62,7 +62,7 @@ static void check_product(hx_context *hx, const float *ma, const float *mb, floa
   CHECK(memcmp(mc, want_c, sizeof want_c) == 0, "the product differs");
 }
 
-static hx_device_info simulated(hx_context *hx) {
+static hx_device_info simulated_device(hx_context *hx) {
   hx_device_info info;
   memset(&info, 0, sizeof info);
   for (size_t i = 1; i < hx_device_count(hx); i++)
@@ -72,7 +72,7 @@ static hx_device_info simulated(hx_context *hx) {
 }
 
 /* An entry that fails at its call number `at`: the work is done, the device is lost, and later calls do without it. */
-static void failing(const char *entry, int at, bool recovers) {
+static void failing_entry(const char *entry, int at, bool recovers) {
   make_data();
   char profile[64];
   snprintf(profile, sizeof profile, "rate=1e9,latency_us=10,fail=%s@%d", entry, at);
@@ -87,7 +87,7 @@ static void failing(const char *entry, int at, bool recovers) {
       check_sum(hx, x, N, 0.5f, &report);
     recovered += report.recovered;
   }
-  hx_device_info info = simulated(hx);
+  hx_device_info info = simulated_device(hx);
   printf("  %s: %u recovered, state %d: %s\n", profile, recovered, info.state, info.why);
   CHECK(!recovers || recovered > 0, "nothing was recovered");
   CHECK(info.state == HX_LOST || (!recovers && info.state == HX_REFUSED), "state %d", info.state);
@@ -100,13 +100,13 @@ static void failing(const char *entry, int at, bool recovers) {
   hx_close(hx);
 }
 
-static void first_enqueue(void) { failing("enqueue", 1, true); }
-static void third_enqueue(void) { failing("enqueue", 3, true); }
-static void second_wait(void) { failing("wait", 2, true); }
-static void first_bind(void) { failing("bind", 1, false); }
-static void third_bind(void) { failing("bind", 3, false); }
-static void first_prepare(void) { failing("prepare", 1, false); }
-static void first_open(void) { failing("open", 1, false); }
+static void first_enqueue(void) { failing_entry("enqueue", 1, true); }
+static void third_enqueue(void) { failing_entry("enqueue", 3, true); }
+static void second_wait(void) { failing_entry("wait", 2, true); }
+static void first_bind(void) { failing_entry("bind", 1, false); }
+static void third_bind(void) { failing_entry("bind", 3, false); }
+static void first_prepare(void) { failing_entry("prepare", 1, false); }
+static void first_open(void) { failing_entry("open", 1, false); }
 
 /* hx_alloc from a device without memory gives plain memory, and the device stays useful. */
 static void first_alloc(void) {
@@ -126,7 +126,7 @@ static void first_alloc(void) {
   hx_close(hx);
 }
 
-static void *map(size_t bytes, const void *content) {
+static void *map_copy(size_t bytes, const void *content) {
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED) exit(1);
   memcpy(p, content, bytes);
@@ -138,12 +138,12 @@ static void unmapped_after_giving_up(void) {
   make_data();
   hx_context *hx = open_sim("rate=1e6,latency_us=300000", "20");
   hx_report report;
-  float *mx = map(sizeof x, x);
+  float *mx = map_copy(sizeof x, x);
   check_sum(hx, mx, N, 0.5f, &report);
   munmap(mx, sizeof x);
   CHECK(report.recovered > 0, "the sum recovered nothing");
   nanosleep(&(struct timespec){1, 500000000}, NULL); /* the late chunk ends */
-  float *ma = map(sizeof a, a), *mb = map(sizeof b, b), *mc = map(sizeof old_c, old_c);
+  float *ma = map_copy(sizeof a, a), *mb = map_copy(sizeof b, b), *mc = map_copy(sizeof old_c, old_c);
   check_product(hx, ma, mb, mc, 0.5f, &report);
   munmap(ma, sizeof a);
   munmap(mb, sizeof b);
@@ -161,7 +161,7 @@ static void late_device_rejoins(void) {
   hx_report report;
   check_sum(hx, x, N, 0.5f, &report);
   CHECK(report.recovered > 0, "nothing was late");
-  CHECK(simulated(hx).state != HX_LOST, "a late device is lost: %s", simulated(hx).why);
+  CHECK(simulated_device(hx).state != HX_LOST, "a late device is lost: %s", simulated_device(hx).why);
   uint64_t units = 0;
   double give_up = seconds_now() + 20;
   while (units == 0 && seconds_now() < give_up) {

@@ -11,13 +11,13 @@ enum { N = 8 << 20, CALLS = 16, MOST_GIVEN_UP = 7 };
 
 static const double believed_ns = 2e5, pause_s = 0.15; /* it takes 0.21 s, and is given up after 0.1 */
 
-static void learn(const hx__rate_key *key, const hx__estimate *prior, double units, uint64_t turn) {
+static void learn_sample(const hx__rate_key *key, const hx__estimate *prior, double units, uint64_t turn) {
   const hx__sample sample = {.units = units, .ns = believed_ns, .turn = turn};
   hx__model_learn(hx__model_of_process(), key, prior, sample, hx__date_s());
 }
 
 /* As after some calls of the device alone, and beside the CPU. */
-static void believe(hx_context *hx, const hx_task *task) {
+static void teach_rates(hx_context *hx, const hx_task *task) {
   hx_device_info info;
   hx__work work;
   CHECK_OK(hx_device(hx, hx_device_count(hx) - 1, &info));
@@ -28,9 +28,9 @@ static void believe(hx_context *hx, const hx_task *task) {
                      beside = hx__key_in_company(&task_key, it, both, 1);
   const hx__rate_key call = hx__key_in_company(&task_key, 0, it, 0);
   for (uint64_t turn = 1; turn <= 20; turn++) {
-    learn(&alone, &hx__prior_device, N, 0);
-    learn(&beside, &hx__prior_device, N, 0);
-    learn(&call, &hx__prior_call, N, turn);
+    learn_sample(&alone, &hx__prior_device, N, 0);
+    learn_sample(&beside, &hx__prior_device, N, 0);
+    learn_sample(&call, &hx__prior_call, N, turn);
   }
 }
 
@@ -48,7 +48,7 @@ int main(void) {
   hx_task by_cpu = hx_reduce(HX_SUM, HX_F32, x, N, &want);
   by_cpu.gpu_share = 0.0f;
   CHECK_OK(hx_offload(hx, &by_cpu, NULL));
-  believe(hx, &task);
+  teach_rates(hx, &task);
   unsigned given_up = 0;
   for (int i = 0; i < CALLS; i++) {
     hx_report report;

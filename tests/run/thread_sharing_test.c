@@ -45,7 +45,7 @@ static float *values(uint64_t seed, size_t n) {
   return x;
 }
 
-static void check(const shape *s, uint64_t seed) {
+static void check_shape(const shape *s, uint64_t seed) {
   static const char *const threads[] = {"2", "3", "5", "16"};
   const size_t count = s->m * s->n, bytes = count * sizeof(float);
   float *const a = values(seed, s->m * s->k), *const b = values(seed + 1, s->k * s->n),
@@ -73,6 +73,6 @@ static void check(const shape *s, uint64_t seed) {
 }
 
 int main(void) {
-  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check(&shapes[i], 3 * i);
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) check_shape(&shapes[i], 3 * i);
   return checks_end("thread_sharing_test");
 }

@@ -31,7 +31,7 @@ static const shape shapes[] = {
 
 static hx_context *hx;
 
-static float *array(const shape *s, size_t count, uint64_t seed) {
+static float *filled_array(const shape *s, size_t count, uint64_t seed) {
   float *const p = s->allocated ? hx_alloc(hx, count * sizeof *p) : malloc(count * sizeof *p);
   if (!p) exit(1);
   data_fill(HX_F32, DATA_SIGNED, seed, p, count);
@@ -50,8 +50,8 @@ static void multiply(const shape *s, uint64_t seed) {
   const size_t a_rows = s->trans_a ? s->k : s->m, a_cols = s->trans_a ? s->m : s->k;
   const size_t b_rows = s->trans_b ? s->n : s->k, b_cols = s->trans_b ? s->k : s->n;
   const size_t lda = a_cols + s->gap, ldb = b_cols + s->gap, ldc = s->n + s->gap;
-  float *const a = array(s, a_rows * lda, seed), *const b = array(s, b_rows * ldb, seed + 1),
-               *const c = array(s, s->m * ldc, seed + 2), *const want = malloc(s->m * ldc * sizeof *want);
+  float *const a = filled_array(s, a_rows * lda, seed), *const b = filled_array(s, b_rows * ldb, seed + 1),
+               *const c = filled_array(s, s->m * ldc, seed + 2), *const want = malloc(s->m * ldc * sizeof *want);
   if (!want) exit(1);
   memcpy(want, c, s->m * ldc * sizeof *want);
   hx_task t = hx_matmul(s->m, s->n, s->k, a, b, want);

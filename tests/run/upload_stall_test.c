@@ -33,7 +33,7 @@ static uint64_t on_device(const hx_report *report) {
   return units;
 }
 
-static void open_it(const char *timeout_ms) {
+static void open_context(const char *timeout_ms) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = "cpu,pocl";
   s.memory = "copy";
@@ -43,7 +43,7 @@ static void open_it(const char *timeout_ms) {
   CHECK_OK(hx_ready(hx));
 }
 
-static void await(double till) {
+static void sleep_until(double till) {
   while (seconds_now() < till) nanosleep(&(struct timespec){0, 50000000}, NULL);
 }
 
@@ -56,17 +56,17 @@ static void stalled_upload(bool product, double stall, const float *a, const flo
   printf("  %s: %.2f s, %u recovered\n", product ? "matmul" : "sum", took, report.recovered);
   CHECK(took < stall, "the call waited for the upload: %.2f s", took);
   CHECK(report.recovered > 0, "nothing was recovered");
-  await(from + stall);
+  sleep_until(from + stall);
   const double back_by = seconds_now() + 30; /* others may have the cores that the device works on */
   do {
-    await(seconds_now() + 0.2);
+    sleep_until(seconds_now() + 0.2);
     CHECK(compute(product, a, b, c, 0.5f, &report) == want, "other bits afterwards");
   } while (on_device(&report) == 0 && seconds_now() < back_by);
   CHECK(on_device(&report) > 0, "the device is not back");
 }
 
 /* C of a product, which stays on the device; c: the same by the CPU. */
-static float *resident(const float *a, const float *b, float *c) {
+static float *resident_product(const float *a, const float *b, float *c) {
   const size_t bytes = (size_t)M * M * sizeof *c;
   float *const kept = hx_alloc(hx, bytes);
   if (!kept) exit(1);
@@ -80,7 +80,7 @@ static float *resident(const float *a, const float *b, float *c) {
 
 static void short_sync(const float *a, const float *b, float *c) {
   const size_t bytes = (size_t)M * M * sizeof *c;
-  float *const kept = resident(a, b, c);
+  float *const kept = resident_product(a, b, c);
   FILE *const arm = fopen(getenv("FAULT_ARM"), "w"); /* from now on calls count */
   if (arm) fclose(arm);
   CHECK_REFUSED(hx_sync(hx, kept, bytes), HX_OUT_OF_MEMORY, "no memory");
@@ -91,14 +91,14 @@ static void short_sync(const float *a, const float *b, float *c) {
 
 static void stalled_sync(double stall, const float *a, const float *b, float *c) {
   const size_t bytes = (size_t)M * M * sizeof *c;
-  float *const kept = resident(a, b, c);
+  float *const kept = resident_product(a, b, c);
   const double from = seconds_now();
   CHECK_REFUSED(hx_sync(hx, kept, bytes), HX_DEVICE_FAILED, "does not answer");
   CHECK_REFUSED(hx_sync(hx, kept, bytes), HX_DEVICE_FAILED, "does not answer");
   const double took = seconds_now() - from;
   printf("  sync: %.2f s\n", took);
   CHECK(took < stall, "hx_sync waited: %.2f s", took);
-  await(from + stall + 0.2);
+  sleep_until(from + stall + 0.2);
   CHECK_OK(hx_sync(hx, kept, bytes));
   CHECK(memcmp(kept, c, bytes) == 0, "C differs");
   hx_free(hx, kept);
@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
   data_fill(HX_F32, DATA_SIGNED, 6, b, N);
   const bool sync = strcmp(argv[1], "sync") == 0, is_short = strcmp(argv[1], "shortage") == 0;
   /* Before hx_sync a product has to be in time, even if other programs use the cores. */
-  open_it(is_short ? "off" : sync ? "1200" : "400");
+  open_context(is_short ? "off" : sync ? "1200" : "400");
   if (is_short)
     short_sync(a, b, c);
   else if (sync)

@@ -27,7 +27,7 @@ void scarce_begin(scarce_kind kind, unsigned long nth, bool for_good) {
 void scarce_end(void) { atomic_store(&counts, false); }
 unsigned long scarce_requests(scarce_kind kind) { return atomic_load(&requests[kind]); }
 
-static bool refused(scarce_kind kind) {
+static bool is_refused(scarce_kind kind) {
   if (!atomic_load(&counts)) return false;
   const unsigned long number = atomic_fetch_add(&requests[kind], 1) + 1;
   return kind == scarce && place && (number == place || (lasting && number > place));
@@ -43,7 +43,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static size_t first_place(const void *p) { return (size_t)(((uintptr_t)p >> 4) * 0x9e3779b97f4a7c15u >> 48); }
 
-static void *keep(void *p, const void *from) {
+static void *record_block(void *p, const void *from) {
   if (!p) return NULL;
   pthread_mutex_lock(&lock);
   size_t at = first_place(p);
@@ -54,7 +54,7 @@ static void *keep(void *p, const void *from) {
 }
 
 /* Blocks that libc made for hx (getline) are not there. */
-static void forget(const void *p) {
+static void forget_block(const void *p) {
   pthread_mutex_lock(&lock);
   for (size_t at = first_place(p); p && blocks[at].p; at = (at + 1) % PLACES)
     if (blocks[at].p == p) {
@@ -80,7 +80,7 @@ size_t scarce_live(scarce_site *sites, size_t most) {
 
 #define FROM __builtin_return_address(0)
 #define REFUSE(kind, error, result) \
-  if (refused(kind)) {              \
+  if (is_refused(kind)) {           \
     errno = (error);                \
     return (result);                \
   }
@@ -104,31 +104,31 @@ int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *)
 
 void *__wrap_malloc(size_t bytes) {
   REFUSE(SCARCE_MEMORY, ENOMEM, NULL);
-  return keep(__real_malloc(bytes), FROM);
+  return record_block(__real_malloc(bytes), FROM);
 }
 void *__wrap_calloc(size_t n, size_t bytes) {
   REFUSE(SCARCE_MEMORY, ENOMEM, NULL);
-  return keep(__real_calloc(n, bytes), FROM);
+  return record_block(__real_calloc(n, bytes), FROM);
 }
 void *__wrap_realloc(void *p, size_t bytes) {
   REFUSE(SCARCE_MEMORY, ENOMEM, NULL);
-  forget(p);
-  return keep(__real_realloc(p, bytes), FROM);
+  forget_block(p);
+  return record_block(__real_realloc(p, bytes), FROM);
 }
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
   REFUSE(SCARCE_MEMORY, ENOMEM, NULL);
-  return keep(__real_aligned_alloc(alignment, bytes), FROM);
+  return record_block(__real_aligned_alloc(alignment, bytes), FROM);
 }
 char *__wrap_strdup(const char *s) {
   REFUSE(SCARCE_MEMORY, ENOMEM, NULL);
-  return keep(__real_strdup(s), FROM);
+  return record_block(__real_strdup(s), FROM);
 }
 char *__wrap_strndup(const char *s, size_t most) {
   REFUSE(SCARCE_MEMORY, ENOMEM, NULL);
-  return keep(__real_strndup(s, most), FROM);
+  return record_block(__real_strndup(s, most), FROM);
 }
 void __wrap_free(void *p) {
-  forget(p);
+  forget_block(p);
   __real_free(p);
 }
 
@@ -155,6 +155,6 @@ ssize_t __wrap___getdelim(char **line, size_t *bytes, int end, FILE *f) {
 }
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg) {
-  if (refused(SCARCE_THREADS)) return EAGAIN;
+  if (is_refused(SCARCE_THREADS)) return EAGAIN;
   return __real_pthread_create(thread, attr, fn, arg);
 }

@@ -7,7 +7,7 @@
 #include "tests/check.h"
 
 /* A CPU of 1 unit a nanosecond and a device of half of that, both well known. */
-static hx__cost_inputs known(void) {
+static hx__cost_inputs known_inputs(void) {
   hx__cost_inputs p = {.units = 6e6, .devices = 1};
   p.cpu_alone = p.cpu_beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 40, .turn = 100};
   p.device[0].alone = p.device[0].beside =
@@ -18,8 +18,8 @@ static hx__cost_inputs known(void) {
 #define BOTH 0.67 /* what both together take for a unit by their rates */
 
 /* The decision after so many calls of both together, which took `factor` times what their rates say. */
-static hx__decision after(double factor, uint32_t samples) {
-  hx__cost_inputs p = known();
+static hx__decision decision_after(double factor, uint32_t samples) {
+  hx__cost_inputs p = known_inputs();
   hx__decision d;
   p.call[1] = (hx__estimate){.ns_per_unit = factor * BOTH, .sigma = 0.2, .samples = samples, .turn = 97};
   p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.1, .samples = 9, .turn = 60};
@@ -27,18 +27,18 @@ static hx__decision after(double factor, uint32_t samples) {
   return d;
 }
 
-static void bad_luck(void) {
-  hx__decision d = after(1.7, 1);
+static void one_bad_call_is_no_proof(void) {
+  hx__decision d = decision_after(1.7, 1);
   CHECK(d.choice == 1, "one bad call: choice %u", d.choice);
-  d = after(1.7, 2);
+  d = decision_after(1.7, 2);
   CHECK(d.choice == 0, "two bad calls: choice %u", d.choice);
-  d = after(1.0, 9);
+  d = decision_after(1.0, 9);
   CHECK(d.best == 1 && d.choice == 1 && d.reason == HX__REASON_BEST, "the better choice: choice %u", d.choice);
 }
 
 /* Devices alone are tried in two calls in a row; what is ten times too slow is not. */
-static void rows(void) {
-  hx__cost_inputs p = known();
+static void device_calls_in_pairs(void) {
+  hx__cost_inputs p = known_inputs();
   hx__decision d;
   p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 99};
   p.call[2] = (hx__estimate){.ns_per_unit = 2.4, .sigma = 0.05, .samples = 9, .turn = 99};
@@ -56,7 +56,7 @@ static void rows(void) {
 
 /* A device a thousand times as slow as the CPU, which seemed faster beside it than alone. */
 static void idle_company(void) {
-  hx__cost_inputs p = known();
+  hx__cost_inputs p = known_inputs();
   hx__decision d;
   p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 1000.0;
   p.cpu_beside.ns_per_unit = 0.92;
@@ -65,19 +65,19 @@ static void idle_company(void) {
   p.call[1] = (hx__estimate){.ns_per_unit = 0.9, .sigma = 0.05, .samples = 9, .turn = 99};
   hx__decide(&p, &d);
   CHECK(d.best == 0 && d.choice != 1, "and such calls were faster: best %u, choice %u", d.best, d.choice);
-  p = known();
+  p = known_inputs();
   p.fetch_ns = 9e6;
   hx__decide(&p, &d);
   CHECK(!d.candidate[1].idle, "fetching, which the CPU alone waits for as well, makes no device idle");
-  p = known();
+  p = known_inputs();
   p.device[0].alone = p.device[0].beside = (hx__estimate){.sigma = 0.7};
   hx__decide(&p, &d);
   CHECK(d.choice == 1 && d.reason == HX__REASON_TRY, "a device of which nothing is known: choice %u", d.choice);
 }
 
 /* Work that the CPU and a device would share badly: they together are no choice, not even to be tried. */
-static void apart(void) {
-  hx__cost_inputs p = known();
+static void work_that_is_not_split(void) {
+  hx__cost_inputs p = known_inputs();
   hx__decision d;
   p.no_split = true;
   p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 1.5;
@@ -123,7 +123,7 @@ static void what_calls_took(void) {
     bool taken;
   } rows[] = {{0.5, 1.3, false}, {0.5, 0.8, true}, {1.3, 0.9, true}, {4.4, 0.9, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.cpu_beside.ns_per_unit = p.device[0].beside.ns_per_unit = 2.0 * rows[i].promised;
     p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.1, .samples = 9, .turn = 99};
@@ -137,7 +137,7 @@ static void what_calls_took(void) {
  */
 static void alone_unknown(void) {
   for (int costs = 0; costs <= 1; costs++) {
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.call[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
     p.cpu_alone.turn = 8;
@@ -153,7 +153,7 @@ static void alone_unknown(void) {
  */
 static void of_another_class(void) {
   for (int other = 0; other <= 1; other++) {
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.call[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
     p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 8};
@@ -173,7 +173,7 @@ static void still_none(void) {
     bool checked;
   } rows[] = {{2, 9, true}, {2, 8, false}, {3, 33, true}, {3, 32, false}, {40, 65, true}, {40, 64, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.cpu_alone.turn = 100;
     p.call[1] = (hx__estimate){
@@ -186,13 +186,13 @@ static void still_none(void) {
 }
 
 /* What was the best choice three calls ago is checked soon, what was it long ago is not. */
-static void was_best(void) {
+static void former_best_is_checked(void) {
   static const struct {
     uint64_t best_turn;
     bool checked;
   } rows[] = {{197, true}, {100, false}, {0, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 202};
     p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 199};
@@ -205,13 +205,13 @@ static void was_best(void) {
 }
 
 /* Devices without the CPU have to bring more than what is not known of them. */
-static void by_a_hair(void) {
+static void devices_alone_need_a_margin(void) {
   static const struct {
     double took;
     unsigned best;
   } rows[] = {{0.78, 1}, {0.70, 2}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 99};
     p.call[2] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
@@ -231,7 +231,7 @@ static void behind_a_ring(void) {
   } rows[] = {{true, false, 0, 10.0, true}, {true, true, 9, 10.0, true},    {true, false, 9, 10.0, false},
               {true, false, 0, 1.0, false}, {false, false, 0, 10.0, false}, {false, true, 9, 10.0, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     p.device[0].by_ring = rows[i].by_ring;
     p.device[0].beside.borrowed = rows[i].borrowed;
     p.device[0].beside.samples = rows[i].samples;
@@ -240,7 +240,7 @@ static void behind_a_ring(void) {
     CHECK(rows[i].trial ? part > 0.0 && part < 0.01 : part == 1.0, "row %zu: %g of the units", i, part);
   }
   for (int ring = 0; ring <= 1; ring++) {
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.units = 1e8; /* latencies do not count */
     p.device[0].by_ring = ring;
@@ -255,7 +255,7 @@ static void behind_a_ring(void) {
  * what another company or way has, they are. */
 static void after_a_trial(void) {
   for (int borrowed = 0; borrowed <= 1; borrowed++) {
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.units = 1e8;
     p.cpu_alone.turn = 9;
@@ -274,7 +274,7 @@ static void after_a_trial(void) {
 static void before_a_trial(void) {
   for (int row = 0; row < 4; row++) {
     const bool ring = row & 1, cpu_known = row & 2;
-    hx__cost_inputs p = known();
+    hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.units = 1e8;
     p.cpu_alone = p.cpu_beside =
@@ -336,17 +336,17 @@ static void time_of_one(void) {
 }
 
 int main(void) {
-  bad_luck();
-  rows();
+  one_bad_call_is_no_proof();
+  device_calls_in_pairs();
   idle_company();
-  apart();
+  work_that_is_not_split();
   taken_core();
   what_calls_took();
   alone_unknown();
   of_another_class();
   still_none();
-  was_best();
-  by_a_hair();
+  former_best_is_checked();
+  devices_alone_need_a_margin();
   behind_a_ring();
   after_a_trial();
   before_a_trial();

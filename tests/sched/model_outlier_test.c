@@ -5,7 +5,7 @@
 #include "tests/check.h"
 
 /* A spike is passed over, a change is believed at its second or third sign, age makes unsure. */
-static void memory(void) {
+static void spikes_and_changes(void) {
   static hx__model model = HX__MODEL_INIT;
   const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
   for (int i = 0; i < 10; i++)
@@ -95,7 +95,7 @@ static void found_done(void) {
 }
 
 int main(void) {
-  memory();
+  spikes_and_changes();
   steps_of_belief();
   found_done();
   return checks_end("model_outlier_test");

@@ -14,7 +14,7 @@ enum { N = 8 << 20, CALLS = 6 };
 static const char *folder(void) { return getenv("MODEL_TEST_DIR"); }
 
 /* Entries of the process's table. */
-static unsigned known(void) {
+static unsigned known_entries(void) {
   const hx__model *const m = hx__model_of_process();
   unsigned count = 0;
   for (size_t i = 0; i < HX__MODEL_ENTRIES; i++) count += m->entry[i].samples != 0;
@@ -53,7 +53,7 @@ static void call_with(hx_context *hx, float share, int calls) {
   free(x);
 }
 
-static void call(hx_context *hx) { call_with(hx, -1.0f, CALLS); }
+static void call_by_hx(hx_context *hx) { call_with(hx, -1.0f, CALLS); }
 
 /* The only file of the cache here. */
 static void path_of_file(char path[512]) {
@@ -64,20 +64,21 @@ static void path_of_file(char path[512]) {
   if (dir) closedir(dir);
 }
 
-static void learns(void) {
+static void model_is_stored(void) {
   hx_context *const hx = open_here(folder());
-  CHECK(known() == 0, "%u entries from nowhere", known());
-  for (int i = 0; i < 20 && known() < 2; i++) call(hx); /* on a busy machine a device may do all of the first ones */
-  CHECK(known() >= 2, "%u entries learned", known());
+  CHECK(known_entries() == 0, "%u entries from nowhere", known_entries());
+  for (int i = 0; i < 20 && known_entries() < 2; i++)
+    call_by_hx(hx); /* on a busy machine a device may do all of the first ones */
+  CHECK(known_entries() >= 2, "%u entries learned", known_entries());
   hx_close(hx);
   char path[512];
   path_of_file(path);
   CHECK(path[0], "no file in %s", folder());
 }
 
-static void remembers(void) {
+static void model_is_loaded(void) {
   hx_context *const hx = open_here(folder());
-  CHECK(known() >= 2, "%u entries remembered", known());
+  CHECK(known_entries() >= 2, "%u entries remembered", known_entries());
   hx_close(hx);
 }
 
@@ -85,21 +86,21 @@ static void remembers(void) {
 static void learns_without_close(void) {
   static hx_context *hx; /* stays open: it has to be reachable where leaks are looked for */
   hx = open_here(folder());
-  call(hx);
+  call_by_hx(hx);
   char path[512];
   path_of_file(path);
   remove(path);
 }
 
-static void off(void) {
+static void folder_off(void) {
   hx_context *const hx = open_here("off");
-  CHECK(known() == 0, "%u entries although it is off", known());
-  call(hx);
+  CHECK(known_entries() == 0, "%u entries although it is off", known_entries());
+  call_by_hx(hx);
   hx_close(hx);
 }
 
 /* Changes one byte, at each of some places in turn: nothing is taken over, and nothing else happens. */
-static void damaged(void) {
+static void damaged_file(void) {
   char path[512];
   path_of_file(path);
   FILE *const f = fopen(path, "r+b");
@@ -111,25 +112,25 @@ static void damaged(void) {
   fputc(was ^ 0x20, f);
   fclose(f);
   hx_context *const hx = open_here(folder());
-  CHECK(known() == 0, "%u entries of a damaged file", known());
-  call(hx);
+  CHECK(known_entries() == 0, "%u entries of a damaged file", known_entries());
+  call_by_hx(hx);
   hx_close(hx);
 }
 
-static void cut_short(void) {
+static void truncated_file(void) {
   char path[512];
   struct stat s;
   path_of_file(path);
   CHECK(stat(path, &s) == 0 && truncate(path, s.st_size / 2) == 0, "%s cannot be cut", path);
   hx_context *const hx = open_here(folder());
-  CHECK(known() == 0, "%u entries of half a file", known());
-  call(hx);
+  CHECK(known_entries() == 0, "%u entries of half a file", known_entries());
+  call_by_hx(hx);
   hx_close(hx);
 }
 
 /* Calls whose share is a number teach where one device works alone; beside others only what is not known at all, for
  * numeric shares leave one participant alone for a while. */
-static void by_hand(void) {
+static void numeric_shares(void) {
   static const struct {
     const char *sim;
     float share;
@@ -150,16 +151,16 @@ static void by_hand(void) {
 }
 
 int main(int argc, char **argv) {
-  static const scenario table[] = {{"learns", learns},
-                                   {"remembers", remembers},
-                                   {"damaged", damaged},
-                                   {"remembers_again", remembers},
-                                   {"cut_short", cut_short},
-                                   {"remembers_at_last", remembers},
+  static const scenario table[] = {{"model_is_stored", model_is_stored},
+                                   {"model_is_loaded", model_is_loaded},
+                                   {"damaged_file", damaged_file},
+                                   {"model_is_loaded_again", model_is_loaded},
+                                   {"truncated_file", truncated_file},
+                                   {"model_is_loaded_at_last", model_is_loaded},
                                    {"learns_without_close", learns_without_close},
-                                   {"remembers_all_the_same", remembers},
-                                   {"off", off},
-                                   {"by_hand", by_hand}};
+                                   {"model_is_loaded_all_the_same", model_is_loaded},
+                                   {"folder_off", folder_off},
+                                   {"numeric_shares", numeric_shares}};
   char name[] = "/tmp/hx-model-XXXXXX";
   const bool first = !getenv("MODEL_TEST_DIR");
   if (first && (!mkdtemp(name) || setenv("MODEL_TEST_DIR", name, 1) != 0)) return 1;

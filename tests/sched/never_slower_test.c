@@ -54,7 +54,7 @@ static double next_gust(const weather *w, double gust, uint64_t *random) {
 }
 
 /* The machine as it is for one call. */
-static sim_machine now(const sim_machine *m, const weather *w, double gust, uint64_t *random) {
+static sim_machine machine_now(const sim_machine *m, const weather *w, double gust, uint64_t *random) {
   sim_machine t = *m;
   t.cpu.rate /= gust * slowdown(w, random);
   t.device[0].rate /= gust * slowdown(w, random);
@@ -73,9 +73,9 @@ static double ratio_of(const sim_machine *m, const weather *w, unsigned seed) {
   double both[CALLS], cpu[CALLS], device[CALLS], gust = 1.0;
   for (unsigned i = 0; i < CALLS; i++) {
     gust = next_gust(w, gust, &random);
-    sim_machine t = now(m, w, gust, &random);
+    sim_machine t = machine_now(m, w, gust, &random);
     both[i] = sim_hx_call(&hx, &t, SLICES, &guess, &random, NULL);
-    t = now(m, w, gust, &random);
+    t = machine_now(m, w, gust, &random);
     cpu[i] = SLICES / t.cpu.rate;
     device[i] = LATENCY_NS + SLICES / t.device[0].rate;
   }

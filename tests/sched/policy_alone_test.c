@@ -7,7 +7,7 @@
 #include "tests/check.h"
 #include "sim/sim.h"
 
-static double wide(uint64_t *random, double least, double most) {
+static double random_over_decades(uint64_t *random, double least, double most) {
   return exp(log(least) + sim_uniform(random) * (log(most) - log(least)));
 }
 
@@ -31,12 +31,13 @@ int main(void) {
   unsigned few, many;
   double worst = 0.0;
   for (int i = 0; i < 30000; i++) {
-    hx__view v = {.total = 1 + (size_t)wide(&random, 1.0, 1e6), .grain = 1 + (size_t)wide(&random, 1.0, 300.0)};
+    hx__view v = {.total = 1 + (size_t)random_over_decades(&random, 1.0, 1e6),
+                  .grain = 1 + (size_t)random_over_decades(&random, 1.0, 300.0)};
     v.left = v.total;
-    v.most = v.grain + v.total / 50 + (size_t)wide(&random, 1.0, 1e6);
-    v.rate = wide(&random, 1e-6, 1.0);
-    v.launch_ns = wide(&random, 1e3, 1e6);
-    const double store = wide(&random, 1e-3, 1e5);
+    v.most = v.grain + v.total / 50 + (size_t)random_over_decades(&random, 1.0, 1e6);
+    v.rate = random_over_decades(&random, 1e-6, 1.0);
+    v.launch_ns = random_over_decades(&random, 1e3, 1e6);
+    const double store = random_over_decades(&random, 1e-3, 1e5);
     const double with = alone_ns(v, store, true, &many), without = alone_ns(v, store, false, &few);
     worst = fmax(worst, (with - without) / without);
   }

@@ -20,7 +20,7 @@ typedef struct cell {
   unsigned count;
 } cell;
 
-static void add(cell *c, double eta) {
+static void add_efficiency(cell *c, double eta) {
   if (c->count == 0 || eta < c->worst) c->worst = eta;
   c->sum += eta;
   c->count++;
@@ -46,13 +46,13 @@ static void run_cell(const sim_machine *m, double ns, const double floor_of[SIM_
   const sim_guess guess = sim_guess_of(m, 1.0);
   for (unsigned b = 0; b < SIM_BELIEFS; b++) {
     const double eta = mean_eta(m, slices, oracle, (sim_belief)b, SEEDS);
-    add(&beliefs[b], eta < floor_of[b] ? mean_eta(m, slices, oracle, (sim_belief)b, MORE_SEEDS) : eta);
+    add_efficiency(&beliefs[b], eta < floor_of[b] ? mean_eta(m, slices, oracle, (sim_belief)b, MORE_SEEDS) : eta);
   }
   for (unsigned p = 0; peers && p < sim_peer_count; p++) {
     double sum = 0.0;
     uint64_t random = 77;
     for (unsigned i = 0; i < SEEDS; i++) sum += oracle / sim_peers[p].call(m, slices, guess.rate, &random);
-    add(&peers[p], sum / SEEDS);
+    add_efficiency(&peers[p], sum / SEEDS);
   }
 }
 
@@ -64,7 +64,7 @@ static void check_scenario(const sim_scenario *s, unsigned task, sim_belief b, c
         c->worst);
 }
 
-static void join(cell *to, const cell *c) {
+static void add_cell(cell *to, const cell *c) {
   if (to->count == 0 || c->worst < to->worst) to->worst = c->worst;
   to->sum += c->sum;
   to->count += c->count;
@@ -91,7 +91,7 @@ static void matrix(bool table) {
       for (unsigned p = 0; table && p < sim_peer_count; p++) print_cells(sim_peers[p].name, &peers[p]);
       if (table) printf("\n");
       for (unsigned b = 0; b < SIM_BELIEFS; b++) {
-        join(&all[t][b], &beliefs[b]);
+        add_cell(&all[t][b], &beliefs[b]);
         if (t) check_scenario(&sim_scenarios[s], t, (sim_belief)b, &beliefs[b]);
       }
     }
@@ -110,34 +110,38 @@ static void matrix(bool table) {
   }
 }
 
-static double wide(uint64_t *random, double least, double most) {
+static double random_over_decades(uint64_t *random, double least, double most) {
   return exp(log(least) + sim_uniform(random) * (log(most) - log(least)));
 }
 
 /* Numbers that no caller should ever pass. */
-static double odd(uint64_t *random) {
+static double random_odd(uint64_t *random) {
   static const double values[] = {0.0, -1.0, INFINITY, -INFINITY, NAN, 1e300, 1e-300, 5e-324, 1.0};
   return values[(size_t)(sim_uniform(random) * COUNT(values))];
 }
 
 static sim_machine any_machine(uint64_t *random) {
   sim_machine m = {.devices = 1 + (unsigned)(sim_uniform(random) * SIM_DEVICES)};
-  m.cpu = (sim_unit){.rate = wide(random, 1e-6, 1e-2), .threads = 1 + (unsigned)(sim_uniform(random) * 4)};
+  m.cpu =
+      (sim_unit){.rate = random_over_decades(random, 1e-6, 1e-2), .threads = 1 + (unsigned)(sim_uniform(random) * 4)};
   m.cpu.slow = (unsigned)(sim_uniform(random) * m.cpu.threads);
   if (sim_uniform(random) < 0.3) m.cpu.bytes = 1.0, m.dram = m.cpu.rate;
   for (unsigned d = 0; d < m.devices; d++) {
     sim_unit *const u = &m.device[d];
-    *u = (sim_unit){.rate = wide(random, 1e-7, 1e-1), .latency_ns = wide(random, 1.0, 1e6), .bytes = m.cpu.bytes};
-    u->idle_ns = wide(random, 1.0, 1e6);
+    *u = (sim_unit){.rate = random_over_decades(random, 1e-7, 1e-1),
+                    .latency_ns = random_over_decades(random, 1.0, 1e6),
+                    .bytes = m.cpu.bytes};
+    u->idle_ns = random_over_decades(random, 1.0, 1e6);
     u->noise = sim_uniform(random) * 0.5;
     u->grain = 1 + (size_t)(sim_uniform(random) * 20);
-    if (sim_uniform(random) < 0.3) u->elbow = wide(random, 1.0, 100.0);
+    if (sim_uniform(random) < 0.3) u->elbow = random_over_decades(random, 1.0, 100.0);
     if (sim_uniform(random) < 0.3) u->fail_at = 1 + (unsigned)(sim_uniform(random) * 4);
     if (sim_uniform(random) < 0.2) u->hang_at = 1 + (unsigned)(sim_uniform(random) * 4);
     if (sim_uniform(random) < 0.2) u->rate = 0.0;
     if (sim_uniform(random) < 0.3) {
       u->steps = 1;
-      u->step[0] = (sim_step){wide(random, 1e3, 1e8), sim_uniform(random) < 0.3 ? 0.0 : wide(random, 0.01, 10.0)};
+      u->step[0] = (sim_step){random_over_decades(random, 1e3, 1e8),
+                              sim_uniform(random) < 0.3 ? 0.0 : random_over_decades(random, 0.01, 10.0)};
     }
   }
   return m;
@@ -154,10 +158,10 @@ static void exactly_once(unsigned long schedules) {
   for (unsigned long i = 0; i < schedules; i++) {
     const sim_machine m = any_machine(&random);
     const size_t slices = 1 + (size_t)(sim_uniform(&random) * (MOST - 1));
-    sim_guess guess = sim_guess_of(&m, wide(&random, 0.1, 10.0));
+    sim_guess guess = sim_guess_of(&m, random_over_decades(&random, 0.1, 10.0));
     for (unsigned d = 0; d <= m.devices; d++)
-      if (sim_uniform(&random) < 0.1) guess.rate[d < m.devices ? d : SIM_DEVICES] = odd(&random);
-    hx.now_s += (uint64_t)wide(&random, 1.0, 1e5);
+      if (sim_uniform(&random) < 0.1) guess.rate[d < m.devices ? d : SIM_DEVICES] = random_odd(&random);
+    hx.now_s += (uint64_t)random_over_decades(&random, 1.0, 1e5);
     hx.idle = (unsigned)(sim_uniform(&random) * 16.0);
     memset(seen, 0, slices);
     sim_hx_call(&hx, &m, slices, &guess, &random, seen);
@@ -194,7 +198,7 @@ static void in_progress(void) {
 }
 
 /* Crumbs: next to the end of a run a device is not asked for what would bring next to nothing. */
-static void no_crumbs(void) {
+static void no_tiny_last_chunks(void) {
   hx__view v = {.total = 1000000, .grain = 1, .most = 1000000, .rate = 1.0, .sigma = 0.1, .launch_ns = 1.0};
   v.ready_ns = 900.0;
   v.launches = 3;
@@ -206,26 +210,29 @@ static void no_crumbs(void) {
   CHECK(hx__policy_adaptive(&v) > 8000, "none that ends it 9.5 us sooner");
 }
 
-static double any(uint64_t *random) { return sim_uniform(random) < 0.3 ? odd(random) : wide(random, 1e-9, 1e9); }
+static double random_any(uint64_t *random) {
+  return sim_uniform(random) < 0.3 ? random_odd(random) : random_over_decades(random, 1e-9, 1e9);
+}
 
 /* Pure functions on any numbers: what they return can be used. */
 static void any_numbers(void) {
   uint64_t random = 5;
   for (int i = 0; i < 300000; i++) {
-    hx__view v = {.total = 1 + (size_t)wide(&random, 1.0, 1e9), .grain = 1 + (size_t)wide(&random, 1.0, 1e4)};
+    hx__view v = {.total = 1 + (size_t)random_over_decades(&random, 1.0, 1e9),
+                  .grain = 1 + (size_t)random_over_decades(&random, 1.0, 1e4)};
     v.left = (size_t)(sim_uniform(&random) * (double)v.total);
-    v.most = 1 + (size_t)wide(&random, 1.0, 1e9);
-    v.rate = any(&random);
-    v.sigma = any(&random);
-    v.in_flight = any(&random);
-    v.ready_ns = any(&random);
-    v.launch_ns = any(&random);
-    v.store_ns = any(&random);
+    v.most = 1 + (size_t)random_over_decades(&random, 1.0, 1e9);
+    v.rate = random_any(&random);
+    v.sigma = random_any(&random);
+    v.in_flight = random_any(&random);
+    v.ready_ns = random_any(&random);
+    v.launch_ns = random_any(&random);
+    v.store_ns = random_any(&random);
     v.others = (unsigned)(sim_uniform(&random) * HX_MAX_DEVICES);
-    for (unsigned p = 0; p < v.others; p++) v.other[p] = (hx__participant){any(&random), any(&random)};
+    for (unsigned p = 0; p < v.others; p++) v.other[p] = (hx__participant){random_any(&random), random_any(&random)};
     const size_t n = hx__policy_adaptive(&v);
     CHECK(n <= v.left && n <= v.most, "a chunk of %zu of %zu", n, v.left);
-    hx__cpu_chunk_view g = {.left = v.left, .grain = v.grain, .least = 1, .most = v.most, .rate = any(&random)};
+    hx__cpu_chunk_view g = {.left = v.left, .grain = v.grain, .least = 1, .most = v.most, .rate = random_any(&random)};
     g.threads = (unsigned)(sim_uniform(&random) * 64);
     g.others = v.others < HX_MAX_DEVICES ? v.others : HX_MAX_DEVICES;
     memcpy(g.other, v.other, g.others * sizeof *g.other);
@@ -240,14 +247,18 @@ static void any_numbers(void) {
 }
 
 /* No chunk is expected to take longer than 100 ms, and a device that is done gets no more. */
-static void bounds(void) {
+static void chunks_are_bounded(void) {
   uint64_t random = 6;
   for (int i = 0; i < 100000; i++) {
-    hx__view v = {.total = 1u << 30, .left = 1u << 30, .most = SIZE_MAX, .grain = 1, .rate = wide(&random, 1e-4, 1e2)};
+    hx__view v = {.total = 1u << 30,
+                  .left = 1u << 30,
+                  .most = SIZE_MAX,
+                  .grain = 1,
+                  .rate = random_over_decades(&random, 1e-4, 1e2)};
     v.sigma = sim_uniform(&random);
-    v.ready_ns = v.launch_ns = wide(&random, 1.0, 1e7);
+    v.ready_ns = v.launch_ns = random_over_decades(&random, 1.0, 1e7);
     v.others = 1;
-    v.other[0] = (hx__participant){wide(&random, 1e-4, 1e2), 0.0};
+    v.other[0] = (hx__participant){random_over_decades(&random, 1e-4, 1e2), 0.0};
     const double n = (double)hx__policy_adaptive(&v);
     CHECK(n <= v.rate * HX__LONGEST_NS + 1.0, "a chunk of %.3f ms", n / v.rate * 1e-6);
     size_t was = SIZE_MAX; /* with less and less left a device that is done is not asked back */
@@ -261,7 +272,7 @@ static void bounds(void) {
 
 /* A device that is slow in its first call after one of the CPU (threads of the pool still spin, buffers are cold)
  * and twice as fast as the CPU in those that follow: one call of it shows nothing, two in a row do. */
-static void wakes_up(void) {
+static void slow_first_call(void) {
   static hx__model model;
   memset(&model, 0, sizeof model);
   pthread_mutex_init(&model.lock, NULL);
@@ -283,7 +294,7 @@ static void wakes_up(void) {
 }
 
 /* A memory that has become wrong heals. corun: what is left of everybody's rate in company; 0: all. */
-static void healing(double from, double to, double corun, unsigned calls, double most) {
+static void wrong_model_heals(double from, double to, double corun, unsigned calls, double most) {
   static hx__model model;
   memset(&model, 0, sizeof model);
   pthread_mutex_init(&model.lock, NULL);
@@ -317,25 +328,27 @@ static void foreign_entries(void) {
     unsigned char *const bytes = (unsigned char *)&e;
     for (size_t b = 0; b < sizeof e; b++) bytes[b] = (unsigned char)(sim_uniform(&random) * 256.0);
     if (i & 1) { /* sense in most places */
-      e.date = (uint64_t)wide(&random, 1.0, 2000.0);
+      e.date = (uint64_t)random_over_decades(&random, 1.0, 2000.0);
       e.samples = 1;
       e.outliers = 0;
       e.log_variance = 0.01;
-      e.watts = i & 2 ? 20.0 : any(&random);
-      e.joules = i & 4 ? 0.0 : any(&random);
-      e.metered_ns = i & 8 ? 1e6 : any(&random);
-      for (unsigned s = 0; s < HX__MODEL_STATES; s++) e.state[s] = any(&random);
-      for (unsigned s = 0; s < HX__MODEL_STATES * HX__MODEL_STATES; s++) (&e.covariance[0][0])[s] = any(&random);
+      e.watts = i & 2 ? 20.0 : random_any(&random);
+      e.joules = i & 4 ? 0.0 : random_any(&random);
+      e.metered_ns = i & 8 ? 1e6 : random_any(&random);
+      for (unsigned s = 0; s < HX__MODEL_STATES; s++) e.state[s] = random_any(&random);
+      for (unsigned s = 0; s < HX__MODEL_STATES * HX__MODEL_STATES; s++) (&e.covariance[0][0])[s] = random_any(&random);
     }
     if (!hx__model_merge(&model, &e, 1000)) continue;
     taken++;
     const hx__estimate got = hx__model_estimate_exact(&model, &e.key, 1000);
     CHECK(got.ns_per_unit > 0.0 && isfinite(got.ns_per_unit) && isfinite(got.sigma) && got.latency_ns >= 0.0,
           "an entry gives %g ns a unit, sigma %g", got.ns_per_unit, got.sigma);
-    hx__model_learn(&model, &e.key, &hx__prior_device,
-                    (hx__sample){.units = wide(&random, 1.0, 1e9), .ns = wide(&random, 1.0, 1e9)}, 1000);
+    hx__model_learn(
+        &model, &e.key, &hx__prior_device,
+        (hx__sample){.units = random_over_decades(&random, 1.0, 1e9), .ns = random_over_decades(&random, 1.0, 1e9)},
+        1000);
     const hx__estimate then = hx__model_estimate_exact(&model, &e.key, 1000);
-    hx__model_learn_power(&model, &e.key, any(&random), any(&random));
+    hx__model_learn_power(&model, &e.key, random_any(&random), random_any(&random));
     const double watts = hx__model_estimate_exact(&model, &e.key, 1000).watts;
     CHECK(then.ns_per_unit > 0.0 && isfinite(then.ns_per_unit) && isfinite(then.sigma) && watts >= 0.0 && watts < 1e7,
           "then %g, sigma %g, %g W", then.ns_per_unit, then.sigma, watts);
@@ -364,15 +377,15 @@ int main(int argc, char **argv) {
   not_ended();
   foreign_entries();
   in_progress();
-  no_crumbs();
+  no_tiny_last_chunks();
   any_numbers();
-  bounds();
+  chunks_are_bounded();
   exactly_once(schedules);
-  wakes_up();
-  healing(1.5, 0.15, 0.0, 40, 1.6);
-  healing(0.02, 3.0, 0.0, 2000, 1.60);
-  healing(3.0, 6.0, 0.0, 40, 1.10);
-  healing(6.0, 0.02, 0.5, 100, 2.5); /* it works alone, and its chunks are given up */
+  slow_first_call();
+  wrong_model_heals(1.5, 0.15, 0.0, 40, 1.6);
+  wrong_model_heals(0.02, 3.0, 0.0, 2000, 1.60);
+  wrong_model_heals(3.0, 6.0, 0.0, 40, 1.10);
+  wrong_model_heals(6.0, 0.02, 0.5, 100, 2.5); /* it works alone, and its chunks are given up */
   matrix(table);
   return checks_end("sim_test");
 }

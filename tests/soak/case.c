@@ -35,7 +35,7 @@ static product products[PRODUCTS];
 
 uint64_t soak_random(uint64_t *state, uint64_t below) { return data_u64(0x736f616b, (*state)++) % below; }
 
-static void *get(size_t bytes) {
+static void *allocate_or_abort(size_t bytes) {
   void *const p = malloc(bytes ? bytes : 1);
   if (!p) abort();
   return p;
@@ -45,7 +45,7 @@ static void make_set(set *s, size_t n, uint64_t seed) {
   static const data_kind kKinds[] = {DATA_SIGNED, DATA_EXPONENTS, DATA_DENORMALS, DATA_CANCEL, DATA_NAN, DATA_INF};
   s->n = n;
   for (hx_type t = HX_F32; t <= HX_U32; t++) {
-    s->x[t] = get(n * 4), s->y[t] = get(n * 4);
+    s->x[t] = allocate_or_abort(n * 4), s->y[t] = allocate_or_abort(n * 4);
     data_fill(t, kKinds[seed % 6], seed, s->x[t], n);
     data_fill(t, DATA_SIGNED, seed + 1000, s->y[t], n);
     for (hx_op op = HX_SUM; op <= HX_PROD; op++) s->want[op][t] = ref_reduce(op, t, s->x[t], s->y[t], n);
@@ -62,11 +62,11 @@ static void make_product(product *p, uint64_t seed) {
   a->trans_a = soak_random(&r, 2), a->trans_b = soak_random(&r, 2);
   a->alpha = soak_random(&r, 3) ? 1.0f : -0.75f;
   a->beta = soak_random(&r, 2) ? 0.0f : 0.5f;
-  float *const x = get(a->m * a->k * 4), *const y = get(a->k * a->n * 4);
+  float *const x = allocate_or_abort(a->m * a->k * 4), *const y = allocate_or_abort(a->k * a->n * 4);
   data_fill(HX_F32, DATA_SIGNED, seed + 1, x, a->m * a->k);
   data_fill(HX_F32, DATA_SIGNED, seed + 2, y, a->k * a->n);
   a->a = x, a->b = y;
-  p->old = get(a->m * a->n * 4), p->want = get(a->m * a->n * 4);
+  p->old = allocate_or_abort(a->m * a->n * 4), p->want = allocate_or_abort(a->m * a->n * 4);
   data_fill(HX_F32, DATA_SIGNED, seed + 3, p->old, a->m * a->n);
   memcpy(p->want, p->old, a->m * a->n * 4);
   struct hx_matmul_args w = *a;
@@ -80,7 +80,7 @@ void cases_make(uint64_t seed) {
 }
 
 /* A call that has to go well; resident: what exists only on a card may be lost with it. */
-static bool well(hx_status s, const char *what, bool resident) {
+static bool went_well(hx_status s, const char *what, bool resident) {
   if (s == HX_OK) return true;
   if (s == HX_DEVICE_FAILED && resident)
     atomic_fetch_add(&counts.lost_results, 1);
@@ -90,7 +90,7 @@ static bool well(hx_status s, const char *what, bool resident) {
 }
 
 /* What took longer is named: a line a call over SLOW_NS. */
-static void took(int64_t since, const hx_task *t, const char *how) {
+static void note_time(int64_t since, const hx_task *t, const char *how) {
   static const char *const kNames[] = {"?", "reduction", "structure of arrays", "product"};
   const int64_t ns = soak_now_ns() - since;
   if (ns > SLOW_NS)
@@ -101,7 +101,7 @@ static void took(int64_t since, const hx_task *t, const char *how) {
   }
 }
 
-static hx_status run(hx_context *hx, hx_task *t, uint64_t *r) {
+static hx_status run_task(hx_context *hx, hx_task *t, uint64_t *r) {
   static const float kShares[] = {-1, -1, -1, 0, 0.3f, 0.5f, 1};
   hx_report report = {.recovered = 0};
   hx_event *event = NULL;
@@ -115,7 +115,7 @@ static hx_status run(hx_context *hx, hx_task *t, uint64_t *r) {
     if (s == HX_OK && soak_random(r, 2)) hx_done(event);
     if (s == HX_OK) s = hx_wait(event, &report);
   }
-  took(began, t, event ? "hx_wait" : "hx_offload");
+  note_time(began, t, event ? "hx_wait" : "hx_offload");
   atomic_fetch_add(&counts.cases, 1);
   atomic_fetch_add(&counts.recovered, report.recovered);
   return s;
@@ -141,14 +141,14 @@ static block block_make(hx_context *hx, source source, const void *from, size_t 
   if (!b.p) b.p = aligned_alloc(PAGE, b.bytes);
   if (!b.p || b.p == MAP_FAILED) abort();
   memcpy(b.p, from, bytes);
-  if (b.source == REGISTERED && !well(hx_register(hx, b.p, bytes), "hx_register", false)) b.source = MALLOC;
-  if (b.source == READ_MOSTLY) well(hx_advise(hx, b.p, bytes, HX_READ_MOSTLY), "hx_advise", false);
-  if (b.source == RESIDENT) well(hx_advise(hx, b.p, bytes, HX_RESIDENT), "hx_advise", true);
+  if (b.source == REGISTERED && !went_well(hx_register(hx, b.p, bytes), "hx_register", false)) b.source = MALLOC;
+  if (b.source == READ_MOSTLY) went_well(hx_advise(hx, b.p, bytes, HX_READ_MOSTLY), "hx_advise", false);
+  if (b.source == RESIDENT) went_well(hx_advise(hx, b.p, bytes, HX_RESIDENT), "hx_advise", true);
   return b;
 }
 
 static void block_free(hx_context *hx, block b) {
-  if (b.source == REGISTERED) well(hx_unregister(hx, b.p), "hx_unregister", false);
+  if (b.source == REGISTERED) went_well(hx_unregister(hx, b.p), "hx_unregister", false);
   if (b.source >= ALLOC)
     hx_free(hx, b.p);
   else if (b.source == MMAP)
@@ -157,7 +157,7 @@ static void block_free(hx_context *hx, block b) {
     free(b.p);
 }
 
-static void check(hx_op op, hx_type type, size_t n, float share, hx_value got, hx_value want) {
+static void check_result(hx_op op, hx_type type, size_t n, float share, hx_value got, hx_value want) {
   if (got.u64 == want.u64) return;
   atomic_fetch_add(&counts.wrong, 1);
   soak_bad("WRONG op %d type %d n %zu share %g: %llx instead of %llx", (int)op, (int)type, n, (double)share,
@@ -171,11 +171,12 @@ static void reduction(hx_context *hx, uint64_t *r) {
   const block x = block_make(hx, soak_random(r, 2) ? GIVEN : (source)soak_random(r, RESIDENT), s->x[type], s->n * 4);
   hx_value got = {.u64 = 0};
   hx_task t = op == HX_DOT ? hx_dot(type, x.p, s->y[type], s->n, &got) : hx_reduce(op, type, x.p, s->n, &got);
-  if (well(run(hx, &t, r), "reduction", false)) check(op, type, s->n, t.gpu_share, got, s->want[op][type]);
+  if (went_well(run_task(hx, &t, r), "reduction", false))
+    check_result(op, type, s->n, t.gpu_share, got, s->want[op][type]);
   block_free(hx, x);
 }
 
-static void fresh(hx_context *hx, uint64_t *r) {
+static void fresh_reduction(hx_context *hx, uint64_t *r) {
   uint32_t x[FRESH + 1];
   const size_t n = 1 + soak_random(r, FRESH), shift = soak_random(r, 2);
   const hx_op op = (hx_op)(1 + soak_random(r, HX_PROD));
@@ -183,8 +184,8 @@ static void fresh(hx_context *hx, uint64_t *r) {
   data_fill(type, (data_kind)soak_random(r, DATA_KINDS), *r, x + shift, n);
   hx_value got = {.u64 = 0};
   hx_task t = op == HX_DOT ? hx_dot(type, x + shift, x + shift, n, &got) : hx_reduce(op, type, x + shift, n, &got);
-  if (well(run(hx, &t, r), "fresh reduction", false))
-    check(op, type, n, t.gpu_share, got, ref_reduce(op, type, x + shift, x + shift, n));
+  if (went_well(run_task(hx, &t, r), "fresh reduction", false))
+    check_result(op, type, n, t.gpu_share, got, ref_reduce(op, type, x + shift, x + shift, n));
 }
 
 static void fields(hx_context *hx, uint64_t *r) {
@@ -197,8 +198,9 @@ static void fields(hx_context *hx, uint64_t *r) {
     f[i] = (hx_field){(hx_op)(1 + soak_random(r, HX_PROD)), type, s->x[type], s->y[type]};
   }
   hx_task t = hx_reduce_soa(f, count, s->n, got);
-  if (!well(run(hx, &t, r), "structure of arrays", false)) return;
-  for (size_t i = 0; i < count; i++) check(f[i].op, f[i].type, s->n, t.gpu_share, got[i], s->want[f[i].op][f[i].type]);
+  if (!went_well(run_task(hx, &t, r), "structure of arrays", false)) return;
+  for (size_t i = 0; i < count; i++)
+    check_result(f[i].op, f[i].type, s->n, t.gpu_share, got[i], s->want[f[i].op][f[i].type]);
 }
 
 static void one_product(hx_context *hx, uint64_t *r) {
@@ -208,8 +210,8 @@ static void one_product(hx_context *hx, uint64_t *r) {
   const bool resident = c.source == RESIDENT;
   hx_task t = {.kind = HX_MATMUL, .matmul = p->args};
   t.matmul.c = c.p;
-  bool ok = well(run(hx, &t, r), "product", resident);
-  if (ok && resident) ok = well(hx_sync(hx, c.p, bytes), "hx_sync", true);
+  bool ok = went_well(run_task(hx, &t, r), "product", resident);
+  if (ok && resident) ok = went_well(hx_sync(hx, c.p, bytes), "hx_sync", true);
   if (ok && memcmp(c.p, p->want, bytes) != 0) {
     atomic_fetch_add(&counts.wrong, 1);
     soak_bad("WRONG product %zux%zux%zu beta %g share %g source %d", p->args.m, p->args.n, p->args.k,
@@ -223,7 +225,7 @@ void case_run(hx_context *hx, uint64_t *r) {
   if (what < 8)
     reduction(hx, r);
   else if (what < 12)
-    fresh(hx, r);
+    fresh_reduction(hx, r);
   else if (what < 14)
     fields(hx, r);
   else

@@ -72,7 +72,7 @@ static void close_one(hx_context *hx) {
     CHECK(out[i].u64 == 0, "a task that was in flight: %llx", (unsigned long long)out[i].u64);
 }
 
-static void *work(void *p) {
+static void *run_member(void *p) {
   member *const m = p;
   for (int i = 0; m->hx && i < CASES; i++) case_run(m->hx, &m->state);
   for (int i = 0; !m->hx && i < STORMS; i++) {
@@ -83,7 +83,7 @@ static void *work(void *p) {
   return NULL;
 }
 
-static void play(const crowd *c, uint64_t seed) {
+static void run_crowd(const crowd *c, uint64_t seed) {
   hx_context *hx[CONTEXTS];
   member members[CROWD];
   const double from = seconds_now();
@@ -92,7 +92,7 @@ static void play(const crowd *c, uint64_t seed) {
   for (unsigned i = 0; i < c->contexts; i++) hx[i] = open_one(c);
   for (unsigned i = 0; i < CROWD; i++) {
     members[i] = (member){c, i < c->storming ? NULL : hx[i % c->contexts], seed * 1000000 + i * 10000, 0};
-    if (pthread_create(&members[i].thread, NULL, work, &members[i]) != 0) exit(1);
+    if (pthread_create(&members[i].thread, NULL, run_member, &members[i]) != 0) exit(1);
   }
   for (unsigned i = 0; i < CROWD; i++) pthread_join(members[i].thread, NULL);
   for (unsigned i = 0; i < c->contexts; i++) close_one(hx[i]);
@@ -104,7 +104,7 @@ int main(int argc, char **argv) {
   const uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
   printf("crowd_test: seed %llu\n", (unsigned long long)seed);
   cases_make(seed);
-  for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++) play(&crowds[i], seed + i);
+  for (size_t i = 0; i < sizeof crowds / sizeof crowds[0]; i++) run_crowd(&crowds[i], seed + i);
   CHECK(counts.wrong == 0, "%lu wrong results", counts.wrong);
   return checks_end("crowd_test");
 }

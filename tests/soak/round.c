@@ -82,7 +82,7 @@ static void fork_one(hx_context *hx, uint64_t *r) {
   atomic_fetch_add(&counts.forks, 1);
 }
 
-static void *work(void *p) {
+static void *run_member(void *p) {
   member *const m = p;
   crew *const c = m->crew;
   uint64_t *const r = &m->state;
@@ -124,7 +124,7 @@ void round_run(uint64_t *r, double seconds, bool pocl, bool ready) {
   unsigned started = 0;
   for (; started < count; started++) {
     members[started] = (member){.crew = &c, .state = soak_random(r, UINT64_MAX)};
-    if (pthread_create(&members[started].thread, NULL, work, &members[started]) != 0) break;
+    if (pthread_create(&members[started].thread, NULL, run_member, &members[started]) != 0) break;
   }
   for (unsigned i = 0; i < started; i++) pthread_join(members[i].thread, NULL);
   for (unsigned i = 0; i < c.contexts; i++) {

@@ -67,7 +67,7 @@ static void take_sample(double cases) {
 }
 
 /* Least squares over the later three quarters: KB a case. */
-static double slope(void) {
+static double memory_growth(void) {
   const unsigned from = samples / 4;
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
   for (unsigned i = from; i < samples; i++)
@@ -81,12 +81,12 @@ static void print_counts(double seconds) {
       "soak: %.0f s: %lu cases, %lu faults, %lu recovered, %lu wrong, %lu bad, %lu contexts, %lu forks, %lu exits, "
       "slowest %.0f ms, RSS %.0f KB, %+.2f KB per 1000 cases\n",
       seconds, counts.cases + counts.beside, counts.faults, counts.recovered, counts.wrong, counts.bad, counts.contexts,
-      counts.forks, counts.exits, (double)counts.slowest_ns * 1e-6, resident_kb(), slope() * 1000);
+      counts.forks, counts.exits, (double)counts.slowest_ns * 1e-6, resident_kb(), memory_growth() * 1000);
   fflush(stdout);
 }
 
 /* This program again; whether it ended well in time. */
-static bool spawn(const char *role, uint64_t argument, char *answer, size_t bytes) {
+static bool run_self(const char *role, uint64_t argument, char *answer, size_t bytes) {
   int out[2];
   char text[32];
   snprintf(text, sizeof text, "%llu", (unsigned long long)argument);
@@ -116,7 +116,7 @@ static void faulty_process(uint64_t *r) {
   char answer[4096];
   unsigned long c[4] = {0};
   if (!options.fault || !options.pocl) return;
-  if (!spawn("--faulty", soak_random(r, 1u << 30), answer, sizeof answer)) return;
+  if (!run_self("--faulty", soak_random(r, 1u << 30), answer, sizeof answer)) return;
   const char *const line = strstr(answer, "faulty: ");
   if (!line || sscanf(line, "faulty: %lu %lu %lu %lu", &c[0], &c[1], &c[2], &c[3]) != 4) {
     soak_bad("the process with faults does not say what it did: %.300s", answer);
@@ -130,14 +130,14 @@ static void faulty_process(uint64_t *r) {
 
 static void leaving_process(uint64_t *r) {
   char answer[4096];
-  spawn("--leave", soak_random(r, LEAVE_ROADS), answer, sizeof answer);
+  run_self("--leave", soak_random(r, LEAVE_ROADS), answer, sizeof answer);
   atomic_fetch_add(&counts.exits, 1);
 }
 
 static atomic_bool ends;
 
 /* Beside the rounds. */
-static void *processes(void *unused) {
+static void *run_processes(void *unused) {
   (void)unused;
   uint64_t state = options.seed << 40;
   while (!atomic_load(&ends)) {
@@ -148,7 +148,7 @@ static void *processes(void *unused) {
 }
 
 /* Kernels are built before the clock starts: a call with a share waits for them. */
-static void warm(void) {
+static void build_kernels(void) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = "cpu,pocl";
   hx_context *hx = NULL;
@@ -192,7 +192,7 @@ static int faulty_main(uint64_t seed) {
   if (!layer) return fprintf(stderr, "soak: %s is not the fault layer\n", options.fault), 2;
   uint64_t state = seed << 16;
   cases_make(1);
-  if (row->when_ready) warm();
+  if (row->when_ready) build_kernels();
   atomic_store(&layer->armed, 1);
   for (int i = 0; i < 3; i++) round_run(&state, 0.7, true, !row->when_ready);
   printf("faulty: %lu %lu %lu %lu\n", counts.cases, counts.faults + layer->injected, counts.recovered,
@@ -201,21 +201,21 @@ static int faulty_main(uint64_t seed) {
 }
 
 /* Nothing has ended for so long: a call hangs. */
-static void hung(int number) {
+static void on_hang(int number) {
   (void)number;
   static const char kText[] = "soak: HUNG: nothing has ended for minutes\n";
   if (write(1, kText, sizeof kText - 1) < 0) _exit(3);
   abort();
 }
 
-static int soak(void) {
+static int run_soak(void) {
   uint64_t state = options.seed << 32;
   cases_make(options.seed);
-  warm();
+  build_kernels();
   const int64_t began = soak_now_ns();
   double next_line = 60;
   pthread_t beside;
-  const bool has_beside = pthread_create(&beside, NULL, processes, NULL) == 0;
+  const bool has_beside = pthread_create(&beside, NULL, run_processes, NULL) == 0;
   for (unsigned round = 0;; round++) {
     const double seconds = (double)(soak_now_ns() - began) * 1e-9;
     if (seconds >= options.seconds) break;
@@ -227,7 +227,7 @@ static int soak(void) {
   atomic_store(&ends, true);
   if (has_beside) pthread_join(beside, NULL);
   print_counts((double)(soak_now_ns() - began) * 1e-9);
-  const double growth = samples > 4 ? slope() * (sample_at[samples - 1] - sample_at[samples / 4]) : 0;
+  const double growth = samples > 4 ? memory_growth() * (sample_at[samples - 1] - sample_at[samples / 4]) : 0;
   const bool grows = growth > GROWTH_KB;
   if (grows) printf("soak: memory grows by %.0f KB in the later three quarters\n", growth);
   return counts.bad || counts.wrong || grows ? 1 : 0;
@@ -256,9 +256,9 @@ int main(int argc, char **argv) {
       return fprintf(stderr, "soak: unknown argument %s\n", name), 2;
   }
   mallopt(M_ARENA_MAX, 4); /* or what threads of a round leave in arenas of their own is taken for growth */
-  signal(SIGALRM, role ? SIG_DFL : hung);
+  signal(SIGALRM, role ? SIG_DFL : on_hang);
   if (role && strcmp(role, "--faulty") == 0) return faulty_main(faulty);
   if (role) cases_make(1), leave_run((unsigned)leave);
   printf("soak: seed %llu, %.0f s\n", (unsigned long long)options.seed, options.seconds);
-  return soak();
+  return run_soak();
 }

@@ -31,7 +31,7 @@ static const hx_field *many_fields(const void *x) {
   return fields;
 }
 
-static void partials(void) {
+static void huge_reduction(void) {
   const void *const x = address_space(ELEMENTS * 4, PROT_NONE);
   hx_value *const out = address_space(FIELDS * sizeof *out, PROT_READ | PROT_WRITE);
   const hx_field *const fields = x ? many_fields(x) : NULL;
@@ -53,7 +53,7 @@ static void partials(void) {
 }
 
 /* What is counted in 64 bits stays at the most there is. */
-static void units(void) {
+static void units_stay_at_the_maximum(void) {
   const hx__work w = {.slices = ELEMENTS / HX__LEAF, .n = ELEMENTS, .nfields = (size_t)1 << 21, .units = UINT64_MAX};
   const uint64_t most = hx__chunk_units(&w, (hx__chunk){0, w.slices - 1});
   CHECK(most == UINT64_MAX, "a chunk has %llu units", (unsigned long long)most);
@@ -61,7 +61,7 @@ static void units(void) {
 
 int main(void) {
   setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is told before a crash */
-  units();
-  partials();
+  units_stay_at_the_maximum();
+  huge_reduction();
   return checks_end("overflow_test");
 }

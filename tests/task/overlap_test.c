@@ -11,7 +11,7 @@ static float place[CELLS];
 static bool marked[CELLS];
 static unsigned sharing, apart;
 
-static bool by_marks(const hx__matrix *x, const hx__matrix *y) {
+static bool overlap_by_marks(const hx__matrix *x, const hx__matrix *y) {
   bool share = false;
   memset(marked, 0, sizeof marked);
   for (size_t i = 0; i < x->rows; i++)
@@ -22,14 +22,14 @@ static bool by_marks(const hx__matrix *x, const hx__matrix *y) {
 }
 
 static void compare(const hx__matrix *x, const hx__matrix *y) {
-  const bool want = by_marks(x, y);
+  const bool want = overlap_by_marks(x, y);
   *(want ? &sharing : &apart) += 1;
   CHECK(hx__matrices_share(x, y) == want && hx__matrices_share(y, x) == want,
         "%zu x %zu ld %zu and, %td after it, %zu x %zu ld %zu: %s", x->rows, x->cols, x->ld, y->base - x->base, y->rows,
         y->cols, y->ld, want ? "they share" : "they do not");
 }
 
-static void small(void) {
+static void all_small_matrices(void) {
   for (size_t i = 0; i < 3 * 3 * 4 * 3 * 3 * 4; i++) {
     const size_t xc = 1 + i / 3 % 3, yc = 1 + i / 108 % 3;
     const hx__matrix x = {place, 1 + i % 3, xc, xc + i / 9 % 4};
@@ -43,7 +43,7 @@ static void small(void) {
 
 static uint64_t state;
 
-static size_t below(size_t n) {
+static size_t random_below(size_t n) {
   state = state * 6364136223846793005u + 1442695040888963407u;
   return (size_t)((state >> 33) % n);
 }
@@ -53,9 +53,9 @@ static void random_shapes(uint64_t seed) {
   state = seed;
   for (int i = 0; i < 20000; i++) {
     /* narrow rows far apart: most pairs are near misses */
-    const size_t xc = 1 + below(6), yc = 1 + below(6);
-    const hx__matrix x = {place, 1 + below(60), xc, xc + below(90)};
-    const hx__matrix y = {place + below(2000), 1 + below(60), yc, yc + below(90)};
+    const size_t xc = 1 + random_below(6), yc = 1 + random_below(6);
+    const hx__matrix x = {place, 1 + random_below(60), xc, xc + random_below(90)};
+    const hx__matrix y = {place + random_below(2000), 1 + random_below(60), yc, yc + random_below(90)};
     compare(&x, &y);
   }
 }
@@ -75,7 +75,7 @@ static void without_number(void) {
 }
 
 int main(int argc, char **argv) {
-  small();
+  all_small_matrices();
   random_shapes(argc > 1 ? strtoull(argv[1], NULL, 0) : 20261123u);
   printf("%u pairs share, %u do not\n", sharing, apart);
   CHECK(sharing > apart / 10 && apart > sharing / 10, "the shapes are of one kind");

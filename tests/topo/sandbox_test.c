@@ -46,7 +46,7 @@ typedef struct refusal {
   unsigned error;
 } refusal;
 
-static bool refuse(const long *calls, unsigned error) {
+static bool refuse_calls(const long *calls, unsigned error) {
   struct sock_filter filter[2 * MOST + 2];
   unsigned short used = 0;
   filter[used++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
@@ -62,7 +62,7 @@ static bool refuse(const long *calls, unsigned error) {
 /* A context from hx_open to hx_close, without the calls that are refused. */
 static int run_context(const void *arg) {
   const refusal *const r = arg;
-  if (!refuse(r->calls, r->error)) return CHILD_VOID;
+  if (!refuse_calls(r->calls, r->error)) return CHILD_VOID;
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = "cpu,sim";
   settings.sim = "rate=1e9";

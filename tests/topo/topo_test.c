@@ -24,7 +24,7 @@ static cpu_set_t mask_of(pid_t task) {
   return mask;
 }
 
-static cpu_set_t first_of(const cpu_set_t *from) {
+static cpu_set_t first_cpu_of(const cpu_set_t *from) {
   cpu_set_t one;
   CPU_ZERO(&one);
   for (size_t i = 0; i < CPU_SETSIZE; i++)
@@ -35,7 +35,7 @@ static cpu_set_t first_of(const cpu_set_t *from) {
   return one;
 }
 
-static void pin(pid_t task, const cpu_set_t *mask) {
+static void set_affinity(pid_t task, const cpu_set_t *mask) {
   if (sched_setaffinity(task, sizeof *mask, mask) != 0) exit(1);
 }
 
@@ -73,11 +73,11 @@ static void check_plausible(const hx__topo *t, unsigned most_threads) {
   CHECK(memchr(t->cpu_name, '\0', sizeof t->cpu_name), "the name does not end");
 }
 
-static void nothing(void) {}
+static void change_nothing(void) {}
 
 static void pin_to_one(void) {
-  const cpu_set_t all = mask_of(getpid()), one = first_of(&all);
-  pin(0, &one);
+  const cpu_set_t all = mask_of(getpid()), one = first_cpu_of(&all);
+  set_affinity(0, &one);
 }
 
 /* As a program does that pins its workers: its main thread may still run anywhere. */
@@ -101,7 +101,7 @@ static void *pointer_of_thread(void *arg) {
 static void check_this_machine(void) {
   const cpu_set_t all = mask_of(0);
   const unsigned cpus = (unsigned)CPU_COUNT(&all);
-  const hx__topo here = seen_after(nothing), pinned = seen_after(pin_to_one), worker = seen_after(pin_a_worker);
+  const hx__topo here = seen_after(change_nothing), pinned = seen_after(pin_to_one), worker = seen_after(pin_a_worker);
   check_plausible(&here, cpus);
   check_plausible(&pinned, 1);
   CHECK(pinned.cores == 1 && pinned.hardware_threads == 1 && pinned.kinds == 1, "%u cores", pinned.cores);
@@ -136,7 +136,7 @@ static int bound_main(unsigned cores) {
 
 static void check_bound(void) {
   char self[512] = {0}, cores[16];
-  const hx__topo here = seen_after(nothing);
+  const hx__topo here = seen_after(change_nothing);
   if (readlink("/proc/self/exe", self, sizeof self - 1) <= 0) exit(1);
   snprintf(cores, sizeof cores, "%u", here.cores);
   fflush(stdout);
@@ -163,7 +163,7 @@ static void check_once(void) {
   printf("topo_test: read once, by the first of 8 threads, in %.2f ms\n", 1e3 * (seconds_now() - from));
 }
 
-static void object(FILE *f, const char *type, unsigned index, unsigned cpus, const char *more) {
+static void write_object(FILE *f, const char *type, unsigned index, unsigned cpus, const char *more) {
   static unsigned serial;
   fprintf(f,
           "<object type=\"%s\" os_index=\"%u\" cpuset=\"0x%08x\" complete_cpuset=\"0x%08x\" nodeset=\"0x00000001\" "
@@ -172,12 +172,12 @@ static void object(FILE *f, const char *type, unsigned index, unsigned cpus, con
 }
 #define CACHE(size, depth) "cache_size=\"" #size "\" depth=\"" #depth "\" cache_linesize=\"64\" cache_type=\"1\""
 
-static void cores(FILE *f, unsigned first_cpu, unsigned count, unsigned threads, const char *l1) {
+static void write_cores(FILE *f, unsigned first_cpu, unsigned count, unsigned threads, const char *l1) {
   for (unsigned i = 0; i < count; i++) {
     const unsigned cpu = first_cpu + i * threads, mask = ((1u << threads) - 1) << cpu;
-    object(f, "L1Cache", cpu, mask, l1);
-    object(f, "Core", cpu, mask, "");
-    for (unsigned j = 0; j < threads; j++) object(f, "PU", cpu + j, 1u << (cpu + j), ""), fputs("</object>\n", f);
+    write_object(f, "L1Cache", cpu, mask, l1);
+    write_object(f, "Core", cpu, mask, "");
+    for (unsigned j = 0; j < threads; j++) write_object(f, "PU", cpu + j, 1u << (cpu + j), ""), fputs("</object>\n", f);
     fputs("</object></object>\n", f);
   }
 }
@@ -192,19 +192,19 @@ static void hybrid_laptop(void) {
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology "
       "version=\"2.0\">\n",
       f);
-  object(f, "Machine", 0, 0xff, "allowed_cpuset=\"0x000000ff\" allowed_nodeset=\"0x00000001\"");
-  object(f, "Package", 0, 0xff, "");
+  write_object(f, "Machine", 0, 0xff, "allowed_cpuset=\"0x000000ff\" allowed_nodeset=\"0x00000001\"");
+  write_object(f, "Package", 0, 0xff, "");
   fputs("<info name=\"CPUModel\" value=\"Imagined Hybrid\"/>\n", f);
-  object(f, "NUMANode", 0, 0xff, "local_memory=\"17179869184\"");
+  write_object(f, "NUMANode", 0, 0xff, "local_memory=\"17179869184\"");
   fputs("</object>\n", f);
-  object(f, "L3Cache", 0, 0xff, CACHE(12582912, 3));
+  write_object(f, "L3Cache", 0, 0xff, CACHE(12582912, 3));
   for (unsigned i = 0; i < 2; i++) {
-    object(f, "L2Cache", i, 3u << 2 * i, CACHE(1310720, 2));
-    cores(f, 2 * i, 1, 2, CACHE(49152, 1));
+    write_object(f, "L2Cache", i, 3u << 2 * i, CACHE(1310720, 2));
+    write_cores(f, 2 * i, 1, 2, CACHE(49152, 1));
     fputs("</object>\n", f);
   }
-  object(f, "L2Cache", 2, 0xf0, CACHE(2097152, 2));
-  cores(f, 4, 4, 1, CACHE(32768, 1));
+  write_object(f, "L2Cache", 2, 0xf0, CACHE(2097152, 2));
+  write_cores(f, 4, 4, 1, CACHE(32768, 1));
   fputs("</object></object></object></object>\n", f);
   fputs(
       "<cpukind cpuset=\"0x0000000f\" forced_efficiency=\"1\"><info name=\"CoreType\" "
@@ -220,7 +220,7 @@ static void hybrid_laptop(void) {
 }
 
 static void no_such_file(void) { setenv("HWLOC_XMLFILE", "/nowhere/at/all.xml", 1); }
-static void server(void) { setenv("HWLOC_SYNTHETIC", "pack:2 l3:1 l2:48 core:1 pu:2", 1); }
+static void describe_server(void) { setenv("HWLOC_SYNTHETIC", "pack:2 l3:1 l2:48 core:1 pu:2", 1); }
 
 static void check_described(void) {
   const hx__topo h = seen_after(hybrid_laptop);
@@ -231,14 +231,14 @@ static void check_described(void) {
   CHECK(h.l1_bytes == 32768 && h.l2_bytes == 2097152 / 4 && h.l3_bytes == 12582912, "%zu %zu %zu", h.l1_bytes,
         h.l2_bytes, h.l3_bytes);
   CHECK(h.memory_bytes == 17179869184u && strcmp(h.cpu_name, "Imagined Hybrid") == 0, "%s", h.cpu_name);
-  const hx__topo s = seen_after(server);
+  const hx__topo s = seen_after(describe_server);
   CHECK(s.cores == 96 && s.hardware_threads == 192 && s.kinds == 1 && s.kind_cores[0] == 96, "%u cores", s.cores);
   const hx__topo none = seen_after(no_such_file); /* hwloc's own discovery, or what sysconf says */
   check_plausible(&none, CPU_SETSIZE);
 }
 
 /* A file below the false root, its folders made. */
-static void put(const char *root, const char *name, const char *text) {
+static void write_file(const char *root, const char *name, const char *text) {
   char path[512];
   snprintf(path, sizeof path, "%s%s", root, name);
   for (char *p = path + strlen(scratch) + 1; (p = strchr(p, '/')); *p++ = '/') {
@@ -323,9 +323,10 @@ static void check_quota(void) {
   for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
     char root[64];
     snprintf(root, sizeof root, "%s/%zu", scratch, i);
-    if (groups[i].mountinfo) put(root, "/proc/self/mountinfo", groups[i].mountinfo);
-    if (groups[i].cgroup) put(root, "/proc/self/cgroup", groups[i].cgroup);
-    for (size_t j = 0; j < 4 && groups[i].file[j].name; j++) put(root, groups[i].file[j].name, groups[i].file[j].text);
+    if (groups[i].mountinfo) write_file(root, "/proc/self/mountinfo", groups[i].mountinfo);
+    if (groups[i].cgroup) write_file(root, "/proc/self/cgroup", groups[i].cgroup);
+    for (size_t j = 0; j < 4 && groups[i].file[j].name; j++)
+      write_file(root, groups[i].file[j].name, groups[i].file[j].text);
     const double cpus = hx__cgroup_cpus(root);
     CHECK(cpus == groups[i].cpus, "%s: %g", groups[i].what, cpus);
   }
