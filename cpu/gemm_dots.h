@@ -8,8 +8,8 @@
 #include "cpu/cpu.h"
 #include "cpu/gemm_pack.h"
 
-#define GEMM_ROWS ((size_t)4)                         /* rows this path takes */
-#define DOTS_VECTORS ((size_t)(GEMM_VL < 16 ? 4 : 2)) /* at once: 32 columns */
+#define GEMM_ROWS ((size_t)4)                         /* the most rows that are computed here */
+#define DOTS_VECTORS ((size_t)(GEMM_VL < 16 ? 4 : 2)) /* vectors of columns at once: 32 columns */
 #define DOTS_MOST 5                                   /* vectors, or vectors by panels, at once */
 #define DOTS_NEAR ((size_t)1 << 20)                   /* floats of B up to which it may be in a cache near the core, */
 #define DOTS_FAR \

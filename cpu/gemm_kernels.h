@@ -55,7 +55,7 @@ static size_t gemm_scratch_bytes(hx__gemm_blocking blocking, size_t m, size_t n,
 /* Where the sums of a block are until the last panel, and how they are then stored in C. */
 typedef struct gemm_target {
   float *sums, *buffer; /* buffer: one panel, and C must be read: for the sums of a tile, GEMM_NR wide */
-  size_t lds;           /* of either */
+  size_t lds;           /* the leading dimension of either one */
   float *c;
   size_t ldc;
   float alpha, beta;

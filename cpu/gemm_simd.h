@@ -64,7 +64,8 @@ GEMM_INLINE vf vf_canonical(vf x) { /* NaN to the one NaN of the arithmetic */
   const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32((int)HX__CANONICAL_NAN));
   return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
 }
-/* Half a register. Its products take half the time on cores that run 512 bits as two halves, and no more on others. */
+/* Half a register. Its products take half the time on cores that run 512 bits as two halves, and the same time on
+ * others. */
 #define GEMM_HALVES 1
 typedef __m256 vh;
 typedef __mmask8 vh_mask;
@@ -122,7 +123,7 @@ typedef int64_t vd_bits __attribute__((vector_size(16)));
 
 /* Two elements of fma(a, b, c), exact: the product of two floats is exact in double; sum and error by TwoSum; the sum
  * is moved to the odd neighbour on the error's side, after which rounding to float is the only rounding. With an
- * infinity or NaN the error is NaN, neither over nor under 0, and the sum stands. */
+ * infinity or NaN the error is NaN, neither over nor under 0, and the sum is left as it is. */
 GEMM_INLINE vd vd_fma_odd(vd a, vd b, vd c) {
   const vd product = a * b, sum = product + c;
   const vd c_part = sum - product, error = (product - (sum - c_part)) + (c - c_part);

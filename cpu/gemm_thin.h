@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Thin products: C is narrow, or small with a long k, so that packing a large operand costs more than it gains. The
- * elements of one operand fill vectors (it is contiguous across its rows along k), and those of the other are broadcast
- * with any strides. So a large operand can be read in place in either role, and only the small one is packed. Computing
- * C or its transpose decides which operand has which role. */
+ * elements of one operand fill vectors (its elements with the same k are contiguous), and those of the other are
+ * broadcast with any strides. So a large operand can be read in place in either role, and only the small one is packed.
+ * Computing C or its transpose decides which operand has which role. */
 #ifndef HX_CPU_GEMM_THIN_H
 #define HX_CPU_GEMM_THIN_H
 
@@ -28,7 +28,7 @@ typedef struct thin {
   size_t lds, i0, j0;
 } thin;
 
-GEMM_INLINE bool thin_beside(const thin *t) { return t->beta != 0 || t->c_cs != 1; } /* sums not in C */
+GEMM_INLINE bool thin_beside(const thin *t) { return t->beta != 0 || t->c_cs != 1; } /* the sums are not in C */
 
 static size_t thin_sums(size_t m, size_t n) {
   return least(round_up(least(m, THIN_SUMS), GEMM_NR) * round_up(least(n, THIN_SUMS), GEMM_NR), THIN_SUMS);

@@ -9,9 +9,9 @@
 #include "cpu/gemm_simd.h"
 
 /* GEMM_MR rows and GEMM_NV vectors of columns: accumulators, a row of B and a broadcast of A fill the register file.
- * Operands that are read in place can be cut into other tiles. GEMM_FREE_MR: with fewer rows the next tile begins while
- * the sums of the last are stored, as registers are left to rename. GEMM_WIDE_MR x GEMM_WIDE_NV: where an odd number of
- * vectors would leave a tile of one vector, which loads as much as it multiplies. */
+ * Operands that are read in place can be cut into other tiles. GEMM_FREE_MR: a tile with fewer rows leaves registers
+ * for renaming, so the next tile begins while its sums are stored. GEMM_WIDE_MR x GEMM_WIDE_NV: the tile if an odd
+ * number of vectors would leave a tile of one vector, which loads as much as it multiplies. */
 #if HX__V_REGS == 32 && HX__V_BYTES == 64
 #define GEMM_MR ((size_t)14)
 #define GEMM_NV ((size_t)2)

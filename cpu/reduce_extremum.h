@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The keys (base/slot.h) of min, max, argmin and argmax. Floats are compared by their bits as integers. As unsigned
- * numbers all negative floats lie above all others and grow towards minus infinity, with the NaNs of a sign beyond its
- * infinity. So the largest unsigned number (high) is the minimum if there is a negative float, and shows negative
- * NaNs; the largest signed number (top) is the maximum if there is a non-negative float, and shows positive NaNs; the
- * smallest unsigned number (low) is the minimum if no float is negative, and the maximum if all are. */
+ * numbers all negative floats are greater than all others and grow towards minus infinity; the NaNs of a sign come
+ * after its infinity. So the largest unsigned number (high) is the minimum if there is a negative float, and shows
+ * negative NaNs; the largest signed number (top) is the maximum if there is a non-negative float, and shows positive
+ * NaNs; the smallest unsigned number (low) is the minimum if no float is negative, and the maximum if all are. */
 #ifndef HX_CPU_REDUCE_EXTREMUM_H
 #define HX_CPU_REDUCE_EXTREMUM_H
 
@@ -153,7 +153,7 @@ INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n, 
 }
 #endif
 
-/* Two of the three are enough, if it is known which: *mixed is a guess, by the leaf before. */
+/* Two of high, top and low are enough if it is known which two: *mixed is a guess from the leaf before. */
 INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool distant, bool *mixed) {
 #if !V_INTEGER_BEST
   (void)mixed;

@@ -19,12 +19,12 @@ typedef struct integer_sums {
 
 INLINED void integer_add(integer_sums *s, hx_op op, hx_type type, v_u32 x) {
   ONCE(x);
-  if (op == HX_SUM_ABS && type == HX_I32) x = v_absolute(x); /* of INT32_MIN: 2^31, unsigned */
+  if (op == HX_SUM_ABS && type == HX_I32) x = v_absolute(x); /* INT32_MIN becomes 2^31, unsigned */
   s->whole += x;
   s->upper += op == HX_SUM && type == HX_I32 ? (v_u32)((v_i32)x >> 16) : x >> 16;
 }
 
-/* Elements of an iteration: HX__IN_DRAM asks for as many. */
+/* The elements of an iteration; HX__IN_DRAM prefetches equally many. */
 INLINED size_t integer_step(hx__locality reach) {
   return reach == HX__IN_L2 ? I_LONG_STEP : reach == HX__IN_LLC ? I_STEP : ASK_STEP * ASK_PLACES;
 }

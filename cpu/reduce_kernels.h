@@ -46,7 +46,7 @@
   XX(argmax_i32, HX_ARGMAX, HX_I32) \
   XX(argmax_u32, HX_ARGMAX, HX_U32)
 
-/* A leaf stands apart, so that nothing of the loop over leaves takes registers from it. */
+/* A leaf is a function of its own, so that nothing of the loop over leaves takes registers from it. */
 #define REDUCE_WHOLE_LEAF(name, leaf, op, type, reach)                                           \
   static __attribute__((noinline)) uint64_t name##_##reach(const element *x, const element *y) { \
     (void)y;                                                                                     \
@@ -54,7 +54,7 @@
   }
 #define REDUCE_FUNCTION(name, leaf, op, type)                                                                 \
   static __attribute__((noinline)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {             \
-    (void)y; /* NULL but for a dot product, and what is not used may be loaded all the same */                \
+    (void)y; /* y is NULL except for a dot product, and compilers may load what is not used */                \
     return leaf(op, type, x, (op) == HX_DOT ? y : x, n, HX__IN_L2);                                           \
   }                                                                                                           \
   REDUCE_WHOLE_LEAF(name, leaf, op, type, HX__IN_LLC)                                                         \

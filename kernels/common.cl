@@ -11,7 +11,7 @@
 #define HX_PASTE_(a, b) a##b
 #define HX_PASTE(a, b) HX_PASTE_(a, b) /* HX_PASTE(float, 4): a vector type; an empty width means the scalar */
 
-/* In every kernel that uses sub-groups, for the tests: declarations that emulate them. */
+/* The first line of every kernel that uses sub-groups. The tests define it as declarations that emulate them. */
 #ifndef HX_HOOK
 #define HX_HOOK
 #endif

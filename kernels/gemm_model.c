@@ -10,10 +10,10 @@ const hx__gemm_device hx__gemm_nvidia = {
 #undef DEVICE
 };
 
-#define LOCAL_BYTES ((size_t)227 << 10) /* of a compute unit */
+#define LOCAL_BYTES ((size_t)227 << 10) /* the local memory of a compute unit */
 #define REGISTERS 65536u
 #define REGISTERS_AN_ITEM 128u
-#define PACKED_ROOM 3u /* groups of a unit where `packed` was seen */
+#define PACKED_ROOM 3u /* how many groups a unit had room for when `packed` was measured */
 
 static const hx__gemm_device *const device = &hx__gemm_nvidia;
 

@@ -14,7 +14,7 @@ typedef struct hx__gemm_device {
 
 extern const hx__gemm_device hx__gemm_nvidia;
 
-#define HX__GEMM_JOIN_PANELS 24u /* that a row of HX__SHAPE_SMALL adds in its own launch, at most */
+#define HX__GEMM_JOIN_PANELS 24u /* the most panels that a row of HX__SHAPE_SMALL adds in its own launch */
 
 static inline size_t hx__gemm_ceiling(size_t n, size_t of) { return n / of + (n % of != 0); }
 static inline size_t hx__gemm_greater(size_t a, size_t b) { return a > b ? a : b; }
@@ -23,7 +23,7 @@ static inline size_t hx__gemm_lesser(size_t a, size_t b) { return a < b ? a : b;
 /* Nanoseconds of a plan of a row of HX__SHAPE_TILES or HX__SHAPE_SMALL, without copies of operands. */
 double hx__gemm_tiles_ns(const hx__kernel_row *row, hx__layout layout, const hx__gemm_plan *plan,
                          const hx__gemm_shape *shape, unsigned units);
-/* Of one of HX__SHAPE_FEW_ROWS. turns: tiles and panels that a group does one after the other. */
+/* The same for a row of HX__SHAPE_FEW_ROWS. turns: tiles and panels that a group computes one after the other. */
 double hx__gemm_few_rows_ns(const hx__kernel_row *row, const hx__gemm_plan *plan, const hx__gemm_shape *shape,
                             size_t turns, unsigned units);
 /* The time to copy the operands that the plan copies. */

@@ -7,8 +7,8 @@
 #include "kernels/gemm_model.h"
 
 #define MOST_PARTIALS ((size_t)256 << 20) /* bytes of partial sums that are joined later */
-#define NARROW 32u                        /* rows or columns of C: tiles are few */
-#define FEW_ROWS_GROUPS 2u                /* a compute unit has registers for, with B [k][column] */
+#define NARROW 32u                        /* a C of so few rows or columns has few tiles */
+#define FEW_ROWS_GROUPS 2u                /* groups for which a compute unit has registers, with B [k][column] */
 #define FEW_ROWS_STRIDE ((size_t)1 << 30)
 #define FEW_ROWS_PARTIALS ((size_t)64 << 20) /* elements */
 

@@ -17,7 +17,7 @@ typedef struct hx__gemm_shape {
   hx__gemm_operand a, b;
 } hx__gemm_shape;
 
-#define HX__JOIN_TICKETS 32768u /* that one launch takes, at most: a tile's or a panel's (kernels.h) */
+#define HX__JOIN_TICKETS 32768u /* the most tickets of one launch: one for each tile or panel (kernels.h) */
 
 /* The layout of operands that are read in place: the kernels' argument `layout`, whose bits matmul_place.cl knows by
  * number. */
@@ -30,13 +30,14 @@ enum {
 };
 
 typedef struct hx__gemm_plan {
-  bool transposed;     /* the product of the transposes: A is op(B) transposed, m is n, and t is written transposed */
-  bool copy_a, copy_b; /* of the product as launched: to rows of pitch_a, pitch_b elements, lines_a of them */
+  bool transposed; /* the product of the transposes: A is op(B) transposed, m is n, and t is written transposed */
+  bool copy_a,
+      copy_b; /* of the launched product: to rows of pitch_a, pitch_b elements; lines_a: rows of the copy of A */
   size_t pitch_a, lines_a, pitch_b;
   uint32_t layout; /* rows in place: HX__A_BY_K and so on */
   bool joins;      /* The product's own launch adds panels: rows in place, and row->chains. */
-  /* Tiles from full_tiles on are cut into panels, row->slices of them a group. HX__SHAPE_FEW_ROWS: tiles that a group
-   * does one after the other are full_tiles apart. */
+  /* Tiles from full_tiles on are cut into panels; a group computes row->slices of them. HX__SHAPE_FEW_ROWS: tiles that
+   * a group computes one after the other are full_tiles apart. */
   size_t tiles, full_tiles, panels;
   size_t groups;
   size_t partials; /* elements of partial sums that are joined later */

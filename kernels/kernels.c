@@ -79,7 +79,7 @@ const hx__kernel_row *hx__kernel_rows(size_t *count) {
   return rows;
 }
 
-/* Those of a row of a set. */
+/* The -D options that only rows of a set have. */
 static int set_options(char *text, size_t bytes, const hx__kernel_row *row) {
   static const char *const shapes[] = {[HX__SHAPE_ALONE] = "",
                                        [HX__SHAPE_TILES] = "-DHX_SHAPE_TILES=1",

@@ -54,17 +54,17 @@
  *             global float *partials, [uint layout,] uint join, global uint *tickets)
  *     t(i,j) is at t[i*ldt + j], or with `transposed` at t[j*ldt + i].
  *     Tiles are counted along the rows of C. Tiles before full_tiles are computed by a group each, over all of k; the
- *     panels of the others are spread over groups, row.slices panels a group, and their sums go to partials.
+ *     panels of the others are spread over groups, row.slices panels for each, and their sums go to partials.
  *     row.slices > 1: full tiles only if k has no more panels than that. join != 0, if row.chains: the launch adds
  *     those panels itself. tickets has a counter for each panel of those tiles; all are 0 before the launch and after
  *     it.
  *     HX__SHAPE_TILES: no `layout`. An operand laid out [k][line] has its lines at multiples of 16 bytes if row.width
  *     == 4, anywhere if it is 1; one laid out [line][k] at multiples of 16 bytes if row.vec4, else anywhere. A has at
  *     least tile_m rows, B at least tile_n columns, and a multiple of row.width of those laid out [k][line].
- *     HX__SHAPE_SMALL: operands in any layout (HX__A_BY_K and so on), at any address; tickets has a counter a tile.
+ *     HX__SHAPE_SMALL: operands in any layout (HX__A_BY_K and so on), at any address; tickets has one counter per tile.
  *     HX__SHAPE_FEW_ROWS: the same, with m <= tile_m. B laid out [k][column]: group g computes the tiles
  *     g % full_tiles, that plus full_tiles, ... of C, and of k the panels g / full_tiles, that plus
- *     groups / full_tiles, ...; there are several groups a tile only if each has one tile. B laid out [column][k]:
+ *     groups / full_tiles, ...; a tile has several groups only if each group has one tile. B laid out [column][k]:
  *     group g computes panel g % panels of tile g / panels.
  *     Launch: 1-D, local row.local[0].
  *
@@ -163,7 +163,7 @@ typedef struct hx__kernel_row {
   uint32_t tile_m, tile_n, tile_k; /* elements of C of a work-group; tile_k: steps of k at a time, if it does several */
   uint32_t pack;                   /* steps of k that a group packs; 0: operands are not packed */
   bool stacks;                     /* a group may do several tiles, one below another */
-  bool large_grf; /* built with twice the registers a thread, by an option that drivers of other devices refuse */
+  bool large_grf; /* built with twice the registers per thread, by an option that drivers of other devices refuse */
   bool any_tile;  /* HX_TILE may set tile_m, tile_n, tile_k, within what their kernel can do */
 
   /* Rows of a set (table/matmul_nvidia_rows.inc explains them): */

@@ -15,7 +15,8 @@
  *   HX_COLUMNS           HX_SHAPE_PACKED: columns whose sums are in registers at once
  *   HX_SUB_GROUP         default the compiler's choice: the sub-group size that is required */
 
-/* Whether the panel from k0 is the first and the last of its element's sum. A launch may do a part of the panels. */
+/* Whether the panel that begins at k0 is the first, and whether it is the last, of its element's sum. A launch may
+ * compute only some of the panels. */
 #define HX_FIRST (k0 == 0 && !(part & 1))
 #define HX_LAST (k - k0 <= HX_PANEL && !(part & 2))
 

@@ -57,8 +57,8 @@ kernel __attribute__((reqd_work_group_size(HX_COPY_ITEMS, 1, 1))) void hx_matmul
 HX_JOIN_SUM(hx_join_one, float, , 32)
 HX_JOIN_SUM(hx_join_four, float4, 4, 16)
 
-/* Adds the panels of the tiles from `full_tiles` on, four neighbouring elements an item if `vec4`, else one: with few
- * tiles there are too few vectors to have enough loads in flight. */
+/* Adds the panels of the tiles from `full_tiles` on, four neighbouring elements for each item if `vec4`, else one: with
+ * few tiles there are too few vectors to have enough loads in flight. */
 kernel __attribute__((reqd_work_group_size(HX_JOIN_ITEMS, 1, 1))) void hx_matmul_join(
     ulong m, ulong n, ulong k, float alpha, float beta, global float *t, ulong ldt, uint transposed, uint full_tiles,
     global const float *partials, uint tile_m, uint tile_n, uint align, uint vec4) {

@@ -11,8 +11,8 @@
  *   HX_PTX               default 0; 1: inline PTX; 0: plain OpenCL 1.2, for the tests */
 #if HX_SHAPE_TILES && HX_FEW_ROWS
 
-#define HX_FEW_SUMS (HX_TILE_M * HX_TILE_N) /* of a unit */
-#define HX_FEW_JOINS (HX_TILE_M > 4 ? 2048 : 4096) /* sums that are loaded at once when panels are added */
+#define HX_FEW_SUMS (HX_TILE_M * HX_TILE_N) /* the sums of one panel of one tile */
+#define HX_FEW_JOINS (HX_TILE_M > 4 ? 2048 : 4096) /* how many sums are loaded at once when panels are added */
 
 #if HX_PTX
 static void hx_few_move1(uint to, global const float *from, uint some) {
@@ -75,7 +75,7 @@ static void hx_few_join(const hx_units s, uint tile, uint done, const hx_few_tar
   if (id == 0) taken[0] = hx_ticket(tickets + tile, done) + done;
   barrier(CLK_LOCAL_MEM_FENCE);
   const uint panels = taken[0] == s.panels ? s.panels : 0;
-  if (panels && id == 0) tickets[tile] = 0; /* for the next launch */
+  if (panels && id == 0) tickets[tile] = 0; /* as the next launch expects it */
   float sum[HX_TILE_M];
 #pragma unroll
   for (uint r = 0; r < HX_TILE_M; r++) sum[r] = -0.0f; /* changes no sum */

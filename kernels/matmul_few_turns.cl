@@ -116,7 +116,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
           _Pragma("unroll") for (uint r = 0; r < HX_TILE_M; r++)
               pass[(warp + 1) * HX_FEW_SUMS + r * HX_TILE_N] = acc[r];
         })
-    HX_FEW_WARP /* all of the warp have read their part of A */
+    HX_FEW_WARP /* all items of the warp have read their part of A */
     if (last && by > 1) {
 #pragma unroll
       for (uint r = 0; r < HX_TILE_M; r++) HX_FEW_PART(units, tile, panel)[r * HX_TILE_N + lane] = acc[r];

@@ -19,8 +19,8 @@ typedef struct hx_place {
  * that A and B are read from memory once. */
 typedef struct hx_job {
   bool part;
-  uint tile, panel; /* panel: with `part`, of all those tiles */
-  ulong k0, count;  /* of k */
+  uint tile, panel; /* panel: with `part`, counted over all those tiles */
+  ulong k0, count;  /* the first step of k, and how many */
 } hx_job;
 
 static uint hx_tiles(uint tile_m, uint tile_n, ulong m, ulong n) {
@@ -60,7 +60,7 @@ static uint hx_ticket(global uint *ticket, uint add) {
   __asm__ __volatile__("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;" : "=r"(was) : "l"(ticket), "r"(add) : "memory");
   return was;
 }
-#else /* for the tests, on CPU devices */
+#else /* The tests run this on CPU devices. */
 static uint hx_ticket(global uint *ticket, uint add) {
   mem_fence(CLK_GLOBAL_MEM_FENCE);
   return atomic_add(ticket, add);
@@ -72,9 +72,9 @@ static uint hx_ticket(global uint *ticket, uint add) {
 typedef struct hx_target {
   global float *t;
   ulong ldt;
-  ulong line, from;         /* of the tile's first element in t */
+  ulong line, from;         /* where the tile's first element is in t */
   uint line_own, from_own;  /* the first element that this tile stores */
-  uint lines, along;        /* up to where */
+  uint lines, along;        /* where the tile ends */
   float alpha, beta;
 } hx_target;
 

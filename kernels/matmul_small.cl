@@ -21,7 +21,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   local float tiles_a[HX_STAGES * HX_SMALL_A_FLOATS] __attribute__((aligned(16)));
   local float tiles_b[HX_STAGES * HX_SMALL_B_FLOATS] __attribute__((aligned(16)));
   local uint taken[1];
-  local HX_PASTE(float, HX_ITEM_N) sums[HX_ITEM_M * HX_LOCAL0]; /* of an item's panels */
+  local HX_PASTE(float, HX_ITEM_N) sums[HX_ITEM_M * HX_LOCAL0]; /* the sums of an item's earlier panels */
   const uint id = (uint)get_local_id(0), lane = id & 31, warp = id / 32;
   const hx_job job = hx_job_of((uint)get_group_id(0), 0, full_tiles, m, n, k);
   const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_WIDTH, m, n);

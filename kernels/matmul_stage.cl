@@ -4,7 +4,7 @@
  * -D options, all from the row (table/matmul_nvidia_rows.inc) unless a default is given:
  *   HX_TILE_M, HX_TILE_N, HX_TILE_K  the group's tile of C, and its steps of k in local memory
  *   HX_PTX       1: the copies are cp.async; 0 (the tests): they go through registers
- *   HX_BLOCKS_M, HX_BLOCKS_N  blocks of four rows, and of four columns, an item
+ *   HX_BLOCKS_M, HX_BLOCKS_N  blocks of four rows, and of four columns, of each item
  *   HX_SLICES    2 (HX_PTX alone): each half of a group computes another panel of the same tile, so that few tiles have
  *                twice the warps, and then the panels are added. The halves run in step, because warps that do not
  *                would fetch the same code twice, and that would limit the speed
@@ -32,8 +32,8 @@
 #define HX_SLICES 1
 #endif
 #define HX_CHAINS (HX_SLICES == 1 && HX_LOCAL0 < 512) /* matmul_tiles.cl: hx__kernel_row.chains */
-#define HX_ITEMS (HX_LOCAL0 / HX_SLICES) /* that do a tile */
-#define HX_ROWS (4 * HX_BLOCKS_M) /* of an item */
+#define HX_ITEMS (HX_LOCAL0 / HX_SLICES) /* the items that compute one tile */
+#define HX_ROWS (4 * HX_BLOCKS_M) /* rows of one item */
 #define HX_COLUMNS (4 * HX_BLOCKS_N)
 #define HX_QUADS (HX_BLOCKS_N * HX_ROWS)
 #ifndef HX_DIRECT
@@ -77,11 +77,12 @@
 #define HX_STAGES 2
 #endif
 #define HX_PAIRS (HX_STAGES == 2 || HX_A_BY_K)
-#define HX_TURN (HX_PAIRS ? 2 * HX_TILE_K : HX_TILE_K) /* of k */
-/* If a slice has few of them, a last tile that does not fill an iteration is computed by the same code. */
+#define HX_TURN (HX_PAIRS ? 2 * HX_TILE_K : HX_TILE_K) /* steps of k of an iteration */
+/* Whether a full tile of k is left that does not fill an iteration. With two slices, which have few iterations each, it
+ * is computed by the code of full tiles, otherwise one step at a time. */
 #define HX_ODD(count) (HX_SLICES > 1 && HX_PAIRS ? (count) & HX_TILE_K : 0)
 
-/* Of the items of a slice alone. */
+/* A barrier for the items of one slice only. */
 #if HX_SLICES == 1
 #define HX_BARRIER barrier(CLK_LOCAL_MEM_FENCE);
 #else

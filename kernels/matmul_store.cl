@@ -8,7 +8,7 @@
 #endif
 /* c(i,j) = t(i,j), or fma(beta, c(i,j), t(i,j)) if beta is not 0, for i < m, j < n, as the host stores C. */
 kernel
-#ifdef HX_SUB_GROUP /* one size a program */
+#ifdef HX_SUB_GROUP /* a program has one sub-group size */
     __attribute__((intel_reqd_sub_group_size(HX_SUB_GROUP)))
 #endif
     void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix product for NVIDIA GPUs: a group's tile of C in registers, 4 to 20 rows by 4 or 8 columns an item, from tiles
- * of A and B that are copied into local memory while those before are used. The order is that of matmul.cl. These
+ * Matrix product for NVIDIA GPUs: a group's tile of C in registers, 4 to 20 rows by 4 or 8 columns for each item, from
+ * tiles of A and B that are copied into local memory while those before are used. The order is that of matmul.cl. These
  * decide the speed, and none of them changes the bits:
  *   - A is laid out [k][row] in local memory, so that four rows or columns are one 128-bit read; items of a warp share
  *     addresses in pairs, and every read takes two passes;
@@ -116,11 +116,11 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
     uint join, global uint *tickets) {
   local float stages_a[HX_SLICES * HX_STAGES * HX_A_FLOATS] __attribute__((aligned(16)));
   local float stages_b[HX_SLICES * HX_STAGES * HX_B_FLOATS] __attribute__((aligned(16)));
-  local float4 sums[HX_TILE_FLOATS / 4 + HX_SPARE]; /* of an item's panels, and at the end the tile */
+  local float4 sums[HX_TILE_FLOATS / 4 + HX_SPARE]; /* the sums of an item's earlier panels, and at the end the tile */
   local float *tile_a = stages_a, *tile_b = stages_b;
   uint local_id = (uint)get_local_id(0);
 #if HX_PTX
-  __asm__ __volatile__("" : "+r"(local_id)); /* otherwise it is read again everywhere, and the loop is scheduled badly */
+  __asm__ __volatile__("" : "+r"(local_id)); /* otherwise it is read again everywhere, and the loop scheduled badly */
 #endif
 #if HX_SLICES == 1
   const uint id = local_id, slice = 0, group = (uint)get_group_id(0);
@@ -131,7 +131,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
 #endif
   const hx_job job = hx_job_of(group, slice, full_tiles, m, n, k);
   const hx_place at = hx_place_of(job.tile, HX_TILE_M, HX_TILE_N, HX_PLACE_WIDTH, m, n);
-  uint left = (uint)job.count;             /* of k, after the current panel */
+  uint left = (uint)job.count;             /* steps of k after the current panel */
   uint full = left & ~(HX_TURN - 1);       /* the part that the loop below computes */
 
 #define HX_SINGLE_MINE(pitch) (id % 8 * (pitch) + id / 8)
@@ -161,7 +161,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   local const float *a_frag = tile_a + HX_FRAG_AT(HX_A_VEC4, HX_BLOCK_A, HX_PITCH_A, hx_tile_row(id));
   local const float *b_frag = tile_b + HX_FRAG_AT(HX_B_VEC4, HX_BLOCK_B, HX_PITCH_B, hx_tile_column(id));
   HX_COPY_STATE
-#if HX_PTX && HX_B_BY_COLUMN /* as above */
+#if HX_PTX && HX_B_BY_COLUMN /* for the same reason as local_id */
   __asm__ __volatile__("" : "+l"(a_frag), "+l"(b_frag));
   __asm__ __volatile__("" : "+r"(a_to), "+r"(b_to));
 #endif
@@ -232,7 +232,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_matmul(
   /* What the loop did not need is computed again. `full` is 0 now, but the compiler does not know it: otherwise these
    * values would be in registers all the time. */
 #if HX_SLICES > 1
-  /* The barriers of the first slice, which has no fewer steps. */
+  /* The second slice passes the barriers of the first one, which has as many steps or more. */
   const uint all = (uint)hx_job_of(group + full, 0, full_tiles, m, n, k).count, own = (uint)job.count;
   if (all >= HX_TILE_K && own < HX_TILE_K) barrier(CLK_LOCAL_MEM_FENCE);
   for (uint p = own & ~(HX_TURN - 1); p < (all & ~(HX_TURN - 1)); p += HX_TILE_K) barrier(CLK_LOCAL_MEM_FENCE);

@@ -224,7 +224,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
   }
 }
 
-#elif !HX_SHAPE_SUBGROUP /* 32 work-items a leaf */
+#elif !HX_SHAPE_SUBGROUP /* 32 work-items for each leaf */
 
 #define HX_ITEMS 32u
 #define HX_T4 HX_PASTE(HX_T, 4)
@@ -364,7 +364,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
   HX_LEVEL(16) HX_LEVEL(8) HX_LEVEL(4) HX_LEVEL(2) HX_LEVEL(1)
 #else
   /* Every item joins at every level, so none diverges and neighbours touch neighbouring words; item 0 of each leaf ends
-   * with lanes by strides 64, 32, 16, 8, 4. Two buffers, so one barrier a level is enough. */
+   * with lanes by strides 64, 32, 16, 8, 4. There are two buffers, so one barrier for each level is enough. */
   uint side = 0;
   for (uint h = HX_ITEMS / 2; h > 0; h /= 2, side ^= 1) {
     exchange[side][id] = v;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions with a sub-group of 16 a leaf (Intel GPUs): a block read brings a row of 128 lanes, of which item i holds
- * i, i + 16, ..., i + 112, so that the tree's strides 64, 32 and 16 stay within an item and 8 to 1 are shuffles: no
- * local memory, no barrier. Follows reduce.cl. */
+ * Reductions with a sub-group of 16 for each leaf (Intel GPUs): a block read brings a row of 128 lanes, of which item i
+ * holds i, i + 16, ..., i + 112, so that the tree's strides 64, 32 and 16 stay within an item and 8 to 1 are shuffles:
+ * no local memory, no barrier. Follows reduce.cl. */
 #if HX_SHAPE_SUBGROUP
 
 #pragma OPENCL EXTENSION cl_intel_subgroups : enable

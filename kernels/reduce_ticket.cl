@@ -7,7 +7,8 @@
 
 #define HX_MOST_ITEMS (2 * HX_LOCAL0)
 
-/* The value of an item without lanes, which changes no result. HX_TREE_OF: a slot in the form that the tree uses. */
+/* HX_TREE_MISSING: the value of an item without lanes, which changes no result. HX_TREE_OF(slot): a slot in the form
+ * that the tree uses. */
 #define HX_JOINS_TO_MOST (HX_OP == HX_MAX)
 #if HX_IS_ARG
 #define HX_TREE_MISSING 0xffffffffffffffffUL
@@ -53,7 +54,8 @@ static HX_TREE hx_from_tree(HX_TREE v, uint h, local HX_TREE *exchange) {
 }
 #endif
 
-/* Over the 32 items of a warp, neighbours pairwise: every item ends with the warp's value. */
+/* HX_JOIN_WARP(v): joins v of the 32 items of a warp, neighbours pairwise; afterwards every item has the warp's
+ * value. */
 #if HX_PTX && HX_IS_KEY
 #if HX_JOINS_TO_MOST
 #define HX_REDUX "redux.sync.max.u32 %0, %1, 0xffffffff;"
@@ -169,7 +171,8 @@ static uint hx_leaf_best(global const HX_T *x, uint count, uint item, uint *row)
 }
 
 #if HX_IS_ARG
-/* The lane with this value in a row of four lanes an item, of those below count. */
+/* The index of the element with this value among an item's four lanes of a row, if it is below count; else
+ * 0xffffffff. */
 static uint hx_lane_with(global const HX_T *x, uint first, uint count, uint value) {
   uint found = 0xffffffffu;
 #pragma unroll
@@ -197,7 +200,7 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
 #if HX_IS_ARG
   v = (ulong)HX_KEY(, (uint)v) << 32 | row;
   HX_JOIN_WARP(v)
-  /* An index counts from the leaf, or from the first leaf of the launch where the leaves are joined. */
+  /* An index counts from the leaf, or from the first leaf of the launch if the leaves are joined. */
   const uint key = (uint)(v >> 32), at = hx_lane_with(x + start, (uint)v * HX_LANES + 4 * item, count, HX_KEY(, key));
   v = (ulong)key << 32 | (at == 0xffffffffu ? at : at + (join ? (uint)start : 0u));
 #endif
@@ -247,7 +250,8 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
   barrier(CLK_LOCAL_MEM_FENCE);
   if (taken[0] != groups) return;
 
-  /* The last group: all partials are stored. A warp joins 128 neighbours in each iteration; all warps have as many. */
+  /* This is the last group, so all partials are stored. A warp joins 128 neighbours in each iteration; all warps do
+   * equally many iterations. */
   atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_device);
   const uint ends = (groups + 4 * HX_ITEMS - 1) / (4 * HX_ITEMS);
   for (uint turn = 0; turn < ends; turn += warps) {
@@ -270,7 +274,7 @@ kernel void hx_reduce(global const HX_T *x, ulong x_first, global const HX_T *y,
   }
   if (id == 0) {
     slots[0] = HX_TREE_BITS(nodes[0]);
-    ticket[0] = 0; /* for the next launch */
+    ticket[0] = 0; /* as the next launch expects it */
   }
 }
 
