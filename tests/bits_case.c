@@ -29,7 +29,7 @@ static __attribute__((format(printf, 2, 3))) void append_text(bits_case *c, cons
   va_end(args);
 }
 
-/* A block for `bytes` at a random shift; align: 4 or 8. NULL where hx refused. */
+/* A block for `bytes` at a random shift; align: 4 or 8. NULL if hx refused it. */
 static bits_block *add_block(bits_case *c, hx_context *hx, bits_rng *rng, const char *name, size_t bytes,
                              size_t align) {
   bits_block *b = &c->block[c->blocks];
@@ -69,7 +69,7 @@ bool bits_case_free(bits_case *c, hx_context *hx) {
   return ok;
 }
 
-/* Sizes at and around the borders of lanes, leaves and blocks of leaves; or any, small ones as often as large. */
+/* A size at or near a border of lanes, leaves and blocks of leaves; or any size, small ones as often as large ones. */
 static size_t reduce_size(bits_rng *rng, size_t max_n) {
   static const size_t kBorders[] = {
       0,     1,     2,     3,     5,     7,     8,     15,    16,    17,    31,     33,     63,     64,     65,    97,
@@ -80,7 +80,7 @@ static size_t reduce_size(bits_rng *rng, size_t max_n) {
     n = kBorders[bits_random(rng, COUNT(kBorders))];
   } else {
     n = (size_t)bits_random(rng, UINT64_C(2) << bits_random(rng, 19));
-    if (bits_random(rng, 4) == 0) n = (n + SLICE - 1) / SLICE * SLICE; /* whole leaves */
+    if (bits_random(rng, 4) == 0) n = (n + SLICE - 1) / SLICE * SLICE; /* a whole number of leaves */
   }
   return n <= max_n ? n : n % (max_n + 1);
 }
@@ -90,10 +90,10 @@ static data_kind random_kind(bits_rng *rng, hx_op op) {
   return (data_kind)bits_random(rng, DATA_KINDS);
 }
 
-/* One input array, filled, or the array of an earlier field. */
+/* An input array with data, or the array of an earlier field. */
 static const void *add_input(bits_case *c, hx_context *hx, bits_rng *rng, const char *name, hx_type type,
                              data_kind kind, size_t n) {
-  if (c->blocks > 0 && bits_random(rng, 8) == 0) { /* inputs may be shared, and be read as another type */
+  if (c->blocks > 0 && bits_random(rng, 8) == 0) { /* inputs may be shared, and read as another type */
     append_text(c, " %s=%s", name, c->block[c->blocks - 1].name);
     return block_pointer(&c->block[c->blocks - 1]);
   }
@@ -167,7 +167,7 @@ static void matmul_sizes(bits_rng *rng, uint64_t max_mnk, size_t *m, size_t *n, 
     *n = 1 + bits_random(rng, 160);
     *k = 1 + bits_random(rng, 1100);
   }
-  while ((uint64_t)*m * *n * *k > max_mnk) { /* the largest of the three gives way */
+  while ((uint64_t)*m * *n * *k > max_mnk) { /* the largest of the three is reduced */
     size_t *largest = *m >= *n && *m >= *k ? m : *n >= *k ? n : k;
     *largest = *largest / 2 + (*largest > 9 && bits_random(rng, 2));
   }
@@ -225,7 +225,7 @@ static bool make_matmul(bits_case *c, hx_context *hx, bits_rng *rng, const bits_
   args->beta = beta;
   args->trans_a = ta;
   args->trans_b = tb;
-  bool packed = bits_random(rng, 2); /* 0 says the same */
+  bool packed = bits_random(rng, 2); /* a leading dimension of 0 means the same */
   args->lda = packed && lda == (ta ? m : k) ? 0 : lda;
   args->ldb = packed && ldb == (tb ? k : n) ? 0 : ldb;
   args->ldc = packed && ldc == n ? 0 : ldc;

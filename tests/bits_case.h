@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A random case of the conformance test: a task, its arrays, and what every byte of them has to be after the call. A
- * case is a function of its seed, the context's memory and the limits. */
+ * A random case of the conformance test: a task, its arrays, and the right value of every byte of them after the call.
+ * A case is a function of its seed, the context's memory and the limits. */
 #ifndef HX_TESTS_BITS_CASE_H
 #define HX_TESTS_BITS_CASE_H
 
@@ -26,8 +26,8 @@ uint64_t bits_random(bits_rng *rng, uint64_t below); /* in [0, below) */
 
 typedef enum bits_source { BITS_MALLOC, BITS_REGISTERED, BITS_HX_ALLOC, BITS_SOURCES } bits_source;
 
-/* Memory with one array in it, shifted by a multiple of 4 bytes, with 0xff (NaN, -1) on both sides. `want` is what all
- * of it has to be after the call: inputs as they were, outputs as the scalar definition says. */
+/* Memory with one array in it, shifted by a multiple of 4 bytes, with 0xff (NaN, -1) on both sides. `want` has the
+ * right bytes after the call: inputs unchanged, outputs as the scalar definition gives them. */
 typedef struct bits_block {
   const char *name;
   bits_source source;
@@ -41,21 +41,22 @@ typedef struct bits_case {
   hx_field fields[BITS_FIELDS];
   bits_block block[BITS_BLOCKS];
   size_t blocks;
-  uint64_t units, slices; /* of the whole call */
-  bool idle;              /* needs no device: nothing to do, or alpha == 0 or k == 0 */
+  uint64_t units, slices; /* units and slices of the whole call */
+  bool idle;              /* no device is needed: nothing to do, or alpha == 0 or k == 0 */
   unsigned mxcsr;         /* the caller's floating-point state */
   bool async;
   char text[512];
 } bits_case;
 
-/* False, with a line printed, where hx_alloc or hx_register failed. Freed by bits_case_free either way. */
+/* Prints a line and returns false if hx_alloc or hx_register fails. bits_case_free frees the case in both cases. */
 bool bits_case_make(bits_case *c, hx_context *hx, uint64_t seed, const bits_limits *limits);
 bool bits_case_free(bits_case *c, hx_context *hx);
 
-/* Units of the last `slices` slices of the call: what the devices do for a share that rounds to it. */
+/* Units of the last `slices` slices of the call, which is what devices compute for a share that rounds to so many
+ * slices. */
 uint64_t bits_case_tail_units(const bits_case *c, uint64_t slices);
 
-/* Whether every byte is what it has to be; text says where it is not. */
+/* Whether every byte has the right value; if not, text says where. */
 bool bits_case_equal(const bits_case *c, char *text, size_t bytes);
 
 #endif

@@ -24,7 +24,7 @@ void bits_plan_isas(bits_plan *plan) {
     hx_context *hx;
     settings.devices = "cpu";
     settings.isa = kIsas[i];
-    if (hx_open(&hx, &settings) != HX_OK) continue; /* not on this CPU */
+    if (hx_open(&hx, &settings) != HX_OK) continue; /* this CPU does not have it */
     hx_close(hx);
     plan->isas[plan->isa_count++] = kIsas[i];
   }
@@ -39,8 +39,8 @@ size_t bits_plan_combinations(const bits_plan *plan) {
   return isa_choices(plan) * thread_choices(plan) * schedule_choices(plan) * memory_choices(plan);
 }
 
-/* A stride of the golden section that shares no divisor with their number visits each once, and the first few, too, lie
- * all over the range: a short run has every memory mode. */
+/* A stride near the golden section of `total` that has no common divisor with it. It visits each combination once, and
+ * the first ones are spread over the whole range, so that even a short run has every memory mode. */
 static size_t stride_of(size_t total) {
   for (size_t stride = total * 618 / 1000 + 1;; stride++) {
     size_t a = total, b = stride;
@@ -95,7 +95,7 @@ static void draw_settings(bits_context *c, const bits_plan *plan, bits_rng *rng)
   if (has_word(devices, "sim") || has_word(devices, "all")) s->sim = kSims[bits_random(rng, COUNT(kSims))];
   s->timeout_ms = plan->timeout_ms;
   s->tile = plan->tile;
-  const char *scratch = getenv("TEST_TMPDIR"); /* Bazel's */
+  const char *scratch = getenv("TEST_TMPDIR"); /* set by Bazel */
   s->cache_dir = scratch ? scratch : "off";
 }
 

@@ -10,20 +10,20 @@
 
 #define BITS_DEVICES 64
 
-/* What all contexts of a run have in common, from the command line; NULL: each in turn. */
+/* The options of the command line for all contexts of a run; NULL: every value in turn. */
 typedef struct bits_plan {
   const char *devices, *memory, *threads, *isa, *schedule, *timeout_ms, *tile;
   uint64_t seed;
-  const char *isas[8]; /* those that this build and CPU have */
+  const char *isas[8]; /* the variants that this build and CPU have */
   size_t isa_count;
 } bits_plan;
 
 typedef struct bits_context {
   hx_context *hx;
   hx_settings settings;
-  double split;                /* of HX_SPLIT; negative: auto */
-  bool only_devices;           /* no `cpu` in the list: its share is recovery alone */
-  size_t device_count, usable; /* usable: beside the CPU */
+  double split;                /* the share of HX_SPLIT; negative: auto */
+  bool only_devices;           /* `cpu` is not in the list, so the CPU only recovers chunks */
+  size_t device_count, usable; /* usable: of the devices other than the CPU */
   hx_device_info device[BITS_DEVICES];
   char list[256];
 } bits_context;
@@ -34,15 +34,15 @@ void bits_plan_isas(bits_plan *plan);
 /* How many combinations there are. */
 size_t bits_plan_combinations(const bits_plan *plan);
 
-/* Opens the context number `index` of the run and waits until its devices are ready. False, with a line printed, where
- * that failed. */
+/* Opens the context number `index` of the run and waits until its devices are ready. Prints a line and returns false if
+ * that fails. */
 bool bits_context_open(bits_context *c, const bits_plan *plan, uint64_t index);
 
-/* Whether at least one usable device beside the CPU does the operations of the task: neither refused nor lost, and its
- * `why` does not name the operation. Asks for the states anew. */
+/* Whether at least one usable device other than the CPU computes the operations of the task: it is neither refused nor
+ * lost, and its `why` does not name the operation. Asks for the states again. */
 bool bits_context_serves(bits_context *c, const hx_task *task);
 
-/* The share of the devices that a task's gpu_share comes to in this context; negative: hx decides. */
+/* The share of the devices that results from a task's gpu_share in this context; negative: hx decides. */
 double bits_context_share(const bits_context *c, const hx_task *task);
 
 #endif

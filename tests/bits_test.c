@@ -3,8 +3,8 @@
  * the command line names, compared with the scalar definition bit for bit.
  *
  *     bits_test [--devices LIST] [--memory MODE] [--threads N] [--isa I] [--schedule S] [--timeout-ms T]
- *               [--tile MxNxK] [--cases N] [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--seconds S] [--context C
- * --case I]
+ *               [--tile MxNxK] [--cases N] [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--seconds S]
+ *               [--context C --case I]
  *
  * Prints a line that repeats each failing case. Exits with 77 if no device of the list is usable. */
 #include <fenv.h>
@@ -19,7 +19,7 @@
 #include <xmmintrin.h>
 static unsigned get_state(void) { return _mm_getcsr() & ~0x3fu; }
 static void set_state(unsigned state) { _mm_setcsr(state); }
-#else /* never run: the caller's state is not varied */
+#else /* never run; the caller's state is not varied here */
 static unsigned get_state(void) { return 0; }
 static void set_state(unsigned state) { (void)state; }
 #endif
@@ -52,7 +52,7 @@ static hx_status run_task(bits_context *x, const bits_case *c, hx_report *report
   hx_event *event = NULL;
   hx_status s;
   unsigned before = get_state();
-  int rounding = c->mxcsr == 0x5f80 ? FE_UPWARD : FE_TONEAREST; /* fesetround has x87's word follow */
+  int rounding = c->mxcsr == 0x5f80 ? FE_UPWARD : FE_TONEAREST; /* fesetround also sets x87's control word */
   fesetround(rounding);
   set_state(c->mxcsr);
   unsigned during = get_state();
@@ -71,7 +71,7 @@ static hx_status run_task(bits_context *x, const bits_case *c, hx_report *report
   return s;
 }
 
-/* What a report of a call that went well has to say. */
+/* Checks the report of a successful call. */
 static void check_report(bits_context *x, const bits_case *c, const hx_report *report, counts *total, char *wrong,
                          size_t bytes) {
   uint64_t all = 0, devices = 0, cpu = 0;
@@ -138,7 +138,7 @@ static void one_case(bits_context *x, uint64_t context, uint64_t index, counts *
   free(c);
 }
 
-/* A context and its batch of cases. Returns false where no more are to be run. */
+/* Opens a context and runs its batch of cases. Returns false if no more contexts are to be run. */
 static bool one_context(uint64_t index, counts *total) {
   bits_context *x = malloc(sizeof *x);
   if (x == NULL) exit(1);

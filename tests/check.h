@@ -12,7 +12,7 @@
 
 #include "runtime/hx.h"
 
-/* Whether a sanitizer has built this program. */
+/* Whether this program is built with a sanitizer. */
 #if defined(__has_feature)
 #define SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
 #elif defined(__SANITIZE_ADDRESS__)
@@ -23,7 +23,7 @@
 
 #define SKIPPED 77
 
-static _Atomic unsigned checks_done, checks_failed; /* a test may check in its threads */
+static _Atomic unsigned checks_done, checks_failed; /* threads of a test may check, too */
 
 /* CHECK(condition, "format", ...): the format says what was seen. */
 #define CHECK(condition, ...)                                       \
@@ -38,14 +38,14 @@ static _Atomic unsigned checks_done, checks_failed; /* a test may check in its t
     }                                                               \
   } while (0)
 
-/* A call that has to go well. */
+/* Checks that a call succeeds. */
 #define CHECK_OK(call)                                                                         \
   do {                                                                                         \
     hx_status check_status = (call);                                                           \
     CHECK(check_status == HX_OK, "%s: %s", hx_status_string(check_status), hx_error_detail()); \
   } while (0)
 
-/* Whether a sentence has a word, or words, that stand alone: "a" is not found in "what". "" is always found. */
+/* Whether a text contains these words as whole words: "a" is not found in "what". "" is always found. */
 static inline bool has_words(const char *sentence, const char *words) {
   size_t length = strlen(words);
   for (const char *p = sentence; length && (p = strstr(p, words)) != NULL; p++)
@@ -55,7 +55,7 @@ static inline bool has_words(const char *sentence, const char *words) {
   return length == 0;
 }
 
-/* A call that has to be refused with a status and a detail that has these words. */
+/* Checks that a call is refused with a status, and with a detail that contains these words. */
 #define CHECK_REFUSED(call, status, words)                                                        \
   do {                                                                                            \
     hx_status check_status = (call);                                                              \
@@ -64,7 +64,7 @@ static inline bool has_words(const char *sentence, const char *words) {
       CHECK(has_words(hx_error_detail(), words), "'%s' not in: %s", words, hx_error_detail());    \
   } while (0)
 
-/* Opens a context; ends the test where that fails. */
+/* Opens a context; ends the test if that fails. */
 static inline hx_context *open_or_exit(const hx_settings *settings) {
   hx_context *hx = NULL;
   if (hx_open(&hx, settings) != HX_OK) {

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Waits for a child. Its exit status, 128 + signal if it was killed, or 127 if there is none. */
+/* Waits for a child. Returns its exit status, 128 + signal if it was killed, or 127 if there is no child. */
 static inline int child_wait(pid_t child) {
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child) return 127;

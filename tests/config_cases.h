@@ -74,7 +74,7 @@ static const struct {
     {"HX_LOG", "TRACE", "log 4 "},
 };
 
-/* Refused, with a detail that starts `NAME=VALUE: accepted: ` and has these words as well. */
+/* Values that are refused, with a detail that starts `NAME=VALUE: accepted: ` and also contains these words. */
 static const struct {
   const char *name, *value, *says;
 } bad[] = {

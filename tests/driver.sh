@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# driver.sh DRIVER [--layer LAYER] PROGRAM ARGS...: runs PROGRAM with one OpenCL driver and no other; what the driver or
-# the layer complains of is a failure. DRIVER: none, pocl, rusticl, oclgrind, intel, pocl6, or all (those installed).
-# The last two lie under TEST_DRIVERS (tests/drivers/fetch.sh).
+# driver.sh DRIVER [--layer LAYER] PROGRAM ARGS...: runs PROGRAM with one OpenCL driver and no other; a complaint of
+# the driver or the layer is a failure. DRIVER: none, pocl, rusticl, oclgrind, intel, pocl6, or all (those installed).
+# intel and pocl6 are in the folder TEST_DRIVERS (tests/drivers/fetch.sh).
 set -eu
 scratch=${TEST_TMPDIR:-$(mktemp -d)}
 driver=$1
@@ -25,7 +25,7 @@ case $driver in
   none)
     export OCL_ICD_VENDORS="$scratch/none"
     mkdir -p "$OCL_ICD_VENDORS"
-    layer= # without a driver nothing loads it
+    layer= # without a driver no layer is loaded
     ;;
   pocl)
     # One worker leaves the other core to OpenMP.
@@ -35,8 +35,8 @@ case $driver in
     export OCL_ICD_VENDORS=/etc/OpenCL/vendors/rusticl.icd RUSTICL_ENABLE=llvmpipe
     ;;
   oclgrind)
-    # Its exit status says nothing of errors: the log does. Entries newer than OpenCL 1.2 never return. It has the least
-    # local memory that a device may have; panels_rows_test takes what GPUs have.
+    # Its errors are in its log and do not change the exit status. Entries newer than OpenCL 1.2 never return. Its local
+    # memory is the minimum; panels_rows_test uses as much as GPUs have.
     export OCL_ICD_VENDORS=/usr/lib/oclgrind/liboclgrind-rt-icd.so
     export OCLGRIND_DATA_RACES=1 OCLGRIND_LOG="$complaints"
     case ${1##*/} in panels_rows_test*) export OCLGRIND_LOCAL_MEM_SIZE=65536 ;; esac
@@ -68,8 +68,8 @@ if [ -n "$layer" ]; then
   OPENCL_LAYERS=$layer
   export OPENCL_LAYERS
 fi
-# Drivers have threads at work when a program ends, which the leak check of a sanitizer cannot stop (seen: fatal errors
-# with PoCL). Leaks are looked for in the tests without a driver.
+# Threads of drivers still run when a program ends, and the leak check of a sanitizer cannot stop them (PoCL: fatal
+# errors). Tests without a driver check for leaks.
 if [ "$driver" != none ]; then export ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0"; fi
 status=0
 # shellcheck disable=SC2086 # the two are command lines
@@ -82,7 +82,7 @@ if [ -s "$complaints" ]; then
 fi
 if [ -n "$layer" ]; then
   cat "$layer_log"
-  # A layer that cannot be loaded is passed over in silence.
+  # The loader silently ignores a layer that it cannot load.
   grep -q '^layer: .* loaded' "$layer_log" || { echo "driver.sh: the layer was never loaded"; status=1; }
   if grep -q '^layer: VIOLATION' "$layer_log"; then status=1; fi
 fi

@@ -16,7 +16,7 @@
 
 enum { HOSTILE_OTHER_USER = 65534 };
 
-/* The user's own file, elsewhere or in place. */
+/* Writes a file of the user's, at the path that hx uses or elsewhere. */
 static inline bool hostile_write(const char *path) {
   const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
   const bool fine = fd >= 0 && write(fd, HOSTILE_TEXT, sizeof HOSTILE_TEXT - 1) == sizeof HOSTILE_TEXT - 1;
@@ -24,7 +24,7 @@ static inline bool hostile_write(const char *path) {
   return fine;
 }
 
-/* Whether it is as it was. */
+/* Whether that file is unchanged. */
 static inline bool hostile_is_whole(const char *path) {
   char text[sizeof HOSTILE_TEXT + 1] = "";
   const int fd = open(path, O_RDONLY | O_NONBLOCK);
@@ -33,7 +33,7 @@ static inline bool hostile_is_whole(const char *path) {
   return got == (ssize_t)sizeof HOSTILE_TEXT - 1 && memcmp(text, HOSTILE_TEXT, sizeof HOSTILE_TEXT - 1) == 0;
 }
 
-/* other: a path that nothing has yet. */
+/* Makes `path`. other: a path at which nothing exists yet. */
 typedef bool hostile_make(const char *path, const char *other);
 
 static inline bool hostile_link(const char *path, const char *other) {
@@ -66,7 +66,7 @@ static inline bool hostile_huge(const char *path, const char *other) {
 typedef struct hostile {
   const char *what;
   hostile_make *make;
-  const char *cache_says, *trace_says; /* of such a file */
+  const char *cache_says, *trace_says; /* what hx logs about such a file */
 } hostile;
 
 static const hostile hostile_files[] = {

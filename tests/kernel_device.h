@@ -17,16 +17,16 @@ typedef struct kernel_device {
   char name[128];
 } kernel_device;
 
-/* Of all platforms of this process, `most` at most; returns how many. */
+/* The devices of all platforms of this process, at most `most`; returns how many there are. */
 cl_uint kernel_devices(cl_device_id *ids, cl_uint most);
 
-/* Fills *d, whose context and queue stay; false: it has none. */
+/* Fills *d, whose context and queue are never released. False: the device gives none. */
 bool kernel_device_open(kernel_device *d, cl_device_id id);
 
-/* The sources of a row after `first`; NULL and the log on stdout where it does not build. */
+/* Builds the sources of a row after `first`. If they do not build, prints the log on stdout and returns NULL. */
 cl_program kernel_program(const kernel_device *d, const hx__kernel_row *row, const char *first, const char *options);
 
-/* With a copy of these bytes. */
+/* A buffer with a copy of these bytes. */
 cl_mem kernel_buffer(const kernel_device *d, const void *from, size_t bytes);
 
 /* Arguments: 'm' a cl_mem, 'n' a ulong, 'f' a float, 'u' a uint. */
@@ -37,7 +37,7 @@ typedef union kernel_value {
   cl_uint u;
 } kernel_value;
 
-/* One launch, waited for; its error on stdout. kinds: a letter an argument. */
+/* Launches once and waits; prints an error on stdout. kinds: one letter for each argument. */
 bool kernel_launch(const kernel_device *d, cl_program program, const char *name, const char *kinds,
                    const kernel_value *values, cl_uint dims, const size_t *groups, const uint32_t *local);
 

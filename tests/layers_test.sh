@@ -7,7 +7,7 @@ tree=$(cd "${1:-.}" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# The lists RANKS and OUTSIDE of runtime/layers.bzl: one rank a line, from low to high, names without their label's prefix.
+# The lists RANKS and OUTSIDE of runtime/layers.bzl: one rank per line, from low to high, without the labels' prefix.
 ranks=$(sed -n -e '/^RANKS = \[/,/^\]/s/^ *\[\(.*\)\],$/\1/p' -e 's/^OUTSIDE = \[\(.*\)\]$/\1/p' "$tree/runtime/layers.bzl" | sed 's|"//\(runtime:\)*\([a-z_]*\)",*|\2|g')
 case $ranks in
   base*sim) ;;
@@ -24,7 +24,7 @@ doors() {
 ROWS
 }
 
-# violations TREE: prints a line for each.
+# violations TREE: prints one line for each violation.
 violations() (
   cd "$1"
   find runtime cpu kernels reference sim -name '*.[ch]' | sort >"$scratch/files"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * For tests of processes in which the system refuses memory, threads or calls. Everything that they need is allocated
- * before the limit is set. */
+ * Functions for tests of processes in which the system refuses memory, threads or calls. Everything that they need is
+ * allocated before the limit is set. */
 #ifndef HX_TESTS_LIMITED_H
 #define HX_TESTS_LIMITED_H
 
@@ -14,11 +14,12 @@ enum { CHILD_RIGHT = 0, CHILD_VOID = 77, CHILD_WRONG_SUM = 4, CHILD_WRONG_PRODUC
 /* Bytes of address space that this process uses. */
 size_t address_space_bytes(void);
 
-/* A sum of n ones and a product of matrices of side x side ones; n <= 2^22, side <= 640. Once in a process. */
+/* Prepares a sum of n ones and a product of matrices of side x side ones; n <= 2^22, side <= 640. Called once per
+ * process. */
 void limited_tasks_prepare(size_t n, size_t side);
 
-/* Computes both with that share of devices, -1: left to hx. CHILD_RIGHT if all bits are right, where HX_OUT_OF_MEMORY
- * is accepted of the sum, which needs memory for slots. */
+/* Computes both with this share of devices; -1: hx decides. Returns CHILD_RIGHT if all bits are right; the sum, which
+ * needs memory for slots, may also end with HX_OUT_OF_MEMORY. */
 int limited_tasks_run(hx_context *hx, float share);
 
 #endif

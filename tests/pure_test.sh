@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # pure_test.sh PLAN RUN: archives of runtime/plan and of runtime/run. Planning is a pure function: its objects hold no
 # variable, and call only functions of this list, none of which locks, logs, traces, or reads a clock, a counter or a
-# file. The archive of run/, which does all of that, shows that the test finds what it looks for.
+# file. The archive of run/, which does all of that, shows that the test finds violations.
 set -eu
 allowed='^(hx__(decide|first_trial_fraction|policy_of|prior_cpu|prior_of|reconcile|share_slices|size_class)|ceil|f(max|min)|mem(cpy|move|set)|__(memset|memcpy)_chk|__stack_chk_fail|__(asan|ubsan|tsan|msan|gcov|llvm)_.*|_GLOBAL_OFFSET_TABLE_)$'
 
-# impure ARCHIVE: the undefined symbols that are not allowed, and variables.
+# impure ARCHIVE: prints the undefined symbols that are not allowed, and variables.
 impure() {
   nm "$1" | awk 'NF == 3 && $2 ~ /^[A-Z]$/ { print $3 }' | sort -u >"$scratch/defined"
   nm "$1" | awk 'NF == 2 && $1 == "U" { print $2 }' | sort -u | grep -v -x -F -f "$scratch/defined" |

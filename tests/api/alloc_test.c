@@ -4,7 +4,7 @@
  * another process. The call returns HX_OK with the right bits, or an error with nothing written; the same call then
  * works; and after hx_close no more memory is left than in a process to which nothing was refused.
  *     alloc_test [--devices LIST [--memory MODE]] [--only NAME]
- * With LIST a driver's devices take the place of the simulated ones: only the rows marked so are run, and a call's
+ * With LIST a driver's devices replace the simulated ones: only the rows with on_drivers are run, and a call's
  * first kernels are built, or taken from the cache, while memory runs out. */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -22,7 +22,7 @@ typedef enum verdict { CRASHED, PARTIAL, WRONG, STUCK, LEAKED, VERDICTS } verdic
 static const char *const verdict_names[VERDICTS] = {"crashes", "partial writes", "wrong", "later calls failed",
                                                     "leaks"};
 
-/* What a child finds out. */
+/* What the process of one call reports to the test. */
 typedef struct finding {
   bool skipped, fired, ended;
   bool is[VERDICTS];
@@ -32,14 +32,15 @@ typedef struct finding {
   char detail[256];
 } finding;
 
-static finding *shared, usual; /* usual: where nothing is refused */
+static finding *shared, usual; /* usual: the report of a process to which nothing is refused */
 static world state;
 static void *before, *want;
 static size_t out_bytes;
 
 static void *outputs(void) { return state.row->m ? (void *)state.c : (void *)state.values; }
 
-/* The task of a row, its data, what the outputs are before and what they are to be. In the parent, once a row. */
+/* The next functions make the task of a row, its data, the outputs before the call and the right outputs. They run in
+ * the parent, once per row. */
 static float *floats(size_t count, uint64_t seed) {
   float *const p = malloc((count ? count : 1) * sizeof *p);
   data_fill(HX_F32, DATA_SIGNED, seed, p, count);
@@ -126,7 +127,7 @@ static size_t open_files(void) {
 static bool output_is_right(void) { return memcmp(outputs(), want, out_bytes) == 0; }
 static bool is_untouched(void) { return memcmp(outputs(), before, out_bytes) == 0; }
 
-/* The task once more, with all the memory there is. */
+/* Repeats the task when memory is no longer refused. */
 static bool works_now(void) {
   if (!state.hx && hx_open(&state.hx, &state.settings) != HX_OK) return false;
   memcpy(outputs(), before, out_bytes);
@@ -143,8 +144,9 @@ static unsigned blocks_at(const finding *f, const void *from) {
 
 extern const char __executable_start[];
 
-/* What stays for the process is made once; what was refused to it may be missing. The detail then says what is left:
- * addr2line -e alloc_test knows the place. */
+/* Compares with the usual process, because some blocks stay allocated until the process ends; there may be fewer of
+ * them, because one was refused. The detail names the addresses of the calls that allocated what is left; addr2line -e
+ * alloc_test finds their lines. */
 static bool child_has_leaks(void) {
   shared->files = open_files();
   shared->sites = scarce_live(shared->site, SITES);
@@ -160,7 +162,7 @@ static bool child_has_leaks(void) {
   return leaks;
 }
 
-/* Threads that prepare devices may be at work still, with blocks that they will free. */
+/* Threads that prepare devices may still be running, with blocks that they will free. */
 static bool goes_on_leaking(void) {
   const bool first = usual.sites == 0;
   const double until = seconds_now() + SETTLED;
@@ -172,7 +174,7 @@ static bool goes_on_leaking(void) {
 static void call_with_refusals(scarce_kind kind, unsigned long nth, bool for_good) {
   finding *const f = shared;
   const row *const r = state.row;
-  hx_offload(NULL, NULL, NULL); /* a thread's first failure takes a block for its sentence, and keeps it */
+  hx_offload(NULL, NULL, NULL); /* a thread's first failure allocates its error text and keeps it */
   if (hx_open(&state.hx, &state.settings) != HX_OK || (r->prepare && !r->prepare(&state))) {
     f->skipped = true;
     snprintf(f->detail, sizeof f->detail, "%s", hx_error_detail());
@@ -186,7 +188,7 @@ static void call_with_refusals(scarce_kind kind, unsigned long nth, bool for_goo
   if (s != HX_OK) snprintf(f->detail, sizeof f->detail, "%s: %s", hx_status_string(s), hx_error_detail());
   if (s == HX_OK && r->finish && r->finish(&state) != HX_OK) f->is[WRONG] = true;
   f->is[PARTIAL] = (s != HX_OK || !scarce_computes(r)) && !is_untouched();
-  const bool answers = r->m && r->call == call_offload; /* a product does, whatever memory there is */
+  const bool answers = r->m && r->call == call_offload; /* a product works with any amount of memory */
   if (s == HX_OK ? scarce_computes(r) && !output_is_right() : s != HX_OUT_OF_MEMORY || answers) f->is[WRONG] = true;
   f->is[STUCK] = !works_now();
   hx_close(state.hx);
@@ -225,7 +227,7 @@ static void print_verdicts(const row *r, scarce_kind kind, unsigned long nth, bo
   }
 }
 
-/* The greater of what is left after several runs: threads of drivers may be at work still. */
+/* The greatest number of blocks that are left after several runs, because threads of drivers may still be running. */
 static bool baseline(const row *r) {
   finding most;
   memset(&most, 0, sizeof most);

@@ -55,7 +55,7 @@ static void bad_pointers(void) {
 static void bad_leading_dimensions(void) {
   static const struct {
     bool trans_a, trans_b;
-    size_t lda, ldb, ldc; /* of a 3 x 5 x 7 product */
+    size_t lda, ldb, ldc; /* the leading dimensions of a 3 x 5 x 7 product */
     const char *name;
   } rows[] = {{false, false, 6, 0, 0, "lda"}, {true, false, 2, 0, 0, "lda"},  {false, false, 0, 4, 0, "ldb"},
               {false, true, 0, 6, 0, "ldb"},  {false, false, 0, 0, 4, "ldc"}, {true, true, 3, 7, 4, "ldc"}};
@@ -109,14 +109,14 @@ static void overlaps_are_refused(void) {
 
   t = hx_matmul(4, 4, 4, a, b, a + 5);
   t.matmul.lda = 7;
-  t.matmul.ldc = 11; /* C begins in a gap of A's; its second row at 16, in A's third */
+  t.matmul.ldc = 11; /* C begins in a gap of A; its second row begins at 16, in the third row of A */
   REFUSED(t, "a");
-  t.matmul.ldc = 28; /* each row of C crosses into A's next */
+  t.matmul.ldc = 28; /* each row of C reaches into the next row of A */
   REFUSED(t, "a");
 
   t = hx_matmul(4, 4, 4, a, a, c); /* inputs may be one array */
   CHECK_OK(hx_offload(hx, &t, NULL));
-  t = hx_matmul(4, 4, 4, a, b, a + 16); /* next to each other */
+  t = hx_matmul(4, 4, 4, a, b, a + 16); /* C directly follows A */
   fill_matrices();
   CHECK_OK(hx_offload(hx, &t, NULL));
   t = hx_matmul(4, 4, 4, a, b, a + 4); /* in the gaps of A, whose rows are half as far apart */
@@ -145,7 +145,7 @@ static void columns_of_one_matrix(void) {
 static void empty_shapes(void) {
   static const struct {
     size_t m, n, k;
-    float alpha, beta, want; /* of C, which is -1 before */
+    float alpha, beta, want; /* want: each element of C afterwards; all are -1 before */
   } rows[] = {{0, 4, 4, 1, 0, -1},
               {4, 0, 4, 1, 0, -1},
               {0, 0, 0, 1, 1, -1},
@@ -172,7 +172,7 @@ static void empty_shapes(void) {
     CHECK(c[CELLS - 1] == -1, "row %zu wrote past C", i);
   }
   fill_matrices();
-  hx_task t = hx_matmul(0, 4, 4, a, b, c); /* too small is too small for an empty shape too */
+  hx_task t = hx_matmul(0, 4, 4, a, b, c); /* a leading dimension is checked for an empty shape, too */
   t.matmul.ldc = 3;
   CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_INVALID_ARGUMENT, "ldc");
 }

@@ -22,7 +22,7 @@ static bool out_untouched(void) {
   return true;
 }
 
-/* Refused by both calls; out and the report stay as they are. */
+/* Both calls refuse the task; out and the report stay unchanged. */
 static void expect_refusal(const hx_task *task, const char *text, int line) {
   hx_report report, before;
   memset(&report, 0x5a, sizeof report);
@@ -81,7 +81,7 @@ static void bad_reductions(void) {
   REFUSED(t, "out");
   t = hx_dot(HX_F32, x, both.f32 + 1, 63, &both.value[0]);
   REFUSED(t, "out");
-  t = hx_reduce(HX_SUM, HX_F32, both.f32, 62, &both.value[31]); /* next to each other is fine */
+  t = hx_reduce(HX_SUM, HX_F32, both.f32, 62, &both.value[31]); /* arrays may be adjacent */
   CHECK_OK(hx_offload(hx, &t, NULL));
 }
 
@@ -123,7 +123,7 @@ static void bad_soa(void) {
   REFUSED(t, "fields");
   t = hx_reduce_soa(f, 3, 5, NULL);
   REFUSED(t, "out");
-  t = hx_reduce_soa(f, 3, 0, out); /* one field without a value: refused whole */
+  t = hx_reduce_soa(f, 3, 0, out); /* one field has no value for n == 0, so the whole task is refused */
   REFUSED(t, "n");
   f[2].y = NULL;
   t = hx_reduce_soa(f, 3, 5, out);
@@ -140,7 +140,7 @@ static void bad_soa(void) {
   f[1].type = HX_U32;
   t = hx_reduce_soa(f, SIZE_MAX / 4, 5, out);
   REFUSED(t, "nfields");
-  t = hx_reduce_soa(f, 3, 5, (hx_value *)&f[2].y); /* its results, over what is to be read */
+  t = hx_reduce_soa(f, 3, 5, (hx_value *)&f[2].y); /* the results would overwrite the fields */
   REFUSED(t, "fields");
   reset_arrays();
   t = hx_reduce_soa(NULL, 0, 5, NULL);
@@ -154,7 +154,7 @@ static void bad_soa(void) {
   CHECK(out[0].f32 == 6 && out[2].f32 == 6, "%g, %g", (double)out[0].f32, (double)out[2].f32);
 }
 
-/* n == 0, and the bytes beside a result. */
+/* The results for n == 0, and that no byte beside a result is written. */
 static void results_are_stored(void) {
   for (int op = HX_SUM; op <= HX_PROD; op++)
     for (int type = HX_F32; type <= HX_U32; type++) {
@@ -221,7 +221,8 @@ static void events_are_checked(void) {
   for (int i = EVENTS - 1; i >= 0; i--) {
     pthread_t thread;
     void *ok = NULL;
-    if (pthread_create(&thread, NULL, wait_there, event[i]) == 0) pthread_join(thread, &ok); /* any thread may wait */
+    if (pthread_create(&thread, NULL, wait_there, event[i]) == 0)
+      pthread_join(thread, &ok); /* any thread may call hx_wait */
     CHECK(ok == event[i], "event %d", i);
     CHECK(sums[i].f32 == 5000.0f * (float)i, "event %d: %g", i, (double)sums[i].f32);
   }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Asynchronous tasks without bound: ten thousand in flight need a few threads, each ends by itself and by hx_wait in
- * any order, hx_close waits for them, and if no thread can be started they are computed all the same. */
+ * Any number of asynchronous tasks: ten thousand in flight need only a few threads, hx_wait may be called in any order
+ * or not at all, hx_close waits for them, and if no thread can be started they are still computed. */
 #include <dirent.h>
 #include <errno.h>
 #include <pthread.h>
@@ -8,9 +8,9 @@
 #include "runtime/base/clock.h"
 #include "tests/scenario.h"
 
-enum { TASKS = 10000, N = 3000, MOST_THREADS = SANITIZED ? 48 : 24 }; /* a sanitizer makes threads end late */
+enum { TASKS = 10000, N = 3000, MOST_THREADS = SANITIZED ? 48 : 24 }; /* under a sanitizer threads end later */
 
-/* The linker puts this in the place of pthread_create (tests/BUILD): from `threads_left` on there are no threads. */
+/* The linker replaces pthread_create by this (tests/BUILD): once `threads_left` threads were started, it fails. */
 static _Atomic int threads_left = 1 << 30;
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*fn)(void *), void *arg);
@@ -51,7 +51,7 @@ static void await_sum(int i) {
   check_value(i);
 }
 
-/* i-th in an order that visits all. */
+/* The i-th task of an order that contains each task once. */
 static int mixed_order(int i) { return (int)((long)i * 7919 % TASKS); }
 
 static void many_tasks_few_threads(void) {
@@ -82,7 +82,7 @@ static void without_wait(void) {
   for (int i = 0; i < TASKS; i++) check_value(i);
 }
 
-/* None at all, and one: the caller does what they cannot. */
+/* No thread can be started, or only one: the caller computes the rest. */
 static void no_threads(void) {
   for (int threads = 0; threads < 2; threads++) {
     threads_left = threads;

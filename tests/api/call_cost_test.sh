@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The instructions of one hx_offload of a few elements, counted by callgrind, against what they were when last recorded:
-# the path of small calls must not grow unseen. Usage: call_cost_test.sh path/to/hx-bench
+# Compares the instructions of one hx_offload of a few elements, counted by callgrind, with the recorded numbers, so
+# that the path of small calls does not grow unnoticed. Usage: call_cost_test.sh path/to/hx-bench
 set -u
 bench=${1:?usage: call_cost_test.sh path/to/hx-bench}
 
-# n, instructions recorded (f32 sum, AVX2 kernels, one thread, GCC 12 -O2). A count more than margin percent above fails;
-# one that far below is to be recorded here.
+# n, instructions recorded (f32 sum, AVX2 kernels, one thread, GCC 12 -O2). A count that is more than
+# margin percent higher fails; one that is this much lower should be recorded here.
 recorded='0 392
 64 208'
 margin=15
-calls=2000 # of a sample: CALLS in bench/cmd_call.c
+calls=2000 # calls in a sample: CALLS in bench/cmd_call.c
 
 skip() {
   echo "call_cost_test: left out: $1"
@@ -23,7 +23,7 @@ export HX_ISA=avx2 HX_THREADS=1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 
-# count N REPS: instructions within hx_offload of a whole run
+# count N REPS: prints the instructions within hx_offload of a whole run
 count() {
   valgrind --tool=callgrind --callgrind-out-file="$dir/out" --toggle-collect=hx_offload \
     "$bench" call --size "$1" --reps "$2" --devices cpu --quiet >"$dir/log" 2>&1 || { cat "$dir/log" >&2; return 1; }

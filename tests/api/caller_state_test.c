@@ -36,7 +36,7 @@ typedef struct state {
 static state state_now(void) {
   state s;
   memset(&s, 0, sizeof s);
-  fegetenv(&s.all); /* masks x87's exceptions: put back */
+  fegetenv(&s.all); /* fegetenv masks x87's exceptions, so the state is restored */
   fesetenv(&s.all);
 #if defined(__SSE2__)
   s.sse = s.all.__mxcsr;
@@ -53,7 +53,7 @@ static bool states_equal(const state *s, const state *t) {
 #endif
 }
 
-static state before; /* of every call */
+static state before; /* the state before each call */
 static const char *case_name;
 
 #define KEEPS(call)                                                                                    \
@@ -147,7 +147,7 @@ static void floating_point(void) {
     feraiseexcept(cases[i].flags);
     before = state_now();
     every_function();
-    /* A result of which every arithmetic raises a flag: infinity less infinity. */
+    /* The sum is infinity minus infinity, which raises a flag. */
     x[7] = INFINITY, x[8] = -INFINITY, x[9] = NAN;
   }
   fesetround(FE_TONEAREST);
@@ -162,7 +162,7 @@ static void *call_for_ever(void *unused) {
   hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &value);
   for (int i = 0;; i++) {
     t.gpu_share = i % 3 == 0 ? 1.0f : 0.5f;
-    hx_offload(shared, &t, NULL); /* is a cancellation point, the only one */
+    hx_offload(shared, &t, NULL); /* the only cancellation point of this thread */
   }
   return unused;
 }
@@ -173,7 +173,7 @@ static void *wait_for_ever(void *unused) {
   t.gpu_share = 1.0f;
   for (;;) {
     hx_event *event = NULL;
-    if (hx_offload_async(shared, &t, &event) == HX_OK) hx_wait(event, NULL); /* likewise */
+    if (hx_offload_async(shared, &t, &event) == HX_OK) hx_wait(event, NULL); /* also the only cancellation point */
   }
   return unused;
 }
@@ -197,7 +197,8 @@ static void *other_calls_for_ever(void *unused) {
   return unused;
 }
 
-/* A thread is cancelled inside a call; later calls, and hx_close, have to return: the scenario's alarm sees to it. */
+/* A thread is cancelled inside a call. Later calls, and hx_close, have to return; otherwise the scenario's alarm ends
+ * the test. */
 static void thread_cancelled_in_a_call(void) {
   static void *(*const bodies[])(void *) = {call_for_ever, wait_for_ever, other_calls_for_ever};
   enum { ROUNDS = 15 };

@@ -35,7 +35,7 @@ static void close_beside_a_call(void) {
   pthread_t thread;
   open_context();
   CHECK(pthread_create(&thread, NULL, multiply, NULL) == 0, "no thread");
-  /* Once the first elements are there the call is inside for certain: none may begin after hx_close has. */
+  /* When the first elements are written, the call is certainly inside hx: no call may begin after hx_close. */
   while (*(const volatile float *)c == 0.0f) sched_yield();
   hx_close(hx);
   const bool waited = c[SIDE * SIDE - 1] == (float)SIDE;
@@ -43,7 +43,8 @@ static void close_beside_a_call(void) {
   CHECK(waited && atomic_load(&ended), "hx_close returned before the product was written");
 }
 
-/* Memory that a task in flight was given is waited for: as A, as C, as what hx_alloc gave. */
+/* Functions that free memory of a task in flight wait for the task. The memory is its A, its C, or memory from
+ * hx_alloc. */
 static void memory_goes_beside_a_task(void) {
   enum { BYTES = SIDE * SIDE * sizeof(float) };
   open_context();
@@ -74,7 +75,7 @@ static void *modify_once(void *unused) {
   return NULL;
 }
 
-/* Any call counts; this one is held up until it was seen. */
+/* hx_close waits for every kind of call. This call is blocked until the test has seen it inside hx. */
 static void close_beside_hx_modified(void) {
   pthread_t thread;
   open_context();
@@ -84,11 +85,11 @@ static void close_beside_hx_modified(void) {
   while (!hx__caller_inside(hx) && seconds_now() - from < 10) sched_yield();
   CHECK(hx__caller_inside(hx), "hx_modified was never seen inside");
   pthread_mutex_unlock(&hx->memory.lock);
-  hx_close(hx); /* a sanitizer sees it where hx_modified finds a context that is gone */
+  hx_close(hx); /* a sanitizer reports it if hx_modified still uses the closed context */
   pthread_join(thread, NULL);
 }
 
-/* The status with which a child ends; a hang is ended by its alarm. */
+/* The exit status of a child, or minus the signal that ended it; its alarm ends a child that hangs. */
 static int exit_status_of(pid_t child) {
   int status = 0;
   waitpid(child, &status, 0);
@@ -105,7 +106,7 @@ static void wait_in_a_child(void) {
   if (child == 0) {
     alarm(20);
     const hx_status s = hx_wait(event, NULL);
-    _exit(s == HX_OK && c[SIDE * SIDE - 1] != (float)SIDE); /* HX_OK without the result is the one wrong answer */
+    _exit(s == HX_OK && c[SIDE * SIDE - 1] != (float)SIDE); /* only HX_OK without the result is wrong */
   }
   const int end = exit_status_of(child);
   CHECK(end == 0, "the child's hx_wait ended with %d", end);
@@ -113,7 +114,7 @@ static void wait_in_a_child(void) {
   hx_close(hx);
 }
 
-/* Nearly always inside the lock. */
+/* This thread holds the lock nearly all the time. */
 static void *call_modified(void *unused) {
   (void)unused;
   while (!atomic_load(&stop)) hx_modified(hx, a, 4);

@@ -11,7 +11,7 @@
 #include "reference/data.h"
 
 enum { N = 1 << 22, BUSY_EACH = 2, ROUNDS = 6, PAUSE_MS = 100, SPINNERS = 512 };
-#define LIMIT_MS 5000.0 /* a process among two others on each core; ten seconds was the fault that this looks for */
+#define LIMIT_MS 5000.0 /* each core has two other busy processes; the bug to be found took ten seconds */
 
 static double now_ms(void) {
   struct timespec t;
@@ -19,8 +19,8 @@ static double now_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-/* One program: its first larger call, which has kernels built behind its back, and the end. It writes when hx_close
- * returned. */
+/* One program: a first larger call, after which kernels are built in the background, then hx_close and exit. It writes
+ * the time at which hx_close returned. */
 static void run_program(const char *devices, const float *x, int out, long pause_ms) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = devices;
@@ -29,7 +29,7 @@ static void run_program(const char *devices, const float *x, int out, long pause
   hx_value sum;
   const hx_task task = hx_reduce(HX_SUM, HX_F32, x, N, &sum);
   if (hx_offload(hx, &task, NULL) != HX_OK) exit(1);
-  nanosleep(&(struct timespec){0, pause_ms * 1000000L}, NULL); /* kernels are at another stage in each round */
+  nanosleep(&(struct timespec){0, pause_ms * 1000000L}, NULL); /* the build is at another stage in each round */
   hx_close(hx);
   const double closed = now_ms();
   if (write(out, &closed, sizeof closed) != sizeof closed) exit(1);

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# header_test.sh HX_H: the public header by itself, as C99 and as C++11, under every compiler there is (gcc is a must).
+# header_test.sh HX_H: compiles the public header alone, as C99 and as C++11, with every compiler that is installed
+# (gcc has to be).
 set -eu
 header=$(readlink -f "$1")
 scratch=${TEST_TMPDIR:-$(mktemp -d)}

@@ -46,7 +46,7 @@ static void *keep_summing(void *unused) {
   return unused;
 }
 
-/* Forks while other threads are inside calls: the child goes on with the CPU, or becomes another program. */
+/* Forks while other threads are inside calls: the child continues with the CPU, or executes another program. */
 static void fork_in_flight(void) {
   enum { FORKS = 40 };
   pthread_t thread[2];
@@ -72,7 +72,7 @@ static void fork_in_flight(void) {
   hx_close(shared);
 }
 
-static _Atomic unsigned alarms; /* the signal interrupts any thread of the process */
+static _Atomic unsigned alarms; /* the signal may interrupt any thread of the process */
 static void on_alarm(int signal) {
   (void)signal;
   alarms++;
@@ -131,7 +131,7 @@ static void nested_region(void) {
   hx_close(hx);
 }
 
-/* The roads out of a process. */
+/* The ways in which a process ends. */
 static void end_by_exit(void) { exit(checks_failed != 0); }
 static void end_by__exit(void) { _exit(checks_failed != 0); }
 static void end_by_exec(void) {
@@ -156,7 +156,7 @@ typedef struct road {
   const char *name;
   void (*leave)(void);
   size_t elements;
-  bool by_main; /* else by a thread of its own, while the main one is inside calls */
+  bool by_main; /* otherwise by another thread, while the main thread is inside calls */
 } road;
 
 static const road roads[] = {{"exit by main", end_by_exit, POOLED, true},
@@ -182,7 +182,8 @@ static void *keep_offloading(void *p) {
   return p;
 }
 
-/* A process ends, or becomes another, while tasks run for which no thread waits; on the CPU alone. */
+/* A process ends, or executes another program, while tasks are in flight for which no thread waits; on the CPU
+ * alone. */
 static void leaves_in_flight(void) {
   enum { TIMES = 15 };
   scenario_devices = "cpu";

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install_test.sh: what ./hx install puts down serves a C program, shared and static, from any folder it is moved to.
+# install_test.sh: a C program can be built with the files that ./hx install writes, shared and static, from any folder
+# to which they are moved.
 set -eu
 tree=$PWD # Bazel's runfiles, or a checkout with the results of the build in BUILT
 built=${BUILT:-$PWD}
@@ -43,7 +44,7 @@ LD_LIBRARY_PATH=$lib "$scratch/shared" >"$scratch/out" || fail "the program that
 grep -qx "$version 100000" "$scratch/out" || fail "wrong: $(cat "$scratch/out")"
 LD_LIBRARY_PATH=$lib ldd "$scratch/shared" | grep -q "libhx.so.0 => $lib" || fail "the SONAME is not libhx.so.0"
 
-# Static: the archive by its name, and what hx.pc says that it needs.
+# Static: links the archive by its name, and the libraries that hx.pc says it needs.
 # shellcheck disable=SC2046
 cc -o "$scratch/static" "$scratch/sum.c" $(pkg-config --cflags hx) \
   $(pkg-config --static --libs hx | sed 's/-lhx\>/-l:libhx.a/') || fail "does not link statically"
@@ -51,7 +52,8 @@ ldd "$scratch/static" | grep -q libhx && fail "the static program needs libhx.so
 "$scratch/static" >"$scratch/out" || fail "the static program fails"
 grep -qx "$version 100000" "$scratch/out" || fail "wrong: $(cat "$scratch/out")"
 
-# Names: libhx.so exports hx_* and no hx__* (lower case: there, but not exported); whatever else libhx.a defines cannot clash.
+# Names: libhx.so exports hx_* and no hx__* (lower case: defined, but not exported); all other names in libhx.a have to
+# be such that they cannot clash.
 nm -D --defined-only "$lib/libhx.so" | awk '$2 ~ /[B-Z]/ { sub(/@.*/, "", $3); print $3 }' >"$scratch/exported"
 grep -v '^hx_[a-z]' "$scratch/exported" && fail "exported by mistake"
 sed -n 's/^HX_API .*\<\(hx_[a-z_]*\)(.*/\1/p' "$tree/runtime/hx.h" | sort >"$scratch/declared"

@@ -11,11 +11,11 @@
 
 static hx_context *hx;
 
-/* NULL where this machine does not reserve so much. */
+/* NULL if this machine cannot reserve this much. */
 static void *reserve(size_t bytes) {
   void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED) return NULL;
-  (void)madvise(p, bytes, MADV_HUGEPAGE); /* zeros in pages of 2 MiB: few page faults */
+  (void)madvise(p, bytes, MADV_HUGEPAGE); /* pages of 2 MiB cause few page faults */
   return p;
 }
 
@@ -46,7 +46,7 @@ static void reductions(void) {
   put_values_at_borders(x, &bits, &sum);
   hx_value r;
   double start = seconds_now();
-  hx_task t = hx_reduce(HX_SUM, HX_U32, x + 8192, (size_t)1 << 28, &r); /* a sixteenth, to know how long it takes */
+  hx_task t = hx_reduce(HX_SUM, HX_U32, x + 8192, (size_t)1 << 28, &r); /* a sixteenth, to measure the speed */
   CHECK_OK(hx_offload(hx, &t, NULL));
   CHECK(r.u64 == 0, "%llu", (unsigned long long)r.u64);
   double expected = 16 * (seconds_now() - start);
@@ -71,7 +71,7 @@ static void reductions(void) {
   munmap(x, kMany * sizeof *x);
 }
 
-/* m x n x k with rows so far apart that an element's index passes 2^32. */
+/* A product of m x n x k with rows so far apart that the index of an element exceeds 2^32. */
 static void far_rows(size_t m, size_t n, size_t k, bool trans_a, bool trans_b) {
   const size_t ld = ((size_t)1 << 31) + 7;
   const size_t a_rows = trans_a ? k : m, a_cols = trans_a ? m : k, b_rows = trans_b ? n : k, b_cols = trans_b ? k : n;

@@ -15,10 +15,10 @@
 
 enum { OTHER_USER = 65534, LIMIT_S = 120 };
 
-static const char *devices; /* of a driver; NULL: the CPU alone */
+static const char *devices; /* the devices of a driver; NULL: the CPU alone */
 
-/* No address space is left, and of the heap only `bytes` in pieces of 1 KiB, when the topology is looked for: hwloc
- * does not survive an allocation that fails. */
+/* Leaves no address space, and only `bytes` of the heap in pieces of 1 KiB, when the topology is read: hwloc does not
+ * survive a failed allocation. */
 static int exhaust_memory(const void *arg) {
   enum { PIECE = 1024 };
   const size_t bytes = *(const size_t *)arg;
@@ -40,7 +40,7 @@ static int exhaust_memory(const void *arg) {
   return limited_tasks_run(hx, -1.0f);
 }
 
-/* A limit that a child sets for itself; warm: after the topology has been read. */
+/* A limit that a child process sets for itself; warm: after it has read the topology. */
 typedef struct resource_limit {
   int resource;
   size_t limit;
@@ -77,7 +77,7 @@ static void in_a_child(int resource, size_t limit, bool warm, const char *name) 
   CHECK(status == 0, "%s %zu, %s: the child's status is %d", name, limit, warm ? "warm" : "cold", status);
 }
 
-/* A control group of this test's own; false: none with a limit of processes can be made here. */
+/* Makes a control group for this test. False: no group with a limit of processes can be made here. */
 static char group[64];
 static bool make_group(void) {
   static const char *const roots[] = {"/sys/fs/cgroup/pids", "/sys/fs/cgroup"};
@@ -106,7 +106,7 @@ static int run_in_group(const void *processes) {
   return inside ? run_limited(&(resource_limit){RLIMIT_NOFILE, 64, false}) : CHILD_VOID;
 }
 
-/* The same by a control group, as containers have it. */
+/* The same limit set by a control group, as in a container. */
 static void in_a_group(void) {
   if (!make_group()) {
     printf("limits_test: skipped: no control group with pids.max can be made here\n");

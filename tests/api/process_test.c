@@ -63,7 +63,7 @@ static void forked_child(void) {
       hx_report report;
       int wrong = 0;
       for (int i = 0; i < 5; i++) wrong += compute(hx, i % 2 ? 0.5f : -1, &report);
-      if (report.device_count != 1 || report.device[0].index != 0) wrong += 10; /* the CPU alone */
+      if (report.device_count != 1 || report.device[0].index != 0) wrong += 10; /* only the CPU may take part */
       hx_event *event = NULL;
       hx_value sum = {.u64 = 0};
       hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum);
@@ -109,7 +109,7 @@ static void in_openmp_region(void) {
   hx_close(hx);
 }
 
-/* The log goes to a pipe that is not read, and SIGPIPE would end the process. */
+/* The log goes to a pipe whose reading end is closed; SIGPIPE would end the process. */
 static void log_without_a_reader(void) {
   make_data(DATA_SIGNED);
   int ends[2];
@@ -156,7 +156,7 @@ static void no_leak(void) {
     }
     hx_context *hx = open_or_exit(&s);
     if (i % 10 == 0) CHECK_OK(hx_ready(hx));
-    float *own = hx_alloc(hx, 100000); /* left to hx_close */
+    float *own = hx_alloc(hx, 100000); /* hx_close frees it */
     CHECK(own != NULL, "no memory");
     CHECK(compute(hx, i % 2 ? 0.5f : -1, NULL) == 0, "round %d: %s", i, hx_error_detail());
     hx_close(hx);
@@ -176,7 +176,8 @@ static void no_leak(void) {
 #include <xmmintrin.h>
 static unsigned float_modes(void) { return _mm_getcsr() & ~0x3fu; }
 
-/* FTZ and DAZ set before hx_open, as -ffast-math at link time does at program start; every function puts it back. */
+/* FTZ and DAZ are set before hx_open, as -ffast-math at link time sets them at program start; every function restores
+ * them. */
 static void flush_to_zero(void) {
   make_data(DATA_DENORMALS);
   hx_settings s = settings_for("2");
@@ -191,7 +192,7 @@ static void flush_to_zero(void) {
   CHECK(float_modes() == flush, "after hx_offload: %x", float_modes());
   CHECK_OK(hx_ready(hx));
   CHECK(compute(hx, 0.5f, NULL) == 0, "both, when ready: %s", hx_error_detail());
-  hx_value small; /* the small path has a state of its own to keep */
+  hx_value small; /* small calls take another path, which saves the state separately */
   hx_task t = hx_reduce(HX_SUM, HX_F32, x, 100, &small);
   CHECK_OK(hx_offload(hx, &t, NULL));
   hx_event *event = NULL;
@@ -216,7 +217,7 @@ static bool library_is_mapped(const char *library) {
   return found;
 }
 
-/* A small program never pays for drivers. */
+/* A program with small tasks only never loads a driver. */
 static void loads_no_driver(void) {
   static const char *const kVendors[] = {"libpocl",   "libRusticl", "libMesaOpenCL", "libigdrcl", "liboclgrind",
                                          "libnvidia", "libamdocl",  "libintelocl",   "libLLVM",   "libclang"};
@@ -239,11 +240,11 @@ static void loads_no_driver(void) {
   }
 }
 
-/* A program may end at any time, also while drivers are found and their libraries loaded: exit would end these first.
- */
+/* A program may call exit while drivers are being found and loaded; the destructors of their libraries then run during
+ * exit. */
 static void ends_while_preparing(void) {
   enum { ENDS = 40, MICROSECONDS = 2500 };
-  if (!scenario_devices) return; /* nothing is looked for */
+  if (!scenario_devices) return; /* without devices no driver is loaded */
   const float *const data = calloc(1 << 22, sizeof *data);
   for (int i = 0; i < ENDS; i++) {
     fflush(stdout);
@@ -254,7 +255,7 @@ static void ends_while_preparing(void) {
       hx_context *const hx = open_or_exit(&s);
       hx_value sum;
       hx_task t = hx_reduce(HX_SUM, HX_F32, data, 1 << 22, &sum);
-      CHECK_OK(hx_offload(hx, &t, NULL)); /* long enough: as it returns the discovery starts */
+      CHECK_OK(hx_offload(hx, &t, NULL)); /* a task so long that the discovery starts when it returns */
       nanosleep(&(struct timespec){0, (i / 2) * MICROSECONDS * 1000L}, NULL);
       if (i % 2) hx_close(hx);
       exit(checks_failed != 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A program with more rights than its caller (setuid, setgid, file capabilities) uses hx: no variable of the caller's
- * has any effect, no library that they name is loaded, no file is written, and the CPU works alone.
+ * A program with more rights than its caller (setuid, setgid, file capabilities) uses hx: no environment variable of
+ * the caller has any effect, no library that they name is loaded, no file is written, and the CPU works alone.
  *     secure_test LIBRARY        LIBRARY records that it was loaded (layers/evil_library.c)
- *     secure_test --inside DIR   what each copy of this program does; the exit status says what it found  */
+ *     secure_test --inside DIR   what each copy of this program does; the exit status says what it found */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ enum { OTHER_USER = 65534, N = 1 << 20 };
 /* Exit statuses of the copies. */
 enum { FINE, NOT_SECURE, OTHER_DEVICES, WRONG, NO_CONTEXT };
 
-/* With settings of its own, which name every device and a cache and a trace beneath the folder. */
+/* Computes with explicit settings, which name every device and a cache and a trace in the folder. */
 static int with_settings(const char *folder) {
   static float x[N];
   char cache[512], trace[512];
@@ -42,7 +42,7 @@ static int with_settings(const char *folder) {
 static int run_in_secure_process(const char *folder) {
   const int found = with_settings(folder);
   hx_context *hx;
-  if (hx_open(&hx, NULL) != HX_OK) { /* HX_SPLIT is nonsense: it was read */
+  if (hx_open(&hx, NULL) != HX_OK) { /* HX_SPLIT has an invalid value, so it was read */
     puts(hx_error_detail());
     return getauxval(AT_SECURE) ? NO_CONTEXT : NOT_SECURE;
   }
@@ -60,7 +60,7 @@ static void set_variable(const char *name, const char *format, const char *value
   setenv(name, text, 1);
 }
 
-/* Whatever a caller may try. */
+/* Every variable by which a caller could make the program load or write a file. */
 static void be_hostile(const char *library) {
   set_variable("EVIL_MARK", "%s", mark);
   set_variable("OPENCL_LAYERS", "%s", library);
@@ -74,7 +74,8 @@ static void be_hostile(const char *library) {
   set_variable("HX_LOG", "%s", "trace");
 }
 
-/* Runs the copy as an ordinary user with a hostile environment; secure: an HX_SPLIT besides that hx_open refuses. */
+/* Runs the copy as an ordinary user with a hostile environment. secure: an HX_SPLIT that hx_open refuses is set,
+ * too. */
 static int run_copy(const char *library, bool secure) {
   fflush(stdout);
   const pid_t child = fork();
@@ -126,7 +127,7 @@ static void check_with(const char *what, bool (*give)(void), const char *library
     return;
   }
   const int found = run_copy(library, true);
-  if (found == NOT_SECURE) { /* nosuid, or this test is not root's: the kernel gave it nothing */
+  if (found == NOT_SECURE) { /* nosuid, or the test does not run as root: the copy has no rights */
     printf("  %s left out: it has no effect here\n", what);
     return;
   }
@@ -141,7 +142,7 @@ int main(int argc, char **argv) {
   if (argc == 3 && strcmp(argv[1], "--inside") == 0) return run_in_secure_process(argv[2]);
   if (argc != 2) return puts("usage: secure_test LIBRARY"), 2;
   char library[300], plugins[300], plugin[400], path[400];
-  snprintf(folder, sizeof folder, "/tmp/secure_test_XXXXXX"); /* TEST_TMPDIR may lie where others cannot come */
+  snprintf(folder, sizeof folder, "/tmp/secure_test_XXXXXX"); /* other users may not be able to reach TEST_TMPDIR */
   if (!mkdtemp(folder) || chmod(folder, 01777) != 0) return puts("no scratch folder"), 2;
   snprintf(mark, sizeof mark, "%s/mark", folder);
   snprintf(copy, sizeof copy, "%s/copy", folder);

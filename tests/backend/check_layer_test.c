@@ -47,7 +47,7 @@ static void check_buffers(cl_context context, cl_command_queue queue, cl_kernel 
   expect("one under a map for writing is refused", launch(queue, kernel) == CL_INVALID_OPERATION);
   clEnqueueUnmapMemObject(queue, a, p, 0, NULL, NULL);
   expect("a launch after the unmap", launch(queue, kernel) == CL_SUCCESS);
-  clReleaseMemObject(a); /* its sub-buffer lives on, and so does it */
+  clReleaseMemObject(a); /* it remains alive as long as its sub-buffer */
   c = clCreateBuffer(context, CL_MEM_READ_ONLY | CL_MEM_USE_HOST_PTR, 64, host, &s);
   expect("an overlap with the parent of a live sub-buffer is refused", c == NULL);
   clReleaseMemObject(sub);

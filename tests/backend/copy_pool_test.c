@@ -15,7 +15,7 @@ enum { PARTS = 1000 };
 
 typedef struct tally {
   _Atomic unsigned done[PARTS];
-  _Atomic unsigned of_openmp; /* by threads of a region */
+  _Atomic unsigned of_openmp; /* parts copied by threads of an OpenMP region */
 } tally;
 
 static void count_part(void *arg, size_t index) {
@@ -24,7 +24,7 @@ static void count_part(void *arg, size_t index) {
   if (omp_get_level() > 0) atomic_fetch_add(&t->of_openmp, 1);
 }
 
-/* Work for each thread: with less, the pool would not be waited for. */
+/* Each thread works this long; for less work the caller would not wait for the pool. */
 #define WORK_S 1e-4
 static void be_busy(void *arg) {
   const double till = seconds_now() + WORK_S;
@@ -33,7 +33,7 @@ static void be_busy(void *arg) {
   }
 }
 
-/* Parts that a region has done; -1: some were not done once. */
+/* How many parts an OpenMP region has copied; -1 if some part was not copied exactly once. */
 static int parts_by_region(hx__copy_threads threads, size_t parts) {
   static tally t;
   memset(&t, 0, sizeof t);
@@ -45,7 +45,7 @@ static int parts_by_region(hx__copy_threads threads, size_t parts) {
 
 /* Returns whether every thread had a core at the same time; if not, another program uses one. */
 static bool after_a_region(unsigned threads) {
-  hx__cpu_pool_run(threads, be_busy, NULL); /* libgomp makes them first */
+  hx__cpu_pool_run(threads, be_busy, NULL); /* libgomp starts the threads first */
   const double start = seconds_now();
   hx__cpu_pool_run(threads, be_busy, NULL);
   return seconds_now() - start < 1.5 * WORK_S;
@@ -58,7 +58,7 @@ static void whose_turn(void) {
   const double till = seconds_now() + 20;
   CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "there is no thread pool yet");
   unsigned by_pool = 0, quiet = 0, jobs = 0;
-  for (; jobs < 100 || (whole && !by_pool && seconds_now() < till); jobs++) { /* others may have the cores */
+  for (; jobs < 100 || (whole && !by_pool && seconds_now() < till); jobs++) { /* other processes may use the cores */
     quiet += after_a_region(all);
     const int region = parts_by_region(HX__COPY_BY_CPU_POOL, PARTS);
     CHECK(region == 0 || region == PARTS, "the pool did %d of the parts", region);
@@ -123,7 +123,7 @@ static void openmp_settings_are_read(void) {
 }
 
 int main(void) {
-  hx_settings settings = HX_SETTINGS_DEFAULT; /* from here on the process is watched for forks */
+  hx_settings settings = HX_SETTINGS_DEFAULT; /* from here on hx notices forks */
   settings.devices = "cpu";
   hx_context *const hx = open_or_exit(&settings);
   openmp_settings_are_read();

@@ -13,7 +13,7 @@ enum { N = 1 << 22 };
 
 static void *do_nothing(void *p) { return p; }
 
-/* From here on no thread has room for its stack. */
+/* From here on there is no address space for the stack of a new thread. */
 static bool forbid_threads(void) {
   pthread_attr_t attr;
   pthread_t thread;
@@ -22,7 +22,7 @@ static bool forbid_threads(void) {
          pthread_create(&thread, NULL, do_nothing, NULL) != 0;
 }
 
-/* Each of the following runs in a child process; 0: the results are right. */
+/* Each of the following functions runs in a child process and returns 0 if the results are right. */
 
 static int sum_repeatedly(hx_context *hx) {
   uint32_t *const x = malloc(N * sizeof *x);
@@ -58,7 +58,7 @@ static int sum_without_a_worker(const void *arg) {
   return sum_repeatedly(hx);
 }
 
-/* Room for many threads, but for fewer than were asked for. */
+/* There is room for many threads, but for fewer than requested. */
 static int product_with_some_threads(const void *arg) {
   (void)arg;
   enum { M = 4096, NK = 1056, FITTING = 1200 };
@@ -79,7 +79,7 @@ static int product_with_some_threads(const void *arg) {
   return 0;
 }
 
-/* Stacks for which there is no room: libgomp reads the variable as the process starts. */
+/* Stacks so large that there is no room for them: libgomp reads the variable when the process starts. */
 static int with_large_stacks(const void *arg) {
   (void)arg;
   setenv("OMP_STACKSIZE", " 200000 G", 1);
@@ -107,7 +107,7 @@ static void in_a_child(int (*body)(const void *), const char *name) {
 int main(int argc, char **argv) {
   (void)argv;
   if (argc > 1) return sum_by_four_threads();
-  setenv("HX_LOG", "error", 1); /* the warning that there is no room */
+  setenv("HX_LOG", "error", 1); /* hides hx's warning that there is no room */
   in_a_child(sum_without_threads, "without threads");
   in_a_child(sum_without_a_worker, "without a worker");
   in_a_child(product_with_some_threads, "with some threads");

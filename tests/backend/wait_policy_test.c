@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * When hx waits for OpenMP's threads, in virtual time: calls on a quiet machine, a core that is preempted once, a
- * program that keeps a core busy, sleeping threads, and libgomp's first region. */
+ * When hx waits for OpenMP's threads, in virtual time: calls on a quiet machine, a core that another program takes
+ * once, a program that keeps a core busy, sleeping threads, and libgomp's first region. */
 #include <stdint.h>
 
 #include "runtime/backend/cpu/wait_policy.h"
@@ -11,7 +11,7 @@
 
 static uint64_t now = 1000 * MS;
 
-/* A region of two threads that begins at once. */
+/* A region of two threads that directly follows the one before it. */
 static void do_region(hx__wait_policy *p, uint64_t own_ns, uint64_t waited_ns) {
   now += own_ns + waited_ns;
   hx__wait_policy_learn(p, 2, own_ns, own_ns + waited_ns, now);
@@ -19,7 +19,7 @@ static void do_region(hx__wait_policy *p, uint64_t own_ns, uint64_t waited_ns) {
 
 static hx__wait_policy policy_after_first_region(void) {
   hx__wait_policy p = {0};
-  do_region(&p, 10 * US, 20 * MS); /* libgomp makes its threads: not counted */
+  do_region(&p, 10 * US, 20 * MS); /* libgomp starts its threads in it, so its time does not count */
   return p;
 }
 
@@ -43,7 +43,7 @@ int main(void) {
   p = policy_after_first_region();
   for (int i = 0; i < 1000; i++) do_region(&p, 5 * US, 1 * US);
   CHECK(crowded_for(&p) == 0, "a quiet machine");
-  do_region(&p, 5 * US, 3 * MS); /* 4 ms were saved */
+  do_region(&p, 5 * US, 3 * MS); /* earlier regions have saved 4 ms */
   CHECK(crowded_for(&p) == 0, "a core that is taken for once");
   do_region(&p, 5 * US, 3 * MS);
   CHECK(crowded_for(&p) == 8 * (3 * MS - 4 * MS + 3 * MS - 10 * US), "and again: %llu ns",
@@ -53,14 +53,15 @@ int main(void) {
   CHECK(hx__wait_policy_state(&p, now) != HX__POOL_CROWDED, "for so long");
 
   for (int i = 0; i < 100000; i++) do_region(&p, 5 * US, 1 * US);
-  do_region(&p, 5 * US, 11 * MS); /* 400 ms were saved, 10 count */
+  do_region(&p, 5 * US, 11 * MS); /* earlier regions have saved 400 ms, of which 10 count */
   CHECK(crowded_for(&p) == 8 * (1 * MS - 5 * US), "credit ends: %llu ns", (unsigned long long)crowded_for(&p));
 
   p = policy_after_first_region();
   do_region(&p, 10 * US, 20 * MS);
   CHECK(crowded_for(&p) == 64 * MS, "never longer than 64 ms: %llu ns", (unsigned long long)crowded_for(&p));
 
-  /* A program keeps a core: half of the calls wait 8 ms for 0.15 ms of work. Waiting takes a ninth of the time. */
+  /* Another program keeps a core busy, so half of the calls wait 8 ms for 0.15 ms of work. Waiting then takes a ninth
+   * of the time. */
   p = policy_after_first_region();
   const uint64_t from = now;
   uint64_t waited = 0;
@@ -76,7 +77,7 @@ int main(void) {
         (unsigned long long)(now - from));
 
   p = policy_after_first_region();
-  hx__wait_policy_learn(&p, 5, 10 * US, 45 * US, now); /* four others saved 40 us */
+  hx__wait_policy_learn(&p, 5, 10 * US, 45 * US, now); /* the four other threads have saved 40 us */
   CHECK(crowded_for(&p) == 0, "five threads");
   return checks_end("wait_policy_test");
 }

@@ -20,7 +20,7 @@ static char root[256], folder[300];
 
 static void path_in_folder(char *out, size_t bytes, const char *name) { snprintf(out, bytes, "%s/%s", folder, name); }
 
-/* The contents of a key are made from it, so that a mix of two is seen. */
+/* The contents depend on the key's seed, so that a mix of the contents of two keys is noticed. */
 static void fill_by_seed(char *data, size_t bytes, unsigned seed) {
   for (size_t i = 0; i < bytes; i++) data[i] = (char)((i + 1) * 2654435761u * (seed + 1) >> 13);
 }
@@ -32,7 +32,7 @@ static void cache_put(const char *key, size_t bytes, unsigned seed) {
   free(data);
 }
 
-/* Whether the key gives these contents; *found: whether it gives any. */
+/* Whether the cache has these contents for the key; *found: whether it has any. */
 static bool cache_has(const char *key, size_t bytes, unsigned seed, bool *found) {
   size_t got = 0;
   int trial;
@@ -52,7 +52,7 @@ static bool key_is_missing(const char *key) {
   return !found;
 }
 
-/* The names in the folder that are hx's; the last one in name. */
+/* How many files of hx are in the folder; the name of the last one goes to `name`. */
 static unsigned count_cache_files(char *name, size_t bytes) {
   unsigned count = 0;
   DIR *d = opendir(folder);
@@ -93,7 +93,7 @@ static void comes_back(void) {
   CHECK(cache_has("a", 1000, 2, NULL), "put while off");
 }
 
-/* Every bit of the file changed, and every length that it can be cut to. */
+/* Every single bit of the file is changed, and the file is cut to every shorter length. */
 static void damaged_file(void) {
   enum { BYTES = 300 };
   char name[256], path[600], whole[1024];
@@ -124,7 +124,7 @@ static void damaged_file(void) {
   CHECK(cache_has(key, BYTES, 6, NULL), "replaced");
 }
 
-/* Another's key under this name, a link, a pipe, a folder, a file that others may write. */
+/* The file is replaced by the file of another key, a link, a pipe, a folder, or a file that others may write. */
 static void foreign_files(void) {
   char name[256], path[600], other[600], elsewhere[400];
   empty_folder();
@@ -178,8 +178,8 @@ static void choice_of_folder(void) {
   }
 }
 
-/* As another user, who may not write and does not own the folder. Only root can change its user. Under /tmp, because
- * other users cannot reach root's own folders. */
+/* Reads as another user, who may not write and does not own the folder. Only root can change its user. The folder is
+ * under /tmp, because other users cannot reach root's own folders. */
 static void as_other_user(void) {
   char base[] = "/tmp/cache_file_test.XXXXXX", path[600], theirs[100], lent[200], name[256], was[sizeof folder];
   memcpy(was, folder, sizeof was);
@@ -223,7 +223,7 @@ static void disk_full(void) {
   struct rlimit was, small = {8192, 8192};
   getrlimit(RLIMIT_FSIZE, &was);
   small.rlim_max = was.rlim_max;
-  signal(SIGXFSZ, SIG_DFL); /* it would end this process */
+  signal(SIGXFSZ, SIG_DFL); /* the signal would end this process */
   CHECK(setrlimit(RLIMIT_FSIZE, &small) == 0, "no limit");
   cache_put("a", 100000, 2);
   cache_put("b", 100000, 3);
@@ -232,7 +232,7 @@ static void disk_full(void) {
   CHECK(count_cache_files(NULL, 0) == 1, "%u files", count_cache_files(NULL, 0));
 }
 
-/* The folder keeps within its bound, and what was used last stays. */
+/* The folder does not exceed its bound, and the files that were used last stay. */
 static void folder_is_bounded(void) {
   enum { FILES = 40 };
   char path[400];
@@ -247,7 +247,7 @@ static void folder_is_bounded(void) {
     CHECK(ftruncate(fd, (off_t)(HX__CACHE_BYTES / 16)) == 0 && futimens(fd, used) == 0, "%s", path);
     close(fd);
   }
-  /* The first was left by a process that died; the others are names that hx does not give. */
+  /* The first file was left by a process that died; the others have names that hx does not use. */
   static const char *const old_files[] = {".1-2-0000000000000003" HX__CACHE_SUFFIX,
                                           "not-ours",
                                           "notes" HX__CACHE_SUFFIX,
@@ -265,7 +265,7 @@ static void folder_is_bounded(void) {
   cache_put("new", 1000, 2);
   CHECK(cache_has("kept", 1000, 1, NULL) && cache_has("new", 1000, 2, NULL), "the newest");
   CHECK(count_cache_files(NULL, 0) == 15 + 2 + OLD_FILES - 2, "%u files",
-        count_cache_files(NULL, 0)); /* all but one end like hx's */
+        count_cache_files(NULL, 0)); /* all but one have the suffix of hx's files */
   path_in_folder(path, sizeof path, "0000000000000027" HX__CACHE_SUFFIX);
   CHECK(access(path, F_OK) == 0, "the last of the old ones");
   for (int i = 0; i < OLD_FILES; i++) {
@@ -274,7 +274,7 @@ static void folder_is_bounded(void) {
   }
 }
 
-/* Several processes write and read the same keys: each sees one of the contents, whole. */
+/* Several processes write and read the same keys: each process reads complete contents of one writer. */
 static void processes_at_once(void) {
   enum { PROCESSES = 4, TURNS = 300, KEYS = 3 };
   static const char *const keys[KEYS] = {"a", "b", "c"};

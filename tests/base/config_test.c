@@ -29,12 +29,13 @@ static const char **settings_member(hx_settings *settings, const hx__config_row 
   return (const char **)((char *)settings + row->setting);
 }
 
-/* Every member of a config as text: what a value changed, and nothing else, shows. */
+/* Every member of a config as text, which shows what a value changed and that nothing else changed. */
 static const char *config_text(const hx__config *c) {
   static char text[4 * HX__PATH_BYTES];
   size_t n = (size_t)snprintf(text, sizeof text, "dev %x %x split", c->device_words, c->device_indices);
   for (size_t i = 0; i < c->splits; i++)
-    n += (size_t)snprintf(text + n, sizeof text - n, " %ld", (long)((double)c->split[i] * 1e6 + 0.5)); /* no locale */
+    n += (size_t)snprintf(text + n, sizeof text - n, " %ld",
+                          (long)((double)c->split[i] * 1e6 + 0.5)); /* independent of the locale */
   n += (size_t)snprintf(text + n, sizeof text - n,
                         "; sched %d chunk %llu threads %u tile %ux%ux%u mem %d min %llu timeout %llu cache %s obj %d "
                         "trace %s isa %d off %d log %d sim",
@@ -88,7 +89,7 @@ static void check_values(void) {
   }
 }
 
-/* The table itself: a row for each member, defaults that the parser agrees with, every listed word accepted. */
+/* The table itself: a row for each member, defaults that agree with the parser, every listed word accepted. */
 static void check_table(void) {
   hx__config empty, config;
   CHECK(row_count == offsetof(hx_settings, reserved) / sizeof(char *), "%zu rows", row_count);
@@ -106,14 +107,14 @@ static void check_table(void) {
     CHECK(tried_good && (tried_bad || strstr(rows[i].values, "a path")), "%s is not tried", rows[i].name);
     CHECK(rows[i].help[0] && rows[i].deflt[0] && !strpbrk(rows[i].values, "|\n"), "%s", rows[i].name);
     for (size_t j = 0; j < i; j++) CHECK(rows[i].setting != rows[j].setting, "%s and %s", rows[i].name, rows[j].name);
-    for (int source = 0; source < SOURCES; source++) { /* empty: not set */
+    for (int source = 0; source < SOURCES; source++) { /* an empty value means that it is not set */
       CHECK_OK(read_with(source, &rows[i], "", &config));
       CHECK(strcmp(config_text(&config), none) == 0, "%s empty: %s", rows[i].name, config_text(&config));
     }
   }
   static const char *const in_words[] = {"HX_DEVICES", "HX_SPLIT",     "HX_SCHEDULE", "HX_MEMORY",
                                          "HX_OFFLOAD", "HX_OBJECTIVE", "HX_LOG"};
-  for (size_t i = 0; i < COUNT(in_words); i++) { /* a default that is a value changes nothing */
+  for (size_t i = 0; i < COUNT(in_words); i++) { /* setting the default explicitly changes nothing */
     CHECK_OK(read_with(SETTINGS, row_of(in_words[i]), row_of(in_words[i])->deflt, &config));
     CHECK(strcmp(config_text(&config), none) == 0, "%s=%s: %s", in_words[i], row_of(in_words[i])->deflt,
           config_text(&config));
@@ -142,7 +143,7 @@ static void check_precedence(void) {
   CHECK_OK(hx__config_read(&config, &settings));
   CHECK(config.threads == 7, "an empty setting is none: %s", config_text(&config));
   settings.threads = "2";
-  setenv("HX_THREADS", "many", 1); /* refused though the setting would win */
+  setenv("HX_THREADS", "many", 1); /* refused although the setting has precedence */
   CHECK_REFUSED(hx__config_read(&config, &settings), HX_INVALID_CONFIG, "HX_THREADS=many: accepted: 1..4096");
   unsetenv("HX_THREADS");
   settings.threads = "none";
@@ -162,7 +163,7 @@ static void check_precedence(void) {
   CHECK(hx__log_threshold == HX__LOG_WARN, "%d", hx__log_threshold);
 }
 
-/* Long values: paths to the last byte that fits; a detail that keeps what is accepted. */
+/* Long values: the longest path that fits, and a detail that still names the accepted values. */
 static void check_long(void) {
   static char value[3 * HX__PATH_BYTES];
   hx__config config;
@@ -178,7 +179,7 @@ static void check_long(void) {
             "%s", detail);
     }
   memset(value, 0, sizeof value);
-  memset(value, 'v', 600); /* shown whole */
+  memset(value, 'v', 600); /* shown completely */
   CHECK(read_with(SETTINGS, row_of("HX_TILE"), value, &config) == HX_INVALID_CONFIG, "taken");
   CHECK(strstr(hx_error_detail(), value) && strstr(hx_error_detail(), "v: accepted: MxNxK"), "%s", hx_error_detail());
 }
@@ -248,7 +249,7 @@ static const char *warnings(int times) {
 
 static void check_warnings(void) {
   CHECK(warnings(1)[0] == '\0', "%s", warnings(1));
-  for (size_t i = 0; i < row_count; i++) { /* the nearest of a misspelt name is the name */
+  for (size_t i = 0; i < row_count; i++) { /* for a misspelt name the warning suggests the right one */
     char misspelt[32];
     snprintf(misspelt, sizeof misspelt, "%s", rows[i].name);
     memmove(misspelt + 4, misspelt + 5, strlen(misspelt + 4)); /* without its second letter */
@@ -268,7 +269,7 @@ static void check_warnings(void) {
   clearenv();
 }
 
-/* A locale whose decimal point is a comma: one that is there, else one made here. */
+/* A locale whose decimal point is a comma: an installed one, otherwise one made here. */
 static bool enter_comma_locale(void) {
   static const char *const names[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE", "fr_FR"};
   for (size_t i = 0; i < COUNT(names); i++)
@@ -286,7 +287,7 @@ static bool enter_comma_locale(void) {
 int main(void) {
   clearenv();
   rows = hx__config_rows(&row_count);
-  check_warnings(); /* before this process has read once: it warns once */
+  check_warnings(); /* before this process has read the settings, because it warns only once */
   check_table();
   check_values();
   check_precedence();

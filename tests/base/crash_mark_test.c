@@ -23,9 +23,9 @@
 enum { IN_A_ROW = 10, CRASHED = 50, PASSED_OVER = 51 };
 
 static char root[256], folder[300];
-static int lock_error; /* what every lock of this process fails with; 0: it does not */
+static int lock_error; /* the error with which every lock of this process fails; 0: locks work */
 
-/* In place of libc's: a file system without locks. */
+/* Replaces the function of libc, to simulate a file system without locks. */
 int fcntl(int fd, int command, ...) {
   va_list more;
   va_start(more, command);
@@ -37,7 +37,7 @@ int fcntl(int fd, int command, ...) {
 
 static void cache_put(const char *key) { hx__cache_put(key, strlen(key), "a program", 9); }
 
-/* -1: passed over. */
+/* Begins to use the program of a key; returns -1 if the program is not used because of a crash mark. */
 static int begin_trial(const char *key) {
   size_t bytes;
   int trial = -1;
@@ -62,12 +62,12 @@ static int wait_for(pid_t child) {
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* What a process does whose driver crashes of the kept program, and whose compiler makes the same program again. */
+/* A process whose driver crashes because of the cached program, and whose compiler makes the same program again. */
 static void crash_on_first_use(void) {
   const struct rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
   if (begin_trial("poison") >= 0) {
-    if (getpid() == 1) _exit(CRASHED); /* which abort ends in another way, and under a sanitizer in yet another */
+    if (getpid() == 1) _exit(CRASHED); /* abort does not end process 1 of a namespace in the same way */
     abort();
   }
   cache_put("poison");
@@ -80,7 +80,7 @@ static pid_t start_on_host(void) {
   return child;
 }
 
-/* The child's child is process 1 of a namespace; the child goes as it went. */
+/* The child's own child is process 1 of a namespace; the child exits with its status. */
 static pid_t start_in_container(void) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -118,7 +118,7 @@ static void crashes_in_a_row(const char *where, pid_t (*start)(void)) {
   CHECK(program_is_used("poison"), "%s: in an empty folder it is another program", where);
 }
 
-/* The trial of one process does not prevent that of another; it does not matter which ends first. */
+/* Two processes may try the same program at the same time; it does not matter which one ends first. */
 static void trials_of_two_processes(void) {
   char byte = 0;
   for (int child_dies = 0; child_dies < 2; child_dies++) {
@@ -136,7 +136,7 @@ static void trials_of_two_processes(void) {
     CHECK(read(to_parent[0], &byte, 1) == 1, "the child has nothing");
     const int trial = begin_trial("beside");
     CHECK(trial >= 0, "another process is using it");
-    cache_put("beside"); /* which would take the mark away */
+    cache_put("beside"); /* storing the program again would remove the mark */
     CHECK(write(to_child[1], &byte, 1) == 1, "no child");
     CHECK(wait_for(child) == (child_dies ? 128 + SIGKILL : 0), "the child");
     pass_trial(trial);
@@ -145,7 +145,7 @@ static void trials_of_two_processes(void) {
   }
 }
 
-/* A child of the process that dies, forked during its trial, lives on: it is not the one that used the file. */
+/* The process that crashes has forked a child during its trial. The child survives, but it did not use the file. */
 static void child_lives_on(void) {
   int hold[2], lives[2];
   char byte = 0;
@@ -155,9 +155,9 @@ static void child_lives_on(void) {
   if (child == 0) {
     const int trial = begin_trial("forked");
     if (trial < 0) _exit(1);
-    if (fork() == 0) { /* until the test closes its end */
+    if (fork() == 0) { /* it lives until the test closes its end of the pipe */
       close(hold[1]);
-      if (write(lives[1], &byte, 1) != 1) _exit(1); /* fork has returned: the handlers of hx have run */
+      if (write(lives[1], &byte, 1) != 1) _exit(1); /* fork has returned, so the handlers of hx have run */
       _exit((int)read(hold[0], &byte, 1));
     }
     if (read(lives[0], &byte, 1) != 1) _exit(1);
@@ -207,7 +207,7 @@ static void as_many_as_there_are_marks(void) {
   CHECK(program_is_used("many"), "all have ended");
 }
 
-/* What cannot be locked goes to no driver; what only hx reads needs no lock. */
+/* A file that cannot be locked is not given to a driver. A file that only hx reads needs no lock. */
 static void no_locks(void) {
   static const int errors[] = {ENOLCK, EINVAL, ENOSYS, EOPNOTSUPP};
   cache_put("unlocked");
@@ -223,7 +223,7 @@ static void no_locks(void) {
   }
 }
 
-/* What may not be written cannot be marked. */
+/* A file that this process may not write cannot be marked. */
 static void read_only(void) {
   cache_put("fixed");
   fflush(stdout);

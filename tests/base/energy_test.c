@@ -31,7 +31,7 @@ static void make_folder(void) {
   hx__energy_folder = folder;
 }
 
-/* In one write, so that a reader sees the old number or the new one. */
+/* Writes once, so that a reader sees either the old number or the new one. */
 static void write_zone_file(const char *zone, const char *file, const char *text) {
   char path[200];
   snprintf(path, sizeof path, "%s/%s/%s", folder, zone, file);
@@ -59,7 +59,7 @@ static void check_joules(hx__energy *e, double wanted, const char *what) {
   CHECK(isnan(wanted) ? isnan(got) : fabs(got - wanted) < 1e-9, "%s: %.9g J, not %.9g", what, got, wanted);
 }
 
-/* The tree of a laptop, and two packages. */
+/* The counters of a laptop, then of two packages. */
 static void reads_counters(void) {
   make_folder();
   CHECK(!hx__energy_open("/nowhere"), "no folder, and counters");
@@ -86,7 +86,7 @@ static void reads_counters(void) {
   check_joules(e, 0.75, "its memory");
   set_energy("intel-rapl:2", 8000000);
   check_joules(e, 2.75, "another package");
-  set_energy("intel-rapl:2", 499999); /* 2 to the end of the range, and half of one */
+  set_energy("intel-rapl:2", 499999); /* 2 J up to the end of the range, and half a joule from its beginning */
   check_joules(e, 2.75 + 1.999999 + 0.499999, "from the start again");
   const double before = hx__energy_joules(e);
   write_zone_file("intel-rapl:2", "energy_uj", "nothing\n");
@@ -102,7 +102,8 @@ static void reads_counters(void) {
   hx__energy_close(NULL);
 }
 
-/* A sum that lacks a package is none; memory may be missing, and the platform serves where there is nothing else. */
+/* If a package cannot be read there is no sum; if memory cannot be read there is one. The counter of the platform is
+ * used only if there is no other. */
 static void unreadable(void) {
   make_folder();
   make_zone("intel-rapl:0", "package-0\n", 1);
@@ -193,15 +194,15 @@ static _Atomic bool ended;
 static void *draw_power(void *p) {
   const uint64_t from = hx__now_ns();
   (void)p;
-  while (!atomic_load(&ended)) { /* from the start again every half second */
+  while (!atomic_load(&ended)) { /* the counter wraps around every half second */
     set_energy("intel-rapl:0", (uint64_t)((double)(hx__now_ns() - from) * 1e-3 * WATTS) % 10000000u);
     hx__sleep_ns(1000000);
   }
   return NULL;
 }
 
-/* What hx expects of the choices after some calls; more of them where nothing is known of any power, for a call that
- * other programs disturb teaches nothing. */
+/* What hx expects of the choices after some calls; after more calls if powers are needed and none is known, because a
+ * call that other programs disturb is not measured. */
 static hx__explanation explain(hx_context *hx, bool powers) {
   hx__explanation e = {0};
   hx_value sum;
@@ -217,7 +218,7 @@ static hx__explanation explain(hx_context *hx, bool powers) {
   return e;
 }
 
-/* The counters here move when their thread gets a core. */
+/* The bounds are wide, because the counters of this test only move when their thread has a core. */
 static bool watts_are_near(double watts) { return fabs(log(watts / WATTS)) < log(5.0); }
 
 static void learns_objective(const char *objective, hx__objective wanted) {
@@ -249,7 +250,7 @@ static void learns_by_time(void) { learns_objective("time", HX__OBJECTIVE_TIME);
 static void learns_by_energy(void) { learns_objective("energy", HX__OBJECTIVE_ENERGY); }
 static void learns_by_edp(void) { learns_objective("edp", HX__OBJECTIVE_EDP); }
 
-/* Said once, and time decides: where there are none, and where they stop. */
+/* If there are no counters, or they stop, one warning is logged and choices are made by time. */
 static void energy_without_counters(bool some) {
   make_folder();
   if (some) make_zone("intel-rapl:0", "package-0\n", 0);
@@ -281,6 +282,6 @@ int main(int argc, char **argv) {
                                    {"report_has_joules", report_has_joules}, {"learns_by_time", learns_by_time},
                                    {"learns_by_energy", learns_by_energy},   {"learns_by_edp", learns_by_edp},
                                    {"counters_absent", counters_absent},     {"counters_stopped", counters_stopped}};
-  memset(x, 0, sizeof x); /* its pages are there when a counter moves */
+  memset(x, 0, sizeof x); /* so that no page of it is new while a counter moves */
   return scenarios_main(argc, argv, "energy_test", table, sizeof table / sizeof table[0]);
 }

@@ -28,7 +28,7 @@ static void make_clean(void) {
   CHECK(system(command) == 0, "%s", command);
 }
 
-/* What hx says from begin to end. */
+/* What hx logs from log_begin to log_end. */
 static void log_begin(void) {
   log_fd = open(log_path, O_RDWR | O_CREAT | O_TRUNC | O_APPEND, 0600);
   real_stderr = dup(STDERR_FILENO);
@@ -61,7 +61,7 @@ static bool is_kept(const char *key, bool by_trial) {
 }
 static void cache_put(const char *key) { hx__cache_put(key, strlen(key), "data", 4); }
 
-/* The only file in the folder. */
+/* The path of the only file in the folder; false if there is not exactly one. */
 static bool only_file(char path[600]) {
   unsigned count = 0;
   DIR *const d = opendir(folder);
@@ -71,7 +71,7 @@ static bool only_file(char path[600]) {
   return count == 1;
 }
 
-/* Whether the row can be made here; says so if not. */
+/* Makes the file of a row; prints a line and returns false if this machine cannot. */
 static bool is_made(const hostile *row, const char *path) {
   if (row->make(path, other)) return true;
   printf("%s is not tried: %s\n", row->what, strerror(errno));
@@ -128,7 +128,8 @@ static void trace_at_hostile_files(void) {
   }
 }
 
-/* A trace may be written anew, an empty file too; a JSON file of others not, however like a trace it is. */
+/* An existing trace or an empty file may be overwritten. Another JSON file may not, however similar to a trace it
+ * is. */
 static void traces_anew(void) {
   static const struct {
     const char *text;
@@ -152,7 +153,7 @@ static void traces_anew(void) {
   }
 }
 
-/* This program once more, for hx does less in a forked child; 128 + signal, or its exit status. */
+/* Runs this program again, because hx does less in a forked child. Returns its exit status, or 128 + its signal. */
 static int run_self(const char *what, const char *cache) {
   int status = -1;
   fflush(stdout);
@@ -166,7 +167,7 @@ static int run_self(const char *what, const char *cache) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* A process that computes with this folder for its cache. What it says is for log_end. */
+/* Runs a process that computes with this folder for its cache; log_end gives what it has logged. */
 static int run_computing_process(const char *cache) {
   log_begin();
   return run_self("compute", cache);
@@ -188,7 +189,7 @@ static int compute_main(const char *cache) {
   return checks_failed != 0;
 }
 
-/* The model's file, read by the first call and written by the last. */
+/* The model's file, which the first call reads and the last one writes. */
 static void model_files(void) {
   for (int i = 0; i < HOSTILE_FILES; i++) {
     const hostile *const row = &hostile_files[i];
@@ -204,7 +205,7 @@ static void model_files(void) {
   }
 }
 
-/* Rows of the cache's folder itself, beside those of files. */
+/* The next functions make rows for the cache's folder itself, in addition to those for files. */
 static bool folder_of_group(const char *path, const char *unused) {
   (void)unused;
   return mkdir(path, 0700) == 0 && chmod(path, 0770) == 0;
@@ -225,7 +226,7 @@ static bool long_name(const char *path, const char *unused) { return (void)path,
 static void cache_folders(void) {
   static const struct {
     hostile row;
-    const char *below; /* of the folder */
+    const char *below; /* a path below the folder */
   } rows[] = {
       {{"a file of the user's", hostile_file, "it cannot be opened: Not a directory", NULL}, ""},
       {{"below a file", hostile_file, "it cannot be opened: Not a directory", NULL}, "/hx"},
@@ -236,7 +237,7 @@ static void cache_folders(void) {
       {{"a folder of anybody's", folder_of_anybody, "others may write to it", NULL}, ""},
       {{"a folder of another user", folder_of_another, "it belongs to another user", NULL}, ""},
       {{"below a folder of another user", folder_of_another, "it cannot be made", NULL}, "/hx"},
-      {{"a link to a folder", folder_by_link, NULL, NULL}, ""}, /* is used */
+      {{"a link to a folder", folder_by_link, NULL, NULL}, ""}, /* this one is used */
       {{"a long name", long_name, "File name too long", NULL},
        "/0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
        "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
@@ -326,7 +327,7 @@ static int full_disk_main(void) {
   char trace[300];
   snprintf(trace, sizeof trace, "%s/trace", folder);
   log_begin();
-  for (int i = 0; i < 2; i++) { /* nothing is left that would not be known again */
+  for (int i = 0; i < 2; i++) { /* what the first one leaves must be recognised as a trace by the second one */
     hx__trace *const t = hx__trace_open(trace);
     hx__trace_close(t);
   }
@@ -344,7 +345,7 @@ static void name_paths(const char *place) {
 int main(int argc, char **argv) {
   const char *const place = getenv("HOSTILE_ROOT");
   if (place) name_paths(place);
-  setenv("OCL_ICD_VENDORS", "/proc/self/task", 1); /* no driver: how one loads is kept in a file, too */
+  setenv("OCL_ICD_VENDORS", "/proc/self/task", 1); /* no driver, because how it loads is cached in a file, too */
   if (place && argc > 1 && strcmp(argv[1], "full disk") == 0) return full_disk_main();
   if (argc > 1) return compute_main(argc > 2 ? argv[2] : NULL);
   alarm(240); /* a hang is a failure */

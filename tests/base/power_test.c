@@ -22,7 +22,7 @@ static void remove_folder(void) {
   CHECK(system(command) == 0, "%s", command);
 }
 
-/* text NULL: a file that is never read to its end. */
+/* text NULL: makes a pipe, which a reader never reads to its end. */
 static void write_supply_file(const char *supply, const char *file, const char *text) {
   char path[160];
   snprintf(path, sizeof path, "%s/%s", folder, supply);
@@ -66,7 +66,7 @@ static const struct {
     {"a file that is empty", {{"BAT0", "type", ""}, {"BAT0", "status", "Discharging\n"}}, HX__POWER_MAINS},
 };
 
-/* Each needs a process of its own: the first look counts. */
+/* Each row has its own process, because the first read of a process counts. */
 static void supplies_of_the_table(void) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     make_folder();
@@ -74,7 +74,7 @@ static void supplies_of_the_table(void) {
       write_supply_file(rows[i].file[j].supply, rows[i].file[j].file, rows[i].file[j].text);
     fflush(stdout);
     const pid_t child = fork();
-    if (child == 0) { /* a busy machine may take longer than the first call waits */
+    if (child == 0) { /* on a busy machine the read may take longer than the first call waits */
       const double until = seconds_now() + 20;
       while (hx__power_source() != rows[i].source && seconds_now() < until) usleep(1000);
       _exit((int)hx__power_source());
@@ -84,14 +84,14 @@ static void supplies_of_the_table(void) {
   }
 }
 
-/* The cable is pulled: seen some ten seconds later. */
+/* The cable is pulled, which hx notices about ten seconds later. */
 static void supply_changes(void) {
   make_folder();
   write_supply_file("BAT0", "type", "Battery\n");
   write_supply_file("BAT0", "status", "Charging\n");
   const double from = seconds_now();
   CHECK(hx__power_source() == HX__POWER_MAINS, "while it charges");
-  usleep(500000); /* the first look has ended */
+  usleep(500000); /* the first read has ended */
   write_supply_file("BAT0", "status", "Discharging\n");
   while (hx__power_source() == HX__POWER_MAINS && seconds_now() < from + 60) usleep(100000);
   CHECK(hx__power_source() == HX__POWER_BATTERY, "not seen in %.0f s", seconds_now() - from);

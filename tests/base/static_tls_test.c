@@ -5,7 +5,7 @@
 
 #include "tests/check.h"
 
-enum { MOST = 128 }; /* of some 1,500 that a process has for all that it opens later */
+enum { MOST = 128 }; /* of about 1,500 that a process has for all libraries loaded later */
 
 int main(int argc, char **argv) {
   FILE *const f = argc == 2 ? fopen(argv[1], "rb") : NULL;

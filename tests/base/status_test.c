@@ -62,7 +62,7 @@ static void check_detail(void) {
   }
 }
 
-/* stderr goes to a pipe whose packets are the single writes (O_DIRECT, pipe(2)); returns one of them. */
+/* stderr is a pipe in which each write is one packet (O_DIRECT, pipe(2)). Returns one of them. */
 static const char *one_write(int from) {
   static char text[8192];
   const ssize_t n = read(from, text, sizeof text - 1);

@@ -11,7 +11,7 @@
 #include "runtime/base/thread.h"
 #include "tests/check.h"
 
-#define SIDE 1536u /* of a product that takes long enough to be looked at */
+#define SIDE 1536u /* side of a product that takes long enough for its threads to be examined */
 
 typedef struct scene {
   bool opens; /* the pinned thread opens the context, too */
@@ -43,14 +43,15 @@ static void *compute_pinned(void *p) {
     hx_task task = hx_matmul(SIDE, SIDE, SIDE, s->a, s->b, s->c);
     hx_event *event = NULL;
     CHECK_OK(hx_offload_async(s->hx, &task, &event));
-    while (!hx_done(event)) usleep(1000); /* hx_wait would do the task on this thread */
+    while (!hx_done(event)) usleep(1000); /* hx_wait would compute on this thread */
     CHECK_OK(hx_wait(event, NULL));
   }
   s->over = true;
   return NULL;
 }
 
-/* Threads of this process that hx has made, and those among them that may not run where the process may. */
+/* Counts the threads of this process that hx has started, and those of them that may not run on all CPUs of the
+ * process. */
 static void look_at_threads(const scene *s, unsigned *seen, unsigned *confined) {
   cpu_set_t all, mask;
   sched_getaffinity(getpid(), sizeof all, &all);
@@ -59,7 +60,7 @@ static void look_at_threads(const scene *s, unsigned *seen, unsigned *confined) 
   for (struct dirent *e; (e = readdir(tasks));) {
     const pid_t task = (pid_t)atoi(e->d_name);
     if (task <= 0 || task == getpid() || task == s->worker || !s->worker) continue;
-    /* One that is being started has its starter's mask until that one goes on. */
+    /* A new thread first has the mask of the thread that started it. */
     bool free_to_run = false, there = true;
     for (int look = 0; look < 50 && there && !free_to_run; look++) {
       if (look) usleep(4000);
@@ -98,7 +99,7 @@ static void *note_that_it_ran(void *ran) {
   return NULL;
 }
 
-/* CPUs that were there and are no more: threads are started all the same. */
+/* hx has noted CPUs that no longer exist: its threads are started nevertheless. */
 static int no_home(void) {
   cpu_set_t gone;
   CPU_ZERO(&gone);
@@ -119,7 +120,7 @@ int main(void) {
         "thread_affinity_test: this process may run on one CPU: that threads are not confined to one is not tested\n");
     return 0;
   }
-  for (int scene = 0; scene < 3; scene++) { /* what counts is decided once a process */
+  for (int scene = 0; scene < 3; scene++) { /* hx notes the CPUs once per process */
     const pid_t child = fork();
     if (child == 0) exit(scene < 2 ? play_scene(scene != 0) : no_home());
     int status = -1;

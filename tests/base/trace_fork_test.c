@@ -33,7 +33,7 @@ static void offload_sum(hx_context *hx) {
   CHECK_OK(hx_offload(hx, &t, NULL));
 }
 
-/* A process forks a child that lives on, and ends without hx_close: another process may write the trace then. */
+/* A process forks a child that keeps running, and ends without hx_close. Another process may then write the trace. */
 static void parent_is_gone(const hx_settings *s) {
   int ends[2];
   pid_t left = -1;
@@ -57,13 +57,13 @@ int main(void) {
   snprintf(path, sizeof path, "%s/fork_trace_%d.json", folder ? folder : "/tmp", (int)getpid());
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = "cpu", s.cache_dir = "off", s.trace = path;
-  parent_is_gone(&s); /* first: in a child of a process that has used hx there is no trace */
+  parent_is_gone(&s); /* first, because in a child of a process that has used hx there is no trace */
   hx_context *hx = open_or_exit(&s);
   offload_sum(hx);
   CHECK(!is_free(), "the trace is not locked while it is written");
   const pid_t child = fork();
   if (child == 0) {
-    offload_sum(hx); /* the child goes on with the context, too, and has a child of its own */
+    offload_sum(hx); /* the child uses the context, too, and has its own child */
     if (fork() == 0) _exit(0);
     for (;;) pause();
   }

@@ -14,13 +14,13 @@
 #include "reference/data.h"
 #include "tests/scenario.h"
 
-enum { N = 8 << 20, SIDE = 384, CALLS = 3 }; /* CALLS: of one round */
+enum { N = 8 << 20, SIDE = 384, CALLS = 3 }; /* CALLS: in one round */
 
 static char path[64];
 
-static pid_t owner; /* of the file: not a child */
+static pid_t owner; /* the process that made the file, not a child */
 
-/* LeakSanitizer asks this at exit. A forked child has what its parent's threads held, and frees none of it. */
+/* LeakSanitizer calls this at exit. A forked child never frees what its parent's other threads had allocated. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void) { return getpid() != owner; }
 
@@ -37,9 +37,10 @@ static void make_path(void) {
   atexit(remove_file);
 }
 
-/* Chunks on the CPU and on devices, transfers and decisions; all that a viewer needs. -1: not valid. */
+/* What a trace contains: chunks of the CPU and of devices, transfers, decisions, and everything that a viewer needs.
+ * -1: the file is not valid. */
 typedef struct counts {
-  int cpu, device, transfers, decisions, threads, overlaps; /* of slices on a row */
+  int cpu, device, transfers, decisions, threads, overlaps; /* overlaps: of slices on one row */
 } counts;
 
 static counts read_trace(void) {
@@ -116,7 +117,7 @@ static void trace_after_close(void) {
   make_calls(hx, 3);
   hx_close(hx);
   c = read_trace();
-  /* A thread of the CPU that gets no core may do no chunk, so one of them and the device is enough. */
+  /* A thread of the CPU that gets no core may compute no chunk, so one thread and the device are enough. */
   CHECK(c.cpu >= 9 && c.device >= 6 && c.decisions == 3 * CALLS && c.threads >= 2,
         "%d chunks of the CPU, %d of devices, %d decisions, %d threads", c.cpu, c.device, c.decisions, c.threads);
   CHECK(c.overlaps == 0, "%d slices begin before the last one on their row has ended", c.overlaps);
@@ -136,7 +137,7 @@ static int in_child(void (*body)(void)) {
 static void return_without_close(void) { make_calls(open_here(), 3); }
 static void killed_while_tracing(void) {
   hx_context *const hx = open_here();
-  make_calls(hx, 300); /* some of it is written by now */
+  make_calls(hx, 300); /* part of the trace is written by now */
   raise(SIGKILL);
 }
 
@@ -154,7 +155,7 @@ static void *make_calls_in_thread(void *hx) {
   return NULL;
 }
 
-/* exit in a forked child ends in a crash of LLVM's OpenMP tool for ThreadSanitizer, which its parent has started. */
+/* In a forked child exit crashes in LLVM's OpenMP tool for ThreadSanitizer, which the parent has started. */
 static void leave_child(int status) {
 #if defined(__clang__)
   _exit(status);
@@ -163,10 +164,11 @@ static void leave_child(int status) {
 #endif
 }
 
-/* One after the other, at the same time, of several threads; a fork in the middle; a file that was taken away. */
+/* Contexts one after the other, at the same time, and used by several threads; a fork in between; a file that was
+ * removed. */
 static void several_contexts(void) {
   make_path();
-  static hx_context *a, *b; /* the child leaves b open: it has to be reachable where leaks are looked for */
+  static hx_context *a, *b; /* static, because the child leaves b open, which must not count as a leak */
   a = open_here();
   make_calls(a, 2);
   hx_close(a);
@@ -197,7 +199,7 @@ static void several_contexts(void) {
   CHECK(read_trace().decisions == CALLS, "%d decisions in a file made anew", read_trace().decisions);
 }
 
-/* A second context does not touch it. */
+/* A second process does not change the file. */
 static void another_process(void) {
   make_path();
   hx_context *const hx = open_here();
@@ -221,11 +223,11 @@ static void second_process(void) {
 }
 
 static void full_disk(void) {
-  scenario_devices = "cpu"; /* compilers of drivers die of it, and their libraries catch the signal */
+  scenario_devices = "cpu"; /* compilers of drivers would be killed, and their libraries catch the signal */
   make_path();
   const struct rlimit limit = {100000, 100000};
   CHECK(setrlimit(RLIMIT_FSIZE, &limit) == 0, "no limit");
-  signal(SIGXFSZ, SIG_DFL); /* it would end this process */
+  signal(SIGXFSZ, SIG_DFL); /* the signal would end this process */
   hx_context *const hx = open_here();
   make_calls(hx, 100);
   hx_close(hx);
@@ -234,7 +236,7 @@ static void full_disk(void) {
   read_trace();
 }
 
-/* A file that open(2) would give the number of the closed stderr, to which hx writes its messages. */
+/* open(2) would give the trace the number of the closed stderr, to which hx writes its messages. */
 static void no_stderr(void) {
   make_path();
   close(STDERR_FILENO);
@@ -251,7 +253,7 @@ static void *one_chunk(void *t) {
   return NULL;
 }
 
-/* Each asynchronous call has its own thread and its own thread pool: all of them are rows with names. */
+/* Each asynchronous call has its own thread and its own thread pool, and each thread is a row with a name. */
 static void many_threads(void) {
   enum { THREADS = 1500 };
   make_path();
@@ -275,7 +277,7 @@ static void *many_chunks(void *t) {
   return NULL;
 }
 
-/* Threads fill one lump while another one writes the last: every slice is there once. */
+/* Threads fill one buffer while another thread writes the previous one: every slice is in the trace once. */
 static void threads_at_once(void) {
   enum { THREADS = 4 };
   pthread_t thread[THREADS];
@@ -290,7 +292,7 @@ static void threads_at_once(void) {
         c.cpu, c.threads, c.overlaps);
 }
 
-/* What a record may hold at most. */
+/* Records with the longest names and the most extreme numbers. */
 static void odd_events(void) {
   make_path();
   hx__trace *const t = hx__trace_open(path);
@@ -308,7 +310,7 @@ static void odd_events(void) {
   }
   fflush(stdout);
   const pid_t child = fork();
-  if (child == 0) { /* more than it may keep */
+  if (child == 0) { /* more than a child may keep */
     for (int i = 0; i < 10000; i++) hx__trace_chunk(t, &(hx__trace_slice){15, 1000, 2000, 0, 1, 1, 0.0, "done"});
     hx__trace_close(t);
     _exit(0);

@@ -15,7 +15,7 @@ static hx_context *open_with(const char *folder) {
   return open_or_exit(&s);
 }
 
-/* Keeps something, and says where: folders are made with the first file. */
+/* Stores a file in the cache, and returns which folder it is in: folders are made with their first file. */
 static const char *folder_in_use(void) {
   char command[1200];
   snprintf(command, sizeof command, "rm -rf '%s' '%s'", first, second);

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# hx-bench's surface: exit statuses, files, bad options. Usage: bench_test.sh path/to/hx-bench [file of shapes]...
+# The command line of hx-bench: exit statuses, files, bad options.
+# Usage: bench_test.sh path/to/hx-bench [file of shapes]...
 set -u
 unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE
 bench=${1:?usage: bench_test.sh path/to/hx-bench [file of shapes]...}
 shift
-shapes= # absolute, a comma list
+shapes= # absolute paths, separated by commas
 for file in "$@"; do
   case $file in /*) ;; *) file=$PWD/$file ;; esac
   shapes=$shapes${shapes:+,}$file
@@ -23,7 +24,7 @@ fail() {
   failed=$((failed + 1))
 }
 
-# status N ARGUMENTS...: the exit status; output in out and err
+# status N ARGUMENTS...: checks the exit status; the output is in out and err
 status() {
   want=$1
   shift
@@ -45,7 +46,7 @@ has() {
   head -n 20 "$1"
 }
 
-# refused WORD ARGUMENTS...: status 2, nothing on stdout, one line on stderr that has WORD
+# refused WORD ARGUMENTS...: status 2, nothing on stdout, one line on stderr that contains WORD
 refused() {
   word=$1
   shift
@@ -55,7 +56,7 @@ refused() {
   has err "$word" "hx-bench $*"
 }
 
-# valid_csv FILE COLUMN WHAT: rows, each as wide as the head, which has COLUMN
+# valid_csv FILE COLUMN WHAT: every row has as many fields as the head, which has COLUMN
 valid_csv() {
   checks=$((checks + 1))
   head -n 1 "$1" | grep -q "\(^\|,\)$2\(,\|\$\)" || fail "$3: no column $2 in $1"
@@ -66,7 +67,7 @@ rows = list(csv.reader(open(sys.argv[1])))
 assert len(rows) > 1 and len({len(r) for r in rows}) == 1' "$1" || fail "$3: $1 is no table"
 }
 
-# valid_json FILE ROWS: a document with so many rows, all verified
+# valid_json FILE ROWS: a document with this many rows, all verified
 valid_json() {
   checks=$((checks + 1))
   if command -v python3 >/dev/null 2>&1; then
@@ -109,7 +110,7 @@ for name in DEVICES SPLIT SCHEDULE CHUNK THREADS TILE MEMORY MIN_OFFLOAD TIMEOUT
 done
 vars=HX_THREADS=1
 status 0 env && has out '^HX_THREADS  *1 ' 'the current value'
-for pair in OMP_THREAD_LIMIT=1:1 OMP_NUM_THREADS=9999:4096 'OMP_NUM_THREADS=3,2:3'; do # as the library counts them
+for pair in OMP_THREAD_LIMIT=1:1 OMP_NUM_THREADS=9999:4096 'OMP_NUM_THREADS=3,2:3'; do # as libhx counts them
   vars=${pair%:*}
   status 0 info --devices cpu && has out "hx takes ${pair##*:} thread" "threads by $vars"
 done
@@ -153,7 +154,8 @@ vars=HX_SIM=rate=2e9
 status 0 explain --devices cpu,sim --op sum --size 2^24 --json e.json --csv e.csv &&
   has e.json '"expected_ms"' explain && valid_csv e.csv expected_ms explain &&
   has out 'after 10 calls' explain
-# As a call decides: with what calls have shown of arrays that lie where these do; a share that is set is not weighed.
+# The decision is that of a call: it uses measurements of arrays at the same places, and a fixed share is not compared
+# with other choices.
 vars='HX_SIM=rate=2e9 HX_THREADS=1'
 status 0 explain --devices cpu,sim --op sum --size 2^24
 checks=$((checks + 1))
@@ -169,7 +171,7 @@ status 0 sweep --devices cpu,sim --op sum --size 2^16 --step 50 --reps 21 --json
   valid_json w.json 4 && has w.json '"eta": [0-9]' sweep && has out 'best static split' sweep
 vars=
 
-# The verdict is on what was done: a device that is lost did nothing, and the CPU did it.
+# The verdict is about the work that was done: a device that is lost did nothing, and the CPU did everything.
 vars='HX_SIM=rate=1e9,fail=enqueue@1'
 status 0 reduce --devices sim --size 2^20 --reps 3 && has out ' 0 %  ' 'a lost device' &&
   has out 'only the CPU took part: hx-bench info' 'the verdict on a lost device'
@@ -186,13 +188,13 @@ has out '^8x9x700 tn ' 'a transposed shape'
 has out 'hx takes 1 thread ' threads
 echo '1 2 x' >bad.txt
 : >empty.txt
-if [ -n "$shapes" ]; then # every file is read; which is all there is time for
+if [ -n "$shapes" ]; then # there is only time to check that every file can be read
   refused 'standard output' matmul --shapes "$shapes" --json - --csv -
   status 2 matmul --shapes "$shapes" --devices toaster
   has err 'HX_DEVICES=toaster' 'the shapes that hx has'
 fi
 
-# Other libraries, where they are installed: more columns, and hx's rows as ever.
+# Other libraries, if they are installed, add columns, and hx's rows stay the same.
 status 0 matmul --vs openblas,blis,opencv,mkl --size 33,17x200x9 --threads 1 --reps 15 --json v.json --csv v.csv
 valid_json v.json 2
 has v.json '"versus": \[' 'other libraries in JSON'
@@ -223,16 +225,17 @@ status 1 tune --devices cpu && has err 'no OpenCL device' tune
 status 0 call --reps 3 --json c.json --csv c.csv && has c.json '"n": 64, "offload_ns": ' call &&
   valid_csv c.csv offload_ns call && has out '^f32  sum  *1000 ' call
 
-# A file keeps what it holds until a new document is complete; a signal completes it with what is measured by then.
-# send SIGNAL STATUS PATTERN ARGUMENTS...: the run gets the signal once PATTERN is in its table, and dies of it
+# A file keeps its contents until a new document is complete; after a signal the document has the rows that are measured
+# by then.
+# send SIGNAL STATUS PATTERN ARGUMENTS...: sends the signal once PATTERN is in the table of the run, which ends by it
 send() {
   signal=$1
   want=$2
   pattern=$3
   shift 3
   checks=$((checks + 1))
-  : >out # the pattern is in the table of the run before
-  env --default-signal "$bench" "$@" >out 2>err </dev/null & # a shell's background job ignores SIGINT otherwise
+  : >out # otherwise the pattern is found in the table of the previous run
+  env --default-signal "$bench" "$@" >out 2>err </dev/null & # otherwise a background job of a shell ignores SIGINT
   process=$!
   tries=0
   until grep -q -- "$pattern" out || [ $tries = 600 ]; do
@@ -249,7 +252,7 @@ send() {
   return 1
 }
 
-# unchanged WHAT: old.json holds what it held, and nothing is left beside it
+# unchanged WHAT: old.json has its old contents, and no other file is left
 unchanged() {
   checks=$((checks + 1))
   [ "$(cat old.json)" = 'what was there' ] || fail "$1: the file holds $(head -n 3 old.json)"

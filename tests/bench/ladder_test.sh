@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ladder_test.sh path/to/hx-bench: every ladder on PoCL at small sizes. Every step that can run there does, and every
-# result is exact (hx-bench compares); a step that cannot says why.
+# ladder_test.sh path/to/hx-bench: every ladder on PoCL at small sizes. Every step that PoCL supports runs, and every
+# result is exact (hx-bench compares); for every other step the reason is printed.
 set -u
 unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE HX_TILE
 bench=${1:?usage: ladder_test.sh path/to/hx-bench}
@@ -17,7 +17,7 @@ fail() {
   failed=$((failed + 1))
 }
 
-# climb ARGUMENTS...: exit status 0; the files t.csv and t.json
+# climb ARGUMENTS...: checks for exit status 0; writes the files t.csv and t.json
 climb() {
   checks=$((checks + 1))
   "$bench" ladder "$@" --reps 2 --csv t.csv --json t.json >out 2>err </dev/null && return 0
@@ -25,7 +25,7 @@ climb() {
   cat out err
 }
 
-# exact STEP ROWS: so many rows of the step, all of them verified
+# exact STEP ROWS: the step has this many rows, all of them verified
 exact() {
   checks=$((checks + 1))
   rows=$(grep -c ",$1,.*,true," t.csv)
@@ -54,7 +54,7 @@ exact hx 2
 exact '"hx, kernels"' 2
 refused cp.async 'NVIDIA'
 
-# hx's kernels by the tile that is asked for, not by the device's own.
+# hx's kernels use the requested tile, not the device's default.
 export HX_TILE=16x32x16
 climb matmul --devices cpu,pocl --size 64x96x80
 unset HX_TILE
@@ -64,7 +64,7 @@ climb offload --devices cpu,pocl --size 64x96x80 --step 25
 for step in 'serial C' OpenMP 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides'; do
   exact "$step" 1
 done
-# What the CPU did for a device that is lost, or not there, is no time of the device.
+# Work that the CPU did for a device that is lost, or missing, is not reported as a time of the device.
 climb offload --devices cpu --size 64x96x80 --step 50
 refused 'CPU 0 % (devices alone)' 'no device'
 exact 'CPU 100 % (CPU alone)' 1
@@ -79,7 +79,7 @@ if command -v python3 >/dev/null 2>&1; then
     fail 'the JSON document is not as promised'
 fi
 
-for words in 'matmul --size 64,4294967296x1x1' 'reduce --size 2^31'; do # not the sizes of its own instead
+for words in 'matmul --size 64,4294967296x1x1' 'reduce --size 2^31'; do # it must not use its default sizes instead
   checks=$((checks + 1))
   # shellcheck disable=SC2086 # words
   timeout 60 "$bench" ladder $words --devices cpu,pocl --reps 2 >out 2>err </dev/null

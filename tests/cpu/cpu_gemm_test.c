@@ -28,7 +28,7 @@ typedef enum data_kind {
   KIND_DENORMALS,
   KIND_SPECIAL,
   KIND_WIDE,
-  KIND_TIES, /* few bits, far apart: sums that a double cannot hold lie on or beside a tie of float */
+  KIND_TIES, /* few bits, far apart: sums that a double cannot represent are at or near the middle of two floats */
   KIND_ZEROS,
   KINDS
 } data_kind;
@@ -88,8 +88,8 @@ static float reference(const hx__gemm *g, size_t i, size_t j, float old) {
   return canonical(g->beta == 0 ? t : fmaf(g->beta, old, t));
 }
 
-/* An operand of `count` floats: at the end of the accessible pages, so that one byte more faults, or shifted in them.
- */
+/* The place of an operand of `count` floats: at the end of the accessible pages, so that one byte more faults, or
+ * shifted within them. */
 static float *arenas[OPERANDS];
 
 static float *place_operand(int operand, size_t count, bool at_end) {
@@ -125,7 +125,7 @@ static void thin_shape(hx__gemm *g) {
                     : small[random_below(COUNT(small))];
   g->n = way == 2 ? small[random_below(COUNT(small))] : wide[random_below(COUNT(wide))];
   g->k = way == 2 ? long_k[random_below(COUNT(long_k))] : depths[random_below(COUNT(depths))];
-  const size_t longer = g->m > g->n ? g->m : g->n; /* operands fit their arenas with three floats an element */
+  const size_t longer = g->m > g->n ? g->m : g->n; /* so that operands fit their arenas */
   while ((g->m * g->n * g->k > 8000000 || longer * g->k > 1300000) && g->k > 130) g->k /= 2;
   if (random_below(2)) {
     const size_t m = g->m;
@@ -134,14 +134,14 @@ static void thin_shape(hx__gemm *g) {
   }
 }
 
-/* A column beside whole tiles, rows around a block of them, k around panels. */
+/* One column more than full tiles have, rows around a block of them, k around panels. */
 static void edge_shape(hx__gemm *g) {
   static const size_t rows[] = {65, 66, 80, 127, 129, 200}, columns[] = {41, 49, 65, 97}, depths[] = {512, 513, 1030};
   g->m = rows[random_below(COUNT(rows))], g->n = columns[random_below(COUNT(columns))],
   g->k = depths[random_below(COUNT(depths))];
 }
 
-/* Every 4th case is long in k and small in m and n; the rest the other way round: the reference is slow. */
+/* Every 4th case has a long k and small m and n, the others a short k, because the reference is slow. */
 static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   static const size_t depths[] = {511, 512, 513, 1023, 1024, 1025, 1537, 520, 700};
   static const size_t shallow[] = {0, 1, 2, 3, 5, 7, 8, 9, 16, 31, 64, 100, 130, 257};
@@ -186,7 +186,7 @@ static void fill_canaries(const hx__gemm *g, size_t count, uint32_t *want) {
   for (size_t i = 0; i < count; i++) want[i] = CANARY;
 }
 
-/* Whether C is `want` inside and canaries elsewhere. Rows are ldc apart; count floats in all. */
+/* Whether C has the values of `want`, and canaries elsewhere. Rows are ldc apart; there are `count` floats in all. */
 static bool c_is_right(const hx__gemm *g, const uint32_t *want, const char *isa, const char *kind, size_t count,
                        hx__gemm_blocking blocking) {
   const float *const c = g->c;
@@ -204,7 +204,7 @@ static bool c_is_right(const hx__gemm *g, const uint32_t *want, const char *isa,
   return true;
 }
 
-/* A buffer of the kernels', full of NaN, with canaries behind it. */
+/* A buffer for the kernels, full of NaN, with canaries behind it. */
 #define GUARD 64u
 static unsigned char *buffer(size_t bytes) {
   unsigned char *const p = aligned_alloc(64, (bytes + GUARD + 63) / 64 * 64);
@@ -221,7 +221,7 @@ static bool guard_is_intact(const hx__gemm *g, const char *isa, const char *what
   return true;
 }
 
-/* An operand packed ahead, its units in a scrambled order; NULL where the product does not pack it. */
+/* An operand packed ahead, its units in a scrambled order; NULL if the product does not pack it. */
 static unsigned char *packed_ahead(const hx__cpu_kernels *kernels, const hx__gemm *g, bool of_b, size_t *bytes) {
   *bytes = kernels->packed_bytes(g, of_b);
   if (*bytes == 0) return NULL;
@@ -231,7 +231,7 @@ static unsigned char *packed_ahead(const hx__cpu_kernels *kernels, const hx__gem
   return p;
 }
 
-/* The product in one block, or in blocks of rows that share B (of columns that share A), as a run cuts it. */
+/* Computes the product in one block, or in blocks of rows that share B or of columns that share A, as a run cuts it. */
 enum { WHOLE, BY_ROWS, BY_COLUMNS, BOTH_PACKED, WAYS };
 static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__gemm *g, hx__gemm_blocking blocking,
                      unsigned way) {
@@ -255,7 +255,7 @@ static bool multiply(const hx__cpu_kernels *kernels, const char *isa, const hx__
     const size_t bytes = kernels->gemm_scratch_bytes(blocking, part.m, part.n, part.k);
     unsigned char *const scratch = buffer(bytes);
     const hx__gemm_packed pa = {a, g->m, 0}, pb = {b, g->n, 0};
-    const bool none = bytes == 0 || random_below(4) == 0; /* no memory: the same bits */
+    const bool none = bytes == 0 || random_below(4) == 0; /* without scratch the bits are the same */
     kernels->gemm(&part, blocking, a ? &pa : NULL, b ? &pb : NULL, none ? NULL : scratch);
     ok = guard_is_intact(&part, isa, "scratch", scratch, bytes);
     free(scratch);
@@ -306,7 +306,7 @@ static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *
   return true;
 }
 
-/* store alone: a block t, or one value, into C. */
+/* Tests `store` alone: it stores a block t, or one value, in C. */
 static bool run_store(const hx__cpu_kernels *kernels, const char *isa, uint32_t *want) {
   static const float betas[] = {0, -0.0f, 1, -0.75f};
   const data_kind kind = (data_kind)random_below(KINDS);

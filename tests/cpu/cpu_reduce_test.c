@@ -11,7 +11,7 @@
 #include "tests/cpu_memory.h"
 
 #define MAX_N 12400u
-#define FAR_N ((size_t)1 << 17) /* two arrays of more lie beyond the second cache */
+#define FAR_N ((size_t)1 << 17) /* two arrays that are longer do not fit into the second cache */
 #define MOST_N (2 * FAR_N + 1 + MAX_N)
 #define MAX_LEAVES ((MOST_N + HX__LEAF - 1) / HX__LEAF)
 #define CANARY 0x5a5a5a5a5a5a5a5aull
@@ -117,7 +117,7 @@ static void fill_input(hx_type type, int kind, uint64_t seed, uint32_t *x, size_
 
 static uint64_t checked, failed;
 
-/* Of all leaves but the first that has the best key the index is left open. */
+/* Ignores the index of every leaf except the first one that has the best key, because only that one is defined. */
 static void got_index(const uint64_t *want, uint64_t *got, size_t leaves) {
   size_t best = 0;
   for (size_t l = 1; l < leaves; l++)
@@ -134,7 +134,7 @@ static void check_slots(uint64_t seed, hx_op op, hx_type type, int kind, const u
     size_t at = l * HX__LEAF, part = n - at < HX__LEAF ? n - at : HX__LEAF;
     want[l] = expected_slot(op, type, x + at, op == HX_DOT ? y + at : NULL, part);
   }
-  for (hx__isa isa = HX__ISA_AUTO; isa < HX__ISAS; isa++) { /* which may mix them */
+  for (hx__isa isa = HX__ISA_AUTO; isa < HX__ISAS; isa++) { /* HX__ISA_AUTO may mix the kernels of several */
     const hx__cpu_kernels *k = hx__cpu_kernels_for(isa);
     if (!k) continue;
     for (size_t l = 0; l <= leaves; l++) got[l] = CANARY;
@@ -199,11 +199,11 @@ int main(int argc, char **argv) {
     check_all(seed + 3 * i + 1, mx, my, sizes[i], true, 4 * (1 + data_u(seed, i) % 15));
     check_all(seed + 3 * i + 2, mx, my, sizes[i], false, 4 * (data_u(seed + 1, i) % 16));
   }
-  for (uint64_t i = 0; i < 60; i++) { /* every short length's tail, then any length */
+  for (uint64_t i = 0; i < 60; i++) { /* the tails of short lengths, then any length */
     size_t n = 1 + data_u(seed + 2, i) % (i < 40 ? 300 : MAX_N);
     check_all(seed + 1000 + i, mx, my, n, i % 2 == 0, 4 * (i / 2 % 16));
   }
-  for (uint64_t i = 0; i < 2; i++) /* the loops for data far away: of two arrays, and of one */
+  for (uint64_t i = 0; i < 2; i++) /* the loops for data in memory, with two arrays and with one */
     check_all(seed + 2000 + i, mx, my, (i + 1) * FAR_N + 1 + data_u(seed + 3, i) % MAX_N, true, 0);
   printf("cpu_reduce_test: %s: %llu results, %llu wrong\n", failed ? "FAILED" : "ok", (unsigned long long)checked,
          (unsigned long long)failed);

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fetch.sh FOLDER: fetches the drivers that are used in tests only and are in no package of Debian 12 into FOLDER, each
-# once. What cannot be had is named with the reason, and the tests go on without it. Never for users: Intel's runtime is
-# proprietary (its licence comes with it), and PoCL 6 is taken from the next Debian.
+# fetch.sh FOLDER: fetches the drivers that are used in tests only and are in no package of Debian 12 into FOLDER,
+# each once. A driver that cannot be fetched is named with the reason, and the tests run without it. This is never for
+# users: Intel's runtime is proprietary (its licence comes with it), and PoCL 6 is taken from the next Debian.
 #   intel   Intel's CPU runtime: sub-groups, unified shared memory, system SVM
-#   pocl6   PoCL 6 under a dynamic loader of its own: sub-groups, unified shared memory, system SVM
+#   pocl6   PoCL 6 with its own dynamic loader: sub-groups, unified shared memory, system SVM
 set -eu
 umask 022
 mkdir -p "$1"
@@ -16,7 +16,7 @@ intel_files='libintelocl.so libcommon_clang.so.* cl.cfg clbltfn*.rtl cllibrary.r
 pocl6_suite=trixie
 pocl6_packages='pocl-opencl-icd ocl-icd-libopencl1'
 
-# The wheels hold 833 MB, of which half are copies under other names: only what is needed is kept.
+# The wheels have 833 MB, half of it copies under other names: only the needed files are kept.
 fetch_intel() {
   python3 -m venv "$work/venv" || return 1
   # shellcheck disable=SC2086 # a list of words
@@ -31,9 +31,9 @@ fetch_intel() {
   done
 }
 
-# The packages are unpacked, not installed: apt works on lists and a status of its own.
+# The packages are unpacked, not installed: apt uses separate lists and a separate status file.
 fetch_pocl6() {
-  set -f # a suite's address may hold no pattern
+  set -f # the address of a suite is not a pattern
   # shellcheck disable=SC2016 # apt expands $(SITE)
   site=$(apt-get indextargets --format '$(SITE)' 'Identifier: Packages' 2>/dev/null | head -n 1)
   set +f
@@ -60,7 +60,7 @@ fetch_pocl6() {
   echo "$folder/pocl6/usr/lib/${lib##*/}/$name" >"$result/libpocl.icd"
 }
 
-# fetch NAME: once, whole or not at all.
+# fetch NAME: fetches a driver once, completely or not at all.
 fetch() {
   [ ! -e "$folder/$1/ready" ] || { echo "hx: driver $1: there"; return 0; }
   work=$(mktemp -d "$folder/.fetch.XXXXXX")

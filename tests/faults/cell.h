@@ -12,7 +12,7 @@
 enum { TIMEOUT_MS = 300, MARGIN_MS = 3000, EXIT_MS = TIMEOUT_MS + 2000, READY_MS = 120000 };
 
 typedef enum fault_kind { F_ERROR, F_HANG, F_SLOW, F_LATE, F_SILENT, F_LOST, F_KINDS, F_NONE = F_KINDS } fault_kind;
-typedef enum fault_arm { ARM_START, ARM_READY, ARMS } fault_arm; /* calls count from there on */
+typedef enum fault_arm { ARM_START, ARM_READY, ARMS } fault_arm; /* when calls begin to count */
 
 typedef struct cell {
   char entry[48];
@@ -34,12 +34,12 @@ extern const char *const kModes[];
 extern const dress kDresses[];
 enum { MODES = 6, DRESSES = 3 };
 
-/* What a child tells while it runs: in memory that it shares with the matrix, so that a child that hangs or crashes has
- * said where. */
+/* What a child reports while it runs, in memory that it shares with the matrix, so that its last report remains if it
+ * hangs or crashes. */
 typedef struct cell_result {
-  _Atomic int64_t began_ns;  /* the call that runs now; 0: none */
-  _Atomic unsigned limit_ms; /* of that call */
-  char phase[32];            /* its name */
+  _Atomic int64_t began_ns;  /* when the current call began; 0: no call runs */
+  _Atomic unsigned limit_ms; /* time limit of that call */
+  char phase[32];            /* name of that call */
   double slowest_ms;
   char slowest[32];
   unsigned wrong, bad, recovered, lost_results; /* bad: statuses that hx.h does not allow, and broken rules */

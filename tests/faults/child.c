@@ -22,7 +22,7 @@ static layer_fault_t *layer;
 static const cell *at;
 static hx_context *hx;
 static float *a, *b, *c, *r, *x, *y;
-static float want[CELLS]; /* of the product that runs */
+static float want[CELLS]; /* C of the current product */
 static int32_t *ints;
 static bool own_b, own_r;
 
@@ -64,7 +64,7 @@ static void end_phase(void) {
     end_phase();                \
   } while (0)
 
-/* resident: what exists only on a card may be lost with it. */
+/* Whether the status is the right one. resident: a result that exists only on the device may be lost with it. */
 static bool went_well(hx_status s, bool resident) {
   if (s == HX_OK) return true;
   if (s == HX_DEVICE_FAILED && resident)
@@ -74,7 +74,8 @@ static bool went_well(hx_status s, bool resident) {
   return false;
 }
 
-/* A chunk that was not enqueued, never ran or never came back was done again, and the report says so. */
+/* If a chunk was not enqueued, never ran or never ended, it has to be computed again, and the report has to count
+ * it. */
 static void check_recovered(unsigned long chunks_before, const hx_report *report, const char *what) {
   out->recovered += report->recovered;
   if (at->arm == ARM_READY && atomic_load(&layer->chunks) > chunks_before && report->recovered == 0)
@@ -124,7 +125,7 @@ static void fill_old_c(float *into) {
   for (int i = 0; i < CELLS; i++) into[i] = (float)(i % 11) - 5.0f;
 }
 
-/* Each product has an alpha of its own, so that old contents of a buffer are never right. */
+/* Each product has a different alpha, so that the old contents of a buffer are never right. */
 static float next_alpha(void) {
   static float alpha = 1.25f;
   return alpha += 0.25f;
@@ -149,7 +150,7 @@ static void product(bool with_beta, float *into, float share, bool async, bool r
   if (ok && resident) {
     hx_status s;
     TIMED("hx_sync", s = hx_sync(hx, into, sizeof want));
-    /* A shortage is of the moment, and the result is still on the device. */
+    /* Memory may be short only for a moment, and the result is still on the device. */
     if (s == HX_OUT_OF_MEMORY) TIMED("hx_sync", s = hx_sync(hx, into, sizeof want));
     ok = went_well(s, true);
   }
@@ -183,7 +184,7 @@ static void advise(void *p, size_t bytes, unsigned advice, bool own) {
   went_well(s, advice == HX_RESIDENT);
 }
 
-/* The library knows of the loss when this returns: what it calls on the context from now on is a violation. */
+/* After this the library must know of the loss, and every call on the context is a violation. */
 static void let_it_know(void) {
   static bool done;
   if (at->kind != F_LOST || done || atomic_load(&layer->injected) == 0) return;
@@ -191,7 +192,7 @@ static void let_it_know(void) {
   sleep_ms(GRACE_MS);
 }
 
-/* The second round reads everything from one element on, so that results of the first are wrong there. */
+/* The second round reads all arrays from the next element on, so that results of the first round would be wrong. */
 static void run_two_rounds(void) {
   static const float kShares[] = {0.5f, 1.0f};
   for (int round = 0; round < 2; round++) {
@@ -226,7 +227,7 @@ static hx_context *open_one(void) {
   return opened;
 }
 
-/* hx_ready may wait for what hangs: it is not called then. */
+/* hx_ready may wait for a call that hangs, so it is not called then. */
 static void call_ready(void) {
   if (at->kind == F_HANG && at->arm == ARM_START) return;
   begin_phase("hx_ready", READY_MS);
@@ -264,8 +265,8 @@ static bool any_lost(void) {
   return false;
 }
 
-/* After a hang, a late call or a loss, and with a device that is lost by an error, leaking is the design: what may
- * still be touched is not freed, and no call is made on its context. */
+/* After a hang, a late call, a loss, or an error by which a device is lost, leaks are intended: memory that may still
+ * be used is not freed, and no call is made on the context. */
 static void check_leaks(const long *live, bool lost) {
   static const char *const kObjects[] = {"contexts", "queues", "buffers",    "programs",
                                          "kernels",  "events", "SVM blocks", "maps"};
@@ -293,10 +294,10 @@ int child_main(const cell *which, cell_result *result, const long *live, const c
   TIMED("hx_register", s = hx_register(hx, x, sizeof(float) * N));
   const bool registered = went_well(s, false);
   run_two_rounds();
-  reduce(HX_SUM, HX_F32, x, NULL, N, -1, false); /* later calls: hx decides */
+  reduce(HX_SUM, HX_F32, x, NULL, N, -1, false); /* later calls, with shares that hx chooses */
   product(true, c, -1, false, false);
   const bool says_lost =
-      at->code == DEVICE_NOT_AVAILABLE || at->code == NVIDIA_LOST; /* hx_close may be what meets it */
+      at->code == DEVICE_NOT_AVAILABLE || at->code == NVIDIA_LOST; /* hx_close may be the call that gets this code */
   const bool lost = at->kind == F_HANG || says_lost || any_lost();
   give_back(registered);
   check_leaks(live, lost);

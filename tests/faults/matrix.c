@@ -24,7 +24,7 @@ typedef struct entry {
   unsigned long calls[ARMS];
 } entry;
 
-/* What a child without a fault has called, in one mode and dress. */
+/* The calls of a child without a fault, in one memory mode and dress. */
 typedef struct profile {
   entry entries[ENTRIES_MAX];
   int count;
@@ -75,7 +75,7 @@ static void read_profile(profile *p, const char *log) {
   if (f) fclose(f);
 }
 
-/* Twice: the first child builds what all others take from the cache. */
+/* Runs twice: the first child builds the programs that all others take from the cache. */
 static void make_profile(int mode, int dress) {
   profile *const p = &profiles[mode][dress];
   const cell at = {.entry = "list", .kind = F_NONE, .mode = mode, .dress = dress, .arm = ARM_READY};
@@ -147,8 +147,8 @@ static void add_cells(int mode, int dress) {
       }
 }
 
-/* What a child may hold at the end: what one without a fault holds in some mode, for a device that loses a mode goes on
- * by copy, and keeps a ring for it. */
+/* The objects that a child may hold at the end: as many as a child without a fault holds in some memory mode, because a
+ * device that loses a mode continues with copies, and keeps a ring for them. */
 static void most_held(int dress, long most[8]) {
   memset(most, 0, 8 * sizeof *most);
   for (int mode = 0; mode < MODES; mode++)
@@ -160,8 +160,8 @@ static volatile sig_atomic_t stopped;
 
 static void note_signal(int number) { stopped = number; }
 
-/* Runs cells of a list, some at a time, until it ends or a signal stops it. late: takes the cells that a call made red
- * by the time it took, and how many they are; NULL: those are red like any other. */
+/* Runs the cells of a list, `jobs` at a time, until the list ends or a signal stops it. late: receives the cells that
+ * failed only because a call took too long, and late_count how many they are; NULL: those fail like any other. */
 static void run_list(const cell *const *list, size_t count, int jobs, const cell **late, size_t *late_count) {
   long held[DRESSES][8];
   for (int i = 0; i < DRESSES; i++) most_held(i, held[i]);
@@ -184,8 +184,8 @@ static void run_list(const cell *const *list, size_t count, int jobs, const cell
   }
 }
 
-/* On a busy machine a call may be late for no fault of its own, so cells that were late run once more, one at a time:
- * a cell that times out again has failed. A call that hangs does so both times. */
+/* On a busy machine a call may be late without a fault, so cells that were late run once more, one at a time, and a
+ * cell that times out again has failed. A call that hangs times out both times. */
 static void run_all(void) {
   const cell **const list = calloc(cell_count + 1, sizeof *list), **const late = calloc(cell_count + 1, sizeof *late);
   size_t late_count = 0;
@@ -208,7 +208,7 @@ static int index_of_name(const char *name, const char *const *names, int count) 
   exit(2);
 }
 
-/* The modes of --modes, and no other. */
+/* Selects only the memory modes of --modes. */
 static void parse_modes(const char *text) {
   char list[256], *rest = NULL;
   snprintf(list, sizeof list, "%s", text);
@@ -287,7 +287,7 @@ int main(int argc, char **argv) {
   for (int mode = 0; mode < MODES; mode++)
     for (int dressed = 0; dressed < DRESSES; dressed++) {
       if (one && cells[0].dress != dressed) continue;
-      if (!wanted[mode] && mode != COPY) continue; /* what fails goes on by copy */
+      if (!wanted[mode] && mode != COPY) continue; /* a mode that fails is replaced by copies */
       make_profile(mode, dressed);
       if (!one && wanted[mode] && profiles[mode][dressed].served) add_cells(mode, dressed);
     }

@@ -38,7 +38,7 @@ static void folder_of(const matrix *m, int number, char *path, size_t bytes) {
   snprintf(path, bytes, "%s/slot%d", m->scratch, number);
 }
 
-/* Each child has a cache of its own: one that is killed leaves marks in it that the next one would act upon. */
+/* Each child has its own cache, because a child that is killed leaves crash marks, which would affect the next one. */
 static void fresh_cache(const matrix *m, int number) {
   char from[512], to[512];
   snprintf(from, sizeof from, "%s/cache", m->scratch);
@@ -76,10 +76,10 @@ static void environment(const matrix *m, const slot *s, int number, const cell *
   set_number("FAULT_NTH", (long)at->nth);
   set_number("FAULT_MS", at->kind == F_LATE ? LATE_MS : SLOW_MS);
   if (at->code) set_number("FAULT_CODE", at->code);
-  if (at->arm == ARM_READY) setenv("FAULT_ARM", "", 1); /* the child says when */
+  if (at->arm == ARM_READY) setenv("FAULT_ARM", "", 1); /* the child sets layer_fault.armed */
 }
 
-/* This program as it was started itself, which may be by a dynamic loader of its own (tests/driver.sh). */
+/* Executes this program the way it was started itself, possibly by another dynamic loader (tests/driver.sh). */
 static void become_child(const char *program, char *fd) {
   static char line[8192];
   char *words[64], child[] = "--child";
@@ -133,7 +133,7 @@ int run_child(int fd) {
   return child_main(&memory->at, &memory->result, memory->has_live ? memory->live : NULL, memory->fault_layer);
 }
 
-/* What the layer's log says: faults, and the first violation. */
+/* Reads the layer's log: the number of faults, and the first violation. */
 static void read_log(slot *s, outcome *o, char *violation, size_t bytes) {
   char line[600];
   FILE *const f = fopen(s->log, "r");
@@ -168,8 +168,8 @@ static void judge_cell(slot *s, int status, bool overdue, outcome *o) {
   o->verdict = o->why[0] ? RED : o->faults == 0 && s->at->kind != F_NONE ? NOT_REACHED : RIGHT;
 }
 
-/* Whether the call that runs now has had more time than it may. Not counted is time without a core, up to a few times
- * the limit: threads that only wait for each other in loops also keep each other from the cores. */
+/* Whether the current call has exceeded its time limit. Time without a core does not count, up to a few times the
+ * limit, because threads that only wait for each other in loops also keep each other from the cores. */
 static bool overdue_now(slot *s) {
   const int64_t began = atomic_load(&s->memory->result.began_ns), now = now_ns();
   const int64_t limit = (int64_t)atomic_load(&s->memory->result.limit_ms) * 1000000;

@@ -11,7 +11,7 @@
 
 enum { SLOTS = 8, ENTRIES_MAX = 100 };
 
-/* What the children of a run have in common. */
+/* What all children of a run share. */
 typedef struct matrix {
   const char *program; /* argv[0] */
   const char *fault_layer, *dress_layer, *scratch;
@@ -22,18 +22,18 @@ typedef enum verdict { RIGHT, RED, NOT_REACHED } verdict;
 
 typedef struct outcome {
   verdict verdict;
-  bool late; /* red by the clock: a call did not end in time, or began too long after a loss */
+  bool late; /* failed only by the clock: a call did not end in time, or began too long after a loss */
   unsigned long faults;
   double slowest_ms;
   char slowest[32];
   char why[320];
 } outcome;
 
-/* What a child sees of the matrix: shared memory, whose descriptor is its argument. */
+/* What the matrix and a child share: memory whose descriptor is the child's argument. */
 typedef struct shared {
   cell at;
   cell_result result;
-  long live[LAYER_OBJECTS]; /* of a child without a fault; has_live says whether that is known */
+  long live[LAYER_OBJECTS]; /* objects that a child without a fault holds, if has_live */
   bool has_live;
   char fault_layer[512];
 } shared;
@@ -44,7 +44,7 @@ typedef struct slot {
   shared *memory;
   char log[512], text[512];
   const cell *at;
-  int64_t call_ns; /* when the call that `starved` is about began */
+  int64_t call_ns; /* when the call began that `starved` measures */
   starved starved;
 } slot;
 
@@ -54,7 +54,7 @@ void run_start(const matrix *m, slot *s, int number, const cell *at, const long 
 /* Whether the child has ended, by itself or because a call took longer than it may. */
 bool run_ended(slot *s, outcome *o);
 
-/* Keeps what a slot's child has left in its cache as what every child begins with. */
+/* Keeps the cache of a slot's child; every later child begins with a copy of it. */
 void run_keep_cache(const matrix *m, int number);
 
 /* The child's side: runs the cell. */

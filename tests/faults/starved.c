@@ -12,7 +12,7 @@ enum { EVERY_NS = 10000000 };
 
 typedef struct times {
   long long ran, waited;
-  bool ready; /* it runs, or waits for a core */
+  bool ready; /* the thread runs, or waits for a core */
 } times;
 
 static bool read_times(pid_t pid, const char *thread, times *t) {
@@ -28,9 +28,9 @@ static bool read_times(pid_t pid, const char *thread, times *t) {
   return known;
 }
 
-/* By how much the thread's delay has grown since it was last read; keeps what it reads in `next`. A thread that was not
- * there then has waited since it began. The kernel adds a wait when it ends, so a thread that could run and has not run
- * at all has waited for all of the time that passed. */
+/* By how much the thread's delay has grown since it was last read; stores what it reads in `next`. The whole delay
+ * counts for a thread that did not exist then. The kernel adds a wait when it ends, so a thread that is ready and has
+ * not run since then has waited all the time. */
 static int64_t delay_growth(const starved *s, starved *next, const char *name, int64_t passed) {
   times now;
   const pid_t thread = (pid_t)atol(name);

@@ -11,16 +11,16 @@ enum { STARVED_THREADS = 64 };
 
 typedef struct starved {
   pid_t pid, thread[STARVED_THREADS];
-  int64_t delay_ns[STARVED_THREADS], ran_ns[STARVED_THREADS]; /* of each thread, as last read */
+  int64_t delay_ns[STARVED_THREADS], ran_ns[STARVED_THREADS]; /* values of each thread when last read */
   int threads;
   int64_t read_ns, total_ns;
 } starved;
 
-/* Begins anew with this process. */
+/* Starts to measure this process. */
 void starved_begin(starved *s, pid_t pid, int64_t now_ns);
 
-/* To be called every few milliseconds: the time since starved_begin in which some thread was kept waiting for a core.
- * Of threads that wait at the same time the one that waits longest counts. */
+/* The time since starved_begin in which some thread waited for a core. Has to be called every few milliseconds. If
+ * several threads wait at the same time, the one that waits longest counts. */
 int64_t starved_ns(starved *s, int64_t now_ns);
 
 #endif

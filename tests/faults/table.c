@@ -16,7 +16,7 @@ typedef struct row {
   char slowest[32];
 } row;
 
-static row rows[ENTRIES_MAX + 1]; /* the last one found is followed by the sum */
+static row rows[ENTRIES_MAX + 1]; /* the row after the last one is the sum */
 static int row_count;
 static row sum = {.entry = "all"};
 static unsigned long faults, not_reached;

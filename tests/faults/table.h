@@ -5,10 +5,10 @@
 
 #include "tests/faults/run.h"
 
-/* Counts a cell; a red one is printed at once, with what runs it alone. */
+/* Counts a cell. A cell that failed is printed at once, with the options that run it alone. */
 void table_add(const cell *at, const outcome *o);
 
-/* The table and, last, a line `fault_matrix: ...`; whether nothing was red. */
+/* Prints the table and, last, a line `fault_matrix: ...`. Returns whether no cell failed. */
 bool table_print(void);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file of the cache with any bytes in it: what comes out is what a right header and checksum vouch for, or nothing.
- * The first byte says which of the header's fields are put right, so that the rest is reached. */
+ * A file of the cache with any bytes in it: the result is the data of a file with a right header and checksum, or
+ * nothing. The first byte says which of the header's fields are corrected, so that the code behind their checks is
+ * reached. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   return 0;
 }
 
-/* As in cache_file.c. */
+/* The same constants as in cache_file.c. */
 typedef struct header {
   char magic[8];
   uint32_t format, header_bytes;

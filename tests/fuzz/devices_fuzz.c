@@ -7,7 +7,7 @@
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) { return (void)argc, (void)argv, 0; }
 
-/* 0 to 31, leading zeros allowed; -1: no index. */
+/* The value of an index from 0 to 31, with leading zeros allowed; -1: it is no index. */
 static int index_of(const char *item) {
   if (!*item || strspn(item, "0123456789") != strlen(item)) return -1;
   item += strspn(item, "0");

@@ -14,8 +14,8 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the process, for the fuzzer to keep the input: the format says what was seen. To the standard
- * output: a target's standard error is closed while it is fuzzed. */
+/* Ends the process, so that the fuzzer keeps the input; the format says what was seen. It goes to the standard output,
+ * because a target's standard error is closed while it is fuzzed. */
 #define FUZZ_CHECK(condition, ...)                                  \
   do {                                                              \
     if (!(condition)) {                                             \
@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
     }                                                               \
   } while (0)
 
-/* The input as numbers, each of as many bytes as it needs; past the end there are zeros. */
+/* Reads the input as numbers, each of as many bytes as it needs; after the end of the input there are zeros. */
 typedef struct fuzz_input {
   const uint8_t *at;
   size_t left;
@@ -39,12 +39,12 @@ static inline uint64_t fuzz_number(fuzz_input *in, unsigned bytes) {
   return value;
 }
 
-/* In [0, below), from one byte, or two where one is not enough. */
+/* A number in [0, below), from one byte, or from two if one is not enough. */
 static inline size_t fuzz_below(fuzz_input *in, size_t below) {
   return (size_t)fuzz_number(in, below > 256 ? 2 : 1) % below;
 }
 
-/* Any double at all. */
+/* Any double, including NaN and infinities. */
 static inline double fuzz_double(fuzz_input *in) {
   const uint64_t bits = fuzz_number(in, 8);
   double value;
@@ -52,7 +52,7 @@ static inline double fuzz_double(fuzz_input *in) {
   return value;
 }
 
-/* The input as a string, to be freed. */
+/* The input as a string, which the caller frees. */
 static inline char *fuzz_text(const uint8_t *data, size_t size) {
   char *const text = malloc(size + 1);
   if (!text) abort();
@@ -61,14 +61,14 @@ static inline char *fuzz_text(const uint8_t *data, size_t size) {
   return text;
 }
 
-/* A folder of the process's own, for targets that read files; removed only with the test's temporary folder. */
+/* Makes a folder for this process, for targets that read files. It is removed only with the test's temporary folder. */
 static inline void fuzz_folder(char *out, size_t bytes) {
   const char *const base = getenv("TEST_TMPDIR");
   snprintf(out, bytes, "%s/hx-fuzz-XXXXXX", base ? base : "/tmp");
   if (!mkdtemp(out)) abort();
 }
 
-/* Writes a file whole. */
+/* Writes a complete file. */
 static inline void fuzz_file(const char *path, const void *data, size_t size) {
   FILE *const f = fopen(path, "we");
   if (!f || fwrite(data, 1, size, f) != size || fclose(f) != 0) abort();

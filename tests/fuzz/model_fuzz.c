@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The file of the model: entries of any bytes. One that is taken gives numbers that can be used, and so does what is
- * learned on top of it. The first byte says which fields are given sense, so that the rest is reached. */
+ * The file of the model: entries of any bytes. An entry that is accepted gives usable numbers, also after more
+ * measurements are added to it. The first byte says which fields are made valid, so that the code behind their checks
+ * is reached. */
 #include <math.h>
 
 #include "runtime/sched/decide.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command line of hx-bench, a word a line, and its files of shapes: the input from its first zero byte on. */
+ * The command line of hx-bench, one word per line, and its files of shapes: the input after its first zero byte. */
 #include "bench/bench.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static bench_options options;
   char *const text = fuzz_text(data, size), *argv[MOST_WORDS] = {"hx-bench"}, *rest = text, *word;
   int argc = 1;
-  bool files = false; /* of others: not opened here */
+  bool files = false; /* files of other programs are not opened here */
   while ((word = strsep(&rest, "\n")) && argc < MOST_WORDS) {
     files = files || strncmp(word, "--shapes", 8) == 0;
     argv[argc++] = word;

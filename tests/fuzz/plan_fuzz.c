@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every unit of work once: the two ends of a range, the blocks of a product's tail, the parts of a plan, and whole
- * calls in virtual time whose devices fail, hang and have any rate. */
+ * Every unit of work is handed out once: the two ends of a range, the blocks of a product's tail, the parts of a plan,
+ * and whole calls in virtual time whose devices fail, hang and have any rate. */
 #include <math.h>
 
 #include "runtime/api/gather.h"
@@ -14,7 +14,7 @@
 
 enum { MOST_SLICES = 300, MOST_SIDE = 600 };
 static hx_context *hx;
-static float place[4]; /* what arrays point to: nothing reads them */
+static float place[4]; /* arrays point here and are never read */
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) {
   (void)argc, (void)argv;
@@ -27,12 +27,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv) {
   return 0;
 }
 
-/* Two bytes spread over the powers from least to most. */
+/* Two bytes as a number between least and most, on a logarithmic scale. */
 static double log_spread(fuzz_input *in, double least, double most) {
   return least * pow(most / least, (double)fuzz_number(in, 2) / 65535.0);
 }
 
-/* A range handed out from both ends by wishes of any size. */
+/* A range from which chunks of any size are taken at both ends. */
 static void check_ends(fuzz_input *in) {
   hx__work_range ends;
   const hx__chunk all = {fuzz_below(in, 1000), (size_t)(fuzz_number(in, 8) >> (1 + fuzz_below(in, 63)))};
@@ -90,7 +90,7 @@ static void check_tail(fuzz_input *in) {
              "%zu cells of %zu slices", cells, tail.slices.count);
 }
 
-/* Settings of any kind, then a plan: fixed parts follow each other to the last slice, others have a policy. */
+/* A plan under any settings: fixed parts follow each other up to the last slice, and all others have a policy. */
 static void check_plan(fuzz_input *in) {
   static const hx__config plain;
   hx__config *const c = &hx->config;
@@ -143,7 +143,7 @@ static sim_unit any_device(fuzz_input *in) {
   return u;
 }
 
-/* A whole call. What is believed before it may be any double; what earlier inputs have taught is kept. */
+/* A whole call. The estimates before it may be any doubles, and what earlier inputs have taught the model is kept. */
 static void check_call(fuzz_input *in) {
   static hx__model model = HX__MODEL_INIT;
   static unsigned char seen[MOST_SLICES];

@@ -31,7 +31,7 @@ static input read_file(const char *path) {
   return in;
 }
 
-/* A copy of one file, up to four bytes of it changed, or a part of another file in its middle. */
+/* A copy of one file with up to four bytes changed, or with a part of another file in its middle. */
 static void mutate(const input *files, size_t count) {
   const input *const from = &files[random_below(count)], *const other = &files[random_below(count)];
   uint8_t data[MOST_BYTES];
@@ -44,7 +44,7 @@ static void mutate(const input *files, size_t count) {
     size += more;
   }
   for (size_t i = random_below(5); size && i > 0; i--) data[random_below(size)] = (uint8_t)random_below(256);
-  /* Of the exact size, so that a sanitizer sees a byte read past it. */
+  /* The buffer has the exact size, so that a sanitizer sees a byte that is read past its end. */
   uint8_t *const exact = malloc(size ? size : 1);
   if (!exact) abort();
   memcpy(exact, data, size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every variable through the settings table: a line NAME=VALUE each, without the HX_. A value has to mean the same in
- * the environment and in hx_settings, and to be refused with a sentence that names it. */
+ * Every variable through the settings table: one line NAME=VALUE for each, without the HX_. A value means the same in
+ * the environment and in hx_settings, and if it is refused the detail names it. */
 #include "runtime/base/config.h"
 #include "runtime/base/environment.h"
 #include "runtime/base/log.h"
@@ -20,7 +20,7 @@ static const hx__config_row *row_of(const char *line, size_t length) {
   return NULL;
 }
 
-/* What the readers of a config rely on. */
+/* Checks what the readers of a config rely on. */
 static void check_config(const hx__config *c) {
   double sum = 0;
   FUZZ_CHECK(c->splits <= HX_MAX_DEVICES && c->sims <= HX__SIMS, "%u shares, %u sims", c->splits, c->sims);
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check_config(&config);
   else
     check_refusal("together");
-  /* What libgomp reads, by the same values. */
+  /* The variables that libgomp reads, with the same values. */
   hx__omp_sleeps_by(settings.devices, settings.split);
   free(text);
   return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * HX_SIM: what is accepted gives devices that can be simulated, one for each piece of the list, and a list read once
- * more from what was understood gives the same devices. */
+ * HX_SIM: a list that is accepted gives devices that can be simulated, one for each piece of the list, and a list made
+ * from the parsed values gives the same devices. */
 #include <math.h>
 
 #include "runtime/base/config_parse.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The check of a task against hx.h's promises written down once more in wider arithmetic, with every element marked
- * where matrices are small; and what the quick path of small calls accepts against the check. No array is read. */
+ * The check of a task against the promises of hx.h, written here a second time in wider arithmetic and, for small
+ * matrices, by marking every element. Also compares what the quick path of small calls accepts with the check. No array
+ * is read. */
 #include "runtime/task/quick.h"
 #include "runtime/task/task.h"
 #include "tests/fuzz/fuzz.h"
@@ -12,7 +13,7 @@ static _Alignas(64) float arena[CELLS];
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) { return (void)argc, (void)argv, 0; }
 
-/* Mostly into the arena; else NULL, misaligned, or next to the end of the address space. */
+/* An address, mostly in the arena; otherwise NULL, misaligned, or near the end of the address space. */
 static uintptr_t address(fuzz_input *in) {
   const size_t kind = fuzz_below(in, 16);
   const uintptr_t inside = (uintptr_t)&arena[fuzz_below(in, 300)];
@@ -85,7 +86,7 @@ static bool blocks_overlap(const block *x, const block *y) {
   return false;
 }
 
-/* 1: fits, 0: does not, -1: too large to mark. */
+/* 1: the product is valid, 0: it is not, -1: it is too large for elements to be marked. */
 static int product_fits(const struct hx_matmul_args *t) {
   block a = {(uintptr_t)t->a, t->trans_a ? t->k : t->m, t->trans_a ? t->m : t->k, t->lda};
   block b = {(uintptr_t)t->b, t->trans_b ? t->n : t->k, t->trans_b ? t->k : t->n, t->ldb};
@@ -151,7 +152,7 @@ static void check_quick(const hx_task *t, bool accepted, const hx__work *w) {
   if (t->kind == HX_REDUCE && t->reduce.n >= 1 && t->reduce.n <= 32768) {
     const bool quick = hx__quick_reduce_is_valid(&t->reduce);
     FUZZ_CHECK(!quick || accepted, "the quick path takes a reduction that the check refuses");
-    /* The other way round, too: else small calls would be slow. */
+    /* The quick path also has to accept what the check accepts, otherwise small calls would be slow. */
     if ((uintptr_t)t->reduce.x - (uintptr_t)arena < sizeof arena && t->reduce.op != HX_DOT)
       FUZZ_CHECK(quick == accepted, "the quick path refuses a reduction that is fine");
   }
@@ -164,7 +165,7 @@ static void check_quick(const hx_task *t, bool accepted, const hx__work *w) {
   }
 }
 
-/* Chunks of one slice after another have the call's units. */
+/* The units of all chunks of one slice add up to the call's units. */
 static void check_units(const hx__work *w) {
   if (w->slices == 0 || w->slices > 400 || w->units == UINT64_MAX) return;
   uint64_t units = 0;

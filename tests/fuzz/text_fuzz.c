@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Names of devices and drivers in the files of hx-bench: whatever they hold, the JSON string is one that a strict
- * reader takes, the CSV field is one field, and a terminal gets nothing that it obeys. */
+ * Names of devices and drivers in the files of hx-bench: whatever they contain, the JSON string is valid for a strict
+ * reader, the CSV field is one field, and a terminal gets no control sequence. */
 #include "bench/text.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv) { return (void)argc, (void)argv, 0; }
 
-/* What a function prints, to be freed. */
+/* What a function prints; the caller frees it. */
 static char *printed(void (*print)(FILE *, const char *), const char *s, size_t *length) {
   char *out = NULL;
   FILE *const f = open_memstream(&out, length);
@@ -16,7 +16,7 @@ static char *printed(void (*print)(FILE *, const char *), const char *s, size_t 
   return out;
 }
 
-/* Bytes of a character at p by RFC 3629; 0: not one. */
+/* How many bytes the character at p has by RFC 3629; 0: it is not valid. */
 static size_t character(const unsigned char *p) {
   if (p[0] < 0x80) return 1;
   const size_t n = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;

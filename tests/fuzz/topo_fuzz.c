@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The readers of cgroup files and of sysfs. The input is split at zero bytes into the files of a folder that stands for
- * the machine's. */
+ * The readers of cgroup files and of sysfs. The input is split at zero bytes into the files of a folder that replaces
+ * the machine's root. */
 #include <math.h>
 #include <sys/stat.h>
 
@@ -11,7 +11,7 @@
 
 static char root[200];
 
-/* In the order of the input's pieces; those that end in / are folders, made once. */
+/* The files in the order of the input's pieces. Names that end in / are folders, which are made once. */
 static const char *const tree[] = {
     "/proc/", "/proc/self/", "/sys/", "/sys/fs/", "/sys/fs/cgroup/", "/sys/fs/cgroup/g/", "/rapl/",
     "/rapl/intel-rapl:0/", "/rapl/intel-rapl:0:1/", "/supply/", "/supply/AC/", "/supply/BAT0/",

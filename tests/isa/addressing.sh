@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# addressing.sh: instructions in the loop body of each form of addressing.cl, for GCN and RDNA (vector, scalar, all), as
-# the compiler does by itself and with its strength reduction turned off, and for PTX and, where ptxas is there, SASS
-# (of the whole kernel). Static counts, no times. A column that cannot be had is named with the reason.
+# addressing.sh: instructions in the loop body of each form of addressing.cl, for GCN and RDNA (vector, scalar, all),
+# with and without the compiler's strength reduction, and for PTX and, if ptxas is installed, SASS (of the whole
+# kernel). The counts are static, not times. A column that cannot be made is named with the reason.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 clc=/usr/lib/clc

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2034,SC2154 # read by isa.sh, which sets work; a row has more fields than each vendor reads
-# AMD GPUs, by clang and libclc: for isa.sh. The vendor's drivers have a clang of their own, of another version.
+# AMD GPUs, by clang and libclc: for isa.sh. The vendor's drivers have another version of clang.
 
 library=/usr/lib/clc/amdgcn--amdhsa.bc
 wanted='gfx902 gcn s

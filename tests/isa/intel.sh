@@ -6,7 +6,7 @@ compiler() {
   command -v ocloc >/dev/null || { echo "isa intel: there is no ocloc (Debian: intel-opencl-icd)"; return 1; }
 }
 
-# Every target that ocloc names, without the names of groups and second names.
+# Every target that ocloc knows, without names of groups and aliases.
 targets() {
   ocloc compile --help 2>&1 | sed -n 's/.*<device_type> can be: \(.*\), version .*/\1/p' | tr -d ',' | tr ' ' '\n' |
     while IFS= read -r target; do
@@ -21,8 +21,8 @@ targets() {
     done
 }
 
-# From the part of the binary that describes the kernels: widest sub-group, most registers, bytes of scratch memory a
-# thread (for spills, or for arrays that are not in registers: it has an entry of its own), 0 where there is none.
+# From the part of the binary that describes the kernels: the widest sub-group, the most registers, and the bytes of
+# scratch memory per thread (for spills, or for arrays that are not in registers, which have a separate entry), or 0.
 figures() {
   LC_ALL=C grep -a -A 6 -E ' (simd_size|grf_count|per_thread_memory_buffers):' "$1" | LC_ALL=C awk '
     $1 == "simd_size:" && $2 > simd { simd = $2 }
@@ -32,7 +32,7 @@ figures() {
     END { print simd + 0, grf + 0, bytes == "" ? 0 : bytes }'
 }
 
-# The front end is run once: what it makes (SPIR-V) serves every target.
+# The front end runs once: its result (SPIR-V) is used for every target.
 job() {
   echo "$1" | while IFS='|' read -r folder row what file lanes registers options targets; do
     out=$(mktemp -d "$folder/XXXXXX")

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # isa.sh intel|amd ROWS [--sample] [CLASS]: compiles every program of every row of kernels/kernels.c with the vendor's
-# compiler for every GPU that it knows, and fails where one does not compile, spills, uses scratch memory, has another
-# sub-group size than the row says or takes more registers than allowed. ROWS: the program of rows.c; --sample: all rows
-# and targets, but most reductions for one target each; CLASS: of rows.c, instead of the
-# targets' own, for one target of each.
+# compiler for every GPU that it knows, and fails if one does not compile, spills, uses scratch memory, has another
+# sub-group size than the row says or takes more registers than allowed. ROWS: the program of rows.c; --sample: all
+# rows and targets, but most reductions for one target each; CLASS: a class of rows.c that replaces the targets' own,
+# for one target of each.
 # isa.sh addressing SOURCE: addressing.sh. Exit status: 0, 1 (a program fails), 3 (there is no compiler).
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 
-# The vendor's part: targets (a line each: target, class, s where it is of the sample), job (a line of rows.c and the
-# targets it is for; prints a line a target: row|what|target|verdict|figures, the verdict being ok or the reason).
+# The vendor's part: targets (one line for each: target, class, and s if it is in the sample), job (a line of rows.c and
+# its targets; prints one line for each target: row|what|target|verdict|figures, the verdict being ok or the reason).
 vendor=$1
 case $vendor in
   intel | amd)
@@ -40,7 +40,7 @@ trap 'rm -rf "$work"' EXIT
 targets >"$work/targets"
 [ -s "$work/targets" ] || { echo "isa $vendor: the compiler names no target"; exit 1; }
 
-# One job a program, with the targets it is compiled for.
+# One job for each program, with the targets for which it is compiled.
 : >"$work/jobs"
 # shellcheck disable=SC2013 # the lines are words
 for class in $(cut -d' ' -f2 "$work/targets" | sort -u); do
@@ -65,7 +65,7 @@ done
 
 xargs -d '\n' -P "$(nproc)" -n 1 sh "$here/isa.sh" "$vendor" --job <"$work/jobs" >"$work/results" || true
 
-# A line a row, then what failed.
+# One line for each row, then the failures.
 awk -F'|' -v vendor="$vendor" '
   { n[$1]++; total++; targets[$3] = 1
     if (!($1 in order)) { order[$1] = ++count; name[count] = $1 }

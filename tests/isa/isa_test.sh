@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# isa_test.sh ROWS: a sample of what ./hx isa does, and that it can fail: a program that no register file holds makes it
-# red, and so do sub-groups of another size. A vendor without a compiler here is left out, with the reason.
+# isa_test.sh ROWS: runs a sample of ./hx isa, and checks that it can fail: it does for a program that fits into no
+# register file, and for sub-groups of another size. A vendor without a compiler here is left out, with the reason.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 rows=$1

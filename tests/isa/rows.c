@@ -20,8 +20,8 @@ static const struct {
     {"rdna", HX__FAMILY_AMD_RDNA},
 };
 
-/* What is wrong: twice the registers of an Intel thread; 256 sums an item where there are 256 registers in all;
- * sub-groups of 8. */
+/* Programs that must fail: one with twice the registers of an Intel thread, one with 256 sums for each item where there
+ * are 256 registers in all, and one with sub-groups of 8. */
 static const struct {
   const char *name;
   hx__kernel_row row;
@@ -89,8 +89,8 @@ static void print_row(const hx__kernel_row *row) {
     print_program(row, HX_SUM, HX_F32);
 }
 
-/* Whether a device of these families comes to the row: by itself, or by its tile (HX_TILE). Every GPU has groups of
- * 256. */
+/* Whether a device of these families uses the row, either by default or if HX_TILE has the row's tile. Every GPU allows
+ * groups of 256. */
 static bool families_use_row(const hx__kernel_row *row, uint32_t families) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   const uint32_t tile[3] = {row->tile_m, row->tile_n, row->tile_k};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * panels_rows_test [--small]: rows of a set whose groups compute a panel each, on every device of this process by
- * OpenCL 1.2 alone. The panels are added by a second launch, and by the product's own launch as they end; operands end
- * with their last element, and rows and columns do not fill tiles. Rows that need no PTX and no more than two stages
+ * panels_rows_test [--small]: rows of a set whose groups compute one panel each, on every device of this process by
+ * OpenCL 1.2 alone. The panels are added by a second launch, and by the product's own launch; buffers end with the last
+ * element of their operand, and rows and columns do not fill tiles. Rows that need no PTX and no more than two stages
  * are run, except for the largest. --small: one row, by two launches, because a simulator does not see that tickets
  * order groups. */
 #include "tests/kernel_device.h"
@@ -10,11 +10,11 @@
 #include "reference/data.h"
 #include "reference/ref.h"
 
-/* Groups in the order of the panels find the sum of those before them; from the last panel on they leave their own, and
- * one group adds them all. */
+/* If groups run in the order of the panels, each finds the sum of the panels before its own. If they run backwards,
+ * each leaves its own sum, and one group adds all of them. */
 static const char in_order[] = "", backwards[] = "#define get_group_id(d) (get_num_groups(d) - 1 - get_group_id(d))\n";
 
-/* Such a row's program: what the runtime builds, but for PTX. */
+/* The program of such a row, as the runtime builds it but without PTX. */
 static cl_program build_row(const kernel_device *d, const hx__kernel_row *row, hx__layout layout, const char *groups,
                             bool small) {
   static const uint32_t no_tile[3] = {0, 0, 0};
@@ -24,18 +24,18 @@ static cl_program build_row(const kernel_device *d, const hx__kernel_row *row, h
   char *const ptx = strstr(options, "-DHX_PTX=1");
   if (!ptx) return NULL;
   ptx[strlen("-DHX_PTX=")] = '0';
-  /* What PoCL's optimizer makes of these takes it minutes. */
+  /* PoCL's optimizer takes minutes for these programs. */
   snprintf(options + strlen(options), 64, " -DHX_LAYOUT=%d%s", (int)layout, small ? "" : " -cl-opt-disable");
   return kernel_program(d, row, groups, options);
 }
 
 typedef struct product {
-  size_t m, n, k, full_tiles; /* the others are cut */
+  size_t m, n, k, full_tiles; /* the other tiles are cut into panels */
 } product;
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-/* Twice with tickets: the sums of the first time are gone. */
+/* With tickets it is launched twice: the second launch must not use sums of the first one. */
 static bool product_is_right(const kernel_device *d, cl_program program, const hx__kernel_row *row, hx__layout layout,
                              const product *p, cl_uint join) {
   const bool trans_a = layout == HX__LAYOUT_TN, trans_b = layout == HX__LAYOUT_NT;
@@ -52,7 +52,7 @@ static bool product_is_right(const kernel_device *d, cl_program program, const h
   uint32_t *const tickets = calloc(tiles * panels, sizeof *tickets);
   data_fill(HX_F32, DATA_EXPONENTS, 3, a, a_count);
   data_fill(HX_F32, DATA_SIGNED, 4, b, b_count);
-  memset(sums, 0xff, tiles * panels * tile * 4); /* NaN: nothing counts that was not stored */
+  memset(sums, 0xff, tiles * panels * tile * 4); /* NaN, so that a sum that is not stored gives a wrong result */
   const struct hx_matmul_args args = {.trans_a = trans_a,
                                       .trans_b = trans_b,
                                       .m = p->m,

@@ -12,8 +12,8 @@
 
 enum { UNITS = 132 };
 
-#define MOST_LOST 0.035 /* of the planner's choices over the best program, the mean of logarithms */
-#define MOST_OFF 0.12   /* of its predictions */
+#define MOST_LOST 0.035 /* allowed loss of the planner's choices to the best program, mean of logarithms */
+#define MOST_OFF 0.12   /* allowed error of its predictions */
 
 static size_t divide_up(size_t n, size_t of) { return (n + of - 1) / of; }
 
@@ -22,13 +22,14 @@ static hx__gemm_shape shape_of(size_t m, size_t n, size_t k, bool trans_a, bool 
   return (hx__gemm_shape){m, n, k, a, b};
 }
 
-/* The operands as the plan turns them. */
+/* The product as the plan computes it, possibly transposed. */
 static hx__gemm_shape shape_of_plan(const hx__gemm_plan *p, const hx__gemm_shape *s) {
   if (!p->transposed) return *s;
   return (hx__gemm_shape){s->n, s->m, s->k, {s->b.cs, s->b.rs, s->b.aligned}, {s->a.cs, s->a.rs, s->a.aligned}};
 }
 
-/* Of a row for few rows of C: every panel of every tile is some group's, and what waits for a join has its place. */
+/* For a row for few rows of C: every panel of every tile belongs to one group, and there is space for every sum that is
+ * joined later. */
 static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *given) {
   const hx__gemm_plan p = hx__gemm_plan_for(row, layout, given, UNITS);
   const bool fits = given->m <= row->tile_m || given->n <= row->tile_m;
@@ -88,7 +89,7 @@ static void check_plan(const hx__kernel_row *row, hx__layout layout, const hx__g
   CHECK(!row->vec4 || ((p.copy_a || (s.a.aligned && s.a.rs % 4 == 0)) &&
                        (layout != HX__LAYOUT_NT || (s.b.aligned && s.b.cs % 4 == 0))),
         "%s: operands are not aligned", name);
-  /* What is not copied lies as the program reads it, a whole tile of it at least. */
+  /* An operand that is not copied has the layout that the program reads, and at least one full tile. */
   if (!p.copy_a && layout == HX__LAYOUT_TN)
     CHECK(s.a.rs == 1 && (row->width == 1 || (s.a.aligned && s.a.cs % 4 == 0)) && s.m >= row->tile_m,
           "%s: A by k of %zu rows", name, s.m);
@@ -126,14 +127,13 @@ static bool best_few(const hx__kernel_row *rows, size_t count, const hx__gemm_sh
 }
 
 typedef struct column {
-  const hx__kernel_row *row; /* NULL: a program that was measured and is none any more */
+  const hx__kernel_row *row; /* NULL: the measured program no longer exists */
   hx__layout layout;
 } column;
 
 enum { MOST_COLUMNS = 80, SHAPE_WORDS = 6 };
 
-/* The programs of the columns of docs/measurements/nvidia-rows.tsv, "128x64x8/nn" and so on; how many are known.
- */
+/* The programs of the columns of docs/measurements/nvidia-rows.tsv, "128x64x8/nn" and so on; returns how many exist. */
 static unsigned read_columns(char *line, const hx__kernel_row *rows, size_t count, column *columns) {
   static const char prefix[] = "matmul-nvidia-ptx-", *const layouts[HX__LAYOUTS] = {"nn", "tn", "nt"};
   unsigned known = 0;
@@ -153,15 +153,15 @@ static unsigned read_columns(char *line, const hx__kernel_row *rows, size_t coun
   return known;
 }
 
-/* The nanoseconds in a cell "12000" or "j12000,13000" of the way to add panels that the plan takes. */
+/* The nanoseconds in a cell "12000" or "j12000,13000", for the way in which the plan adds panels. */
 static double cell_ns(const char *cell, bool joins) {
   const char *const second = strchr(cell, ',');
   const char *const at = second && (cell[0] == 'j') != joins ? second + 1 : cell;
   return strtod(at + (at[0] == 'j'), NULL);
 }
 
-/* What was measured on a GPU, one shape: how much longer the planner's choice took than the best program, and how far
- * its time is from the measured one, as logarithms. */
+/* Compares the plan of one shape with times measured on a GPU: how much longer the planner's choice took than the best
+ * program, and how far its predicted time is from the measured one, as logarithms. */
 static void check_shape(char *line, const column *columns, double *lost, double *off) {
   size_t m = 0, n = 0, k = 0;
   int trans_a = 0, trans_b = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenCL layer that makes a CPU device look like an NVIDIA card, so that what hx does with such a card's set of rows
- * (programs by row and layout, cached ones, plans, copies, joins) runs without one. Kernels are built without
- * PTX, which is the same but for the ring of tiles, and without optimization, which takes PoCL minutes; rows that
- * cannot do without PTX, the largest tiles, whose self-tests take as long, and reductions do not build. */
+ * (programs by row and layout, cached ones, plans, copies, joins) runs without one. Kernels are built without PTX,
+ * which changes only the ring of tiles, and without optimization, which takes PoCL minutes. Rows that need PTX, the
+ * largest tiles, whose self-tests take minutes, too, and reductions do not build. */
 #include "tests/layers/layer.h"
 
 #define VENDOR_NVIDIA 0x10deu
@@ -17,7 +17,7 @@ static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, 
   return code;
 }
 
-static void replace(char *text, const char *from, char to) { /* the last character of it */
+static void replace(char *text, const char *from, char to) { /* replaces the last character of `what` */
   char *const at = strstr(text, from);
   if (at) at[strlen(from) - 1] = to;
 }

@@ -15,18 +15,18 @@
 #define ARGS 24
 #define SCRIBBLE 0xa5
 
-/* A buffer, a sub-buffer (parent set) or an SVM allocation (mem NULL), until its last release by the program: what the
- * driver itself still holds is its own affair. */
+/* A buffer, a sub-buffer (parent set) or an SVM allocation (mem NULL), until the program releases it for the last time;
+ * the driver may hold it longer. */
 typedef struct memory {
   struct memory *link, *parent;
   cl_context context;
   cl_mem mem;
-  uintptr_t first, end; /* host addresses; 0 where there are none */
+  uintptr_t first, end; /* host addresses; 0 if there are none */
   bool coarse;          /* SVM that the host has to map */
   unsigned references, write_maps;
 } memory;
 
-/* A map that is held. */
+/* A map of a memory object that is not unmapped yet. */
 typedef struct map {
   struct map *link;
   memory *of;
@@ -38,7 +38,7 @@ typedef struct kernel {
   struct kernel *link;
   cl_kernel kernel;
   unsigned references;
-  cl_mem mem[ARGS]; /* by argument */
+  cl_mem mem[ARGS]; /* of each argument */
   const void *svm[ARGS];
 } kernel;
 
@@ -171,7 +171,7 @@ static cl_int CL_API_CALL retain_mem(cl_mem mem) {
 }
 
 static cl_int CL_API_CALL release_mem(cl_mem mem) {
-  pthread_mutex_lock(&lock); /* before the driver may give the handle to another */
+  pthread_mutex_lock(&lock); /* before the driver can reuse the handle */
   memory *m = find_mem(mem);
   if (m) drop_memory(m);
   pthread_mutex_unlock(&lock);
@@ -279,7 +279,7 @@ static cl_int CL_API_CALL set_arg(cl_kernel handle, cl_uint index, size_t size, 
   kernel *k = find_kernel(handle);
   if (k && index < ARGS) {
     cl_mem mem = NULL;
-    if (size == sizeof mem && value) memcpy(&mem, value, sizeof mem); /* a scalar of that size is no known buffer */
+    if (size == sizeof mem && value) memcpy(&mem, value, sizeof mem); /* find_mem ignores a scalar of that size */
     k->mem[index] = find_mem(mem) ? mem : NULL;
     k->svm[index] = NULL;
   }
@@ -287,7 +287,7 @@ static cl_int CL_API_CALL set_arg(cl_kernel handle, cl_uint index, size_t size, 
   return next.clSetKernelArg(handle, index, size, value);
 }
 
-/* Whether every device of the kernel's context takes any pointer of the host. */
+/* Whether every device of the kernel's context accepts any pointer of the host. */
 static bool system_svm(cl_kernel handle) {
   cl_context context;
   cl_device_id devices[16];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A driver that crashes of every program that is not built from source. */
+ * A driver that crashes when it gets a program that is not built from source. */
 #include "tests/layers/layer.h"
 
 static cl_program CL_API_CALL with_binary(cl_context context, cl_uint devices, const cl_device_id *list,

@@ -7,7 +7,7 @@
 #include "tests/layers/layer.h"
 
 static bool dressed, unified;
-static cl_ulong most; /* bytes of an allocation */
+static cl_ulong most; /* the largest allocation, in bytes */
 
 static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size, void *value,
                                       size_t *size_out) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A library that records each process that loads it, by any variable: in the file that EVIL_MARK names it leaves its
- * own path and the effective user. */
+ * A library that records each process that loads it because of some variable: it appends its own path and the effective
+ * user to the file that EVIL_MARK names. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

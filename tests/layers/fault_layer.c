@@ -22,14 +22,14 @@
 #include "tests/layers/fault_layer_entries.h"
 #include "tests/layers/fault_layer_plan.h"
 
-/* Functions of extensions: what the driver gave for each. */
+/* The driver's functions of extensions. */
 static struct {
   clHostMemAllocINTEL_fn clHostMemAllocINTEL;
   clMemFreeINTEL_fn clMemFreeINTEL;
   clSetKernelArgMemPointerINTEL_fn clSetKernelArgMemPointerINTEL;
 } extension;
 
-/* A release that the driver refuses is not the program's to make again. */
+/* A release that the driver refuses is not repeated, so it does not change the count of references. */
 static cl_int status(int entry, cl_int from_driver) {
   if (from_driver == CL_SUCCESS) fault_live(entry, 0);
   return from_driver;
@@ -48,7 +48,7 @@ static cl_int enqueued(int entry, cl_int from_driver, const cl_event *event) {
   return from_driver;
 }
 
-/* A command that is not executed: its event comes in its turn. */
+/* A command that is not executed; its event completes when the commands before it have ended. */
 static cl_int unexecuted(cl_command_queue q, WAITS) {
   return e ? next.clEnqueueMarkerWithWaitList(q, n, w, e) : CL_SUCCESS;
 }
@@ -112,7 +112,7 @@ ENTRIES(WRAP_QUERY, WRAP_ACT, WRAP_COMMAND, WRAP_MAKE, WRAP_FIND, WRAP_FREE)
 #define WRAP_FREE_EXT(name, ...) WRAP_FREE_OF(extension, name, __VA_ARGS__)
 EXTENSIONS(WRAP_QUERY_EXT, WRAP_MAKE_EXT, WRAP_FREE_EXT)
 
-/* The address of an extension's function: this layer's own, where it has one. */
+/* The address of an extension's function: this layer's own function if it has one. */
 static void *CL_API_CALL find_extension(cl_platform_id platform, const char *name) {
   void *const found = fault_clGetExtensionFunctionAddressForPlatform(platform, name);
 #define FILL_EXT(entry, ...)                \
@@ -125,7 +125,7 @@ static void *CL_API_CALL find_extension(cl_platform_id platform, const char *nam
   return found;
 }
 
-/* A map's event counts as that of a command. */
+/* The event of a map counts like the event of a command. */
 static void *CL_API_CALL map_buffer(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, WAITS,
                                     cl_int *err) {
   void *const mapped = fault_clEnqueueMapBuffer(q, m, b, f, o, s, n, w, e, err);
@@ -141,8 +141,8 @@ static cl_int CL_API_CALL launch(cl_command_queue q, cl_kernel k, cl_uint d, con
   return fault_clEnqueueNDRangeKernel(q, k, d, o, g, l, n, w, e);
 }
 
-/* FAULT_STALL_MS: of the writes (or reads, or maps) of at least FAULT_LEAST bytes, that call does not fail but begins
- * so much later. */
+/* FAULT_STALL_MS: the call of FAULT_NTH does not fail but begins this much later; only writes (or reads, or maps) of at
+ * least FAULT_LEAST bytes count. */
 static unsigned long stall_ms, least;
 
 static void *open_gate(void *gate) {
@@ -152,7 +152,7 @@ static void *open_gate(void *gate) {
   return NULL;
 }
 
-/* An event that the stalled command waits for; NULL if it is another command's turn. */
+/* The event that a stalled command waits for; NULL if this command is not stalled. */
 static cl_event gate_for(int entry, cl_command_queue q, cl_uint waits, size_t bytes) {
   cl_context context;
   pthread_t thread;
@@ -180,7 +180,7 @@ static void *CL_API_CALL stall_map(cl_command_queue q, cl_mem m, cl_bool b, cl_m
   return next.clEnqueueMapBuffer(q, m, b, f, o, s, gate ? 1 : n, gate ? &gate : w, e, err);
 }
 
-/* A compiler that takes liberties: FAULT_OPTIONS are added to those of every program. */
+/* Simulates a compiler that changes the arithmetic: FAULT_OPTIONS are added to the options of every program. */
 static const char *liberties;
 
 static cl_int CL_API_CALL build_freely(cl_program program, cl_uint n, const cl_device_id *devices, const char *options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which call of the fault layer is the one: see fault_layer_plan.h. No OpenCL is called here. */
+ * Which call of the fault layer fails: see fault_layer_plan.h. This file makes no OpenCL calls. */
 #include "tests/layers/fault_layer_plan.h"
 
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -21,12 +21,12 @@ __attribute__((visibility("default"))) layer_fault_t layer_fault;
 static const char *const kNames[] = {ENTRIES(ENTRY_NAME, ENTRY_NAME, ENTRY_NAME, ENTRY_NAME_OF, ENTRY_NAME, ENTRY_NAME)
                                          EXTENSIONS(ENTRY_NAME, ENTRY_NAME_OF, ENTRY_NAME)};
 
-/* Whether the entry has a silent form. */
+/* Whether the entry can succeed without doing anything. */
 #define NEVER(...) false,
 #define ALWAYS(...) true,
 static const bool kSilent[] = {ENTRIES(NEVER, ALWAYS, ALWAYS, NEVER, NEVER, ALWAYS) EXTENSIONS(NEVER, NEVER, ALWAYS)};
 
-/* Whether it has an error to return. */
+/* Whether the entry can return an error. */
 static const bool kFails[] = {ENTRIES(ALWAYS, ALWAYS, ALWAYS, ALWAYS, ALWAYS, NEVER) EXTENSIONS(ALWAYS, ALWAYS, NEVER)};
 
 typedef enum kind { ERROR, HANG, SLOW, SILENT, LOST, COUNT, KINDS } kind;
@@ -43,10 +43,10 @@ static kind what;
 static unsigned long slow_ms, grace_ms;
 static cl_int code;
 static const char *arm_file;
-static atomic_ulong calls[2][entries]; /* before it was armed, and since */
+static atomic_ulong calls[2][entries]; /* calls before the layer was armed, and calls since */
 static atomic_ulong all_calls;
 static atomic_bool lost;
-static _Atomic int64_t told_ns; /* when a failure first told the program of the loss; 0: none has */
+static _Atomic int64_t told_ns; /* when a failure first told the program of the loss; 0: none did */
 
 int fault_code(void) { return code; }
 
@@ -55,7 +55,7 @@ static unsigned long number_from_env(const char *name, unsigned long otherwise) 
   return text && text[0] ? strtoul(text, NULL, 10) : otherwise;
 }
 
-/* A test that meant another would pass in silence. */
+/* Aborts, because a test with a misspelt name would pass without a fault. */
 static void refuse_value(const char *name, const char *value) {
   layer_log("%s=%s: there is none of that name", name, value);
   abort();
@@ -109,12 +109,12 @@ static void sleep_ms(unsigned long ms) {
   nanosleep(&(struct timespec){(time_t)(ms / 1000), (long)(ms % 1000) * 1000000}, NULL);
 }
 
-/* Queries of platforms and devices are no calls on a context. */
+/* Whether the entry is called on a context; queries of platforms and devices are not. */
 static bool on_context(int entry) {
   return entry > at_clGetDeviceInfo && entry != at_clGetExtensionFunctionAddressForPlatform;
 }
 
-/* References by entry: what a call that went well adds to what the program holds. */
+/* How a successful call of each entry changes the references that the program holds. */
 static const struct {
   signed char step;
   layer_object of;
@@ -145,8 +145,8 @@ static const struct {
     [at_clMemFreeINTEL] = {-1, LAYER_SVM},
 };
 
-/* Every call after the loss fails. The program is told of the loss by the first failure that it can act upon: nothing
- * follows from a release that fails, unless its code says that the device is gone. */
+/* Every call after the loss fails. The program learns of the loss by the first failure that it can act upon, which
+ * excludes failed releases, unless the code says that the device is gone. */
 static fault_verdict after_the_loss(int entry) {
   static atomic_bool named[entries];
   const int64_t now = now_ns(), told = atomic_load(&told_ns), age = now - told;
@@ -189,7 +189,7 @@ static fault_verdict inject(int entry, unsigned long call) {
   }
 }
 
-/* FAULT_ONE_IN: of all calls one in so many, drawn by FAULT_SEED and the call's number. */
+/* FAULT_ONE_IN: whether this call is one of those that fail, by FAULT_SEED and the call's number. */
 static bool is_drawn(void) {
   uint64_t z = (atomic_fetch_add(&all_calls, 1) + 1 + seed * 1000003u) * UINT64_C(0x9e3779b97f4a7c15);
   z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the OpenCL layers of the tests share (OPENCL_LAYERS, ocl-icd 2.3.1 or newer): the log and the two entry points
- * by which the loader finds a layer. A layer includes this once; it is one file, so the functions are static. */
+ * Code that the OpenCL layers of the tests share (OPENCL_LAYERS, ocl-icd 2.3.1 or newer): the log and the two entry
+ * points by which the loader finds a layer. A layer includes this once; it is one file, so the functions are static. */
 #ifndef HX_TESTS_LAYERS_LAYER_H
 #define HX_TESTS_LAYERS_LAYER_H
 
@@ -13,9 +13,9 @@
 #define LAYER_EXPORT __attribute__((visibility("default")))
 
 static cl_icd_dispatch next; /* the driver, or the layer below */
-static cl_icd_dispatch mine; /* the same, with this layer's entries put in */
+static cl_icd_dispatch mine; /* the same entries, some replaced by this layer's */
 
-static void layer_fill(void); /* puts the layer's entries into mine */
+static void layer_fill(void); /* stores the layer's entries in `mine` */
 static const char *layer_name(void);
 
 LAYER_EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t size, void *value, size_t *size_out) {

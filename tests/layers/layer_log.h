@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A line `layer: ...` to the file LAYER_LOG, or to stderr. */
+/* Writes a line `layer: ...` to the file LAYER_LOG, or to stderr. */
 __attribute__((format(printf, 1, 2))) static void layer_log(const char *format, ...) {
   const char *path = getenv("LAYER_LOG");
   FILE *file = path && path[0] ? fopen(path, "a") : NULL;
@@ -17,7 +17,7 @@ __attribute__((format(printf, 1, 2))) static void layer_log(const char *format, 
   va_start(arguments, format);
   vsnprintf(line, sizeof line, format, arguments);
   va_end(arguments);
-  fprintf(out, "layer: %s\n", line); /* one write: lines of several threads stay whole */
+  fprintf(out, "layer: %s\n", line); /* one write, so that lines of several threads do not mix */
   if (file) fclose(file);
 }
 

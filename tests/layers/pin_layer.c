@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenCL layer that makes a CPU device look like a card with memory of its own, and counts which memory of the host
- * is pinned for it by buffers over it, and what is written to the device from there and from elsewhere. pin_layer.h has
- * the counters, and what the test may ask for. */
+ * is pinned for it (by buffers over that memory), and how much is written to the device from pinned and from other
+ * memory. pin_layer.h has the counters, and the settings that a test can change. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,7 +43,7 @@ static cl_mem CL_API_CALL create_buffer(cl_context context, cl_mem_flags flags, 
   if (!mem || !pin_of_host) return mem;
   pthread_mutex_lock(&lock);
   pin *p = pins;
-  while (p->mem) p++; /* a test that makes more ends here */
+  while (p->mem) p++; /* a test that makes more buffers crashes here */
   *p = (pin){mem, (uintptr_t)host, (uintptr_t)host + size};
   layer_pins.made++;
   layer_pins.live++;
@@ -64,7 +64,7 @@ static cl_int CL_API_CALL release_mem(cl_mem mem) {
   return next.clReleaseMemObject(mem);
 }
 
-/* Counts a write; whether it is out of pinned memory. */
+/* Counts a write; returns whether it reads pinned memory. */
 static bool count_write(const void *from, size_t extent, size_t bytes, cl_bool blocking) {
   const uintptr_t first = (uintptr_t)from, end = first + extent;
   bool inside = false, meets = false;
@@ -92,7 +92,7 @@ static void *open_gate(void *p) {
   return NULL;
 }
 
-/* An event that comes after so long; NULL: there is none. */
+/* An event that completes after this time, or NULL. */
 static cl_event delayed_event(cl_command_queue queue, unsigned ms) {
   cl_context context;
   pthread_t thread;

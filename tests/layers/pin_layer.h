@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What pin_layer.c tells the test that has loaded it, by its symbol layer_pins, and is told. */
+ * The symbol layer_pins, by which pin_layer.c and the test that has loaded it exchange data. */
 #ifndef HX_TESTS_LAYERS_PIN_LAYER_H
 #define HX_TESTS_LAYERS_PIN_LAYER_H
 
@@ -8,14 +8,14 @@
 
 typedef struct layer_pins_t {
   _Atomic size_t made, live;  /* buffers of a MiB or more over memory of the host */
-  _Atomic size_t live_bytes;  /* of those */
-  _Atomic size_t from_pinned; /* bytes of writes that do not block, out of one such buffer's memory */
-  _Atomic size_t across;      /* partly out of one */
+  _Atomic size_t live_bytes;  /* bytes of the live ones */
+  _Atomic size_t from_pinned; /* bytes that non-blocking writes read from the memory of one such buffer, */
+  _Atomic size_t across;      /* partly from the memory of one, and from other memory */
   _Atomic size_t from_else;
-  _Atomic unsigned refuse;   /* such a buffer is refused, */
-  _Atomic unsigned slow;     /* or its memory is as slow as any other */
-  _Atomic unsigned stall_ms; /* the next write out of one begins so much later */
-  _Atomic unsigned drag_ms;  /* a write of a MiB or more out of other memory takes the host so long */
+  _Atomic unsigned refuse;   /* refuses such buffers */
+  _Atomic unsigned slow;     /* memory of such buffers is as slow as any other */
+  _Atomic unsigned stall_ms; /* the next write from such memory begins this much later */
+  _Atomic unsigned drag_ms;  /* a write of a MiB or more from other memory takes this long */
 } layer_pins_t;
 
 #endif

@@ -12,7 +12,7 @@ enum { N = 200, LD = 208 };
 
 static hx_context *hx;
 
-/* Whether hx's product is the reference's, every element. */
+/* Whether every element of hx's product has the bits of the reference. */
 static bool product_is_right(const hx_task *t) {
   const size_t m = t->matmul.m, n = t->matmul.n;
   for (size_t i = 0; i < m; i++)
@@ -36,7 +36,7 @@ static void fill_array(float *x, size_t count, uint64_t seed) {
   for (size_t i = 0; i < count; i++) x[i] = (float)(int32_t)data_u(seed, i) * 0x1p-32f;
 }
 
-/* Advice on a part of a block is not advice on its neighbour, and what a product writes is new contents. */
+/* Advice on a part of a block does not apply to its neighbours, and what a product writes counts as new contents. */
 static void neighbours_and_outputs(const float *a) {
   float *const block = hx_alloc(hx, 3 * N * LD * sizeof *block), *const c = malloc(2 * N * N * sizeof *c);
   float *const x = block, *const y = block + N * LD;
@@ -44,7 +44,7 @@ static void neighbours_and_outputs(const float *a) {
   CHECK_OK(hx_advise(hx, x, N * LD * sizeof *x, HX_READ_MOSTLY));
   for (int round = 0; round < 3; round++) {
     check_product(a, y, c, 2 * N, N, N, false, "the neighbour");
-    for (size_t i = 0; i < N * LD; i++) y[i] += 1.0f; /* never advised: nothing to say */
+    for (size_t i = 0; i < N * LD; i++) y[i] += 1.0f; /* without advice, so hx_modified is not needed */
   }
   for (int round = 0; round < 3; round++) {
     hx_task t = hx_matmul(N, N, N, a + round, y, x);
@@ -77,7 +77,7 @@ int main(void) {
       check_product(a, b, c, 2 * N, N, N, true, "transposed");
       check_product(a, b + 3, c, 2 * N, N - 3, N, false, "shifted");
       check_product(a, b, c, 2 * N, N / 2, N / 2, false, "smaller");
-      b[round * LD + 5] += 1.0f; /* the host writes, and says so */
+      b[round * LD + 5] += 1.0f; /* the host writes, and calls hx_modified */
       CHECK_OK(hx_modified(hx, b + round * LD, LD * sizeof *b));
     }
   }

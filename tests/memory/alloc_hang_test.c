@@ -6,7 +6,7 @@
 
 static const struct {
   const char *timeout_ms;
-  double least_s, most_s; /* the machine may be busy: what is told apart is a hang, and the one limit from the other */
+  double least_s, most_s; /* wide, because the machine may be busy: they tell a hang and the limits apart */
 } kCases[] = {{"300", 0.25, 1.8}, {NULL, 1.9, 60}};
 
 static void allocate(hx_context *hx, double least_s, double most_s, const char *which) {
@@ -23,7 +23,7 @@ static void allocate(hx_context *hx, double least_s, double most_s, const char *
 int main(int argc, char **argv) {
   char devices[64], armed[512];
   if (argc < 5) return 2;
-  const int which = atoi(argv[4]); /* one a process: a call that hangs is waited for once */
+  const int which = atoi(argv[4]); /* one case per process, because hx waits only once for a call that hangs */
   const char *const folder = getenv("TEST_TMPDIR");
   snprintf(devices, sizeof devices, "cpu,%s", argv[1]);
   snprintf(armed, sizeof armed, "%s/armed", folder ? folder : "/tmp");
@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
   static float x[8192];
   hx_value sum;
   hx_task t = hx_reduce(HX_SUM, HX_F32, x, sizeof x / sizeof x[0], &sum);
-  t.gpu_share = 1; /* waits for the device */
+  t.gpu_share = 1; /* the call waits for the device */
   CHECK_OK(hx_offload(hx, &t, NULL));
   FILE *const file = fopen(armed, "w");
   if (!file) return 2;

@@ -25,7 +25,7 @@ static void allocation(void) {
     hx_free(hx, p);
   }
   static char mine[64];
-  hx_free(hx, mine);               /* warned of, and left alone */
+  hx_free(hx, mine);               /* hx warns and does nothing */
   void *left = hx_alloc(hx, 5000); /* hx_close frees it */
   CHECK(left != NULL, "5000 bytes");
 }
@@ -44,7 +44,7 @@ static void registration(void) {
   CHECK_REFUSED(hx_register(hx, p, BYTES), HX_INVALID_ARGUMENT, "");
   CHECK_REFUSED(hx_register(hx, p, 1025), HX_INVALID_ARGUMENT, "");
   CHECK_REFUSED(hx_register(hx, p + 2047, 100), HX_INVALID_ARGUMENT, "");
-  CHECK_OK(hx_register(hx, p, 1024)); /* side by side */
+  CHECK_OK(hx_register(hx, p, 1024)); /* beside the other range */
   CHECK_OK(hx_register(hx, p + 2048, 100));
   CHECK_REFUSED(hx_unregister(hx, p + 1030), HX_INVALID_ARGUMENT, "");
   CHECK_REFUSED(hx_unregister(hx, NULL), HX_INVALID_ARGUMENT, "");
@@ -86,7 +86,7 @@ static void expect_sum(const float *x, size_t n, const char *when) {
   }
 }
 
-/* Results stay right under advice, as long as the caller says what it wrote. */
+/* Results stay right under advice if the caller reports its writes. */
 static void advice(bool registered) {
   enum { N = 100000 };
   const size_t bytes = N * sizeof(float);
@@ -117,7 +117,7 @@ static void advice(bool registered) {
   }
 }
 
-/* A product whose result may stay on a card, used by the next one, comes back whole. */
+/* The result of a product may stay on the device; the next product uses it, and hx_sync brings it back completely. */
 static void resident_product(void) {
   enum { SIDE = 96, CELLS = SIDE * SIDE };
   float *m[3], want[2][CELLS];

@@ -8,10 +8,10 @@
 #include "reference/data.h"
 
 static hx_context *hx;
-static size_t side; /* side * side elements are as many as the device takes in one piece */
+static size_t side; /* the device allocates at most side * side elements in one piece */
 static uint64_t seed;
 
-/* Where arrays come from. */
+/* How an array is allocated, registered and advised. */
 enum { MALLOCED, REGISTERED, ALLOCATED, MOSTLY_READ, RESIDENT, SOURCES };
 static const char *const kSources[] = {"malloc", "hx_register", "hx_alloc", "HX_READ_MOSTLY", "HX_RESIDENT"};
 
@@ -34,7 +34,7 @@ static void release(int source, void *p) {
     hx_free(hx, p);
 }
 
-/* Runs the task by the device as far as share says; it may not be left out, nor fail. */
+/* Runs the task with this share of the device, which must take part and must not fail. */
 static void offload(hx_task *t, float share, const char *what) {
   hx_report report = {0};
   t->gpu_share = share;
@@ -45,7 +45,7 @@ static void offload(hx_task *t, float share, const char *what) {
 
 static const float kShares[] = {1.0f, 0.5f};
 
-/* Two fields of each operation that is unlike the others, over n elements. */
+/* Two fields of each kind of operation, over n elements. */
 static void reduce(int source, size_t n) {
   char what[96];
   float *const x = filled_array(source, HX_F32, n), *const y = filled_array(source, HX_F32, n);
@@ -76,7 +76,7 @@ static void reduce(int source, size_t n) {
   release(source, i);
 }
 
-/* So many fields that a slot of each is about what a buffer takes, or more. */
+/* So many fields that one slot of each needs about the largest buffer, or more. */
 static void reduce_fields(size_t count) {
   const size_t n = 4096 + 5;
   char what[96];
@@ -125,7 +125,7 @@ static void multiply(int source, size_t m, size_t n, size_t k) {
   free(want);
 }
 
-/* A copy that the device keeps stays there though one for another array would be too large. */
+/* A mirror stays on the device although one for another array would be too large. */
 static void keep_copies(void) {
   const size_t small = side * side / 4, large = 3 * side * side;
   float *const x = filled_array(MOSTLY_READ, HX_F32, small), *const y = filled_array(MOSTLY_READ, HX_F32, large);
@@ -162,17 +162,18 @@ int main(int argc, char **argv) {
   s.timeout_ms = "off";
   hx = open_or_exit(&s);
   CHECK_OK(hx_ready(hx));
-  /* One element less than the limit, just that, one or two more, and 3.5 times as many. */
+  /* A matrix with one element less than the limit, with exactly the limit, with one or two elements more, and with 3.5
+   * times as many. */
   const size_t rows[] = {side - 1, side, side == 256 ? 198 : 481, side * 7 / 4};
   const size_t cols[] = {side + 1, side, side == 256 ? 331 : 545, side * 2};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     for (int source = 0; source < SOURCES; source++) {
       reduce(source, rows[i] * cols[i]);
-      multiply(source, rows[i], 40, cols[i]);                          /* A */
-      multiply(source, 40, cols[i], rows[i]);                          /* B */
-      multiply(source, rows[i], cols[i], 70);                          /* C */
-      multiply(source, cols[i], rows[i], 70);                          /* of more rows than columns */
-      if (source == (int)i) multiply(source, 3, 5, rows[i] * cols[i]); /* a row of A: tiles of GPUs do all of theirs */
+      multiply(source, rows[i], 40, cols[i]);                          /* A has the size of the row */
+      multiply(source, 40, cols[i], rows[i]);                          /* B has it */
+      multiply(source, rows[i], cols[i], 70);                          /* C has it */
+      multiply(source, cols[i], rows[i], 70);                          /* C has it and more rows than columns */
+      if (source == (int)i) multiply(source, 3, 5, rows[i] * cols[i]); /* a row of A has it */
     }
   multiply(MALLOCED, 2 * side + 3, 2 * side + 5, 2 * side + 7);
   multiply(ALLOCATED, 2 * side + 3, 2 * side + 5, 2 * side + 7);

@@ -14,7 +14,7 @@ enum { N = 150000, SIDE = 64, CELLS = SIDE * SIDE, ROUNDS = 6 };
 static hx_context *hx;
 static const char *mode;
 static uint64_t device_units, copied;
-static bool usable; /* a device was, with some mode */
+static bool usable; /* a device was usable in some mode */
 
 static void count_report(const hx_report *report) {
   copied += report->bytes_copied;
@@ -22,7 +22,7 @@ static void count_report(const hx_report *report) {
     if (report->device[i].index > 0) device_units += report->device[i].units;
 }
 
-/* Fills `memory` anew, reduces it and multiplies its beginning by itself, and compares. */
+/* Fills `memory` with new data, reduces it, multiplies its beginning by itself, and compares both results. */
 static void check_with_new_data(float *memory, uint64_t seed, const char *how) {
   static float c[CELLS], want_c[CELLS];
   hx_report report;
@@ -52,7 +52,7 @@ static void mapped_again(void) {
     if (p == MAP_FAILED) exit(1);
     check_with_new_data(p, i, address == p ? "mapped at the same address" : "mapped");
     munmap(p, bytes);
-    address = p; /* a hint that is free again */
+    address = p; /* the address is free again */
   }
 }
 
@@ -88,8 +88,8 @@ static void allocated_again(void) {
   }
 }
 
-/* The mode asked for, where it is not a copy and the one usable device uses it: memory from hx_alloc is then never
- * copied. NULL otherwise. */
+/* The requested mode if it is not a copy and the only usable device uses it, so that memory from hx_alloc is never
+ * copied. Otherwise NULL. */
 static const char *forced_mode(void) {
   hx_device_info info;
   size_t users = 0, devices = 0;
@@ -98,7 +98,7 @@ static const char *forced_mode(void) {
     printf("  HX_MEMORY=%s: %s uses %s\n", mode, info.name, info.memory);
     usable = true;
     devices++;
-    /* A discrete card copies whatever the mode is called. */
+    /* A discrete GPU copies in every mode. */
     users += info.kind != HX_SIM && info.kind != HX_GPU && strcmp(info.memory, mode) == 0 && strcmp(mode, "copy") != 0;
   }
   return devices == 1 && users == 1 ? mode : NULL;
@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
     settings.memory = mode = kModes[i];
     if (strstr(list, "sim")) settings.sim = "rate=1e9,latency_us=10";
     hx = open_or_exit(&settings);
-    malloced_again(1); /* its calls wait for their kernels; hx_ready would for all 28 */
+    malloced_again(1); /* its calls wait for the kernels that they use; hx_ready would wait for all 28 */
     const char *forced = forced_mode();
     device_units = copied = 0;
     written_again(false);

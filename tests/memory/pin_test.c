@@ -29,7 +29,7 @@ static hx_context *open_by(const char *schedule, const char *timeout_ms) {
 }
 static hx_context *open_with(const char *timeout_ms) { return open_by("adaptive", timeout_ms); }
 
-/* Pages of its own, and not from the beginning of one. */
+/* An array that shares no page with others and does not begin at the beginning of a page. */
 static float *filled(size_t n, uint64_t seed) {
   float *const p = aligned_alloc(4096, ((n + 1) * sizeof *p + 4095) & ~(size_t)4095);
   if (!p) exit(1);
@@ -61,7 +61,7 @@ static hx_report sum_with(hx_context *hx, const float *x, size_t n, float share,
 
 static uint64_t sum_of(const float *x, size_t n) { return ref_reduce(HX_SUM, HX_F32, x, NULL, n).u64; }
 
-/* What moved while the device did half and all of it. */
+/* What is copied while the device computes half of a sum, and then all of it. */
 static moved moved_by_sums(hx_context *hx, const float *x, size_t n, const char *what) {
   const uint64_t want = sum_of(x, n);
   const moved before = so_far();
@@ -81,7 +81,8 @@ static void expect_ring(moved m, const char *what) {
         what, m.pinned, m.other, m.across);
 }
 
-/* Registered before any device is known: the first call that has one does without, and asks for it. */
+/* Memory is registered before any device is known: the first call with a device uses it unpinned, and asks for it to be
+ * pinned. */
 static void before_devices(void) {
   hx_context *const hx = open_with("off");
   float *const x = filled(N, 1);
@@ -182,7 +183,7 @@ static void ranges_share_a_page(void) {
   free_filled(x);
 }
 
-/* If the driver refuses, if it silently does not pin, and memory that may not be read or written. */
+/* The driver refuses to pin, or silently does not pin; and memory that may not be read or written. */
 static void refusals(void) {
   hx_context *const hx = open_with("off");
   float *const x = filled(N, 4);
@@ -214,7 +215,7 @@ static void refusals(void) {
   free_filled(x);
 }
 
-/* A child computes on the CPU and leaves the parent's devices alone. */
+/* A forked child computes on the CPU and does not use the parent's devices. */
 static void child_of_a_fork(void) {
   hx_context *const hx = open_with("off");
   float *const x = filled(N, 5);
@@ -240,8 +241,8 @@ static void child_of_a_fork(void) {
   free_filled(x);
 }
 
-/* A chunk that was given up may read the memory still: until it has ended its buffer stays, and no call relies on it,
- * for the pages may be others by then. */
+/* A chunk that was given up may still read the memory. Its buffer stays until the chunk has ended, and no later call
+ * uses that buffer, because the memory may consist of other pages by then. */
 static void late_read_keeps_buffer(void) {
   hx_context *const hx = open_with("400");
   float *const x = filled(N, 6);
@@ -268,10 +269,11 @@ static void late_read_keeps_buffer(void) {
   free_filled(x);
 }
 
-/* While a chunk goes through the ring, slowly, the idle pool computes it, and the rest is not copied any more. */
+/* While a chunk is slowly copied through the ring, the idle thread pool computes it, and the rest is no longer
+ * copied. */
 static void cpu_overtakes_ring(void) {
   enum { LARGE = 24 << 20, CALLS = 20 };
-  hx_context *const hx = open_by("dynamic", "20000"); /* the device takes part in any case */
+  hx_context *const hx = open_by("dynamic", "20000"); /* with this policy the device always takes part */
   float *const x = filled(LARGE, 8);
   CHECK_OK(hx_ready(hx));
   const uint64_t want = sum_of(x, LARGE);
@@ -292,14 +294,14 @@ static void cpu_overtakes_ring(void) {
   free_filled(x);
 }
 
-/* How many chunks of a sum the trace has, and how many of them took less than the 1 ms that each was brought in. */
+/* How many chunks of a sum the trace has, and how many of them took less than the 1 ms in which each was copied. */
 static unsigned short_chunks(const float *x, size_t n, unsigned *chunks) {
   char path[4096], line[1024];
   const char *const scratch = getenv("TEST_TMPDIR");
   snprintf(path, sizeof path, "%s/pin_test.json", scratch ? scratch : "/tmp");
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = "cpu,pocl";
-  s.threads = "1"; /* it is to be busy for as long as two chunks take on their way */
+  s.threads = "1"; /* it has to be busy for as long as two chunks are being copied */
   s.memory = "copy";
   s.schedule = "dynamic";
   s.chunk = "262144";
@@ -324,8 +326,8 @@ static unsigned short_chunks(const float *x, size_t n, unsigned *chunks) {
   return shorts;
 }
 
-/* What is brought to a device by the feeder's own time counts as the chunk's that it is of: the model learns by that.
- * Where others have the cores a chunk that has ended is seen late, and the next one then seems short. */
+/* The time of a copy counts for the chunk that it belongs to, because the model learns from that. If other programs use
+ * the cores, the end of a chunk is seen late, and the next chunk seems short. */
 static void each_its_own(void) {
   enum { LARGE = 56 << 20, RUNS = 12 };
   float *const x = filled(LARGE, 9);

@@ -13,13 +13,13 @@
 #include "reference/data.h"
 
 #define PINNING_S 1.0
-#define RING_BYTES ((size_t)4 << 20) /* at least, each half of it */
+#define RING_BYTES ((size_t)4 << 20) /* the least size of each half of the ring */
 
 enum { SIDE = 1000, ELEMENTS = 8000000, CALLS = 12 };
 
 static bool late;
 
-static struct hx__cl_entries loaded; /* what the entry points of this program call in their turn */
+static struct hx__cl_entries loaded; /* the driver's entries, which the functions of this program call */
 
 static cl_int get_device_info(cl_device_id device, cl_device_info what, size_t size, void *value, size_t *size_out) {
   const cl_int code = loaded.clGetDeviceInfo(device, what, size, value, size_out);
@@ -36,7 +36,7 @@ static void *map_buffer(cl_command_queue queue, cl_mem buffer, cl_bool blocking,
   return loaded.clEnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, waits, list, event, code);
 }
 
-static _Atomic int buffers; /* that have not been released */
+static _Atomic int buffers; /* buffers that have not been released */
 
 static cl_mem create_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host, cl_int *code) {
   const cl_mem made = loaded.clCreateBuffer(context, flags, size, host, code);
@@ -49,7 +49,7 @@ static cl_int release_mem_object(cl_mem mem) {
   return loaded.clReleaseMemObject(mem);
 }
 
-/* In the place of the loader's. */
+/* Replaces entries of the loader by functions of this program. */
 static void take_entries(void) {
   if (!hx__cl_load()) exit(1);
   loaded = hx__cl;
@@ -59,7 +59,7 @@ static void take_entries(void) {
   hx__cl.clReleaseMemObject = release_mem_object;
 }
 
-/* Entries of devices: those of the CPU and of whole calls aside. */
+/* The model's entries of devices, without those of the CPU and of whole calls. */
 static unsigned entries(void) {
   hx__model *const model = hx__model_of_process();
   unsigned count = 0;
@@ -70,7 +70,7 @@ static unsigned entries(void) {
   return count;
 }
 
-/* By a context of its own. */
+/* Offloads a task in a new context. */
 static void offload_in_own_context(const hx_settings *s, hx_task t) {
   hx_context *const hx = open_or_exit(s);
   CHECK_OK(hx_ready(hx));
@@ -90,9 +90,9 @@ int main(int argc, char **argv) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = devices;
   s.memory = "copy";
-  s.schedule = "static"; /* halves at first */
+  s.schedule = "static"; /* at first each gets half */
   s.cache_dir = "off";
-  if (!late) s.timeout_ms = "off"; /* nothing is done once more */
+  if (!late) s.timeout_ms = "off"; /* no chunk is computed again */
   hx_context *const hx = open_or_exit(&s);
   CHECK_OK(hx_ready(hx));
   const size_t n = late ? ELEMENTS : 3 * (size_t)SIDE * SIDE;

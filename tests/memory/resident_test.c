@@ -52,7 +52,7 @@ static void expect_sum(const float *x, size_t n, float share, uint64_t most_byte
         (unsigned long long)report.bytes_copied);
 }
 
-/* An array is copied once, until something is written. */
+/* An array is copied once, and again only after a write. */
 static void read_mostly(unsigned advice, bool registered) {
   const uint64_t results = (N / 4096 + 1) * 8, all = N * sizeof(float) + results;
   float *const x = registered ? malloc(N * sizeof *x) : hx_alloc(hx, N * sizeof *x);
@@ -87,7 +87,7 @@ static void read_mostly(unsigned advice, bool registered) {
   expect_sum(x, N / 2, 1, all, "a smaller part");
   expect_sum(x, N / 2, 1, results, "a smaller part, again");
   CHECK_OK(hx_advise(hx, x, N * sizeof *x, 0));
-  x[6] = 99; /* without advice nothing has to be said */
+  x[6] = 99; /* without advice hx_modified is not needed */
   expect_sum(x, N, 1, all, "advice taken back");
   CHECK_OK(hx_advise(hx, x, N * sizeof *x, advice));
   expect_sum(x, N, 1, all, "before it is freed");
@@ -98,7 +98,7 @@ static void read_mostly(unsigned advice, bool registered) {
     hx_free(hx, x);
 }
 
-/* Memory that comes back at the same address is new. */
+/* Memory that is freed and allocated again at the same address counts as new. */
 static void freed_and_back(void) {
   for (int i = 0; i < 4; i++) {
     float *const x = hx_alloc(hx, N * sizeof *x);
@@ -126,7 +126,8 @@ static void ref_multiply(const float *a, const float *b, float *c, float beta) {
 
 static void fill_matrix(float *x, uint64_t seed) { data_fill(HX_F32, DATA_SIGNED, seed, x, CELLS); }
 
-/* C stays, is the next A, moves no byte, and reaches the host when it is asked for. */
+/* C stays on the device and is the A of the next product, without a copy; it reaches the host when hx_sync asks for
+ * it. */
 static void result_is_next_operand(void) {
   static float want[4][CELLS];
   float *m[4];
@@ -144,7 +145,7 @@ static void result_is_next_operand(void) {
         "at first: %llu bytes copied", (unsigned long long)report.bytes_copied);
   CHECK(!copies || memcmp(m[2], old, sizeof old) == 0, "C has reached the host");
   ref_multiply(want[0], want[1], want[2], 0);
-  for (int i = 0; i < 6; i++) { /* to and fro */
+  for (int i = 0; i < 6; i++) { /* each result is an operand of the next product */
     float *const from = m[2 + i % 2], *const to = m[3 - i % 2];
     const float beta = i == 1 || i == 2 ? 0.5f : 0.0f;
     CHECK_OK(multiply(from, m[1], to, beta, 1, &report));
@@ -155,10 +156,10 @@ static void result_is_next_operand(void) {
   }
   CHECK(!copies || memcmp(m[2], old, sizeof old) == 0, "C has reached the host");
   for (int i = 2; i < 4; i++) {
-    CHECK_OK(hx_sync(hx, m[i] + LD, LD * sizeof(float))); /* all of what a part was asked for */
+    CHECK_OK(hx_sync(hx, m[i] + LD, LD * sizeof(float))); /* hx_sync of a part brings the whole matrix */
     CHECK(memcmp(m[i], want[i], sizeof want[i]) == 0, "matrix %d differs", i);
   }
-  CHECK_OK(multiply(m[2], m[3], m[0], 0, 1, &report)); /* the card has both still */
+  CHECK_OK(multiply(m[2], m[3], m[0], 0, 1, &report)); /* the device still has both */
   CHECK(!copies || report.bytes_copied <= SIDE * LD * 4, "after hx_sync: %llu bytes copied",
         (unsigned long long)report.bytes_copied);
   ref_multiply(want[2], want[3], want[0], 0);
@@ -169,7 +170,7 @@ static void result_is_next_operand(void) {
 static uint64_t state;
 static unsigned random_below(unsigned below) { return (unsigned)(data_u64(state++, 7) % below); }
 
-/* Anything in any order beside a host that does the same. */
+/* Random operations in any order, compared with the same operations on the host. */
 static void any_order(int rounds) {
   static float want[MATRICES][CELLS];
   static const float shares[] = {1, 1, 1, 0.5f, 0, -1};
@@ -194,10 +195,10 @@ static void any_order(int rounds) {
       CHECK_OK(multiply(m[a], m[b], m[c], beta, share, &report));
       ref_multiply(want[a], want[b], want[c], beta);
       for (int i = 0; i < CELLS; i++) want[c][i] = i % LD < SIDE ? want[c][i] * 0.125f : want[c][i];
-      /* smaller, so that chains of any length stay finite: alpha, on the device as well */
+      /* makes C smaller, so that chains of any length stay finite: by alpha, on the device as well */
       hx_task t = hx_matmul(SIDE, SIDE, SIDE, m[a], m[b], m[c]);
       t.matmul.lda = t.matmul.ldb = t.matmul.ldc = LD;
-      t.matmul.alpha = 0; /* C = C / 8: the host's, or not */
+      t.matmul.alpha = 0; /* C = C / 8, on the host or on the device */
       t.matmul.beta = 0.125f;
       t.gpu_share = share;
       CHECK_OK(hx_offload(hx, &t, NULL));
@@ -205,11 +206,11 @@ static void any_order(int rounds) {
       CHECK_OK(hx_sync(hx, m[c], sizeof want[c]));
       CHECK(memcmp(m[c], want[c], sizeof want[c]) == 0, "round %d: matrix %u differs", r, c);
     } else if (what == 8) {
-      CHECK_OK(hx_sync(hx, m[c], sizeof want[c])); /* a part is written: the rest has to be there */
+      CHECK_OK(hx_sync(hx, m[c], sizeof want[c])); /* only a part is written, so the rest has to be on the host */
       m[c][random_below(SIDE)] = want[c][0] = 0;
       memcpy(want[c], m[c], sizeof want[c]);
       CHECK_OK(hx_modified(hx, m[c], sizeof want[c]));
-    } else if (what == 9) { /* all of it is */
+    } else if (what == 9) { /* all of C is written */
       fill_matrix(want[c], state);
       memcpy(m[c], want[c], sizeof want[c]);
       CHECK_OK(hx_modified(hx, m[c], sizeof want[c]));
@@ -232,7 +233,7 @@ static void any_order(int rounds) {
     if (i != 1) hx_free(hx, m[i]);
 }
 
-/* What only a card has is lost with it, and named; what the host has is not. */
+/* What exists only on a device is lost with it, and the detail names it; what the host has is not lost. */
 static void lost_with_the_device(float beta) {
   open_context("rate=1e10,latency_us=5,fail=enqueue@3");
   float *m[4], want[CELLS];
@@ -245,13 +246,13 @@ static void lost_with_the_device(float beta) {
   snprintf(name, sizeof name, "%p", (void *)m[2]);
   CHECK_OK(multiply(m[0], m[1], m[2], 0, 1, NULL));
   CHECK_OK(multiply(m[2], m[1], m[3], 0, 1, NULL));
-  CHECK_REFUSED(multiply(m[2], m[1], m[3], beta, 1, NULL), HX_DEVICE_FAILED, ""); /* enqueue@3 */
+  CHECK_REFUSED(multiply(m[2], m[1], m[3], beta, 1, NULL), HX_DEVICE_FAILED, ""); /* the third enqueue fails */
   CHECK(strstr(hx_error_detail(), name) || beta != 0, "%s is not in: %s", name, hx_error_detail());
   CHECK_REFUSED(hx_sync(hx, m[2], sizeof want), HX_DEVICE_FAILED, "");
   CHECK(strstr(hx_error_detail(), name), "%s is not in: %s", name, hx_error_detail());
   CHECK_REFUSED(multiply(m[1], m[2], m[0], 0, 0, NULL), HX_DEVICE_FAILED, "");
   CHECK_REFUSED(multiply(m[1], m[0], m[2], 0.5f, 0, NULL), HX_DEVICE_FAILED, "");
-  fill_matrix(m[2], 70); /* the host has it again */
+  fill_matrix(m[2], 70); /* the host writes it again */
   CHECK_OK(hx_modified(hx, m[2], sizeof want));
   CHECK_OK(hx_sync(hx, m[2], sizeof want));
   memcpy(want, m[0], sizeof want);
@@ -262,7 +263,7 @@ static void lost_with_the_device(float beta) {
   hx_close(hx);
 }
 
-/* A device that fails while C was to stay there: the CPU does it all. */
+/* A device fails although C should stay on it: the CPU computes everything. */
 static void device_that_fails(const char *sim, float beta) {
   open_context(sim);
   float *m[3], want[CELLS];
@@ -324,7 +325,7 @@ int main(int argc, char **argv) {
   result_is_next_operand();
   printf("  seed %llu\n", (unsigned long long)state);
   any_order(rounds);
-  /* Not on drivers that report every command they cancel: there hx does not compare. */
+  /* Only on PoCL: other drivers may report every command that they cancel, so hx does not compare there. */
   for (int i = 0; i < 3 && strcmp(devices, "pocl") == 0; i++) changed_without_notice(i);
   hx_close(hx);
   if (strcmp(devices, "sim") == 0) {

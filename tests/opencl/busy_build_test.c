@@ -20,7 +20,8 @@ static void *spin_until_over(void *unused) {
   return NULL;
 }
 
-/* Threads of this process that run only on idle cores: on a busy machine no other thread can wait for one. */
+/* How many threads of this process run only on idle cores: on a busy machine no other thread can wait for one of
+ * them. */
 static _Atomic unsigned idle_threads;
 
 static void *count_idle_threads(void *unused) {
@@ -65,7 +66,7 @@ int main(int argc, char **argv) {
   t.gpu_share = 0;
   CHECK_OK(hx_offload(hx, &t, NULL));
   t = hx_reduce(HX_SUM, HX_F32, x, N, &shared);
-  t.gpu_share = 0.5f; /* waits for the kernels, two minutes at most */
+  t.gpu_share = 0.5f; /* the call waits for the kernels, at most two minutes */
   hx_report report;
   CHECK_OK(hx_offload(hx, &t, &report));
   printf("  %u threads on %u cores: the device's part came after %.1f s\n", threads, cores, seconds_now() - from);

@@ -20,7 +20,7 @@ enum { N = 20000, SIDE = 40, WORKER_SECONDS = 300 };
 static const char *devices, *fault, *crash;
 static char root[256], folder[300];
 
-/* The worker: a sum and a product, by the device; exit status 0 where both are right. */
+/* The worker: a sum and a product on the device; the exit status is 0 if both are right. */
 static int run_worker(void) {
   static float x[N], a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE], want[SIDE * SIDE];
   hx_settings s = HX_SETTINGS_DEFAULT;
@@ -47,7 +47,7 @@ static int run_worker(void) {
 
 typedef struct seen {
   int status;
-  unsigned built, cached, none; /* lines of the log */
+  unsigned built, cached, none; /* how many lines of the log say so */
 } seen;
 
 typedef struct running {
@@ -55,7 +55,7 @@ typedef struct running {
   int log;
 } running;
 
-/* An entry that fails: its call number nth, or every one (0). */
+/* An entry that fails at its call number nth, or at every call (0). */
 typedef struct faulty {
   const char *entry, *nth;
 } faulty;
@@ -104,7 +104,8 @@ static seen finish(running r) {
   return s;
 }
 
-/* A worker has to be right and to have built and taken so many programs. */
+/* Runs a worker, which has to compute right results, and to have built this many programs, loaded this many from the
+ * cache, and logged this many lines that there is no cache. */
 #define EXPECT(dir, broken, want_built, want_cached, want_none)                                              \
   do {                                                                                                       \
     const seen s = finish(start_worker(dir, broken));                                                        \
@@ -114,7 +115,7 @@ static seen finish(running r) {
           (unsigned)(want_built), (unsigned)(want_cached), (unsigned)(want_none));                           \
   } while (0)
 
-/* Calls change on each file of the folder; how many there are. */
+/* Calls `change` for each file of the folder; returns how many files there are. */
 static unsigned each_file(void (*change)(const char *path)) {
   unsigned count = 0;
   DIR *d = opendir(folder);
@@ -144,7 +145,8 @@ static void change_one_byte(const char *path) {
   close(fd);
 }
 
-/* As a driver sees it that was changed and kept its version: a whole file, whose key is right, and no binary in it. */
+/* The file of a driver that was changed without a new version: it is complete and has the right key, but no binary of
+ * this driver. */
 static void replace_binary(const char *path) {
   struct {
     char magic[8];
@@ -164,7 +166,7 @@ static void replace_binary(const char *path) {
 }
 
 static char first_path[600];
-static void swap_with_first(const char *path) { /* each gets the name of another */
+static void swap_with_first(const char *path) { /* each file gets the name of another one */
   char spare[700];
   if (!first_path[0]) {
     snprintf(first_path, sizeof first_path, "%s", path);
@@ -184,8 +186,8 @@ static unsigned count_crashes(unsigned processes) {
 
 static void kept_and_damaged(void) {
   EXPECT(folder, NULL, 2, 0, 0);
-  /* Two programs; the probe's, if its arithmetic passed; what was measured, if anything was; what the driver did when
-   * it was tried. */
+  /* Two programs; the probe's program if its arithmetic passed; measurements if there are any; and how the driver
+   * loaded. */
   const unsigned files = each_file(NULL);
   CHECK(files >= 2 && files <= 5, "%u files", files);
   EXPECT(folder, NULL, 0, 2, 0);
@@ -201,22 +203,22 @@ static void kept_and_damaged(void) {
     CHECK(each_file(NULL) == files, "%u files", each_file(NULL));
     if (checks_failed > before) printf("  (files: %s)\n", damages[i].what);
   }
-  /* A driver may crash of what it should refuse; then once for each file, and no more. */
+  /* A driver may crash because of a file that it should refuse; if so, once for each file and not again. */
   each_file(replace_binary);
   const unsigned crashes = count_crashes(files + 1);
   CHECK(crashes <= files, "%u processes were killed", crashes);
-  EXPECT(folder, NULL, crashes ? 2 : 0, crashes ? 0 : 2, 0); /* of what it crashed of it shall crash no more */
+  EXPECT(folder, NULL, crashes ? 2 : 0, crashes ? 0 : 2, 0); /* files that it crashed on are not used again */
   if (crashes) each_file(remove_one);
   if (crashes) EXPECT(folder, NULL, 2, 0, 0);
   if (!fault) return;
   static const faulty creates = {"clCreateProgramWithBinary", "0"}, reads = {"clGetProgramInfo", "0"};
-  static const faulty builds = {"clBuildProgram", "2"}; /* the first is the probe's */
+  static const faulty builds = {"clBuildProgram", "2"}; /* the first one builds the probe */
   EXPECT(folder, &creates, 2, 0, 0);
   EXPECT(folder, &builds, 1, 1, 0);
   EXPECT(folder, &reads, 0, 2, 0);
   each_file(remove_one);
   EXPECT(folder, &reads, 2, 0, 0);
-  CHECK(each_file(NULL) <= 2, "%u files", each_file(NULL)); /* what was measured, and how the driver loads */
+  CHECK(each_file(NULL) <= 2, "%u files", each_file(NULL)); /* the measurements, and how the driver loads */
 }
 
 static void two_at_once(void) {
@@ -231,8 +233,8 @@ static void two_at_once(void) {
   EXPECT(folder, NULL, 0, 2, 0);
 }
 
-/* A driver that crashes of every program that is kept: once of each, and of the probe's if that is kept, and never
- * again. */
+/* A driver that crashes because of every cached program: once for each, also for the probe's if that is cached, and
+ * never again. */
 static void crashing_driver(void) {
   enum { PROGRAMS = 2, IN_A_ROW = 10 };
   if (!crash) return;

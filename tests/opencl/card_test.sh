@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# card_test.sh SET_TEST CARD_LAYER: a device that looks like an NVIDIA card has its set of programs, gives the right
-# bits by it, a second process takes the whole set from the cache, and a third one does beside busy threads.
+# card_test.sh SET_TEST CARD_LAYER: a device that looks like an NVIDIA GPU uses the set of programs and computes the
+# right bits. A second process loads the whole set from the cache, and so does a third one beside busy threads.
 set -eu
 program=$1 layer=$2
 here=${0%/*}

@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# driver_check_test.sh path/to/hx-bench path/to/libX.so...: drivers that crash or hang while they are loaded, each beside PoCL. PoCL # is found and computes, the other one is named with what it did, and the second process does not try it again.
+# driver_check_test.sh path/to/hx-bench path/to/libX.so...: drivers that crash or hang while they are loaded, each
+# beside PoCL. PoCL is found and computes, the other one is reported with what it did, and the second process does not
+# try it again.
 set -u
 unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE OCL_ICD_VENDORS OPENCL_LAYERS
 bench=${1:?usage: driver_check_test.sh path/to/hx-bench path/to/libX.so...}
@@ -13,7 +15,7 @@ failed=0 checks=0
 mkdir "$dir/vendors"
 cp /etc/OpenCL/vendors/pocl.icd "$dir/vendors/"
 export OCL_ICD_VENDORS="$dir/vendors" LOAD_COUNT="$dir/count" HX_CACHE_DIR="$dir/cache" POCL_MAX_PTHREAD_COUNT=1
-# The drivers' signals have to reach the kernel, not a sanitizer's handler, which makes them an exit status.
+# Signals of the drivers must not reach a handler of a sanitizer, which would turn them into an exit status.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0:handle_sigbus=0:handle_abort=0"
 cd "$dir" || exit 1
 
@@ -58,7 +60,7 @@ for library in "$@"; do
   : >"$LOAD_COUNT"
   info "$name"
   loads 1 "$name, tried"
-  # A sentence may be wrapped: one line of it.
+  # Only one line is compared, because a sentence may be wrapped.
   tr -s ' \n' ' ' <out >flat
   has flat "left out: .*lib$name.so $did" "$name is named"
   has err "left out: .*lib$name.so $did" "$name in the log"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# fault_test.sh BITS_TEST FAULT_LAYER STALL_TEST: one OpenCL call fails once, or an upload or what hx_sync
-# waits for stalls; the bits are right all the same, and hx goes on.
+# fault_test.sh BITS_TEST FAULT_LAYER STALL_TEST: one OpenCL call fails once, or an upload stalls, or a command that
+# hx_sync waits for. The bits are right nevertheless, and hx continues.
 set -eu
 program=$1 layer=$2 stalled=$3
 here=${0%/*}
@@ -11,7 +11,7 @@ passed=0 failed=0
 # run LOG NTH: a short conformance run in one context; the call number NTH of FAULT_FN fails. A static split makes the
 # same calls every time.
 run() {
-  rm -f "$scratch"/*.hxc # the programs that an earlier run has kept: building them makes calls, too
+  rm -f "$scratch"/*.hxc # removes the programs that an earlier run has cached, because building them makes calls, too
   FAULT_NTH=$2 sh "$here/driver.sh" pocl --layer "$layer" "$program" --devices pocl --memory copy --schedule static \
     --cases 60 --batch 60 --seed 5 >"$1" 2>&1 </dev/null
 }
@@ -26,11 +26,11 @@ wrong() {
   failed=$((failed + 1))
 }
 
-# Entries, and the error that one call of them returns.
+# Entries, and the error that one call of each returns.
 while read -r FAULT_FN FAULT_CODE; do
   export FAULT_FN FAULT_CODE
   log=$scratch/$FAULT_FN.log
-  # How often it is called; then one of the last, when the device has passed the self-test and is at work.
+  # Counts the calls; then one of the last calls fails, when the device has passed the self-test and computes.
   run "$log" 1000000000 && calls=$(sed -n "s/^layer: calls: $FAULT_FN //p" "$log") || calls=0
   nth=$((calls > 20 ? calls - 10 : calls))
   if [ "$nth" -gt 0 ] && run "$log" "$nth" && grep -q "^layer: fault: $FAULT_FN call $nth" "$log"; then
@@ -45,8 +45,8 @@ clEnqueueWriteBuffer -5
 clEnqueueMapBuffer -12
 ROWS
 
-# A compiler that adds and multiplies in another order: the self-test sees it in each operation, and what is left to the
-# device has the bits.
+# A compiler that adds and multiplies in another order: the self-test notices it in each operation that differs, and
+# the operations that the device may still compute have the right bits.
 unset FAULT_FN
 log=$scratch/order.log
 if FAULT_OPTIONS=-cl-fast-relaxed-math HX_LOG=debug run "$log" 1 &&
@@ -57,21 +57,21 @@ else
   wrong "another order"
 fi
 
-# stall TASK: its log says what was called, and how often.
+# stall TASK: runs the task; the log says what was called, and how often.
 stall() {
   sh "$here/driver.sh" pocl --layer "$layer" "$stalled" "$1" "$FAULT_STALL_MS" >"$log" 2>&1 </dev/null
 }
 
-# Of the calls with at least so many bytes, that one (from 1; 0 and less: from the last) begins late. Whole MiB: the
-# pinned ring, whose halves the self-test maps as well, and what is longer than one.
-# FAULT_THEN: the next call of that entry has no memory, so that hx gives up a run of which a command has not ended.
+# Of the calls of FAULT_FN with at least FAULT_LEAST bytes, the nth begins late (from 1; 0 and less: counted from the
+# last). Whole MiB are calls for the staging ring, whose halves the self-test maps as well, and for larger copies.
+# FAULT_THEN: the next call of that entry has no memory, so that hx gives up a run before its last command has ended.
 export FAULT_STALL_MS=4000 FAULT_CODE=-4
 while read -r task FAULT_FN FAULT_LEAST nth FAULT_THEN; do
   export FAULT_FN FAULT_LEAST FAULT_THEN
   log=$scratch/stall.log
   FAULT_NTH=1000000000
   export FAULT_NTH
-  stall "$task" || true # nothing stalled
+  stall "$task" || true # nothing stalls here
   calls=$(sed -n "s/^layer: calls: $FAULT_FN //p" "$log")
   FAULT_NTH=$((nth > 0 ? nth : calls + nth))
   if [ "$FAULT_NTH" -gt 0 ] && stall "$task" && grep -q "^layer: fault: $FAULT_FN call $FAULT_NTH" "$log" &&
@@ -90,7 +90,7 @@ matmul clEnqueueWriteBuffer 1048576 1 clEnqueueNDRangeKernel
 matmul clEnqueueWriteBuffer 1048576 1 clCreateBuffer
 ROWS
 
-# The read of a part of C, by hx_sync, has no memory.
+# When hx_sync reads a part of C, there is no memory.
 unset FAULT_STALL_MS FAULT_LEAST FAULT_THEN
 export FAULT_FN=clEnqueueReadBuffer FAULT_CODE=-4 FAULT_NTH=1 FAULT_ARM="$scratch/armed"
 rm -f "$FAULT_ARM"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Products on a discrete GPU alone, by the programs of its set, compared with the CPU's: with and without panels,
  * transposed, with edges; shapes that differ in k alone; into a resident C with beta. Waits until all programs are
- * ready. `nvidia_set_test busy`: those of the cache are there, too, where all cores are busy. card_test.sh runs it on a
- * device that looks like such a card. */
+ * ready. `nvidia_set_test busy`: programs are loaded from the cache even if all cores are busy. card_test.sh runs it on
+ * a device that looks like such a GPU. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ static void multiply(hx_context *hx, const struct shape *s, const float *a, cons
   CHECK_OK(hx_offload(hx, &task, report));
 }
 
-/* C stays on the card from product to product; `want` is the CPU's. */
+/* C stays on the GPU from one product to the next; `want` is the C of the CPU. */
 static void result_stays_on_card(hx_context *card, hx_context *cpu, const struct shape *s, const float *a,
                                  const float *b, float *want) {
   const size_t bytes = s->m * s->n * sizeof(float);
@@ -64,8 +64,8 @@ static void *try_idle_priority(void *refused) {
   return NULL;
 }
 
-/* The programs beside the first one are built and tested on cores that no other thread needs. So times that are
- * measured then are valid, because no driver uses a core that is needed. */
+/* All programs but the first one are built and tested on cores that no other thread needs, so that times measured
+ * meanwhile are valid. */
 static void in_the_background(hx_context *card) {
   bool refused;
   pthread_t thread;
@@ -77,18 +77,18 @@ static void in_the_background(hx_context *card) {
   }
   float a[64] = {0}, b[64] = {0}, c[64];
   hx_task task = hx_matmul(8, 8, 8, a, b, c);
-  task.gpu_share = 1.0f; /* asks for the card */
+  task.gpu_share = 1.0f; /* the call asks for the GPU */
   CHECK_OK(hx_offload(card, &task, NULL));
   hx__device *const *list;
   CHECK(hx__registry_devices(&list) > 0, "no device");
   const uint64_t until = hx__now_ns() + 120000000000u;
-  unsigned quiet = 0; /* not of what was begun while the call waited; between two programs no thread is busy */
+  unsigned quiet = 0; /* not programs begun while the call waited; between two programs no thread is busy */
   while (quiet < 100 && !(atomic_load(&list[0]->ready) & HX__NEED_TILES) && hx__now_ns() < until) {
     hx__sleep_ns(1000000);
     quiet += !hx__registry_slows_cpu();
   }
   CHECK(quiet == 100, "%u times no thread was disturbed", quiet);
-  /* What a call needs is made by a thread that does not. */
+  /* A program that a call waits for is built by a thread with normal priority. */
   hx__prepare(list[0], HX__NEED_ALL);
   bool relieved = false;
   while (!relieved && hx__now_ns() < until) relieved = hx__registry_slows_cpu();
@@ -109,8 +109,8 @@ static void *exit_if_too_slow(void *over) {
   _exit(1);
 }
 
-/* Everything comes from the cache, and the thread that loads the set has yielded when all cores become busy: a call
- * that waits then still gets it. */
+/* Everything is in the cache, and the thread that loads the set stops when all cores become busy: a call that then
+ * waits for a program still gets it. */
 static void beside_busy_threads(hx_context *card) {
   hx__device *const *list;
   hx_device_count(card);
@@ -139,7 +139,7 @@ int main(int argc, char **argv) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   hx_context *card, *cpu;
   settings.devices = "nvidia";
-  settings.memory = "copy";    /* where a card keeps what it is told to */
+  settings.memory = "copy";    /* with copies a GPU keeps resident results */
   settings.timeout_ms = "off"; /* it has the speed of a CPU on a busy machine, and the deadlines of a card */
   CHECK_OK(hx_open(&card, &settings));
   if (argc > 1 && strcmp(argv[1], "busy") == 0) {
@@ -150,7 +150,7 @@ int main(int argc, char **argv) {
   settings.devices = "cpu";
   CHECK_OK(hx_open(&cpu, &settings));
   in_the_background(card);
-  CHECK_OK(hx_ready(card)); /* A call waits, so another thread takes over. */
+  CHECK_OK(hx_ready(card)); /* hx_ready waits, so a thread with normal priority takes over. */
   for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {
     const struct shape *const s = &shapes[i];
     float *const a = malloc(s->m * s->k * sizeof *a), *const b = malloc(s->k * s->n * sizeof *b);

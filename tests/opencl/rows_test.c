@@ -18,7 +18,7 @@
 
 typedef struct device {
   kernel_device on;
-  uint32_t sub_groups; /* families */
+  uint32_t sub_groups; /* the families of its sub-group sizes */
   bool small;
   const char *emulation;
 } device;
@@ -45,7 +45,8 @@ static uint32_t sub_groups_of(cl_device_id id) {
   return families;
 }
 
-/* Whether the row needs the stand-ins: sub-groups that the device has not, or the operations of AMD's GPUs. */
+/* Whether the row has to be emulated, because it uses sub-groups that the device does not have or operations of AMD's
+ * GPUs. */
 static bool emulated(const device *d, const hx__kernel_row *row) {
   const uint32_t wanted = row->family & (HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16);
   return (wanted & d->sub_groups) != wanted || (row->family & (HX__FAMILY_AMD_GCN | HX__FAMILY_AMD_RDNA));
@@ -64,10 +65,10 @@ static cl_program build_row(const device *d, const hx__kernel_row *row, hx_op op
 static bool same_slot(hx_op op, hx_type type, uint64_t got, uint64_t want) {
   const bool key = op == HX_MIN || op == HX_MAX || op == HX_ARGMIN || op == HX_ARGMAX;
   const bool both_nan = (got & 0x7fffffffu) > 0x7f800000u && (want & 0x7fffffffu) > 0x7f800000u;
-  return got == want || (type == HX_F32 && !key && got >> 32 == 0 && both_nan); /* the join stores the one NaN */
+  return got == want || (type == HX_F32 && !key && got >> 32 == 0 && both_nan); /* the join stores the canonical NaN */
 }
 
-/* Each leaf's slot, and none beyond them. */
+/* Computes the slot of each leaf; no other slot may be written. */
 static bool reduce_case(const device *d, cl_program program, const hx__kernel_row *row, hx_op op, hx_type type,
                         data_kind kind, size_t n) {
   enum { X_FIRST = 1, Y_FIRST = 3 };
@@ -116,7 +117,7 @@ typedef struct product {
   size_t m, n, k;
   bool trans_a, trans_b;
   float alpha;
-  size_t stack; /* tiles of a group, where a row may do several */
+  size_t stack; /* tiles of a group, for rows whose groups compute several */
 } product;
 
 static bool product_case(const device *d, cl_program program, const hx__kernel_row *row, const product *p) {
@@ -193,7 +194,7 @@ static bool product_cases(const device *d, cl_program program, const hx__kernel_
   return true;
 }
 
-/* As the runtime does: the ways of speaking to the compiler one after the other, until one gives hx's bits. */
+/* Tries each kind of arithmetic in order, as the runtime does, until one gives hx's bits. */
 static bool right_somehow(const device *d, const hx__kernel_row *row, hx_op op, hx_type type) {
   for (int a = 0; a < HX__ARITHMETICS; a++) {
     if (row->kind == HX__KERNEL_MATMUL ? a == HX__ARITHMETIC_FMA_ADD : a == HX__ARITHMETIC_SOFT_FMA) continue;
@@ -228,7 +229,7 @@ static void test_device(device *d, cl_device_id id) {
   for (size_t i = 0; i < count && d->on.queue; i++)
     if (rows[i].kind != HX__KERNEL_PROBE && (size_t)rows[i].local[0] * rows[i].local[1] <= max_local &&
         !hx__kernel_of_set(&rows[i]) &&
-        rows[i].large_from == 0) /* those have instructions of one vendor's GPUs, other arguments */
+        rows[i].large_from == 0) /* those rows use instructions of one vendor's GPUs, and other arguments */
       test_row(d, &rows[i]);
 }
 

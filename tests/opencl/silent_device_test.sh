@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# silent_device_test.sh path/to/hx-bench path/to/libfault_layer.so: a device that ends a kernel without an error and writes # nothing is reported as such, not as one that rounds differently. On PoCL.
+# silent_device_test.sh path/to/hx-bench path/to/libfault_layer.so: a device that ends a kernel without an error and
+# writes nothing is reported as such, and not as one that rounds differently. It runs on PoCL.
 set -u
 unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE
 bench=${1:?usage: silent_device_test.sh path/to/hx-bench path/to/libfault_layer.so}
@@ -21,7 +22,7 @@ FAULT_NTH=1 timeout 100 "$bench" info --devices pocl >"$dir/out" 2>"$dir/err" </
 grep -q 'its first kernel ended without an error and wrote nothing' "$dir/out" || fail 'the first kernel'
 grep -q 'rounds otherwise' "$dir/out" && fail 'rounding is blamed'
 
-# The first launch of the sum's self-test, somewhere behind those that examine the device.
+# The first launch of the sum's self-test is somewhere after the launches that examine the device.
 found=
 for nth in 6 7 8 9 10 11 12 13 14 15 16; do
   HX_LOG=debug FAULT_NTH=$nth timeout 100 "$bench" reduce --devices cpu,pocl --size 2^20 --reps 1 >"$dir/out" \

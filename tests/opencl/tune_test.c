@@ -51,7 +51,7 @@ static const hx__kernel_row *row_named(const char *name) {
   return NULL;
 }
 
-/* Keeps a choice as the tuner does. */
+/* Stores a choice as the tuner does. */
 static void keep_choice(uint32_t order, uint32_t tile_m) {
   hx_context *const hx = open_here();
   hx__cl_device *const d = device_of(hx);
@@ -61,10 +61,10 @@ static void keep_choice(uint32_t order, uint32_t tile_m) {
   hx_close(hx);
 }
 static void keep_good(void) { keep_choice(0, 32); }
-static void keep_bad_tile(void) { keep_choice(0, 33); } /* no tile */
-static void keep_order(void) { keep_choice(2, 32); }    /* the row has one only */
+static void keep_bad_tile(void) { keep_choice(0, 33); } /* no row has such a tile */
+static void keep_order(void) { keep_choice(2, 32); }    /* the row has only one order */
 
-/* A product by the device, and the row that did it. */
+/* Computes a product on the device and checks which row computed it. */
 static void check_product(bool tuned) {
   static float a[SIDE * SIDE], b[SIDE * SIDE], c[SIDE * SIDE], want[SIDE * SIDE];
   hx_context *const hx = open_here();
@@ -88,7 +88,7 @@ static void check_product(bool tuned) {
 static void product_tuned(void) { check_product(true); }
 static void product_shipped(void) { check_product(false); }
 
-/* Changes one digit of what is kept. */
+/* Changes one digit of the stored choice. */
 static void damage_kept_choice(void) {
   unsigned changed = 0;
   DIR *const dir = opendir(folder);
@@ -105,7 +105,7 @@ static void damage_kept_choice(void) {
   CHECK(changed == 1, "%u files changed", changed);
 }
 
-/* All rows whose kernels have orders can be kept at once. */
+/* The choices of all rows whose kernels have orders can be stored at once. */
 static void all_choices_fit(void) {
   size_t count, ordered = 0;
   const hx__kernel_row *const rows = hx__kernel_rows(&count);

@@ -7,7 +7,7 @@
 #include "tests/check.h"
 #include "reference/data.h"
 
-enum { LARGE = 180, SMALL = 130, CALLS = 10 }; /* on one thread .15 and .055 ms by the guess */
+enum { LARGE = 180, SMALL = 130, CALLS = 10 }; /* the guess for one thread is .15 and .055 ms */
 
 static unsigned samples_of_cpu(uint64_t units) {
   hx__model *const model = hx__model_of_process();
@@ -26,7 +26,7 @@ static void multiply(hx_context *hx, uint32_t side, float *memory) {
 
 static void calls_of_a_context(void) {
   hx_settings s = HX_SETTINGS_DEFAULT;
-  s.devices = "cpu,gpu"; /* The discovery has not begun. */
+  s.devices = "cpu,gpu"; /* the discovery of devices has not begun */
   s.threads = "1";
   s.cache_dir = "off";
   hx_context *const hx = open_or_exit(&s);

@@ -17,7 +17,8 @@ static const hx__work product = {.matmul = true,
                                  .needs = HX__NEED_MATMUL,
                                  .gemm = {.m = 2048, .n = 2048, .k = 2048, .alpha = 1.0f}};
 
-/* Device 0 has the highest rate, device 2 the lowest, which was not measured; odd ones are behind a link. */
+/* Device 0 has the highest rate and device 2 the lowest, which is not measured; devices with odd numbers are behind a
+ * link. */
 static hx__plan_snapshot snapshot_of(const hx__config *config, const hx__work *work, double share, unsigned devices) {
   hx__plan_snapshot s = {.config = config, .work = work, .share = share, .threads = THREADS, .learns = true};
   s.key = hx__task_key(work, HX__POWER_MAINS);
@@ -55,7 +56,7 @@ static void *make_plan(void *p) {
   return NULL;
 }
 
-/* The plan, made here and on another thread, with a plan of something else in between. */
+/* Makes the plan here and on another thread, and another plan in between. */
 static hx__plan plan_of(const hx__plan_snapshot *s) {
   static const hx__config other_config = {.offload = HX__OFFLOAD_MANDATORY, .min_offload = UINT64_MAX};
   static const hx_field sum = {.op = HX_SUM, .type = HX_F32};

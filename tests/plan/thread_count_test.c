@@ -14,12 +14,12 @@ static const struct {
   size_t m, n, k;
   unsigned asleep, awake;
 } rows[] = {
-    {2000, 1, 2000, 19, 305}, /* 4000000 + 4 * (4000000 + 2000) units, of 2^20 or 2^16 a thread */
-    {1, 2000, 2000, 19, 305}, {256, 256, 256, 16, 256}, {8, 1, 1 << 20, 8, 8}, /* a row each */
+    {2000, 1, 2000, 19, 305}, /* 4000000 + 4 * (4000000 + 2000) units, 2^20 or 2^16 per thread */
+    {1, 2000, 2000, 19, 305}, {256, 256, 256, 16, 256}, {8, 1, 1 << 20, 8, 8}, /* one row per thread */
     {330, 1, 330, 1, 8},      {200, 1, 200, 1, 3},      {1, 1, 1 << 24, 1, 1}, {50, 50, 50, 1, 2}, {48, 48, 48, 1, 1},
 };
 
-/* Elements of a reduction, of 2^19 or 2^16 a thread. */
+/* Elements of a reduction: 2^19 or 2^16 per thread. */
 static const struct {
   size_t n;
   unsigned asleep, awake;
@@ -29,7 +29,7 @@ static unsigned threads_for(const hx__work *w) {
   return hx__may_use_threads(w, MOST) ? hx__threads_for(w, MOST, hx__cpu_pool_state()) : 1;
 }
 
-/* As a call that comes long after the one before, and as one that comes at once. */
+/* The number of threads of a call that begins long after the one before; below, of one that begins at once. */
 static unsigned threads_if_asleep(const hx__work *w) {
   hx__sleep_ns(SLEEP_NS);
   return threads_for(w);

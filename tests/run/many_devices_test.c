@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Several devices in one task, and several tasks of several threads at once: the same bits, every device is used, and
- * every call completes. Runs on simulated devices and on those of every driver present. many_devices_test [LEAST]    at
- * least so many OpenCL devices are there */
+ * Several devices in one task, and several tasks of several threads at once: the bits are always the same, every device
+ * is used, and every call completes. Runs on simulated devices and on those of every driver present.
+ *     many_devices_test [LEAST]      LEAST: how many OpenCL devices there have to be at least */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -65,7 +65,7 @@ static unsigned workers_of(const hx_report *r) {
 
 static unsigned count_of(unsigned bits) { return (unsigned)__builtin_popcount(bits); }
 
-/* Bits of the devices that do both kinds of work, once their kernels are there. */
+/* Waits until the kernels are ready; returns the devices that do both kinds of work, as bits. */
 static unsigned wait_for_devices(hx_context *hx, unsigned devices, float *c) {
   const double give_up = seconds_now() + WAIT_S;
   unsigned both = 0;
@@ -80,7 +80,7 @@ static unsigned wait_for_devices(hx_context *hx, unsigned devices, float *c) {
 
 #define TWO_MORE "rate=4e8,latency_us=30;rate=2e8,latency_us=100"
 
-/* Each device has its part, the CPU the rest. */
+/* Each device gets a share, and the CPU the rest. */
 static void all_devices(unsigned least, float *c) {
   char split[128] = "0.1:0.1";
   for (unsigned i = 0; i < least && i < HX_MAX_DEVICES; i++) strcat(split, ":0.1");
@@ -90,13 +90,14 @@ static void all_devices(unsigned least, float *c) {
   s.split = split;
   s.cache_dir = "off";
   hx_context *const hx = open_or_exit(&s);
-  const unsigned worked = wait_for_devices(hx, least + 3, c); /* the CPU and two simulated ones */
+  const unsigned worked =
+      wait_for_devices(hx, least + 3, c); /* the OpenCL devices, the CPU and two simulated devices */
   CHECK(count_of(worked) >= least + 3, "devices 0x%x worked, not %u of OpenCL", worked, least);
   hx_close(hx);
 }
 
-/* HX_SPLIT names two devices, of which one cannot be used: its part is the CPU's, not the other's; and all of the work,
- * where the CPU has no part. */
+/* HX_SPLIT names two devices, one of which cannot be used. The share of that one goes to the CPU and not to the other
+ * device; if the CPU has no share, the other device computes everything. */
 static void a_missing_device(const char *split, const char *devices, double share, float *c) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = devices;
@@ -114,7 +115,7 @@ static void a_missing_device(const char *split, const char *devices, double shar
   hx_close(hx);
 }
 
-/* They are hx's to use. */
+/* With each schedule hx chooses among the devices. */
 static void run_schedules(float *c) {
   static const char *const names[] = {"adaptive", "static", "dynamic", "guided"};
   for (size_t s = 0; s < sizeof names / sizeof *names; s++) {
@@ -154,7 +155,8 @@ static void *call_often(void *p) {
   return NULL;
 }
 
-/* Threads that all want the same devices: each gets them in turn (a fixed share waits), or does without. */
+/* Many threads use the same devices: each thread gets them in turn (a fixed share waits for them), or computes without
+ * them. */
 static void many_callers(float share) {
   hx_context *const hx = open_all(NULL, "1", "rate=3e8,latency_us=30");
   pthread_t thread[THREADS];
@@ -178,8 +180,8 @@ static void many_callers(float share) {
   hx_close(hx);
 }
 
-/* Devices of which nothing is known at first: what one shows beside the CPU alone counts, so that the other has its
- * turn, too. */
+/* Devices without measurements: rates measured beside the CPU count separately for each, so that every device gets its
+ * turn. */
 static void unknown_devices(void) {
   enum { MORE = 12 << 20, TIMES = 96 };
   hx_settings s = HX_SETTINGS_DEFAULT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products with a small C and a long k on several threads: panels are computed in any order but added in theirs.
+ * Products with a small C and a long k on several threads: panels are computed in any order but added in order of k.
  * Results are compared as integers with the scalar definition, and devices take no part. */
 #include <math.h>
 #include <stdint.h>
@@ -24,7 +24,7 @@ static void check_product(hx_context *hx, size_t m, size_t n, size_t k, unsigned
   for (size_t i = 0; i < k * n; i++) b[i] = random_value();
   for (size_t i = 0; i < cells; i++) c[i] = want[i] = random_value();
   if (scaled == 3) a[m * k / 2] = NAN, b[k / 3] = INFINITY;
-  for (size_t i = 0; scaled == 1 && i < m * k; i++) a[i] = -1e-30f; /* every panel, so every sum, is -0 */
+  for (size_t i = 0; scaled == 1 && i < m * k; i++) a[i] = -1e-30f; /* every panel is -0, and so is every sum */
   for (size_t i = 0; scaled == 1 && i < k * n; i++) b[i] = 1e-30f;
   hx_task task = hx_matmul(m, n, k, a, b, c);
   task.matmul.trans_a = trans & 1;
@@ -40,15 +40,15 @@ static void check_product(hx_context *hx, size_t m, size_t n, size_t k, unsigned
   free(a), free(b), free(c), free(want);
 }
 
-/* Operands that do not fit in the third cache, and more panels than there are slots for sums that wait. */
+/* Operands that do not fit in the third cache, and more panels than there are places for sums that wait. */
 static void beyond_the_caches(hx_context *hx) {
   const size_t bytes = hx__topo_get()->l3_bytes < ((size_t)64 << 20) ? hx__topo_get()->l3_bytes : (size_t)64 << 20;
   const size_t side = 120, k = bytes / (2 * side * sizeof(float)) + (size_t)90 * 512 + 5;
   check_product(hx, side, side, k, 0, 0);
 }
 
-/* Beside a device that is as fast: one of the two does all of it, as C is too small to be cut. So long that it has two
- * threads even where others are busy (CROWDED_UNITS, planner.c). */
+/* With a device that is as fast as the CPU: one of the two computes everything, because C is too small to be divided. k
+ * is so long that the CPU uses two threads even if other programs use the cores (CROWDED_UNITS, planner.c). */
 static void beside_a_device(void) {
   enum { SIDE = 15, K = 900000, CALLS = 16 };
   hx_settings settings = HX_SETTINGS_DEFAULT;
@@ -71,7 +71,8 @@ static void beside_a_device(void) {
 }
 
 int main(void) {
-  /* Several threads from 2^20 multiply-adds each; the panels where these have less than 8 rows each. */
+  /* Products of at least 2^20 multiply-adds per thread use several threads, which share panels if there are fewer than
+   * 8 rows for each. */
   static const size_t shapes[][3] = {{8, 8, 4096},   {8, 8, 33000},   {15, 15, 9900}, {15, 14, 24576},
                                      {7, 3, 110000}, {39, 38, 4608},  {39, 37, 4609}, {2, 1, 1100000},
                                      {23, 17, 8191}, {23, 23, 10000}, {9, 38, 16385}, {128, 128, 4096}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device that fails only loses its part of a call to the CPU. On simulated devices, of which any call can be made to
- * fail or to time out. */
+ * A device that fails only loses its part of a call to the CPU. The devices are simulated; any call of them can be made
+ * to fail or to time out. */
 #include <math.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ static void check_sum(hx_context *hx, const float *data, size_t n, float share, 
   CHECK(sum.u64 == want, "%llx instead of %llx", (unsigned long long)sum.u64, (unsigned long long)want);
 }
 
-/* C = A B + C / 2: a chunk that is done again must not find its own result in C. */
+/* C = A B + C / 2, so that a chunk that is computed again must not read its own result in C. */
 static void check_product(hx_context *hx, const float *ma, const float *mb, float *mc, float share, hx_report *report) {
   memcpy(mc, old_c, sizeof old_c);
   hx_task t = hx_matmul(SIDE, SIDE, SIDE, ma, mb, mc);
@@ -71,7 +71,7 @@ static hx_device_info simulated_device(hx_context *hx) {
   return info;
 }
 
-/* An entry that fails at its call number `at`: the work is done, the device is lost, and later calls do without it. */
+/* An entry fails at its call number `at`: the results are right, the device is lost, and later calls do not use it. */
 static void failing_entry(const char *entry, int at, bool recovers) {
   make_data();
   char profile[64];
@@ -93,9 +93,9 @@ static void failing_entry(const char *entry, int at, bool recovers) {
   CHECK(info.state == HX_LOST || (!recovers && info.state == HX_REFUSED), "state %d", info.state);
   CHECK(info.why[0] != '\0', "no reason is given");
   CHECK(device_units(&report) == 0, "a lost device did %llu units", (unsigned long long)device_units(&report));
-  CHECK_OK(hx_ready(hx)); /* returns, for HX_LOST is an end too */
+  CHECK_OK(hx_ready(hx)); /* it returns although a device is lost */
   hx_close(hx);
-  hx = open_sim("rate=1e9,latency_us=10", NULL); /* a new context has simulated devices of its own */
+  hx = open_sim("rate=1e9,latency_us=10", NULL); /* a new context has new simulated devices */
   check_sum(hx, x, N, 0.5f, &report);
   hx_close(hx);
 }
@@ -108,7 +108,7 @@ static void third_bind(void) { failing_entry("bind", 3, false); }
 static void first_prepare(void) { failing_entry("prepare", 1, false); }
 static void first_open(void) { failing_entry("open", 1, false); }
 
-/* hx_alloc from a device without memory gives plain memory, and the device stays useful. */
+/* hx_alloc for a device without free memory gives plain memory, and the device can still be used. */
 static void first_alloc(void) {
   make_data();
   hx_context *hx = open_sim("rate=1e9,latency_us=10,fail=alloc@1", NULL);
@@ -133,7 +133,7 @@ static void *map_copy(size_t bytes, const void *content) {
   return p;
 }
 
-/* The caller unmaps its arrays right after a call that gave a chunk up: they must not be touched any more. */
+/* The caller unmaps its arrays directly after a call that gave up a chunk: nothing may access them any more. */
 static void unmapped_after_giving_up(void) {
   make_data();
   hx_context *hx = open_sim("rate=1e6,latency_us=300000", "20");
@@ -142,7 +142,7 @@ static void unmapped_after_giving_up(void) {
   check_sum(hx, mx, N, 0.5f, &report);
   munmap(mx, sizeof x);
   CHECK(report.recovered > 0, "the sum recovered nothing");
-  nanosleep(&(struct timespec){1, 500000000}, NULL); /* the late chunk ends */
+  nanosleep(&(struct timespec){1, 500000000}, NULL); /* until then the late chunk has ended */
   float *ma = map_copy(sizeof a, a), *mb = map_copy(sizeof b, b), *mc = map_copy(sizeof old_c, old_c);
   check_product(hx, ma, mb, mc, 0.5f, &report);
   munmap(ma, sizeof a);
@@ -154,7 +154,7 @@ static void unmapped_after_giving_up(void) {
   hx_close(hx);
 }
 
-/* A device that was only late comes back when its event completes. */
+/* A device that was only late is used again when its event has completed. */
 static void late_device_rejoins(void) {
   make_data();
   hx_context *hx = open_sim("rate=1e6,latency_us=10", "20"); /* 200 ms of work against a limit of 20 ms */
@@ -165,7 +165,7 @@ static void late_device_rejoins(void) {
   uint64_t units = 0;
   double give_up = seconds_now() + 20;
   while (units == 0 && seconds_now() < give_up) {
-    check_sum(hx, x, 8192, 0.5f, &report); /* a slice of 4096: 4 ms */
+    check_sum(hx, x, 8192, 0.5f, &report); /* the device computes one slice of 4096 elements in 4 ms */
     units = device_units(&report);
     nanosleep(&(struct timespec){0, 20000000}, NULL);
   }
@@ -175,7 +175,7 @@ static void late_device_rejoins(void) {
 
 enum { LONG = 1 << 22, WIDE = 640, SQUARE = WIDE * WIDE };
 
-/* A device that hx may use as it likes, whatever the size of the task. */
+/* A context in which hx uses the device for tasks of any size. */
 static hx_context *open_free(double rate) {
   char profile[64];
   hx_settings s = HX_SETTINGS_DEFAULT;
@@ -188,9 +188,9 @@ static hx_context *open_free(double rate) {
   return open_or_exit(&s);
 }
 
-/* Products on a device that was never measured and has a 40th of the CPU's rate: the CPU computes its first chunk, a
- * 16th, again. The next call begins while the device still computes that chunk, lasts 16 times as long, and uses the
- * device when it is free. */
+/* Products on a device that was never measured and has a 40th of the CPU's rate: the CPU computes the device's first
+ * chunk, a 16th of the product, again. The next call begins while the device still computes that chunk, takes 16 times
+ * as long, and uses the device once it is free. */
 static void timed_out_device_joins_in(void) {
   enum { LONGER = 16 };
   float *const a = malloc(LONGER * SQUARE * sizeof *a), *const b = malloc(LONGER * SQUARE * sizeof *b),
@@ -246,7 +246,7 @@ static void late_chunks_are_done_twice(void) {
   ref_matmul(&args);
   const uint64_t sum = ref_reduce(HX_SUM, HX_F32, data, NULL, LONG).u64;
   unsigned recovered = 0, delivered = 0;
-  for (int i = 0; i < 72; i++) { /* from far too slow to so fast that some chunks end while they are done again */
+  for (int i = 0; i < 72; i++) { /* from far too slow to so fast that chunks end while they are redone */
     hx_context *const hx = open_free(i % 2 ? 1e9 * pow(2.0, i / 16.0) : 1e6 * pow(2.0, i / 4.0));
     hx_report report;
     hx_value got = {.u64 = 1};
@@ -278,7 +278,7 @@ static void late_chunks_are_done_twice(void) {
   free(c);
 }
 
-/* HX_OFFLOAD: mandatory fails where the device does; disabled uses none. */
+/* HX_OFFLOAD: mandatory fails if the device fails; disabled uses no device. */
 static void offload_modes(void) {
   make_data();
   hx_settings s = HX_SETTINGS_DEFAULT;
@@ -296,7 +296,7 @@ static void offload_modes(void) {
 
   s.offload = "mandatory";
   hx = open_or_exit(&s);
-  check_sum(hx, x, N, 0, &report); /* beats the share */
+  check_sum(hx, x, N, 0, &report); /* mandatory has precedence over the share */
   CHECK(device_units(&report) == N, "mandatory, and %llu units on the device",
         (unsigned long long)device_units(&report));
   hx_status last = HX_OK;
@@ -309,12 +309,12 @@ static void offload_modes(void) {
   s.sim = NULL;
   hx = open_or_exit(&s);
   CHECK_REFUSED(hx_offload(hx, &t, NULL), HX_DEVICE_FAILED, "");
-  t = hx_reduce(HX_SUM, HX_F32, x, 0, &sum); /* nothing to do needs no device */
+  t = hx_reduce(HX_SUM, HX_F32, x, 0, &sum); /* an empty task needs no device */
   CHECK_OK(hx_offload(hx, &t, NULL));
   hx_close(hx);
 }
 
-/* A chunk of which others have done everything when it ends. */
+/* A chunk whose slices other participants have all computed when it ends. */
 static void nothing_is_left_of_a_chunk(void) {
   float a[4] = {1, 2, 3, 4}, block[32] = {0}, c[4] = {-1, -1, -1, -1};
   for (int by_columns = 0; by_columns <= 1; by_columns++) {

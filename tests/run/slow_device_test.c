@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device that the model takes to be far faster than the CPU but is far slower: calls given to it alone time out, and
- * after a few of them it is no longer used. */
+ * A device that is far slower than the CPU, although the model estimates that it is far faster. Calls that it gets
+ * alone time out, and after a few of them it is no longer used. */
 #include "runtime/base/clock.h"
 #include "runtime/plan/key.h"
 #include "runtime/sched/store.h"
@@ -9,14 +9,14 @@
 
 enum { N = 8 << 20, CALLS = 16, MOST_GIVEN_UP = 7 };
 
-static const double believed_ns = 2e5, pause_s = 0.15; /* it takes 0.21 s, and is given up after 0.1 */
+static const double believed_ns = 2e5, pause_s = 0.15; /* a chunk takes 0.21 s, and is given up after 0.1 s */
 
 static void learn_sample(const hx__rate_key *key, const hx__estimate *prior, double units, uint64_t turn) {
   const hx__sample sample = {.units = units, .ns = believed_ns, .turn = turn};
   hx__model_learn(hx__model_of_process(), key, prior, sample, hx__date_s());
 }
 
-/* As after some calls of the device alone, and beside the CPU. */
+/* Teaches the model wrong rates of the device, alone and beside the CPU. */
 static void teach_rates(hx_context *hx, const hx_task *task) {
   hx_device_info info;
   hx__work work;
@@ -56,7 +56,8 @@ int main(void) {
     CHECK(sum.u64 == want.u64, "other bits");
     given_up += report.recovered > 0;
     const double from = seconds_now();
-    while (seconds_now() < from + pause_s) nanosleep(&(struct timespec){0, 10000000}, NULL); /* it is free again */
+    while (seconds_now() < from + pause_s)
+      nanosleep(&(struct timespec){0, 10000000}, NULL); /* until then the device is free again */
   }
   printf("  %u of %d calls were given up\n", given_up, CALLS);
   CHECK(given_up > 0, "the device was never asked");

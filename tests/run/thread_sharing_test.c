@@ -13,7 +13,7 @@ typedef struct shape {
   float alpha, beta;
 } shape;
 
-/* Above 2^25 multiply-adds, so that they are not cut once and for all; rows and columns in turn the longer side. */
+/* More than 2^25 multiply-adds, so that they are not divided in advance; some have more rows and some more columns. */
 static const shape shapes[] = {
     {400, 400, 400, false, false, 1, 0},   {401, 1000, 129, false, true, 1, 0},  {1000, 401, 129, true, false, 2, 0},
     {130, 2100, 600, false, false, 1, 1},  {2100, 130, 600, true, true, -1, 2},  {57, 1200, 1100, false, false, 1, 0},

@@ -5,7 +5,7 @@
 #include "tests/check.h"
 #include "reference/data.h"
 
-/* Operands of over 16 MB, sides of over 1024: what is cut is larger than that. */
+/* Operands of more than 16 MB and sides of more than 1024, because only larger ones are divided. */
 typedef struct shape {
   size_t m, n, k, gap;
   bool trans_a, trans_b;
@@ -19,7 +19,7 @@ static const shape shapes[] = {
     {1100, 1087, 4100, 5, false, false, 1, 0.5f, 1, true, 0},
     {1090, 1090, 4100, 3, true, false, 1.25f, 0, 1, false, 0},
     {1103, 1103, 3900, 0, false, true, 1, 0.5f, 1, false, 0},
-    {1050, 1111, 4001, 0, false, false, 1, 0, 1, true, 0}, /* wider than high: cut by columns */
+    {1050, 1111, 4001, 0, false, false, 1, 0, 1, true, 0}, /* more columns than rows: divided by columns */
     {1060, 1110, 4100, 7, true, false, 1, 0.5f, 1, false, 0},
     {1070, 1120, 3950, 0, true, true, 1, 0, 1, true, 0},
     {1400, 1100, 4000, 0, false, false, 1, 0.5f, 0.5f, true, 0},

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An upload that stalls for a long time (layers/fault_layer.c, FAULT_STALL_MS) does not delay the call: the CPU does
- * the work, and the device returns once the upload has ended. A result that does not arrive is an error of hx_sync, and
- * is there afterwards. Memory that is short as hx_sync asks for it is no fault of the device. Run by fault_test.sh.
- *     upload_stall_test sum|matmul|sync|shortage STALL_MS  */
+ * the work, and the device returns once the upload has ended. If a result does not arrive in time, hx_sync returns an
+ * error, and a later hx_sync succeeds. If memory is short when hx_sync asks for it, the device is not lost. Run by
+ * fault_test.sh.
+ *     upload_stall_test sum|matmul|sync|shortage STALL_MS */
 #include "tests/check.h"
 #include "reference/data.h"
 
-enum { N = 12 << 20, M = 1600, K = 4000 }; /* several halves of the ring; C is more than one */
+enum { N = 12 << 20, M = 1600, K = 4000 }; /* operands of several halves of the ring, and a C of more than one */
 
 static hx_context *hx;
 
-/* The bits of the result; the array a is the first operand, b the second one. */
+/* The bits of the result; a is the first operand and b the second one. */
 static uint64_t compute(bool product, const float *a, const float *b, float *c, float share, hx_report *report) {
   hx_value sum = {.u64 = 0};
   hx_task t = product ? hx_matmul(M, M, K, a, b, c) : hx_reduce(HX_SUM, HX_F32, a, N, &sum);
@@ -57,7 +58,7 @@ static void stalled_upload(bool product, double stall, const float *a, const flo
   CHECK(took < stall, "the call waited for the upload: %.2f s", took);
   CHECK(report.recovered > 0, "nothing was recovered");
   sleep_until(from + stall);
-  const double back_by = seconds_now() + 30; /* others may have the cores that the device works on */
+  const double back_by = seconds_now() + 30; /* other programs may use the cores that the device works on */
   do {
     sleep_until(seconds_now() + 0.2);
     CHECK(compute(product, a, b, c, 0.5f, &report) == want, "other bits afterwards");
@@ -65,7 +66,7 @@ static void stalled_upload(bool product, double stall, const float *a, const flo
   CHECK(on_device(&report) > 0, "the device is not back");
 }
 
-/* C of a product, which stays on the device; c: the same by the CPU. */
+/* The C of a product, which stays on the device; c: the same C, computed by the CPU. */
 static float *resident_product(const float *a, const float *b, float *c) {
   const size_t bytes = (size_t)M * M * sizeof *c;
   float *const kept = hx_alloc(hx, bytes);
@@ -112,7 +113,7 @@ int main(int argc, char **argv) {
   data_fill(HX_F32, DATA_SIGNED, 5, a, N);
   data_fill(HX_F32, DATA_SIGNED, 6, b, N);
   const bool sync = strcmp(argv[1], "sync") == 0, is_short = strcmp(argv[1], "shortage") == 0;
-  /* Before hx_sync a product has to be in time, even if other programs use the cores. */
+  /* The limits leave time for a product before hx_sync, even if other programs use the cores. */
   open_context(is_short ? "off" : sync ? "1200" : "400");
   if (is_short)
     short_sync(a, b, c);

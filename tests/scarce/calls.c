@@ -12,7 +12,7 @@ static hx_status call_async(world *w) {
   return s == HX_OK ? hx_wait(event, NULL) : s;
 }
 
-/* Those that follow write nothing of the caller's: what they leave behind is tried by a product afterwards. */
+/* The next calls write no memory of the caller; whether they leave hx in order is tested by a product afterwards. */
 
 static hx_status call_open(world *w) {
   hx_context *hx;
@@ -53,7 +53,7 @@ static hx_status call_sync(world *w) { return hx_sync(w->hx, w->block, 100000); 
 static bool prepare_advised(world *w) { return prepare_block(w) && call_advise(w) == HX_OK; }
 
 static hx_status call_ready(world *w) { return hx_ready(w->hx); }
-/* The topology is known by then, which every first call of a process asks for. */
+/* hx_device_count reads the topology, which the first call of every process needs. */
 static bool prepare_warm(world *w) { return hx_device_count(w->hx) > 0; }
 static bool prepare_ready(world *w) { return w->driver ? prepare_warm(w) : hx_ready(w->hx) == HX_OK; }
 static hx_status call_count(world *w) { return hx_device_count(w->hx) > 0 ? HX_OK : HX_INTERNAL; }
@@ -62,7 +62,7 @@ static hx_status call_device(world *w) {
   return hx_device(w->hx, 0, &info);
 }
 
-/* Operands that stay packed, or on a card; C that stays there. */
+/* Operands that stay packed or on a device, and a C that stays there. */
 static bool prepare_mostly(world *w) {
   const size_t a = w->row->m * w->row->k * 4, b = w->row->k * w->row->cols * 4;
   return prepare_ready(w) && hx_register(w->hx, w->a, a) == HX_OK && hx_register(w->hx, w->b, b) == HX_OK &&
@@ -75,7 +75,7 @@ static bool prepare_resident(world *w) {
 }
 static hx_status sync_c(world *w) { return hx_sync(w->hx, w->c, w->c_floats * 4); }
 
-/* From the first call to the last. What was opened is closed whatever happens between. */
+/* All calls from hx_open to hx_close. A context that was opened is closed whatever fails in between. */
 static hx_status call_life(world *w) {
   hx_status s = hx_open(&w->hx, &w->settings);
   if (s != HX_OK) return s;

@@ -11,28 +11,28 @@ enum { MOST_FIELDS = 40 };
 
 typedef struct row row;
 
-/* A row in its process. */
+/* The data of one row in one process. */
 typedef struct world {
   const row *row;
   hx_settings settings;
-  bool driver; /* devices are a driver's: preparing all their kernels takes too long to be done often */
+  bool driver; /* the devices are those of a driver: preparing all kernels takes too long to be done for each call */
   hx_context *hx;
   hx_task task;
   hx_field fields[MOST_FIELDS];
   hx_value values[MOST_FIELDS];
   float *a, *b, *c;
-  size_t c_floats; /* with the gaps of its rows */
+  size_t c_floats; /* with the gaps between its rows */
   void *block;
 } world;
 
 struct row {
   const char *name;
-  hx_status (*call)(world *);   /* with memory, or threads, running out */
-  bool (*prepare)(world *);     /* before that; NULL: nothing. False: the row makes no sense here */
-  hx_status (*finish)(world *); /* after that, before outputs are looked at; NULL: nothing */
+  hx_status (*call)(world *);   /* called while memory or threads are refused */
+  bool (*prepare)(world *);     /* called before that; NULL: nothing. False: the row cannot be tested here */
+  hx_status (*finish)(world *); /* called after that, before the outputs are checked; NULL: nothing */
   const char *devices, *sim, *threads, *min_offload;
   float share;
-  /* A reduction of n elements: of `fields` fields, if there are any. */
+  /* A reduction of n elements, of `fields` fields if that is not 0. */
   size_t n, fields;
   hx_op op;
   hx_type type;
@@ -45,9 +45,9 @@ struct row {
 extern const row scarce_rows[];
 extern const size_t scarce_row_count;
 
-/* The row's task, as a call. */
+/* Offloads the row's task. */
 hx_status call_offload(world *w);
-/* Whether the row's call does that task, so that HX_OK means that its outputs are there. */
+/* Whether the row's call computes that task, so that its outputs have to be right after HX_OK. */
 bool scarce_computes(const row *r);
 
 #endif

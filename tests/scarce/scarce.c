@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define PLACES 65536u /* a power of two; far more than hx ever has blocks */
+#define PLACES 65536u /* a power of two, and far more than the blocks that hx ever has */
 
 static atomic_bool counts;
 static atomic_ulong requests[SCARCE_KINDS];
@@ -33,7 +33,7 @@ static bool is_refused(scarce_kind kind) {
   return kind == scarce && place && (number == place || (lasting && number > place));
 }
 
-/* Live blocks, found by address: open addressing; a freed one leaves its place to be used again. */
+/* The live blocks, in a hash table by address with open addressing; a freed block leaves its place free for others. */
 typedef struct block {
   const void *p, *from;
 } block;
@@ -53,7 +53,7 @@ static void *record_block(void *p, const void *from) {
   return p;
 }
 
-/* Blocks that libc made for hx (getline) are not there. */
+/* A block may be missing here if libc allocated it for hx (getline). */
 static void forget_block(const void *p) {
   pthread_mutex_lock(&lock);
   for (size_t at = first_place(p); p && blocks[at].p; at = (at + 1) % PLACES)
@@ -132,7 +132,7 @@ void __wrap_free(void *p) {
   __real_free(p);
 }
 
-/* What these make is freed by libc; their failures are what counts. */
+/* libc frees the memory of these, so only their failures are simulated. */
 FILE *__wrap_open_memstream(char **p, size_t *bytes) {
   REFUSE(SCARCE_MEMORY, ENOMEM, NULL);
   return __real_open_memstream(p, bytes);

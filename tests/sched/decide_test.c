@@ -6,7 +6,7 @@
 #include "runtime/sched/decide.h"
 #include "tests/check.h"
 
-/* A CPU of 1 unit a nanosecond and a device of half of that, both well known. */
+/* A CPU of 1 unit per nanosecond and a device of half that rate, both measured often. */
 static hx__cost_inputs known_inputs(void) {
   hx__cost_inputs p = {.units = 6e6, .devices = 1};
   p.cpu_alone = p.cpu_beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 40, .turn = 100};
@@ -15,9 +15,9 @@ static hx__cost_inputs known_inputs(void) {
   return p;
 }
 
-#define BOTH 0.67 /* what both together take for a unit by their rates */
+#define BOTH 0.67 /* nanoseconds that both together take for a unit by their rates */
 
-/* The decision after so many calls of both together, which took `factor` times what their rates say. */
+/* The decision after `samples` calls of both together, which took `factor` times as long as their rates promise. */
 static hx__decision decision_after(double factor, uint32_t samples) {
   hx__cost_inputs p = known_inputs();
   hx__decision d;
@@ -36,7 +36,7 @@ static void one_bad_call_is_no_proof(void) {
   CHECK(d.best == 1 && d.choice == 1 && d.reason == HX__REASON_BEST, "the better choice: choice %u", d.choice);
 }
 
-/* Devices alone are tried in two calls in a row; what is ten times too slow is not. */
+/* Devices alone are tried in two consecutive calls, unless they are ten times too slow. */
 static void device_calls_in_pairs(void) {
   hx__cost_inputs p = known_inputs();
   hx__decision d;
@@ -54,7 +54,7 @@ static void device_calls_in_pairs(void) {
   CHECK(d.choice != 2, "a device that is far too slow: choice %u", d.choice);
 }
 
-/* A device a thousand times as slow as the CPU, which seemed faster beside it than alone. */
+/* A device that is a thousand times as slow as the CPU, and seemed faster beside it than alone. */
 static void idle_company(void) {
   hx__cost_inputs p = known_inputs();
   hx__decision d;
@@ -75,7 +75,7 @@ static void idle_company(void) {
   CHECK(d.choice == 1 && d.reason == HX__REASON_TRY, "a device of which nothing is known: choice %u", d.choice);
 }
 
-/* Work that the CPU and a device would share badly: they together are no choice, not even to be tried. */
+/* Work that the CPU and a device should not share: both together are neither chosen nor explored. */
 static void work_that_is_not_split(void) {
   hx__cost_inputs p = known_inputs();
   hx__decision d;
@@ -89,14 +89,14 @@ static void work_that_is_not_split(void) {
   CHECK(d.best == 2 && d.choice == 2, "the device is faster: best %u, choice %u", d.best, d.choice);
 }
 
-/* First calls of the CPU's whose core was taken seem so many times as slow as the device: after two others there is
- * another one, and where that is no more than some times as slow a third after eight, and a fourth after 32. The last
- * row: 80 ms are no taken core. */
+/* Other programs took the CPU's core in its first calls, so the CPU seems many times as slow as the device. It is tried
+ * again after two other calls; if it seems only a few times as slow, a third time after eight calls and a fourth time
+ * after 32. The last row: 80 ms cannot be a taken core. */
 static void taken_core(void) {
   static const struct {
     double units, slow;
     uint32_t samples;
-    uint64_t turn; /* 41 comes now */
+    uint64_t turn; /* this is call 41 */
     bool tried;
   } rows[] = {{2.5e5, 32.0, 1, 38, true}, {2.5e5, 32.0, 1, 39, false}, {2.5e5, 32.0, 2, 1, false},
               {2.5e5, 2.5, 2, 32, true},  {2.5e5, 2.5, 2, 33, false},  {2.5e5, 2.5, 3, 8, true},
@@ -115,11 +115,11 @@ static void taken_core(void) {
   }
 }
 
-/* Parts that share cores promise what no call keeps: what such calls took counts, but where a device has become slower
- * by far. */
+/* Participants that share cores promise rates that no call reaches. Then the measured times of such calls count, unless
+ * a device has become far slower since. */
 static void what_calls_took(void) {
   static const struct {
-    double promised, took; /* of the CPU's time */
+    double promised, took; /* as a fraction of the CPU's time */
     bool taken;
   } rows[] = {{0.5, 1.3, false}, {0.5, 0.8, true}, {1.3, 0.9, true}, {4.4, 0.9, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -133,8 +133,8 @@ static void what_calls_took(void) {
   }
 }
 
-/* A device that was only measured beside the CPU, 1.9 times as slow as both: tried where company costs the CPU as much.
- */
+/* A device that was only measured beside the CPU is 1.9 times as slow as both together. It is tried alone if the CPU is
+ * that much slower in company. */
 static void alone_unknown(void) {
   for (int costs = 0; costs <= 1; costs++) {
     hx__cost_inputs p = known_inputs();
@@ -149,8 +149,8 @@ static void alone_unknown(void) {
   }
 }
 
-/* What the CPU took in another class of sizes is not what it takes in this one: it is seen here before it is left out.
- */
+/* A time that the CPU took for another class of sizes may not apply to this one, so the CPU is measured in this class
+ * before another choice replaces it. */
 static void of_another_class(void) {
   for (int other = 0; other <= 1; other++) {
     hx__cost_inputs p = known_inputs();
@@ -165,7 +165,7 @@ static void of_another_class(void) {
   }
 }
 
-/* What may well be better is checked the less often the more often it was none. */
+/* A choice that may be better is checked less often the more often it was not. */
 static void still_none(void) {
   static const struct {
     uint32_t samples;
@@ -185,7 +185,7 @@ static void still_none(void) {
   }
 }
 
-/* What was the best choice three calls ago is checked soon, what was it long ago is not. */
+/* A choice that was the best one three calls ago is checked soon; one that was the best long ago is not. */
 static void former_best_is_checked(void) {
   static const struct {
     uint64_t best_turn;
@@ -204,7 +204,7 @@ static void former_best_is_checked(void) {
   }
 }
 
-/* Devices without the CPU have to bring more than what is not known of them. */
+/* Devices alone have to be faster by more than the uncertainty of their rates. */
 static void devices_alone_need_a_margin(void) {
   static const struct {
     double took;
@@ -220,8 +220,8 @@ static void devices_alone_need_a_margin(void) {
   }
 }
 
-/* A device behind a ring: of which nothing is known beside the CPU, and which seems to bring little, has a trial; to be
- * the best choice unseen it has to promise more than another one. */
+/* A device behind a staging ring that was not measured beside the CPU and seems to gain little gets a trial. To be the
+ * best choice without measurements, it has to promise more than other devices. */
 static void behind_a_ring(void) {
   static const struct {
     bool by_ring, borrowed;
@@ -242,17 +242,17 @@ static void behind_a_ring(void) {
   for (int ring = 0; ring <= 1; ring++) {
     hx__cost_inputs p = known_inputs();
     hx__decision d;
-    p.units = 1e8; /* latencies do not count */
+    p.units = 1e8; /* so many that latencies do not matter */
     p.device[0].by_ring = ring;
-    p.device[0].beside.ns_per_unit = 27.0; /* both: 3.6 % */
+    p.device[0].beside.ns_per_unit = 27.0; /* both together gain 3.6 % */
     p.device[0].alone.ns_per_unit = 40.0;
     hx__decide(&p, &d);
     CHECK(d.best == !ring, "3.6 %% unseen, ring %d: best %u", ring, d.best);
   }
 }
 
-/* The CPU took 1.3 times as long beside it: with what a trial has shown of the device both together are no hope, with
- * what another company or way has, they are. */
+/* The CPU took 1.3 times as long beside the device. Both together are not explored if a trial has measured the device,
+ * but are if its rate is borrowed from another company. */
 static void after_a_trial(void) {
   for (int borrowed = 0; borrowed <= 1; borrowed++) {
     hx__cost_inputs p = known_inputs();
@@ -269,8 +269,8 @@ static void after_a_trial(void) {
   }
 }
 
-/* A device that was never measured and can gain little is not tried before the CPU alone was measured; and not after
- * that either, if the threads that fill its ring are missing elsewhere. */
+/* A device that was never measured and can gain little is not tried before the CPU alone is measured; nor afterwards,
+ * if the CPU loses too much by filling its ring. */
 static void before_a_trial(void) {
   for (int row = 0; row < 4; row++) {
     const bool ring = row & 1, cpu_known = row & 2;
@@ -287,8 +287,8 @@ static void before_a_trial(void) {
   }
 }
 
-/* A product over a link: where the CPU is expected to bring little the device alone is seen first, and both together
- * are not hoped for; where it may bring much they are tried. */
+/* A product over a link. If the CPU is expected to contribute little, the device alone is tried first, and both
+ * together are not explored; if it may contribute much, both are tried. */
 static void over_a_link(void) {
   static const struct {
     bool by_link, seen; /* seen: the device alone */
@@ -314,7 +314,7 @@ static void over_a_link(void) {
   }
 }
 
-/* What a decision costs. */
+/* How long a decision takes. */
 static void time_of_one(void) {
   hx__cost_inputs p = {.units = 1e6, .devices = 1};
   p.cpu_alone = p.cpu_beside = (hx__estimate){
@@ -332,7 +332,7 @@ static void time_of_one(void) {
   }
   const double ns = (double)(hx__now_ns() - from) / TIMES;
   printf("  a decision: %.0f ns\n", ns);
-  CHECK(ns < 20e3, "a decision takes %.0f ns", ns); /* with a sanitizer or valgrind, too */
+  CHECK(ns < 20e3, "a decision takes %.0f ns", ns); /* the limit also holds with a sanitizer or valgrind */
 }
 
 int main(void) {

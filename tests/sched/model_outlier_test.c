@@ -4,7 +4,8 @@
 #include "runtime/sched/model.h"
 #include "tests/check.h"
 
-/* A spike is passed over, a change is believed at its second or third sign, age makes unsure. */
+/* A single outlier is ignored, a change is believed after two or three measurements, and age makes estimates
+ * uncertain. */
 static void spikes_and_changes(void) {
   static hx__model model = HX__MODEL_INIT;
   const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
@@ -25,7 +26,7 @@ static void spikes_and_changes(void) {
         "the next classes know nothing");
   near.size_class = 25;
   CHECK(!hx__model_estimate(&model, &near, 100).samples, "too far a class");
-  for (uint64_t i = 0; i < 5 * HX__MODEL_ENTRIES; i++) { /* full: the oldest go */
+  for (uint64_t i = 0; i < 5 * HX__MODEL_ENTRIES; i++) { /* the table is full and its oldest entries are replaced */
     hx__rate_key k = key;
     k.device = hx__identity("any", "one") + i;
     hx__model_learn(&model, &k, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6}, 200 + i);
@@ -33,16 +34,17 @@ static void spikes_and_changes(void) {
   }
 }
 
-/* What is believed of calls that are off, after some that were right: of those that are too long by what a core that is
- * taken for a while costs one call later, and at once of those that repeat and are too long by far more. */
+/* How far measurements that differ from the earlier ones move the estimate. If they are longer by what a core that
+ * another program takes for a while costs, they are believed one call later; if they repeat and are longer by far more,
+ * at once. */
 static void steps_of_belief(void) {
   static hx__model model = HX__MODEL_INIT;
   static const struct {
-    double ms; /* that is right */
+    double ms; /* the right time */
     int before;
     double factor;
     int calls;
-    double least, most; /* of what it was */
+    double least, most; /* bounds of the estimate, as a multiple of the right time */
   } rows[] = {{1.0, 1, 8.0, 1, 1.0, 1.5},      {1.0, 10, 8.0, 1, 1.0, 1.4},    {1.0, 10, 8.0, 2, 1.4, 2.2},
               {1.0, 10, 8.0, 4, 4.0, 8.0},     {6.0, 6, 1.8, 2, 1.4, 1.8},     {6.0, 10, 1.8, 2, 1.0, 1.22},
               {6.0, 10, 1.8, 3, 1.22, 1.8},    {20.0, 10, 1.8, 2, 1.3, 1.8},   {20.0, 10, 8.0, 1, 1.0, 1.4},
@@ -60,8 +62,8 @@ static void steps_of_belief(void) {
   }
 }
 
-/* Chunks as a feeder without a core of its own has seen them (of 1 unit a nanosecond each): a chunk that was found done
- * tells nothing without the one before it, and none of them is lost. */
+/* Chunks (of 1 unit per nanosecond) as they are seen by a feeder that has no core: a chunk that has already ended when
+ * the feeder looks counts only together with the one before it, and none of them is lost. */
 static void found_done(void) {
   static hx__model model = HX__MODEL_INIT;
   static const struct {

@@ -13,7 +13,7 @@ enum { N = 8 << 20, CALLS = 6 };
 
 static const char *folder(void) { return getenv("MODEL_TEST_DIR"); }
 
-/* Entries of the process's table. */
+/* The number of entries in the model of this process. */
 static unsigned known_entries(void) {
   const hx__model *const m = hx__model_of_process();
   unsigned count = 0;
@@ -21,7 +21,7 @@ static unsigned known_entries(void) {
   return count;
 }
 
-/* Measurements in all of them. */
+/* The number of measurements in all entries. */
 static unsigned measured(void) {
   const hx__model *const m = hx__model_of_process();
   unsigned count = 0;
@@ -55,7 +55,7 @@ static void call_with(hx_context *hx, float share, int calls) {
 
 static void call_by_hx(hx_context *hx) { call_with(hx, -1.0f, CALLS); }
 
-/* The only file of the cache here. */
+/* The path of the only file in the cache folder. */
 static void path_of_file(char path[512]) {
   DIR *const dir = opendir(folder());
   path[0] = '\0';
@@ -68,7 +68,7 @@ static void model_is_stored(void) {
   hx_context *const hx = open_here(folder());
   CHECK(known_entries() == 0, "%u entries from nowhere", known_entries());
   for (int i = 0; i < 20 && known_entries() < 2; i++)
-    call_by_hx(hx); /* on a busy machine a device may do all of the first ones */
+    call_by_hx(hx); /* on a busy machine the devices may do all of the first calls */
   CHECK(known_entries() >= 2, "%u entries learned", known_entries());
   hx_close(hx);
   char path[512];
@@ -82,9 +82,9 @@ static void model_is_loaded(void) {
   hx_close(hx);
 }
 
-/* A program that never closes: written as it exits. */
+/* A program that never calls hx_close stores the model when it exits. */
 static void learns_without_close(void) {
-  static hx_context *hx; /* stays open: it has to be reachable where leaks are looked for */
+  static hx_context *hx; /* stays open; static, so that it does not count as a leak */
   hx = open_here(folder());
   call_by_hx(hx);
   char path[512];
@@ -99,7 +99,7 @@ static void folder_off(void) {
   hx_close(hx);
 }
 
-/* Changes one byte, at each of some places in turn: nothing is taken over, and nothing else happens. */
+/* Changes one byte, at several places in turn: the file is ignored, and nothing else happens. */
 static void damaged_file(void) {
   char path[512];
   path_of_file(path);
@@ -128,8 +128,8 @@ static void truncated_file(void) {
   hx_close(hx);
 }
 
-/* Calls whose share is a number teach where one device works alone; beside others only what is not known at all, for
- * numeric shares leave one participant alone for a while. */
+/* Calls with a numeric share are measured if one device works alone. Beside other participants they are used only if
+ * nothing is known, because with numeric shares one participant works alone for part of the call. */
 static void numeric_shares(void) {
   static const struct {
     const char *sim;
@@ -164,7 +164,7 @@ int main(int argc, char **argv) {
   char name[] = "/tmp/hx-model-XXXXXX";
   const bool first = !getenv("MODEL_TEST_DIR");
   if (first && (!mkdtemp(name) || setenv("MODEL_TEST_DIR", name, 1) != 0)) return 1;
-  setenv("OCL_ICD_VENDORS", "/proc/self/task", 1); /* no driver: how one loads is kept in a file, too */
+  setenv("OCL_ICD_VENDORS", "/proc/self/task", 1); /* no driver, because how it loads is cached in a file, too */
   const int status = scenarios_main(argc, argv, "model_test", table, sizeof table / sizeof table[0]);
   char path[512];
   if (first) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Never slower than the better device alone, in virtual time: a CPU and a device that slow each other down like shared
+ * Never slower than the better device alone, in virtual time: a CPU and a device that slow each other down, as shared
  * cores or memory do, on a machine whose call times vary. Calls 11 to 60 of hx against as many of the CPU alone and of
  * the device alone. */
 #include <math.h>
@@ -11,26 +11,26 @@
 
 enum { CALLS = 60, LEARNING = 10, TIMED = CALLS - LEARNING, SEEDS = 20, SLICES = 4096 };
 
-#define CPU_RATE 2e-3 /* slices a nanosecond */
+#define CPU_RATE 2e-3 /* slices per nanosecond */
 #define LATENCY_NS 60e3
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
 typedef struct weather {
   const char *name;
-  double sigma; /* of the logarithm of a call's time, */
-  double spike; /* and how often it is 1.5 to 4 times as long; */
-  double gust;  /* how often others begin to take from all calls for a while, */
-  double lasts; /* and go on to the next */
-  double cell;  /* least mean over the seeds of a cell's ratio, */
-  double seed;  /* and least part of all seeds over 0.93 */
+  double sigma; /* standard deviation of the logarithm of a call's time, */
+  double spike; /* how often a call takes 1.5 to 4 times as long, */
+  double gust;  /* how often other programs begin to slow all calls down, */
+  double lasts; /* and how often they continue during the next call */
+  double cell;  /* the least mean of a cell's ratio over its seeds, */
+  double seed;  /* and the least fraction of all seeds with a ratio over 0.93 */
 } weather;
 
 static const weather weathers[] = {
     {.name = "calm", .sigma = 0.03, .cell = 0.97, .seed = 1.0},
     {.name = "noisy", .sigma = 0.10, .spike = 0.03, .cell = 0.93, .seed = 0.93},
     {.name = "gusty", .sigma = 0.05, .spike = 0.01, .gust = 0.03, .lasts = 0.6, .cell = 0.93, .seed = 0.96}};
-static const double ratios[] = {2.0, 1.3, 1.05, 0.8, 0.6, 0.3, 0.05}; /* of the device's rate to the CPU's */
-static const double coruns[] = {1.0, 0.6, 0.5, 0.35};                 /* of both rates while both work */
+static const double ratios[] = {2.0, 1.3, 1.05, 0.8, 0.6, 0.3, 0.05}; /* the device's rate divided by the CPU's */
+static const double coruns[] = {1.0, 0.6, 0.5, 0.35};                 /* factor of both rates while both work */
 
 static int by_size(const void *a, const void *b) {
   const double x = *(const double *)a, y = *(const double *)b;
@@ -47,13 +47,13 @@ static double slowdown(const weather *w, uint64_t *random) {
   return sim_uniform(random) < w->spike ? noise * (1.5 + 2.5 * sim_uniform(random)) : noise;
 }
 
-/* The factor by which calls take longer now; 1: no other program runs. */
+/* The factor by which calls take longer now; 1: no other program slows them. */
 static double next_gust(const weather *w, double gust, uint64_t *random) {
   if (gust > 1.0 && sim_uniform(random) < w->lasts) return gust;
   return sim_uniform(random) < w->gust ? 1.4 + 1.2 * sim_uniform(random) : 1.0;
 }
 
-/* The machine as it is for one call. */
+/* The machine with the rates that it has in one call. */
 static sim_machine machine_now(const sim_machine *m, const weather *w, double gust, uint64_t *random) {
   sim_machine t = *m;
   t.cpu.rate /= gust * slowdown(w, random);
@@ -61,8 +61,8 @@ static sim_machine machine_now(const sim_machine *m, const weather *w, double gu
   return t;
 }
 
-/* Median of the better one alone over the median of hx. The self-test has measured the device, alone, wrong by a third.
- */
+/* The median time of the better one alone divided by the median time of hx. The self-test measured the rate of the
+ * device alone wrong by a third. */
 static double ratio_of(const sim_machine *m, const weather *w, unsigned seed) {
   static hx__model model;
   model = (hx__model)HX__MODEL_INIT;
@@ -110,9 +110,10 @@ static void try_weather(const weather *w) {
   CHECK(part >= w->seed, "%s: under 0.93 of the better one in %u of %u runs", w->name, slow, seeds);
 }
 
-/* A card beside a CPU that reads at the speed of memory. Operands that go to the card through a ring take four times
- * their bytes of that (read, a line fetched to be written, written, read by the card). The rate of the card is not
- * known before a trial, and no call may take 3 % longer than the CPU alone because of the trial. */
+/* A discrete GPU beside a CPU that reads at the speed of memory. Operands that go to the GPU through a ring use four
+ * times their size of memory bandwidth (a read, a line fetched before a write, the write, a read by the GPU). The rate
+ * of the GPU is not known before a trial, and the trial may not make a call more than 3 % longer than with the CPU
+ * alone. */
 static void try_card(double cpu_ns, double ratio) {
   static hx__model model;
   double worst = 0.0, sum = 0.0;
@@ -140,9 +141,7 @@ static void try_card(double cpu_ns, double ratio) {
         cpu_ns * 1e-6, worst);
 }
 
-/* A card that brings a third again of what the CPU does, and takes no more from the memory than that: used all the
- * same.
- */
+/* A discrete GPU with a third of the CPU's rate that uses little memory bandwidth is used. */
 static void try_good_card(void) {
   static hx__model model;
   const double cpu_ns = 38e6, rate = 262144 / cpu_ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * HX_OBJECTIVE in virtual time: on machines whose CPU and devices use known powers, hx learns to choose what costs
- * least, with counters that are exact, and with counters that move once per millisecond like RAPL's. */
+ * HX_OBJECTIVE in virtual time: on machines whose CPU and devices use known powers, hx learns to make the cheapest
+ * choice, with exact counters, and with counters that are updated once per millisecond like RAPL's. */
 #include <math.h>
 
 #include "tests/check.h"
@@ -8,15 +8,16 @@
 
 enum { CALLS = 600, LAST = 100, SEEDS = 5, DEVICES = 2 };
 
-#define CPU_RATE 1e-2 /* slices a nanosecond */
+#define CPU_RATE 1e-2 /* slices per nanosecond */
 #define BASE_W 2.0
 #define LATENCY_NS 40e3
 
-/* Choices with one device: 0 the CPU, 1 both, 2 the device; with two: 0 the CPU, 1 and 2 it with them, 3 and 4 they. */
+/* Choices with one device: 0 is the CPU, 1 both, 2 the device. With two devices: 0 is the CPU, 1 and 2 are the CPU with
+ * one or both devices, 3 and 4 are one or both devices alone. */
 typedef struct row {
   const char *name;
-  double cpu_w, ratio[DEVICES], watts[DEVICES]; /* ratio: of a device's rate to the CPU's */
-  unsigned best[3];                             /* by time, energy, energy times time */
+  double cpu_w, ratio[DEVICES], watts[DEVICES]; /* ratio: a device's rate divided by the CPU's */
+  unsigned best[3];                             /* the best choice by time, by energy, and by energy times time */
 } row;
 
 static const row rows[] = {
@@ -40,7 +41,7 @@ static double cost_of(hx__objective objective, double ns, double joules) {
   return objective == HX__OBJECTIVE_TIME ? ns : objective == HX__OBJECTIVE_ENERGY ? joules : joules * ns;
 }
 
-/* Of a choice whose parts end together, and draw all the while. */
+/* The cost of a choice whose participants end at the same time, and use their power until then. */
 static double least_cost(const sim_machine *m, size_t slices, unsigned choice, hx__objective objective) {
   const hx__choice c = hx__choice_of(choice, m->devices);
   hx__participant party[DEVICES + 1];
@@ -55,8 +56,8 @@ static double least_cost(const sim_machine *m, size_t slices, unsigned choice, h
   return cost_of(objective, ns, watts * ns * 1e-9);
 }
 
-/* The mean cost of the last calls over the least there is, checks of other choices included: what is chosen wrongly
- * costs 1.2 to 6 times as much. */
+/* The mean cost of the last calls divided by the least cost, checks of other choices included; a wrong choice costs 1.2
+ * to 6 times as much. */
 static void learns(const row *r, hx__objective objective, double task_ns, double tick_ns) {
   static hx__model model;
   const sim_machine m = machine_of(r);
@@ -74,7 +75,7 @@ static void learns(const row *r, hx__objective objective, double task_ns, double
     uint64_t random = seed;
     for (unsigned i = 0; i < CALLS; i++) {
       sim_hx_call(&hx, &m, slices, &guess, &random, NULL);
-      hx.meter.now_ns += 2e6 * sim_uniform(&random); /* nothing is drawn between calls */
+      hx.meter.now_ns += 2e6 * sim_uniform(&random); /* no power is used between calls */
       if (i >= CALLS - LAST) cost += cost_of(objective, hx.result.ns, hx.result.joules) / (LAST * SEEDS);
     }
   }
@@ -82,7 +83,8 @@ static void learns(const row *r, hx__objective objective, double task_ns, double
         hx__objective_name(objective), task_ns * 1e-6, tick_ns * 1e-6, cost / least);
 }
 
-/* Short calls count in a row; what follows another's does not; a long one counts by itself. */
+/* Consecutive short calls with the same choice count together, a call after another choice does not count, and a long
+ * call counts by itself. */
 static void rows_of_calls(void) {
   static hx__model model = HX__MODEL_INIT;
   const hx__rate_key a = {.device = 3, .size_class = 20}, b = {.device = 5, .size_class = 20};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The scheduler in virtual time: how near it comes to the best fixed split on steady machines and on machines that
+ * The scheduler in virtual time: how close it comes to the best fixed split on steady machines and on machines that
  * change; that every slice is delivered once whatever fails; that implausible numbers do no harm.
  *     sim_test [--table] [--schedules N] */
 #include <math.h>
@@ -36,8 +36,8 @@ static double mean_eta(const sim_machine *m, size_t slices, double oracle, sim_b
   return sum / seeds;
 }
 
-/* A mean below its floor is measured again with more seeds: in some cells a call ends in one of two ways that differ by
- * a quarter, so that the mean of twenty is off by 0.02. */
+/* If a mean is below its bound, it is measured again with more seeds: in some cells a call ends in one of two ways that
+ * differ by a quarter, so that the mean of twenty calls may be off by 0.02. */
 static void run_cell(const sim_machine *m, double ns, const double floor_of[SIM_BELIEFS], cell beliefs[SIM_BELIEFS],
                      cell peers[]) {
   const size_t slices = sim_slices_for(m, ns);
@@ -147,7 +147,7 @@ static sim_machine any_machine(uint64_t *random) {
   return m;
 }
 
-/* Whatever is believed, fails, hangs or stalls: every slice once. */
+/* Whatever the estimates are and whatever fails, hangs or stalls, every slice is computed once. */
 static void exactly_once(unsigned long schedules) {
   enum { MOST = 300 };
   static hx__model model = HX__MODEL_INIT;
@@ -180,8 +180,8 @@ static void exactly_once(unsigned long schedules) {
   CHECK(schedules < 1000 || redone > schedules / 100, "hardly anything was late");
 }
 
-/* A CPU of one thread that was expected to do 1 slice a nanosecond and does half: whenever it is asked, a chunk in
- * progress neither hides that nor shows more of it, until it is late itself. */
+/* A CPU of one thread that was expected to compute 1 slice per nanosecond and computes half of that. A chunk in
+ * progress neither hides the slower rate nor exaggerates it, until the chunk itself is late. */
 static void in_progress(void) {
   const hx__progress cpu = {.rate = 1.0, .sigma = 0.1};
   const double believed = hx__progress_cpu_rate(&cpu, (hx__cpu_observation){5e6, 1e7, 0.0}, 1e7);
@@ -197,7 +197,7 @@ static void in_progress(void) {
         "of nothing done something is believed");
 }
 
-/* Crumbs: next to the end of a run a device is not asked for what would bring next to nothing. */
+/* Near the end of a run a device does not get a chunk that would gain next to nothing. */
 static void no_tiny_last_chunks(void) {
   hx__view v = {.total = 1000000, .grain = 1, .most = 1000000, .rate = 1.0, .sigma = 0.1, .launch_ns = 1.0};
   v.ready_ns = 900.0;
@@ -214,7 +214,7 @@ static double random_any(uint64_t *random) {
   return sim_uniform(random) < 0.3 ? random_odd(random) : random_over_decades(random, 1e-9, 1e9);
 }
 
-/* Pure functions on any numbers: what they return can be used. */
+/* Pure functions return usable values for any numbers. */
 static void any_numbers(void) {
   uint64_t random = 5;
   for (int i = 0; i < 300000; i++) {
@@ -238,7 +238,7 @@ static void any_numbers(void) {
     memcpy(g.other, v.other, g.others * sizeof *g.other);
     const size_t c = hx__cpu_chunk_size(&g);
     CHECK(c <= g.left && (c > 0) == (g.left > 0), "a grab of %zu of %zu", c, g.left);
-    /* One more participant never makes the end later. */
+    /* another participant never makes the run end later */
     const double end = hx__finish_ns((double)v.left, v.other, v.others);
     if (v.left && v.others)
       CHECK(!(end > hx__finish_ns((double)v.left, v.other, v.others - 1) * 1.000001 + 1e-3),
@@ -246,7 +246,7 @@ static void any_numbers(void) {
   }
 }
 
-/* No chunk is expected to take longer than 100 ms, and a device that is done gets no more. */
+/* No chunk is expected to take longer than 100 ms, and a device that has got its last chunk gets no more. */
 static void chunks_are_bounded(void) {
   uint64_t random = 6;
   for (int i = 0; i < 100000; i++) {
@@ -261,7 +261,7 @@ static void chunks_are_bounded(void) {
     v.other[0] = (hx__participant){random_over_decades(&random, 1e-4, 1e2), 0.0};
     const double n = (double)hx__policy_adaptive(&v);
     CHECK(n <= v.rate * HX__LONGEST_NS + 1.0, "a chunk of %.3f ms", n / v.rate * 1e-6);
-    size_t was = SIZE_MAX; /* with less and less left a device that is done is not asked back */
+    size_t was = SIZE_MAX; /* a device that gets nothing gets nothing later either, when less is left */
     for (v.left = 1u << 20; v.left; v.left /= 2) {
       const size_t take = hx__policy_adaptive(&v);
       CHECK(!(was == 0 && take), "%zu slices after it was done", take);
@@ -270,8 +270,8 @@ static void chunks_are_bounded(void) {
   }
 }
 
-/* A device that is slow in its first call after one of the CPU (threads of the pool still spin, buffers are cold)
- * and twice as fast as the CPU in those that follow: one call of it shows nothing, two in a row do. */
+/* A device that is slow in its first call after one of the CPU (threads of the pool still spin, buffers are cold) and
+ * twice as fast as the CPU in the calls after that: a single call of it shows nothing, two consecutive calls do. */
 static void slow_first_call(void) {
   static hx__model model;
   memset(&model, 0, sizeof model);
@@ -293,7 +293,8 @@ static void slow_first_call(void) {
   CHECK(last < 1.1, "at last %.3f x its time", last);
 }
 
-/* A memory that has become wrong heals. corun: what is left of everybody's rate in company; 0: all. */
+/* A model that has become wrong corrects itself. corun: the fraction of their rates that participants keep in company;
+ * 0: all of it. */
 static void wrong_model_heals(double from, double to, double corun, unsigned calls, double most) {
   static hx__model model;
   memset(&model, 0, sizeof model);
@@ -310,7 +311,8 @@ static void wrong_model_heals(double from, double to, double corun, unsigned cal
   for (unsigned i = 0; i < calls; i++) {
     const double ns = sim_hx_call(&hx, &is, slices, &guess, &random, NULL);
     sum += ns / oracle;
-    if (hx.decision.choice == hx.decision.best) last += 0.1 * (ns / oracle - last); /* not what is only checked */
+    if (hx.decision.choice == hx.decision.best)
+      last += 0.1 * (ns / oracle - last); /* without calls that only check another choice */
   }
   printf("  device at %g of the CPU, then at %g: %.3f x the best over %u calls, at last %.3f\n", from, to, sum / calls,
          calls, last);
@@ -318,7 +320,7 @@ static void wrong_model_heals(double from, double to, double corun, unsigned cal
   CHECK(sum / calls < most, "healed too slowly: %.3f", sum / calls);
 }
 
-/* What comes from a file that others may have written. */
+/* Entries of a file that another program may have written. */
 static void foreign_entries(void) {
   static hx__model model = HX__MODEL_INIT;
   uint64_t random = 11;
@@ -327,7 +329,7 @@ static void foreign_entries(void) {
     hx__model_entry e;
     unsigned char *const bytes = (unsigned char *)&e;
     for (size_t b = 0; b < sizeof e; b++) bytes[b] = (unsigned char)(sim_uniform(&random) * 256.0);
-    if (i & 1) { /* sense in most places */
+    if (i & 1) { /* most values are plausible */
       e.date = (uint64_t)random_over_decades(&random, 1.0, 2000.0);
       e.samples = 1;
       e.outliers = 0;
@@ -356,7 +358,7 @@ static void foreign_entries(void) {
   CHECK(taken > 0, "none was taken");
 }
 
-/* A chunk of 9 to 11 ns that has not ended says something once it has taken longer than that. */
+/* A chunk that should take 9 to 11 ns and has not ended counts once it has taken longer than that. */
 static void not_ended(void) {
   const hx__estimate e = {.ns_per_unit = 1.0, .latency_ns = 1.0, .idle_ns = 2.0, .samples = 9};
   CHECK(hx__is_informative(&e, 8.0, false, 5.0, true) && hx__is_informative(&e, 8.0, false, 20.0, true),
@@ -385,7 +387,7 @@ int main(int argc, char **argv) {
   wrong_model_heals(1.5, 0.15, 0.0, 40, 1.6);
   wrong_model_heals(0.02, 3.0, 0.0, 2000, 1.60);
   wrong_model_heals(3.0, 6.0, 0.0, 40, 1.10);
-  wrong_model_heals(6.0, 0.02, 0.5, 100, 2.5); /* it works alone, and its chunks are given up */
+  wrong_model_heals(6.0, 0.02, 0.5, 100, 2.5); /* the device works alone, and its chunks are given up */
   matrix(table);
   return checks_end("sim_test");
 }

@@ -18,7 +18,7 @@ enum { SETS = 12, PRODUCTS = 32, FRESH = 3000, OPS = HX_PROD + 1, TYPES = HX_U32
 
 static const size_t kLengths[SETS] = {1, 3, 100, 1000, 4096, 4097, 8191, 9001, 16384, 20007, 40007, 150001};
 
-/* An array of each type and another for dot products. */
+/* An array of each type, and a second one for dot products. */
 typedef struct set {
   size_t n;
   void *x[TYPES], *y[TYPES];
@@ -79,7 +79,7 @@ void cases_make(uint64_t seed) {
   for (int i = 0; i < PRODUCTS; i++) make_product(&products[i], seed * 1000 + (uint64_t)i * 7);
 }
 
-/* A call that has to go well; resident: what exists only on a card may be lost with it. */
+/* Whether a call succeeded, as it has to. resident: a result that exists only on the device may be lost with it. */
 static bool went_well(hx_status s, const char *what, bool resident) {
   if (s == HX_OK) return true;
   if (s == HX_DEVICE_FAILED && resident)
@@ -89,7 +89,7 @@ static bool went_well(hx_status s, const char *what, bool resident) {
   return false;
 }
 
-/* What took longer is named: a line a call over SLOW_NS. */
+/* Prints one line for each call that took longer than SLOW_NS. */
 static void note_time(int64_t since, const hx_task *t, const char *how) {
   static const char *const kNames[] = {"?", "reduction", "structure of arrays", "product"};
   const int64_t ns = soak_now_ns() - since;
@@ -121,7 +121,7 @@ static hx_status run_task(hx_context *hx, hx_task *t, uint64_t *r) {
   return s;
 }
 
-/* Memory of a source, with the bytes of `from`. */
+/* How memory is allocated, registered and advised. The function copies the bytes of `from` into it. */
 typedef enum source { GIVEN, MALLOC, MMAP, REGISTERED, ALLOC, READ_MOSTLY, RESIDENT, SOURCES } source;
 
 typedef struct block {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Crowds: 24 threads of random cases (case.c) on one context and on several, some of them opening and closing contexts
- * of their own all the time, with simulated devices that work and that fail, and tasks in flight at each close. A
- * number of cases rather than a time, so that a build of a tenth of the speed runs the same ones.
- *     crowd_test [SEED]  */
+ * of their own all the time, with simulated devices that work and that fail, and tasks in flight at each close. It runs
+ * a number of cases instead of for a time, so that a build with a tenth of the speed runs the same ones.
+ *     crowd_test [SEED] */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum { CROWD = 24, CONTEXTS = 3, CASES = 25, STORMS = 8, LEFT = 4, ELEMENTS = 50
 
 typedef struct crowd {
   const char *name;
-  unsigned contexts, storming; /* how many of the threads open and close contexts */
+  unsigned contexts, storming; /* storming: how many of the threads open and close contexts */
   const char *devices, *schedule, *sim;
 } crowd;
 
@@ -32,7 +32,7 @@ static const crowd crowds[] = {
 
 typedef struct member {
   const crowd *crowd;
-  hx_context *hx; /* NULL: it opens its own */
+  hx_context *hx; /* NULL: the thread opens its own */
   uint64_t state;
   pthread_t thread;
 } member;
@@ -57,7 +57,7 @@ static hx_context *open_one(const crowd *c) {
   return open_or_exit(&s);
 }
 
-/* With tasks in flight for which no thread waits. */
+/* Closes a context with tasks in flight for which no thread waits. */
 static void close_one(hx_context *hx) {
   static float ones[ELEMENTS];
   hx_value out[LEFT];

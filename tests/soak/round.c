@@ -54,7 +54,7 @@ static hx_context *open_one(uint64_t *r, bool pocl) {
   return hx;
 }
 
-/* Counts the simulated devices that have failed as they were told to, and closes. */
+/* Counts the simulated devices that have failed as configured, and closes the context. */
 static void close_one(hx_context *hx) {
   hx_device_info info;
   for (size_t i = 1; hx && i < hx_device_count(hx); i++)
@@ -63,7 +63,7 @@ static void close_one(hx_context *hx) {
   hx_close(hx);
 }
 
-/* A child goes on with the context of its parent, or becomes another program. */
+/* A forked child uses the context of its parent, or executes another program. */
 static void fork_one(hx_context *hx, uint64_t *r) {
   const bool becomes = soak_random(r, 2);
   const pid_t child = fork();
@@ -139,13 +139,14 @@ static void *leave_work(void *p) {
   return NULL;
 }
 
-/* One that has called hx: of others hx knows nothing before the handlers of drivers run (docs/RELIABILITY.md). */
+/* A thread that has called hx before it calls exit: hx knows of other threads only after the exit handlers of drivers
+ * have run (docs/RELIABILITY.md). */
 static void *leave_now(void *p) {
-  hx_modified(p, p, 1); /* refused */
+  hx_modified(p, p, 1); /* the call is refused */
   exit(0);
 }
 
-/* The roads: exit by another thread, by main, _exit, another program. */
+/* The ways to end: exit by another thread, exit by main, _exit, another program. */
 void leave_run(unsigned road) {
   uint64_t state = (uint64_t)getpid() * 1000;
   pthread_t t;

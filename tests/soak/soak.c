@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The soak: random tasks against the scalar definition for as long as one likes. One long-lived process runs rounds
- * (round.c), so that what it leaks is seen; processes beside it have OpenCL calls that fail (the fault layer), and end
- * while calls are in flight.
+ * (round.c), so that what it leaks is seen; other processes run at the same time, in which OpenCL calls fail (the fault
+ * layer), and which end while calls are in flight.
  *     soak [--minutes N | --seconds N] [--seed N] [--fault LIB] [--devices cpu|pocl]
- * A line a minute and one at the end; the status is not 0 if anything is wrong or memory grows. */
+ * It prints one line per minute and one at the end; the status is not 0 if anything is wrong or memory grows. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
@@ -58,7 +58,8 @@ static double resident_kb(void) {
   return (double)resident * (double)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-/* Between rounds, with what malloc has free given back: how much of that it holds varies by more than a leak. */
+/* Measures memory between rounds, after malloc has returned its free memory, because the amount of that varies by more
+ * than a leak. */
 static void take_sample(double cases) {
   if (samples == SAMPLES) return;
   malloc_trim(0);
@@ -66,7 +67,7 @@ static void take_sample(double cases) {
   sample_kb[samples++] = resident_kb();
 }
 
-/* Least squares over the later three quarters: KB a case. */
+/* The growth in KB per case, by least squares over the later three quarters of the samples. */
 static double memory_growth(void) {
   const unsigned from = samples / 4;
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
@@ -85,7 +86,7 @@ static void print_counts(double seconds) {
   fflush(stdout);
 }
 
-/* This program again; whether it ended well in time. */
+/* Runs this program again; returns whether it succeeded in time. */
 static bool run_self(const char *role, uint64_t argument, char *answer, size_t bytes) {
   int out[2];
   char text[32];
@@ -111,7 +112,7 @@ static bool run_self(const char *role, uint64_t argument, char *answer, size_t b
   return status == 0;
 }
 
-/* Driver faults go to a process of their own, since a lost device is lost to the whole process. */
+/* Driver faults are tried in separate processes, because a lost device is lost to the whole process. */
 static void faulty_process(uint64_t *r) {
   char answer[4096];
   unsigned long c[4] = {0};
@@ -136,7 +137,7 @@ static void leaving_process(uint64_t *r) {
 
 static atomic_bool ends;
 
-/* Beside the rounds. */
+/* Runs other processes at the same time as the rounds. */
 static void *run_processes(void *unused) {
   (void)unused;
   uint64_t state = options.seed << 40;
@@ -147,7 +148,7 @@ static void *run_processes(void *unused) {
   return NULL;
 }
 
-/* Kernels are built before the clock starts: a call with a share waits for them. */
+/* Builds the kernels before the time begins, because a call with a share waits for them. */
 static void build_kernels(void) {
   hx_settings s = HX_SETTINGS_DEFAULT;
   s.devices = "cpu,pocl";
@@ -157,8 +158,9 @@ static void build_kernels(void) {
   hx_close(hx);
 }
 
-/* What goes wrong in a process with faults, drawn by its seed. Each hang costs the process a timeout and the device
- * after three, so they are rare, and begin when the kernels are there: hx_ready may wait for a driver that hangs. */
+/* The faults of a process, drawn by its seed. Each hang costs the process a timeout, and three of them cost it the
+ * device, so they are rare. They begin when the kernels are ready, because hx_ready may wait for a driver that
+ * hangs. */
 static const struct fault_row {
   const char *kind, *one_in, *timeout_ms; /* timeout_ms: HX_TIMEOUT_MS, or NULL for what the round draws */
   bool when_ready;
@@ -200,7 +202,7 @@ static int faulty_main(uint64_t seed) {
   return counts.bad || counts.wrong ? 1 : 0;
 }
 
-/* Nothing has ended for so long: a call hangs. */
+/* No round has ended for minutes, so a call hangs. */
 static void on_hang(int number) {
   (void)number;
   static const char kText[] = "soak: HUNG: nothing has ended for minutes\n";
@@ -255,7 +257,7 @@ int main(int argc, char **argv) {
     else
       return fprintf(stderr, "soak: unknown argument %s\n", name), 2;
   }
-  mallopt(M_ARENA_MAX, 4); /* or what threads of a round leave in arenas of their own is taken for growth */
+  mallopt(M_ARENA_MAX, 4); /* otherwise memory that threads leave in their own arenas counts as growth */
   signal(SIGALRM, role ? SIG_DFL : on_hang);
   if (role && strcmp(role, "--faulty") == 0) return faulty_main(faulty);
   if (role) cases_make(1), leave_run((unsigned)leave);

@@ -9,7 +9,7 @@
 
 #include "runtime/hx.h"
 
-/* What all threads count. */
+/* Counters of all threads. */
 typedef struct soak_counts {
   atomic_ulong cases, wrong, bad, recovered; /* bad: statuses that hx.h does not allow, children that fail */
   atomic_ulong beside;                       /* cases of processes with driver faults */
@@ -19,7 +19,7 @@ typedef struct soak_counts {
 
 extern soak_counts counts;
 
-/* Random numbers of one thread. */
+/* A random number below `below`; each thread has its own state. */
 uint64_t soak_random(uint64_t *state, uint64_t below);
 
 /* Prints a line `soak: ...` that counts as bad (or wrong). */
@@ -31,10 +31,11 @@ int64_t soak_now_ns(void);
 void cases_make(uint64_t seed);
 void case_run(hx_context *hx, uint64_t *state);
 
-/* round.c: seconds of cases in a few threads on a few contexts. ready: begin when the kernels are there. */
+/* round.c: runs cases for this many seconds in a few threads on a few contexts. ready: begin when the kernels are
+ * ready. */
 void round_run(uint64_t *state, double seconds, bool pocl, bool ready);
 
-/* A process that ends, by one of several roads, while calls are in flight; does not return. */
+/* Ends this process, in one of several ways, while calls are in flight; does not return. */
 void leave_run(unsigned road);
 enum { LEAVE_ROADS = 4 };
 

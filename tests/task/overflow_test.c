@@ -11,14 +11,14 @@
 
 #define FIELDS ((size_t)1 << 29)
 #define ELEMENTS ((size_t)1 << 44)
-#define PIECE ((size_t)3 << 20) /* whole pages, and whole fields of 24 bytes */
+#define PIECE ((size_t)3 << 20) /* a multiple of a page and of the 24 bytes of a field */
 
 static void *address_space(size_t bytes, int protection) {
   void *const p = mmap(NULL, bytes, protection, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return p == MAP_FAILED ? NULL : p;
 }
 
-/* Equal fields over x; NULL where the system has no room for the mappings. */
+/* Equal fields over x; NULL if the system has no room for the mappings. */
 static const hx_field *many_fields(const void *x) {
   char *const all = address_space(FIELDS * sizeof(hx_field), PROT_NONE);
   const int piece = memfd_create("fields", MFD_CLOEXEC);
@@ -52,7 +52,7 @@ static void huge_reduction(void) {
   hx_close(hx);
 }
 
-/* What is counted in 64 bits stays at the most there is. */
+/* Counts of units stay at the greatest 64-bit number. */
 static void units_stay_at_the_maximum(void) {
   const hx__work w = {.slices = ELEMENTS / HX__LEAF, .n = ELEMENTS, .nfields = (size_t)1 << 21, .units = UINT64_MAX};
   const uint64_t most = hx__chunk_units(&w, (hx__chunk){0, w.slices - 1});
@@ -60,7 +60,7 @@ static void units_stay_at_the_maximum(void) {
 }
 
 int main(void) {
-  setvbuf(stdout, NULL, _IOLBF, 0); /* what was found is told before a crash */
+  setvbuf(stdout, NULL, _IOLBF, 0); /* so that failures are printed before a crash */
   units_stay_at_the_maximum();
   huge_reduction();
   return checks_end("overflow_test");

@@ -52,7 +52,7 @@ static void random_shapes(uint64_t seed) {
   printf("seed %llu\n", (unsigned long long)seed);
   state = seed;
   for (int i = 0; i < 20000; i++) {
-    /* narrow rows far apart: most pairs are near misses */
+    /* narrow rows that are far apart: most pairs nearly overlap */
     const size_t xc = 1 + random_below(6), yc = 1 + random_below(6);
     const hx__matrix x = {place, 1 + random_below(60), xc, xc + random_below(90)};
     const hx__matrix y = {place + random_below(2000), 1 + random_below(60), yc, yc + random_below(90)};

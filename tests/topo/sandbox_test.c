@@ -18,7 +18,7 @@ enum { MOST = 8, LIMIT_S = 30 };
 
 static const struct {
   const char *what;
-  long calls[MOST]; /* to the first 0 */
+  long calls[MOST]; /* ended by a 0 */
 } refusals[] = {
     {"affinity", {SYS_sched_getaffinity, SYS_sched_setaffinity}},
     {"reading the affinity", {SYS_sched_getaffinity}},
@@ -40,7 +40,7 @@ static const struct {
     {"facts on the system", {SYS_uname, SYS_sysinfo, SYS_getrandom, SYS_prlimit64}},
 };
 
-/* The calls that a child is refused, and how. */
+/* The calls that are refused in a child, and the error. */
 typedef struct refusal {
   const long *calls;
   unsigned error;
@@ -59,7 +59,7 @@ static bool refuse_calls(const long *calls, unsigned error) {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-/* A context from hx_open to hx_close, without the calls that are refused. */
+/* Opens, uses and closes a context while these calls are refused. */
 static int run_context(const void *arg) {
   const refusal *const r = arg;
   if (!refuse_calls(r->calls, r->error)) return CHILD_VOID;
@@ -79,7 +79,7 @@ static int run_context(const void *arg) {
 }
 
 int main(void) {
-  setenv("OCL_ICD_VENDORS", "/nonexistent", 1); /* Drivers in a sandbox are not tested. */
+  setenv("OCL_ICD_VENDORS", "/nonexistent", 1); /* drivers in a sandbox are not tested */
   limited_tasks_prepare(1 << 21, 300);
   const unsigned errors[] = {EPERM, ENOSYS};
   for (size_t r = 0; r < sizeof refusals / sizeof *refusals; r++)

@@ -39,7 +39,7 @@ static void set_affinity(pid_t task, const cpu_set_t *mask) {
   if (sched_setaffinity(task, sizeof *mask, mask) != 0) exit(1);
 }
 
-/* What a fresh process sees: the topology is read once a process. The child runs before() first. */
+/* The topology that a new process sees, because it is read once per process. The child first calls before(). */
 static hx__topo seen_after(void (*before)(void)) {
   hx__topo topo = {0};
   int ends[2];
@@ -51,7 +51,7 @@ static hx__topo seen_after(void (*before)(void)) {
     const cpu_set_t was = mask_of(0);
     topo = *hx__topo_get();
     const cpu_set_t is = mask_of(0);
-    if (!CPU_EQUAL(&was, &is)) memset(&topo, 0, sizeof topo); /* The affinity of the thread must not have changed. */
+    if (!CPU_EQUAL(&was, &is)) memset(&topo, 0, sizeof topo); /* reading must not change the affinity of the thread */
     _exit(write(ends[1], &topo, sizeof topo) != (ssize_t)sizeof topo);
   }
   close(ends[1]);
@@ -80,7 +80,7 @@ static void pin_to_one(void) {
   set_affinity(0, &one);
 }
 
-/* As a program does that pins its workers: its main thread may still run anywhere. */
+/* Reads the topology like a program that pins its workers, whose main thread may still run anywhere. */
 static void *read_pinned(void *arg) {
   (void)arg;
   pin_to_one();
@@ -117,12 +117,12 @@ static void *count_mine(void *cpus) {
   return NULL;
 }
 
-/* Run with OMP_PROC_BIND, by itself: libgomp reads it before main. */
+/* Runs with OMP_PROC_BIND in a separate process, because libgomp reads it before main. */
 static int bound_main(unsigned cores) {
   const cpu_set_t mine = mask_of(0);
   int theirs = 0, places = 0;
   pthread_t thread;
-  hx_context *hx; /* opens the house for threads */
+  hx_context *hx; /* hx_open notes on which CPUs threads may run */
   CHECK_OK(hx_open(&hx, NULL));
   const hx__topo *const t = hx__topo_get();
   for (int p = 0; p < omp_get_num_places(); p++) places += omp_get_place_num_procs(p);
@@ -233,11 +233,11 @@ static void check_described(void) {
   CHECK(h.memory_bytes == 17179869184u && strcmp(h.cpu_name, "Imagined Hybrid") == 0, "%s", h.cpu_name);
   const hx__topo s = seen_after(describe_server);
   CHECK(s.cores == 96 && s.hardware_threads == 192 && s.kinds == 1 && s.kind_cores[0] == 96, "%u cores", s.cores);
-  const hx__topo none = seen_after(no_such_file); /* hwloc's own discovery, or what sysconf says */
+  const hx__topo none = seen_after(no_such_file); /* by hwloc's own discovery, or by sysconf */
   check_plausible(&none, CPU_SETSIZE);
 }
 
-/* A file below the false root, its folders made. */
+/* Writes a file below the simulated root, and makes its folders. */
 static void write_file(const char *root, const char *name, const char *text) {
   char path[512];
   snprintf(path, sizeof path, "%s%s", root, name);
@@ -332,7 +332,7 @@ static void check_quota(void) {
   }
 }
 
-/* Run by itself, because valgrind would take long over the rest. */
+/* Runs in a separate process, because under valgrind the rest would take long. */
 static int quota_main(void) {
   if (!mkdtemp(scratch)) return 1;
   check_quota();
@@ -340,7 +340,7 @@ static int quota_main(void) {
   return checks_end("topo_test, quota");
 }
 
-/* A value that is read before it is written shows in no result. */
+/* valgrind finds a value that is read before it is written, which no result shows. */
 static void check_quota_by_valgrind(void) {
   char self[512] = {0};
   if (SANITIZED) {

@@ -20,7 +20,7 @@ typedef struct toy_chunk {
 typedef struct toy_stream {
   hx__stream base;
   toy_chunk chunk[2];
-  unsigned next; /* of chunk, modulo 2 */
+  unsigned next; /* index of the next chunk, modulo 2 */
 } toy_stream;
 
 static size_t discover(const hx__config *config, hx__device **list, size_t max) {
@@ -69,7 +69,7 @@ static hx__outcome begin(hx__stream *base, const hx__request *request) {
 
 static void end(hx__stream *base, uint64_t *copied) {
   (void)base;
-  *copied = 0; /* it reads the caller's arrays in place */
+  *copied = 0; /* the caller's arrays are read in place */
 }
 
 /* The block t = alpha op(A) op(B) of the chunk; hx__deliver adds beta C. */
