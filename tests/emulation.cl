@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What sub-group functions and AMD's cross-lane operations do, in OpenCL C 1.2: local memory and barriers stand in for
- * them, so that the rows made for GPUs run on any device. Comes before the sources of kernels/; HX_HOOK stands in every
- * kernel that uses sub-groups. It shows which lanes and which elements meet, not how hardware does it. */
+ * them, so that the rows made for GPUs run on any device. Comes before the sources of kernels/; HX_HOOK is the
+ * first line of every kernel that uses sub-groups. The emulation shows whether the right lanes and elements are
+ * combined, not how hardware does it. */
 #define HX_HOOK local uint hx_exchange[HX_LOCAL0 * HX_LOCAL1];
 
 static uint hx_id(void) { return (uint)(get_local_id(1) * HX_LOCAL0 + get_local_id(0)); }

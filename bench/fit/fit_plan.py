@@ -24,7 +24,7 @@ ROWS = os.path.join(ROOT, "kernels", "table", "matmul_nvidia_rows.inc")
 UNITS = 132  # of the measured device
 OFF = 0.2  # what an error of a prediction counts beside a loss by a choice
 LIST = 10.0  # what a product of the list (shapes.py) counts beside another
-FIXED = ["few_rows_group_ns"]  # 100000 x 8 x 16 decides it (tests/kernels/tiles_test.c), which the table does not have
+FIXED = ["few_rows_group_ns"]  # 100000 x 8 x 16 decides it (tests/kernels/gemm_plan_test.c), which the table does not have
 STEPS = [0.12, 0.06, 0.03, 0.015]
 RANGE = 2.0  # no constant changes by a larger factor
 

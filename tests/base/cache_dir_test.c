@@ -29,7 +29,7 @@ static const char *folder_in_use(void) {
 int main(void) {
   const char *const scratch = getenv("TEST_TMPDIR");
   char root[256];
-  snprintf(root, sizeof root, "%s/two_contexts.XXXXXX", scratch ? scratch : "/tmp");
+  snprintf(root, sizeof root, "%s/cache_dir.XXXXXX", scratch ? scratch : "/tmp");
   if (!mkdtemp(root)) return 1;
   snprintf(first, sizeof first, "%s/first", root);
   snprintf(second, sizeof second, "%s/second", root);
@@ -47,5 +47,5 @@ int main(void) {
   hx_context *const e = open_with("off");
   CHECK_KEPT("none");
   hx_close(e);
-  return checks_end("two_contexts_test");
+  return checks_end("cache_dir_test");
 }

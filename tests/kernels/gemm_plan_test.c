@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * tiles_test TIMINGS: plans of products by a set of rows. For every row and layout: what a program can read in place,
- * what is copied first, and that tiles and panels make up the product. Against timings of a GPU: how good the choices
- * are. No device is needed. */
+ * gemm_plan_test TIMINGS: plans of products by a set of rows. For every row and layout: what a program can read in
+ * place, what is copied first, and that tiles and panels make up the product. Against timings of a GPU: how good the
+ * choices are. No device is needed. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,7 +210,8 @@ static void against_timings(const char *name, const hx__kernel_row *rows, size_t
         "%u shapes: choices take %.3f longer than the best in the mean, predictions are off by %.3f", shapes,
         lost / shapes, off / shapes);
   printf(
-      "tiles_test: %u shapes: choices take %.2f %% longer than the best in the mean, %.0f %% at most; predictions are "
+      "gemm_plan_test: %u shapes: choices take %.2f %% longer than the best in the mean, %.0f %% at most; predictions "
+      "are "
       "off by %.1f %%\n",
       shapes, 100 * lost / shapes, 100 * expm1(most), 100 * off / shapes);
 }
@@ -254,7 +255,7 @@ int main(int argc, char **argv) {
                isfinite(hx__gemm_plan_for(r, HX__LAYOUT_NN, &odd, UNITS).ns)),
           "HX_TILE of %s: a row that cannot do every product", rows[i].name);
   }
-  CHECK(argc == 2, "usage: tiles_test TIMINGS");
+  CHECK(argc == 2, "usage: gemm_plan_test TIMINGS");
   if (argc == 2) against_timings(argv[1], rows, count);
-  return checks_end("tiles_test");
+  return checks_end("gemm_plan_test");
 }
