@@ -165,7 +165,6 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
   const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
   float tile[GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
   float *const buffer = g->beta != 0 && !beside ? tile : NULL;
-  const size_t most_rows = g->n <= HX__NARROW_COLUMNS ? least(blocking.mc, 2 * GEMM_MR) : blocking.mc;
   const size_t rows = beside ? sum_rows(blocking) : g->m;
   for (size_t j = 0; j < g->n; j += blocking.nc) {
     const size_t nc = least(blocking.nc, g->n - j);
@@ -175,7 +174,7 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
         const size_t kc = least(HX__PANEL, g->k - p);
         float *const strips = packed_b ? (float *)(uintptr_t)packed_panel(packed_b, GEMM_NR, p, j, kc) : pb;
         for (size_t i = r, mc; i < r_end; i += mc) {
-          mc = block_of(r_end - i, most_rows, GEMM_MR);
+          mc = block_of(r_end - i, blocking.mc, GEMM_MR);
           float *const c = g->c + i * g->ldc + j;
           const gemm_target target = {.sums = beside ? sums + (i - r) * nc : c,
                                       .buffer = buffer,

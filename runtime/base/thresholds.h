@@ -18,8 +18,6 @@
 #define HX__ONE_COLUMN_UNITS ((size_t)256)
 /* m*n*k up to which reading B in place is faster than packing it. No figure. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
-/* Columns of C up to which only a few rows of A are copied at a time, and used at once. No figure. */
-#define HX__NARROW_COLUMNS ((size_t)64)
 /* Columns of C up to which rows of A are read in place, because packing A costs more. It was called measured when it
  * was added; no figure. */
 #define HX__UNPACKED_A_COLUMNS ((size_t)768)
