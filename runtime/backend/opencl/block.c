@@ -17,25 +17,22 @@ static void *to_page(void *p) { return (void *)(((uintptr_t)p + HX__CL_PAGE - 1)
  * buffer. */
 static void *pinned_alloc(hx__cl_device *d, hx__cl_block *b) {
   cl_int code;
-  cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
   void *p = NULL;
-  if (!queue) return NULL;
+  b->queue = clCreateCommandQueue(d->context, d->id, 0, &code);
+  if (!b->queue) return NULL;
   b->mem = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, b->bytes, NULL, &code);
   if (b->mem)
-    p = clEnqueueMapBuffer(queue, b->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, b->bytes, 0, NULL, NULL, &code);
-  if (b->mem && !p) clReleaseMemObject(b->mem);
-  clReleaseCommandQueue(queue);
-  return p;
+    p = clEnqueueMapBuffer(b->queue, b->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, b->bytes, 0, NULL, NULL, &code);
+  if (p) return p;
+  if (b->mem) clReleaseMemObject(b->mem);
+  clReleaseCommandQueue(b->queue);
+  return NULL;
 }
 
-static void pinned_free(hx__cl_device *d, hx__cl_block *b) {
-  cl_int code;
-  cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
-  if (queue) {
-    clEnqueueUnmapMemObject(queue, b->mem, b->p, 0, NULL, NULL);
-    clFinish(queue);
-    clReleaseCommandQueue(queue);
-  }
+static void pinned_free(hx__cl_block *b) {
+  clEnqueueUnmapMemObject(b->queue, b->mem, b->p, 0, NULL, NULL);
+  clFinish(b->queue);
+  clReleaseCommandQueue(b->queue);
   clReleaseMemObject(b->mem);
 }
 
@@ -94,7 +91,7 @@ void hx__cl_free(hx__device *device, void *block) {
     if (b->mode == HX__MEMORY_USM)
       hx__cl_usm_free(d, b->p);
     else if (b->mode == HX__MEMORY_COPY)
-      pinned_free(d, b);
+      pinned_free(b);
     else
       clSVMFree(d->context, b->p);
   }

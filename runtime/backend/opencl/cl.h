@@ -180,7 +180,8 @@ typedef struct hx__cl_block {
   hx__device *device; /* on its thread */
   void *p;            /* as the driver gave it: the caller's begins at the first page boundary in it */
   size_t bytes;
-  cl_mem mem; /* mode copy: a pinned buffer, mapped at p for as long as it lives; no kernel uses it */
+  cl_mem mem;             /* mode copy: a pinned buffer, mapped at p until it is freed; no kernel uses it */
+  cl_command_queue queue; /* mode copy: it mapped the buffer and unmaps it, so that freeing has no call that may fail */
   hx__memory_mode mode;
   bool mapped_to_read;    /* coarse SVM: a run's kernels may read it, and the host holds a map for reading only */
   _Atomic bool broken;    /* coarse SVM: a thread was given up between its maps: devices do not read it any more */
