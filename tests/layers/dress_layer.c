@@ -1,18 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * An OpenCL layer that makes a CPU device look like another one. DRESS=igpu or gpu: a GPU of no known vendor, which
  * shares the host's memory or has its own, so that a GPU's timeouts and rules apply. DRESS_ALLOC=BYTES: its
- * CL_DEVICE_MAX_MEM_ALLOC_SIZE; what asks for more in one piece is refused, and logged as a violation. */
+ * CL_DEVICE_MAX_MEM_ALLOC_SIZE; what asks for more in one piece is refused, and logged as a violation. DRESS_NAME and
+ * DRESS_VENDOR: its name, and the PCI identity of its vendor in hexadecimal. */
 #include <stdbool.h>
 
 #include "tests/layers/layer.h"
 
 static bool dressed, unified;
-static cl_ulong most; /* the largest allocation, in bytes */
+static const char *name; /* NULL: as it is */
+static cl_uint vendor;   /* 0: as it is */
+static cl_ulong most;    /* the largest allocation, in bytes */
 
 static cl_int CL_API_CALL device_info(cl_device_id device, cl_device_info what, size_t size, void *value,
                                       size_t *size_out) {
+  if (name && what == CL_DEVICE_NAME) {
+    const size_t bytes = strlen(name) + 1;
+    if (size_out) *size_out = bytes;
+    if (value && size < bytes) return CL_INVALID_VALUE;
+    if (value) memcpy(value, name, bytes);
+    return CL_SUCCESS;
+  }
   const cl_int code = next.clGetDeviceInfo(device, what, size, value, size_out);
   if (code != CL_SUCCESS || !value) return code;
+  if (vendor && what == CL_DEVICE_VENDOR_ID) *(cl_uint *)value = vendor;
   if (dressed && what == CL_DEVICE_TYPE) *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
   if (dressed && what == CL_DEVICE_HOST_UNIFIED_MEMORY) *(cl_bool *)value = unified;
   if (most && what == CL_DEVICE_MAX_MEM_ALLOC_SIZE) *(cl_ulong *)value = most;
@@ -37,7 +48,9 @@ static void *CL_API_CALL svm_alloc(cl_context context, cl_svm_mem_flags flags, s
 static const char *layer_name(void) { return "hx dress"; }
 
 static void layer_fill(void) {
-  const char *dress = getenv("DRESS"), *alloc = getenv("DRESS_ALLOC");
+  const char *dress = getenv("DRESS"), *alloc = getenv("DRESS_ALLOC"), *id = getenv("DRESS_VENDOR");
+  name = getenv("DRESS_NAME");
+  vendor = id ? (cl_uint)strtoul(id, NULL, 16) : 0;
   dressed = dress && *dress;
   unified = dressed && strcmp(dress, "igpu") == 0;
   most = alloc ? strtoull(alloc, NULL, 10) : 0;

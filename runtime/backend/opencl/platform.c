@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/backend/opencl/amd_chip.h"
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/opencl/driver_check.h"
 
@@ -73,8 +74,9 @@ static uint32_t intel_registers(cl_device_id id, const char *extensions) {
   return version >> 14 >= (12u << 8 | 55u) ? HX__FAMILY_LARGE_GRF : 0;
 }
 
-static uint32_t amd_family(cl_device_id id) {
-  cl_uint width = 64;
+/* rusticl does not answer the query, so that the chip's name decides there. */
+static uint32_t amd_family(cl_device_id id, hx__amd_chip chip) {
+  cl_uint width = chip.rdna ? 32 : 64;
   clGetDeviceInfo(id, CL_DEVICE_WAVEFRONT_WIDTH_AMD, sizeof width, &width, NULL);
   return width == 32 ? HX__FAMILY_AMD_RDNA : HX__FAMILY_AMD_GCN;
 }
@@ -99,7 +101,9 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
   clGetDeviceInfo(d->id, CL_DEVICE_VENDOR_ID, sizeof vendor, &vendor, NULL);
   clGetDeviceInfo(d->id, CL_DEVICE_HOST_UNIFIED_MEMORY, sizeof unified, &unified, NULL);
-  const bool cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
+  const bool cpu = (type & CL_DEVICE_TYPE_CPU) != 0, amd = !cpu && vendor == VENDOR_AMD;
+  const hx__amd_chip chip = amd ? hx__amd_chip_of(d->base.name) : (hx__amd_chip){.known = false};
+  if (chip.integrated) unified = CL_TRUE; /* rusticl on radeonsi says CL_FALSE for every chip */
   d->unified = cpu || unified;
   d->base.never_times_out = cpu;
   d->base.uses_cpu_cores = cpu;
@@ -116,7 +120,7 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
       d->families |= vendors[i].family;
       d->base.reports_cancelled = vendors[i].reports_cancelled;
     }
-  if (!cpu && vendor == VENDOR_AMD) d->families |= amd_family(d->id);
+  if (amd) d->families |= amd_family(d->id, chip);
   d->families |= sub_group_families(d->id, extensions);
   const uint32_t sizes = d->families & (HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16);
   if (d->families & HX__FAMILY_INTEL)

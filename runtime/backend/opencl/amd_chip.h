@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * What the name of an AMD device tells that its driver does not. Private to this folder. */
+#ifndef HX_BACKEND_OPENCL_AMD_CHIP_H
+#define HX_BACKEND_OPENCL_AMD_CHIP_H
+
+#include <stdbool.h>
+
+typedef struct hx__amd_chip {
+  bool known;      /* The name contains a chip that is listed, or the name of a family of chips. */
+  bool integrated; /* an APU: the GPU shares the memory of the CPU */
+  bool rdna;       /* RDNA of any generation, whose waves have 32 items; otherwise GCN or CDNA, with 64 */
+} hx__amd_chip;
+
+/* Finds the chip in a CL_DEVICE_NAME: rusticl puts Mesa's name of the chip in parentheses behind the product's ("AMD
+ * Radeon Graphics (radeonsi, renoir, ...)"), AMD's own drivers report the target ("gfx90c:xnack-"). */
+hx__amd_chip hx__amd_chip_of(const char *device_name);
+
+#endif
