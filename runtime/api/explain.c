@@ -39,6 +39,7 @@ hx_status hx__explain(hx_context *hx, const hx_task *task, hx__explanation *out)
   memset(out, 0, sizeof *out);
   make_ready(hx, &work);
   work.placement = hx__memory_placement(&hx->memory, &work);
+  s.inputs = (hx__cost_inputs){.objective = HX__OBJECTIVE_TIME}; /* a task that is not weighed has no others */
   out->threads = hx__gather_threads(hx, &work);
   hx__gather_cpu(hx, &work, hx__share_of(&hx->config, &work), out->threads, true, &s);
   hx__gather_devices(hx, &s);

@@ -160,6 +160,8 @@ vars='HX_SIM=rate=2e9 HX_THREADS=1'
 status 0 explain --devices cpu,sim --op sum --size 2^24
 checks=$((checks + 1))
 sed '1,/after 10 calls/d' out | grep -q 'nothing is known' && fail "explain does not know what its calls have shown"
+status 0 explain --devices cpu,sim --op sum --size 1000 --json e.json && has out 'done before a device' 'a small task' &&
+  has e.json '"objective": "time"' 'the objective of a small task'
 vars='HX_SIM=rate=2e9 HX_SPLIT=0.25'
 status 0 explain --devices cpu,sim --op sum --size 2^22 && has out 'CPU 75.0%, [0-9]* 25.0%' 'explain of a set share'
 vars=
