@@ -58,10 +58,6 @@ bool bench_shapes_read(const char *list, bench_options *options);
 
 /* Fills *options; false after printing one sentence to stderr. */
 bool bench_options_parse(int argc, char **argv, bench_options *options);
-/* Whether one of the sizes given is for what is done: lengths for reductions, shapes and, where only products are,
- * lengths for products. None given: true. */
-bool bench_sizes_fit(const bench_options *options, bool reductions, bool products);
-int bench_nothing_fits(void); /* says so; BENCH_USAGE */
 const char *bench_op_name(hx_op op);
 const char *bench_type_name(hx_type type);
 
@@ -75,24 +71,22 @@ typedef struct bench_session {
   bool stand_in;            /* PoCL was named because there is no GPU */
   unsigned threads;         /* that hx uses on the CPU */
   double deadline;          /* bench_now() at which only what is indispensable is still measured; 0: none */
-  FILE *human;              /* where tables go; NULL: quiet */
 } bench_session;
 
 /* Opens the context. 0, or an exit status after one sentence to stderr. */
 int bench_session_open(bench_session *session, const bench_options *options, bool want_device);
-/* A session and its files around a command that prints rows of its own kind. devices: instead of those of the options;
- * or NULL. */
-int bench_session_run(const bench_options *options, const char *devices, bool want_device,
-                      int (*run)(bench_session *session));
+/* What a subcommand does in a session. Returns an exit status. */
+typedef int bench_job(bench_session *session, const void *what);
+/* Opens files and a session, does the job in it, and closes them. devices: instead of those of the options; or NULL. */
+int bench_session_run(const bench_options *options, const char *devices, bool want_device, bench_job *job,
+                      const void *what);
 void bench_session_refresh(bench_session *session); /* reads the devices again: states change as kernels are built */
 void bench_session_close(bench_session *session);
 void *bench_session_alloc(bench_session *session, size_t bytes); /* NULL after one sentence to stderr */
 void bench_session_free(bench_session *session, void *p);
-void bench_print_devices(const bench_session *session, FILE *f);
+void bench_print_devices(const bench_session *session);
 unsigned bench_threads(void); /* what hx takes by its settings */
 const char *bench_isa(void);  /* of hx's host kernels here */
-const char *bench_kind_name(hx_device_kind kind);
-const char *bench_state_name(hx_device_state state);
 
 /* A line of results: one mode of one task. */
 typedef struct bench_row {
@@ -147,12 +141,15 @@ void *bench_grow(void *items, size_t count, size_t *room, size_t bytes);
 bool bench_results_add(bench_results *results, const bench_row *row);
 bool bench_results_add_versus(bench_results *results, const bench_versus *versus);
 void bench_results_free(bench_results *results);
+bool bench_same_operation(const bench_row *a, const bench_row *b);    /* and type */
 void bench_size_text(const bench_row *row, char *text, size_t bytes); /* "2^20", "1000", "2x3x4", "2x3x4 tn" */
-void bench_row_devices(const bench_session *session, uint32_t devices, char *text, size_t bytes);
+void bench_task_text(const bench_row *row, char *text, size_t bytes); /* "f32 sum 2^20" */
+/* Of names that a NULL ends: "CPU + GPU". */
+void bench_join_names(const char *const *names, char *text, size_t bytes);
 
 /* The table of results that people read: a head for each operation, a line for each row. */
-void bench_print_result_head(FILE *f, const bench_row *row);
-void bench_print_result(FILE *f, const bench_row *row);
+void bench_print_result_head(const bench_row *row);
+void bench_print_result(const bench_row *row);
 void bench_time_text(double seconds, char *text, size_t bytes);
 void bench_joules_text(double joules, char *text, size_t bytes); /* "n/a": not measured */
 void bench_bytes_text(uint64_t value, char *text, size_t bytes);
@@ -161,12 +158,12 @@ void bench_bytes_text(uint64_t value, char *text, size_t bytes);
  * ones are complete, and if nothing was written, or a run was stopped before it measured anything. */
 bool bench_files_open(const bench_options *options);
 void bench_measured(void); /* there is something worth a file */
-bool bench_files_write(const bench_session *session, const bench_results *results);  /* and closes */
-void bench_results_json(const bench_session *session, const bench_results *results); /* the document */
+void bench_results_write(const bench_session *session, const bench_results *results); /* to both */
+void bench_results_json(const bench_session *session, const bench_results *results);
 void bench_devices_csv(const bench_session *session);
 FILE *bench_json_file(void); /* NULL: not asked for */
 FILE *bench_csv_file(void);
-FILE *bench_human_file(const bench_options *options);
+FILE *bench_human_file(void); /* what people read; NULL: --quiet */
 bool bench_files_close(void);
 
 /* Signals that end a run early, from when files are asked for on. Stopped: measuring ends with what has been measured.
@@ -179,11 +176,9 @@ void bench_stop_end(void);
 void bench_verdict(const bench_session *session, bench_results *results);
 
 /* Subcommands: exit statuses. */
-int bench_cmd_default(const bench_options *options);
+int bench_cmd_compare(const bench_options *options); /* reduce, matmul and the default job */
 int bench_cmd_info(const bench_options *options);
 int bench_cmd_env(const bench_options *options);
-int bench_cmd_reduce(const bench_options *options);
-int bench_cmd_matmul(const bench_options *options);
 int bench_cmd_sweep(const bench_options *options);
 int bench_cmd_peak(const bench_options *options);
 int bench_cmd_call(const bench_options *options);

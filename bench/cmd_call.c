@@ -64,7 +64,10 @@ static double sample_offload(void *self, unsigned calls) {
   return status == HX_OK ? seconds : -1;
 }
 
-static bool call_one(bench_session *session, bench_subject *subject, bench_results *results) {
+static bool time_call(bench_session *session, bench_subject *subject, const bench_plan *plan, bench_results *results) {
+  (void)plan;
+  if (subject->row.n == 0 && subject->task.reduce.op >= HX_MIN && subject->task.reduce.op <= HX_ARGMAX)
+    return true; /* they have no result */
   hx__config config;
   hx__isa isa = hx__config_read(&config, NULL) == HX_OK ? config.isa : HX__ISA_AUTO;
   const hx__cpu_kernels *kernels = hx__cpu_kernels_for(isa);
@@ -83,12 +86,9 @@ static bool call_one(bench_session *session, bench_subject *subject, bench_resul
   size_t rounds = right ? bench_measure(contestants, args->n ? 2 : 1, &limits) : 0;
   if (!right) fputs("hx-bench: the result is not what the definition says\n", stderr);
   if (rounds) {
-    bench_measured();
     const double offload = 1e9 * bench_median(contestants[0].samples, rounds);
     const double kernel = args->n ? 1e9 * bench_median(contestants[1].samples, rounds) : 0;
     const cost c = {subject->row.op, subject->row.type, args->n, rounds, offload, kernel, offload - kernel};
-    if (session->human) bench_print_row(session->human, &table, &c);
-    if (session->human) fflush(session->human);
     bench_emit_row(&table, &c);
   }
   for (int i = 0; i < 2; i++) free(contestants[i].samples);
@@ -97,48 +97,17 @@ static bool call_one(bench_session *session, bench_subject *subject, bench_resul
   return true;
 }
 
-static bool call_op(bench_session *session, hx_op op, hx_type type, bench_results *results) {
-  static const size_t standard[] = {0, 1, 16, 64, 256, 1000};
-  const bench_options *options = session->options;
-  size_t count = options->size_count ? options->size_count : sizeof standard / sizeof standard[0], most = 1;
-  for (size_t i = 0; i < count; i++) {
-    size_t n = options->size_count ? options->sizes[i].n : standard[i];
-    if (n > most) most = n;
-  }
-  bench_arrays arrays;
-  if (!bench_reduce_arrays(session, op, type, most, &arrays)) return false;
-  bool fine = true;
-  for (size_t i = 0; fine && i < count && !bench_stopped(); i++) {
-    size_t n = options->size_count ? options->sizes[i].n : standard[i];
-    if (n == 0 && op >= HX_MIN && op <= HX_ARGMAX) continue; /* they have no result */
-    bench_subject subject;
-    bench_reduce_subject(&arrays, op, type, n, &subject);
-    fine = call_one(session, &subject, results);
-  }
-  bench_arrays_free(session, &arrays);
-  return fine;
-}
-
-static int run(bench_session *session) {
-  const bench_options *options = session->options;
+static int time_calls(bench_session *session, const void *tasks) {
+  static const char *const titles[] = {"  rounds   (ns of a call, medians)"};
   bench_results results = {0};
-  uint32_t ops = options->ops ? options->ops : 1u << HX_SUM, types = options->types ? options->types : 1u << HX_F32;
-  if (session->human) {
-    bench_system_print(session->human, session);
-    static const char *const titles[] = {"  rounds   (ns of a call, medians)"};
-    fputc('\n', session->human);
-    bench_print_head(session->human, &table, titles);
-  }
+  bench_print_system(session);
+  bench_say("\n");
+  bench_print_head(&table, titles);
   bench_json_begin("call");
   bench_system_json(session);
   bench_json_open("calls", '[');
-  bool fine = true;
-  hx__fpenv before = hx__fpenv_enter(); /* the bare kernels want it; hx_offload finds it there */
-  for (hx_type type = HX_F32; type <= HX_U32; type++)
-    for (hx_op op = HX_SUM; fine && op <= HX_PROD; op++) {
-      if (bench_stopped() || !(ops & 1u << op) || !(types & 1u << type)) continue;
-      fine = call_op(session, op, type, &results);
-    }
+  const hx__fpenv before = hx__fpenv_enter(); /* the bare kernels want it; hx_offload finds it there */
+  const bool fine = bench_tasks_each(session, tasks, time_call, &results);
   hx__fpenv_leave(before);
   bench_json_close(']');
   bench_json_end();
@@ -146,10 +115,12 @@ static int run(bench_session *session) {
 }
 
 int bench_cmd_call(const bench_options *options) {
+  bench_tasks tasks;
   for (size_t i = 0; i < options->size_count; i++) {
     if (options->sizes[i].m == 0 && options->sizes[i].n <= MOST_N) continue;
     fputs("hx-bench: call takes numbers of elements up to 2^20\n", stderr);
     return BENCH_USAGE;
   }
-  return bench_session_run(options, options->devices ? options->devices : "cpu", false, run);
+  if (!bench_tasks_of_command(options, &tasks)) return BENCH_USAGE;
+  return bench_session_run(options, options->devices ? options->devices : "cpu", false, time_calls, &tasks);
 }

@@ -3,69 +3,73 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/emit.h"
 #include "bench/bench.h"
+#include "bench/emit.h"
 #include "bench/text.h"
 #include "runtime/base/config.h"
 
 #define INDENT 30
 
-static void print_table(FILE *f, const hx__config_row *rows, size_t count) {
-  char text[BENCH_COLUMNS];
-  fputs("Read once, by hx_open. A member of hx_settings stands before the variable of the same name.\n\n", f);
-  fprintf(f, "%-14s %-14s %s\n", "variable", "current", "what it sets, what it accepts, default");
-  for (size_t i = 0; i < count; i++) {
-    const char *value = getenv(rows[i].name);
-    size_t column =
-        (size_t)fprintf(f, "%-14s %-14s ", rows[i].name, value ? bench_plain(value, text, sizeof text) : "(not set)");
-    if (column > INDENT) fprintf(f, "\n%*s", INDENT, "");
-    bench_wrap(f, rows[i].help, INDENT, INDENT, BENCH_COLUMNS);
-    const char *const rest[][2] = {{"accepts: ", rows[i].values}, {"default: ", rows[i].deflt}};
-    for (size_t r = 0; r < 2; r++) {
-      fprintf(f, "%*s%s", INDENT, "", rest[r][0]);
-      bench_wrap(f, rest[r][1], INDENT + 9, INDENT + 9, BENCH_COLUMNS);
-    }
-  }
-}
-
 typedef struct variable {
   hx__config_row row;
   const char *current;
+  char shown[BENCH_COLUMNS]; /* the current value, in the table */
 } variable;
 
 #define VARIABLE(member, ...) BENCH_COLUMN(variable, member, __VA_ARGS__)
 static const bench_column columns[] = {
-    VARIABLE(row.name, .name = "name"),     VARIABLE(row.values, .name = "values"),
-    VARIABLE(row.deflt, .name = "default"), VARIABLE(row.help, .name = "help", .flags = BENCH_NOT_CSV),
+    VARIABLE(row.name, .name = "name", .head = "variable", .width = -14),
+    VARIABLE(shown, .head = "current", .kind = BENCH_CHARS, .width = -14),
+    VARIABLE(row.values, .name = "values"),
+    VARIABLE(row.deflt, .name = "default"),
+    VARIABLE(row.help, .name = "help", .flags = BENCH_NOT_CSV),
     VARIABLE(current, .name = "current"),
 };
 static const bench_table table = BENCH_TABLE(columns);
 
-int bench_cmd_env(const bench_options *options) {
-  if (!bench_files_open(options)) return BENCH_USAGE;
-  size_t count;
-  const hx__config_row *rows = hx__config_rows(&count);
-  FILE *human = bench_human_file(options);
-  if (human) print_table(human, rows, count);
-  bench_measured();
-  bench_json_begin("env");
-  bench_json_open("variables", '[');
-  for (size_t i = 0; i < count; i++) {
-    const variable v = {rows[i], getenv(rows[i].name)};
-    bench_emit_row(&table, &v);
+/* The name and the value, and beside them what the variable is. */
+static void print_variable(const variable *v) {
+  const size_t column = 1 + bench_print_cells(&table, v);
+  bench_say(column > INDENT ? "\n%*s" : " ", INDENT, "");
+  bench_say_wrapped(v->row.help, INDENT, INDENT);
+  const char *const rest[][2] = {{"accepts: ", v->row.values}, {"default: ", v->row.deflt}};
+  for (size_t r = 0; r < 2; r++) {
+    bench_say("%*s%s", INDENT, "", rest[r][0]);
+    bench_say_wrapped(rest[r][1], INDENT + 9, INDENT + 9);
   }
-  bench_json_close(']');
-  bench_json_end();
-  bool written = bench_files_close();
+}
+
+/* How many variables, or options, have a value that hx does not accept. Each is told on stderr. */
+static size_t report_bad_values(const bench_options *options, size_t most) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = options->devices;
   size_t bad = 0;
-  for (hx__config config; hx__config_read(&config, &settings) != HX_OK && bad < count; bad++) {
+  for (hx__config config; hx__config_read(&config, &settings) != HX_OK && bad < most; bad++) {
     char name[64] = "";
     fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
     sscanf(hx_error_detail(), "%63[A-Z_]", name);
     unsetenv(name); /* on to the next one */
     if (strcmp(name, "HX_DEVICES") == 0) settings.devices = NULL;
   }
-  return bad ? BENCH_USAGE : written ? BENCH_OK : BENCH_FAILED;
+  return bad;
+}
+
+int bench_cmd_env(const bench_options *options) {
+  if (!bench_files_open(options)) return BENCH_USAGE;
+  size_t count;
+  const hx__config_row *rows = hx__config_rows(&count);
+  bench_say("Read once, by hx_open. A member of hx_settings stands before the variable of the same name.\n\n");
+  bench_say("%-14s %-14s %s\n", "variable", "current", "what it sets, what it accepts, default");
+  bench_json_begin("env");
+  bench_json_open("variables", '[');
+  for (size_t i = 0; i < count; i++) {
+    variable v = {rows[i], getenv(rows[i].name), "(not set)"};
+    if (v.current) bench_plain(v.current, v.shown, sizeof v.shown);
+    print_variable(&v);
+    bench_store_row(&table, &v);
+  }
+  bench_json_close(']');
+  bench_json_end();
+  const bool written = bench_files_close();
+  return report_bad_values(options, count) ? BENCH_USAGE : written ? BENCH_OK : BENCH_FAILED;
 }

@@ -34,18 +34,57 @@ static void name_of(const hx__explanation *e, unsigned choice, char *text, size_
     used += (size_t)snprintf(text + used, bytes - used, "%s%zu", used ? " + " : "", e->index[d]);
 }
 
-/* One participant: its rate, and where that comes from. */
-static void print_part(FILE *f, const char *participant, const char *company, const hx__estimate *e, const char *unit) {
-  if (!(e->ns_per_unit > 0.0)) {
-    fprintf(f, "  %-8s %-8s nothing is known\n", participant, company);
-    return;
+/* What is known of one participant: of its rate, and where that comes from. */
+typedef struct rate_record {
+  char name[24];
+  const char *company, *unit;
+  double rate, latency_us, idle_us, sigma;
+  uint32_t samples;
+  char basis[32]; /* of the table */
+} rate_record;
+
+#define RATE(member, ...) BENCH_COLUMN(rate_record, member, __VA_ARGS__)
+static const bench_column rate_columns[] = {
+    RATE(name, .name = "name", .head = "rate", .kind = BENCH_CHARS, .gap = 2, .width = -8),
+    RATE(company, .name = "company", .head = "company", .width = -8),
+    RATE(rate, .name = "rate", .head = "", .kind = BENCH_NUMBER, .width = 10, .digits = 3),
+    RATE(unit, .name = "unit"),
+    RATE(latency_us, .name = "latency_us", .head = "latency us", .kind = BENCH_NUMBER, .width = 10, .digits = 1),
+    RATE(idle_us, .name = "idle_us", .head = "if idle +us", .kind = BENCH_NUMBER, .width = 11, .digits = 1),
+    RATE(sigma, .name = "sigma", .head = "sigma", .kind = BENCH_NUMBER, .width = 5, .digits = 2),
+    RATE(samples, .name = "samples", .kind = BENCH_UINT),
+    RATE(basis, .head = "  from", .kind = BENCH_CHARS, .gap = 1),
+};
+static const bench_table rate_table = BENCH_TABLE(rate_columns);
+
+static void report_rate(const char *name, const char *company, const hx__estimate *e, const char *unit) {
+  rate_record r = {.company = company, .unit = unit, .rate = NAN, .latency_us = NAN, .idle_us = NAN, .sigma = NAN};
+  snprintf(r.name, sizeof r.name, "%s", name);
+  snprintf(r.basis, sizeof r.basis, "  nothing is known");
+  if (e->ns_per_unit > 0.0) {
+    r.rate = 1.0 / e->ns_per_unit;
+    r.latency_us = e->latency_ns * 1e-3;
+    r.idle_us = e->idle_ns * 1e-3;
+    r.sigma = e->sigma;
+    r.samples = e->samples;
+    snprintf(r.basis, sizeof r.basis, e->samples ? "  %u samples" : "  a guess", e->samples);
   }
-  fprintf(f, "  %-8s %-8s %9.3f %-12s latency %7.1f us  idle +%6.1f us  sigma %.2f  ", participant, company,
-          1.0 / e->ns_per_unit, unit, e->latency_ns * 1e-3, e->idle_ns * 1e-3, e->sigma);
-  if (e->samples)
-    fprintf(f, "%u samples\n", e->samples);
-  else
-    fputs("a guess\n", f);
+  bench_print_row(&rate_table, &r);
+  bench_json_row(&rate_table, &r);
+}
+
+static void report_rates(const hx__explanation *e, const char *unit) {
+  bench_print_head(&rate_table, &unit);
+  bench_json_open("rates", '[');
+  report_rate("CPU", "alone", &e->inputs.cpu_alone, unit);
+  if (e->inputs.devices) report_rate("CPU", "beside", &e->inputs.cpu_beside, unit);
+  for (unsigned d = 0; d < e->inputs.devices; d++) {
+    char device[24];
+    snprintf(device, sizeof device, "%zu", e->index[d]);
+    report_rate(device, "alone", &e->inputs.device[d].alone, unit);
+    report_rate(device, "beside", &e->inputs.device[d].beside, unit);
+  }
+  bench_json_close(']');
 }
 
 /* The share of the choice's devices when all end together; NaN if there is no estimate of one. */
@@ -60,17 +99,6 @@ static double share_of(const hx__explanation *e, unsigned choice) {
     if (time > 0.0) share += time / p->ns_per_unit / e->inputs.units;
   }
   return share < 1.0 ? share : 1.0;
-}
-
-static void print_parts(FILE *f, const hx__explanation *e, const char *unit) {
-  print_part(f, "CPU", "alone", &e->inputs.cpu_alone, unit);
-  if (e->inputs.devices) print_part(f, "CPU", "beside", &e->inputs.cpu_beside, unit);
-  for (unsigned d = 0; d < e->inputs.devices; d++) {
-    char device[24];
-    snprintf(device, sizeof device, "%zu", e->index[d]);
-    print_part(f, device, "alone", &e->inputs.device[d].alone, unit);
-    print_part(f, device, "beside", &e->inputs.device[d].beside, unit);
-  }
 }
 
 /* What a choice is expected to draw; NaN if that was never measured. */
@@ -128,35 +156,33 @@ static choice_record describe_choice(const hx__explanation *e, unsigned choice, 
 }
 
 /* The parts of a task whose share is set. */
-static void print_shares(FILE *f, const hx__explanation *e) {
+static void print_shares(const hx__explanation *e) {
   double rest = 1.0;
   for (unsigned d = 0; d < e->inputs.devices; d++) rest -= e->part[d];
-  fprintf(f, "CPU %.1f%%", 100.0 * fmax(rest, 0.0));
-  for (unsigned d = 0; d < e->inputs.devices; d++) fprintf(f, ", %zu %.1f%%", e->index[d], 100.0 * e->part[d]);
+  bench_say("CPU %.1f%%", 100.0 * fmax(rest, 0.0));
+  for (unsigned d = 0; d < e->inputs.devices; d++) bench_say(", %zu %.1f%%", e->index[d], 100.0 * e->part[d]);
 }
 
 /* Why the decision is what it is. */
-static void print_reason(FILE *f, const hx__explanation *e) {
-  char name[96], why[128];
+static void print_reason(const hx__explanation *e, const char *choice) {
+  char why[128];
   if (e->source != HX__DECIDED_BY_COST) {
-    fprintf(f, "  %s", sources[e->source]);
-    if (e->source == HX__DECIDED_SHARE) print_shares(f, e);
-    fputc('\n', f);
+    bench_say("  %s", sources[e->source]);
+    if (e->source == HX__DECIDED_SHARE) print_shares(e);
+    bench_say("\n");
     return;
   }
-  name_of(e, e->decision.choice, name, sizeof name);
   snprintf(why, sizeof why, reasons[e->decision.reason], aims[e->inputs.objective]);
-  fprintf(f, "  %s: %s\n", name, why);
+  bench_say("  %s: %s\n", choice, why);
   if (e->inputs.no_split)
-    fputs("  CPU and devices do not share it: C is small, and the CPU does its panels of k in parallel\n", f);
+    bench_say("  CPU and devices do not share it: C is small, and the CPU does its panels of k in parallel\n");
 }
 
-static void report_choices(FILE *human, const bench_row *row, const char *size, const hx__explanation *e,
-                           uint32_t after) {
+static void report_choices(const bench_row *row, const char *size, const hx__explanation *e, uint32_t after) {
   const bench_table *const printed = e->inputs.objective == HX__OBJECTIVE_TIME ? &table : &energy_table;
-  FILE *const f = e->source == HX__DECIDED_BY_COST ? human : NULL;
+  const bool weighed = e->source == HX__DECIDED_BY_COST;
   char name[96];
-  if (f) bench_print_head(f, printed, NULL);
+  if (weighed) bench_print_head(printed, NULL);
   bench_json_open("choices", '[');
   for (unsigned i = 0; i < e->decision.choices; i++) {
     name_of(e, i, name, sizeof name);
@@ -165,14 +191,13 @@ static void report_choices(FILE *human, const bench_row *row, const char *size, 
     r.type = row->type;
     r.size = size;
     r.after = after;
-    if (f) bench_print_row(f, printed, &r);
-    bench_emit_row(&table, &r);
+    if (weighed) bench_print_row(printed, &r);
+    bench_store_row(&table, &r);
   }
   bench_json_close(']');
 }
 
-static void report_decision(FILE *human, const bench_row *row, const char *size, const hx__explanation *e,
-                            uint32_t after) {
+static void report_decision(const bench_row *row, const char *size, const hx__explanation *e, uint32_t after) {
   char name[96];
   name_of(e, e->decision.choice, name, sizeof name);
   bench_json_open(NULL, '{');
@@ -181,104 +206,73 @@ static void report_decision(FILE *human, const bench_row *row, const char *size,
   bench_json_flag("small", e->source == HX__DECIDED_SMALL);
   bench_json_text("objective", hx__objective_name(e->inputs.objective));
   bench_json_text("choice", name);
-  report_choices(human, row, size, e, after);
+  report_rates(e, row->m ? "GMAC/s" : "Gelement/s");
+  report_choices(row, size, e, after);
   bench_json_close('}');
-  if (human) print_reason(human, e);
+  print_reason(e, name);
+  bench_measured();
+}
+
+/* Some calls of the task; false if one failed. */
+static bool time_calls(bench_session *session, const hx_task *task, double seconds[CALLS]) {
+  for (unsigned i = 0; i < CALLS; i++) {
+    const double start = bench_now();
+    if (hx_offload(session->hx, task, NULL) != HX_OK) return false;
+    seconds[i] = bench_now() - start;
+  }
+  return true;
 }
 
 /* Explains, calls some times, explains again. */
-static bool explain_one(bench_session *session, bench_subject *subject) {
-  FILE *const f = session->human;
+static bool explain_twice(bench_session *session, bench_subject *subject) {
   const bench_row *const row = &subject->row;
   char size[72];
-  const char *const unit = row->m ? "GMAC/s" : "Gelement/s";
+  double seconds[CALLS];
   hx__explanation e;
   bench_size_text(row, size, sizeof size);
+  if (hx__explain(session->hx, &subject->task, &e) != HX_OK) return false;
+  bench_say("\n%s %s %s, %u thread%s\n", row->type, row->op, size, e.threads, e.threads == 1 ? "" : "s");
+  report_decision(row, size, &e, 0);
+  if (!time_calls(session, &subject->task, seconds)) return false;
+  if (hx__explain(session->hx, &subject->task, &e) != HX_OK) return false;
+  bench_say("  after %u calls, their median %.3f ms, %u thread%s:\n", CALLS, 1e3 * bench_median(seconds, CALLS),
+            e.threads, e.threads == 1 ? "" : "s");
+  report_decision(row, size, &e, CALLS);
+  return true;
+}
+
+static bool explain_one(bench_session *session, bench_subject *subject, const bench_plan *plan,
+                        bench_results *results) {
+  char size[72];
+  (void)plan, (void)results;
+  bench_size_text(&subject->row, size, sizeof size);
   bench_csv_head(&table);
   bench_json_open(NULL, '{');
-  bench_json_text("op", row->op);
-  bench_json_text("type", row->type);
+  bench_json_text("op", subject->row.op);
+  bench_json_text("type", subject->row.type);
   bench_json_text("size", size);
   bench_json_open("decisions", '[');
-  double seconds[CALLS];
-  bool fine = true;
-  for (int after = 0; fine && after < 2; after++) {
-    fine = hx__explain(session->hx, &subject->task, &e) == HX_OK;
-    if (!fine) break;
-    if (f && !after) fprintf(f, "\n%s %s %s", row->type, row->op, size);
-    if (f && after) fprintf(f, "  after %u calls, their median %.3f ms", CALLS, 1e3 * bench_median(seconds, CALLS));
-    if (f) fprintf(f, ", %u thread%s%s\n", e.threads, e.threads == 1 ? "" : "s", after ? ":" : "");
-    if (f) print_parts(f, &e, unit);
-    report_decision(f, row, size, &e, after ? CALLS : 0);
-    bench_measured();
-    for (unsigned i = 0; fine && !after && i < CALLS; i++) {
-      const double from = bench_now();
-      fine = hx_offload(session->hx, &subject->task, NULL) == HX_OK;
-      seconds[i] = bench_now() - from;
-    }
-  }
+  const bool fine = explain_twice(session, subject);
   if (!fine) fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
   bench_json_close(']');
   bench_json_close('}');
   return fine;
 }
 
-static bool explain_reduction(bench_session *session, hx_op op, hx_type type, const bench_size *size) {
-  bench_arrays arrays;
-  bench_subject subject;
-  if (!bench_reduce_arrays(session, op, type, size->n, &arrays)) return false;
-  bench_reduce_subject(&arrays, op, type, size->n, &subject);
-  const bool fine = explain_one(session, &subject);
-  bench_arrays_free(session, &arrays);
-  return fine;
-}
-
-static bool explain_product(bench_session *session, const bench_size *size) {
-  bench_size shape = *size;
-  bench_arrays arrays;
-  bench_subject subject;
-  if (!shape.m) shape = (bench_size){.m = size->n, .n = size->n, .k = size->n};
-  if (!bench_matmul_arrays(session, &shape, &arrays)) return false;
-  bool fine = bench_matmul_subject(&arrays, &shape, &subject);
-  if (fine) {
-    fine = explain_one(session, &subject);
-    bench_subject_free(&subject);
-  }
-  bench_arrays_free(session, &arrays);
-  return fine;
-}
-
-static bool explain_all(bench_session *session, const bench_options *options) {
-  static const bench_size length = {.n = 1u << 24}, shape = {.m = 1024, .n = 1024, .k = 1024};
-  const uint32_t ops = options->ops ? options->ops : 1u << HX_SUM | 1u << BENCH_OP_MATMUL;
-  const uint32_t types = options->types ? options->types : 1u << HX_F32;
-  bool fine = true;
-  for (size_t i = 0; fine && !bench_stopped() && i < (options->size_count ? options->size_count : 1); i++) {
-    const bench_size *const given = options->size_count ? &options->sizes[i] : NULL;
-    for (hx_op op = HX_SUM; op <= HX_PROD; op++)
-      for (hx_type type = HX_F32; type <= HX_U32; type++)
-        if (fine && !bench_stopped() && (ops & 1u << op) && (types & 1u << type) && !(given && given->m))
-          fine = explain_reduction(session, op, type, given ? given : &length);
-    if (fine && !bench_stopped() && (ops & 1u << BENCH_OP_MATMUL) &&
-        !(given && !given->m && ops != 1u << BENCH_OP_MATMUL))
-      fine = explain_product(session, given ? given : &shape);
-  }
-  return fine;
-}
-
-static int run(bench_session *session) {
-  if (session->human) bench_system_print(session->human, session);
-  if (session->human) bench_print_devices(session, session->human);
+static int explain_tasks(bench_session *session, const void *tasks) {
+  bench_results results = {0};
+  bench_print_system(session);
+  bench_print_devices(session);
   bench_json_begin("explain");
   bench_json_open("tasks", '[');
-  const bool fine = explain_all(session, session->options);
+  const bool fine = bench_tasks_each(session, tasks, explain_one, &results);
   bench_json_close(']');
   bench_json_end();
   return fine ? BENCH_OK : BENCH_FAILED;
 }
 
 int bench_cmd_explain(const bench_options *options) {
-  const uint32_t product = 1u << BENCH_OP_MATMUL, ops = options->ops;
-  if (!bench_sizes_fit(options, !ops || (ops & ~product), !ops || (ops & product))) return bench_nothing_fits();
-  return bench_session_run(options, NULL, true, run);
+  bench_tasks tasks;
+  if (!bench_tasks_of_command(options, &tasks)) return BENCH_USAGE;
+  return bench_session_run(options, NULL, true, explain_tasks, &tasks);
 }

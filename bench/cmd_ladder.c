@@ -3,21 +3,36 @@
  * them, on every OpenCL device in use. One row a ladder. */
 #include <string.h>
 
+#include "bench/emit.h"
 #include "bench/ladder.h"
 #include "bench/system.h"
 
+static const bench_size sums[] = {{.n = 1u << 14}, {.n = 1u << 16}, {.n = 1u << 18}, {.n = 1u << 20},
+                                  {.n = 1u << 22}, {.n = 1u << 24}, {.n = 1u << 26}, {.n = 1u << 28}};
+static const bench_size squares[] = {{.m = 256, .n = 256, .k = 256},    {.m = 512, .n = 512, .k = 512},
+                                     {.m = 1024, .n = 1024, .k = 1024}, {.m = 2048, .n = 2048, .k = 2048},
+                                     {.m = 4096, .n = 4096, .k = 4096}, {.m = 8192, .n = 8192, .k = 8192}};
+static const bench_size study[] = {{.m = 2048, .n = 4096, .k = 2048}};
+
+#define LENGTHS(list) .lengths = (list), .length_count = sizeof(list) / sizeof(list)[0]
+#define SHAPES(list) .shapes = (list), .shape_count = sizeof(list) / sizeof(list)[0]
+
+/* One of the functions is there: for each device by itself, or for all together. */
 static const struct ladder {
-  const char *name;
-  bool (*on_device)(bench_session *session, size_t index); /* each device by itself, */
-  bool (*on_all)(bench_session *session);                  /* or all together */
-  bool products;                                           /* else sums */
+  bench_plan plan; /* its command: the word after `ladder` */
+  bool (*on_device)(bench_session *session, const bench_tasks *tasks, size_t index);
+  bool (*on_all)(bench_session *session, const bench_tasks *tasks);
   const char *published;
 } ladders[] = {
-    {"reduce", ladder_reduce, NULL, false,
+    {{"reduce", LENGTHS(sums)},
+     ladder_reduce,
+     NULL,
      "published (PCL-Reduction, u32, other machines): 2.97-20.24x over OpenCV on the CPU, 1.25-1.75x over OpenCV's "
      "OpenCL,\n2.25-5.97x over OpenCV's CUDA"},
-    {"matmul", ladder_matmul, NULL, true, NULL},
-    {"offload", NULL, ladder_offload, true,
+    {{"matmul", SHAPES(squares)}, ladder_matmul, NULL, NULL},
+    {{"offload", SHAPES(study)},
+     NULL,
+     ladder_offload,
      "published (Intel GFX study, 2048x4096x2048, another machine): 5.12 s serial to 0.439 s, 11.7x"},
 };
 
@@ -28,13 +43,13 @@ static bool in_use(const hx_device_info *device) {
          (device->state == HX_BUILDING || device->state == HX_USABLE);
 }
 
-static bool run_on_devices(bench_session *session, const struct ladder *ladder) {
-  if (ladder->on_all) return ladder->on_all(session);
+static bool run_on_devices(bench_session *session, const struct ladder *ladder, const bench_tasks *tasks) {
+  if (ladder->on_all) return ladder->on_all(session, tasks);
   bool fine = true, any = false;
   for (size_t i = 0; i < session->device_count; i++) {
     if (!in_use(&session->device[i]) || bench_stopped()) continue;
     any = true;
-    fine &= ladder->on_device(session, i);
+    fine &= ladder->on_device(session, tasks, i);
   }
   if (!any && !bench_stopped())
     fputs("hx-bench: no OpenCL device is in use (hx-bench info says why, and what is missing)\n", stderr);
@@ -43,21 +58,19 @@ static bool run_on_devices(bench_session *session, const struct ladder *ladder) 
 
 static const struct ladder *find_ladder(const char *name) {
   for (size_t i = 0; name && i < LADDERS; i++)
-    if (strcmp(ladders[i].name, name) == 0) return &ladders[i];
+    if (strcmp(ladders[i].plan.command, name) == 0) return &ladders[i];
   return NULL;
 }
 
-static int run(bench_session *session) {
-  const struct ladder *const ladder = find_ladder(session->options->topic);
-  FILE *human = session->human;
-  if (human) {
-    bench_system_print(human, session);
-    bench_print_devices(session, human);
-  }
-  if (!run_on_devices(session, ladder)) ladder_fail();
-  if (human && ladder->published) fprintf(human, "\n%s\n", ladder->published);
+static int climb(bench_session *session, const void *what) {
+  const bench_tasks *const tasks = what;
+  const struct ladder *const ladder = find_ladder(tasks->plan->command);
+  bench_print_system(session);
+  bench_print_devices(session);
+  if (!run_on_devices(session, ladder, tasks)) ladder_fail();
+  if (ladder->published) bench_say("\n%s\n", ladder->published);
   bench_session_refresh(session);
-  ladder_rows_write(session, ladder->name);
+  ladder_rows_write(session, ladder->plan.command);
   ladder_rows_free();
   return ladder_failed() ? BENCH_FAILED : BENCH_OK;
 }
@@ -69,6 +82,9 @@ int bench_cmd_ladder(const bench_options *options) {
             options->topic ? ", not " : "", options->topic ? options->topic : "");
     return BENCH_USAGE;
   }
-  if (!bench_sizes_fit(options, true, ladder->products)) return bench_nothing_fits();
-  return bench_session_run(options, NULL, true, run);
+  bench_options own = *options;
+  bench_tasks tasks;
+  own.ops = own.types = 0; /* a ladder's operation and type are its own */
+  if (!bench_tasks_list(&own, &ladder->plan, &tasks)) return BENCH_USAGE;
+  return bench_session_run(options, NULL, true, climb, &tasks);
 }

@@ -124,16 +124,16 @@ static void report(const bench_session *session, peak *peaks, size_t count, size
   char unit[48];
   snprintf(unit, sizeof unit, "unit   (%zu rounds)", rounds);
   const char *const titles[] = {unit};
-  if (session->human) fputc('\n', session->human);
-  if (session->human) bench_print_head(session->human, &table, titles);
+  bench_say("\n");
+  bench_print_head(&table, titles);
   bench_json_begin("peak");
   bench_system_json(session);
   bench_json_count("rounds", rounds);
   bench_json_open("peaks", '[');
   for (size_t i = 0; i < count; i++) {
     describe_peak(&peaks[i], rounds);
-    if (session->human && !beaten(peaks, count, &peaks[i])) bench_print_row(session->human, &table, &peaks[i]);
-    bench_emit_row(&table, &peaks[i]);
+    if (!beaten(peaks, count, &peaks[i])) bench_print_row(&table, &peaks[i]);
+    bench_store_row(&table, &peaks[i]);
   }
   bench_json_close(']');
   bench_json_end();
@@ -150,17 +150,16 @@ static size_t measure(const bench_session *session, peak *peaks, size_t count) {
   limits.whole = true;
   size_t rounds = bench_measure(contestants, count, &limits);
   for (size_t i = 0; i < count; i++) {
-    if (rounds) {
-      bench_sort(contestants[i].samples, rounds);
-      peaks[i].median = bench_quantile(contestants[i].samples, rounds, 0.5);
-      peaks[i].most = contestants[i].samples[rounds - 1];
-    }
+    const bench_times times = bench_times_of(contestants[i].samples, rounds);
+    peaks[i].median = times.median;
+    peaks[i].most = times.most;
     free(contestants[i].samples);
   }
   return rounds;
 }
 
-static int run(bench_session *session) {
+static int measure_peaks(bench_session *session, const void *unused) {
+  (void)unused;
   static peak peaks[MOST_PEAKS];
   level levels[4];
   size_t level_count = list_levels(levels), most = 0;
@@ -171,12 +170,13 @@ static int run(bench_session *session) {
   if (!x) return BENCH_FAILED;
   memset(x, 1, most);
   for (size_t i = 0; i < count; i++) peaks[i].x = x;
-  if (session->human) bench_system_print(session->human, session);
+  bench_print_system(session);
   size_t rounds = measure(session, peaks, count);
-  if (rounds) bench_measured();
   if (rounds) report(session, peaks, count, rounds);
   bench_session_free(session, x);
   return rounds ? BENCH_OK : BENCH_FAILED;
 }
 
-int bench_cmd_peak(const bench_options *options) { return bench_session_run(options, "cpu", false, run); }
+int bench_cmd_peak(const bench_options *options) {
+  return bench_session_run(options, "cpu", false, measure_peaks, NULL);
+}

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/bench.h"
+#include "bench/compare.h"
 #include "bench/emit.h"
-#include "bench/text.h"
+#include "bench/measure.h"
 #include "runtime/base/profiles.h"
 #include "sim/sim.h"
 
@@ -65,11 +65,6 @@ static sim_machine machine_of(const hx__profile *p, const bench_size *size, size
   return m;
 }
 
-static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
 /* Medians over some seeds; false when there is no memory. */
 static bool simulate(const sim_machine *m, size_t slices, outcome *o) {
   double share[SIM_DEVICES], first[SEEDS], tenth[SEEDS], shares[SEEDS];
@@ -102,18 +97,15 @@ static bool simulate(const sim_machine *m, size_t slices, outcome *o) {
   }
   free(model);
   if (!uses_devices) return true;
-  qsort(first, SEEDS, sizeof *first, by_value);
-  qsort(tenth, SEEDS, sizeof *tenth, by_value);
-  qsort(shares, SEEDS, sizeof *shares, by_value);
-  o->first_ms = first[SEEDS / 2];
-  o->tenth_ms = tenth[SEEDS / 2];
-  o->share = shares[SEEDS / 2];
+  o->first_ms = bench_median(first, SEEDS);
+  o->tenth_ms = bench_median(tenth, SEEDS);
+  o->share = bench_median(shares, SEEDS);
   return true;
 }
 
-static void print_profile(FILE *f, const hx__profile *p) {
+static void print_profile(const hx__profile *p) {
   char text[600];
-  fprintf(f, "\n%s: %s; %s\n", p->name, p->cpu, p->gpu);
+  bench_say("\n%s: %s; %s\n", p->name, p->cpu, p->gpu);
   snprintf(
       text, sizeof text,
       "peaks: CPU %.0f GFLOP/s, GPU %.0f GFLOP/s, DRAM %.1f GB/s (%s). Assumed: products at %.0f %% and %.0f %% of "
@@ -122,64 +114,43 @@ static void print_profile(FILE *f, const hx__profile *p) {
       p->cpu_gflops, p->gpu_gflops, p->dram_gbs, p->source, 100 * HX__PROFILE_CPU_PART, 100 * HX__PROFILE_GPU_PART,
       100 * HX__PROFILE_CPU_CORUN, 100 * HX__PROFILE_GPU_CORUN, 100 * HX__PROFILE_DRAM_ONE, 100 * HX__PROFILE_DRAM_BOTH,
       p->launch_us, p->idle_us);
-  fputs("  ", f);
-  bench_wrap(f, text, 2, 2, BENCH_COLUMNS);
-  bench_print_head(f, &table, NULL);
+  bench_say("  ");
+  bench_say_wrapped(text, 2, 2);
+  bench_print_head(&table, NULL);
 }
 
-static bool simulate_size(FILE *f, const hx__profile *p, const char *op, const bench_size *size) {
+static bool simulate_task(const hx__profile *p, const bench_task *task) {
   size_t slices;
-  outcome o = {.profile = p->name, .op = op};
-  const sim_machine m = machine_of(p, size, &slices);
-  const bench_row row = {.m = size->m, .n = size->n, .k = size->k};
+  outcome o = {.profile = p->name, .op = bench_op_name(task->op)};
+  const sim_machine m = machine_of(p, &task->size, &slices);
+  const bench_row row = {.m = task->size.m, .n = task->size.n, .k = task->size.k};
   if (!simulate(&m, slices, &o)) return false;
   bench_size_text(&row, o.size, sizeof o.size);
   o.eta = o.best_ms / o.tenth_ms;
-  if (f) bench_print_row(f, &table, &o);
   bench_emit_row(&table, &o);
-  bench_measured();
   return true;
 }
 
-static bool simulate_profile(FILE *f, const hx__profile *p, const bench_options *options) {
-  static const bench_size lengths[] = {{.n = 1u << 20}, {.n = 1u << 22}, {.n = 1u << 24}, {.n = 1u << 26}};
-  static const bench_size shapes[] = {{.m = 256, .n = 256, .k = 256},
-                                      {.m = 512, .n = 512, .k = 512},
-                                      {.m = 1024, .n = 1024, .k = 1024},
-                                      {.m = 2048, .n = 2048, .k = 2048}};
-  const bool products = !options->ops || (options->ops & 1u << BENCH_OP_MATMUL);
-  const bool sums = !options->ops || (options->ops & ~(1u << BENCH_OP_MATMUL));
-  bool fine = true;
-  if (f) print_profile(f, p);
-  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4) && !bench_stopped(); i++) {
-    bench_size size = options->size_count ? options->sizes[i] : lengths[i];
-    if (sums && size.m == 0) fine = simulate_size(f, p, "sum", &size);
-  }
-  for (size_t i = 0; fine && i < (options->size_count ? options->size_count : 4) && !bench_stopped(); i++) {
-    bench_size size = options->size_count ? options->sizes[i] : shapes[i];
-    if (size.m == 0 && !sums) size = (bench_size){.m = size.n, .n = size.n, .k = size.n};
-    if (products && size.m) fine = simulate_size(f, p, "matmul", &size);
-  }
-  return fine;
-}
-
 int bench_cmd_sim(const bench_options *options) {
-  const uint32_t product = 1u << BENCH_OP_MATMUL, ops = options->ops;
-  if (!bench_sizes_fit(options, !ops || (ops & ~product), !ops || (ops & product))) return bench_nothing_fits();
+  const uint32_t product = 1u << BENCH_OP_MATMUL;
+  bench_options own = *options;
+  bench_tasks tasks;
+  own.types = 0; /* to the scheduler all types, and all reductions, are alike */
+  if (own.ops & ~product) own.ops = (own.ops & product) | 1u << HX_SUM;
+  if (!bench_tasks_of_command(&own, &tasks)) return BENCH_USAGE;
   if (!bench_files_open(options)) return BENCH_USAGE;
-  FILE *const human = bench_human_file(options);
   bool fine = true;
-  if (human)
-    fputs(
-        "hx's scheduler in virtual time. best: the best fixed split. hx 1st: without any measurement, the GPU asleep; "
-        "hx "
-        "10th:\nafter ten calls. eta: best over the tenth. Medians of 9 runs with noise of 3 %.\n",
-        human);
+  bench_say(
+      "hx's scheduler in virtual time. best: the best fixed split. hx 1st: without any measurement, the GPU asleep; hx "
+      "10th:\nafter ten calls. eta: best over the tenth. Medians of 9 runs with noise of 3 %%.\n");
   bench_json_begin("sim");
   bench_json_open("rows", '[');
-  for (size_t i = 0; fine && i < hx__profile_count && !bench_stopped(); i++)
-    if (!options->profile || hx__profile_named(options->profile, strlen(options->profile)) == &hx__profiles[i])
-      fine = simulate_profile(human, &hx__profiles[i], options);
+  for (size_t i = 0; fine && i < hx__profile_count && !bench_stopped(); i++) {
+    const hx__profile *const p = &hx__profiles[i];
+    if (options->profile && hx__profile_named(options->profile, strlen(options->profile)) != p) continue;
+    print_profile(p);
+    for (size_t t = 0; fine && t < tasks.count && !bench_stopped(); t++) fine = simulate_task(p, &tasks.task[t]);
+  }
   bench_json_close(']');
   bench_json_end();
   return bench_files_close() && fine ? BENCH_OK : BENCH_FAILED;

@@ -7,15 +7,15 @@
 #include <string.h>
 
 #include "bench/compare.h"
+#include "bench/emit.h"
 #include "bench/engine.h"
 #include "bench/measure.h"
-#include "bench/text.h"
 
 #define LEAST_ROUNDS 21u
 #define MOST_MODES 102 /* 0..100 % by 1, and hx's own */
 
 /* The even (0) or odd (1) ones of `count` values, into half. Returns how many. */
-static size_t take_half(const double *values, size_t count, size_t parity, double *half) {
+static size_t pick_half(const double *values, size_t count, size_t parity, double *half) {
   size_t taken = 0;
   for (size_t i = parity; i < count; i += 2) half[taken++] = values[i];
   return taken;
@@ -29,13 +29,13 @@ static bool judge(double *const *samples, const bench_mode *modes, size_t count,
   double best_s = INFINITY;
   for (size_t i = 0; i < own; i++) {
     if (!samples[i]) continue;
-    double median = bench_median(half, take_half(samples[i], rounds, 0, half));
+    double median = bench_median(half, pick_half(samples[i], rounds, 0, half));
     if (median < best_s) best_s = median, best = i;
   }
   if (best != own && samples[own]) {
     sweep->best_split = modes[best].share;
-    sweep->best_s = bench_median(half, take_half(samples[best], rounds, 1, half));
-    sweep->own_s = bench_median(half, take_half(samples[own], rounds, 1, half));
+    sweep->best_s = bench_median(half, pick_half(samples[best], rounds, 1, half));
+    sweep->own_s = bench_median(half, pick_half(samples[own], rounds, 1, half));
     size_t ratios = 0;
     for (size_t i = 1; i < rounds; i += 2) half[ratios++] = samples[best][i] / samples[own][i];
     bench_sort(half, ratios);
@@ -47,19 +47,20 @@ static bool judge(double *const *samples, const bench_mode *modes, size_t count,
   return true;
 }
 
-static void say(const bench_session *session, const bench_results *results, const bench_sweep *sweep, char *text,
-                size_t bytes) {
+static void add_to_verdict(bench_results *results, const bench_sweep *sweep) {
   const bench_row *own = &results->rows[sweep->first_row + sweep->row_count - 1];
-  char size[72], best_time[24], own_time[24];
-  bench_size_text(own, size, sizeof size);
+  char text[400], task[128], best_time[24], own_time[24];
+  bench_task_text(own, task, sizeof task);
   bench_time_text(sweep->best_s, best_time, sizeof best_time);
   bench_time_text(sweep->own_s, own_time, sizeof own_time);
-  snprintf(text, bytes,
-           "%s %s %s: the best static split is %.0f %% on the GPU with %s, hx's own choice takes %s with %.0f %%: "
+  snprintf(text, sizeof text,
+           "%s: the best static split is %.0f %% on the GPU with %s, hx's own choice takes %s with %.0f %%: "
            "eta %.3f (half of the rounds lie in %.3f to %.3f)",
-           own->type, own->op, size, 100.0 * (double)sweep->best_split, best_time, own_time, 100 * sweep->own_share,
-           sweep->eta, sweep->eta_low, sweep->eta_high);
-  if (session->human) bench_wrap(session->human, text, 0, 2, BENCH_COLUMNS);
+           task, 100.0 * (double)sweep->best_split, best_time, own_time, 100 * sweep->own_share, sweep->eta,
+           sweep->eta_low, sweep->eta_high);
+  bench_say_wrapped(text, 0, 2);
+  const size_t used = strlen(results->verdict);
+  snprintf(results->verdict + used, sizeof results->verdict - used, "%s%s", used ? "; " : "", text);
 }
 
 static bool sweep_one(bench_session *session, bench_subject *subject, const bench_plan *plan, bench_results *results) {
@@ -70,9 +71,8 @@ static bool sweep_one(bench_session *session, bench_subject *subject, const benc
   for (unsigned percent = 0; percent <= 100; percent += options->step)
     modes[count++] = (bench_mode){percent == 0 ? "cpu" : percent == 100 ? "gpu" : "both", (float)percent / 100.0f};
   modes[count++] = (bench_mode){"both", -1};
-  bench_run run = {.reps = options->reps, .least = LEAST_ROUNDS, .print = true, .samples = samples};
-  run.seconds = options->seconds > 0 ? options->seconds : subject->row.m ? plan->matmul_seconds : plan->reduce_seconds;
-  run.whole = true;
+  bench_run run = {.least = LEAST_ROUNDS, .whole = true, .samples = samples};
+  run.seconds = subject->row.m ? plan->matmul_seconds : plan->reduce_seconds;
   bench_sweep sweep = {.first_row = results->row_count,
                        .row_count = count,
                        .best_s = NAN,
@@ -87,10 +87,7 @@ static bool sweep_one(bench_session *session, bench_subject *subject, const benc
     sweep.own_share = results->rows[sweep.first_row + count - 1].gpu_share;
     fine = judge(samples, modes, count, run.rounds, &sweep);
     if (isfinite(sweep.eta) && results->sweep_count < BENCH_MAX_SIZES) {
-      char text[400];
-      say(session, results, &sweep, text, sizeof text);
-      size_t used = strlen(results->verdict);
-      snprintf(results->verdict + used, sizeof results->verdict - used, "%s%s", used ? "; " : "", text);
+      add_to_verdict(results, &sweep);
       results->sweeps[results->sweep_count++] = sweep;
     }
   }
@@ -99,18 +96,9 @@ static bool sweep_one(bench_session *session, bench_subject *subject, const benc
 }
 
 int bench_cmd_sweep(const bench_options *options) {
-  static const bench_size lengths[] = {{.n = 1u << 24}}, shapes[] = {{.m = 1024, .n = 1024, .k = 1024}};
-  static const bench_plan plan = {.reduce_sizes = lengths,
-                                  .reduce_count = 1,
-                                  .reduce_seconds = 5,
-                                  .matmul_sizes = shapes,
-                                  .matmul_count = 1,
-                                  .matmul_seconds = 5,
-                                  .needs_device = true,
-                                  .each = sweep_one};
   if (options->reps && options->reps < LEAST_ROUNDS) {
     fprintf(stderr, "hx-bench: sweep needs at least %u rounds, not --reps %zu\n", LEAST_ROUNDS, options->reps);
     return BENCH_USAGE;
   }
-  return bench_compare(options, &plan);
+  return bench_compare(options, sweep_one);
 }

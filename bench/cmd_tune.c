@@ -37,7 +37,8 @@ typedef struct trial {
   hx__cl_tune_result result;
   const char *row;
   double gflops;
-  char label[96]; /* of the table */
+  const char *why;              /* it was not timed; or NULL */
+  char label[96], outcome[128]; /* of the table */
 } trial;
 
 #define TRIAL(member, ...) BENCH_COLUMN(trial, member, __VA_ARGS__)
@@ -53,48 +54,52 @@ static const bench_column columns[] = {
     TRIAL(result.what.order, .name = "order", .kind = BENCH_UINT),
     TRIAL(gflops, .name = "gflops", .head = "GFLOP/s", .kind = BENCH_NUMBER, .width = 10, .digits = 1),
     TRIAL(result.chosen, .name = "kept", .kind = BENCH_BIT),
+    TRIAL(outcome, .head = "outcome", .kind = BENCH_CHARS, .gap = 1),
+    TRIAL(why, .name = "why", .flags = BENCH_OPTIONAL),
 };
 static const bench_table table = BENCH_TABLE(columns);
 
-static void report_trial(FILE *human, size_t device, size_t side, const hx__cl_tune_result *t) {
-  trial r = {device, side, *t, t->what.row->name, t->flops * 1e-9, ""};
-  bench_emit_row(&table, &r);
-  if (!human) return;
+static void report_trial(size_t device, size_t side, const hx__cl_tune_result *t) {
+  trial r = {.device = device, .side = side, .result = *t, .row = t->what.row->name, .gflops = t->flops * 1e-9};
+  const bool timed = t->flops > 0.0;
   name_of(t, r.label, sizeof r.label);
-  if (t->flops > 0.0) {
-    bench_print_cells(human, &table, &r);
-    fprintf(human, " GFLOP/s%s\n", t->chosen ? "  kept" : "");
-  } else {
-    fprintf(human, "  %-48s %s\n", r.label, t->why ? t->why : "not tried");
-  }
+  if (!timed) r.why = t->why ? t->why : "not tried";
+  snprintf(r.outcome, sizeof r.outcome, "%s", !timed ? r.why : t->chosen ? "kept" : "");
+  bench_emit_row(&table, &r);
 }
 
-static int run(bench_session *session) {
+/* Returns how many results were kept. */
+static size_t tune_device(bench_session *session, size_t index, hx__cl_device *device) {
   static hx__cl_tune_result trials[MOST_TRIALS];
-  FILE *const human = session->human;
+  size_t side = 0, kept = 0;
+  const size_t count = hx__cl_tune(device, trials, MOST_TRIALS, &side);
+  bench_say("\n%s: products of %zu x %zu x %zu\n", session->device[index].name, side, side, side);
+  bench_print_head(&table, NULL);
+  bench_json_open(NULL, '{');
+  bench_json_count("device", index);
+  bench_json_count("side", side);
+  bench_json_open("trials", '[');
+  for (size_t t = 0; t < count; t++) {
+    report_trial(index, side, &trials[t]);
+    kept += trials[t].chosen;
+  }
+  bench_json_close(']');
+  bench_json_close('}');
+  return kept;
+}
+
+static int tune_devices(bench_session *session, const void *unused) {
+  (void)unused;
   size_t tuned = 0;
   bool fine = true;
-  if (human) bench_system_print(human, session);
+  bench_print_system(session);
   bench_json_begin("tune");
   bench_system_json(session);
   bench_json_open("devices", '[');
   for (size_t i = 0; i < session->device_count && !bench_stopped(); i++) {
     hx__cl_device *const device = device_of(session, i);
-    size_t side = 0, kept = 0;
     if (!device) continue;
-    const size_t count = hx__cl_tune(device, trials, MOST_TRIALS, &side);
-    if (human) fprintf(human, "\n%s: products of %zu x %zu x %zu\n", session->device[i].name, side, side, side);
-    bench_json_open(NULL, '{');
-    bench_json_count("device", i);
-    bench_json_count("side", side);
-    bench_json_open("trials", '[');
-    for (size_t t = 0; t < count; t++) {
-      report_trial(human, i, side, &trials[t]);
-      kept += trials[t].chosen;
-    }
-    bench_json_close(']');
-    bench_json_close('}');
-    fine = fine && kept > 0;
+    fine = tune_device(session, i, device) > 0 && fine;
     tuned++;
     bench_measured();
   }
@@ -102,9 +107,9 @@ static int run(bench_session *session) {
   bench_json_end();
   if (!tuned && !bench_stopped())
     fputs("hx-bench: no OpenCL device is in use (hx-bench info says why, and what is missing)\n", stderr);
-  else if (tuned && human)
-    fputs(hx__cache_dir_is_enabled() ? "\nkept in HX_CACHE_DIR\n" : "\nnothing kept: HX_CACHE_DIR is off\n", human);
+  else if (tuned)
+    bench_say(hx__cache_dir_is_enabled() ? "\nkept in HX_CACHE_DIR\n" : "\nnothing kept: HX_CACHE_DIR is off\n");
   return tuned && fine ? BENCH_OK : BENCH_FAILED;
 }
 
-int bench_cmd_tune(const bench_options *options) { return bench_session_run(options, NULL, true, run); }
+int bench_cmd_tune(const bench_options *options) { return bench_session_run(options, NULL, true, tune_devices, NULL); }

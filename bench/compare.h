@@ -1,45 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing CPU alone, devices alone and both over a list of operations and sizes: what `reduce`, `matmul` and the
- * default job do, with different lists. */
+ * Lists of tasks: what a subcommand does if the options do not say, and what they make of it. */
 #ifndef HX_BENCH_COMPARE_H
 #define HX_BENCH_COMPARE_H
 
 #include "bench/subject.h"
 
-typedef struct bench_plan bench_plan;
+/* What a subcommand does by itself. A count of 0: it does nothing of the kind. */
+typedef struct bench_plan {
+  const char *command;
+  const bench_size *lengths, *shapes;
+  size_t length_count, shape_count;
+  double reduce_seconds, matmul_seconds; /* for one task, all modes together */
+  double limit_seconds;                  /* after which only what is indispensable is measured; 0: none */
+} bench_plan;
 
-/* One operation of a list, with its sizes. op BENCH_OP_MATMUL: shapes. */
-typedef struct bench_item {
-  hx_op op;
-  hx_type type;
-  bench_size sizes[BENCH_MAX_SIZES];
+/* The tasks of a subcommand, as one list. */
+typedef struct bench_tasks {
+  const bench_plan *plan;
+  const bench_task *task;
   size_t count;
-} bench_item;
+} bench_tasks;
 
-#define BENCH_MAX_ITEMS 32 /* all operations on all types are 28 */
+/* Lists the plan's operations, types and sizes, or those of the options. False after one sentence to stderr. */
+bool bench_tasks_list(const bench_options *options, const bench_plan *plan, bench_tasks *tasks);
+/* Likewise, of the plan of the options' subcommand. */
+bool bench_tasks_of_command(const bench_options *options, bench_tasks *tasks);
 
-/* Does one subject. False when memory ran out. */
+/* Does one task. False when memory ran out. */
 typedef bool bench_each(bench_session *session, bench_subject *subject, const bench_plan *plan, bench_results *results);
 
-/* What a subcommand does; its sizes if the options name none. A count of 0 leaves that half out. */
-struct bench_plan {
-  const bench_size *reduce_sizes, *matmul_sizes;
-  size_t reduce_count, matmul_count;
-  double reduce_seconds, matmul_seconds; /* for one operation and size, all modes together */
-  double limit_seconds;                  /* after which only what is indispensable is measured; 0: none */
-  bool needs_device;                     /* pointless with the CPU alone */
-  bench_each *each;                      /* NULL: compare the modes */
-};
+/* Makes a subject of each task until the run is stopped, and does it. False: one was not done. A task that there is
+ * no memory for is counted as missing. */
+bool bench_tasks_each(bench_session *session, const bench_tasks *tasks, bench_each *each, bench_results *results);
 
-/* Every item beside the libraries of --vs, by processes of their own; an exit status. */
-int bench_versus_run(const bench_options *options, const bench_plan *plan, const bench_item *items, size_t count);
+/* Compares by `each`, and reports: a sweep. An exit status. */
+int bench_compare(const bench_options *options, bench_each *each);
+
+/* Every task beside the libraries of --vs, by processes of their own; an exit status. */
+int bench_versus_run(const bench_options *options, const bench_tasks *tasks);
 
 /* The table of --vs: what takes part, a line for each library, means at the end. */
-void bench_versus_head(FILE *f, const bench_row *row, const char *file);
-void bench_versus_lines(FILE *f, const bench_session *session, const bench_results *results, size_t row);
+void bench_versus_head(const bench_row *row, const char *file);
+void bench_versus_lines(const bench_session *session, const bench_results *results, size_t row);
 void bench_versus_means(const bench_session *session, bench_results *results);
-
-/* Runs the plan and reports. An exit status. */
-int bench_compare(const bench_options *options, const bench_plan *plan);
 
 #endif

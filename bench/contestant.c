@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "bench/ceiling.h"
 #include "bench/measure.h"
 #include "bench/process.h"
 #include "bench/talk.h"
@@ -21,13 +20,10 @@ typedef struct host {
   const bench_peer *peer; /* NULL: hx */
   void *handle;           /* from bench_peer_load */
   bench_peer_call call;
-  bench_arrays arrays;
   bench_subject subject;
-  bool busy; /* there are arrays and a subject */
-  size_t way;
-  unsigned threads; /* of the fastest ceiling, */
-  double ceiling_s; /* and how long it takes once */
-  double seconds;   /* of one call */
+  bool busy; /* there is a subject */
+  bench_ceiling ceiling;
+  double seconds; /* of one call */
 } host;
 
 static bool call_once(host *h) {
@@ -46,55 +42,26 @@ static bool result_is_right(host *h, bool whole) {
 }
 
 static void free_task(host *h) {
-  if (h->busy) {
-    bench_subject_free(&h->subject);
-    bench_arrays_free(&h->session, &h->arrays);
-  }
+  if (h->busy) bench_subject_free(&h->session, &h->subject);
   h->busy = false;
-}
-
-static bool make_task(host *h, const bench_request *request) {
-  if (request->size.m) {
-    if (!bench_matmul_arrays(&h->session, &request->size, &h->arrays)) return false;
-    h->busy = bench_matmul_subject(&h->arrays, &request->size, &h->subject);
-    if (!h->busy) bench_arrays_free(&h->session, &h->arrays);
-    h->subject.task.gpu_share = 0;
-    return h->busy;
-  }
-  if (!bench_reduce_arrays(&h->session, request->op, request->type, request->size.n, &h->arrays)) return false;
-  bench_reduce_subject(&h->arrays, request->op, request->type, request->size.n, &h->subject);
-  h->subject.task.gpu_share = 0;
-  return h->busy = true;
 }
 
 static unsigned warm_calls(double seconds, unsigned calls) {
   return seconds < WARM_LONGEST ? (calls + WARM_PART - 1) / WARM_PART : 0;
 }
 
-static double ceiling_rate(host *h, size_t way, unsigned threads, double seconds, unsigned calls) {
-  for (unsigned i = 0; i < warm_calls(seconds, calls); i++) h->subject.kind->ceiling(&h->subject, way, threads);
-  double work = 0, start = bench_now();
-  for (unsigned i = 0; i < calls; i++) work += h->subject.kind->ceiling(&h->subject, way, threads);
-  return work / (bench_now() - start);
-}
-
-/* The fastest instruction set, on one thread or all. */
-static void choose_ceiling(host *h) {
-  double best = 0;
-  for (size_t way = 0; way < bench_ceiling_ways(); way++)
-    for (unsigned threads = 1;; threads = h->session.threads) {
-      ceiling_rate(h, way, threads, 0, 1);
-      double start = bench_now();
-      double work = h->subject.kind->ceiling(&h->subject, way, threads), seconds = bench_now() - start;
-      double rate = ceiling_rate(h, way, threads, seconds, bench_calls(seconds));
-      if (rate > best) best = rate, h->way = way, h->threads = threads, h->ceiling_s = work / rate;
-      if (threads == h->session.threads) break;
-    }
+static double ceiling_rate(const host *h, unsigned calls) {
+  bench_ceiling ceiling = h->ceiling;
+  const unsigned warm = warm_calls(ceiling.seconds, calls);
+  if (warm) bench_ceiling_rate(&ceiling, warm);
+  return bench_ceiling_rate(&ceiling, calls);
 }
 
 static bench_answer start_task(host *h, const bench_request *request, bench_reply *reply) {
   free_task(h);
-  if (!make_task(h, request)) return BENCH_BROKEN;
+  h->busy = bench_subject_make(&h->session, &request->task, &h->subject);
+  if (!h->busy) return BENCH_BROKEN;
+  h->subject.task.gpu_share = 0;
   if (h->peer && !bench_peer_find(h->peer, h->handle, &h->subject, &h->call)) return BENCH_UNABLE;
   h->subject.kind->poison(&h->subject, true);
   if (!call_once(h)) return BENCH_BROKEN;
@@ -109,8 +76,8 @@ static bench_answer start_task(host *h, const bench_request *request, bench_repl
     before = after;
   }
   h->seconds = reply->value;
-  if (!h->peer) choose_ceiling(h);
-  reply->ceiling_s = h->ceiling_s;
+  if (!h->peer) bench_ceiling_choose(&h->ceiling, &h->subject, h->session.threads);
+  reply->ceiling_s = h->ceiling.seconds;
   return BENCH_READY;
 }
 
@@ -130,7 +97,7 @@ static bench_answer answer_request(host *h, const bench_request *request, bench_
   if (request->ask == BENCH_ASK_DONE) return free_task(h), BENCH_READY;
   if (!h->busy || !request->calls) return BENCH_BROKEN;
   if (request->ask == BENCH_ASK_SAMPLE) return sample(h, request->calls, reply);
-  reply->value = ceiling_rate(h, h->way, h->threads, h->ceiling_s, request->calls);
+  reply->value = ceiling_rate(h, request->calls);
   return BENCH_READY;
 }
 

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,13 +36,6 @@ static bool is_empty(bench_value_kind kind, const void *value) {
   double number;
   if (is_text(kind)) return text_of(kind, value) == NULL;
   return !numeric(kind, value, &number) && integer(kind, value) == 0;
-}
-
-static void join_names(const char *const *names, char *text, size_t bytes) {
-  size_t used = 0;
-  text[0] = '\0';
-  for (; *names && used < bytes; names++)
-    used += (size_t)snprintf(text + used, bytes - used, "%s%.60s", used ? " + " : "", *names);
 }
 
 /* An integer, or a number as files have it; text is empty for what is not finite. */
@@ -97,18 +91,39 @@ static size_t print_line(FILE *f, const bench_table *table, const char *const *t
   return at;
 }
 
-size_t bench_print_cells(FILE *f, const bench_table *table, const void *record) {
-  return print_line(f, table, NULL, record);
+size_t bench_print_cells(const bench_table *table, const void *record) {
+  FILE *const f = bench_human_file();
+  return f ? print_line(f, table, NULL, record) : 0;
 }
 
-void bench_print_head(FILE *f, const bench_table *table, const char *const *titles) {
-  print_line(f, table, titles, NULL);
-  fputc('\n', f);
+void bench_print_head(const bench_table *table, const char *const *titles) {
+  FILE *const f = bench_human_file();
+  if (f) print_line(f, table, titles, NULL);
+  bench_say("\n");
 }
 
-void bench_print_row(FILE *f, const bench_table *table, const void *record) {
-  bench_print_cells(f, table, record);
-  fputc('\n', f);
+void bench_print_row(const bench_table *table, const void *record) {
+  bench_print_cells(table, record);
+  bench_say("\n");
+}
+
+void bench_say(const char *format, ...) {
+  FILE *const f = bench_human_file();
+  va_list list;
+  if (!f) return;
+  va_start(list, format);
+  vfprintf(f, format, list);
+  va_end(list);
+}
+
+void bench_show_output(void) {
+  if (bench_human_file()) fflush(bench_human_file());
+}
+
+void bench_say_wrapped(const char *text, size_t at, size_t indent) {
+  FILE *const f = bench_human_file();
+  char plain[2048];
+  if (f) bench_wrap(f, bench_plain(text, plain, sizeof plain), at, indent, BENCH_COLUMNS);
 }
 
 static void csv_value(FILE *f, const bench_column *column, const void *value) {
@@ -117,7 +132,7 @@ static void csv_value(FILE *f, const bench_column *column, const void *value) {
   if (is_text(column->kind)) {
     if (text_of(column->kind, value)) bench_csv_string(f, text_of(column->kind, value));
   } else if (column->kind == BENCH_NAMES) {
-    join_names(value, text, sizeof text);
+    bench_join_names(value, text, sizeof text);
     bench_csv_string(f, text);
   } else if (column->kind == BENCH_BIT) {
     fputc('0' + *(const bool *)value, f);
@@ -246,7 +261,14 @@ void bench_json_end(void) {
   if (bench_json_file()) fputc('\n', bench_json_file());
 }
 
-void bench_emit_row(const bench_table *table, const void *record) {
+void bench_store_row(const bench_table *table, const void *record) {
   bench_json_row(table, record);
   bench_csv_row(table, record);
+  bench_measured();
+}
+
+void bench_emit_row(const bench_table *table, const void *record) {
+  bench_print_row(table, record);
+  bench_show_output();
+  bench_store_row(table, record);
 }

@@ -56,11 +56,19 @@ typedef struct bench_table {
 #define BENCH_TABLE(columns) \
   { columns, sizeof(columns) / sizeof(columns)[0] }
 
-/* The table that people read. A head of "" is taken from titles, in order. bench_print_cells ends no line and returns
- * the column that it has reached. */
-void bench_print_head(FILE *f, const bench_table *table, const char *const *titles);
-size_t bench_print_cells(FILE *f, const bench_table *table, const void *record);
-void bench_print_row(FILE *f, const bench_table *table, const void *record);
+/* What people read: tables and sentences. With --quiet each of these does nothing. A head of "" is taken from titles,
+ * in order. bench_print_cells ends no line and returns the column that it has reached. */
+void bench_print_head(const bench_table *table, const char *const *titles);
+size_t bench_print_cells(const bench_table *table, const void *record);
+void bench_print_row(const bench_table *table, const void *record);
+/* A sentence, or a part of one; ends no line by itself. */
+void bench_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Words from outside, made harmless for a terminal, in lines of BENCH_COLUMNS: the first one begins at column `at`,
+ * later ones at `indent`. Ends the line. */
+void bench_say_wrapped(const char *text, size_t at, size_t indent);
+/* What was printed is seen from now on: measuring takes a while. Called when something has been measured or is about to
+ * be, so that a closed pipe ends a run no earlier. */
+void bench_show_output(void);
 
 /* A row of the CSV table, after its head if it is the first. */
 void bench_csv_head(const bench_table *table);
@@ -79,7 +87,8 @@ void bench_json_row(const bench_table *table, const void *record);     /* an obj
 void bench_json_begin(const char *command);
 void bench_json_end(void);
 
-/* Both files. */
+/* A row of both files, which is worth keeping if the run is stopped after it; and a row of them and of the table. */
+void bench_store_row(const bench_table *table, const void *record);
 void bench_emit_row(const bench_table *table, const void *record);
 
 #endif

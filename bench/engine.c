@@ -5,9 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "bench/ceiling.h"
 #include "bench/measure.h"
 #include "runtime/base/energy.h"
 
@@ -67,37 +65,6 @@ static double sample_call(void *self, unsigned calls) {
   return note_share(p) ? seconds : -1;
 }
 
-typedef struct ceiling_loop {
-  bench_subject *subject;
-  size_t way;
-  unsigned threads;
-} ceiling_loop;
-
-static double sample_ceiling(void *self, unsigned calls) {
-  ceiling_loop *p = self;
-  double work = 0, start = bench_now();
-  for (unsigned i = 0; i < calls; i++) work += p->subject->kind->ceiling(p->subject, p->way, p->threads);
-  return work / (bench_now() - start);
-}
-
-/* The fastest way on one thread or all of hx's. Returns how many calls make a sample. */
-static unsigned choose_ceiling(ceiling_loop *p, unsigned threads) {
-  double best = 0;
-  ceiling_loop trial = *p;
-  unsigned calls = 1;
-  for (int round = 0; round < 2; round++)
-    for (trial.way = 0; trial.way < bench_ceiling_ways(); trial.way++)
-      for (trial.threads = 1;; trial.threads = threads) {
-        double start = bench_now();
-        trial.subject->kind->ceiling(trial.subject, trial.way, trial.threads);
-        unsigned enough = bench_calls(bench_now() - start);
-        double rate = sample_ceiling(&trial, enough);
-        if (rate > best) best = rate, *p = trial, calls = enough;
-        if (trial.threads == threads) break;
-      }
-  return calls;
-}
-
 /* One call whose whole result is compared. */
 static bool verify(mode_run *p, const char *mode) {
   bench_subject *subject = p->subject;
@@ -106,10 +73,9 @@ static bool verify(mode_run *p, const char *mode) {
   p->wrong = !subject->kind->check(subject, true) || (subject->has_first && subject->bits != subject->first_bits);
   p->bits = subject->bits;
   if (p->wrong) {
-    char size[64];
-    bench_size_text(&subject->row, size, sizeof size);
-    fprintf(stderr, "hx-bench: %s %s %s, %s: the result is not what the definition says\n", subject->row.type,
-            subject->row.op, size, mode);
+    char name[128];
+    bench_task_text(&subject->row, name, sizeof name);
+    fprintf(stderr, "hx-bench: %s, %s: the result is not what the definition says\n", name, mode);
     return false;
   }
   subject->first_bits = subject->bits;
@@ -146,7 +112,7 @@ static double joules_of(mode_run *p, unsigned calls) {
 }
 
 static bool make_row(mode_run *p, const bench_mode *mode, const bench_contestant *contestant, size_t rounds,
-                     double ceiling, const bench_run *run, bench_results *results) {
+                     double ceiling, bench_results *results) {
   bench_subject *subject = p->subject;
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): every mode_run has a subject
   bench_row row = subject->row;
@@ -158,16 +124,12 @@ static bool make_row(mode_run *p, const bench_mode *mode, const bench_contestant
   row.verified = !p->failed && !p->wrong;
   row.bits = p->bits;
   row.joules = p->joules;
-  row.median_s = row.min_s = row.max_s = row.rate = row.gpu_share = NAN;
+  const bench_times times = bench_times_of(row.reps ? contestant->samples : NULL, row.reps);
+  row.median_s = times.median;
+  row.min_s = times.least;
+  row.max_s = times.most;
+  row.rate = row.gpu_share = NAN;
   if (row.reps) {
-    double *sorted = malloc(rounds * sizeof *sorted);
-    if (!sorted) return false;
-    memcpy(sorted, contestant->samples, rounds * sizeof *sorted);
-    bench_sort(sorted, rounds);
-    row.median_s = bench_quantile(sorted, rounds, 0.5);
-    row.min_s = sorted[0];
-    row.max_s = sorted[rounds - 1];
-    free(sorted);
     row.rate = subject->kind->work(subject) / row.median_s;
     row.gpu_share = bench_median(p->shares, p->share_count);
     row.bytes_copied = p->report.bytes_copied;
@@ -176,13 +138,9 @@ static bool make_row(mode_run *p, const bench_mode *mode, const bench_contestant
       if (p->report.device[d].index < 32 && p->report.device[d].units) row.devices |= 1u << p->report.device[d].index;
   }
   if (!row.verified) results->failed = true;
-  FILE *f = run->print ? p->session->human : NULL;
-  if (f) {
-    const bench_row *last = results->row_count ? &results->rows[results->row_count - 1] : NULL;
-    if (!last || strcmp(last->op, row.op) || strcmp(last->type, row.type)) bench_print_result_head(f, &row);
-    bench_print_result(f, &row);
-    fflush(f);
-  }
+  const bench_row *const last = results->row_count ? &results->rows[results->row_count - 1] : NULL;
+  if (!last || !bench_same_operation(last, &row)) bench_print_result_head(&row);
+  bench_print_result(&row);
   return bench_results_add(results, &row);
 }
 
@@ -212,6 +170,7 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
   bench_contestant *contestants = calloc(count + 1, sizeof *contestants); /* and the ceiling */
   size_t *place = calloc(count, sizeof *place), taking_part = 0; /* of a mode among the contestants; SIZE_MAX: none */
   bool fine = runs && contestants && place;
+  const double seconds = session->options->seconds > 0 ? session->options->seconds : run->seconds;
   run->rounds = 0;
   for (size_t i = 0; fine && i < count && !bench_stopped(); i++) {
     mode_run *p = &runs[i];
@@ -220,27 +179,22 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
     place[i] = SIZE_MAX;
     if (!verify(p, modes[i].name)) continue;
     const bool learning = modes[i].share < 0;
-    p->last = warm_up(p, learning, run->seconds * (learning ? LEARNING_PART : WARM_PART / (double)count));
+    p->last = warm_up(p, learning, seconds * (learning ? LEARNING_PART : WARM_PART / (double)count));
     if (p->failed) continue;
     place[i] = taking_part;
     contestants[taking_part++] = (bench_contestant){.sample = sample_call, .self = p};
   }
   choose_calls(contestants, taking_part);
-  ceiling_loop ceiling = {.subject = subject, .threads = 1};
+  bench_ceiling ceiling;
   double ceiling_rate = NAN;
   if (fine && taking_part && !bench_stopped()) {
-    unsigned calls = choose_ceiling(&ceiling, session->threads);
-    contestants[taking_part] = (bench_contestant){.sample = sample_ceiling, .self = &ceiling, .calls = calls};
-    char size[64], label[128];
-    bench_size_text(&subject->row, size, sizeof size);
-    snprintf(label, sizeof label, "%s %s %s", subject->row.type, subject->row.op, size);
-    const bench_limits limits = {.reps = run->reps,
-                                 .least = run->least,
-                                 .whole = run->whole,
-                                 .seconds = run->seconds,
-                                 .deadline = session->deadline,
-                                 .label = label,
-                                 .progress = session->human && isatty(STDERR_FILENO)};
+    bench_ceiling_choose(&ceiling, subject, session->threads);
+    contestants[taking_part] =
+        (bench_contestant){.sample = bench_ceiling_rate, .self = &ceiling, .calls = bench_calls(ceiling.seconds)};
+    char label[128];
+    bench_task_text(&subject->row, label, sizeof label);
+    bench_limits limits = bench_session_limits(session, label, run->least, run->seconds);
+    limits.whole = run->whole;
     run->rounds = bench_measure(contestants, taking_part + 1, &limits);
     ceiling_rate = run->rounds ? bench_median(contestants[taking_part].samples, run->rounds) : NAN;
   }
@@ -249,7 +203,7 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
     if (!run->rounds && place[i] != SIZE_MAX) runs[i].failed = true;
     const bench_contestant *contestant = place[i] != SIZE_MAX ? &contestants[place[i]] : NULL;
     if (contestant) runs[i].joules = joules_of(&runs[i], contestant->calls);
-    fine = make_row(&runs[i], &modes[i], contestant, run->rounds, ceiling_rate, run, results);
+    fine = make_row(&runs[i], &modes[i], contestant, run->rounds, ceiling_rate, results);
     if (run->samples && contestant && run->rounds) {
       run->samples[i] = contestant->samples;
       contestants[place[i]].samples = NULL;

@@ -11,9 +11,8 @@ typedef struct bench_mode {
 } bench_mode;
 
 typedef struct bench_run {
-  double seconds; /* for all modes together, beside warming up */
-  size_t reps, least;
-  bool print;       /* rows, once all are known */
+  double seconds;   /* for all modes together, beside warming up, if the options do not say */
+  size_t least;     /* rounds */
   bool whole;       /* the least number of rounds is done even if that is slow */
   double **samples; /* if not NULL: count pointers to the samples in order of time, the caller's to free */
   size_t rounds;    /* out */

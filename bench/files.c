@@ -19,19 +19,15 @@ typedef struct document {
 } document;
 
 static document json = {.what = "JSON document"}, csv = {.what = "CSV table"};
+static FILE *human;
 static bool measured;
 
 FILE *bench_json_file(void) { return json.f; }
 FILE *bench_csv_file(void) { return csv.f; }
+FILE *bench_human_file(void) { return human; }
 void bench_measured(void) { measured = true; }
 
 static bool is_output(const char *path) { return path && strcmp(path, "-") == 0; }
-
-/* Tables make way for a file on the standard output. */
-FILE *bench_human_file(const bench_options *options) {
-  if (options->quiet) return NULL;
-  return is_output(options->json) || is_output(options->csv) ? stderr : stdout;
-}
 
 /* Whether the file, or one in its folder, may be written. */
 static bool writable(const char *path) {
@@ -58,6 +54,8 @@ static bool open_one(document *d, const char *path) {
 }
 
 bool bench_files_open(const bench_options *options) {
+  /* Tables make way for a file on the standard output. */
+  human = options->quiet ? NULL : is_output(options->json) || is_output(options->csv) ? stderr : stdout;
   if (options->json || options->csv) bench_stop_watch();
   if (open_one(&json, options->json) && open_one(&csv, options->csv)) return true;
   bench_files_close();

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/text.h"
+#include "bench/emit.h"
 #include "runtime/backend/opencl/driver_check.h"
 
 /* The makers of GPUs, and what OpenCL on them needs on Debian. */
@@ -31,21 +31,17 @@ static const struct vendor {
 
 #define VENDORS (sizeof vendors / sizeof vendors[0])
 
-typedef struct sink {
-  FILE *f;
-  size_t count;
-} sink;
+static size_t hint_count;
 
-__attribute__((format(printf, 2, 3))) static void hint(sink *s, const char *format, ...) {
-  char text[1024], plain[1024];
+__attribute__((format(printf, 1, 2))) static void hint(const char *format, ...) {
+  char text[1024];
   va_list list;
   va_start(list, format);
   vsnprintf(text, sizeof text, format, list);
   va_end(list);
-  s->count++;
-  if (!s->f) return;
-  fputs("  - ", s->f);
-  bench_wrap(s->f, bench_plain(text, plain, sizeof plain), 4, 4, BENCH_COLUMNS);
+  hint_count++;
+  bench_say("  - ");
+  bench_say_wrapped(text, 4, 4);
 }
 
 /* A number in a file such as /sys/bus/pci/devices/X/class, or 0. */
@@ -59,22 +55,16 @@ static unsigned long read_hex(const char *directory, const char *name) {
   return strtoul(text, NULL, 16);
 }
 
-static void find_files(const char *root, const char *pattern, glob_t *found) {
-  char path[512];
-  snprintf(path, sizeof path, "%s%s", root, pattern);
-  if (glob(path, 0, NULL, found) != 0) found->gl_pathc = 0;
+static void find_files(const char *pattern, glob_t *found) {
+  if (glob(pattern, 0, NULL, found) != 0) found->gl_pathc = 0;
 }
 
-static bool exists(const char *root, const char *name) {
-  char path[512];
-  snprintf(path, sizeof path, "%s%s", root, name);
-  return access(path, F_OK) == 0;
-}
+static bool exists(const char *path) { return access(path, F_OK) == 0; }
 
-static bool has_icd(const char *root, const char *name) {
+static bool has_icd(const char *name) {
   char path[128];
   snprintf(path, sizeof path, "/etc/OpenCL/vendors/%s", name);
-  return exists(root, path);
+  return exists(path);
 }
 
 /* Whether hx found a GPU of this vendor, in use or not. */
@@ -90,9 +80,9 @@ static bool shown(const bench_session *session, unsigned id) {
 }
 
 /* Render nodes that this process may not open. */
-static size_t hint_permissions(sink *s, const char *root) {
+static size_t hint_permissions(void) {
   glob_t nodes;
-  find_files(root, "/dev/dri/renderD*", &nodes);
+  find_files("/dev/dri/renderD*", &nodes);
   size_t count = nodes.gl_pathc;
   for (size_t i = 0; i < nodes.gl_pathc; i++) {
     const char *node = nodes.gl_pathv[i];
@@ -104,40 +94,39 @@ static size_t hint_permissions(sink *s, const char *root) {
     struct stat st;
     if ((errno != EACCES && errno != EPERM) || stat(node, &st) != 0) continue;
     const struct group *group = getgrgid(st.st_gid);
-    hint(s,
-         "%s exists, but this user may not open it: its group is %s (%u). usermod -aG %s USER as root, then log in "
-         "again; in a container start it with --device /dev/dri --group-add %u",
-         node, group ? group->gr_name : "without a name here", (unsigned)st.st_gid, group ? group->gr_name : "render",
-         (unsigned)st.st_gid);
+    hint(
+        "%s exists, but this user may not open it: its group is %s (%u). usermod -aG %s USER as root, then log in "
+        "again; in a container start it with --device /dev/dri --group-add %u",
+        node, group ? group->gr_name : "without a name here", (unsigned)st.st_gid, group ? group->gr_name : "render",
+        (unsigned)st.st_gid);
   }
   globfree(&nodes);
   return count;
 }
 
 /* One GPU on the bus that no driver shows. */
-static void hint_gpu(sink *s, const char *root, const struct vendor *vendor, const char *address, unsigned device,
-                     size_t render_nodes) {
-  hint(s, "%s GPU %04x:%04x at PCI %s is not offered by any OpenCL driver", vendor->name, vendor->id, device, address);
-  if (!has_icd(root, vendor->icd)) {
-    hint(s, "%s: its OpenCL driver is not installed: apt-get install %s%s", vendor->name, vendor->package,
+static void hint_gpu(const struct vendor *vendor, const char *address, unsigned device, size_t render_nodes) {
+  hint("%s GPU %04x:%04x at PCI %s is not offered by any OpenCL driver", vendor->name, vendor->id, device, address);
+  if (!has_icd(vendor->icd)) {
+    hint("%s: its OpenCL driver is not installed: apt-get install %s%s", vendor->name, vendor->package,
          vendor->id == 0x10de ? " (in Debian's non-free)" : "");
     return;
   }
   const char *enabled = getenv("RUSTICL_ENABLE");
-  if (vendor->rusticl && has_icd(root, "rusticl.icd") && !(enabled && strstr(enabled, vendor->rusticl)))
-    hint(s, "%s: Mesa's rusticl shows a GPU only when asked: RUSTICL_ENABLE=%s in the environment", vendor->name,
+  if (vendor->rusticl && has_icd("rusticl.icd") && !(enabled && strstr(enabled, vendor->rusticl)))
+    hint("%s: Mesa's rusticl shows a GPU only when asked: RUSTICL_ENABLE=%s in the environment", vendor->name,
          vendor->rusticl);
-  bool node = vendor->rusticl ? render_nodes > 0 : exists(root, "/dev/nvidiactl");
+  bool node = vendor->rusticl ? render_nodes > 0 : exists("/dev/nvidiactl");
   if (!node)
-    hint(s, "%s: there is no %s: the kernel driver (%s) is not loaded, or the container was started without the device",
+    hint("%s: there is no %s: the kernel driver (%s) is not loaded, or the container was started without the device",
          vendor->name, vendor->rusticl ? "/dev/dri/renderD*" : "/dev/nvidiactl", vendor->kernel_driver);
 }
 
 /* Returns how many GPUs of known makers are on the bus. */
-static size_t hint_bus(sink *s, const bench_session *session, const char *root, size_t render_nodes) {
+static size_t hint_bus(const bench_session *session, size_t render_nodes) {
   glob_t devices;
   size_t known = 0;
-  find_files(root, "/sys/bus/pci/devices/*", &devices);
+  find_files("/sys/bus/pci/devices/*", &devices);
   for (size_t i = 0; i < devices.gl_pathc; i++) {
     const char *path = devices.gl_pathv[i], *slash = strrchr(path, '/');
     if (read_hex(path, "class") >> 16 != 0x03) continue; /* display controllers */
@@ -146,7 +135,7 @@ static size_t hint_bus(sink *s, const bench_session *session, const char *root, 
       if (vendors[v].id != id) continue;
       known++;
       if (!shown(session, id))
-        hint_gpu(s, root, &vendors[v], slash ? slash + 1 : path, (unsigned)read_hex(path, "device"), render_nodes);
+        hint_gpu(&vendors[v], slash ? slash + 1 : path, (unsigned)read_hex(path, "device"), render_nodes);
       break;
     }
   }
@@ -154,10 +143,9 @@ static size_t hint_bus(sink *s, const bench_session *session, const char *root, 
   return known;
 }
 
-size_t bench_hints(FILE *f, const bench_session *session, const char *root) {
-  sink s = {.f = f};
+size_t bench_hints(const bench_session *session) {
   glob_t icds;
-  find_files(root, "/etc/OpenCL/vendors/*.icd", &icds);
+  find_files("/etc/OpenCL/vendors/*.icd", &icds);
   const char *elsewhere = getenv("OCL_ICD_VENDORS");
   size_t opencl = 0;
   for (size_t i = 0; i < session->device_count; i++)
@@ -165,24 +153,24 @@ size_t bench_hints(FILE *f, const bench_session *session, const char *root) {
   const hx__vendor *skipped;
   const size_t skipped_count = hx__driver_check_skipped(&skipped);
   for (size_t i = 0; i < skipped_count; i++)
-    hint(&s, "an OpenCL driver is left out: %s. It is tried again when its file changes, or HX_CACHE_DIR is empty",
+    hint("an OpenCL driver is left out: %s. It is tried again when its file changes, or HX_CACHE_DIR is empty",
          skipped[i].fault);
   if (elsewhere) {
-    hint(&s, "OCL_ICD_VENDORS=%s: OpenCL drivers are looked for there alone", elsewhere);
+    hint("OCL_ICD_VENDORS=%s: OpenCL drivers are looked for there alone", elsewhere);
   } else if (!icds.gl_pathc) {
-    hint(&s,
-         "no OpenCL driver is installed; the CPU computes alone, with the same bits. One for the CPU, to try hx with: "
-         "apt-get install pocl-opencl-icd");
+    hint(
+        "no OpenCL driver is installed; the CPU computes alone, with the same bits. One for the CPU, to try hx with: "
+        "apt-get install pocl-opencl-icd");
   } else if (!opencl) {
-    hint(&s, "OpenCL drivers are installed (%zu), but none of them shows a device", icds.gl_pathc);
+    hint("OpenCL drivers are installed (%zu), but none of them shows a device", icds.gl_pathc);
   }
   globfree(&icds);
-  if (exists(root, "/dev/dxg"))
-    hint(&s, "this is Windows' Linux (/dev/dxg): GPUs come through the driver of Windows, and /dev/dri is not there");
+  if (exists("/dev/dxg"))
+    hint("this is Windows' Linux (/dev/dxg): GPUs come through the driver of Windows, and /dev/dri is not there");
   size_t gpus = 0;
   for (size_t i = 0; i < session->device_count; i++)
     gpus += session->device[i].kind == HX_IGPU || session->device[i].kind == HX_GPU;
-  if (!hint_bus(&s, session, root, hint_permissions(&s, root)) && !gpus)
-    hint(&s, "there is no GPU of Intel, AMD or NVIDIA on this machine's PCI bus: no package would bring one");
-  return s.count;
+  if (!hint_bus(session, hint_permissions()) && !gpus)
+    hint("there is no GPU of Intel, AMD or NVIDIA on this machine's PCI bus: no package would bring one");
+  return hint_count;
 }

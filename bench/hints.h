@@ -5,8 +5,7 @@
 
 #include "bench/bench.h"
 
-/* Prints a sentence for each thing found (f NULL: nothing) and returns how many there are. root goes before /sys, /dev
- * and /etc: "" but where a copy of another machine's is looked at. */
-size_t bench_hints(FILE *f, const bench_session *session, const char *root);
+/* Prints a sentence for each thing found and returns how many there are. */
+size_t bench_hints(const bench_session *session);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "runtime/backend/opencl/entries.h"
 
-#include "bench/bench.h"
+#include "bench/compare.h"
 
 #define LADDER_MOST_RUNGS 112 /* every percent of a split, and others */
 #define LADDER_MOST_PASSES 8  /* launches of one call */
@@ -28,9 +28,16 @@ typedef struct ladder_device {
 /* False after one sentence to stderr. */
 bool ladder_device_open(ladder_device *device, const bench_session *session, size_t index);
 void ladder_device_close(ladder_device *device);
-/* NULL if it does not build; why then says so. */
-cl_program ladder_build(const ladder_device *device, const char *source, const char *options, char *why, size_t bytes);
-const char *ladder_error_name(cl_int code, char *text, size_t bytes);
+
+/* The kernel of a step; NULL if there is none, and why says so. */
+typedef struct ladder_kernel {
+  cl_kernel kernel;
+  char why[128];
+} ladder_kernel;
+
+void ladder_kernel_build(const ladder_device *device, const char *source, const char *options, const char *name,
+                         ladder_kernel *kernel);
+void ladder_kernels_release(ladder_kernel *kernels, size_t count);
 
 /* One launch of a call, its arguments given. */
 typedef struct ladder_launch {
@@ -52,13 +59,16 @@ struct ladder_rung {
   bool (*fetch)(ladder_rung *rung); /* products: brings the last call's C to the host; or NULL */
   void (*close)(ladder_rung *rung); /* or NULL */
   void *self;
+  bool owns_self;  /* self is freed after close */
   uint64_t result; /* reductions */
   uint64_t copied; /* bytes moved to and from the device in the last call */
   double *events;  /* of each sample */
-  size_t count;
+  size_t count, room;
   double event_s, wall_s, least_s, most_s;
   size_t rounds;
 };
+
+typedef double ladder_call(ladder_rung *rung, double *event);
 
 /* Takes the rung out for a reason. Returns false. */
 bool ladder_out(ladder_rung *rung, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -74,24 +84,30 @@ typedef struct ladder_case {        /* one size on one device */
   size_t rungs;
 } ladder_case;
 
-/* The next rung, empty. */
-ladder_rung *ladder_add(ladder_case *c, const char *name);
+/* The next rung, which calls `call` on self. */
+ladder_rung *ladder_add(ladder_case *c, const char *name, ladder_call *call, void *self);
+/* Likewise, on memory of its own, which is zero; if there is none, the rung is out. */
+ladder_rung *ladder_add_owner(ladder_case *c, const char *name, ladder_call *call, size_t bytes);
+/* The case of a product whose arrays are there. */
+void ladder_case_of_product(ladder_case *c, const char *ladder, const char *base, struct ladder_product *product);
 
 /* Verifies all rungs, times those that are right, and prints and stores the rows. False if memory ran out. */
 bool ladder_run(bench_session *session, ladder_case *c, double seconds);
 /* Speed of a rung of the last case over another, by the clock (wall) or the device's; NaN if one is out. */
 double ladder_ratio(const ladder_case *c, const char *fast, const char *slow, bool wall);
 
-/* Rows stored, and whether anything was wrong. */
+/* Rows stored, and whether anything was wrong. ladder_rows_add: prints the case's rows and stores them; false if memory
+ * ran out. */
+bool ladder_rows_add(const ladder_case *c);
 bool ladder_failed(void);
 void ladder_fail(void);
 void ladder_rows_write(const bench_session *session, const char *ladder); /* to the files */
 void ladder_rows_free(void);
 
 /* The ladders, on one device (offload: all of the session's). False if something could not be made. */
-bool ladder_reduce(bench_session *session, size_t index);
-bool ladder_matmul(bench_session *session, size_t index);
-bool ladder_offload(bench_session *session);
+bool ladder_reduce(bench_session *session, const bench_tasks *tasks, size_t index);
+bool ladder_matmul(bench_session *session, const bench_tasks *tasks, size_t index);
+bool ladder_offload(bench_session *session, const bench_tasks *tasks);
 
 /* hx itself on one device, the CPU only recovering. */
 typedef struct ladder_hx ladder_hx;

@@ -32,11 +32,9 @@ static double call_clblast(ladder_rung *rung, double *event) {
 }
 
 void ladder_clblast_rung(ladder_case *c, ladder_product *p) {
-  ladder_rung *rung = ladder_add(c, "CLBlast");
+  ladder_rung *rung = ladder_add(c, "CLBlast", call_clblast, p);
   static const bench_symbol symbols[] = {{"CLBlastSgemm", 0}};
   char why[128];
-  rung->self = p;
-  rung->call = call_clblast;
   rung->fetch = ladder_product_fetch;
   if (!bench_peer_open("clblast", 0, symbols, 1, &clblast, why, sizeof why)) ladder_out(rung, "%s", why);
 }

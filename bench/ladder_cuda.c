@@ -74,7 +74,7 @@ static double call_cub(ladder_rung *rung, double *event) {
 }
 
 void ladder_cub_rung(ladder_case *c, const ladder_device *device, const uint32_t *x, size_t most) {
-  ladder_rung *rung = ladder_add(c, "CUB");
+  ladder_rung *rung = ladder_add(c, "CUB", call_cub, &c->n);
   if (!device->nvidia) {
     ladder_out(rung, "not an NVIDIA device");
     return;
@@ -90,8 +90,6 @@ void ladder_cub_rung(ladder_case *c, const ladder_device *device, const uint32_t
     if (error) return;
     cub.loaded_data = true;
   }
-  rung->call = call_cub;
-  rung->self = &c->n;
   snprintf(rung->note, sizeof rung->note, "cub::DeviceReduce::Sum of uint32, on data that the device holds");
 }
 
@@ -147,24 +145,21 @@ static void close_cublas(ladder_rung *rung) {
   if (s->from) s->cuda.event_end(s->from);
   if (s->to) s->cuda.event_end(s->to);
   if (s->cuda.handle) s->cuda.close(s->cuda.handle);
-  free(s);
 }
 
 void ladder_cublas_rung(ladder_case *c, ladder_product *p) {
-  ladder_rung *rung = ladder_add(c, "cuBLAS");
+  ladder_rung *rung = ladder_add_owner(c, "cuBLAS", call_cublas, sizeof(cublas_rung));
+  cublas_rung *const s = rung->self;
+  char why[128];
+  if (rung->out) return;
   if (!p->device->nvidia) {
     ladder_out(rung, "not an NVIDIA device");
     return;
   }
-  cublas_rung *s = calloc(1, sizeof *s);
-  char why[128] = "there is no memory";
-  if (!s || !bench_cuda_load(&s->cuda, why, sizeof why)) {
+  if (!bench_cuda_load(&s->cuda, why, sizeof why)) {
     ladder_out(rung, "%s", why);
-    free(s);
     return;
   }
-  rung->self = s;
-  rung->call = call_cublas;
   rung->fetch = fetch_cublas;
   rung->close = close_cublas;
   s->product = p;

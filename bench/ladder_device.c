@@ -9,11 +9,6 @@
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/registry.h"
 
-const char *ladder_error_name(cl_int code, char *text, size_t bytes) {
-  snprintf(text, bytes, "%s", hx__cl_code_name(code));
-  return text;
-}
-
 bool ladder_out(ladder_rung *rung, const char *format, ...) {
   va_list list;
   va_start(list, format);
@@ -68,9 +63,9 @@ void ladder_device_close(ladder_device *device) {
   device->context = NULL;
 }
 
-cl_program ladder_build(const ladder_device *device, const char *source, const char *options, char *why, size_t bytes) {
+static cl_program build_program(const ladder_device *device, const char *source, const char *options, char *why,
+                                size_t bytes) {
   cl_int code;
-  char name[64];
   cl_program program = clCreateProgramWithSource(device->context, 1, &source, NULL, &code);
   if (program) code = clBuildProgram(program, 1, &device->id, options, NULL, NULL);
   if (program && code == CL_SUCCESS) return program;
@@ -80,8 +75,23 @@ cl_program ladder_build(const ladder_device *device, const char *source, const c
     clReleaseProgram(program);
   }
   const char *error = strstr(log, "error");
-  snprintf(why, bytes, "does not build: %s %.80s", ladder_error_name(code, name, sizeof name), error ? error : "");
+  snprintf(why, bytes, "does not build: %s %.80s", hx__cl_code_name(code), error ? error : "");
   return NULL;
+}
+
+void ladder_kernel_build(const ladder_device *device, const char *source, const char *options, const char *name,
+                         ladder_kernel *kernel) {
+  cl_int code;
+  cl_program program = build_program(device, source, options, kernel->why, sizeof kernel->why);
+  if (!program) return;
+  kernel->kernel = clCreateKernel(program, name, &code);
+  if (!kernel->kernel) snprintf(kernel->why, sizeof kernel->why, "%s", hx__cl_code_name(code));
+  clReleaseProgram(program); /* the kernel holds it */
+}
+
+void ladder_kernels_release(ladder_kernel *kernels, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (kernels[i].kernel) clReleaseKernel(kernels[i].kernel);
 }
 
 double ladder_span(cl_event *events, size_t count) {

@@ -84,24 +84,15 @@ static double call_whole(ladder_rung *rung, double *event) {
   return seconds;
 }
 
-static void close_whole(ladder_rung *rung) { free(rung->self); }
-
 void ladder_hx_call_rung(hx_context *hx, ladder_case *c, const char *name, const hx_task *task, float share) {
-  ladder_rung *rung = ladder_add(c, name);
-  whole *w = calloc(1, sizeof *w);
-  if (!w) {
-    ladder_out(rung, "there is no memory");
-    return;
-  }
+  whole *const w = ladder_add_owner(c, name, call_whole, sizeof *w)->self;
+  if (!w) return;
   *w = (whole){.context = hx, .task = *task};
   w->task.gpu_share = share;
   if (c->sum)
     w->task.reduce.out = &w->out;
   else
     w->task.matmul.c = c->product->got;
-  rung->call = call_whole;
-  rung->close = close_whole;
-  rung->self = w;
 }
 
 typedef struct kernels {
@@ -122,7 +113,7 @@ static hx__outcome launch(kernels *k) {
 }
 
 /* Launch to result on the host, as runs do it. */
-static bool deliver(kernels *k) {
+static bool deliver_result(kernels *k) {
   hx__inflight *ticket = NULL;
   const hx__chunk all = {0, k->work.slices};
   hx__outcome outcome = hx__cl_submit(&k->stream->base, &k->request, all, &ticket);
@@ -160,7 +151,7 @@ static double call_kernels(ladder_rung *rung, double *event) {
   if (k->work.matmul)
     fine = fine && launch(k) == HX__DONE && clFinish(k->queue) == CL_SUCCESS;
   else
-    fine = fine && deliver(k);
+    fine = fine && deliver_result(k);
   double seconds = bench_now() - start;
   rung->result = k->out.u64;
   if (!fine) ladder_out(rung, "a launch failed: %.120s", k->stream->device->base.why);
@@ -168,7 +159,7 @@ static double call_kernels(ladder_rung *rung, double *event) {
   return fine ? seconds : -1;
 }
 
-static bool fetch_kernels(ladder_rung *rung) { return deliver(rung->self); }
+static bool fetch_kernels(ladder_rung *rung) { return deliver_result(rung->self); }
 
 static void close_kernels(ladder_rung *rung) {
   kernels *k = rung->self;
@@ -178,14 +169,13 @@ static void close_kernels(ladder_rung *rung) {
   hx__cl_buffer_release(&k->made.out);
   hx__cl_stream_close(&k->stream->base);
   free(k->slots);
-  free(k);
 }
 
-/* What a kernel's rung needs; NULL with the rung out. */
-static kernels *kernels_open(ladder_hx *hx, ladder_rung *rung, const hx_task *task) {
+/* Makes what a kernel's rung needs. False with the rung out, and nothing to close. */
+static bool open_kernels(ladder_hx *hx, ladder_rung *rung, const hx_task *task) {
   hx__cl_device *d = hx->device;
   hx__config config;
-  kernels *k = calloc(1, sizeof *k);
+  kernels *const k = rung->self;
   cl_int code;
   bool fine = k && hx__config_read(&config, NULL) == HX_OK && hx__task_check(task, &k->work) == HX_OK;
   if (fine && !k->work.matmul) fine = (k->slots = malloc(k->work.slices * sizeof *k->slots)) != NULL;
@@ -200,13 +190,11 @@ static kernels *kernels_open(ladder_hx *hx, ladder_rung *rung, const hx_task *ta
   if (fine) {
     k->queue = k->stream->queue;
     k->timed = clCreateCommandQueue(d->context, d->id, CL_QUEUE_PROFILING_ENABLE, &code);
-    if (k->timed) return k;
+    if (k->timed) return true;
     hx__cl_stream_close(&k->stream->base);
   }
-  if (!rung->out) ladder_out(rung, "there is no memory, or no queue");
   if (k) free(k->slots);
-  free(k);
-  return NULL;
+  return rung->out ? false : ladder_out(rung, "there is no memory, or no queue");
 }
 
 static hx__array array_of(const hx__cl_device *d, const void *p, size_t rows, size_t cols) {
@@ -216,9 +204,9 @@ static hx__array array_of(const hx__cl_device *d, const void *p, size_t rows, si
 }
 
 static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
-  ladder_rung *rung = ladder_add(c, "hx, kernels");
-  kernels *k = kernels_open(hx, rung, task);
-  if (!k) return;
+  ladder_rung *rung = ladder_add_owner(c, "hx, kernels", call_kernels, sizeof(kernels));
+  kernels *const k = rung->self;
+  if (!open_kernels(hx, rung, task)) return;
   if (k->work.matmul) {
     k->work.gemm.c = c->product->got;
     k->arrays[0] = array_of(hx->device, k->work.gemm.a, c->m, c->k);
@@ -233,9 +221,7 @@ static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
                              .arrays = k->arrays,
                              .slots = k->slots,
                              .joined = &k->whole};
-  rung->call = call_kernels;
   rung->close = close_kernels;
-  rung->self = k;
   if (hx__cl_begin(&k->stream->base, &k->request) != HX__DONE)
     ladder_out(rung, "%.140s", atomic_load(&hx->device->base.lost) ? hx->device->base.why : hx_error_detail());
 }

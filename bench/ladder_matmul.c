@@ -6,6 +6,7 @@
 
 #include "bench/ladder.h"
 #include "bench/measure.h"
+#include "runtime/backend/opencl/stream.h"
 
 extern const char hx__cl_ladder_matmul[];
 
@@ -27,12 +28,6 @@ static const struct step {
 };
 
 #define STEPS (sizeof steps / sizeof steps[0])
-
-typedef struct kernels {
-  cl_program program[STEPS];
-  cl_kernel kernel[STEPS];
-  char why[STEPS][128];
-} kernels;
 
 typedef struct step_run {
   ladder_product *product;
@@ -58,8 +53,7 @@ static double call(ladder_rung *rung, double *event) {
   if (code == CL_SUCCESS) code = launch(p, device->queue, NULL);
   if (code == CL_SUCCESS) code = clFinish(device->queue);
   double seconds = bench_now() - start;
-  char name[64];
-  if (code != CL_SUCCESS) ladder_out(rung, "%s", ladder_error_name(code, name, sizeof name));
+  if (code != CL_SUCCESS) ladder_out(rung, "%s", hx__cl_code_name(code));
   return code == CL_SUCCESS ? seconds : -1;
 }
 
@@ -68,77 +62,39 @@ static bool fetch(ladder_rung *rung) {
   return ladder_product_fetch(&product);
 }
 
-static void close_rung(ladder_rung *rung) { free(rung->self); }
-
-static void add_step(ladder_case *c, kernels *k, size_t s) {
-  ladder_rung *rung = ladder_add(c, steps[s].name);
+static void add_step(ladder_case *c, const struct step *step, const ladder_kernel *built) {
+  ladder_rung *rung = ladder_add_owner(c, step->name, call, sizeof(step_run));
   ladder_product *product = c->product;
-  step_run *p = calloc(1, sizeof *p);
-  rung->self = p;
-  rung->call = call;
   rung->fetch = fetch;
-  rung->close = close_rung;
-  if (!p) {
-    ladder_out(rung, "there is no memory");
-    return;
-  }
-  *p = (step_run){product, &steps[s], k->kernel[s]};
+  if (rung->out) return;
+  *(step_run *)rung->self = (step_run){product, step, built->kernel};
   const cl_uint sides[3] = {(cl_uint)c->m, (cl_uint)c->n, (cl_uint)c->k};
   cl_mem arrays[3] = {product->da, product->db, product->dc};
-  if (!k->kernel[s]) {
-    ladder_out(rung, "%s", k->why[s]);
-  } else if (c->m % steps[s].tile_m || c->n % steps[s].tile_n || c->k % steps[s].tile_k) {
-    ladder_out(rung, "takes multiples of its tile, %ux%ux%u", steps[s].tile_m, steps[s].tile_n, steps[s].tile_k);
+  if (!built->kernel) {
+    ladder_out(rung, "%s", built->why);
+  } else if (c->m % step->tile_m || c->n % step->tile_n || c->k % step->tile_k) {
+    ladder_out(rung, "takes multiples of its tile, %ux%ux%u", step->tile_m, step->tile_n, step->tile_k);
   } else {
     for (cl_uint i = 0; i < 3; i++) {
-      clSetKernelArg(k->kernel[s], i, sizeof arrays[i], &arrays[i]);
-      clSetKernelArg(k->kernel[s], 3 + i, sizeof sides[i], &sides[i]);
+      clSetKernelArg(built->kernel, i, sizeof arrays[i], &arrays[i]);
+      clSetKernelArg(built->kernel, 3 + i, sizeof sides[i], &sides[i]);
     }
   }
 }
 
-static void build(const ladder_device *device, kernels *k) {
-  *k = (kernels){.kernel = {NULL}};
-  for (size_t s = 0; s < STEPS; s++) {
-    char options[32], name[64], *why = k->why[s];
-    const size_t bytes = sizeof k->why[s];
-    cl_int code;
-    if (steps[s].nvidia && !device->nvidia) {
-      snprintf(why, bytes, "cp.async is an instruction of NVIDIA's alone");
-    } else if ((size_t)steps[s].local[0] * steps[s].local[1] > device->max_local) {
-      snprintf(why, bytes, "work-groups of this device have at most %zu items", device->max_local);
-    } else if (steps[s].local_bytes > device->local_bytes) {
-      snprintf(why, bytes, "this device has less than %llu bytes of local memory",
-               (unsigned long long)steps[s].local_bytes);
-    } else {
-      snprintf(options, sizeof options, "-DSTEP=%zu", s);
-      k->program[s] = ladder_build(device, hx__cl_ladder_matmul, options, why, bytes);
-      if (k->program[s]) k->kernel[s] = clCreateKernel(k->program[s], "product", &code);
-      if (k->program[s] && !k->kernel[s]) snprintf(why, bytes, "%s", ladder_error_name(code, name, sizeof name));
-    }
-  }
-}
-
-static void release(kernels *k) {
-  for (size_t s = 0; s < STEPS; s++) {
-    if (k->kernel[s]) clReleaseKernel(k->kernel[s]);
-    if (k->program[s]) clReleaseProgram(k->program[s]);
-  }
-}
-
-static size_t list_sizes(const bench_options *options, const ladder_device *device, bench_size sizes[BENCH_MAX_SIZES]) {
-  static const size_t small[] = {256, 512, 1024}, large[] = {1024, 2048, 4096, 8192};
-  size_t count = 0;
-  for (size_t i = 0; i < options->size_count; i++) {
-    bench_size size = options->sizes[i];
-    if (!size.m) size.m = size.k = size.n;
-    sizes[count++] = size;
-  }
-  if (count) return count;
-  const size_t *sides = device->cpu ? small : large;
-  const size_t sides_count = device->cpu ? sizeof small / sizeof small[0] : sizeof large / sizeof large[0];
-  for (size_t i = 0; i < sides_count; i++) sizes[count++] = (bench_size){sides[i], sides[i], sides[i], 0, 0, 0};
-  return count;
+static void build_step(const ladder_device *device, size_t s, ladder_kernel *kernel) {
+  const struct step *const step = &steps[s];
+  char options[32], *why = kernel->why;
+  const size_t bytes = sizeof kernel->why;
+  snprintf(options, sizeof options, "-DSTEP=%zu", s);
+  if (step->nvidia && !device->nvidia)
+    snprintf(why, bytes, "cp.async is an instruction of NVIDIA's alone");
+  else if ((size_t)step->local[0] * step->local[1] > device->max_local)
+    snprintf(why, bytes, "work-groups of this device have at most %zu items", device->max_local);
+  else if (step->local_bytes > device->local_bytes)
+    snprintf(why, bytes, "this device has less than %llu bytes of local memory", (unsigned long long)step->local_bytes);
+  else
+    ladder_kernel_build(device, hx__cl_ladder_matmul, options, "product", kernel);
 }
 
 /* The steps and cuBLAS count in 32 bits. */
@@ -148,33 +104,38 @@ static bool sides_fit(const bench_size *s) {
   return false;
 }
 
-bool ladder_matmul(bench_session *session, size_t index) {
+/* Of the ladder's own sizes, a CPU does the small ones and a GPU the large ones. */
+static bool suits(const bench_options *options, const ladder_device *device, const bench_size *size) {
+  return options->size_count || (device->cpu ? size->m <= 1024 : size->m >= 1024);
+}
+
+static bool climb(bench_session *session, const ladder_device *device, ladder_hx *hx, const ladder_kernel *kernels,
+                  const bench_size *size) {
   static ladder_case c;
-  static bench_size sizes[BENCH_MAX_SIZES];
+  ladder_product p;
+  if (!sides_fit(size) || !ladder_product_open(&p, device, size)) return false;
+  ladder_case_of_product(&c, "matmul", "naive", &p);
+  for (size_t s = 0; s < STEPS; s++) add_step(&c, &steps[s], &kernels[s]);
+  const hx_task task = hx_matmul(p.m, p.n, p.k, p.a, p.b, p.got);
+  ladder_hx_rungs(hx, &c, &task);
+  ladder_clblast_rung(&c, &p);
+  ladder_cublas_rung(&c, &p);
+  const bool fine = ladder_run(session, &c, SECONDS);
+  ladder_product_close(&p);
+  return fine;
+}
+
+bool ladder_matmul(bench_session *session, const bench_tasks *tasks, size_t index) {
   ladder_device device;
-  kernels k;
+  ladder_kernel kernels[STEPS] = {{NULL, ""}};
   if (!ladder_device_open(&device, session, index)) return false;
-  const size_t count = list_sizes(session->options, &device, sizes);
   ladder_hx *hx = ladder_hx_open(index);
-  build(&device, &k);
+  for (size_t s = 0; s < STEPS; s++) build_step(&device, s, &kernels[s]);
   bool fine = hx != NULL;
-  for (size_t i = 0; fine && i < count && !bench_stopped(); i++) {
-    ladder_product p;
-    fine = sides_fit(&sizes[i]) && ladder_product_open(&p, &device, &sizes[i]);
-    if (!fine) break;
-    c = (ladder_case){.ladder = "matmul", .unit = "GFLOP/s", .base = "naive", .device = device.info};
-    c.m = p.m, c.n = p.n, c.k = p.k;
-    c.work = 2e-9 * (double)p.m * (double)p.n * (double)p.k;
-    c.product = &p;
-    for (size_t s = 0; s < STEPS; s++) add_step(&c, &k, s);
-    const hx_task task = hx_matmul(p.m, p.n, p.k, p.a, p.b, p.got);
-    ladder_hx_rungs(hx, &c, &task);
-    ladder_clblast_rung(&c, &p);
-    ladder_cublas_rung(&c, &p);
-    fine = ladder_run(session, &c, SECONDS);
-    ladder_product_close(&p);
-  }
-  release(&k);
+  for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)
+    if (suits(session->options, &device, &tasks->task[i].size))
+      fine = climb(session, &device, hx, kernels, &tasks->task[i].size);
+  ladder_kernels_release(kernels, STEPS);
   ladder_hx_close(hx);
   ladder_device_close(&device);
   return fine;

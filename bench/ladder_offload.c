@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/emit.h"
 #include "bench/ladder.h"
 #include "bench/measure.h"
 
@@ -41,36 +42,26 @@ static double call_openmp(ladder_rung *rung, double *event) {
   return bench_now() - start;
 }
 
-static void add_loop(ladder_case *c, const char *name, double (*call)(ladder_rung *rung, double *event)) {
-  ladder_rung *rung = ladder_add(c, name);
-  rung->self = c->product;
-  rung->call = call;
-}
-
-static void footer(const bench_session *session, const ladder_case *c) {
+static void print_gain(const ladder_case *c) {
   const ladder_rung *best = NULL;
   for (size_t i = 0; i < c->rungs; i++)
     if (!c->rung[i].out && (!best || c->rung[i].wall_s < best->wall_s)) best = &c->rung[i];
-  if (!session->human || !best || c->rung[0].out) return;
+  if (!best || c->rung[0].out) return;
   char serial[24], least[24];
   bench_time_text(c->rung[0].wall_s, serial, sizeof serial);
   bench_time_text(best->wall_s, least, sizeof least);
-  fprintf(session->human, "here: %s serial to %s (%s), %.1fx\n", serial, least, best->name,
-          c->rung[0].wall_s / best->wall_s);
+  bench_say("here: %s serial to %s (%s), %.1fx\n", serial, least, best->name, c->rung[0].wall_s / best->wall_s);
 }
 
-static bool one(bench_session *session, const bench_size *size) {
+static bool climb(bench_session *session, const bench_size *size) {
   static ladder_case c;
   ladder_product p;
   if (!ladder_product_open(&p, NULL, size)) return false;
-  c = (ladder_case){.ladder = "offload", .unit = "GFLOP/s", .base = "serial C"};
-  c.m = p.m, c.n = p.n, c.k = p.k;
-  c.work = 2e-9 * (double)p.m * (double)p.n * (double)p.k;
-  c.product = &p;
+  ladder_case_of_product(&c, "offload", "serial C", &p);
   const hx_task task = hx_matmul(p.m, p.n, p.k, p.a, p.b, p.got);
   thread_count = (int)session->threads;
-  add_loop(&c, "serial C", call_serial);
-  add_loop(&c, "OpenMP", call_openmp);
+  ladder_add(&c, "serial C", call_serial, &p);
+  ladder_add(&c, "OpenMP", call_openmp, &p);
   const unsigned step = session->options->step;
   for (unsigned cpu = 0; cpu <= 100; cpu += step) {
     char name[32];
@@ -78,23 +69,17 @@ static bool one(bench_session *session, const bench_size *size) {
     if (session->has_device || cpu == 100)
       ladder_hx_call_rung(session->hx, &c, name, &task, (float)(100 - cpu) / 100);
     else
-      ladder_out(ladder_add(&c, name), "no device is in use");
+      ladder_out(ladder_add(&c, name, NULL, NULL), "no device is in use");
   }
   ladder_hx_call_rung(session->hx, &c, "hx decides", &task, -1);
   bool fine = ladder_run(session, &c, SECONDS);
-  footer(session, &c);
+  print_gain(&c);
   ladder_product_close(&p);
   return fine;
 }
 
-bool ladder_offload(bench_session *session) {
-  static const bench_size study = {2048, 4096, 2048, false, false, 0};
-  const bench_options *options = session->options;
+bool ladder_offload(bench_session *session, const bench_tasks *tasks) {
   bool fine = true;
-  for (size_t i = 0; fine && i < options->size_count && !bench_stopped(); i++) {
-    bench_size size = options->sizes[i];
-    if (!size.m) size.m = size.k = size.n;
-    fine = one(session, &size);
-  }
-  return options->size_count ? fine : one(session, &study);
+  for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++) fine = climb(session, &tasks->task[i].size);
+  return fine;
 }

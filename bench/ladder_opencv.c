@@ -26,26 +26,19 @@ static double call_cpu(ladder_rung *rung, double *event) {
   return seconds;
 }
 
-static void close_cpu(ladder_rung *rung) { free(rung->self); }
-
 static void cpu_rung(ladder_case *c, const uint32_t *x, size_t n, unsigned threads) {
-  ladder_rung *rung = ladder_add(c, "OpenCV, CPU");
-  on_cpu *o = calloc(1, sizeof *o);
-  rung->self = o;
-  rung->call = call_cpu;
-  rung->close = close_cpu;
+  ladder_rung *rung = ladder_add_owner(c, "OpenCV, CPU", call_cpu, sizeof(on_cpu));
+  on_cpu *const o = rung->self;
   char text[512];
   const bench_peer *const peer = bench_peer_named("opencv", strlen("opencv"));
+  if (rung->out) return;
+  o->subject.row.n = n;
+  o->subject.task = hx_reduce(HX_SUM, HX_I32, x, n, &o->subject.out);
   void *const opencv = bench_peer_load(peer, threads, text, sizeof text);
-  if (o) {
-    o->subject.row.n = n;
-    o->subject.task = hx_reduce(HX_SUM, HX_I32, x, n, &o->subject.out);
-  }
-  if (!opencv || !o) {
-    ladder_out(rung, "%s", opencv ? "there is no memory" : text);
-  } else if (!bench_peer_find(peer, opencv, &o->subject, &o->peer)) {
+  if (!opencv)
+    ladder_out(rung, "%s", text);
+  else if (!bench_peer_find(peer, opencv, &o->subject, &o->peer))
     ladder_out(rung, "this libopencv_core has no cvSum, or the array is too long for it");
-  }
 }
 
 /* Of OpenCV 4's core/mat.hpp: cv::_InputArray, and room for a cv::Mat and a cv::UMat. */
@@ -101,8 +94,7 @@ static double call_device(ladder_rung *rung, double *event) {
 
 static void close_device(ladder_rung *rung) {
   on_device *o = rung->self;
-  if (o && o->made) o->f.end_umat(&o->umat);
-  free(o);
+  if (o->made) o->f.end_umat(&o->umat);
 }
 
 /* OpenCV takes its device (platform:type:name) and the OpenCL loader by variables, when it first asks whether it may
@@ -118,15 +110,14 @@ static void name_device(const ladder_device *device) {
 }
 
 static void device_rung(ladder_case *c, const ladder_device *device, const uint32_t *x, size_t n, unsigned threads) {
-  ladder_rung *rung = ladder_add(c, "OpenCV, OpenCL");
-  on_device *o = calloc(1, sizeof *o);
-  rung->self = o;
-  rung->call = call_device;
+  ladder_rung *rung = ladder_add_owner(c, "OpenCV, OpenCL", call_device, sizeof(on_device));
+  on_device *const o = rung->self;
+  char why[512];
+  if (rung->out) return;
   rung->close = close_device;
   name_device(device);
-  char why[512];
-  if (!o || n > INT32_MAX / sizeof *x) {
-    ladder_out(rung, o ? "the array is too long for it" : "there is no memory");
+  if (n > INT32_MAX / sizeof *x) {
+    ladder_out(rung, "the array is too long for it");
     return;
   }
   if (!bench_peer_open("opencv", threads, cv_symbols, sizeof cv_symbols / sizeof cv_symbols[0], &o->f, why,

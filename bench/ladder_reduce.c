@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/emit.h"
 #include "bench/ladder.h"
 #include "bench/measure.h"
+#include "runtime/backend/opencl/stream.h"
 #include "reference/data.h"
 #include "reference/ref.h"
 
@@ -47,9 +49,7 @@ typedef struct ground {
   uint32_t *x;
   size_t most, local;
   cl_mem dx, part[2]; /* part: sums of groups, by turns */
-  cl_program program[STEPS];
-  cl_kernel kernel[STEPS];
-  char why[STEPS][128];
+  ladder_kernel kernel[STEPS];
 } ground;
 
 typedef struct step_run {
@@ -111,53 +111,33 @@ static double call(ladder_rung *rung, double *event) {
     code = clEnqueueReadBuffer(p->f->device->queue, last, CL_TRUE, 0, sizeof sum, &sum, 0, NULL, NULL);
   double seconds = bench_now() - start;
   rung->result = sum;
-  char name[64];
-  if (code != CL_SUCCESS) ladder_out(rung, "%s", ladder_error_name(code, name, sizeof name));
+  if (code != CL_SUCCESS) ladder_out(rung, "%s", hx__cl_code_name(code));
   return code == CL_SUCCESS ? seconds : -1;
 }
 
-static void close_rung(ladder_rung *rung) { free(rung->self); }
-
 static void add_step(ladder_case *c, ground *f, size_t s) {
-  ladder_rung *rung = ladder_add(c, steps[s].name);
-  step_run *p = calloc(1, sizeof *p);
-  rung->self = p;
-  rung->call = call;
-  rung->close = close_rung;
-  if (!p) {
-    ladder_out(rung, "there is no memory");
-    return;
-  }
-  *p = (step_run){f, &steps[s], f->kernel[s], c->n};
-  if (!f->kernel[s]) ladder_out(rung, "%s", f->why[s]);
+  ladder_rung *rung = ladder_add_owner(c, steps[s].name, call, sizeof(step_run));
+  if (rung->out) return;
+  *(step_run *)rung->self = (step_run){f, &steps[s], f->kernel[s].kernel, c->n};
   const size_t block = f->local * steps[s].times;
-  if (!rung->out && steps[s].times > 1 && block > c->n) ladder_out(rung, "less than one group's work");
+  if (!f->kernel[s].kernel)
+    ladder_out(rung, "%s", f->kernel[s].why);
+  else if (steps[s].times > 1 && block > c->n)
+    ladder_out(rung, "less than one group's work");
 }
 
-static void build(ground *f) {
-  for (size_t s = 0; s < STEPS; s++) {
-    char options[64], name[64];
-    cl_int code;
-    snprintf(options, sizeof options, "-DLOCAL=%zu -DTIMES=%u", f->local, steps[s].times ? steps[s].times : 1);
-    if (f->local < 2) {
-      snprintf(f->why[s], sizeof f->why[s], "work-groups of this device have one item");
-    } else if (s && steps[s].times == steps[s - 1].times) { /* neighbours share a program */
-      f->program[s] = f->program[s - 1];
-      if (f->program[s]) clRetainProgram(f->program[s]);
-    } else {
-      f->program[s] = ladder_build(f->device, hx__cl_ladder_reduce, options, f->why[s], sizeof f->why[s]);
-    }
-    if (!f->program[s]) continue;
-    f->kernel[s] = clCreateKernel(f->program[s], steps[s].kernel, &code);
-    if (!f->kernel[s]) snprintf(f->why[s], sizeof f->why[s], "%s", ladder_error_name(code, name, sizeof name));
-  }
+static void build_step(ground *f, size_t s) {
+  ladder_kernel *const kernel = &f->kernel[s];
+  char options[64];
+  snprintf(options, sizeof options, "-DLOCAL=%zu -DTIMES=%u", f->local, steps[s].times ? steps[s].times : 1);
+  if (f->local < 2)
+    snprintf(kernel->why, sizeof kernel->why, "work-groups of this device have one item");
+  else
+    ladder_kernel_build(f->device, hx__cl_ladder_reduce, options, steps[s].kernel, kernel);
 }
 
 static void close_ground(ground *f) {
-  for (size_t s = 0; s < STEPS; s++) {
-    if (f->kernel[s]) clReleaseKernel(f->kernel[s]);
-    if (f->program[s]) clReleaseProgram(f->program[s]);
-  }
+  ladder_kernels_release(f->kernel, STEPS);
   for (int i = 0; i < 2; i++)
     if (f->part[i]) clReleaseMemObject(f->part[i]);
   if (f->dx) clReleaseMemObject(f->dx);
@@ -183,46 +163,56 @@ static bool open_ground(ground *f, const ladder_device *device, size_t most) {
   if (!f->dx || !f->part[0] || !f->part[1]) return false;
   if (clEnqueueWriteBuffer(device->queue, f->dx, CL_TRUE, 0, most * sizeof *f->x, f->x, 0, NULL, NULL) != CL_SUCCESS)
     return false;
-  build(f);
+  for (size_t s = 0; s < STEPS; s++) build_step(f, s);
   return true;
 }
 
-static size_t list_sizes(const bench_options *options, const ladder_device *device, size_t sizes[BENCH_MAX_SIZES]) {
-  size_t count = 0;
-  for (size_t i = 0; i < options->size_count; i++)
-    if (!options->sizes[i].m) sizes[count++] = options->sizes[i].n;
-  for (unsigned log = 14; !options->size_count && log <= 28; log += 2)
-    if ((cl_ulong)sizeof(cl_uint) << log <= device->max_alloc) sizes[count++] = (size_t)1 << log;
-  return count;
+/* "12.34x", or "-". */
+static const char *ratio_text(const ladder_case *c, const char *slow, bool wall, char *text, size_t bytes) {
+  const double ratio = ladder_ratio(c, "hx, kernels", slow, wall);
+  snprintf(text, bytes, isfinite(ratio) ? "%.2fx" : "-", ratio);
+  return text;
 }
 
-static void print_ratio(FILE *f, const char *before, double ratio, const char *after) {
-  fputs(before, f);
-  if (isfinite(ratio))
-    fprintf(f, "%.2fx%s", ratio, after);
-  else
-    fprintf(f, "-%s", after);
+static void print_ratios(const ladder_case *c) {
+  char cpu[24], opencl[24], cub[24], on_device[24];
+  bench_say(
+      "here, until the host has the sum: hx's kernels over OpenCV on the CPU %s, its OpenCL %s, CUB %s (on the device "
+      "%s)\n",
+      ratio_text(c, "OpenCV, CPU", true, cpu, sizeof cpu), ratio_text(c, "OpenCV, OpenCL", true, opencl, sizeof opencl),
+      ratio_text(c, "CUB", true, cub, sizeof cub), ratio_text(c, "CUB", false, on_device, sizeof on_device));
 }
 
-static void footer(const bench_session *session, const ladder_case *c) {
-  static const char hx[] = "hx, kernels", cpu[] = "OpenCV, CPU", opencl[] = "OpenCV, OpenCL", cub[] = "CUB";
-  FILE *f = session->human;
-  if (!f) return;
-  print_ratio(f, "here, until the host has the sum: hx's kernels over OpenCV on the CPU ",
-              ladder_ratio(c, hx, cpu, true), ", ");
-  print_ratio(f, "its OpenCL ", ladder_ratio(c, hx, opencl, true), ", ");
-  print_ratio(f, "CUB ", ladder_ratio(c, hx, cub, true), " ");
-  print_ratio(f, "(on the device ", ladder_ratio(c, hx, cub, false), ")\n");
-}
-
-bool ladder_reduce(bench_session *session, size_t index) {
+static bool climb(bench_session *session, ground *f, ladder_hx *hx, size_t n) {
   static ladder_case c;
+  hx_value unused;
+  const hx_task task = hx_reduce(HX_SUM, HX_U32, f->x, n, &unused);
+  const uint64_t sum = ref_reduce(HX_SUM, HX_U32, f->x, NULL, n).u64;
+  c = (ladder_case){
+      .ladder = "reduce", .unit = "GB/s", .base = "naive", .device = f->device->info, .n = n, .sum = &sum};
+  c.work = 1e-9 * sizeof(uint32_t) * (double)n;
+  for (size_t s = 0; s < STEPS; s++) add_step(&c, f, s);
+  ladder_hx_rungs(hx, &c, &task);
+  ladder_opencv_rungs(&c, f->device, f->x, n, session->threads);
+  ladder_cub_rung(&c, f->device, f->x, f->most);
+  const bool fine = ladder_run(session, &c, SECONDS);
+  print_ratios(&c);
+  return fine;
+}
+
+/* Of the ladder's own sizes, those whose array the device can have. */
+static bool suits(const bench_options *options, const ladder_device *device, size_t n) {
+  return options->size_count || n * sizeof(cl_uint) <= device->max_alloc;
+}
+
+bool ladder_reduce(bench_session *session, const bench_tasks *tasks, size_t index) {
   ladder_device device;
-  size_t sizes[BENCH_MAX_SIZES], most = 0;
+  size_t most = 0;
   if (!ladder_device_open(&device, session, index)) return false;
-  const size_t count = list_sizes(session->options, &device, sizes);
-  for (size_t i = 0; i < count; i++)
-    if (sizes[i] > most) most = sizes[i];
+  for (size_t i = 0; i < tasks->count; i++) {
+    const size_t n = tasks->task[i].size.n;
+    if (n > most && suits(session->options, &device, n)) most = n;
+  }
   if (most > INT32_MAX) {
     fprintf(stderr, "hx-bench: ladder reduce takes sums of less than 2^31 elements, not %zu\n", most);
     ladder_device_close(&device);
@@ -233,19 +223,9 @@ bool ladder_reduce(bench_session *session, size_t index) {
   bool fine = open_ground(&f, &device, most);
   if (!fine) fprintf(stderr, "hx-bench: device %zu has no room for %zu elements\n", index, most);
   if (hx && fine) hx_register(ladder_hx_context(hx), f.x, most * sizeof *f.x);
-  for (size_t i = 0; fine && hx && i < count && !bench_stopped(); i++) {
-    hx_value unused;
-    const hx_task task = hx_reduce(HX_SUM, HX_U32, f.x, sizes[i], &unused);
-    const uint64_t sum = ref_reduce(HX_SUM, HX_U32, f.x, NULL, sizes[i]).u64;
-    c = (ladder_case){.ladder = "reduce", .unit = "GB/s", .base = "naive", .device = device.info, .n = sizes[i]};
-    c.work = 1e-9 * sizeof(uint32_t) * (double)sizes[i];
-    c.sum = &sum;
-    for (size_t s = 0; s < STEPS; s++) add_step(&c, &f, s);
-    ladder_hx_rungs(hx, &c, &task);
-    ladder_opencv_rungs(&c, &device, f.x, sizes[i], session->threads);
-    ladder_cub_rung(&c, &device, f.x, most);
-    fine = ladder_run(session, &c, SECONDS);
-    footer(session, &c);
+  for (size_t i = 0; fine && hx && i < tasks->count && !bench_stopped(); i++) {
+    const size_t n = tasks->task[i].size.n;
+    if (suits(session->options, &device, n)) fine = climb(session, &f, hx, n);
   }
   ladder_cub_close();
   if (hx && fine) hx_unregister(ladder_hx_context(hx), f.x);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows of the ladders, and the JSON document with its series for charts. */
-#include "bench/ladder_rows.h"
+#include "bench/ladder.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -69,31 +69,31 @@ static double speedup_of(const ladder_case *c, const ladder_rung *rung) {
   return NAN;
 }
 
-static void print_head(FILE *f, const ladder_case *c) {
+static void print_head(const ladder_case *c) {
   const bench_row row = {.m = c->m, .n = c->n, .k = c->k};
   char size[64], name[128], base[24], head[48];
   bench_size_text(&row, size, sizeof size);
-  fprintf(f, "\n%s %s%s%s\n", c->ladder, size, c->device ? " on " : "",
-          c->device ? bench_plain(c->device->name, name, sizeof name) : "");
+  bench_say("\n%s %s%s%s\n", c->ladder, size, c->device ? " on " : "",
+            c->device ? bench_plain(c->device->name, name, sizeof name) : "");
   snprintf(base, sizeof base, "x %.16s", c->base);
   snprintf(head, sizeof head, "%10s  check, note", base);
   const char *const titles[] = {c->unit, head};
-  bench_print_head(f, &table, titles);
+  bench_print_head(&table, titles);
 }
 
-static void print_row(FILE *f, const record *r) {
-  bench_print_cells(f, &table, r);
-  fputs("  ", f);
-  char note[160], text[192];
-  bench_plain(r->rung.note, note, sizeof note);
+static void print_row(const record *r) {
+  const char *const note = r->rung.note;
+  char text[192];
+  bench_print_cells(&table, r);
+  bench_say("  ");
   snprintf(text, sizeof text, "%s%s%s", r->rung.out ? (r->rung.wrong ? "" : "out: ") : "ok",
            r->rung.out || !*note ? "" : "; ", note);
-  bench_wrap(f, text, 72, 72, BENCH_COLUMNS);
+  bench_say_wrapped(text, 72, 72);
 }
 
-bool ladder_rows_add(const bench_session *session, const ladder_case *c) {
+bool ladder_rows_add(const ladder_case *c) {
   bench_measured();
-  if (session->human) print_head(session->human, c);
+  print_head(c);
   for (size_t i = 0; i < c->rungs; i++) {
     const ladder_rung *rung = &c->rung[i];
     record *grown = bench_grow(rows, count, &room, sizeof *grown);
@@ -115,9 +115,9 @@ bool ladder_rows_add(const bench_session *session, const ladder_case *c) {
       r->rate = c->work / seconds_of(rung, isfinite(rung->event_s));
       r->speedup = speedup_of(c, rung);
     }
-    if (session->human) print_row(session->human, r);
+    print_row(r);
   }
-  if (session->human) fflush(session->human);
+  bench_show_output();
   return true;
 }
 
@@ -151,7 +151,7 @@ void ladder_rows_write(const bench_session *session, const char *ladder) {
   bench_json_text("ladder", ladder);
   bench_system_json(session);
   bench_json_open("ladders", '[');
-  for (size_t i = 0; i < count; i++) bench_emit_row(&table, &rows[i]);
+  for (size_t i = 0; i < count; i++) bench_store_row(&table, &rows[i]);
   bench_json_close(']');
   bench_json_open("series", '[');
   for (size_t i = 0; i < count; i++)

@@ -5,18 +5,30 @@
 #include <string.h>
 
 #include "bench/ladder.h"
-#include "bench/ladder_rows.h"
 #include "bench/measure.h"
 
 #define LEAST_ROUNDS 5
 #define WARM_CALLS 2
 #define LONG_SECONDS 0.5 /* a call this long is its own warm-up */
 
-ladder_rung *ladder_add(ladder_case *c, const char *name) {
+ladder_rung *ladder_add(ladder_case *c, const char *name, ladder_call *call, void *self) {
   ladder_rung *rung = &c->rung[c->rungs < LADDER_MOST_RUNGS ? c->rungs++ : LADDER_MOST_RUNGS - 1];
-  *rung = (ladder_rung){.event_s = NAN, .wall_s = NAN, .least_s = NAN, .most_s = NAN};
+  *rung = (ladder_rung){.call = call, .self = self, .event_s = NAN, .wall_s = NAN, .least_s = NAN, .most_s = NAN};
   snprintf(rung->name, sizeof rung->name, "%s", name);
   return rung;
+}
+
+ladder_rung *ladder_add_owner(ladder_case *c, const char *name, ladder_call *call, size_t bytes) {
+  ladder_rung *rung = ladder_add(c, name, call, calloc(1, bytes));
+  rung->owns_self = true;
+  if (!rung->self) ladder_out(rung, "there is no memory");
+  return rung;
+}
+
+void ladder_case_of_product(ladder_case *c, const char *ladder, const char *base, ladder_product *p) {
+  *c = (ladder_case){.ladder = ladder, .unit = "GFLOP/s", .base = base, .m = p->m, .n = p->n, .k = p->k, .product = p};
+  c->device = p->device ? p->device->info : NULL;
+  c->work = 2e-9 * (double)p->m * (double)p->n * (double)p->k;
 }
 
 static bool result_is_right(const ladder_case *c, ladder_rung *rung) {
@@ -30,12 +42,9 @@ typedef struct rung_run {
 } rung_run;
 
 static bool add_event(ladder_rung *rung, double event) {
-  if ((rung->count & (rung->count - 1)) == 0) {
-    size_t room = rung->count ? 2 * rung->count : 1;
-    double *grown = realloc(rung->events, room * sizeof *grown);
-    if (!grown) return false;
-    rung->events = grown;
-  }
+  double *grown = bench_grow(rung->events, rung->count, &rung->room, sizeof *grown);
+  if (!grown) return false;
+  rung->events = grown;
   rung->events[rung->count++] = event;
   return true;
 }
@@ -68,12 +77,12 @@ static void verify(const ladder_case *c, ladder_rung *rung, int calls) {
   if (rung->out) ladder_fail();
 }
 
-static void set_times(ladder_rung *rung, bench_contestant *contestant, size_t rounds) {
+static void set_times(ladder_rung *rung, const bench_contestant *contestant, size_t rounds) {
+  const bench_times times = bench_times_of(contestant->samples, rounds);
   rung->rounds = rounds;
-  bench_sort(contestant->samples, rounds);
-  rung->wall_s = bench_quantile(contestant->samples, rounds, 0.5);
-  rung->least_s = contestant->samples[0];
-  rung->most_s = contestant->samples[rounds - 1];
+  rung->wall_s = times.median;
+  rung->least_s = times.least;
+  rung->most_s = times.most;
   bool all = rung->count == rounds;
   for (size_t i = 0; i < rung->count; i++) all &= isfinite(rung->events[i]) != 0;
   rung->event_s = all ? bench_median(rung->events, rounds) : NAN;
@@ -106,20 +115,22 @@ bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
   }
   const bool unmeasured = bench_stopped() && !rounds;
   if (count && !rounds && !unmeasured) fputs("hx-bench: there is no memory for the results\n", stderr);
-  bool fine = unmeasured || (ladder_rows_add(session, c) && (rounds || !count));
-  for (size_t i = 0; i < c->rungs; i++)
+  bool fine = unmeasured || (ladder_rows_add(c) && (rounds || !count));
+  for (size_t i = 0; i < c->rungs; i++) {
     if (c->rung[i].close) c->rung[i].close(&c->rung[i]);
+    if (c->rung[i].owns_self) free(c->rung[i].self);
+  }
   return fine;
 }
 
-static const ladder_rung *named(const ladder_case *c, const char *name) {
+static const ladder_rung *find_rung(const ladder_case *c, const char *name) {
   for (size_t i = 0; i < c->rungs; i++)
     if (strcmp(c->rung[i].name, name) == 0) return &c->rung[i];
   return NULL;
 }
 
 double ladder_ratio(const ladder_case *c, const char *fast, const char *slow, bool wall) {
-  const ladder_rung *f = named(c, fast), *s = named(c, slow);
+  const ladder_rung *f = find_rung(c, fast), *s = find_rung(c, slow);
   if (!f || !s || f->out || s->out) return NAN;
   return wall ? s->wall_s / f->wall_s : s->event_s / f->event_s;
 }

@@ -10,11 +10,11 @@ static const struct command {
   int (*run)(const bench_options *options);
   const char *help;
 } commands[] = {
-    {"", bench_cmd_default, "the f32 sum and two products on CPU alone, device alone and both; under 3 minutes"},
+    {"", bench_cmd_compare, "the f32 sum and two products on CPU alone, device alone and both; under 3 minutes"},
     {"info", bench_cmd_info, "devices and drivers, what each can do, what is missing and how to install it"},
     {"env", bench_cmd_env, "the environment variables of hx: accepted values, defaults, current values"},
-    {"reduce", bench_cmd_reduce, "reductions (--op, --type, --size)"},
-    {"matmul", bench_cmd_matmul, "matrix products (--size MxNxK)"},
+    {"reduce", bench_cmd_compare, "reductions (--op, --type, --size)"},
+    {"matmul", bench_cmd_compare, "matrix products (--size MxNxK)"},
     {"sweep", bench_cmd_sweep, "every split of the work between CPU and GPU, and how near hx comes to the best"},
     {"peak", bench_cmd_peak, "what this CPU does at most: multiply-adds, and reading from each cache and memory"},
     {"call", bench_cmd_call, "what a call on a few elements costs over the bare kernel"},

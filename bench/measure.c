@@ -35,15 +35,17 @@ double bench_quantile(const double *sorted, size_t count, double fraction) {
   return sorted[low] + (at - (double)low) * (sorted[high] - sorted[low]);
 }
 
-double bench_median(const double *values, size_t count) {
-  double *copy = count ? malloc(count * sizeof *copy) : NULL;
-  if (!copy) return NAN;
-  memcpy(copy, values, count * sizeof *copy);
-  bench_sort(copy, count);
-  double median = bench_quantile(copy, count, 0.5);
-  free(copy);
-  return median;
+bench_times bench_times_of(const double *values, size_t count) {
+  double *const sorted = count ? malloc(count * sizeof *sorted) : NULL;
+  if (!sorted) return (bench_times){NAN, NAN, NAN};
+  memcpy(sorted, values, count * sizeof *sorted);
+  bench_sort(sorted, count);
+  const bench_times times = {bench_quantile(sorted, count, 0.5), sorted[0], sorted[count - 1]};
+  free(sorted);
+  return times;
 }
+
+double bench_median(const double *values, size_t count) { return bench_times_of(values, count).median; }
 
 void bench_median_interval(const double *sorted, size_t count, double *low, double *high) {
   if (count == 0) return;
@@ -64,8 +66,9 @@ bench_limits bench_session_limits(const bench_session *session, const char *labe
   return (bench_limits){.reps = options->reps,
                         .least = least,
                         .seconds = options->seconds > 0 ? options->seconds : seconds,
+                        .deadline = session->deadline,
                         .label = label,
-                        .progress = session->human && isatty(STDERR_FILENO)};
+                        .progress = bench_human_file() && isatty(STDERR_FILENO)};
 }
 
 static bool enough_rounds(size_t rounds, double elapsed, const bench_limits *limits) {

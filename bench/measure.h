@@ -33,7 +33,7 @@ typedef struct bench_limits {
   bool progress;
 } bench_limits;
 
-/* Those of the options; at least so many rounds, and so many seconds if the options name none. */
+/* Those of the options and of the session; at least so many rounds, and so many seconds if the options name none. */
 bench_limits bench_session_limits(const bench_session *session, const char *label, size_t least, double seconds);
 /* Rounds until the limits are met or the run is stopped; 0 when a sample failed. Each contestant then has as many
  * samples. */
@@ -48,5 +48,10 @@ double bench_quantile(const double *sorted, size_t count, double fraction);
 /* Where the median lies with 95 % confidence, by the binomial law: two of the sorted values. */
 void bench_median_interval(const double *sorted, size_t count, double *low, double *high);
 double bench_median(const double *values, size_t count); /* of values in any order; NaN for none */
+/* Of values in any order; NaNs for none. */
+typedef struct bench_times {
+  double median, least, most;
+} bench_times;
+bench_times bench_times_of(const double *values, size_t count);
 
 #endif

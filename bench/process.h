@@ -26,9 +26,7 @@ typedef enum bench_answer {
 
 typedef struct bench_request {
   bench_ask ask;
-  hx_op op;
-  hx_type type;
-  bench_size size;
+  bench_task task;
   unsigned calls;
 } bench_request;
 

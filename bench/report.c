@@ -9,7 +9,6 @@
 #include "bench/emit.h"
 #include "bench/peers.h"
 #include "bench/system.h"
-#include "bench/text.h"
 
 typedef struct device_record {
   hx_device_info info;
@@ -37,31 +36,39 @@ static const bench_column device_columns[] = {
 };
 static const bench_table device_table = BENCH_TABLE(device_columns);
 
+static const char *kind_name(hx_device_kind kind) {
+  static const char *const names[] = {"?", "cpu", "igpu", "gpu", "opencl-cpu", "sim"};
+  return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
+}
+
+static const char *state_name(hx_device_state state) {
+  static const char *const names[] = {"?", "building", "usable", "refused", "lost"};
+  return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "?";
+}
+
 /* How arrays reach a device is known once it is ready. */
 static device_record describe_device(const bench_session *session, size_t index) {
   const hx_device_info *d = &session->device[index];
-  device_record r = {*d, index, bench_kind_name(d->kind), bench_state_name(d->state), "-", ""};
+  device_record r = {*d, index, kind_name(d->kind), state_name(d->state), "-", ""};
   if (d->state != HX_BUILDING) r.memory = d->memory;
   if (d->memory_bytes) bench_bytes_text(d->memory_bytes, r.size, sizeof r.size);
   return r;
 }
 
-void bench_print_devices(const bench_session *session, FILE *f) {
-  bench_print_head(f, &device_table, NULL);
+void bench_print_devices(const bench_session *session) {
+  bench_print_head(&device_table, NULL);
   for (size_t i = 0; i < session->device_count; i++) {
     const device_record r = describe_device(session, i);
-    char why[256];
-    bench_print_row(f, &device_table, &r);
+    bench_print_row(&device_table, &r);
     if (!*r.info.why) continue;
-    fputs("     ", f);
-    bench_wrap(f, bench_plain(r.info.why, why, sizeof why), 5, 5, BENCH_COLUMNS);
+    bench_say("     ");
+    bench_say_wrapped(r.info.why, 5, 5);
   }
   if (session->stand_in)
-    fputs(
+    bench_say(
         "There is no GPU here, so PoCL was named: it stands in for one on the CPU's own cores and shows that both "
         "work\n"
-        "together, not what a GPU brings. (--devices or HX_DEVICES name others.)\n",
-        f);
+        "together, not what a GPU brings. (--devices or HX_DEVICES name others.)\n");
 }
 
 void bench_devices_csv(const bench_session *session) {
@@ -80,13 +87,16 @@ typedef struct row_record {
   double asked_share, of_ceiling;
 } row_record;
 
+/* The task, of a record that has a bench_row. */
+#define TASK_COLUMNS(record)                                                                  \
+  BENCH_COLUMN(record, row.op, .name = "op"), BENCH_COLUMN(record, row.type, .name = "type"), \
+      BENCH_COLUMN(record, row.m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),  \
+      BENCH_COLUMN(record, row.n, .name = "n", .kind = BENCH_SIZE),                           \
+      BENCH_COLUMN(record, row.k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL)
+
 #define ROW(member, ...) BENCH_COLUMN(row_record, member, __VA_ARGS__)
 static const bench_column row_columns[] = {
-    ROW(row.op, .name = "op"),
-    ROW(row.type, .name = "type"),
-    ROW(row.m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
-    ROW(row.n, .name = "n", .kind = BENCH_SIZE),
-    ROW(row.k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
+    TASK_COLUMNS(row_record),
     ROW(trans_a, .name = "trans_a", .kind = BENCH_LITERAL, .flags = BENCH_NOT_CSV | BENCH_OPTIONAL),
     ROW(trans_b, .name = "trans_b", .kind = BENCH_LITERAL, .flags = BENCH_NOT_CSV | BENCH_OPTIONAL),
     ROW(size, .head = "size", .kind = BENCH_CHARS, .width = -14),
@@ -132,15 +142,17 @@ static row_record describe_row(const bench_session *session, const bench_row *ro
   return r;
 }
 
-void bench_print_result_head(FILE *f, const bench_row *row) {
-  fprintf(f, "\n%s %s; ceiling: %s\n", row->type, row->op,
-          row->m ? "multiply-adds on the CPU's registers alone" : "reading the same bytes with a bare loop on the CPU");
-  bench_print_head(f, &row_table, &row->unit);
+void bench_print_result_head(const bench_row *row) {
+  bench_say(
+      "\n%s %s; ceiling: %s\n", row->type, row->op,
+      row->m ? "multiply-adds on the CPU's registers alone" : "reading the same bytes with a bare loop on the CPU");
+  bench_print_head(&row_table, &row->unit);
 }
 
-void bench_print_result(FILE *f, const bench_row *row) {
+void bench_print_result(const bench_row *row) {
   const row_record r = describe_row(NULL, row);
-  bench_print_row(f, &row_table, &r);
+  bench_print_row(&row_table, &r);
+  bench_show_output();
 }
 
 typedef struct sweep_record {
@@ -150,22 +162,17 @@ typedef struct sweep_record {
 } sweep_record;
 
 #define SWEEP(value_kind, member, name) BENCH_FILE_COLUMN(sweep_record, value_kind, member, name)
-static const bench_column sweep_columns[] = {
-    SWEEP(STRING, row.op, "op"),
-    SWEEP(STRING, row.type, "type"),
-    BENCH_COLUMN(sweep_record, row.m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
-    SWEEP(SIZE, row.n, "n"),
-    BENCH_COLUMN(sweep_record, row.k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
-    SWEEP(SIZE, sweep.first_row, "first_row"),
-    SWEEP(SIZE, sweep.row_count, "rows"),
-    SWEEP(SIZE, sweep.rounds, "rounds"),
-    SWEEP(NUMBER, best_split, "best_split"),
-    SWEEP(NUMBER, sweep.best_s, "best_s"),
-    SWEEP(NUMBER, sweep.own_s, "own_s"),
-    SWEEP(NUMBER, sweep.own_share, "own_share"),
-    SWEEP(NUMBER, sweep.eta_low, "eta_quartile_1"),
-    SWEEP(NUMBER, sweep.eta_high, "eta_quartile_3"),
-    SWEEP(NUMBER, sweep.eta, "eta")};
+static const bench_column sweep_columns[] = {TASK_COLUMNS(sweep_record),
+                                             SWEEP(SIZE, sweep.first_row, "first_row"),
+                                             SWEEP(SIZE, sweep.row_count, "rows"),
+                                             SWEEP(SIZE, sweep.rounds, "rounds"),
+                                             SWEEP(NUMBER, best_split, "best_split"),
+                                             SWEEP(NUMBER, sweep.best_s, "best_s"),
+                                             SWEEP(NUMBER, sweep.own_s, "own_s"),
+                                             SWEEP(NUMBER, sweep.own_share, "own_share"),
+                                             SWEEP(NUMBER, sweep.eta_low, "eta_quartile_1"),
+                                             SWEEP(NUMBER, sweep.eta_high, "eta_quartile_3"),
+                                             SWEEP(NUMBER, sweep.eta, "eta")};
 static const bench_table sweep_table = BENCH_TABLE(sweep_columns);
 
 typedef struct versus_record {
@@ -216,12 +223,11 @@ void bench_results_json(const bench_session *session, const bench_results *resul
   bench_json_end();
 }
 
-bool bench_files_write(const bench_session *session, const bench_results *results) {
+void bench_results_write(const bench_session *session, const bench_results *results) {
   bench_results_json(session, results);
   bench_csv_head(&row_table);
   for (size_t i = 0; i < results->row_count; i++) {
     const row_record r = describe_row(session, &results->rows[i]);
     bench_csv_row(&row_table, &r);
   }
-  return bench_files_close();
 }

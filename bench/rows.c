@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Rows of results. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/bench.h"
 
@@ -35,12 +36,6 @@ void bench_results_free(bench_results *results) {
   *results = (bench_results){0};
 }
 
-void bench_row_devices(const bench_session *session, uint32_t devices, char *text, size_t bytes) {
-  size_t used = 0;
-  text[0] = '\0';
-  for (size_t i = 0; i < session->device_count && used < bytes; i++) {
-    if (!(devices & 1u << i)) continue;
-    int length = snprintf(text + used, bytes - used, "%s%.60s", used ? " + " : "", session->device[i].name);
-    used += length > 0 ? (size_t)length : 0;
-  }
+bool bench_same_operation(const bench_row *a, const bench_row *b) {
+  return strcmp(a->op, b->op) == 0 && strcmp(a->type, b->type) == 0;
 }

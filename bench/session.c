@@ -8,16 +8,6 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/base/config.h"
 
-const char *bench_kind_name(hx_device_kind kind) {
-  static const char *const names[] = {"?", "cpu", "igpu", "gpu", "opencl-cpu", "sim"};
-  return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
-}
-
-const char *bench_state_name(hx_device_state state) {
-  static const char *const names[] = {"?", "building", "usable", "refused", "lost"};
-  return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "?";
-}
-
 static bool in_use(const hx_device_info *device) { return device->state == HX_BUILDING || device->state == HX_USABLE; }
 
 void bench_session_refresh(bench_session *session) {
@@ -27,12 +17,7 @@ void bench_session_refresh(bench_session *session) {
   for (size_t i = 0; i < session->device_count; i++) {
     hx_device_info *device = &session->device[i];
     if (hx_device(session->hx, i, device) != HX_OK) *device = (hx_device_info){.kind = HX_CPU_OPENCL, .state = HX_LOST};
-    if (!in_use(device)) continue;
-    if (device->kind == HX_CPU) {
-      session->has_cpu = true;
-    } else {
-      session->has_device = true;
-    }
+    if (in_use(device)) *(device->kind == HX_CPU ? &session->has_cpu : &session->has_device) = true;
   }
 }
 
@@ -55,7 +40,7 @@ static bool devices_named(const bench_options *options) {
 }
 
 int bench_session_open(bench_session *session, const bench_options *options, bool want_device) {
-  *session = (bench_session){.options = options, .human = bench_human_file(options), .threads = bench_threads()};
+  *session = (bench_session){.options = options, .threads = bench_threads()};
   int status = open_context(session, options->devices);
   if (status != BENCH_OK || !want_device || session->has_device || devices_named(options)) return status;
   bool candidate = false;
@@ -98,15 +83,15 @@ const char *bench_isa(void) {
   return kernels ? hx__isa_name(kernels->isa) : "none";
 }
 
-int bench_session_run(const bench_options *options, const char *devices, bool want_device,
-                      int (*run)(bench_session *session)) {
+int bench_session_run(const bench_options *options, const char *devices, bool want_device, bench_job *job,
+                      const void *what) {
   bench_options own = *options;
   if (devices) own.devices = devices;
   if (!bench_files_open(&own)) return BENCH_USAGE;
   bench_session session;
   int status = bench_session_open(&session, &own, want_device);
   if (status == BENCH_OK) {
-    status = run(&session);
+    status = job(&session, what);
     bench_session_close(&session);
   }
   return bench_files_close() ? status : BENCH_FAILED;

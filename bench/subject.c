@@ -1,18 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Freeing subjects and their arrays. */
+ * What reductions and products as subjects have in common: their arrays, and the ceiling of this CPU for them. */
 #include "bench/subject.h"
 
 #include <stdlib.h>
 
-void bench_subject_free(bench_subject *subject) {
+#include "bench/ceiling.h"
+#include "bench/measure.h"
+#include "reference/data.h"
+
+bool bench_subject_make(bench_session *session, const bench_task *task, bench_subject *subject) {
+  const bool product = task->op == (hx_op)BENCH_OP_MATMUL;
+  if ((product ? bench_subject_matmul : bench_subject_reduce)(session, task, subject)) return true;
+  bench_subject_free(session, subject);
+  return false;
+}
+
+void bench_subject_free(bench_session *session, bench_subject *subject) {
+  bench_session_free(session, subject->x);
+  bench_session_free(session, subject->y);
+  bench_session_free(session, subject->c);
   free(subject->place);
   free(subject->wanted);
   *subject = (bench_subject){0};
 }
 
-void bench_arrays_free(bench_session *session, bench_arrays *arrays) {
-  bench_session_free(session, arrays->x);
-  bench_session_free(session, arrays->y);
-  bench_session_free(session, arrays->c);
-  *arrays = (bench_arrays){0};
+void *bench_operand(bench_session *session, hx_type type, unsigned seed, bool near_one, size_t elements) {
+  void *const x = bench_session_alloc(session, (elements ? elements : 1) * sizeof(float)); /* of every type */
+  if (x) data_fill(type, near_one ? DATA_NEAR_ONE : DATA_SIGNED, seed, x, elements);
+  return x;
+}
+
+double bench_ceiling_rate(void *ceiling, unsigned calls) {
+  const bench_ceiling *const p = ceiling;
+  double work = 0, start = bench_now();
+  for (unsigned i = 0; i < calls; i++) work += p->subject->kind->ceiling(p->subject, p->way, p->threads);
+  return work / (bench_now() - start);
+}
+
+void bench_ceiling_choose(bench_ceiling *ceiling, bench_subject *subject, unsigned threads) {
+  double best = 0;
+  bench_ceiling trial = {.subject = subject, .threads = 1};
+  *ceiling = trial;
+  for (int round = 0; round < 2; round++) /* what the first one shows may be the cost of waking threads */
+    for (trial.way = 0; trial.way < bench_ceiling_ways(); trial.way++)
+      for (trial.threads = 1;; trial.threads = threads) {
+        const double start = bench_now();
+        subject->kind->ceiling(subject, trial.way, trial.threads);
+        trial.seconds = bench_now() - start;
+        const double rate = bench_ceiling_rate(&trial, bench_calls(trial.seconds));
+        if (rate > best) best = rate, *ceiling = trial;
+        if (trial.threads == threads) break;
+      }
 }

@@ -6,6 +6,13 @@
 
 #include "bench/bench.h"
 
+/* One operation on one size. op BENCH_OP_MATMUL: a product. */
+typedef struct bench_task {
+  hx_op op;
+  hx_type type;
+  bench_size size;
+} bench_task;
+
 typedef struct bench_subject bench_subject;
 
 typedef struct bench_kind {
@@ -23,6 +30,7 @@ struct bench_subject {
   const bench_kind *kind;
   bench_row row; /* op, type, m, n, k and unit are set: the start of each of its rows */
   hx_task task;
+  void *x, *y;            /* the operands */
   hx_value out, expected; /* reductions */
   float *c;               /* products: the output, */
   size_t *place;          /* the elements of it that are compared, */
@@ -32,17 +40,25 @@ struct bench_subject {
   bool has_first;
 };
 
-/* Arrays for subjects; those of reductions are filled once, for the largest. */
-typedef struct bench_arrays {
-  void *x, *y, *c;
-} bench_arrays;
+/* Makes the arrays, fills them, and computes the right answer. False after one sentence to stderr, with nothing to
+ * free. */
+bool bench_subject_make(bench_session *session, const bench_task *task, bench_subject *subject);
+void bench_subject_free(bench_session *session, bench_subject *subject);
+/* The two kinds; on failure the subject is left for bench_subject_free. */
+bool bench_subject_reduce(bench_session *session, const bench_task *task, bench_subject *subject);
+bool bench_subject_matmul(bench_session *session, const bench_task *task, bench_subject *subject);
+/* Of what the subject reads: an array of so many elements, filled; NULL after one sentence to stderr. */
+void *bench_operand(bench_session *session, hx_type type, unsigned seed, bool near_one, size_t elements);
 
-/* Each that returns bool: false after one sentence to stderr, with nothing to free. */
-bool bench_reduce_arrays(bench_session *session, hx_op op, hx_type type, size_t most, bench_arrays *arrays);
-void bench_reduce_subject(const bench_arrays *arrays, hx_op op, hx_type type, size_t n, bench_subject *subject);
-bool bench_matmul_arrays(bench_session *session, const bench_size *size, bench_arrays *arrays);
-bool bench_matmul_subject(const bench_arrays *arrays, const bench_size *size, bench_subject *subject);
-void bench_subject_free(bench_subject *subject);
-void bench_arrays_free(bench_session *session, bench_arrays *arrays);
+/* The fastest way to do the least work of a subject on this CPU, and how long that takes once. */
+typedef struct bench_ceiling {
+  bench_subject *subject;
+  size_t way;
+  unsigned threads;
+  double seconds;
+} bench_ceiling;
+
+void bench_ceiling_choose(bench_ceiling *ceiling, bench_subject *subject, unsigned threads);
+double bench_ceiling_rate(void *ceiling, unsigned calls); /* a sample of bench_measure */
 
 #endif

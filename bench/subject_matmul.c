@@ -46,21 +46,6 @@ static double ceiling(bench_subject *subject, size_t way, unsigned threads) {
 
 static const bench_kind matmul_kind = {"GFLOP/s", work_of, poison, check, ceiling};
 
-bool bench_matmul_arrays(bench_session *session, const bench_size *size, bench_arrays *arrays) {
-  size_t m = size->m, n = size->n, k = size->k;
-  *arrays = (bench_arrays){0};
-  arrays->x = bench_session_alloc(session, m * k * sizeof(float));
-  arrays->y = arrays->x ? bench_session_alloc(session, k * n * sizeof(float)) : NULL;
-  arrays->c = arrays->y ? bench_session_alloc(session, m * n * sizeof(float)) : NULL;
-  if (!arrays->c) {
-    bench_arrays_free(session, arrays);
-    return false;
-  }
-  data_fill(HX_F32, DATA_SIGNED, SEED, arrays->x, m * k);
-  data_fill(HX_F32, DATA_SIGNED, SEED + 1, arrays->y, k * n);
-  return true;
-}
-
 /* Which elements are compared: all, or the corners and others drawn by number. */
 static size_t choose_places(size_t m, size_t n, size_t k, size_t **place) {
   size_t all = m * n, count = ((size_t)1 << SOME) / k;
@@ -76,10 +61,11 @@ static size_t choose_places(size_t m, size_t n, size_t k, size_t **place) {
   return count;
 }
 
-bool bench_matmul_subject(const bench_arrays *arrays, const bench_size *size, bench_subject *subject) {
-  size_t m = size->m, n = size->n, k = size->k;
-  *subject = (bench_subject){.kind = &matmul_kind, .c = arrays->c};
-  subject->row = (bench_row){.op = "matmul",
+bool bench_subject_matmul(bench_session *session, const bench_task *task, bench_subject *subject) {
+  const bench_size *const size = &task->size;
+  const size_t m = size->m, n = size->n, k = size->k;
+  *subject = (bench_subject){.kind = &matmul_kind};
+  subject->row = (bench_row){.op = bench_op_name(task->op),
                              .type = bench_type_name(HX_F32),
                              .m = m,
                              .n = n,
@@ -88,14 +74,17 @@ bool bench_matmul_subject(const bench_arrays *arrays, const bench_size *size, be
                              .trans_b = size->trans_b,
                              .file = size->file,
                              .unit = matmul_kind.unit};
-  subject->task = hx_matmul(m, n, k, arrays->x, arrays->y, arrays->c);
+  subject->x = bench_operand(session, HX_F32, SEED, false, m * k);
+  subject->y = subject->x ? bench_operand(session, HX_F32, SEED + 1, false, k * n) : NULL;
+  subject->c = subject->y ? bench_session_alloc(session, m * n * sizeof(float)) : NULL;
+  if (!subject->c) return false;
+  subject->task = hx_matmul(m, n, k, subject->x, subject->y, subject->c);
   subject->task.matmul.trans_a = size->trans_a;
   subject->task.matmul.trans_b = size->trans_b;
   subject->places = choose_places(m, n, k, &subject->place);
   subject->wanted = malloc(subject->places * sizeof *subject->wanted);
   if (!subject->places || !subject->wanted) {
     fputs("hx-bench: there is no memory for the elements to compare\n", stderr);
-    bench_subject_free(subject);
     return false;
   }
   for (size_t i = 0; i < subject->places; i++)

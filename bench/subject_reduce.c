@@ -5,7 +5,6 @@
 #include "bench/ceiling.h"
 #include "bench/subject.h"
 #include "runtime/base/hash.h"
-#include "reference/data.h"
 #include "reference/ref.h"
 
 #define SEED 1u
@@ -34,26 +33,21 @@ static double ceiling(bench_subject *subject, size_t way, unsigned threads) {
 
 static const bench_kind reduce_kind = {"GB/s", work_of, poison, check, ceiling};
 
-bool bench_reduce_arrays(bench_session *session, hx_op op, hx_type type, size_t most, bench_arrays *arrays) {
-  *arrays = (bench_arrays){0};
-  data_kind kind = op == HX_PROD ? DATA_NEAR_ONE : DATA_SIGNED;
-  arrays->x = bench_session_alloc(session, most * ELEMENT);
-  if (!arrays->x) return false;
-  data_fill(type, kind, SEED, arrays->x, most);
-  if (op != HX_DOT) return true;
-  arrays->y = bench_session_alloc(session, most * ELEMENT);
-  if (!arrays->y) {
-    bench_arrays_free(session, arrays);
-    return false;
-  }
-  data_fill(type, kind, SEED + 1, arrays->y, most);
-  return true;
-}
-
-void bench_reduce_subject(const bench_arrays *arrays, hx_op op, hx_type type, size_t n, bench_subject *subject) {
+bool bench_subject_reduce(bench_session *session, const bench_task *task, bench_subject *subject) {
+  const size_t n = task->size.n;
+  const hx_type type = task->type;
+  const bool near_one = task->op == HX_PROD;
   *subject = (bench_subject){.kind = &reduce_kind};
-  subject->row = (bench_row){.op = bench_op_name(op), .type = bench_type_name(type), .n = n, .unit = reduce_kind.unit};
-  subject->task = op == HX_DOT ? hx_dot(type, arrays->x, arrays->y, n, &subject->out)
-                               : hx_reduce(op, type, arrays->x, n, &subject->out);
-  subject->expected = ref_reduce(op, type, arrays->x, arrays->y, n);
+  subject->row =
+      (bench_row){.op = bench_op_name(task->op), .type = bench_type_name(type), .n = n, .unit = reduce_kind.unit};
+  subject->x = bench_operand(session, type, SEED, near_one, n);
+  if (!subject->x) return false;
+  subject->task = hx_reduce(task->op, type, subject->x, n, &subject->out);
+  if (task->op == HX_DOT) {
+    subject->y = bench_operand(session, type, SEED + 1, near_one, n);
+    if (!subject->y) return false;
+    subject->task = hx_dot(type, subject->x, subject->y, n, &subject->out);
+  }
+  subject->expected = ref_reduce(task->op, type, subject->x, subject->y, n);
+  return true;
 }

@@ -32,48 +32,91 @@ static bool listed(const char *variable) {
 }
 
 /* The first line of a small file, or "". */
-static char *read_line(const char *path, char *text, size_t bytes) {
+static void read_line(const char *path, char *text, size_t bytes) {
   text[0] = '\0';
   FILE *f = fopen(path, "r");
-  if (!f) return text;
+  if (!f) return;
   if (!fgets(text, (int)bytes, f)) text[0] = '\0';
   text[strcspn(text, "\n")] = '\0';
   fclose(f);
-  return text;
 }
 
-static char *governor(char *text, size_t bytes) {
-  return read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", text, bytes);
-}
-
-void bench_system_print(FILE *f, const bench_session *session) {
-  const hx__topo *topo = hx__topo_get();
+typedef struct system_record {
+  const char *hx_version, *compiler, *isa, *governor, *arrays;
+  hx__topo topo;
   struct utsname kernel;
-  char name[128], policy[64], memory[24];
-  if (uname(&kernel) != 0) memset(&kernel, 0, sizeof kernel);
-  bench_plain(topo->cpu_name[0] ? topo->cpu_name : "CPU", name, sizeof name);
-  bench_bytes_text(topo->memory_bytes, memory, sizeof memory);
-  fprintf(f, "hx-bench %s   %s, %u cores", hx_version(), name, topo->cores);
-  for (unsigned k = 0; topo->kinds > 1 && k < topo->kinds; k++) fprintf(f, "%s%u", k ? "+" : " (", topo->kind_cores[k]);
-  if (topo->kinds > 1) fputc(')', f);
-  if (topo->hardware_threads != topo->cores) fprintf(f, ", %u hardware threads", topo->hardware_threads);
-  fprintf(f, ", %s, hx takes %u thread%s and %s kernels\n", memory, session->threads, session->threads == 1 ? "" : "s",
-          bench_isa());
-  fprintf(f, "%s %s %s", kernel.sysname, kernel.release, kernel.machine);
-  if (load[0] >= 0) fprintf(f, ", load %.2f at the start", load[0]);
-  if (*governor(policy, sizeof policy)) fprintf(f, ", governor %s", policy);
-  fputc('\n', f);
-  if (bench_system_busy())
-    fputs("Other programs are busy on this machine: times vary more than they would on a quiet one.\n", f);
+  uint32_t threads;
+  bool stand_in;
+  char policy[64]; /* the text of governor */
+} system_record;
+
+#define SYSTEM(value_kind, member, name) BENCH_FILE_COLUMN(system_record, value_kind, member, name)
+static const bench_column columns[] = {
+    SYSTEM(STRING, hx_version, "hx_version"),
+    SYSTEM(STRING, compiler, "compiler"),
+    SYSTEM(CHARS, topo.cpu_name, "cpu"),
+    SYSTEM(UINT, topo.cores, "cores"),
+    SYSTEM(UINT, topo.hardware_threads, "hardware_threads"),
+    SYSTEM(UINT, threads, "threads"),
+    SYSTEM(STRING, isa, "isa"),
+    SYSTEM(SIZE, topo.l1_bytes, "l1_bytes"),
+    SYSTEM(SIZE, topo.l2_bytes, "l2_bytes"),
+    SYSTEM(SIZE, topo.l3_bytes, "l3_bytes"),
+    SYSTEM(SIZE, topo.memory_bytes, "memory_bytes"),
+    SYSTEM(CHARS, kernel.release, "kernel"),
+    SYSTEM(CHARS, kernel.machine, "machine"),
+    SYSTEM(STRING, governor, "governor"),
+    SYSTEM(FLAG, stand_in, "stand_in"),
+    SYSTEM(STRING, arrays, "arrays"),
+};
+static const bench_table table = BENCH_TABLE(columns);
+
+static void describe_system(const bench_session *session, system_record *r) {
+  *r = (system_record){.hx_version = hx_version(),
+                       .compiler = __VERSION__,
+                       .isa = bench_isa(),
+                       .arrays = session->options->use_malloc ? "malloc" : "hx_alloc",
+                       .topo = *hx__topo_get(),
+                       .threads = session->threads,
+                       .stand_in = session->stand_in};
+  read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", r->policy, sizeof r->policy);
+  if (*r->policy) r->governor = r->policy;
+  if (uname(&r->kernel) != 0) memset(&r->kernel, 0, sizeof r->kernel);
+}
+
+/* The variables that count, in lines that are as full as they can be. */
+static void print_environment(void) {
   size_t column = 0;
   for (char **variable = environ; *variable; variable++) {
     if (!listed(*variable)) continue;
     char text[BENCH_COLUMNS];
-    size_t length = strlen(bench_plain(*variable, text, sizeof text - 1));
-    if (column && column + 1 + length > BENCH_COLUMNS) column = 0, fputc('\n', f);
-    column += (size_t)fprintf(f, "%s%s", column ? " " : "", text);
+    const size_t length = strlen(bench_plain(*variable, text, sizeof text - 1));
+    const bool full = column && column + 1 + length > BENCH_COLUMNS;
+    bench_say("%s%s", full ? "\n" : column ? " " : "", text);
+    column = full ? length : column + (column != 0) + length;
   }
-  if (column) fputc('\n', f);
+  if (column) bench_say("\n");
+}
+
+void bench_print_system(const bench_session *session) {
+  system_record r;
+  char name[128], memory[24];
+  describe_system(session, &r);
+  bench_plain(r.topo.cpu_name[0] ? r.topo.cpu_name : "CPU", name, sizeof name);
+  bench_bytes_text(r.topo.memory_bytes, memory, sizeof memory);
+  bench_say("hx-bench %s   %s, %u cores", r.hx_version, name, r.topo.cores);
+  for (unsigned k = 0; r.topo.kinds > 1 && k < r.topo.kinds; k++)
+    bench_say("%s%u", k ? "+" : " (", r.topo.kind_cores[k]);
+  if (r.topo.kinds > 1) bench_say(")");
+  if (r.topo.hardware_threads != r.topo.cores) bench_say(", %u hardware threads", r.topo.hardware_threads);
+  bench_say(", %s, hx takes %u thread%s and %s kernels\n", memory, r.threads, r.threads == 1 ? "" : "s", r.isa);
+  bench_say("%s %s %s", r.kernel.sysname, r.kernel.release, r.kernel.machine);
+  if (load[0] >= 0) bench_say(", load %.2f at the start", load[0]);
+  if (r.governor) bench_say(", governor %s", r.governor);
+  bench_say("\n");
+  if (bench_system_busy())
+    bench_say("Other programs are busy on this machine: times vary more than they would on a quiet one.\n");
+  print_environment();
 }
 
 static void environment_json(void) {
@@ -90,46 +133,11 @@ static void environment_json(void) {
   bench_json_close('}');
 }
 
-typedef struct system_record {
-  const char *hx_version, *compiler, *isa, *governor, *arrays;
-  hx__topo topo;
-  struct utsname kernel;
-  uint32_t threads;
-  bool stand_in;
-} system_record;
-
-#define SYSTEM(value_kind, member, name) BENCH_FILE_COLUMN(system_record, value_kind, member, name)
-static const bench_column system_columns[] = {SYSTEM(STRING, hx_version, "hx_version"),
-                                              SYSTEM(STRING, compiler, "compiler"),
-                                              SYSTEM(CHARS, topo.cpu_name, "cpu"),
-                                              SYSTEM(UINT, topo.cores, "cores"),
-                                              SYSTEM(UINT, topo.hardware_threads, "hardware_threads"),
-                                              SYSTEM(UINT, threads, "threads"),
-                                              SYSTEM(STRING, isa, "isa"),
-                                              SYSTEM(SIZE, topo.l1_bytes, "l1_bytes"),
-                                              SYSTEM(SIZE, topo.l2_bytes, "l2_bytes"),
-                                              SYSTEM(SIZE, topo.l3_bytes, "l3_bytes"),
-                                              SYSTEM(SIZE, topo.memory_bytes, "memory_bytes"),
-                                              SYSTEM(CHARS, kernel.release, "kernel"),
-                                              SYSTEM(CHARS, kernel.machine, "machine"),
-                                              SYSTEM(STRING, governor, "governor"),
-                                              SYSTEM(FLAG, stand_in, "stand_in"),
-                                              SYSTEM(STRING, arrays, "arrays")};
-static const bench_table system_table = BENCH_TABLE(system_columns);
-
 void bench_system_json(const bench_session *session) {
-  char policy[64];
-  system_record r = {.hx_version = hx_version(),
-                     .compiler = __VERSION__,
-                     .isa = bench_isa(),
-                     .governor = *governor(policy, sizeof policy) ? policy : NULL,
-                     .arrays = session->options->use_malloc ? "malloc" : "hx_alloc",
-                     .topo = *hx__topo_get(),
-                     .threads = session->threads,
-                     .stand_in = session->stand_in};
-  if (uname(&r.kernel) != 0) memset(&r.kernel, 0, sizeof r.kernel);
+  system_record r;
+  describe_system(session, &r);
   bench_json_open("system", '{');
-  bench_json_members(&system_table, &r);
+  bench_json_members(&table, &r);
   bench_json_open("load_average", '[');
   for (int i = 0; i < 3; i++) {
     const double value = load[i] >= 0 ? load[i] : NAN;

@@ -3,13 +3,11 @@
 #ifndef HX_BENCH_SYSTEM_H
 #define HX_BENCH_SYSTEM_H
 
-#include <stdio.h>
-
 #include "bench/bench.h"
 
 void bench_system_start(void); /* takes the load average, before this program adds to it */
 bool bench_system_busy(void);  /* other programs were, at the start */
-void bench_system_print(FILE *f, const bench_session *session);
+void bench_print_system(const bench_session *session);
 void bench_system_json(const bench_session *session); /* a member of the JSON document */
 
 #endif

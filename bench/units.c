@@ -16,6 +16,19 @@ void bench_size_text(const bench_row *row, char *text, size_t bytes) {
   }
 }
 
+void bench_task_text(const bench_row *row, char *text, size_t bytes) {
+  char size[72];
+  bench_size_text(row, size, sizeof size);
+  snprintf(text, bytes, "%s %s %s", row->type, row->op, size);
+}
+
+void bench_join_names(const char *const *names, char *text, size_t bytes) {
+  size_t used = 0;
+  text[0] = '\0';
+  for (; *names && used < bytes; names++)
+    used += (size_t)snprintf(text + used, bytes - used, "%s%.60s", used ? " + " : "", *names);
+}
+
 typedef struct scale {
   double below, factor; /* of the unit in this one */
   const char *unit;

@@ -4,9 +4,9 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "bench/emit.h"
 #include "bench/bench.h"
 #include "bench/system.h"
-#include "bench/text.h"
 
 #define GAIN 1.05 /* less is noise */
 #define LOSS 0.95
@@ -32,7 +32,7 @@ static size_t find_modes(const bench_results *results, size_t i, mode_rows *out)
   size_t count = 0;
   for (; i + count < results->row_count; count++) {
     const bench_row *row = first + count;
-    if (strcmp(row->op, first->op) || strcmp(row->type, first->type)) break;
+    if (!bench_same_operation(row, first)) break;
     if (row->m != first->m || row->n != first->n || row->k != first->k) break;
     if (row->trans_a != first->trans_a || row->trans_b != first->trans_b) break;
     const bench_row **place = row->asked_share < 0 ? &out->both : row->asked_share > 0 ? &out->gpu : &out->cpu;
@@ -120,9 +120,7 @@ static void add_reduction(const reduction_summary *f, bench_results *results) {
 static size_t group_end(const bench_results *results, size_t i) {
   const bench_row *first = &results->rows[i];
   size_t end = i;
-  while (end < results->row_count && !results->rows[end].m && !strcmp(results->rows[end].op, first->op) &&
-         !strcmp(results->rows[end].type, first->type))
-    end++;
+  while (end < results->row_count && !results->rows[end].m && bench_same_operation(&results->rows[end], first)) end++;
   return end;
 }
 
@@ -170,12 +168,14 @@ static size_t wrong_rows(const bench_results *results) {
 
 /* " on CPU + device": the devices in use. */
 static void where_text(const bench_session *session, char *text, size_t bytes) {
-  uint32_t devices = 0;
-  char names[512];
+  const char *names[HX_MAX_DEVICES + 1] = {NULL};
+  size_t count = 0;
+  char joined[512];
   for (size_t i = 0; i < session->device_count; i++)
-    if (session->device[i].state == HX_USABLE || session->device[i].state == HX_BUILDING) devices |= 1u << i;
-  bench_row_devices(session, devices, names, sizeof names);
-  snprintf(text, bytes, "%s%s", devices ? " on " : "", names);
+    if (session->device[i].state == HX_USABLE || session->device[i].state == HX_BUILDING)
+      names[count++] = session->device[i].name;
+  bench_join_names(names, joined, sizeof joined);
+  snprintf(text, bytes, "%s%s", count ? " on " : "", joined);
 }
 
 /* If nothing can be compared: which side did the work, by what the calls reported, whatever share was asked for. */
@@ -213,8 +213,6 @@ void bench_verdict(const bench_session *session, bench_results *results) {
     add_text(results, "Other programs were busy during the run: take the times with care. ");
   size_t length = strlen(results->verdict);
   if (length && results->verdict[length - 1] == ' ') results->verdict[length - 1] = '\0';
-  if (!session->human) return;
-  char plain[sizeof results->verdict];
-  fprintf(session->human, "\nverdict: ");
-  bench_wrap(session->human, bench_plain(results->verdict, plain, sizeof plain), 9, 9, BENCH_COLUMNS);
+  bench_say("\nverdict: ");
+  bench_say_wrapped(results->verdict, 9, 9);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/compare.h"
+#include "bench/emit.h"
 #include "bench/measure.h"
 #include "bench/process.h"
 #include "bench/system.h"
@@ -52,16 +53,15 @@ static unsigned calls_of(double seconds) {
 static void start_peer(comparison *all, size_t v) {
   const bench_vs *vs = &all->session->options->vs[v];
   const bench_peer *peer = vs->peer;
-  FILE *f = all->session->human;
   bench_process *installed = &all->processes[all->count];
   bench_answer answer = bench_process_start(installed, peer, NULL);
   if (answer != BENCH_READY) {
-    if (f && answer == BENCH_ABSENT) fprintf(f, "%-9s is not installed here (no %s)\n", peer->name, peer->files[0]);
+    if (answer == BENCH_ABSENT) bench_say("%-9s is not installed here (no %s)\n", peer->name, peer->files[0]);
     return;
   }
   all->of[all->count++] = v;
-  if (f) fprintf(f, "%-9s %s", peer->name, installed->file);
-  if (f && *installed->core) fprintf(f, ", as installed %s kernels; also", installed->core);
+  bench_say("%-9s %s", peer->name, installed->file);
+  if (*installed->core) bench_say(", as installed %s kernels; also", installed->core);
   for (size_t c = 0; c < BENCH_MOST_CORES && peer->cores[c].name; c++) {
     if (!peer->cores[c].runs() || (vs->core && strcmp(vs->core, peer->cores[c].name) != 0)) continue;
     bench_process *process = &all->processes[all->count];
@@ -70,10 +70,10 @@ static void start_peer(comparison *all, size_t v) {
       bench_process_end(process);
       continue;
     }
-    if (f) fprintf(f, " %s", process->core);
+    bench_say(" %s", process->core);
     all->of[all->count++] = v;
   }
-  if (f) fputc('\n', f);
+  bench_say("\n");
 }
 
 static bench_answer start_task(bench_process *process, const bench_request *task, bench_reply *reply) {
@@ -121,52 +121,49 @@ static bool add_peer_entries(comparison *all, size_t v, const bench_request *tas
   return true;
 }
 
-static bool note_versus(const entry *s, bool best, const double *samples, const double *own, size_t rounds, double work,
-                        unsigned runs, bench_results *results) {
-  double *ratios = malloc(rounds * sizeof *ratios);
+/* What a run of one task measured: samples of each entry, the first ones hx's own and the ceiling's. */
+typedef struct measured {
+  const entry *entries;
+  const bench_contestant *contestants;
+  size_t count, rounds;
+  unsigned run;
+  double work; /* of a call, in 1e-9 units */
+} measured;
+
+static bool add_versus(const measured *m, size_t i, bool best, bench_results *results) {
+  const double *const samples = m->contestants[i].samples, *const own = m->contestants[0].samples;
+  double *ratios = malloc(m->rounds * sizeof *ratios);
   if (!ratios) return false;
-  bench_versus v = {.row = results->row_count - 1, .peer = s->peer, .best = best, .runs = runs};
-  snprintf(v.core, sizeof v.core, "%s", s->process->core);
-  for (size_t i = 0; i < rounds; i++) ratios[i] = samples[i] / own[i];
-  bench_sort(ratios, rounds);
-  v.ratio = bench_quantile(ratios, rounds, 0.5);
-  bench_median_interval(ratios, rounds, &v.low, &v.high);
-  v.median_s = bench_median(samples, rounds);
-  v.rate = work / v.median_s;
+  bench_versus v = {.row = results->row_count - 1, .peer = m->entries[i].peer, .best = best, .runs = m->run};
+  snprintf(v.core, sizeof v.core, "%s", m->entries[i].process->core);
+  for (size_t r = 0; r < m->rounds; r++) ratios[r] = samples[r] / own[r];
+  bench_sort(ratios, m->rounds);
+  v.ratio = bench_quantile(ratios, m->rounds, 0.5);
+  bench_median_interval(ratios, m->rounds, &v.low, &v.high);
+  v.median_s = bench_median(samples, m->rounds);
+  v.rate = m->work / v.median_s;
   free(ratios);
   return bench_results_add_versus(results, &v);
 }
 
-static bool add_results(const bench_options *options, const entry *entries, const bench_contestant *contestants,
-                        size_t count, size_t rounds, bench_row row, unsigned runs, bench_results *results) {
-  const bench_size size = {.m = row.m, .n = row.n, .k = row.k};
-  double sides = size.m ? 2.0 * (double)size.m * (double)size.k : strcmp(row.op, "dot") ? 4 : 8;
-  double work = 1e-9 * sides * (double)size.n;
-  double *sorted = malloc(rounds * sizeof *sorted);
-  if (!sorted) return false;
-  memcpy(sorted, contestants[0].samples, rounds * sizeof *sorted);
-  bench_sort(sorted, rounds);
-  row.median_s = bench_quantile(sorted, rounds, 0.5);
-  row.min_s = sorted[0];
-  row.max_s = sorted[rounds - 1];
-  free(sorted);
-  row.reps = rounds;
-  row.rate = work / row.median_s;
-  row.ceiling = bench_median(contestants[1].samples, rounds);
+static bool add_results(const bench_options *options, const measured *m, bench_row row, bench_results *results) {
+  const bench_times times = bench_times_of(m->contestants[0].samples, m->rounds);
+  row.median_s = times.median;
+  row.min_s = times.least;
+  row.max_s = times.most;
+  row.reps = m->rounds;
+  row.rate = m->work / row.median_s;
+  row.ceiling = bench_median(m->contestants[1].samples, m->rounds);
   row.ran = row.verified = true;
   bool fine = bench_results_add(results, &row);
-  for (size_t i = 2, next; fine && i < count; i = next) {
-    next = i + 1 < count && entries[i + 1].peer == entries[i].peer ? i + 2 : i + 1;
+  for (size_t i = 2, next; fine && i < m->count; i = next) {
+    next = i + 1 < m->count && m->entries[i + 1].peer == m->entries[i].peer ? i + 2 : i + 1;
     size_t best = next - 1; /* a trial may have been mistaken: as installed may still be the best */
-    if (best > i && !options->vs[entries[i].peer].core &&
-        bench_median(contestants[i].samples, rounds) < bench_median(contestants[best].samples, rounds))
+    if (best > i && !options->vs[m->entries[i].peer].core &&
+        bench_median(m->contestants[i].samples, m->rounds) < bench_median(m->contestants[best].samples, m->rounds))
       best = i;
-    if (!entries[i].best)
-      fine =
-          note_versus(&entries[i], false, contestants[i].samples, contestants[0].samples, rounds, work, runs, results);
-    if (fine)
-      fine = note_versus(&entries[best], true, contestants[best].samples, contestants[0].samples, rounds, work, runs,
-                         results);
+    if (!m->entries[i].best) fine = add_versus(m, i, false, results);
+    fine = fine && add_versus(m, best, true, results);
   }
   return fine;
 }
@@ -187,7 +184,8 @@ static void drop_last_row(bench_results *results) {
 }
 
 static bool measure_task(comparison *all, entry *entries, size_t count, const bench_row *row, bench_results *results) {
-  const bench_options *options = all->session->options;
+  const double sides = row->m ? 2.0 * (double)row->m * (double)row->k : strcmp(row->op, "dot") ? 4 : 8;
+  const double work = 1e-9 * sides * (double)row->n;
   char label[128];
   bench_size_text(row, label, sizeof label);
   bench_limits limits = bench_session_limits(all->session, label, LEAST_ROUNDS, SECONDS);
@@ -198,7 +196,8 @@ static bool measure_task(comparison *all, entry *entries, size_t count, const be
     for (size_t i = 0; i < count; i++)
       contestants[i] = (bench_contestant){.sample = sample, .self = &entries[i], .calls = calls_of(entries[i].seconds)};
     size_t rounds = bench_measure(contestants, count, &limits);
-    fine = rounds && add_results(options, entries, contestants, count, rounds, *row, run, results);
+    const measured m = {entries, contestants, count, rounds, run, work};
+    fine = rounds && add_results(all->session->options, &m, *row, results);
     for (size_t i = 0; i < count; i++) free(contestants[i].samples);
     if (!fine || run == 2 || !fell_behind(results)) break;
     drop_last_row(results);
@@ -207,15 +206,16 @@ static bool measure_task(comparison *all, entry *entries, size_t count, const be
 }
 
 /* False when hx or a library is wrong, or is gone. */
-static bool versus_one(comparison *all, const bench_item *item, const bench_size *size, bench_results *results) {
+static bool versus_one(comparison *all, const bench_task *of, bench_results *results) {
   const bench_options *options = all->session->options;
-  const bench_request task = {.ask = BENCH_ASK_TASK, .op = item->op, .type = item->type, .size = *size};
+  const bench_size *const size = &of->size;
+  const bench_request task = {.ask = BENCH_ASK_TASK, .task = *of};
   entry entries[MOST_ENTRIES];
   size_t count = 0;
   bench_reply reply;
   bool fine = start_task(&all->processes[0], &task, &reply) == BENCH_READY;
-  bench_row row = {.op = bench_op_name(item->op),
-                   .type = bench_type_name(item->type),
+  bench_row row = {.op = bench_op_name(of->op),
+                   .type = bench_type_name(of->type),
                    .mode = "cpu",
                    .unit = size->m ? "GFLOP/s" : "GB/s",
                    .m = size->m,
@@ -233,49 +233,37 @@ static bool versus_one(comparison *all, const bench_item *item, const bench_size
   if (fine) fine = measure_task(all, entries, count, &row, results);
   for (size_t i = 0; i < count; i++)
     if (entries[i].ask == BENCH_ASK_SAMPLE) end_task(entries[i].process);
-  if (fine && all->session->human) {
-    const bench_row *rows = results->rows, *last = results->row_count > 1 ? &rows[results->row_count - 2] : NULL;
-    const bench_row *now = &rows[results->row_count - 1];
-    if (!last || strcmp(last->op, now->op) || strcmp(last->type, now->type) || last->file != now->file)
-      // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): measure_task has just added a row
-      bench_versus_head(all->session->human, now, now->file ? options->shapes[now->file - 1] : NULL);
-    bench_versus_lines(all->session->human, all->session, results, results->row_count - 1);
-    fflush(all->session->human);
-  }
-  return fine;
+  if (!fine) return false;
+  const bench_row *const now = &results->rows[results->row_count - 1];
+  const bench_row *const last = results->row_count > 1 ? now - 1 : NULL;
+  if (!last || !bench_same_operation(last, now) || last->file != now->file)
+    // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): measure_task has just added a row
+    bench_versus_head(now, now->file ? options->shapes[now->file - 1] : NULL);
+  bench_versus_lines(all->session, results, results->row_count - 1);
+  bench_show_output();
+  return true;
 }
 
-int bench_versus_run(const bench_options *options, const bench_plan *plan, const bench_item *items, size_t count) {
-  if (plan->each || options->devices) {
-    fputs("hx-bench: --vs compares the CPU's side of reduce and matmul: without --devices, and not in a sweep\n",
-          stderr);
-    return BENCH_USAGE;
-  }
+static int compare_libraries(bench_session *session, const void *what) {
   static comparison all;
-  bench_options own = *options;
-  own.devices = "cpu";
-  if (!bench_files_open(&own)) return BENCH_USAGE;
-  bench_session session;
-  int status = bench_session_open(&session, &own, false);
-  if (status != BENCH_OK) {
-    bench_files_close();
-    return status;
-  }
+  const bench_tasks *const tasks = what;
   bench_results results = {0};
-  if (session.human) bench_system_print(session.human, &session);
-  all.session = &session;
+  bench_print_system(session);
+  all.session = session;
   all.of[all.count++] = SIZE_MAX;
-  bool fine = bench_process_start(&all.processes[0], NULL, NULL) == BENCH_READY;
-  for (size_t v = 0; fine && v < own.vs_count; v++) start_peer(&all, v);
-  for (size_t i = 0; fine && i < count; i++)
-    for (size_t s = 0; s < items[i].count && !bench_stopped(); s++)
-      if (!versus_one(&all, &items[i], &items[i].sizes[s], &results)) results.failed = true;
+  const bool fine = bench_process_start(&all.processes[0], NULL, NULL) == BENCH_READY;
+  for (size_t v = 0; fine && v < session->options->vs_count; v++) start_peer(&all, v);
+  for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)
+    if (!versus_one(&all, &tasks->task[i], &results)) results.failed = true;
   if (!fine) results.failed = true;
   for (size_t r = 0; r < all.count; r++) bench_process_end(&all.processes[r]);
-  bench_versus_means(&session, &results);
-  if (!bench_files_write(&session, &results)) results.failed = true;
-  bench_session_close(&session);
-  status = results.failed ? BENCH_FAILED : BENCH_OK;
+  bench_versus_means(session, &results);
+  bench_results_write(session, &results);
+  const int status = results.failed ? BENCH_FAILED : BENCH_OK;
   bench_results_free(&results);
   return status;
+}
+
+int bench_versus_run(const bench_options *options, const bench_tasks *tasks) {
+  return bench_session_run(options, "cpu", false, compare_libraries, tasks);
 }

@@ -58,10 +58,10 @@ static const bench_column mean_columns[] = {
 };
 static const bench_table mean_table = BENCH_TABLE(mean_columns);
 
-void bench_versus_head(FILE *f, const bench_row *row, const char *file) {
-  fprintf(f, "\n%s %s%s%.60s; ceiling: %s on the CPU\n", row->type, row->op, file ? ", " : "", file ? file : "",
-          row->m ? "multiply-adds" : "reading the same bytes");
-  bench_print_head(f, &table, &row->unit);
+void bench_versus_head(const bench_row *row, const char *file) {
+  bench_say("\n%s %s%s%.60s; ceiling: %s on the CPU\n", row->type, row->op, file ? ", " : "", file ? file : "",
+            row->m ? "multiply-adds" : "reading the same bytes");
+  bench_print_head(&table, &row->unit);
 }
 
 static const bench_versus *find_versus(const bench_results *results, size_t row, size_t peer, bool best) {
@@ -80,11 +80,11 @@ static library_words words_of(const bench_versus *v) {
   return w;
 }
 
-void bench_versus_lines(FILE *f, const bench_session *session, const bench_results *results, size_t row) {
+void bench_versus_lines(const bench_session *session, const bench_results *results, size_t row) {
   line l = {.row = results->rows[row]};
   bench_size_text(&l.row, l.size, sizeof l.size);
   l.of_ceiling = l.row.rate / l.row.ceiling;
-  const int used = (int)bench_print_cells(f, &task_table, &l);
+  const int used = (int)bench_print_cells(&task_table, &l);
   bool first = true;
   for (size_t v = 0; v < session->options->vs_count; v++) {
     const bench_versus *installed = find_versus(results, row, v, false), *best = find_versus(results, row, v, true);
@@ -93,16 +93,16 @@ void bench_versus_lines(FILE *f, const bench_session *session, const bench_resul
     l.installed = words_of(installed);
     l.best = words_of(best);
     snprintf(l.core, sizeof l.core, "%s%s", best ? best->core : "", best && best->runs > 1 ? " *" : "");
-    fprintf(f, "%*s", first ? 1 : used + 1, "");
-    bench_print_row(f, &library_table, &l);
+    bench_say("%*s", first ? 1 : used + 1, "");
+    bench_print_row(&library_table, &l);
     first = false;
   }
-  if (first) fputs(" no library does this\n", f);
+  if (first) bench_say(" no library does this\n");
 }
 
 /* Whether a row belongs to the group that `of` starts: its file, or its operation and type. */
 static bool same_group(const bench_row *of, const bench_row *row) {
-  return of->file == row->file && strcmp(of->op, row->op) == 0 && strcmp(of->type, row->type) == 0;
+  return of->file == row->file && bench_same_operation(of, row);
 }
 
 /* The smallest ratio of a row over all libraries at their best; NaN: there is none. */
@@ -132,7 +132,7 @@ static double mean_ratio(const bench_results *results, const bench_row *of, size
   return *rows ? exp(sum / (double)*rows) : NAN;
 }
 
-static void print_means(FILE *f, const bench_session *session, const bench_results *results, const bench_row *of,
+static void print_means(const bench_session *session, const bench_results *results, const bench_row *of,
                         const char *name) {
   const bench_options *options = session->options;
   mean_line l = {.name = name};
@@ -142,26 +142,26 @@ static void print_means(FILE *f, const bench_session *session, const bench_resul
     l.peer = options->vs[v].peer->name;
     /* "-": wrong in every task as installed, or another core type was asked for. */
     snprintf(l.installed, sizeof l.installed, isfinite(installed) ? "%.3f" : "-", installed);
-    if (l.tasks) bench_print_row(f, &mean_table, &l);
+    if (l.tasks) bench_print_row(&mean_table, &l);
   }
   l.best = mean_ratio(results, of, SIZE_MAX, true, &l.tasks);
   l.peer = "the fastest of them";
   *l.installed = '\0';
-  if (l.tasks && options->vs_count > 1) bench_print_row(f, &mean_table, &l);
+  if (l.tasks && options->vs_count > 1) bench_print_row(&mean_table, &l);
 }
 
-static void list_behind(FILE *f, const bench_results *results) {
+static void list_behind(const bench_results *results) {
   size_t count = 0;
   for (size_t r = 0; r < results->row_count; r++) {
     double high = NAN, ratio = least_ratio(results, r, &high);
     if (!(ratio < BEHIND)) continue;
     char size[72];
     bench_size_text(&results->rows[r], size, sizeof size);
-    if (!count++) fprintf(f, "\nbelow %.2f of the fastest library (!: the whole 95 %% interval is):\n", BEHIND);
-    fprintf(f, "  %s %s %-20s %.3f %s\n", results->rows[r].type, results->rows[r].op, size, ratio,
-            high < BEHIND ? "!" : "");
+    if (!count++) bench_say("\nbelow %.2f of the fastest library (!: the whole 95 %% interval is):\n", BEHIND);
+    bench_say("  %s %s %-20s %.3f %s\n", results->rows[r].type, results->rows[r].op, size, ratio,
+              high < BEHIND ? "!" : "");
   }
-  if (!count) fprintf(f, "\nnothing is below %.2f of the fastest library\n", BEHIND);
+  if (!count) bench_say("\nnothing is below %.2f of the fastest library\n", BEHIND);
 }
 
 void bench_versus_means(const bench_session *session, bench_results *results) {
@@ -173,10 +173,9 @@ void bench_versus_means(const bench_session *session, bench_results *results) {
         results->verdict, sizeof results->verdict,
         "hx's speed is %.3f of the fastest other library's at its best core type, the geometric mean over %zu tasks",
         all, with);
-  FILE *f = session->human;
-  if (!f || !with) return;
-  fputc('\n', f);
-  bench_print_head(f, &mean_table, NULL);
+  if (!with) return;
+  bench_say("\n");
+  bench_print_head(&mean_table, NULL);
   for (size_t r = 0; r < results->row_count; r++) {
     bool seen = false;
     for (size_t s = 0; s < r; s++) seen |= same_group(&rows[s], &rows[r]);
@@ -185,10 +184,10 @@ void bench_versus_means(const bench_session *session, bench_results *results) {
     const char *file = rows[r].file ? session->options->shapes[rows[r].file - 1] : NULL;
     const char *base = file && strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
     snprintf(name, sizeof name, "%s %s%s%.36s", rows[r].type, rows[r].op, file ? ", " : "", file ? base : "");
-    print_means(f, session, results, &rows[r], name);
+    print_means(session, results, &rows[r], name);
   }
-  print_means(f, session, results, NULL, "all");
-  list_behind(f, results);
-  fputs("(hx/it: hx's speed over the library's, the median of paired ratios and its 95 % interval; *: a second run)\n",
-        f);
+  print_means(session, results, NULL, "all");
+  list_behind(results);
+  bench_say(
+      "(hx/it: hx's speed over the library's, the median of paired ratios and its 95 %% interval; *: a second run)\n");
 }

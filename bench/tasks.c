@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The lists of tasks of all subcommands, and the loop over a list. */
+#include <string.h>
+
+#include "bench/compare.h"
+
+#define MOST_TASKS (28 * BENCH_MAX_SIZES) /* all operations on all types are 28 */
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const bench_size lengths[] = {{.n = 1u << 10}, {.n = 1u << 12}, {.n = 1u << 14},
+                                     {.n = 1u << 16}, {.n = 1u << 18}, {.n = 1u << 20},
+                                     {.n = 1u << 22}, {.n = 1u << 24}, {.n = 1u << 26}};
+static const bench_size sim_lengths[] = {{.n = 1u << 20}, {.n = 1u << 22}, {.n = 1u << 24}, {.n = 1u << 26}};
+static const bench_size call_lengths[] = {{.n = 0}, {.n = 1}, {.n = 16}, {.n = 64}, {.n = 256}, {.n = 1000}};
+static const bench_size one_length[] = {{.n = 1u << 24}};
+/* The first is the size of a published study of integrated GPUs. */
+static const bench_size default_shapes[] = {{.m = 2048, .n = 4096, .k = 2048}, {.m = 1024, .n = 1024, .k = 1024}};
+static const bench_size shapes[] = {{.m = 256, .n = 256, .k = 256},
+                                    {.m = 512, .n = 512, .k = 512},
+                                    {.m = 1024, .n = 1024, .k = 1024},
+                                    {.m = 2048, .n = 2048, .k = 2048}};
+static const bench_size one_shape[] = {{.m = 1024, .n = 1024, .k = 1024}};
+
+#define LENGTHS(list) .lengths = (list), .length_count = COUNT(list)
+#define SHAPES(list) .shapes = (list), .shape_count = COUNT(list)
+static const bench_plan plans[] = {
+    {"", LENGTHS(lengths), SHAPES(default_shapes), .reduce_seconds = 1.5, .matmul_seconds = 8, .limit_seconds = 120},
+    {"reduce", LENGTHS(lengths), .reduce_seconds = 1.5},
+    {"matmul", SHAPES(shapes), .matmul_seconds = 4},
+    {"sweep", LENGTHS(one_length), SHAPES(one_shape), .reduce_seconds = 5, .matmul_seconds = 5},
+    {"explain", LENGTHS(one_length), SHAPES(one_shape)},
+    {"sim", LENGTHS(sim_lengths), SHAPES(shapes)},
+    {"call", LENGTHS(call_lengths)},
+};
+
+static bench_task list[MOST_TASKS];
+
+/* Adds the sizes for one operation; a length N is the shape NxNxN if only products are done. */
+static size_t add_sizes(const bench_options *options, const bench_plan *plan, hx_op op, hx_type type, size_t count) {
+  const bool product = op == (hx_op)BENCH_OP_MATMUL;
+  const bool cubes = product && (!plan->length_count || options->ops == 1u << BENCH_OP_MATMUL);
+  const bench_size *const own = product ? plan->shapes : plan->lengths;
+  const size_t own_count = product ? plan->shape_count : plan->length_count;
+  for (size_t i = 0; i < (options->size_count ? options->size_count : own_count); i++) {
+    bench_size size = options->size_count ? options->sizes[i] : own[i];
+    if (size.m == 0 && cubes) size.m = size.k = size.n;
+    if ((size.m != 0) == product) list[count++] = (bench_task){op, type, size};
+  }
+  return count;
+}
+
+bool bench_tasks_list(const bench_options *options, const bench_plan *plan, bench_tasks *tasks) {
+  const uint32_t product = 1u << BENCH_OP_MATMUL;
+  const uint32_t standard = (plan->length_count ? 1u << HX_SUM : 0) | (plan->shape_count ? product : 0);
+  const uint32_t ops = options->ops ? options->ops : standard, types = options->types ? options->types : 1u << HX_F32;
+  size_t count = 0;
+  if ((!plan->shape_count && (ops & product)) || (!plan->length_count && (ops & ~product))) {
+    fprintf(stderr, "hx-bench: %s %s --op matmul (there is a subcommand %s)\n", plan->command,
+            plan->shape_count ? "does only" : "does not do", plan->shape_count ? "reduce" : "matmul");
+    return false;
+  }
+  for (hx_type type = HX_F32; type <= HX_U32; type++)
+    for (hx_op op = HX_SUM; op <= HX_PROD; op++)
+      if ((ops & 1u << op) && (types & 1u << type)) count = add_sizes(options, plan, op, type, count);
+  if ((ops & product) && (types & 1u << HX_F32))
+    count = add_sizes(options, plan, (hx_op)BENCH_OP_MATMUL, HX_F32, count);
+  if (!count) fputs("hx-bench: no operation fits the sizes and types given (a product takes MxNxK and f32)\n", stderr);
+  *tasks = (bench_tasks){plan, list, count};
+  return count != 0;
+}
+
+bool bench_tasks_of_command(const bench_options *options, bench_tasks *tasks) {
+  size_t p = 0;
+  while (strcmp(plans[p].command, options->command) != 0) p++; /* every subcommand that asks has a plan */
+  return bench_tasks_list(options, &plans[p], tasks);
+}
+
+bool bench_tasks_each(bench_session *session, const bench_tasks *tasks, bench_each *each, bench_results *results) {
+  bool fine = true;
+  for (size_t i = 0; i < tasks->count && !bench_stopped(); i++) {
+    bench_subject subject;
+    if (!bench_subject_make(session, &tasks->task[i], &subject)) {
+      results->missing++;
+      fine = false;
+      continue;
+    }
+    fine &= each(session, &subject, tasks->plan, results);
+    bench_subject_free(session, &subject);
+  }
+  return fine;
+}
