@@ -58,6 +58,9 @@ bool bench_shapes_read(const char *list, bench_options *options);
 
 /* Fills *options; false after printing one sentence to stderr. */
 bool bench_options_parse(int argc, char **argv, bench_options *options);
+/* Whether a length is one of a task: of a reduction or, cube, of the product NxNxN. False after one sentence to stderr.
+ */
+bool bench_size_is_task(size_t n, bool cube, bool may_be_empty);
 const char *bench_op_name(hx_op op);
 const char *bench_type_name(hx_type type);
 
@@ -136,8 +139,9 @@ typedef struct bench_results {
   bool failed;    /* something did not run, or did not verify */
 } bench_results;
 
-/* An array of count items of so many bytes with room for one more; NULL: there is no memory, and it is as it was. */
-void *bench_grow(void *items, size_t count, size_t *room, size_t bytes);
+/* Adds an item of so many bytes to a list that grows. list: the address of the pointer to its items. False: there is no
+ * memory, and the list is as it was. */
+bool bench_append(void *list, size_t *count, size_t *room, const void *item, size_t bytes);
 bool bench_results_add(bench_results *results, const bench_row *row);
 bool bench_results_add_versus(bench_results *results, const bench_versus *versus);
 void bench_results_free(bench_results *results);

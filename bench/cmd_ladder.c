@@ -20,7 +20,7 @@ static const bench_size study[] = {{.m = 2048, .n = 4096, .k = 2048}};
 /* One of the functions is there: for each device by itself, or for all together. */
 static const struct ladder {
   bench_plan plan; /* its command: the word after `ladder` */
-  bool (*on_device)(bench_session *session, const bench_tasks *tasks, size_t index);
+  bench_device_job *on_device;
   bool (*on_all)(bench_session *session, const bench_tasks *tasks);
   const char *published;
 } ladders[] = {
@@ -38,24 +38,6 @@ static const struct ladder {
 
 #define LADDERS (sizeof ladders / sizeof ladders[0])
 
-static bool in_use(const hx_device_info *device) {
-  return device->kind != HX_CPU && device->kind != HX_SIM &&
-         (device->state == HX_BUILDING || device->state == HX_USABLE);
-}
-
-static bool run_on_devices(bench_session *session, const struct ladder *ladder, const bench_tasks *tasks) {
-  if (ladder->on_all) return ladder->on_all(session, tasks);
-  bool fine = true, any = false;
-  for (size_t i = 0; i < session->device_count; i++) {
-    if (!in_use(&session->device[i]) || bench_stopped()) continue;
-    any = true;
-    fine &= ladder->on_device(session, tasks, i);
-  }
-  if (!any && !bench_stopped())
-    fputs("hx-bench: no OpenCL device is in use (hx-bench info says why, and what is missing)\n", stderr);
-  return fine && any;
-}
-
 static const struct ladder *find_ladder(const char *name) {
   for (size_t i = 0; name && i < LADDERS; i++)
     if (strcmp(ladders[i].plan.command, name) == 0) return &ladders[i];
@@ -67,7 +49,9 @@ static int climb(bench_session *session, const void *what) {
   const struct ladder *const ladder = find_ladder(tasks->plan->command);
   bench_print_system(session);
   bench_print_devices(session);
-  if (!run_on_devices(session, ladder, tasks)) ladder_fail();
+  const bool fine =
+      ladder->on_all ? ladder->on_all(session, tasks) : bench_opencl_each(session, ladder->on_device, tasks);
+  if (!fine) ladder_fail();
   if (ladder->published) bench_say("\n%s\n", ladder->published);
   bench_session_refresh(session);
   ladder_rows_write(session, ladder->plan.command);

@@ -12,7 +12,6 @@
 #include "bench/measure.h"
 
 #define LEAST_ROUNDS 21u
-#define MOST_MODES 102 /* 0..100 % by 1, and hx's own */
 
 /* The even (0) or odd (1) ones of `count` values, into half. Returns how many. */
 static size_t pick_half(const double *values, size_t count, size_t parity, double *half) {
@@ -65,8 +64,8 @@ static void add_to_verdict(bench_results *results, const bench_sweep *sweep) {
 
 static bool sweep_one(bench_session *session, bench_subject *subject, const bench_plan *plan, bench_results *results) {
   const bench_options *options = session->options;
-  bench_mode modes[MOST_MODES];
-  double *samples[MOST_MODES] = {NULL};
+  bench_mode modes[BENCH_MOST_MODES];
+  double *samples[BENCH_MOST_MODES] = {NULL};
   size_t count = 0;
   for (unsigned percent = 0; percent <= 100; percent += options->step)
     modes[count++] = (bench_mode){percent == 0 ? "cpu" : percent == 100 ? "gpu" : "both", (float)percent / 100.0f};

@@ -3,25 +3,13 @@
  * winners in HX_CACHE_DIR for all programs on this machine. */
 #include <string.h>
 
-#include "bench/bench.h"
 #include "bench/emit.h"
+#include "bench/opencl.h"
 #include "bench/system.h"
 #include "runtime/backend/opencl/stream.h"
-#include "runtime/backend/registry.h"
 #include "runtime/base/cache_dir.h"
 
 #define MOST_TRIALS (3 * HX__CL_TUNED) /* the orders of each row that may be stored */
-
-/* The OpenCL device that hx has under this number, open; or NULL. */
-static hx__cl_device *device_of(const bench_session *session, size_t index) {
-  hx__device *const *list = NULL;
-  const size_t count = hx__registry_devices(&list); /* OpenCL devices come just after the CPU */
-  const hx_device_info *const info = &session->device[index];
-  if (index == 0 || index > count || list[index - 1]->backend != &hx__opencl_backend) return NULL;
-  if (info->state != HX_BUILDING && info->state != HX_USABLE) return NULL;
-  hx__cl_device *const device = (hx__cl_device *)list[index - 1];
-  return hx__cl_device_open(device) ? device : NULL;
-}
 
 static void name_of(const hx__cl_tune_result *t, char *text, size_t bytes) {
   const uint32_t *const tile = t->what.tile;
@@ -68,10 +56,14 @@ static void report_trial(size_t device, size_t side, const hx__cl_tune_result *t
   bench_emit_row(&table, &r);
 }
 
-/* Returns how many results were kept. */
-static size_t tune_device(bench_session *session, size_t index, hx__cl_device *device) {
+/* True if something was kept. */
+static bool tune_device(bench_session *session, size_t index, const void *unused) {
   static hx__cl_tune_result trials[MOST_TRIALS];
-  size_t side = 0, kept = 0;
+  hx__cl_device *const device = bench_opencl_device(session, index);
+  size_t side = 0;
+  bool kept = false;
+  (void)unused;
+  if (!hx__cl_device_open(device)) return false;
   const size_t count = hx__cl_tune(device, trials, MOST_TRIALS, &side);
   bench_say("\n%s: products of %zu x %zu x %zu\n", session->device[index].name, side, side, side);
   bench_print_head(&table, NULL);
@@ -81,7 +73,7 @@ static size_t tune_device(bench_session *session, size_t index, hx__cl_device *d
   bench_json_open("trials", '[');
   for (size_t t = 0; t < count; t++) {
     report_trial(index, side, &trials[t]);
-    kept += trials[t].chosen;
+    kept |= trials[t].chosen;
   }
   bench_json_close(']');
   bench_json_close('}');
@@ -89,27 +81,16 @@ static size_t tune_device(bench_session *session, size_t index, hx__cl_device *d
 }
 
 static int tune_devices(bench_session *session, const void *unused) {
-  (void)unused;
-  size_t tuned = 0;
-  bool fine = true;
   bench_print_system(session);
   bench_json_begin("tune");
   bench_system_json(session);
   bench_json_open("devices", '[');
-  for (size_t i = 0; i < session->device_count && !bench_stopped(); i++) {
-    hx__cl_device *const device = device_of(session, i);
-    if (!device) continue;
-    fine = tune_device(session, i, device) > 0 && fine;
-    tuned++;
-    bench_measured();
-  }
+  const bool fine = bench_opencl_each(session, tune_device, unused);
   bench_json_close(']');
   bench_json_end();
-  if (!tuned && !bench_stopped())
-    fputs("hx-bench: no OpenCL device is in use (hx-bench info says why, and what is missing)\n", stderr);
-  else if (tuned)
+  if (fine)
     bench_say(hx__cache_dir_is_enabled() ? "\nkept in HX_CACHE_DIR\n" : "\nnothing kept: HX_CACHE_DIR is off\n");
-  return tuned && fine ? BENCH_OK : BENCH_FAILED;
+  return fine ? BENCH_OK : BENCH_FAILED;
 }
 
 int bench_cmd_tune(const bench_options *options) { return bench_session_run(options, NULL, true, tune_devices, NULL); }

@@ -11,6 +11,7 @@ typedef struct bench_plan {
   const bench_size *lengths, *shapes;
   size_t length_count, shape_count;
   double reduce_seconds, matmul_seconds; /* for one task, all modes together */
+  bool may_be_empty;                     /* a length of 0 is a task: what a call of it costs */
   double limit_seconds;                  /* after which only what is indispensable is measured; 0: none */
 } bench_plan;
 

@@ -21,8 +21,9 @@ typedef struct mode_run {
   bench_session *session;
   bench_subject *subject;
   hx_task task;
-  hx_report report; /* of the last call that asked for one */
-  double *shares;   /* of each sample */
+  bench_contestant *contestant; /* NULL: it is not timed */
+  hx_report report;             /* of the last call that asked for one */
+  double *shares;               /* of each sample */
   size_t share_count, share_room;
   uint32_t recovered;
   uint64_t bits; /* of the verified call */
@@ -40,12 +41,9 @@ static bool call(mode_run *p, hx_report *report) {
 }
 
 static bool note_share(mode_run *p) {
-  double *grown = bench_grow(p->shares, p->share_count, &p->share_room, sizeof *grown);
-  if (!grown) return false;
-  p->shares = grown;
-  p->shares[p->share_count++] = p->report.gpu_share;
+  const double share = p->report.gpu_share;
   if (p->report.recovered > p->recovered) p->recovered = p->report.recovered;
-  return true;
+  return bench_append(&p->shares, &p->share_count, &p->share_room, &share, sizeof share);
 }
 
 /* A report costs hx two readings of the clock, which a call of less than a microsecond would feel, and the first call
@@ -111,20 +109,19 @@ static double joules_of(mode_run *p, unsigned calls) {
   return joules > 0 ? joules : NAN;
 }
 
-static bool make_row(mode_run *p, const bench_mode *mode, const bench_contestant *contestant, size_t rounds,
-                     double ceiling, bench_results *results) {
+static bool make_row(mode_run *p, const bench_mode *mode, size_t rounds, double ceiling, bench_results *results) {
   bench_subject *subject = p->subject;
   // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): every mode_run has a subject
   bench_row row = subject->row;
   row.mode = mode->name;
   row.asked_share = mode->share;
   row.ceiling = ceiling;
-  row.reps = contestant ? rounds : 0;
+  row.reps = p->contestant ? rounds : 0;
   row.ran = !p->failed;
   row.verified = !p->failed && !p->wrong;
   row.bits = p->bits;
   row.joules = p->joules;
-  const bench_times times = bench_times_of(row.reps ? contestant->samples : NULL, row.reps);
+  const bench_times times = bench_times_of(row.reps ? p->contestant->samples : NULL, row.reps);
   row.median_s = times.median;
   row.min_s = times.least;
   row.max_s = times.most;
@@ -166,28 +163,26 @@ static void choose_calls(bench_contestant *contestants, size_t count) {
 
 bool bench_engine_run(bench_session *session, bench_subject *subject, const bench_mode *modes, size_t count,
                       bench_run *run, bench_results *results) {
-  mode_run *runs = calloc(count, sizeof *runs);
-  bench_contestant *contestants = calloc(count + 1, sizeof *contestants); /* and the ceiling */
-  size_t *place = calloc(count, sizeof *place), taking_part = 0; /* of a mode among the contestants; SIZE_MAX: none */
-  bool fine = runs && contestants && place;
+  static mode_run runs[BENCH_MOST_MODES];
+  bench_contestant contestants[BENCH_MOST_MODES + 1] = {{0}}; /* and the ceiling */
+  size_t taking_part = 0;
   const double seconds = session->options->seconds > 0 ? session->options->seconds : run->seconds;
   run->rounds = 0;
-  for (size_t i = 0; fine && i < count && !bench_stopped(); i++) {
+  for (size_t i = 0; i < count; i++) {
     mode_run *p = &runs[i];
     *p = (mode_run){.session = session, .subject = subject, .task = subject->task, .joules = NAN};
     p->task.gpu_share = modes[i].share;
-    place[i] = SIZE_MAX;
-    if (!verify(p, modes[i].name)) continue;
+    if (bench_stopped() || !verify(p, modes[i].name)) continue;
     const bool learning = modes[i].share < 0;
     p->last = warm_up(p, learning, seconds * (learning ? LEARNING_PART : WARM_PART / (double)count));
     if (p->failed) continue;
-    place[i] = taking_part;
-    contestants[taking_part++] = (bench_contestant){.sample = sample_call, .self = p};
+    p->contestant = &contestants[taking_part++];
+    *p->contestant = (bench_contestant){.sample = sample_call, .self = p};
   }
   choose_calls(contestants, taking_part);
   bench_ceiling ceiling;
   double ceiling_rate = NAN;
-  if (fine && taking_part && !bench_stopped()) {
+  if (taking_part && !bench_stopped()) {
     bench_ceiling_choose(&ceiling, subject, session->threads);
     contestants[taking_part] =
         (bench_contestant){.sample = bench_ceiling_rate, .self = &ceiling, .calls = bench_calls(ceiling.seconds)};
@@ -196,24 +191,22 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
     bench_limits limits = bench_session_limits(session, label, run->least, run->seconds);
     limits.whole = run->whole;
     run->rounds = bench_measure(contestants, taking_part + 1, &limits);
-    ceiling_rate = run->rounds ? bench_median(contestants[taking_part].samples, run->rounds) : NAN;
+    ceiling_rate = bench_median(contestants[taking_part].samples, run->rounds);
   }
   const bool unmeasured = bench_stopped() && !run->rounds;
+  bool fine = true;
   for (size_t i = 0; fine && !unmeasured && i < count; i++) {
-    if (!run->rounds && place[i] != SIZE_MAX) runs[i].failed = true;
-    const bench_contestant *contestant = place[i] != SIZE_MAX ? &contestants[place[i]] : NULL;
-    if (contestant) runs[i].joules = joules_of(&runs[i], contestant->calls);
-    fine = make_row(&runs[i], &modes[i], contestant, run->rounds, ceiling_rate, results);
-    if (run->samples && contestant && run->rounds) {
-      run->samples[i] = contestant->samples;
-      contestants[place[i]].samples = NULL;
+    mode_run *const p = &runs[i];
+    if (p->contestant && !run->rounds) p->failed = true;
+    if (p->contestant) p->joules = joules_of(p, p->contestant->calls);
+    fine = make_row(p, &modes[i], run->rounds, ceiling_rate, results);
+    if (run->samples && p->contestant && run->rounds) {
+      run->samples[i] = p->contestant->samples;
+      p->contestant->samples = NULL;
     }
   }
   if (!fine) fputs("hx-bench: there is no memory for the results\n", stderr);
-  for (size_t i = 0; contestants && i <= count; i++) free(contestants[i].samples);
-  for (size_t i = 0; runs && i < count; i++) free(runs[i].shares);
-  free(place);
-  free(contestants);
-  free(runs);
+  for (size_t i = 0; i <= count; i++) free(contestants[i].samples);
+  for (size_t i = 0; i < count; i++) free(runs[i].shares);
   return fine;
 }

@@ -5,6 +5,8 @@
 
 #include "bench/subject.h"
 
+#define BENCH_MOST_MODES 102 /* 0..100 % by 1, and hx's own */
+
 typedef struct bench_mode {
   const char *name;
   float share; /* of the GPUs; negative: hx decides */

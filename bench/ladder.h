@@ -7,13 +7,15 @@
 #include "runtime/backend/opencl/entries.h"
 
 #include "bench/compare.h"
+#include "bench/opencl.h"
 
 #define LADDER_MOST_RUNGS 112 /* every percent of a split, and others */
 #define LADDER_MOST_PASSES 8  /* launches of one call */
 
-/* An OpenCL device with a context and queues of the ladder's own. */
+/* An OpenCL device with a context and queues of the ladder's own; and hx on this device, the CPU only recovering. */
 typedef struct ladder_device {
-  size_t index; /* as hx-bench info numbers it */
+  hx_context *hx;
+  struct hx__cl_device *shipped; /* as hx has it */
   const hx_device_info *info;
   cl_platform_id platform;
   cl_device_id id;
@@ -38,13 +40,6 @@ typedef struct ladder_kernel {
 void ladder_kernel_build(const ladder_device *device, const char *source, const char *options, const char *name,
                          ladder_kernel *kernel);
 void ladder_kernels_release(ladder_kernel *kernels, size_t count);
-
-/* One launch of a call, its arguments given. */
-typedef struct ladder_launch {
-  cl_kernel kernel;
-  cl_uint dims;
-  size_t global[2], local[2];
-} ladder_launch;
 
 /* From the start of the first command of a list to the end of the last, by the device's clock; releases the events. */
 double ladder_span(cl_event *events, size_t count);
@@ -105,19 +100,14 @@ void ladder_rows_write(const bench_session *session, const char *ladder); /* to 
 void ladder_rows_free(void);
 
 /* The ladders, on one device (offload: all of the session's). False if something could not be made. */
-bool ladder_reduce(bench_session *session, const bench_tasks *tasks, size_t index);
-bool ladder_matmul(bench_session *session, const bench_tasks *tasks, size_t index);
+bool ladder_reduce(bench_session *session, size_t index, const void *tasks);
+bool ladder_matmul(bench_session *session, size_t index, const void *tasks);
 bool ladder_offload(bench_session *session, const bench_tasks *tasks);
 
-/* hx itself on one device, the CPU only recovering. */
-typedef struct ladder_hx ladder_hx;
-ladder_hx *ladder_hx_open(size_t index); /* NULL after one sentence to stderr */
-void ladder_hx_close(ladder_hx *hx);
 /* Adds two rungs for the task (whose output they replace): the kernels that hx runs on this device, on data that the
  * device holds, and hx_offload from host memory. */
-void ladder_hx_rungs(ladder_hx *hx, ladder_case *c, const hx_task *task);
+void ladder_hx_rungs(const ladder_device *device, ladder_case *c, const hx_task *task);
 void ladder_hx_call_rung(hx_context *hx, ladder_case *c, const char *name, const hx_task *task, float share);
-hx_context *ladder_hx_context(ladder_hx *hx);
 
 /* Other libraries' sums of the first n of x: u32 below 8, so that every type holds every sum. most: elements of x. */
 void ladder_opencv_rungs(ladder_case *c, const ladder_device *device, const uint32_t *x, size_t n, unsigned threads);

@@ -7,7 +7,6 @@
 
 #include "bench/ladder.h"
 #include "runtime/backend/opencl/stream.h"
-#include "runtime/backend/registry.h"
 
 bool ladder_out(ladder_rung *rung, const char *format, ...) {
   va_list list;
@@ -25,14 +24,31 @@ static cl_command_queue queue_of(const ladder_device *device, cl_command_queue_p
   return clCreateCommandQueue(device->context, device->id, properties, &code);
 }
 
+static bool open_hx(ladder_device *device, size_t index) {
+  char number[16];
+  hx_settings settings = HX_SETTINGS_DEFAULT;
+  snprintf(number, sizeof number, "%zu", index);
+  settings.devices = number;
+  if (hx_open(&device->hx, &settings) == HX_OK) return hx_device_count(device->hx) > 0;
+  fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
+  return false;
+}
+
+static bool open_queues(ladder_device *device, size_t index) {
+  cl_int code;
+  device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
+  if (device->context) {
+    device->queue = queue_of(device, 0);
+    device->timed = queue_of(device, CL_QUEUE_PROFILING_ENABLE);
+  }
+  if (device->queue && device->timed) return true;
+  fprintf(stderr, "hx-bench: device %zu gives no context or queue\n", index);
+  return false;
+}
+
 bool ladder_device_open(ladder_device *device, const bench_session *session, size_t index) {
-  hx__device *const *list = NULL;
-  size_t count = hx__registry_devices(&list); /* OpenCL devices come just after the CPU */
-  *device = (ladder_device){.index = index, .info = &session->device[index]};
-  if (index == 0 || index > count || list[index - 1]->backend != &hx__opencl_backend) return false;
-  const hx__cl_device *d = (const hx__cl_device *)list[index - 1];
-  device->platform = d->platform;
-  device->id = d->id;
+  hx__cl_device *const d = bench_opencl_device(session, index);
+  *device = (ladder_device){.shipped = d, .info = &session->device[index], .platform = d->platform, .id = d->id};
   cl_device_type type = 0;
   cl_uint vendor = 0;
   clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);
@@ -43,24 +59,16 @@ bool ladder_device_open(ladder_device *device, const bench_session *session, siz
   clGetDeviceInfo(d->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof device->local_bytes, &device->local_bytes, NULL);
   device->cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
   device->nvidia = !device->cpu && vendor == 0x10deu;
-  cl_int code;
-  device->context = clCreateContext(NULL, 1, &device->id, NULL, NULL, &code);
-  if (device->context) {
-    device->queue = queue_of(device, 0);
-    device->timed = queue_of(device, CL_QUEUE_PROFILING_ENABLE);
-  }
-  if (device->queue && device->timed) return true;
-  fprintf(stderr, "hx-bench: device %zu gives no context or queue\n", index);
+  if (open_queues(device, index) && open_hx(device, index)) return true;
   ladder_device_close(device);
   return false;
 }
 
 void ladder_device_close(ladder_device *device) {
+  hx_close(device->hx);
   if (device->timed) clReleaseCommandQueue(device->timed);
   if (device->queue) clReleaseCommandQueue(device->queue);
   if (device->context) clReleaseContext(device->context);
-  device->timed = device->queue = NULL;
-  device->context = NULL;
 }
 
 static cl_program build_program(const ladder_device *device, const char *source, const char *options, char *why,

@@ -12,35 +12,6 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/config.h"
 
-struct ladder_hx {
-  hx_context *context;
-  hx__cl_device *device;
-};
-
-ladder_hx *ladder_hx_open(size_t index) {
-  ladder_hx *hx = calloc(1, sizeof *hx);
-  hx__device *const *list;
-  char number[16];
-  hx_settings settings = HX_SETTINGS_DEFAULT;
-  snprintf(number, sizeof number, "%zu", index);
-  settings.devices = number;
-  if (hx && hx_open(&hx->context, &settings) == HX_OK) {
-    hx_device_count(hx->context);
-    if (index <= hx__registry_devices(&list)) hx->device = (hx__cl_device *)list[index - 1];
-    return hx;
-  }
-  fprintf(stderr, "hx-bench: %s\n", hx ? hx_error_detail() : "there is no memory");
-  free(hx);
-  return NULL;
-}
-
-void ladder_hx_close(ladder_hx *hx) {
-  if (hx) hx_close(hx->context);
-  free(hx);
-}
-
-hx_context *ladder_hx_context(ladder_hx *hx) { return hx->context; }
-
 typedef struct whole {
   hx_context *context;
   hx_task task;
@@ -172,8 +143,7 @@ static void close_kernels(ladder_rung *rung) {
 }
 
 /* Makes what a kernel's rung needs. False with the rung out, and nothing to close. */
-static bool open_kernels(ladder_hx *hx, ladder_rung *rung, const hx_task *task) {
-  hx__cl_device *d = hx->device;
+static bool open_kernels(hx__cl_device *d, ladder_rung *rung, const hx_task *task) {
   hx__config config;
   kernels *const k = rung->self;
   cl_int code;
@@ -203,18 +173,18 @@ static hx__array array_of(const hx__cl_device *d, const void *p, size_t rows, si
       .p = p, .rows = rows, .cols = cols, .ld = cols, .mode = in_place ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY};
 }
 
-static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
+static void kernels_rung(hx__cl_device *d, ladder_case *c, const hx_task *task) {
   ladder_rung *rung = ladder_add_owner(c, "hx, kernels", call_kernels, sizeof(kernels));
   kernels *const k = rung->self;
-  if (!open_kernels(hx, rung, task)) return;
+  if (!open_kernels(d, rung, task)) return;
   if (k->work.matmul) {
     k->work.gemm.c = c->product->got;
-    k->arrays[0] = array_of(hx->device, k->work.gemm.a, c->m, c->k);
-    k->arrays[1] = array_of(hx->device, k->work.gemm.b, c->k, c->n);
+    k->arrays[0] = array_of(d, k->work.gemm.a, c->m, c->k);
+    k->arrays[1] = array_of(d, k->work.gemm.b, c->k, c->n);
     rung->fetch = fetch_kernels;
   } else {
     k->work.fields = &k->work.single;
-    k->arrays[0] = k->arrays[1] = array_of(hx->device, k->work.single.x, 1, c->n);
+    k->arrays[0] = k->arrays[1] = array_of(d, k->work.single.x, 1, c->n);
   }
   k->request = (hx__request){.work = &k->work,
                              .kernels = hx__cpu_kernels_for(HX__ISA_AUTO),
@@ -223,10 +193,10 @@ static void kernels_rung(ladder_hx *hx, ladder_case *c, const hx_task *task) {
                              .joined = &k->whole};
   rung->close = close_kernels;
   if (hx__cl_begin(&k->stream->base, &k->request) != HX__DONE)
-    ladder_out(rung, "%.140s", atomic_load(&hx->device->base.lost) ? hx->device->base.why : hx_error_detail());
+    ladder_out(rung, "%.140s", atomic_load(&d->base.lost) ? d->base.why : hx_error_detail());
 }
 
-void ladder_hx_rungs(ladder_hx *hx, ladder_case *c, const hx_task *task) {
-  kernels_rung(hx, c, task);
-  ladder_hx_call_rung(hx->context, c, "hx", task, 1);
+void ladder_hx_rungs(const ladder_device *device, ladder_case *c, const hx_task *task) {
+  kernels_rung(device->shipped, c, task);
+  ladder_hx_call_rung(device->hx, c, "hx", task, 1);
 }

@@ -109,7 +109,7 @@ static bool suits(const bench_options *options, const ladder_device *device, con
   return options->size_count || (device->cpu ? size->m <= 1024 : size->m >= 1024);
 }
 
-static bool climb(bench_session *session, const ladder_device *device, ladder_hx *hx, const ladder_kernel *kernels,
+static bool climb(bench_session *session, const ladder_device *device, const ladder_kernel *kernels,
                   const bench_size *size) {
   static ladder_case c;
   ladder_product p;
@@ -117,7 +117,7 @@ static bool climb(bench_session *session, const ladder_device *device, ladder_hx
   ladder_case_of_product(&c, "matmul", "naive", &p);
   for (size_t s = 0; s < STEPS; s++) add_step(&c, &steps[s], &kernels[s]);
   const hx_task task = hx_matmul(p.m, p.n, p.k, p.a, p.b, p.got);
-  ladder_hx_rungs(hx, &c, &task);
+  ladder_hx_rungs(device, &c, &task);
   ladder_clblast_rung(&c, &p);
   ladder_cublas_rung(&c, &p);
   const bool fine = ladder_run(session, &c, SECONDS);
@@ -125,18 +125,17 @@ static bool climb(bench_session *session, const ladder_device *device, ladder_hx
   return fine;
 }
 
-bool ladder_matmul(bench_session *session, const bench_tasks *tasks, size_t index) {
+bool ladder_matmul(bench_session *session, size_t index, const void *what) {
+  const bench_tasks *const tasks = what;
   ladder_device device;
   ladder_kernel kernels[STEPS] = {{NULL, ""}};
+  bool fine = true;
   if (!ladder_device_open(&device, session, index)) return false;
-  ladder_hx *hx = ladder_hx_open(index);
   for (size_t s = 0; s < STEPS; s++) build_step(&device, s, &kernels[s]);
-  bool fine = hx != NULL;
   for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)
     if (suits(session->options, &device, &tasks->task[i].size))
-      fine = climb(session, &device, hx, kernels, &tasks->task[i].size);
+      fine = climb(session, &device, kernels, &tasks->task[i].size);
   ladder_kernels_release(kernels, STEPS);
-  ladder_hx_close(hx);
   ladder_device_close(&device);
   return fine;
 }

@@ -183,7 +183,7 @@ static void print_ratios(const ladder_case *c) {
       ratio_text(c, "CUB", true, cub, sizeof cub), ratio_text(c, "CUB", false, on_device, sizeof on_device));
 }
 
-static bool climb(bench_session *session, ground *f, ladder_hx *hx, size_t n) {
+static bool climb(bench_session *session, ground *f, size_t n) {
   static ladder_case c;
   hx_value unused;
   const hx_task task = hx_reduce(HX_SUM, HX_U32, f->x, n, &unused);
@@ -192,7 +192,7 @@ static bool climb(bench_session *session, ground *f, ladder_hx *hx, size_t n) {
       .ladder = "reduce", .unit = "GB/s", .base = "naive", .device = f->device->info, .n = n, .sum = &sum};
   c.work = 1e-9 * sizeof(uint32_t) * (double)n;
   for (size_t s = 0; s < STEPS; s++) add_step(&c, f, s);
-  ladder_hx_rungs(hx, &c, &task);
+  ladder_hx_rungs(f->device, &c, &task);
   ladder_opencv_rungs(&c, f->device, f->x, n, session->threads);
   ladder_cub_rung(&c, f->device, f->x, f->most);
   const bool fine = ladder_run(session, &c, SECONDS);
@@ -205,32 +205,37 @@ static bool suits(const bench_options *options, const ladder_device *device, siz
   return options->size_count || n * sizeof(cl_uint) <= device->max_alloc;
 }
 
-bool ladder_reduce(bench_session *session, const bench_tasks *tasks, size_t index) {
-  ladder_device device;
+/* The longest of the sums; SIZE_MAX after one sentence to stderr if that is too long. */
+static size_t longest_sum(const bench_options *options, const bench_tasks *tasks, const ladder_device *device) {
   size_t most = 0;
-  if (!ladder_device_open(&device, session, index)) return false;
   for (size_t i = 0; i < tasks->count; i++) {
     const size_t n = tasks->task[i].size.n;
-    if (n > most && suits(session->options, &device, n)) most = n;
+    if (n > most && suits(options, device, n)) most = n;
   }
-  if (most > INT32_MAX) {
-    fprintf(stderr, "hx-bench: ladder reduce takes sums of less than 2^31 elements, not %zu\n", most);
-    ladder_device_close(&device);
-    return false;
+  if (most <= INT32_MAX) return most;
+  fprintf(stderr, "hx-bench: ladder reduce takes sums of less than 2^31 elements, not %zu\n", most);
+  return SIZE_MAX;
+}
+
+bool ladder_reduce(bench_session *session, size_t index, const void *what) {
+  const bench_tasks *const tasks = what;
+  ladder_device device;
+  if (!ladder_device_open(&device, session, index)) return false;
+  const size_t most = longest_sum(session->options, tasks, &device);
+  bool fine = most != SIZE_MAX;
+  if (fine) {
+    ground f;
+    fine = open_ground(&f, &device, most);
+    if (!fine) fprintf(stderr, "hx-bench: device %zu has no room for %zu elements\n", index, most);
+    if (fine) hx_register(device.hx, f.x, most * sizeof *f.x);
+    for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++) {
+      const size_t n = tasks->task[i].size.n;
+      if (suits(session->options, &device, n)) fine = climb(session, &f, n);
+    }
+    ladder_cub_close();
+    if (f.x) hx_unregister(device.hx, f.x);
+    close_ground(&f);
   }
-  ground f;
-  ladder_hx *hx = ladder_hx_open(index);
-  bool fine = open_ground(&f, &device, most);
-  if (!fine) fprintf(stderr, "hx-bench: device %zu has no room for %zu elements\n", index, most);
-  if (hx && fine) hx_register(ladder_hx_context(hx), f.x, most * sizeof *f.x);
-  for (size_t i = 0; fine && hx && i < tasks->count && !bench_stopped(); i++) {
-    const size_t n = tasks->task[i].size.n;
-    if (suits(session->options, &device, n)) fine = climb(session, &f, hx, n);
-  }
-  ladder_cub_close();
-  if (hx && fine) hx_unregister(ladder_hx_context(hx), f.x);
-  ladder_hx_close(hx);
-  close_ground(&f);
   ladder_device_close(&device);
-  return fine && hx;
+  return fine;
 }

@@ -96,26 +96,23 @@ bool ladder_rows_add(const ladder_case *c) {
   print_head(c);
   for (size_t i = 0; i < c->rungs; i++) {
     const ladder_rung *rung = &c->rung[i];
-    record *grown = bench_grow(rows, count, &room, sizeof *grown);
-    if (!grown) return false;
-    rows = grown;
-    record *r = &rows[count++];
-    *r = (record){.ladder = c->ladder,
-                  .unit = c->unit,
-                  .m = c->m,
-                  .n = c->n,
-                  .k = c->k,
-                  .rung = *rung,
-                  .rate = NAN,
-                  .speedup = NAN};
-    r->verified = !rung->out ? "true" : rung->wrong ? "false" : NULL;
-    if (c->device) memcpy(r->device, c->device->name, sizeof r->device);
-    if (c->device) memcpy(r->driver, c->device->driver, sizeof r->driver);
-    if (!r->rung.out) {
-      r->rate = c->work / seconds_of(rung, isfinite(rung->event_s));
-      r->speedup = speedup_of(c, rung);
+    record r = {.ladder = c->ladder,
+                .unit = c->unit,
+                .m = c->m,
+                .n = c->n,
+                .k = c->k,
+                .rung = *rung,
+                .rate = NAN,
+                .speedup = NAN};
+    r.verified = !rung->out ? "true" : rung->wrong ? "false" : NULL;
+    if (c->device) memcpy(r.device, c->device->name, sizeof r.device);
+    if (c->device) memcpy(r.driver, c->device->driver, sizeof r.driver);
+    if (!rung->out) {
+      r.rate = c->work / seconds_of(rung, isfinite(rung->event_s));
+      r.speedup = speedup_of(c, rung);
     }
-    print_row(r);
+    if (!bench_append(&rows, &count, &room, &r, sizeof r)) return false;
+    print_row(&r);
   }
   bench_show_output();
   return true;

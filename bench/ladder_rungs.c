@@ -41,14 +41,6 @@ typedef struct rung_run {
   ladder_rung *rung;
 } rung_run;
 
-static bool add_event(ladder_rung *rung, double event) {
-  double *grown = bench_grow(rung->events, rung->count, &rung->room, sizeof *grown);
-  if (!grown) return false;
-  rung->events = grown;
-  rung->events[rung->count++] = event;
-  return true;
-}
-
 /* A rung that fails on the way is not sampled any more, and its times do not count; the others go on. */
 static double sample(void *self, unsigned calls) {
   (void)calls;
@@ -61,7 +53,7 @@ static double sample(void *self, unsigned calls) {
     return 0;
   }
   if (p->c->sum && !result_is_right(p->c, p->rung)) p->rung->wrong = true;
-  return add_event(p->rung, event) ? wall : -1;
+  return bench_append(&p->rung->events, &p->rung->count, &p->rung->room, &event, sizeof event) ? wall : -1;
 }
 
 /* Calls the rung, more than once if that is short, and compares the result of the last call. */

@@ -138,12 +138,9 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
     size_t c = 0;
     for (; fine && c < count && !bench_stopped(); c++) {
       bench_contestant *contestant = &contestants[order[c]];
-      double *grown = bench_grow(contestant->samples, rounds, &contestant->room, sizeof *grown);
-      if (!grown) fine = false;
-      if (!grown) break;
-      contestant->samples = grown;
-      contestant->samples[rounds] = contestant->sample(contestant->self, contestant->calls);
-      fine = contestant->samples[rounds] >= 0;
+      const double value = contestant->sample(contestant->self, contestant->calls);
+      size_t samples = rounds;
+      fine = value >= 0 && bench_append(&contestant->samples, &samples, &contestant->room, &value, sizeof value);
     }
     if (c < count) break; /* a round counts as a whole or not at all */
     rounds++;

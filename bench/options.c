@@ -108,8 +108,6 @@ static bool parse_step(const char *value, bench_options *options) {
   return true;
 }
 
-static bool parse_shapes(const char *value, bench_options *options) { return *(options->shape_list = value) != '\0'; }
-
 /* A comma list of NAME or NAME:CORE. */
 static bool parse_vs(const char *value, bench_options *options) {
   options->vs_count = 0;
@@ -134,36 +132,34 @@ static bool parse_threads(const char *value, bench_options *options) {
   return setenv("HX_THREADS", value, 1) == 0; /* which is checked where it is read */
 }
 
-static bool parse_devices(const char *value, bench_options *options) { return *(options->devices = value) != '\0'; }
 static bool parse_profile(const char *value, bench_options *options) {
   options->profile = value;
   return hx__profile_named(value, strlen(value)) != NULL;
 }
-static bool parse_json(const char *value, bench_options *options) { return *(options->json = value) != '\0'; }
-static bool parse_csv(const char *value, bench_options *options) { return *(options->csv = value) != '\0'; }
 
 static const struct option_row {
   const char *name;
-  bool (*parse)(const char *value, bench_options *options); /* NULL: a switch */
-  size_t flag;                                              /* offset of the switch */
-  const char *accepted;
+  bool (*parse)(const char *value, bench_options *options); /* NULL: a switch, or a text that is not empty */
+  size_t member;                                            /* the offset of these */
+  const char *accepted;                                     /* NULL: no value */
 } option_rows[] = {
     {"--size", parse_sizes, 0, "a list of numbers, 2^k (k up to 40) or MxNxK"},
-    {"--shapes", parse_shapes, 0, "a list of files with a shape `m n k` or `m n k ta tb` a line"},
+    {"--shapes", NULL, offsetof(bench_options, shape_list),
+     "a list of files with a shape `m n k` or `m n k ta tb` a line"},
     {"--vs", parse_vs, 0,
      "a list of openblas, blis, opencv, mkl; openblas:CORE with Haswell, Zen, SkylakeX or Cooperlake and blis:CORE "
      "with "
      "haswell, zen3 or skx take no other core type"},
     {"--threads", parse_threads, 0, "what HX_THREADS accepts"},
-    {"--devices", parse_devices, 0, "what HX_DEVICES accepts"},
+    {"--devices", NULL, offsetof(bench_options, devices), "what HX_DEVICES accepts"},
     {"--profile", parse_profile, 0, "gen9, xe, vega or rdna3"},
     {"--op", parse_ops, 0, "a list of " HX__OPERATIONS(LISTED) "all, matmul"},
     {"--type", parse_types, 0, "a list of " HX__ELEMENT_TYPES(LISTED) "all"},
     {"--reps", parse_reps, 0, "a number from 1 to 1000000"},
     {"--seconds", parse_seconds, 0, "a number above 0, at most 3600"},
     {"--step", parse_step, 0, "a divisor of 100 from 1 to 50, in percent"},
-    {"--json", parse_json, 0, "a file, or - for the standard output"},
-    {"--csv", parse_csv, 0, "a file, or - for the standard output"},
+    {"--json", NULL, offsetof(bench_options, json), "a file, or - for the standard output"},
+    {"--csv", NULL, offsetof(bench_options, csv), "a file, or - for the standard output"},
     {"--quiet", NULL, offsetof(bench_options, quiet), NULL},
     {"--malloc", NULL, offsetof(bench_options, use_malloc), NULL},
     {"--help", NULL, offsetof(bench_options, help), NULL},
@@ -186,23 +182,11 @@ static bool complain(const char *what, const char *value, const char *accepted) 
   return false;
 }
 
-/* Whether a length N is the shape NxNxN. */
-static bool cubes(const bench_options *options) {
-  if (options->topic) return strcmp(options->topic, "matmul") == 0 || strcmp(options->topic, "offload") == 0;
-  return strcmp(options->command, "matmul") == 0 || options->ops == 1u << BENCH_OP_MATMUL;
-}
-
-/* What can be said of the sizes once the command is known. */
-static bool sizes_make_sense(const bench_options *options) {
-  for (size_t i = 0; i < options->size_count; i++) {
-    const bench_size *size = &options->sizes[i];
-    const bool none = !size->n && strcmp(options->command, "call") != 0; /* there: only what a call of it costs */
-    char text[24];
-    snprintf(text, sizeof text, "%zu", size->n);
-    if (none || (!size->m && cubes(options) && size->n > LIMIT / (size->n ? size->n : 1)))
-      return complain("--size does not accept", text, option_rows[0].accepted);
-  }
-  return true;
+bool bench_size_is_task(size_t n, bool cube, bool may_be_empty) {
+  char text[24];
+  if (n ? !cube || n <= LIMIT / n : may_be_empty) return true;
+  snprintf(text, sizeof text, "%zu", n);
+  return complain("--size does not accept", text, option_rows[0].accepted);
 }
 
 bool bench_options_parse(int argc, char **argv, bench_options *options) {
@@ -217,18 +201,19 @@ bool bench_options_parse(int argc, char **argv, bench_options *options) {
     const char *value;
     const struct option_row *row = find_row(strcmp(argv[i], "-h") == 0 ? "--help" : argv[i], &value);
     if (!row) return complain("unknown option", argv[i], NULL);
-    if (!row->parse) {
+    void *const member = (char *)options + row->member;
+    if (!row->accepted) {
       if (value) return complain("no value goes with", row->name, NULL);
-      *(bool *)((char *)options + row->flag) = true;
+      *(bool *)member = true;
       continue;
     }
     if (!value && i + 1 < argc) value = argv[++i];
     if (!value) return complain("a value is missing after", row->name, row->accepted);
     char what[64];
     snprintf(what, sizeof what, "%s does not accept", row->name);
-    if (!row->parse(value, options)) return complain(what, value, row->accepted);
+    if (!row->parse) *(const char **)member = value;
+    if (row->parse ? !row->parse(value, options) : !*value) return complain(what, value, row->accepted);
   }
-  if (!sizes_make_sense(options)) return false;
   if (options->json && options->csv && strcmp(options->json, "-") == 0 && strcmp(options->csv, "-") == 0)
     return complain("--json and --csv cannot both go to the standard output", NULL, NULL);
   return !options->shape_list || bench_shapes_read(options->shape_list, options);

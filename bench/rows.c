@@ -5,29 +5,27 @@
 
 #include "bench/bench.h"
 
-void *bench_grow(void *items, size_t count, size_t *room, size_t bytes) {
-  if (count < *room) return items;
-  const size_t more = *room ? 2 * *room : 64;
-  void *const grown = realloc(items, more * bytes);
-  if (grown) *room = more;
-  return grown;
+bool bench_append(void *list, size_t *count, size_t *room, const void *item, size_t bytes) {
+  char *items;
+  memcpy(&items, list, sizeof items);
+  if (*count == *room) {
+    const size_t more = *room ? 2 * *room : 64;
+    items = realloc(items, more * bytes);
+    if (!items) return false;
+    *room = more;
+    memcpy(list, &items, sizeof items);
+  }
+  memcpy(items + (*count)++ * bytes, item, bytes);
+  return true;
 }
 
 bool bench_results_add(bench_results *results, const bench_row *row) {
-  bench_row *grown = bench_grow(results->rows, results->row_count, &results->row_room, sizeof *grown);
-  if (!grown) return false;
-  results->rows = grown;
-  results->rows[results->row_count++] = *row;
   bench_measured();
-  return true;
+  return bench_append(&results->rows, &results->row_count, &results->row_room, row, sizeof *row);
 }
 
 bool bench_results_add_versus(bench_results *results, const bench_versus *versus) {
-  bench_versus *grown = bench_grow(results->versus, results->versus_count, &results->versus_room, sizeof *grown);
-  if (!grown) return false;
-  results->versus = grown;
-  results->versus[results->versus_count++] = *versus;
-  return true;
+  return bench_append(&results->versus, &results->versus_count, &results->versus_room, versus, sizeof *versus);
 }
 
 void bench_results_free(bench_results *results) {

@@ -30,21 +30,21 @@ static const bench_plan plans[] = {
     {"sweep", LENGTHS(one_length), SHAPES(one_shape), .reduce_seconds = 5, .matmul_seconds = 5},
     {"explain", LENGTHS(one_length), SHAPES(one_shape)},
     {"sim", LENGTHS(sim_lengths), SHAPES(shapes)},
-    {"call", LENGTHS(call_lengths)},
+    {"call", LENGTHS(call_lengths), .may_be_empty = true},
 };
 
 static bench_task list[MOST_TASKS];
 
-/* Adds the sizes for one operation; a length N is the shape NxNxN if only products are done. */
-static size_t add_sizes(const bench_options *options, const bench_plan *plan, hx_op op, hx_type type, size_t count) {
-  const bool product = op == (hx_op)BENCH_OP_MATMUL;
-  const bool cubes = product && (!plan->length_count || options->ops == 1u << BENCH_OP_MATMUL);
+/* Adds the sizes for one operation; a length N is the shape NxNxN if `cubes`. */
+static size_t add_sizes(const bench_options *options, const bench_plan *plan, bench_task task, bool cubes,
+                        size_t count) {
+  const bool product = task.op == (hx_op)BENCH_OP_MATMUL;
   const bench_size *const own = product ? plan->shapes : plan->lengths;
   const size_t own_count = product ? plan->shape_count : plan->length_count;
   for (size_t i = 0; i < (options->size_count ? options->size_count : own_count); i++) {
-    bench_size size = options->size_count ? options->sizes[i] : own[i];
-    if (size.m == 0 && cubes) size.m = size.k = size.n;
-    if ((size.m != 0) == product) list[count++] = (bench_task){op, type, size};
+    task.size = options->size_count ? options->sizes[i] : own[i];
+    if (product && cubes && task.size.m == 0) task.size.m = task.size.k = task.size.n;
+    if ((task.size.m != 0) == product) list[count++] = task;
   }
   return count;
 }
@@ -53,17 +53,21 @@ bool bench_tasks_list(const bench_options *options, const bench_plan *plan, benc
   const uint32_t product = 1u << BENCH_OP_MATMUL;
   const uint32_t standard = (plan->length_count ? 1u << HX_SUM : 0) | (plan->shape_count ? product : 0);
   const uint32_t ops = options->ops ? options->ops : standard, types = options->types ? options->types : 1u << HX_F32;
+  const bool cubes = ops == product;
   size_t count = 0;
   if ((!plan->shape_count && (ops & product)) || (!plan->length_count && (ops & ~product))) {
     fprintf(stderr, "hx-bench: %s %s --op matmul (there is a subcommand %s)\n", plan->command,
             plan->shape_count ? "does only" : "does not do", plan->shape_count ? "reduce" : "matmul");
     return false;
   }
+  for (size_t i = 0; i < options->size_count; i++)
+    if (!options->sizes[i].m && !bench_size_is_task(options->sizes[i].n, cubes, plan->may_be_empty)) return false;
   for (hx_type type = HX_F32; type <= HX_U32; type++)
     for (hx_op op = HX_SUM; op <= HX_PROD; op++)
-      if ((ops & 1u << op) && (types & 1u << type)) count = add_sizes(options, plan, op, type, count);
+      if ((ops & 1u << op) && (types & 1u << type))
+        count = add_sizes(options, plan, (bench_task){.op = op, .type = type}, cubes, count);
   if ((ops & product) && (types & 1u << HX_F32))
-    count = add_sizes(options, plan, (hx_op)BENCH_OP_MATMUL, HX_F32, count);
+    count = add_sizes(options, plan, (bench_task){.op = (hx_op)BENCH_OP_MATMUL, .type = HX_F32}, cubes, count);
   if (!count) fputs("hx-bench: no operation fits the sizes and types given (a product takes MxNxK and f32)\n", stderr);
   *tasks = (bench_tasks){plan, list, count};
   return count != 0;

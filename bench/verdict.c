@@ -125,7 +125,7 @@ static size_t group_end(const bench_results *results, size_t i) {
 }
 
 static void add_gains(const char *where, bench_results *results) {
-  size_t idle = 0;
+  char idle[512] = "", size[72]; /* idle: reductions that gain nothing; size: of the last one's largest */
   for (size_t i = 0, end; i < results->row_count; i = end) {
     if (results->rows[i].m) {
       mode_rows t;
@@ -135,25 +135,16 @@ static void add_gains(const char *where, bench_results *results) {
       continue;
     }
     end = group_end(results, i);
-    reduction_summary f = summarize_reduction(results, i, end);
-    if (gains_nothing(&f)) {
-      idle++;
-    } else {
+    const reduction_summary f = summarize_reduction(results, i, end);
+    if (!gains_nothing(&f)) {
       add_reduction(&f, results);
+      continue;
     }
-  }
-  const char *before = "the ";
-  for (size_t i = 0, end; idle && i < results->row_count; i = end) {
-    mode_rows t;
-    end = results->rows[i].m ? i + find_modes(results, i, &t) : group_end(results, i);
-    reduction_summary f = summarize_reduction(results, i, end);
-    if (results->rows[i].m || !gains_nothing(&f)) continue;
-    char size[72];
+    const size_t used = strlen(idle);
+    snprintf(idle + used, sizeof idle - used, "%s%s %s", used ? ", " : "the ", f.last->type, f.last->op);
     bench_size_text(f.last, size, sizeof size);
-    add_text(results, "%s%s %s", before, f.last->type, f.last->op);
-    before = ", ";
-    if (--idle == 0) add_text(results, " gains nothing here up to %s; ", size);
   }
+  if (*idle) add_text(results, "%s gains nothing here up to %s; ", idle, size);
   size_t length = strlen(results->verdict);
   if (length < 2) return;
   results->verdict[length - 2] = '\0'; /* the last "; " */
