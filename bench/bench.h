@@ -145,6 +145,7 @@ bool bench_append(void *list, size_t *count, size_t *room, const void *item, siz
 bool bench_results_add(bench_results *results, const bench_row *row);
 bool bench_results_add_versus(bench_results *results, const bench_versus *versus);
 void bench_results_free(bench_results *results);
+double bench_row_amount(const bench_row *row);                        /* of a call, in 1e-9 of what rates count */
 bool bench_same_operation(const bench_row *a, const bench_row *b);    /* and type */
 void bench_size_text(const bench_row *row, char *text, size_t bytes); /* "2^20", "1000", "2x3x4", "2x3x4 tn" */
 void bench_task_text(const bench_row *row, char *text, size_t bytes); /* "f32 sum 2^20" */

@@ -98,13 +98,13 @@ DEFINE_FMA(fma_word, , float, SET_WORD, FMA_WORD)
 static bool have_word(void) { return true; }
 #endif
 
-static const struct way {
+static const struct loop {
   const char *name;
   bool (*have)(void);
   void (*read)(const char *x, const char *y, size_t bytes);
   float (*fma)(size_t rounds);
   size_t lanes;
-} ways[] = {
+} loops[] = {
 #if defined(__x86_64__)
     {"sse2", have_sse2, read_sse2, fma_sse2, 4},
     {"avx2", have_avx2, read_avx2, fma_avx2, 8},
@@ -116,49 +116,49 @@ static const struct way {
 #endif
 };
 
-size_t bench_ceiling_ways(void) {
+size_t bench_ceiling_loops(void) {
   size_t count = 0;
-  while (count < sizeof ways / sizeof ways[0] && ways[count].have()) count++;
+  while (count < sizeof loops / sizeof loops[0] && loops[count].have()) count++;
   return count;
 }
 
-const char *bench_ceiling_way_name(size_t way) { return ways[way].name; }
+const char *bench_ceiling_loop_name(size_t loop) { return loops[loop].name; }
 
 /* Part `part` of `parts`, cut at whole steps. */
-static void read_part(size_t way, size_t part, size_t parts, const char *x, const char *y, size_t bytes) {
+static void read_part(size_t loop, size_t part, size_t parts, const char *x, const char *y, size_t bytes) {
   size_t steps = bytes / READ_STEP;
   size_t first = steps / parts * part + steps % parts * part / parts;
   size_t last = steps / parts * (part + 1) + steps % parts * (part + 1) / parts;
   size_t start = first * READ_STEP, end = part + 1 == parts ? bytes : last * READ_STEP;
-  ways[way].read(x + start, y ? y + start : NULL, end - start);
+  loops[loop].read(x + start, y ? y + start : NULL, end - start);
 }
 
 /* Each thread its own part, again and again; of more than fits caches, a thread that is done takes from the others:
  * cores are not equally fast, and waiting for the slowest is no ceiling. */
-void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void *y, size_t bytes, unsigned times) {
+void bench_ceiling_read(size_t loop, unsigned threads, const void *x, const void *y, size_t bytes, unsigned times) {
   const size_t pieces = bytes / PIECE_BYTES;
   if (threads == 1) {
-    for (unsigned i = 0; i < times; i++) ways[way].read(x, y, bytes);
+    for (unsigned i = 0; i < times; i++) loops[loop].read(x, y, bytes);
   } else if (pieces < PIECES_EACH * threads) {
 #pragma omp parallel for schedule(static, 1) num_threads(threads)
     for (unsigned t = 0; t < threads; t++)
-      for (unsigned i = 0; i < times; i++) read_part(way, t, threads, x, y, bytes);
+      for (unsigned i = 0; i < times; i++) read_part(loop, t, threads, x, y, bytes);
   } else {
     for (unsigned i = 0; i < times; i++) {
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
-      for (size_t piece = 0; piece < pieces; piece++) read_part(way, piece, pieces, x, y, bytes);
+      for (size_t piece = 0; piece < pieces; piece++) read_part(loop, piece, pieces, x, y, bytes);
     }
   }
 }
 
-double bench_ceiling_fma(size_t way, unsigned threads, unsigned millions) {
-  const size_t rounds = (size_t)millions * 1000000u / (CHAINS * ways[way].lanes * PIECES_EACH);
+double bench_ceiling_fma(size_t loop, unsigned threads, unsigned millions) {
+  const size_t rounds = (size_t)millions * 1000000u / (CHAINS * loops[loop].lanes * PIECES_EACH);
   volatile float sink = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
   for (unsigned piece = 0; piece < PIECES_EACH * threads; piece++) {
-    float sum = ways[way].fma(rounds);
+    float sum = loops[loop].fma(rounds);
     if (piece == 0) sink = sum;
   }
   (void)sink;
-  return 2e-9 * (double)(rounds * CHAINS * ways[way].lanes) * PIECES_EACH * threads;
+  return 2e-9 * (double)(rounds * CHAINS * loops[loop].lanes) * PIECES_EACH * threads;
 }

@@ -5,16 +5,15 @@
 
 #include <stddef.h>
 
-/* The ways to do it (instruction sets) and how many of them this CPU has are in ceiling.c; `way` counts the latter. */
-size_t bench_ceiling_ways(void);
-
-const char *bench_ceiling_way_name(size_t way);
+/* How many loops this CPU can run, one for each instruction set; `loop` is the number of one. */
+size_t bench_ceiling_loops(void);
+const char *bench_ceiling_loop_name(size_t loop);
 
 /* Reads all bytes of x (and y, unless NULL, in step with x: two streams) `times` times, on `threads` threads. */
-void bench_ceiling_read(size_t way, unsigned threads, const void *x, const void *y, size_t bytes, unsigned times);
+void bench_ceiling_read(size_t loop, unsigned threads, const void *x, const void *y, size_t bytes, unsigned times);
 
 /* Does about `millions` million multiply-adds a thread. Returns how many floating-point operations all of them did
  * together, in 1e9. */
-double bench_ceiling_fma(size_t way, unsigned threads, unsigned millions);
+double bench_ceiling_fma(size_t loop, unsigned threads, unsigned millions);
 
 #endif

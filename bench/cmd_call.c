@@ -17,12 +17,6 @@
 #define SECONDS 0.3
 #define MOST_N ((size_t)1 << 20)
 
-typedef struct kernel_call {
-  hx__leaf_fn *leaf;
-  const struct hx_reduce_args *args;
-  uint64_t *slots;
-} kernel_call;
-
 typedef struct cost {
   const char *op, *type;
   size_t n, rounds;
@@ -42,24 +36,27 @@ static const bench_column columns[] = {
 };
 static const bench_table table = BENCH_TABLE(columns);
 
-typedef struct offload_call {
+typedef struct timed_call {
   hx_context *hx;
   const hx_task *task;
-} offload_call;
+  hx__leaf_fn *leaf;
+  uint64_t *slots;
+} timed_call;
 
 static double sample_kernel(void *self, unsigned calls) {
-  const kernel_call *b = self;
-  double start = bench_now();
-  for (unsigned i = 0; i < calls; i++) b->leaf(b->args->x, b->args->y, b->args->n, HX__IN_L2, b->slots);
+  const timed_call *const p = self;
+  const struct hx_reduce_args *const args = &p->task->reduce;
+  const double start = bench_now();
+  for (unsigned i = 0; i < calls; i++) p->leaf(args->x, args->y, args->n, HX__IN_L2, p->slots);
   return (bench_now() - start) / calls;
 }
 
 static double sample_offload(void *self, unsigned calls) {
-  const offload_call *w = self;
+  const timed_call *const p = self;
   hx_status status = HX_OK;
-  double start = bench_now();
-  for (unsigned i = 0; i < calls && status == HX_OK; i++) status = hx_offload(w->hx, w->task, NULL);
-  double seconds = (bench_now() - start) / calls;
+  const double start = bench_now();
+  for (unsigned i = 0; i < calls && status == HX_OK; i++) status = hx_offload(p->hx, p->task, NULL);
+  const double seconds = (bench_now() - start) / calls;
   if (status != HX_OK) fprintf(stderr, "hx-bench: %s: %s\n", hx_status_string(status), hx_error_detail());
   return status == HX_OK ? seconds : -1;
 }
@@ -74,10 +71,9 @@ static bool time_call(bench_session *session, bench_subject *subject, const benc
   const struct hx_reduce_args *args = &subject->task.reduce;
   uint64_t *slots = calloc(args->n / HX__LEAF + 1, sizeof *slots);
   if (!slots) return false;
-  kernel_call b = {kernels->leaf[args->op][args->type], args, slots};
-  offload_call w = {session->hx, &subject->task};
-  bench_contestant contestants[2] = {{.sample = sample_offload, .self = &w, .calls = CALLS},
-                                     {.sample = sample_kernel, .self = &b, .calls = CALLS}};
+  timed_call timed = {session->hx, &subject->task, kernels->leaf[args->op][args->type], slots};
+  bench_contestant contestants[2] = {{.sample = sample_offload, .self = &timed, .calls = CALLS},
+                                     {.sample = sample_kernel, .self = &timed, .calls = CALLS}};
   bench_limits limits = bench_session_limits(session, "call", LEAST_ROUNDS, SECONDS);
   limits.whole = true;
   limits.progress = false;

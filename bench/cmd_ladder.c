@@ -44,7 +44,7 @@ static const struct ladder *find_ladder(const char *name) {
   return NULL;
 }
 
-static int climb(bench_session *session, const void *what) {
+static int climb_ladder(bench_session *session, const void *what) {
   const bench_tasks *const tasks = what;
   const struct ladder *const ladder = find_ladder(tasks->plan->command);
   bench_print_system(session);
@@ -70,5 +70,5 @@ int bench_cmd_ladder(const bench_options *options) {
   bench_tasks tasks;
   own.ops = own.types = 0; /* a ladder's operation and type are its own */
   if (!bench_tasks_list(&own, &ladder->plan, &tasks)) return BENCH_USAGE;
-  return bench_session_run(options, NULL, true, climb, &tasks);
+  return bench_session_run(options, NULL, true, climb_ladder, &tasks);
 }

@@ -21,7 +21,7 @@
 typedef struct peak {
   const char *level; /* NULL: multiply-adds */
   const char *what, *isa, *unit;
-  size_t way, bytes; /* of all streams, and of all threads */
+  size_t loop, bytes; /* of all streams, and of all threads */
   unsigned threads, streams, times;
   const char *x;
   double median, most;
@@ -45,65 +45,67 @@ static const bench_column columns[] = {
 };
 static const bench_table table = BENCH_TABLE(columns);
 
-static double sample(void *self, unsigned calls) {
+static double sample_peak(void *self, unsigned calls) {
   const peak *p = self;
   double work = 0, start = bench_now();
   for (unsigned i = 0; i < calls; i++) {
     if (p->level) {
       size_t bytes = p->bytes / p->streams;
-      bench_ceiling_read(p->way, p->threads, p->x, p->streams == 2 ? p->x + bytes : NULL, bytes, p->times);
+      bench_ceiling_read(p->loop, p->threads, p->x, p->streams == 2 ? p->x + bytes : NULL, bytes, p->times);
       work += 1e-9 * (double)(bytes * p->streams) * p->times;
     } else {
-      work += bench_ceiling_fma(p->way, p->threads, FMA_MILLIONS);
+      work += bench_ceiling_fma(p->loop, p->threads, FMA_MILLIONS);
     }
   }
   return work / (bench_now() - start);
 }
 
-/* Half of a cache, so that what else a program touches does not push it out; memory: four times the last cache. */
+/* What is read: half of a cache, so that what else a program touches does not push it out; or memory. */
 typedef struct level {
-  const char *name;
-  size_t bytes;
-  bool own; /* each core has one */
+  const char *name; /* NULL: nothing is read, registers multiply and add */
+  size_t bytes;     /* 0: this CPU has no such cache */
+  bool own;         /* each core has one */
 } level;
 
-static size_t list_levels(level levels[4]) {
-  const hx__topo *topo = hx__topo_get();
-  size_t last = topo->l3_bytes ? topo->l3_bytes : topo->l2_bytes, memory = 4 * last, count = 0;
-  if (memory < MEMORY_LEAST) memory = MEMORY_LEAST;
-  if (memory > MEMORY_MOST) memory = MEMORY_MOST;
-  if (memory > topo->memory_bytes / 4) memory = (size_t)(topo->memory_bytes / 4);
-  const level all[] = {{"L1", topo->l1_bytes / 2, true},
-                       {"L2", topo->l2_bytes / 2, true},
-                       {"L3", topo->l3_bytes / 2, false},
-                       {"memory", memory, false}};
-  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
-    if (all[i].bytes) levels[count++] = all[i];
+/* Four times the last cache, within bounds. */
+static size_t memory_bytes(const hx__topo *topo) {
+  size_t bytes = 4 * (topo->l3_bytes ? topo->l3_bytes : topo->l2_bytes);
+  if (bytes < MEMORY_LEAST) bytes = MEMORY_LEAST;
+  if (bytes > MEMORY_MOST) bytes = MEMORY_MOST;
+  return bytes < topo->memory_bytes / 4 ? bytes : (size_t)(topo->memory_bytes / 4);
+}
+
+/* One loop on one thread, and on all. */
+static size_t add_peaks(const level *from, unsigned streams, size_t loop, unsigned threads, peak *peaks, size_t count) {
+  for (unsigned t = 1; count < MOST_PEAKS; t = threads) {
+    peak p = {.level = from->name, .loop = loop, .threads = t, .streams = streams};
+    if (from->name) {
+      p.bytes = (from->own ? t * from->bytes : from->bytes) / 4096 * 4096;
+      p.times = (unsigned)(1 + READ_BYTES / 4 * t / p.bytes);
+    }
+    peaks[count++] = p;
+    if (t == threads) break;
+  }
   return count;
 }
 
-static size_t list_peaks(const level *levels, size_t level_count, unsigned threads, peak peaks[MOST_PEAKS]) {
-  size_t count = 0, ways = bench_ceiling_ways();
-  for (size_t way = 0; way < ways; way++)
-    for (unsigned t = 1;; t = threads) {
-      peaks[count++] = (peak){.way = way, .threads = t};
-      if (t == threads) break;
-    }
-  for (size_t l = 0; l < level_count; l++)
-    for (unsigned streams = 1; streams <= 2; streams++)
-      for (size_t way = 0; way < ways; way++)
-        for (unsigned t = 1;; t = threads) {
-          peak p = {.level = levels[l].name, .way = way, .threads = t, .streams = streams};
-          p.bytes = (levels[l].own ? t * levels[l].bytes : levels[l].bytes) / 4096 * 4096;
-          p.times = (unsigned)(1 + READ_BYTES / 4 * t / p.bytes);
-          if (count < MOST_PEAKS) peaks[count++] = p;
-          if (t == threads) break;
-        }
+static size_t list_peaks(unsigned threads, peak peaks[MOST_PEAKS]) {
+  const hx__topo *const topo = hx__topo_get();
+  const level levels[] = {{NULL, 0, true},
+                          {"L1", topo->l1_bytes / 2, true},
+                          {"L2", topo->l2_bytes / 2, true},
+                          {"L3", topo->l3_bytes / 2, false},
+                          {"memory", memory_bytes(topo), false}};
+  size_t count = 0;
+  for (size_t l = 0; l < sizeof levels / sizeof levels[0]; l++)
+    for (unsigned streams = l ? 1 : 0; streams <= (l ? 2 : 0); streams++)
+      for (size_t loop = 0; loop < bench_ceiling_loops() && (!l || levels[l].bytes); loop++)
+        count = add_peaks(&levels[l], streams, loop, threads, peaks, count);
   return count;
 }
 
 /* Whether another instruction set reads the same faster: people see the fastest alone, files have all. */
-static bool beaten(const peak *peaks, size_t count, const peak *p) {
+static bool is_beaten(const peak *peaks, size_t count, const peak *p) {
   for (size_t i = 0; p->level && i < count; i++) {
     const peak *q = &peaks[i];
     if (q->level == p->level && q->threads == p->threads && q->streams == p->streams && q->median > p->median)
@@ -114,13 +116,13 @@ static bool beaten(const peak *peaks, size_t count, const peak *p) {
 
 static void describe_peak(peak *p, size_t rounds) {
   p->what = p->level ? "read" : "fma";
-  p->isa = bench_ceiling_way_name(p->way);
+  p->isa = bench_ceiling_loop_name(p->loop);
   p->unit = p->level ? "GB/s" : "GFLOP/s";
   p->rounds = rounds;
   snprintf(p->label, sizeof p->label, "%s%s", p->level ? "read " : "fma", p->level ? p->level : "");
 }
 
-static void report(const bench_session *session, peak *peaks, size_t count, size_t rounds) {
+static void report_peaks(const bench_session *session, peak *peaks, size_t count, size_t rounds) {
   char unit[48];
   snprintf(unit, sizeof unit, "unit   (%zu rounds)", rounds);
   const char *const titles[] = {unit};
@@ -132,7 +134,7 @@ static void report(const bench_session *session, peak *peaks, size_t count, size
   bench_json_open("peaks", '[');
   for (size_t i = 0; i < count; i++) {
     describe_peak(&peaks[i], rounds);
-    if (!beaten(peaks, count, &peaks[i])) bench_print_row(&table, &peaks[i]);
+    if (!is_beaten(peaks, count, &peaks[i])) bench_print_row(&table, &peaks[i]);
     bench_store_row(&table, &peaks[i]);
   }
   bench_json_close(']');
@@ -140,11 +142,11 @@ static void report(const bench_session *session, peak *peaks, size_t count, size
 }
 
 /* Returns the rounds; 0: memory ran out. */
-static size_t measure(const bench_session *session, peak *peaks, size_t count) {
+static size_t time_peaks(const bench_session *session, peak *peaks, size_t count) {
   static bench_contestant contestants[MOST_PEAKS];
   for (size_t i = 0; i < count && !bench_stopped(); i++) {
-    contestants[i] = (bench_contestant){.sample = sample, .self = &peaks[i], .calls = 1};
-    sample(&peaks[i], 1);
+    contestants[i] = (bench_contestant){.sample = sample_peak, .self = &peaks[i], .calls = 1};
+    sample_peak(&peaks[i], 1);
   }
   bench_limits limits = bench_session_limits(session, "peak", LEAST_ROUNDS, SECONDS);
   limits.whole = true;
@@ -161,9 +163,8 @@ static size_t measure(const bench_session *session, peak *peaks, size_t count) {
 static int measure_peaks(bench_session *session, const void *unused) {
   (void)unused;
   static peak peaks[MOST_PEAKS];
-  level levels[4];
-  size_t level_count = list_levels(levels), most = 0;
-  size_t count = list_peaks(levels, level_count, session->threads, peaks);
+  const size_t count = list_peaks(session->threads, peaks);
+  size_t most = 0;
   for (size_t i = 0; i < count; i++)
     if (peaks[i].bytes > most) most = peaks[i].bytes;
   char *x = bench_session_alloc(session, most);
@@ -171,8 +172,8 @@ static int measure_peaks(bench_session *session, const void *unused) {
   memset(x, 1, most);
   for (size_t i = 0; i < count; i++) peaks[i].x = x;
   bench_print_system(session);
-  size_t rounds = measure(session, peaks, count);
-  if (rounds) report(session, peaks, count, rounds);
+  size_t rounds = time_peaks(session, peaks, count);
+  if (rounds) report_peaks(session, peaks, count, rounds);
   bench_session_free(session, x);
   return rounds ? BENCH_OK : BENCH_FAILED;
 }

@@ -66,7 +66,7 @@ static sim_machine machine_of(const hx__profile *p, const bench_size *size, size
 }
 
 /* Medians over some seeds; false when there is no memory. */
-static bool simulate(const sim_machine *m, size_t slices, outcome *o) {
+static bool simulate_calls(const sim_machine *m, size_t slices, outcome *o) {
   double share[SIM_DEVICES], first[SEEDS], tenth[SEEDS], shares[SEEDS];
   hx__model *const model = malloc(sizeof *model);
   if (!model) return false;
@@ -123,8 +123,8 @@ static bool simulate_task(const hx__profile *p, const bench_task *task) {
   size_t slices;
   outcome o = {.profile = p->name, .op = bench_op_name(task->op)};
   const sim_machine m = machine_of(p, &task->size, &slices);
-  const bench_row row = {.m = task->size.m, .n = task->size.n, .k = task->size.k};
-  if (!simulate(&m, slices, &o)) return false;
+  const bench_row row = bench_row_of_task(task);
+  if (!simulate_calls(&m, slices, &o)) return false;
   bench_size_text(&row, o.size, sizeof o.size);
   o.eta = o.best_ms / o.tenth_ms;
   bench_emit_row(&table, &o);

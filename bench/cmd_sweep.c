@@ -21,7 +21,8 @@ static size_t pick_half(const double *values, size_t count, size_t parity, doubl
 }
 
 /* False when memory ran out. samples: of each split in order, hx's own last. */
-static bool judge(double *const *samples, const bench_mode *modes, size_t count, size_t rounds, bench_sweep *sweep) {
+static bool compare_with_best_split(double *const *samples, const bench_mode *modes, size_t count, size_t rounds,
+                                    bench_sweep *sweep) {
   double *half = malloc(rounds * sizeof *half);
   if (!half) return false;
   size_t own = count - 1, best = own;
@@ -84,7 +85,7 @@ static bool sweep_one(bench_session *session, bench_subject *subject, const benc
   if (fine && run.rounds) {
     sweep.rounds = run.rounds;
     sweep.own_share = results->rows[sweep.first_row + count - 1].gpu_share;
-    fine = judge(samples, modes, count, run.rounds, &sweep);
+    fine = compare_with_best_split(samples, modes, count, run.rounds, &sweep);
     if (isfinite(sweep.eta) && results->sweep_count < BENCH_MAX_SIZES) {
       add_to_verdict(results, &sweep);
       results->sweeps[results->sweep_count++] = sweep;

@@ -81,7 +81,7 @@ static bench_answer start_task(host *h, const bench_request *request, bench_repl
   return BENCH_READY;
 }
 
-static bench_answer sample(host *h, unsigned calls, bench_reply *reply) {
+static bench_answer sample_calls(host *h, unsigned calls, bench_reply *reply) {
   bool fine = true;
   for (unsigned i = 0; fine && i < warm_calls(h->seconds, calls); i++) fine = call_once(h);
   h->subject.kind->poison(&h->subject, false);
@@ -96,7 +96,7 @@ static bench_answer answer_request(host *h, const bench_request *request, bench_
   if (request->ask == BENCH_ASK_TASK) return start_task(h, request, reply);
   if (request->ask == BENCH_ASK_DONE) return free_task(h), BENCH_READY;
   if (!h->busy || !request->calls) return BENCH_BROKEN;
-  if (request->ask == BENCH_ASK_SAMPLE) return sample(h, request->calls, reply);
+  if (request->ask == BENCH_ASK_SAMPLE) return sample_calls(h, request->calls, reply);
   reply->value = ceiling_rate(h, request->calls);
   return BENCH_READY;
 }

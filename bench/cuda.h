@@ -35,5 +35,9 @@ typedef struct bench_cuda {
 
 /* False: why says what is missing. */
 bool bench_cuda_load(bench_cuda *cuda, char *why, size_t bytes);
+/* Each returns an error of CUDA or cuBLAS, or 0. Open: makes a and b with so many elements of theirs, and c. Multiply:
+ * C = op(A) op(B) by rows; does not wait. */
+int bench_cuda_open(bench_cuda *cuda, const float *a, size_t a_count, const float *b, size_t b_count, size_t c_count);
+int bench_cuda_multiply(const bench_cuda *cuda, size_t m, size_t n, size_t k, bool trans_a, bool trans_b);
 
 #endif

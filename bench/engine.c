@@ -32,7 +32,7 @@ typedef struct mode_run {
   bool failed, wrong;
 } mode_run;
 
-static bool call(mode_run *p, hx_report *report) {
+static bool offload_once(mode_run *p, hx_report *report) {
   hx_status status = hx_offload(p->session->hx, &p->task, report);
   if (status == HX_OK) return true;
   fprintf(stderr, "hx-bench: %s: %s\n", hx_status_string(status), hx_error_detail());
@@ -52,11 +52,11 @@ static bool note_share(mode_run *p) {
 static double sample_call(void *self, unsigned calls) {
   mode_run *p = self;
   const bool brief = p->last < BRIEF_SECONDS;
-  if (brief && !call(p, &p->report)) return -1;
+  if (brief && !offload_once(p, &p->report)) return -1;
   p->subject->kind->poison(p->subject, false);
   bool fine = true;
   double start = bench_now();
-  for (unsigned i = 0; fine && i < calls; i++) fine = call(p, brief ? NULL : &p->report);
+  for (unsigned i = 0; fine && i < calls; i++) fine = offload_once(p, brief ? NULL : &p->report);
   double seconds = (bench_now() - start) / calls;
   if (!fine) return -1;
   if (!p->subject->kind->check(p->subject, false)) p->wrong = true;
@@ -64,10 +64,10 @@ static double sample_call(void *self, unsigned calls) {
 }
 
 /* One call whose whole result is compared. */
-static bool verify(mode_run *p, const char *mode) {
+static bool verify_mode(mode_run *p, const char *mode) {
   bench_subject *subject = p->subject;
   subject->kind->poison(subject, true);
-  if (!call(p, &p->report)) return false;
+  if (!offload_once(p, &p->report)) return false;
   p->wrong = !subject->kind->check(subject, true) || (subject->has_first && subject->bits != subject->first_bits);
   p->bits = subject->bits;
   if (p->wrong) {
@@ -86,7 +86,7 @@ static double warm_up(mode_run *p, bool learning, double seconds) {
   double start = bench_now(), last = 0;
   for (int i = 0; i < (learning ? LEARNING_CALLS : WARM_CALLS); i++) {
     double before = bench_now();
-    if (!call(p, NULL)) break;
+    if (!offload_once(p, NULL)) break;
     last = bench_now() - before;
     if (bench_now() - start > seconds || bench_stopped()) break;
   }
@@ -104,7 +104,7 @@ static double joules_of(mode_run *p, unsigned calls) {
     if (p->session->device[p->report.device[d].index].kind == HX_GPU) return NAN;
   for (; bench_now() - start < ENERGY_SECONDS; done += calls)
     for (unsigned i = 0; i < calls; i++)
-      if (bench_stopped() || !call(p, NULL)) return NAN;
+      if (bench_stopped() || !offload_once(p, NULL)) return NAN;
   const double joules = (hx__energy_joules(energy) - before) / (double)done;
   return joules > 0 ? joules : NAN;
 }
@@ -127,7 +127,7 @@ static bool make_row(mode_run *p, const bench_mode *mode, size_t rounds, double 
   row.max_s = times.most;
   row.rate = row.gpu_share = NAN;
   if (row.reps) {
-    row.rate = subject->kind->work(subject) / row.median_s;
+    row.rate = bench_row_amount(&row) / row.median_s;
     row.gpu_share = bench_median(p->shares, p->share_count);
     row.bytes_copied = p->report.bytes_copied;
     row.recovered = p->recovered;
@@ -172,7 +172,7 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
     mode_run *p = &runs[i];
     *p = (mode_run){.session = session, .subject = subject, .task = subject->task, .joules = NAN};
     p->task.gpu_share = modes[i].share;
-    if (bench_stopped() || !verify(p, modes[i].name)) continue;
+    if (bench_stopped() || !verify_mode(p, modes[i].name)) continue;
     const bool learning = modes[i].share < 0;
     p->last = warm_up(p, learning, seconds * (learning ? LEARNING_PART : WARM_PART / (double)count));
     if (p->failed) continue;

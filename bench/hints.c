@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "bench/emit.h"
+#include "bench/text.h"
 #include "runtime/backend/opencl/driver_check.h"
 
 /* The makers of GPUs, and what OpenCL on them needs on Debian. */
@@ -46,12 +47,9 @@ __attribute__((format(printf, 1, 2))) static void hint(const char *format, ...) 
 
 /* A number in a file such as /sys/bus/pci/devices/X/class, or 0. */
 static unsigned long read_hex(const char *directory, const char *name) {
-  char path[512], text[32] = "";
+  char path[512], text[32];
   snprintf(path, sizeof path, "%s/%s", directory, name);
-  FILE *f = fopen(path, "r");
-  if (!f) return 0;
-  if (!fgets(text, sizeof text, f)) text[0] = '\0';
-  fclose(f);
+  bench_read_line(path, text, sizeof text);
   return strtoul(text, NULL, 16);
 }
 
@@ -59,16 +57,16 @@ static void find_files(const char *pattern, glob_t *found) {
   if (glob(pattern, 0, NULL, found) != 0) found->gl_pathc = 0;
 }
 
-static bool exists(const char *path) { return access(path, F_OK) == 0; }
+static bool file_exists(const char *path) { return access(path, F_OK) == 0; }
 
 static bool has_icd(const char *name) {
   char path[128];
   snprintf(path, sizeof path, "/etc/OpenCL/vendors/%s", name);
-  return exists(path);
+  return file_exists(path);
 }
 
 /* Whether hx found a GPU of this vendor, in use or not. */
-static bool shown(const bench_session *session, unsigned id) {
+static bool is_vendor_shown(const bench_session *session, unsigned id) {
   for (size_t i = 0; i < session->device_count; i++) {
     const hx_device_info *device = &session->device[i];
     if (device->kind != HX_IGPU && device->kind != HX_GPU) continue;
@@ -116,7 +114,7 @@ static void hint_gpu(const struct vendor *vendor, const char *address, unsigned 
   if (vendor->rusticl && has_icd("rusticl.icd") && !(enabled && strstr(enabled, vendor->rusticl)))
     hint("%s: Mesa's rusticl shows a GPU only when asked: RUSTICL_ENABLE=%s in the environment", vendor->name,
          vendor->rusticl);
-  bool node = vendor->rusticl ? render_nodes > 0 : exists("/dev/nvidiactl");
+  bool node = vendor->rusticl ? render_nodes > 0 : file_exists("/dev/nvidiactl");
   if (!node)
     hint("%s: there is no %s: the kernel driver (%s) is not loaded, or the container was started without the device",
          vendor->name, vendor->rusticl ? "/dev/dri/renderD*" : "/dev/nvidiactl", vendor->kernel_driver);
@@ -134,7 +132,7 @@ static size_t hint_bus(const bench_session *session, size_t render_nodes) {
     for (size_t v = 0; v < VENDORS; v++) {
       if (vendors[v].id != id) continue;
       known++;
-      if (!shown(session, id))
+      if (!is_vendor_shown(session, id))
         hint_gpu(&vendors[v], slash ? slash + 1 : path, (unsigned)read_hex(path, "device"), render_nodes);
       break;
     }
@@ -165,7 +163,7 @@ size_t bench_hints(const bench_session *session) {
     hint("OpenCL drivers are installed (%zu), but none of them shows a device", icds.gl_pathc);
   }
   globfree(&icds);
-  if (exists("/dev/dxg"))
+  if (file_exists("/dev/dxg"))
     hint("this is Windows' Linux (/dev/dxg): GPUs come through the driver of Windows, and /dev/dri is not there");
   size_t gpus = 0;
   for (size_t i = 0; i < session->device_count; i++)

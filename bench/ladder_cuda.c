@@ -104,11 +104,8 @@ typedef struct cublas_rung {
   ladder_product *product;
 } cublas_rung;
 
-static int multiply(cublas_rung *s) { /* C^T = B^T A^T, by columns */
-  static const float one = 1, zero = 0;
-  const ladder_product *p = s->product;
-  const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
-  return s->cuda.sgemm(s->cuda.handle, 0, 0, n, m, k, &one, s->cuda.b, n, s->cuda.a, k, &zero, s->cuda.c, n);
+static int multiply(const cublas_rung *s) {
+  return bench_cuda_multiply(&s->cuda, s->product->m, s->product->n, s->product->k, false, false);
 }
 
 static double call_cublas(ladder_rung *rung, double *event) {
@@ -163,14 +160,9 @@ void ladder_cublas_rung(ladder_case *c, ladder_product *p) {
   rung->fetch = fetch_cublas;
   rung->close = close_cublas;
   s->product = p;
-  int error = s->cuda.allocate((void **)&s->cuda.a, p->m * p->k * sizeof(float));
-  if (!error) error = s->cuda.allocate((void **)&s->cuda.b, p->k * p->n * sizeof(float));
-  if (!error) error = s->cuda.allocate((void **)&s->cuda.c, p->m * p->n * sizeof(float));
-  if (!error) error = s->cuda.copy(s->cuda.a, p->a, p->m * p->k * sizeof(float), BENCH_TO_DEVICE);
-  if (!error) error = s->cuda.copy(s->cuda.b, p->b, p->k * p->n * sizeof(float), BENCH_TO_DEVICE);
+  int error = bench_cuda_open(&s->cuda, p->a, p->m * p->k, p->b, p->k * p->n, p->m * p->n);
   if (!error) error = s->cuda.event_new(&s->from);
   if (!error) error = s->cuda.event_new(&s->to);
-  if (!error) error = s->cuda.open(&s->cuda.handle);
   if (error) ladder_out(rung, "CUDA or cuBLAS error %d", error);
   snprintf(rung->note, error ? 0 : sizeof rung->note, "cublasSgemm, fp32 without TF32, on data that the device holds");
 }

@@ -78,7 +78,7 @@ typedef struct kernels {
   hx__cl_inflight made; /* by the last launch */
 } kernels;
 
-static hx__outcome launch(kernels *k) {
+static hx__outcome launch_kernels(kernels *k) {
   const hx__chunk all = {0, k->work.slices};
   return (k->work.matmul ? hx__cl_launch_matmul : hx__cl_launch_reduce)(k->stream, &k->request, all, &k->made);
 }
@@ -113,14 +113,14 @@ static double call_kernels(ladder_rung *rung, double *event) {
   cl_event markers[2] = {NULL, NULL};
   k->stream->queue = k->timed;
   bool fine = clEnqueueMarkerWithWaitList(k->timed, 0, NULL, &markers[0]) == CL_SUCCESS;
-  fine = fine && launch(k) == HX__DONE;
+  fine = fine && launch_kernels(k) == HX__DONE;
   fine = fine && clEnqueueMarkerWithWaitList(k->timed, 0, NULL, &markers[1]) == CL_SUCCESS;
   fine = clFinish(k->timed) == CL_SUCCESS && fine;
   k->stream->queue = k->queue;
   *event = ladder_span(markers, 2);
   double start = bench_now();
   if (k->work.matmul)
-    fine = fine && launch(k) == HX__DONE && clFinish(k->queue) == CL_SUCCESS;
+    fine = fine && launch_kernels(k) == HX__DONE && clFinish(k->queue) == CL_SUCCESS;
   else
     fine = fine && deliver_result(k);
   double seconds = bench_now() - start;

@@ -35,37 +35,37 @@ typedef struct step_run {
   cl_kernel kernel;
 } step_run;
 
-static cl_int launch(const step_run *p, cl_command_queue queue, cl_event *event) {
+static cl_int launch_step(const step_run *p, cl_command_queue queue, cl_event *event) {
   const struct step *s = p->step;
   const size_t local[2] = {s->local[0], s->local[1]};
   const size_t global[2] = {p->product->n / s->tile_n * local[0], p->product->m / s->tile_m * local[1]};
   return clEnqueueNDRangeKernel(queue, p->kernel, 2, NULL, global, local, 0, NULL, event);
 }
 
-static double call(ladder_rung *rung, double *event) {
+static double call_step(ladder_rung *rung, double *event) {
   const step_run *p = rung->self;
   const ladder_device *device = p->product->device;
   cl_event done = NULL;
-  cl_int code = launch(p, device->timed, &done);
+  cl_int code = launch_step(p, device->timed, &done);
   if (code == CL_SUCCESS) code = clFinish(device->timed);
   *event = ladder_span(&done, 1);
   double start = bench_now();
-  if (code == CL_SUCCESS) code = launch(p, device->queue, NULL);
+  if (code == CL_SUCCESS) code = launch_step(p, device->queue, NULL);
   if (code == CL_SUCCESS) code = clFinish(device->queue);
   double seconds = bench_now() - start;
   if (code != CL_SUCCESS) ladder_out(rung, "%s", hx__cl_code_name(code));
   return code == CL_SUCCESS ? seconds : -1;
 }
 
-static bool fetch(ladder_rung *rung) {
+static bool fetch_product(ladder_rung *rung) {
   ladder_rung product = {.self = ((const step_run *)rung->self)->product};
   return ladder_product_fetch(&product);
 }
 
 static void add_step(ladder_case *c, const struct step *step, const ladder_kernel *built) {
-  ladder_rung *rung = ladder_add_owner(c, step->name, call, sizeof(step_run));
+  ladder_rung *rung = ladder_add_owner(c, step->name, call_step, sizeof(step_run));
   ladder_product *product = c->product;
-  rung->fetch = fetch;
+  rung->fetch = fetch_product;
   if (rung->out) return;
   *(step_run *)rung->self = (step_run){product, step, built->kernel};
   const cl_uint sides[3] = {(cl_uint)c->m, (cl_uint)c->n, (cl_uint)c->k};
@@ -105,12 +105,12 @@ static bool sides_fit(const bench_size *s) {
 }
 
 /* Of the ladder's own sizes, a CPU does the small ones and a GPU the large ones. */
-static bool suits(const bench_options *options, const ladder_device *device, const bench_size *size) {
+static bool is_size_of_device(const bench_options *options, const ladder_device *device, const bench_size *size) {
   return options->size_count || (device->cpu ? size->m <= 1024 : size->m >= 1024);
 }
 
-static bool climb(bench_session *session, const ladder_device *device, const ladder_kernel *kernels,
-                  const bench_size *size) {
+static bool climb_product(bench_session *session, const ladder_device *device, const ladder_kernel *kernels,
+                          const bench_size *size) {
   static ladder_case c;
   ladder_product p;
   if (!sides_fit(size) || !ladder_product_open(&p, device, size)) return false;
@@ -133,8 +133,8 @@ bool ladder_matmul(bench_session *session, size_t index, const void *what) {
   if (!ladder_device_open(&device, session, index)) return false;
   for (size_t s = 0; s < STEPS; s++) build_step(&device, s, &kernels[s]);
   for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)
-    if (suits(session->options, &device, &tasks->task[i].size))
-      fine = climb(session, &device, kernels, &tasks->task[i].size);
+    if (is_size_of_device(session->options, &device, &tasks->task[i].size))
+      fine = climb_product(session, &device, kernels, &tasks->task[i].size);
   ladder_kernels_release(kernels, STEPS);
   ladder_device_close(&device);
   return fine;

@@ -11,7 +11,7 @@
 #define SECONDS 8.0
 
 /* The loops that a C programmer writes first, in the order that reads memory by rows. */
-static void rows(const ladder_product *p, size_t first, size_t end) {
+static void multiply_rows(const ladder_product *p, size_t first, size_t end) {
   for (size_t i = first; i < end; i++) {
     float *restrict c = p->got + i * p->n;
     for (size_t j = 0; j < p->n; j++) c[j] = 0.0f;
@@ -26,7 +26,7 @@ static void rows(const ladder_product *p, size_t first, size_t end) {
 static double call_serial(ladder_rung *rung, double *event) {
   const ladder_product *p = rung->self;
   double start = bench_now();
-  rows(p, 0, p->m);
+  multiply_rows(p, 0, p->m);
   *event = NAN;
   return bench_now() - start;
 }
@@ -37,7 +37,7 @@ static double call_openmp(ladder_rung *rung, double *event) {
   const ladder_product *p = rung->self;
   double start = bench_now();
 #pragma omp parallel for schedule(dynamic, 16) num_threads(thread_count)
-  for (size_t i = 0; i < p->m; i++) rows(p, i, i + 1);
+  for (size_t i = 0; i < p->m; i++) multiply_rows(p, i, i + 1);
   *event = NAN;
   return bench_now() - start;
 }
@@ -53,7 +53,7 @@ static void print_gain(const ladder_case *c) {
   bench_say("here: %s serial to %s (%s), %.1fx\n", serial, least, best->name, c->rung[0].wall_s / best->wall_s);
 }
 
-static bool climb(bench_session *session, const bench_size *size) {
+static bool climb_product(bench_session *session, const bench_size *size) {
   static ladder_case c;
   ladder_product p;
   if (!ladder_product_open(&p, NULL, size)) return false;
@@ -80,6 +80,7 @@ static bool climb(bench_session *session, const bench_size *size) {
 
 bool ladder_offload(bench_session *session, const bench_tasks *tasks) {
   bool fine = true;
-  for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++) fine = climb(session, &tasks->task[i].size);
+  for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)
+    fine = climb_product(session, &tasks->task[i].size);
   return fine;
 }

@@ -12,10 +12,12 @@
 #define SEED 11u
 #define PLACES 256u /* elements of the expected C that are compared with the scalar definition */
 
-static float *array(size_t elements) { return aligned_alloc(4096, (elements * sizeof(float) + 4095) & ~(size_t)4095); }
+static float *new_array(size_t elements) {
+  return aligned_alloc(4096, (elements * sizeof(float) + 4095) & ~(size_t)4095);
+}
 
 /* hx on the CPU alone, and the definition beside it at some places. */
-static bool expect(ladder_product *p) {
+static bool compute_expected(ladder_product *p) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   hx_context *hx;
   settings.devices = "cpu";
@@ -30,7 +32,7 @@ static bool expect(ladder_product *p) {
   return fine;
 }
 
-static cl_mem buffer(const ladder_device *device, cl_mem_flags flags, size_t elements, void *from) {
+static cl_mem new_buffer(const ladder_device *device, cl_mem_flags flags, size_t elements, void *from) {
   cl_int code;
   return clCreateBuffer(device->context, flags | (from ? CL_MEM_COPY_HOST_PTR : 0), elements * sizeof(float), from,
                         &code);
@@ -39,20 +41,20 @@ static cl_mem buffer(const ladder_device *device, cl_mem_flags flags, size_t ele
 bool ladder_product_open(ladder_product *p, const ladder_device *device, const bench_size *size) {
   const size_t m = size->m, n = size->n, k = size->k;
   *p = (ladder_product){.device = device, .m = m, .n = n, .k = k};
-  p->a = array(m * k);
-  p->b = array(k * n);
-  p->got = array(m * n);
-  p->expected = array(m * n);
+  p->a = new_array(m * k);
+  p->b = new_array(k * n);
+  p->got = new_array(m * n);
+  p->expected = new_array(m * n);
   bool fine = p->a && p->b && p->got && p->expected;
   if (fine) {
     data_fill(HX_F32, DATA_SMALL, SEED, p->a, m * k);
     data_fill(HX_F32, DATA_SMALL, SEED + 1, p->b, k * n);
-    fine = expect(p);
+    fine = compute_expected(p);
   }
   if (fine && device) {
-    p->da = buffer(device, CL_MEM_READ_ONLY, m * k, p->a);
-    p->db = buffer(device, CL_MEM_READ_ONLY, k * n, p->b);
-    p->dc = buffer(device, CL_MEM_READ_WRITE, m * n, NULL);
+    p->da = new_buffer(device, CL_MEM_READ_ONLY, m * k, p->a);
+    p->db = new_buffer(device, CL_MEM_READ_ONLY, k * n, p->b);
+    p->dc = new_buffer(device, CL_MEM_READ_WRITE, m * n, NULL);
     fine = p->da && p->db && p->dc;
   }
   if (fine) return true;

@@ -60,7 +60,7 @@ typedef struct step_run {
 } step_run;
 
 /* Launches on the queue until one sum is left; its buffer goes to *last. */
-static cl_int launch(const step_run *p, cl_command_queue queue, cl_event *events, size_t *passes, cl_mem *last) {
+static cl_int launch_passes(const step_run *p, cl_command_queue queue, cl_event *events, size_t *passes, cl_mem *last) {
   const ground *f = p->f;
   cl_mem from = f->dx;
   cl_int code = CL_SUCCESS;
@@ -87,7 +87,7 @@ static cl_int launch(const step_run *p, cl_command_queue queue, cl_event *events
   return code;
 }
 
-static cl_int spoil(const ground *f) {
+static cl_int spoil_partial_sums(const ground *f) {
   const cl_uint poison = POISON;
   cl_int code = CL_SUCCESS;
   for (int i = 0; i < 2 && code == CL_SUCCESS; i++)
@@ -95,18 +95,18 @@ static cl_int spoil(const ground *f) {
   return code;
 }
 
-static double call(ladder_rung *rung, double *event) {
+static double call_step(ladder_rung *rung, double *event) {
   const step_run *p = rung->self;
   cl_event events[LADDER_MOST_PASSES] = {NULL};
   size_t passes = 0;
   cl_mem last = NULL;
   cl_uint sum = POISON;
-  cl_int code = launch(p, p->f->device->timed, events, &passes, &last);
+  cl_int code = launch_passes(p, p->f->device->timed, events, &passes, &last);
   if (code == CL_SUCCESS) code = clFinish(p->f->device->timed);
   *event = ladder_span(events, passes);
-  if (code == CL_SUCCESS) code = spoil(p->f);
+  if (code == CL_SUCCESS) code = spoil_partial_sums(p->f);
   double start = bench_now();
-  if (code == CL_SUCCESS) code = launch(p, p->f->device->queue, NULL, &passes, &last);
+  if (code == CL_SUCCESS) code = launch_passes(p, p->f->device->queue, NULL, &passes, &last);
   if (code == CL_SUCCESS)
     code = clEnqueueReadBuffer(p->f->device->queue, last, CL_TRUE, 0, sizeof sum, &sum, 0, NULL, NULL);
   double seconds = bench_now() - start;
@@ -116,7 +116,7 @@ static double call(ladder_rung *rung, double *event) {
 }
 
 static void add_step(ladder_case *c, ground *f, size_t s) {
-  ladder_rung *rung = ladder_add_owner(c, steps[s].name, call, sizeof(step_run));
+  ladder_rung *rung = ladder_add_owner(c, steps[s].name, call_step, sizeof(step_run));
   if (rung->out) return;
   *(step_run *)rung->self = (step_run){f, &steps[s], f->kernel[s].kernel, c->n};
   const size_t block = f->local * steps[s].times;
@@ -183,7 +183,7 @@ static void print_ratios(const ladder_case *c) {
       ratio_text(c, "CUB", true, cub, sizeof cub), ratio_text(c, "CUB", false, on_device, sizeof on_device));
 }
 
-static bool climb(bench_session *session, ground *f, size_t n) {
+static bool climb_sum(bench_session *session, ground *f, size_t n) {
   static ladder_case c;
   hx_value unused;
   const hx_task task = hx_reduce(HX_SUM, HX_U32, f->x, n, &unused);
@@ -201,7 +201,7 @@ static bool climb(bench_session *session, ground *f, size_t n) {
 }
 
 /* Of the ladder's own sizes, those whose array the device can have. */
-static bool suits(const bench_options *options, const ladder_device *device, size_t n) {
+static bool is_size_of_device(const bench_options *options, const ladder_device *device, size_t n) {
   return options->size_count || n * sizeof(cl_uint) <= device->max_alloc;
 }
 
@@ -210,7 +210,7 @@ static size_t longest_sum(const bench_options *options, const bench_tasks *tasks
   size_t most = 0;
   for (size_t i = 0; i < tasks->count; i++) {
     const size_t n = tasks->task[i].size.n;
-    if (n > most && suits(options, device, n)) most = n;
+    if (n > most && is_size_of_device(options, device, n)) most = n;
   }
   if (most <= INT32_MAX) return most;
   fprintf(stderr, "hx-bench: ladder reduce takes sums of less than 2^31 elements, not %zu\n", most);
@@ -230,7 +230,7 @@ bool ladder_reduce(bench_session *session, size_t index, const void *what) {
     if (fine) hx_register(device.hx, f.x, most * sizeof *f.x);
     for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++) {
       const size_t n = tasks->task[i].size.n;
-      if (suits(session->options, &device, n)) fine = climb(session, &f, n);
+      if (is_size_of_device(session->options, &device, n)) fine = climb_sum(session, &f, n);
     }
     ladder_cub_close();
     if (f.x) hx_unregister(device.hx, f.x);

@@ -42,7 +42,7 @@ typedef struct rung_run {
 } rung_run;
 
 /* A rung that fails on the way is not sampled any more, and its times do not count; the others go on. */
-static double sample(void *self, unsigned calls) {
+static double sample_rung(void *self, unsigned calls) {
   (void)calls;
   rung_run *p = self;
   if (p->rung->out) return 0;
@@ -57,7 +57,7 @@ static double sample(void *self, unsigned calls) {
 }
 
 /* Calls the rung, more than once if that is short, and compares the result of the last call. */
-static void verify(const ladder_case *c, ladder_rung *rung, int calls) {
+static void verify_rung(const ladder_case *c, ladder_rung *rung, int calls) {
   double event, seconds = 0;
   for (int i = 0; i < calls && seconds >= 0 && seconds < LONG_SECONDS; i++) seconds = rung->call(rung, &event);
   if (seconds < 0) {
@@ -87,10 +87,10 @@ bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
   size_t count = 0;
   for (size_t i = 0; i < c->rungs; i++) {
     ladder_rung *rung = &c->rung[i];
-    if (!rung->out && !bench_stopped()) verify(c, rung, WARM_CALLS);
+    if (!rung->out && !bench_stopped()) verify_rung(c, rung, WARM_CALLS);
     if (rung->out) continue;
     runs[count] = (rung_run){c, rung};
-    contestants[count] = (bench_contestant){.sample = sample, .self = &runs[count], .calls = 1};
+    contestants[count] = (bench_contestant){.sample = sample_rung, .self = &runs[count], .calls = 1};
     taking_part[count++] = rung;
   }
   char size[64];
@@ -99,7 +99,7 @@ bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
   const bench_limits limits = bench_session_limits(session, size, LEAST_ROUNDS, seconds);
   size_t rounds = count ? bench_measure(contestants, count, &limits) : 0;
   for (size_t i = 0; i < count; i++) {
-    if (rounds && !taking_part[i]->out && (!c->sum || taking_part[i]->wrong)) verify(c, taking_part[i], 1);
+    if (rounds && !taking_part[i]->out && (!c->sum || taking_part[i]->wrong)) verify_rung(c, taking_part[i], 1);
     if (rounds && !taking_part[i]->out) set_times(taking_part[i], &contestants[i], rounds);
     free(contestants[i].samples);
     free(taking_part[i]->events);

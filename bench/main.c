@@ -57,7 +57,7 @@ static void print_help(void) {
 }
 
 /* Whether the standard output took everything. */
-static bool said_all(void) {
+static bool is_output_complete(void) {
   const bool fine = fflush(stdout) == 0 && !ferror(stdout);
   if (!fine) fputs("hx-bench: the standard output could not be written in full\n", stderr);
   return fine;
@@ -69,12 +69,12 @@ int main(int argc, char **argv) {
   if (!bench_options_parse(argc, argv, &options)) return BENCH_USAGE;
   if (options.help) print_help();
   if (options.version && !options.help) printf("hx-bench %s\n", hx_version());
-  if (options.help || options.version) return said_all() ? BENCH_OK : BENCH_FAILED;
+  if (options.help || options.version) return is_output_complete() ? BENCH_OK : BENCH_FAILED;
   for (size_t i = 0; i < COMMANDS; i++) {
     if (strcmp(commands[i].name, options.command) != 0) continue;
     int status = commands[i].run(&options);
     bench_stop_end();
-    return said_all() || status != BENCH_OK ? status : BENCH_FAILED;
+    return is_output_complete() || status != BENCH_OK ? status : BENCH_FAILED;
   }
   fprintf(stderr, "hx-bench: there is no subcommand '%s' (hx-bench --help)\n", options.command);
   return BENCH_USAGE;

@@ -21,12 +21,12 @@ unsigned bench_calls(double seconds) {
   return calls > 10000 ? 10000 : (unsigned)calls;
 }
 
-static int compare(const void *a, const void *b) {
+static int compare_doubles(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   return (x > y) - (x < y);
 }
 
-void bench_sort(double *values, size_t count) { qsort(values, count, sizeof *values, compare); }
+void bench_sort(double *values, size_t count) { qsort(values, count, sizeof *values, compare_doubles); }
 
 double bench_quantile(const double *sorted, size_t count, double fraction) {
   if (count == 0) return NAN;
@@ -96,7 +96,7 @@ static void draw_bar(const bench_limits *limits, size_t rounds, double elapsed) 
 }
 
 /* xorshift, so that runs are alike. */
-static size_t below(size_t count, uint64_t *state) {
+static size_t random_below(size_t count, uint64_t *state) {
   *state ^= *state << 13;
   *state ^= *state >> 7;
   *state ^= *state << 17;
@@ -107,11 +107,11 @@ static size_t below(size_t count, uint64_t *state) {
  * one before it leaves them: the rows of a Latin square in which each follows each other one as often (Williams,
  * Australian Journal of Scientific Research A 2, 1949; of an odd number its mirror image, too), in an order drawn for
  * each pass. rows: count of them, room for this. */
-static void take_order(size_t round, size_t count, size_t *rows, size_t *order, uint64_t *state) {
+static void draw_order(size_t round, size_t count, size_t *rows, size_t *order, uint64_t *state) {
   if (round % count == 0) {
     for (size_t i = 0; i < count; i++) rows[i] = i;
     for (size_t i = count; i > 1; i--) {
-      size_t other = below(i, state), swap = rows[i - 1];
+      size_t other = random_below(i, state), swap = rows[i - 1];
       rows[i - 1] = rows[other];
       rows[other] = swap;
     }
@@ -134,7 +134,7 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
       draw_bar(limits, rounds, elapsed);
       drawn = elapsed;
     }
-    take_order(rounds, count, rows, order, &state);
+    draw_order(rounds, count, rows, order, &state);
     size_t c = 0;
     for (; fine && c < count && !bench_stopped(); c++) {
       bench_contestant *contestant = &contestants[order[c]];

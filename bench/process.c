@@ -13,7 +13,7 @@
 
 #include "bench/talk.h"
 
-static bool spawn(bench_process *process, int theirs) {
+static bool spawn_contestant(bench_process *process, int theirs) {
   posix_spawn_file_actions_t actions;
   if (posix_spawn_file_actions_init(&actions) != 0) return false;
   char program[] = "hx-bench", command[] = "contestant", option[] = "--vs", name[32];
@@ -34,7 +34,7 @@ bench_answer bench_process_start(bench_process *process, const bench_peer *peer,
   const char *const variable = peer ? peer->core_variable : NULL;
   if (variable) unsetenv(variable);
   if (variable && core) setenv(variable, core, 1);
-  bool started = pair[0] >= 0 && spawn(process, pair[1]);
+  bool started = pair[0] >= 0 && spawn_contestant(process, pair[1]);
   if (variable && core) unsetenv(variable);
   if (pair[1] >= 0) close(pair[1]);
   process->fd = pair[0];

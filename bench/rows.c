@@ -34,6 +34,11 @@ void bench_results_free(bench_results *results) {
   *results = (bench_results){0};
 }
 
+double bench_row_amount(const bench_row *row) {
+  if (row->m) return 2e-9 * (double)row->m * (double)row->n * (double)row->k;
+  return 1e-9 * sizeof(float) * (double)row->n * (strcmp(row->op, bench_op_name(HX_DOT)) == 0 ? 2 : 1);
+}
+
 bool bench_same_operation(const bench_row *a, const bench_row *b) {
   return strcmp(a->op, b->op) == 0 && strcmp(a->type, b->type) == 0;
 }

@@ -9,7 +9,7 @@
 
 static volatile sig_atomic_t stopped_by;
 
-static void stop(int signal) {
+static void note_signal(int signal) {
   static const char text[] =
       "\nhx-bench: stopping: what has been measured goes to the files (the same signal again ends it at once)\n";
   stopped_by = signal;
@@ -26,7 +26,7 @@ static const struct {
 
 void bench_stop_watch(void) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-    struct sigaction action = {.sa_handler = stop, .sa_flags = rows[i].flags}, before;
+    struct sigaction action = {.sa_handler = note_signal, .sa_flags = rows[i].flags}, before;
     sigemptyset(&action.sa_mask);
     if (sigaction(rows[i].signal, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
       sigaction(rows[i].signal, &action, NULL);

@@ -8,6 +8,19 @@
 #include "bench/measure.h"
 #include "reference/data.h"
 
+bench_row bench_row_of_task(const bench_task *task) {
+  const bench_size *const size = &task->size;
+  return (bench_row){.op = bench_op_name(task->op),
+                     .type = bench_type_name(task->type),
+                     .unit = size->m ? "GFLOP/s" : "GB/s",
+                     .m = size->m,
+                     .n = size->n,
+                     .k = size->k,
+                     .trans_a = size->trans_a,
+                     .trans_b = size->trans_b,
+                     .file = size->file};
+}
+
 bool bench_subject_make(bench_session *session, const bench_task *task, bench_subject *subject) {
   const bool product = task->op == (hx_op)BENCH_OP_MATMUL;
   if ((product ? bench_subject_matmul : bench_subject_reduce)(session, task, subject)) return true;
@@ -33,7 +46,7 @@ void *bench_operand(bench_session *session, hx_type type, unsigned seed, bool ne
 double bench_ceiling_rate(void *ceiling, unsigned calls) {
   const bench_ceiling *const p = ceiling;
   double work = 0, start = bench_now();
-  for (unsigned i = 0; i < calls; i++) work += p->subject->kind->ceiling(p->subject, p->way, p->threads);
+  for (unsigned i = 0; i < calls; i++) work += p->subject->kind->ceiling(p->subject, p->loop, p->threads);
   return work / (bench_now() - start);
 }
 
@@ -42,10 +55,10 @@ void bench_ceiling_choose(bench_ceiling *ceiling, bench_subject *subject, unsign
   bench_ceiling trial = {.subject = subject, .threads = 1};
   *ceiling = trial;
   for (int round = 0; round < 2; round++) /* what the first one shows may be the cost of waking threads */
-    for (trial.way = 0; trial.way < bench_ceiling_ways(); trial.way++)
+    for (trial.loop = 0; trial.loop < bench_ceiling_loops(); trial.loop++)
       for (trial.threads = 1;; trial.threads = threads) {
         const double start = bench_now();
-        subject->kind->ceiling(subject, trial.way, trial.threads);
+        subject->kind->ceiling(subject, trial.loop, trial.threads);
         trial.seconds = bench_now() - start;
         const double rate = bench_ceiling_rate(&trial, bench_calls(trial.seconds));
         if (rate > best) best = rate, *ceiling = trial;

@@ -16,14 +16,12 @@ typedef struct bench_task {
 typedef struct bench_subject bench_subject;
 
 typedef struct bench_kind {
-  const char *unit;                             /* of rates */
-  double (*work)(const bench_subject *subject); /* of one call, in 1e-9 units */
   /* Writes over the outputs, so that a result left from before is not taken for one. */
   void (*poison)(bench_subject *subject, bool whole);
   /* Whether the outputs are the scalar definition's. whole: look at all of them, and set subject->bits. */
   bool (*check)(bench_subject *subject, bool whole);
   /* The least that this work costs this CPU (ceiling.h), once; returns how much it was, in 1e-9 units. */
-  double (*ceiling)(bench_subject *subject, size_t way, unsigned threads);
+  double (*ceiling)(bench_subject *subject, size_t loop, unsigned threads);
 } bench_kind;
 
 struct bench_subject {
@@ -40,6 +38,8 @@ struct bench_subject {
   bool has_first;
 };
 
+/* The start of each of a task's rows: op, type, m, n, k, unit and where the shape is from. */
+bench_row bench_row_of_task(const bench_task *task);
 /* Makes the arrays, fills them, and computes the right answer. False after one sentence to stderr, with nothing to
  * free. */
 bool bench_subject_make(bench_session *session, const bench_task *task, bench_subject *subject);
@@ -50,10 +50,10 @@ bool bench_subject_matmul(bench_session *session, const bench_task *task, bench_
 /* Of what the subject reads: an array of so many elements, filled; NULL after one sentence to stderr. */
 void *bench_operand(bench_session *session, hx_type type, unsigned seed, bool near_one, size_t elements);
 
-/* The fastest way to do the least work of a subject on this CPU, and how long that takes once. */
+/* The fastest loop to do the least work of a subject on this CPU, and how long that takes once. */
 typedef struct bench_ceiling {
   bench_subject *subject;
-  size_t way;
+  size_t loop;
   unsigned threads;
   double seconds;
 } bench_ceiling;

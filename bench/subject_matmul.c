@@ -17,18 +17,13 @@
 #define POISON 0xffaa5500u   /* a NaN that hx never stores */
 #define CEILING_MILLIONS 50u /* multiply-adds a thread: a few milliseconds */
 
-static double work_of(const bench_subject *subject) {
-  const bench_row *row = &subject->row;
-  return 2e-9 * (double)row->m * (double)row->n * (double)row->k;
-}
-
-static void poison(bench_subject *subject, bool whole) {
+static void poison_product(bench_subject *subject, bool whole) {
   static const uint32_t bits = POISON;
   size_t count = whole ? subject->row.m * subject->row.n : subject->places;
   for (size_t i = 0; i < count; i++) memcpy(&subject->c[whole ? i : subject->place[i]], &bits, sizeof bits);
 }
 
-static bool check(bench_subject *subject, bool whole) {
+static bool check_product(bench_subject *subject, bool whole) {
   bool right = true;
   for (size_t i = 0; i < subject->places; i++)
     right &= ref_bits(subject->c[subject->place[i]]) == ref_bits(subject->wanted[i]);
@@ -39,12 +34,12 @@ static bool check(bench_subject *subject, bool whole) {
   return right;
 }
 
-static double ceiling(bench_subject *subject, size_t way, unsigned threads) {
+static double product_ceiling(bench_subject *subject, size_t loop, unsigned threads) {
   (void)subject;
-  return bench_ceiling_fma(way, threads, CEILING_MILLIONS);
+  return bench_ceiling_fma(loop, threads, CEILING_MILLIONS);
 }
 
-static const bench_kind matmul_kind = {"GFLOP/s", work_of, poison, check, ceiling};
+static const bench_kind matmul_kind = {poison_product, check_product, product_ceiling};
 
 /* Which elements are compared: all, or the corners and others drawn by number. */
 static size_t choose_places(size_t m, size_t n, size_t k, size_t **place) {
@@ -64,16 +59,7 @@ static size_t choose_places(size_t m, size_t n, size_t k, size_t **place) {
 bool bench_subject_matmul(bench_session *session, const bench_task *task, bench_subject *subject) {
   const bench_size *const size = &task->size;
   const size_t m = size->m, n = size->n, k = size->k;
-  *subject = (bench_subject){.kind = &matmul_kind};
-  subject->row = (bench_row){.op = bench_op_name(task->op),
-                             .type = bench_type_name(HX_F32),
-                             .m = m,
-                             .n = n,
-                             .k = k,
-                             .trans_a = size->trans_a,
-                             .trans_b = size->trans_b,
-                             .file = size->file,
-                             .unit = matmul_kind.unit};
+  *subject = (bench_subject){.kind = &matmul_kind, .row = bench_row_of_task(task)};
   subject->x = bench_operand(session, HX_F32, SEED, false, m * k);
   subject->y = subject->x ? bench_operand(session, HX_F32, SEED + 1, false, k * n) : NULL;
   subject->c = subject->y ? bench_session_alloc(session, m * n * sizeof(float)) : NULL;

@@ -25,20 +25,10 @@ bool bench_system_busy(void) { return load[0] > 0.5 * hx__topo_get()->cores; }
 static const char *const prefixes[] = {"HX_",    "OMP_",       "GOMP_", "POCL_",    "RUSTICL_",
                                        "LP_NUM", "CL_CONFIG_", "OCL_",  "OPENCL_L", "MALLOC_"};
 
-static bool listed(const char *variable) {
+static bool is_recorded(const char *variable) {
   for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
     if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0) return strchr(variable, '=') != NULL;
   return false;
-}
-
-/* The first line of a small file, or "". */
-static void read_line(const char *path, char *text, size_t bytes) {
-  text[0] = '\0';
-  FILE *f = fopen(path, "r");
-  if (!f) return;
-  if (!fgets(text, (int)bytes, f)) text[0] = '\0';
-  text[strcspn(text, "\n")] = '\0';
-  fclose(f);
 }
 
 typedef struct system_record {
@@ -79,7 +69,7 @@ static void describe_system(const bench_session *session, system_record *r) {
                        .topo = *hx__topo_get(),
                        .threads = session->threads,
                        .stand_in = session->stand_in};
-  read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", r->policy, sizeof r->policy);
+  bench_read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", r->policy, sizeof r->policy);
   if (*r->policy) r->governor = r->policy;
   if (uname(&r->kernel) != 0) memset(&r->kernel, 0, sizeof r->kernel);
 }
@@ -88,7 +78,7 @@ static void describe_system(const bench_session *session, system_record *r) {
 static void print_environment(void) {
   size_t column = 0;
   for (char **variable = environ; *variable; variable++) {
-    if (!listed(*variable)) continue;
+    if (!is_recorded(*variable)) continue;
     char text[BENCH_COLUMNS];
     const size_t length = strlen(bench_plain(*variable, text, sizeof text - 1));
     const bool full = column && column + 1 + length > BENCH_COLUMNS;
@@ -122,7 +112,7 @@ void bench_print_system(const bench_session *session) {
 static void environment_json(void) {
   bench_json_open("environment", '{');
   for (char **variable = environ; *variable; variable++) {
-    if (!listed(*variable)) continue;
+    if (!is_recorded(*variable)) continue;
     const size_t length = strcspn(*variable, "=");
     char name[128];
     if (length >= sizeof name) continue;

@@ -5,6 +5,15 @@
 #include <stdbool.h>
 #include <string.h>
 
+void bench_read_line(const char *path, char *text, size_t bytes) {
+  text[0] = '\0';
+  FILE *f = fopen(path, "r");
+  if (!f) return;
+  if (!fgets(text, (int)bytes, f)) text[0] = '\0';
+  text[strcspn(text, "\n")] = '\0';
+  fclose(f);
+}
+
 /* Bytes of the UTF-8 sequence at s that is complete and shortest, or 0. */
 static size_t utf8_length(const unsigned char *s) {
   static const struct {

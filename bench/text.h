@@ -10,6 +10,9 @@
 /* A copy for a terminal: what is not printable, and what is not UTF-8, becomes '?'. Returns out. */
 char *bench_plain(const char *s, char *out, size_t bytes);
 
+/* The first line of a small file, or "". */
+void bench_read_line(const char *path, char *text, size_t bytes);
+
 /* A JSON string, quoted. NULL: null. */
 void bench_json_string(FILE *f, const char *s);
 /* A CSV field, quoted where needed; a leading = + - @ gets an apostrophe, for spreadsheets take it for a formula. */

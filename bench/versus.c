@@ -35,7 +35,7 @@ typedef struct entry {
   double seconds; /* of one call */
 } entry;
 
-static double sample(void *self, unsigned calls) {
+static double sample_process(void *self, unsigned calls) {
   const entry *s = self;
   const bench_request request = {.ask = s->ask, .calls = calls};
   bench_reply reply;
@@ -127,7 +127,7 @@ typedef struct measured {
   const bench_contestant *contestants;
   size_t count, rounds;
   unsigned run;
-  double work; /* of a call, in 1e-9 units */
+  double amount; /* of a call */
 } measured;
 
 static bool add_versus(const measured *m, size_t i, bool best, bench_results *results) {
@@ -141,7 +141,7 @@ static bool add_versus(const measured *m, size_t i, bool best, bench_results *re
   v.ratio = bench_quantile(ratios, m->rounds, 0.5);
   bench_median_interval(ratios, m->rounds, &v.low, &v.high);
   v.median_s = bench_median(samples, m->rounds);
-  v.rate = m->work / v.median_s;
+  v.rate = m->amount / v.median_s;
   free(ratios);
   return bench_results_add_versus(results, &v);
 }
@@ -152,7 +152,7 @@ static bool add_results(const bench_options *options, const measured *m, bench_r
   row.min_s = times.least;
   row.max_s = times.most;
   row.reps = m->rounds;
-  row.rate = m->work / row.median_s;
+  row.rate = m->amount / row.median_s;
   row.ceiling = bench_median(m->contestants[1].samples, m->rounds);
   row.ran = row.verified = true;
   bool fine = bench_results_add(results, &row);
@@ -184,8 +184,6 @@ static void drop_last_row(bench_results *results) {
 }
 
 static bool measure_task(comparison *all, entry *entries, size_t count, const bench_row *row, bench_results *results) {
-  const double sides = row->m ? 2.0 * (double)row->m * (double)row->k : strcmp(row->op, "dot") ? 4 : 8;
-  const double work = 1e-9 * sides * (double)row->n;
   char label[128];
   bench_size_text(row, label, sizeof label);
   bench_limits limits = bench_session_limits(all->session, label, LEAST_ROUNDS, SECONDS);
@@ -194,9 +192,10 @@ static bool measure_task(comparison *all, entry *entries, size_t count, const be
   for (unsigned run = 1; fine && run <= 2; run++) {
     bench_contestant contestants[MOST_ENTRIES] = {{0}};
     for (size_t i = 0; i < count; i++)
-      contestants[i] = (bench_contestant){.sample = sample, .self = &entries[i], .calls = calls_of(entries[i].seconds)};
+      contestants[i] =
+          (bench_contestant){.sample = sample_process, .self = &entries[i], .calls = calls_of(entries[i].seconds)};
     size_t rounds = bench_measure(contestants, count, &limits);
-    const measured m = {entries, contestants, count, rounds, run, work};
+    const measured m = {entries, contestants, count, rounds, run, bench_row_amount(row)};
     fine = rounds && add_results(all->session->options, &m, *row, results);
     for (size_t i = 0; i < count; i++) free(contestants[i].samples);
     if (!fine || run == 2 || !fell_behind(results)) break;
@@ -208,25 +207,16 @@ static bool measure_task(comparison *all, entry *entries, size_t count, const be
 /* False when hx or a library is wrong, or is gone. */
 static bool versus_one(comparison *all, const bench_task *of, bench_results *results) {
   const bench_options *options = all->session->options;
-  const bench_size *const size = &of->size;
   const bench_request task = {.ask = BENCH_ASK_TASK, .task = *of};
   entry entries[MOST_ENTRIES];
   size_t count = 0;
   bench_reply reply;
   bool fine = start_task(&all->processes[0], &task, &reply) == BENCH_READY;
-  bench_row row = {.op = bench_op_name(of->op),
-                   .type = bench_type_name(of->type),
-                   .mode = "cpu",
-                   .unit = size->m ? "GFLOP/s" : "GB/s",
-                   .m = size->m,
-                   .n = size->n,
-                   .k = size->k,
-                   .trans_a = size->trans_a,
-                   .trans_b = size->trans_b,
-                   .file = size->file,
-                   .devices = 1,
-                   .joules = NAN,
-                   .bits = reply.bits};
+  bench_row row = bench_row_of_task(of);
+  row.mode = "cpu";
+  row.devices = 1;
+  row.joules = NAN;
+  row.bits = reply.bits;
   entries[count++] = (entry){&all->processes[0], SIZE_MAX, true, BENCH_ASK_SAMPLE, reply.value};
   entries[count++] = (entry){&all->processes[0], SIZE_MAX, true, BENCH_ASK_CEILING, reply.ceiling_s};
   for (size_t v = 0; fine && v < options->vs_count; v++) fine = add_peer_entries(all, v, &task, entries, &count);

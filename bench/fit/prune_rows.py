@@ -9,9 +9,7 @@ miss least, as long as
 Then tries each dropped program once more, if with it two others may go. A shape's speed is that of its fastest
 program: how well the planner finds that one is fit_plan.py's business. --without: families of rows that must go.
 """
-import glob
 import math
-import os
 import sys
 
 import shapes
@@ -22,12 +20,7 @@ FIRST = "128x64x8/nn"  # the one that does every product, ready first
 
 
 def families():
-    found = {"list": shapes.the_list(), "random": shapes.random_shapes(220)}
-    here = os.path.dirname(os.path.abspath(__file__))
-    for name in glob.glob(os.path.join(here, "..", "shapes", "*.txt")):
-        lines = [line.split() for line in open(name) if line[0].isdigit()]
-        found[os.path.basename(name)[:-4]] = [tuple(int(w) for w in (l + ["0", "0"])[:5]) for l in lines]
-    return found
+    return {"list": shapes.the_list(), "random": shapes.random_shapes(220), **shapes.bundled()}
 
 
 def tenth(values):

@@ -23,12 +23,13 @@ def the_list():
 
 
 def bundled():
+    """{name of a file of bench/shapes, without .txt: its shapes}"""
     here = os.path.dirname(os.path.abspath(__file__))
+    found = {}
     for name in sorted(glob.glob(os.path.join(here, "..", "shapes", "*.txt"))):
-        for line in open(name):
-            words = line.split()
-            if words and words[0].isdigit():
-                yield tuple(int(w) for w in (words + ["0", "0"])[:5])
+        lines = [line.split() for line in open(name) if line[0].isdigit()]
+        found[os.path.basename(name)[:-4]] = [tuple(int(w) for w in (words + ["0", "0"])[:5]) for words in lines]
+    return found
 
 
 def random_shapes(count, seed=28):
@@ -47,7 +48,7 @@ def main():
     what = sys.argv[1] if len(sys.argv) == 2 else ""
     if what not in ("list", "all"):
         sys.exit(__doc__)
-    shapes = the_list() if what == "list" else the_list() + list(bundled()) + random_shapes(220)
+    shapes = the_list() if what == "list" else the_list() + sum(bundled().values(), []) + random_shapes(220)
     for shape in dict.fromkeys(shapes):
         print(*shape)
 

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "bench/cuda.h"
+#include "bench/measure.h"
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
@@ -39,10 +40,7 @@ static bool cublas_open(const float *x) {
     fprintf(stderr, "time_rows: %s\n", why);
     return false;
   }
-  const size_t bytes = MOST_ELEMENTS * sizeof(float);
-  return !cu.open(&cu.handle) && !cu.allocate((void **)&cu.a, bytes) && !cu.allocate((void **)&cu.b, bytes) &&
-         !cu.allocate((void **)&cu.c, bytes) && !cu.copy(cu.a, x, bytes, BENCH_TO_DEVICE) &&
-         !cu.copy(cu.b, x, bytes, BENCH_TO_DEVICE);
+  return !bench_cuda_open(&cu, x, MOST_ELEMENTS, x, MOST_ELEMENTS, MOST_ELEMENTS);
 }
 
 /* hx: a stream of the device, on buffers of this program. */
@@ -94,19 +92,11 @@ static bool launch_hx(const product *p, unsigned times) {
   return fine && clFinish(hx.stream->queue) == CL_SUCCESS;
 }
 
-static bool launch_cublas(const product *p, unsigned times) { /* C^T = op(B)^T op(A)^T, by columns */
-  static const float one = 1, zero = 0;
-  const int m = (int)p->m, n = (int)p->n, k = (int)p->k;
+static bool launch_cublas(const product *p, unsigned times) {
   bool fine = cu.c != NULL;
   for (unsigned i = 0; i < times && fine; i++)
-    fine = !cu.sgemm(cu.handle, p->trans_b, p->trans_a, n, m, k, &one, cu.b, p->trans_b ? k : n, cu.a,
-                     p->trans_a ? m : k, &zero, cu.c, n);
+    fine = !bench_cuda_multiply(&cu, p->m, p->n, p->k, p->trans_a, p->trans_b);
   return fine && !cu.finish();
-}
-
-static int by_value(const void *a, const void *b) {
-  const double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
 }
 
 /* Nanoseconds of a launch; NaN: it failed. */
@@ -122,8 +112,7 @@ static double time_of(bool (*launch)(const product *, unsigned), const product *
     if (!launch(p, times)) return NAN;
     ns[i] = (double)(hx__now_ns() - from) / times;
   }
-  qsort(ns, samples, sizeof *ns, by_value);
-  return ns[samples / 2];
+  return bench_median(ns, samples);
 }
 
 /* cuBLAS's C against the last launch's; spoils that one. */
