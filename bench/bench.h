@@ -112,7 +112,7 @@ typedef struct bench_row {
 typedef struct bench_sweep {
   size_t first_row; /* its rows, splits in order and hx's own choice last */
   size_t row_count, rounds;
-  float best_split;                /* picked on the even rounds */
+  double best_split;               /* picked on the even rounds */
   double best_s, own_s, own_share; /* on the odd rounds */
   double eta, eta_low, eta_high;   /* median and quartiles of best_s / own_s within a round */
 } bench_sweep;
@@ -163,9 +163,8 @@ void bench_bytes_text(uint64_t value, char *text, size_t bytes);
  * ones are complete, and if nothing was written, or a run was stopped before it measured anything. */
 bool bench_files_open(const bench_options *options);
 void bench_measured(void); /* there is something worth a file */
-void bench_results_write(const bench_session *session, const bench_results *results); /* to both */
-void bench_results_json(const bench_session *session, const bench_results *results);
-void bench_devices_csv(const bench_session *session);
+/* To both. devices: the CSV table has the devices, not the rows of results. */
+void bench_results_write(const bench_session *session, const bench_results *results, bool devices);
 FILE *bench_json_file(void); /* NULL: not asked for */
 FILE *bench_csv_file(void);
 FILE *bench_human_file(void); /* what people read; NULL: --quiet */

@@ -26,9 +26,7 @@ static int show_machine(bench_session *session, const void *unused) {
   print_note(session);
   bench_say("\nmissing:\n");
   if (!bench_hints(session)) bench_say("  nothing: every GPU of this machine is among the devices above\n");
-  bench_measured();
-  bench_results_json(session, &results);
-  bench_devices_csv(session);
+  bench_results_write(session, &results, true);
   return results.failed ? BENCH_FAILED : BENCH_OK;
 }
 

@@ -33,7 +33,7 @@ static bool compare_with_best_split(double *const *samples, const bench_mode *mo
     if (median < best_s) best_s = median, best = i;
   }
   if (best != own && samples[own]) {
-    sweep->best_split = modes[best].share;
+    sweep->best_split = (double)modes[best].share;
     sweep->best_s = bench_median(half, pick_half(samples[best], rounds, 1, half));
     sweep->own_s = bench_median(half, pick_half(samples[own], rounds, 1, half));
     size_t ratios = 0;
@@ -56,8 +56,8 @@ static void add_to_verdict(bench_results *results, const bench_sweep *sweep) {
   snprintf(text, sizeof text,
            "%s: the best static split is %.0f %% on the GPU with %s, hx's own choice takes %s with %.0f %%: "
            "eta %.3f (half of the rounds lie in %.3f to %.3f)",
-           task, 100.0 * (double)sweep->best_split, best_time, own_time, 100 * sweep->own_share, sweep->eta,
-           sweep->eta_low, sweep->eta_high);
+           task, 100.0 * sweep->best_split, best_time, own_time, 100 * sweep->own_share, sweep->eta, sweep->eta_low,
+           sweep->eta_high);
   bench_say_wrapped(text, 0, 2);
   const size_t used = strlen(results->verdict);
   snprintf(results->verdict + used, sizeof results->verdict - used, "%s%s", used ? "; " : "", text);

@@ -37,7 +37,7 @@ static int compare_tasks(bench_session *session, const void *what) {
   if (!bench_tasks_each(session, &p->tasks, p->each ? p->each : compare_modes, &results)) results.failed = true;
   bench_session_refresh(session);
   bench_verdict(session, &results);
-  bench_results_write(session, &results);
+  bench_results_write(session, &results, false);
   const int status = results.failed ? BENCH_FAILED : BENCH_OK;
   bench_results_free(&results);
   return status;

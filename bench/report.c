@@ -71,13 +71,6 @@ void bench_print_devices(const bench_session *session) {
         "together, not what a GPU brings. (--devices or HX_DEVICES name others.)\n");
 }
 
-void bench_devices_csv(const bench_session *session) {
-  for (size_t i = 0; i < session->device_count; i++) {
-    const device_record r = describe_device(session, i);
-    bench_csv_row(&device_table, &r);
-  }
-}
-
 /* A row and what is derived from it. */
 typedef struct row_record {
   bench_row row;
@@ -158,7 +151,6 @@ void bench_print_result(const bench_row *row) {
 typedef struct sweep_record {
   bench_row row;
   bench_sweep sweep;
-  double best_split;
 } sweep_record;
 
 #define SWEEP(value_kind, member, name) BENCH_FILE_COLUMN(sweep_record, value_kind, member, name)
@@ -166,7 +158,7 @@ static const bench_column sweep_columns[] = {TASK_COLUMNS(sweep_record),
                                              SWEEP(SIZE, sweep.first_row, "first_row"),
                                              SWEEP(SIZE, sweep.row_count, "rows"),
                                              SWEEP(SIZE, sweep.rounds, "rounds"),
-                                             SWEEP(NUMBER, best_split, "best_split"),
+                                             SWEEP(NUMBER, sweep.best_split, "best_split"),
                                              SWEEP(NUMBER, sweep.best_s, "best_s"),
                                              SWEEP(NUMBER, sweep.own_s, "own_s"),
                                              SWEEP(NUMBER, sweep.own_share, "own_share"),
@@ -189,25 +181,26 @@ static const bench_column versus_columns[] = {
     VERSUS(NUMBER, versus.high, "high"), VERSUS(NUMBER, versus.ratio, "ratio")};
 static const bench_table versus_table = BENCH_TABLE(versus_columns);
 
-void bench_results_json(const bench_session *session, const bench_results *results) {
+void bench_results_write(const bench_session *session, const bench_results *results, bool devices) {
   bench_json_begin(session->options->command);
   bench_system_json(session);
   bench_json_open("devices", '[');
   for (size_t i = 0; i < session->device_count; i++) {
     const device_record r = describe_device(session, i);
-    bench_json_row(&device_table, &r);
+    (devices ? bench_store_row : bench_json_row)(&device_table, &r);
   }
   bench_json_close(']');
+  if (!devices) bench_csv_head(&row_table);
   bench_json_open("rows", '[');
   for (size_t i = 0; i < results->row_count; i++) {
     const row_record r = describe_row(session, &results->rows[i]);
-    bench_json_row(&row_table, &r);
+    bench_store_row(&row_table, &r);
   }
   bench_json_close(']');
   bench_json_open("sweeps", '[');
   for (size_t i = 0; i < results->sweep_count; i++) {
     const bench_sweep *const sweep = &results->sweeps[i];
-    const sweep_record r = {results->rows[sweep->first_row], *sweep, (double)sweep->best_split};
+    const sweep_record r = {results->rows[sweep->first_row], *sweep};
     bench_json_row(&sweep_table, &r);
   }
   bench_json_close(']');
@@ -221,13 +214,4 @@ void bench_results_json(const bench_session *session, const bench_results *resul
   bench_json_flag("failed", results->failed);
   bench_json_text("verdict", results->verdict);
   bench_json_end();
-}
-
-void bench_results_write(const bench_session *session, const bench_results *results) {
-  bench_results_json(session, results);
-  bench_csv_head(&row_table);
-  for (size_t i = 0; i < results->row_count; i++) {
-    const row_record r = describe_row(session, &results->rows[i]);
-    bench_csv_row(&row_table, &r);
-  }
 }

@@ -248,7 +248,7 @@ static int compare_libraries(bench_session *session, const void *what) {
   if (!fine) results.failed = true;
   for (size_t r = 0; r < all.count; r++) bench_process_end(&all.processes[r]);
   bench_versus_means(session, &results);
-  bench_results_write(session, &results);
+  bench_results_write(session, &results, false);
   const int status = results.failed ? BENCH_FAILED : BENCH_OK;
   bench_results_free(&results);
   return status;
