@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cases.h"
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/opencl/selftest.h"
 #include "runtime/base/clock.h"
@@ -14,27 +15,9 @@ static const char *const wrong_bits = "its bits differ on a small case";
 static const char *const nothing_written = "it ended a small case without an error and wrote nothing";
 static const char *const no_answer = "it gave no answer on a small case";
 
-/* Elements of every kind: sums that cancel, denormals and -0; `special` adds infinities and NaNs. */
-static uint32_t element(hx_type type, size_t i, bool special) {
-  const uint32_t r = (uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(i >> 7);
-  if (type != HX_F32) return r;
-  if (special && i % 97 == 5) return i % 2 ? 0x7f800000u : 0xffc12345u;
-  if (i % 13 == 3) return r & 0x807fffffu;
-  if (i % 17 == 4) return 0x80000000u;
-  return (r & 0x807fffffu) | (96u + (r >> 8) % 60u) << 23;
-}
-
-/* For HX_PROD of floats, in which a zero would hide all other elements: around 1, so that nothing overflows. */
-static uint32_t factor(size_t i, bool special) {
-  const uint32_t r = element(HX_F32, i, special), least = r & 0x3ffffu;
-  if ((r & 0x7f800000u) == 0x7f800000u) return r;
-  return (uint32_t)(i * 2654435761u & 0x80000000u) | (i & 1 ? 0x3f800000u + least / 2 : 0x3f800000u - least);
-}
-
 static uint32_t *elements(hx_op op, hx_type type, size_t n, bool special) {
   uint32_t *x = malloc((n + 1) * sizeof *x);
-  const bool factors = op == HX_PROD && type == HX_F32;
-  for (size_t i = 0; x && i <= n; i++) x[i] = factors ? factor(i, special) : element(type, i, special);
+  for (size_t i = 0; x && i <= n; i++) x[i] = hx__case_element(op, type, i, special);
   return x;
 }
 
@@ -126,66 +109,21 @@ static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_
 }
 
 static const char *test_reduce_all(hx__stream *stream, hx_op op, hx_type type) {
-  static const size_t sizes[] = {1, 127, 130, 4095, 4097, 11 * HX__LEAF + 77};
   for (size_t m = 0; m < sizeof test_modes / sizeof test_modes[0]; m++) {
     if (!(stream->device->modes & 1u << test_modes[m])) continue;
     ((hx__cl_stream *)stream)->joins = m == 0;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (size_t i = 0; i < HX__CASE_SIZES; i++)
       for (int special = 0; special <= (type == HX_F32); special++) {
-        const char *why = test_reduce(stream, op, type, sizes[i], special, test_modes[m]);
+        const char *why = test_reduce(stream, op, type, hx__case_sizes[i], special, test_modes[m]);
         if (why) return why;
       }
   }
   return NULL;
 }
 
-/* A case of the product: its shape in tiles of the program plus a remainder. */
-typedef struct product {
-  unsigned tiles_m, rest_m, tiles_n, rest_n, k;
-  bool trans_a, trans_b;
-  float alpha;
-  bool vec4_b; /* rows of B at multiples of 16 bytes, in the copy of it on the device */
-} product;
-
-/* The first writes less than the pattern covers. The others with a name reach a certain program of a set, by the layout
- * of their operands and by one panel of k or several. */
-enum {
-  CASE_ONE_ELEMENT,
-  CASE_ANY_LAYOUT,
-  CASE_TN,
-  CASE_NT,
-  CASE_VEC4_NN,
-  CASE_VEC4_NT,
-  CASE_FEW_ROWS_NN,
-  CASE_FEW_ROWS_NT
-};
-
-static const product products[] = {
-    [CASE_ONE_ELEMENT] = {0, 1, 0, 1, 1, false, false, 1.0f, false},
-    [CASE_ANY_LAYOUT] = {1, 3, 0, 7, 19, true, false, 1.0f, false},
-    [CASE_TN] = {1, 8, 1, 4, 520, true, false, -1.0f, false},
-    [CASE_NT] = {1, 4, 1, 8, 1036, false, true, 1.0f, false},
-    [CASE_VEC4_NN] = {1, 5, 1, 4, 1016, false, false, 1.0f, false},
-    [CASE_VEC4_NT] = {1, 4, 1, 8, 1036, false, true, 1.0f, true},
-    [CASE_FEW_ROWS_NN] = {1, 0, 2, 5, 1030, false, false, 1.0f, false},
-    [CASE_FEW_ROWS_NT] = {1, 0, 1, 7, 1540, true, true, -2.0f, false},
-    {0, 5, 1, 2, 515, false, true, -0.75f, false},
-    {1, 0, 1, 0, 32, false, false, 1.0f, false},
-    {1, 1, 2, 3, 1030, true, true, 1.0f, false},
-    {0, 9, 0, 11, 2100, true, false, 1.0f, false},
-    {1, 4, 1, 8, 544, false, false, -2.0f, false},
-    {2, 3, 1, 9, 100, false, true, 1.0f, false},
-    {2, 4, 1, 12, 1040, true, false, 1.0f, false},
-    {1, 8, 1, 4, 523, true, false, 1.0f, true},
-    {1, 9, 1, 5, 1541, true, true, 1.0f, false},
-    {1, 4, 1, 8, 1042, false, false, 1.0f, true},
-    {2, 7, 0, 1, 1100, false, false, 1.0f, false},
-    {1, 9, 0, 1, 600, true, false, 0.5f, false},
-};
-
 /* resident: C has a beta, stays on the device and is fetched. */
-static const char *test_product(hx__stream *stream, const hx__cl_program *p, const product *c, hx__memory_mode mode,
-                                bool resident) {
+static const char *test_product(hx__stream *stream, const hx__cl_program *p, const hx__case_product *c,
+                                hx__memory_mode mode, bool resident) {
   const size_t m = c->tiles_m * p->tile_m + c->rest_m, n = c->tiles_n * p->tile_n + c->rest_n, k = c->k;
   const size_t pad_b = c->vec4_b ? 4 : 1, lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + pad_b;
   const size_t a_rows = c->trans_a ? k : m, b_rows = c->trans_b ? n : k;
@@ -246,19 +184,19 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
 }
 
 /* A case that reaches the program: a variant of a set is reached only by operands of its layout. */
-static const product *case_reaching(const hx__cl_stream *stream, const hx__cl_program *p) {
-  static const unsigned tiles[HX__LAYOUTS] = {CASE_ANY_LAYOUT, CASE_TN, CASE_NT};
-  static const unsigned vec4[HX__LAYOUTS] = {CASE_VEC4_NN, CASE_TN, CASE_VEC4_NT};
-  static const unsigned few_rows[HX__LAYOUTS] = {CASE_FEW_ROWS_NN, CASE_TN, CASE_FEW_ROWS_NT};
+static const hx__case_product *case_reaching(const hx__cl_stream *stream, const hx__cl_program *p) {
+  static const unsigned tiles[HX__LAYOUTS] = {HX__CASE_ANY_LAYOUT, HX__CASE_TN, HX__CASE_NT};
+  static const unsigned vec4[HX__LAYOUTS] = {HX__CASE_VEC4_NN, HX__CASE_TN, HX__CASE_VEC4_NT};
+  static const unsigned few_rows[HX__LAYOUTS] = {HX__CASE_FEW_ROWS_NN, HX__CASE_TN, HX__CASE_FEW_ROWS_NT};
   const hx__layout layout = stream->self_test.program ? p->layout : HX__LAYOUT_NN;
-  return &products[(p->row->shape == HX__SHAPE_FEW_ROWS ? few_rows : p->row->vec4 ? vec4 : tiles)[layout]];
+  return &hx__case_products[(p->row->shape == HX__SHAPE_FEW_ROWS ? few_rows : p->row->vec4 ? vec4 : tiles)[layout]];
 }
 
 static const char *test_products(hx__stream *stream, const hx__cl_program *p) {
   const hx__cl_stream *const own = (const hx__cl_stream *)stream;
-  for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
+  for (size_t i = 0; i < HX__CASE_PRODUCTS; i++) {
     const hx__memory_mode mode = stream->device->modes & 1u << test_modes[i & 1] ? test_modes[i & 1] : HX__MEMORY_COPY;
-    const char *why = test_product(stream, p, &products[i], mode, false);
+    const char *why = test_product(stream, p, &hx__case_products[i], mode, false);
     if (why) return why;
   }
   if (own->self_test.program && !own->self_test.reached) return "no small case reaches it";
@@ -298,9 +236,9 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
 /* One case, through one mode. */
 static const char *test_product_once(hx__stream *stream, const hx__cl_program *p, hx__memory_mode mode) {
   const hx__cl_stream *const own = (const hx__cl_stream *)stream;
-  const product *const c = case_reaching(own, p);
+  const hx__case_product *const c = case_reaching(own, p);
   const bool any_place =
-      p->row->shape == HX__SHAPE_FEW_ROWS ? p->layout == HX__LAYOUT_NN : c == &products[CASE_ANY_LAYOUT];
+      p->row->shape == HX__SHAPE_FEW_ROWS ? p->layout == HX__LAYOUT_NN : c == &hx__case_products[HX__CASE_ANY_LAYOUT];
   const char *const why = test_product(stream, p, c, any_place ? mode : HX__MEMORY_COPY, false);
   return why ? why : own->self_test.program && !own->self_test.reached ? "no small case reaches it" : NULL;
 }

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Small cases that reach a kernel's remainder paths: for the self-test of a device, and for tests that run a device's
+ * program without it. */
+#ifndef HX_KERNELS_CASES_H
+#define HX_KERNELS_CASES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "runtime/base/slot.h"
+
+/* Elements of every kind: sums that cancel, denormals and -0; `special` adds infinities and NaNs. For HX_PROD of floats
+ * around 1, so that nothing overflows and no zero hides all other elements. */
+uint32_t hx__case_element(hx_op op, hx_type type, size_t i, bool special);
+
+enum { HX__CASE_SIZES = 6, HX__CASE_PRODUCTS = 20 };
+
+/* Elements of a reduction. */
+extern const size_t hx__case_sizes[HX__CASE_SIZES];
+
+/* A case of the product: its shape in tiles of the program plus a remainder. */
+typedef struct hx__case_product {
+  unsigned tiles_m, rest_m, tiles_n, rest_n, k;
+  bool trans_a, trans_b;
+  float alpha;
+  bool vec4_b; /* rows of B at multiples of 16 bytes, in the copy of it on the device */
+} hx__case_product;
+
+/* The first writes less than the self-test's pattern covers. The others with a name reach a certain program of a set,
+ * by the layout of their operands and by one panel of k or several. */
+enum {
+  HX__CASE_ONE_ELEMENT,
+  HX__CASE_ANY_LAYOUT,
+  HX__CASE_TN,
+  HX__CASE_NT,
+  HX__CASE_VEC4_NN,
+  HX__CASE_VEC4_NT,
+  HX__CASE_FEW_ROWS_NN,
+  HX__CASE_FEW_ROWS_NT
+};
+
+extern const hx__case_product hx__case_products[HX__CASE_PRODUCTS];
+
+#endif
