@@ -94,5 +94,12 @@ HX_BY_HALVES(16, 8)
 #define HX_FMA(N, a, b, c) fma((a), (b), (c))
 #endif
 
+/* clang 15 computes a 32-bit product plus an addend by a v_mad_u64_u32 whose destination overlaps the addend. GFX11
+ * forbids that, and clang's own assembler refuses it. The compiler does not do so if the product is changed before it is
+ * added, so kernels change it there by a zero that the compiler does not know. */
+#if defined(__GFX11__) && __clang_major__ < 16
+#define HX_MAD_OVERLAPS 1
+#endif
+
 /* A float as it is stored: every NaN is the canonical one. */
 #define HX_CANONICAL(N, v) select((v), (HX_PASTE(float, N))(as_float(0x7fc00000u)), isnan(v))

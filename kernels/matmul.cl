@@ -204,6 +204,17 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
 #define HX_COLUMN(run) (((run) * HX_LOCAL0 + x) * HX_RUN_N)
 #define HX_PAD 4 /* spreads the columns of A over the banks and keeps vectors aligned */
 
+/* count * stride, in elements; see HX_MAD_OVERLAPS. */
+#if HX_MAD_OVERLAPS
+#define HX_OFFSET(count, stride) hx_offset((count), (stride), (uint)(k >> 63))
+static ulong hx_offset(uint count, ulong stride, uint zero) {
+  const uint high = count * (uint)(stride >> 32);
+  return (ulong)count * (uint)stride + ((ulong)(high ^ zero) << 32);
+}
+#else
+#define HX_OFFSET(count, stride) ((count) * (stride))
+#endif
+
 /* An item's share of an operand's tile of lines x HX_TILE_K, read along the direction in which it is contiguous: from
  * (line, step) in steps of (next_line, next_step). It is loaded into registers while the tile before is in use; at
  * edges element by element, with zeros past the edge; k past its end is never used. Macros and plain variables are used
@@ -216,16 +227,16 @@ static inline void hx_pack(global const float *x, ulong major, ulong minor, ulon
   const uint w##_next_line = w##_along_k ? HX_ITEMS / HX_TILE_K : 0;                \
   const ulong w##_stride = w##_next_line * (line_stride) + w##_next_step * (step_stride); \
   const ulong w##_ahead = HX_TILE_K * (step_stride);                                \
-  global const float *w = (x) + w##_line * (line_stride) + w##_step * (step_stride); \
+  global const float *w = (x) + HX_OFFSET(w##_line, line_stride) + HX_OFFSET(w##_step, step_stride); \
   float w##_next[(lines) * HX_TILE_K / HX_ITEMS];
 
 #define HX_FETCH(w, lines, lines_left, k_left)                                                                    \
   if ((lines_left) == (lines) && (k_left) >= HX_TILE_K) {                                                         \
-    _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) w##_next[u] = w[u * w##_stride];  \
+    _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) w##_next[u] = w[HX_OFFSET(u, w##_stride)];  \
   } else {                                                                                                        \
     _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) {                                 \
       const bool inside = w##_line + u * w##_next_line < (lines_left) && w##_step + u * w##_next_step < (k_left); \
-      w##_next[u] = inside ? w[u * w##_stride] : 0.0f;                                                            \
+      w##_next[u] = inside ? w[HX_OFFSET(u, w##_stride)] : 0.0f;                                                            \
     }                                                                                                             \
   }
 
@@ -308,7 +319,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_ma
         for (uint v = 0; v < HX_RUN_N; v++) {
           const uint column = HX_COLUMN(j) + v + zero;
           if (row < rows && column < columns)
-            hx_put(t + row * ldt + column, values[v], HX_FIRST, HX_LAST, alpha);
+            hx_put(t + HX_OFFSET(row, ldt) + column, values[v], HX_FIRST, HX_LAST, alpha);
         }
       }
     }

@@ -111,7 +111,12 @@ HX_DEFINE_ORDERED(4)
 #define HX_WIDE(N, x) HX_PASTE(as_ulong, N)(HX_PASTE(convert_long, N)(x))
 #define HX_ABS(N, x) HX_PASTE(convert_ulong, N)(abs(x))
 #else
+#if HX_MAD_OVERLAPS && HX_OP == HX_PROD
+#define HX_WIDE(N, x) \
+  (HX_PASTE(convert_ulong, N)(x) | (HX_PASTE(ulong, N))((ulong)(uint)get_global_offset(0) << 32))
+#else
 #define HX_WIDE(N, x) HX_PASTE(convert_ulong, N)(x)
+#endif
 #define HX_ABS(N, x) HX_WIDE(N, x)
 #endif
 #define HX_PLUS(N, a, b) ((a) + (b))
