@@ -31,7 +31,8 @@ usage: ./hx COMMAND
   fuzz [--seconds N] [TARGET...]
                           run fuzz targets for N seconds each (10); what they find is kept and named
   warnings                build everything by gcc and by clang with warnings as errors; a few tests of clang's build
-  isa intel|amd           compile every device kernel for all GPUs of a vendor: fails on a spill
+  isa intel|amd           compile every device kernel for all GPUs of a vendor: fails on a spill; an emulator executes
+                          AMD's machine code, and fails if a result differs from the scalar definition
   isa addressing          what compilers make of indices, pointers and local arrays, as a table
   build                   build everything
   compdb                  write compile_commands.json, by which clangd, editors and clang-tidy find each file's options
@@ -314,8 +315,10 @@ isa() {
   case ${1:-} in
     intel | amd)
       need "$packages_build"
-      build //tests/isa:isa_rows
-      sh "$root/tests/isa/isa.sh" "$1" "$bin/tests/isa/isa_rows"
+      build //tests/isa:isa_rows //tests/emulator:emulate
+      set -- "$1" "$bin/tests/isa/isa_rows"
+      [ "$1" = intel ] || set -- "$@" --execute "$bin/tests/emulator/emulate"
+      sh "$root/tests/isa/isa.sh" "$@"
       ;;
     addressing) sh "$root/tests/isa/isa.sh" addressing ;;
     *) die "isa: intel, amd or addressing" ;;

@@ -50,6 +50,10 @@ job() {
         verdict="wavefronts of $wave instead of $want"
       elif grep -q s_swappc "$out"; then
         verdict="it calls a function that $library lacks"
+      elif ! "$clang" -target amdgcn--amdhsa "-mcpu=$target" -c -x assembler "$out" -o /dev/null 2>"$out.log"; then
+        verdict="clang's assembler refuses what clang wrote: $(grep -m 1 error: "$out.log" | sed 's/.*error: //')"
+      elif [ -n "${ISA_EMULATE:-}" ] && ! "$ISA_EMULATE" "$row" "$what" "$out" >"$out.log" 2>&1; then
+        verdict="executed: $(head -n 1 "$out.log" | tr '|' ' ')"
       fi
       echo "$row|$what|$target|$verdict|$(figure vgpr_count "$out")|$wave"
     done

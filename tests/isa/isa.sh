@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# isa.sh intel|amd ROWS [--sample] [CLASS]: compiles every program of every row of kernels/kernels.c with the vendor's
-# compiler for every GPU that it knows, and fails if one does not compile, spills, uses scratch memory, has another
-# sub-group size than the row says or takes more registers than allowed. ROWS: the program of rows.c; --sample: all
-# rows and targets, but most reductions for one target each; CLASS: a class of rows.c that replaces the targets' own,
-# for one target of each.
+# isa.sh intel|amd ROWS [--sample] [--execute EMULATE] [CLASS]: compiles every program of every row of kernels/kernels.c
+# with the vendor's compiler for every GPU that it knows, and fails if one does not compile, spills, uses scratch memory,
+# has another sub-group size than the row says or takes more registers than allowed. ROWS: the program of rows.c;
+# --sample: all rows and targets, but most reductions for one target each; --execute: AMD's machine code is executed by
+# EMULATE, the program of tests/emulator, and fails if a result differs from the scalar definition; CLASS: a class of
+# rows.c that replaces the targets' own, for one target of each.
 # isa.sh addressing SOURCE: addressing.sh. Exit status: 0, 1 (a program fails), 3 (there is no compiler).
 set -eu
 here=$(dirname "$(readlink -f "$0")")
@@ -29,9 +30,17 @@ fi
 
 rows=$(readlink -f "$1")
 shift
-sample= only=
+sample= only= executed=
 while [ $# -gt 0 ]; do
-  case $1 in --sample) sample=1 ;; *) only=$1 ;; esac
+  case $1 in
+    --sample) sample=1 ;;
+    --execute)
+      ISA_EMULATE=$(readlink -f "$2") executed=', executed'
+      export ISA_EMULATE # to the jobs
+      shift
+      ;;
+    *) only=$1 ;;
+  esac
   shift
 done
 compiler || exit 3
@@ -66,7 +75,7 @@ done
 xargs -d '\n' -P "$(nproc)" -n 1 sh "$here/isa.sh" "$vendor" --job <"$work/jobs" >"$work/results" || true
 
 # One line for each row, then the failures.
-awk -F'|' -v vendor="$vendor" '
+awk -F'|' -v vendor="$vendor" -v executed="$executed" '
   { n[$1]++; total++; targets[$3] = 1
     if (!($1 in order)) { order[$1] = ++count; name[count] = $1 }
     if ($4 != "ok") { failed++; bad[$1]++; lines[failed] = "FAIL " $1 " " $2 " on " $3 ": " $4 }
@@ -79,7 +88,7 @@ awk -F'|' -v vendor="$vendor" '
       printf "%-28s %5d compiled  %s, %s registers, lanes %s\n", r, n[r],
              bad[r] ? bad[r] " FAILED" : "no spill, no scratch", registers, lanes[r] }
     for (i = 1; i <= failed && i <= 60; i++) print lines[i]
-    printf "isa %s: %d programs for %d targets, %d failed\n", vendor, total, m, failed
+    printf "isa %s: %d programs for %d targets%s, %d failed\n", vendor, total, m, executed, failed
     exit failed > 0 || total == 0 }' "$work/results" || exit 1
 asked=$(awk -F'|' '{print $NF}' "$work/jobs" | wc -w)
 [ "$asked" -eq "$(wc -l <"$work/results")" ] || { echo "isa $vendor: of $asked compilations some did not end"; exit 1; }

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * One launch of a kernel on the emulated GPU. */
+#ifndef HX_TESTS_EMULATOR_LAUNCH_H
+#define HX_TESTS_EMULATOR_LAUNCH_H
+
+#include "tests/emulator/memory.h"
+#include "tests/emulator/program.h"
+
+/* In the kernel's order, without those that the compiler adds. An address, an integer or a float's bits. */
+typedef struct launch {
+  const char *kernel;
+  uint32_t groups[2], local[2];
+  uint64_t arguments[24];
+  unsigned argument_count;
+} launch;
+
+/* Groups and the waves of a group run one after the other, in another order with another seed. False: why. */
+bool launch_run(const program *program, memory *memory, const launch *launch, unsigned seed, char *why,
+                size_t why_bytes);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions: every leaf's slot, and the result that all give. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cases.h"
+#include "reference/ref.h"
+#include "runtime/task/task.h"
+#include "tests/emulator/cases.h"
+
+/* A result's bits: float and the least or greatest of any type have 32. */
+static uint64_t bits_of(hx_op op, hx_type type, hx_value value) {
+  if (op == HX_ARGMIN || op == HX_ARGMAX) return value.u64;
+  return type == HX_F32 || op == HX_MIN || op == HX_MAX ? value.u32 : value.u64;
+}
+
+static bool slots_right(hx_op op, hx_type type, const uint32_t *x, const uint32_t *y, size_t n, const uint64_t *slots,
+                        char *why, size_t why_bytes) {
+  const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
+  uint64_t *const copy = case_allocate(leaves * sizeof *copy);
+  for (size_t l = 0; l <= leaves; l++) { /* at last all together */
+    const size_t first = l < leaves ? l : 0, count = l < leaves ? 1 : leaves, at = first * HX__LEAF;
+    const size_t part = l < leaves && n - at > HX__LEAF ? HX__LEAF : n - at;
+    memcpy(copy, slots + first, count * sizeof *copy);
+    const uint64_t got = bits_of(op, type, hx__join(op, type, copy, count));
+    const uint64_t want = bits_of(op, type, ref_reduce(op, type, x + at, y + at, part));
+    if (got == want) continue;
+    snprintf(why, why_bytes, "leaf %zu of %zu: 0x%llx instead of 0x%llx", l, leaves, (unsigned long long)got,
+             (unsigned long long)want);
+    free(copy);
+    return false;
+  }
+  free(copy);
+  return true;
+}
+
+/* x_first, y_first: where the arrays begin. What stands before them was never written. */
+static bool one_case(const program *program, const hx__kernel_row *row, hx_op op, hx_type type, size_t n, bool special,
+                     size_t x_first, size_t y_first, char *why, size_t why_bytes) {
+  const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF, of_group = hx__kernel_leaves(row, leaves);
+  uint32_t *const x = case_allocate((x_first + n) * 4), *const y = case_allocate((y_first + n) * 4);
+  uint64_t *const slots = case_allocate(leaves * sizeof *slots);
+  for (size_t i = 0; i < n; i++) {
+    x[x_first + i] = hx__case_element(op, type, i + 1, special);
+    y[y_first + i] = hx__case_element(op, type, i + 3, special);
+  }
+  memory memory = {.count = 0};
+  const uint64_t x_at = memory_add(&memory, "x", x, x_first + n, true, true);
+  const uint64_t y_at = memory_add(&memory, "y", y, y_first + n, true, true);
+  const uint64_t slots_at = memory_add(&memory, "the slots", slots, 2 * leaves, false, false);
+  memory_forget(&memory, x_at, 0, x_first);
+  memory_forget(&memory, y_at, 0, y_first);
+  const bool dot = op == HX_DOT;
+  const launch launch = {.kernel = "hx_reduce",
+                         .groups = {(uint32_t)((leaves + of_group - 1) / of_group), 1},
+                         .local = {row->local[0], 1},
+                         .arguments = {x_at, x_first, dot ? y_at : x_at, dot ? y_first : x_first, n, slots_at},
+                         .argument_count = 6};
+  bool good = launch_run(program, &memory, &launch, (unsigned)n, why, why_bytes);
+  if (good && !memory_is_written(&memory, slots_at, 0, 2 * leaves)) {
+    snprintf(why, why_bytes, "a slot was not written");
+    good = false;
+  }
+  good = good && slots_right(op, type, x + x_first, y + y_first, n, slots, why, why_bytes);
+  memory_free(&memory);
+  free(x);
+  free(y);
+  free(slots);
+  return good || case_fault(why, why_bytes, "%zu elements from %zu%s", n, x_first, special ? ", special" : "");
+}
+
+bool reduction_cases(const program *program, const hx__kernel_row *row, hx_op op, hx_type type, char *why,
+                     size_t why_bytes) {
+  for (size_t i = 0; i < HX__CASE_SIZES; i++)
+    for (int special = 0; special <= (type == HX_F32); special++)
+      for (int aligned = 0; aligned <= 1; aligned++) /* the row may have vector loads */
+        if (!one_case(program, row, op, type, hx__case_sizes[i], special, aligned ? 64 : 1, aligned ? 64 : 3, why,
+                      why_bytes))
+          return false;
+  return true;
+}
