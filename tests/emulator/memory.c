@@ -23,7 +23,7 @@ uint64_t memory_add(memory *memory, const char *name, void *words, size_t count,
   memory_range *const range = &memory->ranges[memory->count];
   *range =
       (memory_range){.name = name,
-                     .address = (uint64_t)(memory->count + 1) << 40 | 0xfffff700u, /* sums carry into the high word */
+                     .address = (uint64_t)(memory->count + 1) << 40 | 0xffffff00u, /* sums carry into the high word */
                      .bytes = words,
                      .written = allocate(count * 4),
                      .writer = allocate(count * 4),

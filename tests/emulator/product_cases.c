@@ -90,9 +90,10 @@ static bool all_written(product *p, uint64_t address, size_t first, size_t ld) {
   return true;
 }
 
-/* split: two launches, the second of which adds to the sums of the first. resident: C has old contents, and beta. */
+/* split: two launches, the second of which adds to the sums of the first. resident: t is stored into C, which has old
+ * contents. */
 static bool one_case(const program *program, const hx__kernel_row *row, const hx__case_product *c, bool split,
-                     bool resident, char *why, size_t why_bytes) {
+                     bool resident, float beta, char *why, size_t why_bytes) {
   product p = {.program = program, .row = row, .why = why, .why_bytes = why_bytes};
   const size_t m = c->tiles_m * row->tile_m + c->rest_m, n = c->tiles_n * row->tile_n + c->rest_n, k = c->k;
   const size_t lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + (c->vec4_b ? 4 : 1), ldc = n + 2;
@@ -113,7 +114,7 @@ static bool one_case(const program *program, const hx__kernel_row *row, const hx
                                    .n = n,
                                    .k = k,
                                    .alpha = c->alpha,
-                                   .beta = resident ? -0.5f : 0.0f,
+                                   .beta = beta,
                                    .a = p.a.words + A_FIRST,
                                    .lda = lda,
                                    .b = p.b.words + B_FIRST,
@@ -143,9 +144,10 @@ static bool one_case(const program *program, const hx__kernel_row *row, const hx
 
 bool product_cases(const program *program, const hx__kernel_row *row, char *why, size_t why_bytes) {
   for (size_t i = 0; i < HX__CASE_PRODUCTS; i++)
-    if (!one_case(program, row, &hx__case_products[i], false, false, why, why_bytes)) return false;
+    if (!one_case(program, row, &hx__case_products[i], false, false, 0.0f, why, why_bytes)) return false;
   const hx__case_product *const any = &hx__case_products[HX__CASE_ANY_LAYOUT], *const panels =
                                                                                    &hx__case_products[HX__CASE_TN];
-  return one_case(program, row, any, false, true, why, why_bytes) &&
-         one_case(program, row, panels, true, true, why, why_bytes);
+  return one_case(program, row, any, false, true, 0.0f, why, why_bytes) &&
+         one_case(program, row, any, false, true, -0.5f, why, why_bytes) &&
+         one_case(program, row, panels, true, true, 2.0f, why, why_bytes);
 }

@@ -101,8 +101,8 @@ const uint32_t *read_lanes(wave *wave, unsigned number, unsigned part, uint32_t 
 void need_defined(wave *wave, uint64_t defined) {
   const uint64_t missing = active(wave) & ~defined;
   if (!missing) return;
-  for (unsigned i = 0; i < wave->now->count; i++) {
-    const operand *const o = &wave->now->operands[i];
+  for (unsigned i = 1; i <= wave->now->count; i++) { /* the first one last, because it may be the result */
+    const operand *const o = &wave->now->operands[i % wave->now->count];
     for (unsigned r = o->first; o->kind == OPERAND_VECTOR && r < o->first + o->count; r++)
       if (missing & ~wave->v_defined[r])
         fault(wave, "v%u was never written in lane %d", r, __builtin_ctzll(missing & ~wave->v_defined[r]));

@@ -29,15 +29,19 @@ targets() {
 
 figure() { sed -n "s/^ *-\{0,1\} *\.$1: *\([0-9]*\).*/\1/p" "$2" | sort -n | tail -n 1; }
 
+# to_text SOURCE TARGET OPTIONS OUT: the assembly text; what the compiler says goes to OUT.log.
+to_text() {
+  # shellcheck disable=SC2086 # a list of options
+  "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -target amdgcn--amdhsa "-mcpu=$2" -nogpulib -O3 \
+    -Xclang -mlink-builtin-bitcode -Xclang "$library" -S $3 "$1" -o "$4" 2>"$4.log"
+}
+
 job() {
   compiler
   echo "$1" | while IFS='|' read -r folder row what file lanes registers options targets; do
     out=$(mktemp "$folder/XXXXXX")
     for target in $targets; do
-      # shellcheck disable=SC2086 # a list of options
-      if ! "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -target amdgcn--amdhsa "-mcpu=$target" \
-        -nogpulib -O3 -Xclang -mlink-builtin-bitcode -Xclang "$library" -S $options "$folder/$file" -o "$out" \
-        2>"$out.log"; then
+      if ! to_text "$folder/$file" "$target" "$options" "$out"; then
         echo "$row|$what|$target|it does not compile: $(grep -m 1 error: "$out.log" | tr '|' ' ')|0|0"
         continue
       fi
