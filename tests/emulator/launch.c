@@ -154,7 +154,7 @@ bool launch_run(const program *program, memory *memory, const launch *launch, un
               kernel->group_segment_fixed_size <= LOCAL_BYTES && kernel->next_free_vgpr <= VECTOR_REGISTERS;
   if (!good) snprintf(why, why_bytes, "the emulator is too small for this launch");
   good = good && write_arguments(launch, kernel, memory, arguments_at, arguments, why, why_bytes);
-  write_packet(launch, packet);
+  if (good) write_packet(launch, packet);
   memory_begin_launch(memory);
   for (uint32_t g = 0; g < count && good; g++) {
     const uint32_t number = seed & 1 ? count - 1 - g : g;

@@ -26,15 +26,16 @@ typedef struct labels {
   unsigned count;
 } labels;
 
-static void split_lines(program *program) {
+static bool split_lines(program *program) {
   unsigned count = 1;
   for (const char *c = program->text; *c; c++) count += *c == '\n';
   program->lines = calloc(count + 1, sizeof *program->lines);
-  for (char *line = program->text; line; program->line_count++) {
+  for (char *line = program->lines ? program->text : NULL; line; program->line_count++) {
     program->lines[program->line_count] = line;
     line = strchr(line, '\n');
     if (line) *line++ = '\0';
   }
+  return program->lines;
 }
 
 /* gfx90a: generation 9; gfx1103: 11. */
@@ -84,10 +85,10 @@ static bool read_line(program *program, unsigned number) {
 
 bool program_read(program *program, char *text) {
   *program = (struct program){.text = text};
-  split_lines(program);
+  if (!split_lines(program)) return program_fault(program, "no memory");
   program->code = calloc(2 * program->line_count + 1, sizeof *program->code);
   labels labels = {.of = calloc(program->line_count + 1, sizeof *labels.of)};
-  bool good = program->code && labels.of;
+  bool good = (program->code && labels.of) || program_fault(program, "no memory");
   kernel *current = NULL;
   for (unsigned i = 0; i < program->line_count && good; i++) {
     const char *const line = program->lines[i];
