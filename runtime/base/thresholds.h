@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What counts as small: the sizes up to which, or from which, a call of the CPU takes another path, or devices are left
- * out. Each has a comment that says what it gains and where that was measured. "No figure": the repository has no
- * measurement of it, so measure builds that differ in it before you change it. Units are multiply-adds of a product,
- * elements those of a reduction. None of these values changes the bits of a result. */
+ * out. docs/measurements/threshold-neighbours.tsv has the time of tasks on both sides of most of them, with the value
+ * as it is and with another; bench/fit/thresholds.py makes that table. "No figure": it is not among them, so measure it
+ * before you change it. Units are multiply-adds of a product, elements those of a reduction. None of these values
+ * changes the bits of a result. */
 #ifndef HX_BASE_THRESHOLDS_H
 #define HX_BASE_THRESHOLDS_H
 
@@ -10,31 +11,29 @@
 
 /* ---- One product on one thread (cpu/gemm_kernels.h, cpu/gemm_thin.h) */
 
-/* m*n*k, and each of m, n, k, up to which scalar code is used: vectors would need masks. No figure. */
+/* m*n*k, and each of m, n, k, up to which scalar code is used: vectors would need masks. */
 #define HX__TINY_UNITS ((size_t)8)
 /* m*n*k up to which a product of few rows or columns is computed like other small ones, in place by tiles, and the same
- * for a product with one column. No figure. */
+ * for a product with one column. For 2 to 4 rows of C more would be faster with AVX-512, and slower for few columns
+ * with AVX2. */
 #define HX__FEW_UNITS ((size_t)2048)
 #define HX__ONE_COLUMN_UNITS ((size_t)256)
-/* m*n*k up to which reading B in place is faster than packing it. No figure. */
+/* m*n*k up to which reading B in place is faster than packing it. */
 #define HX__IN_PLACE_UNITS ((size_t)160 * 160 * 160)
-/* Columns of C up to which rows of A are read in place, because packing A costs more. It was called measured when it
- * was added; no figure. */
+/* Columns of C up to which rows of A are read in place, because packing A costs more. */
 #define HX__UNPACKED_A_COLUMNS ((size_t)768)
 /* Rows, or columns, of C up to which a product is thin: its large operand is read in place. With more columns, blocks
- * read rows of A in place faster. No figure. */
+ * read rows of A in place faster. */
 #define HX__THIN_ROWS ((size_t)64)
 #define HX__THIN_COLUMNS ((size_t)32)
 
 /* ---- A small C with a long k (cpu/gemm_thin.h, plan/threads.c) */
 
 /* Both sides of C up to which, and k from which, such a product is thin, and its panels are computed by several
- * threads, because C is too small to cut. docs/measurements/thresholds.tsv has one such product, but none near these
- * limits. */
+ * threads, because C is too small to cut. docs/measurements/thresholds.tsv has one more such product. */
 #define HX__SMALL_SIDE ((size_t)128)
 #define HX__LONG_K ((size_t)4096)
-/* Slices for each thread from which cutting C is faster than that, if the operands stay in the last cache. It was
- * called measured with two threads when it was added; no figure. */
+/* Slices for each thread from which cutting C is faster than that, if the operands stay in the last cache. */
 #define HX__CUT_SLICES 8u
 
 /* ---- Threads (api/offload.c, plan/threads.c) */
@@ -52,7 +51,7 @@
 #define HX__ONE_THREAD_UNITS (2u * HX__AWAKE_UNITS - 1u)
 /* Slots of a reduction up to which they are on the stack of the calling thread: 2 KiB. */
 #define HX__STACK_SLOTS 256u
-/* A product of one thread, up to which it runs on the calling thread, too: it is too small for a device. No figure. */
+/* A product of one thread, up to which it runs on the calling thread, too: it is too small for a device. */
 #define HX__SERIAL_UNITS (1u << 22)
 /* The work that one thread finishes in about 10 ms, before another program would give a core back. If other programs
  * use the cores, it is not shared among threads. docs/measurements/thresholds.tsv has one such product. */
@@ -62,15 +61,14 @@
 /* ---- The CPU's part of a run (run/cpu_side.c) */
 
 /* A task up to this size is cut once into equal parts: about half a millisecond of one core, so that it is over before
- * a thread that lost its core would get it back. No figure. */
+ * a thread that lost its core would get it back. */
 #define HX__SHORT_ELEMENTS (1u << 22)
 #define HX__SHORT_UNITS (1u << 25)
-/* The same for larger products with this many slices for each thread, which make up for packing B in every thread. No
- * figure. */
+/* The same for larger products with this many slices for each thread, which make up for packing B in every thread. */
 #define HX__LONGER_UNITS (1u << 27)
 #define HX__LONGER_SLICES 96u
-/* Slices of a chunk from which packing the shared operand, or reading it from beyond the second cache, pays. So many
- * slices are 24 multiply-adds for each byte of it. No figure. */
+/* Slices of a chunk from which packing the shared operand, or reading it from beyond the second cache, pays. 96
+ * slices are 24 multiply-adds for each byte of it. */
 #define HX__PACKING_SLICES 96u
 
 /* ---- Devices (api/, plan/, sched/) */
