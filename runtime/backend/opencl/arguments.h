@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Setting a kernel's arguments and enqueuing it; for the files that launch. */
+ * Helpers to set the arguments of a kernel and to enqueue it. */
 #ifndef HX_BACKEND_OPENCL_ARGUMENTS_H
 #define HX_BACKEND_OPENCL_ARGUMENTS_H
 
 #include "runtime/backend/opencl/stream.h"
 
-/* Sets arguments one after the other; the first error stays. */
+/* A kernel whose arguments are being set, in order. code keeps the first error. */
 typedef struct args {
   hx__cl_stream *stream;
   cl_kernel kernel;
@@ -23,7 +23,7 @@ static inline void arg_size(args *a, size_t value) {
 }
 static inline void arg_mem(args *a, cl_mem mem) { arg(a, sizeof mem, &mem); }
 
-/* A view's buffer or pointer, and its first element. */
+/* Sets two arguments: a view's buffer or pointer, and the index of its first element. */
 static inline void arg_view(args *a, const hx__cl_view *v) {
   cl_int code = CL_SUCCESS;
   switch (v->mode) {

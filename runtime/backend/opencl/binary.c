@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Programs that passed their self-test, cached as binaries from one process to the next. The key is all that the binary
- * came from, word for word: hx, platform, device, driver, processor, options, source. */
+ * Programs that passed their self-test, stored as binaries for later processes. The key is the text of all that the
+ * binary depends on: hx, platform, device, driver, processor, options, source. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
 
-#define SELF_TEST 5u /* goes up with each case that the self-test gains: what passed before counts no more */
+#define SELF_TEST 5u /* raised with each new case of the self-test, so that cached programs are tested again */
 
-/* What stands before the binary in a file. */
+/* The header of a file, before the binary. */
 typedef struct head {
   float seed;
   uint32_t reserved;
@@ -33,20 +33,20 @@ static const cl_device_info device_facts[] = {CL_DEVICE_NAME, CL_DEVICE_VENDOR, 
                                               CL_DEVICE_OPENCL_C_VERSION};
 static const cl_platform_info platform_facts[] = {CL_PLATFORM_NAME, CL_PLATFORM_VENDOR, CL_PLATFORM_VERSION};
 
-/* A driver for the CPU may name two processors alike. */
+/* Drivers for the CPU may give different processors the same name. */
 static void write_processor(FILE *f) {
   fprintf(f, "processor %lx %lx", getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
 #if defined(__x86_64__)
   for (unsigned leaf = 0; leaf <= 7; leaf += leaf ? 6 : 1) { /* 0: vendor, 1: model and features, 7: more features */
     unsigned a = 0, b = 0, c = 0, d = 0;
     __get_cpuid_count(leaf, 0, &a, &b, &c, &d);
-    fprintf(f, " %x %x %x %x", a, leaf == 1 ? 0 : b, c, d); /* EBX of 1 says on which core this runs */
+    fprintf(f, " %x %x %x %x", a, leaf == 1 ? 0 : b, c, d); /* EBX of leaf 1 contains the number of the current core */
   }
 #endif
   fputc('\n', f);
 }
 
-/* The file of the driver: one that was built anew may have the version of the old one. */
+/* Identifies the driver's file: a driver that was built anew may have the same version as the old one. */
 static void write_library(FILE *f, const hx__cl_device *d) {
   Dl_info library;
   struct stat s;
@@ -69,7 +69,7 @@ void hx__cl_write_key(FILE *f, const hx__cl_device *d) {
     clGetDeviceInfo(d->id, device_facts[i], sizeof text - 1, text, NULL);
     fprintf(f, "device %s\n", text);
   }
-  fprintf(f, "compute units %u\n", d->base.compute_units); /* the cached rate is theirs */
+  fprintf(f, "compute units %u\n", d->base.compute_units); /* the cached rate depends on them */
   write_library(f, d);
   if (d->base.kind == HX_CPU_OPENCL) write_processor(f);
 }
@@ -95,7 +95,7 @@ static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size
   if (*code == CL_SUCCESS) *code = status;
   if (*code == CL_SUCCESS) *code = hx__cl_build(d, program, options, idle);
   if (*code == CL_SUCCESS) return program;
-  if (!hx__cl_build_was_left(*code)) clReleaseProgram(program); /* else it may still be building: leaked */
+  if (!hx__cl_build_was_left(*code)) clReleaseProgram(program); /* otherwise the build may still run: leaked */
   return NULL;
 }
 

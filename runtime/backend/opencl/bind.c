@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a run binds to a stream: its arrays, each by its mode, and giving them back. */
+ * Binds the arrays of a run to a stream, each by its mode, and releases them. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "runtime/base/status.h"
 
 #define LEAST_HELD_BYTES ((size_t)256 << 10)
-#define MOST_PART 8u   /* of the device's memory, for one operand of one run */
-#define KEPT_PART 512u /* of a card's memory, for each buffer that a stream keeps between runs */
+#define MOST_PART 8u   /* the most for one operand of one run is the device's memory divided by this */
+#define KEPT_PART 512u /* the most for each buffer kept between runs is a discrete GPU's memory divided by this */
 
-/* Whole pages of the caller's arrays, and which arrays lie in them. */
+/* The whole pages that contain one of the caller's arrays. */
 typedef struct span {
   uintptr_t first, end;
   size_t operand;
@@ -24,7 +24,7 @@ static int by_address(const void *a, const void *b) {
 
 static size_t array_bytes(const hx__array *a) { return a->rows ? ((a->rows - 1) * a->ld + a->cols) * 4 : 0; }
 
-/* One buffer over each union of arrays that share a page: live buffers must not overlap. */
+/* Makes one buffer over each group of arrays that overlap in a page, because live buffers must not overlap. */
 static void bind_hostptrs(hx__cl_stream *stream) {
   span *const spans = malloc(stream->run.operands * sizeof *spans);
   size_t count = 0;
@@ -59,8 +59,8 @@ static void bind_hostptrs(hx__cl_stream *stream) {
   free(spans);
 }
 
-/* A product's operand that is read in parts has a buffer for all of it, so that the next part can come while kernels
- * read this one. */
+/* Gives a product's operand a buffer for the whole array, for this run, so that the next part can be uploaded while
+ * kernels read the current one. */
 static void mirror_for_run(hx__cl_stream *stream, hx__cl_operand *o) {
   const size_t bytes = array_bytes(o->array), row = o->array->cols, gap = o->array->ld - row;
   if (!stream->uploads || bytes < LEAST_HELD_BYTES || gap > row ||
@@ -76,10 +76,12 @@ static hx__memory_mode mode_of(const hx__cl_stream *stream, const hx__array *a) 
   return stream->copy_inputs || broken ? HX__MEMORY_COPY : a->mode;
 }
 
-/* A block that the device may read by itself on the way to a copy; NULL: it goes through the ring. */
+/* The block if the device can read it directly when the array is copied. NULL: the array is copied through the staging
+ * ring. */
 static const hx__cl_block *pinned_block(const hx__cl_block *b) { return b && b->mode == HX__MEMORY_COPY ? b : NULL; }
 
-/* The buffer of a copy that outlives the run, or of the run's. Without room for it each chunk brings its part. */
+/* Allocates the buffer of the operand's mirror, if it has one. If the device has no room, the operand goes without its
+ * mirror, and each chunk copies its own part. */
 static hx__outcome make_mirror(hx__cl_stream *stream, hx__cl_operand *o) {
   if (!o->mirror) return HX__DONE;
   const hx__outcome outcome = hx__cl_mirror_allocate(stream->device, o->mirror);
@@ -114,10 +116,10 @@ static size_t most_bytes(const hx__work *w, size_t max_alloc) {
   const size_t leaves = w->slices < HX__CL_MOST_LEAVES ? w->slices : HX__CL_MOST_LEAVES;
   const size_t bytes =
       w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float) : w->nfields * leaves * sizeof(uint64_t);
-  return least(bytes, least(HX__CL_RETAINED_BYTES, max_alloc - HX__CL_PAGE)); /* a pinned block has a page more */
+  return least(bytes, least(HX__CL_RETAINED_BYTES, max_alloc - HX__CL_PAGE)); /* a pinned block is one page larger */
 }
 
-/* Whether each program that the run takes has been made: a launch of one that has not would be a crash. */
+/* Whether every program that the run uses has been built. A launch of a missing one would crash. */
 static bool prepared(const hx__cl_stream *stream, const hx__work *work) {
   const hx__cl_program *const programs = stream->device->program;
   if (work->matmul) return programs[stream->product].program != NULL;
@@ -168,7 +170,7 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   return hx__cl_quiesce(stream, outcome);
 }
 
-/* Making a buffer of 140 MB anew takes a card 0.3 ms. */
+/* Larger buffers are kept on a discrete GPU, where allocating 140 MB takes 0.3 ms. */
 static size_t most_retained_bytes(const hx__cl_stream *stream) {
   const size_t part = stream->device->unified ? 0 : (size_t)(stream->device->base.memory_bytes / KEPT_PART);
   return part > HX__CL_RETAINED_BYTES ? part : HX__CL_RETAINED_BYTES;
@@ -178,7 +180,7 @@ void hx__cl_unbind(hx__cl_stream *stream) {
   const size_t most = most_retained_bytes(stream);
   size_t retained = 0;
   if (hx__cl_is_lost(stream)) return;
-  if (stream->uploaded) { /* ahead of a chunk that did not come; it may read a block of the caller's */
+  if (stream->uploaded) { /* an upload for a chunk that was not submitted may still read memory of the caller */
     if (hx__cl_await(stream, stream->uploaded) == HX__TIMED_OUT) return;
     cl_event const uploaded = stream->uploaded;
     stream->uploaded = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Blocks of hx_alloc: memory that a device and the host share, by mode. */
+ * Blocks of hx_alloc: memory that a device and the host share. The mode determines how it is allocated. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
@@ -10,11 +10,11 @@ static void *svm_alloc(hx__cl_device *d, size_t bytes, hx__memory_mode mode) {
   return clSVMAlloc(d->context, CL_MEM_READ_WRITE | fine, bytes, 0);
 }
 
-/* Drivers refuse alignments above that of their largest type: a page is found in a block of one page more. */
+/* Rounds up to a page. Drivers refuse alignments above that of their largest type, so each block is allocated with one
+ * page more than needed. */
 static void *to_page(void *p) { return (void *)(((uintptr_t)p + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1)); }
 
-/* Mode copy: a buffer that the driver pins, mapped once. Its pages are only read by the device, on its way to another
- * buffer. */
+/* Mode copy: a buffer that the driver pins, mapped once. The device only copies from its pages to another buffer. */
 static void *pinned_alloc(hx__cl_device *d, hx__cl_block *b) {
   cl_int code;
   void *p = NULL;
@@ -36,7 +36,7 @@ static void pinned_free(hx__cl_block *b) {
   clReleaseMemObject(b->mem);
 }
 
-/* A map or unmap on a queue of its own: hx_alloc is called outside any stream. */
+/* Maps the memory for the host, on a queue of its own because hx_alloc is called outside any stream. */
 static bool map_for_host(hx__cl_device *d, void *p, size_t bytes) {
   cl_int code;
   cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
@@ -67,7 +67,7 @@ void *hx__cl_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, void 
     case HX__MEMORY_COPY:
       b->p = pinned_alloc(d, b);
       break;
-    default: /* plain pages serve the other modes */
+    default: /* the other modes use plain pages */
       break;
   }
   if (b->p && mode == HX__MEMORY_SVM_COARSE && !map_for_host(d, b->p, bytes)) {
@@ -118,7 +118,8 @@ hx__outcome hx__cl_block_end(hx__cl_device *d, hx__cl_block *b, cl_command_queue
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
 }
 
-/* What hx_alloc or hx_register asks of the device: memory of the device's own, or the caller's at p pinned. */
+/* A request for the device's memory thread: to allocate a block, to pin the caller's memory at p, or to release a
+ * pin. */
 typedef struct ask {
   hx__awaited_job job;
   hx__device *device;
@@ -171,7 +172,8 @@ static void free_block(hx__memory_job *job) {
   hx__cl_free(b->device, b);
 }
 
-/* Pins are gone when this returns: the caller may use the memory for something else, and pin that. */
+/* Pins are released before hx_unregister returns, because the caller may then use the memory for something else and pin
+ * it again. */
 static void *make_unpinned(ask *a) {
   hx__cl_free(a->device, a->block);
   return NULL;

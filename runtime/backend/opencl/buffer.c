@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Device buffers that grow: reserved and released by streams and by what lives between their runs. */
+ * Device buffers that grow. */
 #include "runtime/backend/opencl/cl.h"
 
 hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t bytes, cl_mem_flags flags) {
@@ -16,5 +16,5 @@ hx__outcome hx__cl_buffer_reserve(hx__cl_device *d, hx__cl_buffer *b, size_t byt
 void hx__cl_buffer_release(hx__cl_buffer *b) {
   cl_mem const mem = b->mem;
   *b = (hx__cl_buffer){NULL, 0};
-  if (mem) clReleaseMemObject(mem); /* the driver keeps it until commands that use it have ended */
+  if (mem) clReleaseMemObject(mem); /* the driver keeps the memory until commands that use it have ended */
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Building programs, on threads that make no OpenCL call but clBuildProgram, so that a compiler does not take a core
- * from the caller's work: at SCHED_IDLE, as a core becomes idle; at a low priority where none does for ten seconds; at
- * the normal one for what somebody waits for. A priority that was given up may not be had again, so each has threads of
- * its own: one, and where a compiler does several programs at once others, as long as cores are idle, for what will be
- * wanted next. A build of over a minute, the time without a core not counted, is given up: its thread is left to it and
- * the next build gets a new one. */
+ * Builds programs on threads that make no other OpenCL call than clBuildProgram, so that a compiler does not take a
+ * core from the caller's work. A build runs at SCHED_IDLE once a core is idle. If no core is idle for ten seconds, it
+ * runs at a low priority. If a call waits for it, it runs at normal priority. A thread that has lowered its priority
+ * may not be allowed to raise it again, so each priority has threads of its own: usually one. If the device's compiler
+ * can build several programs at once, further threads at SCHED_IDLE build the programs that will be needed next, while
+ * cores are idle. A build that takes over a minute, not counting the time without a core, is given up: its thread is
+ * abandoned, and the next build gets a new one. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdlib.h>
@@ -20,33 +21,33 @@
 #include "runtime/base/thread.h"
 
 #define PATIENCE_NS 60000000000u
-#define HANG_NS 10000000000u    /* a compiler that sleeps for so long is waited for no more */
-#define ABANDONED (-9999)       /* in the place of a code: it may still be building */
-#define NO_CORE_NS 10000000000u /* waited for an idle core */
-#define NAP_NS 50000000u        /* between looks at who waits, and at the machine's load */
+#define HANG_NS 10000000000u    /* a compiler that sleeps this long is given up */
+#define ABANDONED (-9999)       /* returned instead of a code: the build may still run */
+#define NO_CORE_NS 10000000000u /* the longest wait for an idle core */
+#define NAP_NS 50000000u        /* between checks of whether a call waits, and of the machine's load */
 
-/* How a thread builds. */
+/* The priority of a build, and of the thread that does it. */
 typedef enum urgency { URGENCY_IDLE, URGENCY_LOW, URGENCY_NORMAL, URGENCIES } urgency;
 
 typedef struct job {
   struct job *next;
-  hx__device *owner; /* that it is built for */
+  hx__device *owner; /* the device that it is built for */
   cl_program program;
-  hx__cl_device *device; /* of a build ahead; NULL: somebody has waited for it from the start */
+  hx__cl_device *device; /* the device of a build ahead; NULL: a thread waits for the build from the start */
   cl_device_id id;
   hx__kernel_kind kind;
   char options[2048];
   urgency urgency;
-  uint64_t queued_ns, begun_ns; /* begun_ns 0: it waits for a thread */
-  pid_t thread;                 /* that builds it, */
-  const hx__gate *gate;         /* and its gate */
-  uint64_t delay_ns;            /* that this had waited for a core when it began */
+  uint64_t queued_ns, begun_ns; /* begun_ns 0: it has not begun */
+  pid_t thread;                 /* the thread that builds it */
+  const hx__gate *gate;         /* of that thread */
+  uint64_t delay_ns;            /* how long that thread had waited for a core when the build began */
   cl_int code;
   bool wanted, raised, done, abandoned;
 } job;
 
-/* How many programs the compiler of a family does at once with gain; one, where no row says more. NVIDIA's has one lock
- * around its first half. */
+/* How many programs a family's compiler can build at once with gain. Compilers without a row: one. NVIDIA's has one
+ * lock around the first half of a build. */
 static const struct {
   uint32_t family;
   unsigned builders;
@@ -61,8 +62,8 @@ static unsigned builders_of(const hx__cl_device *d) {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static job *jobs;                    /* that are not over, oldest first */
-static unsigned builders[URGENCIES]; /* threads that are not stuck */
+static job *jobs;                    /* jobs that are not finished, oldest first */
+static unsigned builders[URGENCIES]; /* threads that were not given up */
 static unsigned free_builders[URGENCIES];
 
 static void init(void) { hx__cond_init(&changed); }
@@ -73,7 +74,7 @@ static void unlink_job(job *j) {
   if (*at) *at = j->next;
 }
 
-/* The oldest job that no thread has; those that somebody waits for come first. */
+/* The oldest job of this urgency that has not begun. Jobs that a thread waits for come first. */
 static job *next_job(urgency u) {
   job *ahead = NULL;
   for (job *j = jobs; j; j = j->next) {
@@ -84,20 +85,22 @@ static job *next_job(urgency u) {
   return ahead;
 }
 
-/* Of a job that has begun: the time that its thread had a core, or slept. */
+/* For how long the thread of a job that has begun had a core or slept: the time since then without the waits for a
+ * core. */
 static uint64_t spent_ns(const job *j) {
   const uint64_t all = hx__now_ns() - j->begun_ns, delay = hx__thread_delay_ns(j->thread) - j->delay_ns;
   return delay < all ? all - delay : 0;
 }
 
-/* The calling thread's priority, anew for each build: somebody who waited may have raised it. */
+/* Sets the calling thread's priority before each build, because a waiting thread may have raised it during the last
+ * one. */
 static void take_priority(urgency u) {
   if (u == URGENCY_IDLE && !hx__thread_set_idle_priority())
     hx__log(HX__LOG_INFO, "SCHED_IDLE refused: builds run at normal priority");
   if (u == URGENCY_LOW) setpriority(PRIO_PROCESS, (id_t)gettid(), 10); /* a tenth of a core beside busy threads */
 }
 
-/* A thread's, and its gate. */
+/* What a build thread owns. */
 typedef struct builder {
   hx__gate gate;
   urgency urgency;
@@ -116,7 +119,7 @@ static void build_all(void *p) {
       free_builders[u]--;
       continue;
     }
-    if (u == URGENCY_IDLE && !hx__core_is_idle()) { /* begun, it might hold the compiler's locks for minutes */
+    if (u == URGENCY_IDLE && !hx__core_is_idle()) { /* else it might hold the compiler's locks for minutes */
       hx__cond_wait_until(&changed, &lock, hx__now_ns() + NAP_NS);
       continue;
     }
@@ -152,11 +155,11 @@ static void *build_loop(void *p) {
   return NULL;
 }
 
-/* Whether what the calling thread starts has the priority that is meant: without privilege the threads of one that
- * gives way do so for good. */
+/* Whether a thread that the calling thread starts can have this priority. An unprivileged thread at SCHED_IDLE can only
+ * start threads at SCHED_IDLE. */
 static bool may_start(urgency u) { return u == URGENCY_IDLE || !hx__thread_has_idle_priority(); }
 
-/* A thread for one job more, where there are fewer than `most`; under the lock. */
+/* Starts a thread for one more job, unless one is free or there are `most` already. Under the lock. */
 static void builder_start(urgency u, unsigned most) {
   pthread_t thread;
   if (free_builders[u] || builders[u] >= most) return;
@@ -170,7 +173,7 @@ static void builder_start(urgency u, unsigned most) {
   builders[u]++;
 }
 
-/* Puts a job at the end; NULL: no memory, or the options are too long. */
+/* Creates a job. NULL: no memory, or the options are too long. */
 static job *job_new(const hx__cl_device *owner, cl_program program, const char *options) {
   pthread_once(&once, init);
   job *const j = calloc(1, sizeof *j);
@@ -191,18 +194,19 @@ static void job_add(job *j) {
   pthread_cond_broadcast(&changed);
 }
 
-/* As what a job gets its thread that should now have this urgency. */
+/* The urgency to give a job so that a thread serves it: `now`, or the next lower one above `was` that has a thread or
+ * can get one. */
 static urgency served_by(urgency now, urgency was) {
   for (urgency u = now; u > was; u--) {
     if (may_start(u)) builder_start(u, 1);
     if (builders[u]) return u;
   }
-  builder_start(now, 1); /* one that gives way waits for no idle core, at least */
+  builder_start(now, 1); /* even if this thread has idle priority, it does not wait for an idle core */
   return builders[now] ? now : was;
 }
 
-/* A thread for a job, as urgent as it has become; one that has begun is raised where that is allowed. Under the lock.
- */
+/* Raises the urgency of a job if a call waits for it or no core has been idle, and makes sure that a thread serves it.
+ * If the job has begun, raises its thread's priority if the system allows that. Under the lock. */
 static void urge(job *j) {
   const struct sched_param none = {0};
   const bool awaited = hx__registry_is_awaited();
@@ -218,21 +222,21 @@ static void urge(job *j) {
   if (j->urgency != was) pthread_cond_broadcast(&changed);
 }
 
-/* Waits for a job that is in the list, and takes it out; under the lock. */
+/* Waits for a job in the list and removes it. Under the lock. */
 static cl_int job_wait(job *j) {
   hx__gate_watch watch = {0};
   hx__gate *const mine = hx__gate_of_this_thread();
   j->wanted = true;
   for (urge(j); !j->done && builders[j->urgency] && !hx__exit_has_begun(); urge(j)) {
     const uint64_t asleep_ns = j->begun_ns ? hx__gate_asleep_ns(j->gate, &watch) : 0;
-    if (mine) atomic_store(&mine->helper_asleep_ns, asleep_ns); /* a call that waits for this thread sees it */
+    if (mine) atomic_store(&mine->helper_asleep_ns, asleep_ns); /* for a thread that waits for this one */
     if (j->begun_ns && (spent_ns(j) >= PATIENCE_NS || asleep_ns >= HANG_NS)) break;
     hx__cond_wait_until(&changed, &lock, hx__now_ns() + NAP_NS);
   }
   if (mine) atomic_store(&mine->helper_asleep_ns, 0);
   unlink_job(j);
   if (j->done || !j->begun_ns) {
-    const cl_int code = j->done ? j->code : CL_OUT_OF_HOST_MEMORY; /* no thread */
+    const cl_int code = j->done ? j->code : CL_OUT_OF_HOST_MEMORY; /* no thread could do it */
     free(j);
     return code;
   }
@@ -241,8 +245,8 @@ static cl_int job_wait(job *j) {
   return ABANDONED;
 }
 
-/* Who will wait for the other programs of a set has given way by then, and could start none that has not. Under the
- * lock. */
+/* Starts the more urgent threads early: the thread that will wait for the other programs of a set will have idle
+ * priority by then and cannot start them. Under the lock. */
 static void start_ahead(const hx__cl_device *d) {
   for (urgency u = URGENCY_LOW; builders_of(d) > 1 && u <= URGENCY_NORMAL; u++)
     if (may_start(u)) builder_start(u, 1);
@@ -279,7 +283,7 @@ static cl_program from_sources(hx__cl_device *d, hx__kernel_kind kind, cl_int *c
   return clCreateProgramWithSource(d->context, count, (const char **)sources, NULL, code);
 }
 
-/* The build ahead of these options, or NULL; under the lock. */
+/* The build ahead with these options, or NULL. Under the lock. */
 static job *job_ahead(const hx__cl_device *d, hx__kernel_kind kind, const char *options) {
   for (job *j = jobs; j; j = j->next)
     if (j->device == d && j->kind == kind && strcmp(j->options, options) == 0) return j;
@@ -318,7 +322,7 @@ void hx__cl_build_forget(hx__cl_device *d, hx__kernel_kind kind, const char *opt
     unlink_job(j);
     free(j);
   } else if (j && job_wait(j) == ABANDONED) {
-    program = NULL; /* it may still be building: leaked */
+    program = NULL; /* the build may still run: leaked */
   }
   pthread_mutex_unlock(&lock);
   if (program) clReleaseProgram(program);
@@ -341,6 +345,6 @@ cl_program hx__cl_program_new(hx__cl_device *d, hx__kernel_kind kind, const char
           *code == CL_SUCCESS ? "done" : hx__cl_code_name(*code), (double)(hx__now_ns() - from) * 1e-6);
   if (*code == CL_SUCCESS) return program;
   if (*code == CL_BUILD_PROGRAM_FAILURE) log_build(program, d->id);
-  if (*code != ABANDONED) clReleaseProgram(program); /* else it is leaked */
+  if (*code != ABANDONED) clReleaseProgram(program); /* otherwise the build may still run: leaked */
   return NULL;
 }

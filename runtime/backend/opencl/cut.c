@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a task is cut so that no buffer of a chunk is larger than the device allows (CL_DEVICE_MAX_MEM_ALLOC_SIZE). Every
- * such limit is computed here: the slices of a chunk, and for products, whose other operand may be too large as well,
- * the lines across the slices and the range of k that one launch takes.
+ * Computes how a task is cut so that no buffer of a chunk is larger than the device allows
+ * (CL_DEVICE_MAX_MEM_ALLOC_SIZE). Every such limit is computed here: the slices of a chunk, and for products, whose
+ * other operand may be too large as well, the lines across the slices and the range of k in one launch.
  *
- * An array above the limit is copied to the device chunk by chunk, whatever its mode: a buffer over host memory
- * (hostptr.c), a copy that outlives the chunk (mirror.c) and a block of hx_alloc (block.c) are each one allocation,
- * which cannot be cut: chunks begin and end within a page, and live buffers must not share one. Such a block is plain
- * pages.
- */
+ * An array above the limit is copied to the device chunk by chunk, whatever its mode. A buffer over host memory
+ * (hostptr.c), a mirror (mirror.c) and a block of hx_alloc (block.c) are each one allocation and cannot be cut, because
+ * chunks begin and end within a page and live buffers must not share one. hx_alloc uses plain pages for such a
+ * block. */
 #include "runtime/backend/opencl/arguments.h"
 
-#define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays: not fetched */
-#define MAX_GRID 32768u                     /* PoCL compiles anew for grids of 65536 items a dimension */
-#define LINE 16u                            /* rows of a result block are multiples of it */
-#define PITCH 64u                           /* and those of a set's copies of operands, at most, of this */
+#define LARGE_BLOCK_BYTES ((size_t)1 << 30) /* of a C that stays on the device: not read back */
+#define MAX_GRID 32768u                     /* PoCL compiles a kernel again for grids of 65536 items in a dimension */
+#define LINE 16u                            /* the row length of a result block is a multiple of it */
+#define PITCH 64u /* the row length of a set's copies of operands is a multiple of at most this */
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 static size_t at_least(size_t a, size_t b) { return a > b ? a : b; }
@@ -27,8 +26,8 @@ static hx__cl_cut cut_reduction(size_t most, size_t block, size_t fields) {
   return (hx__cl_cut){.slices = at_least(least(slices, block * sizeof(float) / sizeof(uint64_t) / fields), 1)};
 }
 
-/* k of a launch. Panels are added one after the other, so that a launch may begin with any of them; only a set's rows
- * take all in one. widest: lines that are packed together. */
+/* The k of one launch. Panels are added one after the other, so a launch may begin with any panel. Only the rows of a
+ * set compute all of k in one launch. widest: the number of lines that are packed together. */
 static size_t k_of(const hx__cl_program *p, size_t most, size_t widest, size_t k) {
   if (!p->row || hx__kernel_of_set(p->row)) return k;
   const size_t panels = at_least(most / widest / HX__PANEL, 1) * HX__PANEL;
@@ -45,7 +44,7 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
   const size_t tile = at_least(w->by_columns ? p->tile_n : p->tile_m, 1);
   const size_t cross = at_least(w->by_columns ? p->tile_m : p->tile_n, 1);
   const size_t extent = hx__work_cross_extent(w), k = k_of(p, most, packs ? at_least(tile, cross) : 1, w->gemm.k);
-  const size_t lines = most / at_least(set ? round_up(k, PITCH) : k, 1); /* of an operand, in one buffer */
+  const size_t lines = most / at_least(set ? round_up(k, PITCH) : k, 1); /* lines of an operand in one buffer */
   const size_t of_c =
       w->by_columns ? round_down(block / at_least(extent, 1), LINE) : block / at_least(round_up(extent, LINE), 1);
   return (hx__cl_cut){.slices = at_least(least(least(of_c, round_down(lines, tile)), MAX_GRID * tile), 1),

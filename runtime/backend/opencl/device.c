@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A device's context, its first kernel, and what that kernel shows: whether add, multiply and fma round as the
- * arithmetic says, and which memory modes work. */
+ * Opens a device: creates its context and runs its first kernels, which show whether add, multiply and fma round as the
+ * arithmetic requires, and which memory modes work. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 #define TRIPLES 4096u
 #define LAUNCHES 5
 
-/* Bits of the probe's inputs: every class of float meets every other, denormals, -0 and ties included. */
+/* Inputs of the probe, as bits: every class of float is combined with every other one, including denormals, -0 and
+ * ties. */
 static const uint32_t corners[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x80800000,
                                    0x3f800000, 0xbf800000, 0x3f800001, 0x3effffff, 0x33800000, 0x4b800000, 0xcb7fffff,
                                    0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x1f800000, 0x9f800001};
@@ -26,7 +27,8 @@ static uint32_t mix(uint64_t i) { /* splitmix64, Steele et al., OOPSLA 2014 */
   return (uint32_t)((z ^ z >> 31) >> 32);
 }
 
-/* Half of the triples are corners, half random bits; of those half near one another, so that sums cancel. */
+/* Half of the triples are corners, the others random bits. In half of those, b and c are nearly opposite, so that sums
+ * cancel. */
 static void fill(uint32_t *a, uint32_t *b, uint32_t *c) {
   for (uint32_t i = 0; i < TRIPLES; i++) {
     const uint32_t r = mix(i);
@@ -48,7 +50,8 @@ static bool same_float(uint32_t got, float want) {
   return got == bits || (want != want && (got & 0x7fffffffu) > 0x7f800000u);
 }
 
-/* Compares the probe's output with the host. The sums must be right for any reduction of floats to be. */
+/* Compares the probe's output with results of the host. A device with wrong sums or products cannot compute reductions
+ * of floats. */
 static void judge(hx__cl_device *d, const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *out) {
   d->add_ok = d->fma_ok = true;
   for (uint32_t i = 0; i < TRIPLES; i++) {
@@ -56,7 +59,7 @@ static void judge(hx__cl_device *d, const uint32_t *a, const uint32_t *b, const 
     memcpy(&x, &a[i], 4);
     memcpy(&y, &b[i], 4);
     memcpy(&z, &c[i], 4);
-    const volatile float product = x * y; /* rounded, not stored with more bits */
+    const volatile float product = x * y; /* volatile, so that the compiler rounds it to float */
     d->add_ok = d->add_ok && same_float(out[3 * i], x + y) && same_float(out[3 * i + 1], product);
     d->fma_ok = d->fma_ok && same_float(out[3 * i + 2], fmaf(x, y, z));
   }
@@ -72,7 +75,7 @@ static cl_mem input(hx__cl_device *d, const void *p, cl_int *code) {
   return clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, TRIPLES * 4, (void *)(uintptr_t)p, code);
 }
 
-/* The shortest of some launches of one group, each waited for. */
+/* The shortest of several launches of one work-group, with the wait for each. */
 static float time_launch(cl_command_queue queue, cl_kernel kernel, size_t local, cl_mem out) {
   uint64_t least = UINT64_MAX;
   for (int i = 0; i < LAUNCHES; i++) {
@@ -97,7 +100,8 @@ static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel prob
   cl_mem mem[4] = {NULL};
   const void *from[3] = {a, b, c};
   for (int i = 0; i < 3 && code == CL_SUCCESS; i++) mem[i] = input(d, from[i], &code);
-  if (code == CL_SUCCESS) /* with what no kernel writes, so that nothing written can be told from wrong bits */
+  if (code == CL_SUCCESS) /* filled with a pattern that no kernel writes, to tell a kernel that wrote nothing from wrong
+                           * bits */
     mem[3] = clCreateBuffer(d->context, CL_MEM_WRITE_ONLY | CL_MEM_COPY_HOST_PTR, 3 * TRIPLES * 4, out, &code);
   for (cl_uint i = 0; i < 4 && code == CL_SUCCESS; i++) code = clSetKernelArg(probe, i, sizeof mem[i], &mem[i]);
   const size_t global = TRIPLES;
@@ -112,7 +116,7 @@ static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel prob
   return code;
 }
 
-/* The first kernels on the device. */
+/* Runs the first kernels on the device. */
 static cl_int run_first(hx__cl_device *d, cl_command_queue queue, cl_program program, size_t local) {
   cl_int code = CL_SUCCESS;
   cl_kernel probe = clCreateKernel(program, "hx_probe", &code);
@@ -135,8 +139,8 @@ static cl_int examine(hx__cl_device *d) {
     return CL_INVALID_KERNEL;
   cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
   if (!queue) return code;
-  /* Run in every process. A cached program has passed before, so if it fails now the program is built from its source.
-   */
+  /* The probe runs in every process. A cached program has passed before, so if it fails now, the program is built from
+   * its source. */
   const hx__cl_cached_program cached = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false);
   cl_program program = cached.program;
   bool passed = program && run_first(d, queue, program, row->local[0]) == CL_SUCCESS && d->add_ok && d->fma_ok;

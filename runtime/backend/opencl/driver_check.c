@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verdicts on drivers: cached for as long as the library's file is the same, so that a process pays a few stats for a
- * driver that was tried before. */
+ * Verdicts on drivers. A verdict is cached as long as the library's file is the same, so that a driver that was tried
+ * before costs a process only a few calls of stat. */
 #include "runtime/backend/opencl/driver_check.h"
 
 #include <errno.h>
@@ -27,8 +27,8 @@ static size_t add_file(const char *path, char *text, size_t bytes) {
   return n > 0 && (size_t)n < bytes ? (size_t)n : 0;
 }
 
-/* A name without a folder is looked up in several places: whichever of them has it, and the loader's own list of what
- * is installed, which every installation of a library writes anew. */
+/* The loader searches several folders for a name without a slash. So the text contains the file of that name in each of
+ * these folders, and the loader's cache, which every installation of a library rewrites. */
 size_t hx__driver_file_identity(const char *library, char *text, size_t bytes) {
   static const char *const places[] = {
       "/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/usr/lib", "/usr/local/lib"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Drivers that end or hold up whoever loads them: each is tried in a process of its own before the ICD loader loads it
- * into this one. */
+ * Finds drivers that crash or hang the process that loads them. Each driver is tried in a process of its own before the
+ * ICD loader loads it into this one. */
 #ifndef HX_BACKEND_OPENCL_LOOK_H
 #define HX_BACKEND_OPENCL_LOOK_H
 
@@ -13,24 +13,26 @@
 
 /* One driver, as the ICD loader finds it. */
 typedef struct hx__vendor {
-  char file[HX__VENDOR_PATH];        /* as the dynamic loader is asked for it */
-  char fault[HX__DRIVER_FAULT_TEXT]; /* what it did to the process that tried it; "": nothing */
+  char file[HX__VENDOR_PATH];        /* the name that is passed to dlopen */
+  char fault[HX__DRIVER_FAULT_TEXT]; /* how the process that tried it failed; "": it did not fail */
 } hx__vendor;
 
-/* The drivers that the ICD loader would load. */
+/* Lists the drivers that the ICD loader would load, at most max. Returns how many there are. */
 size_t hx__driver_list(hx__vendor *vendors, size_t max);
-/* What the library's file is, for a key: as many bytes as are written. It changes whenever the file does. */
+/* Writes text that identifies the library's file, as part of a key: it changes whenever the file does. Returns the
+ * length in bytes. */
 size_t hx__driver_file_identity(const char *library, char *text, size_t bytes);
-/* Tries a library in a process of its own; its fault, or "". False if no such process can be had. */
+/* Tries a library in a process of its own and writes its fault, or "". Returns false, with errno set, if that process
+ * could not be started. */
 bool hx__driver_check_run(const char *library, char fault[HX__DRIVER_FAULT_TEXT]);
 
-/* Tries every driver whose verdict is not cached. If one is bad the entry points (entries.h) lead from now on to the
- * other drivers without the ICD loader. Called once, before the first call of OpenCL. */
+/* Tries every driver whose verdict is not cached. If a driver is bad, the entry points (entries.h) from now on call the
+ * other drivers directly, without the ICD loader. Called once, before the first OpenCL call. */
 void hx__driver_check_all(void);
-/* The drivers that were left out. */
+/* The drivers that were left out. Returns their number. */
 size_t hx__driver_check_skipped(const hx__vendor **list);
 
-/* Points the entry points at these drivers. */
+/* Makes the entry points call these drivers directly. */
 void hx__driver_dispatch_directly(const hx__vendor *vendors, size_t count);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A driver in a process of its own. The program's own wait() and SIGCHLD must not see that process, so it is the child
- * of a child: one without an exit signal, which shares this process's memory (nothing is copied, however large the
- * program is) while the calling thread stands still, waits for the limit at most and ends. What the three tell each
- * other is in a shared mapping, so that they need not share the rest. */
+ * Loads a driver in a process of its own. The program's own wait() and SIGCHLD handler must not see that process, so it
+ * is the child of a monitor process, which has no exit signal. The monitor shares the memory of this process, so
+ * nothing is copied, however large the program is. The calling thread stands still until the monitor ends, which takes
+ * no longer than the time limit. The three processes communicate through a shared mapping, so that they need not share
+ * other memory. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -22,11 +23,11 @@
 #include "runtime/base/clock.h"
 #include "runtime/driver_check/status.h"
 
-#define LIMIT_S 10 /* a driver's start takes 0.05 to 2 s */
+#define LIMIT_S 10 /* loading a driver takes 0.05 to 2 s */
 #define STACK_BYTES ((size_t)64 << 10)
-#define EXECUTABLE 0x10u     /* MFD_EXEC: some systems want it said */
+#define EXECUTABLE 0x10u     /* MFD_EXEC, which some systems require */
 #define CLOEXEC_FROM_HERE 4u /* CLOSE_RANGE_CLOEXEC */
-/* ThreadSanitizer takes whatever clone starts for a process with memory of its own, and fails if it has none. */
+/* ThreadSanitizer assumes that clone gives the new process memory of its own, and fails if it does not. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define SHARED_MEMORY 0
@@ -41,11 +42,11 @@ extern const unsigned long hx__driver_check_child_bytes;
 typedef struct trial {
   const char *file;
   int program, at, null;
-  int error;   /* the program was not started */
-  int status;  /* of its end */
-  bool killed; /* at the limit */
+  int error;   /* error number if the program could not be started; 0: it was started */
+  int status;  /* exit status of the program, from waitpid */
+  bool killed; /* it was killed at the time limit */
   _Alignas(16) char monitor_stack[STACK_BYTES];
-  _Alignas(16) char program_stack[STACK_BYTES]; /* until it is a program of its own */
+  _Alignas(16) char program_stack[STACK_BYTES]; /* used until execveat */
 } trial;
 
 static int program(void *p) {
@@ -56,7 +57,7 @@ static int program(void *p) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setrlimit(RLIMIT_CORE, &none);
-  /* First above the places that they go to: a program may have closed its own standard streams. */
+  /* First moves the descriptors above their final numbers, because a program may have closed its standard streams. */
   const int above = HX__LOOK_FD + 1, program = fcntl(t->program, F_DUPFD_CLOEXEC, above);
   const int at = fcntl(t->at, F_DUPFD_CLOEXEC, above), null = fcntl(t->null, F_DUPFD_CLOEXEC, above);
   for (int fd = 0; fd < HX__LOOK_FD; fd++) dup2(null, fd);
@@ -64,7 +65,7 @@ static int program(void *p) {
   syscall(SYS_close_range, above, ~0u, CLOEXEC_FROM_HERE);
   syscall(SYS_execveat, program, "", arguments, environ, AT_EMPTY_PATH);
   t->error = errno;
-  return 127; /* as in monitor */
+  return 127; /* returns, like monitor */
 }
 
 static int monitor(void *p) {
@@ -75,7 +76,7 @@ static int monitor(void *p) {
   sigemptyset(&child);
   sigaddset(&child, SIGCHLD);
   sigprocmask(SIG_SETMASK, &all, NULL);
-  signal(SIGCHLD, SIG_DFL); /* in this process alone: ignored, it would be told of no end */
+  signal(SIGCHLD, SIG_DFL); /* in the monitor alone: if SIGCHLD were ignored, waitpid would not report the end */
   const pid_t pid = clone(program, t->program_stack + STACK_BYTES, SHARED_MEMORY | CLONE_VFORK | SIGCHLD, t);
   if (pid < 0) t->error = errno;
   pid_t ended = 0;
@@ -84,12 +85,12 @@ static int monitor(void *p) {
     sigtimedwait(&child, NULL, &rest);
   }
   t->killed = pid > 0 && ended == 0;
-  if (pid > 0) kill(-pid, SIGKILL); /* and what it has started */
+  if (pid > 0) kill(-pid, SIGKILL); /* and the processes that it started */
   if (t->killed) waitpid(pid, &t->status, 0);
-  return 0; /* which ends the process: _exit would have AddressSanitizer look for this stack among its threads' */
+  return 0; /* ends the process; after _exit, AddressSanitizer would look for this stack among its threads' */
 }
 
-/* The child's program, in memory. */
+/* Writes the child's program to a file in memory and returns its descriptor, or -1. */
 static int program_in_memory(void) {
   int fd = memfd_create("hx-look", MFD_CLOEXEC | EXECUTABLE);
   if (fd < 0 && errno == EINVAL) fd = memfd_create("hx-look", MFD_CLOEXEC);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenCL without the ICD loader, which would load every driver there is: the first word of each OpenCL object points to
- * its driver's table of entry points (cl_khr_icd), so a call goes to the table of its first argument. */
+ * Calls drivers without the ICD loader, which would load every installed driver. The first word of each OpenCL object
+ * points to its driver's table of entry points (cl_khr_icd), so a call uses the table of its first argument. */
 #define HX__CL_ENTRIES_AS_THEY_ARE
 #include <CL/cl_icd.h>
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ HX__CL_ENTRIES(STATUS, OBJECT, PLAIN, NOTHING)
 #undef PLAIN
 #undef NOTHING
 
-/* Three begin with something else. */
+/* The first argument of these three entry points is not an OpenCL object. */
 static cl_int CL_API_CALL get_platforms(cl_uint n, cl_platform_id *p, cl_uint *found) {
   for (cl_uint i = 0; p && i < n && i < platform_count; i++) p[i] = platforms[i];
   if (found) *found = platform_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which drivers the ICD loader would load: ocl-icd's and Khronos' variables, else the folder of the system. A variable
- * that one of the two does not know only has a driver tried for nothing. */
+ * Lists the drivers that the ICD loader would load: by the variables of the loaders of ocl-icd and Khronos, otherwise
+ * from the folder of the system. Each loader ignores some of these variables; then a driver is tried in vain. */
 #include <dirent.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void add(list *l, const char *library) {
   v->fault[0] = '\0';
 }
 
-/* The first line of an .icd names the library. */
+/* The first line of an .icd file is the name of the library. */
 static void add_icd(list *l, const char *path) {
   char line[HX__VENDOR_PATH] = "";
   FILE *const f = fopen(path, "re");
@@ -51,7 +51,7 @@ static void add_folder(list *l, const char *folder) {
   if (d) closedir(d);
 }
 
-/* A folder, a file or the name of one in the system's folder, or a library. */
+/* value: a folder, an .icd file, the name of one in the system's folder, or a library. */
 static void add_value(list *l, const char *value) {
   char path[HX__VENDOR_PATH + sizeof FOLDER];
   struct stat st;

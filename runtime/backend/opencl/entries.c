@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The entry points of OpenCL, looked up in the ICD loader, and what gates them. */
+ * Looks up the entry points of OpenCL in the ICD loader, and defines the functions that call them through the gate. */
 #define HX__CL_ENTRIES_AS_THEY_ARE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 #include "runtime/backend/opencl/cl.h"
 
 #define LOADER "libOpenCL.so.1"
-#define NVIDIA_LOST (-9999) /* what its driver returns once a kernel has made an illegal access */
+#define NVIDIA_LOST (-9999) /* returned by NVIDIA's driver after a kernel has made an illegal access */
 
 struct hx__cl_entries hx__cl;
 
@@ -48,7 +48,8 @@ bool hx__cl_load(void) {
   return hx__cl.clGetPlatformIDs && hx__cl.clGetDeviceIDs && hx__cl.clGetDeviceInfo;
 }
 
-/* What a call has made whose thread was given up: freed by the thread itself, through no gate. */
+/* These free the object that a call has created after its thread was given up. That thread calls them, without a
+ * gate. */
 static void nothing_to_release(void *made) { (void)made; }
 #define RELEASES(release) \
   static void free_by_##release(void *made) { hx__cl.release(made); }
@@ -59,8 +60,8 @@ RELEASES(clReleaseProgram)
 RELEASES(clReleaseKernel)
 static void (*const free_by_nothing_to_release)(void *) = nothing_to_release;
 
-/* Calls whose code nobody looks at, because nothing is to be done about it, may be the first to tell of a lost device.
- */
+/* Marks the device as lost if the code says so. This also covers calls whose code the caller ignores: one of them may
+ * be the first to report the loss. */
 static cl_int note_loss(const char *call, cl_int code) {
   const hx__gate *const gate = hx__gate_of_this_thread();
   if (gate && gate->device && (code == CL_DEVICE_NOT_AVAILABLE || code == NVIDIA_LOST))
@@ -76,17 +77,17 @@ static cl_int note_loss(const char *call, cl_int code) {
     hx__gate_leave(NULL, NULL);                                 \
     return code == CL_SUCCESS ? code : note_loss(#name, code);  \
   }
-#define OBJECT(type, name, parameters, arguments, release)                                \
-  type hx__##name parameters {                                                            \
-    cl_int unread;                                                                        \
-    if (!err) err = &unread;                                                              \
-    *err = CL_DEVICE_NOT_AVAILABLE;                                                       \
-    if (!hx__cl.name || !hx__gate_enter(#name)) return NULL;                              \
-    type const made = hx__cl.name arguments;                                              \
-    hx__gate_leave(free_by_##release, made);                                              \
-    /* Neither an object nor an error is a driver's fault that would pass for success. */ \
-    if (!made && *err == CL_SUCCESS) *err = CL_INVALID_OPERATION;                         \
-    return made;                                                                          \
+#define OBJECT(type, name, parameters, arguments, release)                              \
+  type hx__##name parameters {                                                          \
+    cl_int unread;                                                                      \
+    if (!err) err = &unread;                                                            \
+    *err = CL_DEVICE_NOT_AVAILABLE;                                                     \
+    if (!hx__cl.name || !hx__gate_enter(#name)) return NULL;                            \
+    type const made = hx__cl.name arguments;                                            \
+    hx__gate_leave(free_by_##release, made);                                            \
+    /* Neither an object nor an error: the driver's fault, must not pass as success. */ \
+    if (!made && *err == CL_SUCCESS) *err = CL_INVALID_OPERATION;                       \
+    return made;                                                                        \
   }
 #define PLAIN(type, name, parameters, arguments)             \
   type hx__##name parameters {                               \

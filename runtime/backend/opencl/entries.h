@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The entry points of OpenCL that hx uses, as data. The ICD loader is opened by name when devices are first looked for,
- * so that a program starts on a machine without it; every call passes the gate of its thread (gate.h). Files of this
- * folder, hx-bench and tests write the calls as in any OpenCL program: the names below stand for the gated ones. */
+ * The entry points of OpenCL that hx uses, as a table. The ICD loader is opened by name when devices are first
+ * discovered, so that a program also starts on a machine without the loader. Every call passes the gate of its thread
+ * (gate.h). Files of this folder, hx-bench and tests write the calls as in any OpenCL program: the macros below replace
+ * the names by the gated functions. */
 #ifndef HX_BACKEND_OPENCL_ENTRIES_H
 #define HX_BACKEND_OPENCL_ENTRIES_H
 
@@ -13,9 +14,12 @@
 #include <CL/cl.h>
 #include <stdbool.h>
 
-/* One row for each entry point. STATUS(name, parameters, arguments) returns a code. OBJECT(type, name, parameters,
- * arguments, release): an object, and a code by its last parameter; release frees one that nobody waits for any more.
- * PLAIN(type, name, parameters, arguments): a pointer alone. NOTHING(name, parameters, arguments). */
+/* One row for each entry point, by what it returns.
+ * STATUS(name, parameters, arguments): an error code.
+ * OBJECT(type, name, parameters, arguments, release): an object, and an error code through the last parameter. release
+ * frees an object whose thread was given up during the call.
+ * PLAIN(type, name, parameters, arguments): a pointer without an error code.
+ * NOTHING(name, parameters, arguments): nothing. */
 #define HX__CL_WAITS cl_uint n, const cl_event *w, cl_event *e
 #define HX__CL_ENTRIES(STATUS, OBJECT, PLAIN, NOTHING)                                                                 \
   STATUS(clGetPlatformIDs, (cl_uint n, cl_platform_id * p, cl_uint * found), (n, p, found))                            \
@@ -99,7 +103,7 @@
 #define HX__CL_DECLARE_NOTHING(name, parameters, arguments) void hx__##name parameters;
 HX__CL_ENTRIES(HX__CL_DECLARE_STATUS, HX__CL_DECLARE_OBJECT, HX__CL_DECLARE_PLAIN, HX__CL_DECLARE_NOTHING)
 
-/* The entry points as the loader gave them; one it lacks is NULL, and a call of it fails. */
+/* The entry points of the ICD loader. One that the loader lacks is NULL, and calling it fails. */
 #define HX__CL_MEMBER_STATUS(name, parameters, arguments) cl_int(CL_API_CALL *name) parameters;
 #define HX__CL_MEMBER_OBJECT(type, name, parameters, arguments, release) type(CL_API_CALL *name) parameters;
 #define HX__CL_MEMBER_PLAIN(type, name, parameters, arguments) type(CL_API_CALL *name) parameters;
@@ -109,8 +113,8 @@ struct hx__cl_entries {
 };
 extern struct hx__cl_entries hx__cl;
 
-/* Opens libOpenCL.so.1 and looks the entry points up, once a process; false, with a line at HX_LOG=info, if there is
- * none. */
+/* Opens libOpenCL.so.1 and looks up the entry points, once in a process. False if there is no such library; the reason
+ * is then logged at level info. */
 bool hx__cl_load(void);
 
 #ifndef HX__CL_ENTRIES_AS_THEY_ARE

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Live buffers over the caller's memory. */
+ * Live buffers over the caller's memory, which devices access in place if they can. */
 #include <stdlib.h>
 
 #include "runtime/backend/opencl/cl.h"
 
-/* The entry that serves [first, end), or a new one whose buffer is to be made (*fresh); NULL: one overlaps it in part.
- * Under the lock. */
+/* Returns an entry that contains [first, end), or a new one whose buffer the caller must create (*fresh). NULL: another
+ * entry overlaps the range, or there is no memory. Under the lock. */
 static hx__cl_hostptr *entry_for(hx__cl_device *d, uintptr_t first, uintptr_t end, bool *fresh) {
   hx__cl_hostptr *found = NULL;
   bool overlaps = false;
   for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next) {
-    /* A copy that the driver made may be older than what a neighbour in the same page has become since. */
+    /* Shared only if the buffer is in place: a driver's copy of the pages may be older than what has been written
+     * since. */
     if (h->first <= first && end <= h->end && !h->in_use_after_timeout && !h->pins && atomic_load(&h->mem) &&
         (d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR))
       found = h;
@@ -58,7 +59,7 @@ void hx__cl_hostptr_timed_out(hx__cl_device *d, hx__cl_hostptr *h) {
   pthread_mutex_unlock(&d->lock);
 }
 
-/* The buffer goes before its place in the list does: no other may lie there while it lives. */
+/* Releases the buffer before the entry is removed from the list: until then no other buffer may be created there. */
 void hx__cl_hostptr_put(hx__cl_device *d, hx__cl_hostptr *h) {
   pthread_mutex_lock(&d->lock);
   cl_mem mem = h->users == 1 ? atomic_exchange(&h->mem, NULL) : NULL;

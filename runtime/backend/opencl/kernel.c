@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel objects of a stream, and the tickets that launches of some take. */
+ * The kernel objects of a stream, and the tickets that some kernels use. */
 #include "runtime/backend/opencl/stream.h"
 
 static hx__memory_mode kind_of(const hx__cl_view *view) { return !view || view->mem ? HX__MEMORY_COPY : view->mode; }
@@ -35,6 +35,6 @@ hx__outcome hx__cl_tickets_ready(hx__cl_stream *stream) {
   const cl_int code =
       clEnqueueWriteBuffer(stream->queue, stream->scratch.tickets.mem, CL_FALSE, 0, sizeof zeros, zeros, 0, NULL, NULL);
   if (code == CL_SUCCESS) return HX__DONE;
-  hx__cl_buffer_release(&stream->scratch.tickets); /* else the next launch takes them for zeros */
+  hx__cl_buffer_release(&stream->scratch.tickets); /* otherwise the next launch would use tickets that are not zero */
   return hx__cl_failed(stream->device, "clEnqueueWriteBuffer", code);
 }

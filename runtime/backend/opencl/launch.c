@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The launches of a chunk: one a field of a reduction; packing where the row wants it, and the product. */
+ * The launches of a chunk. A reduction has one launch for each field. A product has launches that pack its operands, if
+ * the row needs that, and the launch of the product itself. */
 #include <stdlib.h>
 
 #include "runtime/backend/opencl/arguments.h"
 
-#define LEAST_PART_BYTES ((size_t)8 << 20) /* of an operand that all chunks share */
+#define LEAST_PART_BYTES ((size_t)8 << 20) /* at least, of each part of the operand that all chunks share */
 #define MOST_PARTS 4u
-#define LEAST_STEP 1024u /* of rows or columns: shorter ones travel slowly, and leave a device half idle */
-#define GROUPS_A_UNIT 8u /* at least, where a group may do several tiles */
+#define LEAST_STEP 1024u /* rows or columns of a part: smaller parts transfer slowly and leave the device half idle */
+#define GROUPS_A_UNIT 8u /* work-groups per compute unit, at least, if a group may compute several tiles */
 #define MOST_TILES 64u
 
-/* The slots of a field of the chunk; joined: one slot, of all its leaves. */
+/* Launches the reduction of one field of the chunk, which writes its slots. joined: it writes one slot for all
+ * leaves. */
 static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t f,
                                 bool joined, cl_mem slots) {
   const hx__work *const w = request->work;
@@ -43,7 +45,8 @@ static hx__outcome launch_field(hx__cl_stream *stream, const hx__request *reques
   return launch(&a, 1, &groups, local);
 }
 
-/* Whether the leaves of the chunk have a sum of their own: an aligned power of two of them, or the end of one. */
+/* Whether the chunk's leaves are a node of the tree, and so have a sum of their own: an aligned block whose length is a
+ * power of two, or such a block that the end of the task cuts short. */
 static bool is_node(const hx__work *w, hx__chunk chunk) {
   size_t power = 1;
   while (power < chunk.count) power *= 2;
@@ -61,8 +64,8 @@ static bool joins(const hx__cl_stream *stream, const hx__work *w, hx__chunk chun
   return true;
 }
 
-/* Several fields: each kernel writes `slots` bytes of a buffer of its own, of which `bytes` are copied to the field's
- * place in out, or on the host. */
+/* Several fields: each kernel writes to a scratch buffer of `slots` bytes, of which `bytes` are copied to the field's
+ * place in to->out, or in to->host if that is not NULL. */
 static hx__outcome launch_fields(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t slots,
                                  size_t bytes, const hx__cl_inflight *to) {
   hx__cl_buffer *const one = &stream->scratch.packed_a;
@@ -86,7 +89,7 @@ hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *reque
   const size_t fields = request->work->nfields, slots = (chunk.count + 1) * sizeof(uint64_t);
   const size_t bytes = (to->joined ? 1 : chunk.count) * sizeof(uint64_t);
   to->bytes = fields * bytes;
-  if (to->bytes > stream->device->base.max_alloc) { /* one slice of a great many fields */
+  if (to->bytes > stream->device->base.max_alloc) { /* a single slice with very many fields */
     to->host = malloc(to->bytes);
     if (!to->host) return HX__NO_MEMORY;
     return launch_fields(stream, request, chunk, slots, bytes, to);
@@ -98,7 +101,7 @@ hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *reque
                      : launch_fields(stream, request, chunk, slots, bytes, to);
 }
 
-/* Strides of op(X) from the leading dimension where the kernel finds it. */
+/* The strides of op(X) from the leading dimension of X as the kernel reads it. */
 static hx__cl_strides strides_of(bool transposed, size_t ld) {
   return transposed ? (hx__cl_strides){1, ld} : (hx__cl_strides){ld, 1};
 }
@@ -123,13 +126,13 @@ static hx__outcome pack(hx__cl_stream *stream, hx__cl_kernel *slot, const char *
   return launch(&a, 2, groups, row->local);
 }
 
-/* A product's operands for one chunk. */
+/* A product's operands in one launch. */
 typedef struct operands {
   hx__cl_view a, b;
   hx__cl_strides as, bs;
 } operands;
 
-/* Of C: rows and columns. */
+/* The rows and columns of a block of C. */
 typedef struct block {
   hx__chunk rows, cols;
 } block;
@@ -144,7 +147,8 @@ static hx__cl_region region_of(bool transposed, hx__chunk rows, hx__chunk cols) 
                     : (hx__cl_region){rows.first, rows.count, cols.first, cols.count};
 }
 
-/* What all chunks of the run share comes last, and first of all what it is cut by. */
+/* Sets the views and strides of the operands of one launch. The operand that is cut into chunks is uploaded first, the
+ * operand that all chunks share after it. in_parts: the shared one arrives in parts. */
 static hx__outcome operands_of(hx__cl_stream *stream, const hx__work *w, block c, hx__chunk k, bool in_parts,
                                operands *o) {
   const hx__cl_region region[2] = {region_of(w->trans_a, c.rows, k), region_of(w->trans_b, k, c.cols)};
@@ -160,7 +164,8 @@ static hx__outcome operands_of(hx__cl_stream *stream, const hx__work *w, block c
   return outcome;
 }
 
-/* Packs the chunk's part of the operand that is cut, and once a run, where one launch does all of k, the other one. */
+/* Packs the chunk's part of the operand that is cut, and the operand that all chunks share. If one launch computes all
+ * of k, the shared one is packed once in a run. */
 static hx__outcome pack_both(hx__cl_stream *stream, const hx__work *w, const operands *o, size_t m, size_t n,
                              hx__chunk k) {
   const hx__cl_program *const p = &stream->device->program[stream->product];
@@ -176,8 +181,8 @@ static hx__outcome pack_both(hx__cl_stream *stream, const hx__work *w, const ope
   return outcome;
 }
 
-/* Tiles that a group does, one below another, where it may do several: what they share is read once, but all compute
- * units should have some groups. */
+/* How many tiles a work-group computes, one below another, if its row allows several. What these tiles share is then
+ * read once, but every compute unit should still get several groups. */
 static cl_uint tiles_of_group(const hx__cl_stream *stream, size_t tiles) {
   const size_t each = tiles / ((size_t)GROUPS_A_UNIT * stream->device->base.compute_units);
   return (cl_uint)(each < 1 ? 1 : each < MOST_TILES ? each : MOST_TILES);
@@ -239,7 +244,7 @@ static hx__outcome launch_block(hx__cl_stream *stream, const hx__work *w, block 
   return outcome;
 }
 
-/* Of the operand that all chunks share, what one launch takes where a buffer for all of it would be too large. */
+/* The most lines of the shared operand in one launch: fewer than all if a buffer for all of it would be too large. */
 static size_t limit_of(const hx__cl_stream *stream, const hx__work *w) {
   const hx__cl_operand *const shared = &stream->operand[!w->by_columns];
   const bool copied = shared->mode == HX__MEMORY_COPY && !shared->mirror;
@@ -247,11 +252,13 @@ static size_t limit_of(const hx__cl_stream *stream, const hx__work *w) {
   return copied || packed ? hx__cl_cut_of(stream, w).cross_extent : hx__work_cross_extent(w);
 }
 
-/* And what one launch of the run's first chunk waits for; all: it need not come, or would not in parts. */
+/* The lines of the shared operand that one launch of the run's first chunk waits for, so that kernels overlap with the
+ * upload of the next lines. All lines if the operand is on the device already or cannot arrive in parts. */
 static size_t step_of(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
   const size_t extent = hx__work_cross_extent(w), bytes = extent * w->gemm.k * sizeof(float);
   const size_t parts = bytes / LEAST_PART_BYTES < MOST_PARTS ? bytes / LEAST_PART_BYTES : MOST_PARTS;
-  const bool gaps = stream->run.resident && w->gemm.ldc != w->gemm.n; /* as in hx__cl_operand_arrives_in_parts */
+  const bool gaps = stream->run.resident && w->gemm.ldc != w->gemm.n; /* a driver refuses such rectangles
+                                                                       * (hx__cl_operand_arrives_in_parts) */
   if (parts < 2 || gaps || !stream->uploads || stream->device->program[stream->product].row->pack != 0 ||
       !hx__cl_operand_arrives_in_parts(&stream->operand[!w->by_columns]))
     return extent;
@@ -271,9 +278,10 @@ static hx__outcome copy_block(hx__cl_stream *stream, block c, const hx__cl_targe
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clEnqueueCopyBufferRect", code);
 }
 
-/* A chunk in parts of what all chunks share. Where that comes in parts, as for the first chunk of a run, one is on its
- * way while the one before it is at work. (Each to a buffer of its own first: kernels take no offset of t, and a driver
- * loses what was written to one sub-buffer when it comes to the next.) */
+/* Launches a chunk in several parts of the shared operand. comes: the operand is being uploaded in parts, as in the
+ * first chunk of a run; the upload of each part then overlaps with the kernels of the one before. Each part is first
+ * written to a buffer of its own, because the kernels take no offset of t, and one driver loses what was written to a
+ * sub-buffer when the next one is used. */
 static hx__outcome launch_parts(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, size_t step, bool comes,
                                 const hx__cl_target *t) {
   const size_t extent = hx__work_cross_extent(w);
@@ -285,9 +293,9 @@ static hx__outcome launch_parts(hx__cl_stream *stream, const hx__work *w, hx__ch
     outcome = hx__cl_buffer_reserve(stream->device, &stream->scratch.part, c.rows.count * own.ldt * sizeof(float),
                                     CL_MEM_READ_WRITE);
     own.mem = stream->scratch.part.mem;
-    stream->run.shared_packed = false; /* of it there is another part */
+    stream->run.shared_packed = false; /* the packed part is another one */
     if (outcome == HX__DONE) outcome = launch_block(stream, w, c, comes, &own);
-    *(w->by_columns ? &c.cols.first : &c.rows.first) = 0; /* t is the chunk's */
+    *(w->by_columns ? &c.cols.first : &c.rows.first) = 0; /* t begins with this chunk */
     if (outcome == HX__DONE) outcome = copy_block(stream, c, &own, t);
     if (outcome == HX__DONE) clFlush(stream->queue);
   }
@@ -305,7 +313,7 @@ hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *reque
   hx__cl_target t = hx__cl_resident_target(stream, w, chunk, step < extent);
   to->joined = false;
   to->stored = t.mem;
-  if (!t.mem) t.ldt = (n + 15) & ~(size_t)15; /* beta is the host's, as it stores */
+  if (!t.mem) t.ldt = (n + 15) & ~(size_t)15; /* beta is applied by the host when it stores the block */
   to->ldt = t.ldt;
   to->bytes = m * ((n + 15) & ~(size_t)15) * sizeof(float);
   if (!t.mem) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast a device's link brings it what lies in pinned memory of the host: what a card is expected to cost before any
- * run has shown it. */
+ * Measures how fast a device copies from pinned host memory over its link. Estimates use this until a run has shown the
+ * device's cost. */
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/base/clock.h"
 

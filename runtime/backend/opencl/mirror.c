@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What stays on a device between calls: copies of inputs, completed as runs need them, and a product's C. */
+ * Mirrors: copies of inputs that stay on a device between calls and are completed as runs need them, and the C of a
+ * product that stays on the device. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,10 +9,11 @@
 
 #define MOST_SPARE_BYTES ((size_t)512 << 20)
 #define STORE_ITEMS 64u
-#define STORE_GROUPS 256u /* at most, along a row */
+#define STORE_GROUPS 256u /* work-groups along a row, at most */
 #define STORE_ROWS 4096u
 
-/* A spare buffer of that size; NULL: there is none, and all were given back to make room for a new one. */
+/* Returns a spare buffer of exactly this size. NULL: there is none, and all spare buffers were released to make room
+ * for a new one. */
 static cl_mem take_spare(hx__cl_device *d, size_t bytes) {
   hx__cl_buffer spare[HX__CL_SPARES];
   cl_mem found = NULL;
@@ -28,7 +30,8 @@ static cl_mem take_spare(hx__cl_device *d, size_t bytes) {
   return found;
 }
 
-/* Keeps it as a spare one; false where there are enough, or it is large: spares stay to the end of the process. */
+/* Keeps a buffer as a spare one. False if there are enough or the buffer is too large: spare buffers are kept until the
+ * end of the process. */
 static bool put_spare(hx__cl_device *d, cl_mem mem, size_t bytes) {
   bool put = false;
   if (bytes > MOST_SPARE_BYTES) return false;
@@ -62,7 +65,7 @@ hx__outcome hx__cl_mirror_allocate(hx__cl_device *d, hx__mirror *mirror) {
 
 void hx__cl_mirror_destroy(hx__device *device, hx__mirror *mirror) {
   hx__cl_mirror *const h = (hx__cl_mirror *)mirror;
-  /* The driver keeps a buffer until commands that use it have ended. */
+  /* The driver keeps a released buffer until commands that use it have ended. */
   const bool spared = h->mem && !h->in_use_after_timeout && put_spare((hx__cl_device *)device, h->mem, mirror->bytes);
   if (h->mem && !spared) clReleaseMemObject(h->mem);
   hx__mirror_free(mirror);
@@ -74,7 +77,7 @@ static void run_destroy_job(hx__memory_job *job) {
   hx__cl_mirror_destroy(h->device, &h->base);
 }
 
-/* Called under locks that threads of the program want, by threads of hx, too: so it makes no driver call itself. */
+/* Makes no driver call on the calling thread, because that thread may hold locks that threads of the program need. */
 void hx__cl_job_mirror_destroy(hx__device *device, hx__mirror *mirror) {
   hx__cl_mirror *const h = (hx__cl_mirror *)mirror;
   if (h->mem && !h->in_use_after_timeout && put_spare((hx__cl_device *)device, h->mem, mirror->bytes)) h->mem = NULL;
@@ -103,15 +106,15 @@ hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_
   const size_t base = (uintptr_t)a->p - o->mirror->first, first = base + (r.row * a->ld + r.col) * 4;
   const size_t row = r.cols * 4, pitch = a->ld * 4;
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = mem_of(o->mirror), .first = first / 4, .ld = a->ld};
-  /* Rows that leave out more than they have one by one. */
+  /* If the gaps between rows are longer than the rows, each row is completed separately. */
   if (r.rows <= 1 || pitch - row <= row) return complete(stream, o, first, r.rows ? (r.rows - 1) * pitch + row : 0);
   hx__outcome outcome = HX__DONE;
   for (size_t i = 0; i < r.rows && outcome == HX__DONE; i++) outcome = complete(stream, o, first + i * pitch, row);
   return outcome;
 }
 
-/* Nothing of it is there, and it is of nothing else. Without gaps: a driver refuses rectangles whose last row, with its
- * gap, ends behind the buffer. */
+/* True if the mirror is empty and is exactly this array, without gaps between rows: one driver refuses rectangles whose
+ * last row, with its gap, would end beyond the buffer. */
 bool hx__cl_operand_arrives_in_parts(const hx__cl_operand *o) {
   const hx__array *const a = o->array;
   return o->mirror && o->mirror->filled == 0 && a->ld == a->cols && o->mirror->first == (uintptr_t)a->p &&
@@ -141,7 +144,7 @@ void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *w, hx__chunk chunk, 
       left == 0)
     return;
   const size_t count = chunk.count < left ? chunk.count : left, first = up ? end : chunk.first - count;
-  const bool slices_are_columns = w->by_columns ? !w->trans_b : w->trans_a; /* of what is stored */
+  const bool slices_are_columns = w->by_columns ? !w->trans_b : w->trans_a; /* of the array as it is stored */
   const hx__cl_region region =
       slices_are_columns ? (hx__cl_region){0, w->gemm.k, first, count} : (hx__cl_region){first, count, 0, w->gemm.k};
   hx__cl_view unused;
@@ -163,8 +166,8 @@ hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work
   static const hx__cl_target none = {.mem = NULL};
   const bool of_set = hx__kernel_of_set(stream->device->program[stream->product].row);
   if (!stream->run.resident || chunk.count != stream->run.slices || (w->gemm.ldc % 16 != 0 && !of_set)) return none;
-  /* Other rows know no beta, and a part is written to a buffer of its own first. Nothing reads a mirror that the run
-   * has not completed. */
+  /* Only the kernels of a set apply beta, and a product in parts is first written to another buffer. Writing to the
+   * mirror directly is safe: nothing reads it before the run has completed it. */
   if (w->gemm.beta != 0.0f && (!of_set || in_parts)) return none;
   return (hx__cl_target){.mem = mem_of(stream->run.resident->mirror), .ldt = w->gemm.ldc, .beta = w->gemm.beta};
 }
@@ -194,7 +197,7 @@ hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *w
                 local);
 }
 
-/* The place of an element of C in its mirror. */
+/* The byte offset, in the mirror of C, of an element of the chunk. */
 static size_t place_in_c(const hx__work *w, hx__chunk chunk, size_t row, size_t col) {
   return (w->by_columns ? row * w->gemm.ldc + chunk.first + col : (chunk.first + row) * w->gemm.ldc + col) *
          sizeof(float);

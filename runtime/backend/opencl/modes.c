@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which memory modes a device passes. A mode counts as in place only where a host store, made after a first kernel read
- * the memory and without a map, was seen by the next kernel: equal pointers prove nothing. */
+ * Tests which memory modes work on a device. A mode counts as in place only if the host stores to the memory after a
+ * first kernel has read it, without a map, and the next kernel sees the new value. That two pointers are equal proves
+ * nothing. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
@@ -91,7 +92,7 @@ static const way ways[] = {
     {HX__MEMORY_HOSTPTR, offers_hostptr, get_hostptr, set_hostptr, put_pages},
 };
 
-/* Runs hx_touch; what it saw. */
+/* Runs hx_touch and returns the element that it read. */
 static uint32_t see(trial *t) {
   const cl_ulong first = FIRST;
   const size_t one = 1;
@@ -112,7 +113,8 @@ static void try_way(trial *t, const way *w) {
   if (w->set(t, mem, p) == CL_SUCCESS && see(t) == 0x5ca1ab1eu) {
     *(volatile uint32_t *)&p[FIRST] = 0x0ddba115u;
     const bool in_place = see(t) == 0x0ddba115u;
-    /* Shared virtual memory that is not in place is broken; a host pointer may be copied and still be right. */
+    /* Shared virtual memory that is not in place is broken. A host pointer may be copied and still give right
+     * results. */
     if (in_place || w->mode == HX__MEMORY_HOSTPTR) t->device->base.modes |= 1u << w->mode;
     if (in_place) t->device->base.zero_copy |= 1u << w->mode;
   }
@@ -124,8 +126,9 @@ static bool remap(trial *t, uint32_t *p, cl_map_flags flags) {
          clEnqueueSVMMap(t->queue, CL_TRUE, flags, p, WORDS * 4u, 0, NULL, NULL) == CL_SUCCESS;
 }
 
-/* Coarse SVM as runs use it: written under a writable map, read by a kernel while the host holds a map for reading (one
- * driver refuses that launch). Maps keep it right; it is in place where memory is one. */
+/* Tests coarse SVM as runs use it: the host writes it under a writable map, and a kernel reads it while the host holds
+ * a map for reading, a launch that one driver refuses. The maps keep the data right in any case. The mode counts as in
+ * place if device and host share their memory. */
 static void try_coarse(trial *t) {
   hx__cl_device *const d = t->device;
   if (!(d->svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER)) return;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How a kernel reaches part of an array: in place, or copied. */
+ * Makes a part of an array accessible to a kernel: in place, or as a copy. */
 #include "runtime/backend/opencl/stream.h"
 
-#define TWIN_REACH 16 /* operands before it that may hold the same array */
+#define TWIN_REACH 16 /* how many preceding operands are searched for the same array */
 
 static bool same_region(hx__cl_region a, hx__cl_region b) {
   return a.row == b.row && a.rows == b.rows && a.col == b.col && a.cols == b.cols;
 }
 
-/* An operand just before this one that holds the same part of the same array: fields share arrays. */
+/* An operand shortly before this one that holds a copy of the same part of the same array, because fields may share
+ * arrays. NULL: none. */
 static const hx__cl_operand *twin_of(const hx__cl_stream *stream, const hx__cl_operand *o, hx__cl_region r) {
   for (const hx__cl_operand *other = o; other > stream->operand && o - other < TWIN_REACH;) {
     other--;
@@ -42,7 +43,7 @@ hx__outcome hx__cl_view_of(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_regi
   const hx__array *const a = o->array;
   if (o->mode == HX__MEMORY_COPY) return o->mirror ? hx__cl_view_mirror(stream, o, r, v) : view_copy(stream, o, r, v);
   *v = (hx__cl_view){.mode = o->mode, .p = a->p, .first = r.row * a->ld + r.col, .ld = a->ld};
-  if (a->block) { /* from the block's own start: a driver was seen to refuse pointers into one */
+  if (a->block) { /* relative to the start of the block, because one driver refuses pointers into a block */
     v->p = ((const hx__cl_block *)a->block)->p;
     v->first += ((uintptr_t)a->p - (uintptr_t)v->p) / 4;
   }

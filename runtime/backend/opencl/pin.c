@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The caller's own memory, pinned where it lies: while a buffer over it lives, a card reads it at the speed of its
- * link. No kernel uses the buffer. It is one buffer for each piece of the range, for a driver lets nobody else into it
- * while it pins (an H200's: 145 ms for 4 GiB), and writes that cross the end of a buffer go as if nothing were pinned.
- * What cannot be pinned (mappings of files, memory that may not be written) such a driver takes all the same, and says
- * nothing: so each piece is timed beside memory that is pinned for certain. */
+ * Pins the caller's own memory in place: while a buffer over it exists, a discrete GPU copies from it at the full speed
+ * of its link. No kernel uses the buffer. Each piece of the range has a buffer of its own, because one driver blocks
+ * all other callers while it pins (an H200's: 145 ms for 4 GiB). A write that crosses the end of a buffer is as slow as
+ * if nothing were pinned. Such a driver also accepts memory that it cannot pin (mappings of files, read-only memory)
+ * and reports no error. So each piece is timed against memory that is certainly pinned. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdlib.h>
@@ -13,19 +13,19 @@
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/base/clock.h"
 
-#define LEAST_BYTES ((size_t)1 << 20) /* less is through the ring before it is pinned */
+#define LEAST_BYTES ((size_t)1 << 20) /* copying less through the staging ring takes less time than pinning it */
 #define PIECE_BYTES ((size_t)64 << 20)
 #define TRIED_BYTES LEAST_BYTES
 #define TRIES 5
-#define SLOWER 2.5 /* than from pinned memory: what a thread of the driver brings; here it takes four times as long */
+#define SLOWER 2.5 /* times as slow as pinned memory: not pinned, a driver's thread copies (4 times as slow) */
 #define NAP_NS 50000u
 
-/* What a piece is timed with. */
+/* The objects with which pieces are timed. */
 typedef struct trial {
   cl_command_queue queue;
   cl_mem to, host;
   void *pinned;
-  uint64_t least_ns; /* of a write from there so far */
+  uint64_t least_ns; /* of a write from `pinned` so far */
 } trial;
 
 static uint64_t time_write(const trial *t, const void *from) {
@@ -61,16 +61,17 @@ static bool trial_begin(hx__cl_device *d, trial *t) {
   return t->pinned;
 }
 
-/* Whether the host may: a driver's thread that reads what it could not pin ends the process where nobody may. */
+/* Whether the process can read the memory. If not, a driver's thread that copies from memory it could not pin would
+ * crash the process. */
 static bool is_readable(const trial *t, void *p) {
   const struct iovec to = {t->pinned, TRIED_BYTES}, from = {p, TRIED_BYTES};
   const ssize_t bytes = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
   return bytes == (ssize_t)TRIED_BYTES ||
-         (bytes < 0 && errno != EFAULT); /* where the call is not allowed: nobody knows */
+         (bytes < 0 && errno != EFAULT); /* the call is not allowed, so this is unknown: assumed readable */
 }
 
-/* Whether the device reads what lies there as it reads pinned memory. A slow write says little: others may use the
- * link, or this thread's core, so it is told apart from one from pinned memory just after it. */
+/* Whether the device copies from there as fast as from pinned memory. One slow write proves little, because other work
+ * may use the link or this thread's core. So each write is compared with one from pinned memory just after it. */
 static bool is_pinned(trial *t, void *p) {
   if (!is_readable(t, p)) return false;
   uint64_t here = UINT64_MAX, there = t->least_ns;
@@ -85,14 +86,14 @@ static bool is_pinned(trial *t, void *p) {
   return here != UINT64_MAX && (double)here < SLOWER * (double)there;
 }
 
-/* Whether a live buffer lies there. With the lock. */
+/* Whether a live buffer overlaps the range. Under the lock. */
 static bool is_taken(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
   for (const hx__cl_hostptr *h = d->hostptrs; h; h = h->next)
     if (h->first < end && first < h->end) return true;
   return false;
 }
 
-/* One that another context has made. With the lock. */
+/* A buffer over the range that another context has created, or NULL. Under the lock. */
 static hx__cl_hostptr *shared(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
   for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next)
     if (h->pins && !h->in_use_after_timeout && atomic_load(&h->mem) && h->first <= first && end <= h->end) {
@@ -102,7 +103,8 @@ static hx__cl_hostptr *shared(const hx__cl_device *d, uintptr_t first, uintptr_t
   return NULL;
 }
 
-/* A place for a buffer over [first, end), but for a page that a neighbour's has. With the lock. */
+/* Adds an entry for a buffer over [first, end), without the first or last page if a neighbour's buffer contains it.
+ * NULL: too little is left, other buffers overlap it, or there is no memory. Under the lock. */
 static hx__cl_hostptr *reserve(hx__cl_device *d, uintptr_t first, uintptr_t end) {
   if (is_taken(d, first, first + HX__CL_PAGE)) first += HX__CL_PAGE;
   if (is_taken(d, end - HX__CL_PAGE, end)) end -= HX__CL_PAGE;
@@ -131,7 +133,7 @@ static hx__cl_hostptr *pin_piece(hx__cl_device *d, trial *t, uintptr_t first, ui
   return NULL;
 }
 
-/* The last piece may be nearly twice as long. */
+/* The size of all pieces but the last, which may be nearly twice as large. */
 static size_t piece_bytes(const hx__cl_device *d) {
   const size_t half = (size_t)d->base.max_alloc / 2 & ~(size_t)(HX__CL_PAGE - 1);
   return half < PIECE_BYTES ? half : PIECE_BYTES;
@@ -145,7 +147,7 @@ static size_t pin_pieces(hx__cl_device *d, trial *t, uintptr_t first, uintptr_t 
     hx__cl_hostptr *const h = atomic_load(&d->base.lost) ? NULL : pin_piece(d, t, at, next);
     if (h) b->piece[b->pieces++] = h;
     if (h) bytes += (h->end < next ? h->end : next) - (h->first > at ? h->first : at);
-    if (next < end) hx__sleep_ns(NAP_NS); /* whoever waits for the driver comes in */
+    if (next < end) hx__sleep_ns(NAP_NS); /* lets threads in that wait for the driver */
   }
   return bytes;
 }
@@ -194,7 +196,7 @@ size_t hx__cl_direct_bytes(const hx__cl_block *b, const void *p, bool *direct) {
   size_t low = 0, high = b->pieces;
   *direct = true;
   if (!b->piece) return SIZE_MAX;
-  while (low < high) { /* the first one that ends behind it */
+  while (low < high) { /* finds the first piece that ends after p */
     const size_t middle = low + (high - low) / 2;
     if (b->piece[middle]->end > at)
       high = middle;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Every device of every platform that the ICD loader shows, in one list, platforms sorted by name. No platform at all
- * is an empty list. Only queries are made here: contexts come when a kernel is asked for. */
+ * Lists every device of every platform that the ICD loader shows, with the platforms sorted by name. If there is no
+ * platform, the list is empty. Only queries are made here: contexts are created when a kernel is requested. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "runtime/backend/opencl/driver_check.h"
 
 #define MAX_PLATFORMS 16
-#define LEAST_MAX_ALLOC ((cl_ulong)32 << 20) /* that OpenCL lets a device have; taken where the query fails */
+#define LEAST_MAX_ALLOC ((cl_ulong)32 << 20) /* the minimum that OpenCL requires; used if the query fails */
 #define VENDOR_INTEL 0x8086u
 #define VENDOR_AMD 0x1002u
 #define VENDOR_NVIDIA 0x10deu
@@ -32,7 +32,7 @@ static void device_text(cl_device_id id, cl_device_info what, char *text, size_t
   snprintf(text, bytes, "%s", from);
 }
 
-/* The extensions of a device, to be freed; "" where they cannot be had. */
+/* The extensions of a device, which the caller frees. "" if the query fails, NULL if there is no memory. */
 static char *extensions_of(cl_device_id id) {
   size_t bytes = 0;
   if (clGetDeviceInfo(id, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) != CL_SUCCESS) bytes = 0;
@@ -48,7 +48,7 @@ static bool has_extension(const char *all, const char *name) {
   return false;
 }
 
-/* "OpenCL 3.0 PoCL ..." to 30; 12 where it does not parse: the least that hx speaks to. */
+/* "OpenCL 3.0 PoCL ..." gives 30. Text that cannot be parsed gives 12, the lowest version that hx supports. */
 static unsigned version_of(const char *text) {
   unsigned major = 1, minor = 2;
   if (sscanf(text, "OpenCL %u.%u", &major, &minor) != 2) return 12;
@@ -66,7 +66,8 @@ static uint32_t sub_group_families(cl_device_id id, const char *extensions) {
   return families;
 }
 
-/* Architecture in bits 22 on, release in bits 14 on: 12.55 is DG2. Drivers that number otherwise say less. */
+/* The version has the architecture from bit 22 on and the release from bit 14 on: 12.55 is DG2. Drivers with another
+ * numbering report smaller values. */
 static uint32_t intel_registers(cl_device_id id, const char *extensions) {
   cl_version version = 0;
   if (has_extension(extensions, "cl_intel_device_attribute_query"))
@@ -110,7 +111,8 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   d->base.is_discrete = !d->unified;
   d->base.kind = cpu ? HX_CPU_OPENCL : unified ? HX_IGPU : HX_GPU;
   d->base.words = HX__DEV_ALL | (cpu ? HX__DEV_OPENCL_CPU : unified ? HX__DEV_IGPU : HX__DEV_GPU);
-  /* A driver without vectors of its own makes work-items its lanes: the work-group shapes suit it better. */
+  /* A driver without native vectors uses work-items as vector lanes: the rows for any device suit it better than those
+   * for CPUs. */
   cl_uint lanes = 1;
   clGetDeviceInfo(d->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, sizeof lanes, &lanes, NULL);
   d->families = !cpu || lanes < 2 ? 0 : HX__FAMILY_CPU | (lanes < 16 ? 0 : HX__FAMILY_CPU16);
@@ -168,7 +170,7 @@ static hx__device *describe(const platform *p, cl_device_id id) {
   clGetDeviceInfo(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof d->base.max_alloc, &d->base.max_alloc, NULL);
   clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof d->max_local, &d->max_local, NULL);
   d->base.memory_bytes = memory;
-  if (!d->base.compute_units) d->base.compute_units = 1; /* a query that fails leaves what was there */
+  if (!d->base.compute_units) d->base.compute_units = 1; /* a failed query leaves the value unchanged */
   if (d->version >= 20) clGetDeviceInfo(id, CL_DEVICE_SVM_CAPABILITIES, sizeof d->svm, &d->svm, NULL);
   classify(d, p, extensions);
   find_usm(d, extensions);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Making a kernel ready: row, options, build, self-test, in each way of speaking to the compiler until one gives hx's
- * bits. The self-test launches each shape that a run launches, so nothing is compiled later at a first enqueue. What
- * has passed is cached for the processes to come. A product by a set of rows is ready with its first program; the
- * others follow one by one. */
+ * Prepares a kernel: chooses its row and options, builds it and runs its self-test, with one arithmetic after the other
+ * until one gives hx's bits. The self-test launches every shape that a run launches, so that no driver compiles at a
+ * first launch later. Programs that pass are cached for later processes. A product by a set of rows is ready with its
+ * first program; the others follow one by one. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,17 +14,17 @@
 #define OPTIONS_BYTES 1024
 #define NAME_BYTES 32
 #define BUILDS_AHEAD 3
-#define BUILD_BYTES ((size_t)512 << 20) /* of address space: a compiler that has less may end the process */
+#define BUILD_BYTES ((size_t)512 << 20) /* of address space: a compiler that runs out of it may crash */
 
-/* What a need bit stands for. */
+/* The kernel that belongs to a need bit. */
 typedef struct need {
   hx__kernel_kind kind;
   hx_op op;
   hx_type type;
   const uint32_t *tile;
-  const hx__kernel_row *first; /* the row to begin with, by the tuner; NULL: the device's */
-  hx__layout layout;           /* of a set's programs */
-  bool bare;                   /* another program of the set has what serves all */
+  const hx__kernel_row *first; /* the row to begin with; NULL: the device's first row */
+  hx__layout layout;           /* rows of a set only */
+  bool bare;                   /* without the kernels that serve all programs of the set: another program has them */
 } need;
 
 static const uint32_t none[3] = {0, 0, 0};
@@ -61,7 +61,7 @@ static bool worth_trying(const hx__cl_device *d, const need *n, hx__arithmetic a
   }
 }
 
-/* The options of a need's program by one row of the table; false: they are too long. */
+/* Writes the options of a need's program for one row of the table. False: they are too long. */
 static bool options_of(const hx__cl_device *d, const need *n, hx__arithmetic arithmetic, const hx__kernel_row *row,
                        char options[OPTIONS_BYTES]) {
   if (!hx__kernel_options(options, OPTIONS_BYTES, row, n->op, n->type, n->tile, arithmetic)) return false;
@@ -75,7 +75,8 @@ static bool options_of(const hx__cl_device *d, const need *n, hx__arithmetic ari
   return used < OPTIONS_BYTES;
 }
 
-/* Says what the program of a need is by one row of the table; NULL, or why there is none. */
+/* Fills in the program of a need for one row of the table, and its options. Returns NULL, or the reason why that is
+ * impossible. */
 static const char *describe(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
                             const hx__kernel_row *row, char options[OPTIONS_BYTES]) {
   hx__cl_program *const p = &d->program[index];
@@ -99,11 +100,12 @@ static const char *drop(hx__cl_device *d, unsigned index, const char *why) {
   return why;
 }
 
-/* A way to a program of a row: NULL, or why it leads to none. */
+/* A way to get a program for a row: from the cache or from source. Returns NULL, or the reason why it failed. */
 typedef const char *way(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
                         const hx__kernel_row *row);
 
-/* A program that passed in an earlier process, where one is cached and still answers. */
+/* Takes a program that passed in an earlier process from the cache, if there is one and it still gives right
+ * results. */
 static const char *from_cache(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
                               const hx__kernel_row *row) {
   char options[OPTIONS_BYTES];
@@ -119,15 +121,15 @@ static const char *from_cache(hx__cl_device *d, unsigned index, const need *n, h
   return why ? drop(d, index, why) : NULL;
 }
 
-/* Whether the product is by a set. */
+/* Whether the product uses a set of rows. */
 static bool has_variants(const hx__cl_device *d) {
   const hx__cl_program *const first = &d->program[HX__FIRST_PRODUCT];
   return first->row && hx__kernel_of_set(first->row) && first->arithmetic == HX__ARITHMETIC_PLAIN;
 }
 
-/* The need of a variant of the product, `first` being the set's first program: by layouts, and rows within one; false
- * where there are no more. Those of a row that was refused are left out, unless the first came from the cache: a row
- * that is not cached may then be one whose file was lost. */
+/* The need of a variant of the product. Variants are numbered by layout, and by row within a layout. False if there is
+ * no variant of this number. Rows before that of the set's first program were refused and are left out, unless the
+ * first program came from the cache: the cache may then only lack the file of such a row. */
 static bool variant_of(const hx__cl_device *d, unsigned variant, need *n) {
   const hx__cl_program *const first = &d->program[HX__FIRST_PRODUCT];
   for (int layout = 0; layout < HX__LAYOUTS; layout++)
@@ -145,7 +147,7 @@ static bool variant_of(const hx__cl_device *d, unsigned variant, need *n) {
   return false;
 }
 
-/* Begins the builds that will be wanted after this one. */
+/* Starts the builds that will be needed after this one. */
 static void look_ahead(hx__cl_device *d, unsigned index) {
   uint64_t asked = atomic_load(&d->base.requested) & ~(atomic_load(&d->base.ready) | atomic_load(&d->base.refused));
   asked &= HX__NEED_ALL & ~(index < HX__NEEDS ? 1ull << index : 0);
@@ -176,7 +178,7 @@ static const char *from_source(hx__cl_device *d, unsigned index, const need *n, 
   const char *why = describe(d, index, n, arithmetic, row, options);
   if (why) return why;
   p->program = hx__cl_program_new(d, n->kind, options, true, &code);
-  if (p->program) look_ahead(d, index); /* not before: the compiler's lock is not fair */
+  if (p->program) look_ahead(d, index); /* not earlier: the compiler's lock is not fair */
   why = p->program ? hx__cl_self_test(d, index) : "its build failed";
   if (why) return drop(d, index, why);
   if (index < HX__NEEDS) p->seed = hx__cl_seed_rate(d, index);
@@ -184,8 +186,8 @@ static const char *from_source(hx__cl_device *d, unsigned index, const need *n, 
   return NULL;
 }
 
-/* Each arithmetic by each row of the device, from an optional one on to the next, until one passes; a variant by its
- * own row alone. */
+/* Tries each arithmetic that is worth it with the rows of the device until a program passes. After an optional row the
+ * next row is tried. A variant is tried with its own row only. */
 static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way *make) {
   const char *why = "no kernel gives its bits";
   for (int a = 0; a < HX__ARITHMETICS; a++) {
@@ -205,7 +207,7 @@ static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way 
 static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
   *cached = false;
   if (!hx__address_space_available(BUILD_BYTES)) return "too little address space is left to build it";
-  /* First, as only what passed is cached: a row that was refused is not built again. */
+  /* The cache comes first. It contains only programs that passed, so a row that was refused is not built again. */
   const char *why = try_all(d, index, n, from_cache);
   *cached = !why;
   if (why) why = try_all(d, index, n, from_source);
@@ -213,12 +215,12 @@ static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, b
   return why;
 }
 
-/* The next variant of the product; whether there are more. */
+/* Prepares the next variant of the product. False if there are no more, or the device is lost. */
 static bool prepare_variant(hx__cl_device *d) {
   need n;
   const uint64_t ready = atomic_load(&d->variants);
   const bool first_ready = atomic_load(&d->base.ready) >> HX__FIRST_PRODUCT & 1;
-  const unsigned at = (unsigned)__builtin_popcountll(ready); /* they are used in the order they pass */
+  const unsigned at = (unsigned)__builtin_popcountll(ready); /* variants are stored in the order in which they pass */
   if (!first_ready || !has_variants(d) || at == HX__CL_VARIANTS || !variant_of(d, d->tried, &n)) return false;
   const uint64_t from = hx__now_ns();
   bool cached = false;

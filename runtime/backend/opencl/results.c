@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How the results of a chunk leave the device. Small ones, and those of devices that work in place, are mapped on the
- * queue that computed them. Products and long reductions of devices that copy are read on a queue of their own into
- * pinned blocks of the stream, so that the device computes the next chunk, or receives its operands, at the same time.
- * (Mapped on another queue they are slow: a driver pins memory for each map anew unless it is as large as the one
- * before.) */
+ * Transfers the results of a chunk to the host. Small results, and those of devices that work in place, are mapped on
+ * the queue that computed them. Results of products and of long reductions, on devices that copy, are read on a queue
+ * of their own into pinned blocks of the stream. The device then computes the next chunk, or receives its operands, at
+ * the same time. (Maps on another queue would be slow: one driver pins memory again for each map unless it is as large
+ * as the one before.) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #define LEAST_READ_BYTES ((size_t)4 << 20)
 #define NOT_A_RESULT 0x7fa53a5au /* a NaN that no kernel writes: products have one pattern for all NaNs */
 
-/* Maps the results, after `computed` where that is not NULL. */
+/* Enqueues a map of the results, after f->computed if that is not NULL. */
 static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_queue queue) {
   const cl_uint waits = f->computed != NULL;
   cl_int code;
@@ -35,7 +35,7 @@ static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_que
 static bool reserve(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t bytes) {
   if (l->bytes >= bytes) return true;
   const size_t room =
-      bytes > stream->run.most_bytes ? bytes : stream->run.most_bytes; /* a map takes a driver 0.5 ms a MiB */
+      bytes > stream->run.most_bytes ? bytes : stream->run.most_bytes; /* a map takes 0.5 ms per MiB with one driver */
   if (l->block) hx__cl_free(&stream->device->base, l->block);
   void *block = NULL;
   void *const p = hx__cl_alloc(&stream->device->base, room, HX__MEMORY_COPY, &block);
@@ -44,7 +44,7 @@ static bool reserve(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t byt
   return l->p;
 }
 
-/* Reads f->bytes of a buffer after f->computed if that is not NULL. */
+/* Enqueues a read of f->bytes of a buffer, after f->computed if that is not NULL. */
 static hx__outcome read_into(hx__cl_stream *stream, hx__cl_inflight *f, hx__cl_readback_buffer *l,
                              cl_command_queue queue, cl_mem from, size_t at) {
   const cl_uint waits = f->computed != NULL;
@@ -76,11 +76,12 @@ hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight 
     return reserve(stream, l, f->bytes) ? read_into(stream, f, l, stream->results, f->out.mem, 0)
                                         : map(stream, f, stream->results);
   }
-  return HX__DONE; /* as soon as those before it are stored */
+  return HX__DONE; /* tried again when earlier results have been stored */
 }
 
-/* Whether what the queue does next would hold the results up, or they it: a map waits for the next chunk's operands
- * where those are on the queue already (an H200's driver). */
+/* Whether the results are large enough for a queue of their own: on the kernels' queue they would delay the next
+ * commands, or be delayed by them. (With an H200's driver a map waits for the next chunk's operands if these are on the
+ * queue already.) */
 static bool long_apart(const hx__cl_inflight *f) {
   return f->product ? f->bytes >= LEAST_APART_BYTES : f->chunk.count >= LEAST_READ_BYTES / sizeof(float) / HX__LEAF;
 }
@@ -104,12 +105,11 @@ static void release_event(cl_event *event) {
   if (one) clReleaseEvent(one);
 }
 
-/* Frees what a chunk that has ended holds. */
 void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
   if (hx__cl_is_lost(stream)) return;
   cl_int code = CL_SUCCESS;
   if (f->mapped) code = clEnqueueUnmapMemObject(stream->queue, f->out.mem, f->mapped, 0, NULL, NULL);
-  if (f->mapped && !right) { /* whether it is unmapped or not, no kernel writes this buffer again */
+  if (f->mapped && !right) { /* no kernel writes this buffer again, so it does not matter whether the unmap failed */
     hx__cl_buffer_release(&f->out);
     code = CL_SUCCESS;
   }
@@ -121,13 +121,13 @@ void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *f, bool right) {
   free(f->host);
   f->host = NULL;
   if (code != CL_SUCCESS)
-    hx__cl_failed(stream->device, "clEnqueueUnmapMemObject", code); /* this chunk's result is there */
+    hx__cl_failed(stream->device, "clEnqueueUnmapMemObject", code); /* this chunk's results have arrived */
   for (unsigned i = 0; i < HX__MAX_INFLIGHT && !stream->base.timed_out; i++)
     if (stream->inflight[i].computed)
-      hx__cl_results_start_waiting(stream, &stream->inflight[i]); /* what fails is seen when it is awaited */
+      hx__cl_results_start_waiting(stream, &stream->inflight[i]); /* an error is seen when the chunk is waited for */
 }
 
-/* The same without a pinned block: through a result buffer of the stream, which the host maps. */
+/* Reads part of a result without a pinned block: copies it to a result buffer of the stream, which the host maps. */
 static hx__outcome map_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem from, size_t at) {
   hx__outcome outcome =
       hx__cl_buffer_reserve(stream->device, &f->out, f->bytes, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
@@ -166,7 +166,7 @@ const void *hx__cl_results_of(const hx__cl_inflight *f) {
   return f->host ? f->host : f->readback ? f->readback->p : f->mapped;
 }
 
-/* A slot of no element: joined to another it changes nothing. */
+/* The slot of an empty leaf: joining it to another slot does not change that slot. */
 static uint64_t nothing(hx_op op, hx_type type) {
   switch (op) {
     case HX_MIN:
@@ -182,7 +182,8 @@ static uint64_t nothing(hx_op op, hx_type type) {
   }
 }
 
-/* A chunk's slot stands for its first leaf: its leaves are an aligned block of the tree (docs/ARITHMETIC.md). */
+/* Stores the joined slot of each field as the slot of the chunk's first leaf, which is right because the leaves are an
+ * aligned block of the tree (docs/ARITHMETIC.md). The other slots become those of empty leaves. */
 static void deliver_joined(const hx__request *request, hx__chunk chunk, const uint64_t *from) {
   const hx__work *const w = request->work;
   const bool all_leaves = request->joined && chunk.count == w->slices;
@@ -195,7 +196,7 @@ static void deliver_joined(const hx__request *request, hx__chunk chunk, const ui
   }
 }
 
-/* Compared in a few places; what was joined on the device has no leaves to compare. */
+/* Compares a few results with the CPU's. Slots that were joined on the device cannot be compared. */
 static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
   if (!f->compared) return true;
   if (request->resident) return hx__spot_check_ends(&f->spot, f->ends);
@@ -203,8 +204,8 @@ static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
   return f->joined || hx__spot_check_slots(request, f->chunk, hx__cl_results_of(f));
 }
 
-/* A mirror may differ from the host's array because the program changed that without hx_modified: then the device is
- * not to blame, and copies the operands anew. */
+/* Handles wrong results. If an operand was read from a mirror, the program may have changed the host's array without
+ * hx_modified. Then the device is not at fault, and the operands are copied again. Otherwise the device is lost. */
 static void reject(hx__cl_stream *stream) {
   const hx__device *const device = &stream->device->base;
   bool mirrored = stream->run.resident && stream->run.resident->old_mirror;

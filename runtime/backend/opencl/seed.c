@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast a kernel is before any task has been measured: it is timed once on ordinary numbers, on the stream that the
- * self-test opens. */
+ * Times a kernel once, on ordinary numbers, to know its rate before any task has been measured. Uses a stream like the
+ * self-test's. */
 #include <stdlib.h>
 
 #include "runtime/backend/opencl/stream.h"
@@ -8,15 +8,15 @@
 #include "runtime/base/clock.h"
 
 #define SEED_ELEMENTS ((size_t)1 << 19)
-#define SEED_FEW ((size_t)1 << 14) /* for a device that takes SEED_SLOW_NS for them */
+#define SEED_FEW ((size_t)1 << 14) /* if these take SEED_SLOW_NS or more, they are the measurement */
 #define SEED_SLOW_NS 4000000u
 #define SEED_SIDE ((size_t)32)
 #define SEED_SIDE_MOST ((size_t)2048)
-#define SEED_S 4e-4 /* a launch so long is not all launch */
+#define SEED_S 4e-4 /* a launch that takes this long is not dominated by overhead */
 #define SEED_TIMES 2
 
-/* Any bits for integers; as a float, a number of +-[1, 2). A denormal among the operands would dominate the time on an
- * x86 device: each costs some hundred cycles. */
+/* Arbitrary integers that are also floats of magnitude [1, 2). Denormal operands would dominate the time on an x86
+ * device: each costs some hundred cycles. */
 static uint32_t *ordinary(size_t n) {
   uint32_t *x = malloc(n * sizeof *x);
   for (size_t i = 0; x && i < n; i++)
@@ -24,7 +24,7 @@ static uint32_t *ordinary(size_t n) {
   return x;
 }
 
-/* Nanoseconds of the second of two like launches. */
+/* Nanoseconds of the second of two equal requests; 0 after an error. */
 static uint64_t time_second(hx__stream *stream, const hx__request *request) {
   uint64_t ns = 0;
   for (int i = 0; i < 2; i++) {
@@ -36,13 +36,13 @@ static uint64_t time_second(hx__stream *stream, const hx__request *request) {
   return ns;
 }
 
-/* Without the launch, as far as that is not nearly all of it. */
+/* Units per nanosecond. The time of an empty launch is subtracted, but at most three quarters of the time. */
 static float rate_of(const hx__cl_device *d, double units, float ns) {
   const float launch = d->base.launch_ns < 0.75f * ns ? d->base.launch_ns : 0.75f * ns;
   return ns > 0.0f ? (float)units / (ns - launch) : 0.0f;
 }
 
-/* Of the first size that fills the device for some time. */
+/* The rate of the first size that takes SEED_S or longer. */
 static float seed_of_product(hx__cl_device *d, unsigned need) {
   float rate = 0.0f;
   double seconds = 0.0;
@@ -54,7 +54,7 @@ static float seed_of_product(hx__cl_device *d, unsigned need) {
   return rate;
 }
 
-/* Nanoseconds of n elements, in mode copy or in place. */
+/* Nanoseconds of a reduction of n elements, in place if the device can do that, otherwise in mode copy. */
 static uint64_t time_reduction(hx__cl_device *d, hx__stream *stream, const hx_field *field, uint64_t *slots, size_t n) {
   const hx__work work = {.slices = n / HX__LEAF, .n = n, .nfields = 1, .fields = field};
   const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
@@ -100,7 +100,8 @@ double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int tim
     uint64_t copied;
     hx__cl_inflight made = {.bytes = 0};
     hx__outcome outcome = hx__cl_begin(stream, &request);
-    for (int i = 0; i <= times && outcome == HX__DONE; i++) { /* the first one compiles late and copies the operands */
+    for (int i = 0; i <= times && outcome == HX__DONE; i++) { /* the first launch is not timed: it copies the operands,
+                                                               * and drivers may compile in it */
       const uint64_t from = hx__now_ns();
       outcome = hx__cl_launch_matmul((hx__cl_stream *)stream, &request, all, &made);
       if (clFinish(queue) != CL_SUCCESS) outcome = HX__FAILED;

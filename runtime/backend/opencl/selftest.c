@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A kernel's self-test: small cases that reach its remainder paths, through the very stream that runs use, compared as
- * integers with the host's kernels. */
+ * A kernel's self-test: small cases that reach its remainder paths, on a stream like those of runs, compared as
+ * integers with the results of the CPU's kernels. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "runtime/backend/opencl/selftest.h"
 #include "runtime/base/clock.h"
 
-#define LIMIT_NS 30000000000u /* of one small launch on a device that may hang */
+#define LIMIT_NS 30000000000u /* for one small launch on a device that may hang */
 
 static const char *const wrong_bits = "its bits differ on a small case";
 static const char *const nothing_written = "it ended a small case without an error and wrote nothing";
@@ -21,11 +21,11 @@ static uint32_t *elements(hx_op op, hx_type type, size_t n, bool special) {
   return x;
 }
 
-#define PATTERN 0xa5a5a5a5u /* no case gives it */
-#define PATTERN_BYTES 4096u /* as many as the first case writes, or more */
+#define PATTERN 0xa5a5a5a5u /* no result of a case has this value */
+#define PATTERN_BYTES 4096u /* no fewer than the first case writes */
 
-/* Fills the block that the stream's first case writes with a pattern, which tells a device that writes nothing from one
- * whose bits differ. An error here comes again in the case. */
+/* Fills the buffer that the stream's first case writes with a pattern, to distinguish a device that writes nothing from
+ * one with wrong bits. An error here is ignored, because it will occur again in the case. */
 static void fill_with_pattern(hx__cl_stream *stream) {
   static uint32_t pattern[PATTERN_BYTES / sizeof(uint32_t)];
   hx__cl_buffer *const out = &stream->inflight[stream->next].out;
@@ -34,7 +34,7 @@ static void fill_with_pattern(hx__cl_stream *stream) {
     clEnqueueWriteBuffer(stream->queue, out->mem, CL_TRUE, 0, sizeof pattern, pattern, 0, NULL, NULL);
 }
 
-/* Why a result is not what it should be. */
+/* The reason why a result is wrong. */
 static const char *fault_of(const void *result, size_t bytes) {
   const unsigned char *const at = result;
   for (size_t i = 0; i < bytes; i++)
@@ -42,7 +42,6 @@ static const char *fault_of(const void *result, size_t bytes) {
   return nothing_written;
 }
 
-/* One request through a stream, from the first slice to the last. */
 hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request, bool *joined) {
   hx__outcome outcome = hx__cl_begin(stream, request);
   const size_t slices = request->work->slices, most = hx__stream_most(stream, request->work);
@@ -63,7 +62,7 @@ hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request, bool
   return outcome;
 }
 
-/* The arrays of the cases are read through each mode that runs use on memory of the caller. */
+/* The memory modes that runs use for memory of the caller. The cases are computed in each of them. */
 static const hx__memory_mode test_modes[] = {HX__MEMORY_COPY, HX__MEMORY_HOSTPTR};
 
 static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_t n, bool special,
@@ -81,7 +80,8 @@ static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_
     if (op == HX_DOT) arrays[1].p = field.y;
     const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
     const hx__request request = {.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots};
-    for (size_t l = 0; l < leaves; l++) { /* one by one: a call finds the index of its winner only */
+    for (size_t l = 0; l < leaves; l++) { /* leaf by leaf, because one call of argmin or argmax only gives the index of
+                                           * the overall winner */
       const size_t at = l * HX__LEAF, part = n - at < HX__LEAF ? n - at : HX__LEAF;
       cpu->leaf[op][type](x + 1 + at, op == HX_DOT ? y + 3 + at : NULL, part, HX__IN_L2, slots + leaves + l);
     }
@@ -97,7 +97,7 @@ static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_
         memcpy(&got, &slots[l], sizeof got);
         memcpy(&want, &slots[leaves + l], sizeof want);
         const bool both_nan = type == HX_F32 && op != HX_MIN && op != HX_MAX && op != HX_ARGMIN && op != HX_ARGMAX &&
-                              got != got && want != want; /* the join stores the one NaN */
+                              got != got && want != want; /* the join stores the same NaN for both */
         same = slots[l] == slots[leaves + l] || both_nan;
       }
     why = outcome != HX__DONE ? no_answer : same ? NULL : fault_of(slots, sizeof *slots);
@@ -143,7 +143,8 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
     g.b_rs = c->trans_b ? 1 : ldb;
     g.b_cs = c->trans_b ? ldb : 1;
     g.ldc = n;
-    for (size_t i = 0; m > 1 && i < k; i++) { /* a sum that is -0, which zeros past the last k must not change */
+    for (size_t i = 0; m > 1 && i < k; i++) { /* makes a sum -0, which zeros filled in beyond the last k must not
+                                               * change */
       a[1 + (m - 1) * g.a_rs + i * g.a_cs] = 0x0d800000u; /* 2^-100 */
       b[1 + i * g.b_rs] = 0x8d800000u;
     }
@@ -205,15 +206,14 @@ static const char *test_products(hx__stream *stream, const hx__cl_program *p) {
 
 static bool is_variant(unsigned need) { return need >= HX__NEEDS && need < HX__TUNED_PROGRAM; }
 
-/* Makes the stream launch the program `need`. A variant has the first product's copies and joins, and is chosen for
- * every product that it can do. */
+/* Makes the stream use the program `need` for products. A variant uses the copy and join kernels of the set's first
+ * program, and is chosen for every product that it can compute. */
 static void use_product(hx__cl_stream *stream, unsigned need) {
   stream->product = is_variant(need) ? HX__FIRST_PRODUCT : need;
   stream->self_test.program = is_variant(need) ? need : 0;
   stream->self_test.reached = false;
 }
 
-/* A stream as runs open it, for the product with the tile in question. */
 hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need) {
   static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
   hx__stream *const stream = hx__cl_stream_open(&d->base, &plain);
@@ -233,7 +233,7 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
   return why;
 }
 
-/* One case, through one mode. */
+/* One case of the product. In mode copy, unless the program can read the case's operands in place at any address. */
 static const char *test_product_once(hx__stream *stream, const hx__cl_program *p, hx__memory_mode mode) {
   const hx__cl_stream *const own = (const hx__cl_stream *)stream;
   const hx__case_product *const c = case_reaching(own, p);
@@ -243,7 +243,8 @@ static const char *test_product_once(hx__stream *stream, const hx__cl_program *p
   return why ? why : own->self_test.program && !own->self_test.reached ? "no small case reaches it" : NULL;
 }
 
-/* Most of the time would go into opening a stream for each program, or into the staging buffers of mode copy. */
+/* Uses one stream for all programs, and host memory in place if possible: opening streams, or the staging buffers of
+ * mode copy, would take most of the time. */
 const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
   if (!d->tester) d->tester = hx__cl_test_stream(d, need);
   if (!d->tester) return "it has no queue";
@@ -253,7 +254,7 @@ const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
   const char *const why =
       reduction ? test_reduce(d->tester, hx__reduction_op(need), hx__reduction_type(need), HX__LEAF + 1, false, mode)
                 : test_product_once(d->tester, &d->program[need], mode);
-  if (why) hx__cl_tester_close(d); /* it has kernels of a program that will be another */
+  if (why) hx__cl_tester_close(d); /* it has kernel objects of a program that will be replaced */
   return why;
 }
 

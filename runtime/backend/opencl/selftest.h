@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the self-test and the first timing of a kernel share. Private to this folder. */
+ * Functions that the self-test and the first timing of a kernel (seed.c) share. Private to this folder. */
 #ifndef HX_OPENCL_SELFTEST_H
 #define HX_OPENCL_SELFTEST_H
 
 #include "runtime/backend/opencl/stream.h"
 
-/* A stream as runs open it; from HX__FIRST_PRODUCT on, one that takes the product's program `need`. NULL: no queue. */
+/* A stream like those of runs. If need is HX__FIRST_PRODUCT or more, its products use the program `need`. NULL if no
+ * queue could be created. */
 hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need);
 
-/* One request through a stream, from the first slice to the last. *joined: the device joined the slots of a chunk. */
+/* Carries out one request on a stream, from the first slice to the last. *joined: the device joined the slots of a
+ * chunk. */
 hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request, bool *joined);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stream: one context's queue, kernel objects and blocks on a device, and the chunks in flight. Once a device is lost
- * no OpenCL call is made on it any more; what a stream holds is then leaked. */
+ * A stream: one context's queues, kernel objects and buffers on a device, and its chunks in flight. No OpenCL call is
+ * made on a lost device, so what its streams own is leaked. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "runtime/base/trace.h"
 
 #define BLIND_LIMIT_NS 5000000000u
-#define CPU_GRAIN 16u /* leaves: enough work for one item a leaf on a few cores */
+#define CPU_GRAIN 16u /* leaves: enough for a few cores with one work-item for each leaf */
 
 static const hx__cl_program *product_of(const hx__cl_stream *stream) {
   return &stream->device->program[stream->product];
@@ -40,7 +40,7 @@ hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
     hx__cl_failed(d, "clCreateCommandQueue", code);
     return NULL;
   }
-  /* Where there is but one, the stream does with it. */
+  /* If the other queues cannot be created, the stream uses only the first one. */
   stream->uploads = clCreateCommandQueue(d->context, d->id, 0, &code);
   stream->results = clCreateCommandQueue(d->context, d->id, 0, &code);
   const uint32_t tile[3] = {config->tile_m, config->tile_n, config->tile_k};
@@ -59,7 +59,7 @@ hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config) {
 
 void hx__cl_stream_close(hx__stream *base) {
   hx__cl_stream *const stream = (hx__cl_stream *)base;
-  if (base->timed_out && !hx__cl_recovered(base)) return; /* the device still works on its blocks: leaked whole */
+  if (base->timed_out && !hx__cl_recovered(base)) return; /* the device may still use its memory: leaked */
   if (!hx__cl_is_lost(stream)) {
     for (unsigned i = 0; i < HX__MAX_INFLIGHT; i++) hx__cl_buffer_release(&stream->inflight[i].out);
     hx__cl_buffer_release(&stream->scratch.tickets);
@@ -100,11 +100,11 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f, request->work);
   if (outcome == HX__DONE) hx__cl_prefetch(stream, request->work, chunk, request->upcoming);
   if (outcome == HX__DONE) {
-    if (f->compared) hx__spot_check_expect(&f->spot, request, chunk); /* while it is computed */
+    if (f->compared) hx__spot_check_expect(&f->spot, request, chunk); /* while the device computes the chunk */
     stream->next = (stream->next + 1) % HX__MAX_INFLIGHT;
     *ticket = (hx__inflight *)f;
   }
-  if (outcome == HX__TIMED_OUT) /* what was launched of it, behind an upload that does not come, ends some time */
+  if (outcome == HX__TIMED_OUT) /* commands that were launched behind the upload that timed out will end at some time */
     return hx__cl_mark_end(stream, &f->event) == HX__FAILED ? HX__FAILED : HX__TIMED_OUT;
   const uint64_t sent = stream->run.copied - before;
   if (outcome == HX__SUPERSEDED) base->sent_fraction = (double)sent / (double)(sent + stream->run.unsent);
@@ -122,7 +122,7 @@ hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
   if (outcome != HX__DONE) {
     state = CL_COMPLETE;
   } else if (!f->event) {
-    state = CL_SUBMITTED; /* those before it have not ended */
+    state = CL_SUBMITTED; /* earlier chunks have not been delivered, so no readback buffer is free */
   } else if (atomic_load(deadline_ns) == UINT64_MAX) {
     const cl_int code = clWaitForEvents(1, &f->event);
     hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
@@ -141,7 +141,7 @@ hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
   return outcome;
 }
 
-/* Whether nothing that was on its way to the device is any more. */
+/* Whether all uploads have ended. */
 static bool uploads_ended(const hx__cl_stream *stream) {
   const cl_event events[] = {stream->staging.event[0], stream->staging.event[1], stream->uploaded, stream->leftover};
   for (unsigned i = 0; i < sizeof events / sizeof events[0]; i++)

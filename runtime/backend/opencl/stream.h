@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stream of an OpenCL device: what it holds, and the steps of a chunk, from where its operands lie to its results. */
+ * A stream of an OpenCL device: its state, and the functions that carry out the steps of a chunk, from binding the
+ * operands to delivering the results. */
 #ifndef HX_BACKEND_OPENCL_STREAM_H
 #define HX_BACKEND_OPENCL_STREAM_H
 
@@ -7,7 +8,8 @@
 #include "runtime/backend/opencl/cl.h"
 #include "runtime/backend/spot_check.h"
 
-/* Where a kernel finds part of an array: a buffer or a pointer, the first element, and the leading dimension there. */
+/* Where a kernel finds a part of an array: a buffer or a pointer, the index of the first element, and the leading
+ * dimension there. */
 typedef struct hx__cl_view {
   hx__memory_mode mode;
   cl_mem mem;
@@ -15,7 +17,7 @@ typedef struct hx__cl_view {
   cl_ulong first, ld;
 } hx__cl_view;
 
-/* The part of an array that a view is asked for. */
+/* A rectangular part of an array, in elements. */
 typedef struct hx__cl_region {
   size_t row, rows, col, cols;
 } hx__cl_region;
@@ -25,134 +27,135 @@ typedef struct hx__cl_region {
 /* One array of the run. */
 typedef struct hx__cl_operand {
   const hx__array *array;
-  hx__memory_mode mode; /* as used: copy where the wanted one could not be had */
+  hx__memory_mode mode; /* the mode in use: copy if the mode of the array was not possible */
   hx__cl_hostptr *hostptr;
   hx__cl_block *coarse;
-  hx__mirror *mirror; /* the device's copy of all of it, for this run or longer */
+  hx__mirror *mirror; /* the device's copy of the whole array, for this run or longer */
   bool of_run;
-  const hx__cl_block *block; /* copy mode: what is pinned of it; NULL: nothing */
-  hx__cl_buffer copy;        /* copy mode without a mirror: the region in it */
+  const hx__cl_block *block; /* copy mode: the pinned memory that contains it; NULL: none */
+  hx__cl_buffer copy;        /* copy mode without a mirror: a copy of `region` if `holds` */
   hx__cl_region region;
   bool holds;
 } hx__cl_operand;
 
-/* A kernel object and the kinds of argument it has had: once it was given a pointer, one driver refuses a buffer in the
- * same place (CL_INVALID_KERNEL_ARGS), so another mix of modes gets a new object. */
+/* A kernel object and the kinds of argument that were set on it. After a pointer was set as an argument, one driver
+ * refuses a buffer in the same place (CL_INVALID_KERNEL_ARGS), so another mix of modes gets a new object. */
 typedef struct hx__cl_kernel {
   cl_kernel kernel;
   hx__memory_mode x, y;
 } hx__cl_kernel;
 
-/* The kernel objects of a stream, by program, each made at its first use. */
+/* The kernel objects of a stream, by program. Each is created at its first use. */
 typedef struct hx__cl_kernels {
   hx__cl_kernel compute[HX__PROGRAMS]; /* hx_reduce or hx_matmul */
   hx__cl_kernel pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
   hx__cl_kernel join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
 } hx__cl_kernels;
 
-#define HX__CL_READBACK_BUFFERS 2u /* one is stored from while another is read into */
+#define HX__CL_READBACK_BUFFERS 2u /* one is stored to C while another is filled */
 
-/* A pinned block for a product's results. */
+/* A pinned block into which results are read. */
 typedef struct hx__cl_readback_buffer {
   void *p, *block;
   size_t bytes;
   bool busy;
 } hx__cl_readback_buffer;
 
-/* Where the kernels of a product write: ldt floats from row to row. beta times what is there is added. */
+/* Where the kernels of a product write. Rows are ldt floats apart. beta times the old contents is added. */
 typedef struct hx__cl_target {
   cl_mem mem;
   size_t ldt;
   float beta;
 } hx__cl_target;
 
-/* A chunk in flight. After a timeout it owns its block, and with it the stream, until its event completes. */
+/* A chunk in flight. After a timeout it keeps its buffers, and the stream takes no work, until its event completes. */
 typedef struct hx__cl_inflight {
   hx__chunk chunk;
-  hx__cl_buffer out; /* slots, or t; reused by the next chunk */
-  cl_event event;    /* the results are there; NULL: nothing is in flight, or they wait for a readback buffer */
-  cl_event computed; /* where they are read beside kernels: before that */
-  void *mapped;      /* results, if they are not in a readback buffer, */
-  void *host;        /* nor here: more of them than a buffer takes. NULL: they are not */
+  hx__cl_buffer out; /* the slots of a reduction or the block t of a product; reused by later chunks */
+  cl_event event;    /* the results have arrived; NULL: nothing in flight, or waiting for a readback buffer */
+  cl_event computed; /* the kernels have finished, if the results are read on a queue of their own */
+  void *mapped;      /* the mapped results; NULL: not mapped */
+  void *host;        /* results in host memory, because no device buffer is large enough for them; NULL: not there */
   hx__cl_readback_buffer *readback;
-  size_t bytes; /* of the results there */
+  size_t bytes; /* of the results */
   bool product;
-  bool joined;   /* a reduction's: one slot for each field, of all its leaves */
-  bool stored;   /* a product's: the kernels wrote it to the C that stays on the device */
-  size_t ldt;    /* a product's: floats from row to row */
+  bool joined;   /* reductions: all leaves are joined into one slot for each field */
+  bool stored;   /* products: the kernels wrote directly to the C that stays on the device */
+  size_t ldt;    /* products: floats from row to row */
   bool compared; /* a few results are compared with the CPU's */
   hx__spot_check spot;
-  float ends[2]; /* of a C that stays on the device: the first and last element of the chunk */
+  float ends[2]; /* if C stays on the device: the first and last element of the chunk */
 } hx__cl_inflight;
 
 #define HX__CL_CHOICES 4u
 
-/* What a product of a set of rows was launched by, for the next one of its shape: to choose takes 10 us. */
+/* The plan that was chosen for one shape of product. It is remembered because choosing takes 10 us. */
 typedef struct hx__cl_choice {
   hx__gemm_shape shape;
-  uint64_t ready; /* the variants there were; 0: no choice was made */
+  uint64_t ready; /* the variants that were ready at the time, as bits; 0: the entry is empty */
   unsigned program;
   hx__gemm_plan plan;
 } hx__cl_choice;
 
 typedef struct hx__cl_choices {
   hx__cl_choice entry[HX__CL_CHOICES];
-  unsigned made; /* so far: the oldest is replaced next */
+  unsigned made; /* choices made so far; each replaces the oldest entry */
 } hx__cl_choices;
 
-/* Device buffers that kernels use between a chunk's operands and its results. They outlive the run unless large. */
+/* Device buffers for intermediate data of a chunk. They outlive the run unless they are large. */
 typedef struct hx__cl_scratch {
   hx__cl_buffer packed_a, packed_b;
-  hx__cl_buffer tickets;  /* of launches that join: HX__JOIN_TICKETS of them, 0 between launches */
-  hx__cl_buffer partials; /* of a product whose k is cut */
-  hx__cl_buffer part;     /* of C, if an operand arrives in parts */
+  hx__cl_buffer tickets;  /* HX__JOIN_TICKETS tickets for launches that join; all are 0 between launches */
+  hx__cl_buffer partials; /* partial sums of a product whose k is cut */
+  hx__cl_buffer part;     /* a block of C, if the product is launched in parts */
 } hx__cl_scratch;
 
-/* What is set when a run begins and means nothing after its end. */
+/* State of one run. It is set when the run begins and is not used after its end. */
 typedef struct hx__cl_run {
   hx__copy_threads copiers;
-  size_t operands;               /* of the stream's array of operands */
-  hx__resident_output *resident; /* C stays here; NULL: it goes to the host */
+  size_t operands;               /* used entries of the stream's `operand` array */
+  hx__resident_output *resident; /* the C that stays on the device; NULL: C goes to the host */
   size_t slices;                 /* of the task */
-  size_t resident_slices;        /* of these, those that have arrived in the resident output */
-  size_t most_bytes;             /* of results of a chunk */
-  size_t previous;               /* first slice of the chunk before this one; SIZE_MAX: there was none */
+  size_t resident_slices;        /* slices that have arrived in the resident output */
+  size_t most_bytes;             /* of a chunk's results */
+  size_t previous;               /* first slice of the previous chunk; SIZE_MAX: none */
   bool shared_packed;            /* the operand that all chunks share is packed */
-  uint64_t copied;               /* bytes, to and from the device */
-  size_t unsent;                 /* bytes of the last array whose upload was cancelled, as nothing needed it any more */
+  uint64_t copied;               /* bytes copied to and from the device */
+  size_t unsent;                 /* bytes not sent of the last upload that was cancelled because its chunk was
+                                  * superseded */
 } hx__cl_run;
 
-/* The staging ring: two pinned buffers, each mapped at `host` for as long as the stream lives. */
+/* The staging ring: two pinned buffers. Each stays mapped at `host` until the stream is closed. */
 typedef struct hx__cl_staging {
   cl_mem half[2];
   void *host[2];
-  cl_event event[2]; /* the device has read that half; NULL: it is free */
-  unsigned next;     /* the half to fill next is its lowest bit */
+  cl_event event[2]; /* completes when the device has read that half; NULL: the half is free */
+  unsigned next;     /* its lowest bit is the half to fill next */
 } hx__cl_staging;
 
-/* What the self-test sets on its stream, and finds out by it. */
+/* State of the self-test in the stream that it uses. */
 typedef struct hx__cl_self_test_state {
   unsigned program; /* index of the variant under test; 0: none */
-  bool reached;     /* that one has been launched */
-  bool chained;     /* its last panels were added by the product's own launch, if that was possible */
-  bool active;      /* the stream is the self-test's, which compares every result itself */
+  bool reached;     /* that variant has been launched */
+  bool chained;     /* the last product's own launch added the panels, if the kernel can do that */
+  bool active;      /* the stream belongs to the self-test, which compares every result itself */
 } hx__cl_self_test_state;
 
-/* The members but run, operand and inflight live as long as the stream. */
+/* All members except run, operand and inflight keep their values between runs. */
 typedef struct hx__cl_stream {
   hx__stream base;
   hx__cl_device *device;
   cl_command_queue queue;
-  cl_command_queue uploads; /* beside kernels, on devices with memory of their own; NULL: on queue as well */
-  cl_command_queue results; /* likewise, of what kernels have computed */
-  cl_event leftover;        /* behind the commands of a run that timed out; NULL: none */
-  cl_event uploaded;        /* the last one on uploads that no kernel waits for yet; NULL: none */
+  cl_command_queue uploads; /* for uploads that overlap with kernels; NULL: uploads go to `queue` */
+  cl_command_queue results; /* for reading results while kernels run; NULL: results are read on `queue` */
+  cl_event leftover;        /* the marker behind the commands of a run that timed out; NULL: none */
+  cl_event uploaded;        /* the last command on `uploads` if no kernel waits for it yet; NULL: none */
   unsigned product;         /* index of the product's program: HX_TILE chooses it */
-  bool copy_inputs;         /* a timeout set by hand on a CPU-type device: chunks may then time out */
-  bool joins;               /* reductions: chunks are joined on the device if that is possible */
-  bool backwards;           /* the last launch for few rows of C read B from its end: they alternate, as a cache still
-                             * has what the launch before read last */
-  uint64_t limit_ns;        /* of waits without a prediction, as for uploads; UINT64_MAX: none */
+  bool copy_inputs;         /* the user set a timeout for a CPU-type device: copies, so that chunks may time out */
+  bool joins;               /* reductions: the device joins the slots of a chunk if that is possible */
+  bool backwards;           /* the last launch for few rows of C read B from its end. Launches alternate, because caches
+                             * still hold what was read last */
+  uint64_t limit_ns;        /* limit of waits that have no deadline, such as those for uploads; UINT64_MAX: none */
   hx__cl_self_test_state self_test;
   hx__cl_kernels kernels;
   hx__cl_choices choices;
@@ -161,10 +164,10 @@ typedef struct hx__cl_stream {
   hx__cl_readback_buffer readback[HX__CL_READBACK_BUFFERS];
 
   hx__cl_run run;
-  hx__cl_operand *operand; /* the arrays of the run; their buffers may outlive it */
+  hx__cl_operand *operand; /* the arrays of the run; their buffers may outlive the run */
   size_t operand_room;
   hx__cl_inflight inflight[HX__MAX_INFLIGHT];
-  unsigned next; /* of them */
+  unsigned next; /* index of the next inflight to use */
 } hx__cl_stream;
 
 hx__stream *hx__cl_stream_open(hx__device *device, const hx__config *config);
@@ -180,63 +183,68 @@ bool hx__cl_recovered(hx__stream *stream);
 size_t hx__cl_grain(const hx__stream *stream, const hx__work *work);
 size_t hx__cl_most_slices(const hx__stream *stream, const hx__work *work);
 
-/* Once a device is lost no OpenCL call is made on it. */
+/* Whether the device is lost. No OpenCL call is made on a lost device. */
 static inline bool hx__cl_is_lost(const hx__cl_stream *stream) {
   return atomic_load_explicit(&stream->device->base.lost, memory_order_acquire);
 }
 /* The event's state without waiting: CL_COMPLETE, a positive state, or a negative error. */
 cl_int hx__cl_state_of(cl_event event);
-/* The same, asleep until it has completed or the deadline is there; expected_ns: when it may be so, 0: unknown. */
+/* Sleeps until the event has completed or the deadline is reached, and returns the same. expected_ns: when the event is
+ * expected to complete; 0: unknown. */
 cl_int hx__cl_wait_until(cl_event event, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
-/* Waits for an event at most for the stream's limit. HX__TIMED_OUT: the stream takes no work until it has ended. */
+/* Waits for an event for at most the stream's limit. HX__TIMED_OUT: the stream takes no work until the event
+ * completes. */
 hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event);
-/* Kernels launched after this call wait, on the device, for everything uploaded before it. */
+/* Kernels launched after this call wait, on the device, for all uploads that were enqueued before it. */
 hx__outcome hx__cl_await_uploads(hx__cl_stream *stream);
-/* Puts a marker behind everything launched on the stream's queue and flushes it. *end: its event; NULL after an error.
- */
+/* Enqueues a marker behind all commands on the stream's queue and flushes the queue. *end: the marker's event; NULL
+ * after an error. */
 hx__outcome hx__cl_mark_end(hx__cl_stream *stream, cl_event *end);
-/* What was launched of a chunk that is not to be delivered may read the caller's memory: it is waited for, as long as
- * the stream's limit allows. After an error only on devices that are waited for for ever. Returns the outcome, or
- * HX__TIMED_OUT.
- */
+/* Called with the outcome of a step. If the chunk will not be delivered, commands that were already launched for it may
+ * still read the caller's memory. After HX__NO_MEMORY or HX__SUPERSEDED this waits for them, for at most the stream's
+ * limit. After HX__FAILED it waits only if the device never times out and the stream has no limit. Returns the outcome,
+ * HX__TIMED_OUT if the wait timed out, or HX__FAILED if the wait failed. */
 hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome);
-/* How a task is cut, so that no buffer of a chunk is too large for the device. */
+/* How a task is cut so that no buffer of a chunk is larger than the device allows. */
 typedef struct hx__cl_cut {
-  size_t slices; /* of a chunk, at most */
-  /* Products: lines in one launch of the operand that all chunks share, if it is copied or packed. */
+  size_t slices; /* the most slices of a chunk */
+  /* Products: the most lines of the operand that all chunks share in one launch, if that operand is copied or
+   * packed. */
   size_t cross_extent;
-  size_t k; /* products: of one launch */
+  size_t k; /* products: the most k of one launch */
 } hx__cl_cut;
 hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *work);
-size_t hx__cl_stage_bytes(const hx__cl_device *device); /* of a half of the ring */
-/* Gives back what the run bound; the copies' buffers stay for the next run unless they are large. */
+size_t hx__cl_stage_bytes(const hx__cl_device *device); /* bytes of a half of the ring */
+/* Releases what the run bound. Buffers of copies are kept for the next run unless they are large. */
 void hx__cl_unbind(hx__cl_stream *stream);
-#define HX__CL_MOST_LEAVES 16384u /* of a reduction's chunk: 256 MiB a field */
+#define HX__CL_MOST_LEAVES 16384u /* of a reduction's chunk: 256 MiB of each field */
 #define HX__CL_RETAINED_BYTES \
-  ((size_t)64 << 20) /* of a buffer that outlives the run, and of a product's result block */
+  ((size_t)64 << 20) /* the most bytes of a buffer that outlives the run, and of a product's result block */
 
-/* After the kernels of a chunk: how its results come, to their event; come: those that waited for a readback buffer, if
- * there is one now; end: the chunk lets go of what it holds. */
+/* Bring the results of a chunk to the host. begin is called after the chunk's kernels are enqueued: it enqueues the
+ * transfer of the results and sets their event. start_waiting enqueues the transfer of results that wait for a readback
+ * buffer, if one is free now. end releases what the chunk holds. right: the results are valid. */
 hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *inflight, const hx__work *work);
 hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *inflight);
 void hx__cl_results_end(hx__cl_stream *stream, hx__cl_inflight *inflight, bool right);
-/* Between runs: reads part of a result that stays on the device into memory of the stream (hx__cl_results_of), so that
- * a read that times out may still write it. HX__FAILED: twice it did not arrive, though the driver said so. */
+/* Between runs: reads a part of a result that stays on the device into memory of the stream (hx__cl_results_of). That
+ * memory stays valid if the read times out and writes it later. HX__FAILED: the driver reported success for two reads
+ * whose data did not arrive. */
 hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *inflight, cl_mem from, size_t at, size_t bytes);
-/* Where the host finds the results of a chunk, or what hx__cl_read_result has read. */
+/* The results of a chunk in host memory, or what hx__cl_read_result has read. */
 const void *hx__cl_results_of(const hx__cl_inflight *inflight);
 void hx__cl_results_close(hx__cl_stream *stream);
 
-/* The stream's tickets, zero. */
+/* Makes sure that the stream has a buffer of tickets, set to zero when it is created. */
 hx__outcome hx__cl_tickets_ready(hx__cl_stream *stream);
 
-/* Enqueues the kernels of a chunk. Its results are then to->bytes of to->out or of to->host; of to they set these and
- * joined, stored and ldt. */
+/* Enqueue the kernels of a chunk. The results will be to->bytes of to->out or to->host. Of *to, these functions set
+ * those three and joined, stored and ldt. */
 hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                  hx__cl_inflight *to);
 hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                  hx__cl_inflight *to);
-/* A product by a set of rows: op(A) and op(B) of m x k and k x n, alpha times their product to a target. */
+/* A product by a set of rows: writes alpha times the product of op(A) (m x k) and op(B) (k x n) to a target. */
 typedef struct hx__cl_strides {
   size_t rs, cs;
 } hx__cl_strides;
@@ -247,36 +255,39 @@ typedef struct hx__gemm_size {
 hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *a, hx__cl_strides as, const hx__cl_view *b,
                                 hx__cl_strides bs, const hx__gemm_size *size, const hx__cl_target *target);
 
-/* `bytes` of host memory to a place of a device buffer: through the ring, or where the block is pinned (NULL: nothing
- * is) by the device itself. */
+/* Copies `bytes` of host memory to byte `at` of a device buffer. The device reads the parts that the block (NULL: none)
+ * has pinned directly; the rest goes through the staging ring. */
 hx__outcome hx__cl_upload(hx__cl_stream *stream, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
                           size_t at);
-/* Part of an array to a buffer, from byte `at` on, its rows to_pitch bytes apart. */
+/* Copies a part of an array to a buffer, from byte `at` on, with rows to_pitch bytes apart. */
 hx__outcome hx__cl_upload_rows(hx__cl_stream *stream, const hx__cl_operand *operand, hx__cl_region region, cl_mem to,
                                size_t at, size_t to_pitch);
-/* A copy of the whole array, completed for a region. */
+/* Copies those parts of a region that the operand's mirror lacks, and sets *view to the region in the mirror. */
 hx__outcome hx__cl_view_mirror(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
-/* A run's first chunk may take it in parts, each with its own view; all_parts ends that: all of it is there, or none.
- */
+/* The first chunk of a run may receive an operand in parts. arrives_in_parts tells whether that is possible, view_part
+ * uploads one part and sets a view of it, and parts_done ends it. there: all parts have arrived; otherwise the mirror
+ * is invalidated. */
 bool hx__cl_operand_arrives_in_parts(const hx__cl_operand *operand);
 hx__outcome hx__cl_view_part(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 void hx__cl_operand_parts_done(hx__cl_operand *operand, bool there);
-/* While a chunk is computed: what the next one will want, if it is the neighbour on the side that chunks go to, within
- * hx__request.reach. */
+/* While a chunk is computed, uploads the next chunk's part of the operand that is cut. The next chunk is taken to be
+ * the neighbour of this one in the direction in which chunks proceed, as far as it lies within `reach`
+ * (hx__request.upcoming). */
 void hx__cl_prefetch(hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, hx__chunk reach);
-/* C that stays on the device: what it begins with; a chunk's block stored into it, unless its kernels did so; and as
- * their target, if a launch of all of the product (or several, in_parts) can write it. mem is NULL if it cannot. */
+/* For a C that stays on the device. begin fills it with the old C if beta != 0. store_chunk writes a chunk's block to
+ * it, unless the kernels did so. target returns it as a target for the kernels; mem is NULL if they cannot write to it
+ * directly. in_parts: the product is launched in several parts. */
 hx__outcome hx__cl_resident_begin(hx__cl_stream *stream, const hx__work *work);
-/* Reads the first and the last element of a chunk of that C to inflight->ends. */
+/* Reads the first and the last element of the chunk in that C into inflight->ends. */
 hx__outcome hx__cl_resident_read_ends(hx__cl_stream *stream, hx__cl_inflight *inflight, const hx__work *work);
 hx__outcome hx__cl_resident_store_chunk(hx__cl_stream *stream, const hx__work *work, const hx__cl_inflight *inflight);
 hx__cl_target hx__cl_resident_target(const hx__cl_stream *stream, const hx__work *work, hx__chunk chunk, bool in_parts);
 hx__outcome hx__cl_fetch(hx__stream *stream, const hx__array *array);
 hx__outcome hx__cl_view_of(hx__cl_stream *stream, hx__cl_operand *operand, hx__cl_region region, hx__cl_view *view);
 void hx__cl_stage_close(hx__cl_stream *stream);
-void hx__cl_release_kernels(const hx__cl_kernel *kernels); /* HX__PROGRAMS of them */
-/* The kernel object of a program on this stream for operands of these views (NULL: it has none), made at first use;
- * NULL with a failed outcome in *outcome. */
+void hx__cl_release_kernels(const hx__cl_kernel *kernels); /* an array of HX__PROGRAMS */
+/* The kernel object of a program on this stream for operands with these views (NULL: no such operand), created at its
+ * first use. Returns NULL after an error, with the error in *outcome. */
 cl_kernel hx__cl_stream_kernel(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,
                                const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome);
 

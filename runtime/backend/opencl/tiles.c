@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The launches of a product by a set of rows (kernels/gemm_plan.h): copies of operands that the kernels cannot read in
- * place, the product, and the sum of its panels if a launch of its own adds them. */
+ * place, the product itself, and the sum of its panels if a separate launch adds them. */
 #include <math.h>
 
 #include "runtime/backend/opencl/arguments.h"
 
-/* Whether the first element is at a multiple of 16 bytes; a memory object begins at one. */
+/* Whether the first element of a view is at a multiple of 16 bytes. Memory objects begin at one. */
 static bool is_aligned(const hx__cl_view *v) {
   const uintptr_t base = v->mem ? 0 : (uintptr_t)v->p;
   return (base / sizeof(float) + v->first) % 4 == 0;
@@ -16,13 +16,13 @@ static hx__gemm_plan plan_by(const hx__cl_device *d, unsigned program, const hx_
   return hx__gemm_plan_for(p->row, p->layout, shape, d->base.compute_units);
 }
 
-/* Whether the panels of a plan may be added by the product's own launch: it has the tickets. */
+/* Whether the product's own launch can add the panels of a plan: the row supports it, and there are enough tickets. */
 static bool may_chain(const hx__kernel_row *row, const hx__gemm_plan *p) {
   return row->chains && p->full_tiles < p->tiles && p->panels <= HX__JOIN_TICKETS / (p->tiles - p->full_tiles);
 }
 
-/* The program whose plan is the fastest, by its index. A program under test is chosen whenever it can do the product,
- * and alternates between the two ways to add its panels. */
+/* Returns the index of the program with the fastest plan. A program under test is chosen whenever it can compute the
+ * product, and alternates between the two ways to add its panels. */
 static unsigned choose_anew(hx__cl_stream *stream, uint64_t ready, const hx__gemm_shape *shape, hx__gemm_plan *best) {
   const hx__cl_device *const d = stream->device;
   unsigned chosen = stream->product;
@@ -52,7 +52,7 @@ static bool same_shape(const hx__gemm_shape *a, const hx__gemm_shape *b) {
   return a->m == b->m && a->n == b->n && a->k == b->k && same_operand(&a->a, &b->a) && same_operand(&a->b, &b->b);
 }
 
-/* The same, remembered for the last few shapes. */
+/* The same, but remembers the choices for the last few shapes. */
 static unsigned choose(hx__cl_stream *stream, const hx__gemm_shape *shape, hx__gemm_plan *best) {
   const uint64_t ready = atomic_load_explicit(&stream->device->variants, memory_order_acquire);
   if (stream->self_test.program || !ready) return choose_anew(stream, ready, shape, best);
@@ -69,7 +69,7 @@ static unsigned choose(hx__cl_stream *stream, const hx__gemm_shape *shape, hx__g
   return c->program;
 }
 
-/* Copies an operand to rows of `pitch` elements; v is then a view of the copy. */
+/* Copies an operand to `lines` rows of `pitch` elements and makes *v a view of the copy. */
 static hx__outcome copy(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v, hx__gemm_operand x, size_t rows,
                         size_t columns, size_t lines, size_t pitch) {
   static const uint32_t local[2] = {256, 1};
@@ -87,7 +87,8 @@ static hx__outcome copy(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v
   arg_mem(&a, to->mem);
   arg_size(&a, pitch);
   arg_size(&a, lines);
-  const size_t groups[1] = {hx__ceiling(pitch, 64) * hx__ceiling(lines, 64)}; /* along y NVIDIA has 65535 at most */
+  const size_t groups[1] = {hx__ceiling(pitch, 64) * hx__ceiling(lines, 64)}; /* one dimension: y has at most 65535 on
+                                                                               * NVIDIA */
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .mem = to->mem};
   return launch(&a, 1, groups, local);
 }
@@ -119,7 +120,7 @@ static hx__outcome launch_join(hx__cl_stream *stream, const hx__kernel_row *row,
   if (outcome != HX__DONE) return outcome;
   const size_t items = (p->tiles - p->full_tiles) * row->tile_m * row->tile_n,
                by_vec4 = hx__ceiling(items / 4, local[0]);
-  const cl_uint vec4 = by_vec4 >= stream->device->base.compute_units;                          /* else too few items */
+  const cl_uint vec4 = by_vec4 >= stream->device->base.compute_units; /* otherwise there are too few work-items */
   const cl_uint align = layout == HX__LAYOUT_NT && !hx__kernel_in_place(row) ? 1 : row->width; /* of the last tiles */
   const size_t groups = vec4 ? by_vec4 : hx__ceiling(items, local[0]);
   arg_result(&a, p, size, t);
@@ -134,14 +135,14 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx
                                 hx__cl_strides bs, const hx__gemm_size *size, const hx__cl_target *t) {
   const hx__gemm_operand ao = {as.rs, as.cs, is_aligned(av)}, bo = {bs.rs, bs.cs, is_aligned(bv)};
   const hx__gemm_shape shape = {size->m, size->n, size->k, ao, bo};
-  if (size->k > UINT32_MAX / 2) return HX__NO_MEMORY; /* its steps are counted in 32 bits */
+  if (size->k > UINT32_MAX / 2) return HX__NO_MEMORY; /* the kernels count steps of k in 32 bits */
   hx__gemm_plan p;
   const unsigned program = choose(stream, &shape, &p);
   const hx__kernel_row *const row = stream->device->program[program].row;
   const hx__layout layout = stream->device->program[program].layout;
   const bool in_place = hx__kernel_in_place(row), few_rows = row->shape == HX__SHAPE_FEW_ROWS;
-  if (!(p.ns < INFINITY)) return HX__NO_MEMORY; /* a row for few rows of C, and no other is ready */
-  /* The operands of the product as it is launched. */
+  if (!(p.ns < INFINITY)) return HX__NO_MEMORY; /* only a row for few rows of C is ready */
+  /* From here on a and b are the operands of the launched product, which may be the transposed one. */
   hx__cl_view a = p.transposed ? *bv : *av, b = p.transposed ? *av : *bv;
   const hx__gemm_operand al = p.transposed ? (hx__gemm_operand){bs.cs, bs.rs, false} : ao;
   const hx__gemm_operand bl = p.transposed ? (hx__gemm_operand){as.cs, as.rs, false} : bo;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tuner of products: what a row leaves open without a change of bits, timed on this device and driver. For a set of
- * rows that is the order of the fma of each row; for a device without one it is the row, and the tile if the row takes
- * any. Every program passes its self-test before it is timed. */
+ * The tuner of products: times on this device and driver what can vary without a change of bits. For a set of rows that
+ * is the order of the fma in each row; for a device without a set it is the row, and the tile if the row accepts any
+ * tile. Every program passes its self-test before it is timed. */
 #include <string.h>
 
 #include "runtime/backend/opencl/cl.h"
 
 #define ORDERS 3u       /* of kernels/matmul_stage.cl */
-#define LEAST_GAIN 1.01 /* of a winner over what is shipped */
+#define LEAST_GAIN 1.01 /* a variant must be faster than the best one before it by this factor */
 #define TIMES 7
-#define LAUNCH_S 2e-3  /* a launch long enough to be timed, */
-#define SIDE_MOST 2048 /* at this size at most */
+#define LAUNCH_S 2e-3  /* the size is doubled until a launch takes this long */
+#define SIDE_MOST 2048 /* the largest size */
 #define OPTIONS_BYTES 1024
 
 static const uint32_t none[3] = {0, 0, 0};
 
-/* Builds the program of a tuning candidate; NULL, or why there is none. */
+/* Builds the program of a tuning candidate and runs its self-test. Returns NULL, or the reason why that failed. */
 static const char *build_candidate(hx__cl_device *d, const hx__cl_tuned *t) {
   hx__cl_program *const p = &d->program[HX__TUNED_PROGRAM];
   char options[OPTIONS_BYTES];
@@ -40,7 +40,7 @@ static void time_candidate(hx__cl_device *d, hx__cl_tune_result *candidate, size
   candidate->why = build_candidate(d, &candidate->what);
   double seconds = 0.0;
   if (!candidate->why) {
-    if (*side == 0) /* the first one finds the size for all */
+    if (*side == 0) /* the first candidate determines the size for all */
       for (*side = 128;
            (seconds = hx__cl_time_product(d, HX__TUNED_PROGRAM, *side, TIMES)) < LAUNCH_S && *side < SIDE_MOST;)
         *side *= 2;
@@ -55,7 +55,8 @@ static void time_candidate(hx__cl_device *d, hx__cl_tune_result *candidate, size
   p->program = NULL;
 }
 
-/* The candidates, each row's shipped variant first: of a set each row's orders of fma, else rows and tiles. */
+/* Lists the tuning candidates, the default variant of each row first. With a set: the orders of fma of each row.
+ * Otherwise: rows and tiles. */
 static size_t list_candidates(const hx__cl_device *d, hx__cl_tune_result *candidates, size_t room) {
   static const uint32_t tiles[][3] = {{128, 64, 8}, {32, 64, 16}, {32, 32, 16}};
   const hx__kernel_row *row = hx__kernel_row_for(HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local);
@@ -63,7 +64,7 @@ static size_t list_candidates(const hx__cl_device *d, hx__cl_tune_result *candid
   size_t count = 0;
   for (; row; row = hx__kernel_row_after(row, HX__KERNEL_MATMUL, HX_F32, d->families, none, d->max_local)) {
     const bool ordered = row->shape == HX__SHAPE_TILES && row->rate[HX__LAYOUT_NN] > 0;
-    if (set && !ordered) continue; /* those have one order */
+    if (set && !ordered) continue; /* these rows have only one order */
     for (uint32_t order = 0; order < (set ? ORDERS : 1) && count < room; order++)
       candidates[count++] = (hx__cl_tune_result){.what = {.row = row, .order = order}};
   }
@@ -76,7 +77,8 @@ static size_t list_candidates(const hx__cl_device *d, hx__cl_tune_result *candid
   return count;
 }
 
-/* The fastest of the candidates that compete with `first`: those of its row in a set, else all. */
+/* The fastest of the candidates that compete with `first`: those of the same row in a set, otherwise all. A later
+ * candidate must be faster by LEAST_GAIN. */
 static hx__cl_tune_result *best_of(hx__cl_tune_result *candidates, size_t count, const hx__cl_tune_result *first) {
   hx__cl_tune_result *best = NULL;
   for (size_t i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the tuner found for a device, as a file of the cache: a line a row, read when the device is opened. The file is
- * ignored if it holds a name or a number that the table of rows does not have. */
+ * The results of the tuner for a device, as a file of the cache with one line for each row, read when the device is
+ * opened. The file is ignored if it contains a name or number that does not fit the table of rows. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const hx__kernel_row *row_named(const hx__cl_device *d, const char *name)
   return row;
 }
 
-/* A tile may be given only if the row takes any, and this one. */
+/* A tile is valid only if the row accepts any tile, and also this one. */
 static bool is_valid(const hx__cl_device *d, const hx__cl_tuned *t) {
   if (!t->row || t->order >= ORDERS || (t->order && t->row->shape != HX__SHAPE_TILES)) return false;
   if (!t->tile[0] && !t->tile[1] && !t->tile[2]) return true;

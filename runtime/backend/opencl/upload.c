@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How buffers of a stream are filled: by the device itself if the memory is pinned, else through the pinned ring, which
- * only threads of hx fill, so that no driver call gets a pointer of the caller that was not registered. */
+ * Fills buffers of a stream. If the memory is pinned, the device copies from it directly. Otherwise threads of hx copy
+ * it through the staging ring, so that no driver call gets a pointer to memory of the caller that is not registered. */
 #include <string.h>
 
 #include "runtime/backend/copy_pool.h"
@@ -8,13 +8,14 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/trace.h"
 
-#define FILL_BYTES ((size_t)256 << 10) /* of the ring, for a thread */
+#define FILL_BYTES ((size_t)256 << 10) /* of the ring, for one thread at a time */
 
-/* A half is there, as it is free later, when its event has completed. */
+/* Allocates and maps the staging ring, if that has not been done. A half can be filled once the event of its map has
+ * completed. */
 static hx__outcome stage_open(hx__cl_stream *stream) {
   const size_t bytes = hx__cl_stage_bytes(stream->device);
   cl_int code = CL_SUCCESS;
-  for (int i = 0; i < 2; i++) { /* each for itself: there may have been no room for the second one */
+  for (int i = 0; i < 2; i++) { /* separately, because there may have been no room for the second half */
     if (stream->staging.host[i]) continue;
     cl_mem *const half = &stream->staging.half[i];
     if (!*half)
@@ -41,20 +42,21 @@ void hx__cl_stage_close(hx__cl_stream *stream) {
   }
 }
 
-/* The half of the ring to fill next, once the device has read it. */
+/* Waits until the device has read the half of the ring that is to be filled next, and returns its index in *half. */
 static hx__outcome stage_half(hx__cl_stream *stream, unsigned *half) {
   *half = stream->staging.next++ & 1u;
   cl_event *const event = &stream->staging.event[*half];
   if (!*event) return HX__DONE;
   const hx__outcome outcome = hx__cl_await(stream, *event);
-  if (outcome == HX__TIMED_OUT) return outcome; /* the device may read it still */
+  if (outcome == HX__TIMED_OUT) return outcome; /* the device may still read it */
   cl_event const ended = *event;
   *event = NULL;
   clReleaseEvent(ended);
   return outcome;
 }
 
-/* Where a buffer is written: beside kernels where they do not read what was there before. */
+/* The queue on which a buffer is written. Mirrors are written on the queue for uploads, while kernels run, because no
+ * kernel reads the blocks that are missing. */
 static cl_command_queue queue_to(const hx__cl_stream *stream, cl_mem to) {
   for (size_t i = 0; i < stream->run.operands && stream->uploads; i++)
     if (stream->operand[i].mirror && ((const hx__cl_mirror *)stream->operand[i].mirror)->mem == to)
@@ -62,7 +64,7 @@ static cl_command_queue queue_to(const hx__cl_stream *stream, cl_mem to) {
   return stream->queue;
 }
 
-/* Remembers the last write beside kernels. */
+/* Remembers the event of the last write on the queue for uploads. */
 static hx__outcome note_upload(hx__cl_stream *stream, cl_command_queue queue, cl_event event) {
   if (queue != stream->uploads || !event) return HX__DONE;
   const cl_int code = clRetainEvent(event);
@@ -73,7 +75,8 @@ static hx__outcome note_upload(hx__cl_stream *stream, cl_command_queue queue, cl
   return HX__DONE;
 }
 
-/* Rows of `bytes` each, `pitch` apart on the host and to_pitch from byte `at` of a buffer on. */
+/* A copy of rows of `bytes` bytes each: `pitch` bytes apart on the host, and to_pitch bytes apart in a buffer, from
+ * byte `at` on. */
 typedef struct move {
   const char *from;
   size_t rows, bytes, pitch;
@@ -81,7 +84,7 @@ typedef struct move {
   size_t at, to_pitch;
 } move;
 
-/* Enqueues it, from memory that the device reads itself. */
+/* Enqueues a copy from pinned memory. */
 static hx__outcome write_rows(hx__cl_stream *stream, const move *r, cl_event *event) {
   const cl_command_queue queue = queue_to(stream, r->to);
   const bool contiguous = r->rows == 1 || (r->pitch == r->bytes && r->to_pitch == r->bytes);
@@ -99,11 +102,11 @@ static hx__outcome write_rows(hx__cl_stream *stream, const move *r, cl_event *ev
   return note_upload(stream, queue, *event);
 }
 
-/* The part of the rows that a half of the ring takes. */
+/* The part of the rows that fits into a half of the ring. */
 typedef struct filling {
   const char *from;
   char *to;
-  size_t bytes, pitch, at, count; /* at: in the rows without gaps */
+  size_t bytes, pitch, at, count; /* at, count: a range of the rows, counted without gaps */
 } filling;
 
 static void fill_part(void *arg, size_t index) {
@@ -121,7 +124,7 @@ static bool is_unwanted(const hx__cl_stream *stream) {
   return stream->base.still_wanted && atomic_load_explicit(stream->base.still_wanted, memory_order_relaxed) == 0;
 }
 
-/* Copies the rows by way of the ring, for as long as somebody wants them. */
+/* Copies the rows through the staging ring. Stops with HX__SUPERSEDED if the chunk is superseded. */
 static hx__outcome stage(hx__cl_stream *stream, move r) {
   hx__outcome outcome = stage_open(stream);
   const uint64_t from_ns = stream->base.trace ? hx__now_ns() : 0;
@@ -161,7 +164,7 @@ static hx__outcome stage(hx__cl_stream *stream, move r) {
   return outcome;
 }
 
-/* The same from a pinned block, which the device reads itself. */
+/* Copies the rows from a pinned block. */
 static hx__outcome send(hx__cl_stream *stream, move r) {
   cl_event event = NULL;
   const hx__outcome outcome = write_rows(stream, &r, &event);
@@ -169,7 +172,8 @@ static hx__outcome send(hx__cl_stream *stream, move r) {
   return outcome;
 }
 
-/* Each part of it in the one way or the other, as the block says; NULL: nothing is pinned. */
+/* Copies the rows: directly those parts that the block (NULL: none) has pinned, and the rest through the staging
+ * ring. */
 static hx__outcome bring(hx__cl_stream *stream, const hx__cl_block *block, move r) {
   hx__outcome outcome = HX__DONE;
   if (r.pitch == r.bytes && r.to_pitch == r.bytes) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Waiting for a device: the host asleep, with a deadline; a queue for the uploads; and the mark behind what was
- * launched.
- */
+ * Waits for a device: the host sleeps until a deadline, a queue waits for uploads, and a marker shows the end of what
+ * was launched. */
 #define _GNU_SOURCE
 #include <sys/prctl.h>
 
@@ -18,8 +17,8 @@ cl_int hx__cl_state_of(cl_event event) {
   return code == CL_SUCCESS ? state : code;
 }
 
-/* How long to sleep before the next look: the longer the farther the end is, which is expected at that time (0:
- * unknown, then it is as far as the beginning). */
+/* How long to sleep before the event is checked again: longer if its expected end is farther from now. expected 0:
+ * unknown; a quarter of the time waited so far is used instead. */
 static uint64_t nap_ns(uint64_t from, uint64_t now, uint64_t expected) {
   const uint64_t far = expected == 0 ? (now - from) / 4 : expected > now ? expected - now : now - expected;
   return far < 8 * LEAST_NAP_NS ? LEAST_NAP_NS : far > 8 * MOST_NAP_NS ? MOST_NAP_NS : far / 8;
@@ -27,9 +26,10 @@ static uint64_t nap_ns(uint64_t from, uint64_t now, uint64_t expected) {
 
 cl_int hx__cl_wait_until(cl_event event, uint64_t expected, const _Atomic uint64_t *deadline_ns) {
   const uint64_t from = hx__now_ns();
-  const int slack_ns = prctl(PR_GET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul); /* of this thread, which may be the caller's */
+  const int slack_ns = prctl(PR_GET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul); /* restored below: the thread may be the
+                                                                      * caller's */
   cl_int state;
-  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* sleeps of 20 us, not of 70 */
+  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* so that a sleep of 20 us does not take 70 */
   for (;;) {
     state = hx__cl_state_of(event);
     const uint64_t now = hx__now_ns();
@@ -80,7 +80,8 @@ static void finish_all(hx__cl_stream *stream) {
   if (stream->results) clFinish(stream->results);
 }
 
-/* A device that is waited for for ever reads the caller's pages, though it is lost: what it does is waited for once. */
+/* A device that never times out may still read the caller's pages although it is lost. Waits once until it has
+ * finished. */
 static void finish_lost(hx__cl_stream *stream) {
   hx__gate *const gate = hx__gate_of_this_thread();
   if (gate) gate->settling = true;
@@ -96,7 +97,7 @@ hx__outcome hx__cl_quiesce(hx__cl_stream *stream, hx__outcome outcome) {
   if (end == HX__DONE) end = hx__cl_mark_end(stream, &stream->leftover);
   if (end == HX__DONE) end = hx__cl_await(stream, stream->leftover);
   if (end == HX__TIMED_OUT) return end;
-  if (end == HX__NO_MEMORY) finish_all(stream); /* not even for an event: the gate has the limit */
+  if (end == HX__NO_MEMORY) finish_all(stream); /* no memory even for an event; the wait is limited by the gate */
   cl_event const mark = stream->leftover;
   stream->leftover = NULL;
   if (mark) clReleaseEvent(mark);
