@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The folder of the cache: how it is made, and who must own it. */
+ * The folder of the cache: how it is created, and the checks of its owner. */
 #define _GNU_SOURCE
 #include "runtime/base/cache_dir.h"
 
@@ -14,10 +14,10 @@
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* what follows */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects the variables below */
 static char folder[2 * HX__PATH_BYTES];
 static bool reason_logged;
-static unsigned contexts; /* that are open */
+static unsigned contexts; /* open contexts */
 
 /* Makes a relative path absolute, because the process may change its working folder later. */
 static bool make_absolute(char *out, size_t bytes, const char *path) {

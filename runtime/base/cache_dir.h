@@ -10,11 +10,11 @@
 
 /* Sets the folder of the process; "" means no cache. Nothing is created before the first file is written. */
 void hx__cache_dir_set(const char *path);
-/* A context begins and asks for this folder. Because programs and the model belong to the process, the folder of the
- * first context is used for as long as any context is open; if another one is asked for, a message at level info says
- * that it is not used. */
+/* Called when a context with this folder opens. Because programs and the model belong to the process, the folder of the
+ * first context is used as long as any context is open. If a later context names another folder, a message at level
+ * info says that it is not used. */
 void hx__cache_dir_join(const char *path);
-void hx__cache_dir_leave(void); /* it ends */
+void hx__cache_dir_leave(void); /* called when such a context ends */
 /* Whether there is a cache; if not, keys need not be computed. */
 bool hx__cache_dir_is_enabled(void);
 
@@ -29,14 +29,15 @@ void hx__cache_trim(int folder);
 #define HX__CACHE_BYTES ((uint64_t)256 << 20)
 #define HX__CACHE_SUFFIX ".hxc" /* of files; one being written begins with a dot */
 
-/* What is kept under a key, to be freed; NULL if nothing is, or nothing that may be used, and HX_LOG=info says why.
- * What a driver crashed of once it would crash of again. So what goes to a driver is got with a trial, which marks the
- * file as in use until hx__cache_crash_mark_end: a file with the mark of a process that died is never used again, nor
- * replaced, and a file that cannot be marked is not used. trial is NULL for what only hx itself reads. */
+/* The contents stored under a key, which the caller frees. NULL if there are none that can be used; the reason is then
+ * logged at level info. Contents that crashed a driver once would crash it again. So contents that go to a driver are
+ * read with a trial, which marks the file as in use until hx__cache_crash_mark_end. A file with the mark of a process
+ * that crashed is never used or replaced, and a file that cannot be marked is not used. trial is NULL for contents that
+ * only hx reads. */
 void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial);
-/* Ends the trial of a get that gave something. What did not pass is discarded. */
+/* Ends the trial of contents that hx__cache_get returned. Contents that did not pass are removed from the cache. */
 void hx__cache_crash_mark_end(int trial, bool passed);
-/* Keeps it, in the place of what was there, unless that has the mark of a trial. */
+/* Stores data under a key and replaces what was stored there, unless that file has the mark of a trial. */
 void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t bytes);
 
 #endif

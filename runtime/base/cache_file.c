@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A file of the cache: a header, the whole key, the contents. It is written under a temporary name and renamed, so a
- * reader sees all of it or nothing. A file that is truncated all the same (there is no fsync, since a lost file is only
- * a miss), modified, of another format or key, or possibly written by another user is ignored and replaced by the next
- * put. A file whose size is not the one given by its header and key is not read. */
+ * A file of the cache: a header, the whole key, the contents. It is written under a temporary name and then renamed, so
+ * a reader sees all of it or nothing. A file is ignored, and replaced by the next put, if it is truncated (there is no
+ * fsync, because a lost file is only a miss), modified, of another format or key, or possibly written by another user.
+ * A file whose size does not match its header and key is not read. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -93,7 +93,7 @@ static const char *read_contents(int fd, const header *h, const void *key, char 
 }
 
 static int open_cached(int folder, const name *n, int access) {
-  /* Not led elsewhere by a link, nor blocked by a pipe. */
+  /* Does not follow a link, and does not block on a pipe. */
   return hx__above_streams(openat(folder, n->text, access | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
@@ -117,7 +117,7 @@ void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial
   const bool marked_by_us = !why && trial && !(why = hx__crash_mark_begin(fd, offsetof(header, marks), &error));
   if (!why) why = read_contents(fd, &h, key, &data);
   if (!why) {
-    futimens(fd, NULL); /* what was used longest ago goes first */
+    futimens(fd, NULL); /* marks the file as used, because the least recently used one is removed first */
     *bytes = (size_t)h.data_bytes;
     if (trial)
       *trial = fd;
@@ -128,7 +128,7 @@ void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial
   log_ignored(&n, why, error);
   free(data);
   if (marked_by_us)
-    hx__cache_crash_mark_end(fd, true); /* no driver has had it */
+    hx__cache_crash_mark_end(fd, true); /* no driver has used it */
   else if (fd >= 0)
     close(fd);
   return NULL;

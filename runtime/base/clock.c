@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sleeping until a point in time, which a signal does not prolong. */
+ * Sleeps until a point in time, so that signals do not prolong the sleep. */
 #define _GNU_SOURCE
 #include "runtime/base/clock.h"
 

@@ -19,7 +19,7 @@ static inline uint64_t hx__thread_cpu_ns(void) {
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The date in seconds, for what is kept between processes. */
+/* The date in seconds, for data that outlives the process. */
 static inline uint64_t hx__date_s(void) {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME_COARSE, &t);

@@ -77,13 +77,13 @@ static hx_status apply_value(hx__config *config, const hx__config_row *row, cons
 }
 
 static void set_defaults(hx__config *config) {
-  memset(config, 0, sizeof *config); /* the first word of an enumeration, "derived", none */
+  memset(config, 0, sizeof *config); /* 0 is the first word of an enumeration, "derived" or "none" */
   config->device_words = HX__DEV_CPU | HX__DEV_IGPU | HX__DEV_GPU;
   config->min_offload = UINT64_MAX;
   config->timeout_ms = HX__TIMEOUT_AUTO;
   config->log = HX__LOG_WARN;
   config->omp_threads = hx__environment_omp_threads();
-  (void)hx__environment_omp_sleeps(); /* as of now */
+  (void)hx__environment_omp_sleeps(); /* read now */
   hx__environment_omp_stack();        /* read now, with the others */
   hx__environment_cache_dir(config->cache_dir, sizeof config->cache_dir);
 }

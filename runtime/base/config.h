@@ -9,7 +9,7 @@
 
 #include "runtime/hx.h"
 
-/* X(name, word): the words of HX_DEVICES. GPU is a discrete one. ALL is the last. */
+/* X(name, word): the words of HX_DEVICES. GPU means a discrete GPU. ALL is the last row. */
 #define HX__DEVICE_WORDS(X)   \
   X(CPU, "cpu")               \
   X(IGPU, "igpu")             \
@@ -67,14 +67,14 @@ typedef enum hx__sim_entry {
 } hx__sim_entry;
 
 typedef struct hx__sim_profile {
-  double rate;       /* units a second; default 1e9 */
-  double products;   /* likewise of matrix products; 0: rate */
+  double rate;       /* units per second; default 1e9 */
+  double products;   /* the same for matrix products; 0: like rate */
   double latency_us; /* of a launch; default 10 */
   hx__sim_entry fail_entry;
   uint64_t fail_at;
 } hx__sim_profile;
 
-#define HX__SIMS (HX_MAX_DEVICES - 2) /* the CPU and one real device keep their places */
+#define HX__SIMS (HX_MAX_DEVICES - 2) /* leaves room for the CPU and one real device */
 
 #define HX__TIMEOUT_AUTO UINT64_MAX       /* not set: by prediction */
 #define HX__TIMEOUT_OFF (UINT64_MAX - 1u) /* "off" */
@@ -84,7 +84,7 @@ typedef struct hx__sim_profile {
 typedef struct hx__config {
   uint32_t device_words;       /* HX__DEV_ bits */
   uint32_t device_indices;     /* bit i: index i was named (0..31) */
-  uint32_t splits;             /* 0: auto; else how many of split[] */
+  uint32_t splits;             /* 0: auto; otherwise the number of used entries of split[] */
   float split[HX_MAX_DEVICES]; /* shares of the work; added as doubles they give at most 1 */
   hx__schedule schedule;
   uint64_t chunk;                  /* 0: derived */
@@ -109,13 +109,13 @@ typedef struct hx__config {
 #define HX__WHY_BYTES 128
 typedef bool hx__config_parser(hx__config *config, const char *value, char why[HX__WHY_BYTES]);
 
-/* Fills *config from defaults, then the environment (secure_getenv), then *settings (NULL: none); unknown HX_ variables
- * of the environment are warned of with the nearest name, once a process, at the level read, which becomes
- * hx__log_threshold. In a secure process (environment.h) the environment is ignored, and there is neither a cache
- * nor a trace, not even one that *settings name. An empty value counts as not set.
- * HX_INVALID_CONFIG with a detail `NAME=VALUE: accepted: ...`, whether the value came from the environment or from
- * *settings; HX_INVALID_ARGUMENT: a reserved word is not zero. On failure *config is unspecified and the threshold is
- * as it was. */
+/* Fills *config from the defaults, then from the environment (secure_getenv), then from *settings (NULL: none). Warns
+ * of unknown HX_ variables, with the nearest known name, once in a process, at the log level that was just read; that
+ * level becomes hx__log_threshold. In a secure process (environment.h) the environment is ignored, and there is neither
+ * a cache nor a trace, even if *settings name one. An empty value counts as not set. On failure *config is unspecified
+ * and the threshold is unchanged.
+ * HX_INVALID_CONFIG: a value of the environment or of *settings is wrong. Detail: `NAME=VALUE: accepted: ...`
+ * HX_INVALID_ARGUMENT: a reserved word is not zero. */
 hx_status hx__config_read(hx__config *config, const hx_settings *settings);
 
 /* One row of the table, for code that prints it (hx-bench env, the README test). */

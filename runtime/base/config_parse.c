@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The parsers of the variables. Each sets its members whole: nothing is left of a value that stood before. */
+ * The parsers of the variables. Each sets all of its members, so nothing of an earlier value remains. */
 #include "runtime/base/config_parse.h"
 
 #include <math.h>
@@ -49,7 +49,7 @@ const char *hx__objective_name(hx__objective objective) { return objective_words
 /* A variable whose value is one word of an enumeration. */
 #define WORD_PARSER(member, type)                                                              \
   bool hx__parse_##member(hx__config *config, const char *value, char *why) {                  \
-    (void)why; /* the accepted words say it all */                                             \
+    (void)why; /* the list of accepted words is enough */                                      \
     const int word = hx__span_word(hx__span_of(value), member##_words, COUNT(member##_words)); \
     if (word >= 0) config->member = (type)word;                                                \
     return word >= 0;                                                                          \
@@ -84,7 +84,7 @@ static bool cpu_has(hx__isa isa) {
 
 bool hx__parse_isa(hx__config *config, const char *value, char *why) {
   const int word = hx__span_word(hx__span_of(value), isa_words, COUNT(isa_words));
-  if (word <= HX__ISA_AUTO) return false; /* "auto" is what not setting it means */
+  if (word <= HX__ISA_AUTO) return false; /* "auto": not a certain instruction set */
   if (!cpu_has((hx__isa)word)) return refuse(why, "this CPU lacks", hx__span_of(isa_words[word]));
   config->isa = (hx__isa)word;
   return true;
@@ -121,7 +121,7 @@ bool hx__parse_split(hx__config *config, const char *value, char *why) {
   hx__span list = hx__span_of(value), item;
   config->splits = 0;
   if (hx__span_is(list, "auto")) return true;
-  double sum = 0, left = 1; /* of the shares as written; beside the floats stored */
+  double sum = 0, left = 1; /* of the shares as doubles, which are stored as floats */
   while (hx__span_next(&list, ':', &item)) {
     double part;
     if (config->splits == HX_MAX_DEVICES) return refuse(why, "more shares than devices, from", item);

@@ -12,7 +12,7 @@
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/signal_guard.h"
 
-#define IN_USE 0xa5 /* no single bit away from 0 */
+#define IN_USE 0xa5 /* differs from 0 in more than one bit */
 #define MOST_MARKED_FILES 64
 #define NOT_YET (-1)
 
@@ -24,7 +24,7 @@ typedef struct marked_file {
 } marked_file;
 static marked_file list[MOST_MARKED_FILES];
 static unsigned count;
-static bool ending; /* marks that are set from now on would be left */
+static bool ending; /* the process exits: marks set from now on would remain */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 bool hx__crash_marks_are_valid(const hx__crash_marks *marks, bool *any) {

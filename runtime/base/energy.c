@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * RAPL counters by sysfs: zones are folders intel-rapl:N, and intel-rapl:N:M in them (intel-rapl-mmio:N shows the same
- * registers once more). */
+ * Reads RAPL counters from sysfs. Zones are folders intel-rapl:N, and intel-rapl:N:M in them (intel-rapl-mmio:N shows
+ * the same registers again). */
 #define _GNU_SOURCE
 #include "runtime/base/energy.h"
 
@@ -19,7 +19,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/thread.h"
 
-#define MOST_ZONES 64u /* packages, or dies of them, and a DRAM each */
+#define MOST_ZONES 64u /* packages or their dies, and a DRAM zone for each */
 #define WORD 32
 #define STUCK_NS 1000000000u
 
@@ -30,7 +30,7 @@ typedef struct zone {
 
 struct hx__energy {
   pthread_mutex_t lock;
-  uint64_t sum, moved_ns; /* microjoules at the last look, and when they were others */
+  uint64_t sum, moved_ns; /* microjoules at the last reading, and when the sum last changed */
   unsigned zones;
   zone zone[MOST_ZONES];
 };
@@ -113,7 +113,7 @@ hx__energy *hx__energy_open(const char *folder) {
     pthread_mutex_init(&e->lock, NULL);
     ok = add_kind(e, dir, PACKAGE);
     if (ok && e->zones)
-      add_kind(e, dir, DRAM); /* one that cannot be read is left out for good */
+      add_kind(e, dir, DRAM); /* a zone that cannot be read is left out */
     else if (ok)
       add_kind(e, dir, PSYS);
     ok = ok && e->zones;

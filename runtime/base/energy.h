@@ -15,7 +15,7 @@ typedef struct hx__energy hx__energy;
 /* Opens the counters in a folder laid out like /sys/class/powercap. Returns NULL if there are none, if one of the
  * packages cannot be read (the sum would be wrong), or if there is no memory. */
 hx__energy *hx__energy_open(const char *folder);
-void hx__energy_close(hx__energy *energy); /* NULL is nothing */
+void hx__energy_close(hx__energy *energy); /* does nothing if energy is NULL */
 
 /* Joules since the counters were opened. NaN if a counter cannot be read, if none has moved for a second, or if energy
  * is NULL. A counter may wrap around once between two calls. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the environment says beside the values of the table. */
+ * Information from the environment that is not in the table of settings. */
 #define _GNU_SOURCE
 #include "runtime/base/environment.h"
 
@@ -28,14 +28,14 @@ void hx__environment_cache_dir(char *out, size_t bytes) {
   out[0] = '\0';
 }
 
-#define LEAST_TURNS 300000.0 /* of libgomp's loop, as it does by default: some milliseconds */
+#define LEAST_TURNS 300000.0 /* of libgomp's loop, its default: some milliseconds */
 
 static const char blanks[] = " \t\n\v\f\r";
 
 uint32_t hx__environment_omp_threads(void) {
   const char *list = secure_getenv("OMP_NUM_THREADS");
   if (!list) return 0;
-  list += strspn(list, blanks); /* as libgomp: blanks, a number for each level of nesting */
+  list += strspn(list, blanks); /* as in libgomp: blanks, then a number for each level of nesting */
   const size_t n = strspn(list, "0123456789");
   const char after = list[n + strspn(list + n, blanks)];
   uint64_t threads;
@@ -43,7 +43,7 @@ uint32_t hx__environment_omp_threads(void) {
   return threads < HX__MOST_THREADS ? (uint32_t)threads : HX__MOST_THREADS;
 }
 
-/* As libgomp: a number, with a letter for thousands behind it, or "infinity"; what is neither does not count. */
+/* As in libgomp, turns is a number, with an optional letter for the factor, or "infinity"; anything else is ignored. */
 bool hx__omp_sleeps_by(const char *turns, const char *policy) {
   static const char letters[] = "kmgt";
   if (turns) {
@@ -72,7 +72,7 @@ bool hx__environment_omp_sleeps(void) {
   return omp_sleeps;
 }
 
-/* As libgomp: a number of KiB, or of what the letter behind it says. 0: none. */
+/* As in libgomp, the value is a number of KiB, or of the unit of the letter after it. 0: not set. */
 static size_t stack_of(const char *variable) {
   static const struct {
     char letter;
@@ -108,7 +108,7 @@ size_t hx__environment_omp_stack(void) {
   return omp_stack;
 }
 
-#define MOST_LETTERS 64 /* of a name: what is longer is as far from every known one */
+#define MOST_LETTERS 64 /* of a name: longer ones are equally far from every known name */
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the environment says beside the values of the table. In a secure process: nothing. */
+ * Information from the environment that is not in the table of settings. A secure process gets none. */
 #ifndef HX_BASE_ENVIRONMENT_H
 #define HX_BASE_ENVIRONMENT_H
 
@@ -13,23 +13,25 @@
  */
 bool hx__is_secure_process(void);
 
-/* $XDG_CACHE_HOME/hx, else $HOME/.cache/hx, else "". Nothing is created. */
+/* Writes $XDG_CACHE_HOME/hx, otherwise $HOME/.cache/hx, otherwise "". Creates nothing. */
 void hx__environment_cache_dir(char *out, size_t bytes);
 
-/* The first number of OMP_NUM_THREADS, at most 4096; 0 where it is not set or has none (libgomp then complains). */
+/* The first number of OMP_NUM_THREADS, at most 4096; 0 if the variable is not set or contains no number (libgomp then
+ * prints a warning). */
 uint32_t hx__environment_omp_threads(void);
 
-/* Whether OpenMP's threads sleep while they wait for work, by OMP_WAIT_POLICY and GOMP_SPINCOUNT; else libgomp has them
- * spin for some milliseconds. What stood there at the first call, in hx_open. */
+/* Whether OpenMP's threads sleep while they wait for work, according to OMP_WAIT_POLICY and GOMP_SPINCOUNT; otherwise
+ * they spin for some milliseconds first. The variables are read at the first call, in hx_open. */
 bool hx__environment_omp_sleeps(void);
 /* The same for values of GOMP_SPINCOUNT and OMP_WAIT_POLICY; NULL: not set. */
 bool hx__omp_sleeps_by(const char *turns, const char *policy);
 
-/* Bytes of the stacks of OpenMP's threads, by OMP_STACKSIZE, else GOMP_STACKSIZE; 0: the system's default. What stood
- * there at the first call, for libgomp has read it once as well. */
+/* Bytes of the stacks of OpenMP's threads, according to OMP_STACKSIZE, otherwise GOMP_STACKSIZE; 0: the system's
+ * default. The variables are read at the first call, because libgomp, too, reads them only once. */
 size_t hx__environment_omp_stack(void);
 
-/* Warns of every HX_ variable that is not in the table, with the nearest name that is; once a process. */
+/* Warns of every HX_ variable that is not in the table, and names the most similar variable of the table. Once in a
+ * process. */
 void hx__environment_warn(void);
 
 #endif

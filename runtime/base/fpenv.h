@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The floating-point state in which hx's arithmetic is defined: round to nearest even, denormals kept, no traps. A
- * caller may have set FTZ, DAZ or another rounding mode (-ffast-math at link time does, at program start). It gets that
- * back, and the exception flags as they were: what hx computes raises none of them. */
+ * caller may have set FTZ, DAZ or another rounding mode (linking with -ffast-math does so at program start). That state
+ * is restored, with the exception flags as they were: computations of hx raise none of them. */
 #ifndef HX_BASE_FPENV_H
 #define HX_BASE_FPENV_H
 
@@ -11,7 +11,8 @@ typedef unsigned hx__fpenv;
 #define HX__FPENV_CANONICAL 0x1f80u /* MXCSR, Intel SDM vol. 1 section 10.2.3 */
 #define HX__FPENV_FLAGS 0x3fu       /* sticky exception flags: not a mode */
 
-static inline hx__fpenv hx__fpenv_enter(void) { /* a write costs 3 ns more than the read: only where it differs */
+static inline hx__fpenv hx__fpenv_enter(void) { /* writes only if the state differs, because a write takes 3 ns longer
+                                                 * than the read */
   hx__fpenv was = _mm_getcsr();
   if (__builtin_expect((was & ~HX__FPENV_FLAGS) != HX__FPENV_CANONICAL, 0)) _mm_setcsr(HX__FPENV_CANONICAL);
   return was;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * FNV-1a, 64 bits: a short name for data, and a checksum against accidents. Not one against malice. */
+ * FNV-1a, 64 bits: a short name for data, and a checksum that detects accidental changes but not malicious ones. */
 #ifndef HX_BASE_HASH_H
 #define HX_BASE_HASH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernel's own figures: proc(5), and Documentation/scheduler/sched-stats of Linux. */
+ * Reads the kernel's own figures: proc(5), and Documentation/scheduler/sched-stats of Linux. */
 #define _GNU_SOURCE
 #include "runtime/base/load.h"
 
@@ -16,7 +16,7 @@ bool hx__core_is_idle(void) {
   return known && sched_getaffinity(0, sizeof mask, &mask) == 0 && running <= (unsigned)CPU_COUNT(&mask);
 }
 
-/* Nanoseconds on a core, and ready without one. */
+/* Nanoseconds for which the thread had a core, and for which it was ready but had none. */
 static bool read_schedstat(pid_t thread, uint64_t *ran_ns, uint64_t *delay_ns) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/task/%ld/schedstat", (long)thread);

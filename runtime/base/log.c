@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One message, one line, one write: lines of several threads or processes do not mix. */
+ * Each message is one line in one write, so that lines of several threads or processes do not mix. */
 #define _GNU_SOURCE
 #include "runtime/base/log.h"
 
@@ -30,7 +30,7 @@ static void write_line(const char *line, size_t length) {
 void hx__log_write(hx__log_level level, const char *format, ...) {
   const int saved_errno = errno;
   char line[LINE_BYTES];
-  const size_t room = sizeof line - 1; /* the end of the line */
+  const size_t room = sizeof line - 1; /* leaves room for the end of the line */
   size_t length = (size_t)snprintf(line, room, "hx: %s: ", level_names[level]);
   va_list arguments;
   va_start(arguments, format);
@@ -38,7 +38,7 @@ void hx__log_write(hx__log_level level, const char *format, ...) {
   va_end(arguments);
   if (wanted > 0 && (size_t)wanted >= room - length) memcpy(line + room - 4, "...", 4);
   length += strlen(line + length);
-  for (size_t i = 0; i < length; i++) /* names of drivers come from outside: no escape sequences, no second line */
+  for (size_t i = 0; i < length; i++) /* text from drivers must not contain escape sequences or line breaks */
     if ((unsigned char)line[i] < ' ' || line[i] == 0x7f) line[i] = '?';
   line[length++] = '\n';
   write_line(line, length);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What HX_LOG asks for, to stderr; one line a message, written whole. The level is the process's, set by hx_open. */
+ * Messages to stderr, up to the level of HX_LOG. Each message is one line, written by one call. The level belongs to
+ * the process; hx_open sets it. */
 #ifndef HX_BASE_LOG_H
 #define HX_BASE_LOG_H
 
@@ -7,7 +8,7 @@
 
 typedef enum hx__log_level { HX__LOG_ERROR, HX__LOG_WARN, HX__LOG_INFO, HX__LOG_DEBUG, HX__LOG_TRACE } hx__log_level;
 
-extern int hx__log_threshold; /* read without a lock: an int that is written by hx_open */
+extern int hx__log_threshold; /* read without a lock; hx_open writes it */
 
 void hx__log_write(hx__log_level level, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 

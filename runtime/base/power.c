@@ -17,9 +17,7 @@
 #include "runtime/base/thread.h"
 
 #define READING_INTERVAL_S 10u
-#define FIRST_WAIT_NS                                                                                                \
-  20000000u /* how long the first call waits for the first reading; without it a laptop on battery would count as on \
-               mains */
+#define FIRST_WAIT_NS 20000000u /* for a reading: without one, a laptop on battery would count as on mains */
 
 const char *hx__power_folder = "/sys/class/power_supply";
 

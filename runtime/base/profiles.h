@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Laptops as data, for simulated devices (HX_SIM=profile=NAME) and the simulator (hx-bench sim). Peaks are published
- * ones; what software reaches of them, and how CPU and GPU get in one another's way, is assumed, here and nowhere else.
- */
+ * Profiles of laptops, for simulated devices (HX_SIM=profile=NAME) and the simulator (hx-bench sim). The peaks are
+ * published figures. The parts of the peaks that software reaches, and how CPU and GPU slow one another, are
+ * assumptions; all of them are in this file. */
 #ifndef HX_BASE_PROFILES_H
 #define HX_BASE_PROFILES_H
 
@@ -12,11 +12,11 @@ typedef struct hx__profile {
   unsigned cores;
   double cpu_gflops, gpu_gflops; /* f32, peak */
   double dram_gbs;               /* peak, of both together */
-  double launch_us, idle_us;     /* of a launch; more of it where the GPU has slept */
+  double launch_us, idle_us;     /* time of a launch; additional time if the GPU was idle */
   const char *source;
 } hx__profile;
 
-/* Parts of the peaks that kernels reach; of DRAM, what one of the two draws, and what both draw. */
+/* The parts of the peaks that kernels reach; for DRAM, with one of CPU and GPU at work, and with both. */
 #define HX__PROFILE_CPU_PART 0.85
 #define HX__PROFILE_GPU_PART 0.50
 #define HX__PROFILE_DRAM_ONE 0.75
@@ -28,7 +28,7 @@ typedef struct hx__profile {
 extern const hx__profile hx__profiles[];
 extern const size_t hx__profile_count;
 
-/* By name; NULL: there is none. */
+/* The profile of this name, or NULL. */
 const hx__profile *hx__profile_named(const char *name, size_t length);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Pieces of a setting's text. The functions of <ctype.h>, <strings.h> and strtod follow the program's locale (a comma
- * for the point, a Turkish i): none is used. */
+ * Parses pieces of a setting's text. The functions of <ctype.h> and <strings.h>, and strtod, depend on the program's
+ * locale (a comma as the decimal point, a Turkish i), so none of them is used. */
 #define _GNU_SOURCE
 #include "runtime/base/span.h"
 
@@ -62,7 +62,7 @@ static size_t digits(hx__span a, size_t from) {
   return i - from;
 }
 
-/* Bytes of the decimal number at the head of a; 0 where there is none. */
+/* Bytes of the decimal number at the beginning of a; 0 if there is none. */
 static size_t number_length(hx__span a) {
   size_t whole = digits(a, 0), n = whole, fraction = 0;
   if (n < a.n && a.s[n] == '.') {

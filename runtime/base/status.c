@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Status words, the sentence behind a thread's last failure, the version. */
+ * The names of status codes, the sentence on a thread's last failure, and the version. */
 #include "runtime/base/status.h"
 
 #include <pthread.h>
@@ -38,7 +38,8 @@ static const char no_room[] = "no memory is left for the sentence that says what
 static const char cut_mark[] = "...";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t details; /* of threads: a block of HX__DETAIL_BYTES, or no_room; NULL before the first failure */
+static pthread_key_t details; /* for each thread: a block of HX__DETAIL_BYTES, or no_room; NULL before the first
+                               * failure */
 static bool has_details;
 
 static void end(void *detail) {
@@ -55,8 +56,8 @@ const char *hx_error_detail(void) {
   return detail ? detail : "";
 }
 
-/* This thread's block, made at its first failure: 1 KB in each thread's static storage is more than the loader may have
- * left where the library is loaded late. NULL: it cannot be had, and the thread's detail says so. */
+/* This thread's block, allocated at its first failure. 1 KB of static thread-local storage would be more than the
+ * loader may have left if the library is loaded late. NULL: the allocation failed, and the thread's detail says so. */
 static char *block(void) {
   pthread_once(&once, init);
   if (!has_details) return NULL;

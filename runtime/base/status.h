@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Status and the sentence behind it. */
+ * Status codes, and the sentence that explains a failure. */
 #ifndef HX_BASE_STATUS_H
 #define HX_BASE_STATUS_H
 
@@ -13,12 +13,12 @@
   XX(HX_INVALID_ARGUMENT, 1) \
   XX(HX_INVALID_CONFIG, 2) XX(HX_OUT_OF_MEMORY, 3) XX(HX_UNSUPPORTED, 4) XX(HX_DEVICE_FAILED, 5) XX(HX_INTERNAL, 6)
 
-#define HX__DETAIL_BYTES 1024 /* what a thread keeps of its last failure; a longer sentence ends in "..." */
+#define HX__DETAIL_BYTES 1024 /* for the sentence on a thread's last failure; a longer one is cut and ends in "..." */
 
 /* Sets this thread's detail and returns s: `return hx__fail(HX_INVALID_ARGUMENT, "n is %zu ...", n);` */
 hx_status hx__fail(hx_status s, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/* Gives this thread the detail that another one left (hx_wait). */
+/* Sets this thread's detail to that of another thread (hx_wait). */
 void hx__set_detail(const char *detail);
 
 #endif

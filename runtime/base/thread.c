@@ -18,8 +18,8 @@
 
 #include "runtime/base/fpenv.h"
 
-#define CALLERS 64             /* of the function that asks, at most */
-#define LEAST_SLICE_NS 100000u /* the least that the kernel takes */
+#define CALLERS 64             /* the most stack frames that are searched for exit */
+#define LEAST_SLICE_NS 100000u /* the least that the kernel accepts */
 
 typedef struct start {
   void *(*fn)(void *);
@@ -45,7 +45,7 @@ static void apply_affinity(pthread_t thread) {
 static void *trampoline(void *p) {
   const start s = *(start *)p;
   free(p);
-  apply_affinity(pthread_self()); /* what is started from here on inherits it, whatever its starter has come to */
+  apply_affinity(pthread_self()); /* here, too: threads started by this one must inherit it in any case */
   hx__fpenv_enter();              /* never left: the thread is hx's own */
   return s.fn(s.arg);
 }
@@ -54,7 +54,8 @@ static void pin_library(void) {
   Dl_info info;
   struct link_map *map = NULL;
   if (dladdr1((void *)hx__keep_library_mapped, &info, (void **)&map, RTLD_DL_LINKMAP) && map && map->l_name[0])
-    (void)dlopen(map->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* the program itself has no name, and stays */
+    (void)dlopen(map->l_name, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE); /* the program itself has no name and stays
+                                                                        * mapped */
 }
 
 void hx__keep_library_mapped(void) {
@@ -78,7 +79,7 @@ int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(vo
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &was);
   const int error = pthread_create(thread, &attr, trampoline, s);
-  if (error == 0) apply_affinity(*thread); /* need not wait for this core first, which may be busy; not detached yet */
+  if (error == 0) apply_affinity(*thread); /* so that it need not wait for this core; not detached yet */
   pthread_sigmask(SIG_SETMASK, &was, NULL);
   pthread_attr_destroy(&attr);
   if (error) free(s);
@@ -99,7 +100,7 @@ bool hx__process_is_exiting(void) {
   void *caller[CALLERS];
   const int count = backtrace(caller, CALLERS);
   for (int i = 0; i < count; i++) {
-    Dl_info at; /* of the call: exit does not return, so the address after it may be another function's */
+    Dl_info at; /* of the call, because exit does not return and the next address may belong to another function */
     if (dladdr((const char *)caller[i] - 1, &at) && at.dli_sname && strcmp(at.dli_sname, "exit") == 0) return true;
   }
   return false;
@@ -115,7 +116,7 @@ void hx__thread_request_low_latency(void) {
   } attr = {.size = sizeof attr};
   if (syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) != 0 || attr.policy != SCHED_OTHER) return;
   attr.runtime = LEAST_SLICE_NS;
-  syscall(SYS_sched_setattr, 0, &attr, 0); /* an older kernel takes no notice */
+  syscall(SYS_sched_setattr, 0, &attr, 0); /* an older kernel ignores it */
 }
 
 static _Thread_local bool has_idle_priority;

@@ -23,15 +23,15 @@
 
 #define RECORDS 2048u
 #define FLUSH_AFTER_NS 1000000000u
-#define NOT_REGULAR EINVAL /* which none of the calls for a trace gives of itself */
-#define NOT_A_TRACE EEXIST /* likewise */
+#define NOT_REGULAR EINVAL /* an error number that no call for a trace returns */
+#define NOT_A_TRACE EEXIST /* the same */
 
 typedef enum kind { CHUNK, TRANSFER, DECISION } kind;
 
 typedef struct record {
   kind kind;
   uint32_t thread;
-  uint64_t ns; /* when it was added */
+  uint64_t ns; /* the time when it was added */
   union {
     hx__trace_slice slice; /* of a transfer: count is bytes */
     hx__trace_choice choice;
@@ -40,14 +40,14 @@ typedef struct record {
 
 struct hx__trace {
   hx__trace *next;
-  unsigned users; /* with `next` and `path` under the lock of all */
+  unsigned users; /* protected by all_lock, like `next` and `path` */
   char *path;
-  dev_t device; /* of the file, to know it again */
+  dev_t device; /* of the file, to recognise it */
   ino_t inode;
-  pthread_mutex_t lock; /* what follows */
-  uint64_t oldest_ns;   /* of the records */
+  pthread_mutex_t lock; /* protects the records below */
+  uint64_t oldest_ns;   /* of the oldest record */
   unsigned buffer, records;
-  pthread_mutex_t writing; /* taken after `lock`: the text, and the lump that is not filled */
+  pthread_mutex_t writing; /* locked after `lock`; protects the text and the buffer that is not being filled */
   record record[2][RECORDS];
   hx__trace_text text;
 };
@@ -133,8 +133,8 @@ static void flush_all(void) {
   hx__unlock(&all_lock);
 }
 
-/* A file lock belongs to every process that has the file open, so a child that outlives its parent would keep other
- * processes from it. No file is opened during the fork. */
+/* A file lock is shared by all processes that have the file open, so a child that outlives its parent would keep other
+ * processes from the file. No file is opened during the fork. */
 static void before_fork(void) { pthread_mutex_lock(&all_lock); }
 static void in_parent(void) { pthread_mutex_unlock(&all_lock); }
 static void in_child(void) {
@@ -176,7 +176,7 @@ static bool open_file(hx__trace *t) {
     const hx__signal_guard guard = hx__signal_guard_begin();
     ok = ftruncate(text->fd, 0) == 0 && pwrite(text->fd, empty, sizeof empty - 1, 0) == (ssize_t)sizeof empty - 1;
     hx__signal_guard_end(&guard, !ok);
-    if (!ok) (void)!ftruncate(text->fd, 0); /* half a head would not be known again */
+    if (!ok) (void)!ftruncate(text->fd, 0); /* an incomplete head would not be recognised */
     memset(text->row, 0, sizeof text->row);
     text->end = sizeof HX__TRACE_HEAD - 1;
     t->device = s.st_dev;
@@ -233,7 +233,7 @@ void hx__trace_close(hx__trace *t) {
   hx__lock(&t->lock);
   flush_unlock(t);
   if (--t->users == 0) {
-    flock(t->text.fd, LOCK_UN); /* a child that was just forked may have it open still */
+    flock(t->text.fd, LOCK_UN); /* a child that was just forked may still have it open */
     close(t->text.fd);
   }
   hx__unlock(&all_lock);

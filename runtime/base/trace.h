@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * HX_TRACE: a Chrome/Perfetto trace (the "JSON Array Format" of the Trace Event Format): a process a device, in it a
- * row a thread; a slice a chunk, inside it slices of what was copied; decisions as instants. The file is valid JSON
- * after every write, and its first event says that it is hx's: only such a file, or an empty one, is written anew. So
- * HX_TRACE with the name of some other file destroys nothing; a warning names it. At most a second, or some thousand
- * events, is not yet written. Contexts of a process that name one file share it, at once or one after the other; a file
- * that another process writes is left to it. A forked child writes nothing. Without HX_TRACE the trace is NULL, and
- * every function returns at once. */
+ * HX_TRACE: a Chrome/Perfetto trace (the "JSON Array Format" of the Trace Event Format). Each device is a process of
+ * the trace and each thread a row in it. Each chunk is a slice, and copies are slices on a row of their own. Decisions
+ * are instants. The file is valid JSON after every write, and its first event identifies it as a trace of hx: only such
+ * a file, or an empty one, is overwritten. So HX_TRACE with the name of some other file destroys nothing; a warning
+ * names it. At most a second, or some thousand events, is not yet written. Contexts of a process that name the same
+ * file share it, at the same time or one after the other. A file that another process is writing is not touched. A
+ * forked child writes nothing. Without HX_TRACE the trace is NULL, and every function returns at once. */
 #ifndef HX_BASE_TRACE_H
 #define HX_BASE_TRACE_H
 
@@ -15,20 +15,20 @@
 
 typedef struct hx__trace hx__trace;
 
-/* NULL where path is "" or, with a warning, where it cannot be written. */
+/* Opens the trace of a path. NULL if path is "", or, with a warning, if the file cannot be written. */
 hx__trace *hx__trace_open(const char *path);
 void hx__trace_close(hx__trace *trace);
 
 /* Names the rows of a device. */
 void hx__trace_device(hx__trace *trace, size_t device, const char *name);
 
-/* A chunk, from one time of hx__now_ns to another. Words are literals. */
+/* A chunk; its times are those of hx__now_ns. Strings must be literals. */
 typedef struct hx__trace_slice {
   size_t device;
   uint64_t from_ns, to_ns;
   size_t first, count; /* slices of the task */
   uint64_t units;
-  double expected_ns;  /* 0: there was no prediction */
+  double expected_ns;  /* 0: not known */
   const char *outcome; /* "done", "late", ... */
 } hx__trace_slice;
 void hx__trace_chunk(hx__trace *trace, const hx__trace_slice *slice);
@@ -40,7 +40,7 @@ void hx__trace_transfer(hx__trace *trace, size_t device, uint64_t from_ns, uint6
 /* The participants of a call, and why they were chosen. */
 typedef struct hx__trace_choice {
   const char *reason;
-  unsigned devices; /* of them, beside the CPU or without it */
+  unsigned devices; /* number of devices */
   bool cpu;
   uint64_t units;
   double expected_ns, cpu_ns; /* of the choice, and of the CPU alone; 0: not known */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The text of trace events, by a format made by hand: printf would take as long as a short chunk's tenth. */
+ * Formats trace events by hand, because printf would take a tenth of the time of a short chunk. */
 #define _GNU_SOURCE
 #include "runtime/base/trace_text.h"
 
@@ -44,13 +44,12 @@ static void put_expected(hx__trace_text *t, double ns) {
     PUT(t, "null");
 }
 
-/* Names of drivers are not ours: only what needs no escape goes in. */
+/* Names come from drivers, so characters that would need an escape are left out. */
 static void put_name(hx__trace_text *t, const char *name) {
   for (unsigned i = 0; i < NAME_BYTES && name[i]; i++)
     if (name[i] >= ' ' && name[i] < 0x7f && name[i] != '"' && name[i] != '\\') t->text[t->used++] = name[i];
 }
 
-/* To the file: the text, and once more its end. What cannot be written whole is not there at all. */
 void hx__trace_write(hx__trace_text *t) {
   if (t->used == 0 || t->broken) {
     t->used = 0;
@@ -86,8 +85,8 @@ static void put_row(hx__trace_text *t, size_t device, uint32_t row) {
   put_number(t, row);
 }
 
-/* Whether the row has its name; from now on it counts as if it had. Where there is no place left all are forgotten: a
- * name that is written twice does no harm. */
+/* Whether the row's name has been written; records that it has. If the table is full, all entries are removed: writing
+ * a name twice does no harm. */
 static bool is_named(hx__trace_text *t, size_t device, uint32_t row) {
   const uint64_t key = (uint64_t)device << 32 | row;
   const unsigned first = (unsigned)((row + device * 31u) % HX__TRACE_ROWS);

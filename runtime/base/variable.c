@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Variables that are not hx's own. */
+ * Reads environment variables that are not hx's own. */
 #include "runtime/base/variable.h"
 
 #include <stdlib.h>
