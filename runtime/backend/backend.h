@@ -52,7 +52,7 @@ typedef struct hx__device {
   uint32_t modes;                  /* hx__memory_mode bits (1 << mode) that it can serve */
   uint32_t zero_copy;              /* those of them in which it was seen to access host memory without a copy */
   _Atomic uint64_t ready, refused; /* bits of needs: kernels that can be used; kernels that never can */
-  _Atomic uint64_t requested;      /* bits of needs that calls have asked for */
+  _Atomic uint64_t requested;      /* bits of needs that calls have requested */
   uint32_t tile[HX__TILES][3]; /* need bit HX__REDUCTIONS + i is the product with HX_TILE = tile[i]; tile[0]: default */
   _Atomic uint32_t tile_count; /* used entries of tile: at least 1 */
   float seed_rate[HX__NEEDS];  /* by need bit: units per ns of a small launch, set before it is ready; 0: unknown */
@@ -141,7 +141,7 @@ typedef enum hx__discovery {
 /* Optional: limits on the size of a chunk, in slices. Without this table a chunk may have any number of slices. */
 typedef struct hx__backend_chunking {
   size_t (*grain)(const hx__stream *stream, const hx__work *work); /* a chunk should be a multiple of it; at least 1 */
-  size_t (*most)(const hx__stream *stream, const hx__work *work);  /* a chunk has at most so many; at least 1 */
+  size_t (*most)(const hx__stream *stream, const hx__work *work);  /* the most slices of a chunk; at least 1 */
 } hx__backend_chunking;
 
 /* Optional: for devices whose chunks run in a driver, and so may outlive the call that launched them. */

@@ -14,7 +14,7 @@
 #include "runtime/base/thread.h"
 
 #define EXIT_LIMIT_NS 10000000000u /* exit does not wait longer, even for a compiler that works */
-#define EXIT_HANG_NS 300000000u    /* a call that sleeps for so long during exit hangs */
+#define EXIT_HANG_NS 300000000u    /* a call that sleeps this long during exit counts as hanging */
 #define EXIT_NAP_NS 100000u
 #define EXIT_MOST_NAP_NS 5000000u
 #define WORKS_PART 8u   /* a call sleeps if it works, or waits for a core, for less than this part of its time */

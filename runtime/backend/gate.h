@@ -20,8 +20,8 @@
 
 struct hx__device;
 
-/* Distinguishes a call that hangs from one that computes or waits for a core, as a compiler may for a minute. Zero at
- * first. */
+/* Distinguishes a call that hangs from one that computes or waits for a core, which a compiler may do for a minute.
+ * Zero at first. */
 typedef struct hx__gate_watch {
   uint64_t call, from_ns;         /* the call that was first seen, and when */
   uint64_t worked_ns, process_ns; /* CPU time of its thread, and of the process, at that time */

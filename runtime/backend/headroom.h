@@ -3,8 +3,8 @@
 #ifndef HX_BACKEND_HEADROOM_H
 #define HX_BACKEND_HEADROOM_H
 
-/* What is missing, as a sentence, or NULL. Without it drivers, or the compilers in them, end the process or never
- * return. */
+/* Returns a sentence that names the missing resource, or NULL. Without these resources drivers, or the compilers in
+ * them, crash the process or never return. */
 const char *hx__driver_headroom_missing(void);
 
 #endif

@@ -21,8 +21,8 @@
 
 #define LONG_WORK_NS 10000000000u /* runs that use the cores for longer do not delay preparing any more */
 #define QUIET_NAP_NS 3000000u
-#define REST 4 /* after a slow step beside calls, optional steps pause for this many times as long as it took; */
-#define BRIEF_NS 50000000u /* steps up to this time, as from the cache, count as fast */
+#define REST 4             /* after a slow step beside calls, optional steps pause for this many times its duration */
+#define BRIEF_NS 50000000u /* steps up to this time, such as those from the cache, are not slow */
 #define LOOK_NS 50000000u  /* between checks of a driver that is waited for */
 
 typedef struct preparer {
@@ -46,7 +46,7 @@ static _Atomic bool done;
 static _Atomic unsigned threads_in_drivers;    /* changed under the lock */
 static _Atomic unsigned busy_at_full_priority; /* threads in drivers without idle priority; changed under the lock */
 static _Atomic unsigned runs_using_cores;      /* runs that keep the cores busy */
-static _Atomic uint64_t busy_since_ns;         /* when the first of them began, since when there has always been one */
+static _Atomic uint64_t busy_since_ns;         /* since when there has always been at least one such run */
 static _Atomic unsigned waiting_calls;         /* calls in hx__prepare_wait */
 static hx__device *devices[HX_MAX_DEVICES];
 static preparer preparers[HX_MAX_DEVICES];
@@ -62,9 +62,10 @@ static void stop_for_exit(void) {
   hx__gates_close();
 }
 
-/* exit calls the newest handler first. Handlers of driver libraries, which are registered while devices are found or
- * kernels built, would run while such a thread still works. So its own handler is called before all of them: as if
- * registered by a library that was loaded with the program, or by the main thread, at the latest in hx_open. */
+/* exit calls the newest handler first. Driver libraries register handlers while devices are found or kernels are built;
+ * exit would call these while a thread of hx is still inside the driver. So the handler of hx is called before all of
+ * them: it is registered as if by a library that was loaded with the program, or by the main thread, at the latest in
+ * hx_open. */
 static void stop_before_handlers(void *unused) {
   (void)unused;
   if (started && !hx__exit_has_begun() && hx__process_is_exiting()) stop_for_exit();

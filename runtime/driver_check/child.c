@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The short-lived process that an OpenCL driver is tried in: child LIBRARY loads it as the ICD loader would and asks
- * for its platforms and devices. What it is at goes to descriptor 3, a character each; it ends with a status that no
- * driver gives by chance. Includes nothing of hx or OpenCL: the library carries this program in it (runtime/BUILD). */
+ * The short-lived process in which an OpenCL driver is tried. `child LIBRARY` loads the library like the ICD loader and
+ * queries its platforms and devices. It writes its current step to descriptor 3, as one character, and exits with a
+ * status that no driver returns by chance. It includes nothing of hx or OpenCL; the library contains this program
+ * (runtime/BUILD). */
 #include <dlfcn.h>
 #include <signal.h>
 #include <stddef.h>
@@ -16,7 +17,7 @@
 #define DEVICE_NAME 0x102bu
 
 static void stage(char what) {
-  if (pwrite(HX__LOOK_FD, &what, 1, 0) != 1) _exit(HX__LOOK_FINE); /* nobody reads it */
+  if (pwrite(HX__LOOK_FD, &what, 1, 0) != 1) _exit(HX__LOOK_FINE); /* there is no reader */
 }
 
 /* The head of the KHR dispatch table, to which the first word of every OpenCL object points. */
@@ -45,7 +46,7 @@ int main(int argc, char **argv) {
   if (argc != 2) return 1;
   stage('l');
   void *const library = dlopen(argv[1], RTLD_LAZY | RTLD_LOCAL);
-  if (!library) _exit(HX__LOOK_FINE); /* the ICD loader passes over it as well */
+  if (!library) _exit(HX__LOOK_FINE); /* the ICD loader skips it, too */
   stage('p');
   void *(*address)(const char *name) = NULL;
   int (*platform_ids)(unsigned count, void **platforms, unsigned *found) = NULL;

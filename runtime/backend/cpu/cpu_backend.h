@@ -14,7 +14,7 @@ extern const hx__backend hx__cpu_backend;
  * caller unless nested regions are enabled. */
 unsigned hx__cpu_threads(const hx__config *config);
 
-/* How soon the calling thread's pool could start, judged by its last regions. Asked once for each call that could use
+/* How soon the calling thread's pool could start, judged by its last regions. Queried once for each call that could use
  * the pool. */
 typedef enum hx__pool_state {
   HX__POOL_ASLEEP, /* its threads sleep and have to be woken */

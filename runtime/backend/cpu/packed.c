@@ -14,7 +14,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 #define MOST_BYTES ((size_t)256 << 20) /* chunks pack larger operands; also the limit of all cached operands */
 #define SPARE_BYTES ((size_t)64 << 20) /* larger memory is freed at the end of its run */
-#define SPINS 2000u                    /* of the wait for other threads, before it yields: a unit takes some 50 us */
+#define SPINS 2000u                    /* before a waiting thread yields: a unit takes some 50 us */
 
 /* Identifies a cached operand. */
 typedef struct identity {
@@ -59,7 +59,7 @@ void hx__packed_store_free(hx__packed_store *store) {
   pthread_mutex_destroy(&store->lock);
 }
 
-/* Makes room for so many bytes, in huge pages if they are many: every chunk reads 2 MB of them. */
+/* Makes room for `bytes`. Uses huge pages if it is 2 MiB or more, because every chunk reads all of it. */
 static bool reserve_bytes(hx__packed *packed, size_t bytes) {
   if (packed->bytes >= bytes) return true;
   const size_t unit = bytes >= HUGE_PAGE ? HUGE_PAGE : ALIGNMENT;

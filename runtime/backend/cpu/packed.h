@@ -9,7 +9,7 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 
-/* What a context keeps between runs: the memory of the last run for the next one (concurrent runs allocate their own),
+/* Memory that a context keeps between runs: that of the last run for the next one (concurrent runs allocate their own),
  * and cached operands. */
 typedef struct hx__packed_store {
   _Atomic(hx__packed *) spare;

@@ -13,7 +13,7 @@
 #define HX__CREDIT_NS 10000000 /* largest balance of saved time: forgives one wait for a core taken briefly */
 #define HX__BACKOFF_WAITS 8    /* the pool is not used for this many times the time that was lost */
 #define HX__MOST_BACKOFF_NS 64000000 /* nor for longer than this */
-#define HX__SPINS_NS 3000000u        /* libgomp's threads spin for about so long on cores that other programs want */
+#define HX__SPINS_NS 3000000u        /* about how long libgomp's threads spin on cores that other programs want */
 #define HX__LASTS_NS 200000u /* a region of this length is worth a system call that measures the caller's CPU time */
 
 typedef struct hx__wait_policy {

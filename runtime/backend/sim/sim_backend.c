@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A simulated device. It computes with the CPU's kernels at once, but answers when a device with the rate and latency
- * of its profile (HX_SIM) would, or fails at the call that its profile names. It has every optional table of a backend.
- */
+ * A simulated device. It computes with the CPU's kernels at once, but reports the end of a chunk when a device with the
+ * rate and latency of its profile (HX_SIM) would, or fails at the call that its profile names. It has every optional
+ * table of a backend. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
