@@ -5,17 +5,17 @@
 
 #include "runtime/plan/threads.h"
 
-#define GUESS_REDUCE 8.0   /* units a nanosecond of the CPU, before anything is measured */
+#define GUESS_REDUCE 8.0   /* units per nanosecond of the CPU, before anything is measured */
 #define GUESS_MATMUL 40.0  /* the same of a product, for each thread */
-#define TRUSTED_SAMPLES 3u /* so many samples of a product are trusted over the guess */
-#define GUESSED_PART 0.25  /* from this part of the break-even on a product is measured, for the guess may be wrong */
+#define TRUSTED_SAMPLES 3u /* the samples of a product from which they are trusted over the guess */
+#define GUESSED_PART 0.25  /* products are measured from this part of the break-even on */
 
-/* What is added to sigma for a measurement that was made in another company, or with other placement of operands. */
+/* Added to sigma if a measurement was made in another company, or with another placement of the operands. */
 #define OTHER_COMPANY_SIGMA 0.2
 #define OTHER_PLACEMENT_SIGMA 0.3
 
-/* Nanoseconds a byte: of a result that only a device has, to the host; and of an operand that a thread of the CPU
- * copies into pinned memory, before that is measured (docs/MEMORY.md). */
+/* Nanoseconds per byte: for fetching a device-only result, and for an operand that a thread of the CPU copies into
+ * pinned memory, before that is measured (docs/MEMORY.md). */
 #define FETCH_BYTE_NS 0.1
 #define STAGE_BYTE_NS 0.16
 
@@ -28,8 +28,9 @@ hx__estimate hx__guess_cpu(const hx__work *w, unsigned threads) {
   return e;
 }
 
-/* The guess assumes that threads share a small product well, and may be several times too short. It is used until a few
- * calls were measured, for the first call wakes threads; and calls are measured well below the break-even. */
+/* Until a few calls of a product were measured, its time is guessed, because the first call is slow: it wakes threads.
+ * The guess assumes that threads share a small product well, and may be several times too short. So calls are measured
+ * from well below the break-even on. */
 hx__cpu_time hx__cpu_time_of(const hx__work *w, unsigned threads, const hx__estimate *e) {
   const double units = (double)w->units, ns = hx__estimate_ns(e, units, false);
   const bool trusted = !w->matmul || (e->samples >= TRUSTED_SAMPLES && !e->borrowed);
@@ -44,7 +45,8 @@ bool hx__is_below_break_even(const hx__plan_snapshot *s) {
   return least != UINT64_MAX ? s->work->units < least : s->cpu.ns < HX__BREAK_EVEN_NS;
 }
 
-/* Of an operand, by its two bits of hx__work.placement: staged by a thread and copied; copied; already there. */
+/* Nanoseconds per byte of an operand, by its two bits of hx__work.placement: copied through staging buffers, copied
+ * directly, or already on the device. */
 static double byte_ns(const hx__device_facts *d, uint32_t placement) {
   static const double staged[] = {STAGE_BYTE_NS, 0.0, 0.0}, moved[] = {1.0, 1.0, 0.0};
   const uint32_t how = placement & 3u;
@@ -57,7 +59,8 @@ static bool is_staged(const hx__device_facts *d, const hx__work *w) {
   return d->link_ns > 0.0 && ((w->placement & 3u) == 0 || (has_second && (w->placement >> 2 & 3u) == 0));
 }
 
-/* Moving the operands to a device: those that every chunk needs, once, and those of a slice by its units. */
+/* The cost of moving the operands to a device: for the operand that every chunk needs, once; for the others, for each
+ * unit. */
 typedef struct transfer {
   double once_ns, ns_per_unit;
 } transfer;
@@ -73,7 +76,7 @@ static transfer transfer_of(const hx__device_facts *d, const hx__work *w, uint32
   return (transfer){shared, (own + m * n * c_ns) / units};
 }
 
-/* Before anything is measured: a launch of the self-test, and the transfer. */
+/* The estimate before anything is measured: a launch as in the self-test, and the transfer. */
 static hx__estimate by_self_test(const hx__device_facts *d, const hx__work *w, uint32_t placement) {
   hx__estimate e = hx__prior_of(d->launch_ns, 1.0 / d->seed_rate);
   const transfer moved = transfer_of(d, w, placement);
@@ -85,7 +88,7 @@ static hx__estimate by_self_test(const hx__device_facts *d, const hx__work *w, u
   return e;
 }
 
-/* A measurement with another placement is scaled by what is expected of the two. */
+/* Scales a measurement with another placement by the ratio of the estimates for the two placements. */
 static void scale_to_placement(hx__estimate *e, const hx__device_facts *d, const hx__work *w, uint32_t measured) {
   const hx__estimate here = by_self_test(d, w, w->placement), there = by_self_test(d, w, measured);
   const double units = (double)w->units;
@@ -112,8 +115,8 @@ void hx__expect_device(hx__plan_snapshot *s, size_t device, const hx__nearest *b
   const hx__work *const w = s->work;
   s->inputs.device[device].beside = expected_of(d, w, beside);
   s->inputs.device[device].alone = expected_of(d, w, alone);
-  /* How much slower copies make a device beside the CPU cannot be guessed. Without a link what was measured beside the
-   * CPU says more of the device alone than the self-test does. */
+  /* How much the copies slow a device beside the CPU cannot be guessed. Without a link, a measurement beside the CPU is
+   * a better estimate of the device alone than the self-test. */
   if (!s->inputs.device[device].alone.samples && !(d->link_ns > 0.0)) {
     s->inputs.device[device].alone = s->inputs.device[device].beside;
     s->inputs.device[device].alone.borrowed = true;
@@ -123,7 +126,7 @@ void hx__expect_device(hx__plan_snapshot *s, size_t device, const hx__nearest *b
   s->inputs.device[device].by_link = w->matmul && d->link_ns > 0.0;
 }
 
-/* Rates compare as the reciprocals do, but for 0: a rate that is not known comes last. */
+/* Compares rates by their reciprocals; an unknown rate (0) comes last. */
 static bool is_faster(const hx__estimate *a, const hx__estimate *b) {
   return a->ns_per_unit > 0.0 && (!(b->ns_per_unit > 0.0) || a->ns_per_unit < b->ns_per_unit);
 }

@@ -19,7 +19,7 @@ hx__rate_key hx__task_key(const hx__work *work, hx__power power) {
 }
 
 hx__rate_key hx__key_in_company(const hx__rate_key *task, uint64_t device, uint64_t company, unsigned threads) {
-  hx__rate_key key = device == HX__CPU_IDENTITY ? hx__key_with_placement(task, 0) : *task; /* it reads in place */
+  hx__rate_key key = device == HX__CPU_IDENTITY ? hx__key_with_placement(task, 0) : *task; /* the CPU reads in place */
   key.device = device;
   key.company = company;
   key.threads = threads < UINT16_MAX ? (uint16_t)threads : UINT16_MAX;

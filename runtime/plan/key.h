@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The keys under which the model stores what is measured of a call. All keys of a call share the task's part, which is
- * made once; a participant's key adds its identity, its company and the CPU's threads. */
+ * The keys under which the model stores the measurements of a call. All keys of a call share the part of the task,
+ * which is made once. A participant's key adds its identity, its company and the number of CPU threads. */
 #ifndef HX_PLAN_KEY_H
 #define HX_PLAN_KEY_H
 

@@ -14,7 +14,7 @@ static double slices_per_ns(const hx__estimate *e, const hx__work *w) {
   return e->ns_per_unit > 0.0 && w->units ? (double)w->slices / (double)w->units / e->ns_per_unit : 0.0;
 }
 
-/* The order of the device table, which is that of HX_SPLIT's list. */
+/* Sorts the plan's devices into the order of the device table, which is that of HX_SPLIT's list. */
 static void sort_by_entry(hx__plan *plan) {
   for (size_t i = 1; i < plan->devices; i++)
     for (size_t j = i; j > 0 && plan->device[j].entry < plan->device[j - 1].entry; j--) {
@@ -34,7 +34,7 @@ static hx__plan_device device_of_plan(const hx__plan_snapshot *s, size_t i, bool
   return d;
 }
 
-/* Makes a choice the plan's: the first devices of the snapshot, and the CPU or not. */
+/* Enters a choice into the plan: the first devices of the snapshot, with or without the CPU. */
 static void apply_choice(const hx__plan_snapshot *s, hx__choice choice, hx__plan *plan) {
   plan->cpu = choice.devices ? s->inputs.cpu_beside : s->inputs.cpu_alone;
   plan->cpu_rate = slices_per_ns(&plan->cpu, s->work);
@@ -45,8 +45,8 @@ static void apply_choice(const hx__plan_snapshot *s, hx__choice choice, hx__plan
   sort_by_entry(plan);
 }
 
-/* Sets the choice where the share is left to hx: nothing below the break-even goes to a device; above it, what is
- * expected to cost least. */
+/* Sets the choice if the share is left to hx. A task below the break-even goes to no device; above it, hx__decide
+ * chooses by expected cost. */
 static void choose(const hx__plan_snapshot *s, hx__plan *plan, hx__decision *decision) {
   const hx__config *const config = s->config;
   decision->choice = s->inputs.devices;
@@ -81,7 +81,7 @@ static void plan_by_share(const hx__plan_snapshot *s, hx__plan *plan) {
   hx__cut_by_share(s, plan);
 }
 
-/* The company is all that are asked, whether there will be work for each or not. */
+/* Sets the keys. The company contains all participants of the plan, even if one of them gets no work in the end. */
 static void make_keys(const hx__rate_key *task, hx__plan *plan) {
   const unsigned threads = plan->cpu_works ? plan->threads : 0;
   uint64_t company = plan->cpu_works ? HX__CPU_IDENTITY : 0;

@@ -17,11 +17,11 @@ typedef enum hx__decision_source {
 
 typedef struct hx__plan_device {
   size_t entry;          /* its index in the device table */
-  size_t ordinal;        /* its place among the selected devices, usable or not: that in HX_SPLIT's list */
+  size_t ordinal;        /* its position among the selected devices, usable or not, as in HX_SPLIT's list */
   hx__chunk fixed;       /* numeric share: its slices; count 0 if there is a policy */
   double share;          /* policy static: its part of the whole */
-  double rate;           /* slices a nanosecond; 0: not known */
-  bool idle;             /* it has done nothing for some time */
+  double rate;           /* slices per nanosecond; 0: not known */
+  bool idle;             /* it has been idle for some time */
   size_t trial;          /* first trial of a device: slices that it gets at most; 0: no limit */
   hx__estimate expected; /* in units, in the company of the others that take part */
   hx__rate_key key;      /* under which its chunks are measured */
@@ -32,13 +32,13 @@ typedef struct hx__plan {
   unsigned threads;         /* of the CPU's part */
   bool cpu_works;           /* false: the CPU only does what devices give back */
   bool cpu_by_panels;       /* the CPU's part, if it has the task for itself: by panels of k (run/panels.c) */
-  bool mandatory;           /* what a device gives back is an error */
+  bool mandatory;           /* it is an error if a device gives a chunk back */
   bool wait_for_device;     /* numeric share: waits for a device that another call uses */
   bool measure;             /* read the clock and learn */
   hx__chunk cpu_fixed;      /* numeric share: the CPU's slices */
   const hx__policy *policy; /* NULL: everything is fixed */
   hx__estimate cpu;         /* the CPU's part, in units, in the company of the devices that take part */
-  double cpu_rate;          /* of it, in slices a nanosecond; 0: not known */
+  double cpu_rate;          /* in slices per nanosecond; 0: not known */
   uint64_t turn;            /* number of the decision among those about such tasks; 0: there was none */
   bool best;                /* the decision was exploitation, not exploration */
   double joules;            /* energy counter when the snapshot was taken; NaN: energy decides nothing */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/plan/share.h"
 
-/* HX_DEVICES and HX_OFFLOAD leave the CPU a part. */
+/* Whether HX_DEVICES and HX_OFFLOAD allow the CPU a part. */
 static bool leaves_cpu(const hx__config *config) {
   const bool named = (config->device_words & (HX__DEV_CPU | HX__DEV_ALL)) != 0 || (config->device_indices & 1u);
   return named && config->offload != HX__OFFLOAD_MANDATORY;
@@ -21,7 +21,8 @@ static double listed_part(const hx__config *config, const hx__plan_device *devic
   return device->ordinal < config->splits ? (double)config->split[device->ordinal] : 0.0;
 }
 
-/* Each device's part of the devices' share: by HX_SPLIT's list, else by measured rates, else equal. They sum to one. */
+/* Each device's part of the devices' share: from HX_SPLIT's list, otherwise by measured rates, otherwise equal. They
+ * sum to one. */
 static void part_devices(const hx__config *config, const hx__plan *plan, double part[HX_MAX_DEVICES]) {
   double sum = 0.0;
   bool known = true;
@@ -33,7 +34,7 @@ static void part_devices(const hx__config *config, const hx__plan *plan, double 
   for (size_t i = 0; i < plan->devices; i++) part[i] = sum > 0.0 ? part[i] / sum : 1.0 / (double)plan->devices;
 }
 
-/* HX_SPLIT with a part for each device: what a missing device would have had is the CPU's. */
+/* The share by HX_SPLIT with a part for each device: the part of a missing device goes to the CPU. */
 static double share_of_present(const hx__plan_snapshot *s, const hx__plan *plan) {
   if (s->config->splits < 2 || s->work->gpu_share >= 0.0f || !leaves_cpu(s->config)) return s->share;
   double share = 0.0;

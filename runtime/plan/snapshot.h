@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What planning reads: the facts about one call, its devices, and what was measured of them before. api/gather.c takes
- * the snapshot; nothing in it changes while a plan is made of it. Plain data. */
+ * The snapshot that a plan is made from: the facts about one call, its devices, and earlier measurements of them.
+ * api/gather.c takes the snapshot, and it does not change while the plan is made. Plain data. */
 #ifndef HX_PLAN_SNAPSHOT_H
 #define HX_PLAN_SNAPSHOT_H
 
@@ -10,7 +10,7 @@
 
 #define HX__SHARE_AUTO (-1.0) /* the devices' share is left to hx */
 
-/* What the CPU alone is expected to take, and whether the call is to be measured. */
+/* The expected time of the CPU alone, and whether the call is to be measured. */
 typedef struct hx__cpu_time {
   double ns;
   bool measure;
@@ -19,13 +19,14 @@ typedef struct hx__cpu_time {
 /* A device that can do the task now. */
 typedef struct hx__device_facts {
   size_t entry;      /* its index in the device table */
-  size_t ordinal;    /* its place among the selected devices, usable or not: that in HX_SPLIT's list */
+  size_t ordinal;    /* its position among the selected devices, usable or not, as in HX_SPLIT's list */
   uint64_t identity; /* hx__identity */
-  double seed_rate;  /* units a nanosecond of the slowest kernel that the task needs, by the self-test; 0: not known */
-  double launch_ns;  /* of a launch of next to nothing; 0: not known */
-  double link_ns;    /* of a byte from pinned host memory to it; 0: it reads host memory in place, or not known */
+  double seed_rate;  /* units per nanosecond of the slowest kernel that the task needs, from the self-test; 0: not
+                      * known */
+  double launch_ns;  /* of an almost empty launch; 0: not known */
+  double link_ns;    /* per byte from pinned host memory; 0: it reads host memory in place, or not known */
   bool unmetered;    /* the processor's counters do not include its power */
-  bool idle;         /* it has done nothing for some time */
+  bool idle;         /* it has been idle for some time */
 } hx__device_facts;
 
 /* How energy counts in a decision. */

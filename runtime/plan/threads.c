@@ -5,9 +5,10 @@
 
 #define READ_UNITS 4u /* multiply-adds in the time in which an element of A or B is read from memory */
 
-#define THREADS_A_COPIER 4u /* of the CPU's part, at least, for each thread that copies */
+#define THREADS_A_COPIER 4u /* threads of the CPU's part, at least, for each thread that copies */
 
-/* Multiply-adds, and what reading the operands is worth in them: nearly all of a product with a vector. */
+/* The work of a task in multiply-adds. The time for reading the operands is included; it is nearly all of a product
+ * with a vector. */
 static uint64_t effort_of(const hx__work *w) {
   if (!w->matmul) return w->units;
   return w->units + READ_UNITS * ((uint64_t)w->gemm.m * w->gemm.k + (uint64_t)w->gemm.k * w->gemm.n);
@@ -30,15 +31,16 @@ unsigned hx__threads_for(const hx__work *w, unsigned most, hx__pool_state pool) 
   return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
 }
 
-/* If the CPU's threads are on all cores a worker that stores a device's results waits for one: an H200 with sixteen
- * Xeon cores was five to twenty times slower so. */
+/* If the CPU's threads use all cores, a worker that stores a device's results waits for one. That made an H200 with
+ * sixteen Xeon cores five to twenty times slower. */
 unsigned hx__copy_threads_of(const hx__plan_snapshot *s) {
   unsigned copiers = 0;
   for (size_t i = 0; i < s->inputs.devices; i++) copiers += s->device[i].link_ns > 0.0;
   return copiers < s->threads / THREADS_A_COPIER ? copiers : s->threads / THREADS_A_COPIER;
 }
 
-/* For each part of C a thread reads all of one operand, so both have to stay in the last cache. */
+/* Whether cutting C pays. For each part of C a thread reads all of one operand, so both operands have to stay in the
+ * last cache. */
 static bool cutting_pays(const hx__work *w, unsigned threads, size_t l3_bytes) {
   const size_t bytes = (w->gemm.m + w->gemm.n) * w->gemm.k * sizeof(float);
   return w->slices >= (size_t)HX__CUT_SLICES * threads && (l3_bytes == 0 || bytes <= l3_bytes);

@@ -6,18 +6,18 @@
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/plan/snapshot.h"
 
-/* Whether two threads or more could pay at all, so that the state of the thread pool is worth asking for. */
+/* Whether two or more threads could pay at all. If not, the state of the thread pool need not be read. */
 bool hx__may_use_threads(const hx__work *work, unsigned most);
 
 /* Threads for the CPU's part of such a task, from 1 to `most`: each must have enough to do. pool: of the calling
  * thread. */
 unsigned hx__threads_for(const hx__work *work, unsigned most, hx__pool_state pool);
 
-/* How many threads the CPU's part leaves to those that copy for devices behind a link. */
+/* How many threads fewer the CPU's part uses, so that threads that copy for devices behind a link have cores. */
 unsigned hx__copy_threads_of(const hx__plan_snapshot *snapshot);
 
-/* Whether so many threads, if the CPU does all of a product, share it by panels of k instead of by parts of C; and
- * whether that depends on the size of the last cache. */
+/* Whether `threads` threads share a product that the CPU computes alone by panels of k instead of by parts of C.
+ * hx__may_share_by_panels is true if that is the case for some size of the last cache. */
 bool hx__may_share_by_panels(const hx__work *work, unsigned threads);
 bool hx__shares_by_panels(const hx__work *work, unsigned threads, size_t l3_bytes);
 

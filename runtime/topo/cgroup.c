@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The CPU quota by cgroups(7): /proc/self/cgroup names the group, /proc/self/mountinfo where its hierarchy is mounted.
- * A container may see only a part of a hierarchy; what lies above it cannot be read. */
+ * Reads the CPU quota of cgroups(7): /proc/self/cgroup names the group, /proc/self/mountinfo says where its hierarchy
+ * is mounted. A container may see only a part of a hierarchy; quotas above that part cannot be read. */
 #define _GNU_SOURCE
 #include "runtime/topo/cgroup.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A hierarchy as it is mounted: `part` of it (usually "/") at `at`. */
+/* A mounted hierarchy: its folder `part` (usually "/") is mounted at `at`. */
 typedef struct mount {
   char part[PATH_MAX], at[PATH_MAX];
 } mount;
@@ -20,7 +20,7 @@ static FILE *open_under(const char *root, const char *folder, const char *file) 
   return (size_t)snprintf(name, sizeof name, "%s%s/%s", root, folder, file) < sizeof name ? fopen(name, "re") : NULL;
 }
 
-/* Whether a comma list has the word. */
+/* Whether a comma-separated list contains the word. */
 static bool lists(const char *list, const char *word) {
   const size_t n = strlen(word);
   for (; *list; list += strcspn(list, ","), list += *list == ',')
@@ -41,7 +41,7 @@ static void unescape(char *s) {
   *to = '\0';
 }
 
-/* Where the hierarchy is mounted: cgroup2, or the v1 one of the controller cpu. */
+/* Finds the mount of the hierarchy: cgroup2, or that of v1 with the controller cpu. */
 static bool find_mount(const char *root, bool v2, mount *out) {
   FILE *f = open_under(root, "/proc/self", "mountinfo");
   if (!f) return false;
@@ -49,7 +49,7 @@ static bool find_mount(const char *root, bool v2, mount *out) {
   size_t room = 0;
   bool found = false;
   while (!found && getline(&line, &room, f) > 0) {
-    char type[32], options[1024]; /* of file systems with longer options only the type is looked at */
+    char type[32], options[1024]; /* longer options are cut; they matter only for cgroup v1 */
     const char *rest = strstr(line, " - ");
     if (rest && sscanf(line, "%*d %*d %*s %4095s %4095s", out->part, out->at) == 2 &&
         sscanf(rest, " - %31s %*s %1023s", type, options) == 2)
@@ -57,7 +57,7 @@ static bool find_mount(const char *root, bool v2, mount *out) {
   }
   free(line);
   fclose(f);
-  if (found) unescape(out->part), unescape(out->at); /* else there may be nothing in them */
+  if (found) unescape(out->part), unescape(out->at); /* otherwise they may not be set */
   return found;
 }
 
@@ -81,12 +81,12 @@ static bool find_group(const char *root, bool v2, char *out, size_t bytes) {
   return found;
 }
 
-/* The quota of one group's folder in CPUs; 0 without one. */
+/* The quota in one group's folder, in CPUs; 0 if there is none. */
 static double quota(const char *root, const char *folder, bool v2) {
   long long limit = 0, period = 0;
   FILE *f = open_under(root, folder, v2 ? "cpu.max" : "cpu.cfs_quota_us");
   if (f) {
-    if (fscanf(f, "%lld %lld", &limit, &period) < 1) limit = 0; /* v2: "max 100000" has no number in front */
+    if (fscanf(f, "%lld %lld", &limit, &period) < 1) limit = 0; /* v2: "max 100000" does not begin with a number */
     fclose(f);
   }
   if (limit <= 0) return 0; /* v1: -1 */
@@ -97,7 +97,7 @@ static double quota(const char *root, const char *folder, bool v2) {
   return period > 0 ? (double)limit / (double)period : 0;
 }
 
-/* The least quota from the group up to the mounted part's own. */
+/* The least quota of the group and the groups above it, up to the top of the mounted part. */
 static double hierarchy_cpus(const char *root, bool v2) {
   mount m;
   char group[PATH_MAX], folder[2 * PATH_MAX];
@@ -105,7 +105,7 @@ static double hierarchy_cpus(const char *root, bool v2) {
   const size_t part = strcmp(m.part, "/") == 0 ? 0 : strlen(m.part);
   const bool below = strncmp(group, m.part, part) == 0 && (group[part] == '/' || group[part] == '\0');
   const char *path =
-      below && !strstr(group, "/..") ? group + part : ""; /* not below: all that is visible is the part */
+      below && !strstr(group, "/..") ? group + part : ""; /* otherwise only the mounted part is visible */
   const int at = snprintf(folder, sizeof folder, "%s", m.at);
   snprintf(folder + at, sizeof folder - (size_t)at, "%s", path);
   double least = 0;

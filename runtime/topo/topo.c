@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Cores, kinds of cores and caches by hwloc; what it cannot say, by sysconf. */
+ * Reads cores, kinds of cores and caches from hwloc, and from sysconf what hwloc does not know. */
 #define _GNU_SOURCE
 #include "runtime/topo/topo.h"
 
@@ -18,7 +18,7 @@
 #include "runtime/base/address_space.h"
 #include "runtime/topo/cgroup.h"
 
-#define ROOM_BYTES ((size_t)16 << 20) /* hwloc takes 132 KiB where there are two cores */
+#define ROOM_BYTES ((size_t)16 << 20) /* hwloc uses 132 KiB on a machine with two cores */
 #define MOST_CPUS 16384u              /* Linux has at most 8192 */
 
 static hx__topo topo;
@@ -26,7 +26,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static size_t least_known(size_t a, size_t b) { return a == 0 || (b != 0 && b < a) ? b : a; }
 
-/* Cores, or hardware threads where hwloc saw no core, that share a CPU with the set. */
+/* The number of objects of a type, such as cores, that share a CPU with the set. */
 static unsigned count_in(hwloc_topology_t t, hwloc_obj_type_t type, hwloc_const_cpuset_t set) {
   unsigned count = 0;
   for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(t, type, o));)
@@ -52,9 +52,9 @@ void hx__topo_places(cpu_set_t *places) {
   }
 }
 
-/* What the process may use: the machine's allowed CPUs that the main thread may run on (taskset, cpusets), or OpenMP,
- * which may have bound that one. Not the calling thread's: a worker that its program pinned must not make the machine
- * small. */
+/* The CPUs that the process may use: those of the allowed ones on which the main thread may run (taskset, cpusets), and
+ * those of OpenMP's places, because OpenMP may have bound the main thread. The affinity of the calling thread does not
+ * count: if the program pinned it, hx would see only a small machine. */
 static void find_usable(hwloc_topology_t t, hwloc_bitmap_t usable, hwloc_bitmap_t scratch) {
   hwloc_bitmap_copy(usable, hwloc_topology_get_allowed_cpuset(t));
   if (hwloc_get_proc_cpubind(t, getpid(), scratch, HWLOC_CPUBIND_THREAD) != 0) return;
@@ -65,7 +65,7 @@ static void find_usable(hwloc_topology_t t, hwloc_bitmap_t usable, hwloc_bitmap_
   if (hwloc_bitmap_intersects(usable, scratch)) hwloc_bitmap_and(usable, usable, scratch);
 }
 
-/* Usable cores of each kind, in hwloc's order; kinds past the last place are counted in it. */
+/* Counts the usable cores of each kind, in hwloc's order. Kinds beyond HX__TOPO_KINDS are added to the last one. */
 static void find_kinds(hwloc_topology_t t, hwloc_const_bitmap_t usable, hwloc_bitmap_t scratch, hx__topo *out) {
   const int kinds = hwloc_cpukinds_get_nr(t, 0);
   for (int i = 0; i < kinds; i++) {
@@ -78,7 +78,8 @@ static void find_kinds(hwloc_topology_t t, hwloc_const_bitmap_t usable, hwloc_bi
   }
 }
 
-/* One core's part of its cache at a level, the least over the usable cores: block sizes have to suit them all. */
+/* A core's part of its cache at a level: the least over the usable cores, because block sizes have to suit all of
+ * them. */
 static size_t cache_of_core(hwloc_topology_t t, hwloc_obj_type_t level, hwloc_const_bitmap_t usable,
                             hwloc_bitmap_t scratch) {
   size_t least = 0;
@@ -111,7 +112,7 @@ static void read_topology(hwloc_topology_t t, hwloc_bitmap_t usable, hwloc_bitma
   if (name) snprintf(out->cpu_name, sizeof out->cpu_name, "%s", name);
 }
 
-/* Only what is read above is discovered; no binding is changed, which the x86 backend would do. */
+/* Discovers only what is read above, and changes no thread's binding, which hwloc's x86 backend otherwise would. */
 static bool load(hwloc_topology_t t) {
   return hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE) == 0 &&
          hwloc_topology_set_cache_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL) == 0 &&
@@ -125,7 +126,7 @@ bool hx__topo_has_affinity(void) {
   return syscall(SYS_sched_getaffinity, 0, sizeof set, set) > 0;
 }
 
-/* Whether what hwloc says is of this machine (and not of HWLOC_XMLFILE). */
+/* Whether hwloc's data describe this machine (and not that of HWLOC_XMLFILE). True also if hwloc is not used. */
 static bool ask_hwloc(hx__topo *out) {
   hwloc_topology_t t;
   if (hx__is_secure_process()) return true;
@@ -156,11 +157,11 @@ static size_t system_value(int name) {
 static unsigned system_cpus(void) {
   cpu_set_t set;
   if (sched_getaffinity(getpid(), sizeof set, &set) == 0) return (unsigned)CPU_COUNT(&set);
-  const size_t online = system_value(_SC_NPROCESSORS_ONLN); /* more than 1024 CPUs */
+  const size_t online = system_value(_SC_NPROCESSORS_ONLN); /* if there are more than 1024 CPUs */
   return online ? (unsigned)online : 1;
 }
 
-/* What hwloc left open: it failed, or a sandbox hides /sys. */
+/* Fills in what hwloc did not find, because it failed or a sandbox hides /sys. */
 static void fill_gaps(hx__topo *out) {
   if (out->hardware_threads == 0) out->hardware_threads = system_cpus();
   if (out->cores == 0) out->cores = out->hardware_threads;
@@ -173,7 +174,8 @@ static void fill_gaps(hx__topo *out) {
 
 static unsigned at_most(unsigned value, unsigned limit) { return value < limit ? value : limit; }
 
-/* At most `limit` cores in all: the kernel prefers the faster kinds, which come last. */
+/* Limits the cores of all kinds to out->cores in total. The faster kinds, which come last, are kept first, because the
+ * kernel prefers them. */
 static void limit_kinds(hx__topo *out) {
   unsigned left = out->cores, first = 0;
   for (unsigned i = out->kinds; i-- > 0;) {
@@ -184,7 +186,7 @@ static void limit_kinds(hx__topo *out) {
   out->kinds -= first;
   for (unsigned i = 0; i < HX__TOPO_KINDS; i++) out->kind_cores[i] = i < out->kinds ? out->kind_cores[i + first] : 0;
   if (out->kinds == 0) out->kinds = 1, out->kind_cores[0] = 0;
-  out->kind_cores[0] += left; /* cores of no kind that hwloc knows */
+  out->kind_cores[0] += left; /* cores whose kind hwloc does not know */
 }
 
 static void find(void) {
