@@ -46,7 +46,7 @@ static hx_status fetch_one(hx__device_table *table, const hx__device_only_result
   hx__device_entry *const entry = hx__in_forked_child() ? NULL : find_entry(table, absent->device);
   fetch f = {.table = table,
              .array = a,
-             .outcome = entry ? HX__NO_MEMORY : HX__FAILED}; /* what it is if no thread can be started */
+             .outcome = entry ? HX__NO_MEMORY : HX__FAILED}; /* the outcome if no thread can be started */
   if (entry) {
     hx__device_entry_acquire(entry, true);
     if (hx__device_entry_start_job(entry, table, fetch_on_worker, &f, true) &&

@@ -7,7 +7,7 @@
 #include "runtime/run/run.h"
 #include "runtime/sched/device_run.h"
 
-/* Of each device: chunks in flight, one not delivered, and the rest of a fixed part. */
+/* For each device: its chunks in flight, one that is not delivered, and the rest of a fixed part. */
 #define HX__MAX_RETURNED ((HX__MAX_INFLIGHT + 2) * HX_MAX_DEVICES)
 
 typedef struct hx__run_state hx__run_state;
@@ -62,11 +62,11 @@ struct hx__run_state {
 
   size_t returns; /* chunks that devices gave back; under the lock of progress */
 
-  /* From here on nothing is set before it is used. */
+  /* The members from here on are not cleared when the run begins. */
   hx__chunk returned[HX__MAX_RETURNED];
-  hx__device_job job[HX_MAX_DEVICES]; /* as many as progress has devices */
-  hx__array
-      arrays[HX__PRODUCT_ARRAYS * HX_MAX_DEVICES]; /* of the devices: a product must not fail for want of memory */
+  hx__device_job job[HX_MAX_DEVICES];                    /* the first progress.devices are set */
+  hx__array arrays[HX__PRODUCT_ARRAYS * HX_MAX_DEVICES]; /* of the devices; part of this structure, so that a product
+                                                          * cannot fail because memory is short */
 };
 
 /* Sets a device's part up; false: its entry is in use. */

@@ -26,8 +26,8 @@ typedef struct panel_run {
   _Atomic bool adding;
 } panel_run;
 
-/* The first free slot, which is the most likely to be in a cache. There always is one: the panels that are handed out
- * and not added yet are at most as many as the slots, and the caller's is one of them. */
+/* Takes the first free slot, which is the most likely to be in a cache. There is always one: the panels that are handed
+ * out and not added yet, including the caller's, are no more than the slots. */
 static size_t take_slot(panel_run *r) {
   for (size_t word = 0;; word = (word + 1) % (r->slots / WORD)) {
     uint64_t bits = atomic_load_explicit(&r->unused[word], memory_order_relaxed);
@@ -103,7 +103,8 @@ static void store_product(panel_run *r) {
 
 static size_t panels_of(const hx__work *w) { return (w->gemm.k + HX__PANEL - 1) / HX__PANEL; }
 
-/* Enough for the panels that are computed while one whose thread has lost its core holds up the adding. */
+/* The number of slots: enough for the panels that are computed while a thread that has lost its core delays the
+ * adding. */
 static size_t slots_for(const panel_run *r, unsigned threads) {
   const size_t wanted = MOST_BYTES / (r->cells * sizeof(float)), least = (size_t)SLOTS_A_THREAD * threads;
   const size_t slots = wanted < least ? least : wanted < r->panels ? wanted : r->panels;

@@ -6,7 +6,7 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 
-#define GRAINS_EACH 2u         /* of slices, for each thread, that the remainder consists of */
+#define GRAINS_EACH 2u         /* grains of slices in the remainder, for each thread */
 #define BLOCK_UNITS (1u << 19) /* multiply-adds of a block: about ten microseconds */
 #define LEAST_CROSS_GRAINS 4u  /* of a block, which packs its own slices whatever its width */
 

@@ -134,7 +134,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
   }
   for (size_t i = 0; i < run->progress.devices; i++) end_device(&run->job[i]);
   const uint64_t again_ns = clock ? hx__now_ns() : 0;
-  if (run->returns || hx__work_range_left(&run->range) || lost_resident(run)) { /* The CPU needs what it reads. */
+  if (run->returns || hx__work_range_left(&run->range) || lost_resident(run)) { /* The CPU needs its operands. */
     const hx_status s = hx__fetch_for(run->table, run->work, NULL, false, &run->fetched);
     if (s != HX_OK) return s;
   }
@@ -155,8 +155,8 @@ static hx__device *sole_device(const hx__device_table *table, const hx__plan *pl
   return plan->cpu_works || plan->devices != 1 ? NULL : table->entry[plan->device[0].entry].device;
 }
 
-/* Of a reduction's slots. Fields may share one array, so the arrays' bytes do not bound them: SIZE_MAX, which no
- * allocation can give, stands for any number that overflows. */
+/* Bytes of a reduction's slots. Fields may share one array, so the arrays' bytes do not bound them. SIZE_MAX, which no
+ * allocation can satisfy, stands for any number that overflows. */
 static size_t slot_bytes(const hx__work *w) {
   size_t slots, bytes;
   if (w->matmul) return 0;
@@ -165,7 +165,7 @@ static size_t slot_bytes(const hx__work *w) {
   return bytes;
 }
 
-/* Sets up what the participants share. */
+/* Sets up the state that the participants share. */
 static void begin_progress(hx__run_state *run) {
   const hx__plan *const plan = run->plan;
   hx__run_progress *const progress = &run->progress;
@@ -195,7 +195,7 @@ hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work 
   const size_t bytes = slot_bytes(work);
   uint64_t *const slots = bytes ? malloc(bytes) : NULL;
   const size_t arrays = plan->devices * hx__memory_arrays(work);
-  const bool many = arrays > sizeof run.arrays / sizeof run.arrays[0]; /* fields */
+  const bool many = arrays > sizeof run.arrays / sizeof run.arrays[0]; /* a reduction of many fields */
   hx__array *const list = many ? calloc(arrays, sizeof *list) : NULL;
   hx_status status = HX_OUT_OF_MEMORY;
   if ((bytes && !slots) || (many && !list)) {

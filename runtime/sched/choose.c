@@ -11,9 +11,9 @@
 /* A gain that is too small for one more participant, and also the part of the time that exploration may take.
  * objective_test fails at 0.05. */
 #define TOLERANCE 0.02
-/* The gain that a candidate with devices behind a link or a staging ring must promise before it was measured. CPU
- * threads fill the ring, and the CPU finishes what it has begun of a product. never_slower_test fails at 0.02: a call
- * takes 1.08 times the CPU alone. */
+/* The gain that must be expected of a candidate with devices behind a link or a staging ring before it was measured.
+ * CPU threads fill the ring, and the CPU finishes the part of a product that it has begun. never_slower_test fails at
+ * 0.02: a call takes 1.08 times the CPU alone. */
 #define UNSEEN_GAIN 0.1
 /* never_slower_test fails at 32: a GPU behind a ring makes calls 1.28 times as long as the CPU alone. It passes at 128.
  */
@@ -21,7 +21,8 @@
 /* never_slower_test fails without that rule. At 0.02, 96.2 % instead of 97.9 % of its runs with bursts of load pass
  * 0.93. */
 #define FORMER_BEST_COST 0.1
-/* Of the units: enough to time a chunk, and no call of never_slower_test takes 1.02 times the CPU alone. */
+/* The part of the units in a trial: enough to time a chunk, and no call of never_slower_test takes 1.02 times the CPU
+ * alone. */
 #define TRIAL_PART (1.0 / 256.0)
 
 /* Whether a candidate that is not the best one is to be explored. */
@@ -72,7 +73,7 @@ static double calls_in_row(const question *q) {
   return q->candidate->ns < HX__ENERGY_LEAST_NS ? HX__ENERGY_LEAST_NS / q->candidate->ns + 1.0 : 1.0;
 }
 
-/* What measuring the candidate costs more than the best one, in calls of that. */
+/* How much more it costs to measure the candidate than to use the best one, in calls of the best one. */
 static double excess_calls(const question *q) {
   const bool known = isfinite(q->candidate->ns);
   return (known ? fmax(q->candidate->cost / q->best->cost - 1.0, 0.0) : 1.0) * calls_in_row(q);

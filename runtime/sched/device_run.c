@@ -23,7 +23,8 @@ static void publish_progress(hx__device_run *d) {
   atomic_store_explicit(&d->ends_ns, (uint64_t)fmin(ends, LATEST_END_NS), memory_order_relaxed);
 }
 
-/* The next chunk: the next piece of the fixed part, or what the policy says from the back of the range. */
+/* The next chunk: the next piece of the fixed part, or the number of slices that the policy says, from the back of the
+ * range. */
 static hx__chunk take_chunk(hx__device_run *d, const hx__run_progress *run, double now_ns) {
   const hx__device_terms *const t = &d->terms;
   const bool fixed = !t->policy;

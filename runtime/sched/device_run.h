@@ -19,8 +19,8 @@ typedef struct hx__launched_chunk {
   struct hx__inflight *submitted; /* the backend's; NULL until it is submitted */
   hx__chunk chunk;
   hx__chunk rest;               /* the part that the CPU has not computed again; under the run's lock */
-  double launched_ns;           /* when its launch began, */
-  double submit_ns;             /* and how long that took the worker */
+  double launched_ns;           /* when its launch began */
+  double submit_ns;             /* how long the launch took the worker */
   double expected_ns;           /* from its launch, or from the end of the chunk before it, to its end; 0: not known */
   double sent;                  /* superseded: at least this fraction of its operands had been sent */
   _Atomic uint64_t deadline_ns; /* 0 as soon as `rest` is empty */
@@ -51,7 +51,7 @@ typedef struct hx__device_run {
   hx__progress progress;
   hx__outcome outcome;       /* HX__DONE as long as it may launch chunks */
   double last_end_ns;        /* when the last chunk ended */
-  hx__observation unlearned; /* of a chunk whose end is known only together with the next one's */
+  hx__observation unlearned; /* of a chunk whose end becomes known only with that of the next chunk */
   double store_ns;           /* to store the results of a slice while the device computes; 0: not known, or it cannot */
 
   /* Changed by the worker under the run's lock. */
@@ -85,10 +85,10 @@ typedef struct hx__run_progress {
   hx__device_run *device[HX_MAX_DEVICES];
 
   /* Written by any participant at any time. */
-  _Atomic size_t cpu_done;       /* slices that the CPU has finished beside devices, */
-  _Atomic uint64_t cpu_busy_ns;  /* and how long that took, the sum of its threads */
-  _Atomic size_t cpu_trial_done; /* cpu_done when a device that had only a trial ended it; 0: none had */
-  _Atomic uint64_t cpu_trial_ns; /* and cpu_busy_ns then, the mean of its threads */
+  _Atomic size_t cpu_done;       /* slices that the CPU has finished beside devices */
+  _Atomic uint64_t cpu_busy_ns;  /* how long these took, the sum of its threads */
+  _Atomic size_t cpu_trial_done; /* cpu_done at the end of a device's trial; 0: no device had only a trial */
+  _Atomic uint64_t cpu_trial_ns; /* cpu_busy_ns at that time, the mean of its threads */
   _Atomic bool grown;            /* A device pinned memory for later calls, which takes time. */
 
   pthread_mutex_t lock;   /* of launched chunks, and of `redone` */
@@ -96,7 +96,7 @@ typedef struct hx__run_progress {
   uint32_t redone;        /* chunks of which the CPU has computed everything that was left */
 } hx__run_progress;
 
-/* The host of device runs: drivers, threads and the machine's clocks, or the simulator. */
+/* The host of device runs: either the drivers, threads and clocks of the machine, or the simulator. */
 typedef struct hx__run_host {
   double (*now_ns)(void *self);
   uint64_t (*date_s)(void *self);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#define LEAST_RATE 1e-18 /* slices a nanosecond */
+#define LEAST_RATE 1e-18 /* slices per nanosecond */
 #define MOST_RATE 1e9
 #define MOST_NS 1e18
 

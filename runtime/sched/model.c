@@ -11,13 +11,13 @@
 #include "runtime/sched/rate_filter.h"
 
 #define WAYS 16u
-#define CLASS_REACH 4u        /* The estimate of a size class at most so far away is used if there is none. */
+#define CLASS_REACH 4u        /* if a size class has no estimate, that of a class at most this far away is used */
 #define CLASS_SIGMA 0.15      /* for each class of distance */
 #define METERING_BEGUN_NS 1.0 /* the least metered_ns of an entry whose power is being measured */
 
 #define NO_FASTER 1.1 /* in company */
 #define STALE_S \
-  60u /* Measurements that are nearer in time do not limit one another: copies may be even slower in company. */
+  60u /* measurements closer in time than this do not limit one another: copies may be even slower in company */
 #define OTHER_COMPANY 0.2 /* added to sigma if a rate was clamped by that of another company */
 
 #define PRIOR_LATENCY_NS 50e3

@@ -84,7 +84,7 @@ typedef struct hx__model {
 uint32_t hx__size_class(uint64_t units);
 uint64_t hx__identity(const char *name, const char *driver);
 
-/* What is expected before anything is measured. */
+/* The estimates before anything is measured. */
 extern const hx__estimate hx__prior_device, hx__prior_cpu, hx__prior_call;
 /* The same for a device whose latency was measured by a small launch; latency_ns 0: it was not. */
 hx__estimate hx__prior_of(double latency_ns, double ns_per_unit);

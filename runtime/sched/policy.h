@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Policies: how many slices a device takes next. Each is a pure function of a view, one a file, and a row of the table.
- *
- * To add one: a file policy_<name>.c with its function, a row in policy.c, a word in the table of HX_SCHEDULE. */
+ * Policies: how many slices a device takes next. Each policy is a pure function of a view, with a file of its own and a
+ * row in the table. To add one: a file policy_<name>.c with its function, a row in policy.c, and a word in the table of
+ * HX_SCHEDULE. */
 #ifndef HX_SCHED_POLICY_H
 #define HX_SCHED_POLICY_H
 
@@ -14,7 +14,7 @@ typedef struct hx__view {
   size_t grain, most; /* its chunks are multiples of grain and at most `most` */
   size_t chunk;       /* HX_CHUNK in slices; 0: derived */
   size_t taken;       /* by this device in this run */
-  size_t trial;       /* at most so many in this run, because its rate is not known; 0: any number */
+  size_t trial;       /* the most slices in this run, because its rate is not known; 0: any number */
   double share;       /* static: this device's share of the whole */
   double rate, sigma; /* of this device: its rate, and the standard deviation of its logarithm */
   double in_flight;   /* slices that it has taken and not finished */

@@ -21,15 +21,15 @@
 
 #define FIRST_PROBE (1.0 / 16.0) /* of the run: the first chunk if no rate is known */
 #define LAUNCHES 13.0            /* the least time of one of several chunks, in launches */
-/* What a device has in flight at once, as a part of all that it has still to do: the least, the most before its rate
+/* The size of a device's work in flight, as a part of all that it still has to do: the least, the most before its rate
  * was observed, and the most. */
 #define LEAST_PART 0.4
 #define FIRST_PART 0.5
 #define MOST_PART 0.6
 #define LEAST_CHUNK 0.125       /* of the device's part of the run */
 #define MARGIN 2.0              /* A chunk is halved at the end of a run if that saves this many launches. */
-#define LEAST_LAST (1.0 / 32.0) /* of the run: the last chunk of a device alone, */
-#define LAUNCHES_LAST 19.0      /* and its least time in launches */
+#define LEAST_LAST (1.0 / 32.0) /* of the run: the last chunk of a device alone */
+#define LAUNCHES_LAST 19.0      /* the least time of that chunk, in launches */
 /* A launch has to gain this part of its own time, and this part of the run. Less is noise. */
 #define GAIN 0.1
 #define LEAST_GAIN 0.005
@@ -49,7 +49,7 @@ static double part_of_fair_share(const hx__view *v, double fair, double phi, dou
   const double worth = fmax(LAUNCHES * launched, phi * (double)v->total * LEAST_CHUNK);
   const double some = fmax(want, worth) / fair;
   if (fair >= 2.0 * worth) return fair * (1.0 - some) < worth ? 1.0 - worth / fair : some;
-  /* What the others wait for the device on average because its rate is uncertain. */
+  /* How long the others wait for the device on average because its rate is uncertain. */
   const double others = (1.0 - phi) / (slower * phi + 1.0 - phi);
   const double late = HALF_NORMAL * v->sigma * (1.0 + v->sigma) * fair / v->rate;
   if (late * others > fmax(v->launch_ns * phi, SPLIT_GAIN * gain_ns)) return fmin(some, 1.0);

@@ -4,10 +4,10 @@
 
 #include <math.h>
 
-#define OBSERVED_WEIGHT 0.8 /* of an observation, against the rate that was expected, */
-#define NOISE 0.2           /* but 1 if the logarithms differ by more, because noise is smaller */
-#define OBSERVED_SIGMA 0.06 /* of a rate that was observed as expected, */
-#define SURPRISE_SIGMA 0.3  /* and this much more for each unit by which the logarithm was off */
+#define OBSERVED_WEIGHT 0.8 /* weight of an observation relative to the expected rate */
+#define NOISE 0.2           /* if the logarithms differ by more than this, the weight is 1, because noise is smaller */
+#define OBSERVED_SIGMA 0.06 /* sigma of a rate that was observed as expected */
+#define SURPRISE_SIGMA 0.3  /* added to it for each unit by which the logarithm was off */
 #define MOST_SIGMA 0.5
 #define REDO_NS 20e3    /* what the CPU must gain by computing a chunk again */
 #define RECHECK_NS 10e3 /* added to the time when that would pay, so that the next check finds that it does */

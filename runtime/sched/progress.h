@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How fast one participant has been in a run so far: the estimate of the model, corrected by observations. */
+ * How fast one participant has been in a run so far: the model's estimate, corrected by observations. */
 #ifndef HX_SCHED_PROGRESS_H
 #define HX_SCHED_PROGRESS_H
 
@@ -54,9 +54,10 @@ typedef struct hx__observation {
 } hx__observation;
 
 /* Adds the observation `now` of a chunk that has ended. If the chunk was found ended when the worker began to wait for
- * it, its end is not known: the worker had no core or was storing results. It has then also seen the end of the chunk
- * before it too late, so only the sum of both times means anything. Returns what the progress of the run is to be
- * corrected by. *complete: what the model is to learn now. *pending: the observation that waits for the next chunk. */
+ * it, the time of its end is not known: the worker had no core or was storing results. The worker has then also seen
+ * the end of the chunk before it too late, so only the sum of both times is meaningful. Returns the observation that
+ * corrects the progress of the run. *complete: the observation that the model learns now. *pending: the observation
+ * that waits for the next chunk. */
 hx__observation hx__observation_add(hx__observation *pending, const hx__observation *now, bool found,
                                     hx__observation *complete);
 
@@ -69,8 +70,8 @@ bool hx__is_informative(const hx__estimate *expected, double units, bool idle, d
 
 /* What the CPU's threads have done so far. */
 typedef struct hx__cpu_observation {
-  double done;        /* slices that they have finished, */
-  double busy_ns;     /* and how long that took, the mean of all threads */
+  double done;        /* slices that they have finished */
+  double busy_ns;     /* how long these took, the mean of all threads */
   double in_progress; /* slices that they have taken and not finished */
 } hx__cpu_observation;
 

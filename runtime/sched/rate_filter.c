@@ -22,12 +22,12 @@
 #include "runtime/base/energy.h"
 
 #define OUTLIER 0.405   /* ln 1.5 */
-#define SHARED_CORE 1.1 /* ln 3: by which a part takes longer if another program uses its core */
+#define SHARED_CORE 1.1 /* ln 3: how much longer a part takes if another program uses its core */
 #define WELL_KNOWN 8u   /* samples */
 #define YOUNG 4u        /* samples: the first ones are those of a cold device */
 #define YOUNG_SIGMA 0.2
-#define SHIFT 0.5         /* relative standard deviation of a rate that has changed, */
-#define DRIFT 0.03        /* and of one from sample to sample */
+#define SHIFT 0.5         /* relative standard deviation of a rate that has changed */
+#define DRIFT 0.03        /* the same from sample to sample */
 #define AGE_VARIANCE 0.01 /* of the logarithm of a rate, for each minute */
 #define MOST_AGE_SIGMA 0.5
 #define LEAST_VARIANCE 4e-4 /* of innovations */
@@ -111,7 +111,7 @@ static double clip_innovation(hx__model_entry *e, double log_ratio, double exces
   return fmin(fmax(log_ratio, -limit), limit);
 }
 
-/* One of the first samples was far faster than expected: what was measured before was a cold device. */
+/* One of the first samples was far faster than expected: the earlier samples were those of a cold device. */
 static void start_over_at(hx__model_entry *e, double times) {
   for (unsigned i = 0; i < HX__MODEL_STATES; i++) e->state[i] *= times;
   e->covariance[RATE][RATE] = e->state[RATE] * e->state[RATE] * YOUNG_SIGMA * YOUNG_SIGMA;
