@@ -139,8 +139,8 @@ struct hx_matmul_args {
 typedef struct hx_task {
   hx_kind kind;
   float gpu_share; /* share of the work for all devices but the CPU together, from 0 to 1; negative: HX_SPLIT decides,
-                      and without it hx. HX_OFFLOAD overrides it, and so does an HX_DEVICES that leaves out the CPU or
-                      all other devices */
+                      or hx if that is not set. HX_OFFLOAD overrides it, and so does an HX_DEVICES that leaves out the
+                      CPU or all other devices */
   HX_EXTENSION union {
     struct hx_reduce_args reduce;
     struct hx_soa_args soa;
@@ -203,7 +203,7 @@ HX_API hx_status hx_open(hx_context **out, const hx_settings *settings);
 HX_API void hx_close(hx_context *hx);
 
 /* Does *task, and returns when its outputs are written. report: filled in; may be NULL, in which case small calls are
- * faster, for nothing is measured.
+ * faster, because nothing is measured.
  * HX_INVALID_ARGUMENT: an argument or array is NULL; the kind, operation or type is unknown; a reserved word is not
  *   zero; the bytes of n or of a shape overflow size_t; a leading dimension is too small; an array is not aligned to 4
  *   bytes, or out to 8; gpu_share is NaN or above 1; min, max, argmin or argmax of no element; an output shares an

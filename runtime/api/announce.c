@@ -33,7 +33,7 @@ static void trace_plan(hx__trace *trace, const hx__plan_snapshot *s, const hx__p
   hx__trace_decision(trace, &c);
 }
 
-/* Once in a process: HX_OBJECTIVE cannot be followed. */
+/* Warns once in a process that HX_OBJECTIVE cannot be followed. */
 static void warn_time_decides(const char *why, const char *name) {
   static _Atomic bool said;
   if (!atomic_exchange(&said, true)) hx__log(HX__LOG_WARN, "HX_OBJECTIVE: %s%s; time decides", name, why);

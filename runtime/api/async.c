@@ -113,7 +113,7 @@ static void start_worker(hx_context *hx) {
   if (!others) run_queued_tasks(hx);
 }
 
-/* The event with its own copy of what the caller may change: the fields. */
+/* Creates an event with its own copy of the fields, which the caller may change. */
 static hx_event *event_new(hx_context *hx, const hx__work *work) {
   hx_event *const e = calloc(1, sizeof *e);
   if (!e) return NULL;

@@ -106,8 +106,8 @@ static hx_status offload_checked(hx_context *hx, hx__work *w, hx_report *report)
   return hx__offload_planned(hx, w, share == HX__SHARE_AUTO && is_quick(hx, w) ? 0.0 : share, threads, report);
 }
 
-/* NaN for a call that was too short for counters that move once a millisecond, or in which a discrete GPU took part,
- * whose energy they do not count. */
+/* The energy of a call. NaN if the call was too short for counters that are updated once a millisecond, or if a
+ * discrete GPU took part, whose energy they do not include. */
 static double joules_of(const hx_context *hx, const hx_report *r, double before) {
   for (uint32_t i = 0; i < r->device_count; i++)
     if (hx->table.entries && hx->table.entry[r->device[i].index].device->is_discrete) return NAN;

@@ -17,7 +17,7 @@
 #include "runtime/sched/store.h"
 #include "runtime/topo/topo.h"
 
-/* Once in a process. */
+/* Warns once in a process. */
 static void warn_energy_unreadable(void) {
   static _Atomic bool said;
   if (atomic_exchange(&said, true)) return;

@@ -9,7 +9,7 @@
 #include "runtime/run/fetch.h"
 #include "runtime/run/run.h"
 
-#define LONG_NS 10e9 /* A shorter call ends before a device is ready that is prepared beside it. */
+#define LONG_NS 10e9 /* A shorter call ends before a device that is prepared beside it is ready. */
 #define PIECE_NS 0.5e9
 #define PIECE_MULTIPLE 192u /* slices: full register tiles of every variant, and enough rows for packing to pay */
 
@@ -24,8 +24,8 @@ static hx_status plan_and_run(hx_context *hx, hx__plan_snapshot *snapshot, hx_re
   return hx__run(&hx->table, &plan, snapshot->work, report);
 }
 
-/* Slices of the next piece: what the CPU alone computes in PIECE_NS, by the rate of the pieces before; all that is left
- * if no device is pending. */
+/* Slices of the next piece: as many as the CPU alone computes in PIECE_NS, by the rate of earlier pieces. All that are
+ * left if no device is pending. */
 static size_t next_piece(const hx_context *hx, const hx__work *w, size_t done, unsigned threads) {
   const size_t left = w->slices - done;
   if (!hx__devices_are_pending(hx, w)) return left;

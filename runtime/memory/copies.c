@@ -10,7 +10,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/memory/range.h"
 
-#define MOST_PART 2u /* copies use at most one part in so many of a device's memory */
+#define MOST_PART 2u /* a device's memory divided by this is the most that copies use */
 
 struct hx__copy {
   hx__copy *next; /* most recently used first */

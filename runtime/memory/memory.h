@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a context knows about memory: blocks of hx_alloc, registered ranges, and their advice. From these follows how
- * each array of a task reaches each device. */
+ * The memory that a context knows: blocks of hx_alloc, registered ranges, and their advice. They determine how each
+ * array of a task reaches each device. */
 #ifndef HX_MEMORY_MEMORY_H
 #define HX_MEMORY_MEMORY_H
 
@@ -100,8 +100,9 @@ void hx__memory_fetch_done(hx__memory *memory, const hx__device_only_result *res
  * task; 0: there is none. */
 size_t hx__memory_device_only_bytes(hx__memory *memory, const hx__work *work, const hx__device **device);
 
-/* The placement of the task's operands as a number below HX__PLACEMENTS: what is copied to a device in the ordinary
- * way, pinned, or already there. Measurements are stored by it. 0: all operands are copied. */
+/* The placement of the task's operands as a number below HX__PLACEMENTS: which of them are copied to a device through
+ * staging buffers, which are pinned, and which are already there. Measurements are stored by it. 0: all operands are
+ * copied. */
 uint32_t hx__memory_placement(hx__memory *memory, const hx__work *work);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What backends and the scheduler have to agree on about chunks in flight. */
+ * What backends and the scheduler share about chunks in flight. */
 #ifndef HX_TASK_LAUNCH_H
 #define HX_TASK_LAUNCH_H
 
