@@ -207,6 +207,9 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
   }
   if (!fine) fputs("hx-bench: there is no memory for the results\n", stderr);
   for (size_t i = 0; i <= count; i++) free(contestants[i].samples);
-  for (size_t i = 0; i < count; i++) free(runs[i].shares);
+  for (size_t i = 0; i < count; i++) {
+    free(runs[i].shares);
+    runs[i] = (mode_run){.contestant = NULL}; /* the contestants end with this call */
+  }
   return fine;
 }

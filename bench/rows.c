@@ -10,8 +10,9 @@ bool bench_append(void *list, size_t *count, size_t *room, const void *item, siz
   memcpy(&items, list, sizeof items);
   if (*count == *room) {
     const size_t more = *room ? 2 * *room : 64;
-    items = realloc(items, more * bytes);
-    if (!items) return false;
+    char *const larger = realloc(items, more * bytes);
+    if (!larger) return false;
+    items = larger;
     *room = more;
     memcpy(list, &items, sizeof items);
   }
