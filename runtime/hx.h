@@ -16,8 +16,8 @@
  * OpenMP region of the caller. While a task is in flight, nothing may write its inputs or touch its outputs. Tasks in
  * flight may share inputs but no outputs, and may end in any order. The caller has to see to this: hx does not detect
  * it. After a call has returned, no thread of hx or of a driver touches the caller's memory. hx changes neither the
- * affinity of the caller's threads nor their rounding mode. A forked child may go on using a context of its parent: hx
- * then computes on the CPU, on one thread.
+ * affinity of the caller's threads nor their rounding mode. A thread that calls hx needs a stack of 64 KiB. A forked
+ * child may go on using a context of its parent: hx then computes on the CPU, on one thread.
  *
  * Errors. A function that returns hx_status writes its outputs only if it returns HX_OK, unless it says otherwise.
  * After any other status hx_error_detail() is one sentence that names the wrong value. A context that is NULL is

@@ -55,8 +55,10 @@ static void add_report(hx_report *sum, const hx_report *part, double weight) {
 
 /* A long product whose devices are still being found or built: half a second at a time, so that a device joins as soon
  * as it is ready. Rows (columns) of C do not depend on one another, so the bits are the same. Device-only results are
- * fetched before the first piece: if a later piece failed to fetch one, the pieces before it would have changed C. */
-static hx_status run_in_pieces(hx_context *hx, const hx__work *w, unsigned threads, hx_report *report) {
+ * fetched before the first piece: if a later piece failed to fetch one, the pieces before it would have changed C.
+ * Not inlined, so that other calls do not need the stack for its snapshots (10 KB). */
+__attribute__((noinline)) static hx_status run_in_pieces(hx_context *hx, const hx__work *w, unsigned threads,
+                                                         hx_report *report) {
   uint64_t fetched = 0;
   const hx_status ready = hx__fetch_for(&hx->table, w, NULL, false, &fetched);
   if (ready != HX_OK) return ready;

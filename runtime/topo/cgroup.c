@@ -97,25 +97,37 @@ static double quota(const char *root, const char *folder, bool v2) {
   return period > 0 ? (double)limit / (double)period : 0;
 }
 
-/* The least quota of the group and the groups above it, up to the top of the mounted part. */
-static double hierarchy_cpus(const char *root, bool v2) {
-  mount m;
+/* The paths that a search needs, on the heap: hx_open may be called on a small stack. */
+typedef struct search {
+  mount mount;
   char group[PATH_MAX], folder[2 * PATH_MAX];
-  if (!find_mount(root, v2, &m) || !find_group(root, v2, group, sizeof group)) return 0;
-  const size_t part = strcmp(m.part, "/") == 0 ? 0 : strlen(m.part);
-  const bool below = strncmp(group, m.part, part) == 0 && (group[part] == '/' || group[part] == '\0');
+} search;
+
+/* The least quota of the group and the groups above it, up to the top of the mounted part. */
+static double least_quota(const char *root, bool v2, search *s) {
+  if (!find_mount(root, v2, &s->mount) || !find_group(root, v2, s->group, sizeof s->group)) return 0;
+  const size_t part = strcmp(s->mount.part, "/") == 0 ? 0 : strlen(s->mount.part);
+  const bool below = strncmp(s->group, s->mount.part, part) == 0 && (s->group[part] == '/' || s->group[part] == '\0');
   const char *path =
-      below && !strstr(group, "/..") ? group + part : ""; /* otherwise only the mounted part is visible */
-  const int at = snprintf(folder, sizeof folder, "%s", m.at);
-  snprintf(folder + at, sizeof folder - (size_t)at, "%s", path);
+      below && !strstr(s->group, "/..") ? s->group + part : ""; /* otherwise only the mounted part is visible */
+  const int at = snprintf(s->folder, sizeof s->folder, "%s", s->mount.at);
+  snprintf(s->folder + at, sizeof s->folder - (size_t)at, "%s", path);
   double least = 0;
   for (;;) {
-    const double cpus = quota(root, folder, v2);
+    const double cpus = quota(root, s->folder, v2);
     if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
-    char *last = strrchr(folder + at, '/');
+    char *last = strrchr(s->folder + at, '/');
     if (!last) return least;
     *last = '\0';
   }
+}
+
+/* Without memory for the paths there is no quota: hx then only takes more threads than it would. */
+static double hierarchy_cpus(const char *root, bool v2) {
+  search *const s = malloc(sizeof *s);
+  const double cpus = s ? least_quota(root, v2, s) : 0;
+  free(s);
+  return cpus;
 }
 
 double hx__cgroup_cpus(const char *root) {

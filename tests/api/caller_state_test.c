@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What a call guarantees to its thread: every public function leaves the floating-point state and its flags unchanged,
- * and a cancelled thread leaves nothing locked.
+ * a cancelled thread leaves nothing locked, and a stack of 64 KiB is enough.
  *     caller_state_test [--devices LIST]      default: the CPU and a simulated device  */
 #include <fenv.h>
 #include <math.h>
@@ -223,8 +223,63 @@ static void thread_cancelled_in_a_call(void) {
   hx_close(shared);
 }
 
+/* A small stack, as coroutines have. hx.h says how much a call needs; sanitized code needs more. */
+
+enum { STACK_BYTES = SANITIZED ? 1 << 20 : 64 << 10, PAINT = 0x5a };
+
+static void call_everything(hx_context *hx) {
+  hx_value value;
+  for (int op = HX_SUM; op <= HX_PROD; op++)
+    for (size_t n = 1; n <= N; n *= 8) {
+      hx_task t = op == HX_DOT ? hx_dot(HX_F32, x, x, n, &value) : hx_reduce((hx_op)op, HX_F32, x, n, &value);
+      CHECK_OK(hx_offload(hx, &t, NULL));
+      t.gpu_share = 0.5f;
+      CHECK_OK(hx_offload(hx, &t, NULL));
+    }
+  for (size_t m = 1; m <= SIDE; m += m < 20 ? 7 : 93)
+    for (float share = 0.0f; share <= 1.0f; share += 0.5f) {
+      hx_task t = hx_matmul(m, SIDE, SIDE, a, b, c);
+      t.gpu_share = share;
+      hx_event *event = NULL;
+      CHECK_OK(hx_offload(hx, &t, NULL));
+      CHECK_OK(hx_offload_async(hx, &t, &event));
+      CHECK_OK(hx_wait(event, NULL));
+    }
+}
+
+static void *use_hx_from_open_to_close(void *unused) {
+  hx_settings s = settings_for("1e9");
+  s.cache_dir = NULL; /* with the files of the cache and the model */
+  hx_context *const hx = open_or_exit(&s);
+  call_everything(hx);
+  CHECK_OK(hx_ready(hx));
+  void *const p = hx_alloc(hx, sizeof a);
+  CHECK(p != NULL, "no memory");
+  call_everything(hx);
+  hx_free(hx, p);
+  hx_close(hx);
+  return unused;
+}
+
+static void small_stack(void) {
+  char *const stack = aligned_alloc(4096, STACK_BYTES);
+  pthread_attr_t attributes;
+  pthread_t thread;
+  memset(stack, PAINT, STACK_BYTES);
+  pthread_attr_init(&attributes);
+  CHECK(pthread_attr_setstack(&attributes, stack, STACK_BYTES) == 0, "no stack of %d bytes", STACK_BYTES);
+  if (pthread_create(&thread, &attributes, use_hx_from_open_to_close, NULL) != 0) exit(1);
+  pthread_join(thread, NULL);
+  size_t unused = 0;
+  while (unused < STACK_BYTES && stack[unused] == PAINT) unused++;
+  printf("small_stack: %zu of %d bytes used\n", STACK_BYTES - unused, STACK_BYTES);
+  CHECK(unused > 0, "the stack of %d bytes is full", STACK_BYTES);
+  free(stack);
+}
+
 int main(int argc, char **argv) {
   static const scenario table[] = {{"floating_point", floating_point},
-                                   {"thread_cancelled_in_a_call", thread_cancelled_in_a_call}};
+                                   {"thread_cancelled_in_a_call", thread_cancelled_in_a_call},
+                                   {"small_stack", small_stack}};
   return scenarios_main(argc, argv, "caller_state_test", table, sizeof table / sizeof *table);
 }
