@@ -122,7 +122,7 @@ void bench_show_output(void) {
 
 void bench_say_wrapped(const char *text, size_t at, size_t indent) {
   FILE *const f = bench_human_file();
-  char plain[2048];
+  char plain[4096];
   if (f) bench_wrap(f, bench_plain(text, plain, sizeof plain), at, indent, BENCH_COLUMNS);
 }
 

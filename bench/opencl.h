@@ -10,6 +10,11 @@ struct hx__cl_device;
 /* What hx has under this number; NULL: no OpenCL device that is in use. */
 struct hx__cl_device *bench_opencl_device(const bench_session *session, size_t index);
 
+/* The text of hx_device_info.why, and where that has no room and only counts the kernels that a device refuses, their
+ * names. */
+#define BENCH_WHY 4096u
+void bench_device_why(const bench_session *session, size_t index, char out[BENCH_WHY]);
+
 /* Does a job on one device after the other, until the run is stopped. False: one failed, or there is none, which a
  * sentence on stderr says. */
 typedef bool bench_device_job(bench_session *session, size_t index, const void *what);

@@ -7,14 +7,17 @@
 #include <string.h>
 
 #include "bench/emit.h"
+#include "bench/opencl.h"
 #include "bench/peers.h"
 #include "bench/system.h"
+
+enum { NAME_WIDTH = 44, DRIVER_WIDTH = 22 }; /* of the columns of the table of devices */
 
 typedef struct device_record {
   hx_device_info info;
   uint64_t index;
   const char *kind, *state, *memory; /* memory: as the table has it */
-  char size[24];
+  char size[24], why[BENCH_WHY];     /* why: with the name of every kernel that the device refuses */
 } device_record;
 
 #define DEVICE(member, ...) BENCH_COLUMN(device_record, member, __VA_ARGS__)
@@ -23,16 +26,16 @@ static const bench_column device_columns[] = {
     DEVICE(info.name, .name = "name", .kind = BENCH_CHARS),
     DEVICE(info.vendor, .name = "vendor", .kind = BENCH_CHARS),
     DEVICE(info.driver, .name = "driver", .kind = BENCH_CHARS),
-    DEVICE(info.name, .head = "device", .kind = BENCH_CHARS, .flags = BENCH_CUT, .gap = 1, .width = -44),
+    DEVICE(info.name, .head = "device", .kind = BENCH_CHARS, .flags = BENCH_CUT, .gap = 1, .width = -NAME_WIDTH),
     DEVICE(kind, .name = "kind", .head = "kind", .width = -10),
-    DEVICE(info.driver, .head = "driver", .kind = BENCH_CHARS, .flags = BENCH_CUT, .width = -22),
+    DEVICE(info.driver, .head = "driver", .kind = BENCH_CHARS, .flags = BENCH_CUT, .width = -DRIVER_WIDTH),
     DEVICE(state, .name = "state", .head = "state", .width = -8),
     DEVICE(info.memory, .name = "memory", .kind = BENCH_CHARS),
     DEVICE(memory, .head = "memory", .flags = BENCH_CUT, .width = -10),
     DEVICE(info.compute_units, .name = "compute_units", .head = "units", .kind = BENCH_UINT, .width = 5),
     DEVICE(info.memory_bytes, .name = "memory_bytes", .kind = BENCH_SIZE),
     DEVICE(size, .head = "size", .kind = BENCH_CHARS, .width = 8),
-    DEVICE(info.why, .name = "why", .kind = BENCH_CHARS),
+    DEVICE(why, .name = "why", .kind = BENCH_CHARS),
 };
 static const bench_table device_table = BENCH_TABLE(device_columns);
 
@@ -49,10 +52,24 @@ static const char *state_name(hx_device_state state) {
 /* How arrays reach a device is known once it is ready. */
 static device_record describe_device(const bench_session *session, size_t index) {
   const hx_device_info *d = &session->device[index];
-  device_record r = {*d, index, kind_name(d->kind), state_name(d->state), "-", ""};
+  device_record r = {*d, index, kind_name(d->kind), state_name(d->state), "-", "", ""};
+  bench_device_why(session, index, r.why);
   if (d->state != HX_BUILDING) r.memory = d->memory;
   if (d->memory_bytes) bench_bytes_text(d->memory_bytes, r.size, sizeof r.size);
   return r;
+}
+
+/* What the table has cut or has no room for. */
+static void print_in_full(const device_record *r) {
+  char text[sizeof r->info.name + sizeof r->info.driver + 16];
+  if (strlen(r->info.name) > NAME_WIDTH || strlen(r->info.driver) > DRIVER_WIDTH) {
+    snprintf(text, sizeof text, "%s, driver %s", r->info.name, r->info.driver);
+    bench_say("     ");
+    bench_say_wrapped(text, 5, 5);
+  }
+  if (!*r->why) return;
+  bench_say("     ");
+  bench_say_wrapped(r->why, 5, 5);
 }
 
 void bench_print_devices(const bench_session *session) {
@@ -60,9 +77,7 @@ void bench_print_devices(const bench_session *session) {
   for (size_t i = 0; i < session->device_count; i++) {
     const device_record r = describe_device(session, i);
     bench_print_row(&device_table, &r);
-    if (!*r.info.why) continue;
-    bench_say("     ");
-    bench_say_wrapped(r.info.why, 5, 5);
+    print_in_full(&r);
   }
   if (session->stand_in)
     bench_say(

@@ -32,7 +32,8 @@ typedef struct hx__inflight hx__inflight; /* a chunk in flight: each backend def
 #define HX__NEEDS (HX__REDUCTIONS + HX__TILES)
 _Static_assert(HX__NEEDS <= 62, "need bits 62 and 63 have a meaning of their own");
 
-#define HX__WHY_TEXT 256u /* bytes of hx_device_info.why */
+#define HX__WHY_TEXT 256u     /* bytes of hx_device_info.why */
+#define HX__WHY_IN_FULL 4096u /* bytes that hold the text with the name of every refused kernel */
 
 /* A device. A backend's own device structure begins with one. */
 typedef struct hx__device {
@@ -61,9 +62,8 @@ typedef struct hx__device {
   _Atomic bool lost;           /* an error after a success: not used again in this process */
   _Atomic unsigned stuck_threads;    /* threads that were given up and are still inside a driver call */
   _Atomic unsigned given_up_threads; /* threads that were given up so far */
-  char why[HX__WHY_TEXT];     /* the sentence of hx_device_info; only the hx__device_ functions below access it */
-  size_t why_length;          /* of the complete items in it */
-  unsigned unlisted_refusals; /* refused kernels that it had no room for */
+  char why[HX__WHY_TEXT]; /* the sentence on its state; only the hx__device_ functions below access this and refusal */
+  const char *refusal[HX__NEEDS]; /* by need bit: why it is refused, a literal; NULL: it is not */
 } hx__device;
 
 /* Whether operands are copied to memory at the other end of a link whose rate is known. */
@@ -259,13 +259,15 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
 bool hx__driver_enter(void);
 void hx__driver_leave(void);
 
-/* The sentence on a device in hx_device_info.why. Any thread may call these.
- * hx__device_why copies it. set_why replaces it by a formatted sentence, replace_why by a literal one. note_refusal
- * adds a kernel that the device refuses, and the reason. */
+/* The text of hx_device_info.why: a sentence on the device's state, then the kernels that it refuses. Any thread may
+ * call these. hx__device_why names the refused kernels if there is room, else it counts them; why_in_full names them
+ * always. set_why replaces everything by a formatted sentence, replace_why the sentence by a literal one. note_refusal
+ * adds the kernel of a need bit, with a literal reason. */
 void hx__device_why(const hx__device *device, char out[HX__WHY_TEXT]);
+void hx__device_why_in_full(const hx__device *device, char out[HX__WHY_IN_FULL]);
 void hx__device_set_why(hx__device *device, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 void hx__device_replace_why(hx__device *device, const char *sentence);
-void hx__device_note_refusal(hx__device *device, const char *name, const char *why);
+void hx__device_note_refusal(hx__device *device, unsigned need, const char *reason);
 
 /* Marks a device as lost, with one sentence. If it was lost before, the first sentence stays. */
 void hx__device_lost(hx__device *device, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

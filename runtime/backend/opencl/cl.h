@@ -74,8 +74,9 @@ typedef struct hx__cl_device {
   pthread_mutex_t opening; /* held while the device is opened; only threads of hx lock it */
   _Atomic bool opened;
   cl_context context;
-  pthread_mutex_t lock;       /* protects hostptrs and spare; never held across a driver call */
-  bool fma_ok, add_ok, wrote; /* found by the probe kernel */
+  pthread_mutex_t lock; /* protects hostptrs and spare; never held across a driver call */
+  bool copied, wrote;   /* its first copy and its first kernel took place */
+  bool fma_ok, add_ok;  /* found by the probe kernel */
   hx__cl_program program[HX__PROGRAMS];
   _Atomic uint64_t variants;        /* bits of program[HX__NEEDS + i] that are ready */
   unsigned tried;                   /* how many of the possible variants were tried */
@@ -97,6 +98,9 @@ const char *hx__cl_code_name(cl_int code);
 bool hx__cl_device_open(hx__cl_device *device);
 /* Whether the device has been opened and can be used. */
 bool hx__cl_device_is_open(const hx__cl_device *device);
+/* False if the device reports success for a copy between two buffers that did not take place. An error of a call is
+ * left to the first kernel. */
+bool hx__cl_copies(hx__cl_device *device, cl_command_queue queue);
 /* Tests the memory modes and sets base.modes and base.zero_copy. touch: the kernel hx_touch. The queue must be
  * empty. */
 void hx__cl_find_modes(hx__cl_device *device, cl_command_queue queue, cl_kernel touch);

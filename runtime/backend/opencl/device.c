@@ -65,9 +65,13 @@ static void judge(hx__cl_device *d, const uint32_t *a, const uint32_t *b, const 
   }
 }
 
+/* The contents of the probe's output before it runs: no result is this word, so that a device that wrote nothing is
+ * told from one with wrong bits. */
+#define UNTOUCHED UINT32_MAX
+
 static bool has_written(const uint32_t *out) {
   for (uint32_t i = 0; i < 3 * TRIPLES; i++)
-    if (out[i] != UINT32_MAX) return true;
+    if (out[i] != UNTOUCHED) return true;
   return false;
 }
 
@@ -95,21 +99,20 @@ static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel prob
   if (!host) return CL_OUT_OF_HOST_MEMORY;
   uint32_t *const a = host, *const b = a + TRIPLES, *const c = b + TRIPLES, *const out = c + TRIPLES;
   fill(a, b, c);
-  memset(out, 0xff, 3 * TRIPLES * sizeof *out);
+  memset(out, 0xff, 3 * TRIPLES * sizeof *out); /* UNTOUCHED */
   cl_int code = CL_SUCCESS;
   cl_mem mem[4] = {NULL};
   const void *from[3] = {a, b, c};
   for (int i = 0; i < 3 && code == CL_SUCCESS; i++) mem[i] = input(d, from[i], &code);
-  if (code == CL_SUCCESS) /* filled with a pattern that no kernel writes, to tell a kernel that wrote nothing from wrong
-                           * bits */
+  if (code == CL_SUCCESS)
     mem[3] = clCreateBuffer(d->context, CL_MEM_WRITE_ONLY | CL_MEM_COPY_HOST_PTR, 3 * TRIPLES * 4, out, &code);
   for (cl_uint i = 0; i < 4 && code == CL_SUCCESS; i++) code = clSetKernelArg(probe, i, sizeof mem[i], &mem[i]);
   const size_t global = TRIPLES;
   if (code == CL_SUCCESS) code = clEnqueueNDRangeKernel(queue, probe, 1, NULL, &global, &local, 0, NULL, NULL);
   if (code == CL_SUCCESS) code = clEnqueueReadBuffer(queue, mem[3], CL_TRUE, 0, 3 * TRIPLES * 4, out, 0, NULL, NULL);
   d->wrote = code == CL_SUCCESS && has_written(out);
-  if (code == CL_SUCCESS) judge(d, a, b, c, out);
-  if (code == CL_SUCCESS) d->base.launch_ns = time_launch(queue, probe, local, mem[3]);
+  if (d->wrote) judge(d, a, b, c, out);
+  if (d->wrote) d->base.launch_ns = time_launch(queue, probe, local, mem[3]);
   for (int i = 0; i < 4; i++)
     if (mem[i]) clReleaseMemObject(mem[i]);
   free(host);
@@ -122,9 +125,8 @@ static cl_int run_first(hx__cl_device *d, cl_command_queue queue, cl_program pro
   cl_kernel probe = clCreateKernel(program, "hx_probe", &code);
   cl_kernel touch = probe ? clCreateKernel(program, "hx_touch", &code) : NULL;
   if (touch) code = run_probe(d, queue, probe, local);
-  if (touch && code == CL_SUCCESS) hx__cl_find_modes(d, queue, touch);
-  if (touch && code == CL_SUCCESS && d->base.kind == HX_GPU && !d->base.zero_copy)
-    d->base.link_ns = hx__cl_link_ns(d, queue);
+  if (touch && d->wrote) hx__cl_find_modes(d, queue, touch);
+  if (touch && d->wrote && d->base.kind == HX_GPU && !d->base.zero_copy) d->base.link_ns = hx__cl_link_ns(d, queue);
   if (touch) clReleaseKernel(touch);
   if (probe) clReleaseKernel(probe);
   return code;
@@ -139,6 +141,11 @@ static cl_int examine(hx__cl_device *d) {
     return CL_INVALID_KERNEL;
   cl_command_queue queue = clCreateCommandQueue(d->context, d->id, 0, &code);
   if (!queue) return code;
+  d->copied = hx__cl_copies(d, queue);
+  if (!d->copied) {
+    clReleaseCommandQueue(queue);
+    return CL_SUCCESS;
+  }
   /* The probe runs in every process. A cached program has passed before, so if it fails now, the program is built from
    * its source. */
   const hx__cl_cached_program cached = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false);
@@ -172,6 +179,8 @@ bool hx__cl_device_open(hx__cl_device *d) {
       hx__device_replace_why(&d->base, "its fma rounds otherwise: one of integers takes its place, which is slow");
     if (code != CL_SUCCESS)
       hx__device_lost(&d->base, "its first kernel did not run: %s (%d)", hx__cl_code_name(code), code);
+    else if (!d->copied)
+      hx__device_lost(&d->base, "its first copy ended without an error and wrote nothing");
     else if (!d->wrote)
       hx__device_lost(&d->base, "its first kernel ended without an error and wrote nothing");
     else

@@ -255,8 +255,8 @@ static void name_of(const need *n, char name[NAME_BYTES]) {
     snprintf(name, NAME_BYTES, "%s %s", hx__op_names[n->op], hx__type_names[n->type]);
 }
 
-static void note_refusal(hx__cl_device *d, const char *name, const char *why) {
-  hx__device_note_refusal(&d->base, name, why);
+static void note_refusal(hx__cl_device *d, unsigned index, const char *name, const char *why) {
+  hx__device_note_refusal(&d->base, index, why);
   hx__log(HX__LOG_INFO, "%s refuses %s (%s)", d->base.name, name, why);
 }
 
@@ -281,7 +281,7 @@ void hx__cl_prepare(hx__device *device, uint64_t needs) {
     if (atomic_load(&device->lost)) return;
     device->seed_rate[index] = d->program[index].seed;
     if (why)
-      note_refusal(d, name, why);
+      note_refusal(d, index, name, why);
     else
       hx__log(HX__LOG_INFO, "%s: %s ready in %.1f ms, %s", device->name, name, (double)(hx__now_ns() - from) * 1e-6,
               cached ? "from the cache" : "built and tested");

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# silent_device_test.sh path/to/hx-bench path/to/libfault_layer.so: a device that ends a kernel without an error and
-# writes nothing is reported as such, and not as one that rounds differently. It runs on PoCL.
+# silent_device_test.sh path/to/hx-bench path/to/libfault_layer.so: a device that ends a copy or a kernel without an error
+# and writes nothing is reported as such, and not as one that rounds differently. It runs on PoCL.
 set -u
 unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE
 bench=${1:?usage: silent_device_test.sh path/to/hx-bench path/to/libfault_layer.so}
 case $2 in /*) layer=$2 ;; *) layer=$PWD/$2 ;; esac
 export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd POCL_MAX_PTHREAD_COUNT=1 HX_CACHE_DIR=off OPENCL_LAYERS="$layer"
-export FAULT_FN=clEnqueueNDRangeKernel FAULT_KIND=silent
+export FAULT_KIND=silent
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 failed=0
@@ -18,6 +18,12 @@ fail() {
   failed=$((failed + 1))
 }
 
+FAULT_FN=clEnqueueCopyBuffer FAULT_NTH=1 HX_LOG=debug timeout 100 "$bench" info --devices pocl >"$dir/out" 2>"$dir/err" \
+  </dev/null || fail "info: status $?"
+grep -q 'its first copy ended without an error and wrote nothing' "$dir/out" || fail 'the first copy'
+grep -q ': build ' "$dir/err" && fail 'a kernel was compiled for a device that copies nothing'
+
+export FAULT_FN=clEnqueueNDRangeKernel
 FAULT_NTH=1 timeout 100 "$bench" info --devices pocl >"$dir/out" 2>"$dir/err" </dev/null || fail "info: status $?"
 grep -q 'its first kernel ended without an error and wrote nothing' "$dir/out" || fail 'the first kernel'
 grep -q 'rounds otherwise' "$dir/out" && fail 'rounding is blamed'
