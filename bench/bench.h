@@ -135,8 +135,9 @@ typedef struct bench_results {
   bench_versus *versus;
   size_t versus_count, versus_room;
   char verdict[2048];
-  size_t missing; /* sizes that there was no memory for */
-  bool failed;    /* something did not run, or did not verify */
+  size_t findings_left_out; /* of the verdict, for lack of room */
+  size_t missing;           /* sizes that there was no memory for */
+  bool failed;              /* something did not run, or did not verify */
 } bench_results;
 
 /* Adds an item of so many bytes to a list that grows. list: the address of the pointer to its items. False: there is no
@@ -176,7 +177,8 @@ void bench_stop_watch(void);
 bool bench_stopped(void);
 void bench_stop_end(void);
 
-/* The sentence at the end. */
+/* The sentence at the end, which begins with what sweeps have added. */
+void bench_verdict_add_sweep(bench_results *results, const bench_sweep *sweep);
 void bench_verdict(const bench_session *session, bench_results *results);
 
 /* Subcommands: exit statuses. */

@@ -47,22 +47,6 @@ static bool compare_with_best_split(double *const *samples, const bench_mode *mo
   return true;
 }
 
-static void add_to_verdict(bench_results *results, const bench_sweep *sweep) {
-  const bench_row *own = &results->rows[sweep->first_row + sweep->row_count - 1];
-  char text[400], task[128], best_time[24], own_time[24];
-  bench_task_text(own, task, sizeof task);
-  bench_time_text(sweep->best_s, best_time, sizeof best_time);
-  bench_time_text(sweep->own_s, own_time, sizeof own_time);
-  snprintf(text, sizeof text,
-           "%s: the best static split is %.0f %% on the GPU with %s, hx's own choice takes %s with %.0f %%: "
-           "eta %.3f (half of the rounds lie in %.3f to %.3f)",
-           task, 100.0 * sweep->best_split, best_time, own_time, 100 * sweep->own_share, sweep->eta, sweep->eta_low,
-           sweep->eta_high);
-  bench_say_wrapped(text, 0, 2);
-  const size_t used = strlen(results->verdict);
-  snprintf(results->verdict + used, sizeof results->verdict - used, "%s%s", used ? "; " : "", text);
-}
-
 static bool sweep_one(bench_session *session, bench_subject *subject, const bench_plan *plan, bench_results *results) {
   const bench_options *options = session->options;
   bench_mode modes[BENCH_MOST_MODES];
@@ -87,7 +71,7 @@ static bool sweep_one(bench_session *session, bench_subject *subject, const benc
     sweep.own_share = results->rows[sweep.first_row + count - 1].gpu_share;
     fine = compare_with_best_split(samples, modes, count, run.rounds, &sweep);
     if (isfinite(sweep.eta) && results->sweep_count < BENCH_MAX_SIZES) {
-      add_to_verdict(results, &sweep);
+      bench_verdict_add_sweep(results, &sweep);
       results->sweeps[results->sweep_count++] = sweep;
     }
   }

@@ -17,12 +17,23 @@ typedef struct mode_rows { /* the rows of one operation and size */
   const bench_row *cpu, *gpu, *both;
 } mode_rows;
 
+#define FINDINGS 1024 /* bytes of the verdict for what was found; the rest is for what went wrong */
+
 __attribute__((format(printf, 2, 3))) static void add_text(bench_results *results, const char *format, ...) {
   size_t used = strlen(results->verdict);
   va_list list;
   va_start(list, format);
   vsnprintf(results->verdict + used, sizeof results->verdict - used, format, list);
   va_end(list);
+}
+
+/* Adds a finding whole, or counts it if there is no room. */
+static void add_finding(bench_results *results, const char *text) {
+  const size_t used = strlen(results->verdict);
+  if (results->findings_left_out || used + strlen(text) + 2 > FINDINGS)
+    results->findings_left_out++;
+  else
+    add_text(results, "%s%s", used ? "; " : "", text);
 }
 
 /* The rows of one operation and size from row i on; returns how many. */
@@ -49,26 +60,34 @@ static double ratio(const bench_row *slow, const bench_row *fast) {
 /* Whether the devices were asked for all of it and did none. */
 static bool devices_did_nothing(const mode_rows *t) { return t->gpu && t->gpu->verified && t->gpu->gpu_share < NONE; }
 
-static void add_product(const mode_rows *t, const char *where, bench_results *results) {
-  char size[72];
-  double gain = ratio(t->cpu, t->both), over_gpu = ratio(t->gpu, t->both);
+/* Whether the CPU had to do a part of what the devices were asked for. */
+static bool devices_gave_back(const mode_rows *t) { return t->gpu && t->gpu->verified && !(t->gpu->gpu_share > ALL); }
+
+static void add_product(const mode_rows *t, bench_results *results) {
+  char size[72], text[256];
+  const double gain = ratio(t->cpu, t->both), over_gpu = ratio(t->gpu, t->both);
   if (!isfinite(gain)) return;
   bench_size_text(t->both, size, sizeof size);
   if (devices_did_nothing(t)) {
-    add_text(results, "the device took no part in matmul %s%s (hx-bench info says why); ", size, where);
-    return;
+    snprintf(text, sizeof text, "the device took no part in matmul %s (hx-bench info says why)", size);
+  } else {
+    int used = snprintf(text, sizeof text, "both is %.2fx the CPU alone", gain);
+    if (devices_gave_back(t))
+      used += snprintf(text + used, sizeof text - (size_t)used,
+                       ", and the device did only %.0f %% of what it was to do alone,", 100 * t->gpu->gpu_share);
+    else if (isfinite(over_gpu))
+      used += snprintf(text + used, sizeof text - (size_t)used, " and %.2fx the device alone", over_gpu);
+    snprintf(text + used, sizeof text - (size_t)used, " for matmul %s", size);
   }
-  add_text(results, "both is %.2fx the CPU alone", gain);
-  if (isfinite(over_gpu)) add_text(results, " and %.2fx the device alone", over_gpu);
-  add_text(results, " for matmul %s%s; ", size, where);
+  add_finding(results, text);
 }
 
 /* What the sizes of one reduction gained. */
 typedef struct reduction_summary {
-  const bench_row *last, *first_gain, *worst; /* first_gain: from there on every size gains; worst: below LOSS */
-  double last_gain, worst_gain;
-  size_t sizes;
-  bool absent; /* the device did none of it */
+  const bench_row *last, *first_gain, *best, *worst; /* first_gain: from there on every size gains; worst: below LOSS */
+  double last_gain, best_gain, worst_gain;
+  size_t sizes, gains, gains_on; /* sizes that gain; those from first_gain on */
+  bool absent;                   /* the device did none of it, at no size */
 } reduction_summary;
 
 static reduction_summary summarize_reduction(const bench_results *results, size_t i, size_t end) {
@@ -82,7 +101,9 @@ static reduction_summary summarize_reduction(const bench_results *results, size_
     f.absent &= devices_did_nothing(&t);
     f.last = t.both;
     f.last_gain = gain;
-    if (gain < GAIN) f.first_gain = NULL;
+    if (gain < GAIN) f.first_gain = NULL, f.gains_on = 0;
+    if (gain >= GAIN) f.gains++, f.gains_on++;
+    if (gain > f.best_gain) f.best = t.both, f.best_gain = gain;
     if (gain >= GAIN && !f.first_gain) f.first_gain = t.both;
     if (gain < f.worst_gain) f.worst = t.both, f.worst_gain = gain;
   }
@@ -90,30 +111,30 @@ static reduction_summary summarize_reduction(const bench_results *results, size_
 }
 
 /* True where all there is to say is that it gains nothing. */
-static bool gains_nothing(const reduction_summary *f) { return f->last && !f->first_gain && !f->worst && !f->absent; }
+static bool gains_nothing(const reduction_summary *f) { return f->last && !f->gains && !f->worst && !f->absent; }
 
 static void add_reduction(const reduction_summary *f, bench_results *results) {
   if (!f->last) return;
-  char size[72], other[72];
+  char size[72], other[72], best[72], what[200], slower[128] = "", text[400];
   bench_size_text(f->last, size, sizeof size);
-  add_text(results, "the %s %s ", f->last->type, f->last->op);
-  if (f->absent) {
-    add_text(results, "was not done by the device (hx-bench info says why); ");
-    return;
-  }
-  if (f->first_gain == f->last) {
-    add_text(results, "gains %.2fx at %s%s", f->last_gain, size, f->sizes > 1 ? " and nothing below" : "");
-  } else if (f->first_gain) {
-    bench_size_text(f->first_gain, other, sizeof other);
-    add_text(results, "gains from %s on (%.2fx at %s)", other, f->last_gain, size);
-  } else {
-    add_text(results, "gains nothing here up to %s", size);
-  }
-  if (f->worst) {
-    bench_size_text(f->worst, other, sizeof other);
-    add_text(results, " and is slower with both at %s (%.2fx)", other, f->worst_gain);
-  }
-  add_text(results, "; ");
+  bench_size_text(f->best, best, sizeof best);
+  if (f->first_gain) bench_size_text(f->first_gain, other, sizeof other);
+  if (f->absent)
+    snprintf(what, sizeof what, "was not done by the device (hx-bench info says why)");
+  else if (f->gains > f->gains_on)
+    snprintf(what, sizeof what, "gains at %zu of %zu sizes (at most %.2fx, at %s)", f->gains, f->sizes, f->best_gain,
+             best);
+  else if (f->first_gain == f->last)
+    snprintf(what, sizeof what, "gains %.2fx at %s%s", f->last_gain, size, f->sizes > 1 ? " and nothing below" : "");
+  else if (f->first_gain)
+    snprintf(what, sizeof what, "gains from %s on (%.2fx at %s)", other, f->last_gain, size);
+  else
+    snprintf(what, sizeof what, "gains nothing here up to %s", size);
+  if (f->worst) bench_size_text(f->worst, other, sizeof other);
+  if (f->worst && !f->absent)
+    snprintf(slower, sizeof slower, " and is slower with both at %s (%.2fx)", other, f->worst_gain);
+  snprintf(text, sizeof text, "the %s %s %s%s", f->last->type, f->last->op, what, slower);
+  add_finding(results, text);
 }
 
 /* The rows from i on that are of one reduction. */
@@ -124,14 +145,13 @@ static size_t group_end(const bench_results *results, size_t i) {
   return end;
 }
 
-static void add_gains(const char *where, bench_results *results) {
-  char idle[512] = "", size[72]; /* idle: reductions that gain nothing; size: of the last one's largest */
+static void add_gains(bench_results *results) {
+  char idle[512] = "", size[72], text[640]; /* idle: reductions that gain nothing; size: of the last one's largest */
   for (size_t i = 0, end; i < results->row_count; i = end) {
     if (results->rows[i].m) {
       mode_rows t;
       end = i + find_modes(results, i, &t);
-      add_product(&t, where, results);
-      if (t.both) where = ""; /* once is enough */
+      add_product(&t, results);
       continue;
     }
     end = group_end(results, i);
@@ -144,11 +164,9 @@ static void add_gains(const char *where, bench_results *results) {
     snprintf(idle + used, sizeof idle - used, "%s%s %s", used ? ", " : "the ", f.last->type, f.last->op);
     bench_size_text(f.last, size, sizeof size);
   }
-  if (*idle) add_text(results, "%s gains nothing here up to %s; ", idle, size);
-  size_t length = strlen(results->verdict);
-  if (length < 2) return;
-  results->verdict[length - 2] = '\0'; /* the last "; " */
-  add_text(results, "%s", where);
+  if (!*idle) return;
+  snprintf(text, sizeof text, "%s gains nothing here up to %s", idle, size);
+  add_finding(results, text);
 }
 
 static size_t wrong_rows(const bench_results *results) {
@@ -189,10 +207,38 @@ static void add_shares(const char *where, bench_results *results) {
              where);
 }
 
+/* Splits whose devices did nothing were all computed by the CPU: none of them is the best. */
+static bool sweep_used_devices(const bench_results *results, const bench_sweep *sweep) {
+  for (size_t i = 0; i < sweep->row_count; i++)
+    if (results->rows[sweep->first_row + i].gpu_share >= NONE) return true;
+  return false;
+}
+
+void bench_verdict_add_sweep(bench_results *results, const bench_sweep *sweep) {
+  const bench_row *own = &results->rows[sweep->first_row + sweep->row_count - 1];
+  char text[400], task[128], best_time[24], own_time[24];
+  bench_task_text(own, task, sizeof task);
+  bench_time_text(sweep->best_s, best_time, sizeof best_time);
+  bench_time_text(sweep->own_s, own_time, sizeof own_time);
+  if (sweep_used_devices(results, sweep))
+    snprintf(text, sizeof text,
+             "%s: the best static split is %.0f %% on the GPU with %s, hx's own choice takes %s with %.0f %%: "
+             "eta %.3f (half of the rounds lie in %.3f to %.3f)",
+             task, 100.0 * sweep->best_split, best_time, own_time, 100 * sweep->own_share, sweep->eta, sweep->eta_low,
+             sweep->eta_high);
+  else
+    snprintf(text, sizeof text, "%s: the device took no part in any split (hx-bench info says why)", task);
+  bench_say_wrapped(text, 0, 2);
+  add_finding(results, text);
+}
+
 void bench_verdict(const bench_session *session, bench_results *results) {
   char where[600];
   where_text(session, where, sizeof where);
-  if (!results->verdict[0]) add_gains(where, results); /* a sweep has said its part */
+  const bool said = results->verdict[0]; /* by a sweep, or by a comparison with other libraries */
+  if (!said) add_gains(results);
+  if (!said && results->verdict[0]) add_text(results, "%s", where);
+  if (results->findings_left_out) add_text(results, "; %zu more are in the table", results->findings_left_out);
   if (!results->verdict[0]) add_shares(where, results);
   if (results->verdict[0]) add_text(results, ". ");
   if (bench_stopped()) add_text(results, "Interrupted: this is what had been measured by then. ");
