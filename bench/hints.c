@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Looks for GPUs on the PCI bus that no OpenCL driver shows, and says why that may be: no driver package, no
- * permission, a driver that has to be asked. */
+ * permission, a driver that has to be asked. Names the option that a driver needs to be fast. */
 #include "bench/hints.h"
 
 #include <errno.h>
@@ -30,6 +30,7 @@ static const struct vendor {
     {0x10de, "NVIDIA", "NVIDIA", "nvidia-opencl-icd", "nvidia.icd", "nvidia", NULL},
 };
 
+#define FMA_OPTION "radeonsi_force_use_fma32" /* in the text of a device that refuses products without it */
 #define VENDORS (sizeof vendors / sizeof vendors[0])
 
 static size_t hint_count;
@@ -141,6 +142,16 @@ static size_t hint_bus(const bench_session *session, size_t render_nodes) {
   return known;
 }
 
+/* A GPU whose products wait for an option of Mesa's. The sizes of code are in docs/measurements/mesa-fma.tsv. */
+static void hint_fma(const bench_session *session) {
+  for (size_t i = 0; i < session->device_count; i++)
+    if (strstr(session->device[i].why, FMA_OPTION))
+      hint("%s: products run on the CPU, because Mesa computes fma in software on this chip. " FMA_OPTION
+           "=true in the environment makes Mesa use the chip's own instruction: hx's product then has 12 KB of code "
+           "instead of 55, and hx takes the GPU for products. The bits are the same",
+           session->device[i].name);
+}
+
 size_t bench_hints(const bench_session *session) {
   glob_t icds;
   find_files("/etc/OpenCL/vendors/*.icd", &icds);
@@ -163,6 +174,7 @@ size_t bench_hints(const bench_session *session) {
     hint("OpenCL drivers are installed (%zu), but none of them shows a device", icds.gl_pathc);
   }
   globfree(&icds);
+  hint_fma(session);
   if (file_exists("/dev/dxg"))
     hint("this is Windows' Linux (/dev/dxg): GPUs come through the driver of Windows, and /dev/dri is not there");
   size_t gpus = 0;

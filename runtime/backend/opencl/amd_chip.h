@@ -5,10 +5,18 @@
 
 #include <stdbool.h>
 
+/* What Mesa makes of fma for a chip. */
+typedef enum hx__mesa_fma {
+  HX__FMA_INSTRUCTION, /* one instruction; so it is for every chip that is not listed */
+  HX__FMA_ON_REQUEST,  /* a call of software, unless radeonsi_force_use_fma32=true */
+  HX__FMA_SOFTWARE     /* a call of software: the chip's instruction is as slow */
+} hx__mesa_fma;
+
 typedef struct hx__amd_chip {
   bool known;      /* The name contains a chip that is listed, or the name of a family of chips. */
   bool integrated; /* an APU: the GPU shares the memory of the CPU */
   bool rdna;       /* RDNA of any generation, whose waves have 32 items; otherwise GCN or CDNA, with 64 */
+  hx__mesa_fma mesa_fma;
 } hx__amd_chip;
 
 /* Finds the chip in a CL_DEVICE_NAME: rusticl puts Mesa's name of the chip in parentheses behind the product's ("AMD

@@ -77,6 +77,7 @@ typedef struct hx__cl_device {
   pthread_mutex_t lock; /* protects hostptrs and spare; never held across a driver call */
   bool copied, wrote;   /* its first copy and its first kernel took place */
   bool fma_ok, add_ok;  /* found by the probe kernel */
+  const char *slow_fma; /* the driver computes fma in software: why products are refused; NULL: it does not */
   hx__cl_program program[HX__PROGRAMS];
   _Atomic uint64_t variants;        /* bits of program[HX__NEEDS + i] that are ready */
   unsigned tried;                   /* how many of the possible variants were tried */

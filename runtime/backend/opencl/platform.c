@@ -8,6 +8,7 @@
 #include "runtime/backend/opencl/amd_chip.h"
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/backend/opencl/driver_check.h"
+#include "runtime/base/variable.h"
 
 #define MAX_PLATFORMS 16
 #define LEAST_MAX_ALLOC ((cl_ulong)32 << 20) /* the minimum that OpenCL requires; used if the query fails */
@@ -82,6 +83,16 @@ static uint32_t amd_family(cl_device_id id, hx__amd_chip chip) {
   return width == 32 ? HX__FAMILY_AMD_RDNA : HX__FAMILY_AMD_GCN;
 }
 
+/* Why products are refused on a chip on which Mesa computes fma in software, or NULL. With some 250 instructions for an
+ * fma the GPU is slower than the CPU, and the kernel takes seconds to compile. The bits would be right. */
+static const char *slow_fma(const platform *p, hx__amd_chip chip) {
+  char asked[8];
+  if (strcmp(p->name, "rusticl") != 0 || chip.mesa_fma == HX__FMA_INSTRUCTION) return NULL;
+  if (chip.mesa_fma == HX__FMA_SOFTWARE) return "its driver computes fma in software";
+  if (hx__variable("radeonsi_force_use_fma32", asked, sizeof asked) && strcmp(asked, "true") == 0) return NULL;
+  return "its driver computes fma in software unless radeonsi_force_use_fma32=true is in the environment";
+}
+
 static const struct {
   cl_uint vendor;
   uint32_t word, family;
@@ -105,6 +116,7 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   const bool cpu = (type & CL_DEVICE_TYPE_CPU) != 0, amd = !cpu && vendor == VENDOR_AMD;
   const hx__amd_chip chip = amd ? hx__amd_chip_of(d->base.name) : (hx__amd_chip){.known = false};
   if (chip.integrated) unified = CL_TRUE; /* rusticl on radeonsi says CL_FALSE for every chip */
+  d->slow_fma = slow_fma(p, chip);
   d->unified = cpu || unified;
   d->base.never_times_out = cpu;
   d->base.uses_cpu_cores = cpu;

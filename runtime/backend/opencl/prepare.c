@@ -53,7 +53,7 @@ static bool worth_trying(const hx__cl_device *d, const need *n, hx__arithmetic a
     case HX__ARITHMETIC_PLAIN:
       return n->kind != HX__KERNEL_MATMUL || d->fma_ok;
     case HX__ARITHMETIC_FMA_ADD:
-      return n->kind == HX__KERNEL_REDUCE && rounds(n) && d->fma_ok;
+      return n->kind == HX__KERNEL_REDUCE && rounds(n) && d->fma_ok && !d->slow_fma;
     case HX__ARITHMETIC_SOFT_FMA:
       return n->kind == HX__KERNEL_MATMUL && !n->bare;
     default:
@@ -238,6 +238,7 @@ static bool prepare_variant(hx__cl_device *d) {
 
 static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
   if (rounds(n) && !d->add_ok) return "its float add or multiply rounds otherwise";
+  if (n->kind == HX__KERNEL_MATMUL && d->slow_fma) return d->slow_fma;
   const hx__cl_tuned *const tuned = &d->tuned[0];
   if (index == HX__FIRST_PRODUCT && tuned->row && !hx__kernel_of_set(tuned->row)) {
     need fastest = *n;

@@ -38,5 +38,29 @@ for name in 'AMD Radeon RX 6800 (radeonsi, navi21, LLVM 15.0.6)' gfx906 'AMD Rad
   expect_kind gpu "$name"
 done
 
+# On rusticl, chips before GFX10.3 compute fma in software: products are refused, and the option that repairs it is
+# named, unless it is set or cannot help.
+expect_fma() {
+  DRESS_PLATFORM=$1 DRESS_NAME=$2 timeout 100 "$bench" info --devices all >"$dir/out" 2>"$dir/err" </dev/null ||
+    fail "info of $2 on $1: status $?"
+  tr -s ' \n' ' ' <"$dir/out" >"$dir/words"
+  case $3 in
+    named) grep -q 'refuses matmul (its driver computes fma in software unless radeonsi_force_use_fma32=true' "$dir/words" &&
+      grep -q -- '- AMD Radeon.*radeonsi_force_use_fma32=true in the environment makes' "$dir/words" ;;
+    refused) grep -q 'refuses matmul (its driver computes fma in software)' "$dir/words" ;;
+    silent) ! grep -q 'fma' "$dir/words" ;;
+  esac || fail "$2 on $1: expected: $3"
+}
+
+renoir='AMD Radeon Graphics (radeonsi, renoir, ACO, DRM 3.61, 6.12.48)'
+expect_fma rusticl "$renoir" named
+expect_fma rusticl 'AMD Radeon RX 580 (radeonsi, polaris10, LLVM 19.1.7)' refused
+expect_fma rusticl 'AMD Custom GPU 0405 (radeonsi, vangogh, LLVM 19.1.7)' silent
+expect_fma 'AMD Accelerated Parallel Processing' "$renoir" silent
+radeonsi_force_use_fma32=true expect_fma rusticl "$renoir" silent
+DRESS_PLATFORM=rusticl DRESS_NAME=$renoir timeout 100 "$bench" matmul --devices cpu,igpu --size 256 --reps 3 \
+  >"$dir/out" 2>"$dir/err" </dev/null || fail "matmul on $renoir: status $?"
+tr -s ' \n' ' ' <"$dir/out" | grep -q 'the device took no part in matmul' || fail 'a product ran on software fma'
+
 [ $failed = 0 ] && echo "device_kind_test: passed" && exit 0
 exit 1
