@@ -171,6 +171,7 @@ bool hx__cl_device_open(hx__cl_device *d) {
   pthread_mutex_lock(&d->opening);
   if (!atomic_load(&d->opened)) {
     cl_int code = CL_SUCCESS;
+    const uint64_t from = hx__now_ns();
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
     d->context = clCreateContext(properties, 1, &d->id, NULL, NULL, &code);
     if (d->context) code = examine(d);
@@ -186,6 +187,7 @@ bool hx__cl_device_open(hx__cl_device *d) {
     else
       hx__log(HX__LOG_DEBUG, "%s: add and multiply %s, fma %s, modes 0x%x, in place 0x%x", d->base.name,
               d->add_ok ? "right" : "wrong", d->fma_ok ? "right" : "wrong", d->base.modes, d->base.zero_copy);
+    hx__log(HX__LOG_DEBUG, "%s: opened, or refused, in %.1f ms", d->base.name, (double)(hx__now_ns() - from) * 1e-6);
     atomic_store(&d->opened, true);
   }
   pthread_mutex_unlock(&d->opening);
