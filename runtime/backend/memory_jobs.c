@@ -62,7 +62,8 @@ static bool append_job(hx__memory_jobs *jobs, hx__memory_job *job) {
 void hx__memory_jobs_post(hx__memory_jobs *jobs, hx__memory_job *job) {
   if (hx__in_forked_child() || hx__exit_has_begun()) return;
   pthread_mutex_lock(&jobs->lock);
-  if (!append_job(jobs, job)) hx__log(HX__LOG_INFO, "no thread to give a device's memory back: it is kept");
+  if (!append_job(jobs, job))
+    hx__log(HX__LOG_INFO, "no thread could be started to free a device's memory: it is leaked");
   pthread_mutex_unlock(&jobs->lock);
 }
 

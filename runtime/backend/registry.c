@@ -23,7 +23,7 @@
 #define QUIET_NAP_NS 3000000u
 #define REST 4             /* after a slow step beside calls, optional steps pause for this many times its duration */
 #define BRIEF_NS 50000000u /* steps up to this time, such as those from the cache, are not slow */
-#define LOOK_NS 50000000u  /* between checks of a driver that is waited for */
+#define POLL_NS 50000000u  /* between checks of a driver that is waited for */
 
 typedef struct preparer {
   hx__device *device;
@@ -124,7 +124,7 @@ static size_t discover_process_devices(void) {
   return found;
 }
 
-static void discover(void *unused) {
+static void discover_drivers(void *unused) {
   (void)unused;
   const uint64_t from = hx__now_ns();
   const char *const missing = hx__driver_headroom_missing();
@@ -142,7 +142,7 @@ static void discover(void *unused) {
 
 static void *discovery_thread(void *unused) {
   (void)unused;
-  hx__gate_run(&discovery_gate, NULL, discover, NULL);
+  hx__gate_run(&discovery_gate, NULL, discover_drivers, NULL);
   return NULL;
 }
 
@@ -178,7 +178,7 @@ typedef struct driver_wait {
   hx__gate_watch watch[2];
 } driver_wait;
 
-/* Sleeps until something changes, or for LOOK_NS. False: the deadline has passed, or a thread of these gates hangs, or
+/* Sleeps until something changes, or for POLL_NS. False: the deadline has passed, or a thread of these gates hangs, or
  * waits for one that hangs. The hanging call is then written to *hung_call. Requires the lock. */
 static bool wait_for_change(driver_wait *p, const hx__gate *gates, unsigned count_of, uint64_t *hung_call) {
   for (unsigned i = 0; i < count_of; i++) {
@@ -191,7 +191,7 @@ static bool wait_for_change(driver_wait *p, const hx__gate *gates, unsigned coun
   }
   const uint64_t now = hx__now_ns();
   if (now >= p->deadline_ns) return false;
-  hx__cond_wait_until(&changed, &lock, p->deadline_ns - now > LOOK_NS ? now + LOOK_NS : p->deadline_ns);
+  hx__cond_wait_until(&changed, &lock, p->deadline_ns - now > POLL_NS ? now + POLL_NS : p->deadline_ns);
   return true;
 }
 

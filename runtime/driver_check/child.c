@@ -16,8 +16,8 @@
 #define PLATFORM_NAME 0x0902u
 #define DEVICE_NAME 0x102bu
 
-static void stage(char what) {
-  if (pwrite(HX__LOOK_FD, &what, 1, 0) != 1) _exit(HX__LOOK_FINE); /* there is no reader */
+static void write_step(char what) {
+  if (pwrite(HX__CHECK_FD, &what, 1, 0) != 1) _exit(HX__CHECK_PASSED); /* there is no reader */
 }
 
 /* The head of the KHR dispatch table, to which the first word of every OpenCL object points. */
@@ -28,7 +28,7 @@ typedef struct table {
   int (*device_info)(void *device, unsigned what, size_t bytes, void *value, size_t *used);
 } table;
 
-static void ask(void *platform) {
+static void query_devices(void *platform) {
   const table *const t = *(table **)platform;
   char text[256];
   void *devices[MOST] = {NULL};
@@ -44,10 +44,10 @@ int main(int argc, char **argv) {
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, NULL);
   if (argc != 2) return 1;
-  stage('l');
+  write_step('l');
   void *const library = dlopen(argv[1], RTLD_LAZY | RTLD_LOCAL);
-  if (!library) _exit(HX__LOOK_FINE); /* the ICD loader skips it, too */
-  stage('p');
+  if (!library) _exit(HX__CHECK_PASSED); /* the ICD loader skips it, too */
+  write_step('p');
   void *(*address)(const char *name) = NULL;
   int (*platform_ids)(unsigned count, void **platforms, unsigned *found) = NULL;
   void *symbol = dlsym(library, "clGetExtensionFunctionAddress");
@@ -56,8 +56,8 @@ int main(int argc, char **argv) {
   memcpy(&platform_ids, &symbol, sizeof platform_ids);
   void *platforms[MOST] = {NULL};
   unsigned found = 0;
-  if (!platform_ids || platform_ids(MOST, platforms, &found) != 0) _exit(HX__LOOK_FINE);
-  stage('d');
-  for (unsigned i = 0; i < found && i < MOST; i++) ask(platforms[i]);
-  _exit(HX__LOOK_FINE);
+  if (!platform_ids || platform_ids(MOST, platforms, &found) != 0) _exit(HX__CHECK_PASSED);
+  write_step('d');
+  for (unsigned i = 0; i < found && i < MOST; i++) query_devices(platforms[i]);
+  _exit(HX__CHECK_PASSED);
 }

@@ -42,7 +42,7 @@ static hx__device device = {.backend = &hx__cpu_backend,
                             .ready = UINT64_MAX};
 static pthread_once_t described_once = PTHREAD_ONCE_INIT;
 
-static void describe(void) {
+static void describe_device(void) {
   const hx__topo *const topo = hx__topo_get();
   snprintf(device.name, sizeof device.name, "%s", topo->cpu_name[0] ? topo->cpu_name : "CPU");
   device.compute_units = topo->cores;
@@ -52,7 +52,7 @@ static void describe(void) {
 static size_t cpu_discover(const hx__config *config, hx__device **list, size_t max) {
   (void)config;
   if (max == 0) return 0;
-  pthread_once(&described_once, describe);
+  pthread_once(&described_once, describe_device);
   list[0] = &device;
   return 1;
 }
@@ -121,7 +121,7 @@ static void return_scratch(cpu_stream *stream, scratch *s) {
 /* Computes g, a block of the request's product whose rows or columns of the shared operand begin with `first`. If there
  * is no memory for scratch, the kernel works without it: other blocks may have been written to C already, so the
  * product cannot be abandoned. */
-static void multiply(cpu_stream *stream, const hx__request *request, hx__gemm g, size_t first) {
+static void compute_product(cpu_stream *stream, const hx__request *request, hx__gemm g, size_t first) {
   const hx__cpu_kernels *const cpu = stream->kernels;
   if (!request->packed && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return;
   const hx__topo *const topo = hx__topo_get();
@@ -147,7 +147,7 @@ hx__locality hx__cpu_locality(const hx__stream *base, const hx__work *w) {
   return stream->prefetches && bytes > (l3 ? l3 : USUAL_L3_BYTES) / 4 ? HX__IN_DRAM : HX__IN_LLC;
 }
 
-static void reduce(const cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
+static void compute_reduction(const cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
   const hx__locality locality = hx__cpu_locality(&stream->base, w);
@@ -180,9 +180,9 @@ static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__
   cpu_stream *const stream = (cpu_stream *)base;
   *inflight = NULL;
   if (request->work->matmul)
-    multiply(stream, request, hx__chunk_gemm(request->work, chunk), 0);
+    compute_product(stream, request, hx__chunk_gemm(request->work, chunk), 0);
   else
-    reduce(stream, request, chunk);
+    compute_reduction(stream, request, chunk);
   return HX__DONE;
 }
 
@@ -209,7 +209,7 @@ size_t hx__cpu_cross_grain(const hx__stream *base, const hx__work *work) {
 }
 
 void hx__cpu_block(hx__stream *base, const hx__request *request, hx__chunk chunk, hx__chunk cross) {
-  multiply((cpu_stream *)base, request, hx__block_gemm(request->work, chunk, cross), cross.first);
+  compute_product((cpu_stream *)base, request, hx__block_gemm(request->work, chunk, cross), cross.first);
 }
 
 hx__packed *hx__cpu_pack_open(hx__stream *base, const hx__work *work, uint64_t version) {

@@ -43,7 +43,7 @@ unsigned hx__cpu_startable(unsigned threads) {
   if (startable < threads) {
     static atomic_flag warned = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&warned))
-      hx__log(HX__LOG_WARN, "the system has room for %u of %u threads: calls take what there is", startable, threads);
+      hx__log(HX__LOG_WARN, "the system has room for %u of %u threads: calls use no more", startable, threads);
     return startable;
   }
   largest_team = threads;

@@ -17,7 +17,7 @@ typedef struct span {
   size_t operand;
 } span;
 
-static int by_address(const void *a, const void *b) {
+static int compare_addresses(const void *a, const void *b) {
   const uintptr_t x = ((const span *)a)->first, y = ((const span *)b)->first;
   return x < y ? -1 : x > y;
 }
@@ -38,7 +38,7 @@ static void bind_hostptrs(hx__cl_stream *stream) {
     const uintptr_t p = (uintptr_t)o->array->p;
     spans[count++] = (span){p & ~(uintptr_t)4095, (p + array_bytes(o->array) + 4095) & ~(uintptr_t)4095, i};
   }
-  if (spans) qsort(spans, count, sizeof *spans, by_address);
+  if (spans) qsort(spans, count, sizeof *spans, compare_addresses);
   for (size_t i = 0, j; i < count; i = j) {
     uintptr_t end = spans[i].end;
     for (j = i + 1; j < count && spans[j].first < end; j++)
@@ -92,7 +92,7 @@ static hx__outcome make_mirror(hx__cl_stream *stream, hx__cl_operand *o) {
   return HX__DONE;
 }
 
-static void forget(hx__cl_operand *o) {
+static void clear_operand(hx__cl_operand *o) {
   o->hostptr = NULL;
   o->coarse = NULL;
   o->mirror = NULL;
@@ -100,7 +100,7 @@ static void forget(hx__cl_operand *o) {
   o->of_run = o->holds = false;
 }
 
-static bool make_room(hx__cl_stream *stream, size_t operands) {
+static bool reserve_operands(hx__cl_stream *stream, size_t operands) {
   if (operands <= stream->operand_room) return true;
   hx__cl_operand *const more = realloc(stream->operand, operands * sizeof *more);
   if (!more) return false;
@@ -110,17 +110,18 @@ static bool make_room(hx__cl_stream *stream, size_t operands) {
   return true;
 }
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-static size_t most_bytes(const hx__work *w, size_t max_alloc) {
+static size_t largest_result_bytes(const hx__work *w, size_t max_alloc) {
   const size_t leaves = w->slices < HX__CL_MOST_LEAVES ? w->slices : HX__CL_MOST_LEAVES;
   const size_t bytes =
       w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float) : w->nfields * leaves * sizeof(uint64_t);
-  return least(bytes, least(HX__CL_RETAINED_BYTES, max_alloc - HX__CL_PAGE)); /* a pinned block is one page larger */
+  return min_size(bytes,
+                  min_size(HX__CL_RETAINED_BYTES, max_alloc - HX__CL_PAGE)); /* a pinned block is one page larger */
 }
 
 /* Whether every program that the run uses has been built. A launch of a missing one would crash. */
-static bool prepared(const hx__cl_stream *stream, const hx__work *work) {
+static bool programs_are_built(const hx__cl_stream *stream, const hx__work *work) {
   const hx__cl_program *const programs = stream->device->program;
   if (work->matmul) return programs[stream->product].program != NULL;
   for (size_t f = 0; f < work->nfields; f++)
@@ -134,20 +135,20 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
       .copiers = request->copy_threads,
       .resident = request->resident,
       .slices = request->work->slices,
-      .most_bytes = most_bytes(request->work, (size_t)stream->device->base.max_alloc),
+      .most_bytes = largest_result_bytes(request->work, (size_t)stream->device->base.max_alloc),
       .previous = SIZE_MAX,
   };
   if (hx__cl_is_lost(stream)) return HX__FAILED;
-  if (!prepared(stream, request->work)) {
-    hx__fail(HX_INTERNAL, "%s has no kernel for this task: none was asked for", stream->device->base.name);
+  if (!programs_are_built(stream, request->work)) {
+    hx__fail(HX_INTERNAL, "%s has no kernel for this task: none was requested", stream->device->base.name);
     return HX__FAILED;
   }
   const size_t operands = request->work->matmul ? 2 : 2 * request->work->nfields;
-  if (!make_room(stream, operands)) return HX__NO_MEMORY;
+  if (!reserve_operands(stream, operands)) return HX__NO_MEMORY;
   stream->run.operands = operands;
   hx__outcome outcome =
       stream->run.resident ? hx__cl_mirror_allocate(stream->device, stream->run.resident->mirror) : HX__DONE;
-  for (size_t i = 0; i < operands; i++) forget(&stream->operand[i]);
+  for (size_t i = 0; i < operands; i++) clear_operand(&stream->operand[i]);
   if (outcome != HX__DONE) return outcome;
   for (size_t i = 0; i < operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
@@ -189,7 +190,7 @@ void hx__cl_unbind(hx__cl_stream *stream) {
   for (size_t i = 0; i < stream->run.operands; i++) {
     hx__cl_operand *const o = &stream->operand[i];
     const hx__cl_operand was = *o;
-    forget(o);
+    clear_operand(o);
     if (was.hostptr) hx__cl_hostptr_put(stream->device, was.hostptr);
     if (was.coarse && hx__cl_block_end(stream->device, was.coarse, stream->queue) != HX__DONE) return;
     if (was.of_run) hx__cl_mirror_destroy(&stream->device->base, was.mirror);

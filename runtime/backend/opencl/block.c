@@ -98,7 +98,7 @@ void hx__cl_free(hx__device *device, void *block) {
   free(b);
 }
 
-static cl_int remap(hx__cl_block *b, cl_command_queue queue, cl_map_flags flags) {
+static cl_int replace_map(hx__cl_block *b, cl_command_queue queue, cl_map_flags flags) {
   atomic_store(&b->broken, true); /* until the host holds a map again */
   cl_int code = clEnqueueSVMUnmap(queue, b->p, 0, NULL, NULL);
   if (code == CL_SUCCESS) code = clEnqueueSVMMap(queue, CL_TRUE, flags, b->p, b->bytes, 0, NULL, NULL);
@@ -107,48 +107,48 @@ static cl_int remap(hx__cl_block *b, cl_command_queue queue, cl_map_flags flags)
 }
 
 hx__outcome hx__cl_block_begin(hx__cl_device *d, hx__cl_block *b, cl_command_queue queue) {
-  const cl_int code = b->mapped_to_read ? CL_SUCCESS : remap(b, queue, CL_MAP_READ);
+  const cl_int code = b->mapped_to_read ? CL_SUCCESS : replace_map(b, queue, CL_MAP_READ);
   if (code == CL_SUCCESS) b->mapped_to_read = true;
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
 }
 
 hx__outcome hx__cl_block_end(hx__cl_device *d, hx__cl_block *b, cl_command_queue queue) {
-  const cl_int code = b->mapped_to_read ? remap(b, queue, CL_MAP_READ | CL_MAP_WRITE) : CL_SUCCESS;
+  const cl_int code = b->mapped_to_read ? replace_map(b, queue, CL_MAP_READ | CL_MAP_WRITE) : CL_SUCCESS;
   if (code == CL_SUCCESS) b->mapped_to_read = false;
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(d, "mapping shared memory", code);
 }
 
 /* A request for the device's memory thread: to allocate a block, to pin the caller's memory at p, or to release a
  * pin. */
-typedef struct ask {
+typedef struct block_job {
   hx__awaited_job job;
   hx__device *device;
-  void *(*make)(struct ask *ask);
+  void *(*make)(struct block_job *block_job);
   void *p;
   size_t bytes;
   hx__memory_mode mode;
   void *made, *block;
-} ask;
+} block_job;
 
-static void *make_block(ask *a) { return hx__cl_alloc(a->device, a->bytes, a->mode, &a->block); }
-static void *make_pin(ask *a) { return a->block = hx__cl_pin(a->device, a->p, a->bytes); }
+static void *allocate_block(block_job *a) { return hx__cl_alloc(a->device, a->bytes, a->mode, &a->block); }
+static void *pin_memory(block_job *a) { return a->block = hx__cl_pin(a->device, a->p, a->bytes); }
 
-static void do_ask(hx__awaited_job *job) {
-  ask *const a = (ask *)job;
+static void run_block_job(hx__awaited_job *job) {
+  block_job *const a = (block_job *)job;
   a->made = a->make(a);
 }
 
-static void undo_ask(hx__awaited_job *job) {
-  ask *const a = (ask *)job;
+static void undo_block_job(hx__awaited_job *job) {
+  block_job *const a = (block_job *)job;
   if (a->made) hx__cl_free(a->device, a->block);
 }
 
-static void *await(hx__device *device, ask what, uint64_t limit_ns, void **block) {
-  ask *const a = malloc(sizeof *a);
+static void *run_and_wait(hx__device *device, block_job what, uint64_t limit_ns, void **block) {
+  block_job *const a = malloc(sizeof *a);
   if (!a) return NULL;
   *a = what;
   a->device = device;
-  a->job = (hx__awaited_job){.run = do_ask, .undo = undo_ask};
+  a->job = (hx__awaited_job){.run = run_block_job, .undo = undo_block_job};
   if (!hx__memory_jobs_run(&((hx__cl_device *)device)->jobs, &a->job, limit_ns)) return NULL;
   void *const made = a->made;
   *block = a->block;
@@ -158,13 +158,13 @@ static void *await(hx__device *device, ask what, uint64_t limit_ns, void **block
 
 void *hx__cl_job_alloc(hx__device *device, size_t bytes, hx__memory_mode mode, uint64_t limit_ns, void **block) {
   if (hx__gate_of_this_thread()) return hx__cl_alloc(device, bytes, mode, block);
-  return await(device, (ask){.make = make_block, .bytes = bytes, .mode = mode}, limit_ns, block);
+  return run_and_wait(device, (block_job){.make = allocate_block, .bytes = bytes, .mode = mode}, limit_ns, block);
 }
 
 void *hx__cl_job_pin(hx__device *device, void *p, size_t bytes, uint64_t limit_ns) {
   void *block;
   if (hx__gate_of_this_thread()) return hx__cl_pin(device, p, bytes);
-  return await(device, (ask){.make = make_pin, .p = p, .bytes = bytes}, limit_ns, &block);
+  return run_and_wait(device, (block_job){.make = pin_memory, .p = p, .bytes = bytes}, limit_ns, &block);
 }
 
 static void free_block(hx__memory_job *job) {
@@ -174,7 +174,7 @@ static void free_block(hx__memory_job *job) {
 
 /* Pins are released before hx_unregister returns, because the caller may then use the memory for something else and pin
  * it again. */
-static void *make_unpinned(ask *a) {
+static void *release_pin(block_job *a) {
   hx__cl_free(a->device, a->block);
   return NULL;
 }
@@ -186,7 +186,7 @@ void hx__cl_job_free(hx__device *device, uint64_t limit_ns, void *block) {
     return;
   }
   if (b->piece) {
-    await(device, (ask){.make = make_unpinned, .block = block}, limit_ns, &block);
+    run_and_wait(device, (block_job){.make = release_pin, .block = block}, limit_ns, &block);
     return;
   }
   b->job.run = free_block;

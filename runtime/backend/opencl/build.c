@@ -66,7 +66,7 @@ static job *jobs;                    /* jobs that are not finished, oldest first
 static unsigned builders[URGENCIES]; /* threads that were not given up */
 static unsigned free_builders[URGENCIES];
 
-static void init(void) { hx__cond_init(&changed); }
+static void init_condition(void) { hx__cond_init(&changed); }
 
 static void unlink_job(job *j) {
   job **at = &jobs;
@@ -175,7 +175,7 @@ static void builder_start(urgency u, unsigned most) {
 
 /* Creates a job. NULL: no memory, or the options are too long. */
 static job *job_new(const hx__cl_device *owner, cl_program program, const char *options) {
-  pthread_once(&once, init);
+  pthread_once(&once, init_condition);
   job *const j = calloc(1, sizeof *j);
   if (!j || strlen(options) >= sizeof j->options) {
     free(j);
@@ -207,7 +207,7 @@ static urgency served_by(urgency now, urgency was) {
 
 /* Raises the urgency of a job if a call waits for it or no core has been idle, and makes sure that a thread serves it.
  * If the job has begun, raises its thread's priority if the system allows that. Under the lock. */
-static void urge(job *j) {
+static void raise_urgency(job *j) {
   const struct sched_param none = {0};
   const bool awaited = hx__registry_is_awaited();
   if (j->begun_ns) {
@@ -227,7 +227,7 @@ static cl_int job_wait(job *j) {
   hx__gate_watch watch = {0};
   hx__gate *const mine = hx__gate_of_this_thread();
   j->wanted = true;
-  for (urge(j); !j->done && builders[j->urgency] && !hx__exit_has_begun(); urge(j)) {
+  for (raise_urgency(j); !j->done && builders[j->urgency] && !hx__exit_has_begun(); raise_urgency(j)) {
     const uint64_t asleep_ns = j->begun_ns ? hx__gate_asleep_ns(j->gate, &watch) : 0;
     if (mine) atomic_store(&mine->helper_asleep_ns, asleep_ns); /* for a thread that waits for this one */
     if (j->begun_ns && (spent_ns(j) >= PATIENCE_NS || asleep_ns >= HANG_NS)) break;
@@ -293,7 +293,7 @@ static job *job_ahead(const hx__cl_device *d, hx__kernel_kind kind, const char *
 bool hx__cl_build_ahead(hx__cl_device *d, hx__kernel_kind kind, const char *options) {
   const unsigned most = builders_of(d);
   if (most == 1 || !hx__core_is_idle()) return false;
-  pthread_once(&once, init);
+  pthread_once(&once, init_condition);
   pthread_mutex_lock(&lock);
   const bool known = job_ahead(d, kind, options) != NULL;
   pthread_mutex_unlock(&lock);
@@ -330,7 +330,7 @@ void hx__cl_build_forget(hx__cl_device *d, hx__kernel_kind kind, const char *opt
 
 cl_program hx__cl_program_new(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle, cl_int *code) {
   const uint64_t from = hx__now_ns();
-  pthread_once(&once, init);
+  pthread_once(&once, init_condition);
   pthread_mutex_lock(&lock);
   job *const ahead = idle ? job_ahead(d, kind, options) : NULL;
   cl_program program = ahead ? ahead->program : NULL;

@@ -14,40 +14,41 @@
 #define LINE 16u                            /* the row length of a result block is a multiple of it */
 #define PITCH 64u /* the row length of a set's copies of operands is a multiple of at most this */
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
-static size_t at_least(size_t a, size_t b) { return a > b ? a : b; }
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+static size_t max_size(size_t a, size_t b) { return a > b ? a : b; }
 static size_t round_up(size_t n, size_t to) { return hx__ceiling(n, to) * to; }
-static size_t round_down(size_t n, size_t to) { return n < to ? at_least(n, 1) : n / to * to; }
+static size_t round_down(size_t n, size_t to) { return n < to ? max_size(n, 1) : n / to * to; }
 
-size_t hx__cl_stage_bytes(const hx__cl_device *d) { return least(HX__CL_STAGE_BYTES, (size_t)d->base.max_alloc); }
+size_t hx__cl_stage_bytes(const hx__cl_device *d) { return min_size(HX__CL_STAGE_BYTES, (size_t)d->base.max_alloc); }
 
 static hx__cl_cut cut_reduction(size_t most, size_t block, size_t fields) {
-  const size_t slices = least(most / HX__LEAF, HX__CL_MOST_LEAVES);
-  return (hx__cl_cut){.slices = at_least(least(slices, block * sizeof(float) / sizeof(uint64_t) / fields), 1)};
+  const size_t slices = min_size(most / HX__LEAF, HX__CL_MOST_LEAVES);
+  return (hx__cl_cut){.slices = max_size(min_size(slices, block * sizeof(float) / sizeof(uint64_t) / fields), 1)};
 }
 
 /* The k of one launch. Panels are added one after the other, so a launch may begin with any panel. Only the rows of a
  * set compute all of k in one launch. widest: the number of lines that are packed together. */
-static size_t k_of(const hx__cl_program *p, size_t most, size_t widest, size_t k) {
+static size_t k_of_launch(const hx__cl_program *p, size_t most, size_t widest, size_t k) {
   if (!p->row || hx__kernel_of_set(p->row)) return k;
-  const size_t panels = at_least(most / widest / HX__PANEL, 1) * HX__PANEL;
-  return least(k, p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? least(panels, HX__SOFT_FMA_MAX_K) : panels);
+  const size_t panels = max_size(most / widest / HX__PANEL, 1) * HX__PANEL;
+  return min_size(k, p->arithmetic == HX__ARITHMETIC_SOFT_FMA ? min_size(panels, HX__SOFT_FMA_MAX_K) : panels);
 }
 
 hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
   const size_t bytes = (size_t)stream->device->base.max_alloc, most = bytes / sizeof(float);
   const bool stays = w->placement & HX__RESIDENT_C;
-  const size_t block = least(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
+  const size_t block = min_size(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
   if (!w->matmul) return cut_reduction(most, block, w->nfields);
   const hx__cl_program *const p = &stream->device->program[stream->product];
   const bool packs = p->row && p->row->pack != 0, set = p->row && hx__kernel_of_set(p->row);
-  const size_t tile = at_least(w->by_columns ? p->tile_n : p->tile_m, 1);
-  const size_t cross = at_least(w->by_columns ? p->tile_m : p->tile_n, 1);
-  const size_t extent = hx__work_cross_extent(w), k = k_of(p, most, packs ? at_least(tile, cross) : 1, w->gemm.k);
-  const size_t lines = most / at_least(set ? round_up(k, PITCH) : k, 1); /* lines of an operand in one buffer */
+  const size_t tile = max_size(w->by_columns ? p->tile_n : p->tile_m, 1);
+  const size_t cross = max_size(w->by_columns ? p->tile_m : p->tile_n, 1);
+  const size_t extent = hx__work_cross_extent(w),
+               k = k_of_launch(p, most, packs ? max_size(tile, cross) : 1, w->gemm.k);
+  const size_t lines = most / max_size(set ? round_up(k, PITCH) : k, 1); /* lines of an operand in one buffer */
   const size_t of_c =
-      w->by_columns ? round_down(block / at_least(extent, 1), LINE) : block / at_least(round_up(extent, LINE), 1);
-  return (hx__cl_cut){.slices = at_least(least(least(of_c, round_down(lines, tile)), MAX_GRID * tile), 1),
-                      .cross_extent = least(round_down(lines, cross), extent),
+      w->by_columns ? round_down(block / max_size(extent, 1), LINE) : block / max_size(round_up(extent, LINE), 1);
+  return (hx__cl_cut){.slices = max_size(min_size(min_size(of_c, round_down(lines, tile)), MAX_GRID * tile), 1),
+                      .cross_extent = min_size(round_down(lines, cross), extent),
                       .k = k};
 }

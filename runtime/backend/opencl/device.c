@@ -20,7 +20,7 @@ static const uint32_t corners[] = {0x00000000, 0x80000000, 0x00000001, 0x8000000
                                    0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0x1f800000, 0x9f800001};
 #define CORNERS (sizeof corners / sizeof corners[0])
 
-static uint32_t mix(uint64_t i) { /* splitmix64, Steele et al., OOPSLA 2014 */
+static uint32_t random_word(uint64_t i) { /* splitmix64, Steele et al., OOPSLA 2014 */
   uint64_t z = (i + 1) * 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
   z = (z ^ z >> 27) * 0x94d049bb133111ebu;
@@ -29,17 +29,17 @@ static uint32_t mix(uint64_t i) { /* splitmix64, Steele et al., OOPSLA 2014 */
 
 /* Half of the triples are corners, the others random bits. In half of those, b and c are nearly opposite, so that sums
  * cancel. */
-static void fill(uint32_t *a, uint32_t *b, uint32_t *c) {
+static void fill_triples(uint32_t *a, uint32_t *b, uint32_t *c) {
   for (uint32_t i = 0; i < TRIPLES; i++) {
-    const uint32_t r = mix(i);
+    const uint32_t r = random_word(i);
     if (i & 1) {
       a[i] = corners[r % CORNERS];
       b[i] = corners[r / 64 % CORNERS];
       c[i] = corners[r / 4096 % CORNERS];
     } else {
       a[i] = r;
-      b[i] = mix(i + TRIPLES);
-      c[i] = i & 2 ? mix(i + 2 * TRIPLES) : (b[i] ^ 0x80000000u) + (r & 3);
+      b[i] = random_word(i + TRIPLES);
+      c[i] = i & 2 ? random_word(i + 2 * TRIPLES) : (b[i] ^ 0x80000000u) + (r & 3);
     }
   }
 }
@@ -52,7 +52,8 @@ static bool same_float(uint32_t got, float want) {
 
 /* Compares the probe's output with results of the host. A device with wrong sums or products cannot compute reductions
  * of floats. */
-static void judge(hx__cl_device *d, const uint32_t *a, const uint32_t *b, const uint32_t *c, const uint32_t *out) {
+static void compare_roundings(hx__cl_device *d, const uint32_t *a, const uint32_t *b, const uint32_t *c,
+                              const uint32_t *out) {
   d->add_ok = d->fma_ok = true;
   for (uint32_t i = 0; i < TRIPLES; i++) {
     float x, y, z;
@@ -75,7 +76,7 @@ static bool has_written(const uint32_t *out) {
   return false;
 }
 
-static cl_mem input(hx__cl_device *d, const void *p, cl_int *code) {
+static cl_mem input_buffer(hx__cl_device *d, const void *p, cl_int *code) {
   return clCreateBuffer(d->context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, TRIPLES * 4, (void *)(uintptr_t)p, code);
 }
 
@@ -98,12 +99,12 @@ static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel prob
   uint32_t *const host = malloc((3 + 3) * TRIPLES * sizeof *host);
   if (!host) return CL_OUT_OF_HOST_MEMORY;
   uint32_t *const a = host, *const b = a + TRIPLES, *const c = b + TRIPLES, *const out = c + TRIPLES;
-  fill(a, b, c);
+  fill_triples(a, b, c);
   memset(out, 0xff, 3 * TRIPLES * sizeof *out); /* UNTOUCHED */
   cl_int code = CL_SUCCESS;
   cl_mem mem[4] = {NULL};
   const void *from[3] = {a, b, c};
-  for (int i = 0; i < 3 && code == CL_SUCCESS; i++) mem[i] = input(d, from[i], &code);
+  for (int i = 0; i < 3 && code == CL_SUCCESS; i++) mem[i] = input_buffer(d, from[i], &code);
   if (code == CL_SUCCESS)
     mem[3] = clCreateBuffer(d->context, CL_MEM_WRITE_ONLY | CL_MEM_COPY_HOST_PTR, 3 * TRIPLES * 4, out, &code);
   for (cl_uint i = 0; i < 4 && code == CL_SUCCESS; i++) code = clSetKernelArg(probe, i, sizeof mem[i], &mem[i]);
@@ -111,7 +112,7 @@ static cl_int run_probe(hx__cl_device *d, cl_command_queue queue, cl_kernel prob
   if (code == CL_SUCCESS) code = clEnqueueNDRangeKernel(queue, probe, 1, NULL, &global, &local, 0, NULL, NULL);
   if (code == CL_SUCCESS) code = clEnqueueReadBuffer(queue, mem[3], CL_TRUE, 0, 3 * TRIPLES * 4, out, 0, NULL, NULL);
   d->wrote = code == CL_SUCCESS && has_written(out);
-  if (d->wrote) judge(d, a, b, c, out);
+  if (d->wrote) compare_roundings(d, a, b, c, out);
   if (d->wrote) d->base.launch_ns = time_launch(queue, probe, local, mem[3]);
   for (int i = 0; i < 4; i++)
     if (mem[i]) clReleaseMemObject(mem[i]);
@@ -132,7 +133,7 @@ static cl_int run_first(hx__cl_device *d, cl_command_queue queue, cl_program pro
   return code;
 }
 
-static cl_int examine(hx__cl_device *d) {
+static cl_int probe_arithmetic(hx__cl_device *d) {
   const uint32_t no_tile[3] = {0, 0, 0};
   char options[256];
   cl_int code = CL_SUCCESS;
@@ -174,10 +175,11 @@ bool hx__cl_device_open(hx__cl_device *d) {
     const uint64_t from = hx__now_ns();
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
     d->context = clCreateContext(properties, 1, &d->id, NULL, NULL, &code);
-    if (d->context) code = examine(d);
+    if (d->context) code = probe_arithmetic(d);
     if (code == CL_SUCCESS) hx__cl_tuned_load(d);
     if (code == CL_SUCCESS && d->wrote && !d->fma_ok)
-      hx__device_replace_why(&d->base, "its fma rounds otherwise: one of integers takes its place, which is slow");
+      hx__device_replace_why(&d->base,
+                             "its fma rounds differently: one made of integer operations replaces it, which is slow");
     if (code != CL_SUCCESS)
       hx__device_lost(&d->base, "its first kernel did not run: %s (%d)", hx__cl_code_name(code), code);
     else if (!d->copied)

@@ -49,7 +49,7 @@ size_t hx__driver_file_identity(const char *library, char *text, size_t bytes) {
 }
 
 /* A cached verdict, which is never empty. */
-static bool recall(const char *key, size_t bytes, hx__vendor *v) {
+static bool load_verdict(const char *key, size_t bytes, hx__vendor *v) {
   size_t got = 0;
   char *const text = hx__cache_dir_is_enabled() ? hx__cache_get(key, bytes, &got, NULL) : NULL;
   const bool known = text && got > 0 && got < HX__DRIVER_FAULT_TEXT && text[0] == '.';
@@ -64,16 +64,17 @@ static void store_verdict(const char *key, size_t bytes, const hx__vendor *v) {
   if (n > 0 && (size_t)n < HX__DRIVER_FAULT_TEXT) hx__cache_put(key, bytes, text, (size_t)n);
 }
 
-static void judge(hx__vendor *v) {
+static void check_driver(hx__vendor *v) {
   char key[KEY_BYTES];
   const size_t bytes = hx__driver_file_identity(v->file, key, sizeof key);
-  if (recall(key, bytes, v)) return;
+  if (load_verdict(key, bytes, v)) return;
   const uint64_t from = hx__now_ns();
   if (!hx__driver_check_run(v->file, v->fault)) {
-    hx__log(HX__LOG_INFO, "%s is loaded untried: no process could be started for it (%s)", v->file, strerror(errno));
+    hx__log(HX__LOG_INFO, "%s is loaded without a check: no process could be started for it (%s)", v->file,
+            strerror(errno));
     return;
   }
-  hx__log(HX__LOG_DEBUG, "%s was tried in %.1f ms", v->file, (double)(hx__now_ns() - from) * 1e-6);
+  hx__log(HX__LOG_DEBUG, "%s was checked in %.1f ms", v->file, (double)(hx__now_ns() - from) * 1e-6);
   if (bytes && hx__cache_dir_is_enabled()) store_verdict(key, bytes, v);
 }
 
@@ -83,7 +84,7 @@ void hx__driver_check_all(void) {
   const uint64_t from = hx__now_ns();
   size_t good = 0;
   for (size_t i = 0; i < count; i++) {
-    judge(&vendors[i]);
+    check_driver(&vendors[i]);
     if (vendors[i].fault[0]) {
       hx__log(HX__LOG_WARN, "an OpenCL driver is left out: %s", vendors[i].fault);
       skipped[skipped_count++] = vendors[i];
@@ -91,9 +92,9 @@ void hx__driver_check_all(void) {
       vendors[good++] = vendors[i];
     }
   }
-  hx__log(HX__LOG_DEBUG, "%zu OpenCL drivers looked at in %.2f ms", count, (double)(hx__now_ns() - from) * 1e-6);
+  hx__log(HX__LOG_DEBUG, "%zu OpenCL drivers were checked in %.2f ms", count, (double)(hx__now_ns() - from) * 1e-6);
   if (!skipped_count) return;
-  hx__log(HX__LOG_INFO, "%zu OpenCL drivers are spoken to without the ICD loader: its layers are off", good);
+  hx__log(HX__LOG_INFO, "%zu OpenCL drivers are called without the ICD loader, so OPENCL_LAYERS has no effect", good);
   hx__driver_dispatch_directly(vendors, good);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Finds drivers that crash or hang the process that loads them. Each driver is tried in a process of its own before the
  * ICD loader loads it into this one. */
-#ifndef HX_BACKEND_OPENCL_LOOK_H
-#define HX_BACKEND_OPENCL_LOOK_H
+#ifndef HX_BACKEND_OPENCL_DRIVER_CHECK_H
+#define HX_BACKEND_OPENCL_DRIVER_CHECK_H
 
 #include <stdbool.h>
 #include <stddef.h>

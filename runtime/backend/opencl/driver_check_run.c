@@ -39,7 +39,7 @@
 
 extern const char hx__cl_driver_check_child[];
 extern const unsigned long hx__driver_check_child_bytes;
-typedef struct trial {
+typedef struct check_run {
   const char *file;
   int program, at, null;
   int error;   /* error number if the program could not be started; 0: it was started */
@@ -47,29 +47,29 @@ typedef struct trial {
   bool killed; /* it was killed at the time limit */
   _Alignas(16) char monitor_stack[STACK_BYTES];
   _Alignas(16) char program_stack[STACK_BYTES]; /* used until execveat */
-} trial;
+} check_run;
 
-static int program(void *p) {
-  trial *const t = p;
-  char name[] = "hx-look";
+static int run_program(void *p) {
+  check_run *const t = p;
+  char name[] = "hx-check";
   char *const arguments[] = {name, (char *)(uintptr_t)t->file, NULL};
   const struct rlimit none = {0, 0};
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   setrlimit(RLIMIT_CORE, &none);
   /* First moves the descriptors above their final numbers, because a program may have closed its standard streams. */
-  const int above = HX__LOOK_FD + 1, program = fcntl(t->program, F_DUPFD_CLOEXEC, above);
+  const int above = HX__CHECK_FD + 1, program = fcntl(t->program, F_DUPFD_CLOEXEC, above);
   const int at = fcntl(t->at, F_DUPFD_CLOEXEC, above), null = fcntl(t->null, F_DUPFD_CLOEXEC, above);
-  for (int fd = 0; fd < HX__LOOK_FD; fd++) dup2(null, fd);
-  dup2(at, HX__LOOK_FD);
+  for (int fd = 0; fd < HX__CHECK_FD; fd++) dup2(null, fd);
+  dup2(at, HX__CHECK_FD);
   syscall(SYS_close_range, above, ~0u, CLOEXEC_FROM_HERE);
   syscall(SYS_execveat, program, "", arguments, environ, AT_EMPTY_PATH);
   t->error = errno;
-  return 127; /* returns, like monitor */
+  return 127; /* returns, like run_monitor */
 }
 
-static int monitor(void *p) {
-  trial *const t = p;
+static int run_monitor(void *p) {
+  check_run *const t = p;
   const uint64_t till = hx__now_ns() + LIMIT_S * UINT64_C(1000000000);
   sigset_t all, child;
   sigfillset(&all);
@@ -77,7 +77,7 @@ static int monitor(void *p) {
   sigaddset(&child, SIGCHLD);
   sigprocmask(SIG_SETMASK, &all, NULL);
   signal(SIGCHLD, SIG_DFL); /* in the monitor alone: if SIGCHLD were ignored, waitpid would not report the end */
-  const pid_t pid = clone(program, t->program_stack + STACK_BYTES, SHARED_MEMORY | CLONE_VFORK | SIGCHLD, t);
+  const pid_t pid = clone(run_program, t->program_stack + STACK_BYTES, SHARED_MEMORY | CLONE_VFORK | SIGCHLD, t);
   if (pid < 0) t->error = errno;
   pid_t ended = 0;
   while (pid > 0 && (ended = waitpid(pid, &t->status, WNOHANG)) == 0 && hx__now_ns() < till) {
@@ -91,9 +91,9 @@ static int monitor(void *p) {
 }
 
 /* Writes the child's program to a file in memory and returns its descriptor, or -1. */
-static int program_in_memory(void) {
-  int fd = memfd_create("hx-look", MFD_CLOEXEC | EXECUTABLE);
-  if (fd < 0 && errno == EINVAL) fd = memfd_create("hx-look", MFD_CLOEXEC);
+static int write_program(void) {
+  int fd = memfd_create("hx-check", MFD_CLOEXEC | EXECUTABLE);
+  if (fd < 0 && errno == EINVAL) fd = memfd_create("hx-check", MFD_CLOEXEC);
   size_t done = 0;
   for (ssize_t n = 1; fd >= 0 && n > 0 && done<hx__driver_check_child_bytes; done += n> 0 ? (size_t)n : 0)
     n = write(fd, hx__cl_driver_check_child + done, hx__driver_check_child_bytes - done);
@@ -102,7 +102,7 @@ static int program_in_memory(void) {
   return -1;
 }
 
-static void describe(const trial *t, char fault[HX__DRIVER_FAULT_TEXT]) {
+static void describe_fault(const check_run *t, char fault[HX__DRIVER_FAULT_TEXT]) {
   char stage = 'l';
   if (pread(t->at, &stage, 1, 0) != 1) stage = 'l';
   const char *const when = stage == 'l'   ? "while it was loaded"
@@ -113,28 +113,28 @@ static void describe(const trial *t, char fault[HX__DRIVER_FAULT_TEXT]) {
     snprintf(fault, HX__DRIVER_FAULT_TEXT, "%s did not return in %d s %s", t->file, LIMIT_S, when);
   else if (WIFSIGNALED(t->status))
     snprintf(fault, HX__DRIVER_FAULT_TEXT, "%s ended with SIG%s %s", t->file, sigabbrev_np(WTERMSIG(t->status)), when);
-  else if (WEXITSTATUS(t->status) != HX__LOOK_FINE)
+  else if (WEXITSTATUS(t->status) != HX__CHECK_PASSED)
     snprintf(fault, HX__DRIVER_FAULT_TEXT, "%s ended the process with status %d %s", t->file, WEXITSTATUS(t->status),
              when);
 }
 
 bool hx__driver_check_run(const char *library, char fault[HX__DRIVER_FAULT_TEXT]) {
-  trial *const t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  check_run *const t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (t == MAP_FAILED) return false;
   t->file = library;
-  t->program = program_in_memory();
-  t->at = memfd_create("hx-look-at", MFD_CLOEXEC);
+  t->program = write_program();
+  t->at = memfd_create("hx-check-step", MFD_CLOEXEC);
   t->null = open("/dev/null", O_RDWR | O_CLOEXEC);
   t->error = ENOMEM;
   if (t->program >= 0 && t->at >= 0 && t->null >= 0) {
     t->error = 0;
-    const pid_t pid = clone(monitor, t->monitor_stack + STACK_BYTES, SHARED_MEMORY | CLONE_VFORK, t);
+    const pid_t pid = clone(run_monitor, t->monitor_stack + STACK_BYTES, SHARED_MEMORY | CLONE_VFORK, t);
     if (pid < 0) t->error = errno;
     while (pid > 0 && waitpid(pid, NULL, (int)__WCLONE) < 0 && errno == EINTR) {
     }
   }
   const int error = t->error, fds[] = {t->program, t->at, t->null};
-  if (!error) describe(t, fault);
+  if (!error) describe_fault(t, fault);
   for (size_t i = 0; i < sizeof fds / sizeof fds[0]; i++)
     if (fds[i] >= 0) close(fds[i]);
   munmap(t, sizeof *t);

@@ -16,7 +16,7 @@ typedef struct list {
   size_t count, max;
 } list;
 
-static void add(list *l, const char *library) {
+static void add_library(list *l, const char *library) {
   if (!*library || strlen(library) >= HX__VENDOR_PATH) return;
   for (size_t i = 0; i < l->count; i++)
     if (strcmp(l->vendors[i].file, library) == 0) return;
@@ -31,7 +31,7 @@ static void add_icd(list *l, const char *path) {
   char line[HX__VENDOR_PATH] = "";
   FILE *const f = fopen(path, "re");
   if (!f) return;
-  if (fgets(line, sizeof line, f)) add(l, (line[strcspn(line, " \t\r\n")] = '\0', line));
+  if (fgets(line, sizeof line, f)) add_library(l, (line[strcspn(line, " \t\r\n")] = '\0', line));
   fclose(f);
 }
 
@@ -61,7 +61,7 @@ static void add_value(list *l, const char *value) {
     snprintf(path, sizeof path, "%s%s%s", strchr(value, '/') ? "" : FOLDER, strchr(value, '/') ? "" : "/", value);
     add_icd(l, path);
   } else {
-    add(l, value);
+    add_library(l, value);
   }
 }
 
@@ -74,6 +74,6 @@ size_t hx__driver_list(hx__vendor *vendors, size_t max) {
     add_folder(&l, FOLDER);
   char *rest = value;
   if (hx__variable("OCL_ICD_FILENAMES", value, sizeof value))
-    for (const char *name; (name = strsep(&rest, ":")) != NULL;) add(&l, name);
+    for (const char *name; (name = strsep(&rest, ":")) != NULL;) add_library(&l, name);
   return l.count;
 }

@@ -54,7 +54,7 @@ static bool is_node(const hx__work *w, hx__chunk chunk) {
 }
 
 /* Whether the kernels of all fields join the chunk. */
-static bool joins(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
+static bool kernels_join_chunk(const hx__cl_stream *stream, const hx__work *w, hx__chunk chunk) {
   if (!stream->joins || !is_node(w, chunk) || chunk.count > UINT32_MAX / HX__LEAF) return false;
   for (size_t f = 0; f < w->nfields; f++) {
     const hx__kernel_row *const row =
@@ -85,7 +85,7 @@ static hx__outcome launch_fields(hx__cl_stream *stream, const hx__request *reque
 
 hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                  hx__cl_inflight *to) {
-  to->joined = joins(stream, request->work, chunk);
+  to->joined = kernels_join_chunk(stream, request->work, chunk);
   const size_t fields = request->work->nfields, slots = (chunk.count + 1) * sizeof(uint64_t);
   const size_t bytes = (to->joined ? 1 : chunk.count) * sizeof(uint64_t);
   to->bytes = fields * bytes;
@@ -107,8 +107,9 @@ static hx__cl_strides strides_of(bool transposed, size_t ld) {
 }
 
 /* Packs one operand into panels of `tile` along its row (A) or column (B) index. */
-static hx__outcome pack(hx__cl_stream *stream, hx__cl_kernel *slot, const char *name, const hx__cl_view *v,
-                        hx__cl_strides s, size_t extent, size_t k, bool k_first, size_t tile, hx__cl_buffer *to) {
+static hx__outcome pack_operand(hx__cl_stream *stream, hx__cl_kernel *slot, const char *name, const hx__cl_view *v,
+                                hx__cl_strides s, size_t extent, size_t k, bool k_first, size_t tile,
+                                hx__cl_buffer *to) {
   const hx__kernel_row *const row = stream->device->program[stream->product].row;
   hx__outcome outcome;
   args a = {.stream = stream, .kernel = hx__cl_stream_kernel(stream, slot, stream->product, name, v, NULL, &outcome)};
@@ -172,11 +173,11 @@ static hx__outcome pack_both(hx__cl_stream *stream, const hx__work *w, const ope
   const bool shared = stream->run.shared_packed && k.count == w->gemm.k;
   hx__outcome outcome = HX__DONE;
   if (!(w->by_columns && shared))
-    outcome = pack(stream, &stream->kernels.pack_a[stream->product], "hx_pack_a", &o->a, o->as, m, k.count, false,
-                   p->tile_m, &stream->scratch.packed_a);
+    outcome = pack_operand(stream, &stream->kernels.pack_a[stream->product], "hx_pack_a", &o->a, o->as, m, k.count,
+                           false, p->tile_m, &stream->scratch.packed_a);
   if (outcome == HX__DONE && (w->by_columns || !shared))
-    outcome = pack(stream, &stream->kernels.pack_b[stream->product], "hx_pack_b", &o->b, o->bs, n, k.count, true,
-                   p->tile_n, &stream->scratch.packed_b);
+    outcome = pack_operand(stream, &stream->kernels.pack_b[stream->product], "hx_pack_b", &o->b, o->bs, n, k.count,
+                           true, p->tile_n, &stream->scratch.packed_b);
   stream->run.shared_packed = outcome == HX__DONE;
   return outcome;
 }

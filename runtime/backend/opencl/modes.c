@@ -11,33 +11,33 @@
 #define WORDS (4u * PAGE / 4u)
 #define FIRST 1031u /* an element of no special alignment, beyond the first page */
 
-typedef struct trial {
+typedef struct mode_test {
   hx__cl_device *device;
   cl_command_queue queue;
   cl_kernel touch;
   cl_mem out;
-} trial;
+} mode_test;
 
-/* One way to give memory to a kernel. */
-typedef struct way {
+/* How memory of one mode is allocated, given to a kernel and freed. */
+typedef struct mode_row {
   hx__memory_mode mode;
   bool (*offered)(const hx__cl_device *d);
-  uint32_t *(*get)(trial *t, cl_mem *mem);
-  cl_int (*set)(trial *t, cl_mem mem, uint32_t *p);
-  void (*put)(trial *t, cl_mem mem, uint32_t *p);
-} way;
+  uint32_t *(*get)(mode_test *t, cl_mem *mem);
+  cl_int (*set)(mode_test *t, cl_mem mem, uint32_t *p);
+  void (*put)(mode_test *t, cl_mem mem, uint32_t *p);
+} mode_row;
 
-static uint32_t *get_pages(trial *t, cl_mem *mem) {
+static uint32_t *get_pages(mode_test *t, cl_mem *mem) {
   (void)t;
   (void)mem;
   return aligned_alloc(PAGE, WORDS * 4u);
 }
-static void put_pages(trial *t, cl_mem mem, uint32_t *p) {
+static void put_pages(mode_test *t, cl_mem mem, uint32_t *p) {
   (void)t;
   if (mem) clReleaseMemObject(mem);
   free(p);
 }
-static cl_int set_svm(trial *t, cl_mem mem, uint32_t *p) {
+static cl_int set_svm(mode_test *t, cl_mem mem, uint32_t *p) {
   (void)mem;
   return clSetKernelArgSVMPointer(t->touch, 0, p);
 }
@@ -45,25 +45,25 @@ static cl_int set_svm(trial *t, cl_mem mem, uint32_t *p) {
 static bool offers_system(const hx__cl_device *d) { return (d->svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0; }
 
 static bool offers_fine(const hx__cl_device *d) { return (d->svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0; }
-static uint32_t *get_fine(trial *t, cl_mem *mem) {
+static uint32_t *get_fine(mode_test *t, cl_mem *mem) {
   (void)mem;
   return clSVMAlloc(t->device->context, CL_MEM_READ_WRITE | CL_MEM_SVM_FINE_GRAIN_BUFFER, WORDS * 4u, 0);
 }
-static void put_fine(trial *t, cl_mem mem, uint32_t *p) {
+static void put_fine(mode_test *t, cl_mem mem, uint32_t *p) {
   (void)mem;
   clSVMFree(t->device->context, p);
 }
 
 static bool offers_usm(const hx__cl_device *d) { return d->usm; }
-static uint32_t *get_usm(trial *t, cl_mem *mem) {
+static uint32_t *get_usm(mode_test *t, cl_mem *mem) {
   (void)mem;
   return hx__cl_usm_alloc(t->device, WORDS * 4u);
 }
-static cl_int set_usm(trial *t, cl_mem mem, uint32_t *p) {
+static cl_int set_usm(mode_test *t, cl_mem mem, uint32_t *p) {
   (void)mem;
   return hx__cl_usm_arg(t->device, t->touch, 0, p);
 }
-static void put_usm(trial *t, cl_mem mem, uint32_t *p) {
+static void put_usm(mode_test *t, cl_mem mem, uint32_t *p) {
   (void)mem;
   hx__cl_usm_free(t->device, p);
 }
@@ -72,7 +72,7 @@ static bool offers_hostptr(const hx__cl_device *d) {
   (void)d;
   return true;
 }
-static uint32_t *get_hostptr(trial *t, cl_mem *mem) {
+static uint32_t *get_hostptr(mode_test *t, cl_mem *mem) {
   uint32_t *p = aligned_alloc(PAGE, WORDS * 4u);
   cl_int code;
   if (p) *mem = clCreateBuffer(t->device->context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, WORDS * 4u, p, &code);
@@ -80,12 +80,12 @@ static uint32_t *get_hostptr(trial *t, cl_mem *mem) {
   free(p);
   return NULL;
 }
-static cl_int set_hostptr(trial *t, cl_mem mem, uint32_t *p) {
+static cl_int set_hostptr(mode_test *t, cl_mem mem, uint32_t *p) {
   (void)p;
   return clSetKernelArg(t->touch, 0, sizeof mem, &mem);
 }
 
-static const way ways[] = {
+static const mode_row mode_rows[] = {
     {HX__MEMORY_SVM_SYSTEM, offers_system, get_pages, set_svm, put_pages},
     {HX__MEMORY_SVM_FINE, offers_fine, get_fine, set_svm, put_fine},
     {HX__MEMORY_USM, offers_usm, get_usm, set_usm, put_usm},
@@ -93,7 +93,7 @@ static const way ways[] = {
 };
 
 /* Runs hx_touch and returns the element that it read. */
-static uint32_t see(trial *t) {
+static uint32_t read_by_kernel(mode_test *t) {
   const cl_ulong first = FIRST;
   const size_t one = 1;
   uint32_t seen = 0;
@@ -105,14 +105,14 @@ static uint32_t see(trial *t) {
   return seen;
 }
 
-static void try_way(trial *t, const way *w) {
+static void test_mode(mode_test *t, const mode_row *w) {
   cl_mem mem = NULL;
   uint32_t *const p = w->get(t, &mem);
   if (!p) return;
   p[FIRST] = 0x5ca1ab1eu;
-  if (w->set(t, mem, p) == CL_SUCCESS && see(t) == 0x5ca1ab1eu) {
+  if (w->set(t, mem, p) == CL_SUCCESS && read_by_kernel(t) == 0x5ca1ab1eu) {
     *(volatile uint32_t *)&p[FIRST] = 0x0ddba115u;
-    const bool in_place = see(t) == 0x0ddba115u;
+    const bool in_place = read_by_kernel(t) == 0x0ddba115u;
     /* Shared virtual memory that is not in place is broken. A host pointer may be copied and still give right
      * results. */
     if (in_place || w->mode == HX__MEMORY_HOSTPTR) t->device->base.modes |= 1u << w->mode;
@@ -121,7 +121,7 @@ static void try_way(trial *t, const way *w) {
   w->put(t, mem, p);
 }
 
-static bool remap(trial *t, uint32_t *p, cl_map_flags flags) {
+static bool replace_map(mode_test *t, uint32_t *p, cl_map_flags flags) {
   return clEnqueueSVMUnmap(t->queue, p, 0, NULL, NULL) == CL_SUCCESS &&
          clEnqueueSVMMap(t->queue, CL_TRUE, flags, p, WORDS * 4u, 0, NULL, NULL) == CL_SUCCESS;
 }
@@ -129,7 +129,7 @@ static bool remap(trial *t, uint32_t *p, cl_map_flags flags) {
 /* Tests coarse SVM as runs use it: the host writes it under a writable map, and a kernel reads it while the host holds
  * a map for reading, a launch that one driver refuses. The maps keep the data right in any case. The mode counts as in
  * place if device and host share their memory. */
-static void try_coarse(trial *t) {
+static void test_coarse_svm(mode_test *t) {
   hx__cl_device *const d = t->device;
   if (!(d->svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER)) return;
   uint32_t *const p = clSVMAlloc(d->context, CL_MEM_READ_WRITE, WORDS * 4u, 0);
@@ -138,8 +138,9 @@ static void try_coarse(trial *t) {
       clEnqueueSVMMap(t->queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, p, WORDS * 4u, 0, NULL, NULL) == CL_SUCCESS;
   for (uint32_t i = 1; i <= 2 && right; i++) {
     p[FIRST] = 0x5ca1ab1eu + i;
-    right = remap(t, p, CL_MAP_READ) && clSetKernelArgSVMPointer(t->touch, 0, p) == CL_SUCCESS &&
-            see(t) == 0x5ca1ab1eu + i && p[FIRST] == 0x5ca1ab1eu + i && remap(t, p, CL_MAP_READ | CL_MAP_WRITE);
+    right = replace_map(t, p, CL_MAP_READ) && clSetKernelArgSVMPointer(t->touch, 0, p) == CL_SUCCESS &&
+            read_by_kernel(t) == 0x5ca1ab1eu + i && p[FIRST] == 0x5ca1ab1eu + i &&
+            replace_map(t, p, CL_MAP_READ | CL_MAP_WRITE);
   }
   if (right) d->base.modes |= 1u << HX__MEMORY_SVM_COARSE;
   if (right && d->unified) d->base.zero_copy |= 1u << HX__MEMORY_SVM_COARSE;
@@ -150,12 +151,12 @@ static void try_coarse(trial *t) {
 
 void hx__cl_find_modes(hx__cl_device *d, cl_command_queue queue, cl_kernel touch) {
   cl_int code;
-  trial t = {.device = d, .queue = queue, .touch = touch};
+  mode_test t = {.device = d, .queue = queue, .touch = touch};
   d->base.modes = 1u << HX__MEMORY_COPY;
   t.out = clCreateBuffer(d->context, CL_MEM_READ_WRITE, sizeof(cl_uint), NULL, &code);
   if (!t.out) return;
-  for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-    if (ways[i].offered(d)) try_way(&t, &ways[i]);
-  try_coarse(&t);
+  for (size_t i = 0; i < sizeof mode_rows / sizeof mode_rows[0]; i++)
+    if (mode_rows[i].offered(d)) test_mode(&t, &mode_rows[i]);
+  test_coarse_svm(&t);
   clReleaseMemObject(t.out);
 }

@@ -2,7 +2,7 @@
  * Makes a part of an array accessible to a kernel: in place, or as a copy. */
 #include "runtime/backend/opencl/stream.h"
 
-#define TWIN_REACH 16 /* how many preceding operands are searched for the same array */
+#define SEARCHED_OPERANDS 16 /* how many preceding operands are searched for the same array */
 
 static bool same_region(hx__cl_region a, hx__cl_region b) {
   return a.row == b.row && a.rows == b.rows && a.col == b.col && a.cols == b.cols;
@@ -10,8 +10,8 @@ static bool same_region(hx__cl_region a, hx__cl_region b) {
 
 /* An operand shortly before this one that holds a copy of the same part of the same array, because fields may share
  * arrays. NULL: none. */
-static const hx__cl_operand *twin_of(const hx__cl_stream *stream, const hx__cl_operand *o, hx__cl_region r) {
-  for (const hx__cl_operand *other = o; other > stream->operand && o - other < TWIN_REACH;) {
+static const hx__cl_operand *equal_copy_before(const hx__cl_stream *stream, const hx__cl_operand *o, hx__cl_region r) {
+  for (const hx__cl_operand *other = o; other > stream->operand && o - other < SEARCHED_OPERANDS;) {
     other--;
     if (other->mode == HX__MEMORY_COPY && other->holds && other->array->p == o->array->p &&
         other->array->ld == o->array->ld && same_region(other->region, r))
@@ -23,9 +23,9 @@ static const hx__cl_operand *twin_of(const hx__cl_stream *stream, const hx__cl_o
 static hx__outcome view_copy(hx__cl_stream *stream, hx__cl_operand *o, hx__cl_region r, hx__cl_view *v) {
   *v = (hx__cl_view){.mode = HX__MEMORY_COPY, .ld = r.cols};
   hx__outcome outcome = HX__DONE;
-  const hx__cl_operand *const twin = twin_of(stream, o, r);
-  if (twin) {
-    v->mem = twin->copy.mem;
+  const hx__cl_operand *const equal = equal_copy_before(stream, o, r);
+  if (equal) {
+    v->mem = equal->copy.mem;
     return outcome;
   }
   if (!o->holds || !same_region(o->region, r)) {

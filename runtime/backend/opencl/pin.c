@@ -15,27 +15,27 @@
 
 #define LEAST_BYTES ((size_t)1 << 20) /* copying less through the staging ring takes less time than pinning it */
 #define PIECE_BYTES ((size_t)64 << 20)
-#define TRIED_BYTES LEAST_BYTES
+#define TIMED_BYTES LEAST_BYTES
 #define TRIES 5
 #define SLOWER 2.5 /* times as slow as pinned memory: not pinned, a driver's thread copies (4 times as slow) */
 #define NAP_NS 50000u
 
 /* The objects with which pieces are timed. */
-typedef struct trial {
+typedef struct pin_timer {
   cl_command_queue queue;
   cl_mem to, host;
   void *pinned;
   uint64_t least_ns; /* of a write from `pinned` so far */
-} trial;
+} pin_timer;
 
-static uint64_t time_write(const trial *t, const void *from) {
+static uint64_t time_write(const pin_timer *t, const void *from) {
   const uint64_t begin = hx__now_ns();
-  return clEnqueueWriteBuffer(t->queue, t->to, CL_TRUE, 0, TRIED_BYTES, from, 0, NULL, NULL) == CL_SUCCESS
+  return clEnqueueWriteBuffer(t->queue, t->to, CL_TRUE, 0, TIMED_BYTES, from, 0, NULL, NULL) == CL_SUCCESS
              ? hx__now_ns() - begin
              : UINT64_MAX;
 }
 
-static void trial_end(trial *t) {
+static void pin_timer_close(pin_timer *t) {
   if (t->pinned) {
     clEnqueueUnmapMemObject(t->queue, t->host, t->pinned, 0, NULL, NULL);
     clFinish(t->queue);
@@ -45,15 +45,15 @@ static void trial_end(trial *t) {
   if (t->queue) clReleaseCommandQueue(t->queue);
 }
 
-static bool trial_begin(hx__cl_device *d, trial *t) {
+static bool pin_timer_open(hx__cl_device *d, pin_timer *t) {
   cl_int code;
-  *t = (trial){.queue = clCreateCommandQueue(d->context, d->id, 0, &code)};
-  if (t->queue) t->to = clCreateBuffer(d->context, CL_MEM_READ_ONLY, TRIED_BYTES, NULL, &code);
-  if (t->to) t->host = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, TRIED_BYTES, NULL, &code);
+  *t = (pin_timer){.queue = clCreateCommandQueue(d->context, d->id, 0, &code)};
+  if (t->queue) t->to = clCreateBuffer(d->context, CL_MEM_READ_ONLY, TIMED_BYTES, NULL, &code);
+  if (t->to) t->host = clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, TIMED_BYTES, NULL, &code);
   if (t->host)
-    t->pinned = clEnqueueMapBuffer(t->queue, t->host, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, TRIED_BYTES, 0, NULL,
+    t->pinned = clEnqueueMapBuffer(t->queue, t->host, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, TIMED_BYTES, 0, NULL,
                                    NULL, &code);
-  if (!t->pinned) trial_end(t);
+  if (!t->pinned) pin_timer_close(t);
   for (int i = 0; i < TRIES && t->pinned; i++) {
     const uint64_t ns = time_write(t, t->pinned);
     if (i == 0 || ns < t->least_ns) t->least_ns = ns;
@@ -63,16 +63,16 @@ static bool trial_begin(hx__cl_device *d, trial *t) {
 
 /* Whether the process can read the memory. If not, a driver's thread that copies from memory it could not pin would
  * crash the process. */
-static bool is_readable(const trial *t, void *p) {
-  const struct iovec to = {t->pinned, TRIED_BYTES}, from = {p, TRIED_BYTES};
+static bool is_readable(const pin_timer *t, void *p) {
+  const struct iovec to = {t->pinned, TIMED_BYTES}, from = {p, TIMED_BYTES};
   const ssize_t bytes = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
-  return bytes == (ssize_t)TRIED_BYTES ||
+  return bytes == (ssize_t)TIMED_BYTES ||
          (bytes < 0 && errno != EFAULT); /* the call is not allowed, so this is unknown: assumed readable */
 }
 
 /* Whether the device copies from there as fast as from pinned memory. One slow write proves little, because other work
  * may use the link or this thread's core. So each write is compared with one from pinned memory just after it. */
-static bool is_pinned(trial *t, void *p) {
+static bool is_pinned(pin_timer *t, void *p) {
   if (!is_readable(t, p)) return false;
   uint64_t here = UINT64_MAX, there = t->least_ns;
   for (int i = 0; i < TRIES; i++) {
@@ -87,14 +87,14 @@ static bool is_pinned(trial *t, void *p) {
 }
 
 /* Whether a live buffer overlaps the range. Under the lock. */
-static bool is_taken(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
+static bool is_covered(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
   for (const hx__cl_hostptr *h = d->hostptrs; h; h = h->next)
     if (h->first < end && first < h->end) return true;
   return false;
 }
 
 /* A buffer over the range that another context has created, or NULL. Under the lock. */
-static hx__cl_hostptr *shared(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
+static hx__cl_hostptr *existing_pin(const hx__cl_device *d, uintptr_t first, uintptr_t end) {
   for (hx__cl_hostptr *h = d->hostptrs; h; h = h->next)
     if (h->pins && !h->in_use_after_timeout && atomic_load(&h->mem) && h->first <= first && end <= h->end) {
       h->users++;
@@ -105,20 +105,20 @@ static hx__cl_hostptr *shared(const hx__cl_device *d, uintptr_t first, uintptr_t
 
 /* Adds an entry for a buffer over [first, end), without the first or last page if a neighbour's buffer contains it.
  * NULL: too little is left, other buffers overlap it, or there is no memory. Under the lock. */
-static hx__cl_hostptr *reserve(hx__cl_device *d, uintptr_t first, uintptr_t end) {
-  if (is_taken(d, first, first + HX__CL_PAGE)) first += HX__CL_PAGE;
-  if (is_taken(d, end - HX__CL_PAGE, end)) end -= HX__CL_PAGE;
-  if (first + TRIED_BYTES > end || is_taken(d, first, end)) return NULL;
+static hx__cl_hostptr *add_pin(hx__cl_device *d, uintptr_t first, uintptr_t end) {
+  if (is_covered(d, first, first + HX__CL_PAGE)) first += HX__CL_PAGE;
+  if (is_covered(d, end - HX__CL_PAGE, end)) end -= HX__CL_PAGE;
+  if (first + TIMED_BYTES > end || is_covered(d, first, end)) return NULL;
   hx__cl_hostptr *const h = calloc(1, sizeof *h);
   if (!h) return NULL;
   *h = (hx__cl_hostptr){.first = first, .end = end, .users = 1, .pins = true, .next = d->hostptrs};
   return d->hostptrs = h;
 }
 
-static hx__cl_hostptr *pin_piece(hx__cl_device *d, trial *t, uintptr_t first, uintptr_t end) {
+static hx__cl_hostptr *pin_piece(hx__cl_device *d, pin_timer *t, uintptr_t first, uintptr_t end) {
   pthread_mutex_lock(&d->lock);
-  hx__cl_hostptr *h = shared(d, first, end);
-  hx__cl_hostptr *const fresh = h ? NULL : reserve(d, first, end);
+  hx__cl_hostptr *h = existing_pin(d, first, end);
+  hx__cl_hostptr *const fresh = h ? NULL : add_pin(d, first, end);
   pthread_mutex_unlock(&d->lock);
   if (!fresh) return h;
   cl_int code;
@@ -139,7 +139,7 @@ static size_t piece_bytes(const hx__cl_device *d) {
   return half < PIECE_BYTES ? half : PIECE_BYTES;
 }
 
-static size_t pin_pieces(hx__cl_device *d, trial *t, uintptr_t first, uintptr_t end, hx__cl_block *b) {
+static size_t pin_pieces(hx__cl_device *d, pin_timer *t, uintptr_t first, uintptr_t end, hx__cl_block *b) {
   size_t bytes = 0;
   const size_t piece = piece_bytes(d);
   for (uintptr_t at = first, next; at < end; at = next) {
@@ -157,16 +157,16 @@ void *hx__cl_pin(hx__device *device, void *p, size_t bytes) {
   const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(HX__CL_PAGE - 1);
   const uintptr_t end = ((uintptr_t)p + bytes + HX__CL_PAGE - 1) & ~(uintptr_t)(HX__CL_PAGE - 1);
   const uint64_t from = hx__now_ns();
-  trial t;
-  if (device->kind != HX_GPU || bytes < LEAST_BYTES || piece_bytes(d) < TRIED_BYTES || end < first ||
+  pin_timer t;
+  if (device->kind != HX_GPU || bytes < LEAST_BYTES || piece_bytes(d) < TIMED_BYTES || end < first ||
       atomic_load(&device->lost))
     return NULL;
   hx__cl_block *const b = calloc(1, sizeof *b);
   if (b) b->piece = calloc((end - first) / piece_bytes(d) + 1, sizeof *b->piece);
   size_t pinned = 0;
-  if (b && b->piece && trial_begin(d, &t)) {
+  if (b && b->piece && pin_timer_open(d, &t)) {
     pinned = pin_pieces(d, &t, first, end, b);
-    trial_end(&t);
+    pin_timer_close(&t);
   }
   const bool all = pinned >= bytes;
   hx__log(all ? HX__LOG_DEBUG : HX__LOG_INFO, "%s: %zu bytes of %zu at %p pinned in %.1f ms%s", device->name, pinned,

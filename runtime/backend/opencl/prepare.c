@@ -37,12 +37,12 @@ static need need_of(const hx__cl_device *d, unsigned index) {
       .kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = d->base.tile[index - HX__REDUCTIONS]};
   const uint32_t *const tile = product.tile;
   if (hx__kernel_row_for(product.kind, product.type, d->families, tile, d->max_local)) return product;
-  hx__log(HX__LOG_WARN, "HX_TILE=%ux%ux%u: %s has no kernel for it and takes its own", tile[0], tile[1], tile[2],
+  hx__log(HX__LOG_WARN, "HX_TILE=%ux%ux%u: %s has no kernel with this tile and uses its own", tile[0], tile[1], tile[2],
           d->base.name);
   return (need){.kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = none};
 }
 
-static bool rounds(const need *n) { /* whether the kernel adds or multiplies floats */
+static bool does_rounding(const need *n) { /* whether the kernel adds or multiplies floats */
   return n->kind == HX__KERNEL_MATMUL ||
          (n->type == HX_F32 && n->op != HX_MIN && n->op != HX_MAX && n->op != HX_ARGMIN && n->op != HX_ARGMAX);
 }
@@ -53,7 +53,7 @@ static bool worth_trying(const hx__cl_device *d, const need *n, hx__arithmetic a
     case HX__ARITHMETIC_PLAIN:
       return n->kind != HX__KERNEL_MATMUL || d->fma_ok;
     case HX__ARITHMETIC_FMA_ADD:
-      return n->kind == HX__KERNEL_REDUCE && rounds(n) && d->fma_ok && !d->slow_fma;
+      return n->kind == HX__KERNEL_REDUCE && does_rounding(n) && d->fma_ok && !d->slow_fma;
     case HX__ARITHMETIC_SOFT_FMA:
       return n->kind == HX__KERNEL_MATMUL && !n->bare;
     default:
@@ -77,8 +77,8 @@ static bool options_of(const hx__cl_device *d, const need *n, hx__arithmetic ari
 
 /* Fills in the program of a need for one row of the table, and its options. Returns NULL, or the reason why that is
  * impossible. */
-static const char *describe(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
-                            const hx__kernel_row *row, char options[OPTIONS_BYTES]) {
+static const char *set_up_program(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
+                                  const hx__kernel_row *row, char options[OPTIONS_BYTES]) {
   hx__cl_program *const p = &d->program[index];
   if (!options_of(d, n, arithmetic, row, options)) return "its options are too long";
   p->row = row;
@@ -91,7 +91,7 @@ static const char *describe(hx__cl_device *d, unsigned index, const need *n, hx_
   return NULL;
 }
 
-static const char *drop(hx__cl_device *d, unsigned index, const char *why) {
+static const char *discard_program(hx__cl_device *d, unsigned index, const char *why) {
   hx__cl_program *const p = &d->program[index];
   if (atomic_load(&d->base.lost)) return why;
   hx__log(HX__LOG_DEBUG, "%s: %s with arithmetic %d: %s", d->base.name, p->row->name, (int)p->arithmetic, why);
@@ -101,15 +101,15 @@ static const char *drop(hx__cl_device *d, unsigned index, const char *why) {
 }
 
 /* A way to get a program for a row: from the cache or from source. Returns NULL, or the reason why it failed. */
-typedef const char *way(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
-                        const hx__kernel_row *row);
+typedef const char *get_program(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
+                                const hx__kernel_row *row);
 
 /* Takes a program that passed in an earlier process from the cache, if there is one and it still gives right
  * results. */
-static const char *from_cache(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
-                              const hx__kernel_row *row) {
+static const char *load_program(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
+                                const hx__kernel_row *row) {
   char options[OPTIONS_BYTES];
-  const char *why = describe(d, index, n, arithmetic, row, options);
+  const char *why = set_up_program(d, index, n, arithmetic, row, options);
   if (why) return why;
   const hx__cl_cached_program cached = hx__cl_binary_load(d, n->kind, options, true);
   d->program[index].program = cached.program;
@@ -118,7 +118,7 @@ static const char *from_cache(hx__cl_device *d, unsigned index, const need *n, h
   why = hx__cl_self_test_once(d, index);
   hx__cache_crash_mark_end(cached.trial, !why);
   d->program[index].seed = cached.seed;
-  return why ? drop(d, index, why) : NULL;
+  return why ? discard_program(d, index, why) : NULL;
 }
 
 /* Whether the product uses a set of rows. */
@@ -148,7 +148,7 @@ static bool variant_of(const hx__cl_device *d, unsigned variant, need *n) {
 }
 
 /* Starts the builds that will be needed after this one. */
-static void look_ahead(hx__cl_device *d, unsigned index) {
+static void start_later_builds(hx__cl_device *d, unsigned index) {
   uint64_t asked = atomic_load(&d->base.requested) & ~(atomic_load(&d->base.ready) | atomic_load(&d->base.refused));
   asked &= HX__NEED_ALL & ~(index < HX__NEEDS ? 1ull << index : 0);
   unsigned variant = index < HX__NEEDS ? 0 : d->tried + 1;
@@ -170,17 +170,17 @@ static void look_ahead(hx__cl_device *d, unsigned index) {
   }
 }
 
-static const char *from_source(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
-                               const hx__kernel_row *row) {
+static const char *build_program(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
+                                 const hx__kernel_row *row) {
   hx__cl_program *const p = &d->program[index];
   char options[OPTIONS_BYTES];
   cl_int code = CL_SUCCESS;
-  const char *why = describe(d, index, n, arithmetic, row, options);
+  const char *why = set_up_program(d, index, n, arithmetic, row, options);
   if (why) return why;
   p->program = hx__cl_program_new(d, n->kind, options, true, &code);
-  if (p->program) look_ahead(d, index); /* not earlier: the compiler's lock is not fair */
+  if (p->program) start_later_builds(d, index); /* not earlier: the compiler's lock is not fair */
   why = p->program ? hx__cl_self_test(d, index) : "its build failed";
-  if (why) return drop(d, index, why);
+  if (why) return discard_program(d, index, why);
   if (index < HX__NEEDS) p->seed = hx__cl_seed_rate(d, index);
   if (!atomic_load(&d->base.lost)) hx__cl_binary_store(d, p->program, n->kind, options, p->seed);
   return NULL;
@@ -188,7 +188,7 @@ static const char *from_source(hx__cl_device *d, unsigned index, const need *n, 
 
 /* Tries each arithmetic that is worth it with the rows of the device until a program passes. After an optional row the
  * next row is tried. A variant is tried with its own row only. */
-static const char *try_all(hx__cl_device *d, unsigned index, const need *n, way *make) {
+static const char *try_rows(hx__cl_device *d, unsigned index, const need *n, get_program *make) {
   const char *why = "no kernel gives its bits";
   for (int a = 0; a < HX__ARITHMETICS; a++) {
     if (!worth_trying(d, n, (hx__arithmetic)a)) continue;
@@ -208,9 +208,9 @@ static const char *prepare_as(hx__cl_device *d, unsigned index, const need *n, b
   *cached = false;
   if (!hx__address_space_available(BUILD_BYTES)) return "too little address space is left to build it";
   /* The cache comes first. It contains only programs that passed, so a row that was refused is not built again. */
-  const char *why = try_all(d, index, n, from_cache);
+  const char *why = try_rows(d, index, n, load_program);
   *cached = !why;
-  if (why) why = try_all(d, index, n, from_source);
+  if (why) why = try_rows(d, index, n, build_program);
   d->program[index].from_cache = *cached;
   return why;
 }
@@ -237,7 +237,7 @@ static bool prepare_variant(hx__cl_device *d) {
 }
 
 static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
-  if (rounds(n) && !d->add_ok) return "its float add or multiply rounds otherwise";
+  if (does_rounding(n) && !d->add_ok) return "its float add or multiply rounds differently";
   if (n->kind == HX__KERNEL_MATMUL && d->slow_fma) return d->slow_fma;
   const hx__cl_tuned *const tuned = &d->tuned[0];
   if (index == HX__FIRST_PRODUCT && tuned->row && !hx__kernel_of_set(tuned->row)) {

@@ -16,7 +16,7 @@
 #define NOT_A_RESULT 0x7fa53a5au /* a NaN that no kernel writes: products have one pattern for all NaNs */
 
 /* Enqueues a map of the results, after f->computed if that is not NULL. */
-static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_queue queue) {
+static hx__outcome map_results(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_queue queue) {
   const cl_uint waits = f->computed != NULL;
   cl_int code;
   f->mapped = clEnqueueMapBuffer(queue, f->out.mem, CL_FALSE, CL_MAP_READ, 0, f->bytes, waits,
@@ -32,7 +32,7 @@ static hx__outcome map(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_que
   return code == CL_SUCCESS ? HX__DONE : hx__cl_failed(stream->device, "clFlush", code);
 }
 
-static bool reserve(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t bytes) {
+static bool reserve_readback(hx__cl_stream *stream, hx__cl_readback_buffer *l, size_t bytes) {
   if (l->bytes >= bytes) return true;
   const size_t room =
       bytes > stream->run.most_bytes ? bytes : stream->run.most_bytes; /* a map takes 0.5 ms per MiB with one driver */
@@ -73,8 +73,8 @@ hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight 
   for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++) {
     hx__cl_readback_buffer *const l = &stream->readback[i];
     if (l->busy) continue;
-    return reserve(stream, l, f->bytes) ? read_into(stream, f, l, stream->results, f->out.mem, 0)
-                                        : map(stream, f, stream->results);
+    return reserve_readback(stream, l, f->bytes) ? read_into(stream, f, l, stream->results, f->out.mem, 0)
+                                                 : map_results(stream, f, stream->results);
   }
   return HX__DONE; /* tried again when earlier results have been stored */
 }
@@ -82,7 +82,7 @@ hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight 
 /* Whether the results are large enough for a queue of their own: on the kernels' queue they would delay the next
  * commands, or be delayed by them. (With an H200's driver a map waits for the next chunk's operands if these are on the
  * queue already.) */
-static bool long_apart(const hx__cl_inflight *f) {
+static bool pays_own_queue(const hx__cl_inflight *f) {
   return f->product ? f->bytes >= LEAST_APART_BYTES : f->chunk.count >= LEAST_READ_BYTES / sizeof(float) / HX__LEAF;
 }
 
@@ -94,7 +94,7 @@ hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f, cons
   if (f->host && !stream->device->unified) stream->run.copied += f->bytes;
   if (stream->run.resident && f->compared) return hx__cl_resident_read_ends(stream, f, work);
   if (stream->run.resident || f->host) return hx__cl_mark_end(stream, &f->event);
-  if (!stream->results || !copies || !long_apart(f)) return map(stream, f, stream->queue);
+  if (!stream->results || !copies || !pays_own_queue(f)) return map_results(stream, f, stream->queue);
   const hx__outcome outcome = hx__cl_mark_end(stream, &f->computed);
   return outcome == HX__DONE ? hx__cl_results_start_waiting(stream, f) : outcome;
 }
@@ -134,7 +134,7 @@ static hx__outcome map_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem 
   if (outcome != HX__DONE) return outcome;
   const cl_int code = clEnqueueCopyBuffer(stream->queue, from, f->out.mem, at, 0, f->bytes, 0, NULL, NULL);
   if (code != CL_SUCCESS) return hx__cl_failed(stream->device, "clEnqueueCopyBuffer", code);
-  outcome = map(stream, f, stream->queue);
+  outcome = map_results(stream, f, stream->queue);
   return outcome == HX__DONE ? hx__cl_await(stream, f->event) : outcome;
 }
 
@@ -143,7 +143,7 @@ hx__outcome hx__cl_read_result(hx__cl_stream *stream, hx__cl_inflight *f, cl_mem
   const size_t last = bytes / 4 - 1;
   f->bytes = bytes;
   f->computed = NULL;
-  if (!reserve(stream, l, bytes)) return map_result(stream, f, from, at);
+  if (!reserve_readback(stream, l, bytes)) return map_result(stream, f, from, at);
   for (unsigned tries = 0; tries < 2; tries++) {
     put_word(l->p, 0, NOT_A_RESULT);
     put_word(l->p, last, NOT_A_RESULT);
@@ -167,7 +167,7 @@ const void *hx__cl_results_of(const hx__cl_inflight *f) {
 }
 
 /* The slot of an empty leaf: joining it to another slot does not change that slot. */
-static uint64_t nothing(hx_op op, hx_type type) {
+static uint64_t empty_slot(hx_op op, hx_type type) {
   switch (op) {
     case HX_MIN:
     case HX_MAX:
@@ -190,7 +190,7 @@ static void deliver_joined(const hx__request *request, hx__chunk chunk, const ui
   if (all_leaves) *request->joined = true;
   for (size_t f = 0; f < w->nfields; f++) {
     uint64_t *const slots = request->slots + f * w->slices + chunk.first;
-    const uint64_t none = nothing(w->fields[f].op, w->fields[f].type);
+    const uint64_t none = empty_slot(w->fields[f].op, w->fields[f].type);
     slots[0] = from[f];
     for (size_t l = 1; !all_leaves && l < chunk.count; l++) slots[l] = none;
   }
@@ -206,7 +206,7 @@ static bool is_right(const hx__request *request, const hx__cl_inflight *f) {
 
 /* Handles wrong results. If an operand was read from a mirror, the program may have changed the host's array without
  * hx_modified. Then the device is not at fault, and the operands are copied again. Otherwise the device is lost. */
-static void reject(hx__cl_stream *stream) {
+static void handle_wrong_results(hx__cl_stream *stream) {
   const hx__device *const device = &stream->device->base;
   bool mirrored = stream->run.resident && stream->run.resident->old_mirror;
   for (size_t i = 0; i < stream->run.operands; i++) {
@@ -228,7 +228,7 @@ bool hx__cl_deliver(hx__stream *base, const hx__request *request, hx__inflight *
   hx__cl_stream *const stream = (hx__cl_stream *)base;
   hx__cl_inflight *const f = (hx__cl_inflight *)ticket;
   if (part.count && !is_right(request, f)) {
-    reject(stream);
+    handle_wrong_results(stream);
     return false;
   }
   if (stream->run.resident) {

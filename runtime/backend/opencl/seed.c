@@ -17,7 +17,7 @@
 
 /* Arbitrary integers that are also floats of magnitude [1, 2). Denormal operands would dominate the time on an x86
  * device: each costs some hundred cycles. */
-static uint32_t *ordinary(size_t n) {
+static uint32_t *normal_floats(size_t n) {
   uint32_t *x = malloc(n * sizeof *x);
   for (size_t i = 0; x && i < n; i++)
     x[i] = (((uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(i >> 7)) & 0x807fffffu) | 0x3f800000u;
@@ -65,7 +65,7 @@ static uint64_t time_reduction(hx__cl_device *d, hx__stream *stream, const hx_fi
 
 static float seed_of_reduction(hx__cl_device *d, unsigned need) {
   hx__stream *const stream = hx__cl_test_stream(d, need);
-  uint32_t *const x = ordinary(SEED_ELEMENTS);
+  uint32_t *const x = normal_floats(SEED_ELEMENTS);
   uint64_t *const slots = calloc(SEED_ELEMENTS / HX__LEAF, sizeof *slots);
   size_t n = SEED_FEW;
   uint64_t ns = 0;
@@ -86,7 +86,7 @@ float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
 
 double hx__cl_time_product(hx__cl_device *d, unsigned need, size_t side, int times) {
   hx__stream *const stream = hx__cl_test_stream(d, need);
-  uint32_t *const x = ordinary(side * side);
+  uint32_t *const x = normal_floats(side * side);
   float *const c = calloc(side * side, sizeof *c);
   uint64_t least = 0;
   if (stream && x && c) {

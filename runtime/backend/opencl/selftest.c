@@ -15,7 +15,7 @@ static const char *const wrong_bits = "its bits differ on a small case";
 static const char *const nothing_written = "it ended a small case without an error and wrote nothing";
 static const char *const no_answer = "it gave no answer on a small case";
 
-static uint32_t *elements(hx_op op, hx_type type, size_t n, bool special) {
+static uint32_t *case_elements(hx_op op, hx_type type, size_t n, bool special) {
   uint32_t *x = malloc((n + 1) * sizeof *x);
   for (size_t i = 0; x && i <= n; i++) x[i] = hx__case_element(op, type, i, special);
   return x;
@@ -67,7 +67,7 @@ static const hx__memory_mode test_modes[] = {HX__MEMORY_COPY, HX__MEMORY_HOSTPTR
 
 static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_t n, bool special,
                                hx__memory_mode mode) {
-  uint32_t *const x = elements(op, type, n, special), *const y = elements(op, type, n + 7, special);
+  uint32_t *const x = case_elements(op, type, n, special), *const y = case_elements(op, type, n + 7, special);
   const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t *const slots = malloc(2 * leaves * sizeof *slots);
   const char *why = "no host memory";
@@ -131,8 +131,8 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
   size_t scratch_bytes = cpu->gemm_scratch_bytes(blocking, m, n, k);
   scratch_bytes = (scratch_bytes + 64) & ~(size_t)63;
-  uint32_t *const a = elements(HX_SUM, HX_F32, a_rows * lda, false), *const b =
-                                                                         elements(HX_SUM, HX_F32, b_rows * ldb, false);
+  uint32_t *const a = case_elements(HX_SUM, HX_F32, a_rows * lda, false), *const b = case_elements(HX_SUM, HX_F32,
+                                                                                                   b_rows * ldb, false);
   float *const got = calloc(m * n, sizeof *got), *const want = calloc(m * n, sizeof *want);
   void *const scratch = aligned_alloc(64, scratch_bytes);
   const char *why = "no host memory";

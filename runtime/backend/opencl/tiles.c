@@ -23,7 +23,8 @@ static bool may_chain(const hx__kernel_row *row, const hx__gemm_plan *p) {
 
 /* Returns the index of the program with the fastest plan. A program under test is chosen whenever it can compute the
  * product, and alternates between the two ways to add its panels. */
-static unsigned choose_anew(hx__cl_stream *stream, uint64_t ready, const hx__gemm_shape *shape, hx__gemm_plan *best) {
+static unsigned fastest_program(hx__cl_stream *stream, uint64_t ready, const hx__gemm_shape *shape,
+                                hx__gemm_plan *best) {
   const hx__cl_device *const d = stream->device;
   unsigned chosen = stream->product;
   *best = plan_by(d, chosen, shape);
@@ -52,10 +53,10 @@ static bool same_shape(const hx__gemm_shape *a, const hx__gemm_shape *b) {
   return a->m == b->m && a->n == b->n && a->k == b->k && same_operand(&a->a, &b->a) && same_operand(&a->b, &b->b);
 }
 
-/* The same, but remembers the choices for the last few shapes. */
-static unsigned choose(hx__cl_stream *stream, const hx__gemm_shape *shape, hx__gemm_plan *best) {
+/* Returns the result of fastest_program, and remembers it for the last few shapes. */
+static unsigned chosen_program(hx__cl_stream *stream, const hx__gemm_shape *shape, hx__gemm_plan *best) {
   const uint64_t ready = atomic_load_explicit(&stream->device->variants, memory_order_acquire);
-  if (stream->self_test.program || !ready) return choose_anew(stream, ready, shape, best);
+  if (stream->self_test.program || !ready) return fastest_program(stream, ready, shape, best);
   hx__cl_choice *c = NULL;
   for (unsigned i = 0; i < HX__CL_CHOICES && !c; i++)
     if (stream->choices.entry[i].ready == ready && same_shape(&stream->choices.entry[i].shape, shape))
@@ -63,15 +64,15 @@ static unsigned choose(hx__cl_stream *stream, const hx__gemm_shape *shape, hx__g
   if (!c) {
     c = &stream->choices.entry[stream->choices.made++ % HX__CL_CHOICES];
     *c = (hx__cl_choice){.shape = *shape, .ready = ready};
-    c->program = choose_anew(stream, ready, shape, &c->plan);
+    c->program = fastest_program(stream, ready, shape, &c->plan);
   }
   *best = c->plan;
   return c->program;
 }
 
 /* Copies an operand to `lines` rows of `pitch` elements and makes *v a view of the copy. */
-static hx__outcome copy(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v, hx__gemm_operand x, size_t rows,
-                        size_t columns, size_t lines, size_t pitch) {
+static hx__outcome copy_operand(hx__cl_stream *stream, hx__cl_buffer *to, hx__cl_view *v, hx__gemm_operand x,
+                                size_t rows, size_t columns, size_t lines, size_t pitch) {
   static const uint32_t local[2] = {256, 1};
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, to, lines * pitch * sizeof(float), CL_MEM_READ_WRITE);
   args a = {.stream = stream};
@@ -137,7 +138,7 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx
   const hx__gemm_shape shape = {size->m, size->n, size->k, ao, bo};
   if (size->k > UINT32_MAX / 2) return HX__NO_MEMORY; /* the kernels count steps of k in 32 bits */
   hx__gemm_plan p;
-  const unsigned program = choose(stream, &shape, &p);
+  const unsigned program = chosen_program(stream, &shape, &p);
   const hx__kernel_row *const row = stream->device->program[program].row;
   const hx__layout layout = stream->device->program[program].layout;
   const bool in_place = hx__kernel_in_place(row), few_rows = row->shape == HX__SHAPE_FEW_ROWS;
@@ -151,9 +152,9 @@ hx__outcome hx__cl_launch_tiles(hx__cl_stream *stream, const hx__cl_view *av, hx
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &stream->scratch.partials, partials, CL_MEM_READ_WRITE);
   if (outcome == HX__DONE) outcome = hx__cl_tickets_ready(stream);
   if (outcome == HX__DONE && p.copy_a)
-    outcome = copy(stream, &stream->scratch.packed_a, &a, al, m, size->k, p.lines_a, p.pitch_a);
+    outcome = copy_operand(stream, &stream->scratch.packed_a, &a, al, m, size->k, p.lines_a, p.pitch_a);
   if (outcome == HX__DONE && p.copy_b)
-    outcome = copy(stream, &stream->scratch.packed_b, &b, bl, size->k, n, size->k, p.pitch_b);
+    outcome = copy_operand(stream, &stream->scratch.packed_b, &b, bl, size->k, n, size->k, p.pitch_b);
   args x = {.stream = stream};
   if (outcome == HX__DONE)
     x.kernel = hx__cl_stream_kernel(stream, &stream->kernels.compute[program], program, "hx_matmul", &a, &b, &outcome);

@@ -65,7 +65,7 @@ void hx__cl_tuned_load(hx__cl_device *d) {
   free(data);
   if (readable) memcpy(d->tuned, tuned, sizeof tuned);
   hx__log(HX__LOG_DEBUG, "%s: %zu tuned rows: %s", d->base.name, count,
-          readable ? "used" : "ignored, for a line is not understood");
+          readable ? "used" : "ignored, because a line cannot be parsed");
 }
 
 bool hx__cl_tuned_store(const hx__cl_device *d, const hx__cl_tuned *tuned) {

@@ -125,7 +125,7 @@ static bool is_unwanted(const hx__cl_stream *stream) {
 }
 
 /* Copies the rows through the staging ring. Stops with HX__SUPERSEDED if the chunk is superseded. */
-static hx__outcome stage(hx__cl_stream *stream, move r) {
+static hx__outcome copy_by_ring(hx__cl_stream *stream, move r) {
   hx__outcome outcome = stage_open(stream);
   const uint64_t from_ns = stream->base.trace ? hx__now_ns() : 0;
   const bool contiguous = r.to_pitch == r.bytes;
@@ -165,7 +165,7 @@ static hx__outcome stage(hx__cl_stream *stream, move r) {
 }
 
 /* Copies the rows from a pinned block. */
-static hx__outcome send(hx__cl_stream *stream, move r) {
+static hx__outcome copy_pinned(hx__cl_stream *stream, move r) {
   cl_event event = NULL;
   const hx__outcome outcome = write_rows(stream, &r, &event);
   if (event) clReleaseEvent(event);
@@ -174,7 +174,7 @@ static hx__outcome send(hx__cl_stream *stream, move r) {
 
 /* Copies the rows: directly those parts that the block (NULL: none) has pinned, and the rest through the staging
  * ring. */
-static hx__outcome bring(hx__cl_stream *stream, const hx__cl_block *block, move r) {
+static hx__outcome copy_rows(hx__cl_stream *stream, const hx__cl_block *block, move r) {
   hx__outcome outcome = HX__DONE;
   if (r.pitch == r.bytes && r.to_pitch == r.bytes) {
     r.bytes *= r.rows;
@@ -190,10 +190,10 @@ static hx__outcome bring(hx__cl_stream *stream, const hx__cl_block *block, move 
       const size_t rows = (reach - r.bytes) / r.pitch + 1;
       if (rows < r.rows) part.rows = rows;
     }
-    outcome = (direct ? send : stage)(stream, part);
+    outcome = (direct ? copy_pinned : copy_by_ring)(stream, part);
     if (reach < r.bytes && outcome == HX__DONE) {
       const size_t rest = r.bytes - reach;
-      outcome = bring(stream, block, (move){r.from + reach, 1, rest, rest, r.to, r.at + reach, rest});
+      outcome = copy_rows(stream, block, (move){r.from + reach, 1, rest, rest, r.to, r.at + reach, rest});
     }
     r.from += part.rows * r.pitch;
     r.at += part.rows * r.to_pitch;
@@ -204,12 +204,12 @@ static hx__outcome bring(hx__cl_stream *stream, const hx__cl_block *block, move 
 
 hx__outcome hx__cl_upload(hx__cl_stream *stream, const void *from, size_t bytes, const hx__cl_block *block, cl_mem to,
                           size_t at) {
-  return bring(stream, block, (move){from, 1, bytes, bytes, to, at, bytes});
+  return copy_rows(stream, block, (move){from, 1, bytes, bytes, to, at, bytes});
 }
 
 hx__outcome hx__cl_upload_rows(hx__cl_stream *stream, const hx__cl_operand *o, hx__cl_region r, cl_mem to, size_t at,
                                size_t to_pitch) {
   const hx__array *const a = o->array;
   const char *const from = (const char *)a->p + (r.row * a->ld + r.col) * 4;
-  return bring(stream, o->block, (move){from, r.rows, r.cols * 4, a->ld * 4, to, at, to_pitch});
+  return copy_rows(stream, o->block, (move){from, r.rows, r.cols * 4, a->ld * 4, to, at, to_pitch});
 }

@@ -11,7 +11,7 @@
 #include "runtime/base/status.h"
 
 #define MAX_BLOCK_BYTES ((size_t)64 << 20)
-#define LOOK_NS 100000u /* between checks of a deadline that other threads may move */
+#define POLL_NS 100000u /* between checks of a deadline that other threads may move */
 
 typedef struct sim_device {
   hx__device base;
@@ -174,7 +174,7 @@ static bool reserve_bytes(void **p, size_t *bytes, size_t wanted) {
   return *p != NULL;
 }
 
-static bool multiply(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
+static bool compute_product(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
   const hx__cpu_kernels *const cpu = request->kernels;
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
   hx__gemm g = hx__chunk_gemm(request->work, chunk);
@@ -193,7 +193,7 @@ static bool multiply(sim_stream *stream, sim_chunk *out, const hx__request *requ
   return true;
 }
 
-static bool reduce(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
+static bool compute_reduction(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
   if (!reserve_bytes(&out->result, &out->result_bytes, w->nfields * chunk.count * sizeof(uint64_t))) return false;
@@ -223,7 +223,7 @@ static hx__outcome sim_submit(hx__stream *base, const hx__request *request, hx__
   t->chunk = chunk;
   t->done_at_ns = (launched > stream->free_at_ns ? launched : stream->free_at_ns) +
                   (seconds < 1e9 ? (uint64_t)(seconds * 1e9) : (uint64_t)1000000000000000000u);
-  if (!(request->work->matmul ? multiply : reduce)(stream, t, request, chunk)) return HX__NO_MEMORY;
+  if (!(request->work->matmul ? compute_product : compute_reduction)(stream, t, request, chunk)) return HX__NO_MEMORY;
   stream->free_at_ns = t->done_at_ns;
   stream->next = (stream->next + 1) % HX__MAX_INFLIGHT;
   *inflight = (hx__inflight *)t;
@@ -238,7 +238,7 @@ static hx__outcome sim_wait(hx__stream *base, hx__inflight *inflight, const _Ato
     if (now >= done_at && deadline != 0) return HX__DONE;
     if (now >= deadline) break;
     const uint64_t until = done_at < deadline ? done_at : deadline;
-    hx__sleep_ns(until - now < LOOK_NS ? until - now : LOOK_NS);
+    hx__sleep_ns(until - now < POLL_NS ? until - now : POLL_NS);
   }
   base->timed_out = true;
   return HX__TIMED_OUT;
