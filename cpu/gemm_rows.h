@@ -81,7 +81,8 @@ static void gemm_rows(const hx__gemm *g, float *scratch) {
   const size_t b_rs = swap ? g->a_cs : g->b_rs, b_cs = swap ? g->a_rs : g->b_cs;
   const size_t c_cs = swap ? g->ldc : 1, columns = GEMM_ROWS_SUMS / m / GEMM_VL * GEMM_VL;
   const size_t lds = least(columns, round_up(n, GEMM_VL));
-  const hx__locality reach = dots_reach(least(SIZE_MAX / sizeof *b / g->k, g->whole > n ? g->whole : n) * g->k);
+  const hx__locality reach =
+      dots_reach(least(SIZE_MAX / sizeof *b / g->k, g->full_extent > n ? g->full_extent : n) * g->k);
   float *const sums = scratch, *const panel = sums + m * lds, *const strip = panel + m * lds;
   for (size_t j = 0; j < n; j += columns) {
     const size_t nb = least(columns, n - j);

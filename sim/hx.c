@@ -243,7 +243,7 @@ static void learn_from_call(call *c, const hx__cost_inputs *p, double ns, double
   hx__run_result r = {.cpu = key_of(identity_of(SIM_DEVICES), company, slices),
                       .call = key_of(0, company, slices),
                       .cpu_expected = c->choice.devices ? p->cpu_beside : p->cpu_alone,
-                      .turn = decision->turn,
+                      .call_number = decision->call_number,
                       .best = decision->choice == decision->best,
                       .devices = c->choice.devices,
                       .cpu_units = (double)c->cpu_slices,

@@ -70,16 +70,16 @@ typedef struct hostile {
 } hostile;
 
 static const hostile hostile_files[] = {
-    {"a link", hostile_link, "it cannot be opened: Too many levels of symbolic links", "something else"},
+    {"a link", hostile_link, "it cannot be opened: Too many levels of symbolic links", "not a trace of hx"},
     {"a link to nothing", hostile_dangling, "it cannot be opened: Too many levels of symbolic links", NULL},
-    {"a pipe", hostile_fifo, "it is no regular file", "not a regular file"},
+    {"a pipe", hostile_fifo, "it is not a regular file", "not a regular file"},
     {"a folder", hostile_folder, "", "Is a directory"},
-    {"a device", hostile_device, "it is no regular file", "not a regular file"},
-    {"a file of the user's", hostile_file, "it is cut short", "something else"},
-    {"a file of another user", hostile_foreign, "it belongs to another user", "something else"},
-    {"a file that anybody may write to", hostile_anybodys, "others may write to it", "something else"},
-    {"a file that a group may write to", hostile_groups, "others may write to it", "something else"},
-    {"a file of a terabyte", hostile_huge, "it is of another format", "something else"},
+    {"a device", hostile_device, "it is not a regular file", "not a regular file"},
+    {"a file of the user's", hostile_file, "it is cut short", "not a trace of hx"},
+    {"a file of another user", hostile_foreign, "it belongs to another user", "not a trace of hx"},
+    {"a file that anybody may write to", hostile_anybodys, "others may write to it", "not a trace of hx"},
+    {"a file that a group may write to", hostile_groups, "others may write to it", "not a trace of hx"},
+    {"a file of a terabyte", hostile_huge, "it has another format", "not a trace of hx"},
 };
 enum { HOSTILE_FILES = sizeof hostile_files / sizeof *hostile_files };
 

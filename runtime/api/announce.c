@@ -44,7 +44,7 @@ static void warn_of_energy(const hx__device_table *table, const hx__plan_snapsho
     warn_time_decides("the counters of energy cannot be read any more, or do not move", "");
   for (size_t i = 0; s->energy == HX__ENERGY_UNMETERED && i < s->usable; i++)
     if (s->device[i].unmetered)
-      warn_time_decides(" draws what the processor's counters do not show",
+      warn_time_decides(" draws power that the processor's counters do not include",
                         table->entry[s->device[i].entry].device->name);
 }
 

@@ -46,7 +46,7 @@ static hx_device_state state_of(const hx_context *hx, const hx__device_entry *s)
   return (all & ~(refused | atomic_load(&d->ready))) == 0 ? HX_USABLE : HX_BUILDING;
 }
 
-static void describe(const hx_context *hx, const hx__device_entry *s, hx_device_info *out) {
+static void describe_entry(const hx_context *hx, const hx__device_entry *s, hx_device_info *out) {
   const hx__device *const d = s->device;
   memset(out, 0, sizeof *out);
   memcpy(out->name, d->name, sizeof out->name);
@@ -72,7 +72,7 @@ hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out) {
   const size_t count = device_count(hx);
   if (index >= count) return hx__fail(HX_INVALID_ARGUMENT, "index is %zu: the last device is %zu", index, count - 1);
   if (!hx->table.entries) return hx__fail(HX_UNSUPPORTED, "a forked child does not know its parent's devices");
-  describe(hx, &hx->table.entry[index], out);
+  describe_entry(hx, &hx->table.entry[index], out);
   return HX_OK;
 }
 

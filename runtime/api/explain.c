@@ -23,7 +23,7 @@ static void make_ready(hx_context *hx, const hx__work *w) {
 }
 
 /* The part of the task that a device gets by a numeric share. */
-static double part_of(const hx__plan *plan, size_t entry, size_t slices) {
+static double numeric_share_of(const hx__plan *plan, size_t entry, size_t slices) {
   for (size_t i = 0; i < plan->devices; i++)
     if (plan->device[i].entry == entry) return (double)plan->device[i].fixed.count / (double)slices;
   return 0.0;
@@ -50,7 +50,7 @@ hx_status hx__explain(hx_context *hx, const hx_task *task, hx__explanation *out)
     out->decision.choice = plan.cpu_fixed.count || !plan.devices ? s.inputs.devices : 2 * s.inputs.devices;
   for (size_t i = 0; i < s.inputs.devices; i++) {
     out->index[i] = s.device[i].entry;
-    out->part[i] = part_of(&plan, s.device[i].entry, work.slices);
+    out->part[i] = numeric_share_of(&plan, s.device[i].entry, work.slices);
   }
   return HX_OK;
 }

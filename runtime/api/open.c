@@ -21,11 +21,10 @@
 static void warn_energy_unreadable(void) {
   static _Atomic bool said;
   if (atomic_exchange(&said, true)) return;
-  hx__log(
-      HX__LOG_WARN,
-      "HX_OBJECTIVE: energy cannot be measured, so time decides: no RAPL counter of every package may be read under "
-      "%s (Linux shows them to root alone unless the administrator lets others read energy_uj)",
-      hx__energy_folder);
+  hx__log(HX__LOG_WARN,
+          "HX_OBJECTIVE: energy cannot be measured, so time decides: not every package has a RAPL counter that can be "
+          "read under %s (Linux lets only root read them, unless an administrator has changed the mode of energy_uj)",
+          hx__energy_folder);
 }
 
 static hx_status set_up(hx_context *hx, const hx_settings *settings) {

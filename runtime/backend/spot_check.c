@@ -29,7 +29,7 @@ void hx__spot_check_expect(hx__spot_check *s, const hx__request *request, hx__ch
   g.b_cs *= g.n - 1;
   g.m = s->rows;
   g.n = s->cols;
-  g.whole = 0;
+  g.full_extent = 0;
   if (!request->resident) g.beta = 0.0f;
   for (size_t i = 0; i < 4 && g.beta != 0.0f; i++)
     if (i / 2 < s->rows && i % 2 < s->cols) s->corner[i] = g.c[i / 2 * (m - 1) * g.ldc + i % 2 * (n - 1)];

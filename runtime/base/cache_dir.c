@@ -42,7 +42,7 @@ static bool set_folder(const char *path, bool joins) {
   hx__unlock(&lock);
   if (!keep && !same && !now[0])
     hx__log(HX__LOG_INFO, "no cache%s%s: %s", path[0] ? " in " : "", path,
-            path[0] ? "the working folder cannot be told, or the path is too long"
+            path[0] ? "the working folder is unknown, or the path is too long"
                     : "HX_CACHE_DIR is off, or neither XDG_CACHE_HOME nor HOME is an absolute path");
   return same || !keep;
 }

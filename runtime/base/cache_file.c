@@ -70,13 +70,13 @@ static bool write_all(int fd, const void *from, size_t bytes) {
 static const char *read_header(int fd, size_t key_bytes, header *h, bool *marked) {
   struct stat s;
   if (fstat(fd, &s) != 0) return "it cannot be read";
-  if (!S_ISREG(s.st_mode)) return "it is no regular file";
+  if (!S_ISREG(s.st_mode)) return "it is not a regular file";
   if (s.st_uid != geteuid()) return "it belongs to another user";
   if (s.st_mode & (S_IWGRP | S_IWOTH)) return "others may write to it";
   if (!read_all(fd, h, sizeof *h)) return "it is cut short";
   if (memcmp(h->magic, magic, sizeof magic) != 0 || h->format != FORMAT || h->header_bytes != sizeof *h)
-    return "it is of another format";
-  if (h->key_bytes != key_bytes || h->data_bytes > MOST_BYTES) return "it is of another key, or too long";
+    return "it has another format";
+  if (h->key_bytes != key_bytes || h->data_bytes > MOST_BYTES) return "it has another key, or is too long";
   if ((uint64_t)s.st_size != sizeof *h + h->key_bytes + h->data_bytes) return "it is cut short, or longer than it says";
   return hx__crash_marks_are_valid(&h->marks, marked) ? NULL : "it is damaged";
 }
@@ -87,7 +87,7 @@ static const char *read_contents(int fd, const header *h, const void *key, char 
   char *const all = malloc(key_bytes + data_bytes + 1);
   *data = all;
   if (!all) return "there is no memory for it";
-  if (!read_all(fd, all, key_bytes) || memcmp(all, key, key_bytes) != 0) return "it is of another key";
+  if (!read_all(fd, all, key_bytes) || memcmp(all, key, key_bytes) != 0) return "it has another key";
   if (!read_all(fd, all, data_bytes)) return "it is cut short";
   return hx__hash(HX__HASH_START, all, data_bytes) == h->checksum ? NULL : "it is damaged";
 }
@@ -98,7 +98,7 @@ static int open_cached(int folder, const name *n, int access) {
 }
 
 static void log_ignored(const name *n, const char *why, int error) {
-  hx__log(HX__LOG_INFO, "the cache's file %s is passed over: %s%s%s", n->text, why, error ? ": " : "",
+  hx__log(HX__LOG_INFO, "the cache's file %s is ignored: %s%s%s", n->text, why, error ? ": " : "",
           error ? strerror(error) : "");
 }
 

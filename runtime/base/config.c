@@ -43,7 +43,7 @@ static const hx__config_row rows[] = {
     ROW("HX_OFFLOAD", offload, "default, disabled, mandatory", "default",
         "disabled: the CPU alone; mandatory: devices do all of the work or the call fails"),
     ROW("HX_SIM", sim,
-        "devices with ; between them: rate=2e9,latency_us=40,fail=enqueue@3 or profile=xe (rate in units a second; "
+        "devices with ; between them: rate=2e9,latency_us=40,fail=enqueue@3 or profile=xe (rate in units per second; "
         "gen9, xe, vega, rdna3; fail at prepare, "
         "open, bind, enqueue, wait or alloc)",
         "none", "simulated devices, at most 14"),

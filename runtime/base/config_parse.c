@@ -14,7 +14,7 @@
 #define MOST_COUNT ((uint64_t)1 << 63)
 
 /* Says which piece of the value is wrong. */
-static bool refuse(char *why, const char *what, hx__span piece) {
+static bool refuse_value(char *why, const char *what, hx__span piece) {
   const int n = piece.n > 40 ? 40 : (int)piece.n;
   snprintf(why, HX__WHY_BYTES, "%s \"%.*s%s\"", what, n, piece.s, (size_t)n < piece.n ? "..." : "");
   return false;
@@ -85,7 +85,7 @@ static bool cpu_has(hx__isa isa) {
 bool hx__parse_isa(hx__config *config, const char *value, char *why) {
   const int word = hx__span_word(hx__span_of(value), isa_words, COUNT(isa_words));
   if (word <= HX__ISA_AUTO) return false; /* "auto": not a certain instruction set */
-  if (!cpu_has((hx__isa)word)) return refuse(why, "this CPU lacks", hx__span_of(isa_words[word]));
+  if (!cpu_has((hx__isa)word)) return refuse_value(why, "this CPU lacks", hx__span_of(isa_words[word]));
   config->isa = (hx__isa)word;
   return true;
 }
@@ -101,7 +101,7 @@ bool hx__parse_devices(hx__config *config, const char *value, char *why) {
     else if (hx__span_integer(item, 0, 31, &index))
       indices |= 1u << index;
     else
-      return refuse(why, "no device is called", item);
+      return refuse_value(why, "no device is called", item);
   }
   config->device_words = words;
   config->device_indices = indices;
@@ -109,7 +109,7 @@ bool hx__parse_devices(hx__config *config, const char *value, char *why) {
 }
 
 /* 0.25 or 25%. */
-static bool share(hx__span item, double *out) {
+static bool parse_share(hx__span item, double *out) {
   const bool percent = item.n > 0 && item.s[item.n - 1] == '%';
   if (!percent) return hx__span_number(item, 0, 1, out);
   if (!hx__span_number((hx__span){item.s, item.n - 1}, 0, 100, out)) return false;
@@ -124,10 +124,10 @@ bool hx__parse_split(hx__config *config, const char *value, char *why) {
   double sum = 0, left = 1; /* of the shares as doubles, which are stored as floats */
   while (hx__span_next(&list, ':', &item)) {
     double part;
-    if (config->splits == HX_MAX_DEVICES) return refuse(why, "more shares than devices, from", item);
-    if (!share(item, &part)) return refuse(why, "no share is", item);
+    if (config->splits == HX_MAX_DEVICES) return refuse_value(why, "more shares than devices, from", item);
+    if (!parse_share(item, &part)) return refuse_value(why, "no share is", item);
     sum += part;
-    if (sum > 1 + 1e-9) return refuse(why, "the sum passes 1 with", item); /* 1e-9: 0.7:0.2:0.1 is 1 */
+    if (sum > 1 + 1e-9) return refuse_value(why, "the sum passes 1 with", item); /* 1e-9: 0.7:0.2:0.1 is 1 */
     float stored = (float)part;
     if ((double)stored > left) stored = (float)left;
     if ((double)stored > left) stored = nextafterf(stored, 0);
@@ -174,18 +174,18 @@ bool hx__parse_timeout_ms(hx__config *config, const char *value, char *why) {
   return true;
 }
 
-static bool path(char *out, const char *value, char *why) {
+static bool parse_path(char *out, const char *value, char *why) {
   const size_t n = strnlen(value, HX__PATH_BYTES);
-  if (n == HX__PATH_BYTES) return refuse(why, "too long is", hx__span_of(value));
+  if (n == HX__PATH_BYTES) return refuse_value(why, "too long is", hx__span_of(value));
   memcpy(out, value, n + 1);
   return true;
 }
 
 bool hx__parse_cache_dir(hx__config *config, const char *value, char *why) {
-  return path(config->cache_dir, hx__span_is(hx__span_of(value), "off") ? "" : value, why);
+  return parse_path(config->cache_dir, hx__span_is(hx__span_of(value), "off") ? "" : value, why);
 }
 
-bool hx__parse_trace(hx__config *config, const char *value, char *why) { return path(config->trace, value, why); }
+bool hx__parse_trace(hx__config *config, const char *value, char *why) { return parse_path(config->trace, value, why); }
 
 /* The keys of a simulated device; each at most once. */
 static bool sim_rate(hx__sim_profile *sim, hx__span value) { return hx__span_number(value, 1, 1e18, &sim->rate); }
@@ -225,9 +225,9 @@ static bool sim_device(hx__sim_profile *sim, hx__span text, char *why) {
     hx__span setting = item, key;
     hx__span_next(&setting, '=', &key);
     const int i = hx__span_word(key, sim_keys, COUNT(sim_keys));
-    if (i < 0) return refuse(why, "no property of a device is", item);
-    if (!setting.s || !sim_parsers[i](sim, setting)) return refuse(why, sim_takes[i], item);
-    if (seen >> i & 1) return refuse(why, "a second", key);
+    if (i < 0) return refuse_value(why, "no property of a device is", item);
+    if (!setting.s || !sim_parsers[i](sim, setting)) return refuse_value(why, sim_takes[i], item);
+    if (seen >> i & 1) return refuse_value(why, "a second", key);
     seen |= 1u << i;
   }
   return true;
@@ -237,7 +237,7 @@ bool hx__parse_sim(hx__config *config, const char *value, char *why) {
   hx__span list = hx__span_of(value), item;
   config->sims = 0;
   while (hx__span_next(&list, ';', &item)) {
-    if (config->sims == HX__SIMS) return refuse(why, "too many devices, from", item);
+    if (config->sims == HX__SIMS) return refuse_value(why, "too many devices, from", item);
     if (!sim_device(&config->sim[config->sims], item, why)) return false;
     config->sims++;
   }

@@ -139,7 +139,7 @@ static const char *mark_file(int fd, off_t at, int *error) {
   off_t own_mark;
   if (pread(fd, &marks, sizeof marks, at) != (ssize_t)sizeof marks) return "it cannot be read";
   if (!lock_free_byte(fd, at, &marks, &own_mark, error))
-    return *error ? "its use cannot be locked" : "too many processes use it just now";
+    return *error ? "its use cannot be locked" : "too many processes are using it";
   if (has_abandoned_mark(fd, at, &marks))
     return "a process died while a driver used it; until it is removed it is not used again";
   errno = 0;
@@ -150,7 +150,7 @@ static const char *mark_file(int fd, off_t at, int *error) {
 
 const char *hx__crash_mark_begin(int fd, off_t at, int *error) {
   *error = 0;
-  if (!add_to_list(fd)) return "too many are used just now, or the process is ending";
+  if (!add_to_list(fd)) return "too many are in use, or the process is ending";
   const char *const why = mark_file(fd, at, error);
   if (why) remove_from_list(fd);
   return why;

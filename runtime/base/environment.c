@@ -28,7 +28,7 @@ void hx__environment_cache_dir(char *out, size_t bytes) {
   out[0] = '\0';
 }
 
-#define LEAST_TURNS 300000.0 /* of libgomp's loop, its default: some milliseconds */
+#define LEAST_SPINS 300000.0 /* of libgomp's waiting loop, its default: some milliseconds */
 
 static const char blanks[] = " \t\n\v\f\r";
 
@@ -43,16 +43,16 @@ uint32_t hx__environment_omp_threads(void) {
   return threads < HX__MOST_THREADS ? (uint32_t)threads : HX__MOST_THREADS;
 }
 
-/* As in libgomp, turns is a number, with an optional letter for the factor, or "infinity"; anything else is ignored. */
-bool hx__omp_sleeps_by(const char *turns, const char *policy) {
+/* As in libgomp, spins is a number, with an optional letter for the factor, or "infinity"; anything else is ignored. */
+bool hx__omp_sleeps_by(const char *spins, const char *policy) {
   static const char letters[] = "kmgt";
-  if (turns) {
+  if (spins) {
     char *end;
-    double count = strtod(turns, &end); /* takes "infinity", too */
-    const char *const letter = end > turns && *end ? strchr(letters, *end | 0x20) : NULL;
+    double count = strtod(spins, &end); /* takes "infinity", too */
+    const char *const letter = end > spins && *end ? strchr(letters, *end | 0x20) : NULL;
     for (size_t i = 0; letter && i <= (size_t)(letter - letters); i++) count *= 1000.0;
     end += letter != NULL;
-    if (end > turns && end[strspn(end, blanks)] == '\0') return count < LEAST_TURNS;
+    if (end > spins && end[strspn(end, blanks)] == '\0') return count < LEAST_SPINS;
   }
   static const char passive[] = "passive";
   if (policy) policy += strspn(policy, blanks);
@@ -110,10 +110,10 @@ size_t hx__environment_omp_stack(void) {
 
 #define MOST_LETTERS 64 /* of a name: longer ones are equally far from every known name */
 
-static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Levenshtein distance of a[0..n), in capitals, and b. */
-static size_t distance(const char *a, size_t n, const char *b) {
+static size_t edit_distance(const char *a, size_t n, const char *b) {
   size_t row[MOST_LETTERS + 1];
   const size_t columns = strnlen(b, MOST_LETTERS);
   for (size_t j = 0; j <= columns; j++) row[j] = j;
@@ -123,21 +123,21 @@ static size_t distance(const char *a, size_t n, const char *b) {
     for (size_t j = 0; j < columns; j++) {
       const size_t replaced = diagonal + (toupper((unsigned char)a[i]) != b[j]);
       diagonal = row[j + 1];
-      row[j + 1] = least(replaced, least(diagonal, row[j]) + 1);
+      row[j + 1] = min_size(replaced, min_size(diagonal, row[j]) + 1);
     }
   }
   return row[columns];
 }
 
-static void warn_of(const char *name, size_t length, const hx__config_row *rows, size_t count) {
+static void warn_if_unknown(const char *name, size_t length, const hx__config_row *rows, size_t count) {
   const char *nearest = NULL;
   size_t nearest_distance = SIZE_MAX;
   for (size_t i = 0; i < count; i++) {
     if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0) return;
-    const size_t d = distance(name, least(length, MOST_LETTERS), rows[i].name);
+    const size_t d = edit_distance(name, min_size(length, MOST_LETTERS), rows[i].name);
     if (d < nearest_distance) nearest_distance = d, nearest = rows[i].name;
   }
-  hx__log(HX__LOG_WARN, "%.*s is not a variable of hx; the nearest is %s", (int)least(length, 256), name, nearest);
+  hx__log(HX__LOG_WARN, "%.*s is not a variable of hx; the nearest is %s", (int)min_size(length, 256), name, nearest);
 }
 
 void hx__environment_warn(void) {
@@ -147,5 +147,5 @@ void hx__environment_warn(void) {
   size_t count;
   const hx__config_row *rows = hx__config_rows(&count);
   for (char **entry = environ; *entry; entry++)
-    if (strncmp(*entry, "HX_", 3) == 0) warn_of(*entry, strcspn(*entry, "="), rows, count);
+    if (strncmp(*entry, "HX_", 3) == 0) warn_if_unknown(*entry, strcspn(*entry, "="), rows, count);
 }

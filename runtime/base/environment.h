@@ -24,7 +24,7 @@ uint32_t hx__environment_omp_threads(void);
  * they spin for some milliseconds first. The variables are read at the first call, in hx_open. */
 bool hx__environment_omp_sleeps(void);
 /* The same for values of GOMP_SPINCOUNT and OMP_WAIT_POLICY; NULL: not set. */
-bool hx__omp_sleeps_by(const char *turns, const char *policy);
+bool hx__omp_sleeps_by(const char *spins, const char *policy);
 
 /* Bytes of the stacks of OpenMP's threads, according to OMP_STACKSIZE, otherwise GOMP_STACKSIZE; 0: the system's
  * default. The variables are read at the first call, because libgomp, too, reads them only once. */

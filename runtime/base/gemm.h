@@ -15,7 +15,7 @@ typedef struct hx__gemm {
   float *c;
   size_t ldc;
   float alpha, beta;
-  size_t whole; /* rows or columns of the product that this is a part of, cut along them; 0: it is no part */
+  size_t full_extent; /* rows or columns of the product that this is a part of, cut along them; 0: it is no part */
 } hx__gemm;
 
 #endif

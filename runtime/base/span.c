@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static char lower(char c) { return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); }
+static char to_lower(char c) { return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 hx__span hx__span_of(const char *text) { return (hx__span){text, strlen(text)}; }
@@ -16,7 +16,7 @@ hx__span hx__span_of(const char *text) { return (hx__span){text, strlen(text)}; 
 bool hx__span_next(hx__span *list, char separator, hx__span *item) {
   if (!list->s) return false;
   size_t n = 0;
-  while (n < list->n && lower(list->s[n]) != separator) n++;
+  while (n < list->n && to_lower(list->s[n]) != separator) n++;
   *item = (hx__span){list->s, n};
   *list = n < list->n ? (hx__span){list->s + n + 1, list->n - n - 1} : (hx__span){NULL, 0};
   return true;
@@ -24,7 +24,7 @@ bool hx__span_next(hx__span *list, char separator, hx__span *item) {
 
 bool hx__span_is(hx__span a, const char *word) {
   size_t i = 0;
-  while (i < a.n && word[i] && lower(a.s[i]) == lower(word[i])) i++;
+  while (i < a.n && word[i] && to_lower(a.s[i]) == to_lower(word[i])) i++;
   return i == a.n && !word[i];
 }
 
@@ -56,7 +56,7 @@ bool hx__span_count(hx__span a, uint64_t least, uint64_t most, uint64_t *out) {
   return true;
 }
 
-static size_t digits(hx__span a, size_t from) {
+static size_t count_digits(hx__span a, size_t from) {
   size_t i = from;
   while (i < a.n && is_digit(a.s[i])) i++;
   return i - from;
@@ -64,15 +64,15 @@ static size_t digits(hx__span a, size_t from) {
 
 /* Bytes of the decimal number at the beginning of a; 0 if there is none. */
 static size_t number_length(hx__span a) {
-  size_t whole = digits(a, 0), n = whole, fraction = 0;
+  size_t whole = count_digits(a, 0), n = whole, fraction = 0;
   if (n < a.n && a.s[n] == '.') {
-    fraction = digits(a, n + 1);
+    fraction = count_digits(a, n + 1);
     n += 1 + fraction;
   }
   if (whole + fraction == 0) return 0;
-  if (n < a.n && lower(a.s[n]) == 'e') {
+  if (n < a.n && to_lower(a.s[n]) == 'e') {
     size_t sign = n + 1 < a.n && (a.s[n + 1] == '+' || a.s[n + 1] == '-');
-    size_t exponent = digits(a, n + 1 + sign);
+    size_t exponent = count_digits(a, n + 1 + sign);
     if (exponent == 0) return 0;
     n += 1 + sign + exponent;
   }

@@ -42,24 +42,24 @@ static pthread_key_t details; /* for each thread: a block of HX__DETAIL_BYTES, o
                                * failure */
 static bool has_details;
 
-static void end(void *detail) {
+static void free_detail(void *detail) {
   if (detail != no_room) free(detail);
 }
-static void init(void) {
+static void create_key(void) {
   hx__keep_library_mapped();
-  has_details = pthread_key_create(&details, end) == 0;
+  has_details = pthread_key_create(&details, free_detail) == 0;
 }
 
 const char *hx_error_detail(void) {
-  pthread_once(&once, init);
+  pthread_once(&once, create_key);
   const char *const detail = has_details ? pthread_getspecific(details) : no_room;
   return detail ? detail : "";
 }
 
 /* This thread's block, allocated at its first failure. 1 KB of static thread-local storage would be more than the
  * loader may have left if the library is loaded late. NULL: the allocation failed, and the thread's detail says so. */
-static char *block(void) {
-  pthread_once(&once, init);
+static char *detail_of_thread(void) {
+  pthread_once(&once, create_key);
   if (!has_details) return NULL;
   void *const had = pthread_getspecific(details);
   if (had && had != no_room) return had;
@@ -77,13 +77,13 @@ hx_status hx__fail(hx_status s, const char *format, ...) {
   va_end(arguments);
   if (length < 0) sentence[0] = '\0';
   if (length >= (int)sizeof sentence) memcpy(sentence + sizeof sentence - sizeof cut_mark, cut_mark, sizeof cut_mark);
-  char *const detail = block();
+  char *const detail = detail_of_thread();
   if (detail) memcpy(detail, sentence, sizeof sentence);
   return s;
 }
 
 void hx__set_detail(const char *text) {
-  char *const detail = block();
+  char *const detail = detail_of_thread();
   if (!detail) return;
   const size_t length = strnlen(text, HX__DETAIL_BYTES);
   if (length < HX__DETAIL_BYTES) {

@@ -222,7 +222,7 @@ hx__trace *hx__trace_open(const char *path) {
     hx__log(HX__LOG_WARN, "HX_TRACE=%s: %s; no trace is written", path,
             errno == EWOULDBLOCK   ? "another process writes it"
             : errno == NOT_REGULAR ? "not a regular file"
-            : errno == NOT_A_TRACE ? "it holds something else than a trace of hx, and is left as it is"
+            : errno == NOT_A_TRACE ? "it is not a trace of hx, and is not changed"
                                    : strerror(errno));
   return t;
 }

@@ -13,20 +13,20 @@
 #define EVENT_BYTES 640u /* more than any event has */
 #define NAME_BYTES 128u
 
-static void put(hx__trace_text *t, const char *s, size_t bytes) {
+static void put_bytes(hx__trace_text *t, const char *s, size_t bytes) {
   memcpy(t->text + t->used, s, bytes);
   t->used += bytes;
 }
-#define PUT(t, literal) put(t, literal, sizeof(literal) - 1)
+#define PUT(t, literal) put_bytes(t, literal, sizeof(literal) - 1)
 
-static void put_word(hx__trace_text *t, const char *word) { put(t, word, strlen(word)); }
+static void put_word(hx__trace_text *t, const char *word) { put_bytes(t, word, strlen(word)); }
 
 static void put_number(hx__trace_text *t, uint64_t n) {
   char digits[20];
   unsigned at = sizeof digits;
   do digits[--at] = (char)('0' + n % 10);
   while (n /= 10);
-  put(t, digits + at, sizeof digits - at);
+  put_bytes(t, digits + at, sizeof digits - at);
 }
 
 /* Nanoseconds as microseconds. */
@@ -34,7 +34,7 @@ static void put_us(hx__trace_text *t, uint64_t ns) {
   const unsigned part = (unsigned)(ns % 1000);
   const char digits[4] = {'.', (char)('0' + part / 100), (char)('0' + part / 10 % 10), (char)('0' + part % 10)};
   put_number(t, ns / 1000);
-  put(t, digits, sizeof digits);
+  put_bytes(t, digits, sizeof digits);
 }
 
 static void put_expected(hx__trace_text *t, double ns) {
@@ -56,7 +56,7 @@ void hx__trace_write(hx__trace_text *t) {
     return;
   }
   const size_t bytes = t->used + HX__TRACE_END_BYTES;
-  put(t, HX__TRACE_END, HX__TRACE_END_BYTES);
+  put_bytes(t, HX__TRACE_END, HX__TRACE_END_BYTES);
   size_t done = 0;
   const hx__signal_guard guard = hx__signal_guard_begin();
   while (done < bytes && !t->broken) {

@@ -82,7 +82,7 @@ static bool make_room(hx__memory *m, const hx__device *d) {
   for (hx__copy *c = m->copies; c; c = c->next)
     if (c->device == d && !c->users && !c->device_only) last = c;
   if (!last) return false;
-  hx__log(HX__LOG_DEBUG, "%s: a copy of %zu bytes makes room", d->name, last->mirror->bytes);
+  hx__log(HX__LOG_DEBUG, "%s: a mirror of %zu bytes is evicted", d->name, last->mirror->bytes);
   last->stale = true;
   free_stale(m);
   return true;

@@ -188,7 +188,8 @@ static hx__range *overlapping(const hx__memory *m, const void *p, size_t bytes) 
 hx_status hx__memory_register(hx__memory *m, void *p, size_t bytes) {
   if (!p) return hx__fail(HX_INVALID_ARGUMENT, "p is NULL");
   if (!bytes) return hx__fail(HX_INVALID_ARGUMENT, "bytes is 0");
-  if ((uintptr_t)p > UINTPTR_MAX - bytes) return hx__fail(HX_INVALID_ARGUMENT, "bytes is %zu: the range wraps", bytes);
+  if ((uintptr_t)p > UINTPTR_MAX - bytes)
+    return hx__fail(HX_INVALID_ARGUMENT, "bytes is %zu: the range wraps around the address space", bytes);
   hx__range *const r = calloc(1, sizeof *r);
   if (!r) return hx__fail(HX_OUT_OF_MEMORY, "no memory to register a range");
   *r = (hx__range){.p = p, .bytes = bytes};

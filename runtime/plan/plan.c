@@ -59,7 +59,7 @@ static void choose(const hx__plan_snapshot *s, hx__plan *plan, hx__decision *dec
   } else {
     plan->source = HX__DECIDED_BY_COST;
     hx__decide(&s->inputs, decision);
-    plan->turn = decision->turn;
+    plan->call_number = decision->call_number;
     plan->best = decision->choice == decision->best;
     plan->joules = s->joules;
   }

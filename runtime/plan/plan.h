@@ -39,7 +39,7 @@ typedef struct hx__plan {
   const hx__policy *policy; /* NULL: everything is fixed */
   hx__estimate cpu;         /* the CPU's part, in units, in the company of the devices that take part */
   double cpu_rate;          /* in slices per nanosecond; 0: not known */
-  uint64_t turn;            /* number of the decision among those about such tasks; 0: there was none */
+  uint64_t call_number;     /* number of the decision among those about such tasks; 0: there was none */
   bool best;                /* the decision was exploitation, not exploration */
   double joules;            /* energy counter when the snapshot was taken; NaN: energy decides nothing */
   size_t chunk;             /* HX_CHUNK in slices */

@@ -27,12 +27,12 @@ hx_status hx__device_table_init(hx__device_table *table, const hx__config *confi
   return HX_OK;
 }
 
-static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 void hx__device_table_close(hx__device_table *table) {
   for (size_t i = 0; i < table->entries; i++) {
     hx__device_entry *const entry = &table->entry[i];
-    hx__device_entry_close(entry, least(hx__call_limit_ns(table->config, entry->device), CLOSE_LIMIT_NS));
+    hx__device_entry_close(entry, min_u64(hx__call_limit_ns(table->config, entry->device), CLOSE_LIMIT_NS));
     pthread_mutex_destroy(&entry->lock);
     pthread_cond_destroy(&entry->changed);
   }
@@ -81,7 +81,8 @@ static void log_absent_devices(const hx__device_table *table, size_t entries) {
   const uint32_t unasked = HX__DEV_CPU | HX__DEV_IGPU | HX__DEV_GPU;
   const uint32_t absent = c->device_words == unasked ? 0 : c->device_words & ~here;
   for (unsigned bit = 0; absent >> bit; bit++)
-    if (absent >> bit & 1u) hx__log(HX__LOG_INFO, "HX_DEVICES names %s: no device here is one", hx__device_word(bit));
+    if (absent >> bit & 1u)
+      hx__log(HX__LOG_INFO, "HX_DEVICES names %s: there is no such device here", hx__device_word(bit));
   for (size_t i = entries; i < 32; i++)
     if (c->device_indices >> i & 1u)
       hx__log(HX__LOG_INFO, "HX_DEVICES names %zu: the last device is %zu", i, entries - 1);

@@ -37,8 +37,8 @@ static hx_status fail_fetch(const hx__device_only_result *absent, hx__outcome ou
     return hx__fail(HX_OUT_OF_MEMORY, "no memory, or no thread, to bring the range %p with %zu bytes back from %s",
                     a->p, bytes, d->name);
   if (lost) hx__device_why(d, why);
-  return hx__fail(HX_DEVICE_FAILED, "the range %p with %zu bytes is nowhere but on %s, which %s%s", a->p, bytes,
-                  d->name, lost ? "is lost: " : "does not answer", why);
+  return hx__fail(HX_DEVICE_FAILED, "the range %p with %zu bytes exists only on %s, which %s%s", a->p, bytes, d->name,
+                  lost ? "is lost: " : "does not answer", why);
 }
 
 static hx_status fetch_one(hx__device_table *table, const hx__device_only_result *absent, uint64_t *copied) {

@@ -37,7 +37,7 @@ static bool lost_resident(const hx__run_state *run) { return run->resident.mirro
 
 /* Computes on the CPU the slices that no device took and the chunks that devices gave back. Returns the number of these
  * chunks. If C was to stay on a device that gave part of it back, all of it is computed again. */
-static uint32_t recover(hx__run_state *run) {
+static uint32_t recompute_returned(hx__run_state *run) {
   uint32_t chunks = 0;
   if (lost_resident(run)) {
     hx__work_range_init(&run->range, (hx__chunk){0, run->work->slices});
@@ -99,7 +99,7 @@ static void learn_from_run(hx__run_state *run, uint64_t cpu_units, uint64_t cpu_
   const hx__run_result result = {.cpu = plan->cpu_key,
                                  .call = plan->call_key,
                                  .cpu_expected = plan->cpu,
-                                 .turn = plan->turn,
+                                 .call_number = plan->call_number,
                                  .best = plan->best,
                                  .has_trial = has_trial(plan),
                                  .fetched = run->fetched != 0,
@@ -139,7 +139,7 @@ static hx_status carry_out(hx__run_state *run, hx_report *report) {
     if (s != HX_OK) return s;
   }
   const uint32_t recovered =
-      plan->mandatory ? (uint32_t)run->returns + (hx__work_range_left(&run->range) != 0) : recover(run);
+      plan->mandatory ? (uint32_t)run->returns + (hx__work_range_left(&run->range) != 0) : recompute_returned(run);
   if (clock && (recovered || !plan->cpu_works)) cpu_ns += hx__now_ns() - again_ns;
   if (plan->mandatory && recovered)
     return hx__fail(HX_DEVICE_FAILED, "HX_OFFLOAD=mandatory and a device gave %u chunks back", recovered);

@@ -67,8 +67,8 @@ static double optimistic_cost(const question *q) {
   return o->cost * exp(-(has_devices_of_best(q) ? o->doubt : o->sigma));
 }
 
-/* How many calls in a row one measurement takes. */
-static double calls_in_row(const question *q) {
+/* How many consecutive calls one measurement takes. */
+static double calls_per_measurement(const question *q) {
   if (q->inputs->objective == HX__OBJECTIVE_TIME) return q->choice ? 2.0 : 1.0;
   return q->candidate->ns < HX__ENERGY_LEAST_NS ? HX__ENERGY_LEAST_NS / q->candidate->ns + 1.0 : 1.0;
 }
@@ -76,7 +76,7 @@ static double calls_in_row(const question *q) {
 /* How much more it costs to measure the candidate than to use the best one, in calls of the best one. */
 static double excess_calls(const question *q) {
   const bool known = isfinite(q->candidate->ns);
-  return (known ? fmax(q->candidate->cost / q->best->cost - 1.0, 0.0) : 1.0) * calls_in_row(q);
+  return (known ? fmax(q->candidate->cost / q->best->cost - 1.0, 0.0) : 1.0) * calls_per_measurement(q);
 }
 
 /* 8 calls after the second measurement, 32 after the third, ... */
@@ -87,7 +87,7 @@ static double backoff(const question *q) {
 static bool may_be_best(const question *q) {
   const hx__candidate *const o = q->candidate, *const best = q->best;
   if (!isfinite(o->ns)) return true;
-  if (o->idle || (has_devices_of_best(q) && best->samples < HX__TRIAL_CALLS)) return false;
+  if (o->idle || (has_devices_of_best(q) && best->samples < HX__LEAST_CALLS)) return false;
   /* A candidate that was never measured is compared with the best one by the rates of both. */
   const double least = best->cost * (o->samples ? 1.0 : fmin(best->parts_ns / best->ns, 1.0));
   return optimistic_cost(q) < least * (1.0 - gain_over_fewer(q->inputs, q->choice, o));
@@ -99,10 +99,10 @@ static bool is_half_measured(const question *q) {
 }
 
 static bool is_half_metered(const question *q) {
-  return q->candidate->metering && q->candidate->turn + 1 == q->decision->turn;
+  return q->candidate->metering && q->candidate->call_number + 1 == q->decision->call_number;
 }
 
-static bool is_untried(const question *q) { return q->candidate->samples < HX__TRIAL_CALLS && may_be_best(q); }
+static bool is_untried(const question *q) { return q->candidate->samples < HX__LEAST_CALLS && may_be_best(q); }
 
 /* Whether the CPU alone was so slow only because another program used one of its cores. */
 static bool may_have_lost_a_core(const question *q) {
@@ -113,21 +113,23 @@ static bool may_have_lost_a_core(const question *q) {
 
 static bool was_best(const question *q) {
   const hx__candidate *const o = q->candidate;
-  return o->best_turn && o->samples > HX__TRIAL_CALLS && o->turn >= o->best_turn &&
+  return o->best_call_number && o->samples > HX__LEAST_CALLS && o->call_number >= o->best_call_number &&
          q->inputs->objective == HX__OBJECTIVE_TIME;
 }
 
-static bool always(const question *q) {
+static bool is_always_due(const question *q) {
   (void)q;
   return true;
 }
 
-static double at_once(const question *q) {
+static double no_calls(const question *q) {
   (void)q;
   return 0.0;
 }
 
-static double as_long_as_not_best(const question *q) { return (double)(q->candidate->turn - q->candidate->best_turn); }
+static double as_long_as_not_best(const question *q) {
+  return (double)(q->candidate->call_number - q->candidate->best_call_number);
+}
 
 static double recheck_calls(const question *q) {
   (void)q;
@@ -138,7 +140,7 @@ static double recheck_calls(const question *q) {
  * last measured, and enough of them that it costs at most the part `budget` of the time (0: any). */
 typedef struct rule {
   hx__reason reason;
-  bool in_row; /* It comes before more promising candidates. */
+  bool goes_first; /* It comes before more promising candidates. */
   bool (*applies)(const question *q);
   double (*calls)(const question *q);
   double budget;
@@ -146,18 +148,18 @@ typedef struct rule {
 } rule;
 
 static const rule rules[] = {
-    {HX__REASON_TRY, true, is_half_measured, at_once, 0.0, "a device's first call after the CPU's finds it cold"},
-    {HX__REASON_TRY, true, is_half_metered, at_once, 0.0, "energy counters move once a millisecond"},
-    {HX__REASON_TRY, false, is_untried, at_once, 0.0, "it may be the best, and was not measured twice"},
+    {HX__REASON_TRY, true, is_half_measured, no_calls, 0.0, "a device's first call after the CPU's finds it cold"},
+    {HX__REASON_TRY, true, is_half_metered, no_calls, 0.0, "energy counters move once a millisecond"},
+    {HX__REASON_TRY, false, is_untried, no_calls, 0.0, "it may be the best, and was not measured twice"},
     {HX__REASON_TRY, false, may_be_best, backoff, TOLERANCE, "it may be the best"},
     {HX__REASON_RECHECK, false, may_have_lost_a_core, backoff, 0.0, "the CPU may have lost a core for a while"},
-    {HX__REASON_RECHECK, false, was_best, as_long_as_not_best, FORMER_BEST_COST, "it was the best just now"},
-    {HX__REASON_RECHECK, false, always, recheck_calls, TOLERANCE, "a wrong measurement must not last"},
+    {HX__REASON_RECHECK, false, was_best, as_long_as_not_best, FORMER_BEST_COST, "it was the best shortly before"},
+    {HX__REASON_RECHECK, false, is_always_due, recheck_calls, TOLERANCE, "a wrong measurement must not last"},
 };
 
 /* The first rule by which the candidate is due; NULL: none. */
 static const rule *find_due_rule(const question *q) {
-  const double passed = (double)(q->decision->turn - q->candidate->turn);
+  const double passed = (double)(q->decision->call_number - q->candidate->call_number);
   for (const rule *r = rules; r < rules + sizeof rules / sizeof *rules; r++)
     if (r->applies(q) && (r->calls(q) <= 0.0 || passed > r->calls(q)) &&
         (r->budget <= 0.0 || passed > excess_calls(q) / r->budget))
@@ -179,7 +181,7 @@ static bool is_better(const hx__cost_inputs *p, const hx__decision *d, unsigned 
   if (d->best == 0 || hx__choice_of(d->best, p->devices).devices < hx__choice_of(choice, p->devices).devices ||
       !with_cpu)
     gain = gain_over_fewer(p, choice, o);
-  if (!with_cpu && p->objective == HX__OBJECTIVE_TIME) gain += best->samples < HX__TRIAL_CALLS ? o->doubt : o->sigma;
+  if (!with_cpu && p->objective == HX__OBJECTIVE_TIME) gain += best->samples < HX__LEAST_CALLS ? o->doubt : o->sigma;
   return is_allowed(p, choice) && !o->idle && o->cost * (1.0 + gain) < best->cost;
 }
 
@@ -198,7 +200,7 @@ static void find_best(const hx__cost_inputs *p, hx__decision *d) {
   double usual_watts = 0.0;
   for (unsigned i = 0; i < d->choices; i++) {
     d->candidate[i] = hx__candidate_of(p, i);
-    if (d->candidate[i].turn > d->turn) d->turn = d->candidate[i].turn;
+    if (d->candidate[i].call_number > d->call_number) d->call_number = d->candidate[i].call_number;
     if (!(usual_watts > 0.0)) usual_watts = d->candidate[i].watts;
   }
   for (unsigned i = 0; i < d->choices; i++) {
@@ -206,11 +208,11 @@ static void find_best(const hx__cost_inputs *p, hx__decision *d) {
     if (i && is_better(p, d, i)) d->best = i;
   }
   prefer_links_alone(p, d);
-  d->turn++;
+  d->call_number++;
 }
 
 void hx__decide(const hx__cost_inputs *p, hx__decision *d) {
-  d->turn = 0;
+  d->call_number = 0;
   d->choices = 2u * p->devices + 1u;
   d->best = 0;
   find_best(p, d);
@@ -222,7 +224,7 @@ void hx__decide(const hx__cost_inputs *p, hx__decision *d) {
     if (i == d->best || !is_allowed(p, i)) continue;
     const question q = {p, d, i, &d->candidate[i], &d->candidate[d->best]};
     const rule *const r = find_due_rule(&q);
-    const double optimistic = r && r->in_row ? -1.0 : optimistic_cost(&q);
+    const double optimistic = r && r->goes_first ? -1.0 : optimistic_cost(&q);
     if (!r || !(optimistic < least)) continue;
     least = optimistic;
     d->choice = i;

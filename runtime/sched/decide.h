@@ -33,7 +33,7 @@ typedef struct hx__cost_inputs {
   } device[HX__MAX_CANDIDATE_DEVICES];
   double fetch_ns;                /* the time to fetch device-only results that the task reads */
   bool fetch_spared;              /* The first device has them, and needs no fetch if it works alone. */
-  unsigned first_of_pair;         /* a choice of devices alone whose last call was the first in a row; 0: none */
+  unsigned first_of_pair;         /* a choice of devices alone whose last call was the first of two; 0: none */
   hx__estimate call[HX__CHOICES]; /* of each choice's whole calls by their units; [0] is unused */
 } hx__cost_inputs;
 
@@ -44,17 +44,17 @@ typedef enum hx__reason {
 } hx__reason;
 
 typedef struct hx__candidate {
-  double ns;          /* the expected time */
-  double watts;       /* the power that the processor draws during such calls; 0: not known */
-  double cost;        /* what the objective minimises: ns, ns * watts or ns * ns * watts */
-  double sigma;       /* standard deviation of the logarithm of the cost */
-  double doubt;       /* the part of sigma that does not come from the rates of the participants */
-  double parts_ns;    /* the time by the participants' rates; INFINITY: a rate is not known */
-  bool idle;          /* with the CPU: the CPU would finish before its devices could start */
-  bool metering;      /* watts is being measured, which takes some more calls in a row */
-  uint32_t samples;   /* calls that were measured */
-  uint64_t turn;      /* the decision of the last of them */
-  uint64_t best_turn; /* the last decision that took it for the best choice; 0: none */
+  double ns;                 /* the expected time */
+  double watts;              /* the power that the processor draws during such calls; 0: not known */
+  double cost;               /* what the objective minimises: ns, ns * watts or ns * ns * watts */
+  double sigma;              /* standard deviation of the logarithm of the cost */
+  double doubt;              /* the part of sigma that does not come from the rates of the participants */
+  double parts_ns;           /* the time by the participants' rates; INFINITY: a rate is not known */
+  bool idle;                 /* with the CPU: the CPU would finish before its devices could start */
+  bool metering;             /* watts is being measured, which takes some consecutive calls */
+  uint32_t samples;          /* calls that were measured */
+  uint64_t call_number;      /* the decision of the last of them */
+  uint64_t best_call_number; /* the last decision that took it for the best choice; 0: none */
 } hx__candidate;
 
 typedef struct hx__decision {
@@ -62,7 +62,7 @@ typedef struct hx__decision {
   hx__reason reason;
   const char *why; /* for a log */
   unsigned choices;
-  uint64_t turn; /* the number of this decision among those about such tasks */
+  uint64_t call_number; /* the number of this decision among those about such tasks */
   hx__candidate candidate[HX__CHOICES];
 } hx__decision;
 

@@ -102,14 +102,14 @@ hx__candidate hx__candidate_of(const hx__cost_inputs *p, unsigned choice) {
                      .watts = measured->watts,
                      .metering = p->objective != HX__OBJECTIVE_TIME && measured->metering,
                      .samples = own ? measured->samples : 0,
-                     .turn = own ? measured->turn : 0,
-                     .best_turn = own ? measured->best_turn : 0};
+                     .call_number = own ? measured->call_number : 0,
+                     .best_call_number = own ? measured->best_call_number : 0};
   o.ns = o.parts_ns;
   const hx__estimate cpu = cpu_beside(p);
   const double cpu_ns = hx__estimate_ns(&cpu, p->units, false) + p->fetch_ns;
   o.idle = c.cpu && c.devices && isfinite(o.parts_ns) && o.parts_ns >= cpu_ns;
   const double call_ns = hx__estimate_ns(measured, p->units, false);
-  const bool is_known = choice == 0 ? o.samples > 0 : o.samples >= HX__TRIAL_CALLS && !o.idle;
+  const bool is_known = choice == 0 ? o.samples > 0 : o.samples >= HX__LEAST_CALLS && !o.idle;
   if (is_known && (choice == 0 || !(o.parts_ns > HX__FAR * call_ns))) {
     o.sigma = o.doubt = measured_doubt(measured);
     if (choice) o.ns = call_ns;

@@ -10,7 +10,7 @@
 #define HX__FAR 4.0
 
 /* A candidate is measured twice before its calls count for more than the rates of its participants. */
-#define HX__TRIAL_CALLS 2u
+#define HX__LEAST_CALLS 2u
 
 /* A participant with less than this part of all rates gains little. So a device behind a staging ring begins with a
  * trial, and devices behind links compute a product without the CPU. Measured with an H200 beside sixteen Xeon cores,

@@ -18,7 +18,7 @@ void hx__learn_chunk(const hx__device_run *d, hx__run_progress *run, const hx__o
 /* Learns from the CPU's part, or if a device had only a trial, from what the CPU had done by the end of the trial. */
 static void learn_cpu(hx__run_progress *run, const hx__run_result *r, uint64_t date_s) {
   const size_t trial_done = atomic_load(&run->cpu_trial_done);
-  hx__sample sample = {.units = r->cpu_units, .ns = r->cpu_ns, .turn = r->turn, .best = r->best};
+  hx__sample sample = {.units = r->cpu_units, .ns = r->cpu_ns, .call_number = r->call_number, .best = r->best};
   if (trial_done) {
     sample.units = (double)trial_done * (double)run->work->units / (double)run->work->slices;
     sample.ns = (double)atomic_load(&run->cpu_trial_ns);
@@ -30,8 +30,9 @@ static void learn_cpu(hx__run_progress *run, const hx__run_result *r, uint64_t d
 void hx__learn_run(hx__run_progress *run, const hx__run_result *r, uint64_t date_s) {
   hx__model_note_call_end(run->model, &r->call);
   if (run->cpu_works && r->cpu_units > 0.0) learn_cpu(run, r, date_s);
-  if (r->devices == 0 || r->turn == 0 || r->has_trial) return;
-  const hx__sample call = {.units = (double)run->work->units, .ns = r->ns, .turn = r->turn, .best = r->best};
+  if (r->devices == 0 || r->call_number == 0 || r->has_trial) return;
+  const hx__sample call = {
+      .units = (double)run->work->units, .ns = r->ns, .call_number = r->call_number, .best = r->best};
   if (r->fetched)
     hx__model_count_call(run->model, &r->call, call, date_s);
   else

@@ -15,11 +15,11 @@ void hx__learn_chunk(const hx__device_run *device, hx__run_progress *run, const 
 typedef struct hx__run_result {
   hx__rate_key cpu, call; /* keys of the CPU's part and of the whole call */
   hx__estimate cpu_expected;
-  uint64_t turn;  /* number of the decision; 0: there was none */
-  bool best;      /* It took this for the best choice. */
-  bool has_trial; /* A device had only a trial, so that the time of this call says nothing of later ones. */
-  bool fetched;   /* Results were fetched from another device, which is not part of its own time. */
-  size_t devices; /* that the plan gave a part */
+  uint64_t call_number; /* number of the decision; 0: there was none */
+  bool best;            /* It took this for the best choice. */
+  bool has_trial;       /* A device had only a trial, so that the time of this call says nothing of later ones. */
+  bool fetched;         /* Results were fetched from another device, which is not part of its own time. */
+  size_t devices;       /* that the plan gave a part */
   double cpu_units, cpu_ns;
   double ns, joules; /* joules NaN: not measured */
 } hx__run_result;

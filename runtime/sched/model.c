@@ -100,7 +100,7 @@ hx__estimate hx__model_estimate_exact(hx__model *m, const hx__rate_key *key, uin
 }
 
 /* The estimate of the nearest class on one side, and how far that is; 0 samples: there is none. */
-static hx__estimate neighbour(hx__model *m, const hx__rate_key *key, bool above, uint64_t now_s, uint32_t *away) {
+static hx__estimate nearest_class(hx__model *m, const hx__rate_key *key, bool above, uint64_t now_s, uint32_t *away) {
   hx__rate_key k = *key;
   for (*away = 1; *away <= CLASS_REACH; ++*away) {
     if (!above && *away > key->size_class) break;
@@ -119,7 +119,7 @@ hx__estimate hx__model_estimate(hx__model *m, const hx__rate_key *key, uint64_t 
   hx__estimate e = hx__filter_estimate(known ? find_entry(m, key) : NULL, now_s);
   if (known && !e.samples) {
     uint32_t down, up;
-    const hx__estimate low = neighbour(m, key, false, now_s, &down), high = neighbour(m, key, true, now_s, &up);
+    const hx__estimate low = nearest_class(m, key, false, now_s, &down), high = nearest_class(m, key, true, now_s, &up);
     e = low.samples && (!high.samples || down <= up) ? low : high;
     if (low.samples && high.samples) {
       const double w = (double)down / (double)(down + up);
@@ -169,7 +169,7 @@ void hx__model_count_call(hx__model *m, const hx__rate_key *key, hx__sample s, u
   hx__model_entry *e = find_entry(m, key);
   if (!e) hx__filter_begin(e = new_entry(m, key), key, &hx__prior_call, s);
   if (e->samples < UINT32_MAX) e->samples++;
-  e->turn = s.turn;
+  e->call_number = s.call_number;
   e->date = now_s;
   m->changes++;
   hx__unlock(&m->lock);

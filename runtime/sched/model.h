@@ -25,27 +25,27 @@ typedef struct hx__rate_key {
 } hx__rate_key;
 
 typedef struct hx__estimate {
-  double ns_per_unit; /* 0: not known */
-  double latency_ns;  /* of a launch */
-  double idle_ns;     /* added to it if the device was idle */
-  double sigma;       /* standard deviation of the logarithm of a time that is predicted by this */
-  uint32_t samples;   /* 0: a guess */
-  uint64_t date;      /* of the last sample, in seconds */
-  uint64_t turn;      /* of the last sample, in decisions about such tasks */
-  double gap_ns;      /* the latency of a launch that is queued behind another */
-  double watts;       /* the power that the processor draws during such calls; 0: not known */
-  bool metering;      /* watts is being measured, which takes some more calls in a row */
-  uint64_t best_turn; /* the last decision that took it for the best choice; 0: none */
-  bool borrowed;      /* It was measured in another class or company, or with operands that came in another way. */
+  double ns_per_unit;        /* 0: not known */
+  double latency_ns;         /* of a launch */
+  double idle_ns;            /* added to it if the device was idle */
+  double sigma;              /* standard deviation of the logarithm of a time that is predicted by this */
+  uint32_t samples;          /* 0: a guess */
+  uint64_t date;             /* of the last sample, in seconds */
+  uint64_t call_number;      /* of the last sample, in decisions about such tasks */
+  double gap_ns;             /* the latency of a launch that is queued behind another */
+  double watts;              /* the power that the processor draws during such calls; 0: not known */
+  bool metering;             /* watts is being measured, which takes some consecutive calls */
+  uint64_t best_call_number; /* the last decision that took it for the best choice; 0: none */
+  bool borrowed; /* It was measured in another class or company, or with operands that came in another way. */
 } hx__estimate;
 
 /* One measurement. */
 typedef struct hx__sample {
   double units, ns;
-  bool idle;     /* The device was idle. */
-  uint64_t turn; /* of the decision; 0: there was none */
-  double hidden; /* the part of the launch that passed while the chunk before it was computed */
-  bool best;     /* It was the best candidate of that decision. */
+  bool idle;            /* The device was idle. */
+  uint64_t call_number; /* of the decision; 0: there was none */
+  double hidden;        /* the part of the launch that passed while the chunk before it was computed */
+  bool best;            /* It was the best candidate of that decision. */
 } hx__sample;
 
 /* In company a participant loses cores, power and memory bandwidth. It is at most this factor slower than alone. */
@@ -61,10 +61,10 @@ typedef struct hx__sample {
 typedef struct hx__model_entry {
   hx__rate_key key;
   double state[HX__MODEL_STATES], covariance[HX__MODEL_STATES][HX__MODEL_STATES];
-  double log_variance;            /* mean square of the logarithms of measured over expected times */
-  double watts;                   /* as in hx__estimate */
-  double joules, metered_ns;      /* of consecutive calls that are together still too short for the counters */
-  uint64_t date, turn, best_turn; /* as in hx__estimate */
+  double log_variance;       /* mean square of the logarithms of measured over expected times */
+  double watts;              /* as in hx__estimate */
+  double joules, metered_ns; /* of consecutive calls that are together still too short for the counters */
+  uint64_t date, call_number, best_call_number; /* as in hx__estimate */
   uint32_t samples;
   int32_t outliers; /* the run of outliers of one sign up to now; negative: of times that were too short */
 } hx__model_entry;

@@ -58,8 +58,8 @@ hx__estimate hx__filter_estimate(const hx__model_entry *e, uint64_t now_s) {
                         .sigma = sqrt(rate_variance + e->log_variance + age_variance(e, now_s)),
                         .samples = e->samples,
                         .date = e->date,
-                        .turn = e->turn,
-                        .best_turn = e->best_turn,
+                        .call_number = e->call_number,
+                        .best_call_number = e->best_call_number,
                         .watts = e->watts,
                         .metering = e->metered_ns > 0.0};
 }
@@ -165,8 +165,8 @@ void hx__filter_learn(hx__model_entry *e, hx__sample s, uint64_t now_s) {
     e->samples = 1;
   }
   e->date = now_s;
-  if (s.turn) e->turn = s.turn;
-  if (s.best) e->best_turn = s.turn;
+  if (s.call_number) e->call_number = s.call_number;
+  if (s.best) e->best_call_number = s.call_number;
 }
 
 void hx__filter_learn_power(hx__model_entry *e, double joules, double ns) {

@@ -139,9 +139,9 @@ static __attribute__((cold)) hx_status refuse_reserved(const uint64_t *r) {
 hx_status hx__task_check(const hx_task *task, hx__work *w) {
   if (!task) REFUSE("task is NULL");
   if (!(task->gpu_share <= 1.0f))
-    REFUSE("gpu_share is %g: a number up to 1, negative to leave it open", (double)task->gpu_share);
+    REFUSE("gpu_share is %g: it must be at most 1; negative means that hx decides", (double)task->gpu_share);
   const uint64_t *const r = task->reserved;
-  _Static_assert(sizeof task->reserved == 8 * sizeof *r, "all words are looked at");
+  _Static_assert(sizeof task->reserved == 8 * sizeof *r, "every reserved word is checked");
   if (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) return refuse_reserved(r);
   w->gpu_share = task->gpu_share;
   w->placement = 0;

@@ -41,7 +41,7 @@ static void cut_columns(hx__gemm *g, hx__chunk columns) {
 
 hx__gemm hx__chunk_gemm(const hx__work *w, hx__chunk c) {
   hx__gemm g = w->gemm;
-  g.whole = w->slices;
+  g.full_extent = w->slices;
   (w->by_columns ? cut_columns : cut_rows)(&g, c);
   return g;
 }

@@ -21,7 +21,7 @@ static FILE *open_under(const char *root, const char *folder, const char *file) 
 }
 
 /* Whether a comma-separated list contains the word. */
-static bool lists(const char *list, const char *word) {
+static bool list_contains(const char *list, const char *word) {
   const size_t n = strlen(word);
   for (; *list; list += strcspn(list, ","), list += *list == ',')
     if (strncmp(list, word, n) == 0 && (list[n] == ',' || list[n] == '\0')) return true;
@@ -29,7 +29,7 @@ static bool lists(const char *list, const char *word) {
 }
 
 /* mountinfo writes blanks and backslashes as octal: \040. */
-static void unescape(char *s) {
+static void decode_escapes(char *s) {
   char *to = s;
   for (; *s; s++) {
     unsigned code;
@@ -53,11 +53,11 @@ static bool find_mount(const char *root, bool v2, mount *out) {
     const char *rest = strstr(line, " - ");
     if (rest && sscanf(line, "%*d %*d %*s %4095s %4095s", out->part, out->at) == 2 &&
         sscanf(rest, " - %31s %*s %1023s", type, options) == 2)
-      found = v2 ? strcmp(type, "cgroup2") == 0 : strcmp(type, "cgroup") == 0 && lists(options, "cpu");
+      found = v2 ? strcmp(type, "cgroup2") == 0 : strcmp(type, "cgroup") == 0 && list_contains(options, "cpu");
   }
   free(line);
   fclose(f);
-  if (found) unescape(out->part), unescape(out->at); /* otherwise they may not be set */
+  if (found) decode_escapes(out->part), decode_escapes(out->at); /* otherwise they may not be set */
   return found;
 }
 
@@ -73,7 +73,7 @@ static bool find_group(const char *root, bool v2, char *out, size_t bytes) {
     char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
     if (!path) continue;
     *controllers++ = '\0', *path++ = '\0';
-    found = v2 ? strcmp(line, "0") == 0 && !*controllers : lists(controllers, "cpu");
+    found = v2 ? strcmp(line, "0") == 0 && !*controllers : list_contains(controllers, "cpu");
     if (found) found = (size_t)snprintf(out, bytes, "%s", path) < bytes;
   }
   free(line);
@@ -82,7 +82,7 @@ static bool find_group(const char *root, bool v2, char *out, size_t bytes) {
 }
 
 /* The quota in one group's folder, in CPUs; 0 if there is none. */
-static double quota(const char *root, const char *folder, bool v2) {
+static double group_cpus(const char *root, const char *folder, bool v2) {
   long long limit = 0, period = 0;
   FILE *f = open_under(root, folder, v2 ? "cpu.max" : "cpu.cfs_quota_us");
   if (f) {
@@ -114,7 +114,7 @@ static double least_quota(const char *root, bool v2, search *s) {
   snprintf(s->folder + at, sizeof s->folder - (size_t)at, "%s", path);
   double least = 0;
   for (;;) {
-    const double cpus = quota(root, s->folder, v2);
+    const double cpus = group_cpus(root, s->folder, v2);
     if (cpus > 0 && (least == 0 || cpus < least)) least = cpus;
     char *last = strrchr(s->folder + at, '/');
     if (!last) return least;

@@ -113,7 +113,7 @@ static void read_topology(hwloc_topology_t t, hwloc_bitmap_t usable, hwloc_bitma
 }
 
 /* Discovers only what is read above, and changes no thread's binding, which hwloc's x86 backend otherwise would. */
-static bool load(hwloc_topology_t t) {
+static bool load_topology(hwloc_topology_t t) {
   return hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE) == 0 &&
          hwloc_topology_set_cache_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL) == 0 &&
          hwloc_topology_set_type_filter(t, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL) == 0 &&
@@ -139,7 +139,7 @@ static bool ask_hwloc(hx__topo *out) {
   if (hwloc_topology_init(&t) != 0) return true;
   const hwloc_bitmap_t usable = hwloc_bitmap_alloc(), scratch = hwloc_bitmap_alloc();
   bool here = true;
-  if (usable && scratch && load(t)) {
+  if (usable && scratch && load_topology(t)) {
     read_topology(t, usable, scratch, out);
     here = hwloc_topology_is_thissystem(t) != 0;
   }
@@ -189,7 +189,7 @@ static void limit_kinds(hx__topo *out) {
   out->kind_cores[0] += left; /* cores whose kind hwloc does not know */
 }
 
-static void find(void) {
+static void find_topology(void) {
   const bool here = ask_hwloc(&topo);
   fill_gaps(&topo);
   const double quota = here ? hx__cgroup_cpus("") : 0;
@@ -202,6 +202,6 @@ static void find(void) {
 }
 
 const hx__topo *hx__topo_get(void) {
-  pthread_once(&once, find);
+  pthread_once(&once, find_topology);
   return &topo;
 }

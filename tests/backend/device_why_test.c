@@ -9,7 +9,7 @@
 
 enum { READS = 20000 };
 
-static const char bits[] = "its bits differ on a small case", rounding[] = "its float add or multiply rounds otherwise";
+static const char bits[] = "its bits differ on a small case", rounding[] = "its float add or multiply rounds differently";
 
 static void *note_refusals(void *device) {
   for (unsigned i = 0; i < HX__NEEDS; i++) hx__device_note_refusal(device, i, bits);
@@ -32,19 +32,19 @@ static void test_detail(void) {
   char full[HX__WHY_IN_FULL];
   expect(&device, "");
   hx__device_note_refusal(&device, 0, rounding);
-  expect(&device, "refuses sum f32 (its float add or multiply rounds otherwise)");
+  expect(&device, "refuses sum f32 (its float add or multiply rounds differently)");
   hx__device_note_refusal(&device, HX__REDUCTIONS, rounding);
   hx__device_note_refusal(&device, HX__REDUCTIONS + 1, bits);
   expect(
       &device,
-      "refuses sum f32, matmul (its float add or multiply rounds otherwise); refuses matmul 64x32x8 (its bits differ "
+      "refuses sum f32, matmul (its float add or multiply rounds differently); refuses matmul 64x32x8 (its bits differ "
       "on a small case)");
   hx__device_replace_why(&device, "it is slow");
   hx__device_note_refusal(&device, HX__REDUCTIONS + 1, rounding);
-  expect(&device, "it is slow; refuses sum f32, matmul, matmul 64x32x8 (its float add or multiply rounds otherwise)");
+  expect(&device, "it is slow; refuses sum f32, matmul, matmul 64x32x8 (its float add or multiply rounds differently)");
   for (unsigned i = 1; i < HX__REDUCTIONS; i++) hx__device_note_refusal(&device, i, bits);
   expect(&device,
-         "it is slow; refuses 3 kernels (its float add or multiply rounds otherwise); refuses 26 kernels (its bits "
+         "it is slow; refuses 3 kernels (its float add or multiply rounds differently); refuses 26 kernels (its bits "
          "differ on a small case)");
   hx__device_why_in_full(&device, full);
   CHECK(strstr(full, "argmin u32, ") && strstr(full, "prod u32 (its bits differ on a small case)"), "%s", full);

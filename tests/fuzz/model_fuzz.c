@@ -40,7 +40,7 @@ static void check_estimates(hx__model *model, const hx__rate_key *key) {
   hx__decide(&inputs, &decision);
   FUZZ_CHECK(decision.choice < decision.choices && decision.best < decision.choices && decision.choices == 3,
              "choice %u, best %u of %u", decision.choice, decision.best, decision.choices);
-  hx__model_learn(model, key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6, .turn = 3}, NOW + 1);
+  hx__model_learn(model, key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6, .call_number = 3}, NOW + 1);
   hx__model_learn_power(model, key, 1.0, 5e7);
   exact = hx__model_estimate_exact(model, key, NOW + 1);
   check_estimate(&exact, "learned");

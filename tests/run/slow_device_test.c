@@ -11,8 +11,8 @@ enum { N = 8 << 20, CALLS = 16, MOST_GIVEN_UP = 7 };
 
 static const double believed_ns = 2e5, pause_s = 0.15; /* a chunk takes 0.21 s, and is given up after 0.1 s */
 
-static void learn_sample(const hx__rate_key *key, const hx__estimate *prior, double units, uint64_t turn) {
-  const hx__sample sample = {.units = units, .ns = believed_ns, .turn = turn};
+static void learn_sample(const hx__rate_key *key, const hx__estimate *prior, double units, uint64_t call_number) {
+  const hx__sample sample = {.units = units, .ns = believed_ns, .call_number = call_number};
   hx__model_learn(hx__model_of_process(), key, prior, sample, hx__date_s());
 }
 
@@ -27,10 +27,10 @@ static void teach_rates(hx_context *hx, const hx_task *task) {
   const hx__rate_key alone = hx__key_in_company(&task_key, it, it, 0),
                      beside = hx__key_in_company(&task_key, it, both, 1);
   const hx__rate_key call = hx__key_in_company(&task_key, 0, it, 0);
-  for (uint64_t turn = 1; turn <= 20; turn++) {
+  for (uint64_t call_number = 1; call_number <= 20; call_number++) {
     learn_sample(&alone, &hx__prior_device, N, 0);
     learn_sample(&beside, &hx__prior_device, N, 0);
-    learn_sample(&call, &hx__prior_call, N, turn);
+    learn_sample(&call, &hx__prior_call, N, call_number);
   }
 }
 

@@ -9,7 +9,7 @@
 /* A CPU of 1 unit per nanosecond and a device of half that rate, both measured often. */
 static hx__cost_inputs known_inputs(void) {
   hx__cost_inputs p = {.units = 6e6, .devices = 1};
-  p.cpu_alone = p.cpu_beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 40, .turn = 100};
+  p.cpu_alone = p.cpu_beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.05, .samples = 40, .call_number = 100};
   p.device[0].alone = p.device[0].beside =
       (hx__estimate){.ns_per_unit = 2.0, .latency_ns = 4e4, .sigma = 0.05, .samples = 40};
   return p;
@@ -21,8 +21,8 @@ static hx__cost_inputs known_inputs(void) {
 static hx__decision decision_after(double factor, uint32_t samples) {
   hx__cost_inputs p = known_inputs();
   hx__decision d;
-  p.call[1] = (hx__estimate){.ns_per_unit = factor * BOTH, .sigma = 0.2, .samples = samples, .turn = 97};
-  p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.1, .samples = 9, .turn = 60};
+  p.call[1] = (hx__estimate){.ns_per_unit = factor * BOTH, .sigma = 0.2, .samples = samples, .call_number = 97};
+  p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.1, .samples = 9, .call_number = 60};
   hx__decide(&p, &d);
   return d;
 }
@@ -40,8 +40,8 @@ static void one_bad_call_is_no_proof(void) {
 static void device_calls_in_pairs(void) {
   hx__cost_inputs p = known_inputs();
   hx__decision d;
-  p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 99};
-  p.call[2] = (hx__estimate){.ns_per_unit = 2.4, .sigma = 0.05, .samples = 9, .turn = 99};
+  p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .call_number = 99};
+  p.call[2] = (hx__estimate){.ns_per_unit = 2.4, .sigma = 0.05, .samples = 9, .call_number = 99};
   p.first_of_pair = 2;
   hx__decide(&p, &d);
   CHECK(d.choice == 2, "the second call of a row: choice %u", d.choice);
@@ -62,7 +62,7 @@ static void idle_company(void) {
   p.cpu_beside.ns_per_unit = 0.92;
   hx__decide(&p, &d);
   CHECK(d.best == 0, "a device that can do nothing: best %u", d.best);
-  p.call[1] = (hx__estimate){.ns_per_unit = 0.9, .sigma = 0.05, .samples = 9, .turn = 99};
+  p.call[1] = (hx__estimate){.ns_per_unit = 0.9, .sigma = 0.05, .samples = 9, .call_number = 99};
   hx__decide(&p, &d);
   CHECK(d.best == 0 && d.choice != 1, "and such calls were faster: best %u, choice %u", d.best, d.choice);
   p = known_inputs();
@@ -84,7 +84,7 @@ static void work_that_is_not_split(void) {
   hx__decide(&p, &d);
   CHECK(d.best == 0 && d.choice != 1, "both would be faster by their parts: best %u, choice %u", d.best, d.choice);
   p.device[0].alone.ns_per_unit = 0.5;
-  p.call[2] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 99};
+  p.call[2] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .call_number = 99};
   hx__decide(&p, &d);
   CHECK(d.best == 2 && d.choice == 2, "the device is faster: best %u, choice %u", d.best, d.choice);
 }
@@ -96,17 +96,17 @@ static void taken_core(void) {
   static const struct {
     double units, slow;
     uint32_t samples;
-    uint64_t turn; /* this is call 41 */
+    uint64_t call_number; /* this is call 41 */
     bool tried;
   } rows[] = {{2.5e5, 32.0, 1, 38, true}, {2.5e5, 32.0, 1, 39, false}, {2.5e5, 32.0, 2, 1, false},
               {2.5e5, 2.5, 2, 32, true},  {2.5e5, 2.5, 2, 33, false},  {2.5e5, 2.5, 3, 8, true},
               {2.5e5, 2.5, 3, 9, false},  {2.5e5, 2.5, 4, 1, false},   {2.5e6, 32.0, 1, 1, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__cost_inputs p = {.units = rows[i].units, .devices = 1};
-    p.cpu_alone = p.cpu_beside =
-        (hx__estimate){.ns_per_unit = rows[i].slow, .sigma = 0.1, .samples = rows[i].samples, .turn = rows[i].turn};
+    p.cpu_alone = p.cpu_beside = (hx__estimate){
+        .ns_per_unit = rows[i].slow, .sigma = 0.1, .samples = rows[i].samples, .call_number = rows[i].call_number};
     p.device[0].alone = p.device[0].beside = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 40};
-    p.call[1] = p.call[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 40};
+    p.call[1] = p.call[2] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .call_number = 40};
     p.call[1].ns_per_unit = rows[i].slow / (1.0 + rows[i].slow);
     hx__decision d;
     hx__decide(&p, &d);
@@ -126,8 +126,8 @@ static void what_calls_took(void) {
     hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.cpu_beside.ns_per_unit = p.device[0].beside.ns_per_unit = 2.0 * rows[i].promised;
-    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.1, .samples = 9, .turn = 99};
-    p.call[1] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
+    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.1, .samples = 9, .call_number = 99};
+    p.call[1] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .call_number = 99};
     hx__decide(&p, &d);
     CHECK(d.best == rows[i].taken, "%g promised, %g taken: best %u", rows[i].promised, rows[i].took, d.best);
   }
@@ -139,8 +139,8 @@ static void alone_unknown(void) {
   for (int costs = 0; costs <= 1; costs++) {
     hx__cost_inputs p = known_inputs();
     hx__decision d;
-    p.call[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
-    p.cpu_alone.turn = 8;
+    p.call[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .call_number = 9};
+    p.cpu_alone.call_number = 8;
     p.device[0].alone.ns_per_unit = p.device[0].beside.ns_per_unit = 0.95;
     p.device[0].alone.borrowed = true;
     if (costs) p.cpu_beside.ns_per_unit = 2.0;
@@ -155,13 +155,14 @@ static void of_another_class(void) {
   for (int other = 0; other <= 1; other++) {
     hx__cost_inputs p = known_inputs();
     hx__decision d;
-    p.call[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .turn = 9};
-    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 8};
-    p.cpu_alone.turn = other ? 900 : 7;
+    p.call[1] = (hx__estimate){.ns_per_unit = 0.5, .sigma = 0.05, .samples = 9, .call_number = 9};
+    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .call_number = 8};
+    p.cpu_alone.call_number = other ? 900 : 7;
     p.cpu_alone.borrowed = other;
     hx__decide(&p, &d);
-    CHECK(d.best == 1 && (d.choice == 0) == other && d.turn == 10, "another class %d: choice %u, best %u, turn %llu",
-          other, d.choice, d.best, (unsigned long long)d.turn);
+    CHECK(d.best == 1 && (d.choice == 0) == other && d.call_number == 10,
+          "another class %d: choice %u, best %u, turn %llu", other, d.choice, d.best,
+          (unsigned long long)d.call_number);
   }
 }
 
@@ -175,10 +176,10 @@ static void still_none(void) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__cost_inputs p = known_inputs();
     hx__decision d;
-    p.cpu_alone.turn = 100;
+    p.cpu_alone.call_number = 100;
     p.call[1] = (hx__estimate){
-        .ns_per_unit = 1.53 * BOTH, .sigma = 0.4, .samples = rows[i].samples, .turn = 101 - rows[i].calls};
-    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.01, .samples = 9, .turn = 100};
+        .ns_per_unit = 1.53 * BOTH, .sigma = 0.4, .samples = rows[i].samples, .call_number = 101 - rows[i].calls};
+    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.01, .samples = 9, .call_number = 100};
     hx__decide(&p, &d);
     CHECK(d.best == 0 && (d.choice == 1) == rows[i].checked, "%u samples, %llu calls later: choice %u, best %u",
           rows[i].samples, (unsigned long long)rows[i].calls, d.choice, d.best);
@@ -188,19 +189,19 @@ static void still_none(void) {
 /* A choice that was the best one three calls ago is checked soon; one that was the best long ago is not. */
 static void former_best_is_checked(void) {
   static const struct {
-    uint64_t best_turn;
+    uint64_t best_call_number;
     bool checked;
   } rows[] = {{197, true}, {100, false}, {0, false}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__cost_inputs p = known_inputs();
     hx__decision d;
-    p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 202};
-    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .turn = 199};
-    p.cpu_alone.turn = 198;
-    p.cpu_alone.best_turn = rows[i].best_turn;
+    p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .call_number = 202};
+    p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.05, .samples = 9, .call_number = 199};
+    p.cpu_alone.call_number = 198;
+    p.cpu_alone.best_call_number = rows[i].best_call_number;
     hx__decide(&p, &d);
     CHECK(d.best == 1 && (d.choice == 0) == rows[i].checked, "best at %llu: choice %u, best %u",
-          (unsigned long long)rows[i].best_turn, d.choice, d.best);
+          (unsigned long long)rows[i].best_call_number, d.choice, d.best);
   }
 }
 
@@ -213,8 +214,8 @@ static void devices_alone_need_a_margin(void) {
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     hx__cost_inputs p = known_inputs();
     hx__decision d;
-    p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .turn = 99};
-    p.call[2] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .turn = 99};
+    p.call[1] = (hx__estimate){.ns_per_unit = 0.8, .sigma = 0.05, .samples = 9, .call_number = 99};
+    p.call[2] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .call_number = 99};
     hx__decide(&p, &d);
     CHECK(d.best == rows[i].best, "%g beside 0.8: best %u", rows[i].took, d.best);
   }
@@ -258,7 +259,7 @@ static void after_a_trial(void) {
     hx__cost_inputs p = known_inputs();
     hx__decision d;
     p.units = 1e8;
-    p.cpu_alone.turn = 9;
+    p.cpu_alone.call_number = 9;
     p.cpu_beside.ns_per_unit = 1.3;
     p.device[0].by_ring = true;
     p.device[0].beside.ns_per_unit = 6.0;
@@ -278,7 +279,7 @@ static void before_a_trial(void) {
     hx__decision d;
     p.units = 1e8;
     p.cpu_alone = p.cpu_beside =
-        (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.5, .samples = cpu_known ? 9 : 0, .turn = 1};
+        (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.5, .samples = cpu_known ? 9 : 0, .call_number = 1};
     p.cpu_beside.ns_per_unit = ring ? 16.0 / 15.0 : 1.0;
     p.device[0].by_ring = ring;
     p.device[0].beside = p.device[0].alone = (hx__estimate){.ns_per_unit = cpu_known ? 22.0 : 5.0, .sigma = 0.7};
@@ -307,7 +308,7 @@ static void over_a_link(void) {
       p.device[0].alone.sigma = p.device[0].beside.sigma = 0.05;
       p.device[0].beside.borrowed = true;
       p.call[2] = p.device[0].alone;
-      p.call[2].turn = 9;
+      p.call[2].call_number = 9;
     }
     hx__decide(&p, &d);
     CHECK(d.choice == rows[i].choice, "over a link, row %zu: choice %u", i, d.choice);
@@ -318,11 +319,16 @@ static void over_a_link(void) {
 static void time_of_one(void) {
   hx__cost_inputs p = {.units = 1e6, .devices = 1};
   p.cpu_alone = p.cpu_beside = (hx__estimate){
-      .ns_per_unit = 1.0, .latency_ns = 4e3, .sigma = 0.1, .samples = 9, .date = 1, .turn = 1, .watts = 40.0};
-  p.device[0].alone = p.device[0].beside = (hx__estimate){
-      .ns_per_unit = 1.5, .latency_ns = 4e4, .idle_ns = 1e4, .sigma = 0.1, .samples = 9, .turn = 1, .gap_ns = 4e3};
+      .ns_per_unit = 1.0, .latency_ns = 4e3, .sigma = 0.1, .samples = 9, .date = 1, .call_number = 1, .watts = 40.0};
+  p.device[0].alone = p.device[0].beside = (hx__estimate){.ns_per_unit = 1.5,
+                                                          .latency_ns = 4e4,
+                                                          .idle_ns = 1e4,
+                                                          .sigma = 0.1,
+                                                          .samples = 9,
+                                                          .call_number = 1,
+                                                          .gap_ns = 4e3};
   for (int i = 0; i < 3; i++)
-    p.call[i] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .turn = 1, .watts = 30.0};
+    p.call[i] = (hx__estimate){.ns_per_unit = 1.0, .sigma = 0.1, .samples = 9, .call_number = 1, .watts = 30.0};
   hx__decision d;
   enum { TIMES = 20000 };
   const uint64_t from = hx__now_ns();

@@ -88,8 +88,8 @@ static void learns(const row *r, hx__objective objective, double task_ns, double
 static void rows_of_calls(void) {
   static hx__model model = HX__MODEL_INIT;
   const hx__rate_key a = {.device = 3, .size_class = 20}, b = {.device = 5, .size_class = 20};
-  hx__model_learn(&model, &a, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6, .turn = 1}, 1);
-  hx__model_learn(&model, &b, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6, .turn = 1}, 1);
+  hx__model_learn(&model, &a, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6, .call_number = 1}, 1);
+  hx__model_learn(&model, &b, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6, .call_number = 1}, 1);
   for (int i = 0; i < 20; i++) {
     hx__model_learn_power(&model, &a, 0.2, 2e6);
     hx__model_learn_power(&model, &b, 0.02, 2e6);
