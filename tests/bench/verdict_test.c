@@ -5,14 +5,14 @@
 #include "tests/check.h"
 
 #define VERIFIED " Every result has the bits of the scalar definition."
-enum { ROWS = 6 };
+enum { ROWS = 6, OK = false, WRONG = true, MILLION = 1 << 20, FOUR_MILLION = 1 << 22 };
 
 /* A row: the share that was asked for, the one that was done, the time, whether the result is right. */
 typedef struct line {
   float asked;
   double done, seconds;
   bool wrong;
-  size_t n; /* 0: as the row before, or 2^20 */
+  size_t n;
 } line;
 
 static const struct {
@@ -23,83 +23,83 @@ static const struct {
 } cases[] = {
     {"a product that gains",
      true,
-     {{0, 0, 2}, {1, 1, 3}, {-1, 0.4, 1}},
+     {{0, 0, 2, OK, MILLION}, {1, 1, 3, OK, MILLION}, {-1, 0.4, 1, OK, MILLION}},
      "both is 2.00x the CPU alone and 3.00x the device alone for matmul 64x64x64 on CPU + GPU." VERIFIED},
     {"a product with nothing on the device",
      true,
-     {{0, 0, 2}, {1, 0, 2}, {-1, 0, 2}},
+     {{0, 0, 2, OK, MILLION}, {1, 0, 2, OK, MILLION}, {-1, 0, 2, OK, MILLION}},
      "the device took no part in matmul 64x64x64 (hx-bench info says why) on CPU + GPU." VERIFIED},
     {"a product of which the device did a part",
      true,
-     {{0, 0, 2}, {1, 0.25, 2}, {-1, 0.2, 1}},
+     {{0, 0, 2, OK, MILLION}, {1, 0.25, 2, OK, MILLION}, {-1, 0.2, 1, OK, MILLION}},
      "both is 2.00x the CPU alone, and the device did only 25 % of what it was to do alone, for matmul 64x64x64 on CPU "
      "+ GPU." VERIFIED},
     {"the CPU's row is wrong",
      true,
-     {{0, 0, 2, true}, {1, 1, 3}, {-1, 0.4, 1}},
+     {{0, 0, 2, WRONG, MILLION}, {1, 1, 3, OK, MILLION}, {-1, 0.4, 1, OK, MILLION}},
      "devices did 40 % to 100 % of the work and the CPU the rest on CPU + GPU. NOT VERIFIED: 1 of 3 results are wrong "
      "or missing."},
     {"a sum that gains",
      false,
-     {{0, 0, 2}, {1, 1, 3}, {-1, 0.4, 1}},
+     {{0, 0, 2, OK, MILLION}, {1, 1, 3, OK, MILLION}, {-1, 0.4, 1, OK, MILLION}},
      "the f32 sum gains 2.00x at 2^20 on CPU + GPU." VERIFIED},
     {"a sum that gains nothing",
      false,
-     {{0, 0, 2}, {1, 1, 3}, {-1, 0.4, 2}},
+     {{0, 0, 2, OK, MILLION}, {1, 1, 3, OK, MILLION}, {-1, 0.4, 2, OK, MILLION}},
      "the f32 sum gains nothing here up to 2^20 on CPU + GPU." VERIFIED},
     {"a sum that is slower",
      false,
-     {{0, 0, 2}, {1, 1, 3}, {-1, 0.4, 4}},
+     {{0, 0, 2, OK, MILLION}, {1, 1, 3, OK, MILLION}, {-1, 0.4, 4, OK, MILLION}},
      "the f32 sum gains nothing here up to 2^20 and is slower with both at 2^20 (0.50x) on CPU + GPU." VERIFIED},
     {"a sum with nothing on the device",
      false,
-     {{0, 0, 2}, {1, 0, 2}, {-1, 0, 1}},
+     {{0, 0, 2, OK, MILLION}, {1, 0, 2, OK, MILLION}, {-1, 0, 1, OK, MILLION}},
      "the f32 sum was not done by the device (hx-bench info says why) on CPU + GPU." VERIFIED},
     {"a sum that gains at the larger size",
      false,
-     {{0, 0, 2},
-      {1, 1, 3},
-      {-1, 0.1, 2},
-      {0, 0, 8, false, 4194304},
-      {1, 1, 8, false, 4194304},
-      {-1, 0.5, 4, false, 4194304}},
+     {{0, 0, 2, OK, MILLION},
+      {1, 1, 3, OK, MILLION},
+      {-1, 0.1, 2, OK, MILLION},
+      {0, 0, 8, OK, FOUR_MILLION},
+      {1, 1, 8, OK, FOUR_MILLION},
+      {-1, 0.5, 4, OK, FOUR_MILLION}},
      "the f32 sum gains 2.00x at 2^22 and nothing below on CPU + GPU." VERIFIED},
     {"a sum that gains at both sizes",
      false,
-     {{0, 0, 2},
-      {1, 1, 3},
-      {-1, 0.5, 1},
-      {0, 0, 8, false, 4194304},
-      {1, 1, 8, false, 4194304},
-      {-1, 0.5, 4, false, 4194304}},
+     {{0, 0, 2, OK, MILLION},
+      {1, 1, 3, OK, MILLION},
+      {-1, 0.5, 1, OK, MILLION},
+      {0, 0, 8, OK, FOUR_MILLION},
+      {1, 1, 8, OK, FOUR_MILLION},
+      {-1, 0.5, 4, OK, FOUR_MILLION}},
      "the f32 sum gains from 2^20 on (2.00x at 2^22) on CPU + GPU." VERIFIED},
     {"a sum that gains at the smaller size",
      false,
-     {{0, 0, 2},
-      {1, 1, 3},
-      {-1, 0.5, 1},
-      {0, 0, 8, false, 4194304},
-      {1, 1, 8, false, 4194304},
-      {-1, 0.5, 8, false, 4194304}},
+     {{0, 0, 2, OK, MILLION},
+      {1, 1, 3, OK, MILLION},
+      {-1, 0.5, 1, OK, MILLION},
+      {0, 0, 8, OK, FOUR_MILLION},
+      {1, 1, 8, OK, FOUR_MILLION},
+      {-1, 0.5, 8, OK, FOUR_MILLION}},
      "the f32 sum gains at 1 of 2 sizes (at most 2.00x, at 2^20) on CPU + GPU." VERIFIED},
-    {"devices alone", false, {{1, 1, 3}}, "only devices took part on CPU + GPU." VERIFIED},
+    {"devices alone", false, {{1, 1, 3, OK, MILLION}}, "only devices took part on CPU + GPU." VERIFIED},
     {"devices were asked and did nothing",
      false,
-     {{1, 0, 3}},
+     {{1, 0, 3, OK, MILLION}},
      "only the CPU took part on CPU + GPU: hx-bench info says what a GPU would need, or why one did nothing." VERIFIED},
     {"hx chose the CPU",
      false,
-     {{-1, 0, 3}},
+     {{-1, 0, 3, OK, MILLION}},
      "only the CPU took part on CPU + GPU: hx-bench info says what a GPU would need, or why one did nothing." VERIFIED},
     {"the CPU alone",
      true,
-     {{0, 0, 3}},
+     {{0, 0, 3, OK, MILLION}},
      "only the CPU took part on CPU + GPU: hx-bench info says what a GPU would need, or why one did nothing." VERIFIED},
     {"devices gave work back",
      false,
-     {{1, 0.5, 3}},
+     {{1, 0.5, 3, OK, MILLION}},
      "devices did 50 % to 50 % of the work and the CPU the rest on CPU + GPU." VERIFIED},
-    {"nothing right", false, {{1, 1, 3, true}}, "NOT VERIFIED: 1 of 1 results are wrong or missing."},
+    {"nothing right", false, {{1, 1, 3, WRONG, MILLION}}, "NOT VERIFIED: 1 of 1 results are wrong or missing."},
 };
 
 static bench_session session = {.device_count = 2,
@@ -107,7 +107,7 @@ static bench_session session = {.device_count = 2,
                                            {.name = "GPU", .kind = HX_IGPU, .state = HX_USABLE}}};
 
 static bench_row row_of(const line *l, bool matmul) {
-  bench_row r = {.op = matmul ? "matmul" : "sum", .type = "f32", .n = l->n ? l->n : (size_t)1 << 20};
+  bench_row r = {.op = matmul ? "matmul" : "sum", .type = "f32", .n = l->n};
   if (matmul) r.m = r.n = r.k = 64;
   r.asked_share = l->asked;
   r.gpu_share = l->done;
@@ -137,7 +137,7 @@ static void test_many(void) {
   for (size_t side = 1; side <= 60; side++)
     for (int mode = 0; mode < 3; mode++) {
       bench_row row =
-          row_of(&(line){mode == 2 ? -1 : (float)mode, mode == 1 ? 1 : mode * 0.25, 3 - mode, false, 0}, true);
+          row_of(&(line){mode == 2 ? -1 : (float)mode, mode == 1 ? 1 : mode * 0.25, 3 - mode, OK, MILLION}, true);
       row.n = side;
       row.verified = side < 60;
       bench_results_add(&results, &row);
@@ -163,7 +163,7 @@ static void test_sweeps(void) {
     bench_results results = {0};
     const double done = sweeps[i].done;
     for (int r = 0; r < 2; r++) {
-      const bench_row row = row_of(&(line){r ? -1 : 0.5f, done, 1, false, 0}, false);
+      const bench_row row = row_of(&(line){r ? -1 : 0.5f, done, 1, OK, MILLION}, false);
       bench_results_add(&results, &row);
     }
     const bench_sweep sweep = {0, 2, 21, 0.5, 1, 1, done, 1, 0.99, 1.01};
