@@ -218,14 +218,3 @@ bool bench_options_parse(int argc, char **argv, bench_options *options) {
     return complain("--json and --csv cannot both go to the standard output", NULL, NULL);
   return !options->shape_list || bench_shapes_read(options->shape_list, options);
 }
-
-bool bench_sizes_fit(const bench_options *options, bool reductions, bool products) {
-  bool fits = options->size_count == 0;
-  for (size_t i = 0; i < options->size_count; i++) fits |= options->sizes[i].m ? products : reductions || products;
-  return fits;
-}
-
-int bench_nothing_fits(void) {
-  fputs("hx-bench: no operation fits the sizes and types given (a product takes MxNxK and f32)\n", stderr);
-  return BENCH_USAGE;
-}

@@ -9,7 +9,8 @@
 
 enum { READS = 20000 };
 
-static const char bits[] = "its bits differ on a small case", rounding[] = "its float add or multiply rounds differently";
+static const char bits[] = "its bits differ on a small case",
+                  rounding[] = "its float add or multiply rounds differently";
 
 static void *note_refusals(void *device) {
   for (unsigned i = 0; i < HX__NEEDS; i++) hx__device_note_refusal(device, i, bits);
