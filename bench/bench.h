@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the files of hx-bench share: options, the session (one context and its devices), rows and what prints them. */
+ * Declarations that the files of hx-bench share: options, the session (one context and its devices), rows of results
+ * and the functions that print them. */
 #ifndef HX_BENCH_BENCH_H
 #define HX_BENCH_BENCH_H
 
@@ -14,18 +15,18 @@ enum { BENCH_OK = 0, BENCH_FAILED = 1, BENCH_USAGE = 2 }; /* exit statuses */
 
 #define BENCH_MAX_SIZES 256
 #define BENCH_MAX_FILES 16
-#define BENCH_COLUMNS 120 /* no line of a human table is longer */
+#define BENCH_COLUMNS 120 /* the longest line of a printed table */
 
 /* One --size: a length, or the shape of a product. m == 0: a length. */
 typedef struct bench_size {
   size_t m, n, k;
   bool trans_a, trans_b;
-  unsigned file; /* 1 + its index among options->shapes; 0: from the command line or a list of hx-bench's own */
+  unsigned file; /* 1 + its index in options->shapes; 0: from the command line or from a list of hx-bench */
 } bench_size;
 
 #define BENCH_MAX_PEERS 4
 
-/* --vs: one library, and the one core type that it may take; NULL: all of its. */
+/* --vs: one library, and the only core type that it may use; NULL: any of its core types. */
 typedef struct bench_vs {
   const struct bench_peer *peer;
   const char *core;
@@ -33,98 +34,102 @@ typedef struct bench_vs {
 
 typedef struct bench_options {
   const char *command; /* "" for the default job */
-  const char *topic;   /* the word after it, of `ladder` alone; NULL: not given */
+  const char *topic;   /* the word after `ladder`; NULL: not given */
   bench_size sizes[BENCH_MAX_SIZES];
   size_t size_count;                /* 0: the subcommand's own list */
-  uint32_t ops;                     /* bit HX_SUM ..; 0: the subcommand's own; bit 0 stands for matmul */
-  uint32_t types;                   /* bit HX_F32 ..; 0: f32 */
+  uint32_t ops;                     /* bit i: the operation i of hx_op; bit 0: matmul; 0: the subcommand's own list */
+  uint32_t types;                   /* bit i: the type i of hx_type; 0: f32 */
   const char *devices, *json, *csv; /* NULL: not given */
-  const char *profile;              /* of sim; NULL: all of them */
-  const char *shape_list;           /* --shapes, */
-  char *shapes[BENCH_MAX_FILES];    /* and its files */
+  const char *profile;              /* for sim; NULL: all profiles */
+  const char *shape_list;           /* the value of --shapes */
+  char *shapes[BENCH_MAX_FILES];    /* the files that it names */
   size_t file_count;
   bench_vs vs[BENCH_MAX_PEERS];
   size_t vs_count;
   size_t reps;    /* 0: as many as fit */
-  double seconds; /* for a row group; 0: the subcommand's own */
-  unsigned step;  /* of sweep, in percent */
+  double seconds; /* for the modes of one task together; 0: the subcommand's own time */
+  unsigned step;  /* for sweep, in percent */
   bool quiet, use_malloc, help, version;
 } bench_options;
 
 #define BENCH_OP_MATMUL 0u
 
-/* Adds the shapes of a comma list of files to options->sizes. False after one sentence to stderr. */
+/* Adds the shapes in a comma-separated list of files to options->sizes. Returns false after printing one sentence to
+ * stderr. */
 bool bench_shapes_read(const char *list, bench_options *options);
 
-/* Fills *options; false after printing one sentence to stderr. */
+/* Fills *options. Returns false after printing one sentence to stderr. */
 bool bench_options_parse(int argc, char **argv, bench_options *options);
-/* Whether a length is one of a task: of a reduction or, cube, of the product NxNxN. False after one sentence to stderr.
- */
+/* Whether a task of this length is possible: a reduction, or with `cube` the product NxNxN. If not, prints one sentence
+ * to stderr. */
 bool bench_size_is_task(size_t n, bool cube, bool may_be_empty);
 const char *bench_op_name(hx_op op);
 const char *bench_type_name(hx_type type);
 
-/* The context that all of a run's calls use, and what hx says of the devices. */
+/* The context that all calls of a run use, and its devices as hx describes them. */
 typedef struct bench_session {
   const bench_options *options;
   hx_context *hx;
   size_t device_count;
   hx_device_info device[HX_MAX_DEVICES];
-  bool has_cpu, has_device; /* usable ones */
+  bool has_cpu, has_device; /* which kinds can be used */
   bool stand_in;            /* PoCL was named because there is no GPU */
-  unsigned threads;         /* that hx uses on the CPU */
-  double deadline;          /* bench_now() at which only what is indispensable is still measured; 0: none */
+  unsigned threads;         /* CPU threads that hx uses */
+  double deadline;          /* the bench_now() after which only the least number of rounds is measured; 0: none */
 } bench_session;
 
-/* Opens the context. 0, or an exit status after one sentence to stderr. */
+/* Opens the context. Returns 0, or an exit status after printing one sentence to stderr. */
 int bench_session_open(bench_session *session, const bench_options *options, bool want_device);
-/* What a subcommand does in a session. Returns an exit status. */
+/* A subcommand's work in an open session. Returns an exit status. */
 typedef int bench_job(bench_session *session, const void *what);
-/* Opens files and a session, does the job in it, and closes them. devices: instead of those of the options; or NULL. */
+/* Opens the files and a session, runs the job, and closes them. devices: replaces the devices of the options, unless it
+ * is NULL. */
 int bench_session_run(const bench_options *options, const char *devices, bool want_device, bench_job *job,
                       const void *what);
-void bench_session_refresh(bench_session *session); /* reads the devices again: states change as kernels are built */
+void bench_session_refresh(
+    bench_session *session); /* reads the devices again, because their states change while kernels are built */
 void bench_session_close(bench_session *session);
-void *bench_session_alloc(bench_session *session, size_t bytes); /* NULL after one sentence to stderr */
+void *bench_session_alloc(bench_session *session, size_t bytes); /* NULL after printing one sentence to stderr */
 void bench_session_free(bench_session *session, void *p);
 void bench_print_devices(const bench_session *session);
-unsigned bench_threads(void); /* what hx takes by its settings */
-const char *bench_isa(void);  /* of hx's host kernels here */
+unsigned bench_threads(void); /* the number of CPU threads by the settings */
+const char *bench_isa(void);  /* the instruction set of hx's CPU kernels */
 
-/* A line of results: one mode of one task. */
+/* One row of results: one mode of one task. */
 typedef struct bench_row {
   const char *op, *type, *mode, *unit;
   size_t m, n, k; /* m == 0: a reduction of n elements */
   bool trans_a, trans_b;
-  unsigned file;     /* of bench_size */
-  float asked_share; /* of the GPUs; negative: hx decides */
-  uint32_t devices;  /* bit i: device i had work in the last call */
+  unsigned file;     /* as in bench_size */
+  float asked_share; /* requested for the GPUs; negative: hx decides */
+  uint32_t devices;  /* bit i: device i took part in the last call */
   double median_s, min_s, max_s;
   size_t reps;
-  double rate, ceiling, gpu_share; /* rate and ceiling in unit; gpu_share as done, median */
-  double joules;                   /* of a call; NaN if that cannot be measured */
-  uint64_t bytes_copied;           /* of the last call */
-  uint32_t recovered;              /* most of any call */
-  bool ran, verified;              /* ran: the call returned HX_OK */
+  double rate, ceiling,
+      gpu_share;         /* rate and ceiling in `unit`; gpu_share: the median of the shares that calls reported */
+  double joules;         /* per call; NaN if energy cannot be measured */
+  uint64_t bytes_copied; /* of the last call */
+  uint32_t recovered;    /* the most in one call */
+  bool ran, verified;    /* ran: the call returned HX_OK */
   uint64_t bits;
 } bench_row;
 
 typedef struct bench_sweep {
-  size_t first_row; /* its rows, splits in order and hx's own choice last */
+  size_t first_row; /* index of its first row; the splits come in order, then hx's own choice */
   size_t row_count, rounds;
-  double best_split;               /* picked on the even rounds */
-  double best_s, own_s, own_share; /* on the odd rounds */
+  double best_split;               /* chosen by the even rounds */
+  double best_s, own_s, own_share; /* measured in the odd rounds */
   double eta, eta_low, eta_high;   /* median and quartiles of best_s / own_s within a round */
 } bench_sweep;
 
-/* hx beside another library: ratios of speed, above 1 where hx is faster, paired within a round. */
+/* hx compared with another library: ratios of speed within a round, above 1 if hx is faster. */
 typedef struct bench_versus {
-  size_t row;  /* hx's */
-  size_t peer; /* of options->vs */
-  bool best;   /* at its best core type; or as installed */
+  size_t row;  /* index of hx's row */
+  size_t peer; /* index in options->vs */
+  bool best;   /* at its best core type; otherwise as installed */
   char core[32];
-  double median_s, rate, ratio, low, high; /* low, high: 95 % */
-  unsigned runs;                           /* 2: once more, because the first fell too low */
+  double median_s, rate, ratio, low, high; /* low, high: the 95 % interval of ratio */
+  unsigned runs;                           /* 2: measured a second time, because hx was too slow in the first run */
 } bench_versus;
 
 typedef struct bench_results {
@@ -136,52 +141,52 @@ typedef struct bench_results {
   size_t versus_count, versus_room;
   char verdict[2048];
   size_t findings_left_out; /* of the verdict, for lack of room */
-  size_t missing;           /* sizes that there was no memory for */
-  bool failed;              /* something did not run, or did not verify */
+  size_t missing;           /* sizes that were left out for lack of memory */
+  bool failed;              /* a task did not run, or its result was wrong */
 } bench_results;
 
-/* Adds an item of so many bytes to a list that grows. list: the address of the pointer to its items. False: there is no
- * memory, and the list is as it was. */
+/* Appends an item of the given size to a list that grows. list: the address of the pointer to the items. False: there
+ * is no memory, and the list is unchanged. */
 bool bench_append(void *list, size_t *count, size_t *room, const void *item, size_t bytes);
 bool bench_results_add(bench_results *results, const bench_row *row);
 bool bench_results_add_versus(bench_results *results, const bench_versus *versus);
 void bench_results_free(bench_results *results);
-double bench_row_amount(const bench_row *row);                        /* of a call, in 1e-9 of what rates count */
-bool bench_same_operation(const bench_row *a, const bench_row *b);    /* and type */
+double bench_row_amount(const bench_row *row);                        /* the work of a call, in 1e9 units of the rate */
+bool bench_same_operation(const bench_row *a, const bench_row *b);    /* and the same type */
 void bench_size_text(const bench_row *row, char *text, size_t bytes); /* "2^20", "1000", "2x3x4", "2x3x4 tn" */
 void bench_task_text(const bench_row *row, char *text, size_t bytes); /* "f32 sum 2^20" */
-/* Of names that a NULL ends: "CPU + GPU". */
+/* Joins the names of a NULL-terminated list: "CPU + GPU". */
 void bench_join_names(const char *const *names, char *text, size_t bytes);
 
-/* The table of results that people read: a head for each operation, a line for each row. */
+/* The printed table of results: a head for each operation, a line for each row. */
 void bench_print_result_head(const bench_row *row);
 void bench_print_result(const bench_row *row);
 void bench_time_text(double seconds, char *text, size_t bytes);
 void bench_joules_text(double joules, char *text, size_t bytes); /* "n/a": not measured */
 void bench_bytes_text(uint64_t value, char *text, size_t bytes);
 
-/* Files. Opened before anything is measured, so that a bad path costs nothing; their old contents stay until the new
- * ones are complete, and if nothing was written, or a run was stopped before it measured anything. */
+/* The files of --json and --csv. They are opened before anything is measured, so that a wrong path costs no time. Their
+ * old contents are replaced only when the new document is complete, and remain if nothing was measured. */
 bool bench_files_open(const bench_options *options);
-void bench_measured(void); /* there is something worth a file */
-/* To both. devices: the CSV table has the devices, not the rows of results. */
+void bench_measured(void); /* from now on a stopped run writes its files */
+/* Writes both files. devices: the CSV file gets the table of devices instead of the rows of results. */
 void bench_results_write(const bench_session *session, const bench_results *results, bool devices);
-FILE *bench_json_file(void); /* NULL: not asked for */
+FILE *bench_json_file(void); /* NULL: not requested */
 FILE *bench_csv_file(void);
-FILE *bench_human_file(void); /* what people read; NULL: --quiet */
+FILE *bench_human_file(void); /* where tables are printed; NULL: --quiet */
 bool bench_files_close(void);
 
-/* Signals that end a run early, from when files are asked for on. Stopped: measuring ends with what has been measured.
- * bench_stop_end: the program ends by the signal, if there was one. */
+/* Signals that end a run early. bench_stop_watch installs the handlers. If bench_stopped, no further measurement
+ * begins. bench_stop_end ends the program by the signal that was received, if any. */
 void bench_stop_watch(void);
 bool bench_stopped(void);
 void bench_stop_end(void);
 
-/* The sentence at the end, which begins with what sweeps have added. */
+/* Composes the sentence that is printed at the end. It begins with what the sweeps have added. */
 void bench_verdict_add_sweep(bench_results *results, const bench_sweep *sweep);
 void bench_verdict(const bench_session *session, bench_results *results);
 
-/* Subcommands: exit statuses. */
+/* The subcommands. Each returns an exit status. */
 int bench_cmd_compare(const bench_options *options); /* reduce, matmul and the default job */
 int bench_cmd_info(const bench_options *options);
 int bench_cmd_env(const bench_options *options);

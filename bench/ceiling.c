@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The measured ceilings. Plain loops, one row an instruction set; callers take the fastest row, so that a ceiling is
- * never low because of a poor choice made here. OpenMP, because its threads are then the ones that hx uses. */
+ * The measured ceilings: plain loops, one for each instruction set. Callers use the fastest of them, so a ceiling is
+ * never too low because of a wrong choice here. The loops run on OpenMP threads, which are those that hx uses. */
 #include "bench/ceiling.h"
 
 #include <stdbool.h>
@@ -8,16 +8,16 @@
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-#elif defined(__aarch64__) /* written, never run */
+#elif defined(__aarch64__) /* never run */
 #include <arm_neon.h>
 #endif
 
-#define ELEMENT 4u    /* bytes: an array has whole ones */
-#define READ_STEP 512 /* bytes an iteration: a multiple of 8 of the widest registers */
+#define ELEMENT 4u    /* bytes; the size of an array is a multiple of it */
+#define READ_STEP 512 /* bytes per iteration: a multiple of eight of the widest registers */
 #define PIECE_BYTES ((size_t)1 << 20)
 #define PIECES_EACH 8u
 
-/* An empty asm that takes a register as input: the load has to happen, and nothing else does. */
+/* An empty asm with a register as input: the compiler must emit the load and nothing else. */
 #define TAKE4(load, vector, constraint, p)                                                 \
   do {                                                                                     \
     vector v0 = load(p), v1 = load((p) + sizeof(vector));                                  \
@@ -46,7 +46,7 @@
     for (; i < bytes; i += ELEMENT) __asm__ volatile("" ::"r"(x[i]), "r"(y ? y[i] : 0)); \
   }
 
-/* Twelve chains: more than latency times units of any CPU of today, and they fit 16 registers. */
+/* Twelve chains are more than any current CPU needs (latency times multiply-add units), and fit into 16 registers. */
 #define CHAINS 12
 #define DEFINE_FMA(name, target_attribute, vector, set1, fma_of)                                       \
   target_attribute static float name(size_t rounds) {                                                  \
@@ -133,8 +133,8 @@ static void read_part(size_t loop, size_t part, size_t parts, const char *x, con
   loops[loop].read(x + start, y ? y + start : NULL, end - start);
 }
 
-/* Each thread its own part, again and again; of more than fits caches, a thread that is done takes from the others:
- * cores are not equally fast, and waiting for the slowest is no ceiling. */
+/* Each thread reads its own part again and again. If the data does not fit into the caches, parts are small and handed
+ * out dynamically, because cores are not equally fast and a ceiling must not include waiting for the slowest. */
 void bench_ceiling_read(size_t loop, unsigned threads, const void *x, const void *y, size_t bytes, unsigned times) {
   const size_t pieces = bytes / PIECE_BYTES;
   if (threads == 1) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `call`: reductions of a few elements by hx_offload, and by the bare kernel of the CPU that does them:
- * the difference is what validation, dispatch and the result cost. A sample is a fixed number of calls, so that a run
- * of few --reps does a known number of them (tests/api/call_cost_test.sh counts their instructions). */
+ * The subcommand `call`: times reductions of a few elements by hx_offload and by the bare CPU kernel. The difference is
+ * the cost of checking the task, dispatching it and storing the result. A sample is a fixed number of calls, so that a
+ * run with few --reps makes a known number of them (tests/api/call_cost_test.sh counts their instructions). */
 #include <stdlib.h>
 
 #include "bench/compare.h"
@@ -12,7 +12,7 @@
 #include "runtime/base/config.h"
 #include "runtime/base/fpenv.h"
 
-#define CALLS 2000u /* of a sample */
+#define CALLS 2000u /* per sample */
 #define LEAST_ROUNDS 101u
 #define SECONDS 0.3
 #define MOST_N ((size_t)1 << 20)
@@ -64,7 +64,7 @@ static double sample_offload(void *self, unsigned calls) {
 static bool time_call(bench_session *session, bench_subject *subject, const bench_plan *plan, bench_results *results) {
   (void)plan;
   if (subject->row.n == 0 && subject->task.reduce.op >= HX_MIN && subject->task.reduce.op <= HX_ARGMAX)
-    return true; /* they have no result */
+    return true; /* there is no result for no elements */
   hx__config config;
   hx__isa isa = hx__config_read(&config, NULL) == HX_OK ? config.isa : HX__ISA_AUTO;
   const hx__cpu_kernels *kernels = hx__cpu_kernels_for(isa);
@@ -80,7 +80,7 @@ static bool time_call(bench_session *session, bench_subject *subject, const benc
   subject->kind->poison(subject, true);
   bool right = hx_offload(session->hx, &subject->task, NULL) == HX_OK && subject->kind->check(subject, true);
   size_t rounds = right ? bench_measure(contestants, args->n ? 2 : 1, &limits) : 0;
-  if (!right) fputs("hx-bench: the result is not what the definition says\n", stderr);
+  if (!right) fputs("hx-bench: the result differs from the scalar definition\n", stderr);
   if (rounds) {
     const double offload = 1e9 * bench_median(contestants[0].samples, rounds);
     const double kernel = args->n ? 1e9 * bench_median(contestants[1].samples, rounds) : 0;
@@ -102,7 +102,7 @@ static int time_calls(bench_session *session, const void *tasks) {
   bench_json_begin("call");
   bench_system_json(session);
   bench_json_open("calls", '[');
-  const hx__fpenv before = hx__fpenv_enter(); /* the bare kernels want it; hx_offload finds it there */
+  const hx__fpenv before = hx__fpenv_enter(); /* the bare kernels need it; hx_offload then finds it already set */
   const bool fine = bench_tasks_each(session, tasks, time_call, &results);
   hx__fpenv_leave(before);
   bench_json_close(']');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `env`: the table of hx's environment, straight from the library's own. */
+ * The subcommand `env`: prints the library's table of environment variables. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 typedef struct variable {
   hx__config_row row;
   const char *current;
-  char shown[BENCH_COLUMNS]; /* the current value, in the table */
+  char shown[BENCH_COLUMNS]; /* the current value, as printed */
 } variable;
 
 #define VARIABLE(member, ...) BENCH_COLUMN(variable, member, __VA_ARGS__)
@@ -27,7 +27,7 @@ static const bench_column columns[] = {
 };
 static const bench_table table = BENCH_TABLE(columns);
 
-/* The name and the value, and beside them what the variable is. */
+/* Prints the name and the value, and next to them the description. */
 static void print_variable(const variable *v) {
   const size_t column = 1 + bench_print_cells(&table, v);
   bench_say(column > INDENT ? "\n%*s" : " ", INDENT, "");
@@ -39,7 +39,7 @@ static void print_variable(const variable *v) {
   }
 }
 
-/* How many variables, or options, have a value that hx does not accept. Each is told on stderr. */
+/* Prints to stderr each variable or option whose value hx does not accept. Returns how many there are. */
 static size_t report_bad_values(const bench_options *options, size_t most) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   settings.devices = options->devices;
@@ -48,7 +48,7 @@ static size_t report_bad_values(const bench_options *options, size_t most) {
     char name[64] = "";
     fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
     sscanf(hx_error_detail(), "%63[A-Z_]", name);
-    unsetenv(name); /* on to the next one */
+    unsetenv(name); /* so that the next wrong value is found */
     if (strcmp(name, "HX_DEVICES") == 0) settings.devices = NULL;
   }
   return bad;
@@ -58,7 +58,7 @@ int bench_cmd_env(const bench_options *options) {
   if (!bench_files_open(options)) return BENCH_USAGE;
   size_t count;
   const hx__config_row *rows = hx__config_rows(&count);
-  bench_say("Read once, by hx_open. A member of hx_settings stands before the variable of the same name.\n\n");
+  bench_say("Read once, by hx_open. A member of hx_settings overrides the variable of the same name.\n\n");
   bench_say("%-14s %-14s %s\n", "variable", "current", "what it sets, what it accepts, default");
   bench_json_begin("env");
   bench_json_open("variables", '[');

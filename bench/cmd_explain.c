@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `explain`: what hx expects of each choice for a task on this machine, before a call and after some. */
+ * The subcommand `explain`: what hx expects of each candidate for a task on this machine, before the first call and
+ * after some calls. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +15,17 @@
 
 static const char *const sources[] = {
     [HX__DECIDED_NO_DEVICE] = "no device can do this task here (hx-bench info says why)",
-    [HX__DECIDED_SMALL] = "the CPU is done before a device is worth asking, or HX_MIN_OFFLOAD says so: no device is",
-    [HX__DECIDED_SHARE] = "the share is set (HX_SPLIT, HX_DEVICES or HX_OFFLOAD), so nothing is weighed: ",
-    [HX__DECIDED_SETTING] = "HX_SCHEDULE or HX_MIN_OFFLOAD settles it: all devices and the CPU",
+    [HX__DECIDED_SMALL] = "the CPU alone: it finishes before a device could help, or HX_MIN_OFFLOAD says so",
+    [HX__DECIDED_SHARE] = "the share is fixed (HX_SPLIT, HX_DEVICES or HX_OFFLOAD), so nothing is estimated: ",
+    [HX__DECIDED_SETTING] = "all devices and the CPU, because of HX_SCHEDULE or HX_MIN_OFFLOAD",
     [HX__DECIDED_BY_COST] = "",
 };
 static const char *const reasons[] = {
     [HX__REASON_BEST] = "it is expected to %s",
-    [HX__REASON_TRY] = "it may well %s, and too little is known of it",
-    [HX__REASON_RECHECK] = "its turn to be measured again, so that a wrong memory heals"};
-static const char *const aims[] = {[HX__OBJECTIVE_TIME] = "end first",
-                                   [HX__OBJECTIVE_ENERGY] = "draw the least energy",
+    [HX__REASON_TRY] = "it may %s, but too little is known about it",
+    [HX__REASON_RECHECK] = "it is measured again, so that a wrong measurement does not last"};
+static const char *const aims[] = {[HX__OBJECTIVE_TIME] = "finish first",
+                                   [HX__OBJECTIVE_ENERGY] = "use the least energy",
                                    [HX__OBJECTIVE_EDP] = "have the least energy times time"};
 
 static void name_of(const hx__explanation *e, unsigned choice, char *text, size_t bytes) {
@@ -34,13 +35,13 @@ static void name_of(const hx__explanation *e, unsigned choice, char *text, size_
     used += (size_t)snprintf(text + used, bytes - used, "%s%zu", used ? " + " : "", e->index[d]);
 }
 
-/* What is known of one participant: of its rate, and where that comes from. */
+/* The rate of one participant, and the source of that rate. */
 typedef struct rate_record {
   char name[24];
   const char *company, *unit;
   double rate, latency_us, idle_us, sigma;
   uint32_t samples;
-  char basis[32]; /* of the table */
+  char basis[32]; /* as printed */
 } rate_record;
 
 #define RATE(member, ...) BENCH_COLUMN(rate_record, member, __VA_ARGS__)
@@ -87,7 +88,7 @@ static void report_rates(const hx__explanation *e, const char *unit) {
   bench_json_close(']');
 }
 
-/* The share of the choice's devices when all end together; NaN if there is no estimate of one. */
+/* The share of the choice's devices if all participants finish together; NaN if a rate is not known. */
 static double share_of(const hx__explanation *e, unsigned choice) {
   const hx__choice c = hx__choice_of(choice, e->inputs.devices);
   double share = 0.0;
@@ -101,12 +102,12 @@ static double share_of(const hx__explanation *e, unsigned choice) {
   return share < 1.0 ? share : 1.0;
 }
 
-/* What a choice is expected to draw; NaN if that was never measured. */
+/* The expected energy of a call with this choice; NaN if its power was never measured. */
 static double joules_of(const hx__candidate *o) { return o->watts > 0.0 ? o->watts * o->ns * 1e-9 : NAN; }
 
 typedef struct choice_record {
   const char *op, *type, *size, *objective, *name;
-  char label[112]; /* of the table: > marks the one that is taken */
+  char label[112]; /* as printed; > marks the chosen one */
   uint32_t after, threads, small, chosen, samples;
   double expected_ms, parts_ms, joules, sigma, share, watts;
 } choice_record;
@@ -131,7 +132,8 @@ static const bench_column columns[] = {
     KNOWN(sigma, "sigma", .head = "sigma", .width = 8, .digits = 2),
     CHOICE(share, .name = "share", .head = "share", .kind = BENCH_PERCENT_JOINED, .flags = BENCH_UNKNOWN, .width = 8),
     CHOICE(samples, .name = "calls", .head = "calls", .kind = BENCH_UINT, .width = 8),
-    KNOWN(watts, NULL, .head = "watts", .width = 8, .digits = 1), /* these two only if energy counts */
+    KNOWN(watts, NULL, .head = "watts", .width = 8,
+          .digits = 1), /* the last two only if the objective includes energy */
     CHOICE(joules, .head = "energy", .kind = BENCH_JOULES, .width = 8),
 };
 static const bench_table energy_table = BENCH_TABLE(columns);
@@ -155,7 +157,7 @@ static choice_record describe_choice(const hx__explanation *e, unsigned choice, 
   return r;
 }
 
-/* The parts of a task whose share is set. */
+/* Prints the parts of a task whose share is fixed. */
 static void print_shares(const hx__explanation *e) {
   double rest = 1.0;
   for (unsigned d = 0; d < e->inputs.devices; d++) rest -= e->part[d];
@@ -163,7 +165,7 @@ static void print_shares(const hx__explanation *e) {
   for (unsigned d = 0; d < e->inputs.devices; d++) bench_say(", %zu %.1f%%", e->index[d], 100.0 * e->part[d]);
 }
 
-/* Why the decision is what it is. */
+/* Prints the reason for the decision. */
 static void print_reason(const hx__explanation *e, const char *choice) {
   char why[128];
   if (e->source != HX__DECIDED_BY_COST) {
@@ -180,9 +182,9 @@ static void print_reason(const hx__explanation *e, const char *choice) {
 
 static void report_choices(const bench_row *row, const char *size, const hx__explanation *e, uint32_t after) {
   const bench_table *const printed = e->inputs.objective == HX__OBJECTIVE_TIME ? &table : &energy_table;
-  const bool weighed = e->source == HX__DECIDED_BY_COST;
+  const bool estimated = e->source == HX__DECIDED_BY_COST;
   char name[96];
-  if (weighed) bench_print_head(printed, NULL);
+  if (estimated) bench_print_head(printed, NULL);
   bench_json_open("choices", '[');
   for (unsigned i = 0; i < e->decision.choices; i++) {
     name_of(e, i, name, sizeof name);
@@ -191,7 +193,7 @@ static void report_choices(const bench_row *row, const char *size, const hx__exp
     r.type = row->type;
     r.size = size;
     r.after = after;
-    if (weighed) bench_print_row(printed, &r);
+    if (estimated) bench_print_row(printed, &r);
     bench_store_row(&table, &r);
   }
   bench_json_close(']');
@@ -213,7 +215,7 @@ static void report_decision(const bench_row *row, const char *size, const hx__ex
   bench_measured();
 }
 
-/* Some calls of the task; false if one failed. */
+/* Makes some calls of the task. Returns false if one failed. */
 static bool time_calls(bench_session *session, const hx_task *task, double seconds[CALLS]) {
   for (unsigned i = 0; i < CALLS; i++) {
     const double start = bench_now();
@@ -223,7 +225,7 @@ static bool time_calls(bench_session *session, const hx_task *task, double secon
   return true;
 }
 
-/* Explains, calls some times, explains again. */
+/* Explains the task, calls it some times, and explains it again. */
 static bool explain_twice(bench_session *session, bench_subject *subject) {
   const bench_row *const row = &subject->row;
   char size[72];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `info`: the machine, the numbered devices, what is missing. */
+ * The subcommand `info`: the machine, the numbered devices, and what is missing to use more of them. */
 #include "bench/bench.h"
 #include "bench/emit.h"
 #include "bench/hints.h"
@@ -9,9 +9,8 @@ static void print_note(const bench_session *session) {
   size_t refused = 0;
   for (size_t i = 0; i < session->device_count; i++) refused += session->device[i].state == HX_REFUSED;
   bench_say(
-      "\nThe number is what HX_DEVICES and --devices take; kinds and names are taken too (hx-bench env). memory: how "
-      "an\n"
-      "array reaches the device, copy meaning that it is copied.\n");
+      "\nHX_DEVICES and --devices accept these numbers, and words for kinds and vendors (hx-bench env). memory: how "
+      "arrays\nreach the device; copy: they are copied.\n");
   if (refused)
     bench_say("A refused device keeps its number; the line under it says why. --devices all tries every one.\n");
 }

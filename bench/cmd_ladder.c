@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `ladder`: published ways from a naive kernel to a fast one, each a rung, hx and other libraries beside
- * them, on every OpenCL device in use. One row a ladder. */
+ * The subcommand `ladder`: published steps from a naive kernel to a fast one, compared with hx and other libraries on
+ * every OpenCL device in use. Each step, hx and each library is a rung. The table has one row per ladder. */
 #include <string.h>
 
 #include "bench/emit.h"
@@ -17,9 +17,9 @@ static const bench_size study[] = {{.m = 2048, .n = 4096, .k = 2048}};
 #define LENGTHS(list) .lengths = (list), .length_count = sizeof(list) / sizeof(list)[0]
 #define SHAPES(list) .shapes = (list), .shape_count = sizeof(list) / sizeof(list)[0]
 
-/* One of the functions is there: for each device by itself, or for all together. */
+/* Either the function for each single device or the one for all devices together is set. */
 static const struct ladder {
-  bench_plan plan; /* its command: the word after `ladder` */
+  bench_plan plan; /* the word after `ladder` */
   bench_device_job *on_device;
   bool (*on_all)(bench_session *session, const bench_tasks *tasks);
   const char *published;
@@ -44,7 +44,7 @@ static const struct ladder *find_ladder(const char *name) {
   return NULL;
 }
 
-static int climb_ladder(bench_session *session, const void *what) {
+static int run_ladder(bench_session *session, const void *what) {
   const bench_tasks *const tasks = what;
   const struct ladder *const ladder = find_ladder(tasks->plan->command);
   bench_print_system(session);
@@ -68,7 +68,7 @@ int bench_cmd_ladder(const bench_options *options) {
   }
   bench_options own = *options;
   bench_tasks tasks;
-  own.ops = own.types = 0; /* a ladder's operation and type are its own */
+  own.ops = own.types = 0; /* a ladder determines its operation and type itself */
   if (!bench_tasks_list(&own, &ladder->plan, &tasks)) return BENCH_USAGE;
-  return bench_session_run(options, NULL, true, climb_ladder, &tasks);
+  return bench_session_run(options, NULL, true, run_ladder, &tasks);
 }

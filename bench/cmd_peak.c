@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `peak`: the ceilings (ceiling.h) of this CPU, of each instruction set and cache, on one thread and on
- * all that hx takes. All are measured in the same interleaved rounds. */
+ * The subcommand `peak`: the ceilings (ceiling.h) of this CPU for each instruction set and cache, on one thread and on
+ * all threads that hx uses. All are measured in the same interleaved rounds. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@
 
 #define LEAST_ROUNDS 15u
 #define SECONDS 3.0
-#define FMA_MILLIONS 50u              /* multiply-adds a thread */
-#define READ_BYTES ((size_t)64 << 20) /* of a sample, of one thread, at least */
+#define FMA_MILLIONS 50u              /* multiply-adds per thread */
+#define READ_BYTES ((size_t)64 << 20) /* the least that one thread reads in a sample */
 #define MEMORY_LEAST ((size_t)256 << 20)
 #define MEMORY_MOST ((size_t)2 << 30)
 #define MOST_PEAKS 64
@@ -21,7 +21,7 @@
 typedef struct peak {
   const char *level; /* NULL: multiply-adds */
   const char *what, *isa, *unit;
-  size_t loop, bytes; /* of all streams, and of all threads */
+  size_t loop, bytes; /* of all streams and threads together */
   unsigned threads, streams, times;
   const char *x;
   double median, most;
@@ -60,11 +60,11 @@ static double sample_peak(void *self, unsigned calls) {
   return work / (bench_now() - start);
 }
 
-/* What is read: half of a cache, so that what else a program touches does not push it out; or memory. */
+/* The data that is read: half of a cache, so that other data of the program does not evict it, or memory. */
 typedef struct level {
-  const char *name; /* NULL: nothing is read, registers multiply and add */
+  const char *name; /* NULL: nothing is read; multiply-adds on registers */
   size_t bytes;     /* 0: this CPU has no such cache */
-  bool own;         /* each core has one */
+  bool own;         /* each core has such a cache */
 } level;
 
 /* Four times the last cache, within bounds. */
@@ -75,7 +75,7 @@ static size_t memory_bytes(const hx__topo *topo) {
   return bytes < topo->memory_bytes / 4 ? bytes : (size_t)(topo->memory_bytes / 4);
 }
 
-/* One loop on one thread, and on all. */
+/* Adds one loop on one thread, and on all threads. */
 static size_t add_peaks(const level *from, unsigned streams, size_t loop, unsigned threads, peak *peaks, size_t count) {
   for (unsigned t = 1; count < MOST_PEAKS; t = threads) {
     peak p = {.level = from->name, .loop = loop, .threads = t, .streams = streams};
@@ -104,7 +104,7 @@ static size_t list_peaks(unsigned threads, peak peaks[MOST_PEAKS]) {
   return count;
 }
 
-/* Whether another instruction set reads the same faster: people see the fastest alone, files have all. */
+/* Whether another instruction set reads the same data faster. Only the fastest one is printed; files have all. */
 static bool is_beaten(const peak *peaks, size_t count, const peak *p) {
   for (size_t i = 0; p->level && i < count; i++) {
     const peak *q = &peaks[i];
@@ -141,7 +141,7 @@ static void report_peaks(const bench_session *session, peak *peaks, size_t count
   bench_json_end();
 }
 
-/* Returns the rounds; 0: memory ran out. */
+/* Returns the number of rounds; 0: there was no memory. */
 static size_t time_peaks(const bench_session *session, peak *peaks, size_t count) {
   static bench_contestant contestants[MOST_PEAKS];
   for (size_t i = 0; i < count && !bench_stopped(); i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `sim`: the scheduler, as it is in the library, on simulated laptops (runtime/base/profiles.h says what
- * is published of them and what is assumed). Virtual time: nothing is computed, nothing of this machine is measured. */
+ * The subcommand `sim`: the library's scheduler on simulated laptops (runtime/base/profiles.h says which of their
+ * figures are published and which are assumed). Time is virtual: nothing is computed, and this machine is not measured.
+ * */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "sim/sim.h"
 
 #define LEAF 4096.0
-#define CALLS 10u /* after which it has learned */
+#define CALLS 10u /* enough for the model to have learned */
 #define SEEDS 9u
 #define NOISE 0.03
 
@@ -65,7 +66,7 @@ static sim_machine machine_of(const hx__profile *p, const bench_size *size, size
   return m;
 }
 
-/* Medians over some seeds; false when there is no memory. */
+/* Medians over some seeds. Returns false if there is no memory. */
 static bool simulate_calls(const sim_machine *m, size_t slices, outcome *o) {
   double share[SIM_DEVICES], first[SEEDS], tenth[SEEDS], shares[SEEDS];
   hx__model *const model = malloc(sizeof *model);
@@ -135,7 +136,7 @@ int bench_cmd_sim(const bench_options *options) {
   const uint32_t product = 1u << BENCH_OP_MATMUL;
   bench_options own = *options;
   bench_tasks tasks;
-  own.types = 0; /* to the scheduler all types, and all reductions, are alike */
+  own.types = 0; /* the scheduler treats all types, and all reductions, alike */
   if (own.ops & ~product) own.ops = (own.ops & product) | 1u << HX_SUM;
   if (!bench_tasks_of_command(&own, &tasks)) return BENCH_USAGE;
   if (!bench_files_open(options)) return BENCH_USAGE;

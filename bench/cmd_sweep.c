@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `sweep`: every split in steps, and hx's own choice, in interleaved rounds. The best split is picked on
- * the even rounds and timed again on the odd ones: the least of several noisy medians is too low on the rounds that it
- * was picked on. eta = (best split's time) / (hx's own), the median over odd rounds of the ratio within a round. */
+ * The subcommand `sweep`: all splits in steps, and hx's own choice, in interleaved rounds. The best split is chosen by
+ * the even rounds and timed by the odd ones, because the least of several noisy medians is too low in the rounds by
+ * which it was chosen. eta is the time of the best split divided by the time of hx's choice: the median of that ratio
+ * over the odd rounds. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,14 +14,14 @@
 
 #define LEAST_ROUNDS 21u
 
-/* The even (0) or odd (1) ones of `count` values, into half. Returns how many. */
+/* Copies the values with even (parity 0) or odd (1) index into half. Returns how many there are. */
 static size_t pick_half(const double *values, size_t count, size_t parity, double *half) {
   size_t taken = 0;
   for (size_t i = parity; i < count; i += 2) half[taken++] = values[i];
   return taken;
 }
 
-/* False when memory ran out. samples: of each split in order, hx's own last. */
+/* samples: those of each split in order, then those of hx's own choice. Returns false if there is no memory. */
 static bool compare_with_best_split(double *const *samples, const bench_mode *modes, size_t count, size_t rounds,
                                     bench_sweep *sweep) {
   double *half = malloc(rounds * sizeof *half);

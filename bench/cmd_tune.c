@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The subcommand `tune`: times what the kernels of products leave open on every OpenCL device in use, and stores the
- * winners in HX_CACHE_DIR for all programs on this machine. */
+ * The subcommand `tune`: times the interchangeable product kernels on every OpenCL device in use, and stores the
+ * fastest in HX_CACHE_DIR for all programs on this machine. */
 #include <string.h>
 
 #include "bench/emit.h"
@@ -9,7 +9,7 @@
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/base/cache_dir.h"
 
-#define MOST_TRIALS (3 * HX__CL_TUNED) /* the orders of each row that may be stored */
+#define MOST_TRIALS (3 * HX__CL_TUNED) /* three orders of each row of which a result can be stored */
 
 static void name_of(const hx__cl_tune_result *t, char *text, size_t bytes) {
   const uint32_t *const tile = t->what.tile;
@@ -25,7 +25,7 @@ typedef struct trial {
   hx__cl_tune_result result;
   const char *row;
   double gflops;
-  const char *why;              /* it was not timed; or NULL */
+  const char *why;              /* why it was not timed; NULL: it was */
   char label[96], outcome[128]; /* of the table */
 } trial;
 
@@ -56,7 +56,7 @@ static void report_trial(size_t device, size_t side, const hx__cl_tune_result *t
   bench_emit_row(&table, &r);
 }
 
-/* True if something was kept. */
+/* Returns true if a result was stored. */
 static bool tune_device(bench_session *session, size_t index, const void *unused) {
   static hx__cl_tune_result trials[MOST_TRIALS];
   hx__cl_device *const device = bench_opencl_device(session, index);
@@ -89,7 +89,7 @@ static int tune_devices(bench_session *session, const void *unused) {
   bench_json_close(']');
   bench_json_end();
   if (fine)
-    bench_say(hx__cache_dir_is_enabled() ? "\nkept in HX_CACHE_DIR\n" : "\nnothing kept: HX_CACHE_DIR is off\n");
+    bench_say(hx__cache_dir_is_enabled() ? "\nstored in HX_CACHE_DIR\n" : "\nnothing is stored: HX_CACHE_DIR is off\n");
   return fine ? BENCH_OK : BENCH_FAILED;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Comparing CPU alone, devices alone and both over a list of tasks: `reduce`, `matmul`, the default job, and, by
- * another function for each task, `sweep`. */
+ * Compares the CPU alone, devices alone and both over a list of tasks: `reduce`, `matmul` and the default job. `sweep`
+ * passes a function of its own for each task. */
 #include "bench/compare.h"
 
 #include "bench/emit.h"
@@ -18,7 +18,7 @@ static bool compare_modes(bench_session *session, bench_subject *subject, const 
 
 typedef struct comparison {
   bench_tasks tasks;
-  bench_each *each; /* NULL: compare the modes */
+  bench_each *each; /* NULL: compares the modes */
 } comparison;
 
 static int compare_tasks(bench_session *session, const void *what) {

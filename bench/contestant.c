@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The process of a contestant: answers what process.c asks. It verifies before anything is timed: hx by its bits, other
- * libraries by how near they come, because their order of arithmetic is their own. */
+ * The main function of a contestant's process, which answers the requests of process.c. Results are verified before
+ * anything is timed: those of hx by their bits, those of other libraries within a bound, because they round in another
+ * order. */
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -10,20 +11,22 @@
 #include "bench/process.h"
 #include "bench/talk.h"
 
-#define WARM_SECONDS 0.1 /* of calls whose least is the time of a trial */
+#define WARM_SECONDS 0.1 /* how long calls are made to find the fastest core type; the least time counts */
 #define WARM_MOST 10000
-#define WARM_LONGEST 0.02 /* a call this long is its own warm-up; else a part of a sample's calls go before it, */
-#define WARM_PART 4       /* because the caches hold another process's data at its start */
+/* Before a sample, one WARM_PARTth of its calls are made untimed, because the caches contain another process's data.
+ * Calls that take WARM_LONGEST seconds or more need no warm-up. */
+#define WARM_PART 4
+#define WARM_LONGEST 0.02
 
 typedef struct host {
   bench_session session;
   const bench_peer *peer; /* NULL: hx */
-  void *handle;           /* from bench_peer_load */
+  void *handle;           /* handle of the library, from bench_peer_load */
   bench_peer_call call;
   bench_subject subject;
-  bool busy; /* there is a subject */
+  bool busy; /* `subject` is set */
   bench_ceiling ceiling;
-  double seconds; /* of one call */
+  double seconds; /* per call */
 } host;
 
 static bool call_once(host *h) {

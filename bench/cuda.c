@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The functions of CUDA's libraries. */
+ * Calls functions of CUDA's libraries. */
 #include "bench/cuda.h"
 
 #include "bench/peers.h"
@@ -23,7 +23,7 @@ int bench_cuda_open(bench_cuda *cuda, const float *a, size_t a_count, const floa
   return error ? error : cuda->open(&cuda->handle);
 }
 
-/* cuBLAS has columns: C^T = op(B)^T op(A)^T. */
+/* cuBLAS stores matrices by columns, so this computes C^T = op(B)^T op(A)^T. */
 int bench_cuda_multiply(const bench_cuda *cuda, size_t m, size_t n, size_t k, bool trans_a, bool trans_b) {
   static const float one = 1, zero = 0;
   const int rows = (int)m, columns = (int)n, inner = (int)k;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What hx-bench and fit/time_rows call of CUDA's runtime and of cuBLAS, loaded as peers.h says. */
+ * The functions of CUDA's runtime and of cuBLAS that hx-bench and fit/time_rows call. They are loaded at run time
+ * (peers.h). */
 #ifndef HX_BENCH_CUDA_H
 #define HX_BENCH_CUDA_H
 
@@ -23,20 +24,20 @@
     (void *, int, int, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, \
      int))
 
-enum { BENCH_TO_DEVICE = 1, BENCH_TO_HOST = 2 }; /* of copy */
+enum { BENCH_TO_DEVICE = 1, BENCH_TO_HOST = 2 }; /* directions of a copy */
 
 #define BENCH_CUDA_MEMBER(name, symbol, arguments) int(*name) arguments;
 typedef struct bench_cuda {
   BENCH_CUDART(BENCH_CUDA_MEMBER)
   BENCH_CUBLAS(BENCH_CUDA_MEMBER)
-  void *handle;     /* of cuBLAS */
-  float *a, *b, *c; /* on the device */
+  void *handle;     /* the handle of cuBLAS */
+  float *a, *b, *c; /* in device memory */
 } bench_cuda;
 
-/* False: why says what is missing. */
+/* Returns false if something is missing, which `why` names. */
 bool bench_cuda_load(bench_cuda *cuda, char *why, size_t bytes);
-/* Each returns an error of CUDA or cuBLAS, or 0. Open: makes a and b with so many elements of theirs, and c. Multiply:
- * C = op(A) op(B) by rows; does not wait. */
+/* Both return an error of CUDA or cuBLAS, or 0. Open creates a and b with copies of the given elements, and c. Multiply
+ * starts C = op(A) op(B) with row-major matrices, and does not wait for it. */
 int bench_cuda_open(bench_cuda *cuda, const float *a, size_t a_count, const float *b, size_t b_count, size_t c_count);
 int bench_cuda_multiply(const bench_cuda *cuda, size_t m, size_t n, size_t k, bool trans_a, bool trans_b);
 

@@ -11,14 +11,14 @@
 #include "bench/bench.h"
 #include "bench/text.h"
 
-/* The value as a number, and whether its kind has one. */
-static bool numeric(bench_value_kind kind, const void *value, double *number) {
+/* Reads a value that is a double. Returns false if values of its kind are not. */
+static bool real_of(bench_value_kind kind, const void *value, double *number) {
   if (kind < BENCH_NUMBER || kind == BENCH_BYTES) return false;
   memcpy(number, value, sizeof *number);
   return true;
 }
 
-static uint64_t integer(bench_value_kind kind, const void *value) {
+static uint64_t integer_of(bench_value_kind kind, const void *value) {
   uint64_t wide = 0;
   uint32_t narrow = 0;
   if (kind == BENCH_FLAG || kind == BENCH_BIT) return *(const bool *)value;
@@ -35,25 +35,25 @@ static const char *text_of(bench_value_kind kind, const void *value) {
 static bool is_empty(bench_value_kind kind, const void *value) {
   double number;
   if (is_text(kind)) return text_of(kind, value) == NULL;
-  return !numeric(kind, value, &number) && integer(kind, value) == 0;
+  return !real_of(kind, value, &number) && integer_of(kind, value) == 0;
 }
 
-/* An integer, or a number as files have it; text is empty for what is not finite. */
+/* Formats an integer, or a number as it is written to files. The text is empty if the number is not finite. */
 static void number_text(bench_value_kind kind, const void *value, char *text, size_t bytes) {
   double number;
   text[0] = '\0';
-  if (numeric(kind, value, &number)) {
+  if (real_of(kind, value, &number)) {
     if (isfinite(number)) snprintf(text, bytes, "%.9g", number);
   } else if (kind == BENCH_FLAG || kind == BENCH_BIT) {
-    snprintf(text, bytes, "%s", integer(kind, value) ? "true" : "false");
+    snprintf(text, bytes, "%s", integer_of(kind, value) ? "true" : "false");
   } else {
-    snprintf(text, bytes, kind == BENCH_HEX ? "%016" PRIx64 : "%" PRIu64, integer(kind, value));
+    snprintf(text, bytes, kind == BENCH_HEX ? "%016" PRIx64 : "%" PRIu64, integer_of(kind, value));
   }
 }
 
 static void cell_text(const bench_column *column, const void *value, char *text, size_t bytes) {
   double number = NAN;
-  const bool real = numeric(column->kind, value, &number);
+  const bool real = real_of(column->kind, value, &number);
   if ((column->flags & BENCH_OPTIONAL) && is_empty(column->kind, value))
     snprintf(text, bytes, "-");
   else if (is_text(column->kind))
@@ -63,7 +63,7 @@ static void cell_text(const bench_column *column, const void *value, char *text,
   else if (column->kind == BENCH_JOULES)
     bench_joules_text(number, text, bytes);
   else if (column->kind == BENCH_BYTES)
-    bench_bytes_text(integer(column->kind, value), text, bytes);
+    bench_bytes_text(integer_of(column->kind, value), text, bytes);
   else if (!real)
     number_text(column->kind, value, text, bytes);
   else if (!isfinite(number))
@@ -74,7 +74,7 @@ static void cell_text(const bench_column *column, const void *value, char *text,
     snprintf(text, bytes, "%.*f", column->digits, number);
 }
 
-/* A line of the table: the cells of a record, or the heads. Returns the column that it has reached. */
+/* Prints a line of the table: the cells of a record, or the heads. Returns the column after the last character. */
 static size_t print_line(FILE *f, const bench_table *table, const char *const *titles, const void *record) {
   size_t at = 0;
   for (size_t i = 0; i < table->count; i++) {
@@ -142,7 +142,7 @@ static void csv_value(FILE *f, const bench_column *column, const void *value) {
   }
 }
 
-/* The values of a record, or the names of the columns. */
+/* Writes the values of a record, or the names of the columns. */
 static void csv_line(FILE *f, const bench_table *table, const void *record) {
   const char *comma = "";
   for (size_t i = 0; i < table->count; i++) {
@@ -170,10 +170,10 @@ void bench_csv_row(const bench_table *table, const void *record) {
   if (bench_csv_file()) csv_line(bench_csv_file(), table, record);
 }
 
-static unsigned depth; /* of the JSON document: objects and lists that are open */
-static bool followed;  /* there is a member or element before the next one */
+static unsigned depth; /* open objects and lists of the JSON document */
+static bool followed;  /* the next member or element needs a comma before it */
 
-/* Lists of the document begin a line, and so do their elements. */
+/* Each list of the document, and each of its elements, begins on a new line. */
 static void json_next(FILE *f, const char *name, bool nested) {
   const bool line = nested && (depth == 1 || (depth == 2 && !name));
   fputs(followed ? line ? "," : ", " : "", f);

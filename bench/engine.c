@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verify, warm up, measure the modes in turn, make rows. */
+ * Verifies the modes, warms them up, measures them in interleaved rounds and makes rows of results. */
 #include "bench/engine.h"
 
 #include <math.h>
@@ -9,26 +9,29 @@
 #include "bench/measure.h"
 #include "runtime/base/energy.h"
 
-#define WARM_CALLS 3       /* a mode, */
-#define LEARNING_CALLS 10  /* or so many if hx decides and may still learn, */
-#define ENERGY_SECONDS 0.1 /* a hundred steps of the counters */
-#define BRIEF_SECONDS 2e-3 /* a call */
-#define LIKE 4.0           /* times as slow as the fastest mode, or less: as many calls a sample */
-#define WARM_PART 0.25     /* but no longer than this part of the time for measuring, */
-#define LEARNING_PART 1.0  /* or than this: a call that still learns says nothing of those that follow */
+/* Each mode is warmed up by some untimed calls, by more if hx decides, because its first calls are exploration. They
+ * take at most a part of the time for measuring. */
+#define WARM_CALLS 3
+#define LEARNING_CALLS 10
+#define WARM_PART 0.25
+#define LEARNING_PART 1.0
+#define ENERGY_SECONDS 0.1 /* about a hundred updates of the energy counters */
+#define BRIEF_SECONDS 2e-3 /* a call that is shorter counts as brief (sample_call) */
+/* Modes that take up to this multiple of the fastest one's time get the same number of calls per sample. */
+#define LIKE 4.0
 
 typedef struct mode_run {
   bench_session *session;
   bench_subject *subject;
   hx_task task;
-  bench_contestant *contestant; /* NULL: it is not timed */
-  hx_report report;             /* of the last call that asked for one */
-  double *shares;               /* of each sample */
+  bench_contestant *contestant; /* NULL: the mode is not timed */
+  hx_report report;             /* of the last call with a report */
+  double *shares;               /* the share reported in each sample */
   size_t share_count, share_room;
   uint32_t recovered;
-  uint64_t bits; /* of the verified call */
-  double joules; /* of a call */
-  double last;   /* seconds of the last call before the rounds */
+  uint64_t bits; /* of the result of the verified call */
+  double joules; /* per call */
+  double last;   /* seconds of the last warm-up call */
   bool failed, wrong;
 } mode_run;
 
@@ -46,9 +49,9 @@ static bool note_share(mode_run *p) {
   return bench_append(&p->shares, &p->share_count, &p->share_room, &share, sizeof share);
 }
 
-/* A report costs hx two readings of the clock, which a call of less than a microsecond would feel, and the first call
- * after another mode finds the caches and threads as that left them: of short ones a call before those that are timed
- * tells what they do. */
+/* A report costs two readings of the clock, which would matter for a call of less than a microsecond, and the first
+ * call after another mode finds cold caches and sleeping threads. So for brief calls an untimed call before the timed
+ * ones provides the report. */
 static double sample_call(void *self, unsigned calls) {
   mode_run *p = self;
   const bool brief = p->last < BRIEF_SECONDS;
@@ -63,7 +66,7 @@ static double sample_call(void *self, unsigned calls) {
   return note_share(p) ? seconds : -1;
 }
 
-/* One call whose whole result is compared. */
+/* Makes one call and compares its whole result. */
 static bool verify_mode(mode_run *p, const char *mode) {
   bench_subject *subject = p->subject;
   subject->kind->poison(subject, true);
@@ -73,7 +76,7 @@ static bool verify_mode(mode_run *p, const char *mode) {
   if (p->wrong) {
     char name[128];
     bench_task_text(&subject->row, name, sizeof name);
-    fprintf(stderr, "hx-bench: %s, %s: the result is not what the definition says\n", name, mode);
+    fprintf(stderr, "hx-bench: %s, %s: the result differs from the scalar definition\n", name, mode);
     return false;
   }
   subject->first_bits = subject->bits;
@@ -93,8 +96,9 @@ static double warm_up(mode_run *p, bool learning, double seconds) {
   return last;
 }
 
-/* Joules of a call, of many in a row: one may be too short for the counters, and rounds are too mixed. NaN if they
- * cannot be read, for a card in a slot, which they do not show, and if there is no time left. */
+/* Joules per call, measured over many consecutive calls, because one call may be too short for the counters and rounds
+ * mix the modes. NaN if the counters cannot be read, if a discrete GPU takes part, whose energy they do not include, or
+ * if no time is left. */
 static double joules_of(mode_run *p, unsigned calls) {
   hx__energy *const energy = hx__energy_of_process();
   const double start = bench_now(), before = hx__energy_joules(energy);
@@ -150,8 +154,8 @@ size_t bench_compare_modes(const bench_session *session, bench_mode modes[3]) {
   return count;
 }
 
-/* As many calls a sample where modes are about as fast: the first of several finds caches and threads as others left
- * them. */
+/* Modes of similar speed get the same number of calls per sample, because the first call of a sample finds the caches
+ * and threads as another mode has left them. */
 static void choose_calls(bench_contestant *contestants, size_t count) {
   double least = INFINITY;
   for (size_t i = 0; i < count; i++) least = fmin(least, ((const mode_run *)contestants[i].self)->last);
@@ -164,7 +168,7 @@ static void choose_calls(bench_contestant *contestants, size_t count) {
 bool bench_engine_run(bench_session *session, bench_subject *subject, const bench_mode *modes, size_t count,
                       bench_run *run, bench_results *results) {
   static mode_run runs[BENCH_MOST_MODES];
-  bench_contestant contestants[BENCH_MOST_MODES + 1] = {{0}}; /* and the ceiling */
+  bench_contestant contestants[BENCH_MOST_MODES + 1] = {{0}}; /* one more for the ceiling */
   size_t taking_part = 0;
   const double seconds = session->options->seconds > 0 ? session->options->seconds : run->seconds;
   run->rounds = 0;
@@ -209,7 +213,7 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
   for (size_t i = 0; i <= count; i++) free(contestants[i].samples);
   for (size_t i = 0; i < count; i++) {
     free(runs[i].shares);
-    runs[i] = (mode_run){.contestant = NULL}; /* the contestants end with this call */
+    runs[i] = (mode_run){.contestant = NULL}; /* contestants are on the stack of this function */
   }
   return fine;
 }

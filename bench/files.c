@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where results go: --json, --csv, and the tables for people. A document is made in memory and takes the place of the
- * file as a whole when it is complete: a run that is killed, or a full disk, leaves the file as it was. */
+ * Where results go: --json, --csv and the printed tables. A document is composed in memory and replaces the file when
+ * it is complete, so a run that is killed, or a full disk, leaves the old file unchanged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,7 +14,7 @@
 typedef struct document {
   const char *what, *path;
   FILE *f;
-  char *text; /* of the stream; NULL: it is the standard output */
+  char *text; /* contents of the stream; NULL: the stream is the standard output */
   size_t bytes;
 } document;
 
@@ -29,8 +29,8 @@ void bench_measured(void) { measured = true; }
 
 static bool is_output(const char *path) { return path && strcmp(path, "-") == 0; }
 
-/* Whether the file, or one in its folder, may be written. */
-static bool writable(const char *path) {
+/* Whether the file, or a new file in its folder, can be written. */
+static bool is_writable(const char *path) {
   struct stat st;
   if (stat(path, &st) == 0) {
     if (S_ISDIR(st.st_mode)) errno = EISDIR;
@@ -47,14 +47,14 @@ static bool open_one(document *d, const char *path) {
   if (!path) return true;
   if (is_output(path))
     d->f = stdout;
-  else if (writable(path))
+  else if (is_writable(path))
     d->f = open_memstream(&d->text, &d->bytes);
   if (!d->f) fprintf(stderr, "hx-bench: cannot write '%s': %s\n", path, strerror(errno));
   return d->f != NULL;
 }
 
 bool bench_files_open(const bench_options *options) {
-  /* Tables make way for a file on the standard output. */
+  /* Tables go to stderr if a file goes to the standard output. */
   human = options->quiet ? NULL : is_output(options->json) || is_output(options->csv) ? stderr : stdout;
   if (options->json || options->csv) bench_stop_watch();
   if (open_one(&json, options->json) && open_one(&csv, options->csv)) return true;
@@ -62,7 +62,7 @@ bool bench_files_open(const bench_options *options) {
   return false;
 }
 
-/* Writes all of the text and closes; false with errno. */
+/* Writes all of the text and closes the file. Returns false, with errno set, if that fails. */
 static bool write_out(int fd, const document *d, bool sync) {
   size_t done = 0;
   while (done < d->bytes) {
@@ -77,40 +77,42 @@ static bool write_out(int fd, const document *d, bool sync) {
   return fine;
 }
 
-/* /dev/stdout and its like may lead to a file that others are writing. */
+/* /dev/stdout and similar paths may lead to a file that other processes are writing. */
 static bool is_special(const char *path) { return strncmp(path, "/dev/", 5) == 0 || strncmp(path, "/proc/", 6) == 0; }
 
-/* A device, a pipe, a file in a folder that takes no other. */
+/* Writes in place: to a device, to a pipe, or to a file in a folder in which no other file can be created. */
 static bool write_there(const document *d) {
   const int fd = open(d->path, O_WRONLY | O_CREAT | O_CLOEXEC | (is_special(d->path) ? O_APPEND : O_TRUNC), 0666);
   return fd >= 0 && write_out(fd, d, false);
 }
 
-/* The name that a whole document takes: of the file that a link leads to. False if it must be written in place. */
-static bool resolve(const char *path, char real[PATH_MAX], struct stat *st) {
+/* Finds the path of the file that the document replaces, following links. Returns false if the document must be written
+ * in place. */
+static bool find_target(const char *path, char real[PATH_MAX], struct stat *st) {
   if (is_special(path)) return false;
   if (realpath(path, real)) return stat(real, st) == 0 && S_ISREG(st->st_mode);
   st->st_mode = 0;
   return lstat(path, st) != 0 && (size_t)snprintf(real, PATH_MAX, "%s", path) < PATH_MAX;
 }
 
-/* By a file beside it. *tried: there could be one, and the file itself is as it was if this failed. */
-static bool replace(const document *d, bool *tried) {
+/* Writes a file in the same folder and renames it. *tried: that file was created and could not be written, so the old
+ * file is unchanged and must not be written in place. */
+static bool replace_file(const document *d, bool *tried) {
   char real[PATH_MAX], beside[PATH_MAX + 32];
   struct stat st;
   *tried = false;
-  if (!resolve(d->path, real, &st)) return false;
+  if (!find_target(d->path, real, &st)) return false;
   snprintf(beside, sizeof beside, "%s.%d.part", real, (int)getpid());
   const int fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) return false;
   if (st.st_mode && (fchown(fd, st.st_uid, st.st_gid) != 0 || fchmod(fd, st.st_mode & 0777) != 0)) {
-    close(fd); /* it would be another's, or another's to read */
+    close(fd); /* the new file would have another owner or other permissions */
     unlink(beside);
     return false;
   }
   const bool written = write_out(fd, d, true), fine = written && rename(beside, real) == 0;
   const int error = errno;
-  *tried = !written; /* a file that is mounted by itself keeps its place: no rename */
+  *tried = !written; /* renaming fails if the file is itself a mount point */
   if (!fine) unlink(beside);
   errno = error;
   return fine;
@@ -125,7 +127,7 @@ static bool close_one(document *d) {
   if (fine && !output && !nothing) {
     bool tried;
     fflush(stdout);
-    fine = replace(d, &tried) || (!tried && write_there(d));
+    fine = replace_file(d, &tried) || (!tried && write_there(d));
     if (!fine) fprintf(stderr, "hx-bench: '%s': %s\n", d->path, strerror(errno));
   }
   free(d->text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What is missing on this machine for hx to use its GPUs, and the command that brings it. */
+ * What is missing on this machine for hx to use its GPUs, and the command that installs it. */
 #ifndef HX_BENCH_HINTS_H
 #define HX_BENCH_HINTS_H
 

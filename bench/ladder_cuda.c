@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * CUDA's libraries beside hx on an NVIDIA card: cuBLAS is loaded if it is installed; CUB is made by nvcc if that
- * is, because it is headers alone. Data lie on the card; nothing of CUDA is linked. */
+ * The rungs of CUDA's libraries on an NVIDIA card. cuBLAS is loaded if it is installed. CUB consists of headers only,
+ * so it is compiled if nvcc is installed. Data is in the card's memory; nothing of CUDA is linked. */
 #include <math.h>
 #include <spawn.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 
 extern const char hx__cl_ladder_cub[];
 static struct cub {
-  bool tried, made, loaded_data; /* made: it is loaded; loaded_data: x is on the card */
+  bool tried, made, loaded_data; /* made: the compiled object is loaded; loaded_data: x is in the card's memory */
   char why[128];
   int (*open)(const unsigned *x, size_t n);
   int (*sum)(size_t n, unsigned *sum, double *event_s, double *wall_s);
@@ -40,12 +40,12 @@ static bool run_nvcc(const char *nvcc, const char *source, const char *object) {
   return started && waitpid(process, &status, 0) == process && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* In a folder of its own that is gone when this returns: the object stays loaded. */
+/* Compiles in a temporary folder, which is removed before this returns; the object stays loaded. */
 static void make_cub(void) {
   const char *tmp = getenv("TMPDIR");
   char dir[256], source[300], object[300];
   cub.tried = true;
-  snprintf(cub.why, sizeof cub.why, "CUB is headers alone and there is no nvcc to compile them");
+  snprintf(cub.why, sizeof cub.why, "CUB consists of headers, and there is no nvcc to compile them");
   snprintf(dir, sizeof dir, "%.200s/hx-bench-XXXXXX", tmp && *tmp ? tmp : "/tmp");
   if (!mkdtemp(dir)) return;
   snprintf(source, sizeof source, "%s/cub.cu", dir);
@@ -90,7 +90,7 @@ void ladder_cub_rung(ladder_case *c, const ladder_device *device, const uint32_t
     if (error) return;
     cub.loaded_data = true;
   }
-  snprintf(rung->note, sizeof rung->note, "cub::DeviceReduce::Sum of uint32, on data that the device holds");
+  snprintf(rung->note, sizeof rung->note, "cub::DeviceReduce::Sum of uint32, with data in device memory");
 }
 
 void ladder_cub_close(void) {
@@ -104,22 +104,22 @@ typedef struct cublas_rung {
   ladder_product *product;
 } cublas_rung;
 
-static int multiply(const cublas_rung *s) {
+static int launch_gemm(const cublas_rung *s) {
   return bench_cuda_multiply(&s->cuda, s->product->m, s->product->n, s->product->k, false, false);
 }
 
 static double call_cublas(ladder_rung *rung, double *event) {
   cublas_rung *s = rung->self;
   float ms = 0;
-  int error = multiply(s); /* not timed: the card comes from OpenCL's context */
+  int error = launch_gemm(s); /* not timed, because the card has just been used through OpenCL's context */
   if (!error) error = s->cuda.finish();
   if (!error) error = s->cuda.record(s->from, NULL);
-  if (!error) error = multiply(s);
+  if (!error) error = launch_gemm(s);
   if (!error) error = s->cuda.record(s->to, NULL);
   if (!error) error = s->cuda.finish();
   if (!error) error = s->cuda.elapsed(&ms, s->from, s->to);
   double start = bench_now();
-  if (!error) error = multiply(s);
+  if (!error) error = launch_gemm(s);
   if (!error) error = s->cuda.finish();
   double seconds = bench_now() - start;
   *event = 1e-3 * (double)ms;
@@ -164,5 +164,5 @@ void ladder_cublas_rung(ladder_case *c, ladder_product *p) {
   if (!error) error = s->cuda.event_new(&s->from);
   if (!error) error = s->cuda.event_new(&s->to);
   if (error) ladder_out(rung, "CUDA or cuBLAS error %d", error);
-  snprintf(rung->note, error ? 0 : sizeof rung->note, "cublasSgemm, fp32 without TF32, on data that the device holds");
+  snprintf(rung->note, error ? 0 : sizeof rung->note, "cublasSgemm, fp32 without TF32, with data in device memory");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An OpenCL device for the ladders: the one that hx has under the same number, with a context of its own. */
+ * An OpenCL device for the ladders: the one with the same number in hx, in a context of its own. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ void ladder_kernel_build(const ladder_device *device, const char *source, const 
   if (!program) return;
   kernel->kernel = clCreateKernel(program, name, &code);
   if (!kernel->kernel) snprintf(kernel->why, sizeof kernel->why, "%s", hx__cl_code_name(code));
-  clReleaseProgram(program); /* the kernel holds it */
+  clReleaseProgram(program); /* the kernel keeps a reference to it */
 }
 
 void ladder_kernels_release(ladder_kernel *kernels, size_t count) {
@@ -114,5 +114,5 @@ double ladder_span(cl_event *events, size_t count) {
     }
     clReleaseEvent(events[i]);
   }
-  return last > first + 1 ? 1e-9 * (double)(last - first) : NAN; /* 1 ns: a driver that takes no times */
+  return last > first + 1 ? 1e-9 * (double)(last - first) : NAN; /* 1 ns or less: the driver does not measure times */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx as a rung: hx_offload as users call it, and the kernels under it on data that the device holds, through the very
- * stream that runs use, so that what is timed is what is shipped. */
+ * The rungs of hx: hx_offload as users call it, and its kernels with data in device memory. The kernels are launched
+ * through the same stream code as in a run, so that the shipped code is timed. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,14 +12,14 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/config.h"
 
-typedef struct whole {
+typedef struct offload_rung {
   hx_context *context;
   hx_task task;
   hx_value out;
-} whole;
+} offload_rung;
 
-/* Whether the devices did the share that was asked of them, each to half a row or column: the CPU does the work of one
- * that is refused or lost, and its time is not theirs. */
+/* Whether the devices did the requested share, to within half a row or column for each. If one was refused or lost, the
+ * CPU did its work, and the time is not that of the devices. */
 static bool share_done(const hx_task *task, const hx_report *report) {
   const struct hx_matmul_args *p = &task->matmul;
   const bool product = task->kind == HX_MATMUL;
@@ -28,8 +28,8 @@ static bool share_done(const hx_task *task, const hx_report *report) {
   return task->gpu_share < 0 || fabs(report->gpu_share - (double)task->gpu_share) <= most;
 }
 
-static double call_whole(ladder_rung *rung, double *event) {
-  whole *w = rung->self;
+static double call_offload(ladder_rung *rung, double *event) {
+  offload_rung *w = rung->self;
   hx_report report;
   memset(&w->out, 0xa5, sizeof w->out);
   double start = bench_now();
@@ -37,7 +37,7 @@ static double call_whole(ladder_rung *rung, double *event) {
   double seconds = bench_now() - start;
   if (status != HX_OK) ladder_out(rung, "%s: %.120s", hx_status_string(status), hx_error_detail());
   if (status != HX_OK) return -1;
-  if (report.recovered) ladder_out(rung, "the device gave back %u chunks, which the CPU did", report.recovered);
+  if (report.recovered) ladder_out(rung, "the device gave back %u chunks, which the CPU computed", report.recovered);
   if (report.recovered) return -1;
   if (!share_done(&w->task, &report))
     ladder_out(rung, "the devices did %.0f %% of it, not %.0f %%", 100 * report.gpu_share,
@@ -56,9 +56,9 @@ static double call_whole(ladder_rung *rung, double *event) {
 }
 
 void ladder_hx_call_rung(hx_context *hx, ladder_case *c, const char *name, const hx_task *task, float share) {
-  whole *const w = ladder_add_owner(c, name, call_whole, sizeof *w)->self;
+  offload_rung *const w = ladder_add_owner(c, name, call_offload, sizeof *w)->self;
   if (!w) return;
-  *w = (whole){.context = hx, .task = *task};
+  *w = (offload_rung){.context = hx, .task = *task};
   w->task.gpu_share = share;
   if (c->sum)
     w->task.reduce.out = &w->out;
@@ -68,14 +68,14 @@ void ladder_hx_call_rung(hx_context *hx, ladder_case *c, const char *name, const
 
 typedef struct kernels {
   hx__cl_stream *stream;
-  cl_command_queue queue, timed; /* the stream's own, and one that takes times */
+  cl_command_queue queue, timed; /* the stream's own queue, and one with profiling enabled */
   hx__work work;
   hx__array arrays[2];
   hx__request request;
   uint64_t *slots;
-  bool whole;
+  bool joined;
   hx_value out;
-  hx__cl_inflight made; /* by the last launch */
+  hx__cl_inflight made; /* results of the last launch */
 } kernels;
 
 static hx__outcome launch_kernels(kernels *k) {
@@ -83,7 +83,7 @@ static hx__outcome launch_kernels(kernels *k) {
   return (k->work.matmul ? hx__cl_launch_matmul : hx__cl_launch_reduce)(k->stream, &k->request, all, &k->made);
 }
 
-/* Launch to result on the host, as runs do it. */
+/* Transfers the result to the host as a run does. */
 static bool deliver_result(kernels *k) {
   hx__inflight *ticket = NULL;
   const hx__chunk all = {0, k->work.slices};
@@ -93,21 +93,21 @@ static bool deliver_result(kernels *k) {
   if (outcome == HX__DONE) hx__cl_deliver(&k->stream->base, &k->request, ticket, all);
   if (outcome == HX__DONE) hx__cl_retire(&k->stream->base, ticket);
   if (outcome == HX__DONE && !k->work.matmul)
-    k->out = hx__join(k->work.fields[0].op, k->work.fields[0].type, k->slots, k->whole ? 1 : k->work.slices);
+    k->out = hx__join(k->work.fields[0].op, k->work.fields[0].type, k->slots, k->joined ? 1 : k->work.slices);
   return outcome == HX__DONE;
 }
 
-/* By which row: of a set, as the last product was launched. */
+/* Notes the kernel row; with a set of rows, the row of the last launch. */
 static void note_row(ladder_rung *rung, const kernels *k) {
   const hx__cl_stream *const stream = k->stream;
   const unsigned last = (stream->choices.made - 1) % HX__CL_CHOICES;
   const unsigned own = k->work.matmul ? stream->product : hx__need_index(k->work.needs);
   const unsigned program = stream->choices.made ? stream->choices.entry[last].program : own;
   const hx__kernel_row *const row = stream->device->program[program].row;
-  snprintf(rung->note, sizeof rung->note, "%.60s, on data that the device holds", row ? row->name : "?");
+  snprintf(rung->note, sizeof rung->note, "%.60s, with data in device memory", row ? row->name : "?");
 }
 
-/* The launches stand between two markers: what they take on the device, the gaps between them included. */
+/* The launches are timed between two markers, so gaps between them count. */
 static double call_kernels(ladder_rung *rung, double *event) {
   kernels *k = rung->self;
   cl_event markers[2] = {NULL, NULL};
@@ -142,7 +142,7 @@ static void close_kernels(ladder_rung *rung) {
   free(k->slots);
 }
 
-/* Makes what a kernel's rung needs. False with the rung out, and nothing to close. */
+/* Creates everything that the rung needs. On failure excludes the rung, closes what was opened, and returns false. */
 static bool open_kernels(hx__cl_device *d, ladder_rung *rung, const hx_task *task) {
   hx__config config;
   kernels *const k = rung->self;
@@ -152,7 +152,7 @@ static bool open_kernels(hx__cl_device *d, ladder_rung *rung, const hx_task *tas
   if (fine) {
     const uint32_t tile[3] = {config.tile_m, config.tile_n, config.tile_k};
     const uint64_t needs = hx__device_needs(&d->base, k->work.needs, tile);
-    /* All programs of a set: the shape's own is among them, and what is built beside the rungs would slow them. */
+    /* Waits for all programs of a set, because any of them may be chosen, and because builds would slow the rungs. */
     hx__prepare_wait(&d->base, needs | (k->work.matmul ? HX__NEED_TILES : 0), UINT64_MAX, UINT64_MAX);
     if (!(atomic_load(&d->base.ready) & needs)) fine = ladder_out(rung, "hx: %.140s", d->base.why);
   }
@@ -190,7 +190,7 @@ static void kernels_rung(hx__cl_device *d, ladder_case *c, const hx_task *task) 
                              .kernels = hx__cpu_kernels_for(HX__ISA_AUTO),
                              .arrays = k->arrays,
                              .slots = k->slots,
-                             .joined = &k->whole};
+                             .joined = &k->joined};
   rung->close = close_kernels;
   if (hx__cl_begin(&k->stream->base, &k->request) != HX__DONE)
     ladder_out(rung, "%.140s", atomic_load(&d->base.lost) ? d->base.why : hx_error_detail());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `ladder matmul`: C = A B in f32, from one element an item on. One row a step. */
+ * `ladder matmul`: C = A B in f32, starting with one element per work-item. The table has one row per step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +12,13 @@ extern const char hx__cl_ladder_matmul[];
 
 #define SECONDS 3.0
 
-/* Each step keeps what the ones before it brought. A group of local items does tile_m x tile_n elements of C, tile_k
- * steps of k at a time. */
+/* Each step includes the steps before it. A work-group computes tile_m x tile_n elements of C, tile_k steps of k at a
+ * time. */
 static const struct step {
   const char *name;
   unsigned local[2], tile_m, tile_n, tile_k;
   cl_ulong local_bytes;
-  bool nvidia; /* uses instructions that only NVIDIA has */
+  bool nvidia; /* uses instructions that only NVIDIA GPUs have */
 } steps[] = {
     {"naive", {16, 16}, 16, 16, 1, 0, false},
     {"local tile", {16, 16}, 16, 16, 16, 2048, false},
@@ -88,7 +88,7 @@ static void build_step(const ladder_device *device, size_t s, ladder_kernel *ker
   const size_t bytes = sizeof kernel->why;
   snprintf(options, sizeof options, "-DSTEP=%zu", s);
   if (step->nvidia && !device->nvidia)
-    snprintf(why, bytes, "cp.async is an instruction of NVIDIA's alone");
+    snprintf(why, bytes, "only NVIDIA GPUs have cp.async");
   else if ((size_t)step->local[0] * step->local[1] > device->max_local)
     snprintf(why, bytes, "work-groups of this device have at most %zu items", device->max_local);
   else if (step->local_bytes > device->local_bytes)
@@ -97,20 +97,20 @@ static void build_step(const ladder_device *device, size_t s, ladder_kernel *ker
     ladder_kernel_build(device, hx__cl_ladder_matmul, options, "product", kernel);
 }
 
-/* The steps and cuBLAS count in 32 bits. */
+/* The steps and cuBLAS use 32-bit sizes. */
 static bool sides_fit(const bench_size *s) {
   if (s->m <= INT32_MAX && s->n <= INT32_MAX && s->k <= INT32_MAX) return true;
   fprintf(stderr, "hx-bench: ladder matmul takes sides below 2^31, not %zux%zux%zu\n", s->m, s->n, s->k);
   return false;
 }
 
-/* Of the ladder's own sizes, a CPU does the small ones and a GPU the large ones. */
+/* Of the default sizes, CPUs get the small ones and GPUs the large ones. */
 static bool is_size_of_device(const bench_options *options, const ladder_device *device, const bench_size *size) {
   return options->size_count || (device->cpu ? size->m <= 1024 : size->m >= 1024);
 }
 
-static bool climb_product(bench_session *session, const ladder_device *device, const ladder_kernel *kernels,
-                          const bench_size *size) {
+static bool run_size(bench_session *session, const ladder_device *device, const ladder_kernel *kernels,
+                     const bench_size *size) {
   static ladder_case c;
   ladder_product p;
   if (!sides_fit(size) || !ladder_product_open(&p, device, size)) return false;
@@ -134,7 +134,7 @@ bool ladder_matmul(bench_session *session, size_t index, const void *what) {
   for (size_t s = 0; s < STEPS; s++) build_step(&device, s, &kernels[s]);
   for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)
     if (is_size_of_device(session->options, &device, &tasks->task[i].size))
-      fine = climb_product(session, &device, kernels, &tasks->task[i].size);
+      fine = run_size(session, &device, kernels, &tasks->task[i].size);
   ladder_kernels_release(kernels, STEPS);
   ladder_device_close(&device);
   return fine;

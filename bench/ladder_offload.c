@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `ladder offload`: one product as the Intel GFX study took it: serial C, OpenMP, the devices alone, every split. */
+ * `ladder offload`: one product, as in the Intel GFX study: by serial C, by OpenMP, by the devices alone, and with
+ * every split. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 
 #define SECONDS 8.0
 
-/* The loops that a C programmer writes first, in the order that reads memory by rows. */
+/* The three plain loops, in the order that reads memory by rows. */
 static void multiply_rows(const ladder_product *p, size_t first, size_t end) {
   for (size_t i = first; i < end; i++) {
     float *restrict c = p->got + i * p->n;
@@ -53,7 +54,7 @@ static void print_gain(const ladder_case *c) {
   bench_say("here: %s serial to %s (%s), %.1fx\n", serial, least, best->name, c->rung[0].wall_s / best->wall_s);
 }
 
-static bool climb_product(bench_session *session, const bench_size *size) {
+static bool run_size(bench_session *session, const bench_size *size) {
   static ladder_case c;
   ladder_product p;
   if (!ladder_product_open(&p, NULL, size)) return false;
@@ -80,7 +81,6 @@ static bool climb_product(bench_session *session, const bench_size *size) {
 
 bool ladder_offload(bench_session *session, const bench_tasks *tasks) {
   bool fine = true;
-  for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)
-    fine = climb_product(session, &tasks->task[i].size);
+  for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++) fine = run_size(session, &tasks->task[i].size);
   return fine;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * OpenCV's sums: on the CPU by the loader of peers.c, and by its OpenCL kernels through the C++ functions' own symbols
- * (cv::UMat has no C interface). OpenCV has no unsigned 32-bit type: values are small, so int32 holds the same. */
+ * The rungs of OpenCV: its sum on the CPU, loaded by peers.c, and its OpenCL kernels, called through the symbols of C++
+ * functions, because cv::UMat has no C interface. OpenCV has no unsigned 32-bit type; the values are small, so int32 is
+ * equivalent. */
 #include <dlfcn.h>
 #include <math.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@ static void cpu_rung(ladder_case *c, const uint32_t *x, size_t n, unsigned threa
     ladder_out(rung, "this libopencv_core has no cvSum, or the array is too long for it");
 }
 
-/* Of OpenCV 4's core/mat.hpp: cv::_InputArray, and room for a cv::Mat and a cv::UMat. */
+/* From core/mat.hpp of OpenCV 4: cv::_InputArray, and space for a cv::Mat and a cv::UMat. */
 typedef struct cv_input {
   int flags;
   void *object;
@@ -97,8 +98,8 @@ static void close_device(ladder_rung *rung) {
   if (o->made) o->f.end_umat(&o->umat);
 }
 
-/* OpenCV takes its device (platform:type:name) and the OpenCL loader by variables, when it first asks whether it may
- * use one. A machine may have several loaders, which do not see the same drivers: it gets ours. */
+/* OpenCV reads its device (platform:type:name) and the OpenCL loader from variables when OpenCL is first used. A
+ * machine may have several loaders that find different drivers, so OpenCV is given the loader of this process. */
 static void name_device(const ladder_device *device) {
   char platform[128] = "", value[192];
   clGetPlatformInfo(device->platform, CL_PLATFORM_NAME, sizeof platform, platform, NULL);
@@ -127,11 +128,11 @@ static void device_rung(ladder_case *c, const ladder_device *device, const uint3
   }
   o->f.use(true);
   if (!o->f.uses()) {
-    ladder_out(rung, "OpenCV finds no OpenCL device that it takes");
+    ladder_out(rung, "OpenCV finds no OpenCL device that it can use");
     return;
   }
   if (o->f.device_id(o->f.device()) != (void *)device->id) {
-    ladder_out(rung, "OpenCV took another OpenCL device (it takes one a process: OPENCV_OPENCL_DEVICE)");
+    ladder_out(rung, "OpenCV uses another OpenCL device (one per process: OPENCV_OPENCL_DEVICE)");
     return;
   }
   const size_t columns = n % 4096 == 0 ? 4096 : n;
@@ -142,7 +143,7 @@ static void device_rung(ladder_case *c, const ladder_device *device, const uint3
   const cv_input output = {CV_UMAT | CV_WRITE, &o->umat, 0, 0};
   o->f.copy(&mat, &output);
   o->f.end_mat(&mat);
-  snprintf(rung->note, sizeof rung->note, "cv::sum of a cv::UMat of int32, on data that the device holds");
+  snprintf(rung->note, sizeof rung->note, "cv::sum of a cv::UMat of int32, with data in device memory");
 }
 
 void ladder_opencv_rungs(ladder_case *c, const ladder_device *device, const uint32_t *x, size_t n, unsigned threads) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The arrays of a product. A and B hold integers from -8 to 8: every sum of them is exact in f32 whatever its order, so
- * that all libraries have to give the same C, and none is allowed an error. */
+ * The arrays of a product. A and B contain integers from -8 to 8. All sums are then exact in f32 in any order, so every
+ * library must give the same C without any error. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 #include "reference/ref.h"
 
 #define SEED 11u
-#define PLACES 256u /* elements of the expected C that are compared with the scalar definition */
+#define PLACES 256u /* how many elements of the expected C are compared with the scalar definition */
 
 static float *new_array(size_t elements) {
   return aligned_alloc(4096, (elements * sizeof(float) + 4095) & ~(size_t)4095);
 }
 
-/* hx on the CPU alone, and the definition beside it at some places. */
+/* Computes the expected C by hx on the CPU alone, and compares some elements with the scalar definition. */
 static bool compute_expected(ladder_product *p) {
   hx_settings settings = HX_SETTINGS_DEFAULT;
   hx_context *hx;
@@ -74,7 +74,7 @@ void ladder_product_close(ladder_product *p) {
   *p = (ladder_product){0};
 }
 
-/* As numbers: one driver's fma gives zeros of the wrong sign. */
+/* Compares numbers and not bits, because one driver's fma gives zeros of the wrong sign. */
 bool ladder_product_same(ladder_product *p) {
   const size_t count = p->m * p->n;
   bool same = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `ladder reduce`: the sum of u32, from a naive tree on. One row a step. */
+ * `ladder reduce`: the sum of u32, starting with a naive tree. The table has one row per step. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,8 @@ extern const char hx__cl_ladder_reduce[];
 #define SECONDS 2.0
 #define POISON 0xa5a5a5a5u
 
-/* times: elements that an item adds up first; 0: as many as follow from GROUPS_A_UNIT groups a compute unit. */
+/* times: elements that a work-item adds before the tree; 0: as many as result from GROUPS_A_UNIT groups per compute
+ * unit. */
 static const struct step {
   const char *name, *kernel;
   unsigned times;
@@ -43,25 +44,25 @@ static const struct step {
 
 #define STEPS (sizeof steps / sizeof steps[0])
 
-/* What stays from size to size: x on host and device, a kernel a step. */
-typedef struct ground {
+/* Shared by all sizes: x in host and device memory, and a kernel for each step. */
+typedef struct sum_data {
   const ladder_device *device;
   uint32_t *x;
   size_t most, local;
-  cl_mem dx, part[2]; /* part: sums of groups, by turns */
+  cl_mem dx, part[2]; /* part: sums of groups, used alternately */
   ladder_kernel kernel[STEPS];
-} ground;
+} sum_data;
 
 typedef struct step_run {
-  ground *f;
+  sum_data *f;
   const struct step *step;
   cl_kernel kernel;
   size_t n;
 } step_run;
 
-/* Launches on the queue until one sum is left; its buffer goes to *last. */
+/* Launches until one sum is left, which is then in the buffer *last. */
 static cl_int launch_passes(const step_run *p, cl_command_queue queue, cl_event *events, size_t *passes, cl_mem *last) {
-  const ground *f = p->f;
+  const sum_data *f = p->f;
   cl_mem from = f->dx;
   cl_int code = CL_SUCCESS;
   *passes = 0;
@@ -87,7 +88,7 @@ static cl_int launch_passes(const step_run *p, cl_command_queue queue, cl_event 
   return code;
 }
 
-static cl_int spoil_partial_sums(const ground *f) {
+static cl_int spoil_partial_sums(const sum_data *f) {
   const cl_uint poison = POISON;
   cl_int code = CL_SUCCESS;
   for (int i = 0; i < 2 && code == CL_SUCCESS; i++)
@@ -115,7 +116,7 @@ static double call_step(ladder_rung *rung, double *event) {
   return code == CL_SUCCESS ? seconds : -1;
 }
 
-static void add_step(ladder_case *c, ground *f, size_t s) {
+static void add_step(ladder_case *c, sum_data *f, size_t s) {
   ladder_rung *rung = ladder_add_owner(c, steps[s].name, call_step, sizeof(step_run));
   if (rung->out) return;
   *(step_run *)rung->self = (step_run){f, &steps[s], f->kernel[s].kernel, c->n};
@@ -126,7 +127,7 @@ static void add_step(ladder_case *c, ground *f, size_t s) {
     ladder_out(rung, "less than one group's work");
 }
 
-static void build_step(ground *f, size_t s) {
+static void build_step(sum_data *f, size_t s) {
   ladder_kernel *const kernel = &f->kernel[s];
   char options[64];
   snprintf(options, sizeof options, "-DLOCAL=%zu -DTIMES=%u", f->local, steps[s].times ? steps[s].times : 1);
@@ -136,7 +137,7 @@ static void build_step(ground *f, size_t s) {
     ladder_kernel_build(f->device, hx__cl_ladder_reduce, options, steps[s].kernel, kernel);
 }
 
-static void close_ground(ground *f) {
+static void close_data(sum_data *f) {
   ladder_kernels_release(f->kernel, STEPS);
   for (int i = 0; i < 2; i++)
     if (f->part[i]) clReleaseMemObject(f->part[i]);
@@ -144,10 +145,10 @@ static void close_ground(ground *f) {
   free(f->x);
 }
 
-/* Values from 1 to 7, or less if there are more than 2^28: a sum fits 31 bits, so that libraries that add in int
- * give it exactly, and every element that is missing shows. */
-static bool open_ground(ground *f, const ladder_device *device, size_t most) {
-  *f = (ground){.device = device, .most = most, .local = LOCAL};
+/* Fills x with values from 1 to 7, or smaller ones if there are more than 2^28 elements. The sum then fits into 31
+ * bits, so libraries that add in int give it exactly, and every missing element changes it. */
+static bool open_data(sum_data *f, const ladder_device *device, size_t most) {
+  *f = (sum_data){.device = device, .most = most, .local = LOCAL};
   while (f->local > device->max_local) f->local /= 2;
   const size_t bytes = (most * sizeof *f->x + 4095) & ~(size_t)4095;
   f->x = aligned_alloc(4096, bytes);
@@ -183,7 +184,7 @@ static void print_ratios(const ladder_case *c) {
       ratio_text(c, "CUB", true, cub, sizeof cub), ratio_text(c, "CUB", false, on_device, sizeof on_device));
 }
 
-static bool climb_sum(bench_session *session, ground *f, size_t n) {
+static bool run_size(bench_session *session, sum_data *f, size_t n) {
   static ladder_case c;
   hx_value unused;
   const hx_task task = hx_reduce(HX_SUM, HX_U32, f->x, n, &unused);
@@ -200,12 +201,12 @@ static bool climb_sum(bench_session *session, ground *f, size_t n) {
   return fine;
 }
 
-/* Of the ladder's own sizes, those whose array the device can have. */
+/* Of the default sizes, those whose array fits into the device's memory. */
 static bool is_size_of_device(const bench_options *options, const ladder_device *device, size_t n) {
   return options->size_count || n * sizeof(cl_uint) <= device->max_alloc;
 }
 
-/* The longest of the sums; SIZE_MAX after one sentence to stderr if that is too long. */
+/* The length of the longest sum. If it is too long, prints one sentence to stderr and returns SIZE_MAX. */
 static size_t longest_sum(const bench_options *options, const bench_tasks *tasks, const ladder_device *device) {
   size_t most = 0;
   for (size_t i = 0; i < tasks->count; i++) {
@@ -224,17 +225,17 @@ bool ladder_reduce(bench_session *session, size_t index, const void *what) {
   const size_t most = longest_sum(session->options, tasks, &device);
   bool fine = most != SIZE_MAX;
   if (fine) {
-    ground f;
-    fine = open_ground(&f, &device, most);
+    sum_data f;
+    fine = open_data(&f, &device, most);
     if (!fine) fprintf(stderr, "hx-bench: device %zu has no room for %zu elements\n", index, most);
     if (fine) hx_register(device.hx, f.x, most * sizeof *f.x);
     for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++) {
       const size_t n = tasks->task[i].size.n;
-      if (is_size_of_device(session->options, &device, n)) fine = climb_sum(session, &f, n);
+      if (is_size_of_device(session->options, &device, n)) fine = run_size(session, &f, n);
     }
     ladder_cub_close();
     if (f.x) hx_unregister(device.hx, f.x);
-    close_ground(&f);
+    close_data(&f);
   }
   ladder_device_close(&device);
   return fine;

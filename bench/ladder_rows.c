@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Rows of the ladders, and the JSON document with its series for charts. */
+ * The rows of the ladders, and the JSON document with series for charts. */
 #include "bench/ladder.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@ typedef struct record {
   const char *ladder, *unit, *verified;
   char device[128], driver[64];
   size_t m, n, k;
-  ladder_rung rung; /* its numbers and texts alone */
+  ladder_rung rung; /* only its numbers and texts are used */
   double rate, speedup;
 } record;
 
@@ -56,7 +56,7 @@ void ladder_rows_free(void) {
   count = room = 0;
 }
 
-/* The device's clock if there is one, else the host's. */
+/* Seconds by the device's clock if it was measured, otherwise by the host's. */
 static double seconds_of(const ladder_rung *rung, bool event) { return event ? rung->event_s : rung->wall_s; }
 
 static double speedup_of(const ladder_case *c, const ladder_rung *rung) {
@@ -118,7 +118,7 @@ bool ladder_rows_add(const ladder_case *c) {
   return true;
 }
 
-/* One line of a chart: a step's rate over the sizes, on one device. */
+/* Writes one series of a chart: the rate of a step over the sizes, on one device. */
 static void series_json(const record *first) {
   bench_json_open(NULL, '{');
   bench_json_text("step", first->rung.name);

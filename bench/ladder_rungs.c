@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Verifying and timing the rungs of a case. */
+ * Verifies and times the rungs of a case. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 #define LEAST_ROUNDS 5
 #define WARM_CALLS 2
-#define LONG_SECONDS 0.5 /* a call this long is its own warm-up */
+#define LONG_SECONDS 0.5 /* such a long call needs no warm-up */
 
 ladder_rung *ladder_add(ladder_case *c, const char *name, ladder_call *call, void *self) {
   ladder_rung *rung = &c->rung[c->rungs < LADDER_MOST_RUNGS ? c->rungs++ : LADDER_MOST_RUNGS - 1];
@@ -41,7 +41,7 @@ typedef struct rung_run {
   ladder_rung *rung;
 } rung_run;
 
-/* A rung that fails on the way is not sampled any more, and its times do not count; the others go on. */
+/* A rung that fails is not sampled any more, and its times do not count. The other rungs continue. */
 static double sample_rung(void *self, unsigned calls) {
   (void)calls;
   rung_run *p = self;
@@ -56,7 +56,7 @@ static double sample_rung(void *self, unsigned calls) {
   return bench_append(&p->rung->events, &p->rung->count, &p->rung->room, &event, sizeof event) ? wall : -1;
 }
 
-/* Calls the rung, more than once if that is short, and compares the result of the last call. */
+/* Calls the rung, several times if a call is short, and compares the result of the last call. */
 static void verify_rung(const ladder_case *c, ladder_rung *rung, int calls) {
   double event, seconds = 0;
   for (int i = 0; i < calls && seconds >= 0 && seconds < LONG_SECONDS; i++) seconds = rung->call(rung, &event);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * hx-bench: what this machine has, and what hx makes of it. One row a subcommand. */
+ * hx-bench: measures and explains what hx does on this machine. The table has one row per subcommand. */
 #include <string.h>
 
 #include "bench/process.h"
@@ -15,16 +15,15 @@ static const struct command {
     {"env", bench_cmd_env, "the environment variables of hx: accepted values, defaults, current values"},
     {"reduce", bench_cmd_compare, "reductions (--op, --type, --size)"},
     {"matmul", bench_cmd_compare, "matrix products (--size MxNxK)"},
-    {"sweep", bench_cmd_sweep, "every split of the work between CPU and GPU, and how near hx comes to the best"},
-    {"peak", bench_cmd_peak, "what this CPU does at most: multiply-adds, and reading from each cache and memory"},
-    {"call", bench_cmd_call, "what a call on a few elements costs over the bare kernel"},
+    {"sweep", bench_cmd_sweep, "every split of the work between CPU and GPU, and how close hx comes to the best"},
+    {"peak", bench_cmd_peak, "peak rates of this CPU: multiply-adds, and reading from each cache and memory"},
+    {"call", bench_cmd_call, "the cost of a call on a few elements, beside that of the bare kernel"},
     {"ladder", bench_cmd_ladder,
-     "reduce, matmul or offload: published steps from naive kernels on, hx and others beside them"},
-    {"tune", bench_cmd_tune,
-     "rows, tiles and orders of the products' kernels, timed on each device; the winners are kept"},
-    {"explain", bench_cmd_explain, "what hx expects of each choice for a task here, which one it takes, and why"},
+     "reduce, matmul or offload: published steps from a naive kernel to a fast one, hx and others"},
+    {"tune", bench_cmd_tune, "times interchangeable product kernels on each device and stores the fastest"},
+    {"explain", bench_cmd_explain, "what hx expects of each choice for a task, which one it uses, and why"},
     {"sim", bench_cmd_sim, "what hx would do on laptops of four kinds, in virtual time (--profile)"},
-    {"contestant", bench_cmd_contestant, NULL}, /* a process that --vs starts */
+    {"contestant", bench_cmd_contestant, NULL}, /* the main function of processes that --vs starts */
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
@@ -36,27 +35,27 @@ static void print_help(void) {
   puts(
       "\n"
       "  --size LIST      numbers, 2^k, or MxNxK for products; N means NxNxN for matmul\n"
-      "  --shapes LIST    files with a shape a line for matmul: m n k, or m n k ta tb (0 or 1)\n"
+      "  --shapes LIST    files with one shape per line for matmul: m n k, or m n k ta tb (0 or 1)\n"
       "  --vs LIST        reduce, matmul: beside openblas, blis, opencv, mkl, as installed and at their best core "
       "type\n"
-      "  --threads N      of the CPU: HX_THREADS\n"
+      "  --threads N      number of CPU threads (HX_THREADS)\n"
       "  --op LIST        sum min max argmin argmax dot sum_abs sum_squares prod, all of these, or matmul\n"
       "  --type LIST      f32 i32 u32 all\n"
-      "  --devices LIST   what HX_DEVICES accepts; not given, and no GPU there: cpu,igpu,gpu,pocl\n"
-      "  --reps N         rounds (default: as many as fit the time)\n"
+      "  --devices LIST   what HX_DEVICES accepts; default without a GPU: cpu,igpu,gpu,pocl\n"
+      "  --reps N         number of rounds (default: as many as fit the time)\n"
       "  --seconds S      time for each operation and size, all modes together\n"
-      "  --step P         of sweep and ladder offload, in percent (default 10)\n"
-      "  --profile NAME   of sim: gen9, xe, vega, rdna3; not given: all\n"
+      "  --step P         step of sweep and ladder offload, in percent (default 10)\n"
+      "  --profile NAME   laptop for sim: gen9, xe, vega or rdna3 (default: all)\n"
       "  --malloc         arrays from malloc, not hx_alloc\n"
-      "  --json FILE      - is the standard output; the table then goes to stderr\n"
-      "  --csv FILE       likewise\n"
+      "  --json FILE      writes results as JSON; -: to the standard output, and the table to stderr\n"
+      "  --csv FILE       writes results as CSV, likewise\n"
       "  --quiet          no table, no progress bar\n"
       "  --help, --version\n\n"
-      "Every result is compared with the scalar definition before it is timed. Exit status: 0 all of them right,\n"
-      "1 one is wrong or did not run, 2 a wrong option or setting. More: man hx-bench.");
+      "Every result is compared with the scalar definition before it is timed. Exit status: 0 all are right,\n"
+      "1 a result is wrong or a task did not run, 2 a wrong option or setting. More: man hx-bench.");
 }
 
-/* Whether the standard output took everything. */
+/* Whether everything was written to the standard output. */
 static bool is_output_complete(void) {
   const bool fine = fflush(stdout) == 0 && !ferror(stdout);
   if (!fine) fputs("hx-bench: the standard output could not be written in full\n", stderr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Interleaved rounds, their end, and order statistics. */
+ * Interleaved rounds, the rule that ends them, and order statistics. */
 #include "bench/measure.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 #define SAMPLE_SECONDS 50e-6 /* 1000 times the cost of reading the clock */
 #define MOST_ROUNDS 1001
-#define MOST_TIMES_SECONDS 4 /* times the asked seconds, for the least number of rounds */
+#define MOST_TIMES_SECONDS 4 /* the least number of rounds may take this multiple of the requested time */
 
 unsigned bench_calls(double seconds) {
   if (seconds >= SAMPLE_SECONDS) return 1;
@@ -49,7 +49,8 @@ double bench_median(const double *values, size_t count) { return bench_times_of(
 
 void bench_median_interval(const double *sorted, size_t count, double *low, double *high) {
   if (count == 0) return;
-  /* Rank r: the probability that fewer than r of count values lie on one side of the median is at most 2.5 %. */
+  /* The rank r is such that the probability that fewer than r of `count` values are on one side of the median is at
+   * most 2.5 %. */
   double log_half = -(double)count * log(2), below = 0;
   size_t rank = 0;
   for (; rank < (count - 1) / 2; rank++) {
@@ -79,7 +80,7 @@ static bool enough_rounds(size_t rounds, double elapsed, const bench_limits *lim
   if (rounds >= MOST_ROUNDS) return true;
   if (rounds >= limits->least) return elapsed >= limits->seconds || past_deadline;
   if (limits->whole) return false;
-  /* A contestant far slower than the others must not delay the rest. */
+  /* A contestant that is far slower than the others must not use up the time. */
   size_t indispensable = limits->least > 3 ? 3 : limits->least;
   if (rounds >= indispensable) return elapsed >= MOST_TIMES_SECONDS * limits->seconds || past_deadline;
   return past_deadline && elapsed >= limits->seconds;
@@ -95,7 +96,7 @@ static void draw_bar(const bench_limits *limits, size_t rounds, double elapsed) 
   fflush(stderr);
 }
 
-/* xorshift, so that runs are alike. */
+/* xorshift with a fixed seed, so that runs can be repeated. */
 static size_t random_below(size_t count, uint64_t *state) {
   *state ^= *state << 13;
   *state ^= *state >> 7;
@@ -103,10 +104,11 @@ static size_t random_below(size_t count, uint64_t *state) {
   return (size_t)(*state % count);
 }
 
-/* A new order of the contestants for each round, because each finds the caches, the clock rate and the threads as the
- * one before it leaves them: the rows of a Latin square in which each follows each other one as often (Williams,
- * Australian Journal of Scientific Research A 2, 1949; of an odd number its mirror image, too), in an order drawn for
- * each pass. rows: count of them, room for this. */
+/* Draws a new order of the contestants for each round, because each one finds the caches, the clock rate and the
+ * threads as the one before it has left them. The orders are the rows of a Latin square in which each contestant
+ * follows every other one equally often (Williams, Australian Journal of Scientific Research A 2, 1949; if their number
+ * is odd, also the mirror image). The order of the rows is drawn for each pass. rows: scratch space for `count`
+ * numbers. */
 static void draw_order(size_t round, size_t count, size_t *rows, size_t *order, uint64_t *state) {
   if (round % count == 0) {
     for (size_t i = 0; i < count; i++) rows[i] = i;
@@ -142,7 +144,7 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
       size_t samples = rounds;
       fine = value >= 0 && bench_append(&contestant->samples, &samples, &contestant->room, &value, sizeof value);
     }
-    if (c < count) break; /* a round counts as a whole or not at all */
+    if (c < count) break; /* an incomplete round does not count */
     rounds++;
   }
   free(rows);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Taking times: contestants run one after another, round by round, so that heat, other programs and the clock rate hit
- * all of them alike. README.md beside this file says how a number is taken. */
+ * Measures times: contestants run one after another in rounds, so that heat, other programs and the clock rate affect
+ * all of them equally. README.md in this folder explains the method. */
 #ifndef HX_BENCH_MEASURE_H
 #define HX_BENCH_MEASURE_H
 
@@ -17,38 +17,39 @@ static inline double bench_now(void) {
 }
 
 typedef struct bench_contestant {
-  /* Does `calls` calls and returns the seconds of one (or its rate, for a ceiling); negative: it failed. */
+  /* Makes `calls` calls and returns the seconds per call (for a ceiling, the rate); negative: a call failed. */
   double (*sample)(void *self, unsigned calls);
   void *self;
-  unsigned calls; /* of one sample: enough for the clock */
+  unsigned calls; /* calls of one sample, enough to be timed by the clock */
   double *samples;
   size_t room;
 } bench_contestant;
 
 typedef struct bench_limits {
-  size_t reps, least;       /* reps: exactly so many rounds; 0: at least `least`, and as many as fit */
-  bool whole;               /* never fewer than `least`, however slow */
-  double seconds, deadline; /* deadline: 0 for none */
+  size_t reps, least;       /* reps: exactly this many rounds; 0: at least `least`, and as many as the time allows */
+  bool whole;               /* never fewer than `least` rounds, however long they take */
+  double seconds, deadline; /* deadline: 0: none */
   const char *label;        /* of the progress bar */
   bool progress;
 } bench_limits;
 
-/* Those of the options and of the session; at least so many rounds, and so many seconds if the options name none. */
+/* The limits of the options and the session, with this least number of rounds, and this time if the options give none.
+ * */
 bench_limits bench_session_limits(const bench_session *session, const char *label, size_t least, double seconds);
-/* Rounds until the limits are met or the run is stopped; 0 when a sample failed. Each contestant then has as many
- * samples. */
+/* Runs rounds until the limits are reached or the run is stopped. Returns their number, which is also that of each
+ * contestant's samples; 0: a sample failed. */
 size_t bench_measure(bench_contestant *contestants, size_t count, const bench_limits *limits);
 
-/* How many calls make a sample long enough for the clock, if one takes `seconds`. */
+/* The number of calls that make a sample long enough for the clock if one call takes `seconds`. */
 unsigned bench_calls(double seconds);
 
 void bench_sort(double *values, size_t count);
-/* Of sorted values; fraction in [0,1], linear between neighbours. */
+/* A quantile of sorted values, interpolated linearly; fraction: from 0 to 1. */
 double bench_quantile(const double *sorted, size_t count, double fraction);
-/* Where the median lies with 95 % confidence, by the binomial law: two of the sorted values. */
+/* The 95 % confidence interval of the median, by the binomial distribution: two of the sorted values. */
 void bench_median_interval(const double *sorted, size_t count, double *low, double *high);
-double bench_median(const double *values, size_t count); /* of values in any order; NaN for none */
-/* Of values in any order; NaNs for none. */
+double bench_median(const double *values, size_t count); /* of values in any order; NaN if there are none */
+/* Statistics of values in any order; NaN if there are none. */
 typedef struct bench_times {
   double median, least, most;
 } bench_times;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finding OpenCL devices in hx's registry. */
+ * Finds OpenCL devices in hx's registry. */
 #include "bench/opencl.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The OpenCL devices that hx uses, for subcommands that go under hx_offload. */
+ * The OpenCL devices that hx uses, for subcommands that bypass hx_offload. */
 #ifndef HX_BENCH_OPENCL_H
 #define HX_BENCH_OPENCL_H
 
@@ -7,16 +7,16 @@
 
 struct hx__cl_device;
 
-/* What hx has under this number; NULL: no OpenCL device that is in use. */
+/* The device with this number; NULL: it is not an OpenCL device, or not in use. */
 struct hx__cl_device *bench_opencl_device(const bench_session *session, size_t index);
 
-/* The text of hx_device_info.why, and where that has no room and only counts the kernels that a device refuses, their
- * names. */
+/* The text of hx_device_info.why. If that only counts the kernels that a device refuses, for lack of room, this one
+ * names them. */
 #define BENCH_WHY 4096u
 void bench_device_why(const bench_session *session, size_t index, char out[BENCH_WHY]);
 
-/* Does a job on one device after the other, until the run is stopped. False: one failed, or there is none, which a
- * sentence on stderr says. */
+/* Runs the job for one device after another until the run is stopped. Returns false if a job failed, or, after printing
+ * one sentence to stderr, if there is no device. */
 typedef bool bench_device_job(bench_session *session, size_t index, const void *what);
 bool bench_opencl_each(bench_session *session, bench_device_job *job, const void *what);
 

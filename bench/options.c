@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The command line: one row an option. Every value is checked here, before anything is opened. */
+ * Parses the command line. The table has one row per option. Every value is checked here, before anything is opened. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static const char *const op_names[] = {[BENCH_OP_MATMUL] = "matmul", HX__OPERATI
 const char *bench_op_name(hx_op op) { return op_names[op]; }
 const char *bench_type_name(hx_type type) { return hx__type_names[type]; }
 
-/* The decimal number at *p, moved past; false if there is none or it does not fit. */
+/* Reads the decimal number at *p and advances *p past it. Returns false if there is none or it is too large. */
 static bool read_number(const char **p, size_t *out) {
   if (**p < '0' || **p > '9') return false;
   char *end;
@@ -29,7 +29,7 @@ static bool read_number(const char **p, size_t *out) {
   return true;
 }
 
-/* 1000, 2^20 or one side of a shape, which may be written either way. */
+/* Reads 1000 or 2^20: a length, or one side of a shape. */
 static bool read_length(const char **p, size_t *out) {
   size_t base, power;
   if (!read_number(p, &base)) return false;
@@ -65,7 +65,7 @@ static bool parse_sizes(const char *value, bench_options *options) {
   }
 }
 
-/* A comma list of words as bits; "all" is every word from `first` on. */
+/* Parses a comma-separated list of words into bits; "all" means every word from `first` on. */
 static bool parse_words(const char *value, const char *const *words, size_t first, size_t count, uint32_t *bits) {
   *bits = 0;
   for (const char *p = value;;) {
@@ -108,7 +108,7 @@ static bool parse_step(const char *value, bench_options *options) {
   return true;
 }
 
-/* A comma list of NAME or NAME:CORE. */
+/* Parses a comma-separated list of NAME or NAME:CORE. */
 static bool parse_vs(const char *value, bench_options *options) {
   options->vs_count = 0;
   for (const char *p = value;;) {
@@ -129,7 +129,7 @@ static bool parse_vs(const char *value, bench_options *options) {
 
 static bool parse_threads(const char *value, bench_options *options) {
   (void)options;
-  return setenv("HX_THREADS", value, 1) == 0; /* which is checked where it is read */
+  return setenv("HX_THREADS", value, 1) == 0; /* hx_open checks the value */
 }
 
 static bool parse_profile(const char *value, bench_options *options) {
@@ -139,17 +139,18 @@ static bool parse_profile(const char *value, bench_options *options) {
 
 static const struct option_row {
   const char *name;
-  bool (*parse)(const char *value, bench_options *options); /* NULL: a switch, or a text that is not empty */
-  size_t member;                                            /* the offset of these */
-  const char *accepted;                                     /* NULL: no value */
+  bool (*parse)(const char *value,
+                bench_options *options); /* NULL: the option is a switch, or its value is any text that is not empty */
+  size_t member;                         /* the offset of the member that a switch or text sets */
+  const char *accepted;                  /* NULL: the option has no value */
 } option_rows[] = {
     {"--size", parse_sizes, 0, "a list of numbers, 2^k (k up to 40) or MxNxK"},
     {"--shapes", NULL, offsetof(bench_options, shape_list),
-     "a list of files with a shape `m n k` or `m n k ta tb` a line"},
+     "a list of files with one shape, `m n k` or `m n k ta tb`, per line"},
     {"--vs", parse_vs, 0,
      "a list of openblas, blis, opencv, mkl; openblas:CORE with Haswell, Zen, SkylakeX or Cooperlake and blis:CORE "
      "with "
-     "haswell, zen3 or skx take no other core type"},
+     "haswell, zen3 or skx uses only this core type"},
     {"--threads", parse_threads, 0, "what HX_THREADS accepts"},
     {"--devices", NULL, offsetof(bench_options, devices), "what HX_DEVICES accepts"},
     {"--profile", parse_profile, 0, "gen9, xe, vega or rdna3"},
@@ -166,7 +167,7 @@ static const struct option_row {
     {"--version", NULL, offsetof(bench_options, version), NULL},
 };
 
-/* The row that arg names, with its value if it is written --name=value. */
+/* Finds the row of an option, and its value if it is written --name=value. */
 static const struct option_row *find_row(const char *arg, const char **value) {
   size_t length = strcspn(arg, "=");
   *value = arg[length] == '=' ? arg + length + 1 : NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The table of other libraries and of what each can do. CBLAS with 32-bit sizes; OpenCV by the C functions that its
- * 3 and 4 have beside the C++ ones (they call cv::sum, cv::minMaxLoc and cv::Mat::dot). */
+ * The table of other libraries and of the tasks that each supports. CBLAS is called with 32-bit sizes. OpenCV is called
+ * through the C functions of versions 3 and 4, which call cv::sum, cv::minMaxLoc and cv::Mat::dot. */
 #include "bench/peers.h"
 
 #include <dlfcn.h>
@@ -38,10 +38,10 @@ static const char *blis_core(void *library) {
   return id && name ? name(id()) : NULL;
 }
 
-/* BLIS reads its variable at the first call, and takes a number, which depends on the version. */
+/* BLIS reads its variable at the first call and expects a number that depends on the version. */
 static void blis_choose(void *library, const char *core) {
   const char *(*name)(int) = (const char *(*)(int))dlsym(library, "bli_arch_string");
-  for (int id = 0; name && strcmp(name(id), "generic") != 0; id++) { /* which is the last */
+  for (int id = 0; name && strcmp(name(id), "generic") != 0; id++) { /* the last core type */
     if (strcmp(name(id), core) != 0) continue;
     char number[16];
     snprintf(number, sizeof number, "%d", id);
@@ -139,7 +139,7 @@ bool bench_peer_open(const char *name, unsigned threads, const bench_symbol *sym
 }
 
 static void do_sgemm(void *symbol, bench_subject *subject) {
-  enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 }; /* of cblas.h */
+  enum { ROW_MAJOR = 101, AS_IT_IS = 111, TRANSPOSED = 112 }; /* from cblas.h */
   typedef void sgemm(int, int, int, int, int, int, float, const float *, int, const float *, int, float, float *, int);
   const struct hx_matmul_args *g = &subject->task.matmul;
   int m = (int)g->m, n = (int)g->n, k = (int)g->k;
@@ -158,7 +158,8 @@ static void do_index(void *symbol, bench_subject *subject) {
   subject->out.u64 = ((index *)symbol)((int)subject->task.reduce.n, subject->task.reduce.x, 1);
 }
 
-static void do_by_reference(void *symbol, bench_subject *subject) { /* as Fortran calls */
+static void do_by_reference(void *symbol,
+                            bench_subject *subject) { /* arguments are passed by reference, as in Fortran */
   typedef float by_reference(const int *, const float *, const int *);
   const int n = (int)subject->task.reduce.n, step = 1;
   subject->out = (hx_value){0};
@@ -172,7 +173,7 @@ static void do_dot(void *symbol, bench_subject *subject) { /* sum_squares: x wit
   subject->out.f32 = ((dot *)symbol)((int)args->n, args->x, 1, args->y ? args->y : args->x, 1);
 }
 
-/* CvMat, CvScalar and CvPoint of OpenCV's core/types_c.h. */
+/* CvMat, CvScalar and CvPoint from OpenCV's core/types_c.h. */
 typedef struct cv_matrix {
   int type, step, *references, header_references;
   const void *data;
@@ -233,7 +234,7 @@ static void do_cv_extremum(void *symbol, bench_subject *subject) { /* one pass f
 
 #define CBLAS "openblas,blis,mkl"
 static const struct function {
-  const char *peers; /* a comma list */
+  const char *peers; /* comma-separated names */
   uint32_t ops, types;
   const char *symbol;
   bench_peer_fn *call;
@@ -267,14 +268,14 @@ bool bench_peer_find(const bench_peer *peer, void *library, const bench_subject 
   return false;
 }
 
-/* The data lie in [-0.5, 0.5) and errors of single steps cancel, so that these bounds are wide; a missing or doubled
- * part of the work is far outside. */
+/* The data are in [-0.5, 0.5) and rounding errors cancel, so these bounds are wide. A result with missing or repeated
+ * work is far outside. */
 #define NEAR 1e-5
 #define NEAR_ELEMENT 1e-4
 
 static bool close_to(double value, double wanted, double bound) { return fabs(value - wanted) <= bound; }
 
-static bool near_element(const bench_subject *subject) { /* equal elements: any index of theirs */
+static bool near_element(const bench_subject *subject) { /* with equal elements, the index of any of them is accepted */
   const struct hx_reduce_args *args = &subject->task.reduce;
   const uint32_t *x = args->x;
   return subject->out.u64 < args->n && x[subject->out.u64] == x[subject->expected.u64];
@@ -293,5 +294,5 @@ bool bench_peer_near(const bench_subject *subject) {
   if (args->op == HX_MIN || args->op == HX_MAX) return subject->out.u64 == subject->expected.u64;
   if (args->type == HX_F32)
     return close_to((double)subject->out.f32, (double)subject->expected.f32, NEAR_ELEMENT * (double)args->n);
-  return close_to((double)subject->out.i64, (double)subject->expected.i64, (double)args->n); /* doubles on their way */
+  return close_to((double)subject->out.i64, (double)subject->expected.i64, (double)args->n); /* OpenCV adds in double */
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Contestants seen from hx-bench: their processes, and asking them. */
+ * hx-bench's side of contestants: starts their processes and sends them requests. */
 #include "bench/process.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ bench_answer bench_process_start(bench_process *process, const bench_peer *peer,
   *process = (bench_process){.peer = peer, .asked = core, .fd = -1};
   int pair[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) pair[0] = pair[1] = -1;
-  /* A core type that the caller has set would hide what the library chooses by itself. */
+  /* A core type set by the user would replace the one that the library chooses itself. */
   const char *const variable = peer ? peer->core_variable : NULL;
   if (variable) unsetenv(variable);
   if (variable && core) setenv(variable, core, 1);

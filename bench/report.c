@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a comparison leaves: the tables of devices, rows, sweeps and other libraries, and the document that has them
- * all. Members and columns are added, never renamed, and new columns come last: results of different versions are
- * compared by them. README.md lists them. */
+ * The results of a comparison: tables of devices, rows, sweeps and other libraries, and the document that contains all
+ * of them. Members and columns may be added but never renamed, and new columns come last, so that results of different
+ * versions can be compared. README.md lists them. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { NAME_WIDTH = 44, DRIVER_WIDTH = 22 }; /* of the columns of the table of d
 typedef struct device_record {
   hx_device_info info;
   uint64_t index;
-  const char *kind, *state, *memory; /* memory: as the table has it */
+  const char *kind, *state, *memory; /* memory: as printed */
   char size[24], why[BENCH_WHY];     /* why: with the name of every kernel that the device refuses */
 } device_record;
 
@@ -49,7 +49,7 @@ static const char *state_name(hx_device_state state) {
   return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "?";
 }
 
-/* How arrays reach a device is known once it is ready. */
+/* The memory mode of a device is known once it is ready. */
 static device_record describe_device(const bench_session *session, size_t index) {
   const hx_device_info *d = &session->device[index];
   device_record r = {*d, index, kind_name(d->kind), state_name(d->state), "-", "", ""};
@@ -81,21 +81,20 @@ void bench_print_devices(const bench_session *session) {
   }
   if (session->stand_in)
     bench_say(
-        "There is no GPU here, so PoCL was named: it stands in for one on the CPU's own cores and shows that both "
-        "work\n"
-        "together, not what a GPU brings. (--devices or HX_DEVICES name others.)\n");
+        "There is no GPU here, so PoCL is used. It runs on the CPU's own cores, and shows that CPU and device work "
+        "together,\nnot what a GPU gains. (--devices or HX_DEVICES select others.)\n");
 }
 
-/* A row and what is derived from it. */
+/* A row and values derived from it. */
 typedef struct row_record {
   bench_row row;
   const char *devices[HX_MAX_DEVICES + 1];
-  const char *trans_a, *trans_b, *check; /* trans: both or neither */
+  const char *trans_a, *trans_b, *check; /* trans_a, trans_b: both or neither are NULL */
   char size[72], asked[16], rate[16];
   double asked_share, of_ceiling;
 } row_record;
 
-/* The task, of a record that has a bench_row. */
+/* The columns of the task, for a record that contains a bench_row. */
 #define TASK_COLUMNS(record)                                                                  \
   BENCH_COLUMN(record, row.op, .name = "op"), BENCH_COLUMN(record, row.type, .name = "type"), \
       BENCH_COLUMN(record, row.m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),  \

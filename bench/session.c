@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One context for a whole run: opening it, naming PoCL if there is no GPU, its devices, memory for arrays. */
+ * The context of a run: opens it, with PoCL if there is no GPU, lists its devices, and allocates arrays. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Files of shapes: a product a line, `m n k` or `m n k ta tb` (1: transposed), and # for comments. */
+ * Reads files of shapes, with one product per line: `m n k` or `m n k ta tb` (1: transposed). # begins a comment. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,8 @@
 
 #define MOST_SIDE ((size_t)1 << 24)
 
-/* The numbers of a line, up to a #. How many there are; SIZE_MAX for anything else, or more than room. */
+/* Reads the numbers of a line, up to a #. Returns how many there are; SIZE_MAX: there is something else, or there are
+ * more than `room`. */
 static size_t read_line(const char *p, size_t *numbers, size_t room) {
   size_t count = 0;
   for (;;) {
@@ -71,7 +72,7 @@ bool bench_shapes_read(const char *list, bench_options *options) {
     }
     char *path = strndup(p, length);
     if (!path) return false;
-    options->shapes[options->file_count++] = path; /* for the rest of the run */
+    options->shapes[options->file_count++] = path; /* never freed */
     if (!read_file(path, options)) return false;
     p += length;
     if (*p++ == '\0') return true;

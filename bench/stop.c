@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What ends a run early: a signal is noted, measurements look for it between two samples, and what has been measured by
- * then goes to the files. The second one ends the program at once. */
+ * Ends a run early. The handler notes the signal, measurements check for it between two samples, and the results
+ * measured so far are written to the files. A second signal ends the program at once. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -16,7 +16,8 @@ static void note_signal(int signal) {
   if (signal != SIGPIPE && write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
 }
 
-/* If the pipe of the table is closed, each further line raises SIGPIPE again, so that its handler stays. */
+/* If the reader of the table has closed the pipe, each further line raises SIGPIPE again, so its handler stays
+ * installed. */
 static const struct {
   int signal, flags;
 } rows[] = {{SIGINT, SA_RESTART | (int)SA_RESETHAND},

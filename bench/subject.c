@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What reductions and products as subjects have in common: their arrays, and the ceiling of this CPU for them. */
+ * The common part of reductions and products as subjects: their arrays, and the ceiling of this CPU for them. */
 #include "bench/subject.h"
 
 #include <stdlib.h>
@@ -38,7 +38,8 @@ void bench_subject_free(bench_session *session, bench_subject *subject) {
 }
 
 void *bench_operand(bench_session *session, hx_type type, unsigned seed, bool near_one, size_t elements) {
-  void *const x = bench_session_alloc(session, (elements ? elements : 1) * sizeof(float)); /* of every type */
+  void *const x = bench_session_alloc(
+      session, (elements ? elements : 1) * sizeof(float)); /* elements of all types have this size */
   if (x) data_fill(type, near_one ? DATA_NEAR_ONE : DATA_SIGNED, seed, x, elements);
   return x;
 }
@@ -54,7 +55,7 @@ void bench_ceiling_choose(bench_ceiling *ceiling, bench_subject *subject, unsign
   double best = 0;
   bench_ceiling trial = {.subject = subject, .threads = 1};
   *ceiling = trial;
-  for (int round = 0; round < 2; round++) /* what the first one shows may be the cost of waking threads */
+  for (int round = 0; round < 2; round++) /* the first round may include the cost of waking threads */
     for (trial.loop = 0; trial.loop < bench_ceiling_loops(); trial.loop++)
       for (trial.threads = 1;; trial.threads = threads) {
         const double start = bench_now();

@@ -10,12 +10,12 @@
 #include "reference/ref.h"
 
 #define SEED 3u
-#define ALL_UP_TO 25         /* log2 of multiply-adds up to which every element is compared, */
-#define SOME 23              /* and of those spent where only some are: */
-#define FEWEST_PLACES 256u   /* but as many elements as this, */
-#define MOST_PLACES 4096u    /* and no more than this */
-#define POISON 0xffaa5500u   /* a NaN that hx never stores */
-#define CEILING_MILLIONS 50u /* multiply-adds a thread: a few milliseconds */
+#define ALL_UP_TO 25         /* log2 of the multiply-adds up to which every element is compared */
+#define SOME 23              /* log2 of the multiply-adds spent on comparing larger products */
+#define FEWEST_PLACES 256u   /* but at least this many elements are compared, */
+#define MOST_PLACES 4096u    /* and at most this many */
+#define POISON 0xffaa5500u   /* bits of a NaN that hx never stores */
+#define CEILING_MILLIONS 50u /* millions of multiply-adds per thread, which take a few milliseconds */
 
 static void poison_product(bench_subject *subject, bool whole) {
   static const uint32_t bits = POISON;
@@ -41,7 +41,7 @@ static double product_ceiling(bench_subject *subject, size_t loop, unsigned thre
 
 static const bench_kind matmul_kind = {poison_product, check_product, product_ceiling};
 
-/* Which elements are compared: all, or the corners and others drawn by number. */
+/* Chooses the elements to compare: all, or the corners and pseudo-random others. */
 static size_t choose_places(size_t m, size_t n, size_t k, size_t **place) {
   size_t all = m * n, count = ((size_t)1 << SOME) / k;
   bool every = all <= ((size_t)1 << ALL_UP_TO) / k;

@@ -8,7 +8,7 @@
 #include "reference/ref.h"
 
 #define SEED 1u
-#define ELEMENT 4u /* bytes, of every type */
+#define ELEMENT 4u /* bytes; elements of all types have this size */
 
 static void poison_result(bench_subject *subject, bool whole) {
   (void)whole;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The system block. */
+ * Describes the system, printed and in the JSON document. */
 #include "bench/system.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ void bench_system_start(void) {
 
 bool bench_system_busy(void) { return load[0] > 0.5 * hx__topo_get()->cores; }
 
-/* Variables that change what is measured, by how their names begin. */
+/* Prefixes of the names of variables that affect measurements. */
 static const char *const prefixes[] = {"HX_",    "OMP_",       "GOMP_", "POCL_",    "RUSTICL_",
                                        "LP_NUM", "CL_CONFIG_", "OCL_",  "OPENCL_L", "MALLOC_"};
 
@@ -74,7 +74,7 @@ static void describe_system(const bench_session *session, system_record *r) {
   if (uname(&r->kernel) != 0) memset(&r->kernel, 0, sizeof r->kernel);
 }
 
-/* The variables that count, in lines that are as full as they can be. */
+/* Prints the recorded variables, as many per line as fit. */
 static void print_environment(void) {
   size_t column = 0;
   for (char **variable = environ; *variable; variable++) {
@@ -99,7 +99,7 @@ void bench_print_system(const bench_session *session) {
     bench_say("%s%u", k ? "+" : " (", r.topo.kind_cores[k]);
   if (r.topo.kinds > 1) bench_say(")");
   if (r.topo.hardware_threads != r.topo.cores) bench_say(", %u hardware threads", r.topo.hardware_threads);
-  bench_say(", %s, hx takes %u thread%s and %s kernels\n", memory, r.threads, r.threads == 1 ? "" : "s", r.isa);
+  bench_say(", %s, hx uses %u thread%s and %s kernels\n", memory, r.threads, r.threads == 1 ? "" : "s", r.isa);
   bench_say("%s %s %s", r.kernel.sysname, r.kernel.release, r.kernel.machine);
   if (load[0] >= 0) bench_say(", load %.2f at the start", load[0]);
   if (r.governor) bench_say(", governor %s", r.governor);

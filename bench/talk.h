@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Whole records over the socket between hx-bench and a contestant's process. */
+ * Sends and receives complete records over the socket between hx-bench and a contestant's process. */
 #ifndef HX_BENCH_TALK_H
 #define HX_BENCH_TALK_H
 
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BENCH_TALK_FD 3 /* the contestant's end */
+#define BENCH_TALK_FD 3 /* the socket's descriptor in the contestant */
 
 static inline bool bench_talk_read(int fd, void *data, size_t bytes) {
   for (char *p = data; bytes;) {

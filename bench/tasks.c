@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The lists of tasks of all subcommands, and the loop over a list. */
+ * The default tasks of all subcommands, and the loop over a list of tasks. */
 #include <string.h>
 
 #include "bench/compare.h"
 
-#define MOST_TASKS (28 * BENCH_MAX_SIZES) /* all operations on all types are 28 */
+#define MOST_TASKS (28 * BENCH_MAX_SIZES) /* all operations on all types are 28 tasks per size */
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 static const bench_size lengths[] = {{.n = 1u << 10}, {.n = 1u << 12}, {.n = 1u << 14},
@@ -13,7 +13,7 @@ static const bench_size lengths[] = {{.n = 1u << 10}, {.n = 1u << 12}, {.n = 1u 
 static const bench_size sim_lengths[] = {{.n = 1u << 20}, {.n = 1u << 22}, {.n = 1u << 24}, {.n = 1u << 26}};
 static const bench_size call_lengths[] = {{.n = 0}, {.n = 1}, {.n = 16}, {.n = 64}, {.n = 256}, {.n = 1000}};
 static const bench_size one_length[] = {{.n = 1u << 24}};
-/* The first is the size of a published study of integrated GPUs. */
+/* The first shape is that of a published study of integrated GPUs. */
 static const bench_size default_shapes[] = {{.m = 2048, .n = 4096, .k = 2048}, {.m = 1024, .n = 1024, .k = 1024}};
 static const bench_size shapes[] = {{.m = 256, .n = 256, .k = 256},
                                     {.m = 512, .n = 512, .k = 512},
@@ -35,7 +35,7 @@ static const bench_plan plans[] = {
 
 static bench_task list[MOST_TASKS];
 
-/* Adds the sizes for one operation; a length N is the shape NxNxN if `cubes`. */
+/* Adds the sizes for one operation. cubes: a length N means the shape NxNxN. */
 static size_t add_sizes(const bench_options *options, const bench_plan *plan, bench_task task, bool cubes,
                         size_t count) {
   const bool product = task.op == (hx_op)BENCH_OP_MATMUL;
@@ -75,7 +75,7 @@ bool bench_tasks_list(const bench_options *options, const bench_plan *plan, benc
 
 bool bench_tasks_of_command(const bench_options *options, bench_tasks *tasks) {
   size_t p = 0;
-  while (strcmp(plans[p].command, options->command) != 0) p++; /* every subcommand that asks has a plan */
+  while (strcmp(plans[p].command, options->command) != 0) p++; /* every subcommand that calls this has a plan */
   return bench_tasks_list(options, &plans[p], tasks);
 }
 

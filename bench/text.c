@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Escaping and wrapping. */
+ * Escapes and wraps text. */
 #include "bench/text.h"
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@ void bench_read_line(const char *path, char *text, size_t bytes) {
   fclose(f);
 }
 
-/* Bytes of the UTF-8 sequence at s that is complete and shortest, or 0. */
+/* The length of the UTF-8 sequence at s; 0: it is incomplete or not the shortest form. */
 static size_t utf8_length(const unsigned char *s) {
   static const struct {
     unsigned char low, high, second_low, second_high, length;
@@ -37,7 +37,7 @@ char *bench_plain(const char *s, char *out, size_t bytes) {
   size_t used = 0;
   while (*p) {
     size_t length = utf8_length(p);
-    /* C0, DEL and the C1 controls, which some terminals obey. */
+    /* C0, DEL and C1 control characters, which terminals may interpret. */
     bool control = p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
     size_t need = length && !control ? length : 1;
     if (used + need >= bytes) break;
@@ -71,7 +71,7 @@ void bench_json_string(FILE *f, const char *s) {
       if (*p == '"' || *p == '\\') {
         fprintf(f, "\\%c", *p);
       } else if (*p < 0x20 || *p == 0x7f || *p == '<' || *p == '>' || *p == '&') {
-        fprintf(f, "\\u%04x", *p); /* < > & too: the document may be put into a page */
+        fprintf(f, "\\u%04x", *p); /* < > & are escaped, too, because the document may be embedded in a web page */
       } else {
         fputc(*p, f);
       }
@@ -98,7 +98,7 @@ void bench_csv_string(FILE *f, const char *s) {
 
 void bench_wrap(FILE *f, const char *s, size_t at, size_t indent, size_t columns) {
   size_t column = at;
-  bool fresh = true; /* nothing on this line yet but the indent */
+  bool fresh = true; /* only the indent is on this line */
   while (*s == ' ') s++;
   while (*s) {
     size_t length = strcspn(s, " ");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Text for people and for files. Names of devices and drivers come from outside: nothing prints them as they are. */
+ * Text for terminals and files. Names of devices and drivers may contain anything, so they are never printed unchanged.
+ * */
 #ifndef HX_BENCH_TEXT_H
 #define HX_BENCH_TEXT_H
 
@@ -7,19 +8,20 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* A copy for a terminal: what is not printable, and what is not UTF-8, becomes '?'. Returns out. */
+/* Copies text for a terminal: bytes that are not printable or not UTF-8 become '?'. Returns out. */
 char *bench_plain(const char *s, char *out, size_t bytes);
 
-/* The first line of a small file, or "". */
+/* Reads the first line of a small file; "" if it cannot be read. */
 void bench_read_line(const char *path, char *text, size_t bytes);
 
-/* A JSON string, quoted. NULL: null. */
+/* Writes a quoted JSON string; null if s is NULL. */
 void bench_json_string(FILE *f, const char *s);
-/* A CSV field, quoted where needed; a leading = + - @ gets an apostrophe, for spreadsheets take it for a formula. */
+/* Writes a CSV field, quoted if necessary. A leading = + - @ gets an apostrophe, because spreadsheets would take the
+ * field for a formula. */
 void bench_csv_string(FILE *f, const char *s);
 
-/* Prints words in lines of at most `columns`, the first at column `at`, later ones indented by `indent`. Ends the line.
- */
+/* Prints words in lines of at most `columns` characters. The first line begins at column `at`, later ones are indented
+ * by `indent`. Ends the line. */
 void bench_wrap(FILE *f, const char *s, size_t at, size_t indent, size_t columns);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sizes, times, energies and bytes as people read them. */
+ * Formats sizes, times, energies and bytes. */
 #include <math.h>
 
 #include "bench/bench.h"
@@ -30,7 +30,7 @@ void bench_join_names(const char *const *names, char *text, size_t bytes) {
 }
 
 typedef struct scale {
-  double below, factor; /* of the unit in this one */
+  double below, factor; /* below: the unit applies to smaller values */
   const char *unit;
 } scale;
 

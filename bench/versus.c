@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * --vs: hx beside other libraries, each in a process of its own (process.h), in interleaved rounds. A library that
- * takes its kernels by an environment variable runs as installed and at its best core type, which a trial finds for
- * each task: the least of some calls of each core type that this CPU can run. */
+ * --vs: compares hx with other libraries, each in a process of its own (process.h), in interleaved rounds. A library
+ * that selects its kernels by an environment variable runs as installed and at its best core type. That is the core
+ * type with the shortest of a few calls, found for each task among the types that this CPU can run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,23 +16,23 @@
 #define SECONDS 1.0
 #define SAMPLE_SECONDS 300e-6
 #define MOST_CALLS 10000.0
-#define TOO_LOW 0.97 /* if even the upper end lies below, the task is measured once more */
+#define TOO_LOW 0.97 /* if the whole interval is lower, the task is measured a second time */
 #define MOST_PROCESSES (1 + BENCH_MAX_PEERS * (1 + BENCH_MOST_CORES))
 #define MOST_ENTRIES (2 + 2 * BENCH_MAX_PEERS)
 
 typedef struct comparison {
   bench_session *session;
-  bench_process processes[MOST_PROCESSES]; /* hx first; a library as installed before its core types */
-  size_t of[MOST_PROCESSES];               /* its place in options->vs */
+  bench_process processes[MOST_PROCESSES]; /* hx comes first; a library as installed comes before its core types */
+  size_t peer_of[MOST_PROCESSES];          /* index in options->vs of each process */
   size_t count;
 } comparison;
 
 typedef struct entry {
   bench_process *process;
   size_t peer;
-  bool best; /* of its core types; false: as installed */
+  bool best; /* at its best core type; false: as installed */
   bench_ask ask;
-  double seconds; /* of one call */
+  double seconds; /* per call */
 } entry;
 
 static double sample_process(void *self, unsigned calls) {
@@ -59,19 +59,19 @@ static void start_peer(comparison *all, size_t v) {
     if (answer == BENCH_ABSENT) bench_say("%-9s is not installed here (no %s)\n", peer->name, peer->files[0]);
     return;
   }
-  all->of[all->count++] = v;
+  all->peer_of[all->count++] = v;
   bench_say("%-9s %s", peer->name, installed->file);
   if (*installed->core) bench_say(", as installed %s kernels; also", installed->core);
   for (size_t c = 0; c < BENCH_MOST_CORES && peer->cores[c].name; c++) {
     if (!peer->cores[c].runs() || (vs->core && strcmp(vs->core, peer->cores[c].name) != 0)) continue;
     bench_process *process = &all->processes[all->count];
     if (bench_process_start(process, peer, peer->cores[c].name) != BENCH_READY) continue;
-    if (!vs->core && strcmp(process->core, installed->core) == 0) { /* it is what is installed */
+    if (!vs->core && strcmp(process->core, installed->core) == 0) { /* the library as installed uses this core type */
       bench_process_end(process);
       continue;
     }
     bench_say(" %s", process->core);
-    all->of[all->count++] = v;
+    all->peer_of[all->count++] = v;
   }
   bench_say("\n");
 }
@@ -90,11 +90,11 @@ static void end_task(bench_process *process) {
   bench_process_ask(process, &done, &reply);
 }
 
-/* Puts the library as installed among the entries, and its fastest core type; a library that is wrong stays out. False:
- * something is broken. */
+/* Adds the library as installed, and with its fastest core type, to the entries. A library with a wrong result is left
+ * out. Returns false if a process is broken. */
 static bool add_peer_entries(comparison *all, size_t v, const bench_request *task, entry *entries, size_t *count) {
   size_t first = 0;
-  while (first < all->count && all->of[first] != v) first++;
+  while (first < all->count && all->peer_of[first] != v) first++;
   if (first == all->count) return true; /* not installed */
   bench_reply reply;
   bench_answer answer = start_task(&all->processes[first], task, &reply);
@@ -105,13 +105,13 @@ static bool add_peer_entries(comparison *all, size_t v, const bench_request *tas
     end_task(&all->processes[first]);
   }
   if (answer == BENCH_UNABLE || answer == BENCH_BROKEN) return answer == BENCH_UNABLE;
-  /* One named core type is taken as it is; as installed is as good as any other. */
+  /* If a core type is named, only that one is used. Otherwise the library as installed competes with its core types. */
   size_t best = SIZE_MAX;
   double best_s = INFINITY;
   if (installed && !all->session->options->vs[v].core) best = first, best_s = reply.value;
-  for (size_t r = first + 1; r < all->count && all->of[r] == v; r++) {
+  for (size_t r = first + 1; r < all->count && all->peer_of[r] == v; r++) {
     answer = start_task(&all->processes[r], task, &reply);
-    end_task(&all->processes[r]); /* memory for one of them at a time */
+    end_task(&all->processes[r]); /* the arrays of only one process are allocated at a time */
     if (answer == BENCH_BROKEN) return false;
     if (answer == BENCH_READY && reply.value < best_s) best_s = reply.value, best = r;
   }
@@ -121,13 +121,13 @@ static bool add_peer_entries(comparison *all, size_t v, const bench_request *tas
   return true;
 }
 
-/* What a run of one task measured: samples of each entry, the first ones hx's own and the ceiling's. */
+/* The measurements of one task: samples of each entry, of which the first two are hx and the ceiling. */
 typedef struct measured {
   const entry *entries;
   const bench_contestant *contestants;
   size_t count, rounds;
   unsigned run;
-  double amount; /* of a call */
+  double amount; /* of work in a call, as bench_row_amount */
 } measured;
 
 static bool add_versus(const measured *m, size_t i, bool best, bench_results *results) {
@@ -158,7 +158,7 @@ static bool add_results(const bench_options *options, const measured *m, bench_r
   bool fine = bench_results_add(results, &row);
   for (size_t i = 2, next; fine && i < m->count; i = next) {
     next = i + 1 < m->count && m->entries[i + 1].peer == m->entries[i].peer ? i + 2 : i + 1;
-    size_t best = next - 1; /* a trial may have been mistaken: as installed may still be the best */
+    size_t best = next - 1; /* the few calls may have misled: as installed may be the fastest */
     if (best > i && !options->vs[m->entries[i].peer].core &&
         bench_median(m->contestants[i].samples, m->rounds) < bench_median(m->contestants[best].samples, m->rounds))
       best = i;
@@ -168,7 +168,7 @@ static bool add_results(const bench_options *options, const measured *m, bench_r
   return fine;
 }
 
-/* Whether hx fell behind a library at its best in the last row. */
+/* Whether hx is certainly slower than a library at its best core type in the last row. */
 static bool fell_behind(const bench_results *results) {
   for (size_t i = 0; i < results->versus_count; i++) {
     const bench_versus *v = &results->versus[i];
@@ -204,15 +204,15 @@ static bool measure_task(comparison *all, entry *entries, size_t count, const be
   return fine;
 }
 
-/* False when hx or a library is wrong, or is gone. */
-static bool versus_one(comparison *all, const bench_task *of, bench_results *results) {
+/* Returns false if hx or a library gives a wrong result, or a process has ended. */
+static bool versus_one(comparison *all, const bench_task *next, bench_results *results) {
   const bench_options *options = all->session->options;
-  const bench_request task = {.ask = BENCH_ASK_TASK, .task = *of};
+  const bench_request task = {.ask = BENCH_ASK_TASK, .task = *next};
   entry entries[MOST_ENTRIES];
   size_t count = 0;
   bench_reply reply;
   bool fine = start_task(&all->processes[0], &task, &reply) == BENCH_READY;
-  bench_row row = bench_row_of_task(of);
+  bench_row row = bench_row_of_task(next);
   row.mode = "cpu";
   row.devices = 1;
   row.joules = NAN;
@@ -240,7 +240,7 @@ static int compare_libraries(bench_session *session, const void *what) {
   bench_results results = {0};
   bench_print_system(session);
   all.session = session;
-  all.of[all.count++] = SIZE_MAX;
+  all.peer_of[all.count++] = SIZE_MAX;
   const bool fine = bench_process_start(&all.processes[0], NULL, NULL) == BENCH_READY;
   for (size_t v = 0; fine && v < session->options->vs_count; v++) start_peer(&all, v);
   for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tables of --vs: a line a library, and at the end geometric means and what fell behind. */
+ * The tables of --vs: a line for each library, and at the end geometric means and the tasks in which hx was slower. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ typedef struct library_words {
   char rate[16], ratio[48];
 } library_words;
 
-/* A task and one library beside it. */
+/* A task and one library. */
 typedef struct line {
   bench_row row;
   char size[72], core[40];
@@ -33,9 +33,9 @@ static const bench_column columns[] = {
     LINE(row.reps, .head = "runs", .kind = BENCH_SIZE, .width = 4),
     LINE(peer, .head = "library", .width = -8),
     LINE(installed.rate, .head = "rate", .kind = BENCH_CHARS, .width = 6),
-    LINE(installed.ratio, .head = "hx/it, installed", .kind = BENCH_CHARS, .width = -17),
+    LINE(installed.ratio, .head = "hx/lib installed", .kind = BENCH_CHARS, .width = -17),
     LINE(best.rate, .head = "rate", .kind = BENCH_CHARS, .width = 6),
-    LINE(best.ratio, .head = "hx/it at its best", .kind = BENCH_CHARS, .width = -17),
+    LINE(best.ratio, .head = "hx/lib at best", .kind = BENCH_CHARS, .width = -17),
     LINE(core, .head = "core", .kind = BENCH_CHARS),
 };
 static const bench_table table = BENCH_TABLE(columns), task_table = {columns, TASK_COLUMNS};
@@ -100,12 +100,12 @@ void bench_versus_lines(const bench_session *session, const bench_results *resul
   if (first) bench_say(" no library does this\n");
 }
 
-/* Whether a row belongs to the group that `of` starts: its file, or its operation and type. */
+/* Whether two rows belong to the same group: the same file, or the same operation and type. */
 static bool same_group(const bench_row *of, const bench_row *row) {
   return of->file == row->file && bench_same_operation(of, row);
 }
 
-/* The smallest ratio of a row over all libraries at their best; NaN: there is none. */
+/* The smallest ratio of a row over all libraries at their best core types; NaN: there is none. */
 static double least_ratio(const bench_results *results, size_t row, double *high) {
   double ratio = NAN;
   for (size_t i = 0; i < results->versus_count; i++) {
@@ -117,7 +117,7 @@ static double least_ratio(const bench_results *results, size_t row, double *high
   return ratio;
 }
 
-/* of == NULL: all rows. peer SIZE_MAX: the fastest library of each row. */
+/* The geometric mean of ratios. of NULL: over all rows. peer SIZE_MAX: the fastest library of each row. */
 static double mean_ratio(const bench_results *results, const bench_row *of, size_t peer, bool best, size_t *rows) {
   double sum = 0, high;
   *rows = 0;
@@ -140,7 +140,7 @@ static void print_means(const bench_session *session, const bench_results *resul
     const double installed = mean_ratio(results, of, v, false, &l.tasks);
     l.best = mean_ratio(results, of, v, true, &l.tasks);
     l.peer = options->vs[v].peer->name;
-    /* "-": wrong in every task as installed, or another core type was asked for. */
+    /* "-": it was wrong in every task as installed, or one core type was requested. */
     snprintf(l.installed, sizeof l.installed, isfinite(installed) ? "%.3f" : "-", installed);
     if (l.tasks) bench_print_row(&mean_table, &l);
   }
@@ -189,5 +189,5 @@ void bench_versus_means(const bench_session *session, bench_results *results) {
   print_means(session, results, NULL, "all");
   list_behind(results);
   bench_say(
-      "(hx/it: hx's speed over the library's, the median of paired ratios and its 95 %% interval; *: a second run)\n");
+      "(hx/lib: hx's speed over the library's, the median of paired ratios and its 95 %% interval; *: a second run)\n");
 }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
- * How good the planner is against timings, for fit_plan.py, which compiles this with the planner and changes its
- * constants in place. */
+ * Scores the planner against timings. fit_plan.py compiles this together with the planner and changes its constants in
+ * place. */
 #include <math.h>
 
 #include "kernels/gemm_plan.h"
 
-#define SHARP 0.03 /* two programs whose predictions differ by so much: the second one counts e times less */
-#define NEAR 1.5   /* times the fastest program's time: predictions of slower ones need not be right */
-#define LARGE 30.0 /* a loss of 1 / LARGE counts twice: one bad choice is worse than many small losses */
+/* A program whose predicted time is longer by this fraction has a weight that is e times smaller. */
+#define SHARP 0.03
+/* Predictions for programs that take longer than this multiple of the fastest one's time are ignored. */
+#define NEAR 1.5
+/* A loss of 1 / LARGE counts double, because one bad choice is worse than many small losses. */
+#define LARGE 30.0
 #define MOST 32768
 
 static struct timing {
   hx__gemm_shape shape;
-  int first; /* of a shape */
+  int first; /* the first timing of a shape */
   int row, layout;
   double weight, plain_ns, joined_ns;
 } timings[MOST];
@@ -26,10 +29,10 @@ void fit_add(size_t m, size_t n, size_t k, int trans_a, int trans_b, int first, 
         (struct timing){{m, n, k, a, b}, first, row, layout, weight, plain_ns, joined_ns > 0.0 ? joined_ns : plain_ns};
 }
 
-/* Means, by weight, over the shapes whose number is `rest` modulo `of`: *lost, of the logarithm of the time of what is
- * chosen over the best program's, choices weighted by how near predictions are; *off, of how far predictions of good
- * programs are from the measured times. Predictions below floor_ns, where the host is what takes the time, count as
- * that. */
+/* Computes weighted means over the shapes whose number is `rest` modulo `of`. *lost: the logarithm of the chosen
+ * program's time over the best one's; programs with similar predictions share the choice (SHARP). *off: the error of
+ * the predictions of good programs, as a logarithm. A prediction below floor_ns counts as floor_ns, because the host
+ * limits such launches. */
 void fit_score(unsigned units, double floor_ns, int of, int rest, double *lost, double *off) {
   size_t rows_count;
   const hx__kernel_row *rows = hx__kernel_rows(&rows_count);

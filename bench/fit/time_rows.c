@@ -20,8 +20,8 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/config.h"
 
-#define MOST_ELEMENTS ((size_t)72 << 20)    /* of a matrix */
-#define COMPARED_ELEMENTS ((size_t)1 << 20) /* of a C that every program's is compared with */
+#define MOST_ELEMENTS ((size_t)72 << 20)    /* the most elements of a matrix */
+#define COMPARED_ELEMENTS ((size_t)1 << 20) /* the most elements of a C that is compared for every program */
 #define MOST_SAMPLES 9
 
 typedef struct product {
@@ -99,8 +99,9 @@ static bool launch_cublas(const product *p, unsigned times) {
   return fine && !cu.finish();
 }
 
-/* Nanoseconds of a launch; NaN: it failed. */
-static double time_of(bool (*launch)(const product *, unsigned), const product *p, unsigned samples, double sample_ns) {
+/* Nanoseconds per launch; NaN: a launch failed. */
+static double time_launches(bool (*launch)(const product *, unsigned), const product *p, unsigned samples,
+                            double sample_ns) {
   double ns[MOST_SAMPLES];
   if (!launch(p, 1)) return NAN;
   uint64_t from = hx__now_ns();
@@ -115,8 +116,8 @@ static double time_of(bool (*launch)(const product *, unsigned), const product *
   return bench_median(ns, samples);
 }
 
-/* cuBLAS's C against the last launch's; spoils that one. */
-static bool same(const product *p, const float *want, float *got) {
+/* Compares C of the last launch with cuBLAS's, and overwrites it with NaN. */
+static bool c_is_right(const product *p, const float *want, float *got) {
   const size_t ld = ceil16(p->n), bytes = p->m * ld * sizeof(float);
   bool equal = clEnqueueReadBuffer(hx.stream->queue, hx.c, CL_TRUE, 0, bytes, got, 0, NULL, NULL) == CL_SUCCESS;
   for (size_t i = 0; i < p->m && equal; i++)
@@ -126,13 +127,13 @@ static bool same(const product *p, const float *want, float *got) {
   return equal;
 }
 
-static void print(const product *p, const char *row, int layout, bool joins, double ns, const char *result) {
+static void print_row(const product *p, const char *row, int layout, bool joins, double ns, const char *result) {
   printf("%zu\t%zu\t%zu\t%d\t%d\t%s\t%d\t%d\t%.0f\t%s\n", p->m, p->n, p->k, p->trans_a, p->trans_b, row, layout, joins,
          ns, result);
 }
 
-/* One program on one shape, its panels added in each way there is: what it is launched by is put where the stream finds
- * what it chose for this shape before. */
+/* Times one program on one shape, with each way to add its panels. The plan is stored as the stream's remembered choice
+ * for this shape, so that the launch uses it. */
 static void time_program(unsigned program, const product *p, const float *want, float *got) {
   const hx__cl_program *const of = &hx.device->program[program];
   const hx__gemm_shape shape = shape_of(p);
@@ -144,31 +145,31 @@ static void time_program(unsigned program, const product *p, const float *want, 
     plan.joins = own != (other != 0);
     for (unsigned i = 0; i < HX__CL_CHOICES; i++)
       hx.stream->choices.entry[i] = (hx__cl_choice){shape, atomic_load(&hx.device->variants), program, plan};
-    const double ns = time_of(launch_hx, p, 5, 4e5);
+    const double ns = time_launches(launch_hx, p, 5, 4e5);
     const bool compare = p->m * ceil16(p->n) <= COMPARED_ELEMENTS;
-    const char *const result = !compare ? "-" : same(p, want, got) ? "same" : "WRONG";
-    print(p, of->row->name, (int)of->layout, plan.joins, ns, result);
+    const char *const result = !compare ? "-" : c_is_right(p, want, got) ? "same" : "WRONG";
+    print_row(p, of->row->name, (int)of->layout, plan.joins, ns, result);
   }
 }
 
 static void time_chosen(const product *p, const float *want, float *got) {
-  const double before = time_of(launch_cublas, p, 5, 2e6), ns = time_of(launch_hx, p, 9, 2e6),
-               after = time_of(launch_cublas, p, 5, 2e6);
+  const double before = time_launches(launch_cublas, p, 5, 2e6), ns = time_launches(launch_hx, p, 9, 2e6),
+               after = time_launches(launch_cublas, p, 5, 2e6);
   const unsigned last = (hx.stream->choices.made - 1) % HX__CL_CHOICES;
   const hx__cl_choice *const choice = &hx.stream->choices.entry[last];
   const hx__cl_program *const of = &hx.device->program[choice->program];
-  const bool equal = same(p, want, got);
-  print(p, of->row->name, (int)of->layout, choice->plan.joins, ns, equal ? "same" : "WRONG");
-  print(p, "cublas", 0, false, fmin(before, after), "");
+  const bool equal = c_is_right(p, want, got);
+  print_row(p, of->row->name, (int)of->layout, choice->plan.joins, ns, equal ? "same" : "WRONG");
+  print_row(p, "cublas", 0, false, fmin(before, after), "");
 }
 
 static void time_rows(const product *p, const float *want, float *got) {
   const uint64_t ready = atomic_load(&hx.device->variants);
-  const double before = time_of(launch_cublas, p, 5, 1e6);
+  const double before = time_launches(launch_cublas, p, 5, 1e6);
   time_program(HX__FIRST_PRODUCT, p, want, got);
   for (unsigned i = HX__NEEDS; i < HX__TUNED_PROGRAM; i++)
     if (ready >> (i - HX__NEEDS) & 1) time_program(i, p, want, got);
-  print(p, "cublas", 0, false, fmin(before, time_of(launch_cublas, p, 5, 1e6)), "");
+  print_row(p, "cublas", 0, false, fmin(before, time_launches(launch_cublas, p, 5, 1e6)), "");
 }
 
 static int time_shapes(FILE *f, bool rows, float *x, float *want, float *got) {

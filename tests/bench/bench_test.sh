@@ -112,7 +112,7 @@ vars=HX_THREADS=1
 status 0 env && has out '^HX_THREADS  *1 ' 'the current value'
 for pair in OMP_THREAD_LIMIT=1:1 OMP_NUM_THREADS=9999:4096 'OMP_NUM_THREADS=3,2:3'; do # as libhx counts them
   vars=${pair%:*}
-  status 0 info --devices cpu && has out "hx takes ${pair##*:} thread" "threads by $vars"
+  status 0 info --devices cpu && has out "hx uses ${pair##*:} thread" "threads by $vars"
 done
 vars=HX_SPLIT=lots
 status 2 env && has err 'HX_SPLIT=lots' 'a bad variable'
@@ -122,7 +122,7 @@ status 2 env && has err 'HX_SPLIT=lots' 'the first bad variable' && has err 'rat
   has err 'HX_treads is not a variable of hx; the nearest is HX_THREADS' 'an unknown one beside them'
 status 2 env --devices toaster && has err 'HX_DEVICES=toaster.*given in hx_settings' 'where a value is from'
 vars='HX_LOG=info HX_DEVICES=cpu,sim,31 HX_SPLIT=0.2:0.2'
-status 0 info && has err 'HX_DEVICES names sim: no device here' 'a word for nothing' &&
+status 0 info && has err 'HX_DEVICES names sim: there is no such device' 'a word for nothing' &&
   has err 'HX_DEVICES names 31: the last device is' 'a number of nothing' &&
   has err 'HX_SPLIT has 2 shares, and 0 devices' 'shares without devices'
 vars=
@@ -160,7 +160,7 @@ vars='HX_SIM=rate=2e9 HX_THREADS=1'
 status 0 explain --devices cpu,sim --op sum --size 2^24
 checks=$((checks + 1))
 sed '1,/after 10 calls/d' out | grep -q 'nothing is known' && fail "explain does not know what its calls have shown"
-status 0 explain --devices cpu,sim --op sum --size 1000 --json e.json && has out 'done before a device' 'a small task' &&
+status 0 explain --devices cpu,sim --op sum --size 1000 --json e.json && has out 'finishes before a device' 'a small task' &&
   has e.json '"objective": "time"' 'the objective of a small task'
 vars='HX_SIM=rate=2e9 HX_SPLIT=0.25'
 status 0 explain --devices cpu,sim --op sum --size 2^22 && has out 'CPU 75.0%, [0-9]* 25.0%' 'explain of a set share'
@@ -187,7 +187,7 @@ printf '5 5 5 1 1\n' >two.txt
 status 0 matmul --devices cpu --shapes one.txt,two.txt --threads 1 --reps 2 --json f.json && valid_json f.json 3
 has f.json '"trans_a": true, "trans_b": false' 'transposed'
 has out '^8x9x700 tn ' 'a transposed shape'
-has out 'hx takes 1 thread ' threads
+has out 'hx uses 1 thread ' threads
 echo '1 2 x' >bad.txt
 : >empty.txt
 if [ -n "$shapes" ]; then # there is only time to check that every file can be read
@@ -267,7 +267,7 @@ old
 chmod 640 old.json
 ln -s old.json link.json
 status 1 reduce --devices 31 --size 1000 --json old.json && unchanged 'a run that measures nothing'
-send INT 130 'hx takes' reduce --devices cpu --size 2^27 --json link.json && unchanged 'a run that had measured nothing'
+send INT 130 'hx uses' reduce --devices cpu --size 2^27 --json link.json && unchanged 'a run that had measured nothing'
 twice=yes
 send INT 130 '^2^10 ' reduce --devices cpu --size '2^10,2^27' --json link.json
 [ -s old.json ] || fail 'a second SIGINT empties the file'
