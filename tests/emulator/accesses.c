@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Instructions that access memory: global by lanes or as a scalar, and local memory, whose words must not be accessed
- * by two waves between two barriers if one of them writes. */
+ * Instructions that access memory: global memory per lane or as a scalar, and local memory. Two waves must not access
+ * the same word of local memory between two barriers if one of them writes it. */
 #include <string.h>
 
 #include "tests/emulator/operation.h"
@@ -14,7 +14,7 @@ static void need_registers(wave *wave, unsigned number, unsigned words) {
     if (wave->now->operands[number].kind == OPERAND_VECTOR) read_lanes(wave, number, part, buffer, &ignored);
 }
 
-/* Each lane's address: v[a:b] + offset, or s[a:b] + v + offset where the third operand is not "off". */
+/* Computes each lane's address: v[a:b] + offset, or s[a:b] + v + offset if the third operand is not "off". */
 static void addresses(wave *wave, unsigned number, unsigned base, uint64_t to[LANES]) {
   uint32_t buffers[2][LANES];
   const bool scalar_base = wave->now->operands[base].kind == OPERAND_SCALAR;
@@ -39,7 +39,7 @@ static void run_global_load(wave *wave, const instruction *at) {
     if (why) fault(wave, "lane %u %s", i, why);
     for (unsigned part = 0; part < words; part++) load_lane(wave, 0, part, i, value[i][part]);
   }
-  take_off(wave, COUNTER_VM, 0, false, false);
+  begin_access(wave, COUNTER_VM, 0, false, false);
 }
 
 static void run_global_store(wave *wave, const instruction *at) {
@@ -58,7 +58,7 @@ static void run_global_store(wave *wave, const instruction *at) {
     const char *const why = memory_write(wave->group->memory, address[i], value, words * 4, wave->group->number);
     if (why) fault(wave, "lane %u %s", i, why);
   }
-  take_off(wave, wave->group->program->generation >= 10 ? COUNTER_VS : COUNTER_VM, ANY, false, false);
+  begin_access(wave, wave->group->program->generation >= 10 ? COUNTER_VS : COUNTER_VM, ANY, false, false);
 }
 
 static void run_scalar_load(wave *wave, const instruction *at) {
@@ -70,10 +70,10 @@ static void run_scalar_load(wave *wave, const instruction *at) {
   if (why) fault(wave, "%s", why);
   need_registers(wave, 0, words);
   for (unsigned part = 0; part < words; part++) load_scalar(wave, 0, part, value[part], known[part]);
-  take_off(wave, COUNTER_LGKM, 0, true, false);
+  begin_access(wave, COUNTER_LGKM, 0, true, false);
 }
 
-/* The index of the first word, all being aligned and inside. */
+/* The index of the first word. Faults if the words are not aligned or not inside local memory. */
 static uint32_t local_words(wave *wave, unsigned lane, uint32_t address, unsigned words) {
   if (address % (words * 4) != 0)
     fault(wave, "lane %u: %u bytes at the unaligned local address %u", lane, words * 4, address);
@@ -108,7 +108,7 @@ static void local_write(wave *wave, uint32_t word, uint32_t value) {
   wave->group->local_written[word] = true;
 }
 
-/* how: words, and 16 for two places whose offsets count words of that size. */
+/* how: the number of words, plus 16 for two places whose offsets are in units of that size. */
 static void run_local_load(wave *wave, const instruction *at) {
   const unsigned words = at->operation->how & 15, places = at->operation->how & 16 ? 2 : 1;
   uint32_t buffer[LANES], base[LANES];
@@ -121,7 +121,7 @@ static void run_local_load(wave *wave, const instruction *at) {
       for (unsigned part = 0; part < words; part++)
         load_lane(wave, 0, p * words + part, i, local_read(wave, i, word + part));
     }
-  take_off(wave, COUNTER_LGKM, 0, false, true);
+  begin_access(wave, COUNTER_LGKM, 0, false, true);
 }
 
 static void run_local_store(wave *wave, const instruction *at) {
@@ -138,16 +138,16 @@ static void run_local_store(wave *wave, const instruction *at) {
       const uint32_t word = local_words(wave, i, base[i] + at->offset[p] * (places == 2 ? words * 4 : 1), words);
       for (unsigned part = 0; part < words; part++) local_write(wave, word + part, from[p][part][i]);
     }
-  take_off(wave, COUNTER_LGKM, ANY, false, true);
+  begin_access(wave, COUNTER_LGKM, ANY, false, true);
 }
 
-/* Through the paths of local memory, without a word of it. */
+/* A swizzle uses the hardware of local memory, but none of its words. */
 static void run_swizzle(wave *wave, const instruction *at) {
   uint32_t buffer[LANES];
   if (!at->across) fault(wave, "a swizzle without a pattern");
   const uint32_t *const values = need_lanes(wave, 1, 0, buffer);
   write_lanes(wave, 0, 0, values, ~UINT64_C(0));
-  take_off(wave, COUNTER_LGKM, 0, false, true);
+  begin_access(wave, COUNTER_LGKM, 0, false, true);
 }
 
 #define ROW(verb, size, does, words) \

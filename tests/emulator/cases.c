@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the cases share, and those of the probe: see cases.h. */
+ * Functions that all cases share, and the cases of the probe. */
 #include "tests/emulator/cases.h"
 
 #include <math.h>
@@ -28,10 +28,12 @@ void *case_allocate(size_t bytes) {
   exit(2);
 }
 
-static bool same(float got, float want) { return ref_bits(got) == ref_bits(want) || (isnan(got) && isnan(want)); }
+static bool is_same_float(float got, float want) {
+  return ref_bits(got) == ref_bits(want) || (isnan(got) && isnan(want));
+}
 
-/* Every combination of values whose sums, products and fma need a correct rounding, denormals included. */
-static bool roundings(const program *program, char *why, size_t why_bytes) {
+/* Tests the three roundings on all combinations of values that need a correct rounding, denormals included. */
+static bool test_roundings(const program *program, char *why, size_t why_bytes) {
   static const float values[] = {0.0f,      -0.0f,      1.0f,       0x1.000002p0f,   -0x1.fffffep-1f, 0x1p-149f,
                                  0x1p-126f, 0x1.8p-75f, 0x1.4p-64f, 0x1.fffffep127f, INFINITY,        NAN};
   enum { VALUES = sizeof values / sizeof values[0], COUNT = VALUES * VALUES * VALUES };
@@ -50,7 +52,7 @@ static bool roundings(const program *program, char *why, size_t why_bytes) {
   for (int i = 0; i < COUNT && good; i++) {
     const float a = in[0][i], b = in[1][i], want[3] = {a + b, a * b, fmaf(a, b, in[2][i])};
     for (int k = 0; k < 3 && good; k++)
-      if (!same(out[3 * i + k], want[k])) {
+      if (!is_same_float(out[3 * i + k], want[k])) {
         snprintf(why, why_bytes, "%a instead of %a", (double)out[3 * i + k], (double)want[k]);
         good = case_fault(why, why_bytes, "probe %d of %a, %a, %a", k, (double)a, (double)b, (double)in[2][i]);
       }
@@ -61,7 +63,7 @@ static bool roundings(const program *program, char *why, size_t why_bytes) {
   return good;
 }
 
-static bool touches(const program *program, char *why, size_t why_bytes) {
+static bool test_touch(const program *program, char *why, size_t why_bytes) {
   uint32_t x[5] = {7, 8, 9, 10, 11}, out = 0;
   memory memory = {.count = 0};
   const uint64_t x_at = memory_add(&memory, "x", x, 5, true, true);
@@ -77,7 +79,7 @@ static bool touches(const program *program, char *why, size_t why_bytes) {
 }
 
 bool probe_cases(const program *program, char *why, size_t why_bytes) {
-  return roundings(program, why, why_bytes) && touches(program, why, why_bytes);
+  return test_roundings(program, why, why_bytes) && test_touch(program, why, why_bytes);
 }
 
 const char *row_fault(const program *program, const hx__kernel_row *row, hx_op op, hx_type type) {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The self-test's cases (kernels/cases.h) of a row, on the emulated GPU, against the scalar definition. */
+ * Runs the self-test's cases (kernels/cases.h) of a row on the emulated GPU and compares results with the scalar
+ * definition. */
 #ifndef HX_TESTS_EMULATOR_CASES_H
 #define HX_TESTS_EMULATOR_CASES_H
 
 #include "kernels/kernels.h"
 #include "tests/emulator/launch.h"
 
-/* NULL, or the first case that differs or fails. op and type: reductions. */
+/* Returns NULL, or a description of the first case that differs or fails. op and type: for reductions. */
 const char *row_fault(const program *program, const hx__kernel_row *row, hx_op op, hx_type type);
 
-/* The kinds of rows */
+/* The cases of each kind of row. */
 bool reduction_cases(const program *program, const hx__kernel_row *row, hx_op op, hx_type type, char *why,
                      size_t why_bytes);
 bool product_cases(const program *program, const hx__kernel_row *row, char *why, size_t why_bytes);
 bool probe_cases(const program *program, char *why, size_t why_bytes);
 
-/* Puts the case before what is wrong; returns false. */
+/* Puts a description of the case before the text in why. Returns false. */
 bool case_fault(char *why, size_t why_bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void *case_allocate(size_t bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Branches, waits, barriers and the end; hints do nothing. */
+ * Branches, waits, barriers and the end of a program. Hints have no effect. */
 #include "tests/emulator/operation.h"
 
 static void go_to(wave *wave, const instruction *at) {
@@ -24,10 +24,10 @@ static void run_exec_branch(wave *wave, const instruction *at) {
 
 static void run_wait(wave *wave, const instruction *at) {
   for (unsigned i = 0; i < COUNTERS; i++)
-    if (at->wait[i] != ANY) wait_for(wave, (counter)i, (unsigned)at->wait[i]);
+    if (at->wait[i] != ANY) wait_for_accesses(wave, (counter)i, (unsigned)at->wait[i]);
 }
 
-/* What a wave still does in local memory at a barrier, others may not see after it. */
+/* Other waves may not see accesses to local memory that are still in flight at a barrier. */
 static void run_barrier(wave *wave, const instruction *at) {
   (void)at;
   if (local_in_flight(wave)) fault(wave, "a barrier before the s_waitcnt of an access to local memory");

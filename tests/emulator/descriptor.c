@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the text says of a kernel beside its code: the .amdhsa_ directives and the arguments in the metadata. */
+ * Reads the descriptor of a kernel: the .amdhsa_ directives, and the arguments in the metadata. */
 #include "tests/emulator/program.h"
 
 #include <stdio.h>
@@ -8,11 +8,11 @@
 
 enum { STORED, REQUIRED, IGNORED };
 
-/* A directive is stored, must have a value because the emulator knows no other, or changes no result. */
+/* A directive is stored, must have the only value that the emulator supports, or has no effect on results. */
 static const struct directive {
   const char *name;
   int what;
-  size_t at; /* or the value */
+  size_t at; /* offset of the member, or the required value */
 } directives[] = {
 #define STORE(name) \
   { #name, STORED, offsetof(kernel, name) }
@@ -40,7 +40,7 @@ static const struct directive {
     {"user_sgpr_kernarg_preload_length", REQUIRED, 0},
     {"user_sgpr_kernarg_preload_offset", REQUIRED, 0},
     {"system_sgpr_workgroup_info", REQUIRED, 0},
-    {"float_round_mode_32", REQUIRED, 0},  /* to nearest even */
+    {"float_round_mode_32", REQUIRED, 0},  /* round to nearest even */
     {"float_denorm_mode_32", REQUIRED, 3}, /* denormals are kept */
     {"float_round_mode_16_64", REQUIRED, 0},
     {"float_denorm_mode_16_64", REQUIRED, 3},
@@ -94,7 +94,7 @@ bool directive_read(program *program, kernel **current, char *line) {
   return value_read(program, *current, name, (unsigned)strtoul(value, NULL, 0));
 }
 
-/* The arguments come before the name of their kernel, further to the right. */
+/* The arguments precede the name of their kernel and are indented further. */
 void metadata_read(program *program, const char *const *lines, unsigned count) {
   kernel read = {.argument_count = 0};
   for (unsigned i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * emulate ROW WHAT FILE: executes the assembly text in FILE, which clang has made of the row's program for a GPU of
- * AMD's, on the self-test's cases. WHAT: as isa_rows prints it, sum-f32 for a reduction. Prints what is wrong, and
- * nothing else. Exit status: 0, 1 (something is wrong), 2 (usage). */
+ * emulate ROW WHAT FILE: executes the assembly text in FILE on the self-test's cases. clang has compiled it from the
+ * row's program for an AMD GPU. WHAT is as isa_rows prints it, for example sum-f32 for a reduction. Prints only what is
+ * wrong. Exit status: 0; 1: something is wrong; 2: usage. */
 #include <stdio.h>
 
 #include "tests/emulator/cases.h"

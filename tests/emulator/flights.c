@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Accesses to memory in flight, by the counters of s_waitcnt. */
+ * Memory accesses in flight, by the counters of s_waitcnt. */
 #include <string.h>
 
 #include "tests/emulator/operation.h"
@@ -11,43 +11,43 @@ void load_lane(wave *wave, unsigned number, unsigned part, unsigned lane, uint32
 }
 
 void load_scalar(wave *wave, unsigned number, unsigned part, uint32_t value, bool defined) {
-  write_scalar(wave, number, part, value); /* nothing may be pending there */
+  write_scalar(wave, number, part, value); /* faults if another load is pending there */
   wave->s_defined[wave->now->operands[number].first + part] = defined;
 }
 
-void take_off(wave *wave, counter counter, int number, bool any_order, bool local) {
+void begin_access(wave *wave, counter counter, int number, bool any_order, bool local) {
   const operand *const o = number == ANY ? NULL : &wave->now->operands[number];
-  const flight one = {.vector = o && o->kind == OPERAND_VECTOR,
-                      .first = o ? o->first : 0,
-                      .count = o ? o->count : 0,
-                      .any_order = any_order,
-                      .local = local};
-  if (wave->in_flight[counter] == FLIGHTS) fault(wave, "more than %d accesses in flight", FLIGHTS);
-  wave->flights[counter][wave->in_flight[counter]++] = one;
+  const pending_access one = {.vector = o && o->kind == OPERAND_VECTOR,
+                              .first = o ? o->first : 0,
+                              .count = o ? o->count : 0,
+                              .any_order = any_order,
+                              .local = local};
+  if (wave->in_flight[counter] == MOST_IN_FLIGHT) fault(wave, "more than %d accesses in flight", MOST_IN_FLIGHT);
+  wave->accesses[counter][wave->in_flight[counter]++] = one;
   for (unsigned r = one.first; r < (unsigned)one.first + one.count; r++)
     (one.vector ? wave->v_pending : wave->s_pending)[r]++;
 }
 
-static void land(wave *wave, const flight *one) {
+static void end_access(wave *wave, const pending_access *one) {
   for (unsigned r = one->first; r < (unsigned)one->first + one->count; r++)
     (one->vector ? wave->v_pending : wave->s_pending)[r]--;
 }
 
-/* Those in order end first to last; one in any order is only known to have ended when all have. The worst case for one
- * in order is that all the others ended before it. */
-void wait_for(wave *wave, counter counter, unsigned left) {
-  flight *const flights = wave->flights[counter];
+/* Ordered accesses end in the order in which they were issued. An unordered one has certainly ended only if all have.
+ * In the worst case for the ordered ones, all unordered ones have ended before them. */
+void wait_for_accesses(wave *wave, counter counter, unsigned left) {
+  pending_access *const accesses = wave->accesses[counter];
   const unsigned count = wave->in_flight[counter];
   if (count <= left) return;
   unsigned others = 0, kept = 0;
-  for (unsigned i = 0; i < count; i++) others += flights[i].any_order;
+  for (unsigned i = 0; i < count; i++) others += accesses[i].any_order;
   unsigned ended = left == 0 ? count : count - left > others ? count - left - others : 0;
   for (unsigned i = 0; i < count; i++) {
-    if (left == 0 || (!flights[i].any_order && ended > 0)) {
-      land(wave, &flights[i]);
+    if (left == 0 || (!accesses[i].any_order && ended > 0)) {
+      end_access(wave, &accesses[i]);
       ended--;
     } else {
-      flights[kept++] = flights[i];
+      accesses[kept++] = accesses[i];
     }
   }
   wave->in_flight[counter] = kept;
@@ -55,6 +55,6 @@ void wait_for(wave *wave, counter counter, unsigned left) {
 
 bool local_in_flight(const wave *wave) {
   for (unsigned i = 0; i < wave->in_flight[COUNTER_LGKM]; i++)
-    if (wave->flights[COUNTER_LGKM][i].local) return true;
+    if (wave->accesses[COUNTER_LGKM][i].local) return true;
   return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * An instruction's text: mnemonic, operands and modifiers. What is not known is an error, never ignored. */
+ * Parses the text of an instruction: mnemonic, operands and modifiers. Unknown text is an error and never ignored. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static bool read_constant(operand *to, const char *text) {
   to->kind = OPERAND_VALUE;
   if (strchr(text, '.')) {
     to->value = bits_of(strtof(text, &end));
-    to->literal = true; /* in 64 bits it would be a double */
+    to->literal = true; /* as a 64-bit operand it would be a double */
   } else {
     const long long value = strtoll(text, &end, 0);
     to->value = (uint32_t)value;
@@ -105,7 +105,8 @@ static bool read_modifier(instruction *at, const char *text) {
   return true;
 }
 
-/* Pieces end at blanks or commas outside brackets; the first of every comma is an operand, others are modifiers. */
+/* Pieces end at blanks or commas outside brackets. The first piece after each comma is an operand, further ones are
+ * modifiers. */
 static bool read_pieces(program *program, instruction *at, char *text) {
   bool is_operand = true;
   at->select_hi = 7;
@@ -127,7 +128,7 @@ static bool read_pieces(program *program, instruction *at, char *text) {
   return true;
 }
 
-/* vmcnt(0) lgkmcnt(1); or the one counter of an instruction's name. */
+/* Reads vmcnt(0) lgkmcnt(1), or the single counter that the instruction's name contains. */
 static bool read_counts(program *program, instruction *at, const char *name, const char *text) {
   static const char *const names[COUNTERS] = {"vmcnt", "lgkmcnt", "expcnt", "vscnt"};
   bool found = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Sets registers and memory up as AMD's ABI says, and runs the waves of each group from barrier to barrier. */
+ * Sets up registers and memory as AMD's ABI requires, and runs the waves of each group from barrier to barrier. */
 #include "tests/emulator/launch.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "tests/emulator/operation.h"
 
-/* What the compiler adds to a kernel's arguments; those it does not know to be used have no value. */
+/* The values of arguments that the compiler adds to a kernel. Returns false for those without a value. */
 static bool hidden_value(const launch *launch, const char *kind, uint64_t *value) {
   static const char *const axes = "xyz";
   const size_t length = strlen(kind);
@@ -62,7 +62,7 @@ static void set_address(wave *wave, unsigned at, uint64_t address) {
   wave->s_defined[at] = wave->s_defined[at + 1] = true;
 }
 
-/* The values that are the same in all lanes come in this order; exec has the items that the group has. */
+/* Scalar registers have these values in this order. exec has a bit for each work-item of the group. */
 static void start(wave *wave, const launch *launch, uint64_t packet, uint64_t arguments) {
   const group *const group = wave->group;
   const kernel *const kernel = group->kernel;
@@ -86,7 +86,7 @@ static void start(wave *wave, const launch *launch, uint64_t packet, uint64_t ar
   wave->v_defined[0] = exec;
   if (!group->program->packed_items && kernel->system_vgpr_workitem_id >= 1) wave->v_defined[1] = exec;
   set_address(wave, REGISTER_EXEC, exec);
-  wave->issued = 16; /* nothing is too recent */
+  wave->issued = 16; /* so that no register counts as recently written */
   wave->at = kernel->entry;
 }
 
@@ -108,7 +108,8 @@ static bool run_to_barrier(wave *wave) {
   return wave->waits;
 }
 
-/* From barrier to barrier, in the order of their numbers, backwards, or from another first one. */
+/* Runs all waves from barrier to barrier: in ascending or descending order, or starting with another wave, by the seed.
+ * */
 static bool run_group(group *group, unsigned seed) {
   if (setjmp(group->failed)) return false;
   for (;; group->interval++) {
@@ -130,7 +131,8 @@ static bool run_group(group *group, unsigned seed) {
   }
 }
 
-/* As a new group: nothing was written. What the kernel does not have is left, which saves time. */
+/* Resets the state for a new group: nothing was written. Registers that the kernel does not use are skipped, which
+ * saves time. */
 static void reset(group *group, const kernel *kernel, unsigned waves) {
   memset(group->waves, 0, waves * sizeof group->waves[0]);
   memset(group->local_written, 0, kernel->group_segment_fixed_size);

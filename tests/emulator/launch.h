@@ -6,7 +6,8 @@
 #include "tests/emulator/memory.h"
 #include "tests/emulator/program.h"
 
-/* In the kernel's order, without those that the compiler adds. An address, an integer or a float's bits. */
+/* A launch. Arguments are in the kernel's order, without those that the compiler adds: an address, an integer or the
+ * bits of a float. */
 typedef struct launch {
   const char *kernel;
   uint32_t groups[2], local[2];
@@ -14,7 +15,8 @@ typedef struct launch {
   unsigned argument_count;
 } launch;
 
-/* Groups and the waves of a group run one after the other, in another order with another seed. False: why. */
+/* Runs the groups, and the waves of a group, one after another in an order that depends on the seed. On failure returns
+ * false and describes the fault in why. */
 bool launch_run(const program *program, memory *memory, const launch *launch, unsigned seed, char *why,
                 size_t why_bytes);
 

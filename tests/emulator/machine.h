@@ -10,50 +10,52 @@
 #include "tests/emulator/memory.h"
 #include "tests/emulator/program.h"
 
-enum { WAVES = 16, LOCAL_BYTES = 65536, FLIGHTS = 256 };
+enum { WAVES = 16, LOCAL_BYTES = 65536, MOST_IN_FLIGHT = 256 };
 
-/* What s_waitcnt counts. Before GFX10 stores count as VM. */
+/* The counters of s_waitcnt. Before GFX10, stores are counted by VM. */
 typedef enum counter { COUNTER_VM, COUNTER_LGKM, COUNTER_EXP, COUNTER_VS, COUNTERS } counter;
 
-/* An access to memory that may not have ended: it ends when s_waitcnt says so, and no earlier. */
-typedef struct flight {
-  bool vector;           /* the registers it writes */
-  uint16_t first, count; /* 0: a store */
-  bool any_order;        /* may end before those issued before it (scalar loads) */
+/* A memory access in flight. It ends only when an s_waitcnt waits for it. */
+typedef struct pending_access {
+  bool vector;           /* the kind of registers that it writes */
+  uint16_t first, count; /* registers that it writes; count 0: it is a store */
+  bool any_order;        /* it may end before accesses that were issued earlier (scalar loads) */
   bool local;
-} flight;
+} pending_access;
 
 typedef struct wave {
   struct group *group;
-  unsigned number, lanes, at; /* at: the next instruction */
-  bool ended, waits;          /* waits: at the barrier before `at` */
+  unsigned number, lanes, at; /* at: index of the next instruction */
+  bool ended, waits;          /* waits: it is at the barrier before `at` */
   uint32_t v[VECTOR_REGISTERS][LANES], s[SCALAR_REGISTERS];
-  uint64_t v_defined[VECTOR_REGISTERS]; /* a bit a lane */
+  uint64_t v_defined[VECTOR_REGISTERS]; /* one bit per lane */
   bool s_defined[SCALAR_REGISTERS];
-  unsigned char v_pending[VECTOR_REGISTERS], s_pending[SCALAR_REGISTERS]; /* loads in flight */
-  uint64_t v_issued[VECTOR_REGISTERS], exec_issued; /* when a vector instruction last wrote it, in wait states */
+  unsigned char v_pending[VECTOR_REGISTERS],
+      s_pending[SCALAR_REGISTERS];                  /* how many loads in flight write each register */
+  uint64_t v_issued[VECTOR_REGISTERS], exec_issued; /* wait states at which a vector instruction last wrote each */
   uint64_t issued;
   bool scc, scc_defined;
-  flight flights[COUNTERS][FLIGHTS];
+  pending_access accesses[COUNTERS][MOST_IN_FLIGHT];
   unsigned in_flight[COUNTERS];
   const instruction *now;
-  bool defers; /* the first of a pair: its result is written after the other has read */
+  bool defers; /* the current instruction is the first of a dual-issue pair: its result is written after the second one
+                  has read its operands */
   uint32_t deferred[LANES];
   uint64_t deferred_defined;
   int deferred_register;
 } wave;
 
-/* Who accessed a word of local memory since the last barrier. */
+/* The waves that accessed a word of local memory since the last barrier. */
 typedef struct local_use {
-  uint32_t interval, readers; /* a bit a wave */
-  int writer;                 /* -1: none */
+  uint32_t interval, readers; /* interval: number of the last barrier; readers: one bit per wave */
+  int writer;                 /* number of the wave; -1: none */
 } local_use;
 
 typedef struct group {
   const program *program;
   const kernel *kernel;
   memory *memory;
-  uint32_t number, id[3]; /* number: from 1 on */
+  uint32_t number, id[3]; /* number: counted from 1 */
   unsigned wave_count;
   wave waves[WAVES];
   uint32_t interval;
@@ -65,40 +67,40 @@ typedef struct group {
   size_t why_bytes;
 } group;
 
-/* Ends the launch: what is wrong with the instruction that the wave executes. */
+/* Ends the launch with a description of what is wrong with the wave's current instruction. */
 _Noreturn void fault(wave *wave, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The active lanes, and all of them. */
+/* The mask of the active lanes, and that of all lanes. */
 uint64_t active(const wave *wave);
 uint64_t all_lanes(const wave *wave);
 
-/* Word `part` of an operand in every lane; `buffer` is used where the operand is not in lanes. Clears those lanes of
- * *defined in which it was never written. */
+/* Returns word `part` of an operand for every lane, in `buffer` if the operand is a scalar. Clears the bits of *defined
+ * for lanes in which the word was never written. */
 const uint32_t *read_lanes(wave *wave, unsigned operand, unsigned part, uint32_t *buffer, uint64_t *defined);
-/* The same, and a fault unless it was written in all active lanes. */
+/* The same, with a fault if the word was never written in an active lane. */
 const uint32_t *need_lanes(wave *wave, unsigned operand, unsigned part, uint32_t *buffer);
-/* A fault unless the active lanes are among these. */
+/* Faults if a lane is active that is not in the mask. */
 void need_defined(wave *wave, uint64_t defined);
-/* Into the active lanes. */
+/* Writes the active lanes. */
 void write_lanes(wave *wave, unsigned operand, unsigned part, const uint32_t *values, uint64_t defined);
 void write_deferred(wave *wave);
 
 uint32_t read_scalar(wave *wave, unsigned operand, unsigned part);
 uint64_t read_scalar64(wave *wave, unsigned operand);
 void write_scalar(wave *wave, unsigned operand, unsigned part, uint32_t value);
-/* A bit a lane: a register, or two where a wave has 64 lanes. */
+/* Masks with one bit per lane: one register, or two if a wave has 64 lanes. */
 uint64_t read_mask(wave *wave, unsigned operand);
 void write_mask(wave *wave, unsigned operand, uint64_t mask);
 uint64_t read_register_mask(wave *wave, unsigned first);
 void write_register_mask(wave *wave, unsigned first, uint64_t mask);
 
-/* A load's result, word by word: it is pending from now on. Lanes: a vector register's. */
+/* Stores one word of a load's result, in one lane of a vector register or in a scalar register. */
 void load_lane(wave *wave, unsigned operand, unsigned part, unsigned lane, uint32_t value);
 void load_scalar(wave *wave, unsigned operand, unsigned part, uint32_t value, bool defined);
-/* The access was issued. A load's operand becomes pending; ANY: a store. */
-void take_off(wave *wave, counter counter, int operand, bool any_order, bool local);
-/* All but the last `left` accesses have ended, as far as their order is known. */
-void wait_for(wave *wave, counter counter, unsigned left);
+/* Notes that an access was issued. The registers of a load's operand are pending from now on; operand ANY: a store. */
+void begin_access(wave *wave, counter counter, int operand, bool any_order, bool local);
+/* Waits until at most `left` accesses are in flight, and ends those that have certainly ended. */
+void wait_for_accesses(wave *wave, counter counter, unsigned left);
 bool local_in_flight(const wave *wave);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * machine_test: what the emulator makes of short programs: results that are known, and faults that no compiler would
- * write into hx's kernels. A program has 128 items in groups of 64; s[4:5] points to one argument, the address of 256
- * words; s6 is the group, v0 the item. */
+ * machine_test: runs short programs on the emulator: some with known results, others with faults that no compiler would
+ * put into hx's kernels. A program has 128 work-items in groups of 64. s[4:5] points to one argument, the address of
+ * 256 words; s6 is the group and v0 the work-item. */
 #include "tests/check.h"
 #include "tests/emulator/launch.h"
 
 #define WORDS 256
 
-/* Of gfx90c two waves in a group of 128, if `groups` is 1. */
+/* If `groups` is 1, there is one group of 128 work-items, which is two waves on gfx90c. */
 static const char *run(const char *target, const char *body, uint32_t groups, uint32_t words[WORDS]) {
   static char why[512];
   static const char text[] =
@@ -38,14 +38,14 @@ static const char *run(const char *target, const char *body, uint32_t groups, ui
   return good ? NULL : why;
 }
 
-static void fails(const char *target, const char *name, const char *body, uint32_t groups, const char *message) {
+static void check_fault(const char *target, const char *name, const char *body, uint32_t groups, const char *message) {
   uint32_t words[WORDS];
   const char *const why = run(target, body, groups, words);
   CHECK(why && strstr(why, message), "%s: %s", name, why ? why : "not noticed");
 }
 
-/* Each item stores v2 to its word. */
-static void gives(const char *target, const char *name, const char *body, uint32_t item, uint32_t want) {
+/* Checks the word that a work-item has stored from v2. */
+static void check_word(const char *target, const char *name, const char *body, uint32_t item, uint32_t want) {
   uint32_t words[WORDS];
   char whole[1024];
   snprintf(whole, sizeof whole, "%s\tglobal_store_dword v1, v2, s[0:1]\n", body);
@@ -55,34 +55,39 @@ static void gives(const char *target, const char *name, const char *body, uint32
 }
 
 static void test_values(void) {
-  gives("gfx90c", "denormals", "\tv_mov_b32_e32 v3, 0x00000003\n\tv_mul_f32_e32 v2, 0.5, v3\n", 0, 2);
-  gives("gfx90c", "one rounding",
-        "\tv_mov_b32_e32 v3, 0x3f800001\n\tv_mul_f32_e32 v4, v3, v3\n\tv_fma_f32 v2, v3, v3, -v4\n", 0, 0x28800000);
-  gives("gfx90c", "a carry", "\tv_add_co_u32_e32 v3, vcc, -1, v0\n\tv_addc_co_u32_e64 v2, s[8:9], 7, 0, vcc\n", 1, 8);
-  gives("gfx90c", "no carry", "\tv_add_co_u32_e32 v3, vcc, -1, v0\n\tv_addc_co_u32_e64 v2, s[8:9], 7, 0, vcc\n", 0, 7);
-  gives("gfx90c", "a borrow", "\tv_sub_co_u32_e32 v3, vcc, 5, v0\n\tv_subb_co_u32_e64 v2, s[8:9], 0, 0, vcc\n", 6, ~0u);
-  gives("gfx90c", "64 bits",
-        "\tv_mov_b32_e32 v3, -1\n\tv_mad_u64_u32 v[4:5], s[8:9], v3, v3, 1\n\tv_mov_b32_e32 v2, v5\n", 0, 0xfffffffe);
-  gives("gfx90c", "a signed product",
-        "\tv_mov_b32_e32 v3, -3\n\tv_mad_i64_i32 v[4:5], s[8:9], v3, 2, 0\n\tv_mov_b32_e32 v2, v5\n", 0, ~0u);
-  gives(
+  check_word("gfx90c", "denormals", "\tv_mov_b32_e32 v3, 0x00000003\n\tv_mul_f32_e32 v2, 0.5, v3\n", 0, 2);
+  check_word("gfx90c", "one rounding",
+             "\tv_mov_b32_e32 v3, 0x3f800001\n\tv_mul_f32_e32 v4, v3, v3\n\tv_fma_f32 v2, v3, v3, -v4\n", 0,
+             0x28800000);
+  check_word("gfx90c", "a carry", "\tv_add_co_u32_e32 v3, vcc, -1, v0\n\tv_addc_co_u32_e64 v2, s[8:9], 7, 0, vcc\n", 1,
+             8);
+  check_word("gfx90c", "no carry", "\tv_add_co_u32_e32 v3, vcc, -1, v0\n\tv_addc_co_u32_e64 v2, s[8:9], 7, 0, vcc\n", 0,
+             7);
+  check_word("gfx90c", "a borrow", "\tv_sub_co_u32_e32 v3, vcc, 5, v0\n\tv_subb_co_u32_e64 v2, s[8:9], 0, 0, vcc\n", 6,
+             ~0u);
+  check_word("gfx90c", "64 bits",
+             "\tv_mov_b32_e32 v3, -1\n\tv_mad_u64_u32 v[4:5], s[8:9], v3, v3, 1\n\tv_mov_b32_e32 v2, v5\n", 0,
+             0xfffffffe);
+  check_word("gfx90c", "a signed product",
+             "\tv_mov_b32_e32 v3, -3\n\tv_mad_i64_i32 v[4:5], s[8:9], v3, 2, 0\n\tv_mov_b32_e32 v2, v5\n", 0, ~0u);
+  check_word(
       "gfx90c", "inactive lanes keep their value",
       "\tv_mov_b32_e32 v2, 1\n\tv_cmp_lt_u32_e32 vcc, 9, v0\n\ts_and_saveexec_b64 s[8:9], vcc\n\tv_mov_b32_e32 v2, 2\n"
       "\ts_or_b64 exec, exec, s[8:9]\n",
       9, 1);
-  gives("gfx1103", "waves of 32, a pair",
-        "\tv_mov_b32_e32 v3, 4\n\tv_mov_b32_e32 v4, 5\n"
-        "\tv_dual_mov_b32 v3, v4 :: v_dual_add_f32 v4, 0, v3\n\tv_mov_b32_e32 v2, v3\n",
-        99, 5);
-  gives("gfx90c", "half of a permutation",
-        "\tv_mov_b32_e32 v3, v0\n\ts_nop 1\n"
-        "\tv_mov_b32_dpp v2, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf\n",
-        6, 7);
-  gives("gfx90c", "a rotation to higher lanes",
-        "\tv_mov_b32_e32 v3, v0\n\ts_nop 1\n"
-        "\tv_mov_b32_dpp v2, v3 row_ror:4 row_mask:0xf bank_mask:0xf\n",
-        17, 29);
-  gives(
+  check_word("gfx1103", "waves of 32, a pair",
+             "\tv_mov_b32_e32 v3, 4\n\tv_mov_b32_e32 v4, 5\n"
+             "\tv_dual_mov_b32 v3, v4 :: v_dual_add_f32 v4, 0, v3\n\tv_mov_b32_e32 v2, v3\n",
+             99, 5);
+  check_word("gfx90c", "half of a permutation",
+             "\tv_mov_b32_e32 v3, v0\n\ts_nop 1\n"
+             "\tv_mov_b32_dpp v2, v3 quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf\n",
+             6, 7);
+  check_word("gfx90c", "a rotation to higher lanes",
+             "\tv_mov_b32_e32 v3, v0\n\ts_nop 1\n"
+             "\tv_mov_b32_dpp v2, v3 row_ror:4 row_mask:0xf bank_mask:0xf\n",
+             17, 29);
+  check_word(
       "gfx90a", "two floats a lane",
       "\tv_mov_b32_e32 v4, 1.0\n\tv_mov_b32_e32 v5, 2.0\n\tv_pk_fma_f32 v[6:7], v[4:5], v[4:5], v[4:5] op_sel:[1,0,0] "
       "op_sel_hi:[1,0,1]\n\tv_mov_b32_e32 v2, v7\n",
@@ -92,33 +97,39 @@ static void test_values(void) {
 static void test_faults(void) {
   static const char own[] = "\tds_write_b32 v1, v0\n\ts_waitcnt lgkmcnt(0)\n";
   char body[512];
-  fails("gfx90c", "two groups store one word", "\tv_mov_b32_e32 v2, 0\n\tglobal_store_dword v2, v0, s[0:1]\n", 2,
-        "another work-group wrote");
-  fails("gfx90c", "a group loads what another stored",
-        "\tv_mov_b32_e32 v2, 0\n\ts_cmp_lg_u32 s6, 0\n\ts_cbranch_scc1 .L1\n\tglobal_store_dword v1, v0, s[0:1]\n.L1:\n"
-        "\tglobal_load_dword v3, v2, s[0:1]\n",
-        2, "another work-group wrote");
-  fails("gfx90c", "two waves store one local word", "\tv_mov_b32_e32 v2, 0\n\tds_write_b32 v2, v0\n", 1, "a race");
+  check_fault("gfx90c", "two groups store one word", "\tv_mov_b32_e32 v2, 0\n\tglobal_store_dword v2, v0, s[0:1]\n", 2,
+              "another work-group wrote");
+  check_fault(
+      "gfx90c", "a group loads what another stored",
+      "\tv_mov_b32_e32 v2, 0\n\ts_cmp_lg_u32 s6, 0\n\ts_cbranch_scc1 .L1\n\tglobal_store_dword v1, v0, s[0:1]\n.L1:\n"
+      "\tglobal_load_dword v3, v2, s[0:1]\n",
+      2, "another work-group wrote");
+  check_fault("gfx90c", "two waves store one local word", "\tv_mov_b32_e32 v2, 0\n\tds_write_b32 v2, v0\n", 1,
+              "a race");
   snprintf(body, sizeof body, "%s\ts_barrier\n\tds_read_b32 v2, v1 offset:4\n\ts_waitcnt lgkmcnt(0)\n", own);
-  fails("gfx90c", "local memory past the last item's", body, 1, "which was never written");
-  fails("gfx90c", "one of two scalar loads awaited",
-        "\ts_load_dword s8, s[0:1], 0x0\n\ts_load_dword s9, s[0:1], 0x4\n\ts_waitcnt lgkmcnt(1)\n\ts_mov_b32 s10, s8\n",
-        1, "before the s_waitcnt of its load");
-  fails("gfx90c", "a result that a load overwrites", "\tglobal_load_dword v2, v1, s[0:1]\n\tv_mov_b32_e32 v2, 0\n", 1,
-        "before the s_waitcnt of its load");
-  fails("gfx90c", "a wave ends while others wait",
-        "\tv_cmp_gt_u32_e32 vcc, 64, v0\n\ts_cbranch_vccz .L1\n\ts_barrier\n.L1:\n", 1, "it ended while others wait");
-  fails("gfx90c", "waves wait at two barriers",
-        "\tv_cmp_gt_u32_e32 vcc, 64, v0\n\ts_cbranch_vccz .L1\n\ts_barrier\n\ts_branch .L2\n.L1:\n\ts_barrier\n.L2:\n",
-        1, "different barriers");
-  fails("gfx90c", "a lane that is not active",
-        "\tv_mov_b32_e32 v3, v0\n\tv_cmp_lt_u32_e32 vcc, 1, v0\n\ts_and_saveexec_b64 s[8:9], vcc\n\ts_nop 1\n"
-        "\tv_mov_b32_dpp v2, v3 row_ror:8 row_mask:0xf bank_mask:0xf\n",
-        1, "which is not active");
-  fails("gfx90c", "a condition that was never written", "\ts_cbranch_scc1 .L1\n.L1:\n", 1, "scc was never written");
-  fails("gfx90c", "a program that does not end", ".L1:\n\ts_branch .L1\n", 1, "it does not end");
-  fails("gfx90c", "an unknown label", "\ts_branch .L1\n", 1, "unknown label .L1");
-  fails("gfx90c", "a constant store", "\tglobal_store_dword v1, v0, s[4:5]\n", 1, "which is constant");
+  check_fault("gfx90c", "local memory past the last item's", body, 1, "which was never written");
+  check_fault(
+      "gfx90c", "one of two scalar loads awaited",
+      "\ts_load_dword s8, s[0:1], 0x0\n\ts_load_dword s9, s[0:1], 0x4\n\ts_waitcnt lgkmcnt(1)\n\ts_mov_b32 s10, s8\n",
+      1, "before the s_waitcnt of its load");
+  check_fault("gfx90c", "a result that a load overwrites",
+              "\tglobal_load_dword v2, v1, s[0:1]\n\tv_mov_b32_e32 v2, 0\n", 1, "before the s_waitcnt of its load");
+  check_fault("gfx90c", "a wave ends while others wait",
+              "\tv_cmp_gt_u32_e32 vcc, 64, v0\n\ts_cbranch_vccz .L1\n\ts_barrier\n.L1:\n", 1,
+              "it ended while others wait");
+  check_fault(
+      "gfx90c", "waves wait at two barriers",
+      "\tv_cmp_gt_u32_e32 vcc, 64, v0\n\ts_cbranch_vccz .L1\n\ts_barrier\n\ts_branch .L2\n.L1:\n\ts_barrier\n.L2:\n", 1,
+      "different barriers");
+  check_fault("gfx90c", "a lane that is not active",
+              "\tv_mov_b32_e32 v3, v0\n\tv_cmp_lt_u32_e32 vcc, 1, v0\n\ts_and_saveexec_b64 s[8:9], vcc\n\ts_nop 1\n"
+              "\tv_mov_b32_dpp v2, v3 row_ror:8 row_mask:0xf bank_mask:0xf\n",
+              1, "which is not active");
+  check_fault("gfx90c", "a condition that was never written", "\ts_cbranch_scc1 .L1\n.L1:\n", 1,
+              "scc was never written");
+  check_fault("gfx90c", "a program that does not end", ".L1:\n\ts_branch .L1\n", 1, "it does not end");
+  check_fault("gfx90c", "an unknown label", "\ts_branch .L1\n", 1, "unknown label .L1");
+  check_fault("gfx90c", "a constant store", "\tglobal_store_dword v1, v0, s[4:5]\n", 1, "which is constant");
 }
 
 int main(void) {

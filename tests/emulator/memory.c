@@ -21,14 +21,14 @@ uint64_t memory_add(memory *memory, const char *name, void *words, size_t count,
     exit(2);
   }
   memory_range *const range = &memory->ranges[memory->count];
-  *range =
-      (memory_range){.name = name,
-                     .address = (uint64_t)(memory->count + 1) << 40 | 0xffffff00u, /* sums carry into the high word */
-                     .bytes = words,
-                     .written = allocate(count * 4),
-                     .writer = allocate(count * 4),
-                     .size = count * 4,
-                     .constant = constant};
+  *range = (memory_range){.name = name,
+                          .address = (uint64_t)(memory->count + 1) << 40 |
+                                     0xffffff00u, /* so that additions to the low word carry into the high word */
+                          .bytes = words,
+                          .written = allocate(count * 4),
+                          .writer = allocate(count * 4),
+                          .size = count * 4,
+                          .constant = constant};
   memset(range->written, filled, range->size);
   memory->count++;
   return range->address;
@@ -55,7 +55,7 @@ void memory_begin_launch(memory *memory) {
   for (unsigned i = 0; i < memory->count; i++) memset(memory->ranges[i].writer, 0, memory->ranges[i].size);
 }
 
-/* The place of an access in its range, or NULL with what is wrong in `why`. */
+/* Finds the range of an access. Returns NULL, and describes the fault in `why`, if there is none. */
 static memory_range *place(memory *memory, uint64_t address, size_t bytes, const char *verb, size_t *at) {
   memory_range *const range = range_near(memory, address);
   if (address % 4 != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Global memory of the emulated GPU: arrays of the host, each at an address of its own with nothing near it. What lies
- * outside them, what is not aligned, and what was never written is a fault of the program that accesses it; so is a
- * word that another work-group wrote in the same launch, because groups run in any order. */
+ * Global memory of the emulated GPU: arrays of the host, each at an address far from all others. An access faults if it
+ * is outside the arrays or not aligned, if it reads what was never written, or if it reads a word that another
+ * work-group wrote in the same launch, because groups run in any order. */
 #ifndef HX_TESTS_EMULATOR_MEMORY_H
 #define HX_TESTS_EMULATOR_MEMORY_H
 
@@ -14,8 +14,8 @@ enum { MEMORY_RANGES = 16 };
 typedef struct memory_range {
   const char *name;
   uint64_t address;
-  unsigned char *bytes, *written; /* written: a flag a byte */
-  uint32_t *writer;               /* of each word: the group that wrote it in this launch, from 1 on */
+  unsigned char *bytes, *written; /* written: one flag per byte */
+  uint32_t *writer;               /* for each word: the group that wrote it in this launch, counted from 1 */
   size_t size;
   bool constant;
 } memory_range;
@@ -25,20 +25,21 @@ typedef struct memory {
   unsigned count;
 } memory;
 
-/* A range of words, whose contents the program may read where `filled`. Returns its address. */
+/* Adds a range of words and returns its address. filled: the words count as written. */
 uint64_t memory_add(memory *memory, const char *name, void *words, size_t count, bool filled, bool constant);
 
 /* Marks words [first, first + count) of the range at this address as never written. */
 void memory_forget(memory *memory, uint64_t address, size_t first, size_t count);
 
-/* Whether every one of these words was written. */
+/* Whether all of these words were written. */
 bool memory_is_written(const memory *memory, uint64_t address, size_t first, size_t count);
 
-/* Forgets which group wrote what. */
+/* Forgets which groups wrote which words. */
 void memory_begin_launch(memory *memory);
 
-/* One access by a group (from 1 on). Returns NULL, or what is wrong. known: NULL, or of each word whether it was
- * written, which is a fault only without it: scalar loads may take more words than the program wants. */
+/* An access by a group, counted from 1. Returns NULL, or a description of the fault. known: receives for each word
+ * whether it was written; then words that were not are no fault, because scalar loads may read more words than the
+ * program uses. */
 const char *memory_read(memory *memory, uint64_t address, void *to, size_t bytes, uint32_t group, bool *known);
 const char *memory_write(memory *memory, uint64_t address, const void *from, size_t bytes, uint32_t group);
 

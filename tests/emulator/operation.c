@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From a mnemonic to what it does: see operation.h. */
+ * Finds the operation of a mnemonic. */
 #include "tests/emulator/operation.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 static const struct {
   const char *name;
   unsigned true_if;
-  bool ordinary; /* of integers, too */
+  bool ordinary; /* exists for integers, too */
 } conditions[] = {
     {"lt", LESS, true},
     {"eq", EQUAL, true},
@@ -27,7 +27,8 @@ static const struct {
     {"nlt", GREATER | EQUAL | UNORDERED, false},
 };
 
-/* v_cmp_CONDITION_TYPE, v_cmpx_, s_cmp_: as many as a text has, made when they are first met. */
+/* Comparisons (v_cmp_CONDITION_TYPE, v_cmpx_, s_cmp_) have no table: their operations are created when they first
+ * occur. */
 static const operation *comparison(const char *name) {
   static operation made[128];
   static char names[128][32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * planted ROW WHAT FILE: plants faults in the assembly text in FILE, one at a time, and checks that the emulator
- * notices each and says what it is; the text as it is must be right. ROW, WHAT: as for emulate. */
+ * planted ROW WHAT FILE: plants faults in the assembly text in FILE, one at a time, and checks that the emulator finds
+ * and names each of them. The unchanged text must pass. ROW, WHAT: as for emulate. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,12 +9,13 @@
 #include "tests/emulator/cases.h"
 #include "tests/emulator/row_text.h"
 
-enum { REDUCTION = 1, PRODUCT = 2, GFX11 = 4, WAITS_FOR_DPP = 8 }; /* of which texts a fault can be planted in */
+enum { REDUCTION = 1, PRODUCT = 2, GFX11 = 4, WAITS_FOR_DPP = 8 }; /* the texts in which a fault can be planted */
 
 #define WAIT_FOR_DPP "s_nop 1\n\tv_mov_b32_dpp"
 
-/* Of the line that contains `has`, the first after the line that contains `after`, `from` is replaced by `to`. Without
- * `from`, `to` is put before the line; without both, the line is removed. message: a part of what the emulator says. */
+/* Changes the first line that contains `has` and follows the line that contains `after`: replaces `from` by `to`. If
+ * `from` is NULL, inserts the line `to` before it; if both are NULL, removes it. message: part of the message expected
+ * from the emulator. */
 static const struct plant {
   const char *name;
   unsigned only;
@@ -65,7 +66,7 @@ static const struct plant {
      "unknown modifier clamp"},
 };
 
-/* The first line from `at` on that contains `has`, and after it `from` where that is not NULL. */
+/* The first line from `at` on that contains `has`, followed by `from` if that is not NULL. */
 static const char *line_with(const char *text, const char *at, const char *has, const char *from) {
   for (; at && (at = strstr(at, has)); at++) {
     const char *line = at;
@@ -76,7 +77,7 @@ static const char *line_with(const char *text, const char *at, const char *has, 
   return NULL;
 }
 
-/* The text with the fault, or NULL: no line fits. */
+/* Returns the text with the fault; NULL: no line matches. */
 static char *planted(const char *text, const struct plant *plant) {
   const char *at = plant->after ? strstr(text, plant->after) : text;
   if (at && plant->after) at = strchr(at, '\n');
@@ -91,7 +92,7 @@ static char *planted(const char *text, const struct plant *plant) {
   return changed;
 }
 
-/* Every v_fma_f32 and v_fmac_f32 as a product and a sum, through a register that the kernel did not have. */
+/* Replaces every v_fma_f32 and v_fmac_f32 by a product and a sum, with a register that the kernel does not use. */
 static char *rounded_twice(const char *text) {
   const size_t room = 2 * strlen(text) + 256;
   char *const changed = case_allocate(room);
@@ -117,7 +118,7 @@ static char *rounded_twice(const char *text) {
   return NULL;
 }
 
-/* What the emulator says of a text, which it takes over. */
+/* Runs a text, of which it takes ownership, and returns the emulator's message. */
 static const char *fault_in(const row_text *row, char *text, unsigned *generation) {
   static program program;
   static char why[512];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products: all of k by one launch or by two, and with the store into a C that stays on the device. */
+ * The cases of products: all of k in one launch or two, with and without the store into a C that stays on the device.
+ * */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 
 enum { A_FIRST = 1, B_FIRST = 3, C_FIRST = 2 };
 
-/* An operand: rows of `columns` floats every `ld`. Between them and before them nothing was written, and nothing
- * follows the last. */
+/* An operand: rows of `columns` floats, `ld` apart. The gaps between and before the rows were never written, and the
+ * range ends with the last row. */
 typedef struct matrix {
   size_t first, rows, columns, ld;
   float *words;
@@ -45,7 +46,7 @@ typedef struct product {
   size_t why_bytes;
 } product;
 
-/* Steps [k0, k0 + k) */
+/* Launches the product for k0 <= p < k0 + k. */
 static bool launch_product(product *p, size_t k0, size_t k, uint32_t part, unsigned seed) {
   const struct hx_matmul_args *const args = &p->args;
   const size_t a_rs = args->trans_a ? 1 : p->a.ld, a_cs = args->trans_a ? p->a.ld : 1;
@@ -90,7 +91,7 @@ static bool all_written(product *p, uint64_t address, size_t first, size_t ld) {
   return true;
 }
 
-/* split: two launches, the second of which adds to the sums of the first. resident: t is stored into C, which has old
+/* split: two launches, the second of which continues the sums of the first. resident: t is stored into a C with old
  * contents. */
 static bool one_case(const program *program, const hx__kernel_row *row, const hx__case_product *c, bool split,
                      bool resident, float beta, char *why, size_t why_bytes) {
@@ -99,7 +100,7 @@ static bool one_case(const program *program, const hx__kernel_row *row, const hx
   const size_t lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + (c->vec4_b ? 4 : 1), ldc = n + 2;
   p.a = matrix_add(&p.memory, "A", A_FIRST, c->trans_a ? k : m, c->trans_a ? m : k, lda);
   p.b = matrix_add(&p.memory, "B", B_FIRST, c->trans_b ? n : k, c->trans_b ? k : n, ldb);
-  for (size_t i = 0; m > 1 && i < k; i++) { /* a sum that is -0, which zeros past the last k must not change */
+  for (size_t i = 0; m > 1 && i < k; i++) { /* a sum of -0, which padding of k with zeros would change */
     p.a.words[A_FIRST + (c->trans_a ? i * lda + m - 1 : (m - 1) * lda + i)] = 0x1p-100f;
     p.b.words[B_FIRST + (c->trans_b ? i : i * ldb)] = -0x1p-100f;
   }

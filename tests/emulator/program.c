@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * From text to instructions: labels, lines, kernels. */
+ * Converts text to instructions: labels, lines, kernels. */
 #include "tests/emulator/program.h"
 
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static bool split_lines(program *program) {
   return program->lines;
 }
 
-/* gfx90a: generation 9; gfx1103: 11. */
+/* Reads the target and its generation: 9 for gfx90a, 11 for gfx1103. */
 static bool read_target(program *program, const char *line) {
   const char *const at = strstr(line, "--gfx");
   if (!at || sscanf(at + 2, "%31[a-z0-9]", program->target) != 1 || strlen(program->target) < 6)
@@ -51,10 +51,10 @@ static bool read_target(program *program, const char *line) {
 
 static bool is_label(const char *line) { return line[0] != '\t' && line[0] != ';' && line[0] != ' ' && line[0]; }
 
-/* Instructions begin with a tab and a letter; a comment or a directive does not. A line "a :: b" is two. */
+/* An instruction begins with a tab and a letter, unlike comments and directives. A line "a :: b" contains two. */
 static bool is_instruction(const char *line) { return line[0] == '\t' && line[1] >= 'a' && line[1] <= 'z'; }
 
-/* The branch's operand is the label's text, until all labels are known. */
+/* Until all labels are known, the operand of a branch is the text of its label. */
 static bool resolve(program *program, const labels *labels, instruction *at) {
   const char *name = strstr(program->lines[at->line], ".L");
   if (!name) return program_fault(program, "line %u: no label: %s", at->line + 1, program->lines[at->line]);

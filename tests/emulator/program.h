@@ -11,8 +11,8 @@
 enum {
   VECTOR_REGISTERS = 256,
   SCALAR_REGISTERS = 128,
-  LANES = 64, /* most */
-  /* The numbers that scalar registers with a name have here. */
+  LANES = 64, /* the most in a wave */
+  /* Numbers of the named scalar registers. */
   REGISTER_VCC = 106,
   REGISTER_NULL = 124,
   REGISTER_M0 = 125,
@@ -24,15 +24,15 @@ typedef enum operand_kind {
   OPERAND_SCALAR, /* s7, s[4:7], vcc, exec_lo */
   OPERAND_VALUE,  /* a constant */
   OPERAND_OFF,    /* the word "off" */
-  OPERAND_LABEL   /* value: an instruction's number */
+  OPERAND_LABEL   /* value: index of an instruction */
 } operand_kind;
 
 typedef struct operand {
   operand_kind kind;
-  uint16_t first, count; /* registers */
+  uint16_t first, count; /* range of registers */
   uint32_t value;
   bool negated, absolute;
-  bool literal; /* not one of the constants that 64-bit operands can have, too */
+  bool literal; /* the constant is not an inline constant, so a 64-bit operand cannot have it */
 } operand;
 
 enum { OPERANDS = 6, ANY = -1 };
@@ -41,12 +41,12 @@ typedef struct instruction {
   const struct operation *operation;
   operand operands[OPERANDS];
   unsigned count;
-  uint32_t offset[2];              /* of memory; offset:, offset0:, offset1: */
-  unsigned char select, select_hi; /* op_sel, op_sel_hi: a bit an operand */
-  bool across;                     /* DPP or swizzle: lane i takes lane source[i], */
-  signed char source[LANES];       /* or keeps its own if that is -1 */
-  int wait[4];                     /* s_waitcnt: at most as many by counter; ANY: does not wait */
-  bool pair_follows;               /* v_dual_*: the next is executed at the same time */
+  uint32_t offset[2];              /* of a memory access: offset:, or offset0: and offset1: */
+  unsigned char select, select_hi; /* op_sel, op_sel_hi: one bit per operand */
+  bool across;                     /* DPP or swizzle: lane i reads lane source[i], */
+  signed char source[LANES];       /* or keeps its own value if that is -1 */
+  int wait[4];                     /* s_waitcnt: the limit of each counter; ANY: no limit */
+  bool pair_follows;               /* v_dual_*: the next instruction is executed at the same time */
   unsigned line;
 } instruction;
 
@@ -55,10 +55,10 @@ typedef struct kernel_argument {
   char kind[32];
 } kernel_argument;
 
-/* Descriptor: the .amdhsa_ directives, whose names these have. */
+/* The descriptor of a kernel. Members have the names of the .amdhsa_ directives. */
 typedef struct kernel {
   char name[64];
-  unsigned entry; /* instruction */
+  unsigned entry; /* index of the first instruction */
   unsigned group_segment_fixed_size, kernarg_size, user_sgpr_count, next_free_vgpr, next_free_sgpr, wavefront_size32;
   unsigned user_sgpr_private_segment_buffer, user_sgpr_dispatch_ptr, user_sgpr_kernarg_segment_ptr;
   unsigned system_sgpr_workgroup_id[3], system_vgpr_workitem_id;
@@ -67,7 +67,7 @@ typedef struct kernel {
 } kernel;
 
 typedef struct program {
-  char *text; /* cut into lines */
+  char *text; /* split into lines */
   const char **lines;
   unsigned line_count;
   instruction *code;
@@ -76,16 +76,16 @@ typedef struct program {
   unsigned kernel_count;
   char target[32];
   unsigned generation; /* 9, 10, 11 */
-  bool packed_items;   /* the item's three numbers share a register */
-  char why[256];       /* what was wrong with the text */
+  bool packed_items;   /* the three ids of a work-item share a register */
+  char why[256];       /* what is wrong with the text */
 } program;
 
-/* Takes the text over, which malloc gave. False: why. */
+/* Reads a program and takes ownership of text, which is from malloc. On failure returns false and sets program->why. */
 bool program_read(program *program, char *text);
 void program_free(program *program);
 const kernel *program_kernel(const program *program, const char *name);
 
-/* For program_read: an instruction's text, and what the directives say. */
+/* The parts of program_read: instructions, directives and metadata. */
 bool instruction_read(program *program, instruction *instruction, char *text);
 bool directive_read(program *program, kernel **current, char *line);
 void metadata_read(program *program, const char *const *lines, unsigned count);

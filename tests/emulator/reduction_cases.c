@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Reductions: every leaf's slot, and the result that all give. */
+ * The cases of reductions: the slot of every leaf, and the result of all slots together. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "runtime/task/task.h"
 #include "tests/emulator/cases.h"
 
-/* A result's bits: float and the least or greatest of any type have 32. */
+/* The bits of a result. Floats, and minima and maxima of any type, have 32. */
 static uint64_t bits_of(hx_op op, hx_type type, hx_value value) {
   if (op == HX_ARGMIN || op == HX_ARGMAX) return value.u64;
   return type == HX_F32 || op == HX_MIN || op == HX_MAX ? value.u32 : value.u64;
@@ -19,7 +19,7 @@ static bool slots_right(hx_op op, hx_type type, const uint32_t *x, const uint32_
                         char *why, size_t why_bytes) {
   const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t *const copy = case_allocate(leaves * sizeof *copy);
-  for (size_t l = 0; l <= leaves; l++) { /* at last all together */
+  for (size_t l = 0; l <= leaves; l++) { /* finally the result of all leaves */
     const size_t first = l < leaves ? l : 0, count = l < leaves ? 1 : leaves, at = first * HX__LEAF;
     const size_t part = l < leaves && n - at > HX__LEAF ? HX__LEAF : n - at;
     memcpy(copy, slots + first, count * sizeof *copy);
@@ -35,7 +35,7 @@ static bool slots_right(hx_op op, hx_type type, const uint32_t *x, const uint32_
   return true;
 }
 
-/* x_first, y_first: where the arrays begin. What stands before them was never written. */
+/* x_first, y_first: the index at which the arrays begin. The elements before it were never written. */
 static bool one_case(const program *program, const hx__kernel_row *row, hx_op op, hx_type type, size_t n, bool special,
                      size_t x_first, size_t y_first, char *why, size_t why_bytes) {
   const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF, of_group = hx__kernel_leaves(row, leaves);
@@ -74,7 +74,7 @@ bool reduction_cases(const program *program, const hx__kernel_row *row, hx_op op
                      size_t why_bytes) {
   for (size_t i = 0; i < HX__CASE_SIZES; i++)
     for (int special = 0; special <= (type == HX_F32); special++)
-      for (int aligned = 0; aligned <= 1; aligned++) /* the row may have vector loads */
+      for (int aligned = 0; aligned <= 1; aligned++) /* the row may use vector loads if x is aligned */
         if (!one_case(program, row, op, type, hx__case_sizes[i], special, aligned ? 64 : 1, aligned ? 64 : 3, why,
                       why_bytes))
           return false;

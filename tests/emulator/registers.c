@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Registers, and the loads that have yet to write them: see machine.h. */
+ * Reads and writes registers, and checks for pending loads. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,8 @@ static uint32_t constant_part(wave *wave, const operand *o, unsigned part) {
   return (uint32_t)((int32_t)o->value >> 31);
 }
 
-/* Lane i has what lane source[i] holds. Before GFX10 hardware does not wait for the vector instruction before. */
+/* Lane i gets the value of lane source[i]. Before GFX10 the hardware does not wait for the preceding vector
+ * instruction. */
 static void exchange(wave *wave, const operand *o, uint32_t *values, uint64_t *defined) {
   const uint64_t lanes = active(wave), known = *defined;
   uint32_t from[LANES];
@@ -101,7 +102,7 @@ const uint32_t *read_lanes(wave *wave, unsigned number, unsigned part, uint32_t 
 void need_defined(wave *wave, uint64_t defined) {
   const uint64_t missing = active(wave) & ~defined;
   if (!missing) return;
-  for (unsigned i = 1; i <= wave->now->count; i++) { /* the first one last, because it may be the result */
+  for (unsigned i = 1; i <= wave->now->count; i++) { /* the first operand last, because it may be the result */
     const operand *const o = &wave->now->operands[i % wave->now->count];
     for (unsigned r = o->first; o->kind == OPERAND_VECTOR && r < o->first + o->count; r++)
       if (missing & ~wave->v_defined[r])

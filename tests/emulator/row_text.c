@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * See row_text.h. */
+ * Reads the arguments of a command line. */
 #include "tests/emulator/row_text.h"
 
 #include <stdio.h>

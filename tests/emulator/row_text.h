@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What a command line names: a row of the kernels' table, an operation and a type, and the text made of them. */
+ * The arguments of a command line: a row of the kernel table, an operation and a type, and the text compiled from them.
+ * */
 #ifndef HX_TESTS_EMULATOR_ROW_TEXT_H
 #define HX_TESTS_EMULATOR_ROW_TEXT_H
 
@@ -7,12 +8,12 @@
 
 typedef struct row_text {
   const hx__kernel_row *row;
-  hx_op op; /* and type: of a reduction */
+  hx_op op; /* op and type: of a reduction */
   hx_type type;
-  char *text; /* to be freed */
+  char *text; /* freed by the caller */
 } row_text;
 
-/* what: "argmin-u32" for a reduction. False: there is no such row or file. */
+/* what: for a reduction for example "argmin-u32". Returns false if there is no such row or file. */
 bool row_text_read(row_text *to, const char *row, const char *what, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Scalar instructions: those that compute, as a table, and those on exec. */
+ * Scalar instructions: a table of those that compute, and those that change exec. */
 #include <string.h>
 
 #include "tests/emulator/operation.h"

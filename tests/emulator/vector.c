@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Vector instructions that compute each lane's 32 bits from the same lane of up to three operands: a table. */
+ * The table of vector instructions that compute 32 bits for each lane from the same lane of up to three operands. */
 #include <math.h>
 #include <string.h>
 
 #include "tests/emulator/operation.h"
 
-static float f(uint32_t bits) {
+static float to_float(uint32_t bits) {
   float value;
   memcpy(&value, &bits, sizeof value);
   return value;
 }
 
-static uint32_t u(float value) {
+static uint32_t to_bits(float value) {
   uint32_t bits;
   memcpy(&bits, &value, sizeof bits);
   return bits;
@@ -33,7 +33,7 @@ static uint32_t field(uint32_t x, uint32_t first, uint32_t width) {
   return x >> first & (uint32_t)((UINT64_C(1) << width) - 1);
 }
 
-/* NAME(a, b, c): the lanes a[i], b[i], c[i] give. */
+/* NAME(expression): the result of lane i from a[i], b[i] and c[i]. */
 #define LANE_OPERATIONS(X)                                          \
   X(mov_b32, a)                                                     \
   X(not_b32, ~a)                                                    \
@@ -72,11 +72,11 @@ static uint32_t field(uint32_t x, uint32_t first, uint32_t width) {
   X(max3_u32, most(most(a, b), c))                                  \
   X(min3_i32, least_signed(least_signed(a, b), c))                  \
   X(max3_i32, most_signed(most_signed(a, b), c))                    \
-  X(add_f32, u(f(a) + f(b)))                                        \
-  X(sub_f32, u(f(a) - f(b)))                                        \
-  X(subrev_f32, u(f(b) - f(a)))                                     \
-  X(mul_f32, u(f(a) * f(b)))                                        \
-  X(fma_f32, u(fmaf(f(a), f(b), f(c))))
+  X(add_f32, to_bits(to_float(a) + to_float(b)))                    \
+  X(sub_f32, to_bits(to_float(a) - to_float(b)))                    \
+  X(subrev_f32, to_bits(to_float(b) - to_float(a)))                 \
+  X(mul_f32, to_bits(to_float(a) * to_float(b)))                    \
+  X(fma_f32, to_bits(fmaf(to_float(a), to_float(b), to_float(c))))
 
 #define DEFINE(name, value)                                                                                   \
   static void name(uint32_t *d, const uint32_t *as, const uint32_t *bs, const uint32_t *cs, unsigned lanes) { \

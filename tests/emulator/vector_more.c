@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Vector instructions with a carry, a condition, 64 bits, two values a lane, or a scalar result. */
+ * Vector instructions with a carry, a condition, 64 bits, two values per lane, or a scalar result. */
 #include <math.h>
 #include <string.h>
 
 #include "tests/emulator/operation.h"
 
-/* How two values compare: one of LESS, EQUAL, GREATER, UNORDERED. */
+/* Compares two values: returns LESS, EQUAL, GREATER or UNORDERED. */
 static unsigned compared(const char *type, uint64_t a, uint64_t b) {
   if (strcmp(type, "f32") == 0) {
     float x, y;
@@ -23,7 +23,7 @@ static unsigned compared(const char *type, uint64_t a, uint64_t b) {
 
 static bool is_wide(const char *type) { return type[1] == '6'; }
 
-/* v_cmpx has no other result than exec from GFX10 on. */
+/* From GFX10 on, the only result of v_cmpx is exec. */
 void run_compare(wave *wave, const instruction *at) {
   const operation *const o = at->operation;
   const unsigned first = o->changes_exec && wave->group->program->generation >= 10 ? 0 : 1;
@@ -76,7 +76,7 @@ static void run_carry(wave *wave, const instruction *at) {
   write_mask(wave, 1, out & lanes);
 }
 
-/* One of a pair has no fourth operand, but vcc. */
+/* In a dual-issue pair the condition is always vcc, so there is no fourth operand. */
 static void run_select(wave *wave, const instruction *at) {
   uint32_t buffers[2][LANES], d[LANES];
   uint64_t a_defined = ~UINT64_C(0), b_defined = a_defined;
@@ -87,7 +87,7 @@ static void run_select(wave *wave, const instruction *at) {
   write_lanes(wave, 0, 0, d, (mask & b_defined) | (~mask & a_defined));
 }
 
-/* GFX11 reads the addend's words after it has written the result's. */
+/* GFX11 may write words of the result before it reads those of the addend. */
 static void need_apart(wave *wave, const instruction *at) {
   const operand *const to = &at->operands[0];
   for (unsigned i = 2; i < at->count && wave->group->program->generation == 11; i++) {
@@ -97,7 +97,7 @@ static void need_apart(wave *wave, const instruction *at) {
   }
 }
 
-/* A compiler that wants the low word alone leaves the addend's high word unwritten. */
+/* The high word of the addend may be unwritten, if the compiler needs only the low word of the result. */
 static void run_multiply_add64(wave *wave, const instruction *at) {
   uint32_t buffers[4][LANES], low[LANES], high[LANES];
   uint64_t high_defined = ~UINT64_C(0), out = 0;
@@ -133,7 +133,8 @@ static void run_shift64(wave *wave, const instruction *at) {
 
 enum { PACKED_FMA, PACKED_ADD, PACKED_MUL };
 
-/* Two floats a lane; a bit of op_sel or op_sel_hi says which of an operand's two enters the low or the high result. */
+/* Two floats per lane. A bit of op_sel or op_sel_hi selects which half of an operand is used for the low or the high
+ * result. */
 static void run_packed(wave *wave, const instruction *at) {
   uint32_t buffers[2][3][LANES], d[2][LANES];
   for (unsigned half = 0; half < 2; half++) {

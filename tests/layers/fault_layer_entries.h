@@ -113,7 +113,7 @@
           (q, x, v, p, s, n, w, e))                                                                                    \
   FIND(clGetExtensionFunctionAddressForPlatform, (cl_platform_id p, const char *t), (p, t))
 
-/* Those that a program gets by clGetExtensionFunctionAddressForPlatform. */
+/* Entries that a program gets from clGetExtensionFunctionAddressForPlatform. */
 #define EXTENSIONS(QUERY, MAKE, FREE)                                                                         \
   MAKE(void *, clHostMemAllocINTEL,                                                                           \
        (cl_context c, const cl_mem_properties_intel *p, size_t s, cl_uint a, cl_int *err), (c, p, s, a, err)) \
