@@ -22,11 +22,11 @@
  *   HX__IN_DRAM memory. The loop prefetches the next leaf itself (docs/TECHNIQUES.md), which in caches costs 10 %. */
 typedef enum hx__locality { HX__IN_L2, HX__IN_LLC, HX__IN_DRAM } hx__locality;
 
-/* slots[l] = the slot (base/slot.h) of leaf l of x[0..n), leaves of HX__LEAF elements, the last one perhaps shorter:
- * (n + HX__LEAF - 1) / HX__LEAF slots are written. y: HX_DOT only. n > 0. */
+/* Stores in slots[l] the slot (base/slot.h) of leaf l of x[0..n). The last of the (n + HX__LEAF - 1) / HX__LEAF leaves
+ * may be short. y: HX_DOT only. n > 0. */
 typedef void hx__leaf_fn(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots);
 
-/* The slot of x[0..n), 0 < n <= HX__LEAF: the same with less overhead. */
+/* The slot of a single leaf x[0..n), 0 < n <= HX__LEAF, with less overhead. */
 typedef uint64_t hx__one_leaf_fn(const void *x, const void *y, size_t n);
 
 /* Block sizes of the packed operands: mc rows of A, nc columns of B, HX__PANEL deep. Multiples of mr and nr. */
@@ -34,8 +34,8 @@ typedef struct hx__gemm_blocking {
   size_t mc, nc;
 } hx__gemm_blocking;
 
-/* op(A) or op(B), packed by `pack`: all its `lines` rows or columns. The block that is computed begins with `first`,
- * a multiple of mr or nr (of A, with at least mr rows behind the block or none). */
+/* All `lines` rows of op(A), or columns of op(B), packed by `pack`. The block to compute begins with line `first`, a
+ * multiple of mr or nr. After a block of A there are at least mr more rows, or none. */
 typedef struct hx__gemm_packed {
   const void *p;
   size_t lines, first;
@@ -45,42 +45,42 @@ typedef hx__leaf_fn *hx__leaf_table[HX__OPS][HX__TYPES];
 typedef hx__one_leaf_fn *hx__one_leaf_table[HX__OPS][HX__TYPES];
 
 typedef struct hx__cpu_kernels {
-  hx__isa isa; /* the widest that it uses */
-  /* A hx__leaf_table and a hx__one_leaf_table: every op from HX_SUM and type from HX_F32 is filled. */
+  hx__isa isa; /* the widest instruction set that the variant uses */
+  /* Functions by operation (from HX_SUM on) and type (from HX_F32 on); no entry is NULL. */
   hx__leaf_fn *const (*leaf)[HX__TYPES];
   hx__one_leaf_fn *const (*one_leaf)[HX__TYPES];
 
-  size_t mr, nr; /* register tile of the matrix product */
+  size_t mr, nr; /* sides of the register tile of the matrix product */
   /* Block sizes for caches of these sizes (0: unknown). */
   hx__gemm_blocking (*gemm_blocking)(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes);
-  /* Bytes of scratch with which one thread computes a product of at most m x n x k fastest; 0: none is used. The
-   * scratch is aligned to 64. */
+  /* Bytes of scratch that one thread can use for a product of at most m x n x k; 0: none. The scratch must be aligned
+   * to 64 bytes. */
   size_t (*gemm_scratch_bytes)(hx__gemm_blocking blocking, size_t m, size_t n, size_t k);
-  /* Computes the product without scratch if it is small enough. False: it is not, and nothing was done. m, n, k > 0,
+  /* Computes the product without scratch if it is small enough; otherwise does nothing and returns false. m, n, k > 0,
    * alpha != 0. */
   bool (*gemm_direct)(const hx__gemm *g);
-  /* One block of a product, on the calling thread. packed_a, packed_b: NULL: packed here if that pays. scratch may be
-   * NULL: the product then takes longer; the bits are the same. */
+  /* Computes one block of a product on the calling thread. packed_a, packed_b: NULL: the operand is packed here if that
+   * pays. scratch: may be NULL; the product then takes longer and has the same bits. */
   void (*gemm)(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
                const hx__gemm_packed *packed_b, void *scratch);
 
-  /* op(B) (of_b) or op(A) packed ahead, for the blocks of a product that share it; the other size of *g only says
-   * whether that pays (0 bytes: it does not). The memory is aligned to 64; its units are packed in any order, by any
-   * threads. */
+  /* Packs op(B) (of_b) or op(A) for all blocks of a product that share it. packed_bytes returns 0 if that does not pay.
+   * The memory must be aligned to 64 bytes. Its units may be packed in any order by any threads. */
   size_t (*packed_bytes)(const hx__gemm *g, bool of_b);
   size_t (*pack_units)(const hx__gemm *g, bool of_b);
   void (*pack)(const hx__gemm *g, bool of_b, size_t unit, void *packed);
 
-  /* C(i,j) = beta == 0 ? t : fma(beta, C, t), NaN stored as 0x7fc00000: stores a device's block t in C. distant: C
-   * is too large for the caches. */
+  /* Stores a device's block t in C: C(i,j) = beta == 0 ? t : fma(beta, C, t), with NaN as 0x7fc00000. distant: C is too
+   * large for the caches. */
   void (*store)(const float *t, size_t ldt, size_t m, size_t n, float *c, size_t ldc, float beta, bool distant);
 } hx__cpu_kernels;
 
-/* Whether HX__IN_DRAM pays. It does on AMD's cores (Zen 4). Emerald Rapids reads as fast without it, within 2 %. Others
- * were not measured. */
+/* Whether the prefetching loop for HX__IN_DRAM is faster. It is on AMD's cores (Zen 4). Emerald Rapids reads equally
+ * fast without it, within 2 %. Other cores were not measured. */
 bool hx__cpu_prefetches(void);
 
-/* The variant of an ISA, or NULL if this build or this CPU does not have it. HX__ISA_AUTO: the best one (isa.c). */
+/* The kernels for an ISA, or NULL if this build or this CPU does not have it. HX__ISA_AUTO: the fastest variant
+ * (isa.c). */
 const hx__cpu_kernels *hx__cpu_kernels_for(hx__isa isa);
 
 #endif

@@ -8,22 +8,23 @@
 #include "cpu/cpu.h"
 #include "cpu/gemm_pack.h"
 
-#define GEMM_ROWS ((size_t)4)                         /* the most rows that are computed here */
+#define GEMM_ROWS ((size_t)4)                         /* the most rows that these functions compute */
 #define DOTS_VECTORS ((size_t)(GEMM_VL < 16 ? 4 : 2)) /* vectors of columns at once: 32 columns */
 #define DOTS_MOST 5                                   /* vectors, or vectors by panels, at once */
-#define DOTS_NEAR ((size_t)1 << 20)                   /* floats of B up to which it may be in a cache near the core, */
-#define DOTS_FAR \
-  ((size_t)3 << 20) /* or in the last one; beyond, few columns are read at a time and prefetched from memory */
+/* Floats of B up to which it may be in a cache near the core, or in the last-level cache. Of a larger B few columns are
+ * read at a time, and prefetched from memory. */
+#define DOTS_NEAR ((size_t)1 << 20)
+#define DOTS_FAR ((size_t)3 << 20)
 
 static hx__locality dots_reach(size_t floats) {
   return floats <= DOTS_NEAR ? HX__IN_L2 : floats <= DOTS_FAR ? HX__IN_LLC : HX__IN_DRAM;
 }
 
-/* A group of columns: how its loops are cut, all constants. */
+/* The shape of a group of columns. All members are compile-time constants. */
 typedef struct dots_shape {
   size_t m, vectors, panels; /* rows of C, vectors of columns, and panels of k at once */
-  size_t depth, run;         /* steps of k of an iteration; of one vector before the next one's */
-  size_t ahead;              /* floats of each column that are fetched ahead, 0: none */
+  size_t depth, run;         /* depth: steps of k of an iteration; run: steps of one vector before those of the next */
+  size_t ahead;              /* how many floats ahead each column is prefetched; 0: not at all */
 } dots_shape;
 
 /* Prefetches into the first cache, or far ahead into the second one. */
@@ -66,8 +67,8 @@ GEMM_INLINE void dots_step(const dots_shape s, const size_t depth, const float *
   }
 }
 
-/* One panel of each of panels x vectors, k steps from b on, of columns ld apart; the last vector begins with column
- * `last`. acc[z * vectors + v][i] */
+/* Computes `panels` panels of k steps for `vectors` vectors of columns, which are ld floats apart in b; the last vector
+ * begins with column `last`. The sums are acc[z * vectors + v][i]. */
 GEMM_INLINE void dots_panels(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld,
                              size_t last, size_t k, vf acc[][GEMM_ROWS]) {
   const float *quad[DOTS_MOST * 4];
@@ -98,7 +99,7 @@ GEMM_INLINE void dots_panels(const dots_shape s, const float *a, size_t a_rs, si
   }
 }
 
-/* All of k over one group of columns. */
+/* Computes all of k for one group of columns. */
 GEMM_INLINE void dots_group(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld,
                             size_t last, size_t k, float *sums, size_t lds) {
   const dots_shape one = {s.m, s.vectors, 1, s.depth, s.run, s.ahead};
@@ -126,7 +127,7 @@ GEMM_INLINE void dots_group(const dots_shape s, const float *a, size_t a_rs, siz
   }
 }
 
-/* The full groups of n columns; returns how many columns those have. */
+/* Computes the full groups of n columns. Returns how many columns these have. */
 GEMM_INLINE size_t dots_full_groups(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b,
                                     size_t ld, size_t n, size_t k, float *sums, size_t lds) {
   const size_t width = s.vectors * GEMM_VL;
@@ -137,7 +138,7 @@ GEMM_INLINE size_t dots_full_groups(const dots_shape s, const float *a, size_t a
   return j;
 }
 
-/* Fewer columns than a vector has: loaded one by one. sums has room for a full vector. */
+/* Computes fewer columns than a vector has, loaded one by one. sums has room for a full vector. */
 static void dots_few(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld, size_t n, size_t k,
                      float *sums, size_t lds) {
   for (size_t p = 0; p < k; p += HX__PANEL) {
@@ -158,8 +159,8 @@ static bool dots_crowded(size_t ld, size_t gap) {
   return two < gap || two > 1024 - gap;
 }
 
-/* One row, and B in a cache. Vectors are grouped so that none is alone, because its chain would have to be waited for.
- * The last vector overlaps columns that are done. Two lines are prefetched, because B may be in the third cache. */
+/* Computes one row with B in a cache. Vectors are grouped so that none is alone, because a single chain would stall.
+ * The last vector overlaps columns that are already done. Two lines are prefetched, because B may be in L3. */
 static void dots_shared(const float *a, const float *b, size_t ld, size_t n, size_t k, float *sums) {
   for (size_t j = 0, count; j < n; j += count * GEMM_VL) {
     const size_t rest = (n - j + GEMM_VL - 1) / GEMM_VL;

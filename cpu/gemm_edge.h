@@ -20,10 +20,10 @@ typedef struct edge_target {
   bool add, scaled;
 } edge_target;
 
-/* Whether one column is left when the others fill tiles. Two of them are no faster here. */
+/* Whether one column is left over when the others fill tiles. Two left-over columns are no faster here. */
 GEMM_INLINE bool edge_takes(size_t n) { return GEMM_VL >= EDGE_HALF && n > 4 * EDGE_HALF && n % EDGE_HALF == 1; }
 
-/* One panel of k: m rows of A that are contiguous, and a column of B. */
+/* Computes one panel of k for m contiguous rows of A and a column of B. */
 static void edge_panel(const float *a, size_t a_rs, const float *b, size_t b_rs, size_t m, size_t k,
                        const edge_target *t) {
   float column[HX__PANEL], sums[EDGE_ROWS], old[EDGE_ROWS];

@@ -16,7 +16,7 @@
 #include "cpu/gemm_tile.h"
 #include "runtime/base/thresholds.h"
 
-#define GEMM_ROW_GAP ((size_t)16) /* floats between copied rows: a line */
+#define GEMM_ROW_GAP ((size_t)16) /* floats between copied rows: one cache line */
 
 /* A block of A and a strip of B share L2. A block of B fits into this thread's part of L3. */
 static hx__gemm_blocking gemm_blocking(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes) {
@@ -52,14 +52,14 @@ static size_t gemm_scratch_bytes(hx__gemm_blocking blocking, size_t m, size_t n,
   return (most > thin ? most : thin) * sizeof(float);
 }
 
-/* Where the sums of a block are until the last panel, and how they are then stored in C. */
+/* The memory of a block's sums until the last panel, and how they are then stored in C. */
 typedef struct gemm_target {
-  float *sums, *buffer; /* buffer: one panel, and C must be read: for the sums of a tile, GEMM_NR wide */
+  float *sums, *buffer; /* buffer: for the sums of one tile, GEMM_NR wide, if there is one panel and C must be read */
   size_t lds;           /* the leading dimension of either one */
   float *c;
   size_t ldc;
   float alpha, beta;
-  bool add, scaled; /* add: the sums have a value already; scaled: they are stored in C now */
+  bool add, scaled; /* add: the sums continue earlier panels; scaled: this is the last panel, so they are stored in C */
 } gemm_target;
 
 /* One panel of one tile at (i, j) of the block. What tiles share is set in *t before the loop: if a member were written
@@ -67,7 +67,7 @@ typedef struct gemm_target {
 GEMM_INLINE void run_tile(tile_fn *fn, tile_args *t, size_t mr, const gemm_target *target, size_t i, size_t j) {
   float *const c = target->c + i * target->ldc + j;
   t->d = target->buffer ? target->buffer : target->sums + i * target->lds + j;
-  for (size_t r = 0; target->scaled && r < mr; r++) { /* prefetched as in tile_full */
+  for (size_t r = 0; target->scaled && r < mr; r++) { /* prefetches C as tile_full does */
     for (size_t v = 0; v < t->nr; v += 16) __builtin_prefetch(c + r * target->ldc + v, 1);
   }
   fn(t);
@@ -199,14 +199,14 @@ static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx_
   }
 }
 
-/* Small products: one panel, rows of B contiguous, nothing packed. */
+/* Small products: one panel, contiguous rows of B, and nothing is packed. */
 static bool direct_takes(const hx__gemm *g) {
   return g->b_cs == 1 && g->k <= HX__PANEL && g->m <= HX__IN_PLACE_UNITS && g->n <= HX__IN_PLACE_UNITS &&
          g->m * g->n * g->k <= HX__IN_PLACE_UNITS;
 }
 
-/* Vectors of the next strip of an operand in place when `rest` columns remain. A strip is not widened by half a vector.
- */
+/* How many vectors the next strip of an operand in place has if `rest` columns remain. A strip is not widened by half a
+ * vector. */
 GEMM_INLINE size_t free_vectors(size_t rest) {
   const size_t vectors = tile_vectors(rest);
   const bool half = GEMM_HALVES && vectors > GEMM_NV && (rest - 1) % GEMM_VL < GEMM_VL / 2;
@@ -238,7 +238,7 @@ static void gemm_direct(const hx__gemm *g) {
   }
 }
 
-/* So few multiply-adds that scalar code is faster than vectors with masks. */
+/* Computes so few multiply-adds that scalar code is faster than vectors with masks. */
 static void gemm_tiny(const hx__gemm *g) {
   for (size_t i = 0; i < g->m; i++) {
     for (size_t j = 0; j < g->n; j++) {
@@ -253,7 +253,7 @@ static void gemm_tiny(const hx__gemm *g) {
   }
 }
 
-/* Whether a product of few rows or columns goes to gemm_rows and not to gemm_direct. */
+/* Whether gemm_rows computes this product of few rows or columns faster than gemm_direct. */
 static bool rows_beat_direct(const hx__gemm *g) {
   return rows_takes(g) && (!direct_takes(g) || g->m * g->n * g->k > (g->n == 1 ? HX__ONE_COLUMN_UNITS : HX__FEW_UNITS));
 }

@@ -38,7 +38,7 @@ GEMM_INLINE void transpose_quads(vf x[4]) {
 #endif
 }
 
-/* Four floats of rows r, r + 4, r + 8, ... side by side. */
+/* Loads four floats from each of the rows r, r + 4, r + 8, ... into one vector. */
 GEMM_INLINE vf load_quads(const float *const row[], size_t r, size_t p) {
 #if HX__V_BYTES == 64
   const __m512 low = _mm512_castps128_ps512(_mm_loadu_ps(row[r] + p));
@@ -51,8 +51,8 @@ GEMM_INLINE vf load_quads(const float *const row[], size_t r, size_t p) {
 #endif
 }
 
-/* GEMM_VL rows, `depth` floats of each from p on, to depth vectors. Each row is read at once: rows that are a power of
- * two apart share a set of L1, which has fewer lines than there are rows. */
+/* Loads `depth` floats from p on of each of GEMM_VL rows into `depth` vectors. All floats of a row are read at once,
+ * because rows that are a power of two apart share a set of L1, which has fewer lines than there are rows. */
 #if HX__V_BYTES == 64
 #define GEMM_TRANSPOSE ((size_t)16)
 #else
@@ -75,7 +75,7 @@ GEMM_INLINE void store_rows(float *out, const size_t width, const size_t rows, c
     vf_store(last, x[rows - 1]);
 }
 
-/* x(w, p) = x[w*ld + p]: contiguous along k. The width is a multiple of a vector, or less than one. */
+/* Packs x(w, p) = x[w*ld + p], which is contiguous along k. The width is a multiple of a vector, or less than one. */
 GEMM_INLINE void pack_transposed(const float *x, size_t ld, size_t valid, const size_t width, size_t k, float *out) {
   for (size_t first = 0; first < width; first += GEMM_VL, out += GEMM_VL) {
     const float *row[GEMM_VL];
@@ -96,8 +96,8 @@ GEMM_INLINE void pack_transposed(const float *x, size_t ld, size_t valid, const 
   }
 }
 
-/* x(w, p) = x[p*ld + w]: contiguous along the width. The last row is written only up to its width, because
- * the next strip may be packed already. */
+/* Packs x(w, p) = x[p*ld + w], which is contiguous along the width. The last row is written only up to its width,
+ * because the next strip may be packed already. */
 GEMM_INLINE void pack_copied(const float *x, size_t ld, size_t valid, const size_t width, size_t k, float *out) {
   if (valid == width && width % GEMM_VL == 0) {
     for (size_t p = 0; p < k; p++, x += ld, out += width) {
@@ -114,7 +114,7 @@ GEMM_INLINE void pack_copied(const float *x, size_t ld, size_t valid, const size
   memcpy(out, x, valid * sizeof *out);
 }
 
-/* x(w, p) = x[w*w_stride + p*k_stride], `valid` of `width` rows present. */
+/* Packs x(w, p) = x[w*w_stride + p*k_stride], of which `valid` of `width` rows exist. */
 GEMM_INLINE void pack_strip(const float *x, size_t w_stride, size_t k_stride, size_t valid, const size_t width,
                             size_t k, float *out) {
   if (k_stride == 1) {
@@ -134,7 +134,7 @@ GEMM_INLINE size_t pack_depth(size_t w_stride, size_t k_stride, size_t k) {
   return w_stride == 1 && k_stride != 1 ? least(k, GEMM_PACK_ROWS) : k;
 }
 
-/* m rows of A by k: strips of the rows that the tiles will take, GEMM_MR floats a row of k. */
+/* Packs m rows of A into strips for tiles, with GEMM_MR floats for each k. */
 static void pack_a(const float *a, size_t a_rs, size_t a_cs, size_t m, size_t k, float *out) {
   const size_t depth = pack_depth(a_rs, a_cs, k);
   for (size_t p = 0; p < k; p += depth) {
@@ -146,7 +146,7 @@ static void pack_a(const float *a, size_t a_rs, size_t a_cs, size_t m, size_t k,
   }
 }
 
-/* k by n columns of B: strips of GEMM_NR columns. */
+/* Packs n columns of B into strips of GEMM_NR columns. */
 static void pack_b(const float *b, size_t b_rs, size_t b_cs, size_t k, size_t n, float *out) {
   const size_t depth = pack_depth(b_cs, b_rs, k);
   for (size_t p = 0; p < k; p += depth) {
@@ -157,13 +157,12 @@ static void pack_b(const float *b, size_t b_rs, size_t b_cs, size_t k, size_t n,
   }
 }
 
-/* Rows (columns) of the next block of at most `most`, a multiple of the strip, when `rest` remain: the last one is up
- * to a strip longer, so that blocks have the same strips as A as a whole. */
+/* The rows (columns) of the next block if `rest` remain. A block has at most `most`, a multiple of the strip; the last
+ * block may be up to a strip longer, so that blocks and the full operand have the same strips. */
 GEMM_INLINE size_t block_of(size_t rest, size_t most, size_t strip) { return rest < most + strip ? rest : most; }
 
-/* A completely packed operand: panels along k one after the other, each with all its strips. A unit is a panel of a
- * block.
- */
+/* The layout of a completely packed operand: one panel of k after another, each with all strips. A unit is one panel of
+ * one block. */
 typedef struct gemm_units {
   size_t width, strip, block, blocks; /* of m or n */
 } gemm_units;

@@ -10,9 +10,10 @@
 #include "cpu/gemm_store.h"
 
 #define GEMM_ROWS_SUMS ((size_t)4096) /* floats of a block of sums */
-#define GEMM_ROWS_NEAR ((size_t)4096) /* floats of scratch that a small call has on its stack */
+#define GEMM_ROWS_NEAR ((size_t)4096) /* floats of scratch on the stack of a small call */
 
-/* Adds `depth` rows of B: sums(i,j) = fma(a(i,q), b(q,j), sums(i,j)), q ascending. sums has full vectors. */
+/* Adds `depth` rows of B: sums(i,j) = fma(a(i,q), b(q,j), sums(i,j)) for ascending q. Rows of sums consist of full
+ * vectors. */
 GEMM_INLINE void rows_step(const size_t m, const size_t depth, const float *a, size_t a_rs, size_t a_cs, const float *b,
                            size_t b_rs, size_t n, float *sums, size_t lds) {
   vf av[GEMM_ROWS][8];
@@ -46,7 +47,7 @@ GEMM_INLINE void rows_panel(const size_t m, const size_t depth, const float *a, 
   for (; p < k; p++) rows_step(m, 1, a + p * a_cs, a_rs, a_cs, b + p * b_rs, b_rs, n, sums, lds);
 }
 
-/* One panel of k over n columns into sums; strip: GEMM_NR * k floats for packing. */
+/* Computes one panel of k for n columns into sums. strip: GEMM_NR * k floats for packing. */
 static void rows_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t b_rs, size_t b_cs,
                      size_t n, size_t k, float *sums, size_t lds, float *strip) {
   if (b_cs == 1) {
@@ -74,7 +75,7 @@ static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
 static bool rows_takes(const hx__gemm *g) { return g->m <= GEMM_ROWS || g->n <= GEMM_ROWS; }
 
 static void gemm_rows(const hx__gemm *g, float *scratch) {
-  const bool swap = g->m > GEMM_ROWS; /* few columns: C' = B' A' */
+  const bool swap = g->m > GEMM_ROWS; /* C has few columns: computes its transpose */
   const size_t m = swap ? g->n : g->m, n = swap ? g->m : g->n;
   const float *a = swap ? g->b : g->a, *b = swap ? g->a : g->b;
   const size_t a_rs = swap ? g->b_cs : g->a_rs, a_cs = swap ? g->b_rs : g->a_cs;
@@ -107,7 +108,7 @@ static void gemm_rows(const hx__gemm *g, float *scratch) {
   }
 }
 
-/* Whether GEMM_ROWS_NEAR is enough scratch, because B is not packed. */
+/* Whether GEMM_ROWS_NEAR floats are enough scratch: B is not packed then. */
 static bool rows_near(const hx__gemm *g) {
   const bool swap = g->m > GEMM_ROWS;
   const size_t m = swap ? g->n : g->m, n = swap ? g->m : g->n;

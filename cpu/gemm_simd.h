@@ -64,7 +64,7 @@ GEMM_INLINE vf vf_canonical(vf x) { /* NaN to the one NaN of the arithmetic */
   const __m512 nan = _mm512_castsi512_ps(_mm512_set1_epi32((int)HX__CANONICAL_NAN));
   return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), nan);
 }
-/* Half a register. Its products take half the time on cores that run 512 bits as two halves, and the same time on
+/* Half a vector. It takes half the time on cores that split 512-bit operations into halves, and the same time on
  * others. */
 #define GEMM_HALVES 1
 typedef __m256 vh;

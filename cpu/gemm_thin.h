@@ -10,11 +10,10 @@
 #include "cpu/gemm_store.h"
 #include "runtime/base/thresholds.h"
 
-#define THIN_SUMS ((size_t)32 * 1024) /* floats of a block of sums, at least a strip */
-#define THIN_VECTOR_FLOATS \
-  ((size_t)128 * 1024) /* floats of the vector operand that fit into a near cache, at least a panel */
+#define THIN_SUMS ((size_t)32 * 1024)           /* floats of a block of sums, at least a strip */
+#define THIN_VECTOR_FLOATS ((size_t)128 * 1024) /* the same of the vector operand in a near cache, at least a panel */
 
-/* The product, or its transpose: one of c_rs, c_cs is 1. */
+/* The product or its transpose. Either c_rs or c_cs is 1. */
 typedef struct thin {
   size_t m, n, k;
   const float *a;
@@ -24,11 +23,12 @@ typedef struct thin {
   float *c;
   size_t c_rs, c_cs;
   float alpha, beta;
-  float *sums; /* of the block at (i0, j0) */
+  float *sums; /* sums of the block at (i0, j0) */
   size_t lds, i0, j0;
 } thin;
 
-GEMM_INLINE bool thin_beside(const thin *t) { return t->beta != 0 || t->c_cs != 1; } /* the sums are not in C */
+/* Whether the sums are kept outside C. */
+GEMM_INLINE bool thin_beside(const thin *t) { return t->beta != 0 || t->c_cs != 1; }
 
 static size_t thin_sums(size_t m, size_t n) {
   return least(round_up(least(m, THIN_SUMS), GEMM_NR) * round_up(least(n, THIN_SUMS), GEMM_NR), THIN_SUMS);
@@ -48,7 +48,7 @@ static void thin_store(const thin *t, const float *s, size_t lds, size_t i, size
   store_scaled(turned, mr, nr, mr, c, t->c_cs, t->alpha, t->beta);
 }
 
-/* One panel of a tile at (i, j), from p on. */
+/* Computes one panel, from p on, of a tile at (i, j). */
 GEMM_INLINE void thin_tile(const thin *t, tile_fn *fn, tile_args *args, size_t i, size_t j, size_t mr, size_t p) {
   args->d = t->sums + (i - t->i0) * t->lds + (j - t->j0);
   args->ldd = t->lds;
@@ -64,7 +64,7 @@ GEMM_INLINE void thin_block(thin *t, size_t i0, size_t j0, size_t width, float *
   t->lds = beside ? width : t->c_rs;
 }
 
-/* Few rows: the rows of B are read in place, a strip of columns at a time, while the next strip is prefetched. */
+/* For few rows: reads the rows of B in place, a strip of columns at a time, and prefetches the next strip. */
 static void thin_b_in_place(thin *t, float *scratch) {
   float *const pa = scratch + thin_sums(t->m, t->n);
   const size_t block = thin_beside(t) ? THIN_SUMS / t->m / GEMM_NR * GEMM_NR : t->n;
@@ -89,7 +89,7 @@ static void thin_b_in_place(thin *t, float *scratch) {
   }
 }
 
-/* Packs the vector operand: strips by k, each as wide as its vectors. */
+/* Packs the vector operand into strips that are as wide as their vectors. */
 static void thin_pack(const thin *t, size_t p, size_t k, float *out) {
   for (size_t j = 0; j < t->n; j += GEMM_NR) {
     const size_t nr = least(GEMM_NR, t->n - j), vectors = tile_vectors(nr);
@@ -101,8 +101,8 @@ static void thin_pack(const thin *t, size_t p, size_t k, float *out) {
   }
 }
 
-/* Few columns, or a small C: the rows of A are read in place, as many at a time as a tile has, or half as many if they
- * share a set of L1, which has fewer lines. */
+/* For few columns or a small C: reads the rows of A in place, as many at a time as a tile has. If they share a set of
+ * L1, which has fewer lines, reads half as many. */
 static void thin_a_in_place(thin *t, float *scratch) {
   const size_t width = round_up(t->n, GEMM_VL), near = THIN_VECTOR_FLOATS / width / HX__PANEL * HX__PANEL;
   const size_t depth = least(t->k, near ? near : HX__PANEL);

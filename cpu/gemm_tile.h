@@ -37,8 +37,8 @@
 #define GEMM_WIDE_NV GEMM_NV
 #endif
 #define GEMM_NR (GEMM_NV * GEMM_VL)
-#define GEMM_TALL (GEMM_MR > 8 ? GEMM_MR : (size_t)8) /* rows of a tile of one vector: chains for two a cycle */
-#define GEMM_AHEAD ((size_t)16)                       /* rows of B in place that are prefetched */
+#define GEMM_TALL (GEMM_MR > 8 ? GEMM_MR : (size_t)8) /* rows of a tile of one vector, for two fma per cycle */
+#define GEMM_AHEAD ((size_t)16)                       /* how many rows ahead B in place is prefetched */
 
 /* One tile of one panel:  d(i,j) = (add ? d(i,j) : 0 +) sum over p of a[i*a_rs + p*a_cs] * b[p*b_rs + j]
  * with NaN canonical, for the kernel's mr rows and the first nr of its nv vectors of columns. */
@@ -51,8 +51,8 @@ typedef struct tile_args {
   float *d;
   size_t ldd;
   bool add;
-  float *packed;     /* tile_packing: where B goes, rows of GEMM_NR */
-  const float *next; /* tile_packed_ahead: what is prefetched, */
+  float *packed;     /* tile_packing: destination of B, in rows of GEMM_NR */
+  const float *next; /* tile_packed_ahead: the data to prefetch, */
   size_t next_step;  /* and how many floats of it in each step of k */
 } tile_args;
 
@@ -198,7 +198,7 @@ GEMM_INLINE void tile_ending(const tile_args *t, const size_t mr, const size_t n
   tile_store(t, mr, nv, end, &s);
 }
 
-/* Any tile and strides. */
+/* Computes any tile with any strides. */
 GEMM_INLINE void tile_any(const tile_args *t, const size_t mr, const size_t nv) {
   const size_t rest = t->nr - (nv - 1) * GEMM_VL;
   if (rest == GEMM_VL)
@@ -209,14 +209,15 @@ GEMM_INLINE void tile_any(const tile_args *t, const size_t mr, const size_t nv) 
     tile_ending(t, mr, nv, TILE_PART);
 }
 
-/* The full tiles of the inner loop, A in place or packed, B packed. C may be in memory, so it is prefetched first and
- * arrives with the sums. */
+/* Computes the full tiles of the inner loop, with A in place or packed and B packed. C may be in memory, so it is
+ * prefetched first and arrives by the time the sums are complete. */
 GEMM_INLINE void tile_full(const tile_args *t, const size_t a_rs, const size_t a_cs, const size_t b_rs,
                            const tile_ahead_work ahead) {
   tile_sums s;
   GEMM_UNROLL for (size_t i = 0; i < GEMM_MR; i++) {
     GEMM_UNROLL for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(t->d + i * t->ldd + v, 1);
-    __builtin_prefetch(t->d + i * t->ldd + GEMM_NR - 1, 1); /* rows that begin within a line end in one more */
+    /* A row that does not begin at a cache line touches one more line. */
+    __builtin_prefetch(t->d + i * t->ldd + GEMM_NR - 1, 1);
   }
   tile_chains(t, GEMM_MR, GEMM_NV, TILE_FULL, a_rs, a_cs, b_rs, ahead, &s);
   tile_store(t, GEMM_MR, GEMM_NV, TILE_FULL, &s);
@@ -225,10 +226,10 @@ static void tile_packed(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, 
 static void tile_packed_ahead(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, TILE_FETCHES_STRIP); }
 static void tile_rows_of_a(const tile_args *t) { tile_full(t, t->a_rs, 1, GEMM_NR, TILE_NOTHING_AHEAD); }
 
-/* The first tile of a strip of B, which it packs for the other tiles while it multiplies. */
+/* Computes the first tile of a strip of B, and packs the strip for the other tiles. */
 static void tile_packing(const tile_args *t) { tile_full(t, t->a_rs, t->a_cs, t->b_rs, TILE_PACKS); }
 
-/* Every smaller tile, any strides. */
+/* All smaller tiles, with any strides. */
 #define GEMM_TILE(mr, nv) \
   static void tile_##mr##_##nv(const tile_args *t) { tile_any(t, mr, nv); }
 #define GEMM_ROWS_4(XX, nv) XX(1, nv) XX(2, nv) XX(3, nv) XX(4, nv)
@@ -255,7 +256,7 @@ GEMM_TILES(GEMM_TILE, GEMM_TILE_PLAIN)
 static tile_fn *const tile_table[GEMM_WIDE_NV][GEMM_TALL] = {
     GEMM_TILES(GEMM_TILE_NAME, GEMM_TILE_LIST)}; /* [nv - 1][mr - 1] */
 
-/* Full vectors, A packed, B read in place, while the columns beside it are prefetched. */
+/* Tiles of full vectors with A packed and B in place. They prefetch the neighbouring columns. */
 #define GEMM_TILE_AHEAD(mr, nv)                                                            \
   static void tile_ahead_##mr(const tile_args *t) {                                        \
     tile_sums s;                                                                           \
@@ -268,8 +269,8 @@ static tile_fn *const tile_ahead[GEMM_MR] = {GEMM_TILE_ROWS(GEMM_TILE_AHEAD_NAME
 
 GEMM_INLINE size_t tile_vectors(size_t nr) { return (nr + GEMM_VL - 1) / GEMM_VL; }
 
-/* Rows of the next tile, `most` at most, when `rest` remain: the last two tiles share evenly, so that none has only a
- * row or two. */
+/* The rows of the next tile, at most `most`, if `rest` remain. The last two tiles share their rows evenly, so that none
+ * has only one or two. */
 GEMM_INLINE size_t tile_share(size_t rest, size_t most) {
   return rest >= 2 * most ? most : rest > most ? (rest + 1) / 2 : rest;
 }

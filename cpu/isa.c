@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Which variant of the host kernels runs. */
+ * Selects the variant of the CPU kernels. */
 #include "cpu/isa.h"
 
 #define VARIANT_CASE(which, table, present) \
@@ -43,7 +43,7 @@ static const wide_core wide_cores[] = {
     {"GenuineIntel", 0x06, 0xcf, 0xcf, &hx__cpu_avx512},        /* Emerald Rapids */
 };
 
-/* "" if it is not known. */
+/* Reads the vendor; "" if it is unknown. */
 static void vendor_of(char vendor[13]) {
   unsigned most, ebx, ecx, edx;
   memset(vendor, 0, 13);
@@ -51,14 +51,14 @@ static void vendor_of(char vendor[13]) {
   memcpy(vendor, &ebx, 4), memcpy(vendor + 4, &edx, 4), memcpy(vendor + 8, &ecx, 4);
 }
 
-/* The row's kernels, or NULL. */
+/* The kernels of this core's row, or NULL. */
 static const hx__cpu_kernels *wide_kernels(void) {
   unsigned eax;
   char vendor[13];
   if (!__get_cpuid(1, &eax, &(unsigned){0}, &(unsigned){0}, &(unsigned){0})) return NULL;
   vendor_of(vendor);
   unsigned base = eax >> 8 & 15, family = base == 15 ? base + (eax >> 20 & 255) : base;
-  unsigned model = (eax >> 4 & 15) | (eax >> 12 & 0xf0); /* extended models: family 6 and from 15 up */
+  unsigned model = (eax >> 4 & 15) | (eax >> 12 & 0xf0); /* family 6 and families from 15 on have extended models */
   for (size_t i = 0; i < sizeof wide_cores / sizeof wide_cores[0]; i++) {
     const wide_core *w = &wide_cores[i];
     if (!strcmp(w->vendor, vendor) && w->family == family && w->model_first <= model && model <= w->model_last)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The variants of the host kernels: a row for each ISA of this architecture. A new variant is a row here, an isa_*.c
- * and its compiler options in BUILD. */
+ * The variants of the CPU kernels, with a row for each ISA of this architecture. A new variant needs a row here, an
+ * isa_*.c and compiler options in BUILD. */
 #ifndef HX_CPU_ISA_H
 #define HX_CPU_ISA_H
 
 #include "cpu/cpu.h"
 
-/* XX(isa, table, whether this CPU and this operating system have it): the widest last. */
+/* XX(isa, table, whether this CPU and this operating system support it). The widest comes last. */
 #if defined(__x86_64__)
 #define HX__VARIANTS(XX)                                                                                              \
   XX(HX__ISA_SSE2, hx__cpu_sse2, true)                                                                                \
@@ -22,7 +22,8 @@
 HX__VARIANTS(HX__DECLARE_VARIANT)
 
 #if defined(__x86_64__)
-/* For cores that run 512 bits in two halves: products of AVX-512, reductions of both lengths of vector. */
+/* For cores that split 512-bit operations into halves: products with AVX-512, reductions with vectors of both lengths.
+ * */
 extern const hx__cpu_kernels hx__cpu_avx512_halves;
 extern const hx__leaf_table hx__leaves_avx512, hx__leaves_halves;
 extern const hx__one_leaf_table hx__one_leaf_avx512, hx__one_leaf_halves;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host kernels for AVX2 and FMA. */
+ * The CPU kernels for AVX2 and FMA. */
 #if defined(__x86_64__)
 
 #define HX__V_BYTES 32

@@ -22,7 +22,7 @@ EXTREMUM_ROWS(EXTREMUM_BY_DISTANCE)
 
 const hx__leaf_table hx__leaves_halves = {LEAF_ROWS(BY_DISTANCE_ENTRY) EXTREMUM_ROWS(EXTREMUM_BY_DISTANCE_ENTRY)};
 
-/* One leaf: 64 bytes, except for dot products that fill most of the first cache. */
+/* Reductions of one leaf use 64 bytes, except for dot products that fill most of L1. */
 static __attribute__((noinline)) uint64_t long_dot(const void *x, const void *y, size_t n) {
   return float_leaf(HX_DOT, x, y, n, HX__IN_LLC);
 }

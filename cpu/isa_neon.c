@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host kernels for AArch64. Never run. */
+ * The CPU kernels for AArch64. They have never run on such a processor. */
 #if defined(__aarch64__)
 
 #define HX__V_BYTES 16

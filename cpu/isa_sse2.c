@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The host kernels for SSE2, which every x86-64 has. */
+ * The CPU kernels for SSE2, which every x86-64 has. */
 #if defined(__x86_64__)
 
 #define HX__V_BYTES 16

@@ -70,7 +70,7 @@ typedef struct float_range {
   uint32_t high, top, low;
 } float_range;
 
-/* high, and top or low. */
+/* Computes high, and top or low. */
 INLINED float_range float_range_of(bool with_top, const element *x, size_t n, bool distant) {
   const hx_type type = with_top ? HX_I32 : HX_U32;
   extremum high = extremum_start(extremum_first(x, n)), other = high;
@@ -89,7 +89,7 @@ INLINED float_range float_range_of(bool with_top, const element *x, size_t n, bo
 
 #define FLOAT_NAN_FOUND HX__CANONICAL_NAN
 
-/* From high and top: *known, and the extremum or FLOAT_NAN_FOUND. */
+/* Derives the extremum, or FLOAT_NAN_FOUND, from high and top. *known: whether they suffice. */
 INLINED uint32_t extremum_of_mixed(bool most, float_range r, bool *known) {
   *known = true;
   if (r.high > F_MINUS_INFINITY || (r.top > F_INFINITY && !(r.top >> 31))) return FLOAT_NAN_FOUND;
@@ -97,7 +97,7 @@ INLINED uint32_t extremum_of_mixed(bool most, float_range r, bool *known) {
   return most ? r.top : r.high;
 }
 
-/* From high and low. */
+/* Derives the extremum from high and low. */
 INLINED uint32_t extremum_of_one_sign(bool most, float_range r, bool *known) {
   const bool negative = r.high >> 31;
   *known = negative == (r.low >> 31);
@@ -105,10 +105,10 @@ INLINED uint32_t extremum_of_one_sign(bool most, float_range r, bool *known) {
   return most == negative ? r.low : r.high;
 }
 
-/* Floats in the order of signed integers; twice is the identity. */
+/* Maps the bits of floats to signed integers in the same order. Applied twice, it is the identity. */
 INLINED v_u32 float_in_order(v_u32 x) { return x ^ ((v_u32)((v_i32)x >> 31) & 0x7fffffffu); }
 
-/* For few elements, without a guess: more work for each element, and less at the end. */
+/* For few elements: needs no guess; does more work for each element and less at the end. */
 INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
   const bool distant = false;
   const v_u32 first = extremum_first(x, n);
@@ -127,7 +127,7 @@ INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
 }
 
 #if !V_INTEGER_BEST
-/* By comparing floats, which does not tell -0 from +0. */
+/* Compares floats, which does not distinguish -0 from +0. */
 INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n, bool distant) {
   const v_f32 first = (v_f32)extremum_first(x, n);
   v_f32 best[X_CHAINS] = {first, first, first, first};
@@ -153,7 +153,7 @@ INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n, 
 }
 #endif
 
-/* Two of high, top and low are enough if it is known which two: *mixed is a guess from the leaf before. */
+/* Two of high, top and low are enough, but which two depends on the data. *mixed is a guess, from the previous leaf. */
 INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool distant, bool *mixed) {
 #if !V_INTEGER_BEST
   (void)mixed;
@@ -227,7 +227,8 @@ INLINED size_t index_of_key(hx_op op, hx_type type, uint32_t key, const element 
 
 typedef uint32_t extremum_key_fn(const element *x, size_t n, bool *mixed);
 
-/* All leaves, with distant_key_of for full ones. Only the best leaf is read a second time, for its index. */
+/* Computes the slots of all leaves, with distant_key_of for full leaves. Only the best leaf is read a second time, for
+ * its index. */
 INLINED void extremum_slots(hx_op op, hx_type type, extremum_key_fn *key_of, extremum_key_fn *distant_key_of,
                             const element *x, size_t n, uint64_t *slots) {
   const bool index = op == HX_ARGMIN || op == HX_ARGMAX;

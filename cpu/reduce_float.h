@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * One leaf of the float32 sums and products whose order is fixed: 128 lanes, lane j adds x[j], x[j+128], ... in order,
- * then lanes combine by strides 64, 32, ..., 1. The lanes are an array of accumulators that fills the register file of
- * AVX2 exactly, and memory is read strictly in address order: blocking by columns defeats the prefetchers. */
+ * One leaf of the float32 sums and products, whose order is fixed: of 128 lanes, lane j adds x[j], x[j+128], ... in
+ * order; then lanes are combined with strides 64, 32, ..., 1. The lanes are an array of accumulators that fills the
+ * register file of AVX2 exactly. Memory is read strictly in address order, because blocking by columns would defeat the
+ * prefetchers. */
 #ifndef HX_CPU_REDUCE_FLOAT_H
 #define HX_CPU_REDUCE_FLOAT_H
 
@@ -9,7 +10,7 @@
 #include "runtime/base/slot.h"
 
 #define F_ROW (HX__LANES / V_LANES)     /* vectors of a row of 128 elements */
-#define F_CROWDED (HX__V_REGS <= F_ROW) /* no register is left for a second term */
+#define F_CROWDED (HX__V_REGS <= F_ROW) /* whether no register is left for a second term */
 #define F_ONE 0x3f800000u
 #define F_MINUS_ZERO 0x80000000u
 
@@ -28,8 +29,8 @@ INLINED v_f32 float_term(hx_op op, v_u32 x, v_u32 y) {
 }
 INLINED v_f32 float_combine(hx_op op, v_f32 a, v_f32 b) { return op == HX_PROD ? a * b : a + b; }
 
-/* A missing element adds -0: the term of (-0, 1), or 1 to a product. A missing square or absolute value adds +0, which
- * is the same there: every present one is +0 or more, so that no sum of them is -0. */
+/* The element that stands for a missing one: -0 (with y = 1), or 1 for a product. Its square or absolute value is +0,
+ * which changes nothing either: all other terms are +0 or more, so no sum is -0. */
 INLINED uint32_t float_identity(hx_op op) { return op == HX_PROD ? F_ONE : F_MINUS_ZERO; }
 
 INLINED uint64_t float_folded(hx_op op, v_f32 t) {
@@ -44,7 +45,7 @@ INLINED v_f32 float_term_part(hx_op op, const element *x, const element *y, size
   return float_term(op, a, op == HX_DOT ? v_load_part(y, n, F_ONE) : a);
 }
 
-/* DO(v) for each vector of a row. Not a loop: compilers store an array that a loop indexes in memory. */
+/* DO(v) for each vector of a row. There is no loop, because compilers put an array that a loop indexes into memory. */
 #define F_EACH_8(DO, v) DO(v) DO((v) + 1) DO((v) + 2) DO((v) + 3) DO((v) + 4) DO((v) + 5) DO((v) + 6) DO((v) + 7)
 #if HX__V_BYTES == 64
 #define F_EACH(DO) F_EACH_8(DO, 0)
@@ -66,8 +67,8 @@ INLINED float_lanes float_start(hx_op op) {
   return lane;
 }
 
-/* A part of a row, of at most the given number of vectors: from the last vector, which may be a part, to the first.
- * Each is added while the one before it is loaded. */
+/* Adds a part of a row with at most the given number of vectors, from the last vector, which may be partial, to the
+ * first. Each vector is loaded while the one after it is added. */
 INLINED float_lanes float_add_part(hx_op op, float_lanes lane, size_t vectors, const element *x, const element *y,
                                    size_t n) {
   const size_t whole = n / V_LANES, part = n % V_LANES;
@@ -84,7 +85,7 @@ INLINED float_lanes float_add_part(hx_op op, float_lanes lane, size_t vectors, c
   return lane;
 }
 
-/* Strides of `vectors` / 2 vectors and less: the other vectors are not used. */
+/* Combines lanes with strides of `vectors` / 2 vectors and less. The other vectors are not used. */
 INLINED uint64_t float_tree(hx_op op, float_lanes lane, size_t vectors) {
 #define JOIN(i) \
   if ((i) < h) lane.v[i] = float_combine(op, lane.v[i], lane.v[((i) + h) % F_ROW]);
@@ -105,7 +106,7 @@ INLINED uint64_t float_tree(hx_op op, float_lanes lane, size_t vectors) {
   return float_folded(op, lane.v[0]);
 }
 
-/* The first row: -0 + x is x. */
+/* The lanes after the first row: -0 + x is x. */
 INLINED float_lanes float_row(hx_op op, const element *x, const element *y) {
   float_lanes lane;
 #define TERM(i) lane.v[i] = float_term(op, v_load(x + (i)*V_LANES), v_load(y + (i)*V_LANES));

@@ -50,7 +50,7 @@ INLINED uint64_t integer_sum_leaf(hx_op op, hx_type type, const element *x, size
   V_FOLD(upper, COMBINE);
   V_FOLD(lower, COMBINE);
 #undef COMBINE
-  return (uint64_t)(int64_t)(int32_t)upper[0] * 65536u + lower[0]; /* |upper| <= 4096 * 65535 */
+  return (uint64_t)(int64_t)(int32_t)upper[0] * 65536u + lower[0]; /* exact: |upper| <= 4096 * 65535 */
 }
 
 INLINED v_u64 integer_products(hx_op op, hx_type type, v_u32 x, v_u32 y) {
@@ -86,8 +86,8 @@ INLINED uint64_t integer_dot_leaf(hx_op op, hx_type type, const element *x, cons
   return sum;
 }
 
-/* Products. Pairs of elements are multiplied exactly, and the results modulo 2^64. Most products of many elements are
- * 0, because 64 factors of two are enough; then nothing more is read. */
+/* Products. Pairs of elements are multiplied exactly, and these results modulo 2^64. Most products of many elements are
+ * 0, because 64 factors of two are enough; the rest is then not read. */
 #define I_BLOCK 512u
 
 INLINED uint64_t integer_widened(hx_type type, uint32_t x) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The reductions of one ISA: a function for each operation and type, all of the same loop over leaves, and the table of
- * them, REDUCE_KERNELS. */
+ * The reductions of one ISA: a function for each operation and type, all with the same loop over leaves, and their
+ * table, REDUCE_KERNELS. */
 #ifndef HX_CPU_REDUCE_KERNELS_H
 #define HX_CPU_REDUCE_KERNELS_H
 
@@ -46,7 +46,7 @@
   XX(argmax_i32, HX_ARGMAX, HX_I32) \
   XX(argmax_u32, HX_ARGMAX, HX_U32)
 
-/* A leaf is a function of its own, so that nothing of the loop over leaves takes registers from it. */
+/* A leaf is a separate function, so that the loop over leaves does not use registers in it. */
 #define REDUCE_WHOLE_LEAF(name, leaf, op, type, reach)                                           \
   static __attribute__((noinline)) uint64_t name##_##reach(const element *x, const element *y) { \
     (void)y;                                                                                     \
@@ -54,7 +54,7 @@
   }
 #define REDUCE_FUNCTION(name, leaf, op, type)                                                                 \
   static __attribute__((noinline)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {             \
-    (void)y; /* y is NULL except for a dot product, and compilers may load what is not used */                \
+    (void)y; /* y is NULL except for a dot product, and a compiler may load a value that is not used */       \
     return leaf(op, type, x, (op) == HX_DOT ? y : x, n, HX__IN_L2);                                           \
   }                                                                                                           \
   REDUCE_WHOLE_LEAF(name, leaf, op, type, HX__IN_LLC)                                                         \

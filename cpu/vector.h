@@ -18,7 +18,7 @@
 #include <arm_neon.h>
 #endif
 
-/* Arrays of vectors stay in registers only when every index is constant, so loops over them are unrolled whole. */
+/* Arrays of vectors stay in registers only if every index is constant, so loops over them are fully unrolled. */
 #if defined(__clang__)
 #define UNROLLED _Pragma("clang loop unroll(full)")
 #else
@@ -27,7 +27,7 @@
 
 #define INLINED static inline __attribute__((always_inline))
 
-/* An element of an array of any of the three types, as its bits. */
+/* The bits of an element of any of the three types. */
 typedef uint32_t element __attribute__((may_alias));
 
 #define V_LANES (HX__V_BYTES / 4u)
@@ -38,8 +38,8 @@ typedef int64_t v_i64 __attribute__((vector_size(HX__V_BYTES)));
 typedef uint64_t v_u64 __attribute__((vector_size(HX__V_BYTES)));
 typedef uint32_t v_u32_unaligned __attribute__((vector_size(HX__V_BYTES), aligned(4), may_alias));
 
-/* What looks for an index uses 32 bytes at most: compares of 64 bytes give mask registers, which halved its speed (Zen
- * 4). */
+/* Searches for an index use vectors of at most 32 bytes, because comparisons of 64 bytes write mask registers, which
+ * halves the speed on Zen 4. */
 #if HX__V_BYTES == 64
 #define E_BYTES 32
 #else
@@ -47,7 +47,7 @@ typedef uint32_t v_u32_unaligned __attribute__((vector_size(HX__V_BYTES), aligne
 #endif
 #define E_LANES (E_BYTES / 4u)
 
-/* Whether minima and maxima of integers are instructions. SSE2 has those of floats alone. */
+/* Whether there are instructions for minima and maxima of integers. SSE2 has only those of floats. */
 #if defined(__SSE2__) && HX__V_BYTES == 16
 #define V_INTEGER_BEST 0
 #else
@@ -76,8 +76,8 @@ INLINED e_u32 e_load(const void *p) { return *(const e_u32_unaligned *)p; }
 INLINED v_u32 v_broadcast(uint32_t b) { return b - (v_u32){0}; }
 INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
 
-/* A value that is used more than once. The compiler must not load it again for each use, because the core has only two
- * loads per cycle. */
+/* Marks a value that is used more than once. The compiler must not load it again for each use, because the core has
+ * only two loads per cycle. */
 #if defined(__x86_64__)
 #define ONCE(v) __asm__("" : "+v"(v))
 #else
