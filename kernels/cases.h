@@ -16,7 +16,7 @@ uint32_t hx__case_element(hx_op op, hx_type type, size_t i, bool special);
 
 enum { HX__CASE_SIZES = 6, HX__CASE_PRODUCTS = 20 };
 
-/* Elements of a reduction. */
+/* The lengths of the reductions. */
 extern const size_t hx__case_sizes[HX__CASE_SIZES];
 
 /* A case of the product: its shape in tiles of the program plus a remainder. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The model of the times of plans. */
+ * Estimates the time of a plan. */
 #include "kernels/gemm_model.h"
 
 #include <math.h>
@@ -17,36 +17,37 @@ const hx__gemm_device hx__gemm_nvidia = {
 
 static const hx__gemm_device *const device = &hx__gemm_nvidia;
 
-/* Groups that a compute unit has local memory and registers for. */
-static size_t resident(const hx__kernel_row *row) {
+/* How many groups a compute unit has local memory and registers for. */
+static size_t groups_per_unit(const hx__kernel_row *row) {
   const size_t stages = (size_t)(row->tile_m + row->tile_n + 8) * row->tile_k * row->stages * row->slices;
   const size_t by_memory = LOCAL_BYTES / ((stages + (size_t)row->tile_m * row->tile_n) * sizeof(float) + 1024);
   const size_t by_registers = REGISTERS / (REGISTERS_AN_ITEM * row->local[0]);
   return hx__gemm_greater(row->local[0] < 128 || by_memory < by_registers ? by_memory : by_registers, 1);
 }
 
-/* The time of a step of k of a row: of one group's fma at full speed, and of a group that has the unit to itself, whose
- * warps wait. */
+/* The time of one step of k of a row: for the fma at full speed, and for a group that is alone on its compute unit,
+ * whose warps stall. */
 typedef struct pace {
   const hx__kernel_row *row;
   double full_ns, alone_ns;
 } pace;
 
-/* A step of k of several groups of a compute unit: the time of their fma, or of one of them alone, whichever is longer,
- * and more if the two are close. */
+/* The time of a step of k for several groups of a compute unit: that of all their fma or that of one group alone,
+ * whichever is longer, and somewhat more if the two are close. */
 static double step_ns(const pace *of, size_t groups) {
   const double busy = (double)groups * of->full_ns / (of->row->slices > 1 && groups > 1 ? device->apart : 1.0);
-  const double chain = (double)hx__gemm_ceiling(groups, resident(of->row)) * of->alone_ns;
+  const double chain = (double)hx__gemm_ceiling(groups, groups_per_unit(of->row)) * of->alone_ns;
   return sqrt(sqrt(busy * busy * busy * busy + chain * chain * chain * chain));
 }
 
-/* An operand of which each tile reads another part comes from global memory, whose latency two stages do not hide. */
+/* The speed if an operand comes from global memory, because each tile reads another part of it: two stages do not hide
+ * the latency. */
 static double far_speed(const hx__kernel_row *row, const hx__gemm_shape *s) {
   return row->stages == 2 && (s->m <= row->tile_m || s->n <= row->tile_n) ? device->far : 1.0;
 }
 
-/* Lines that share few sets of the cache slow a group with few warps. Copies as float4 use fewer lines at once, but
- * then all groups read the same columns of B laid out [k][column] if there are few tiles of them. */
+/* The speed of a group with few warps if its lines share few sets of the cache. Copies as float4 use fewer lines at
+ * once, but if there are few tiles of columns, all groups then read the same columns of B laid out [k][column]. */
 static double spread_speed(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s) {
   if (hx__kernel_in_place(row)) return 1.0;
   if (row->vec4)
@@ -57,8 +58,8 @@ static double spread_speed(const hx__kernel_row *row, hx__layout layout, const h
 /* The probability that the unit that ends last has one full tile more than `full`, when `parts` groups of one panel
  * follow: the device distributes groups unevenly until it is full. */
 static double uneven_share(const hx__kernel_row *row, size_t full, size_t parts, unsigned units) {
-  if (hx__kernel_in_place(row)) return full > 0 && full < 6 && resident(row) > 1 ? 1.0 : 0.0;
-  return full > 0 && full < resident(row) && parts >= units ? device->one_more : 0.0;
+  if (hx__kernel_in_place(row)) return full > 0 && full < 6 && groups_per_unit(row) > 1 ? 1.0 : 0.0;
+  return full > 0 && full < groups_per_unit(row) && parts >= units ? device->one_more : 0.0;
 }
 
 double hx__gemm_join_bytes_ns(const hx__kernel_row *row, const hx__gemm_plan *p) {
@@ -69,26 +70,26 @@ double hx__gemm_join_bytes_ns(const hx__kernel_row *row, const hx__gemm_plan *p)
  * share a unit store while others compute; of the slices only the first one stores. */
 static double store_ns(const hx__kernel_row *row, const hx__gemm_plan *p, const hx__gemm_shape *s) {
   if (p->panels > 1 || hx__kernel_in_place(row)) return 0.0;
-  const double rate =
-      row->slices > 1 ? device->store_slices_bytes_ns : device->store_bytes_ns * sqrt(sqrt((double)resident(row)));
+  const double rate = row->slices > 1 ? device->store_slices_bytes_ns
+                                      : device->store_bytes_ns * sqrt(sqrt((double)groups_per_unit(row)));
   return (double)(s->m * s->n) * sizeof(float) / rate;
 }
 
-/* How many groups the unit with the most groups has. */
-static size_t share_of(size_t groups, unsigned units) {
+/* The number of groups of the unit that has the most. */
+static size_t most_groups_of_unit(size_t groups, unsigned units) {
   return (size_t)ceil((double)groups * device->uneven / (double)units - 1e-9);
 }
 
-/* All tiles in panels, the short ones of a last panel after the others. With more groups than the units have room for,
- * or just as many at first, each unit gets all that it has room for at once, and some more of the full ones than
- * others. Those of a unit that has room for three may end together and be followed by as many, while other units have
- * none. */
+/* The time if all tiles are cut into panels, of which the short last ones come after the others. If there are at least
+ * as many groups as the units have room for, each unit gets as many as it has room for at once, and some units get more
+ * full panels than others. The groups of a unit with room for three may end together and be followed by as many, while
+ * other units have none. */
 static double panels_ns(const pace *of, const hx__gemm_plan *p, size_t k, unsigned units) {
-  const size_t here = resident(of->row), room = here * units, last = (k - 1) % HX__PANEL + 1;
+  const size_t here = groups_per_unit(of->row), room = here * units, last = (k - 1) % HX__PANEL + 1;
   const size_t shorts = last < HX__PANEL ? p->tiles : 0, full = p->groups - shorts, over = full % room;
   const bool later = full >= room, fit = over + shorts < room + later;
-  const size_t each = over ? hx__gemm_lesser(here, share_of(over, units) + !fit) : 0;
-  const size_t beside = fit ? hx__gemm_lesser(here, share_of(over + shorts, units)) : here;
+  const size_t each = over ? hx__gemm_lesser(here, most_groups_of_unit(over, units) + !fit) : 0;
+  const size_t beside = fit ? hx__gemm_lesser(here, most_groups_of_unit(over + shorts, units)) : here;
   const size_t after = fit ? 0 : over + shorts - room, last_round = after % room;
   const double all = step_ns(of, here), rounds = (double)(full / room) * HX__PANEL * all;
   const double short_rounds = (double)(after / room * last) * all;
@@ -99,7 +100,7 @@ static double panels_ns(const pace *of, const hx__gemm_plan *p, size_t k, unsign
   return rounds + short_rounds + even + (may_pack ? device->packed * fmax(packed - even, 0.0) : 0.0);
 }
 
-/* The groups of one panel, after those of full tiles (`full` for each unit) or alone. */
+/* The time of groups of one panel, after those of full tiles (`full` for each unit) or alone. */
 static double parts_ns(const pace *of, const hx__gemm_plan *p, size_t k, unsigned units, size_t full) {
   const hx__kernel_row *const row = of->row;
   const bool steady = (row->chains && p->joins) || (row->slices > 1 && row->stages > 2);
@@ -107,14 +108,15 @@ static double parts_ns(const pace *of, const hx__gemm_plan *p, size_t k, unsigne
   const double panel = p->panels > 2 ? (double)k / (double)p->panels : fmin((double)k, HX__PANEL);
   const size_t share = hx__gemm_ceiling(p->groups - p->full_tiles, units);
   if (p->full_tiles == 0 && row->slices == 1) return panels_ns(of, p, k, units) / speed;
-  if (p->full_tiles == 0 || resident(row) == 1) return panel * step_ns(of, share) / speed;
+  if (p->full_tiles == 0 || groups_per_unit(row) == 1) return panel * step_ns(of, share) / speed;
   return device->beside * panel * (step_ns(of, full + share) - step_ns(of, full)) / speed;
 }
 
-/* A chain of panels: one group adds those of a tile that end at the same time. Those beside full tiles end before. */
+/* The time to add chains of panels: one group adds the panels of a tile that end at the same time. Panels beside full
+ * tiles end earlier. */
 static double chain_ns(const hx__kernel_row *row, const hx__gemm_plan *p, unsigned units) {
   if (p->full_tiles) return device->chain_ns + device->chain_panel_ns;
-  const double together = (double)(resident(row) * units) / (double)p->tiles;
+  const double together = (double)(groups_per_unit(row) * units) / (double)p->tiles;
   return device->chain_ns + device->chain_panel_ns * fmin(together, (double)p->panels);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The plans that a row offers for a product, and the fastest of them by gemm_model.c. */
+ * Lists the plans that a row offers for a product, and chooses the fastest by gemm_model.c. */
 #include "kernels/gemm_plan.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@
 
 static size_t round_up_to_4(size_t n) { return (n + 3) & ~(size_t)3; }
 
-/* The bits of A's layout as rows in place read it; for B ask with its strides exchanged and shift by one. */
+/* The layout bits of A for rows that read it in place. For B, pass its strides exchanged and shift the result by one.
+ * */
 static uint32_t layout_of(size_t rs, size_t cs, bool aligned, size_t lines) {
   if (rs != 1 || cs == 1) return 0;
   return HX__A_BY_K | (aligned && cs % 4 == 0 && lines % 4 == 0 ? HX__A_VEC4 : 0);
@@ -25,14 +26,14 @@ static bool reads_in_place(const hx__kernel_row *row, bool aligned, size_t ld, s
   return row->width == 1 || (aligned && ld % row->width == 0 && lines % row->width == 0);
 }
 
-/* Whether what a row copies as float4 along k is aligned. */
+/* Whether the operands that a row copies as float4 along k are aligned. */
 static bool vec4_aligned(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s, bool copy_a) {
   if (!row->vec4) return true;
   return (copy_a || (s->a.aligned && s->a.rs % 4 == 0)) &&
          (layout != HX__LAYOUT_NT || (s->b.aligned && s->b.cs % 4 == 0));
 }
 
-/* The plan with all tiles from `full_tiles` on cut into panels. */
+/* The plan in which all tiles from `full_tiles` on are cut into panels. */
 static hx__gemm_plan cut_after(size_t full_tiles, const hx__kernel_row *row, hx__layout layout, const hx__gemm_plan *p,
                                const hx__gemm_shape *s, unsigned units) {
   const size_t cut_tiles = p->tiles - full_tiles, area = (size_t)row->tile_m * row->tile_n;
@@ -50,7 +51,7 @@ static hx__gemm_plan cut_after(size_t full_tiles, const hx__kernel_row *row, hx_
   return chain.ns < cut.ns ? chain : cut;
 }
 
-/* A row of HX__SHAPE_TILES or HX__SHAPE_SMALL, in one orientation. */
+/* The plan of a row of HX__SHAPE_TILES or HX__SHAPE_SMALL in one orientation. */
 static hx__gemm_plan tiles_plan(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s, unsigned units) {
   const bool in_place = hx__kernel_in_place(row);
   hx__gemm_plan p = {.tiles = hx__gemm_ceiling(s->m, row->tile_m) * hx__gemm_ceiling(s->n, row->tile_n),
@@ -69,7 +70,7 @@ static hx__gemm_plan tiles_plan(const hx__kernel_row *row, hx__layout layout, co
   p.pitch_b = hx__gemm_greater(round_up_to_4(s->n), row->tile_n);
   p.ns = INFINITY;
   if (!fits || row->rate[layout] == 0 || !vec4_aligned(row, layout, s, p.copy_a)) return p;
-  /* All tiles full, or those that do not fill the units cut into panels. */
+  /* Either all tiles are full, or those that do not fill the units are cut into panels. */
   const bool can_be_full = row->slices == 1 || p.panels <= row->slices;
   p.full_tiles = p.groups = p.tiles;
   if (can_be_full) p.ns = hx__gemm_tiles_ns(row, layout, &p, s, units);
@@ -86,8 +87,8 @@ static hx__gemm_plan tiles_plan(const hx__kernel_row *row, hx__layout layout, co
   return p;
 }
 
-/* B [k][column]: groups that stay, each with panels of one tile, or with all panels of several; as many turns for each.
- */
+/* For B laid out [k][column]: chooses persistent groups with equally many turns. Each computes panels of one tile, or
+ * all panels of several tiles. */
 static void spread_over_units(hx__gemm_plan *p, unsigned units) {
   const size_t most = (size_t)units * FEW_ROWS_GROUPS, at_once = most / p->tiles;
   p->full_tiles = p->tiles > most ? hx__gemm_ceiling(p->tiles, hx__gemm_ceiling(p->tiles, most)) : p->tiles;
@@ -98,9 +99,8 @@ static void spread_over_units(hx__gemm_plan *p, unsigned units) {
   p->joins = y > 1;
 }
 
-/* A row of HX__SHAPE_FEW_ROWS, in one orientation. B is read once, so the time depends on how busy the device's memory
- * is.
- */
+/* The plan of a row of HX__SHAPE_FEW_ROWS in one orientation. B is read once, so the time depends on the use of memory
+ * bandwidth. */
 static hx__gemm_plan few_rows_plan(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *s,
                                    unsigned units) {
   hx__gemm_plan p = {

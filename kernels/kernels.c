@@ -20,7 +20,8 @@ _Static_assert(HX__PANEL == 512, "common.cl");
 
 enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
 
-/* Most specific first within a kind: a device's row is the first that it matches. Names: README.md. */
+/* Within a kind the most specific row comes first, because a device uses the first row that it matches. README.md
+ * explains the names. */
 static const hx__kernel_row rows[] = {
 #include "kernels/table/reduce_rows.inc"
 
@@ -32,10 +33,10 @@ static const hx__kernel_row rows[] = {
     {.name = "probe", .kind = HX__KERNEL_PROBE, .local = {1, 1}, .defines = ""},
 };
 
-/* Whether a row that takes any tile takes this one: a power of two of rows and of columns for every item and few enough
- * for its registers, a k-step that divides the panel, every item the same share of the loads, and the least local
- * memory that a device may have (32 KiB). */
-static bool tile_ok(const hx__kernel_row *row, const uint32_t tile[3]) {
+/* Whether a row with any_tile accepts this tile. Each work-item must have a power of two of rows and of columns, few
+ * enough for its registers, and an equal share of the loads. The step of k must divide the panel, and the tiles must
+ * fit into 32 KiB of local memory, the least that a device may have. */
+static bool accepts_tile(const hx__kernel_row *row, const uint32_t tile[3]) {
   enum { ITEM_MAX = 64, TILE_MAX = 256, LOCAL_BYTES = 32768, PAD = 4 };
   const uint32_t m = tile[0], n = tile[1], k = tile[2], items = row->local[0] * row->local[1];
   if (m == 0 || n == 0 || k == 0 || m > TILE_MAX || n > TILE_MAX || k > HX__PANEL || HX__PANEL % k != 0) return false;
@@ -53,9 +54,9 @@ static bool tile_matches(const hx__kernel_row *row, const uint32_t tile[3]) {
   if (row->kind != HX__KERNEL_MATMUL || !tile_set(tile)) return true;
   if (hx__kernel_of_set(row) &&
       (row->rate[HX__LAYOUT_NN] == 0 || row->slices > 1 || row->vec4 || row->shape == HX__SHAPE_FEW_ROWS))
-    return false; /* not every product's */
+    return false; /* not every product can be computed with it */
   if (row->tile_m == tile[0] && row->tile_n == tile[1] && row->tile_k == tile[2]) return true;
-  return row->any_tile && tile_ok(row, tile);
+  return row->any_tile && accepts_tile(row, tile);
 }
 
 const hx__kernel_row *hx__kernel_row_for(hx__kernel_kind kind, hx_type type, uint32_t families, const uint32_t tile[3],

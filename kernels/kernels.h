@@ -155,9 +155,10 @@ typedef struct hx__kernel_row {
   const char *defines; /* -D options beyond those that hx__kernel_options makes of the other members */
 
   /* Reductions: */
-  uint32_t types;                   /* bit (1 << hx_type) of those it serves */
-  uint32_t leaves;                  /* of a work-group */
-  uint32_t small_below, large_from; /* leaves of a launch whose groups do half or twice as many; 0: none */
+  uint32_t types;  /* bits (1 << hx_type) of the types that it supports */
+  uint32_t leaves; /* of a work-group */
+  /* Launches of fewer leaves have groups of half the size, of as many or more leaves twice the size; 0: never. */
+  uint32_t small_below, large_from;
 
   /* Products: */
   uint32_t tile_m, tile_n, tile_k; /* elements of C of a work-group; tile_k: steps of k at a time, if it does several */
@@ -178,19 +179,19 @@ typedef struct hx__kernel_row {
 const hx__kernel_row *hx__kernel_row_for(hx__kernel_kind kind, hx_type type, uint32_t families, const uint32_t tile[3],
                                          size_t max_local);
 
-/* The next row of the table after `row` (NULL: the first) that the device matches, or NULL. */
+/* The next row of the table after `row` (NULL: from the first on) that the device matches, or NULL. */
 const hx__kernel_row *hx__kernel_row_after(const hx__kernel_row *row, hx__kernel_kind kind, hx_type type,
                                            uint32_t families, const uint32_t tile[3], size_t max_local);
 
 /* The whole table. */
 const hx__kernel_row *hx__kernel_rows(size_t *count);
 
-/* Writes the -D options of a program into text (no option that touches arithmetic); returns false if it does not fit.
- * op and type: reductions only. */
+/* Writes the -D options of a program to text; none of them affects arithmetic. Returns false if they do not fit. op and
+ * type: reductions only. */
 bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_op op, hx_type type,
                         const uint32_t tile[3], hx__arithmetic arithmetic);
 
-/* How many leaves a work-group does in a launch of this many. It has as many times row.local[0] items. */
+/* How many leaves a work-group computes in a launch of `leaves` leaves. */
 uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves);
 
 /* Whether the row is one of a set (gemm_plan.h). */
@@ -199,7 +200,7 @@ static inline bool hx__kernel_of_set(const hx__kernel_row *row) { return row->sh
 /* Whether the row reads operands in place, in whatever layout. */
 static inline bool hx__kernel_in_place(const hx__kernel_row *row) { return row->shape >= HX__SHAPE_SMALL; }
 
-/* The source strings of a kind, common part first, NULL-terminated: for clCreateProgramWithSource. */
+/* The source strings of a kind for clCreateProgramWithSource, the common part first, NULL-terminated. */
 const char *const *hx__kernel_sources(hx__kernel_kind kind);
 
 #endif

@@ -10,7 +10,7 @@
 #define HX_FEW_A (HX_TILE_K * HX_TILE_M) /* a warp's part: HX_TILE_K steps */
 
 #if HX_PTX
-/* Of warps i - 1 and i. */
+/* A barrier for warps i - 1 and i. */
 static void hx_few_meet(uint i) { __asm__ __volatile__("bar.sync %0, 64;" : : "r"(i) : "memory"); }
 #define HX_FEW_WARP __asm__ __volatile__("bar.warp.sync 0xffffffff;" : : : "memory");
 /* A part of B's cache lines is marked to be evicted first from the second cache, so that the others are still there for

@@ -96,7 +96,7 @@ static hx_target hx_target_of(global float *t, ulong ldt, const hx_place at, uin
   return to;
 }
 
-/* Whether all that is stored are float4s at multiples of 16 bytes. */
+/* Whether all stores are float4s at multiples of 16 bytes. */
 static bool hx_target_is_vec4(const hx_target to) { return ((to.ldt | to.from | to.along) & 3) == 0; }
 
 /* t = alpha * s + beta * t. */
@@ -108,7 +108,7 @@ static void hx_store(const hx_target to, uint line, uint from, float s) {
   *at = HX_CANONICAL(, s);
 }
 
-/* The same of four neighbours, where hx_target_is_vec4. */
+/* Stores four neighbours. Requires hx_target_is_vec4. */
 static void hx_store_vec4(const hx_target to, uint line, uint from, float4 s) {
   if (line < to.line_own || line >= to.lines || from < to.from_own || from >= to.along) return;
   global float4 *const at = (global float4 *)(to.t + line * to.ldt + from);

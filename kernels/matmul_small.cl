@@ -5,7 +5,7 @@
  * matmul_small_stage.cl has the step of k and the parameters. */
 #if HX_SHAPE_TILES && HX_SMALL
 
-/* The e-th element of an item's sums, along the lines of t: its line and its place there. */
+/* The line of t, and the index in that line, of the e-th sum of an item. */
 #define HX_SMALL_TO(e) (transposed ? column + (e) % HX_ITEM_N : row + (e) / HX_ITEM_N)
 #define HX_SMALL_FROM(e) (transposed ? row + (e) / HX_ITEM_N : column + (e) % HX_ITEM_N)
 #define HX_SMALL_SUM(e) acc[(e) / HX_ITEM_N][(e) % HX_ITEM_N]

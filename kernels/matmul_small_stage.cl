@@ -60,7 +60,7 @@ typedef uint hx_tile_base;
 typedef local float *hx_tile_base;
 #endif
 
-/* Copies a full tile of k. The tile is a constant where this is inlined. */
+/* Copies a full tile of k. The tile is a constant after inlining. */
 #define HX_SMALL_COPY(name, TILE)                                                                              \
   static void name(const hx_side s, hx_tile_base to, uint id) {                                                \
     const uint pitch = (TILE) + 4;                                                                             \
@@ -103,7 +103,7 @@ static void hx_small_copy_last(global const float *x, const hx_side s, hx_tile_b
 #define HX_SMALL_OPERANDS(set, u, p)                                       \
   HX_SMALL_TAKE(HX_ITEM_M, af + (p)*HX_SMALL_A_PITCH, av[set][u]);         \
   HX_SMALL_TAKE(HX_ITEM_N, bf + (p)*HX_SMALL_B_PITCH, bv[set][u]);
-/* Operands of HX_AHEAD steps from p on into registers, while those of the steps before are used. */
+/* Loads the operands of HX_AHEAD steps from p on into registers while those of the steps before are used. */
 #define HX_SMALL_FRAGMENTS(set, p)                        \
   _Pragma("unroll") for (uint u = 0; u < HX_AHEAD; u++) { \
     HX_SMALL_OPERANDS(set, u, (p) + u)                    \

@@ -93,7 +93,8 @@ static void hx_barrier(uint slice) {
 }
 #endif
 
-/* Operands of HX_AHEAD steps from p on of a stage into registers; of one of the last steps of k; the fma of a step. */
+/* Macros that load operands into registers, for HX_AHEAD steps from p on of a stage or for one of the last steps of k,
+ * and that do the fma of a step. */
 #define HX_ROW_AT(i) (HX_A_VEC4 ? HX_LINE_PLACE(HX_BLOCK_A, (i) / 4 * 16 + (i) % 4) * HX_PITCH_A : (i) / 4 * 16 + (i) % 4)
 #define HX_COLUMN_AT(j) \
   (HX_B_VEC4 ? HX_LINE_PLACE(HX_BLOCK_B, (j) / 4 * 32 + (j) % 4) * HX_PITCH_B : (j) / 4 * 32 + (j) % 4)
@@ -155,7 +156,8 @@ static void hx_barrier(uint slice) {
 #define HX_STEP_I(e) ((e) / HX_ROWS & 1 ? HX_ROWS - 1 - (e) % HX_ROWS : (e) % HX_ROWS)
 #define HX_STEP_J(e, i) ((e) / HX_ROWS)
 #endif
-/* A tile of a stage, while another one is copied into `into`; up to the first operands of the next one. */
+/* Computes the tile of a stage while another tile is copied to `into`. Finally loads the first operands of the next
+ * one. */
 #define HX_TILE(stage, into, next)                                                          \
   _Pragma("unroll") for (uint p = 0; p < HX_TILE_K; p++) {                                  \
     if (p % HX_AHEAD == 0 && p + HX_AHEAD < HX_TILE_K) {                                    \

@@ -60,7 +60,7 @@ static void hx_copy16(uint to, global const float *from) {
 #else
 #define HX_COPY_WIDE hx_copy4
 #endif
-/* If there are more items than quads. */
+/* Copies only if `some` is not 0, because there may be more items than quads. */
 static void hx_copy16_if(uint to, global const float *from, uint some) {
   __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
                        :
@@ -99,7 +99,7 @@ static void hx_copy16_if(uint to, global const float *from, uint some) {
         HX_COPY_WIDE(b_to + 4 * ((half) * HX_B_FLOATS + HX_WIDE_TO(HX_TILE_N, HX_PITCH_B, u)),                       \
                      HX_WIDE_FROM(HX_TILE_N, b_at, b_lines, u));                                                     \
   }
-/* Copies one element; waits for all copies of an item. */
+/* Macros that copy one element, and that wait for all copies of an item. */
 #define HX_COPY_ONE(tile, at, from) hx_copy4((uint)(size_t)((tile) + (at)), from);
 #define HX_COPY_ALL __asm__ __volatile__("cp.async.wait_all;" : : : "memory");
 #define HX_COPY_COMMIT __asm__ __volatile__("cp.async.commit_group;" : : : "memory");
