@@ -9,7 +9,7 @@
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/base/cache_dir.h"
 
-#define MOST_TRIALS (3 * HX__CL_TUNED) /* three orders of each row of which a result can be stored */
+#define MOST_RESULTS (3 * HX__CL_TUNED) /* three orders of each row of which a result can be stored */
 
 static void name_of(const hx__cl_tune_result *t, char *text, size_t bytes) {
   const uint32_t *const tile = t->what.tile;
@@ -20,35 +20,35 @@ static void name_of(const hx__cl_tune_result *t, char *text, size_t bytes) {
     snprintf(text + used, bytes - (size_t)used, " order %u", t->what.order);
 }
 
-typedef struct trial {
+typedef struct tune_record {
   size_t device, side;
   hx__cl_tune_result result;
   const char *row;
   double gflops;
   const char *why;              /* why it was not timed; NULL: it was */
   char label[96], outcome[128]; /* of the table */
-} trial;
+} tune_record;
 
-#define TRIAL(member, ...) BENCH_COLUMN(trial, member, __VA_ARGS__)
+#define TUNE_COLUMN(member, ...) BENCH_COLUMN(tune_record, member, __VA_ARGS__)
 static const bench_column columns[] = {
-    TRIAL(device, .name = "device", .kind = BENCH_SIZE, .flags = BENCH_NOT_JSON),
-    TRIAL(side, .name = "side", .kind = BENCH_SIZE, .flags = BENCH_NOT_JSON),
-    TRIAL(label, .head = "row", .kind = BENCH_CHARS, .gap = 2, .width = -48),
-    TRIAL(row, .name = "row"),
-    TRIAL(result.what.tile, .name = "tile", .kind = BENCH_UINTS_3, .flags = BENCH_NOT_CSV),
-    TRIAL(result.what.tile[0], .name = "tile_m", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
-    TRIAL(result.what.tile[1], .name = "tile_n", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
-    TRIAL(result.what.tile[2], .name = "tile_k", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
-    TRIAL(result.what.order, .name = "order", .kind = BENCH_UINT),
-    TRIAL(gflops, .name = "gflops", .head = "GFLOP/s", .kind = BENCH_NUMBER, .width = 10, .digits = 1),
-    TRIAL(result.chosen, .name = "kept", .kind = BENCH_BIT),
-    TRIAL(outcome, .head = "outcome", .kind = BENCH_CHARS, .gap = 1),
-    TRIAL(why, .name = "why", .flags = BENCH_OPTIONAL),
+    TUNE_COLUMN(device, .name = "device", .kind = BENCH_SIZE, .flags = BENCH_NOT_JSON),
+    TUNE_COLUMN(side, .name = "side", .kind = BENCH_SIZE, .flags = BENCH_NOT_JSON),
+    TUNE_COLUMN(label, .head = "row", .kind = BENCH_CHARS, .gap = 2, .width = -48),
+    TUNE_COLUMN(row, .name = "row"),
+    TUNE_COLUMN(result.what.tile, .name = "tile", .kind = BENCH_UINTS_3, .flags = BENCH_NOT_CSV),
+    TUNE_COLUMN(result.what.tile[0], .name = "tile_m", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TUNE_COLUMN(result.what.tile[1], .name = "tile_n", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TUNE_COLUMN(result.what.tile[2], .name = "tile_k", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
+    TUNE_COLUMN(result.what.order, .name = "order", .kind = BENCH_UINT),
+    TUNE_COLUMN(gflops, .name = "gflops", .head = "GFLOP/s", .kind = BENCH_NUMBER, .width = 10, .digits = 1),
+    TUNE_COLUMN(result.chosen, .name = "kept", .kind = BENCH_BIT),
+    TUNE_COLUMN(outcome, .head = "outcome", .kind = BENCH_CHARS, .gap = 1),
+    TUNE_COLUMN(why, .name = "why", .flags = BENCH_OPTIONAL),
 };
 static const bench_table table = BENCH_TABLE(columns);
 
-static void report_trial(size_t device, size_t side, const hx__cl_tune_result *t) {
-  trial r = {.device = device, .side = side, .result = *t, .row = t->what.row->name, .gflops = t->flops * 1e-9};
+static void report_result(size_t device, size_t side, const hx__cl_tune_result *t) {
+  tune_record r = {.device = device, .side = side, .result = *t, .row = t->what.row->name, .gflops = t->flops * 1e-9};
   const bool timed = t->flops > 0.0;
   name_of(t, r.label, sizeof r.label);
   if (!timed) r.why = t->why ? t->why : "not tried";
@@ -58,13 +58,13 @@ static void report_trial(size_t device, size_t side, const hx__cl_tune_result *t
 
 /* Returns true if a result was stored. */
 static bool tune_device(bench_session *session, size_t index, const void *unused) {
-  static hx__cl_tune_result trials[MOST_TRIALS];
+  static hx__cl_tune_result results[MOST_RESULTS];
   hx__cl_device *const device = bench_opencl_device(session, index);
   size_t side = 0;
   bool kept = false;
   (void)unused;
   if (!hx__cl_device_open(device)) return false;
-  const size_t count = hx__cl_tune(device, trials, MOST_TRIALS, &side);
+  const size_t count = hx__cl_tune(device, results, MOST_RESULTS, &side);
   bench_say("\n%s: products of %zu x %zu x %zu\n", session->device[index].name, side, side, side);
   bench_print_head(&table, NULL);
   bench_json_open(NULL, '{');
@@ -72,8 +72,8 @@ static bool tune_device(bench_session *session, size_t index, const void *unused
   bench_json_count("side", side);
   bench_json_open("trials", '[');
   for (size_t t = 0; t < count; t++) {
-    report_trial(index, side, &trials[t]);
-    kept |= trials[t].chosen;
+    report_result(index, side, &results[t]);
+    kept |= results[t].chosen;
   }
   bench_json_close(']');
   bench_json_close('}');

@@ -53,16 +53,16 @@ double bench_ceiling_rate(void *ceiling, unsigned calls) {
 
 void bench_ceiling_choose(bench_ceiling *ceiling, bench_subject *subject, unsigned threads) {
   double best = 0;
-  bench_ceiling trial = {.subject = subject, .threads = 1};
-  *ceiling = trial;
+  bench_ceiling candidate = {.subject = subject, .threads = 1};
+  *ceiling = candidate;
   for (int round = 0; round < 2; round++) /* the first round may include the cost of waking threads */
-    for (trial.loop = 0; trial.loop < bench_ceiling_loops(); trial.loop++)
-      for (trial.threads = 1;; trial.threads = threads) {
+    for (candidate.loop = 0; candidate.loop < bench_ceiling_loops(); candidate.loop++)
+      for (candidate.threads = 1;; candidate.threads = threads) {
         const double start = bench_now();
-        subject->kind->ceiling(subject, trial.loop, trial.threads);
-        trial.seconds = bench_now() - start;
-        const double rate = bench_ceiling_rate(&trial, bench_calls(trial.seconds));
-        if (rate > best) best = rate, *ceiling = trial;
-        if (trial.threads == threads) break;
+        subject->kind->ceiling(subject, candidate.loop, candidate.threads);
+        candidate.seconds = bench_now() - start;
+        const double rate = bench_ceiling_rate(&candidate, bench_calls(candidate.seconds));
+        if (rate > best) best = rate, *ceiling = candidate;
+        if (candidate.threads == threads) break;
       }
 }

@@ -31,13 +31,13 @@ void hx__cache_trim(int folder);
 
 /* The contents stored under a key, which the caller frees. NULL if there are none that can be used; the reason is then
  * logged at level info. Contents that crashed a driver once would crash it again. So contents that go to a driver are
- * read with a trial, which marks the file as in use until hx__cache_crash_mark_end. A file with the mark of a process
- * that crashed is never used or replaced, and a file that cannot be marked is not used. trial is NULL for contents that
- * only hx reads. */
-void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial);
-/* Ends the trial of contents that hx__cache_get returned. Contents that did not pass are removed from the cache. */
-void hx__cache_crash_mark_end(int trial, bool passed);
-/* Stores data under a key and replaces what was stored there, unless that file has the mark of a trial. */
+ * read with a crash_mark, to which the caller passes a pointer: the file is marked as in use until
+ * hx__cache_crash_mark_end(*crash_mark). A file with the mark of a process that crashed is never used or replaced, and
+ * a file that cannot be marked is not used. crash_mark is NULL for contents that only hx reads. */
+void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *crash_mark);
+/* Removes the mark. Contents that did not pass are removed from the cache. */
+void hx__cache_crash_mark_end(int crash_mark, bool passed);
+/* Stores data under a key and replaces what was stored there, unless that file has a crash mark. */
 void hx__cache_put(const void *key, size_t key_bytes, const void *data, size_t bytes);
 
 #endif

@@ -102,11 +102,11 @@ static void log_ignored(const name *n, const char *why, int error) {
           error ? strerror(error) : "");
 }
 
-void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial) {
+void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *crash_mark) {
   const int folder = hx__cache_dir_open(false);
   if (folder < 0) return NULL;
   const name n = file_name_of(key, key_bytes);
-  const int fd = open_cached(folder, &n, trial ? O_RDWR : O_RDONLY);
+  const int fd = open_cached(folder, &n, crash_mark ? O_RDWR : O_RDONLY);
   int error = fd < 0 ? errno : 0;
   close(folder);
   if (error == ENOENT) return NULL;
@@ -114,13 +114,13 @@ void *hx__cache_get(const void *key, size_t key_bytes, size_t *bytes, int *trial
   char *data = NULL;
   bool marked;
   const char *why = fd < 0 ? "it cannot be opened" : read_header(fd, key_bytes, &h, &marked);
-  const bool marked_by_us = !why && trial && !(why = hx__crash_mark_begin(fd, offsetof(header, marks), &error));
+  const bool marked_by_us = !why && crash_mark && !(why = hx__crash_mark_begin(fd, offsetof(header, marks), &error));
   if (!why) why = read_contents(fd, &h, key, &data);
   if (!why) {
     futimens(fd, NULL); /* marks the file as used, because the least recently used one is removed first */
     *bytes = (size_t)h.data_bytes;
-    if (trial)
-      *trial = fd;
+    if (crash_mark)
+      *crash_mark = fd;
     else
       close(fd);
     return data;

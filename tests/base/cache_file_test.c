@@ -35,9 +35,9 @@ static void cache_put(const char *key, size_t bytes, unsigned seed) {
 /* Whether the cache has these contents for the key; *found: whether it has any. */
 static bool cache_has(const char *key, size_t bytes, unsigned seed, bool *found) {
   size_t got = 0;
-  int trial;
-  char *data = hx__cache_get(key, strlen(key), &got, &trial), *want = malloc(bytes + 1);
-  if (data) hx__cache_crash_mark_end(trial, true);
+  int crash_mark;
+  char *data = hx__cache_get(key, strlen(key), &got, &crash_mark), *want = malloc(bytes + 1);
+  if (data) hx__cache_crash_mark_end(crash_mark, true);
   fill_by_seed(want, bytes, seed);
   const bool same = data && got == bytes && memcmp(data, want, bytes) == 0;
   if (found) *found = data != NULL;
@@ -288,14 +288,14 @@ static void processes_at_once(void) {
       bool found = false, same = false;
       cache_put(key, 20000, p);
       size_t got;
-      int trial;
-      char *data = hx__cache_get(key, strlen(key), &got, &trial), want[20000];
+      int crash_mark;
+      char *data = hx__cache_get(key, strlen(key), &got, &crash_mark), want[20000];
       for (unsigned other = 0; data && other < PROCESSES; other++) {
         fill_by_seed(want, sizeof want, other);
         same = same || (got == sizeof want && memcmp(data, want, sizeof want) == 0);
       }
       found = data != NULL;
-      if (data) hx__cache_crash_mark_end(trial, true);
+      if (data) hx__cache_crash_mark_end(crash_mark, true);
       free(data);
       torn += !found || !same;
     }

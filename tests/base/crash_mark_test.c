@@ -38,22 +38,22 @@ int fcntl(int fd, int command, ...) {
 static void cache_put(const char *key) { hx__cache_put(key, strlen(key), "a program", 9); }
 
 /* Begins to use the program of a key; returns -1 if the program is not used because of a crash mark. */
-static int begin_trial(const char *key) {
+static int begin_use(const char *key) {
   size_t bytes;
-  int trial = -1;
-  char *const data = hx__cache_get(key, strlen(key), &bytes, &trial);
+  int crash_mark = -1;
+  char *const data = hx__cache_get(key, strlen(key), &bytes, &crash_mark);
   free(data);
-  return data ? trial : -1;
+  return data ? crash_mark : -1;
 }
 
-static void pass_trial(int trial) {
-  if (trial >= 0) hx__cache_crash_mark_end(trial, true);
+static void pass_use(int crash_mark) {
+  if (crash_mark >= 0) hx__cache_crash_mark_end(crash_mark, true);
 }
 
 static bool program_is_used(const char *key) {
-  const int trial = begin_trial(key);
-  pass_trial(trial);
-  return trial >= 0;
+  const int crash_mark = begin_use(key);
+  pass_use(crash_mark);
+  return crash_mark >= 0;
 }
 
 static int wait_for(pid_t child) {
@@ -66,7 +66,7 @@ static int wait_for(pid_t child) {
 static void crash_on_first_use(void) {
   const struct rlimit no_core = {0, 0};
   setrlimit(RLIMIT_CORE, &no_core);
-  if (begin_trial("poison") >= 0) {
+  if (begin_use("poison") >= 0) {
     if (getpid() == 1) _exit(CRASHED); /* abort does not end process 1 of a namespace in the same way */
     abort();
   }
@@ -119,7 +119,7 @@ static void crashes_in_a_row(const char *where, pid_t (*start)(void)) {
 }
 
 /* Two processes may try the same program at the same time; it does not matter which one ends first. */
-static void trials_of_two_processes(void) {
+static void two_processes_use_it(void) {
   char byte = 0;
   for (int child_dies = 0; child_dies < 2; child_dies++) {
     int to_parent[2], to_child[2];
@@ -127,25 +127,26 @@ static void trials_of_two_processes(void) {
     CHECK(pipe(to_parent) == 0 && pipe(to_child) == 0, "no pipe");
     const pid_t child = fork();
     if (child == 0) {
-      const int trial = begin_trial("beside");
-      if (trial < 0 || write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1) _exit(1);
+      const int crash_mark = begin_use("beside");
+      if (crash_mark < 0 || write(to_parent[1], &byte, 1) != 1 || read(to_child[0], &byte, 1) != 1) _exit(1);
       if (child_dies) raise(SIGKILL);
-      pass_trial(trial);
+      pass_use(crash_mark);
       _exit(0);
     }
     CHECK(read(to_parent[0], &byte, 1) == 1, "the child has nothing");
-    const int trial = begin_trial("beside");
-    CHECK(trial >= 0, "another process is using it");
+    const int crash_mark = begin_use("beside");
+    CHECK(crash_mark >= 0, "another process is using it");
     cache_put("beside"); /* storing the program again would remove the mark */
     CHECK(write(to_child[1], &byte, 1) == 1, "no child");
     CHECK(wait_for(child) == (child_dies ? 128 + SIGKILL : 0), "the child");
-    pass_trial(trial);
+    pass_use(crash_mark);
     CHECK(program_is_used("beside") == !child_dies, "child %d", child_dies);
     for (int i = 0; i < 2; i++) close(to_parent[i]), close(to_child[i]);
   }
 }
 
-/* The process that crashes has forked a child during its trial. The child survives, but it did not use the file. */
+/* The process that crashes has forked a child while it used the file. The child survives, but it did not use the file.
+ */
 static void child_lives_on(void) {
   int hold[2], lives[2];
   char byte = 0;
@@ -153,8 +154,8 @@ static void child_lives_on(void) {
   CHECK(pipe(hold) == 0 && pipe(lives) == 0, "no pipe");
   const pid_t child = fork();
   if (child == 0) {
-    const int trial = begin_trial("forked");
-    if (trial < 0) _exit(1);
+    const int crash_mark = begin_use("forked");
+    if (crash_mark < 0) _exit(1);
     if (fork() == 0) { /* it lives until the test closes its end of the pipe */
       close(hold[1]);
       if (write(lives[1], &byte, 1) != 1) _exit(1); /* fork has returned, so the handlers of hx have run */
@@ -180,30 +181,30 @@ static void marks_after_exit(void) {
     fflush(stdout);
     const pid_t child = fork();
     if (child == 0) {
-      if (begin_trial(rows[i].how) < 0) _exit(1);
+      if (begin_use(rows[i].how) < 0) _exit(1);
       rows[i].leave(0);
     }
     CHECK(wait_for(child) == 0, "%s: the child has nothing", rows[i].how);
-    CHECK(program_is_used(rows[i].how) == rows[i].used, "%s during a trial", rows[i].how);
+    CHECK(program_is_used(rows[i].how) == rows[i].used, "%s during use", rows[i].how);
   }
 }
 
 static void program_that_did_not_pass(void) {
   cache_put("refused");
-  const int trial = begin_trial("refused");
-  CHECK(trial >= 0, "nothing is kept");
-  if (trial >= 0) hx__cache_crash_mark_end(trial, false);
+  const int crash_mark = begin_use("refused");
+  CHECK(crash_mark >= 0, "nothing is kept");
+  if (crash_mark >= 0) hx__cache_crash_mark_end(crash_mark, false);
   CHECK(!program_is_used("refused"), "what did not pass is used again");
   cache_put("refused");
   CHECK(program_is_used("refused"), "it cannot be replaced");
 }
 
 static void as_many_as_there_are_marks(void) {
-  int trial[HX__CRASH_MARKS + 1];
+  int crash_mark[HX__CRASH_MARKS + 1];
   cache_put("many");
-  for (int i = 0; i <= HX__CRASH_MARKS; i++) trial[i] = begin_trial("many");
-  CHECK(trial[HX__CRASH_MARKS - 1] >= 0 && trial[HX__CRASH_MARKS] < 0, "one too many");
-  for (int i = 0; i <= HX__CRASH_MARKS; i++) pass_trial(trial[i]);
+  for (int i = 0; i <= HX__CRASH_MARKS; i++) crash_mark[i] = begin_use("many");
+  CHECK(crash_mark[HX__CRASH_MARKS - 1] >= 0 && crash_mark[HX__CRASH_MARKS] < 0, "one too many");
+  for (int i = 0; i <= HX__CRASH_MARKS; i++) pass_use(crash_mark[i]);
   CHECK(program_is_used("many"), "all have ended");
 }
 
@@ -216,7 +217,7 @@ static void no_locks(void) {
     lock_error = errors[i];
     CHECK(!program_is_used("unlocked"), "%s", strerror(errors[i]));
     char *const data = hx__cache_get("unlocked", 8, &bytes, NULL);
-    CHECK(data && bytes == 9, "%s, without a trial", strerror(errors[i]));
+    CHECK(data && bytes == 9, "%s, without a crash mark", strerror(errors[i]));
     free(data);
     lock_error = 0;
     CHECK(program_is_used("unlocked"), "after %s", strerror(errors[i]));
@@ -257,7 +258,7 @@ int main(void) {
   fflush(stdout);
   crashes_in_a_row("host", start_on_host);
   if (may_contain()) crashes_in_a_row("container", start_in_container);
-  trials_of_two_processes();
+  two_processes_use_it();
   child_lives_on();
   marks_after_exit();
   program_that_did_not_pass();

@@ -50,12 +50,12 @@ static long most_kb(void) {
   return use.ru_maxrss;
 }
 
-static bool is_kept(const char *key, bool by_trial) {
+static bool is_kept(const char *key, bool by_driver) {
   size_t bytes = 0;
-  int trial;
-  char *const data = hx__cache_get(key, strlen(key), &bytes, by_trial ? &trial : NULL);
+  int crash_mark;
+  char *const data = hx__cache_get(key, strlen(key), &bytes, by_driver ? &crash_mark : NULL);
   const bool fine = data && bytes == 4 && memcmp(data, "data", 4) == 0;
-  if (data && by_trial) hx__cache_crash_mark_end(trial, true);
+  if (data && by_driver) hx__cache_crash_mark_end(crash_mark, true);
   free(data);
   return fine;
 }
@@ -276,11 +276,11 @@ static void taken_away(void) {
   hx__cache_dir_set(folder);
   cache_put("key");
   size_t bytes;
-  int trial;
-  char *const data = hx__cache_get("key", 3, &bytes, &trial);
+  int crash_mark;
+  char *const data = hx__cache_get("key", 3, &bytes, &crash_mark);
   CHECK(data != NULL, "nothing is kept");
   make_clean();
-  if (data) hx__cache_crash_mark_end(trial, true);
+  if (data) hx__cache_crash_mark_end(crash_mark, true);
   free(data);
   CHECK(!is_kept("key", true), "from nowhere");
   cache_put("key");

@@ -57,13 +57,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size >= contents) put_right(file, size, which);
   write_file(file, size, which & 32 ? 0622 : 0600);
   size_t bytes = 0;
-  int trial = -1;
-  char *const got = hx__cache_get(key, sizeof key, &bytes, &trial);
+  int crash_mark = -1;
+  char *const got = hx__cache_get(key, sizeof key, &bytes, &crash_mark);
   if ((which & 31) == 31 && size >= contents && !(which & 32)) FUZZ_CHECK(got, "a file that is right is not taken");
   if (which & 32) FUZZ_CHECK(!got, "a file that others may write is taken");
   if (!got) return 0;
   FUZZ_CHECK(size == contents + bytes && memcmp(got, file + contents, bytes) == 0, "%zu bytes of others", bytes);
-  hx__cache_crash_mark_end(trial, which & 64);
+  hx__cache_crash_mark_end(crash_mark, which & 64);
   free(got);
   return 0;
 }

@@ -100,14 +100,14 @@ static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size
 }
 
 hx__cl_cached_program hx__cl_binary_load(hx__cl_device *d, hx__kernel_kind kind, const char *options, bool idle) {
-  hx__cl_cached_program cached = {.program = NULL, .trial = -1};
+  hx__cl_cached_program cached = {.program = NULL, .crash_mark = -1};
   if (!hx__cache_dir_is_enabled()) return cached;
   const key k = key_of(d, kind, options);
   if (!k.text) return cached;
   const uint64_t from = hx__now_ns();
   size_t bytes = 0;
   head h;
-  char *const data = hx__cache_get(k.text, k.bytes, &bytes, &cached.trial);
+  char *const data = hx__cache_get(k.text, k.bytes, &bytes, &cached.crash_mark);
   free(k.text);
   if (!data) return cached;
   cl_int code = CL_INVALID_BINARY;
@@ -119,7 +119,7 @@ hx__cl_cached_program hx__cl_binary_load(hx__cl_device *d, hx__kernel_kind kind,
   hx__log(HX__LOG_DEBUG, "%s: cached program of %zu bytes: %s in %.1f ms", d->base.name, bytes,
           cached.program ? "taken" : hx__cl_code_name(code), (double)(hx__now_ns() - from) * 1e-6);
   free(data);
-  if (!cached.program) hx__cache_crash_mark_end(cached.trial, false);
+  if (!cached.program) hx__cache_crash_mark_end(cached.crash_mark, false);
   return cached;
 }
 

@@ -135,7 +135,7 @@ typedef struct hx__cl_tune_result {
 } hx__cl_tune_result;
 /* Times the rows, tiles and orders of the product on a device that does nothing else, and stores the fastest. Returns
  * the number of candidates. */
-size_t hx__cl_tune(hx__cl_device *device, hx__cl_tune_result *trials, size_t room, size_t *side);
+size_t hx__cl_tune(hx__cl_device *device, hx__cl_tune_result *results, size_t room, size_t *side);
 /* Seconds that a launch of the need's program takes for three side x side matrices on the device: the least of `times`
  * launches. HX__TUNED_PROGRAM: the program being tuned. Returns 0 after an error. */
 double hx__cl_time_product(hx__cl_device *device, unsigned need, size_t side, int times);
@@ -147,12 +147,12 @@ float hx__cl_link_ns(hx__cl_device *device, cl_command_queue queue);
 cl_program hx__cl_program_new(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle,
                               cl_int *code);
 
-/* A cached program that passed its self-test in an earlier process and that this driver accepts. The caller ends the
- * trial with hx__cache_crash_mark_end after the program has run. */
+/* A cached program that passed its self-test in an earlier process and that this driver accepts. The caller
+ * passes crash_mark to hx__cache_crash_mark_end after the program has run. */
 typedef struct hx__cl_cached_program {
   cl_program program; /* NULL: none */
   float seed;
-  int trial;
+  int crash_mark;
 } hx__cl_cached_program;
 
 hx__cl_cached_program hx__cl_binary_load(hx__cl_device *device, hx__kernel_kind kind, const char *options, bool idle);

@@ -152,7 +152,7 @@ static cl_int probe_arithmetic(hx__cl_device *d) {
   const hx__cl_cached_program cached = hx__cl_binary_load(d, HX__KERNEL_PROBE, options, false);
   cl_program program = cached.program;
   bool passed = program && run_first(d, queue, program, row->local[0]) == CL_SUCCESS && d->add_ok && d->fma_ok;
-  if (program) hx__cache_crash_mark_end(cached.trial, passed);
+  if (program) hx__cache_crash_mark_end(cached.crash_mark, passed);
   if (!passed) {
     if (program) clReleaseProgram(program);
     program = hx__cl_program_new(d, HX__KERNEL_PROBE, options, false, &code);

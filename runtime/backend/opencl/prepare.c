@@ -116,7 +116,7 @@ static const char *load_program(hx__cl_device *d, unsigned index, const need *n,
   if (!cached.program) return "none is cached";
   hx__cl_build_forget(d, n->kind, options);
   why = hx__cl_self_test_once(d, index);
-  hx__cache_crash_mark_end(cached.trial, !why);
+  hx__cache_crash_mark_end(cached.crash_mark, !why);
   d->program[index].seed = cached.seed;
   return why ? discard_program(d, index, why) : NULL;
 }
