@@ -7,7 +7,7 @@ set -eu
 packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers libhwloc-dev pocl-opencl-icd'
 packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
 packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
-packages_fetch='python3-venv'
+packages_fetch='python3-venv g++ pkg-config ninja-build bison flex libdrm-dev libpciaccess-dev libexpat1-dev zlib1g-dev'
 packages_lint="$packages_build clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
 packages_clang="$packages_build clang-14"
 packages_sanitize="$packages_test clang-14 libclang-rt-14-dev libomp-14-dev llvm-14" # llvm-14 names lines in reports
@@ -133,7 +133,7 @@ run_tests() {
   fi
   need "$packages_test"
   filters=
-  for driver in intel pocl6; do
+  for driver in intel pocl6 mesa; do
     [ -n "$drivers" ] && [ -e "$drivers/$driver/ready" ] || filters="$filters,-driver-$driver"
   done
   log=$(mktemp)
@@ -204,7 +204,7 @@ left_out() {
 }
 
 # Drivers of instrumented builds: PoCL and none at all. Oclgrind interprets, which is too slow, and the others are not ours.
-slow_drivers=-driver-oclgrind,-driver-rusticl,-driver-intel,-driver-pocl6,-driver-all
+slow_drivers=-driver-oclgrind,-driver-rusticl,-driver-intel,-driver-pocl6,-driver-mesa,-driver-all
 
 sanitize() {
   need "$packages_sanitize"

@@ -5,16 +5,21 @@
 # users: Intel's runtime is proprietary (its licence comes with it), and PoCL 6 is taken from the next Debian.
 #   intel   Intel's CPU runtime: sub-groups, unified shared memory, system SVM
 #   pocl6   PoCL 6 with its own dynamic loader: sub-groups, unified shared memory, system SVM
+#   mesa    stubs of the kernel's part of Mesa's drivers for Intel and AMD GPUs (mesa.sh says how to use them), and
+#           rusticl of the next Debian, with its own dynamic loader
 set -eu
 umask 022
+here=$(dirname "$(readlink -f "$0")")
 mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 
 intel_packages='intel-opencl-rt==2026.2.0 intel-cmplr-lib-rt==2026.2.0 tbb==2023.2.0 tcmlib==1.6.0'
 intel_files='libintelocl.so libcommon_clang.so.* cl.cfg clbltfn*.rtl cllibrary.rtl cllibrary*.o libimf.so libintlc.so.5
   libirng.so libsvml.so libocl_svml_*.so libtbb.so.12 libtbbmalloc.so.2'
-pocl6_suite=trixie
+next_suite=trixie
 pocl6_packages='pocl-opencl-icd ocl-icd-libopencl1'
+mesa_packages='mesa-opencl-icd ocl-icd-libopencl1'
+mesa_tools='mako==1.4.3 meson==1.3.2 packaging==26.4 pyyaml==6.0.4'
 
 # The wheels have 833 MB, half of it copies under other names: only the needed files are kept.
 fetch_intel() {
@@ -31,8 +36,15 @@ fetch_intel() {
   done
 }
 
-# The packages are unpacked, not installed: apt uses separate lists and a separate status file.
-fetch_pocl6() {
+# apt with separate lists and a separate status file, for the suite after this Debian: nothing is installed.
+next_apt() {
+  apt-get -q -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null \
+    -o Dir::Etc::preferencesparts=/dev/null -o "Dir::State=$work" -o "Dir::State::lists=$work/lists" \
+    -o "Dir::State::status=$work/status" -o "Dir::Cache=$work" -o APT::Sandbox::User= -o APT::Update::Error-Mode=any "$@"
+}
+
+# next_lists KIND...: the lists of packages (deb) and of sources (deb-src) of that suite.
+next_lists() {
   set -f # the address of a suite is not a pattern
   # shellcheck disable=SC2016 # apt expands $(SITE)
   site=$(apt-get indextargets --format '$(SITE)' 'Identifier: Packages' 2>/dev/null | head -n 1)
@@ -40,15 +52,15 @@ fetch_pocl6() {
   [ -n "$site" ] || { echo 'apt knows no mirror'; return 1; }
   mkdir -p "$work/lists/partial" "$work/archives/partial"
   : >"$work/status"
-  keys=/usr/share/keyrings/debian-archive-keyring.gpg
-  echo "deb [signed-by=$keys] $site $pocl6_suite main" >"$work/sources.list"
-  set -- -q -o "Dir::Etc::sourcelist=$work/sources.list" -o Dir::Etc::sourceparts=/dev/null \
-    -o Dir::Etc::preferencesparts=/dev/null -o "Dir::State=$work" -o "Dir::State::lists=$work/lists" \
-    -o "Dir::State::status=$work/status" -o "Dir::Cache=$work" -o APT::Sandbox::User= \
-    -o APT::Update::Error-Mode=any
-  apt-get "$@" update || return 1
-  # shellcheck disable=SC2086 # a list of words
-  apt-get "$@" install -y -d --no-install-recommends $pocl6_packages || return 1
+  for kind in "$@"; do
+    echo "$kind [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site $next_suite main"
+  done >"$work/sources.list"
+  next_apt update
+}
+
+# next_root PACKAGE...: unpacks the packages and what they need, and writes the name of their dynamic loader. Sets lib.
+next_root() {
+  next_apt install -y -d --no-install-recommends "$@" || return 1
   for package in "$work"/archives/*.deb; do
     dpkg -x "$package" "$result" || return 1
   done
@@ -56,9 +68,23 @@ fetch_pocl6() {
   loader=$(cd "$lib" && echo ld-linux-*.so.?)
   [ -e "$lib/$loader" ] || { echo 'no dynamic loader among the packages'; return 1; }
   echo "$loader" >"$result/loader"
-  name=$(cd "$lib" && echo libpocl.so.?)
-  echo "$folder/pocl6/usr/lib/${lib##*/}/$name" >"$result/libpocl.icd"
 }
+
+# next_icd DRIVER LIBRARY: the file by which the ICD loader finds the library, where it will be.
+next_icd() {
+  library=$(echo "$lib/$2".so.?)
+  echo "$folder/$1/usr/lib/${lib##*/}/${library##*/}" >"$result/$2.icd"
+}
+
+fetch_pocl6() {
+  next_lists deb || return 1
+  # shellcheck disable=SC2086 # a list of words
+  next_root $pocl6_packages || return 1
+  next_icd pocl6 libpocl
+}
+
+# shellcheck source=tests/drivers/mesa.sh
+. "$here/mesa.sh"
 
 # fetch NAME: fetches a driver once, completely or not at all.
 fetch() {
@@ -82,6 +108,7 @@ case $(uname -m) in
   x86_64)
     fetch intel
     fetch pocl6
+    fetch mesa
     ;;
   *) echo "hx: the drivers for tests only are fetched on x86-64 alone" ;;
 esac
