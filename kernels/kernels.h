@@ -41,6 +41,7 @@
  *     Launch: 2-D, local (row.local[0], 1), (ceil(n / tile_n), ceil(k / row.pack)) groups.
  *   hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulong k, float alpha,
  *             global float *t, ulong ldt, uint part)
+ *     pa is `constant` in HX_SHAPE_UNIFORM, whatever its size.
  *     Launch: as above. row.stacks: a group does 1 + (part >> 2) tiles, one below another, and there are as many fewer
  *     groups along y. pa and pb are aligned to 64 bytes at least.
  *
@@ -112,8 +113,9 @@ enum {
   HX__FAMILY_AMD_RDNA = 1u << 4,  /* wavefront 32 */
   HX__FAMILY_SUBGROUP8 = 1u << 8, /* cl_intel_subgroups and cl_intel_required_subgroup_size with that size */
   HX__FAMILY_SUBGROUP16 = 1u << 9,
-  HX__FAMILY_WIDE = 1u << 10,     /* Intel GPUs whose registers hold 64 bytes: sub-groups of 16 and none of 8 */
-  HX__FAMILY_LARGE_GRF = 1u << 11 /* Intel GPUs whose threads may have 256 registers of 32 bytes: DG2, Meteor Lake */
+  HX__FAMILY_WIDE = 1u << 10,      /* Intel GPUs whose registers hold 64 bytes: sub-groups of 16 and none of 8 */
+  HX__FAMILY_LARGE_GRF = 1u << 11, /* Intel GPUs whose threads may have 256 registers of 32 bytes: DG2, Meteor Lake */
+  HX__FAMILY_RUSTICL = 1u << 13    /* Mesa's compilers, which have no sub-groups of Intel's */
 };
 
 /* How arithmetic is written for a device's compiler. The self-test tries them in this order. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Matrix product t = alpha * op(A) op(B) in three shapes of one order: each element is a chain of fma, k ascending from
+ * Matrix product t = alpha * op(A) op(B) in four shapes of one order: each element is a chain of fma, k ascending from
  * +0, cut every HX_PANEL; panel sums are added in order. A chain has exactly as many steps as k has left: rows and
  * columns are padded at edges, k never is. The running sum is stored in t, so that the registers have one tile only.
  *   HX_SHAPE_PACKED   one work-item computes a tile of float16s from packed operands (CPU devices): matmul_packed.cl
  *   HX_SHAPE_SUBGROUP one sub-group of HX_LOCAL0 computes a tile, its items being columns, from packed operands (Intel)
+ *   HX_SHAPE_UNIFORM  the same for compilers without block reads (Mesa): matmul_uniform.cl
  *   otherwise         a work-group shares a tile through local memory (any device)
  * HX_TILE_M, HX_TILE_N, HX_TILE_K: the tile; HX_LOCAL0, HX_LOCAL1: the work-group.
  * -D options, beside those of common.cl:
@@ -135,39 +136,7 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
   }
 }
 
-/* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines, an item for each line. Past the last line
- * another one is read again, and its results are never stored. */
-static inline void hx_pack(global const float *x, ulong major, ulong minor, ulong count, ulong k, global float *packed,
-                           const uint tile) {
-  const ulong line = (ulong)get_group_id(0) * tile, k0 = (ulong)get_group_id(1) * HX_PACK;
-  const uint steps = (uint)min(k - k0, (ulong)HX_PACK);
-  const uint lines = (uint)min(count - line, (ulong)tile), lane = (uint)get_local_id(0);
-  x += line * major + k0 * minor;
-  packed += line * k + k0 * tile;
-  if (major == 1 && lines == tile) {
-    for (uint p = 0; p < steps; p++, x += minor, packed += tile) {
-      _Pragma("unroll") for (uint c = 0; c < tile; c += HX_LOCAL0) HX_WRITE(packed + c, HX_BLOCK(, x + c));
-    }
-    return;
-  }
-  for (uint c = 0; c < tile; c += HX_LOCAL0) {
-    global const float *from = x + min(c + lane, lines - 1) * major;
-    global float *to = packed + c;
-    uint p = 0;
-    if (minor == 1) {
-      for (; p + 4 <= steps; p += 4, to += 4 * tile) {
-        const float4 v = vload4(0, from + p);
-        HX_WRITE(to, v.s0);
-        HX_WRITE(to + tile, v.s1);
-        HX_WRITE(to + 2 * tile, v.s2);
-        HX_WRITE(to + 3 * tile, v.s3);
-      }
-    }
-    for (; p < steps; p++, to += tile) HX_WRITE(to, from[p * minor]);
-  }
-}
-
-#elif !HX_SHAPE_TILES && !HX_SHAPE_PACKED /* local memory */
+#elif !HX_SHAPE_TILES && !HX_SHAPE_PACKED && !HX_SHAPE_UNIFORM /* local memory */
 
 /* Item (x, y) has rows of the tile in runs of up to 4 from y on, and columns likewise from x on, so that it reads local
  * memory in vectors, and neighbouring items read neighbouring vectors. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The product for CPU devices: a work-item computes a tile of float16s from packed operands; and the kernels that pack,
- * which the sub-group rows use, too. */
+ * which other rows use, too. */
 #if HX_SHAPE_PACKED
 
 #define HX_PACKER kernel __attribute__((reqd_work_group_size(1, 1, 1)))
@@ -121,7 +121,43 @@ __attribute__((always_inline)) static void hx_pack(global const float *x, ulong 
 
 #endif
 
-#if HX_SHAPE_PACKED || HX_SHAPE_SUBGROUP
+#if HX_SHAPE_SUBGROUP || HX_SHAPE_UNIFORM
+
+/* x(i,p) = x[i*major + p*minor] for i < count as panels of `tile` lines, an item for each line. Past the last line
+ * another one is read again, and its results are never stored. */
+static inline void hx_pack(global const float *x, ulong major, ulong minor, ulong count, ulong k, global float *packed,
+                           const uint tile) {
+  const ulong line = (ulong)get_group_id(0) * tile, k0 = (ulong)get_group_id(1) * HX_PACK;
+  const uint steps = (uint)min(k - k0, (ulong)HX_PACK);
+  const uint lines = (uint)min(count - line, (ulong)tile), lane = (uint)get_local_id(0);
+  x += line * major + k0 * minor;
+  packed += line * k + k0 * tile;
+  if (major == 1 && lines == tile) {
+    for (uint p = 0; p < steps; p++, x += minor, packed += tile) {
+      _Pragma("unroll") for (uint c = 0; c < tile; c += HX_LOCAL0) HX_WRITE(packed + c, HX_BLOCK(, x + c));
+    }
+    return;
+  }
+  for (uint c = 0; c < tile; c += HX_LOCAL0) {
+    global const float *from = x + min(c + lane, lines - 1) * major;
+    global float *to = packed + c;
+    uint p = 0;
+    if (minor == 1) {
+      for (; p + 4 <= steps; p += 4, to += 4 * tile) {
+        const float4 v = vload4(0, from + p);
+        HX_WRITE(to, v.s0);
+        HX_WRITE(to + tile, v.s1);
+        HX_WRITE(to + 2 * tile, v.s2);
+        HX_WRITE(to + 3 * tile, v.s3);
+      }
+    }
+    for (; p < steps; p++, to += tile) HX_WRITE(to, from[p * minor]);
+  }
+}
+
+#endif
+
+#if HX_SHAPE_PACKED || HX_SHAPE_SUBGROUP || HX_SHAPE_UNIFORM
 
 HX_PACKER void hx_pack_a(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, ulong m, ulong k,
                          global float *pa) {

@@ -103,8 +103,9 @@ static const struct {
 
 static const struct {
   const char *platform;
-  uint32_t word;
-} implementations[] = {{"Portable Computing Language", HX__DEV_POCL}, {"rusticl", HX__DEV_RUSTICL}};
+  uint32_t word, family;
+} implementations[] = {{"Portable Computing Language", HX__DEV_POCL, 0},
+                       {"rusticl", HX__DEV_RUSTICL, HX__FAMILY_RUSTICL}};
 
 static void classify(hx__cl_device *d, const platform *p, const char *extensions) {
   cl_device_type type = 0;
@@ -140,7 +141,10 @@ static void classify(hx__cl_device *d, const platform *p, const char *extensions
   if (d->families & HX__FAMILY_INTEL)
     d->families |= sizes == HX__FAMILY_SUBGROUP16 ? HX__FAMILY_WIDE : intel_registers(d->id, extensions);
   for (size_t i = 0; i < sizeof implementations / sizeof implementations[0]; i++)
-    if (strcmp(p->name, implementations[i].platform) == 0) d->base.words |= implementations[i].word;
+    if (strcmp(p->name, implementations[i].platform) == 0) {
+      d->base.words |= implementations[i].word;
+      d->families |= implementations[i].family;
+    }
 }
 
 static void find_usm(hx__cl_device *d, const char *extensions) {
