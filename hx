@@ -31,8 +31,9 @@ usage: ./hx COMMAND
   fuzz [--seconds N] [TARGET...]
                           run fuzz targets for N seconds each (10); what they find is kept and named
   warnings                build everything by gcc and by clang with warnings as errors; a few tests of clang's build
-  isa intel|amd           compile every device kernel for all GPUs of a vendor: fails on a spill; an emulator executes
-                          AMD's machine code, and fails if a result differs from the scalar definition
+  isa intel|amd|mesa      compile every device kernel for all GPUs of a vendor, or for GPUs of both by Mesa's drivers:
+                          fails on a spill; an emulator executes AMD's machine code, and fails if a result differs
+                          from the scalar definition
   isa addressing          what compilers make of indices, pointers and local arrays, as a table
   build                   build everything
   compdb                  write compile_commands.json, by which clangd, editors and clang-tidy find each file's options
@@ -123,13 +124,18 @@ bench() {
   exec "$bin/bench/hx-bench" "$@"
 }
 
+# Fetches the drivers that are for tests only. Sets $drivers to where they are.
+fetch_drivers() {
+  [ "$(id -u)" -ne 0 ] || need "$packages_fetch" # without it the drivers are left out, with a reason
+  drivers=${XDG_CACHE_HOME:-${HOME:-${TMPDIR:-/tmp}}/.cache}/hx-drivers
+  sh "$root/tests/drivers/fetch.sh" "$drivers"
+}
+
 run_tests() {
   drivers=
   if [ "${1:-}" = --all-drivers ]; then
     shift
-    [ "$(id -u)" -ne 0 ] || need "$packages_fetch" # without it the drivers are left out, with a reason
-    drivers=${XDG_CACHE_HOME:-${HOME:-${TMPDIR:-/tmp}}/.cache}/hx-drivers
-    sh "$root/tests/drivers/fetch.sh" "$drivers"
+    fetch_drivers
   fi
   need "$packages_test"
   filters=
@@ -313,6 +319,13 @@ warnings() {
 isa() {
   need "$packages_isa"
   case ${1:-} in
+    mesa)
+      need "$packages_build mesa-opencl-icd"
+      fetch_drivers
+      build //tests/isa:isa_rows //tests/isa:isa_launch
+      export TEST_DRIVERS="$drivers"
+      sh "$root/tests/isa/isa.sh" mesa "$bin/tests/isa/isa_rows" --launch "$bin/tests/isa/isa_launch"
+      ;;
     intel | amd)
       need "$packages_build"
       build //tests/isa:isa_rows //tests/emulator:emulate
@@ -321,7 +334,7 @@ isa() {
       sh "$root/tests/isa/isa.sh" "$@"
       ;;
     addressing) sh "$root/tests/isa/isa.sh" addressing ;;
-    *) die "isa: intel, amd or addressing" ;;
+    *) die "isa: intel, amd, mesa or addressing" ;;
   esac
 }
 

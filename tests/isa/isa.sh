@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# isa.sh intel|amd ROWS [--sample] [--execute EMULATE] [CLASS]: compiles every program of every row of kernels/kernels.c
+# isa.sh intel|amd|mesa ROWS [--sample] [--execute EMULATE] [--launch LAUNCH] [CLASS]: compiles every program of every row of kernels/kernels.c
 # with the vendor's compiler for every GPU that it knows, and fails if one does not compile, spills, uses scratch memory,
 # has another sub-group size than the row says or takes more registers than allowed. ROWS: the program of rows.c;
 # --sample: all rows and targets, but most reductions for one target each; --execute: AMD's machine code is executed by
-# EMULATE, the program of tests/emulator, and fails if a result differs from the scalar definition; CLASS: a class of
+# EMULATE, the program of tests/emulator, and fails if a result differs from the scalar definition; --launch: mesa's
+# kernels are launched by LAUNCH, the program of launch.c; CLASS: a class of
 # rows.c that replaces the targets' own, for one target of each.
 # isa.sh addressing SOURCE: addressing.sh. Exit status: 0, 1 (a program fails), 3 (there is no compiler).
 set -eu
@@ -14,8 +15,8 @@ here=$(dirname "$(readlink -f "$0")")
 # its targets; prints one line for each target: row|what|target|verdict|figures, the verdict being ok or the reason).
 vendor=$1
 case $vendor in
-  intel | amd)
-    # shellcheck source=/dev/null # one of two, each checked by itself
+  intel | amd | mesa)
+    # shellcheck source=/dev/null # one of three, each checked by itself
     . "$here/$vendor.sh"
     ;;
   addressing) shift; exec sh "$here/addressing.sh" "$@" ;;
@@ -37,6 +38,11 @@ while [ $# -gt 0 ]; do
     --execute)
       ISA_EMULATE=$(readlink -f "$2") executed=', executed'
       export ISA_EMULATE # to the jobs
+      shift
+      ;;
+    --launch)
+      ISA_LAUNCH=$(readlink -f "$2")
+      export ISA_LAUNCH
       shift
       ;;
     *) only=$1 ;;

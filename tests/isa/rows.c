@@ -2,8 +2,8 @@
  * isa_rows FOLDER CLASS: the programs that hx builds on a device of that class, for compilers that know the device
  * where the machine does not have it. Writes the sources into FOLDER and prints a line a program, with bars between:
  *   row | op and type | file | sub-group size, 0: the compiler's choice | registers allowed | options
- * CLASS too-large-intel, too-large-amd or wrong-lanes: one program that no register file holds, or with sub-groups of
- * another size than its row's, for the test of the test. */
+ * CLASS too-large-intel, too-large-amd, too-large-mesa or wrong-lanes: one program that no register file holds, or with
+ * sub-groups of another size than its row's, for the test of the test. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,16 +12,21 @@
 static const struct {
   const char *name;
   uint32_t families;
+  bool by_tile; /* with the rows that only HX_TILE selects */
 } classes[] = {
-    {"intel", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16},
-    {"intel-grf256", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16 | HX__FAMILY_LARGE_GRF},
-    {"intel-wide", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE},
-    {"gcn", HX__FAMILY_AMD_GCN},
-    {"rdna", HX__FAMILY_AMD_RDNA},
+    {"intel", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16, true},
+    {"intel-grf256", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16 | HX__FAMILY_LARGE_GRF, true},
+    {"intel-wide", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE, true},
+    {"gcn", HX__FAMILY_AMD_GCN, true},
+    {"rdna", HX__FAMILY_AMD_RDNA, true},
+    {"mesa-intel", HX__FAMILY_INTEL | HX__FAMILY_RUSTICL, false}, /* tiles in local memory spill */
+    {"any", 0, false},
+    {"mesa-gcn", HX__FAMILY_AMD_GCN | HX__FAMILY_RUSTICL, true},
+    {"mesa-rdna", HX__FAMILY_AMD_RDNA | HX__FAMILY_RUSTICL, true},
 };
 
 /* Programs that must fail: one with twice the registers of an Intel thread, one with 256 sums for each item where there
- * are 256 registers in all, and one with sub-groups of 8. */
+ * are 256 registers in all, one with 128 sums for a compiler that copies them, and one with sub-groups of 8. */
 static const struct {
   const char *name;
   hx__kernel_row row;
@@ -43,6 +48,14 @@ static const struct {
       .local = {16, 16},
       .tile_m = 256,
       .tile_n = 256,
+      .tile_k = 16,
+      .defines = ""}},
+    {"too-large-mesa",
+     {.name = "matmul-too-large",
+      .kind = HX__KERNEL_MATMUL,
+      .local = {16, 16},
+      .tile_m = 256,
+      .tile_n = 128,
       .tile_k = 16,
       .defines = ""}},
     {"wrong-lanes",
@@ -89,13 +102,13 @@ static void print_row(const hx__kernel_row *row) {
     print_program(row, HX_SUM, HX_F32);
 }
 
-/* Whether a device of these families uses the row, either by default or if HX_TILE has the row's tile. Every GPU allows
- * groups of 256. */
-static bool families_use_row(const hx__kernel_row *row, uint32_t families) {
+/* Whether a device of these families uses the row, either by default or, if by_tile, if HX_TILE has the row's tile.
+ * Every GPU allows groups of 256. */
+static bool families_use_row(const hx__kernel_row *row, uint32_t families, bool by_tile) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   const uint32_t tile[3] = {row->tile_m, row->tile_n, row->tile_k};
   return hx__kernel_row_for(row->kind, HX_F32, families, no_tile, 256) == row ||
-         hx__kernel_row_for(row->kind, HX_F32, families, tile, 256) == row;
+         (by_tile && hx__kernel_row_for(row->kind, HX_F32, families, tile, 256) == row);
 }
 
 static bool print_class(const char *name) {
@@ -104,7 +117,7 @@ static bool print_class(const char *name) {
     size_t count;
     const hx__kernel_row *const rows = hx__kernel_rows(&count);
     for (size_t r = 0; r < count; r++)
-      if (families_use_row(&rows[r], classes[i].families)) print_row(&rows[r]);
+      if (families_use_row(&rows[r], classes[i].families, classes[i].by_tile)) print_row(&rows[r]);
     return true;
   }
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
