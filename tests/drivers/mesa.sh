@@ -3,7 +3,7 @@
 # Mesa's drivers for GPUs that the machine does not have, for fetch.sh. A stub (Mesa's drm-shim), loaded by LD_PRELOAD,
 # answers for the kernel: the real driver starts for the GPU that a variable names and compiles for it; launches do
 # nothing. No Debian package has the stubs, so they are built from Mesa's source. The stubs of 25.0 serve the installed
-# rusticl (22.3) as well. That one has no OpenCL for AMD GPUs.
+# rusticl (22.3) as well. That one has no OpenCL for AMD GPUs. over_stub.sh runs a program over them.
 #   intel_stub.so   INTEL_STUB_GPU_PLATFORM=tgl RUSTICL_ENABLE=iris: skl, icl, tgl, adl, rpl, dg2, mtl, lnl and others
 #   amd_stub.so     AMDGPU_GPU_ID=renoir RUSTICL_ENABLE=radeonsi: raven, renoir, vangogh, gfx1150 and others
 #   libRusticlOpenCL.icd  rusticl 25.0; a program that uses it is started by the dynamic loader named in the file loader

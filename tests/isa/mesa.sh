@@ -41,27 +41,9 @@ targets() {
 # launch CLASS TARGET SOURCE OPTIONS: what the driver prints about each kernel. On raven and renoir hx takes products
 # only with that option of radeonsi.
 launch() {
-  export MESA_SHADER_CACHE_DISABLE=1 radeonsi_force_use_fma32=true
-  case $1 in
-    mesa-intel)
-      stub=intel_stub.so
-      export "INTEL_STUB_GPU_PLATFORM=${2%-*}" RUSTICL_ENABLE=iris INTEL_DEBUG=cs
-      ;;
-    *)
-      stub=amd_stub.so
-      export "AMDGPU_GPU_ID=${2%-*}" RUSTICL_ENABLE=radeonsi AMD_DEBUG=cs,asm,stats
-      ;;
-  esac
-  loader=
-  export OCL_ICD_VENDORS=/etc/OpenCL/vendors/rusticl.icd
-  case $2 in
-    *-25.0)
-      OCL_ICD_VENDORS=$stubs/libRusticlOpenCL.icd lib=$(echo "$stubs"/usr/lib/*-linux-gnu)
-      loader="$lib/$(cat "$stubs/loader") --library-path $lib"
-      ;;
-  esac
-  # shellcheck disable=SC2086 # a command line
-  LD_PRELOAD=$stubs/$stub $loader "$ISA_LAUNCH" "$3" "$4"
+  case $1 in mesa-intel) driver=iris ;; *) driver=radeonsi ;; esac
+  INTEL_DEBUG=cs AMD_DEBUG=cs,asm,stats radeonsi_force_use_fma32=true \
+    sh "$here/../drivers/over_stub.sh" "$driver" "${2#*-}" "${2%-*}" "$ISA_LAUNCH" "$3" "$4"
 }
 
 # From what Mesa prints: registers, lanes, and the verdict. Of the sizes of a kernel that Mesa tries, one that spills is

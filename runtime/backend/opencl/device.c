@@ -180,6 +180,8 @@ bool hx__cl_device_open(hx__cl_device *d) {
     if (code == CL_SUCCESS && d->wrote && !d->fma_ok)
       hx__device_replace_why(&d->base,
                              "its fma rounds differently: one made of integer operations replaces it, which is slow");
+    /* Before the device is marked as lost, because a program that waits for it may end then. */
+    hx__log(HX__LOG_DEBUG, "%s: opened, or refused, in %.1f ms", d->base.name, (double)(hx__now_ns() - from) * 1e-6);
     if (code != CL_SUCCESS)
       hx__device_lost(&d->base, "its first kernel did not run: %s (%d)", hx__cl_code_name(code), code);
     else if (!d->copied)
@@ -189,7 +191,6 @@ bool hx__cl_device_open(hx__cl_device *d) {
     else
       hx__log(HX__LOG_DEBUG, "%s: add and multiply %s, fma %s, modes 0x%x, in place 0x%x", d->base.name,
               d->add_ok ? "right" : "wrong", d->fma_ok ? "right" : "wrong", d->base.modes, d->base.zero_copy);
-    hx__log(HX__LOG_DEBUG, "%s: opened, or refused, in %.1f ms", d->base.name, (double)(hx__now_ns() - from) * 1e-6);
     atomic_store(&d->opened, true);
   }
   pthread_mutex_unlock(&d->opening);

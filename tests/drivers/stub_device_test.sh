@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# stub_device_test.sh OVER_STUB HX_BENCH: hx over Mesa's drivers for GPUs that are not there, which execute nothing: each is
+# listed as what it is and refused at once, by one whole sentence that does not blame rounding, and every result is right.
+set -u
+unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE
+over_stub=$(readlink -f "$1") bench=$(readlink -f "$2")
+export HX_CACHE_DIR=off
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+most_ms=500 # for a busy machine; 1 to 30 ms were measured (docs/measurements/stub-discovery.tsv)
+
+fail() {
+  echo "FAILED: $driver $version $platform: $*"
+  head -n 40 "$dir/out" "$dir/err"
+  failed=$((failed + 1))
+}
+
+# The sentence on the only OpenCL device: what is indented below its line of the table, as one line, without the whole
+# name if that did not fit into the table.
+sentence() {
+  awk '/^  1  / { within = 1; next } within && !/^     / { exit }
+    within && !/, driver / { $1 = $1; printf "%s%s", sep, $0; sep = " " }' "$1"
+}
+
+while read -r driver version platform kind; do
+  HX_LOG=debug timeout 100 sh "$over_stub" "$driver" "$version" "$platform" "$bench" info --devices all \
+    >"$dir/out" 2>"$dir/err" </dev/null || fail "info: status $?"
+  grep -q "^  1  .* $kind .* \(lost\|refused\) " "$dir/out" || fail "it is not listed as a refused $kind"
+  why=$(sentence "$dir/out")
+  case $why in
+    *';'* | *round*) fail "more than one sentence, or one on rounding: $why" ;;
+    'its first '*' ended without an error and wrote nothing') ;;
+    *) fail "not the sentence that was expected: $why" ;;
+  esac
+  ms=$(sed -n 's/^hx: debug: .*: opened, or refused, in \([0-9]*\)\..*/\1/p' "$dir/err")
+  [ "${ms:-$most_ms}" -lt "$most_ms" ] || fail "refused after '$ms' ms"
+  echo "$driver $version $platform: $kind, refused in ${ms:-?} ms: $why"
+  for call in 'reduce --op sum --type f32 --size 2^20' 'matmul --size 256'; do
+    # shellcheck disable=SC2086 # a list of words
+    timeout 100 sh "$over_stub" "$driver" "$version" "$platform" "$bench" $call --devices cpu,1 --reps 3 \
+      >"$dir/out" 2>"$dir/err" </dev/null || fail "$call: status $?"
+    tr -s ' \n' ' ' <"$dir/out" | grep -q 'Every result has the bits of the scalar definition' || fail "$call: a wrong result"
+  done
+done <<'LIST'
+iris 22.3 skl igpu
+iris 22.3 tgl igpu
+iris 22.3 dg2 gpu
+iris 25.0 tgl igpu
+iris 25.0 lnl igpu
+radeonsi 25.0 raven igpu
+radeonsi 25.0 renoir igpu
+radeonsi 25.0 gfx1150 igpu
+LIST
+
+[ $failed = 0 ] && echo 'stub_device_test: passed' && exit 0
+exit 1
