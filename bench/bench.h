@@ -49,6 +49,7 @@ typedef struct bench_options {
   size_t reps;    /* 0: as many as fit */
   double seconds; /* for the modes of one task together; 0: the subcommand's own time */
   unsigned step;  /* for sweep, in percent */
+  bool report;    /* files without paths, which may name a user */
   bool quiet, use_malloc, help, version;
 } bench_options;
 
@@ -197,5 +198,6 @@ int bench_cmd_ladder(const bench_options *options);
 int bench_cmd_explain(const bench_options *options);
 int bench_cmd_sim(const bench_options *options);
 int bench_cmd_tune(const bench_options *options);
+int bench_cmd_share(const bench_options *options);
 
 #endif

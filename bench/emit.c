@@ -219,11 +219,13 @@ void bench_json_value(const char *name, bench_value_kind kind, const void *value
     bench_json_string(f, text_of(kind, value));
     return;
   }
+  if (kind == BENCH_LITERAL) {
+    const char *const literal = text_of(kind, value);
+    fputs(literal ? literal : "null", f);
+    return;
+  }
   char text[32];
-  if (kind == BENCH_LITERAL)
-    snprintf(text, sizeof text, "%s", text_of(kind, value) ? text_of(kind, value) : "");
-  else
-    number_text(kind, value, text, sizeof text);
+  number_text(kind, value, text, sizeof text);
   const char *const quote = kind == BENCH_HEX ? "\"" : "";
   fprintf(f, "%s%s%s", quote, *text ? text : "null", quote);
 }

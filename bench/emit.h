@@ -13,7 +13,7 @@
 typedef enum bench_value_kind {
   BENCH_STRING,         /* const char *; NULL: null in JSON, empty in CSV */
   BENCH_CHARS,          /* char[] */
-  BENCH_LITERAL,        /* const char *, not quoted in JSON: true, false, null */
+  BENCH_LITERAL,        /* const char *, not quoted in JSON: true, false, null, or a document */
   BENCH_NAMES,          /* const char *[], NULL-terminated: an array in JSON, otherwise joined by " + " */
   BENCH_UINTS_3,        /* uint32_t[3]; a JSON array */
   BENCH_FLAG,           /* bool */

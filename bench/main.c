@@ -23,6 +23,7 @@ static const struct command {
     {"tune", bench_cmd_tune, "times interchangeable product kernels on each device and stores the fastest"},
     {"explain", bench_cmd_explain, "what hx expects of each choice for a task, which one it uses, and why"},
     {"sim", bench_cmd_sim, "what hx would do on laptops of four kinds, in virtual time (--profile)"},
+    {"share", bench_cmd_share, "measures for ten minutes into one file without names, to send to hx"},
     {"contestant", bench_cmd_contestant, NULL}, /* the main function of processes that --vs starts */
 };
 
@@ -46,6 +47,7 @@ static void print_help(void) {
       "  --seconds S      time for each operation and size, all modes together\n"
       "  --step P         step of sweep and ladder offload, in percent (default 10)\n"
       "  --profile NAME   laptop for sim: gen9, xe, vega or rdna3 (default: all)\n"
+      "  --report         leaves paths out of the variables in files, because they may name you\n"
       "  --malloc         arrays from malloc, not hx_alloc\n"
       "  --json FILE      writes results as JSON; -: to the standard output, and the table to stderr\n"
       "  --csv FILE       writes results as CSV, likewise\n"

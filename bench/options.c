@@ -162,6 +162,7 @@ static const struct option_row {
     {"--json", NULL, offsetof(bench_options, json), "a file, or - for the standard output"},
     {"--csv", NULL, offsetof(bench_options, csv), "a file, or - for the standard output"},
     {"--quiet", NULL, offsetof(bench_options, quiet), NULL},
+    {"--report", NULL, offsetof(bench_options, report), NULL},
     {"--malloc", NULL, offsetof(bench_options, use_malloc), NULL},
     {"--help", NULL, offsetof(bench_options, help), NULL},
     {"--version", NULL, offsetof(bench_options, version), NULL},

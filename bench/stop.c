@@ -8,12 +8,13 @@
 #include "bench/bench.h"
 
 static volatile sig_atomic_t stopped_by;
+static bool quiet;
 
 static void note_signal(int signal) {
   static const char text[] =
       "\nhx-bench: stopping: what has been measured goes to the files (the same signal again ends it at once)\n";
   stopped_by = signal;
-  if (signal != SIGPIPE && write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
+  if (!quiet && signal != SIGPIPE && write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
 }
 
 /* If the reader of the table has closed the pipe, each further line raises SIGPIPE again, so its handler stays
@@ -26,6 +27,7 @@ static const struct {
             {SIGPIPE, SA_RESTART}};
 
 void bench_stop_watch(void) {
+  quiet = !bench_human_file();
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct sigaction action = {.sa_handler = note_signal, .sa_flags = rows[i].flags}, before;
     sigemptyset(&action.sa_mask);

@@ -109,7 +109,12 @@ void bench_print_system(const bench_session *session) {
   print_environment();
 }
 
-static void environment_json(void) {
+/* A path may name the user, and means nothing on another machine. */
+static const char *value_in_file(const char *value, bool report) {
+  return report && strchr(value, '/') ? "(a path)" : value;
+}
+
+static void environment_json(bool report) {
   bench_json_open("environment", '{');
   for (char **variable = environ; *variable; variable++) {
     if (!is_recorded(*variable)) continue;
@@ -118,7 +123,7 @@ static void environment_json(void) {
     if (length >= sizeof name) continue;
     memcpy(name, *variable, length);
     name[length] = '\0';
-    bench_json_text(name, *variable + length + 1);
+    bench_json_text(name, value_in_file(*variable + length + 1, report));
   }
   bench_json_close('}');
 }
@@ -134,6 +139,6 @@ void bench_system_json(const bench_session *session) {
     bench_json_value(NULL, BENCH_NUMBER, &value);
   }
   bench_json_close(']');
-  environment_json();
+  environment_json(session->options->report);
   bench_json_close('}');
 }

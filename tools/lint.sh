@@ -65,6 +65,15 @@ spelling() {
   xargs codespell --ignore-words=tools/lint/words.txt <"$scratch/text"
 }
 
+# What owners of machines have sent.
+results() {
+  set -- results/*.json
+  sent=
+  for file in "$@"; do [ "$file" = results/schema.json ] || sent="$sent $file"; done
+  # shellcheck disable=SC2086 # a list of files
+  python3 results/check.py results/schema.json $sent
+}
+
 # What is shipped. Tests break rules on purpose.
 shipped='^(runtime|cpu|kernels|reference|sim|bench)/'
 
@@ -85,7 +94,7 @@ cppcheck_sources() {
     --inline-suppr --error-exitcode=1 --quiet -j "$(nproc)"
 }
 
-[ $# -gt 0 ] || set -- format syntax licence length blanks layers shell spelling cppcheck_sources tidy
+[ $# -gt 0 ] || set -- format syntax licence length blanks layers shell spelling results cppcheck_sources tidy
 for check in "$@"; do
   begun=$(date +%s)
   if "$check"; then

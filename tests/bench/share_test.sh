@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# share_test.sh path/to/hx-bench path/to/check.py path/to/schema.json: hx-bench share, shortened, writes a document of all
+# its parts that the checker of results/ accepts and that names nobody; the checker refuses what it must.
+set -u
+unset HX_DEVICES HX_SPLIT HX_SIM HX_OFFLOAD HX_MEMORY HX_SCHEDULE
+bench=$1 check=$2 schema=$3
+command -v python3 >/dev/null || { echo 'share_test: there is no python3, which the checker is written in'; exit 1; }
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failed=0
+mkdir "$dir/ann"
+export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd POCL_MAX_PTHREAD_COUNT=1 POCL_CACHE_DIR="$dir/ann/pocl"
+export HX_CACHE_DIR="$dir/ann/hx" HX_THREADS=1 HOME="$dir/ann"
+
+fail() {
+  echo "FAILED: $*"
+  head -n 40 "$dir/out" "$dir/err"
+  failed=$((failed + 1))
+}
+
+# With kernels in the caches the parts have their time for themselves.
+timeout 250 "$bench" info --devices cpu,pocl >"$dir/out" 2>"$dir/err" </dev/null || fail "info: status $?"
+
+timeout 250 "$bench" share --devices cpu,pocl --seconds 20 --json "$dir/share.json" >"$dir/out" 2>"$dir/err" </dev/null ||
+  fail "share: status $?"
+grep -q '^\[2/6\] reduce: at most .* s; .* s are left in all' "$dir/out" || fail 'no progress is shown'
+grep -q 'open an issue of hx with the file, or a pull request' "$dir/out" || fail 'nothing says what to do with the file'
+grep -q 'stopping' "$dir/err" && fail 'a part that has used up its time says so as if it had been interrupted'
+grep -q "$dir" "$dir/share.json" && fail 'a path is in the file'
+grep -q '"HX_CACHE_DIR": "(a path)"' "$dir/share.json" || fail 'a variable whose value was left out is not named'
+python3 "$check" "$schema" "$dir/share.json" || fail 'the checker refuses it'
+python3 - "$dir/share.json" <<'END' || fail 'it is not complete'
+import json, sys
+document = json.load(open(sys.argv[1], encoding="utf-8"))
+parts = {part["name"]: part for part in document["parts"]}
+assert list(parts) == ["info", "reduce", "matmul", "sweep", "ladder offload", "tune"], list(parts)
+assert parts["info"]["status"] == 0 and parts["info"]["document"]["devices"][1]["kind"] == "opencl-cpu"
+rows = parts["reduce"]["document"]["rows"]
+assert rows and all(row["verified"] for row in rows), rows
+assert document["interrupted"] is False
+END
+
+# planted WHAT PYTHON: the document, changed by a statement, is refused.
+planted() {
+  python3 -c "
+import json
+d = json.load(open('$dir/share.json', encoding='utf-8'))
+$2
+json.dump(d, open('$dir/bad.json', 'w', encoding='utf-8'))" || fail "planting $1"
+  python3 "$check" "$schema" "$dir/bad.json" >"$dir/out" 2>"$dir/err" && fail "accepted: $1"
+}
+
+planted 'a host name as a member' "d['parts'][0]['document']['system']['hostname'] = 'x'"
+planted 'a path' "d['parts'][0]['document']['system']['environment']['HX_TRACE'] = '/home/ann/t.json'"
+planted 'a path within a text' "d['parts'][0]['document']['devices'][0]['why'] = 'see /root/log'"
+planted 'a UUID' "d['parts'][0]['document']['devices'][0]['name'] = 'GPU-0a1b2c3d-0a1b-0a1b-0a1b-0a1b2c3d4e5f'"
+planted 'an unknown member' "d['owner'] = 'Ann'"
+planted 'a missing member' "del d['parts'][1]['document']['rows'][0]['bits']"
+planted 'a wrong type' "d['parts'][0]['seconds'] = 'long'"
+planted 'a truth value as a number' "d['parts'][0]['seconds'] = True"
+planted 'another program' "d['program'] = 'bench'"
+planted 'no parts' "d['parts'] = []"
+
+timeout 20 "$bench" share --csv "$dir/x.csv" >"$dir/out" 2>"$dir/err" </dev/null
+[ $? = 2 ] || fail '--csv is not refused'
+
+[ $failed = 0 ] && echo "share_test: passed" && exit 0
+exit 1
