@@ -80,7 +80,14 @@ _LIMITS = [
     ("copy", 256, "gpu", "default"),
 ]
 
-# The same with an HX_TILE: the sub-group tile of the 4 KB register file where sub-groups are executed, others elsewhere.
+# laptop_test, under dress_layer: the driver that computes, and the laptop's GPU. Intel's driver has Intel's sub-groups.
+_LAPTOPS = [
+    ("pocl", "tgl"),
+    ("pocl", "phoenix"),
+    ("intel", "tgl-neo"),
+]
+
+# bits_test with an HX_TILE: the sub-group tile of the 4 KB register file where sub-groups are executed, others elsewhere.
 _TILES = [
     ("intel", "opencl-cpu", "16x32x16", 300),
     ("intel", "opencl-cpu", "8x32x16", 200),
@@ -146,6 +153,8 @@ def driver_tests():
     for memory, side, dress, tile in _LIMITS:
         name = "_".join(["max_alloc_test", memory, str(side), dress, tile])
         _driver_test(name, "max_alloc_test", "pocl", ["pocl", memory, str(side), dress, tile], layer = "dress_layer")
+    for driver, laptop in _LAPTOPS:
+        _driver_test("laptop_test_" + laptop, "laptop_test", driver, [laptop], layer = "dress_layer")
     for case in ["0", "1"]:
         args = ["pocl", "svm-fine", "clSVMAlloc", case]
         _driver_test("alloc_hang_test_" + case, "alloc_hang_test", "pocl", args, layer = "fault_layer")
