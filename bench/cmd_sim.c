@@ -22,6 +22,8 @@ typedef struct outcome {
   char size[72];
   double cpu_ms, gpu_ms, best_ms, best_share, first_ms, tenth_ms, share, eta;
   unsigned launches;
+  double build_ms;       /* what the compiler takes for the kernel */
+  uint64_t calls_before; /* calls that the CPU computes in that time */
 } outcome;
 
 #define OUTCOME(member, ...) BENCH_COLUMN(outcome, member, __VA_ARGS__)
@@ -33,6 +35,8 @@ static const bench_column columns[] = {
     OUTCOME(gpu_ms, .name = "gpu_ms", .head = "GPU ms", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
     OUTCOME(best_ms, .name = "best_ms", .head = "best ms", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
     OUTCOME(best_share, .name = "best_share", .head = "share", .kind = BENCH_PERCENT_JOINED, .width = 6),
+    OUTCOME(build_ms, .name = "build_ms", .kind = BENCH_NUMBER),
+    OUTCOME(calls_before, .name = "calls_before", .head = "calls", .kind = BENCH_SIZE, .width = 6),
     OUTCOME(first_ms, .name = "first_ms", .head = "hx 1st", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
     OUTCOME(tenth_ms, .name = "tenth_ms", .head = "hx 10th", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
     OUTCOME(share, .name = "share", .head = "share", .kind = BENCH_PERCENT_JOINED, .width = 6),
@@ -74,6 +78,7 @@ static bool simulate_calls(const sim_machine *m, size_t slices, outcome *o) {
   o->best_ms = sim_oracle(m, slices, share) * 1e-6;
   o->best_share = share[0];
   o->cpu_ms = (double)slices / m->cpu.rate * 1e-6;
+  o->calls_before = (uint64_t)ceil(o->build_ms / o->cpu_ms);
   o->gpu_ms = (m->device[0].latency_ns + (double)slices / m->device[0].rate) * 1e-6;
   const bool uses_devices = o->cpu_ms * 1e6 >= HX__BREAK_EVEN_NS;
   if (!uses_devices) {
@@ -109,12 +114,13 @@ static void print_profile(const hx__profile *p) {
   bench_say("\n%s: %s; %s\n", p->name, p->cpu, p->gpu);
   snprintf(
       text, sizeof text,
-      "peaks: CPU %.0f GFLOP/s, GPU %.0f GFLOP/s, DRAM %.1f GB/s (%s). Assumed: products at %.0f %% and %.0f %% of "
-      "them, %.0f %% and %.0f %% of that while both work; one draws %.0f %% of the DRAM's, both %.0f %%; a launch "
-      "takes %.1f us, %.1f us more after a pause.",
-      p->cpu_gflops, p->gpu_gflops, p->dram_gbs, p->source, 100 * HX__PROFILE_CPU_PART, 100 * HX__PROFILE_GPU_PART,
+      "peaks: CPU %.0f GFLOP/s, GPU %.0f GFLOP/s, DRAM %.1f GB/s. Products at %.0f %% and %.0f %% of them, %.0f %% and "
+      "%.0f %% of that while both work; one draws %.0f %% of the DRAM's, both %.0f %%; a launch takes %.1f us, %.1f us "
+      "more after a pause; compiling takes %.0f ms for a sum and %.0f for a product. docs/measurements/laptops.tsv has "
+      "the sources.",
+      p->cpu_gflops, p->gpu_gflops, p->dram_gbs, 100 * HX__PROFILE_CPU_PART, 100 * HX__PROFILE_GPU_PART,
       100 * HX__PROFILE_CPU_CORUN, 100 * HX__PROFILE_GPU_CORUN, 100 * HX__PROFILE_DRAM_ONE, 100 * HX__PROFILE_DRAM_BOTH,
-      p->launch_us, p->idle_us);
+      p->launch_us, p->idle_us, p->sum_build_ms, p->product_build_ms);
   bench_say("  ");
   bench_say_wrapped(text, 2, 2);
   bench_print_head(&table, NULL);
@@ -122,7 +128,9 @@ static void print_profile(const hx__profile *p) {
 
 static bool simulate_task(const hx__profile *p, const bench_task *task) {
   size_t slices;
-  outcome o = {.profile = p->name, .op = bench_op_name(task->op)};
+  outcome o = {.profile = p->name,
+               .op = bench_op_name(task->op),
+               .build_ms = task->size.m ? p->product_build_ms : p->sum_build_ms};
   const sim_machine m = machine_of(p, &task->size, &slices);
   const bench_row row = bench_row_of_task(task);
   if (!simulate_calls(&m, slices, &o)) return false;
@@ -141,9 +149,12 @@ int bench_cmd_sim(const bench_options *options) {
   if (!bench_tasks_of_command(&own, &tasks)) return BENCH_USAGE;
   if (!bench_files_open(options)) return BENCH_USAGE;
   bool fine = true;
-  bench_say(
-      "hx's scheduler in virtual time. best: the best fixed split. hx 1st: without any measurement, the GPU asleep; hx "
-      "10th:\nafter ten calls. eta: best over the tenth. Medians of 9 runs with noise of 3 %%.\n");
+  bench_say_wrapped(
+      "hx's scheduler in virtual time. best: the best fixed split. calls: those that the CPU computes while the GPU's "
+      "kernel is compiled. hx 1st: the first call after that, without any measurement, the GPU asleep; hx 10th: after "
+      "ten "
+      "calls. eta: best over the tenth. Medians of 9 runs with noise of 3 %.",
+      0, 0);
   bench_json_begin("sim");
   bench_json_open("rows", '[');
   for (size_t i = 0; fine && i < hx__profile_count && !bench_stopped(); i++) {

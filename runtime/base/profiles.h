@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Profiles of laptops, for simulated devices (HX_SIM=profile=NAME) and the simulator (hx-bench sim). The peaks are
- * published figures. The parts of the peaks that software reaches, and how CPU and GPU slow one another, are
- * assumptions; all of them are in this file. */
+ * published figures; launches, the reading of memory and the times of the compiler were measured, the other parts are
+ * assumptions. docs/measurements/laptops.tsv has each figure with its source, and a test compares the two. */
 #ifndef HX_BASE_PROFILES_H
 #define HX_BASE_PROFILES_H
 
@@ -10,10 +10,10 @@
 typedef struct hx__profile {
   const char *name, *cpu, *gpu;
   unsigned cores;
-  double cpu_gflops, gpu_gflops; /* f32, peak */
-  double dram_gbs;               /* peak, of both together */
-  double launch_us, idle_us;     /* time of a launch; additional time if the GPU was idle */
-  const char *source;
+  double cpu_gflops, gpu_gflops;         /* f32, peak */
+  double dram_gbs;                       /* peak, of both together */
+  double launch_us, idle_us;             /* time of a launch; additional time if the GPU was idle */
+  double sum_build_ms, product_build_ms; /* time that Mesa's compiler takes for a kernel, on a core */
 } hx__profile;
 
 /* The parts of the peaks that kernels reach; for DRAM, with one of CPU and GPU at work, and with both. */
