@@ -16,7 +16,7 @@
 
 enum { HOSTILE_OTHER_USER = 65534 };
 
-/* Writes a file of the user's, at the path that hx uses or elsewhere. */
+/* Writes a file that belongs to the user, at the path that hx uses or elsewhere. */
 static inline bool hostile_write(const char *path) {
   const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
   const bool fine = fd >= 0 && write(fd, HOSTILE_TEXT, sizeof HOSTILE_TEXT - 1) == sizeof HOSTILE_TEXT - 1;

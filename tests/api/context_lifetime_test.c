@@ -83,7 +83,7 @@ static void close_beside_hx_modified(void) {
   CHECK(pthread_create(&thread, NULL, modify_once, NULL) == 0, "no thread");
   const double from = seconds_now();
   while (!hx__caller_inside(hx) && seconds_now() - from < 10) sched_yield();
-  CHECK(hx__caller_inside(hx), "hx_modified was never seen inside");
+  CHECK(hx__caller_inside(hx), "the thread was never seen inside hx_modified");
   pthread_mutex_unlock(&hx->memory.lock);
   hx_close(hx); /* a sanitizer reports it if hx_modified still uses the closed context */
   pthread_join(thread, NULL);

@@ -43,7 +43,8 @@ static double end_ms(const char *devices, const float *x, long pause_ms) {
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) run_program(devices, x, ends[1], pause_ms);
-  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the program ends with %x", (unsigned)status);
+  CHECK(child > 0 && waitpid(child, &status, 0) == child && status == 0, "the program's status is %x",
+        (unsigned)status);
   const double ended = now_ms();
   CHECK(read(ends[0], &closed, sizeof closed) == sizeof closed, "hx_close did not return");
   close(ends[0]), close(ends[1]);

@@ -61,7 +61,7 @@ static void set_variable(const char *name, const char *format, const char *value
 }
 
 /* Every variable by which a caller could make the program load or write a file. */
-static void be_hostile(const char *library) {
+static void set_hostile_environment(const char *library) {
   set_variable("EVIL_MARK", "%s", mark);
   set_variable("OPENCL_LAYERS", "%s", library);
   set_variable("OCL_ICD_VENDORS", "%s", library);
@@ -81,7 +81,7 @@ static int run_copy(const char *library, bool secure) {
   const pid_t child = fork();
   if (child == 0) {
     alarm(60);
-    be_hostile(library);
+    set_hostile_environment(library);
     if (secure) set_variable("HX_SPLIT", "%s", "nonsense");
     if (geteuid() == 0 &&
         (setresgid(OTHER_USER, OTHER_USER, OTHER_USER) != 0 || setresuid(OTHER_USER, OTHER_USER, OTHER_USER) != 0))

@@ -56,16 +56,16 @@ static void whose_turn(void) {
   const bool fits = all > 1 && all <= (unsigned)omp_get_num_procs() && hx__topo_get()->cores <= all;
   const bool whole = fits && !hx__environment_omp_sleeps();
   const double till = seconds_now() + 20;
-  CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "there is no thread pool yet");
+  CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "OpenMP threads copied before there was a thread pool");
   unsigned by_pool = 0, quiet = 0, jobs = 0;
   for (; jobs < 100 || (whole && !by_pool && seconds_now() < till); jobs++) { /* other processes may use the cores */
     quiet += after_a_region(all);
     const int region = parts_by_region(HX__COPY_BY_CPU_POOL, PARTS);
-    CHECK(region == 0 || region == PARTS, "the pool did %d of the parts", region);
+    CHECK(region == 0 || region == PARTS, "OpenMP threads copied only %d of the parts", region);
     by_pool += region == PARTS;
-    CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, 1) == 0, "one part is the caller's");
-    CHECK(parts_by_region(HX__COPY_BY_COPY_POOL, PARTS) == 0, "the crew's part");
-    CHECK(parts_by_region(HX__COPY_BY_WORKER, PARTS) == 0, "the caller's part");
+    CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, 1) == 0, "OpenMP threads copied a single part");
+    CHECK(parts_by_region(HX__COPY_BY_COPY_POOL, PARTS) == 0, "OpenMP threads did the copy pool's work");
+    CHECK(parts_by_region(HX__COPY_BY_WORKER, PARTS) == 0, "OpenMP threads did the caller's work");
   }
   printf("  %u of %u jobs by a pool that spins; before %u of them it had all cores\n", by_pool, jobs, quiet);
   if (whole && quiet < jobs / 2)
@@ -74,7 +74,7 @@ static void whose_turn(void) {
     CHECK(whole ? by_pool > 0 : by_pool == 0, "%u jobs by a pool of %u", by_pool, all);
   if (all > 2) {
     after_a_region(2);
-    CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "after a region of two");
+    CHECK(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0, "OpenMP threads copied after a region of two");
   }
 }
 
@@ -92,7 +92,7 @@ static void inside_a_region(void) {
       for (size_t i = 0; i < PARTS; i++) wrong += t.done[i] != 1;
       if (omp_get_thread_num() == 0) wrong += hx__cpu_pool_spinning() != 0;
     }
-    CHECK(wrong == 0, "inside a region, %d levels", levels);
+    CHECK(wrong == 0, "%d levels inside a region: parts were copied wrongly", levels);
   }
   omp_set_max_active_levels(1);
 }
@@ -103,7 +103,7 @@ static void after_fork(void) {
   if (child == 0) _exit(parts_by_region(HX__COPY_BY_CPU_POOL, PARTS) == 0 ? 0 : 1);
   int status = -1;
   waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "in a forked child: status %d", status);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the forked child's status is %d", status);
 }
 
 static void openmp_settings_are_read(void) {

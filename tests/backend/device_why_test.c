@@ -65,13 +65,13 @@ static void test_threads(void) {
   pthread_t writer;
   char text[HX__WHY_TEXT];
   bool all = true;
-  CHECK(pthread_create(&writer, NULL, note_refusals, &device) == 0, "a thread");
+  CHECK(pthread_create(&writer, NULL, note_refusals, &device) == 0, "no thread");
   for (int i = 0; i < READS; i++) {
     hx__device_why(&device, text);
     all = all && ends_whole(text);
   }
   pthread_join(writer, NULL);
-  CHECK(all, "each text that was read is whole");
+  CHECK(all, "a text was read that was cut");
   hx__device_why(&device, text);
   CHECK(strcmp(text, "refuses 35 kernels (its bits differ on a small case)") == 0, "%s", text);
 }
@@ -82,7 +82,8 @@ static void test_long_sentence(void) {
   hx__device other = {0};
   hx__device_lost(&other, "%s", words);
   hx__device_why(&other, text);
-  CHECK(strlen(text) > 240 && strcmp(text + strlen(text) - 12, "syllables...") == 0, "a long sentence: %s", text);
+  CHECK(strlen(text) > 240 && strcmp(text + strlen(text) - 12, "syllables...") == 0, "a long sentence became: %s",
+        text);
 }
 
 int main(void) {

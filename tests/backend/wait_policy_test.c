@@ -23,42 +23,43 @@ static hx__wait_policy policy_after_first_region(void) {
   return p;
 }
 
-static uint64_t crowded_for(const hx__wait_policy *p) { return p->crowded_ns > now ? p->crowded_ns - now : 0; }
+static uint64_t crowded_ns(const hx__wait_policy *p) { return p->crowded_ns > now ? p->crowded_ns - now : 0; }
 
 int main(void) {
   hx__wait_policy p = {0};
-  CHECK(hx__wait_policy_state(&p, now) == HX__POOL_ASLEEP, "the first call ever");
+  CHECK(hx__wait_policy_state(&p, now) == HX__POOL_ASLEEP, "the first call finds the pool awake");
   p = policy_after_first_region();
-  CHECK(hx__wait_policy_state(&p, now + 99 * US) == HX__POOL_AWAKE, "99 us after a region");
-  CHECK(hx__wait_policy_state(&p, now + 99 * US + 100 * US) == HX__POOL_ASLEEP, "100 us after a call");
+  CHECK(hx__wait_policy_state(&p, now + 99 * US) == HX__POOL_AWAKE, "asleep 99 us after a region");
+  CHECK(hx__wait_policy_state(&p, now + 99 * US + 100 * US) == HX__POOL_ASLEEP, "not asleep 100 us after a call");
 
   p = (hx__wait_policy){0};
-  CHECK(hx__wait_policy_spinning(&p, now) == 0, "no thread pool yet");
+  CHECK(hx__wait_policy_spinning(&p, now) == 0, "threads spin without a thread pool");
   p = policy_after_first_region();
-  CHECK(hx__wait_policy_spinning(&p, now + 2 * MS) == 2, "2 ms after a region its two threads spin");
-  CHECK(hx__wait_policy_spinning(&p, now + 4 * MS) == 0, "4 ms after it they may sleep");
+  CHECK(hx__wait_policy_spinning(&p, now + 2 * MS) == 2, "two threads do not spin 2 ms after their region");
+  CHECK(hx__wait_policy_spinning(&p, now + 4 * MS) == 0, "threads count as spinning 4 ms after the region");
   do_region(&p, 10 * US, 20 * MS);
-  CHECK(hx__wait_policy_spinning(&p, now) == 0, "without their cores they are not waited for");
+  CHECK(hx__wait_policy_spinning(&p, now) == 0, "threads without cores count as spinning");
 
   p = policy_after_first_region();
   for (int i = 0; i < 1000; i++) do_region(&p, 5 * US, 1 * US);
-  CHECK(crowded_for(&p) == 0, "a quiet machine");
+  CHECK(crowded_ns(&p) == 0, "crowded on a quiet machine");
   do_region(&p, 5 * US, 3 * MS); /* earlier regions have saved 4 ms */
-  CHECK(crowded_for(&p) == 0, "a core that is taken for once");
+  CHECK(crowded_ns(&p) == 0, "crowded after one preempted core");
   do_region(&p, 5 * US, 3 * MS);
-  CHECK(crowded_for(&p) == 8 * (3 * MS - 4 * MS + 3 * MS - 10 * US), "and again: %llu ns",
-        (unsigned long long)crowded_for(&p));
-  CHECK(hx__wait_policy_state(&p, now + 1) == HX__POOL_CROWDED, "then the caller works alone");
+  CHECK(crowded_ns(&p) == 8 * (3 * MS - 4 * MS + 3 * MS - 10 * US), "crowded for %llu ns after the second one",
+        (unsigned long long)crowded_ns(&p));
+  CHECK(hx__wait_policy_state(&p, now + 1) == HX__POOL_CROWDED, "not crowded");
   now += 16 * MS;
-  CHECK(hx__wait_policy_state(&p, now) != HX__POOL_CROWDED, "for so long");
+  CHECK(hx__wait_policy_state(&p, now) != HX__POOL_CROWDED, "crowded for too long");
 
   for (int i = 0; i < 100000; i++) do_region(&p, 5 * US, 1 * US);
   do_region(&p, 5 * US, 11 * MS); /* earlier regions have saved 400 ms, of which 10 count */
-  CHECK(crowded_for(&p) == 8 * (1 * MS - 5 * US), "credit ends: %llu ns", (unsigned long long)crowded_for(&p));
+  CHECK(crowded_ns(&p) == 8 * (1 * MS - 5 * US), "crowded for %llu ns after the saved time is used up",
+        (unsigned long long)crowded_ns(&p));
 
   p = policy_after_first_region();
   do_region(&p, 10 * US, 20 * MS);
-  CHECK(crowded_for(&p) == 64 * MS, "never longer than 64 ms: %llu ns", (unsigned long long)crowded_for(&p));
+  CHECK(crowded_ns(&p) == 64 * MS, "crowded for %llu ns, not 64 ms", (unsigned long long)crowded_ns(&p));
 
   /* Another program keeps a core busy, so half of the calls wait 8 ms for 0.15 ms of work. Waiting then takes a ninth
    * of the time. */
@@ -78,6 +79,6 @@ int main(void) {
 
   p = policy_after_first_region();
   hx__wait_policy_learn(&p, 5, 10 * US, 45 * US, now); /* the four other threads have saved 40 us */
-  CHECK(crowded_for(&p) == 0, "five threads");
+  CHECK(crowded_ns(&p) == 0, "crowded although five threads saved time");
   return checks_end("wait_policy_test");
 }

@@ -24,7 +24,7 @@ static const char *folder_in_use(void) {
   return access(first, F_OK) == 0 ? "first" : access(second, F_OK) == 0 ? "second" : "none";
 }
 
-#define CHECK_KEPT(where) CHECK(strcmp(folder_in_use(), where) == 0, "kept in: %s", folder_in_use())
+#define CHECK_KEPT(where) CHECK(strcmp(folder_in_use(), where) == 0, "stored in %s", folder_in_use())
 
 int main(void) {
   const char *const scratch = getenv("TEST_TMPDIR");

@@ -74,8 +74,8 @@ static void empty_folder(void) {
 
 static void comes_back(void) {
   empty_folder();
-  CHECK(key_is_missing("a"), "before it was put");
-  CHECK(access(folder, F_OK) != 0, "a look-up made the folder");
+  CHECK(key_is_missing("a"), "found before it was stored");
+  CHECK(access(folder, F_OK) != 0, "reading created the folder");
   for (size_t bytes = 0; bytes < 300000; bytes = bytes * 7 + 1) {
     cache_put("a", bytes, 1);
     CHECK(cache_has("a", bytes, 1, NULL), "%zu bytes", bytes);
@@ -87,10 +87,10 @@ static void comes_back(void) {
   struct stat s;
   CHECK(stat(folder, &s) == 0 && (s.st_mode & 0777) == 0700, "mode %o", s.st_mode);
   hx__cache_dir_set("");
-  CHECK(key_is_missing("a") && !hx__cache_dir_is_enabled(), "off");
+  CHECK(key_is_missing("a") && !hx__cache_dir_is_enabled(), "found although the cache is off");
   cache_put("a", 10, 1);
   hx__cache_dir_set(folder);
-  CHECK(cache_has("a", 1000, 2, NULL), "put while off");
+  CHECK(cache_has("a", 1000, 2, NULL), "not the contents that were stored before the cache was off");
 }
 
 /* Every single bit of the file is changed, and the file is cut to every shorter length. */
@@ -111,15 +111,15 @@ static void damaged_file(void) {
     accepted += !written || !key_is_missing(key);
     if (pwrite(fd, &whole[i / 8], 1, i / 8) != 1) accepted++;
   }
-  CHECK(length > BYTES && accepted == 0, "%u of %zd changed bits were not seen", accepted, 8 * length);
-  CHECK(cache_has(key, BYTES, 4, NULL), "the file as it was");
+  CHECK(length > BYTES && accepted == 0, "%u of %zd changed bits were not noticed", accepted, 8 * length);
+  CHECK(cache_has(key, BYTES, 4, NULL), "the unchanged file is not used");
   close(fd);
   accepted = 0;
   for (ssize_t i = length - 1; i >= 0; i--) accepted += truncate(path, i) != 0 || !key_is_missing(key);
-  CHECK(accepted == 0, "%u of the lengths", accepted);
+  CHECK(accepted == 0, "%u shortened files were used", accepted);
   cache_put(key, BYTES, 5);
   CHECK(cache_has(key, BYTES, 5, NULL) && truncate(path, length + 1) == 0 && key_is_missing(key),
-        "replaced; then longer");
+        "not replaced, or used although it is longer");
   cache_put(key, BYTES, 6);
   CHECK(cache_has(key, BYTES, 6, NULL), "replaced");
 }
@@ -137,16 +137,16 @@ static void foreign_files(void) {
   count_cache_files(name, sizeof name);
   path_in_folder(other, sizeof other, name);
   CHECK(rename(other, path) == 0 && key_is_missing("one") && key_is_missing("two"), "the file of another key");
-  CHECK(unlink(path) == 0 && symlink(elsewhere, path) == 0 && key_is_missing("one"), "a link");
+  CHECK(unlink(path) == 0 && symlink(elsewhere, path) == 0 && key_is_missing("one"), "a link is followed");
   cache_put("one", 100, 3);
-  CHECK(cache_has("one", 100, 3, NULL), "a link is replaced");
-  CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0 && key_is_missing("one"), "a pipe");
+  CHECK(cache_has("one", 100, 3, NULL), "a link is not replaced");
+  CHECK(unlink(path) == 0 && mkfifo(path, 0600) == 0 && key_is_missing("one"), "a pipe is used");
   cache_put("one", 100, 4);
-  CHECK(cache_has("one", 100, 4, NULL), "a pipe is replaced");
-  CHECK(chmod(path, 0620) == 0 && key_is_missing("one"), "a file that others may write to");
-  CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0 && key_is_missing("one"), "a folder");
+  CHECK(cache_has("one", 100, 4, NULL), "a pipe is not replaced");
+  CHECK(chmod(path, 0620) == 0 && key_is_missing("one"), "a file that others may write to is used");
+  CHECK(unlink(path) == 0 && mkdir(path, 0700) == 0 && key_is_missing("one"), "a folder is used");
   cache_put("one", 100, 5);
-  CHECK(key_is_missing("one") && rmdir(path) == 0, "a folder stays");
+  CHECK(key_is_missing("one") && rmdir(path) == 0, "the folder was replaced");
   CHECK(count_cache_files(NULL, 0) == 0, "%u files are left", count_cache_files(NULL, 0));
   unlink(elsewhere);
 }
@@ -155,13 +155,13 @@ static void choice_of_folder(void) {
   char path[700];
   empty_folder();
   cache_put("a", 100, 1);
-  CHECK(chmod(folder, 0770) == 0 && key_is_missing("a"), "a folder that others may write to");
+  CHECK(chmod(folder, 0770) == 0 && key_is_missing("a"), "a folder that others may write to is used");
   cache_put("a", 100, 2);
-  CHECK(chmod(folder, 0700) == 0 && cache_has("a", 100, 1, NULL), "it was written to");
+  CHECK(chmod(folder, 0700) == 0 && cache_has("a", 100, 1, NULL), "something was written to it");
   snprintf(path, sizeof path, "%s/x/../x//y/z/", folder);
   hx__cache_dir_set(path);
   cache_put("a", 100, 3);
-  CHECK(cache_has("a", 100, 3, NULL), "a deep folder");
+  CHECK(cache_has("a", 100, 3, NULL), "a nested folder is not created");
   char here[400];
   CHECK(getcwd(here, sizeof here) && chdir(root) == 0, "cannot change the folder");
   hx__cache_dir_set("relative/cache");
@@ -169,7 +169,7 @@ static void choice_of_folder(void) {
   cache_put("a", 100, 4);
   snprintf(path, sizeof path, "%s/relative/cache", root);
   hx__cache_dir_set(path);
-  CHECK(cache_has("a", 100, 4, NULL) && chdir(here) == 0, "a relative folder is of when it was set");
+  CHECK(cache_has("a", 100, 4, NULL) && chdir(here) == 0, "a relative path is not resolved when it is set");
   static const char *const useless[] = {"/proc/self/none/hx", "/dev/null", "/dev/null/hx", "/sys/hx"};
   for (size_t i = 0; i < sizeof useless / sizeof *useless; i++) {
     hx__cache_dir_set(useless[i]);
@@ -196,22 +196,22 @@ static void as_other_user(void) {
   CHECK(setegid(OTHER_USER) == 0 && seteuid(OTHER_USER) == 0, "cannot be another user");
   hx__cache_dir_set(folder);
   cache_put("a", 100, 3);
-  CHECK(key_is_missing("a"), "the folder of another user");
+  CHECK(key_is_missing("a"), "the folder of another user is used");
   hx__cache_dir_set(lent);
   cache_put("a", 100, 4);
-  CHECK(cache_has("a", 100, 4, NULL), "one's own");
+  CHECK(cache_has("a", 100, 4, NULL), "the user's own folder is not used");
   CHECK(chmod(lent, 0500) == 0, "cannot be locked");
   cache_put("a", 100, 5);
-  CHECK(cache_has("a", 100, 4, NULL), "a folder that may only be read is read");
+  CHECK(cache_has("a", 100, 4, NULL), "a folder that may only be read is not used");
   CHECK(chmod(lent, 0700) == 0, "cannot be unlocked");
-  CHECK(seteuid(0) == 0, "cannot be root again");
-  CHECK(setegid(0) == 0, "cannot be of root's group again");
+  CHECK(seteuid(0) == 0, "cannot become root again");
+  CHECK(setegid(0) == 0, "cannot return to root's group");
   CHECK(key_is_missing("a"), "root uses the folder of another user");
   hx__cache_dir_set(folder);
   count_cache_files(name, sizeof name);
   path_in_folder(path, sizeof path, name);
   CHECK(cache_has("a", 100, 1, NULL) && chown(path, OTHER_USER, OTHER_USER) == 0 && key_is_missing("a"),
-        "a file of another user");
+        "a file of another user is used");
   snprintf(path, sizeof path, "rm -rf '%s'", base);
   if (system(path) != 0) printf("cannot remove %s\n", base);
   memcpy(folder, was, sizeof was);
@@ -228,7 +228,7 @@ static void disk_full(void) {
   cache_put("a", 100000, 2);
   cache_put("b", 100000, 3);
   setrlimit(RLIMIT_FSIZE, &was);
-  CHECK(cache_has("a", 1000, 1, NULL) && key_is_missing("b"), "a file that found no room");
+  CHECK(cache_has("a", 1000, 1, NULL) && key_is_missing("b"), "an incomplete file is used, or a complete one is not");
   CHECK(count_cache_files(NULL, 0) == 1, "%u files", count_cache_files(NULL, 0));
 }
 
@@ -263,11 +263,11 @@ static void folder_is_bounded(void) {
     close(left);
   }
   cache_put("new", 1000, 2);
-  CHECK(cache_has("kept", 1000, 1, NULL) && cache_has("new", 1000, 2, NULL), "the newest");
+  CHECK(cache_has("kept", 1000, 1, NULL) && cache_has("new", 1000, 2, NULL), "one of the newest files was removed");
   CHECK(count_cache_files(NULL, 0) == 15 + 2 + OLD_FILES - 2, "%u files",
         count_cache_files(NULL, 0)); /* all but one have the suffix of hx's files */
   path_in_folder(path, sizeof path, "0000000000000027" HX__CACHE_SUFFIX);
-  CHECK(access(path, F_OK) == 0, "the last of the old ones");
+  CHECK(access(path, F_OK) == 0, "the newest of the old files was removed");
   for (int i = 0; i < OLD_FILES; i++) {
     path_in_folder(path, sizeof path, old_files[i]);
     CHECK((access(path, F_OK) == 0) == (i > 0), "%s", old_files[i]);
@@ -304,7 +304,7 @@ static void processes_at_once(void) {
   for (unsigned p = 0; p < PROCESSES; p++) {
     int status = -1;
     waitpid(child[p], &status, 0);
-    CHECK(status == 0, "process %u: %d look-ups", p, WEXITSTATUS(status));
+    CHECK(status == 0, "process %u: %d reads gave wrong contents", p, WEXITSTATUS(status));
   }
   CHECK(count_cache_files(NULL, 0) == KEYS, "%u files", count_cache_files(NULL, 0));
 }

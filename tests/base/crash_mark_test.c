@@ -115,7 +115,7 @@ static void crashes_in_a_row(const char *where, pid_t (*start)(void)) {
   snprintf(command, sizeof command, "rm -rf '%s'", folder);
   CHECK(system(command) == 0, "%s", command);
   cache_put("poison");
-  CHECK(program_is_used("poison"), "%s: in an empty folder it is another program", where);
+  CHECK(program_is_used("poison"), "%s: not used although the folder is empty", where);
 }
 
 /* Two processes may try the same program at the same time; it does not matter which one ends first. */
@@ -133,12 +133,12 @@ static void two_processes_use_it(void) {
       pass_use(crash_mark);
       _exit(0);
     }
-    CHECK(read(to_parent[0], &byte, 1) == 1, "the child has nothing");
+    CHECK(read(to_parent[0], &byte, 1) == 1, "the child did not get the program");
     const int crash_mark = begin_use("beside");
-    CHECK(crash_mark >= 0, "another process is using it");
+    CHECK(crash_mark >= 0, "not used although the other process is alive");
     cache_put("beside"); /* storing the program again would remove the mark */
-    CHECK(write(to_child[1], &byte, 1) == 1, "no child");
-    CHECK(wait_for(child) == (child_dies ? 128 + SIGKILL : 0), "the child");
+    CHECK(write(to_child[1], &byte, 1) == 1, "the child does not answer");
+    CHECK(wait_for(child) == (child_dies ? 128 + SIGKILL : 0), "the child's status is wrong");
     pass_use(crash_mark);
     CHECK(program_is_used("beside") == !child_dies, "child %d", child_dies);
     for (int i = 0; i < 2; i++) close(to_parent[i]), close(to_child[i]);
@@ -165,8 +165,8 @@ static void child_lives_on(void) {
     raise(SIGKILL);
   }
   close(hold[0]), close(lives[0]), close(lives[1]);
-  CHECK(wait_for(child) == 128 + SIGKILL, "the child lives");
-  CHECK(!program_is_used("forked"), "the child's child keeps its mark alive");
+  CHECK(wait_for(child) == 128 + SIGKILL, "the child did not crash");
+  CHECK(!program_is_used("forked"), "used although the process crashed: its child keeps the lock");
   close(hold[1]);
 }
 
@@ -184,7 +184,7 @@ static void marks_after_exit(void) {
       if (begin_use(rows[i].how) < 0) _exit(1);
       rows[i].leave(0);
     }
-    CHECK(wait_for(child) == 0, "%s: the child has nothing", rows[i].how);
+    CHECK(wait_for(child) == 0, "%s: the child failed", rows[i].how);
     CHECK(program_is_used(rows[i].how) == rows[i].used, "%s during use", rows[i].how);
   }
 }
@@ -192,20 +192,20 @@ static void marks_after_exit(void) {
 static void program_that_did_not_pass(void) {
   cache_put("refused");
   const int crash_mark = begin_use("refused");
-  CHECK(crash_mark >= 0, "nothing is kept");
+  CHECK(crash_mark >= 0, "nothing is stored");
   if (crash_mark >= 0) hx__cache_crash_mark_end(crash_mark, false);
   CHECK(!program_is_used("refused"), "what did not pass is used again");
   cache_put("refused");
-  CHECK(program_is_used("refused"), "it cannot be replaced");
+  CHECK(program_is_used("refused"), "not used after it was replaced");
 }
 
 static void as_many_as_there_are_marks(void) {
   int crash_mark[HX__CRASH_MARKS + 1];
   cache_put("many");
   for (int i = 0; i <= HX__CRASH_MARKS; i++) crash_mark[i] = begin_use("many");
-  CHECK(crash_mark[HX__CRASH_MARKS - 1] >= 0 && crash_mark[HX__CRASH_MARKS] < 0, "one too many");
+  CHECK(crash_mark[HX__CRASH_MARKS - 1] >= 0 && crash_mark[HX__CRASH_MARKS] < 0, "not as many marks as a file has");
   for (int i = 0; i <= HX__CRASH_MARKS; i++) pass_use(crash_mark[i]);
-  CHECK(program_is_used("many"), "all have ended");
+  CHECK(program_is_used("many"), "not used after all processes have ended");
 }
 
 /* A file that cannot be locked is not given to a driver. A file that only hx reads needs no lock. */
@@ -245,7 +245,7 @@ static void read_only(void) {
   }
   const int status = wait_for(child);
   CHECK(status == 0 || status == SKIPPED, "status %d (1: given to a driver, 2: not read)", status);
-  CHECK(program_is_used("fixed"), "afterwards");
+  CHECK(program_is_used("fixed"), "not used afterwards");
 }
 
 int main(void) {

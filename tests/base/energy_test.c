@@ -62,8 +62,8 @@ static void check_joules(hx__energy *e, double wanted, const char *what) {
 /* The counters of a laptop, then of two packages. */
 static void reads_counters(void) {
   make_folder();
-  CHECK(!hx__energy_open("/nowhere"), "no folder, and counters");
-  CHECK(!hx__energy_open(folder), "an empty folder, and counters");
+  CHECK(!hx__energy_open("/nowhere"), "counters without a folder");
+  CHECK(!hx__energy_open(folder), "counters in an empty folder");
   check_joules(NULL, NAN, "none");
   make_zone("intel-rapl:0", "package-0\n", 1000000);
   make_zone("intel-rapl:0:0", "core\n", 10);
@@ -117,20 +117,20 @@ static void unreadable(void) {
   check_joules(e, 0.0, "memory that could not be read at first");
   hx__energy_close(e);
   write_zone_file("intel-rapl:1", "energy_uj", "x\n");
-  CHECK(!hx__energy_open(folder), "the sum of one package of two");
+  CHECK(!hx__energy_open(folder), "a sum although one package cannot be read");
   set_energy("intel-rapl:1", 1);
   char path[200];
   snprintf(path, sizeof path, "%s/intel-rapl:1/energy_uj", folder);
   chmod(path, 0);
-  if (geteuid() != 0) CHECK(!hx__energy_open(folder), "a file without permission");
+  if (geteuid() != 0) CHECK(!hx__energy_open(folder), "opened without permission");
   remove(path);
-  CHECK(!hx__energy_open(folder), "a missing file");
+  CHECK(!hx__energy_open(folder), "opened although a file is missing");
   write_zone_file("intel-rapl:0", "name", "core\nxxxx");
   write_zone_file("intel-rapl:1", "name", "core\nxxxx");
   e = hx__energy_open(folder);
-  CHECK(e != NULL, "psys alone");
+  CHECK(e != NULL, "psys is not used if it is the only counter");
   set_energy("intel-rapl:2", 500001);
-  check_joules(e, 0.5, "psys alone");
+  check_joules(e, 0.5, "psys is not used if it is the only counter");
   hx__energy_close(e);
 }
 

@@ -50,7 +50,7 @@ static long most_kb(void) {
   return use.ru_maxrss;
 }
 
-static bool is_kept(const char *key, bool by_driver) {
+static bool is_stored(const char *key, bool by_driver) {
   size_t bytes = 0;
   int crash_mark;
   char *const data = hx__cache_get(key, strlen(key), &bytes, by_driver ? &crash_mark : NULL);
@@ -92,14 +92,15 @@ static void kept_files(void) {
     if (!is_made(row, path)) continue;
     const long kb = most_kb();
     log_begin();
-    const bool kept = is_kept("key", i % 2);
+    const bool kept = is_stored("key", i % 2);
     const char *const said = log_end();
     CHECK(!kept && strstr(said, "is ignored: ") && strstr(said, row->cache_says), "%s: %s", row->what, said);
     CHECK(most_kb() - kb < MOST_KB, "%s: %ld KB", row->what, most_kb() - kb);
     cache_put("key");
-    CHECK(is_kept("key", i % 2) == (row->make != hostile_folder), "%s: put in its place", row->what);
-    CHECK(row->make != hostile_link || hostile_is_whole(other), "%s: what it led to is another", row->what);
-    CHECK(row->make != hostile_dangling || access(other, F_OK) != 0, "%s: what it led to is made", row->what);
+    CHECK(is_stored("key", i % 2) == (row->make != hostile_folder),
+          "%s: not replaced, or replaced although it is a folder", row->what);
+    CHECK(row->make != hostile_link || hostile_is_whole(other), "%s: the file behind it was changed", row->what);
+    CHECK(row->make != hostile_dangling || access(other, F_OK) != 0, "%s: the file behind it was created", row->what);
   }
 }
 
@@ -124,7 +125,7 @@ static void trace_at_hostile_files(void) {
     CHECK(follows && stat(folder, &after) == 0 && after.st_size == before.st_size &&
               after.st_mtim.tv_sec == before.st_mtim.tv_sec && after.st_mtim.tv_nsec == before.st_mtim.tv_nsec,
           "%s was changed", row->what);
-    CHECK(row->make != hostile_file || hostile_is_whole(folder), "%s is another", row->what);
+    CHECK(row->make != hostile_file || hostile_is_whole(folder), "%s was changed", row->what);
   }
 }
 
@@ -201,7 +202,7 @@ static void model_files(void) {
     const int status = run_computing_process(folder);
     const char *const said = log_end();
     CHECK(status == 0 && strstr(said, row->cache_says), "%s: status %d: %s", row->what, status, said);
-    CHECK(row->make != hostile_link || hostile_is_whole(other), "%s: what it led to is another", row->what);
+    CHECK(row->make != hostile_link || hostile_is_whole(other), "%s: the file behind it was changed", row->what);
   }
 }
 
@@ -254,7 +255,7 @@ static void cache_folders(void) {
     CHECK(status == 0, "%s: status %d: %s", row->what, status, said);
     CHECK(row->cache_says ? strstr(said, "no cache in ") && strstr(said, row->cache_says) : !strstr(said, "no cache"),
           "%s: %s", row->what, said);
-    CHECK(row->make != hostile_file || hostile_is_whole(folder), "%s is another", row->what);
+    CHECK(row->make != hostile_file || hostile_is_whole(folder), "%s was changed", row->what);
   }
 }
 
@@ -278,13 +279,13 @@ static void taken_away(void) {
   size_t bytes;
   int crash_mark;
   char *const data = hx__cache_get("key", 3, &bytes, &crash_mark);
-  CHECK(data != NULL, "nothing is kept");
+  CHECK(data != NULL, "nothing is stored");
   make_clean();
   if (data) hx__cache_crash_mark_end(crash_mark, true);
   free(data);
-  CHECK(!is_kept("key", true), "from nowhere");
+  CHECK(!is_stored("key", true), "contents without a file");
   cache_put("key");
-  CHECK(is_kept("key", true), "a folder made anew");
+  CHECK(is_stored("key", true), "not stored in the folder that was created again");
   char gone[300];
   snprintf(gone, sizeof gone, "%s/gone", folder);
   const int here = open(".", O_RDONLY | O_DIRECTORY);
@@ -292,7 +293,7 @@ static void taken_away(void) {
   log_begin();
   hx__cache_dir_set("relative");
   cache_put("key");
-  CHECK(!is_kept("key", true), "in a working folder that is gone");
+  CHECK(!is_stored("key", true), "stored in a working folder that was removed");
   CHECK(fchdir(here) == 0, "cannot go back");
   const char *const said = log_end();
   CHECK(strstr(said, "no cache in relative"), "%s", said);
@@ -314,7 +315,8 @@ static int full_disk_main(void) {
   const char *const said = log_end();
   CHECK(strstr(said, "no cache in ") && strstr(said, "No space left"), "%s", said);
   char path[600];
-  CHECK(only_file(path) && is_kept("small", true) && !is_kept("big", true), "what found no room");
+  CHECK(only_file(path) && is_stored("small", true) && !is_stored("big", true),
+        "an incomplete file is used, or a complete one is not");
   DIR *const d = opendir(folder);
   for (const struct dirent *e; d && (e = readdir(d)) != NULL;)
     CHECK(e->d_name[0] != '.' || strlen(e->d_name) < 3, "%s is left", e->d_name);
@@ -323,7 +325,7 @@ static int full_disk_main(void) {
   const int fd = open(path, O_WRONLY | O_CREAT, 0600);
   while (write(fd, big, 4096) > 0) continue;
   close(fd);
-  CHECK(is_kept("small", true), "on a disk that is full to the last byte");
+  CHECK(is_stored("small", true), "not used on a disk that is full to the last byte");
   char trace[300];
   snprintf(trace, sizeof trace, "%s/trace", folder);
   log_begin();
@@ -331,7 +333,7 @@ static int full_disk_main(void) {
     hx__trace *const t = hx__trace_open(trace);
     hx__trace_close(t);
   }
-  CHECK(!strstr(log_end(), "not a trace of hx"), "half a head is left");
+  CHECK(!strstr(log_end(), "not a trace of hx"), "a part of a head was left");
   return checks_failed != 0;
 }
 
@@ -362,7 +364,7 @@ int main(int argc, char **argv) {
   no_home();
   taken_away();
   make_clean();
-  CHECK(run_self("full disk", NULL) == 0, "on a full disk");
+  CHECK(run_self("full disk", NULL) == 0, "the child on a full disk failed");
   char command[300];
   snprintf(command, sizeof command, "rm -rf '%s'", root);
   if (system(command) != 0) printf("cannot remove %s\n", root);

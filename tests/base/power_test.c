@@ -90,17 +90,17 @@ static void supply_changes(void) {
   write_supply_file("BAT0", "type", "Battery\n");
   write_supply_file("BAT0", "status", "Charging\n");
   const double from = seconds_now();
-  CHECK(hx__power_source() == HX__POWER_MAINS, "while it charges");
+  CHECK(hx__power_source() == HX__POWER_MAINS, "not mains while the battery charges");
   usleep(500000); /* the first read has ended */
   write_supply_file("BAT0", "status", "Discharging\n");
   while (hx__power_source() == HX__POWER_MAINS && seconds_now() < from + 60) usleep(100000);
-  CHECK(hx__power_source() == HX__POWER_BATTERY, "not seen in %.0f s", seconds_now() - from);
+  CHECK(hx__power_source() == HX__POWER_BATTERY, "not noticed in %.0f s", seconds_now() - from);
   remove_folder();
 }
 
 static void no_folder(void) {
   hx__power_folder = "/nowhere";
-  CHECK(hx__power_source() == HX__POWER_MAINS, "from nowhere");
+  CHECK(hx__power_source() == HX__POWER_MAINS, "not mains without a folder");
 }
 
 static void supply_that_hangs(void) {
@@ -108,7 +108,8 @@ static void supply_that_hangs(void) {
   write_supply_file("BAT0", "type", "Battery\n");
   write_supply_file("BAT0", "status", NULL);
   const double from = seconds_now();
-  for (int i = 0; i < 1000; i++) CHECK(hx__power_source() == HX__POWER_MAINS, "no answer");
+  for (int i = 0; i < 1000; i++)
+    CHECK(hx__power_source() == HX__POWER_MAINS, "not mains although the supply does not answer");
   const double took = seconds_now() - from;
   printf("1000 calls beside a supply that does not answer: %.1f ms\n", 1e3 * took);
   CHECK(took < 5, "%.1f s", took);

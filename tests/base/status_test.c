@@ -17,7 +17,7 @@ static void check_words(void) {
 #define CHECK_WORD(name, value) \
   CHECK(strcmp(hx_status_string((hx_status)(value)), #name) == 0 && name == (value), "%s", hx_status_string(name));
   HX__STATUS_MAP(CHECK_WORD)
-  CHECK(hx_status_string((hx_status)99) && hx_status_string((hx_status)-1), "NULL");
+  CHECK(hx_status_string((hx_status)99) && hx_status_string((hx_status)-1), "the word is NULL");
   char version[16];
   snprintf(version, sizeof version, "%d.%d.%d", HX_VERSION_NUMBER / 10000, HX_VERSION_NUMBER / 100 % 100,
            HX_VERSION_NUMBER % 100);
@@ -33,7 +33,8 @@ static void *other_thread(void *arg) {
 
 static void check_detail(void) {
   CHECK(strcmp(hx_error_detail(), "") == 0, "%s", hx_error_detail());
-  CHECK(hx__fail(HX_INVALID_ARGUMENT, "n is %d, not %s", 7, "even") == HX_INVALID_ARGUMENT, "status");
+  CHECK(hx__fail(HX_INVALID_ARGUMENT, "n is %d, not %s", 7, "even") == HX_INVALID_ARGUMENT,
+        "hx__fail returns another status");
   CHECK(strcmp(hx_error_detail(), "n is 7, not even") == 0, "%s", hx_error_detail());
   pthread_t thread;
   void *theirs = NULL;
@@ -82,9 +83,9 @@ static void check_log(void) {
   CHECK(errno == 1234, "%d", errno);
   hx__log(HX__LOG_ERROR, "second");
   hx__log(HX__LOG_INFO, "not said");
-  CHECK(strcmp(one_write(ends[0]), "hx: warning: a 5\n") == 0, "one write, one line");
-  CHECK(strcmp(one_write(ends[0]), "hx: error: second\n") == 0, "one write, one line");
-  CHECK(one_write(ends[0])[0] == '\0', "more was said");
+  CHECK(strcmp(one_write(ends[0]), "hx: warning: a 5\n") == 0, "not one line in one write");
+  CHECK(strcmp(one_write(ends[0]), "hx: error: second\n") == 0, "not one line in one write");
+  CHECK(one_write(ends[0])[0] == '\0', "more was written");
   hx__log_threshold = HX__LOG_TRACE;
   static const char *const names[] = {"error", "warning", "info", "debug", "trace"};
   for (int level = HX__LOG_ERROR; level <= HX__LOG_TRACE; level++) {

@@ -50,9 +50,9 @@ static void *compute_pinned(void *p) {
   return NULL;
 }
 
-/* Counts the threads of this process that hx has started, and those of them that may not run on all CPUs of the
+/* Counts the threads that hx has started in this process, and those of them that may not run on all CPUs of the
  * process. */
-static void look_at_threads(const scene *s, unsigned *seen, unsigned *confined) {
+static void count_threads(const scene *s, unsigned *seen, unsigned *confined) {
   cpu_set_t all, mask;
   sched_getaffinity(getpid(), sizeof all, &all);
   DIR *const tasks = opendir("/proc/self/task");
@@ -62,8 +62,8 @@ static void look_at_threads(const scene *s, unsigned *seen, unsigned *confined) 
     if (task <= 0 || task == getpid() || task == s->worker || !s->worker) continue;
     /* A new thread first has the mask of the thread that started it. */
     bool free_to_run = false, there = true;
-    for (int look = 0; look < 50 && there && !free_to_run; look++) {
-      if (look) usleep(4000);
+    for (int attempt = 0; attempt < 50 && there && !free_to_run; attempt++) {
+      if (attempt) usleep(4000);
       there = sched_getaffinity(task, sizeof mask, &mask) == 0;
       free_to_run = there && CPU_EQUAL(&mask, &all);
     }
@@ -83,7 +83,7 @@ static int play_scene(bool opens) {
   if (!opens) open_context(&s);
   pthread_t thread;
   if (pthread_create(&thread, NULL, compute_pinned, &s) != 0) return 1;
-  while (!s.over) look_at_threads(&s, &seen, &confined);
+  while (!s.over) count_threads(&s, &seen, &confined);
   pthread_join(thread, NULL);
   hx_close(s.hx);
   free(s.a), free(s.b), free(s.c);
@@ -100,7 +100,7 @@ static void *note_that_it_ran(void *ran) {
 }
 
 /* hx has noted CPUs that no longer exist: its threads are started nevertheless. */
-static int no_home(void) {
+static int start_without_cpus(void) {
   cpu_set_t gone;
   CPU_ZERO(&gone);
   CPU_SET(CPU_SETSIZE - 1, &gone);
@@ -122,7 +122,7 @@ int main(void) {
   }
   for (int scene = 0; scene < 3; scene++) { /* hx notes the CPUs once per process */
     const pid_t child = fork();
-    if (child == 0) exit(scene < 2 ? play_scene(scene != 0) : no_home());
+    if (child == 0) exit(scene < 2 ? play_scene(scene != 0) : start_without_cpus());
     int status = -1;
     waitpid(child, &status, 0);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %d", status);

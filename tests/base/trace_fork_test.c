@@ -48,7 +48,7 @@ static void parent_is_gone(const hx_settings *s) {
   }
   CHECK(read(ends[0], &left, sizeof left) == sizeof left, "no child");
   waitpid(process, NULL, 0);
-  CHECK(is_free(), "the child of a process that is gone has it locked");
+  CHECK(is_free(), "the child of an ended process keeps the trace locked");
   if (left > 0) kill(left, SIGKILL);
 }
 
@@ -67,9 +67,9 @@ int main(void) {
     if (fork() == 0) _exit(0);
     for (;;) pause();
   }
-  CHECK(!is_free(), "the child's end of it freed the parent's lock");
+  CHECK(!is_free(), "the child has released the parent's lock");
   hx_close(hx);
-  CHECK(is_free(), "the child has it locked");
+  CHECK(is_free(), "the child keeps the trace locked");
   const long before = bytes_of_trace();
   hx = open_or_exit(&s);
   offload_sum(hx);

@@ -144,8 +144,8 @@ static void killed_while_tracing(void) {
 static void never_closed(void) {
   make_path();
   CHECK(in_child(return_without_close) == 0, "the child failed");
-  CHECK(read_trace().decisions == 3 * CALLS, "what was there at exit is lost");
-  CHECK(in_child(killed_while_tracing) == 128 + SIGKILL, "the child lives");
+  CHECK(read_trace().decisions == 3 * CALLS, "events from before exit are lost");
+  CHECK(in_child(killed_while_tracing) == 128 + SIGKILL, "the child was not killed");
   const counts c = read_trace();
   CHECK(c.cpu > 100, "%d chunks before it was killed", c.cpu);
 }
@@ -172,7 +172,7 @@ static void several_contexts(void) {
   a = open_here();
   make_calls(a, 2);
   hx_close(a);
-  CHECK(read_trace().decisions == 2 * CALLS, "the first context");
+  CHECK(read_trace().decisions == 2 * CALLS, "decisions of the first context are missing");
   a = open_here();
   b = open_here();
   pthread_t thread[4];
@@ -196,7 +196,7 @@ static void several_contexts(void) {
   a = open_here();
   make_calls(a, 1);
   hx_close(a);
-  CHECK(read_trace().decisions == CALLS, "%d decisions in a file made anew", read_trace().decisions);
+  CHECK(read_trace().decisions == CALLS, "%d decisions in the new file", read_trace().decisions);
 }
 
 /* A second process does not change the file. */
@@ -322,7 +322,8 @@ static void odd_events(void) {
         c.transfers, c.decisions);
   hx__trace_chunk(NULL, NULL);
   hx__trace_close(NULL);
-  CHECK(!hx__trace_open("") && !hx__trace_open("/nowhere/x") && !hx__trace_open("/dev/null"), "not a file of ours");
+  CHECK(!hx__trace_open("") && !hx__trace_open("/nowhere/x") && !hx__trace_open("/dev/null"),
+        "opened something that cannot be a trace");
 }
 
 int main(int argc, char **argv) {

@@ -28,7 +28,7 @@ typedef enum data_kind {
   KIND_DENORMALS,
   KIND_SPECIAL,
   KIND_WIDE,
-  KIND_TIES, /* few bits, far apart: sums that a double cannot represent are at or near the middle of two floats */
+  KIND_TIES, /* few bits that are far apart: sums that no double can represent, at or near the middle of two floats */
   KIND_ZEROS,
   KINDS
 } data_kind;
@@ -125,7 +125,7 @@ static void thin_shape(hx__gemm *g) {
                     : small[random_below(COUNT(small))];
   g->n = way == 2 ? small[random_below(COUNT(small))] : wide[random_below(COUNT(wide))];
   g->k = way == 2 ? long_k[random_below(COUNT(long_k))] : depths[random_below(COUNT(depths))];
-  const size_t longer = g->m > g->n ? g->m : g->n; /* so that operands fit their arenas */
+  const size_t longer = g->m > g->n ? g->m : g->n; /* so that the operands fit into their arenas */
   while ((g->m * g->n * g->k > 8000000 || longer * g->k > 1300000) && g->k > 130) g->k /= 2;
   if (random_below(2)) {
     const size_t m = g->m;

@@ -33,7 +33,7 @@ static hx__gemm_shape shape_of_plan(const hx__gemm_plan *p, const hx__gemm_shape
 static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__gemm_shape *given) {
   const hx__gemm_plan p = hx__gemm_plan_for(row, layout, given, UNITS);
   const bool fits = given->m <= row->tile_m || given->n <= row->tile_m;
-  if (!fits) CHECK(isinf(p.ns), "%s: %zux%zu are not few rows", row->name, given->m, given->n);
+  if (!fits) CHECK(isinf(p.ns), "%s: %zux%zu has a plan for few rows", row->name, given->m, given->n);
   if (isinf(p.ns)) return;
   const hx__gemm_shape s = shape_of_plan(&p, given);
   const bool by_k = p.layout & HX__B_BY_K;
@@ -43,8 +43,8 @@ static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__ge
   CHECK(p.layout & HX__A_BY_K ? s.a.rs == 1 : s.a.cs == 1, "%s: A has another layout", row->name);
   CHECK(!(p.layout & HX__B_VEC4) || (s.b.aligned && (by_k ? s.b.rs : s.b.cs) % 4 == 0), "%s: B is not aligned",
         row->name);
-  CHECK(p.partials == (p.joins ? p.tiles * p.panels * row->tile_m * row->tile_n : 0), "%s: %zu sums that wait",
-        row->name, p.partials);
+  CHECK(p.partials == (p.joins ? p.tiles * p.panels * row->tile_m * row->tile_n : 0), "%s: %zu sums to join", row->name,
+        p.partials);
   if (!by_k) {
     CHECK(p.groups == p.tiles * p.panels && p.joins == (p.panels > 1), "%s: %zu groups", row->name, p.groups);
     return;
@@ -52,7 +52,7 @@ static void check_few(const hx__kernel_row *row, hx__layout layout, const hx__ge
   const size_t by = p.groups / p.full_tiles;
   CHECK(p.groups % p.full_tiles == 0 && p.full_tiles <= p.tiles && by <= p.panels && p.joins == (by > 1),
         "%s: %zu groups, %zu", row->name, p.groups, p.full_tiles);
-  CHECK(by == 1 || p.full_tiles == p.tiles, "%s: panels of several tiles apart", row->name);
+  CHECK(by == 1 || p.full_tiles == p.tiles, "%s: the panels of several tiles are in several groups", row->name);
   CHECK(p.groups <= 2 * UNITS, "%s: %zu groups at once", row->name, p.groups);
 }
 
@@ -187,7 +187,7 @@ static void against_timings(const char *name, const hx__kernel_row *rows, size_t
   static column columns[MOST_COLUMNS];
   static char line[8192];
   FILE *const f = fopen(name, "r");
-  CHECK(f, "%s is not there", name);
+  CHECK(f, "%s cannot be opened", name);
   unsigned known = 0, shapes = 0;
   double lost = 0.0, off = 0.0, most = 0.0;
   while (f && fgets(line, sizeof line, f)) {
@@ -232,19 +232,20 @@ int main(int argc, char **argv) {
   const hx__gemm_shape apart = shape_of(1000, 1000, 1000, false, true),
                        together = shape_of(1024, 1024, 1024, false, true),
                        large = shape_of(2048, 2048, 2048, false, true);
-  CHECK(!best_of(rows, count, &apart).copy_b, "1000: a transposed B is read where it lies");
-  CHECK(!best_of(rows, count, &together).copy_b, "1024: so is one whose columns lie 4 KB apart, by four stages");
-  CHECK(best_of(rows, count, &large).copy_b, "2048: such a B of many tiles is copied first");
+  CHECK(!best_of(rows, count, &apart).copy_b, "1000: a transposed B is copied");
+  CHECK(!best_of(rows, count, &together).copy_b, "1024: a transposed B with columns 4 KB apart is copied");
+  CHECK(best_of(rows, count, &large).copy_b, "2048: a B of many tiles with such columns is not copied");
   const hx__gemm_shape narrow = shape_of(4096, 3, 4096, false, false);
-  CHECK(!best_of(rows, count, &narrow).copy_b, "4096 x 3: nothing is copied");
+  CHECK(!best_of(rows, count, &narrow).copy_b, "4096 x 3: B is copied");
   for (unsigned way = 0; way < 4; way++) {
     const hx__gemm_shape row = shape_of(1, 4096, 4096, way & 1, way >> 1),
                          column = shape_of(4096, 1, 4096, way & 1, way >> 1);
-    CHECK(best_few(rows, count, &row) && best_few(rows, count, &column), "one row or column, transposes %u", way);
+    CHECK(best_few(rows, count, &row) && best_few(rows, count, &column),
+          "one row or column, transposes %u: no row for few rows is chosen", way);
   }
   const hx__gemm_shape tall = shape_of(100000, 8, 16, false, false), deep = shape_of(2048, 8, 8192, false, false);
-  CHECK(!best_few(rows, count, &tall), "100000 x 8 x 16: many groups that do little");
-  CHECK(best_few(rows, count, &deep), "2048 x 8 x 8192: few columns");
+  CHECK(!best_few(rows, count, &tall), "100000 x 8 x 16: a row for few rows is chosen");
+  CHECK(best_few(rows, count, &deep), "2048 x 8 x 8192: no row for few rows is chosen");
   const hx__gemm_shape least = shape_of(1, 1, 1, false, false), odd = shape_of(4097, 4097, 4097, true, true);
   for (size_t i = 0; i < count; i++) {
     const uint32_t tile[3] = {rows[i].tile_m, rows[i].tile_n, rows[i].tile_k};
@@ -253,7 +254,7 @@ int main(int argc, char **argv) {
     CHECK(!r || !hx__kernel_of_set(r) ||
               (isfinite(hx__gemm_plan_for(r, HX__LAYOUT_NN, &least, UNITS).ns) &&
                isfinite(hx__gemm_plan_for(r, HX__LAYOUT_NN, &odd, UNITS).ns)),
-          "HX_TILE of %s: a row that cannot do every product", rows[i].name);
+          "HX_TILE of %s selects a row that cannot compute every product", rows[i].name);
   }
   CHECK(argc == 2, "usage: gemm_plan_test TIMINGS");
   if (argc == 2) against_timings(argv[1], rows, count);

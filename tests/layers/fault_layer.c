@@ -22,7 +22,7 @@
 #include "tests/layers/fault_layer_entries.h"
 #include "tests/layers/fault_layer_plan.h"
 
-/* The driver's functions of extensions. */
+/* The driver's extension functions. */
 static struct {
   clHostMemAllocINTEL_fn clHostMemAllocINTEL;
   clMemFreeINTEL_fn clMemFreeINTEL;

@@ -13,9 +13,9 @@ static void allocation(void) {
   void *nothing = hx_alloc(hx, 0);
   CHECK(nothing != NULL, "hx_alloc(0) is NULL");
   hx_free(hx, nothing);
-  CHECK(hx_alloc(hx, SIZE_MAX) == NULL, "SIZE_MAX bytes");
-  CHECK(hx_alloc(hx, SIZE_MAX - 4096) == NULL, "SIZE_MAX - 4096 bytes");
-  CHECK(hx_alloc(hx, (size_t)1 << 60) == NULL, "2^60 bytes");
+  CHECK(hx_alloc(hx, SIZE_MAX) == NULL, "SIZE_MAX bytes were allocated");
+  CHECK(hx_alloc(hx, SIZE_MAX - 4096) == NULL, "SIZE_MAX - 4096 bytes were allocated");
+  CHECK(hx_alloc(hx, (size_t)1 << 60) == NULL, "2^60 bytes were allocated");
   for (size_t bytes = 1; bytes < 10000000; bytes = bytes * 3 + 1) {
     unsigned char *p = hx_alloc(hx, bytes);
     CHECK(p != NULL && (uintptr_t)p % 4096 == 0, "%zu bytes at %p", bytes, (void *)p);
@@ -27,7 +27,7 @@ static void allocation(void) {
   static char mine[64];
   hx_free(hx, mine);               /* hx warns and does nothing */
   void *left = hx_alloc(hx, 5000); /* hx_close frees it */
-  CHECK(left != NULL, "5000 bytes");
+  CHECK(left != NULL, "5000 bytes were not allocated");
 }
 
 static void registration(void) {

@@ -138,7 +138,7 @@ static void keep_copies(void) {
     CHECK_OK(hx_offload(hx, &t, &report));
     copied[i] = report.bytes_copied;
   }
-  CHECK(copied[3] == copied[1], "%zu bytes were copied of what was kept, %zu before", (size_t)copied[3],
+  CHECK(copied[3] == copied[1], "%zu bytes were copied although there was a mirror, %zu before", (size_t)copied[3],
         (size_t)copied[1]);
   release(MOSTLY_READ, x);
   release(MOSTLY_READ, y);

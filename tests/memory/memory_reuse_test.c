@@ -82,7 +82,7 @@ static void written_again(bool registered) {
 static void allocated_again(void) {
   for (uint64_t i = 1; i <= ROUNDS; i++) {
     float *p = hx_alloc(hx, N * sizeof *p);
-    CHECK(p != NULL, "hx_alloc gave nothing");
+    CHECK(p != NULL, "hx_alloc returned NULL");
     if (p) check_with_new_data(p, 40 + i, "hx_alloc anew");
     hx_free(hx, p);
   }

@@ -234,7 +234,7 @@ static void child_of_a_fork(void) {
   }
   int status = -1;
   waitpid(child, &status, 0);
-  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child: %x", status);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "the child's status is %x", status);
   x[7] = 11.0f;
   expect_pinned(moved_by_sums(hx, x, N, "after a fork"), "after a fork");
   hx_close(hx);
@@ -334,7 +334,7 @@ static void each_its_own(void) {
   unsigned chunks = 0, wrong = 0;
   for (int i = 0; i < RUNS; i++) wrong += short_chunks(x, LARGE, &chunks) > 0;
   CHECK(chunks >= 2 * RUNS, "%u chunks in the traces", chunks);
-  CHECK(wrong <= RUNS * 2 / 3, "in %u of %d runs a chunk that was brought in 1 ms took less", wrong, RUNS);
+  CHECK(wrong <= RUNS * 2 / 3, "in %u of %d runs a chunk took less than the 1 ms in which it was copied", wrong, RUNS);
   free_filled(x);
 }
 

@@ -107,9 +107,9 @@ int main(int argc, char **argv) {
   while (report.gpu_share == 0 && report.recovered == 0 && ++calls < CALLS);
   CHECK(late ? report.recovered > 0 : report.gpu_share > 0, "share %.2f, %u recovered", report.gpu_share,
         report.recovered);
-  CHECK(entries() == 0, "the call that pinned the ring and a block for results has taught %u", entries());
+  CHECK(entries() == 0, "%u entries were learned from the call that pinned the ring and a readback buffer", entries());
   for (int i = 0; i < CALLS && !entries(); i++) CHECK_OK(hx_offload(hx, &t, &report));
-  CHECK(entries() > 0, "%d calls have taught nothing", CALLS);
+  CHECK(entries() > 0, "nothing was learned from %d calls", CALLS);
   hx_close(hx);
   if (!late) {
     offload_in_own_context(&s, t);

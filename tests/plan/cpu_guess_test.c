@@ -57,21 +57,22 @@ static void predictions(void) {
   const hx__work sum = {.units = 1u << 20};
   const double most = HX__BREAK_EVEN_NS;
   hx__cpu_time t = time_after(&product, 9 * most, 1);
-  CHECK(t.ns < most && t.measure, "one call of nine break-evens: %.0f ns, measured %d", t.ns, t.measure);
+  CHECK(t.ns < most && t.measure, "after one call of nine times the limit: %.0f ns, measure %d", t.ns, t.measure);
   t = time_after(&product, 9 * most, 3);
-  CHECK(t.ns > most && t.measure, "three such calls: %.0f ns, measured %d", t.ns, t.measure);
+  CHECK(t.ns > most && t.measure, "after three such calls: %.0f ns, measure %d", t.ns, t.measure);
   t = time_after(&product, 0.9 * most, 3);
-  CHECK(t.ns < most && !t.measure, "three calls under it: %.0f ns, measured %d", t.ns, t.measure);
+  CHECK(t.ns < most && !t.measure, "after three calls below the limit: %.0f ns, measure %d", t.ns, t.measure);
   t = time_with_estimate(&product, 0.9 * most, 10, true);
-  CHECK(t.ns < most && t.measure, "ten calls of other sizes under it: %.0f ns, measured %d", t.ns, t.measure);
+  CHECK(t.ns < most && t.measure, "after ten calls of other sizes below the limit: %.0f ns, measure %d", t.ns,
+        t.measure);
   t = time_after(&tiny, 0.05 * most, 0);
-  CHECK(t.ns < most && !t.measure, "a tiny product: %.0f ns, measured %d", t.ns, t.measure);
+  CHECK(t.ns < most && !t.measure, "a tiny product: %.0f ns, measure %d", t.ns, t.measure);
   t = time_after(&tiny, 1.1 * most, 1);
-  CHECK(t.ns < most && t.measure, "a tiny product that took long once: %.0f ns, measured %d", t.ns, t.measure);
+  CHECK(t.ns < most && t.measure, "a tiny product that took long once: %.0f ns, measure %d", t.ns, t.measure);
   t = time_after(&sum, 0.9 * most, 0);
-  CHECK(t.ns < most && !t.measure, "a sum that is guessed under it: %.0f ns, measured %d", t.ns, t.measure);
+  CHECK(t.ns < most && !t.measure, "a sum with a guess below the limit: %.0f ns, measure %d", t.ns, t.measure);
   t = time_after(&sum, 1.1 * most, 0);
-  CHECK(t.ns > most && t.measure, "a sum that is guessed over it: %.0f ns, measured %d", t.ns, t.measure);
+  CHECK(t.ns > most && t.measure, "a sum with a guess above the limit: %.0f ns, measure %d", t.ns, t.measure);
 }
 
 int main(void) {

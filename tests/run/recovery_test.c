@@ -114,7 +114,7 @@ static void first_alloc(void) {
   hx_context *hx = open_sim("rate=1e9,latency_us=10,fail=alloc@1", NULL);
   CHECK_OK(hx_ready(hx));
   float *p = hx_alloc(hx, sizeof x), *c = hx_alloc(hx, sizeof old_c);
-  CHECK(p != NULL && c != NULL, "hx_alloc gave nothing");
+  CHECK(p != NULL && c != NULL, "hx_alloc returned NULL");
   if (p == NULL || c == NULL) return;
   memcpy(p, x, sizeof x);
   for (int i = 0; i < 4; i++) {
@@ -169,7 +169,7 @@ static void late_device_rejoins(void) {
     units = device_units(&report);
     nanosleep(&(struct timespec){0, 20000000}, NULL);
   }
-  CHECK(units == 4096, "%llu units after it came back", (unsigned long long)units);
+  CHECK(units == 4096, "%llu units after the device returned", (unsigned long long)units);
   hx_close(hx);
 }
 
@@ -222,8 +222,8 @@ static void timed_out_device_joins_in(void) {
     came += is_late && device_units(&report) > 0;
     hx_close(hx);
   }
-  printf("  a device was late after %u of %u calls, and came in in %u of those that followed\n", late, pairs, came);
-  CHECK(came > 1, "it came in in %u of %u calls", came, late);
+  printf("  a device was late after %u of %u calls, and joined %u of the calls that followed\n", late, pairs, came);
+  CHECK(came > 1, "the device joined %u of %u calls", came, late);
   free(a);
   free(b);
   free(c);
@@ -291,14 +291,13 @@ static void offload_modes(void) {
   s.offload = "disabled";
   hx = open_or_exit(&s);
   check_sum(hx, x, N, 1, &report);
-  CHECK(device_units(&report) == 0, "disabled, and %llu units on a device", (unsigned long long)device_units(&report));
+  CHECK(device_units(&report) == 0, "disabled: %llu units on a device", (unsigned long long)device_units(&report));
   hx_close(hx);
 
   s.offload = "mandatory";
   hx = open_or_exit(&s);
   check_sum(hx, x, N, 0, &report); /* mandatory has precedence over the share */
-  CHECK(device_units(&report) == N, "mandatory, and %llu units on the device",
-        (unsigned long long)device_units(&report));
+  CHECK(device_units(&report) == N, "mandatory: %llu units on the device", (unsigned long long)device_units(&report));
   hx_status last = HX_OK;
   hx_task t = hx_reduce(HX_SUM, HX_F32, x, N, &sum);
   for (int i = 0; i < 5 && last == HX_OK; i++) last = hx_offload(hx, &t, NULL);

@@ -60,7 +60,7 @@ int main(void) {
       nanosleep(&(struct timespec){0, 10000000}, NULL); /* until then the device is free again */
   }
   printf("  %u of %d calls were given up\n", given_up, CALLS);
-  CHECK(given_up > 0, "the device was never asked");
+  CHECK(given_up > 0, "no call used the device");
   CHECK(given_up <= MOST_GIVEN_UP, "%u of %d calls were given up", given_up, CALLS);
   hx_close(hx);
   free(x);

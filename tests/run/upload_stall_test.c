@@ -63,7 +63,7 @@ static void stalled_upload(bool product, double stall, const float *a, const flo
     sleep_until(seconds_now() + 0.2);
     CHECK(compute(product, a, b, c, 0.5f, &report) == want, "other bits afterwards");
   } while (on_device(&report) == 0 && seconds_now() < back_by);
-  CHECK(on_device(&report) > 0, "the device is not back");
+  CHECK(on_device(&report) > 0, "the device has not returned");
 }
 
 /* The C of a product, which stays on the device; c: the same C, computed by the CPU. */

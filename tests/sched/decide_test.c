@@ -44,10 +44,10 @@ static void device_calls_in_pairs(void) {
   p.call[2] = (hx__estimate){.ns_per_unit = 2.4, .sigma = 0.05, .samples = 9, .call_number = 99};
   p.first_of_pair = 2;
   hx__decide(&p, &d);
-  CHECK(d.choice == 2, "the second call of a row: choice %u", d.choice);
+  CHECK(d.choice == 2, "the second of two consecutive calls: choice %u", d.choice);
   p.first_of_pair = 0;
   hx__decide(&p, &d);
-  CHECK(d.choice != 2, "no row: choice %u", d.choice);
+  CHECK(d.choice != 2, "after another choice: choice %u", d.choice);
   p.first_of_pair = 2;
   p.device[0].alone.ns_per_unit = 20.0;
   hx__decide(&p, &d);
@@ -64,15 +64,15 @@ static void idle_company(void) {
   CHECK(d.best == 0, "a device that can do nothing: best %u", d.best);
   p.call[1] = (hx__estimate){.ns_per_unit = 0.9, .sigma = 0.05, .samples = 9, .call_number = 99};
   hx__decide(&p, &d);
-  CHECK(d.best == 0 && d.choice != 1, "and such calls were faster: best %u, choice %u", d.best, d.choice);
+  CHECK(d.best == 0 && d.choice != 1, "although such calls were faster: best %u, choice %u", d.best, d.choice);
   p = known_inputs();
   p.fetch_ns = 9e6;
   hx__decide(&p, &d);
-  CHECK(!d.candidate[1].idle, "fetching, which the CPU alone waits for as well, makes no device idle");
+  CHECK(!d.candidate[1].idle, "a device counts as idle because of fetching, for which the CPU alone waits as well");
   p = known_inputs();
   p.device[0].alone = p.device[0].beside = (hx__estimate){.sigma = 0.7};
   hx__decide(&p, &d);
-  CHECK(d.choice == 1 && d.reason == HX__REASON_TRY, "a device of which nothing is known: choice %u", d.choice);
+  CHECK(d.choice == 1 && d.reason == HX__REASON_TRY, "an unknown device: choice %u", d.choice);
 }
 
 /* Work that the CPU and a device should not share: both together are neither chosen nor explored. */
@@ -92,7 +92,7 @@ static void work_that_is_not_split(void) {
 /* Other programs took the CPU's core in its first calls, so the CPU seems many times as slow as the device. It is tried
  * again after two other calls; if it seems only a few times as slow, a third time after eight calls and a fourth time
  * after 32. The last row: 80 ms cannot be a taken core. */
-static void taken_core(void) {
+static void preempted_core(void) {
   static const struct {
     double units, slow;
     uint32_t samples;
@@ -115,9 +115,9 @@ static void taken_core(void) {
   }
 }
 
-/* Participants that share cores promise rates that no call reaches. Then the measured times of such calls count, unless
+/* Participants that share cores never reach the sum of their rates. Then the measured times of such calls count, unless
  * a device has become far slower since. */
-static void what_calls_took(void) {
+static void measured_calls_count(void) {
   static const struct {
     double promised, took; /* as a fraction of the CPU's time */
     bool taken;
@@ -129,7 +129,7 @@ static void what_calls_took(void) {
     p.call[2] = (hx__estimate){.ns_per_unit = 2.0, .sigma = 0.1, .samples = 9, .call_number = 99};
     p.call[1] = (hx__estimate){.ns_per_unit = rows[i].took, .sigma = 0.1, .samples = 9, .call_number = 99};
     hx__decide(&p, &d);
-    CHECK(d.best == rows[i].taken, "%g promised, %g taken: best %u", rows[i].promised, rows[i].took, d.best);
+    CHECK(d.best == rows[i].taken, "%g promised, %g measured: best %u", rows[i].promised, rows[i].took, d.best);
   }
 }
 
@@ -161,13 +161,13 @@ static void of_another_class(void) {
     p.cpu_alone.borrowed = other;
     hx__decide(&p, &d);
     CHECK(d.best == 1 && (d.choice == 0) == other && d.call_number == 10,
-          "another class %d: choice %u, best %u, turn %llu", other, d.choice, d.best,
+          "another class %d: choice %u, best %u, call number %llu", other, d.choice, d.best,
           (unsigned long long)d.call_number);
   }
 }
 
 /* A choice that may be better is checked less often the more often it was not. */
-static void still_none(void) {
+static void checked_less_often(void) {
   static const struct {
     uint32_t samples;
     uint64_t calls;
@@ -346,11 +346,11 @@ int main(void) {
   device_calls_in_pairs();
   idle_company();
   work_that_is_not_split();
-  taken_core();
-  what_calls_took();
+  preempted_core();
+  measured_calls_count();
   alone_unknown();
   of_another_class();
-  still_none();
+  checked_less_often();
   former_best_is_checked();
   devices_alone_need_a_margin();
   behind_a_ring();

@@ -4,28 +4,28 @@
 #include "runtime/sched/model.h"
 #include "tests/check.h"
 
-/* A single outlier is ignored, a change is believed after two or three measurements, and age makes estimates
- * uncertain. */
-static void spikes_and_changes(void) {
+/* A single outlier is ignored, a change is accepted after two or three measurements, and age makes estimates uncertain.
+ * */
+static void outliers_and_changes(void) {
   static hx__model model = HX__MODEL_INIT;
   const hx__rate_key key = {.device = 3, .needs = 1, .size_class = 20};
   for (int i = 0; i < 10; i++)
     hx__model_learn(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
   const double before = hx__model_estimate_exact(&model, &key, 100).ns_per_unit;
   hx__model_learn(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 9e7}, 100);
-  CHECK(hx__model_estimate_exact(&model, &key, 100).ns_per_unit < 1.25 * before, "one spike moved it");
+  CHECK(hx__model_estimate_exact(&model, &key, 100).ns_per_unit < 1.25 * before, "one outlier moved the estimate");
   hx__model_learn(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 1e6 + 5e4}, 100);
   for (int i = 0; i < 4; i++)
     hx__model_learn(&model, &key, &hx__prior_device, (hx__sample){.units = 1e6, .ns = 2e6}, 100);
   const hx__estimate after = hx__model_estimate_exact(&model, &key, 100);
   CHECK(after.ns_per_unit > 1.4 * before, "%g after a change from %g to 1.95", after.ns_per_unit, before);
-  CHECK(hx__model_estimate_exact(&model, &key, 100 + 86400).sigma >= 0.5, "a day makes no doubt");
+  CHECK(hx__model_estimate_exact(&model, &key, 100 + 86400).sigma >= 0.5, "the estimate is as certain after a day");
   hx__rate_key near = key;
   near.size_class = 22;
   CHECK(hx__model_estimate(&model, &near, 100).samples && hx__model_estimate(&model, &near, 100).sigma > after.sigma,
-        "the next classes know nothing");
+        "there is no estimate for the next class");
   near.size_class = 25;
-  CHECK(!hx__model_estimate(&model, &near, 100).samples, "too far a class");
+  CHECK(!hx__model_estimate(&model, &near, 100).samples, "there is an estimate for a distant class");
   for (uint64_t i = 0; i < 5 * HX__MODEL_ENTRIES; i++) { /* the table is full and its oldest entries are replaced */
     hx__rate_key k = key;
     k.device = hx__identity("any", "one") + i;
@@ -34,10 +34,9 @@ static void spikes_and_changes(void) {
   }
 }
 
-/* How far measurements that differ from the earlier ones move the estimate. If they are longer by what a core that
- * another program takes for a while costs, they are believed one call later; if they repeat and are longer by far more,
- * at once. */
-static void steps_of_belief(void) {
+/* How far measurements that differ from earlier ones move the estimate. Those that are longer by the cost of a
+ * preempted core are accepted one call later; those that repeat and are longer by far more, at once. */
+static void steps_of_estimate(void) {
   static hx__model model = HX__MODEL_INIT;
   static const struct {
     double ms; /* the right time */
@@ -62,9 +61,9 @@ static void steps_of_belief(void) {
   }
 }
 
-/* Chunks (of 1 unit per nanosecond) as they are seen by a feeder that has no core: a chunk that has already ended when
- * the feeder looks counts only together with the one before it, and none of them is lost. */
-static void found_done(void) {
+/* Chunks (of 1 unit per nanosecond) as a device worker without a core sees them: a chunk that has already ended when it
+ * is polled counts only together with the one before it, and no chunk is lost. */
+static void chunks_already_done(void) {
   static hx__model model = HX__MODEL_INIT;
   static const struct {
     double units, ns;
@@ -97,8 +96,8 @@ static void found_done(void) {
 }
 
 int main(void) {
-  spikes_and_changes();
-  steps_of_belief();
-  found_done();
+  outliers_and_changes();
+  steps_of_estimate();
+  chunks_already_done();
   return checks_end("model_outlier_test");
 }

@@ -66,7 +66,7 @@ static void path_of_file(char path[512]) {
 
 static void model_is_stored(void) {
   hx_context *const hx = open_here(folder());
-  CHECK(known_entries() == 0, "%u entries from nowhere", known_entries());
+  CHECK(known_entries() == 0, "%u entries before any call", known_entries());
   for (int i = 0; i < 20 && known_entries() < 2; i++)
     call_by_hx(hx); /* on a busy machine the devices may do all of the first calls */
   CHECK(known_entries() >= 2, "%u entries learned", known_entries());
@@ -96,7 +96,7 @@ static void learns_without_close(void) {
 
 static void folder_off(void) {
   hx_context *const hx = open_here("off");
-  CHECK(known_entries() == 0, "%u entries although it is off", known_entries());
+  CHECK(known_entries() == 0, "%u entries although the cache is off", known_entries());
   call_by_hx(hx);
   hx_close(hx);
 }
@@ -125,7 +125,7 @@ static void truncated_file(void) {
   path_of_file(path);
   CHECK(stat(path, &s) == 0 && truncate(path, s.st_size / 2) == 0, "%s cannot be cut", path);
   hx_context *const hx = open_here(folder());
-  CHECK(known_entries() == 0, "%u entries of half a file", known_entries());
+  CHECK(known_entries() == 0, "%u entries of a truncated file", known_entries());
   call_by_hx(hx);
   hx_close(hx);
 }

@@ -44,15 +44,15 @@ static double cost_of(hx__objective objective, double ns, double joules) {
 /* The cost of a choice whose participants end at the same time, and use their power until then. */
 static double least_cost(const sim_machine *m, size_t slices, unsigned choice, hx__objective objective) {
   const hx__choice c = hx__choice_of(choice, m->devices);
-  hx__participant party[DEVICES + 1];
+  hx__participant participants[DEVICES + 1];
   double watts = m->watts;
   unsigned n = 0;
-  if (c.cpu) watts += m->cpu.watts, party[n++] = (hx__participant){m->cpu.rate, 0.0};
+  if (c.cpu) watts += m->cpu.watts, participants[n++] = (hx__participant){m->cpu.rate, 0.0};
   for (unsigned d = 0; d < c.devices; d++) {
     watts += m->device[d].watts;
-    party[n++] = (hx__participant){m->device[d].rate, LATENCY_NS};
+    participants[n++] = (hx__participant){m->device[d].rate, LATENCY_NS};
   }
-  const double ns = hx__finish_ns((double)slices, party, n);
+  const double ns = hx__finish_ns((double)slices, participants, n);
   return cost_of(objective, ns, watts * ns * 1e-9);
 }
 
@@ -83,8 +83,8 @@ static void learns(const row *r, hx__objective objective, double task_ns, double
         hx__objective_name(objective), task_ns * 1e-6, tick_ns * 1e-6, cost / least);
 }
 
-/* Consecutive short calls with the same choice count together, a call after another choice does not count, and a long
- * call counts by itself. */
+/* Consecutive short calls with the same choice are measured together, a call after another choice is not measured, and
+ * a long call is measured by itself. */
 static void rows_of_calls(void) {
   static hx__model model = HX__MODEL_INIT;
   const hx__rate_key a = {.device = 3, .size_class = 20}, b = {.device = 5, .size_class = 20};
@@ -95,17 +95,17 @@ static void rows_of_calls(void) {
     hx__model_learn_power(&model, &b, 0.02, 2e6);
   }
   hx__estimate e = hx__model_estimate_exact(&model, &a, 1);
-  CHECK(!(e.watts > 0.0) && e.metering, "%g W by turns", e.watts);
+  CHECK(!(e.watts > 0.0) && e.metering, "%g W after calls of different choices", e.watts);
   for (int i = 0; i < 7; i++) hx__model_learn_power(&model, &a, i ? 0.06 : 0.2, 2e6);
   e = hx__model_estimate_exact(&model, &a, 1);
-  CHECK(fabs(e.watts - 30.0) < 0.1, "%g W in a row", e.watts);
+  CHECK(fabs(e.watts - 30.0) < 0.1, "%g W after consecutive calls", e.watts);
   hx__model_learn_power(&model, &b, 0.5, 10e6);
   e = hx__model_estimate_exact(&model, &b, 1);
   CHECK(fabs(e.watts - 50.0) < 0.1 && !e.metering, "%g W of a long call", e.watts);
   hx__model_learn_power(&model, &a, NAN, 2e6);
   hx__model_learn_power(&model, &a, 0.0, 10e6);
   e = hx__model_estimate_exact(&model, &a, 1);
-  CHECK(fabs(e.watts - 30.0) < 0.1 && !e.metering, "%g W after nothing was seen", e.watts);
+  CHECK(fabs(e.watts - 30.0) < 0.1 && !e.metering, "%g W after a call without a measurement", e.watts);
 }
 
 int main(void) {

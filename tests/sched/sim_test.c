@@ -192,9 +192,9 @@ static void in_progress(void) {
           since * 1e-6);
   }
   const double late = hx__progress_cpu_rate(&cpu, (hx__cpu_observation){5e6, 1e7, 2e6}, 3e7);
-  CHECK(late < 0.75 * believed, "%g where a chunk of 4 ms takes 20", late);
+  CHECK(late < 0.75 * believed, "%g although a chunk of 4 ms takes 20", late);
   CHECK(hx__progress_cpu_rate(&cpu, (hx__cpu_observation){0.0, 0.0, 2e6}, 1e6) == 1.0,
-        "of nothing done something is believed");
+        "a rate was learned although nothing was done");
 }
 
 /* Near the end of a run a device does not get a chunk that would gain next to nothing. */
@@ -205,9 +205,9 @@ static void no_tiny_last_chunks(void) {
   v.others = 1;
   v.other[0] = (hx__participant){1.0, 0.0};
   v.left = 2000;
-  CHECK(hx__policy_adaptive(&v) == 0, "a launch that ends a run of 0.5 ms 0.6 us sooner");
+  CHECK(hx__policy_adaptive(&v) == 0, "a launch that saves 0.6 us of 0.5 ms");
   v.left = 20000;
-  CHECK(hx__policy_adaptive(&v) > 8000, "none that ends it 9.5 us sooner");
+  CHECK(hx__policy_adaptive(&v) > 8000, "no launch although it saves 9.5 us");
 }
 
 static double random_any(uint64_t *random) {
@@ -237,12 +237,13 @@ static void any_numbers(void) {
     g.others = v.others < HX_MAX_DEVICES ? v.others : HX_MAX_DEVICES;
     memcpy(g.other, v.other, g.others * sizeof *g.other);
     const size_t c = hx__cpu_chunk_size(&g);
-    CHECK(c <= g.left && (c > 0) == (g.left > 0), "a grab of %zu of %zu", c, g.left);
+    CHECK(c <= g.left && (c > 0) == (g.left > 0), "a CPU chunk of %zu of %zu", c, g.left);
     /* another participant never makes the run end later */
     const double end = hx__finish_ns((double)v.left, v.other, v.others);
     if (v.left && v.others)
       CHECK(!(end > hx__finish_ns((double)v.left, v.other, v.others - 1) * 1.000001 + 1e-3),
-            "later with more: %g after %g", end, hx__finish_ns((double)v.left, v.other, v.others - 1));
+            "the run ends later with one more participant: %g after %g", end,
+            hx__finish_ns((double)v.left, v.other, v.others - 1));
   }
 }
 
@@ -264,7 +265,7 @@ static void chunks_are_bounded(void) {
     size_t was = SIZE_MAX; /* a device that gets nothing gets nothing later either, when less is left */
     for (v.left = 1u << 20; v.left; v.left /= 2) {
       const size_t take = hx__policy_adaptive(&v);
-      CHECK(!(was == 0 && take), "%zu slices after it was done", take);
+      CHECK(!(was == 0 && take), "%zu slices after the device had got its last chunk", take);
       was = take;
     }
   }
@@ -293,9 +294,9 @@ static void slow_first_call(void) {
   CHECK(last < 1.1, "at last %.3f x its time", last);
 }
 
-/* A model that has become wrong corrects itself. corun: the fraction of their rates that participants keep in company;
- * 0: all of it. */
-static void wrong_model_heals(double from, double to, double corun, unsigned calls, double most) {
+/* A wrong model is corrected by further calls. corun: the fraction of their rates that participants have in company; 0:
+ * all of it. */
+static void wrong_model_is_corrected(double from, double to, double corun, unsigned calls, double most) {
   static hx__model model;
   memset(&model, 0, sizeof model);
   pthread_mutex_init(&model.lock, NULL);
@@ -316,8 +317,8 @@ static void wrong_model_heals(double from, double to, double corun, unsigned cal
   }
   printf("  device at %g of the CPU, then at %g: %.3f x the best over %u calls, at last %.3f\n", from, to, sum / calls,
          calls, last);
-  CHECK(last < 1.10, "not healed: %.3f", last);
-  CHECK(sum / calls < most, "healed too slowly: %.3f", sum / calls);
+  CHECK(last < 1.10, "not corrected: %.3f", last);
+  CHECK(sum / calls < most, "corrected too slowly: %.3f", sum / calls);
 }
 
 /* Entries of a file that another program may have written. */
@@ -355,18 +356,18 @@ static void foreign_entries(void) {
     CHECK(then.ns_per_unit > 0.0 && isfinite(then.ns_per_unit) && isfinite(then.sigma) && watts >= 0.0 && watts < 1e7,
           "then %g, sigma %g, %g W", then.ns_per_unit, then.sigma, watts);
   }
-  CHECK(taken > 0, "none was taken");
+  CHECK(taken > 0, "no entry was accepted");
 }
 
 /* A chunk that should take 9 to 11 ns and has not ended counts once it has taken longer than that. */
 static void not_ended(void) {
   const hx__estimate e = {.ns_per_unit = 1.0, .latency_ns = 1.0, .idle_ns = 2.0, .samples = 9};
   CHECK(hx__is_informative(&e, 8.0, false, 5.0, true) && hx__is_informative(&e, 8.0, false, 20.0, true),
-        "one that has ended");
+        "a chunk that has ended gives no information");
   CHECK(!hx__is_informative(&e, 8.0, false, 8.9, false) && hx__is_informative(&e, 8.0, false, 9.1, false),
-        "one that has not");
+        "wrong for a chunk that has not ended");
   CHECK(!hx__is_informative(&e, 8.0, true, 10.9, false) && hx__is_informative(&e, 8.0, true, 11.1, false),
-        "of a device that has slept");
+        "wrong for a device that was idle");
 }
 
 int main(int argc, char **argv) {
@@ -384,10 +385,10 @@ int main(int argc, char **argv) {
   chunks_are_bounded();
   exactly_once(schedules);
   slow_first_call();
-  wrong_model_heals(1.5, 0.15, 0.0, 40, 1.6);
-  wrong_model_heals(0.02, 3.0, 0.0, 2000, 1.60);
-  wrong_model_heals(3.0, 6.0, 0.0, 40, 1.10);
-  wrong_model_heals(6.0, 0.02, 0.5, 100, 2.5); /* the device works alone, and its chunks are given up */
+  wrong_model_is_corrected(1.5, 0.15, 0.0, 40, 1.6);
+  wrong_model_is_corrected(0.02, 3.0, 0.0, 2000, 1.60);
+  wrong_model_is_corrected(3.0, 6.0, 0.0, 40, 1.10);
+  wrong_model_is_corrected(6.0, 0.02, 0.5, 100, 2.5); /* the device works alone, and its chunks are given up */
   matrix(table);
   return checks_end("sim_test");
 }

@@ -13,15 +13,15 @@
 
 enum { THREADS = 24, CONTEXTS = 3 };
 
-typedef struct crew {
+typedef struct round_state {
   hx_context *hx[CONTEXTS];
   unsigned contexts;
   int64_t end_ns;
   bool pocl, forks;
-} crew;
+} round_state;
 
 typedef struct member {
-  crew *crew;
+  round_state *round;
   uint64_t state;
   pthread_t thread;
 } member;
@@ -84,7 +84,7 @@ static void fork_one(hx_context *hx, uint64_t *r) {
 
 static void *run_member(void *p) {
   member *const m = p;
-  crew *const c = m->crew;
+  round_state *const c = m->round;
   uint64_t *const r = &m->state;
   while (soak_now_ns() < c->end_ns) {
     hx_context *const hx = c->hx[soak_random(r, c->contexts)];
@@ -113,17 +113,17 @@ static void leave_in_flight(hx_context *hx, uint64_t *r, hx_value out[4], const 
 void round_run(uint64_t *r, double seconds, bool pocl, bool ready) {
   static float x[50000];
   static hx_value out[CONTEXTS][4];
-  static const unsigned kCrews[] = {1, 2, 2, 3, 4, 8, 24};
+  static const unsigned kThreadCounts[] = {1, 2, 2, 3, 4, 8, 24};
   member members[THREADS];
-  crew c = {.contexts = 1 + (unsigned)soak_random(r, CONTEXTS), .pocl = pocl, .forks = soak_random(r, 3) == 0};
-  const unsigned count = DRAW(r, kCrews);
+  round_state c = {.contexts = 1 + (unsigned)soak_random(r, CONTEXTS), .pocl = pocl, .forks = soak_random(r, 3) == 0};
+  const unsigned count = DRAW(r, kThreadCounts);
   for (unsigned i = 0; i < c.contexts; i++) c.hx[i] = open_one(r, pocl);
   for (unsigned i = 0; pocl && ready && i < c.contexts; i++)
     hx_ready(c.hx[i]); /* a call with a share waits for its kernels */
   c.end_ns = soak_now_ns() + (int64_t)(seconds * 1e9);
   unsigned started = 0;
   for (; started < count; started++) {
-    members[started] = (member){.crew = &c, .state = soak_random(r, UINT64_MAX)};
+    members[started] = (member){.round = &c, .state = soak_random(r, UINT64_MAX)};
     if (pthread_create(&members[started].thread, NULL, run_member, &members[started]) != 0) break;
   }
   for (unsigned i = 0; i < started; i++) pthread_join(members[i].thread, NULL);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The soak: random tasks against the scalar definition for as long as one likes. One long-lived process runs rounds
- * (round.c), so that what it leaks is seen; other processes run at the same time, in which OpenCL calls fail (the fault
- * layer), and which end while calls are in flight.
- *     soak [--minutes N | --seconds N] [--seed N] [--fault LIB] [--devices cpu|pocl]
- * It prints one line per minute and one at the end; the status is not 0 if anything is wrong or memory grows. */
+ * The soak: compares random tasks with the scalar definition for a given time. One long-lived process runs rounds
+ * (round.c), so that leaks are noticed. Other processes run at the same time: in some OpenCL calls fail (the fault
+ * layer), others end while calls are in flight. soak [--minutes N | --seconds N] [--seed N] [--fault LIB] [--devices
+ * cpu|pocl] prints one line per minute and one at the end. The exit status is not 0 if anything is wrong or memory
+ * grows. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>

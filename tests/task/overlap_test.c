@@ -64,21 +64,21 @@ static void without_number(void) {
   const size_t rows = (size_t)1 << 40;
   const float *const base = (const float *)(uintptr_t)4096;
   hx__matrix x = {base, rows, 1, 6}, y = {base + 1, rows, 1, 9}; /* multiples of 6, and 1 more than those of 9 */
-  CHECK(hx__matrices_share(&x, &y) == false, "6 i is never 9 j + 1");
+  CHECK(hx__matrices_share(&x, &y) == false, "6 i = 9 j + 1 has no solution, but they share an element");
   y.base = base + 3;
-  CHECK(hx__matrices_share(&x, &y), "6 * 2 is 9 + 3");
+  CHECK(hx__matrices_share(&x, &y), "6 * 2 = 9 + 3, but they do not share an element");
   x.ld = 1000003;
   y = (hx__matrix){base + 900001, 900001, 1, 1000002}; /* 1000003 i = 1000002 j + 900001: i = j = 900001 */
-  CHECK(!hx__matrices_share(&x, &y), "row 900000 is the last");
+  CHECK(!hx__matrices_share(&x, &y), "row 900000 is the last, but they share an element");
   y.rows++;
-  CHECK(hx__matrices_share(&x, &y), "row 900001 is of both");
+  CHECK(hx__matrices_share(&x, &y), "row 900001 is in both, but they do not share an element");
 }
 
 int main(int argc, char **argv) {
   all_small_matrices();
   random_shapes(argc > 1 ? strtoull(argv[1], NULL, 0) : 20261123u);
   printf("%u pairs share, %u do not\n", sharing, apart);
-  CHECK(sharing > apart / 10 && apart > sharing / 10, "the shapes are of one kind");
+  CHECK(sharing > apart / 10 && apart > sharing / 10, "nearly all shapes share, or nearly none");
   without_number();
   return checks_end("overlap_test");
 }

@@ -55,7 +55,7 @@ static hx__topo seen_after(void (*before)(void)) {
     _exit(write(ends[1], &topo, sizeof topo) != (ssize_t)sizeof topo);
   }
   close(ends[1]);
-  CHECK(read(ends[0], &topo, sizeof topo) == (ssize_t)sizeof topo, "the child died");
+  CHECK(read(ends[0], &topo, sizeof topo) == (ssize_t)sizeof topo, "the child sent nothing");
   close(ends[0]);
   waitpid(child, NULL, 0);
   return topo;
@@ -70,7 +70,7 @@ static void check_plausible(const hx__topo *t, unsigned most_threads) {
   CHECK(t->l1_bytes == 0 || (t->l1_bytes >= 4096 && t->l1_bytes <= 1u << 20), "L1 %zu", t->l1_bytes);
   CHECK(t->l2_bytes == 0 || t->l2_bytes >= t->l1_bytes, "L2 %zu", t->l2_bytes);
   CHECK(t->memory_bytes >= 1u << 20, "memory %llu", (unsigned long long)t->memory_bytes);
-  CHECK(memchr(t->cpu_name, '\0', sizeof t->cpu_name), "the name does not end");
+  CHECK(memchr(t->cpu_name, '\0', sizeof t->cpu_name), "the name is not terminated");
 }
 
 static void change_nothing(void) {}
@@ -127,7 +127,7 @@ static int bound_main(unsigned cores) {
   const hx__topo *const t = hx__topo_get();
   for (int p = 0; p < omp_get_num_places(); p++) places += omp_get_place_num_procs(p);
   CHECK(CPU_COUNT(&mine) <= (int)t->hardware_threads, "%d CPUs", CPU_COUNT(&mine));
-  CHECK(t->cores == cores, "%u cores of %u where OpenMP binds", t->cores, cores);
+  CHECK(t->cores == cores, "%u cores of %u if OpenMP binds threads", t->cores, cores);
   CHECK(hx__thread_start(&thread, count_mine, &theirs) == 0 && pthread_join(thread, NULL) == 0, "no thread");
   hx_close(hx);
   CHECK(theirs == places, "a thread of hx's own may run on %d of %d", theirs, places);

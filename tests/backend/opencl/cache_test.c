@@ -39,7 +39,7 @@ static int run_worker(void) {
   CHECK_OK(hx_offload(hx, &t, &first));
   CHECK_OK(hx_offload(hx, &p, &second));
   CHECK(sum.u64 == ref_reduce(HX_SUM, HX_F32, x, NULL, N).u64, "the sum is %.9g", (double)sum.f32);
-  CHECK(memcmp(c, want, sizeof c) == 0, "the product");
+  CHECK(memcmp(c, want, sizeof c) == 0, "the product differs");
   CHECK(first.gpu_share == 1 && second.gpu_share == 1, "shares %g %g", first.gpu_share, second.gpu_share);
   hx_close(hx);
   return checks_failed > 0;

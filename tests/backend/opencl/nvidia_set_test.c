@@ -50,12 +50,12 @@ static void result_stays_on_card(hx_context *card, hx_context *cpu, const struct
     hx_report report, unused;
     multiply(card, s, a, b, c, -0.5f, &report);
     multiply(cpu, s, a, b, want, -0.5f, &unused);
-    CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card did %g of what stays", s->m, s->n, s->k,
+    CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card computed %g of the resident product", s->m, s->n, s->k,
           report.gpu_share);
   }
-  CHECK(memcmp(c, want, bytes) != 0, "%zu x %zu x %zu: it did not stay", s->m, s->n, s->k);
+  CHECK(memcmp(c, want, bytes) != 0, "%zu x %zu x %zu: C reached the host before hx_sync", s->m, s->n, s->k);
   CHECK_OK(hx_sync(card, c, bytes));
-  CHECK(memcmp(c, want, bytes) == 0, "%zu x %zu x %zu: bits of what stayed", s->m, s->n, s->k);
+  CHECK(memcmp(c, want, bytes) == 0, "%zu x %zu x %zu: C differs after hx_sync", s->m, s->n, s->k);
   hx_free(card, c);
 }
 
@@ -64,8 +64,8 @@ static void *try_idle_priority(void *refused) {
   return NULL;
 }
 
-/* All programs but the first one are built and tested on cores that no other thread needs, so that times measured
- * meanwhile are valid. */
+/* All programs except the first one are built and tested on idle cores, so that times measured during that are valid.
+ * */
 static void in_the_background(hx_context *card) {
   bool refused;
   pthread_t thread;
@@ -87,7 +87,7 @@ static void in_the_background(hx_context *card) {
     hx__sleep_ns(1000000);
     quiet += !hx__registry_slows_cpu();
   }
-  CHECK(quiet == 100, "%u times no thread was disturbed", quiet);
+  CHECK(quiet == 100, "threads were busy: only %u checks of 100 found none", quiet);
   /* A program that a call waits for is built by a thread with normal priority. */
   hx__prepare(list[0], HX__NEED_ALL);
   bool relieved = false;
@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
   hx_context *card, *cpu;
   settings.devices = "nvidia";
   settings.memory = "copy";    /* with copies a GPU keeps resident results */
-  settings.timeout_ms = "off"; /* it has the speed of a CPU on a busy machine, and the deadlines of a card */
+  settings.timeout_ms = "off"; /* the device has the speed of a busy CPU and the deadlines of a card */
   CHECK_OK(hx_open(&card, &settings));
   if (argc > 1 && strcmp(argv[1], "busy") == 0) {
     beside_busy_threads(card);
@@ -160,8 +160,8 @@ int main(int argc, char **argv) {
     hx_report report, unused;
     multiply(card, s, a, b, c, 0.0f, &report);
     multiply(cpu, s, a, b, want, 0.0f, &unused);
-    CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card did %g of it", s->m, s->n, s->k, report.gpu_share);
-    CHECK(memcmp(c, want, s->m * s->n * sizeof *c) == 0, "%zu x %zu x %zu: bits", s->m, s->n, s->k);
+    CHECK(report.gpu_share == 1.0, "%zu x %zu x %zu: the card computed %g of it", s->m, s->n, s->k, report.gpu_share);
+    CHECK(memcmp(c, want, s->m * s->n * sizeof *c) == 0, "%zu x %zu x %zu: C differs", s->m, s->n, s->k);
     result_stays_on_card(card, cpu, s, a, b, want);
     free(a);
     free(b);

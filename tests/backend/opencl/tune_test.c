@@ -52,17 +52,17 @@ static const hx__kernel_row *row_named(const char *name) {
 }
 
 /* Stores a choice as the tuner does. */
-static void keep_choice(uint32_t order, uint32_t tile_m) {
+static void store_choice(uint32_t order, uint32_t tile_m) {
   hx_context *const hx = open_here();
   hx__cl_device *const d = device_of(hx);
   hx__cl_tuned tuned[HX__CL_TUNED] = {{.row = row_named(tuned_name), .tile = {tile_m, 64, 16}, .order = order}};
-  CHECK(d && tuned[0].row, "there is a device and the row");
-  CHECK(d && hx__cl_tuned_store(d, tuned), "it is kept");
+  CHECK(d && tuned[0].row, "no device, or no such row");
+  CHECK(d && hx__cl_tuned_store(d, tuned), "the result is not stored");
   hx_close(hx);
 }
-static void keep_good(void) { keep_choice(0, 32); }
-static void keep_bad_tile(void) { keep_choice(0, 33); } /* no row has such a tile */
-static void keep_order(void) { keep_choice(2, 32); }    /* the row has only one order */
+static void store_good(void) { store_choice(0, 32); }
+static void store_bad_tile(void) { store_choice(0, 33); } /* no row has such a tile */
+static void store_order(void) { store_choice(2, 32); }    /* the row has only one order */
 
 /* Computes a product on the device and checks which row computed it. */
 static void check_product(bool tuned) {
@@ -77,7 +77,7 @@ static void check_product(bool tuned) {
   t.gpu_share = 1;
   CHECK_OK(hx_offload(hx, &t, &report));
   CHECK(report.gpu_share == 1, "share %g", report.gpu_share);
-  CHECK(memcmp(c, want, sizeof c) == 0, "the product");
+  CHECK(memcmp(c, want, sizeof c) == 0, "the product differs");
   const hx__cl_device *const d = device_of(hx);
   const hx__cl_program *const p = d ? &d->program[HX__FIRST_PRODUCT] : NULL;
   const bool same = p && p->row && strcmp(p->row->name, tuned_name) == 0 && p->tile_m == tuned_tile[0] &&
@@ -89,7 +89,7 @@ static void product_tuned(void) { check_product(true); }
 static void product_shipped(void) { check_product(false); }
 
 /* Changes one digit of the stored choice. */
-static void damage_kept_choice(void) {
+static void damage_stored_choice(void) {
   unsigned changed = 0;
   DIR *const dir = opendir(folder);
   for (struct dirent *e; dir && (e = readdir(dir)) != NULL;) {
@@ -110,7 +110,7 @@ static void all_choices_fit(void) {
   size_t count, ordered = 0;
   const hx__kernel_row *const rows = hx__kernel_rows(&count);
   for (size_t i = 0; i < count; i++) ordered += rows[i].shape == HX__SHAPE_TILES;
-  CHECK(ordered > 0 && ordered <= HX__CL_TUNED, "%zu rows have orders, %u are kept", ordered, HX__CL_TUNED);
+  CHECK(ordered > 0 && ordered <= HX__CL_TUNED, "%zu rows have orders, %u can be stored", ordered, HX__CL_TUNED);
 }
 
 static void run_in_child(const char *name, void (*body)(void)) {
@@ -135,16 +135,16 @@ int main(int argc, char **argv) {
   if (devices && mkdtemp(folder)) {
     all_choices_fit();
     run_in_child("nothing is kept", product_shipped);
-    run_in_child("keep", keep_good);
+    run_in_child("keep", store_good);
     run_in_child("it is taken", product_tuned);
     run_in_child("and again, from the cache", product_tuned);
-    damage_kept_choice();
+    damage_stored_choice();
     run_in_child("damaged", product_shipped);
-    run_in_child("keep", keep_good);
+    run_in_child("keep", store_good);
     run_in_child("it is taken anew", product_tuned);
-    run_in_child("keep what cannot be", keep_bad_tile);
+    run_in_child("keep what cannot be", store_bad_tile);
     run_in_child("a tile that the row has not", product_shipped);
-    run_in_child("keep an order", keep_order);
+    run_in_child("keep an order", store_order);
     run_in_child("an order that the row has not", product_shipped);
   }
   return checks_end("tune_test");
