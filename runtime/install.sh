@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install.sh TREE BUILT PREFIX: what users of hx get, from a checkout and its build. DESTDIR is obeyed, for packagers.
+# install.sh TREE BUILT PREFIX: installs the files for users of hx from a checkout and its build. DESTDIR is supported for packagers.
 set -eu
 tree=$1 built=$2 prefix=${DESTDIR:-}$3
 

@@ -13,8 +13,8 @@ HX_COPTS = [
     "-Wextra",
 ]
 
-# What makes an overflow harder to exploit, for all but the inner loops of cpu/. Given here rather than in .bazelrc, so
-# that builds of the library as a part of something else have it, too. Sanitizers check more than FORTIFY does, and
+# Options that make an overflow harder to exploit, for everything except the inner loops of cpu/. They are here and not
+# in .bazelrc, so that builds of the library as a part of something else have them, too. Sanitizers check more than FORTIFY does, and
 # do not work beside it.
 HX_HARDENING = [
     "-fstack-protector",
@@ -33,10 +33,10 @@ HX_CET = select({
     "//conditions:default": [],
 })
 
-# Link options of what is installed.
+# Link options of installed files.
 HX_HARD_LINK = ["-Wl,-z,relro,-z,now,-z,noexecstack"]
 
-# The layers from low to high, one rank a line. A layer may include files of the ranks before its own and of its own
+# The layers from low to high, one rank per line. A layer may include files of the ranks before its own and of its own
 # folder, but not of another layer in its rank. hx.h is below all of them. tests/layers_test.sh reads this list, too.
 RANKS = [
     ["//runtime:base"],
@@ -47,7 +47,7 @@ RANKS = [
     ["//runtime:api"],
 ]
 
-# Above them: of the repository, not of the library. tests/layers_test.sh reads this list, too, and limits them further.
+# The folders above them, which are not part of the library. tests/layers_test.sh reads this list, too, and limits them further.
 OUTSIDE = ["//reference", "//sim"]
 
 def lower(label):

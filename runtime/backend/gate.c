@@ -15,8 +15,8 @@
 
 #define EXIT_LIMIT_NS 10000000000u /* exit does not wait longer, even for a compiler that works */
 #define EXIT_HANG_NS 300000000u    /* a call that sleeps this long during exit counts as hanging */
-#define EXIT_NAP_NS 100000u
-#define EXIT_MOST_NAP_NS 5000000u
+#define EXIT_POLL_NS 100000u
+#define EXIT_MOST_POLL_NS 5000000u
 #define WORKS_PART 8u   /* a call sleeps if it works, or waits for a core, for less than this part of its time */
 #define OTHERS_WORK 12u /* sleep counts this much less while other threads of the process work */
 
@@ -167,10 +167,11 @@ static unsigned count_inside(unsigned *hanging) {
 void hx__gates_close(void) {
   const uint64_t from = hx__now_ns();
   atomic_store(&exiting, true);
-  for (uint64_t nap = EXIT_NAP_NS; hx__now_ns() - from < EXIT_LIMIT_NS; nap += nap < EXIT_MOST_NAP_NS ? nap : 0) {
+  for (uint64_t poll_ns = EXIT_POLL_NS; hx__now_ns() - from < EXIT_LIMIT_NS;
+       poll_ns += poll_ns < EXIT_MOST_POLL_NS ? poll_ns : 0) {
     unsigned hanging;
     const unsigned inside = count_inside(&hanging);
     if (inside == hanging) return;
-    hx__sleep_ns(nap);
+    hx__sleep_ns(poll_ns);
   }
 }

@@ -20,7 +20,7 @@
 #include "runtime/base/thread.h"
 
 #define LONG_WORK_NS 10000000000u /* runs that use the cores for longer do not delay preparing any more */
-#define QUIET_NAP_NS 3000000u
+#define QUIET_POLL_NS 3000000u
 #define REST 4             /* after a slow step beside calls, optional steps pause for this many times its duration */
 #define BRIEF_NS 50000000u /* steps up to this time, such as those from the cache, are not slow */
 #define POLL_NS 50000000u  /* between checks of a driver that is waited for */
@@ -324,7 +324,7 @@ static void prepare_all(void *p) {
     }
     if (needs && !may_disturb()) {
       pthread_mutex_unlock(&lock);
-      hx__sleep_ns(QUIET_NAP_NS);
+      hx__sleep_ns(QUIET_POLL_NS);
       pthread_mutex_lock(&lock);
       continue;
     }

@@ -4,7 +4,7 @@
 #include "runtime/base/thread.h"
 #include "runtime/run/device_table.h"
 
-#define NAP_NS 100000u
+#define POLL_NS 100000u
 #define DEFAULT_LIMIT_NS 5000000000u /* of a driver call, if HX_TIMEOUT_MS sets none */
 
 bool hx__device_entry_acquire(hx__device_entry *entry, bool wait) {
@@ -52,7 +52,7 @@ hx__stream *hx__device_entry_stream(hx__device_entry *entry, const hx__device_ta
   }
   hx__stream *const stream = entry->stream;
   while (wait && stream && !poll_timed_out(entry, table) && hx__now_ns() < entry->stream_wait_until_ns)
-    hx__sleep_ns(NAP_NS);
+    hx__sleep_ns(POLL_NS);
   return stream && poll_timed_out(entry, table) ? stream : NULL;
 }
 

@@ -10,7 +10,7 @@
 #include "runtime/topo/topo.h"
 
 #define LEAST_STORE_BYTES ((size_t)1 << 20) /* fewer are stored too fast to measure a rate */
-#define NAP_NS 100000u
+#define LEAST_POLL_NS 100000u
 #define POLLS \
   8u /* Each nap lasts this part of the time waited so far: a device that hangs is polled ever less often. */
 
@@ -194,10 +194,11 @@ static hx__stream *wait_for_stream(hx__device_job *job) {
   atomic_store(&job->device.working, false);
   const uint64_t from_ns = hx__now_ns();
   while (!stream && hx__work_range_left(&run->range) && hx__device_entry_has_timed_out(job->entry)) {
-    const uint64_t now_ns = hx__now_ns(), nap_ns = (now_ns - from_ns) / POLLS;
+    const uint64_t now_ns = hx__now_ns(), poll_ns = (now_ns - from_ns) / POLLS;
     pthread_mutex_lock(&run->progress.lock);
     if (hx__work_range_left(&run->range))
-      hx__cond_wait_until(&run->progress.changed, &run->progress.lock, now_ns + (nap_ns > NAP_NS ? nap_ns : NAP_NS));
+      hx__cond_wait_until(&run->progress.changed, &run->progress.lock,
+                          now_ns + (poll_ns > LEAST_POLL_NS ? poll_ns : LEAST_POLL_NS));
     pthread_mutex_unlock(&run->progress.lock);
     stream = hx__device_entry_stream(job->entry, run->table, false);
   }

@@ -20,11 +20,11 @@
 #include "runtime/base/load.h"
 #include "runtime/base/thread.h"
 
-#define PATIENCE_NS 60000000000u
+#define LONGEST_BUILD_NS 60000000000u
 #define HANG_NS 10000000000u    /* a compiler that sleeps this long is given up */
 #define ABANDONED (-9999)       /* returned instead of a code: the build may still run */
 #define NO_CORE_NS 10000000000u /* the longest wait for an idle core */
-#define NAP_NS 50000000u        /* between checks of whether a call waits, and of the machine's load */
+#define POLL_NS 50000000u       /* between checks of whether a call waits, and of the machine's load */
 
 /* The priority of a build, and of the thread that does it. */
 typedef enum urgency { URGENCY_IDLE, URGENCY_LOW, URGENCY_NORMAL, URGENCIES } urgency;
@@ -120,7 +120,7 @@ static void build_all(void *p) {
       continue;
     }
     if (u == URGENCY_IDLE && !hx__core_is_idle()) { /* else it might hold the compiler's locks for minutes */
-      hx__cond_wait_until(&changed, &lock, hx__now_ns() + NAP_NS);
+      hx__cond_wait_until(&changed, &lock, hx__now_ns() + POLL_NS);
       continue;
     }
     const bool entered = hx__driver_enter();
@@ -230,8 +230,8 @@ static cl_int job_wait(job *j) {
   for (raise_urgency(j); !j->done && builders[j->urgency] && !hx__exit_has_begun(); raise_urgency(j)) {
     const uint64_t asleep_ns = j->begun_ns ? hx__gate_asleep_ns(j->gate, &watch) : 0;
     if (mine) atomic_store(&mine->helper_asleep_ns, asleep_ns); /* for a thread that waits for this one */
-    if (j->begun_ns && (spent_ns(j) >= PATIENCE_NS || asleep_ns >= HANG_NS)) break;
-    hx__cond_wait_until(&changed, &lock, hx__now_ns() + NAP_NS);
+    if (j->begun_ns && (spent_ns(j) >= LONGEST_BUILD_NS || asleep_ns >= HANG_NS)) break;
+    hx__cond_wait_until(&changed, &lock, hx__now_ns() + POLL_NS);
   }
   if (mine) atomic_store(&mine->helper_asleep_ns, 0);
   unlink_job(j);

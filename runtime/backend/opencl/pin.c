@@ -18,7 +18,7 @@
 #define TIMED_BYTES LEAST_BYTES
 #define TRIES 5
 #define SLOWER 2.5 /* times as slow as pinned memory: not pinned, a driver's thread copies (4 times as slow) */
-#define NAP_NS 50000u
+#define POLL_NS 50000u
 
 /* The objects with which pieces are timed. */
 typedef struct pin_timer {
@@ -147,7 +147,7 @@ static size_t pin_pieces(hx__cl_device *d, pin_timer *t, uintptr_t first, uintpt
     hx__cl_hostptr *const h = atomic_load(&d->base.lost) ? NULL : pin_piece(d, t, at, next);
     if (h) b->piece[b->pieces++] = h;
     if (h) bytes += (h->end < next ? h->end : next) - (h->first > at ? h->first : at);
-    if (next < end) hx__sleep_ns(NAP_NS); /* lets threads in that wait for the driver */
+    if (next < end) hx__sleep_ns(POLL_NS); /* lets threads in that wait for the driver */
   }
   return bytes;
 }

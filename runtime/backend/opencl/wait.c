@@ -8,8 +8,8 @@
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/base/clock.h"
 
-#define LEAST_NAP_NS 20000u
-#define MOST_NAP_NS 250000u
+#define LEAST_POLL_NS 20000u
+#define MOST_POLL_NS 250000u
 
 cl_int hx__cl_state_of(cl_event event) {
   cl_int state = CL_QUEUED;
@@ -19,9 +19,9 @@ cl_int hx__cl_state_of(cl_event event) {
 
 /* How long to sleep before the event is checked again: longer if its expected end is farther from now. expected 0:
  * unknown; a quarter of the time waited so far is used instead. */
-static uint64_t nap_ns(uint64_t from, uint64_t now, uint64_t expected) {
+static uint64_t poll_interval_ns(uint64_t from, uint64_t now, uint64_t expected) {
   const uint64_t far = expected == 0 ? (now - from) / 4 : expected > now ? expected - now : now - expected;
-  return far < 8 * LEAST_NAP_NS ? LEAST_NAP_NS : far > 8 * MOST_NAP_NS ? MOST_NAP_NS : far / 8;
+  return far < 8 * LEAST_POLL_NS ? LEAST_POLL_NS : far > 8 * MOST_POLL_NS ? MOST_POLL_NS : far / 8;
 }
 
 cl_int hx__cl_wait_until(cl_event event, uint64_t expected, const _Atomic uint64_t *deadline_ns) {
@@ -34,7 +34,7 @@ cl_int hx__cl_wait_until(cl_event event, uint64_t expected, const _Atomic uint64
     state = hx__cl_state_of(event);
     const uint64_t now = hx__now_ns();
     if (state <= CL_COMPLETE || now >= atomic_load(deadline_ns)) break;
-    hx__sleep_ns(nap_ns(from, now, expected));
+    hx__sleep_ns(poll_interval_ns(from, now, expected));
   }
   if (slack_ns > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns, 0ul, 0ul, 0ul);
   return state;
