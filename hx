@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# hx: the front door. ./hx help says what it does.
+# The commands of the repository; ./hx help lists them.
 set -eu
 
-# Debian packages, a list for each need.
+# Lists of Debian packages, by purpose.
 packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers libhwloc-dev pocl-opencl-icd'
 packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
 packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
@@ -17,26 +17,27 @@ packages_fuzz="$packages_clang libclang-rt-14-dev libomp-14-dev llvm-14"
 usage() {
   cat <<'USAGE'
 usage: ./hx COMMAND
-  bench [ARGS]            build hx and run hx-bench with ARGS (none: the main job)
-  info                    what hx-bench sees: devices, drivers, what is missing
+  bench [ARGS]            build hx and run hx-bench with ARGS (none: CPU, GPU and both)
+  info                    list devices and drivers, and what is missing to use more of them
   test [--all-drivers] [BAZEL TEST ARGS]
-                          run every test; --all-drivers: on drivers that are fetched for it, too
-  faults [--all] [ARGS]   one OpenCL call of a process goes wrong, in every way: a tenth of the cells, or all
-  soak [--minutes N]      random tasks with faults against the definition (or --seconds N)
+                          run every test; --all-drivers: also on drivers that are downloaded for it
+  faults [--all] [ARGS]   let one OpenCL call of a process fail, in every way: a tenth of the cells, or all
+  soak [--minutes N]      compare random tasks, with faults, with the definition (or --seconds N)
   sanitize [--quick] [asan|tsan|msan]...
-                          run the tests that suit them under sanitizers (none named: all three); --quick: without the
-                          slow ones (tests/sanitizers/left_out.txt); asan includes leaks and undefined behaviour
+                          run the tests under sanitizers (none named: all three), except those in
+                          tests/sanitizers/left_out.txt; --quick: without slow ones; asan includes leaks and undefined
+                          behaviour
   coverage [BAZEL TEST ARGS]
                           run the tests without a driver and with PoCL; lines and branches of runtime/ that they execute
   fuzz [--seconds N] [TARGET...]
-                          run fuzz targets for N seconds each (10); what they find is kept and named
-  warnings                build everything by gcc and by clang with warnings as errors; a few tests of clang's build
+                          run fuzz targets for N seconds each (10); failing inputs are kept and named
+  warnings                build everything with gcc and clang and warnings as errors; run a few tests of clang's build
   isa intel|amd|mesa      compile every device kernel for all GPUs of a vendor, or for GPUs of both by Mesa's drivers:
                           fails on a spill; an emulator executes AMD's machine code, and fails if a result differs
                           from the scalar definition
   isa addressing          what compilers make of indices, pointers and local arrays, as a table
   build                   build everything
-  compdb                  write compile_commands.json, by which clangd, editors and clang-tidy find each file's options
+  compdb                  write compile_commands.json for clangd, editors and clang-tidy
   install --prefix DIR    header, libraries, hx.pc and hx-bench into DIR
   lint [CHECK...]         format, layers, licences, spelling, shellcheck, cppcheck, clang-tidy: all, or those named
   help                    this
@@ -49,15 +50,15 @@ die() {
   exit 2
 }
 
-# The checkout, wherever this is called from and through whatever link.
+# The folder of the checkout, also if this is called through a link.
 self=$(readlink -f "$0")
 root=${self%/*}
-[ -f "$root/WORKSPACE" ] || die "$root holds no WORKSPACE: run hx from its checkout"
+[ -f "$root/WORKSPACE" ] || die "$root has no WORKSPACE: run hx from its checkout"
 case $root in *[[:space:]]*) die "Bazel does not work in a folder whose path has blanks: $root" ;; esac
 
-# need LIST: the Debian packages of LIST are installed when this returns.
+# need LIST: installs the missing Debian packages of LIST, or names them and exits.
 need() {
-  command -v dpkg-query >/dev/null || return 0 # not a Debian: nothing is known, so nothing is asked
+  command -v dpkg-query >/dev/null || return 0 # not Debian: nothing can be checked
   missing=
   for package in $1; do
     case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
@@ -76,12 +77,12 @@ need() {
   export DEBIAN_FRONTEND=noninteractive
   # shellcheck disable=SC2086 # a list of words
   if ! apt_lists || ! apt-get install -q -y --no-install-recommends $missing >&2; then
-    echo "hx: with fresh package lists once more" >&2
+    echo "hx: trying again with fresh package lists" >&2
     apt-get update -q >&2 && apt-get install -q -y --no-install-recommends $missing >&2 || die "could not run: $line"
   fi
 }
 
-# Whether apt knows any package list; fetches them where not.
+# Downloads apt's package lists if there are none.
 apt_lists() {
   for list in /var/lib/apt/lists/*_Packages*; do
     [ -e "$list" ] && return 0
@@ -90,7 +91,7 @@ apt_lists() {
   apt-get update -q >&2
 }
 
-# Bazel keeps its output under the home folder; a user without one gets a folder of his own under TMPDIR.
+# Bazel's output is under the home folder, or for a user without one under TMPDIR.
 run_bazel() {
   cd "$root"
   if [ -n "${HOME:-}" ] && [ -w "$HOME" ]; then
@@ -100,15 +101,15 @@ run_bazel() {
   fi
 }
 
-# build TARGET...: quiet unless it fails or takes long enough to be asked about. Sets $bin to where the results are.
+# build TARGET...: prints little unless it fails or takes long. Sets $bin to the folder of the results.
 build() {
   echo "hx: building" >&2
   run_bazel build --ui_event_filters=-info --show_result=0 "$@" >&2 || die "the build failed"
   bin=$(run_bazel info bazel-bin 2>/dev/null)
 }
 
-# Asked of Bazel rather than recorded while it builds (bear): nothing need be built, and a compiler that runs in Bazel's
-# sandbox or is answered from its cache cannot be recorded.
+# Queries Bazel instead of recording a build (bear), so nothing needs to be built. Compilers that run in Bazel's sandbox
+# cannot be recorded, nor results that come from its cache.
 compdb() {
   need "$packages_build"
   run_bazel aquery --output=jsonproto 'mnemonic("CppCompile", //...)' 2>/dev/null >"$1.actions" ||
@@ -145,13 +146,13 @@ run_tests() {
   log=$(mktemp)
   trap 'rm -f "$log"' EXIT
   status=0
-  # //... stands last: what the caller adds may be options or, after --, targets that he takes out (-//tests:name).
+  # //... comes last: the caller's arguments may be options or, after --, targets to leave out (-//tests:name).
   { run_bazel test --keep_going "--test_tag_filters=${filters#,}" "--test_env=TEST_DRIVERS=$drivers" "$@" //... 2>&1 ||
     echo "hx: bazel test: status $?"; } | tee "$log"
   count_tests "$log"
 }
 
-# count_tests LOG: the last line of a verb that runs tests; false where one failed.
+# count_tests LOG: prints the last line of a command that runs tests. False if one failed.
 count_tests() {
   passed=$(grep -c -E '^//[^ ]+ .*(PASSED|FLAKY)' "$1") || true
   failed=$(grep -c -E '^//[^ ]+ .*(FAILED|TIMEOUT|NO STATUS)' "$1") || true
@@ -171,7 +172,7 @@ with_pocl() {
   return "$status"
 }
 
-# The seed of what is drawn is the commit, so that every commit draws another tenth.
+# The commit is the seed, so that every commit draws another tenth of the cells.
 faults() {
   need "$packages_build"
   build //tests/faults:fault_matrix //tests:libfault_layer.so //tests:libdress_layer.so
@@ -186,9 +187,9 @@ soak() {
   with_pocl "$bin/tests/soak/soak" --fault "$bin/tests/libfault_layer.so" "$@"
 }
 
-# sanitize_targets CONFIG: what is run with it, and what is left out, with a minus. $quick: "-quick" or nothing.
+# sanitize_targets CONFIG: prints the targets to run, and those to leave out with a minus. $quick: "-quick" or nothing.
 sanitize_targets() {
-  if [ "$1" = msan ]; then # only what calls no library but libc: others are not built for it
+  if [ "$1" = msan ]; then # only targets that call no library but libc, because no other is instrumented
     for target in settings devices sim cache model topo task options text; do echo "//tests/fuzz:${target}_replay"; done
     return
   fi
@@ -197,7 +198,7 @@ sanitize_targets() {
   left_out "$1" "$1$quick"
 }
 
-# left_out CONFIG CONFIG: the tests that either leaves out, with a minus; the reasons go to standard error.
+# left_out CONFIG CONFIG: prints the tests that either leaves out, with a minus, and the reasons on standard error.
 left_out() {
   while read -r configs test reason; do
     case ",$configs," in
@@ -209,7 +210,7 @@ left_out() {
   done <"$root/tests/sanitizers/left_out.txt"
 }
 
-# Drivers of instrumented builds: PoCL and none at all. Oclgrind interprets, which is too slow, and the others are not ours.
+# Instrumented builds are tested with PoCL and without a driver. Oclgrind is an interpreter, which is too slow.
 slow_drivers=-driver-oclgrind,-driver-rusticl,-driver-intel,-driver-pocl6,-driver-mesa,-driver-all
 
 sanitize() {
@@ -252,7 +253,7 @@ coverage() {
   return "$status"
 }
 
-# Each target for some seconds, from its corpus and a seed that is printed.
+# Runs each target for some seconds, from its corpus and a seed that is printed.
 fuzz() {
   seconds=10
   if [ "${1:-}" = --seconds ]; then
@@ -284,14 +285,14 @@ fuzz() {
   [ "$failed" -eq 0 ]
 }
 
-# fuzz_one TARGET SECONDS: new inputs are thrown away; one that fails is kept in the folder named.
+# fuzz_one TARGET SECONDS: discards new inputs, but keeps one that fails in a folder that is printed.
 fuzz_one() {
   seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
   work=$(mktemp -d)
   scratch=$(mktemp -d -p /dev/shm 2>/dev/null) || scratch=$work # targets that read files write them first
   mkdir "$work/corpus" "$work/found"
   echo "hx: fuzz: $1 for $2 s, seed $seed"
-  # The target's own standard error is closed: warnings and complaints by the million.
+  # The target's own standard error is closed, because it would get millions of warnings.
   if TEST_TMPDIR=$scratch ASAN_OPTIONS=use_sigaltstack=0 \
     "$bin/tests/fuzz/${1}_fuzz" -max_total_time="$2" -seed="$seed" -max_len=4096 -timeout=20 -close_fd_mask=2 \
     -artifact_prefix="$work/found/" "$work/corpus" "$root/tests/fuzz/corpus/$1" >"$work/log" 2>&1; then
@@ -304,7 +305,7 @@ fuzz_one() {
   fi
 }
 
-# By two compilers, warnings being errors: a user's compiler may warn of what these do not, so builds do without.
+# Builds with two compilers and warnings as errors. Ordinary builds do not, because a user's compiler may warn of more.
 warnings() {
   need "$packages_clang libomp-14-dev"
   log=$(mktemp)

@@ -4,8 +4,8 @@
 
 TABLE is docs/measurements/nvidia-rows.tsv or one like it (timings.py). Changes one constant after the other, of
 kernels/device_constants.inc and the rates and chains of kernels/table/matmul_nvidia_rows.inc, as long as the planner
-gets better: by what its choices lose over the best program of each shape, and by how far its predictions are off.
---check fits to every second shape and prints what that brings for the others; --write writes the files. Needs cc.
+improves: by how much slower its choices are than the best program of each shape, and by the error of its predictions.
+--check fits to every second shape and prints the improvement for the others; --write writes the files. Needs cc.
 """
 import ctypes
 import glob

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which programs of NVIDIA's set pay for their build: prune_rows.py TABLE [--without PREFIX,...]
+"""Finds the programs of NVIDIA's set that are worth their build time: prune_rows.py TABLE [--without PREFIX,...]
 
-Begins with all programs of a table of timings (timings.py) and drops, one by one, the program that all shapes together
-miss least, as long as
+Begins with all programs of a table of timings (timings.py) and drops programs one by one, always the one whose
+loss costs all shapes together least, as long as
   - no product of the list (shapes.py) falls below 0.975 of its speed with all programs, and
   - no family of shapes falls below 0.97 of its tenth of the speed relative to cuBLAS.
-Then tries each dropped program once more, if with it two others may go. A shape's speed is that of its fastest
-program: how well the planner finds that one is fit_plan.py's business. --without: families of rows that must go.
+Then tries each dropped program once more, in case it replaces two others. A shape's speed is that of its fastest
+program; fit_plan.py takes care of whether the planner finds it. --without: families of rows that must go.
 """
 import math
 import sys

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the shapes that rows are timed on, one a line as in bench/shapes: m n k trans_a trans_b.
+"""Writes the shapes on which rows are timed, one per line as in bench/shapes: m n k trans_a trans_b.
 
 shapes.py list   the products of the list in docs: twelve sizes, each in the four ways of transposing
 shapes.py all    that list, bench/shapes, and 220 random shapes: sides evenly spread by logarithm, three quarters of
-                 them rounded to a multiple of 4, 8 or 16 as most that people have are
+                 them rounded to multiples of 4, 8 or 16, like most shapes in practice
 """
 import glob
 import math

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the sizes of runtime/base/thresholds.h bring: thresholds.py build FOLDER | thresholds.py time BENCH [ROUNDS]
+"""Measures what the sizes of runtime/base/thresholds.h gain: thresholds.py build FOLDER | thresholds.py time BENCH [ROUNDS]
 
 build makes FOLDER/hx-bench from a copy of the committed tree, in which the environment variable FIT="NAME=VALUE" sets
 one of the sizes. time measures two tasks for each of them, in turns: one between half its value and its value, with
 half the value, and one between its value and twice that, with twice the value. So the other task differs from the
-first in that one decision alone. The smallest of the rounds' least times counts. Ratios above 1: the value as it is, is
-faster. The output is the table of docs/measurements/thresholds.tsv.
+first in that one decision alone. The smallest of the rounds' least times counts. A ratio above 1 means that the
+current value is faster. The output is the table of docs/measurements/thresholds.tsv.
 """
 import csv
 import io

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Timings of an NVIDIA GPU's programs, as kept in docs/measurements.
+"""Reads and converts timings of an NVIDIA GPU's programs, as stored in docs/measurements.
 
 timings.py RAW... > TABLE   turns what `time_rows rows` printed into such a table: a line for each shape, a column for
                             cuBLAS and for each program. A cell holds nanoseconds of a launch, back to back; with j,
