@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The gate between hx and drivers. */
+ * The gate through which hx makes driver calls. */
 #define _GNU_SOURCE
 #include "runtime/backend/gate.h"
 
@@ -67,7 +67,7 @@ bool hx__gate_run(hx__gate *g, hx__device *device, void (*work)(void *arg), void
   return ended;
 }
 
-/* The process exits, and this thread with it. Threads that wait for it see that it was given up. */
+/* Stops this thread because the process exits. Threads that wait for it see that it was given up. */
 static void park_for_exit(hx__gate *g) {
   uint64_t call = atomic_load(&g->calls);
   while (call != HX__GATE_GIVEN_UP && !atomic_compare_exchange_weak(&g->calls, &call, HX__GATE_GIVEN_UP)) continue;

@@ -29,12 +29,12 @@ typedef struct preparer {
   hx__device *device;
   uint64_t urgent_needs; /* needs of the last call that asked; under the lock */
   bool running;
-  bool gives_way;     /* its thread has idle priority, because it makes optional kernels */
-  pid_t thread;       /* that thread's id */
-  bool replaced;      /* another thread waits to replace it */
-  hx__gate gate[2];   /* of its thread, and of the thread that replaces it */
-  unsigned next_gate; /* index of the next thread's gate */
-  uint64_t hung_call; /* the driver call in which it was found to hang; 0: none */
+  bool has_idle_priority; /* its thread has idle priority, because it makes optional kernels */
+  pid_t thread;           /* that thread's id */
+  bool replaced;          /* another thread waits to replace it */
+  hx__gate gate[2];       /* of its thread, and of the thread that replaces it */
+  unsigned next_gate;     /* index of the next thread's gate */
+  uint64_t hung_call;     /* the driver call in which it was found to hang; 0: none */
 } preparer;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -282,7 +282,7 @@ static uint64_t undecided(const hx__device *d, uint64_t needs) {
 static void replace_low_priority_thread(preparer *w) {
   const struct sched_param none = {0};
   pthread_t thread;
-  if (!w->gives_way || w->replaced || stopping || hx__thread_start(&thread, prepare_thread, w) != 0) return;
+  if (!w->has_idle_priority || w->replaced || stopping || hx__thread_start(&thread, prepare_thread, w) != 0) return;
   pthread_detach(thread);
   w->replaced = true;
   sched_setscheduler(w->thread, SCHED_OTHER, &none); /* lets the current step end sooner, if that is permitted */
@@ -307,10 +307,10 @@ static void prepare_all(void *p) {
   bool tidied = true;
   uint64_t rest_until_ns = 0;
   pthread_mutex_lock(&lock);
-  while (w->gives_way) pthread_cond_wait(&changed, &lock);
+  while (w->has_idle_priority) pthread_cond_wait(&changed, &lock);
   for (;;) {
     if (w->replaced && hx__thread_has_idle_priority()) {
-      w->gives_way = w->replaced = false;
+      w->has_idle_priority = w->replaced = false;
       pthread_cond_broadcast(&changed);
       pthread_mutex_unlock(&lock);
       return;
@@ -335,11 +335,11 @@ static void prepare_all(void *p) {
       continue;
     }
     if (good_to_have && !hx__thread_has_idle_priority())
-      w->thread = gettid(), w->gives_way = hx__thread_set_idle_priority();
+      w->thread = gettid(), w->has_idle_priority = hx__thread_set_idle_priority();
     tidied = !one;
     rest_until_ns = prepare_one(w->device, one);
   }
-  w->running = w->gives_way = w->replaced = false;
+  w->running = w->has_idle_priority = w->replaced = false;
   pthread_cond_broadcast(&changed);
   pthread_mutex_unlock(&lock);
 }

@@ -19,7 +19,7 @@ typedef struct hx__plan_device {
   size_t entry;          /* its index in the device table */
   size_t ordinal;        /* its position among the selected devices, usable or not, as in HX_SPLIT's list */
   hx__chunk fixed;       /* numeric share: its slices; count 0 if there is a policy */
-  double share;          /* policy static: its part of the whole */
+  double share;          /* policy static: its fraction of the run */
   double rate;           /* slices per nanosecond; 0: not known */
   bool idle;             /* it has been idle for some time */
   size_t trial;          /* first trial of a device: slices that it gets at most; 0: no limit */

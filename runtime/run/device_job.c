@@ -11,8 +11,8 @@
 
 #define LEAST_STORE_BYTES ((size_t)1 << 20) /* fewer are stored too fast to measure a rate */
 #define LEAST_POLL_NS 100000u
-#define POLLS \
-  8u /* Each nap lasts this part of the time waited so far: a device that hangs is polled ever less often. */
+/* The poll interval is the time waited so far divided by this: a device that hangs is polled ever less often. */
+#define POLLS 8u
 
 static const hx__backend *backend_of(const hx__device_job *job) { return job->entry->device->backend; }
 

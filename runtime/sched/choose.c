@@ -107,7 +107,7 @@ static bool is_untried(const question *q) { return q->candidate->samples < HX__L
 /* Whether the CPU alone was so slow only because another program used one of its cores. */
 static bool may_have_lost_a_core(const question *q) {
   const hx__candidate *const o = q->candidate;
-  return q->choice == 0 && o->samples && o->ns - q->best->ns < HX__TAKEN_CORE_NS &&
+  return q->choice == 0 && o->samples && o->ns - q->best->ns < HX__PREEMPTED_NS &&
          (o->samples == 1 || o->ns < HX__FAR * q->best->ns);
 }
 

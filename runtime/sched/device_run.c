@@ -53,7 +53,7 @@ static hx__chunk take_chunk(hx__device_run *d, const hx__run_progress *run, doub
 }
 
 /* Adds a chunk to those in flight before it is launched, because its launch may take most of its time and the other
- * participants are to know of it. */
+ * participants must take it into account. */
 static hx__launched_chunk *add_in_flight(hx__device_run *d, hx__run_progress *run, hx__chunk chunk, double now_ns) {
   const double before = d->progress.queued ? d->progress.ends_ns : now_ns;
   hx__progress_launched(&d->progress, (double)chunk.count, now_ns);

@@ -20,7 +20,7 @@
 /* The rate of device i as a part of the sum of its rate and the CPU's. */
 double hx__device_part(const hx__cost_inputs *inputs, unsigned i);
 
-/* All members of a candidate. usual_watts is used if its power was never measured. */
+/* Computes all members of a candidate. usual_watts is used if its power was never measured. */
 hx__candidate hx__candidate_of(const hx__cost_inputs *inputs, unsigned choice);
 void hx__candidate_set_cost(hx__objective objective, double usual_watts, hx__candidate *candidate);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Finish-time equalisation. */
+ * Computes when a run ends. */
 #include "runtime/sched/finish.h"
 
 #include <math.h>

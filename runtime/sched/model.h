@@ -51,7 +51,7 @@ typedef struct hx__sample {
 /* In company a participant loses cores, power and memory bandwidth. It is at most this factor slower than alone. */
 #define HX__NO_SLOWER 2.5
 /* What a call loses if another program uses one of its cores for a while: a time slice or two. */
-#define HX__TAKEN_CORE_NS 1e7
+#define HX__PREEMPTED_NS 1e7
 
 #define HX__MODEL_ENTRIES 1024u
 #define HX__MODEL_STATES 4u /* latency, idle, ns_per_unit, gap */
@@ -92,7 +92,7 @@ hx__estimate hx__prior_of(double latency_ns, double ns_per_unit);
 /* The estimate of a key, else one between the nearest size classes that have one, at most four away, with a greater
  * sigma. ns_per_unit 0: there is none. */
 hx__estimate hx__model_estimate(hx__model *model, const hx__rate_key *key, uint64_t now_s);
-/* The estimate of this very size class only. */
+/* The estimate of exactly this size class. */
 hx__estimate hx__model_estimate_exact(hx__model *model, const hx__rate_key *key, uint64_t now_s);
 
 /* Two estimates of one participant, alone and in company: nothing is faster in company, or slower than HX__NO_SLOWER
@@ -110,7 +110,7 @@ void hx__model_count_call(hx__model *model, const hx__rate_key *key, hx__sample 
 
 /* A call with this key has ended. */
 void hx__model_note_call_end(hx__model *model, const hx__rate_key *key);
-/* How many calls with this key have ended in a row; 0 if the last call had another key. */
+/* How many consecutive calls with this key have ended; 0 if the last call had another key. */
 unsigned hx__model_consecutive_calls(hx__model *model, const hx__rate_key *key);
 
 /* Learns the power of a call, for a key that hx__model_learn or hx__model_count_call has seen. joules NaN: not

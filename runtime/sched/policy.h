@@ -8,14 +8,14 @@
 #include "runtime/base/config.h"
 #include "runtime/sched/finish.h"
 
-/* The state of a run when a device asks for a chunk. Rates are in slices per nanosecond, 0 if not known. */
+/* The state of a run when a device is to take a chunk. Rates are in slices per nanosecond, 0 if not known. */
 typedef struct hx__view {
   size_t total, left; /* slices of the run, and those that no participant has taken */
   size_t grain, most; /* its chunks are multiples of grain and at most `most` */
   size_t chunk;       /* HX_CHUNK in slices; 0: derived */
   size_t taken;       /* by this device in this run */
   size_t trial;       /* the most slices in this run, because its rate is not known; 0: any number */
-  double share;       /* static: this device's share of the whole */
+  double share;       /* static: this device's share of the run */
   double rate, sigma; /* of this device: its rate, and the standard deviation of its logarithm */
   double in_flight;   /* slices that it has taken and not finished */
   double ready_ns;    /* from now until its next chunk, if launched now, would begin to compute */
@@ -48,7 +48,7 @@ size_t hx__policy_fit(const hx__view *view, double slices);
 /* No chunk is expected to take longer: drivers kill long launches, and desktops freeze during them. */
 #define HX__LONGEST_NS 100e6
 
-/* The state of a run when a thread of the CPU asks for a chunk beside devices. */
+/* The state of a run when a thread of the CPU is to take a chunk beside devices. */
 typedef struct hx__cpu_chunk_view {
   size_t left, grain, least, most;
   size_t worth; /* fewer slices are computed at a lower rate */

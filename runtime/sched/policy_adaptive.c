@@ -36,7 +36,7 @@
 #define SPLIT_GAIN 0.5  /* Two launches in place of one have to gain this part of that. */
 #define HALF_NORMAL 0.4 /* the mean of the positive part of a standard normal variable */
 
-/* Quantile of the standard normal distribution, by the logistic one. */
+/* Quantile of the standard normal distribution, approximated by the logistic one. */
 static double quantile(double p) { return p <= 0.001 ? -4.0 : p >= 0.999 ? 4.0 : log(p / (1.0 - p)) / 1.702; }
 
 static double clamp(double x, double least, double most) { return x < least ? least : x > most ? most : x; }
@@ -49,7 +49,7 @@ static double part_of_fair_share(const hx__view *v, double fair, double phi, dou
   const double worth = fmax(LAUNCHES * launched, phi * (double)v->total * LEAST_CHUNK);
   const double some = fmax(want, worth) / fair;
   if (fair >= 2.0 * worth) return fair * (1.0 - some) < worth ? 1.0 - worth / fair : some;
-  /* How long the others wait for the device on average because its rate is uncertain. */
+  /* How long the other participants wait on average because the device's rate is uncertain. */
   const double others = (1.0 - phi) / (slower * phi + 1.0 - phi);
   const double late = HALF_NORMAL * v->sigma * (1.0 + v->sigma) * fair / v->rate;
   if (late * others > fmax(v->launch_ns * phi, SPLIT_GAIN * gain_ns)) return fmin(some, 1.0);

@@ -7,7 +7,7 @@
  * P[rate][rate] grows by (DRIFT rate)^2 with each sample and by AGE_VARIANCE rate^2 with each minute.
  *
  * Innovations are clipped (Huber), because times have outliers: another program may use a core for a while. Up to
- * ln 1.5 they are not clipped. Beyond that, the limit depends on r, the number of outliers of the same sign in a row
+ * ln 1.5 they are not clipped. Beyond that, the limit depends on r, the number of consecutive outliers of the same sign
  * with this one, because outliers that repeat are a change:
  *     too long:   |e'| <= ln 1.5 * 2^(d - 1)    d: see limit_doublings
  *     too short:  |e'| <= ln 1.5 * 2 * 4^(r - 1)
@@ -80,7 +80,7 @@ void hx__filter_begin(hx__model_entry *e, const hx__rate_key *key, const hx__est
   e->log_variance = FIRST_VARIANCE;
 }
 
-/* The number of outliers of the same sign in a row with a new one, at most HX__MOST_OUTLIERS. */
+/* The number of consecutive outliers of the same sign, including a new one, at most HX__MOST_OUTLIERS. */
 static int32_t same_sign_run(int32_t outliers, bool too_long) {
   const bool same_sign = outliers && (outliers > 0) == too_long;
   if (!same_sign) return 1;
@@ -92,8 +92,8 @@ static int32_t same_sign_run(int32_t outliers, bool too_long) {
  * such a core. */
 static int32_t limit_doublings(const hx__model_entry *e, int32_t run, double log_ratio, double excess_ns) {
   if (run < 2) return 0;
-  if (log_ratio < SHARED_CORE && excess_ns < HX__TAKEN_CORE_NS && e->samples > WELL_KNOWN) return run - 2;
-  return run - 1 + (excess_ns > HX__TAKEN_CORE_NS ? ilogb(excess_ns / HX__TAKEN_CORE_NS) : 0);
+  if (log_ratio < SHARED_CORE && excess_ns < HX__PREEMPTED_NS && e->samples > WELL_KNOWN) return run - 2;
+  return run - 1 + (excess_ns > HX__PREEMPTED_NS ? ilogb(excess_ns / HX__PREEMPTED_NS) : 0);
 }
 
 /* The clipped innovation e' of the comment at the top. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the participants of a run know about one another. */
+ * The state of a run that its participants read and change. */
 #include <math.h>
 
 #include "runtime/base/thread.h"

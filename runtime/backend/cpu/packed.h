@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The operand of a product that all its chunks share, packed once a run by all threads of the pool. It is cached for
+ * The operand of a product that all its chunks share, packed once per run by all threads of the pool. It is cached for
  * later runs if the caller has advised HX_READ_MOSTLY. */
 #ifndef HX_BACKEND_CPU_PACKED_H
 #define HX_BACKEND_CPU_PACKED_H

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * What the name of an AMD device tells that its driver does not. Private to this folder. */
+ * What the name of an AMD device says about it that its driver does not report. Private to this folder. */
 #ifndef HX_BACKEND_OPENCL_AMD_CHIP_H
 #define HX_BACKEND_OPENCL_AMD_CHIP_H
 
 #include <stdbool.h>
 
-/* What Mesa makes of fma for a chip. */
+/* What Mesa compiles fma to for a chip. */
 typedef enum hx__mesa_fma {
   HX__FMA_INSTRUCTION, /* one instruction; so it is for every chip that is not listed */
-  HX__FMA_ON_REQUEST,  /* a call of software, unless radeonsi_force_use_fma32=true */
-  HX__FMA_SOFTWARE     /* a call of software: the chip's instruction is as slow */
+  HX__FMA_ON_REQUEST,  /* a call to a software routine, unless radeonsi_force_use_fma32=true */
+  HX__FMA_SOFTWARE     /* a call to a software routine: the chip's instruction is as slow */
 } hx__mesa_fma;
 
 typedef struct hx__amd_chip {

@@ -95,7 +95,7 @@ static cl_program program_of(hx__cl_device *d, const unsigned char *binary, size
   if (*code == CL_SUCCESS) *code = status;
   if (*code == CL_SUCCESS) *code = hx__cl_build(d, program, options, idle);
   if (*code == CL_SUCCESS) return program;
-  if (!hx__cl_build_was_left(*code)) clReleaseProgram(program); /* otherwise the build may still run: leaked */
+  if (!hx__cl_build_was_abandoned(*code)) clReleaseProgram(program); /* otherwise the build may still run: leaked */
   return NULL;
 }
 

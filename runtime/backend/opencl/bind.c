@@ -8,8 +8,8 @@
 #include "runtime/base/status.h"
 
 #define LEAST_HELD_BYTES ((size_t)256 << 10)
-#define MOST_PART 8u   /* the most for one operand of one run is the device's memory divided by this */
-#define KEPT_PART 512u /* the most for each buffer kept between runs is a discrete GPU's memory divided by this */
+#define MOST_PART 8u       /* the most for one operand of one run is the device's memory divided by this */
+#define RETAINED_PART 512u /* the most for each buffer kept between runs is a discrete GPU's memory divided by this */
 
 /* The whole pages that contain one of the caller's arrays. */
 typedef struct span {
@@ -173,7 +173,7 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
 
 /* Larger buffers are kept on a discrete GPU, where allocating 140 MB takes 0.3 ms. */
 static size_t most_retained_bytes(const hx__cl_stream *stream) {
-  const size_t part = stream->device->unified ? 0 : (size_t)(stream->device->base.memory_bytes / KEPT_PART);
+  const size_t part = stream->device->unified ? 0 : (size_t)(stream->device->base.memory_bytes / RETAINED_PART);
   return part > HX__CL_RETAINED_BYTES ? part : HX__CL_RETAINED_BYTES;
 }
 

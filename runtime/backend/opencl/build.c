@@ -268,7 +268,7 @@ cl_int hx__cl_build(const hx__cl_device *d, cl_program program, const char *opti
   return idle ? build_idle(d, program, options) : clBuildProgram(program, 1, &d->id, options, NULL, NULL);
 }
 
-bool hx__cl_build_was_left(cl_int code) { return code == ABANDONED; }
+bool hx__cl_build_was_abandoned(cl_int code) { return code == ABANDONED; }
 
 static void log_build(cl_program program, cl_device_id id) {
   char text[2048] = "";
@@ -314,7 +314,7 @@ bool hx__cl_build_ahead(hx__cl_device *d, hx__kernel_kind kind, const char *opti
   return true;
 }
 
-void hx__cl_build_forget(hx__cl_device *d, hx__kernel_kind kind, const char *options) {
+void hx__cl_build_cancel(hx__cl_device *d, hx__kernel_kind kind, const char *options) {
   pthread_mutex_lock(&lock);
   job *const j = job_ahead(d, kind, options);
   cl_program program = j ? j->program : NULL;

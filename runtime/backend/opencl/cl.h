@@ -110,12 +110,12 @@ void hx__cl_find_modes(hx__cl_device *device, cl_command_queue queue, cl_kernel 
  * explains, and gives up after a minute. */
 cl_int hx__cl_build(const hx__cl_device *device, cl_program program, const char *options, bool idle);
 /* Whether the code means that the build was given up. The program must then not be released. */
-bool hx__cl_build_was_left(cl_int code);
+bool hx__cl_build_was_abandoned(cl_int code);
 /* Starts a build for a later call of hx__cl_program_new if the device's compiler can build several programs at once and
  * a core is idle. Returns false if it starts none. */
 bool hx__cl_build_ahead(hx__cl_device *device, hx__kernel_kind kind, const char *options);
 /* Cancels such a build. */
-void hx__cl_build_forget(hx__cl_device *device, hx__kernel_kind kind, const char *options);
+void hx__cl_build_cancel(hx__cl_device *device, hx__kernel_kind kind, const char *options);
 /* Writes the part of a cache key that identifies the device, its driver and this version of hx. */
 void hx__cl_write_key(FILE *f, const hx__cl_device *device);
 

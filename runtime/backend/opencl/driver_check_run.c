@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Loads a driver in a process of its own. The program's own wait() and SIGCHLD handler must not see that process, so it
  * is the child of a monitor process, which has no exit signal. The monitor shares the memory of this process, so
- * nothing is copied, however large the program is. The calling thread stands still until the monitor ends, which takes
- * no longer than the time limit. The three processes communicate through a shared mapping, so that they need not share
+ * nothing is copied, however large the program is. The calling thread is stopped until the monitor ends, which takes no
+ * longer than the time limit. The three processes communicate through a shared mapping, so that they need not share
  * other memory. */
 #include <errno.h>
 #include <fcntl.h>

@@ -42,7 +42,7 @@ static need need_of(const hx__cl_device *d, unsigned index) {
   return (need){.kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = none};
 }
 
-static bool does_rounding(const need *n) { /* whether the kernel adds or multiplies floats */
+static bool does_rounding(const need *n) { /* the kernel adds or multiplies floats */
   return n->kind == HX__KERNEL_MATMUL ||
          (n->type == HX_F32 && n->op != HX_MIN && n->op != HX_MAX && n->op != HX_ARGMIN && n->op != HX_ARGMAX);
 }
@@ -100,7 +100,7 @@ static const char *discard_program(hx__cl_device *d, unsigned index, const char 
   return why;
 }
 
-/* A way to get a program for a row: from the cache or from source. Returns NULL, or the reason why it failed. */
+/* Gets a program for a row: from the cache or from source. Returns NULL, or the reason why that failed. */
 typedef const char *get_program(hx__cl_device *d, unsigned index, const need *n, hx__arithmetic arithmetic,
                                 const hx__kernel_row *row);
 
@@ -114,7 +114,7 @@ static const char *load_program(hx__cl_device *d, unsigned index, const need *n,
   const hx__cl_cached_program cached = hx__cl_binary_load(d, n->kind, options, true);
   d->program[index].program = cached.program;
   if (!cached.program) return "none is cached";
-  hx__cl_build_forget(d, n->kind, options);
+  hx__cl_build_cancel(d, n->kind, options);
   why = hx__cl_self_test_once(d, index);
   hx__cache_crash_mark_end(cached.crash_mark, !why);
   d->program[index].seed = cached.seed;

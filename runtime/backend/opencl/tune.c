@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The tuner of products: times on this device and driver what can vary without a change of bits. For a set of rows that
- * is the order of the fma in each row; for a device without a set it is the row, and the tile if the row accepts any
- * tile. Every program passes its self-test before it is timed. */
+ * The tuner of products: times the variants that have the same bits on this device and driver. For a set of rows these
+ * are the orders of the fma in each row; for a device without a set, the rows, and tiles of rows that accept any tile.
+ * Every program passes its self-test before it is timed. */
 #include <string.h>
 
 #include "runtime/backend/opencl/cl.h"
