@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Looks for GPUs on the PCI bus that no OpenCL driver shows, and says why that may be: no driver package, no
- * permission, a driver that has to be asked. Names the option that a driver needs to be fast. */
+ * permission, or a driver that needs a variable to show them. Names the option that a driver needs to be fast. */
 #include "bench/hints.h"
 
 #include <errno.h>
@@ -113,7 +113,7 @@ static void hint_gpu(const struct vendor *vendor, const char *address, unsigned 
   }
   const char *enabled = getenv("RUSTICL_ENABLE");
   if (vendor->rusticl && has_icd("rusticl.icd") && !(enabled && strstr(enabled, vendor->rusticl)))
-    hint("%s: Mesa's rusticl shows a GPU only when asked: RUSTICL_ENABLE=%s in the environment", vendor->name,
+    hint("%s: Mesa's rusticl shows a GPU only if RUSTICL_ENABLE=%s is in the environment", vendor->name,
          vendor->rusticl);
   bool node = vendor->rusticl ? render_nodes > 0 : file_exists("/dev/nvidiactl");
   if (!node)
@@ -148,7 +148,7 @@ static void hint_fma(const bench_session *session) {
     if (strstr(session->device[i].why, FMA_OPTION))
       hint("%s: products run on the CPU, because Mesa computes fma in software on this chip. " FMA_OPTION
            "=true in the environment makes Mesa use the chip's own instruction: hx's product then has 12 KB of code "
-           "instead of 55, and hx takes the GPU for products. The bits are the same",
+           "instead of 55, and hx uses the GPU for products. The bits are the same",
            session->device[i].name);
 }
 
@@ -165,7 +165,7 @@ size_t bench_hints(const bench_session *session) {
     hint("an OpenCL driver is left out: %s. It is tried again when its file changes, or HX_CACHE_DIR is empty",
          skipped[i].fault);
   if (elsewhere) {
-    hint("OCL_ICD_VENDORS=%s: OpenCL drivers are looked for there alone", elsewhere);
+    hint("OCL_ICD_VENDORS=%s: hx looks for OpenCL drivers only there", elsewhere);
   } else if (!icds.gl_pathc) {
     hint(
         "no OpenCL driver is installed; the CPU computes alone, with the same bits. One for the CPU, to try hx with: "
@@ -176,11 +176,11 @@ size_t bench_hints(const bench_session *session) {
   globfree(&icds);
   hint_fma(session);
   if (file_exists("/dev/dxg"))
-    hint("this is Windows' Linux (/dev/dxg): GPUs come through the driver of Windows, and /dev/dri is not there");
+    hint("this is WSL (/dev/dxg): the driver of Windows provides the GPUs, and there is no /dev/dri");
   size_t gpus = 0;
   for (size_t i = 0; i < session->device_count; i++)
     gpus += session->device[i].kind == HX_IGPU || session->device[i].kind == HX_GPU;
   if (!hint_bus(session, hint_permissions()) && !gpus)
-    hint("there is no GPU of Intel, AMD or NVIDIA on this machine's PCI bus: no package would bring one");
+    hint("there is no GPU of Intel, AMD or NVIDIA on this machine's PCI bus, so no package can provide one");
   return hint_count;
 }
