@@ -3,7 +3,7 @@
  * because Mesa's drivers compile a kernel at its first launch. Meant for devices that execute nothing
  * (tests/drivers/mesa.sh): all arguments are zero, and nothing is read back. Prints the device's name and, on standard
  * error, where the driver prints its statistics, a line before each kernel. */
-#define CL_TARGET_OPENCL_VERSION 120
+#define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
 #include <stdio.h>
 #include <stdlib.h>
