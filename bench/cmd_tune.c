@@ -64,7 +64,7 @@ static bool tune_device(bench_session *session, size_t index, const void *unused
   bool kept = false;
   (void)unused;
   if (!hx__cl_device_open(device)) return false;
-  const size_t count = hx__cl_tune(device, results, MOST_RESULTS, &side);
+  const size_t count = hx__cl_tune(device, results, MOST_RESULTS, &side, bench_stopped);
   bench_say("\n%s: products of %zu x %zu x %zu\n", session->device[index].name, side, side, side);
   bench_print_head(&table, NULL);
   bench_json_open(NULL, '{');

@@ -62,6 +62,14 @@ planted 'a truth value as a number' "d['parts'][0]['seconds'] = True"
 planted 'another program' "d['program'] = 'bench'"
 planted 'no parts' "d['parts'] = []"
 
+# tune, which share may have to stop, ends with what it has timed and stores nothing.
+HX_CACHE_DIR="$dir/ann/tune" timeout -s TERM 3 "$bench" tune --devices cpu,pocl --json "$dir/tune.json" >"$dir/out" \
+  2>"$dir/err" </dev/null
+if ! grep -q '"not tried"' "$dir/tune.json" || ! grep -q '"interrupted": true' "$dir/tune.json"; then
+  fail 'tune that is stopped leaves no document'
+fi
+grep -q '"kept": true' "$dir/tune.json" && fail 'tune that is stopped keeps a winner'
+
 timeout 20 "$bench" share --csv "$dir/x.csv" >"$dir/out" 2>"$dir/err" </dev/null
 [ $? = 2 ] || fail '--csv is not refused'
 
