@@ -83,7 +83,7 @@ static uint32_t amd_family(cl_device_id id, hx__amd_chip chip) {
   return width == 32 ? HX__FAMILY_AMD_RDNA : HX__FAMILY_AMD_GCN;
 }
 
-/* Why products are refused on a chip on which Mesa computes fma in software, or NULL. With some 250 instructions for an
+/* Why products are refused on a chip on which Mesa computes fma in software, or NULL. With some 220 instructions for an
  * fma the GPU is slower than the CPU, and the kernel takes seconds to compile. The bits would be right. */
 static const char *slow_fma(const platform *p, hx__amd_chip chip) {
   char asked[8];
