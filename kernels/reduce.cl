@@ -10,8 +10,8 @@
  *   HX_LEAVES            leaves of a work-group
  *   HX_SHAPE_ITEM, HX_SHAPE_SUBGROUP, HX_SHAPE_TICKET  default 0: which kernel this is
  *   HX_IN_FLIGHT         rows of 128 lanes that an item loads before it uses the first
- *   HX_ALIGNED_LOADS     default 0; 1: vector loads if x begins at a multiple of 16 bytes
- *   HX_ROLLED            default 0; 1: the loop over full leaves is not unrolled
+ *   HX_ROLLED            default 0; 1, 2: the loop over full leaves is not unrolled, by a pragma or by a count that no
+ *                        compiler knows
  *   HX_CROSS_LANES       default 0; 1: items exchange values within a wavefront (exchange.cl)
  *   HX_PTX               default 0; 1: inline PTX (reduce_ticket.cl) */
 #define HX_F32 1
@@ -270,13 +270,18 @@ static void hx_take(hx_lanes *lanes, HX_PASTE(HX_A, 4) value, uint row) {
 #else
 #define HX_ROWS HX_IN_FLIGHT
 #endif
-#if HX_ROLLED /* for a compiler that would unroll the loop, too, for which there are too few registers */
+#if HX_ROLLED == 2 /* for a compiler that ignores the pragma: it does not know that the global offset is 0 */
+#define HX_TURNS
+#define HX_END (HX_LEAF / HX_LANES + (uint)get_global_offset(0))
+#elif HX_ROLLED /* for a compiler that would unroll the loop, too, for which there are too few registers */
 #define HX_TURNS _Pragma("unroll 1")
+#define HX_END (HX_LEAF / HX_LANES)
 #else
 #define HX_TURNS
+#define HX_END (HX_LEAF / HX_LANES)
 #endif
 #define HX_WHOLE_LEAF(load)                                             \
-  HX_TURNS for (uint r = 0; r < HX_LEAF / HX_LANES; r += HX_ROWS) {     \
+  HX_TURNS for (uint r = 0; r < HX_END; r += HX_ROWS) {                 \
     HX_PASTE(HX_A, 4) v[HX_ROWS];                                       \
     _Pragma("unroll") for (uint u = 0; u < HX_ROWS; u++, x += HX_LANES, y += HX_LANES) \
         v[u] = HX_LIFT(4, load(x), load(y));                            \
@@ -295,12 +300,10 @@ static void hx_leaf_lanes(hx_lanes *lanes, global const HX_T *x, global const HX
   if (count == HX_LEAF) {
     x += 4 * item;
     y += 4 * item;
-#if HX_ALIGNED_LOADS
+    /* vload4 promises an alignment of four bytes only, of which some compilers make four loads. */
     if ((((uintptr_t)x | (uintptr_t)y) & 15) == 0) {
       HX_WHOLE_LEAF(HX_LOAD_ALIGNED)
-    } else
-#endif
-    {
+    } else {
       HX_WHOLE_LEAF(HX_LOAD_ANY)
     }
   } else {
