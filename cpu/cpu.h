@@ -29,9 +29,10 @@ typedef void hx__leaf_fn(const void *x, const void *y, size_t n, hx__locality re
 /* The slot of a single leaf x[0..n), 0 < n <= HX__LEAF, with less overhead. */
 typedef uint64_t hx__one_leaf_fn(const void *x, const void *y, size_t n);
 
-/* Block sizes of the packed operands: mc rows of A, nc columns of B, HX__PANEL deep. Multiples of mr and nr. */
+/* Block sizes of the packed operands, HX__PANEL deep: mc rows of A, a multiple of mr; nc columns of B, a multiple of
+ * nr. A panel of A is packed once for `columns` columns of C. */
 typedef struct hx__gemm_blocking {
-  size_t mc, nc;
+  size_t mc, nc, columns;
 } hx__gemm_blocking;
 
 /* All `lines` rows of op(A), or columns of op(B), packed by `pack`. The block to compute begins with line `first`, a
@@ -51,8 +52,8 @@ typedef struct hx__cpu_kernels {
   hx__one_leaf_fn *const (*one_leaf)[HX__TYPES];
 
   size_t mr, nr; /* sides of the register tile of the matrix product */
-  /* Block sizes for caches of these sizes (0: unknown). */
-  hx__gemm_blocking (*gemm_blocking)(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes);
+  /* The block size for a second cache of this size (0: unknown). */
+  hx__gemm_blocking (*gemm_blocking)(size_t l2_bytes);
   /* Bytes of scratch that one thread can use for a product of at most m x n x k; 0: none. The scratch must be aligned
    * to 64 bytes. */
   size_t (*gemm_scratch_bytes)(hx__gemm_blocking blocking, size_t m, size_t n, size_t k);

@@ -18,17 +18,18 @@
 
 #define GEMM_ROW_GAP ((size_t)16) /* floats between copied rows: one cache line */
 
-/* A block of A and a strip of B share L2. A block of B fits into this thread's part of L3. */
-static hx__gemm_blocking gemm_blocking(size_t l1_bytes, size_t l2_bytes, size_t l3_bytes) {
-  const size_t row_bytes = HX__PANEL * sizeof(float);
-  const size_t l2 = l2_bytes ? l2_bytes : 256 * 1024, l3 = l3_bytes ? l3_bytes : 4 * l2;
-  const size_t mc = l2 / 2 / row_bytes / GEMM_MR * GEMM_MR, nc = l3 / 8 / row_bytes / GEMM_NR * GEMM_NR;
-  (void)l1_bytes;
-  return (hx__gemm_blocking){mc > GEMM_MR ? mc : GEMM_MR, nc > 8 * GEMM_NR ? nc : 8 * GEMM_NR};
+/* A block of B fills three eighths of L2. A panel of A has 2 MiB: it passes through L2 once for each block of B. */
+static hx__gemm_blocking gemm_blocking(size_t l2_bytes) {
+  const size_t l2 = l2_bytes ? l2_bytes : 256 * 1024, nc = l2 * 3 / 8 / (HX__PANEL * sizeof(float)) / GEMM_NR * GEMM_NR;
+  return (hx__gemm_blocking){1008 / GEMM_MR * GEMM_MR, nc > 2 * GEMM_NR ? nc : 2 * GEMM_NR, 4096};
 }
 
-/* Rows of C whose sums are stored in scratch between panels, because beta needs the old C at the end. */
-static size_t sum_rows(hx__gemm_blocking blocking) { return 2 * blocking.mc; }
+/* Size of the next block of at most `most` rows or columns, a multiple of the strip, if `rest` remain: blocks are of
+ * nearly equal size. */
+static size_t even_block(size_t rest, size_t most, size_t strip) {
+  const size_t blocks = rest < most + strip ? 1 : (rest + most - 1) / most;
+  return block_of(rest, round_up((rest + blocks - 1) / blocks, strip), strip);
+}
 
 /* The parts of the scratch, in floats. */
 typedef struct gemm_scratch {
@@ -36,11 +37,13 @@ typedef struct gemm_scratch {
 } gemm_scratch;
 
 static gemm_scratch scratch_parts(hx__gemm_blocking blocking, size_t m, size_t n, size_t k) {
-  const size_t kc = least(k, HX__PANEL), nc = round_up(least(n, blocking.nc), GEMM_NR);
+  const size_t kc = least(k, HX__PANEL), nc = round_up(least(n, blocking.nc + GEMM_NR), GEMM_NR);
+  const size_t rows = least(m, blocking.mc + GEMM_MR);
+  const size_t columns = round_up(least(n, blocking.columns + GEMM_NR), GEMM_NR);
   gemm_scratch parts;
-  parts.a = round_up(round_up(least(m, blocking.mc + GEMM_MR), GEMM_MR) * (kc + GEMM_ROW_GAP), 16);
+  parts.a = round_up(round_up(rows, GEMM_MR) * (kc + GEMM_ROW_GAP), 16);
   parts.b = round_up(nc * kc, 16);
-  parts.sums = k > HX__PANEL ? least(m, sum_rows(blocking) + GEMM_MR) * nc : 0;
+  parts.sums = k > HX__PANEL ? rows * columns : 0;
   return parts;
 }
 
@@ -74,48 +77,49 @@ GEMM_INLINE void run_tile(tile_fn *fn, tile_args *t, size_t mr, const gemm_targe
   if (target->scaled) store_scaled(t->d, t->ldd, mr, t->nr, c, target->ldc, target->alpha, target->beta);
 }
 
-/* A panel of a block of an operand, in place or packed. all_packed: all of the operand is packed, so that each panel
- * comes from memory. */
+/* A panel of a block of an operand, in place or packed. Of B: packed ahead, so that it comes from memory. */
 typedef struct gemm_side {
   const float *p;
   size_t rs, cs;
-  bool packed, all_packed;
+  bool packed;
 } gemm_side;
 
-/* One panel of a block of C. The strip of B stays in a near cache for all tiles of the block of A. A strip that is not
- * packed yet is packed into `strip`, by its first tile if that is a full one and reads rows. If all of B is packed, the
- * tiles of one strip prefetch the next one, because the CPU's own prefetchers begin too late. After the last strip
- * nothing is read: a prefetch does not fault. edge: one more column follows the n. */
-static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_side *a, const gemm_side *b, float *strip,
-                         size_t step, const gemm_target *target) {
-  const size_t whole_rows = tile_rows(m);
-  tile_args t = {.k = k, .a_rs = a->rs, .a_cs = a->cs, .ldd = target->lds, .add = target->add};
-  for (size_t j = 0; j < n; j += GEMM_NR, strip += step) {
-    tile_fn *const *const table = tile_table[tile_vectors(t.nr = least(GEMM_NR, n - j)) - 1];
-    const bool whole = t.nr == GEMM_NR;
-    const bool fused = !b->packed && b->cs == 1 && whole && whole_rows == GEMM_MR;
-    if (!b->packed && !fused) pack_strip(b->p + j * b->cs, b->cs, b->rs, t.nr, GEMM_NR, k, strip);
-    t.a = a->p;
-    t.b = fused ? b->p + j : strip;
-    t.b_rs = fused ? b->rs : GEMM_NR;
-    t.packed = strip;
-    t.next = strip + step;
-    t.next_step = (GEMM_NR * GEMM_MR + m - 1) / m;
-    for (size_t i = 0, mr; i < m; i += mr, t.a += a->packed ? GEMM_MR * k : mr * a->rs) {
-      mr = tile_rows(m - i);
-      if (fused && i + mr == m) { /* the first rows of the next strip */
-        for (size_t p = 0; p < least(k, GEMM_AHEAD); p++) {
-          for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(b->p + j + GEMM_NR + p * b->rs + v, 0, 2);
-        }
-      }
-      tile_fn *const inner = fused && i == 0              ? tile_packing
-                             : a->packed && b->all_packed ? tile_packed_ahead
-                             : a->packed                  ? tile_packed
-                                                          : tile_rows_of_a;
-      run_tile(mr == GEMM_MR && whole ? inner : table[mr - 1], &t, mr, target, i, j);
+/* Packs a strip of nr columns of B. True: the tile packs it while it multiplies, which takes a full tile and contiguous
+ * columns. */
+GEMM_INLINE bool tile_packs_strip(const gemm_side *b, size_t j, size_t nr, size_t k, bool full, float *strip) {
+  if (b->cs != 1 || !full) {
+    pack_strip(b->p + j * b->cs, b->cs, b->rs, nr, GEMM_NR, k, strip);
+    return false;
+  }
+  for (size_t p = 0; p < least(k, GEMM_AHEAD); p++) { /* the first rows of the next strip */
+    for (size_t v = 0; v < GEMM_NR; v += 16) __builtin_prefetch(b->p + j + GEMM_NR + p * b->rs + v, 0, 2);
+  }
+  return true;
+}
+
+/* One panel of a block of C. A tile of A stays in L1 while it meets every strip of B's block, which stays in L2. The
+ * first row of tiles packs the strips. If all of B is packed, the tiles prefetch the next block instead, because the
+ * CPU's own prefetchers begin too late; after the last one nothing is read: a prefetch does not fault. edge: one more
+ * column follows the n. */
+static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_side *a, const gemm_side *b, float *strips,
+                         const gemm_target *target) {
+  tile_fn *const inner = !a->packed ? tile_rows_of_a : b->packed ? tile_packed_ahead : tile_packed;
+  tile_args t = {.k = k, .a = a->p, .a_rs = a->rs, .a_cs = a->cs, .ldd = target->lds, .add = target->add};
+  t.next = strips + n * k;
+  t.next_step = (GEMM_NR * GEMM_MR + m - 1) / m;
+  for (size_t i = 0, mr; i < m; i += mr, t.a += a->packed ? GEMM_MR * k : mr * a->rs) {
+    float *strip = strips;
+    mr = tile_rows(m - i);
+    for (size_t j = 0; j < n; j += GEMM_NR, strip += GEMM_NR * k) {
+      t.nr = least(GEMM_NR, n - j);
+      const bool full = mr == GEMM_MR && t.nr == GEMM_NR;
+      const bool packs = i == 0 && !b->packed && tile_packs_strip(b, j, t.nr, k, full, strip);
+      t.b = packs ? b->p + j : strip;
+      t.b_rs = packs ? b->rs : GEMM_NR;
+      t.packed = strip;
+      tile_fn *const fn = !full ? tile_table[tile_vectors(t.nr) - 1][mr - 1] : packs ? tile_packing : inner;
+      run_tile(fn, &t, mr, target, i, j);
       t.next += t.next_step * k;
-      t.b = strip;
-      t.b_rs = GEMM_NR;
     }
   }
   if (!edge) return;
@@ -148,53 +152,58 @@ static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, siz
   const float *const a = g->a + i * g->a_rs + p * g->a_cs;
   if (g->a_cs != 1 || g->n > HX__UNPACKED_A_COLUMNS) {
     pack_a(a, g->a_rs, g->a_cs, mc, kc, out);
-    return (gemm_side){out, 1, GEMM_MR, true, false};
+    return (gemm_side){out, 1, GEMM_MR, true};
   }
-  if (g->a_rs * sizeof *a % 4096) return (gemm_side){a, g->a_rs, 1, false, false};
+  if (g->a_rs * sizeof *a % 4096) return (gemm_side){a, g->a_rs, 1, false};
   const size_t apart = kc + GEMM_ROW_GAP;
   for (size_t r = 0; r < mc; r++) copy_row(a + r * g->a_rs, kc, out + r * apart);
-  return (gemm_side){out, apart, 1, false, false};
+  return (gemm_side){out, apart, 1, false};
 }
 
 static bool scales(const hx__gemm *g) { return g->alpha != 1 || g->beta != 0; }
 
-static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
-                        const hx__gemm_packed *packed_b, float *scratch) {
+/* The panels of a block of C, which has `rows` x `columns` elements from (r, j) on. */
+static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
+                       const hx__gemm_packed *packed_b, float *scratch, size_t r, size_t rows, size_t j,
+                       size_t columns) {
   const gemm_scratch parts = scratch_parts(blocking, g->m, g->n, g->k);
   float *const pa = scratch, *const pb = pa + parts.a, *const sums = pb + parts.b;
   const bool beside = g->beta != 0 && g->k > HX__PANEL; /* the sums cannot be in C */
   float tile[GEMM_MR * GEMM_NR] __attribute__((aligned(64)));
   float *const buffer = g->beta != 0 && !beside ? tile : NULL;
-  const size_t rows = beside ? sum_rows(blocking) : g->m;
-  for (size_t j = 0; j < g->n; j += blocking.nc) {
-    const size_t nc = least(blocking.nc, g->n - j);
-    for (size_t r = 0, r_end; r < g->m; r = r_end) {
-      r_end = r + block_of(g->m - r, rows, GEMM_MR);
-      for (size_t p = 0; p < g->k; p += HX__PANEL) {
-        const size_t kc = least(HX__PANEL, g->k - p);
-        float *const strips = packed_b ? (float *)(uintptr_t)packed_panel(packed_b, GEMM_NR, p, j, kc) : pb;
-        for (size_t i = r, mc; i < r_end; i += mc) {
-          mc = block_of(r_end - i, blocking.mc, GEMM_MR);
-          float *const c = g->c + i * g->ldc + j;
-          const gemm_target target = {.sums = beside ? sums + (i - r) * nc : c,
-                                      .buffer = buffer,
-                                      .lds = beside   ? nc
-                                             : buffer ? GEMM_NR
-                                                      : g->ldc,
-                                      .c = c,
-                                      .ldc = g->ldc,
-                                      .alpha = g->alpha,
-                                      .beta = g->beta,
-                                      .add = p != 0,
-                                      .scaled = p + kc == g->k && scales(g)};
-          const gemm_side a = packed_a ? (gemm_side){packed_panel(packed_a, GEMM_MR, p, i, kc), 1, GEMM_MR, true, true}
-                                       : side_of_a(g, i, p, mc, kc, pa);
-          const gemm_side b = {g->b + p * g->b_rs + j * g->b_cs, g->b_rs, g->b_cs, packed_b || i != r, packed_b};
-          const bool edge = !a.packed && j + nc == g->n && edge_takes(g->n);
-          packed_block(mc, nc - edge, edge, kc, &a, &b, strips, !packed_b && mc == r_end - r ? 0 : GEMM_NR * kc,
-                       &target);
-        }
-      }
+  for (size_t p = 0; p < g->k; p += HX__PANEL) {
+    const size_t kc = least(HX__PANEL, g->k - p), end = j + columns;
+    const gemm_side a = packed_a ? (gemm_side){packed_panel(packed_a, GEMM_MR, p, r, kc), 1, GEMM_MR, true}
+                                 : side_of_a(g, r, p, rows, kc, pa);
+    for (size_t at = j, nc; at < end; at += nc) {
+      nc = even_block(end - at, blocking.nc, GEMM_NR);
+      float *const c = g->c + r * g->ldc + at;
+      const gemm_target target = {.sums = beside ? sums + (at - j) : c,
+                                  .buffer = buffer,
+                                  .lds = beside   ? columns
+                                         : buffer ? GEMM_NR
+                                                  : g->ldc,
+                                  .c = c,
+                                  .ldc = g->ldc,
+                                  .alpha = g->alpha,
+                                  .beta = g->beta,
+                                  .add = p != 0,
+                                  .scaled = p + kc == g->k && scales(g)};
+      const gemm_side b = {g->b + p * g->b_rs + at * g->b_cs, g->b_rs, g->b_cs, packed_b != NULL};
+      float *const strips = packed_b ? (float *)(uintptr_t)packed_panel(packed_b, GEMM_NR, p, at, kc) : pb;
+      const bool edge = !a.packed && at + nc == g->n && edge_takes(g->n);
+      packed_block(rows, nc - edge, edge, kc, &a, &b, strips, &target);
+    }
+  }
+}
+
+static void gemm_packed(const hx__gemm *g, hx__gemm_blocking blocking, const hx__gemm_packed *packed_a,
+                        const hx__gemm_packed *packed_b, float *scratch) {
+  for (size_t j = 0, columns; j < g->n; j += columns) {
+    columns = even_block(g->n - j, blocking.columns, GEMM_NR);
+    for (size_t r = 0, rows; r < g->m; r += rows) {
+      rows = even_block(g->m - r, blocking.mc, GEMM_MR);
+      gemm_block(g, blocking, packed_a, packed_b, scratch, r, rows, j, columns);
     }
   }
 }

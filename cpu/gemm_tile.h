@@ -67,14 +67,15 @@ typedef struct tile_sums {
   vh half[GEMM_TALL];
 } tile_sums;
 
-/* What a tile does for later ones while it multiplies: packs its strip of B; prefetches the columns beside it into L2,
- * by the last line that a vector of them touches; or prefetches its part of the next packed strip, a little in each
- * step. */
+/* What a tile does besides multiplying: prefetches its own packed operands into L1; also prefetches its part of a block
+ * of B that is needed later into L2, a little in each step; packs its strip of B; or prefetches the columns beside it
+ * into L2, by the last line that a vector of them touches. */
 typedef enum tile_ahead_work {
   TILE_NOTHING_AHEAD,
+  TILE_FETCHES_ROWS,
+  TILE_FETCHES_BLOCK,
   TILE_PACKS,
-  TILE_FETCHES_COLUMNS,
-  TILE_FETCHES_STRIP
+  TILE_FETCHES_COLUMNS
 } tile_ahead_work;
 
 /* The chains of a tile. mr, nv, end and ahead are constants in every call. Rows are addressed in groups of three,
@@ -95,7 +96,11 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
   }
   const float *next = t->next;
   for (size_t p = t->k; p; p--) {
-    if (ahead == TILE_FETCHES_STRIP) {
+    if (ahead == TILE_FETCHES_ROWS || ahead == TILE_FETCHES_BLOCK) {
+      if (a_rs == 1) __builtin_prefetch(row[0] + GEMM_AHEAD * a_cs, 0, 3);
+      for (size_t v = 0; v < nv * GEMM_VL; v += 16) __builtin_prefetch(b + GEMM_AHEAD * b_rs + v, 0, 3);
+    }
+    if (ahead == TILE_FETCHES_BLOCK) {
       __builtin_prefetch(next, 0, 2);
       next += t->next_step;
     }
@@ -222,9 +227,9 @@ GEMM_INLINE void tile_full(const tile_args *t, const size_t a_rs, const size_t a
   tile_chains(t, GEMM_MR, GEMM_NV, TILE_FULL, a_rs, a_cs, b_rs, ahead, &s);
   tile_store(t, GEMM_MR, GEMM_NV, TILE_FULL, &s);
 }
-static void tile_packed(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, TILE_NOTHING_AHEAD); }
-static void tile_packed_ahead(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, TILE_FETCHES_STRIP); }
-static void tile_rows_of_a(const tile_args *t) { tile_full(t, t->a_rs, 1, GEMM_NR, TILE_NOTHING_AHEAD); }
+static void tile_packed(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, TILE_FETCHES_ROWS); }
+static void tile_packed_ahead(const tile_args *t) { tile_full(t, 1, GEMM_MR, GEMM_NR, TILE_FETCHES_BLOCK); }
+static void tile_rows_of_a(const tile_args *t) { tile_full(t, t->a_rs, 1, GEMM_NR, TILE_FETCHES_ROWS); }
 
 /* Computes the first tile of a strip of B, and packs the strip for the other tiles. */
 static void tile_packing(const tile_args *t) { tile_full(t, t->a_rs, t->a_cs, t->b_rs, TILE_PACKS); }

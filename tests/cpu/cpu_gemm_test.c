@@ -293,8 +293,9 @@ static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *
   }
   memcpy(old, g.c, c_count * sizeof *old);
 
-  const hx__gemm_blocking tiny = {kernels->mr, kernels->nr}, small = {3 * kernels->mr, 2 * kernels->nr};
-  const hx__gemm_blocking blockings[] = {kernels->gemm_blocking(32768, 1 << 20, 1 << 25), tiny, small};
+  const hx__gemm_blocking tiny = {kernels->mr, kernels->nr, kernels->nr};
+  const hx__gemm_blocking small = {3 * kernels->mr, 2 * kernels->nr, 5 * kernels->nr};
+  const hx__gemm_blocking blockings[] = {kernels->gemm_blocking(1 << 20), tiny, small};
   for (size_t s = 0; s < COUNT(blockings); s++) {
     for (unsigned way = WHOLE; way < WAYS; way++) {
       if (way != WHOLE && random_below(2)) continue;
@@ -326,7 +327,7 @@ static bool run_store(const hx__cpu_kernels *kernels, const char *isa, uint32_t 
     }
   }
   kernels->store(t, ldt, g.m, g.n, g.c, g.ldc, g.beta, random_below(2));
-  return c_is_right(&g, want, isa, "store", c_count, (hx__gemm_blocking){0, 0});
+  return c_is_right(&g, want, isa, "store", c_count, (hx__gemm_blocking){0});
 }
 
 int main(int argc, char **argv) {

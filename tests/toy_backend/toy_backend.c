@@ -80,7 +80,7 @@ static bool multiply(const hx__request *request, toy_chunk *c) {
   g.c = c->result;
   g.ldc = c->ldt = g.n;
   g.beta = 0.0f;
-  request->kernels->gemm(&g, request->kernels->gemm_blocking(0, 0, 0), NULL, NULL, NULL);
+  request->kernels->gemm(&g, request->kernels->gemm_blocking(0), NULL, NULL, NULL);
   return true;
 }
 

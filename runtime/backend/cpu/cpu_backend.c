@@ -124,8 +124,7 @@ static void return_scratch(cpu_stream *stream, scratch *s) {
 static void compute_product(cpu_stream *stream, const hx__request *request, hx__gemm g, size_t first) {
   const hx__cpu_kernels *const cpu = stream->kernels;
   if (!request->packed && g.k && g.alpha != 0 && cpu->gemm_direct(&g)) return;
-  const hx__topo *const topo = hx__topo_get();
-  const hx__gemm_blocking blocking = cpu->gemm_blocking(topo->l1_bytes, topo->l2_bytes, topo->l3_bytes);
+  const hx__gemm_blocking blocking = cpu->gemm_blocking(hx__topo_get()->l2_bytes);
   const size_t bytes = cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k);
   scratch *const s = bytes ? take_scratch(stream, bytes) : NULL;
   hx__gemm_packed shared, *const packed = request->packed ? &shared : NULL;

@@ -128,7 +128,7 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
   const size_t pad_b = c->vec4_b ? 4 : 1, lda = (c->trans_a ? m : k) + 4, ldb = (c->trans_b ? k : n) + pad_b;
   const size_t a_rows = c->trans_a ? k : m, b_rows = c->trans_b ? n : k;
   const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
-  const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
+  const hx__gemm_blocking blocking = cpu->gemm_blocking(0);
   size_t scratch_bytes = cpu->gemm_scratch_bytes(blocking, m, n, k);
   scratch_bytes = (scratch_bytes + 64) & ~(size_t)63;
   uint32_t *const a = case_elements(HX_SUM, HX_F32, a_rows * lda, false), *const b = case_elements(HX_SUM, HX_F32,

@@ -176,7 +176,7 @@ static bool reserve_bytes(void **p, size_t *bytes, size_t wanted) {
 
 static bool compute_product(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
   const hx__cpu_kernels *const cpu = request->kernels;
-  const hx__gemm_blocking blocking = cpu->gemm_blocking(0, 0, 0);
+  const hx__gemm_blocking blocking = cpu->gemm_blocking(0);
   hx__gemm g = hx__chunk_gemm(request->work, chunk);
   if (!reserve_bytes(&out->result, &out->result_bytes, g.m * g.n * sizeof(float)) ||
       !reserve_bytes(&stream->scratch, &stream->scratch_bytes, cpu->gemm_scratch_bytes(blocking, g.m, g.n, g.k)))
