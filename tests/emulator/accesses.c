@@ -108,7 +108,14 @@ static void local_write(wave *wave, uint32_t word, uint32_t value) {
   wave->group->local_written[word] = true;
 }
 
-/* how: the number of words, plus 16 for two places whose offsets are in units of that size. */
+/* how: the number of words, plus 16 for two places whose offsets are in units of that size, plus 32 if the units are 64
+ * times as large. */
+static uint32_t place_offset(const instruction *at, unsigned place) {
+  const unsigned words = at->operation->how & 15;
+  if (!(at->operation->how & 16)) return at->offset[place];
+  return at->offset[place] * words * (at->operation->how & 32 ? 256 : 4);
+}
+
 static void run_local_load(wave *wave, const instruction *at) {
   const unsigned words = at->operation->how & 15, places = at->operation->how & 16 ? 2 : 1;
   uint32_t buffer[LANES], base[LANES];
@@ -117,7 +124,7 @@ static void run_local_load(wave *wave, const instruction *at) {
   const uint64_t lanes = active(wave);
   for (unsigned i = 0; i < wave->lanes; i++)
     for (unsigned p = 0; p < places && (lanes >> i & 1); p++) {
-      const uint32_t word = local_words(wave, i, base[i] + at->offset[p] * (places == 2 ? words * 4 : 1), words);
+      const uint32_t word = local_words(wave, i, base[i] + place_offset(at, p), words);
       for (unsigned part = 0; part < words; part++)
         load_lane(wave, 0, p * words + part, i, local_read(wave, i, word + part));
     }
@@ -135,7 +142,7 @@ static void run_local_store(wave *wave, const instruction *at) {
   const uint64_t lanes = active(wave);
   for (unsigned i = 0; i < wave->lanes; i++)
     for (unsigned p = 0; p < places && (lanes >> i & 1); p++) {
-      const uint32_t word = local_words(wave, i, base[i] + at->offset[p] * (places == 2 ? words * 4 : 1), words);
+      const uint32_t word = local_words(wave, i, base[i] + place_offset(at, p), words);
       for (unsigned part = 0; part < words; part++) local_write(wave, word + part, from[p][part][i]);
     }
   begin_access(wave, COUNTER_LGKM, ANY, false, true);
@@ -159,6 +166,11 @@ static void run_swizzle(wave *wave, const instruction *at) {
 #define LOCAL(words, size)                                                                    \
   ROW("ds_read_", size, run_local_load, words), ROW("ds_load_", size, run_local_load, words), \
       ROW("ds_write_", size, run_local_store, words), ROW("ds_store_", size, run_local_store, words)
+#define LOCAL64(words, size)                                              \
+  ROW("ds_read2st64_", size, run_local_load, 48 + (words)),               \
+      ROW("ds_load_2addr_stride64_", size, run_local_load, 48 + (words)), \
+      ROW("ds_write2st64_", size, run_local_store, 48 + (words)),         \
+      ROW("ds_store_2addr_stride64_", size, run_local_store, 48 + (words))
 #define LOCAL2(words, size)                                                                                        \
   ROW("ds_read2_", size, run_local_load, 16 + (words)), ROW("ds_load_2addr_", size, run_local_load, 16 + (words)), \
       ROW("ds_write2_", size, run_local_store, 16 + (words)),                                                      \
@@ -176,5 +188,7 @@ const operation memory_operations[] = {GLOBAL(1, "dword", "b32"),
                                        LOCAL(4, "b128"),
                                        LOCAL2(1, "b32"),
                                        LOCAL2(2, "b64"),
+                                       LOCAL64(1, "b32"),
+                                       LOCAL64(2, "b64"),
                                        {.name = "ds_swizzle_b32", .run = run_swizzle},
                                        {.name = NULL}};
