@@ -23,8 +23,8 @@
  *   hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs,
  *             global const float *b, ulong b_first, ulong b_rs, ulong b_cs,
  *             ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part)
- *     op(A)(i,p) = a[a_first + i*a_rs + p*a_cs], op(B) likewise; k > 0. ldt is a multiple of 16; columns n..ldt of t
- *     may have any values.
+ *     op(A)(i,p) = a[a_first + i*a_rs + p*a_cs], op(B) likewise; one stride of each is 1; k > 0. ldt is a multiple of
+ *     16; columns n..ldt of t may have any values.
  *     part: bit 0, t has the sum of earlier panels of k, to which these are added; bit 1, more panels follow, so that
  *     alpha is not applied yet. 0 if one launch does all of k.
  *     Launch: 2-D, local (row.local[0], row.local[1]), ceil(n / tile_n) groups along x, ceil(m / tile_m) along y.

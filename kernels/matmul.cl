@@ -13,6 +13,9 @@
  *   HX_PACK              steps of k that a group packs; 0: operands are not packed
  *   HX_LANES_M, HX_LANES_N  HX_SHAPE_SUBGROUP: rows and columns of the tile that an item has, by HX_LOCAL0
  *   HX_ROWS, HX_WIDTH, HX_STEPS  HX_SHAPE_SUBGROUP, default all: rows, columns of an item and steps of k at once
+ *   HX_VECTOR_COPIES     work-group: operands are copied by vectors of four (matmul_copies.cl)
+ *   HX_DIAGONAL          work-group: multiply-adds go along diagonals of an item's sums
+ *   HX_UNROLL            work-group, default 8: steps of k that are unrolled
  *   HX_COLUMNS           HX_SHAPE_PACKED: columns whose sums are in registers at once
  *   HX_SUB_GROUP         default the compiler's choice: the sub-group size that is required */
 
@@ -169,8 +172,8 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
 #define HX_VN HX_PASTE(float, HX_N)
 #define HX_RUNS_M (HX_ITEM_M / HX_RUN_M)
 #define HX_RUNS_N (HX_ITEM_N / HX_RUN_N)
-#define HX_ROW(run) (((run) * HX_LOCAL1 + y) * HX_RUN_M)
-#define HX_COLUMN(run) (((run) * HX_LOCAL0 + x) * HX_RUN_N)
+#define HX_ROW(run, y) (((run) * HX_LOCAL1 + (y)) * HX_RUN_M)
+#define HX_COLUMN(run, x) (((run) * HX_LOCAL0 + (x)) * HX_RUN_N)
 #define HX_PAD 4 /* spreads the columns of A over the banks and keeps vectors aligned */
 
 /* count * stride, in elements; see HX_MAD_OVERLAPS. */
@@ -184,109 +187,138 @@ static ulong hx_offset(uint count, ulong stride, uint zero) {
 #define HX_OFFSET(count, stride) ((count) * (stride))
 #endif
 
+#if !HX_VECTOR_COPIES /* otherwise matmul_copies.cl */
 /* An item's share of an operand's tile of lines x HX_TILE_K, read along the direction in which it is contiguous: from
  * (line, step) in steps of (next_line, next_step). It is loaded into registers while the tile before is in use; at
  * edges element by element, with zeros past the edge; k past its end is never used. Macros and plain variables are used
  * because one driver confuses structs that contain pointers. */
-#define HX_WALK(w, x, line_stride, step_stride, lines)                              \
-  const bool w##_along_k = (step_stride) == 1;                                      \
-  const uint w##_step = w##_along_k ? id % HX_TILE_K : id / (lines);                \
-  const uint w##_line = w##_along_k ? id / HX_TILE_K : id % (lines);                \
-  const uint w##_next_step = w##_along_k ? 0 : HX_ITEMS / (lines);                  \
-  const uint w##_next_line = w##_along_k ? HX_ITEMS / HX_TILE_K : 0;                \
-  const ulong w##_stride = w##_next_line * (line_stride) + w##_next_step * (step_stride); \
-  const ulong w##_ahead = HX_TILE_K * (step_stride);                                \
+#define HX_WALK(w, x, line_stride, step_stride, lines, lines_left)                                   \
+  const bool w##_along_k = (step_stride) == 1;                                                       \
+  const uint w##_step = w##_along_k ? id % HX_TILE_K : id / (lines);                                 \
+  const uint w##_line = w##_along_k ? id / HX_TILE_K : id % (lines);                                 \
+  const uint w##_next_step = w##_along_k ? 0 : HX_ITEMS / (lines);                                   \
+  const uint w##_next_line = w##_along_k ? HX_ITEMS / HX_TILE_K : 0;                                 \
+  const ulong w##_stride = w##_next_line * (line_stride) + w##_next_step * (step_stride);            \
+  const ulong w##_ahead = HX_TILE_K * (step_stride);                                                 \
   global const float *w = (x) + HX_OFFSET(w##_line, line_stride) + HX_OFFSET(w##_step, step_stride); \
   float w##_next[(lines) * HX_TILE_K / HX_ITEMS];
 
 #define HX_FETCH(w, lines, lines_left, k_left)                                                                    \
   if ((lines_left) == (lines) && (k_left) >= HX_TILE_K) {                                                         \
-    _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) w##_next[u] = w[HX_OFFSET(u, w##_stride)];  \
+    _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) w##_next[u] =                     \
+        w[HX_OFFSET(u, w##_stride)];                                                                              \
   } else {                                                                                                        \
     _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) {                                 \
       const bool inside = w##_line + u * w##_next_line < (lines_left) && w##_step + u * w##_next_step < (k_left); \
-      w##_next[u] = inside ? w[HX_OFFSET(u, w##_stride)] : 0.0f;                                                            \
+      w##_next[u] = inside ? w[HX_OFFSET(u, w##_stride)] : 0.0f;                                                  \
     }                                                                                                             \
   }
 
-#define HX_SPREAD(w, lines, tile, pitch)                                        \
-  _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++)  \
+#define HX_SPREAD(w, lines, tile, pitch)                                      \
+  _Pragma("unroll") for (uint u = 0; u < (lines) * HX_TILE_K / HX_ITEMS; u++) \
       tile[(w##_step + u * w##_next_step) * (pitch) + w##_line + u * w##_next_line] = w##_next[u];
+#endif
 
 #define HX_PITCH_A (HX_TILE_M + HX_PAD)
-#define HX_STEP(p)                                                                                 \
-  {                                                                                                \
-    float av[HX_ITEM_M];                                                                           \
-    HX_VN bv[HX_RUNS_N];                                                                           \
-    _Pragma("unroll") for (uint i = 0; i < HX_RUNS_M; i++)                                         \
-        HX_GET_M(av + i * HX_RUN_M, tile_a + (p) * HX_PITCH_A + HX_ROW(i));                        \
-    _Pragma("unroll") for (uint j = 0; j < HX_RUNS_N; j++)                                         \
-        bv[j] = *(local const HX_VN *)(tile_b + (p) * HX_TILE_N + HX_COLUMN(j));                   \
-    _Pragma("unroll") for (uint i = 0; i < HX_ITEM_M; i++) {                                       \
-      _Pragma("unroll") for (uint j = 0; j < HX_RUNS_N; j++)                                       \
-          acc[i][j] = HX_FMA(HX_N, (HX_VN)(av[i]), bv[j], acc[i][j]);                              \
-    }                                                                                              \
+#define HX_STEP(p)                                                             \
+  {                                                                            \
+    float av[HX_ITEM_M];                                                       \
+    HX_VN bv[HX_RUNS_N];                                                       \
+    _Pragma("unroll") for (uint i = 0; i < HX_RUNS_M; i++)                     \
+        HX_GET_M(av + i * HX_RUN_M, tile_a + (p) * HX_PITCH_A + HX_ROW(i, y)); \
+    _Pragma("unroll") for (uint j = 0; j < HX_RUNS_N; j++) bv[j] =             \
+        *(local const HX_VN *)(tile_b + (p) * HX_TILE_N + HX_COLUMN(j, x));    \
+    HX_MULTIPLY(acc, av, bv)                                                   \
   }
+
+#if HX_DIAGONAL
+/* Along the diagonals of the item's sums: neighbouring multiply-adds have different operands and neighbouring sums, so
+ * that clang for GFX11 makes one v_dual_fmac of two. Row by row it finds a third of the pairs. */
+#define HX_SUMS(acc)               \
+  float acc[HX_ITEM_M][HX_ITEM_N]; \
+  _Pragma("unroll") for (uint i = 0; i < HX_ITEM_M * HX_ITEM_N; i++) acc[i / HX_ITEM_N][i % HX_ITEM_N] = 0.0f;
+#define HX_MULTIPLY(acc, av, bv)                                                               \
+  float row[HX_ITEM_N];                                                                        \
+  _Pragma("unroll") for (uint j = 0; j < HX_RUNS_N; j++) HX_GIVE_N(bv[j], row + j * HX_RUN_N); \
+  _Pragma("unroll") for (uint d = 0; d < HX_ITEM_N; d++) {                                     \
+    _Pragma("unroll") for (uint i = 0; i < HX_ITEM_M; i++) acc[i][(i + d) % HX_ITEM_N] =       \
+        HX_FMA(, av[i], row[(i + d) % HX_ITEM_N], acc[i][(i + d) % HX_ITEM_N]);                \
+  }
+#define HX_TAKE_RUN(values, acc, i, j) \
+  _Pragma("unroll") for (uint v = 0; v < HX_RUN_N; v++) (values)[v] = acc[i][(j) * HX_RUN_N + v];
+#else
+#define HX_SUMS(acc)               \
+  HX_VN acc[HX_ITEM_M][HX_RUNS_N]; \
+  _Pragma("unroll") for (uint i = 0; i < HX_ITEM_M * HX_RUNS_N; i++) acc[i / HX_RUNS_N][i % HX_RUNS_N] = 0.0f;
+#define HX_MULTIPLY(acc, av, bv)                                                                                       \
+  _Pragma("unroll") for (uint i = 0; i < HX_ITEM_M; i++) {                                                             \
+    _Pragma("unroll") for (uint j = 0; j < HX_RUNS_N; j++) acc[i][j] = HX_FMA(HX_N, (HX_VN)(av[i]), bv[j], acc[i][j]); \
+  }
+#define HX_TAKE_RUN(values, acc, i, j) HX_GIVE_N(acc[i][j], (values));
+#endif
+
+#ifndef HX_UNROLL
+#define HX_UNROLL 8
+#endif
+#define HX_TEXT_(...) #__VA_ARGS__
+#define HX_TEXT(...) HX_TEXT_(__VA_ARGS__)
 
 /* `steps` of k, while the next tile is being loaded. Full tiles and the rest of k have separate loops, one after the
  * other: two loops within one would cost copies of all sums in every iteration. */
-#define HX_K_TILE(unroll, steps)                                            \
-  {                                                                         \
+#define HX_K_TILE(unroll, steps)                                    \
+  {                                                                 \
     barrier(CLK_LOCAL_MEM_FENCE); /* all have read the last tile */ \
-    HX_SPREAD(wa, HX_TILE_M, tile_a, HX_PITCH_A)                            \
-    HX_SPREAD(wb, HX_TILE_N, tile_b, HX_TILE_N)                             \
-    barrier(CLK_LOCAL_MEM_FENCE);                                           \
-    if (k - k1 > HX_TILE_K) {                                               \
-      const ulong left = k - k1 - HX_TILE_K;                                \
-      wa += wa_ahead;                                                       \
-      wb += wb_ahead;                                                       \
-      HX_FETCH(wa, HX_TILE_M, rows, left)                                   \
-      HX_FETCH(wb, HX_TILE_N, columns, left)                                \
-    }                                                                       \
-    _Pragma(unroll) for (uint p = 0; p < (steps); p++) HX_STEP(p)           \
+    HX_SPREAD(wa, HX_TILE_M, tile_a, HX_PITCH_A)                    \
+    HX_SPREAD(wb, HX_TILE_N, tile_b, HX_TILE_N)                     \
+    barrier(CLK_LOCAL_MEM_FENCE);                                   \
+    if (left - k1 > HX_TILE_K) {                                    \
+      wa += wa_ahead;                                               \
+      wb += wb_ahead;                                               \
+      HX_FETCH(wa, HX_TILE_M, rows, left - k1 - HX_TILE_K)          \
+      HX_FETCH(wb, HX_TILE_N, columns, left - k1 - HX_TILE_K)       \
+    }                                                               \
+    _Pragma(unroll) for (uint p = 0; p < (steps); p++) HX_STEP(p)   \
   }
 
 #ifdef HX_SUB_GROUP /* for a compiler that would choose another size */
 __attribute__((intel_reqd_sub_group_size(HX_SUB_GROUP)))
 #endif
-kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void hx_matmul(
-    global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first, ulong b_rs,
-    ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part) {
+kernel __attribute__((reqd_work_group_size(HX_LOCAL0, HX_LOCAL1, 1))) void
+hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global const float *b, ulong b_first,
+          ulong b_rs, ulong b_cs, ulong m, ulong n, ulong k, float alpha, global float *t, ulong ldt, uint part) {
   local float tile_a[HX_TILE_K * (HX_PITCH_A + HX_TILE_N)] __attribute__((aligned(16)));
   local float *const tile_b = tile_a + HX_TILE_K * HX_PITCH_A;
   const uint x = (uint)get_local_id(0), y = (uint)get_local_id(1), id = y * HX_LOCAL0 + x;
   const ulong i0 = (ulong)get_group_id(1) * HX_TILE_M, j0 = (ulong)get_group_id(0) * HX_TILE_N;
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
-  HX_WALK(wa, a + a_first + i0 * a_rs, a_rs, a_cs, HX_TILE_M)
-  HX_WALK(wb, b + b_first + j0 * b_cs, b_cs, b_rs, HX_TILE_N)
-  HX_FETCH(wa, HX_TILE_M, rows, k)
-  HX_FETCH(wb, HX_TILE_N, columns, k)
+  HX_WALK(wa, a + a_first + i0 * a_rs, a_rs, a_cs, HX_TILE_M, rows)
+  HX_WALK(wb, b + b_first + j0 * b_cs, b_cs, b_rs, HX_TILE_N, columns)
+  const uint k_left = (uint)min(k, (ulong)HX_TILE_K);
+  HX_FETCH(wa, HX_TILE_M, rows, k_left)
+  HX_FETCH(wb, HX_TILE_N, columns, k_left)
   t += i0 * ldt + j0;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
-    const ulong end = min(k0 + HX_PANEL, k);
-    HX_VN acc[HX_ITEM_M][HX_RUNS_N];
-#pragma unroll
-    for (uint i = 0; i < HX_ITEM_M; i++) {
-#pragma unroll
-      for (uint j = 0; j < HX_RUNS_N; j++) acc[i][j] = 0.0f;
-    }
-    ulong k1 = k0;
+    /* What is left of k, as far as the panel and the tile after it reach: in 32 bits, because AMD's scalar unit does
+     * not compare 64. */
+    const uint left = (uint)min(k - k0, (ulong)(HX_PANEL + HX_TILE_K)), end = min(left, (uint)HX_PANEL);
+    HX_SUMS(acc)
+    uint k1 = 0;
 #if HX_ARITHMETIC != HX_SOFT_FMA /* too much code to repeat */
-    for (; k1 + HX_TILE_K <= end; k1 += HX_TILE_K) HX_K_TILE("unroll 8", HX_TILE_K)
+    for (; k1 + HX_TILE_K <= end; k1 += HX_TILE_K) HX_K_TILE(HX_TEXT(unroll HX_UNROLL), HX_TILE_K)
 #endif
-    for (; k1 < end; k1 += HX_TILE_K) HX_K_TILE("unroll 1", (uint)min(end - k1, (ulong)HX_TILE_K))
+    for (; k1 < end; k1 += HX_TILE_K) HX_K_TILE("unroll 1", min(end - k1, (uint)HX_TILE_K))
     /* Always zero, which no compiler knows: otherwise the addresses of all stores would stay in registers. */
     const uint zero = (uint)(k0 >> 63);
 #pragma unroll
     for (uint i = 0; i < HX_ITEM_M; i++) {
-      const uint row = HX_ROW(i / HX_RUN_M) + i % HX_RUN_M + zero;
+      const uint row = HX_ROW(i / HX_RUN_M, y ^ zero) + i % HX_RUN_M;
 #pragma unroll
       for (uint j = 0; j < HX_RUNS_N; j++) {
         float values[HX_RUN_N];
-        HX_GIVE_N(acc[i][j], values);
+        HX_TAKE_RUN(values, acc, i, j)
 #pragma unroll
         for (uint v = 0; v < HX_RUN_N; v++) {
-          const uint column = HX_COLUMN(j) + v + zero;
+          const uint column = HX_COLUMN(j, x ^ zero) + v;
           if (row < rows && column < columns)
             hx_put(t + HX_OFFSET(row, ldt) + column, values[v], HX_FIRST, HX_LAST, alpha);
         }

@@ -28,6 +28,6 @@ plant gfx90c gcn reduce-gcn-256 sum-f32
 plant gfx90c gcn reduce-gcn-256 max-f32
 plant gfx1103 rdna reduce-rdna-256 sum-f32
 plant gfx90c gcn matmul-gcn-64x64x8 f32
-plant gfx90a gcn matmul-gcn-64x64x16 f32
-plant gfx1030 rdna matmul-rdna-64x64x16 f32
+plant gfx90a gcn matmul-gcn-64x64x8 f32
+plant gfx1030 rdna matmul-rdna-64x64x8 f32
 plant gfx1103 rdna matmul-rdna-64x64x8 f32
