@@ -115,7 +115,8 @@ enum {
   HX__FAMILY_SUBGROUP16 = 1u << 9,
   HX__FAMILY_WIDE = 1u << 10,      /* Intel GPUs whose registers hold 64 bytes: sub-groups of 16 and none of 8 */
   HX__FAMILY_LARGE_GRF = 1u << 11, /* Intel GPUs whose threads may have 256 registers of 32 bytes: DG2, Meteor Lake */
-  HX__FAMILY_RUSTICL = 1u << 13    /* Mesa's compilers, which have no sub-groups of Intel's */
+  HX__FAMILY_RUSTICL = 1u << 13,   /* Mesa's compilers, which have no sub-groups of Intel's */
+  HX__FAMILY_FOUR_STEPS = 1u << 14 /* Intel GPUs that hold operands of four steps of k: all but Apollo Lake */
 };
 
 /* How arithmetic is written for a device's compiler. The self-test tries them in this order. */

@@ -12,7 +12,8 @@
  *   HX_TILE_K            steps of k of a tile in local memory, or of an unrolled iteration
  *   HX_PACK              steps of k that a group packs; 0: operands are not packed
  *   HX_LANES_M, HX_LANES_N  HX_SHAPE_SUBGROUP: rows and columns of the tile that an item has, by HX_LOCAL0
- *   HX_ROWS, HX_WIDTH, HX_STEPS  HX_SHAPE_SUBGROUP, default all: rows, columns of an item and steps of k at once
+ *   HX_ROWS, HX_WIDTH, HX_STEPS  HX_SHAPE_SUBGROUP on CPU devices: rows, columns of an item and steps of k at once
+ *   HX_WIDE_READS        HX_SHAPE_SUBGROUP, default 0: operands are read four steps of k at a time
  *   HX_VECTOR_COPIES     work-group: operands are copied by vectors of four (matmul_copies.cl)
  *   HX_DIAGONAL          work-group: multiply-adds go along diagonals of an item's sums
  *   HX_UNROLL            work-group, default 8: steps of k that are unrolled
@@ -75,7 +76,14 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
 #define HX_ROW_OF_B const float bv[1] = {HX_BLOCK(, pb + b_at + HX_LOCAL0 * HX_LEFT)};
 #endif
 
-/* Step of k: a column of A and a row of B; the broadcast of an item's value costs no instruction. */
+/* The multiply-adds of a step of k, from an item's part of a column of A and of a row of B; the broadcast of an item's
+ * value costs no instruction. */
+#define HX_MULTIPLY(av, bv)                                                                            \
+  _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++) {                                               \
+    const uint row = (HX_TOP + i) % HX_TILE_M;                                                         \
+    const float s = intel_sub_group_shuffle((av)[row / HX_LOCAL0], row % HX_LOCAL0);                   \
+    _Pragma("unroll") for (uint c = 0; c < HX_WIDTH; c++) acc[c][i] = HX_FMA(, s, (bv)[c], acc[c][i]); \
+  }
 #define HX_STEP                                                                                            \
   {                                                                                                        \
     float av[HX_LANES_M];                                                                                  \
@@ -83,11 +91,25 @@ static void hx_put(global float *t, float p, bool first, bool last, float alpha)
     HX_ROW_OF_B                                                                                            \
     a_at += HX_TILE_M;                                                                                     \
     b_at += HX_TILE_N;                                                                                     \
-    _Pragma("unroll") for (uint i = 0; i < HX_ROWS; i++) {                                                 \
-      const uint row = (HX_TOP + i) % HX_TILE_M;                                                           \
-      const float s = intel_sub_group_shuffle(av[row / HX_LOCAL0], row % HX_LOCAL0);                       \
-      _Pragma("unroll") for (uint c = 0; c < HX_WIDTH; c++) acc[c][i] = HX_FMA(, s, bv[c], acc[c][i]);     \
-    }                                                                                                      \
+    HX_MULTIPLY(av, bv)                                                                                    \
+  }
+
+/* Four steps of k by one wide read of each operand. Offsets within the panel are 32-bit numbers, because a 64-bit sum
+ * takes five instructions. Most other forms spill on some GPU (docs/measurements/static-model-designs.tsv). */
+#if HX_LANES_M == 1
+#define HX_FOUR_OF_A(to, from) vstore4(HX_BLOCK(4, from), 0, (to))
+#else
+#define HX_FOUR_OF_A(to, from) vstore8(HX_BLOCK(8, from), 0, (to))
+#endif
+#define HX_FOUR_STEPS                              \
+  {                                                \
+    float av[4 * HX_LANES_M], bv[8];               \
+    HX_FOUR_OF_A(av, pa + a_at + a_in);            \
+    vstore8(HX_BLOCK(8, pb + b_at + b_in), 0, bv); \
+    HX_MULTIPLY(av, bv)                            \
+    HX_MULTIPLY((av + HX_LANES_M), (bv + 2))       \
+    HX_MULTIPLY((av + 2 * HX_LANES_M), (bv + 4))   \
+    HX_MULTIPLY((av + 3 * HX_LANES_M), (bv + 6))   \
   }
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) __attribute__((intel_reqd_sub_group_size(HX_LOCAL0))) void
@@ -95,9 +117,11 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
           ulong ldt, uint part) {
   HX_HOOK
   const ulong lane = get_local_id(0);
-  /* Consecutive groups compute tiles one below another: they share the panel of B, which is the larger one. */
-  const ulong id = (ulong)get_group_id(1) * get_num_groups(0) + get_group_id(0);
-  const ulong i0 = id % get_num_groups(1) * HX_TILE_M, j0 = id / get_num_groups(1) * HX_TILE_N;
+  /* Consecutive groups compute tiles one below another: they share the panel of B, which is the larger one. No t has
+   * 2^32 tiles, and a division of 64-bit numbers is a loop of 64 turns on Intel's GPUs. */
+  const uint below = (uint)get_num_groups(1);
+  const uint id = (uint)get_group_id(1) * (uint)get_num_groups(0) + (uint)get_group_id(0);
+  const ulong i0 = (ulong)(id % below) * HX_TILE_M, j0 = (ulong)(id / below) * HX_TILE_N;
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
   ulong a_at = i0 * k, b_at = j0 * k;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
@@ -116,7 +140,11 @@ hx_matmul(global const float *pa, global const float *pb, ulong m, ulong n, ulon
         for (uint c = 0; c < HX_WIDTH; c++) acc[c][i] = 0.0f;
       }
 
-#if HX_STEPS > 1
+#if HX_WIDE_READS
+      uint a_in = 0, b_in = 0;
+      for (; steps >= 4; steps -= 4, a_in += 4 * HX_TILE_M, b_in += 4 * HX_TILE_N) HX_FOUR_STEPS
+      a_at += a_in, b_at += b_in;
+#elif HX_STEPS > 1
       for (; steps >= HX_TILE_K; steps -= HX_TILE_K) {
 #pragma unroll HX_STEPS
         for (uint p = 0; p < HX_TILE_K; p++) HX_STEP

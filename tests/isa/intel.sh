@@ -15,7 +15,9 @@ targets() {
         pvc* | bmg* | lnl* | ptl*) echo "$target intel-wide s" ;;
         acm-g10 | mtl*) echo "$target intel-grf256 s" ;;
         acm-* | arl*) echo "$target intel-grf256" ;;
-        bdw | skl | apl | icllp | tgllp) echo "$target intel s" ;;
+        apl) echo "$target intel-apl s" ;;
+        bxt) echo "$target intel-apl" ;;
+        bdw | skl | icllp | tgllp) echo "$target intel s" ;;
         *) echo "$target intel" ;;
       esac
     done

@@ -14,8 +14,11 @@ static const struct {
   uint32_t families;
   bool by_tile; /* with the rows that only HX_TILE selects */
 } classes[] = {
-    {"intel", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16, true},
-    {"intel-grf256", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16 | HX__FAMILY_LARGE_GRF, true},
+    {"intel-apl", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16, true},
+    {"intel", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16 | HX__FAMILY_FOUR_STEPS, true},
+    {"intel-grf256",
+     HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP8 | HX__FAMILY_SUBGROUP16 | HX__FAMILY_FOUR_STEPS | HX__FAMILY_LARGE_GRF,
+     true},
     {"intel-wide", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE, true},
     {"gcn", HX__FAMILY_AMD_GCN, true},
     {"rdna", HX__FAMILY_AMD_RDNA, true},

@@ -67,13 +67,16 @@ static uint32_t sub_group_families(cl_device_id id, const char *extensions) {
   return families;
 }
 
-/* The version has the architecture from bit 22 on and the release from bit 14 on: 12.55 is DG2. Drivers with another
- * numbering report smaller values. */
+/* The version has the architecture from bit 22 on and the release from bit 14 on: 9.3 is Apollo Lake, 12.55 is DG2.
+ * Drivers with another numbering report smaller values. */
 static uint32_t intel_registers(cl_device_id id, const char *extensions) {
+  enum { APOLLO_LAKE = 9 << 8 | 3, DG2 = 12 << 8 | 55 };
   cl_version version = 0;
   if (has_extension(extensions, "cl_intel_device_attribute_query"))
     clGetDeviceInfo(id, CL_DEVICE_IP_VERSION_INTEL, sizeof version, &version, NULL);
-  return version >> 14 >= (12u << 8 | 55u) ? HX__FAMILY_LARGE_GRF : 0;
+  const cl_version release = version >> 14;
+  return (release >= DG2 ? HX__FAMILY_LARGE_GRF : 0) |
+         (release > 0 && release != APOLLO_LAKE ? HX__FAMILY_FOUR_STEPS : 0);
 }
 
 /* rusticl does not answer the query, so that the chip's name decides there. */
