@@ -35,6 +35,7 @@ usage: ./hx COMMAND
   isa intel|amd|mesa      compile every device kernel for all GPUs of a vendor, or for GPUs of both by Mesa's drivers:
                           fails on a spill; an emulator executes AMD's machine code, and fails if a result differs
                           from the scalar definition
+  isa model               what the machine code of products allows at most on GPUs of AMD and Intel, as a table
   isa addressing          what compilers make of indices, pointers and local arrays, as a table
   build                   build everything
   compdb                  write compile_commands.json for clangd, editors and clang-tidy
@@ -334,8 +335,13 @@ isa() {
       [ "$1" = intel ] || set -- "$@" --execute "$bin/tests/emulator/emulate"
       sh "$root/tests/isa/isa.sh" "$@"
       ;;
+    model)
+      need "$packages_build"
+      build //tests/isa:isa_rows //tests/emulator:profile
+      sh "$root/tests/isa/model/model.sh" "$bin/tests/isa/isa_rows" "$bin/tests/emulator/profile"
+      ;;
     addressing) sh "$root/tests/isa/isa.sh" addressing ;;
-    *) die "isa: intel, amd, mesa or addressing" ;;
+    *) die "isa: intel, amd, mesa, model or addressing" ;;
   esac
 }
 

@@ -216,6 +216,9 @@ static ulong hx_offset(uint count, ulong stride, uint zero) {
 #endif
 
 #if !HX_VECTOR_COPIES /* otherwise matmul_copies.cl */
+#define HX_COUNT ulong
+#define HX_UP_TO(most, steps) (steps)
+
 /* An item's share of an operand's tile of lines x HX_TILE_K, read along the direction in which it is contiguous: from
  * (line, step) in steps of (next_line, next_step). It is loaded into registers while the tile before is in use; at
  * edges element by element, with zeros past the edge; k past its end is never used. Macros and plain variables are used
@@ -321,20 +324,18 @@ hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs, global c
   const uint rows = (uint)min(m - i0, (ulong)HX_TILE_M), columns = (uint)min(n - j0, (ulong)HX_TILE_N);
   HX_WALK(wa, a + a_first + i0 * a_rs, a_rs, a_cs, HX_TILE_M, rows)
   HX_WALK(wb, b + b_first + j0 * b_cs, b_cs, b_rs, HX_TILE_N, columns)
-  const uint k_left = (uint)min(k, (ulong)HX_TILE_K);
+  const HX_COUNT k_left = HX_UP_TO(HX_TILE_K, k);
   HX_FETCH(wa, HX_TILE_M, rows, k_left)
   HX_FETCH(wb, HX_TILE_N, columns, k_left)
   t += i0 * ldt + j0;
   for (ulong k0 = 0; k0 < k; k0 += HX_PANEL) {
-    /* What is left of k, as far as the panel and the tile after it reach: in 32 bits, because AMD's scalar unit does
-     * not compare 64. */
-    const uint left = (uint)min(k - k0, (ulong)(HX_PANEL + HX_TILE_K)), end = min(left, (uint)HX_PANEL);
+    const HX_COUNT left = HX_UP_TO(HX_PANEL + HX_TILE_K, k - k0), end = min(left, (HX_COUNT)HX_PANEL);
     HX_SUMS(acc)
-    uint k1 = 0;
+    HX_COUNT k1 = 0;
 #if HX_ARITHMETIC != HX_SOFT_FMA /* too much code to repeat */
     for (; k1 + HX_TILE_K <= end; k1 += HX_TILE_K) HX_K_TILE(HX_TEXT(unroll HX_UNROLL), HX_TILE_K)
 #endif
-    for (; k1 < end; k1 += HX_TILE_K) HX_K_TILE("unroll 1", min(end - k1, (uint)HX_TILE_K))
+    for (; k1 < end; k1 += HX_TILE_K) HX_K_TILE("unroll 1", (uint)min(end - k1, (HX_COUNT)HX_TILE_K))
     /* Always zero, which no compiler knows: otherwise the addresses of all stores would stay in registers. */
     const uint zero = (uint)(k0 >> 63);
 #pragma unroll

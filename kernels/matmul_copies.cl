@@ -11,6 +11,11 @@
  *   HX_VECTOR_COPIES     1: this file; default 0: element by element, by matmul.cl */
 #if HX_VECTOR_COPIES
 
+/* What is left of k is counted in 32 bits, as far as a panel and the tile after it reach, because AMD's scalar unit does
+ * not compare 64. Intel's compiler makes more of 64-bit counters that nothing bounds. */
+#define HX_COUNT uint
+#define HX_UP_TO(most, steps) ((uint)min((steps), (ulong)(most)))
+
 #define HX_PER_ITEM(lines) ((lines) * HX_TILE_K / (HX_LOCAL0 * HX_LOCAL1))
 #define HX_EACH_VECTOR(lines) _Pragma("unroll") for (uint u = 0; u < HX_PER_ITEM(lines) / 4; u++)
 #define HX_PER_STEP(lines) ((lines) / 4) /* items that read one step, along lines */

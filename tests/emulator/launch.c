@@ -94,6 +94,7 @@ static bool run_to_barrier(wave *wave) {
   const program *const program = wave->group->program;
   for (unsigned long left = 100000000; !wave->ended && !wave->waits; left--) {
     if (wave->at >= program->code_count) fault(wave, "execution leaves the code");
+    if (program->executed) program->executed[wave->at]++;
     wave->now = &program->code[wave->at++];
     if (left == 0) fault(wave, "it does not end");
     wave->issued++;
@@ -101,6 +102,7 @@ static bool run_to_barrier(wave *wave) {
     wave->now->operation->run(wave, wave->now);
     if (!wave->defers) continue;
     wave->defers = false;
+    if (program->executed) program->executed[wave->at]++;
     wave->now = &program->code[wave->at++];
     wave->now->operation->run(wave, wave->now);
     write_deferred(wave);

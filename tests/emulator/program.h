@@ -72,6 +72,7 @@ typedef struct program {
   unsigned line_count;
   instruction *code;
   unsigned code_count;
+  uint64_t *executed; /* NULL, or for each instruction how often waves have executed it */
   kernel kernels[8];
   unsigned kernel_count;
   char target[32];
