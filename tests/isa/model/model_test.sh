@@ -63,7 +63,8 @@ DUMP
 }
 intel >"$out/intel"
 expect intel '128 0 7 0.533 0.444 0.000 2.000 0.533 0.50 port' skl 128 "$out/intel"
-expect 'intel with 256 registers' '256 0 4 0.533 0.444 0.000 2.000 0.533 0.50 port' acm-g10 256 "$out/intel"
+expect 'intel with 256 registers' '256 0 4 0.533 0.444 0.000 2.000 0.533 2.00 issue' acm-g10 256 "$out/intel"
+expect 'a port that six units share' '128 0 6 0.533 0.444 0.000 2.000 0.533 0.67 issue' apl 128 "$out/intel"
 intel | sed 's/rd:4/rd:1/' >"$out/changed"
 expect 'intel, a quarter of the bytes' '128 0 7 0.533 0.444 0.000 0.500 0.533 2.00 issue' skl 128 "$out/changed"
 intel | sed 's/mad (16|M0)  /mad (8|M0)   /' >"$out/changed"

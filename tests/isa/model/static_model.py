@@ -18,7 +18,8 @@ def read_machine(path, target):
         rows = [line.rstrip("\n").split("\t") for line in lines if not line.startswith("#")]
     for row in rows[1:]:
         if row[0] == target:
-            return {name: int(value) for name, value in zip(rows[0][1:-1], row[1:-1])}
+            values = [float(value) if "." in value else int(value) for value in row[1:-1]]
+            return dict(zip(rows[0][1:-1], values))
     sys.exit(f"static_model: {path} has no {target}")
 
 
