@@ -18,8 +18,8 @@
 
 #define GEMM_ROW_GAP ((size_t)16) /* floats between copied rows: one cache line */
 
-/* A block of B fills three eighths of L2. A panel of A has 2 MiB: it passes through L2 once for each block of B. Measured
- * on Zen 5 and Sapphire Rapids: docs/measurements/cpu-block-sizes.tsv and cpu-blocking.tsv. */
+/* A block of B fills three eighths of L2. A panel of A has 2 MiB: it passes through L2 once for each block of B. The
+ * sizes were measured on Zen 5 and Sapphire Rapids: docs/measurements/cpu-block-sizes.tsv and cpu-blocking.tsv. */
 static hx__gemm_blocking gemm_blocking(size_t l2_bytes) {
   const size_t l2 = l2_bytes ? l2_bytes : 256 * 1024, nc = l2 * 3 / 8 / (HX__PANEL * sizeof(float)) / GEMM_NR * GEMM_NR;
   return (hx__gemm_blocking){1008 / GEMM_MR * GEMM_MR, nc > 2 * GEMM_NR ? nc : 2 * GEMM_NR, 4096};
