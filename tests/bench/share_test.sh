@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # share_test.sh path/to/hx-bench path/to/check.py path/to/schema.json: hx-bench share, shortened, writes a document of all
-# its parts that the checker of results/ accepts and that names nobody; the checker refuses what it must.
+# its parts without the name of a host or a user, and the checker of results/ accepts it. The checker refuses documents
+# that have such a name, a path, or members that the schema does not have.
 set -u
 unset HX_DEVICES HX_SPLIT HX_SIM HX_OFFLOAD HX_MEMORY HX_SCHEDULE
 bench=$1 check=$2 schema=$3

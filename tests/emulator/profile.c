@@ -3,7 +3,7 @@
  * profile FILE reduction LEAVES LOCAL0
  * How often each mnemonic of the kernel in FILE (clang's assembly text for a GPU of AMD's) is executed by the waves of
  * one work-group for 512 further steps of k of a full tile, or for one leaf of each of its parts. A product is executed
- * twice, with 1024 and with 512 steps, so that only what is done again for every panel is counted. Prints a line for
+ * twice, with 1024 and with 512 steps, so that only the work of a panel is counted. Prints a line for
  * each mnemonic: times, name, and "pair" if the next one is executed at the same time. First line: waves, lanes. Exit
  * status: 0, 1 (the program is faulty), 2 (usage). */
 #include <stdio.h>
