@@ -82,6 +82,7 @@ static bool tune_device(bench_session *session, size_t index, const void *unused
 
 static int tune_devices(bench_session *session, const void *unused) {
   bench_print_system(session);
+  bench_show_output(); /* the first row takes seconds */
   bench_json_begin("tune");
   bench_system_json(session);
   bench_json_open("devices", '[');
