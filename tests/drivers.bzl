@@ -153,6 +153,8 @@ def driver_tests():
     for memory, side, dress, tile in _LIMITS:
         name = "_".join(["max_alloc_test", memory, str(side), dress, tile])
         _driver_test(name, "max_alloc_test", "pocl", ["pocl", memory, str(side), dress, tile], layer = "dress_layer")
+    for view in ["hidden", "kept"]:
+        _driver_test("coarse_view_test_" + view, "coarse_view_test", "pocl", ["pocl", view], layer = "view_layer")
     for driver, laptop in _LAPTOPS:
         _driver_test("laptop_test_" + laptop, "laptop_test", driver, [laptop], layer = "dress_layer")
     for case in ["0", "1"]:

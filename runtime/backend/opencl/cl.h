@@ -207,6 +207,9 @@ typedef struct hx__cl_block {
 void *hx__cl_pin(hx__device *device, void *p, size_t bytes);
 void hx__cl_unpin(hx__cl_device *device, hx__cl_block *block);
 void hx__cl_pin_timed_out(hx__cl_device *device, const hx__cl_block *block);
+/* Copies memory of this process as the operating system sees it, and returns how many bytes. -1 with EFAULT, and no
+ * signal, if it cannot be read; -1 with another code if the call is not allowed. */
+ssize_t hx__cl_read_host(void *into, void *from, size_t bytes);
 /* In a block of mode copy, how many bytes from p on the device can read directly (*direct true), or cannot (*direct
  * false). SIZE_MAX: all that follow. */
 size_t hx__cl_direct_bytes(const hx__cl_block *block, const void *p, bool *direct);

@@ -4,6 +4,7 @@
  * nothing. */
 #define _GNU_SOURCE
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/backend/opencl/cl.h"
 
@@ -121,14 +122,23 @@ static void test_mode(mode_test *t, const mode_row *w) {
   w->put(t, mem, p);
 }
 
+/* Replaces the host's map. Returns false if that fails, or if the host cannot read the same values between the two
+ * calls: threads of another call, or of the program, may read the memory just then. The kernel of the operating system
+ * does the read, because it survives memory that is not there. */
 static bool replace_map(mode_test *t, uint32_t *p, cl_map_flags flags) {
-  return clEnqueueSVMUnmap(t->queue, p, 0, NULL, NULL) == CL_SUCCESS &&
-         clEnqueueSVMMap(t->queue, CL_TRUE, flags, p, WORDS * 4u, 0, NULL, NULL) == CL_SUCCESS;
+  static const size_t kBytes = WORDS * 4u;
+  uint32_t *const before = malloc(2 * kBytes), *const between = before + WORDS;
+  if (!before) return false;
+  memcpy(before, p, kBytes);
+  const bool same = clEnqueueSVMUnmap(t->queue, p, 0, NULL, NULL) == CL_SUCCESS && clFinish(t->queue) == CL_SUCCESS &&
+                    hx__cl_read_host(between, p, kBytes) == (ssize_t)kBytes && memcmp(before, between, kBytes) == 0;
+  free(before);
+  return clEnqueueSVMMap(t->queue, CL_TRUE, flags, p, kBytes, 0, NULL, NULL) == CL_SUCCESS && same;
 }
 
 /* Tests coarse SVM as runs use it: the host writes it under a writable map, and a kernel reads it while the host holds
- * a map for reading, a launch that one driver refuses. The maps keep the data right in any case. The mode counts as in
- * place if device and host share their memory. */
+ * a map for reading, a launch that one driver refuses. The maps keep the data right for this thread in any case; for
+ * others see replace_map. The mode counts as in place if device and host share their memory. */
 static void test_coarse_svm(mode_test *t) {
   hx__cl_device *const d = t->device;
   if (!(d->svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER)) return;

@@ -61,11 +61,15 @@ static bool pin_timer_open(hx__cl_device *d, pin_timer *t) {
   return t->pinned;
 }
 
+ssize_t hx__cl_read_host(void *into, void *from, size_t bytes) {
+  const struct iovec target = {into, bytes}, source = {from, bytes};
+  return process_vm_readv(getpid(), &target, 1, &source, 1, 0);
+}
+
 /* Whether the process can read the memory. If not, a driver's thread that copies from memory it could not pin would
  * crash the process. */
 static bool is_readable(const pin_timer *t, void *p) {
-  const struct iovec to = {t->pinned, TIMED_BYTES}, from = {p, TIMED_BYTES};
-  const ssize_t bytes = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+  const ssize_t bytes = hx__cl_read_host(t->pinned, p, TIMED_BYTES);
   return bytes == (ssize_t)TIMED_BYTES ||
          (bytes < 0 && errno != EFAULT); /* the call is not allowed, so this is unknown: assumed readable */
 }
