@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@
 
 #define CALLERS 64             /* the most stack frames that are searched for exit */
 #define LEAST_SLICE_NS 100000u /* the least that the kernel accepts */
+#define TIMER_SLACK_NS 1000ul  /* how late a sleep may end; the default is 50 us */
 
 typedef struct start {
   void *(*fn)(void *);
@@ -114,6 +116,7 @@ void hx__thread_request_low_latency(void) {
     uint32_t priority;
     uint64_t runtime, deadline, period;
   } attr = {.size = sizeof attr};
+  prctl(PR_SET_TIMERSLACK, TIMER_SLACK_NS, 0ul, 0ul, 0ul);
   if (syscall(SYS_sched_getattr, 0, &attr, sizeof attr, 0) != 0 || attr.policy != SCHED_OTHER) return;
   attr.runtime = LEAST_SLICE_NS;
   syscall(SYS_sched_setattr, 0, &attr, 0); /* an older kernel ignores it */

@@ -22,10 +22,17 @@ int hx__thread_start_sized(pthread_t *thread, size_t stack_bytes, void *(*fn)(vo
  * in the process has an effect. */
 void hx__set_thread_affinity(const cpu_set_t *set);
 
-/* Asks the kernel to run the calling thread soon after it wakes up, ahead of threads that compute on the same core. For
- * threads that mostly sleep and work briefly. Needs Linux 6.12 (sched_runtime of sched_setattr); has no effect before.
- */
+/* Asks the kernel to end sleeps of the calling thread in time, and to run it soon after it wakes up, ahead of threads
+ * that compute on the same core. For threads that mostly sleep and work briefly. The second needs Linux 6.12
+ * (sched_runtime of sched_setattr). */
 void hx__thread_request_low_latency(void);
+
+/* In each round of a loop that waits without a sleep: leaves the core to its other hardware thread for a moment. */
+static inline void hx__spin_pause(void) {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
 
 /* From now on the calling thread, and threads that it starts, run only on cores that are otherwise idle (SCHED_IDLE).
  * An unprivileged thread cannot undo this. Returns false if the system refuses. */

@@ -35,17 +35,11 @@ typedef struct hx__device_worker {
   pthread_cond_t changed;
 } hx__device_worker;
 
-static inline void spin_pause(void) {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
-
 /* Whether *value becomes `wanted` within spin_ns. Does not spin on a machine with one hardware thread. */
 static bool spin_until(const _Atomic uint64_t *value, uint64_t wanted, uint64_t spin_ns) {
   if (hx__topo_get()->hardware_threads < 2) return atomic_load(value) == wanted;
   for (const uint64_t end = hx__now_ns() + spin_ns; atomic_load_explicit(value, memory_order_acquire) != wanted;) {
-    for (int i = 0; i < 32; i++) spin_pause();
+    for (int i = 0; i < 32; i++) hx__spin_pause();
     if (hx__now_ns() >= end) return false;
   }
   return true;

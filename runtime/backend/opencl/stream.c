@@ -128,7 +128,7 @@ hx__outcome hx__cl_wait(hx__stream *base, hx__inflight *ticket, const _Atomic ui
     hx__log(HX__LOG_TRACE, "clWaitForEvents: %d", code);
     if (code != CL_SUCCESS) state = code;
   } else {
-    state = hx__cl_wait_until(f->event, base->expected_end_ns, deadline_ns);
+    state = hx__cl_wait_until(stream, f->event, base->expected_end_ns, deadline_ns);
   }
   if (state > CL_COMPLETE) {
     base->timed_out = true;

@@ -189,9 +189,10 @@ static inline bool hx__cl_is_lost(const hx__cl_stream *stream) {
 }
 /* The event's state without waiting: CL_COMPLETE, a positive state, or a negative error. */
 cl_int hx__cl_state_of(cl_event event);
-/* Sleeps until the event has completed or the deadline is reached, and returns the same. expected_ns: when the event is
+/* Waits until the event has completed or the deadline is reached, and returns the same. expected_ns: when the event is
  * expected to complete; 0: unknown. */
-cl_int hx__cl_wait_until(cl_event event, uint64_t expected_ns, const _Atomic uint64_t *deadline_ns);
+cl_int hx__cl_wait_until(const hx__cl_stream *stream, cl_event event, uint64_t expected_ns,
+                         const _Atomic uint64_t *deadline_ns);
 /* Waits for an event for at most the stream's limit. HX__TIMED_OUT: the stream takes no work until the event
  * completes. */
 hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Waits for a device: the host sleeps until a deadline, a queue waits for uploads, and a marker shows the end of what
  * was launched. */
-#define _GNU_SOURCE
-#include <sys/prctl.h>
-
 #include "runtime/backend/gate.h"
+#include "runtime/backend/opencl/poll.h"
 #include "runtime/backend/opencl/stream.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/thread.h"
+#include "runtime/topo/topo.h"
 
-#define LEAST_POLL_NS 20000u
-#define MOST_POLL_NS 250000u
+#define PAUSES 16 /* between two looks, about half a microsecond: a look takes locks that the driver needs, too */
 
 cl_int hx__cl_state_of(cl_event event) {
   cl_int state = CL_QUEUED;
@@ -17,27 +16,18 @@ cl_int hx__cl_state_of(cl_event event) {
   return code == CL_SUCCESS ? state : code;
 }
 
-/* How long to sleep before the event is checked again: longer if its expected end is farther from now. expected 0:
- * unknown; a quarter of the time waited so far is used instead. */
-static uint64_t poll_interval_ns(uint64_t from, uint64_t now, uint64_t expected) {
-  const uint64_t far = expected == 0 ? (now - from) / 4 : expected > now ? expected - now : now - expected;
-  return far < 8 * LEAST_POLL_NS ? LEAST_POLL_NS : far > 8 * MOST_POLL_NS ? MOST_POLL_NS : far / 8;
-}
-
-cl_int hx__cl_wait_until(cl_event event, uint64_t expected, const _Atomic uint64_t *deadline_ns) {
-  const uint64_t from = hx__now_ns();
-  const int slack_ns = prctl(PR_GET_TIMERSLACK, 0ul, 0ul, 0ul, 0ul); /* restored below: the thread may be the
-                                                                      * caller's */
-  cl_int state;
-  prctl(PR_SET_TIMERSLACK, 1000ul, 0ul, 0ul, 0ul); /* so that a sleep of 20 us does not take 70 */
+cl_int hx__cl_wait_until(const hx__cl_stream *stream, cl_event event, uint64_t expected_ns,
+                         const _Atomic uint64_t *deadline_ns) {
+  const bool may_spin = !stream->device->base.uses_cpu_cores && hx__topo_get()->hardware_threads > 1;
+  hx__cl_poll poll = hx__cl_poll_begin(hx__now_ns(), expected_ns, may_spin);
   for (;;) {
-    state = hx__cl_state_of(event);
-    const uint64_t now = hx__now_ns();
-    if (state <= CL_COMPLETE || now >= atomic_load(deadline_ns)) break;
-    hx__sleep_ns(poll_interval_ns(from, now, expected));
+    const cl_int state = hx__cl_state_of(event);
+    const uint64_t now_ns = hx__now_ns();
+    if (state <= CL_COMPLETE || now_ns >= atomic_load(deadline_ns)) return state;
+    const uint64_t sleep_ns = hx__cl_poll_next(&poll, now_ns);
+    if (sleep_ns) hx__sleep_ns(sleep_ns);
+    for (int i = 0; i < PAUSES && !sleep_ns; i++) hx__spin_pause();
   }
-  if (slack_ns > 0) prctl(PR_SET_TIMERSLACK, (unsigned long)slack_ns, 0ul, 0ul, 0ul);
-  return state;
 }
 
 hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event) {
@@ -47,7 +37,7 @@ hx__outcome hx__cl_await(hx__cl_stream *stream, cl_event event) {
     const cl_int code = clWaitForEvents(1, &event);
     if (code != CL_SUCCESS) state = code;
   } else {
-    state = hx__cl_wait_until(event, 0, &till);
+    state = hx__cl_wait_until(stream, event, 0, &till);
   }
   stream->base.timed_out = stream->base.timed_out || state > CL_COMPLETE;
   if (state > CL_COMPLETE) return HX__TIMED_OUT;
