@@ -6,7 +6,7 @@ set -eu
 # Lists of Debian packages, by purpose.
 packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers libhwloc-dev pocl-opencl-icd'
 packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
-packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
+packages_test="$packages_build $packages_isa g++ clang cmake make mesa-opencl-icd oclgrind pkg-config procps valgrind"
 packages_fetch='python3-venv g++ pkg-config ninja-build bison flex libdrm-dev libpciaccess-dev libexpat1-dev zlib1g-dev'
 packages_lint="$packages_build clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
 packages_clang="$packages_build clang-14"
@@ -39,7 +39,11 @@ usage: ./hx COMMAND
   isa addressing          what compilers make of indices, pointers and local arrays, as a table
   build                   build everything
   compdb                  write compile_commands.json for clangd, editors and clang-tidy
-  install --prefix DIR    header, libraries, hx.pc and hx-bench into DIR
+  install [--prefix DIR] [--libdir DIR]
+                          header, libraries, hx-bench, pages and files for pkg-config and CMake into DIR (/usr/local);
+                          --libdir: the folder for libraries in it (lib)
+  uninstall [--prefix DIR] [--libdir DIR]
+                          remove what install puts there
   lint [CHECK...]         format, layers, licences, spelling, shellcheck, cppcheck, clang-tidy: all, or those named
   help                    this
 As root each command first installs the Debian packages that it needs; otherwise it names those that are missing.
@@ -94,6 +98,7 @@ apt_lists() {
 
 # Bazel's output is under the home folder, or for a user without one under TMPDIR.
 run_bazel() {
+  command -v bazel >/dev/null || die "there is no bazel; docs/INSTALL.md says how to build hx with CMake"
   cd "$root"
   if [ -n "${HOME:-}" ] && [ -w "$HOME" ]; then
     bazel "$@"
@@ -345,21 +350,33 @@ isa() {
   esac
 }
 
+# install_to install|uninstall ARGS...
 install_to() {
-  prefix=/usr/local
+  what=$1 prefix=/usr/local libdir=lib
+  shift
   while [ $# -gt 0 ]; do
     case $1 in
-      --prefix) [ $# -ge 2 ] || die "--prefix needs a folder"; prefix=$2; shift ;;
       --prefix=*) prefix=${1#--prefix=} ;;
-      *) die "install: unknown argument $1; accepted: --prefix DIR" ;;
+      --libdir=*) libdir=${1#--libdir=} ;;
+      --prefix | --libdir)
+        [ $# -ge 2 ] || die "$1 needs a folder"
+        if [ "$1" = --prefix ]; then prefix=$2; else libdir=$2; fi
+        shift
+        ;;
+      *) die "$what: unknown argument $1; accepted: --prefix DIR, --libdir DIR" ;;
     esac
     shift
   done
   [ -n "$prefix" ] || die "--prefix needs a folder"
+  [ -n "$libdir" ] || die "--libdir needs a folder"
   case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
+  if [ "$what" = uninstall ]; then
+    sh "$root/runtime/install.sh" --uninstall "$root" - "$prefix" "$libdir"
+    return
+  fi
   need "$packages_build"
   build //runtime:libhx.so.0 //runtime:libhx.a //bench:hx-bench
-  sh "$root/runtime/install.sh" "$root" "$bin" "$prefix"
+  sh "$root/runtime/install.sh" "$root" "$bin" "$prefix" "$libdir"
 }
 
 command=${1:-help}
@@ -377,7 +394,7 @@ case $command in
   fuzz) fuzz "$@" ;;
   warnings) warnings ;;
   isa) isa "$@" ;;
-  install) install_to "$@" ;;
+  install | uninstall) install_to "$command" "$@" ;;
   lint) need "$packages_lint"; compdb "$root/compile_commands.json"; sh "$root/tools/lint.sh" "$root" "$@" ;;
   help | -h | --help) usage ;;
   *) usage >&2; die "unknown command $command" ;;

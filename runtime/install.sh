@@ -1,43 +1,135 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# install.sh TREE BUILT PREFIX: installs the files for users of hx from a checkout and its build. DESTDIR is supported for packagers.
+# install.sh [--uninstall] TREE BUILT PREFIX [LIBDIR]: installs the files for users of hx from a checkout and its build,
+# or removes what it would install. LIBDIR: the folder for libraries, in PREFIX (lib). DESTDIR is supported for
+# packagers. ./hx install and the installation by CMake both run this script.
 set -eu
-tree=$1 built=$2 prefix=${DESTDIR:-}$3
+removing=
+if [ "$1" = --uninstall ]; then
+  removing=yes
+  shift
+fi
+tree=$(cd "$1" && pwd) built=$2 prefix=$3 libdir=${4:-lib}
+case $prefix in
+  /?*) prefix=${prefix%/} ;;
+  *) echo "hx: the prefix has to be an absolute path, not '$prefix'" >&2; exit 2 ;;
+esac
+libdir=${libdir#"$prefix/"} libdir=${libdir%/}
+case /$libdir/ in
+  //* | */../* | */./*) echo "hx: the folder for libraries has to be a folder in $prefix, not '${4:-}'" >&2; exit 2 ;;
+esac
+root=${DESTDIR:-}$prefix lib=${DESTDIR:-}$prefix/$libdir
 
 number=$(sed -n 's/^#define HX_VERSION_NUMBER \([0-9]*\).*/\1/p' "$tree/runtime/hx.h")
-version=$((number / 10000)).$((number / 100 % 100)).$((number % 100))
-soname=libhx.so.$((number / 10000))
+major=$((number / 10000))
+version=$major.$((number / 100 % 100)).$((number % 100))
+soname=libhx.so.$major
 
-put() { # put MODE FROM TO: by a new file, so that a running program keeps the old one
-  mkdir -p "${3%/*}"
-  rm -f "$3"
-  install -m "$1" "$2" "$3"
-  echo "hx: $3"
+# make FILE COMMAND...: lets the command make FILE, which is new, so that a running program keeps the old one.
+make() {
+  target=$1
+  shift
+  if [ "$removing" ]; then
+    if [ ! -e "$target" ] && [ ! -L "$target" ]; then return; fi
+    echo "hx: removed $target"
+    rm -f "$target"
+    return
+  fi
+  mkdir -p "${target%/*}"
+  rm -f "$target"
+  "$@"
+  echo "hx: $target"
 }
 
-link() { # link TARGET NAME
-  ln -sfn "$1" "$2"
-  echo "hx: $2 -> $1"
+put() { make "$3" install -m "$1" "$2" "$3"; } # put MODE FROM TO
+link() { make "$2" ln -s "$1" "$2"; }           # link TARGET NAME
+
+text() { # text FROM TO SED-ARGUMENTS...: a text file, edited
+  from=$1 to=$2
+  shift 2
+  make "$to" edit "$from" "$to" "$@"
 }
 
-put 644 "$tree/runtime/hx.h" "$prefix/include/hx.h"
-put 755 "$built/runtime/$soname" "$prefix/lib/libhx.so.$version"
-link "libhx.so.$version" "$prefix/lib/$soname"
-link "$soname" "$prefix/lib/libhx.so"
-put 644 "$built/runtime/libhx.a" "$prefix/lib/libhx.a"
-put 755 "$built/bench/hx-bench" "$prefix/bin/hx-bench"
+edit() {
+  from=$1 to=$2
+  shift 2
+  sed "$@" "$from" >"$to"
+  chmod 644 "$to"
+}
 
-pc=$prefix/lib/pkgconfig/hx.pc
-mkdir -p "${pc%/*}"
-sed "s/@VERSION@/$version/" "$tree/runtime/hx.pc.in" >"$pc"
-chmod 644 "$pc"
-echo "hx: $pc"
+# needed LIBRARY: what it is linked with, as options of a linker; the compiler adds the C library itself.
+needed() {
+  LC_ALL=C objdump -p "$1" | sed -n 's/^ *NEEDED *lib\(.*\)\.so.*/-l\1/p' | grep -v -x -e -lc | tr '\n' ' ' | sed 's/ $//'
+}
 
-for page in "$tree"/docs/*.[1-7]; do
-  [ -e "$page" ] || continue
-  put 644 "$page" "$prefix/share/man/man${page##*.}/${page##*/}"
+# reached FILE...: these files of the tree, and those that pages among them link to.
+reached() {
+  seen=
+  while [ $# -gt 0 ]; do
+    page=$1
+    shift
+    case " $seen " in *" $page "*) continue ;; esac
+    [ -f "$tree/$page" ] || continue
+    seen="$seen $page"
+    case $page in
+      *.md)
+        # shellcheck disable=SC2013 # no link has a blank
+        for target in $(sed 's/](/\n](/g; s/src\(set\)*="/\n&/g' "$tree/$page" |
+          sed -n -e 's/^](\([^):#]*\)[)#].*/\1/p' -e 's/^src\(set\)*="\([^":#]*\)".*/\2/p'); do
+          set -- "$@" "$(realpath -m -s --relative-to="$tree" "$tree/$(dirname "$page")/$target")"
+        done
+        ;;
+    esac
+  done
+  # shellcheck disable=SC2086 # a list of files
+  printf '%s\n' $seen
+}
+
+[ "$removing" ] || libraries=$(needed "$built/runtime/$soname")
+up=$(echo "$libdir" | sed 's|[^/][^/]*|..|g')
+case $prefix in
+  /usr) pc_prefix=/usr ;; # pkg-config knows the folders of the system by name and leaves their options out
+  *) pc_prefix="\${pcfiledir}/../$up" ;;
+esac
+set -- -e "s|@PREFIX@|$pc_prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@UP@|$up|" -e "s|@LIBRARIES@|${libraries:-}|" \
+  -e "s|@SONAME@|$soname|" -e "s|@VERSION@|$version|" -e "s|@MAJOR@|$major|"
+
+put 644 "$tree/runtime/hx.h" "$root/include/hx.h"
+put 755 "$built/runtime/$soname" "$lib/libhx.so.$version"
+link "libhx.so.$version" "$lib/$soname"
+link "$soname" "$lib/libhx.so"
+put 644 "$built/runtime/libhx.a" "$lib/libhx.a"
+text "$tree/runtime/hx.pc.in" "$lib/pkgconfig/hx.pc" "$@"
+for file in hxConfig hxConfigVersion; do
+  text "$tree/packaging/cmake/$file.cmake.in" "$lib/cmake/hx/$file.cmake" "$@"
 done
-for page in LICENSE README.md docs/ARITHMETIC.md; do
-  [ -e "$tree/$page" ] || continue
-  put 644 "$tree/$page" "$prefix/share/doc/hx/${page##*/}"
+
+# hx-bench, which a build by CMake may leave out.
+if [ "$removing" ] || [ -e "$built/bench/hx-bench" ]; then
+  put 755 "$built/bench/hx-bench" "$root/bin/hx-bench"
+  for file in "$tree"/bench/shapes/*.txt; do
+    put 644 "$file" "$root/share/hx/shapes/${file##*/}"
+  done
+fi
+
+# Manual pages, which name files as they are installed. Each function has its page, or a link to that of the library.
+for page in "$tree"/docs/*.[1-7]; do
+  text "$page" "$root/share/man/man${page##*.}/${page##*/}" -e "s|bench/shapes|$prefix/share/hx/shapes|g" \
+    -e "s|docs/\([A-Z_]*\.md\)|$prefix/share/doc/hx/docs/\1|g"
+done
+# shellcheck disable=SC2013
+for name in $(sed -n 's/^HX_API .*\<\(hx_[a-z0-9_]*\)(.*/\1/p' "$tree/runtime/hx.h"); do
+  [ -e "$tree/docs/$name.3" ] || link hx.3 "$root/share/man/man3/$name.3"
+done
+
+# README and what it leads to, in the folders that the links name.
+for file in $(reached README.md CHANGELOG.md LICENSE); do
+  case $file in
+    runtime/hx.h) link ../../../../include/hx.h "$root/share/doc/hx/$file" ;;
+    *) put 644 "$tree/$file" "$root/share/doc/hx/$file" ;;
+  esac
+done
+
+[ -z "$removing" ] || for folder in "$lib/cmake/hx" "$root/share/hx" "$root/share/doc/hx"; do
+  [ ! -d "$folder" ] || find "$folder" -depth -type d -empty -delete
 done

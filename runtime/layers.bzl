@@ -33,8 +33,8 @@ HX_CET = select({
     "//conditions:default": [],
 })
 
-# Link options of installed files.
-HX_HARD_LINK = ["-Wl,-z,relro,-z,now,-z,noexecstack"]
+# Link options of installed files. Bazel links every program with libstdc++ and asks the linker to keep it.
+HX_HARD_LINK = ["-Wl,-z,relro,-z,now,-z,noexecstack", "-Wl,--as-needed"]
 
 # The layers from low to high, one rank per line. A layer may include files of the ranks before its own and of its own
 # folder, but not of another layer in its rank. hx.h is below all of them. tests/layers_test.sh reads this list, too.
