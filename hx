@@ -6,9 +6,10 @@ set -eu
 # Lists of Debian packages, by purpose.
 packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers libhwloc-dev pocl-opencl-icd'
 packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
-packages_test="$packages_build $packages_isa g++ clang cmake make mesa-opencl-icd oclgrind pkg-config procps valgrind"
+packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
+packages_test="$packages_test abigail-tools cmake make" # of the files that are installed
 packages_fetch='python3-venv g++ pkg-config ninja-build bison flex libdrm-dev libpciaccess-dev libexpat1-dev zlib1g-dev'
-packages_lint="$packages_build clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
+packages_lint="$packages_build cmake make clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
 packages_clang="$packages_build clang-14"
 packages_sanitize="$packages_test clang-14 libclang-rt-14-dev libomp-14-dev llvm-14" # llvm-14 names lines in reports
 packages_coverage="$packages_test gcovr"
@@ -44,7 +45,7 @@ usage: ./hx COMMAND
                           --libdir: the folder for libraries in it (lib)
   uninstall [--prefix DIR] [--libdir DIR]
                           remove what install puts there
-  lint [CHECK...]         format, layers, licences, spelling, shellcheck, cppcheck, clang-tidy: all, or those named
+  lint [CHECK...]         format, layers, builds, licences, spelling, shellcheck, cppcheck, clang-tidy: all, or those named
   help                    this
 As root each command first installs the Debian packages that it needs; otherwise it names those that are missing.
 USAGE
