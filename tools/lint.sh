@@ -19,7 +19,7 @@ while IFS= read -r file; do
     *) if head -n 1 "$file" | grep -aq '^#!/bin/sh'; then echo "$file"; fi ;;
   esac
 done <"$scratch/all" >"$scratch/sh"
-grep -E '\.([chs]|cl|cc|sh|bzl|py)$|(^|/)(BUILD|WORKSPACE|hx|run|bazel)$' "$scratch/all" >"$scratch/sources"
+grep -E '\.([chs]|cl|cc|sh|bzl|bazel|py|cmake\.in)$|(^|/)(BUILD|WORKSPACE|CMakeLists\.txt|hx|run|bazel)$' "$scratch/all" >"$scratch/sources"
 
 format() {
   tool=$(command -v clang-format-14 || command -v clang-format) || { echo "no clang-format"; return 1; }
@@ -53,6 +53,13 @@ blanks() {
   xargs grep -n -E "[[:space:]]+$|$(printf '^ *\t')" <"$scratch/sources" | head -n 20 >"$scratch/out" || true
   cat "$scratch/out"
   [ ! -s "$scratch/out" ]
+}
+
+# The same files and options in both builds. Needs compile_commands.json.
+builds() {
+  [ -e compile_commands.json ] || { echo "no compile_commands.json: ./hx compdb"; return 1; }
+  cmake -S . -B "$scratch/cmake" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON >"$scratch/out" 2>&1 || { cat "$scratch/out"; return 1; }
+  python3 tools/compare_builds.py compile_commands.json "$scratch/cmake/compile_commands.json"
 }
 
 layers() { sh tests/layers_test.sh .; }
@@ -94,7 +101,7 @@ cppcheck_sources() {
     --inline-suppr --error-exitcode=1 --quiet -j "$(nproc)"
 }
 
-[ $# -gt 0 ] || set -- format syntax licence length blanks layers shell spelling results cppcheck_sources tidy
+[ $# -gt 0 ] || set -- format syntax licence length blanks layers builds shell spelling results cppcheck_sources tidy
 for check in "$@"; do
   begun=$(date +%s)
   if "$check"; then
