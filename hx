@@ -12,6 +12,7 @@ packages_fetch='python3-venv g++ pkg-config ninja-build bison flex libdrm-dev li
 packages_lint="$packages_build cmake make clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
 packages_clang="$packages_build clang-14"
 packages_sanitize="$packages_test clang-14 libclang-rt-14-dev libomp-14-dev llvm-14" # llvm-14 names lines in reports
+packages_deb='debhelper dpkg-dev cmake libhwloc-dev lintian opencl-headers pkg-config'
 packages_coverage="$packages_test gcovr"
 packages_fuzz="$packages_clang libclang-rt-14-dev libomp-14-dev llvm-14"
 
@@ -45,6 +46,7 @@ usage: ./hx COMMAND
                           --libdir: the folder for libraries in it (lib)
   uninstall [--prefix DIR] [--libdir DIR]
                           remove what install puts there
+  deb [DIR]               make Debian packages in DIR (the current folder)
   lint [CHECK...]         format, layers, builds, licences, spelling, shellcheck, cppcheck, clang-tidy: all, or those named
   help                    this
 As root each command first installs the Debian packages that it needs; otherwise it names those that are missing.
@@ -351,35 +353,6 @@ isa() {
   esac
 }
 
-# install_to install|uninstall ARGS...
-install_to() {
-  what=$1 prefix=/usr/local libdir=lib
-  shift
-  while [ $# -gt 0 ]; do
-    case $1 in
-      --prefix=*) prefix=${1#--prefix=} ;;
-      --libdir=*) libdir=${1#--libdir=} ;;
-      --prefix | --libdir)
-        [ $# -ge 2 ] || die "$1 needs a folder"
-        if [ "$1" = --prefix ]; then prefix=$2; else libdir=$2; fi
-        shift
-        ;;
-      *) die "$what: unknown argument $1; accepted: --prefix DIR, --libdir DIR" ;;
-    esac
-    shift
-  done
-  [ -n "$prefix" ] || die "--prefix needs a folder"
-  [ -n "$libdir" ] || die "--libdir needs a folder"
-  case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
-  if [ "$what" = uninstall ]; then
-    sh "$root/runtime/install.sh" --uninstall "$root" - "$prefix" "$libdir"
-    return
-  fi
-  need "$packages_build"
-  build //runtime:libhx.so.0 //runtime:libhx.a //bench:hx-bench
-  sh "$root/runtime/install.sh" "$root" "$bin" "$prefix" "$libdir"
-}
-
 command=${1:-help}
 [ $# -eq 0 ] || shift
 case $command in
@@ -395,7 +368,7 @@ case $command in
   fuzz) fuzz "$@" ;;
   warnings) warnings ;;
   isa) isa "$@" ;;
-  install | uninstall) install_to "$command" "$@" ;;
+  install | uninstall | deb) . "$root/packaging/commands.sh"; "$command" "$@" ;;
   lint) need "$packages_lint"; compdb "$root/compile_commands.json"; sh "$root/tools/lint.sh" "$root" "$@" ;;
   help | -h | --help) usage ;;
   *) usage >&2; die "unknown command $command" ;;

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A layer of the runtime is one folder. It may include files of lower layers only."""
 
+load("@rules_cc//cc:defs.bzl", "cc_library")
+
 # The arithmetic is defined operation by operation (docs/ARITHMETIC.md): nothing may be contracted or re-associated.
 HX_COPTS = [
     "-std=gnu11",
@@ -60,7 +62,7 @@ def lower(label):
     fail("%s is in no rank" % label)
 
 def hx_layer(name, copts = [], linkopts = []):
-    native.cc_library(
+    cc_library(
         name = name,
         srcs = native.glob([name + "/**/*.c"]),
         hdrs = native.glob([name + "/**/*.h"]),

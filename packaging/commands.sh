@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=sh disable=SC2154 # variables and functions of ./hx, which reads this file
+# The commands of ./hx that make or remove installed files.
+
+# folders COMMAND ARGS...: sets prefix and libdir.
+folders() {
+  what=$1 prefix=/usr/local libdir=lib
+  shift
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --*=*) option=${1%%=*} value=${1#*=} ;;
+      *)
+        option=$1 value=${2:-}
+        [ $# -lt 2 ] || shift
+        ;;
+    esac
+    shift
+    case $option in
+      --prefix) prefix=$value ;;
+      --libdir) libdir=$value ;;
+      *) die "$what: unknown argument $option; accepted: --prefix DIR, --libdir DIR" ;;
+    esac
+    [ -n "$value" ] || die "$option needs a folder"
+  done
+  case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
+}
+
+install() {
+  folders install "$@"
+  need "$packages_build"
+  build //runtime:libhx.so.0 //runtime:libhx.a //bench:hx-bench
+  sh "$root/runtime/install.sh" "$root" "$bin" "$prefix" "$libdir"
+}
+
+uninstall() {
+  folders uninstall "$@"
+  sh "$root/runtime/install.sh" --uninstall "$root" - "$prefix" "$libdir"
+}
+
+# deb [DIR]: from the files that Git knows, in a folder of its own. The version is that of hx.h.
+deb() {
+  [ $# -le 1 ] || die "deb: at most one folder"
+  out=${1:-$PWD}
+  mkdir -p "$out"
+  out=$(cd "$out" && pwd)
+  need "$packages_deb"
+  work=$(mktemp -d)
+  trap 'rm -rf "$work"' EXIT
+  mkdir "$work/hx"
+  cd "$root"
+  git ls-files -z | xargs -0 cp --parents -t "$work/hx"
+  cp -r packaging/debian "$work/hx/debian"
+  cd "$work/hx"
+  number=$(sed -n 's/^#define HX_VERSION_NUMBER \([0-9]*\).*/\1/p' runtime/hx.h)
+  version=$((number / 10000)).$((number / 100 % 100)).$((number % 100))
+  sed -e "s/@VERSION@/$version/" -e "s/@DATE@/$(git -C "$root" log -1 --format=%cD)/" packaging/debian/changelog >debian/changelog
+  dpkg-buildpackage --no-sign --build=binary || die "the packages could not be built"
+  mv "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$out"
+  lintian --fail-on error,warning "$out/hx_${version}_$(dpkg --print-architecture).changes"
+}
