@@ -13,12 +13,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "blas/covered.h"
 #include "blas/message.h"
 
-static const uint64_t thresholds[] = {
-#define THRESHOLD(name, least) [HX__BLAS_##name] = (least),
+#define NEVER UINT64_MAX
+static const struct {
+  uint64_t cpu_alone, beside_devices;
+} thresholds[] = {
+#define THRESHOLD(name, cpu_alone, beside_devices) [HX__BLAS_##name] = {(cpu_alone), (beside_devices)},
 #include "blas/thresholds.inc"
 #undef THRESHOLD
 };
@@ -27,6 +31,7 @@ uint64_t hx__blas_forwards_below[HX__BLAS_ROUTINES];
 
 static struct {
   bool logs;
+  bool mandatory;    /* HX_OFFLOAD: a call of hx may fail because of a device */
   bool hx_would_log; /* one line per call, which ours replaces */
   uint64_t least[HX__BLAS_ROUTINES];
 } settings;
@@ -51,6 +56,17 @@ static bool read_least(uint64_t *least) {
   return false;
 }
 
+/* Whether hx may find a device that is not the CPU: it is asked for by name, or there is a GPU with a kernel driver. No
+ * OpenCL driver is loaded to find out, and the answer is the same in every run. */
+static bool may_have_devices(void) {
+  static const char *const files[] = {"/dev/dri/renderD128", "/dev/nvidiactl", "/dev/dxg" /* WSL */};
+  const char *const devices = value_of("HX_DEVICES");
+  if (*devices && strcmp(devices, "cpu,igpu,gpu") != 0) return strcmp(devices, "cpu") != 0 && strcmp(devices, "0") != 0;
+  for (size_t i = 0; i < sizeof files / sizeof files[0]; i++)
+    if (access(files[i], F_OK) == 0) return true;
+  return false;
+}
+
 /* hx refuses wrong values when the context is opened. */
 static void read_settings(void) {
   const char *const log = value_of("HX_LOG"), *const split = value_of("HX_SPLIT"),
@@ -58,11 +74,13 @@ static void read_settings(void) {
   settings.hx_would_log = strcmp(log, "info") == 0;
   settings.logs = settings.hx_would_log || strcmp(log, "debug") == 0 || strcmp(log, "trace") == 0;
   uint64_t fixed = 0; /* A share that the user fixed holds for every call. */
-  const bool all = (*split && strcmp(split, "auto") != 0) || strcmp(offload, "mandatory") == 0;
-  const bool none = strcmp(offload, "disabled") == 0;
+  settings.mandatory = strcmp(offload, "mandatory") == 0;
+  const bool all = (*split && strcmp(split, "auto") != 0) || settings.mandatory;
+  const bool none = strcmp(offload, "disabled") == 0, devices = may_have_devices();
   const bool is_fixed = none || all || read_least(&fixed);
   for (int r = 0; r < HX__BLAS_ROUTINES; r++) {
-    const uint64_t least = none ? UINT64_MAX : is_fixed ? fixed : thresholds[r];
+    const uint64_t usual = devices ? thresholds[r].beside_devices : thresholds[r].cpu_alone;
+    const uint64_t least = none ? NEVER : is_fixed ? fixed : usual;
     settings.least[r] = least;
     __atomic_store_n(&hx__blas_forwards_below[r], settings.logs ? 0 : least, __ATOMIC_RELAXED);
   }
@@ -76,7 +94,7 @@ static void open_context(void) {
   context = NULL;
   hx__blas_message("warning", "every BLAS call is forwarded: %s", hx_error_detail());
   for (int r = 0; r < HX__BLAS_ROUTINES; r++)
-    if (!settings.logs) __atomic_store_n(&hx__blas_forwards_below[r], UINT64_MAX, __ATOMIC_RELAXED);
+    if (!settings.logs) __atomic_store_n(&hx__blas_forwards_below[r], NEVER, __ATOMIC_RELAXED);
 }
 
 static uint64_t now_ns(void) {
@@ -88,7 +106,7 @@ static uint64_t now_ns(void) {
 void hx__blas_call_begin(hx__blas_call *call, hx__blas_routine routine, uint64_t units) {
   static pthread_once_t once = PTHREAD_ONCE_INIT, opened = PTHREAD_ONCE_INIT;
   pthread_once(&once, read_settings);
-  call->by_hx = units >= settings.least[routine] && settings.least[routine] != UINT64_MAX;
+  call->by_hx = units >= settings.least[routine] && settings.least[routine] != NEVER;
   if (call->by_hx) {
     pthread_once(&opened, open_context);
     call->by_hx = context != NULL;
@@ -99,15 +117,30 @@ void hx__blas_call_begin(hx__blas_call *call, hx__blas_routine routine, uint64_t
   call->start_ns = now_ns();
 }
 
+/* A copy of C, which a call of hx may leave unspecified if a device fails. */
+static float *save(const struct hx_matmul_args *g) {
+  float *const copy = malloc(g->m * g->n * sizeof *copy);
+  for (size_t i = 0; copy && i < g->m; i++) memcpy(copy + i * g->n, g->c + i * g->ldc, g->n * sizeof *copy);
+  return copy;
+}
+
+static void restore(const struct hx_matmul_args *g, const float *copy) {
+  for (size_t i = 0; copy && i < g->m; i++) memcpy(g->c + i * g->ldc, copy + i * g->n, g->n * sizeof *copy);
+}
+
 /* HX_OUT_OF_MEMORY and HX_INVALID_ARGUMENT (arrays that overlap or are not aligned, which a BLAS may accept) leave the
- * outputs as they were. HX_DEVICE_FAILED is possible only with HX_OFFLOAD=mandatory, and leaves them unspecified. */
+ * outputs as they were. HX_OFFLOAD=mandatory wants calls to fail if the devices do; a call of a BLAS cannot, so this
+ * one is reported and forwarded. */
 bool hx__blas_offload(hx__blas_call *call, const hx_task *task) {
   hx_report report;
+  float *const old =
+      settings.mandatory && task->kind == HX_MATMUL && task->matmul.beta != 0 ? save(&task->matmul) : NULL;
   const hx_status status = hx_offload(context, task, call->logs ? &report : NULL);
   if (status == HX_DEVICE_FAILED || status == HX_INTERNAL) {
-    hx__blas_message("error", "the result of a BLAS call is unspecified: %s", hx_error_detail());
-    return true;
+    hx__blas_message("error", "a BLAS call is forwarded: %s", hx_error_detail());
+    restore(&task->matmul, old);
   }
+  free(old);
   if (status != HX_OK) return false;
   for (uint32_t i = 0; call->logs && i < report.device_count; i++)
     call->units[report.device[i].index] += report.device[i].units;

@@ -10,7 +10,7 @@
 
 /* The routines that hx can compute; thresholds.inc has a row for each. */
 typedef enum hx__blas_routine {
-#define THRESHOLD(name, least) HX__BLAS_##name,
+#define THRESHOLD(name, cpu_alone, beside_devices) HX__BLAS_##name,
 #include "blas/thresholds.inc"
 #undef THRESHOLD
   HX__BLAS_ROUTINES

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * y = alpha op(A) x + beta y: a product with one column, whose leading dimensions are the increments. Those may be
- * negative in BLAS, and not in hx; such calls are forwarded. */
+ * negative in BLAS, and not in hx, so such vectors are copied. */
+#include <stdlib.h>
+
 #include "blas/blas.h"
 #include "blas/call.h"
 #include "blas/covered.h"
@@ -40,17 +42,47 @@ static hx_task task_of(const gemv *g) {
   return task;
 }
 
+/* A vector with a negative increment, of which the last element in memory is the first. */
+typedef struct reversed {
+  float *copy; /* without gaps, in order */
+  float *memory;
+  size_t n, step;
+} reversed;
+
+static float *element(const reversed *v, size_t i) { return v->memory + (v->n - 1 - i) * v->step; }
+
+static bool copy(reversed *v, const float *memory, int n, int inc) {
+  *v = (reversed){malloc((size_t)n * sizeof *v->copy), (float *)(uintptr_t)memory, (size_t)n, (size_t) - (int64_t)inc};
+  for (size_t i = 0; v->copy && i < v->n; i++) v->copy[i] = *element(v, i);
+  return v->copy != NULL;
+}
+
+static bool by_hx(const gemv *g, hx__blas_call *call) {
+  reversed x = {NULL}, y = {NULL};
+  hx_task task = task_of(g);
+  bool done = (*g->incx > 0 || copy(&x, g->x, (int)task.matmul.k, *g->incx)) &&
+              (*g->incy > 0 || copy(&y, g->y, (int)task.matmul.m, *g->incy));
+  if (x.copy) task.matmul.b = x.copy, task.matmul.ldb = 1;
+  if (y.copy) task.matmul.c = y.copy, task.matmul.ldc = 1;
+  done = done && hx__blas_offload(call, &task);
+  for (size_t i = 0; done && i < y.n; i++) *element(&y, i) = y.copy[i];
+  free(x.copy);
+  free(y.copy);
+  return done;
+}
+
 static inline void forward(const gemv *g) {
   hx__covered_sgemv_(g->trans, g->m, g->n, g->alpha, g->a, g->lda, g->x, g->incx, g->beta, g->y, g->incy, 1);
 }
 
+static inline hx__blas_routine routine_of(const gemv *g) {
+  return hx__blas_is(g->trans, 'N') ? HX__BLAS_SGEMV : HX__BLAS_SGEMV_T;
+}
+
 static __attribute__((noinline)) void compute(const gemv *g, uint64_t units) {
   hx__blas_call call;
-  hx__blas_call_begin(&call, HX__BLAS_SGEMV, units);
-  if (call.by_hx) {
-    const hx_task task = task_of(g);
-    call.by_hx = *g->incx > 0 && *g->incy > 0 && hx__blas_offload(&call, &task);
-  }
+  hx__blas_call_begin(&call, routine_of(g), units);
+  if (call.by_hx) call.by_hx = by_hx(g, &call);
   if (!call.by_hx) forward(g);
   if (call.logs)
     hx__blas_call_log(&call, "sgemv_", "sgemv(%c,%d,%d,%g,%d,%d,%g,%d)", *g->trans, *g->m, *g->n, *g->alpha, *g->lda,
@@ -65,7 +97,7 @@ static inline void multiply(const gemv *g, hx__blas_caller caller) {
   }
   if (*g->m == 0 || *g->n == 0 || (*g->alpha == 0 && *g->beta == 1)) return;
   const uint64_t units = (uint64_t)*g->m * (uint64_t)*g->n;
-  if (hx__blas_forwards(HX__BLAS_SGEMV, units))
+  if (hx__blas_forwards(routine_of(g), units))
     forward(g);
   else
     compute(g, units);
