@@ -8,6 +8,7 @@ packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers 
 packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
 packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
 packages_test="$packages_test abigail-tools cmake make" # of the files that are installed
+packages_test="$packages_test libblas-test python3-numpy" # tests of the BLAS
 packages_fetch='python3-venv g++ pkg-config ninja-build bison flex libdrm-dev libpciaccess-dev libexpat1-dev zlib1g-dev'
 packages_lint="$packages_build cmake make clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
 packages_clang="$packages_build clang-14"
@@ -42,7 +43,7 @@ usage: ./hx COMMAND
   build                   build everything
   compdb                  write compile_commands.json for clangd, editors and clang-tidy
   install [--prefix DIR] [--libdir DIR]
-                          header, libraries, hx-bench, pages and files for pkg-config and CMake into DIR (/usr/local);
+                          header, libraries, BLAS, hx-bench, pages and files for pkg-config and CMake into DIR (/usr/local);
                           --libdir: the folder for libraries in it (lib)
   uninstall [--prefix DIR] [--libdir DIR]
                           remove what install puts there

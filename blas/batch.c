@@ -2,7 +2,6 @@
  * Products of matrices at equal distances. Most BLAS libraries have no such routine, so those that hx does not compute
  * are forwarded one by one. */
 #include "blas/blas.h"
-#include "blas/call.h"
 #include "blas/gemm.h"
 
 typedef struct batch {
@@ -65,7 +64,8 @@ static void multiply(batch *b, hx__blas_caller caller) {
     b->size = &one;
   }
   hx__blas_call call;
-  hx__blas_call_begin(&call, HX__BLAS_SGEMM, hx__blas_units((uint64_t)*g->m, (uint64_t)*g->n, (uint64_t)*g->k));
+  hx__blas_call_begin(&call, hx__blas_gemm_routine(g),
+                      hx__blas_units((uint64_t)*g->m, (uint64_t)*g->n, (uint64_t)*g->k));
   each(b, &call);
   if (call.logs)
     hx__blas_call_log(&call, "sgemm_", "sgemm_batch_strided(%c,%c,%d,%d,%d,%g,%d,%d,%d,%d,%g,%d,%d,%d)", *g->transa,

@@ -2,8 +2,12 @@
 #include "blas/gemm.h"
 
 #include "blas/blas.h"
-#include "blas/call.h"
 #include "blas/covered.h"
+
+/* A product with a shorter side is thin. Many thin ones are faster by hx, and many are slower, most of all those with a
+ * transposed A, whose rows hx reads across (docs/measurements/blas.tsv). */
+#define SHORTEST_SIDE 32
+#define SHORTEST_SIDE_TRANSPOSED 64
 
 static inline int at_least_one(int n) { return n > 1 ? n : 1; }
 
@@ -23,6 +27,13 @@ static inline int check(const hx__blas_gemm *g) {
 }
 
 int hx__blas_gemm_check(const hx__blas_gemm *g) { return check(g); }
+
+static inline hx__blas_routine routine_of(const hx__blas_gemm *g) {
+  const int least = hx__blas_is(g->transa, 'N') ? SHORTEST_SIDE : SHORTEST_SIDE_TRANSPOSED;
+  return *g->m < least || *g->n < least || *g->k < least ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM;
+}
+
+hx__blas_routine hx__blas_gemm_routine(const hx__blas_gemm *g) { return routine_of(g); }
 
 hx_task hx__blas_gemm_task(const hx__blas_gemm *g) {
   bool valid;
@@ -44,7 +55,7 @@ void hx__blas_gemm_forward(const hx__blas_gemm *g) {
 
 static __attribute__((noinline)) void compute(const hx__blas_gemm *g, uint64_t units) {
   hx__blas_call call;
-  hx__blas_call_begin(&call, HX__BLAS_SGEMM, units);
+  hx__blas_call_begin(&call, routine_of(g), units);
   if (call.by_hx) {
     const hx_task task = hx__blas_gemm_task(g);
     call.by_hx = hx__blas_offload(&call, &task);
@@ -63,7 +74,7 @@ static inline void multiply(const hx__blas_gemm *g, hx__blas_caller caller) {
   }
   if (hx__blas_gemm_is_empty(g)) return;
   const uint64_t units = hx__blas_units((uint64_t)*g->m, (uint64_t)*g->n, (uint64_t)*g->k);
-  if (hx__blas_forwards(HX__BLAS_SGEMM, units))
+  if (hx__blas_forwards(routine_of(g), units))
     hx__blas_gemm_forward(g);
   else
     compute(g, units);

@@ -4,8 +4,8 @@
 #ifndef HX_BLAS_GEMM_H
 #define HX_BLAS_GEMM_H
 
+#include "blas/call.h"
 #include "blas/errors.h"
-#include "runtime/hx.h"
 
 /* Arguments of a product by Fortran's interface. */
 typedef struct hx__blas_gemm {
@@ -22,6 +22,9 @@ int hx__blas_gemm_check(const hx__blas_gemm *g);
 static inline bool hx__blas_gemm_is_empty(const hx__blas_gemm *g) {
   return *g->m == 0 || *g->n == 0 || ((*g->alpha == 0 || *g->k == 0) && *g->beta == 1);
 }
+
+/* The row of thresholds.inc for a product, by its shape. */
+hx__blas_routine hx__blas_gemm_routine(const hx__blas_gemm *g);
 
 /* The task of a product whose arguments are right. */
 hx_task hx__blas_gemm_task(const hx__blas_gemm *g);

@@ -28,7 +28,7 @@ folders() {
 install() {
   folders install "$@"
   need "$packages_build"
-  build //runtime:libhx.so.0 //runtime:libhx.a //bench:hx-bench
+  build //runtime:libhx.so.0 //runtime:libhx.a //bench:hx-bench //blas:all
   sh "$root/runtime/install.sh" "$root" "$bin" "$prefix" "$libdir"
 }
 

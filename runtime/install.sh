@@ -112,6 +112,15 @@ if [ "$removing" ] || [ -e "$built/bench/hx-bench" ]; then
   done
 fi
 
+# The BLAS, by the name for LD_PRELOAD and, in a folder of its own, by those of a system's BLAS (docs/BLAS.md). A build by
+# CMake may leave it out, too.
+if [ "$removing" ] || [ -e "$built/blas/libhx_blas.so" ]; then
+  put 755 "$built/blas/libhx_blas.so" "$lib/libhx_blas.so"
+  for name in libblas.so.3 libcblas.so.3; do
+    put 755 "$built/blas/$name" "$lib/hx-blas/$name"
+  done
+fi
+
 # Manual pages, which name files as they are installed. Each function has its page, or a link to that of the library.
 for page in "$tree"/docs/*.[1-7]; do
   text "$page" "$root/share/man/man${page##*.}/${page##*/}" -e "s|bench/shapes|$prefix/share/hx/shapes|g" \
@@ -130,6 +139,6 @@ for file in $(reached README.md CHANGELOG.md LICENSE); do
   esac
 done
 
-[ -z "$removing" ] || for folder in "$lib/cmake/hx" "$root/share/hx" "$root/share/doc/hx"; do
+[ -z "$removing" ] || for folder in "$lib/cmake/hx" "$lib/hx-blas" "$root/share/hx" "$root/share/doc/hx"; do
   [ ! -d "$folder" ] || find "$folder" -depth -type d -empty -delete
 done

@@ -10,8 +10,8 @@ trap 'rm -rf "$scratch"' EXIT
 # The lists RANKS and OUTSIDE of runtime/layers.bzl: one rank per line, from low to high, without the labels' prefix.
 ranks=$(sed -n -e '/^RANKS = \[/,/^\]/s/^ *\[\(.*\)\],$/\1/p' -e 's/^OUTSIDE = \[\(.*\)\]$/\1/p' "$tree/runtime/layers.bzl" | sed 's|"//\(runtime:\)*\([a-z_]*\)",*|\2|g')
 case $ranks in
-  base*sim) ;;
-  *) echo "layers_test: no list of ranks from base to sim in runtime/layers.bzl"; exit 1 ;;
+  base*blas) ;;
+  *) echo "layers_test: no list of ranks from base to blas in runtime/layers.bzl"; exit 1 ;;
 esac
 
 # A pattern, and the only files that may contain it.
@@ -19,7 +19,7 @@ doors() {
   cat <<'ROWS'
 #[[:space:]]*include[[:space:]]*<hwloc	^runtime/topo/
 #[[:space:]]*include[[:space:]]*<CL/	^runtime/backend/opencl/
-(^|[^_[:alnum:]])(secure_)?getenv[[:space:]]*\(	^runtime/base/
+(^|[^_[:alnum:]])(secure_)?getenv[[:space:]]*\(	^(runtime/base|blas)/
 ^[[:space:]]*#[[:space:]]*pragma[[:space:]]+omp|_Pragma\("omp	^(runtime/(run|backend/cpu)|cpu)/
 ROWS
 }
@@ -27,7 +27,7 @@ ROWS
 # violations TREE: prints one line for each violation.
 violations() (
   cd "$1"
-  find runtime cpu kernels reference sim -name '*.[ch]' | sort >"$scratch/files"
+  find runtime cpu kernels reference sim blas -name '*.[ch]' | sort >"$scratch/files"
   include='^[[:space:]]*#[[:space:]]*include[[:space:]]*"'
   xargs grep -n -E "$include" /dev/null <"$scratch/files" | awk -v ranks="$ranks" '
     BEGIN {
@@ -54,6 +54,7 @@ violations() (
       else if (from == "reference" && to != "hx.h") print file ": \"" target "\": the reference may include hx.h only"
       else if (from == "sim" && to !~ /^(base|task|sched|hx\.h)$/)
         print file ": \"" target "\": the simulator may include base, task and sched only"
+      else if (from == "blas" && to != "hx.h") print file ": \"" target "\": the BLAS may include hx.h only"
     }'
   tab=$(printf '\t')
   doors | while IFS=$tab read -r pattern place; do
@@ -74,6 +75,7 @@ cpu/planted.h #include "runtime/task/task.h"
 kernels/planted.c #include "cpu/cpu.h"
 reference/planted.c #include "cpu/cpu.h"
 sim/planted.c #include "runtime/backend/backend.h"
+blas/planted.c #include "runtime/base/log.h"
 runtime/api/planted.c #include "sim/planted.h"
 runtime/api/planted.c #include <hwloc.h>
 runtime/memory/planted.c #include <CL/cl.h>
@@ -85,7 +87,7 @@ ROWS
 copy=$scratch/copy
 plant | while read -r file line; do
   rm -rf "$copy"
-  mkdir -p "$copy/cpu" "$copy/kernels" "$copy/reference" "$copy/runtime" "$copy/sim" "$copy/${file%/*}"
+  mkdir -p "$copy/blas" "$copy/cpu" "$copy/kernels" "$copy/reference" "$copy/runtime" "$copy/sim" "$copy/${file%/*}"
   printf '%s\n' "$line" >"$copy/$file"
   if [ -z "$(violations "$copy")" ]; then
     echo "layers_test: not found in the copy: $file: $line"

@@ -7,6 +7,7 @@ HXBLAS_MIN=0 has hx compute every call, to see from which size on it is the fast
 import argparse
 import math
 import os
+import random
 import re
 import subprocess
 import sys
@@ -16,7 +17,22 @@ VECTORS = [1, 4, 16, 64, 256, 1024, 4096, 16384, 32768, 65536, 131072, 1 << 18, 
 THIN = [(1, 64, 64), (64, 1, 64), (1, 1024, 1024), (1024, 1, 1024), (4, 1024, 1024), (1024, 4, 1024), (4096, 8, 256),
         (16, 2048, 2048), (2048, 16, 2048), (64, 64, 4096), (2048, 2048, 16), (2048, 2048, 1), (4096, 4096, 8),
         (127, 257, 63), (1000, 10, 1000), (100, 3000, 30), (32, 32, 65536), (16, 4096, 16), (4096, 16, 16)]
+SIDES = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024, 2048, 4096]
+
+
+def shapes(count, least, most):
+    """Products of random shapes and layouts."""
+    dice, found = random.Random(31), []
+    while len(found) < count:
+        m, n, k = (dice.choice(SIDES) for _ in range(3))
+        if least <= m * n * k <= most:
+            found.append("sgemm%s:%dx%dx%d" % (dice.choice(["", "_tn", "_nt", "_tt"]), m, n, k))
+    return found
+
+
 GROUPS = {
+    "small": shapes(200, 2 ** 8, 2 ** 17),
+    "medium": shapes(200, 2 ** 17, 2 ** 23),
     "sgemm": ["sgemm:%dx%dx%d" % (n, n, n) for n in CUBES],
     "thin": ["sgemm:%dx%dx%d" % s for s in THIN],
     "ssyrk": ["ssyrk:%dx%d" % (n, n) for n in CUBES if n <= 2048] + ["ssyrk:%dx%d" % s for s in

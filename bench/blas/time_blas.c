@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * time_blas ROUTINE:SIZES...: seconds per call of routines of the BLAS that this process has, one line for each. SIZES:
- * sgemm:MxNxK, ssyrk:NxK, sgemv:MxN, sgemv_t:MxN, sdot:N, sasum:N, isamax:N, each with an optional increment of vectors
- * after a slash. The calls of TIME_BLAS_MS (5) milliseconds are timed in blocks of at least 5 us, after a call that is
- * not timed; the fastest block counts, because other programs may use the cores. It is not linked to a BLAS:
- * libblas.so.3 is loaded, and routines of a preloaded library come before its own. */
+ * sgemm:MxNxK (sgemm_tn, _nt, _tt: transposed), ssyrk:NxK, sgemv:MxN, sgemv_t:MxN, sdot:N, sasum:N, isamax:N, each with
+ * an optional increment of vectors after a slash. The calls of TIME_BLAS_MS (5) milliseconds are timed in blocks of at
+ * least 5 us, after a call that is not timed; the fastest block counts, because other programs may use the cores. It is
+ * not linked to a BLAS: libblas.so.3 is loaded, and routines of a preloaded library come before its own. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -34,6 +34,15 @@ static int (*isamax)(const int *, const float *, const int *);
 static void call_sgemm(const shape *s) {
   sgemm("N", "N", &s->m, &s->n, &s->k, &one, s->a, &s->m, s->b, &s->k, &half, s->c, &s->m, 1, 1);
 }
+static void call_sgemm_tn(const shape *s) {
+  sgemm("T", "N", &s->m, &s->n, &s->k, &one, s->a, &s->k, s->b, &s->k, &half, s->c, &s->m, 1, 1);
+}
+static void call_sgemm_nt(const shape *s) {
+  sgemm("N", "T", &s->m, &s->n, &s->k, &one, s->a, &s->m, s->b, &s->n, &half, s->c, &s->m, 1, 1);
+}
+static void call_sgemm_tt(const shape *s) {
+  sgemm("T", "T", &s->m, &s->n, &s->k, &one, s->a, &s->k, s->b, &s->n, &half, s->c, &s->m, 1, 1);
+}
 static void call_ssyrk(const shape *s) { ssyrk("L", "N", &s->m, &s->n, &one, s->a, &s->m, &half, s->c, &s->m, 1, 1); }
 static void call_sgemv(const shape *s) {
   sgemv("N", &s->m, &s->n, &one, s->a, &s->m, s->b, &s->inc, &half, s->c, &s->inc, 1);
@@ -52,10 +61,11 @@ typedef struct routine {
 } routine;
 
 static const routine routines[] = {
-    {"sgemm", "sgemm_", call_sgemm, (void **)&sgemm},     {"ssyrk", "ssyrk_", call_ssyrk, (void **)&ssyrk},
-    {"sgemv", "sgemv_", call_sgemv, (void **)&sgemv},     {"sgemv_t", "sgemv_", call_sgemv_t, (void **)&sgemv},
-    {"sdot", "sdot_", call_sdot, (void **)&sdot},         {"sasum", "sasum_", call_sasum, (void **)&sasum},
-    {"isamax", "isamax_", call_isamax, (void **)&isamax},
+    {"sgemm", "sgemm_", call_sgemm, (void **)&sgemm},       {"sgemm_tn", "sgemm_", call_sgemm_tn, (void **)&sgemm},
+    {"sgemm_nt", "sgemm_", call_sgemm_nt, (void **)&sgemm}, {"sgemm_tt", "sgemm_", call_sgemm_tt, (void **)&sgemm},
+    {"ssyrk", "ssyrk_", call_ssyrk, (void **)&ssyrk},       {"sgemv", "sgemv_", call_sgemv, (void **)&sgemv},
+    {"sgemv_t", "sgemv_", call_sgemv_t, (void **)&sgemv},   {"sdot", "sdot_", call_sdot, (void **)&sdot},
+    {"sasum", "sasum_", call_sasum, (void **)&sasum},       {"isamax", "isamax_", call_isamax, (void **)&isamax},
 };
 
 static double now(void) {
@@ -75,7 +85,7 @@ static size_t larger(size_t a, size_t b) { return a > b ? a : b; }
 
 static void make(shape *s, const routine *r) {
   const size_t m = (size_t)s->m, n = (size_t)s->n, k = (size_t)s->k, inc = (size_t)s->inc;
-  const bool product = r->call == call_sgemm, square = r->call == call_ssyrk,
+  const bool product = *r->function == (void *)sgemm && sgemm, square = r->call == call_ssyrk,
              vector = r->call == call_sgemv || r->call == call_sgemv_t;
   s->a = array(product ? m * k : square || vector ? m * n : m * inc);
   s->b = array(product ? k * n : vector ? larger(m, n) * inc : m * inc);

@@ -98,6 +98,12 @@ pages=$(find "$doc" -name '*.md' | wc -l)
 grep -o "$scratch/first place/[A-Za-z0-9_/.]*" "$scratch/usr/share/man/man1/hx-bench.1" | sed "s|first place|usr|" >"$scratch/named"
 [ -s "$scratch/named" ] || fail "hx-bench.1 names no file"
 while read -r file; do [ -e "${file%.}" ] || fail "hx-bench.1 names $file"; done <"$scratch/named"
+# The BLAS finds libhx.so.0 beside itself, or in the folder above.
+for blas in "$lib/libhx_blas.so" "$lib/hx-blas/libblas.so.3" "$lib/hx-blas/libcblas.so.3"; do
+  ldd "$blas" | grep -q 'libhx.so.0 => /' || fail "$blas does not find libhx.so.0"
+  readelf -d "$blas" | grep -q "SONAME.*\[${blas##*/}\]" || fail "$blas has another SONAME"
+done
+LD_PRELOAD=$lib/libhx_blas.so HX_CACHE_DIR=off "$scratch/static" >"$scratch/out" || fail "a program fails with libhx_blas.so"
 
 "$scratch/usr/bin/hx-bench" env >/dev/null || fail "hx-bench env fails"
 
@@ -109,7 +115,7 @@ grep -q "$scratch" "$scratch/root/opt/lib/pkgconfig/hx.pc" "$scratch/root/opt/sh
 DESTDIR=$scratch/root sh "$tree/runtime/install.sh" --uninstall "$tree" - /opt >/dev/null
 left=$(cd "$scratch/root/opt" && find . ! -type d)
 [ "$left" = ./lib/other ] || fail "after uninstalling there is $left"
-for folder in share/doc/hx share/hx lib/cmake/hx; do [ ! -e "$scratch/root/opt/$folder" ] || fail "$folder is left"; done
+for folder in share/doc/hx share/hx lib/cmake/hx lib/hx-blas; do [ ! -e "$scratch/root/opt/$folder" ] || fail "$folder is left"; done
 for wrong in ../lib /elsewhere; do
   install_to "$scratch/usr" "$wrong" >"$scratch/out" 2>&1 && fail "accepts --libdir $wrong"
 done

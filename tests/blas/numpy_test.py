@@ -20,7 +20,7 @@ def close(name, got, want, scale):
 def products(dtype):
     """|error| <= (k + 2) eps sum|a||b| (Higham, section 3.5), and |a|, |b| <= 1."""
     eps = float(np.finfo(dtype).eps)
-    for m, n, k in [(1, 1, 1), (3, 5, 7), (64, 64, 64), (300, 400, 500), (257, 1, 1000), (1, 257, 1000)]:
+    for m, n, k in [(1, 1, 1), (3, 5, 7), (64, 64, 64), (120, 130, 700), (257, 1, 1000), (1, 257, 1000)]:
         a, b = (rng.uniform(-1, 1, s).astype(dtype) for s in [(m, k), (k, n)])
         want = a.astype(np.longdouble) @ b.astype(np.longdouble)
         scale = (k + 2) * eps * k
@@ -28,14 +28,14 @@ def products(dtype):
         close("transposed", (b.T.copy() @ a.T.copy()).T, want, scale)
         close("of views", a[::1, ::-1] @ b[::-1], want, scale)
         close("of Fortran's order", np.asfortranarray(a) @ b, want, scale)
-        close("by itself", a @ a.T, a.astype(np.longdouble) @ a.T.astype(np.longdouble), scale)
+        close("by itself", a[:40] @ a[:40].T, a[:40].astype(np.longdouble) @ a[:40].T.astype(np.longdouble), scale)
         close("by a vector", a[:, ::2] @ b[::2, 0], a[:, ::2].astype(np.longdouble) @ b[::2, 0].astype(np.longdouble), scale)
         close("dot", np.dot(a[0], b[:, 0]), want[0, 0], scale)
 
 
 def solvers(dtype):
     """Residuals, in multiples of eps and the size."""
-    n, eps = 200, float(np.finfo(dtype).eps)
+    n, eps = 100, float(np.finfo(dtype).eps)
     a = rng.uniform(-1, 1, (n, n)).astype(dtype)
     wide, scale = a.astype(np.longdouble), 50 * n * eps
     spd = (a @ a.T + n * np.eye(n)).astype(dtype)
@@ -58,8 +58,7 @@ def child(queue):
 
 def main():
     for dtype in (np.float32, np.float64):
-        for _ in range(3):
-            products(dtype)
+        products(dtype)
         solvers(dtype)
     queue = multiprocessing.get_context("fork").Queue()
     process = multiprocessing.get_context("fork").Process(target=child, args=(queue,))
