@@ -22,7 +22,8 @@ static void log_candidates(const hx__decision *d, unsigned devices) {
 
 static void trace_plan(hx__trace *trace, const hx__plan_snapshot *s, const hx__plan *plan, const hx__decision *d) {
   const bool by_share = s->share != HX__SHARE_AUTO, by_cost = plan->source == HX__DECIDED_BY_COST;
-  hx__trace_choice c = {.reason = by_share  ? "asked"
+  hx__trace_choice c = {.task = hx__work_trace(s->work),
+                        .reason = by_share  ? "asked"
                                   : by_cost ? reasons[d->reason]
                                             : sources[plan->source],
                         .devices = (unsigned)plan->devices,

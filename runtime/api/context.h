@@ -16,6 +16,7 @@ struct hx_context {
   hx__device_table table;
   bool wants_devices; /* The settings may select devices; if not, none are ever looked for. */
   bool small_stay;    /* Small calls without a share of their own stay on the calling thread. */
+  bool small_silent;  /* They do, and no trace is written: the usual ones need nothing but the task and the kernels. */
 
   _Atomic unsigned calls; /* calls in progress on threads without a record (caller.h) */
 

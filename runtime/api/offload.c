@@ -116,7 +116,7 @@ static double joules_of(const hx_context *hx, const hx_report *r, double before)
   return joules > 0.0 ? joules : NAN;
 }
 
-hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
+static hx_status offload_measured(hx_context *hx, hx__work *w, hx_report *report) {
   const bool logs = hx__logs(HX__LOG_INFO);
   if (!report && !logs) return offload_checked(hx, w, NULL);
   hx_report r;
@@ -136,11 +136,23 @@ hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
   return HX_OK;
 }
 
+hx_status hx__offload_work(hx_context *hx, hx__work *w, hx_report *report) {
+  if (!hx->table.trace) return offload_measured(hx, w, report);
+  const uint64_t from_ns = hx__now_ns();
+  const hx_status s = offload_measured(hx, w, report);
+  hx__trace_call(hx->table.trace, &(hx__trace_slice){.task = hx__work_trace(w),
+                                                     .from_ns = from_ns,
+                                                     .to_ns = hx__now_ns(),
+                                                     .units = w->units,
+                                                     .outcome = hx_status_string(s)});
+  return s;
+}
+
 /* The usual small calls: one reduction of few elements, or a small product, for which no device may be used. They are
  * computed here without reading anything that they do not need. False for any other task and for an invalid one, and
  * then nothing has been done. */
 static inline bool offload_small(const hx_context *hx, const hx_task *task) {
-  if (!task || !hx->small_stay || !hx__task_is_plain(task)) return false;
+  if (!task || !hx->small_silent || !hx__task_is_plain(task)) return false;
   if (atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed)) return false;
   if (task->kind == HX_MATMUL) {
     hx__gemm g;

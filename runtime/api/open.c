@@ -65,6 +65,7 @@ hx_status hx_open(hx_context **out, const hx_settings *settings) {
   hx->wants_devices = others && c->offload != HX__OFFLOAD_DISABLED;
   hx->small_stay =
       (cpu || !hx->wants_devices) && c->splits == 0 && c->offload != HX__OFFLOAD_MANDATORY && c->min_offload != 0;
+  hx->small_silent = hx->small_stay && !hx->table.trace;
   pthread_mutex_init(&hx->lock, NULL);
   hx__cond_init(&hx->idle);
   choose_thread_affinity();

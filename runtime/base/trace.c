@@ -26,7 +26,7 @@
 #define NOT_REGULAR EINVAL /* an error number that no call for a trace returns */
 #define NOT_A_TRACE EEXIST /* the same */
 
-typedef enum kind { CHUNK, TRANSFER, DECISION } kind;
+typedef enum kind { CALL, CHUNK, TRANSFER, DECISION } kind;
 
 typedef struct record {
   kind kind;
@@ -62,6 +62,7 @@ static void write_out(hx__trace_text *text, const record *list, unsigned count) 
     const record *const r = &list[i];
     const uint32_t row = r->kind == TRANSFER ? r->thread | HX__TRACE_TRANSFERS : r->thread;
     hx__trace_name_row(text, r->kind == DECISION ? 0 : r->slice.device, row);
+    if (r->kind == CALL) hx__trace_put_call(text, row, &r->slice);
     if (r->kind == CHUNK) hx__trace_put_chunk(text, row, &r->slice);
     if (r->kind == TRANSFER) hx__trace_put_transfer(text, row, &r->slice);
     if (r->kind == DECISION) hx__trace_put_decision(text, row, r->ns, &r->choice);
@@ -93,6 +94,10 @@ static void add_record(hx__trace *t, record r) {
     flush_unlock(t);
   else
     hx__unlock(&t->lock);
+}
+
+void hx__trace_call(hx__trace *t, const hx__trace_slice *slice) {
+  if (t) add_record(t, (record){.kind = CALL, .ns = slice->to_ns, .slice = *slice});
 }
 
 void hx__trace_chunk(hx__trace *t, const hx__trace_slice *slice) {
@@ -178,6 +183,7 @@ static bool open_file(hx__trace *t) {
     hx__signal_guard_end(&guard, !ok);
     if (!ok) (void)!ftruncate(text->fd, 0); /* an incomplete head would not be recognised */
     memset(text->row, 0, sizeof text->row);
+    memset(text->device, 0, sizeof text->device);
     text->end = sizeof HX__TRACE_HEAD - 1;
     t->device = s.st_dev;
     t->inode = s.st_ino;

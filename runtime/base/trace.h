@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * HX_TRACE: a Chrome/Perfetto trace (the "JSON Array Format" of the Trace Event Format). Each device is a process of
- * the trace and each thread a row in it. Each chunk is a slice, and copies are slices on a row of their own. Decisions
- * are instants. The file is valid JSON after every write, and its first event identifies it as a trace of hx: only such
- * a file, or an empty one, is overwritten. So HX_TRACE with the name of some other file destroys nothing; a warning
- * names it. At most a second, or some thousand events, is not yet written. Contexts of a process that name the same
- * file share it, at the same time or one after the other. A file that another process is writing is not touched. A
- * forked child writes nothing. Without HX_TRACE the trace is NULL, and every function returns at once. */
+ * the trace and each thread a row in it. Each call is a slice on the row of the thread that made it, above the chunks
+ * that this thread computed. Each chunk is a slice, and copies are slices on a row of their own. Decisions are
+ * instants. The file is valid JSON after every write, and its first event identifies it as a trace of hx: only such a
+ * file, or an empty one, is overwritten. So HX_TRACE with the name of some other file destroys nothing; a warning names
+ * it. At most a second, or some thousand events, is not yet written. Contexts of a process that name the same file
+ * share it, at the same time or one after the other. A file that another process is writing is not touched. A forked
+ * child writes nothing. Without HX_TRACE the trace is NULL, and every function returns at once. */
 #ifndef HX_BASE_TRACE_H
 #define HX_BASE_TRACE_H
 
@@ -22,8 +23,17 @@ void hx__trace_close(hx__trace *trace);
 /* Names the rows of a device. */
 void hx__trace_device(hx__trace *trace, size_t device, const char *name);
 
-/* A chunk; its times are those of hx__now_ns. Strings must be literals. */
+/* What a call computes: "sum f32", "dot i32", "matmul" with its size, or several fields. Strings must be literals. */
+typedef struct hx__trace_task {
+  const char *op, *type; /* type: NULL for a product; both NULL for several fields */
+  size_t fields;         /* their number; 1 unless there are several */
+  size_t m, n, k;        /* m, k: of a product; n: also the elements of each field */
+  bool trans_a, trans_b;
+} hx__trace_task;
+
+/* A chunk or a call; its times are those of hx__now_ns. Strings must be literals. */
 typedef struct hx__trace_slice {
+  hx__trace_task task;
   size_t device;
   uint64_t from_ns, to_ns;
   size_t first, count; /* slices of the task */
@@ -31,6 +41,8 @@ typedef struct hx__trace_slice {
   double expected_ns;  /* 0: not known */
   const char *outcome; /* "done", "late", ... */
 } hx__trace_slice;
+/* A call, on the thread that made it. Only task, from_ns, to_ns, units and outcome are used. */
+void hx__trace_call(hx__trace *trace, const hx__trace_slice *slice);
 void hx__trace_chunk(hx__trace *trace, const hx__trace_slice *slice);
 
 /* Bytes copied for a device; what: "to the device", "from the device". */
@@ -39,6 +51,7 @@ void hx__trace_transfer(hx__trace *trace, size_t device, uint64_t from_ns, uint6
 
 /* The participants of a call, and why they were chosen. */
 typedef struct hx__trace_choice {
+  hx__trace_task task;
   const char *reason;
   unsigned devices; /* number of devices */
   bool cpu;

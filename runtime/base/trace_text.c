@@ -119,8 +119,67 @@ static void put_times(hx__trace_text *t, const hx__trace_slice *s) {
   put_us(t, s->to_ns - s->from_ns);
 }
 
+/* "sum f32", "matmul", "3 fields". */
+static void put_operation(hx__trace_text *t, const hx__trace_task *task) {
+  if (task->op) {
+    put_word(t, task->op);
+    if (task->type) PUT(t, " "), put_word(t, task->type);
+  } else {
+    put_number(t, task->fields);
+    PUT(t, " fields");
+  }
+}
+
+/* "2^24", "1000", "1024x512x700", "1024x512x700 tn" (t: transposed). */
+static void put_size(hx__trace_text *t, const hx__trace_task *task) {
+  if (task->op && !task->type) {
+    put_number(t, task->m);
+    PUT(t, "x");
+    put_number(t, task->n);
+    PUT(t, "x");
+    put_number(t, task->k);
+    if (task->trans_a || task->trans_b) {
+      put_word(t, task->trans_a ? " t" : " n");
+      put_word(t, task->trans_b ? "t" : "n");
+    }
+  } else if (task->n >= 1024 && (task->n & (task->n - 1)) == 0) {
+    PUT(t, "2^");
+    put_number(t, (uint64_t)__builtin_ctzll(task->n));
+  } else {
+    put_number(t, task->n);
+  }
+}
+
+/* The task as two members of "args". */
+static void put_task(hx__trace_text *t, const hx__trace_task *task) {
+  PUT(t, "\"operation\":\"");
+  put_operation(t, task);
+  PUT(t, "\",\"size\":\"");
+  put_size(t, task);
+  PUT(t, "\"");
+}
+
+void hx__trace_put_call(hx__trace_text *t, uint32_t row, const hx__trace_slice *s) {
+  begin_event(t);
+  put_operation(t, &s->task);
+  PUT(t, " ");
+  put_size(t, &s->task);
+  PUT(t, "\",\"cat\":\"call\",\"ph\":\"X\",");
+  put_row(t, 0, row);
+  put_times(t, s);
+  PUT(t, ",\"args\":{");
+  put_task(t, &s->task);
+  PUT(t, ",\"units\":");
+  put_number(t, s->units);
+  PUT(t, ",\"outcome\":\"");
+  put_word(t, s->outcome);
+  PUT(t, "\"}}");
+}
+
 void hx__trace_put_chunk(hx__trace_text *t, uint32_t row, const hx__trace_slice *s) {
   begin_event(t);
+  put_operation(t, &s->task);
+  PUT(t, " ");
   put_number(t, s->first);
   PUT(t, "+");
   put_number(t, s->count);
@@ -160,7 +219,9 @@ void hx__trace_put_decision(hx__trace_text *t, uint32_t row, uint64_t ns, const 
   put_row(t, 0, row);
   PUT(t, ",\"ts\":");
   put_us(t, ns);
-  PUT(t, ",\"args\":{\"reason\":\"");
+  PUT(t, ",\"args\":{");
+  put_task(t, &c->task);
+  PUT(t, ",\"reason\":\"");
   put_word(t, c->reason);
   PUT(t, "\",\"devices\":");
   put_number(t, c->devices);
@@ -173,7 +234,17 @@ void hx__trace_put_decision(hx__trace_text *t, uint32_t row, uint64_t ns, const 
   PUT(t, "}}");
 }
 
+/* FNV-1a; never 0. */
+static uint64_t hash_of(const char *name) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (const unsigned char *p = (const unsigned char *)name; *p; p++) hash = (hash ^ *p) * 0x100000001b3u;
+  return hash | 1u;
+}
+
 void hx__trace_put_device(hx__trace_text *t, size_t device, const char *name) {
+  const uint64_t hash = hash_of(name);
+  if (device < HX__TRACE_DEVICES && t->device[device] == hash) return;
+  if (device < HX__TRACE_DEVICES) t->device[device] = hash;
   begin_event(t);
   PUT(t, "process_name\",\"ph\":\"M\",\"pid\":");
   put_number(t, device);

@@ -8,7 +8,8 @@
 #include "runtime/base/trace.h"
 
 #define HX__TRACE_TEXT_BYTES ((size_t)64 << 10)
-#define HX__TRACE_ROWS 512u /* threads whose names are remembered as written */
+#define HX__TRACE_ROWS 512u   /* threads whose names are remembered as written */
+#define HX__TRACE_DEVICES 32u /* the same of devices */
 /* A trace without events. hx recognises its own files by this head. */
 #define HX__TRACE_HEAD "[\n{\"name\":\"hx_trace\",\"ph\":\"M\",\"pid\":0,\"tid\":0,\"args\":{}}"
 #define HX__TRACE_END "\n]\n"
@@ -23,7 +24,8 @@ typedef struct hx__trace_text {
   off_t end; /* offset of the last HX__TRACE_END_BYTES of the file, which close the document */
   bool broken;
   size_t used;
-  uint64_t row[HX__TRACE_ROWS]; /* a hash table of named threads, by device */
+  uint64_t row[HX__TRACE_ROWS];       /* a hash table of named threads, by device */
+  uint64_t device[HX__TRACE_DEVICES]; /* the hash of the name that was written last for each device; 0: none */
   char text[HX__TRACE_TEXT_BYTES];
 } hx__trace_text;
 
@@ -32,8 +34,9 @@ typedef struct hx__trace_text {
 void hx__trace_write(hx__trace_text *t);
 
 /* Each adds one event. The text is written to the file when its buffer is full. */
-void hx__trace_put_device(hx__trace_text *t, size_t device, const char *name);
-void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t row); /* only the first time */
+void hx__trace_put_device(hx__trace_text *t, size_t device, const char *name); /* only if the name is a new one */
+void hx__trace_name_row(hx__trace_text *t, size_t device, uint32_t row);       /* only the first time */
+void hx__trace_put_call(hx__trace_text *t, uint32_t row, const hx__trace_slice *slice);
 void hx__trace_put_chunk(hx__trace_text *t, uint32_t row, const hx__trace_slice *slice);
 void hx__trace_put_transfer(hx__trace_text *t, uint32_t row, const hx__trace_slice *slice); /* count: bytes */
 void hx__trace_put_decision(hx__trace_text *t, uint32_t row, uint64_t ns, const hx__trace_choice *choice);

@@ -74,8 +74,8 @@ void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, 
   const double slices = (double)run->work->slices;
   const double rate = slices > 0.0 ? run->progress.cpu.rate * (double)run->work->units / slices : 0.0;
   const double expected_ns = rate > 0.0 ? (double)units * run->plan->threads / (rate * threads) : 0.0;
-  hx__trace_chunk(run->table->trace,
-                  &(hx__trace_slice){0, from_ns, hx__now_ns(), chunk.first, chunk.count, units, expected_ns, "done"});
+  hx__trace_chunk(run->table->trace, &(hx__trace_slice){hx__work_trace(run->work), 0, from_ns, hx__now_ns(),
+                                                        chunk.first, chunk.count, units, expected_ns, "done"});
 }
 
 /* The next chunk of a thread; count 0: nothing is left. */

@@ -121,8 +121,9 @@ static void host_ended(void *self, const hx__launched_chunk *v, double began_ns,
                                       [HX__FAILED] = "failed"};
   const hx__device_job *const job = self;
   hx__trace_chunk(job->run->table->trace,
-                  &(hx__trace_slice){job->index, (uint64_t)began_ns, (uint64_t)ended_ns, v->chunk.first, v->chunk.count,
-                                     hx__chunk_units(job->run->work, v->chunk), v->expected_ns, words[outcome]});
+                  &(hx__trace_slice){hx__work_trace(job->run->work), job->index, (uint64_t)began_ns, (uint64_t)ended_ns,
+                                     v->chunk.first, v->chunk.count, hx__chunk_units(job->run->work, v->chunk),
+                                     v->expected_ns, words[outcome]});
   hx__log(HX__LOG_DEBUG, "%s: slices %zu+%zu in %.3f ms: %s", job->entry->device->name, v->chunk.first, v->chunk.count,
           (ended_ns - began_ns) * 1e-6, words[outcome]);
 }

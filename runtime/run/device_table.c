@@ -23,7 +23,7 @@ hx_status hx__device_table_init(hx__device_table *table, const hx__config *confi
   if (!table->cpu) return HX_OUT_OF_MEMORY;
   table->kernels = hx__cpu_stream_kernels(table->cpu);
   table->trace = hx__trace_open(config->trace);
-  hx__trace_device(table->trace, 0, "CPU"); /* until hx__device_table_fill gives its name */
+  if (table->trace) hx__trace_device(table->trace, 0, hx__cpu_described()->name); /* calls may come before the table */
   return HX_OK;
 }
 

@@ -2,6 +2,8 @@
  * Cuts a task into slices. Pure functions. */
 #include "runtime/task/task.h"
 
+#include "runtime/base/operations.h"
+
 size_t hx__share_slices(const hx__work *w, double share) {
   const double exact = share * (double)w->slices + 0.5;
   if (!(exact >= 1.0)) return 0;
@@ -50,4 +52,21 @@ hx__gemm hx__block_gemm(const hx__work *w, hx__chunk c, hx__chunk cross) {
   hx__gemm g = hx__chunk_gemm(w, c);
   (w->by_columns ? cut_rows : cut_columns)(&g, cross);
   return g;
+}
+
+hx__trace_task hx__work_trace(const hx__work *w) {
+  if (w->matmul) {
+    return (hx__trace_task){.op = "matmul",
+                            .fields = 1,
+                            .m = w->gemm.m,
+                            .n = w->gemm.n,
+                            .k = w->gemm.k,
+                            .trans_a = w->trans_a,
+                            .trans_b = w->trans_b};
+  }
+  hx__trace_task task = {.fields = w->nfields, .n = w->n};
+  if (w->nfields != 1) return task;
+  task.op = hx__op_names[w->fields[0].op];
+  task.type = hx__type_names[w->fields[0].type];
+  return task;
 }

@@ -9,6 +9,7 @@
 
 #include "runtime/base/gemm.h"
 #include "runtime/base/slot.h"
+#include "runtime/base/trace.h"
 
 #define HX__PLACEMENTS 32u
 #define HX__RESIDENT_C (1u << 4) /* bit of placement: C is to stay on the device, if one device computes all of it */
@@ -96,6 +97,9 @@ static inline hx_value hx__join_one(hx_op op, hx_type type, uint64_t slot) {
 
 /* The value of a reduction of no elements: +0 for sums, 1 for products. */
 hx_value hx__empty_value(hx_op op, hx_type type);
+
+/* The task as a trace names it. */
+hx__trace_task hx__work_trace(const hx__work *work);
 
 /* Whether two matrices share an element. A matrix has rows x cols elements of 4 bytes at base, and ld >= cols elements
  * from row to row. */

@@ -37,10 +37,18 @@ static void make_path(void) {
   atexit(remove_file);
 }
 
-/* What a trace contains: chunks of the CPU and of devices, transfers, decisions, and everything that a viewer needs.
- * -1: the file is not valid. */
+#define SUM \
+  { .op = "sum", .type = "f32", .fields = 1, .n = SIZE_MAX }
+#define PRODUCT \
+  { .op = "matmul", .fields = 1, .m = SIZE_MAX, .n = SIZE_MAX, .k = SIZE_MAX, .trans_a = true }
+
+/* What a trace contains: calls, chunks of the CPU and of devices, transfers, decisions, and everything that a viewer
+ * needs. -1: the file is not valid. */
 typedef struct counts {
-  int cpu, device, transfers, decisions, threads, overlaps; /* overlaps: of slices on one row */
+  int calls, cpu, device, transfers, decisions, threads;
+  int crossings;   /* slices that are neither within the one that encloses their begin nor after it */
+  int outside;     /* chunks of a thread that made calls, outside of its calls */
+  char names[400]; /* of the calls, each once, in order, joined by commas */
 } counts;
 
 static counts read_trace(void) {
@@ -48,13 +56,17 @@ static counts read_trace(void) {
       "import json, sys\n"
       "events = json.load(open(sys.argv[1]))\n"
       "names = {e['pid'] for e in events if e['name'] == 'process_name'}\n"
+      "assert len([e for e in events if e['name'] == 'process_name']) == len(names), 'a device is named twice'\n"
       "rows = {(e['pid'], e['tid']) for e in events if e['name'] == 'thread_name'}\n"
-      "count = {'chunk': [0, 0], 'transfer': [0, 0], 'decision': [0, 0]}\n"
+      "count = {'call': [0, 0], 'chunk': [0, 0], 'transfer': [0, 0], 'decision': [0, 0]}\n"
       "for e in events:\n"
       "    if e['ph'] == 'M': continue\n"
       "    assert e['pid'] in names and (e['pid'], e['tid']) in rows and e['ts'] > 0, e\n"
       "    count[e['cat']][e['pid'] > 0] += 1\n"
       "    a = e['args']\n"
+      "    if e['cat'] in ('call', 'decision'): assert a['operation'] and a['size'], e\n"
+      "    if e['cat'] == 'call': assert e['name'] == a['operation'] + ' ' + a['size'] and e['pid'] == 0, e\n"
+      "    if e['cat'] == 'chunk': assert e['name'].endswith(' %d+%d' % (a['first'], a['slices'])), e\n"
       "    if e['cat'] == 'decision': assert e['ph'] == 'i' and a['reason'] and a['cpu_alone_us'] > 0, e\n"
       "    else: assert e['ph'] == 'X' and e['dur'] >= 0, e\n"
       "    if e['cat'] == 'transfer': assert a['bytes'] > 0, e\n"
@@ -62,22 +74,33 @@ static counts read_trace(void) {
       "        assert a['slices'] > 0 and a['units'] > 0 and abs(a['actual_us'] - e['dur']) < 0.01, e\n"
       "        assert a['expected_us'] is None or a['expected_us'] > 0, e\n"
       "        assert a['outcome'] in ('done', 'late', 'no memory', 'not wanted', 'failed'), e\n"
-      "slices = sorted((e['pid'], e['tid'], e['ts'], e['ts'] + e['dur']) for e in events if e['ph'] == 'X')\n"
-      "overlaps = sum(a[:2] == b[:2] and b[2] < a[3] - 0.002 for a, b in zip(slices, slices[1:]))\n"
-      "print(*count['chunk'], count['transfer'][1], count['decision'][0], len(rows), overlaps)\n";
-  counts c = {-1, -1, -1, -1, -1, -1};
+      "slices = sorted(((e['pid'], e['tid'], e['ts'], -e['dur'], e['cat']) for e in events if e['ph'] == 'X'))\n"
+      "calls = {e[:2] for e in slices if e[4] == 'call'}\n"
+      "crossings, outside, row, open_ = 0, 0, None, []\n"
+      "for pid, tid, begin, length, cat in slices:\n"
+      "    end = begin - length\n"
+      "    if row != (pid, tid): row, open_ = (pid, tid), []\n"
+      "    while open_ and open_[-1][0] <= begin + 0.002: open_.pop()\n"
+      "    crossings += bool(open_) and (end > open_[-1][0] + 0.002 or open_[-1][1] != 'call')\n"
+      "    outside += cat == 'chunk' and row in calls and not open_\n"
+      "    open_.append((end, cat))\n"
+      "named = dict.fromkeys(e['name'] for e in events if e.get('cat') == 'call')\n"
+      "print(sum(count['call']), *count['chunk'], count['transfer'][1], count['decision'][0], len(rows), crossings,\n"
+      "      outside, ','.join(named) or '-')\n";
+  counts c = {-1, -1, -1, -1, -1, -1, -1, -1, ""};
   setenv("SCRIPT", script, 1);
   char command[160];
   snprintf(command, sizeof command, "python3 -c \"$SCRIPT\" %s", path);
   FILE *const f = popen(command, "r");
-  const int got =
-      f ? fscanf(f, "%d %d %d %d %d %d", &c.cpu, &c.device, &c.transfers, &c.decisions, &c.threads, &c.overlaps) : 0;
+  const int got = f ? fscanf(f, "%d %d %d %d %d %d %d %d %399[^\n]", &c.calls, &c.cpu, &c.device, &c.transfers,
+                             &c.decisions, &c.threads, &c.crossings, &c.outside, c.names)
+                    : 0;
   const int status = f ? pclose(f) : -1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
     puts("no python3 here: nothing is read");
     exit(SKIPPED);
   }
-  CHECK(got == 6 && status == 0, "%s is not a valid trace", path);
+  CHECK(got == 9 && status == 0, "%s is not a valid trace", path);
   return c;
 }
 
@@ -120,8 +143,40 @@ static void trace_after_close(void) {
   /* A thread of the CPU that gets no core may compute no chunk, so one thread and the device are enough. */
   CHECK(c.cpu >= 9 && c.device >= 6 && c.decisions == 3 * CALLS && c.threads >= 2,
         "%d chunks of the CPU, %d of devices, %d decisions, %d threads", c.cpu, c.device, c.decisions, c.threads);
-  CHECK(c.overlaps == 0, "%d slices begin before the last one on their row has ended", c.overlaps);
+  CHECK(c.calls == 3 * CALLS, "%d calls, not %d", c.calls, 3 * CALLS);
+  CHECK(strcmp(c.names, "sum f32 2^23,matmul 384x384x384") == 0, "the calls are named %s", c.names);
+  CHECK(c.crossings == 0, "%d slices cross the end of another one", c.crossings);
+  CHECK(c.outside == 0, "%d chunks of a calling thread are outside of its calls", c.outside);
   CHECK(!scenario_devices || !strstr(scenario_devices, "opencl") || c.transfers > 0, "no transfers");
+}
+
+/* Every kind of call has a slice with its operation and size, also one too small for a decision. */
+static void every_call(void) {
+  enum { SMALL = 17 };
+  make_path();
+  hx_context *const hx = open_here();
+  if (!x) x = malloc(N * sizeof *x), data_fill(HX_F32, DATA_SIGNED, 5, x, N);
+  hx_value out[3];
+  const hx_field fields[3] = {{HX_SUM, HX_F32, x, NULL}, {HX_ARGMAX, HX_F32, x, NULL}, {HX_DOT, HX_F32, x, x}};
+  float *const c = malloc(SIDE * SIDE * sizeof *c);
+  hx_task tasks[] = {hx_reduce(HX_MIN, HX_I32, x, SMALL, out),
+                     hx_reduce(HX_SUM, HX_F32, x, 0, out),
+                     hx_dot(HX_U32, x, x, 1 << 20, out),
+                     hx_reduce_soa(fields, 3, 1 << 20, out),
+                     hx_matmul(3, 5, 7, x, x, c),
+                     hx_matmul(SIDE, 20, SIDE, x, x, c)};
+  tasks[5].matmul.trans_b = true;
+  for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) CHECK_OK(hx_offload(hx, &tasks[i], NULL));
+  hx_event *event;
+  CHECK_OK(hx_offload_async(hx, &tasks[2], &event));
+  CHECK_OK(hx_wait(event, NULL));
+  hx_close(hx);
+  free(c);
+  const counts n = read_trace();
+  static const char names[] = "min i32 17,sum f32 0,dot u32 2^20,3 fields 2^20,matmul 3x5x7,matmul 384x20x384 nt";
+  CHECK(strcmp(n.names, names) == 0, "%s, not %s", n.names, names);
+  CHECK(n.calls == 7 && n.crossings == 0 && n.outside == 0, "%d calls, %d crossings, %d chunks outside", n.calls,
+        n.crossings, n.outside);
 }
 
 static int in_child(void (*body)(void)) {
@@ -191,7 +246,8 @@ static void several_contexts(void) {
   hx_close(b);
   const counts c = read_trace();
   CHECK(c.decisions == (2 + 80 + 1) * CALLS, "%d decisions of three contexts", c.decisions);
-  CHECK(c.overlaps == 0, "%d slices begin before the last one on their row has ended", c.overlaps);
+  CHECK(c.calls == c.decisions, "%d calls and %d decisions", c.calls, c.decisions);
+  CHECK(c.crossings == 0, "%d slices cross the end of another one", c.crossings);
   remove(path);
   a = open_here();
   make_calls(a, 1);
@@ -249,7 +305,7 @@ static void no_stderr(void) {
 }
 
 static void *one_chunk(void *t) {
-  hx__trace_chunk(t, &(hx__trace_slice){0, 1000, 2000, 0, 1, 1, 0.0, "done"});
+  hx__trace_chunk(t, &(hx__trace_slice){SUM, 0, 1000, 2000, 0, 1, 1, 0.0, "done"});
   return NULL;
 }
 
@@ -273,7 +329,7 @@ enum { EVENTS = 6000 };
 
 static void *many_chunks(void *t) {
   for (uint64_t i = 1; i <= EVENTS; i++)
-    hx__trace_chunk(t, &(hx__trace_slice){0, 1000 * i, 1000 * i + 500, 0, 1, 1, 0.0, "done"});
+    hx__trace_chunk(t, &(hx__trace_slice){SUM, 0, 1000 * i, 1000 * i + 500, 0, 1, 1, 0.0, "done"});
   return NULL;
 }
 
@@ -288,8 +344,8 @@ static void threads_at_once(void) {
   for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
   hx__trace_close(t);
   const counts c = read_trace();
-  CHECK(c.cpu == THREADS * EVENTS && c.threads == THREADS && c.overlaps == 0, "%d chunks of %d threads, %d overlap",
-        c.cpu, c.threads, c.overlaps);
+  CHECK(c.cpu == THREADS * EVENTS && c.threads == THREADS && c.crossings == 0, "%d chunks of %d threads, %d cross",
+        c.cpu, c.threads, c.crossings);
 }
 
 /* Records with the longest names and the most extreme numbers. */
@@ -304,14 +360,16 @@ static void odd_events(void) {
   hx__trace_device(t, 15, name);
   const double numbers[] = {0.0, -1.0, NAN, INFINITY, 1e300, 1.5};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-    hx__trace_chunk(t, &(hx__trace_slice){15, 1000, UINT64_MAX, SIZE_MAX, SIZE_MAX, UINT64_MAX, numbers[i], "done"});
-    hx__trace_decision(t, &(hx__trace_choice){"best", 15, true, UINT64_MAX, numbers[i], 1e6});
+    hx__trace_chunk(t,
+                    &(hx__trace_slice){SUM, 15, 1000, UINT64_MAX, SIZE_MAX, SIZE_MAX, UINT64_MAX, numbers[i], "done"});
+    hx__trace_decision(t, &(hx__trace_choice){PRODUCT, "best", 15, true, UINT64_MAX, numbers[i], 1e6});
     hx__trace_transfer(t, 15, 1000, 2000, SIZE_MAX, "to the device");
+    hx__trace_call(t, &(hx__trace_slice){PRODUCT, 0, 1000, UINT64_MAX, 0, 0, UINT64_MAX, 0.0, "ok"});
   }
   fflush(stdout);
   const pid_t child = fork();
   if (child == 0) { /* more than a child may keep */
-    for (int i = 0; i < 10000; i++) hx__trace_chunk(t, &(hx__trace_slice){15, 1000, 2000, 0, 1, 1, 0.0, "done"});
+    for (int i = 0; i < 10000; i++) hx__trace_chunk(t, &(hx__trace_slice){SUM, 15, 1000, 2000, 0, 1, 1, 0.0, "done"});
     hx__trace_close(t);
     _exit(0);
   }
@@ -328,6 +386,7 @@ static void odd_events(void) {
 
 int main(int argc, char **argv) {
   static const scenario table[] = {{"trace_after_close", trace_after_close},
+                                   {"every_call", every_call},
                                    {"never_closed", never_closed},
                                    {"several_contexts", several_contexts},
                                    {"second_process", second_process},

@@ -49,10 +49,15 @@ static void describe_device(void) {
   device.memory_bytes = topo->memory_bytes;
 }
 
+const hx__device *hx__cpu_described(void) {
+  pthread_once(&described_once, describe_device);
+  return &device;
+}
+
 static size_t cpu_discover(const hx__config *config, hx__device **list, size_t max) {
   (void)config;
   if (max == 0) return 0;
-  pthread_once(&described_once, describe_device);
+  hx__cpu_described();
   list[0] = &device;
   return 1;
 }

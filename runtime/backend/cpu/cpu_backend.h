@@ -36,6 +36,8 @@ void hx__cpu_pool_rerun(unsigned threads, void (*body)(void *arg), void *arg);
 
 /* The CPU's device. Does not read the topology, which a small call never needs. */
 void hx__cpu_device(hx__device **device);
+/* The same after reading the topology, for its name. */
+const hx__device *hx__cpu_described(void);
 
 /* Packs the operand that all chunks of a product share, once for all of its threads. NULL if that does not pay or there
  * is no memory: chunks then pack for themselves. Otherwise every thread calls hx__cpu_pack before its first chunk,
