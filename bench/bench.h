@@ -11,7 +11,8 @@
 
 #include "runtime/hx.h"
 
-enum { BENCH_OK = 0, BENCH_FAILED = 1, BENCH_USAGE = 2 }; /* exit statuses */
+/* Exit statuses. UNUSABLE is that of info alone: a GPU of this machine cannot be used. */
+enum { BENCH_OK = 0, BENCH_FAILED = 1, BENCH_USAGE = 2, BENCH_UNUSABLE = 3 };
 
 #define BENCH_MAX_SIZES 256
 #define BENCH_MAX_FILES 16
@@ -34,7 +35,7 @@ typedef struct bench_vs {
 
 typedef struct bench_options {
   const char *command; /* "" for the default job */
-  const char *topic;   /* the word after `ladder`; NULL: not given */
+  const char *topic;   /* the word after `ladder`, or the library after `driver`; NULL: not given */
   bench_size sizes[BENCH_MAX_SIZES];
   size_t size_count;                /* 0: the subcommand's own list */
   uint32_t ops;                     /* bit i: the operation i of hx_op; bit 0: matmul; 0: the subcommand's own list */
@@ -64,6 +65,8 @@ bool bench_options_parse(int argc, char **argv, bench_options *options);
 /* Whether a task of this length is possible: a reduction, or with `cube` the product NxNxN. If not, prints one sentence
  * to stderr. */
 bool bench_size_is_task(size_t n, bool cube, bool may_be_empty);
+const char *bench_kind_name(hx_device_kind kind);    /* cpu, igpu, gpu, opencl-cpu, sim */
+const char *bench_state_name(hx_device_state state); /* building, usable, refused, lost */
 const char *bench_op_name(hx_op op);
 const char *bench_type_name(hx_type type);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The subcommand `share`: runs the other subcommands for some minutes and writes one file of what they found, with
  * nothing in it that says whose machine it was; then says where to send it. */
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bench/emit.h"
 #include "bench/measure.h"
+#include "bench/names.h"
 #include "bench/part.h"
 
 #define TOTAL_S 600.0
@@ -85,27 +85,6 @@ static void write_part(size_t i, const bench_part_result *result) {
   bench_json_close('}');
 }
 
-/* Whether the text contains this as a word of its own. */
-static bool has_word(const char *text, const char *word) {
-  const size_t length = strlen(word);
-  for (const char *at = text; length > 2 && (at = strstr(at, word)) != NULL; at++)
-    if ((at == text || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[length])) return true;
-  return false;
-}
-
-/* No member of a document is meant to hold them, but a driver may have put anything into its name. */
-static void warn_of_names(const char *text) {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  host[strcspn(host, ".")] = '\0';
-  const char *const words[] = {host, getenv("USER"), getenv("LOGNAME"), getenv("HOME")};
-  static const char *const what[] = {"host's name", "user's name", "user's name", "home folder"};
-  for (size_t i = 0; i < 4; i++)
-    if (words[i] && has_word(text, words[i]))
-      fprintf(stderr, "hx-bench: the file contains the word %s, which is also the %s here: look before you send it\n",
-              words[i], what[i]);
-}
-
 static void say_what_to_do(const char *file) {
   char text[512];
   snprintf(
@@ -138,12 +117,13 @@ static bool share(const bench_options *options) {
     write_part(i, &result);
     if (result.document) {
       bench_measured();
-      warn_of_names(result.document);
+      bench_names_warn(result.document); /* a driver may have put anything into its name */
     }
     if (!result.document)
       bench_say("%s: no result: %s\n", parts[i].name,
                 result.timed_out ? "it did not stop when its time was over" : "it failed, or a driver ended it");
-    fine = fine && (result.status == BENCH_OK || result.timed_out || bench_stopped());
+    fine =
+        fine && (result.status == BENCH_OK || result.status == BENCH_UNUSABLE || result.timed_out || bench_stopped());
     free(result.document);
   }
   bench_json_close(']');

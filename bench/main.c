@@ -2,6 +2,7 @@
  * hx-bench: measures and explains what hx does on this machine. The table has one row per subcommand. */
 #include <string.h>
 
+#include "bench/icd.h"
 #include "bench/process.h"
 #include "bench/system.h"
 
@@ -24,6 +25,7 @@ static const struct command {
     {"explain", bench_cmd_explain, "what hx expects of each choice for a task, which one it uses, and why"},
     {"sim", bench_cmd_sim, "what hx would do on laptops of four kinds, in virtual time (--profile)"},
     {"share", bench_cmd_share, "measures for ten minutes into one file without names, to send to hx"},
+    {"driver", bench_cmd_driver, NULL},         /* the main function of a process that loads an OpenCL driver */
     {"contestant", bench_cmd_contestant, NULL}, /* the main function of processes that --vs starts */
 };
 
@@ -47,14 +49,16 @@ static void print_help(void) {
       "  --seconds S      time for each operation and size, all modes together\n"
       "  --step P         step of sweep and ladder offload, in percent (default 10)\n"
       "  --profile NAME   laptop for sim: gen9, xe, vega or rdna3 (default: all)\n"
-      "  --report         leaves paths out of the variables in files, because they may name you\n"
+      "  --report         leaves paths out of the variables in files, because they may name you;\n"
+      "                   info: a text for bug reports, without names\n"
       "  --malloc         arrays from malloc, not hx_alloc\n"
       "  --json FILE      writes results as JSON; -: to the standard output, and the table to stderr\n"
       "  --csv FILE       writes results as CSV, likewise\n"
       "  --quiet          no table, no progress bar\n"
       "  --help, --version\n\n"
       "Every result is compared with the scalar definition before it is timed. Exit status: 0 all are right,\n"
-      "1 a result is wrong or a task did not run, 2 a wrong option or setting. More: man hx-bench.");
+      "1 a result is wrong or a task did not run, 2 a wrong option or setting, 3 (info) a GPU of this machine\n"
+      "cannot be used. More: man hx-bench.");
 }
 
 /* Whether everything was written to the standard output. */

@@ -195,7 +195,8 @@ bool bench_options_parse(int argc, char **argv, bench_options *options) {
   *options = (bench_options){.command = "", .step = 10};
   for (int i = 1; i < argc; i++) {
     if (argv[i][0] != '-') {
-      const bool topic = strcmp(options->command, "ladder") == 0 && !options->topic;
+      const bool two = strcmp(options->command, "ladder") == 0 || strcmp(options->command, "driver") == 0;
+      const bool topic = two && !options->topic;
       if (*options->command && !topic) return complain("one subcommand is enough, not also", argv[i], NULL);
       *(topic ? &options->topic : &options->command) = argv[i];
       continue;

@@ -39,12 +39,12 @@ static const bench_column device_columns[] = {
 };
 static const bench_table device_table = BENCH_TABLE(device_columns);
 
-static const char *kind_name(hx_device_kind kind) {
+const char *bench_kind_name(hx_device_kind kind) {
   static const char *const names[] = {"?", "cpu", "igpu", "gpu", "opencl-cpu", "sim"};
   return (unsigned)kind < sizeof names / sizeof names[0] ? names[kind] : "?";
 }
 
-static const char *state_name(hx_device_state state) {
+const char *bench_state_name(hx_device_state state) {
   static const char *const names[] = {"?", "building", "usable", "refused", "lost"};
   return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "?";
 }
@@ -52,7 +52,7 @@ static const char *state_name(hx_device_state state) {
 /* The memory mode of a device is known once it is ready. */
 static device_record describe_device(const bench_session *session, size_t index) {
   const hx_device_info *d = &session->device[index];
-  device_record r = {*d, index, kind_name(d->kind), state_name(d->state), "-", "", ""};
+  device_record r = {*d, index, bench_kind_name(d->kind), bench_state_name(d->state), "-", "", ""};
   bench_device_why(session, index, r.why);
   if (d->state != HX_BUILDING) r.memory = d->memory;
   if (d->memory_bytes) bench_bytes_text(d->memory_bytes, r.size, sizeof r.size);

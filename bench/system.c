@@ -21,11 +21,11 @@ void bench_system_start(void) {
 
 bool bench_system_busy(void) { return load[0] > 0.5 * hx__topo_get()->cores; }
 
-/* Prefixes of the names of variables that affect measurements. */
-static const char *const prefixes[] = {"HX_",    "OMP_",       "GOMP_", "POCL_",    "RUSTICL_",
-                                       "LP_NUM", "CL_CONFIG_", "OCL_",  "OPENCL_L", "MALLOC_"};
+/* Prefixes of the names of variables that affect measurements, or which devices a driver shows. */
+static const char *const prefixes[] = {"HX_",  "OMP_",    "GOMP_",   "POCL_",  "RUSTICL_", "LP_NUM",      "CL_CONFIG_",
+                                       "OCL_", "OPENCL_", "MALLOC_", "CUDA_V", "ROCR_",    "ZE_AFFINITY", "radeonsi_"};
 
-static bool is_recorded(const char *variable) {
+bool bench_system_records(const char *variable) {
   for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; i++)
     if (strncmp(variable, prefixes[i], strlen(prefixes[i])) == 0) return strchr(variable, '=') != NULL;
   return false;
@@ -78,7 +78,7 @@ static void describe_system(const bench_session *session, system_record *r) {
 static void print_environment(void) {
   size_t column = 0;
   for (char **variable = environ; *variable; variable++) {
-    if (!is_recorded(*variable)) continue;
+    if (!bench_system_records(*variable)) continue;
     char text[BENCH_COLUMNS];
     const size_t length = strlen(bench_plain(*variable, text, sizeof text - 1));
     const bool full = column && column + 1 + length > BENCH_COLUMNS;
@@ -117,7 +117,7 @@ static const char *value_in_file(const char *value, bool report) {
 static void environment_json(bool report) {
   bench_json_open("environment", '{');
   for (char **variable = environ; *variable; variable++) {
-    if (!is_recorded(*variable)) continue;
+    if (!bench_system_records(*variable)) continue;
     const size_t length = strcspn(*variable, "=");
     char name[128];
     if (length >= sizeof name) continue;

@@ -36,7 +36,7 @@ import json, sys
 document = json.load(open(sys.argv[1], encoding="utf-8"))
 parts = {part["name"]: part for part in document["parts"]}
 assert list(parts) == ["info", "reduce", "matmul", "sweep", "ladder offload", "tune"], list(parts)
-assert parts["info"]["status"] == 0 and parts["info"]["document"]["devices"][1]["kind"] == "opencl-cpu"
+assert parts["info"]["status"] in (0, 3) and parts["info"]["document"]["devices"][1]["kind"] == "opencl-cpu"
 rows = parts["reduce"]["document"]["rows"]
 assert rows and all(row["verified"] for row in rows), rows
 assert document["interrupted"] is False

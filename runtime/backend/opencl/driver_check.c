@@ -80,7 +80,7 @@ static void check_driver(hx__vendor *v) {
 
 void hx__driver_check_all(void) {
   static hx__vendor vendors[HX__VENDORS];
-  const size_t count = hx__driver_list(vendors, HX__VENDORS);
+  const size_t count = hx__driver_list("", vendors, HX__VENDORS);
   const uint64_t from = hx__now_ns();
   size_t good = 0;
   for (size_t i = 0; i < count; i++) {

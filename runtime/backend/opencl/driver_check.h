@@ -14,11 +14,13 @@
 /* One driver, as the ICD loader finds it. */
 typedef struct hx__vendor {
   char file[HX__VENDOR_PATH];        /* the name that is passed to dlopen */
+  char icd[3 * HX__VENDOR_PATH];     /* the .icd file that names it; "": a variable does */
   char fault[HX__DRIVER_FAULT_TEXT]; /* how the process that tried it failed; "": it did not fail */
 } hx__vendor;
 
-/* Lists the drivers that the ICD loader would load, at most max. Returns how many there are. */
-size_t hx__driver_list(hx__vendor *vendors, size_t max);
+/* Lists the drivers that the ICD loader would load, at most max. root: "", or a folder that stands for / where no
+ * variable names another place. Returns how many there are. */
+size_t hx__driver_list(const char *root, hx__vendor *vendors, size_t max);
 /* Writes text that identifies the library's file, as part of a key: it changes whenever the file does. Returns the
  * length in bytes. */
 size_t hx__driver_file_identity(const char *library, char *text, size_t bytes);

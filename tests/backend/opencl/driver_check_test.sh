@@ -62,7 +62,7 @@ for library in "$@"; do
   loads 1 "$name, tried"
   # Only one line is compared, because a sentence may be wrapped.
   tr -s ' \n' ' ' <out >flat
-  has flat "left out: .*lib$name.so $did" "$name is named"
+  has flat "bad.icd names a driver that cannot be used: .*lib$name.so $did" "$name is named"
   has err "left out: .*lib$name.so $did" "$name in the log"
   info "$name again"
   loads 1 "$name, kept"
