@@ -29,6 +29,26 @@ typedef void hx__leaf_fn(const void *x, const void *y, size_t n, hx__locality re
 /* The slot of a single leaf x[0..n), 0 < n <= HX__LEAF, with less overhead. */
 typedef uint64_t hx__one_leaf_fn(const void *x, const void *y, size_t n);
 
+/* Stores in slots[l] the slot of line l, for each of `lines` lines of n elements, 0 < n <= HX__LEAF. Element i of line
+ * l is x[l * step + i]; of the second array y[l * y_step + i]. */
+typedef void hx__rows_fn(const void *x, size_t step, const void *y, size_t y_step, size_t lines, size_t n,
+                         uint64_t *slots);
+
+/* Lines that lie side by side: element i of line l is x[i * ld + l], i < n, of the second array y[i * y_ld + l]. */
+typedef struct hx__columns {
+  const void *x, *y;
+  size_t ld, y_ld, lines, n; /* 0 < n <= HX__LEAF */
+  bool distant;              /* the data are likely to be in memory, and not in a cache */
+  void *scratch;             /* aligned to 64 bytes */
+  size_t scratch_bytes;      /* HX__LEAST_COLUMNS_SCRATCH at least; with more, longer parts of rows are read */
+} hx__columns;
+#define HX__LEAST_COLUMNS_SCRATCH ((size_t)16 << 10)
+#define HX__COLUMNS_SCRATCH ((size_t)128 << 10) /* half of a second cache of 256 KiB */
+
+/* Stores the slots of all lines. False, and nothing is stored, if there are so few lines that their vectors would be
+ * mostly empty. */
+typedef bool hx__columns_fn(const hx__columns *columns, uint64_t *slots);
+
 /* Block sizes of the packed operands, HX__PANEL deep: mc rows of A, a multiple of mr; nc columns of B, a multiple of
  * nr. A panel of A is packed once for `columns` columns of C. */
 typedef struct hx__gemm_blocking {
@@ -44,12 +64,17 @@ typedef struct hx__gemm_packed {
 
 typedef hx__leaf_fn *hx__leaf_table[HX__OPS][HX__TYPES];
 typedef hx__one_leaf_fn *hx__one_leaf_table[HX__OPS][HX__TYPES];
+typedef struct hx__lines_table {
+  hx__rows_fn *rows[HX__OPS][HX__TYPES];
+  hx__columns_fn *columns[HX__OPS][HX__TYPES];
+} hx__lines_table;
 
 typedef struct hx__cpu_kernels {
   hx__isa isa; /* the widest instruction set that the variant uses */
   /* Functions by operation (from HX_SUM on) and type (from HX_F32 on); no entry is NULL. */
   hx__leaf_fn *const (*leaf)[HX__TYPES];
   hx__one_leaf_fn *const (*one_leaf)[HX__TYPES];
+  const hx__lines_table *lines; /* the same for several lines at once */
 
   size_t mr, nr; /* sides of the register tile of the matrix product */
   /* The block size for a second cache of this size (0: unknown). */

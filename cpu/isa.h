@@ -27,6 +27,7 @@ HX__VARIANTS(HX__DECLARE_VARIANT)
 extern const hx__cpu_kernels hx__cpu_avx512_halves;
 extern const hx__leaf_table hx__leaves_avx512, hx__leaves_halves;
 extern const hx__one_leaf_table hx__one_leaf_avx512, hx__one_leaf_halves;
+extern const hx__lines_table hx__lines_halves;
 #endif
 
 #endif

@@ -9,7 +9,8 @@
 
 const hx__leaf_table hx__leaves_avx512 = REDUCE_KERNELS;
 const hx__one_leaf_table hx__one_leaf_avx512 = REDUCE_ONE_LEAF;
-const hx__cpu_kernels hx__cpu_avx512 = HX__KERNELS(HX__ISA_AVX512, hx__leaves_avx512, hx__one_leaf_avx512);
+static const hx__lines_table lines = LINES_KERNELS;
+const hx__cpu_kernels hx__cpu_avx512 = HX__KERNELS(HX__ISA_AVX512, hx__leaves_avx512, hx__one_leaf_avx512, lines);
 
 /* Whether AVX2 vectors are faster on cores that split 512-bit operations: transposing in registers takes twice as long
  * there, and a last vector that is at most half full wastes work. */
@@ -28,6 +29,7 @@ static bool gemm_in_place_halves(const hx__gemm *g) {
 #define HX__GEMM gemm_halves
 #undef HX__GEMM_IN_PLACE
 #define HX__GEMM_IN_PLACE gemm_in_place_halves
-const hx__cpu_kernels hx__cpu_avx512_halves = HX__KERNELS(HX__ISA_AVX512, hx__leaves_halves, hx__one_leaf_halves);
+const hx__cpu_kernels hx__cpu_avx512_halves =
+    HX__KERNELS(HX__ISA_AVX512, hx__leaves_halves, hx__one_leaf_halves, hx__lines_halves);
 
 #endif

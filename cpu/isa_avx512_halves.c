@@ -8,7 +8,7 @@
 #define HX__V_REGS 32
 #define HX__HAVE_FMA 1
 #include "cpu/isa.h"
-#include "cpu/reduce_kernels.h"
+#include "cpu/lines_kernels.h"
 
 #define BY_DISTANCE(name, leaf, op, type)                                                                       \
   static void name##_by_distance(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots) { \
@@ -38,5 +38,8 @@ EXTREMUM_ROWS(BY_LENGTH)
 #define LEAF_ONE_ENTRY(name, leaf, op, type) ONE_ENTRY(name, op, type)
 
 const hx__one_leaf_table hx__one_leaf_halves = {LEAF_ROWS(LEAF_ONE_ENTRY) EXTREMUM_ROWS(ONE_ENTRY)};
+
+/* Several lines are mostly read from memory, for which 32 bytes are faster. */
+const hx__lines_table hx__lines_halves = LINES_KERNELS;
 
 #endif

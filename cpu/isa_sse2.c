@@ -9,6 +9,7 @@
 
 const hx__leaf_table hx__leaves_sse2 = REDUCE_KERNELS;
 static const hx__one_leaf_table one_leaf = REDUCE_ONE_LEAF;
-const hx__cpu_kernels hx__cpu_sse2 = HX__KERNELS(HX__ISA_SSE2, hx__leaves_sse2, one_leaf);
+static const hx__lines_table lines = LINES_KERNELS;
+const hx__cpu_kernels hx__cpu_sse2 = HX__KERNELS(HX__ISA_SSE2, hx__leaves_sse2, one_leaf, lines);
 
 #endif

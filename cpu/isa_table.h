@@ -9,15 +9,15 @@
 
 #include "cpu/gemm_kernels.h"
 #include "cpu/isa.h"
-#include "cpu/reduce_kernels.h"
+#include "cpu/lines_kernels.h"
 
 #define HX__GEMM gemm
 #define HX__GEMM_IN_PLACE gemm_in_place
 
-/* The variant `which` with the reductions of `leaves` and `ones`. */
-#define HX__KERNELS(which, leaves, ones)                                                                        \
+/* The variant `which` with the reductions of `leaves`, `ones` and `many`. */
+#define HX__KERNELS(which, leaves, ones, many)                                                                  \
   {                                                                                                             \
-    .isa = (which), .leaf = (leaves), .one_leaf = (ones), .mr = GEMM_MR, .nr = GEMM_NR,                         \
+    .isa = (which), .leaf = (leaves), .one_leaf = (ones), .lines = &(many), .mr = GEMM_MR, .nr = GEMM_NR,       \
     .gemm_blocking = gemm_blocking, .gemm_scratch_bytes = gemm_scratch_bytes, .gemm_direct = HX__GEMM_IN_PLACE, \
     .gemm = HX__GEMM, .packed_bytes = packed_bytes, .pack_units = pack_units, .pack = pack, .store = store      \
   }
