@@ -6,10 +6,10 @@
 
 /* Made from the .cl files by embed.sh. */
 extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
-    hx__cl_matmul_copies[], hx__cl_matmul[], hx__cl_matmul_uniform[], hx__cl_matmul_packed[], hx__cl_matmul_stage[],
-    hx__cl_matmul_stage_copy[], hx__cl_matmul_place[], hx__cl_matmul_tiles[], hx__cl_matmul_small_stage[],
-    hx__cl_matmul_small[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[],
-    hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
+    hx__cl_reduce_lines[], hx__cl_matmul_copies[], hx__cl_matmul[], hx__cl_matmul_uniform[], hx__cl_matmul_packed[],
+    hx__cl_matmul_stage[], hx__cl_matmul_stage_copy[], hx__cl_matmul_place[], hx__cl_matmul_tiles[],
+    hx__cl_matmul_small_stage[], hx__cl_matmul_small[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[],
+    hx__cl_matmul_few_turns[], hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
@@ -25,6 +25,8 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
  * explains the names. */
 static const hx__kernel_row rows[] = {
 #include "kernels/table/reduce_rows.inc"
+
+#include "kernels/table/lines_rows.inc"
 
 #include "kernels/table/matmul_cpu_rows.inc"
 #include "kernels/table/matmul_intel_rows.inc"
@@ -69,7 +71,7 @@ const hx__kernel_row *hx__kernel_row_after(const hx__kernel_row *row, hx__kernel
                                            uint32_t families, const uint32_t tile[3], size_t max_local) {
   for (row = row ? row + 1 : rows; row < rows + sizeof rows / sizeof rows[0]; row++) {
     if (row->kind != kind || (row->family & families) != row->family) continue;
-    if (kind == HX__KERNEL_REDUCE && (row->types & 1u << type) == 0) continue;
+    if ((kind == HX__KERNEL_REDUCE || kind == HX__KERNEL_LINES) && (row->types & 1u << type) == 0) continue;
     if ((size_t)row->local[0] * row->local[1] > max_local || !tile_matches(row, tile)) continue;
     return row;
   }
@@ -117,8 +119,9 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
   text += length, bytes -= (size_t)length;
   switch (row->kind) {
     case HX__KERNEL_REDUCE:
-      length = snprintf(text, bytes, " -DHX_OP=%d -DHX_TYPE=%d -DHX_LEAVES=%u %s", (int)op, (int)type, row->leaves,
-                        row->defines);
+    case HX__KERNEL_LINES:
+      length = snprintf(text, bytes, " -DHX_OP=%d -DHX_TYPE=%d -DHX_LEAVES=%u %s%s", (int)op, (int)type, row->leaves,
+                        row->defines, row->kind == HX__KERNEL_LINES ? " -DHX_LINES=1" : "");
       break;
     case HX__KERNEL_MATMUL:
       length = snprintf(text, bytes, " -DHX_TILE_M=%u -DHX_TILE_N=%u -DHX_TILE_K=%u -DHX_PACK=%u%s %s%s", m, n, k,
@@ -138,6 +141,7 @@ uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
   static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
                                        hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
+  static const char *const lines[] = {hx__cl_common, hx__cl_reduce, hx__cl_reduce_lines, NULL};
   static const char *const matmul[] = {hx__cl_common,
                                        hx__cl_matmul_copies,
                                        hx__cl_matmul,
@@ -156,5 +160,15 @@ const char *const *hx__kernel_sources(hx__kernel_kind kind) {
                                        hx__cl_matmul_store,
                                        NULL};
   static const char *const probe[] = {hx__cl_common, hx__cl_probe, NULL};
-  return kind == HX__KERNEL_REDUCE ? reduce : kind == HX__KERNEL_MATMUL ? matmul : probe;
+  switch (kind) {
+    case HX__KERNEL_REDUCE:
+      return reduce;
+    case HX__KERNEL_LINES:
+      return lines;
+    case HX__KERNEL_MATMUL:
+      return matmul;
+    case HX__KERNEL_PROBE:
+      break;
+  }
+  return probe;
 }

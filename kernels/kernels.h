@@ -18,6 +18,17 @@
  *     that holds them all; an index in it counts from leaf 0. slots has 1 + groups elements; there are at most
  *     128 * local size groups. *ticket is 0 before the launch and after it.
  *
+ * ---- Reductions of lines: the slot of leaves of lines (runtime/task/task.h, hx__lines, has their order)
+ *
+ *   hx_reduce_lines(global const T *x, ulong x_first, ulong x_line, ulong x_stride,
+ *             global const T *y, ulong y_first, ulong y_line, ulong y_stride,
+ *             ulong n, ulong leaves, ulong lines, ulong first, ulong count, global ulong *slots, ulong to)
+ *     Element i of line l is x[x_first + l*x_line + i*x_stride], computed modulo 2^64; y is x again, with the same
+ *     strides, unless the op is DOT. slots[to + s] is slot first + s, for s < count. lines: 0 if slots are counted line
+ *     by line, else the number of lines.
+ *     Launch: 1-D, local row.local[0]; ceil(count / row.leaves) groups, but if a stride is not 1 and row.local[0] > 1,
+ *     ceil(count / row.local[0]).
+ *
  * ---- Products from operands in place: t(i,j) = alpha * S(i,j), i < m, j < n, at t[i*ldt + j]  (row.pack == 0)
  *
  *   hx_matmul(global const float *a, ulong a_first, ulong a_rs, ulong a_cs,
@@ -101,7 +112,12 @@
 
 #include "runtime/base/slot.h"
 
-typedef enum hx__kernel_kind { HX__KERNEL_REDUCE = 1, HX__KERNEL_MATMUL, HX__KERNEL_PROBE } hx__kernel_kind;
+typedef enum hx__kernel_kind {
+  HX__KERNEL_REDUCE = 1,
+  HX__KERNEL_MATMUL,
+  HX__KERNEL_PROBE,
+  HX__KERNEL_LINES
+} hx__kernel_kind;
 
 /* Families of devices, as bits. A device has one or more: an Intel GPU with sub-groups of 16 has INTEL | SUBGROUP16. */
 enum {
@@ -157,7 +173,7 @@ typedef struct hx__kernel_row {
   bool optional;       /* uses what a driver may refuse: if its build or its bits fail, the next row is tried */
   const char *defines; /* -D options beyond those that hx__kernel_options makes of the other members */
 
-  /* Reductions: */
+  /* Reductions, of lines too: */
   uint32_t types;  /* bits (1 << hx_type) of the types that it supports */
   uint32_t leaves; /* of a work-group */
   /* Launches of fewer leaves have groups of half the size, of as many or more leaves twice the size; 0: never. */

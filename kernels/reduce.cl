@@ -13,7 +13,8 @@
  *   HX_ROLLED            default 0; 1, 2: the loop over full leaves is not unrolled, by a pragma or by a count that no
  *                        compiler knows
  *   HX_CROSS_LANES       default 0; 1: items exchange values within a wavefront (exchange.cl)
- *   HX_PTX               default 0; 1: inline PTX (reduce_ticket.cl) */
+ *   HX_PTX               default 0; 1: inline PTX (reduce_ticket.cl)
+ *   HX_LINES             default 0; 1: the kernel of reduce_lines.cl */
 #define HX_F32 1
 #define HX_I32 2
 #define HX_U32 3
@@ -218,6 +219,7 @@ static ulong hx_leaf(global const HX_T *x, global const HX_T *y, uint count) {
 #endif
 }
 
+#if !HX_LINES
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(global const HX_T *x, ulong x_first,
                                                                              global const HX_T *y, ulong y_first,
                                                                              ulong n, global ulong *slots) {
@@ -228,6 +230,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
     slots[leaf] = hx_leaf(x + x_first + start, y + y_first + start, (uint)min(n - start, (ulong)HX_LEAF));
   }
 }
+#endif
 
 #elif !HX_SHAPE_SUBGROUP /* 32 work-items for each leaf */
 
@@ -328,7 +331,7 @@ static HX_TREE4 hx_tree_of(const hx_lanes *lanes, uint item, uint base) {
 #endif
 }
 
-#if !HX_SHAPE_TICKET
+#if !HX_SHAPE_TICKET && !HX_LINES
 #if HX_ACROSS
 /* The tree over the items as shuffles of words; h counts down from 16. Where the order does not matter, an item's four
  * lanes are joined first. */

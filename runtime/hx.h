@@ -78,7 +78,7 @@ typedef enum hx_op {
   HX_PROD
 } hx_op;
 
-typedef enum hx_kind { HX_REDUCE = 1, HX_REDUCE_SOA, HX_MATMUL } hx_kind;
+typedef enum hx_kind { HX_REDUCE = 1, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES } hx_kind;
 
 typedef enum hx_device_kind { HX_CPU = 1, HX_IGPU, HX_GPU, HX_CPU_OPENCL, HX_SIM } hx_device_kind;
 typedef enum hx_device_state { HX_BUILDING = 1, HX_USABLE, HX_REFUSED, HX_LOST } hx_device_state;
@@ -124,6 +124,17 @@ struct hx_soa_args {
   hx_value *out;
 };
 
+/* out[l] = op over x[l*line_stride + i*stride], i < n, for l in [0, lines); of HX_DOT the sum of their products with
+ * y[l*y_line_stride + i*y_stride]. Strides are in elements and at least 1, except that a stride of one line, or of one
+ * element a line, is not used. Lines may overlap each other. */
+struct hx_lines_args {
+  hx_op op;
+  hx_type type;
+  const void *x, *y; /* y: HX_DOT only */
+  size_t lines, n, line_stride, stride, y_line_stride, y_stride;
+  hx_value *out; /* out[lines] */
+};
+
 /* C = alpha op(A) op(B) + beta C, all row-major. op(A) is m x k, op(B) is k x n and C is m x n; op transposes if
  * trans_a or trans_b is set. lda, ldb, ldc: elements from one stored row to the next; 0 means that rows follow each
  * other without a gap (lda = trans_a ? m : k, ldb = trans_b ? k : n, ldc = n). */
@@ -135,7 +146,8 @@ struct hx_matmul_args {
   bool trans_a, trans_b;
 };
 
-/* A task. Make it with hx_reduce, hx_dot, hx_reduce_soa or hx_matmul, then change members before the call if needed. */
+/* A task. Make it with hx_reduce, hx_dot, hx_reduce_soa, hx_reduce_rows, hx_reduce_columns, hx_reduce_strided or
+ * hx_matmul, then change members before the call if needed. */
 typedef struct hx_task {
   hx_kind kind;
   float gpu_share; /* share of the work for all devices but the CPU together, from 0 to 1; negative: HX_SPLIT decides,
@@ -145,12 +157,13 @@ typedef struct hx_task {
     struct hx_reduce_args reduce;
     struct hx_soa_args soa;
     struct hx_matmul_args matmul;
+    struct hx_lines_args lines;
   };
   uint64_t reserved[8]; /* zero */
 } hx_task;
 
-/* The part of one device in a call. A unit is an element (HX_DOT: a pair; n for each field of a structure of arrays)
- * or, of a product, a multiply-add. */
+/* The part of one device in a call. A unit is an element (HX_DOT: a pair; n for each field of a structure of arrays, or
+ * for each line) or, of a product, a multiply-add. */
 typedef struct hx_device_report {
   uint32_t index, chunks; /* index: as for hx_device */
   uint64_t units;
@@ -205,9 +218,10 @@ HX_API void hx_close(hx_context *hx);
 /* Does *task, and returns when its outputs are written. report: filled in; may be NULL, in which case small calls are
  * faster, because nothing is measured.
  * HX_INVALID_ARGUMENT: an argument or array is NULL; the kind, operation or type is unknown; a reserved word is not
- *   zero; the bytes of n or of a shape overflow size_t; a leading dimension is too small; an array is not aligned to 4
- *   bytes, or out to 8; gpu_share is NaN or above 1; min, max, argmin or argmax of no element; an output shares an
- *   element with an input, or with the array of fields. If no element would be read (n == 0, alpha == 0), arrays may be
+ *   zero; the bytes of n or of a shape overflow size_t; a leading dimension is too small; a stride is 0; an array is
+ * not aligned to 4 bytes, or out to 8; gpu_share is NaN or above 1; min, max, argmin or argmax of no element; an output
+ *   shares an element with an input, or with the array of fields, or lies between the elements of lines of which
+ *   neither the lines nor the elements are adjacent. If no element would be read (n == 0, alpha == 0), arrays may be
  *   NULL. The arrays of such a reduction are not checked; alignment and leading dimensions of matrices are.
  * HX_OUT_OF_MEMORY: no host memory for partial results.
  * HX_DEVICE_FAILED: a device failed under HX_OFFLOAD=mandatory, or was lost with data that it alone had. The outputs
@@ -243,6 +257,40 @@ HX_API hx_task hx_dot(hx_type type, const void *x, const void *y, size_t n, hx_v
  *     for (f = 0; f < nfields; f++) out[f] = fields[f].op over fields[f].x[0] .. fields[f].x[n-1];
  * nfields == 0 is HX_OK. */
 HX_API hx_task hx_reduce_soa(const hx_field *fields, size_t nfields, size_t n, hx_value *out);
+
+/* The tasks out[l] = op over row (column) l of a row-major matrix, as hx_reduce would give it for a copy of that row
+ * (column); an index counts within it. hx_reduce_rows, for HX_SUM:
+ *     for (l < rows) { s = 0; for (i < columns) s = s + x[l*ld + i]; out[l] = s; }            out has `rows` values
+ * hx_reduce_columns:
+ *     for (l < columns) { s = 0; for (i < rows) s = s + x[i*ld + l]; out[l] = s; }            out has `columns` values
+ * each in the order of docs/ARITHMETIC.md. ld: elements from one row to the next; 0 means columns. For HX_DOT set
+ * task.lines.y, a matrix of the same shape, and y_line_stride or y_stride if its ld differs.
+ * No line: HX_OK, and out is not touched. No element in a line: as hx_reduce with n == 0, for each line. */
+HX_API hx_task hx_reduce_rows(hx_op op, hx_type type, const void *x, size_t rows, size_t columns, size_t ld,
+                              hx_value *out);
+HX_API hx_task hx_reduce_columns(hx_op op, hx_type type, const void *x, size_t rows, size_t columns, size_t ld,
+                                 hx_value *out);
+
+/* The task out = op over x[0], x[stride], ..., x[(n-1) * stride], such as a field of an array of structures: x points
+ * to the field in the first structure, and stride is the size of a structure divided by 4. */
+HX_API hx_task hx_reduce_strided(hx_op op, hx_type type, const void *x, size_t stride, size_t n, hx_value *out);
+
+/* The result of an operation of a type as a double, which is exact except for 64-bit integers beyond 2^53: those are
+ * rounded. NaN if the operation or the type is unknown. */
+HX_API double hx_value_as_double(hx_op op, hx_type type, hx_value value);
+
+/* Statistics of n elements from the results of HX_SUM and HX_SUM_SQUARES of the same elements, computed in double. Both
+ * results take one pass over the data: hx_reduce_soa with two fields of the same x.
+ *   hx_mean      sum / n
+ *   hx_variance  sum_squares / n - mean^2, of the population; times n / (n - 1) it is that of a sample
+ *   hx_norm      the square root of sum_squares
+ * i32, u32: the sums are exact unless they exceed 64 bits, and so the variance has no cancellation. f32: the sums are
+ * rounded, and the variance has an error of about 2^-20 of the mean square. It is therefore good only if the standard
+ * deviation is not far below the mean: at a hundredth of it, one digit is right. Subtract a typical value from the data
+ * first if it is smaller. A negative difference is returned as 0. n == 0: mean and variance are NaN. */
+HX_API double hx_mean(hx_type type, hx_value sum, size_t n);
+HX_API double hx_variance(hx_type type, hx_value sum, hx_value sum_squares, size_t n);
+HX_API double hx_norm(hx_type type, hx_value sum_squares);
 
 /* The task C = A B, where A is m x k, B is k x n and C is m x n, row-major and without gaps; alpha is 1 and beta is 0.
  * Set the other members of task.matmul for more.

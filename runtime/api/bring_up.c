@@ -42,7 +42,7 @@ hx__usability hx__usability_of(const hx_context *hx, const hx__device_entry *ent
   if (d->is_host_cpu || !entry->selected || atomic_load(&d->lost)) return HX__NEVER_USABLE;
   const uint32_t tile[3] = {hx->config.tile_m, hx->config.tile_n, hx->config.tile_k};
   *needs = hx__device_needs(d, w->needs, tile);
-  if (*needs & atomic_load(&d->refused)) return HX__NEVER_USABLE;
+  if (*needs & atomic_load(&d->refused) || (w->by_lines && w->lines.sparse)) return HX__NEVER_USABLE;
   return *needs & ~atomic_load(&d->ready) || atomic_load(&d->stuck_threads) ? HX__USABLE_LATER : HX__USABLE_NOW;
 }
 

@@ -18,6 +18,18 @@
 #include "runtime/run/fetch.h"
 #include "runtime/task/quick.h"
 
+/* slots also has room for those of one line. */
+static void reduce_lines_on_this_thread(const hx_context *hx, const hx__work *w) {
+  uint64_t slots[2 * HX__STACK_SLOTS];
+  const bool direct = hx__slots_are_values(w);
+  hx__stream *const stream = hx->table.cpu;
+  const hx__request request = {
+      .work = w, .kernels = hx->table.kernels, .slots = direct ? (uint64_t *)(void *)w->out : slots};
+  hx__inflight *submitted;
+  stream->device->backend->submit(stream, &request, (hx__chunk){0, w->slices}, &submitted);
+  if (!direct) hx__join_lines(w, slots, slots + HX__STACK_SLOTS);
+}
+
 /* A reduction on the calling thread: no lock, no allocation, no clock. */
 static void reduce_on_this_thread(const hx_context *hx, const hx__work *w) {
   const hx__locality reach = hx__cpu_locality(hx->table.cpu, w);
@@ -31,7 +43,7 @@ static void reduce_on_this_thread(const hx_context *hx, const hx__work *w) {
 
 static void compute_on_this_thread(hx_context *hx, const hx__work *w) {
   if (!w->matmul) {
-    reduce_on_this_thread(hx, w);
+    (w->by_lines ? reduce_lines_on_this_thread : reduce_on_this_thread)(hx, w);
     return;
   }
   hx__stream *const stream = hx->table.cpu;
@@ -63,13 +75,19 @@ static hx_status offload_to_this_thread(hx_context *hx, const hx__work *w, hx_re
 /* Whether there is nothing to compute; then sets the results of empty reductions. */
 static bool finish_if_empty(const hx__work *w) {
   if (w->slices) return false;
-  for (size_t f = 0; f < w->nfields; f++) w->out[f] = hx__empty_value(w->fields[f].op, w->fields[f].type);
+  for (size_t i = 0, n = hx__work_values(w); i < n; i++) {
+    const hx_field *const field = &w->fields[w->by_lines ? 0 : i];
+    w->out[i] = hx__empty_value(field->op, field->type);
+  }
   return true;
 }
 
+/* Whether the slots of a reduction fit on the stack of the calling thread. */
+static bool fits_stack(const hx__work *w) { return hx__slots_are_values(w) || hx__work_slots(w) <= HX__STACK_SLOTS; }
+
 static bool is_small(const hx__work *w) {
   if (w->matmul) return w->units <= HX__ONE_THREAD_UNITS && w->slices <= HX__ONE_THREAD_UNITS;
-  return w->units <= HX__ONE_THREAD_ELEMENTS && w->slices <= HX__STACK_SLOTS;
+  return w->units <= HX__ONE_THREAD_ELEMENTS && fits_stack(w);
 }
 
 /* Whether any CPU finishes the task before a device would have begun, so that no rate has to be looked up. */
@@ -80,7 +98,7 @@ static bool is_quick(const hx_context *hx, const hx__work *w) {
 /* Whether a task for one thread is too small for a device, so that it can run on the calling thread. */
 static bool is_serial(const hx__work *w, unsigned threads) {
   const bool fits = w->matmul ? w->units <= HX__SERIAL_UNITS && w->slices <= HX__SERIAL_UNITS
-                              : w->slices <= HX__STACK_SLOTS && w->units <= (uint64_t)HX__STACK_SLOTS * HX__LEAF;
+                              : fits_stack(w) && w->units <= (uint64_t)HX__STACK_SLOTS * HX__LEAF;
   return fits && threads == 1;
 }
 
@@ -90,9 +108,9 @@ static void log_call(const hx__work *w, const hx_report *r) {
             "matmul %zux%zux%zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied", w->gemm.m,
             w->gemm.n, w->gemm.k, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
   else
-    hx__log(HX__LOG_INFO,
-            "reduce %zu x %zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied", w->nfields,
-            w->n, r->seconds * 1e3, r->gpu_share, r->chunks, r->recovered, r->bytes_copied);
+    hx__log(HX__LOG_INFO, "%s %zu x %zu: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied",
+            w->by_lines ? "reduce lines" : "reduce", hx__work_values(w), w->n, r->seconds * 1e3, r->gpu_share,
+            r->chunks, r->recovered, r->bytes_copied);
 }
 
 static hx_status offload_checked(hx_context *hx, hx__work *w, hx_report *report) {

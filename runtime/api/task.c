@@ -4,6 +4,8 @@
 
 #include "runtime/hx.h"
 
+_Static_assert(sizeof(struct hx_lines_args) <= sizeof(struct hx_matmul_args), "hx_task has its size for good");
+
 /* All bytes zero, then the share left to hx. */
 static hx_task empty_task(hx_kind kind) {
   hx_task t;
@@ -29,6 +31,43 @@ hx_task hx_reduce_soa(const hx_field *fields, size_t nfields, size_t n, hx_value
   hx_task t = empty_task(HX_REDUCE_SOA);
   t.soa = (struct hx_soa_args){fields, nfields, n, out};
   return t;
+}
+
+/* The second array of a dot product has the strides of the first, until they are set. */
+static hx_task lines_task(struct hx_lines_args lines) {
+  hx_task t = empty_task(HX_REDUCE_LINES);
+  lines.y_line_stride = lines.line_stride;
+  lines.y_stride = lines.stride;
+  t.lines = lines;
+  return t;
+}
+
+hx_task hx_reduce_rows(hx_op op, hx_type type, const void *x, size_t rows, size_t columns, size_t ld, hx_value *out) {
+  return lines_task((struct hx_lines_args){.op = op,
+                                           .type = type,
+                                           .x = x,
+                                           .lines = rows,
+                                           .n = columns,
+                                           .line_stride = ld ? ld : columns,
+                                           .stride = 1,
+                                           .out = out});
+}
+
+hx_task hx_reduce_columns(hx_op op, hx_type type, const void *x, size_t rows, size_t columns, size_t ld,
+                          hx_value *out) {
+  return lines_task((struct hx_lines_args){.op = op,
+                                           .type = type,
+                                           .x = x,
+                                           .lines = columns,
+                                           .n = rows,
+                                           .line_stride = 1,
+                                           .stride = ld ? ld : columns,
+                                           .out = out});
+}
+
+hx_task hx_reduce_strided(hx_op op, hx_type type, const void *x, size_t stride, size_t n, hx_value *out) {
+  return lines_task((struct hx_lines_args){
+      .op = op, .type = type, .x = x, .lines = 1, .n = n, .line_stride = 1, .stride = stride, .out = out});
 }
 
 hx_task hx_matmul(size_t m, size_t n, size_t k, const float *a, const float *b, float *c) {

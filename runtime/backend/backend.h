@@ -28,8 +28,7 @@ typedef struct hx__inflight hx__inflight; /* a chunk in flight: each backend def
 
 #define HX__MAX_INFLIGHT (HX__DEPTH + 1u) /* and one more whose results are being delivered */
 
-#define HX__TILES 8u /* different values of HX_TILE that one process may use on a device */
-#define HX__NEEDS (HX__REDUCTIONS + HX__TILES)
+#define HX__NEEDS (HX__FIRST_LINES + HX__REDUCTIONS)
 _Static_assert(HX__NEEDS <= 62, "need bits 62 and 63 have a meaning of their own");
 
 #define HX__WHY_TEXT 256u     /* bytes of hx_device_info.why */
@@ -92,7 +91,7 @@ void hx__mirror_invalidate(hx__mirror *mirror);
 /* How an array reaches a device in one run. memory/ decides. */
 typedef struct hx__array {
   const void *p;
-  size_t rows, cols, ld; /* 4-byte elements; a reduction's array is one row */
+  size_t rows, cols, ld; /* 4-byte elements; a reduction's array is one row, except of lines */
   hx__memory_mode mode;
   void *block;        /* the handle of memory->alloc or, in mode copy, memory->pin that contains it; NULL: none */
   hx__mirror *mirror; /* mode copy: the mirror that contains it; NULL: it is copied for this run only */
@@ -122,7 +121,8 @@ typedef struct hx__request {
   const hx__cpu_kernels *kernels;  /* store is used to write a device's block to C */
   const hx__array *arrays;         /* a reduction: x and y of field f at [2f] and [2f+1] (y is x if the operation has no
                                       y); a product: A and B */
-  uint64_t *slots;                 /* reductions: work->slices slots for each field, field after field */
+  uint64_t *slots;                 /* reductions: hx__work_slots for each field, field after field; or the values of
+                                      lines (hx__slots_are_values) */
   const struct hx__packed *packed; /* products on the CPU: an operand packed for all chunks; NULL: none */
   bool *joined; /* reductions: a stream that computes all slices in one chunk may join them, write only the first slot
                    of each field and set this. NULL: every slot is wanted */

@@ -40,7 +40,10 @@ void hx__deliver(const hx__request *request, hx__chunk chunk, hx__chunk part, co
     hx__copy_pool_run(request->copy_threads, store_part, &s, (s.gemm.m + s.rows - 1) / s.rows);
     return;
   }
-  const uint64_t *slots = from;
-  for (size_t f = 0; f < w->nfields; f++, slots += chunk.count)
-    memcpy(request->slots + f * w->slices + part.first, slots + (part.first - chunk.first), part.count * sizeof *slots);
+  const size_t first = hx__first_slot(w, part.first), skipped = first - hx__first_slot(w, chunk.first);
+  const uint64_t *slots = (const uint64_t *)from + skipped;
+  for (size_t f = 0; f < w->nfields; f++, slots += hx__chunk_slots(w, chunk))
+    memcpy(request->slots + f * hx__work_slots(w) + first, slots, hx__chunk_slots(w, part) * sizeof *slots);
+  if (hx__slots_are_values(w))
+    hx__join_ones(w->fields->op, w->fields->type, request->slots + first, hx__chunk_slots(w, part));
 }

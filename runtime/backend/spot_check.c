@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "runtime/backend/lines.h"
+
 bool hx__spot_check_is_possible(const hx__request *request, const hx__device *device) {
   const hx__work *const w = request->work;
   const hx__resident_output *const resident = request->resident;
@@ -69,8 +71,16 @@ static bool same_slot(const hx_field *f, uint64_t a, uint64_t b) {
   return a == b || (is_rounded(f) && same_float(x, y));
 }
 
+static bool line_is_right(const hx__request *request, size_t slot, uint64_t got) {
+  const hx__work *const w = request->work;
+  _Alignas(64) unsigned char scratch[HX__LEAST_COLUMNS_SCRATCH];
+  const hx__lines_place place = {request->kernels, w->fields->x, w->fields->y, HX__IN_L2, scratch, sizeof scratch};
+  return same_slot(w->fields, hx__compute_line_leaf(&place, w, slot), got);
+}
+
 static bool leaf_is_right(const hx__request *request, const hx_field *f, size_t leaf, uint64_t slot) {
   const hx__work *const w = request->work;
+  if (w->by_lines) return line_is_right(request, leaf, slot);
   const size_t first = leaf * HX__LEAF, left = w->n - first, n = left < HX__LEAF ? left : HX__LEAF;
   const uint32_t *const x = f->x, *const y = f->y;
   return same_slot(f, request->kernels->one_leaf[f->op][f->type](x + first, f->op == HX_DOT ? y + first : NULL, n),
@@ -81,10 +91,11 @@ bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uin
   const hx__work *const w = request->work;
   bool same = true;
   if (chunk.count == 0) return true;
-  for (size_t f = 0; f < w->nfields && same; f++, slots += chunk.count) {
-    const size_t at[3] = {0, chunk.count / 2, chunk.count - 1};
+  const size_t first = hx__first_slot(w, chunk.first), count = hx__chunk_slots(w, chunk);
+  for (size_t f = 0; f < w->nfields && same; f++, slots += count) {
+    const size_t at[3] = {0, count / 2, count - 1};
     for (unsigned i = 0; i < 3 && same; i++)
-      if (i == 0 || at[i] != at[i - 1]) same = leaf_is_right(request, &w->fields[f], chunk.first + at[i], slots[at[i]]);
+      if (i == 0 || at[i] != at[i - 1]) same = leaf_is_right(request, &w->fields[f], first + at[i], slots[at[i]]);
   }
   return same;
 }

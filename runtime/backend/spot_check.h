@@ -28,8 +28,8 @@ bool hx__spot_check_product(const hx__spot_check *spot, const hx__request *reque
                             size_t ldt);
 /* Whether the first and the last element of a product's chunk are as expected. */
 bool hx__spot_check_ends(const hx__spot_check *spot, const float ends[2]);
-/* Whether three slots of each field of a reduction's chunk are right: of its first, middle and last leaf. slots: field
- * after field. */
+/* Whether three slots of each field of a reduction's chunk are right: of its first, middle and last leaf. slots:
+ * field after field. */
 bool hx__spot_check_slots(const hx__request *request, hx__chunk chunk, const uint64_t *slots);
 
 #endif

@@ -51,9 +51,12 @@ __attribute__((format(printf, 2, 3))) static void append(char *text, const char 
 }
 
 static void append_name(const hx__device *device, unsigned need, char *text) {
-  const uint32_t *const tile = need < HX__REDUCTIONS ? NULL : device->tile[need - HX__REDUCTIONS];
+  const bool of_lines = need >= HX__FIRST_LINES, product = need >= HX__REDUCTIONS && !of_lines;
+  const unsigned reduction = of_lines ? need - HX__FIRST_LINES : need;
+  const uint32_t *const tile = product ? device->tile[need - HX__REDUCTIONS] : NULL;
   if (!tile)
-    append(text, "%s %s", hx__op_names[hx__reduction_op(need)], hx__type_names[hx__reduction_type(need)]);
+    append(text, "%s%s %s", of_lines ? "lines " : "", hx__op_names[hx__reduction_op(reduction)],
+           hx__type_names[hx__reduction_type(reduction)]);
   else if (!tile[0])
     append(text, "matmul");
   else

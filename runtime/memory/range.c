@@ -53,6 +53,10 @@ hx__array hx__array_of(const hx__work *w, size_t index) {
                        .ld = w->trans_b ? g->b_cs : g->b_rs};
   }
   const hx_field *const field = &w->fields[index / 2];
+  if (w->by_lines) {
+    const hx__matrix m = hx__lines_matrix(w, index % 2 && field->op == HX_DOT);
+    return (hx__array){.p = m.base, .rows = m.rows, .cols = m.cols, .ld = m.ld};
+  }
   const void *const p = index % 2 && field->op == HX_DOT ? field->y : field->x;
   return (hx__array){.p = p, .rows = 1, .cols = w->n, .ld = w->n};
 }
@@ -67,7 +71,8 @@ static bool bytes_overlap(const void *x, size_t xb, const void *y, size_t yb) {
 
 bool hx__memory_task_overlaps(const hx__work *w, const void *p, size_t bytes) {
   const hx__array c = w->matmul ? hx__array_of_c(w) : (hx__array){.p = NULL};
-  if (bytes_overlap(w->matmul ? c.p : w->out, w->matmul ? hx__array_bytes(&c) : w->nfields * sizeof *w->out, p, bytes))
+  if (bytes_overlap(w->matmul ? c.p : w->out, w->matmul ? hx__array_bytes(&c) : hx__work_values(w) * sizeof *w->out, p,
+                    bytes))
     return true;
   for (size_t i = 0; i < (w->matmul ? 2 : 2 * w->nfields); i++) {
     const hx__array a = hx__array_of(w, i);

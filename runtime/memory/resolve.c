@@ -13,7 +13,7 @@ typedef struct extent {
 } extent;
 
 static extent output_of(const hx__work *w) {
-  if (!w->matmul) return (extent){w->out, w->nfields * sizeof(hx_value)};
+  if (!w->matmul) return (extent){w->out, hx__work_values(w) * sizeof(hx_value)};
   const hx__array c = hx__array_of_c(w);
   return (extent){w->gemm.c, hx__array_bytes(&c)};
 }

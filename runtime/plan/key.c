@@ -4,15 +4,31 @@
 #define PLACEMENT_SHIFT 48u /* in `needs`, above the bits of the kernels */
 #define SHAPE_SHIFT 56u
 
-/* Products whose shortest sides are within the same power of four have similar rates. 0: not a product. */
+/* Lines by the way in which they are read, and by their length. */
+#define LINES_CLASS 0x80u
+#define ACROSS_CLASS 0x40u
+#define APART_CLASS 0x20u
+
+static uint64_t lines_class(const hx__work *w) {
+  const hx__lines *const l = &w->lines;
+  const uint64_t order = l->across ? ACROSS_CLASS : 0u, apart = l->stride > 1 && l->line_stride > 1 ? APART_CLASS : 0u;
+  return LINES_CLASS | order | apart | hx__size_class(w->n) / 2u;
+}
+
+/* The bits of the kernels, without those of lines, which have a class of their own. */
+static uint64_t kernels_of(const hx__work *w) { return w->by_lines ? w->needs >> HX__FIRST_LINES : w->needs; }
+
+/* Products whose shortest sides are within the same power of four have similar rates. 0: a reduction of whole arrays.
+ */
 static uint64_t shape_class(const hx__work *w) {
+  if (w->by_lines) return lines_class(w);
   if (!w->matmul) return 0;
   const size_t side = w->gemm.m < w->gemm.n ? w->gemm.m : w->gemm.n;
   return hx__size_class(side < w->gemm.k ? side : w->gemm.k) / 2u + 1u;
 }
 
 hx__rate_key hx__task_key(const hx__work *work, hx__power power) {
-  const hx__rate_key key = {.needs = work->needs | shape_class(work) << SHAPE_SHIFT,
+  const hx__rate_key key = {.needs = kernels_of(work) | shape_class(work) << SHAPE_SHIFT,
                             .size_class = hx__size_class(work->units),
                             .power = (uint16_t)power};
   return hx__key_with_placement(&key, work->placement);

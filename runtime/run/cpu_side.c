@@ -44,12 +44,16 @@ static size_t slices_worth_packing(const hx__run_state *run) {
   return packs_alone(run) || shared_operand_bytes(w) > hx__topo_get()->l2_bytes ? HX__PACKING_SLICES : 0;
 }
 
+/* Lines side by side have a grain. */
+static size_t least_leaves(size_t grain) { return grain > LEAST_LEAVES ? grain : LEAST_LEAVES; }
+static size_t most_leaves(size_t grain) { return grain > MOST_LEAVES ? grain : MOST_LEAVES; }
+
 /* Beside devices: a part of the CPU's fair share, by the rates measured in this run. */
 static size_t chunk_beside_devices(const hx__run_state *run, size_t grain) {
   const bool product = run->work->matmul;
   const hx__cpu_chunk_view view = {.grain = grain,
-                                   .least = product ? grain : LEAST_LEAVES,
-                                   .most = product ? run->work->slices : MOST_LEAVES,
+                                   .least = product ? grain : least_leaves(grain),
+                                   .most = product ? run->work->slices : most_leaves(grain),
                                    .worth = slices_worth_packing(run)};
   return hx__run_cpu_chunk(&run->progress, view, (double)hx__now_ns());
 }
@@ -66,8 +70,8 @@ static size_t chunk_for_thread(const hx__run_state *run, size_t grain) {
     const size_t want = guided < least ? least : guided;
     return want < grain ? grain : (want + grain - 1) / grain * grain;
   }
-  const size_t want = left / (8 * parts);
-  return want < LEAST_LEAVES ? LEAST_LEAVES : want > MOST_LEAVES ? MOST_LEAVES : want;
+  const size_t want = left / (8 * parts), least = least_leaves(grain), most = most_leaves(grain);
+  return want < least ? least : want > most ? most : want;
 }
 
 void hx__trace_cpu(const hx__run_state *run, uint64_t from_ns, hx__chunk chunk, uint64_t units, unsigned threads) {

@@ -53,6 +53,11 @@ static uint32_t recompute_returned(hx__run_state *run) {
 }
 
 static void join_slots(const hx__work *w, uint64_t *slots, bool joined) {
+  if (hx__slots_are_values(w)) return;
+  if (w->by_lines) {
+    hx__join_lines(w, slots, slots + hx__work_slots(w));
+    return;
+  }
   for (size_t f = 0; f < w->nfields; f++)
     w->out[f] = hx__join(w->fields[f].op, w->fields[f].type, slots + f * w->slices, joined ? 1 : w->slices);
 }
@@ -155,12 +160,13 @@ static hx__device *sole_device(const hx__device_table *table, const hx__plan *pl
   return plan->cpu_works || plan->devices != 1 ? NULL : table->entry[plan->device[0].entry].device;
 }
 
-/* Bytes of a reduction's slots. Fields may share one array, so the arrays' bytes do not bound them. SIZE_MAX, which no
- * allocation can satisfy, stands for any number that overflows. */
+/* Bytes of a reduction's slots, and of those of one line. Fields may share one array, so the arrays' bytes do not bound
+ * them. SIZE_MAX, which no allocation can satisfy, stands for any number that overflows. */
 static size_t slot_bytes(const hx__work *w) {
   size_t slots, bytes;
-  if (w->matmul) return 0;
-  if (__builtin_mul_overflow(w->nfields, w->slices, &slots) || __builtin_mul_overflow(slots, sizeof(uint64_t), &bytes))
+  if (w->matmul || hx__slots_are_values(w)) return 0;
+  if (__builtin_mul_overflow(w->nfields, hx__work_slots(w) + (w->by_lines ? w->lines.leaves : 0), &slots) ||
+      __builtin_mul_overflow(slots, sizeof(uint64_t), &bytes))
     return SIZE_MAX;
   return bytes;
 }
@@ -199,9 +205,11 @@ hx_status hx__run(hx__device_table *table, const hx__plan *plan, const hx__work 
   hx__array *const list = many ? calloc(arrays, sizeof *list) : NULL;
   hx_status status = HX_OUT_OF_MEMORY;
   if ((bytes && !slots) || (many && !list)) {
-    hx__fail(HX_OUT_OF_MEMORY, "no memory for the partials of %zu fields of %zu leaves", work->nfields, work->slices);
+    hx__fail(HX_OUT_OF_MEMORY, "no memory for the partials of %zu fields of %zu leaves", work->nfields,
+             hx__work_slots(work));
   } else {
     run.cpu.request = (hx__request){.work = work, .kernels = table->kernels, .slots = slots, .joined = &run.joined};
+    if (hx__slots_are_values(work)) run.cpu.request.slots = (uint64_t *)(void *)work->out;
     run.cpu.request.resident = stays ? &run.resident : NULL;
     hx__memory_claim_outputs(table->memory, work);
     if (plan->measure || report) run.from_ns = run.cpu.from_ns = hx__now_ns();

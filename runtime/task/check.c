@@ -42,17 +42,23 @@ static hx_status check_array(const void *p, size_t n, const char *name, size_t i
   return HX_OK;
 }
 
-static hx_status check_field(const hx_field *f, size_t index, size_t n) {
+static hx_status check_operation(const hx_field *f, size_t index) {
   if ((unsigned)f->op < HX_SUM || (unsigned)f->op > HX__OP_COUNT)
     REFUSE("op%s is %d: HX_SUM to %s (1 to %u) are known", field_text(index).text, (int)f->op,
            enumerators[HX__OP_COUNT], HX__OP_COUNT);
   if ((unsigned)f->type < HX_F32 || (unsigned)f->type > HX__TYPE_COUNT)
     REFUSE("type%s is %d: HX_F32, HX_I32, HX_U32 (1 to 3) are known", field_text(index).text, (int)f->type);
+  return HX_OK;
+}
+
+static hx_status check_field(const hx_field *f, size_t index, size_t n) {
+  hx_status s = check_operation(f, index);
+  if (s != HX_OK) return s;
   if (n == 0) {
     if (needs_an_element(f->op)) REFUSE("n is 0: %s%s has no value", enumerators[f->op], field_text(index).text);
     return HX_OK;
   }
-  const hx_status s = check_array(f->x, n, "x", index);
+  s = check_array(f->x, n, "x", index);
   return s == HX_OK && f->op == HX_DOT ? check_array(f->y, n, "y", index) : s;
 }
 
@@ -83,6 +89,91 @@ static hx_status check_reduce(hx__work *w) {
   }
   w->slices = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
   if (__builtin_mul_overflow(w->n, w->nfields, &w->units)) w->units = UINT64_MAX;
+  return HX_OK;
+}
+
+/* The elements from the first to the last of all lines. False if they or their bytes overflow size_t. */
+static bool lines_extent(size_t lines, size_t line_stride, size_t n, size_t stride, size_t *elements) {
+  size_t lines_span, span, bytes;
+  return !__builtin_mul_overflow(lines - 1, line_stride, &lines_span) &&
+         !__builtin_mul_overflow(n - 1, stride, &span) && !__builtin_add_overflow(lines_span, span, elements) &&
+         !__builtin_add_overflow(*elements, (size_t)1, elements) &&
+         !__builtin_mul_overflow(*elements, (size_t)ELEMENT, &bytes);
+}
+
+/* A stride of one line, or of one element a line, is not used. */
+static hx_status check_lines_array(hx__work *w, bool of_y) {
+  hx__lines *const l = &w->lines;
+  const char *const name = of_y ? "y" : "x", *const prefix = of_y ? "y_" : "";
+  const size_t line_stride = of_y ? l->y_line_stride : l->line_stride, stride = of_y ? l->y_stride : l->stride;
+  size_t elements;
+  if (line_stride == 0 && l->count > 1) REFUSE("%sline_stride is 0 with %zu lines", prefix, l->count);
+  if (stride == 0 && w->n > 1) REFUSE("%sstride is 0 with n = %zu", prefix, w->n);
+  if (!lines_extent(l->count, line_stride, w->n, stride, &elements))
+    REFUSE("%s of %zu lines of %zu elements with %sline_stride = %zu and %sstride = %zu: its bytes overflow size_t",
+           name, l->count, w->n, prefix, line_stride, prefix, stride);
+  l->sparse = l->sparse || elements / 2 > w->units;
+  return check_array(of_y ? w->single.y : w->single.x, elements, name, NO_INDEX);
+}
+
+/* The elements as a matrix: exactly, if they are adjacent in one direction or there is only one line; otherwise one row
+ * from the first element to the last. */
+static hx__matrix elements_of(const hx__work *w, bool of_y) {
+  const hx__lines *const l = &w->lines;
+  const float *const p = of_y ? w->single.y : w->single.x;
+  const size_t line = of_y ? l->y_line_stride : l->line_stride, one = of_y ? l->y_stride : l->stride;
+  if (w->n == 1) return (hx__matrix){p, l->count, 1, line};
+  if (l->count == 1) return (hx__matrix){p, w->n, 1, one};
+  if (one == 1 && line >= w->n) return (hx__matrix){p, l->count, w->n, line};
+  return hx__lines_matrix(w, of_y);
+}
+
+/* Whether an element of the array, or of a row that contains all of its elements, is in out. */
+static hx_status check_lines_overlap(const hx__work *w, bool of_y) {
+  const hx__matrix elements = elements_of(w, of_y);
+  const hx__matrix out = {(const float *)(const void *)w->out, 1, 2 * w->lines.count, 2 * w->lines.count};
+  if (!hx__matrices_share(&elements, &out)) return HX_OK;
+  REFUSE("out at %p shares an element with %c at %p, or lies between its elements", (void *)w->out, of_y ? 'y' : 'x',
+         (const void *)elements.base);
+}
+
+/* The lines in the order that reads memory with the fewest jumps. */
+static void order_lines(hx__work *w) {
+  hx__lines *const l = &w->lines;
+  l->leaves = w->n / HX__LEAF + (w->n % HX__LEAF != 0);
+  l->together = w->n < HX__LEAF ? HX__LEAF / w->n : 1;
+  l->across = l->count > 1 && w->n > 1 && l->line_stride < l->stride;
+  w->slices = l->leaves == 1 ? l->count / l->together + (l->count % l->together != 0) : l->leaves * l->count;
+}
+
+static hx_status check_lines(const struct hx_lines_args *t, hx__work *w) {
+  w->single = (hx_field){t->op, t->type, t->x, t->y};
+  w->fields = &w->single;
+  w->nfields = 1;
+  w->n = t->n;
+  w->out = t->out;
+  w->lines = (hx__lines){.count = t->lines,
+                         .line_stride = t->line_stride,
+                         .stride = t->stride,
+                         .y_line_stride = t->op == HX_DOT ? t->y_line_stride : t->line_stride,
+                         .y_stride = t->op == HX_DOT ? t->y_stride : t->stride};
+  w->slices = 0;
+  w->units = w->needs = 0;
+  hx_status s = check_operation(&w->single, NO_INDEX);
+  if (s != HX_OK || t->lines == 0) return s;
+  if (t->n == 0 && needs_an_element(t->op)) REFUSE("n is 0: %s has no value", enumerators[t->op]);
+  if (!t->out) REFUSE("out is NULL with lines = %zu", t->lines);
+  if (misaligned(t->out, 8)) REFUSE("out is %p: not aligned to 8 bytes", (void *)t->out);
+  if (t->lines > SIZE_MAX / sizeof(hx_value) || (uintptr_t)t->out > UINTPTR_MAX - t->lines * sizeof(hx_value))
+    REFUSE("lines is %zu: their results overflow the address space", t->lines);
+  if (t->n == 0) return HX_OK;
+  order_lines(w);
+  if (__builtin_mul_overflow(t->lines, t->n, &w->units)) w->units = UINT64_MAX;
+  for (int of_y = 0; of_y <= (t->op == HX_DOT); of_y++) {
+    if ((s = check_lines_array(w, of_y)) != HX_OK) return s;
+    if ((s = check_lines_overlap(w, of_y)) != HX_OK) return s;
+  }
+  w->needs = hx__need_lines(t->op, t->type);
   return HX_OK;
 }
 
@@ -145,7 +236,7 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
   if (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) return refuse_reserved(r);
   w->gpu_share = task->gpu_share;
   w->placement = 0;
-  w->matmul = w->by_columns = false;
+  w->matmul = w->by_columns = w->by_lines = false;
   switch (task->kind) {
     case HX_REDUCE:
       w->single = (hx_field){task->reduce.op, task->reduce.type, task->reduce.x, task->reduce.y};
@@ -160,6 +251,9 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
       w->n = task->soa.n;
       w->out = task->soa.out;
       return check_reduce(w);
+    case HX_REDUCE_LINES:
+      w->by_lines = true;
+      return check_lines(&task->lines, w);
     case HX_MATMUL:
       w->matmul = true;
       w->fields = NULL;
@@ -167,5 +261,5 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
       w->out = NULL;
       return check_matmul(&task->matmul, w);
   }
-  REFUSE("kind is %d: HX_REDUCE, HX_REDUCE_SOA, HX_MATMUL (1 to 3) are known", (int)task->kind);
+  REFUSE("kind is %d: HX_REDUCE, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES (1 to 4) are known", (int)task->kind);
 }

@@ -95,6 +95,20 @@ hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves) {
   return v;
 }
 
+void hx__join_ones(hx_op op, hx_type type, uint64_t *slots, size_t count) {
+  if (op < HX_MIN || op > HX_ARGMAX) return;
+  for (size_t i = 0; i < count; i++) slots[i] = hx__join(op, type, &slots[i], 1).u64;
+}
+
+void hx__join_lines(const hx__work *w, uint64_t *slots, uint64_t *line) {
+  const hx__lines *const l = &w->lines;
+  for (size_t i = 0; i < l->count; i++) {
+    uint64_t *const own = l->across ? line : slots + i * l->leaves;
+    for (size_t leaf = 0; l->across && leaf < l->leaves; leaf++) own[leaf] = slots[leaf * l->count + i];
+    w->out[i] = hx__join(w->fields->op, w->fields->type, own, l->leaves);
+  }
+}
+
 hx_value hx__empty_value(hx_op op, hx_type type) {
   hx_value v = {.u64 = 0};
   if (op == HX_PROD && type == HX_F32) v.f32 = 1.0f;

@@ -16,10 +16,22 @@ size_t hx__chunk_elements(const hx__work *w, hx__chunk c) {
   return w->n - first < elements ? w->n - first : elements;
 }
 
+/* Slots of whole leaves, and those of leaves that end a line. The elements are in memory, so nothing overflows. */
+static uint64_t units_of_lines(const hx__work *w, hx__chunk c) {
+  const hx__lines *const l = &w->lines;
+  const size_t first = hx__first_slot(w, c.first), end = hx__first_slot(w, c.first + c.count);
+  const size_t ends = (l->leaves - 1) * l->count; /* across: where the slots of the last leaves begin */
+  const size_t last = !l->across   ? end / l->leaves - first / l->leaves
+                      : end < ends ? 0
+                                   : end - (first > ends ? first : ends);
+  return (uint64_t)(end - first) * HX__LEAF - (uint64_t)last * (l->leaves * HX__LEAF - w->n);
+}
+
 uint64_t hx__chunk_units(const hx__work *w, hx__chunk c) {
   if (c.count == 0) return 0;
   if (c.count == w->slices) return w->units;
   uint64_t units;
+  if (w->by_lines) return units_of_lines(w, c);
   if (!w->matmul)
     return __builtin_mul_overflow((uint64_t)hx__chunk_elements(w, c), w->nfields, &units) ? UINT64_MAX : units;
   const uint64_t cross = hx__work_cross_extent(w);

@@ -14,11 +14,23 @@
 #define HX__PLACEMENTS 32u
 #define HX__RESIDENT_C (1u << 4) /* bit of placement: C is to stay on the device, if one device computes all of it */
 
-/* A checked task. A slice is a leaf of a reduction (of all its fields), or a row of C (a column if C is wider than
- * high). Work is distributed in slices: they are the smallest units whose results do not depend on which device
- * computes them. */
+/* The lines of HX_REDUCE_LINES: `count` of them, with hx__work.n elements each. Each leaf of a line has a slot. There
+ * are two orders of slots and slices: line by line, with the leaves of a line together; or leaf by leaf (`across`),
+ * with the same leaf of all lines together, if the lines are nearer to each other than the elements of a line. */
+typedef struct hx__lines {
+  size_t count, line_stride, stride, y_line_stride, y_stride; /* in elements; no stride is 0 */
+  size_t leaves;                                              /* of a line */
+  size_t together; /* lines of a slice, if they are shorter than a leaf: as many as have 4096 elements or fewer */
+  bool across;
+  bool sparse; /* less than half of the memory between the first and the last element is read: devices are not used */
+} hx__lines;
+
+/* A checked task. A slice is a leaf of a reduction (of all its fields), as many leaves of lines as have 4096 elements
+ * or fewer, or a row of C (a column if C is wider than high). Work is distributed in slices: they are the smallest
+ * units whose results do not depend on which device computes them. */
 typedef struct hx__work {
   bool matmul;
+  bool by_lines;   /* a reduction of each of many lines */
   bool by_columns; /* matmul: slices are columns of C */
   bool trans_a, trans_b;
   float gpu_share; /* the task's gpu_share; negative: not set */
@@ -31,6 +43,7 @@ typedef struct hx__work {
   size_t nfields, n;
   hx_value *out;
   hx_field single; /* fields points to it for a reduction without a list of fields */
+  hx__lines lines; /* by_lines only */
 
   hx__gemm gemm; /* the product; matmul only */
 } hx__work;
@@ -40,12 +53,31 @@ typedef struct hx__chunk {
   size_t first, count;
 } hx__chunk;
 
-/* Needs are bits, one for each kernel that a device may have: the reductions, then the product. */
+/* rows x cols elements of 4 bytes at base, and ld >= cols elements from row to row. */
+typedef struct hx__matrix {
+  const float *base;
+  size_t rows, cols, ld;
+} hx__matrix;
+
+/* Needs are bits, one for each kernel that a device may have: the reductions, then the product (with up to HX__TILES
+ * values of HX_TILE that one process may use on a device), then the reductions of lines. HX__NEED_ALL: without those,
+ * which are built when a call first needs one. */
+#define HX__TILES 8u
 #define HX__NEED_MATMUL (1ull << HX__REDUCTIONS)
 #define HX__NEED_ALL ((HX__NEED_MATMUL << 1) - 1u)
 #define HX__NEED_TILES (1ull << 62) /* not one kernel, but further ones that make the product faster on some shapes */
 #define HX__NEED_OPEN (1ull << 63)  /* not a kernel: the memory modes of the device are known */
 static inline uint64_t hx__need_reduce(hx_op op, hx_type type) { return 1ull << hx__reduction_index(op, type); }
+
+/* The needs above the products' are the reductions of lines. */
+#define HX__FIRST_LINES (HX__REDUCTIONS + HX__TILES)
+static inline uint64_t hx__need_lines(hx_op op, hx_type type) {
+  return 1ull << (HX__FIRST_LINES + hx__reduction_index(op, type));
+}
+/* The need of a field of the work. */
+static inline uint64_t hx__need_of(const hx__work *work, const hx_field *field) {
+  return (work->by_lines ? hx__need_lines : hx__need_reduce)(field->op, field->type);
+}
 
 /* The extent of C in the dimension that is not cut into slices. */
 static inline size_t hx__work_cross_extent(const hx__work *work) {
@@ -79,7 +111,32 @@ size_t hx__share_slices(const hx__work *work, double share);
 /* The units of a chunk. The last leaf of a reduction may be short. */
 uint64_t hx__chunk_units(const hx__work *work, hx__chunk chunk);
 
-/* The elements of each field in a reduction's chunk. */
+/* Results of a reduction: one for each field or line. */
+static inline size_t hx__work_values(const hx__work *work) {
+  return work->by_lines ? work->lines.count : work->nfields;
+}
+
+/* Slots of each field of a reduction, and the first slot of a slice; of the slice after the last one: their number. */
+size_t hx__first_slot(const hx__work *work, size_t slice);
+static inline size_t hx__work_slots(const hx__work *work) { return hx__first_slot(work, work->slices); }
+static inline size_t hx__chunk_slots(const hx__work *work, hx__chunk chunk) {
+  return hx__first_slot(work, chunk.first + chunk.count) - hx__first_slot(work, chunk.first);
+}
+
+/* The leaf of a slot: of which line, where it begins in it, and its elements. */
+typedef struct hx__line_leaf {
+  size_t line, first, count;
+} hx__line_leaf;
+hx__line_leaf hx__leaf_of_slot(const hx__work *work, size_t slot);
+
+/* Whether the results of lines are stored where their slots would be, because every line is one leaf. */
+static inline bool hx__slots_are_values(const hx__work *work) { return work->by_lines && work->lines.leaves <= 1; }
+
+/* The matrix that holds the elements of x (y) of all lines: of adjacent lines, a row of it is one element of each;
+ * otherwise there is one row with everything from the first element to the last. */
+hx__matrix hx__lines_matrix(const hx__work *work, bool of_y);
+
+/* The elements of each field in a reduction's chunk. Not for lines. */
 size_t hx__chunk_elements(const hx__work *work, hx__chunk chunk);
 
 /* The product that computes only a chunk: its rows or columns of C. hx__block_gemm also restricts the other dimension,
@@ -89,6 +146,13 @@ hx__gemm hx__block_gemm(const hx__work *work, hx__chunk chunk, hx__chunk cross);
 
 /* The value of a reduction from its slots (base/slot.h), one for each of its leaves > 0. The slots are overwritten. */
 hx_value hx__join(hx_op op, hx_type type, uint64_t *slots, size_t leaves);
+
+/* Makes the values of lines that are one leaf each of their slots, in place. */
+void hx__join_ones(hx_op op, hx_type type, uint64_t *slots, size_t count);
+
+/* Writes the values of lines of several leaves. line: room for the slots of one line, to bring them together. The slots
+ * are overwritten. */
+void hx__join_lines(const hx__work *work, uint64_t *slots, uint64_t *line);
 
 /* The same for one leaf: its slot is already the value of a sum or product. */
 static inline hx_value hx__join_one(hx_op op, hx_type type, uint64_t slot) {
@@ -101,12 +165,7 @@ hx_value hx__empty_value(hx_op op, hx_type type);
 /* The task as a trace names it. */
 hx__trace_task hx__work_trace(const hx__work *work);
 
-/* Whether two matrices share an element. A matrix has rows x cols elements of 4 bytes at base, and ld >= cols elements
- * from row to row. */
-typedef struct hx__matrix {
-  const float *base;
-  size_t rows, cols, ld;
-} hx__matrix;
+/* Whether two matrices share an element. */
 bool hx__matrices_share(const hx__matrix *x, const hx__matrix *y);
 
 #endif

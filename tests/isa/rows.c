@@ -73,10 +73,10 @@ static const struct {
       .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANES_M=1 -DHX_LANES_N=2"}},
 };
 
-static const char *const files[] = {NULL, "reduce.cl", "matmul.cl", "probe.cl"};
+static const char *const files[] = {NULL, "reduce.cl", "matmul.cl", "probe.cl", "lines.cl"};
 
 static bool write_sources(const char *folder) {
-  for (int kind = HX__KERNEL_REDUCE; kind <= HX__KERNEL_PROBE; kind++) {
+  for (int kind = HX__KERNEL_REDUCE; kind <= HX__KERNEL_LINES; kind++) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder, files[kind]);
     FILE *file = fopen(path, "w");
@@ -92,13 +92,13 @@ static void print_program(const hx__kernel_row *row, hx_op op, hx_type type) {
   char options[1024];
   if (!hx__kernel_options(options, sizeof options, row, op, type, no_tile, HX__ARITHMETIC_PLAIN)) return;
   const int lanes = row->family & HX__FAMILY_SUBGROUP16 ? 16 : 0;
-  const bool reduce = row->kind == HX__KERNEL_REDUCE;
+  const bool reduce = row->kind == HX__KERNEL_REDUCE || row->kind == HX__KERNEL_LINES;
   printf("%s|%s%s%s|%s|%d|%d|%s\n", row->name, reduce ? hx__op_names[op] : "f32", reduce ? "-" : "",
          reduce ? hx__type_names[type] : "", files[row->kind], lanes, row->large_grf ? 256 : 128, options);
 }
 
 static void print_row(const hx__kernel_row *row) {
-  if (row->kind == HX__KERNEL_REDUCE)
+  if (row->kind == HX__KERNEL_REDUCE || row->kind == HX__KERNEL_LINES)
     for (int op = HX_SUM; op <= (int)HX__OP_COUNT; op++)
       for (int type = HX_F32; type <= (int)HX__TYPE_COUNT; type++) print_program(row, (hx_op)op, (hx_type)type);
   else

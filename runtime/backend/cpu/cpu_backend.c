@@ -6,11 +6,14 @@
 
 #include "runtime/backend/cpu/cpu_backend.h"
 #include "runtime/backend/cpu/packed.h"
+#include "runtime/backend/lines.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
+#include "runtime/base/thresholds.h"
 #include "runtime/topo/topo.h"
 
 #define CACHE_LINE 64u
+#define ACROSS_LINES 256u                /* those whose states fit in HX__COLUMNS_SCRATCH */
 #define NEAR_BYTES ((size_t)1 << 20)     /* fits in a second-level cache that other programs use, too */
 #define USUAL_L3_BYTES ((size_t)8 << 20) /* if hwloc knows of none */
 
@@ -62,8 +65,15 @@ static size_t cpu_discover(const hx__config *config, hx__device **list, size_t m
   return 1;
 }
 
+/* Slices of lines side by side that a chunk should have: their rows are then read in long parts. */
+static size_t grain_across(const hx__lines *l) {
+  const size_t wanted = ACROSS_LINES / l->together, all = l->count / l->together;
+  return all == 0 || wanted == 0 ? 1 : all < wanted ? all : wanted;
+}
+
 static size_t cpu_grain(const hx__stream *base, const hx__work *work) {
   const cpu_stream *const stream = (const cpu_stream *)base;
+  if (work->by_lines) return work->lines.across ? grain_across(&work->lines) : 1;
   return !work->matmul ? 1 : work->by_columns ? stream->kernels->nr : stream->kernels->mr;
 }
 
@@ -144,11 +154,39 @@ hx__locality hx__cpu_locality(const hx__stream *base, const hx__work *w) {
   size_t arrays = 0;
   for (size_t f = 0; f < w->nfields; f++) arrays += w->fields[f].op == HX_DOT ? 2 : 1;
   // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): work has at least one field
-  const size_t most_elements = SIZE_MAX / sizeof(uint32_t) / arrays,
-               bytes = (w->n < most_elements ? w->n : most_elements) * sizeof(uint32_t) * arrays;
+  const size_t most_elements = SIZE_MAX / sizeof(uint32_t) / arrays, elements = w->by_lines ? w->units : w->n,
+               bytes = (elements < most_elements ? elements : most_elements) * sizeof(uint32_t) * arrays;
   if (bytes <= NEAR_BYTES) return HX__IN_L2;
   const size_t l3 = hx__topo_get()->l3_bytes; /* a quarter of it: other programs use it, too */
   return stream->prefetches && bytes > (l3 ? l3 : USUAL_L3_BYTES) / 4 ? HX__IN_DRAM : HX__IN_LLC;
+}
+
+static __attribute__((noinline)) void compute_lines_on_stack(hx__lines_place *place, const hx__work *w, hx__chunk chunk,
+                                                             uint64_t *slots) {
+  _Alignas(CACHE_LINE) unsigned char on_stack[HX__LEAST_COLUMNS_SCRATCH];
+  place->scratch = on_stack;
+  place->scratch_bytes = sizeof on_stack;
+  hx__compute_lines(place, w, chunk, slots);
+}
+
+/* Small tasks must not allocate; and if there is no memory, what fits on the stack is enough, but slower. */
+static void compute_lines(cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
+  const hx__work *const w = request->work;
+  scratch *const s = w->units > HX__ONE_THREAD_ELEMENTS ? take_scratch(stream, HX__COLUMNS_SCRATCH) : NULL;
+  hx__lines_place place = {.kernels = stream->kernels,
+                           .x = w->fields->x,
+                           .y = w->fields->y,
+                           .reach = hx__cpu_locality(&stream->base, w),
+                           .scratch = s ? s->p : NULL,
+                           .scratch_bytes = HX__COLUMNS_SCRATCH};
+  uint64_t *const slots = request->slots + hx__first_slot(w, chunk.first);
+  if (s) {
+    hx__compute_lines(&place, w, chunk, slots);
+    return_scratch(stream, s);
+  } else {
+    compute_lines_on_stack(&place, w, chunk, slots);
+  }
+  if (hx__slots_are_values(w)) hx__join_ones(w->fields->op, w->fields->type, slots, hx__chunk_slots(w, chunk));
 }
 
 static void compute_reduction(const cpu_stream *stream, const hx__request *request, hx__chunk chunk) {
@@ -185,6 +223,8 @@ static hx__outcome cpu_submit(hx__stream *base, const hx__request *request, hx__
   *inflight = NULL;
   if (request->work->matmul)
     compute_product(stream, request, hx__chunk_gemm(request->work, chunk), 0);
+  else if (request->work->by_lines)
+    compute_lines(stream, request, chunk);
   else
     compute_reduction(stream, request, chunk);
   return HX__DONE;

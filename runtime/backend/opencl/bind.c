@@ -113,7 +113,8 @@ static bool reserve_operands(hx__cl_stream *stream, size_t operands) {
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
 static size_t largest_result_bytes(const hx__work *w, size_t max_alloc) {
-  const size_t leaves = w->slices < HX__CL_MOST_LEAVES ? w->slices : HX__CL_MOST_LEAVES;
+  const size_t slots = w->matmul ? 0 : hx__work_slots(w);
+  const size_t leaves = w->by_lines || slots < HX__CL_MOST_LEAVES ? slots : HX__CL_MOST_LEAVES;
   const size_t bytes =
       w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float) : w->nfields * leaves * sizeof(uint64_t);
   return min_size(bytes,
@@ -125,7 +126,7 @@ static bool programs_are_built(const hx__cl_stream *stream, const hx__work *work
   const hx__cl_program *const programs = stream->device->program;
   if (work->matmul) return programs[stream->product].program != NULL;
   for (size_t f = 0; f < work->nfields; f++)
-    if (!programs[hx__need_index(hx__need_reduce(work->fields[f].op, work->fields[f].type))].program) return false;
+    if (!programs[hx__need_index(hx__need_of(work, &work->fields[f]))].program) return false;
   return true;
 }
 

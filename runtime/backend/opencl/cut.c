@@ -26,6 +26,13 @@ static hx__cl_cut cut_reduction(size_t most, size_t block, size_t fields) {
   return (hx__cl_cut){.slices = max_size(min_size(slices, block * sizeof(float) / sizeof(uint64_t) / fields), 1)};
 }
 
+/* A part of an array that is copied for a chunk of lines has at most twice as many elements as are read, because
+ * sparse lines are not given to devices. A slice may have as many slots as lines. */
+static hx__cl_cut cut_lines(size_t most, size_t block, const hx__lines *l) {
+  const size_t slices = min_size(most / 2 / HX__LEAF, HX__CL_MOST_LEAVES);
+  return (hx__cl_cut){.slices = max_size(min_size(slices, block * sizeof(float) / sizeof(uint64_t) / l->together), 1)};
+}
+
 /* The k of one launch. Panels are added one after the other, so a launch may begin with any panel. Only the rows of a
  * set compute all of k in one launch. widest: the number of lines that are packed together. */
 static size_t k_of_launch(const hx__cl_program *p, size_t most, size_t widest, size_t k) {
@@ -38,6 +45,7 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *w) {
   const size_t bytes = (size_t)stream->device->base.max_alloc, most = bytes / sizeof(float);
   const bool stays = w->placement & HX__RESIDENT_C;
   const size_t block = min_size(bytes, stays ? LARGE_BLOCK_BYTES : HX__CL_RETAINED_BYTES) / sizeof(float);
+  if (w->by_lines) return cut_lines(most, block, &w->lines);
   if (!w->matmul) return cut_reduction(most, block, w->nfields);
   const hx__cl_program *const p = &stream->device->program[stream->product];
   const bool packs = p->row && p->row->pack != 0, set = p->row && hx__kernel_of_set(p->row);

@@ -33,6 +33,11 @@ static need need_of(const hx__cl_device *d, unsigned index) {
   if (index < HX__REDUCTIONS)
     return (need){
         .kind = HX__KERNEL_REDUCE, .op = hx__reduction_op(index), .type = hx__reduction_type(index), .tile = none};
+  if (index >= HX__FIRST_LINES && index < HX__NEEDS)
+    return (need){.kind = HX__KERNEL_LINES,
+                  .op = hx__reduction_op(index - HX__FIRST_LINES),
+                  .type = hx__reduction_type(index - HX__FIRST_LINES),
+                  .tile = none};
   const need product = {
       .kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = d->base.tile[index - HX__REDUCTIONS]};
   const uint32_t *const tile = product.tile;
@@ -53,7 +58,7 @@ static bool worth_trying(const hx__cl_device *d, const need *n, hx__arithmetic a
     case HX__ARITHMETIC_PLAIN:
       return n->kind != HX__KERNEL_MATMUL || d->fma_ok;
     case HX__ARITHMETIC_FMA_ADD:
-      return n->kind == HX__KERNEL_REDUCE && does_rounding(n) && d->fma_ok && !d->slow_fma;
+      return n->kind != HX__KERNEL_MATMUL && does_rounding(n) && d->fma_ok && !d->slow_fma;
     case HX__ARITHMETIC_SOFT_FMA:
       return n->kind == HX__KERNEL_MATMUL && !n->bare;
     default:
@@ -150,7 +155,7 @@ static bool variant_of(const hx__cl_device *d, unsigned variant, need *n) {
 /* Starts the builds that will be needed after this one. */
 static void start_later_builds(hx__cl_device *d, unsigned index) {
   uint64_t asked = atomic_load(&d->base.requested) & ~(atomic_load(&d->base.ready) | atomic_load(&d->base.refused));
-  asked &= HX__NEED_ALL & ~(index < HX__NEEDS ? 1ull << index : 0);
+  asked &= ~(HX__NEED_TILES | HX__NEED_OPEN) & ~(index < HX__NEEDS ? 1ull << index : 0);
   unsigned variant = index < HX__NEEDS ? 0 : d->tried + 1;
   const bool product = has_variants(d);
   for (int ahead = 0; ahead < BUILDS_AHEAD; ahead++) {
@@ -253,7 +258,8 @@ static void name_of(const need *n, char name[NAME_BYTES]) {
   if (n->kind == HX__KERNEL_MATMUL)
     snprintf(name, NAME_BYTES, "matmul");
   else
-    snprintf(name, NAME_BYTES, "%s %s", hx__op_names[n->op], hx__type_names[n->type]);
+    snprintf(name, NAME_BYTES, "%s%s %s", n->kind == HX__KERNEL_LINES ? "lines " : "", hx__op_names[n->op],
+             hx__type_names[n->type]);
 }
 
 static void note_refusal(hx__cl_device *d, unsigned index, const char *name, const char *why) {

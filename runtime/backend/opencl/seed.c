@@ -24,8 +24,7 @@ static uint32_t *normal_floats(size_t n) {
   return x;
 }
 
-/* Nanoseconds of the second of two equal requests; 0 after an error. */
-static uint64_t time_second(hx__stream *stream, const hx__request *request) {
+uint64_t hx__cl_time_second(hx__stream *stream, const hx__request *request) {
   uint64_t ns = 0;
   for (int i = 0; i < 2; i++) {
     const uint64_t from = hx__now_ns();
@@ -60,7 +59,7 @@ static uint64_t time_reduction(hx__cl_device *d, hx__stream *stream, const hx_fi
   const hx__memory_mode mode = d->base.zero_copy & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
   const hx__array array = {.p = field->x, .rows = 1, .cols = n, .ld = n, .mode = mode}, arrays[2] = {array, array};
   const hx__cpu_kernels *const cpu = hx__cpu_kernels_for(HX__ISA_AUTO);
-  return time_second(stream, &(hx__request){.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots});
+  return hx__cl_time_second(stream, &(hx__request){.work = &work, .kernels = cpu, .arrays = arrays, .slots = slots});
 }
 
 static float seed_of_reduction(hx__cl_device *d, unsigned need) {
@@ -80,7 +79,21 @@ static float seed_of_reduction(hx__cl_device *d, unsigned need) {
   return rate_of(d, (double)n, (float)ns);
 }
 
+static float seed_of_lines(hx__cl_device *d, unsigned need) {
+  hx__stream *const stream = hx__cl_test_stream(d, need);
+  uint32_t *const x = normal_floats(SEED_ELEMENTS);
+  const unsigned reduction = need - HX__FIRST_LINES;
+  const hx_field field = {hx__reduction_op(reduction), hx__reduction_type(reduction), x, x};
+  size_t n = SEED_FEW;
+  float ns = stream && x ? hx__cl_time_lines(d, stream, &field, n) : 0.0f;
+  if (ns > 0.0f && ns < (float)SEED_SLOW_NS) ns = hx__cl_time_lines(d, stream, &field, n = SEED_ELEMENTS);
+  if (stream) hx__cl_stream_close(stream);
+  free(x);
+  return rate_of(d, (double)n, ns);
+}
+
 float hx__cl_seed_rate(hx__cl_device *d, unsigned need) {
+  if (need >= HX__FIRST_LINES && need < HX__NEEDS) return seed_of_lines(d, need);
   return need < HX__FIRST_PRODUCT ? seed_of_reduction(d, need) : seed_of_product(d, need);
 }
 

@@ -204,6 +204,8 @@ static const char *test_products(hx__stream *stream, const hx__cl_program *p) {
   return test_product(stream, p, case_reaching(own, p), HX__MEMORY_COPY, true);
 }
 
+static bool is_lines(unsigned need) { return need >= HX__FIRST_LINES && need < HX__NEEDS; }
+static bool is_product(unsigned need) { return need >= HX__FIRST_PRODUCT && !is_lines(need); }
 static bool is_variant(unsigned need) { return need >= HX__NEEDS && need < HX__TUNED_PROGRAM; }
 
 /* Makes the stream use the program `need` for products. A variant uses the copy and join kernels of the set's first
@@ -218,7 +220,7 @@ hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need) {
   static const hx__config plain = {.timeout_ms = HX__TIMEOUT_AUTO};
   hx__stream *const stream = hx__cl_stream_open(&d->base, &plain);
   if (stream) ((hx__cl_stream *)stream)->self_test.active = true;
-  if (stream && need >= HX__FIRST_PRODUCT) use_product((hx__cl_stream *)stream, need);
+  if (stream && is_product(need)) use_product((hx__cl_stream *)stream, need);
   return stream;
 }
 
@@ -226,9 +228,11 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
   hx__stream *const stream = hx__cl_test_stream(d, need);
   if (!stream) return "it has no queue";
   fill_with_pattern((hx__cl_stream *)stream);
-  const char *const why = need < HX__FIRST_PRODUCT
-                              ? test_reduce_all(stream, hx__reduction_op(need), hx__reduction_type(need))
-                              : test_products(stream, &d->program[need]);
+  const unsigned of_lines = need - HX__FIRST_LINES;
+  const char *const why =
+      is_lines(need)     ? hx__cl_test_lines(stream, hx__reduction_op(of_lines), hx__reduction_type(of_lines), false)
+      : is_product(need) ? test_products(stream, &d->program[need])
+                         : test_reduce_all(stream, hx__reduction_op(need), hx__reduction_type(need));
   hx__cl_stream_close(stream);
   return why;
 }
@@ -248,12 +252,14 @@ static const char *test_product_once(hx__stream *stream, const hx__cl_program *p
 const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
   if (!d->tester) d->tester = hx__cl_test_stream(d, need);
   if (!d->tester) return "it has no queue";
-  const bool reduction = need < HX__FIRST_PRODUCT;
   const hx__memory_mode mode = d->base.modes & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
-  if (!reduction) use_product((hx__cl_stream *)d->tester, need);
+  const unsigned of_lines = need - HX__FIRST_LINES;
+  if (is_product(need)) use_product((hx__cl_stream *)d->tester, need);
   const char *const why =
-      reduction ? test_reduce(d->tester, hx__reduction_op(need), hx__reduction_type(need), HX__LEAF + 1, false, mode)
-                : test_product_once(d->tester, &d->program[need], mode);
+      is_lines(need) ? hx__cl_test_lines(d->tester, hx__reduction_op(of_lines), hx__reduction_type(of_lines), true)
+      : is_product(need)
+          ? test_product_once(d->tester, &d->program[need], mode)
+          : test_reduce(d->tester, hx__reduction_op(need), hx__reduction_type(need), HX__LEAF + 1, false, mode);
   if (why) hx__cl_tester_close(d); /* it has kernel objects of a program that will be replaced */
   return why;
 }

@@ -13,4 +13,11 @@ hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need);
  * chunk. */
 hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request, bool *joined);
 
+/* The cases of a reduction of lines: NULL, or the reason why it is refused. once: in one memory mode only. */
+const char *hx__cl_test_lines(hx__stream *stream, hx_op op, hx_type type, bool once);
+/* Nanoseconds of a reduction of lines of one leaf each; 0 after an error. */
+float hx__cl_time_lines(hx__cl_device *device, hx__stream *stream, const hx_field *field, size_t elements);
+/* Nanoseconds of the second of two equal requests; 0 after an error. */
+uint64_t hx__cl_time_second(hx__stream *stream, const hx__request *request);
+
 #endif

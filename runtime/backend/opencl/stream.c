@@ -94,7 +94,9 @@ hx__outcome hx__cl_submit(hx__stream *base, const hx__request *request, hx__chun
   const uint64_t before = stream->run.copied;
   f->chunk = chunk;
   f->product = request->work->matmul;
-  hx__outcome outcome = (f->product ? hx__cl_launch_matmul : hx__cl_launch_reduce)(stream, request, chunk, f);
+  hx__outcome outcome = (f->product                ? hx__cl_launch_matmul
+                         : request->work->by_lines ? hx__cl_launch_lines
+                                                   : hx__cl_launch_reduce)(stream, request, chunk, f);
   f->compared = !stream->self_test.active && hx__spot_check_is_possible(request, base->device);
   if (outcome == HX__DONE && stream->run.resident) outcome = hx__cl_resident_store_chunk(stream, request->work, f);
   if (outcome == HX__DONE) outcome = hx__cl_results_begin(stream, f, request->work);

@@ -243,6 +243,8 @@ hx__outcome hx__cl_tickets_ready(hx__cl_stream *stream);
  * those three and joined, stored and ldt. */
 hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                  hx__cl_inflight *to);
+hx__outcome hx__cl_launch_lines(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
+                                hx__cl_inflight *inflight);
 hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                  hx__cl_inflight *to);
 /* A product by a set of rows: writes alpha times the product of op(A) (m x k) and op(B) (k x n) to a target. */

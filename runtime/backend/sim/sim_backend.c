@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "runtime/backend/backend.h"
+#include "runtime/backend/lines.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/status.h"
 
@@ -193,8 +194,29 @@ static bool compute_product(sim_stream *stream, sim_chunk *out, const hx__reques
   return true;
 }
 
+/* The whole arrays are put in mirrors with the first chunk. */
+static bool compute_lines(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
+  const hx__work *const w = request->work;
+  const size_t bytes = hx__chunk_slots(w, chunk) * sizeof(uint64_t);
+  if (!reserve_bytes(&out->result, &out->result_bytes, bytes) ||
+      !reserve_bytes(&stream->scratch, &stream->scratch_bytes, HX__LEAST_COLUMNS_SCRATCH))
+    return false;
+  const void *array[2] = {w->fields->x, w->fields->y};
+  for (int of_y = 0; of_y <= (w->fields->op == HX_DOT); of_y++) {
+    const hx__matrix m = hx__lines_matrix(w, of_y);
+    array[of_y] = device_address(stream, &request->arrays[of_y], m.base, ((m.rows - 1) * m.ld + m.cols) * 4,
+                                 hx__chunk_units(w, chunk) * 4);
+  }
+  const hx__lines_place place = {request->kernels, array[0],        array[1],
+                                 HX__IN_L2,        stream->scratch, HX__LEAST_COLUMNS_SCRATCH};
+  hx__compute_lines(&place, w, chunk, out->result);
+  stream->copied += bytes;
+  return true;
+}
+
 static bool compute_reduction(sim_stream *stream, sim_chunk *out, const hx__request *request, hx__chunk chunk) {
   const hx__work *const w = request->work;
+  if (w->by_lines) return compute_lines(stream, out, request, chunk);
   const size_t n = hx__chunk_elements(w, chunk), first = chunk.first * HX__LEAF;
   if (!reserve_bytes(&out->result, &out->result_bytes, w->nfields * chunk.count * sizeof(uint64_t))) return false;
   uint64_t *slots = out->result;

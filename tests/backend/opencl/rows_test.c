@@ -227,8 +227,8 @@ static void test_device(device *d, cl_device_id id) {
   clGetDeviceInfo(id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof max_local, &max_local, NULL);
   d->sub_groups = sub_groups_of(id);
   for (size_t i = 0; i < count && d->on.queue; i++)
-    if (rows[i].kind != HX__KERNEL_PROBE && (size_t)rows[i].local[0] * rows[i].local[1] <= max_local &&
-        !hx__kernel_of_set(&rows[i]) &&
+    if (rows[i].kind != HX__KERNEL_PROBE && rows[i].kind != HX__KERNEL_LINES &&
+        /* lines_test */ (size_t)rows[i].local[0] * rows[i].local[1] <= max_local && !hx__kernel_of_set(&rows[i]) &&
         rows[i].large_from == 0) /* those rows use instructions of one vendor's GPUs, and other arguments */
       test_row(d, &rows[i]);
 }
