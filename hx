@@ -111,10 +111,13 @@ run_bazel() {
   fi
 }
 
-# build TARGET...: prints little unless it fails or takes long. Sets $bin to the folder of the results.
+# build TARGET...: prints little unless it fails; on a terminal how many actions of how many are done. Sets $bin to the
+# folder of the results.
 build() {
-  echo "hx: building" >&2
-  run_bazel build --ui_event_filters=-info --show_result=0 "$@" >&2 || die "the build failed"
+  echo "hx: building (a first build takes some minutes)" >&2
+  progress=--noshow_progress
+  if [ -t 2 ]; then progress=--show_progress; fi
+  run_bazel build --ui_event_filters=-info --show_result=0 "$progress" "$@" >&2 || die "the build failed"
   bin=$(run_bazel info bazel-bin 2>/dev/null)
 }
 

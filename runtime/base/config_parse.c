@@ -125,7 +125,10 @@ bool hx__parse_split(hx__config *config, const char *value, char *why) {
   while (hx__span_next(&list, ':', &item)) {
     double part;
     if (config->splits == HX_MAX_DEVICES) return refuse_value(why, "more shares than devices, from", item);
-    if (!parse_share(item, &part)) return refuse_value(why, "no share is", item);
+    if (!parse_share(item, &part)) {
+      const bool percent = hx__span_number(item, 0, 100, &part);
+      return refuse_value(why, percent ? "in percent it needs a % after" : "no share is", item);
+    }
     sum += part;
     if (sum > 1 + 1e-9) return refuse_value(why, "the sum passes 1 with", item); /* 1e-9: 0.7:0.2:0.1 is 1 */
     float stored = (float)part;
