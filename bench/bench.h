@@ -17,6 +17,7 @@ enum { BENCH_OK = 0, BENCH_FAILED = 1, BENCH_USAGE = 2, BENCH_UNUSABLE = 3 };
 #define BENCH_MAX_SIZES 256
 #define BENCH_MAX_FILES 16
 #define BENCH_COLUMNS 120 /* the longest line of a printed table */
+#define BENCH_LEAST_COLUMNS 60
 
 /* One --size: a length, or the shape of a product. m == 0: a length. */
 typedef struct bench_size {
@@ -35,15 +36,18 @@ typedef struct bench_vs {
 
 typedef struct bench_options {
   const char *command; /* "" for the default job */
-  const char *topic;   /* the word after `ladder`, or the library after `driver`; NULL: not given */
+  const char *topic;   /* the word after `ladder` or `help`, or the library after `driver`; NULL: not given */
   bench_size sizes[BENCH_MAX_SIZES];
-  size_t size_count;                /* 0: the subcommand's own list */
-  uint32_t ops;                     /* bit i: the operation i of hx_op; bit 0: matmul; 0: the subcommand's own list */
-  uint32_t types;                   /* bit i: the type i of hx_type; 0: f32 */
-  const char *devices, *json, *csv; /* NULL: not given */
-  const char *profile;              /* for sim; NULL: all profiles */
-  const char *shape_list;           /* the value of --shapes */
-  char *shapes[BENCH_MAX_FILES];    /* the files that it names */
+  size_t size_count; /* 0: the subcommand's own list */
+  uint32_t ops;      /* bit i: the operation i of hx_op; bit 0: matmul; 0: the subcommand's own list */
+  uint32_t types;    /* bit i: the type i of hx_type; 0: f32 */
+  const char *devices, *threads, *json, *jsonl, *csv; /* NULL: not given */
+  bool markdown;                                      /* the tables are printed as Markdown ... */
+  const char *markdown_file;                          /* ... to this file; NULL: to the standard output */
+  uint32_t given;                                     /* bit i: the option i of the table in options.c */
+  const char *profile;                                /* for sim; NULL: all profiles */
+  const char *shape_list;                             /* the value of --shapes */
+  char *shapes[BENCH_MAX_FILES];                      /* the files that it names */
   size_t file_count;
   bench_vs vs[BENCH_MAX_PEERS];
   size_t vs_count;
@@ -56,12 +60,41 @@ typedef struct bench_options {
 
 #define BENCH_OP_MATMUL 0u
 
+/* The options, as numbers of bits. */
+enum {
+  BENCH_SIZE_OPTION,
+  BENCH_SHAPES,
+  BENCH_VS,
+  BENCH_THREADS,
+  BENCH_DEVICES,
+  BENCH_PROFILE,
+  BENCH_OP,
+  BENCH_TYPE,
+  BENCH_REPS,
+  BENCH_SECONDS,
+  BENCH_STEP,
+  BENCH_MALLOC,
+  BENCH_REPORT,
+  BENCH_JSON,
+  BENCH_JSONL,
+  BENCH_CSV,
+  BENCH_MD,
+  BENCH_QUIET,
+  BENCH_HELP,
+  BENCH_VERSION
+};
+
 /* Adds the shapes in a comma-separated list of files to options->sizes. Returns false after printing one sentence to
  * stderr. */
 bool bench_shapes_read(const char *list, bench_options *options);
 
 /* Fills *options. Returns false after printing one sentence to stderr. */
 bool bench_options_parse(int argc, char **argv, bench_options *options);
+/* Whether a subcommand takes all options that were given, as bits. If not, prints one sentence to stderr. */
+bool bench_options_are_taken(const bench_options *options, uint32_t taken);
+void bench_options_print(uint32_t options); /* for --help */
+/* The name that a mistyped word may have meant; NULL: none. */
+const char *bench_nearest(const char *word, size_t length, const char *const *names, size_t count);
 /* Whether a task of this length is possible: a reduction, or with `cube` the product NxNxN. If not, prints one sentence
  * to stderr. */
 bool bench_size_is_task(size_t n, bool cube, bool may_be_empty);
@@ -76,6 +109,12 @@ typedef struct bench_session {
   hx_context *hx;
   size_t device_count;
   hx_device_info device[HX_MAX_DEVICES];
+  struct bench_device_name {
+    char platform[64]; /* of OpenCL; "PoCL" is short for Portable Computing Language; "": no OpenCL device */
+    char label[160];   /* the name in tables and sentences, with the platform if the device runs on the CPU */
+    char brief[100];   /* the same where there is little room */
+  } name[HX_MAX_DEVICES];
+  float split;              /* HX_SPLIT, all devices together; negative: it is not set */
   bool has_cpu, has_device; /* which kinds can be used */
   bool stand_in;            /* PoCL was named because there is no GPU */
   unsigned threads;         /* CPU threads that hx uses */
@@ -92,7 +131,12 @@ int bench_session_run(const bench_options *options, const char *devices, bool wa
                       const void *what);
 void bench_session_refresh(
     bench_session *session); /* reads the devices again, because their states change while kernels are built */
+/* Waits until every device is prepared; a signal that stops the run ends the program. Returns false after printing one
+ * sentence to stderr. */
+bool bench_session_ready(bench_session *session);
 void bench_session_close(bench_session *session);
+/* Prints a sentence of hx that names a setting. If an option gave its value, it names the option. */
+void bench_print_setting_error(const bench_options *options);
 void *bench_session_alloc(bench_session *session, size_t bytes); /* NULL after printing one sentence to stderr */
 void bench_session_free(bench_session *session, void *p);
 void bench_print_devices(const bench_session *session);
@@ -105,9 +149,11 @@ typedef struct bench_row {
   size_t m, n, k; /* m == 0: a reduction of n elements */
   bool trans_a, trans_b;
   unsigned file;     /* as in bench_size */
-  float asked_share; /* requested for the GPUs; negative: hx decides */
+  float asked_share; /* requested for the GPUs by hx-bench; negative: hx decides */
+  float set_share;   /* if hx decides: the share that HX_SPLIT sets; negative: none */
   uint32_t devices;  /* bit i: device i took part in the last call */
   double median_s, min_s, max_s;
+  double low_s, high_s; /* the 95 % interval of the median */
   size_t reps;
   double rate, ceiling,
       gpu_share;         /* rate and ceiling in `unit`; gpu_share: the median of the shares that calls reported */
@@ -157,32 +203,47 @@ bool bench_results_add_versus(bench_results *results, const bench_versus *versus
 void bench_results_free(bench_results *results);
 double bench_row_amount(const bench_row *row);                        /* the work of a call, in 1e9 units of the rate */
 bool bench_same_operation(const bench_row *a, const bench_row *b);    /* and the same type */
+bool bench_same_task(const bench_row *a, const bench_row *b);         /* and the same size */
 void bench_size_text(const bench_row *row, char *text, size_t bytes); /* "2^20", "1000", "2x3x4", "2x3x4 tn" */
 void bench_task_text(const bench_row *row, char *text, size_t bytes); /* "f32 sum 2^20" */
 /* Joins the names of a NULL-terminated list: "CPU + GPU". */
 void bench_join_names(const char *const *names, char *text, size_t bytes);
 
-/* The printed table of results: a head for each operation, a line for each row. */
-void bench_print_result_head(const bench_row *row);
-void bench_print_result(const bench_row *row);
+/* Prints the rows that belong to one task, the last `count` of the results. */
+void bench_print_results(const bench_session *session, const bench_results *results, size_t count);
+
+/* A unit applies to values below `below`, which are multiplied by `factor`. The last unit of a list applies to all. */
+typedef struct bench_unit {
+  double below, factor;
+  const char *name;
+} bench_unit;
+extern const bench_unit bench_time_units[], bench_joule_units[], bench_byte_units[];
+/* The unit in which values from `least` to `most` are printed below each other: that of the least, or a larger one if
+ * the numbers would become too long. */
+const bench_unit *bench_unit_for(const bench_unit *units, double least, double most);
+int bench_unit_digits(const bench_unit *unit, double least); /* decimals, for three digits of the least value */
 void bench_time_text(double seconds, char *text, size_t bytes);
-void bench_joules_text(double joules, char *text, size_t bytes); /* "n/a": not measured */
 void bench_bytes_text(uint64_t value, char *text, size_t bytes);
 
-/* The files of --json and --csv. They are opened before anything is measured, so that a wrong path costs no time. Their
- * old contents are replaced only when the new document is complete, and remain if nothing was measured. */
+/* The files of --json, --jsonl, --csv and --md. They are opened before anything is measured, so that a wrong path costs
+ * no time. Their old contents are replaced only when the new document is complete, and remain if nothing was measured.
+ */
 bool bench_files_open(const bench_options *options);
 void bench_measured(void); /* from now on a stopped run writes its files */
-/* Writes both files. devices: the CSV file gets the table of devices instead of the rows of results. */
+/* Writes all files. devices: the rows are those of the table of devices, not results. */
 void bench_results_write(const bench_session *session, const bench_results *results, bool devices);
 FILE *bench_json_file(void); /* NULL: not requested */
+FILE *bench_jsonl_file(void);
 FILE *bench_csv_file(void);
 FILE *bench_human_file(void); /* where tables are printed; NULL: --quiet */
+bool bench_is_quiet(void);    /* whether only files are written */
+bool bench_is_markdown(void); /* whether they are printed as Markdown */
 bool bench_files_close(void);
 
-/* Signals that end a run early. bench_stop_watch installs the handlers. If bench_stopped, no further measurement
+/* Signals that end a run early. bench_stop_watch installs the handlers; files: what has been measured is written to
+ * files, too. If bench_stopped, no further measurement
  * begins. bench_stop_end ends the program by the signal that was received, if any. */
-void bench_stop_watch(void);
+void bench_stop_watch(bool files);
 bool bench_stopped(void);
 void bench_stop_end(void);
 

@@ -31,10 +31,11 @@ static const bench_column columns[] = {
     COST(n, .name = "n", .head = "n", .kind = BENCH_SIZE, .width = 8),
     COST(offload_ns, .name = "offload_ns", .head = "hx_offload", .kind = BENCH_NUMBER, .width = 12, .digits = 1),
     COST(kernel_ns, .name = "kernel_ns", .head = "bare kernel", .kind = BENCH_NUMBER, .width = 12, .digits = 1),
-    COST(difference_ns, .head = "difference", .kind = BENCH_NUMBER, .width = 12, .digits = 1),
-    COST(rounds, .name = "rounds", .head = "", .kind = BENCH_SIZE, .width = 8),
+    COST(difference_ns, .head = "difference", .kind = BENCH_NUMBER, .width = 12, .digits = 1, .rank = 1),
+    COST(rounds, .name = "rounds", .head = "rounds", .kind = BENCH_SIZE, .width = 8, .rank = 2),
 };
 static const bench_table table = BENCH_TABLE(columns);
+static bench_layout layout;
 
 typedef struct timed_call {
   hx_context *hx;
@@ -74,9 +75,8 @@ static bool time_call(bench_session *session, bench_subject *subject, const benc
   timed_call timed = {session->hx, &subject->task, kernels->leaf[args->op][args->type], slots};
   bench_contestant contestants[2] = {{.sample = sample_offload, .self = &timed, .calls = CALLS},
                                      {.sample = sample_kernel, .self = &timed, .calls = CALLS}};
-  bench_limits limits = bench_session_limits(session, "call", LEAST_ROUNDS, SECONDS);
+  bench_limits limits = bench_session_limits(session, LEAST_ROUNDS, SECONDS);
   limits.whole = true;
-  limits.progress = false;
   subject->kind->poison(subject, true);
   bool right = hx_offload(session->hx, &subject->task, NULL) == HX_OK && subject->kind->check(subject, true);
   size_t rounds = right ? bench_measure(contestants, args->n ? 2 : 1, &limits) : 0;
@@ -85,7 +85,9 @@ static bool time_call(bench_session *session, bench_subject *subject, const benc
     const double offload = 1e9 * bench_median(contestants[0].samples, rounds);
     const double kernel = args->n ? 1e9 * bench_median(contestants[1].samples, rounds) : 0;
     const cost c = {subject->row.op, subject->row.type, args->n, rounds, offload, kernel, offload - kernel};
-    bench_emit_row(&table, &c);
+    bench_print_row(&layout, &table, &c);
+    bench_show_output();
+    bench_store_row(&table, &c);
   }
   for (int i = 0; i < 2; i++) free(contestants[i].samples);
   free(slots);
@@ -94,11 +96,10 @@ static bool time_call(bench_session *session, bench_subject *subject, const benc
 }
 
 static int time_calls(bench_session *session, const void *tasks) {
-  static const char *const titles[] = {"  rounds   (ns of a call, medians)"};
   bench_results results = {0};
   bench_print_system(session);
   bench_say("\n");
-  bench_print_head(&table, titles);
+  bench_note(0, "ns of a call, medians");
   bench_json_begin("call");
   bench_system_json(session);
   bench_json_open("calls", '[');

@@ -22,22 +22,24 @@ static const char *const sources[] = {
 };
 static const char *const reasons[] = {
     [HX__REASON_BEST] = "it is expected to %s",
-    [HX__REASON_TRY] = "it may %s, but too little is known about it",
+    [HX__REASON_TRY] = "a trial: it may %s, but too little is known about it, so it is measured",
     [HX__REASON_RECHECK] = "it is measured again, so that a wrong measurement does not last"};
 static const char *const aims[] = {[HX__OBJECTIVE_TIME] = "finish first",
                                    [HX__OBJECTIVE_ENERGY] = "use the least energy",
                                    [HX__OBJECTIVE_EDP] = "have the least energy times time"};
 
-static void name_of(const hx__explanation *e, unsigned choice, char *text, size_t bytes) {
+/* "CPU + 1"; with the session "CPU + 1 PoCL". */
+static void name_of(const bench_session *session, const hx__explanation *e, unsigned choice, char *text, size_t bytes) {
   const hx__choice c = hx__choice_of(choice, e->inputs.devices);
   size_t used = (size_t)snprintf(text, bytes, "%s", c.cpu ? "CPU" : "");
   for (unsigned d = 0; d < c.devices && used < bytes; d++)
-    used += (size_t)snprintf(text + used, bytes - used, "%s%zu", used ? " + " : "", e->index[d]);
+    used += (size_t)snprintf(text + used, bytes - used, "%s%zu%s%s", used ? " + " : "", e->index[d], session ? " " : "",
+                             session ? session->name[e->index[d]].brief : "");
 }
 
 /* The rate of one participant, and the source of that rate. */
 typedef struct rate_record {
-  char name[24];
+  char name[24], label[128]; /* label: as printed */
   const char *company, *unit;
   double rate, latency_us, idle_us, sigma;
   uint32_t samples;
@@ -46,45 +48,58 @@ typedef struct rate_record {
 
 #define RATE(member, ...) BENCH_COLUMN(rate_record, member, __VA_ARGS__)
 static const bench_column rate_columns[] = {
-    RATE(name, .name = "name", .head = "rate", .kind = BENCH_CHARS, .gap = 2, .width = -8),
-    RATE(company, .name = "company", .head = "company", .width = -8),
+    RATE(name, .name = "name", .kind = BENCH_CHARS),
+    RATE(label, .head = "rate of", .kind = BENCH_CHARS, .flags = BENCH_CUT, .width = -18),
+    RATE(company, .name = "company", .head = "company", .width = -7),
     RATE(rate, .name = "rate", .head = "", .kind = BENCH_NUMBER, .width = 10, .digits = 3),
     RATE(unit, .name = "unit"),
-    RATE(latency_us, .name = "latency_us", .head = "latency us", .kind = BENCH_NUMBER, .width = 10, .digits = 1),
-    RATE(idle_us, .name = "idle_us", .head = "if idle +us", .kind = BENCH_NUMBER, .width = 11, .digits = 1),
+    RATE(latency_us, .name = "latency_us", .head = "latency us", .kind = BENCH_NUMBER, .width = 8, .digits = 1),
+    RATE(idle_us, .name = "idle_us", .head = "if idle", .kind = BENCH_NUMBER, .width = 7, .digits = 1, .rank = 1),
     RATE(sigma, .name = "sigma", .head = "sigma", .kind = BENCH_NUMBER, .width = 5, .digits = 2),
     RATE(samples, .name = "samples", .kind = BENCH_UINT),
-    RATE(basis, .head = "  from", .kind = BENCH_CHARS, .gap = 1),
+    RATE(basis, .head = "from", .kind = BENCH_CHARS, .width = -10),
 };
 static const bench_table rate_table = BENCH_TABLE(rate_columns);
 
-static void report_rate(const char *name, const char *company, const hx__estimate *e, const char *unit) {
+#define MOST_RATES (2 + 2 * HX_MAX_DEVICES)
+
+/* scale: from units to those of the rate. */
+static rate_record describe_rate(const char *name, const char *label, const char *company, const hx__estimate *e,
+                                 const char *unit, double scale) {
   rate_record r = {.company = company, .unit = unit, .rate = NAN, .latency_us = NAN, .idle_us = NAN, .sigma = NAN};
   snprintf(r.name, sizeof r.name, "%s", name);
-  snprintf(r.basis, sizeof r.basis, "  nothing is known");
+  snprintf(r.label, sizeof r.label, "%s", label);
+  snprintf(r.basis, sizeof r.basis, "nothing yet");
   if (e->ns_per_unit > 0.0) {
-    r.rate = 1.0 / e->ns_per_unit;
+    r.rate = scale / e->ns_per_unit;
     r.latency_us = e->latency_ns * 1e-3;
     r.idle_us = e->idle_ns * 1e-3;
     r.sigma = e->sigma;
     r.samples = e->samples;
-    snprintf(r.basis, sizeof r.basis, e->samples ? "  %u samples" : "  a guess", e->samples);
+    snprintf(r.basis, sizeof r.basis, e->samples ? "%u samples" : "a guess", e->samples);
   }
-  bench_print_row(&rate_table, &r);
-  bench_json_row(&rate_table, &r);
+  return r;
 }
 
-static void report_rates(const hx__explanation *e, const char *unit) {
-  bench_print_head(&rate_table, &unit);
-  bench_json_open("rates", '[');
-  report_rate("CPU", "alone", &e->inputs.cpu_alone, unit);
-  if (e->inputs.devices) report_rate("CPU", "beside", &e->inputs.cpu_beside, unit);
+static void report_rates(const bench_session *session, const hx__explanation *e, bool product) {
+  static rate_record list[MOST_RATES];
+  const char *const unit = product ? "GFLOP/s" : "Gelement/s";
+  const double scale = product ? 2 : 1; /* operations of a multiply-add */
+  bench_layout layout = {0};
+  size_t count = 0;
+  list[count++] = describe_rate("CPU", "CPU", "alone", &e->inputs.cpu_alone, unit, scale);
+  if (e->inputs.devices) list[count++] = describe_rate("CPU", "CPU", "beside", &e->inputs.cpu_beside, unit, scale);
   for (unsigned d = 0; d < e->inputs.devices; d++) {
-    char device[24];
-    snprintf(device, sizeof device, "%zu", e->index[d]);
-    report_rate(device, "alone", &e->inputs.device[d].alone, unit);
-    report_rate(device, "beside", &e->inputs.device[d].beside, unit);
+    char name[24], label[128];
+    snprintf(name, sizeof name, "%zu", e->index[d]);
+    snprintf(label, sizeof label, "%zu %s", e->index[d], session->name[e->index[d]].brief);
+    list[count++] = describe_rate(name, label, "alone", &e->inputs.device[d].alone, unit, scale);
+    list[count++] = describe_rate(name, label, "beside", &e->inputs.device[d].beside, unit, scale);
   }
+  const bench_group group = {&rate_table, list, count, sizeof list[0], &unit, NULL};
+  bench_print_group(&layout, &group);
+  bench_json_open("rates", '[');
+  for (size_t i = 0; i < count; i++) bench_json_row(&rate_table, &list[i]);
   bench_json_close(']');
 }
 
@@ -125,21 +140,21 @@ static const bench_column columns[] = {
     CHOICE(objective, .name = "objective", .flags = BENCH_NOT_JSON),
     CHOICE(name, .name = "name"),
     CHOICE(chosen, .name = "chosen", .kind = BENCH_UINT, .flags = BENCH_NOT_JSON),
-    CHOICE(label, .head = "  choice", .kind = BENCH_CHARS, .width = -18),
-    KNOWN(expected_ms, "expected_ms", .head = "expected ms", .width = 12, .digits = 3),
-    KNOWN(parts_ms, "parts_ms", .head = "by parts ms", .width = 12, .digits = 3),
+    CHOICE(label, .head = "  choice", .kind = BENCH_CHARS, .flags = BENCH_CUT, .width = -20),
+    KNOWN(expected_ms, "expected_ms", .head = "expected ms", .width = 8, .digits = 3),
+    KNOWN(parts_ms, "parts_ms", .head = "by rates ms", .width = 8, .digits = 3, .rank = 2),
     CHOICE(joules, .name = "expected_joules", .kind = BENCH_NUMBER),
-    KNOWN(sigma, "sigma", .head = "sigma", .width = 8, .digits = 2),
-    CHOICE(share, .name = "share", .head = "share", .kind = BENCH_PERCENT_JOINED, .flags = BENCH_UNKNOWN, .width = 8),
-    CHOICE(samples, .name = "calls", .head = "calls", .kind = BENCH_UINT, .width = 8),
-    KNOWN(watts, NULL, .head = "watts", .width = 8,
+    KNOWN(sigma, "sigma", .head = "sigma", .width = 5, .digits = 2),
+    CHOICE(share, .name = "share", .head = "on device", .kind = BENCH_PERCENT, .flags = BENCH_UNKNOWN),
+    CHOICE(samples, .name = "calls", .head = "calls", .kind = BENCH_UINT, .width = 5, .rank = 1),
+    KNOWN(watts, NULL, .head = "watts", .width = 6,
           .digits = 1), /* the last two only if the objective includes energy */
     CHOICE(joules, .head = "energy", .kind = BENCH_JOULES, .width = 8),
 };
 static const bench_table energy_table = BENCH_TABLE(columns);
 static const bench_table table = {columns, sizeof columns / sizeof columns[0] - 2};
 
-static choice_record describe_choice(const hx__explanation *e, unsigned choice, const char *name) {
+static choice_record describe_choice(const hx__explanation *e, unsigned choice, const char *name, const char *label) {
   const hx__candidate *const o = &e->decision.candidate[choice];
   choice_record r = {.objective = hx__objective_name(e->inputs.objective),
                      .name = name,
@@ -153,65 +168,75 @@ static choice_record describe_choice(const hx__explanation *e, unsigned choice, 
                      .sigma = o->sigma,
                      .share = share_of(e, choice),
                      .watts = o->watts > 0.0 ? o->watts : NAN};
-  snprintf(r.label, sizeof r.label, "%c %s", r.chosen ? '>' : ' ', name);
+  snprintf(r.label, sizeof r.label, "%c %s", r.chosen ? '>' : ' ', label);
   return r;
 }
 
-/* Prints the parts of a task whose share is fixed. */
-static void print_shares(const hx__explanation *e) {
+/* The parts of a task whose share is fixed. */
+static void shares_text(const hx__explanation *e, char *text, size_t bytes) {
   double rest = 1.0;
   for (unsigned d = 0; d < e->inputs.devices; d++) rest -= e->part[d];
-  bench_say("CPU %.1f%%", 100.0 * fmax(rest, 0.0));
-  for (unsigned d = 0; d < e->inputs.devices; d++) bench_say(", %zu %.1f%%", e->index[d], 100.0 * e->part[d]);
+  size_t used = (size_t)snprintf(text, bytes, "CPU %.1f%%", 100.0 * fmax(rest, 0.0));
+  for (unsigned d = 0; d < e->inputs.devices && used < bytes; d++)
+    used += (size_t)snprintf(text + used, bytes - used, ", %zu %.1f%%", e->index[d], 100.0 * e->part[d]);
 }
 
 /* Prints the reason for the decision. */
 static void print_reason(const hx__explanation *e, const char *choice) {
-  char why[128];
+  char text[512] = "";
   if (e->source != HX__DECIDED_BY_COST) {
-    bench_say("  %s", sources[e->source]);
-    if (e->source == HX__DECIDED_SHARE) print_shares(e);
-    bench_say("\n");
+    if (e->source == HX__DECIDED_SHARE) shares_text(e, text, sizeof text);
+    bench_note(2, "%s%s", sources[e->source], text);
     return;
   }
-  snprintf(why, sizeof why, reasons[e->decision.reason], aims[e->inputs.objective]);
-  bench_say("  %s: %s\n", choice, why);
+  snprintf(text, sizeof text, reasons[e->decision.reason], aims[e->inputs.objective]);
+  bench_note(2, "%s: %s", choice, text);
   if (e->inputs.no_split)
-    bench_say("  CPU and devices do not share it: C is small, and the CPU does its panels of k in parallel\n");
+    bench_note(2, "CPU and devices do not share it: C is small, and the CPU does its panels of k in parallel");
 }
 
-static void report_choices(const bench_row *row, const char *size, const hx__explanation *e, uint32_t after) {
-  const bench_table *const printed = e->inputs.objective == HX__OBJECTIVE_TIME ? &table : &energy_table;
-  const bool estimated = e->source == HX__DECIDED_BY_COST;
+#define MOST_CHOICES (2 * HX_MAX_DEVICES + 1)
+
+static void report_choices(const bench_session *session, const bench_row *row, const char *size,
+                           const hx__explanation *e, uint32_t after) {
+  static choice_record list[MOST_CHOICES];
+  bench_layout layout = {0};
+  size_t count = 0;
   char name[96];
-  if (estimated) bench_print_head(printed, NULL);
   bench_json_open("choices", '[');
-  for (unsigned i = 0; i < e->decision.choices; i++) {
-    name_of(e, i, name, sizeof name);
-    choice_record r = describe_choice(e, i, name);
-    r.op = row->op;
-    r.type = row->type;
-    r.size = size;
-    r.after = after;
-    if (estimated) bench_print_row(printed, &r);
-    bench_store_row(&table, &r);
+  for (unsigned i = 0; i < e->decision.choices && count < MOST_CHOICES; i++) {
+    char label[110];
+    name_of(NULL, e, i, name, sizeof name);
+    name_of(session, e, i, label, sizeof label);
+    choice_record *const r = &list[count++];
+    *r = describe_choice(e, i, name, label);
+    r->op = row->op;
+    r->type = row->type;
+    r->size = size;
+    r->after = after;
+    bench_store_row(&table, r);
   }
   bench_json_close(']');
+  const bool estimated = e->source == HX__DECIDED_BY_COST, timed = e->inputs.objective == HX__OBJECTIVE_TIME;
+  const bench_group group = {timed ? &table : &energy_table, list, count, sizeof list[0], NULL, NULL};
+  if (estimated) bench_print_group(&layout, &group);
 }
 
-static void report_decision(const bench_row *row, const char *size, const hx__explanation *e, uint32_t after) {
-  char name[96];
-  name_of(e, e->decision.choice, name, sizeof name);
+static void report_decision(const bench_session *session, const bench_row *row, const char *size,
+                            const hx__explanation *e, uint32_t after) {
+  char name[96], label[110];
+  name_of(NULL, e, e->decision.choice, name, sizeof name);
+  name_of(session, e, e->decision.choice, label, sizeof label);
   bench_json_open(NULL, '{');
   bench_json_count("after", after);
   bench_json_count("threads", e->threads);
   bench_json_flag("small", e->source == HX__DECIDED_SMALL);
   bench_json_text("objective", hx__objective_name(e->inputs.objective));
   bench_json_text("choice", name);
-  report_rates(e, row->m ? "GMAC/s" : "Gelement/s");
-  report_choices(row, size, e, after);
+  report_rates(session, e, row->m != 0);
+  report_choices(session, row, size, e, after);
   bench_json_close('}');
-  print_reason(e, name);
+  print_reason(e, label);
   bench_measured();
 }
 
@@ -234,12 +259,12 @@ static bool explain_twice(bench_session *session, bench_subject *subject) {
   bench_size_text(row, size, sizeof size);
   if (hx__explain(session->hx, &subject->task, &e) != HX_OK) return false;
   bench_say("\n%s %s %s, %u thread%s\n", row->type, row->op, size, e.threads, e.threads == 1 ? "" : "s");
-  report_decision(row, size, &e, 0);
+  report_decision(session, row, size, &e, 0);
   if (!time_calls(session, &subject->task, seconds)) return false;
   if (hx__explain(session->hx, &subject->task, &e) != HX_OK) return false;
   bench_say("  after %u calls, their median %.3f ms, %u thread%s:\n", CALLS, 1e3 * bench_median(seconds, CALLS),
             e.threads, e.threads == 1 ? "" : "s");
-  report_decision(row, size, &e, CALLS);
+  report_decision(session, row, size, &e, CALLS);
   return true;
 }
 
@@ -265,6 +290,13 @@ static int explain_tasks(bench_session *session, const void *tasks) {
   bench_results results = {0};
   bench_print_system(session);
   bench_print_devices(session);
+  bench_say("\n");
+  bench_note(
+      0,
+      "alone, beside: measured while the others rest, or work on the same call. latency: of a launch; if idle: "
+      "added to it after a pause. sigma: the uncertainty, as a standard deviation of the logarithm. expected: the time "
+      "of a call, corrected by the calls that were timed; by rates: by the rates above alone. on device: the "
+      "share of devices. >: the choice.");
   bench_json_begin("explain");
   bench_json_open("tasks", '[');
   const bool fine = bench_tasks_each(session, tasks, explain_one, &results);

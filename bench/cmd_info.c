@@ -14,11 +14,15 @@
 static void print_note(const bench_session *session) {
   size_t refused = 0;
   for (size_t i = 0; i < session->device_count; i++) refused += session->device[i].state == HX_REFUSED;
-  bench_say(
-      "\nHX_DEVICES and --devices accept these numbers, and words for kinds and vendors (hx-bench env). memory: how "
-      "arrays\nreach the device; copy: they are copied.\n");
+  bench_say("\n");
+  bench_note(
+      0,
+      "HX_DEVICES and --devices accept these numbers, and words for kinds and vendors (hx-bench env). access: how "
+      "arrays reach the device; copy: they are copied.");
   if (refused)
-    bench_say("A refused device keeps its number; the line under it says why. --devices all tries every one.\n");
+    bench_note(0,
+               "A device that is refused or not in use keeps its number; the line under the table says why. --devices "
+               "all tries every one.");
 }
 
 static void read_machine(const bench_session *session, bench_machine *machine) {
@@ -75,9 +79,7 @@ static int show_machine(bench_session *session, const void *unused) {
   (void)unused;
   static bench_machine machine;
   static bench_hint_list hints;
-  bench_results results = {.failed = hx_ready(session->hx) != HX_OK};
-  if (results.failed) fprintf(stderr, "hx-bench: %s\n", hx_error_detail());
-  bench_session_refresh(session);
+  bench_results results = {.failed = !bench_session_ready(session)};
   read_machine(session, &machine);
   bench_hints_find(&machine, &hints);
   if (session->options->report) {

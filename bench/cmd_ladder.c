@@ -5,6 +5,7 @@
 
 #include "bench/emit.h"
 #include "bench/ladder.h"
+#include "bench/progress.h"
 #include "bench/system.h"
 
 static const bench_size sums[] = {{.n = 1u << 14}, {.n = 1u << 16}, {.n = 1u << 18}, {.n = 1u << 20},
@@ -14,6 +15,7 @@ static const bench_size squares[] = {{.m = 256, .n = 256, .k = 256},    {.m = 51
                                      {.m = 4096, .n = 4096, .k = 4096}, {.m = 8192, .n = 8192, .k = 8192}};
 static const bench_size study[] = {{.m = 2048, .n = 4096, .k = 2048}};
 
+#define USUAL_SECONDS 3.0
 #define LENGTHS(list) .lengths = (list), .length_count = sizeof(list) / sizeof(list)[0]
 #define SHAPES(list) .shapes = (list), .shape_count = sizeof(list) / sizeof(list)[0]
 
@@ -28,7 +30,7 @@ static const struct ladder {
      ladder_reduce,
      NULL,
      "published (PCL-Reduction, u32, other machines): 2.97-20.24x over OpenCV on the CPU, 1.25-1.75x over OpenCV's "
-     "OpenCL,\n2.25-5.97x over OpenCV's CUDA"},
+     "OpenCL, 2.25-5.97x over OpenCV's CUDA"},
     {{"matmul", SHAPES(squares)}, ladder_matmul, NULL, NULL},
     {{"offload", SHAPES(study)},
      NULL,
@@ -44,15 +46,30 @@ static const struct ladder *find_ladder(const char *name) {
   return NULL;
 }
 
+/* Of one size, for the progress bar. */
+static double ladder_seconds(const bench_session *session) {
+  return session->options->seconds > 0 ? session->options->seconds : USUAL_SECONDS;
+}
+
 static int run_ladder(bench_session *session, const void *what) {
   const bench_tasks *const tasks = what;
   const struct ladder *const ladder = find_ladder(tasks->plan->command);
   bench_print_system(session);
   bench_print_devices(session);
+  bench_say("\n");
+  bench_note(0,
+             "event: time by the device's clock; wall: time by the host's. The rate and the speed-up (x) are by event, "
+             "or by wall if there is no event.");
+  bench_show_output();
+  size_t devices = ladder->on_all != NULL;
+  for (size_t i = 0; !ladder->on_all && i < session->device_count; i++)
+    devices += bench_opencl_device(session, i) != NULL;
+  bench_progress_begin(devices * tasks->count, (double)(devices * tasks->count) * ladder_seconds(session));
   const bool fine =
       ladder->on_all ? ladder->on_all(session, tasks) : bench_opencl_each(session, ladder->on_device, tasks);
   if (!fine) ladder_fail();
-  if (ladder->published) bench_say("\n%s\n", ladder->published);
+  bench_progress_erase();
+  if (ladder->published) bench_say("\n"), bench_note(0, "%s", ladder->published);
   bench_session_refresh(session);
   ladder_rows_write(session, ladder->plan.command);
   ladder_rows_free();
@@ -66,9 +83,11 @@ int bench_cmd_ladder(const bench_options *options) {
             options->topic ? ", not " : "", options->topic ? options->topic : "");
     return BENCH_USAGE;
   }
-  bench_options own = *options;
+  if (!ladder->on_all && (options->given & 1u << BENCH_STEP)) {
+    fprintf(stderr, "hx-bench: ladder %s takes no --step: only ladder offload splits its work\n", options->topic);
+    return BENCH_USAGE;
+  }
   bench_tasks tasks;
-  own.ops = own.types = 0; /* a ladder determines its operation and type itself */
-  if (!bench_tasks_list(&own, &ladder->plan, &tasks)) return BENCH_USAGE;
+  if (!bench_tasks_list(options, &ladder->plan, &tasks)) return BENCH_USAGE;
   return bench_session_run(options, NULL, true, run_ladder, &tasks);
 }

@@ -7,6 +7,7 @@
 #include "bench/ceiling.h"
 #include "bench/emit.h"
 #include "bench/measure.h"
+#include "bench/progress.h"
 #include "bench/system.h"
 #include "runtime/topo/topo.h"
 
@@ -37,10 +38,10 @@ static const bench_column columns[] = {
     PEAK(threads, .name = "threads", .head = "threads", .kind = BENCH_UINT, .width = 7),
     PEAK(level, .name = "level", .flags = BENCH_OPTIONAL),
     PEAK(streams, .name = "streams", .head = "streams", .kind = BENCH_UINT, .flags = BENCH_OPTIONAL, .width = 7),
-    PEAK(bytes, .name = "bytes", .head = "bytes", .kind = BENCH_BYTES, .flags = BENCH_OPTIONAL, .width = 10),
+    PEAK(bytes, .name = "bytes", .head = "bytes", .kind = BENCH_BYTES, .flags = BENCH_OPTIONAL, .width = 10, .rank = 1),
     PEAK(median, .name = "median", .head = "median", .kind = BENCH_NUMBER, .width = 9, .digits = 1),
-    PEAK(most, .name = "max", .head = "most", .kind = BENCH_NUMBER, .width = 9, .digits = 1),
-    PEAK(unit, .name = "unit", .head = ""),
+    PEAK(most, .name = "max", .head = "most", .kind = BENCH_NUMBER, .width = 9, .digits = 1, .rank = 2),
+    PEAK(unit, .name = "unit", .head = "unit", .width = -7),
     PEAK(rounds, .name = "rounds", .kind = BENCH_SIZE, .flags = BENCH_NOT_JSON),
 };
 static const bench_table table = BENCH_TABLE(columns);
@@ -123,20 +124,22 @@ static void describe_peak(peak *p, size_t rounds) {
 }
 
 static void report_peaks(const bench_session *session, peak *peaks, size_t count, size_t rounds) {
-  char unit[48];
-  snprintf(unit, sizeof unit, "unit   (%zu rounds)", rounds);
-  const char *const titles[] = {unit};
+  static peak printed[MOST_PEAKS];
+  bench_layout layout = {0};
+  size_t lines = 0;
   bench_say("\n");
-  bench_print_head(&table, titles);
+  bench_note(0, "%zu rounds", rounds);
   bench_json_begin("peak");
   bench_system_json(session);
   bench_json_count("rounds", rounds);
   bench_json_open("peaks", '[');
   for (size_t i = 0; i < count; i++) {
     describe_peak(&peaks[i], rounds);
-    if (!is_beaten(peaks, count, &peaks[i])) bench_print_row(&table, &peaks[i]);
+    if (!is_beaten(peaks, count, &peaks[i])) printed[lines++] = peaks[i];
     bench_store_row(&table, &peaks[i]);
   }
+  const bench_group group = {&table, printed, lines, sizeof printed[0], NULL, NULL};
+  bench_print_group(&layout, &group);
   bench_json_close(']');
   bench_json_end();
 }
@@ -148,7 +151,7 @@ static size_t time_peaks(const bench_session *session, peak *peaks, size_t count
     contestants[i] = (bench_contestant){.sample = sample_peak, .self = &peaks[i], .calls = 1};
     sample_peak(&peaks[i], 1);
   }
-  bench_limits limits = bench_session_limits(session, "peak", LEAST_ROUNDS, SECONDS);
+  bench_limits limits = bench_session_limits(session, LEAST_ROUNDS, SECONDS);
   limits.whole = true;
   size_t rounds = bench_measure(contestants, count, &limits);
   for (size_t i = 0; i < count; i++) {
@@ -172,7 +175,11 @@ static int measure_peaks(bench_session *session, const void *unused) {
   memset(x, 1, most);
   for (size_t i = 0; i < count; i++) peaks[i].x = x;
   bench_print_system(session);
+  const double seconds = session->options->seconds > 0 ? session->options->seconds : SECONDS;
+  bench_progress_begin(1, seconds);
+  bench_progress_row("peak rates", seconds);
   size_t rounds = time_peaks(session, peaks, count);
+  bench_progress_erase();
   if (rounds) report_peaks(session, peaks, count, rounds);
   bench_session_free(session, x);
   return rounds ? BENCH_OK : BENCH_FAILED;

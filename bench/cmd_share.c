@@ -40,7 +40,7 @@ typedef struct progress {
 static void show_progress(void *self, double seconds) {
   const progress *const p = self;
   if (!bench_human_file() || !isatty(STDERR_FILENO)) return;
-  fprintf(stderr, "\r[%zu/%zu] %s: %.0f s of at most %.0f; %.0f s are left in all ", p->part + 1, PARTS,
+  fprintf(stderr, "\r\033[K[%zu/%zu] %s: %.0f s of at most %.0f; %.0f s are left in all ", p->part + 1, PARTS,
           parts[p->part].name, seconds, p->limit, p->left > seconds ? p->left - seconds : 0.0);
 }
 
@@ -134,10 +134,6 @@ static bool share(const bench_options *options) {
 int bench_cmd_share(const bench_options *options) {
   bench_options own = *options;
   if (!own.json) own.json = FILE_NAME;
-  if (own.csv) {
-    fputs("hx-bench: share writes one JSON document and no CSV table\n", stderr);
-    return BENCH_USAGE;
-  }
   if (!bench_files_open(&own)) return BENCH_USAGE;
   const bool fine = share(&own), written = bench_files_close();
   if (written) say_what_to_do(own.json);

@@ -9,6 +9,7 @@
 #include "bench/compare.h"
 #include "bench/emit.h"
 #include "bench/measure.h"
+#include "bench/progress.h"
 #include "runtime/base/profiles.h"
 #include "sim/sim.h"
 
@@ -16,11 +17,13 @@
 #define CALLS 10u /* enough for the model to have learned */
 #define SEEDS 9u
 #define NOISE 0.03
+#define ROW_SECONDS 0.05 /* for the progress bar */
 
 typedef struct outcome {
   const char *profile, *op;
   char size[72];
   double cpu_ms, gpu_ms, best_ms, best_share, first_ms, tenth_ms, share, eta;
+  double gain; /* the speed of the tenth call, as a multiple of the better device alone */
   unsigned launches;
   double build_ms;       /* what the compiler takes for the kernel */
   uint64_t calls_before; /* calls that the CPU computes in that time */
@@ -29,19 +32,21 @@ typedef struct outcome {
 #define OUTCOME(member, ...) BENCH_COLUMN(outcome, member, __VA_ARGS__)
 static const bench_column columns[] = {
     OUTCOME(profile, .name = "profile"),
-    OUTCOME(op, .name = "op", .head = "op", .gap = 2, .width = -10),
-    OUTCOME(size, .name = "size", .head = "size", .kind = BENCH_CHARS, .width = -16),
-    OUTCOME(cpu_ms, .name = "cpu_ms", .head = "CPU ms", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
-    OUTCOME(gpu_ms, .name = "gpu_ms", .head = "GPU ms", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
-    OUTCOME(best_ms, .name = "best_ms", .head = "best ms", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
-    OUTCOME(best_share, .name = "best_share", .head = "share", .kind = BENCH_PERCENT_JOINED, .width = 6),
+    OUTCOME(op, .name = "op", .head = "op", .width = -6),
+    OUTCOME(size, .name = "size", .head = "size", .kind = BENCH_CHARS, .width = -14),
+    OUTCOME(cpu_ms, .name = "cpu_ms", .head = "CPU ms", .kind = BENCH_NUMBER, .width = 7, .digits = 3),
+    OUTCOME(gpu_ms, .name = "gpu_ms", .head = "GPU ms", .kind = BENCH_NUMBER, .width = 7, .digits = 3),
+    OUTCOME(best_ms, .name = "best_ms", .head = "best ms", .kind = BENCH_NUMBER, .width = 7, .digits = 3, .rank = 1),
+    OUTCOME(best_share, .name = "best_share", .head = "best on GPU", .kind = BENCH_PERCENT, .rank = 3),
     OUTCOME(build_ms, .name = "build_ms", .kind = BENCH_NUMBER),
-    OUTCOME(calls_before, .name = "calls_before", .head = "calls", .kind = BENCH_SIZE, .width = 6),
-    OUTCOME(first_ms, .name = "first_ms", .head = "hx 1st", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
-    OUTCOME(tenth_ms, .name = "tenth_ms", .head = "hx 10th", .kind = BENCH_NUMBER, .width = 9, .digits = 3),
-    OUTCOME(share, .name = "share", .head = "share", .kind = BENCH_PERCENT_JOINED, .width = 6),
-    OUTCOME(launches, .name = "launches", .head = "launches", .kind = BENCH_UINT, .width = 8),
-    OUTCOME(eta, .name = "eta", .head = "eta", .kind = BENCH_NUMBER, .width = 6, .digits = 3),
+    OUTCOME(calls_before, .name = "calls_before", .head = "calls", .kind = BENCH_SIZE, .width = 5, .rank = 4),
+    OUTCOME(first_ms, .name = "first_ms", .head = "hx 1st", .kind = BENCH_NUMBER, .width = 7, .digits = 3, .rank = 2),
+    OUTCOME(tenth_ms, .name = "tenth_ms", .head = "hx 10th", .kind = BENCH_NUMBER, .width = 7, .digits = 3),
+    OUTCOME(gain, .head = "x better", .kind = BENCH_NUMBER, .width = 8, .digits = 2),
+    OUTCOME(share, .name = "share", .head = "on GPU", .kind = BENCH_PERCENT, .width = 6, .rank = 1),
+    OUTCOME(launches, .name = "launches", .head = "launches", .kind = BENCH_UINT, .width = 8, .rank = 5),
+    OUTCOME(eta, .name = "eta", .head = "eta", .kind = BENCH_NUMBER, .width = 5, .digits = 3, .rank = 1),
+    OUTCOME(gain, .name = "gain", .kind = BENCH_NUMBER), /* new columns of CSV come last */
 };
 static const bench_table table = BENCH_TABLE(columns);
 
@@ -110,10 +115,10 @@ static bool simulate_calls(const sim_machine *m, size_t slices, outcome *o) {
 }
 
 static void print_profile(const hx__profile *p) {
-  char text[600];
-  bench_say("\n%s: %s; %s\n", p->name, p->cpu, p->gpu);
-  snprintf(
-      text, sizeof text,
+  bench_say("\n");
+  bench_note(0, "%s: %s; %s", p->name, p->cpu, p->gpu);
+  bench_note(
+      2,
       "peaks: CPU %.0f GFLOP/s, GPU %.0f GFLOP/s, DRAM %.1f GB/s. Products at %.0f %% and %.0f %% of them, %.0f %% and "
       "%.0f %% of that while both work; one draws %.0f %% of the DRAM's, both %.0f %%; a launch takes %.1f us, %.1f us "
       "more after a pause; compiling takes %.0f ms for a sum and %.0f for a product. docs/measurements/laptops.tsv has "
@@ -121,12 +126,9 @@ static void print_profile(const hx__profile *p) {
       p->cpu_gflops, p->gpu_gflops, p->dram_gbs, 100 * HX__PROFILE_CPU_PART, 100 * HX__PROFILE_GPU_PART,
       100 * HX__PROFILE_CPU_CORUN, 100 * HX__PROFILE_GPU_CORUN, 100 * HX__PROFILE_DRAM_ONE, 100 * HX__PROFILE_DRAM_BOTH,
       p->launch_us, p->idle_us, p->sum_build_ms, p->product_build_ms);
-  bench_say("  ");
-  bench_say_wrapped(text, 2, 2);
-  bench_print_head(&table, NULL);
 }
 
-static bool simulate_task(const hx__profile *p, const bench_task *task) {
+static bool simulate_task(const hx__profile *p, const bench_task *task, outcome *out) {
   size_t slices;
   outcome o = {.profile = p->name,
                .op = bench_op_name(task->op),
@@ -136,8 +138,28 @@ static bool simulate_task(const hx__profile *p, const bench_task *task) {
   if (!simulate_calls(&m, slices, &o)) return false;
   bench_size_text(&row, o.size, sizeof o.size);
   o.eta = o.best_ms / o.tenth_ms;
-  bench_emit_row(&table, &o);
+  o.gain = fmin(o.cpu_ms, o.gpu_ms) / o.tenth_ms;
+  bench_store_row(&table, &o);
+  *out = o;
   return true;
+}
+
+/* All tasks on one laptop, and their table. */
+static bool simulate_profile(const hx__profile *p, const bench_tasks *tasks) {
+  outcome *const list = malloc(tasks->count * sizeof *list);
+  bench_layout layout = {0};
+  size_t count = 0;
+  bool fine = list != NULL;
+  for (; fine && count < tasks->count && !bench_stopped(); count += fine) {
+    bench_progress_row(p->name, ROW_SECONDS);
+    fine = simulate_task(p, &tasks->task[count], &list[count]);
+  }
+  print_profile(p);
+  const bench_group group = {&table, list, count, sizeof *list, NULL, NULL};
+  if (count) bench_print_group(&layout, &group);
+  bench_show_output();
+  free(list);
+  return fine;
 }
 
 int bench_cmd_sim(const bench_options *options) {
@@ -149,19 +171,19 @@ int bench_cmd_sim(const bench_options *options) {
   if (!bench_tasks_of_command(&own, &tasks)) return BENCH_USAGE;
   if (!bench_files_open(options)) return BENCH_USAGE;
   bool fine = true;
-  bench_say_wrapped(
-      "hx's scheduler in virtual time. best: the best fixed split. calls: those that the CPU computes while the GPU's "
-      "kernel is compiled. hx 1st: the first call after that, without any measurement, the GPU asleep; hx 10th: after "
-      "ten "
-      "calls. eta: best over the tenth. Medians of 9 runs with noise of 3 %.",
-      0, 0);
+  bench_note(0,
+             "hx's scheduler in virtual time. best: the best fixed split. calls: those that the CPU computes while the "
+             "GPU's kernel is compiled. hx 1st: the first call after that, without any measurement, the GPU asleep; "
+             "hx 10th: after ten calls. x better: the speed of the tenth as a multiple of the better device alone. "
+             "eta: best over the tenth. Medians of 9 runs with noise of 3 %%.");
+  const size_t rows = tasks.count * (options->profile ? 1 : hx__profile_count);
+  bench_progress_begin(rows, (double)rows * ROW_SECONDS);
   bench_json_begin("sim");
   bench_json_open("rows", '[');
   for (size_t i = 0; fine && i < hx__profile_count && !bench_stopped(); i++) {
     const hx__profile *const p = &hx__profiles[i];
     if (options->profile && hx__profile_named(options->profile, strlen(options->profile)) != p) continue;
-    print_profile(p);
-    for (size_t t = 0; fine && t < tasks.count && !bench_stopped(); t++) fine = simulate_task(p, &tasks.task[t]);
+    fine = simulate_profile(p, &tasks);
   }
   bench_json_close(']');
   bench_json_end();

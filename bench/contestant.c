@@ -110,6 +110,7 @@ int bench_cmd_contestant(const bench_options *options) {
   bench_reply reply = {.answer = BENCH_READY};
   bench_request request;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  signal(SIGINT, SIG_IGN); /* Ctrl-C reaches every process of the terminal; the first one ends this one */
   int status = bench_session_open(&h.session, &own, false);
   if (status != BENCH_OK) return status;
   h.peer = options->vs_count ? options->vs[0].peer : NULL;

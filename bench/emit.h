@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Writes all results of hx-bench: as printed tables, JSON and CSV. A table is a list of columns. Each column says where
- * its value is in a record, its name in files, and its format in the printed table. Rows are written one at a time;
- * files.c replaces the file when the document is complete. Functions for a file that was not requested do nothing. */
+ * Writes all results of hx-bench: as printed tables (text or Markdown), JSON, JSON Lines and CSV. A table is a list of
+ * columns. Each column says where its value is in a record, its name in files, and its format in the printed table.
+ * Rows are written to files one at a time, and printed in groups; files.c replaces the file when the document is
+ * complete. Functions for a file that was not requested do nothing. */
 #ifndef HX_BENCH_EMIT_H
 #define HX_BENCH_EMIT_H
 
@@ -30,17 +31,26 @@ typedef enum bench_value_kind {
 } bench_value_kind;
 
 /* Flags. Optional: 0 or NULL is left out of files, and is "-" in the table. Unknown: a number that is not finite is "?"
- * in the table. Cut: a text is cut to the width of the column. */
-enum { BENCH_NOT_JSON = 1, BENCH_NOT_CSV = 2, BENCH_OPTIONAL = 4, BENCH_UNKNOWN = 8, BENCH_CUT = 16 };
+ * in the table. Cut: if the line is too long, texts are cut. Spare: the table leaves the column out while it is empty
+ * (0, not finite, or no text) in all rows. Alarm: a text other than "ok" is red. */
+enum {
+  BENCH_NOT_JSON = 1,
+  BENCH_NOT_CSV = 2,
+  BENCH_OPTIONAL = 4,
+  BENCH_UNKNOWN = 8,
+  BENCH_CUT = 16,
+  BENCH_SPARE = 32,
+  BENCH_ALARM = 64
+};
 
 typedef struct bench_column {
   const char *name, *head; /* name in files and head in the table; NULL: not in the files, or not in the table */
   size_t offset;           /* of the value in the record */
   bench_value_kind kind;
   unsigned flags;
-  int gap;    /* spaces before the column, in addition to the one between columns */
-  int width;  /* in the table; negative: left-justified, as in printf */
-  int digits; /* decimals in the table */
+  int width;     /* at least, in the table; negative: left-justified, as in printf */
+  int digits;    /* decimals in the table */
+  unsigned rank; /* if the line is too long, columns are left out, those of the highest rank first; 0: never */
 } bench_column;
 
 typedef struct bench_table {
@@ -56,16 +66,35 @@ typedef struct bench_table {
 #define BENCH_TABLE(columns) \
   { columns, sizeof(columns) / sizeof(columns)[0] }
 
-/* Printed tables and sentences. With --quiet these functions do nothing. A head of "" is replaced by the next of
- * `titles`. bench_print_cells does not end the line, and returns the column after the last character. */
-void bench_print_head(const bench_table *table, const char *const *titles);
-size_t bench_print_cells(const bench_table *table, const void *record);
-void bench_print_row(const bench_table *table, const void *record);
+#define BENCH_MOST_COLUMNS 48
+
+/* A table that is being printed. It is zero before the first group. */
+typedef struct bench_layout {
+  uint64_t shown; /* bit i: column i; 0: nothing has been printed */
+  size_t width[BENCH_MOST_COLUMNS];
+} bench_layout;
+
+/* Rows that are printed together, so that all of their times, energies or bytes have the same unit. */
+typedef struct bench_group {
+  const bench_table *table;
+  const void *records;
+  size_t count, bytes;       /* bytes: of a record */
+  const char *const *titles; /* each replaces the next head that is "" */
+  const bool *winner;        /* for each row: it is printed in bold; NULL: none is */
+} bench_group;
+
+/* Prints a group, after the heads if it is the first one or has other columns than the last. */
+void bench_print_group(bench_layout *layout, const bench_group *group);
+/* The same for one record without titles. */
+void bench_print_row(bench_layout *layout, const bench_table *table, const void *record);
 /* Prints a sentence or a part of one, without a newline at its end. */
 void bench_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints text from other sources, with control characters replaced, in lines of BENCH_COLUMNS. The first line begins at
- * column `at`, later lines at `indent`. Ends the line. */
+/* Prints text from other sources, with control characters replaced, in lines that fit the terminal. The first line
+ * begins at column `at`, later lines at `indent`. Ends the line. */
 void bench_say_wrapped(const char *text, size_t at, size_t indent);
+/* Prints sentences in lines that fit the terminal, from column `indent` on. */
+void bench_note(size_t indent, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void bench_table_begins(bool heads); /* for bench_print_group alone: rows follow, after their heads or not */
 /* Flushes what was printed, because measuring takes a while. Called only once something has been measured or is about
  * to be, so that a closed pipe does not end a run earlier. */
 void bench_show_output(void);
@@ -89,9 +118,12 @@ void bench_json_row(const bench_table *table, const void *record);     /* an obj
 void bench_json_begin(const char *command);
 void bench_json_end(void);
 
-/* bench_store_row writes a row to both files, which are then kept if the run is stopped. bench_emit_row also prints it.
- * */
+/* A line of the JSON Lines file: an object whose first member is `record`. Until its end, all functions above add to it
+ * instead of the document. bench_json_begin writes the line "run", and bench_json_end the line "end". */
+void bench_json_line_begin(const char *record);
+void bench_json_line_end(void);
+
+/* Writes a row to all files, which are then kept if the run is stopped. */
 void bench_store_row(const bench_table *table, const void *record);
-void bench_emit_row(const bench_table *table, const void *record);
 
 #endif

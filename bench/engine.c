@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench/measure.h"
+#include "bench/progress.h"
 #include "runtime/base/energy.h"
 
 /* Each mode is warmed up by some untimed calls, by more if hx decides, because its first calls are exploration. They
@@ -69,6 +70,7 @@ static double sample_call(void *self, unsigned calls) {
 /* Makes one call and compares its whole result. */
 static bool verify_mode(mode_run *p, const char *mode) {
   bench_subject *subject = p->subject;
+  bench_progress_stage("verifying");
   subject->kind->poison(subject, true);
   if (!offload_once(p, &p->report)) return false;
   p->wrong = !subject->kind->check(subject, true) || (subject->has_first && subject->bits != subject->first_bits);
@@ -87,6 +89,7 @@ static bool verify_mode(mode_run *p, const char *mode) {
 /* Returns the seconds of the last call. */
 static double warm_up(mode_run *p, bool learning, double seconds) {
   double start = bench_now(), last = 0;
+  bench_progress_stage("warming up");
   for (int i = 0; i < (learning ? LEARNING_CALLS : WARM_CALLS); i++) {
     double before = bench_now();
     if (!offload_once(p, NULL)) break;
@@ -119,6 +122,7 @@ static bool make_row(mode_run *p, const bench_mode *mode, size_t rounds, double 
   bench_row row = subject->row;
   row.mode = mode->name;
   row.asked_share = mode->share;
+  row.set_share = p->session->split;
   row.ceiling = ceiling;
   row.reps = p->contestant ? rounds : 0;
   row.ran = !p->failed;
@@ -129,6 +133,8 @@ static bool make_row(mode_run *p, const bench_mode *mode, size_t rounds, double 
   row.median_s = times.median;
   row.min_s = times.least;
   row.max_s = times.most;
+  row.low_s = times.low;
+  row.high_s = times.high;
   row.rate = row.gpu_share = NAN;
   if (row.reps) {
     row.rate = bench_row_amount(&row) / row.median_s;
@@ -139,9 +145,6 @@ static bool make_row(mode_run *p, const bench_mode *mode, size_t rounds, double 
       if (p->report.device[d].index < 32 && p->report.device[d].units) row.devices |= 1u << p->report.device[d].index;
   }
   if (!row.verified) results->failed = true;
-  const bench_row *const last = results->row_count ? &results->rows[results->row_count - 1] : NULL;
-  if (!last || !bench_same_operation(last, &row)) bench_print_result_head(&row);
-  bench_print_result(&row);
   return bench_results_add(results, &row);
 }
 
@@ -190,14 +193,14 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
     bench_ceiling_choose(&ceiling, subject, session->threads);
     contestants[taking_part] =
         (bench_contestant){.sample = bench_ceiling_rate, .self = &ceiling, .calls = bench_calls(ceiling.seconds)};
-    char label[128];
-    bench_task_text(&subject->row, label, sizeof label);
-    bench_limits limits = bench_session_limits(session, label, run->least, run->seconds);
+    bench_progress_stage(NULL);
+    bench_limits limits = bench_session_limits(session, run->least, run->seconds);
     limits.whole = run->whole;
     run->rounds = bench_measure(contestants, taking_part + 1, &limits);
     ceiling_rate = bench_median(contestants[taking_part].samples, run->rounds);
   }
   const bool unmeasured = bench_stopped() && !run->rounds;
+  const size_t rows_before = results->row_count;
   bool fine = true;
   for (size_t i = 0; fine && !unmeasured && i < count; i++) {
     mode_run *const p = &runs[i];
@@ -209,6 +212,7 @@ bool bench_engine_run(bench_session *session, bench_subject *subject, const benc
       p->contestant->samples = NULL;
     }
   }
+  bench_print_results(session, results, results->row_count - rows_before);
   if (!fine) fputs("hx-bench: there is no memory for the results\n", stderr);
   for (size_t i = 0; i <= count; i++) free(contestants[i].samples);
   for (size_t i = 0; i < count; i++) {

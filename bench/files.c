@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Where results go: --json, --csv and the printed tables. A document is composed in memory and replaces the file when
- * it is complete, so a run that is killed, or a full disk, leaves the old file unchanged. */
+ * Where results go: --json, --jsonl, --csv, --md and the printed tables. A document is composed in memory and replaces
+ * the file when it is complete, so a run that is killed, or a full disk, leaves the old file unchanged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "bench/bench.h"
+#include "bench/progress.h"
 
 typedef struct document {
   const char *what, *path;
@@ -18,13 +19,20 @@ typedef struct document {
   size_t bytes;
 } document;
 
-static document json = {.what = "JSON document"}, csv = {.what = "CSV table"};
+enum { JSON, JSONL, CSV, MARKDOWN, DOCUMENTS };
+static document documents[DOCUMENTS] = {[JSON] = {.what = "JSON document"},
+                                        [JSONL] = {.what = "JSON lines"},
+                                        [CSV] = {.what = "CSV table"},
+                                        [MARKDOWN] = {.what = "Markdown text"}};
 static FILE *human;
-static bool measured;
+static bool markdown, quiet = true, measured;
 
-FILE *bench_json_file(void) { return json.f; }
-FILE *bench_csv_file(void) { return csv.f; }
+FILE *bench_json_file(void) { return documents[JSON].f; }
+FILE *bench_jsonl_file(void) { return documents[JSONL].f; }
+FILE *bench_csv_file(void) { return documents[CSV].f; }
 FILE *bench_human_file(void) { return human; }
+bool bench_is_markdown(void) { return markdown; }
+bool bench_is_quiet(void) { return quiet; }
 void bench_measured(void) { measured = true; }
 
 static bool is_output(const char *path) { return path && strcmp(path, "-") == 0; }
@@ -54,12 +62,20 @@ static bool open_one(document *d, const char *path) {
 }
 
 bool bench_files_open(const bench_options *options) {
+  const char *const paths[DOCUMENTS] = {options->json, options->jsonl, options->csv, options->markdown_file};
+  bool output = false, fine = true;
+  for (size_t i = 0; i < MARKDOWN; i++) output |= is_output(paths[i]);
+  for (size_t i = 0; fine && i < DOCUMENTS; i++) fine = open_one(&documents[i], paths[i]);
+  if (!fine) {
+    bench_files_close();
+    return false;
+  }
   /* Tables go to stderr if a file goes to the standard output. */
-  human = options->quiet ? NULL : is_output(options->json) || is_output(options->csv) ? stderr : stdout;
-  if (options->json || options->csv) bench_stop_watch();
-  if (open_one(&json, options->json) && open_one(&csv, options->csv)) return true;
-  bench_files_close();
-  return false;
+  markdown = options->markdown;
+  quiet = options->quiet;
+  human = documents[MARKDOWN].f ? documents[MARKDOWN].f : quiet ? NULL : output ? stderr : stdout;
+  bench_stop_watch(options->json || options->jsonl || options->csv || options->markdown_file);
+  return true;
 }
 
 /* Writes all of the text and closes the file. Returns false, with errno set, if that fails. */
@@ -138,6 +154,9 @@ static bool close_one(document *d) {
 }
 
 bool bench_files_close(void) {
-  bool fine = close_one(&json);
-  return close_one(&csv) && fine;
+  bool fine = true;
+  bench_progress_erase();
+  if (human == documents[MARKDOWN].f) human = NULL;
+  for (size_t i = 0; i < DOCUMENTS; i++) fine &= close_one(&documents[i]);
+  return fine;
 }

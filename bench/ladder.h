@@ -17,6 +17,7 @@ typedef struct ladder_device {
   hx_context *hx;
   struct hx__cl_device *shipped; /* hx's own object for this device */
   const hx_device_info *info;
+  const char *label; /* its name in tables */
   cl_platform_id platform;
   cl_device_id id;
   cl_context context;
@@ -73,6 +74,7 @@ bool ladder_out(ladder_rung *rung, const char *format, ...) __attribute__((forma
 typedef struct ladder_case {        /* one size on one device */
   const char *ladder, *unit, *base; /* base: the rung to which speed-ups refer */
   const hx_device_info *device;     /* NULL: several devices */
+  const char *label;                /* its name in tables */
   size_t m, n, k;                   /* m == 0: a reduction of n elements */
   double work;                      /* in 1e9 units */
   const uint64_t *sum;              /* reductions: the expected result, compared after every sample */

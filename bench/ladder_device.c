@@ -48,7 +48,11 @@ static bool open_queues(ladder_device *device, size_t index) {
 
 bool ladder_device_open(ladder_device *device, const bench_session *session, size_t index) {
   hx__cl_device *const d = bench_opencl_device(session, index);
-  *device = (ladder_device){.shipped = d, .info = &session->device[index], .platform = d->platform, .id = d->id};
+  *device = (ladder_device){.shipped = d,
+                            .info = &session->device[index],
+                            .label = session->name[index].label,
+                            .platform = d->platform,
+                            .id = d->id};
   cl_device_type type = 0;
   cl_uint vendor = 0;
   clGetDeviceInfo(d->id, CL_DEVICE_TYPE, sizeof type, &type, NULL);

@@ -51,7 +51,7 @@ static void print_gain(const ladder_case *c) {
   char serial[24], least[24];
   bench_time_text(c->rung[0].wall_s, serial, sizeof serial);
   bench_time_text(best->wall_s, least, sizeof least);
-  bench_say("here: %s serial to %s (%s), %.1fx\n", serial, least, best->name, c->rung[0].wall_s / best->wall_s);
+  bench_note(0, "here: %s serial to %s (%s), %.1fx", serial, least, best->name, c->rung[0].wall_s / best->wall_s);
 }
 
 static bool run_size(bench_session *session, const bench_size *size) {

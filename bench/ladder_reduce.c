@@ -168,20 +168,23 @@ static bool open_data(sum_data *f, const ladder_device *device, size_t most) {
   return true;
 }
 
-/* "12.34x", or "-". */
-static const char *ratio_text(const ladder_case *c, const char *slow, bool wall, char *text, size_t bytes) {
-  const double ratio = ladder_ratio(c, "hx, kernels", slow, wall);
-  snprintf(text, bytes, isfinite(ratio) ? "%.2fx" : "-", ratio);
-  return text;
-}
-
+/* hx's kernels compared with other libraries, as far as these have run. */
 static void print_ratios(const ladder_case *c) {
-  char cpu[24], opencl[24], cub[24], on_device[24];
-  bench_say(
-      "here, until the host has the sum: hx's kernels over OpenCV on the CPU %s, its OpenCL %s, CUB %s (on the device "
-      "%s)\n",
-      ratio_text(c, "OpenCV, CPU", true, cpu, sizeof cpu), ratio_text(c, "OpenCV, OpenCL", true, opencl, sizeof opencl),
-      ratio_text(c, "CUB", true, cub, sizeof cub), ratio_text(c, "CUB", false, on_device, sizeof on_device));
+  static const struct {
+    const char *rung, *what;
+    bool wall;
+  } others[] = {{"OpenCV, CPU", "OpenCV on the CPU", true},
+                {"OpenCV, OpenCL", "its OpenCL", true},
+                {"CUB", "CUB", true},
+                {"CUB", "CUB on the device", false}};
+  char text[256] = "";
+  size_t used = 0;
+  for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+    const double ratio = ladder_ratio(c, "hx, kernels", others[i].rung, others[i].wall);
+    if (!isfinite(ratio)) continue;
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s%s %.2fx", used ? ", " : "", others[i].what, ratio);
+  }
+  if (used) bench_note(0, "here, until the host has the sum: hx's kernels over %s", text);
 }
 
 static bool run_size(bench_session *session, sum_data *f, size_t n) {
@@ -189,8 +192,13 @@ static bool run_size(bench_session *session, sum_data *f, size_t n) {
   hx_value unused;
   const hx_task task = hx_reduce(HX_SUM, HX_U32, f->x, n, &unused);
   const uint64_t sum = ref_reduce(HX_SUM, HX_U32, f->x, NULL, n).u64;
-  c = (ladder_case){
-      .ladder = "reduce", .unit = "GB/s", .base = "naive", .device = f->device->info, .n = n, .sum = &sum};
+  c = (ladder_case){.ladder = "reduce",
+                    .unit = "GB/s",
+                    .base = "naive",
+                    .device = f->device->info,
+                    .label = f->device->label,
+                    .n = n,
+                    .sum = &sum};
   c.work = 1e-9 * sizeof(uint32_t) * (double)n;
   for (size_t s = 0; s < STEPS; s++) add_step(&c, f, s);
   ladder_hx_rungs(f->device, &c, &task);

@@ -8,10 +8,9 @@
 
 #include "bench/emit.h"
 #include "bench/system.h"
-#include "bench/text.h"
 
 typedef struct record {
-  const char *ladder, *unit, *verified;
+  const char *ladder, *unit, *verified, *check; /* check: as printed */
   char device[128], driver[64];
   size_t m, n, k;
   ladder_rung rung; /* only its numbers and texts are used */
@@ -24,22 +23,23 @@ static const bench_column columns[] = {
     RECORD(ladder, .name = "ladder", .flags = BENCH_NOT_JSON),
     RECORD(device, .name = "device", .kind = BENCH_CHARS),
     RECORD(driver, .name = "driver", .kind = BENCH_CHARS),
-    RECORD(rung.name, .name = "step", .head = "step", .kind = BENCH_CHARS, .width = -26),
+    RECORD(rung.name, .name = "step", .head = "step", .kind = BENCH_CHARS, .width = -24),
     RECORD(m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
     RECORD(n, .name = "n", .kind = BENCH_SIZE),
     RECORD(k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
-    RECORD(rung.event_s, .name = "event_s", .head = "event", .kind = BENCH_TIME, .width = 10),
-    RECORD(rung.wall_s, .name = "wall_s", .head = "wall", .kind = BENCH_TIME, .flags = BENCH_NOT_JSON, .width = 10),
+    RECORD(rung.event_s, .name = "event_s", .head = "event", .kind = BENCH_TIME, .width = 9, .rank = 1),
+    RECORD(rung.wall_s, .name = "wall_s", .head = "wall", .kind = BENCH_TIME, .flags = BENCH_NOT_JSON, .width = 9),
     NUMBER(rung.wall_s, "median_s", .flags = BENCH_NOT_CSV),
     NUMBER(rung.least_s, "min_s", .flags = 0),
     NUMBER(rung.most_s, "max_s", .flags = 0),
     RECORD(rung.rounds, .name = "reps", .kind = BENCH_SIZE),
-    NUMBER(rate, "rate", .head = "", .width = 10, .digits = 1),
+    NUMBER(rate, "rate", .head = "", .width = 8, .digits = 1),
     RECORD(unit, .name = "unit"),
-    NUMBER(speedup, "speedup", .head = "", .width = 10, .digits = 2),
+    NUMBER(speedup, "speedup", .head = "", .width = 8, .digits = 2),
     RECORD(rung.copied, .name = "bytes_copied", .kind = BENCH_SIZE),
     RECORD(verified, .name = "verified", .kind = BENCH_LITERAL),
     RECORD(rung.note, .name = "note", .kind = BENCH_CHARS),
+    RECORD(check, .head = "check", .flags = BENCH_ALARM, .width = -5),
 };
 static const bench_table table = BENCH_TABLE(columns);
 
@@ -69,31 +69,43 @@ static double speedup_of(const ladder_case *c, const ladder_rung *rung) {
   return NAN;
 }
 
-static void print_head(const ladder_case *c) {
+static void print_title(const ladder_case *c) {
   const bench_row row = {.m = c->m, .n = c->n, .k = c->k};
-  char size[64], name[128], base[24], head[48];
+  char size[64];
   bench_size_text(&row, size, sizeof size);
-  bench_say("\n%s %s%s%s\n", c->ladder, size, c->device ? " on " : "",
-            c->device ? bench_plain(c->device->name, name, sizeof name) : "");
-  snprintf(base, sizeof base, "x %.16s", c->base);
-  snprintf(head, sizeof head, "%10s  check, note", base);
-  const char *const titles[] = {c->unit, head};
-  bench_print_head(&table, titles);
+  bench_say("\n");
+  bench_note(0, "%s %s%s%s", c->ladder, size, c->device ? " on " : "", c->device ? c->label : "");
 }
 
-static void print_row(const record *r) {
-  const char *const note = r->rung.note;
-  char text[192];
-  bench_print_cells(&table, r);
-  bench_say("  ");
-  snprintf(text, sizeof text, "%s%s%s", r->rung.out ? (r->rung.wrong ? "" : "out: ") : "ok",
-           r->rung.out || !*note ? "" : "; ", note);
-  bench_say_wrapped(text, 72, 72);
+/* Prints the steps that have figures as a table, and below it notes, and why others have none. */
+static void print_case(const ladder_case *c, const record *list) {
+  static record timed[LADDER_MOST_RUNGS];
+  static bool winner[LADDER_MOST_RUNGS];
+  size_t lines = 0, best = SIZE_MAX;
+  char base[48];
+  bench_layout layout = {0};
+  print_title(c);
+  for (size_t i = 0; i < c->rungs; i++) {
+    if (list[i].rung.out && !list[i].rung.wrong) continue;
+    winner[lines] = false;
+    if (isfinite(list[i].rate) && (best == SIZE_MAX || list[i].rate > timed[best].rate)) best = lines;
+    timed[lines++] = list[i];
+  }
+  if (best != SIZE_MAX && lines > 1) winner[best] = true;
+  snprintf(base, sizeof base, "x %.16s", c->base);
+  const char *const titles[] = {c->unit, base};
+  const bench_group group = {&table, timed, lines, sizeof timed[0], titles, winner};
+  if (lines) bench_print_group(&layout, &group);
+  for (size_t i = 0; i < c->rungs; i++) {
+    const ladder_rung *const rung = &list[i].rung;
+    if (rung->out || *rung->note)
+      bench_note(2, "%s%s: %s", rung->out && !rung->wrong ? "not run: " : "", rung->name, rung->note);
+  }
 }
 
 bool ladder_rows_add(const ladder_case *c) {
+  const size_t first = count;
   bench_measured();
-  print_head(c);
   for (size_t i = 0; i < c->rungs; i++) {
     const ladder_rung *rung = &c->rung[i];
     record r = {.ladder = c->ladder,
@@ -105,6 +117,7 @@ bool ladder_rows_add(const ladder_case *c) {
                 .rate = NAN,
                 .speedup = NAN};
     r.verified = !rung->out ? "true" : rung->wrong ? "false" : NULL;
+    r.check = rung->wrong ? "WRONG" : "ok";
     if (c->device) memcpy(r.device, c->device->name, sizeof r.device);
     if (c->device) memcpy(r.driver, c->device->driver, sizeof r.driver);
     if (!rung->out) {
@@ -112,8 +125,8 @@ bool ladder_rows_add(const ladder_case *c) {
       r.speedup = speedup_of(c, rung);
     }
     if (!bench_append(&rows, &count, &room, &r, sizeof r)) return false;
-    print_row(&r);
   }
+  print_case(c, rows + first);
   bench_show_output();
   return true;
 }

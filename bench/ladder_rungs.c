@@ -6,6 +6,7 @@
 
 #include "bench/ladder.h"
 #include "bench/measure.h"
+#include "bench/progress.h"
 
 #define LEAST_ROUNDS 5
 #define WARM_CALLS 2
@@ -28,6 +29,7 @@ ladder_rung *ladder_add_owner(ladder_case *c, const char *name, ladder_call *cal
 void ladder_case_of_product(ladder_case *c, const char *ladder, const char *base, ladder_product *p) {
   *c = (ladder_case){.ladder = ladder, .unit = "GFLOP/s", .base = base, .m = p->m, .n = p->n, .k = p->k, .product = p};
   c->device = p->device ? p->device->info : NULL;
+  c->label = p->device ? p->device->label : NULL;
   c->work = 2e-9 * (double)p->m * (double)p->n * (double)p->k;
 }
 
@@ -85,6 +87,11 @@ bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
   rung_run runs[LADDER_MOST_RUNGS];
   ladder_rung *taking_part[LADDER_MOST_RUNGS];
   size_t count = 0;
+  char size[64];
+  const bench_row row = {.m = c->m, .n = c->n, .k = c->k};
+  bench_size_text(&row, size, sizeof size);
+  bench_progress_row(size, session->options->seconds > 0 ? session->options->seconds : seconds);
+  bench_progress_stage("verifying");
   for (size_t i = 0; i < c->rungs; i++) {
     ladder_rung *rung = &c->rung[i];
     if (!rung->out && !bench_stopped()) verify_rung(c, rung, WARM_CALLS);
@@ -93,10 +100,8 @@ bool ladder_run(bench_session *session, ladder_case *c, double seconds) {
     contestants[count] = (bench_contestant){.sample = sample_rung, .self = &runs[count], .calls = 1};
     taking_part[count++] = rung;
   }
-  char size[64];
-  const bench_row row = {.m = c->m, .n = c->n, .k = c->k};
-  bench_size_text(&row, size, sizeof size);
-  const bench_limits limits = bench_session_limits(session, size, LEAST_ROUNDS, seconds);
+  bench_progress_stage(NULL);
+  const bench_limits limits = bench_session_limits(session, LEAST_ROUNDS, seconds);
   size_t rounds = count ? bench_measure(contestants, count, &limits) : 0;
   for (size_t i = 0; i < count; i++) {
     if (rounds && !taking_part[i]->out && (!c->sum || taking_part[i]->wrong)) verify_rung(c, taking_part[i], 1);

@@ -5,60 +5,157 @@
 #include "bench/icd.h"
 #include "bench/process.h"
 #include "bench/system.h"
+#include "bench/terminal.h"
+#include "bench/text.h"
+
+#define BIT(option) (1u << BENCH_##option)
+#define ALWAYS (BIT(QUIET) | BIT(HELP) | BIT(VERSION) | BIT(REPORT))
+#define JSON_FILES (BIT(JSON) | BIT(JSONL) | BIT(MD))
+#define FILES (JSON_FILES | BIT(CSV))
+#define SIZES (BIT(SIZE_OPTION) | BIT(SHAPES))
+#define TASKS (SIZES | BIT(OP) | BIT(TYPE))
+#define TIMED (BIT(REPS) | BIT(SECONDS))
+#define MACHINE (BIT(DEVICES) | BIT(THREADS))
+#define COMPARED (TASKS | TIMED | MACHINE | FILES | BIT(MALLOC))
 
 static const struct command {
   const char *name;
   int (*run)(const bench_options *options);
-  const char *help;
+  uint32_t takes;      /* options, as bits */
+  const char *help;    /* NULL: not for users */
+  const char *details; /* for `help NAME` */
+  const char *examples;
 } commands[] = {
-    {"", bench_cmd_compare, "the f32 sum and two products on CPU alone, device alone and both; under 3 minutes"},
-    {"info", bench_cmd_info, "devices and drivers, what each can do, what is missing and how to install it"},
-    {"env", bench_cmd_env, "the environment variables of hx: accepted values, defaults, current values"},
-    {"reduce", bench_cmd_compare, "reductions (--op, --type, --size)"},
-    {"matmul", bench_cmd_compare, "matrix products (--size MxNxK)"},
-    {"sweep", bench_cmd_sweep, "every split of the work between CPU and GPU, and how close hx comes to the best"},
-    {"peak", bench_cmd_peak, "peak rates of this CPU: multiply-adds, and reading from each cache and memory"},
-    {"call", bench_cmd_call, "the cost of a call on a few elements, beside that of the bare kernel"},
-    {"ladder", bench_cmd_ladder,
-     "reduce, matmul or offload: published steps from a naive kernel to a fast one, hx and others"},
-    {"tune", bench_cmd_tune, "times interchangeable product kernels on each device and stores the fastest"},
-    {"explain", bench_cmd_explain, "what hx expects of each choice for a task, which one it uses, and why"},
-    {"sim", bench_cmd_sim, "what hx would do on laptops of four kinds, in virtual time (--profile)"},
-    {"share", bench_cmd_share, "measures for ten minutes into one file without names, to send to hx"},
-    {"driver", bench_cmd_driver, NULL},         /* the main function of a process that loads an OpenCL driver */
-    {"contestant", bench_cmd_contestant, NULL}, /* the main function of processes that --vs starts */
+    {"", bench_cmd_compare, COMPARED,
+     "the f32 sum and two products on CPU alone, device alone and both; under 3 minutes",
+     "Prints the devices, one table per operation, and a sentence that says what the results mean. x CPU: the speed as "
+     "a "
+     "multiple of the CPU alone. ceiling: the part of the best rate of this CPU at the same kind of work. on GPU: the "
+     "share that devices did. In a terminal the fastest row of each task is bold.",
+     "hx-bench\nhx-bench --md > issue.md\nhx-bench --size 64K,1M,512x512x512 --json result.json\n"},
+    {"info", bench_cmd_info, MACHINE | FILES,
+     "devices and drivers, what each can do, what is missing and how to install it",
+     "Waits until the kernels of every device are built. The numbers are those that --devices and HX_DEVICES accept. "
+     "The "
+     "exit status is 3 if a GPU of this machine cannot be used.",
+     "hx-bench info\nhx-bench info --devices all\nhx-bench info --report\n"},
+    {"env", bench_cmd_env, BIT(DEVICES) | BIT(THREADS) | FILES,
+     "the environment variables of hx: accepted values, defaults, current values",
+     "The exit status is 2 if a value is not accepted.", "hx-bench env\nHX_SPLIT=30% hx-bench env\n"},
+    {"reduce", bench_cmd_compare, COMPARED | BIT(VS), "reductions (--op, --type, --size)",
+     "The sum of f32, or the operations and types that are named, on CPU alone, device alone and both.",
+     "hx-bench reduce --op sum,dot --type f32,i32 --size 1e6,64M\nhx-bench reduce --vs openblas --threads 1\n"},
+    {"matmul", bench_cmd_compare, COMPARED | BIT(VS), "matrix products (--size MxNxK)",
+     "Products of f32 on CPU alone, device alone and both; with --vs the CPU alone beside other libraries.",
+     "hx-bench matmul --size 1024,2048x4096x2048\nhx-bench matmul --threads 1 --vs openblas,blis --size 1K\n"},
+    {"sweep", bench_cmd_sweep, COMPARED | BIT(STEP),
+     "every split of the work between CPU and GPU, and how close hx comes to the best",
+     "Times every split in steps and hx's own choice in the same rounds. eta is the time of the best split over the "
+     "time "
+     "of hx's choice: 1 is as good as the best.",
+     "hx-bench sweep --op sum --size 64M --step 5\nhx-bench sweep --op matmul --size 2K --csv sweep.csv\n"},
+    {"peak", bench_cmd_peak, BIT(THREADS) | TIMED | FILES | BIT(MALLOC),
+     "peak rates of this CPU: multiply-adds, and reading from each cache and memory",
+     "With each instruction set, on one thread and on all threads that hx uses.", "hx-bench peak --threads 1\n"},
+    {"call", bench_cmd_call, BIT(SIZE_OPTION) | BIT(OP) | BIT(TYPE) | TIMED | MACHINE | FILES | BIT(MALLOC),
+     "the cost of a call on a few elements, beside that of the bare kernel",
+     "The difference is the cost of checking the task and storing the result.", "hx-bench call --size 16,64,1K\n"},
+    {"ladder", bench_cmd_ladder, SIZES | TIMED | MACHINE | FILES | BIT(STEP),
+     "reduce, matmul or offload: published steps from a naive kernel to a fast one, hx and others",
+     "On every OpenCL device in use. event: time by the device's clock; wall: time by the host's clock. Rate and "
+     "speed-up are by event if the device measures it. --step is for offload alone.",
+     "hx-bench ladder reduce --size 16M\nhx-bench ladder matmul --devices gpu\nhx-bench ladder offload --step 5\n"},
+    {"tune", bench_cmd_tune, MACHINE | FILES,
+     "times interchangeable product kernels on each device and stores the fastest",
+     "Half a minute on a GPU, a minute or two on a driver that runs on the CPU. Nothing else should run. The winners "
+     "are "
+     "stored in HX_CACHE_DIR and used by every later process.",
+     "hx-bench tune\n"},
+    {"explain", bench_cmd_explain, TASKS | MACHINE | FILES | BIT(MALLOC),
+     "what hx expects of each choice for a task, which one it uses, and why",
+     "Before the first call and after ten. With HX_CACHE_DIR the measurements of earlier processes count.",
+     "hx-bench explain --op matmul --size 1024\nhx-bench explain --op sum --size 16M --devices cpu,pocl\n"},
+    {"sim", bench_cmd_sim, SIZES | BIT(OP) | BIT(PROFILE) | FILES,
+     "what hx would do on laptops of four kinds, in virtual time (--profile)",
+     "hx's own scheduler on simulated laptops; nothing of this machine is measured. x better: the speed of the tenth "
+     "call "
+     "as a multiple of the better device alone.",
+     "hx-bench sim --profile xe\nhx-bench sim --op matmul --size 512,1K\n"},
+    {"share", bench_cmd_share, MACHINE | BIT(SECONDS) | BIT(JSON),
+     "measures for ten minutes into one file without names, to send to hx",
+     "Runs info, reduce, matmul, sweep, ladder offload and tune. The file is hx-share.json, or that of --json, and has "
+     "no "
+     "host or user name and no path.",
+     "hx-bench share\nhx-bench share --seconds 60 --json short.json\n"},
+    {"driver", bench_cmd_driver, 0, NULL, NULL, NULL}, /* the main function of a process that loads an OpenCL driver */
+    {"contestant", bench_cmd_contestant, BIT(VS), NULL, NULL,
+     NULL}, /* the main function of processes that --vs starts */
 };
 
 #define COMMANDS (sizeof commands / sizeof commands[0])
 
+static const struct command *find_command(const char *name) {
+  for (size_t i = 0; i < COMMANDS; i++)
+    if (strcmp(commands[i].name, name) == 0) return &commands[i];
+  return NULL;
+}
+
+static void print_wrapped(const char *text) { bench_wrap(stdout, text, 0, 0, bench_columns()); }
+
 static void print_help(void) {
   puts("hx-bench [subcommand] [options]\n");
+  for (size_t i = 0; i < COMMANDS; i++) {
+    if (!commands[i].help) continue;
+    printf("  %-9s ", *commands[i].name ? commands[i].name : "(none)");
+    bench_wrap(stdout, commands[i].help, 12, 12, bench_columns());
+  }
+  puts("");
+  bench_options_print(UINT32_MAX);
+  puts("");
+  print_wrapped(
+      "Each subcommand takes some of these options: hx-bench help SUBCOMMAND names them and has examples. Every result "
+      "is "
+      "compared with the scalar definition before it is timed. Exit status: 0 all are right, 1 a result is wrong or a "
+      "task did not run, 2 a wrong option or setting, 3 (info) a GPU of this machine cannot be used. Lines fit the "
+      "terminal, or COLUMNS, or 80 columns; NO_COLOR "
+      "turns "
+      "bold and red text off. More: man hx-bench.");
+}
+
+static void print_command_help(const struct command *command) {
+  char line[256];
+  printf("hx-bench%s%s%s [options]\n\n", *command->name ? " " : "", command->name,
+         strcmp(command->name, "ladder") == 0 ? " reduce|matmul|offload" : "");
+  snprintf(line, sizeof line, "%s.", command->help);
+  print_wrapped(line);
+  print_wrapped(command->details);
+  puts("\noptions:");
+  bench_options_print(command->takes | ALWAYS);
+  puts("\nexamples:");
+  for (const char *p = command->examples; *p; p += strcspn(p, "\n") + 1) printf("  %.*s\n", (int)strcspn(p, "\n"), p);
+}
+
+/* Refuses a word that is no subcommand, with the nearest one if that is what may have been meant. */
+static int refuse_command(const char *name) {
+  const char *names[COMMANDS];
+  size_t count = 0;
   for (size_t i = 0; i < COMMANDS; i++)
-    if (commands[i].help) printf("  %-12s %s\n", *commands[i].name ? commands[i].name : "(none)", commands[i].help);
-  puts(
-      "\n"
-      "  --size LIST      numbers, 2^k, or MxNxK for products; N means NxNxN for matmul\n"
-      "  --shapes LIST    files with one shape per line for matmul: m n k, or m n k ta tb (0 or 1)\n"
-      "  --vs LIST        reduce, matmul: beside openblas, blis, opencv, mkl, as installed and at their best core "
-      "type\n"
-      "  --threads N      number of CPU threads (HX_THREADS)\n"
-      "  --op LIST        sum min max argmin argmax dot sum_abs sum_squares prod, all of these, or matmul\n"
-      "  --type LIST      f32 i32 u32 all\n"
-      "  --devices LIST   what HX_DEVICES accepts; default without a GPU: cpu,igpu,gpu,pocl\n"
-      "  --reps N         number of rounds (default: as many as fit the time)\n"
-      "  --seconds S      time for each operation and size, all modes together\n"
-      "  --step P         step of sweep and ladder offload, in percent (default 10)\n"
-      "  --profile NAME   laptop for sim: gen9, xe, vega or rdna3 (default: all)\n"
-      "  --report         leaves paths out of the variables in files, because they may name you;\n"
-      "                   info: a text for bug reports, without names\n"
-      "  --malloc         arrays from malloc, not hx_alloc\n"
-      "  --json FILE      writes results as JSON; -: to the standard output, and the table to stderr\n"
-      "  --csv FILE       writes results as CSV, likewise\n"
-      "  --quiet          no table, no progress bar\n"
-      "  --help, --version\n\n"
-      "Every result is compared with the scalar definition before it is timed. Exit status: 0 all are right,\n"
-      "1 a result is wrong or a task did not run, 2 a wrong option or setting, 3 (info) a GPU of this machine\n"
-      "cannot be used. More: man hx-bench.");
+    if (commands[i].help && *commands[i].name) names[count++] = commands[i].name;
+  const char *const near = bench_nearest(name, strlen(name), names, count);
+  fprintf(stderr, "hx-bench: there is no subcommand '%s'%s%s%s (hx-bench help)\n", name, near ? ": did you mean " : "",
+          near ? near : "", near ? "?" : "");
+  return BENCH_USAGE;
+}
+
+static int show_help(const char *about) {
+  const struct command *const command = about && *about ? find_command(about) : NULL;
+  if (!about || !*about)
+    print_help();
+  else if (!command || !command->help)
+    return refuse_command(about);
+  else
+    print_command_help(command);
+  return BENCH_OK;
 }
 
 /* Whether everything was written to the standard output. */
@@ -68,19 +165,25 @@ static bool is_output_complete(void) {
   return fine;
 }
 
+static int run_command(const bench_options *options) {
+  if (strcmp(options->command, "help") == 0) return show_help(options->help && !options->topic ? NULL : options->topic);
+  if (options->help) return show_help(options->command);
+  const struct command *const command = find_command(options->command);
+  if (!command) return refuse_command(options->command);
+  if (!bench_options_are_taken(options, command->takes | ALWAYS)) return BENCH_USAGE;
+  const int status = command->run(options);
+  bench_stop_end();
+  return status;
+}
+
 int main(int argc, char **argv) {
   bench_options options;
   bench_system_start();
   if (!bench_options_parse(argc, argv, &options)) return BENCH_USAGE;
-  if (options.help) print_help();
-  if (options.version && !options.help) printf("hx-bench %s\n", hx_version());
-  if (options.help || options.version) return is_output_complete() ? BENCH_OK : BENCH_FAILED;
-  for (size_t i = 0; i < COMMANDS; i++) {
-    if (strcmp(commands[i].name, options.command) != 0) continue;
-    int status = commands[i].run(&options);
-    bench_stop_end();
-    return is_output_complete() || status != BENCH_OK ? status : BENCH_FAILED;
-  }
-  fprintf(stderr, "hx-bench: there is no subcommand '%s' (hx-bench --help)\n", options.command);
-  return BENCH_USAGE;
+  int status = BENCH_OK;
+  if (options.version && !options.help)
+    printf("hx-bench %s\n", hx_version());
+  else
+    status = run_command(&options);
+  return is_output_complete() || status != BENCH_OK ? status : BENCH_FAILED;
 }

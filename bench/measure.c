@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "bench/bench.h"
+#include "bench/progress.h"
 
 #define SAMPLE_SECONDS 50e-6 /* 1000 times the cost of reading the clock */
 #define MOST_ROUNDS 1001
@@ -37,10 +37,11 @@ double bench_quantile(const double *sorted, size_t count, double fraction) {
 
 bench_times bench_times_of(const double *values, size_t count) {
   double *const sorted = count ? malloc(count * sizeof *sorted) : NULL;
-  if (!sorted) return (bench_times){NAN, NAN, NAN};
+  if (!sorted) return (bench_times){NAN, NAN, NAN, NAN, NAN};
   memcpy(sorted, values, count * sizeof *sorted);
   bench_sort(sorted, count);
-  const bench_times times = {bench_quantile(sorted, count, 0.5), sorted[0], sorted[count - 1]};
+  bench_times times = {.median = bench_quantile(sorted, count, 0.5), .least = sorted[0], .most = sorted[count - 1]};
+  bench_median_interval(sorted, count, &times.low, &times.high);
   free(sorted);
   return times;
 }
@@ -62,14 +63,12 @@ void bench_median_interval(const double *sorted, size_t count, double *low, doub
   *high = sorted[count - 1 - at];
 }
 
-bench_limits bench_session_limits(const bench_session *session, const char *label, size_t least, double seconds) {
+bench_limits bench_session_limits(const bench_session *session, size_t least, double seconds) {
   const bench_options *const options = session->options;
   return (bench_limits){.reps = options->reps,
                         .least = least,
                         .seconds = options->seconds > 0 ? options->seconds : seconds,
-                        .deadline = session->deadline,
-                        .label = label,
-                        .progress = bench_human_file() && isatty(STDERR_FILENO)};
+                        .deadline = session->deadline};
 }
 
 static bool enough_rounds(size_t rounds, double elapsed, const bench_limits *limits) {
@@ -86,14 +85,10 @@ static bool enough_rounds(size_t rounds, double elapsed, const bench_limits *lim
   return past_deadline && elapsed >= limits->seconds;
 }
 
-static void draw_bar(const bench_limits *limits, size_t rounds, double elapsed) {
-  double by_time = limits->reps ? 0 : elapsed / limits->seconds;
-  double by_rounds = (double)rounds / (double)(limits->reps ? limits->reps : limits->least);
-  double done = limits->reps ? by_rounds : fmin(by_time, by_rounds);
-  int filled = (int)(30 * fmin(done, 1));
-  fprintf(stderr, "\r\033[K[%.*s%.*s] %3d %%  %.70s", filled, "##############################", 30 - filled,
-          "..............................", (int)(100 * fmin(done, 1)), limits->label);
-  fflush(stderr);
+/* The part of the rounds, or of the time, that is done. */
+static double part_done(const bench_limits *limits, size_t rounds, double elapsed) {
+  if (limits->reps) return (double)rounds / (double)limits->reps;
+  return fmin(elapsed / limits->seconds, (double)rounds / (double)limits->least);
 }
 
 /* xorshift with a fixed seed, so that runs can be repeated. */
@@ -126,16 +121,13 @@ static void draw_order(size_t round, size_t count, size_t *rows, size_t *order, 
 }
 
 size_t bench_measure(bench_contestant *contestants, size_t count, const bench_limits *limits) {
-  double start = bench_now(), drawn = 0;
+  const double start = bench_now();
   size_t rounds = 0;
   size_t *rows = malloc(2 * count * sizeof *rows), *order = rows + count;
   uint64_t state = 0x9e3779b97f4a7c15u;
   bool fine = rows != NULL;
   for (double elapsed = 0; fine && !enough_rounds(rounds, elapsed, limits); elapsed = bench_now() - start) {
-    if (limits->progress && elapsed > 1 && elapsed - drawn > 0.1) {
-      draw_bar(limits, rounds, elapsed);
-      drawn = elapsed;
-    }
+    bench_progress_done(part_done(limits, rounds, elapsed));
     draw_order(rounds, count, rows, order, &state);
     size_t c = 0;
     for (; fine && c < count && !bench_stopped(); c++) {
@@ -148,6 +140,5 @@ size_t bench_measure(bench_contestant *contestants, size_t count, const bench_li
     rounds++;
   }
   free(rows);
-  if (drawn > 0) fputs("\r\033[K", stderr);
   return fine ? rounds : 0;
 }

@@ -29,13 +29,11 @@ typedef struct bench_limits {
   size_t reps, least;       /* reps: exactly this many rounds; 0: at least `least`, and as many as the time allows */
   bool whole;               /* never fewer than `least` rounds, however long they take */
   double seconds, deadline; /* deadline: 0: none */
-  const char *label;        /* of the progress bar */
-  bool progress;
 } bench_limits;
 
 /* The limits of the options and the session, with this least number of rounds, and this time if the options give none.
  * */
-bench_limits bench_session_limits(const bench_session *session, const char *label, size_t least, double seconds);
+bench_limits bench_session_limits(const bench_session *session, size_t least, double seconds);
 /* Runs rounds until the limits are reached or the run is stopped. Returns their number, which is also that of each
  * contestant's samples; 0: a sample failed. */
 size_t bench_measure(bench_contestant *contestants, size_t count, const bench_limits *limits);
@@ -51,7 +49,7 @@ void bench_median_interval(const double *sorted, size_t count, double *low, doub
 double bench_median(const double *values, size_t count); /* of values in any order; NaN if there are none */
 /* Statistics of values in any order; NaN if there are none. */
 typedef struct bench_times {
-  double median, least, most;
+  double median, least, most, low, high; /* low, high: as bench_median_interval */
 } bench_times;
 bench_times bench_times_of(const double *values, size_t count);
 

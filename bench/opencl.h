@@ -20,4 +20,7 @@ void bench_device_why(const bench_session *session, size_t index, char out[BENCH
 typedef bool bench_device_job(bench_session *session, size_t index, const void *what);
 bool bench_opencl_each(bench_session *session, bench_device_job *job, const void *what);
 
+/* Names a device for tables and sentences. */
+void bench_name_device(const hx_device_info *device, size_t index, struct bench_device_name *name);
+
 #endif

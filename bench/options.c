@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "bench/peers.h"
+#include "bench/terminal.h"
+#include "bench/text.h"
+#include "runtime/base/environment.h"
 #include "runtime/base/operations.h"
 #include "runtime/base/profiles.h"
 
@@ -29,16 +32,49 @@ static bool read_number(const char **p, size_t *out) {
   return true;
 }
 
-/* Reads 1000 or 2^20: a length, or one side of a shape. */
-static bool read_length(const char **p, size_t *out) {
-  size_t base, power;
-  if (!read_number(p, &base)) return false;
-  if (**p == '^') {
+#define MOST_POWER 40 /* of two, and above it no power of ten is needed either */
+
+/* Multiplies by base^power. Returns false if the result is too large. */
+static bool scale_by(size_t *value, size_t base, size_t power) {
+  for (size_t i = 0; *value && i < power; i++)
+    if (__builtin_mul_overflow(*value, base, value)) return false;
+  return true;
+}
+
+/* Letters after a number, in powers of two. */
+static const struct {
+  char letters[3];
+  unsigned power;
+} suffixes[] = {{"Kk", 10}, {"Mm", 20}, {"Gg", 30}};
+
+/* Reads what follows a number: 2^20, 1e6, 64K. */
+static bool read_scale(const char **p, size_t *value) {
+  size_t power;
+  const char mark = **p;
+  if (mark == '^' || mark == 'e' || mark == 'E') {
     ++*p;
-    if (base != 2 || !read_number(p, &power) || power > 40) return false;
-    base = (size_t)1 << power;
+    if (!read_number(p, &power) || power > MOST_POWER) return false;
+    if (mark != '^') return scale_by(value, 10, power);
+    if (*value != 2) return false;
+    *value = (size_t)1 << power;
+    return true;
   }
-  *out = base;
+  for (size_t i = 0; mark && i < COUNT(suffixes); i++)
+    if (strchr(suffixes[i].letters, mark)) return ++*p, scale_by(value, 2, suffixes[i].power);
+  return true;
+}
+
+/* Reads a length, or one side of a shape: 1000, 2^20, 1e6, 64K, 1.5M. A fraction must give a whole number. */
+static bool read_length(const char **p, size_t *out) {
+  size_t part = 0, one = 1;
+  if (!read_number(p, out)) return false;
+  if (**p == '.') {
+    const char *const begin = ++*p;
+    if (!read_number(p, &part) || *p - begin > 9 || !scale_by(&one, 10, (size_t)(*p - begin))) return false;
+    if (**p == '^' || __builtin_mul_overflow(*out, one, out) || __builtin_add_overflow(*out, part, out)) return false;
+  }
+  if (!read_scale(p, out) || *out % one) return false;
+  *out /= one;
   return true;
 }
 
@@ -128,13 +164,19 @@ static bool parse_vs(const char *value, bench_options *options) {
 }
 
 static bool parse_threads(const char *value, bench_options *options) {
-  (void)options;
-  return setenv("HX_THREADS", value, 1) == 0; /* hx_open checks the value */
+  options->threads = value;
+  return *value && setenv("HX_THREADS", value, 1) == 0; /* hx_open checks the value */
 }
 
 static bool parse_profile(const char *value, bench_options *options) {
   options->profile = value;
   return hx__profile_named(value, strlen(value)) != NULL;
+}
+
+static bool parse_markdown(const char *value, bench_options *options) {
+  options->markdown = true;
+  options->markdown_file = value;
+  return !value || *value;
 }
 
 static const struct option_row {
@@ -143,36 +185,69 @@ static const struct option_row {
                 bench_options *options); /* NULL: the option is a switch, or its value is any text that is not empty */
   size_t member;                         /* the offset of the member that a switch or text sets */
   const char *accepted;                  /* NULL: the option has no value */
+  const char *value, *help;              /* for --help; value: "" if there is none */
 } option_rows[] = {
-    {"--size", parse_sizes, 0, "a list of numbers, 2^k (k up to 40) or MxNxK"},
-    {"--shapes", NULL, offsetof(bench_options, shape_list),
-     "a list of files with one shape, `m n k` or `m n k ta tb`, per line"},
-    {"--vs", parse_vs, 0,
-     "a list of openblas, blis, opencv, mkl; openblas:CORE with Haswell, Zen, SkylakeX or Cooperlake and blis:CORE "
-     "with "
-     "haswell, zen3 or skx uses only this core type"},
-    {"--threads", parse_threads, 0, "what HX_THREADS accepts"},
-    {"--devices", NULL, offsetof(bench_options, devices), "what HX_DEVICES accepts"},
-    {"--profile", parse_profile, 0, "gen9, xe, vega or rdna3"},
-    {"--op", parse_ops, 0, "a list of " HX__OPERATIONS(LISTED) "all, matmul"},
-    {"--type", parse_types, 0, "a list of " HX__ELEMENT_TYPES(LISTED) "all"},
-    {"--reps", parse_reps, 0, "a number from 1 to 1000000"},
-    {"--seconds", parse_seconds, 0, "a number above 0, at most 3600"},
-    {"--step", parse_step, 0, "a divisor of 100 from 1 to 50, in percent"},
-    {"--json", NULL, offsetof(bench_options, json), "a file, or - for the standard output"},
-    {"--csv", NULL, offsetof(bench_options, csv), "a file, or - for the standard output"},
-    {"--quiet", NULL, offsetof(bench_options, quiet), NULL},
-    {"--report", NULL, offsetof(bench_options, report), NULL},
-    {"--malloc", NULL, offsetof(bench_options, use_malloc), NULL},
-    {"--help", NULL, offsetof(bench_options, help), NULL},
-    {"--version", NULL, offsetof(bench_options, version), NULL},
+#define TEXT(member) NULL, offsetof(bench_options, member)
+    [BENCH_SIZE_OPTION] = {"--size", parse_sizes, 0,
+                           "a list of numbers above 0 (1000, 1e6, 64K, 4M, 2^20; k up to 40) or of shapes MxNxK",
+                           " LIST",
+                           "lengths: 1000, 1e6, 64K, 4M, 2^20 (K, M, G: 2^10, 2^20, 2^30); MxNxK for "
+                           "products, where N means NxNxN"},
+    [BENCH_SHAPES] = {"--shapes", TEXT(shape_list),
+                      "a list of files with one shape, `m n k` or `m n k ta tb`, per line", " LIST",
+                      "files with one shape per line for matmul: m n k, or m n k ta tb (0 or 1)"},
+    [BENCH_VS] = {"--vs", parse_vs, 0,
+                  "a list of openblas, blis, opencv, mkl; openblas:CORE with Haswell, Zen, SkylakeX or Cooperlake and "
+                  "blis:CORE with haswell, zen3 or skx uses only this core type",
+                  " LIST", "beside openblas, blis, opencv, mkl, as installed and at their best core type"},
+    [BENCH_THREADS] = {"--threads", parse_threads, 0, "what HX_THREADS accepts", " N", "number of CPU threads"},
+    [BENCH_DEVICES] = {"--devices", TEXT(devices), "what HX_DEVICES accepts", " LIST",
+                       "what HX_DEVICES accepts; default without a GPU: cpu,igpu,gpu,pocl"},
+    [BENCH_PROFILE] = {"--profile", parse_profile, 0, "gen9, xe, vega or rdna3", " NAME",
+                       "the laptop: gen9, xe, vega or rdna3 (default: all)"},
+    [BENCH_OP] = {"--op", parse_ops, 0, "a list of " HX__OPERATIONS(LISTED) "all, matmul", " LIST",
+                  "sum min max argmin argmax dot sum_abs sum_squares prod, all of these, or matmul"},
+    [BENCH_TYPE] = {"--type", parse_types, 0, "a list of " HX__ELEMENT_TYPES(LISTED) "all", " LIST", "f32 i32 u32 all"},
+    [BENCH_REPS] = {"--reps", parse_reps, 0, "a number from 1 to 1000000", " N",
+                    "number of rounds (default: as many as fit the time)"},
+    [BENCH_SECONDS] = {"--seconds", parse_seconds, 0, "a number above 0, at most 3600", " S",
+                       "time for each operation and size, all modes together (share: for everything)"},
+    [BENCH_STEP] = {"--step", parse_step, 0, "a divisor of 100 from 1 to 50, in percent", " P",
+                    "step of the splits, in percent (default 10)"},
+    [BENCH_MALLOC] = {"--malloc", TEXT(use_malloc), NULL, "", "arrays from malloc, not hx_alloc"},
+    [BENCH_REPORT] = {"--report", TEXT(report), NULL, "",
+                      "leaves paths out of the variables in files, because they may name you; info: a text for bug "
+                      "reports, without names"},
+    [BENCH_JSON] = {"--json", TEXT(json), "a file, or - for the standard output", " FILE",
+                    "writes results as JSON; -: to the standard output, and the table to stderr"},
+    [BENCH_JSONL] = {"--jsonl", TEXT(jsonl), "a file, or - for the standard output", " FILE",
+                     "the same as JSON Lines: an object per line, one line per row"},
+    [BENCH_CSV] = {"--csv", TEXT(csv), "a file, or - for the standard output", " FILE", "the rows as CSV"},
+    [BENCH_MD] = {"--md", parse_markdown, 0, "=FILE, or nothing", "[=FILE]",
+                  "tables as Markdown, to paste into an issue"},
+    [BENCH_QUIET] = {"--quiet", TEXT(quiet), NULL, "", "no table, no progress bar"},
+    [BENCH_HELP] = {"--help", TEXT(help), NULL, "", "this"},
+    [BENCH_VERSION] = {"--version", TEXT(version), NULL, "", "the version of hx"},
 };
+#define OPTIONS COUNT(option_rows)
+
+_Static_assert(OPTIONS <= 32, "a bit for each option");
+
+void bench_options_print(uint32_t options) {
+  for (size_t i = 0; i < OPTIONS; i++) {
+    char name[24];
+    if (!(options >> i & 1u)) continue;
+    snprintf(name, sizeof name, "%s%s", option_rows[i].name, option_rows[i].value);
+    printf("  %-16s ", name);
+    bench_wrap(stdout, option_rows[i].help, 19, 19, bench_columns());
+  }
+}
 
 /* Finds the row of an option, and its value if it is written --name=value. */
 static const struct option_row *find_row(const char *arg, const char **value) {
   size_t length = strcspn(arg, "=");
   *value = arg[length] == '=' ? arg + length + 1 : NULL;
-  for (size_t r = 0; r < COUNT(option_rows); r++)
+  for (size_t r = 0; r < OPTIONS; r++)
     if (strlen(option_rows[r].name) == length && strncmp(arg, option_rows[r].name, length) == 0) return &option_rows[r];
   return NULL;
 }
@@ -184,40 +259,88 @@ static bool complain(const char *what, const char *value, const char *accepted) 
   return false;
 }
 
+/* Refuses an option, with the nearest one if that is what may have been meant. */
+static bool complain_of_option(const char *arg) {
+  const char *names[OPTIONS];
+  for (size_t r = 0; r < OPTIONS; r++) names[r] = option_rows[r].name;
+  const char *const near = bench_nearest(arg, strcspn(arg, "="), names, OPTIONS);
+  if (!near) return complain("unknown option", arg, NULL);
+  fprintf(stderr, "hx-bench: unknown option '%s': did you mean %s?\n", arg, near);
+  return false;
+}
+
+const char *bench_nearest(const char *word, size_t length, const char *const *names, size_t count) {
+  const char *nearest = NULL;
+  size_t least = SIZE_MAX;
+  for (size_t i = 0; i < count; i++) {
+    const size_t distance = hx__edit_distance(word, length, names[i]);
+    if (distance < least) least = distance, nearest = names[i];
+  }
+  return 3 * least <= length + 2 ? nearest : NULL; /* at most a third of the letters differ */
+}
+
+bool bench_options_are_taken(const bench_options *options, uint32_t taken) {
+  for (size_t i = 0; i < OPTIONS; i++) {
+    if (!(options->given & ~taken & 1u << i)) continue;
+    const char *const name = *options->command ? options->command : "the default run";
+    const char *const topic = options->topic ? options->topic : "", *const before = *topic ? " " : "";
+    fprintf(stderr, "hx-bench: %s%s%s takes no %s (hx-bench help%s%s)\n", name, before, topic, option_rows[i].name,
+            *options->command ? " " : "", options->command);
+    return false;
+  }
+  return true;
+}
+
 bool bench_size_is_task(size_t n, bool cube, bool may_be_empty) {
   char text[24];
   if (n ? !cube || n <= LIMIT / n : may_be_empty) return true;
   snprintf(text, sizeof text, "%zu", n);
-  return complain("--size does not accept", text, option_rows[0].accepted);
+  return complain("--size does not accept", text, option_rows[BENCH_SIZE_OPTION].accepted);
+}
+
+/* The word after `ladder`, `help` and `driver`. */
+static bool takes_topic(const bench_options *options) {
+  static const char *const commands[] = {"ladder", "help", "driver"};
+  bool takes = false;
+  for (size_t i = 0; i < COUNT(commands); i++) takes |= strcmp(options->command, commands[i]) == 0;
+  return takes && !options->topic;
+}
+
+static size_t outputs(const bench_options *options) {
+  const char *const paths[] = {options->json, options->jsonl, options->csv};
+  size_t count = 0;
+  for (size_t i = 0; i < COUNT(paths); i++) count += paths[i] && strcmp(paths[i], "-") == 0;
+  return count;
 }
 
 bool bench_options_parse(int argc, char **argv, bench_options *options) {
   *options = (bench_options){.command = "", .step = 10};
   for (int i = 1; i < argc; i++) {
     if (argv[i][0] != '-') {
-      const bool two = strcmp(options->command, "ladder") == 0 || strcmp(options->command, "driver") == 0;
-      const bool topic = two && !options->topic;
+      const bool topic = takes_topic(options);
       if (*options->command && !topic) return complain("one subcommand is enough, not also", argv[i], NULL);
       *(topic ? &options->topic : &options->command) = argv[i];
       continue;
     }
     const char *value;
     const struct option_row *row = find_row(strcmp(argv[i], "-h") == 0 ? "--help" : argv[i], &value);
-    if (!row) return complain("unknown option", argv[i], NULL);
+    if (!row) return complain_of_option(argv[i]);
+    const size_t number = (size_t)(row - option_rows);
     void *const member = (char *)options + row->member;
+    options->given |= 1u << number;
     if (!row->accepted) {
       if (value) return complain("no value goes with", row->name, NULL);
       *(bool *)member = true;
       continue;
     }
-    if (!value && i + 1 < argc) value = argv[++i];
-    if (!value) return complain("a value is missing after", row->name, row->accepted);
+    if (!value && i + 1 < argc && number != BENCH_MD) value = argv[++i];
+    if (!value && number != BENCH_MD) return complain("a value is missing after", row->name, row->accepted);
     char what[64];
     snprintf(what, sizeof what, "%s does not accept", row->name);
     if (!row->parse) *(const char **)member = value;
     if (row->parse ? !row->parse(value, options) : !*value) return complain(what, value, row->accepted);
   }
-  if (options->json && options->csv && strcmp(options->json, "-") == 0 && strcmp(options->csv, "-") == 0)
-    return complain("--json and --csv cannot both go to the standard output", NULL, NULL);
+  if (outputs(options) > 1)
+    return complain("only one of --json, --jsonl, --csv can go to the standard output", NULL, NULL);
   return !options->shape_list || bench_shapes_read(options->shape_list, options);
 }

@@ -7,35 +7,36 @@
 #include <string.h>
 
 #include "bench/emit.h"
+#include "bench/engine.h"
 #include "bench/opencl.h"
 #include "bench/peers.h"
 #include "bench/system.h"
 
-enum { NAME_WIDTH = 44, DRIVER_WIDTH = 22 }; /* of the columns of the table of devices */
-
 typedef struct device_record {
   hx_device_info info;
   uint64_t index;
-  const char *kind, *state, *memory; /* memory: as printed */
-  char size[24], why[BENCH_WHY];     /* why: with the name of every kernel that the device refuses */
+  const char *kind, *state, *shown_state, *memory, *platform; /* shown_state, memory: as printed */
+  const char *label;
+  char size[24], why[BENCH_WHY]; /* why: with the name of every kernel that the device refuses */
 } device_record;
 
 #define DEVICE(member, ...) BENCH_COLUMN(device_record, member, __VA_ARGS__)
 static const bench_column device_columns[] = {
-    DEVICE(index, .name = "index", .head = "#", .kind = BENCH_SIZE, .width = 3),
+    DEVICE(index, .name = "index", .head = "#", .kind = BENCH_SIZE, .width = 2),
     DEVICE(info.name, .name = "name", .kind = BENCH_CHARS),
     DEVICE(info.vendor, .name = "vendor", .kind = BENCH_CHARS),
     DEVICE(info.driver, .name = "driver", .kind = BENCH_CHARS),
-    DEVICE(info.name, .head = "device", .kind = BENCH_CHARS, .flags = BENCH_CUT, .gap = 1, .width = -NAME_WIDTH),
+    DEVICE(label, .head = "device", .flags = BENCH_CUT, .width = -16),
     DEVICE(kind, .name = "kind", .head = "kind", .width = -10),
-    DEVICE(info.driver, .head = "driver", .kind = BENCH_CHARS, .flags = BENCH_CUT, .width = -DRIVER_WIDTH),
-    DEVICE(state, .name = "state", .head = "state", .width = -8),
+    DEVICE(state, .name = "state"),
+    DEVICE(shown_state, .head = "state", .width = -8),
     DEVICE(info.memory, .name = "memory", .kind = BENCH_CHARS),
-    DEVICE(memory, .head = "memory", .flags = BENCH_CUT, .width = -10),
-    DEVICE(info.compute_units, .name = "compute_units", .head = "units", .kind = BENCH_UINT, .width = 5),
+    DEVICE(memory, .head = "access", .flags = BENCH_CUT, .width = -6, .rank = 3),
+    DEVICE(info.compute_units, .name = "compute_units", .head = "compute units", .kind = BENCH_UINT, .rank = 2),
     DEVICE(info.memory_bytes, .name = "memory_bytes", .kind = BENCH_SIZE),
-    DEVICE(size, .head = "size", .kind = BENCH_CHARS, .width = 8),
+    DEVICE(size, .head = "memory", .kind = BENCH_CHARS, .width = 7, .rank = 1),
     DEVICE(why, .name = "why", .kind = BENCH_CHARS),
+    DEVICE(platform, .name = "platform", .flags = BENCH_OPTIONAL | BENCH_NOT_CSV),
 };
 static const bench_table device_table = BENCH_TABLE(device_columns);
 
@@ -49,10 +50,22 @@ const char *bench_state_name(hx_device_state state) {
   return (unsigned)state < sizeof names / sizeof names[0] ? names[state] : "?";
 }
 
+/* Whether hx has nothing against the device, and only the settings leave it out. */
+static bool is_left_out(const hx_device_info *d) {
+  return d->state == HX_REFUSED && (strstr(d->why, "does not name it") || strstr(d->why, "leaves it out"));
+}
+
 /* The memory mode of a device is known once it is ready. */
 static device_record describe_device(const bench_session *session, size_t index) {
   const hx_device_info *d = &session->device[index];
-  device_record r = {*d, index, bench_kind_name(d->kind), bench_state_name(d->state), "-", "", ""};
+  device_record r = {.info = *d,
+                     .index = index,
+                     .kind = bench_kind_name(d->kind),
+                     .state = bench_state_name(d->state),
+                     .memory = "-",
+                     .platform = session->name[index].platform,
+                     .label = session->name[index].label};
+  r.shown_state = is_left_out(d) ? "not in use" : r.state;
   bench_device_why(session, index, r.why);
   if (d->state != HX_BUILDING) r.memory = d->memory;
   if (d->memory_bytes) bench_bytes_text(d->memory_bytes, r.size, sizeof r.size);
@@ -61,37 +74,33 @@ static device_record describe_device(const bench_session *session, size_t index)
 
 /* What the table has cut or has no room for. */
 static void print_in_full(const device_record *r) {
-  char text[sizeof r->info.name + sizeof r->info.driver + 16];
-  if (strlen(r->info.name) > NAME_WIDTH || strlen(r->info.driver) > DRIVER_WIDTH) {
-    snprintf(text, sizeof text, "%s, driver %s", r->info.name, r->info.driver);
-    bench_say("     ");
-    bench_say_wrapped(text, 5, 5);
-  }
-  if (!*r->why) return;
-  bench_say("     ");
-  bench_say_wrapped(r->why, 5, 5);
+  const char *const driver = r->info.driver, *const platform = r->info.kind == HX_CPU_OPENCL ? "" : r->platform;
+  if (*driver || *r->why)
+    bench_note(3, "%u: %s%s%s%s%s%s%s", (unsigned)r->index, r->label, *platform ? ", platform " : "", platform,
+               *driver ? ", driver " : "", driver, *r->why ? "; " : "", r->why);
 }
 
 void bench_print_devices(const bench_session *session) {
-  bench_print_head(&device_table, NULL);
-  for (size_t i = 0; i < session->device_count; i++) {
-    const device_record r = describe_device(session, i);
-    bench_print_row(&device_table, &r);
-    print_in_full(&r);
-  }
+  device_record records[HX_MAX_DEVICES];
+  bench_layout layout = {0};
+  for (size_t i = 0; i < session->device_count; i++) records[i] = describe_device(session, i);
+  bench_say("\n");
+  const bench_group group = {&device_table, records, session->device_count, sizeof records[0], NULL, NULL};
+  bench_print_group(&layout, &group);
+  for (size_t i = 0; i < session->device_count; i++) print_in_full(&records[i]);
   if (session->stand_in)
-    bench_say(
-        "There is no GPU here, so PoCL is used. It runs on the CPU's own cores, and shows that CPU and device work "
-        "together,\nnot what a GPU gains. (--devices or HX_DEVICES select others.)\n");
+    bench_note(0,
+               "There is no GPU here, so PoCL is used. It runs on the CPU's own cores, and shows that CPU and "
+               "device work together, not what a GPU gains. (--devices or HX_DEVICES select others.)");
 }
 
 /* A row and values derived from it. */
 typedef struct row_record {
   bench_row row;
   const char *devices[HX_MAX_DEVICES + 1];
-  const char *trans_a, *trans_b, *check; /* trans_a, trans_b: both or neither are NULL */
-  char size[72], asked[16], rate[16];
-  double asked_share, of_ceiling;
+  const char *trans_a, *trans_b, *check;         /* trans_a, trans_b: both or neither are NULL */
+  char size[72], asked[16], rate[16], times[16]; /* times: speedup, as printed */
+  double asked_share, of_ceiling, speedup;
 } row_record;
 
 /* The columns of the task, for a record that contains a bench_row. */
@@ -109,56 +118,92 @@ static const bench_column row_columns[] = {
     ROW(size, .head = "size", .kind = BENCH_CHARS, .width = -14),
     ROW(row.mode, .name = "mode", .head = "mode", .width = -4),
     ROW(devices, .name = "devices", .kind = BENCH_NAMES),
-    ROW(asked, .head = "asked", .kind = BENCH_CHARS, .width = 5),
+    ROW(asked, .head = "asked", .kind = BENCH_CHARS, .width = 5, .rank = 2),
     ROW(asked_share, .name = "asked_share", .kind = BENCH_NUMBER),
     ROW(row.median_s, .name = "median_s", .head = "median", .kind = BENCH_TIME, .width = 8),
-    ROW(row.min_s, .name = "min_s", .head = "min", .kind = BENCH_TIME, .width = 8),
-    ROW(row.max_s, .name = "max_s", .head = "max", .kind = BENCH_TIME, .width = 8),
-    ROW(row.reps, .name = "reps", .head = "runs", .kind = BENCH_SIZE, .width = 4),
+    ROW(row.min_s, .name = "min_s", .head = "min", .kind = BENCH_TIME, .width = 8, .rank = 8),
+    ROW(row.max_s, .name = "max_s", .head = "max", .kind = BENCH_TIME, .width = 8, .rank = 8),
+    ROW(row.reps, .name = "reps", .head = "runs", .kind = BENCH_SIZE, .width = 4, .rank = 7),
     ROW(row.rate, .name = "rate", .kind = BENCH_NUMBER),
-    ROW(rate, .head = "", .kind = BENCH_CHARS, .width = 7),
+    ROW(rate, .head = "", .kind = BENCH_CHARS, .width = 7, .rank = 3),
     ROW(row.unit, .name = "unit"),
     ROW(row.ceiling, .name = "ceiling", .kind = BENCH_NUMBER),
-    ROW(of_ceiling, .head = "ceiling", .kind = BENCH_PERCENT, .width = 7),
-    ROW(row.gpu_share, .name = "gpu_share", .head = "on GPU", .kind = BENCH_PERCENT, .width = 6),
-    ROW(row.bytes_copied, .name = "bytes_copied", .head = "copied", .kind = BENCH_BYTES, .width = 8),
-    ROW(row.joules, .head = "energy", .kind = BENCH_JOULES, .width = 7),
-    ROW(check, .head = "check", .width = -5),
+    ROW(of_ceiling, .head = "ceiling", .kind = BENCH_PERCENT, .width = 7, .rank = 6),
+    ROW(times, .head = "x CPU", .kind = BENCH_CHARS, .width = 6, .rank = 1),
+    ROW(row.gpu_share, .name = "gpu_share", .head = "on GPU", .kind = BENCH_PERCENT, .width = 6, .rank = 1),
+    ROW(row.bytes_copied, .name = "bytes_copied", .head = "copied", .kind = BENCH_BYTES, .flags = BENCH_SPARE,
+        .width = 8, .rank = 10),
+    ROW(row.joules, .head = "energy", .kind = BENCH_JOULES, .flags = BENCH_SPARE, .width = 7, .rank = 9),
+    ROW(check, .head = "check", .flags = BENCH_ALARM, .width = -5),
     ROW(row.recovered, .name = "recovered", .kind = BENCH_UINT),
     ROW(row.verified, .name = "verified", .kind = BENCH_FLAG),
-    ROW(row.bits, .name = "bits", .head = "bits", .kind = BENCH_HEX),
+    ROW(row.bits, .name = "bits", .kind = BENCH_HEX), /* the same in all modes by construction */
     ROW(row.joules, .name = "joules", .kind = BENCH_NUMBER),
+    ROW(row.low_s, .name = "low_s", .kind = BENCH_NUMBER),
+    ROW(row.high_s, .name = "high_s", .kind = BENCH_NUMBER),
+    ROW(speedup, .name = "speedup", .kind = BENCH_NUMBER),
 };
 static const bench_table row_table = BENCH_TABLE(row_columns);
 
-static row_record describe_row(const bench_session *session, const bench_row *row) {
-  row_record r = {.row = *row, .asked = "auto", .rate = "-"};
+/* The time of the CPU alone for the task of a row, which is among the rows around it; NaN: it was not measured. */
+static double cpu_seconds(const bench_results *results, size_t index) {
+  const bench_row *const row = &results->rows[index];
+  size_t first = index;
+  while (first > 0 && bench_same_task(&results->rows[first - 1], row)) first--;
+  for (; first < results->row_count && bench_same_task(&results->rows[first], row); first++)
+    if (results->rows[first].asked_share == 0 && results->rows[first].verified) return results->rows[first].median_s;
+  return NAN;
+}
+
+static row_record describe_row(const bench_session *session, const bench_results *results, size_t index) {
+  const bench_row *const row = &results->rows[index];
+  const float asked = row->asked_share < 0 ? row->set_share : row->asked_share;
+  row_record r = {.row = *row, .asked = "auto", .rate = "-", .times = "-"};
   size_t count = 0;
-  for (size_t i = 0; session && i < session->device_count; i++)
+  for (size_t i = 0; i < session->device_count; i++)
     if (row->devices & 1u << i) r.devices[count++] = session->device[i].name;
   if (row->trans_a || row->trans_b) {
     r.trans_a = row->trans_a ? "true" : "false";
     r.trans_b = row->trans_b ? "true" : "false";
   }
   r.check = row->verified ? "ok" : row->ran ? "WRONG" : "error";
-  r.asked_share = row->asked_share < 0 ? NAN : (double)row->asked_share;
+  r.asked_share = asked < 0 ? NAN : (double)asked;
   r.of_ceiling = row->rate / row->ceiling;
+  r.speedup = row->verified ? cpu_seconds(results, index) / row->median_s : NAN;
   bench_size_text(row, r.size, sizeof r.size);
-  if (row->asked_share >= 0) snprintf(r.asked, sizeof r.asked, "%.0f %%", 100.0 * r.asked_share);
+  if (asked >= 0) snprintf(r.asked, sizeof r.asked, "%.0f %%", 100.0 * r.asked_share);
+  if (isfinite(r.speedup))
+    snprintf(r.times, sizeof r.times, r.speedup < 0.001 ? "<0.001" : r.speedup < 0.1 ? "%.3f" : "%.2f", r.speedup);
   if (isfinite(row->rate)) snprintf(r.rate, sizeof r.rate, row->rate < 100 ? "%.2f" : "%.0f", row->rate);
   return r;
 }
 
-void bench_print_result_head(const bench_row *row) {
-  bench_say(
-      "\n%s %s; ceiling: %s\n", row->type, row->op,
+static void print_result_head(const bench_row *row) {
+  bench_say("\n");
+  bench_note(
+      0, "%s %s; ceiling: %s", row->type, row->op,
       row->m ? "multiply-adds on the CPU's registers alone" : "reading the same bytes with a bare loop on the CPU");
-  bench_print_head(&row_table, &row->unit);
 }
 
-void bench_print_result(const bench_row *row) {
-  const row_record r = describe_row(NULL, row);
-  bench_print_row(&row_table, &r);
+void bench_print_results(const bench_session *session, const bench_results *results, size_t count) {
+  static bench_layout layout;
+  static row_record records[BENCH_MOST_MODES];
+  bool winner[BENCH_MOST_MODES] = {false};
+  const size_t first = results->row_count - count;
+  const bench_row *const rows = results->rows + first;
+  size_t best = SIZE_MAX;
+  if (!count) return;
+  for (size_t i = 0; i < count; i++) {
+    records[i] = describe_row(session, results, first + i);
+    if (rows[i].verified && rows[i].reps && (best == SIZE_MAX || rows[i].median_s < rows[best].median_s)) best = i;
+  }
+  if (best != SIZE_MAX && count > 1) winner[best] = true;
+  if (!first || !bench_same_operation(&rows[-1], rows)) {
+    print_result_head(rows);
+    layout = (bench_layout){0};
+  }
+  const bench_group group = {&row_table, records, count, sizeof records[0], &rows->unit, winner};
+  bench_print_group(&layout, &group);
   bench_show_output();
 }
 
@@ -207,7 +252,7 @@ void bench_results_write(const bench_session *session, const bench_results *resu
   if (!devices) bench_csv_head(&row_table);
   bench_json_open("rows", '[');
   for (size_t i = 0; i < results->row_count; i++) {
-    const row_record r = describe_row(session, &results->rows[i]);
+    const row_record r = describe_row(session, results, i);
     bench_store_row(&row_table, &r);
   }
   bench_json_close(']');

@@ -40,6 +40,11 @@ double bench_row_amount(const bench_row *row) {
   return 1e-9 * sizeof(float) * (double)row->n * (strcmp(row->op, bench_op_name(HX_DOT)) == 0 ? 2 : 1);
 }
 
+bool bench_same_task(const bench_row *a, const bench_row *b) {
+  return bench_same_operation(a, b) && a->m == b->m && a->n == b->n && a->k == b->k && a->trans_a == b->trans_a &&
+         a->trans_b == b->trans_b;
+}
+
 bool bench_same_operation(const bench_row *a, const bench_row *b) {
   return strcmp(a->op, b->op) == 0 && strcmp(a->type, b->type) == 0;
 }

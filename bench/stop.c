@@ -8,28 +8,34 @@
 #include "bench/bench.h"
 
 static volatile sig_atomic_t stopped_by;
-static bool quiet;
+static const char *said; /* by the handler; NULL: nothing */
 
 static void note_signal(int signal) {
-  static const char text[] =
-      "\nhx-bench: stopping: what has been measured goes to the files (the same signal again ends it at once)\n";
   stopped_by = signal;
-  if (!quiet && signal != SIGPIPE && write(STDERR_FILENO, text, sizeof text - 1) < 0) return;
+  if (said && signal != SIGPIPE && write(STDERR_FILENO, said, strlen(said)) < 0) return;
 }
 
 /* If the reader of the table has closed the pipe, each further line raises SIGPIPE again, so its handler stays
- * installed. */
+ * installed. Without files that may still be written SIGPIPE ends the program. */
 static const struct {
   int signal, flags;
-} rows[] = {{SIGINT, SA_RESTART | (int)SA_RESETHAND},
-            {SIGTERM, SA_RESTART | (int)SA_RESETHAND},
-            {SIGHUP, SA_RESTART | (int)SA_RESETHAND},
-            {SIGPIPE, SA_RESTART}};
+  bool for_files;
+} rows[] = {{SIGINT, SA_RESTART | (int)SA_RESETHAND, false},
+            {SIGTERM, SA_RESTART | (int)SA_RESETHAND, false},
+            {SIGHUP, SA_RESTART | (int)SA_RESETHAND, false},
+            {SIGPIPE, SA_RESTART, true}};
 
-void bench_stop_watch(void) {
-  quiet = !bench_human_file();
+#define AGAIN "(again: ends at once)\n"
+#define TO_FILES "hx-bench: stopping: what has been measured is written " AGAIN
+#define TO_TABLE "hx-bench: stopping: what has been measured is printed " AGAIN
+#define ERASE "\r\033[K" /* the progress bar, and the terminal's ^C */
+
+void bench_stop_watch(bool files) {
+  static const char *const texts[2][2] = {{"\n" TO_TABLE, ERASE TO_TABLE}, {"\n" TO_FILES, ERASE TO_FILES}};
+  said = !bench_is_quiet() ? texts[files][isatty(STDERR_FILENO)] : NULL;
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
     struct sigaction action = {.sa_handler = note_signal, .sa_flags = rows[i].flags}, before;
+    if (rows[i].for_files && !files) continue;
     sigemptyset(&action.sa_mask);
     if (sigaction(rows[i].signal, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
       sigaction(rows[i].signal, &action, NULL);

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 
 #include "bench/emit.h"
+#include "bench/terminal.h"
 #include "bench/text.h"
 #include "runtime/topo/topo.h"
 
@@ -76,36 +77,43 @@ static void describe_system(const bench_session *session, system_record *r) {
 
 /* Prints the recorded variables, as many per line as fit. */
 static void print_environment(void) {
+  const size_t columns = bench_columns();
   size_t column = 0;
   for (char **variable = environ; *variable; variable++) {
     if (!bench_system_records(*variable)) continue;
-    char text[BENCH_COLUMNS];
-    const size_t length = strlen(bench_plain(*variable, text, sizeof text - 1));
-    const bool full = column && column + 1 + length > BENCH_COLUMNS;
-    bench_say("%s%s", full ? "\n" : column ? " " : "", text);
-    column = full ? length : column + (column != 0) + length;
+    char text[512];
+    bench_plain(*variable, text, sizeof text);
+    const size_t length = bench_text_width(text);
+    if (column && column + 1 + length > columns) bench_say("\n"), column = 0;
+    if (length > columns) {
+      bench_say_wrapped(text, 0, 2);
+      continue;
+    }
+    bench_say("%s%s", column ? " " : "", text);
+    column += (column != 0) + length;
   }
   if (column) bench_say("\n");
 }
 
 void bench_print_system(const bench_session *session) {
   system_record r;
-  char name[128], memory[24];
+  char name[128], memory[24], kinds[96] = "", extra[64] = "", when[48] = "";
   describe_system(session, &r);
   bench_plain(r.topo.cpu_name[0] ? r.topo.cpu_name : "CPU", name, sizeof name);
   bench_bytes_text(r.topo.memory_bytes, memory, sizeof memory);
-  bench_say("hx-bench %s   %s, %u cores", r.hx_version, name, r.topo.cores);
-  for (unsigned k = 0; r.topo.kinds > 1 && k < r.topo.kinds; k++)
-    bench_say("%s%u", k ? "+" : " (", r.topo.kind_cores[k]);
-  if (r.topo.kinds > 1) bench_say(")");
-  if (r.topo.hardware_threads != r.topo.cores) bench_say(", %u hardware threads", r.topo.hardware_threads);
-  bench_say(", %s, hx uses %u thread%s and %s kernels\n", memory, r.threads, r.threads == 1 ? "" : "s", r.isa);
-  bench_say("%s %s %s", r.kernel.sysname, r.kernel.release, r.kernel.machine);
-  if (load[0] >= 0) bench_say(", load %.2f at the start", load[0]);
-  if (r.governor) bench_say(", governor %s", r.governor);
-  bench_say("\n");
+  size_t used = 0;
+  for (unsigned k = 0; r.topo.kinds > 1 && k < r.topo.kinds && used < sizeof kinds; k++)
+    used += (size_t)snprintf(kinds + used, sizeof kinds - used, "%s%u", k ? "+" : " (", r.topo.kind_cores[k]);
+  if (r.topo.hardware_threads != r.topo.cores)
+    snprintf(extra, sizeof extra, ", %u hardware threads", r.topo.hardware_threads);
+  bench_note(0, "hx-bench %s on %s, %u core%s%s%s%s, %s, hx uses %u thread%s and %s kernels", r.hx_version, name,
+             r.topo.cores, r.topo.cores == 1 ? "" : "s", kinds, *kinds ? ")" : "", extra, memory, r.threads,
+             r.threads == 1 ? "" : "s", r.isa);
+  if (load[0] >= 0) snprintf(when, sizeof when, ", load %.2f at the start", load[0]);
+  bench_note(0, "%s %s %s%s%s%s", r.kernel.sysname, r.kernel.release, r.kernel.machine, when,
+             r.governor ? ", governor " : "", r.governor ? r.governor : "");
   if (bench_system_busy())
-    bench_say("Other programs are busy on this machine: times vary more than they would on a quiet one.\n");
+    bench_note(0, "Other programs are busy on this machine: times vary more than they would on a quiet one.");
   print_environment();
 }
 
@@ -128,11 +136,9 @@ static void environment_json(bool report) {
   bench_json_close('}');
 }
 
-void bench_system_json(const bench_session *session) {
-  system_record r;
-  describe_system(session, &r);
-  bench_json_open("system", '{');
-  bench_json_members(&table, &r);
+/* The members of `system`. */
+static void system_members(const bench_session *session, const system_record *r) {
+  bench_json_members(&table, r);
   bench_json_open("load_average", '[');
   for (int i = 0; i < 3; i++) {
     const double value = load[i] >= 0 ? load[i] : NAN;
@@ -140,5 +146,15 @@ void bench_system_json(const bench_session *session) {
   }
   bench_json_close(']');
   environment_json(session->options->report);
+}
+
+void bench_system_json(const bench_session *session) {
+  system_record r;
+  describe_system(session, &r);
+  bench_json_open("system", '{');
+  system_members(session, &r);
   bench_json_close('}');
+  bench_json_line_begin("system");
+  system_members(session, &r);
+  bench_json_line_end();
 }

@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "bench/compare.h"
+#include "bench/progress.h"
 
+#define USUAL_SECONDS 0.5                 /* of a task of a subcommand that has no time of its own */
 #define MOST_TASKS (28 * BENCH_MAX_SIZES) /* all operations on all types are 28 tasks per size */
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -79,10 +81,27 @@ bool bench_tasks_of_command(const bench_options *options, bench_tasks *tasks) {
   return bench_tasks_list(options, &plans[p], tasks);
 }
 
+static double seconds_of(const bench_session *session, const bench_plan *plan, const bench_task *task) {
+  const double own = task->size.m ? plan->matmul_seconds : plan->reduce_seconds;
+  return session->options->seconds > 0 ? session->options->seconds : own > 0 ? own : USUAL_SECONDS;
+}
+
+static void begin_progress(const bench_session *session, const bench_tasks *tasks) {
+  double seconds = 0;
+  for (size_t i = 0; i < tasks->count; i++) seconds += seconds_of(session, tasks->plan, &tasks->task[i]);
+  bench_progress_begin(tasks->count, seconds);
+}
+
 bool bench_tasks_each(bench_session *session, const bench_tasks *tasks, bench_each *each, bench_results *results) {
   bool fine = true;
+  begin_progress(session, tasks);
   for (size_t i = 0; i < tasks->count && !bench_stopped(); i++) {
+    const bench_row row = bench_row_of_task(&tasks->task[i]);
     bench_subject subject;
+    char name[128];
+    bench_task_text(&row, name, sizeof name);
+    bench_progress_row(name, seconds_of(session, tasks->plan, &tasks->task[i]));
+    bench_progress_stage("making the arrays");
     if (!bench_subject_make(session, &tasks->task[i], &subject)) {
       results->missing++;
       fine = false;
@@ -91,5 +110,6 @@ bool bench_tasks_each(bench_session *session, const bench_tasks *tasks, bench_ea
     fine &= each(session, &subject, tasks->plan, results);
     bench_subject_free(session, &subject);
   }
+  bench_progress_erase();
   return fine;
 }

@@ -53,6 +53,26 @@ char *bench_plain(const char *s, char *out, size_t bytes) {
   return out;
 }
 
+size_t bench_text_width(const char *s) {
+  size_t width = 0;
+  for (; *s; s++) width += ((unsigned char)*s & 0xc0) != 0x80; /* not a later byte of a character */
+  return width;
+}
+
+size_t bench_text_cut(const char *s, size_t columns) {
+  size_t bytes = 0;
+  for (; s[bytes]; bytes++)
+    if (((unsigned char)s[bytes] & 0xc0) != 0x80 && columns-- == 0) break;
+  return bytes;
+}
+
+void bench_markdown(FILE *f, const char *s) {
+  for (; *s; s++) {
+    if (strchr("\\|*<`~[", *s)) fputc('\\', f);
+    fputc(*s, f);
+  }
+}
+
 void bench_json_string(FILE *f, const char *s) {
   if (!s) {
     fputs("null", f);
@@ -101,13 +121,24 @@ void bench_wrap(FILE *f, const char *s, size_t at, size_t indent, size_t columns
   bool fresh = true; /* only the indent is on this line */
   while (*s == ' ') s++;
   while (*s) {
-    size_t length = strcspn(s, " ");
-    if (!fresh && column + 1 + length > columns) {
+    size_t length = strcspn(s, " "), width = 0;
+    for (size_t i = 0; i < length; i++) width += ((unsigned char)s[i] & 0xc0) != 0x80;
+    if (column > indent && column + !fresh + width > columns) {
       fprintf(f, "\n%*s", (int)indent, "");
       column = indent;
       fresh = true;
     }
-    column += (size_t)fprintf(f, "%s%.*s", fresh ? "" : " ", (int)length, s);
+    if (!fresh) column += (size_t)fprintf(f, " ");
+    while (column + width > columns && columns > indent && column < columns) { /* a word that is longer than a line */
+      const size_t piece = bench_text_cut(s, columns - column);
+      fprintf(f, "%.*s\n%*s", (int)piece, s, (int)indent, "");
+      width -= columns - column;
+      length -= piece;
+      s += piece;
+      column = indent;
+    }
+    fprintf(f, "%.*s", (int)length, s);
+    column += width;
     fresh = false;
     s += length;
     while (*s == ' ') s++;

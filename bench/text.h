@@ -20,6 +20,12 @@ void bench_json_string(FILE *f, const char *s);
  * field for a formula. */
 void bench_csv_string(FILE *f, const char *s);
 
+/* Characters of a UTF-8 text, each taken for one column; and the bytes of its first `columns` characters. */
+size_t bench_text_width(const char *s);
+size_t bench_text_cut(const char *s, size_t columns);
+/* Prints text so that Markdown shows it unchanged, also in a cell of a table. */
+void bench_markdown(FILE *f, const char *s);
+
 /* Prints words in lines of at most `columns` characters. The first line begins at column `at`, later ones are indented
  * by `indent`. Ends the line. */
 void bench_wrap(FILE *f, const char *s, size_t at, size_t indent, size_t columns);

@@ -29,35 +29,43 @@ void bench_join_names(const char *const *names, char *text, size_t bytes) {
     used += (size_t)snprintf(text + used, bytes - used, "%s%.60s", used ? " + " : "", *names);
 }
 
-typedef struct scale {
-  double below, factor; /* below: the unit applies to smaller values */
-  const char *unit;
-} scale;
+const bench_unit bench_time_units[] = {{1e-6, 1e9, "ns"}, {1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {INFINITY, 1, "s"}};
+const bench_unit bench_joule_units[] = {{1e-3, 1e6, "uJ"}, {1, 1e3, "mJ"}, {1e3, 1, "J"}, {INFINITY, 1e-3, "kJ"}};
+#define KI 1024.0
+const bench_unit bench_byte_units[] = {{KI, 1, "B"},
+                                       {KI * KI, 1 / KI, "KiB"},
+                                       {KI * KI * KI, 1 / KI / KI, "MiB"},
+                                       {KI * KI * KI * KI, 1 / KI / KI / KI, "GiB"},
+                                       {INFINITY, 1 / KI / KI / KI / KI, "TiB"}};
 
-static void scaled_text(double value, const scale *scales, const char *unknown, char *text, size_t bytes) {
+#define LONGEST 1e5 /* a larger number is given in the next unit */
+
+const bench_unit *bench_unit_for(const bench_unit *units, double least, double most) {
+  while (least >= units->below) units++;
+  while (isfinite(units->below) && most * units->factor >= LONGEST) units++;
+  return units;
+}
+
+int bench_unit_digits(const bench_unit *unit, double least) {
+  const double scaled = least * unit->factor;
+  return unit->factor == 1 && unit->below == KI ? 0 : scaled < 1 ? 3 : scaled < 10 ? 2 : scaled < 100 ? 1 : 0;
+}
+
+static void scaled_text(const bench_unit *units, double value, const char *unknown, char *text, size_t bytes) {
   if (!isfinite(value)) {
     snprintf(text, bytes, "%s", unknown);
     return;
   }
-  while (value >= scales->below) scales++;
-  const double scaled = value * scales->factor;
-  snprintf(text, bytes, "%.*f %s", scaled < 10 ? 2 : scaled < 100 ? 1 : 0, scaled, scales->unit);
+  const bench_unit *const unit = bench_unit_for(units, value, value);
+  snprintf(text, bytes, "%.*f %s", bench_unit_digits(unit, value), value * unit->factor, unit->name);
 }
 
 void bench_time_text(double seconds, char *text, size_t bytes) {
-  static const scale scales[] = {{1e-6, 1e9, "ns"}, {1e-3, 1e6, "us"}, {1, 1e3, "ms"}, {INFINITY, 1, "s"}};
-  scaled_text(seconds, scales, "-", text, bytes);
-}
-
-void bench_joules_text(double joules, char *text, size_t bytes) {
-  static const scale scales[] = {{1e-3, 1e6, "uJ"}, {1, 1e3, "mJ"}, {1e3, 1, "J"}, {INFINITY, 1e-3, "kJ"}};
-  scaled_text(joules, scales, "n/a", text, bytes);
+  scaled_text(bench_time_units, seconds, "-", text, bytes);
 }
 
 void bench_bytes_text(uint64_t value, char *text, size_t bytes) {
-  static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
-  double scaled = (double)value;
-  size_t unit = 0;
-  while (scaled >= 1024 && unit + 1 < sizeof units / sizeof units[0]) scaled /= 1024, unit++;
-  snprintf(text, bytes, "%.*f %s", unit && scaled < 10 ? 1 : 0, scaled, units[unit]);
+  const bench_unit *const unit = bench_unit_for(bench_byte_units, (double)value, (double)value);
+  const double scaled = (double)value * unit->factor;
+  snprintf(text, bytes, "%.*f %s", value >= 1024 && scaled < 10 ? 1 : 0, scaled, unit->name);
 }

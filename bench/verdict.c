@@ -7,6 +7,7 @@
 #include "bench/emit.h"
 #include "bench/bench.h"
 #include "bench/system.h"
+#include "bench/terminal.h"
 
 #define GAIN 1.05 /* less is noise */
 #define LOSS 0.95
@@ -63,30 +64,56 @@ static bool devices_did_nothing(const mode_rows *t) { return t->gpu && t->gpu->v
 /* Whether the CPU had to do a part of what the devices were asked for. */
 static bool devices_gave_back(const mode_rows *t) { return t->gpu && t->gpu->verified && !(t->gpu->gpu_share > ALL); }
 
+/* What a ratio of speeds shows: 1 and -1 only if it is outside of the dead band and the medians' intervals do not
+ * overlap; otherwise 0, which is noise. */
+static int judge(const bench_row *slow, const bench_row *fast) {
+  const double gain = ratio(slow, fast);
+  const bool known = isfinite(gain) && slow->high_s > 0 && fast->high_s > 0;
+  if (gain >= GAIN && !(known && slow->low_s <= fast->high_s)) return 1;
+  if (gain < LOSS && !(known && fast->low_s <= slow->high_s)) return -1;
+  return 0;
+}
+
+/* "2.00x as fast as the CPU alone", "as fast as ...", "slower than ... (0.80x)". */
+static void ratio_text(const bench_row *of, const bench_row *to, const char *name, char *text, size_t bytes) {
+  const int judged = judge(of, to);
+  if (judged > 0) snprintf(text, bytes, "%.2fx as fast as %s", ratio(of, to), name);
+  if (judged == 0) snprintf(text, bytes, "as fast as %s", name);
+  if (judged < 0) snprintf(text, bytes, "slower than %s (%.2fx)", name, ratio(of, to));
+}
+
+/* Whether hx, when it decided, let no device take part. Then `both` is the CPU alone, and its ratios are noise. */
+static bool hx_used_the_cpu(const mode_rows *t) {
+  return t->both && t->both->verified && !(t->both->set_share >= 0) && t->both->gpu_share < NONE;
+}
+
 static void add_product(const mode_rows *t, bench_results *results) {
-  char size[72], text[256];
-  const double gain = ratio(t->cpu, t->both), over_gpu = ratio(t->gpu, t->both);
-  if (!isfinite(gain)) return;
+  char size[72], text[320], over_cpu[80] = "", over_gpu[80] = "";
+  if (!isfinite(ratio(t->cpu, t->both))) return;
   bench_size_text(t->both, size, sizeof size);
-  if (devices_did_nothing(t)) {
+  ratio_text(t->cpu, t->both, "the CPU alone", over_cpu, sizeof over_cpu);
+  if (isfinite(ratio(t->gpu, t->both))) ratio_text(t->gpu, t->both, "the device alone", over_gpu, sizeof over_gpu);
+  if (devices_did_nothing(t))
     snprintf(text, sizeof text, "the device took no part in matmul %s (hx-bench info says why)", size);
-  } else {
-    int used = snprintf(text, sizeof text, "both is %.2fx the CPU alone", gain);
-    if (devices_gave_back(t))
-      used += snprintf(text + used, sizeof text - (size_t)used,
-                       ", and the device did only %.0f %% of what it was to do alone,", 100 * t->gpu->gpu_share);
-    else if (isfinite(over_gpu))
-      used += snprintf(text + used, sizeof text - (size_t)used, " and %.2fx the device alone", over_gpu);
-    snprintf(text + used, sizeof text - (size_t)used, " for matmul %s", size);
-  }
+  else if (hx_used_the_cpu(t) && judge(t->gpu, t->both) < 0)
+    snprintf(text, sizeof text, "hx used the CPU alone for matmul %s, which is %s", size, over_gpu);
+  else if (hx_used_the_cpu(t))
+    snprintf(text, sizeof text, "hx used the CPU alone for matmul %s (the device would not have helped)", size);
+  else if (devices_gave_back(t))
+    snprintf(text, sizeof text, "both is %s, and the device did only %.0f %% of what it was to do alone, for matmul %s",
+             over_cpu, 100 * t->gpu->gpu_share, size);
+  else
+    snprintf(text, sizeof text, "both is %s%s%s for matmul %s", over_cpu, *over_gpu ? " and " : "", over_gpu, size);
   add_finding(results, text);
 }
 
 /* What the sizes of one reduction gained. */
 typedef struct reduction_summary {
   const bench_row *last, *first_gain, *best, *worst; /* first_gain: from there on every size gains; worst: below LOSS */
+  const bench_row *missed;                           /* where hx used the CPU alone, and the device alone is faster */
   double last_gain, best_gain, worst_gain;
   size_t sizes, gains, gains_on; /* sizes that gain; those from first_gain on */
+  size_t by_cpu;                 /* sizes for which hx used the CPU alone */
   bool absent;                   /* the device did none of it, at no size */
 } reduction_summary;
 
@@ -99,25 +126,30 @@ static reduction_summary summarize_reduction(const bench_results *results, size_
     if (!isfinite(gain)) continue;
     f.sizes++;
     f.absent &= devices_did_nothing(&t);
+    f.by_cpu += hx_used_the_cpu(&t);
     f.last = t.both;
     f.last_gain = gain;
-    if (gain < GAIN) f.first_gain = NULL, f.gains_on = 0;
-    if (gain >= GAIN) f.gains++, f.gains_on++;
-    if (gain > f.best_gain) f.best = t.both, f.best_gain = gain;
-    if (gain >= GAIN && !f.first_gain) f.first_gain = t.both;
-    if (gain < f.worst_gain) f.worst = t.both, f.worst_gain = gain;
+    if (hx_used_the_cpu(&t) && judge(t.gpu, t.both) < 0) f.missed = t.both;
+    const int judged = hx_used_the_cpu(&t) ? 0 : judge(t.cpu, t.both);
+    if (judged <= 0) f.first_gain = NULL, f.gains_on = 0;
+    if (judged > 0) f.gains++, f.gains_on++;
+    if (judged > 0 && gain > f.best_gain) f.best = t.both, f.best_gain = gain;
+    if (judged > 0 && !f.first_gain) f.first_gain = t.both;
+    if (judged < 0 && gain < f.worst_gain) f.worst = t.both, f.worst_gain = gain;
   }
   return f;
 }
 
 /* True where all there is to say is that it gains nothing. */
-static bool gains_nothing(const reduction_summary *f) { return f->last && !f->gains && !f->worst && !f->absent; }
+static bool gains_nothing(const reduction_summary *f) {
+  return f->last && !f->gains && !f->worst && !f->absent && !f->missed;
+}
 
 static void add_reduction(const reduction_summary *f, bench_results *results) {
   if (!f->last) return;
-  char size[72], other[72], best[72], what[200], slower[128] = "", text[400];
+  char size[72], other[72], best[72], what[200], slower[160] = "", text[400];
   bench_size_text(f->last, size, sizeof size);
-  bench_size_text(f->best, best, sizeof best);
+  if (f->best) bench_size_text(f->best, best, sizeof best);
   if (f->first_gain) bench_size_text(f->first_gain, other, sizeof other);
   if (f->absent)
     snprintf(what, sizeof what, "was not done by the device (hx-bench info says why)");
@@ -133,6 +165,10 @@ static void add_reduction(const reduction_summary *f, bench_results *results) {
   if (f->worst) bench_size_text(f->worst, other, sizeof other);
   if (f->worst && !f->absent)
     snprintf(slower, sizeof slower, " and is slower with both at %s (%.2fx)", other, f->worst_gain);
+  if (f->missed && !f->worst && !f->absent) {
+    bench_size_text(f->missed, other, sizeof other);
+    snprintf(slower, sizeof slower, ", and hx used the CPU alone at %s, where the device alone is faster", other);
+  }
   snprintf(text, sizeof text, "the %s %s %s%s", f->last->type, f->last->op, what, slower);
   add_finding(results, text);
 }
@@ -145,8 +181,20 @@ static size_t group_end(const bench_results *results, size_t i) {
   return end;
 }
 
+/* Reductions of which the same is to be said. */
+typedef struct names {
+  char text[512], size[72]; /* size: of the last one's largest */
+} names;
+
+static void add_name(names *n, const reduction_summary *f) {
+  const size_t used = strlen(n->text);
+  snprintf(n->text + used, sizeof n->text - used, "%s%s %s", used ? ", " : "the ", f->last->type, f->last->op);
+  bench_size_text(f->last, n->size, sizeof n->size);
+}
+
 static void add_gains(bench_results *results) {
-  char idle[512] = "", size[72], text[640]; /* idle: reductions that gain nothing; size: of the last one's largest */
+  names idle = {.text = ""}, by_cpu = {.text = ""};
+  char text[720];
   for (size_t i = 0, end; i < results->row_count; i = end) {
     if (results->rows[i].m) {
       mode_rows t;
@@ -156,17 +204,16 @@ static void add_gains(bench_results *results) {
     }
     end = group_end(results, i);
     const reduction_summary f = summarize_reduction(results, i, end);
-    if (!gains_nothing(&f)) {
+    if (gains_nothing(&f))
+      add_name(f.by_cpu == f.sizes ? &by_cpu : &idle, &f);
+    else
       add_reduction(&f, results);
-      continue;
-    }
-    const size_t used = strlen(idle);
-    snprintf(idle + used, sizeof idle - used, "%s%s %s", used ? ", " : "the ", f.last->type, f.last->op);
-    bench_size_text(f.last, size, sizeof size);
   }
-  if (!*idle) return;
-  snprintf(text, sizeof text, "%s gains nothing here up to %s", idle, size);
-  add_finding(results, text);
+  snprintf(text, sizeof text, "%s gains nothing here up to %s", idle.text, idle.size);
+  if (*idle.text) add_finding(results, text);
+  snprintf(text, sizeof text, "hx used the CPU alone for %s up to %s (the device would not have helped)", by_cpu.text,
+           by_cpu.size);
+  if (*by_cpu.text) add_finding(results, text);
 }
 
 static size_t wrong_rows(const bench_results *results) {
@@ -182,7 +229,7 @@ static void where_text(const bench_session *session, char *text, size_t bytes) {
   char joined[512];
   for (size_t i = 0; i < session->device_count; i++)
     if (session->device[i].state == HX_USABLE || session->device[i].state == HX_BUILDING)
-      names[count++] = session->device[i].name;
+      names[count++] = *session->name[i].label ? session->name[i].label : session->device[i].name;
   bench_join_names(names, joined, sizeof joined);
   snprintf(text, bytes, "%s%s", count ? " on " : "", joined);
 }
@@ -222,13 +269,12 @@ void bench_verdict_add_sweep(bench_results *results, const bench_sweep *sweep) {
   bench_time_text(sweep->own_s, own_time, sizeof own_time);
   if (sweep_used_devices(results, sweep))
     snprintf(text, sizeof text,
-             "%s: the best static split is %.0f %% on the GPU with %s, hx's own choice takes %s with %.0f %%: "
+             "%s: the best static split is %.0f %% on the device with %s, hx's own choice takes %s with %.0f %%: "
              "eta %.3f (half of the rounds lie in %.3f to %.3f)",
              task, 100.0 * sweep->best_split, best_time, own_time, 100 * sweep->own_share, sweep->eta, sweep->eta_low,
              sweep->eta_high);
   else
     snprintf(text, sizeof text, "%s: the device took no part in any split (hx-bench info says why)", task);
-  bench_say_wrapped(text, 0, 2);
   add_finding(results, text);
 }
 
@@ -250,6 +296,10 @@ void bench_verdict(const bench_session *session, bench_results *results) {
     add_text(results, "Other programs were busy during the run: take the times with care. ");
   size_t length = strlen(results->verdict);
   if (length && results->verdict[length - 1] == ' ') results->verdict[length - 1] = '\0';
-  bench_say("\nverdict: ");
+  bench_say("\n");
+  bench_set_style(results->failed ? BENCH_RED : BENCH_BOLD);
+  bench_say("verdict: ");
+  if (!results->failed) bench_set_style(BENCH_PLAIN);
   bench_say_wrapped(results->verdict, 9, 9);
+  bench_set_style(BENCH_PLAIN);
 }

@@ -10,6 +10,7 @@
 #include "bench/emit.h"
 #include "bench/measure.h"
 #include "bench/process.h"
+#include "bench/progress.h"
 #include "bench/system.h"
 
 #define LEAST_ROUNDS 15u
@@ -151,6 +152,8 @@ static bool add_results(const bench_options *options, const measured *m, bench_r
   row.median_s = times.median;
   row.min_s = times.least;
   row.max_s = times.most;
+  row.low_s = times.low;
+  row.high_s = times.high;
   row.reps = m->rounds;
   row.rate = m->amount / row.median_s;
   row.ceiling = bench_median(m->contestants[1].samples, m->rounds);
@@ -184,9 +187,8 @@ static void drop_last_row(bench_results *results) {
 }
 
 static bool measure_task(comparison *all, entry *entries, size_t count, const bench_row *row, bench_results *results) {
-  char label[128];
-  bench_size_text(row, label, sizeof label);
-  bench_limits limits = bench_session_limits(all->session, label, LEAST_ROUNDS, SECONDS);
+  bench_progress_stage(NULL);
+  bench_limits limits = bench_session_limits(all->session, LEAST_ROUNDS, SECONDS);
   limits.whole = true;
   bool fine = true;
   for (unsigned run = 1; fine && run <= 2; run++) {
@@ -211,11 +213,16 @@ static bool versus_one(comparison *all, const bench_task *next, bench_results *r
   entry entries[MOST_ENTRIES];
   size_t count = 0;
   bench_reply reply;
-  bool fine = start_task(&all->processes[0], &task, &reply) == BENCH_READY;
+  char name[128];
   bench_row row = bench_row_of_task(next);
+  bench_task_text(&row, name, sizeof name);
+  bench_progress_row(name, all->session->options->seconds > 0 ? all->session->options->seconds : SECONDS);
+  bench_progress_stage("verifying");
+  bool fine = start_task(&all->processes[0], &task, &reply) == BENCH_READY;
   row.mode = "cpu";
   row.devices = 1;
   row.joules = NAN;
+  row.set_share = -1;
   row.bits = reply.bits;
   entries[count++] = (entry){&all->processes[0], SIZE_MAX, true, BENCH_ASK_SAMPLE, reply.value};
   entries[count++] = (entry){&all->processes[0], SIZE_MAX, true, BENCH_ASK_CEILING, reply.ceiling_s};
@@ -243,6 +250,8 @@ static int compare_libraries(bench_session *session, const void *what) {
   all.peer_of[all.count++] = SIZE_MAX;
   const bool fine = bench_process_start(&all.processes[0], NULL, NULL) == BENCH_READY;
   for (size_t v = 0; fine && v < session->options->vs_count; v++) start_peer(&all, v);
+  const double each = session->options->seconds > 0 ? session->options->seconds : SECONDS;
+  bench_progress_begin(tasks->count, each * (double)tasks->count);
   for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)
     if (!versus_one(&all, &tasks->task[i], &results)) results.failed = true;
   if (!fine) results.failed = true;

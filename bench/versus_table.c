@@ -14,32 +14,29 @@ typedef struct library_words {
   char rate[16], ratio[48];
 } library_words;
 
-/* A task and one library. */
+/* A task and one library. The texts of the task are empty in all lines but its first. */
 typedef struct line {
-  bench_row row;
-  char size[72], core[40];
-  double of_ceiling;
+  char size[72], hx[24], rate[16], ceiling[16], runs[24], core[40];
   const char *peer;
   library_words installed, best;
 } line;
 
-#define LINE(member, ...) BENCH_COLUMN(line, member, __VA_ARGS__)
-#define TASK_COLUMNS 5
+#define LINE(member, ...) BENCH_COLUMN(line, member, .kind = BENCH_CHARS, __VA_ARGS__)
 static const bench_column columns[] = {
-    LINE(size, .head = "size", .kind = BENCH_CHARS, .width = -17),
-    LINE(row.median_s, .head = "hx", .kind = BENCH_TIME, .width = 9),
-    LINE(row.rate, .head = "", .kind = BENCH_NUMBER, .width = 7, .digits = 1),
-    LINE(of_ceiling, .head = "ceil", .kind = BENCH_PERCENT, .width = 5),
-    LINE(row.reps, .head = "runs", .kind = BENCH_SIZE, .width = 4),
-    LINE(peer, .head = "library", .width = -8),
-    LINE(installed.rate, .head = "rate", .kind = BENCH_CHARS, .width = 6),
-    LINE(installed.ratio, .head = "hx/lib installed", .kind = BENCH_CHARS, .width = -17),
-    LINE(best.rate, .head = "rate", .kind = BENCH_CHARS, .width = 6),
-    LINE(best.ratio, .head = "hx/lib at best", .kind = BENCH_CHARS, .width = -17),
-    LINE(core, .head = "core", .kind = BENCH_CHARS),
+    LINE(size, .head = "size", .width = -14),
+    LINE(hx, .head = "hx", .width = 9, .rank = 2),
+    LINE(rate, .head = "", .width = 7, .rank = 3),
+    LINE(ceiling, .head = "ceil", .width = 5, .rank = 5),
+    LINE(runs, .head = "runs", .width = 4, .rank = 6),
+    BENCH_COLUMN(line, peer, .head = "library", .width = -8),
+    LINE(installed.rate, .head = "rate", .width = 6, .rank = 4),
+    LINE(installed.ratio, .head = "hx/lib installed", .width = -17, .rank = 1),
+    LINE(best.rate, .head = "rate", .width = 6, .rank = 4),
+    LINE(best.ratio, .head = "hx/lib at best", .width = -17),
+    LINE(core, .head = "core", .flags = BENCH_CUT, .width = -8),
 };
-static const bench_table table = BENCH_TABLE(columns), task_table = {columns, TASK_COLUMNS};
-static const bench_table library_table = {columns + TASK_COLUMNS, sizeof columns / sizeof columns[0] - TASK_COLUMNS};
+static const bench_table table = BENCH_TABLE(columns);
+static bench_layout layout; /* of the table of one group of tasks */
 
 typedef struct mean_line {
   const char *name, *peer;
@@ -50,18 +47,20 @@ typedef struct mean_line {
 
 #define MEAN(member, ...) BENCH_COLUMN(mean_line, member, __VA_ARGS__)
 static const bench_column mean_columns[] = {
-    MEAN(name, .head = "geometric means of hx / library", .flags = BENCH_CUT, .width = -36),
+    MEAN(name, .head = "geometric means of hx / library", .flags = BENCH_CUT, .width = -30),
     MEAN(tasks, .head = "tasks", .kind = BENCH_SIZE, .width = 5),
-    MEAN(peer, .head = "library", .gap = 1, .width = -22),
+    MEAN(peer, .head = "library", .width = -19),
     MEAN(installed, .head = "as installed", .kind = BENCH_CHARS, .width = 12),
-    MEAN(best, .head = "at its best", .kind = BENCH_NUMBER, .width = 12, .digits = 3),
+    MEAN(best, .head = "at its best", .kind = BENCH_NUMBER, .width = 11, .digits = 3),
 };
 static const bench_table mean_table = BENCH_TABLE(mean_columns);
+static bench_layout mean_layout;
 
 void bench_versus_head(const bench_row *row, const char *file) {
-  bench_say("\n%s %s%s%.60s; ceiling: %s on the CPU\n", row->type, row->op, file ? ", " : "", file ? file : "",
-            row->m ? "multiply-adds" : "reading the same bytes");
-  bench_print_head(&table, &row->unit);
+  bench_say("\n");
+  bench_note(0, "%s %s%s%.60s; ceiling: %s on the CPU", row->type, row->op, file ? ", " : "", file ? file : "",
+             row->m ? "multiply-adds" : "reading the same bytes");
+  layout = (bench_layout){0};
 }
 
 static const bench_versus *find_versus(const bench_results *results, size_t row, size_t peer, bool best) {
@@ -80,24 +79,30 @@ static library_words words_of(const bench_versus *v) {
   return w;
 }
 
+/* The texts of the task. */
+static void describe_task(const bench_row *row, line *l) {
+  bench_size_text(row, l->size, sizeof l->size);
+  bench_time_text(row->median_s, l->hx, sizeof l->hx);
+  snprintf(l->rate, sizeof l->rate, "%.1f", row->rate);
+  snprintf(l->ceiling, sizeof l->ceiling, "%.0f %%", 100 * row->rate / row->ceiling);
+  snprintf(l->runs, sizeof l->runs, "%zu", row->reps);
+}
+
 void bench_versus_lines(const bench_session *session, const bench_results *results, size_t row) {
-  line l = {.row = results->rows[row]};
-  bench_size_text(&l.row, l.size, sizeof l.size);
-  l.of_ceiling = l.row.rate / l.row.ceiling;
-  const int used = (int)bench_print_cells(&task_table, &l);
-  bool first = true;
+  line lines[BENCH_MAX_PEERS] = {{.peer = "none does this"}};
+  size_t count = 0;
+  describe_task(&results->rows[row], &lines[0]);
   for (size_t v = 0; v < session->options->vs_count; v++) {
     const bench_versus *installed = find_versus(results, row, v, false), *best = find_versus(results, row, v, true);
     if (!installed && !best) continue;
-    l.peer = session->options->vs[v].peer->name;
-    l.installed = words_of(installed);
-    l.best = words_of(best);
-    snprintf(l.core, sizeof l.core, "%s%s", best ? best->core : "", best && best->runs > 1 ? " *" : "");
-    bench_say("%*s", first ? 1 : used + 1, "");
-    bench_print_row(&library_table, &l);
-    first = false;
+    line *const l = &lines[count++];
+    l->peer = session->options->vs[v].peer->name;
+    l->installed = words_of(installed);
+    l->best = words_of(best);
+    snprintf(l->core, sizeof l->core, "%s%s", best ? best->core : "", best && best->runs > 1 ? " *" : "");
   }
-  if (first) bench_say(" no library does this\n");
+  const bench_group group = {&table, lines, count ? count : 1, sizeof lines[0], &results->rows[row].unit, NULL};
+  bench_print_group(&layout, &group);
 }
 
 /* Whether two rows belong to the same group: the same file, or the same operation and type. */
@@ -142,12 +147,12 @@ static void print_means(const bench_session *session, const bench_results *resul
     l.peer = options->vs[v].peer->name;
     /* "-": it was wrong in every task as installed, or one core type was requested. */
     snprintf(l.installed, sizeof l.installed, isfinite(installed) ? "%.3f" : "-", installed);
-    if (l.tasks) bench_print_row(&mean_table, &l);
+    if (l.tasks) bench_print_row(&mean_layout, &mean_table, &l);
   }
   l.best = mean_ratio(results, of, SIZE_MAX, true, &l.tasks);
   l.peer = "the fastest of them";
   *l.installed = '\0';
-  if (l.tasks && options->vs_count > 1) bench_print_row(&mean_table, &l);
+  if (l.tasks && options->vs_count > 1) bench_print_row(&mean_layout, &mean_table, &l);
 }
 
 static void list_behind(const bench_results *results) {
@@ -175,7 +180,6 @@ void bench_versus_means(const bench_session *session, bench_results *results) {
         all, with);
   if (!with) return;
   bench_say("\n");
-  bench_print_head(&mean_table, NULL);
   for (size_t r = 0; r < results->row_count; r++) {
     bool seen = false;
     for (size_t s = 0; s < r; s++) seen |= same_group(&rows[s], &rows[r]);
@@ -188,6 +192,7 @@ void bench_versus_means(const bench_session *session, bench_results *results) {
   }
   print_means(session, results, NULL, "all");
   list_behind(results);
-  bench_say(
-      "(hx/lib: hx's speed over the library's, the median of paired ratios and its 95 %% interval; *: a second run)\n");
+  bench_note(0,
+             "(hx/lib: hx's speed over the library's, the median of paired ratios and its 95 %% interval; *: a second "
+             "run)");
 }

@@ -112,16 +112,15 @@ size_t hx__environment_omp_stack(void) {
 
 static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Levenshtein distance of a[0..n), in capitals, and b. */
-static size_t edit_distance(const char *a, size_t n, const char *b) {
+size_t hx__edit_distance(const char *a, size_t length, const char *b) {
   size_t row[MOST_LETTERS + 1];
-  const size_t columns = strnlen(b, MOST_LETTERS);
+  const size_t columns = strnlen(b, MOST_LETTERS), n = min_size(length, MOST_LETTERS);
   for (size_t j = 0; j <= columns; j++) row[j] = j;
   for (size_t i = 0; i < n; i++) {
     size_t diagonal = row[0];
     row[0] = i + 1;
     for (size_t j = 0; j < columns; j++) {
-      const size_t replaced = diagonal + (toupper((unsigned char)a[i]) != b[j]);
+      const size_t replaced = diagonal + (toupper((unsigned char)a[i]) != toupper((unsigned char)b[j]));
       diagonal = row[j + 1];
       row[j + 1] = min_size(replaced, min_size(diagonal, row[j]) + 1);
     }
@@ -134,7 +133,7 @@ static void warn_if_unknown(const char *name, size_t length, const hx__config_ro
   size_t nearest_distance = SIZE_MAX;
   for (size_t i = 0; i < count; i++) {
     if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0) return;
-    const size_t d = edit_distance(name, min_size(length, MOST_LETTERS), rows[i].name);
+    const size_t d = hx__edit_distance(name, length, rows[i].name);
     if (d < nearest_distance) nearest_distance = d, nearest = rows[i].name;
   }
   hx__log(HX__LOG_WARN, "%.*s is not a variable of hx; the nearest is %s", (int)min_size(length, 256), name, nearest);

@@ -30,6 +30,9 @@ bool hx__omp_sleeps_by(const char *spins, const char *policy);
  * default. The variables are read at the first call, because libgomp, too, reads them only once. */
 size_t hx__environment_omp_stack(void);
 
+/* The Levenshtein distance of a[0..length) and b, ignoring case. Only the first 64 letters count. */
+size_t hx__edit_distance(const char *a, size_t length, const char *b);
+
 /* Warns of every HX_ variable that is not in the table, and names the most similar variable of the table. Once in a
  * process. */
 void hx__environment_warn(void);

@@ -45,7 +45,9 @@ exact 'global stride x2' 3
 for times in 4 8 16 32 64 128; do exact "global stride x$times" 2; done
 exact 'local stride x8' 2
 refused 'CUB' 'not an NVIDIA device'
-awk 'length > 120 { exit 1 }' out || fail 'a line of the table is longer than 120 columns'
+awk 'length > 80 { exit 1 }' out || fail 'a line of the table is longer than 80 columns'
+grep -q '^ *not run: CUB: not an NVIDIA device' out || fail 'no reason for a step that did not run'
+grep -q -- ' - .* - ' out && fail 'a line has no figure'
 grep -q '^published' out || fail 'nothing is said of what was published'
 
 climb matmul --devices cpu,pocl --size 128,100x70x33

@@ -133,10 +133,12 @@ typedef struct hx__cl_tune_result {
   const char *why; /* why it was not timed */
   bool chosen;
 } hx__cl_tune_result;
+/* Called before each candidate, with its index and their number. If it returns true, tuning ends. */
+typedef bool hx__cl_tune_next(const hx__cl_tuned *candidate, size_t index, size_t count);
 /* Times the rows, tiles and orders of the product on a device that does nothing else, and stores the fastest. If
- * is_stopped turns true it ends early and stores nothing. Returns the number of candidates. */
+ * is_stopped returns true it ends early and stores nothing. Returns the number of candidates. */
 size_t hx__cl_tune(hx__cl_device *device, hx__cl_tune_result *results, size_t room, size_t *side,
-                   bool (*is_stopped)(void));
+                   hx__cl_tune_next *is_stopped);
 /* Seconds that a launch of the need's program takes for three side x side matrices on the device: the least of `times`
  * launches. HX__TUNED_PROGRAM: the program being tuned. Returns 0 after an error. */
 double hx__cl_time_product(hx__cl_device *device, unsigned need, size_t side, int times);

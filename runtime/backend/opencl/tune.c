@@ -89,14 +89,16 @@ static hx__cl_tune_result *best_of(hx__cl_tune_result *candidates, size_t count,
 }
 
 size_t hx__cl_tune(hx__cl_device *d, hx__cl_tune_result *candidates, size_t room, size_t *side,
-                   bool (*is_stopped)(void)) {
+                   hx__cl_tune_next *is_stopped) {
   hx__cl_tuned tuned[HX__CL_TUNED] = {{.row = NULL}};
   size_t winners = 0;
   *side = 0;
   const size_t count = list_candidates(d, candidates, room);
-  for (size_t i = 0; i < count && !atomic_load(&d->base.lost) && !is_stopped(); i++)
-    time_candidate(d, &candidates[i], side);
-  const bool complete = !is_stopped();
+  bool complete = true;
+  for (size_t i = 0; i < count && complete && !atomic_load(&d->base.lost); i++) {
+    complete = !is_stopped(&candidates[i].what, i, count);
+    if (complete) time_candidate(d, &candidates[i], side);
+  }
   for (size_t i = 0; i < count && winners < HX__CL_TUNED && complete; i++) {
     if (candidates[i].what.order != 0 || (winners && !hx__kernel_of_set(candidates[i].what.row))) continue;
     hx__cl_tune_result *const best = best_of(candidates, count, &candidates[i]);
