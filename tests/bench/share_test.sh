@@ -26,7 +26,7 @@ timeout 250 "$bench" info --devices cpu,pocl >"$dir/out" 2>"$dir/err" </dev/null
 timeout 250 "$bench" share --devices cpu,pocl --seconds 20 --json "$dir/share.json" >"$dir/out" 2>"$dir/err" </dev/null ||
   fail "share: status $?"
 grep -q '^\[2/6\] reduce: at most .* s; .* s are left in all' "$dir/out" || fail 'no progress is shown'
-grep -q 'open an issue of hx with the file, or a pull request' "$dir/out" || fail 'nothing says what to do with the file'
+tr -s ' \n' ' ' <"$dir/out" | grep -q 'open an issue of hx with the file, or a pull request' || fail 'nothing says what to do with the file'
 grep -q 'stopping' "$dir/err" && fail 'a part that has used up its time says so as if it had been interrupted'
 grep -q "$dir" "$dir/share.json" && fail 'a path is in the file'
 grep -q '"HX_CACHE_DIR": "(a path)"' "$dir/share.json" || fail 'a variable whose value was left out is not named'
