@@ -372,7 +372,7 @@ case $command in
   fuzz) fuzz "$@" ;;
   warnings) warnings ;;
   isa) isa "$@" ;;
-  install | uninstall | deb) . "$root/packaging/commands.sh"; "$command" "$@" ;;
+  install | uninstall | deb) . "$root/packaging/commands.sh"; "run_$command" "$@" ;;
   lint) need "$packages_lint"; compdb "$root/compile_commands.json"; sh "$root/tools/lint.sh" "$root" "$@" ;;
   help | -h | --help) usage ;;
   *) usage >&2; die "unknown command $command" ;;

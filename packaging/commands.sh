@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=sh disable=SC2154 # variables and functions of ./hx, which reads this file
+# shellcheck shell=sh disable=SC2154,SC2164 # variables and functions are those of ./hx, which reads this file under set -e
 # The commands of ./hx that make or remove installed files.
 
 # folders COMMAND ARGS...: sets prefix and libdir.
@@ -25,21 +25,22 @@ folders() {
   case $prefix in /*) ;; *) prefix=$PWD/$prefix ;; esac
 }
 
-install() {
+run_install() {
   folders install "$@"
   need "$packages_build"
   build //runtime:libhx.so.0 //runtime:libhx.a //bench:hx-bench //blas:all
   sh "$root/runtime/install.sh" "$root" "$bin" "$prefix" "$libdir"
 }
 
-uninstall() {
+run_uninstall() {
   folders uninstall "$@"
   sh "$root/runtime/install.sh" --uninstall "$root" - "$prefix" "$libdir"
 }
 
 # deb [DIR]: from the files that Git knows, in a folder of its own. The version is that of hx.h.
-deb() {
+run_deb() {
   [ $# -le 1 ] || die "deb: at most one folder"
+  git -C "$root" rev-parse 2>/dev/null || die "deb: $root is no checkout of Git, which lists the files of hx"
   out=${1:-$PWD}
   mkdir -p "$out"
   out=$(cd "$out" && pwd)

@@ -29,7 +29,9 @@ format() {
 
 syntax() {
   while IFS= read -r file; do sh -n "$file" || return 1; done <"$scratch/sh"
-  bash -n .ci/run
+  bash -n .ci/run || return 1
+  grep '\.py$' "$scratch/all" | xargs python3 -c 'import sys
+for name in sys.argv[1:]: compile(open(name, encoding="utf-8").read(), name, "exec")'
 }
 
 licence() {

@@ -116,6 +116,18 @@ DESTDIR=$scratch/root sh "$tree/runtime/install.sh" --uninstall "$tree" - /opt >
 left=$(cd "$scratch/root/opt" && find . ! -type d)
 [ "$left" = ./lib/other ] || fail "after uninstalling there is $left"
 for folder in share/doc/hx share/hx lib/cmake/hx lib/hx-blas; do [ ! -e "$scratch/root/opt/$folder" ] || fail "$folder is left"; done
+
+# Each installed file is in one of Debian's packages, and each of their patterns matches a file.
+(cd "$scratch/root" && DESTDIR=$PWD install_to /usr lib/multiarch >/dev/null && find usr ! -type d | sort >"$scratch/all")
+for list in "$tree"/packaging/debian/*.install; do
+  while read -r pattern; do
+    (cd "$scratch/root" && for path in $pattern; do find "$path" ! -type d; done) >"$scratch/matched" 2>/dev/null ||
+      fail "${list##*/}: nothing matches $pattern"
+    cat "$scratch/matched" >>"$scratch/packaged"
+  done <"$list"
+done
+sort "$scratch/packaged" | diff "$scratch/all" - || fail "installed (<) and packaged (>) differ"
+
 for wrong in ../lib /elsewhere; do
   install_to "$scratch/usr" "$wrong" >"$scratch/out" 2>&1 && fail "accepts --libdir $wrong"
 done
