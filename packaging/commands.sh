@@ -55,7 +55,7 @@ run_deb() {
   number=$(sed -n 's/^#define HX_VERSION_NUMBER \([0-9]*\).*/\1/p' runtime/hx.h)
   version=$((number / 10000)).$((number / 100 % 100)).$((number % 100))
   sed -e "s/@VERSION@/$version/" -e "s/@DATE@/$(git -C "$root" log -1 --format=%cD)/" packaging/debian/changelog >debian/changelog
-  dpkg-buildpackage --no-sign --build=binary || die "the packages could not be built"
+  dpkg-buildpackage --no-sign --jobs="$(nproc)" --build=binary || die "the packages could not be built"
   mv "$work"/*.deb "$work"/*.changes "$work"/*.buildinfo "$out"
   lintian --fail-on error,warning "$out/hx_${version}_$(dpkg --print-architecture).changes"
 }
