@@ -48,7 +48,7 @@ usage: ./hx COMMAND
   uninstall [--prefix DIR] [--libdir DIR]
                           remove what install puts there
   deb [DIR]               make Debian packages in DIR (the current folder)
-  lint [CHECK...]         format, layers, builds, licences, spelling, shellcheck, cppcheck, clang-tidy: all, or those named
+  lint [CHECK...]         format, layers, builds, licences, spelling, links, shellcheck, cppcheck, clang-tidy: all or named
   help                    this
 As root each command first installs the Debian packages that it needs; otherwise it names those that are missing.
 USAGE

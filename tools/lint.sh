@@ -74,6 +74,9 @@ spelling() {
   xargs codespell --ignore-words=tools/lint/words.txt <"$scratch/text"
 }
 
+# Relative links of pages.
+links() { grep '\.md$' "$scratch/all" | xargs python3 tools/links.py; }
+
 # What owners of machines have sent.
 results() {
   set -- results/*.json
@@ -103,7 +106,7 @@ cppcheck_sources() {
     --inline-suppr --error-exitcode=1 --quiet -j "$(nproc)"
 }
 
-[ $# -gt 0 ] || set -- format syntax licence length blanks layers builds shell spelling results cppcheck_sources tidy
+[ $# -gt 0 ] || set -- format syntax licence length blanks layers builds shell spelling links results cppcheck_sources tidy
 for check in "$@"; do
   begun=$(date +%s)
   if "$check"; then
