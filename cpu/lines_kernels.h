@@ -6,11 +6,47 @@
 #include "cpu/lines_columns.h"
 #include "cpu/reduce_kernels.h"
 
+/* A line of float32 with at most `vectors` vectors, a power of two: the other lanes would add nothing. */
+INLINED uint64_t float_short_leaf(hx_op op, size_t vectors, const element *x, const element *y, size_t n) {
+  const size_t whole = n / V_LANES, part = n % V_LANES;
+  v_f32 t[F_ROW];
+  UNROLLED for (size_t i = 0; i < vectors; i++) {
+    const element *const a = x + i * V_LANES, *const b = y + i * V_LANES;
+    t[i] = i < whole            ? float_term(op, v_load(a), v_load(b))
+           : i == whole && part ? float_term_part(op, a, b, part)
+                                : (v_f32)v_broadcast(float_identity(op));
+  }
+  UNROLLED for (size_t h = vectors / 2; h > 0; h /= 2) {
+    UNROLLED for (size_t i = 0; i < h; i++) t[i] = float_combine(op, t[i], t[i + h]);
+  }
+  return float_folded(op, t[0]);
+}
+
+/* Short lines without a call for each. */
+INLINED void float_short_rows(hx_op op, size_t vectors, const element *x, size_t step, const element *y, size_t y_step,
+                              size_t lines, size_t n, uint64_t *slots) {
+  for (size_t l = 0; l < lines; l++, x += step, y += y_step) slots[l] = float_short_leaf(op, vectors, x, y, n);
+}
+
+/* False: the lines are not so short, or not of floats that are added or multiplied. */
+INLINED bool short_rows(hx_op op, hx_type type, const element *x, size_t step, const element *y, size_t y_step,
+                        size_t lines, size_t n, uint64_t *slots) {
+  if (!is_float_tree(op, type) || n > HX__LANES) return false;
+  if (n <= V_LANES)
+    float_short_rows(op, 1, x, step, y, y_step, lines, n, slots);
+  else if (n <= 4 * V_LANES)
+    float_short_rows(op, 4, x, step, y, y_step, lines, n, slots);
+  else
+    float_short_rows(op, F_ROW, x, step, y, y_step, lines, n, slots);
+  return true;
+}
+
 #define LINES_FUNCTIONS(name, op, type)                                                                     \
   static void name##_rows(const void *x, size_t step, const void *y, size_t y_step, size_t lines, size_t n, \
                           uint64_t *slots) {                                                                \
     const element *a = x, *b = (op) == HX_DOT ? y : x;                                                      \
     if ((op) != HX_DOT) y_step = step;                                                                      \
+    if (short_rows(op, type, a, step, b, y_step, lines, n, slots)) return;                                  \
     for (size_t l = 0; l < lines; l++, a += step, b += y_step) slots[l] = name##_leaf(a, b, n);             \
   }                                                                                                         \
   static bool name##_columns(const hx__columns *columns, uint64_t *slots) {                                 \
