@@ -153,6 +153,65 @@ static bool make_reduce(bits_case *c, hx_context *hx, bits_rng *rng, const bits_
   return true;
 }
 
+/* The leaves of a line, the lines of a slice, and whether slots are counted leaf by leaf, as task/task.h has it. */
+typedef struct line_slices {
+  size_t leaves, together;
+  bool across;
+} line_slices;
+
+static line_slices slices_of_lines(const struct hx_lines_args *l) {
+  return (line_slices){.leaves = (l->n + SLICE - 1) / SLICE,
+                       .together = l->n < SLICE ? SLICE / l->n : 1,
+                       .across = l->lines > 1 && l->n > 1 && l->line_stride < l->stride};
+}
+
+/* Rows or columns; no fewer than half of the elements of the block belong to them, so that devices take part. */
+static bool make_lines(bits_case *c, hx_context *hx, bits_rng *rng, const bits_limits *limits) {
+  static const size_t kLines[] = {1, 2, 3, 5, 8, 15, 16, 17, 40, 64, 100, 300};
+  const bool columns = bits_random(rng, 2);
+  size_t n = reduce_size(rng, limits->max_n / 4), lines = kLines[bits_random(rng, COUNT(kLines))];
+  if (lines * n > limits->max_n) lines = 1 + limits->max_n / n;
+  if (n == 0) n = 1;
+  const size_t width = columns ? lines : n, ld = width + bits_random(rng, width < 6 ? width : 6);
+  const size_t elements = ((columns ? n : lines) - 1) * ld + width;
+  append_text(c, "%s lines=%zu n=%zu ld=%zu", columns ? "columns" : "rows", lines, n, ld);
+  hx_field *const f = c->fields;
+  if (!make_field(c, hx, rng, f, elements)) return false;
+  bits_block *b = add_block(c, hx, rng, "out", lines * sizeof(hx_value), 8);
+  uint32_t *const packed = malloc(2 * n * sizeof *packed);
+  if (b == NULL || !packed || !copy_blocks(c)) return false;
+  c->task = columns ? hx_reduce_columns(f->op, f->type, f->x, n, lines, ld, block_pointer(b))
+                    : hx_reduce_rows(f->op, f->type, f->x, lines, n, ld, block_pointer(b));
+  struct hx_lines_args *const l = &c->task.lines;
+  l->y = f->y;
+  for (size_t i = 0; i < lines; i++) {
+    for (size_t j = 0; j < n; j++) {
+      const size_t at = i * l->line_stride + j * l->stride;
+      packed[j] = ((const uint32_t *)f->x)[at];
+      packed[n + j] = f->op == HX_DOT ? ((const uint32_t *)f->y)[at] : 0;
+    }
+    hx_value want = ref_reduce(f->op, f->type, packed, packed + n, n);
+    memcpy(b->want + b->offset + i * sizeof want, &want, sizeof want);
+  }
+  free(packed);
+  const line_slices s = slices_of_lines(l);
+  c->units = (uint64_t)lines * n;
+  c->slices = s.leaves == 1 ? (lines + s.together - 1) / s.together : lines * s.leaves;
+  return true;
+}
+
+static uint64_t lines_tail_units(const bits_case *c, uint64_t slices) {
+  const struct hx_lines_args *const l = &c->task.lines;
+  const line_slices s = slices_of_lines(l);
+  if (s.leaves == 1) return (l->lines - (c->slices - slices) * s.together) * l->n;
+  uint64_t units = 0;
+  for (uint64_t slot = c->slices - slices; slot < c->slices; slot++) {
+    const size_t first = (s.across ? slot / l->lines : slot % s.leaves) * SLICE;
+    units += l->n - first < SLICE ? l->n - first : SLICE;
+  }
+  return units;
+}
+
 /* Sizes around the borders of tiles (m, n) and panels (k). */
 static void matmul_sizes(bits_rng *rng, uint64_t max_mnk, size_t *m, size_t *n, size_t *k) {
   static const size_t kTiles[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  12, 13, 14, 15,  16,  17,  23,  24,  28,  29,
@@ -250,7 +309,10 @@ bool bits_case_make(bits_case *c, hx_context *hx, uint64_t seed, const bits_limi
   c->mxcsr = kStates[bits_random(&rng, COUNT(kStates))];
   c->async = bits_random(&rng, 4) == 0;
   append_text(c, "share=%g mxcsr=%x%s ", (double)share, c->mxcsr, c->async ? " async" : "");
-  bool made = bits_random(&rng, 5) < 3 ? make_reduce(c, hx, &rng, limits) : make_matmul(c, hx, &rng, limits);
+  const uint64_t what = bits_random(&rng, 7);
+  bool made = what < 3   ? make_reduce(c, hx, &rng, limits)
+              : what < 5 ? make_lines(c, hx, &rng, limits)
+                         : make_matmul(c, hx, &rng, limits);
   c->task.gpu_share = share;
   return made;
 }
@@ -258,6 +320,7 @@ bool bits_case_make(bits_case *c, hx_context *hx, uint64_t seed, const bits_limi
 uint64_t bits_case_tail_units(const bits_case *c, uint64_t slices) {
   if (slices == 0 || c->units == 0) return 0;
   if (c->task.kind == HX_MATMUL) return c->units / c->slices * slices;
+  if (c->task.kind == HX_REDUCE_LINES) return lines_tail_units(c, slices);
   uint64_t n = c->task.kind == HX_REDUCE ? c->task.reduce.n : c->task.soa.n;
   return c->units / n * (n - (c->slices - slices) * SLICE);
 }

@@ -132,6 +132,7 @@ static bool refuses(const hx_device_info *info, const hx_task *task) {
   if (info->why[0] == '\0') return false;
   if (task->kind == HX_MATMUL) return strstr(info->why, "matmul") != NULL;
   if (task->kind == HX_REDUCE) return names_operation(info->why, task->reduce.op);
+  if (task->kind == HX_REDUCE_LINES) return names_operation(info->why, task->lines.op);
   for (size_t f = 0; f < task->soa.nfields; f++)
     if (names_operation(info->why, task->soa.fields[f].op)) return true;
   return false;
