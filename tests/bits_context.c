@@ -145,6 +145,20 @@ bool bits_context_serves(bits_context *c, const hx_task *task) {
   return false;
 }
 
+/* hx_ready does not build the kernels of lines. On a busy machine a build may take longer than a call waits for it. */
+void bits_context_build(bits_context *c, const hx_task *task) {
+  static const uint32_t one = 1;
+  hx_value value;
+  hx_report report;
+  for (int tries = 0; task->kind == HX_REDUCE_LINES && tries < 600 && bits_context_serves(c, task); tries++) {
+    hx_task t = hx_reduce_rows(task->lines.op, task->lines.type, &one, 1, 1, 0, &value);
+    t.lines.y = &one;
+    t.gpu_share = 1;
+    if (hx_offload(c->hx, &t, &report) != HX_OK || report.gpu_share > 0) return;
+    nanosleep(&(struct timespec){0, 100000000}, NULL);
+  }
+}
+
 double bits_context_share(const bits_context *c, const hx_task *task) {
   if (c->only_devices) return 1;
   return task->gpu_share >= 0 ? (double)task->gpu_share : c->split;

@@ -42,6 +42,9 @@ bool bits_context_open(bits_context *c, const bits_plan *plan, uint64_t index);
  * lost, and its `why` does not name the operation. Asks for the states again. */
 bool bits_context_serves(bits_context *c, const hx_task *task);
 
+/* Builds the kernel of a task that hx_ready does not build. */
+void bits_context_build(bits_context *c, const hx_task *task);
+
 /* The share of the devices that results from a task's gpu_share in this context; negative: hx decides. */
 double bits_context_share(const bits_context *c, const hx_task *task);
 

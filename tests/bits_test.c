@@ -92,6 +92,7 @@ static void check_report(bits_context *x, const bits_case *c, const hx_report *r
   double share = bits_context_share(x, &c->task);
   if (share < 0) return;
   uint64_t slices = (uint64_t)floor(share * (double)c->slices + 0.5);
+  if (x->usable > 0) bits_context_build(x, &c->task);
   bool served = x->usable > 0 && bits_context_serves(x, &c->task);
   uint64_t want = served ? bits_case_tail_units(c, slices) : 0;
   if (want > 0 && devices == 0)

@@ -40,6 +40,8 @@ _OTHERS = [
     ("api_memory_test", "rusticl", ["cpu,rusticl"]),
     ("api_memory_test", "intel", ["cpu,opencl-cpu", "svm-system"]),
     ("api_memory_test", "intel", ["cpu,opencl-cpu", "usm"]),
+    ("lines_test", "pocl", ["cpu,pocl", "hostptr", "100"]),
+    ("lines_test", "pocl", ["cpu,pocl", "copy", "100"]),
     ("memory_reuse_test", "pocl", ["cpu,pocl"]),
     ("memory_reuse_test", "rusticl", ["cpu,rusticl"]),
     ("memory_reuse_test", "intel", ["cpu,opencl-cpu"]),
