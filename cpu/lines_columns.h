@@ -112,9 +112,6 @@ INLINED void store_flat(hx_op op, hx_type type, const line_block *b, size_t lane
 }
 
 INLINED void reduce_block(hx_op op, hx_type type, line_block *b, uint64_t *slots) {
-  const size_t least = b->flat ? V_LANES : 1;
-  b->lanes = HX__LANES;
-  while (b->lanes / 2 >= b->n && b->lanes / 2 >= least) b->lanes /= 2;
   b->row = (b->lines + V_LANES - 1) / V_LANES;
   b->last = b->lines - V_LANES;
   b->vectors = b->lanes * b->row;
@@ -129,16 +126,26 @@ INLINED void reduce_block(hx_op op, hx_type type, line_block *b, uint64_t *slots
       state_store_slots(op, type, LOAD_STATE(v), slots + (v + 1 < b->row ? v * V_LANES : b->last));
 }
 
+/* The lanes that lines of n elements have, as a power of two. Flat lines are joined by vectors. */
+INLINED size_t lanes_of(size_t n, bool flat) {
+  const size_t least = flat ? V_LANES : 1;
+  size_t lanes = HX__LANES;
+  while (lanes / 2 >= n && lanes / 2 >= least) lanes /= 2;
+  return lanes;
+}
+
 /* The most lines of a block whose states fit in the scratch memory, in whole vectors. */
-INLINED size_t lines_of_block(hx_op op, hx_type type, size_t bytes) {
-  return bytes / (HX__LANES * sizeof(element) * state_vectors(op, type)) / V_LANES * V_LANES;
+INLINED size_t lines_of_block(hx_op op, hx_type type, size_t bytes, size_t lanes) {
+  return bytes / (lanes * sizeof(element) * state_vectors(op, type)) / V_LANES * V_LANES;
 }
 
 /* Lines that do not fit in the scratch memory are cut into blocks of equal width. */
 INLINED bool reduce_columns(hx_op op, hx_type type, const hx__columns *c, uint64_t *slots) {
-  const size_t most = lines_of_block(op, type, c->scratch_bytes), y_ld = op == HX_DOT ? c->y_ld : c->ld;
-  const bool flat = c->ld == y_ld && c->ld <= FLAT_STRIDE && c->ld <= most && 2 * c->lines >= c->ld;
+  const size_t y_ld = op == HX_DOT ? c->y_ld : c->ld;
+  const bool flat = c->ld == y_ld && c->ld <= FLAT_STRIDE && 2 * c->lines >= c->ld &&
+                    c->ld <= lines_of_block(op, type, c->scratch_bytes, HX__LANES);
   if (!flat && c->lines < V_LANES) return false;
+  const size_t lanes = lanes_of(c->n, flat), most = lines_of_block(op, type, c->scratch_bytes, lanes);
   const size_t blocks = flat ? 1 : (c->lines + most - 1) / most, even = (c->lines + blocks - 1) / blocks;
   const size_t width = flat ? c->lines : (even + V_LANES - 1) / V_LANES * V_LANES;
   for (size_t at = 0; at < c->lines; at += width) {
@@ -150,6 +157,7 @@ INLINED bool reduce_columns(hx_op op, hx_type type, const hx__columns *c, uint64
                     .lines = c->lines - first < width ? c->lines - first : width,
                     .n = c->n,
                     .flat = flat,
+                    .lanes = lanes,
                     .states = c->scratch};
     reduce_block(op, type, &b, slots + first);
   }
