@@ -27,7 +27,7 @@ void hx__trace_device(hx__trace *trace, size_t device, const char *name);
 typedef struct hx__trace_task {
   const char *op, *type; /* type: NULL for a product; both NULL for several fields */
   size_t fields;         /* their number; 1 unless there are several */
-  size_t m, n, k;        /* m, k: of a product; n: also the elements of each field */
+  size_t m, n, k;        /* of a product; n: also the elements of each field or line; m: also the number of lines */
   bool trans_a, trans_b;
 } hx__trace_task;
 

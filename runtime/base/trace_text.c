@@ -130,8 +130,12 @@ static void put_operation(hx__trace_text *t, const hx__trace_task *task) {
   }
 }
 
-/* "2^24", "1000", "1024x512x700", "1024x512x700 tn" (t: transposed). */
+/* "2^24", "1000", "300 lines of 2^12", "1024x512x700", "1024x512x700 tn" (t: transposed). */
 static void put_size(hx__trace_text *t, const hx__trace_task *task) {
+  if (task->type && task->m) {
+    put_number(t, task->m);
+    PUT(t, " lines of ");
+  }
   if (task->op && !task->type) {
     put_number(t, task->m);
     PUT(t, "x");

@@ -78,6 +78,7 @@ hx__trace_task hx__work_trace(const hx__work *w) {
   }
   hx__trace_task task = {.fields = w->nfields, .n = w->n};
   if (w->nfields != 1) return task;
+  if (w->by_lines) task.m = w->lines.count;
   task.op = hx__op_names[w->fields[0].op];
   task.type = hx__type_names[w->fields[0].type];
   return task;

@@ -157,6 +157,7 @@ static void every_call(void) {
   hx_context *const hx = open_here();
   if (!x) x = malloc(N * sizeof *x), data_fill(HX_F32, DATA_SIGNED, 5, x, N);
   hx_value out[3];
+  static hx_value lines[100];
   const hx_field fields[3] = {{HX_SUM, HX_F32, x, NULL}, {HX_ARGMAX, HX_F32, x, NULL}, {HX_DOT, HX_F32, x, x}};
   float *const c = malloc(SIDE * SIDE * sizeof *c);
   hx_task tasks[] = {hx_reduce(HX_MIN, HX_I32, x, SMALL, out),
@@ -164,7 +165,8 @@ static void every_call(void) {
                      hx_dot(HX_U32, x, x, 1 << 20, out),
                      hx_reduce_soa(fields, 3, 1 << 20, out),
                      hx_matmul(3, 5, 7, x, x, c),
-                     hx_matmul(SIDE, 20, SIDE, x, x, c)};
+                     hx_matmul(SIDE, 20, SIDE, x, x, c),
+                     hx_reduce_rows(HX_MAX, HX_U32, x, 100, 4096, 0, lines)};
   tasks[5].matmul.trans_b = true;
   for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) CHECK_OK(hx_offload(hx, &tasks[i], NULL));
   hx_event *event;
@@ -173,9 +175,11 @@ static void every_call(void) {
   hx_close(hx);
   free(c);
   const counts n = read_trace();
-  static const char names[] = "min i32 17,sum f32 0,dot u32 2^20,3 fields 2^20,matmul 3x5x7,matmul 384x20x384 nt";
+  static const char names[] =
+      "min i32 17,sum f32 0,dot u32 2^20,3 fields 2^20,matmul 3x5x7,matmul 384x20x384 nt,"
+      "max u32 100 lines of 2^12";
   CHECK(strcmp(n.names, names) == 0, "%s, not %s", n.names, names);
-  CHECK(n.calls == 7 && n.crossings == 0 && n.outside == 0, "%d calls, %d crossings, %d chunks outside", n.calls,
+  CHECK(n.calls == 8 && n.crossings == 0 && n.outside == 0, "%d calls, %d crossings, %d chunks outside", n.calls,
         n.crossings, n.outside);
 }
 
