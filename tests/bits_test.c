@@ -92,7 +92,6 @@ static void check_report(bits_context *x, const bits_case *c, const hx_report *r
   double share = bits_context_share(x, &c->task);
   if (share < 0) return;
   uint64_t slices = (uint64_t)floor(share * (double)c->slices + 0.5);
-  if (x->usable > 0) bits_context_build(x, &c->task);
   bool served = x->usable > 0 && bits_context_serves(x, &c->task);
   uint64_t want = served ? bits_case_tail_units(c, slices) : 0;
   if (want > 0 && devices == 0)
@@ -112,6 +111,7 @@ static void one_case(bits_context *x, uint64_t context, uint64_t index, counts *
   if (!bits_case_make(c, x->hx, seed, &options.limits)) {
     snprintf(wrong, sizeof wrong, "the case could not be made");
   } else {
+    if (x->usable > 0) bits_context_build(x, &c->task);
     hx_status s = run_task(x, c, &report, wrong, sizeof wrong);
     if (s != HX_OK)
       snprintf(wrong, sizeof wrong, "%s: %s", hx_status_string(s), hx_error_detail());
