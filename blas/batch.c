@@ -32,9 +32,8 @@ static int check(const batch *b) {
 
 /* One product with all columns, if A is the same and the columns of B and C follow each other. */
 static bool joins(const batch *b, int *columns) {
-  bool valid;
   const hx__blas_gemm *const g = &b->first;
-  return *b->stridea == 0 && !hx__blas_transposes(g->transb, &valid) && *b->strideb == (int64_t)*g->ldb * *g->n &&
+  return *b->stridea == 0 && g->transb == HX__PLAIN && *b->strideb == (int64_t)*g->ldb * *g->n &&
          *b->stridec == (int64_t)*g->ldc * *g->n && !__builtin_mul_overflow(*g->n, *b->size, columns);
 }
 
@@ -64,17 +63,20 @@ static void multiply(batch *b, hx__blas_caller caller) {
     b->size = &one;
   }
   hx__blas_call call;
-  hx__blas_call_begin(&call, hx__blas_gemm_routine(g),
-                      hx__blas_units((uint64_t)*g->m, (uint64_t)*g->n, (uint64_t)*g->k));
+  hx__blas_gemm_begin(&call, g);
   each(b, &call);
   if (call.logs)
-    hx__blas_call_log(&call, "sgemm_", "sgemm_batch_strided(%c,%c,%d,%d,%d,%g,%d,%d,%d,%d,%g,%d,%d,%d)", *g->transa,
-                      *g->transb, *g->m, *g->n, *g->k, *g->alpha, *g->lda, *b->stridea, *g->ldb, *b->strideb, *g->beta,
-                      *g->ldc, *b->stridec, *b->size);
+    hx__blas_call_log(&call, "sgemm_", "sgemm_batch_strided(%s,%s,%d,%d,%d,%g,%d,%d,%d,%d,%g,%d,%d,%d)",
+                      hx__blas_letter(g->transa), hx__blas_letter(g->transb), *g->m, *g->n, *g->k, *g->alpha, *g->lda,
+                      *b->stridea, *g->ldb, *b->strideb, *g->beta, *g->ldc, *b->stridec, *b->size);
 }
 
 void sgemm_batch_strided_(HX__BATCH_ARGUMENTS) {
-  batch work = {{transa, transb, m, n, k, lda, ldb, ldc, alpha, a, b, beta, c}, stridea, strideb, stridec, batch_size};
+  batch work = {{hx__blas_trans_of(transa), hx__blas_trans_of(transb), m, n, k, lda, ldb, ldc, alpha, a, b, beta, c},
+                stridea,
+                strideb,
+                stridec,
+                batch_size};
   multiply(&work, HX__FROM_FORTRAN);
 }
 
@@ -86,21 +88,22 @@ void sgemm_batch_strided(HX__BATCH_ARGUMENTS) {
 void cblas_sgemm_batch_strided(int layout, int transa, int transb, int m, int n, int k, float alpha, const float *a,
                                int lda, int stridea, const float *b, int ldb, int strideb, float beta, float *c,
                                int ldc, int stridec, int batch_size) {
-  const char ta = hx__blas_trans_of(transa), tb = hx__blas_trans_of(transb);
+  const hx__blas_trans ta = hx__blas_cblas_trans(transa), tb = hx__blas_cblas_trans(transb);
   const bool rows = layout == HX__ROW_MAJOR;
   const hx__blas_caller caller = rows ? HX__FROM_C_BY_ROWS : HX__FROM_C_BY_COLUMNS;
   if (!rows && layout != HX__COL_MAJOR) {
     hx__blas_wrong_value("cblas_sgemm_batch_strided", 1, "layout", layout, HX__FROM_C_BY_COLUMNS);
     return;
   }
-  if (!ta || !tb) {
-    hx__blas_wrong_value("cblas_sgemm_batch_strided", ta ? 3 : 2, ta ? "TransB" : "TransA", ta ? transb : transa,
-                         caller);
+  if (ta == HX__NO_SUCH_TRANS || tb == HX__NO_SUCH_TRANS) {
+    const bool first = ta == HX__NO_SUCH_TRANS;
+    hx__blas_wrong_value("cblas_sgemm_batch_strided", first ? 2 : 3, first ? "TransA" : "TransB",
+                         first ? transa : transb, caller);
     return;
   }
   batch by_columns = {
-      {&ta, &tb, &m, &n, &k, &lda, &ldb, &ldc, &alpha, a, b, &beta, c}, &stridea, &strideb, &stridec, &batch_size};
+      {ta, tb, &m, &n, &k, &lda, &ldb, &ldc, &alpha, a, b, &beta, c}, &stridea, &strideb, &stridec, &batch_size};
   batch by_rows = {
-      {&tb, &ta, &n, &m, &k, &ldb, &lda, &ldc, &alpha, b, a, &beta, c}, &strideb, &stridea, &stridec, &batch_size};
+      {tb, ta, &n, &m, &k, &ldb, &lda, &ldc, &alpha, b, a, &beta, c}, &strideb, &stridea, &stridec, &batch_size};
   multiply(rows ? &by_rows : &by_columns, caller);
 }

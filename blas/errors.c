@@ -33,10 +33,6 @@ void hx__blas_wrong_value(const char *routine, int info, const char *what, int v
   end();
 }
 
-char hx__blas_trans_of(int trans) {
-  return trans == HX__NO_TRANS ? 'N' : trans == HX__TRANS ? 'T' : trans == HX__CONJ_TRANS ? 'C' : 0;
-}
-
 /* As netlib's: an error of a C program is passed on under the name of the C function, which has one argument more. */
 void xerbla_(const char *routine, const int *info, size_t length) {
   char name[40] = "cblas_";

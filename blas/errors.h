@@ -20,17 +20,24 @@ void hx__blas_wrong_argument(const char *routine, int info, hx__blas_caller call
  * the argument. */
 void hx__blas_wrong_value(const char *routine, int info, const char *what, int value, hx__blas_caller caller);
 
-/* 'N', 'T' or 'C' of a CBLAS_TRANSPOSE; 0 if it is none. */
-char hx__blas_trans_of(int trans);
+/* Whether a matrix is transposed; for a real one T and C are the same. */
+typedef enum hx__blas_trans { HX__PLAIN, HX__TRANSPOSED, HX__NO_SUCH_TRANS } hx__blas_trans;
 
-/* Whether a character argument of Fortran's interface is `upper`, as a capital or a small letter (LSAME). */
+/* Character arguments of Fortran's interface may be capitals or small letters (netlib's LSAME). */
 static inline bool hx__blas_is(const char *c, char upper) { return (*c & ~0x20) == upper; }
-
-/* Whether a character argument says that a real matrix is transposed; *valid: whether it may have this value. */
-static inline bool hx__blas_transposes(const char *c, bool *valid) {
-  const bool transposes = hx__blas_is(c, 'T') || hx__blas_is(c, 'C');
-  *valid = transposes || hx__blas_is(c, 'N');
-  return transposes;
+static inline hx__blas_trans hx__blas_trans_of(const char *c) { /* without a branch: small calls pay for it */
+  const unsigned letter = (unsigned)((unsigned char)*c | 0x20) - 'a', bit = 1u << (letter & 31);
+  const bool transposed = (bit & (1u << ('t' - 'a') | 1u << ('c' - 'a'))) != 0, plain = bit == 1u << ('n' - 'a');
+  return (letter < 26) & (transposed | plain) ? (hx__blas_trans)transposed : HX__NO_SUCH_TRANS;
 }
+
+/* The same of a CBLAS_TRANSPOSE. */
+static inline hx__blas_trans hx__blas_cblas_trans(int trans) {
+  const bool transposed = (trans == HX__TRANS) | (trans == HX__CONJ_TRANS);
+  return transposed | (trans == HX__NO_TRANS) ? (hx__blas_trans)transposed : HX__NO_SUCH_TRANS;
+}
+
+/* The character for it. */
+static inline const char *hx__blas_letter(hx__blas_trans trans) { return trans == HX__PLAIN ? "N" : "T"; }
 
 #endif

@@ -88,12 +88,12 @@ resolve:
 #include "blas/routines.inc"
 
 #define COVERED(name) .globl hx__covered_##name; .hidden hx__covered_##name; stub hx__covered_##name, name;
-COVERED(sgemm_)
-COVERED(sgemv_)
-COVERED(ssyrk_)
-COVERED(sdot_)
-COVERED(sasum_)
-COVERED(isamax_)
+COVERED(sgemm_) COVERED(cblas_sgemm)
+COVERED(sgemv_) COVERED(cblas_sgemv)
+COVERED(ssyrk_) COVERED(cblas_ssyrk)
+COVERED(sdot_) COVERED(cblas_sdot)
+COVERED(sasum_) COVERED(cblas_sasum)
+COVERED(isamax_) COVERED(cblas_isamax)
 COVERED(xerbla_)
 
 	.section .note.GNU-stack, "", @progbits

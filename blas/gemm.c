@@ -11,96 +11,132 @@
 
 static inline int at_least_one(int n) { return n > 1 ? n : 1; }
 
-static inline int check(const hx__blas_gemm *g) {
-  bool a_valid, b_valid;
-  const bool ta = hx__blas_transposes(g->transa, &a_valid), tb = hx__blas_transposes(g->transb, &b_valid);
-  const int m = *g->m, n = *g->n, k = *g->k;
-  if (!a_valid) return 1;
-  if (!b_valid) return 2;
+static int check(hx__blas_trans ta, hx__blas_trans tb, int m, int n, int k, int lda, int ldb, int ldc) {
+  if (ta == HX__NO_SUCH_TRANS) return 1;
+  if (tb == HX__NO_SUCH_TRANS) return 2;
   if (m < 0) return 3;
   if (n < 0) return 4;
   if (k < 0) return 5;
-  if (*g->lda < at_least_one(ta ? k : m)) return 8;
-  if (*g->ldb < at_least_one(tb ? n : k)) return 10;
-  if (*g->ldc < at_least_one(m)) return 13;
+  if (lda < at_least_one(ta == HX__TRANSPOSED ? k : m)) return 8;
+  if (ldb < at_least_one(tb == HX__TRANSPOSED ? n : k)) return 10;
+  if (ldc < at_least_one(m)) return 13;
   return 0;
 }
 
-int hx__blas_gemm_check(const hx__blas_gemm *g) { return check(g); }
+static inline bool is_shorter(int m, int n, int k, int least) { return (m < least) | (n < least) | (k < least); }
 
-static inline hx__blas_routine routine_of(const hx__blas_gemm *g) {
-  const int least = hx__blas_is(g->transa, 'N') ? SHORTEST_SIDE : SHORTEST_SIDE_TRANSPOSED;
-  return *g->m < least || *g->n < least || *g->k < least ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM;
+/* Whether a product is thin whatever A is. */
+static inline bool is_thin(int m, int n, int k) { return is_shorter(m, n, k, SHORTEST_SIDE); }
+
+static inline hx__blas_routine routine_of(hx__blas_trans ta, int m, int n, int k) {
+  const int least = ta == HX__PLAIN ? SHORTEST_SIDE : SHORTEST_SIDE_TRANSPOSED;
+  return is_shorter(m, n, k, least) ? HX__BLAS_SGEMM_THIN : HX__BLAS_SGEMM;
 }
 
-hx__blas_routine hx__blas_gemm_routine(const hx__blas_gemm *g) { return routine_of(g); }
+static inline uint64_t units_of(int m, int n, int k) { return hx__blas_units((uint64_t)m, (uint64_t)n, (uint64_t)k); }
+
+/* Whether check() finds nothing, and the product is forwarded at once. Small calls pay for this, so it has no branch
+ * for each argument. */
+static inline bool forwards(hx__blas_trans ta, hx__blas_trans tb, int m, int n, int k, int lda, int ldb, int ldc) {
+  const int rows_a = ta == HX__TRANSPOSED ? k : m, rows_b = tb == HX__TRANSPOSED ? n : k;
+  const bool right = (ta != HX__NO_SUCH_TRANS) & (tb != HX__NO_SUCH_TRANS) & ((m | n | k) >= 0) & (lda >= rows_a) &
+                     (ldb >= rows_b) & (ldc >= m) & (lda > 0) & (ldb > 0) & (ldc > 0);
+  return right && hx__blas_forwards(routine_of(ta, m, n, k), units_of(m, n, k));
+}
+
+int hx__blas_gemm_check(const hx__blas_gemm *g) {
+  return check(g->transa, g->transb, *g->m, *g->n, *g->k, *g->lda, *g->ldb, *g->ldc);
+}
+
+void hx__blas_gemm_begin(hx__blas_call *call, const hx__blas_gemm *g) {
+  hx__blas_call_begin(call, routine_of(g->transa, *g->m, *g->n, *g->k), units_of(*g->m, *g->n, *g->k));
+}
 
 hx_task hx__blas_gemm_task(const hx__blas_gemm *g) {
-  bool valid;
   hx_task task = hx_matmul((size_t)*g->n, (size_t)*g->m, (size_t)*g->k, g->b, g->a, g->c);
   task.matmul.lda = (size_t)*g->ldb;
   task.matmul.ldb = (size_t)*g->lda;
   task.matmul.ldc = (size_t)*g->ldc;
   task.matmul.alpha = *g->alpha;
   task.matmul.beta = *g->beta;
-  task.matmul.trans_a = hx__blas_transposes(g->transb, &valid);
-  task.matmul.trans_b = hx__blas_transposes(g->transa, &valid);
+  task.matmul.trans_a = g->transb == HX__TRANSPOSED;
+  task.matmul.trans_b = g->transa == HX__TRANSPOSED;
   return task;
 }
 
 void hx__blas_gemm_forward(const hx__blas_gemm *g) {
-  hx__covered_sgemm_(g->transa, g->transb, g->m, g->n, g->k, g->alpha, g->a, g->lda, g->b, g->ldb, g->beta, g->c,
-                     g->ldc, 1, 1);
+  hx__covered_sgemm(hx__blas_letter(g->transa), hx__blas_letter(g->transb), g->m, g->n, g->k, g->alpha, g->a, g->lda,
+                    g->b, g->ldb, g->beta, g->c, g->ldc, 1, 1);
 }
 
-static __attribute__((noinline)) void compute(const hx__blas_gemm *g, uint64_t units) {
+static __attribute__((noinline)) void multiply(const hx__blas_gemm *g, hx__blas_caller caller) {
+  const int info = hx__blas_gemm_check(g);
+  if (info) {
+    hx__blas_wrong_argument("SGEMM ", info, caller);
+    return;
+  }
+  if (hx__blas_gemm_is_empty(g)) return;
   hx__blas_call call;
-  hx__blas_call_begin(&call, routine_of(g), units);
+  hx__blas_gemm_begin(&call, g);
   if (call.by_hx) {
     const hx_task task = hx__blas_gemm_task(g);
     call.by_hx = hx__blas_offload(&call, &task);
   }
   if (!call.by_hx) hx__blas_gemm_forward(g);
   if (call.logs)
-    hx__blas_call_log(&call, "sgemm_", "sgemm(%c,%c,%d,%d,%d,%g,%d,%d,%g,%d)", *g->transa, *g->transb, *g->m, *g->n,
-                      *g->k, *g->alpha, *g->lda, *g->ldb, *g->beta, *g->ldc);
+    hx__blas_call_log(&call, "sgemm_", "sgemm(%s,%s,%d,%d,%d,%g,%d,%d,%g,%d)", hx__blas_letter(g->transa),
+                      hx__blas_letter(g->transb), *g->m, *g->n, *g->k, *g->alpha, *g->lda, *g->ldb, *g->beta, *g->ldc);
 }
 
-static inline void multiply(const hx__blas_gemm *g, hx__blas_caller caller) {
-  const int info = check(g);
-  if (__builtin_expect(info, 0)) {
-    hx__blas_wrong_argument("SGEMM ", info, caller);
-    return;
-  }
-  if (hx__blas_gemm_is_empty(g)) return;
-  const uint64_t units = hx__blas_units((uint64_t)*g->m, (uint64_t)*g->n, (uint64_t)*g->k);
-  if (hx__blas_forwards(routine_of(g), units))
-    hx__blas_gemm_forward(g);
-  else
-    compute(g, units);
-}
-
-void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k, const float *alpha,
-            const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c,
-            const int *ldc) {
-  const hx__blas_gemm g = {transa, transb, m, n, k, lda, ldb, ldc, alpha, a, b, beta, c};
+/* A call of sgemm_ that is not forwarded at once. */
+static __attribute__((noinline)) void multiply_fortran(const char *transa, const char *transb, const int *m,
+                                                       const int *n, const int *k, const float *alpha, const float *a,
+                                                       const int *lda, const float *b, const int *ldb,
+                                                       const float *beta, float *c, const int *ldc) {
+  const hx__blas_trans ta = hx__blas_trans_of(transa), tb = hx__blas_trans_of(transb);
+  const hx__blas_gemm g = {ta, tb, m, n, k, lda, ldb, ldc, alpha, a, b, beta, c};
   multiply(&g, HX__FROM_FORTRAN);
 }
 
-void cblas_sgemm(int layout, int transa, int transb, int m, int n, int k, float alpha, const float *a, int lda,
-                 const float *b, int ldb, float beta, float *c, int ldc) {
-  const char ta = hx__blas_trans_of(transa), tb = hx__blas_trans_of(transb);
+/* Thin products are forwarded without a look at the other arguments, which would take a tenth of the time of the
+ * smallest ones: the covered BLAS checks them, and calls the same xerbla_. */
+void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k, const float *alpha,
+            const float *a, const int *lda, const float *b, const int *ldb, const float *beta, float *c,
+            const int *ldc) {
+  if (is_thin(*m, *n, *k) && hx__blas_forwards(HX__BLAS_SGEMM_THIN, units_of(*m, *n, *k)))
+    hx__covered_sgemm_(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  else
+    multiply_fortran(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+}
+
+/* A call of cblas_sgemm that is not forwarded at once. */
+static __attribute__((noinline)) void multiply_c(int layout, int transa, int transb, int m, int n, int k, float alpha,
+                                                 const float *a, int lda, const float *b, int ldb, float beta, float *c,
+                                                 int ldc) {
+  const hx__blas_trans ta = hx__blas_cblas_trans(transa), tb = hx__blas_cblas_trans(transb);
   const bool rows = layout == HX__ROW_MAJOR;
   const hx__blas_caller caller = rows ? HX__FROM_C_BY_ROWS : HX__FROM_C_BY_COLUMNS;
   if (!rows && layout != HX__COL_MAJOR) {
     hx__blas_wrong_value("cblas_sgemm", 1, "layout", layout, HX__FROM_C_BY_COLUMNS);
     return;
   }
-  if (!ta || !tb) {
-    hx__blas_wrong_value("cblas_sgemm", ta ? 3 : 2, ta ? "TransB" : "TransA", ta ? transb : transa, caller);
+  if (ta == HX__NO_SUCH_TRANS || tb == HX__NO_SUCH_TRANS) {
+    const bool first = ta == HX__NO_SUCH_TRANS;
+    hx__blas_wrong_value("cblas_sgemm", first ? 2 : 3, first ? "TransA" : "TransB", first ? transa : transb, caller);
     return;
   }
-  const hx__blas_gemm by_columns = {&ta, &tb, &m, &n, &k, &lda, &ldb, &ldc, &alpha, a, b, &beta, c};
-  const hx__blas_gemm by_rows = {&tb, &ta, &n, &m, &k, &ldb, &lda, &ldc, &alpha, b, a, &beta, c};
+  const hx__blas_gemm by_columns = {ta, tb, &m, &n, &k, &lda, &ldb, &ldc, &alpha, a, b, &beta, c};
+  const hx__blas_gemm by_rows = {tb, ta, &n, &m, &k, &ldb, &lda, &ldc, &alpha, b, a, &beta, c};
   multiply(rows ? &by_rows : &by_columns, caller);
+}
+
+void cblas_sgemm(int layout, int transa, int transb, int m, int n, int k, float alpha, const float *a, int lda,
+                 const float *b, int ldb, float beta, float *c, int ldc) {
+  const hx__blas_trans ta = hx__blas_cblas_trans(transa), tb = hx__blas_cblas_trans(transb);
+  if (layout == HX__COL_MAJOR   ? forwards(ta, tb, m, n, k, lda, ldb, ldc)
+      : layout == HX__ROW_MAJOR ? forwards(tb, ta, n, m, k, ldb, lda, ldc)
+                                : false)
+    hx__covered_cblas_sgemm(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
+  else
+    multiply_c(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }

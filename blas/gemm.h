@@ -9,7 +9,7 @@
 
 /* Arguments of a product by Fortran's interface. */
 typedef struct hx__blas_gemm {
-  const char *transa, *transb;
+  hx__blas_trans transa, transb;
   const int *m, *n, *k, *lda, *ldb, *ldc;
   const float *alpha, *a, *b, *beta;
   float *c;
@@ -23,8 +23,8 @@ static inline bool hx__blas_gemm_is_empty(const hx__blas_gemm *g) {
   return *g->m == 0 || *g->n == 0 || ((*g->alpha == 0 || *g->k == 0) && *g->beta == 1);
 }
 
-/* The row of thresholds.inc for a product, by its shape. */
-hx__blas_routine hx__blas_gemm_routine(const hx__blas_gemm *g);
+/* hx__blas_call_begin with the row of thresholds.inc and the units of a product. */
+void hx__blas_gemm_begin(hx__blas_call *call, const hx__blas_gemm *g);
 
 /* The task of a product whose arguments are right. */
 hx_task hx__blas_gemm_task(const hx__blas_gemm *g);

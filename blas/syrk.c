@@ -15,7 +15,8 @@
 
 /* Arguments by Fortran's interface. By rows, the memory of C holds the other triangle, and that of A holds A^T. */
 typedef struct syrk {
-  const char *uplo, *trans;
+  bool upper;
+  hx__blas_trans trans;
   const int *n, *k, *lda, *ldc;
   const float *alpha, *a, *beta;
   float *c;
@@ -30,17 +31,25 @@ typedef struct work {
   float *square; /* SIDE x SIDE */
 } work;
 
-static inline int check(const syrk *s) {
-  bool valid;
-  const bool trans = hx__blas_transposes(s->trans, &valid);
-  if (!hx__blas_is(s->uplo, 'U') && !hx__blas_is(s->uplo, 'L')) return 1;
-  if (!valid) return 2;
-  if (*s->n < 0) return 3;
-  if (*s->k < 0) return 4;
-  const int rows = trans ? *s->k : *s->n;
-  if (*s->lda < (rows > 1 ? rows : 1)) return 7;
-  if (*s->ldc < (*s->n > 1 ? *s->n : 1)) return 10;
+/* uplo: whether it is one of the two. */
+static int check(bool uplo, hx__blas_trans trans, int n, int k, int lda, int ldc) {
+  const int rows = trans == HX__TRANSPOSED ? k : n;
+  if (!uplo) return 1;
+  if (trans == HX__NO_SUCH_TRANS) return 2;
+  if (n < 0) return 3;
+  if (k < 0) return 4;
+  if (lda < (rows > 1 ? rows : 1)) return 7;
+  if (ldc < (n > 1 ? n : 1)) return 10;
   return 0;
+}
+
+static inline uint64_t units_of(int n, int k) { return hx__blas_units((uint64_t)n, (uint64_t)n + 1, (uint64_t)k) / 2; }
+
+/* Whether check() finds nothing, and the call is forwarded at once: small calls pay for this. */
+static inline bool forwards(bool uplo, hx__blas_trans trans, int n, int k, int lda, int ldc) {
+  const bool right = uplo & (trans != HX__NO_SUCH_TRANS) & ((n | k) >= 0) & (lda >= (trans == HX__TRANSPOSED ? k : n)) &
+                     (ldc >= n) & (lda > 0) & (ldc > 0);
+  return right && hx__blas_forwards(HX__BLAS_SSYRK, units_of(n, k));
 }
 
 /* Where the part of A begins that row (or column) i of C is made of. */
@@ -83,8 +92,8 @@ static void small_triangle(const work *w, size_t i, size_t side) {
     return;
   }
   const int n = (int)side;
-  hx__covered_ssyrk_(w->s->uplo, w->s->trans, &n, w->s->k, w->s->alpha, a_of(w, i), w->s->lda, w->s->beta, c, w->s->ldc,
-                     1, 1);
+  hx__covered_ssyrk(w->s->upper ? "U" : "L", hx__blas_letter(w->s->trans), &n, w->s->k, w->s->alpha, a_of(w, i),
+                    w->s->lda, w->s->beta, c, w->s->ldc, 1, 1);
 }
 
 static void square_between(const work *w, size_t i, size_t half, size_t rest) {
@@ -94,8 +103,8 @@ static void square_between(const work *w, size_t i, size_t half, size_t rest) {
   const hx_task task = rectangle(w, row, column, rows, columns, c, w->ldc);
   if (hx__blas_offload(w->call, &task)) return;
   const int m = (int)columns, n = (int)rows; /* by columns */
-  hx__covered_sgemm_(w->trans ? "T" : "N", w->trans ? "N" : "T", &m, &n, w->s->k, w->s->alpha, a_of(w, column),
-                     w->s->lda, a_of(w, row), w->s->lda, w->s->beta, c, w->s->ldc, 1, 1);
+  hx__covered_sgemm(w->trans ? "T" : "N", w->trans ? "N" : "T", &m, &n, w->s->k, w->s->alpha, a_of(w, column),
+                    w->s->lda, a_of(w, row), w->s->lda, w->s->beta, c, w->s->ldc, 1, 1);
 }
 
 static void triangle(const work *w, size_t i, size_t side) { /* recursion of depth log2(2^31 / SIDE) at most */
@@ -112,11 +121,10 @@ static void triangle(const work *w, size_t i, size_t side) { /* recursion of dep
 static bool by_hx(const syrk *s, hx__blas_call *call) {
   float *const square = malloc(SIDE * SIDE * sizeof *square);
   if (!square) return false;
-  bool valid;
   const work w = {.s = s,
                   .call = call,
-                  .lower = hx__blas_is(s->uplo, 'U'),
-                  .trans = hx__blas_transposes(s->trans, &valid),
+                  .lower = s->upper,
+                  .trans = s->trans == HX__TRANSPOSED,
                   .k = (size_t)*s->k,
                   .lda = (size_t)*s->lda,
                   .ldc = (size_t)*s->ldc,
@@ -126,59 +134,75 @@ static bool by_hx(const syrk *s, hx__blas_call *call) {
   return true;
 }
 
-static inline void forward(const syrk *s) {
-  hx__covered_ssyrk_(s->uplo, s->trans, s->n, s->k, s->alpha, s->a, s->lda, s->beta, s->c, s->ldc, 1, 1);
-}
-
-static __attribute__((noinline)) void compute(const syrk *s, uint64_t units) {
-  hx__blas_call call;
-  hx__blas_call_begin(&call, HX__BLAS_SSYRK, units);
-  if (call.by_hx) call.by_hx = by_hx(s, &call);
-  if (!call.by_hx) forward(s);
-  if (call.logs)
-    hx__blas_call_log(&call, "ssyrk_", "ssyrk(%c,%c,%d,%d,%g,%d,%g,%d)", *s->uplo, *s->trans, *s->n, *s->k, *s->alpha,
-                      *s->lda, *s->beta, *s->ldc);
-}
-
-static inline void update(const syrk *s, hx__blas_caller caller) {
-  const int info = check(s);
-  if (__builtin_expect(info, 0)) {
+/* uplo: whether the caller's argument was right. */
+static __attribute__((noinline)) void update(const syrk *s, bool uplo, hx__blas_caller caller) {
+  const int info = check(uplo, s->trans, *s->n, *s->k, *s->lda, *s->ldc);
+  if (info) {
     hx__blas_wrong_argument("SSYRK ", info, caller);
     return;
   }
   if (*s->n == 0 || ((*s->alpha == 0 || *s->k == 0) && *s->beta == 1)) return;
-  const uint64_t n = (uint64_t)*s->n, units = hx__blas_units(n, (n + 1), (uint64_t)*s->k) / 2;
-  if (hx__blas_forwards(HX__BLAS_SSYRK, units))
-    forward(s);
-  else
-    compute(s, units);
+  const char *const letter = s->upper ? "U" : "L", *const trans = hx__blas_letter(s->trans);
+  hx__blas_call call;
+  hx__blas_call_begin(&call, HX__BLAS_SSYRK, units_of(*s->n, *s->k));
+  if (call.by_hx) call.by_hx = by_hx(s, &call);
+  if (!call.by_hx) hx__covered_ssyrk(letter, trans, s->n, s->k, s->alpha, s->a, s->lda, s->beta, s->c, s->ldc, 1, 1);
+  if (call.logs)
+    hx__blas_call_log(&call, "ssyrk_", "ssyrk(%s,%s,%d,%d,%g,%d,%g,%d)", letter, trans, *s->n, *s->k, *s->alpha,
+                      *s->lda, *s->beta, *s->ldc);
 }
 
+static inline bool is_uplo(const char *uplo) { return hx__blas_is(uplo, 'U') || hx__blas_is(uplo, 'L'); }
+
+/* A call of ssyrk_ that is not forwarded at once. */
+static __attribute__((noinline)) void update_fortran(const char *uplo, const char *trans, const int *n, const int *k,
+                                                     const float *alpha, const float *a, const int *lda,
+                                                     const float *beta, float *c, const int *ldc) {
+  const syrk s = {hx__blas_is(uplo, 'U'), hx__blas_trans_of(trans), n, k, lda, ldc, alpha, a, beta, c};
+  update(&s, is_uplo(uplo), HX__FROM_FORTRAN);
+}
+
+/* Small calls are forwarded without a look at the other arguments (gemm.c). */
 void ssyrk_(const char *uplo, const char *trans, const int *n, const int *k, const float *alpha, const float *a,
             const int *lda, const float *beta, float *c, const int *ldc) {
-  const syrk s = {uplo, trans, n, k, lda, ldc, alpha, a, beta, c};
-  update(&s, HX__FROM_FORTRAN);
+  if (hx__blas_forwards(HX__BLAS_SSYRK, units_of(*n, *k)))
+    hx__covered_ssyrk_(uplo, trans, n, k, alpha, a, lda, beta, c, ldc);
+  else
+    update_fortran(uplo, trans, n, k, alpha, a, lda, beta, c, ldc);
 }
 
-void cblas_ssyrk(int layout, int uplo, int trans, int n, int k, float alpha, const float *a, int lda, float beta,
-                 float *c, int ldc) {
-  const bool rows = layout == HX__ROW_MAJOR;
+/* By rows, both arguments mean the other one by columns. */
+static inline hx__blas_trans by_columns(bool rows, hx__blas_trans t) {
+  return t == HX__NO_SUCH_TRANS || !rows ? t : t == HX__PLAIN ? HX__TRANSPOSED : HX__PLAIN;
+}
+
+/* A call of cblas_ssyrk that is not forwarded at once. */
+static __attribute__((noinline)) void update_c(int layout, int uplo, int trans, int n, int k, float alpha,
+                                               const float *a, int lda, float beta, float *c, int ldc) {
+  const bool rows = layout == HX__ROW_MAJOR, upper = uplo == HX__UPPER;
   const hx__blas_caller caller = rows ? HX__FROM_C_BY_ROWS : HX__FROM_C_BY_COLUMNS;
-  char t = hx__blas_trans_of(trans);
+  const hx__blas_trans t = hx__blas_cblas_trans(trans);
   if (!rows && layout != HX__COL_MAJOR) {
     hx__blas_wrong_value("cblas_ssyrk", 1, "layout", layout, HX__FROM_C_BY_COLUMNS);
     return;
   }
-  if (uplo != HX__UPPER && uplo != HX__LOWER) {
+  if (!upper && uplo != HX__LOWER) {
     hx__blas_wrong_value("cblas_ssyrk", 2, "Uplo", uplo, caller);
     return;
   }
-  if (!t) {
+  if (t == HX__NO_SUCH_TRANS) {
     hx__blas_wrong_value("cblas_ssyrk", 3, "Trans", trans, caller);
     return;
   }
-  if (rows) t = t == 'N' ? 'T' : 'N';
-  const char u = (uplo == HX__UPPER) != rows ? 'U' : 'L';
-  const syrk s = {&u, &t, &n, &k, &lda, &ldc, &alpha, a, &beta, c};
-  update(&s, caller);
+  const syrk s = {upper != rows, by_columns(rows, t), &n, &k, &lda, &ldc, &alpha, a, &beta, c};
+  update(&s, true, caller);
+}
+
+void cblas_ssyrk(int layout, int uplo, int trans, int n, int k, float alpha, const float *a, int lda, float beta,
+                 float *c, int ldc) {
+  const bool known = (uplo == HX__UPPER || uplo == HX__LOWER) && (layout == HX__ROW_MAJOR || layout == HX__COL_MAJOR);
+  if (forwards(known, by_columns(layout == HX__ROW_MAJOR, hx__blas_cblas_trans(trans)), n, k, lda, ldc))
+    hx__covered_cblas_ssyrk(layout, uplo, trans, n, k, alpha, a, lda, beta, c, ldc);
+  else
+    update_c(layout, uplo, trans, n, k, alpha, a, lda, beta, c, ldc);
 }

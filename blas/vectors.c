@@ -28,7 +28,10 @@ float sdot_(const int *n, const float *x, const int *incx, const float *y, const
   return dot(n, x, incx, y, incy);
 }
 
-float cblas_sdot(int n, const float *x, int incx, const float *y, int incy) { return sdot_(&n, x, &incx, y, &incy); }
+float cblas_sdot(int n, const float *x, int incx, const float *y, int incy) {
+  if (hx__blas_forwards(HX__BLAS_SDOT, units_of(n))) return hx__covered_cblas_sdot(n, x, incx, y, incy);
+  return dot(&n, x, &incx, y, &incy);
+}
 
 static __attribute__((noinline)) float sum_abs(const int *n, const float *x, const int *incx) {
   hx__blas_call call;
@@ -48,7 +51,10 @@ float sasum_(const int *n, const float *x, const int *incx) {
   return sum_abs(n, x, incx);
 }
 
-float cblas_sasum(int n, const float *x, int incx) { return sasum_(&n, x, &incx); }
+float cblas_sasum(int n, const float *x, int incx) {
+  if (hx__blas_forwards(HX__BLAS_SASUM, units_of(n))) return hx__covered_cblas_sasum(n, x, incx);
+  return sum_abs(&n, x, &incx);
+}
 
 /* As netlib computes it: a NaN in the first place wins, because nothing is greater; others are passed over. */
 static size_t largest_with_nan(const float *x, size_t n) {
@@ -91,6 +97,7 @@ int isamax_(const int *n, const float *x, const int *incx) {
 }
 
 size_t cblas_isamax(int n, const float *x, int incx) {
-  const int place = isamax_(&n, x, &incx);
+  if (hx__blas_forwards(HX__BLAS_ISAMAX, units_of(n))) return hx__covered_cblas_isamax(n, x, incx);
+  const int place = find_largest(&n, x, &incx);
   return place ? (size_t)place - 1 : 0;
 }
