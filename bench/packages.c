@@ -76,7 +76,7 @@ static const distribution distributions[] = {
 };
 
 static const char *const elsewhere[BENCH_NEEDS] = {
-    [BENCH_NEED_INTEL] = "Intel's compute-runtime, packages at " RELEASES,
+    [BENCH_NEED_INTEL] = ("Intel's compute-runtime, packages at " RELEASES),
     [BENCH_NEED_INTEL_LEGACY] = "this distribution has no package of Intel's legacy driver",
     [BENCH_NEED_RUSTICL] = "Mesa's OpenCL driver, rusticl (libRusticlOpenCL.so.1), if Mesa is packaged with it",
     [BENCH_NEED_ROCM] = "AMD's ROCm OpenCL runtime, rocm.docs.amd.com",
