@@ -116,6 +116,7 @@ typedef struct bench_session {
   } name[HX_MAX_DEVICES];
   float split;              /* HX_SPLIT, all devices together; negative: it is not set */
   bool has_cpu, has_device; /* which kinds can be used */
+  bool abandoned;           /* a thread still waits for devices: the context is left open */
   bool stand_in;            /* PoCL was named because there is no GPU */
   unsigned threads;         /* CPU threads that hx uses */
   double deadline;          /* the bench_now() after which only the least number of rounds is measured; 0: none */
@@ -131,7 +132,7 @@ int bench_session_run(const bench_options *options, const char *devices, bool wa
                       const void *what);
 void bench_session_refresh(
     bench_session *session); /* reads the devices again, because their states change while kernels are built */
-/* Waits until every device is prepared; a signal that stops the run ends the program. Returns false after printing one
+/* Waits until every device is prepared, or the run is stopped. Returns false after printing one
  * sentence to stderr. */
 bool bench_session_ready(bench_session *session);
 void bench_session_close(bench_session *session);

@@ -199,7 +199,7 @@ static void print_reason(const hx__explanation *e, const char *choice) {
 
 static void report_choices(const bench_session *session, const bench_row *row, const char *size,
                            const hx__explanation *e, uint32_t after) {
-  static choice_record list[MOST_CHOICES];
+  choice_record list[MOST_CHOICES];
   bench_layout layout = {0};
   size_t count = 0;
   char name[96];

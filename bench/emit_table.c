@@ -132,7 +132,7 @@ static size_t least_width(const bench_column *column) {
 
 /* Shortens texts that may be cut, the widest first: to the column's least width, or even further. */
 static void cut_texts(const bench_table *table, bench_layout *layout, uint64_t shown, size_t columns, bool further) {
-  for (size_t total; (total = line_width(layout, table->count, shown)) > columns;) {
+  while (line_width(layout, table->count, shown) > columns) {
     size_t widest = SIZE_MAX;
     for (size_t c = 0; c < table->count; c++)
       if ((shown >> c & 1u) && (table->columns[c].flags & BENCH_CUT) &&

@@ -338,7 +338,7 @@ bool bench_options_parse(int argc, char **argv, bench_options *options) {
     char what[64];
     snprintf(what, sizeof what, "%s does not accept", row->name);
     if (!row->parse) *(const char **)member = value;
-    if (row->parse ? !row->parse(value, options) : !*value) return complain(what, value, row->accepted);
+    if (row->parse ? !row->parse(value, options) : !(value && *value)) return complain(what, value, row->accepted);
   }
   if (outputs(options) > 1)
     return complain("only one of --json, --jsonl, --csv can go to the standard output", NULL, NULL);

@@ -116,31 +116,36 @@ static void *prepare(void *arg) {
 }
 
 bool bench_session_ready(bench_session *session) {
+  static preparation p; /* an abandoned thread still uses it */
   const struct timespec pause = {.tv_nsec = 50000000};
-  preparation p = {.hx = session->hx};
   pthread_t thread;
   char name[160] = "looking for devices";
+  p.hx = session->hx;
   bench_progress_begin(0, 0);
   if (pthread_create(&thread, NULL, prepare, &p) != 0) {
     prepare(&p);
   } else {
-    while (!atomic_load(&p.over)) {
-      if (bench_stopped()) bench_progress_erase(), bench_stop_end(); /* nothing has been measured */
+    while (!atomic_load(&p.over) && !bench_stopped()) {
       is_building(session, name, sizeof name);
       bench_progress_row(name, 0);
       nanosleep(&pause, NULL);
       bench_session_refresh(session);
     }
-    pthread_join(thread, NULL);
+    session->abandoned = !atomic_load(&p.over);
+    if (session->abandoned)
+      pthread_detach(thread);
+    else
+      pthread_join(thread, NULL);
   }
   bench_progress_erase();
-  if (!p.fine) fprintf(stderr, "hx-bench: %s\n", p.detail);
   bench_session_refresh(session);
-  return p.fine;
+  if (session->abandoned || p.fine) return true;
+  fprintf(stderr, "hx-bench: %s\n", p.detail);
+  return false;
 }
 
 void bench_session_close(bench_session *session) {
-  hx_close(session->hx);
+  if (!session->abandoned) hx_close(session->hx);
   session->hx = NULL;
 }
 

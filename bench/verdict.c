@@ -68,7 +68,7 @@ static bool devices_gave_back(const mode_rows *t) { return t->gpu && t->gpu->ver
  * overlap; otherwise 0, which is noise. */
 static int judge(const bench_row *slow, const bench_row *fast) {
   const double gain = ratio(slow, fast);
-  const bool known = isfinite(gain) && slow->high_s > 0 && fast->high_s > 0;
+  const bool known = slow && fast && slow->high_s > 0 && fast->high_s > 0;
   if (gain >= GAIN && !(known && slow->low_s <= fast->high_s)) return 1;
   if (gain < LOSS && !(known && fast->low_s <= slow->high_s)) return -1;
   return 0;
