@@ -67,6 +67,25 @@ static const hx__cpu_kernels *wide_kernels(void) {
   return NULL;
 }
 
+static bool is_intel(void) {
+  char vendor[13];
+  vendor_of(vendor);
+  return !strcmp(vendor, "GenuineIntel");
+}
+
+bool hx__cpu_has_vnni(hx__isa isa) {
+  unsigned eax, ebx, ecx, edx;
+  if (isa == HX__ISA_AVX512) return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (ecx >> 11 & 1);
+  return isa == HX__ISA_AVX2 && __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) && (eax >> 4 & 1);
+}
+
+/* The kernels for this core instead of k. */
+static const hx__cpu_kernels *for_ports(const hx__cpu_kernels *k) {
+  if (k == &hx__cpu_avx2 && is_intel() && hx__cpu_has_vnni(HX__ISA_AVX2)) return &hx__cpu_avx2_vnni;
+  if (k == &hx__cpu_avx512 && is_intel() && hx__cpu_has_vnni(HX__ISA_AVX512)) return &hx__cpu_avx512_vnni;
+  return k;
+}
+
 static bool has_fp16(void) {
   unsigned eax, ebx, ecx, edx;
   return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) && (edx >> 23 & 1);
@@ -85,8 +104,11 @@ bool hx__cpu_prefetches(void) {
   return !strcmp(vendor, "AuthenticAMD");
 }
 #else
+static const hx__cpu_kernels *for_ports(const hx__cpu_kernels *k) { return k; }
 static const hx__cpu_kernels *best_variant(void) { return variant(HX__ISA_NEON); }
 bool hx__cpu_prefetches(void) { return false; }
 #endif
 
-const hx__cpu_kernels *hx__cpu_kernels_for(hx__isa isa) { return isa == HX__ISA_AUTO ? best_variant() : variant(isa); }
+const hx__cpu_kernels *hx__cpu_kernels_for(hx__isa isa) {
+  return for_ports(isa == HX__ISA_AUTO ? best_variant() : variant(isa));
+}

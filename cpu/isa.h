@@ -25,9 +25,13 @@ HX__VARIANTS(HX__DECLARE_VARIANT)
 /* For cores that split 512-bit operations into halves: products with AVX-512, reductions with vectors of both lengths.
  * */
 extern const hx__cpu_kernels hx__cpu_avx512_halves;
-extern const hx__leaf_table hx__leaves_avx512, hx__leaves_halves;
-extern const hx__one_leaf_table hx__one_leaf_avx512, hx__one_leaf_halves;
+/* For Intel's cores with VNNI: reductions for their ports. */
+extern const hx__cpu_kernels hx__cpu_avx2_vnni, hx__cpu_avx512_vnni;
+extern const hx__leaf_table hx__leaves_avx512, hx__leaves_halves, hx__leaves_avx2_vnni, hx__leaves_avx512_vnni;
+extern const hx__one_leaf_table hx__one_leaf_avx512, hx__one_leaf_halves, hx__one_leaf_avx2_vnni,
+    hx__one_leaf_avx512_vnni;
 extern const hx__lines_table hx__lines_halves;
+bool hx__cpu_has_vnni(hx__isa isa); /* in the vectors of AVX2 or AVX-512 */
 #endif
 
 #endif

@@ -11,5 +11,7 @@ const hx__leaf_table hx__leaves_avx2 = REDUCE_KERNELS;
 static const hx__one_leaf_table one_leaf = REDUCE_ONE_LEAF;
 static const hx__lines_table lines = LINES_KERNELS;
 const hx__cpu_kernels hx__cpu_avx2 = HX__KERNELS(HX__ISA_AVX2, hx__leaves_avx2, one_leaf, lines);
+const hx__cpu_kernels hx__cpu_avx2_vnni =
+    HX__KERNELS(HX__ISA_AVX2, hx__leaves_avx2_vnni, hx__one_leaf_avx2_vnni, lines);
 
 #endif

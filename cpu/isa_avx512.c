@@ -11,6 +11,8 @@ const hx__leaf_table hx__leaves_avx512 = REDUCE_KERNELS;
 const hx__one_leaf_table hx__one_leaf_avx512 = REDUCE_ONE_LEAF;
 static const hx__lines_table lines = LINES_KERNELS;
 const hx__cpu_kernels hx__cpu_avx512 = HX__KERNELS(HX__ISA_AVX512, hx__leaves_avx512, hx__one_leaf_avx512, lines);
+const hx__cpu_kernels hx__cpu_avx512_vnni =
+    HX__KERNELS(HX__ISA_AVX512, hx__leaves_avx512_vnni, hx__one_leaf_avx512_vnni, lines);
 
 /* Whether AVX2 vectors are faster on cores that split 512-bit operations: transposing in registers takes twice as long
  * there, and a last vector that is at most half full wastes work. */

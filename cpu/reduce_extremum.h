@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The keys (base/slot.h) of min, max, argmin and argmax. Floats are compared by their bits as integers. As unsigned
- * numbers all negative floats are greater than all others and grow towards minus infinity; the NaNs of a sign come
- * after its infinity. So the largest unsigned number (high) is the minimum if there is a negative float, and shows
- * negative NaNs; the largest signed number (top) is the maximum if there is a non-negative float, and shows positive
- * NaNs; the smallest unsigned number (low) is the minimum if no float is negative, and the maximum if all are. */
+ * The keys (base/slot.h) of min, max, argmin and argmax. The instructions for minima and maxima of floats lose NaNs, so
+ * NaNs are looked for beside them (v_nans_add), by an instruction for two vectors or one that runs in other units. */
 #ifndef HX_CPU_REDUCE_EXTREMUM_H
 #define HX_CPU_REDUCE_EXTREMUM_H
 
@@ -11,190 +8,90 @@
 #include "runtime/base/slot.h"
 
 #define X_CHAINS 4u
-#define X_STEP (X_CHAINS * V_LANES)
+#define X_STEP (2 * X_CHAINS * V_LANES)
 #define E_CHAINS 4u
 #define E_STEP (E_CHAINS * E_LANES)
 #define F_INFINITY 0x7f800000u
-#define F_MINUS_INFINITY 0xff800000u
+#define F_MINUS_ZERO 0x80000000u
 
-/* --- The best of a type's elements, floats as either kind of integer. --- */
+/* The best elements so far, after each block of a leaf. The index of the best element of all is in the first block
+ * whose mark has it, so only this block is searched. */
+#define X_BLOCK (64 * V_LANES)
+typedef struct extremum_marks {
+  element best[HX__LEAF / X_BLOCK * V_LANES];
+} extremum_marks;
 
 typedef struct extremum {
   v_u32 best[X_CHAINS];
+  v_nans nans[X_CHAINS]; /* of floats */
 } extremum;
 
-INLINED extremum extremum_start(v_u32 x) { return (extremum){{x, x, x, x}}; }
+INLINED bool extremum_is_index(hx_op op) { return op == HX_ARGMIN || op == HX_ARGMAX; }
+INLINED bool extremum_is_most(hx_op op) { return op == HX_MAX || op == HX_ARGMAX; }
 
-INLINED uint32_t extremum_folded(hx_type type, bool most, const extremum *e) {
-#define COMBINE(a, b) v_best(type, most, a, b)
-  v_u32 best = COMBINE(COMBINE(e->best[0], e->best[1]), COMBINE(e->best[2], e->best[3]));
+INLINED v_u32 extremum_best(hx_op op, hx_type type, v_u32 a, v_u32 b) {
+  const bool most = extremum_is_most(op);
+  return type == HX_F32 ? (v_u32)v_float_best(most, (v_f32)a, (v_f32)b) : v_best(type, most, a, b);
+}
+
+INLINED v_u32 extremum_joined(hx_op op, hx_type type, const extremum *e) {
+#define COMBINE(a, b) extremum_best(op, type, a, b)
+  return COMBINE(COMBINE(e->best[0], e->best[1]), COMBINE(e->best[2], e->best[3]));
+}
+
+INLINED uint32_t extremum_folded(hx_op op, hx_type type, v_u32 best) {
   V_FOLD(best, COMBINE);
 #undef COMBINE
   return best[0];
 }
 
-/* Calls TAKE(chain, vector) for all vectors of n > 0 elements; none if n < V_LANES, because extremum_first has them
- * all. Elements may be used twice: the last vector overlaps the one before it. */
-#define EXTREMUM_WALK(x, n, distant, TAKE)                                        \
-  do {                                                                            \
-    const element *p_ = (x);                                                      \
-    size_t left_ = (n);                                                           \
-    for (; left_ >= 2 * X_STEP; left_ -= 2 * X_STEP, p_ += 2 * X_STEP) {          \
-      if (distant) ask_ahead(x, (size_t)(p_ - (x)), 2 * X_STEP);                  \
-      TAKE(0, v_load(p_));                                                        \
-      TAKE(1, v_load(p_ + V_LANES));                                              \
-      TAKE(2, v_load(p_ + 2 * V_LANES));                                          \
-      TAKE(3, v_load(p_ + 3 * V_LANES));                                          \
-      TAKE(0, v_load(p_ + 4 * V_LANES));                                          \
-      TAKE(1, v_load(p_ + 5 * V_LANES));                                          \
-      TAKE(2, v_load(p_ + 6 * V_LANES));                                          \
-      TAKE(3, v_load(p_ + 7 * V_LANES));                                          \
-    }                                                                             \
-    for (; left_ > V_LANES; left_ -= V_LANES, p_ += V_LANES) TAKE(0, v_load(p_)); \
-    if ((n) >= V_LANES) TAKE(1, v_load((x) + ((n)-V_LANES)));                     \
-  } while (0)
-
-INLINED v_u32 extremum_first(const element *x, size_t n) { return n < V_LANES ? v_load_part(x, n, x[0]) : v_load(x); }
-
-INLINED uint32_t integer_extremum(hx_type type, bool most, const element *x, size_t n, bool distant) {
-  extremum e = extremum_start(extremum_first(x, n));
-#define TAKE(c, v) e.best[c] = v_best(type, most, v, e.best[c])
-  EXTREMUM_WALK(x, n, distant, TAKE);
-#undef TAKE
-  return extremum_folded(type, most, &e);
+INLINED void extremum_take(extremum *e, unsigned chain, hx_op op, hx_type type, v_u32 v) {
+  ONCE(v);
+  if (type == HX_F32) e->nans[chain] = v_nans_add(e->nans[chain], (v_f32)v);
+  e->best[chain] = extremum_best(op, type, e->best[chain], v);
 }
 
-/* --- Floats. --- */
-
-typedef struct float_range {
-  uint32_t high, top, low;
-} float_range;
-
-/* Computes high, and top or low. */
-INLINED float_range float_range_of(bool with_top, const element *x, size_t n, bool distant) {
-  const hx_type type = with_top ? HX_I32 : HX_U32;
-  extremum high = extremum_start(extremum_first(x, n)), other = high;
-#define TAKE(c, v)                                             \
-  do {                                                         \
-    v_u32 t_ = v;                                              \
-    ONCE(t_);                                                  \
-    high.best[c] = v_best(HX_U32, true, t_, high.best[c]);     \
-    other.best[c] = v_best(type, with_top, t_, other.best[c]); \
-  } while (0)
-  EXTREMUM_WALK(x, n, distant, TAKE);
-#undef TAKE
-  const uint32_t o = extremum_folded(type, with_top, &other);
-  return (float_range){extremum_folded(HX_U32, true, &high), with_top ? o : 0, with_top ? 0 : o};
-}
-
-#define FLOAT_NAN_FOUND HX__CANONICAL_NAN
-
-/* Derives the extremum, or FLOAT_NAN_FOUND, from high and top. *known: whether they suffice. */
-INLINED uint32_t extremum_of_mixed(bool most, float_range r, bool *known) {
-  *known = true;
-  if (r.high > F_MINUS_INFINITY || (r.top > F_INFINITY && !(r.top >> 31))) return FLOAT_NAN_FOUND;
-  *known = most ? !(r.top >> 31) : r.high >> 31;
-  return most ? r.top : r.high;
-}
-
-/* Derives the extremum from high and low. */
-INLINED uint32_t extremum_of_one_sign(bool most, float_range r, bool *known) {
-  const bool negative = r.high >> 31;
-  *known = negative == (r.low >> 31);
-  if (r.high > (negative ? F_MINUS_INFINITY : F_INFINITY)) return FLOAT_NAN_FOUND;
-  return most == negative ? r.low : r.high;
-}
-
-/* Maps the bits of floats to signed integers in the same order. Applied twice, it is the identity. */
-INLINED v_u32 float_in_order(v_u32 x) { return x ^ ((v_u32)((v_i32)x >> 31) & 0x7fffffffu); }
-
-/* For few elements: needs no guess; does more work for each element and less at the end. */
-INLINED uint32_t float_extremum_few(bool most, const element *x, size_t n) {
-  const bool distant = false;
-  const v_u32 first = extremum_first(x, n);
-  extremum e = extremum_start(float_in_order(first)), size = extremum_start(first & 0x7fffffffu);
-#define TAKE(c, v)                                                       \
-  do {                                                                   \
-    const v_u32 t_ = v;                                                  \
-    e.best[c] = v_best(HX_I32, most, float_in_order(t_), e.best[c]);     \
-    size.best[c] = v_best(HX_I32, true, t_ & 0x7fffffffu, size.best[c]); \
-  } while (0)
-  EXTREMUM_WALK(x, n, distant, TAKE);
-#undef TAKE
-  if (extremum_folded(HX_I32, true, &size) > F_INFINITY) return FLOAT_NAN_FOUND;
-  const uint32_t b = extremum_folded(HX_I32, most, &e);
-  return b ^ ((uint32_t)((int32_t)b >> 31) & 0x7fffffffu);
-}
-
-#if !V_INTEGER_BEST
-/* Compares floats, which does not distinguish -0 from +0. */
-INLINED uint32_t float_extremum_by_float(bool most, const element *x, size_t n, bool distant) {
-  const v_f32 first = (v_f32)extremum_first(x, n);
-  v_f32 best[X_CHAINS] = {first, first, first, first};
-  v_u32 nan = e_unordered((v_u32)first, (v_u32)first);
-#define TAKE(c, v)                                    \
-  do {                                                \
-    const v_u32 t_ = v;                               \
-    best[c] = v_float_best(most, best[c], (v_f32)t_); \
-    nan |= e_unordered(t_, t_);                       \
-  } while (0)
-  EXTREMUM_WALK(x, n, distant, TAKE);
-#undef TAKE
-  if (e_signs(nan)) return FLOAT_NAN_FOUND;
-#define COMBINE(a, b) v_float_best(most, a, b)
-  v_f32 b = COMBINE(COMBINE(best[0], best[1]), COMBINE(best[2], best[3]));
-  V_FOLD(b, COMBINE);
-#undef COMBINE
-  if (b[0] != 0) return ((v_u32)b)[0];
-  const uint32_t better = most ? 0 : 0x80000000u;
-  for (size_t i = 0; i < n; i++)
-    if (x[i] == better) return better;
-  return better ^ 0x80000000u;
-}
-#endif
-
-/* Two of high, top and low are enough, but which two depends on the data. *mixed is a guess, from the previous leaf. */
-INLINED uint32_t float_extremum(bool most, const element *x, size_t n, bool distant, bool *mixed) {
-#if !V_INTEGER_BEST
-  (void)mixed;
-  return float_extremum_by_float(most, x, n, distant);
-#else
-  if (n < 2 * X_STEP) return float_extremum_few(most, x, n);
-  for (;;) {
-    bool known;
-    const uint32_t b = *mixed ? extremum_of_mixed(most, float_range_of(true, x, n, distant), &known)
-                              : extremum_of_one_sign(most, float_range_of(false, x, n, distant), &known);
-    if (known) return b;
-    *mixed = !*mixed;
+INLINED void extremum_take_two(extremum *e, unsigned chain, hx_op op, hx_type type, const element *x) {
+  v_u32 v = v_load(x), w = v_load(x + V_LANES);
+  if (type == HX_F32) {
+    ONCE(v);
+    ONCE(w);
+    e->nans[chain] = v_nans_add_two(e->nans[chain], (v_f32)v, (v_f32)w);
   }
-#endif
+  if (type != HX_F32 && chain == 0)
+    e->best[0] =
+        v_best_elsewhere(type, extremum_is_most(op), v_best_elsewhere(type, extremum_is_most(op), v, w), e->best[0]);
+  else
+    e->best[chain] = extremum_best(op, type, e->best[chain], extremum_best(op, type, v, w));
+  ONCE(e->best[chain]);
 }
 
-INLINED bool signs_differ(const element *x) {
-  const unsigned signs = e_signs(e_load(x));
-  return signs != 0 && signs != (1u << E_LANES) - 1u;
+/* Takes all n > 0 elements, some of them twice: the last vector overlaps the one before it. */
+INLINED void extremum_take_all(extremum *e, hx_op op, hx_type type, const element *x, size_t n, bool distant,
+                               extremum_marks *marks) {
+  const v_u32 first = n < V_LANES ? v_load_part(x, n, x[0]) : v_load(x);
+  UNROLLED for (unsigned c = 0; c < X_CHAINS; c++) e->best[c] = first, e->nans[c] = v_nans_of((v_f32)first);
+  const element *p = x, *const last = x + (n - n % X_STEP);
+  for (element *mark = marks->best; p != last; mark += V_LANES) {
+    const element *const stop = extremum_is_index(op) && (size_t)(last - p) > X_BLOCK ? p + X_BLOCK : last;
+    for (; p != stop; p += X_STEP) {
+      if (distant) ask_ahead(x, (size_t)(p - x), X_STEP);
+      UNROLLED for (unsigned c = 0; c < X_CHAINS; c++) extremum_take_two(e, c, op, type, p + 2 * c * V_LANES);
+    }
+    if (!extremum_is_index(op)) break;
+    const v_u32 best = extremum_joined(op, type, e);
+    memcpy(mark, &best, sizeof best);
+  }
+  size_t rest = n % X_STEP;
+  if (rest >= X_STEP / 2) {
+    UNROLLED for (unsigned c = 0; c < X_CHAINS; c++) extremum_take(e, c, op, type, v_load(p + c * V_LANES));
+    rest -= X_STEP / 2, p += X_STEP / 2;
+  }
+  for (; rest > V_LANES; rest -= V_LANES, p += V_LANES) extremum_take(e, 0, op, type, v_load(p));
+  if (rest > 0 && n >= V_LANES) extremum_take(e, 1, op, type, v_load(x + (n - V_LANES)));
 }
 
-/* --- Keys and slots. --- */
-
-INLINED uint32_t extremum_ordered(hx_type type, uint32_t b) {
-  if (type == HX_F32) return b ^ (b >> 31 ? 0xffffffffu : 0x80000000u);
-  return type == HX_I32 ? b ^ 0x80000000u : b;
-}
-INLINED uint32_t extremum_bits(hx_type type, uint32_t ordered) {
-  if (type == HX_F32) return ordered ^ (ordered >> 31 ? 0x80000000u : 0xffffffffu);
-  return type == HX_I32 ? ordered ^ 0x80000000u : ordered;
-}
-
-INLINED uint32_t extremum_key(hx_op op, hx_type type, const element *x, size_t n, bool distant, bool *mixed) {
-  const bool most = op == HX_MAX || op == HX_ARGMAX, index = op == HX_ARGMIN || op == HX_ARGMAX;
-  uint32_t b =
-      type == HX_F32 ? float_extremum(most, x, n, distant, mixed) : integer_extremum(type, most, x, n, distant);
-  if (type == HX_F32 && (b & 0x7fffffffu) > F_INFINITY) return 0;
-  if (type == HX_F32 && index && b << 1 == 0) b = 0; /* zeros tie */
-  const uint32_t ordered = extremum_ordered(type, b);
-  return most ? ~ordered : ordered;
-}
+/* --- Searches. --- */
 
 INLINED e_u32 index_match(hx_type type, bool nan, e_u32 x, e_u32 wanted) {
   if (nan) return e_unordered(x, x);
@@ -219,32 +116,77 @@ INLINED size_t index_of_first(hx_type type, bool nan, const element *x, size_t n
   return n;
 }
 
-/* The index of a leaf's key. */
-INLINED size_t index_of_key(hx_op op, hx_type type, uint32_t key, const element *x, size_t n) {
-  if (type == HX_F32 && key == 0) return index_of_first(type, true, x, n, (e_u32){0});
-  return index_of_first(type, false, x, n, e_broadcast(extremum_bits(type, op == HX_ARGMAX ? ~key : key)));
+/* --- Keys and slots. --- */
+
+INLINED uint32_t extremum_ordered(hx_type type, uint32_t b) {
+  if (type == HX_F32) return b ^ (b >> 31 ? 0xffffffffu : 0x80000000u);
+  return type == HX_I32 ? b ^ 0x80000000u : b;
+}
+INLINED uint32_t extremum_bits(hx_type type, uint32_t ordered) {
+  if (type == HX_F32) return ordered ^ (ordered >> 31 ? 0x80000000u : 0xffffffffu);
+  return type == HX_I32 ? ordered ^ 0x80000000u : ordered;
 }
 
-typedef uint32_t extremum_key_fn(const element *x, size_t n, bool *mixed);
+/* The bits of the best element, of either zero if it is one; HX__CANONICAL_NAN if there is a NaN. */
+INLINED uint32_t extremum_element(hx_op op, hx_type type, const element *x, size_t n, bool distant,
+                                  extremum_marks *marks) {
+  extremum e;
+  extremum_take_all(&e, op, type, x, n, distant, marks);
+  const uint32_t b = extremum_folded(op, type, extremum_joined(op, type, &e));
+  if (type == HX_F32 && v_nans_are_possible(e.nans) && index_of_first(type, true, x, n, (e_u32){0}) < n)
+    return HX__CANONICAL_NAN;
+  return b;
+}
+
+/* Chooses the sign of a best element that is a zero. */
+INLINED uint32_t extremum_zero(hx_op op, const element *x, size_t n) {
+  const uint32_t better = op == HX_MIN ? F_MINUS_ZERO : 0;
+  if (extremum_is_index(op)) return 0; /* zeros tie */
+  return index_of_first(HX_U32, false, x, n, e_broadcast(better)) < n ? better : better ^ F_MINUS_ZERO;
+}
+
+INLINED uint32_t extremum_key(hx_op op, hx_type type, const element *x, size_t n, bool distant, extremum_marks *marks) {
+  uint32_t b = extremum_element(op, type, x, n, distant, marks);
+  if (type == HX_F32 && b == HX__CANONICAL_NAN) return 0;
+  if (type == HX_F32 && b << 1 == 0 && (!V_ORDERS_ZEROS || extremum_is_index(op))) b = extremum_zero(op, x, n);
+  const uint32_t ordered = extremum_ordered(type, b);
+  return extremum_is_most(op) ? ~ordered : ordered;
+}
+
+/* The index of a leaf's key. */
+INLINED size_t index_of_key(hx_op op, hx_type type, uint32_t key, const element *x, size_t n,
+                            const extremum_marks *marks) {
+  if (type == HX_F32 && key == 0) return index_of_first(type, true, x, n, (e_u32){0});
+  const e_u32 wanted = e_broadcast(extremum_bits(type, op == HX_ARGMAX ? ~key : key));
+  const size_t marked = n - n % X_STEP, blocks = (marked + X_BLOCK - 1) / X_BLOCK;
+  size_t from = 0;
+  if (blocks > 1) from = index_of_first(type, false, marks->best, blocks * V_LANES, wanted) / V_LANES * X_BLOCK;
+  if (from > marked) from = marked; /* it is in the elements after the last mark */
+  return from + index_of_first(type, false, x + from, n - from, wanted);
+}
+
+typedef uint32_t extremum_key_fn(const element *x, size_t n, extremum_marks *marks);
 
 /* Computes the slots of all leaves, with distant_key_of for full leaves. Only the best leaf is read a second time, for
  * its index. */
 INLINED void extremum_slots(hx_op op, hx_type type, extremum_key_fn *key_of, extremum_key_fn *distant_key_of,
                             const element *x, size_t n, uint64_t *slots) {
-  const bool index = op == HX_ARGMIN || op == HX_ARGMAX;
-  bool mixed = type == HX_F32 && n >= 2 * X_STEP && signs_differ(x);
+  const bool index = extremum_is_index(op);
+  extremum_marks marks[2], *spare = marks; /* the other one is the best leaf's */
   uint32_t best = 0xffffffffu;
   size_t winner = 0;
   for (size_t at = 0; at < n; at += HX__LEAF) {
     const bool whole = n - at >= HX__LEAF;
-    const uint32_t key = (whole ? distant_key_of : key_of)(x + at, whole ? HX__LEAF : n - at, &mixed);
+    const uint32_t key = (whole ? distant_key_of : key_of)(x + at, whole ? HX__LEAF : n - at, spare);
     slots[at / HX__LEAF] = index ? (uint64_t)key << 32 : key;
-    if (!index || key >= best) continue;
+    if (!index || (key >= best && at > 0)) continue;
     best = key;
     winner = at;
+    spare = &marks[spare == marks];
   }
   if (index)
-    slots[winner / HX__LEAF] |= index_of_key(op, type, best, x + winner, n - winner < HX__LEAF ? n - winner : HX__LEAF);
+    slots[winner / HX__LEAF] |=
+        index_of_key(op, type, best, x + winner, n - winner < HX__LEAF ? n - winner : HX__LEAF, &marks[spare == marks]);
 }
 
 #endif

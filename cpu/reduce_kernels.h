@@ -70,21 +70,21 @@
   }
 LEAF_ROWS(REDUCE_FUNCTION)
 
-#define EXTREMUM_FUNCTION(name, op, type)                                                                      \
-  static __attribute__((noinline)) uint32_t name##_key(const element *x, size_t n, bool *mixed) {              \
-    return extremum_key(op, type, x, n, false, mixed);                                                         \
-  }                                                                                                            \
-  static __attribute__((noinline)) uint32_t name##_distant_key(const element *x, size_t n, bool *mixed) {      \
-    return extremum_key(op, type, x, n, true, mixed);                                                          \
-  }                                                                                                            \
-  static void name(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots) {              \
-    (void)y;                                                                                                   \
-    extremum_slots(op, type, name##_key, reach == HX__IN_DRAM ? name##_distant_key : name##_key, x, n, slots); \
-  }                                                                                                            \
-  static __attribute__((unused)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {                \
-    uint64_t slot;                                                                                             \
-    name(x, y, n, HX__IN_L2, &slot);                                                                           \
-    return slot;                                                                                               \
+#define EXTREMUM_FUNCTION(name, op, type)                                                                           \
+  static __attribute__((noinline)) uint32_t name##_key(const element *x, size_t n, extremum_marks *marks) {         \
+    return extremum_key(op, type, x, n, false, marks);                                                              \
+  }                                                                                                                 \
+  static __attribute__((noinline)) uint32_t name##_distant_key(const element *x, size_t n, extremum_marks *marks) { \
+    return extremum_key(op, type, x, n, true, marks);                                                               \
+  }                                                                                                                 \
+  static void name(const void *x, const void *y, size_t n, hx__locality reach, uint64_t *slots) {                   \
+    (void)y;                                                                                                        \
+    extremum_slots(op, type, name##_key, reach == HX__IN_DRAM ? name##_distant_key : name##_key, x, n, slots);      \
+  }                                                                                                                 \
+  static __attribute__((unused)) uint64_t name##_leaf(const void *x, const void *y, size_t n) {                     \
+    uint64_t slot;                                                                                                  \
+    name(x, y, n, HX__IN_L2, &slot);                                                                                \
+    return slot;                                                                                                    \
   }
 EXTREMUM_ROWS(EXTREMUM_FUNCTION)
 

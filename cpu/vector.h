@@ -47,12 +47,6 @@ typedef uint32_t v_u32_unaligned __attribute__((vector_size(HX__V_BYTES), aligne
 #endif
 #define E_LANES (E_BYTES / 4u)
 
-/* Whether there are instructions for minima and maxima of integers. SSE2 has only those of floats. */
-#if defined(__SSE2__) && HX__V_BYTES == 16
-#define V_INTEGER_BEST 0
-#else
-#define V_INTEGER_BEST 1
-#endif
 typedef float e_f32 __attribute__((vector_size(E_BYTES)));
 typedef int32_t e_i32 __attribute__((vector_size(E_BYTES)));
 typedef uint32_t e_u32 __attribute__((vector_size(E_BYTES)));
@@ -109,7 +103,8 @@ INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
  *   v_absolute(a)             |a| of i32, as u32
  *   v_product(a, b, type)      64-bit products of the even lanes
  *   v_best(type, most, a, b)   lane by lane the larger (most) or smaller, as integers of the type
- *   v_float_best(most, a, b)   the same of floats, without V_INTEGER_BEST; of two zeros either, of a NaN anything
+ *   v_float_best(most, a, b)   the same of floats; of a NaN anything; of zeros either, unless V_ORDERS_ZEROS
+ *   v_has_nan(a)               whether a lane is a NaN
  *   e_unordered(a, b)          all ones where a or b is a NaN
  *   e_signs(a)                 bit i: the sign of lane i */
 #if defined(__AVX2__)
@@ -133,6 +128,7 @@ INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
   return type == HX_I32 ? (v_u64)_mm512_mul_epi32((__m512i)a, (__m512i)b)
                         : (v_u64)_mm512_mul_epu32((__m512i)a, (__m512i)b);
 }
+INLINED bool v_has_nan(v_f32 a) { return _mm512_cmp_ps_mask((__m512)a, (__m512)a, _CMP_UNORD_Q) != 0; }
 #else
 INLINED v_u32 v_load_part(const void *p, size_t count, uint32_t pad) { return e_load_part(p, count, pad); }
 INLINED v_u32 v_absolute(v_u32 a) { return (v_u32)_mm256_abs_epi32((__m256i)a); }
@@ -145,6 +141,10 @@ INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
   return type == HX_I32 ? (v_u64)_mm256_mul_epi32((__m256i)a, (__m256i)b)
                         : (v_u64)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 }
+INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
+  return most ? (v_f32)_mm256_max_ps((__m256)a, (__m256)b) : (v_f32)_mm256_min_ps((__m256)a, (__m256)b);
+}
+INLINED bool v_has_nan(v_f32 a) { return _mm256_movemask_ps(_mm256_cmp_ps((__m256)a, (__m256)a, _CMP_UNORD_Q)) != 0; }
 #endif
 
 INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return (e_u32)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q); }
@@ -184,6 +184,7 @@ INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
 }
 INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return (e_u32)_mm_cmpunord_ps((__m128)a, (__m128)b); }
 INLINED unsigned e_signs(e_u32 a) { return (unsigned)_mm_movemask_ps((__m128)a); }
+INLINED bool v_has_nan(v_f32 a) { return e_signs(e_unordered((v_u32)a, (v_u32)a)) != 0; }
 
 #elif defined(__aarch64__)
 INLINED v_u64 v_product(v_u32 a, v_u32 b, hx_type type) {
@@ -197,7 +198,89 @@ INLINED v_u32 v_best(hx_type type, bool most, v_u32 a, v_u32 b) {
 }
 INLINED e_u32 e_unordered(e_u32 a, e_u32 b) { return ~((e_u32)((e_f32)a == (e_f32)a) & (e_u32)((e_f32)b == (e_f32)b)); }
 INLINED unsigned e_signs(e_u32 a) { return vaddvq_u32((uint32x4_t)((a >> 31) << (e_u32){0, 1, 2, 3})); }
+INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
+  return most ? (v_f32)vmaxq_f32((float32x4_t)a, (float32x4_t)b) : (v_f32)vminq_f32((float32x4_t)a, (float32x4_t)b);
+}
+INLINED bool v_has_nan(v_f32 a) { return e_signs((e_u32)(a != a)) != 0; }
 #endif
 
 #endif
+
+/* Intel's cores have two ports for 512-bit operations, three for shorter ones, and none to spare, so what a load can do
+ * is left to it, and integers are added by dot products. Compiled with VNNI (isa.c): only for those cores.
+ *   V_DOT_CHAINS               independent dot products that hide their latency; 0: they are not used
+ *   v_add_upper_halves(s, x)   adds the upper halves of i32
+ *   v_add_upper_bytes(s, x)    adds the upper bytes of u32
+ *   v_odd(p, v)                the odd elements of v, which has been loaded from p, in even lanes; the others: any */
+#if HX__V_BYTES == 64 && defined(__AVX512VNNI__)
+#define V_DOT_CHAINS 8u
+INLINED v_u32 v_add_upper_halves(v_u32 s, v_u32 x) {
+  return (v_u32)_mm512_dpwssd_epi32((__m512i)s, (__m512i)x, (__m512i)v_broadcast(0x00010000u));
+}
+INLINED v_u32 v_add_upper_bytes(v_u32 s, v_u32 x) {
+  return (v_u32)_mm512_dpbusd_epi32((__m512i)s, (__m512i)x, (__m512i)v_broadcast(0x01000000u));
+}
+#elif HX__V_BYTES == 32 && defined(__AVXVNNI__)
+#define V_DOT_CHAINS 8u
+INLINED v_u32 v_add_upper_halves(v_u32 s, v_u32 x) {
+  return (v_u32)_mm256_dpwssd_avx_epi32((__m256i)s, (__m256i)x, (__m256i)v_broadcast(0x00010000u));
+}
+INLINED v_u32 v_add_upper_bytes(v_u32 s, v_u32 x) {
+  return (v_u32)_mm256_dpbusd_avx_epi32((__m256i)s, (__m256i)x, (__m256i)v_broadcast(0x01000000u));
+}
+#else
+#define V_DOT_CHAINS 0
+#endif
+
+INLINED v_u32 v_odd(const void *p, v_u32 v) {
+#if V_DOT_CHAINS
+  __asm__("vmovshdup %1, %0" : "=v"(v) : "m"(*(const v_u32_unaligned *)p)); /* a compiler would load once */
+  return v;
+#else
+  (void)p;
+  return (v_u32)((v_u64)v >> 32);
+#endif
+}
+
+/* v_best in other units, for one chain of several: Intel's cores have one port for minima and maxima of integers. */
+INLINED v_u32 v_best_elsewhere(hx_type type, bool most, v_u32 a, v_u32 b) {
+#if HX__V_BYTES == 64 && V_DOT_CHAINS
+  const __m512i i = (__m512i)(most ? a : b), j = (__m512i)(most ? b : a);
+  const __mmask16 larger = type == HX_I32 ? _mm512_cmpgt_epi32_mask(i, j) : _mm512_cmpgt_epu32_mask(i, j);
+  return (v_u32)_mm512_mask_mov_epi32((__m512i)b, larger, (__m512i)a);
+#else
+  return v_best(type, most, a, b);
+#endif
+}
+
+/* Whether there may be a NaN among vectors, which v_float_best loses.
+ *   V_ORDERS_ZEROS   whether v_float_best takes -0 for less than +0 */
+#if HX__V_BYTES == 64 && V_DOT_CHAINS
+#define V_ORDERS_ZEROS 1
+typedef __mmask16 v_nans; /* the lanes that have had none: one comparison for two vectors */
+INLINED v_nans v_nans_add_two(v_nans s, v_f32 a, v_f32 b) {
+  return _mm512_mask_cmp_ps_mask(s, (__m512)a, (__m512)b, _CMP_ORD_Q);
+}
+INLINED v_nans v_nans_add(v_nans s, v_f32 a) { return v_nans_add_two(s, a, a); }
+INLINED v_nans v_nans_of(v_f32 a) { return v_nans_add_two(0xffff, a, a); }
+INLINED bool v_nans_are_possible(const v_nans s[4]) { return (s[0] & s[1] & s[2] & s[3]) != 0xffff; }
+INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
+  enum { LEAST = 4, MOST = 5 }; /* with the sign of the result */
+  return most ? (v_f32)_mm512_range_ps((__m512)a, (__m512)b, MOST)
+              : (v_f32)_mm512_range_ps((__m512)a, (__m512)b, LEAST);
+}
+#else
+#define V_ORDERS_ZEROS 0
+typedef v_f32 v_nans; /* their sum, which may also be inf - inf: additions run in units that minima leave idle */
+INLINED v_nans v_nans_add_two(v_nans s, v_f32 a, v_f32 b) { return s + (a + b); }
+INLINED v_nans v_nans_add(v_nans s, v_f32 a) { return s + a; }
+INLINED v_nans v_nans_of(v_f32 a) { return a; }
+INLINED bool v_nans_are_possible(const v_nans s[4]) { return v_has_nan((s[0] + s[1]) + (s[2] + s[3])); }
+#if HX__V_BYTES == 64
+INLINED v_f32 v_float_best(bool most, v_f32 a, v_f32 b) {
+  return most ? (v_f32)_mm512_max_ps((__m512)a, (__m512)b) : (v_f32)_mm512_min_ps((__m512)a, (__m512)b);
+}
+#endif
+#endif
+
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/cpu.h"
+#include "cpu/isa.h"
 #include "reference/data.h"
 #include "tests/cpu_memory.h"
 
@@ -94,6 +94,10 @@ enum {
   KIND_NO_POSITIVE,
   KIND_NO_SPECIAL_NAN,
   KIND_ODD,
+  KIND_TWO_BEST, /* the same least and greatest value at two places each, between equal ones */
+  KIND_LEAST,    /* nothing but INT32_MIN: the bounds of sums without widening */
+  KIND_MOST,     /* INT32_MAX */
+  KIND_ONES,     /* UINT32_MAX */
   KINDS
 };
 
@@ -108,10 +112,15 @@ static void fill_input(hx_type type, int kind, uint64_t seed, uint32_t *x, size_
     uint32_t u = data_u(seed + 99, i);
     if (kind == KIND_DENSE) x[i] = special[u % SPECIALS];
     if (kind == KIND_NO_SPECIAL_NAN) x[i] = special[u % (SPECIALS - SPECIAL_NANS)];
+    if (kind == KIND_TWO_BEST) x[i] = 0x00800000u;
+    if (kind == KIND_LEAST) x[i] = 0x80000000u;
+    if (kind == KIND_MOST) x[i] = 0x7fffffffu;
+    if (kind == KIND_ONES) x[i] = 0xffffffffu;
     if (kind == KIND_ODD) x[i] |= 1u; /* an integer product that never becomes 0 */
     if (kind == KIND_NO_NEGATIVE) x[i] = u % 8 ? x[i] & 0x7fffffffu : u & 0x80000000u; /* and zeros of both signs */
     if (kind == KIND_NO_POSITIVE) x[i] = u % 8 ? x[i] | 0x80000000u : u & 0x80000000u;
   }
+  for (uint64_t i = 0; kind == KIND_TWO_BEST && i < 4; i++) x[data_u(seed + 97, i) % n] = i < 2 ? 1u : 0x7f000000u;
   if (kind == KIND_ONE_NAN) x[data_u(seed + 98, 0) % n] = 0xff812345u;
 }
 
@@ -126,6 +135,29 @@ static void got_index(const uint64_t *want, uint64_t *got, size_t leaves) {
     if (l != best) got[l] = (got[l] & ~0xffffffffull) | (uint32_t)want[l];
 }
 
+/* The kernels of each ISA, the chosen ones, which may mix those of several, and those for Intel's cores with VNNI,
+ * which other cores do not use but may be able to run. */
+enum { MOST_SETS = HX__ISAS + 2 };
+static struct kernel_set {
+  const char *name;
+  const hx__cpu_kernels *kernels;
+} sets[MOST_SETS];
+static size_t set_count;
+
+static void add_set(const char *name, const hx__cpu_kernels *kernels) {
+  if (kernels) sets[set_count++] = (struct kernel_set){name, kernels};
+}
+
+static void find_sets(void) {
+  for (hx__isa isa = HX__ISA_AUTO; isa < HX__ISAS; isa++)
+    add_set(isa == HX__ISA_AUTO ? "auto" : hx__isa_name(isa), hx__cpu_kernels_for(isa));
+#if defined(__x86_64__)
+  if (hx__cpu_kernels_for(HX__ISA_AVX2) && hx__cpu_has_vnni(HX__ISA_AVX2)) add_set("avx2-vnni", &hx__cpu_avx2_vnni);
+  if (hx__cpu_kernels_for(HX__ISA_AVX512) && hx__cpu_has_vnni(HX__ISA_AVX512))
+    add_set("avx512-vnni", &hx__cpu_avx512_vnni);
+#endif
+}
+
 static void check_slots(uint64_t seed, hx_op op, hx_type type, int kind, const uint32_t *x, const uint32_t *y, size_t n,
                         hx__locality reach) {
   size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
@@ -134,14 +166,13 @@ static void check_slots(uint64_t seed, hx_op op, hx_type type, int kind, const u
     size_t at = l * HX__LEAF, part = n - at < HX__LEAF ? n - at : HX__LEAF;
     want[l] = expected_slot(op, type, x + at, op == HX_DOT ? y + at : NULL, part);
   }
-  for (hx__isa isa = HX__ISA_AUTO; isa < HX__ISAS; isa++) { /* HX__ISA_AUTO may mix the kernels of several */
-    const hx__cpu_kernels *k = hx__cpu_kernels_for(isa);
-    if (!k) continue;
+  for (const struct kernel_set *set = sets; set < sets + set_count; set++) {
+    const hx__cpu_kernels *const k = set->kernels;
     for (size_t l = 0; l <= leaves; l++) got[l] = CANARY;
     k->leaf[op][type](x, op == HX_DOT ? y : NULL, n, reach, got);
     checked++;
     if (leaves == 1 && k->one_leaf[op][type](x, op == HX_DOT ? y : NULL, n) != got[0]) {
-      printf("%s %s %s: kind %d seed %llu n %zu: the one leaf differs\n", hx__isa_name(isa), hx__op_names[op],
+      printf("%s %s %s: kind %d seed %llu n %zu: the one leaf differs\n", set->name, hx__op_names[op],
              hx__type_names[type], kind, (unsigned long long)seed, n);
       failed++;
     }
@@ -152,7 +183,7 @@ static void check_slots(uint64_t seed, hx_op op, hx_type type, int kind, const u
       if (failed++ < 20)
         printf(
             "%s %s %s: kind %d seed %llu n %zu address %% 64 = %d: reach %d: slot %zu of %zu is %016llx, not %016llx\n",
-            hx__isa_name(isa), hx__op_names[op], hx__type_names[type], kind, (unsigned long long)seed, n,
+            set->name, hx__op_names[op], hx__type_names[type], kind, (unsigned long long)seed, n,
             (int)((uintptr_t)x % 64), (int)reach, l, leaves, (unsigned long long)got[l], (unsigned long long)expected);
     }
   }
@@ -178,19 +209,19 @@ int main(int argc, char **argv) {
                                  193,  255,  256,  257,  383,  384,  385,  511,  512,  513,   1000, 2047, 2048, 2049,
                                  3968, 4031, 4095, 4096, 4097, 4224, 8191, 8192, 8193, 12288, 12289};
   uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
-  printf("cpu_reduce_test: seed %llu, ISAs:", (unsigned long long)seed);
-  for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++) {
-    const hx__cpu_kernels *k = hx__cpu_kernels_for(isa);
-    if (!k) continue;
-    printf(" %s%s", hx__isa_name(isa), k->leaf == hx__cpu_kernels_for(HX__ISA_AUTO)->leaf ? " (auto)" : "");
-    if (k->isa != isa) failed++;
+  printf("cpu_reduce_test: seed %llu, kernels:", (unsigned long long)seed);
+  find_sets();
+  for (const struct kernel_set *set = sets; set < sets + set_count; set++) {
+    printf(" %s", set->name);
     for (hx_op op = HX_SUM; op <= HX__OP_COUNT; op++)
       for (hx_type type = HX_F32; type <= HX__TYPE_COUNT; type++) {
-        if (k->leaf[op][type] && k->one_leaf[op][type]) continue;
-        printf("\n%s lacks %s %s\n", hx__isa_name(isa), hx__op_names[op], hx__type_names[type]);
+        if (set->kernels->leaf[op][type] && set->kernels->one_leaf[op][type]) continue;
+        printf("\n%s lacks %s %s\n", set->name, hx__op_names[op], hx__type_names[type]);
         return 1;
       }
   }
+  for (hx__isa isa = HX__ISA_SSE2; isa < HX__ISAS; isa++)
+    if (hx__cpu_kernels_for(isa) && hx__cpu_kernels_for(isa)->isa != isa) failed++;
   printf("\n");
 
   guarded mx = guarded_make(4 * MOST_N + 64), my = guarded_make(4 * MOST_N + 64);
