@@ -9,6 +9,7 @@ packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
 packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
 packages_test="$packages_test abigail-tools cmake make" # of the files that are installed
 packages_test="$packages_test libblas-test python3-numpy" # tests of the BLAS
+packages_test="$packages_test chromium" # of the pages of hx-bench report
 packages_fetch='python3-venv g++ pkg-config ninja-build bison flex libdrm-dev libpciaccess-dev libexpat1-dev zlib1g-dev'
 packages_lint="$packages_build cmake make clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
 packages_clang="$packages_build clang-14"

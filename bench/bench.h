@@ -46,8 +46,10 @@ typedef struct bench_options {
   const char *markdown_file;                          /* ... to this file; NULL: to the standard output */
   uint32_t given;                                     /* bit i: the option i of the table in options.c */
   const char *profile;                                /* for sim; NULL: all profiles */
-  const char *shape_list;                             /* the value of --shapes */
-  char *shapes[BENCH_MAX_FILES];                      /* the files that it names */
+  const char *from, *compare;                         /* for report: documents to read; NULL: not given */
+  const char *out, *svg;         /* for report: the page, and the folder of charts; NULL: not given */
+  const char *shape_list;        /* the value of --shapes */
+  char *shapes[BENCH_MAX_FILES]; /* the files that it names */
   size_t file_count;
   bench_vs vs[BENCH_MAX_PEERS];
   size_t vs_count;
@@ -79,6 +81,10 @@ enum {
   BENCH_JSONL,
   BENCH_CSV,
   BENCH_MD,
+  BENCH_FROM,
+  BENCH_COMPARE,
+  BENCH_OUT,
+  BENCH_SVG,
   BENCH_QUIET,
   BENCH_HELP,
   BENCH_VERSION
@@ -240,6 +246,12 @@ FILE *bench_human_file(void); /* where tables are printed; NULL: --quiet */
 bool bench_is_quiet(void);    /* whether only files are written */
 bool bench_is_markdown(void); /* whether they are printed as Markdown */
 bool bench_files_close(void);
+/* Tables go to stderr if a file goes to the standard output. bench_files_open does this, too. */
+void bench_human_open(const bench_options *options);
+/* For other files, in the same way: whether one can be written, and writing it whole. Each prints one sentence to
+ * stderr if not. "-" is the standard output. */
+bool bench_file_check(const char *path);
+bool bench_file_write(const char *path, const char *text, size_t bytes);
 
 /* Signals that end a run early. bench_stop_watch installs the handlers; files: what has been measured is written to
  * files, too. If bench_stopped, no further measurement
@@ -264,5 +276,6 @@ int bench_cmd_explain(const bench_options *options);
 int bench_cmd_sim(const bench_options *options);
 int bench_cmd_tune(const bench_options *options);
 int bench_cmd_share(const bench_options *options);
+int bench_cmd_report(const bench_options *options);
 
 #endif

@@ -22,13 +22,17 @@ static const struct part {
   const char *arguments[4];
   double weight, least_s; /* least_s: a first start builds every kernel */
   unsigned tasks;         /* that --seconds is for; 0: it is not passed */
+  bool cpu_alone;         /* it takes no --devices */
 } parts[] = {
-    {"info", {"info"}, 1, 60, 0},
-    {"reduce", {"reduce", "--op", "sum,dot,argmin"}, 3, 1, 27},
-    {"matmul", {"matmul"}, 3, 1, 4},
-    {"sweep", {"sweep"}, 3, 1, 2},
-    {"ladder offload", {"ladder", "offload", "--size", "1024x1024x1024"}, 2, 1, 1},
-    {"tune", {"tune"}, 3, 1, 0},
+    {"info", {"info"}, 1, 60, 0, false},
+    {"reduce", {"reduce", "--op", "sum,dot,argmin"}, 3, 1, 27, false},
+    {"matmul", {"matmul"}, 3, 1, 4, false},
+    {"sweep", {"sweep"}, 3, 1, 2, false},
+    {"peak", {"peak"}, 1, 8, 1, true},
+    {"ladder reduce", {"ladder", "reduce", "--size", "2^20,2^24"}, 1, 4, 2, false},
+    {"ladder matmul", {"ladder", "matmul", "--size", "1024x1024x1024"}, 1, 4, 1, false},
+    {"ladder offload", {"ladder", "offload", "--size", "1024x1024x1024"}, 2, 1, 1, false},
+    {"tune", {"tune"}, 3, 1, 0, false},
 };
 #define PARTS (sizeof parts / sizeof parts[0])
 
@@ -63,7 +67,8 @@ static void run_part(const bench_options *options, size_t i, double limit, progr
   for (size_t a = 0; a < 4 && parts[i].arguments[a]; a++) add_argument(arguments, parts[i].arguments[a]);
   static const char *const always[] = {"--report", "--quiet", "--json", "-"};
   for (size_t a = 0; a < 4; a++) add_argument(arguments, always[a]);
-  if (options->devices) add_argument(arguments, "--devices"), add_argument(arguments, options->devices);
+  if (options->devices && !parts[i].cpu_alone)
+    add_argument(arguments, "--devices"), add_argument(arguments, options->devices);
   if (parts[i].tasks) {
     const double each = limit * USED / parts[i].tasks;
     snprintf(seconds, sizeof seconds, "%.3f", each > LEAST_S ? each : LEAST_S);
@@ -136,6 +141,6 @@ int bench_cmd_share(const bench_options *options) {
   if (!own.json) own.json = FILE_NAME;
   if (!bench_files_open(&own)) return BENCH_USAGE;
   const bool fine = share(&own), written = bench_files_close();
-  if (written) say_what_to_do(own.json);
+  if (written && strcmp(own.json, "-") != 0) say_what_to_do(own.json);
   return fine && written ? BENCH_OK : BENCH_FAILED;
 }

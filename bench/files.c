@@ -61,6 +61,12 @@ static bool open_one(document *d, const char *path) {
   return d->f != NULL;
 }
 
+void bench_human_open(const bench_options *options) {
+  markdown = options->markdown;
+  quiet = options->quiet;
+  human = quiet ? NULL : is_output(options->out) ? stderr : stdout;
+}
+
 bool bench_files_open(const bench_options *options) {
   const char *const paths[DOCUMENTS] = {options->json, options->jsonl, options->csv, options->markdown_file};
   bool output = false, fine = true;
@@ -159,4 +165,19 @@ bool bench_files_close(void) {
   if (human == documents[MARKDOWN].f) human = NULL;
   for (size_t i = 0; i < DOCUMENTS; i++) fine &= close_one(&documents[i]);
   return fine;
+}
+
+bool bench_file_check(const char *path) {
+  if (is_output(path) || is_writable(path)) return true;
+  fprintf(stderr, "hx-bench: cannot write '%s': %s\n", path, strerror(errno));
+  return false;
+}
+
+bool bench_file_write(const char *path, const char *text, size_t bytes) {
+  const document d = {.path = path, .text = (char *)(uintptr_t)text, .bytes = bytes};
+  bool tried;
+  if (is_output(path)) return fwrite(text, 1, bytes, stdout) == bytes;
+  if (replace_file(&d, &tried) || (!tried && write_there(&d))) return true;
+  fprintf(stderr, "hx-bench: '%s': %s\n", path, strerror(errno));
+  return false;
 }

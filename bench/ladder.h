@@ -62,7 +62,7 @@ struct ladder_rung {
   uint64_t copied; /* bytes moved to and from the device in the last call */
   double *events;  /* seconds by the device's clock, for each sample */
   size_t count, room;
-  double event_s, wall_s, least_s, most_s;
+  double event_s, wall_s, least_s, most_s, low_s, high_s; /* low_s, high_s: the interval of wall_s */
   size_t rounds;
 };
 

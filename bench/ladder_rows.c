@@ -32,6 +32,8 @@ static const bench_column columns[] = {
     NUMBER(rung.wall_s, "median_s", .flags = BENCH_NOT_CSV),
     NUMBER(rung.least_s, "min_s", .flags = 0),
     NUMBER(rung.most_s, "max_s", .flags = 0),
+    NUMBER(rung.low_s, "low_s", .flags = BENCH_NOT_CSV),
+    NUMBER(rung.high_s, "high_s", .flags = BENCH_NOT_CSV),
     RECORD(rung.rounds, .name = "reps", .kind = BENCH_SIZE),
     NUMBER(rate, "rate", .head = "", .width = 8, .digits = 1),
     RECORD(unit, .name = "unit"),

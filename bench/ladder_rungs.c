@@ -14,7 +14,14 @@
 
 ladder_rung *ladder_add(ladder_case *c, const char *name, ladder_call *call, void *self) {
   ladder_rung *rung = &c->rung[c->rungs < LADDER_MOST_RUNGS ? c->rungs++ : LADDER_MOST_RUNGS - 1];
-  *rung = (ladder_rung){.call = call, .self = self, .event_s = NAN, .wall_s = NAN, .least_s = NAN, .most_s = NAN};
+  *rung = (ladder_rung){.call = call,
+                        .self = self,
+                        .event_s = NAN,
+                        .wall_s = NAN,
+                        .least_s = NAN,
+                        .most_s = NAN,
+                        .low_s = NAN,
+                        .high_s = NAN};
   snprintf(rung->name, sizeof rung->name, "%s", name);
   return rung;
 }
@@ -77,6 +84,8 @@ static void set_times(ladder_rung *rung, const bench_contestant *contestant, siz
   rung->wall_s = times.median;
   rung->least_s = times.least;
   rung->most_s = times.most;
+  rung->low_s = times.low;
+  rung->high_s = times.high;
   bool all = rung->count == rounds;
   for (size_t i = 0; i < rung->count; i++) all &= isfinite(rung->events[i]) != 0;
   rung->event_s = all ? bench_median(rung->events, rounds) : NAN;

@@ -83,10 +83,18 @@ static const struct command {
      "hx-bench sim --profile xe\nhx-bench sim --op matmul --size 512,1K\n"},
     {"share", bench_cmd_share, MACHINE | BIT(SECONDS) | BIT(JSON),
      "measures for ten minutes into one file without names, to send to hx",
-     "Runs info, reduce, matmul, sweep, ladder offload and tune. The file is hx-share.json, or that of --json, and has "
+     "Runs info, reduce, matmul, sweep, peak, the ladders and tune. The file is hx-share.json, or that of --json, and "
+     "has "
      "no "
      "host or user name and no path.",
      "hx-bench share\nhx-bench share --seconds 60 --json short.json\n"},
+    {"report", bench_cmd_report, MACHINE | BIT(SECONDS) | BIT(JSON) | BIT(FROM) | BIT(COMPARE) | BIT(OUT) | BIT(SVG),
+     "one HTML page of charts, of a document (--from) or of ten minutes of measuring",
+     "Without --from it measures as share does, and --json keeps the document. With --svg the page is written only if "
+     "--out is given. A time has changed (--compare) if the medians differ by more than 5 % and their intervals do not "
+     "overlap; the exit status is 1 if the bits of a result have changed.",
+     "hx-bench report\nhx-bench report --from hx-share.json --svg charts\n"
+     "hx-bench report --from new.json --compare old.json\n"},
     {"driver", bench_cmd_driver, 0, NULL, NULL, NULL}, /* the main function of a process that loads an OpenCL driver */
     {"contestant", bench_cmd_contestant, BIT(VS), NULL, NULL,
      NULL}, /* the main function of processes that --vs starts */

@@ -14,15 +14,16 @@ void bench_read_line(const char *path, char *text, size_t bytes) {
   fclose(f);
 }
 
-/* The length of the UTF-8 sequence at s; 0: it is incomplete or not the shortest form. */
-static size_t utf8_length(const unsigned char *s) {
+size_t bench_utf8_length(const char *text, size_t bytes) {
+  const unsigned char *const s = (const unsigned char *)text;
   static const struct {
     unsigned char low, high, second_low, second_high, length;
   } rows[] = {{0x01, 0x7f, 0, 0, 1},       {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
               {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3},
               {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4}};
-  for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+  for (size_t r = 0; bytes && r < sizeof rows / sizeof rows[0]; r++) {
     if (s[0] < rows[r].low || s[0] > rows[r].high) continue;
+    if (rows[r].length > bytes) return 0;
     if (rows[r].length == 1) return 1;
     if (s[1] < rows[r].second_low || s[1] > rows[r].second_high) return 0;
     for (size_t i = 2; i < rows[r].length; i++)
@@ -31,6 +32,9 @@ static size_t utf8_length(const unsigned char *s) {
   }
   return 0;
 }
+
+/* The same within a text that a NUL ends, because no sequence contains a NUL. */
+static size_t utf8_length(const unsigned char *s) { return bench_utf8_length((const char *)s, 4); }
 
 char *bench_plain(const char *s, char *out, size_t bytes) {
   const unsigned char *p = (const unsigned char *)s;

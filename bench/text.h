@@ -8,6 +8,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* The length of the UTF-8 sequence at the start of a text of so many bytes; 0: it is incomplete, not the shortest form,
+ * or a NUL. */
+size_t bench_utf8_length(const char *text, size_t bytes);
+
 /* Copies text for a terminal: bytes that are not printable or not UTF-8 become '?'. Returns out. */
 char *bench_plain(const char *s, char *out, size_t bytes);
 

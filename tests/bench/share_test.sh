@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# share_test.sh path/to/hx-bench path/to/check.py path/to/schema.json: hx-bench share, shortened, writes a document of all
+# share_test.sh HX_BENCH CHECK SCHEMA REPORT_CHECK: hx-bench share, shortened, writes a document of all
 # its parts without the name of a host or a user, and the checker of results/ accepts it. The checker refuses documents
 # that have such a name, a path, or members that the schema does not have.
 set -u
 unset HX_DEVICES HX_SPLIT HX_SIM HX_OFFLOAD HX_MEMORY HX_SCHEDULE
-bench=$1 check=$2 schema=$3
+bench=$1 check=$2 schema=$3 report_check=$4
 command -v python3 >/dev/null || { echo 'share_test: there is no python3, which the checker is written in'; exit 1; }
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -25,7 +25,7 @@ timeout 250 "$bench" info --devices cpu,pocl >"$dir/out" 2>"$dir/err" </dev/null
 
 timeout 250 "$bench" share --devices cpu,pocl --seconds 20 --json "$dir/share.json" >"$dir/out" 2>"$dir/err" </dev/null ||
   fail "share: status $?"
-grep -q '^\[2/6\] reduce: at most .* s; .* s are left in all' "$dir/out" || fail 'no progress is shown'
+grep -q '^\[2/9\] reduce: at most .* s; .* s are left in all' "$dir/out" || fail 'no progress is shown'
 tr -s ' \n' ' ' <"$dir/out" | grep -q 'open an issue of hx with the file, or a pull request' || fail 'nothing says what to do with the file'
 grep -q 'stopping' "$dir/err" && fail 'a part that has used up its time says so as if it had been interrupted'
 grep -q "$dir" "$dir/share.json" && fail 'a path is in the file'
@@ -35,12 +35,19 @@ python3 - "$dir/share.json" <<'END' || fail 'it is not complete'
 import json, sys
 document = json.load(open(sys.argv[1], encoding="utf-8"))
 parts = {part["name"]: part for part in document["parts"]}
-assert list(parts) == ["info", "reduce", "matmul", "sweep", "ladder offload", "tune"], list(parts)
+names = ["info", "reduce", "matmul", "sweep", "peak", "ladder reduce", "ladder matmul", "ladder offload", "tune"]
+assert list(parts) == names, list(parts)
 assert parts["info"]["status"] in (0, 3) and parts["info"]["document"]["devices"][1]["kind"] == "opencl-cpu"
 rows = parts["reduce"]["document"]["rows"]
 assert rows and all(row["verified"] for row in rows), rows
 assert document["interrupted"] is False
 END
+
+# The page of a document that was measured, not made up.
+"$bench" report --from "$dir/share.json" --out "$dir/share.html" --svg "$dir/charts" >"$dir/out" 2>"$dir/err" </dev/null ||
+  fail "report: status $?"
+python3 "$report_check" "$dir/share.html" "$dir/charts" 'PoCL' 'Rate of the f32 sum over its size' '!WRONG' >"$dir/out" ||
+  fail 'the page of the document'
 
 # planted WHAT PYTHON: the document, changed by a statement, is refused.
 planted() {
