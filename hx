@@ -6,12 +6,15 @@ set -eu
 # Lists of Debian packages, by purpose.
 packages_build='bazel-bootstrap gcc libc6-dev ocl-icd-opencl-dev opencl-headers libhwloc-dev pocl-opencl-icd'
 packages_isa='intel-opencl-icd clang-15 libclc-15' # Intel's package holds ocloc
-packages_test="$packages_build $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
+packages_wheel="$packages_build python3-dev python3-pip python3-setuptools python3-wheel"
+packages_test="$packages_wheel $packages_isa g++ clang mesa-opencl-icd oclgrind pkg-config procps valgrind"
 packages_test="$packages_test abigail-tools cmake make" # of the files that are installed
 packages_test="$packages_test libblas-test python3-numpy" # tests of the BLAS
 packages_test="$packages_test chromium" # of the pages of hx-bench report
+packages_test="$packages_test python3-hypothesis" # tests of the Python package
 packages_fetch='python3-venv g++ pkg-config ninja-build bison flex libdrm-dev libpciaccess-dev libexpat1-dev zlib1g-dev'
 packages_lint="$packages_build cmake make clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
+packages_lint="$packages_lint black mypy pyflakes3 python3-numpy" # of the Python package
 packages_clang="$packages_build clang-14"
 packages_sanitize="$packages_test clang-14 libclang-rt-14-dev libomp-14-dev llvm-14" # llvm-14 names lines in reports
 packages_deb='debhelper dpkg-dev cmake libhwloc-dev lintian opencl-headers pkg-config'
@@ -49,7 +52,9 @@ usage: ./hx COMMAND
   uninstall [--prefix DIR] [--libdir DIR]
                           remove what install puts there
   deb [DIR]               make Debian packages in DIR (the current folder)
-  lint [CHECK...]         format, layers, builds, licences, spelling, links, shellcheck, cppcheck, clang-tidy: all or named
+  wheel [DIR]             make the Python package, with libhx.so in it, as a wheel in DIR (dist)
+  lint [CHECK...]         format, layers, builds, licences, spelling, links, shellcheck, python, cppcheck, clang-tidy:
+                          all, or those named
   help                    this
 As root each command first installs the Debian packages that it needs; otherwise it names those that are missing.
 USAGE
@@ -374,6 +379,7 @@ case $command in
   warnings) warnings ;;
   isa) isa "$@" ;;
   install | uninstall | deb) . "$root/packaging/commands.sh"; "run_$command" "$@" ;;
+  wheel) need "$packages_wheel"; build //runtime:libhx.so.0; sh "$root/python/wheel.sh" "$bin" "${1:-$root/dist}" ;;
   lint) need "$packages_lint"; compdb "$root/compile_commands.json"; sh "$root/tools/lint.sh" "$root" "$@" ;;
   help | -h | --help) usage ;;
   *) usage >&2; die "unknown command $command" ;;

@@ -77,6 +77,12 @@ spelling() {
 # Relative links of pages.
 links() { grep '\.md$' "$scratch/all" | xargs python3 tools/links.py; }
 
+# The Python package and its tests; the options are in pyproject.toml.
+python() {
+  black --check --quiet setup.py python tests/python || { echo "black would reformat a file"; return 1; }
+  pyflakes3 setup.py python tests/python && mypy --no-error-summary python/hx
+}
+
 # What owners of machines have sent.
 results() {
   set -- results/*.json
@@ -87,7 +93,7 @@ results() {
 }
 
 # What is shipped. Tests break rules on purpose.
-shipped='^(runtime|cpu|kernels|reference|sim|bench|blas)/'
+shipped='^(runtime|cpu|kernels|reference|sim|bench|python|blas)/'
 
 # One file a process: version 14 of the analyzer loses its model of va_start after the first file.
 tidy() {
@@ -106,7 +112,7 @@ cppcheck_sources() {
     --inline-suppr --error-exitcode=1 --quiet -j "$(nproc)"
 }
 
-[ $# -gt 0 ] || set -- format syntax licence length blanks layers builds shell spelling links results cppcheck_sources tidy
+[ $# -gt 0 ] || set -- format syntax licence length blanks layers builds shell spelling links python results cppcheck_sources tidy
 for check in "$@"; do
   begun=$(date +%s)
   if "$check"; then

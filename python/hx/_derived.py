@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics, built on the reductions. Results are rounded once, from float64."""
+from __future__ import annotations
+
+from typing import Any, Optional, Tuple, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from ._context import Context
+from ._support import HX_DTYPES, InvalidArgument, as_array, dtype_error
+
+Axis = Union[None, int, Tuple[int, ...]]
+
+
+def _array(a: Any) -> NDArray[Any]:
+    """a as a NumPy array, without a copy if it is an array of any kind."""
+    array = a if isinstance(a, np.ndarray) else np.asarray(a if _is_buffer(a) else as_array("a", a))
+    return array if array.dtype in HX_DTYPES else dtype_error("a", array)
+
+
+def _is_buffer(a: Any) -> bool:
+    try:
+        memoryview(a)
+    except TypeError:
+        return False
+    return True
+
+
+def _count(array: NDArray[Any], axis: Axis, what: str) -> int:
+    """The number of elements of each line."""
+    count = array.size if axis is None else 1
+    for i in () if axis is None else axis if isinstance(axis, tuple) else (axis,):
+        if not -array.ndim <= i < array.ndim:
+            raise InvalidArgument(f"axis is {i}; a has {array.ndim} dimensions")
+        count *= array.shape[i]
+    if count == 0:
+        raise InvalidArgument(f"{what} of no element: a has shape {array.shape}")
+    return count
+
+
+def _rounded(value: Any, array: NDArray[Any]) -> Any:
+    """A scalar or an array of float64 as float32 if the array is of float32."""
+    dtype = np.float32 if array.dtype.type is np.float32 else np.float64
+    return value.astype(dtype)[()] if isinstance(value, np.ndarray) else dtype(value)
+
+
+def mean(a: Any, axis: Axis = None, keepdims: bool = False, *, context: Optional[Context] = None) -> Any:
+    """The sum divided by the number of elements.
+
+    float32 gives float32, integers give float64. hx.InvalidArgument: there is no element.
+    """
+    array = _array(a)
+    count = _count(array, axis, "mean")
+    total = _native.sum(array, axis, keepdims=keepdims, context=context)
+    return _rounded(total.astype(np.float64) / count, array)
+
+
+def _variance_of_integers(array: NDArray[Any], axis: Axis, count: int, ddof: float, context: Optional[Context]) -> Any:
+    """(n sum(x^2) - sum(x)^2) / (n (n - ddof)), exact up to the division."""
+    low, high = _native.reduce_soa([("min", array), ("max", array)], context=context)
+    limit = 2**63 if array.dtype == np.int32 else 2**64
+    if count * max(-int(low), int(high)) ** 2 >= limit:
+        raise InvalidArgument(f"the sum of squares may exceed 64 bits (a is {array.dtype}); pass a as float32")
+    sums = np.asarray(_native.sum(array, axis, keepdims=True, context=context)).astype(object)
+    squares = np.asarray(_native.sum_squares(array, axis, keepdims=True, context=context)).astype(object)
+    return (count * squares - sums * sums) / (count * (count - ddof))
+
+
+def _variance_of_floats(array: NDArray[Any], axis: Axis, count: int, ddof: float, context: Optional[Context]) -> Any:
+    """Two passes. The second one corrects for the rounding of the mean (Chan, Golub and LeVeque, 1983)."""
+    center = mean(array, axis, True, context=context)
+    away = np.subtract(array, center, out=np.empty_like(array, subok=False))
+    sums = np.asarray(_native.sum(away, axis, keepdims=True, context=context), np.float64)
+    squares = np.asarray(_native.sum_squares(away, axis, keepdims=True, context=context), np.float64)
+    return (squares - sums * sums / count) / (count - ddof)
+
+
+def _variance(a: Any, axis: Axis, ddof: float, keepdims: bool, context: Optional[Context]) -> Tuple[Any, NDArray[Any]]:
+    """In float64, with the array."""
+    array = _array(a)
+    count = _count(array, axis, "variance")
+    if not count > ddof:
+        raise InvalidArgument(f"ddof is {ddof}; it has to be less than the number of elements, {count}")
+    of = _variance_of_floats if array.dtype == np.float32 else _variance_of_integers
+    value = np.asarray(of(array, axis, count, ddof, context), np.float64)
+    if not keepdims:
+        value = value.reshape(()) if axis is None else value.squeeze(axis)
+    return value, array
+
+
+def var(
+    a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False, *, context: Optional[Context] = None
+) -> Any:
+    """The variance: the mean of the squared distances from the mean, with n - ddof as divisor.
+
+    float32 gives float32 and needs an array of the same size for the distances; integers give float64, exact up to
+    one rounding. hx.InvalidArgument: there are not more than ddof elements, or sums of integers exceed 64 bits.
+    """
+    return _rounded(*_variance(a, axis, ddof, keepdims, context))
+
+
+def std(
+    a: Any, axis: Axis = None, ddof: float = 0, keepdims: bool = False, *, context: Optional[Context] = None
+) -> Any:
+    """The square root of the variance; arguments and errors as for hx.var."""
+    value, array = _variance(a, axis, ddof, keepdims, context)
+    return _rounded(np.sqrt(value), array)
+
+
+def norm(a: Any, axis: Axis = None, keepdims: bool = False, *, context: Optional[Context] = None) -> Any:
+    """The square root of the sum of squares, of all elements or along an axis.
+
+    float32 gives float32, and infinity if the sum of squares overflows; integers give float64.
+    """
+    array = _array(a)
+    squares = _native.sum_squares(array, axis, keepdims=keepdims, context=context)
+    return _rounded(np.sqrt(squares.astype(np.float64)), array)

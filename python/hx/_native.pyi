@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+from typing import Any, Dict, Generic, Iterable, List, Optional, Tuple, TypeVar, Union, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _context
+
+# An array of float32, int32 or uint32: NumPy's, or an object with the buffer protocol, DLPack or __array__.
+Array = Any
+Axis = Union[None, int, Tuple[int, ...]]
+Out = TypeVar("Out")
+T = TypeVar("T")
+
+version: str
+
+class Context:
+    closed: bool
+    def __new__(cls, settings: Dict[str, str], small_stay: bool) -> Any: ...
+    def close(self) -> None: ...
+    def _devices(self) -> List[Any]: ...
+    def _ready(self) -> None: ...
+
+class Block(bytearray):  # has the buffer protocol, which has no type before Python 3.12
+    def __new__(cls, context: Optional[Context], count: int) -> Block: ...
+
+class Registration:
+    def __new__(cls, context: Optional[Context], a: Array) -> Registration: ...
+    def unregister(self) -> None: ...
+
+class View:
+    def __new__(cls, capsule: Any) -> View: ...
+
+class Task(Generic[T]):
+    def done(self) -> bool: ...
+    def wait(self) -> T: ...
+    def report(self) -> Tuple[Any, ...]: ...
+
+def default_context() -> _context.Context: ...
+def _set_report_list(rows: Optional[List[Any]]) -> Optional[List[Any]]: ...
+@overload
+def sum(
+    a: Array,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Any: ...
+@overload
+def sum(
+    a: Array,
+    axis: Axis,
+    out: Out,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Out: ...
+@overload
+def prod(
+    a: Array,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Any: ...
+@overload
+def prod(
+    a: Array,
+    axis: Axis,
+    out: Out,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Out: ...
+@overload
+def min(
+    a: Array,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Any: ...
+@overload
+def min(
+    a: Array,
+    axis: Axis,
+    out: Out,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Out: ...
+@overload
+def max(
+    a: Array,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Any: ...
+@overload
+def max(
+    a: Array,
+    axis: Axis,
+    out: Out,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Out: ...
+@overload
+def argmin(
+    a: Array,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Any: ...
+@overload
+def argmin(
+    a: Array,
+    axis: Axis,
+    out: Out,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Out: ...
+@overload
+def argmax(
+    a: Array,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Any: ...
+@overload
+def argmax(
+    a: Array,
+    axis: Axis,
+    out: Out,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Out: ...
+@overload
+def sum_abs(
+    a: Array,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Any: ...
+@overload
+def sum_abs(
+    a: Array,
+    axis: Axis,
+    out: Out,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Out: ...
+@overload
+def sum_squares(
+    a: Array,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Any: ...
+@overload
+def sum_squares(
+    a: Array,
+    axis: Axis,
+    out: Out,
+    keepdims: bool = False,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Out: ...
+def dot(a: Array, b: Array, *, gpu_share: Optional[float] = None, context: Optional[Context] = None) -> np.generic: ...
+def vdot(a: Array, b: Array, *, gpu_share: Optional[float] = None, context: Optional[Context] = None) -> np.generic: ...
+def vecdot(
+    a: Array, b: Array, axis: int = -1, *, gpu_share: Optional[float] = None, context: Optional[Context] = None
+) -> Any: ...
+def reduce_soa(
+    fields: Iterable[Tuple[Any, ...]], *, gpu_share: Optional[float] = None, context: Optional[Context] = None
+) -> List[Any]: ...
+@overload
+def matmul(  # type: ignore[misc]  # None is not an Out
+    a: Array,
+    b: Array,
+    out: None = None,
+    alpha: float = 1,
+    beta: float = 0,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> NDArray[np.float32]: ...
+@overload
+def matmul(
+    a: Array,
+    b: Array,
+    out: Out,
+    alpha: float = 1,
+    beta: float = 0,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Out: ...
+def matmul_async(
+    a: Array,
+    b: Array,
+    out: Any,
+    alpha: float,
+    beta: float,
+    *,
+    gpu_share: Optional[float] = None,
+    context: Optional[Context] = None,
+) -> Task[NDArray[np.float32]]: ...
+def reduce_async(
+    operation: str, a: Array, b: Array, *, gpu_share: Optional[float] = None, context: Optional[Context] = None
+) -> Task[np.generic]: ...
+def advise(a: Array, advice: int, *, context: Optional[Context] = None) -> None: ...
+def modified(a: Array, *, context: Optional[Context] = None) -> None: ...
+def sync(a: Array, *, context: Optional[Context] = None) -> None: ...

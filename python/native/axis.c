@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Reductions along axes: the elements that the reduced axes span are one line, and the axes that are left number the
+ * lines. Axes that are left are joined where their strides allow it; the longest of them is given to hx in one call,
+ * and the others are loops around it. */
+#include "native.h"
+
+#include <stdlib.h>
+
+enum { MOST_AXES = 64 }; /* PyBUF_MAX_NDIM */
+
+int hxpy_axes(PyObject *axis, int ndim, bool single, int *axes) {
+  bool listed[MOST_AXES] = {false};
+  Py_ssize_t count = PyTuple_Check(axis) ? PyTuple_Size(axis) : 1;
+  if (single && PyTuple_Check(axis)) return hxpy_refuse("axis is %R; this operation takes one integer", axis), -1;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *item = PyTuple_Check(axis) ? PyTuple_GetItem(axis, i) : axis;
+    Py_ssize_t number = PyNumber_AsSsize_t(item, PyExc_OverflowError);
+    if (number == -1 && PyErr_Occurred()) return -1;
+    Py_ssize_t at = number < 0 ? number + ndim : number;
+    if (at < 0 || at >= ndim) return hxpy_refuse("axis is %zd; a has %d dimensions", number, ndim), -1;
+    if (listed[at]) return hxpy_refuse("axis is %R; it names an axis twice", axis), -1;
+    listed[at] = true;
+  }
+  int used = 0;
+  for (int i = 0; i < ndim; i++) {
+    if (listed[i]) axes[used++] = i;
+  }
+  return used;
+}
+
+/* The axes of an operand: those that are reduced span a line of elements `stride` apart. */
+struct split {
+  int kept[MOST_AXES], reduced[MOST_AXES];
+  int kept_count, reduced_count;
+  Py_ssize_t stride;
+};
+
+/* Gathers the elements of each line first if they are not at one positive distance. */
+static bool split_axes(hxpy_operand *o, const int *axes, int count, struct split *s) {
+  s->kept_count = s->reduced_count = 0;
+  for (int i = 0; i < o->view.ndim; i++) {
+    bool reduce = s->reduced_count < count && axes[s->reduced_count] == i;
+    if (reduce)
+      s->reduced[s->reduced_count++] = i;
+    else
+      s->kept[s->kept_count++] = i;
+  }
+  if (hxpy_flat(&o->view, s->reduced, count, &s->stride)) return true;
+  if (!hxpy_operand_gather(o, axes, count)) return false;
+  for (int i = 0; i < o->view.ndim; i++) {
+    if (i < s->kept_count)
+      s->kept[i] = i;
+    else
+      s->reduced[i - s->kept_count] = i;
+  }
+  s->stride = 1;
+  return true;
+}
+
+/* Axes that are left, joined: `extent` lines, from one to the next `a`, `b` bytes and `out` results. */
+struct group {
+  Py_ssize_t extent, a, b, out;
+};
+
+static int join_axes(const Py_buffer *a, const struct split *sa, const Py_buffer *b, const struct split *sb,
+                     struct group *groups) {
+  int count = 0;
+  Py_ssize_t out = 1;
+  for (int i = sa->kept_count; i-- > 0;) { /* groups[0] is the innermost one */
+    struct group g = {a->shape[sa->kept[i]], a->strides[sa->kept[i]], b ? b->strides[sb->kept[i]] : 0, out};
+    out *= g.extent;
+    if (g.extent == 1) continue;
+    struct group *inner = count ? &groups[count - 1] : NULL;
+    if (inner && g.a == inner->a * inner->extent && g.b == inner->b * inner->extent)
+      inner->extent *= g.extent;
+    else
+      groups[count++] = g;
+  }
+  return count;
+}
+
+/* Moves the longest group that may be given to hx to groups[0]. Without one, a group of one line is put there. */
+static int longest_first(struct group *groups, int count, bool pairs) {
+  int best = -1;
+  for (int i = 0; i < count; i++) {
+    bool usable = groups[i].a > 0 && (!pairs || groups[i].b > 0);
+    if (usable && (best < 0 || groups[i].extent > groups[best].extent)) best = i;
+  }
+  if (best < 0) {
+    best = count++;
+    groups[best] = (struct group){1, 4, 4, 1};
+  }
+  struct group first = groups[best];
+  groups[best] = groups[0];
+  groups[0] = first;
+  return count;
+}
+
+/* Calls hx for each combination of the groups from the second on, and stores the results. */
+static bool run_groups(hxpy_context *c, hxpy_lines *l, const struct group *groups, int count, hxpy_cell cell,
+                       void *results, float share) {
+  const char *x = l->x, *y = l->y;
+  Py_ssize_t at[MOST_AXES + 1] = {0};
+  for (;;) {
+    Py_ssize_t x_offset = 0, y_offset = 0, first = 0;
+    for (int g = 1; g < count; g++) {
+      x_offset += at[g] * groups[g].a;
+      y_offset += at[g] * groups[g].b;
+      first += at[g] * groups[g].out;
+    }
+    l->x = x + x_offset;
+    if (y) l->y = y + y_offset;
+    if (!hxpy_reduce_lines(c, l, share)) return false;
+    for (size_t i = 0; i < l->lines; i++) {
+      hxpy_store(cell, results, (size_t)(first + (Py_ssize_t)i * groups[0].out), &l->out[i]);
+    }
+    int g = 1;
+    while (g < count && ++at[g] == groups[g].extent) at[g++] = 0;
+    if (g >= count) return true;
+  }
+}
+
+/* An array for the results, of the shape of `a` without the reduced axes, or with 1 for each. */
+static PyObject *empty_result(const Py_buffer *a, const int *axes, int count, hxpy_cell cell, bool keepdims) {
+  Py_ssize_t shape[MOST_AXES];
+  int ndim = 0, seen = 0;
+  for (int i = 0; i < a->ndim; i++) {
+    bool reduced = seen < count && axes[seen] == i;
+    seen += reduced;
+    if (!reduced)
+      shape[ndim++] = a->shape[i];
+    else if (keepdims)
+      shape[ndim++] = 1;
+  }
+  return hxpy_array(cell, ndim, shape);
+}
+
+static bool same_shape(const Py_buffer *a, const Py_buffer *b) {
+  bool same = a->ndim == b->ndim;
+  for (int i = 0; same && i < a->ndim; i++) same = a->shape[i] == b->shape[i];
+  return same;
+}
+
+/* Fills the memory of the result. */
+static bool fill(hxpy_context *c, hx_op op, hxpy_operand *a, hxpy_operand *b, const int *axes, int count,
+                 hxpy_cell cell, void *results, float share) {
+  struct split sa, sb = {0};
+  struct group groups[MOST_AXES + 1];
+  if (!split_axes(a, axes, count, &sa) || (b && !split_axes(b, axes, count, &sb))) return false;
+  hxpy_lines l = {.op = op, .type = a->type, .x = a->view.buf, .n = 1, .stride = sa.stride};
+  for (int i = 0; i < count; i++) l.n *= (size_t)a->view.shape[sa.reduced[i]];
+  if (!hxpy_has_value(op, a, l.n)) return false;
+  if (b) l.y = b->view.buf, l.y_stride = sb.stride;
+  int used = join_axes(&a->view, &sa, b ? &b->view : NULL, &sb, groups);
+  used = longest_first(groups, used, b != NULL);
+  l.lines = (size_t)groups[0].extent;
+  l.line_stride = groups[0].a / 4;
+  l.y_line_stride = groups[0].b / 4;
+  l.out = malloc(l.lines * sizeof *l.out);
+  if (!l.out) return PyErr_NoMemory();
+  bool ok = run_groups(c, &l, groups, used, cell, results, share);
+  free(l.out);
+  return ok;
+}
+
+PyObject *hxpy_reduce_axes(hxpy_context *c, hx_op op, hxpy_operand *a, hxpy_operand *b, const int *axes, int count,
+                           bool keepdims, float share) {
+  if (b && a->type != b->type) return hxpy_refuse("a and b have different dtypes");
+  if (b && !same_shape(&a->view, &b->view)) {
+    return hxpy_refuse("a has shape %s and b has shape %s", hxpy_shape_text(&a->view), hxpy_shape_text(&b->view));
+  }
+  hxpy_cell cell = hxpy_cell_of(op, a->type);
+  PyObject *result = empty_result(&a->view, axes, count, cell, keepdims);
+  Py_buffer memory;
+  if (!result || PyObject_GetBuffer(result, &memory, PyBUF_STRIDES | PyBUF_WRITABLE)) return Py_XDECREF(result), NULL;
+  bool scalar = memory.ndim == 0, ok = memory.len == 0 || fill(c, op, a, b, axes, count, cell, memory.buf, share);
+  PyBuffer_Release(&memory);
+  if (ok && !scalar) return result;
+  PyObject *value = ok ? PyObject_GetItem(result, hxpy_py.no_indices) : NULL; /* the only element, as a scalar */
+  Py_DECREF(result);
+  return value;
+}

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions of whole arrays and along axes, compared with the definition."""
+import array
+import unittest
+
+import numpy as np
+from common import DTYPES, WIDE, arrays, expected, properties, rng, same, values
+from hypothesis import strategies as st
+
+import hx
+
+CHOICES = ("min", "max", "argmin", "argmax")
+NAMES = CHOICES + ("sum", "prod", "sum_abs", "sum_squares")
+# Around lanes, leaves and the size from which hx shares work.
+SIZES = (0, 1, 2, 127, 128, 129, 4095, 4096, 4097, 8192, 8193, 12289, 32768, 32769, 100003)
+
+
+def flat(a, op):
+    """The elements in the order in which hx takes them."""
+    return np.ravel(a, order="C" if op.startswith("arg") else "K")
+
+
+def along(op, a, axis, keepdims=False):
+    """The definition, line by line; the lines' elements in C order."""
+    axes = tuple(i % a.ndim for i in (axis if isinstance(axis, tuple) else (axis,)))
+    kept = [i for i in range(a.ndim) if i not in axes]
+    lines = a.transpose(kept + sorted(axes)).reshape([a.shape[i] for i in kept] + [-1 if a.size else 0])
+    if not a.size:
+        lines = np.zeros([a.shape[i] for i in kept] + [int(np.prod([a.shape[i] for i in axes]))], a.dtype)
+    shape = [a.shape[i] for i in kept]
+    dtype = np.intp if op.startswith("arg") else a.dtype if op in CHOICES else WIDE[a.dtype.type]
+    result = np.empty(shape, dtype)
+    for index in np.ndindex(*shape):
+        result[index] = expected(op, lines[index])
+    return result.reshape([1 if i in axes else a.shape[i] for i in range(a.ndim)]) if keepdims else result[()]
+
+
+class Whole(unittest.TestCase):
+    def test_every_operation_dtype_and_size(self):
+        random = rng()
+        for n in SIZES:
+            for dtype in DTYPES:
+                x = values(random, dtype, n)
+                for name in NAMES if n else NAMES[4:]:
+                    with self.subTest(name=name, dtype=dtype.__name__, n=n):
+                        self.assertTrue(same(getattr(hx, name)(x), expected(name, x)))
+
+    def test_sum_of_floats_is_within_the_bound_of_its_depth(self):
+        x = values(rng(), np.float32, 1 << 20)
+        depth = 32 + 7 + 8  # additions that an element goes through: lane, lanes of a leaf, 256 leaves
+        bound = depth * 2.0**-24 / (1 - depth * 2.0**-24) * np.abs(x).sum(dtype=np.float64)
+        self.assertLessEqual(abs(float(hx.sum(x)) - x.sum(dtype=np.float64)), bound)
+
+    @properties(arrays(), st.sampled_from(NAMES))
+    def test_any_strides(self, a, name):
+        if a.size == 0 and name in CHOICES:
+            with self.assertRaises(hx.InvalidArgument):
+                getattr(hx, name)(a)
+        else:
+            self.assertTrue(same(getattr(hx, name)(a), expected(name, flat(a, name))))
+
+    def test_nan_comes_first(self):
+        x = np.array([1, 5, np.nan, -7, np.nan], np.float32)
+        self.assertTrue(np.isnan(hx.min(x)) and np.isnan(hx.max(x)))
+        self.assertEqual((hx.argmin(x), hx.argmax(x)), (2, 2))
+
+    def test_transposed_arrays_are_not_copied_for_sums(self):
+        a = values(rng(), np.float32, (300, 500))
+        self.assertTrue(same(hx.sum(a.T), hx.sum(a)))
+        self.assertTrue(same(hx.argmax(a.T), np.argmax(a.T)))
+
+    def test_broadcast_arrays(self):
+        a = np.broadcast_to(np.arange(5, dtype=np.int32), (3, 5))
+        self.assertEqual(hx.sum(a), 30)
+        np.testing.assert_array_equal(hx.sum(a, 0), a.sum(0))
+        np.testing.assert_array_equal(hx.sum(a, 1), a.sum(1))
+
+    def test_results_have_the_types_that_the_documentation_says(self):
+        for dtype in DTYPES:
+            x = np.ones(3, dtype)
+            for name in ("sum", "prod", "sum_abs", "sum_squares"):
+                self.assertIs(type(getattr(hx, name)(x)), WIDE[dtype])
+            self.assertIs(type(hx.min(x)), dtype)
+            self.assertIs(type(hx.argmin(x)), np.intp)
+            self.assertIs(type(hx.dot(x, x)), WIDE[dtype])
+
+    def test_integers_wrap_at_64_bits(self):
+        x = np.full(9, 2**31, np.uint32)
+        self.assertEqual(int(hx.prod(x)), 2 ** (31 * 9) % 2**64)
+        self.assertEqual(int(hx.sum_abs(np.full(3, -(2**31), np.int32))), 3 * 2**31)
+
+    def test_any_object_with_the_buffer_protocol(self):
+        self.assertEqual(hx.sum(array.array("f", [1, 2, 3])), 6)
+        self.assertEqual(hx.max(memoryview(array.array("I", [1, 2, 3]))[::2]), 3)
+        self.assertEqual(hx.sum(np.float32(2.5)), 2.5)
+
+    def test_arrays_that_are_not_aligned(self):
+        raw = np.zeros(4 * 10 + 1, np.uint8)
+        x = raw[1:].view(np.float32)
+        x[...] = np.arange(10)
+        self.assertEqual(hx.sum(x), 45)
+        records = np.zeros(5, np.dtype([("a", "u1"), ("b", "<f4")]))
+        records["b"] = np.arange(5)
+        self.assertEqual(hx.sum(records["b"]), 10)
+        self.assertEqual(hx.sum(records["b"], axis=0), 10)
+
+    def test_fields_of_structures(self):
+        points = np.zeros(1000, np.dtype([("x", "f4"), ("y", "f4"), ("z", "i4")]))
+        points["y"] = values(rng(), np.float32, 1000)
+        self.assertTrue(same(hx.sum(points["y"]), expected("sum", points["y"].copy())))
+
+
+class Axis(unittest.TestCase):
+    @properties(arrays(ndim=st.integers(1, 4)), st.data())
+    def test_one_axis(self, a, data):
+        name = data.draw(st.sampled_from(NAMES))
+        axis = data.draw(st.integers(-a.ndim, a.ndim - 1))
+        keepdims = data.draw(st.booleans())
+        if a.shape[axis] == 0 and name in CHOICES and a.size == 0 and np.delete(a.shape, axis).all():
+            with self.assertRaises(hx.InvalidArgument):
+                getattr(hx, name)(a, axis)
+            return
+        result = getattr(hx, name)(a, axis, keepdims=keepdims)
+        self.assertTrue(same(result, along(name, a, axis, keepdims)))
+
+    @properties(arrays(ndim=st.integers(1, 4), least=1), st.data())
+    def test_several_axes(self, a, data):
+        name = data.draw(st.sampled_from(("min", "max", "sum", "prod", "sum_abs", "sum_squares")))
+        axes = tuple(data.draw(st.lists(st.integers(0, a.ndim - 1), unique=True)))
+        keepdims = data.draw(st.booleans())
+        result = getattr(hx, name)(a, axes, keepdims=keepdims)
+        self.assertTrue(same(result, along(name, a, axes, keepdims)))
+
+    def test_the_same_bits_as_one_line_alone(self):
+        a = values(rng(), np.float32, (5, 9000))
+        rows = hx.sum(a, axis=1)
+        columns = hx.sum(np.ascontiguousarray(a.T), axis=0)
+        for i in range(5):
+            self.assertTrue(same(rows[i], hx.sum(a[i])))
+            self.assertTrue(same(columns[i], hx.sum(a[i])))
+
+    def test_out(self):
+        a = values(rng(), np.int32, (4, 6))
+        out = np.empty((8, 4), np.int64)[::2].T[:, :][:4]
+        out = np.empty((6, 2), np.int64)[:, 0]
+        self.assertIs(hx.sum(a, axis=0, out=out), out)
+        np.testing.assert_array_equal(out, a.sum(0, dtype=np.int64))
+        scalar = np.empty((), np.int64)
+        self.assertIs(hx.sum(a, out=scalar), scalar)
+        self.assertEqual(scalar, a.sum(dtype=np.int64))
+
+
+class Pairs(unittest.TestCase):
+    def test_every_dtype_and_size(self):
+        random = rng()
+        for n in SIZES:
+            for dtype in DTYPES:
+                x, y = values(random, dtype, n), values(random, dtype, n)
+                with self.subTest(dtype=dtype.__name__, n=n):
+                    self.assertTrue(same(hx.dot(x, y), expected("dot", x, y)))
+                    self.assertTrue(same(hx.dot(x[::-1], y[::-1]), expected("dot", x[::-1], y[::-1])))
+
+    @properties(arrays(), st.data())
+    def test_vdot_and_vecdot_of_any_strides(self, a, data):
+        random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+        b = np.asfortranarray(values(random, a.dtype.type, a.shape)) if data.draw(st.booleans()) else a[...]
+        self.assertTrue(same(hx.vdot(a, b), expected("dot", a.ravel(), b.ravel())))
+        if a.ndim:
+            axis = data.draw(st.integers(-a.ndim, a.ndim - 1))
+            x, y = np.moveaxis(a, axis, -1), np.moveaxis(b, axis, -1)
+            result = np.empty(x.shape[:-1], WIDE[a.dtype.type])
+            for index in np.ndindex(*result.shape):
+                result[index] = expected("dot", x[index], y[index])
+            self.assertTrue(same(hx.vecdot(a, b, axis), result[()]))
+
+
+class Soa(unittest.TestCase):
+    def test_every_field_as_alone(self):
+        random = rng()
+        for n in (1, 64, 4097, 50001):
+            x, y = values(random, np.float32, (2, n))
+            z = values(random, np.int32, n)
+            fields = [(name, array) for name in NAMES for array in (x, z)] + [("dot", x, y), ("dot", z, z)]
+            got = hx.reduce_soa(fields)
+            for (name, *operands), value in zip(fields, got):
+                self.assertTrue(same(value, expected(name, *operands)))
+
+    def test_views_and_generators(self):
+        a = values(rng(), np.float32, (100, 3))
+        got = hx.reduce_soa(("sum", a[:, i]) for i in range(3))
+        self.assertEqual(got, [hx.sum(a[:, i]) for i in range(3)])
+        self.assertEqual(hx.reduce_soa([]), [])
+        self.assertEqual(hx.reduce_soa([("sum", a[:0])]), [0])
+
+
+class Statistics(unittest.TestCase):
+    def test_mean(self):
+        x = values(rng(), np.float32, (30, 1000))
+        self.assertTrue(same(hx.mean(x), np.float32(float(hx.sum(x)) / x.size)))
+        self.assertTrue(same(hx.mean(x, 1), (hx.sum(x, 1) / np.float64(1000)).astype(np.float32)))
+        self.assertTrue(same(hx.mean(np.array([1, 2], np.int32)), np.float64(1.5)))
+        self.assertEqual(hx.mean(x, (0, 1), keepdims=True).shape, (1, 1))
+
+    def test_variance_of_integers_is_exact(self):
+        x = np.array([[2**20, 2**20 + 1, -5], [7, 7, 7]], np.int32)
+        rows = [int(v) for v in x.ravel()]
+        exact = (6 * sum(v * v for v in rows) - sum(rows) ** 2) / 36
+        self.assertTrue(same(hx.var(x), np.float64(exact)))
+        self.assertTrue(same(hx.std(x), np.sqrt(np.float64(exact))))
+        self.assertEqual(hx.var(x, axis=1)[1], 0)
+        with self.assertRaisesRegex(hx.InvalidArgument, "64 bits"):
+            hx.var(np.full(4, 2**31 - 1, np.int32))
+
+    def test_variance_of_floats(self):
+        x = (rng().random((40, 500)) + 1000).astype(np.float32)  # sum of squares less square of sum has no digit left
+        for axis in (None, 0, 1, (0, 1)):
+            for ddof in (0, 1):
+                right = x.var(axis, dtype=np.float64, ddof=ddof)
+                np.testing.assert_allclose(hx.var(x, axis, ddof), right, rtol=20 * 2.0**-24)
+                np.testing.assert_allclose(hx.std(x, axis, ddof), np.sqrt(right), rtol=20 * 2.0**-24)
+        self.assertIs(type(hx.var(x)), np.float32)
+        self.assertEqual(hx.var(x, 1, keepdims=True).shape, (40, 1))
+
+    def test_norm(self):
+        x = np.array([[3, 4], [5, 12]], np.float32)
+        self.assertTrue(same(hx.norm(x, 1), np.array([5, 13], np.float32)))
+        self.assertTrue(same(hx.norm(x.astype(np.int32)), np.sqrt(np.float64(194))))
+
+
+if __name__ == "__main__":
+    unittest.main()
