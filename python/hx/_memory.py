@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import sys
 from typing import Any, List, Optional, Sequence, Union
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from . import _native
 from ._context import Context
-from ._support import has_dtype
+from ._support import InvalidArgument, OutOfMemory, has_dtype
 
 Shape = Union[int, Sequence[int]]
 
@@ -33,7 +34,11 @@ def empty(shape: Shape, dtype: DTypeLike = np.float32, *, context: Optional[Cont
     extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     count = dt.itemsize
     for extent in extents:
+        if extent < 0:
+            raise InvalidArgument(f"shape is {extents}; extents are not negative")
         count *= int(extent)
+    if count > sys.maxsize:
+        raise OutOfMemory(f"shape is {extents}; an array of {count} bytes does not fit in memory")
     return np.ndarray(extents, dt, buffer=_native.Block(context, count))
 
 

@@ -146,7 +146,12 @@ static PyObject *context_new(PyTypeObject *type, PyObject *args, PyObject *keywo
   if (!PyArg_ParseTuple(args, "O!p", &PyDict_Type, &map, &small_stay)) return NULL;
   for (Py_ssize_t i = 0; i < HXPY_COUNT(rows); i++) {
     PyObject *value = PyDict_GetItemString(map, rows[i].name);
-    if (value && !(*rows[i].member = PyUnicode_AsUTF8AndSize(value, NULL))) return NULL;
+    Py_ssize_t size;
+    if (!value) continue;
+    *rows[i].member = PyUnicode_AsUTF8AndSize(value, &size);
+    if (!*rows[i].member) return NULL;
+    if (strlen(*rows[i].member) != (size_t)size)
+      return hxpy_refuse("%s is %R, with a null character", rows[i].name, value);
   }
   hxpy_context *c = (hxpy_context *)PyType_GenericAlloc(type, 0);
   if (!c) return NULL;

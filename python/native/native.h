@@ -171,6 +171,9 @@ typedef struct hxpy_product {
 } hxpy_product;
 extern const hxpy_signature hxpy_product_signature;
 bool hxpy_product_prepare(hxpy_product *p, PyObject *const *values);
+/* With an exception set: if hx refused the prepared product, which it does only if out overlaps, says so in the names of
+ * matmul's arguments. */
+void hxpy_product_explain(const hxpy_product *p);
 void hxpy_product_release(hxpy_product *p);
 extern PyMethodDef hxpy_matmul_functions[];
 

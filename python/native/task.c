@@ -66,8 +66,7 @@ static PyObject *task_wait(PyObject *self, PyObject *unused) {
   wait_for(t);
   if (t->status != HX_OK) return hxpy_fail_detail(t->status, t->detail);
   if (!t->product.out) return hxpy_scalar(hxpy_cell_of(t->reduction.op, t->reduction.a.type), &t->reduction.value);
-  Py_INCREF(t->product.out);
-  return t->product.out;
+  return Py_NewRef(t->product.out);
 }
 
 static PyObject *task_done(PyObject *self, PyObject *unused) {
@@ -114,6 +113,7 @@ static PyObject *start(task_object *t, const hx_task *task, bool prepared) {
   hx_status s = prepared ? hx_offload_async(t->context->hx, task, &t->event) : HX_OK;
   if (prepared && s == HX_OK) return (PyObject *)t;
   if (prepared) hxpy_fail(s);
+  if (prepared && t->product.out) hxpy_product_explain(&t->product);
   Py_DECREF(t);
   return NULL;
 }

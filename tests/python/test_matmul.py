@@ -90,6 +90,14 @@ class Matmul(unittest.TestCase):
         np.testing.assert_array_equal(zeros, np.zeros((2, 3), np.float32))
         self.assertEqual(hx.matmul(np.empty((0, 3), np.float32), np.empty((3, 2), np.float32)).shape, (0, 2))
 
+    def test_parts_of_one_array(self):
+        room = np.ones((6, 20), np.float32)
+        room[:, 10:16] = np.arange(36).reshape(6, 6)
+        left, middle, right = room[:, :6], room[:, 10:16], room[:, 6:10]
+        expected = left @ middle
+        self.assertIs(hx.matmul(left, middle[:, :4], right), right)
+        np.testing.assert_array_equal(right, expected[:, :4])
+
     def test_split_between_devices(self):
         random = rng()
         a, b = small_integers(random, (300, 200)), small_integers(random, (200, 100))
