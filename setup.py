@@ -2,7 +2,7 @@
 """Builds hx/_native and puts libhx.so.0 beside it.
 
 HX_LIBRARY says where libhx.so.0 comes from: a path, which ./hx wheel gives; "system" for the installed one (by
-pkg-config), of which no copy is made; or, if it is not set, Bazel builds it here.
+pkg-config), of which no copy is made; or, if it is not set, Bazel or CMake builds it here.
 """
 import os
 import pathlib
@@ -18,6 +18,7 @@ from wheel.bdist_wheel import bdist_wheel
 
 ROOT = pathlib.Path(__file__).resolve().parent
 LIBRARY = "libhx.so.0"
+SCRATCH = ".hx/python"  # what is built besides the wheel; ignored by git
 # The stable interface has the buffer protocol from 3.11 on. Builds without the GIL do not have it.
 STABLE = sys.version_info >= (3, 11) and not sysconfig.get_config_var("Py_GIL_DISABLED")
 
@@ -34,12 +35,17 @@ def output_of(*command):
 
 
 def built_library():
-    """The library that Bazel builds."""
-    if not shutil.which("bazel"):
-        sys.exit("hx: there is no bazel to build libhx.so.0; install it (Debian: bazel-bootstrap), or set HX_LIBRARY")
-    target = "//runtime:" + LIBRARY
-    subprocess.run(["bazel", "build", target], cwd=ROOT, check=True)
-    return pathlib.Path(output_of("bazel", "info", "bazel-bin")) / "runtime" / LIBRARY
+    """The library, built by Bazel, or without Bazel by CMake."""
+    if shutil.which("bazel"):
+        subprocess.run(["bazel", "build", "//runtime:" + LIBRARY], cwd=ROOT, check=True)
+        return pathlib.Path(output_of("bazel", "info", "bazel-bin")) / "runtime" / LIBRARY
+    if not shutil.which("cmake"):
+        sys.exit(f"hx: there is neither bazel nor cmake to build {LIBRARY}; install one, or set HX_LIBRARY")
+    folder = ROOT / SCRATCH / "cmake"
+    only = ["-DHX_BENCH=OFF", "-DHX_TESTS=OFF", "-DHX_INSTALL=OFF"]
+    subprocess.run(["cmake", "-S", str(ROOT), "-B", str(folder), *only], check=True)
+    subprocess.run(["cmake", "--build", str(folder), "--target", "hx", "--parallel"], check=True)
+    return folder / "runtime" / LIBRARY
 
 
 class Build(build_ext):
@@ -72,7 +78,6 @@ class Wheel(bdist_wheel):
         super().finalize_options()
 
 
-SCRATCH = ".hx/python"  # what is built besides the wheel; ignored by git
 (ROOT / SCRATCH).mkdir(parents=True, exist_ok=True)
 
 setup(
