@@ -97,8 +97,9 @@ static int longest_first(struct group *groups, int count, bool pairs) {
 }
 
 /* Calls hx for each combination of the groups from the second on, and stores the results. */
-static bool run_groups(hxpy_context *c, hxpy_lines *l, const struct group *groups, int count, hxpy_cell cell,
-                       void *results, float share) {
+static bool run_groups(hxpy_context *c, hx_task *task, const struct group *groups, int count, hxpy_cell cell,
+                       void *results) {
+  struct hx_lines_args *l = &task->lines;
   const char *x = l->x, *y = l->y;
   Py_ssize_t at[MOST_AXES + 1] = {0};
   for (;;) {
@@ -110,7 +111,7 @@ static bool run_groups(hxpy_context *c, hxpy_lines *l, const struct group *group
     }
     l->x = x + x_offset;
     if (y) l->y = y + y_offset;
-    if (!hxpy_reduce_lines(c, l, share)) return false;
+    if (!hxpy_run(c, task)) return false;
     for (size_t i = 0; i < l->lines; i++) {
       hxpy_store(cell, results, (size_t)(first + (Py_ssize_t)i * groups[0].out), &l->out[i]);
     }
@@ -147,19 +148,25 @@ static bool fill(hxpy_context *c, hx_op op, hxpy_operand *a, hxpy_operand *b, co
   struct split sa, sb = {0};
   struct group groups[MOST_AXES + 1];
   if (!split_axes(a, axes, count, &sa) || (b && !split_axes(b, axes, count, &sb))) return false;
-  hxpy_lines l = {.op = op, .type = a->type, .x = a->view.buf, .n = 1, .stride = sa.stride};
-  for (int i = 0; i < count; i++) l.n *= (size_t)a->view.shape[sa.reduced[i]];
-  if (!hxpy_has_value(op, a, l.n)) return false;
-  if (b) l.y = b->view.buf, l.y_stride = sb.stride;
+  size_t n = 1;
+  for (int i = 0; i < count; i++) n *= (size_t)a->view.shape[sa.reduced[i]];
+  if (!hxpy_has_value(op, a, n)) return false;
   int used = join_axes(&a->view, &sa, b ? &b->view : NULL, &sb, groups);
   used = longest_first(groups, used, b != NULL);
-  l.lines = (size_t)groups[0].extent;
-  l.line_stride = groups[0].a / 4;
-  l.y_line_stride = groups[0].b / 4;
-  l.out = malloc(l.lines * sizeof *l.out);
-  if (!l.out) return PyErr_NoMemory();
-  bool ok = run_groups(c, &l, groups, used, cell, results, share);
-  free(l.out);
+  size_t lines = (size_t)groups[0].extent;
+  hx_value *out = malloc(lines * sizeof *out);
+  if (!out) return PyErr_NoMemory();
+  hx_task task = hx_reduce_strided(op, a->type, a->view.buf, (size_t)sa.stride, n, out);
+  task.gpu_share = share;
+  task.lines.lines = lines;
+  task.lines.line_stride = (size_t)groups[0].a / 4;
+  if (b) {
+    task.lines.y = b->view.buf;
+    task.lines.y_stride = (size_t)sb.stride;
+    task.lines.y_line_stride = (size_t)groups[0].b / 4;
+  }
+  bool ok = run_groups(c, &task, groups, used, cell, results);
+  free(out);
   return ok;
 }
 

@@ -81,6 +81,8 @@ static bool brief(const hxpy_context *c, const hx_task *t) {
       return t->reduce.n <= elements;
     case HX_REDUCE_SOA:
       return t->soa.n <= elements && t->soa.nfields * t->soa.n <= elements;
+    case HX_REDUCE_LINES:
+      return t->lines.n <= elements && t->lines.lines <= elements && t->lines.n * t->lines.lines <= elements;
     case HX_MATMUL: {
       const struct hx_matmul_args *p = &t->matmul;
       return p->m <= elements && p->n <= elements && p->k <= elements && p->m * p->n * p->k <= multiply_adds;

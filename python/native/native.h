@@ -138,23 +138,12 @@ typedef struct hxpy_reduction {
   hx_value value;
 } hxpy_reduction;
 bool hxpy_reduction_prepare(hxpy_reduction *r, hx_op op, PyObject *a, PyObject *b);
+hx_task hxpy_reduction_task(hxpy_reduction *r, float share);
 void hxpy_reduction_release(hxpy_reduction *r);
 /* False: `op` has no value of n == 0 elements of `a`, and an exception is set. */
 bool hxpy_has_value(hx_op op, const hxpy_operand *a, size_t n);
 /* False: unknown, and an exception is set. */
 bool hxpy_op_named(PyObject *name, hx_op *op);
-
-/* lines.c: out[l] = op over x[l * line_stride + i * stride] for i in [0, n), and l in [0, lines). Strides are in
- * elements and positive. y: for HX_DOT. */
-typedef struct hxpy_lines {
-  hx_op op;
-  hx_type type;
-  const char *x, *y;
-  size_t lines, n;
-  Py_ssize_t line_stride, stride, y_line_stride, y_stride;
-  hx_value *out;
-} hxpy_lines;
-bool hxpy_reduce_lines(hxpy_context *c, const hxpy_lines *l, float share);
 
 /* axis.c: a reduction along some axes: an array, or a scalar if no axis is left. axes: `count` numbers in ascending
  * order. b: NULL but for HX_DOT. */
@@ -171,8 +160,8 @@ typedef struct hxpy_product {
 } hxpy_product;
 extern const hxpy_signature hxpy_product_signature;
 bool hxpy_product_prepare(hxpy_product *p, PyObject *const *values);
-/* With an exception set: if hx refused the prepared product, which it does only if out overlaps, says so in the names of
- * matmul's arguments. */
+/* With an exception set: if hx refused the prepared product, which it does only if out overlaps, says so in the names
+ * of matmul's arguments. */
 void hxpy_product_explain(const hxpy_product *p);
 void hxpy_product_release(hxpy_product *p);
 extern PyMethodDef hxpy_matmul_functions[];

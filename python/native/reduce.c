@@ -48,18 +48,24 @@ void hxpy_reduction_release(hxpy_reduction *r) {
   hxpy_operand_release(&r->b);
 }
 
-static bool run_whole(hxpy_context *c, hxpy_reduction *r, float share) {
-  bool pairs = r->b.view.obj != NULL;
+hx_task hxpy_reduction_task(hxpy_reduction *r, float share) {
+  hx_task task;
+  const void *y = r->b.view.obj ? r->b.view.buf : NULL;
   if (r->stride_a == 1 && r->stride_b == 1) {
-    hx_task task = hx_reduce(r->op, r->a.type, r->a.view.buf, r->n, &r->value);
-    if (pairs) task.reduce.y = r->b.view.buf;
-    task.gpu_share = share;
-    return hxpy_run(c, &task);
+    task = hx_reduce(r->op, r->a.type, r->a.view.buf, r->n, &r->value);
+    task.reduce.y = y;
+  } else {
+    task = hx_reduce_strided(r->op, r->a.type, r->a.view.buf, (size_t)r->stride_a, r->n, &r->value);
+    task.lines.y = y;
+    task.lines.y_stride = (size_t)r->stride_b;
   }
-  hxpy_lines line = {.op = r->op, .type = r->a.type, .x = r->a.view.buf, .lines = 1, .n = r->n, .out = &r->value};
-  line.stride = r->stride_a;
-  if (pairs) line.y = r->b.view.buf, line.y_stride = r->stride_b;
-  return hxpy_reduce_lines(c, &line, share);
+  task.gpu_share = share;
+  return task;
+}
+
+static bool run_whole(hxpy_context *c, hxpy_reduction *r, float share) {
+  hx_task task = hxpy_reduction_task(r, share);
+  return hxpy_run(c, &task);
 }
 
 /* The scalar as an array of `ndim` axes of extent 1. Takes the reference to it. */

@@ -129,13 +129,6 @@ static PyObject *py_matmul_async(PyObject *module, PyObject *const *args, Py_ssi
   return start(t, &t->product.task, prepared);
 }
 
-/* Elements that do not lie side by side are copied: there is no background call for lines. */
-static bool side_by_side(hxpy_operand *o, Py_ssize_t *stride) {
-  bool ok = *stride == 1 || hxpy_operand_copy(o, 'C');
-  *stride = 1;
-  return ok;
-}
-
 static PyObject *py_reduce_async(PyObject *module, PyObject *const *args, Py_ssize_t nargs, PyObject *kwnames) {
   static const char *const names[] = {"operation", "a", "b", "gpu_share", "context"};
   PyObject *v[HXPY_COUNT(names)];
@@ -148,12 +141,8 @@ static PyObject *py_reduce_async(PyObject *module, PyObject *const *args, Py_ssi
   hxpy_context *c = hxpy_context_enter(v[4]);
   task_object *t = c ? task_make(c) : NULL;
   if (!t) return c ? hxpy_context_leave(c), NULL : NULL;
-  hxpy_reduction *r = &t->reduction;
-  bool prepared = hxpy_reduction_prepare(r, op, v[1], v[2]) && side_by_side(&r->a, &r->stride_a) &&
-                  (!v[2] || side_by_side(&r->b, &r->stride_b));
-  hx_task task = hx_reduce(op, r->a.type, r->a.view.buf, r->n, &r->value);
-  if (v[2]) task.reduce.y = r->b.view.buf;
-  task.gpu_share = share;
+  bool prepared = hxpy_reduction_prepare(&t->reduction, op, v[1], v[2]);
+  hx_task task = hxpy_reduction_task(&t->reduction, share);
   return start(t, &task, prepared);
 }
 
