@@ -219,8 +219,8 @@ HX_API void hx_close(hx_context *hx);
  * faster, because nothing is measured.
  * HX_INVALID_ARGUMENT: an argument or array is NULL; the kind, operation or type is unknown; a reserved word is not
  *   zero; the bytes of n or of a shape overflow size_t; a leading dimension is too small; a stride is 0; an array is
- * not aligned to 4 bytes, or out to 8; gpu_share is NaN or above 1; min, max, argmin or argmax of no element; an output
- *   shares an element with an input, or with the array of fields, or lies between the elements of lines of which
+ *   not aligned to 4 bytes, or out to 8; gpu_share is NaN or above 1; min, max, argmin or argmax of no element; an
+ *   output shares an element with an input, or with the array of fields, or lies between the elements of lines of which
  *   neither the lines nor the elements are adjacent. If no element would be read (n == 0, alpha == 0), arrays may be
  *   NULL. The arrays of such a reduction are not checked; alignment and leading dimensions of matrices are.
  * HX_OUT_OF_MEMORY: no host memory for partial results.
@@ -351,8 +351,8 @@ HX_API size_t hx_device_count(hx_context *hx);
  * HX_UNSUPPORTED: in a forked child whose parent had not found its devices. */
 HX_API hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out);
 
-/* Builds and tests every kernel of every device in use. Returns when each device is HX_USABLE, HX_REFUSED or HX_LOST.
- */
+/* Builds and tests the kernels of every device in use, except those for HX_REDUCE_LINES, of which each is built when a
+ * call first needs it. Returns when each device is HX_USABLE, HX_REFUSED or HX_LOST. */
 HX_API hx_status hx_ready(hx_context *hx);
 
 HX_API const char *hx_status_string(hx_status s); /* "HX_OK", ...; never NULL */
