@@ -102,6 +102,34 @@ static int product_fits(const struct hx_matmul_args *t) {
   return !blocks_overlap(&c, &a) && !blocks_overlap(&c, &b);
 }
 
+/* Whether the call is right about lines of one array. -1: the definition here cannot tell, because numbers are large,
+ * or because lines of which nothing is adjacent are also refused if out lies between their elements. */
+static int lines_fit(const struct hx_lines_args *t, uintptr_t p, size_t line, size_t one) {
+  if ((line == 0 && t->lines > 1) || (one == 0 && t->n > 1) || p == 0 || p & 3u) return 0;
+  if (t->lines > 1000 || t->n > 1000 || line > 1000 || one > 1000) return -1;
+  const uintptr_t end = p + ((t->lines - 1) * line + (t->n - 1) * one + 1) * 4, out = (uintptr_t)t->out;
+  if (p < (uintptr_t)arena || end > (uintptr_t)arena + sizeof arena) return -1;
+  for (size_t l = 0; l < t->lines; l++)
+    for (size_t i = 0; i < t->n; i++) {
+      const uintptr_t at = p + (l * line + i * one) * 4;
+      if (at + 4 > out && at < out + t->lines * 8) return 0;
+    }
+  const bool exact = t->n == 1 || t->lines == 1 || (one == 1 && line >= t->n) || (line == 1 && one >= t->lines);
+  return exact ? 1 : -1;
+}
+
+static int lines_are_valid(const struct hx_lines_args *t) {
+  if ((int)t->op < HX_SUM || t->op > HX_PROD || (int)t->type < HX_F32 || t->type > HX_U32) return 0;
+  if (t->lines == 0) return 1;
+  if (t->n == 0 && t->op >= HX_MIN && t->op <= HX_ARGMAX) return 0;
+  if (!t->out || (uintptr_t)t->out & 7u) return 0;
+  if (t->lines > 1000) return -1;
+  if (t->n == 0) return 1;
+  const int x = lines_fit(t, (uintptr_t)t->x, t->line_stride, t->stride);
+  const int y = t->op == HX_DOT ? lines_fit(t, (uintptr_t)t->y, t->y_line_stride, t->y_stride) : 1;
+  return x == 0 || y == 0 ? 0 : x < 0 || y < 0 ? -1 : 1;
+}
+
 static int task_is_valid(const hx_task *t) {
   if (!(t->gpu_share <= 1)) return 0;
   for (size_t i = 0; i < 8; i++)
@@ -109,6 +137,7 @@ static int task_is_valid(const hx_task *t) {
   if (t->kind == HX_MATMUL) return product_fits(&t->matmul);
   if (t->kind == HX_REDUCE_SOA)
     return reduction_fits(t->soa.fields, t->soa.nfields, t->soa.n, (uintptr_t)t->soa.out, true);
+  if (t->kind == HX_REDUCE_LINES) return lines_are_valid(&t->lines);
   const hx_field field = {t->reduce.op, t->reduce.type, t->reduce.x, t->reduce.y};
   return t->kind == HX_REDUCE && reduction_fits(&field, 1, t->reduce.n, (uintptr_t)t->reduce.out, false);
 }
@@ -122,7 +151,7 @@ static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
   static const float shares[] = {-1, 0, 0.5f, 1, 1.5f, -0.0f, 1e-40f}, scales[] = {1, 0, -0.0f, 0.37f};
   hx_task t;
   memset(&t, 0, sizeof t);
-  t.kind = (hx_kind)(1 + fuzz_below(in, 3));
+  t.kind = (hx_kind)(1 + fuzz_below(in, 4));
   t.gpu_share = shares[fuzz_below(in, 7)];
   if (fuzz_below(in, 32) == 31)
     t.kind = (hx_kind)fuzz_number(in, 1), t.reserved[fuzz_below(in, 8)] = fuzz_number(in, 1);
@@ -134,6 +163,12 @@ static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
       t.matmul.lda = any_extent(in, 32), t.matmul.ldb = any_extent(in, 32), t.matmul.ldc = any_extent(in, 32);
     t.matmul.trans_a = flags & 2, t.matmul.trans_b = flags & 4;
     t.matmul.alpha = scales[flags >> 3 & 3], t.matmul.beta = scales[flags >> 5 & 3];
+  } else if (t.kind == HX_REDUCE_LINES) {
+    const hx_field f = any_field(in);
+    t.lines = (struct hx_lines_args){.op = f.op, .type = f.type, .x = f.x, .y = f.y, .out = (hx_value *)address(in)};
+    t.lines.lines = any_extent(in, 20), t.lines.n = any_extent(in, 20);
+    t.lines.line_stride = any_extent(in, 24), t.lines.stride = any_extent(in, 24);
+    t.lines.y_line_stride = any_extent(in, 24), t.lines.y_stride = any_extent(in, 24);
   } else if (t.kind == HX_REDUCE_SOA) {
     t.soa = (struct hx_soa_args){.nfields = fuzz_below(in, MOST_FIELDS + 1), .n = any_extent(in, 300)};
     for (size_t i = 0; i < MOST_FIELDS; i++) fields[i] = any_field(in);
