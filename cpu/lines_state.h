@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * What the kernel of adjacent lines (lines_columns.h) keeps of one lane of HX__V_BYTES / 4 lines: one vector for the
  * sums and products of float32 and for minima and maxima, two for the others:
- *   i32, u32 SUM, SUM_ABS           the sums of integer_sums: of the values and of their upper halves
+ *   i32, u32 SUM, SUM_ABS           the sums modulo 2^32 of the values, and those of their upper halves
  *   i32, u32 DOT, SUM_SQUARES, PROD the 64-bit values of the even lines, then those of the odd ones
  *   ARGMIN, ARGMAX                  keys, and where they are: the round of 128 elements, later the index in the leaf
  * Keys are those of base/slot.h with the first bit inverted, so that they compare as signed integers. */
@@ -9,7 +9,6 @@
 #define HX_CPU_LINES_STATE_H
 
 #include "cpu/reduce_float.h"
-#include "cpu/reduce_integer.h"
 
 #define KEY_SIGN 0x80000000u
 
@@ -87,9 +86,9 @@ INLINED line_state state_take(hx_op op, hx_type type, line_state s, v_u32 x, v_u
   } else if (is_wide(op, type)) {
     s = take_wide(op, type, s, x, y);
   } else {
-    integer_sums sums = {s.a, s.b};
-    integer_add(&sums, op, type, x);
-    s = (line_state){sums.whole, sums.upper};
+    if (op == HX_SUM_ABS && type == HX_I32) x = v_absolute(x);
+    s.a += x;
+    s.b += op == HX_SUM && type == HX_I32 ? (v_u32)((v_i32)x >> 16) : x >> 16;
   }
   return s;
 }
