@@ -28,13 +28,13 @@ static inline bool hx__blas_is(const char *c, char upper) { return (*c & ~0x20) 
 static inline hx__blas_trans hx__blas_trans_of(const char *c) { /* without a branch: small calls pay for it */
   const unsigned letter = (unsigned)((unsigned char)*c | 0x20) - 'a', bit = 1u << (letter & 31);
   const bool transposed = (bit & (1u << ('t' - 'a') | 1u << ('c' - 'a'))) != 0, plain = bit == 1u << ('n' - 'a');
-  return (letter < 26) & (transposed | plain) ? (hx__blas_trans)transposed : HX__NO_SUCH_TRANS;
+  return ((letter < 26) & (transposed | plain)) ? (hx__blas_trans)transposed : HX__NO_SUCH_TRANS;
 }
 
 /* The same of a CBLAS_TRANSPOSE. */
 static inline hx__blas_trans hx__blas_cblas_trans(int trans) {
   const bool transposed = (trans == HX__TRANS) | (trans == HX__CONJ_TRANS);
-  return transposed | (trans == HX__NO_TRANS) ? (hx__blas_trans)transposed : HX__NO_SUCH_TRANS;
+  return (transposed | (trans == HX__NO_TRANS)) ? (hx__blas_trans)transposed : HX__NO_SUCH_TRANS;
 }
 
 /* The character for it. */

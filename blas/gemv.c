@@ -67,7 +67,7 @@ static bool copy(reversed *v, const float *memory, int n, int inc) {
 }
 
 static bool by_hx(const gemv *g, hx__blas_call *call) {
-  reversed x = {NULL}, y = {NULL};
+  reversed x = {.copy = NULL}, y = {.copy = NULL};
   hx_task task = task_of(g);
   bool done = (*g->incx > 0 || copy(&x, g->x, (int)task.matmul.k, *g->incx)) &&
               (*g->incy > 0 || copy(&y, g->y, (int)task.matmul.m, *g->incy));

@@ -42,13 +42,14 @@ GROUPS = {
     "sdot": ["sdot:%d" % n for n in VECTORS],
     "sasum": ["sasum:%d" % n for n in VECTORS],
     "isamax": ["isamax:%d" % n for n in VECTORS],
-    "increments": ["%s:%d/%d" % (r, n, i) for r in ("sdot", "sasum", "isamax") for n in (64, 65536, 1 << 20) for i in (2, 7)] +
-                  ["%s:%dx%d/%d" % (r, n, n, i) for r in ("sgemv", "sgemv_t") for n in (64, 1024) for i in (2, 7)],
+    "increments": ["%s:%d/%d" % (r, n, i) for r in ("sdot", "sasum", "isamax") for n in (64, 65536, 1 << 20)
+                   for i in (2, 7)] + ["%s:%dx%d/%d" % (r, n, n, i) for r in ("sgemv", "sgemv_t") for n in (64, 1024) for i in (2, 7)],
 }
 
 
 def times(program, cases, extra):
-    out = subprocess.run([program] + cases, env=dict(os.environ, **extra), check=True, stdout=subprocess.PIPE, text=True).stdout
+    out = subprocess.run([program] + cases, env=dict(os.environ, **extra), check=True, stdout=subprocess.PIPE,
+                         text=True).stdout
     return {case: float(seconds) for case, seconds in (line.split("\t") for line in out.splitlines())}
 
 

@@ -118,11 +118,12 @@ if [ -s calls ]; then fail "it prints without being asked: $(head -n 3 calls)"; 
 
 # Every routine that the system's BLAS exports is there.
 nm -D --defined-only "$alternative" | awk '{ print $NF }' | sort >ours
-for library in $(find /usr/lib /lib -name libblas.so.3 -o -name libcblas.so.3); do
+find /usr/lib /lib -name libblas.so.3 -o -name libcblas.so.3 >libraries
+while read -r library; do
   nm -D --defined-only "$(readlink -f "$library")" | awk '{ sub(/@.*/, "", $NF); print $NF }' | grep -v '^_' | sort >theirs
   comm -13 ours theirs >missing
   if [ -s missing ]; then fail "$library has $(tr '\n' ' ' <missing)"; else pass; fi
-done
+done <libraries
 
 echo "blas_test: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

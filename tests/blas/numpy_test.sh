@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# numpy_test.sh LIBHX_BLAS LIBHX PROGRAM: Debian's NumPy, which loads libblas.so.3, with libhx_blas.so preloaded: with half of
-# each call on PoCL, on the CPU alone with every call through hx, and at the default without a driver.
+# numpy_test.sh LIBHX_BLAS LIBHX PROGRAM: Debian's NumPy, which loads libblas.so.3, with libhx_blas.so preloaded: with
+# half of each call on PoCL, on the CPU alone with every call through hx, and at the default without a driver.
 set -eu
 preload=$(readlink -f "$1") hx=$(dirname "$(readlink -f "$2")") program=$3
 scratch=$(mktemp -d)

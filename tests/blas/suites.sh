@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # suites.sh LIBHX_BLAS LIBHX [FOLDER]: the test suites of NumPy and SciPy for BLAS and LAPACK, and a program each for Octave
-# and R, on the BLAS of this system and with libhx_blas.so preloaded. By hand: it takes a quarter of an hour. Debian's python3-numpy,
-# python3-scipy, python3-pytest, python3-hypothesis, octave and r-base-core, which all load libblas.so.3. Logs are left
-# in FOLDER. Prints one line per suite and setting, and the tests that fail in one setting only.
+# and R, on the BLAS of this system and with libhx_blas.so preloaded. By hand: it takes a quarter of an hour on an idle
+# machine. Debian's python3-numpy, python3-scipy, python3-pytest, python3-hypothesis, octave and r-base-core, which all
+# load libblas.so.3. Logs are left in FOLDER. Prints one line per suite and setting, and the tests that fail in one setting only.
 set -eu
 preload=$(readlink -f "$1") hx=$(dirname "$(readlink -f "$2")") out=${3:-$(mktemp -d)}
 mkdir -p "$out"
@@ -41,7 +41,8 @@ suite numpy.linalg $python numpy.linalg
 # shellcheck disable=SC2086
 suite numpy.products $python numpy.core.tests.test_multiarray -k 'Dot or MatMul or Matmul or vdot or Inner or CBLAS'
 # shellcheck disable=SC2086
-suite scipy.linalg.blas $python scipy.linalg.tests.test_blas scipy.linalg.tests.test_fblas scipy.linalg.tests.test_cython_blas
+suite scipy.linalg.blas $python scipy.linalg.tests.test_blas scipy.linalg.tests.test_fblas \
+  scipy.linalg.tests.test_cython_blas
 # shellcheck disable=SC2086
 suite scipy.linalg $python scipy.linalg
 
