@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests that are scripts and get the paths of their data, in order."""
+
+# Folder, name, size, data.
+_SCRIPTS = [
+    ("api", "abi_test", "small", [
+        "//runtime:hx.h",
+        "//runtime:libhx.so.0",
+        "api/abi/header.txt",
+        "api/abi/symbols.txt",
+    ]),
+    ("api", "call_cost_test", "small", ["//bench:hx-bench"]),
+    ("api", "header_test", "small", ["//runtime:hx.h"]),
+    ("bench", "info_test", "medium", ["//bench:hx-bench", ":libbad_driver_crash.so"]),
+    ("bench", "ladder_test", "medium", ["//bench:hx-bench"]),
+    ("bench", "terminal_test", "large", ["bench/terminal_test.py", "//bench:hx-bench"]),
+    ("blas", "blas_test", "large", ["//blas:libhx_blas.so", "//blas:libblas.so.3", ":blas_calls", ":blas_errors", "//runtime:libhx.so.0"]),
+    ("blas", "numpy_test", "medium", ["//blas:libhx_blas.so", "//runtime:libhx.so.0", "blas/numpy_test.py"]),
+    ("bench", "share_test", "large", ["//bench:hx-bench", "//results:check.py", "//results:schema.json", "bench/report_check.py"]),
+    ("bench", "report_test", "medium", [
+        "//bench:hx-bench",
+        "bench/report_documents.py",
+        "bench/report_check.py",
+        "bench/report_browser.py",
+    ]),
+    ("bench", "charts_test", "small", [
+        "//bench:hx-bench",
+        "//docs/charts:draw.sh",
+        "//docs/charts:ladder-matmul.svg",
+        "//docs/charts:ladder-offload.svg",
+        "//docs/measurements:ladder-matmul.tsv",
+        "//docs/measurements:ladder-offload.tsv",
+    ]),
+    ("backend/opencl", "device_kind_test", "medium", ["//bench:hx-bench", ":libdress_layer.so"]),
+    ("backend/opencl", "silent_device_test", "medium", ["//bench:hx-bench", ":libfault_layer.so"]),
+]
+
+def script_tests():
+    """A test for each row."""
+    for folder, name, size, data in _SCRIPTS:
+        native.sh_test(
+            name = name,
+            size = size,
+            srcs = ["%s/%s.sh" % (folder, name)],
+            args = ["$(location %s)" % item for item in data],
+            data = data,
+        )
