@@ -285,9 +285,9 @@ HX_API double hx_value_as_double(hx_op op, hx_type type, hx_value value);
  *   hx_variance  sum_squares / n - mean^2, of the population; times n / (n - 1) it is that of a sample
  *   hx_norm      the square root of sum_squares
  * i32, u32: the sums are exact unless they exceed 64 bits, and so the variance has no cancellation. f32: the sums are
- * rounded, and the variance has an error of up to 2^-18 of the mean square, usually much less. It is therefore good only if
- * the standard deviation is not far below the mean (docs/ARITHMETIC.md, section 6). If it is, subtract a typical value
- * from the data first. A negative difference is returned as 0. n == 0: mean and variance are NaN. */
+ * rounded, and the variance has an error of up to 2^-18 of the mean square, usually much less. It is therefore good
+ * only if the standard deviation is not far below the mean (docs/ARITHMETIC.md, section 6). If it is, subtract a
+ * typical value from the data first. A negative difference is returned as 0. n == 0: mean and variance are NaN. */
 HX_API double hx_mean(hx_type type, hx_value sum, size_t n);
 HX_API double hx_variance(hx_type type, hx_value sum, hx_value sum_squares, size_t n);
 HX_API double hx_norm(hx_type type, hx_value sum_squares);

@@ -110,7 +110,7 @@ int main(int argc, char **argv) {
   m.x = x;
   if (!x || !m.out || !m.sums || hx_open(&m.hx, &settings) != HX_OK) return 1;
   for (size_t i = 0; i < most; i++) x[i] = (float)(i % 1000) * 0.01f;
-  printf("rows\tcolumns\tread GB/s\trows\tcolumns\tplain rows\tplain columns\n");
+  printf("rows\tcolumns\tGB/s of the read\trows\tcolumns\tplain rows\tplain columns\n");
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
     if (only && only != sizes[i]) continue;
     for (int log_rows = 3; log_rows <= sizes[i] - 3; log_rows += sizes[i] > 17 ? 4 : 3) {

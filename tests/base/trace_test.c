@@ -6,7 +6,6 @@
 #include <math.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -15,9 +14,7 @@
 #include "tests/scenario.h"
 
 enum { N = 8 << 20, SIDE = 384, CALLS = 3 }; /* CALLS: in one round */
-
 static char path[64];
-
 static pid_t owner; /* the process that made the file, not a child */
 
 /* LeakSanitizer calls this at exit. A forked child never frees what its parent's other threads had allocated. */
@@ -360,8 +357,7 @@ static void odd_events(void) {
   memset(name, '"', sizeof name);
   memset(name + 50, 'x', 300);
   name[20] = '\\', name[21] = '\n', name[22] = '\x7f', name[23] = (char)0xc3, name[399] = '\0';
-  hx__trace_device(t, 0, name);
-  hx__trace_device(t, 15, name);
+  for (uint32_t i = 0; i <= 15; i += 15) hx__trace_device(t, i, name);
   const double numbers[] = {0.0, -1.0, NAN, INFINITY, 1e300, 1.5};
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
     hx__trace_chunk(t,
