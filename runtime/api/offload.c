@@ -75,10 +75,9 @@ static hx_status offload_to_this_thread(hx_context *hx, const hx__work *w, hx_re
 /* Whether there is nothing to compute; then sets the results of empty reductions. */
 static bool finish_if_empty(const hx__work *w) {
   if (w->slices) return false;
-  for (size_t i = 0, n = hx__work_values(w); i < n; i++) {
-    const hx_field *const field = &w->fields[w->by_lines ? 0 : i];
+  const hx_field *field = w->fields;
+  for (size_t i = 0, n = hx__work_values(w); i < n; i++, field += !w->by_lines)
     w->out[i] = hx__empty_value(field->op, field->type);
-  }
   return true;
 }
 
@@ -114,8 +113,8 @@ static void log_call(const hx__work *w, const hx_report *r) {
 }
 
 static hx_status offload_checked(hx_context *hx, hx__work *w, hx_report *report) {
-  const bool small = is_small(w);
   if (finish_if_empty(w)) return HX_OK;
+  const bool small = is_small(w);
   const double share = hx__share_of(&hx->config, w);
   const bool stays = share == 0.0 || (hx->small_stay && !(w->gpu_share > 0.0f));
   const unsigned threads = stays && small ? 1 : hx__gather_threads(hx, w);

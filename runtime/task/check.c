@@ -42,7 +42,7 @@ static hx_status check_array(const void *p, size_t n, const char *name, size_t i
   return HX_OK;
 }
 
-static hx_status check_operation(const hx_field *f, size_t index) {
+static inline hx_status check_operation(const hx_field *f, size_t index) {
   if ((unsigned)f->op < HX_SUM || (unsigned)f->op > HX__OP_COUNT)
     REFUSE("op%s is %d: HX_SUM to %s (1 to %u) are known", field_text(index).text, (int)f->op,
            enumerators[HX__OP_COUNT], HX__OP_COUNT);
