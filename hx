@@ -17,7 +17,8 @@ packages_lint="$packages_build cmake make clang-format-14 clang-tidy-14 codespel
 packages_lint="$packages_lint black mypy pyflakes3 python3-numpy" # of the Python package
 packages_clang="$packages_build clang-14"
 packages_sanitize="$packages_test clang-14 libclang-rt-14-dev libomp-14-dev llvm-14" # llvm-14 names lines in reports
-packages_deb='debhelper dpkg-dev cmake libhwloc-dev lintian opencl-headers pkg-config'
+packages_deb='debhelper dpkg-dev cmake dh-python libhwloc-dev lintian opencl-headers pkg-config python3-dev python3-pip
+  python3-setuptools python3-wheel'
 packages_coverage="$packages_test gcovr"
 packages_fuzz="$packages_clang libclang-rt-14-dev libomp-14-dev llvm-14"
 
