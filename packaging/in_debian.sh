@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # in_debian.sh SUITE cmake        builds and tests hx with CMake in a bare Debian SUITE (bookworm, trixie), and installs it
-# in_debian.sh SUITE debs FOLDER  installs the packages of ./hx deb there, and builds README's example with them
+# in_debian.sh SUITE debs FOLDER  installs the packages of ./hx deb there, builds README's example, runs Python and the BLAS
 # Run by maintainers before a release, as root, from a checkout; needs debootstrap. The Debian stays in
 # ${TMPDIR:-/tmp}/hx-SUITE for the next time. MIRROR, if set, is where packages are fetched from.
 set -eu
@@ -56,6 +56,8 @@ CMAKE
       apt-get update -q && apt-get install -q -y --no-install-recommends ./*.deb gcc libc6-dev cmake make pkg-config
       cc example.c $(pkg-config --cflags --libs hx) && ./a.out
       cmake -B built && cmake --build built && built/example
+      python3 -c "import hx, numpy; print(hx.__file__, hx.sum(numpy.ones(1000, numpy.float32)))"
+      LD_PRELOAD=libhx_blas.so HX_LOG=info python3 -c "import numpy; a = numpy.ones((300, 300), numpy.float32); print((a @ a)[0, 0])"
       hx-bench info
       dpkg -L libhx0 libhx-dev hx-bench | grep -v /usr/share/doc/hx/'
     ;;
