@@ -55,6 +55,8 @@ trap 'rm -rf "$work"' EXIT
 targets >"$work/targets"
 [ -s "$work/targets" ] || { echo "isa $vendor: the compiler names no target"; exit 1; }
 
+[ -n "$only" ] || echo "isa $vendor: reductions of lines are left out: some spill, and AMD's emulator lacks their divisions"
+
 # One job for each program, with the targets for which it is compiled.
 : >"$work/jobs"
 # shellcheck disable=SC2013 # the lines are words

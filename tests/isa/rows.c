@@ -73,10 +73,10 @@ static const struct {
       .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANES_M=1 -DHX_LANES_N=2"}},
 };
 
-static const char *const files[] = {NULL, "reduce.cl", "matmul.cl", "probe.cl", "lines.cl"};
+static const char *const files[] = {NULL, "reduce.cl", "matmul.cl", "probe.cl"};
 
 static bool write_sources(const char *folder) {
-  for (int kind = HX__KERNEL_REDUCE; kind <= HX__KERNEL_LINES; kind++) {
+  for (int kind = HX__KERNEL_REDUCE; kind <= HX__KERNEL_PROBE; kind++) {
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder, files[kind]);
     FILE *file = fopen(path, "w");
@@ -92,13 +92,13 @@ static void print_program(const hx__kernel_row *row, hx_op op, hx_type type) {
   char options[1024];
   if (!hx__kernel_options(options, sizeof options, row, op, type, no_tile, HX__ARITHMETIC_PLAIN)) return;
   const int lanes = row->family & HX__FAMILY_SUBGROUP16 ? 16 : 0;
-  const bool reduce = row->kind == HX__KERNEL_REDUCE || row->kind == HX__KERNEL_LINES;
+  const bool reduce = row->kind == HX__KERNEL_REDUCE;
   printf("%s|%s%s%s|%s|%d|%d|%s\n", row->name, reduce ? hx__op_names[op] : "f32", reduce ? "-" : "",
          reduce ? hx__type_names[type] : "", files[row->kind], lanes, row->large_grf ? 256 : 128, options);
 }
 
 static void print_row(const hx__kernel_row *row) {
-  if (row->kind == HX__KERNEL_REDUCE || row->kind == HX__KERNEL_LINES)
+  if (row->kind == HX__KERNEL_REDUCE)
     for (int op = HX_SUM; op <= (int)HX__OP_COUNT; op++)
       for (int type = HX_F32; type <= (int)HX__TYPE_COUNT; type++) print_program(row, (hx_op)op, (hx_type)type);
   else
@@ -119,8 +119,11 @@ static bool print_class(const char *name) {
     if (strcmp(name, classes[i].name) != 0) continue;
     size_t count;
     const hx__kernel_row *const rows = hx__kernel_rows(&count);
+    /* Not yet reductions of lines: they spill on gfx90a, gfx1103 and Ponte Vecchio, and the emulator of AMD's machine
+     * code does not know how compilers divide 64-bit integers. isa.sh says so. */
     for (size_t r = 0; r < count; r++)
-      if (families_use_row(&rows[r], classes[i].families, classes[i].by_tile)) print_row(&rows[r]);
+      if (rows[r].kind != HX__KERNEL_LINES && families_use_row(&rows[r], classes[i].families, classes[i].by_tile))
+        print_row(&rows[r]);
     return true;
   }
   for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

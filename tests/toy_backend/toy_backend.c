@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "runtime/backend/backend.h"
+#include "runtime/backend/lines.h"
 #include "runtime/base/status.h"
 
 extern const hx__backend toy_backend;
@@ -98,13 +99,27 @@ static bool reduce(const hx__request *request, toy_chunk *c) {
   return c->result;
 }
 
+/* The slots of the chunk's leaves of lines. */
+static bool reduce_lines(const hx__request *request, toy_chunk *c) {
+  const hx__work *const work = request->work;
+  c->result = malloc(hx__chunk_slots(work, c->range) * sizeof(uint64_t));
+  void *const scratch = aligned_alloc(64, HX__LEAST_COLUMNS_SCRATCH);
+  const hx__lines_place place = {request->kernels, work->fields->x, work->fields->y,
+                                 HX__IN_L2,        scratch,         HX__LEAST_COLUMNS_SCRATCH};
+  const bool fine = c->result && scratch;
+  if (fine) hx__compute_lines(&place, work, c->range, c->result);
+  free(scratch);
+  return fine;
+}
+
 static hx__outcome submit(hx__stream *base, const hx__request *request, hx__chunk range, hx__inflight **inflight) {
   toy_stream *const stream = (toy_stream *)base;
   toy_chunk *const c = &stream->chunk[stream->next++ % 2];
   free(c->result);
   c->range = range;
   *inflight = NULL;
-  if (!(request->work->matmul ? multiply : reduce)(request, c)) return HX__NO_MEMORY;
+  const hx__work *const work = request->work;
+  if (!(work->matmul ? multiply : work->by_lines ? reduce_lines : reduce)(request, c)) return HX__NO_MEMORY;
   *inflight = (hx__inflight *)c;
   return HX__DONE;
 }
