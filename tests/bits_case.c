@@ -310,9 +310,9 @@ bool bits_case_make(bits_case *c, hx_context *hx, uint64_t seed, const bits_limi
   c->async = bits_random(&rng, 4) == 0;
   append_text(c, "share=%g mxcsr=%x%s ", (double)share, c->mxcsr, c->async ? " async" : "");
   const uint64_t what = bits_random(&rng, 7);
-  bool made = what < 3   ? make_reduce(c, hx, &rng, limits)
-              : what < 5 ? make_lines(c, hx, &rng, limits)
-                         : make_matmul(c, hx, &rng, limits);
+  bool made = what < 3 || (what < 5 && !limits->lines) ? make_reduce(c, hx, &rng, limits)
+              : what < 5                               ? make_lines(c, hx, &rng, limits)
+                                                       : make_matmul(c, hx, &rng, limits);
   c->task.gpu_share = share;
   return made;
 }

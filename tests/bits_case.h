@@ -15,6 +15,7 @@
 typedef struct bits_limits {
   size_t max_n;     /* elements of a reduction */
   uint64_t max_mnk; /* multiply-adds of a product */
+  uint64_t lines;   /* 0: no reductions of lines */
 } bits_limits;
 
 /* Random numbers from a seed, in sequence. */

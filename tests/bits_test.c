@@ -3,8 +3,8 @@
  * the command line names, compared with the scalar definition bit for bit.
  *
  *     bits_test [--devices LIST] [--memory MODE] [--threads N] [--isa I] [--schedule S] [--timeout-ms T]
- *               [--tile MxNxK] [--cases N] [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--seconds S]
- *               [--context C --case I]
+ *               [--tile MxNxK] [--cases N] [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--lines 0]
+ *               [--seconds S] [--context C --case I]
  *
  * Prints a line that repeats each failing case. Exits with 77 if no device of the list is usable. */
 #include <fenv.h>
@@ -39,7 +39,7 @@ static struct options {
   bool repeat; /* --context and --case */
   bits_limits limits;
   bits_plan plan;
-} options = {.cases = 500, .batch = 25, .limits = {300000, 3000000}, .plan = {.seed = 1}};
+} options = {.cases = 500, .batch = 25, .limits = {300000, 3000000, 1}, .plan = {.seed = 1}};
 
 static double now(void) {
   struct timespec t;
@@ -185,6 +185,7 @@ static bool parse_options(int argc, char **argv) {
       {"--seed", NULL, &options.plan.seed},
       {"--max-n", NULL, &options.limits.max_n},
       {"--max-mnk", NULL, &options.limits.max_mnk},
+      {"--lines", NULL, &options.limits.lines},
       {"--seconds", NULL, &options.seconds},
       {"--context", NULL, &options.context},
       {"--case", NULL, &options.one},
