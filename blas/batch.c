@@ -49,8 +49,9 @@ static void each(const batch *b, hx__blas_call *call) {
   call->by_hx = all;
 }
 
-static void multiply(batch *b, hx__blas_caller caller) {
-  hx__blas_gemm *const g = &b->first;
+static void multiply(const batch *given, hx__blas_caller caller) {
+  batch own = *given, *const b = &own;
+  hx__blas_gemm *const g = &own.first;
   const int info = check(b);
   if (info) {
     hx__blas_wrong_argument("SGEMM_BATCH_STRIDED", info, caller);

@@ -77,7 +77,7 @@ static void time_reduction(const hx__cpu_kernels *const *sets, size_t count, con
   for (double end = bench_now() + seconds; rounds < MOST_ROUNDS && (rounds < LEAST_ROUNDS || bench_now() < end);
        rounds++)
     for (size_t s = 0; s < count; s++) times[s][rounds] = sample(sets, s, r, calls);
-  bench_times t[MOST_SETS];
+  bench_times t[MOST_SETS] = {{0}};
   for (size_t s = 0; s < count; s++) t[s] = bench_times_of(times[s], rounds);
   printf("%s\t%s\t%zu\t%.1f", hx__op_names[r->op], hx__type_names[r->type], r->n, 1e9 * t[0].least);
   for (size_t s = 1; s < count; s++) printf("\t%.3f", t[0].least / t[s].least);

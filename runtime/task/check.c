@@ -169,7 +169,8 @@ static hx_status check_lines(const struct hx_lines_args *t, hx__work *w) {
   if (t->n == 0) return HX_OK;
   order_lines(w);
   if (__builtin_mul_overflow(t->lines, t->n, &w->units)) w->units = UINT64_MAX;
-  for (int of_y = 0; of_y <= (t->op == HX_DOT); of_y++) {
+  const int arrays = t->op == HX_DOT ? 2 : 1;
+  for (int of_y = 0; of_y < arrays; of_y++) {
     if ((s = check_lines_array(w, of_y)) != HX_OK) return s;
     if ((s = check_lines_overlap(w, of_y)) != HX_OK) return s;
   }

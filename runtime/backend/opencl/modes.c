@@ -127,8 +127,9 @@ static void test_mode(mode_test *t, const mode_row *w) {
  * does the read, because it survives memory that is not there. */
 static bool replace_map(mode_test *t, uint32_t *p, cl_map_flags flags) {
   static const size_t kBytes = WORDS * 4u;
-  uint32_t *const before = malloc(2 * kBytes), *const between = before + WORDS;
+  uint32_t *const before = malloc(2 * kBytes);
   if (!before) return false;
+  uint32_t *const between = before + WORDS;
   memcpy(before, p, kBytes);
   const bool same = clEnqueueSVMUnmap(t->queue, p, 0, NULL, NULL) == CL_SUCCESS && clFinish(t->queue) == CL_SUCCESS &&
                     hx__cl_read_host(between, p, kBytes) == (ssize_t)kBytes && memcmp(before, between, kBytes) == 0;

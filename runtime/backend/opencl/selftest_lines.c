@@ -51,10 +51,11 @@ static const char *test_case(hx__stream *stream, const hx_field *what, const lin
   const size_t most_slots = c->lines * 2 + 2;
   uint32_t *const x = malloc(2 * (elements + 8) * sizeof *x);
   uint64_t *const slots = malloc(most_slots * sizeof *slots);
-  hx_value *const got = malloc(2 * c->lines * sizeof *got), *const want = got + c->lines;
+  hx_value *const got = malloc(2 * c->lines * sizeof *got);
   void *const scratch = aligned_alloc(64, HX__LEAST_COLUMNS_SCRATCH);
   const char *why = "no host memory";
   if (x && slots && got && scratch) {
+    hx_value *const want = got + c->lines;
     for (size_t i = 0; i < 2 * (elements + 8); i++) x[i] = hx__case_element(what->op, what->type, i, special);
     const hx_field field = {what->op, what->type, x + 1, what->op == HX_DOT ? x + elements + 3 : NULL};
     const hx__work work = work_of(&field, c, got);

@@ -202,7 +202,8 @@ static bool compute_lines(sim_stream *stream, sim_chunk *out, const hx__request 
       !reserve_bytes(&stream->scratch, &stream->scratch_bytes, HX__LEAST_COLUMNS_SCRATCH))
     return false;
   const void *array[2] = {w->fields->x, w->fields->y};
-  for (int of_y = 0; of_y <= (w->fields->op == HX_DOT); of_y++) {
+  const int arrays = w->fields->op == HX_DOT ? 2 : 1;
+  for (int of_y = 0; of_y < arrays; of_y++) {
     const hx__matrix m = hx__lines_matrix(w, of_y);
     array[of_y] = device_address(stream, &request->arrays[of_y], m.base, ((m.rows - 1) * m.ld + m.cols) * 4,
                                  hx__chunk_units(w, chunk) * 4);
