@@ -16,6 +16,7 @@ typedef struct distribution {
 static const distribution distributions[] = {
     {"ubuntu",
      {[BENCH_NEED_INTEL] = "apt-get install intel-opencl-icd",
+      // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one sentence
       [BENCH_NEED_INTEL_LEGACY] = "apt-get install intel-opencl-icd-legacy on Ubuntu 25.10 and later, "
                                   "intel-opencl-icd-legacy1 from " RELEASES " on earlier ones",
       [BENCH_NEED_RUSTICL] = "apt-get install mesa-opencl-icd",
@@ -27,6 +28,7 @@ static const distribution distributions[] = {
       [BENCH_NEED_POCL] = "apt-get install pocl-opencl-icd"}},
     {"debian",
      {[BENCH_NEED_INTEL] = "apt-get install intel-opencl-icd",
+      // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one sentence
       [BENCH_NEED_INTEL_LEGACY] = "apt-get install intel-opencl-icd-legacy (in unstable), or intel-opencl-icd-legacy1 "
                                   "from " RELEASES,
       [BENCH_NEED_RUSTICL] = "apt-get install mesa-opencl-icd",

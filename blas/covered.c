@@ -30,6 +30,7 @@ static const char *const names[] = {
     "libopenblas.so.0",
     "libblis.so.4",
     "libmkl_rt.so.2",
+    // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one path
     "/usr/lib/" TRIPLET "/blas/libblas.so.3",  /* Debian: netlib's, whichever alternative is selected */
     "/usr/lib/" TRIPLET "/atlas/libblas.so.3", /* Debian */
     "/usr/lib64/libblas.so.3",                 /* Fedora */

@@ -133,7 +133,8 @@ static __attribute__((noinline)) void multiply_c(int layout, int transa, int tra
 void cblas_sgemm(int layout, int transa, int transb, int m, int n, int k, float alpha, const float *a, int lda,
                  const float *b, int ldb, float beta, float *c, int ldc) {
   const hx__blas_trans ta = hx__blas_cblas_trans(transa), tb = hx__blas_cblas_trans(transb);
-  if (layout == HX__COL_MAJOR   ? forwards(ta, tb, m, n, k, lda, ldb, ldc)
+  if (layout == HX__COL_MAJOR ? forwards(ta, tb, m, n, k, lda, ldb, ldc)
+      // NOLINTNEXTLINE(readability-suspicious-call-argument): by rows, the operands are swapped
       : layout == HX__ROW_MAJOR ? forwards(tb, ta, n, m, k, ldb, lda, ldc)
                                 : false)
     hx__covered_cblas_sgemm(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);

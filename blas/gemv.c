@@ -74,7 +74,7 @@ static bool by_hx(const gemv *g, hx__blas_call *call) {
   if (x.copy) task.matmul.b = x.copy, task.matmul.ldb = 1;
   if (y.copy) task.matmul.c = y.copy, task.matmul.ldc = 1;
   done = done && hx__blas_offload(call, &task);
-  for (size_t i = 0; done && i < y.n; i++) *element(&y, i) = y.copy[i];
+  for (size_t i = 0; done && y.copy && i < y.n; i++) *element(&y, i) = y.copy[i];
   free(x.copy);
   free(y.copy);
   return done;

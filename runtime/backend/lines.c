@@ -128,7 +128,7 @@ void hx__compute_lines(const hx__lines_place *p, const hx__work *w, hx__chunk ch
 }
 
 uint64_t hx__compute_line_leaf(const hx__lines_place *p, const hx__work *w, size_t slot) {
-  uint64_t result;
+  uint64_t result = 0;
   const leaves v = leaves_from(p, w, slot, 1);
   compute_along(p, w, &v, &result);
   return result;

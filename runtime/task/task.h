@@ -67,7 +67,9 @@ typedef struct hx__matrix {
 #define HX__NEED_ALL ((HX__NEED_MATMUL << 1) - 1u)
 #define HX__NEED_TILES (1ull << 62) /* not one kernel, but further ones that make the product faster on some shapes */
 #define HX__NEED_OPEN (1ull << 63)  /* not a kernel: the memory modes of the device are known */
-static inline uint64_t hx__need_reduce(hx_op op, hx_type type) { return 1ull << hx__reduction_index(op, type); }
+static inline uint64_t hx__need_reduce(hx_op op, hx_type type) { /* op and type have been checked */
+  return 1ull << (hx__reduction_index(op, type) & 63u);
+}
 
 /* The needs above the products' are the reductions of lines. */
 #define HX__FIRST_LINES (HX__REDUCTIONS + HX__TILES)
