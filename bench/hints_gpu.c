@@ -18,7 +18,7 @@ static hint_absent_driver hint_absent_intel, hint_absent_amd, hint_absent_nvidia
 static const struct vendor {
   unsigned id;
   const char *name, *words[2]; /* words: in hx_device_info.vendor or .name */
-  const char *library;         /* in the name of the library of its own driver */
+  const char *driver_name;     /* in the name of the library of its own driver */
   const char *kernel_driver;
   const char *rusticl;  /* what RUSTICL_ENABLE calls it; NULL: nothing */
   const char *variable; /* hides devices from its driver */
@@ -74,7 +74,7 @@ bool bench_gpu_is_known(const bench_gpu *gpu) { return vendor_of(gpu) != NULL; }
 
 static const bench_icd *find_icd(const bench_machine *m, const char *library) {
   for (size_t i = 0; i < m->icd_count; i++)
-    if (strstr(m->icds[i].library, library)) return &m->icds[i];
+    if (strstr(m->icds[i].path, library)) return &m->icds[i];
   return NULL;
 }
 
@@ -118,7 +118,7 @@ static void hint_nodes(const view *v) {
   bench_hint_node(v->m, v->list, v->gpu->node,
                   "--device /dev/dri --group-add N, where N is what stat -c %g /dev/dri/renderD* prints "
                   "outside");
-  if (v->vendor->id == BENCH_VENDOR_AMD && find_icd(v->m, v->vendor->library))
+  if (v->vendor->id == BENCH_VENDOR_AMD && find_icd(v->m, v->vendor->driver_name))
     bench_hint_node(v->m, v->list, "/dev/kfd", "--device /dev/kfd as well, which ROCm opens");
 }
 
@@ -136,7 +136,7 @@ static bool hint_kernel_driver(const view *v) {
     return false;
   }
   if (*bound) return true;
-  if (v->vendor->id == BENCH_VENDOR_NVIDIA && !find_icd(v->m, v->vendor->library)) {
+  if (v->vendor->id == BENCH_VENDOR_NVIDIA && !find_icd(v->m, v->vendor->driver_name)) {
     bench_hint_detail(v->list, "NVIDIA's driver is not installed: %s",
                       bench_package_line(v->m, BENCH_NEED_NVIDIA, line, sizeof line));
     return false;
@@ -226,7 +226,7 @@ static void hint_absent(const view *v) {
 }
 
 static void hint_driver(const view *v) {
-  const bench_icd *const own = find_icd(v->m, v->vendor->library);
+  const bench_icd *const own = find_icd(v->m, v->vendor->driver_name);
   const bool legacy = v->chip && v->chip->support == BENCH_INTEL_LEGACY, amd = v->vendor->id == BENCH_VENDOR_AMD;
   const bool useless = amd && own && !*own->fault && v->list->count == v->before;
   if (!own)
@@ -242,7 +242,7 @@ static void hint_driver(const view *v) {
 
 static void hint_variable(const view *v) {
   const char *const value = bench_machine_variable(v->m, v->vendor->variable);
-  if (value && find_icd(v->m, v->vendor->library))
+  if (value && find_icd(v->m, v->vendor->driver_name))
     bench_hint_detail(v->list, "%s=%s may hide it", v->vendor->variable, value);
 }
 
@@ -261,7 +261,7 @@ static void explain(const view *v) {
   if (*v->gpu->kernel_driver || v->m->container) hint_nodes(v);
   hint_driver(v);
   hint_variable(v);
-  const bench_icd *const own = find_icd(v->m, v->vendor->library), *const any = own ? own : find_icd(v->m, RUSTICL);
+  const bench_icd *const own = find_icd(v->m, v->vendor->driver_name), *const any = own ? own : find_icd(v->m, RUSTICL);
   if (v->list->count == v->before && any)
     bench_hint_detail(v->list,
                       "%s loads and does not show it: the driver or the kernel (%s) may be older than the GPU, or the "

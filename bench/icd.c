@@ -15,7 +15,7 @@ _Static_assert(BENCH_ICDS == HX__VENDORS, "each driver has room");
 static int by_file(const void *a, const void *b) {
   const bench_icd *const x = a, *const y = b;
   const int order = strcmp(x->file, y->file);
-  return order ? order : strcmp(x->library, y->library);
+  return order ? order : strcmp(x->path, y->path);
 }
 
 size_t bench_icd_list(bench_icd icds[BENCH_ICDS], const char *root) {
@@ -25,14 +25,14 @@ size_t bench_icd_list(bench_icd icds[BENCH_ICDS], const char *root) {
     const size_t within = strncmp(found[i].icd, root, strlen(root)) == 0 ? strlen(root) : 0;
     icds[i] = (bench_icd){.file = ""};
     snprintf(icds[i].file, sizeof icds[i].file, "%.255s", found[i].icd + within);
-    snprintf(icds[i].library, sizeof icds[i].library, "%s", found[i].file);
+    snprintf(icds[i].path, sizeof icds[i].path, "%s", found[i].file);
   }
   qsort(icds, count, sizeof *icds, by_file);
   return count;
 }
 
 const char *bench_icd_name(const bench_icd *icd) {
-  const char *const path = *icd->file ? icd->file : icd->library, *const slash = strrchr(path, '/');
+  const char *const path = *icd->file ? icd->file : icd->path, *const slash = strrchr(path, '/');
   return slash ? slash + 1 : path;
 }
 
@@ -70,7 +70,7 @@ static bool is_left_out(bench_icd *icd) {
   const hx__vendor *skipped;
   const size_t count = hx__driver_check_skipped(&skipped);
   for (size_t i = 0; i < count; i++)
-    if (strcmp(skipped[i].file, icd->library) == 0) {
+    if (strcmp(skipped[i].file, icd->path) == 0) {
       snprintf(icd->fault, sizeof icd->fault, "%s", skipped[i].fault);
       return true;
     }
@@ -79,7 +79,7 @@ static bool is_left_out(bench_icd *icd) {
 
 void bench_icd_try(bench_icd *icd) {
   if (is_left_out(icd)) return;
-  const char *const arguments[BENCH_PART_ARGUMENTS] = {"driver", icd->library};
+  const char *const arguments[BENCH_PART_ARGUMENTS] = {"driver", icd->path};
   bench_part_result result;
   bench_part_run(arguments, LIMIT_S, NULL, NULL, &result);
   char *rest = result.document;
@@ -88,6 +88,6 @@ void bench_icd_try(bench_icd *icd) {
   free(result.document);
   if (!ended) return;
   /* The child of the driver check says by which signal and in which step. */
-  if (!hx__driver_check_run(icd->library, icd->fault) || !*icd->fault)
-    snprintf(icd->fault, sizeof icd->fault, "%s ended the process that loaded it", icd->library);
+  if (!hx__driver_check_run(icd->path, icd->fault) || !*icd->fault)
+    snprintf(icd->fault, sizeof icd->fault, "%s ended the process that loaded it", icd->path);
 }

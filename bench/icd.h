@@ -21,7 +21,7 @@ typedef struct bench_icd_device {
 
 typedef struct bench_icd {
   char file[256];     /* the *.icd file; "": a variable names the library itself */
-  char library[512];  /* as it is passed to dlopen */
+  char path[512];     /* of the library, as it is passed to dlopen */
   char fault[640];    /* why it cannot be used: dlerror's words, or how it ended its process; "": it can */
   char platform[256]; /* the names of its platforms, joined by ", "; "": it shows none */
   bench_icd_device devices[BENCH_ICD_DEVICES];

@@ -45,7 +45,7 @@ static void write_nodes(const bench_machine *m, FILE *file) {
 static void write_icds(const bench_machine *m, FILE *file) {
   for (size_t i = 0; i < m->icd_count; i++) {
     const bench_icd *const icd = &m->icds[i];
-    write_fact(file, "icd", 4, icd->file, icd->library, icd->platform, icd->fault);
+    write_fact(file, "icd", 4, icd->file, icd->path, icd->platform, icd->fault);
     for (size_t d = 0; d < icd->device_count; d++) {
       char vendor[16];
       snprintf(vendor, sizeof vendor, "%x", icd->devices[d].vendor);

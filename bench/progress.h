@@ -11,7 +11,7 @@
 void bench_progress_begin(size_t rows, double seconds);
 /* The next row begins: its name, and the seconds that it is expected to take. */
 void bench_progress_row(const char *name, double seconds);
-/* What is done for the row before it is measured; NULL: it is measured. */
+/* The preparation of the row that is under way, before it is measured; NULL: it is being measured. */
 void bench_progress_stage(const char *stage);
 /* The part of the row that is done, from 0 to 1. */
 void bench_progress_done(double part);

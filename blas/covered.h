@@ -38,9 +38,9 @@ int hx__covered_isamax_(const int *n, const float *x, const int *incx);
 size_t hx__covered_cblas_isamax(int n, const float *x, int incx);
 void hx__covered_xerbla_(const char *routine, const int *info, size_t length);
 
-/* The cell of a stub of forward.S. */
+/* The cell of a trampoline of forward.S. */
 struct hx__blas_cell {
-  void *target; /* what the stub jumps to */
+  void *target; /* what the trampoline jumps to */
   const char *routine;
 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * A stub for each routine of the covered BLAS: a jump through a cell of memory. The arguments of the routine are not
+ * A trampoline for each routine of the covered BLAS: a jump through a cell of memory. The arguments of the routine are not
  * known here and stay where they are, in registers and on the stack. At first each cell leads to `resolve`, which saves
  * the registers that may hold arguments, has hx__blas_resolve (covered.c) look up the routine and set the cell, and goes
  * on to the routine. This is what lazy binding does for a PLT.
  *
- * Public stubs have the routine's name. Routines that hx computes have a hidden stub, hx__covered_NAME, by which calls
+ * Public trampolines have the routine's name. Routines that hx computes have a hidden trampoline, hx__covered_NAME, by which calls
  * are forwarded. */
 
 #if defined(__x86_64__)
 
 /* struct hx__blas_cell of covered.h is 1, which begins with the address to jump to. */
-	.macro	stub label, routine
+	.macro	trampoline label, routine
 	.section .data.rel.local, "aw", @progbits
 	.balign	8
 1:	.quad	2f, 3f
@@ -81,13 +81,13 @@ resolve:
 	.size	resolve, . - resolve
 
 #else
-#error "libhx_blas needs stubs for this processor: a jump through a cell, and resolve"
+#error "libhx_blas needs trampolines for this processor: a jump through a cell, and resolve"
 #endif
 
-#define FORWARD(name) .globl name; stub name, name;
+#define FORWARD(name) .globl name; trampoline name, name;
 #include "blas/routines.inc"
 
-#define COVERED(name) .globl hx__covered_##name; .hidden hx__covered_##name; stub hx__covered_##name, name;
+#define COVERED(name) .globl hx__covered_##name; .hidden hx__covered_##name; trampoline hx__covered_##name, name;
 COVERED(sgemm_) COVERED(cblas_sgemm)
 COVERED(sgemv_) COVERED(cblas_sgemv)
 COVERED(ssyrk_) COVERED(cblas_ssyrk)

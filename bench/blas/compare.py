@@ -56,7 +56,7 @@ def times(program, cases, extra):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
-    parser.add_argument("library")
+    parser.add_argument("preload")
     parser.add_argument("--cases", default=",".join(GROUPS))
     parser.add_argument("--rounds", type=int, default=11)
     parser.add_argument("--most", type=float, default=math.inf, help="multiply-adds or elements of a case, at most")
@@ -64,7 +64,7 @@ def main():
     options = parser.parse_intermixed_args()
     cases = [case for group in options.cases.split(",") for case in GROUPS[group]
              if math.prod(map(int, re.findall(r"\d+", case.split("/")[0]))) <= options.most]
-    preloaded = dict([v.split("=", 1) for v in options.variables], LD_PRELOAD=os.path.abspath(options.library))
+    preloaded = dict([v.split("=", 1) for v in options.variables], LD_PRELOAD=os.path.abspath(options.preload))
     best = [{}, {}]
     for n in range(options.rounds):
         for side in ((0, 1) if n % 2 else (1, 0)):

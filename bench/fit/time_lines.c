@@ -62,9 +62,9 @@ static void offload(const matrix *m, hx_task task) {
   exit(1);
 }
 
-static uint64_t time_once(const matrix *m, int who) {
+static uint64_t time_once(const matrix *m, int contestant) {
   const uint64_t from = hx__now_ns();
-  switch (who) {
+  switch (contestant) {
     case READ:
       sink = read_all(m->x, m->rows * m->columns);
       break;
@@ -85,15 +85,15 @@ static uint64_t time_once(const matrix *m, int who) {
 
 static void time_shape(const matrix *m, int rounds) {
   uint64_t best[CONTESTANTS];
-  for (int who = 0; who < CONTESTANTS; who++) best[who] = UINT64_MAX;
+  for (int contestant = 0; contestant < CONTESTANTS; contestant++) best[contestant] = UINT64_MAX;
   for (int round = 0; round < rounds; round++)
-    for (int who = 0; who < CONTESTANTS; who++) {
-      const uint64_t ns = time_once(m, who);
-      if (ns < best[who]) best[who] = ns;
+    for (int contestant = 0; contestant < CONTESTANTS; contestant++) {
+      const uint64_t ns = time_once(m, contestant);
+      if (ns < best[contestant]) best[contestant] = ns;
     }
   const double read = (double)best[READ];
   printf("%zu\t%zu\t%.1f", m->rows, m->columns, (double)(m->rows * m->columns) * sizeof(float) / read);
-  for (int who = ROWS; who < CONTESTANTS; who++) printf("\t%.2f", read / (double)best[who]);
+  for (int contestant = ROWS; contestant < CONTESTANTS; contestant++) printf("\t%.2f", read / (double)best[contestant]);
   printf("\n");
   fflush(stdout);
 }

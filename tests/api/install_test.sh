@@ -76,7 +76,7 @@ diff "$scratch/declared" "$scratch/exported" || fail "declared (<) and exported 
 nm --defined-only -g "$lib/libhx.a" 2>/dev/null | awk 'NF == 3 && $3 !~ /^hx_/ { print $3 }' >"$scratch/strays"
 [ ! -s "$scratch/strays" ] || fail "libhx.a defines $(head -n 5 "$scratch/strays")"
 
-# What a machine has to have: no C++ library, and no OpenCL, which hx loads if it is there.
+# The libraries that a machine needs: no C++ library, and no OpenCL, which hx loads if it is there.
 for file in "$lib/libhx.so" "$scratch/usr/bin/hx-bench"; do
   LC_ALL=C objdump -p "$file" | sed -n 's/^ *NEEDED *//p' |
     grep -v -x -E '(libhwloc|libgomp|libomp|libm|libc|libdl|libpthread|ld-linux.*)\.so\.[0-9]*' && fail "$file needs more than it should"
@@ -108,7 +108,7 @@ LD_PRELOAD=$lib/libhx_blas.so HX_CACHE_DIR=off "$scratch/static" >"$scratch/out"
 
 "$scratch/usr/bin/hx-bench" env >/dev/null || fail "hx-bench env fails"
 
-# What was there before stays; DESTDIR stands before the prefix, but not in the files.
+# What was there before stays; DESTDIR is put in front of the prefix, and does not appear in the files.
 mkdir -p "$scratch/root/opt/lib"
 touch "$scratch/root/opt/lib/other"
 DESTDIR=$scratch/root install_to /opt >"$scratch/out"

@@ -49,7 +49,7 @@ static void read_node(char field[FIELDS][1024]) {
 static void read_icd(char field[FIELDS][1024]) {
   bench_icd *const icd = &machine.icds[machine.icd_count++];
   TAKE(icd->file, 0);
-  TAKE(icd->library, 1);
+  TAKE(icd->path, 1);
   TAKE(icd->platform, 2);
   TAKE(icd->fault, 3);
 }

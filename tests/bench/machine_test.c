@@ -183,13 +183,13 @@ static void test_icds(void) {
   size_t count = bench_icd_list(icds, root);
   CHECK(count == 2, "%zu", count);
   CHECK(strcmp(icds[0].file, "/etc/OpenCL/vendors/intel.icd") == 0, "%s", icds[0].file);
-  CHECK(strcmp(icds[0].library, "/usr/lib/libigdrcl.so") == 0, "%s", icds[0].library);
+  CHECK(strcmp(icds[0].path, "/usr/lib/libigdrcl.so") == 0, "%s", icds[0].path);
   CHECK(strcmp(bench_icd_name(&icds[1]), "rusticl.icd") == 0, "%s", icds[1].file);
   setenv("OCL_ICD_FILENAMES", "/opt/libx.so:/opt/liby.so", 1);
   setenv("OCL_ICD_VENDORS", "intel.icd", 1);
   count = bench_icd_list(icds, root);
   CHECK(count == 3, "%zu", count);
-  CHECK(!icds[0].file[0] && strcmp(bench_icd_name(&icds[0]), "libx.so") == 0, "%s", icds[0].library);
+  CHECK(!icds[0].file[0] && strcmp(bench_icd_name(&icds[0]), "libx.so") == 0, "%s", icds[0].path);
   read_machine();
   CHECK(bench_machine_variable(&m, "OCL_ICD_VENDORS"), "the variable is not among the facts");
   CHECK(!bench_machine_variable(&m, "PATH"), "a variable that does not matter");
