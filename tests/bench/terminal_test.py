@@ -194,14 +194,15 @@ def test_colours():
 
 
 def test_progress():
-    _, text = run("reduce", "--devices", "cpu", "--size", "1K,4K,16K,64K", "--seconds", "0.9")
-    bars = re.findall(r"\[[#.]{20}\] +[0-9]+ %  ([0-9]) of 4, ([0-9]+) s left  f32 sum 2\^1[0-6]", text)
+    # Arrays of which a thousand runs take longer than the time of a row, so that the whole takes over three seconds.
+    _, text = run("reduce", "--devices", "cpu", "--size", "8M,16M,32M,64M", "--seconds", "0.9")
+    bars = re.findall(r"\[[#.]{20}\] +[0-9]+ %  ([0-9]) of 4, ([0-9]+) s left  f32 sum 2\^2[3-6]", text)
     check(len(bars) > 3 and int(bars[0][1]) >= int(bars[-1][1]), f"the progress bar says {bars}", text)
     check(not any("of 4" in line for line in text.replace("\r\x1b[K", "\n\n").split("\n\n") if "verdict" in line),
           "the bar is left", text)
-    _, text = run("reduce", "--devices", "cpu", "--size", "1K,4K", "--seconds", "0.9", "--quiet")
+    _, text = run("reduce", "--devices", "cpu", "--size", "32M,64M", "--seconds", "0.9", "--quiet")
     check(text == "", "--quiet is not quiet", text)
-    _, out, err = piped("reduce", "--devices", "cpu", "--size", "1K,4K", "--seconds", "0.9")
+    _, out, err = piped("reduce", "--devices", "cpu", "--size", "32M,64M", "--seconds", "0.9")
     check("left" not in out + err, "a bar in a pipe", err)
 
 

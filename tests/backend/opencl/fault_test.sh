@@ -9,11 +9,11 @@ scratch=${TEST_TMPDIR:-$(mktemp -d)}
 passed=0 failed=0
 
 # run LOG NTH: a short conformance run in one context; the call number NTH of FAULT_FN fails. A static split makes the
-# same calls every time.
+# same calls every time. The cases of this seed make calls of every entry below after the self-test.
 run() {
   rm -f "$scratch"/*.hxc # removes the programs that an earlier run has cached, because building them makes calls, too
   FAULT_NTH=$2 sh "$here/driver.sh" pocl --layer "$layer" "$program" --devices pocl --memory copy --schedule static \
-    --cases 60 --batch 60 --seed 5 >"$1" 2>&1 </dev/null
+    --cases 60 --batch 60 --seed 7 >"$1" 2>&1 </dev/null
 }
 
 right() {
