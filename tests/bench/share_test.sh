@@ -71,7 +71,9 @@ planted 'another program' "d['program'] = 'bench'"
 planted 'no parts' "d['parts'] = []"
 
 # tune, which share may have to stop, ends with what it has timed and stores nothing. It prints the system before it asks
-# whether to stop for the first time, so the signal comes before its last row however fast or slow the machine is.
+# whether to stop for the first time, so the signal comes before its last row however fast or slow the machine is. "out"
+# is emptied here: the shell in the background would do so only some time after the loop has looked at it.
+: >"$dir/out"
 HX_CACHE_DIR="$dir/ann/tune" timeout 250 "$bench" tune --devices cpu,pocl --json "$dir/tune.json" \
   >"$dir/out" 2>"$dir/err" </dev/null &
 tune=$!
