@@ -42,7 +42,7 @@ static void print_variable(const variable *v) {
   if (fits)
     bench_say("%s%*s", shown, INDENT - name - gap - length, "");
   else
-    bench_say_wrapped(shown, (size_t)(name + gap), 15), bench_say("%*s", INDENT, "");
+    bench_say_wrapped(shown, (size_t)name + (size_t)gap, 15), bench_say("%*s", INDENT, "");
   bench_say_wrapped(v->row.help, INDENT, INDENT);
   const char *const rest[][2] = {{"accepts: ", v->row.values}, {"default: ", v->row.deflt}};
   for (size_t r = 0; r < 2; r++) {

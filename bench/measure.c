@@ -49,7 +49,6 @@ bench_times bench_times_of(const double *values, size_t count) {
 double bench_median(const double *values, size_t count) { return bench_times_of(values, count).median; }
 
 void bench_median_interval(const double *sorted, size_t count, double *low, double *high) {
-  if (count == 0) return;
   /* The rank r is such that the probability that fewer than r of `count` values are on one side of the median is at
    * most 2.5 %. */
   double log_half = -(double)count * log(2), below = 0;
@@ -105,6 +104,7 @@ static size_t random_below(size_t count, uint64_t *state) {
  * is odd, also the mirror image). The order of the rows is drawn for each pass. rows: scratch space for `count`
  * numbers. */
 static void draw_order(size_t round, size_t count, size_t *rows, size_t *order, uint64_t *state) {
+  if (count == 0) return;
   if (round % count == 0) {
     for (size_t i = 0; i < count; i++) rows[i] = i;
     for (size_t i = count; i > 1; i--) {
@@ -121,6 +121,7 @@ static void draw_order(size_t round, size_t count, size_t *rows, size_t *order, 
 }
 
 size_t bench_measure(bench_contestant *contestants, size_t count, const bench_limits *limits) {
+  if (count == 0) return 0;
   const double start = bench_now();
   size_t rounds = 0;
   size_t *rows = malloc(2 * count * sizeof *rows), *order = rows + count;

@@ -98,7 +98,7 @@ shipped='^(runtime|cpu|kernels|reference|sim|bench|python|blas)/'
 # One file a process: version 14 of the analyzer loses its model of va_start after the first file.
 tidy() {
   [ -e compile_commands.json ] || { echo "no compile_commands.json: ./hx compdb"; return 1; }
-  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' compile_commands.json | grep -E "$shipped" >"$scratch/tidy"
+  sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' compile_commands.json | grep -E "$shipped.*\.c$" >"$scratch/tidy"
   xargs -P "$(nproc)" -n 1 clang-tidy-14 -p . --quiet <"$scratch/tidy" >"$scratch/found" 2>"$scratch/errors" && return
   grep -E '(warning|error):' "$scratch/found" "$scratch/errors" -h | sort -u
   return 1

@@ -108,7 +108,7 @@ int main(int argc, char **argv) {
   m.out = malloc(most * sizeof *m.out);
   m.sums = malloc(most * sizeof *m.sums);
   m.x = x;
-  if (!x || !m.out || !m.sums || hx_open(&m.hx, &settings) != HX_OK) return 1;
+  if (!x || !m.out || !m.sums || hx_open(&m.hx, &settings) != HX_OK) exit(1);
   for (size_t i = 0; i < most; i++) x[i] = (float)(i % 1000) * 0.01f;
   printf("rows\tcolumns\tGB/s of the read\trows\tcolumns\tplain rows\tplain columns\n");
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
