@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Transfers the results of a chunk to the host. Small results, and those of devices that work in place, are mapped on
- * the queue that computed them. Results of products and of long reductions, on devices that copy, are read on a queue
- * of their own into pinned blocks of the stream. The device then computes the next chunk, or receives its operands, at
- * the same time. (Maps on another queue would be slow: one driver pins memory again for each map unless it is as large
- * as the one before.) */
+ * Transfers the results of a chunk to the host. Results of devices that work in place are mapped on the queue that
+ * computed them. Devices that copy read results into pinned blocks of the stream: small results, and those of a run of
+ * one chunk, on the queue that computed them; others on a queue of their own, so that the device computes the next
+ * chunk, or receives its operands, at the same time. (Maps on another queue would be slow: one driver pins memory again
+ * for each map unless it is as large as the one before. On the same queue a map and its unmap take 2 us longer than a
+ * read: docs/measurements/resident-calls.tsv.) */
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,21 +69,27 @@ static uint32_t word_of(const void *from, size_t word) {
   return bits;
 }
 
-hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *f) {
-  if (f->event) return HX__DONE;
+/* Enqueues the transfer of the results: a read if there is memory for it, else a map. Does nothing if no readback
+ * buffer is free. */
+static hx__outcome start_transfer(hx__cl_stream *stream, hx__cl_inflight *f, cl_command_queue queue) {
   for (unsigned i = 0; i < HX__CL_READBACK_BUFFERS; i++) {
     hx__cl_readback_buffer *const l = &stream->readback[i];
     if (l->busy) continue;
-    return reserve_readback(stream, l, f->bytes) ? read_into(stream, f, l, stream->results, f->out.mem, 0)
-                                                 : map_results(stream, f, stream->results);
+    return reserve_readback(stream, l, f->bytes) ? read_into(stream, f, l, queue, f->out.mem, 0)
+                                                 : map_results(stream, f, queue);
   }
-  return HX__DONE; /* tried again when earlier results have been stored */
+  return HX__DONE;
+}
+
+hx__outcome hx__cl_results_start_waiting(hx__cl_stream *stream, hx__cl_inflight *f) {
+  return f->event ? HX__DONE : start_transfer(stream, f, stream->results);
 }
 
 /* Whether the results are large enough for a queue of their own: on the kernels' queue they would delay the next
  * commands, or be delayed by them. (With an H200's driver a map waits for the next chunk's operands if these are on the
  * queue already.) */
-static bool pays_own_queue(const hx__cl_inflight *f) {
+static bool pays_own_queue(const hx__cl_stream *stream, const hx__cl_inflight *f) {
+  if (!stream->results || f->chunk.count == stream->run.slices) return false;
   return f->product ? f->bytes >= LEAST_APART_BYTES : f->chunk.count >= LEAST_READ_BYTES / sizeof(float) / HX__LEAF;
 }
 
@@ -94,9 +101,13 @@ hx__outcome hx__cl_results_begin(hx__cl_stream *stream, hx__cl_inflight *f, cons
   if (f->host && !stream->device->unified) stream->run.copied += f->bytes;
   if (stream->run.resident && f->compared) return hx__cl_resident_read_ends(stream, f, work);
   if (stream->run.resident || f->host) return hx__cl_mark_end(stream, &f->event);
-  if (!stream->results || !copies || !pays_own_queue(f)) return map_results(stream, f, stream->queue);
-  const hx__outcome outcome = hx__cl_mark_end(stream, &f->computed);
-  return outcome == HX__DONE ? hx__cl_results_start_waiting(stream, f) : outcome;
+  if (!copies) return map_results(stream, f, stream->queue);
+  if (pays_own_queue(stream, f)) {
+    const hx__outcome outcome = hx__cl_mark_end(stream, &f->computed);
+    return outcome == HX__DONE ? hx__cl_results_start_waiting(stream, f) : outcome;
+  }
+  const hx__outcome outcome = start_transfer(stream, f, stream->queue);
+  return outcome == HX__DONE && !f->event ? map_results(stream, f, stream->queue) : outcome;
 }
 
 static void release_event(cl_event *event) {
