@@ -8,7 +8,6 @@
 /* Placements of one operand. */
 #define STAGED 0u  /* copied through staging buffers */
 #define DIRECT 1u  /* a device copies from it directly */
-#define PRESENT 2u /* a device has most of it already */
 
 uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
   if (!w->needs || (!w->matmul && w->nfields > 1)) return 0;
@@ -20,7 +19,7 @@ uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
     if (!r) continue;
     const bool direct = (r->block && r->mode == HX__MEMORY_COPY) || hx__range_is_pinned(r);
     const bool present = r->advice && hx__copies_are_present(m, r, &a);
-    placement |= (present ? PRESENT : direct ? DIRECT : STAGED) << 2 * i;
+    placement |= (present ? HX__PRESENT : direct ? DIRECT : STAGED) << 2 * i;
   }
   if (w->matmul && m->ranges) {
     const hx__array c = hx__array_of_c(w);

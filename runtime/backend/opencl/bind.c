@@ -114,7 +114,7 @@ static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
 
 static size_t largest_result_bytes(const hx__work *w, size_t max_alloc) {
   const size_t slots = w->matmul ? 0 : hx__work_slots(w);
-  const size_t leaves = w->by_lines || slots < HX__CL_MOST_LEAVES ? slots : HX__CL_MOST_LEAVES;
+  const size_t leaves = w->by_lines ? slots : min_size(slots, hx__cl_most_leaves(w));
   const size_t bytes =
       w->matmul ? w->gemm.m * ((w->gemm.n + 15) & ~(size_t)15) * sizeof(float) : w->nfields * leaves * sizeof(uint64_t);
   return min_size(bytes,

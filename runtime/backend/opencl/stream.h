@@ -218,7 +218,11 @@ hx__cl_cut hx__cl_cut_of(const hx__cl_stream *stream, const hx__work *work);
 size_t hx__cl_stage_bytes(const hx__cl_device *device); /* bytes of a half of the ring */
 /* Releases what the run bound. Buffers of copies are kept for the next run unless they are large. */
 void hx__cl_unbind(hx__cl_stream *stream);
-#define HX__CL_MOST_LEAVES 16384u /* of a reduction's chunk: 256 MiB of each field */
+/* The most leaves of a reduction's chunk: 256 MiB of each array, or 4 GiB if the device has the arrays already. The
+ * kernels that join leaves join as many as that. */
+#define HX__CL_MOST_LEAVES 16384u
+#define HX__CL_MOST_PRESENT_LEAVES (1u << 18)
+size_t hx__cl_most_leaves(const hx__work *work);
 #define HX__CL_RETAINED_BYTES \
   ((size_t)64 << 20) /* the most bytes of a buffer that outlives the run, and of a product's result block */
 
