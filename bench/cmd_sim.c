@@ -11,6 +11,7 @@
 #include "bench/measure.h"
 #include "bench/progress.h"
 #include "runtime/base/profiles.h"
+#include "runtime/plan/expected.h"
 #include "sim/sim.h"
 
 #define LEAF 4096.0
@@ -85,7 +86,7 @@ static bool simulate_calls(const sim_machine *m, size_t slices, outcome *o) {
   o->cpu_ms = (double)slices / m->cpu.rate * 1e-6;
   o->calls_before = (uint64_t)ceil(o->build_ms / o->cpu_ms);
   o->gpu_ms = (m->device[0].latency_ns + (double)slices / m->device[0].rate) * 1e-6;
-  const bool uses_devices = o->cpu_ms * 1e6 >= HX__BREAK_EVEN_NS;
+  const bool uses_devices = o->cpu_ms * 1e6 >= hx__break_even_ns(m->device[0].latency_ns);
   if (!uses_devices) {
     o->first_ms = o->tenth_ms = o->cpu_ms;
     o->share = o->launches = 0;

@@ -4,6 +4,7 @@
 #include "runtime/backend/registry.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/thread.h"
+#include "runtime/plan/expected.h"
 
 #define HANG_LIMIT_NS 5000000000u   /* of one driver call, without HX_TIMEOUT_MS */
 #define DISCOVERY_NS 0.3e9          /* the assumed time of the discovery before it has run */
@@ -54,6 +55,18 @@ bool hx__devices_are_pending(const hx_context *hx, const hx__work *w) {
   return false;
 }
 
+double hx__break_even_of(const hx_context *hx) {
+  float least = 0.0f;
+  if (!atomic_load_explicit(&hx->devices_added, memory_order_acquire)) return HX__BREAK_EVEN_NS;
+  for (size_t i = 0; i < hx->table.entries; i++) {
+    const hx__device_entry *const entry = &hx->table.entry[i];
+    hx__device *const d = entry->device;
+    if (d->is_host_cpu || !entry->selected || atomic_load(&d->lost) || !atomic_load(&d->ready)) continue;
+    if (least == 0.0f || (d->launch_ns > 0.0f && d->launch_ns < least)) least = d->launch_ns;
+  }
+  return hx__break_even_ns((double)least);
+}
+
 /* Starts building the kernels of every device that may do this task; with `wait`, waits until they are ready. */
 static void prepare_devices(hx_context *hx, const hx__work *w, bool wait) {
   for (size_t i = 0; i < hx->table.entries; i++) {
@@ -70,7 +83,7 @@ static void prepare_devices(hx_context *hx, const hx__work *w, bool wait) {
 bool hx__bring_up_devices(hx_context *hx, const hx__work *w, double share, double cpu_ns) {
   const bool wait = share != HX__SHARE_AUTO;
   const bool asked = wait || (hx->config.min_offload != UINT64_MAX && w->units >= hx->config.min_offload);
-  if (!asked && cpu_ns < HX__BREAK_EVEN_NS) return false;
+  if (!asked && cpu_ns < hx__break_even_of(hx)) return false;
   if (!hx__registry_done()) {
     if (!wait && cpu_ns < DISCOVERY_NS * DISCOVERY_PAYS) return true;
     hx__registry_start();

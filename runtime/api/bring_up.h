@@ -30,6 +30,9 @@ hx__usability hx__usability_of(const hx_context *hx, const hx__device_entry *ent
 /* Whether devices may do the task later that cannot now. */
 bool hx__devices_are_pending(const hx_context *hx, const hx__work *work);
 
+/* hx__break_even_ns for the devices that are open; HX__BREAK_EVEN_NS while none is. */
+double hx__break_even_of(const hx_context *hx);
+
 /* Finds and prepares devices for a task. Only a call with a numeric share waits until they are ready. cpu_ns: the time
  * of the CPU alone. Returns whether the discovery is to be started after the call, which is too short to start it now.
  */

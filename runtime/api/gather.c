@@ -43,7 +43,8 @@ void hx__gather_cpu(const hx_context *hx, const hx__work *w, double share, unsig
   const hx__rate_key key = hx__key_in_company(&s->key, HX__CPU_IDENTITY, HX__CPU_IDENTITY, threads);
   const hx__estimate known = measured ? ask_model(s, &key) : none;
   s->inputs.cpu_alone = s->inputs.cpu_beside = known.samples ? known : hx__guess_cpu(w, threads);
-  s->cpu = measured ? hx__cpu_time_of(w, threads, &s->inputs.cpu_alone) : (hx__cpu_time){0.0, false};
+  s->break_even_ns = measured ? hx__break_even_of(hx) : HX__BREAK_EVEN_NS;
+  s->cpu = measured ? hx__cpu_time_of(w, threads, &s->inputs.cpu_alone, s->break_even_ns) : (hx__cpu_time){0.0, false};
 }
 
 /* The rate that the self-test measured for the slowest of the kernels. */

@@ -87,7 +87,7 @@ hx_status hx__offload_planned(hx_context *hx, const hx__work *w, double share, u
   hx__gather_cpu(hx, w, hx__in_forked_child() ? 0.0 : share, threads, wanted || hx->table.trace, &s);
   const bool start_after = wanted && hx__bring_up_devices(hx, w, share, s.cpu.ns);
   const bool learned = open && hx->config.min_offload == UINT64_MAX;
-  if (learned && s.cpu.ns < HX__BREAK_EVEN_NS && !s.cpu.measure && !hx->table.trace)
+  if (learned && s.cpu.ns < s.break_even_ns && !s.cpu.measure && !hx->table.trace)
     s.share = 0.0; /* As the plan would decide. With a trace it is made, so that the trace shows the decision. */
   const bool in_pieces = wanted && open && s.share != 0.0 && !start_after && w->matmul && s.cpu.ns >= LONG_NS &&
                          hx__devices_are_pending(hx, w);

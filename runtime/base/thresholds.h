@@ -73,8 +73,11 @@
 
 /* ---- Devices (api/, plan/, sched/) */
 
-/* A task that the CPU finishes sooner is never given to a device. No figure. */
+/* A task that the CPU finishes sooner is never given to a device. Once devices are usable, the time of an empty task on
+ * the fastest of them counts if it is less (hx__break_even_ns). No figure. */
 #define HX__BREAK_EVEN_NS 250e3
+/* To wake a device's worker and to wait for it. An estimate: never_slower_test and objective_test pass at 0, too. */
+#define HX__JOIN_NS 12e3
 /* Tasks that any CPU finishes in that time, at 4 GB/s or 8 multiply-adds per nanosecond: no rate is looked up for them.
  * Computed from HX__BREAK_EVEN_NS. */
 #define HX__QUICK_ELEMENTS (1u << 18)

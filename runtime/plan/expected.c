@@ -7,6 +7,7 @@
 
 #define GUESS_REDUCE 8.0   /* units per nanosecond of the CPU, before anything is measured */
 #define GUESS_MATMUL 40.0  /* the same of a product, for each thread */
+#define GUESS_WORDS 8.0    /* words of A, B and C per nanosecond: few rows or columns take as long as reading them */
 #define TRUSTED_SAMPLES 3u /* the samples of a product from which they are trusted over the guess */
 #define GUESSED_PART 0.25  /* products are measured from this part of the break-even on */
 
@@ -21,28 +22,38 @@
 
 #define FROM_HOST_FACTOR 20.0 /* time of a reduction of host memory over that of device memory, on a discrete GPU */
 
+/* The words of A, B and C of each multiply-add of a product. */
+static double words_per_unit(const hx__gemm *g) {
+  return 1.0 / (double)g->n + 1.0 / (double)g->m + 1.0 / (double)g->k;
+}
+
 hx__estimate hx__guess_cpu(const hx__work *w, unsigned threads) {
   hx__estimate e = hx__prior_cpu;
   e.latency_ns = 0.0;
-  e.ns_per_unit = 1.0 / (w->matmul ? GUESS_MATMUL * threads : GUESS_REDUCE);
+  e.ns_per_unit = w->matmul ? fmax(1.0 / (GUESS_MATMUL * threads), words_per_unit(&w->gemm) / GUESS_WORDS)
+                            : 1.0 / GUESS_REDUCE;
   return e;
+}
+
+double hx__break_even_ns(double launch_ns) {
+  return launch_ns > 0.0 ? fmin(launch_ns + HX__JOIN_NS, HX__BREAK_EVEN_NS) : HX__BREAK_EVEN_NS;
 }
 
 /* Until a few calls of a product were measured, its time is guessed, because the first call is slow: it wakes threads.
  * The guess assumes that threads share a small product well, and may be several times too short. So calls are measured
  * from well below the break-even on. */
-hx__cpu_time hx__cpu_time_of(const hx__work *w, unsigned threads, const hx__estimate *e) {
+hx__cpu_time hx__cpu_time_of(const hx__work *w, unsigned threads, const hx__estimate *e, double break_even_ns) {
   const double units = (double)w->units, ns = hx__estimate_ns(e, units, false);
   const bool trusted = !w->matmul || (e->samples >= TRUSTED_SAMPLES && !e->borrowed);
-  if (trusted) return (hx__cpu_time){ns, ns >= HX__BREAK_EVEN_NS};
+  if (trusted) return (hx__cpu_time){ns, ns >= break_even_ns};
   const hx__estimate guess = hx__guess_cpu(w, threads);
   const double guessed = hx__estimate_ns(&guess, units, false), longer = fmax(guessed, GUESSED_PART * ns);
-  return (hx__cpu_time){guessed < HX__BREAK_EVEN_NS ? guessed : ns, longer >= GUESSED_PART * HX__BREAK_EVEN_NS};
+  return (hx__cpu_time){guessed < break_even_ns ? guessed : ns, longer >= GUESSED_PART * break_even_ns};
 }
 
 bool hx__is_below_break_even(const hx__plan_snapshot *s) {
   const uint64_t least = s->config->min_offload;
-  return least != UINT64_MAX ? s->work->units < least : s->cpu.ns < HX__BREAK_EVEN_NS;
+  return least != UINT64_MAX ? s->work->units < least : s->cpu.ns < s->break_even_ns;
 }
 
 /* Nanoseconds per byte of an operand, by its two bits of hx__work.placement: copied through staging buffers, copied

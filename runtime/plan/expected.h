@@ -16,8 +16,12 @@ typedef struct hx__nearest {
 
 /* A guess of the CPU's rate, before anything is measured. */
 hx__estimate hx__guess_cpu(const hx__work *work, unsigned threads);
+/* The time within which no device can end a task: that of an empty one on the device with the shortest launch, at most
+ * HX__BREAK_EVEN_NS. launch_ns 0: not known. */
+double hx__break_even_ns(double launch_ns);
 /* The time of the CPU alone by its rate, measured or guessed. */
-hx__cpu_time hx__cpu_time_of(const hx__work *work, unsigned threads, const hx__estimate *cpu_alone);
+hx__cpu_time hx__cpu_time_of(const hx__work *work, unsigned threads, const hx__estimate *cpu_alone,
+                             double break_even_ns);
 
 /* Whether the task is too small for a device: by HX_MIN_OFFLOAD, else by the CPU's time. */
 bool hx__is_below_break_even(const hx__plan_snapshot *snapshot);

@@ -9,7 +9,7 @@
 
 typedef enum hx__decision_source {
   HX__DECIDED_NO_DEVICE, /* no device can do this task now */
-  HX__DECIDED_SMALL,     /* the task is below HX__BREAK_EVEN_NS, or below HX_MIN_OFFLOAD */
+  HX__DECIDED_SMALL,     /* the task is below hx__break_even_ns, or below HX_MIN_OFFLOAD */
   HX__DECIDED_SETTING,   /* HX_SCHEDULE or HX_MIN_OFFLOAD: all devices take part */
   HX__DECIDED_SHARE,     /* a numeric share, by the task or by a setting */
   HX__DECIDED_BY_COST    /* hx__decide */

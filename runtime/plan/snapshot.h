@@ -47,6 +47,7 @@ typedef struct hx__plan_snapshot {
   size_t l3_bytes;       /* 0: not known */
   uint64_t date_s;       /* hx__date_s */
   hx__rate_key key;      /* hx__task_key */
+  double break_even_ns;  /* hx__break_even_ns of the usable devices */
   hx__cpu_time cpu;
   hx__energy_use energy;
   double joules;          /* of the counters; NaN unless energy is HX__ENERGY_USED */

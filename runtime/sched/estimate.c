@@ -9,8 +9,6 @@
 
 #include <math.h>
 
-/* To wake a device's worker and to wait for it. An estimate: never_slower_test and objective_test pass at 0, too. */
-#define JOIN_NS 12e3
 /* The doubt of a candidate that was never measured, as a standard deviation of the logarithm of its time; one that was
  * measured has at most half. never_slower_test fails at 0.1 (devices are tried too late), sim_test at 0.4 (too often).
  */
@@ -45,7 +43,7 @@ static double time_by_rates(const hx__cost_inputs *p, hx__choice c, double *sigm
   }
   *sigma = sqrt(variance) / rates;
   const bool spared = p->fetch_spared && c.devices == 1 && !c.cpu;
-  return hx__finish_ns(p->units, participant, count) + (c.devices ? JOIN_NS : 0.0) + (spared ? 0.0 : p->fetch_ns);
+  return hx__finish_ns(p->units, participant, count) + (c.devices ? HX__JOIN_NS : 0.0) + (spared ? 0.0 : p->fetch_ns);
 }
 
 double hx__device_part(const hx__cost_inputs *p, unsigned i) {

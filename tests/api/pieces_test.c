@@ -14,7 +14,8 @@ enum { M = 1920, N = 256, K = 256, PIECES = 3 };
 static const float *lost;                      /* an element of A that only a lost device has; NULL: none */
 static unsigned pending_left, pieces, fetches; /* pending_left: how often a device is still said to be pending */
 
-hx__cpu_time __wrap_hx__cpu_time_of(const hx__work *work, unsigned threads, const hx__estimate *cpu_alone);
+hx__cpu_time __wrap_hx__cpu_time_of(const hx__work *work, unsigned threads, const hx__estimate *cpu_alone,
+                                    double break_even_ns);
 bool __wrap_hx__devices_are_pending(const hx_context *hx, const hx__work *w);
 hx_status __real_hx__fetch_for(hx__device_table *table, const hx__work *work, const hx__device *alone, bool keep,
                                uint64_t *copied);
@@ -22,9 +23,11 @@ hx_status __wrap_hx__fetch_for(hx__device_table *table, const hx__work *work, co
                                uint64_t *copied);
 
 /* 20 s for the whole product, so that half a second is a few rows and a piece is as small as pieces get. */
-hx__cpu_time __wrap_hx__cpu_time_of(const hx__work *work, unsigned threads, const hx__estimate *cpu_alone) {
+hx__cpu_time __wrap_hx__cpu_time_of(const hx__work *work, unsigned threads, const hx__estimate *cpu_alone,
+                                    double break_even_ns) {
   (void)threads;
   (void)cpu_alone;
+  (void)break_even_ns;
   return (hx__cpu_time){.ns = 20e9 * (double)work->units / ((double)M * N * K)};
 }
 

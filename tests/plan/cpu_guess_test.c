@@ -44,16 +44,42 @@ static void calls_of_a_context(void) {
 
 static hx__cpu_time time_with_estimate(const hx__work *w, double ns, uint32_t samples, bool borrowed) {
   return hx__cpu_time_of(
-      w, 1, &(hx__estimate){.ns_per_unit = ns / (double)w->units, .samples = samples, .borrowed = borrowed});
+      w, 1, &(hx__estimate){.ns_per_unit = ns / (double)w->units, .samples = samples, .borrowed = borrowed},
+      HX__BREAK_EVEN_NS);
 }
 
 static hx__cpu_time time_after(const hx__work *w, double ns, uint32_t samples) {
   return time_with_estimate(w, ns, samples, false);
 }
 
+static hx__work product_of(size_t m, size_t n, size_t k) {
+  return (hx__work){.matmul = true, .units = (uint64_t)m * n * k, .gemm = {.m = m, .n = n, .k = k}};
+}
+
+static double guess_of(size_t m, size_t n, size_t k, unsigned threads) {
+  const hx__work w = product_of(m, n, k);
+  const hx__estimate guess = hx__guess_cpu(&w, threads);
+  return hx__cpu_time_of(&w, threads, &guess, HX__BREAK_EVEN_NS).ns;
+}
+
+/* A product of few rows or columns reads its large operand once, however many threads compute. */
+static void guesses(void) {
+  const double most = HX__BREAK_EVEN_NS;
+  CHECK(guess_of(256, 256, 256, 16) < most, "256 x 256 x 256: %.0f ns", guess_of(256, 256, 256, 16));
+  CHECK(guess_of(1, 4096, 4096, 16) > most, "1 x 4096 x 4096: %.0f ns", guess_of(1, 4096, 4096, 16));
+  CHECK(guess_of(4096, 1, 4096, 16) > most, "4096 x 1 x 4096: %.0f ns", guess_of(4096, 1, 4096, 16));
+  CHECK(guess_of(4096, 4096, 1, 16) > most, "4096 x 4096 x 1: %.0f ns", guess_of(4096, 4096, 1, 16));
+}
+
+/* The limit is the time of an empty task on a device, once that is known. */
+static void limits(void) {
+  CHECK(hx__break_even_ns(0.0) == HX__BREAK_EVEN_NS, "no device: %.0f ns", hx__break_even_ns(0.0));
+  CHECK(hx__break_even_ns(10e3) == 10e3 + HX__JOIN_NS, "a launch of 10 us: %.0f ns", hx__break_even_ns(10e3));
+  CHECK(hx__break_even_ns(1e6) == HX__BREAK_EVEN_NS, "a launch of 1 ms: %.0f ns", hx__break_even_ns(1e6));
+}
+
 static void predictions(void) {
-  const hx__work product = {.matmul = true, .units = (uint64_t)LARGE * LARGE * LARGE};
-  const hx__work tiny = {.matmul = true, .units = (uint64_t)SMALL * SMALL * SMALL};
+  const hx__work product = product_of(LARGE, LARGE, LARGE), tiny = product_of(SMALL, SMALL, SMALL);
   const hx__work sum = {.units = 1u << 20};
   const double most = HX__BREAK_EVEN_NS;
   hx__cpu_time t = time_after(&product, 9 * most, 1);
@@ -77,6 +103,8 @@ static void predictions(void) {
 
 int main(void) {
   predictions();
+  guesses();
+  limits();
   calls_of_a_context();
   return checks_end("cpu_guess_test");
 }

@@ -25,7 +25,8 @@ static hx__plan_snapshot snapshot_of(const hx__config *config, const hx__work *w
   s.inputs.units = (double)work->units;
   s.inputs.devices = devices;
   s.inputs.cpu_alone = (hx__estimate){.ns_per_unit = 0.01, .samples = 9, .sigma = 0.1};
-  s.cpu = hx__cpu_time_of(work, THREADS, &s.inputs.cpu_alone);
+  s.break_even_ns = HX__BREAK_EVEN_NS;
+  s.cpu = hx__cpu_time_of(work, THREADS, &s.inputs.cpu_alone, s.break_even_ns);
   s.usable = devices;
   s.copy_threads = devices / 2;
   for (unsigned i = 0; i < devices; i++) {
