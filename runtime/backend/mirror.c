@@ -29,7 +29,7 @@ static bool has_block(const hx__mirror *h, size_t block) {
 }
 
 bool hx__mirror_next_gap(hx__mirror *h, size_t at, size_t bytes, size_t *gap_at, size_t *gap_bytes) {
-  if (bytes == 0) return false;
+  if (bytes == 0 || atomic_load_explicit(&h->filled, memory_order_relaxed) == h->bytes) return false;
   const size_t end = (at + bytes - 1) / HX__MIRROR_BLOCK + 1;
   size_t first = at / HX__MIRROR_BLOCK;
   while (first < end && has_block(h, first)) first++;
