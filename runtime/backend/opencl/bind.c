@@ -9,7 +9,6 @@
 
 #define LEAST_HELD_BYTES ((size_t)256 << 10)
 #define MOST_PART 8u       /* the most for one operand of one run is the device's memory divided by this */
-#define RETAINED_PART 512u /* the most for each buffer kept between runs is a discrete GPU's memory divided by this */
 
 /* The whole pages that contain one of the caller's arrays. */
 typedef struct span {
@@ -172,14 +171,8 @@ hx__outcome hx__cl_begin(hx__stream *base, const hx__request *request) {
   return hx__cl_quiesce(stream, outcome);
 }
 
-/* Larger buffers are kept on a discrete GPU, where allocating 140 MB takes 0.3 ms. */
-static size_t most_retained_bytes(const hx__cl_stream *stream) {
-  const size_t part = stream->device->unified ? 0 : (size_t)(stream->device->base.memory_bytes / RETAINED_PART);
-  return part > HX__CL_RETAINED_BYTES ? part : HX__CL_RETAINED_BYTES;
-}
-
 void hx__cl_unbind(hx__cl_stream *stream) {
-  const size_t most = most_retained_bytes(stream);
+  const size_t most = hx__cl_most_retained_bytes(stream->device);
   size_t retained = 0;
   if (hx__cl_is_lost(stream)) return;
   if (stream->uploaded) { /* an upload for a chunk that was not submitted may still read memory of the caller */

@@ -243,6 +243,10 @@ void hx__cl_hostptr_timed_out(hx__cl_device *device, hx__cl_hostptr *hostptr);
 void hx__cl_hostptr_put(hx__cl_device *device, hx__cl_hostptr *hostptr);
 
 /* Makes the buffer at least `bytes` large. If it was smaller, its contents are lost. */
+/* The most bytes of a buffer that outlives the run, and of a product's result block. */
+#define HX__CL_RETAINED_BYTES ((size_t)64 << 20)
+/* The same of a buffer on this device: more on a discrete GPU, where allocating is slow. */
+size_t hx__cl_most_retained_bytes(const hx__cl_device *device);
 hx__outcome hx__cl_buffer_reserve(hx__cl_device *device, hx__cl_buffer *buffer, size_t bytes, cl_mem_flags flags);
 void hx__cl_buffer_release(hx__cl_buffer *buffer);
 

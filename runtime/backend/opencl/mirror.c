@@ -34,7 +34,7 @@ static cl_mem take_spare(hx__cl_device *d, size_t bytes) {
  * end of the process. */
 static bool put_spare(hx__cl_device *d, cl_mem mem, size_t bytes) {
   bool put = false;
-  if (bytes > MOST_SPARE_BYTES) return false;
+  if (bytes > MOST_SPARE_BYTES && bytes > hx__cl_most_retained_bytes(d)) return false;
   pthread_mutex_lock(&d->lock);
   for (unsigned i = 0; i < HX__CL_SPARES && !put; i++)
     if (!d->spare[i].mem) {

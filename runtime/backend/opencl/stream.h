@@ -223,8 +223,6 @@ void hx__cl_unbind(hx__cl_stream *stream);
 #define HX__CL_MOST_LEAVES 16384u
 #define HX__CL_MOST_PRESENT_LEAVES (1u << 18)
 size_t hx__cl_most_leaves(const hx__work *work);
-#define HX__CL_RETAINED_BYTES \
-  ((size_t)64 << 20) /* the most bytes of a buffer that outlives the run, and of a product's result block */
 
 /* Bring the results of a chunk to the host. begin is called after the chunk's kernels are enqueued: it enqueues the
  * transfer of the results and sets their event. start_waiting enqueues the transfer of results that wait for a readback
