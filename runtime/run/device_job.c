@@ -143,6 +143,7 @@ static hx__outcome wait_for_chunk(hx__device_job *job, hx__launched_chunk *ended
   const uint64_t deadline_ns = hx__device_run_await(d, progress, (double)hx__now_ns());
   const double began = fmax(oldest->launched_ns, d->last_end_ns);
   job->stream->expected_end_ns = oldest->expected_ns > 0.0 ? (uint64_t)(began + oldest->expected_ns) : 0;
+  atomic_store(&job->entry->job_ends_ns, atomic_load(&d->ends_ns));
   const double waited_from_ns = (double)hx__now_ns();
   const hx__outcome outcome = backend_of(job)->wait(job->stream, oldest->submitted, &oldest->deadline_ns);
   record_growth(job);

@@ -12,7 +12,9 @@
 #include "runtime/topo/topo.h"
 
 #define SPIN_NS 100000u           /* for the next job, or for the end of one */
-#define DISCRETE_SPIN_NS 2000000u /* for the end of a job of a discrete GPU, from which spinning takes no power */
+#define DISCRETE_SPIN_NS 2000000u /* for the end of a job of a discrete GPU, if it is not known when it will end */
+#define LEAD_NS 100000u           /* from this long before the expected end of a job to as long after it */
+#define LEAST_SLEEP_NS 200000u    /* a shorter sleep before that is not worth the risk that the job ends in it */
 #define CHECK_NS 10000000u        /* between two checks of a worker that is waited for */
 /* Between two checks of a chunk that timed out: the first interval, and the longest. */
 #define POLL_NS 500000u
@@ -130,6 +132,7 @@ bool hx__device_entry_start_job(hx__device_entry *entry, const hx__device_table 
   worker->job = job;
   worker->arg = arg;
   atomic_store(&worker->alone, alone && !entry->device->uses_cpu_cores);
+  atomic_store(&entry->job_ends_ns, 0);
   atomic_fetch_add(&worker->posted, 1);
   wake_sleeper(worker, &worker->sleeps);
   return true;
@@ -146,16 +149,41 @@ bool hx__device_entry_is_stuck(const hx__device_entry *entry, uint64_t limit_ns)
   return hx__gate_given_up(&entry->worker->gate) || stuck_call(entry->worker, limit_ns);
 }
 
+/* Spins for a short job. Returns whether it has ended. */
+static bool spin_for_short_job(hx__device_worker *worker, uint64_t jobs) {
+  const hx__device_entry *const entry = worker->entry;
+  if (spin_until(&worker->ended, jobs, SPIN_NS)) return true;
+  return entry->device->is_discrete && !atomic_load(&entry->job_ends_ns) &&
+         spin_until(&worker->ended, jobs, DISCRETE_SPIN_NS - SPIN_NS);
+}
+
+/* Sleeps until a worker that is waited for is to be checked, or until shortly before its job is expected to end, and
+ * then spins: to wake a thread takes as long as a small call. Under the lock. */
+static void sleep_for_job(hx__device_worker *worker, uint64_t jobs, uint64_t interval_ns, uint64_t *ends_ns) {
+  const uint64_t now_ns = hx__now_ns(), check_ns = now_ns + interval_ns, expected_ns = *ends_ns;
+  if (!expected_ns || expected_ns > check_ns + LEAD_NS) {
+    hx__cond_wait_until(&worker->changed, &worker->lock, check_ns);
+    return;
+  }
+  *ends_ns = 0;
+  if (expected_ns > now_ns + LEAD_NS + LEAST_SLEEP_NS)
+    hx__cond_wait_until(&worker->changed, &worker->lock, expected_ns - LEAD_NS);
+  pthread_mutex_unlock(&worker->lock);
+  const uint64_t from_ns = hx__now_ns(), left_ns = expected_ns > from_ns ? expected_ns - from_ns : 0;
+  if (left_ns <= LEAD_NS + LEAST_SLEEP_NS) spin_until(&worker->ended, jobs, left_ns + LEAD_NS);
+  pthread_mutex_lock(&worker->lock);
+}
+
 /* Waits until `jobs` jobs have ended. False if the worker was given up. */
 static bool await_jobs(hx__device_worker *worker, uint64_t jobs, uint64_t limit_ns) {
   bool given_up = false;
-  const uint64_t spin_ns = worker->entry->device->is_discrete ? DISCRETE_SPIN_NS : SPIN_NS;
-  if (atomic_load(&worker->alone) && spin_until(&worker->ended, jobs, spin_ns)) return true;
+  const bool alone = atomic_load(&worker->alone);
+  if (alone && spin_for_short_job(worker, jobs)) return true;
+  uint64_t ends_ns = alone ? atomic_load(&worker->entry->job_ends_ns) : 0;
   pthread_mutex_lock(&worker->lock);
   atomic_store(&worker->awaited, true);
   while (atomic_load(&worker->ended) != jobs && !given_up) {
-    const uint64_t interval = limit_ns < 4 * (uint64_t)CHECK_NS ? limit_ns / 4 : CHECK_NS;
-    hx__cond_wait_until(&worker->changed, &worker->lock, hx__now_ns() + interval);
+    sleep_for_job(worker, jobs, limit_ns < 4 * (uint64_t)CHECK_NS ? limit_ns / 4 : CHECK_NS, &ends_ns);
     const uint64_t call = stuck_call(worker, limit_ns);
     given_up = hx__gate_given_up(&worker->gate) || (call && hx__gate_give_up(&worker->gate, call));
   }
