@@ -2,24 +2,30 @@
  * The cases of cases.h. */
 #include "kernels/cases.h"
 
-static uint32_t element(hx_type type, size_t i, bool special) {
+/* Every so many elements of a float array is a denormal. */
+#define DENORMALS 13u
+#define DENORMALS_OF_MATRIX 1009u
+
+static uint32_t element(hx_type type, size_t i, bool special, size_t denormals) {
   const uint32_t r = (uint32_t)((i + 1) * 2654435761u) ^ (uint32_t)(i >> 7);
   if (type != HX_F32) return r;
   if (special && i % 97 == 5) return i % 2 ? 0x7f800000u : 0xffc12345u;
-  if (i % 13 == 3) return r & 0x807fffffu;
+  if (i % denormals == 3) return r & 0x807fffffu;
   if (i % 17 == 4) return 0x80000000u;
   return (r & 0x807fffffu) | (96u + (r >> 8) % 60u) << 23;
 }
 
 static uint32_t factor(size_t i, bool special) {
-  const uint32_t r = element(HX_F32, i, special), least = r & 0x3ffffu;
+  const uint32_t r = element(HX_F32, i, special, DENORMALS), least = r & 0x3ffffu;
   if ((r & 0x7f800000u) == 0x7f800000u) return r;
   return (uint32_t)(i * 2654435761u & 0x80000000u) | (i & 1 ? 0x3f800000u + least / 2 : 0x3f800000u - least);
 }
 
 uint32_t hx__case_element(hx_op op, hx_type type, size_t i, bool special) {
-  return op == HX_PROD && type == HX_F32 ? factor(i, special) : element(type, i, special);
+  return op == HX_PROD && type == HX_F32 ? factor(i, special) : element(type, i, special, DENORMALS);
 }
+
+uint32_t hx__case_matrix_element(size_t i) { return element(HX_F32, i, false, DENORMALS_OF_MATRIX); }
 
 const size_t hx__case_sizes[HX__CASE_SIZES] = {1, 127, 130, 4095, 4097, 11 * HX__LEAF + 77};
 

@@ -13,6 +13,9 @@
 /* Elements of every kind: sums that cancel, denormals and -0; `special` adds infinities and NaNs. For HX_PROD of floats
  * around 1, so that nothing overflows and no zero hides all other elements. */
 uint32_t hx__case_element(hx_op op, hx_type type, size_t i, bool special);
+/* The same of a matrix. It has fewer denormals, because an Intel core takes over a hundred cycles for each vector with
+ * one: with as many as in a sum, the CPU's part was a third of hx_ready (docs/measurements/ready-cold.tsv). */
+uint32_t hx__case_matrix_element(size_t i);
 
 enum { HX__CASE_SIZES = 6, HX__CASE_PRODUCTS = 20 };
 

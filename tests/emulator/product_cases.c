@@ -24,7 +24,7 @@ static matrix matrix_add(memory *memory, const char *name, size_t first, size_t 
   const size_t count = first + (rows - 1) * ld + columns;
   matrix.words = case_allocate(count * 4);
   for (size_t i = 0; i < count; i++) {
-    const uint32_t bits = hx__case_element(HX_SUM, HX_F32, i, false);
+    const uint32_t bits = hx__case_matrix_element(i);
     memcpy(&matrix.words[i], &bits, 4);
   }
   matrix.address = memory_add(memory, name, matrix.words, count, true, true);

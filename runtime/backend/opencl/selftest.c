@@ -21,6 +21,12 @@ static uint32_t *case_elements(hx_op op, hx_type type, size_t n, bool special) {
   return x;
 }
 
+static uint32_t *matrix_elements(size_t n) {
+  uint32_t *x = malloc((n + 1) * sizeof *x);
+  for (size_t i = 0; x && i <= n; i++) x[i] = hx__case_matrix_element(i);
+  return x;
+}
+
 #define PATTERN 0xa5a5a5a5u /* no result of a case has this value */
 #define PATTERN_BYTES 4096u /* no fewer than the first case writes */
 
@@ -131,8 +137,7 @@ static const char *test_product(hx__stream *stream, const hx__cl_program *p, con
   const hx__gemm_blocking blocking = cpu->gemm_blocking(0);
   size_t scratch_bytes = cpu->gemm_scratch_bytes(blocking, m, n, k);
   scratch_bytes = (scratch_bytes + 64) & ~(size_t)63;
-  uint32_t *const a = case_elements(HX_SUM, HX_F32, a_rows * lda, false), *const b = case_elements(HX_SUM, HX_F32,
-                                                                                                   b_rows * ldb, false);
+  uint32_t *const a = matrix_elements(a_rows * lda), *const b = matrix_elements(b_rows * ldb);
   float *const got = calloc(m * n, sizeof *got), *const want = calloc(m * n, sizeof *want);
   void *const scratch = aligned_alloc(64, scratch_bytes);
   const char *why = "no host memory";
