@@ -10,7 +10,9 @@ case $bench in /*) ;; *) bench=$PWD/$bench ;; esac
 case $crash in /*) ;; *) crash=$PWD/$crash ;; esac
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
+# A driver that crashes is to end its process, also under a sanitizer.
 export ASAN_OPTIONS="${ASAN_OPTIONS:-}:handle_segv=0:handle_sigbus=0:handle_abort=0"
+export TSAN_OPTIONS="${TSAN_OPTIONS:-}:handle_segv=0:handle_sigbus=0:handle_abort=0"
 export POCL_MAX_PTHREAD_COUNT=1 HX_CACHE_DIR="$dir/cache"
 failed=0 checks=0
 mkdir "$dir/vendors"
