@@ -6,8 +6,8 @@
 #include "runtime/memory/range.h"
 
 /* Placements of one operand. */
-#define STAGED 0u  /* copied through staging buffers */
-#define DIRECT 1u  /* a device copies from it directly */
+#define STAGED 0u /* copied through staging buffers */
+#define DIRECT 1u /* a device copies from it directly */
 
 uint32_t hx__memory_placement(hx__memory *m, const hx__work *w) {
   if (!w->needs || (!w->matmul && w->nfields > 1)) return 0;

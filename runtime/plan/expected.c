@@ -23,15 +23,13 @@
 #define FROM_HOST_FACTOR 20.0 /* time of a reduction of host memory over that of device memory, on a discrete GPU */
 
 /* The words of A, B and C of each multiply-add of a product. */
-static double words_per_unit(const hx__gemm *g) {
-  return 1.0 / (double)g->n + 1.0 / (double)g->m + 1.0 / (double)g->k;
-}
+static double words_per_unit(const hx__gemm *g) { return 1.0 / (double)g->n + 1.0 / (double)g->m + 1.0 / (double)g->k; }
 
 hx__estimate hx__guess_cpu(const hx__work *w, unsigned threads) {
   hx__estimate e = hx__prior_cpu;
   e.latency_ns = 0.0;
-  e.ns_per_unit = w->matmul ? fmax(1.0 / (GUESS_MATMUL * threads), words_per_unit(&w->gemm) / GUESS_WORDS)
-                            : 1.0 / GUESS_REDUCE;
+  e.ns_per_unit =
+      w->matmul ? fmax(1.0 / (GUESS_MATMUL * threads), words_per_unit(&w->gemm) / GUESS_WORDS) : 1.0 / GUESS_REDUCE;
   return e;
 }
 

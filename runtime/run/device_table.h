@@ -12,11 +12,11 @@
 
 typedef struct hx__device_entry {
   hx__device *device;
-  uint64_t identity;        /* a hash of its name and driver, the same in every process */
-  _Atomic uint64_t used_ns; /* when its last chunk ended */
+  uint64_t identity;            /* a hash of its name and driver, the same in every process */
+  _Atomic uint64_t used_ns;     /* when its last chunk ended */
   _Atomic uint64_t job_ends_ns; /* when the current job is expected to end; 0: not known yet */
-  bool selected;            /* by HX_DEVICES and HX_OFFLOAD */
-  bool owned;               /* a simulated device, freed with the context */
+  bool selected;                /* by HX_DEVICES and HX_OFFLOAD */
+  bool owned;                   /* a simulated device, freed with the context */
 
   pthread_mutex_t lock; /* protects the next three */
   pthread_cond_t changed;

@@ -12,7 +12,7 @@
 #include "runtime/base/trace.h"
 
 #define HX__PLACEMENTS 32u
-#define HX__PRESENT 2u /* the value of an operand's two bits: a device has most of it already */
+#define HX__PRESENT 2u           /* the value of an operand's two bits: a device has most of it already */
 #define HX__RESIDENT_C (1u << 4) /* bit of placement: C is to stay on the device, if one device computes all of it */
 
 /* The lines of HX_REDUCE_LINES: `count` of them, with hx__work.n elements each. Each leaf of a line has a slot. There

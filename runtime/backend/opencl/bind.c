@@ -8,7 +8,7 @@
 #include "runtime/base/status.h"
 
 #define LEAST_HELD_BYTES ((size_t)256 << 10)
-#define MOST_PART 8u       /* the most for one operand of one run is the device's memory divided by this */
+#define MOST_PART 8u /* the most for one operand of one run is the device's memory divided by this */
 
 /* The whole pages that contain one of the caller's arrays. */
 typedef struct span {
