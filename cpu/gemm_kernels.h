@@ -78,17 +78,23 @@ GEMM_INLINE void run_tile(tile_fn *fn, tile_args *t, size_t mr, const gemm_targe
   if (target->scaled) store_scaled(t->d, t->ldd, mr, t->nr, c, target->ldc, target->alpha, target->beta);
 }
 
-/* A panel of a block of an operand, in place or packed. Of B: packed ahead, so that it comes from memory. */
+/* A panel of a block of an operand, in place or packed. Of B: packed ahead, so that it comes from memory; near: to be
+ * packed by the tiles. */
 typedef struct gemm_side {
   const float *p;
   size_t rs, cs;
-  bool packed;
+  bool packed, near;
 } gemm_side;
 
-/* Packs a strip of nr columns of B. True: the tile packs it while it multiplies, which takes a full tile and contiguous
- * columns. */
+/* Whether the first row of tiles packs B's strips while it multiplies. It reads one or two lines of a row at a time, at
+ * half the rate of whole rows of a block, or less if rows share sets of the caches: docs/measurements/cpu-thin.tsv. */
+static bool tiles_pack(const hx__gemm *g) {
+  return g->b_cs == 1 && g->b_rs % 1024 != 0 && g->n <= HX__NEAR_FLOATS / g->k;
+}
+
+/* Packs a strip of nr columns of B. True: the tile packs it while it multiplies, which takes a full tile. */
 GEMM_INLINE bool tile_packs_strip(const gemm_side *b, size_t j, size_t nr, size_t k, bool full, float *strip) {
-  if (b->cs != 1 || !full) {
+  if (!full) {
     pack_strip(b->p + j * b->cs, b->cs, b->rs, nr, GEMM_NR, k, strip);
     return false;
   }
@@ -99,22 +105,23 @@ GEMM_INLINE bool tile_packs_strip(const gemm_side *b, size_t j, size_t nr, size_
 }
 
 /* One panel of a block of C. A tile of A stays in L1 while it meets every strip of B's block, which stays in L2. The
- * first row of tiles packs the strips. If all of B is packed, the tiles prefetch the next block instead, because the
- * CPU's own prefetchers begin too late; after the last one nothing is read: a prefetch does not fault. edge: one more
- * column follows the n. */
+ * block is packed before, or by the first row of tiles. If all of B is packed, the tiles prefetch the next block
+ * instead, because the CPU's own prefetchers begin too late; after the last one nothing is read: a prefetch does not
+ * fault. edge: one more column follows the n. */
 static void packed_block(size_t m, size_t n, bool edge, size_t k, const gemm_side *a, const gemm_side *b, float *strips,
                          const gemm_target *target) {
   tile_fn *const inner = !a->packed ? tile_rows_of_a : b->packed ? tile_packed_ahead : tile_packed;
   tile_args t = {.k = k, .a = a->p, .a_rs = a->rs, .a_cs = a->cs, .ldd = target->lds, .add = target->add};
   t.next = strips + n * k;
   t.next_step = (GEMM_NR * GEMM_MR + m - 1) / m;
+  if (!b->packed && !b->near) pack_b(b->p, b->rs, b->cs, k, n, strips);
   for (size_t i = 0, mr; i < m; i += mr, t.a += a->packed ? GEMM_MR * k : mr * a->rs) {
     float *strip = strips;
     mr = tile_rows(m - i);
     for (size_t j = 0; j < n; j += GEMM_NR, strip += GEMM_NR * k) {
       t.nr = least(GEMM_NR, n - j);
       const bool full = mr == GEMM_MR && t.nr == GEMM_NR;
-      const bool packs = i == 0 && !b->packed && tile_packs_strip(b, j, t.nr, k, full, strip);
+      const bool packs = i == 0 && b->near && tile_packs_strip(b, j, t.nr, k, full, strip);
       t.b = packs ? b->p + j : strip;
       t.b_rs = packs ? b->rs : GEMM_NR;
       t.packed = strip;
@@ -153,12 +160,12 @@ static gemm_side side_of_a(const hx__gemm *g, size_t i, size_t p, size_t mc, siz
   const float *const a = g->a + i * g->a_rs + p * g->a_cs;
   if (g->a_cs != 1 || g->n > HX__UNPACKED_A_COLUMNS) {
     pack_a(a, g->a_rs, g->a_cs, mc, kc, out);
-    return (gemm_side){out, 1, GEMM_MR, true};
+    return (gemm_side){.p = out, .rs = 1, .cs = GEMM_MR, .packed = true};
   }
-  if (g->a_rs * sizeof *a % 4096) return (gemm_side){a, g->a_rs, 1, false};
+  if (g->a_rs * sizeof *a % 4096) return (gemm_side){.p = a, .rs = g->a_rs, .cs = 1};
   const size_t apart = kc + GEMM_ROW_GAP;
   for (size_t r = 0; r < mc; r++) copy_row(a + r * g->a_rs, kc, out + r * apart);
-  return (gemm_side){out, apart, 1, false};
+  return (gemm_side){.p = out, .rs = apart, .cs = 1};
 }
 
 static bool scales(const hx__gemm *g) { return g->alpha != 1 || g->beta != 0; }
@@ -174,8 +181,9 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
   float *const buffer = g->beta != 0 && !beside ? tile : NULL;
   for (size_t p = 0; p < g->k; p += HX__PANEL) {
     const size_t kc = least(HX__PANEL, g->k - p), end = j + columns;
-    const gemm_side a = packed_a ? (gemm_side){packed_panel(packed_a, GEMM_MR, p, r, kc), 1, GEMM_MR, true}
-                                 : side_of_a(g, r, p, rows, kc, pa);
+    const gemm_side a =
+        packed_a ? (gemm_side){.p = packed_panel(packed_a, GEMM_MR, p, r, kc), .rs = 1, .cs = GEMM_MR, .packed = true}
+                 : side_of_a(g, r, p, rows, kc, pa);
     for (size_t at = j, nc; at < end; at += nc) {
       nc = even_block(end - at, blocking.nc, GEMM_NR);
       float *const c = g->c + r * g->ldc + at;
@@ -190,7 +198,8 @@ static void gemm_block(const hx__gemm *g, hx__gemm_blocking blocking, const hx__
                                   .beta = g->beta,
                                   .add = p != 0,
                                   .scaled = p + kc == g->k && scales(g)};
-      const gemm_side b = {g->b + p * g->b_rs + at * g->b_cs, g->b_rs, g->b_cs, packed_b != NULL};
+      const gemm_side b = {g->b + p * g->b_rs + at * g->b_cs, g->b_rs, g->b_cs, packed_b != NULL,
+                           !packed_b && tiles_pack(g)};
       float *const strips = packed_b ? (float *)(uintptr_t)packed_panel(packed_b, GEMM_NR, p, at, kc) : pb;
       const bool edge = !a.packed && at + nc == g->n && edge_takes(g->n);
       packed_block(rows, nc - edge, edge, kc, &a, &b, strips, &target);

@@ -96,11 +96,12 @@ GEMM_INLINE void pack_transposed(const float *x, size_t ld, size_t valid, const 
   }
 }
 
-/* Packs x(w, p) = x[p*ld + w], which is contiguous along the width. The last row is written only up to its width,
- * because the next strip may be packed already. */
+/* Packs x(w, p) = x[p*ld + w], which is contiguous along the width. Prefetches the rows that are packed next, as far as
+ * pack_depth goes. The last row is written only up to its width, because the next strip may be packed already. */
 GEMM_INLINE void pack_copied(const float *x, size_t ld, size_t valid, const size_t width, size_t k, float *out) {
   if (valid == width && width % GEMM_VL == 0) {
     for (size_t p = 0; p < k; p++, x += ld, out += width) {
+      for (size_t w = 0; w < width; w += 16) __builtin_prefetch(x + GEMM_PACK_ROWS * ld + w, 0, 3);
       GEMM_UNROLL for (size_t w = 0; w < width; w += GEMM_VL) vf_store(out + w, vf_load(x + w));
     }
     return;

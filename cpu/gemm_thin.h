@@ -146,8 +146,16 @@ static size_t thin_scratch_floats(size_t m, size_t n, size_t k) {
   return thin_sums(m, n) + (near < THIN_VECTOR_FLOATS ? near : panel > THIN_VECTOR_FLOATS ? panel : THIN_VECTOR_FLOATS);
 }
 
+/* The rows of C up to which rows of B are read in place. Rows that are a multiple of 4 KB apart share sets of L1 and
+ * L2, which have fewer lines than a panel has rows: each tile of rows reads them again from a later cache, and from 16
+ * KB on a strip that is prefetched is lost before it is used (docs/measurements/cpu-thin.tsv). */
+static size_t thin_rows(const hx__gemm *g) {
+  if (g->n <= g->m || g->b_cs != 1 || g->b_rs % 1024) return HX__THIN_ROWS;
+  return g->b_rs % 4096 ? 2 * GEMM_MR : 0;
+}
+
 static bool thin_takes(const hx__gemm *g) {
-  return g->m <= HX__THIN_ROWS || g->n <= HX__THIN_COLUMNS ||
+  return g->m <= thin_rows(g) || g->n <= HX__THIN_COLUMNS ||
          (g->m <= HX__SMALL_SIDE && g->n <= HX__SMALL_SIDE && g->k >= HX__LONG_K);
 }
 

@@ -26,6 +26,10 @@
  * read rows of A in place faster. */
 #define HX__THIN_ROWS ((size_t)64)
 #define HX__THIN_COLUMNS ((size_t)32)
+/* Elements of B, 2 MiB, up to which tiles pack its strips while they multiply: the second cache of Intel's cores. A
+ * larger one comes from a later cache and is packed before. With 512 KiB of L2 the best value is between 2^18 and 2^19:
+ * docs/measurements/cpu-thin.tsv. */
+#define HX__NEAR_FLOATS ((size_t)1 << 19)
 
 /* ---- A small C with a long k (cpu/gemm_thin.h, plan/threads.c) */
 

@@ -160,12 +160,15 @@ static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   while (g->m * g->n * g->k > 3000000) *(g->m > g->n ? &g->m : &g->n) /= 2;
 }
 
-/* Strides of an operand of rows x columns; returns the floats from its first to its last element. */
+/* Strides of an operand of rows x columns; returns the floats from its first to its last element. Rows that are 4 or 16
+ * KB apart take other paths. */
 static size_t strides(size_t rows, size_t columns, size_t *rs, size_t *cs) {
   const size_t gap = random_below(2) ? 0 : 1 + random_below(5), other = random_below(16) ? 1 : 2 + random_below(2);
   const bool transposed = random_below(2);
   *rs = transposed ? other : columns * other + gap;
   *cs = transposed ? rows * other + gap : other;
+  const size_t unit = random_below(2) ? 1024 : 4096, apart = (*rs + unit - 1) / unit * unit;
+  if (!transposed && random_below(8) == 0 && rows * apart <= ARENA_FLOATS / 2) *rs = apart;
   return rows && columns ? (rows - 1) * *rs + (columns - 1) * *cs + 1 : 0;
 }
 
