@@ -13,7 +13,8 @@ packages_test="$packages_test libblas-test python3-numpy" # tests of the BLAS
 packages_test="$packages_test chromium" # of the pages of hx-bench report
 packages_test="$packages_test python3-hypothesis" # tests of the Python package
 packages_fetch='python3-venv g++ pkg-config ninja-build bison flex libdrm-dev libpciaccess-dev libexpat1-dev zlib1g-dev'
-packages_lint="$packages_build cmake make clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
+packages_site='mkdocs'
+packages_lint="$packages_build $packages_site cmake make clang-format-14 clang-tidy-14 codespell cppcheck shellcheck"
 packages_lint="$packages_lint black mypy pyflakes3 python3-numpy" # of the Python package
 packages_clang="$packages_build clang-14"
 packages_sanitize="$packages_test clang-14 libclang-rt-14-dev libomp-14-dev llvm-14" # llvm-14 names lines in reports
@@ -54,8 +55,9 @@ usage: ./hx COMMAND
                           remove what install puts there
   deb [DIR]               make Debian packages in DIR (the current folder)
   wheel [DIR]             make the Python package, with libhx.so in it, as a wheel in DIR (dist)
-  lint [CHECK...]         format, layers, builds, licences, spelling, links, shellcheck, python, cppcheck, clang-tidy:
-                          all, or those named
+  site [DIR]              make a web site of all pages, with a search, in DIR (hx-site)
+  lint [CHECK...]         format, layers, builds, licences, spelling, links, site, shellcheck, python, cppcheck and
+                          clang-tidy: all, or those named
   help                    this
 As root each command first installs the Debian packages that it needs; otherwise it names those that are missing.
 USAGE
@@ -381,6 +383,7 @@ case $command in
   isa) isa "$@" ;;
   install | uninstall | deb) . "$root/packaging/commands.sh"; "run_$command" "$@" ;;
   wheel) need "$packages_wheel"; build //runtime:libhx.so.0; sh "$root/python/wheel.sh" "$bin" "${1:-$root/dist}" ;;
+  site) need "$packages_site"; python3 "$root/tools/site/build.py" "${1:-$root/hx-site}" ;;
   lint) need "$packages_lint"; compdb "$root/compile_commands.json"; sh "$root/tools/lint.sh" "$root" "$@" ;;
   help | -h | --help) usage ;;
   *) usage >&2; die "unknown command $command" ;;

@@ -11,7 +11,8 @@ longest=400
 passed=0 failed=0
 
 # Sources, whether committed or not; never what is built.
-find . \( -name .git -o -name .hx -o -name 'bazel-*' \) -prune -o -type f -print | sed 's|^\./||' | sort >"$scratch/all"
+find . \( -name .git -o -name .hx -o -name hx-site -o -name 'bazel-*' \) -prune -o -type f -print |
+  sed 's|^\./||' | sort >"$scratch/all"
 grep -E '\.[ch]$' "$scratch/all" >"$scratch/c"
 while IFS= read -r file; do
   case $file in
@@ -77,10 +78,13 @@ spelling() {
 # Relative links of pages.
 links() { grep '\.md$' "$scratch/all" | xargs python3 tools/links.py; }
 
+# The web site, of which mkdocs and a check of its own refuse broken links, too.
+site() { python3 tools/site/build.py "$scratch/site"; }
+
 # The Python package and its tests; the options are in pyproject.toml.
 python() {
-  black --check --quiet setup.py python tests/python || { echo "black would reformat a file"; return 1; }
-  pyflakes3 setup.py python tests/python && mypy --no-error-summary python/hx
+  black --check --quiet setup.py python tests/python tools/site || { echo "black would reformat a file"; return 1; }
+  pyflakes3 setup.py python tests/python tools/site && mypy --no-error-summary python/hx
 }
 
 # What owners of machines have sent.
@@ -112,7 +116,7 @@ cppcheck_sources() {
     --inline-suppr --error-exitcode=1 --quiet -j "$(nproc)"
 }
 
-[ $# -gt 0 ] || set -- format syntax licence length blanks layers builds shell spelling links python results cppcheck_sources tidy
+[ $# -gt 0 ] || set -- format syntax licence length blanks layers builds shell spelling links site python results cppcheck_sources tidy
 for check in "$@"; do
   begun=$(date +%s)
   if "$check"; then
