@@ -52,6 +52,7 @@ extern "C" {
 typedef struct hx_context hx_context;
 typedef struct hx_event hx_event;
 
+/* Whether a function has done its work, and if not, why not. */
 typedef enum hx_status {
   HX_OK = 0,
   HX_INVALID_ARGUMENT, /* an argument is wrong: the detail names it; nothing was written */
@@ -78,8 +79,10 @@ typedef enum hx_op {
   HX_PROD
 } hx_op;
 
+/* Kinds of tasks; the functions that make tasks set them. */
 typedef enum hx_kind { HX_REDUCE = 1, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES } hx_kind;
 
+/* What a device is, and whether it can be used. */
 typedef enum hx_device_kind { HX_CPU = 1, HX_IGPU, HX_GPU, HX_CPU_OPENCL, HX_SIM } hx_device_kind;
 typedef enum hx_device_state { HX_BUILDING = 1, HX_USABLE, HX_REFUSED, HX_LOST } hx_device_state;
 
@@ -110,6 +113,7 @@ typedef struct hx_field {
   const void *x, *y;
 } hx_field;
 
+/* A task of hx_reduce or hx_dot: out = op over x, or over x and y, of n elements. */
 struct hx_reduce_args {
   hx_op op;
   hx_type type;
@@ -118,6 +122,7 @@ struct hx_reduce_args {
   hx_value *out;
 };
 
+/* A task of hx_reduce_soa: out[f] = the reduction of fields[f], of n elements each. */
 struct hx_soa_args {
   const hx_field *fields;
   size_t nfields, n;
@@ -181,6 +186,7 @@ typedef struct hx_report {
   uint64_t reserved[8];
 } hx_report;
 
+/* A device, as hx_device describes it. */
 typedef struct hx_device_info {
   char name[128], vendor[64], driver[64], memory[16]; /* memory: the memory mode in use (HX_MEMORY) */
   char why[256];                                      /* one sentence: why it is in this state, or what it refuses */
@@ -199,6 +205,7 @@ typedef struct hx_settings {
   uint64_t reserved[8]; /* zero */
 } hx_settings;
 
+/* The value of an hx_settings in which nothing is set. */
 #define HX_SETTINGS_DEFAULT                                                                               \
   {                                                                                                       \
     NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, { 0 } \
@@ -355,9 +362,14 @@ HX_API hx_status hx_device(hx_context *hx, size_t index, hx_device_info *out);
  * call first needs it. Returns when each device is HX_USABLE, HX_REFUSED or HX_LOST. */
 HX_API hx_status hx_ready(hx_context *hx);
 
-HX_API const char *hx_status_string(hx_status s); /* "HX_OK", ...; never NULL */
-HX_API const char *hx_error_detail(void);         /* of this thread's last failure; "" before the first; never NULL */
-HX_API const char *hx_version(void);              /* "0.1.0" */
+/* The name of a status, such as "HX_OK"; never NULL. */
+HX_API const char *hx_status_string(hx_status s);
+
+/* One sentence on the last failure of this thread; "" before the first, and never NULL. */
+HX_API const char *hx_error_detail(void);
+
+/* The version of the library, such as "0.1.0". */
+HX_API const char *hx_version(void);
 
 #ifdef __cplusplus
 }

@@ -121,14 +121,26 @@ if [ "$removing" ] || [ -e "$built/blas/libhx_blas.so" ]; then
   done
 fi
 
-# Manual pages, which name files as they are installed. Each function has its page, or a link to that of the library.
-for page in "$tree"/docs/*.[1-7]; do
-  text "$page" "$root/share/man/man${page##*.}/${page##*/}" -e "s|bench/shapes|$prefix/share/hx/shapes|g" \
+# Manual pages, which name files as they are installed. Those of functions and types are made from the comments of hx.h;
+# without Python each is a link to the page of the library.
+manual() {
+  text "$1" "$root/share/man/man${1##*.}/${1##*/}" -e "s|bench/shapes|$prefix/share/hx/shapes|g" \
     -e "s|docs/\([A-Z_]*\.md\)|$prefix/share/doc/hx/docs/\1|g"
-done
-# shellcheck disable=SC2013
-for name in $(sed -n 's/^HX_API .*\<\(hx_[a-z0-9_]*\)(.*/\1/p' "$tree/runtime/hx.h"); do
-  [ -e "$tree/docs/$name.3" ] || link hx.3 "$root/share/man/man3/$name.3"
+}
+for page in "$tree"/docs/*.[1-7]; do manual "$page"; done
+made=
+if [ -z "$removing" ] && command -v python3 >/dev/null; then
+  made=$(mktemp -d)
+  trap 'rm -rf "$made"' EXIT
+  python3 "$tree/tools/api_pages.py" "$tree/runtime/hx.h" "$made"
+fi
+# shellcheck disable=SC2013 # a line is a word
+for name in $(sed -n -e 's/^HX_API .*\<\(hx_[a-z0-9_]*\)(.*/\1/p' \
+  -e 's/^\(typedef \)\{0,1\}\(struct\|union\|enum\) \(hx_[a-z0-9_]*\) {.*/\3/p' "$tree/runtime/hx.h"); do
+  page=$made/$name.3
+  if [ -z "$made" ]; then link hx.3 "$root/share/man/man3/$name.3"
+  elif [ -L "$page" ]; then link "$(readlink "$page")" "$root/share/man/man3/$name.3"
+  else manual "$page"; fi
 done
 
 # README and what it leads to, in the folders that the links name.

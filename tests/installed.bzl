@@ -7,6 +7,7 @@ _BLAS_PROGRAMS = ["calls", "errors"]
 # What ./hx install needs, besides what a test of it names.
 _INSTALLED = [
     "//:pages",
+    "//:tools/api_pages.py",
     "//bench:hx-bench",
     "//bench:shapes",
     "//blas:libblas.so.3",

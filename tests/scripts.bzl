@@ -31,6 +31,7 @@ _SCRIPTS = [
         "//docs/measurements:ladder-matmul.tsv",
         "//docs/measurements:ladder-offload.tsv",
     ]),
+    ("docs", "man_test", "small", ["//runtime:hx.h", "//:docs/hx.3", "//:docs/hx-bench.1", "//:tools/api_pages.py"]),
     ("backend/opencl", "device_kind_test", "medium", ["//bench:hx-bench", ":libdress_layer.so"]),
     ("backend/opencl", "silent_device_test", "medium", ["//bench:hx-bench", ":libfault_layer.so"]),
 ]

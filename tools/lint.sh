@@ -81,10 +81,11 @@ links() { grep '\.md$' "$scratch/all" | xargs python3 tools/links.py; }
 # The web site, of which mkdocs and a check of its own refuse broken links, too.
 site() { python3 tools/site/build.py "$scratch/site"; }
 
-# The Python package and its tests; the options are in pyproject.toml.
+# The Python package, its tests and what makes pages; the options are in pyproject.toml.
 python() {
-  black --check --quiet setup.py python tests/python tools/site || { echo "black would reformat a file"; return 1; }
-  pyflakes3 setup.py python tests/python tools/site && mypy --no-error-summary python/hx
+  set -- setup.py python tests/python tools/site tools/api_pages.py
+  black --check --quiet "$@" || { echo "black would reformat a file"; return 1; }
+  pyflakes3 "$@" && mypy --no-error-summary python/hx
 }
 
 # What owners of machines have sent.

@@ -84,7 +84,10 @@ done
 
 # Pages: every function has one, no link dangles, and what hx-bench's page names is there.
 while read -r name; do
-  [ -e "$scratch/usr/share/man/man3/$name.3" ] || fail "there is no page for $name"
+  page=$scratch/usr/share/man/man3/$name.3
+  [ -e "$page" ] || fail "there is no page for $name"
+  # Without Python it is the page of the library.
+  ! command -v python3 >/dev/null || sed -n '/^\.SH NAME/{n;p;}' "$page" | grep -qw "$name" || fail "$page is not of $name"
 done <"$scratch/declared"
 doc=$scratch/usr/share/doc/hx
 find "$doc" -name '*.md' | while read -r page; do
@@ -98,7 +101,8 @@ pages=$(find "$doc" -name '*.md' | wc -l)
 [ "$pages" -gt 10 ] || fail "only $pages pages"
 grep -o "$scratch/first place/[A-Za-z0-9_/.]*" "$scratch/usr/share/man/man1/hx-bench.1" | sed "s|first place|usr|" >"$scratch/named"
 [ -s "$scratch/named" ] || fail "hx-bench.1 names no file"
-while read -r file; do [ -e "${file%.}" ] || fail "hx-bench.1 names $file"; done <"$scratch/named"
+grep -h -o "$scratch/first place/[A-Za-z0-9_/.]*" "$scratch"/usr/share/man/man3/*.3 | sed "s|first place|usr|" >>"$scratch/named"
+while read -r file; do [ -e "${file%.}" ] || fail "a manual page names $file"; done <"$scratch/named"
 # The BLAS finds libhx.so.0 beside itself, or in the folder above.
 for blas in "$lib/libhx_blas.so" "$lib/hx-blas/libblas.so.3" "$lib/hx-blas/libcblas.so.3"; do
   ldd "$blas" | grep -q 'libhx.so.0 => /' || fail "$blas does not find libhx.so.0"

@@ -2,8 +2,8 @@
 """build.py FOLDER: builds the site of the pages of this tree in FOLDER, with mkdocs and the settings in mkdocs.yml.
 
 The pages are those of the tree's first folder and all that they lead to, with the files that they link to, so that a
-link works on the site as it does in the tree. A link to what is not there, a page that mkdocs.yml does not name and
-anything that a browser would load from another host is an error."""
+link works on the site as it does in the tree; and docs/API.md, made from runtime/hx.h. A link to what is not there, a
+page that mkdocs.yml does not name and anything that a browser would load from another host is an error."""
 import html.parser
 import os
 import pathlib
@@ -17,6 +17,8 @@ import urllib.parse
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent))
+sys.dont_write_bytecode = True
+import api_pages  # noqa: E402
 import links  # noqa: E402
 
 
@@ -85,6 +87,8 @@ def main():
             copy = pathlib.Path(pages, name)
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(TREE / name, copy)
+        header = (TREE / "runtime/hx.h").read_text(encoding="utf-8")
+        pathlib.Path(pages, "docs/API.md").write_text(api_pages.markdown(header), encoding="utf-8")
         command = [
             "mkdocs",
             "build",
