@@ -83,7 +83,7 @@ site() { python3 tools/site/build.py "$scratch/site"; }
 
 # The Python package, its tests and what makes pages; the options are in pyproject.toml.
 python() {
-  set -- setup.py python tests/python tools/site tools/api_pages.py
+  set -- setup.py python tests/python examples/python tools/site tools/api_pages.py
   black --check --quiet "$@" || { echo "black would reformat a file"; return 1; }
   pyflakes3 "$@" && mypy --no-error-summary python/hx
 }

@@ -120,6 +120,27 @@ for how in HX_DEVICES=cpu HX_SPLIT=50%; do
 done
 grep -q 'products: .*, 50 % of them on GPUs' "$scratch/log" || fail 'the device did not do half of the work'
 
+# run_sgemm VARIABLE=VALUE...: the Fortran program multiplies by hx and prints the right elements
+# shellcheck disable=SC2317 # try calls it
+run_sgemm() {
+  env HXBLAS_MIN=0 HX_LOG=info "$@" "$scratch/sgemm" >"$scratch/printed" 2>"$scratch/calls" || return
+  cat "$scratch/calls"
+  grep -q 'sgemm(N,N,300,200,400,.* ms, cpu' "$scratch/calls" || return # else forwarded, or not seen
+  printf '%s\n' 'c(1, 1) is 5, c(300, 200) is -2.' 'All elements are those of matmul.' | diff - "$scratch/printed"
+}
+
+if ! command -v gfortran >/dev/null 2>&1; then
+  echo 'not run: examples/fortran: there is no gfortran'
+elif [ ! -e "$scratch/usr/lib/libhx_blas.so" ]; then
+  echo 'not run: examples/fortran: hx has no BLAS on this processor'
+else
+  try sgemm.f90 gfortran -std=f2008 -Wall -Werror "$tree/examples/fortran/sgemm.f90" -o "$scratch/sgemm" \
+    -L"$scratch/usr/lib" -lhx_blas
+  try 'sgemm, linked with hx' run_sgemm
+  try sgemm.f90 gfortran "$tree/examples/fortran/sgemm.f90" -o "$scratch/sgemm" -l:libblas.so.3
+  try 'sgemm, under hx' run_sgemm "LD_PRELOAD=$scratch/usr/lib/libhx_blas.so"
+fi
+
 if ! command -v cmake >/dev/null 2>&1; then
   echo 'not run: examples/cmake: there is no cmake'
 elif ! ls "$scratch"/usr/lib/cmake/hx/*onfig.cmake >/dev/null 2>&1; then

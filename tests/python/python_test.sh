@@ -26,6 +26,7 @@ cp -RL "$tree/python" "$tree/pyproject.toml" "$tree/setup.py" "$tree/LICENSE" "$
 cp -L "$tree/runtime/hx.h" "$scratch/tree/runtime"
 cp -L "$tree/docs/PYTHON.md" "$scratch/tree/docs"
 cp -L "$tree"/tests/python/*.py "$scratch/tests"
+cp -RL "$tree/examples" "$scratch/examples"
 cd "$scratch"
 
 export PYTHON_MD="$scratch/tree/docs/PYTHON.md"
@@ -46,3 +47,10 @@ ldd "$package"/_native*.so | grep -q "libhx.so.0 => $package/libhx.so.0" ||
 for test in "$@"; do
   (cd tests && ../environment/bin/python -X dev -W error::ResourceWarning "test_$test.py") || fail "test_$test.py failed"
 done
+
+# The example prints what the same program in C prints.
+for copies in 1 20; do
+  echo '== kmeans'
+  environment/bin/python -X dev examples/python/kmeans.py examples/data/iris.csv "$copies" || fail "kmeans.py fails"
+done >printed
+sed -n '/^== kmeans/,/^== matmul/{/^== matmul/!p;}' "$tree/tests/docs/examples.txt" | diff - printed || fail "kmeans.py differs"
