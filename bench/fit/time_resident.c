@@ -120,7 +120,7 @@ static void prepare(instance *c) {
     c->task = hx_matmul(c->m, c->n, c->k, c->a, c->b, c->c);
     c->task.matmul.trans_a = c->trans_a, c->task.matmul.trans_b = c->trans_b;
   }
-  if (has_peer(c) && (c->m ? bench_cuda_open(&cuda, c->a, a, c->b, b, product) : cub.open((unsigned *)c->a, c->n)))
+  if (has_peer(c) && (c->m ? bench_cuda_open(&cuda, c->a, a, c->b, b, product) : cub.open((const void *)c->a, c->n)))
     stop("the peer does not open");
 }
 
