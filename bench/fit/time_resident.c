@@ -36,7 +36,7 @@ typedef struct instance {
 } instance;
 
 static struct {
-  void *library;
+  void *object; /* as dlopen returned it */
   int (*open)(const unsigned *x, size_t n);
   int (*sum)(size_t n, unsigned *sum, double *event_s, double *wall_s);
   void (*close)(void);
@@ -53,7 +53,7 @@ static void stop(const char *what) {
 }
 
 static void find(void *function, const char *name) {
-  void *const symbol = dlsym(cub.library, name);
+  void *const symbol = dlsym(cub.object, name);
   if (!symbol) stop(dlerror());
   memcpy(function, &symbol, sizeof symbol);
 }
@@ -63,12 +63,12 @@ static void open_peers(const char *cub_file) {
   have_cublas = bench_cuda_load(&cuda, why, sizeof why);
   if (!have_cublas) fprintf(stderr, "time_resident: no cuBLAS: %s\n", why);
   if (!cub_file) return;
-  cub.library = dlopen(cub_file, RTLD_NOW | RTLD_LOCAL);
-  if (!cub.library) stop(dlerror());
+  cub.object = dlopen(cub_file, RTLD_NOW | RTLD_LOCAL);
+  if (!cub.object) stop(dlerror());
   find(&cub.open, "ladder_cub_open"), find(&cub.sum, "ladder_cub_sum"), find(&cub.close, "ladder_cub_close");
 }
 
-static bool has_peer(const instance *c) { return c->m ? have_cublas : cub.library != NULL; }
+static bool has_peer(const instance *c) { return c->m ? have_cublas : cub.object != NULL; }
 
 /* Seconds of one call. CUB's function times itself, because it makes another call before. */
 static double call(instance *c, int contestant) {

@@ -78,7 +78,8 @@
 /* ---- Devices (api/, plan/, sched/) */
 
 /* A task that the CPU finishes sooner is never given to a device. Once devices are usable, the time of an empty task on
- * the fastest of them counts if it is less (hx__break_even_ns). No figure. */
+ * the fastest of them counts if it is less (hx__break_even_ns): docs/measurements/resident-calls.tsv has the calls that
+ * gained by that. */
 #define HX__BREAK_EVEN_NS 250e3
 /* To wake a device's worker and to wait for it. An estimate: never_slower_test and objective_test pass at 0, too. */
 #define HX__JOIN_NS 12e3

@@ -76,6 +76,13 @@ static void limits(void) {
   CHECK(hx__break_even_ns(0.0) == HX__BREAK_EVEN_NS, "no device: %.0f ns", hx__break_even_ns(0.0));
   CHECK(hx__break_even_ns(10e3) == 10e3 + HX__JOIN_NS, "a launch of 10 us: %.0f ns", hx__break_even_ns(10e3));
   CHECK(hx__break_even_ns(1e6) == HX__BREAK_EVEN_NS, "a launch of 1 ms: %.0f ns", hx__break_even_ns(1e6));
+  static const hx__config learned = {.min_offload = UINT64_MAX};
+  const hx__work product = product_of(LARGE, LARGE, LARGE);
+  hx__plan_snapshot s = {.config = &learned, .work = &product, .cpu = {100e3, false}};
+  s.break_even_ns = hx__break_even_ns(0.0);
+  CHECK(hx__is_below_break_even(&s), "no device: a task of 100 us is for one");
+  s.break_even_ns = hx__break_even_ns(10e3);
+  CHECK(!hx__is_below_break_even(&s), "a launch of 10 us: a task of 100 us is for no device");
 }
 
 static void predictions(void) {

@@ -167,7 +167,7 @@ static __attribute__((noinline)) void compute_lines_on_stack(hx__lines_place *pl
   place->scratch = on_stack;
   place->scratch_bytes = sizeof on_stack;
   hx__compute_lines(place, w, chunk, slots);
-  place->scratch = NULL;
+  place->scratch = NULL; /* It ends here, and the caller's place does not. */
 }
 
 /* Small tasks must not allocate; and if there is no memory, what fits on the stack is enough, but slower. */
