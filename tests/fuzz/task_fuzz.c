@@ -107,7 +107,8 @@ static int product_fits(const struct hx_matmul_args *t) {
 static int lines_fit(const struct hx_lines_args *t, uintptr_t p, size_t line, size_t one) {
   if ((line == 0 && t->lines > 1) || (one == 0 && t->n > 1) || p == 0 || p & 3u) return 0;
   if (t->lines > 1000 || t->n > 1000 || line > 1000 || one > 1000) return -1;
-  const uintptr_t end = p + ((t->lines - 1) * line + (t->n - 1) * one + 1) * 4, out = (uintptr_t)t->out;
+  const wide end = (wide)p + ((t->lines - 1) * line + (t->n - 1) * one + 1) * 4;
+  const uintptr_t out = (uintptr_t)t->out;
   if (p < (uintptr_t)arena || end > (uintptr_t)arena + sizeof arena) return -1;
   for (size_t l = 0; l < t->lines; l++)
     for (size_t i = 0; i < t->n; i++) {
@@ -124,6 +125,7 @@ static int lines_are_valid(const struct hx_lines_args *t) {
   if (t->n == 0 && t->op >= HX_MIN && t->op <= HX_ARGMAX) return 0;
   if (!t->out || (uintptr_t)t->out & 7u) return 0;
   if (t->lines > 1000) return -1;
+  if ((wide)(uintptr_t)t->out + t->lines * sizeof(hx_value) > UINTPTR_MAX) return 0;
   if (t->n == 0) return 1;
   const int x = lines_fit(t, (uintptr_t)t->x, t->line_stride, t->stride);
   const int y = t->op == HX_DOT ? lines_fit(t, (uintptr_t)t->y, t->y_line_stride, t->y_stride) : 1;
