@@ -268,6 +268,15 @@ static bool explain_twice(bench_session *session, bench_subject *subject) {
   return true;
 }
 
+/* The shape by the same names as in the rows of the other verbs: n, and of a product also m, k and what is transposed.
+ */
+static void shape_json(const bench_row *row) {
+  if (row->m) bench_json_count("m", row->m);
+  bench_json_count("n", row->n);
+  if (row->m) bench_json_count("k", row->k);
+  if (row->trans_a || row->trans_b) bench_json_flag("trans_a", row->trans_a), bench_json_flag("trans_b", row->trans_b);
+}
+
 static bool explain_one(bench_session *session, bench_subject *subject, const bench_plan *plan,
                         bench_results *results) {
   char size[72];
@@ -277,7 +286,8 @@ static bool explain_one(bench_session *session, bench_subject *subject, const be
   bench_json_open(NULL, '{');
   bench_json_text("op", subject->row.op);
   bench_json_text("type", subject->row.type);
-  bench_json_text("size", size);
+  bench_json_text("size", size); /* older documents had this alone */
+  shape_json(&subject->row);
   bench_json_open("decisions", '[');
   const bool fine = explain_twice(session, subject);
   if (!fine) fprintf(stderr, "hx-bench: %s\n", hx_error_detail());

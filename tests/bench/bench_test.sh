@@ -153,7 +153,7 @@ status 0 sim --profile xe --size 2^22,512x512x512 --json v.json --csv v.csv &&
 refused --profile sim --profile gen99
 vars=HX_SIM=rate=2e9
 status 0 explain --devices cpu,sim --op sum --size 2^24 --json e.json --csv e.csv &&
-  has e.json '"expected_ms"' explain && valid_csv e.csv expected_ms explain &&
+  has e.json '"expected_ms"' explain && has e.json '"n": 16777216' explain && valid_csv e.csv expected_ms explain &&
   has out 'after 10 calls' explain
 # The decision is that of a call: it uses measurements of arrays at the same places, and a fixed share is not compared
 # with other choices.
