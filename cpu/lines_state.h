@@ -45,11 +45,17 @@ INLINED uint32_t missing_element(hx_op op, hx_type type) {
 
 INLINED v_u32 v_select(v_u32 mask, v_u32 a, v_u32 b) { return (mask & a) | (~mask & b); }
 
+/* All bits set for each element that is a NaN. */
+INLINED v_u32 float_nans(v_u32 x) {
+  const v_f32 f = (v_f32)x;
+  return (v_u32)(f != f);  // NOLINT(misc-redundant-expression): f != f is true of a NaN alone
+}
+
 INLINED v_u32 signed_key(hx_op op, hx_type type, v_u32 x) {
   const bool most = op == HX_MAX || op == HX_ARGMAX;
   if (type == HX_I32) return most ? ~x : x;
   if (type == HX_U32) return most ? ~(x ^ KEY_SIGN) : x ^ KEY_SIGN;
-  const v_u32 nan = (v_u32)((v_f32)x != (v_f32)x);
+  const v_u32 nan = float_nans(x);
   if (is_index(op)) x &= ~(v_u32)(x == KEY_SIGN); /* zeros tie */
   const v_u32 ordered = x ^ ((v_u32)((v_i32)x >> 31) & ~KEY_SIGN), key = most ? ~ordered : ordered;
   return v_select(nan, v_broadcast(KEY_SIGN), key);
@@ -153,8 +159,7 @@ INLINED void state_store_slots(hx_op op, hx_type type, line_state s, uint64_t *s
   } else if (is_key(op)) {
     store_words(slots, s.a ^ KEY_SIGN, (v_u32){0});
   } else if (type == HX_F32) {
-    const v_u32 nan = (v_u32)((v_f32)s.a != (v_f32)s.a);
-    store_words(slots, v_select(nan, v_broadcast(HX__CANONICAL_NAN), s.a), (v_u32){0});
+    store_words(slots, v_select(float_nans(s.a), v_broadcast(HX__CANONICAL_NAN), s.a), (v_u32){0});
   } else if (is_wide(op, type)) {
     const v_u64 even = (v_u64)s.a, odd = (v_u64)s.b;
     UNROLLED for (size_t i = 0; i < V_LANES / 2; i++) slots[2 * i] = even[i], slots[2 * i + 1] = odd[i];

@@ -71,11 +71,11 @@ static bool same_slot(const hx_field *f, uint64_t a, uint64_t b) {
   return a == b || (is_rounded(f) && same_float(x, y));
 }
 
-static bool line_is_right(const hx__request *request, size_t slot, uint64_t got) {
+static bool line_is_right(const hx__request *request, size_t leaf, uint64_t slot) {
   const hx__work *const w = request->work;
   _Alignas(64) unsigned char scratch[HX__LEAST_COLUMNS_SCRATCH];
   const hx__lines_place place = {request->kernels, w->fields->x, w->fields->y, HX__IN_L2, scratch, sizeof scratch};
-  return same_slot(w->fields, hx__compute_line_leaf(&place, w, slot), got);
+  return same_slot(w->fields, hx__compute_line_leaf(&place, w, leaf), slot);
 }
 
 static bool leaf_is_right(const hx__request *request, const hx_field *f, size_t leaf, uint64_t slot) {
