@@ -15,6 +15,7 @@
 #define SLOW_NS 5000000000
 
 enum { SETS = 12, PRODUCTS = 32, FRESH = 3000, OPS = HX_PROD + 1, TYPES = HX_U32 + 1, FIELDS = 4, PAGE = 4096 };
+enum { LINES_ELEMENTS = 64 * (64 + 2) };
 
 static const size_t kLengths[SETS] = {1, 3, 100, 1000, 4096, 4097, 8191, 9001, 16384, 20007, 40007, 150001};
 
@@ -91,7 +92,7 @@ static bool went_well(hx_status s, const char *what, bool resident) {
 
 /* Prints one line for each call that took longer than SLOW_NS. */
 static void note_time(int64_t since, const hx_task *t, const char *how) {
-  static const char *const kNames[] = {"?", "reduction", "structure of arrays", "product"};
+  static const char *const kNames[] = {"?", "reduction", "structure of arrays", "product", "set of lines"};
   const int64_t ns = soak_now_ns() - since;
   if (ns > SLOW_NS)
     printf("soak: slow: %s of a %s, share %g: %.0f ms\n", how, kNames[t->kind], (double)t->gpu_share,
@@ -203,6 +204,35 @@ static void fields(hx_context *hx, uint64_t *r) {
     check_result(f[i].op, f[i].type, s->n, t.gpu_share, got[i], s->want[f[i].op][f[i].type]);
 }
 
+/* The rows or the columns of a matrix; each line is compared with the reduction of a copy of it. A device
+ * builds the kernel of an operation and a type when a call first needs it. Five of the 27 are enough here, as the calls
+ * of a run would otherwise mostly wait for the compiler. */
+static void lines(hx_context *hx, uint64_t *r) {
+  static const struct {
+    hx_op op;
+    hx_type type;
+  } kCases[] = {{HX_SUM, HX_F32}, {HX_MIN, HX_F32}, {HX_ARGMAX, HX_I32}, {HX_DOT, HX_I32}, {HX_PROD, HX_U32}};
+  static const size_t kSides[] = {1, 2, 3, 7, 8, 9, 16, 31, 33, 64};
+  uint32_t x[LINES_ELEMENTS], copy[64];
+  hx_value got[64];
+  const size_t rows = kSides[soak_random(r, 10)], columns = kSides[soak_random(r, 10)],
+               ld = columns + soak_random(r, 3);
+  const size_t which = soak_random(r, sizeof kCases / sizeof *kCases);
+  const hx_op op = kCases[which].op;
+  const hx_type type = kCases[which].type;
+  const bool by_rows = soak_random(r, 2);
+  data_fill(type, (data_kind)soak_random(r, DATA_KINDS), *r, x, rows * ld);
+  hx_task t = by_rows ? hx_reduce_rows(op, type, x, rows, columns, ld, got)
+                      : hx_reduce_columns(op, type, x, rows, columns, ld, got);
+  t.lines.y = x;
+  if (!went_well(run_task(hx, &t, r), "lines", false)) return;
+  const size_t count = by_rows ? rows : columns, n = by_rows ? columns : rows;
+  for (size_t l = 0; l < count; l++) {
+    for (size_t i = 0; i < n; i++) copy[i] = by_rows ? x[l * ld + i] : x[i * ld + l];
+    check_result(op, type, n, t.gpu_share, got[l], ref_reduce(op, type, copy, copy, n));
+  }
+}
+
 static void one_product(hx_context *hx, uint64_t *r) {
   const product *p = &products[soak_random(r, PRODUCTS)];
   const size_t bytes = p->args.m * p->args.n * 4;
@@ -228,6 +258,8 @@ void case_run(hx_context *hx, uint64_t *r) {
     fresh_reduction(hx, r);
   else if (what < 14)
     fields(hx, r);
+  else if (what < 16)
+    lines(hx, r);
   else
     one_product(hx, r);
 }
