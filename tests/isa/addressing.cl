@@ -30,7 +30,7 @@ kernel void loop(global int *data, global const float *in, global float *out, ui
   barrier(CLK_LOCAL_MEM_FENCE);
   float sum = 0.0f;
 #pragma unroll 1
-  for (uint c = 0; c < n; c++) sum = fma(a[c * ROW + lid], b[c * ROW + (lid ^ 1)], sum);
+  for (uint c = 0; c < n; c++) sum = fma(a[c * ROW + lid], b[c * ROW + lid], sum);
   out[lid] = sum;
 #endif
 }

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # addressing.sh: instructions in the loop body of each form of addressing.cl, for GCN and RDNA (vector, scalar, all),
-# with and without the compiler's strength reduction, and for PTX and, if ptxas is installed, SASS (of the whole
-# kernel). The counts are static, not times. A column that cannot be made is named with the reason.
+# with and without the compiler's strength reduction, and for PTX and, if ptxas is installed, SASS. The counts are
+# static, not times. A column that cannot be made is named with the reason.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 clc=/usr/lib/clc
@@ -42,9 +42,30 @@ count() {
     }' amd="$2" "$1"
 }
 
+# The last loop of a cubin for sm_75, and in parentheses how many passes of the source it does, because ptxas unrolls some
+# loops: a pass stores once (386) or adds one product (223). An instruction has 16 bytes, its operation in the low 12
+# bits. A branch (947) has its distance from the next instruction in the second word; -16 is the endless loop behind the
+# end of a kernel.
+count_sass() {
+  section=$(readelf -SW "$1" 2>/dev/null |
+    sed -n 's/.* \.text\.loop  *PROGBITS  *[0-9a-f]* \([0-9a-f]*\) \([0-9a-f]*\) .*/\1 \2/p')
+  od -A n -v -t x4 -w16 -j "$((0x${section% *}))" -N "$((0x${section#* }))" "$1" | awk '
+    { operation[NR] = substr($1, 6) }
+    operation[NR] == "947" && $2 ~ /^f/ {
+      distance = 1
+      for (i = 1; i <= 8; i++) distance += (16 - index("0123456789abcdef", substr($2, i, 1))) * 16 ^ (8 - i)
+      if (distance > 16) { all = distance / 16; end = NR }
+    }
+    END {
+      for (i = end - all + 1; i <= end; i++) passes += operation[i] == "386" || operation[i] == "223"
+      printf "%d (%d)", all, passes
+      exit all == 0
+    }'
+}
+
 printf '%-24s' 'v_/s_/all in the loop'
 for target in gfx902 gfx1030 gfx1103; do printf '%-12s%-12s' "$target" "no LSR"; done
-printf '%-8s%s\n' PTX 'SASS (kernel)'
+printf '%-8s%s\n' PTX 'SASS (passes)'
 ptx=$clc/nvptx64--nvidiacl.bc reason=
 [ -r "$ptx" ] || { ptx=; reason="no PTX: no $clc/nvptx64--nvidiacl.bc"; }
 ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null || true)
@@ -63,10 +84,8 @@ for name in index pointer 'pointer, uniform count' 'two local arrays' 'one local
   if [ -n "$ptx" ]; then
     compile "$form" "$work/ptx" nvptx64--nvidiacl "$ptx" -Xclang -target-cpu -Xclang sm_75
     printf '%-8s' "$(count "$work/ptx" '')"
-    # An instruction has 16 bytes.
     if [ -n "$ptxas" ] && "$ptxas" -arch=sm_75 "$work/ptx" -o "$work/cubin" 2>/dev/null; then
-      size=$(readelf -SW "$work/cubin" 2>/dev/null | sed -n 's/.* \.text\.loop  *PROGBITS  *[0-9a-f]* [0-9a-f]* \([0-9a-f]*\) .*/\1/p')
-      printf '%s' "$((0x$size / 16))"
+      count_sass "$work/cubin"
     fi
   fi
   echo
