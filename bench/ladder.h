@@ -25,6 +25,7 @@ typedef struct ladder_device {
   cl_uint units;
   size_t max_local;
   cl_ulong max_alloc, local_bytes;
+  cl_uint sub_group; /* items that run in step: a warp or wavefront; 0: the driver does not say */
   bool cpu, nvidia;
 } ladder_device;
 
@@ -46,10 +47,18 @@ void ladder_kernels_release(ladder_kernel *kernels, size_t count);
  * events. */
 double ladder_span(cl_event *events, size_t count);
 
+/* Rungs that differ in one number are a family: a series of a chart, with that number as x. */
+typedef struct ladder_family {
+  const char *name, *x; /* x: what the number is */
+} ladder_family;
+
 typedef struct ladder_rung ladder_rung;
 struct ladder_rung {
   char name[32];
-  char note[160]; /* printed in the row: a remark, or why the rung is out */
+  char note[160];              /* printed in the row: a remark, or why the rung is out */
+  const ladder_family *family; /* NULL: none */
+  unsigned x;                  /* its place in the family */
+  const char *against;         /* the name of the rung from which its gap is counted; NULL: none */
   bool out, wrong;
   /* Makes one call and returns its seconds by the host's clock; negative: it failed, as `note` says. *event: seconds by
    * the device's clock, or NaN. */

@@ -46,6 +46,15 @@ static bool open_queues(ladder_device *device, size_t index) {
   return false;
 }
 
+/* Only the drivers of NVIDIA and AMD say it, as long as no kernel is named. */
+static cl_uint sub_group_of(cl_device_id id) {
+  static const cl_device_info names[] = {0x4003 /* CL_DEVICE_WARP_SIZE_NV */, 0x4043 /* ..._WAVEFRONT_WIDTH_AMD */};
+  cl_uint items = 0;
+  for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+    if (clGetDeviceInfo(id, names[i], sizeof items, &items, NULL) == CL_SUCCESS && items) return items;
+  return 0;
+}
+
 bool ladder_device_open(ladder_device *device, const bench_session *session, size_t index) {
   hx__cl_device *const d = bench_opencl_device(session, index);
   *device = (ladder_device){.shipped = d,
@@ -61,6 +70,7 @@ bool ladder_device_open(ladder_device *device, const bench_session *session, siz
   clGetDeviceInfo(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, sizeof device->max_local, &device->max_local, NULL);
   clGetDeviceInfo(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, sizeof device->max_alloc, &device->max_alloc, NULL);
   clGetDeviceInfo(d->id, CL_DEVICE_LOCAL_MEM_SIZE, sizeof device->local_bytes, &device->local_bytes, NULL);
+  device->sub_group = sub_group_of(d->id);
   device->cpu = (type & CL_DEVICE_TYPE_CPU) != 0;
   device->nvidia = !device->cpu && vendor == 0x10deu;
   if (open_queues(device, index) && open_hx(device, index)) return true;

@@ -13,8 +13,8 @@ typedef struct record {
   const char *ladder, *unit, *verified, *check; /* check: as printed */
   char device[128], driver[64];
   size_t m, n, k;
-  ladder_rung rung; /* only its numbers and texts are used */
-  double rate, speedup;
+  ladder_rung rung;          /* only its numbers and texts are used */
+  double rate, speedup, gap; /* gap: how much longer it takes than the rung that it is compared with */
 } record;
 
 #define RECORD(member, ...) BENCH_COLUMN(record, member, __VA_ARGS__)
@@ -41,6 +41,8 @@ static const bench_column columns[] = {
     RECORD(rung.copied, .name = "bytes_copied", .kind = BENCH_SIZE),
     RECORD(verified, .name = "verified", .kind = BENCH_LITERAL),
     RECORD(rung.note, .name = "note", .kind = BENCH_CHARS),
+    RECORD(gap, .name = "gap", .head = "gap", .kind = BENCH_PERCENT, .flags = BENCH_SPARE, .width = 7, .digits = 1,
+           .rank = 2),
     RECORD(check, .head = "check", .flags = BENCH_ALARM, .width = -5),
 };
 static const bench_table table = BENCH_TABLE(columns);
@@ -61,10 +63,11 @@ void ladder_rows_free(void) {
 /* Seconds by the device's clock if it was measured, otherwise by the host's. */
 static double seconds_of(const ladder_rung *rung, bool event) { return event ? rung->event_s : rung->wall_s; }
 
-static double speedup_of(const ladder_case *c, const ladder_rung *rung) {
-  for (size_t i = 0; i < c->rungs; i++) {
+/* The speed of a rung divided by that of the one with this name. */
+static double speedup_over(const ladder_case *c, const ladder_rung *rung, const char *name) {
+  for (size_t i = 0; name && i < c->rungs; i++) {
     const ladder_rung *base = &c->rung[i];
-    if (base->out || strcmp(base->name, c->base) != 0) continue;
+    if (base->out || strcmp(base->name, name) != 0) continue;
     bool event = isfinite(rung->event_s) && isfinite(base->event_s);
     return seconds_of(base, event) / seconds_of(rung, event);
   }
@@ -117,14 +120,16 @@ bool ladder_rows_add(const ladder_case *c) {
                 .k = c->k,
                 .rung = *rung,
                 .rate = NAN,
-                .speedup = NAN};
+                .speedup = NAN,
+                .gap = NAN};
     r.verified = !rung->out ? "true" : rung->wrong ? "false" : NULL;
     r.check = rung->wrong ? "WRONG" : "ok";
     if (c->device) memcpy(r.device, c->device->name, sizeof r.device);
     if (c->device) memcpy(r.driver, c->device->driver, sizeof r.driver);
     if (!rung->out) {
       r.rate = c->work / seconds_of(rung, isfinite(rung->event_s));
-      r.speedup = speedup_of(c, rung);
+      r.speedup = speedup_over(c, rung, c->base);
+      r.gap = 1 / speedup_over(c, rung, rung->against) - 1;
     }
     if (!bench_append(&rows, &count, &room, &r, sizeof r)) return false;
   }

@@ -1,121 +1,88 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The steps from a naive sum of u32 to one that memory bounds, each a kernel of its own with the same signature:
- * a group's sum of x[0..n) goes to out[group]. The host launches again on the partial sums until one is left.
- * LOCAL: work-group size, a power of two; TIMES: elements that an item adds up before the tree. */
+ * The sum of u32 in three levels, each in several ways: within an item (LOAD), within a group (TREE), among groups
+ * (AMONG). A step of the ladder is a choice of the three. LOCAL is the size of a work-group, a power of two; TIMES is
+ * how many elements an item adds before the tree; WARP is the size of a sub-group, 0 if it is not known. */
 
-kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void naive(global const uint *x, ulong n, global uint *out) {
-  local uint sum[LOCAL];
-  const uint item = (uint)get_local_id(0);
-  const ulong i = get_global_id(0);
-  sum[item] = i < n ? x[i] : 0u;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  /* Interleaved: the items at work are spread over all warps, and found by a remainder. */
-  for (uint stride = 1; stride < LOCAL; stride *= 2) {
-    if (item % (2 * stride) == 0) sum[item] += sum[item + stride];
-    barrier(CLK_LOCAL_MEM_FENCE);
+/* Among groups. PARTIAL: out[group] is the group's sum, and the host launches again, or adds. ATOMIC: each group adds
+ * to one[0]. TICKET: the last group adds out[] into one[0], and sets the ticket one[1] to 0 again. */
+#define PARTIAL 0
+#define ATOMIC 1
+#define TICKET 2
+
+/* The trees are macros, because PoCL 3.1 crashes on functions with barriers. They end with the sum in words[0], which
+ * item 0 has written. */
+#if TREE == 0 /* interleaved: the items at work are spread over all warps */
+#define LEVELS                                                                           \
+  for (uint stride = 1; stride < LOCAL; stride *= 2) {                                   \
+    if ((item & (2 * stride - 1)) == 0) words[item] += words[item + stride];             \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                        \
   }
-  if (item == 0) out[get_group_id(0)] = sum[0];
-}
-
-kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void divergence_free(global const uint *x, ulong n,
-                                                                               global uint *out) {
-  local uint sum[LOCAL];
-  const uint item = (uint)get_local_id(0);
-  const ulong i = get_global_id(0);
-  sum[item] = i < n ? x[i] : 0u;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  /* The items at work are neighbours, so whole warps stop; what they touch lies 2 * stride apart: bank conflicts. */
-  for (uint stride = 1; stride < LOCAL; stride *= 2) {
-    const uint at = 2 * stride * item;
-    if (at < LOCAL) sum[at] += sum[at + stride];
-    barrier(CLK_LOCAL_MEM_FENCE);
+#elif TREE == 1 /* the items at work are neighbours, but their words lie 2 * stride apart: bank conflicts */
+#define LEVELS                                                                           \
+  for (uint stride = 1; stride < LOCAL; stride *= 2) {                                   \
+    if (2 * stride * item < LOCAL) words[2 * stride * item] += words[2 * stride * item + stride]; \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                        \
   }
-  if (item == 0) out[get_group_id(0)] = sum[0];
-}
-
-kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void conflict_free(global const uint *x, ulong n,
-                                                                             global uint *out) {
-  local uint sum[LOCAL];
-  const uint item = (uint)get_local_id(0);
-  const ulong i = get_global_id(0);
-  sum[item] = i < n ? x[i] : 0u;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  for (uint stride = LOCAL / 2; stride > 0; stride /= 2) { /* neighbours touch neighbouring words */
-    if (item < stride) sum[item] += sum[item + stride];
-    barrier(CLK_LOCAL_MEM_FENCE);
+#elif TREE == 2 /* neighbours touch neighbouring words */
+#define LEVELS                                                                           \
+  for (uint stride = LOCAL / 2; stride > 0; stride /= 2) {                               \
+    if (item < stride) words[item] += words[item + stride];                              \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                        \
   }
-  if (item == 0) out[get_group_id(0)] = sum[0];
-}
+#else /* every level written out; with TREE 4 the items of the first sub-group end it without barriers of the group */
 
-/* The same tree with every level written out. */
-#define LEVEL(stride)                                      \
-  if (LOCAL > (stride)) {                                  \
-    if (item < (stride)) sum[item] += sum[item + (stride)]; \
-    barrier(CLK_LOCAL_MEM_FENCE);                          \
+#if TREE == 3
+#define LAST 1
+#define END
+#else
+#define LAST WARP
+/* NVIDIA's warps may run apart since Volta. AMD's wavefronts do not, and the fence is for the compiler. */
+#if NVIDIA
+#define TOGETHER __asm__ __volatile__("bar.warp.sync 0xffffffff;" : : : "memory");
+#else
+#define TOGETHER mem_fence(CLK_LOCAL_MEM_FENCE);
+#endif
+#define END                                                                              \
+  if (item < LAST) {                                                                     \
+    volatile local uint *const last = words;                                             \
+    uint both = last[item];                                                              \
+    _Pragma("unroll") for (uint stride = LAST; stride > 0; stride /= 2) {                \
+      both += last[item + stride];                                                       \
+      TOGETHER                                                                           \
+      last[item] = both;                                                                 \
+      TOGETHER                                                                           \
+    }                                                                                    \
   }
-#define TREE(value)                             \
-  sum[item] = (value);                          \
-  barrier(CLK_LOCAL_MEM_FENCE);                 \
-  LEVEL(512)                                    \
-  LEVEL(256)                                    \
-  LEVEL(128)                                    \
-  LEVEL(64)                                     \
-  LEVEL(32)                                     \
-  LEVEL(16)                                     \
-  LEVEL(8)                                      \
-  LEVEL(4)                                      \
-  LEVEL(2)                                      \
-  LEVEL(1)                                      \
-  if (item == 0) out[get_group_id(0)] = sum[0];
+#endif
 
-kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void unrolled(global const uint *x, ulong n,
-                                                                        global uint *out) {
-  local uint sum[LOCAL];
-  const uint item = (uint)get_local_id(0);
-  const ulong i = get_global_id(0);
-  TREE(i < n ? x[i] : 0u)
-}
+#define LEVEL(stride)                                                                    \
+  if (LOCAL > (stride) && (LAST == 1 || (stride) > LAST)) {                              \
+    if (item < (stride)) words[item] += words[item + (stride)];                          \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                        \
+  }
+#define LEVELS LEVEL(512) LEVEL(256) LEVEL(128) LEVEL(64) LEVEL(32) LEVEL(16) LEVEL(8) LEVEL(4) LEVEL(2) LEVEL(1) END
+#endif
 
-/* Each item first adds TIMES elements, as far apart as the group is wide: a group reads one block. */
-kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void local_stride(global const uint *x, ulong n,
-                                                                            global uint *out) {
-  local uint sum[LOCAL];
-  const uint item = (uint)get_local_id(0);
-  const ulong first = (ulong)get_group_id(0) * (LOCAL * TIMES) + item;
+#define JOIN(own)               \
+  words[item] = (own);          \
+  barrier(CLK_LOCAL_MEM_FENCE); \
+  LEVELS
+
+/* What an item adds by itself. Unrolled, because loads are to be in flight together, but not without limit. */
+#if TIMES > 16
+#define UNROLLED _Pragma("unroll 16")
+#else
+#define UNROLLED _Pragma("unroll")
+#endif
+
+#define LOCAL_STRIDE 0  /* TIMES elements as far apart as the group is wide: a group reads one block */
+#define GLOBAL_STRIDE 1 /* as far apart as all groups are wide: at any time the whole device reads one block */
+#define ALL 2           /* the same without a limit, eight elements at a time: few groups for any n */
+
+static uint own_sum(global const uint *x, ulong n, uint item) {
   uint own = 0;
-  if (first - item + LOCAL * TIMES <= n) {
-#pragma unroll
-    for (uint t = 0; t < TIMES; t++) own += x[first + t * LOCAL];
-  } else {
-    for (ulong i = first; i < n; i += LOCAL) own += x[i];
-  }
-  TREE(own)
-}
-
-/* As far apart as all groups together are wide: at any time the whole device reads one block. */
-kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void global_stride(global const uint *x, ulong n,
-                                                                             global uint *out) {
-  local uint sum[LOCAL];
-  const uint item = (uint)get_local_id(0);
-  const ulong first = get_global_id(0), stride = get_global_size(0);
-  uint own = 0;
-  if (stride * TIMES <= n) {
-#pragma unroll
-    for (uint t = 0; t < TIMES; t++) own += x[first + t * stride];
-  } else {
-    for (ulong i = first; i < n; i += stride) own += x[i];
-  }
-  TREE(own)
-}
-
-/* As many groups as the device holds at once, whatever n is: items over a stride, the tree of a group, and a second
- * launch over the groups' partial sums. */
-kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void three_levels(global const uint *x, ulong n,
-                                                                            global uint *out) {
-  local uint sum[LOCAL];
-  const uint item = (uint)get_local_id(0);
+#if LOAD == ALL
   const ulong stride = get_global_size(0);
-  uint own = 0;
   ulong i = get_global_id(0);
   for (; i + 7 * stride < n; i += 8 * stride) {
     uint some[8];
@@ -124,6 +91,44 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void three_levels(glob
 #pragma unroll
     for (uint u = 0; u < 8; u++) own += some[u];
   }
+#else
+#if LOAD == LOCAL_STRIDE
+  const ulong stride = LOCAL, begin = (ulong)get_group_id(0) * (LOCAL * TIMES), end = begin + LOCAL * TIMES;
+#else
+  const ulong stride = get_global_size(0), begin = (ulong)get_group_id(0) * LOCAL, end = stride * TIMES;
+#endif
+  ulong i = begin + item;
+  if (end <= n) {
+    UNROLLED for (uint t = 0; t < TIMES; t++) own += x[i + t * stride];
+    return own;
+  }
+#endif
   for (; i < n; i += stride) own += x[i];
-  TREE(own)
+  return own;
+}
+
+kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void sum(global const uint *x, ulong n, global uint *out,
+                                                                   volatile global uint *one) {
+  local uint words[LOCAL];
+  const uint item = (uint)get_local_id(0), group = (uint)get_group_id(0), groups = (uint)get_num_groups(0);
+  JOIN(own_sum(x, n, item))
+#if AMONG == PARTIAL
+  if (item == 0) out[group] = words[0];
+#elif AMONG == ATOMIC
+  if (item == 0) atomic_add(&one[0], words[0]);
+#else
+  local uint taken;
+  if (item == 0) {
+    out[group] = words[0];
+    atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_device);
+    taken = atomic_inc(&one[1]) + 1;
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (taken != groups) return;
+  atomic_work_item_fence(CLK_GLOBAL_MEM_FENCE, memory_order_acq_rel, memory_scope_device);
+  uint rest = 0;
+  for (uint i = item; i < groups; i += LOCAL) rest += out[i];
+  JOIN(rest)
+  if (item == 0) one[0] = words[0], one[1] = 0;
+#endif
 }

@@ -39,16 +39,23 @@ refused() {
 }
 
 climb reduce --devices cpu,pocl --size 1,1000,2^16,70001
-for step in naive divergence-free conflict-free unrolled 'global stride x1' 'three levels' hx; do exact "$step" 4; done
-exact '"hx, kernels"' 4
-exact 'global stride x2' 3
-for times in 4 8 16 32 64 128; do exact "global stride x$times" 2; done
-exact 'local stride x8' 2
+for step in naive '"naive, relaunched"' 'strided words (Harris)' divergence-free '"unrolled, all barriers"' \
+  '"8 a unit, relaunched"' '"8 a unit, host adds"' '"8 a unit, ticket"' '"hx, kernels"' hx; do
+  exact "$step" 4
+done
+for groups in 1 2 4 8 16; do exact "groups a unit: $groups" 4; done
+for tree in 'local stride' 'global stride' 'naive tree'; do
+  [ "$tree" = 'naive tree' ] || exact "$tree x1" 4
+  exact "$tree x2" 3
+  for times in 4 8 16 32 64 128 256; do exact "$tree x$times" 2; done
+done
+refused 'completely unrolled' 'in step'
 refused 'CUB' 'not an NVIDIA device'
 awk 'length > 80 { exit 1 }' out || fail 'a line of the table is longer than 80 columns'
 grep -q '^ *not run: CUB: not an NVIDIA device' out || fail 'no reason for a step that did not run'
-grep -q -- ' - .* - ' out && fail 'a line has no figure'
+grep -q -- ' - .* - .* - ' out && fail 'a line has no figure'
 grep -q '^published' out || fail 'nothing is said of what was published'
+grep -q '^naive tree x256 .* % ok' out || fail 'no gap between the naive tree and the good one'
 
 climb matmul --devices cpu,pocl --size 128,100x70x33
 for step in naive 'local tile' '128-bit reads' 'register tile'; do exact "$step" 1; done
