@@ -54,6 +54,8 @@ static void print_gain(const ladder_case *c) {
   bench_note(0, "here: %s serial to %s (%s), %.1fx", serial, least, best->name, c->rung[0].wall_s / best->wall_s);
 }
 
+static const ladder_family splits = {"split", "percent on the CPU"};
+
 static bool run_size(bench_session *session, const bench_size *size) {
   static ladder_case c;
   ladder_product p;
@@ -71,6 +73,8 @@ static bool run_size(bench_session *session, const bench_size *size) {
       ladder_hx_call_rung(session->hx, &c, name, &task, (float)(100 - cpu) / 100);
     else
       ladder_out(ladder_add(&c, name, NULL, NULL), "no device is in use");
+    c.rung[c.rungs - 1].family = &splits;
+    c.rung[c.rungs - 1].x = cpu;
   }
   ladder_hx_call_rung(session->hx, &c, "hx decides", &task, -1);
   bool fine = ladder_run(session, &c, SECONDS);

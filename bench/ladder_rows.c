@@ -10,7 +10,7 @@
 #include "bench/system.h"
 
 typedef struct record {
-  const char *ladder, *unit, *verified, *check; /* check: as printed */
+  const char *ladder, *unit, *clock, *verified, *check; /* clock: of the rate; check: as printed */
   char device[128], driver[64];
   size_t m, n, k;
   ladder_rung rung;          /* only its numbers and texts are used */
@@ -43,6 +43,7 @@ static const bench_column columns[] = {
     RECORD(rung.note, .name = "note", .kind = BENCH_CHARS),
     RECORD(gap, .name = "gap", .head = "gap", .kind = BENCH_PERCENT, .flags = BENCH_SPARE, .width = 7, .digits = 1,
            .rank = 2),
+    RECORD(clock, .name = "clock", .head = "clock", .width = -5, .rank = 2),
     RECORD(check, .head = "check", .flags = BENCH_ALARM, .width = -5),
 };
 static const bench_table table = BENCH_TABLE(columns);
@@ -128,6 +129,7 @@ bool ladder_rows_add(const ladder_case *c) {
     if (c->device) memcpy(r.driver, c->device->driver, sizeof r.driver);
     if (!rung->out) {
       r.rate = c->work / seconds_of(rung, isfinite(rung->event_s));
+      r.clock = isfinite(rung->event_s) ? "event" : "wall";
       r.speedup = speedup_over(c, rung, c->base);
       r.gap = 1 / speedup_over(c, rung, rung->against) - 1;
     }
@@ -138,28 +140,53 @@ bool ladder_rows_add(const ladder_case *c) {
   return true;
 }
 
-/* Writes one series of a chart: the rate of a step over the sizes, on one device. */
-static void series_json(const record *first) {
-  bench_json_open(NULL, '{');
-  bench_json_text("step", first->rung.name);
-  bench_json_text("device", first->device);
-  bench_json_text("unit", first->unit);
+static bool same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
+
+/* Whether two records belong to one series: the same step over all sizes, or a family at one size. */
+static bool same_step(const record *a, const record *b) {
+  return same_text(a->rung.name, b->rung.name) && same_text(a->device, b->device);
+}
+static bool same_family(const record *a, const record *b) {
+  return a->rung.family && a->rung.family == b->rung.family && same_text(a->device, b->device) && a->m == b->m &&
+         a->n == b->n && a->k == b->k;
+}
+
+/* A product has as many multiply-adds as the first coordinate says, because many have the same n. */
+static uint64_t size_of(const record *r) { return r->m ? (uint64_t)r->m * r->n * r->k : r->n; }
+
+static bool begins_series(const record *r, bool (*same)(const record *, const record *)) {
+  for (const record *before = rows; before < r; before++)
+    if (same(before, r)) return false;
+  return same(r, r);
+}
+
+static void points_json(const record *first, bool (*same)(const record *, const record *)) {
   bench_json_open("points", '[');
   for (const record *r = first; r < rows + count; r++) {
-    if (r->rung.out || strcmp(r->rung.name, first->rung.name) != 0 || strcmp(r->device, first->device) != 0) continue;
+    if (r->rung.out || !same(r, first)) continue;
     bench_json_open(NULL, '[');
-    bench_json_count(NULL, r->n);
+    bench_json_count(NULL, same == same_family ? r->rung.x : size_of(r));
     bench_json_value(NULL, BENCH_NUMBER, &r->rate);
     bench_json_close(']');
   }
   bench_json_close(']');
+}
+
+static void series_json(const record *first, bool (*same)(const record *, const record *)) {
+  const ladder_family *const family = same == same_family ? first->rung.family : NULL;
+  bench_json_open(NULL, '{');
+  bench_json_text("step", family ? family->name : first->rung.name);
+  bench_json_text("device", first->device);
+  bench_json_text("unit", first->unit);
+  bench_json_text("x", family ? family->x : first->m ? "multiply-adds" : "elements");
+  if (family) bench_json_count("size", size_of(first));
+  points_json(first, same);
   bench_json_close('}');
 }
 
-static bool begins_series(const record *r) {
-  for (const record *before = rows; before < r; before++)
-    if (strcmp(before->rung.name, r->rung.name) == 0 && strcmp(before->device, r->device) == 0) return false;
-  return true;
+static void write_series(bool (*same)(const record *, const record *)) {
+  for (size_t i = 0; i < count; i++)
+    if (begins_series(&rows[i], same)) series_json(&rows[i], same);
 }
 
 void ladder_rows_write(const bench_session *session, const char *ladder) {
@@ -171,8 +198,8 @@ void ladder_rows_write(const bench_session *session, const char *ladder) {
   for (size_t i = 0; i < count; i++) bench_store_row(&table, &rows[i]);
   bench_json_close(']');
   bench_json_open("series", '[');
-  for (size_t i = 0; i < count; i++)
-    if (begins_series(&rows[i])) series_json(&rows[i]);
+  write_series(same_step);
+  write_series(same_family);
   bench_json_close(']');
   bench_json_flag("failed", failed);
   bench_json_end();

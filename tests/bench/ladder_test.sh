@@ -57,10 +57,33 @@ grep -q -- ' - .* - .* - ' out && fail 'a line has no figure'
 grep -q '^published' out || fail 'nothing is said of what was published'
 grep -q '^naive tree x256 .* % ok' out || fail 'no gap between the naive tree and the good one'
 
-climb matmul --devices cpu,pocl --size 128,100x70x33
-for step in naive 'local tile' '128-bit reads' 'register tile'; do exact "$step" 1; done
-exact hx 2
-exact '"hx, kernels"' 2
+# series CONDITION: a condition in Python on d, the JSON document, and s, its series by step and x
+series() {
+  command -v python3 >/dev/null 2>&1 || return 0
+  checks=$((checks + 1))
+  python3 - "$1" <<'END' || fail "the series are not as promised: $1"
+import json, sys
+d = json.load(open("t.json"))
+s = {(row["step"], row["x"], row.get("size")): [x for x, rate in row["points"]] for row in d["series"]}
+assert d["series"] and not d["failed"] and len(s) == len(d["series"])
+assert all(len(set(x)) == len(x) for x in s.values())
+assert {row["clock"] for row in d["ladders"] if row["rate"]} <= {"event", "wall"}
+assert eval(sys.argv[1])
+END
+}
+powers='[1 << i for i in range(9)]'
+for family in 'naive tree' 'local stride' 'global stride'; do
+  series "s['$family', 'elements per item', 1 << 16] == $powers"
+done
+series "s['groups a unit', 'groups per compute unit', 1] == [1, 2, 4, 8, 16]"
+series "s['naive', 'elements', None] == [1, 1000, 1 << 16, 70001]"
+series "all(r['clock'] == ('wall' if r['event_s'] is None else 'event') for r in d['ladders'] if r['rate'])"
+
+climb matmul --devices cpu,pocl --size 128,256x128x128,100x70x33
+for step in naive 'local tile' '128-bit reads' 'register tile'; do exact "$step" 2; done
+exact hx 3
+exact '"hx, kernels"' 3
+series "s['naive', 'multiply-adds', None] == [128 ** 3, 256 * 128 * 128]"
 refused cp.async 'NVIDIA'
 
 # hx's kernels use the requested tile, not the device's default.
@@ -82,11 +105,7 @@ HX_SIM='rate=1e9,fail=enqueue@1' "$bench" ladder offload --devices cpu,sim --siz
   --csv t.csv >out 2>err </dev/null && fail 'ladder offload: status 0 with a device that is lost'
 refused 'CPU 50 %' 'of it'
 climb offload --devices cpu,pocl --size 64x96x80 --step 50
-if command -v python3 >/dev/null 2>&1; then
-  checks=$((checks + 1))
-  python3 -c 'import json; d = json.load(open("t.json")); assert d["ladders"] and d["series"] and not d["failed"]' ||
-    fail 'the JSON document is not as promised'
-fi
+series "s['split', 'percent on the CPU', 64 * 96 * 80] == [0, 50, 100]"
 
 for words in 'matmul --size 64,4294967296x1x1' 'reduce --size 2^31'; do # it must not use its default sizes instead
   checks=$((checks + 1))
