@@ -80,7 +80,7 @@ typedef enum hx_op {
 } hx_op;
 
 /* Kinds of tasks; the functions that make tasks set them. */
-typedef enum hx_kind { HX_REDUCE = 1, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES } hx_kind;
+typedef enum hx_kind { HX_REDUCE = 1, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES, HX_MATMUL_BATCHED } hx_kind;
 
 /* What a device is, and whether it can be used. */
 typedef enum hx_device_kind { HX_CPU = 1, HX_IGPU, HX_GPU, HX_CPU_OPENCL, HX_SIM } hx_device_kind;
@@ -151,8 +151,12 @@ struct hx_matmul_args {
   bool trans_a, trans_b;
 };
 
-/* A task. Make it with hx_reduce, hx_dot, hx_reduce_soa, hx_reduce_rows, hx_reduce_columns, hx_reduce_strided or
- * hx_matmul, then change members before the call if needed. */
+/* The products of a task of hx_matmul_batched. All members are zero in other tasks. */
+struct hx_batch {
+  size_t count, stride_a, stride_b, stride_c;
+};
+
+/* A task. Make it with one of the functions that return one, then change members before the call if needed. */
 typedef struct hx_task {
   hx_kind kind;
   float gpu_share; /* share of the work for all devices but the CPU together, from 0 to 1; negative: HX_SPLIT decides,
@@ -161,10 +165,11 @@ typedef struct hx_task {
   HX_EXTENSION union {
     struct hx_reduce_args reduce;
     struct hx_soa_args soa;
-    struct hx_matmul_args matmul;
+    struct hx_matmul_args matmul; /* of HX_MATMUL and HX_MATMUL_BATCHED */
     struct hx_lines_args lines;
   };
-  uint64_t reserved[8]; /* zero */
+  struct hx_batch batch; /* of HX_MATMUL_BATCHED */
+  uint64_t reserved[4];  /* zero */
 } hx_task;
 
 /* The part of one device in a call. A unit is an element (HX_DOT: a pair; n for each field of a structure of arrays, or
@@ -228,12 +233,24 @@ HX_API void hx_close(hx_context *hx);
  *   zero; the bytes of n or of a shape overflow size_t; a leading dimension is too small; a stride is 0; an array is
  *   not aligned to 4 bytes, or out to 8; gpu_share is NaN or above 1; min, max, argmin or argmax of no element; an
  *   output shares an element with an input, or with the array of fields, or lies between the elements of lines of which
- *   neither the lines nor the elements are adjacent. If no element would be read (n == 0, alpha == 0), arrays may be
- *   NULL. The arrays of such a reduction are not checked; alignment and leading dimensions of matrices are.
+ *   neither the lines nor the elements are adjacent; two matrices C of a batch share an element, or they lie between
+ *   those of A or B with another stride; a task without a batch has a member of batch that is not zero. If no element
+ *   would be read (n == 0, alpha == 0), arrays may be NULL. The arrays of such a reduction are not checked; alignment
+ *   and leading dimensions of matrices are.
  * HX_OUT_OF_MEMORY: no host memory for partial results.
  * HX_DEVICE_FAILED: a device failed under HX_OFFLOAD=mandatory, or was lost with data that it alone had. The outputs
  * are then unspecified. */
 HX_API hx_status hx_offload(hx_context *hx, const hx_task *task, hx_report *report);
+
+/* Does n tasks, as this loop does, with the same results to the last bit and in less time if the tasks are small:
+ *     for (i = 0; i < n; i++) hx_offload(hx, &tasks[i], NULL);
+ * They may be done in any order and at once: no output may share an element with an input or an output of another task,
+ * which the caller has to see to. Threads take small tasks whole; a larger one is shared among devices and threads, as
+ * in hx_offload. report: of all tasks together. n == 0 is HX_OK.
+ * HX_INVALID_ARGUMENT: tasks is NULL, or hx_offload would refuse a task: the detail begins with "task" and the lowest
+ *   such index, and no output was written.
+ * HX_OUT_OF_MEMORY, HX_DEVICE_FAILED: as for hx_offload. The outputs of all tasks are then unspecified. */
+HX_API hx_status hx_offload_many(hx_context *hx, const hx_task *tasks, size_t n, hx_report *report);
 
 /* Starts *task in the background. hx copies *task and the fields that it names; arrays and outputs have to live until
  * hx_wait has returned. *out: freed by hx_wait.
@@ -302,10 +319,17 @@ HX_API double hx_norm(hx_type type, hx_value sum_squares);
 /* The task C = A B, where A is m x k, B is k x n and C is m x n, row-major and without gaps; alpha is 1 and beta is 0.
  * Set the other members of task.matmul for more.
  *     for (i < m) for (j < n) { s = 0; for (p < k) s = fma(a[i*lda+p], b[p*ldb+j], s); c[i*ldc+j] = s; }
- * k is cut into panels of 512, whose sums are added in order. m == 0 or n == 0: HX_OK, and C is not touched. alpha == 0
- * or k == 0: A and B are not read and may be NULL. beta == 0: the old C is not read. Elements between n and ldc are
- * never written. */
+ * k is cut into panels of 512, whose sums are added in order. m == 0 or n == 0: HX_OK, C is not touched. alpha == 0 or
+ * k == 0: A and B are not read and may be NULL. beta == 0: the old C is not read. Gaps of C are never written. */
 HX_API hx_task hx_matmul(size_t m, size_t n, size_t k, const float *a, const float *b, float *c);
+
+/* The task of `count` products of one shape, each with the bits of an hx_matmul:
+ *     for (i < count) C[i] = A[i] B[i], where A[i] = a + i*stride_a, B[i] = b + i*stride_b, C[i] = c + i*stride_c
+ * Strides are in elements, usually m*k, k*n and m*n; stride_a or stride_b == 0: one matrix for all products. Matrices C
+ * may be interleaved, but no two may share an element. Set the other members of task.matmul for more; they hold for all
+ * products. For products at any places, give tasks to hx_offload_many. count == 0: HX_OK, C is not touched. */
+HX_API hx_task hx_matmul_batched(size_t m, size_t n, size_t k, const float *a, size_t stride_a, const float *b,
+                                 size_t stride_b, float *c, size_t stride_c, size_t count);
 
 /* Memory that CPU and devices can both reach, without a copy if the devices allow it; aligned to a page at least. NULL
  * if there is none or hx is NULL: hx_error_detail() says why. The context owns it; hx_free or hx_close frees it.
@@ -349,8 +373,7 @@ HX_API hx_status hx_modified(hx_context *hx, const void *p, size_t bytes);
 HX_API hx_status hx_sync(hx_context *hx, void *p, size_t bytes);
 
 /* The number of devices; waits for their discovery. Numbers are those of HX_DEVICES and of hx_report: 0 is the CPU,
- * then come OpenCL devices, platforms sorted by name, then simulated ones. A device that is not in use keeps its
- * number. 0 if hx is NULL. */
+ * then come OpenCL devices, by the names of their platforms, then simulated ones; all in use or not. 0: hx is NULL. */
 HX_API size_t hx_device_count(hx_context *hx);
 
 /* Describes a device; waits for the discovery.

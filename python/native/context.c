@@ -87,6 +87,8 @@ static bool brief(const hxpy_context *c, const hx_task *t) {
       const struct hx_matmul_args *p = &t->matmul;
       return p->m <= elements && p->n <= elements && p->k <= elements && p->m * p->n * p->k <= multiply_adds;
     }
+    case HX_MATMUL_BATCHED:
+      return false;
   }
   return false;
 }

@@ -32,6 +32,9 @@ struct hx_context {
 /* Runs a checked task to its end. */
 hx_status hx__offload_work(hx_context *hx, hx__work *work, hx_report *report);
 
+/* The same without measuring: fills in all of *report, which is zero, but seconds and joules. report may be NULL. */
+hx_status hx__offload_checked(hx_context *hx, hx__work *work, hx_report *report);
+
 /* The same for a task in which devices may take part, as far as `share` allows: finds and prepares them, plans and
  * runs. */
 hx_status hx__offload_planned(hx_context *hx, const hx__work *work, double share, unsigned threads, hx_report *report);

@@ -3,6 +3,7 @@
 #include "runtime/api/announce.h"
 #include "runtime/api/bring_up.h"
 #include "runtime/api/gather.h"
+#include "runtime/api/report.h"
 #include "runtime/backend/registry.h"
 #include "runtime/base/status.h"
 #include "runtime/base/thread.h"
@@ -36,23 +37,6 @@ static size_t next_piece(const hx_context *hx, const hx__work *w, size_t done, u
   return count < left && left - count > PIECE_MULTIPLE ? count : left;
 }
 
-static void add_device(hx_report *sum, const hx_device_report *d) {
-  uint32_t i = 0;
-  while (i < sum->device_count && sum->device[i].index != d->index) i++;
-  if (i == sum->device_count) sum->device[sum->device_count++] = (hx_device_report){.index = d->index};
-  sum->device[i].chunks += d->chunks;
-  sum->device[i].units += d->units;
-  sum->device[i].busy_seconds += d->busy_seconds;
-}
-
-static void add_report(hx_report *sum, const hx_report *part, double weight) {
-  sum->chunks += part->chunks;
-  sum->recovered += part->recovered;
-  sum->bytes_copied += part->bytes_copied;
-  sum->gpu_share += part->gpu_share * weight;
-  for (uint32_t i = 0; i < part->device_count; i++) add_device(sum, &part->device[i]);
-}
-
 /* A long product whose devices are still being found or built: half a second at a time, so that a device joins as soon
  * as it is ready. Rows (columns) of C do not depend on one another, so the bits are the same. Device-only results are
  * fetched before the first piece: if a later piece failed to fetch one, the pieces before it would have changed C.
@@ -76,7 +60,7 @@ __attribute__((noinline)) static hx_status run_in_pieces(hx_context *hx, const h
     hx__bring_up_devices(hx, &piece, HX__SHARE_AUTO, s.cpu.ns);
     const hx_status status = plan_and_run(hx, &s, report ? &part : NULL);
     if (status != HX_OK) return status;
-    if (report) add_report(report, &part, (double)count / (double)w->slices);
+    if (report) hx__report_add(report, &part, (double)count / (double)w->slices);
   }
   return HX_OK;
 }

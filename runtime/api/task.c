@@ -4,7 +4,9 @@
 
 #include "runtime/hx.h"
 
-_Static_assert(sizeof(struct hx_lines_args) <= sizeof(struct hx_matmul_args), "hx_task has its size for good");
+_Static_assert(sizeof(struct hx_lines_args) <= sizeof(struct hx_matmul_args) &&
+                   sizeof(hx_task) == 8 + sizeof(struct hx_matmul_args) + 8 * sizeof(uint64_t),
+               "hx_task has its size for good");
 
 /* All bytes zero, then the share left to hx. */
 static hx_task empty_task(hx_kind kind) {
@@ -80,6 +82,15 @@ hx_task hx_matmul(size_t m, size_t n, size_t k, const float *a, const float *b, 
       .kind = HX_MATMUL,
       .gpu_share = -1.0f,
       .matmul = {.m = m, .n = n, .k = k, .lda = z, .ldb = z, .ldc = z, .a = a, .b = b, .c = c, .alpha = 1.0f},
-      .reserved = {z, z, z, z, z, z, z, z},
+      .batch = {z, z, z, z},
+      .reserved = {z, z, z, z},
   };
+}
+
+hx_task hx_matmul_batched(size_t m, size_t n, size_t k, const float *a, size_t stride_a, const float *b,
+                          size_t stride_b, float *c, size_t stride_c, size_t count) {
+  hx_task t = hx_matmul(m, n, k, a, b, c);
+  t.kind = HX_MATMUL_BATCHED;
+  t.batch = (struct hx_batch){count, stride_a, stride_b, stride_c};
+  return t;
 }

@@ -69,12 +69,23 @@ static bool bytes_overlap(const void *x, size_t xb, const void *y, size_t yb) {
   return (uintptr_t)x < (uintptr_t)y + yb && (uintptr_t)y < (uintptr_t)x + xb;
 }
 
+/* Bytes from the first matrix of a batch to the last one; 0 if there is no batch. */
+static size_t batch_span(const hx__work *w, size_t stride) {
+  return w->batch.count ? (w->batch.count - 1) * stride * sizeof(float) : 0;
+}
+
+static bool product_overlaps(const hx__work *w, const void *p, size_t bytes) {
+  const hx__array a = hx__array_of(w, 0), b = hx__array_of(w, 1), c = hx__array_of_c(w);
+  const struct hx_batch *const s = &w->batch;
+  return bytes_overlap(c.p, hx__array_bytes(&c) + batch_span(w, s->stride_c), p, bytes) ||
+         bytes_overlap(a.p, hx__array_bytes(&a) + batch_span(w, s->stride_a), p, bytes) ||
+         bytes_overlap(b.p, hx__array_bytes(&b) + batch_span(w, s->stride_b), p, bytes);
+}
+
 bool hx__memory_task_overlaps(const hx__work *w, const void *p, size_t bytes) {
-  const hx__array c = w->matmul ? hx__array_of_c(w) : (hx__array){.p = NULL};
-  if (bytes_overlap(w->matmul ? c.p : w->out, w->matmul ? hx__array_bytes(&c) : hx__work_values(w) * sizeof *w->out, p,
-                    bytes))
-    return true;
-  for (size_t i = 0; i < (w->matmul ? 2 : 2 * w->nfields); i++) {
+  if (w->matmul) return product_overlaps(w, p, bytes);
+  if (bytes_overlap(w->out, hx__work_values(w) * sizeof *w->out, p, bytes)) return true;
+  for (size_t i = 0; i < 2 * w->nfields; i++) {
     const hx__array a = hx__array_of(w, i);
     if (bytes_overlap(a.p, hx__array_bytes(&a), p, bytes)) return true;
   }

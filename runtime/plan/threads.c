@@ -23,12 +23,20 @@ bool hx__may_use_threads(const hx__work *w, unsigned most) {
   return most >= 2 && w->slices >= 2 && effort_of(w) >= 2 * least_part(w, true);
 }
 
+static unsigned at_most(uint64_t parts, size_t pieces, unsigned most) {
+  const uint64_t useful = parts < pieces ? parts : pieces;
+  return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
+}
+
 unsigned hx__threads_for(const hx__work *w, unsigned most, hx__pool_state pool) {
   const uint64_t effort = effort_of(w);
   if (pool == HX__POOL_CROWDED && effort <= (w->matmul ? HX__CROWDED_UNITS : HX__CROWDED_ELEMENTS)) return 1;
-  const uint64_t parts = effort / least_part(w, pool == HX__POOL_AWAKE);
-  const uint64_t useful = parts < w->slices ? parts : w->slices;
-  return useful < 1 ? 1 : useful < most ? (unsigned)useful : most;
+  return at_most(effort / least_part(w, pool == HX__POOL_AWAKE), w->slices, most);
+}
+
+unsigned hx__threads_for_pieces(uint64_t effort, size_t count, unsigned most, hx__pool_state pool) {
+  if (pool == HX__POOL_CROWDED && effort <= HX__CROWDED_UNITS) return 1;
+  return at_most(effort / (pool == HX__POOL_AWAKE ? HX__AWAKE_UNITS : HX__ASLEEP_UNITS), count, most);
 }
 
 /* If the CPU's threads use all cores, a worker that stores a device's results waits for one. That made an H200 with

@@ -13,6 +13,9 @@ bool hx__may_use_threads(const hx__work *work, unsigned most);
  * thread. */
 unsigned hx__threads_for(const hx__work *work, unsigned most, hx__pool_state pool);
 
+/* The same for `count` pieces of work that threads compute whole. effort: of all, in multiply-adds or elements. */
+unsigned hx__threads_for_pieces(uint64_t effort, size_t count, unsigned most, hx__pool_state pool);
+
 /* How many threads fewer the CPU's part uses, so that threads that copy for devices behind a link have cores. */
 unsigned hx__copy_threads_of(const hx__plan_snapshot *snapshot);
 

@@ -2,19 +2,13 @@
  * The check of a task: every error that hx.h names, with the value that is wrong. The arrays are not read. */
 #include <stdio.h>
 
-#include "runtime/base/status.h"
-#include "runtime/task/task.h"
-
-#define REFUSE(...) return hx__fail(HX_INVALID_ARGUMENT, __VA_ARGS__)
-#define ELEMENT 4u
+#include "runtime/task/check.h"
 
 #define ENUMERATOR(enumerator, name) [enumerator] = #enumerator,
 static const char *const enumerators[HX__OPS] = {HX__OPERATIONS(ENUMERATOR)};
 
 /* HX_MIN, HX_MAX, HX_ARGMIN and HX_ARGMAX of no elements have no value. */
 static bool needs_an_element(hx_op op) { return op >= HX_MIN && op <= HX_ARGMAX; }
-
-static bool misaligned(const void *p, size_t alignment) { return ((uintptr_t)p & (alignment - 1u)) != 0; }
 
 /* Whether [x, x+xb) and [y, y+yb) share a byte. */
 static bool ranges_share(const void *x, size_t xb, const void *y, size_t yb) {
@@ -178,48 +172,9 @@ static hx_status check_lines(const struct hx_lines_args *t, hx__work *w) {
   return HX_OK;
 }
 
-/* Checks an operand of rows x cols stored elements: its leading dimension (0: packed), alignment and extent. If C is
- * empty no element is accessed, so any extent is allowed. */
-static hx_status check_matrix(const float *p, size_t rows, size_t cols, size_t *ld, bool empty, const char *name) {
-  if (*ld == 0) *ld = cols;
-  if (*ld < cols) REFUSE("ld%s is %zu: less than the %zu elements of a stored row", name, *ld, cols);
-  if (p && misaligned(p, ELEMENT)) REFUSE("%s is %p: not aligned to 4 bytes", name, (const void *)p);
-  if (empty) return HX_OK;
-  size_t elements, bytes;
-  if (__builtin_mul_overflow(rows ? rows - 1 : 0, *ld, &elements) ||
-      __builtin_add_overflow(elements, cols, &elements) || __builtin_mul_overflow(elements, (size_t)ELEMENT, &bytes))
-    REFUSE("%s of %zu x %zu with ld%s = %zu: its bytes overflow size_t", name, rows, cols, name, *ld);
-  if (p && (uintptr_t)p > UINTPTR_MAX - bytes) REFUSE("%s wraps the address space", name);
-  return HX_OK;
-}
-
-static hx_status check_matmul(const struct hx_matmul_args *t, hx__work *w) {
-  const size_t m = t->m, n = t->n, k = t->k;
-  size_t lda = t->lda, ldb = t->ldb, ldc = t->ldc;
-  const size_t a_rows = t->trans_a ? k : m, a_cols = t->trans_a ? m : k;
-  const size_t b_rows = t->trans_b ? n : k, b_cols = t->trans_b ? k : n;
-  const bool empty = m == 0 || n == 0;
-  hx_status s;
-  if ((s = check_matrix(t->a, a_rows, a_cols, &lda, empty, "a")) != HX_OK) return s;
-  if ((s = check_matrix(t->b, b_rows, b_cols, &ldb, empty, "b")) != HX_OK) return s;
-  if ((s = check_matrix(t->c, m, n, &ldc, empty, "c")) != HX_OK) return s;
-  const bool reads = k != 0 && t->alpha != 0.0f && !empty;
-  if (!empty && !t->c) REFUSE("c is NULL with m = %zu, n = %zu", m, n);
-  if (reads && !t->a) REFUSE("a is NULL with k = %zu and alpha = %g", k, (double)t->alpha);
-  if (reads && !t->b) REFUSE("b is NULL with k = %zu and alpha = %g", k, (double)t->alpha);
-  if (reads) {
-    const hx__matrix a = {t->a, a_rows, a_cols, lda}, b = {t->b, b_rows, b_cols, ldb}, c = {t->c, m, n, ldc};
-    if (hx__matrices_share(&c, &a)) REFUSE("c at %p shares an element with a at %p", (void *)t->c, (const void *)t->a);
-    if (hx__matrices_share(&c, &b)) REFUSE("c at %p shares an element with b at %p", (void *)t->c, (const void *)t->b);
-  }
-  w->gemm = hx__strides_of(t, lda, ldb, ldc);
-  w->by_columns = n > m;
-  w->trans_a = t->trans_a;
-  w->trans_b = t->trans_b;
-  w->slices = empty ? 0 : w->by_columns ? n : m;
-  w->needs = reads ? HX__NEED_MATMUL : 0;
-  if (__builtin_mul_overflow(m, n, &w->units) || __builtin_mul_overflow(w->units, k, &w->units)) w->units = UINT64_MAX;
-  return HX_OK;
+static __attribute__((cold)) hx_status refuse_batch(const struct hx_batch *b) {
+  REFUSE("batch is {count %zu, strides %zu, %zu, %zu}: only a task of hx_matmul_batched has one", b->count, b->stride_a,
+         b->stride_b, b->stride_c);
 }
 
 static __attribute__((cold)) hx_status refuse_reserved(const uint64_t *r) {
@@ -232,12 +187,12 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
   if (!task) REFUSE("task is NULL");
   if (!(task->gpu_share <= 1.0f))
     REFUSE("gpu_share is %g: it must be at most 1; negative means that hx decides", (double)task->gpu_share);
-  const uint64_t *const r = task->reserved;
-  _Static_assert(sizeof task->reserved == 8 * sizeof *r, "every reserved word is checked");
-  if (r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) return refuse_reserved(r);
+  if (hx__reserved_bits(task)) return refuse_reserved(task->reserved);
+  if (task->kind != HX_MATMUL_BATCHED && hx__batch_bits(task)) return refuse_batch(&task->batch);
   w->gpu_share = task->gpu_share;
   w->placement = 0;
   w->matmul = w->by_columns = w->by_lines = false;
+  w->batch.count = 0;
   switch (task->kind) {
     case HX_REDUCE:
       w->single = (hx_field){task->reduce.op, task->reduce.type, task->reduce.x, task->reduce.y};
@@ -256,11 +211,10 @@ hx_status hx__task_check(const hx_task *task, hx__work *w) {
       w->by_lines = true;
       return check_lines(&task->lines, w);
     case HX_MATMUL:
-      w->matmul = true;
-      w->fields = NULL;
-      w->nfields = w->n = 0;
-      w->out = NULL;
-      return check_matmul(&task->matmul, w);
+      return hx__check_matmul(&task->matmul, w);
+    case HX_MATMUL_BATCHED:
+      return hx__check_batch(task, w);
   }
-  REFUSE("kind is %d: HX_REDUCE, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES (1 to 4) are known", (int)task->kind);
+  REFUSE("kind is %d: HX_REDUCE, HX_REDUCE_SOA, HX_MATMUL, HX_REDUCE_LINES, HX_MATMUL_BATCHED (1 to 5) are known",
+         (int)task->kind);
 }

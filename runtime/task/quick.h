@@ -6,10 +6,9 @@
 
 #include "runtime/task/task.h"
 
-/* The task has no share for devices, and its reserved words are zero. */
+/* The task has neither a batch nor a share for devices, and its reserved words are zero. */
 static inline bool hx__task_is_plain(const hx_task *task) {
-  const uint64_t *const r = task->reserved;
-  return !(r[0] | r[1] | r[2] | r[3] | r[4] | r[5] | r[6] | r[7]) && task->gpu_share <= 0.0f;
+  return !(hx__batch_bits(task) | hx__reserved_bits(task)) && task->gpu_share <= 0.0f;
 }
 /* The array is not NULL, does not wrap the address space, and does not overlap the 8 bytes of out. */
 static inline bool hx__quick_array_is_valid(uintptr_t x, size_t bytes, uintptr_t out) {

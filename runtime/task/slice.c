@@ -74,7 +74,8 @@ hx__trace_task hx__work_trace(const hx__work *w) {
                             .n = w->gemm.n,
                             .k = w->gemm.k,
                             .trans_a = w->trans_a,
-                            .trans_b = w->trans_b};
+                            .trans_b = w->trans_b,
+                            .batch = w->batch.count};
   }
   hx__trace_task task = {.fields = w->nfields, .n = w->n};
   if (w->nfields != 1) return task;

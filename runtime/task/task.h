@@ -46,7 +46,8 @@ typedef struct hx__work {
   hx_field single; /* fields points to it for a reduction without a list of fields */
   hx__lines lines; /* by_lines only */
 
-  hx__gemm gemm; /* the product; matmul only */
+  hx__gemm gemm;         /* the product, or the first of a batch; matmul only */
+  struct hx_batch batch; /* count 0: no batch. Its slices are those of one product; units: of all products */
 } hx__work;
 
 /* A range of slices. */
@@ -85,6 +86,17 @@ static inline uint64_t hx__need_of(const hx__work *work, const hx_field *field) 
 /* The extent of C in the dimension that is not cut into slices. */
 static inline size_t hx__work_cross_extent(const hx__work *work) {
   return work->by_columns ? work->gemm.m : work->gemm.n;
+}
+
+/* 0 if the task has no batch, and if all of its reserved words are zero. */
+static inline uint64_t hx__batch_bits(const hx_task *task) {
+  const struct hx_batch *const b = &task->batch;
+  return b->count | b->stride_a | b->stride_b | b->stride_c;
+}
+static inline uint64_t hx__reserved_bits(const hx_task *task) {
+  const uint64_t *const r = task->reserved;
+  _Static_assert(sizeof task->reserved == 4 * sizeof *r, "every reserved word is read");
+  return r[0] | r[1] | r[2] | r[3];
 }
 
 /* Checks *task as hx.h promises and fills *work, which refers to the fields and arrays of *task. HX_INVALID_ARGUMENT,
@@ -168,7 +180,23 @@ hx_value hx__empty_value(hx_op op, hx_type type);
 /* The task as a trace names it. */
 hx__trace_task hx__work_trace(const hx__work *work);
 
+/* Product i of a batch: as strides, and as a task of its own. */
+hx__gemm hx__batch_gemm(const hx__work *work, size_t i);
+hx__work hx__batch_product(const hx__work *work, size_t i);
+
 /* Whether two matrices share an element. */
 bool hx__matrices_share(const hx__matrix *x, const hx__matrix *y);
+
+/* `count` matrices like `first`, `stride` elements apart. Their last element is in the address space. */
+typedef struct hx__matrices {
+  hx__matrix first;
+  size_t stride, count;
+} hx__matrices;
+
+/* Whether a matrix of x shares an element with one of y. Also true if matrices of one lie between those of the other,
+ * unless both have the same stride and no matrix reaches as far as the next one. */
+bool hx__batches_share(const hx__matrices *x, const hx__matrices *y);
+/* Whether two matrices of x share an element: exactly. count > 1. */
+bool hx__batch_shares_within(const hx__matrices *x);
 
 #endif

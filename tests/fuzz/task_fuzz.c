@@ -102,6 +102,49 @@ static int product_fits(const struct hx_matmul_args *t) {
   return !blocks_overlap(&c, &a) && !blocks_overlap(&c, &b);
 }
 
+/* The operands of product i of a batch. False if one is not in the arena. */
+static bool operands_of(const hx_task *t, size_t i, block operand[3]) {
+  const struct hx_matmul_args *const p = &t->matmul;
+  const size_t rows[] = {p->trans_a ? p->k : p->m, p->trans_b ? p->n : p->k, p->m},
+               cols[] = {p->trans_a ? p->m : p->k, p->trans_b ? p->k : p->n, p->n}, ld[] = {p->lda, p->ldb, p->ldc},
+               stride[] = {t->batch.stride_a, t->batch.stride_b, t->batch.stride_c};
+  const uintptr_t first[] = {(uintptr_t)p->a, (uintptr_t)p->b, (uintptr_t)p->c};
+  for (int o = 0; o < 3; o++) {
+    operand[o] = (block){first[o] + i * stride[o] * 4, rows[o], cols[o], ld[o] ? ld[o] : cols[o]};
+    if (stride[o] > CELLS || !in_arena(&operand[o])) return false;
+  }
+  return true;
+}
+
+/* Whether the check of an operand against C is exact: their memory does not overlap, or they take turns in it. */
+static bool is_exact(const hx_task *t, const block *x, size_t stride, const block *c) {
+  const size_t more = t->batch.count - 1, stride_c = t->batch.stride_c, all = (x->rows - 1) * x->ld + x->cols,
+               all_c = (c->rows - 1) * c->ld + c->cols;
+  const bool apart = stride == stride_c && stride >= all && stride >= all_c;
+  return apart || x->p + (more * stride + all) * 4 <= c->p || c->p + (more * stride_c + all_c) * 4 <= x->p;
+}
+
+/* As product_fits, for a batch: also -1 if it has too many products to compare each with each. */
+static int batch_fits(const hx_task *t) {
+  const struct hx_matmul_args *const p = &t->matmul;
+  const int one = product_fits(p);
+  const bool empty = !p->m || !p->n || !t->batch.count, reads = p->k && p->alpha != 0;
+  if (one == 0 || empty || t->batch.count == 1) return one;
+  if (t->batch.count > 8) return -1;
+  for (size_t i = 0; i < t->batch.count; i++)
+    for (size_t j = 0; j < t->batch.count; j++) {
+      block x[3], y[3];
+      if (!operands_of(t, i, x) || !operands_of(t, j, y)) return -1;
+      if (i != j && blocks_overlap(&x[2], &y[2])) return 0;
+      if (reads && (blocks_overlap(&x[2], &y[0]) || blocks_overlap(&x[2], &y[1]))) return 0;
+    }
+  block first[3];
+  if (!reads || !operands_of(t, 0, first)) return 1;
+  return is_exact(t, &first[0], t->batch.stride_a, &first[2]) && is_exact(t, &first[1], t->batch.stride_b, &first[2])
+             ? 1
+             : -1;
+}
+
 /* Whether the call is right about lines of one array. -1: the definition here cannot tell, because numbers are large,
  * or because lines of which nothing is adjacent are also refused if out lies between their elements. */
 static int lines_fit(const struct hx_lines_args *t, uintptr_t p, size_t line, size_t one) {
@@ -134,8 +177,10 @@ static int lines_are_valid(const struct hx_lines_args *t) {
 
 static int task_is_valid(const hx_task *t) {
   if (!(t->gpu_share <= 1)) return 0;
-  for (size_t i = 0; i < 8; i++)
+  for (size_t i = 0; i < 4; i++)
     if (t->reserved[i]) return 0;
+  if (t->kind == HX_MATMUL_BATCHED) return batch_fits(t);
+  if (t->batch.count || t->batch.stride_a || t->batch.stride_b || t->batch.stride_c) return 0;
   if (t->kind == HX_MATMUL) return product_fits(&t->matmul);
   if (t->kind == HX_REDUCE_SOA)
     return reduction_fits(t->soa.fields, t->soa.nfields, t->soa.n, (uintptr_t)t->soa.out, true);
@@ -156,7 +201,7 @@ static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
   t.kind = (hx_kind)(1 + fuzz_below(in, 4));
   t.gpu_share = shares[fuzz_below(in, 7)];
   if (fuzz_below(in, 32) == 31)
-    t.kind = (hx_kind)fuzz_number(in, 1), t.reserved[fuzz_below(in, 8)] = fuzz_number(in, 1);
+    t.kind = (hx_kind)fuzz_number(in, 1), t.reserved[fuzz_below(in, 4)] = fuzz_number(in, 1);
   if (t.kind == HX_MATMUL) {
     const unsigned flags = (unsigned)fuzz_number(in, 1);
     t.matmul = (struct hx_matmul_args){.m = any_extent(in, 14), .n = any_extent(in, 14), .k = any_extent(in, 14)};
@@ -165,6 +210,11 @@ static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
       t.matmul.lda = any_extent(in, 32), t.matmul.ldb = any_extent(in, 32), t.matmul.ldc = any_extent(in, 32);
     t.matmul.trans_a = flags & 2, t.matmul.trans_b = flags & 4;
     t.matmul.alpha = scales[flags >> 3 & 3], t.matmul.beta = scales[flags >> 5 & 3];
+    if (flags & 128) {
+      t.kind = fuzz_below(in, 32) == 31 ? HX_MATMUL : HX_MATMUL_BATCHED;
+      t.batch.count = any_extent(in, 9), t.batch.stride_a = any_extent(in, 200);
+      t.batch.stride_b = any_extent(in, 200), t.batch.stride_c = any_extent(in, 200);
+    }
   } else if (t.kind == HX_REDUCE_LINES) {
     const hx_field f = any_field(in);
     t.lines = (struct hx_lines_args){.op = f.op, .type = f.type, .x = f.x, .y = f.y, .out = (hx_value *)address(in)};
@@ -204,7 +254,7 @@ static void check_quick(const hx_task *t, bool accepted, const hx__work *w) {
 
 /* The units of all chunks of one slice add up to the call's units. */
 static void check_units(const hx__work *w) {
-  if (w->slices == 0 || w->slices > 400 || w->units == UINT64_MAX) return;
+  if (w->slices == 0 || w->slices > 400 || w->units == UINT64_MAX || w->batch.count) return;
   uint64_t units = 0;
   for (size_t i = 0; i < w->slices; i++) units += hx__chunk_units(w, (hx__chunk){i, 1});
   FUZZ_CHECK(units == w->units, "%llu units in slices, %llu in all", (unsigned long long)units,

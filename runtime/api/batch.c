@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * A batch of products: threads compute small ones whole; large ones are offloaded one by one. */
+#include "runtime/api/batch.h"
+
+#include "runtime/api/here.h"
+#include "runtime/api/pieces.h"
+#include "runtime/api/report.h"
+#include "runtime/base/clock.h"
+#include "runtime/run/fetch.h"
+
+typedef struct products {
+  hx__pieces pieces;
+  const hx__work *work;
+  bool direct; /* Nothing but the matrices has to be looked at: the program has given no memory advice. */
+} products;
+
+static void compute_chunk(const products *b, hx__chunk chunk) {
+  hx_context *const hx = b->pieces.hx;
+  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
+    const hx__gemm g = hx__batch_gemm(b->work, i);
+    if (b->direct && hx->table.kernels->gemm_direct(&g)) continue;
+    const hx__work product = hx__batch_product(b->work, i);
+    hx__compute_here(hx, &product);
+  }
+}
+
+static void compute_products(hx__pieces *p, hx__chunk chunk) {
+  const products *const b = (const products *)p;
+  hx__trace *const trace = p->hx->table.trace;
+  const uint64_t from_ns = trace ? hx__now_ns() : 0, units = b->work->units / p->count * chunk.count;
+  compute_chunk(b, chunk);
+  if (trace)
+    hx__trace_chunk(trace, &(hx__trace_slice){hx__work_trace(b->work), 0, from_ns, hx__now_ns(), chunk.first,
+                                              chunk.count, units, 0.0, "done"});
+}
+
+/* Before the first product is computed, so that none is if the results of an earlier call cannot be brought here. */
+static hx_status fetch_operands(hx_context *hx, const hx__work *w, uint64_t *copied) {
+  hx_status s = HX_OK;
+  for (size_t i = 0; i < w->batch.count && s == HX_OK; i++) {
+    const hx__work product = hx__batch_product(w, i);
+    s = hx__fetch_for(&hx->table, &product, NULL, false, copied);
+  }
+  return s;
+}
+
+static hx_status compute_whole(hx_context *hx, const hx__work *w, hx_report *report) {
+  const size_t count = w->batch.count;
+  const bool watched = atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed) != 0;
+  const uint64_t one = w->units / count + w->gemm.m * w->gemm.n + HX__PIECE_EFFORT;
+  products b = {.pieces = {.hx = hx, .count = count, .effort = one * count, .compute = compute_products},
+                .work = w,
+                .direct = !watched && w->gemm.k && w->gemm.alpha != 0.0f};
+  uint64_t copied = 0;
+  const hx_status s = watched ? fetch_operands(hx, w, &copied) : HX_OK;
+  if (s != HX_OK) return s;
+  hx__pieces_run(&b.pieces);
+  if (report) {
+    hx__pieces_report(&b.pieces, w->units, report);
+    report->bytes_copied = copied;
+  }
+  return HX_OK;
+}
+
+static hx_status offload_one_by_one(hx_context *hx, const hx__work *w, hx_report *report) {
+  const size_t count = w->batch.count;
+  for (size_t i = 0; i < count; i++) {
+    hx__work product = hx__batch_product(w, i);
+    hx_report part = {.chunks = 0};
+    const hx_status s = hx__offload_checked(hx, &product, report ? &part : NULL);
+    if (s != HX_OK) return s;
+    if (report) hx__report_add(report, &part, 1.0 / (double)count);
+  }
+  return HX_OK;
+}
+
+hx_status hx__offload_batch(hx_context *hx, const hx__work *w, hx_report *report) {
+  const hx__work product = hx__batch_product(w, 0);
+  return (hx__is_piece(hx, &product) ? compute_whole : offload_one_by_one)(hx, w, report);
+}

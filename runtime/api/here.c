@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/api/here.h"
+
+#include "runtime/backend/cpu/cpu_backend.h"
+#include "runtime/base/clock.h"
+
+/* slots also has room for those of one line. */
+static void reduce_lines_on_this_thread(const hx_context *hx, const hx__work *w) {
+  uint64_t slots[2 * HX__STACK_SLOTS];
+  const bool direct = hx__slots_are_values(w);
+  hx__stream *const stream = hx->table.cpu;
+  const hx__request request = {
+      .work = w, .kernels = hx->table.kernels, .slots = direct ? (uint64_t *)(void *)w->out : slots};
+  hx__inflight *submitted;
+  stream->device->backend->submit(stream, &request, (hx__chunk){0, w->slices}, &submitted);
+  if (!direct) hx__join_lines(w, slots, slots + HX__STACK_SLOTS);
+}
+
+/* A reduction on the calling thread: no lock, no allocation, no clock. */
+static void reduce_on_this_thread(const hx_context *hx, const hx__work *w) {
+  const hx__locality reach = hx__cpu_locality(hx->table.cpu, w);
+  uint64_t slots[HX__STACK_SLOTS];
+  for (size_t f = 0; f < w->nfields; f++) {
+    const hx_field *const field = &w->fields[f];
+    hx->table.kernels->leaf[field->op][field->type](field->x, field->y, w->n, reach, slots);
+    w->out[f] = hx__join(field->op, field->type, slots, w->slices);
+  }
+}
+
+static void compute(const hx_context *hx, const hx__work *w) {
+  if (!w->matmul) {
+    (w->by_lines ? reduce_lines_on_this_thread : reduce_on_this_thread)(hx, w);
+    return;
+  }
+  hx__stream *const stream = hx->table.cpu;
+  const hx__request request = {.work = w, .kernels = hx->table.kernels};
+  const hx__chunk all = {0, w->slices};
+  hx__inflight *submitted;
+  stream->device->backend->submit(stream, &request, all, &submitted);
+}
+
+void hx__compute_here(hx_context *hx, const hx__work *w) {
+  hx__memory_claim_outputs(&hx->memory, w);
+  compute(hx, w);
+  hx__memory_release_outputs(&hx->memory, w, true);
+}
+
+bool hx__finish_if_empty(const hx__work *w) {
+  if (w->slices) return false;
+  const hx_field *field = w->fields;
+  for (size_t i = 0, n = hx__work_values(w); i < n; i++, field += !w->by_lines)
+    w->out[i] = hx__empty_value(field->op, field->type);
+  return true;
+}
+
+void hx__trace_work(const hx_context *hx, const hx__work *w, uint64_t from_ns, hx_status s) {
+  if (!hx->table.trace) return;
+  hx__trace_call(hx->table.trace, &(hx__trace_slice){.task = hx__work_trace(w),
+                                                     .from_ns = from_ns,
+                                                     .to_ns = hx__now_ns(),
+                                                     .units = w->units,
+                                                     .outcome = hx_status_string(s)});
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * hx_offload_many: all tasks are checked; then threads compute the small ones whole, and the others are offloaded one
+ * by one. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "runtime/api/caller.h"
+#include "runtime/api/here.h"
+#include "runtime/api/pieces.h"
+#include "runtime/api/report.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/energy.h"
+#include "runtime/base/log.h"
+#include "runtime/base/status.h"
+#include "runtime/run/fetch.h"
+
+#define NONE SIZE_MAX
+#define CHECK_EFFORT 512u /* of the check of a task */
+
+/* A list of tasks while it is checked, and then while it is done. */
+typedef struct list {
+  hx__pieces pieces;
+  const hx_task *tasks;
+  hx__piece_limits quick; /* up to which the usual tasks are known to be valid pieces by a few comparisons */
+
+  /* Found by the check. */
+  _Atomic size_t wrong;   /* the first task that is refused; NONE: there is none */
+  _Atomic uint64_t units; /* of all pieces */
+  _Atomic size_t others;  /* tasks that are no pieces */
+} list;
+
+static void lower(_Atomic size_t *least, size_t i) {
+  size_t was = atomic_load_explicit(least, memory_order_relaxed);
+  while (i < was &&
+         !atomic_compare_exchange_weak_explicit(least, &was, i, memory_order_relaxed, memory_order_relaxed)) {
+  }
+}
+
+/* Whether the task is one of the usual small ones, and valid, without a trace to write. *units: its units. */
+static bool is_quick(const list *l, const hx_task *t, uint64_t *units) {
+  hx__gemm g;
+  const struct hx_matmul_args *const p = &t->matmul;
+  if (!l->pieces.hx->small_silent || !hx__task_is_plain(t)) return false;
+  *units = t->kind == HX_MATMUL ? p->m * p->n * p->k : t->reduce.n;
+  return (t->kind == HX_MATMUL && hx__quick_product_is_valid(p, l->quick.units, &g)) ||
+         (t->kind == HX_REDUCE && t->reduce.n - 1 < l->quick.elements && hx__quick_reduce_is_valid(&t->reduce));
+}
+
+static void check_tasks(hx__pieces *pieces, hx__chunk chunk) {
+  list *const l = (list *)pieces;
+  uint64_t units = 0, own;
+  size_t others = 0;
+  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) {
+    hx__work w;
+    if (is_quick(l, &l->tasks[i], &own)) {
+      units += own;
+    } else if (hx__task_check(&l->tasks[i], &w) != HX_OK) {
+      lower(&l->wrong, i);
+    } else if (hx__is_piece(pieces->hx, &w)) {
+      units += w.units;
+    } else {
+      others++;
+    }
+  }
+  atomic_fetch_add_explicit(&l->units, units, memory_order_relaxed);
+  atomic_fetch_add_explicit(&l->others, others, memory_order_relaxed);
+}
+
+/* The detail of a failure, for the task to which it belongs. */
+static hx_status fail_of(size_t index, hx_status s) {
+  char detail[HX__DETAIL_BYTES];
+  snprintf(detail, sizeof detail, "%s", hx_error_detail());
+  return hx__fail(s, "task %zu: %s", index, detail);
+}
+
+/* Checks all tasks. Details belong to the thread that has failed, so the first wrong task is checked again here. */
+static hx_status check_list(list *l) {
+  hx__work w;
+  hx__pieces *const p = &l->pieces;
+  p->effort = (uint64_t)p->count * CHECK_EFFORT;
+  p->compute = check_tasks;
+  hx__pieces_run(p);
+  const size_t wrong = atomic_load(&l->wrong);
+  if (wrong == NONE) return HX_OK;
+  const hx_status s = hx__task_check(&l->tasks[wrong], &w);
+  return s == HX_OK ? s : fail_of(wrong, s);
+}
+
+/* A task that is no longer valid is left out: another one has written it. */
+static void compute_task(hx_context *hx, const hx_task *t) {
+  hx__work w;
+  if (hx__offload_small(hx, t) || hx__task_check(t, &w) != HX_OK || !hx__is_piece(hx, &w)) return;
+  const uint64_t from_ns = hx->table.trace ? hx__now_ns() : 0;
+  if (!hx__finish_if_empty(&w)) hx__compute_here(hx, &w);
+  hx__trace_work(hx, &w, from_ns, HX_OK);
+}
+
+static void compute_tasks(hx__pieces *p, hx__chunk chunk) {
+  const list *const l = (const list *)p;
+  for (size_t i = chunk.first; i < chunk.first + chunk.count; i++) compute_task(p->hx, &l->tasks[i]);
+}
+
+/* Before anything is computed: brings results of earlier calls that only a device has to the host. */
+static hx_status fetch_operands(const list *l, uint64_t *copied) {
+  hx_context *const hx = l->pieces.hx;
+  hx_status s = HX_OK;
+  if (atomic_load_explicit(&hx->memory.watched_ranges, memory_order_relaxed) == 0) return s;
+  for (size_t i = 0; i < l->pieces.count && s == HX_OK; i++) {
+    hx__work w;
+    s = hx__task_check(&l->tasks[i], &w);
+    if (s == HX_OK && w.slices && hx__is_piece(hx, &w)) s = hx__fetch_for(&hx->table, &w, NULL, false, copied);
+    if (s != HX_OK) return fail_of(i, s);
+  }
+  return s;
+}
+
+/* The tasks that are no pieces. */
+static hx_status offload_others(const list *l, hx_report *report) {
+  hx_context *const hx = l->pieces.hx;
+  size_t left = atomic_load(&l->others);
+  for (size_t i = 0; left; i++) {
+    hx__work w;
+    hx_report part = {.chunks = 0};
+    if (i == l->pieces.count) break; /* One was written by another task. */
+    hx_status s = hx__task_check(&l->tasks[i], &w);
+    if (s == HX_OK && hx__is_piece(hx, &w)) continue;
+    left--;
+    if (s == HX_OK) s = hx__offload_work(hx, &w, report ? &part : NULL);
+    if (s != HX_OK) return fail_of(i, s);
+    if (report) hx__report_add(report, &part, 0.0);
+  }
+  return HX_OK;
+}
+
+/* The part of the units that devices other than the CPU have done. */
+static double share_of_devices(const hx_report *r) {
+  double all = 0.0, devices = 0.0;
+  for (uint32_t i = 0; i < r->device_count; i++) {
+    all += (double)r->device[i].units;
+    if (r->device[i].index != 0) devices += (double)r->device[i].units;
+  }
+  return all > 0.0 ? devices / all : 0.0;
+}
+
+static hx_status offload_list(list *l, hx_report *report) {
+  hx__pieces *const p = &l->pieces;
+  uint64_t copied = 0;
+  hx_status s = check_list(l);
+  if (s == HX_OK) s = fetch_operands(l, &copied);
+  if (s != HX_OK) return s;
+  p->effort = atomic_load(&l->units) + (uint64_t)p->count * HX__PIECE_EFFORT;
+  p->compute = compute_tasks;
+  if (atomic_load(&l->others) < p->count) hx__pieces_run(p);
+  if (report) {
+    hx__pieces_report(p, atomic_load(&l->units), report);
+    report->bytes_copied = copied;
+  }
+  return offload_others(l, report);
+}
+
+static hx_status offload_measured(list *l, hx_report *report) {
+  const bool logs = hx__logs(HX__LOG_INFO);
+  if (!report && !logs) return offload_list(l, NULL);
+  hx_report r;
+  memset(&r, 0, sizeof r);
+  const double before = report ? hx__energy_joules(hx__energy_of_process()) : NAN;
+  const uint64_t from_ns = hx__now_ns();
+  const hx_status s = offload_list(l, &r);
+  r.seconds = (double)(hx__now_ns() - from_ns) * 1e-9;
+  if (s != HX_OK) return s;
+  r.gpu_share = share_of_devices(&r);
+  hx__report_finish(l->pieces.hx, &r, before);
+  if (logs)
+    hx__log(HX__LOG_INFO, "%zu tasks: %.3f ms, gpu share %.2f, %u chunks, %u recovered, %" PRIu64 " bytes copied",
+            l->pieces.count, r.seconds * 1e3, r.gpu_share, r.chunks, r.recovered, r.bytes_copied);
+  if (report) *report = r;
+  return HX_OK;
+}
+
+static hx_status offload_many(hx_context *hx, const hx_task *tasks, size_t n, hx_report *report) {
+  HX__CALL_SCOPE(hx);
+  list l = {.pieces = {.hx = hx, .count = n}, .tasks = tasks, .quick = hx__piece_limits_of(hx), .wrong = NONE};
+  return offload_measured(&l, report);
+}
+
+/* A thread that was cancelled during the call ends here, as in hx_offload. */
+hx_status hx_offload_many(hx_context *hx, const hx_task *tasks, size_t n, hx_report *report) {
+  if (!hx) return hx__fail(HX_INVALID_ARGUMENT, "hx is NULL");
+  if (!tasks && n) return hx__fail(HX_INVALID_ARGUMENT, "tasks is NULL with n = %zu", n);
+  const hx_status s = offload_many(hx, tasks, n, report);
+  pthread_testcancel();
+  return s;
+}

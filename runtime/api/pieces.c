@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/api/pieces.h"
+
+#include "runtime/api/here.h"
+#include "runtime/plan/share.h"
+#include "runtime/plan/threads.h"
+
+/* Effort of what a thread takes at a time: some ten microseconds, so that taking it costs nothing. */
+#define TAKEN_EFFORT (1u << 18)
+
+static void compute_some(void *arg) {
+  hx__pieces *const p = arg;
+  uint32_t chunks = 0;
+  for (hx__chunk chunk; (chunk = hx__work_range_take_front(&p->range, p->each)).count; chunks++) p->compute(p, chunk);
+  atomic_fetch_add_explicit(&p->chunks, chunks, memory_order_relaxed);
+}
+
+/* Pieces that a thread takes at a time: equal parts if there is little to do, so that the same arrays stay in the
+ * caches of the same cores. */
+static size_t taken_at_once(const hx__pieces *p, unsigned threads) {
+  const size_t part = (p->count + threads - 1) / threads;
+  const uint64_t one = p->effort / p->count + 1, few = TAKEN_EFFORT / one + 1;
+  return few < part ? (size_t)few : part;
+}
+
+/* The pool's state is read once in a call, because each look counts as a call. */
+static unsigned threads_for(hx__pieces *p) {
+  if (p->count < 2 || p->effort < 2 * HX__AWAKE_UNITS) return 1;
+  const unsigned most = hx__cpu_threads(&p->hx->config);
+  if (most < 2) return 1;
+  if (!p->pool_known) p->pool = hx__cpu_pool_state();
+  p->pool_known = true;
+  const unsigned threads = hx__threads_for_pieces(p->effort, p->count, most, p->pool);
+  if (threads > 1) p->pool = HX__POOL_AWAKE;
+  return threads;
+}
+
+void hx__pieces_run(hx__pieces *p) {
+  atomic_init(&p->chunks, 0);
+  if (p->count == 0) return;
+  const unsigned threads = threads_for(p);
+  p->each = taken_at_once(p, threads);
+  hx__work_range_init(&p->range, (hx__chunk){0, p->count});
+  hx__cpu_pool_run(threads, compute_some, p);
+}
+
+void hx__pieces_report(const hx__pieces *p, uint64_t units, hx_report *r) {
+  const uint32_t chunks = atomic_load_explicit(&p->chunks, memory_order_relaxed);
+  if (!chunks) return;
+  r->chunks = chunks;
+  r->device_count = 1;
+  r->device[0] = (hx_device_report){.index = 0, .chunks = chunks, .units = units};
+}
+
+/* Where a setting asks for devices, only the smallest tasks stay on the CPU, as in hx_offload. */
+hx__piece_limits hx__piece_limits_of(const hx_context *hx) {
+  const hx__config *const c = &hx->config;
+  const bool asked = hx->wants_devices && (c->min_offload != UINT64_MAX || c->schedule != HX__SCHEDULE_ADAPTIVE);
+  return asked ? (hx__piece_limits){HX__ONE_THREAD_UNITS, HX__ONE_THREAD_ELEMENTS}
+               : (hx__piece_limits){HX__PIECE_UNITS, HX__PIECE_ELEMENTS};
+}
+
+bool hx__is_piece(const hx_context *hx, const hx__work *w) {
+  const hx__piece_limits most = hx__piece_limits_of(hx);
+  const bool fits =
+      w->matmul ? w->units <= most.units && w->slices <= most.units : w->units <= most.elements && hx__fits_stack(w);
+  return fits && !w->batch.count && (hx__share_of(&hx->config, w) == 0.0 || (hx->small_stay && !(w->gpu_share > 0.0f)));
+}

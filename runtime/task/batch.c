@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The products of a batch, and whether matrices at equal distances share elements. */
+#include "runtime/task/task.h"
+
+hx__gemm hx__batch_gemm(const hx__work *w, size_t i) {
+  hx__gemm g = w->gemm;
+  if (g.a) g.a += i * w->batch.stride_a;
+  if (g.b) g.b += i * w->batch.stride_b;
+  g.c += i * w->batch.stride_c;
+  return g;
+}
+
+hx__work hx__batch_product(const hx__work *w, size_t i) {
+  hx__work product = *w;
+  product.gemm = hx__batch_gemm(w, i);
+  product.batch.count = 0;
+  product.units = w->units == UINT64_MAX ? UINT64_MAX : w->units / w->batch.count;
+  return product;
+}
+
+/* Elements from the first one to the last. */
+static size_t extent_of(const hx__matrix *x) { return (x->rows - 1) * x->ld + x->cols; }
+
+static uintptr_t end_of(const hx__matrices *x) {
+  return (uintptr_t)x->first.base + ((x->count - 1) * x->stride + extent_of(&x->first)) * sizeof(float);
+}
+
+/* Whether x shares an element with one of y, whose matrices are apart: at most two of them come near x. */
+static bool shares_with_one(const hx__matrix *x, const hx__matrices *y) {
+  const uintptr_t from = (uintptr_t)x->base, base = (uintptr_t)y->first.base;
+  const uintptr_t end = from + extent_of(x) * sizeof(float), step = y->stride * sizeof(float);
+  hx__matrix one = y->first;
+  for (size_t i = from > base ? (from - base) / step : 0; i < y->count && base + i * step < end; i++) {
+    one.base = y->first.base + i * y->stride;
+    if (hx__matrices_share(x, &one)) return true;
+  }
+  return false;
+}
+
+bool hx__batches_share(const hx__matrices *x, const hx__matrices *y) {
+  const bool apart = x->stride == y->stride && x->stride >= extent_of(&x->first) && y->stride >= extent_of(&y->first);
+  if (end_of(x) <= (uintptr_t)y->first.base || end_of(y) <= (uintptr_t)x->first.base) return false;
+  return !apart || shares_with_one(&x->first, y) || shares_with_one(&y->first, x);
+}
+
+/* The distances between an element of a matrix and one in the same row or a later one are r * ld + j with 0 <= r < rows
+ * and |j| < cols: themselves a matrix, which begins at -(cols - 1). Two matrices share an element if one of these is a
+ * distance between two matrices: 1, 2, ... or count - 1 times the stride, which is a matrix of one column. */
+bool hx__batch_shares_within(const hx__matrices *x) {
+  const hx__matrix *const one = &x->first;
+  const size_t width = 2 * one->cols - 1;
+  hx__matrix distances = {one->base, one->rows, width, one->ld};
+  if (one->ld < width) distances = (hx__matrix){one->base, 1, (one->rows - 1) * one->ld + width, SIZE_MAX};
+  const hx__matrix strides = {one->base + x->stride + one->cols - 1, x->count - 1, 1, x->stride};
+  return x->stride == 0 || hx__matrices_share(&distances, &strides);
+}

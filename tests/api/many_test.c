@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Lists of tasks: every output has the bits of a call for its task alone, whatever the kinds and sizes of the others
+ * and the share of the devices; nothing else is written. A list with a wrong task is refused whole, with the index of
+ * the first one. Usage: many_test [devices [memory [lists [seed]]]] */
+#include <math.h>
+
+#include "reference/data.h"
+#include "tests/check.h"
+
+#define MOST_TASKS 300
+#define CELLS ((size_t)1 << 17) /* of the inputs, which all tasks share */
+#define ROOM ((size_t)1 << 20)  /* cells of the outputs of a list */
+
+static hx_context *hx;
+static bool has_devices;
+static uint64_t seed, drawn;
+static float *inputs;
+static hx_field fields[] = {
+    {HX_SUM, HX_F32, NULL, NULL}, {HX_ARGMIN, HX_I32, NULL, NULL}, {HX_DOT, HX_U32, NULL, NULL}};
+
+static size_t draw(size_t below) { return data_u64(seed, drawn++) % below; }
+#define PICK(list) (list)[draw(sizeof(list) / sizeof((list)[0]))]
+
+/* Outputs are cut from the front of this. */
+typedef struct room {
+  float *p;
+  size_t used;
+} room;
+
+static void *take(room *r, size_t cells) {
+  float *const p = r->p + r->used;
+  r->used += cells + 2 * (1 + draw(3)); /* cells that must not change lie between; values stay aligned to 8 bytes */
+  r->used += r->used % 2;
+  CHECK(r->used <= ROOM, "the test needs more room");
+  return p;
+}
+
+static hx_task product(room *r) {
+  static const size_t sides[] = {1, 3, 8, 16, 17, 33, 64, 100};
+  const size_t m = PICK(sides), n = PICK(sides), k = PICK(sides);
+  hx_task t = hx_matmul(m, n, k, inputs + draw(99), inputs + 20000 + draw(99), take(r, m * n));
+  t.matmul.trans_a = draw(2), t.matmul.trans_b = draw(2);
+  t.matmul.beta = draw(2) ? 0.0f : 0.5f;
+  return t;
+}
+
+static hx_task batch(room *r) {
+  const size_t count = draw(20), m = 1 + draw(20), n = 1 + draw(20), k = draw(30);
+  float *const c = take(r, m * n * count + 1);
+  return hx_matmul_batched(m, n, k, inputs, m * k, inputs + 50000, draw(2) * k * n, c, m * n, count);
+}
+
+static hx_task reduction(room *r) {
+  static const size_t lengths[] = {1, 2, 100, 127, 4096, 4097, 32768, 32769, 100000};
+  hx_task t = hx_reduce((hx_op)(1 + draw(9)), (hx_type)(1 + draw(3)), inputs + draw(99), PICK(lengths), take(r, 2));
+  t.reduce.y = inputs + draw(99);
+  return t;
+}
+
+static hx_task structure(room *r) { return hx_reduce_soa(fields, 3, 1 + draw(9000), take(r, 6)); }
+
+static hx_task lines(room *r) {
+  const size_t rows = 1 + draw(60), columns = 1 + draw(300);
+  hx_value *const out = take(r, 2 * (rows + columns));
+  return draw(2) ? hx_reduce_rows(HX_SUM, HX_F32, inputs + draw(99), rows, columns, 0, out)
+                 : hx_reduce_columns(HX_MAX, HX_I32, inputs + draw(99), rows, columns, 0, out);
+}
+
+static hx_task any_task(room *r) {
+  hx_task (*const makers[])(room *) = {product, product, product, batch, reduction, reduction, structure, lines};
+  static const float shares[] = {-1, -1, -1, -1, -1, -1, 0, 0.5f, 1};
+  hx_task t = PICK(makers)(r);
+  if (has_devices) t.gpu_share = PICK(shares);
+  return t;
+}
+
+static float *new_room(void) {
+  float *const p = malloc(ROOM * sizeof *p);
+  for (size_t i = 0; i < ROOM; i++) p[i] = (float)(i % 100);
+  return p;
+}
+
+/* Moves the output of a task by some bytes. */
+static void move_output(hx_task *t, ptrdiff_t bytes) {
+  const bool matmul = t->kind == HX_MATMUL || t->kind == HX_MATMUL_BATCHED;
+  char *const p = matmul                     ? (char *)t->matmul.c
+                  : t->kind == HX_REDUCE     ? (char *)t->reduce.out
+                  : t->kind == HX_REDUCE_SOA ? (char *)t->soa.out
+                                             : (char *)t->lines.out;
+  void *const to = p + bytes;
+  if (matmul) t->matmul.c = to;
+  if (t->kind == HX_REDUCE) t->reduce.out = to;
+  if (t->kind == HX_REDUCE_SOA) t->soa.out = to;
+  if (t->kind == HX_REDUCE_LINES) t->lines.out = to;
+}
+
+static void check_list(void) {
+  static const size_t counts[] = {1, 2, 3, 10, 50, MOST_TASKS};
+  static hx_task tasks[MOST_TASKS];
+  const uint64_t at = drawn;
+  const size_t n = PICK(counts);
+  float *const got = new_room(), *const wanted = new_room();
+  room r = {.p = got};
+  uint64_t units = 0, counted = 0;
+  for (size_t i = 0; i < n && r.used < ROOM - 100000; i++) tasks[i] = any_task(&r);
+  for (size_t i = 0; i < n; i++) {
+    hx_task alone = tasks[i];
+    hx_report one;
+    move_output(&alone, (char *)wanted - (char *)got);
+    CHECK_OK(hx_offload(hx, &alone, &one));
+    for (uint32_t d = 0; d < one.device_count; d++) units += one.device[d].units;
+  }
+  hx_report report;
+  CHECK_OK(hx_offload_many(hx, tasks, n, &report));
+  CHECK(memcmp(got, wanted, ROOM * sizeof *got) == 0, "seed %llu, draw %llu: a list of %zu has other results",
+        (unsigned long long)seed, (unsigned long long)at, n);
+  for (uint32_t d = 0; d < report.device_count; d++) counted += report.device[d].units;
+  CHECK(counted == units, "%llu units, not %llu", (unsigned long long)counted, (unsigned long long)units);
+  CHECK(report.gpu_share >= 0 && report.gpu_share <= 1 && (has_devices || report.gpu_share == 0), "gpu_share %g",
+        report.gpu_share);
+  CHECK_OK(hx_offload_many(hx, tasks, n, NULL));
+  free(got);
+  free(wanted);
+}
+
+/* Thousands of tiny tasks: two threads or more. */
+static void check_many(size_t count) {
+  hx_task *const tasks = malloc(count * sizeof *tasks);
+  hx_value *const out = calloc(count, sizeof *out);
+  for (size_t i = 0; i < count; i++) tasks[i] = hx_reduce(HX_SUM, HX_U32, inputs + i % 1000, 1 + i % 50, &out[i]);
+  hx_report report;
+  CHECK_OK(hx_offload_many(hx, tasks, count, &report));
+  size_t wrong = 0;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t sum = 0;
+    for (size_t j = 0; j <= i % 50; j++) {
+      uint32_t bits;
+      memcpy(&bits, inputs + i % 1000 + j, sizeof bits);
+      sum += bits;
+    }
+    wrong += out[i].u64 != sum;
+  }
+  CHECK(wrong == 0, "%zu of %zu sums are wrong", wrong, count);
+  for (size_t i = 0; i < count; i++) out[i].u64 = 5;
+  for (size_t first = count; first > 1; first /= 3) {
+    char words[32];
+    tasks[first - 1].reduce.out = NULL;
+    snprintf(words, sizeof words, "task %zu: out is NULL", first - 1);
+    CHECK_REFUSED(hx_offload_many(hx, tasks, count, NULL), HX_INVALID_ARGUMENT, words);
+  }
+  wrong = 0;
+  for (size_t i = 0; i < count; i++) wrong += out[i].u64 != 5;
+  CHECK(wrong == 0, "%zu outputs of refused lists were written", wrong);
+  free(tasks);
+  free(out);
+}
+
+static void check_errors(void) {
+  hx_value out[3] = {{.u64 = 7}, {.u64 = 7}, {.u64 = 7}};
+  hx_task t[3];
+  for (int i = 0; i < 3; i++) t[i] = hx_reduce(HX_SUM, HX_F32, inputs, 10, &out[i]);
+  CHECK_OK(hx_offload_many(hx, NULL, 0, NULL));
+  CHECK_OK(hx_offload_many(hx, t, 0, NULL));
+  CHECK_REFUSED(hx_offload_many(NULL, t, 3, NULL), HX_INVALID_ARGUMENT, "hx is NULL");
+  CHECK_REFUSED(hx_offload_many(hx, NULL, 3, NULL), HX_INVALID_ARGUMENT, "tasks is NULL with n = 3");
+  t[2].kind = (hx_kind)9;
+  CHECK_REFUSED(hx_offload_many(hx, t, 3, NULL), HX_INVALID_ARGUMENT, "task 2: kind is 9");
+  t[1].gpu_share = NAN;
+  CHECK_REFUSED(hx_offload_many(hx, t, 3, NULL), HX_INVALID_ARGUMENT, "task 1: gpu_share");
+  t[0] = hx_matmul_batched(2, 2, 2, inputs, 4, inputs, 4, (float *)(void *)out, 1, 2);
+  CHECK_REFUSED(hx_offload_many(hx, t, 3, NULL), HX_INVALID_ARGUMENT, "task 0: stride_c is 1");
+  for (int i = 0; i < 3; i++) CHECK(out[i].u64 == 7, "output %d was written", i);
+}
+
+int main(int argc, char **argv) {
+  const hx_settings settings = {.devices = argc > 1 ? argv[1] : "cpu", .memory = argc > 2 ? argv[2] : NULL};
+  const int lists = argc > 3 ? atoi(argv[3]) : 150;
+  seed = argc > 4 ? strtoull(argv[4], NULL, 10) : 20261126;
+  has_devices = argc > 1;
+  printf("seed %llu\n", (unsigned long long)seed);
+  hx = open_or_exit(&settings);
+  if (has_devices) CHECK_OK(hx_ready(hx));
+  inputs = malloc(CELLS * sizeof *inputs);
+  data_fill(HX_F32, DATA_SIGNED, seed, inputs, CELLS);
+  for (int f = 0; f < 3; f++) fields[f].x = inputs + f, fields[f].y = inputs + 7;
+  for (int i = 0; i < lists; i++) check_list();
+  check_many(20000);
+  check_many(3);
+  check_errors();
+  free(inputs);
+  hx_close(hx);
+  return checks_end("many_test");
+}
