@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Products of matrices at equal distances. Most BLAS libraries have no such routine, so those that hx does not compute
- * are forwarded one by one. */
+ * Products of matrices at equal distances: one task of hx. Most BLAS libraries have no such routine, so those that hx
+ * does not compute are forwarded one by one. */
 #include "blas/blas.h"
 #include "blas/gemm.h"
 
@@ -37,16 +37,19 @@ static bool joins(const batch *b, int *columns) {
          *b->stridec == (int64_t)*g->ldc * *g->n && !__builtin_mul_overflow(*g->n, *b->size, columns);
 }
 
-static void each(const batch *b, hx__blas_call *call) {
-  bool all = call->by_hx;
+/* By rows, A and B change places. */
+static bool offload(const batch *b, hx__blas_call *call) {
+  hx_task task = hx__blas_gemm_task(&b->first);
+  task.kind = HX_MATMUL_BATCHED;
+  task.batch = (struct hx_batch){(size_t)*b->size, (size_t)*b->strideb, (size_t)*b->stridea, (size_t)*b->stridec};
+  return hx__blas_offload(call, &task);
+}
+
+static void forward(const batch *b) {
   for (int i = 0; i < *b->size; i++) {
     const hx__blas_gemm g = product(b, i);
-    const hx_task task = hx__blas_gemm_task(&g);
-    if (call->by_hx && hx__blas_offload(call, &task)) continue;
     hx__blas_gemm_forward(&g);
-    all = false;
   }
-  call->by_hx = all;
 }
 
 static void multiply(const batch *given, hx__blas_caller caller) {
@@ -65,7 +68,8 @@ static void multiply(const batch *given, hx__blas_caller caller) {
   }
   hx__blas_call call;
   hx__blas_gemm_begin(&call, g);
-  each(b, &call);
+  call.by_hx = call.by_hx && offload(b, &call);
+  if (!call.by_hx) forward(b);
   if (call.logs)
     hx__blas_call_log(&call, "sgemm_", "sgemm_batch_strided(%s,%s,%d,%d,%d,%g,%d,%d,%d,%d,%g,%d,%d,%d)",
                       hx__blas_letter(g->transa), hx__blas_letter(g->transb), *g->m, *g->n, *g->k, *g->alpha, *g->lda,

@@ -117,15 +117,28 @@ void hx__blas_call_begin(hx__blas_call *call, hx__blas_routine routine, uint64_t
   call->start_ns = now_ns();
 }
 
+static bool adds_to_c(const hx_task *t) {
+  return (t->kind == HX_MATMUL || t->kind == HX_MATMUL_BATCHED) && t->matmul.beta != 0;
+}
+
+/* Rows of all matrices C of a task, and where each is in memory. */
+static size_t rows_of(const hx_task *t) { return t->matmul.m * (t->kind == HX_MATMUL_BATCHED ? t->batch.count : 1); }
+static float *row_of(const hx_task *t, size_t i) {
+  const struct hx_matmul_args *const g = &t->matmul;
+  return g->c + i / g->m * t->batch.stride_c + i % g->m * g->ldc;
+}
+
 /* A copy of C, which a call of hx may leave unspecified if a device fails. */
-static float *save(const struct hx_matmul_args *g) {
-  float *const copy = malloc(g->m * g->n * sizeof *copy);
-  for (size_t i = 0; copy && i < g->m; i++) memcpy(copy + i * g->n, g->c + i * g->ldc, g->n * sizeof *copy);
+static float *save(const hx_task *t) {
+  const size_t rows = rows_of(t), n = t->matmul.n;
+  float *const copy = malloc(rows * n * sizeof *copy);
+  for (size_t i = 0; copy && i < rows; i++) memcpy(copy + i * n, row_of(t, i), n * sizeof *copy);
   return copy;
 }
 
-static void restore(const struct hx_matmul_args *g, const float *copy) {
-  for (size_t i = 0; copy && i < g->m; i++) memcpy(g->c + i * g->ldc, copy + i * g->n, g->n * sizeof *copy);
+static void restore(const hx_task *t, const float *copy) {
+  const size_t n = t->matmul.n;
+  for (size_t i = 0; copy && i < rows_of(t); i++) memcpy(row_of(t, i), copy + i * n, n * sizeof *copy);
 }
 
 /* HX_OUT_OF_MEMORY and HX_INVALID_ARGUMENT (arrays that overlap or are not aligned, which a BLAS may accept) leave the
@@ -133,12 +146,11 @@ static void restore(const struct hx_matmul_args *g, const float *copy) {
  * one is reported and forwarded. */
 bool hx__blas_offload(hx__blas_call *call, const hx_task *task) {
   hx_report report;
-  float *const old =
-      settings.mandatory && task->kind == HX_MATMUL && task->matmul.beta != 0 ? save(&task->matmul) : NULL;
+  float *const old = settings.mandatory && adds_to_c(task) ? save(task) : NULL;
   const hx_status status = hx_offload(context, task, call->logs ? &report : NULL);
   if (status == HX_DEVICE_FAILED || status == HX_INTERNAL) {
     hx__blas_message("error", "a BLAS call is forwarded: %s", hx_error_detail());
-    restore(&task->matmul, old);
+    restore(task, old);
   }
   free(old);
   if (status != HX_OK) return false;
