@@ -50,7 +50,21 @@ CASES = [
         hx.InvalidArgument,
         "a has shape (3, 4) and b has shape (3, 4): a has 4 columns and b has 3 rows",
     ),
-    (lambda: hx.matmul(A[0], B), hx.InvalidArgument, "a has shape (4,); matmul takes two dimensions"),
+    (
+        lambda: hx.matmul(np.ones((2, 3, 4), np.float32), np.ones((3, 4, 5), np.float32)),
+        hx.InvalidArgument,
+        "a has shape (2, 3, 4) and b has shape (3, 4, 5): a has 2 matrices and b has 3",
+    ),
+    (
+        lambda: hx.matmul(np.ones((2, 3, 4), np.float32), B, OUT),
+        hx.InvalidArgument,
+        "out has shape (3, 5); the products have shape (2, 3, 5)",
+    ),
+    (
+        lambda: hx.matmul(A[0], B),
+        hx.InvalidArgument,
+        "a has shape (4,); matmul takes two dimensions, or three for a batch",
+    ),
     (
         lambda: hx.matmul(A, B, OUT.T),
         hx.InvalidArgument,

@@ -98,6 +98,31 @@ class Matmul(unittest.TestCase):
         self.assertIs(hx.matmul(left, middle[:, :4], right), right)
         np.testing.assert_array_equal(right, expected[:, :4])
 
+    @properties(st.integers(1, 9), st.integers(1, 9), st.integers(0, 9), st.integers(0, 5), st.data())
+    def test_a_batch_has_the_bits_of_its_products(self, m, n, k, count, data):
+        random = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+
+        def operand(rows, cols):
+            kind = data.draw(st.sampled_from(["packed", "transposed", "shared", "interleaved", "reversed", "one"]))
+            if kind == "transposed":
+                return random.standard_normal((count, cols, rows)).astype(np.float32).transpose(0, 2, 1)
+            if kind == "interleaved":
+                return random.standard_normal((rows, count, cols)).astype(np.float32).transpose(1, 0, 2)
+            x = random.standard_normal((count, rows, cols)).astype(np.float32)
+            one = random.standard_normal((rows, cols)).astype(np.float32)
+            kinds = {"shared": np.broadcast_to(one, x.shape), "reversed": x[::-1], "one": one}
+            return kinds.get(kind, x)
+
+        a, b, out = operand(m, k), operand(k, n), operand(m, n)
+        if a.ndim == b.ndim == 2:
+            a = np.broadcast_to(a, (count, m, k))
+        all_a, all_b = np.broadcast_to(a, (count, m, k)), np.broadcast_to(b, (count, k, n))
+        right = np.array([hx.matmul(x, y) for x, y in zip(all_a, all_b)], np.float32).reshape(count, m, n)
+        self.assertTrue(same(hx.matmul(a, b), right))
+        if out.shape == right.shape and out.flags.writeable and (out.strides[0] > 0 or out.size == 0):
+            self.assertIs(hx.matmul_async(a, b, out).wait(), out)
+            self.assertTrue(same(out, right))
+
     def test_split_between_devices(self):
         random = rng()
         a, b = small_integers(random, (300, 200)), small_integers(random, (200, 100))
