@@ -42,7 +42,7 @@ typedef struct hx__columns {
   void *scratch;             /* aligned to 64 bytes */
   size_t scratch_bytes;      /* HX__LEAST_COLUMNS_SCRATCH at least; with more, longer parts of rows are read */
 } hx__columns;
-#define HX__LEAST_COLUMNS_SCRATCH ((size_t)16 << 10)
+#define HX__LEAST_COLUMNS_SCRATCH ((size_t)32 << 10)
 #define HX__COLUMNS_SCRATCH ((size_t)128 << 10) /* half of a second cache of 256 KiB */
 
 /* Stores the slots of all lines. False, and nothing is stored, if there are so few lines that their vectors would be

@@ -49,8 +49,14 @@ INLINED bool short_rows(hx_op op, hx_type type, const element *x, size_t step, c
     if (short_rows(op, type, a, step, b, y_step, lines, n, slots)) return;                                  \
     for (size_t l = 0; l < lines; l++, a += step, b += y_step) slots[l] = name##_leaf(a, b, n);             \
   }                                                                                                         \
+  static __attribute__((noinline)) bool name##_groups(const hx__columns *columns, uint64_t *slots) {        \
+    return reduce_by_groups(op, type, columns, slots);                                                      \
+  }                                                                                                         \
+  static __attribute__((noinline)) bool name##_rounds(const hx__columns *columns, uint64_t *slots) {        \
+    return reduce_by_rounds(op, type, columns, slots);                                                      \
+  }                                                                                                         \
   static bool name##_columns(const hx__columns *columns, uint64_t *slots) {                                 \
-    return reduce_columns(op, type, columns, slots);                                                        \
+    return (groups_are_faster(op, type, columns) ? name##_groups : name##_rounds)(columns, slots);          \
   }
 #define LEAF_LINES(name, leaf, op, type) LINES_FUNCTIONS(name, op, type)
 LEAF_ROWS(LEAF_LINES)

@@ -43,6 +43,9 @@ INLINED uint32_t missing_element(hx_op op, hx_type type) {
   return type == HX_I32 ? (most ? KEY_SIGN : ~KEY_SIGN) : (most ? 0u : 0xffffffffu);
 }
 
+/* What stands for its factor in a dot product. */
+INLINED uint32_t missing_factor(hx_type type) { return type == HX_F32 ? F_ONE : 0; }
+
 INLINED v_u32 v_select(v_u32 mask, v_u32 a, v_u32 b) { return (mask & a) | (~mask & b); }
 
 /* All bits set for each element that is a NaN. */
@@ -161,8 +164,8 @@ INLINED void state_store_slots(hx_op op, hx_type type, line_state s, uint64_t *s
   } else if (type == HX_F32) {
     store_words(slots, v_select(float_nans(s.a), v_broadcast(HX__CANONICAL_NAN), s.a), (v_u32){0});
   } else if (is_wide(op, type)) {
-    const v_u64 even = (v_u64)s.a, odd = (v_u64)s.b;
-    UNROLLED for (size_t i = 0; i < V_LANES / 2; i++) slots[2 * i] = even[i], slots[2 * i + 1] = odd[i];
+    const v_u64 even = (v_u64)s.a, odd = (v_u64)s.b, low = 0xffffffffu - (v_u64){0};
+    store_words(slots, (v_u32)((even & low) | odd << 32), (v_u32)(even >> 32 | (odd & ~low)));
   } else { /* 65536 times the upper halves, and a carry */
     const v_u32 carry = (v_u32)(s.a < s.b << 16);
     store_words(slots, s.a, (v_u32)((v_i32)s.b >> 16) - carry);

@@ -13,7 +13,7 @@
 #include "runtime/topo/topo.h"
 
 #define CACHE_LINE 64u
-#define ACROSS_LINES 256u                /* those whose states fit in HX__COLUMNS_SCRATCH */
+#define ACROSS_LINES 256u                /* rows are then read in parts of 1 KiB at least */
 #define NEAR_BYTES ((size_t)1 << 20)     /* fits in a second-level cache that other programs use, too */
 #define USUAL_L3_BYTES ((size_t)8 << 20) /* if hwloc knows of none */
 
