@@ -151,7 +151,7 @@ struct hx_matmul_args {
   bool trans_a, trans_b;
 };
 
-/* The products of a task of hx_matmul_batched. All members are zero in other tasks. */
+/* The products of a task of hx_matmul_batched. */
 struct hx_batch {
   size_t count, stride_a, stride_b, stride_c;
 };
@@ -168,8 +168,10 @@ typedef struct hx_task {
     struct hx_matmul_args matmul; /* of HX_MATMUL and HX_MATMUL_BATCHED */
     struct hx_lines_args lines;
   };
-  struct hx_batch batch; /* of HX_MATMUL_BATCHED */
-  uint64_t reserved[4];  /* zero */
+  HX_EXTENSION union {
+    uint64_t reserved[8];  /* zero, except that the first four are those of a batch */
+    struct hx_batch batch; /* of HX_MATMUL_BATCHED */
+  };
 } hx_task;
 
 /* The part of one device in a call. A unit is an element (HX_DOT: a pair; n for each field of a structure of arrays, or
@@ -234,9 +236,8 @@ HX_API void hx_close(hx_context *hx);
  *   not aligned to 4 bytes, or out to 8; gpu_share is NaN or above 1; min, max, argmin or argmax of no element; an
  *   output shares an element with an input, or with the array of fields, or lies between the elements of lines of which
  *   neither the lines nor the elements are adjacent; two matrices C of a batch share an element, or they lie between
- *   those of A or B with another stride; a task without a batch has a member of batch that is not zero. If no element
- *   would be read (n == 0, alpha == 0), arrays may be NULL. The arrays of such a reduction are not checked; alignment
- *   and leading dimensions of matrices are.
+ *   those of A or B with another stride. If no element would be read (n == 0, alpha == 0), arrays may be NULL. The
+ *   arrays of such a reduction are not checked; alignment and leading dimensions of matrices are.
  * HX_OUT_OF_MEMORY: no host memory for partial results.
  * HX_DEVICE_FAILED: a device failed under HX_OFFLOAD=mandatory, or was lost with data that it alone had. The outputs
  * are then unspecified. */
@@ -299,8 +300,7 @@ HX_API hx_task hx_reduce_columns(hx_op op, hx_type type, const void *x, size_t r
  * to the field in the first structure, and stride is the size of a structure divided by 4. */
 HX_API hx_task hx_reduce_strided(hx_op op, hx_type type, const void *x, size_t stride, size_t n, hx_value *out);
 
-/* The result of an operation of a type as a double, which is exact except for 64-bit integers beyond 2^53: those are
- * rounded. NaN if the operation or the type is unknown. */
+/* A result as a double: exact, but 64-bit integers beyond 2^53 are rounded. NaN if op or type is unknown. */
 HX_API double hx_value_as_double(hx_op op, hx_type type, hx_value value);
 
 /* Statistics of n elements from the results of HX_SUM and HX_SUM_SQUARES of the same elements, computed in double. Both

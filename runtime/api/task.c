@@ -82,8 +82,7 @@ hx_task hx_matmul(size_t m, size_t n, size_t k, const float *a, const float *b, 
       .kind = HX_MATMUL,
       .gpu_share = -1.0f,
       .matmul = {.m = m, .n = n, .k = k, .lda = z, .ldb = z, .ldc = z, .a = a, .b = b, .c = c, .alpha = 1.0f},
-      .batch = {z, z, z, z},
-      .reserved = {z, z, z, z},
+      .reserved = {z, z, z, z, z, z, z, z},
   };
 }
 

@@ -172,23 +172,19 @@ static hx_status check_lines(const struct hx_lines_args *t, hx__work *w) {
   return HX_OK;
 }
 
-static __attribute__((cold)) hx_status refuse_batch(const struct hx_batch *b) {
-  REFUSE("batch is {count %zu, strides %zu, %zu, %zu}: only a task of hx_matmul_batched has one", b->count, b->stride_a,
-         b->stride_b, b->stride_c);
-}
-
-static __attribute__((cold)) hx_status refuse_reserved(const uint64_t *r) {
-  size_t i = 0;
-  while (!r[i]) i++;
-  REFUSE("reserved[%zu] of the task is %llu: start from a builder such as hx_reduce", i, (unsigned long long)r[i]);
+static __attribute__((cold)) hx_status refuse_reserved(const hx_task *task) {
+  size_t i = task->kind == HX_MATMUL_BATCHED ? HX__BATCH_WORDS : 0;
+  while (!task->reserved[i]) i++;
+  REFUSE("reserved[%zu] of the task is %llu: start from a builder such as hx_reduce%s", i,
+         (unsigned long long)task->reserved[i], i < HX__BATCH_WORDS ? "; only hx_matmul_batched has a batch" : "");
 }
 
 hx_status hx__task_check(const hx_task *task, hx__work *w) {
   if (!task) REFUSE("task is NULL");
   if (!(task->gpu_share <= 1.0f))
     REFUSE("gpu_share is %g: it must be at most 1; negative means that hx decides", (double)task->gpu_share);
-  if (hx__reserved_bits(task)) return refuse_reserved(task->reserved);
-  if (task->kind != HX_MATMUL_BATCHED && hx__batch_bits(task)) return refuse_batch(&task->batch);
+  if (hx__reserved_bits(task) || (task->kind != HX_MATMUL_BATCHED && hx__batch_bits(task)))
+    return refuse_reserved(task);
   w->gpu_share = task->gpu_share;
   w->placement = 0;
   w->matmul = w->by_columns = w->by_lines = false;

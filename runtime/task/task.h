@@ -88,14 +88,18 @@ static inline size_t hx__work_cross_extent(const hx__work *work) {
   return work->by_columns ? work->gemm.m : work->gemm.n;
 }
 
-/* 0 if the task has no batch, and if all of its reserved words are zero. */
+/* The words of hx_task.reserved of which a batch consists. */
+enum { HX__BATCH_WORDS = sizeof(struct hx_batch) / sizeof(uint64_t) };
+
+/* 0 if the task has no batch, and if all words are zero that every task reserves. */
 static inline uint64_t hx__batch_bits(const hx_task *task) {
-  const struct hx_batch *const b = &task->batch;
-  return b->count | b->stride_a | b->stride_b | b->stride_c;
+  const uint64_t *const r = task->reserved;
+  _Static_assert(HX__BATCH_WORDS == 4, "every word of a batch is read");
+  return r[0] | r[1] | r[2] | r[3];
 }
 static inline uint64_t hx__reserved_bits(const hx_task *task) {
-  const uint64_t *const r = task->reserved;
-  _Static_assert(sizeof task->reserved == 4 * sizeof *r, "every reserved word is read");
+  const uint64_t *const r = task->reserved + HX__BATCH_WORDS;
+  _Static_assert(sizeof task->reserved == (HX__BATCH_WORDS + 4) * sizeof *r, "every reserved word is read");
   return r[0] | r[1] | r[2] | r[3];
 }
 

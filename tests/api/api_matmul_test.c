@@ -47,8 +47,8 @@ static void bad_pointers(void) {
   t.gpu_share = NAN;
   REFUSED(t, "gpu_share");
   t = hx_matmul(4, 4, 4, a, b, c);
-  t.reserved[3] = UINT64_C(1) << 63;
-  REFUSED(t, "reserved[3]");
+  t.reserved[7] = UINT64_C(1) << 63;
+  REFUSED(t, "reserved[7]");
 }
 
 /* A leading dimension one less than what a stored row holds. */

@@ -97,7 +97,7 @@ static void bad_tasks(void) {
   CHECK_OK(hx_offload(hx, &t, NULL));
   t.gpu_share = -0.0f; /* zero */
   CHECK_OK(hx_offload(hx, &t, NULL));
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 8; i++) {
     t = hx_reduce(HX_SUM, HX_F32, x, 5, out);
     t.reserved[i] = 1;
     REFUSED(t, "reserved");

@@ -184,15 +184,15 @@ static void check_errors(void) {
   REFUSED("shares an element with a");
   t = hx_matmul(3, 4, 5, x, y, z);
   t.batch.count = 1;
-  REFUSED("batch");
+  REFUSED("reserved[0] of the task is 1");
   t.batch = (struct hx_batch){.stride_c = 12};
-  REFUSED("only a task of hx_matmul_batched");
+  REFUSED("only hx_matmul_batched has a batch");
   t = right;
   t.matmul.a = NULL;
   REFUSED("a is NULL");
   t = right;
-  t.reserved[3] = 1;
-  REFUSED("reserved[3]");
+  t.reserved[4] = 1;
+  REFUSED("reserved[4]");
 }
 
 static void check_empty(void) {

@@ -210,8 +210,8 @@ static void check_errors(void) {
   t = hx_reduce_strided(HX_SUM, HX_F32, x, SIZE_MAX / 16, 5, out);
   REFUSED("wraps the address space");
   t = hx_reduce_rows(HX_SUM, HX_F32, x, 3, 5, 0, out);
-  t.reserved[3] = 1;
-  REFUSED("reserved[3]");
+  t.reserved[7] = 1;
+  REFUSED("reserved[7]");
 #undef REFUSED
   static union {
     float f32[64];

@@ -177,10 +177,9 @@ static int lines_are_valid(const struct hx_lines_args *t) {
 
 static int task_is_valid(const hx_task *t) {
   if (!(t->gpu_share <= 1)) return 0;
-  for (size_t i = 0; i < 4; i++)
+  for (size_t i = t->kind == HX_MATMUL_BATCHED ? 4 : 0; i < 8; i++)
     if (t->reserved[i]) return 0;
   if (t->kind == HX_MATMUL_BATCHED) return batch_fits(t);
-  if (t->batch.count || t->batch.stride_a || t->batch.stride_b || t->batch.stride_c) return 0;
   if (t->kind == HX_MATMUL) return product_fits(&t->matmul);
   if (t->kind == HX_REDUCE_SOA)
     return reduction_fits(t->soa.fields, t->soa.nfields, t->soa.n, (uintptr_t)t->soa.out, true);
@@ -201,7 +200,7 @@ static hx_task any_task(fuzz_input *in, hx_field fields[MOST_FIELDS]) {
   t.kind = (hx_kind)(1 + fuzz_below(in, 4));
   t.gpu_share = shares[fuzz_below(in, 7)];
   if (fuzz_below(in, 32) == 31)
-    t.kind = (hx_kind)fuzz_number(in, 1), t.reserved[fuzz_below(in, 4)] = fuzz_number(in, 1);
+    t.kind = (hx_kind)fuzz_number(in, 1), t.reserved[fuzz_below(in, 8)] = fuzz_number(in, 1);
   if (t.kind == HX_MATMUL) {
     const unsigned flags = (unsigned)fuzz_number(in, 1);
     t.matmul = (struct hx_matmul_args){.m = any_extent(in, 14), .n = any_extent(in, 14), .k = any_extent(in, 14)};
