@@ -52,7 +52,7 @@ static hx_status by_blas(const batch *t) {
   const int side = t->side;
 #pragma omp parallel for schedule(dynamic, 1 + t->count / (16 * omp_get_max_threads()))
   for (int i = 0; i < t->count; i++) {
-    const size_t at = (size_t)i * side * side;
+    const size_t at = (size_t)i * (size_t)(side * side);
     t->sgemm(ROW_MAJOR, PLAIN, PLAIN, side, side, side, 1.0f, t->a + at, side, t->b + at, side, 0.0f, t->c + at, side);
   }
   return HX_OK;
@@ -115,7 +115,7 @@ static float *matrices(size_t floats, uint64_t seed) {
 }
 
 static void time_shape(batch t, int side, int count, double seconds) {
-  const size_t one = (size_t)side * side, all = one * count, s = side;
+  const size_t s = (size_t)side, one = s * s, all = one * (size_t)count;
   if (all * sizeof(float) > MOST_BYTES) return;
   float *const a = matrices(all, 1), *const b = matrices(all, 2), *const c = matrices(all, 3);
   t.side = side, t.count = count, t.a = a, t.b = b, t.c = c;
