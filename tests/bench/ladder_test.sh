@@ -77,6 +77,12 @@ for family in 'naive tree' 'local stride' 'global stride'; do
 done
 series "s['groups a unit', 'groups per compute unit', 1] == [1, 2, 4, 8, 16]"
 series "s['naive', 'elements', None] == [1, 1000, 1 << 16, 70001]"
+# How much longer a step with the naive tree takes than the one with the good tree and as many elements per item.
+rate="{(r['step'], r['n']): r['rate'] for r in d['ladders']}"
+good="'global stride x' + (r['step'][12:] or '1')"
+series "(lambda rate: all(abs(rate[$good, r['n']] / r['rate'] - 1 - r['gap']) < 1e-6
+  for r in d['ladders'] if r['gap'] is not None))($rate)"
+series "{r['step'] for r in d['ladders'] if r['gap'] is not None} == {'naive', *('naive tree x%d' % x for x in ${powers}[1:])}"
 series "all(r['clock'] == ('wall' if r['event_s'] is None else 'event') for r in d['ladders'] if r['rate'])"
 
 climb matmul --devices cpu,pocl --size 128,256x128x128,100x70x33
