@@ -130,8 +130,7 @@ static void put_operation(hx__trace_text *t, const hx__trace_task *task) {
   }
 }
 
-/* "2^24", "1000", "300 lines of 2^12", "1024x512x700", "1024x512x700 tn" (t: transposed), "100 of 8x8x8".
- */
+/* "2^24", "1000", "300 lines of 2^12", "1024x512x700", "1024x512x700 tn" (t: transposed), "9 of 8x8x8". */
 static void put_size(hx__trace_text *t, const hx__trace_task *task) {
   if (task->type && task->m) {
     put_number(t, task->m);
