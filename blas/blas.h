@@ -49,7 +49,7 @@ HX_BLAS_API float cblas_sasum(int n, const float *x, int incx);
 HX_BLAS_API int isamax_(const int *n, const float *x, const int *incx);
 HX_BLAS_API size_t cblas_isamax(int n, const float *x, int incx);
 
-/* The default handlers of wrong arguments. */
+/* The default handlers of wrong arguments. libhx_blas.so has no xerbla_ (blas/xerbla.c). */
 HX_BLAS_API void xerbla_(const char *routine, const int *info, size_t length);
 HX_BLAS_API void cblas_xerbla(int info, const char *routine, const char *form, ...);
 

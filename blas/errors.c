@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "blas/errors.h"
 
 #include <ctype.h>
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,9 +21,19 @@ static void begin(hx__blas_caller caller) {
 }
 static void end(void) { CBLAS_CallFromC = RowMajorStrg = 0; }
 
+/* The program's, or that of xerbla.c if this library contains it. */
+extern __typeof__(xerbla_) xerbla_ __attribute__((weak));
+
+/* A handler that follows this library in the search order belongs to a BLAS: it does not replace the default. */
+static bool is_replaced(void) { return xerbla_ && (void *)xerbla_ != dlsym(RTLD_NEXT, "xerbla_"); }
+
 void hx__blas_wrong_argument(const char *routine, int info, hx__blas_caller caller) {
+  const size_t length = strlen(routine);
   begin(caller);
-  xerbla_(routine, &info, strlen(routine));
+  if (is_replaced())
+    xerbla_(routine, &info, length);
+  else
+    hx__blas_report(routine, &info, length);
   end();
 }
 
@@ -34,7 +46,7 @@ void hx__blas_wrong_value(const char *routine, int info, const char *what, int v
 }
 
 /* As netlib's: an error of a C program is passed on under the name of the C function, which has one argument more. */
-void xerbla_(const char *routine, const int *info, size_t length) {
+void hx__blas_report(const char *routine, const int *info, size_t length) {
   char name[40] = "cblas_";
   if (!CBLAS_CallFromC) {
     hx__covered_xerbla_(routine, info, length);

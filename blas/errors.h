@@ -4,6 +4,7 @@
 #define HX_BLAS_ERRORS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* How a routine was called. */
 typedef enum hx__blas_caller { HX__FROM_FORTRAN, HX__FROM_C_BY_COLUMNS, HX__FROM_C_BY_ROWS } hx__blas_caller;
@@ -11,9 +12,12 @@ typedef enum hx__blas_caller { HX__FROM_FORTRAN, HX__FROM_C_BY_COLUMNS, HX__FROM
 /* CBLAS_LAYOUT, CBLAS_TRANSPOSE and CBLAS_UPLO of cblas.h. */
 enum { HX__ROW_MAJOR = 101, HX__COL_MAJOR, HX__NO_TRANS = 111, HX__TRANS, HX__CONJ_TRANS, HX__UPPER = 121, HX__LOWER };
 
-/* Calls xerbla_. routine: six characters, filled up with blanks; info: the position of the argument in the call by
- * Fortran's interface. If the call came from C, the default xerbla_ of netlib passes it on to cblas_xerbla, which
- * counts in C's order. */
+/* The default handler of wrong arguments, which xerbla_ of netlib is. */
+void hx__blas_report(const char *routine, const int *info, size_t length);
+
+/* Calls xerbla_ of the program, or hx__blas_report. routine: six characters, filled up with blanks; info: the position
+ * of the argument in the call by Fortran's interface. If the call came from C, the default handler passes it on to
+ * cblas_xerbla, which counts in C's order. */
 void hx__blas_wrong_argument(const char *routine, int info, hx__blas_caller caller);
 
 /* Calls cblas_xerbla for a value that has no counterpart in Fortran. info: the position in the call; what: the name of

@@ -6,6 +6,7 @@ import multiprocessing
 import warnings
 
 import numpy as np
+from numpy.linalg import lapack_lite
 
 warnings.simplefilter("error")
 np.seterr(all="raise", under="ignore")
@@ -51,6 +52,17 @@ def solvers(dtype):
     close("eigh", (v * w) @ v.T, spd, scale * n)
 
 
+def wrong_argument():
+    """NumPy's LAPACK has an xerbla_ of its own, which raises an exception."""
+    a = np.ones((1, 1))
+    try:
+        lapack_lite.dorgqr(1, 1, 1, a, 0, a, a, 0, 0)
+    except ValueError as error:
+        assert "DORGQR parameter number 5" in str(error), error
+    else:
+        raise AssertionError("no exception")
+
+
 def child(queue):
     a = np.ones((300, 300), np.float32)
     queue.put(float((a @ a)[7, 7]))
@@ -60,6 +72,7 @@ def main():
     for dtype in (np.float32, np.float64):
         products(dtype)
         solvers(dtype)
+    wrong_argument()
     queue = multiprocessing.get_context("fork").Queue()
     process = multiprocessing.get_context("fork").Process(target=child, args=(queue,))
     process.start()
