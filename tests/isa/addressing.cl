@@ -1,36 +1,79 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The loops of the address-arithmetic study: what a compiler makes of an index, of a pointer, of a pointer with a count
- * that all items share, and of two local arrays against one. FORM says which; addressing.sh counts instructions. */
-#define ROW 256
+ * The loops of the address-arithmetic study, and the ways by which a value can be known to be the same for all items of a
+ * wavefront. FORM is one of the names in addressing.sh, which counts the instructions of the last loop. */
+#define INDEX_TWICE 1    /* p[2 i] */
+#define POINTER_BY_TWO 2 /* p += 2 */
+#define ITEM_PER_PIXEL 3
+#define ITEM_PER_ROW 4
+#define F 5 /* the study's names */
+#define G 6
+#define H 7
+#define TWO_ARRAYS 8
+#define ONE_ARRAY 9
+#define SCALE_ARGUMENT 10
+#define SCALE_COMPILED 11
+#define SCALE_CONSTANT 12
+#define SCALE_DIVERGENT 13
 
-kernel void loop(global int *data, global const float *in, global float *out, uint n) {
-  const uint lid = (uint)get_local_id(0);
-#if FORM == 1 /* index */
+#define WIDTH 32 /* items per row of F, G and H, elements of a local array */
+
+kernel void loop(global int *p, constant int *scales, int n, int step, int scale) {
+  const int lid = (int)get_local_id(0);
+#if FORM == INDEX_TWICE
 #pragma unroll 1
-  for (uint i = lid; i < n * ROW; i += ROW) data[i]++;
-#elif FORM == 2 /* pointer */
-  global int *const end = data + n * ROW;
+  for (int i = 0; i < n; i++) p[i * 2] = 100;
+#elif FORM == POINTER_BY_TWO
 #pragma unroll 1
-  for (global int *p = data + lid; p < end; p += ROW) (*p)++;
-#elif FORM == 3 /* pointer, uniform count */
-  global int *p = data + lid;
+  for (int i = 0; i < n; i++, p += 2) *p = 100;
+#elif FORM == ITEM_PER_PIXEL /* no loop: the whole kernel is counted */
+  const int x = (int)get_global_id(0), y = (int)get_global_id(1);
+  p[y * step + x] ^= 1;
+#elif FORM == ITEM_PER_ROW
+  global int *at = p + (int)get_global_id(0) * step;
 #pragma unroll 1
-  for (uint c = 0; c < n; c++, p += ROW) (*p)++;
-#else
-#if FORM == 4 /* two local arrays */
-  local float a[16 * ROW], b[16 * ROW];
-#else /* one local array */
-  local float a[32 * ROW];
-  local float *const b = a + 16 * ROW;
-#endif
-  for (uint i = lid; i < 16 * ROW; i += ROW) {
-    a[i] = in[i];
-    b[i] = in[i + n];
+  for (int x = 0; x < n; x++, at++) *at ^= 1;
+#elif FORM == F /* the index has a part per item */
+  if (lid < WIDTH) {
+    global int *const row = p + (int)get_group_id(0) * n;
+#pragma unroll 1
+    for (int i = lid; i < n * WIDTH; i += WIDTH) row[i]++;
   }
-  barrier(CLK_LOCAL_MEM_FENCE);
-  float sum = 0.0f;
+#elif FORM == G /* the part per item is added last, and the branch is within the loop */
+  global int *const row = p + (int)get_group_id(0) * n;
 #pragma unroll 1
-  for (uint c = 0; c < n; c++) sum = fma(a[c * ROW + lid], b[c * ROW + lid], sum);
-  out[lid] = sum;
+  for (int i = 0; i < n * WIDTH; i += WIDTH)
+    if (lid < WIDTH) row[i + lid]++;
+#elif FORM == H /* a pointer per item, and an offset in bytes that all items share */
+  if (lid < WIDTH) {
+    global char *const row = (global char *)(p + (int)get_group_id(0) * n + lid);
+#pragma unroll 1
+    for (int i = 0; i < n * WIDTH * (int)sizeof(int); i += WIDTH * (int)sizeof(int)) (*(global int *)(row + i))++;
+  }
+#elif FORM == TWO_ARRAYS || FORM == ONE_ARRAY
+#if FORM == TWO_ARRAYS
+  local int a[WIDTH], b[WIDTH];
+#else
+  local int a[2 * WIDTH];
+  local int *const b = a + WIDTH;
+#endif
+  a[lid] = p[lid];
+  b[lid] = p[lid + n];
+  barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll 1
+  for (int i = 0; i < n; i++) p[i] = a[i] + b[i];
+#else /* one multiplication per pass, by a value that does not differ between items */
+#if FORM == SCALE_ARGUMENT
+  const int s = scale + step;
+#elif FORM == SCALE_COMPILED
+  const int s = 7;
+#elif FORM == SCALE_CONSTANT
+  const int s = scales[step];
+#else
+  int s = step;
+  if (lid & 1) s = scale; /* the same for all items that come here, but decided by a value that is not */
+#endif
+  global int *at = p + lid;
+#pragma unroll 1
+  for (int i = 0; i < n; i++, at += WIDTH) *at = *at * s + i;
 #endif
 }

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# addressing.sh: instructions in the loop body of each form of addressing.cl, for GCN and RDNA (vector, scalar, all),
-# with and without the compiler's strength reduction, and for PTX and, if ptxas is installed, SASS. The counts are
-# static, not times. A column that cannot be made is named with the reason.
+# addressing.sh: instructions in the last loop of each form of addressing.cl, for GCN, RDNA and CDNA (vector, scalar, all),
+# with and without the compiler's strength reduction, and for PTX and, if ptxas is installed, SASS. A form without a loop
+# is counted as a whole. The counts are static, not times. A column that cannot be made is named with the reason.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 clc=/usr/lib/clc
+targets='gfx902 gfx1030 gfx1103 gfx90a'
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -18,20 +19,23 @@ done
 compile() { # FORM OUTPUT TARGET LIBRARY OPTIONS...
   define=-DFORM=$1 to=$2 triple=$3 library=$4
   shift 4
-  "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -target "$triple" -nogpulib -O3 \
+  "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -target "$triple" -nogpulib -O3 -fno-vectorize \
     -Xclang -mlink-builtin-bitcode -Xclang "$library" "$define" "$@" -S "$here/addressing.cl" -o "$to"
 }
 
-# The last loop of the kernel: from the label that a branch goes back to. Prints vector/scalar/all, or all.
+# The last loop of the kernel: from the label that a branch goes back to; without one, the whole kernel. Prints
+# vector/scalar/all, or all.
 count() {
   awk '
     { sub(/;.*/, ""); sub(/\/\/.*/, "") }
     /^[.$][A-Za-z_0-9]+:/ { l = $1; sub(/:.*/, "", l); at[l] = n; next }
     /^[ \t]+[a-z@]/ {
       text[n++] = $0
+      if ($1 ~ /^(s_endpgm|ret)$/) ended = n
       if ($1 ~ /branch/ || $0 ~ /[ \t]bra(\.uni)?[ \t]/) { l = $NF; sub(/;.*/, "", l); if (l in at) { from = at[l]; to = n } }
     }
     END {
+      if (!to) to = ended
       for (i = from; i < to; i++) {
         w = text[i]; sub(/^[ \t]+/, "", w)
         if (w ~ /^\./ || w ~ /^s_nop/) continue
@@ -43,7 +47,7 @@ count() {
 }
 
 # The last loop of a cubin for sm_75, and in parentheses how many passes of the source it does, because ptxas unrolls some
-# loops: a pass stores once (386) or adds one product (223). An instruction has 16 bytes, its operation in the low 12
+# loops: a pass stores once (386 or 986). Without a loop, the whole kernel up to its exit (94d). An instruction has 16 bytes, its operation in the low 12
 # bits. A branch (947) has its distance from the next instruction in the second word; -16 is the endless loop behind the
 # end of a kernel.
 count_sass() {
@@ -56,25 +60,25 @@ count_sass() {
       for (i = 1; i <= 8; i++) distance += (16 - index("0123456789abcdef", substr($2, i, 1))) * 16 ^ (8 - i)
       if (distance > 16) { all = distance / 16; end = NR }
     }
+    operation[NR] == "94d" { exits = NR }
     END {
-      for (i = end - all + 1; i <= end; i++) passes += operation[i] == "386" || operation[i] == "223"
+      if (!all) all = end = exits
+      for (i = end - all + 1; i <= end; i++) passes += operation[i] ~ /[39]86/
       printf "%d (%d)", all, passes
       exit all == 0
     }'
 }
 
-printf '%-24s' 'v_/s_/all in the loop'
-for target in gfx902 gfx1030 gfx1103; do printf '%-12s%-12s' "$target" "no LSR"; done
+printf '%-40s' 'v_/s_/all in the loop'
+for target in $targets; do printf '%-12s%-12s' "$target" "no LSR"; done
 printf '%-8s%s\n' PTX 'SASS (passes)'
 ptx=$clc/nvptx64--nvidiacl.bc reason=
 [ -r "$ptx" ] || { ptx=; reason="no PTX: no $clc/nvptx64--nvidiacl.bc"; }
 ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null || true)
 [ -n "$ptxas" ] || reason="$reason${reason:+; }no SASS: no ptxas (it comes with CUDA, not with Debian)"
-form=0
-for name in index pointer 'pointer, uniform count' 'two local arrays' 'one local array'; do
-  form=$((form + 1))
-  printf '%-24s' "$name"
-  for target in gfx902 gfx1030 gfx1103; do
+while IFS='|' read -r form name; do
+  printf '%-40s' "$name"
+  for target in $targets; do
     for lsr in '' '-mllvm -disable-lsr'; do
       # shellcheck disable=SC2086 # a list of options
       compile "$form" "$work/s" amdgcn--amdhsa "$clc/amdgcn--amdhsa.bc" "-mcpu=$target" $lsr
@@ -89,5 +93,19 @@ for name in index pointer 'pointer, uniform count' 'two local arrays' 'one local
     fi
   fi
   echo
-done
+done <<'ROWS'
+INDEX_TWICE|p[2 i]
+POINTER_BY_TWO|p += 2
+ITEM_PER_PIXEL|item per pixel, whole kernel
+ITEM_PER_ROW|item per row
+F|f: index per item
+G|g: item added last, branch in the loop
+H|h: pointer per item, shared offset
+TWO_ARRAYS|two local arrays
+ONE_ARRAY|one local array
+SCALE_ARGUMENT|scale: argument
+SCALE_COMPILED|scale: compile-time constant
+SCALE_CONSTANT|scale: constant memory
+SCALE_DIVERGENT|scale: set in a divergent branch
+ROWS
 [ -z "$reason" ] || echo "$reason"
