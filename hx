@@ -56,8 +56,8 @@ usage: ./hx COMMAND
   deb [DIR]               make Debian packages in DIR (the current folder)
   wheel [DIR]             make the Python package, with libhx.so in it, as a wheel in DIR (dist)
   site [DIR]              make a web site of all pages, with a search, in DIR (hx-site)
-  lint [CHECK...]         format, layers, builds, licences, spelling, links, site, shellcheck, python, cppcheck and
-                          clang-tidy: all, or those named
+  lint [CHECK...]         all checks of sources and pages, or some of format, syntax, licence, length, blanks, layers,
+                          builds, shell, spelling, links, site, python, results, cppcheck and tidy
   help                    this
 As root each command first installs the Debian packages that it needs; otherwise it names those that are missing.
 USAGE

@@ -110,14 +110,22 @@ tidy() {
 }
 
 # Without the compilation database, whose -iquote cppcheck 2.10 does not know: it would miss most headers.
-cppcheck_sources() {
+cppcheck() {
   grep -E "$shipped.*\.c$" "$scratch/all" >"$scratch/cppcheck"
-  cppcheck --file-list="$scratch/cppcheck" -I . -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 -D__x86_64__ -D__linux__ \
+  command cppcheck --file-list="$scratch/cppcheck" -I . -D_GNU_SOURCE -DCL_TARGET_OPENCL_VERSION=300 -D__x86_64__ -D__linux__ \
     --std=c11 --platform=unix64 --enable=warning,performance,portability --suppressions-list=tools/lint/cppcheck.txt \
     --inline-suppr --error-exitcode=1 --quiet -j "$(nproc)"
 }
 
-[ $# -gt 0 ] || set -- format syntax licence length blanks layers builds shell spelling links site python results cppcheck_sources tidy
+checks='format syntax licence length blanks layers builds shell spelling links site python results cppcheck tidy'
+# shellcheck disable=SC2086 # a list of words
+[ $# -gt 0 ] || set -- $checks
+for check in "$@"; do
+  case " $checks " in
+    *" $check "*) ;;
+    *) echo "lint: there is no check $check; there are $checks" && exit 2 ;;
+  esac
+done
 for check in "$@"; do
   begun=$(date +%s)
   if "$check"; then
