@@ -41,7 +41,8 @@ usage: ./hx COMMAND
   fuzz [--seconds N] [TARGET...]
                           run fuzz targets for N seconds each (10); failing inputs are kept and named
   warnings                build everything with gcc and clang and warnings as errors; run a few tests of clang's build
-  isa intel|amd|mesa      compile every device kernel for all GPUs of a vendor, or for GPUs of both by Mesa's drivers:
+  isa intel|amd|nvidia|mesa
+                          compile every device kernel for all GPUs of a vendor, or for GPUs of both by Mesa's drivers:
                           fails on a spill; an emulator executes AMD's machine code, and fails if a result differs
                           from the scalar definition
   isa model               what the machine code of products allows at most on GPUs of AMD and Intel, as a table
@@ -349,11 +350,11 @@ isa() {
       export TEST_DRIVERS="$drivers"
       sh "$root/tests/isa/isa.sh" mesa "$bin/tests/isa/isa_rows" --launch "$bin/tests/isa/isa_launch"
       ;;
-    intel | amd)
+    intel | amd | nvidia)
       need "$packages_build"
       build //tests/isa:isa_rows //tests/emulator:emulate
       set -- "$1" "$bin/tests/isa/isa_rows"
-      [ "$1" = intel ] || set -- "$@" --execute "$bin/tests/emulator/emulate"
+      [ "$1" != amd ] || set -- "$@" --execute "$bin/tests/emulator/emulate"
       sh "$root/tests/isa/isa.sh" "$@"
       ;;
     model)
@@ -362,7 +363,7 @@ isa() {
       sh "$root/tests/isa/model/model.sh" "$bin/tests/isa/isa_rows" "$bin/tests/emulator/profile"
       ;;
     addressing) sh "$root/tests/isa/isa.sh" addressing ;;
-    *) die "isa: intel, amd, mesa, model or addressing" ;;
+    *) die "isa: intel, amd, nvidia, mesa, model or addressing" ;;
   esac
 }
 

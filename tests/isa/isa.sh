@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# isa.sh intel|amd|mesa ROWS [--sample] [--execute EMULATE] [--launch LAUNCH] [CLASS]: compiles every program of every row of kernels/kernels.c
+# isa.sh intel|amd|nvidia|mesa ROWS [--sample] [--execute EMULATE] [--launch LAUNCH] [CLASS]: compiles every program of every row of kernels/kernels.c
 # with the vendor's compiler for every GPU that it knows, and fails if one does not compile, spills, uses scratch memory,
 # has another sub-group size than the row says or takes more registers than allowed. ROWS: the program of rows.c;
 # --sample: all rows and targets, but most reductions for one target each; --execute: AMD's machine code is executed by
@@ -15,8 +15,8 @@ here=$(dirname "$(readlink -f "$0")")
 # its targets; prints one line for each target: row|what|target|verdict|figures, the verdict being ok or the reason).
 vendor=$1
 case $vendor in
-  intel | amd | mesa)
-    # shellcheck source=/dev/null # one of three, each checked by itself
+  intel | amd | nvidia | mesa)
+    # shellcheck source=/dev/null # one of four, each checked by itself
     . "$here/$vendor.sh"
     ;;
   addressing) shift; exec sh "$here/addressing.sh" "$@" ;;

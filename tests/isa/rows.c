@@ -2,7 +2,7 @@
  * isa_rows FOLDER CLASS: the programs that hx builds on a device of that class, for compilers that know the device
  * where the machine does not have it. Writes the sources into FOLDER and prints a line a program, with bars between:
  *   row | op and type | file | sub-group size, 0: the compiler's choice | registers allowed | options
- * CLASS too-large-intel, too-large-amd, too-large-mesa or wrong-lanes: one program that no register file holds, or with
+ * CLASS too-large-intel, too-large-amd, too-large-nvidia, too-large-mesa or wrong-lanes: one program that no register file holds, or with
  * sub-groups of another size than its row's, for the test of the test. */
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +22,7 @@ static const struct {
     {"intel-wide", HX__FAMILY_INTEL | HX__FAMILY_SUBGROUP16 | HX__FAMILY_WIDE, true},
     {"gcn", HX__FAMILY_AMD_GCN, true},
     {"rdna", HX__FAMILY_AMD_RDNA, true},
+    {"nvidia", HX__FAMILY_NVIDIA, true},
     {"mesa-intel", HX__FAMILY_INTEL | HX__FAMILY_RUSTICL, false}, /* tiles in local memory spill */
     {"any", 0, false},
     {"mesa-gcn", HX__FAMILY_AMD_GCN | HX__FAMILY_RUSTICL, true},
@@ -29,7 +30,8 @@ static const struct {
 };
 
 /* Programs that must fail: one with twice the registers of an Intel thread, one with 256 sums for each item where there
- * are 256 registers in all, one with 128 sums for a compiler that copies them, and one with sub-groups of 8. */
+ * are 256 registers in all (AMD) or 255 (NVIDIA), one with 128 sums for a compiler that copies them, and one with
+ * sub-groups of 8. */
 static const struct {
   const char *name;
   hx__kernel_row row;
@@ -48,6 +50,15 @@ static const struct {
      {.name = "matmul-too-large",
       .kind = HX__KERNEL_MATMUL,
       .family = HX__FAMILY_AMD_GCN,
+      .local = {16, 16},
+      .tile_m = 256,
+      .tile_n = 256,
+      .tile_k = 16,
+      .defines = ""}},
+    {"too-large-nvidia",
+     {.name = "matmul-too-large",
+      .kind = HX__KERNEL_MATMUL,
+      .family = HX__FAMILY_NVIDIA,
       .local = {16, 16},
       .tile_m = 256,
       .tile_n = 256,
@@ -87,29 +98,47 @@ static bool write_sources(const char *folder) {
   return true;
 }
 
-static void print_program(const hx__kernel_row *row, hx_op op, hx_type type) {
+/* of_set: the options that hx adds for a program of a set. */
+static void print_program(const hx__kernel_row *row, hx_op op, hx_type type, const char *what, const char *of_set) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   char options[1024];
   if (!hx__kernel_options(options, sizeof options, row, op, type, no_tile, HX__ARITHMETIC_PLAIN)) return;
   const int lanes = row->family & HX__FAMILY_SUBGROUP16 ? 16 : 0;
-  const bool reduce = row->kind == HX__KERNEL_REDUCE;
-  printf("%s|%s%s%s|%s|%d|%d|%s\n", row->name, reduce ? hx__op_names[op] : "f32", reduce ? "-" : "",
-         reduce ? hx__type_names[type] : "", files[row->kind], lanes, row->large_grf ? 256 : 128, options);
+  printf("%s|%s|%s|%d|%d|%s%s\n", row->name, what, files[row->kind], lanes, row->large_grf ? 256 : 128, options, of_set);
+}
+
+static void print_reduction(const hx__kernel_row *row, hx_op op, hx_type type) {
+  char what[64];
+  snprintf(what, sizeof what, "%s-%s", hx__op_names[op], hx__type_names[type]);
+  print_program(row, op, type, what, "");
+}
+
+/* A program for each layout that the row has one for. */
+static void print_set(const hx__kernel_row *row) {
+  static const char *const names[HX__LAYOUTS] = {"f32-nn", "f32-tn", "f32-nt"};
+  for (int layout = 0; layout < HX__LAYOUTS; layout++) {
+    char of_set[32];
+    snprintf(of_set, sizeof of_set, " -DHX_LAYOUT=%d", layout);
+    if (row->rate[layout] != 0) print_program(row, HX_SUM, HX_F32, names[layout], of_set);
+  }
 }
 
 static void print_row(const hx__kernel_row *row) {
   if (row->kind == HX__KERNEL_REDUCE)
     for (int op = HX_SUM; op <= (int)HX__OP_COUNT; op++)
-      for (int type = HX_F32; type <= (int)HX__TYPE_COUNT; type++) print_program(row, (hx_op)op, (hx_type)type);
+      for (int type = HX_F32; type <= (int)HX__TYPE_COUNT; type++) print_reduction(row, (hx_op)op, (hx_type)type);
+  else if (hx__kernel_of_set(row))
+    print_set(row);
   else
-    print_program(row, HX_SUM, HX_F32);
+    print_program(row, HX_SUM, HX_F32, "f32", "");
 }
 
-/* Whether a device of these families uses the row, either by default or, if by_tile, if HX_TILE has the row's tile.
- * Every GPU allows groups of 256. */
+/* Whether a device of these families uses the row: by default, for some products, or, if by_tile, if HX_TILE has the
+ * row's tile. Every GPU allows groups of 256, and those with a set the groups of its rows. */
 static bool families_use_row(const hx__kernel_row *row, uint32_t families, bool by_tile) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   const uint32_t tile[3] = {row->tile_m, row->tile_n, row->tile_k};
+  if (hx__kernel_of_set(row)) return (row->family & families) == row->family;
   return hx__kernel_row_for(row->kind, HX_F32, families, no_tile, 256) == row ||
          (by_tile && hx__kernel_row_for(row->kind, HX_F32, families, tile, 256) == row);
 }
