@@ -47,8 +47,8 @@ typedef struct bench_options {
   uint32_t given;                                     /* bit i: the option i of the table in options.c */
   const char *profile;                                /* for sim; NULL: all profiles */
   const char *from, *compare;                         /* for report: documents to read; NULL: not given */
-  const char *out, *svg;         /* for report: the page, and the folder of charts; NULL: not given */
-  const char *shape_list;        /* the value of --shapes */
+  const char *out, *svg;  /* for report: the page, and the folder of charts; svg for ladder: a file; NULL: not given */
+  const char *shape_list; /* the value of --shapes */
   char *shapes[BENCH_MAX_FILES]; /* the files that it names */
   size_t file_count;
   bench_vs vs[BENCH_MAX_PEERS];

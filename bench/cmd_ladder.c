@@ -87,6 +87,7 @@ int bench_cmd_ladder(const bench_options *options) {
     fprintf(stderr, "hx-bench: ladder %s takes no --step: only ladder offload splits its work\n", options->topic);
     return BENCH_USAGE;
   }
+  if (options->svg && !bench_file_check(options->svg)) return BENCH_USAGE;
   bench_tasks tasks;
   if (!bench_tasks_list(options, &ladder->plan, &tasks)) return BENCH_USAGE;
   return bench_session_run(options, NULL, true, run_ladder, &tasks);

@@ -107,7 +107,7 @@ static bool write_svg(const bench_options *options, const facts *f, const chart_
   }
   FILE *const out = open_memstream(&text, &bytes);
   if (!out) return false;
-  kind->draw(f, figure, &words, out, true);
+  kind->draw(f, figure, &words, out, PLOT_ALONE);
   const bool fine = fclose(out) == 0 && bench_file_write(path, text, bytes);
   free(text);
   return fine;

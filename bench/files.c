@@ -71,6 +71,7 @@ bool bench_files_open(const bench_options *options) {
   const char *const paths[DOCUMENTS] = {options->json, options->jsonl, options->csv, options->markdown_file};
   bool output = false, fine = true;
   for (size_t i = 0; i < MARKDOWN; i++) output |= is_output(paths[i]);
+  output |= is_output(options->svg);
   for (size_t i = 0; fine && i < DOCUMENTS; i++) fine = open_one(&documents[i], paths[i]);
   if (!fine) {
     bench_files_close();

@@ -7,13 +7,16 @@
 #include <string.h>
 
 #include "bench/emit.h"
+#include "bench/ladder_charts.h"
 #include "bench/system.h"
 
 typedef struct record {
   const char *ladder, *unit, *clock, *verified, *check; /* clock: of the rate; check: as printed */
+  const char *family, *axis, *label; /* family, axis: NULL: the rung is no point of a line; label: of the device */
   char device[128], driver[64];
   size_t m, n, k;
   ladder_rung rung;          /* only its numbers and texts are used */
+  double place;              /* on the axis; NaN: none */
   double rate, speedup, gap; /* gap: how much longer it takes than the rung that it is compared with */
 } record;
 
@@ -44,6 +47,9 @@ static const bench_column columns[] = {
     RECORD(gap, .name = "gap", .head = "gap", .kind = BENCH_PERCENT, .flags = BENCH_SPARE, .width = 7, .digits = 1,
            .rank = 2),
     RECORD(clock, .name = "clock", .head = "clock", .width = -5, .rank = 2),
+    RECORD(family, .name = "family", .flags = BENCH_OPTIONAL),
+    RECORD(axis, .name = "axis", .flags = BENCH_OPTIONAL),
+    NUMBER(place, "place", .flags = 0),
     RECORD(check, .head = "check", .flags = BENCH_ALARM, .width = -5),
 };
 static const bench_table table = BENCH_TABLE(columns);
@@ -109,6 +115,31 @@ static void print_case(const ladder_case *c, const record *list) {
   }
 }
 
+/* The rows from `first` on as the records of charts, which use their texts. */
+static bool take_facts(size_t first, facts *f) {
+  for (const record *r = rows + first; r < rows + count; r++) {
+    const facts_rung rung = {.ladder = r->ladder,
+                             .device = r->label,
+                             .step = r->rung.name,
+                             .unit = r->unit,
+                             .note = r->rung.note,
+                             .family = r->family ? r->family : "",
+                             .axis = r->axis ? r->axis : "",
+                             .place = r->place,
+                             .m = r->m,
+                             .n = r->n,
+                             .k = r->k,
+                             .median = r->rung.wall_s,
+                             .event = r->rung.event_s,
+                             .low = r->rung.low_s,
+                             .high = r->rung.high_s,
+                             .rate = r->rate,
+                             .speedup = r->speedup};
+    if (!bench_append(&f->rungs, &f->rung_count, &f->rung_room, &rung, sizeof rung)) return false;
+  }
+  return true;
+}
+
 bool ladder_rows_add(const ladder_case *c) {
   const size_t first = count;
   bench_measured();
@@ -120,11 +151,14 @@ bool ladder_rows_add(const ladder_case *c) {
                 .n = c->n,
                 .k = c->k,
                 .rung = *rung,
+                .label = c->device ? c->label : "",
                 .rate = NAN,
                 .speedup = NAN,
-                .gap = NAN};
+                .gap = NAN,
+                .place = NAN};
     r.verified = !rung->out ? "true" : rung->wrong ? "false" : NULL;
     r.check = rung->wrong ? "WRONG" : "ok";
+    if (rung->family) r.family = rung->family->name, r.axis = rung->family->x, r.place = rung->x;
     if (c->device) memcpy(r.device, c->device->name, sizeof r.device);
     if (c->device) memcpy(r.driver, c->device->driver, sizeof r.driver);
     if (!rung->out) {
@@ -136,8 +170,12 @@ bool ladder_rows_add(const ladder_case *c) {
     if (!bench_append(&rows, &count, &room, &r, sizeof r)) return false;
   }
   print_case(c, rows + first);
+  facts drawn = {0};
+  const bool fine = take_facts(first, &drawn);
+  if (fine && !bench_is_quiet()) ladder_bars_print(&drawn);
+  facts_free(&drawn);
   bench_show_output();
-  return true;
+  return fine;
 }
 
 static bool same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
@@ -189,7 +227,23 @@ static void write_series(bool (*same)(const record *, const record *)) {
     if (begins_series(&rows[i], same)) series_json(&rows[i], same);
 }
 
+/* Draws the charts of --svg, if something was measured. */
+static bool write_charts(const bench_session *session, const char *ladder) {
+  char machine[512];
+  size_t used = 0;
+  facts drawn = {.machine = machine};
+  for (size_t i = 0; i < session->device_count; i++)
+    if (session->device[i].state != HX_REFUSED && used < sizeof machine)
+      used +=
+          (size_t)snprintf(machine + used, sizeof machine - used, "%s%s", used ? " + " : "", session->name[i].label);
+  const bool fine =
+      take_facts(0, &drawn) && (!drawn.rung_count || ladder_svg_write(session->options->svg, &drawn, ladder));
+  facts_free(&drawn);
+  return fine;
+}
+
 void ladder_rows_write(const bench_session *session, const char *ladder) {
+  if (session->options->svg && !write_charts(session, ladder)) failed = true;
   bench_csv_head(&table);
   bench_json_begin("ladder");
   bench_json_text("ladder", ladder);

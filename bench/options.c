@@ -231,7 +231,8 @@ static const struct option_row {
                        "report: says what has changed since this JSON document"},
     [BENCH_OUT] = {"--out", TEXT(out), "a file, or - for the standard output", " FILE",
                    "report: the page (default hx-report.html)"},
-    [BENCH_SVG] = {"--svg", TEXT(svg), "a folder", " FOLDER", "report: each chart as an SVG file of its own"},
+    [BENCH_SVG] = {"--svg", TEXT(svg), "a folder, or the file of a ladder", " PATH",
+                   "report: a folder, for each chart as an SVG file of its own; ladder: an SVG file of its charts"},
     [BENCH_QUIET] = {"--quiet", TEXT(quiet), NULL, "", "no table, no progress bar"},
     [BENCH_HELP] = {"--help", TEXT(help), NULL, "", "this"},
     [BENCH_VERSION] = {"--version", TEXT(version), NULL, "", "the version of hx"},
@@ -314,7 +315,7 @@ static bool takes_topic(const bench_options *options) {
 }
 
 static size_t outputs(const bench_options *options) {
-  const char *const paths[] = {options->json, options->jsonl, options->csv};
+  const char *const paths[] = {options->json, options->jsonl, options->csv, options->svg};
   size_t count = 0;
   for (size_t i = 0; i < COUNT(paths); i++) count += paths[i] && strcmp(paths[i], "-") == 0;
   return count;
@@ -348,6 +349,6 @@ bool bench_options_parse(int argc, char **argv, bench_options *options) {
     if (row->parse ? !row->parse(value, options) : !(value && *value)) return complain(what, value, row->accepted);
   }
   if (outputs(options) > 1)
-    return complain("only one of --json, --jsonl, --csv can go to the standard output", NULL, NULL);
+    return complain("only one of --json, --jsonl, --csv, --svg can go to the standard output", NULL, NULL);
   return !options->shape_list || bench_shapes_read(options->shape_list, options);
 }

@@ -15,13 +15,14 @@ typedef struct chart_kind {
   /* Stores what identifies each figure to this kind: the index of a row, sweep or rung. Returns how many there are. */
   size_t (*list)(const facts *f, size_t figures[CHART_FIGURES]);
   void (*name)(const facts *f, size_t figure, plot_words *words); /* called by chart_name */
-  void (*draw)(const facts *f, size_t figure, const plot_words *words, FILE *out, bool standalone);
+  /* Returns its height. */
+  double (*draw)(const facts *f, size_t figure, const plot_words *words, FILE *out, plot_frame frame);
 } chart_kind;
 
 /* Names a figure. Its id is a file name whatever the document holds. */
 void chart_name(const chart_kind *kind, const facts *f, size_t figure, plot_words *words);
 
-extern const chart_kind chart_rate, chart_modes, chart_split, chart_ladder, chart_roofline;
+extern const chart_kind chart_rate, chart_modes, chart_split, chart_ladder, chart_lines, chart_roofline;
 
 /* All kinds, in the order of the page; NULL-terminated. */
 extern const chart_kind *const chart_kinds[];

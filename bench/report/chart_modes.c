@@ -100,7 +100,7 @@ static void bar_text(const modes *m, facts_mode mode, char *text, size_t bytes) 
              mode == FACTS_BOTH && m->of[mode]->share < 0.005 ? " (no GPU)" : "");
 }
 
-static void draw(const facts *f, size_t figure, const plot_words *words, FILE *out, bool standalone) {
+static double draw(const facts *f, size_t figure, const plot_words *words, FILE *out, plot_frame frame) {
   static const plot_style styles[FACTS_SPLIT] = {PLOT_CPU, PLOT_GPU, PLOT_BOTH};
   (void)figure;
   modes tasks[MOST_TASKS];
@@ -111,7 +111,7 @@ static void draw(const facts *f, size_t figure, const plot_words *words, FILE *o
   for (size_t i = 0; i < count; i++)
     for (facts_mode mode = 0; mode < FACTS_SPLIT; mode++)
       if (tasks[i].of[mode]) most = fmax(most, gain(&tasks[i], mode)), bars++;
-  plot_open(&p, out, words, 84 + 48 + BAR * bars + GAP * (double)count, standalone);
+  plot_open(&p, out, words, 84 + 48 + BAR * bars + GAP * (double)count, frame);
   plot_legend(&p, styles, FACTS_SPLIT);
   p.left = NAMES;
   p.right -= 30;
@@ -136,7 +136,7 @@ static void draw(const facts *f, size_t figure, const plot_words *words, FILE *o
     plot_text(&p, "label", PLOT_END, p.left - 8, (from + y) / 2 + 4, "%s", task);
     y += GAP;
   }
-  plot_close(&p);
+  return plot_close(&p);
 }
 
 const chart_kind chart_modes = {

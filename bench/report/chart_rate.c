@@ -199,7 +199,7 @@ static void draw_ceiling(const curves *c, const plot *p, double factor, plot_lab
   snprintf(labels[(*count)++].text, sizeof labels[0].text, "%s", plot_style_name(PLOT_CEILING));
 }
 
-static void draw(const facts *f, size_t figure, const plot_words *words, FILE *out, bool standalone) {
+static double draw(const facts *f, size_t figure, const plot_words *words, FILE *out, plot_frame frame) {
   static const plot_style styles[FACTS_SPLIT] = {PLOT_CPU, PLOT_GPU, PLOT_BOTH};
   static curves c;
   plot_point points[BENCH_MAX_SIZES];
@@ -212,7 +212,7 @@ static void draw(const facts *f, size_t figure, const plot_words *words, FILE *o
   for (int mode = 0; mode < FACTS_SPLIT; mode++)
     for (size_t i = 0; i < c.of[mode].count; i++) most = fmax(most, c.of[mode].row[i]->rate);
   const char *const unit = scale_unit(c.first->unit, most, &factor);
-  plot_open(&p, out, words, HEIGHT, standalone);
+  plot_open(&p, out, words, HEIGHT, frame);
   set_scales(&c, factor, &p);
   plot_axis_x(&p, !c.is_product ? "elements" : c.by_work ? "multiply-adds" : "side N of an N x N x N product");
   snprintf(text, sizeof text, "%.24s%s (logarithmic; band: %s)", unit, c.is_product ? "" : " of input",
@@ -228,7 +228,7 @@ static void draw(const facts *f, size_t figure, const plot_words *words, FILE *o
   }
   draw_marks(&c, &p);
   plot_labels(&p, labels, label_count);
-  plot_close(&p);
+  return plot_close(&p);
 }
 
 const chart_kind chart_rate = {

@@ -100,7 +100,7 @@ static void draw_roof(const plot *p, plot_style style, const roof *r, plot_label
   snprintf(labels[(*count)++].text, sizeof labels[0].text, "%s", style == PLOT_CPU ? "CPU's roof" : "device's roof");
 }
 
-static void draw(const facts *f, size_t figure, const plot_words *words, FILE *out, bool standalone) {
+static double draw(const facts *f, size_t figure, const plot_words *words, FILE *out, plot_frame frame) {
   static const plot_style styles[FACTS_SPLIT] = {PLOT_CPU, PLOT_GPU, PLOT_BOTH};
   (void)figure;
   const roof cpu = cpu_roof(f), device = device_roof(f);
@@ -113,7 +113,7 @@ static void draw(const facts *f, size_t figure, const plot_words *words, FILE *o
     if (!is_point(f, row)) continue;
     least = fmin(least, flops(row)), most = fmax(most, flops(row)), widest = fmax(widest, intensity(row));
   }
-  plot_open(&p, out, words, HEIGHT, standalone);
+  plot_open(&p, out, words, HEIGHT, frame);
   plot_legend(&p, styles, FACTS_SPLIT);
   p.top += 16;
   p.x = scale_make(SCALE_LOG2, LOWEST, exp2(ceil(log2(widest) + 0.5)), p.left, p.right);
@@ -127,7 +127,7 @@ static void draw(const facts *f, size_t figure, const plot_words *words, FILE *o
       plot_marker(&p, styles[f->rows[i].mode], scale_at(&p.x, intensity(&f->rows[i])),
                   scale_at(&p.y, flops(&f->rows[i])));
   plot_labels(&p, labels, count);
-  plot_close(&p);
+  return plot_close(&p);
 }
 
 const chart_kind chart_roofline = {

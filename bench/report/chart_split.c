@@ -62,7 +62,7 @@ static void draw_choice(const facts *f, const facts_sweep *s, const plot *p, dou
   labels[(*count)++] = (plot_label){PLOT_BOTH, y, "hx's choice", false};
 }
 
-static void draw(const facts *f, size_t figure, const plot_words *words, FILE *out, bool standalone) {
+static double draw(const facts *f, size_t figure, const plot_words *words, FILE *out, plot_frame frame) {
   const facts_sweep *const s = &f->sweeps[figure];
   plot_point points[BENCH_MOST_MODES];
   plot_label labels[2];
@@ -77,7 +77,7 @@ static void draw(const facts *f, size_t figure, const plot_words *words, FILE *o
     if (row->median > 0)
       points[count++] = (plot_point){100 * row->asked, row->median * factor, row->low * factor, row->high * factor};
   }
-  plot_open(&p, out, words, HEIGHT, standalone);
+  plot_open(&p, out, words, HEIGHT, frame);
   p.x = scale_make(SCALE_LINEAR, 0, 100, p.left, p.right);
   p.y = scale_make(SCALE_LINEAR, 0, most * factor * 1.25, p.bottom, p.top);
   plot_axis_x(&p, "the GPU's share of the work, %");
@@ -93,7 +93,7 @@ static void draw(const facts *f, size_t figure, const plot_words *words, FILE *o
     labels[label_count++] = (plot_label){PLOT_OTHER, scale_at(&p.y, points[count - 1].y), "fixed splits", false};
   draw_choice(f, s, &p, factor, labels, &label_count);
   plot_labels(&p, labels, label_count);
-  plot_close(&p);
+  return plot_close(&p);
 }
 
 const chart_kind chart_split = {

@@ -41,6 +41,8 @@ typedef struct facts_sweep {
 typedef struct facts_rung {
   const json_value *json;
   const char *ladder, *device, *step, *unit, *note;
+  const char *family, *axis; /* family: the line to which it belongs, with `place` on the axis; "": none */
+  double place;
   size_t m, n, k;
   double median, event, low, high, rate, speedup; /* low, high: as in facts_row */
 } facts_rung;
@@ -61,6 +63,7 @@ typedef struct facts {
   facts_part parts[FACTS_MOST_PARTS];
   size_t part_count;
   const json_value *system;  /* of the first part that has it; NULL: none */
+  const char *machine;       /* without a document: the processor, and the devices beside it; NULL: there is one */
   const json_value *devices; /* the first device of the longest list; NULL: none */
   facts_row *rows;
   size_t row_count, row_room;

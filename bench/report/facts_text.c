@@ -81,7 +81,7 @@ void facts_device_text(const json_value *device, char *text, size_t bytes) {
 }
 
 void facts_machine_text(const facts *f, char *text, size_t bytes) {
-  size_t used = (size_t)snprintf(text, bytes, "%s", facts_cpu_name(f));
+  size_t used = (size_t)snprintf(text, bytes, "%s", f->machine ? f->machine : facts_cpu_name(f));
   for (const json_value *d = f->devices; d; d = d->next) {
     char name[160];
     if (strcmp(json_text(d, "kind"), "cpu") == 0 || strcmp(json_text(d, "state"), "refused") == 0 || used >= bytes)

@@ -134,7 +134,7 @@ static void write_figure(const page *p, const chart_kind *kind, size_t figure) {
   plot_words words;
   chart_name(kind, p->f, figure, &words);
   fputs("<figure>\n", p->out);
-  kind->draw(p->f, figure, &words, p->out, false);
+  kind->draw(p->f, figure, &words, p->out, PLOT_IN_PAGE);
   fputs("<figcaption>", p->out);
   markup_text(p->out, words.finding);
   fputs("</figcaption>\n</figure>\n", p->out);
@@ -155,7 +155,14 @@ static void write_chart(const page *p, const chart_kind *kind) {
 static void write_rate(const page *p) { write_chart(p, &chart_rate); }
 static void write_modes(const page *p) { write_chart(p, &chart_modes); }
 static void write_split(const page *p) { write_chart(p, &chart_split); }
-static void write_ladder(const page *p) { write_chart(p, &chart_ladder); }
+
+/* Few ladders have lines, and those that have none need no remark. */
+static void write_ladder(const page *p) {
+  size_t figures[CHART_FIGURES];
+  write_chart(p, &chart_ladder);
+  if (chart_lines.list(p->f, figures)) write_chart(p, &chart_lines);
+}
+
 static void write_roofline(const page *p) { write_chart(p, &chart_roofline); }
 
 static void time_cell(const page *p, double median, double least, double most) {

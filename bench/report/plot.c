@@ -38,11 +38,11 @@ void plot_fit(char *text, double width) {
   snprintf(text + end, 4, "%s", "...");
 }
 
-void plot_open(plot *p, FILE *f, const plot_words *words, double height, bool standalone) {
-  *p = (plot){.f = f, .left = 64, .top = 84, .right = PLOT_WIDTH - 110, .bottom = height - 48, .height = height};
+/* The element, its title and description, and what a file needs besides. */
+static void open_svg(FILE *f, const plot_words *words, double height, plot_frame frame) {
   fprintf(f, "<svg class=\"chart\" role=\"img\" viewBox=\"0 0 %.0f %.0f\"", PLOT_WIDTH, height);
-  if (standalone)
-    fprintf(f, " xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\"", PLOT_WIDTH, height);
+  if (frame == PLOT_ALONE) fputs(" xmlns=\"http://www.w3.org/2000/svg\"", f);
+  if (frame != PLOT_IN_PAGE) fprintf(f, " width=\"%.0f\" height=\"%.0f\"", PLOT_WIDTH, height);
   fputs(" aria-labelledby=\"", f);
   markup_format(f, "%s-title %s-desc", words->id, words->id);
   fputs("\">\n<title id=\"", f);
@@ -54,9 +54,14 @@ void plot_open(plot *p, FILE *f, const plot_words *words, double height, bool st
   fputs("\">", f);
   markup_format(f, "%s. %s", words->subtitle, words->finding);
   fputs("</desc>\n", f);
-  if (standalone)
+  if (frame == PLOT_ALONE)
     fprintf(f, "<style>%s</style>\n<rect class=\"paper\" width=\"%.0f\" height=\"%.0f\"/>\n", report_chart_css,
             PLOT_WIDTH, height);
+}
+
+void plot_open(plot *p, FILE *f, const plot_words *words, double height, plot_frame frame) {
+  *p = (plot){.f = f, .left = 64, .top = 84, .right = PLOT_WIDTH - 110, .bottom = height - 48, .height = height};
+  open_svg(f, words, height, frame);
   char text[sizeof words->subtitle];
   snprintf(text, sizeof text, "%s", words->title);
   plot_fit(text, (PLOT_WIDTH - 24) / 1.25);
@@ -66,7 +71,13 @@ void plot_open(plot *p, FILE *f, const plot_words *words, double height, bool st
   plot_text(p, "muted", PLOT_START, 12, 44, "%s", text);
 }
 
-void plot_close(const plot *p) { fputs("</svg>\n", p->f); }
+double plot_close(const plot *p) {
+  fputs("</svg>\n", p->f);
+  return p->height;
+}
+
+void plot_sheet_open(FILE *f, const plot_words *words, double height) { open_svg(f, words, height, PLOT_ALONE); }
+void plot_sheet_close(FILE *f) { fputs("</svg>\n", f); }
 
 static void line(const plot *p, const char *class, double x1, double y1, double x2, double y2) {
   fprintf(p->f, "<line class=\"%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", class, x1, y1, x2, y2);

@@ -26,9 +26,15 @@ typedef struct plot {
   scale x, y;
 } plot;
 
-/* Begins a chart of the given height. standalone: a file of its own, with its style and a background. */
-void plot_open(plot *p, FILE *f, const plot_words *words, double height, bool standalone);
-void plot_close(const plot *p);
+/* Where a chart is: in a page, which has the style and scales it; a file of its own, with its style and a background;
+ * or one of several in a file. */
+typedef enum plot_frame { PLOT_IN_PAGE, PLOT_ALONE, PLOT_IN_SHEET } plot_frame;
+/* Begins a chart of the given height. */
+void plot_open(plot *p, FILE *f, const plot_words *words, double height, plot_frame frame);
+double plot_close(const plot *p); /* returns the height */
+/* Begins and ends the file of several charts, which are in between, each moved down by those before it. */
+void plot_sheet_open(FILE *f, const plot_words *words, double height);
+void plot_sheet_close(FILE *f);
 /* Draw an axis: ticks, their texts, grid lines and the label, which has the unit. The scale is set before. */
 void plot_axis_x(const plot *p, const char *label);
 void plot_axis_y(const plot *p, const char *label);
@@ -41,7 +47,15 @@ void plot_text(const plot *p, const char *class, plot_anchor anchor, double x, d
 void plot_fit(char *text, double width);
 double plot_width(const char *text);
 
-typedef enum plot_style { PLOT_CPU, PLOT_GPU, PLOT_BOTH, PLOT_CEILING, PLOT_OTHER, PLOT_STYLES } plot_style;
+typedef enum plot_style {
+  PLOT_CPU,
+  PLOT_GPU,
+  PLOT_BOTH,
+  PLOT_CEILING,
+  PLOT_OTHER,
+  PLOT_PUBLISHED,
+  PLOT_STYLES
+} plot_style;
 const char *plot_style_name(plot_style style); /* "CPU alone", for labels and legends */
 
 typedef struct plot_point {

@@ -17,6 +17,7 @@ static const struct style {
     [PLOT_BOTH] = {"both", "both (hx)", "M0 -5.6L5.6 0L0 5.6L-5.6 0z"},
     [PLOT_CEILING] = {"ceiling", "CPU's ceiling", NULL},
     [PLOT_OTHER] = {"other", "other", "M0 -5L5 4H-5z"},
+    [PLOT_PUBLISHED] = {"published", "published", NULL},
 };
 
 const char *plot_style_name(plot_style style) { return styles[style].name; }

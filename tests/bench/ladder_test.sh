@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ladder_test.sh path/to/hx-bench: every ladder on PoCL at small sizes. Every step that PoCL supports runs, and every
-# result is exact (hx-bench compares); for every other step the reason is printed.
+# ladder_test.sh HX_BENCH CHECK: every ladder on PoCL at small sizes. Every step that PoCL supports runs, and every result
+# is exact (hx-bench compares); for every other step the reason is printed. Each ladder draws itself.
 set -u
 unset HX_DEVICES HX_SPLIT HX_SIM HX_THREADS HX_OFFLOAD HX_MEMORY HX_SCHEDULE HX_TILE
-bench=${1:?usage: ladder_test.sh path/to/hx-bench}
+bench=${1:?usage: ladder_test.sh HX_BENCH CHECK} check=$(dirname "$2")
 case $bench in /*) ;; *) bench=$PWD/$bench ;; esac
+case $check in /*) ;; *) check=$PWD/$check ;; esac
 export OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd POCL_MAX_PTHREAD_COUNT=1
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
@@ -20,7 +21,8 @@ fail() {
 # climb ARGUMENTS...: checks for exit status 0; writes the files t.csv and t.json
 climb() {
   checks=$((checks + 1))
-  "$bench" ladder "$@" --reps 2 --csv t.csv --json t.json >out 2>err </dev/null && return 0
+  rm -f t.svg
+  "$bench" ladder "$@" --reps 2 --csv t.csv --json t.json --svg t.svg >out 2>err </dev/null && return 0
   fail "hx-bench ladder $*: status $?"
   cat out err
 }
@@ -36,6 +38,22 @@ exact() {
 refused() {
   checks=$((checks + 1))
   grep -q ",$1,.*,,.*$2" t.csv || fail "$1: not left out because of '$2': $(grep ",$1," t.csv)"
+}
+
+# chart WORD...: the chart is a whole SVG image, and its texts contain these words; with a leading ! they must not
+chart() {
+  command -v python3 >/dev/null 2>&1 || return 0
+  checks=$((checks + 1))
+  PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$check python3 - "$@" <<'END' || fail "the chart is not as promised: $*"
+import report_check, sys, xml.etree.ElementTree
+faults = report_check.check_svg("t.svg")
+text = [" ".join(e.itertext()) for e in xml.etree.ElementTree.parse("t.svg").getroot().iter() if e.tag.endswith("}text")]
+for word in sys.argv[1:]:
+    if any(word.lstrip("!") in t for t in text) == word.startswith("!"):
+        faults.append(f"{word} in {text}")
+print("\n".join(faults))
+sys.exit(bool(faults))
+END
 }
 
 climb reduce --devices cpu,pocl --size 1,1000,2^16,70001
@@ -56,6 +74,13 @@ grep -q '^ *not run: CUB: not an NVIDIA device' out || fail 'no reason for a ste
 grep -q -- ' - .* - .* - ' out && fail 'a line has no figure'
 grep -q '^published' out || fail 'nothing is said of what was published'
 grep -q '^naive tree x256 .* % ok' out || fail 'no gap between the naive tree and the good one'
+
+grep -q '^hx, kernels  *#* [0-9.]*$' out || fail 'no bar of the kernels of hx'
+grep -q '^  256 #.* [0-9.]*  *#.* [0-9.]*  *#.* [0-9.]*$' out || fail 'no bars of the three strides'
+[ "$(grep -c '^naive tree x[0-9]*  *#' out)" -le 4 ] || fail 'a step of a line has a bar of its own'
+chart 'A sum on the device, step by step: 70001' 'reduce 70001: the rate over elements per item' 'naive' 'hx, kernels' \
+  'reduce 70001: the rate over groups per compute unit' 'published, K20M: trees within 1 %' \
+  'published, K20M: 1.489 x naive' 'would be' '!2^16'
 
 # series CONDITION: a condition in Python on d, the JSON document, and s, its series by step and x
 series() {
@@ -98,7 +123,10 @@ climb matmul --devices cpu,pocl --size 64x96x80
 unset HX_TILE
 exact '"hx, kernels"' 1
 
+chart '64x96x80' 'hx, kernels' '!the rate over'
+
 climb offload --devices cpu,pocl --size 64x96x80 --step 25
+chart 'CPU and GPU together' 'serial C' 'hx decides' 'the rate over percent on the CPU'
 for step in 'serial C' OpenMP 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides'; do
   exact "$step" 1
 done
@@ -112,6 +140,13 @@ HX_SIM='rate=1e9,fail=enqueue@1' "$bench" ladder offload --devices cpu,sim --siz
 refused 'CPU 50 %' 'of it'
 climb offload --devices cpu,pocl --size 64x96x80 --step 50
 series "s['split', 'percent on the CPU', 64 * 96 * 80] == [0, 50, 100]"
+
+# Markdown has tables alone, and a chart that cannot be written is refused before anything is measured.
+checks=$((checks + 2))
+"$bench" ladder matmul --devices cpu,pocl --size 64 --reps 2 --md >out 2>err </dev/null || fail "--md: $(cat err)"
+grep -q '##' out && fail 'bars in Markdown'
+"$bench" ladder matmul --devices cpu,pocl --size 64 --svg nowhere/t.svg >out 2>err </dev/null
+{ [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && [ ! -s out ]; } || fail "--svg nowhere/t.svg: $(cat err out)"
 
 for words in 'matmul --size 64,4294967296x1x1' 'reduce --size 2^31'; do # it must not use its default sizes instead
   checks=$((checks + 1))

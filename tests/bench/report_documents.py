@@ -77,6 +77,17 @@ def rung(machine, step, size, rate, unit, event=True):
             "bytes_copied": 0, "verified": True if rate else None, "note": "" if rate else "out: libclblast.so.1 is not installed"}
 
 
+def lines(machine):
+    """Steps that differ in the elements of an item: the good tree and the naive one, which is slow at few."""
+    rungs = []
+    for tree, loss in ("global stride", 1.0), ("naive tree", 2.5):
+        for power in range(9):
+            rate = machine["gpu_bytes"] * min(1, 0.2 * 2**power) / (1 + (loss - 1) / 2**power)
+            rungs.append({**rung(machine, f"{tree} x{2**power}", {"n": 1 << 24}, rate, "GB/s"),
+                          "family": tree, "axis": "elements per item", "place": 2**power})
+    return rungs
+
+
 def cube(side):
     return {"m": side, "n": side, "k": side}
 
@@ -120,7 +131,7 @@ def share(machine):
     if machine["gpu"]:
         parts += [part(machine, "sweep", "sweep", devices=devices, rows=first + second, sweeps=[one, two], verdict="eta is good."),
                   part(machine, "ladder reduce", "ladder", ladder="reduce",
-                       ladders=[rung(machine, step, {"n": 1 << 24}, f and f * machine["gpu_bytes"], "GB/s") for step, f in steps[:5]]),
+                       ladders=[rung(machine, step, {"n": 1 << 24}, f and f * machine["gpu_bytes"], "GB/s") for step, f in steps[:5]] + lines(machine)),
                   part(machine, "ladder matmul", "ladder", ladder="matmul",
                        ladders=[rung(machine, step, cube(1024), f and f * machine["gpu_flops"], "GFLOP/s") for step, f in steps])]
     return {"schema": 1, "program": "hx-bench", "command": "share", "hx_version": "0.1.0", "asked_seconds": 600,

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * The rungs of a ladder that differ in one number, as lines over that number, at the largest size. */
+#include <math.h>
+#include <string.h>
+
+#include "bench/report/published.h"
+#include "bench/report/rungs.h"
+
+#define HEIGHT 360.0
+#define MOST_POINTS 128
+#define LEAST_RANGE 8.0 /* from the least number to the greatest: from here on the axis is logarithmic */
+
+static const plot_style styles[] = {PLOT_OTHER, PLOT_CPU, PLOT_GPU, PLOT_BOTH};
+#define MOST_LINES (sizeof styles / sizeof styles[0])
+
+/* A figure is an axis, and the first point on it. */
+static size_t list(const facts *f, size_t figures[CHART_FIGURES]) {
+  size_t ladders[CHART_FIGURES], count = 0;
+  const size_t ladder_count = rungs_figures(f, ladders);
+  for (size_t l = 0; l < ladder_count; l++)
+    for (size_t i = ladders[l]; i < f->rung_count && count < CHART_FIGURES; i++) {
+      const facts_rung *const rung = &f->rungs[i];
+      bool first = rungs_go_together(rung, &f->rungs[ladders[l]]) && rungs_is_timed(rung) && rungs_is_point(f, rung);
+      for (size_t j = 0; j < count && first; j++) first = !rungs_same_axis(rung, &f->rungs[figures[j]]);
+      if (first) figures[count++] = i;
+    }
+  return count;
+}
+
+static void name(const facts *f, size_t figure, plot_words *words) {
+  const facts_rung *const at = &f->rungs[figure], *best = at;
+  size_t figures[CHART_FIGURES];
+  const size_t count = list(f, figures), before = rungs_before(f, figures, count, figure);
+  char device[160], size[72], number[32], step[128];
+  rungs_device_text(f, at, device, sizeof device);
+  facts_size_text(at->m, at->n, at->k, size, sizeof size);
+  for (size_t i = 0; i < f->rung_count; i++)
+    if (rungs_same_axis(at, &f->rungs[i]) && rungs_is_timed(&f->rungs[i]) && f->rungs[i].rate > best->rate)
+      best = &f->rungs[i];
+  snprintf(words->id, sizeof words->id, "lines-%.40s-%zu", at->ladder, before + 1);
+  snprintf(words->title, sizeof words->title, "%.40s %.60s: the rate over %.40s", at->ladder, size, at->axis);
+  snprintf(words->subtitle, sizeof words->subtitle, "%.160s; %s", device,
+           isfinite(at->event) ? "by the device's clock" : "by the host's clock");
+  rungs_step_text(best, step, sizeof step);
+  facts_number_text(best->rate, number, sizeof number);
+  snprintf(words->finding, sizeof words->finding, "The fastest is %.80s with %s %.16s.", step, number, at->unit);
+}
+
+typedef struct line {
+  const char *name;
+  plot_point points[MOST_POINTS];
+  size_t count;
+} line;
+
+/* Adds a point in order of the axis. */
+static void add_point(line *l, const facts_rung *rung, double factor) {
+  size_t at = l->count;
+  if (l->count == MOST_POINTS) return;
+  for (; at > 0 && l->points[at - 1].x > rung->place; at--) l->points[at] = l->points[at - 1];
+  l->points[at] = (plot_point){rung->place, rung->rate * factor, NAN, NAN};
+  l->count++;
+}
+
+static size_t take_lines(const facts *f, const facts_rung *at, double factor, line lines[MOST_LINES]) {
+  size_t count = 0;
+  for (size_t i = 0; i < f->rung_count; i++) {
+    const facts_rung *const rung = &f->rungs[i];
+    if (!rungs_same_axis(at, rung) || !rungs_is_timed(rung) || !isfinite(rung->place) || !rungs_is_point(f, rung))
+      continue;
+    size_t l = 0;
+    while (l < count && strcmp(lines[l].name, rung->family) != 0) l++;
+    if (l == MOST_LINES) continue;
+    if (l == count) lines[count++] = (line){.name = rung->family};
+    add_point(&lines[l], rung, factor);
+  }
+  return count;
+}
+
+static void draw_places(const plot *p, const facts_rung *at) {
+  plot_rule rules[8];
+  size_t count = 0;
+  for (size_t i = 0; i < published_place_count && count < sizeof rules / sizeof rules[0]; i++) {
+    const published_place *const place = &published_places[i];
+    if (strcmp(place->ladder, at->ladder) == 0 && strcmp(place->axis, at->axis) == 0)
+      rules[count++] = (plot_rule){PLOT_PUBLISHED, place->x, place->text};
+  }
+  plot_rules(p, rules, count);
+}
+
+static double draw(const facts *f, size_t figure, const plot_words *words, FILE *out, plot_frame frame) {
+  static line lines[MOST_LINES];
+  const facts_rung *const at = &f->rungs[figure];
+  plot_label labels[MOST_LINES];
+  double most = 0, least_x = INFINITY, most_x = 0, factor;
+  plot p;
+  for (size_t i = 0; i < f->rung_count; i++)
+    if (rungs_same_axis(at, &f->rungs[i])) most = fmax(most, f->rungs[i].rate);
+  const char *const unit = scale_unit(at->unit, most, &factor);
+  const size_t count = take_lines(f, at, factor, lines);
+  for (size_t l = 0; l < count; l++) {
+    least_x = fmin(least_x, lines[l].points[0].x);
+    most_x = fmax(most_x, lines[l].points[lines[l].count - 1].x);
+  }
+  const bool powers = least_x > 0 && most_x >= LEAST_RANGE * least_x;
+  plot_open(&p, out, words, HEIGHT, frame);
+  p.x = scale_make(powers ? SCALE_LOG2 : SCALE_LINEAR, least_x, most_x, p.left, p.right);
+  p.y = scale_make(SCALE_LINEAR, 0, most * factor * 1.15, p.bottom, p.top);
+  plot_axis_x(&p, at->axis);
+  plot_axis_y(&p, unit);
+  for (size_t l = 0; l < count; l++) {
+    plot_line(&p, styles[l], lines[l].points, lines[l].count);
+    labels[l] = (plot_label){.style = styles[l], .y = scale_at(&p.y, lines[l].points[lines[l].count - 1].y)};
+    snprintf(labels[l].text, sizeof labels[l].text, "%.40s", lines[l].name);
+    plot_fit(labels[l].text, PLOT_WIDTH - p.right - 24);
+  }
+  draw_places(&p, at);
+  plot_labels(&p, labels, count);
+  return plot_close(&p);
+}
+
+const chart_kind chart_lines = {
+    .intro = "Steps of a ladder that differ in one number.",
+    .part = "ladder reduce",
+    .list = list,
+    .name = name,
+    .draw = draw,
+};

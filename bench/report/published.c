@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/report/published.h"
+
+#define REDUCE "reduce"
+#define ELEMENTS "elements per item"
+
+/* PCL-Reduction: u32, 2^24 elements for the trees, several sizes for the libraries. */
+const published published_rates[] = {
+    {REDUCE, "completely unrolled", "naive", 1.489, 1.489, "published, K20M: 1.489 x naive"},
+    {REDUCE, "completely unrolled", "naive", 1.422, 1.422, "published, W8000: 1.422 x naive"},
+    {REDUCE, "OpenCV, CPU", "OpenCV, CPU", 2.97, 20.24, "published, K20M: 2.97 to 20.24 x it"},
+    {REDUCE, "OpenCV, CPU", "OpenCV, CPU", 3.91, 15.93, "published, W8000: 3.91 to 15.93 x it"},
+    {REDUCE, "OpenCV, OpenCL", "OpenCV, OpenCL", 1.25, 1.75, "published, K20M: 1.25 to 1.75 x it"},
+    {REDUCE, "OpenCV, OpenCL", "OpenCV, OpenCL", 1.24, 5.15, "published, W8000: 1.24 to 5.15 x it"},
+};
+const size_t published_rate_count = sizeof published_rates / sizeof published_rates[0];
+
+const published_place published_places[] = {
+    {REDUCE, ELEMENTS, 16, "published, W8000: trees within 1 %"},
+    {REDUCE, ELEMENTS, 32, "published, K20M: trees within 1 %"},
+};
+const size_t published_place_count = sizeof published_places / sizeof published_places[0];
