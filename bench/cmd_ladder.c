@@ -13,6 +13,7 @@ static const bench_size sums[] = {{.n = 1u << 10}, {.n = 1u << 12}, {.n = 1u << 
 static const bench_size squares[] = {{.m = 256, .n = 256, .k = 256},    {.m = 512, .n = 512, .k = 512},
                                      {.m = 1024, .n = 1024, .k = 1024}, {.m = 2048, .n = 2048, .k = 2048},
                                      {.m = 4096, .n = 4096, .k = 4096}, {.m = 8192, .n = 8192, .k = 8192}};
+static const bench_size accesses[] = {{.n = 1u << 12}};
 static const bench_size study[] = {{.m = 2048, .n = 4096, .k = 2048}};
 
 #define USUAL_SECONDS 3.0
@@ -32,6 +33,14 @@ static const struct ladder {
      "published (PCL-Reduction, u32, other machines): 2.97-20.24x over OpenCV on the CPU, 1.25-1.75x over OpenCV's "
      "OpenCL, 2.25-5.97x over OpenCV's CUDA; gap of the naive tree below 1 % from x32 (K20M) and x16 (W8000) on"},
     {{"matmul", SHAPES(squares)}, ladder_matmul, NULL, NULL},
+    {{"lds", LENGTHS(accesses)},
+     ladder_lds,
+     NULL,
+     "published (how shared memory is accessed): 32 lanes that read 4, 8 or 16 bytes take 1, 2 or 4 transactions; 8 "
+     "and "
+     "16 bytes half as many if lanes i and i^1 read the same or only one of them reads, for all lanes, or so for i^2; "
+     "n "
+     "words of one bank take n"},
     {{"offload", SHAPES(study)},
      NULL,
      ladder_offload,
@@ -79,7 +88,7 @@ static int run_ladder(bench_session *session, const void *what) {
 int bench_cmd_ladder(const bench_options *options) {
   const struct ladder *const ladder = find_ladder(options->topic);
   if (!ladder) {
-    fprintf(stderr, "hx-bench: ladder takes reduce, matmul or offload%s%s (hx-bench --help)\n",
+    fprintf(stderr, "hx-bench: ladder takes reduce, matmul, lds or offload%s%s (hx-bench --help)\n",
             options->topic ? ", not " : "", options->topic ? options->topic : "");
     return BENCH_USAGE;
   }

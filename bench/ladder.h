@@ -59,6 +59,7 @@ struct ladder_rung {
   const ladder_family *family; /* NULL: none */
   unsigned x;                  /* its place in the family */
   const char *against;         /* the name of the rung from which its gap is counted; NULL: none */
+  unsigned rule;               /* transactions that a published rule gives; 0: there is none */
   bool out, wrong;
   /* Makes one call and returns its seconds by the host's clock; negative: it failed, as `note` says. *event: seconds by
    * the device's clock, or NaN. */
@@ -84,7 +85,8 @@ typedef struct ladder_case {        /* one size on one device */
   const char *ladder, *unit, *base; /* base: the rung to which speed-ups refer */
   const hx_device_info *device;     /* NULL: several devices */
   const char *label;                /* its name in tables */
-  size_t m, n, k;                   /* m == 0: a reduction of n elements */
+  size_t m, n, k;                   /* m == 0: n elements, or what `counted` says */
+  const char *counted;              /* what n counts; NULL: elements */
   double work;                      /* in 1e9 units */
   const uint64_t *sum;              /* reductions: the expected result, compared after every sample */
   struct ladder_product *product;   /* products: compared before and after the rounds */
@@ -113,10 +115,11 @@ void ladder_fail(void);
 void ladder_rows_write(const bench_session *session, const char *ladder); /* writes the files */
 void ladder_rows_free(void);
 
-/* The ladders. reduce and matmul use one device, offload all devices of the session. Returns false if something could
- * not be created. */
+/* The ladders. reduce, matmul and lds use one device, offload all devices of the session. Returns false if something
+ * could not be created. */
 bool ladder_reduce(bench_session *session, size_t index, const void *tasks);
 bool ladder_matmul(bench_session *session, size_t index, const void *tasks);
+bool ladder_lds(bench_session *session, size_t index, const void *tasks);
 bool ladder_offload(bench_session *session, const bench_tasks *tasks);
 
 /* Adds two rungs for the task, with outputs of their own: the kernels that hx runs on this device, with data in device

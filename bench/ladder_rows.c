@@ -12,10 +12,12 @@
 
 typedef struct record {
   const char *ladder, *unit, *clock, *verified, *check; /* clock: of the rate; check: as printed */
-  const char *family, *axis, *label; /* family, axis: NULL: the rung is no point of a line; label: of the device */
+  const char *counted, *family, *axis,
+      *label; /* family, axis: NULL: the rung is no point of a line; label: of the device */
   char device[128], driver[64];
   size_t m, n, k;
   ladder_rung rung;          /* only its numbers and texts are used */
+  double measured;           /* transactions: the time as a multiple of that of one */
   double place;              /* on the axis; NaN: none */
   double rate, speedup, gap; /* gap: how much longer it takes than the rung that it is compared with */
 } record;
@@ -50,6 +52,9 @@ static const bench_column columns[] = {
     RECORD(family, .name = "family", .flags = BENCH_OPTIONAL),
     RECORD(axis, .name = "axis", .flags = BENCH_OPTIONAL),
     NUMBER(place, "place", .flags = 0),
+    RECORD(rung.rule, .name = "transactions", .head = "rule", .kind = BENCH_UINT, .flags = BENCH_OPTIONAL | BENCH_SPARE,
+           .width = 4),
+    NUMBER(measured, "measured_transactions", .head = "here", .flags = BENCH_SPARE, .width = 5, .digits = 2),
     RECORD(check, .head = "check", .flags = BENCH_ALARM, .width = -5),
 };
 static const bench_table table = BENCH_TABLE(columns);
@@ -133,6 +138,8 @@ static bool take_facts(size_t first, facts *f) {
                              .event = r->rung.event_s,
                              .low = r->rung.low_s,
                              .high = r->rung.high_s,
+                             .rule = r->rung.rule,
+                             .measured = r->measured,
                              .rate = r->rate,
                              .speedup = r->speedup};
     if (!bench_append(&f->rungs, &f->rung_count, &f->rung_room, &rung, sizeof rung)) return false;
@@ -151,10 +158,12 @@ bool ladder_rows_add(const ladder_case *c) {
                 .n = c->n,
                 .k = c->k,
                 .rung = *rung,
+                .counted = c->counted ? c->counted : "elements",
                 .label = c->device ? c->label : "",
                 .rate = NAN,
                 .speedup = NAN,
                 .gap = NAN,
+                .measured = NAN,
                 .place = NAN};
     r.verified = !rung->out ? "true" : rung->wrong ? "false" : NULL;
     r.check = rung->wrong ? "WRONG" : "ok";
@@ -165,6 +174,7 @@ bool ladder_rows_add(const ladder_case *c) {
       r.rate = c->work / seconds_of(rung, isfinite(rung->event_s));
       r.clock = isfinite(rung->event_s) ? "event" : "wall";
       r.speedup = speedup_over(c, rung, c->base);
+      if (rung->rule) r.measured = 1 / r.speedup;
       r.gap = 1 / speedup_over(c, rung, rung->against) - 1;
     }
     if (!bench_append(&rows, &count, &room, &r, sizeof r)) return false;
@@ -216,7 +226,7 @@ static void series_json(const record *first, bool (*same)(const record *, const 
   bench_json_text("step", family ? family->name : first->rung.name);
   bench_json_text("device", first->device);
   bench_json_text("unit", first->unit);
-  bench_json_text("x", family ? family->x : first->m ? "multiply-adds" : "elements");
+  bench_json_text("x", family ? family->x : first->m ? "multiply-adds" : first->counted);
   if (family) bench_json_count("size", size_of(first));
   points_json(first, same);
   bench_json_close('}');

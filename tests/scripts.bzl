@@ -13,6 +13,7 @@ _SCRIPTS = [
     ("api", "header_test", "small", ["//runtime:hx.h"]),
     ("bench", "info_test", "medium", ["//bench:hx-bench", ":libbad_driver_crash.so"]),
     ("bench", "ladder_test", "large", ["//bench:hx-bench", "bench/report_check.py"]),
+    ("bench", "lds_ptx_test", "small", ["//bench:ladder/ladder_lds.cl", "//bench:ladder_lds_steps.c"]),
     ("bench", "terminal_test", "large", ["bench/terminal_test.py", "//bench:hx-bench"]),
     ("blas", "blas_test", "large", ["//blas:libhx_blas.so", "//blas:libblas.so.3", ":blas_calls", ":blas_errors", "//runtime:libhx.so.0"]),
     ("blas", "numpy_test", "medium", ["//blas:libhx_blas.so", "//runtime:libhx.so.0", "blas/numpy_test.py"]),

@@ -20,22 +20,28 @@ static const facts_rung *fastest(const facts *f, const facts_rung *figure, bool 
   return best;
 }
 
+/* What stands before the size. A document may have a ladder that is not here. */
+static const char *title_of(const facts_rung *rung) {
+  static const struct {
+    const char *ladder, *title;
+  } rows[] = {{"offload", "CPU and GPU together: the product"},
+              {"lds", "Local memory, accesses of a warp per second; accesses of an item:"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+    if (strcmp(rung->ladder, rows[i].ladder) == 0) return rows[i].title;
+  return rung->m ? "A product on the device, step by step:" : "A sum on the device, step by step:";
+}
+
 static void name(const facts *f, size_t figure, plot_words *words) {
   const facts_rung *const at = &f->rungs[figure], *const hx = fastest(f, at, true),
                           *const other = fastest(f, at, false);
   size_t figures[CHART_FIGURES];
   const size_t before = rungs_before(f, figures, rungs_figures(f, figures), figure);
   char size[72], number[16] = "", device[160];
-  const bool one = strcmp(at->ladder, "offload") == 0;
   facts_size_text(at->m, at->n, at->k, size, sizeof size);
   rungs_device_text(f, at, device, sizeof device);
   if (before) snprintf(number, sizeof number, "-%zu", before + 1);
   snprintf(words->id, sizeof words->id, "ladder-%.40s%s", at->ladder, number);
-  snprintf(words->title, sizeof words->title, "%s %s",
-           one     ? "CPU and GPU together: the product"
-           : at->m ? "A product on the device, step by step:"
-                   : "A sum on the device, step by step:",
-           size);
+  snprintf(words->title, sizeof words->title, "%s %s", title_of(at), size);
   snprintf(words->subtitle, sizeof words->subtitle, "%.160s; %s", device,
            isfinite(at->event) ? "data on the device, by the device's clock"
                                : "from and to host memory, by the host's clock");
@@ -53,9 +59,10 @@ static void name(const facts *f, size_t figure, plot_words *words) {
 
 /* The time is given for one whole call by the host's clock; by the device's clock the rate says it all. */
 static void bar_text(const facts_rung *rung, double factor, const char *unit, char *text, size_t bytes) {
-  char number[32], time[40] = "";
+  char number[32], time[64] = "";
   facts_number_text(rung->rate * factor, number, sizeof number);
   if (!isfinite(rung->event)) facts_time_text(rung->median, time, sizeof time);
+  if (rung->rule) snprintf(time, sizeof time, "%.2f x the time (rule: %zu)", rung->measured, rung->rule);
   if (!rungs_is_timed(rung))
     snprintf(text, bytes, "not run%s%.60s", *rung->note ? ": " : "", rung->note);
   else
@@ -144,7 +151,7 @@ static double draw(const facts *f, size_t figure, const plot_words *words, FILE 
   plot_open(&b.p, out, words, 66 + 48 + BAR * (double)count, frame);
   b.p.left = NAMES;
   b.p.top = 62;
-  b.p.right -= isfinite(b.at->event) ? 0 : 40;
+  b.p.right -= b.at->rule ? 80 : isfinite(b.at->event) ? 0 : 40; /* for longer texts */
   b.p.x = scale_make(SCALE_LINEAR, 0, most * b.factor, b.p.left, b.p.right);
   plot_axis_x(&b.p, b.unit);
   b.y = b.p.top + 2;

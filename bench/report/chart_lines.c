@@ -87,10 +87,26 @@ static void draw_places(const plot *p, const facts_rung *at) {
   plot_rules(p, rules, count);
 }
 
+/* Draws what a rule gives from the first point of a line on. Returns whether there is such a rule. */
+static bool draw_fall(const plot *p, const facts_rung *at, const line *l, plot_label *label) {
+  plot_point points[MOST_POINTS];
+  size_t row = 0;
+  while (row < published_fall_count &&
+         (strcmp(published_falls[row].ladder, at->ladder) != 0 || strcmp(published_falls[row].axis, at->axis) != 0))
+    row++;
+  if (row == published_fall_count) return false;
+  for (size_t i = 0; i < l->count; i++)
+    points[i] = (plot_point){l->points[i].x, l->points[0].y * l->points[0].x / l->points[i].x, NAN, NAN};
+  plot_limit(p, PLOT_PUBLISHED, points, l->count);
+  *label = (plot_label){PLOT_PUBLISHED, scale_at(&p->y, points[l->count - 1].y), "", true};
+  snprintf(label->text, sizeof label->text, "%.40s", published_falls[row].text);
+  return true;
+}
+
 static double draw(const facts *f, size_t figure, const plot_words *words, FILE *out, plot_frame frame) {
   static line lines[MOST_LINES];
   const facts_rung *const at = &f->rungs[figure];
-  plot_label labels[MOST_LINES];
+  plot_label labels[MOST_LINES + 1];
   double most = 0, least_x = INFINITY, most_x = 0, factor;
   plot p;
   for (size_t i = 0; i < f->rung_count; i++)
@@ -114,7 +130,8 @@ static double draw(const facts *f, size_t figure, const plot_words *words, FILE 
     plot_fit(labels[l].text, PLOT_WIDTH - p.right - 24);
   }
   draw_places(&p, at);
-  plot_labels(&p, labels, count);
+  const bool fall = count && draw_fall(&p, at, &lines[0], &labels[count]);
+  plot_labels(&p, labels, count + fall);
   return plot_close(&p);
 }
 

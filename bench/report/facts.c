@@ -87,6 +87,8 @@ static bool take_rungs(facts *f, const json_value *document) {
                        .family = json_text(v, "family"),
                        .axis = json_text(v, "axis"),
                        .place = json_number(v, "place"),
+                       .rule = json_count(v, "transactions"),
+                       .measured = json_number(v, "measured_transactions"),
                        .m = json_count(v, "m"),
                        .n = json_count(v, "n"),
                        .k = json_count(v, "k"),

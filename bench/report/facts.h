@@ -43,6 +43,8 @@ typedef struct facts_rung {
   const char *ladder, *device, *step, *unit, *note;
   const char *family, *axis; /* family: the line to which it belongs, with `place` on the axis; "": none */
   double place;
+  size_t rule;     /* transactions by a published rule; 0: none */
+  double measured; /* transactions */
   size_t m, n, k;
   double median, event, low, high, rate, speedup; /* low, high: as in facts_row */
 } facts_rung;

@@ -25,4 +25,11 @@ typedef struct published_place {
 extern const published_place published_places[];
 extern const size_t published_place_count;
 
+/* A line of which the rate at x is that of the first point, divided by x. */
+typedef struct published_fall {
+  const char *ladder, *axis, *text;
+} published_fall;
+extern const published_fall published_falls[];
+extern const size_t published_fall_count;
+
 #endif

@@ -4,8 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "bench/report/published.h"
-
 #define LEAST_POINTS 3 /* of a line */
 
 /* What a rung is, by the beginning of its name. The first row that fits counts. */
@@ -47,16 +45,8 @@ bool rungs_is_point(const facts *f, const facts_rung *rung) {
   return points >= LEAST_POINTS;
 }
 
-/* Published figures are multiples of it. */
-static bool is_base(const facts_rung *rung) {
-  for (size_t i = 0; i < published_rate_count; i++)
-    if (strcmp(rung->ladder, published_rates[i].ladder) == 0 && strcmp(rung->step, published_rates[i].base) == 0)
-      return true;
-  return false;
-}
-
 bool rungs_has_bar(const facts *f, const facts_rung *rung) {
-  if (!rungs_is_point(f, rung) || is_base(rung)) return true;
+  if (!rungs_is_point(f, rung) || rung->speedup == 1) return true; /* 1: speed-ups are counted from it */
   bool best = rungs_is_timed(rung);
   for (size_t i = 0; best && i < f->rung_count; i++)
     best = !rungs_is_timed(&f->rungs[i]) || !same_family(rung, &f->rungs[i]) || f->rungs[i].rate <= rung->rate;

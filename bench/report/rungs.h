@@ -11,8 +11,7 @@ bool rungs_is_timed(const facts_rung *rung);
 bool rungs_go_together(const facts_rung *a, const facts_rung *b);
 /* Whether the rung is a point of a line: at least three rungs of its family were timed. */
 bool rungs_is_point(const facts *f, const facts_rung *rung);
-/* Whether it has a bar: it is no point of a line, or the fastest of its line, or published figures are multiples
- * of it. */
+/* Whether it has a bar: it is no point of a line, or the fastest of its line, or the one to which speed-ups refer. */
 bool rungs_has_bar(const facts *f, const facts_rung *rung);
 /* Whether two rungs are points of lines over the same axis, of the same ladder, device and size. */
 bool rungs_same_axis(const facts_rung *a, const facts_rung *b);

@@ -125,6 +125,32 @@ exact '"hx, kernels"' 1
 
 chart '64x96x80' 'hx, kernels' '!the rate over'
 
+# Patterns of reads from local memory, and the text's example: 32 integers reversed.
+climb lds --devices cpu,pocl --size 32,160
+for step in own '"64 bits, t1: half a warp"' '"64 bits, t2: both halves"' '"64 bits, t3: i and i^1"' '"64 bits, t4: two rules"' \
+  '"64 bits, t5: same halves"' '"64 bits, own"' '"64 bits, every second"' '"128 bits, own"' '"128 bits, 0-15, i^1"' \
+  '"128 bits, 8-23, i^1"' '"128 bits, two rules"' '"128 bits, i and i^1"' '"128 bits, column"' '"128 bits, padded"' \
+  '"128 bits, swizzled"' 'one word for all' 'a word for two' 'column of a tile' '"column, padded"' '"column, swizzled"' \
+  '"registers, 4 bytes"' '"registers, 8 bytes"' '"registers, 16 bytes"'; do
+  exact "$step" 2
+done
+for n in 2 3 4 6 8 12 16 24 32; do exact "$n-way conflict" 2; done
+for step in '"cp.async.ca, 8 bytes"' '".ca, 0 of 4 bytes"' '".cg, wait_group 3"' .cg.L2::128B .cg.L2::cache_hint; do
+  refused "$step" 'only NVIDIA GPUs have cp.async'
+done
+grep -q 'local memory, registers, 4 bytes: right' out || fail 'the integers were not reversed'
+grep -q 'local memory, cp.async.ca, 4 bytes: only' out || fail 'no reason why they were not reversed by cp.async'
+grep -q 'runs on a CPU, whose' out || fail 'it is not said that a CPU has no banks'
+grep -q '^64 bits, t4: two rules .* 2 *[0-9.]* ok' out || fail 'no rule beside the measured time'
+awk 'length > 80 { exit 1 }' out || fail 'a line of ladder lds is longer than 80 columns'
+series "s['conflicts', 'words of one bank', 160] == [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]"
+series "{r['step']: r['transactions'] for r in d['ladders'] if 'transactions' in r}['64 bits, t5: same halves'] == 2"
+series "s['own', 'accesses per item', None] == [32, 160]"
+chart 'Local memory' '64 bits, t1: half a warp' 'by the rule' 'the rate over words of one bank' 'x the time (rule: 4)'
+checks=$((checks + 1))
+"$bench" ladder lds --devices cpu,pocl --size 40 --reps 2 >out 2>err </dev/null
+{ [ $? = 1 ] && grep -q 'multiples of 16 accesses.*not 40' err; } || fail "ladder lds --size 40: $(cat err)"
+
 climb offload --devices cpu,pocl --size 64x96x80 --step 25
 chart 'CPU and GPU together' 'serial C' 'hx decides' 'the rate over percent on the CPU'
 for step in 'serial C' OpenMP 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides'; do
