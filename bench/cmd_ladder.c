@@ -44,7 +44,9 @@ static const struct ladder {
     {{"offload", SHAPES(study)},
      NULL,
      ladder_offload,
-     "published (Intel GFX study, 2048x4096x2048, another machine): 5.12 s serial to 0.439 s, 11.7x"},
+     "published (Intel GFX study, 2048x4096x2048, two cores and their GPU): tiled C 5.12 s with SSE, 4.098 s with AVX; "
+     "on "
+     "both cores 2.689 s and 1.784 s; on the GPU the ordinary kernel 1.6 s, a tile per item 0.439 s, 11.7x"},
 };
 
 #define LADDERS (sizeof ladders / sizeof ladders[0])

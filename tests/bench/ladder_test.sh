@@ -152,13 +152,26 @@ checks=$((checks + 1))
 { [ $? = 1 ] && grep -q 'multiples of 16 accesses.*not 40' err; } || fail "ladder lds --size 40: $(cat err)"
 
 climb offload --devices cpu,pocl --size 64x96x80 --step 25
-chart 'CPU and GPU together' 'serial C' 'hx decides' 'the rate over percent on the CPU'
-for step in 'serial C' OpenMP 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides'; do
+grep -q '2.689 s and 1.784 s; on the GPU' out || fail 'the published seconds are not printed'
+if [ "$(uname -m)" = x86_64 ]; then
+  refused '"hx, CPU by neon"' 'this CPU does not have it'
+  grep -qw avx2 /proc/cpuinfo && grep -qw fma /proc/cpuinfo && exact '"hx, CPU by avx2"' 1
+fi
+chart 'CPU and GPU together' 'serial C' 'hx decides' 'the rate over percent on the CPU' 'tiled C, OpenMP' \
+  'published, 2 cores: 2.689 s' 'published: 0.439 s' 'hx, CPU by sse2'
+for step in 'tiled C' '"tiled C, OpenMP"' 'serial C' OpenMP '"GPU, ordinary kernel"' '"GPU, tile per item"' \
+  '"hx, CPU by sse2"' 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides'; do
   exact "$step" 1
 done
+# Sides that are no multiples of the tiles.
+climb offload --devices cpu,pocl --size 33x35x37 --step 50
+for step in 'tiled C' '"tiled C, OpenMP"' '"hx, CPU by sse2"'; do exact "$step" 1; done
+refused '"GPU, ordinary kernel"' 'multiples of its tile, 16x16x1'
+refused '"GPU, tile per item"' 'multiples of its tile, 16x32x16'
 # Work that the CPU did for a device that is lost, or missing, is not reported as a time of the device.
 climb offload --devices cpu --size 64x96x80 --step 50
 refused 'CPU 0 % (devices alone)' 'no device'
+refused '"GPU, tile per item"' 'no OpenCL device'
 exact 'CPU 100 % (CPU alone)' 1
 checks=$((checks + 1))
 HX_SIM='rate=1e9,fail=enqueue@1' "$bench" ladder offload --devices cpu,sim --size 64x96x80 --step 50 --reps 2 --quiet \
