@@ -5,6 +5,9 @@
 
 #include "bench/ladder.h"
 
+/* Seconds. A rung whose call would take longer is left out, because a call is repeated at least five times. */
+#define LADDER_LONGEST_CALL 10.0
+
 /* Loops in C, on one thread and on all. The first one is the rung to which speed-ups refer. */
 #define LADDER_OFFLOAD_BASE "tiled C"
 void ladder_loop_rungs(ladder_case *c, unsigned threads);

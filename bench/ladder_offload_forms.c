@@ -6,8 +6,7 @@
 #include "cpu/cpu.h"
 #include "runtime/base/config.h"
 
-#define SIDE 128u         /* of the product from which the time of the whole one is estimated */
-#define LONGEST_CALL 10.0 /* seconds */
+#define SIDE 128u /* of the product from which the time of the whole one is estimated */
 
 _Static_assert(HX__ISAS <= sizeof((ladder_forms *)0)->context / sizeof(hx_context *), "a context for each");
 
@@ -41,7 +40,7 @@ static void form_rung(ladder_case *c, const hx_task *task, hx__isa isa, ladder_f
     ladder_out(ladder_add(c, name, NULL, NULL), "this CPU does not have it");
   else if (!fine)
     ladder_out(ladder_add(c, name, NULL, NULL), "%.120s", hx_error_detail());
-  else if (seconds > LONGEST_CALL)
+  else if (seconds > LADDER_LONGEST_CALL)
     ladder_out(ladder_add(c, name, NULL, NULL), "a call would take about %.0f s; --size 512 is shorter", seconds);
   else
     ladder_hx_call_rung(hx, c, name, task, 0);

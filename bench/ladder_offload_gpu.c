@@ -10,6 +10,8 @@
 
 extern const char hx__cl_ladder_matmul[], hx__cl_ladder_offload[];
 
+#define FEW_ROWS 32u /* a multiple of the tiles */
+
 static const size_t square[2] = {16, 16};
 
 static const struct gpu_step {
@@ -24,6 +26,7 @@ typedef struct gpu_run {
   const ladder_product *product;
   const struct gpu_step *step;
   cl_kernel kernel;
+  size_t rows; /* of C that are computed */
 } gpu_run;
 
 static cl_int copy_in(const ladder_product *p, cl_command_queue queue) {
@@ -36,7 +39,7 @@ static double call_gpu(ladder_rung *rung, double *event) {
   const gpu_run *const g = rung->self;
   const ladder_product *const p = g->product;
   const cl_command_queue queue = p->device->queue;
-  const size_t global[2] = {p->n / g->step->item_n, p->m / g->step->item_m};
+  const size_t global[2] = {p->n / g->step->item_n, g->rows / g->step->item_m};
   const double start = bench_now();
   cl_int code = copy_in(p, queue);
   if (code == CL_SUCCESS)
@@ -60,11 +63,24 @@ static void set_arguments(const ladder_product *p, cl_kernel kernel) {
   }
 }
 
+/* About how long a call takes, by one on few rows of C. Only drivers that run on the CPU are asked, because they alone
+ * are slow enough; copies, which are not fewer, weigh little there. */
+static double seconds_of(ladder_rung *rung) {
+  gpu_run *const g = rung->self;
+  const size_t all = g->rows, few = all < FEW_ROWS ? all : FEW_ROWS;
+  double unused, seconds = 0;
+  if (!g->product->device->cpu) return 0;
+  g->rows = few;
+  for (int i = 0; i < 2 && seconds >= 0; i++) seconds = call_gpu(rung, &unused); /* the first call is slow */
+  g->rows = all;
+  return seconds * ((double)all / (double)few);
+}
+
 static void gpu_rung(ladder_case *c, const struct gpu_step *step, const ladder_kernel *kernel) {
   ladder_product *const p = c->product;
   ladder_rung *const rung = ladder_add_owner(c, step->name, call_gpu, sizeof(gpu_run));
   if (rung->out) return;
-  *(gpu_run *)rung->self = (gpu_run){p, step, kernel->kernel};
+  *(gpu_run *)rung->self = (gpu_run){p, step, kernel->kernel, p->m};
   if (!p->device) {
     ladder_out(rung, "no OpenCL device is in use");
   } else if (!kernel->kernel) {
@@ -75,7 +91,11 @@ static void gpu_rung(ladder_case *c, const struct gpu_step *step, const ladder_k
     ladder_out(rung, "takes sides below 2^32");
   } else {
     set_arguments(p, kernel->kernel);
-    snprintf(rung->note, sizeof rung->note, "on %.80s, with copies", p->device->label);
+    const double seconds = seconds_of(rung);
+    if (seconds > LADDER_LONGEST_CALL)
+      ladder_out(rung, "a call would take about %.0f s; --size 512 is shorter", seconds);
+    else if (!rung->out)
+      snprintf(rung->note, sizeof rung->note, "on %.80s, with copies", p->device->label);
   }
 }
 
