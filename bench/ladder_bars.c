@@ -83,6 +83,7 @@ static void print_place(const facts *f, const facts_rung *first, const lines *l,
 
 static void print_lines(const facts *f, const facts_rung *first, double most) {
   const lines l = lines_of(f, first);
+  if (!l.count) return;
   const size_t width = (bench_columns() - PLACE - 1) / l.count;
   bench_say("\n%s, by %s\n%*s", first->unit, first->axis, PLACE, "");
   for (size_t i = 0; i < l.count; i++)

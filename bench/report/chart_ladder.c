@@ -32,8 +32,7 @@ static const char *title_of(const facts_rung *rung) {
 }
 
 static void name(const facts *f, size_t figure, plot_words *words) {
-  const facts_rung *const at = &f->rungs[figure], *const hx = fastest(f, at, true),
-                          *const other = fastest(f, at, false);
+  const facts_rung *const at = &f->rungs[figure];
   size_t figures[CHART_FIGURES];
   const size_t before = rungs_before(f, figures, rungs_figures(f, figures), figure);
   char size[72], number[16] = "", device[160];
@@ -45,6 +44,7 @@ static void name(const facts *f, size_t figure, plot_words *words) {
   snprintf(words->subtitle, sizeof words->subtitle, "%.160s; %s", device,
            isfinite(at->event) ? "data on the device, by the device's clock"
                                : "from and to host memory, by the host's clock");
+  const facts_rung *const hx = fastest(f, at, true), *const other = fastest(f, at, false);
   if (hx && other) {
     char fast[64], slow[64];
     rungs_step_text(hx, fast, sizeof fast);
