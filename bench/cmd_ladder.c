@@ -36,17 +36,14 @@ static const struct ladder {
     {{"lds", LENGTHS(accesses)},
      ladder_lds,
      NULL,
-     "published (how shared memory is accessed): 32 lanes that read 4, 8 or 16 bytes take 1, 2 or 4 transactions; 8 "
-     "and "
-     "16 bytes half as many if lanes i and i^1 read the same or only one of them reads, for all lanes, or so for i^2; "
-     "n "
-     "words of one bank take n"},
+     "published (how shared memory is accessed): 32 lanes that read 4, 8 or 16 bytes take 1, 2 or 4 transactions; "
+     "8 and 16 bytes take half as many if, for all lanes, i and i^1 read the same or only one of them reads, or so "
+     "for i^2; n words of one bank take n"},
     {{"offload", SHAPES(study)},
      NULL,
      ladder_offload,
-     "published (Intel GFX study, 2048x4096x2048, two cores and their GPU): tiled C 5.12 s with SSE, 4.098 s with AVX; "
-     "on "
-     "both cores 2.689 s and 1.784 s; on the GPU the ordinary kernel 1.6 s, a tile per item 0.439 s, 11.7x"},
+     "published (Intel GFX study, 2048x4096x2048, two cores and their GPU): tiled C 5.12 s with SSE, 4.098 s with "
+     "AVX; on both cores 2.689 s and 1.784 s; on the GPU the ordinary kernel 1.6 s, a tile per item 0.439 s, 11.7x"},
 };
 
 #define LADDERS (sizeof ladders / sizeof ladders[0])
