@@ -26,7 +26,7 @@ typedef enum finish { FINISH_NOTHING, FINISH_RELAUNCH, FINISH_ADD } finish;
 #define ELEMENTS "elements per item"
 static const ladder_family naive_tree = {"naive tree", ELEMENTS}, local_stride = {"local stride", ELEMENTS},
                            global_stride = {"global stride", ELEMENTS},
-                           groups_a_unit = {"groups a unit", "groups per compute unit"};
+                           groups_per_unit = {"groups per unit", "groups per compute unit"};
 
 #define EVERY_TIMES(X) X(2) X(4) X(8) X(16) X(32) X(64) X(128) X(256)
 #define EVERY_GROUPS(X) X(1) X(2) X(4) X(8) X(16)
@@ -41,7 +41,8 @@ static const ladder_family naive_tree = {"naive tree", ELEMENTS}, local_stride =
    .times = t,            \
    .family = &naive_tree, \
    .against = "global stride x" #t},
-#define GROUPS_ROW(g) {"groups a unit: " #g, LOAD_ALL, TREE_BEST, AMONG_ATOMIC, .groups = g, .family = &groups_a_unit},
+#define GROUPS_ROW(g) \
+  {"groups per unit: " #g, LOAD_ALL, TREE_BEST, AMONG_ATOMIC, .groups = g, .family = &groups_per_unit},
 
 /* times: elements that an item adds; 0: all, by `groups` work-groups per compute unit. family: the series of a chart to
  * which the step belongs, with times or groups as x. against: the step from which the gap is counted. */
@@ -61,9 +62,9 @@ static const struct step {
     {"unrolled, all barriers", LOAD_GLOBAL, TREE_UNROLLED, AMONG_ATOMIC, .times = 1},
     {"completely unrolled", LOAD_GLOBAL, TREE_SUB_GROUP, AMONG_ATOMIC, .times = 1},
     LOCAL_ROW(1) EVERY_TIMES(LOCAL_ROW) GLOBAL_ROW(1) EVERY_TIMES(GLOBAL_ROW) EVERY_TIMES(NAIVE_ROW) EVERY_GROUPS(
-        GROUPS_ROW){"8 a unit, relaunched", LOAD_ALL, TREE_BEST, AMONG_PARTIAL, FINISH_RELAUNCH, .groups = 8},
-    {"8 a unit, host adds", LOAD_ALL, TREE_BEST, AMONG_PARTIAL, FINISH_ADD, .groups = 8},
-    {"8 a unit, ticket", LOAD_ALL, TREE_BEST, AMONG_TICKET, .groups = 8},
+        GROUPS_ROW){"8 per unit, relaunched", LOAD_ALL, TREE_BEST, AMONG_PARTIAL, FINISH_RELAUNCH, .groups = 8},
+    {"8 per unit, host adds", LOAD_ALL, TREE_BEST, AMONG_PARTIAL, FINISH_ADD, .groups = 8},
+    {"8 per unit, ticket", LOAD_ALL, TREE_BEST, AMONG_TICKET, .groups = 8},
 };
 
 #define STEPS (sizeof steps / sizeof steps[0])

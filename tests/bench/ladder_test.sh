@@ -58,10 +58,10 @@ END
 
 climb reduce --devices cpu,pocl --size 1,1000,2^16,70001
 for step in naive '"naive, relaunched"' 'strided words (Harris)' divergence-free '"unrolled, all barriers"' \
-  '"8 a unit, relaunched"' '"8 a unit, host adds"' '"8 a unit, ticket"' '"hx, kernels"' hx; do
+  '"8 per unit, relaunched"' '"8 per unit, host adds"' '"8 per unit, ticket"' '"hx, kernels"' hx; do
   exact "$step" 4
 done
-for groups in 1 2 4 8 16; do exact "groups a unit: $groups" 4; done
+for groups in 1 2 4 8 16; do exact "groups per unit: $groups" 4; done
 for tree in 'local stride' 'global stride' 'naive tree'; do
   [ "$tree" = 'naive tree' ] || exact "$tree x1" 4
   exact "$tree x2" 3
@@ -100,7 +100,7 @@ powers='[1 << i for i in range(9)]'
 for family in 'naive tree' 'local stride' 'global stride'; do
   series "s['$family', 'elements per item', 1 << 16] == $powers"
 done
-series "s['groups a unit', 'groups per compute unit', 1] == [1, 2, 4, 8, 16]"
+series "s['groups per unit', 'groups per compute unit', 1] == [1, 2, 4, 8, 16]"
 series "s['naive', 'elements', None] == [1, 1000, 1 << 16, 70001]"
 # How much longer a step with the naive tree takes than the one with the good tree and as many elements per item.
 rate="{(r['step'], r['n']): r['rate'] for r in d['ladders']}"
