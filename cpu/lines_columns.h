@@ -5,19 +5,18 @@
 #ifndef HX_CPU_LINES_COLUMNS_H
 #define HX_CPU_LINES_COLUMNS_H
 
-#include "cpu/lines_groups.h"
+#include "cpu/lines_blocks.h"
 #include "cpu/lines_rounds.h"
 
-#define FEWEST_LINES 64u      /* of fewer lines a row costs more than its elements */
-#define FEWEST_ELEMENTS 8192u /* of fewer the missing rows of a group cost more than states in memory */
+#define FEWEST_ELEMENTS 8192u /* of minima and maxima: of fewer the missing rows of a tree cost more than states */
 #define FEW_ROUNDS 4u
 #define WIDE_LINES 256u /* lines of more rounds gain only if there are that many */
 
-/* Whether groups are faster: measured for f32 and i32, with one thread. */
-INLINED bool groups_are_faster(hx_op op, hx_type type, const hx__columns *c) {
-  if (type != HX_F32 && op == HX_PROD) return false; /* multiplications take longer than states in memory */
-  if (c->lines < FEWEST_LINES || c->lines * c->n < FEWEST_ELEMENTS) return false;
-  return c->n <= HX__LANES || (is_light(op, type) && (c->n <= FEW_ROUNDS * HX__LANES || c->lines >= WIDE_LINES));
+/* Whether blocks are faster: measured for f32 and i32, with one thread. */
+INLINED bool blocks_are_faster(hx_op op, hx_type type, const hx__columns *c) {
+  if (is_key(op) && !is_index(op) && c->lines * c->n < FEWEST_ELEMENTS) return false;
+  const size_t in_tree = rows_at_once(op) == MOST_AT_ONCE ? 2 * HX__LANES : HX__LANES;
+  return c->n <= in_tree || (is_light(op, type) && (c->n <= FEW_ROUNDS * HX__LANES || c->lines >= WIDE_LINES));
 }
 
 #endif

@@ -48,19 +48,19 @@ INLINED bool short_rows(hx_op op, hx_type type, const element *x, size_t step, c
     if ((op) != HX_DOT) y_step = step;                                                                      \
     if (short_rows(op, type, a, step, b, y_step, lines, n, slots)) return;                                  \
     for (size_t l = 0; l < lines; l++, a += step, b += y_step) slots[l] = name##_leaf(a, b, n);             \
-  }                                                                                                         \
-  static __attribute__((noinline)) bool name##_groups(const hx__columns *columns, uint64_t *slots) {        \
-    return reduce_by_groups(op, type, columns, slots);                                                      \
-  }                                                                                                         \
-  static __attribute__((noinline)) bool name##_rounds(const hx__columns *columns, uint64_t *slots) {        \
-    return reduce_by_rounds(op, type, columns, slots);                                                      \
-  }                                                                                                         \
-  static bool name##_columns(const hx__columns *columns, uint64_t *slots) {                                 \
-    return (groups_are_faster(op, type, columns) ? name##_groups : name##_rounds)(columns, slots);          \
   }
-#define LEAF_LINES(name, leaf, op, type) LINES_FUNCTIONS(name, op, type)
+#define COLUMNS(name, op, type)                                                                      \
+  BLOCK_FUNCTIONS(name, op, type)                                                                    \
+  static __attribute__((noinline)) bool name##_rounds(const hx__columns *columns, uint64_t *slots) { \
+    return reduce_by_rounds(op, type, columns, slots);                                               \
+  }                                                                                                  \
+  static bool name##_columns(const hx__columns *columns, uint64_t *slots) {                          \
+    return (blocks_are_faster(op, type, columns) ? name##_blocks : name##_rounds)(columns, slots);   \
+  }
+#define LEAF_LINES(name, leaf, op, type) LINES_FUNCTIONS(name, op, type) COLUMNS(name, op, type)
+#define EXTREMUM_LINES(name, op, type) LINES_FUNCTIONS(name, op, type) COLUMNS(name, op, type)
 LEAF_ROWS(LEAF_LINES)
-EXTREMUM_ROWS(LINES_FUNCTIONS)
+EXTREMUM_ROWS(EXTREMUM_LINES)
 
 #define ROWS_ENTRY(op, name) \
   [op] = {[HX_F32] = name##_f32_rows, [HX_I32] = name##_i32_rows, [HX_U32] = name##_u32_rows},

@@ -193,4 +193,22 @@ INLINED uint64_t finished_slot(hx_op op, hx_type type, uint64_t slot) {
   return is_float_tree(op, type) && slot_as_float(slot) != slot_as_float(slot) ? HX__CANONICAL_NAN : slot;
 }
 
+/* The same of a row of slots: row[c] and second[c]. The last vector is read and written beyond `count`. */
+INLINED void join_slot_rows(hx_op op, hx_type type, uint64_t *row, size_t count, const uint64_t *second) {
+  for (size_t c = 0; c < count; c += V_LANES / 2) {
+    v_u64 s, t;
+    memcpy(&s, row + c, sizeof s);
+    memcpy(&t, second + c, sizeof t);
+    if (is_index(op))
+      s = (v_u64)v_select((v_u32)(s < t), (v_u32)s, (v_u32)t);
+    else if (is_key(op))
+      s = (v_u64)v_best(HX_U32, false, (v_u32)s, (v_u32)t);
+    else if (type == HX_F32)
+      s = (v_u64)float_combine(op, (v_f32)s, (v_f32)t); /* what is above the floats is 0, and remains 0 */
+    else
+      s = op == HX_PROD ? s * t : s + t;
+    memcpy(row + c, &s, sizeof s);
+  }
+}
+
 #endif

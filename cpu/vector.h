@@ -78,6 +78,10 @@ INLINED e_u32 e_broadcast(uint32_t b) { return b - (e_u32){0}; }
 #define ONCE(v) __asm__("" : "+w"(v))
 #endif
 
+/* Marks an index that is added to many pointers. The compiler must not add it to them ahead of the loads, because there
+ * are not enough registers for the sums. */
+#define OPAQUE(i) __asm__("" : "+r"(i))
+
 /* v = COMBINE(v, v with its halves swapped), then with quarters swapped, and so on, until every element is the
  * combination of all. Element 0 combines t[j] with t[j+h] for h = lanes/2, ..., 2, 1. */
 #define SHUFFLE __builtin_shufflevector

@@ -76,6 +76,7 @@ static void compute_across(const hx__lines_place *p, const hx__work *w, const le
                                .y_ld = l->y_stride,
                                .lines = v->count,
                                .n = v->n,
+                               .distant = p->reach != HX__IN_L2,
                                .scratch = p->scratch,
                                .scratch_bytes = p->scratch_bytes};
   if (is_packed(w)) {
