@@ -34,8 +34,12 @@ INLINED bool short_rows(hx_op op, hx_type type, const element *x, size_t step, c
   if (!is_float_tree(op, type) || n > HX__LANES) return false;
   if (n <= V_LANES)
     float_short_rows(op, 1, x, step, y, y_step, lines, n, slots);
+  else if (n <= 2 * V_LANES)
+    float_short_rows(op, 2, x, step, y, y_step, lines, n, slots);
   else if (n <= 4 * V_LANES)
     float_short_rows(op, 4, x, step, y, y_step, lines, n, slots);
+  else if (n <= 8 * V_LANES)
+    float_short_rows(op, 8, x, step, y, y_step, lines, n, slots);
   else
     float_short_rows(op, F_ROW, x, step, y, y_step, lines, n, slots);
   return true;
