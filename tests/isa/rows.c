@@ -2,8 +2,8 @@
  * isa_rows FOLDER CLASS: the programs that hx builds on a device of that class, for compilers that know the device
  * where the machine does not have it. Writes the sources into FOLDER and prints a line a program, with bars between:
  *   row | op and type | file | sub-group size, 0: the compiler's choice | registers allowed | options
- * CLASS too-large-intel, too-large-amd, too-large-nvidia, too-large-mesa or wrong-lanes: one program that no register file holds, or with
- * sub-groups of another size than its row's, for the test of the test. */
+ * CLASS too-large-intel, too-large-amd, too-large-nvidia, too-large-mesa or wrong-lanes: one program that no register
+ * file holds, or with sub-groups of another size than its row's, for the test of the test. */
 #include <stdio.h>
 #include <string.h>
 
@@ -104,7 +104,8 @@ static void print_program(const hx__kernel_row *row, hx_op op, hx_type type, con
   char options[1024];
   if (!hx__kernel_options(options, sizeof options, row, op, type, no_tile, HX__ARITHMETIC_PLAIN)) return;
   const int lanes = row->family & HX__FAMILY_SUBGROUP16 ? 16 : 0;
-  printf("%s|%s|%s|%d|%d|%s%s\n", row->name, what, files[row->kind], lanes, row->large_grf ? 256 : 128, options, of_set);
+  printf("%s|%s|%s|%d|%d|%s%s\n", row->name, what, files[row->kind], lanes, row->large_grf ? 256 : 128, options,
+         of_set);
 }
 
 static void print_reduction(const hx__kernel_row *row, hx_op op, hx_type type) {
