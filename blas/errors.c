@@ -22,7 +22,7 @@ static void begin(hx__blas_caller caller) {
 static void end(void) { CBLAS_CallFromC = RowMajorStrg = 0; }
 
 /* The program's, or that of xerbla.c if this library contains it. */
-extern __typeof__(xerbla_) xerbla_ __attribute__((weak));
+#pragma weak xerbla_
 
 /* A handler that follows this library in the search order belongs to a BLAS: it does not replace the default. */
 static bool is_replaced(void) { return xerbla_ && (void *)xerbla_ != dlsym(RTLD_NEXT, "xerbla_"); }
