@@ -20,7 +20,7 @@ static const facts_rung *fastest(const facts *f, const facts_rung *figure, bool 
   return best;
 }
 
-/* What stands before the size. A document may have a ladder that is not here. */
+/* The title without the size. A document may have a ladder that is not in this table. */
 static const char *title_of(const facts_rung *rung) {
   static const struct {
     const char *ladder, *title;
