@@ -66,17 +66,27 @@ static void stalled_upload(bool product, double stall, const float *a, const flo
   CHECK(on_device(&report) > 0, "the device has not returned");
 }
 
-/* The C of a product, which stays on the device; c: the same C, computed by the CPU. */
+/* The C of a product, which stays on the device; c: the same C, computed by the CPU. Other programs may use the cores
+ * so much that the device misses the limit and the CPU computes C; then the device is asked again once it has returned.
+ */
 static float *resident_product(const float *a, const float *b, float *c) {
   const size_t bytes = (size_t)M * M * sizeof *c;
-  float *const kept = hx_alloc(hx, bytes);
-  if (!kept) exit(1);
+  const double until = seconds_now() + 60;
   compute(true, a, b, c, 0, NULL);
-  memset(kept, 0, bytes);
-  CHECK_OK(hx_advise(hx, kept, bytes, HX_RESIDENT));
-  compute(true, a, b, kept, 1, NULL);
-  CHECK(kept[0] == 0 && kept[M] == 0, "C has reached the host");
-  return kept;
+  for (;;) {
+    float *const kept = hx_alloc(hx, bytes);
+    if (!kept) exit(1);
+    memset(kept, 0, bytes);
+    CHECK_OK(hx_advise(hx, kept, bytes, HX_RESIDENT));
+    compute(true, a, b, kept, 1, NULL);
+    const bool stays = kept[0] == 0 && kept[M] == 0;
+    if (stays || seconds_now() > until) {
+      CHECK(stays, "C has reached the host");
+      return kept;
+    }
+    hx_free(hx, kept);
+    sleep_until(seconds_now() + 0.2);
+  }
 }
 
 static void short_sync(const float *a, const float *b, float *c) {
