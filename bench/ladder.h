@@ -11,6 +11,7 @@
 
 #define LADDER_MOST_RUNGS 112 /* a split for every percent, and others */
 #define LADDER_MOST_PASSES 8  /* the most launches of one call */
+#define LADDER_MOST_SUMS 4    /* the most results of one call of a reduction */
 
 /* An OpenCL device with a context and queues for the ladder, and a context of hx in which this device does all work. */
 typedef struct ladder_device {
@@ -67,10 +68,10 @@ struct ladder_rung {
   bool (*fetch)(ladder_rung *rung); /* products: copies C of the last call to the host; NULL: it is there */
   void (*close)(ladder_rung *rung); /* may be NULL */
   void *self;
-  bool owns_self;  /* self is freed after close */
-  uint64_t result; /* result of the last call; reductions only */
-  uint64_t copied; /* bytes moved to and from the device in the last call */
-  double *events;  /* seconds by the device's clock, for each sample */
+  bool owns_self;                    /* self is freed after close */
+  uint64_t result[LADDER_MOST_SUMS]; /* results of the last call; reductions only */
+  uint64_t copied;                   /* bytes moved to and from the device in the last call */
+  double *events;                    /* seconds by the device's clock, for each sample */
   size_t count, room;
   double event_s, wall_s, least_s, most_s, low_s, high_s; /* low_s, high_s: the interval of wall_s */
   size_t rounds;
@@ -85,10 +86,12 @@ typedef struct ladder_case {        /* one size on one device */
   const char *ladder, *unit, *base; /* base: the rung to which speed-ups refer */
   const hx_device_info *device;     /* NULL: several devices */
   const char *label;                /* its name in tables */
+  const char *task;                 /* what is computed, if the ladder has several tasks; NULL: it has one */
   size_t m, n, k;                   /* m == 0: n elements, or what `counted` says */
   const char *counted;              /* what n counts; NULL: elements */
-  double work;                      /* in 1e9 units */
-  const uint64_t *sum;              /* reductions: the expected result, compared after every sample */
+  double work;                      /* in the units of `unit` and a second */
+  const uint64_t *sum;              /* reductions: the expected results, compared after every sample */
+  size_t sums;                      /* how many they are */
   struct ladder_product *product;   /* products: compared before and after the rounds */
   ladder_rung rung[LADDER_MOST_RUNGS];
   size_t rungs;

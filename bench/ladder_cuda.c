@@ -68,7 +68,7 @@ static double call_cub(ladder_rung *rung, double *event) {
   double seconds = 0;
   unsigned sum = 0;
   int error = cub.sum(*n, &sum, event, &seconds);
-  rung->result = sum;
+  rung->result[0] = sum;
   if (error) ladder_out(rung, "CUDA error %d", error);
   return error ? -1 : seconds;
 }

@@ -15,23 +15,25 @@
 typedef struct offload_rung {
   hx_context *context;
   hx_task task;
-  hx_value out;
+  hx_value out[LADDER_MOST_SUMS];
 } offload_rung;
 
-/* Whether the devices did the requested share, to within half a row or column for each. If one was refused or lost, the
- * CPU did its work, and the time is not that of the devices. */
+/* Whether the devices did the requested share, to within half a slice for each, and the last leaf, which may be short.
+ * If one was refused or lost, the CPU did its work, and the time is not that of the devices. */
 static bool share_done(const hx_task *task, const hx_report *report) {
   const struct hx_matmul_args *p = &task->matmul;
   const bool product = task->kind == HX_MATMUL;
-  const double slices = product ? (double)(p->m > p->n ? p->m : p->n) : ceil((double)task->reduce.n / HX__LEAF);
-  const double most = 0.5 * (double)report->device_count / slices + 1e-6;
+  const size_t n = task->kind == HX_REDUCE_SOA ? task->soa.n : task->reduce.n;
+  const double slices = product ? (double)(p->m > p->n ? p->m : p->n) : ceil((double)n / HX__LEAF);
+  const double off = 0.5 * (double)report->device_count + (!product && n % HX__LEAF);
+  const double most = (off + 1e-6) / slices;
   return task->gpu_share < 0 || fabs(report->gpu_share - (double)task->gpu_share) <= most;
 }
 
 static double call_offload(ladder_rung *rung, double *event) {
   offload_rung *w = rung->self;
   hx_report report;
-  memset(&w->out, 0xa5, sizeof w->out);
+  memset(w->out, 0xa5, sizeof w->out);
   double start = bench_now();
   hx_status status = hx_offload(w->context, &w->task, &report);
   double seconds = bench_now() - start;
@@ -44,7 +46,7 @@ static double call_offload(ladder_rung *rung, double *event) {
                100 * (double)w->task.gpu_share);
   if (rung->out) return -1;
   *event = NAN;
-  rung->result = w->out.u64;
+  for (size_t i = 0; i < LADDER_MOST_SUMS; i++) rung->result[i] = w->out[i].u64;
   rung->copied = report.bytes_copied;
   char bytes[24];
   bench_bytes_text(report.bytes_copied, bytes, sizeof bytes);
@@ -55,15 +57,29 @@ static double call_offload(ladder_rung *rung, double *event) {
   return seconds;
 }
 
+/* Where the results of the task go: into the rung, except those of a product. */
+static void set_output(offload_rung *w, const ladder_case *c) {
+  switch (w->task.kind) {
+    case HX_REDUCE:
+      w->task.reduce.out = w->out;
+      break;
+    case HX_REDUCE_SOA:
+      w->task.soa.out = w->out;
+      break;
+    case HX_REDUCE_LINES:
+      w->task.lines.out = w->out;
+      break;
+    default:
+      w->task.matmul.c = c->product->got;
+  }
+}
+
 void ladder_hx_call_rung(hx_context *hx, ladder_case *c, const char *name, const hx_task *task, float share) {
   offload_rung *const w = ladder_add_owner(c, name, call_offload, sizeof *w)->self;
   if (!w) return;
   *w = (offload_rung){.context = hx, .task = *task};
   w->task.gpu_share = share;
-  if (c->sum)
-    w->task.reduce.out = &w->out;
-  else
-    w->task.matmul.c = c->product->got;
+  set_output(w, c);
 }
 
 typedef struct kernels {
@@ -124,7 +140,7 @@ static double call_kernels(ladder_rung *rung, double *event) {
   else
     fine = fine && deliver_result(k);
   double seconds = bench_now() - start;
-  rung->result = k->out.u64;
+  rung->result[0] = k->out.u64;
   if (!fine) ladder_out(rung, "a launch failed: %.120s", k->stream->device->base.why);
   if (fine) note_row(rung, k);
   return fine ? seconds : -1;

@@ -83,7 +83,7 @@ static double call_step(ladder_rung *rung, double *event) {
   if (code == CL_SUCCESS) code = launch(p, device->queue, NULL);
   const double seconds = bench_now() - start;
   if (code == CL_SUCCESS) code = count_right(p, &second);
-  rung->result = first < second ? first : second;
+  rung->result[0] = first < second ? first : second;
   if (code != CL_SUCCESS) ladder_out(rung, "%s", hx__cl_code_name(code));
   return code == CL_SUCCESS ? seconds : -1;
 }
@@ -165,7 +165,7 @@ static void reverse(lds *f, const char *name) {
   p.kernel = kernel.kernel;
   rung.self = &p;
   const bool ran = p.kernel && one.dwords && call_step(&rung, &unused) >= 0;
-  const bool right = ran && rung.result == LDS_LANES;
+  const bool right = ran && rung.result[0] == LDS_LANES;
   if (p.kernel && !right) ladder_fail();
   bench_note(0, "32 integers reversed through local memory, %s: %s", name,
              right      ? "right"
@@ -191,7 +191,8 @@ static bool run_size(bench_session *session, const lds *f, size_t n) {
                     .label = f->device->label,
                     .n = n,
                     .counted = "accesses per item",
-                    .sum = &items};
+                    .sum = &items,
+                    .sums = 1};
   c.work = 1e-6 * (double)n * (double)(f->items / LDS_LANES);
   for (size_t i = 0; i < lds_pattern_count; i++) add_pattern(&c, f, &lds_patterns[i]);
   for (size_t i = 0; i < LDS_COPIES; i++) add_copy(&c, f, i);

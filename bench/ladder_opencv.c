@@ -22,7 +22,7 @@ static double call_cpu(ladder_rung *rung, double *event) {
   double start = bench_now();
   o->peer.call(o->peer.symbol, &o->subject);
   double seconds = bench_now() - start;
-  rung->result = o->subject.out.u64;
+  rung->result[0] = o->subject.out.u64;
   *event = NAN;
   return seconds;
 }
@@ -88,7 +88,7 @@ static double call_device(ladder_rung *rung, double *event) {
   double start = bench_now();
   cv_sum sum = o->f.sum(&input);
   double seconds = bench_now() - start;
-  rung->result = (uint64_t)sum.value[0];
+  rung->result[0] = (uint64_t)sum.value[0];
   *event = NAN;
   return seconds;
 }

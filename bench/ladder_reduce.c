@@ -40,7 +40,8 @@ static bool run_size(bench_session *session, ladder_sum *f, size_t n) {
                     .device = f->device->info,
                     .label = f->device->label,
                     .n = n,
-                    .sum = &sum};
+                    .sum = &sum,
+                    .sums = 1};
   c.work = 1e-9 * sizeof(uint32_t) * (double)n;
   ladder_sum_rungs(&c, f);
   ladder_hx_rungs(f->device, &c, &task);

@@ -11,7 +11,7 @@
 #include "bench/system.h"
 
 typedef struct record {
-  const char *ladder, *unit, *clock, *verified, *check; /* clock: of the rate; check: as printed */
+  const char *ladder, *task, *unit, *clock, *verified, *check; /* clock: of the rate; check: as printed */
   const char *counted, *family, *axis,
       *label; /* family, axis: NULL: the rung is no point of a line; label: of the device */
   char device[128], driver[64];
@@ -55,6 +55,7 @@ static const bench_column columns[] = {
     RECORD(rung.rule, .name = "transactions", .head = "rule", .kind = BENCH_UINT, .flags = BENCH_OPTIONAL | BENCH_SPARE,
            .width = 4),
     NUMBER(measured, "measured_transactions", .head = "here", .flags = BENCH_SPARE, .width = 5, .digits = 2),
+    RECORD(task, .name = "task", .flags = BENCH_OPTIONAL),
     RECORD(check, .head = "check", .flags = BENCH_ALARM, .width = -5),
 };
 static const bench_table table = BENCH_TABLE(columns);
@@ -91,7 +92,8 @@ static void print_title(const ladder_case *c) {
   char size[64];
   bench_size_text(&row, size, sizeof size);
   bench_say("\n");
-  bench_note(0, "%s %s%s%s", c->ladder, size, c->device ? " on " : "", c->device ? c->label : "");
+  bench_note(0, "%s %s%s%s%s%s", c->ladder, c->task ? c->task : "", c->task ? " " : "", size, c->device ? " on " : "",
+             c->device ? c->label : "");
 }
 
 /* Prints the steps that have figures as a table, and below it notes, and why others have none. */
@@ -124,6 +126,7 @@ static void print_case(const ladder_case *c, const record *list) {
 static bool take_facts(size_t first, facts *f) {
   for (const record *r = rows + first; r < rows + count; r++) {
     const facts_rung rung = {.ladder = r->ladder,
+                             .task = r->task ? r->task : "",
                              .device = r->label,
                              .step = r->rung.name,
                              .unit = r->unit,
@@ -153,6 +156,7 @@ bool ladder_rows_add(const ladder_case *c) {
   for (size_t i = 0; i < c->rungs; i++) {
     const ladder_rung *rung = &c->rung[i];
     record r = {.ladder = c->ladder,
+                .task = c->task,
                 .unit = c->unit,
                 .m = c->m,
                 .n = c->n,
@@ -189,14 +193,17 @@ bool ladder_rows_add(const ladder_case *c) {
 }
 
 static bool same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
+static bool same_task(const record *a, const record *b) {
+  return a->task == b->task || (a->task && b->task && same_text(a->task, b->task));
+}
 
 /* Whether two records belong to one series: the same step over all sizes, or a family at one size. */
 static bool same_step(const record *a, const record *b) {
-  return same_text(a->rung.name, b->rung.name) && same_text(a->device, b->device);
+  return same_text(a->rung.name, b->rung.name) && same_text(a->device, b->device) && same_task(a, b);
 }
 static bool same_family(const record *a, const record *b) {
-  return a->rung.family && a->rung.family == b->rung.family && same_text(a->device, b->device) && a->m == b->m &&
-         a->n == b->n && a->k == b->k;
+  return a->rung.family && a->rung.family == b->rung.family && same_text(a->device, b->device) && same_task(a, b) &&
+         a->m == b->m && a->n == b->n && a->k == b->k;
 }
 
 /* A product has as many multiply-adds as the first coordinate says, because many have the same n. */
@@ -225,6 +232,7 @@ static void series_json(const record *first, bool (*same)(const record *, const 
   bench_json_open(NULL, '{');
   bench_json_text("step", family ? family->name : first->rung.name);
   bench_json_text("device", first->device);
+  if (first->task) bench_json_text("task", first->task);
   bench_json_text("unit", first->unit);
   bench_json_text("x", family ? family->x : first->m ? "multiply-adds" : first->counted);
   if (family) bench_json_count("size", size_of(first));

@@ -41,7 +41,7 @@ void ladder_case_of_product(ladder_case *c, const char *ladder, const char *base
 }
 
 static bool result_is_right(const ladder_case *c, ladder_rung *rung) {
-  if (c->sum) return rung->result == *c->sum;
+  if (c->sum) return memcmp(rung->result, c->sum, c->sums * sizeof *c->sum) == 0;
   return (!rung->fetch || rung->fetch(rung)) && ladder_product_same(c->product);
 }
 

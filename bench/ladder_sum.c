@@ -154,7 +154,7 @@ static double call_step(ladder_rung *rung, double *event) {
   if (code == CL_SUCCESS) code = launch_all(p, device->queue, false, &at);
   if (code == CL_SUCCESS) code = read_sum(p, &at, &sum);
   const double seconds = bench_now() - start;
-  rung->result = sum;
+  rung->result[0] = sum;
   if (code != CL_SUCCESS) ladder_out(rung, "%s", hx__cl_code_name(code));
   return code == CL_SUCCESS ? seconds : -1;
 }

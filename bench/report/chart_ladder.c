@@ -24,7 +24,7 @@ static const facts_rung *fastest(const facts *f, const facts_rung *figure, bool 
 static const char *title_of(const facts_rung *rung) {
   static const struct {
     const char *ladder, *title;
-  } rows[] = {{"offload", "CPU and GPU together: the product"},
+  } rows[] = {{"offload", "CPU and GPU together:"},
               {"lds", "Local memory, accesses of a warp per second; accesses of an item:"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     if (strcmp(rung->ladder, rows[i].ladder) == 0) return rows[i].title;
@@ -40,7 +40,8 @@ static void name(const facts *f, size_t figure, plot_words *words) {
   rungs_device_text(f, at, device, sizeof device);
   if (before) snprintf(number, sizeof number, "-%zu", before + 1);
   snprintf(words->id, sizeof words->id, "ladder-%.40s%s", at->ladder, number);
-  snprintf(words->title, sizeof words->title, "%s %s", title_of(at), size);
+  const char *const task = *at->task ? at->task : strcmp(at->ladder, "offload") == 0 ? "the product" : "";
+  snprintf(words->title, sizeof words->title, "%s %.40s%s%s", title_of(at), task, *task ? " " : "", size);
   snprintf(words->subtitle, sizeof words->subtitle, "%.160s; %s", device,
            isfinite(at->event) ? "data on the device, by the device's clock"
                                : "from and to host memory, by the host's clock");

@@ -38,7 +38,8 @@ static void name(const facts *f, size_t figure, plot_words *words) {
     if (rungs_same_axis(at, &f->rungs[i]) && rungs_is_timed(&f->rungs[i]) && f->rungs[i].rate > best->rate)
       best = &f->rungs[i];
   snprintf(words->id, sizeof words->id, "lines-%.40s-%zu", at->ladder, before + 1);
-  snprintf(words->title, sizeof words->title, "%.40s %.60s: the rate over %.40s", at->ladder, size, at->axis);
+  snprintf(words->title, sizeof words->title, "%.40s %.20s%s%.60s: the rate over %.40s", at->ladder, at->task,
+           *at->task ? " " : "", size, at->axis);
   snprintf(words->subtitle, sizeof words->subtitle, "%.160s; %s", device,
            isfinite(at->event) ? "by the device's clock" : "by the host's clock");
   rungs_step_text(best, step, sizeof step);

@@ -81,6 +81,7 @@ static bool take_rungs(facts *f, const json_value *document) {
     facts_rung rung = {.json = v,
                        .ladder = json_text(document, "ladder"),
                        .device = json_text(v, "device"),
+                       .task = json_text(v, "task"),
                        .step = json_text(v, "step"),
                        .unit = json_text(v, "unit"),
                        .note = json_text(v, "note"),

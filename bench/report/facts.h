@@ -40,7 +40,7 @@ typedef struct facts_sweep {
 
 typedef struct facts_rung {
   const json_value *json;
-  const char *ladder, *device, *step, *unit, *note;
+  const char *ladder, *device, *task, *step, *unit, *note; /* task: "": the ladder has one */
   const char *family, *axis; /* family: the line to which it belongs, with `place` on the axis; "": none */
   double place;
   size_t rule;     /* transactions by a published rule; 0: none */

@@ -22,7 +22,7 @@ plot_style rungs_style(const facts_rung *rung) {
 static double work(const facts_rung *r) { return r->m ? (double)r->m * (double)r->n * (double)r->k : (double)r->n; }
 
 static bool same_ladder(const facts_rung *a, const facts_rung *b) {
-  return strcmp(a->ladder, b->ladder) == 0 && strcmp(a->device, b->device) == 0;
+  return strcmp(a->ladder, b->ladder) == 0 && strcmp(a->device, b->device) == 0 && strcmp(a->task, b->task) == 0;
 }
 
 bool rungs_is_timed(const facts_rung *rung) { return isfinite(rung->rate) && rung->rate > 0; }
