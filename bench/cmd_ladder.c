@@ -77,6 +77,7 @@ static int run_ladder(bench_session *session, const void *what) {
       ladder->on_all ? ladder->on_all(session, tasks) : bench_opencl_each(session, ladder->on_device, tasks);
   if (!fine) ladder_fail();
   bench_progress_erase();
+  ladder_rows_end();
   if (ladder->published) bench_say("\n"), bench_note(0, "%s", ladder->published);
   bench_session_refresh(session);
   ladder_rows_write(session, ladder->plan.command);

@@ -113,6 +113,7 @@ double ladder_ratio(const ladder_case *c, const char *fast, const char *slow, bo
 /* The stored rows, and whether a result was wrong. ladder_rows_add prints and stores the rows of a case, and returns
  * false if there is no memory. */
 bool ladder_rows_add(const ladder_case *c);
+void ladder_rows_end(void); /* prints what compares several cases */
 bool ladder_failed(void);
 void ladder_fail(void);
 void ladder_rows_write(const bench_session *session, const char *ladder); /* writes the files */

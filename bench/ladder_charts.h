@@ -8,6 +8,8 @@
 
 /* Prints bars of the rungs, and for those that differ in one number a table of bars over it. Nothing in Markdown. */
 void ladder_bars_print(const facts *f);
+/* Prints the speed-ups of every split of several tasks beside each other, likewise. */
+void ladder_shares_print(const facts *f);
 /* Writes all charts below each other. Returns false after printing one sentence to stderr. */
 bool ladder_svg_write(const char *path, const facts *f, const char *ladder);
 

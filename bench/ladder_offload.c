@@ -5,6 +5,7 @@
 
 #include "bench/emit.h"
 #include "bench/opencl.h"
+#include "bench/report/rungs.h"
 
 #define SECONDS 8.0
 
@@ -19,7 +20,7 @@ static void print_gain(const ladder_case *c) {
   bench_note(0, "here: %s serial to %s (%s), %.1fx", serial, least, best->name, c->rung[0].wall_s / best->wall_s);
 }
 
-static const ladder_family splits = {"split", "percent on the CPU"};
+static const ladder_family splits = {"split", RUNGS_SHARES};
 
 static void split_rungs(const bench_session *session, ladder_case *c, const hx_task *task) {
   for (unsigned cpu = 0; cpu <= 100; cpu += session->options->step) {

@@ -192,6 +192,12 @@ bool ladder_rows_add(const ladder_case *c) {
   return fine;
 }
 
+void ladder_rows_end(void) {
+  facts all = {0};
+  if (take_facts(0, &all) && !bench_is_quiet()) ladder_shares_print(&all);
+  facts_free(&all);
+}
+
 static bool same_text(const char *a, const char *b) { return strcmp(a, b) == 0; }
 static bool same_task(const record *a, const record *b) {
   return a->task == b->task || (a->task && b->task && same_text(a->task, b->task));

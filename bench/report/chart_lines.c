@@ -6,13 +6,6 @@
 #include "bench/report/published.h"
 #include "bench/report/rungs.h"
 
-#define HEIGHT 360.0
-#define MOST_POINTS 128
-#define LEAST_RANGE 8.0 /* from the least number to the greatest: from here on the axis is logarithmic */
-
-static const plot_style styles[] = {PLOT_OTHER, PLOT_CPU, PLOT_GPU, PLOT_BOTH};
-#define MOST_LINES (sizeof styles / sizeof styles[0])
-
 /* A figure is an axis, and the first point on it. */
 static size_t list(const facts *f, size_t figures[CHART_FIGURES]) {
   size_t ladders[CHART_FIGURES], count = 0;
@@ -47,36 +40,6 @@ static void name(const facts *f, size_t figure, plot_words *words) {
   snprintf(words->finding, sizeof words->finding, "The fastest is %.80s with %s %.16s.", step, number, at->unit);
 }
 
-typedef struct line {
-  const char *name;
-  plot_point points[MOST_POINTS];
-  size_t count;
-} line;
-
-/* Adds a point in order of the axis. */
-static void add_point(line *l, const facts_rung *rung, double factor) {
-  size_t at = l->count;
-  if (l->count == MOST_POINTS) return;
-  for (; at > 0 && l->points[at - 1].x > rung->place; at--) l->points[at] = l->points[at - 1];
-  l->points[at] = (plot_point){rung->place, rung->rate * factor, NAN, NAN};
-  l->count++;
-}
-
-static size_t take_lines(const facts *f, const facts_rung *at, double factor, line lines[MOST_LINES]) {
-  size_t count = 0;
-  for (size_t i = 0; i < f->rung_count; i++) {
-    const facts_rung *const rung = &f->rungs[i];
-    if (!rungs_same_axis(at, rung) || !rungs_is_timed(rung) || !isfinite(rung->place) || !rungs_is_point(f, rung))
-      continue;
-    size_t l = 0;
-    while (l < count && strcmp(lines[l].name, rung->family) != 0) l++;
-    if (l == MOST_LINES) continue;
-    if (l == count) lines[count++] = (line){.name = rung->family};
-    add_point(&lines[l], rung, factor);
-  }
-  return count;
-}
-
 static void draw_places(const plot *p, const facts_rung *at) {
   plot_rule rules[8];
   size_t count = 0;
@@ -90,7 +53,7 @@ static void draw_places(const plot *p, const facts_rung *at) {
 
 /* Draws what a rule gives from the first point of a line on. Returns whether there is such a rule. */
 static bool draw_fall(const plot *p, const facts_rung *at, const line *l, plot_label *label) {
-  plot_point points[MOST_POINTS];
+  plot_point points[LINES_POINTS];
   size_t row = 0;
   while (row < published_fall_count &&
          (strcmp(published_falls[row].ladder, at->ladder) != 0 || strcmp(published_falls[row].axis, at->axis) != 0))
@@ -105,34 +68,20 @@ static bool draw_fall(const plot *p, const facts_rung *at, const line *l, plot_l
 }
 
 static double draw(const facts *f, size_t figure, const plot_words *words, FILE *out, plot_frame frame) {
-  static line lines[MOST_LINES];
+  static lines l;
   const facts_rung *const at = &f->rungs[figure];
-  plot_label labels[MOST_LINES + 1];
-  double most = 0, least_x = INFINITY, most_x = 0, factor;
+  plot_label labels[LINES_MOST + 1];
+  double most = 0, factor;
   plot p;
   for (size_t i = 0; i < f->rung_count; i++)
     if (rungs_same_axis(at, &f->rungs[i])) most = fmax(most, f->rungs[i].rate);
   const char *const unit = scale_unit(at->unit, most, &factor);
-  const size_t count = take_lines(f, at, factor, lines);
-  for (size_t l = 0; l < count; l++) {
-    least_x = fmin(least_x, lines[l].points[0].x);
-    most_x = fmax(most_x, lines[l].points[lines[l].count - 1].x);
-  }
-  const bool powers = least_x > 0 && most_x >= LEAST_RANGE * least_x;
-  plot_open(&p, out, words, HEIGHT, frame);
-  p.x = scale_make(powers ? SCALE_LOG2 : SCALE_LINEAR, least_x, most_x, p.left, p.right);
-  p.y = scale_make(SCALE_LINEAR, 0, most * factor * 1.15, p.bottom, p.top);
-  plot_axis_x(&p, at->axis);
-  plot_axis_y(&p, unit);
-  for (size_t l = 0; l < count; l++) {
-    plot_line(&p, styles[l], lines[l].points, lines[l].count);
-    labels[l] = (plot_label){.style = styles[l], .y = scale_at(&p.y, lines[l].points[lines[l].count - 1].y)};
-    snprintf(labels[l].text, sizeof labels[l].text, "%.40s", lines[l].name);
-    plot_fit(labels[l].text, PLOT_WIDTH - p.right - 24);
-  }
+  rungs_lines(f, at, factor, &l);
+  lines_open(&p, &l, out, words, at->axis, unit, frame);
+  lines_draw(&p, &l, labels);
   draw_places(&p, at);
-  const bool fall = count && draw_fall(&p, at, &lines[0], &labels[count]);
-  plot_labels(&p, labels, count + fall);
+  const bool fall = l.count && draw_fall(&p, at, &l.line[0], &labels[l.count]);
+  plot_labels(&p, labels, l.count + fall);
   return plot_close(&p);
 }
 

@@ -156,11 +156,12 @@ static void write_rate(const page *p) { write_chart(p, &chart_rate); }
 static void write_modes(const page *p) { write_chart(p, &chart_modes); }
 static void write_split(const page *p) { write_chart(p, &chart_split); }
 
-/* Few ladders have lines, and those that have none need no remark. */
+/* Few ladders have lines, and fewer have splits of several tasks; those that have none need no remark. */
 static void write_ladder(const page *p) {
   size_t figures[CHART_FIGURES];
   write_chart(p, &chart_ladder);
   if (chart_lines.list(p->f, figures)) write_chart(p, &chart_lines);
+  if (chart_shares.list(p->f, figures)) write_chart(p, &chart_shares);
 }
 
 static void write_roofline(const page *p) { write_chart(p, &chart_roofline); }

@@ -75,6 +75,34 @@ size_t rungs_before(const facts *f, const size_t *figures, size_t count, size_t 
   return before;
 }
 
+void rungs_lines(const facts *f, const facts_rung *at, double factor, lines *l) {
+  l->count = 0;
+  for (size_t i = 0; i < f->rung_count; i++) {
+    const facts_rung *const rung = &f->rungs[i];
+    if (!rungs_same_axis(at, rung) || !rungs_is_timed(rung) || !isfinite(rung->place) || !rungs_is_point(f, rung))
+      continue;
+    lines_add(l, rung->family, rung->place, rung->rate * factor);
+  }
+}
+
+/* Whether the rung is a split of the figure's task. */
+static bool is_split(const facts *f, const facts_rung *figure, const facts_rung *rung) {
+  return rungs_go_together(figure, rung) && strcmp(rung->axis, RUNGS_SHARES) == 0 && rungs_is_timed(rung) &&
+         rungs_is_point(f, rung) && isfinite(rung->speedup) && isfinite(rung->place);
+}
+
+void rungs_shares(const facts *f, lines *l) {
+  size_t figures[CHART_FIGURES];
+  const size_t count = rungs_figures(f, figures);
+  l->count = 0;
+  for (size_t i = 0; i < count; i++) {
+    const facts_rung *const figure = &f->rungs[figures[i]];
+    for (size_t j = 0; j < f->rung_count; j++)
+      if (is_split(f, figure, &f->rungs[j]))
+        lines_add(l, *figure->task ? figure->task : "product", f->rungs[j].place, f->rungs[j].speedup);
+  }
+}
+
 /* The splits of `ladder offload` are named by the CPU's part alone: "CPU 70 %", "CPU 0 % (devices alone)". */
 void rungs_step_text(const facts_rung *rung, char *text, size_t bytes) {
   unsigned cpu;

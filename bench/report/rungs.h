@@ -5,6 +5,7 @@
 #define HX_BENCH_REPORT_RUNGS_H
 
 #include "bench/report/chart.h"
+#include "bench/report/lines.h"
 
 bool rungs_is_timed(const facts_rung *rung);
 /* Whether two rungs are of the same ladder, device and size. */
@@ -20,6 +21,12 @@ bool rungs_same_axis(const facts_rung *a, const facts_rung *b);
 size_t rungs_figures(const facts *f, size_t figures[CHART_FIGURES]);
 /* How many of the figures before this one are of the same ladder. */
 size_t rungs_before(const facts *f, const size_t *figures, size_t count, size_t figure);
+
+/* The families on the axis of a rung, as lines of the rate times `factor`. */
+void rungs_lines(const facts *f, const facts_rung *at, double factor, lines *l);
+/* The splits of each task at its largest size, as lines of the speed-up over one thread of C. */
+#define RUNGS_SHARES "percent on the CPU" /* their axis */
+void rungs_shares(const facts *f, lines *l);
 
 plot_style rungs_style(const facts_rung *rung);
 void rungs_step_text(const facts_rung *rung, char *text, size_t bytes);
