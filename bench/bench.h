@@ -27,6 +27,12 @@ typedef struct bench_size {
 } bench_size;
 
 #define BENCH_MAX_PEERS 4
+#define BENCH_MAX_TILES 16
+
+/* One --tiles: the tile of C of a work-item, and how many steps of k of A's it keeps. */
+typedef struct bench_tile {
+  unsigned m, n, k;
+} bench_tile;
 
 /* --vs: one library, and the only core type that it may use; NULL: any of its core types. */
 typedef struct bench_vs {
@@ -53,10 +59,12 @@ typedef struct bench_options {
   size_t file_count;
   bench_vs vs[BENCH_MAX_PEERS];
   size_t vs_count;
-  size_t reps;    /* 0: as many as fit */
-  double seconds; /* for the modes of one task together; 0: the subcommand's own time */
-  unsigned step;  /* for sweep, in percent */
-  bool report;    /* files without paths, which may name a user */
+  size_t reps;                       /* 0: as many as fit */
+  double seconds;                    /* for the modes of one task together; 0: the subcommand's own time */
+  unsigned step;                     /* for sweep and ladder offload, in percent */
+  bench_tile tiles[BENCH_MAX_TILES]; /* for ladder offload */
+  size_t tile_count;                 /* 0: the ladder's own */
+  bool report;                       /* files without paths, which may name a user */
   bool quiet, use_malloc, help, version;
 } bench_options;
 
@@ -75,6 +83,7 @@ enum {
   BENCH_REPS,
   BENCH_SECONDS,
   BENCH_STEP,
+  BENCH_TILES,
   BENCH_MALLOC,
   BENCH_REPORT,
   BENCH_JSON,

@@ -85,6 +85,21 @@ static int run_ladder(bench_session *session, const void *what) {
   return ladder_failed() ? BENCH_FAILED : BENCH_OK;
 }
 
+/* Refuses an option that ladders on single devices would ignore. Returns whether there was one. */
+static bool refuse_option(const bench_options *options) {
+  static const struct {
+    unsigned option;
+    const char *name, *why;
+  } rows[] = {{BENCH_STEP, "--step", "splits its work"}, {BENCH_TILES, "--tiles", "has a kernel for any tile"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (!(options->given & 1u << rows[i].option)) continue;
+    fprintf(stderr, "hx-bench: ladder %s takes no %s: only ladder offload %s\n", options->topic, rows[i].name,
+            rows[i].why);
+    return true;
+  }
+  return false;
+}
+
 int bench_cmd_ladder(const bench_options *options) {
   const struct ladder *const ladder = find_ladder(options->topic);
   if (!ladder) {
@@ -92,10 +107,7 @@ int bench_cmd_ladder(const bench_options *options) {
             options->topic ? ", not " : "", options->topic ? options->topic : "");
     return BENCH_USAGE;
   }
-  if (!ladder->on_all && (options->given & 1u << BENCH_STEP)) {
-    fprintf(stderr, "hx-bench: ladder %s takes no --step: only ladder offload splits its work\n", options->topic);
-    return BENCH_USAGE;
-  }
+  if (!ladder->on_all && refuse_option(options)) return BENCH_USAGE;
   if (options->svg && !bench_file_check(options->svg)) return BENCH_USAGE;
   bench_tasks tasks;
   if (!bench_tasks_list(options, &ladder->plan, &tasks)) return BENCH_USAGE;

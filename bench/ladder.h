@@ -9,7 +9,7 @@
 #include "bench/compare.h"
 #include "bench/opencl.h"
 
-#define LADDER_MOST_RUNGS 112 /* a split for every percent, and others */
+#define LADDER_MOST_RUNGS 144 /* a split for every percent, and others */
 #define LADDER_MOST_PASSES 8  /* the most launches of one call */
 #define LADDER_MOST_SUMS 4    /* the most results of one call of a reduction */
 

@@ -36,13 +36,14 @@ static void split_rungs(const bench_session *session, ladder_case *c, const hx_t
   ladder_hx_call_rung(session->hx, c, "hx decides", task, -1);
 }
 
-/* device, kernels: of the first OpenCL device; device NULL: there is none. */
-static bool run_size(bench_session *session, const ladder_device *device, const ladder_gpu_kernels *kernels,
+/* device: the first OpenCL device; NULL: there is none. kernels: built for the first product. */
+static bool run_size(bench_session *session, const ladder_device *device, ladder_gpu_kernels *kernels,
                      const bench_size *size) {
   static ladder_case c;
   ladder_product p;
   ladder_forms forms;
   if (!ladder_product_open(&p, device, size)) return false;
+  if (!kernels->count) ladder_gpu_kernels_build(device, session->options, kernels);
   ladder_case_of_product(&c, "offload", LADDER_OFFLOAD_BASE, &p);
   c.device = NULL; /* the rungs run on several */
   c.label = NULL;
@@ -60,11 +61,11 @@ static bool run_size(bench_session *session, const ladder_device *device, const 
 
 bool ladder_offload(bench_session *session, const bench_tasks *tasks) {
   ladder_device device;
-  ladder_gpu_kernels kernels = {.naive = {NULL, ""}};
+  static ladder_gpu_kernels kernels;
   bool opened = false, fine = true;
   for (size_t i = 0; !opened && i < session->device_count; i++)
     opened = bench_opencl_device(session, i) && ladder_device_open(&device, session, i);
-  if (opened) ladder_gpu_kernels_build(&device, &kernels);
+  kernels.count = 0;
   for (size_t i = 0; fine && i < tasks->count && !bench_stopped(); i++)
     fine = run_size(session, opened ? &device : NULL, &kernels, &tasks->task[i].size);
   ladder_gpu_kernels_release(&kernels);

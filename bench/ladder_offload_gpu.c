@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The kernels of `ladder offload` on one device: the ordinary one, an element per work-item, and a tile per work-item.
- * As with hx, arrays are in host memory before and after a call, so copies count. */
+ * The kernels of the product of `ladder offload` on one device: an element per work-item, a row, and a tile, of the
+ * study's size or those of --tiles. As with hx, arrays are in host memory before and after a call, so copies count. */
 #include "bench/ladder_offload.h"
 
 #include <math.h>
@@ -10,22 +10,33 @@
 
 extern const char hx__cl_ladder_matmul[], hx__cl_ladder_offload[];
 
-#define FEW_ROWS 32u /* a multiple of the tiles */
+#define FEW_ROWS 32u
 
 static const size_t square[2] = {16, 16};
+static const bench_tile study = {16, 32, 16};
 
-static const struct gpu_step {
-  const char *name;
-  unsigned item_m, item_n;         /* the elements of a work-item */
-  unsigned tile_m, tile_n, tile_k; /* the sides are multiples of these */
-  const size_t *local;             /* NULL: as the driver likes */
-} ordinary = {"GPU, ordinary kernel", 1, 1, 16, 16, 1, square},
-  tiled = {"GPU, tile per item", 16, 32, 16, 32, 16, NULL};
+#define ORDINARY "GPU, ordinary kernel"
+#define FLAT "GPU, row per item"
+
+/* The kernels of one size; those of tiles follow. */
+static const struct fixed {
+  ladder_gpu_step step;
+  const char *source, *options;
+} fixed[] = {
+    {{.name = ORDINARY, .item_m = 1, .item_n = 1, .tile = {16, 16, 1}, .local = square},
+     hx__cl_ladder_matmul,
+     "-DSTEP=0"},
+    {{.name = FLAT, .item_m = 1, .tile = {1, 1, 1}, .against = ORDINARY}, hx__cl_ladder_offload, "-DFLAT=1"},
+    {{.name = FLAT ", restrict", .item_m = 1, .tile = {1, 1, 1}, .against = FLAT},
+     hx__cl_ladder_offload,
+     "-DFLAT=1 -DRESTRICT=1"},
+};
+
+_Static_assert(sizeof fixed / sizeof fixed[0] == LADDER_GPU_STEPS, "room for each, and for tiles");
 
 typedef struct gpu_run {
   const ladder_product *product;
-  const struct gpu_step *step;
-  cl_kernel kernel;
+  const ladder_gpu_step *step;
   size_t rows; /* of C that are computed */
 } gpu_run;
 
@@ -39,11 +50,11 @@ static double call_gpu(ladder_rung *rung, double *event) {
   const gpu_run *const g = rung->self;
   const ladder_product *const p = g->product;
   const cl_command_queue queue = p->device->queue;
-  const size_t global[2] = {p->n / g->step->item_n, g->rows / g->step->item_m};
+  const size_t global[2] = {g->step->item_n ? p->n / g->step->item_n : 1, g->rows / g->step->item_m};
   const double start = bench_now();
   cl_int code = copy_in(p, queue);
   if (code == CL_SUCCESS)
-    code = clEnqueueNDRangeKernel(queue, g->kernel, 2, NULL, global, g->step->local, 0, NULL, NULL);
+    code = clEnqueueNDRangeKernel(queue, g->step->kernel.kernel, 2, NULL, global, g->step->local, 0, NULL, NULL);
   if (code == CL_SUCCESS)
     code = clEnqueueReadBuffer(queue, p->dc, CL_FALSE, 0, p->m * p->n * sizeof(float), p->got, 0, NULL, NULL);
   const cl_int finished = clFinish(queue); /* nothing may be in flight after an error, either */
@@ -67,7 +78,8 @@ static void set_arguments(const ladder_product *p, cl_kernel kernel) {
  * are slow enough; copies, which are not fewer, weigh little there. */
 static double seconds_of(ladder_rung *rung) {
   gpu_run *const g = rung->self;
-  const size_t all = g->rows, few = all < FEW_ROWS ? all : FEW_ROWS;
+  const size_t least = FEW_ROWS / g->step->item_m * g->step->item_m, all = g->rows;
+  const size_t few = all < least ? all : least > 0 ? least : g->step->item_m;
   double unused, seconds = 0;
   if (!g->product->device->cpu) return 0;
   g->rows = few;
@@ -76,44 +88,67 @@ static double seconds_of(ladder_rung *rung) {
   return seconds * ((double)all / (double)few);
 }
 
-static void gpu_rung(ladder_case *c, const struct gpu_step *step, const ladder_kernel *kernel) {
+static void gpu_rung(ladder_case *c, const ladder_gpu_step *step) {
   ladder_product *const p = c->product;
   ladder_rung *const rung = ladder_add_owner(c, step->name, call_gpu, sizeof(gpu_run));
+  const bench_tile *const tile = &step->tile;
+  rung->against = step->against;
   if (rung->out) return;
-  *(gpu_run *)rung->self = (gpu_run){p, step, kernel->kernel, p->m};
+  *(gpu_run *)rung->self = (gpu_run){p, step, p->m};
   if (!p->device) {
     ladder_out(rung, "no OpenCL device is in use");
-  } else if (!kernel->kernel) {
-    ladder_out(rung, "%s", kernel->why);
-  } else if (c->m % step->tile_m || c->n % step->tile_n || c->k % step->tile_k) {
-    ladder_out(rung, "takes multiples of its tile, %ux%ux%u", step->tile_m, step->tile_n, step->tile_k);
+  } else if (!step->kernel.kernel) {
+    ladder_out(rung, "%s", step->kernel.why);
+  } else if (c->m % tile->m || c->n % tile->n || c->k % tile->k) {
+    ladder_out(rung, "takes multiples of its tile, %ux%ux%u", tile->m, tile->n, tile->k);
   } else if (c->m > UINT32_MAX || c->n > UINT32_MAX || c->k > UINT32_MAX) {
     ladder_out(rung, "takes sides below 2^32");
   } else {
-    set_arguments(p, kernel->kernel);
+    set_arguments(p, step->kernel.kernel);
     const double seconds = seconds_of(rung);
     if (seconds > LADDER_LONGEST_CALL)
       ladder_out(rung, "a call would take about %.0f s; --size 512 is shorter", seconds);
     else if (!rung->out)
-      snprintf(rung->note, sizeof rung->note, "on %.80s, with copies", p->device->label);
+      snprintf(rung->note, sizeof rung->note, "on %.80s, with copies%s", p->device->label, step->held);
   }
 }
 
 void ladder_gpu_rungs(ladder_case *c, const ladder_gpu_kernels *kernels) {
-  gpu_rung(c, &ordinary, &kernels->naive);
-  gpu_rung(c, &tiled, &kernels->tile);
+  for (size_t i = 0; i < kernels->count; i++) gpu_rung(c, &kernels->step[i]);
 }
 
-void ladder_gpu_kernels_build(const ladder_device *device, ladder_gpu_kernels *kernels) {
-  if (device->max_local < square[0] * square[1])
-    snprintf(kernels->naive.why, sizeof kernels->naive.why, "work-groups of this device have at most %zu items",
-             device->max_local);
+/* The kernel of a tile. The study's has a name that its published figure goes with. */
+static void add_tile(const ladder_device *device, const bench_tile *tile, ladder_gpu_kernels *kernels) {
+  ladder_gpu_step *const step = &kernels->step[kernels->count++];
+  const bool published = tile->m == study.m && tile->n == study.n && tile->k == study.k;
+  char options[80];
+  *step = (ladder_gpu_step){.item_m = tile->m, .item_n = tile->n, .tile = *tile};
+  if (published)
+    snprintf(step->name, sizeof step->name, LADDER_GPU_TILE);
   else
-    ladder_kernel_build(device, hx__cl_ladder_matmul, "-DSTEP=0", "product", &kernels->naive);
-  ladder_kernel_build(device, hx__cl_ladder_offload, "", "product", &kernels->tile);
+    snprintf(step->name, sizeof step->name, "GPU, tile %ux%ux%u", tile->m, tile->n, tile->k);
+  if (!published) step->against = LADDER_GPU_TILE;
+  snprintf(step->held, sizeof step->held, "; A, B and C take %zu B of an item",
+           (tile->m * tile->k + tile->n + tile->m * tile->n) * sizeof(float));
+  snprintf(options, sizeof options, "-DM=%u -DN=%u -DK=%u", tile->m, tile->n, tile->k);
+  if (device) ladder_kernel_build(device, hx__cl_ladder_offload, options, "product", &step->kernel);
+}
+
+void ladder_gpu_kernels_build(const ladder_device *device, const bench_options *options, ladder_gpu_kernels *kernels) {
+  *kernels = (ladder_gpu_kernels){.count = 0};
+  for (size_t i = 0; i < LADDER_GPU_STEPS; i++) {
+    ladder_gpu_step *const step = &kernels->step[kernels->count++];
+    *step = fixed[i].step;
+    if (device && step->local && device->max_local < step->local[0] * step->local[1])
+      snprintf(step->kernel.why, sizeof step->kernel.why, "work-groups of this device have at most %zu items",
+               device->max_local);
+    else if (device)
+      ladder_kernel_build(device, fixed[i].source, fixed[i].options, "product", &step->kernel);
+  }
+  for (size_t i = 0; i < options->tile_count; i++) add_tile(device, &options->tiles[i], kernels);
+  if (!options->tile_count) add_tile(device, &study, kernels);
 }
 
 void ladder_gpu_kernels_release(ladder_gpu_kernels *kernels) {
-  ladder_kernels_release(&kernels->naive, 1);
-  ladder_kernels_release(&kernels->tile, 1);
+  for (size_t i = 0; i < kernels->count; i++) ladder_kernels_release(&kernels->step[i].kernel, 1);
 }

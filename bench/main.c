@@ -60,13 +60,13 @@ static const struct command {
     {"call", bench_cmd_call, BIT(SIZE_OPTION) | BIT(OP) | BIT(TYPE) | TIMED | MACHINE | FILES | BIT(MALLOC),
      "the cost of a call on a few elements, beside that of the bare kernel",
      "The difference is the cost of checking the task and storing the result.", "hx-bench call --size 16,64,1K\n"},
-    {"ladder", bench_cmd_ladder, SIZES | TIMED | MACHINE | FILES | BIT(STEP) | BIT(SVG),
+    {"ladder", bench_cmd_ladder, SIZES | TIMED | MACHINE | FILES | BIT(STEP) | BIT(TILES) | BIT(SVG),
      "reduce, matmul, lds or offload: published steps from a naive kernel to a fast one, hx and others",
      "On every OpenCL device in use. event: time by the device's clock; wall: time by the host's clock. Rate and "
      "speed-up are by event if the device measures it. Bars show the rates below each table; --svg writes them and the "
-     "published figures as a chart. --step is for offload alone.",
+     "published figures as a chart. --step and --tiles are for offload alone.",
      "hx-bench ladder reduce --size 16M\nhx-bench ladder matmul --devices gpu --svg chart.svg\nhx-bench ladder offload "
-     "--step 5\n"},
+     "--step 5\nhx-bench ladder offload --size 1024x1024x1024 --tiles 8x16x8,16x32x16,32x32x16\n"},
     {"tune", bench_cmd_tune, MACHINE | FILES,
      "times interchangeable product kernels on each device and stores the fastest",
      "Half a minute on a GPU, a minute or two on a driver that runs on the CPU. Nothing else should run. The winners "

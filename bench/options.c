@@ -144,6 +144,25 @@ static bool parse_step(const char *value, bench_options *options) {
   return true;
 }
 
+#define VECTOR 8         /* floats that the kernel of a tile loads at once */
+#define MOST_TILE 32768u /* multiply-adds of a tile; more take compilers minutes */
+
+/* Parses a comma-separated list of tiles: MxNxK, of which vectors fill the rows of A and C. */
+static bool parse_tiles(const char *value, bench_options *options) {
+  options->tile_count = 0;
+  for (const char *p = value;; p++) {
+    bench_size size;
+    if (options->tile_count == BENCH_MAX_TILES || !read_size(&p, &size) || !size.m) return false;
+    if (size.n % VECTOR || size.k % VECTOR || size.m > MOST_TILE / size.n / size.k) return false;
+    const bench_tile tile = {(unsigned)size.m, (unsigned)size.n, (unsigned)size.k};
+    for (size_t i = 0; i < options->tile_count; i++)
+      if (memcmp(&options->tiles[i], &tile, sizeof tile) == 0) return false;
+    options->tiles[options->tile_count++] = tile;
+    if (*p == '\0') return true;
+    if (*p != ',') return false;
+  }
+}
+
 /* Parses a comma-separated list of NAME or NAME:CORE. */
 static bool parse_vs(const char *value, bench_options *options) {
   options->vs_count = 0;
@@ -214,6 +233,9 @@ static const struct option_row {
                        "time for each operation and size, all modes together (share: for everything)"},
     [BENCH_STEP] = {"--step", parse_step, 0, "a divisor of 100 from 1 to 50, in percent", " P",
                     "step of the splits, in percent (default 10)"},
+    [BENCH_TILES] = {"--tiles", parse_tiles, 0,
+                     "a list of up to 16 different tiles MxNxK, with N and K multiples of 8 and MxNxK at most 32768",
+                     " LIST", "tiles MxNxK of a work-item of ladder offload (default 16x32x16)"},
     [BENCH_MALLOC] = {"--malloc", TEXT(use_malloc), NULL, "", "arrays from malloc, not hx_alloc"},
     [BENCH_REPORT] = {"--report", TEXT(report), NULL, "",
                       "leaves paths out of the variables in files, because they may name you; info: a text for bug "

@@ -160,9 +160,25 @@ fi
 chart 'CPU and GPU together' 'serial C' 'hx decides' 'the rate over percent on the CPU' 'tiled C, OpenMP' \
   'published, 2 cores: 2.689 s' 'published: 0.439 s' 'hx, CPU by sse2'
 for step in 'tiled C' '"tiled C, OpenMP"' 'serial C' OpenMP '"GPU, ordinary kernel"' '"GPU, tile per item"' \
-  '"hx, CPU by sse2"' 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides'; do
+  '"hx, CPU by sse2"' 'CPU 0 % (devices alone)' 'CPU 25 %' 'CPU 75 %' 'CPU 100 % (CPU alone)' 'hx decides' \
+  '"tiled C, OpenMP, nested"' '"serial C, restrict"' '"serial C, no restrict"' '"GPU, row per item"' \
+  '"GPU, row per item, restrict"'; do
   exact "$step" 1
 done
+# The tiles of --tiles. That of the study keeps its name.
+climb offload --devices cpu,pocl --size 64x96x80 --step 50 --tiles 8x16x8,16x32x16,4x96x16,7x8x8,1x8x8
+for tile in 8x16x8 4x96x16 1x8x8; do exact "\"GPU, tile $tile\"" 1; done
+exact '"GPU, tile per item"' 1
+refused '"GPU, tile 7x8x8"' 'multiples of its tile, 7x8x8'
+climb offload --devices cpu,pocl --size 64x96x80 --step 50 --tiles 8x16x8
+exact '"GPU, tile per item"' 0
+for tiles in 8x9x8 8x8x9 8x8 8 '' 0x8x8 16x32x16,16x32x16 64x64x64 16x32x16x1 8x8x8,; do
+  checks=$((checks + 1))
+  "$bench" ladder offload --tiles "$tiles" --size 64x64x64 >out 2>err </dev/null
+  { [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q -- "--tiles does not accept '$tiles'" err && [ ! -s out ]; } ||
+    fail "--tiles '$tiles': $(cat err out)"
+done
+
 # Sides that are no multiples of the tiles.
 climb offload --devices cpu,pocl --size 33x35x37 --step 50
 for step in 'tiled C' '"tiled C, OpenMP"' '"hx, CPU by sse2"'; do exact "$step" 1; done

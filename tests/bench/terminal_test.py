@@ -301,6 +301,7 @@ def test_mistakes():
             (["info", "--size", "12"], "info takes no --size"), (["env", "--seconds", "1"], "env takes no --seconds"),
             (["peak", "--devices", "cpu"], "peak takes no --devices"), (["sim", "--type", "i32"], "sim takes no --type"),
             (["share", "--csv", "x"], "share takes no --csv"), (["ladder", "reduce", "--step", "5"], "takes no --step"),
+            (["ladder", "reduce", "--tiles", "8x8x8"], "takes no --tiles"), (["sweep", "--tiles", "8x8x8"], "sweep takes no --tiles"),
             (["tune", "--reps", "3"], "tune takes no --reps"), (["reduce", "--profile", "xe"], "reduce takes no --profile"),
             (["--step", "5"], "the default run takes no --step"), (["sweep", "--vs", "blis"], "sweep takes no --vs"),
             (["reduce", "--devices", "foo"], "--devices=foo: accepted: "),
