@@ -125,6 +125,7 @@ bool ladder_reduce(bench_session *session, size_t index, const void *tasks);
 bool ladder_matmul(bench_session *session, size_t index, const void *tasks);
 bool ladder_lds(bench_session *session, size_t index, const void *tasks);
 bool ladder_offload(bench_session *session, const bench_tasks *tasks);
+#define LADDER_SUM_TASKS 3 /* what ladder offload computes of a length: sum, dot product, sums of a structure */
 
 /* Adds two rungs for the task, with outputs of their own: the kernels that hx runs on this device, with data in device
  * memory, and hx_offload with data in host memory. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `ladder offload`: one product, as in the Intel GFX study: by loops in C, by kernels on one device, by hx with each
- * instruction set of the CPU, and with every split. */
+ * `ladder offload`: the product of the Intel GFX study, and reductions: by loops in C, by kernels on one device, by hx
+ * with each instruction set of the CPU, and with every split. */
 #include "bench/ladder_offload.h"
 
 #include "bench/emit.h"
@@ -9,7 +9,7 @@
 
 #define SECONDS 8.0
 
-static void print_gain(const ladder_case *c) {
+void ladder_print_gain(const ladder_case *c) {
   const ladder_rung *best = NULL;
   for (size_t i = 0; i < c->rungs; i++)
     if (!c->rung[i].out && (!best || c->rung[i].wall_s < best->wall_s)) best = &c->rung[i];
@@ -22,7 +22,7 @@ static void print_gain(const ladder_case *c) {
 
 static const ladder_family splits = {"split", RUNGS_SHARES};
 
-static void split_rungs(const bench_session *session, ladder_case *c, const hx_task *task) {
+void ladder_split_rungs(const bench_session *session, ladder_case *c, const hx_task *task) {
   for (unsigned cpu = 0; cpu <= 100; cpu += session->options->step) {
     char name[32];
     snprintf(name, sizeof name, "CPU %u %%%s", cpu, cpu == 0 ? " (devices alone)" : cpu == 100 ? " (CPU alone)" : "");
@@ -37,8 +37,8 @@ static void split_rungs(const bench_session *session, ladder_case *c, const hx_t
 }
 
 /* device: the first OpenCL device; NULL: there is none. kernels: built for the first product. */
-static bool run_size(bench_session *session, const ladder_device *device, ladder_gpu_kernels *kernels,
-                     const bench_size *size) {
+static bool run_product(bench_session *session, const ladder_device *device, ladder_gpu_kernels *kernels,
+                        const bench_size *size) {
   static ladder_case c;
   ladder_product p;
   ladder_forms forms;
@@ -51,12 +51,17 @@ static bool run_size(bench_session *session, const ladder_device *device, ladder
   ladder_loop_rungs(&c, session->threads);
   ladder_gpu_rungs(&c, kernels);
   ladder_form_rungs(&c, &task, &forms);
-  split_rungs(session, &c, &task);
+  ladder_split_rungs(session, &c, &task);
   const bool fine = ladder_run(session, &c, SECONDS);
-  print_gain(&c);
+  ladder_print_gain(&c);
   ladder_forms_close(&forms);
   ladder_product_close(&p);
   return fine;
+}
+
+static bool run_size(bench_session *session, const ladder_device *device, ladder_gpu_kernels *kernels,
+                     const bench_size *size) {
+  return size->m ? run_product(session, device, kernels, size) : ladder_offload_sums(session, device, size->n);
 }
 
 bool ladder_offload(bench_session *session, const bench_tasks *tasks) {

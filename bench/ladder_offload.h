@@ -29,6 +29,16 @@ typedef struct ladder_forms {
 void ladder_form_rungs(ladder_case *c, const hx_task *task, ladder_forms *forms);
 void ladder_forms_close(ladder_forms *forms);
 
+/* Says how much faster the fastest rung is than the first one. */
+void ladder_print_gain(const ladder_case *c);
+
+/* One rung for each split in steps of the session's --step, and one in which hx decides. */
+void ladder_split_rungs(const bench_session *session, ladder_case *c, const hx_task *task);
+
+/* The tasks of a length: the sum of an array, the dot product of two, and the sum of each field of a structure. device
+ * NULL: there is none. Returns false if something could not be created. */
+bool ladder_offload_sums(bench_session *session, const ladder_device *device, size_t n);
+
 /* Kernels on the device of the product, if it has one. */
 #define LADDER_GPU_STEPS 3 /* and tiles */
 #define LADDER_GPU_TILE "GPU, tile per item"

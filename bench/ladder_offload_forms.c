@@ -34,14 +34,15 @@ static void form_rung(ladder_case *c, const hx_task *task, hx__isa isa, ladder_f
   settings.devices = "cpu";
   settings.isa = hx__isa_name(isa);
   const bool has = hx__cpu_kernels_for(isa) != NULL, fine = has && hx_open(&hx, &settings) == HX_OK;
-  const double seconds = fine ? seconds_of(hx, c->product) : 0;
+  const double seconds = fine && c->product ? seconds_of(hx, c->product) : 0;
   if (fine) forms->context[forms->count++] = hx;
   if (!has)
     ladder_out(ladder_add(c, name, NULL, NULL), "this CPU does not have it");
   else if (!fine)
     ladder_out(ladder_add(c, name, NULL, NULL), "%.120s", hx_error_detail());
   else if (seconds > LADDER_LONGEST_CALL)
-    ladder_out(ladder_add(c, name, NULL, NULL), "a call would take about %.0f s; --size 512 is shorter", seconds);
+    ladder_out(ladder_add(c, name, NULL, NULL), "a call would take about %.0f s; --size 512x512x512 is shorter",
+               seconds);
   else
     ladder_hx_call_rung(hx, c, name, task, 0);
 }

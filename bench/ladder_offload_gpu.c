@@ -107,7 +107,7 @@ static void gpu_rung(ladder_case *c, const ladder_gpu_step *step) {
     set_arguments(p, step->kernel.kernel);
     const double seconds = seconds_of(rung);
     if (seconds > LADDER_LONGEST_CALL)
-      ladder_out(rung, "a call would take about %.0f s; --size 512 is shorter", seconds);
+      ladder_out(rung, "a call would take about %.0f s; --size 512x512x512 is shorter", seconds);
     else if (!rung->out)
       snprintf(rung->note, sizeof rung->note, "on %.80s, with copies%s", p->device->label, step->held);
   }

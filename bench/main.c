@@ -64,7 +64,8 @@ static const struct command {
      "reduce, matmul, lds or offload: published steps from a naive kernel to a fast one, hx and others",
      "On every OpenCL device in use. event: time by the device's clock; wall: time by the host's clock. Rate and "
      "speed-up are by event if the device measures it. Bars show the rates below each table; --svg writes them and the "
-     "published figures as a chart. --step and --tiles are for offload alone.",
+     "published figures as a chart. --step and --tiles are for offload alone, whose sizes are MxNxK for the product "
+     "and lengths for the sum, the dot product and the sums of a structure.",
      "hx-bench ladder reduce --size 16M\nhx-bench ladder matmul --devices gpu --svg chart.svg\nhx-bench ladder offload "
      "--step 5\nhx-bench ladder offload --size 1024x1024x1024 --tiles 8x16x8,16x32x16,32x32x16\n"},
     {"tune", bench_cmd_tune, MACHINE | FILES,

@@ -315,7 +315,7 @@ refused 'no subcommand' frobnicate
 refused "'0'" reduce --size 0
 refused '2^41' reduce --size 2^41
 refused '2x3' matmul --size 2x3
-for command in matmul 'sweep --op matmul' 'explain --op matmul' 'ladder matmul' 'ladder offload'; do
+for command in matmul 'sweep --op matmul' 'explain --op matmul' 'ladder matmul'; do
   # shellcheck disable=SC2086
   refused "'2147483648'" $command --size 64,2^31 # a side: its square is beyond what can be addressed
 done

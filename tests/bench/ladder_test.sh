@@ -89,7 +89,7 @@ series() {
   python3 - "$1" <<'END' || fail "the series are not as promised: $1"
 import json, sys
 d = json.load(open("t.json"))
-s = {(row["step"], row["x"], row.get("size")): [x for x, rate in row["points"]] for row in d["series"]}
+s = {(*([row["task"]] if "task" in row else []), row["step"], row["x"], row.get("size")): [x for x, rate in row["points"]] for row in d["series"]}
 assert d["series"] and not d["failed"] and len(s) == len(d["series"])
 assert all(len(set(x)) == len(x) for x in s.values())
 assert {row["clock"] for row in d["ladders"] if row["rate"]} <= {"event", "wall"}
@@ -179,6 +179,33 @@ for tiles in 8x9x8 8x8x9 8x8 8 '' 0x8x8 16x32x16,16x32x16 64x64x64 16x32x16x1 8x
     fail "--tiles '$tiles': $(cat err out)"
 done
 
+# Reductions: every loop, kernel and split of a sum, a dot product and the sums of three fields.
+climb offload --devices cpu,pocl --size 1,4095,70001,64x96x80 --step 25
+for step in 'serial C' OpenMP '"GPU, ordinary kernel"' '"GPU, tile per item"' 'CPU 25 %' 'hx decides' \
+  'CPU 0 % (devices alone)' 'CPU 100 % (CPU alone)' '"hx, CPU by sse2"'; do
+  exact "$step" 10
+done
+for step in '"GPU, pinned"' '"hx, devices, pinned"'; do exact "$step" 9; done
+for step in aligned 'not aligned' '2-byte elements' '1-byte elements'; do exact "\"serial C, $step\"" 3; done
+for step in 'GPU, aligned loads' 'GPU, not aligned' 'GPU, 2-byte elements' 'GPU, 1-byte elements' 'hx, CPU, not aligned' \
+  'serial C, AoS' 'OpenMP, AoS' 'GPU, AoS' 'hx, CPU, AoS'; do
+  exact "\"$step\"" 3
+done
+if grep -qw avx2 /proc/cpuinfo; then exact '"serial C, AVX2"' 9; else refused '"serial C, AVX2"' 'does not have it'; fi
+awk 'length > 80 { exit 1 }' out || fail 'a line of ladder offload is longer than 80 columns'
+grep -q '^offload SoA 70001$' out || fail 'the sums of a structure have no table'
+grep -q '^x one thread of C, by percent on the CPU$' out || fail 'the tasks are not compared'
+grep -q '^ *sum  *dot  *SoA  *product *$' out || fail 'a task is missing'
+for task in sum dot SoA; do series "s['$task', 'split', 'percent on the CPU', 70001] == [0, 25, 50, 75, 100]"; done
+series "s['split', 'percent on the CPU', 64 * 96 * 80] == [0, 25, 50, 75, 100]"
+series "{r.get('task') for r in d['ladders']} == {'sum', 'dot', 'SoA', None}"
+chart 'CPU and GPU together: sum 70001' 'CPU and GPU together: SoA 70001' 'offload dot 70001: the rate over percent on the CPU' \
+  'CPU and GPU together: the product 64x96x80' 'Speed-up over one thread of C' '!4095'
+climb offload --devices cpu --size 1000 --step 50
+refused '"GPU, pinned"' 'no OpenCL device'
+refused '"hx, devices, pinned"' 'no device'
+exact '"hx, CPU, AoS"' 1
+
 # Sides that are no multiples of the tiles.
 climb offload --devices cpu,pocl --size 33x35x37 --step 50
 for step in 'tiled C' '"tiled C, OpenMP"' '"hx, CPU by sse2"'; do exact "$step" 1; done
@@ -203,7 +230,7 @@ grep -q '##' out && fail 'bars in Markdown'
 "$bench" ladder matmul --devices cpu,pocl --size 64 --svg nowhere/t.svg >out 2>err </dev/null
 { [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && [ ! -s out ]; } || fail "--svg nowhere/t.svg: $(cat err out)"
 
-for words in 'matmul --size 64,4294967296x1x1' 'reduce --size 2^31'; do # it must not use its default sizes instead
+for words in 'matmul --size 64,4294967296x1x1' 'reduce --size 2^31' 'offload --size 2^31'; do # it must not use its default sizes instead
   checks=$((checks + 1))
   # shellcheck disable=SC2086 # words
   timeout 60 "$bench" ladder $words --devices cpu,pocl --reps 2 >out 2>err </dev/null

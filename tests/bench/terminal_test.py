@@ -107,7 +107,7 @@ def test_width():
         (["explain", *simulated, "--size", "16M,512x512x512"], {**long_name, "HX_OBJECTIVE": "edp"}),
         (["explain", *simulated, "--size", "4M"], {**SIM, "HX_SPLIT": "0.25"}),
         (["sim", "--profile", "xe"], {}), # ladder_test checks the other ladders
-        (["ladder", "offload", *simulated, "--size", "64x96x80", "--step", "50", *SMALL], SIM),
+        (["ladder", "offload", *simulated, "--size", "64x96x80,3000", "--step", "50", *SMALL], SIM),
         (["reduce", "--vs", "openblas,blis", "--op", "sum_abs,argmax", "--size", "3000", "--reps", "15"], {}),
         (["matmul", "--vs", "openblas,blis", "--size", "33,12x2000x1700", "--reps", "15"], {}),
     ]
@@ -302,6 +302,7 @@ def test_mistakes():
             (["peak", "--devices", "cpu"], "peak takes no --devices"), (["sim", "--type", "i32"], "sim takes no --type"),
             (["share", "--csv", "x"], "share takes no --csv"), (["ladder", "reduce", "--step", "5"], "takes no --step"),
             (["ladder", "reduce", "--tiles", "8x8x8"], "takes no --tiles"), (["sweep", "--tiles", "8x8x8"], "sweep takes no --tiles"),
+            (["ladder", "offload", "--size", "1000", "--tiles", "8x8x8"], "no --size is MxNxK"),
             (["tune", "--reps", "3"], "tune takes no --reps"), (["reduce", "--profile", "xe"], "reduce takes no --profile"),
             (["--step", "5"], "the default run takes no --step"), (["sweep", "--vs", "blis"], "sweep takes no --vs"),
             (["reduce", "--devices", "foo"], "--devices=foo: accepted: "),
