@@ -46,7 +46,7 @@ typedef struct ladder_gpu_step {
   char name[32];
   unsigned item_m, item_n; /* the elements of C of a work-item; item_n 0: a row */
   bench_tile tile;         /* the sides are multiples of it */
-  const size_t *local;     /* NULL: as the driver likes */
+  const size_t *local;     /* NULL: as the driver likes, or of a tile a few items */
   const char *against;
   ladder_kernel kernel;
   char held[48]; /* printed behind the note */

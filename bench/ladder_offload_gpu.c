@@ -11,6 +11,7 @@
 extern const char hx__cl_ladder_matmul[], hx__cl_ladder_offload[];
 
 #define FEW_ROWS 32u
+#define MOST_TILES 32u /* of a work-group */
 
 static const size_t square[2] = {16, 16};
 static const bench_tile study = {16, 32, 16};
@@ -46,15 +47,27 @@ static cl_int copy_in(const ladder_product *p, cl_command_queue queue) {
   return clEnqueueWriteBuffer(queue, p->db, CL_FALSE, 0, p->k * p->n * sizeof(float), p->b, 0, NULL, NULL);
 }
 
+/* The work-group. That of a tile is a row of few items: PoCL keeps the arrays of all items of a group on the stack of a
+ * thread, and ends the process if they are too many for it. */
+static const size_t *group_for(const gpu_run *g, const size_t global[2], size_t own[2]) {
+  const size_t most = g->product->device->max_local < MOST_TILES ? g->product->device->max_local : MOST_TILES;
+  if (g->step->local || !g->step->item_n) return g->step->local;
+  own[0] = own[1] = 1;
+  while (2 * own[0] <= most && global[0] % (2 * own[0]) == 0) own[0] *= 2;
+  return own;
+}
+
 static double call_gpu(ladder_rung *rung, double *event) {
   const gpu_run *const g = rung->self;
   const ladder_product *const p = g->product;
   const cl_command_queue queue = p->device->queue;
   const size_t global[2] = {g->step->item_n ? p->n / g->step->item_n : 1, g->rows / g->step->item_m};
+  size_t own[2];
   const double start = bench_now();
   cl_int code = copy_in(p, queue);
   if (code == CL_SUCCESS)
-    code = clEnqueueNDRangeKernel(queue, g->step->kernel.kernel, 2, NULL, global, g->step->local, 0, NULL, NULL);
+    code = clEnqueueNDRangeKernel(queue, g->step->kernel.kernel, 2, NULL, global, group_for(g, global, own), 0, NULL,
+                                  NULL);
   if (code == CL_SUCCESS)
     code = clEnqueueReadBuffer(queue, p->dc, CL_FALSE, 0, p->m * p->n * sizeof(float), p->got, 0, NULL, NULL);
   const cl_int finished = clFinish(queue); /* nothing may be in flight after an error, either */
