@@ -28,7 +28,7 @@ static const bench_column columns[] = {
     RECORD(ladder, .name = "ladder", .flags = BENCH_NOT_JSON),
     RECORD(device, .name = "device", .kind = BENCH_CHARS),
     RECORD(driver, .name = "driver", .kind = BENCH_CHARS),
-    RECORD(rung.name, .name = "step", .head = "step", .kind = BENCH_CHARS, .width = -24),
+    RECORD(rung.name, .name = "step", .head = "step", .kind = BENCH_CHARS, .flags = BENCH_CUT, .width = -24),
     RECORD(m, .name = "m", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
     RECORD(n, .name = "n", .kind = BENCH_SIZE),
     RECORD(k, .name = "k", .kind = BENCH_SIZE, .flags = BENCH_OPTIONAL),
