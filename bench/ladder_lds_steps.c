@@ -69,7 +69,7 @@ const lds_pattern lds_patterns[] = {
 const size_t lds_pattern_count = sizeof lds_patterns / sizeof lds_patterns[0];
 
 /* The methods of ladder_lds.cl. */
-enum { REGISTERS = LDS_REGISTERS, CA, CG, HINT };
+enum { REGISTERS = LDS_REGISTERS, CA, CG };
 #define WORD "registers, 4 bytes"
 #define PAIR "registers, 8 bytes"
 #define QUAD "registers, 16 bytes"
@@ -91,7 +91,6 @@ const lds_copy lds_copies[LDS_COPIES] = {
     {".cg.L2::64B", QUAD, 4, 1, CG, -1, 64},
     {".cg.L2::128B", QUAD, 4, 1, CG, -1, 128},
     {".cg.L2::256B", QUAD, 4, 1, CG, -1, 256},
-    {".cg.L2::cache_hint", QUAD, 4, 1, HINT, -1, 0},
 };
 
 uint32_t lds_expected_read(const lds_pattern *pattern, const uint32_t *words, unsigned lane, size_t accesses) {

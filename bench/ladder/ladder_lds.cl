@@ -47,7 +47,6 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void lds(global const 
 #define REGISTERS 0
 #define CA 1
 #define CG 2
-#define HINT 3
 #if METHOD == REGISTERS
 #define STATE
 #define COPY(to, from) *(to) = *(from);
@@ -66,14 +65,7 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void lds(global const 
 #else
 #define BYTES "16"
 #endif
-#if METHOD == HINT
-#define STATE                                                                                  \
-  ulong policy;                                                                                \
-  __asm__ __volatile__("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-#define COPY(to, from)                                                                                       \
-  __asm__ __volatile__("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" : : "r"((uint)(size_t)(to)), \
-                       "l"(from), "l"(policy) : "memory");
-#elif defined FILL /* the odd items copy FILL bytes, the even ones all */
+#if defined FILL /* the odd items copy FILL bytes, the even ones all */
 #define STATE const uint bytes = item % 2 ? FILL : 4 * WIDTH;
 #define COPY(to, from)                                                                                      \
   __asm__ __volatile__("cp.async." CACHE ".shared.global [%0], [%1], " BYTES ", %2;" : : "r"((uint)(size_t)(to)), \
