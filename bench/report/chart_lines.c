@@ -58,7 +58,7 @@ static bool draw_fall(const plot *p, const facts_rung *at, const line *l, plot_l
   while (row < published_fall_count &&
          (strcmp(published_falls[row].ladder, at->ladder) != 0 || strcmp(published_falls[row].axis, at->axis) != 0))
     row++;
-  if (row == published_fall_count) return false;
+  if (row == published_fall_count || !l->count) return false;
   for (size_t i = 0; i < l->count; i++)
     points[i] = (plot_point){l->points[i].x, l->points[0].y * l->points[0].x / l->points[i].x, NAN, NAN};
   plot_limit(p, PLOT_PUBLISHED, points, l->count);

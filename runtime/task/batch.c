@@ -25,13 +25,19 @@ static uintptr_t end_of(const hx__matrices *x) {
   return (uintptr_t)x->first.base + ((x->count - 1) * x->stride + extent_of(&x->first)) * sizeof(float);
 }
 
+/* The element that many floats after x's. Arguments may name elements far outside of any array, so this is no pointer
+ * arithmetic, which is defined within arrays alone. */
+static const float *element_after(const float *x, size_t floats) {
+  return (const float *)((uintptr_t)x + floats * sizeof *x);
+}
+
 /* Whether x shares an element with one of y, whose matrices are apart: at most two of them come near x. */
 static bool shares_with_one(const hx__matrix *x, const hx__matrices *y) {
   const uintptr_t from = (uintptr_t)x->base, base = (uintptr_t)y->first.base;
   const uintptr_t end = from + extent_of(x) * sizeof(float), step = y->stride * sizeof(float);
   hx__matrix one = y->first;
   for (size_t i = from > base ? (from - base) / step : 0; i < y->count && base + i * step < end; i++) {
-    one.base = y->first.base + i * y->stride;
+    one.base = element_after(y->first.base, i * y->stride);
     if (hx__matrices_share(x, &one)) return true;
   }
   return false;
@@ -51,6 +57,6 @@ bool hx__batch_shares_within(const hx__matrices *x) {
   const size_t width = 2 * one->cols - 1;
   hx__matrix distances = {one->base, one->rows, width, one->ld};
   if (one->ld < width) distances = (hx__matrix){one->base, 1, (one->rows - 1) * one->ld + width, SIZE_MAX};
-  const hx__matrix strides = {one->base + x->stride + one->cols - 1, x->count - 1, 1, x->stride};
+  const hx__matrix strides = {element_after(one->base, x->stride + one->cols - 1), x->count - 1, 1, x->stride};
   return x->stride == 0 || hx__matrices_share(&distances, &strides);
 }
