@@ -101,11 +101,11 @@ _TILES = [
     ("pocl", "pocl", "32x64x8", 200),
 ]
 
-# cache_test: driver, HX_DEVICES. Not pocl6: its loader's name is what /proc/self/exe says.
+# cache_test: driver, HX_DEVICES, kinds of damages. Not pocl6: its loader's name is what /proc/self/exe says.
 _CACHE = [
-    ("pocl", "pocl"),
-    ("rusticl", "rusticl"),
-    ("intel", "opencl-cpu"),
+    ("pocl", "pocl", 3),
+    ("rusticl", "rusticl", 1),
+    ("intel", "opencl-cpu", 3),
 ]
 
 # tune_test: driver, HX_DEVICES.
@@ -168,7 +168,7 @@ def driver_tests():
         _driver_test("alloc_hang_test_" + case, "alloc_hang_test", "pocl", args, layer = "fault_layer")
     for driver, devices in _TUNE:
         _driver_test("tune_test_" + driver, "tune_test", driver, ["--devices", devices])
-    for driver, devices in _CACHE:
+    for driver, devices, damages in _CACHE:
         args = ["--devices", devices, "--fault", "$(location :libfault_layer.so)"]
-        args += ["--crash", "$(location :libcrash_layer.so)"]
+        args += ["--crash", "$(location :libcrash_layer.so)", "--damages", str(damages)]
         _driver_test("cache_test_" + driver, "cache_test", driver, args, [":libcrash_layer.so", ":libfault_layer.so"])
