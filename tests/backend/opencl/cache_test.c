@@ -285,7 +285,7 @@ int main(int argc, char **argv) {
     if (strcmp(argv[i], "--damages") == 0) damage_kinds = (size_t)atoi(argv[i + 1]);
   }
   if (!devices || damage_kinds > DAMAGES) {
-    printf("cache_test: --devices LIST is missing, or there are not so many damages\n");
+    printf("cache_test: --devices LIST is missing, or --damages is more than %d\n", DAMAGES);
     return 2;
   }
   const char *scratch = getenv("TEST_TMPDIR");
