@@ -148,10 +148,13 @@ bench() {
   exec "$bin/bench/hx-bench" "$@"
 }
 
+caches=${XDG_CACHE_HOME:-${HOME:-${TMPDIR:-/tmp}}/.cache}
+export TEST_KERNELS="$caches/hx-kernels" # tests/env.sh
+
 # Fetches the drivers that are for tests only. Sets $drivers to where they are.
 fetch_drivers() {
   [ "$(id -u)" -ne 0 ] || need "$packages_fetch" # without it the drivers are left out, with a reason
-  drivers=${XDG_CACHE_HOME:-${HOME:-${TMPDIR:-/tmp}}/.cache}/hx-drivers
+  drivers=$caches/hx-drivers
   sh "$root/tests/drivers/fetch.sh" "$drivers"
 }
 
@@ -170,7 +173,8 @@ run_tests() {
   trap 'rm -f "$log"' EXIT
   status=0
   # //... comes last: the caller's arguments may be options or, after --, targets to leave out (-//tests:name).
-  { run_bazel test --keep_going "--test_tag_filters=${filters#,}" "--test_env=TEST_DRIVERS=$drivers" "$@" //... 2>&1 ||
+  { run_bazel test --keep_going "--test_tag_filters=${filters#,}" "--test_env=TEST_DRIVERS=$drivers" \
+    "--test_env=TEST_KERNELS=$TEST_KERNELS" "$@" //... 2>&1 ||
     echo "hx: bazel test: status $?"; } | tee "$log"
   count_tests "$log"
 }
@@ -185,12 +189,13 @@ count_tests() {
   [ "$failed" -eq 0 ]
 }
 
-# with_pocl PROGRAM ARGS...: runs it on PoCL with caches of its own; the last line counts it.
+# with_pocl PROGRAM ARGS...: runs it on PoCL with a cache of its own; the last line counts it.
 with_pocl() {
   scratch=$(mktemp -d)
   trap 'rm -rf "$scratch"' EXIT
   status=0
-  TEST_TMPDIR=$scratch HX_CACHE_DIR=$scratch/hx sh "$root/tests/driver.sh" pocl "$@" || status=$?
+  TEST_TMPDIR=$scratch HX_CACHE_DIR=$scratch/hx POCL_CACHE_DIR=$TEST_KERNELS/pocl \
+    sh "$root/tests/driver.sh" pocl "$@" || status=$?
   if [ "$status" -eq 0 ]; then echo "1 passed, 0 failed"; else echo "0 passed, 1 failed"; fi
   return "$status"
 }
@@ -250,7 +255,8 @@ sanitize() {
     case $config in asan | tsan | msan) ;; *) die "sanitize: unknown sanitizer $config; accepted: asan tsan msan" ;; esac
     targets=$(sanitize_targets "$config")
     # shellcheck disable=SC2086 # a list of words
-    { run_bazel test --config="$config" --keep_going --build_tests_only "--test_tag_filters=$slow_drivers" -- $targets 2>&1 ||
+    { run_bazel test --config="$config" --keep_going --build_tests_only "--test_tag_filters=$slow_drivers" \
+      "--test_env=TEST_KERNELS=$TEST_KERNELS" -- $targets 2>&1 ||
       echo "hx: bazel test: status $?"; } | tee -a "$log"
   done
   count_tests "$log"
@@ -267,7 +273,7 @@ coverage() {
   [ ! -d "$objects" ] || find "$objects" -name '*.gcda' -delete
   # shellcheck disable=SC2046 # a list of words
   { run_bazel test --config=coverage --keep_going --build_tests_only "--test_tag_filters=$slow_drivers" \
-    "--test_env=GCOV_PREFIX=$execroot" --test_env=GCOV_PREFIX_STRIP=3 "$@" -- //tests:all $(left_out coverage coverage) \
+    "--test_env=GCOV_PREFIX=$execroot" --test_env=GCOV_PREFIX_STRIP=3 "--test_env=TEST_KERNELS=$TEST_KERNELS" "$@" -- //tests:all $(left_out coverage coverage) \
     2>&1 || echo "hx: bazel test: status $?"; } | tee "$log"
   (cd "$execroot" && gcovr --root . --filter '.*/runtime/' --csv "$log.csv" "$objects") || die "coverage: gcovr failed"
   status=0

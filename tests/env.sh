@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# env.sh PROGRAM ARGS...: runs a test with its own home folder and caches.
+# env.sh PROGRAM ARGS...: runs a test with its own home folder and caches. What compilers of drivers made of a kernel is
+# in the folder TEST_KERNELS, if that is set (./hx does), for all tests: compiling takes most of the time of many tests.
 set -eu
 HOME=${TEST_TMPDIR:-$(mktemp -d)}/home
 export HOME
 unset XDG_CACHE_HOME XDG_CONFIG_HOME
-export POCL_CACHE_DIR="$HOME/pocl" # without a writable folder PoCL has no device
-mkdir -p "$POCL_CACHE_DIR"
+kernels=${TEST_KERNELS:-$HOME}
+export POCL_CACHE_DIR="$kernels/pocl" MESA_SHADER_CACHE_DIR="$kernels/mesa" # without its folder PoCL has no device
+mkdir -p "$POCL_CACHE_DIR" "$MESA_SHADER_CACHE_DIR"
 # For builds with a sanitizer (.bazelrc); other builds do not read these.
 rules=$PWD/tests/sanitizers
 # use_sigaltstack=0: LLVM, in drivers, replaces the sanitizer's alternate stack by its own.

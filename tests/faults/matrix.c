@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -278,9 +277,6 @@ int main(int argc, char **argv) {
     return fprintf(stderr, "fault_matrix: --fault and --dress are needed, --jobs 1..%d, --positions from 3\n", SLOTS),
            2;
   if (!m.scratch) m.scratch = folder();
-  char pocl[600];
-  snprintf(pocl, sizeof pocl, "%s/pocl", m.scratch);
-  mkdir(pocl, 0700);
   seed = text_hash(text);
   printf("seed %s, one cell in %u, up to %u calls of each entry, %s\n", text, sample, positions, m.scratch);
   if (one) parse_cell(one);

@@ -64,8 +64,6 @@ static void environment(const matrix *m, const slot *s, int number, const cell *
   char text[1200];
   snprintf(text, sizeof text, "%s/slot%d/hx", m->scratch, number);
   setenv("HX_CACHE_DIR", text, 1);
-  snprintf(text, sizeof text, "%s/pocl", m->scratch);
-  setenv("POCL_CACHE_DIR", text, 1);
   const dress *d = &kDresses[at->dress];
   snprintf(text, sizeof text, "%s%s%s", d->layer ? m->dress_layer : "", d->layer ? ":" : "", m->fault_layer);
   setenv("OPENCL_LAYERS", text, 1);
