@@ -17,12 +17,12 @@ static hx_status check_matrix(const float *p, size_t rows, size_t cols, size_t *
   return HX_OK;
 }
 
-hx_status hx__check_matmul(const struct hx_matmul_args *t, hx__work *w) {
+/* `empty`: no element is accessed, whatever the shapes are. */
+static hx_status check_product(const struct hx_matmul_args *t, bool empty, hx__work *w) {
   const size_t m = t->m, n = t->n, k = t->k;
   size_t lda = t->lda, ldb = t->ldb, ldc = t->ldc;
   const size_t a_rows = t->trans_a ? k : m, a_cols = t->trans_a ? m : k;
   const size_t b_rows = t->trans_b ? n : k, b_cols = t->trans_b ? k : n;
-  const bool empty = m == 0 || n == 0;
   hx_status s;
   if ((s = check_matrix(t->a, a_rows, a_cols, &lda, empty, "a")) != HX_OK) return s;
   if ((s = check_matrix(t->b, b_rows, b_cols, &ldb, empty, "b")) != HX_OK) return s;
@@ -48,6 +48,10 @@ hx_status hx__check_matmul(const struct hx_matmul_args *t, hx__work *w) {
   w->needs = reads ? HX__NEED_MATMUL : 0;
   if (__builtin_mul_overflow(m, n, &w->units) || __builtin_mul_overflow(w->units, k, &w->units)) w->units = UINT64_MAX;
   return HX_OK;
+}
+
+hx_status hx__check_matmul(const struct hx_matmul_args *t, hx__work *w) {
+  return check_product(t, t->m == 0 || t->n == 0, w);
 }
 
 /* Whether the last matrix of an operand ends within the address space. */
@@ -128,11 +132,12 @@ static void join_products(hx__work *w) {
 }
 
 hx_status hx__check_batch(const hx_task *task, hx__work *w) {
-  hx_status s = hx__check_matmul(&task->matmul, w);
+  const struct hx_matmul_args *const one = &task->matmul;
+  const bool empty = task->batch.count == 0 || one->m == 0 || one->n == 0;
+  hx_status s = check_product(one, empty, w);
   if (s != HX_OK) return s;
-  if (w->slices == 0 || task->batch.count == 0) {
-    w->slices = 0;
-    w->units = w->needs = 0;
+  if (empty) {
+    w->units = 0;
     return HX_OK;
   }
   w->batch = task->batch;

@@ -196,10 +196,12 @@ static void check_errors(void) {
 }
 
 static void check_empty(void) {
-  hx_task t = hx_matmul_batched(3, 4, 5, x, 15, y, 20, z, 12, 0);
+  hx_task t = hx_matmul_batched(3, 4, 5, x, 15, z + 1, 20, z, 12, 0); /* B and C share none of their no elements */
   z[0] = 7.0f;
   CHECK_OK(hx_offload(hx, &t, NULL));
   CHECK(z[0] == 7.0f, "an empty batch wrote");
+  t = hx_matmul_batched(3, 4, 5, NULL, 0, NULL, 0, NULL, 0, 0);
+  CHECK_OK(hx_offload(hx, &t, NULL));
   t = hx_matmul_batched(0, 4, 5, NULL, 0, NULL, 0, NULL, 0, 9);
   CHECK_OK(hx_offload(hx, &t, NULL));
   t = hx_matmul_batched(3, 4, 0, NULL, SIZE_MAX, NULL, 3, z, 13, 6); /* A and B are not read */
