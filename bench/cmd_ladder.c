@@ -14,6 +14,7 @@ static const bench_size squares[] = {{.m = 256, .n = 256, .k = 256},    {.m = 51
                                      {.m = 1024, .n = 1024, .k = 1024}, {.m = 2048, .n = 2048, .k = 2048},
                                      {.m = 4096, .n = 4096, .k = 4096}, {.m = 8192, .n = 8192, .k = 8192}};
 static const bench_size accesses[] = {{.n = 1u << 12}};
+static const bench_size passes[] = {{.n = 1u << 8}};
 static const bench_size study[] = {{.m = 2048, .n = 4096, .k = 2048}};
 static const bench_size study_sums[] = {{.n = 1u << 24}};
 
@@ -43,6 +44,7 @@ static const struct ladder {
      "published (how shared memory is accessed): 32 lanes that read 4, 8 or 16 bytes take 1, 2 or 4 transactions; "
      "8 and 16 bytes take half as many if, for all lanes, i and i^1 read the same or only one of them reads, or so "
      "for i^2; n words of one bank take n"},
+    {{"addressing", LENGTHS(passes)}, 0, ladder_addressing, NULL, NULL},
     {{"offload", LENGTHS(study_sums), SHAPES(study)},
      LADDER_SUM_TASKS,
      NULL,
@@ -116,7 +118,7 @@ static bool refuse_option(const bench_options *options) {
 int bench_cmd_ladder(const bench_options *options) {
   const struct ladder *const ladder = find_ladder(options->topic);
   if (!ladder) {
-    fprintf(stderr, "hx-bench: ladder takes reduce, matmul, lds or offload%s%s (hx-bench --help)\n",
+    fprintf(stderr, "hx-bench: ladder takes reduce, matmul, lds, addressing or offload%s%s (hx-bench --help)\n",
             options->topic ? ", not " : "", options->topic ? options->topic : "");
     return BENCH_USAGE;
   }

@@ -119,11 +119,12 @@ void ladder_fail(void);
 void ladder_rows_write(const bench_session *session, const char *ladder); /* writes the files */
 void ladder_rows_free(void);
 
-/* The ladders. reduce, matmul and lds use one device, offload all devices of the session. Returns false if something
+/* The ladders. reduce, matmul, lds and addressing use one device, offload all devices of the session. Returns false if something
  * could not be created. */
 bool ladder_reduce(bench_session *session, size_t index, const void *tasks);
 bool ladder_matmul(bench_session *session, size_t index, const void *tasks);
 bool ladder_lds(bench_session *session, size_t index, const void *tasks);
+bool ladder_addressing(bench_session *session, size_t index, const void *tasks);
 bool ladder_offload(bench_session *session, const bench_tasks *tasks);
 #define LADDER_SUM_TASKS 3 /* what ladder offload computes of a length: sum, dot product, sums of a structure */
 

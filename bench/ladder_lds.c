@@ -2,15 +2,14 @@
  * `ladder lds`: reads from local memory, whose time shows into how many transactions a warp's access is cut, and copies
  * from global into local memory. Everything that items have read is compared. */
 #include "bench/ladder_lds.h"
+#include "bench/ladder_checked.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/emit.h"
-#include "bench/measure.h"
 #include "reference/data.h"
-#include "runtime/backend/opencl/stream.h"
 
 extern const char hx__cl_ladder_lds[];
 
@@ -32,6 +31,7 @@ typedef struct lds {
 } lds;
 
 typedef struct lds_run {
+  ladder_checked checked;
   const lds *f;
   cl_kernel kernel;
   cl_mem places;
@@ -40,7 +40,8 @@ typedef struct lds_run {
   uint32_t expected[LDS_MOST_LOCAL]; /* of each item of a group */
 } lds_run;
 
-static cl_int launch(const lds_run *p, cl_command_queue queue, cl_event *event) {
+static cl_int launch(const void *self, cl_command_queue queue, cl_event *event) {
+  const lds_run *const p = self;
   const lds *const f = p->f;
   const cl_mem places = p->places ? p->places : f->dwords; /* copies take none */
   cl_int code = clSetKernelArg(p->kernel, 0, sizeof f->dwords, &f->dwords);
@@ -53,39 +54,22 @@ static cl_int launch(const lds_run *p, cl_command_queue queue, cl_event *event) 
 }
 
 /* Overwrites the last results. */
-static cl_int spoil(const lds_run *p) {
+static cl_int spoil(const void *self) {
+  const lds_run *const p = self;
   memset(p->f->got, 0xff, p->items * sizeof *p->f->got);
   return clEnqueueWriteBuffer(p->f->device->queue, p->f->out, CL_TRUE, 0, p->items * sizeof *p->f->got, p->f->got, 0,
                               NULL, NULL);
 }
 
 /* How many items have read what they should; the result of the rung. */
-static cl_int count_right(const lds_run *p, uint64_t *right) {
+static cl_int count_right(const void *self, uint64_t *right) {
+  const lds_run *const p = self;
   uint32_t *const got = p->f->got;
   const cl_int code =
       clEnqueueReadBuffer(p->f->device->queue, p->f->out, CL_TRUE, 0, p->items * sizeof *got, got, 0, NULL, NULL);
   *right = 0;
   for (size_t i = 0; i < p->items; i++) *right += got[i] == p->expected[i % p->local];
   return code;
-}
-
-static double call_step(ladder_rung *rung, double *event) {
-  const lds_run *const p = rung->self;
-  const ladder_device *const device = p->f->device;
-  cl_event done = NULL;
-  uint64_t first = 0, second = 0;
-  cl_int code = spoil(p);
-  if (code == CL_SUCCESS) code = launch(p, device->timed, &done);
-  *event = ladder_span(&done, 1);
-  if (code == CL_SUCCESS) code = count_right(p, &first);
-  if (code == CL_SUCCESS) code = spoil(p);
-  const double start = bench_now();
-  if (code == CL_SUCCESS) code = launch(p, device->queue, NULL);
-  const double seconds = bench_now() - start;
-  if (code == CL_SUCCESS) code = count_right(p, &second);
-  rung->result[0] = first < second ? first : second;
-  if (code != CL_SUCCESS) ladder_out(rung, "%s", hx__cl_code_name(code));
-  return code == CL_SUCCESS ? seconds : -1;
 }
 
 static void close_step(ladder_rung *rung) {
@@ -95,11 +79,16 @@ static void close_step(ladder_rung *rung) {
 
 /* Adds the rung of a kernel. Returns NULL if it is out. */
 static lds_run *add_step(ladder_case *c, const lds *f, const char *name, const ladder_kernel *kernel, size_t rounds) {
-  ladder_rung *const rung = ladder_add_owner(c, name, call_step, sizeof(lds_run));
+  ladder_rung *const rung = ladder_add_owner(c, name, ladder_call_checked, sizeof(lds_run));
   lds_run *const p = rung->self;
   rung->close = close_step;
   if (!p) return NULL;
-  *p = (lds_run){.f = f, .kernel = kernel->kernel, .local = f->local, .items = f->items, .rounds = (cl_uint)rounds};
+  *p = (lds_run){.checked = {f->device, spoil, launch, count_right},
+                 .f = f,
+                 .kernel = kernel->kernel,
+                 .local = f->local,
+                 .items = f->items,
+                 .rounds = (cl_uint)rounds};
   if (!kernel->kernel) ladder_out(rung, "%s", kernel->why);
   return kernel->kernel ? p : NULL;
 }
@@ -152,7 +141,7 @@ static void reverse(lds *f, const char *name) {
   size_t i = 0;
   while (strcmp(lds_copies[i].name, name) != 0) i++;
   ladder_rung rung = {.note = ""};
-  lds_run p = {.f = f, .local = LDS_LANES, .items = LDS_LANES, .rounds = 1};
+  lds_run p = {.checked = {f->device, spoil, launch, count_right}, .local = LDS_LANES, .items = LDS_LANES, .rounds = 1};
   ladder_kernel kernel = {NULL, ""};
   uint32_t row[LDS_LANES];
   double unused;
@@ -164,7 +153,7 @@ static void reverse(lds *f, const char *name) {
   p.f = &one;
   p.kernel = kernel.kernel;
   rung.self = &p;
-  const bool ran = p.kernel && one.dwords && call_step(&rung, &unused) >= 0;
+  const bool ran = p.kernel && one.dwords && ladder_call_checked(&rung, &unused) >= 0;
   const bool right = ran && rung.result[0] == LDS_LANES;
   if (p.kernel && !right) ladder_fail();
   bench_note(0, "32 integers reversed through local memory, %s: %s", name,

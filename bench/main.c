@@ -61,7 +61,7 @@ static const struct command {
      "the cost of a call on a few elements, beside that of the bare kernel",
      "The difference is the cost of checking the task and storing the result.", "hx-bench call --size 16,64,1K\n"},
     {"ladder", bench_cmd_ladder, SIZES | TIMED | MACHINE | FILES | BIT(STEP) | BIT(TILES) | BIT(SVG),
-     "reduce, matmul, lds or offload: published steps from a naive kernel to a fast one, hx and others",
+     "reduce, matmul, lds, addressing or offload: published steps from a naive kernel to a fast one, hx and others",
      "On every OpenCL device in use. event: time by the device's clock; wall: time by the host's clock. Rate and "
      "speed-up are by event if the device measures it. Bars show the rates below each table; --svg writes them and the "
      "published figures as a chart. --step and --tiles are for offload alone, whose sizes are MxNxK for the product "
@@ -136,7 +136,7 @@ static void print_help(void) {
 static void print_command_help(const struct command *command) {
   char line[256];
   printf("hx-bench%s%s%s [options]\n\n", *command->name ? " " : "", command->name,
-         strcmp(command->name, "ladder") == 0 ? " reduce|matmul|lds|offload" : "");
+         strcmp(command->name, "ladder") == 0 ? " reduce|matmul|lds|addressing|offload" : "");
   snprintf(line, sizeof line, "%s.", command->help);
   print_wrapped(line);
   print_wrapped(command->details);

@@ -151,6 +151,19 @@ checks=$((checks + 1))
 "$bench" ladder lds --devices cpu,pocl --size 40 --reps 2 >out 2>err </dev/null
 { [ $? = 1 ] && grep -q 'multiples of 16 accesses.*not 40' err; } || fail "ladder lds --size 40: $(cat err)"
 
+# The loops of the address-arithmetic study.
+climb addressing --devices cpu,pocl --size 32,96
+for step in 'p\[2 i]' 'p += 2' 'item per pixel' 'item per row' 'f: index per item' 'g: item added last' \
+  'h: shared offset' 'two local arrays' 'one local array' 'scale: argument' 'scale: compiled' 'scale: constant memory' \
+  'scale: divergent'; do
+  exact "$step" 2
+done
+grep -q '^h: shared offset .* % ok' out || fail 'no gap beside the other way'
+series "s['p[2 i]', 'passes per item', None] == [32, 96]"
+checks=$((checks + 1))
+"$bench" ladder addressing --devices cpu,pocl --size 40 --reps 2 >out 2>err </dev/null
+{ [ $? = 1 ] && grep -q 'multiples of 32 passes.*not 40' err; } || fail "ladder addressing --size 40: $(cat err)"
+
 climb offload --devices cpu,pocl --size 64x96x80 --step 25
 grep -q '2.689 s and 1.784 s; on the GPU' out || fail 'the published seconds are not printed'
 if [ "$(uname -m)" = x86_64 ]; then

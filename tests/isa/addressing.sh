@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# addressing.sh: instructions in the last loop of each form of addressing.cl, for GCN, RDNA and CDNA (vector, scalar, all),
-# with and without the compiler's strength reduction, and for PTX and, if ptxas is installed, SASS. A form without a loop
-# is counted as a whole. The counts are static, not times. A column that cannot be made is named with the reason.
+# addressing.sh: instructions in the last loop of each form of bench/ladder/ladder_addressing.cl, for GCN, RDNA and CDNA
+# (vector, scalar, all), with and without the compiler's strength reduction, and for PTX and, if ptxas is installed, SASS.
+# A form without a loop is counted as a whole. The counts are static, not times; `hx-bench ladder addressing` has times. A
+# column that cannot be made is named with the reason.
 set -eu
 here=$(dirname "$(readlink -f "$0")")
 clc=/usr/lib/clc
@@ -20,7 +21,7 @@ compile() { # FORM OUTPUT TARGET LIBRARY OPTIONS...
   define=-DFORM=$1 to=$2 triple=$3 library=$4
   shift 4
   "$clang" -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -target "$triple" -nogpulib -O3 -fno-vectorize \
-    -Xclang -mlink-builtin-bitcode -Xclang "$library" "$define" "$@" -S "$here/addressing.cl" -o "$to"
+    -Xclang -mlink-builtin-bitcode -Xclang "$library" "$define" "$@" -S "$here/../../bench/ladder/ladder_addressing.cl" -o "$to"
 }
 
 # The last loop of the kernel: from the label that a branch goes back to; without one, the whole kernel. Prints

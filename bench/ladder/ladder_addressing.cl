@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * The loops of the address-arithmetic study, and the ways by which a value can be known to be the same for all items of a
- * wavefront. FORM is one of the names in addressing.sh, which counts the instructions of the last loop. */
+ * wavefront. FORM is one of the names below. `hx-bench ladder addressing` times them; `hx isa addressing` counts the
+ * instructions of the last loop. Groups have elements of their own, so that results are exact. */
 #define INDEX_TWICE 1    /* p[2 i] */
 #define POINTER_BY_TWO 2 /* p += 2 */
 #define ITEM_PER_PIXEL 3
@@ -16,13 +17,16 @@
 #define SCALE_DIVERGENT 13
 
 #define WIDTH 32 /* items per row of F, G and H, elements of a local array */
+#define ROW(elements) (p + get_group_id(0) * (elements))
 
 kernel void loop(global int *p, constant int *scales, int n, int step, int scale) {
   const int lid = (int)get_local_id(0);
 #if FORM == INDEX_TWICE
+  p = ROW((size_t)n * 2);
 #pragma unroll 1
   for (int i = 0; i < n; i++) p[i * 2] = 100;
 #elif FORM == POINTER_BY_TWO
+  p = ROW((size_t)n * 2);
 #pragma unroll 1
   for (int i = 0; i < n; i++, p += 2) *p = 100;
 #elif FORM == ITEM_PER_PIXEL /* no loop: the whole kernel is counted */
@@ -34,18 +38,18 @@ kernel void loop(global int *p, constant int *scales, int n, int step, int scale
   for (int x = 0; x < n; x++, at++) *at ^= 1;
 #elif FORM == F /* the index has a part per item */
   if (lid < WIDTH) {
-    global int *const row = p + (int)get_group_id(0) * n;
+    global int *const row = ROW((size_t)n * WIDTH);
 #pragma unroll 1
     for (int i = lid; i < n * WIDTH; i += WIDTH) row[i]++;
   }
 #elif FORM == G /* the part per item is added last, and the branch is within the loop */
-  global int *const row = p + (int)get_group_id(0) * n;
+  global int *const row = ROW((size_t)n * WIDTH);
 #pragma unroll 1
   for (int i = 0; i < n * WIDTH; i += WIDTH)
     if (lid < WIDTH) row[i + lid]++;
 #elif FORM == H /* a pointer per item, and an offset in bytes that all items share */
   if (lid < WIDTH) {
-    global char *const row = (global char *)(p + (int)get_group_id(0) * n + lid);
+    global char *const row = (global char *)(ROW((size_t)n * WIDTH) + lid);
 #pragma unroll 1
     for (int i = 0; i < n * WIDTH * (int)sizeof(int); i += WIDTH * (int)sizeof(int)) (*(global int *)(row + i))++;
   }
@@ -56,6 +60,7 @@ kernel void loop(global int *p, constant int *scales, int n, int step, int scale
   local int a[2 * WIDTH];
   local int *const b = a + WIDTH;
 #endif
+  p = ROW((size_t)n * 2);
   a[lid] = p[lid];
   b[lid] = p[lid + n];
   barrier(CLK_LOCAL_MEM_FENCE);
@@ -72,7 +77,7 @@ kernel void loop(global int *p, constant int *scales, int n, int step, int scale
   int s = step;
   if (lid & 1) s = scale; /* the same for all items that come here, but decided by a value that is not */
 #endif
-  global int *at = p + lid;
+  global int *at = ROW((size_t)n * WIDTH) + lid;
 #pragma unroll 1
   for (int i = 0; i < n; i++, at += WIDTH) *at = *at * s + i;
 #endif
