@@ -8,8 +8,6 @@
 
 #include "bench/bench.h"
 
-#define CHANGED 1.05 /* a smaller ratio is noise, as in the verdict */
-
 static bool same_share(double a, double b) { return isnan(a) ? isnan(b) : fabs(a - b) < 1e-6; }
 
 static bool same_row(const facts_row *a, const facts_row *b) {
@@ -35,7 +33,8 @@ static void name_row(const facts_row *row, char *text, size_t bytes) {
 static bool add(changes *c, const change *pair) {
   if (!(pair->before > 0) || !(pair->after > 0)) return true;
   c->compared++;
-  const bool faster = pair->after_high<pair->before_low, slower = pair->after_low> pair->before_high;
+  const bool faster = facts_is_shorter(pair->after, pair->after_high, pair->before, pair->before_low);
+  const bool slower = facts_is_shorter(pair->before, pair->before_high, pair->after, pair->after_low);
   c->faster += faster;
   c->slower += slower;
   c->bits += pair->bits;

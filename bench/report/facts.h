@@ -87,6 +87,10 @@ const facts_part *facts_part_named(const facts *f, const char *name);
 /* Why no part of this name gave anything: a sentence without its last full stop. */
 void facts_absence(const facts *f, const char *name, char *text, size_t bytes);
 
+/* Whether a time is shorter than another one by more than noise, as in the verdict: by more than 5 % in the median, and
+ * at the near ends of the two spreads. */
+bool facts_is_shorter(double median, double high, double other_median, double other_low);
+
 bool facts_same_task(const facts_row *a, const facts_row *b); /* operation, type, size and transposes */
 bool facts_same_kind(const facts_row *a, const facts_row *b); /* operation and type */
 /* The rate at another time of the same row. */

@@ -7,6 +7,12 @@
 #include "bench/bench.h"
 #include "bench/report/facts.h"
 
+#define SHORTER 1.05 /* a smaller ratio is noise */
+
+bool facts_is_shorter(double median, double high, double other_median, double other_low) {
+  return other_median >= SHORTER * median && high < other_low;
+}
+
 bool facts_same_kind(const facts_row *a, const facts_row *b) {
   return strcmp(a->op, b->op) == 0 && strcmp(a->type, b->type) == 0;
 }
