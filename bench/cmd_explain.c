@@ -76,7 +76,8 @@ static rate_record describe_rate(const char *name, const char *label, const char
     r.idle_us = e->idle_ns * 1e-3;
     r.sigma = e->sigma;
     r.samples = e->samples;
-    snprintf(r.basis, sizeof r.basis, e->samples ? "%u samples" : "a guess", e->samples);
+    snprintf(r.basis, sizeof r.basis, "a guess");
+    if (e->samples) snprintf(r.basis, sizeof r.basis, "%u sample%s", e->samples, e->samples == 1 ? "" : "s");
   }
   return r;
 }

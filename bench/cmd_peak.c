@@ -128,7 +128,7 @@ static void report_peaks(const bench_session *session, peak *peaks, size_t count
   bench_layout layout = {0};
   size_t lines = 0;
   bench_say("\n");
-  bench_note(0, "%zu rounds", rounds);
+  bench_note(0, "median and most: of %zu round%s", rounds, rounds == 1 ? "" : "s");
   bench_json_begin("peak");
   bench_system_json(session);
   bench_json_count("rounds", rounds);

@@ -184,13 +184,25 @@ static int write_report(const bench_options *options, const source *now, const s
   return fine && !wrong ? BENCH_OK : BENCH_FAILED;
 }
 
+/* A document that is read has no use for the options of measuring. */
+static bool is_measuring_asked(const bench_options *options) {
+  static const struct {
+    uint32_t option;
+    const char *name;
+  } rows[] = {
+      {BENCH_JSON, "--json"}, {BENCH_DEVICES, "--devices"}, {BENCH_THREADS, "--threads"}, {BENCH_SECONDS, "--seconds"}};
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    if (!(options->given & 1u << rows[i].option)) continue;
+    fprintf(stderr, "hx-bench: report %s is for measuring, so it does not go with --from\n", rows[i].name);
+    return true;
+  }
+  return false;
+}
+
 int bench_cmd_report(const bench_options *options) {
   source now = {0}, before = {0};
   const char *const path = options->out ? options->out : FILE_NAME;
-  if (options->json && options->from) {
-    fputs("hx-bench: report --json keeps what is measured, so it does not go with --from\n", stderr);
-    return BENCH_USAGE;
-  }
+  if (options->from && is_measuring_asked(options)) return BENCH_USAGE;
   bench_human_open(options);
   if ((options->out || !options->svg) && !bench_file_check(path)) return BENCH_USAGE;
   if (options->json && !bench_file_check(options->json)) return BENCH_USAGE;

@@ -29,15 +29,13 @@ static const struct command {
     {"", bench_cmd_compare, COMPARED,
      "the f32 sum and two products on CPU alone, device alone and both; under 3 minutes",
      "Prints the devices, one table per operation, and a sentence that says what the results mean. x CPU: the speed as "
-     "a "
-     "multiple of the CPU alone. ceiling: the part of the best rate of this CPU at the same kind of work. on GPU: the "
-     "share that devices did. In a terminal the fastest row of each task is bold.",
+     "a multiple of the CPU alone. ceiling: the part of the best rate of this CPU at the same kind of work. on GPU: "
+     "the share that devices did. In a terminal the fastest row of each task is bold.",
      "hx-bench\nhx-bench --md > issue.md\nhx-bench --size 64K,1M,512x512x512 --json result.json\n"},
     {"info", bench_cmd_info, MACHINE | FILES,
      "devices and drivers, what each can do, what is missing and how to install it",
      "Waits until the kernels of every device are built. The numbers are those that --devices and HX_DEVICES accept. "
-     "The "
-     "exit status is 3 if a GPU of this machine cannot be used.",
+     "The exit status is 3 if a GPU of this machine cannot be used.",
      "hx-bench info\nhx-bench info --devices all\nhx-bench info --report\n"},
     {"env", bench_cmd_env, BIT(DEVICES) | BIT(THREADS) | FILES,
      "the environment variables of hx: accepted values, defaults, current values",
@@ -51,8 +49,7 @@ static const struct command {
     {"sweep", bench_cmd_sweep, COMPARED | BIT(STEP),
      "every split of the work between CPU and GPU, and how close hx comes to the best",
      "Times every split in steps and hx's own choice in the same rounds. eta is the time of the best split over the "
-     "time "
-     "of hx's choice: 1 is as good as the best.",
+     "time of hx's choice: 1 is as good as the best.",
      "hx-bench sweep --op sum --size 64M --step 5\nhx-bench sweep --op matmul --size 2K --csv sweep.csv\n"},
     {"peak", bench_cmd_peak, BIT(THREADS) | TIMED | FILES | BIT(MALLOC),
      "peak rates of this CPU: multiply-adds, and reading from each cache and memory",
@@ -71,8 +68,7 @@ static const struct command {
     {"tune", bench_cmd_tune, MACHINE | FILES,
      "times interchangeable product kernels on each device and stores the fastest",
      "Half a minute on a GPU, a minute or two on a driver that runs on the CPU. Nothing else should run. The winners "
-     "are "
-     "stored in HX_CACHE_DIR and used by every later process.",
+     "are stored in HX_CACHE_DIR and used by every later process.",
      "hx-bench tune\n"},
     {"explain", bench_cmd_explain, TASKS | MACHINE | FILES | BIT(MALLOC),
      "what hx expects of each choice for a task, which one it uses, and why",
@@ -81,15 +77,12 @@ static const struct command {
     {"sim", bench_cmd_sim, SIZES | BIT(OP) | BIT(PROFILE) | FILES,
      "what hx would do on laptops of four kinds, in virtual time (--profile)",
      "hx's own scheduler on simulated laptops; nothing of this machine is measured. x better: the speed of the tenth "
-     "call "
-     "as a multiple of the better device alone.",
+     "call as a multiple of the better device alone.",
      "hx-bench sim --profile xe\nhx-bench sim --op matmul --size 512,1K\n"},
     {"share", bench_cmd_share, MACHINE | BIT(SECONDS) | BIT(JSON),
      "measures for ten minutes into one file without names, to send to hx",
      "Runs info, reduce, matmul, sweep, peak, the ladders and tune. The file is hx-share.json, or that of --json, and "
-     "has "
-     "no "
-     "host or user name and no path.",
+     "has no host or user name and no path.",
      "hx-bench share\nhx-bench share --seconds 60 --json short.json\n"},
     {"report", bench_cmd_report, MACHINE | BIT(SECONDS) | BIT(JSON) | BIT(FROM) | BIT(COMPARE) | BIT(OUT) | BIT(SVG),
      "one HTML page of charts, of a document (--from) or of ten minutes of measuring",
@@ -125,12 +118,9 @@ static void print_help(void) {
   puts("");
   print_wrapped(
       "Each subcommand takes some of these options: hx-bench help SUBCOMMAND names them and has examples. Every result "
-      "is "
-      "compared with the scalar definition before it is timed. Exit status: 0 all are right, 1 a result is wrong or a "
-      "task did not run, 2 a wrong option or setting, 3 (info) a GPU of this machine cannot be used. Lines fit the "
-      "terminal, or COLUMNS, or 80 columns; NO_COLOR "
-      "turns "
-      "bold and red text off. More: man hx-bench.");
+      "is compared with the scalar definition before it is timed. Exit status: 0 all are right, 1 a result is wrong or "
+      "a task did not run, 2 a wrong option or setting, 3 (info) a GPU of this machine cannot be used. Lines fit the "
+      "terminal, or COLUMNS, or 80 columns; NO_COLOR turns bold and red text off. More: man hx-bench.");
 }
 
 static void print_command_help(const struct command *command) {
@@ -148,8 +138,8 @@ static void print_command_help(const struct command *command) {
 
 /* Refuses a word that is no subcommand, with the nearest one if that is what may have been meant. */
 static int refuse_command(const char *name) {
-  const char *names[COMMANDS];
-  size_t count = 0;
+  const char *names[COMMANDS + 1] = {"help"};
+  size_t count = 1;
   for (size_t i = 0; i < COMMANDS; i++)
     if (commands[i].help && *commands[i].name) names[count++] = commands[i].name;
   const char *const near = bench_nearest(name, strlen(name), names, count);

@@ -218,7 +218,8 @@ static const struct option_row {
     [BENCH_VS] = {"--vs", parse_vs, 0,
                   "a list of openblas, blis, opencv, mkl; openblas:CORE with Haswell, Zen, SkylakeX or Cooperlake and "
                   "blis:CORE with haswell, zen3 or skx uses only this core type",
-                  " LIST", "beside openblas, blis, opencv, mkl, as installed and at their best core type"},
+                  " LIST",
+                  "compares hx on the CPU with openblas, blis, opencv, mkl, as installed and at their best core type"},
     [BENCH_THREADS] = {"--threads", parse_threads, 0, "what HX_THREADS accepts", " N", "number of CPU threads"},
     [BENCH_DEVICES] = {"--devices", TEXT(devices), "what HX_DEVICES accepts", " LIST",
                        "what HX_DEVICES accepts; default without a GPU: cpu,igpu,gpu,pocl"},

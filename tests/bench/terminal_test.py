@@ -20,7 +20,7 @@ import termios
 import time
 
 BENCH = os.path.abspath(sys.argv[1])
-VERBS = "info env reduce matmul sweep peak call ladder tune explain sim share".split()
+VERBS = "info env reduce matmul sweep peak call ladder tune explain sim share report".split()
 FAILED = []
 CHECKS = 0
 ENVIRONMENT = {
@@ -288,7 +288,7 @@ def test_help():
             words = [word for word in line.split() if not re.match(r"HX_\w+=", word)]
             if not words:
                 continue
-            status, _, err = piped(*words[1:], "--json", "/nowhere/x")
+            status, _, err = piped(*words[1:], "--out" if verb == "report" else "--json", "/nowhere/x")
             check("cannot write '/nowhere/x'" in err, f"an example is not accepted: {line}", err)
 
 
@@ -296,7 +296,10 @@ def test_mistakes():
     for arguments, word in (
             (["--sise", "10"], "did you mean --size?"), (["reduce", "--opp", "sum"], "did you mean --op?"),
             (["--jsno=x"], "did you mean --json?"), (["swep"], "did you mean sweep?"), (["expain"], "did you mean explain?"),
-            (["matmull"], "did you mean matmul?"), (["help", "laddr"], "did you mean ladder?"),
+            (["matmull"], "did you mean matmul?"), (["help", "laddr"], "did you mean ladder?"), (["hlep"], "did you mean help?"),
+            (["report", "--from", "x", "--json", "y"], "report --json is for measuring"),
+            (["report", "--threads", "1", "--from", "x", "--devices", "cpu"], "report --devices is for measuring"),
+            (["report", "--from", "x", "--seconds", "9"], "report --seconds is for measuring"),
             (["bogus"], "there is no subcommand 'bogus' (hx-bench help)"), (["--zzzzzz"], "unknown option '--zzzzzz' ("),
             (["info", "--size", "12"], "info takes no --size"), (["env", "--seconds", "1"], "env takes no --seconds"),
             (["peak", "--devices", "cpu"], "peak takes no --devices"), (["sim", "--type", "i32"], "sim takes no --type"),
