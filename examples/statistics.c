@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Mean, variance, norm and range of two columns in one call and one pass over the memory: a structure of arrays. */
+ * Mean, variance, norm and range of one column, and two results that need another one, in one call and one pass over
+ * the memory: a structure of arrays. */
 #include <hx.h>
-#include <math.h>
 #include <stdio.h>
 
 enum { N = 1000000, FIELDS = 6 };
 
 static float height[N], weight[N];
 
-static void print(const char *name, double sum, double squares, double least, double greatest) {
-  const double mean = sum / N;
-  printf("%s: mean %.6g, variance %.4g, norm %.6g, range %.6g to %.6g\n", name, mean, squares / N - mean * mean,
-         sqrt(squares), least, greatest);
+static void print(const char *name, hx_value sum, hx_value squares, hx_value least, hx_value greatest) {
+  printf("%s: mean %.6g, variance %.4g, norm %.6g, range %.6g to %.6g\n", name, hx_mean(HX_F32, sum, N),
+         hx_variance(HX_F32, sum, squares, N), hx_norm(HX_F32, squares), least.f32, greatest.f32);
 }
 
 int main(void) {
@@ -28,7 +27,7 @@ int main(void) {
   hx_value out[FIELDS]; /* which member is set depends on operation and type: see hx_value in hx.h */
   const hx_task task = hx_reduce_soa(fields, FIELDS, N, out);
   if (hx_offload(hx, &task, NULL) != HX_OK) return fprintf(stderr, "%s\n", hx_error_detail()), 1;
-  print("height", out[0].f32, out[1].f32, out[2].f32, out[3].f32);
+  print("height", out[0], out[1], out[2], out[3]);
   printf("height . weight: %.9g; the first of the greatest weights is number %llu\n", out[4].f32,
          (unsigned long long)out[5].u64);
   hx_close(hx);
