@@ -91,13 +91,14 @@ static void write_part(size_t i, const bench_part_result *result) {
 }
 
 static void say_what_to_do(const char *file) {
+  static const char whole[] =
+      "Please send it: open an issue of hx with the file, or a pull request that adds it to results/, under a name "
+      "such as results/ryzen-7840u-mesa-25.json. results/README.md says what is in it.";
+  static const char interrupted[] = "Parts are missing, because the run was interrupted: please send a whole one.";
   char text[512];
-  snprintf(
-      text, sizeof text,
-      "%s has what was measured, and nothing of whose machine it was: no host or user name, no path. Please send it: "
-      "open an issue of hx with the file, or a pull request that adds it to results/, under a name such as "
-      "results/ryzen-7840u-mesa-25.json. results/README.md says what is in it.",
-      file);
+  snprintf(text, sizeof text,
+           "%s has what was measured, and nothing of whose machine it was: no host or user name, no path. %s", file,
+           bench_stopped() ? interrupted : whole);
   bench_say("\n");
   bench_say_wrapped(text, 0, 0);
 }

@@ -46,6 +46,7 @@ bool bench_stopped(void) { return stopped_by != 0; }
 
 void bench_stop_end(void) {
   if (!stopped_by) return;
+  fflush(stdout); /* a signal ends the program without it */
   signal(stopped_by, SIG_DFL);
   raise(stopped_by);
 }

@@ -93,8 +93,9 @@ static void item(const page *p, const char *name, const char *text) {
 static void write_processor(const page *p) {
   const json_value *const s = p->f->system;
   char text[256], size[24];
-  snprintf(text, sizeof text, "%.120s, %zu cores, hx uses %zu threads and %.16s kernels", json_text(s, "cpu"),
-           json_count(s, "cores"), json_count(s, "threads"), json_text(s, "isa"));
+  const size_t cores = json_count(s, "cores"), threads = json_count(s, "threads");
+  snprintf(text, sizeof text, "%.120s, %zu core%s, hx uses %zu thread%s and %.16s kernels", json_text(s, "cpu"), cores,
+           cores == 1 ? "" : "s", threads, threads == 1 ? "" : "s", json_text(s, "isa"));
   item(p, "processor", text);
   size_t used = 0;
   static const char *const caches[][2] = {

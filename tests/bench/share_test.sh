@@ -46,7 +46,8 @@ END
 # The page of a document that was measured, not made up.
 "$bench" report --from "$dir/share.json" --out "$dir/share.html" --svg "$dir/charts" >"$dir/out" 2>"$dir/err" </dev/null ||
   fail "report: status $?"
-python3 "$report_check" "$dir/share.html" "$dir/charts" 'PoCL' 'Rate of the f32 sum over its size' '!WRONG' >"$dir/out" ||
+python3 "$report_check" "$dir/share.html" "$dir/charts" 'PoCL' 'hx uses 1 thread and' 'Rate of the f32 sum over its size' \
+  '!WRONG' >"$dir/out" ||
   fail 'the page of the document'
 
 # planted WHAT PYTHON: the document, changed by a statement, is refused.
@@ -85,6 +86,18 @@ if ! grep -q '"not tried"' "$dir/tune.json" || ! grep -q '"interrupted": true' "
   fail 'tune that is stopped leaves no document'
 fi
 grep -q '"kept": true' "$dir/tune.json" && fail 'tune that is stopped keeps a winner'
+
+# A run that is interrupted keeps the parts that it has, and asks for a whole one.
+: >"$dir/out"
+"$bench" share --devices cpu --json "$dir/part.json" >"$dir/out" 2>"$dir/err" </dev/null &
+run=$!
+until grep -q '^.2/9. reduce' "$dir/out" || ! kill -0 $run 2>/dev/null; do sleep 0.05; done
+kill -s TERM $run
+wait $run
+[ $? = 143 ] || fail 'share that is stopped does not end by the signal'
+tr -s ' \n' ' ' <"$dir/out" | grep -q 'please send a whole one' || fail 'a part of a run is to be sent'
+grep -q '"name": "info", "status": [03]' "$dir/part.json" && grep -q '"interrupted": true' "$dir/part.json" ||
+  fail 'share that is stopped leaves no document'
 
 timeout 20 "$bench" share --csv "$dir/x.csv" >"$dir/out" 2>"$dir/err" </dev/null
 [ $? = 2 ] || fail '--csv is not refused'
