@@ -7,7 +7,7 @@
 #include "bench/bench.h"
 #include "bench/report/chart.h"
 
-static const chart_kind *const kinds[] = {&chart_ladder, &chart_lines, &chart_shares};
+static const chart_kind *const kinds[] = {&chart_ladder, &chart_lines, &chart_shares, &chart_sizes};
 
 /* Draws all charts, each moved down by those before it. Returns the height of all. */
 static double draw_all(const facts *f, FILE *out) {

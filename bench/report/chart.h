@@ -22,7 +22,8 @@ typedef struct chart_kind {
 /* Names a figure. Its id is a file name whatever the document holds. */
 void chart_name(const chart_kind *kind, const facts *f, size_t figure, plot_words *words);
 
-extern const chart_kind chart_rate, chart_modes, chart_split, chart_ladder, chart_lines, chart_shares, chart_roofline;
+extern const chart_kind chart_rate, chart_modes, chart_split, chart_ladder, chart_lines, chart_shares, chart_sizes,
+    chart_roofline;
 
 /* All kinds, in the order of the page; NULL-terminated. */
 extern const chart_kind *const chart_kinds[];

@@ -7,6 +7,9 @@
 
 #define HEIGHT 360.0
 #define LEAST_RANGE 8.0 /* from the least number to the greatest: from here on the axis is logarithmic */
+#define FAR 100.0       /* the same of the other axis: lines further apart cannot be seen on one that begins with 0 */
+#define NAME_FROM 38.0  /* of a line's name from the end of the line */
+#define NAME_MOST 140.0 /* width of a name */
 #define MARGIN 1.15     /* above the highest point */
 
 static const plot_style styles[LINES_MOST] = {PLOT_OTHER, PLOT_CPU, PLOT_GPU, PLOT_BOTH};
@@ -29,17 +32,23 @@ void lines_add(lines *l, const char *name, double x, double y) {
 
 void lines_open(plot *p, const lines *l, FILE *out, const plot_words *words, const char *x, const char *y,
                 plot_frame frame) {
-  double least_x = INFINITY, most_x = 0, most_y = 0;
+  double least_x = INFINITY, most_x = 0, least_y = INFINITY, most_y = 0, widest = 0;
   for (size_t i = 0; i < l->count; i++) {
     const line *const one = &l->line[i];
+    widest = fmax(widest, plot_width(one->name));
     least_x = fmin(least_x, one->points[0].x);
     most_x = fmax(most_x, one->points[one->count - 1].x);
-    for (size_t j = 0; j < one->count; j++) most_y = fmax(most_y, one->points[j].y);
+    for (size_t j = 0; j < one->count; j++) {
+      least_y = fmin(least_y, one->points[j].y);
+      most_y = fmax(most_y, one->points[j].y);
+    }
   }
-  const bool powers = least_x > 0 && most_x >= LEAST_RANGE * least_x;
+  const bool powers = least_x > 0 && most_x >= LEAST_RANGE * least_x, far = least_y > 0 && most_y >= FAR * least_y;
   plot_open(p, out, words, HEIGHT, frame);
+  p->right = fmin(p->right, PLOT_WIDTH - NAME_FROM - fmin(widest, NAME_MOST));
   p->x = scale_make(powers ? SCALE_LOG2 : SCALE_LINEAR, least_x, most_x, p->left, p->right);
-  p->y = scale_make(SCALE_LINEAR, 0, most_y * MARGIN, p->bottom, p->top);
+  p->y = far ? scale_make(SCALE_LOG10, least_y, most_y, p->bottom, p->top)
+             : scale_make(SCALE_LINEAR, 0, most_y * MARGIN, p->bottom, p->top);
   plot_axis_x(p, x);
   plot_axis_y(p, y);
 }

@@ -21,7 +21,8 @@ typedef struct lines {
 
 /* Adds a point in order of x to the line of this name, which is made if there is none and there is room. */
 void lines_add(lines *l, const char *name, double x, double y);
-/* Opens the plot and draws its axes, for values from 0 on. x is logarithmic if it spans a factor of 8. */
+/* Opens the plot and draws its axes. x is logarithmic if it spans a factor of 8; y begins with 0 unless it spans one of
+ * 100. */
 void lines_open(plot *p, const lines *l, FILE *out, const plot_words *words, const char *x, const char *y,
                 plot_frame frame);
 /* Draws the lines. labels: a name for each, to be drawn by plot_labels. */

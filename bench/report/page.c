@@ -159,10 +159,11 @@ static void write_split(const page *p) { write_chart(p, &chart_split); }
 
 /* Few ladders have lines, and fewer have splits of several tasks; those that have none need no remark. */
 static void write_ladder(const page *p) {
+  static const chart_kind *const rare[] = {&chart_lines, &chart_shares, &chart_sizes};
   size_t figures[CHART_FIGURES];
   write_chart(p, &chart_ladder);
-  if (chart_lines.list(p->f, figures)) write_chart(p, &chart_lines);
-  if (chart_shares.list(p->f, figures)) write_chart(p, &chart_shares);
+  for (size_t i = 0; i < sizeof rare / sizeof rare[0]; i++)
+    if (rare[i]->list(p->f, figures)) write_chart(p, rare[i]);
 }
 
 static void write_roofline(const page *p) { write_chart(p, &chart_roofline); }

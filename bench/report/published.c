@@ -3,6 +3,7 @@
 
 #define REDUCE "reduce"
 #define ELEMENTS "elements per item"
+#define GROUPS "groups per compute unit"
 
 #define OFFLOAD "offload"
 #define TILED "tiled C" /* with SSE */
@@ -28,6 +29,9 @@ const size_t published_rate_count = sizeof published_rates / sizeof published_ra
 const published_place published_places[] = {
     {REDUCE, ELEMENTS, 16, "published, W8000: trees within 1 %"},
     {REDUCE, ELEMENTS, 32, "published, K20M: trees within 1 %"},
+    {REDUCE, GROUPS, 4, "published: at least 4 ..."},
+    {REDUCE, GROUPS, 8, "... to 8"},
+    {REDUCE, "elements", 1 << 14, "published: below 2^14 the CPU is faster"},
 };
 const size_t published_place_count = sizeof published_places / sizeof published_places[0];
 

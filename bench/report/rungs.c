@@ -21,14 +21,14 @@ plot_style rungs_style(const facts_rung *rung) {
 
 static double work(const facts_rung *r) { return r->m ? (double)r->m * (double)r->n * (double)r->k : (double)r->n; }
 
-static bool same_ladder(const facts_rung *a, const facts_rung *b) {
+bool rungs_same_ladder(const facts_rung *a, const facts_rung *b) {
   return strcmp(a->ladder, b->ladder) == 0 && strcmp(a->device, b->device) == 0 && strcmp(a->task, b->task) == 0;
 }
 
 bool rungs_is_timed(const facts_rung *rung) { return isfinite(rung->rate) && rung->rate > 0; }
 
 bool rungs_go_together(const facts_rung *a, const facts_rung *b) {
-  return same_ladder(a, b) && a->m == b->m && a->n == b->n && a->k == b->k;
+  return rungs_same_ladder(a, b) && a->m == b->m && a->n == b->n && a->k == b->k;
 }
 
 bool rungs_same_axis(const facts_rung *a, const facts_rung *b) {
@@ -60,7 +60,7 @@ size_t rungs_figures(const facts *f, size_t figures[CHART_FIGURES]) {
     bool first = rungs_is_timed(rung);
     for (size_t j = 0; j < f->rung_count && first; j++) {
       const facts_rung *const other = &f->rungs[j];
-      if (!same_ladder(rung, other) || !rungs_is_timed(other)) continue;
+      if (!rungs_same_ladder(rung, other) || !rungs_is_timed(other)) continue;
       if (work(other) > work(rung) || (j < i && work(other) == work(rung))) first = false;
     }
     if (first) figures[count++] = i;

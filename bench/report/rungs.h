@@ -8,6 +8,8 @@
 #include "bench/report/lines.h"
 
 bool rungs_is_timed(const facts_rung *rung);
+/* Whether two rungs are of the same ladder, device and task, at whatever size. */
+bool rungs_same_ladder(const facts_rung *a, const facts_rung *b);
 /* Whether two rungs are of the same ladder, device and size. */
 bool rungs_go_together(const facts_rung *a, const facts_rung *b);
 /* Whether the rung is a point of a line: at least three rungs of its family were timed. */

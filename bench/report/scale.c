@@ -94,6 +94,7 @@ const char *scale_unit(const char *unit, double most, double *factor) {
     double least, factor; /* least: of `most`, in `from` */
   } rows[] = {{"GFLOP/s", "TFLOP/s", 1e4, 1e-3},
               {"GB/s", "TB/s", 1e4, 1e-3},
+              {"M/s", "G/s", 1e4, 1e-3},
               {"s", "s", 1, 1},
               {"s", "ms", 1e-3, 1e3},
               {"s", "\xc2\xb5s", 0, 1e6}};

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""report_browser.py FOLDER PAGE...: opens pages of eleven charts in headless Chromium, light and dark, wide and narrow, and
+"""report_browser.py FOLDER PAGE...: opens pages of twelve charts in headless Chromium, light and dark, wide and narrow, and
 checks what a reader sees: no message on the console, no request for another file, every text of a chart inside it and on
 no other text, contrast, no sideways scrolling. Stores screenshots and the A4 print of each in FOLDER."""
 
@@ -139,7 +139,7 @@ def look(browser, page, folder):
         seen = browser.show(scheme, width)
         papers.add(seen["paper"])
         faults += [f"{scheme}, {width} px: {fault}" for fault in seen["faults"]]
-        if (seen["charts"], seen["scripts"], seen["images"], seen["sections"]) != (11, 0, 0, 9) or seen["rows"] < 100:
+        if (seen["charts"], seen["scripts"], seen["images"], seen["sections"]) != (12, 0, 0, 9) or seen["rows"] < 100:
             faults.append(f"the page has {seen}")
         shot = browser.call("Page.captureScreenshot", format="png", captureBeyondViewport=True,
                             clip={"x": 0, "y": 0, "width": width, "height": min(seen["height"], 7000), "scale": 1})

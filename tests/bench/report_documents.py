@@ -88,6 +88,12 @@ def lines(machine):
     return rungs
 
 
+def sizes(machine):
+    """Two libraries at sizes of which the smallest is faster on the CPU; the other of them is OpenCV there."""
+    return [rung(machine, step, {"n": 1 << power}, rate(1 << power), "GB/s", event=False) for power in (12, 16, 20)
+            for step, rate in (("OpenCV, CPU", lambda n: 8.0), ("CUB", lambda n: reached(machine["gpu_bytes"], machine["latency"], 4e-9 * n)))]
+
+
 def cube(side):
     return {"m": side, "n": side, "k": side}
 
@@ -131,7 +137,7 @@ def share(machine):
     if machine["gpu"]:
         parts += [part(machine, "sweep", "sweep", devices=devices, rows=first + second, sweeps=[one, two], verdict="eta is good."),
                   part(machine, "ladder reduce", "ladder", ladder="reduce",
-                       ladders=[rung(machine, step, {"n": 1 << 24}, f and f * machine["gpu_bytes"], "GB/s") for step, f in steps[:5]] + lines(machine)),
+                       ladders=[rung(machine, step, {"n": 1 << 24}, f and f * machine["gpu_bytes"], "GB/s") for step, f in steps[:5]] + lines(machine) + sizes(machine)),
                   part(machine, "ladder matmul", "ladder", ladder="matmul",
                        ladders=[rung(machine, step, cube(1024), f and f * machine["gpu_flops"], "GFLOP/s") for step, f in steps])]
     return {"schema": 1, "program": "hx-bench", "command": "share", "hx_version": "0.1.0", "asked_seconds": 600,
