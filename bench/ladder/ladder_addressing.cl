@@ -15,6 +15,8 @@
 #define SCALE_COMPILED 11
 #define SCALE_CONSTANT 12
 #define SCALE_DIVERGENT 13
+#define INDEX_TWICE_BY_FOUR 14 /* as the study's compiler unrolled its loop */
+#define POINTER_BY_TWO_BY_FOUR 15
 
 #define WIDTH 32 /* items per row of F, G and H, elements of a local array */
 #define ROW(elements) (p + get_group_id(0) * (elements))
@@ -29,6 +31,21 @@ kernel void loop(global int *p, constant int *scales, int n, int step, int scale
   p = ROW((size_t)n * 2);
 #pragma unroll 1
   for (int i = 0; i < n; i++, p += 2) *p = 100;
+#elif FORM == INDEX_TWICE_BY_FOUR /* by hand: a compiler adds a second loop, for what remains */
+  p = ROW((size_t)n * 2);
+#pragma unroll 1
+  for (int i = 0; i < n; i += 4) {
+    p[i * 2] = 100;
+    p[(i + 1) * 2] = 100;
+    p[(i + 2) * 2] = 100;
+    p[(i + 3) * 2] = 100;
+  }
+#elif FORM == POINTER_BY_TWO_BY_FOUR
+  p = ROW((size_t)n * 2);
+#pragma unroll 1
+  for (int i = 0; i < n; i += 4) {
+    for (int j = 0; j < 4; j++, p += 2) *p = 100;
+  }
 #elif FORM == ITEM_PER_PIXEL /* no loop: the whole kernel is counted */
   const int x = (int)get_global_id(0), y = (int)get_global_id(1);
   p[y * step + x] ^= 1;

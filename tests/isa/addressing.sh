@@ -97,6 +97,8 @@ while IFS='|' read -r form name; do
 done <<'ROWS'
 INDEX_TWICE|p[2 i]
 POINTER_BY_TWO|p += 2
+INDEX_TWICE_BY_FOUR|p[2 i], unrolled four times
+POINTER_BY_TWO_BY_FOUR|p += 2, unrolled four times
 ITEM_PER_PIXEL|item per pixel, whole kernel
 ITEM_PER_ROW|item per row
 F|f: index per item

@@ -35,4 +35,9 @@ if grep -q 'PTX' "$out" && ! grep -q 'no PTX' "$out"; then
   awk '/local array/ { count[++rows] = substr($0, 137) + 0 } END { exit !(rows == 2 && count[2] > 0 && count[2] < count[1]) }' \
     "$out" || { echo 'isa_test: one local array has no fewer instructions of PTX than two'; exit 1; }
 fi
+# The study's loop: today an index times two costs no more than a pointer that goes on by two.
+if grep -q 'PTX' "$out" && ! grep -q 'no PTX' "$out"; then
+  awk '/unrolled four times/ { count[++rows] = substr($0, 137) + 0 } END { exit !(rows == 2 && count[1] > 0 && count[1] == count[2]) }' \
+    "$out" || { echo 'isa_test: p[2 i] and p += 2 have other numbers of instructions in PTX'; exit 1; }
+fi
 echo 'isa_test: passed'
