@@ -1,6 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests that are scripts and get the paths of their data, in order."""
 
+# What docs/charts/draw.sh draws, and from what.
+_CHARTS = [
+    "address-arithmetic",
+    "ladder-matmul",
+    "ladder-offload",
+    "local-memory-conflicts",
+    "local-memory-patterns",
+    "offload-fields",
+    "offload-product",
+    "offload-shares",
+    "offload-sum",
+    "reductions-elements",
+    "reductions-groups",
+    "reductions-sizes",
+    "reductions-steps",
+]
+_CHART_TABLES = ["addressing", "ladder-lds", "ladder-matmul", "ladder-offload", "ladder-reduce-h100"]
+
 # Folder, name, size, data.
 _SCRIPTS = [
     ("api", "abi_test", "small", [
@@ -27,11 +45,7 @@ _SCRIPTS = [
     ("bench", "charts_test", "small", [
         "//bench:hx-bench",
         "//docs/charts:draw.sh",
-        "//docs/charts:ladder-matmul.svg",
-        "//docs/charts:ladder-offload.svg",
-        "//docs/measurements:ladder-matmul.tsv",
-        "//docs/measurements:ladder-offload.tsv",
-    ]),
+    ] + ["//docs/charts:%s.svg" % chart for chart in _CHARTS] + ["//docs/measurements:%s.tsv" % table for table in _CHART_TABLES]),
     ("docs", "man_test", "small", ["//runtime:hx.h", "//:docs/hx.3", "//:docs/hx-bench.1", "//:tools/api_pages.py"]),
     ("backend/opencl", "device_kind_test", "medium", ["//bench:hx-bench", ":libdress_layer.so"]),
     ("backend/opencl", "silent_device_test", "medium", ["//bench:hx-bench", ":libfault_layer.so"]),

@@ -25,14 +25,34 @@ static const char *title_of(const facts_rung *rung) {
   static const struct {
     const char *ladder, *title;
   } rows[] = {{"offload", "CPU and GPU together:"},
-              {"lds", "Local memory, accesses of a warp per second; accesses of an item:"}};
+              {"lds", "Local memory, accesses of a warp per second; accesses of an item:"},
+              {"addressing", "What one pass of a loop costs, by how its addresses are computed"}};
   for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
     if (strcmp(rung->ladder, rows[i].ladder) == 0) return rows[i].title;
   return rung->m ? "A product on the device, step by step:" : "A sum on the device, step by step:";
 }
 
+/* Instructions are counted, not timed, and few of them are better. */
+static bool is_count(const facts_rung *rung) { return strcmp(rung->unit, "instructions") == 0; }
+
+static void name_count(const facts *f, const facts_rung *at, plot_words *words) {
+  const facts_rung *least = at;
+  char number[32];
+  for (size_t i = 0; i < f->rung_count; i++)
+    if (rungs_go_together(at, &f->rungs[i]) && f->rungs[i].rate < least->rate) least = &f->rungs[i];
+  facts_number_text(least->rate, number, sizeof number);
+  snprintf(words->id, sizeof words->id, "ladder-%.40s", at->ladder);
+  snprintf(words->title, sizeof words->title, "%s", title_of(at));
+  snprintf(words->subtitle, sizeof words->subtitle, "%.160s; counted, not timed", at->device);
+  snprintf(words->finding, sizeof words->finding, "\"%.80s\" has the fewest instructions, %s.", least->step, number);
+}
+
 static void name(const facts *f, size_t figure, plot_words *words) {
   const facts_rung *const at = &f->rungs[figure];
+  if (is_count(at)) {
+    name_count(f, at, words);
+    return;
+  }
   size_t figures[CHART_FIGURES];
   const size_t before = rungs_before(f, figures, rungs_figures(f, figures), figure);
   char size[72], number[16] = "", device[160];
@@ -62,7 +82,7 @@ static void name(const facts *f, size_t figure, plot_words *words) {
 static void bar_text(const facts_rung *rung, double factor, const char *unit, char *text, size_t bytes) {
   char number[32], time[64] = "";
   facts_number_text(rung->rate * factor, number, sizeof number);
-  if (!isfinite(rung->event)) facts_time_text(rung->median, time, sizeof time);
+  if (!isfinite(rung->event) && isfinite(rung->median)) facts_time_text(rung->median, time, sizeof time);
   if (rung->rule) snprintf(time, sizeof time, "%.2f x the time (rule: %zu)", rung->measured, rung->rule);
   if (!rungs_is_timed(rung))
     snprintf(text, bytes, "not run%s%.60s", *rung->note ? ": " : "", rung->note);

@@ -10,8 +10,8 @@
 static const struct {
   const char *begin;
   plot_style style;
-} kinds[] = {{"hx", PLOT_BOTH},      {"CPU ", PLOT_BOTH}, {"OpenCV", PLOT_OTHER}, {"CLBlast", PLOT_OTHER},
-             {"cuBLAS", PLOT_OTHER}, {"CUB", PLOT_OTHER}, {"", PLOT_CEILING}};
+} kinds[] = {{"hx", PLOT_BOTH},      {"CPU ", PLOT_BOTH}, {"OpenCV", PLOT_OTHER},        {"CLBlast", PLOT_OTHER},
+             {"cuBLAS", PLOT_OTHER}, {"CUB", PLOT_OTHER}, {"published", PLOT_PUBLISHED}, {"", PLOT_CEILING}};
 
 plot_style rungs_style(const facts_rung *rung) {
   size_t i = 0;
