@@ -17,6 +17,13 @@
 #define SCALE_DIVERGENT 13
 #define INDEX_TWICE_BY_FOUR 14 /* as the study's compiler unrolled its loop */
 #define POINTER_BY_TWO_BY_FOUR 15
+/* Advice of the optimisation guide and of PCL-Reduction on integers. */
+#define PLACE_DIVIDED 16
+#define PLACE_SHIFTED 17
+#define TIMES_32 18
+#define TIMES_24 19
+#define KEY_BRANCH 20
+#define KEY_BITS 21
 
 #define WIDTH 32 /* items per row of F, G and H, elements of a local array */
 #define ROW(elements) (p + get_group_id(0) * (elements))
@@ -83,6 +90,35 @@ kernel void loop(global int *p, constant int *scales, int n, int step, int scale
   barrier(CLK_LOCAL_MEM_FENCE);
 #pragma unroll 1
   for (int i = 0; i < n; i++) p[i] = a[i] + b[i];
+#elif FORM == PLACE_DIVIDED /* rows of WIDTH in rows of twice as many */
+#pragma unroll 1
+  for (uint i = (uint)lid; i < (uint)n; i += (uint)step) p[i / WIDTH * 2 * WIDTH + i % WIDTH]++;
+#elif FORM == PLACE_SHIFTED
+#pragma unroll 1
+  for (uint i = (uint)lid; i < (uint)n; i += (uint)step) p[(i >> 5 << 6) + (i & (WIDTH - 1))]++;
+#elif FORM == TIMES_32 || FORM == TIMES_24
+  global int *at = p + lid;
+#pragma unroll 1
+#if FORM == TIMES_32
+  for (int i = 0; i < n; i++, at += WIDTH) *at *= step;
+#else
+  for (int i = 0; i < n; i++, at += WIDTH) *at = mul24(*at, step);
+#endif
+#elif FORM == KEY_BRANCH || FORM == KEY_BITS /* the bits of a float as a number of the same order */
+  global uint *at = (global uint *)p + lid;
+#pragma unroll 1
+  for (int i = 0; i < n; i++, at += WIDTH) {
+    uint bits = *at;
+#if FORM == KEY_BITS
+    bits ^= (uint)((int)bits >> 31) | 0x80000000u;
+#else
+    if (bits >> 31)
+      bits = ~bits;
+    else
+      bits += 0x80000000u;
+#endif
+    *at = bits;
+  }
 #else /* one multiplication per pass, by a value that does not differ between items */
 #if FORM == SCALE_ARGUMENT
   const int s = scale + step;

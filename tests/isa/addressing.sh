@@ -110,5 +110,11 @@ SCALE_ARGUMENT|scale: argument
 SCALE_COMPILED|scale: compile-time constant
 SCALE_CONSTANT|scale: constant memory
 SCALE_DIVERGENT|scale: set in a divergent branch
+PLACE_DIVIDED|place: i / 32, i % 32
+PLACE_SHIFTED|place: i >> 5, i & 31
+TIMES_32|product of 32 bits
+TIMES_24|product of 24 bits
+KEY_BRANCH|key of a float by a branch
+KEY_BITS|key of a float by bits
 ROWS
 [ -z "$reason" ] || echo "$reason"

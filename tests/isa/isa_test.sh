@@ -40,4 +40,9 @@ if grep -q 'PTX' "$out" && ! grep -q 'no PTX' "$out"; then
   awk '/unrolled four times/ { count[++rows] = substr($0, 137) + 0 } END { exit !(rows == 2 && count[1] > 0 && count[1] == count[2]) }' \
     "$out" || { echo 'isa_test: p[2 i] and p += 2 have other numbers of instructions in PTX'; exit 1; }
 fi
+# A compiler knows how to divide by a power of two.
+if grep -q '^place' "$out"; then
+  awk '/^place: / { counts[++rows] = substr($0, 41) } END { exit !(rows == 2 && counts[1] == counts[2]) }' "$out" ||
+    { echo 'isa_test: shifts and masks are not what division and remainder become'; exit 1; }
+fi
 echo 'isa_test: passed'
