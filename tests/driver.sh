@@ -1,13 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# driver.sh DRIVER [--layer LAYER] PROGRAM ARGS...: runs PROGRAM with one OpenCL driver and no other; a complaint of
-# the driver or the layer is a failure. DRIVER: none, pocl, rusticl, oclgrind, intel, pocl6, or all (those installed).
-# intel and pocl6 are in the folder TEST_DRIVERS (tests/drivers/fetch.sh).
+# driver.sh DRIVER [--building] [--layer LAYER] PROGRAM ARGS...: runs PROGRAM with one OpenCL driver and no other; a
+# complaint of the driver or the layer is a failure. --building: the driver has not compiled hx's kernels before.
+# DRIVER: none, pocl, rusticl, oclgrind, intel, pocl6, or all (those installed). intel and pocl6 are in the folder
+# TEST_DRIVERS (tests/drivers/fetch.sh).
 set -eu
 scratch=${TEST_TMPDIR:-$(mktemp -d)}
 driver=$1
 shift
 layer=
+if [ "$1" = --building ]; then
+  export POCL_CACHE_DIR="$scratch/pocl"
+  shift
+fi
 if [ "$1" = --layer ]; then
   layer=$(readlink -f "$2")
   shift 2
