@@ -8,7 +8,6 @@
 #include "bench/bench.h"
 #include "bench/report/chart.h"
 
-#define AHEAD 1.05 /* a smaller ratio is noise, as in the verdict */
 #define USED 0.005 /* a smaller share counts as none */
 #define HEIGHT 400.0
 
@@ -22,6 +21,7 @@ typedef struct curves {
   const facts_row *first;
   curve of[FACTS_SPLIT];    /* CPU, GPU, both */
   bool is_product, by_work; /* by_work: not all shapes are cubes, so x is the number of multiply-adds */
+  bool has_intervals;
 } curves;
 
 static double size_of(const curves *c, const facts_row *row) {
@@ -48,7 +48,7 @@ static void insert(curves *c, const facts_row *row) {
 }
 
 static void take_curves(const facts *f, size_t figure, curves *c) {
-  *c = (curves){.first = &f->rows[figure], .is_product = f->rows[figure].m != 0};
+  *c = (curves){.first = &f->rows[figure], .is_product = f->rows[figure].m != 0, .has_intervals = f->has_intervals};
   for (size_t i = 0; i < f->row_count; i++)
     if (belongs(c->first, &f->rows[i])) c->by_work |= c->is_product && !is_cube(&f->rows[i]);
   for (size_t i = 0; i < f->row_count; i++)
@@ -94,10 +94,18 @@ static double lead(const curves *c, size_t i) {
   return cpu ? cpu->median / gpu->median : NAN;
 }
 
+/* Whether the device is faster than the CPU at a size of its curve, beyond noise. */
+static bool is_ahead(const curves *c, size_t i) {
+  const facts_row *const gpu = c->of[FACTS_GPU].row[i], *const cpu = row_of_size(c, &c->of[FACTS_CPU], size_of(c, gpu));
+  if (!cpu) return false;
+  return facts_is_shorter(gpu->median, c->has_intervals ? gpu->high : 0, cpu->median,
+                          c->has_intervals ? cpu->low : cpu->median);
+}
+
 /* The first index of the device's curve from which on it is ahead at every size. */
 static size_t first_lead(const curves *c) {
   size_t i = c->of[FACTS_GPU].count;
-  while (i && lead(c, i - 1) >= AHEAD) i--;
+  while (i && is_ahead(c, i - 1)) i--;
   return i;
 }
 
@@ -132,7 +140,7 @@ static void describe(const curves *c, char *text, size_t bytes) {
     snprintf(text + used, bytes - used, "The device alone is faster than the CPU at every size.");
   } else if (ahead == gpu->count) {
     snprintf(text + used, bytes - used,
-             "The device alone does not overtake the CPU (by %.0f %%) up to the largest size.", 100 * (AHEAD - 1));
+             "The device alone does not overtake the CPU, beyond noise, up to the largest size.");
   } else {
     size_text(gpu->row[ahead], size, sizeof size);
     size_text(gpu->row[ahead - 1], before, sizeof before);

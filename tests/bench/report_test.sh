@@ -63,6 +63,7 @@ page nvidia 'NVIDIA Example 100' 'hx uses the device from 2^18 on' 'The device a
 charts nvidia 12
 page pocl 'PoCL on Example Ryzen' '1.81x the CPU alone and 1.92x the device alone.' '!pthread' '!Absent'
 charts pocl 12
+page noisy 'NVIDIA Example 100' 'The device alone does not overtake the CPU, beyond noise' '!GPU overtakes CPU'
 page hostile '<script>alert("x")</script>&' '"><img src=x onerror=alert(1)>'
 charts hostile 12
 page alone 'Example Xeon 9999' "CPU's roof" 'Absent: the document holds no part "sweep"' 'Only one side was measured'
