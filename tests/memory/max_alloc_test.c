@@ -179,8 +179,10 @@ int main(int argc, char **argv) {
   multiply(ALLOCATED, 2 * side + 3, 2 * side + 5, 2 * side + 7);
   keep_copies();
   reduce_fields(1000);
-  reduce_fields(side * side / 2);
-  reduce_fields(side * side / 2 + 1);
+  if (side < 512) { /* with a greater limit the launches take minutes, and are the same */
+    reduce_fields(side * side / 2);
+    reduce_fields(side * side / 2 + 1);
+  }
   hx_close(hx);
   return checks_end("max_alloc_test");
 }
