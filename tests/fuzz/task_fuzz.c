@@ -86,15 +86,15 @@ static bool blocks_overlap(const block *x, const block *y) {
   return false;
 }
 
-/* 1: the product is valid, 0: it is not, -1: it is too large for elements to be marked. */
-static int product_fits(const struct hx_matmul_args *t) {
+/* 1: the product is valid, 0: it is not, -1: it is too large for elements to be marked. empty: none is accessed. */
+static int product_fits(const struct hx_matmul_args *t, bool empty) {
   block a = {(uintptr_t)t->a, t->trans_a ? t->k : t->m, t->trans_a ? t->m : t->k, t->lda};
   block b = {(uintptr_t)t->b, t->trans_b ? t->n : t->k, t->trans_b ? t->k : t->n, t->ldb};
   block c = {(uintptr_t)t->c, t->m, t->n, t->ldc};
   if (!a.ld) a.ld = a.cols;
   if (!b.ld) b.ld = b.cols;
   if (!c.ld) c.ld = c.cols;
-  const bool empty = !t->m || !t->n, reads = !empty && t->k && t->alpha != 0;
+  const bool reads = !empty && t->k && t->alpha != 0;
   if (!block_fits(&a, empty) || !block_fits(&b, empty) || !block_fits(&c, empty)) return 0;
   if ((!empty && !c.p) || (reads && (!a.p || !b.p))) return 0;
   if (!reads) return 1;
@@ -127,8 +127,8 @@ static bool is_exact(const hx_task *t, const block *x, size_t stride, const bloc
 /* As product_fits, for a batch: also -1 if it has too many products to compare each with each. */
 static int batch_fits(const hx_task *t) {
   const struct hx_matmul_args *const p = &t->matmul;
-  const int one = product_fits(p);
   const bool empty = !p->m || !p->n || !t->batch.count, reads = p->k && p->alpha != 0;
+  const int one = product_fits(p, empty);
   if (one == 0 || empty || t->batch.count == 1) return one;
   if (t->batch.count > 8) return -1;
   for (size_t i = 0; i < t->batch.count; i++)
@@ -180,7 +180,7 @@ static int task_is_valid(const hx_task *t) {
   for (size_t i = t->kind == HX_MATMUL_BATCHED ? 4 : 0; i < 8; i++)
     if (t->reserved[i]) return 0;
   if (t->kind == HX_MATMUL_BATCHED) return batch_fits(t);
-  if (t->kind == HX_MATMUL) return product_fits(&t->matmul);
+  if (t->kind == HX_MATMUL) return product_fits(&t->matmul, !t->matmul.m || !t->matmul.n);
   if (t->kind == HX_REDUCE_SOA)
     return reduction_fits(t->soa.fields, t->soa.nfields, t->soa.n, (uintptr_t)t->soa.out, true);
   if (t->kind == HX_REDUCE_LINES) return lines_are_valid(&t->lines);
