@@ -17,7 +17,7 @@ extern const char hx__cl_ladder_reduce[];
 /* The numbers of ladder_reduce.cl. TREE_BEST: without barriers in the last sub-group if its size is known, else with
  * them. */
 enum { LOAD_LOCAL, LOAD_GLOBAL, LOAD_ALL };
-enum { TREE_INTERLEAVED, TREE_STRIDED, TREE_HALVING, TREE_UNROLLED, TREE_SUB_GROUP, TREE_BEST };
+enum { TREE_INTERLEAVED, TREE_STRIDED, TREE_HALVING, TREE_UNROLLED, TREE_SUB_GROUP, TREE_REGISTER, TREE_BEST };
 enum { AMONG_PARTIAL, AMONG_ATOMIC, AMONG_TICKET };
 
 /* What the host does until one sum is left. */
@@ -44,6 +44,8 @@ static const ladder_family naive_tree = {"naive tree", ELEMENTS}, local_stride =
 #define GROUPS_ROW(g) \
   {"groups per unit: " #g, LOAD_ALL, TREE_BEST, AMONG_ATOMIC, .groups = g, .family = &groups_per_unit},
 
+#define HALVING "divergence-free"
+
 /* times: elements that an item adds; 0: all, by `groups` work-groups per compute unit. family: the series of a chart to
  * which the step belongs, with times or groups as x. against: the step from which the gap is counted. */
 static const struct step {
@@ -58,7 +60,8 @@ static const struct step {
      .against = "global stride x1"},
     {"naive, relaunched", LOAD_GLOBAL, TREE_INTERLEAVED, AMONG_PARTIAL, FINISH_RELAUNCH, .times = 1},
     {"strided words (Harris)", LOAD_GLOBAL, TREE_STRIDED, AMONG_ATOMIC, .times = 1},
-    {"divergence-free", LOAD_GLOBAL, TREE_HALVING, AMONG_ATOMIC, .times = 1},
+    {HALVING, LOAD_GLOBAL, TREE_HALVING, AMONG_ATOMIC, .times = 1},
+    {"own sum in a register", LOAD_GLOBAL, TREE_REGISTER, AMONG_ATOMIC, .times = 1, .against = HALVING},
     {"unrolled, all barriers", LOAD_GLOBAL, TREE_UNROLLED, AMONG_ATOMIC, .times = 1},
     {"completely unrolled", LOAD_GLOBAL, TREE_SUB_GROUP, AMONG_ATOMIC, .times = 1},
     LOCAL_ROW(1) EVERY_TIMES(LOCAL_ROW) GLOBAL_ROW(1) EVERY_TIMES(GLOBAL_ROW) EVERY_TIMES(NAIVE_ROW) EVERY_GROUPS(

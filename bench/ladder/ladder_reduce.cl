@@ -9,8 +9,8 @@
 #define ATOMIC 1
 #define TICKET 2
 
-/* The trees are macros, because PoCL 3.1 crashes on functions with barriers. They end with the sum in words[0], which
- * item 0 has written. */
+/* The trees are macros, because PoCL 3.1 crashes on functions with barriers. They begin with the item's own sum in `mine`
+ * and in words[item], and end with the sum in words[0], which item 0 has written. */
 #if TREE == 0 /* interleaved: the items at work are spread over all warps */
 #define LEVELS                                                                           \
   for (uint stride = 1; stride < LOCAL; stride *= 2) {                                   \
@@ -27,6 +27,13 @@
 #define LEVELS                                                                           \
   for (uint stride = LOCAL / 2; stride > 0; stride /= 2) {                               \
     if (item < stride) words[item] += words[item + stride];                              \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                        \
+  }
+#elif TREE == 5 /* the same, but an item's own sum stays in a register: it reads only its partner's */
+#define LEVELS                                                                           \
+  local uint *const place = words + item;                                                \
+  for (uint stride = LOCAL / 2; stride > 0; stride /= 2) {                               \
+    if (item < stride) *place = mine += place[stride];                                   \
     barrier(CLK_LOCAL_MEM_FENCE);                                                        \
   }
 #else /* every level written out; with TREE 4 the items of the first sub-group end it without barriers of the group */
@@ -63,10 +70,13 @@
 #define LEVELS LEVEL(512) LEVEL(256) LEVEL(128) LEVEL(64) LEVEL(32) LEVEL(16) LEVEL(8) LEVEL(4) LEVEL(2) LEVEL(1) END
 #endif
 
-#define JOIN(own)               \
-  words[item] = (own);          \
-  barrier(CLK_LOCAL_MEM_FENCE); \
-  LEVELS
+#define JOIN(own)                 \
+  {                               \
+    uint mine = (own);            \
+    words[item] = mine;           \
+    barrier(CLK_LOCAL_MEM_FENCE); \
+    LEVELS                        \
+  }
 
 /* What an item adds by itself. Unrolled, because loads are to be in flight together, but not without limit. */
 #if TIMES > 16
