@@ -17,7 +17,17 @@ extern const char hx__cl_ladder_reduce[];
 /* The numbers of ladder_reduce.cl. TREE_BEST: without barriers in the last sub-group if its size is known, else with
  * them. */
 enum { LOAD_LOCAL, LOAD_GLOBAL, LOAD_ALL };
-enum { TREE_INTERLEAVED, TREE_STRIDED, TREE_HALVING, TREE_UNROLLED, TREE_SUB_GROUP, TREE_REGISTER, TREE_BEST };
+enum {
+  TREE_INTERLEAVED,
+  TREE_STRIDED,
+  TREE_HALVING,
+  TREE_UNROLLED,
+  TREE_SUB_GROUP,
+  TREE_REGISTER,
+  TREE_ALL_JOIN,
+  TREE_SIDES,
+  TREE_BEST
+};
 enum { AMONG_PARTIAL, AMONG_ATOMIC, AMONG_TICKET };
 
 /* What the host does until one sum is left. */
@@ -45,6 +55,7 @@ static const ladder_family naive_tree = {"naive tree", ELEMENTS}, local_stride =
   {"groups per unit: " #g, LOAD_ALL, TREE_BEST, AMONG_ATOMIC, .groups = g, .family = &groups_per_unit},
 
 #define HALVING "divergence-free"
+#define ALL_JOIN "all join, two barriers"
 
 /* times: elements that an item adds; 0: all, by `groups` work-groups per compute unit. family: the series of a chart to
  * which the step belongs, with times or groups as x. against: the step from which the gap is counted. */
@@ -62,6 +73,8 @@ static const struct step {
     {"strided words (Harris)", LOAD_GLOBAL, TREE_STRIDED, AMONG_ATOMIC, .times = 1},
     {HALVING, LOAD_GLOBAL, TREE_HALVING, AMONG_ATOMIC, .times = 1},
     {"own sum in a register", LOAD_GLOBAL, TREE_REGISTER, AMONG_ATOMIC, .times = 1, .against = HALVING},
+    {ALL_JOIN, LOAD_GLOBAL, TREE_ALL_JOIN, AMONG_ATOMIC, .times = 1, .against = HALVING},
+    {"all join, two sides", LOAD_GLOBAL, TREE_SIDES, AMONG_ATOMIC, .times = 1, .against = ALL_JOIN},
     {"unrolled, all barriers", LOAD_GLOBAL, TREE_UNROLLED, AMONG_ATOMIC, .times = 1},
     {"completely unrolled", LOAD_GLOBAL, TREE_SUB_GROUP, AMONG_ATOMIC, .times = 1},
     LOCAL_ROW(1) EVERY_TIMES(LOCAL_ROW) GLOBAL_ROW(1) EVERY_TIMES(GLOBAL_ROW) EVERY_TIMES(NAIVE_ROW) EVERY_GROUPS(

@@ -36,6 +36,23 @@
     if (item < stride) *place = mine += place[stride];                                   \
     barrier(CLK_LOCAL_MEM_FENCE);                                                        \
   }
+#elif TREE == 6 /* all items join at every level, so none may write before all have read: two barriers for a level */
+#define LEVELS                                                                           \
+  for (uint stride = LOCAL / 2; stride > 0; stride /= 2) {                               \
+    mine += words[item ^ stride];                                                        \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                        \
+    words[item] = mine;                                                                  \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                        \
+  }
+#elif TREE == 7 /* the same with twice as much local memory: a level reads one side and writes the other */
+#define SIDES 2
+#define LEVELS                                                                           \
+  for (uint stride = LOCAL / 2, side = LOCAL; stride > 0; stride /= 2, side ^= LOCAL) {  \
+    mine += words[(side ^ LOCAL) + (item ^ stride)];                                     \
+    words[side + item] = mine;                                                           \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                        \
+  }                                                                                      \
+  if (item == 0) words[0] = mine;
 #else /* every level written out; with TREE 4 the items of the first sub-group end it without barriers of the group */
 
 #if TREE == 3
@@ -68,6 +85,10 @@
     barrier(CLK_LOCAL_MEM_FENCE);                                                        \
   }
 #define LEVELS LEVEL(512) LEVEL(256) LEVEL(128) LEVEL(64) LEVEL(32) LEVEL(16) LEVEL(8) LEVEL(4) LEVEL(2) LEVEL(1) END
+#endif
+
+#ifndef SIDES
+#define SIDES 1
 #endif
 
 #define JOIN(own)                 \
@@ -119,7 +140,7 @@ static uint own_sum(global const uint *x, ulong n, uint item) {
 
 kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void sum(global const uint *x, ulong n, global uint *out,
                                                                    volatile global uint *one) {
-  local uint words[LOCAL];
+  local uint words[SIDES * LOCAL];
   const uint item = (uint)get_local_id(0), group = (uint)get_group_id(0), groups = (uint)get_num_groups(0);
   JOIN(own_sum(x, n, item))
 #if AMONG == PARTIAL

@@ -58,7 +58,8 @@ END
 
 climb reduce --devices cpu,pocl --size 1,1000,2^16,70001
 for step in naive '"naive, relaunched"' 'strided words (Harris)' divergence-free 'own sum in a register' \
-  '"unrolled, all barriers"' '"8 per unit, relaunched"' '"8 per unit, host adds"' '"8 per unit, ticket"' '"hx, kernels"' hx; do
+  '"all join, two barriers"' '"all join, two sides"' '"unrolled, all barriers"' '"8 per unit, relaunched"' \
+  '"8 per unit, host adds"' '"8 per unit, ticket"' '"hx, kernels"' hx; do
   exact "$step" 4
 done
 for groups in 1 2 4 8 16; do exact "groups per unit: $groups" 4; done
@@ -105,7 +106,8 @@ series "s['naive', 'elements', None] == [1, 1000, 1 << 16, 70001]"
 # How much longer a step takes than the other way: the good tree with as many elements per item, or the tree that is named.
 rate="{(r['step'], r['n']): r['rate'] for r in d['ladders']}"
 good="'global stride x' + (r['step'][12:] or '1')"
-other="{'own sum in a register': 'divergence-free'}"
+other="{'own sum in a register': 'divergence-free', 'all join, two barriers': 'divergence-free',
+  'all join, two sides': 'all join, two barriers'}"
 series "(lambda rate, other: all(abs(rate[other[r['step']] if r['step'] in other else $good, r['n']] / r['rate'] - 1 - r['gap']) < 1e-6
   for r in d['ladders'] if r['gap'] is not None))($rate, $other)"
 series "{r['step'] for r in d['ladders'] if r['gap'] is not None} == {'naive', *('naive tree x%d' % x for x in ${powers}[1:]), *$other}"
