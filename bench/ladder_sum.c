@@ -26,6 +26,7 @@ enum {
   TREE_REGISTER,
   TREE_ALL_JOIN,
   TREE_SIDES,
+  TREE_BUILT_IN,
   TREE_BEST
 };
 enum { AMONG_PARTIAL, AMONG_ATOMIC, AMONG_TICKET };
@@ -75,6 +76,7 @@ static const struct step {
     {"own sum in a register", LOAD_GLOBAL, TREE_REGISTER, AMONG_ATOMIC, .times = 1, .against = HALVING},
     {ALL_JOIN, LOAD_GLOBAL, TREE_ALL_JOIN, AMONG_ATOMIC, .times = 1, .against = HALVING},
     {"all join, two sides", LOAD_GLOBAL, TREE_SIDES, AMONG_ATOMIC, .times = 1, .against = ALL_JOIN},
+    {"work_group_reduce_add", LOAD_GLOBAL, TREE_BUILT_IN, AMONG_ATOMIC, .times = 1, .against = HALVING},
     {"unrolled, all barriers", LOAD_GLOBAL, TREE_UNROLLED, AMONG_ATOMIC, .times = 1},
     {"completely unrolled", LOAD_GLOBAL, TREE_SUB_GROUP, AMONG_ATOMIC, .times = 1},
     LOCAL_ROW(1) EVERY_TIMES(LOCAL_ROW) GLOBAL_ROW(1) EVERY_TIMES(GLOBAL_ROW) EVERY_TIMES(NAIVE_ROW) EVERY_GROUPS(
@@ -193,23 +195,34 @@ void ladder_sum_rungs(ladder_case *c, ladder_sum *f) {
   for (size_t s = 0; s < STEPS; s++) add_step(c, f, s);
 }
 
+/* OpenCL C 2.0 has it; 3.0 leaves it to the driver. */
+static bool has_built_in_reductions(const ladder_device *device) {
+  cl_bool has = device->shipped->version >= 20;
+  if (device->shipped->version >= 30)
+    clGetDeviceInfo(device->id, CL_DEVICE_WORK_GROUP_COLLECTIVE_FUNCTIONS_SUPPORT, sizeof has, &has, NULL);
+  return has;
+}
+
 static void build_step(ladder_sum *f, size_t s) {
   const struct step *const step = &steps[s];
   const ladder_device *const device = f->device;
   const bool has_last = device->sub_group > 1 && f->local >= 2 * device->sub_group;
   const unsigned tree = step->tree != TREE_BEST ? step->tree : has_last ? TREE_SUB_GROUP : TREE_UNROLLED;
   ladder_kernel *const kernel = &f->kernel[s];
+  const char *const newer = device->shipped->version >= 30 ? " -cl-std=CL3.0" : " -cl-std=CL2.0";
   char options[160];
-  /* A fence for all groups is there from OpenCL C 2.0 on. */
+  /* A fence for all groups and built-in reductions are there from OpenCL C 2.0 on. */
   snprintf(options, sizeof options, "-DLOCAL=%zu -DTIMES=%u -DLOAD=%u -DTREE=%u -DAMONG=%u -DWARP=%u -DNVIDIA=%d%s",
            f->local, step->times ? step->times : 1, step->load, tree, step->among, device->sub_group, device->nvidia,
-           step->among == AMONG_TICKET ? " -cl-std=CL3.0" : "");
+           step->among == AMONG_TICKET || tree == TREE_BUILT_IN ? newer : "");
   if (f->local < 2)
     snprintf(kernel->why, sizeof kernel->why, "work-groups of this device have one item");
   else if (tree == TREE_SUB_GROUP && !device->sub_group)
     snprintf(kernel->why, sizeof kernel->why, "the driver does not say how many items run in step");
   else if (tree == TREE_SUB_GROUP && !has_last)
     snprintf(kernel->why, sizeof kernel->why, "a work-group is no larger than what runs in step");
+  else if (tree == TREE_BUILT_IN && !has_built_in_reductions(device))
+    snprintf(kernel->why, sizeof kernel->why, "the driver has no reductions of a work-group");
   else
     ladder_kernel_build(device, hx__cl_ladder_reduce, options, "sum", kernel);
 }

@@ -53,6 +53,10 @@
     barrier(CLK_LOCAL_MEM_FENCE);                                                        \
   }                                                                                      \
   if (item == 0) words[0] = mine;
+#elif TREE == 8 /* OpenCL's own */
+#define LEVELS                               \
+  mine = work_group_reduce_add(mine);        \
+  if (item == 0) words[0] = mine;
 #else /* every level written out; with TREE 4 the items of the first sub-group end it without barriers of the group */
 
 #if TREE == 3

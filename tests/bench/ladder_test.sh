@@ -70,6 +70,7 @@ for tree in 'local stride' 'global stride' 'naive tree'; do
 done
 refused 'completely unrolled' 'in step'
 refused 'CUB' 'not an NVIDIA device'
+refused work_group_reduce_add 'no reductions of a work-group'
 awk 'length > 80 { exit 1 }' out || fail 'a line of the table is longer than 80 columns'
 grep -q '^ *not run: CUB: not an NVIDIA device' out || fail 'no reason for a step that did not run'
 grep -q -- ' - .* - .* - ' out && fail 'a line has no figure'
