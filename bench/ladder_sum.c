@@ -16,7 +16,7 @@ extern const char hx__cl_ladder_reduce[];
 
 /* The numbers of ladder_reduce.cl. TREE_BEST: without barriers in the last sub-group if its size is known, else with
  * them. */
-enum { LOAD_LOCAL, LOAD_GLOBAL, LOAD_ALL };
+enum { LOAD_LOCAL, LOAD_GLOBAL, LOAD_ALL, LOAD_RARE_FIRST, LOAD_EACH_TESTED };
 enum {
   TREE_INTERLEAVED,
   TREE_STRIDED,
@@ -79,6 +79,8 @@ static const struct step {
     {"work_group_reduce_add", LOAD_GLOBAL, TREE_BUILT_IN, AMONG_ATOMIC, .times = 1, .against = HALVING},
     {"unrolled, all barriers", LOAD_GLOBAL, TREE_UNROLLED, AMONG_ATOMIC, .times = 1},
     {"completely unrolled", LOAD_GLOBAL, TREE_SUB_GROUP, AMONG_ATOMIC, .times = 1},
+    {"rare case first x16", LOAD_RARE_FIRST, TREE_BEST, AMONG_ATOMIC, .times = 16, .against = "local stride x16"},
+    {"each tested x16", LOAD_EACH_TESTED, TREE_BEST, AMONG_ATOMIC, .times = 16, .against = "local stride x16"},
     LOCAL_ROW(1) EVERY_TIMES(LOCAL_ROW) GLOBAL_ROW(1) EVERY_TIMES(GLOBAL_ROW) EVERY_TIMES(NAIVE_ROW) EVERY_GROUPS(
         GROUPS_ROW){"8 per unit, relaunched", LOAD_ALL, TREE_BEST, AMONG_PARTIAL, FINISH_RELAUNCH, .groups = 8},
     {"8 per unit, host adds", LOAD_ALL, TREE_BEST, AMONG_PARTIAL, FINISH_ADD, .groups = 8},

@@ -113,6 +113,11 @@
 #define LOCAL_STRIDE 0  /* TIMES elements as far apart as the group is wide: a group reads one block */
 #define GLOBAL_STRIDE 1 /* as far apart as all groups are wide: at any time the whole device reads one block */
 #define ALL 2           /* the same without a limit, eight elements at a time: few groups for any n */
+#define RARE_FIRST 3    /* local stride, but whether elements lack, as only in the last group, is tested first */
+#define EACH_TESTED 4   /* local stride, but the end is tested before every element */
+
+#define WHOLE UNROLLED for (uint t = 0; t < TIMES; t++) own += x[i + t * stride];
+#define REST for (; i < n; i += stride) own += x[i];
 
 static uint own_sum(global const uint *x, ulong n, uint item) {
   uint own = 0;
@@ -126,19 +131,30 @@ static uint own_sum(global const uint *x, ulong n, uint item) {
 #pragma unroll
     for (uint u = 0; u < 8; u++) own += some[u];
   }
+  REST
 #else
-#if LOAD == LOCAL_STRIDE
-  const ulong stride = LOCAL, begin = (ulong)get_group_id(0) * (LOCAL * TIMES), end = begin + LOCAL * TIMES;
-#else
+#if LOAD == GLOBAL_STRIDE
   const ulong stride = get_global_size(0), begin = (ulong)get_group_id(0) * LOCAL, end = stride * TIMES;
+#else
+  const ulong stride = LOCAL, begin = (ulong)get_group_id(0) * (LOCAL * TIMES), end = begin + LOCAL * TIMES;
 #endif
   ulong i = begin + item;
+#if LOAD == EACH_TESTED
+  UNROLLED for (uint t = 0; t < TIMES; t++) if (i + t * stride < n) own += x[i + t * stride];
+#elif LOAD == RARE_FIRST
+  if (end > n) {
+    REST
+  } else {
+    WHOLE
+  }
+#else
   if (end <= n) {
-    UNROLLED for (uint t = 0; t < TIMES; t++) own += x[i + t * stride];
-    return own;
+    WHOLE
+  } else {
+    REST
   }
 #endif
-  for (; i < n; i += stride) own += x[i];
+#endif
   return own;
 }
 

@@ -68,6 +68,7 @@ for tree in 'local stride' 'global stride' 'naive tree'; do
   exact "$tree x2" 3
   for times in 4 8 16 32 64 128 256; do exact "$tree x$times" 2; done
 done
+for step in 'rare case first x16' 'each tested x16'; do exact "$step" 2; done
 refused 'completely unrolled' 'in step'
 refused 'CUB' 'not an NVIDIA device'
 refused work_group_reduce_add 'no reductions of a work-group'
@@ -108,7 +109,8 @@ series "s['naive', 'elements', None] == [1, 1000, 1 << 16, 70001]"
 rate="{(r['step'], r['n']): r['rate'] for r in d['ladders']}"
 good="'global stride x' + (r['step'][12:] or '1')"
 other="{'own sum in a register': 'divergence-free', 'all join, two barriers': 'divergence-free',
-  'all join, two sides': 'all join, two barriers'}"
+  'all join, two sides': 'all join, two barriers',
+  'rare case first x16': 'local stride x16', 'each tested x16': 'local stride x16'}"
 series "(lambda rate, other: all(abs(rate[other[r['step']] if r['step'] in other else $good, r['n']] / r['rate'] - 1 - r['gap']) < 1e-6
   for r in d['ladders'] if r['gap'] is not None))($rate, $other)"
 series "{r['step'] for r in d['ladders'] if r['gap'] is not None} == {'naive', *('naive tree x%d' % x for x in ${powers}[1:]), *$other}"
