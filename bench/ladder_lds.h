@@ -31,7 +31,7 @@ typedef struct lds_copy {
   unsigned fetch; /* bytes that the L2 cache reads at once; 0: nothing is said */
 } lds_copy;
 extern const lds_copy lds_copies[];
-#define LDS_COPIES 16
+#define LDS_COPIES 18
 #define LDS_REGISTERS 0 /* a method that every device has */
 
 /* The sum that a lane, or an item of a group, has after so many accesses of each item. words: LDS_WORDS of them. */

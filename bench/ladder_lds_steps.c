@@ -69,10 +69,11 @@ const lds_pattern lds_patterns[] = {
 const size_t lds_pattern_count = sizeof lds_patterns / sizeof lds_patterns[0];
 
 /* The methods of ladder_lds.cl. */
-enum { REGISTERS = LDS_REGISTERS, CA, CG };
+enum { REGISTERS = LDS_REGISTERS, CA, CG, CA_PREDICATE, CA_BRANCH };
 #define WORD "registers, 4 bytes"
 #define PAIR "registers, 8 bytes"
 #define QUAD "registers, 16 bytes"
+#define BRANCH ".ca, half by a branch"
 
 const lds_copy lds_copies[LDS_COPIES] = {
     {WORD, NULL, 1, 1, REGISTERS, -1, 0},
@@ -83,6 +84,8 @@ const lds_copy lds_copies[LDS_COPIES] = {
     {"cp.async.ca, 16 bytes", QUAD, 4, 1, CA, -1, 0},
     {"cp.async.cg, 16 bytes", QUAD, 4, 1, CG, -1, 0},
     {".ca, 0 of 4 bytes", WORD, 1, 1, CA, 0, 0},
+    {BRANCH, WORD, 1, 1, CA_BRANCH, 0, 0},
+    {".ca, half by @p", BRANCH, 1, 1, CA_PREDICATE, 0, 0},
     {".ca, 4 of 8 bytes", PAIR, 2, 1, CA, 4, 0},
     {".cg, 0 of 16 bytes", QUAD, 4, 1, CG, 0, 0},
     {".cg, 4 of 16 bytes", QUAD, 4, 1, CG, 4, 0},

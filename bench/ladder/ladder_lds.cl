@@ -43,20 +43,23 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void lds(global const 
 
 #else
 
-/* Methods. Of those by cp.async, FILL is how many bytes of the element are copied; zeros fill the rest. */
+/* Methods. Of CA and CG, FILL is how many bytes of the element odd items copy; zeros fill the rest. With the last two, which
+ * are .ca, odd items copy nothing, because of a predicate or a branch; they write zeros once, before the first copy. */
 #define REGISTERS 0
 #define CA 1
 #define CG 2
+#define CA_PREDICATE 3
+#define CA_BRANCH 4
 #if METHOD == REGISTERS
 #define STATE
 #define COPY(to, from) *(to) = *(from);
 #define COMMIT
 #define ARRIVE
 #else
-#if METHOD == CA
-#define CACHE "ca"
-#else
+#if METHOD == CG
 #define CACHE "cg"
+#else
+#define CACHE "ca"
 #endif
 #if WIDTH == 1
 #define BYTES "4"
@@ -65,7 +68,21 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void lds(global const 
 #else
 #define BYTES "16"
 #endif
-#if defined FILL /* the odd items copy FILL bytes, the even ones all */
+#if METHOD == CA_PREDICATE || METHOD == CA_BRANCH
+#define STATE                        \
+  const uint copies = item % 2 == 0; \
+  for (uint s = 0; s < STAGES && !copies; s++) to[s * LOCAL] = 0;
+#if METHOD == CA_PREDICATE
+#define COPY(to, from)                                                                                              \
+  __asm__ __volatile__("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async." CACHE ".shared.global [%0], [%1], " BYTES \
+                       "; }" : : "r"((uint)(size_t)(to)), "l"(from), "r"(copies) : "memory");
+#else
+#define COPY(to, from)                                                                                              \
+  if (copies)                                                                                                       \
+    __asm__ __volatile__("cp.async." CACHE ".shared.global [%0], [%1], " BYTES ";" : : "r"((uint)(size_t)(to)),         \
+                         "l"(from) : "memory");
+#endif
+#elif defined FILL /* the odd items copy FILL bytes, the even ones all */
 #define STATE const uint bytes = item % 2 ? FILL : 4 * WIDTH;
 #define COPY(to, from)                                                                                      \
   __asm__ __volatile__("cp.async." CACHE ".shared.global [%0], [%1], " BYTES ", %2;" : : "r"((uint)(size_t)(to)), \

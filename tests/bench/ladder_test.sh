@@ -141,7 +141,8 @@ for step in own '"64 bits, t1: half a warp"' '"64 bits, t2: both halves"' '"64 b
   exact "$step" 2
 done
 for n in 2 3 4 6 8 12 16 24 32; do exact "$n-way conflict" 2; done
-for step in '"cp.async.ca, 8 bytes"' '".ca, 0 of 4 bytes"' '".cg, wait_group 3"' .cg.L2::128B; do
+for step in '"cp.async.ca, 8 bytes"' '".ca, 0 of 4 bytes"' '".ca, half by @p"' '".ca, half by a branch"' \
+  '".cg, wait_group 3"' .cg.L2::128B; do
   refused "$step" 'only NVIDIA GPUs have cp.async'
 done
 grep -q 'local memory, registers, 4 bytes: right' out || fail 'the integers were not reversed'

@@ -24,20 +24,26 @@ ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null)
 # A row ends in: width, stages, method, bytes that odd items copy, bytes that the L2 cache reads at once.
 sed -n '/^const lds_copy lds_copies/,/^};/s/^ *{\(.*\)},$/\1/p' "$steps" | tr -d ' ' |
   awk -F, '{ print $(NF - 4), $(NF - 3), $(NF - 2), $(NF - 1), $NF }' >"$dir/rows"
-[ "$(wc -l <"$dir/rows")" -ge 16 ] || fail "there are fewer than 16 rows in $steps"
+[ "$(wc -l <"$dir/rows")" -ge 18 ] || fail "there are fewer than 18 rows in $steps"
 
 while read -r width stages method fill fetch; do
   [ "$method" = REGISTERS ] && continue
   checks=$((checks + 1))
-  case $method in CA) number=1 cache=ca ;; *) number=2 cache=cg ;; esac
+  case $method in
+    CA) number=1 cache=ca ;;
+    CG) number=2 cache=cg ;;
+    CA_PREDICATE) number=3 cache=ca ;;
+    CA_BRANCH) number=4 cache=ca ;;
+  esac
   set -- "-DWIDTH=$width" "-DSTAGES=$stages" "-DMETHOD=$number" "-DFETCH=$fetch"
   wanted="cp\\.async\\.$cache\\.shared\\.global"
   [ "$fetch" = 0 ] || wanted="$wanted\\.L2::${fetch}B"
   wanted="$wanted \\[%r[0-9]*\\], \\[%rd[0-9]*\\], $((4 * width))"
   if [ "$fill" -ge 0 ]; then
     set -- "$@" "-DFILL=$fill"
-    wanted="$wanted, %r"
+    [ "$number" -gt 2 ] || wanted="$wanted, %r"
   fi
+  [ "$number" != 3 ] || wanted="@p $wanted"
   if ! clang-15 -x cl -cl-std=CL1.2 -Xclang -finclude-default-header -target nvptx64--nvidiacl -nogpulib -O3 \
     -Xclang -mlink-builtin-bitcode -Xclang $library -Xclang -target-cpu -Xclang sm_80 -Xclang -target-feature \
     -Xclang +ptx75 -DMODE=1 -DLOCAL=256 "$@" -S "$source" -o "$dir/ptx"; then
