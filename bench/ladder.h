@@ -119,8 +119,8 @@ void ladder_fail(void);
 void ladder_rows_write(const bench_session *session, const char *ladder); /* writes the files */
 void ladder_rows_free(void);
 
-/* The ladders. reduce, matmul, lds and addressing use one device, offload all devices of the session. Returns false if something
- * could not be created. */
+/* The ladders. reduce, matmul, lds and addressing use one device, offload all devices of the session. Returns false if
+ * something could not be created. */
 bool ladder_reduce(bench_session *session, size_t index, const void *tasks);
 bool ladder_matmul(bench_session *session, size_t index, const void *tasks);
 bool ladder_lds(bench_session *session, size_t index, const void *tasks);
