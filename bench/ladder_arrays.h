@@ -31,6 +31,11 @@ typedef struct ladder_arrays {
   size_t sums;
 } ladder_arrays;
 
+/* Gathers read the elements of each whole block of so many in steps, so that the next one is not a neighbour. The step
+ * is odd and the block a power of two, so each element is read once. */
+#define LADDER_GATHER_BLOCK 1024u
+#define LADDER_GATHER_STEP 389u
+
 /* Bytes of an element of a copy. */
 size_t ladder_copy_width(ladder_copy copy);
 

@@ -14,6 +14,7 @@ extern const char hx__cl_ladder_offload_sums[];
 #define LOCAL 64u
 #define TILE 512u /* elements of an item */
 #define POISON 0xa5u
+#define GATHERS "GPU, 4-byte gathers"
 #define PINNED "GPU, pinned" /* its data are those of the host, as in the rungs that are compared with it */
 
 static const struct row {
@@ -22,6 +23,7 @@ static const struct row {
   unsigned run;   /* elements of an item */
   ladder_copy copy;
   bool aligned, pinned; /* aligned: the compiler is promised it */
+  bool gather;
   const char *against;
 } rows[] = {
     {"GPU, ordinary kernel", LADDER_ANY_SUM, 1, .against = NULL},
@@ -31,6 +33,11 @@ static const struct row {
     {"GPU, not aligned", LADDER_SUM, TILE, .copy = LADDER_OFF, .pinned = true, .against = PINNED},
     {"GPU, 2-byte elements", LADDER_SUM, TILE, .copy = LADDER_2_BYTES, .pinned = true, .against = PINNED},
     {"GPU, 1-byte elements", LADDER_SUM, TILE, .copy = LADDER_1_BYTE, .pinned = true, .against = PINNED},
+    {GATHERS, LADDER_SUM, TILE, .pinned = true, .gather = true, .against = PINNED},
+    {"GPU, 2-byte gathers", LADDER_SUM, TILE, .copy = LADDER_2_BYTES, .pinned = true, .gather = true,
+     .against = GATHERS},
+    {"GPU, 1-byte gathers", LADDER_SUM, TILE, .copy = LADDER_1_BYTE, .pinned = true, .gather = true,
+     .against = GATHERS},
     {"GPU, AoS", LADDER_SOA, TILE, .copy = LADDER_STRUCTS, .pinned = true, .against = PINNED},
 };
 
@@ -114,9 +121,11 @@ static void build(gpu_run *g) {
   const ladder_sum_kernels *const k = g->shared;
   const ladder_arrays *const a = k->arrays;
   char options[160];
-  snprintf(options, sizeof options, "-DTYPE=%s -DRUN=%u -DLOCAL=%zu -DSUMS=%zu -DDOT=%d -DSTRUCTS=%d -DALIGNED=%d",
+  snprintf(options, sizeof options,
+           "-DTYPE=%s -DRUN=%u -DLOCAL=%zu -DSUMS=%zu -DDOT=%d -DSTRUCTS=%d -DALIGNED=%d -DGATHER=%u -DSTEP=%u",
            types[ladder_copy_width(g->row->copy)], g->row->run, k->local, a->sums, a->kind == LADDER_DOT,
-           g->row->copy == LADDER_STRUCTS, g->row->aligned);
+           g->row->copy == LADDER_STRUCTS, g->row->aligned, g->row->gather ? LADDER_GATHER_BLOCK : 0,
+           LADDER_GATHER_STEP);
   ladder_kernel_build(a->device, hx__cl_ladder_offload_sums, options, "sums", &g->kernel);
 }
 

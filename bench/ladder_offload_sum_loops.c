@@ -26,6 +26,22 @@ ADD(add, uint32_t)
 ADD(add_2, uint16_t)
 ADD(add_1, uint8_t)
 
+/* The same by gathers. Blocks of a call begin at multiples of LADDER_GATHER_BLOCK. */
+#define GATHER(name, add_rest, type)                                                              \
+  INLINE void name(const void *data, size_t pitch, size_t from, size_t to, uint64_t *sums) {      \
+    const type *const x = data;                                                                   \
+    uint32_t sum = 0;                                                                             \
+    for (; from + LADDER_GATHER_BLOCK <= to; from += LADDER_GATHER_BLOCK)                         \
+      _Pragma("omp simd reduction(+ : sum)") for (unsigned i = 0; i < LADDER_GATHER_BLOCK; i++) { \
+        sum += x[from + i * LADDER_GATHER_STEP % LADDER_GATHER_BLOCK];                            \
+      }                                                                                           \
+    sums[0] += sum;                                                                               \
+    add_rest(data, pitch, from, to, sums);                                                        \
+  }
+GATHER(gather, add, uint32_t)
+GATHER(gather_2, add_2, uint16_t)
+GATHER(gather_1, add_1, uint8_t)
+
 /* The compiler is told that blocks begin at a line of the cache. */
 INLINE void add_aligned(const void *data, size_t pitch, size_t from, size_t to, uint64_t *sums) {
   const uint32_t *const x = __builtin_assume_aligned((const uint32_t *)data + from, LINE);
@@ -71,9 +87,13 @@ LOOPS(multiply_add)
 LOOPS(add_fields)
 LOOP(add_2_loop, add_2, )
 LOOP(add_1_loop, add_1, )
+LOOP(gather_loop, gather, )
+LOOP(gather_2_loop, gather_2, )
+LOOP(gather_1_loop, gather_1, )
 LOOP(add_aligned_loop, add_aligned, )
 LOOP(add_structs_loop, add_structs, )
 
+#define GATHERS "serial C, 4-byte gathers"
 #define ROWS_OF(kind, body)                                                                           \
   {LADDER_SUM_BASE, kind, body##_loop, .copy = LADDER_PLAIN},                                         \
       {"serial C, AVX2", kind, body##_avx2, .set = LADDER_AVX2, .against = LADDER_SUM_BASE},          \
@@ -97,6 +117,9 @@ static const struct row {
     {"serial C, not aligned", LADDER_SUM, add_loop, .copy = LADDER_OFF, .against = LADDER_SUM_BASE},
     {"serial C, 2-byte elements", LADDER_SUM, add_2_loop, .copy = LADDER_2_BYTES, .against = LADDER_SUM_BASE},
     {"serial C, 1-byte elements", LADDER_SUM, add_1_loop, .copy = LADDER_1_BYTE, .against = LADDER_SUM_BASE},
+    {GATHERS, LADDER_SUM, gather_loop, .against = LADDER_SUM_BASE},
+    {"serial C, 2-byte gathers", LADDER_SUM, gather_2_loop, .copy = LADDER_2_BYTES, .against = GATHERS},
+    {"serial C, 1-byte gathers", LADDER_SUM, gather_1_loop, .copy = LADDER_1_BYTE, .against = GATHERS},
     {"serial C, AoS", LADDER_SOA, add_structs_loop, .copy = LADDER_STRUCTS, .against = LADDER_SUM_BASE},
     {"OpenMP, AoS", LADDER_SOA, add_structs_loop, .copy = LADDER_STRUCTS, .on_all = true, .against = "OpenMP"},
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Sums of u32 below 8: of an array, of the products of two (DOT), or of SUMS arrays, each `pitch` elements behind the
  * last, or mixed as an array of structures (STRUCTS). An item adds RUN consecutive elements, 16 at a time if RUN allows
- * it, and its group adds what its items have. part[s * groups + g]: sum s of group g. */
+ * it, and its group adds what its items have. With GATHER, a power of two, whole blocks of so many elements are read in
+ * steps of STEP, one element at a time. part[s * groups + g]: sum s of group g. */
 
 #define JOIN(a, b) a##b
 #define NAME(a, b) JOIN(a, b)
@@ -12,7 +13,9 @@
 #define LOAD(p) convert_uint16(vload16(0, p))
 #endif
 
-#if STRUCTS
+#if GATHER
+#define PLACE(s, i) ((i) < n / GATHER * GATHER ? (i) / GATHER * GATHER + (i)*STEP % GATHER : (i))
+#elif STRUCTS
 #define PLACE(s, i) ((i)*SUMS + (s))
 #else
 #define PLACE(s, i) ((s)*pitch + (i))
@@ -42,7 +45,7 @@ kernel __attribute__((reqd_work_group_size(LOCAL, 1, 1))) void sums(global const
   x += first;
 #pragma unroll
   for (uint s = 0; s < SUMS; s++) sum[s] = 0;
-#if RUN >= 16 && !STRUCTS
+#if RUN >= 16 && !STRUCTS && !GATHER
   uint16 lanes[SUMS];
 #pragma unroll
   for (uint s = 0; s < SUMS; s++) lanes[s] = 0;

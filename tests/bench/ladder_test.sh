@@ -209,8 +209,11 @@ for step in 'serial C' OpenMP '"GPU, ordinary kernel"' '"GPU, tile per item"' 'C
   exact "$step" 10
 done
 for step in '"GPU, pinned"' '"hx, devices, pinned"'; do exact "$step" 9; done
-for step in aligned 'not aligned' '2-byte elements' '1-byte elements'; do exact "\"serial C, $step\"" 3; done
-for step in 'GPU, aligned loads' 'GPU, not aligned' 'GPU, 2-byte elements' 'GPU, 1-byte elements' 'hx, CPU, not aligned' \
+for step in aligned 'not aligned' '2-byte elements' '1-byte elements' '4-byte gathers' '2-byte gathers' '1-byte gathers'; do
+  exact "\"serial C, $step\"" 3
+done
+for step in 'GPU, aligned loads' 'GPU, not aligned' 'GPU, 2-byte elements' 'GPU, 1-byte elements' 'GPU, 4-byte gathers' \
+  'GPU, 2-byte gathers' 'GPU, 1-byte gathers' 'hx, CPU, not aligned' \
   'serial C, AoS' 'OpenMP, AoS' 'GPU, AoS' 'hx, CPU, AoS'; do
   exact "\"$step\"" 3
 done
