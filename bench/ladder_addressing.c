@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
- * `ladder addressing`: the loops of the address-arithmetic study, each beside the way that the study advises against,
+ * `ladder addressing`: the loops of the address-arithmetic study, each beside another way to reach the same elements,
  * and four ways to hold a value that all items share. Every element is compared. */
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,7 @@
 #include "tests/check.h"
 #include "reference/data.h"
 
-/* Four or five calls are given up on an idle machine, eight were on one with busy cores, where the CPU is learned to be
- * slow, too; all of them would be if nothing was learned. */
+/* Four or five calls are given up on an idle machine, eight beside a compiler; all are if nothing is learned. */
 enum { N = 8 << 20, CALLS = 16, MOST_GIVEN_UP = 11 };
 
 static const double believed_ns = 2e5, pause_s = 0.15; /* a chunk takes 0.21 s, and is given up after 0.1 s */
