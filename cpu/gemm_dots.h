@@ -13,6 +13,7 @@
 #define DOTS_MOST 5                                   /* vectors, or vectors by panels, at once */
 /* Floats of B up to which it may be in a cache near the core, or in the last-level cache. Of a larger B few columns are
  * read at a time, and prefetched from memory. */
+#define DOTS_FETCH_L2 ((size_t)256) /* from so many floats ahead on, columns are prefetched into L2 instead of L1 */
 #define DOTS_NEAR ((size_t)1 << 20)
 #define DOTS_FAR ((size_t)3 << 20)
 
@@ -27,37 +28,38 @@ typedef struct dots_shape {
   size_t ahead;              /* how many floats ahead each column is prefetched; 0: not at all */
 } dots_shape;
 
-/* Prefetches into the first cache, or far ahead into the second one. */
+/* Prefetches into the first cache, or from far ahead into the second one. */
 GEMM_INLINE void dots_fetch(const float *at, const size_t ahead) {
-  if (ahead < 256)
-    __builtin_prefetch(at + ahead);
+  if (ahead < DOTS_FETCH_L2)
+    __builtin_prefetch(at);
   else
-    __builtin_prefetch(at + ahead, 0, 2);
+    __builtin_prefetch(at, 0, 2);
 }
 
-/* `depth` steps of k of every vector. quad: the first of each four columns */
+/* `depth` steps of k of every vector. quad: the first of each four columns; fetch: how many floats ahead they are
+ * prefetched */
 GEMM_INLINE void dots_step(const dots_shape s, const size_t depth, const float *a, size_t a_rs, size_t a_cs,
-                           const float *const quad[], size_t ld, vf acc[][GEMM_ROWS]) {
-  const size_t run = least(s.run, depth), ld_2 = 2 * ld, ld_3 = 3 * ld;
+                           const float *const quad[], size_t ld, ptrdiff_t fetch, vf acc[][GEMM_ROWS]) {
+  const size_t run = least(s.run, depth), turn = least(run, GEMM_TRANSPOSE), ld_2 = 2 * ld, ld_3 = 3 * ld;
   GEMM_UNROLL for (size_t d = 0; d < depth; d += run) {
     GEMM_UNROLL for (size_t c = 0; c < s.panels * s.vectors; c++) {
       const size_t first = c % s.vectors * (GEMM_VL / 4), z = c / s.vectors * HX__PANEL;
       if (s.ahead && depth == s.depth && d == c * run % depth) { /* spread over the iteration */
         GEMM_UNROLL for (size_t g = 0; g < GEMM_VL / 4; g++) {
-          const float *const at = quad[first + g] + z;
+          const float *const at = quad[first + g] + z + fetch;
           dots_fetch(at, s.ahead), dots_fetch(at + ld, s.ahead);
           dots_fetch(at + ld_2, s.ahead), dots_fetch(at + ld_3, s.ahead);
         }
       }
-      GEMM_UNROLL for (size_t q = d; q < d + run; q += 4) {
+      GEMM_UNROLL for (size_t q = d; q < d + run; q += turn) {
         const float *row[GEMM_VL];
-        vf x[4];
+        vf x[GEMM_TRANSPOSE];
         GEMM_UNROLL for (size_t g = 0; g < GEMM_VL / 4; g++) {
           const float *const at = quad[first + g] + z + q;
           row[4 * g] = at, row[4 * g + 1] = at + ld, row[4 * g + 2] = at + ld_2, row[4 * g + 3] = at + ld_3;
         }
-        load_transposed(row, 0, 4, x);
-        GEMM_UNROLL for (size_t r = 0; r < 4; r++) {
+        load_transposed(row, 0, turn, x);
+        GEMM_UNROLL for (size_t r = 0; r < turn; r++) {
           GEMM_UNROLL for (size_t i = 0; i < s.m; i++) {
             acc[c][i] = vf_fma(vf_set1(a[i * a_rs + (z + q + r) * a_cs]), x[r], acc[c][i]);
           }
@@ -68,9 +70,10 @@ GEMM_INLINE void dots_step(const dots_shape s, const size_t depth, const float *
 }
 
 /* Computes `panels` panels of k steps for `vectors` vectors of columns, which are ld floats apart in b; the last vector
- * begins with column `last`. The sums are acc[z * vectors + v][i]. */
+ * begins with column `last`. The sums are acc[z * vectors + v][i]. What is read after a panel is not what follows it in
+ * memory, but begins `jump` floats behind its end. */
 GEMM_INLINE void dots_panels(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld,
-                             size_t last, size_t k, vf acc[][GEMM_ROWS]) {
+                             size_t last, size_t k, ptrdiff_t jump, vf acc[][GEMM_ROWS]) {
   const float *quad[DOTS_MOST * 4];
   const size_t own = (s.vectors - 1) * GEMM_VL, quads = s.vectors * GEMM_VL / 4;
   GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g] = b + (4 * g < own ? 4 * g : last + 4 * g - own) * ld;
@@ -79,11 +82,12 @@ GEMM_INLINE void dots_panels(const dots_shape s, const float *a, size_t a_rs, si
   }
   size_t p = 0;
   for (; p + s.depth <= k; p += s.depth, a += s.depth * a_cs) {
-    dots_step(s, s.depth, a, a_rs, a_cs, quad, ld, acc);
+    const ptrdiff_t fetch = (ptrdiff_t)s.ahead + (s.ahead >= DOTS_FETCH_L2 && p + s.ahead >= k ? jump : 0);
+    dots_step(s, s.depth, a, a_rs, a_cs, quad, ld, fetch, acc);
     GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g] += s.depth;
   }
   for (; s.depth > 4 && p + 4 <= k; p += 4, a += 4 * a_cs) {
-    dots_step(s, 4, a, a_rs, a_cs, quad, ld, acc);
+    dots_step(s, 4, a, a_rs, a_cs, quad, ld, 0, acc);
     GEMM_UNROLL for (size_t g = 0; g < quads; g++) quad[g] += 4;
   }
   for (; p < k; p++, a += a_cs) {
@@ -99,14 +103,17 @@ GEMM_INLINE void dots_panels(const dots_shape s, const float *a, size_t a_rs, si
   }
 }
 
-/* Computes all of k for one group of columns. */
+/* Computes all of k for one group of columns. After its last panels the next group of columns is read. */
 GEMM_INLINE void dots_group(const dots_shape s, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t ld,
                             size_t last, size_t k, float *sums, size_t lds) {
   const dots_shape one = {s.m, s.vectors, 1, s.depth, s.run, s.ahead};
+  const ptrdiff_t group = (ptrdiff_t)(s.vectors * GEMM_VL * ld);
   vf sum[DOTS_MOST][GEMM_ROWS] = {{{0}}}, acc[DOTS_MOST][GEMM_ROWS];
   size_t p = 0;
   for (; k >= s.panels * HX__PANEL && p <= k - s.panels * HX__PANEL; p += s.panels * HX__PANEL) {
-    dots_panels(s, a + p * a_cs, a_rs, a_cs, b + p, ld, last, HX__PANEL, acc);
+    const size_t end = p + s.panels * HX__PANEL;
+    const ptrdiff_t jump = end < k ? (ptrdiff_t)(end - p - HX__PANEL) : group - (ptrdiff_t)(p + HX__PANEL);
+    dots_panels(s, a + p * a_cs, a_rs, a_cs, b + p, ld, last, HX__PANEL, jump, acc);
     GEMM_UNROLL for (size_t c = 0; c < s.panels * s.vectors; c++) {
       GEMM_UNROLL for (size_t i = 0; i < s.m; i++) {
         vf *const x = &sum[c % s.vectors][i];
@@ -116,7 +123,8 @@ GEMM_INLINE void dots_group(const dots_shape s, const float *a, size_t a_rs, siz
   }
   for (size_t kc; p < k; p += kc) {
     kc = least(k - p, HX__PANEL);
-    dots_panels(one, a + p * a_cs, a_rs, a_cs, b + p, ld, last, kc, acc);
+    const ptrdiff_t jump = p + kc < k ? 0 : group - (ptrdiff_t)k;
+    dots_panels(one, a + p * a_cs, a_rs, a_cs, b + p, ld, last, kc, jump, acc);
     GEMM_UNROLL for (size_t v = 0; v < s.vectors; v++) {
       GEMM_UNROLL for (size_t i = 0; i < s.m; i++) sum[v][i] = p == 0 ? acc[v][i] : sum[v][i] + acc[v][i];
     }

@@ -8,8 +8,11 @@
 #include "cpu/gemm_dots.h"
 #include "cpu/gemm_pack.h"
 #include "cpu/gemm_store.h"
+#include "runtime/base/thresholds.h"
 
 #define GEMM_ROWS_SUMS ((size_t)4096) /* floats of a block of sums */
+#define GEMM_ROWS_SHARED ((size_t)8)  /* the most rows if rows of B share sets of the caches */
+#define ROWS_DEPTH ((size_t)8)
 #define GEMM_ROWS_NEAR ((size_t)4096) /* floats of scratch on the stack of a small call */
 
 /* Adds `depth` rows of B: sums(i,j) = fma(a(i,q), b(q,j), sums(i,j)) for ascending q. Rows of sums consist of full
@@ -39,6 +42,40 @@ GEMM_INLINE void rows_step(const size_t m, const size_t depth, const float *a, s
   }
 }
 
+/* The same for more rows, whose elements of A are read from memory again for each vector of columns. */
+GEMM_INLINE void rows_step_many(const size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t b_rs,
+                                size_t n, float *sums, size_t lds) {
+  float x[ROWS_DEPTH][GEMM_ROWS_SHARED];
+  for (size_t q = 0; q < ROWS_DEPTH; q++) {
+    for (size_t i = 0; i < m; i++) x[q][i] = a[i * a_rs + q * a_cs];
+  }
+  for (size_t j = 0; j < n; j += GEMM_VL) {
+    const vf_mask mask = vf_mask_of(least(n - j, GEMM_VL));
+    vf acc[GEMM_ROWS_SHARED];
+    GEMM_UNROLL for (size_t i = 0; i < m; i++) acc[i] = vf_load(sums + i * lds + j);
+    GEMM_UNROLL for (size_t q = 0; q < ROWS_DEPTH; q++) {
+      const vf bv = n - j >= GEMM_VL ? vf_load(b + q * b_rs + j) : vf_load_mask(b + q * b_rs + j, mask);
+      GEMM_UNROLL for (size_t i = 0; i < m; i++) acc[i] = vf_fma(vf_set1(x[q][i]), bv, acc[i]);
+    }
+    GEMM_UNROLL for (size_t i = 0; i < m; i++) vf_store(sums + i * lds + j, acc[i]);
+  }
+}
+
+static void rows_panel_many(size_t m, const float *a, size_t a_rs, size_t a_cs, const float *b, size_t b_rs, size_t n,
+                            size_t k, float *sums, size_t lds) {
+  for (size_t i = 0; i < m; i++) memset(sums + i * lds, 0, round_up(n, GEMM_VL) * sizeof *sums);
+  size_t p = 0;
+  for (; p + ROWS_DEPTH <= k; p += ROWS_DEPTH, a += ROWS_DEPTH * a_cs, b += ROWS_DEPTH * b_rs) {
+    if (m == 5) rows_step_many(5, a, a_rs, a_cs, b, b_rs, n, sums, lds);
+    if (m == 6) rows_step_many(6, a, a_rs, a_cs, b, b_rs, n, sums, lds);
+    if (m == 7) rows_step_many(7, a, a_rs, a_cs, b, b_rs, n, sums, lds);
+    if (m == 8) rows_step_many(8, a, a_rs, a_cs, b, b_rs, n, sums, lds);
+  }
+  for (; p < k; p++, a += a_cs, b += b_rs) {
+    for (size_t i = 0; i < m; i++) rows_step(1, 1, a + i * a_rs, 0, 0, b, b_rs, n, sums + i * lds, lds);
+  }
+}
+
 GEMM_INLINE void rows_panel(const size_t m, const size_t depth, const float *a, size_t a_rs, size_t a_cs,
                             const float *b, size_t b_rs, size_t n, size_t k, float *sums, size_t lds) {
   for (size_t i = 0; i < m; i++) memset(sums + i * lds, 0, round_up(n, GEMM_VL) * sizeof *sums);
@@ -55,6 +92,7 @@ static void rows_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
     if (m == 2) rows_panel(2, 8, a, a_rs, a_cs, b, b_rs, n, k, sums, lds);
     if (m == 3) rows_panel(3, 4, a, a_rs, a_cs, b, b_rs, n, k, sums, lds);
     if (m == 4) rows_panel(4, 4, a, a_rs, a_cs, b, b_rs, n, k, sums, lds);
+    if (m > 4) rows_panel_many(m, a, a_rs, a_cs, b, b_rs, n, k, sums, lds);
   } else {
     for (size_t j = 0; j < n; j += GEMM_NR) {
       const size_t nr = least(GEMM_NR, n - j);
@@ -68,14 +106,24 @@ static void rows_sum(size_t m, const float *a, size_t a_rs, size_t a_cs, const f
 
 static size_t rows_scratch_floats(size_t m, size_t n, size_t k) {
   const size_t columns = m > n ? m : n; /* after transposing, either may be the columns */
-  return 2 * least(GEMM_ROWS_SUMS, GEMM_ROWS * round_up(least(columns, GEMM_ROWS_SUMS), GEMM_VL)) +
+  return 2 * least(GEMM_ROWS_SUMS, GEMM_ROWS_SHARED * round_up(least(columns, GEMM_ROWS_SUMS), GEMM_VL)) +
          GEMM_NR * least(k, HX__PANEL);
 }
 
-static bool rows_takes(const hx__gemm *g) { return g->m <= GEMM_ROWS || g->n <= GEMM_ROWS; }
+/* A tile would read a line or two of a row of B and go on to the next row. If these share sets of the caches, what was
+ * prefetched is lost, so rows are read one after the other. */
+static bool rows_shared(const hx__gemm *g) {
+  return g->m > GEMM_ROWS && g->m <= GEMM_ROWS_SHARED && g->n > GEMM_ROWS && g->b_cs == 1 && g->b_rs % 1024 == 0 &&
+         g->n > HX__NEAR_FLOATS / g->k;
+}
+
+static bool rows_takes(const hx__gemm *g) { return g->m <= GEMM_ROWS || g->n <= GEMM_ROWS || rows_shared(g); }
+
+/* Whether C has few columns: its transpose is computed. */
+static bool rows_swaps(const hx__gemm *g) { return g->m > GEMM_ROWS && !rows_shared(g); }
 
 static void gemm_rows(const hx__gemm *g, float *scratch) {
-  const bool swap = g->m > GEMM_ROWS; /* C has few columns: computes its transpose */
+  const bool swap = rows_swaps(g);
   const size_t m = swap ? g->n : g->m, n = swap ? g->m : g->n;
   const float *a = swap ? g->b : g->a, *b = swap ? g->a : g->b;
   const size_t a_rs = swap ? g->b_cs : g->a_rs, a_cs = swap ? g->b_rs : g->a_cs;
@@ -110,7 +158,7 @@ static void gemm_rows(const hx__gemm *g, float *scratch) {
 
 /* Whether GEMM_ROWS_NEAR floats are enough scratch: B is not packed then. */
 static bool rows_near(const hx__gemm *g) {
-  const bool swap = g->m > GEMM_ROWS;
+  const bool swap = rows_swaps(g);
   const size_t m = swap ? g->n : g->m, n = swap ? g->m : g->n;
   const bool contiguous = swap ? g->a_rs == 1 || g->a_cs == 1 : g->b_rs == 1 || g->b_cs == 1;
   return rows_takes(g) && contiguous && n <= GEMM_ROWS_NEAR && 2 * m * round_up(n, GEMM_VL) <= GEMM_ROWS_NEAR;

@@ -11,6 +11,7 @@
 #include "runtime/base/thresholds.h"
 
 #define THIN_SUMS ((size_t)32 * 1024)           /* floats of a block of sums, at least a strip */
+#define THIN_GROUP ((size_t)4)                  /* strips that are prefetched at a time */
 #define THIN_VECTOR_FLOATS ((size_t)128 * 1024) /* the same of the vector operand in a near cache, at least a panel */
 
 /* The product or its transpose. Either c_rs or c_cs is 1. */
@@ -64,24 +65,41 @@ GEMM_INLINE void thin_block(thin *t, size_t i0, size_t j0, size_t width, float *
   t->lds = beside ? width : t->c_rs;
 }
 
-/* For few rows: reads the rows of B in place, a strip of columns at a time, and prefetches the next strip. */
+/* The walk of the tiles of a group of strips from column j on, over the next group, a row after the other. Lines are
+ * those of the last element that a vector touches. */
+static tile_walk thin_next_strips(const float *b, size_t b_rs, size_t strips, size_t tiles) {
+  const size_t places = strips * tiles, step = (strips * GEMM_NR + places - 1) / places;
+  return (tile_walk){.next = b + strips * GEMM_NR + least(GEMM_NR, 16) - 1,
+                     .turns = places,
+                     .left = places,
+                     .step = (ptrdiff_t)step,
+                     .wrap = (ptrdiff_t)(b_rs - (places - 1) * step)};
+}
+
+/* For few rows: reads the rows of B in place, a strip of columns at a time, and prefetches the next strips. Rows that
+ * share sets of the caches leave room for the next strip alone. */
 static void thin_b_in_place(thin *t, float *scratch) {
   float *const pa = scratch + thin_sums(t->m, t->n);
   const size_t block = thin_beside(t) ? THIN_SUMS / t->m / GEMM_NR * GEMM_NR : t->n;
+  const size_t group = GEMM_WALKS && t->b_rs % 1024 != 0 ? THIN_GROUP : 1,
+               tiles = GEMM_WALKS ? (t->m + GEMM_MR - 1) / GEMM_MR : 1;
   for (size_t j0 = 0, nb; j0 < t->n; j0 += nb) {
     nb = least(t->n - j0, block);
     thin_block(t, 0, j0, round_up(nb, GEMM_NR), scratch);
     for (size_t p = 0, kc; p < t->k; p += kc) {
       kc = least(t->k - p, HX__PANEL);
       pack_a(t->a + p * t->a_cs, t->a_rs, t->a_cs, t->m, kc, pa);
+      tile_walk walk = {0};
       for (size_t j = j0; j < j0 + nb; j += GEMM_NR) {
         const size_t nr = least(GEMM_NR, j0 + nb - j);
-        const float *strip = pa;
+        const float *strip = pa, *const b = t->b + p * t->b_rs + j;
+        if ((j - j0) / GEMM_NR % group == 0) walk = thin_next_strips(b, t->b_rs, group, tiles);
         for (size_t i = 0, mr; i < t->m; i += mr, strip += GEMM_MR * kc) {
           mr = tile_rows(t->m - i);
           tile_args args = {
-              .k = kc, .a = strip, .a_rs = 1, .a_cs = GEMM_MR, .b = t->b + p * t->b_rs + j, .b_rs = t->b_rs, .nr = nr};
-          tile_fn *const fn = i == 0 && nr == GEMM_NR ? tile_ahead[mr - 1] : tile_table[tile_vectors(nr) - 1][mr - 1];
+              .k = kc, .a = strip, .a_rs = 1, .a_cs = GEMM_MR, .b = b, .b_rs = t->b_rs, .nr = nr, .walk = &walk};
+          tile_fn *const fn =
+              (GEMM_WALKS || i == 0) && nr == GEMM_NR ? tile_ahead[mr - 1] : tile_table[tile_vectors(nr) - 1][mr - 1];
           thin_tile(t, fn, &args, i, j, mr, p);
         }
       }
@@ -101,6 +119,19 @@ static void thin_pack(const thin *t, size_t p, size_t k, float *out) {
   }
 }
 
+/* Walks over the rows of A that are read after those of the tile at (i, p), which has mr rows and kc columns, a cache
+ * line of each row in turn. They are those of the next panel of the block from p0 to `end`, or else of the next rows.
+ */
+static void thin_walk(const thin *t, size_t i, size_t mr, size_t p, size_t kc, size_t p0, size_t end, tile_walk *walk) {
+  const ptrdiff_t step = (ptrdiff_t)t->a_rs;
+  walk->next = p + kc < end    ? t->a + i * t->a_rs + (p + kc) * t->a_cs
+               : i + mr < t->m ? t->a + (i + mr) * t->a_rs + p0 * t->a_cs
+                               : t->a + end * t->a_cs;
+  walk->turns = walk->left = t->a_cs == 1 ? mr : 1;
+  walk->step = step;
+  walk->wrap = t->a_cs == 1 ? 16 - (ptrdiff_t)(mr - 1) * step : (ptrdiff_t)t->a_cs;
+}
+
 /* For few columns or a small C: reads the rows of A in place, as many at a time as a tile has. If they share a set of
  * L1, which has fewer lines, reads half as many. */
 static void thin_a_in_place(thin *t, float *scratch) {
@@ -118,20 +149,33 @@ static void thin_a_in_place(thin *t, float *scratch) {
     for (size_t p0 = 0, kb; p0 < t->k; p0 += kb) {
       kb = least(t->k - p0, depth);
       if (!place) thin_pack(t, p0, kb, pb);
+      const size_t strips = (t->n + GEMM_NR - 1) / GEMM_NR,
+                   tiles = (mb + most - 1) / most * (strips > 1 ? strips - 1 : 1);
+      const bool more = place && p0 + kb < t->k; /* a next block of B */
+      bool fetches_b = false;
+      tile_walk of_a, of_b = {.next = t->b + (p0 + kb) * t->b_rs, /* the next block */
+                              .turns = 1,
+                              .left = 1,
+                              .wrap = (ptrdiff_t)((t->b_rs + tiles - 1) / tiles)};
       for (size_t i = i0, mr; i < i0 + mb; i += mr) {
         mr = tile_share(i0 + mb - i, most);
+        fetches_b = more && strips == 1 && !fetches_b;
         for (size_t p = p0, kc; p < p0 + kb; p += kc) {
           kc = least(p0 + kb - p, HX__PANEL);
+          thin_walk(t, i, mr, p, kc, p0, p0 + kb, &of_a);
           for (size_t j = 0; j < t->n; j += GEMM_NR) {
-            const size_t nr = least(GEMM_NR, t->n - j), width_of_strip = tile_vectors(nr) * GEMM_VL;
+            const size_t nr = least(GEMM_NR, t->n - j), vectors = tile_vectors(nr), width_of_strip = vectors * GEMM_VL;
             tile_args args = {.k = kc,
                               .a = t->a + i * t->a_rs + p * t->a_cs,
                               .a_rs = t->a_rs,
                               .a_cs = t->a_cs,
                               .b = place ? t->b + p * t->b_rs + j : pb + j * kb + (p - p0) * width_of_strip,
                               .b_rs = place ? t->b_rs : width_of_strip,
-                              .nr = nr};
-            thin_tile(t, tile_table[tile_vectors(nr) - 1][mr - 1], &args, i, j, mr, p);
+                              .nr = nr,
+                              .walk = j != 0 || fetches_b ? &of_b : &of_a};
+            tile_fn *const fn = nr == width_of_strip && (j == 0 || more) ? tile_rows_ahead[vectors - 1][mr - 1]
+                                                                         : tile_table[vectors - 1][mr - 1];
+            thin_tile(t, fn, &args, i, j, mr, p);
           }
         }
       }

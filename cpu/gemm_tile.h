@@ -40,6 +40,17 @@
 #define GEMM_TALL (GEMM_MR > 8 ? GEMM_MR : (size_t)8) /* rows of a tile of one vector, for two fma per cycle */
 #define GEMM_AHEAD ((size_t)16)                       /* how many rows ahead B in place is prefetched */
 
+/* A tile of short vectors has no time for a prefetch in each of its steps. */
+#define GEMM_WALKS (HX__V_BYTES == 64)
+
+/* What tiles prefetch into L2 for later tiles, a place in each step of k: `turns` places that are `step` floats apart,
+ * then, `wrap` floats behind the last of them, the next ones. A place is as wide as the tile. */
+typedef struct tile_walk {
+  const float *next;
+  size_t turns, left; /* left: of these turns */
+  ptrdiff_t step, wrap;
+} tile_walk;
+
 /* One tile of one panel:  d(i,j) = (add ? d(i,j) : 0 +) sum over p of a[i*a_rs + p*a_cs] * b[p*b_rs + j]
  * with NaN canonical, for the kernel's mr rows and the first nr of its nv vectors of columns. */
 typedef struct tile_args {
@@ -54,6 +65,7 @@ typedef struct tile_args {
   float *packed;     /* tile_packing: destination of B, in rows of GEMM_NR */
   const float *next; /* tile_packed_ahead: the data to prefetch, */
   size_t next_step;  /* and how many floats of it in each step of k */
+  tile_walk *walk;   /* tiles with TILE_WALKS: what to prefetch; left where the tile ends */
 } tile_args;
 
 typedef void tile_fn(const tile_args *t);
@@ -68,14 +80,13 @@ typedef struct tile_sums {
 } tile_sums;
 
 /* What a tile does besides multiplying: prefetches its own packed operands into L1; also prefetches its part of a block
- * of B that is needed later into L2, a little in each step; packs its strip of B; or prefetches the columns beside it
- * into L2, by the last line that a vector of them touches. */
+ * of B that is needed later into L2, a little in each step; packs its strip of B; or goes on with a walk. */
 typedef enum tile_ahead_work {
   TILE_NOTHING_AHEAD,
   TILE_FETCHES_ROWS,
   TILE_FETCHES_BLOCK,
   TILE_PACKS,
-  TILE_FETCHES_COLUMNS
+  TILE_WALKS
 } tile_ahead_work;
 
 /* The chains of a tile. mr, nv, end and ahead are constants in every call. Rows are addressed in groups of three,
@@ -94,7 +105,9 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
     GEMM_UNROLL for (size_t v = 0; v < full; v++) s->acc[i][v] = (vf){0};
     s->half[i] = (vh){0};
   }
-  const float *next = t->next;
+  const tile_walk walk = ahead == TILE_WALKS ? *t->walk : (tile_walk){0};
+  const float *next = ahead == TILE_WALKS ? walk.next : t->next;
+  size_t left = walk.left;
   for (size_t p = t->k; p; p--) {
     if (ahead == TILE_FETCHES_ROWS || ahead == TILE_FETCHES_BLOCK) {
       if (a_rs == 1) __builtin_prefetch(row[0] + GEMM_AHEAD * a_cs, 0, 3);
@@ -104,11 +117,13 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
       __builtin_prefetch(next, 0, 2);
       next += t->next_step;
     }
+    if (ahead == TILE_WALKS) {
+      for (size_t v = 0; v < nv * GEMM_VL; v += 16) __builtin_prefetch(next + v, 0, 2);
+      next += --left ? walk.step : walk.wrap;
+      left = left ? left : walk.turns;
+    }
     vf bv[GEMM_WIDE_NV];
     vh bh = {0};
-    GEMM_UNROLL for (size_t v = 0; ahead == TILE_FETCHES_COLUMNS && v < nv; v++) {
-      if (HX__V_BYTES == 64 || v + 1 == nv) __builtin_prefetch(b + (nv + v + 1) * GEMM_VL - 1, 0, 2);
-    }
     GEMM_UNROLL for (size_t v = 0; v < whole; v++) bv[v] = vf_load(b + v * GEMM_VL);
     if (end == TILE_PART) bv[nv - 1] = vf_load_mask(b + whole * GEMM_VL, mask);
     if (end == TILE_HALF) bh = vh_load_mask(b + whole * GEMM_VL, half_mask);
@@ -125,6 +140,7 @@ GEMM_INLINE void tile_chains(const tile_args *t, const size_t mr, const size_t n
     GEMM_UNROLL for (size_t g = 0; 3 * g < mr; g++) row[g] += a_cs;
     b += b_rs;
   }
+  if (ahead == TILE_WALKS) t->walk->next = next, t->walk->left = left;
 }
 
 /* Whether a sum may be NaN. Always true if the test would cost as much as making all sums canonical. */
@@ -261,16 +277,32 @@ GEMM_TILES(GEMM_TILE, GEMM_TILE_PLAIN)
 static tile_fn *const tile_table[GEMM_WIDE_NV][GEMM_TALL] = {
     GEMM_TILES(GEMM_TILE_NAME, GEMM_TILE_LIST)}; /* [nv - 1][mr - 1] */
 
-/* Tiles of full vectors with A packed and B in place. They prefetch the neighbouring columns. */
-#define GEMM_TILE_AHEAD(mr, nv)                                                            \
-  static void tile_ahead_##mr(const tile_args *t) {                                        \
-    tile_sums s;                                                                           \
-    tile_chains(t, mr, GEMM_NV, TILE_FULL, 1, GEMM_MR, t->b_rs, TILE_FETCHES_COLUMNS, &s); \
-    tile_store(t, mr, GEMM_NV, TILE_FULL, &s);                                             \
+/* Tiles of full vectors with B in place and A packed, which go on with a walk. */
+#define GEMM_TILE_AHEAD(mr, nv)                                                  \
+  static void tile_ahead_##mr(const tile_args *t) {                              \
+    tile_sums s;                                                                 \
+    tile_chains(t, mr, GEMM_NV, TILE_FULL, 1, GEMM_MR, t->b_rs, TILE_WALKS, &s); \
+    tile_store(t, mr, GEMM_NV, TILE_FULL, &s);                                   \
   }
 #define GEMM_TILE_AHEAD_NAME(mr, nv) tile_ahead_##mr,
 GEMM_TILE_ROWS(GEMM_TILE_AHEAD, )
 static tile_fn *const tile_ahead[GEMM_MR] = {GEMM_TILE_ROWS(GEMM_TILE_AHEAD_NAME, )}; /* [mr - 1] */
+
+#if GEMM_WALKS
+/* The same with A in place. */
+#define GEMM_TILE_ROWS_AHEAD(mr, nv)                                              \
+  static void tile_rows_ahead_##mr##_##nv(const tile_args *t) {                   \
+    tile_sums s;                                                                  \
+    tile_chains(t, mr, nv, TILE_FULL, t->a_rs, t->a_cs, t->b_rs, TILE_WALKS, &s); \
+    tile_store(t, mr, nv, TILE_FULL, &s);                                         \
+  }
+#define GEMM_TILE_ROWS_AHEAD_NAME(mr, nv) tile_rows_ahead_##mr##_##nv,
+GEMM_TILES(GEMM_TILE_ROWS_AHEAD, GEMM_TILE_PLAIN)
+static tile_fn *const tile_rows_ahead[GEMM_WIDE_NV][GEMM_TALL] = {
+    GEMM_TILES(GEMM_TILE_ROWS_AHEAD_NAME, GEMM_TILE_LIST)}; /* [nv - 1][mr - 1] */
+#else
+#define tile_rows_ahead tile_table
+#endif
 
 GEMM_INLINE size_t tile_vectors(size_t nr) { return (nr + GEMM_VL - 1) / GEMM_VL; }
 

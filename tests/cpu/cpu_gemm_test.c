@@ -141,6 +141,13 @@ static void edge_shape(hx__gemm *g) {
   g->k = depths[random_below(COUNT(depths))];
 }
 
+/* A few rows of C, with rows of a large B that share sets of the caches. */
+static void shared_shape(hx__gemm *g) {
+  g->m = 4 + random_below(6), g->n = 1020 + random_below(40), g->k = 500 + random_below(30);
+  g->b_rs = 1024 * (1 + random_below(2)), g->b_cs = 1;
+  if (g->b_rs < g->n) g->b_rs += 1024;
+}
+
 /* Every 4th case has a long k and small m and n, the others a short k, because the reference is slow. */
 static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   static const size_t depths[] = {511, 512, 513, 1023, 1024, 1025, 1537, 520, 700};
@@ -152,6 +159,10 @@ static void random_shape(hx__gemm *g, const hx__cpu_kernels *kernels) {
   }
   if (random_below(48) == 0) {
     edge_shape(g);
+    return;
+  }
+  if (random_below(160) == 0) {
+    shared_shape(g);
     return;
   }
   g->m = size_of_m_or_n(kernels->mr);
@@ -277,7 +288,8 @@ static bool run_case(const hx__cpu_kernels *kernels, const char *isa, uint32_t *
   random_shape(&g, kernels);
   g.ldc = g.n + (random_below(2) ? 0 : random_below(20));
   if (!g.ldc) g.ldc = 1;
-  const size_t a_count = strides(g.m, g.k, &g.a_rs, &g.a_cs), b_count = strides(g.k, g.n, &g.b_rs, &g.b_cs);
+  const size_t a_count = strides(g.m, g.k, &g.a_rs, &g.a_cs);
+  const size_t b_count = g.b_rs ? (g.k - 1) * g.b_rs + g.n : strides(g.k, g.n, &g.b_rs, &g.b_cs);
   const size_t c_count = g.m && g.n ? (g.m - 1) * g.ldc + g.n : 0;
   float *const a = place_operand(OPERAND_A, a_count, random_below(2)), *const b = place_operand(OPERAND_B, b_count,
                                                                                                 random_below(2));
