@@ -5,17 +5,18 @@
 #include <stdio.h>
 
 /* Made from the .cl files by embed.sh. */
-extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce[], hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[],
-    hx__cl_reduce_lines[], hx__cl_matmul_copies[], hx__cl_matmul[], hx__cl_matmul_uniform[], hx__cl_matmul_packed[],
-    hx__cl_matmul_stage[], hx__cl_matmul_stage_copy[], hx__cl_matmul_place[], hx__cl_matmul_tiles[],
-    hx__cl_matmul_small_stage[], hx__cl_matmul_small[], hx__cl_matmul_few[], hx__cl_matmul_few_lines[],
-    hx__cl_matmul_few_turns[], hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
+extern const char hx__cl_common[], hx__cl_exchange[], hx__cl_reduce_scan[], hx__cl_reduce_join[], hx__cl_reduce[],
+    hx__cl_reduce_subgroup[], hx__cl_reduce_ticket[], hx__cl_reduce_lines[], hx__cl_reduce_field[],
+    hx__cl_reduce_field_end[], hx__cl_reduce_fields[], hx__cl_matmul_copies[], hx__cl_matmul[], hx__cl_matmul_uniform[],
+    hx__cl_matmul_packed[], hx__cl_matmul_stage[], hx__cl_matmul_stage_copy[], hx__cl_matmul_place[],
+    hx__cl_matmul_tiles[], hx__cl_matmul_small_stage[], hx__cl_matmul_small[], hx__cl_matmul_few[],
+    hx__cl_matmul_few_lines[], hx__cl_matmul_few_turns[], hx__cl_matmul_copy[], hx__cl_matmul_store[], hx__cl_probe[];
 
 /* The .cl files know these by number. */
 _Static_assert(HX_SUM == 1 && HX_MIN == 2 && HX_MAX == 3 && HX_ARGMIN == 4 && HX_ARGMAX == 5 && HX_DOT == 6 &&
                    HX_SUM_ABS == 7 && HX_SUM_SQUARES == 8 && HX_PROD == 9,
-               "reduce.cl");
-_Static_assert(HX_F32 == 1 && HX_I32 == 2 && HX_U32 == 3 && HX__LEAF == 4096 && HX__LANES == 128, "reduce.cl");
+               "reduce_scan.cl");
+_Static_assert(HX_F32 == 1 && HX_I32 == 2 && HX_U32 == 3 && HX__LEAF == 4096 && HX__LANES == 128, "reduce_scan.cl");
 _Static_assert(HX__ARITHMETIC_PLAIN == 0 && HX__ARITHMETIC_FMA_ADD == 1 && HX__ARITHMETIC_SOFT_FMA == 2, "common.cl");
 _Static_assert(HX__PANEL == 512, "common.cl");
 
@@ -25,6 +26,8 @@ enum { ALL_TYPES = 1u << HX_F32 | 1u << HX_I32 | 1u << HX_U32 };
  * explains the names. */
 static const hx__kernel_row rows[] = {
 #include "kernels/table/reduce_rows.inc"
+
+#include "kernels/table/fields_rows.inc"
 
 #include "kernels/table/lines_rows.inc"
 
@@ -123,6 +126,9 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
       length = snprintf(text, bytes, " -DHX_OP=%d -DHX_TYPE=%d -DHX_LEAVES=%u %s%s", (int)op, (int)type, row->leaves,
                         row->defines, row->kind == HX__KERNEL_LINES ? " -DHX_LINES=1" : "");
       break;
+    case HX__KERNEL_FIELDS:
+      length = snprintf(text, bytes, " -DHX_LEAVES=%u %s", row->leaves, row->defines);
+      break;
     case HX__KERNEL_MATMUL:
       length = snprintf(text, bytes, " -DHX_TILE_M=%u -DHX_TILE_N=%u -DHX_TILE_K=%u -DHX_PACK=%u%s %s%s", m, n, k,
                         row->pack, set, row->defines, row->large_grf ? " -cl-intel-256-GRF-per-thread" : "");
@@ -133,15 +139,33 @@ bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_
   return length >= 0 && (size_t)length < bytes;
 }
 
+bool hx__kernel_fields_options(char *text, size_t bytes, hx__kernel_fields fields) {
+  unsigned f = 0;
+  for (; hx__field_of(fields, f); f++) {
+    const unsigned reduction = hx__field_reduction(fields, f), same = (hx__field_of(fields, f) & HX__SAME_ARRAY) != 0;
+    const int length = snprintf(text, bytes, " -DHX_OP_%u=%d -DHX_TYPE_%u=%d -DHX_SAME_%u=%u", f,
+                                (int)hx__reduction_op(reduction), f, (int)hx__reduction_type(reduction), f, same);
+    if (length < 0 || (size_t)length >= bytes) return false;
+    text += length, bytes -= (size_t)length;
+  }
+  const int length = snprintf(text, bytes, " -DHX_LAST_FIELD=%u", f - 1);
+  return length >= 0 && (size_t)length < bytes;
+}
+
 uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
   if (leaves < row->small_below) return row->leaves / 2;
   return row->large_from != 0 && leaves >= row->large_from ? 2 * row->leaves : row->leaves;
 }
 
 const char *const *hx__kernel_sources(hx__kernel_kind kind) {
-  static const char *const reduce[] = {hx__cl_common,          hx__cl_exchange,      hx__cl_reduce,
-                                       hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
-  static const char *const lines[] = {hx__cl_common, hx__cl_reduce, hx__cl_reduce_lines, NULL};
+  static const char *const reduce[] = {hx__cl_common, hx__cl_exchange,        hx__cl_reduce_scan,   hx__cl_reduce_join,
+                                       hx__cl_reduce, hx__cl_reduce_subgroup, hx__cl_reduce_ticket, NULL};
+  static const char *const lines[] = {hx__cl_common, hx__cl_reduce_scan, hx__cl_reduce_lines, NULL};
+#define FIELD hx__cl_reduce_field, hx__cl_reduce_scan, hx__cl_reduce_join, hx__cl_reduce_field_end
+  static const char *const fields[] = {
+      hx__cl_common, hx__cl_exchange,      FIELD, FIELD, FIELD, FIELD, FIELD, FIELD, FIELD,
+      FIELD,         hx__cl_reduce_fields, NULL};
+  _Static_assert(HX__MOST_FIELDS == 8, "one FIELD for each");
   static const char *const matmul[] = {hx__cl_common,
                                        hx__cl_matmul_copies,
                                        hx__cl_matmul,
@@ -165,6 +189,8 @@ const char *const *hx__kernel_sources(hx__kernel_kind kind) {
       return reduce;
     case HX__KERNEL_LINES:
       return lines;
+    case HX__KERNEL_FIELDS:
+      return fields;
     case HX__KERNEL_MATMUL:
       return matmul;
     case HX__KERNEL_PROBE:

@@ -18,6 +18,12 @@
  *     that holds them all; an index in it counts from leaf 0. slots has 1 + groups elements; there are at most
  *     128 * local size groups. *ticket is 0 before the launch and after it.
  *
+ * ---- Several reductions: slots[(first + f) * apart + l] is the slot of leaf l of field f, for every leaf
+ *
+ *   hx_reduce_fields(for each field: global const uint *x, ulong x_first, global const uint *y, ulong y_first,
+ *             ulong n, global ulong *slots, ulong first, ulong apart)
+ *     y is x again unless the field's op is DOT. Launch: as hx_reduce of rows without large_from.
+ *
  * ---- Reductions of lines: the slot of leaves of lines (runtime/task/task.h, hx__lines, has their order)
  *
  *   hx_reduce_lines(global const T *x, ulong x_first, ulong x_line, ulong x_stride,
@@ -116,7 +122,8 @@ typedef enum hx__kernel_kind {
   HX__KERNEL_REDUCE = 1,
   HX__KERNEL_MATMUL,
   HX__KERNEL_PROBE,
-  HX__KERNEL_LINES
+  HX__KERNEL_LINES,
+  HX__KERNEL_FIELDS
 } hx__kernel_kind;
 
 /* Families of devices, as bits. A device has one or more: an Intel GPU with sub-groups of 16 has INTEL | SUBGROUP16. */
@@ -178,6 +185,8 @@ typedef struct hx__kernel_row {
   uint32_t leaves; /* of a work-group */
   /* Launches of fewer leaves have groups of half the size, of as many or more leaves twice the size; 0: never. */
   uint32_t small_below, large_from;
+  uint32_t fields; /* of a program, at most */
+  bool shares;     /* loads an array once for neighbouring fields: their programs differ from those of other fields */
 
   /* Products: */
   uint32_t tile_m, tile_n, tile_k; /* elements of C of a work-group; tile_k: steps of k at a time, if it does several */
@@ -209,6 +218,22 @@ const hx__kernel_row *hx__kernel_rows(size_t *count);
  * type: reductions only. */
 bool hx__kernel_options(char *text, size_t bytes, const hx__kernel_row *row, hx_op op, hx_type type,
                         const uint32_t tile[3], hx__arithmetic arithmetic);
+
+/* The fields of a program, as a number: byte f has 1 + hx__reduction_index of field f, and HX__SAME_ARRAY if its x is
+ * that of the field before it. Bytes of no field are 0. */
+typedef uint64_t hx__kernel_fields;
+#define HX__MOST_FIELDS 8u
+#define HX__SAME_ARRAY 0x80u
+static inline unsigned hx__field_of(hx__kernel_fields fields, unsigned f) {
+  return f < HX__MOST_FIELDS ? (unsigned)(fields >> 8 * f) & 0xffu : 0;
+}
+static inline unsigned hx__field_reduction(hx__kernel_fields fields, unsigned f) { /* f is one of the fields */
+  return (hx__field_of(fields, f) & ~HX__SAME_ARRAY) - 1;
+}
+
+/* Writes the -D options that hx__kernel_options does not have for a program of several fields. False: they do not
+ * fit. */
+bool hx__kernel_fields_options(char *text, size_t bytes, hx__kernel_fields fields);
 
 /* How many leaves a work-group computes in a launch of `leaves` leaves. */
 uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves);

@@ -23,7 +23,7 @@ bool kernel_device_open(kernel_device *d, cl_device_id id) {
 }
 
 cl_program kernel_program(const kernel_device *d, const hx__kernel_row *row, const char *first, const char *options) {
-  const char *sources[16] = {first};
+  const char *sources[64] = {first};
   char log[4096] = "";
   cl_uint count = 1;
   for (const char *const *s = hx__kernel_sources(row->kind); *s; s++) sources[count++] = *s;

@@ -16,7 +16,7 @@
 #include "runtime/base/cache_dir.h"
 #include "runtime/base/clock.h"
 
-#define SELF_TEST 5u /* raised with each new case of the self-test, so that cached programs are tested again */
+#define SELF_TEST 6u /* raised with each new case of the self-test, so that cached programs are tested again */
 
 /* The header of a file, before the binary. */
 typedef struct head {

@@ -17,7 +17,9 @@
 #define HX__CL_TUNED 16u                                /* the most rows for which the tuner stores a choice */
 #define HX__CL_VARIANTS 32u                             /* variants of the product, besides the first row of its set */
 #define HX__TUNED_PROGRAM (HX__NEEDS + HX__CL_VARIANTS) /* the program that is being tuned */
-#define HX__PROGRAMS (HX__TUNED_PROGRAM + 1)            /* those, need bits and variants */
+#define HX__FIRST_FIELDS (HX__TUNED_PROGRAM + 1)        /* programs of several fields */
+#define HX__CL_FIELDS 16u                               /* the most of those in a process */
+#define HX__PROGRAMS (HX__FIRST_FIELDS + HX__CL_FIELDS) /* those, need bits and variants */
 
 extern const hx__backend hx__opencl_backend;
 
@@ -79,8 +81,13 @@ typedef struct hx__cl_device {
   bool fma_ok, add_ok;  /* found by the probe kernel */
   const char *slow_fma; /* the driver computes fma in software: why products are refused; NULL: it does not */
   hx__cl_program program[HX__PROGRAMS];
-  _Atomic uint64_t variants;        /* bits of program[HX__NEEDS + i] that are ready */
-  unsigned tried;                   /* how many of the possible variants were tried */
+  _Atomic uint64_t variants; /* bits of program[HX__NEEDS + i] that are ready */
+  unsigned tried;            /* how many of the possible variants were tried */
+  /* program[HX__FIRST_FIELDS + i] is that of fields[i], which a chunk has asked for; 0: the entry and all after it are
+   * free. Bits of both masks belong to entries. */
+  _Atomic hx__kernel_fields fields[HX__CL_FIELDS];
+  _Atomic uint64_t fields_ready;
+  uint64_t fields_tried;
   hx__cl_tuned tuned[HX__CL_TUNED]; /* entries with a row are used; a device without a set uses only the first */
   hx__cl_hostptr *hostptrs;
   hx__cl_buffer spare[HX__CL_SPARES]; /* from destroyed mirrors: each product of a chain needs a new one */

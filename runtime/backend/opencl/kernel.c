@@ -2,23 +2,25 @@
  * The kernel objects of a stream, and the tickets that some kernels use. */
 #include "runtime/backend/opencl/stream.h"
 
-static hx__memory_mode kind_of(const hx__cl_view *view) { return !view || view->mem ? HX__MEMORY_COPY : view->mode; }
-
-cl_kernel hx__cl_stream_kernel(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,
-                               const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome) {
+cl_kernel hx__cl_stream_kernel_of(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,
+                                  uint64_t kinds, hx__outcome *outcome) {
   cl_int code = CL_SUCCESS;
   *outcome = HX__DONE;
-  if (slot->kernel && (slot->x != kind_of(x) || slot->y != kind_of(y))) {
+  if (slot->kernel && slot->kinds != kinds) {
     clReleaseKernel(slot->kernel);
     slot->kernel = NULL;
   }
   if (!slot->kernel) {
     slot->kernel = clCreateKernel(stream->device->program[need].program, name, &code);
-    slot->x = kind_of(x);
-    slot->y = kind_of(y);
+    slot->kinds = kinds;
   }
   if (!slot->kernel) *outcome = hx__cl_failed(stream->device, "clCreateKernel", code);
   return slot->kernel;
+}
+
+cl_kernel hx__cl_stream_kernel(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,
+                               const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome) {
+  return hx__cl_stream_kernel_of(stream, slot, need, name, hx__cl_kind_of(x) | hx__cl_kind_of(y) << 4, outcome);
 }
 
 void hx__cl_release_kernels(const hx__cl_kernel *kernels) {

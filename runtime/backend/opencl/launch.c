@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
- * The launches of a chunk. A reduction has one launch for each field. A product has launches that pack its operands, if
+ * The launches of a chunk. A reduction has one launch for several fields if their program is
+ * ready (fields.c), else one for each. A product has launches that pack its operands, if
  * the row needs that, and the launch of the product itself. */
 #include <stdlib.h>
 
@@ -64,41 +65,55 @@ static bool kernels_join_chunk(const hx__cl_stream *stream, const hx__work *w, h
   return true;
 }
 
-/* Several fields: each kernel writes to a scratch buffer of `slots` bytes, of which `bytes` are copied to the field's
- * place in to->out, or in to->host if that is not NULL. */
-static hx__outcome launch_fields(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t slots,
-                                 size_t bytes, const hx__cl_inflight *to) {
+/* One of several fields by itself: the kernel writes to a scratch buffer of `slots` bytes, of which `bytes` are copied
+ * to the field's place in to->out, or in to->host if that is not NULL. */
+static hx__outcome launch_apart(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t f,
+                                size_t slots, size_t bytes, const hx__cl_inflight *to) {
   hx__cl_buffer *const one = &stream->scratch.packed_a;
   hx__outcome outcome = hx__cl_buffer_reserve(stream->device, one, slots, CL_MEM_READ_WRITE);
-  for (size_t f = 0; f < request->work->nfields && outcome == HX__DONE; f++) {
-    outcome = launch_field(stream, request, chunk, f, to->joined, one->mem);
-    if (outcome != HX__DONE) break;
-    const cl_int code =
-        to->host ? clEnqueueReadBuffer(stream->queue, one->mem, CL_FALSE, 0, bytes, (char *)to->host + f * bytes, 0,
-                                       NULL, NULL)
-                 : clEnqueueCopyBuffer(stream->queue, one->mem, to->out.mem, 0, f * bytes, bytes, 0, NULL, NULL);
-    if (code != CL_SUCCESS)
-      outcome = hx__cl_failed(stream->device, to->host ? "clEnqueueReadBuffer" : "clEnqueueCopyBuffer", code);
+  if (outcome == HX__DONE) outcome = launch_field(stream, request, chunk, f, to->joined, one->mem);
+  if (outcome != HX__DONE) return outcome;
+  const cl_int code =
+      to->host ? clEnqueueReadBuffer(stream->queue, one->mem, CL_FALSE, 0, bytes, (char *)to->host + f * bytes, 0, NULL,
+                                     NULL)
+               : clEnqueueCopyBuffer(stream->queue, one->mem, to->out.mem, 0, f * bytes, bytes, 0, NULL, NULL);
+  return code == CL_SUCCESS
+             ? HX__DONE
+             : hx__cl_failed(stream->device, to->host ? "clEnqueueReadBuffer" : "clEnqueueCopyBuffer", code);
+}
+
+/* Several fields. fuse: those that have a program together have one launch. */
+static hx__outcome launch_fields(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t slots,
+                                 size_t bytes, bool fuse, const hx__cl_inflight *to) {
+  hx__outcome outcome = HX__DONE;
+  for (size_t f = 0, fields; f < request->work->nfields && outcome == HX__DONE; f += fields) {
+    fields = 0;
+    if (fuse) outcome = hx__cl_launch_fields(stream, request, chunk, f, to, &fields);
+    if (fields) continue;
+    outcome = launch_apart(stream, request, chunk, f, slots, bytes, to);
+    fields = 1;
   }
   return outcome;
 }
 
 hx__outcome hx__cl_launch_reduce(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                  hx__cl_inflight *to) {
-  to->joined = kernels_join_chunk(stream, request->work, chunk);
   const size_t fields = request->work->nfields, slots = (chunk.count + 1) * sizeof(uint64_t);
+  const bool joins = kernels_join_chunk(stream, request->work, chunk);
+  const bool fuse = hx__cl_fields_fuse(stream, request->work, joins);
+  to->joined = joins && !fuse;
   const size_t bytes = (to->joined ? 1 : chunk.count) * sizeof(uint64_t);
   to->bytes = fields * bytes;
   if (to->bytes > stream->device->base.max_alloc) { /* a single slice with very many fields */
     to->host = malloc(to->bytes);
     if (!to->host) return HX__NO_MEMORY;
-    return launch_fields(stream, request, chunk, slots, bytes, to);
+    return launch_fields(stream, request, chunk, slots, bytes, false, to);
   }
   const hx__outcome outcome = hx__cl_buffer_reserve(stream->device, &to->out, fields == 1 ? slots : to->bytes,
                                                     CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR);
   if (outcome != HX__DONE) return outcome;
   return fields == 1 ? launch_field(stream, request, chunk, 0, to->joined, to->out.mem)
-                     : launch_fields(stream, request, chunk, slots, bytes, to);
+                     : launch_fields(stream, request, chunk, slots, bytes, fuse, to);
 }
 
 /* The strides of op(X) from the leading dimension of X as the kernel reads it. */

@@ -2,7 +2,9 @@
  * Prepares a kernel: chooses its row and options, builds it and runs its self-test, with one arithmetic after the other
  * until one gives hx's bits. The self-test launches every shape that a run launches, so that no driver compiles at a
  * first launch later. Programs that pass are cached for later processes. A product by a set of rows is ready with its
- * first program; the others follow one by one. */
+ * first program; the others follow one by one, and so do the programs of
+ * several fields. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -24,12 +26,19 @@ typedef struct need {
   const uint32_t *tile;
   const hx__kernel_row *first; /* the row to begin with; NULL: the device's first row */
   hx__layout layout;           /* rows of a set only */
+  hx__kernel_fields fields;    /* several fields only */
   bool bare;                   /* without the kernels that serve all programs of the set: another program has them */
 } need;
 
 static const uint32_t none[3] = {0, 0, 0};
 
 static need need_of(const hx__cl_device *d, unsigned index) {
+  if (index >= HX__FIRST_FIELDS)
+    return (need){.kind = HX__KERNEL_FIELDS,
+                  .op = HX_SUM,
+                  .type = HX_F32,
+                  .tile = none,
+                  .fields = atomic_load(&d->fields[index - HX__FIRST_FIELDS])};
   if (index < HX__REDUCTIONS)
     return (need){
         .kind = HX__KERNEL_REDUCE, .op = hx__reduction_op(index), .type = hx__reduction_type(index), .tile = none};
@@ -47,9 +56,17 @@ static need need_of(const hx__cl_device *d, unsigned index) {
   return (need){.kind = HX__KERNEL_MATMUL, .op = HX_SUM, .type = HX_F32, .tile = none};
 }
 
+static bool reduction_rounds(hx_op op, hx_type type) {
+  return type == HX_F32 && op != HX_MIN && op != HX_MAX && op != HX_ARGMIN && op != HX_ARGMAX;
+}
+
 static bool does_rounding(const need *n) { /* the kernel adds or multiplies floats */
-  return n->kind == HX__KERNEL_MATMUL ||
-         (n->type == HX_F32 && n->op != HX_MIN && n->op != HX_MAX && n->op != HX_ARGMIN && n->op != HX_ARGMAX);
+  bool rounds = n->kind == HX__KERNEL_MATMUL || (!n->fields && reduction_rounds(n->op, n->type));
+  for (unsigned f = 0; hx__field_of(n->fields, f); f++) {
+    const unsigned reduction = hx__field_reduction(n->fields, f);
+    rounds = rounds || reduction_rounds(hx__reduction_op(reduction), hx__reduction_type(reduction));
+  }
+  return rounds;
 }
 
 /* Whether an arithmetic is worth a build for this need on this device. */
@@ -72,6 +89,7 @@ static bool options_of(const hx__cl_device *d, const need *n, hx__arithmetic ari
   if (!hx__kernel_options(options, OPTIONS_BYTES, row, n->op, n->type, n->tile, arithmetic)) return false;
   const hx__cl_tuned *const tuned = hx__cl_tuned_for(d, row);
   size_t used = strlen(options);
+  if (n->fields && !hx__kernel_fields_options(options + used, OPTIONS_BYTES - used, n->fields)) return false;
   if (tuned && tuned->order)
     used += (size_t)snprintf(options + used, OPTIONS_BYTES - used, " -DHX_ORDER=%u", tuned->order);
   if (hx__kernel_of_set(row) && used < OPTIONS_BYTES)
@@ -156,7 +174,7 @@ static bool variant_of(const hx__cl_device *d, unsigned variant, need *n) {
 static void start_later_builds(hx__cl_device *d, unsigned index) {
   uint64_t asked = atomic_load(&d->base.requested) & ~(atomic_load(&d->base.ready) | atomic_load(&d->base.refused));
   asked &= ~(HX__NEED_TILES | HX__NEED_OPEN) & ~(index < HX__NEEDS ? 1ull << index : 0);
-  unsigned variant = index < HX__NEEDS ? 0 : d->tried + 1;
+  unsigned variant = index < HX__NEEDS ? 0 : index < HX__FIRST_FIELDS ? d->tried + 1 : d->tried;
   const bool product = has_variants(d);
   for (int ahead = 0; ahead < BUILDS_AHEAD; ahead++) {
     need n;
@@ -241,6 +259,40 @@ static bool prepare_variant(hx__cl_device *d) {
   return true;
 }
 
+/* The first entry of several fields that has not been tried; HX__CL_FIELDS: there is none. */
+static unsigned untried_fields(const hx__cl_device *d) {
+  unsigned i = 0;
+  while (i < HX__CL_FIELDS && d->fields_tried >> i & 1) i++;
+  return i < HX__CL_FIELDS && atomic_load(&d->fields[i]) ? i : HX__CL_FIELDS;
+}
+
+/* Prepares the next program of several fields. False if there are no more, or the device is lost. */
+static bool prepare_fields(hx__cl_device *d) {
+  const unsigned i = untried_fields(d);
+  if (i == HX__CL_FIELDS) return false;
+  const need n = need_of(d, HX__FIRST_FIELDS + i);
+  const uint64_t from = hx__now_ns();
+  bool cached = false;
+  const char *const why = does_rounding(&n) && !d->add_ok ? "its float add or multiply rounds differently"
+                                                          : prepare_as(d, HX__FIRST_FIELDS + i, &n, &cached);
+  if (atomic_load(&d->base.lost)) return false;
+  hx__log(HX__LOG_INFO, "%s: fields %" PRIx64 ": %s in %.1f ms", d->base.name, n.fields,
+          why      ? why
+          : cached ? "from the cache"
+                   : "built and tested",
+          (double)(hx__now_ns() - from) * 1e-6);
+  d->fields_tried |= 1ull << i;
+  if (!why) atomic_fetch_or_explicit(&d->fields_ready, 1ull << i, memory_order_release);
+  return true;
+}
+
+/* Takes one step of HX__NEED_TILES; after the last one it is ready. */
+static void prepare_further(hx__cl_device *d) {
+  if (prepare_fields(d) || prepare_variant(d)) return;
+  atomic_fetch_or(&d->base.ready, HX__NEED_TILES);
+  if (untried_fields(d) < HX__CL_FIELDS) atomic_fetch_and(&d->base.ready, ~HX__NEED_TILES); /* added just now */
+}
+
 static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, bool *cached) {
   if (does_rounding(n) && !d->add_ok) return "its float add or multiply rounds differently";
   if (n->kind == HX__KERNEL_MATMUL && d->slow_fma) return d->slow_fma;
@@ -276,7 +328,7 @@ void hx__cl_prepare(hx__device *device, uint64_t needs) {
   }
   if (!hx__cl_device_open(d)) return;
   atomic_fetch_or(&device->ready, HX__NEED_OPEN);
-  if ((needs & HX__NEED_TILES) && !prepare_variant(d)) atomic_fetch_or(&device->ready, HX__NEED_TILES);
+  if (needs & HX__NEED_TILES) prepare_further(d);
   for (needs &= ~(HX__NEED_OPEN | HX__NEED_TILES); needs; needs &= needs - 1) {
     const unsigned index = hx__need_index(needs);
     const need n = need_of(d, index);

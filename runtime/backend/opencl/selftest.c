@@ -71,6 +71,14 @@ hx__outcome hx__cl_run_once(hx__stream *stream, const hx__request *request, bool
 /* The memory modes that runs use for memory of the caller. The cases are computed in each of them. */
 static const hx__memory_mode test_modes[] = {HX__MEMORY_COPY, HX__MEMORY_HOSTPTR};
 
+bool hx__cl_same_slot(hx_op op, hx_type type, uint64_t got, uint64_t want) {
+  const bool rounds = type == HX_F32 && op != HX_MIN && op != HX_MAX && op != HX_ARGMIN && op != HX_ARGMAX;
+  float a, b;
+  memcpy(&a, &got, sizeof a);
+  memcpy(&b, &want, sizeof b);
+  return got == want || (rounds && a != a && b != b);
+}
+
 static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_t n, bool special,
                                hx__memory_mode mode) {
   uint32_t *const x = case_elements(op, type, n, special), *const y = case_elements(op, type, n + 7, special);
@@ -98,14 +106,7 @@ static const char *test_reduce(hx__stream *stream, hx_op op, hx_type type, size_
     if (same && joined)
       same = hx__join(op, type, slots, leaves).u64 == hx__join(op, type, slots + leaves, leaves).u64;
     else
-      for (size_t l = 0; l < leaves && same; l++) {
-        float got, want;
-        memcpy(&got, &slots[l], sizeof got);
-        memcpy(&want, &slots[leaves + l], sizeof want);
-        const bool both_nan = type == HX_F32 && op != HX_MIN && op != HX_MAX && op != HX_ARGMIN && op != HX_ARGMAX &&
-                              got != got && want != want; /* the join stores the same NaN for both */
-        same = slots[l] == slots[leaves + l] || both_nan;
-      }
+      for (size_t l = 0; l < leaves && same; l++) same = hx__cl_same_slot(op, type, slots[l], slots[leaves + l]);
     why = outcome != HX__DONE ? no_answer : same ? NULL : fault_of(slots, sizeof *slots);
   }
   free(x);
@@ -210,7 +211,8 @@ static const char *test_products(hx__stream *stream, const hx__cl_program *p) {
 }
 
 static bool is_lines(unsigned need) { return need >= HX__FIRST_LINES && need < HX__NEEDS; }
-static bool is_product(unsigned need) { return need >= HX__FIRST_PRODUCT && !is_lines(need); }
+static bool is_fields(unsigned need) { return need >= HX__FIRST_FIELDS; }
+static bool is_product(unsigned need) { return need >= HX__FIRST_PRODUCT && !is_lines(need) && !is_fields(need); }
 static bool is_variant(unsigned need) { return need >= HX__NEEDS && need < HX__TUNED_PROGRAM; }
 
 /* Makes the stream use the program `need` for products. A variant uses the copy and join kernels of the set's first
@@ -226,6 +228,7 @@ hx__stream *hx__cl_test_stream(hx__cl_device *d, unsigned need) {
   hx__stream *const stream = hx__cl_stream_open(&d->base, &plain);
   if (stream) ((hx__cl_stream *)stream)->self_test.active = true;
   if (stream && is_product(need)) use_product((hx__cl_stream *)stream, need);
+  if (stream && is_fields(need)) ((hx__cl_stream *)stream)->self_test.program = need;
   return stream;
 }
 
@@ -236,6 +239,7 @@ const char *hx__cl_self_test(hx__cl_device *d, unsigned need) {
   const unsigned of_lines = need - HX__FIRST_LINES;
   const char *const why =
       is_lines(need)     ? hx__cl_test_lines(stream, hx__reduction_op(of_lines), hx__reduction_type(of_lines), false)
+      : is_fields(need)  ? hx__cl_test_fields(stream, d->fields[need - HX__FIRST_FIELDS], false)
       : is_product(need) ? test_products(stream, &d->program[need])
                          : test_reduce_all(stream, hx__reduction_op(need), hx__reduction_type(need));
   hx__cl_stream_close(stream);
@@ -260,8 +264,10 @@ const char *hx__cl_self_test_once(hx__cl_device *d, unsigned need) {
   const hx__memory_mode mode = d->base.modes & 1u << HX__MEMORY_HOSTPTR ? HX__MEMORY_HOSTPTR : HX__MEMORY_COPY;
   const unsigned of_lines = need - HX__FIRST_LINES;
   if (is_product(need)) use_product((hx__cl_stream *)d->tester, need);
+  if (is_fields(need)) ((hx__cl_stream *)d->tester)->self_test.program = need;
   const char *const why =
-      is_lines(need) ? hx__cl_test_lines(d->tester, hx__reduction_op(of_lines), hx__reduction_type(of_lines), true)
+      is_lines(need)    ? hx__cl_test_lines(d->tester, hx__reduction_op(of_lines), hx__reduction_type(of_lines), true)
+      : is_fields(need) ? hx__cl_test_fields(d->tester, d->fields[need - HX__FIRST_FIELDS], true)
       : is_product(need)
           ? test_product_once(d->tester, &d->program[need], mode)
           : test_reduce(d->tester, hx__reduction_op(need), hx__reduction_type(need), HX__LEAF + 1, false, mode);

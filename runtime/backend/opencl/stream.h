@@ -38,16 +38,17 @@ typedef struct hx__cl_operand {
   bool holds;
 } hx__cl_operand;
 
-/* A kernel object and the kinds of argument that were set on it. After a pointer was set as an argument, one driver
- * refuses a buffer in the same place (CL_INVALID_KERNEL_ARGS), so another mix of modes gets a new object. */
+/* A kernel object and the kinds of argument that were set on it, as four bits for each array. After a pointer was set
+ * as an argument, one driver refuses a buffer in the same place (CL_INVALID_KERNEL_ARGS), so another mix of modes gets
+ * a new object. */
 typedef struct hx__cl_kernel {
   cl_kernel kernel;
-  hx__memory_mode x, y;
+  uint64_t kinds;
 } hx__cl_kernel;
 
 /* The kernel objects of a stream, by program. Each is created at its first use. */
 typedef struct hx__cl_kernels {
-  hx__cl_kernel compute[HX__PROGRAMS]; /* hx_reduce or hx_matmul */
+  hx__cl_kernel compute[HX__PROGRAMS]; /* hx_reduce, hx_reduce_fields or hx_matmul */
   hx__cl_kernel pack_a[HX__PROGRAMS], pack_b[HX__PROGRAMS];
   hx__cl_kernel join[HX__PROGRAMS], copy[HX__PROGRAMS], store[HX__PROGRAMS];
 } hx__cl_kernels;
@@ -135,7 +136,7 @@ typedef struct hx__cl_staging {
 
 /* State of the self-test in the stream that it uses. */
 typedef struct hx__cl_self_test_state {
-  unsigned program; /* index of the variant under test; 0: none */
+  unsigned program; /* index of the variant, or the program of several fields, under test; 0: none */
   bool reached;     /* that variant has been launched */
   bool chained;     /* the last product's own launch added the panels, if the kernel can do that */
   bool active;      /* the stream belongs to the self-test, which compares every result itself */
@@ -249,6 +250,13 @@ hx__outcome hx__cl_launch_lines(hx__cl_stream *stream, const hx__request *reques
                                 hx__cl_inflight *inflight);
 hx__outcome hx__cl_launch_matmul(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk,
                                  hx__cl_inflight *to);
+/* Whether one launch will compute several fields of a chunk. joins: otherwise the device would join the leaves of each
+ * field. Asks for the programs that are missing. */
+bool hx__cl_fields_fuse(hx__cl_stream *stream, const hx__work *work, bool joins);
+/* Launches the fields from number `first` on that have a program together: their slots go to to->out. *fields: how many
+ * there are; 0: the next field has no such program and is launched by itself. */
+hx__outcome hx__cl_launch_fields(hx__cl_stream *stream, const hx__request *request, hx__chunk chunk, size_t first,
+                                 const hx__cl_inflight *to, size_t *fields);
 /* A product by a set of rows: writes alpha times the product of op(A) (m x k) and op(B) (k x n) to a target. */
 typedef struct hx__cl_strides {
   size_t rs, cs;
@@ -295,5 +303,11 @@ void hx__cl_release_kernels(const hx__cl_kernel *kernels); /* an array of HX__PR
  * first use. Returns NULL after an error, with the error in *outcome. */
 cl_kernel hx__cl_stream_kernel(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,
                                const hx__cl_view *x, const hx__cl_view *y, hx__outcome *outcome);
+/* The same with the kinds of all its arrays: hx__cl_kind_of, four bits for each. */
+cl_kernel hx__cl_stream_kernel_of(hx__cl_stream *stream, hx__cl_kernel *slot, unsigned need, const char *name,
+                                  uint64_t kinds, hx__outcome *outcome);
+static inline uint64_t hx__cl_kind_of(const hx__cl_view *view) {
+  return (uint64_t)(!view || view->mem ? HX__MEMORY_COPY : view->mode);
+}
 
 #endif
