@@ -22,7 +22,8 @@
  *
  *   hx_reduce_fields(for each field: global const uint *x, ulong x_first, global const uint *y, ulong y_first,
  *             ulong n, global ulong *slots, ulong first, ulong apart)
- *     y is x again unless the field's op is DOT. Launch: as hx_reduce of rows without large_from.
+ *     y is x again unless the field's op is DOT. A run is a field and those after it that share its array.
+ *     Launch: 1-D, local row.local[0], ceil(leaves / row.leaves) groups for each of hx__kernel_runs() runs.
  *
  * ---- Reductions of lines: the slot of leaves of lines (runtime/task/task.h, hx__lines, has their order)
  *
@@ -186,7 +187,6 @@ typedef struct hx__kernel_row {
   /* Launches of fewer leaves have groups of half the size, of as many or more leaves twice the size; 0: never. */
   uint32_t small_below, large_from;
   uint32_t fields; /* of a program, at most */
-  bool shares;     /* loads an array once for neighbouring fields: their programs differ from those of other fields */
 
   /* Products: */
   uint32_t tile_m, tile_n, tile_k; /* elements of C of a work-group; tile_k: steps of k at a time, if it does several */
@@ -229,6 +229,13 @@ static inline unsigned hx__field_of(hx__kernel_fields fields, unsigned f) {
 }
 static inline unsigned hx__field_reduction(hx__kernel_fields fields, unsigned f) { /* f is one of the fields */
   return (hx__field_of(fields, f) & ~HX__SAME_ARRAY) - 1;
+}
+
+/* The runs of fields that share an array. */
+static inline unsigned hx__kernel_runs(hx__kernel_fields fields) {
+  unsigned runs = 0;
+  for (unsigned f = 0; hx__field_of(fields, f); f++) runs += !(hx__field_of(fields, f) & HX__SAME_ARRAY);
+  return runs;
 }
 
 /* Writes the -D options that hx__kernel_options does not have for a program of several fields. False: they do not

@@ -202,7 +202,7 @@ int main(int argc, char **argv) {
   printf("fields_test: %s, %s, up to %u fields, seed %llu\n", device->base.name, row_of_device()->name,
          row_of_device()->fields, (unsigned long long)seed);
   check_reductions(false);
-  if (row_of_device()->shares) check_reductions(true);
+  check_reductions(true);
   check_counts();
   hx_close(hx);
   return checks_end("fields_test");

@@ -20,7 +20,7 @@ static hx__kernel_fields fields_of(const hx__kernel_row *row, const hx__work *w,
   *count = w->nfields - first < row->fields ? w->nfields - first : row->fields;
   for (size_t i = 0; i < *count; i++) {
     const hx_field *const f = &w->fields[first + i];
-    const bool same = row->shares && i && f->x == f[-1].x;
+    const bool same = i && f->x == f[-1].x;
     fields |= (uint64_t)((hx__reduction_index(f->op, f->type) + 1) | (same ? HX__SAME_ARRAY : 0)) << 8 * i;
   }
   return fields;
@@ -103,6 +103,6 @@ hx__outcome hx__cl_launch_fields(hx__cl_stream *stream, const hx__request *reque
   arg_mem(&a, to->out.mem);
   arg_size(&a, first);
   arg_size(&a, chunk.count);
-  const size_t groups = hx__ceiling(chunk.count, row->leaves);
+  const size_t groups = hx__ceiling(chunk.count, row->leaves) * hx__kernel_runs(wanted);
   return launch(&a, 1, &groups, row->local);
 }
