@@ -27,6 +27,18 @@ uint32_t hx__case_element(hx_op op, hx_type type, size_t i, bool special) {
 
 uint32_t hx__case_matrix_element(size_t i) { return element(HX_F32, i, false, DENORMALS_OF_MATRIX); }
 
+const char *const hx__fields_case_names[HX__FIELDS_CASES] = {"alike", "shared", "apart", "pairs"};
+
+hx__kernel_fields hx__case_fields(hx__fields_case form, unsigned first, unsigned count) {
+  hx__kernel_fields fields = 0;
+  for (unsigned f = 0; f < count; f++) {
+    const unsigned reduction = form == HX__FIELDS_ALIKE ? first : (first + f) % HX__REDUCTIONS;
+    const bool same = f && form != HX__FIELDS_APART && (form != HX__FIELDS_PAIRS || f % 2);
+    fields |= (uint64_t)((reduction + 1) | (same ? HX__SAME_ARRAY : 0)) << 8 * f;
+  }
+  return fields;
+}
+
 const size_t hx__case_sizes[HX__CASE_SIZES] = {1, 127, 130, 4095, 4097, 11 * HX__LEAF + 77};
 
 const hx__case_product hx__case_products[HX__CASE_PRODUCTS] = {

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "runtime/base/slot.h"
+#include "kernels/kernels.h"
 
 /* Elements of every kind: sums that cancel, denormals and -0; `special` adds infinities and NaNs. For HX_PROD of floats
  * around 1, so that nothing overflows and no zero hides all other elements. */
@@ -16,6 +16,19 @@ uint32_t hx__case_element(hx_op op, hx_type type, size_t i, bool special);
 /* The same of a matrix. It has fewer denormals, because an Intel core takes over a hundred cycles for each vector with
  * one: with as many as in a sum, the CPU's part was a third of hx_ready (docs/measurements/ready-cold.tsv). */
 uint32_t hx__case_matrix_element(size_t i);
+
+/* How the fields of a program share arrays: one reduction over one array, which takes the most registers, or each
+ * reduction and the next ones, over one array, over arrays of their own, or pairs over one array. */
+typedef enum hx__fields_case {
+  HX__FIELDS_ALIKE,
+  HX__FIELDS_SHARED,
+  HX__FIELDS_APART,
+  HX__FIELDS_PAIRS
+} hx__fields_case;
+#define HX__FIELDS_CASES 4u
+extern const char *const hx__fields_case_names[HX__FIELDS_CASES];
+/* `count` fields, the first of which is reduction number `first`. */
+hx__kernel_fields hx__case_fields(hx__fields_case form, unsigned first, unsigned count);
 
 enum { HX__CASE_SIZES = 6, HX__CASE_PRODUCTS = 20 };
 

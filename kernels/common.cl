@@ -5,7 +5,8 @@
  * -D options of every program:
  *   HX_ARITHMETIC        0 plain, 1 sums as fma, 2 fma by integers (hx__arithmetic)
  *   HX_LOCAL0, HX_LOCAL1 the work-group's sides
- *   HX_HOOK              default empty: declarations by which the tests emulate sub-groups */
+ *   HX_HOOK              default empty: declarations by which the tests emulate sub-groups, as the next two
+ *   HX_HOOK_PARAMETER, HX_HOOK_ARGUMENT  default empty: how kernels pass those to functions */
 #pragma OPENCL FP_CONTRACT OFF
 
 #define HX_PASTE_(a, b) a##b
@@ -14,6 +15,8 @@
 /* The first line of every kernel that uses sub-groups. The tests define it as declarations that emulate them. */
 #ifndef HX_HOOK
 #define HX_HOOK
+#define HX_HOOK_PARAMETER
+#define HX_HOOK_ARGUMENT
 #endif
 
 #define HX_PLAIN 0

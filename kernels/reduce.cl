@@ -30,7 +30,7 @@ kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce(glo
   const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
   hx_lanes lanes;
   hx_leaf_lanes(&lanes, x + x_first + start, y + y_first + start, count, item);
-  const ulong slot = hx_join_items(&lanes, id, even, odd);
+  const ulong slot = hx_join_items(HX_HOOK_ARGUMENT &lanes, id, even, odd);
   if (item == 0 && count) slots[leaf] = slot;
 }
 

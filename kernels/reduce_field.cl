@@ -4,7 +4,8 @@
  * are free again. The functions of a field have its number at the end of their names.
  * -D options, beside those of reduce_scan.cl:
  *   HX_OP_0, HX_TYPE_0, HX_OP_1, ...  the operation and the type of each field
- *   HX_SAME_0, ...                    1: its x is that of the field before it, and is loaded once for both */
+ *   HX_SAME_0, ...                    1: its x is that of the field before it, and is loaded once for both
+ *   HX_SUB_GROUP                      default 0; the size of Intel's sub-groups, for a compiler that chooses one which spills */
 #if !defined(HX_FIELD)
 #define HX_FIELD 0
 #define HX_OP HX_PASTE(HX_OP_, HX_FIELD)

@@ -21,8 +21,8 @@ static void hx_field_short(hx_lanes *lanes, global const uint *x, global const u
 }
 
 /* The buffers have an element of the largest type for each item: fields of other types must not overlap. */
-static ulong hx_field_join(const hx_lanes *lanes, uint id, local ulong4 *even, local ulong4 *odd) {
-  return hx_join_items(lanes, id, (local HX_TREE4 *)even, (local HX_TREE4 *)odd);
+static ulong hx_field_join(HX_HOOK_PARAMETER const hx_lanes *lanes, uint id, local ulong4 *even, local ulong4 *odd) {
+  return hx_join_items(HX_HOOK_ARGUMENT lanes, id, (local HX_TREE4 *)even, (local HX_TREE4 *)odd);
 }
 
 #endif

@@ -80,9 +80,9 @@
 /* How many rows an item loads before it uses the first: about as many registers as for HX_IN_FLIGHT rows of an array. */
 #define HX_COUNT_DOT(f, p) +(HX_OP_##f == HX_DOT)
 #define HX_DOTS (0 HX_EACH(HX_COUNT_DOT))
-#if HX_DOTS == 0
+#if HX_DOTS == 0 || HX_IN_FLIGHT == 1
 #define HX_AT_ONCE HX_IN_FLIGHT
-#elif HX_DOTS == 1
+#elif HX_DOTS == 1 || HX_IN_FLIGHT == 2
 #define HX_AT_ONCE (HX_IN_FLIGHT / 2)
 #else
 #define HX_AT_ONCE (HX_IN_FLIGHT / 4)
@@ -95,8 +95,10 @@
   y##f += y_first##f + start; \
   addresses |= (uint)(uintptr_t)x##f | (uint)(uintptr_t)y##f;
 #define HX_FIELD_ROWS(f, p) uint4 a##f[HX_AT_ONCE], b##f[HX_AT_ONCE];
-#define HX_FIELD_LOAD(f, p, load)                    \
-  a##f[u] = HX_SAME_##f ? a##p[u] : load(x##f + at); \
+#define HX_X_1(f, p, load) a##p[u]
+#define HX_X_0(f, p, load) load(x##f + at)
+#define HX_FIELD_LOAD(f, p, load)                            \
+  a##f[u] = HX_PASTE(HX_X_, HX_SAME_##f)(f, p, load);        \
   b##f[u] = HX_OP_##f == HX_DOT ? load(y##f + at) : a##f[u];
 #define HX_WORDS_ALIGNED(p) (*(global const uint4 *)(p))
 #define HX_WORDS_ANY(p) vload4(0, (p))
@@ -108,7 +110,7 @@
  * not use last. */
 #define HX_FIELD_END(f, p)                                                                             \
   {                                                                                                    \
-    const ulong slot = hx_field_join_##f(&lanes##f, id, f % 2 ? odd : even, f % 2 ? even : odd);        \
+    const ulong slot = hx_field_join_##f(HX_HOOK_ARGUMENT &lanes##f, id, f % 2 ? odd : even, f % 2 ? even : odd);        \
     if (item == 0 && count) HX_SLOT(f) = slot;                                                         \
   }
 
@@ -138,7 +140,13 @@
 
 #endif
 
-kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) void hx_reduce_fields(
+#if HX_SUB_GROUP
+#define HX_LANES_OF_ITEMS __attribute__((intel_reqd_sub_group_size(HX_SUB_GROUP)))
+#else
+#define HX_LANES_OF_ITEMS
+#endif
+
+kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) HX_LANES_OF_ITEMS void hx_reduce_fields(
     HX_EACH(HX_PARAMETERS) ulong n, global ulong *slots, ulong first, ulong apart) {
   HX_HOOK
   const ulong leaves = (n + (HX_LEAF - 1)) / HX_LEAF;

@@ -25,7 +25,8 @@
 /* The slot of a leaf, from the lanes of its items; item 0 of the leaf has it. id: the item in its group. even, odd: an
  * element for each item of the group, not used if items exchange values within a wavefront. All items may write `odd`
  * when this returns, but not yet `even`. */
-static ulong hx_join_items(const hx_lanes *lanes, uint id, local HX_TREE4 *even, local HX_TREE4 *odd) {
+static ulong hx_join_items(HX_HOOK_PARAMETER const hx_lanes *lanes, uint id, local HX_TREE4 *even,
+                           local HX_TREE4 *odd) {
   HX_TREE4 v = hx_tree_of(lanes, id % HX_ITEMS, 0);
 #if HX_ACROSS && HX_LANES_FIRST
   v.lo = HX_TREE_JOIN(2, v.lo, v.hi);

@@ -4,6 +4,8 @@
  * first line of every kernel that uses sub-groups. The emulation shows whether the right lanes and elements are
  * combined, not how hardware does it. */
 #define HX_HOOK local uint hx_exchange[HX_LOCAL0 * HX_LOCAL1];
+#define HX_HOOK_PARAMETER local uint *hx_exchange,
+#define HX_HOOK_ARGUMENT hx_exchange,
 
 static uint hx_id(void) { return (uint)(get_local_id(1) * HX_LOCAL0 + get_local_id(0)); }
 

@@ -82,9 +82,11 @@ bool probe_cases(const program *program, char *why, size_t why_bytes) {
   return test_roundings(program, why, why_bytes) && test_touch(program, why, why_bytes);
 }
 
-const char *row_fault(const program *program, const hx__kernel_row *row, hx_op op, hx_type type) {
+const char *row_fault(const program *program, const hx__kernel_row *row, hx_op op, hx_type type,
+                      hx__kernel_fields fields) {
   static char why[512];
   const bool good = row->kind == HX__KERNEL_REDUCE   ? reduction_cases(program, row, op, type, why, sizeof why)
+                    : row->kind == HX__KERNEL_FIELDS ? fields_cases(program, row, fields, why, sizeof why)
                     : row->kind == HX__KERNEL_MATMUL ? product_cases(program, row, why, sizeof why)
                                                      : probe_cases(program, why, sizeof why);
   return good ? NULL : why;

@@ -15,7 +15,7 @@ int main(int argc, char **argv) {
   }
   program program;
   const char *const why =
-      program_read(&program, row.text) ? row_fault(&program, row.row, row.op, row.type) : program.why;
+      program_read(&program, row.text) ? row_fault(&program, row.row, row.op, row.type, row.fields) : program.why;
   if (why) printf("%s\n", why);
   const int status = why != NULL;
   program_free(&program);

@@ -124,7 +124,7 @@ static const char *fault_in(const row_text *row, char *text, unsigned *generatio
   static program program;
   static char why[512];
   const char *const what =
-      program_read(&program, text) ? row_fault(&program, row->row, row->op, row->type) : program.why;
+      program_read(&program, text) ? row_fault(&program, row->row, row->op, row->type, row->fields) : program.why;
   if (what) snprintf(why, sizeof why, "%s", what);
   *generation = program.generation;
   program_free(&program);

@@ -15,8 +15,8 @@ static uint64_t bits_of(hx_op op, hx_type type, hx_value value) {
   return type == HX_F32 || op == HX_MIN || op == HX_MAX ? value.u32 : value.u64;
 }
 
-static bool slots_right(hx_op op, hx_type type, const uint32_t *x, const uint32_t *y, size_t n, const uint64_t *slots,
-                        char *why, size_t why_bytes) {
+bool slots_right(hx_op op, hx_type type, const uint32_t *x, const uint32_t *y, size_t n, const uint64_t *slots,
+                 char *why, size_t why_bytes) {
   const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint64_t *const copy = case_allocate(leaves * sizeof *copy);
   for (size_t l = 0; l <= leaves; l++) { /* finally the result of all leaves */

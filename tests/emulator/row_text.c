@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/cases.h"
+
 static char *read_text(const char *path) {
   FILE *const file = fopen(path, "r");
   if (!file) return NULL;
@@ -44,9 +46,25 @@ static bool read_what(const char *what, hx_op *op, hx_type *type) {
   return false;
 }
 
+static bool read_fields(const char *what, unsigned count, hx__kernel_fields *fields) {
+  const char *const form = strrchr(what, '-');
+  char first[64];
+  hx_op op;
+  hx_type type;
+  if (!form) return false;
+  snprintf(first, sizeof first, "%.*s", (int)(form - what), what);
+  for (unsigned i = 0; i < HX__FIELDS_CASES && read_what(first, &op, &type); i++) {
+    if (strcmp(form + 1, hx__fields_case_names[i]) != 0) continue;
+    *fields = hx__case_fields((hx__fields_case)i, hx__reduction_index(op, type), count);
+    return true;
+  }
+  return false;
+}
+
 bool row_text_read(row_text *to, const char *row, const char *what, const char *path) {
   *to = (row_text){.row = row_named(row), .op = HX_SUM, .type = HX_F32};
   if (!to->row || (to->row->kind == HX__KERNEL_REDUCE && !read_what(what, &to->op, &to->type))) return false;
+  if (to->row->kind == HX__KERNEL_FIELDS && !read_fields(what, to->row->fields, &to->fields)) return false;
   to->text = read_text(path);
   return to->text;
 }

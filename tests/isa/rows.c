@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/kernels.h"
+#include "kernels/cases.h"
 
 static const struct {
   const char *name;
@@ -84,11 +84,12 @@ static const struct {
       .defines = "-DHX_SHAPE_SUBGROUP=1 -DHX_LANES_M=1 -DHX_LANES_N=2"}},
 };
 
-static const char *const files[] = {NULL, "reduce.cl", "matmul.cl", "probe.cl"};
+static const char *const files[] = {NULL, "reduce.cl", "matmul.cl", "probe.cl", NULL, "fields.cl"};
 
 static bool write_sources(const char *folder) {
-  for (int kind = HX__KERNEL_REDUCE; kind <= HX__KERNEL_PROBE; kind++) {
+  for (int kind = HX__KERNEL_REDUCE; kind <= HX__KERNEL_FIELDS; kind++) {
     char path[4096];
+    if (!files[kind]) continue;
     snprintf(path, sizeof path, "%s/%s", folder, files[kind]);
     FILE *file = fopen(path, "w");
     if (!file) return false;
@@ -98,20 +99,33 @@ static bool write_sources(const char *folder) {
   return true;
 }
 
-/* of_set: the options that hx adds for a program of a set. */
-static void print_program(const hx__kernel_row *row, hx_op op, hx_type type, const char *what, const char *of_set) {
+/* more: the options that hx adds for a program of a set, or of several fields. */
+static void print_program(const hx__kernel_row *row, hx_op op, hx_type type, const char *what, const char *more) {
   static const uint32_t no_tile[3] = {0, 0, 0};
   char options[1024];
   if (!hx__kernel_options(options, sizeof options, row, op, type, no_tile, HX__ARITHMETIC_PLAIN)) return;
   const int lanes = row->family & HX__FAMILY_SUBGROUP16 ? 16 : 0;
-  printf("%s|%s|%s|%d|%d|%s%s\n", row->name, what, files[row->kind], lanes, row->large_grf ? 256 : 128, options,
-         of_set);
+  printf("%s|%s|%s|%d|%d|%s%s\n", row->name, what, files[row->kind], lanes, row->large_grf ? 256 : 128, options, more);
 }
 
 static void print_reduction(const hx__kernel_row *row, hx_op op, hx_type type) {
   char what[64];
   snprintf(what, sizeof what, "%s-%s", hx__op_names[op], hx__type_names[type]);
   print_program(row, op, type, what, "");
+}
+
+/* Programs of as many fields as the row allows: of one reduction each, and each reduction beside others. */
+static void print_fields(const hx__kernel_row *row) {
+  for (unsigned first = 0; first < HX__REDUCTIONS; first++)
+    for (unsigned form = HX__FIELDS_ALIKE; form < (first % row->fields ? HX__FIELDS_SHARED : HX__FIELDS_CASES);
+         form++) {
+      char what[64], options[512];
+      snprintf(what, sizeof what, "%s-%s-%s", hx__op_names[hx__reduction_op(first)],
+               hx__type_names[hx__reduction_type(first)], hx__fields_case_names[form]);
+      if (hx__kernel_fields_options(options, sizeof options,
+                                    hx__case_fields((hx__fields_case)form, first, row->fields)))
+        print_program(row, HX_SUM, HX_F32, what, options);
+    }
 }
 
 /* A program for each layout that the row has one for. */
@@ -128,6 +142,8 @@ static void print_row(const hx__kernel_row *row) {
   if (row->kind == HX__KERNEL_REDUCE)
     for (int op = HX_SUM; op <= (int)HX__OP_COUNT; op++)
       for (int type = HX_F32; type <= (int)HX__TYPE_COUNT; type++) print_reduction(row, (hx_op)op, (hx_type)type);
+  else if (row->kind == HX__KERNEL_FIELDS)
+    print_fields(row);
   else if (hx__kernel_of_set(row))
     print_set(row);
   else

@@ -8,6 +8,7 @@
 #include <CL/cl_ext.h>
 
 #include "cpu/cpu.h"
+#include "kernels/cases.h"
 #include "tests/check.h"
 #include "reference/data.h"
 #include "reference/ref.h"
@@ -52,13 +53,16 @@ static bool emulated(const device *d, const hx__kernel_row *row) {
   return (wanted & d->sub_groups) != wanted || (row->family & (HX__FAMILY_AMD_GCN | HX__FAMILY_AMD_RDNA));
 }
 
+/* fields: rows of several fields only. */
 static cl_program build_row(const device *d, const hx__kernel_row *row, hx_op op, hx_type type,
-                            hx__arithmetic arithmetic) {
+                            hx__kernel_fields fields, hx__arithmetic arithmetic) {
   static const uint32_t no_tile[3] = {0, 0, 0};
-  char options[1024];
+  char options[1024], of_fields[512] = "";
   hx__kernel_row anywhere = *row;
   anywhere.large_grf = false; /* an option for GPUs: the program is the same without it */
   if (!hx__kernel_options(options, sizeof options, &anywhere, op, type, no_tile, arithmetic)) return NULL;
+  if (fields && !hx__kernel_fields_options(of_fields, sizeof of_fields, fields)) return NULL;
+  strcat(options, of_fields);
   return kernel_program(&d->on, row, emulated(d, row) ? d->emulation : "/* the device's own */\n", options);
 }
 
@@ -111,6 +115,83 @@ static bool reduce_cases(const device *d, cl_program program, const hx__kernel_r
     for (size_t k = 0; k < (type == HX_F32 && !d->small ? 2 : 1); k++)
       if (!reduce_case(d, program, row, op, type, kinds[(k + i) % 2], sizes[i])) return false;
   return true;
+}
+
+/* Several fields over arrays of their own, or the first one's, of which half begin at a multiple of 16 bytes. The slots
+ * of each field are in a part of the buffer, and the field number 1 of a task is the program's first one. */
+static bool fields_case(const device *d, cl_program program, const hx__kernel_row *row, hx__kernel_fields fields,
+                        size_t n) {
+  enum { FIRST = 1 };
+  const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF, all = (FIRST + row->fields) * leaves + 1;
+  uint32_t *x[2 * HX__MOST_FIELDS];
+  size_t x_first[2 * HX__MOST_FIELDS];
+  kernel_value values[4 * HX__MOST_FIELDS + 4];
+  char kinds[4 * HX__MOST_FIELDS + 5] = "";
+  uint64_t *const slots = malloc(all * sizeof *slots);
+  memset(slots, 0xa5, all * sizeof *slots);
+  const uint64_t untouched = slots[0];
+  for (unsigned i = 0; i < 2 * row->fields; i++) {
+    const bool same = i >= 2 && i % 2 == 0 && hx__field_of(fields, i / 2) & HX__SAME_ARRAY;
+    x_first[i] = same ? x_first[i - 2] : n % 2 * (1 + i);
+    x[i] = same ? x[i - 2] : malloc((x_first[i] + n) * 4);
+    if (!same) data_fill(hx__reduction_type(hx__field_reduction(fields, i / 2)), DATA_SIGNED, i, x[i], x_first[i] + n);
+    values[2 * i].m = same ? values[2 * i - 4].m : kernel_buffer(&d->on, x[i], (x_first[i] + n) * 4);
+    values[2 * i + 1].n = x_first[i];
+    strcat(kinds, "mn");
+  }
+  kernel_value *const last = values + 4 * (size_t)row->fields;
+  last[0].n = n, last[1].m = kernel_buffer(&d->on, slots, all * sizeof *slots), last[2].n = FIRST, last[3].n = leaves;
+  strcat(kinds, "nmnn");
+  const size_t groups = (leaves + row->leaves - 1) / row->leaves * hx__kernel_runs(fields);
+  bool right = kernel_launch(&d->on, program, "hx_reduce_fields", kinds, values, 1, &groups, row->local) &&
+               clEnqueueReadBuffer(d->on.queue, last[1].m, CL_TRUE, 0, all * sizeof *slots, slots, 0, NULL, NULL) ==
+                   CL_SUCCESS &&
+               slots[0] == untouched && slots[all - 1] == untouched;
+  for (unsigned f = 0; f < row->fields; f++)
+    for (size_t l = 0; l < leaves && right; l++) {
+      const hx_op op = hx__reduction_op(hx__field_reduction(fields, f));
+      const hx_type type = hx__reduction_type(hx__field_reduction(fields, f));
+      const size_t at = l * HX__LEAF, count = n - at < HX__LEAF ? n - at : HX__LEAF, i = 2 * (size_t)f;
+      uint64_t want;
+      hx__cpu_kernels_for(HX__ISA_AUTO)
+          ->leaf[op][type](x[i] + x_first[i] + at, x[i + 1] + x_first[i + 1] + at, count, HX__IN_L2, &want);
+      right = same_slot(op, type, slots[(FIRST + f) * leaves + l], want);
+    }
+  for (unsigned i = 2 * row->fields; i-- > 0;) {
+    if (i >= 2 && i % 2 == 0 && hx__field_of(fields, i / 2) & HX__SAME_ARRAY) continue;
+    clReleaseMemObject(values[2 * i].m);
+    free(x[i]);
+  }
+  clReleaseMemObject(last[1].m);
+  free(slots);
+  return right;
+}
+
+static bool fields_right_somehow(const device *d, const hx__kernel_row *row, hx__kernel_fields fields) {
+  static const size_t sizes[] = {130, HX__LEAF + 399, 9 * HX__LEAF};
+  for (int a = HX__ARITHMETIC_PLAIN; a <= HX__ARITHMETIC_FMA_ADD; a++) {
+    cl_program program = build_row(d, row, HX_SUM, HX_F32, fields, (hx__arithmetic)a);
+    if (!program) return false;
+    bool right = true;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+      right = right && fields_case(d, program, row, fields, sizes[i]);
+    clReleaseProgram(program);
+    if (right) return true;
+  }
+  return false;
+}
+
+static void test_fields(const device *d, const hx__kernel_row *row) {
+  const unsigned failed = checks_failed;
+  for (unsigned first = 0; first < HX__REDUCTIONS; first += row->fields) {
+    const unsigned form = 1 + first / row->fields % (HX__FIELDS_CASES - 1);
+    const hx__kernel_fields fields = hx__case_fields((hx__fields_case)form, first, row->fields);
+    CHECK(fields_right_somehow(d, row, fields), "%s on %s: fields %llx", row->name, d->on.name,
+          (unsigned long long)fields);
+  }
+  printf("%s: %s%s: %s\n", d->on.name, row->name, emulated(d, row) ? " (emulated lanes)" : "",
+         checks_failed == failed ? "right" : "WRONG");
+  fflush(stdout);
 }
 
 typedef struct product {
@@ -198,7 +279,7 @@ static bool product_cases(const device *d, cl_program program, const hx__kernel_
 static bool right_somehow(const device *d, const hx__kernel_row *row, hx_op op, hx_type type) {
   for (int a = 0; a < HX__ARITHMETICS; a++) {
     if (row->kind == HX__KERNEL_MATMUL ? a == HX__ARITHMETIC_FMA_ADD : a == HX__ARITHMETIC_SOFT_FMA) continue;
-    cl_program program = build_row(d, row, op, type, (hx__arithmetic)a);
+    cl_program program = build_row(d, row, op, type, 0, (hx__arithmetic)a);
     if (!program) return false;
     const bool right =
         row->kind == HX__KERNEL_MATMUL ? product_cases(d, program, row) : reduce_cases(d, program, row, op, type);
@@ -230,7 +311,7 @@ static void test_device(device *d, cl_device_id id) {
     if (rows[i].kind != HX__KERNEL_PROBE && rows[i].kind != HX__KERNEL_LINES &&
         /* lines_test */ (size_t)rows[i].local[0] * rows[i].local[1] <= max_local && !hx__kernel_of_set(&rows[i]) &&
         rows[i].large_from == 0) /* those rows use instructions of one vendor's GPUs, and other arguments */
-      test_row(d, &rows[i]);
+      (rows[i].kind == HX__KERNEL_FIELDS ? test_fields : test_row)(d, &rows[i]);
 }
 
 int main(int argc, char **argv) {
