@@ -152,6 +152,10 @@ bool hx__kernel_fields_options(char *text, size_t bytes, hx__kernel_fields field
   return length >= 0 && (size_t)length < bytes;
 }
 
+size_t hx__kernel_groups(const hx__kernel_row *row, hx__kernel_fields fields, size_t leaves) {
+  return (leaves + row->leaves - 1) / row->leaves * (row->by_array ? hx__kernel_arrays(fields) : 1);
+}
+
 uint32_t hx__kernel_leaves(const hx__kernel_row *row, size_t leaves) {
   if (leaves < row->small_below) return row->leaves / 2;
   return row->large_from != 0 && leaves >= row->large_from ? 2 * row->leaves : row->leaves;

@@ -22,8 +22,8 @@
  *
  *   hx_reduce_fields(for each field: global const uint *x, ulong x_first, global const uint *y, ulong y_first,
  *             ulong n, global ulong *slots, ulong first, ulong apart)
- *     y is x again unless the field's op is DOT. A run is a field and those after it that share its array.
- *     Launch: 1-D, local row.local[0], ceil(leaves / row.leaves) groups for each of hx__kernel_runs() runs.
+ *     y is x again unless the field's op is DOT.
+ *     Launch: 1-D, local row.local[0], ceil(leaves / row.leaves) groups; row.by_array: for each of hx__kernel_arrays().
  *
  * ---- Reductions of lines: the slot of leaves of lines (runtime/task/task.h, hx__lines, has their order)
  *
@@ -187,6 +187,7 @@ typedef struct hx__kernel_row {
   /* Launches of fewer leaves have groups of half the size, of as many or more leaves twice the size; 0: never. */
   uint32_t small_below, large_from;
   uint32_t fields; /* of a program, at most */
+  bool by_array;   /* each array of several fields has groups of its own */
 
   /* Products: */
   uint32_t tile_m, tile_n, tile_k; /* elements of C of a work-group; tile_k: steps of k at a time, if it does several */
@@ -231,12 +232,15 @@ static inline unsigned hx__field_reduction(hx__kernel_fields fields, unsigned f)
   return (hx__field_of(fields, f) & ~HX__SAME_ARRAY) - 1;
 }
 
-/* The runs of fields that share an array. */
-static inline unsigned hx__kernel_runs(hx__kernel_fields fields) {
-  unsigned runs = 0;
-  for (unsigned f = 0; hx__field_of(fields, f); f++) runs += !(hx__field_of(fields, f) & HX__SAME_ARRAY);
-  return runs;
+/* The arrays x, each of neighbouring fields that share it. */
+static inline unsigned hx__kernel_arrays(hx__kernel_fields fields) {
+  unsigned arrays = 0;
+  for (unsigned f = 0; hx__field_of(fields, f); f++) arrays += !(hx__field_of(fields, f) & HX__SAME_ARRAY);
+  return arrays;
 }
+
+/* The work-groups that a program of several fields needs. */
+size_t hx__kernel_groups(const hx__kernel_row *row, hx__kernel_fields fields, size_t leaves);
 
 /* Writes the -D options that hx__kernel_options does not have for a program of several fields. False: they do not
  * fit. */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Several reductions of arrays of the same length in one launch. Neighbouring fields that share an array are a run. A
- * group computes the leaves of one run, which it reads once: on CPU devices an item computes a leaf for one field after
- * the other, and the leaf stays in the cache nearest to the core; on GPUs items load a row for all fields of the run.
- * Runs follow one another in the order of the groups, so that memory is read as by one launch after the other. */
+ * Several reductions of arrays of the same length in one launch. On CPU devices a group computes the leaves of one array
+ * for all neighbouring fields that share it, one field after the other: a leaf comes from memory once, and then from the
+ * cache nearest to the core. Arrays follow one another in the order of the groups, so that memory is read as by one launch
+ * after the other. On GPUs a group computes its leaves for all fields, row by row, and loads a row once for neighbouring
+ * fields that share it; with groups for each array, barriers would be in branches, which one driver computes wrongly. */
 
 /* HX_EACH(X): X(f, p) for each field f, where p is the field before it. */
 #define HX_UP_TO_0(X) X(0, 0)
@@ -15,77 +16,76 @@
 #define HX_UP_TO_7(X) HX_UP_TO_6(X) X(7, 6)
 #define HX_EACH HX_PASTE(HX_UP_TO_, HX_LAST_FIELD)
 
-/* HX_RUN_3(X): the same for field 3 and the fields after it that share its array. */
-#define HX_RUN_7(X) X(7, 6)
-#if HX_SAME_7
-#define HX_RUN_6(X) X(6, 5) HX_RUN_7(X)
-#else
-#define HX_RUN_6(X) X(6, 5)
-#endif
-#if HX_SAME_6
-#define HX_RUN_5(X) X(5, 4) HX_RUN_6(X)
-#else
-#define HX_RUN_5(X) X(5, 4)
-#endif
-#if HX_SAME_5
-#define HX_RUN_4(X) X(4, 3) HX_RUN_5(X)
-#else
-#define HX_RUN_4(X) X(4, 3)
-#endif
-#if HX_SAME_4
-#define HX_RUN_3(X) X(3, 2) HX_RUN_4(X)
-#else
-#define HX_RUN_3(X) X(3, 2)
-#endif
-#if HX_SAME_3
-#define HX_RUN_2(X) X(2, 1) HX_RUN_3(X)
-#else
-#define HX_RUN_2(X) X(2, 1)
-#endif
-#if HX_SAME_2
-#define HX_RUN_1(X) X(1, 0) HX_RUN_2(X)
-#else
-#define HX_RUN_1(X) X(1, 0)
-#endif
-#if HX_SAME_1
-#define HX_RUN_0(X) X(0, 0) HX_RUN_1(X)
-#else
-#define HX_RUN_0(X) X(0, 0)
-#endif
-
-/* HX_EACH_RUN: in the group's own run, HX_RUN_BODY(HX_RUN_3) if that is the run of field 3. */
-#define HX_IF_RUN(f, p) HX_PASTE(HX_IF_RUN_, HX_SAME_##f)(f)
-#define HX_IF_RUN_1(f)
-#define HX_IF_RUN_0(f) \
-  if (run-- == 0) { HX_RUN_BODY(HX_RUN_##f) }
-#define HX_EACH_RUN HX_EACH(HX_IF_RUN)
-
 #define HX_PARAMETERS(f, p) global const uint *x##f, ulong x_first##f, global const uint *y##f, ulong y_first##f,
 #define HX_SLOT(f) slots[(first + f) * apart + leaf]
 
 #if HX_SHAPE_ITEM
 
+/* HX_ARRAY_3(X): the same for field 3 and the fields after it that share its array. */
+#define HX_ARRAY_7(X) X(7, 6)
+#if HX_SAME_7
+#define HX_ARRAY_6(X) X(6, 5) HX_ARRAY_7(X)
+#else
+#define HX_ARRAY_6(X) X(6, 5)
+#endif
+#if HX_SAME_6
+#define HX_ARRAY_5(X) X(5, 4) HX_ARRAY_6(X)
+#else
+#define HX_ARRAY_5(X) X(5, 4)
+#endif
+#if HX_SAME_5
+#define HX_ARRAY_4(X) X(4, 3) HX_ARRAY_5(X)
+#else
+#define HX_ARRAY_4(X) X(4, 3)
+#endif
+#if HX_SAME_4
+#define HX_ARRAY_3(X) X(3, 2) HX_ARRAY_4(X)
+#else
+#define HX_ARRAY_3(X) X(3, 2)
+#endif
+#if HX_SAME_3
+#define HX_ARRAY_2(X) X(2, 1) HX_ARRAY_3(X)
+#else
+#define HX_ARRAY_2(X) X(2, 1)
+#endif
+#if HX_SAME_2
+#define HX_ARRAY_1(X) X(1, 0) HX_ARRAY_2(X)
+#else
+#define HX_ARRAY_1(X) X(1, 0)
+#endif
+#if HX_SAME_1
+#define HX_ARRAY_0(X) X(0, 0) HX_ARRAY_1(X)
+#else
+#define HX_ARRAY_0(X) X(0, 0)
+#endif
+
+/* If field f is the first one of the group's own array: HX_ARRAY_BODY(HX_ARRAY_f). */
+#define HX_IF_ARRAY(f, p) HX_PASTE(HX_IF_ARRAY_, HX_SAME_##f)(f)
+#define HX_IF_ARRAY_1(f)
+#define HX_IF_ARRAY_0(f) \
+  if (array-- == 0) { HX_ARRAY_BODY(HX_ARRAY_##f) }
+
 #define HX_FIELD_OF_LEAF(f, p) \
   HX_SLOT(f) = hx_field_leaf_##f(x##f + x_first##f + start, y##f + y_first##f + start, count);
-#define HX_RUN_BODY(RUN)                                           \
+#define HX_ARRAY_BODY(FIELDS)                                           \
   for (uint l = 0; l < HX_LEAVES / HX_LOCAL0; l++) {               \
     const ulong leaf = leaf_of_item + l, start = leaf * HX_LEAF;   \
     if (start >= n) break;                                         \
     const uint count = (uint)min(n - start, (ulong)HX_LEAF);       \
-    RUN(HX_FIELD_OF_LEAF)                                          \
+    FIELDS(HX_FIELD_OF_LEAF)                                          \
   }
 
 #else
 
-/* How many rows an item loads before it uses the first: about as many registers as for HX_IN_FLIGHT rows of an array. */
-#define HX_COUNT_DOT(f, p) +(HX_OP_##f == HX_DOT)
-#define HX_DOTS (0 HX_EACH(HX_COUNT_DOT))
-#if HX_DOTS == 0 || HX_IN_FLIGHT == 1
+/* How many rows an item loads before it uses the first: about as many registers as for HX_IN_FLIGHT rows of one array. */
+#define HX_COUNT_LOADS(f, p) +(1 - HX_SAME_##f) + (HX_OP_##f == HX_DOT)
+#define HX_LOADS (0 HX_EACH(HX_COUNT_LOADS))
+#if HX_LOADS == 1 || HX_IN_FLIGHT == 1
 #define HX_AT_ONCE HX_IN_FLIGHT
-#elif HX_DOTS == 1 || HX_IN_FLIGHT == 2
+#elif HX_LOADS == 2
 #define HX_AT_ONCE (HX_IN_FLIGHT / 2)
 #else
-#define HX_AT_ONCE (HX_IN_FLIGHT / 4)
+#define HX_AT_ONCE 1
 #endif
 
 #define HX_FIELD_BEGIN(f, p)  \
@@ -114,29 +114,15 @@
     if (item == 0 && count) HX_SLOT(f) = slot;                                                         \
   }
 
-#define HX_WHOLE_LEAF_OF(RUN, LOAD)                                                \
-  HX_TURNS for (uint r = 0; r < HX_END; r += HX_AT_ONCE) {                         \
-    RUN(HX_FIELD_ROWS)                                                             \
-    _Pragma("unroll") for (uint u = 0; u < HX_AT_ONCE; u++) {                      \
-      const uint at = 4 * item + (r + u) * HX_LANES;                               \
-      RUN(LOAD)                                                                    \
-    }                                                                              \
-    _Pragma("unroll") for (uint u = 0; u < HX_AT_ONCE; u++) { RUN(HX_FIELD_TAKE) } \
+#define HX_WHOLE_LEAF_OF(LOAD)                                                         \
+  HX_TURNS for (uint r = 0; r < HX_END; r += HX_AT_ONCE) {                             \
+    HX_EACH(HX_FIELD_ROWS)                                                             \
+    _Pragma("unroll") for (uint u = 0; u < HX_AT_ONCE; u++) {                          \
+      const uint at = 4 * item + (r + u) * HX_LANES;                                   \
+      HX_EACH(LOAD)                                                                    \
+    }                                                                                  \
+    _Pragma("unroll") for (uint u = 0; u < HX_AT_ONCE; u++) { HX_EACH(HX_FIELD_TAKE) } \
   }
-/* vload4 promises an alignment of four bytes only, of which some compilers make four loads. */
-#define HX_RUN_BODY(RUN)                                                   \
-  uint addresses = 0;                                                      \
-  RUN(HX_FIELD_BEGIN)                                                      \
-  if (count < HX_LEAF) {                                                   \
-    for (uint i = 4 * item, r = 0; i < count; i += HX_LANES, r++) {        \
-      RUN(HX_FIELD_SHORT)                                                  \
-    }                                                                      \
-  } else if ((addresses & 15) == 0) {                                      \
-    HX_WHOLE_LEAF_OF(RUN, HX_FIELD_ALIGNED)                                \
-  } else {                                                                 \
-    HX_WHOLE_LEAF_OF(RUN, HX_FIELD_ANY)                                    \
-  }                                                                        \
-  RUN(HX_FIELD_END)
 
 #endif
 
@@ -148,22 +134,34 @@
 
 kernel __attribute__((reqd_work_group_size(HX_LOCAL0, 1, 1))) HX_LANES_OF_ITEMS void hx_reduce_fields(
     HX_EACH(HX_PARAMETERS) ulong n, global ulong *slots, ulong first, ulong apart) {
-  HX_HOOK
-  const ulong leaves = (n + (HX_LEAF - 1)) / HX_LEAF;
-  const uint groups = (uint)((leaves + (HX_LEAVES - 1)) / HX_LEAVES), group = (uint)get_group_id(0) % groups;
-  const uint id = (uint)get_local_id(0);
-  uint run = (uint)get_group_id(0) / groups;
 #if HX_SHAPE_ITEM
-  const ulong leaf_of_item = ((ulong)group * HX_LOCAL0 + id) * (HX_LEAVES / HX_LOCAL0);
+  const ulong leaves = (n + (HX_LEAF - 1)) / HX_LEAF, groups = (leaves + (HX_LEAVES - 1)) / HX_LEAVES;
+  const ulong group = (ulong)get_group_id(0);
+  const ulong leaf_of_item = (group % groups * HX_LOCAL0 + get_local_id(0)) * (HX_LEAVES / HX_LOCAL0);
+  uint array = (uint)(group / groups);
+  HX_EACH(HX_IF_ARRAY)
 #else
+  HX_HOOK
 #if HX_ACROSS
   local ulong4 *const even = 0, *const odd = 0;
 #else
   local ulong4 even[HX_LOCAL0], odd[HX_LOCAL0];
 #endif
-  const uint item = id % HX_ITEMS;
-  const ulong leaf = (ulong)group * HX_LEAVES + id / HX_ITEMS, start = leaf * HX_LEAF;
+  const uint id = (uint)get_local_id(0), item = id % HX_ITEMS;
+  const ulong leaf = (ulong)get_group_id(0) * HX_LEAVES + id / HX_ITEMS, start = leaf * HX_LEAF;
   const uint count = start < n ? (uint)min(n - start, (ulong)HX_LEAF) : 0;
+  uint addresses = 0;
+  HX_EACH(HX_FIELD_BEGIN)
+  if (count < HX_LEAF) {
+    for (uint i = 4 * item, r = 0; i < count; i += HX_LANES, r++) {
+      HX_EACH(HX_FIELD_SHORT)
+    }
+  } else if ((addresses & 15) == 0) { /* vload4 promises an alignment of four bytes only, of which some compilers make
+                                       * four loads */
+    HX_WHOLE_LEAF_OF(HX_FIELD_ALIGNED)
+  } else {
+    HX_WHOLE_LEAF_OF(HX_FIELD_ANY)
+  }
+  HX_EACH(HX_FIELD_END)
 #endif
-  HX_EACH_RUN
 }

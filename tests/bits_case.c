@@ -93,7 +93,7 @@ static data_kind random_kind(bits_rng *rng, hx_op op) {
 /* An input array with data, or the array of an earlier field. */
 static const void *add_input(bits_case *c, hx_context *hx, bits_rng *rng, const char *name, hx_type type,
                              data_kind kind, size_t n) {
-  if (c->blocks > 0 && bits_random(rng, 8) == 0) { /* inputs may be shared, and read as another type */
+  if (c->blocks > 0 && *name == 'y' && bits_random(rng, 8) == 0) { /* inputs may be shared, and read as another type */
     append_text(c, " %s=%s", name, c->block[c->blocks - 1].name);
     return block_pointer(&c->block[c->blocks - 1]);
   }
@@ -115,26 +115,31 @@ static bool copy_blocks(bits_case *c) {
   return true;
 }
 
-static bool make_field(bits_case *c, hx_context *hx, bits_rng *rng, hx_field *field, size_t n) {
+/* what: the numbers by which operation and type are drawn. x: the array; NULL: one is drawn. */
+static bool make_field(bits_case *c, hx_context *hx, bits_rng *rng, bits_rng *what, const void *x, hx_field *field,
+                       size_t n) {
   static const char *const kX = "x", *const kY = "y";
-  do field->op = (hx_op)(HX_SUM + bits_random(rng, HX__OP_COUNT));
+  do field->op = (hx_op)(HX_SUM + bits_random(what, HX__OP_COUNT));
   while (n == 0 && (field->op == HX_MIN || field->op == HX_MAX || field->op == HX_ARGMIN || field->op == HX_ARGMAX));
-  field->type = bits_random(rng, 5) < 3 ? HX_F32 : bits_random(rng, 2) ? HX_I32 : HX_U32;
+  field->type = bits_random(what, 5) < 3 ? HX_F32 : bits_random(what, 2) ? HX_I32 : HX_U32;
   append_text(c, "; %s %s", hx__op_names[field->op], hx__type_names[field->type]);
   data_kind kind = random_kind(rng, field->op);
-  field->x = add_input(c, hx, rng, kX, field->type, kind, n);
+  field->x = x ? x : add_input(c, hx, rng, kX, field->type, kind, n);
   field->y = NULL;
   if (field->x && field->op == HX_DOT) field->y = add_input(c, hx, rng, kY, field->type, kind, n);
   return field->x && (field->op != HX_DOT || field->y);
 }
 
 static bool make_reduce(bits_case *c, hx_context *hx, bits_rng *rng, const bits_limits *limits) {
-  bool soa = bits_random(rng, 3) == 0;
-  size_t nfields = soa ? 1 + bits_random(rng, BITS_FIELDS) : 1;
+  bool soa = bits_random(rng, 3) == 0 && limits->structures;
+  bits_rng structure = {.seed = bits_random(rng, limits->structures)}, *what = soa ? &structure : rng;
+  size_t nfields = soa ? 1 + bits_random(what, BITS_FIELDS) : 1;
   size_t n = reduce_size(rng, limits->max_n / (soa ? 2 : 1));
   append_text(c, "%s n=%zu", soa ? "soa" : "reduce", n);
-  for (size_t f = 0; f < nfields; f++)
-    if (!make_field(c, hx, rng, &c->fields[f], n)) return false;
+  for (size_t f = 0; f < nfields; f++) {
+    const void *const x = f && bits_random(what, 2) ? c->fields[f - 1].x : NULL;
+    if (!make_field(c, hx, rng, what, x, &c->fields[f], n)) return false;
+  }
   bits_block *b = add_block(c, hx, rng, "out", nfields * sizeof(hx_value), 8);
   if (b == NULL || !copy_blocks(c)) return false;
   hx_value *out = block_pointer(b);
@@ -176,7 +181,7 @@ static bool make_lines(bits_case *c, hx_context *hx, bits_rng *rng, const bits_l
   const size_t elements = ((columns ? n : lines) - 1) * ld + width;
   append_text(c, "%s lines=%zu n=%zu ld=%zu", columns ? "columns" : "rows", lines, n, ld);
   hx_field *const f = c->fields;
-  if (!make_field(c, hx, rng, f, elements)) return false;
+  if (!make_field(c, hx, rng, rng, NULL, f, elements)) return false;
   bits_block *b = add_block(c, hx, rng, "out", lines * sizeof(hx_value), 8);
   uint32_t *const packed = malloc(2 * n * sizeof *packed);
   if (b == NULL || !packed || !copy_blocks(c)) return false;

@@ -13,9 +13,10 @@
 #define BITS_FIELDS 6
 
 typedef struct bits_limits {
-  size_t max_n;     /* elements of a reduction */
-  uint64_t max_mnk; /* multiply-adds of a product */
-  uint64_t lines;   /* 0: no reductions of lines */
+  size_t max_n;        /* elements of a reduction */
+  uint64_t max_mnk;    /* multiply-adds of a product */
+  uint64_t lines;      /* 0: no reductions of lines */
+  uint64_t structures; /* different lists of fields, because a device has a program for each; 0: no lists */
 } bits_limits;
 
 /* Random numbers from a seed, in sequence. */

@@ -146,11 +146,20 @@ bool bits_context_serves(bits_context *c, const hx_task *task) {
   return false;
 }
 
+/* A chunk asks for the program of a list of fields, and hx_ready waits for it. */
+static void build_fields(bits_context *c, const hx_task *task) {
+  hx_value values[BITS_FIELDS];
+  hx_task t = hx_reduce_soa(task->soa.fields, task->soa.nfields, 1, values);
+  t.gpu_share = 1;
+  if (hx_offload(c->hx, &t, NULL) == HX_OK) hx_ready(c->hx);
+}
+
 /* hx_ready does not build the kernels of lines. On a busy machine a build may take longer than a call waits for it. */
 void bits_context_build(bits_context *c, const hx_task *task) {
   static const uint32_t one = 1;
   hx_value value;
   hx_report report;
+  if (task->kind == HX_REDUCE_SOA && task->soa.n) build_fields(c, task);
   for (int tries = 0; task->kind == HX_REDUCE_LINES && tries < 600 && bits_context_serves(c, task); tries++) {
     hx_task t = hx_reduce_rows(task->lines.op, task->lines.type, &one, 1, 1, 0, &value);
     t.lines.y = &one;

@@ -3,7 +3,8 @@
  * the command line names, compared with the scalar definition bit for bit.
  *
  *     bits_test [--devices LIST] [--memory MODE] [--threads N] [--isa I] [--schedule S] [--timeout-ms T]
- *               [--tile MxNxK] [--cases N] [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--lines 0]
+ *               [--tile MxNxK] [--cases N] [--batch N] [--seed S] [--max-n N] [--max-mnk N] [--lines 0] [--structures
+ * N]
  *               [--seconds S] [--context C --case I]
  *
  * Prints a line that repeats each failing case. Exits with 77 if no device of the list is usable. */
@@ -39,7 +40,7 @@ static struct options {
   bool repeat; /* --context and --case */
   bits_limits limits;
   bits_plan plan;
-} options = {.cases = 500, .batch = 25, .limits = {300000, 3000000, 1}, .plan = {.seed = 1}};
+} options = {.cases = 500, .batch = 25, .limits = {300000, 3000000, 1, 4}, .plan = {.seed = 1}};
 
 static double now(void) {
   struct timespec t;
@@ -125,8 +126,10 @@ static void one_case(bits_context *x, uint64_t context, uint64_t index, counts *
     printf("FAILED %s\n  case seed %016" PRIx64 ": %s\n  threads=%s isa=%s schedule=%s memory=%s chunk=%s split=%s\n",
            wrong, c->seed, c->text, s->threads, s->isa ? s->isa : "auto", s->schedule, s->memory,
            s->chunk ? s->chunk : "-", s->split ? s->split : "auto");
-    printf("  repeat: bits_test --devices %s --seed %" PRIu64 " --max-n %zu --max-mnk %" PRIu64, options.plan.devices,
-           options.plan.seed, options.limits.max_n, options.limits.max_mnk);
+    printf("  repeat: bits_test --devices %s --seed %" PRIu64 " --max-n %zu --max-mnk %" PRIu64 " --lines %" PRIu64
+           " --structures %" PRIu64,
+           options.plan.devices, options.plan.seed, options.limits.max_n, options.limits.max_mnk, options.limits.lines,
+           options.limits.structures);
     const char *const fixed[][2] = {
         {"memory", options.plan.memory},     {"threads", options.plan.threads},       {"isa", options.plan.isa},
         {"schedule", options.plan.schedule}, {"timeout-ms", options.plan.timeout_ms}, {"tile", options.plan.tile}};
@@ -186,6 +189,7 @@ static bool parse_options(int argc, char **argv) {
       {"--max-n", NULL, &options.limits.max_n},
       {"--max-mnk", NULL, &options.limits.max_mnk},
       {"--lines", NULL, &options.limits.lines},
+      {"--structures", NULL, &options.limits.structures},
       {"--seconds", NULL, &options.seconds},
       {"--context", NULL, &options.context},
       {"--case", NULL, &options.one},

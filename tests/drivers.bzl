@@ -27,7 +27,7 @@ _BITS_LIMITS = {
     "rusticl": ["--max-n", "60000", "--max-mnk", "200000"],
     # Nearly all of its time goes to the self-tests, once a process; rows_test runs the product's greater tiles. Those of
     # the kernels of lines, of which each case may need another one, would take ten minutes.
-    "oclgrind": ["--max-n", "20000", "--max-mnk", "20000", "--batch", "5", "--tile", "32x32x16", "--lines", "0"],
+    "oclgrind": ["--max-n", "20000", "--max-mnk", "20000", "--batch", "5", "--tile", "32x32x16", "--lines", "0", "--structures", "1"],
 }
 
 # Other programs: name, driver, arguments.

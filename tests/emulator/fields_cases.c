@@ -9,12 +9,12 @@
 /* from: the index at which the arrays begin. The elements before it were never written. */
 static bool one_case(const program *program, const hx__kernel_row *row, hx__kernel_fields fields, size_t n,
                      bool special, size_t from, char *why, size_t why_bytes) {
-  const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF, groups = (leaves + row->leaves - 1) / row->leaves;
+  const size_t leaves = (n + HX__LEAF - 1) / HX__LEAF;
   uint32_t *x[2 * HX__MOST_FIELDS];
   uint64_t *const slots = case_allocate(row->fields * leaves * sizeof *slots);
   memory memory = {.count = 0};
   launch launch = {.kernel = "hx_reduce_fields",
-                   .groups = {(uint32_t)groups * hx__kernel_runs(fields), 1},
+                   .groups = {(uint32_t)hx__kernel_groups(row, fields, leaves), 1},
                    .local = {row->local[0], 1}};
   for (unsigned i = 0; i < 2 * row->fields; i++) {
     const unsigned reduction = hx__field_reduction(fields, i / 2);

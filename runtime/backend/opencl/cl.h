@@ -18,7 +18,7 @@
 #define HX__CL_VARIANTS 32u                             /* variants of the product, besides the first row of its set */
 #define HX__TUNED_PROGRAM (HX__NEEDS + HX__CL_VARIANTS) /* the program that is being tuned */
 #define HX__FIRST_FIELDS (HX__TUNED_PROGRAM + 1)        /* programs of several fields */
-#define HX__CL_FIELDS 16u                               /* the most of those in a process */
+#define HX__CL_FIELDS 32u                               /* the most of those in a process */
 #define HX__PROGRAMS (HX__FIRST_FIELDS + HX__CL_FIELDS) /* those, need bits and variants */
 
 extern const hx__backend hx__opencl_backend;

@@ -103,6 +103,6 @@ hx__outcome hx__cl_launch_fields(hx__cl_stream *stream, const hx__request *reque
   arg_mem(&a, to->out.mem);
   arg_size(&a, first);
   arg_size(&a, chunk.count);
-  const size_t groups = hx__ceiling(chunk.count, row->leaves) * hx__kernel_runs(wanted);
+  const size_t groups = hx__kernel_groups(row, wanted, chunk.count);
   return launch(&a, 1, &groups, row->local);
 }

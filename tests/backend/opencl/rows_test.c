@@ -142,7 +142,7 @@ static bool fields_case(const device *d, cl_program program, const hx__kernel_ro
   kernel_value *const last = values + 4 * (size_t)row->fields;
   last[0].n = n, last[1].m = kernel_buffer(&d->on, slots, all * sizeof *slots), last[2].n = FIRST, last[3].n = leaves;
   strcat(kinds, "nmnn");
-  const size_t groups = (leaves + row->leaves - 1) / row->leaves * hx__kernel_runs(fields);
+  const size_t groups = hx__kernel_groups(row, fields, leaves);
   bool right = kernel_launch(&d->on, program, "hx_reduce_fields", kinds, values, 1, &groups, row->local) &&
                clEnqueueReadBuffer(d->on.queue, last[1].m, CL_TRUE, 0, all * sizeof *slots, slots, 0, NULL, NULL) ==
                    CL_SUCCESS &&
