@@ -2,9 +2,7 @@
  * Prepares a kernel: chooses its row and options, builds it and runs its self-test, with one arithmetic after the other
  * until one gives hx's bits. The self-test launches every shape that a run launches, so that no driver compiles at a
  * first launch later. Programs that pass are cached for later processes. A product by a set of rows is ready with its
- * first program; the others follow one by one, and so do the programs of
- * several fields. */
-#include <inttypes.h>
+ * first program; the others follow one by one, and so do the programs of several fields. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +12,7 @@
 #include "runtime/base/address_space.h"
 
 #define OPTIONS_BYTES 1024
-#define NAME_BYTES 32
+#define NAME_BYTES 160
 #define BUILDS_AHEAD 3
 #define BUILD_BYTES ((size_t)512 << 20) /* of address space: a compiler that runs out of it may crash */
 
@@ -259,6 +257,20 @@ static bool prepare_variant(hx__cl_device *d) {
   return true;
 }
 
+static void name_of(const need *n, char name[NAME_BYTES]) {
+  int used = 0;
+  for (unsigned f = 0; hx__field_of(n->fields, f) && used >= 0 && used < NAME_BYTES; f++) {
+    const unsigned reduction = hx__field_reduction(n->fields, f);
+    used += snprintf(name + used, NAME_BYTES - (size_t)used, "%s%s %s", f ? ", " : "",
+                     hx__op_names[hx__reduction_op(reduction)], hx__type_names[hx__reduction_type(reduction)]);
+  }
+  if (n->kind == HX__KERNEL_MATMUL)
+    snprintf(name, NAME_BYTES, "matmul");
+  else if (!n->fields)
+    snprintf(name, NAME_BYTES, "%s%s %s", n->kind == HX__KERNEL_LINES ? "lines " : "", hx__op_names[n->op],
+             hx__type_names[n->type]);
+}
+
 /* The first entry of several fields that has not been tried; HX__CL_FIELDS: there is none. */
 static unsigned untried_fields(const hx__cl_device *d) {
   unsigned i = 0;
@@ -273,10 +285,12 @@ static bool prepare_fields(hx__cl_device *d) {
   const need n = need_of(d, HX__FIRST_FIELDS + i);
   const uint64_t from = hx__now_ns();
   bool cached = false;
+  char name[NAME_BYTES];
   const char *const why = does_rounding(&n) && !d->add_ok ? "its float add or multiply rounds differently"
                                                           : prepare_as(d, HX__FIRST_FIELDS + i, &n, &cached);
   if (atomic_load(&d->base.lost)) return false;
-  hx__log(HX__LOG_INFO, "%s: fields %" PRIx64 ": %s in %.1f ms", d->base.name, n.fields,
+  name_of(&n, name);
+  hx__log(HX__LOG_INFO, "%s: %s in one launch: %s in %.1f ms", d->base.name, name,
           why      ? why
           : cached ? "from the cache"
                    : "built and tested",
@@ -304,14 +318,6 @@ static const char *prepare_one(hx__cl_device *d, unsigned index, const need *n, 
     if (!prepare_as(d, index, &fastest, cached)) return NULL;
   }
   return prepare_as(d, index, n, cached);
-}
-
-static void name_of(const need *n, char name[NAME_BYTES]) {
-  if (n->kind == HX__KERNEL_MATMUL)
-    snprintf(name, NAME_BYTES, "matmul");
-  else
-    snprintf(name, NAME_BYTES, "%s%s %s", n->kind == HX__KERNEL_LINES ? "lines " : "", hx__op_names[n->op],
-             hx__type_names[n->type]);
 }
 
 static void note_refusal(hx__cl_device *d, unsigned index, const char *name, const char *why) {
