@@ -114,12 +114,13 @@ static void print_reduction(const hx__kernel_row *row, hx_op op, hx_type type) {
   print_program(row, op, type, what, "");
 }
 
-/* Programs of as many fields as the row allows: of one reduction each, and each reduction beside others. */
+/* Programs of as many fields as the row allows: every reduction beside its neighbours, in each form. The last reduction
+ * is one of those that take the most registers, and has a program of its own. */
 static void print_fields(const hx__kernel_row *row) {
   for (unsigned first = 0; first < HX__REDUCTIONS; first++)
-    for (unsigned form = HX__FIELDS_ALIKE; form < (first % row->fields ? HX__FIELDS_SHARED : HX__FIELDS_CASES);
-         form++) {
+    for (unsigned form = 0; form < HX__FIELDS_CASES; form++) {
       char what[64], options[512];
+      if (first % row->fields && (first < HX__REDUCTIONS - 1 || form != HX__FIELDS_ALIKE)) continue;
       snprintf(what, sizeof what, "%s-%s-%s", hx__op_names[hx__reduction_op(first)],
                hx__type_names[hx__reduction_type(first)], hx__fields_case_names[form]);
       if (hx__kernel_fields_options(options, sizeof options,
