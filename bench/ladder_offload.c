@@ -13,7 +13,7 @@ void ladder_print_gain(const ladder_case *c) {
   const ladder_rung *best = NULL;
   for (size_t i = 0; i < c->rungs; i++)
     if (!c->rung[i].out && (!best || c->rung[i].wall_s < best->wall_s)) best = &c->rung[i];
-  if (!best || c->rung[0].out) return;
+  if (!best || c->rung[0].out || !(c->rung[0].wall_s > 0 && best->wall_s > 0)) return; /* stopped before */
   char serial[24], least[24];
   bench_time_text(c->rung[0].wall_s, serial, sizeof serial);
   bench_time_text(best->wall_s, least, sizeof least);
